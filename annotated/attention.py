@@ -1,0 +1,279 @@
+"""Attention: scores between queries and keys, a softmax, a weighted sum of values.
+
+Letters: b batch, t query length, s key length, v width of a value
+(``book/notation.md``). Masks are boolean, True = may attend (``masks.py``).
+"""
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
+
+from annotated.masks import require_mask
+
+
+def masked_softmax(
+    scores: Float[Tensor, "... s"], mask: Bool[Tensor, "..."] | None = None
+) -> Float[Tensor, "... s"]:
+    """Softmax over the keys that the mask allows.
+
+    A row with no key left gives zeros, forward and backward, in every dtype: with
+    −inf such a row would be NaN, so the smallest finite number is filled in before
+    the softmax and its weight is set to zero after it.
+
+    Args:
+        scores: one number for each query and key, the keys on the last axis.
+        mask: boolean, broadcastable to ``scores``; True = may attend.
+
+    Returns:
+        Weights of the shape of ``scores``; each row sums to 1, or to 0 where the
+        mask allows no key.
+
+    Raises:
+        TypeError: if ``mask`` is not boolean.
+        ValueError: if ``mask`` does not broadcast to ``scores``.
+    """
+    if mask is None:
+        return scores.softmax(dim=-1)
+    require_mask(mask, scores.shape)
+    lowest = torch.finfo(scores.dtype).min
+    weights = scores.masked_fill(~mask, lowest).softmax(dim=-1)
+    return weights.masked_fill(~mask, 0.0)
+
+
+class ScoredAttention(nn.Module):
+    """What all attention of chapter 01 shares; a variant overrides how it scores.
+
+    Keys do not change while a decoder walks along its output, so what depends on
+    them alone is computed once by :meth:`prepare`, and :meth:`score` is called at
+    every step.
+    """
+
+    query_size: int | None = None  # None: any width
+    key_size: int | None = None
+
+    def prepare(self, keys: Float[Tensor, "b s k"]) -> Float[Tensor, "b s _"]:
+        """Return what :meth:`score` needs of the keys, ``(b, s, ·)``."""
+        return keys
+
+    def score(
+        self,
+        query: Float[Tensor, "b t q"],
+        prepared: Float[Tensor, "b s _"],
+        previous: Float[Tensor, "b s"] | None = None,
+    ) -> Float[Tensor, "b t s"]:
+        """Return the energies ``e[b, t, s]`` of each query with each key."""
+        raise NotImplementedError
+
+    def attend(
+        self,
+        query: Float[Tensor, "b t q"],
+        prepared: Float[Tensor, "b s _"],
+        values: Float[Tensor, "b s v"],
+        mask: Bool[Tensor, "..."] | None = None,
+        previous: Float[Tensor, "b s"] | None = None,
+    ) -> tuple[Float[Tensor, "b t v"], Float[Tensor, "b t s"]]:
+        """Score, softmax, weighted sum, over keys that are already prepared."""
+        weights = masked_softmax(self.score(query, prepared, previous), mask)
+        return weights @ values, weights
+
+    def forward(
+        self,
+        query: Float[Tensor, "b t q"],
+        keys: Float[Tensor, "b s k"],
+        values: Float[Tensor, "b s v"] | None = None,
+        mask: Bool[Tensor, "..."] | None = None,
+        previous: Float[Tensor, "b s"] | None = None,
+    ) -> tuple[Float[Tensor, "b t v"], Float[Tensor, "b t s"]]:
+        """Attend from each query to all keys.
+
+        Args:
+            query: ``(b, t, q)``.
+            keys: ``(b, s, k)``.
+            values: ``(b, s, v)``; the keys themselves if not given.
+            mask: boolean, broadcastable to ``(b, t, s)``; True = may attend.
+            previous: alignment ``(b, s)`` before the first query; only
+                location-sensitive attention reads it.
+
+        Returns:
+            Contexts ``(b, t, v)`` and alignments ``(b, t, s)``, whose rows sum to 1
+            (to 0 where the mask allows no key).
+
+        Raises:
+            TypeError: if ``mask`` is not boolean.
+            ValueError: if widths, batch sizes or the mask's shape do not fit.
+        """
+        values = keys if values is None else values
+        self._require_fit(query, keys, values)
+        return self.attend(query, self.prepare(keys), values, mask, previous)
+
+    def _require_fit(self, query: Tensor, keys: Tensor, values: Tensor) -> None:
+        for name, tensor in (("query", query), ("keys", keys), ("values", values)):
+            if tensor.dim() != 3:
+                raise ValueError(
+                    f"{name} must have three axes (batch, length, width), "
+                    f"got shape {tuple(tensor.shape)}"
+                )
+        if not query.shape[0] == keys.shape[0] == values.shape[0]:
+            raise ValueError(
+                "query, keys and values must have the same batch size, got "
+                f"{query.shape[0]}, {keys.shape[0]} and {values.shape[0]}"
+            )
+        if keys.shape[1] != values.shape[1]:
+            raise ValueError(
+                f"each key needs one value: got {keys.shape[1]} keys "
+                f"and {values.shape[1]} values"
+            )
+        wanted = (("query", query, self.query_size), ("keys", keys, self.key_size))
+        for name, tensor, size in wanted:
+            if size is not None and tensor.shape[-1] != size:
+                raise ValueError(
+                    f"{name} must have width {size}, got {tensor.shape[-1]}"
+                )
+
+
+class AdditiveAttention(ScoredAttention):
+    """Additive attention, ``e = vᵀ tanh(W q + U k)``.
+
+    Bahdanau, Cho and Bengio (2015), appendix A.1.2, where W is ``query_map``, U is
+    ``key_map`` and v is ``direction``.
+
+    Args:
+        query_size: width of a query.
+        key_size: width of a key.
+        hidden: width in which query and key are added.
+    """
+
+    def __init__(self, query_size: int, key_size: int, hidden: int):
+        super().__init__()
+        _require_positive(query_size=query_size, key_size=key_size, hidden=hidden)
+        self.query_size, self.key_size = query_size, key_size
+        self.query_map = nn.Linear(query_size, hidden, bias=False)
+        self.key_map = nn.Linear(key_size, hidden, bias=False)
+        self.direction = nn.Linear(hidden, 1, bias=False)
+
+    def prepare(self, keys):
+        return self.key_map(keys)
+
+    def score(self, query, prepared, previous=None):
+        # every query meets every key: (b, t, 1, hidden) + (b, 1, s, hidden)
+        sums = self.query_map(query)[:, :, None, :] + prepared[:, None, :, :]
+        return self.direction(torch.tanh(sums)).squeeze(-1)
+
+
+class DotAttention(ScoredAttention):
+    """Dot-product attention, ``e = q·k``, or ``e = qᵀ W k`` ("general").
+
+    Luong, Pham and Manning (2015), equation 8; both are called multiplicative.
+    Nothing is scaled here: why one should is the subject of chapter 02.
+
+    Args:
+        query_size: width of a query; with ``key_size``, gives the general score.
+            Without the two, query and key must have the same width.
+        key_size: width of a key.
+    """
+
+    def __init__(self, query_size: int | None = None, key_size: int | None = None):
+        super().__init__()
+        if (query_size is None) != (key_size is None):
+            raise ValueError(
+                "query_size and key_size go together: give both for the general "
+                f"score or neither for the dot score, got {query_size=}, {key_size=}"
+            )
+        if query_size is None:
+            self.key_map = nn.Identity()
+        else:
+            _require_positive(query_size=query_size, key_size=key_size)
+            self.query_size, self.key_size = query_size, key_size
+            self.key_map = nn.Linear(key_size, query_size, bias=False)
+
+    def prepare(self, keys):
+        return self.key_map(keys)
+
+    def score(self, query, prepared, previous=None):
+        if query.shape[-1] != prepared.shape[-1]:
+            raise ValueError(
+                "query and keys must have the same width for the dot score, got "
+                f"{query.shape[-1]} and {prepared.shape[-1]}; "
+                "give query_size and key_size for the general score"
+            )
+        return query @ prepared.transpose(1, 2)
+
+
+class LocationSensitiveAttention(AdditiveAttention):
+    """Additive attention that also sees where it looked one step before.
+
+    ``e = vᵀ tanh(W q + U k + L f + β)`` with ``f = F * α``, a convolution over the
+    previous alignment α. Chorowski et al. (2015), equations 8 and 9, where L is
+    ``location_map``, F is ``convolution`` and β is ``offset``.
+
+    Each alignment enters the next one, so several queries are walked one by one.
+
+    Args:
+        query_size: width of a query.
+        key_size: width of a key.
+        hidden: width in which query, key and location are added.
+        filters: number of convolution filters.
+        kernel: width of a filter in source positions, odd, so that it has a centre.
+    """
+
+    def __init__(
+        self,
+        query_size: int,
+        key_size: int,
+        hidden: int,
+        filters: int = 8,
+        kernel: int = 7,
+    ):
+        super().__init__(query_size, key_size, hidden)
+        _require_positive(filters=filters, kernel=kernel)
+        if kernel % 2 == 0:
+            raise ValueError(f"kernel must be odd, to have a centre; got {kernel}")
+        self.convolution = nn.Conv1d(
+            1, filters, kernel, padding=kernel // 2, bias=False
+        )
+        self.location_map = nn.Linear(filters, hidden, bias=False)
+        self.offset = nn.Parameter(torch.zeros(hidden))
+
+    def score(self, query, prepared, previous=None):
+        b, s, _ = prepared.shape
+        if query.shape[1] != 1:
+            raise ValueError(
+                "location-sensitive scores need one query at a time (each alignment "
+                f"enters the next), got {query.shape[1]} queries; call the module, "
+                "which walks them"
+            )
+        if previous is None:  # nothing has been read yet
+            previous = prepared.new_zeros(b, s)
+        if previous.shape != (b, s):
+            raise ValueError(
+                f"previous must be an alignment of shape {(b, s)}, "
+                f"got {tuple(previous.shape)}"
+            )
+        where = self.convolution(previous[:, None, :]).transpose(1, 2)  # (b, s, f)
+        sums = self.query_map(query) + prepared + self.location_map(where) + self.offset
+        return self.direction(torch.tanh(sums)).transpose(1, 2)  # (b, 1, s)
+
+    def forward(self, query, keys, values=None, mask=None, previous=None):
+        values = keys if values is None else values
+        self._require_fit(query, keys, values)
+        prepared = self.prepare(keys)
+        if mask is not None:
+            shape = (query.shape[0], query.shape[1], keys.shape[1])
+            require_mask(mask, shape)
+            mask = mask.expand(shape)
+        contexts, alignments = [], []
+        for i in range(query.shape[1]):
+            row = None if mask is None else mask[:, i : i + 1]
+            context, weights = self.attend(
+                query[:, i : i + 1], prepared, values, row, previous
+            )
+            previous = weights[:, 0]
+            contexts.append(context)
+            alignments.append(weights)
+        return torch.cat(contexts, dim=1), torch.cat(alignments, dim=1)
+
+
+def _require_positive(**sizes: int) -> None:
+    for name, size in sizes.items():
+        if not isinstance(size, int) or size < 1:
+            raise ValueError(f"{name} must be a whole number above 0, got {size!r}")

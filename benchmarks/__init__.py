@@ -1,0 +1,5 @@
+"""Long runs that the pages quote, and measurements against the peers.
+
+``python -m benchmarks NAME …`` runs the named ones and records them in
+``book/results/NAME.json``, with what is needed to judge and repeat them.
+"""

@@ -1,0 +1,22 @@
+"""Run and record benchmarks: ``python -m benchmarks [NAME …]``, all by default."""
+
+import argparse
+import importlib
+
+from benchmarks.record import record
+
+NAMES = ("dates",)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="benchmarks", description=__doc__)
+    parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(NAMES))
+    names = parser.parse_args().names or NAMES
+    unknown = sorted(set(names) - set(NAMES))
+    if unknown:
+        parser.error(f"NAME must be among {', '.join(NAMES)}; got {', '.join(unknown)}")
+    for name in names:
+        record(name, importlib.import_module(f"benchmarks.{name}").run)
+
+
+main()
