@@ -77,7 +77,8 @@ def image_html(figure: "Figure", alt: str, dpi: int = 144, colours: int = 128) -
 
 
 @cache
-def _static(name: str) -> str:
+def static(name: str) -> str:
+    """Return a script or style sheet that comes with the package, by its name."""
     return resources.files("annotated").joinpath("static", name).read_text("utf-8")
 
 
@@ -167,7 +168,7 @@ def frame_slider(
     )
     return Html(
         f'<div class="annotated-frames" id="{root}">'
-        f"<style>{_static('explorer.css')}</style>{_paragraph('question', question)}"
+        f"<style>{static('explorer.css')}</style>{_paragraph('question', question)}"
         f'<div class="annotated-controls">'
         f"{_control(f'{root}-input', label, field, output)}</div>{pictures}"
         f"{_paragraph('caption', caption)}"
@@ -302,7 +303,7 @@ def explorer(
     fields = "".join(c.html(f"{root}-{c.name}") for c in controls)
     return Html(
         f'<section class="annotated-explorer" id="{root}" '
-        f'aria-label="{html.escape(label)}"><style>{_static("explorer.css")}</style>'
+        f'aria-label="{html.escape(label)}"><style>{static("explorer.css")}</style>'
         f"{_paragraph('question', question)}"
         f'<div class="annotated-controls">{fields}</div>'
         f'<div class="annotated-view" tabindex="0" role="region" '
@@ -312,7 +313,7 @@ def explorer(
         f'<script type="application/json" class="annotated-explorer-data">{inner}'
         f'</script><script type="application/json" '
         f'class="annotated-explorer-checks">{wanted}</script>'
-        f"<script>(function () {{{_static('explorer.js')}\n"
+        f"<script>(function () {{{static('explorer.js')}\n"
         f'annotatedExplorer(document.getElementById("{root}"), '
         f"function (state, data, view) {{{script}}});}})();</script></section>"
     )

@@ -1,9 +1,13 @@
 """What a notebook needs around its ideas: set-up, checks, sources, figures."""
 
+import importlib.util
 import inspect
 import os
 import platform
 import random
+import sys
+import textwrap
+import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -68,7 +72,7 @@ def show_source(*things: Any) -> None:
             raise TypeError(
                 f"show_source needs a class or function, got {thing!r}"
             ) from error
-        display(Markdown(f"```python\n{inspect.cleandoc(source)}\n```"))
+        display(Markdown(f"```python\n{textwrap.dedent(source).rstrip()}\n```"))
 
 
 def check_shape(name: str, tensor: Tensor, **axes: int) -> None:
@@ -95,7 +99,7 @@ def check_close(
     actual: Tensor | Sequence[Tensor],
     expected: Tensor | Sequence[Tensor],
     tolerance: float = 1e-6,
-) -> float:
+) -> None:
     """Prove that tensors agree: print the worst difference, or say where they differ.
 
     Args:
@@ -103,9 +107,6 @@ def check_close(
         actual: a tensor, or several (an output and its gradients, say).
         expected: as many of the same shapes.
         tolerance: largest absolute difference allowed.
-
-    Returns:
-        The worst absolute difference.
 
     Raises:
         AssertionError: if a pair differs in shape, holds a number that is not
@@ -139,11 +140,25 @@ def check_close(
             )
         worst = max(worst, gap.max().item())
     print(f"✓ {claim}: worst difference {worst:.1e} (allowed {tolerance:.0e})")
-    return worst
 
 
 def _as_list(tensors: Tensor | Sequence[Tensor]) -> list[Tensor]:
     return [tensors] if isinstance(tensors, Tensor) else list(tensors)
+
+
+def cost() -> None:
+    """Print what the session has taken so far: CPU seconds, and memory at its peak.
+
+    The memory is left out where the system does not tell it (Windows).
+    """
+    text = f"this page so far: {time.process_time():.0f} CPU seconds"
+    if importlib.util.find_spec("resource"):
+        import resource
+
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        unit = 2**30 if sys.platform == "darwin" else 2**20  # bytes there, KiB here
+        text += f", {peak / unit:.1f} GiB of memory at the peak"
+    print(text)
 
 
 def show(figure: "Figure", *, alt: str | None = None, caption: str = "") -> Html:

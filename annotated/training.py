@@ -45,7 +45,8 @@ def fit(
     model.train()
     history: list[dict[str, float]] = []
     spent = 0.0
-    for step, batch in enumerate(tqdm(batches, desc="training", unit="step"), start=1):
+    bar = tqdm(batches, desc="training", unit=" steps", mininterval=1.0)
+    for step, batch in enumerate(bar, start=1):
         began = time.process_time()
         optimizer.zero_grad()
         value = loss(model, batch)

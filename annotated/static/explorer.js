@@ -23,8 +23,14 @@ function annotatedExplorer(root, render) {
     }
     return parent.appendChild(node);
   }
+  const kept = new Map();
   const view = {
     add,
+    // What need not be computed at every move of a control: made once for a name.
+    once(name, make) {
+      if (!kept.has(name)) kept.set(name, make());
+      return kept.get(name);
+    },
     // A fresh drawing of the given size in pixels, described in one sentence.
     svg(width, height, label) {
       box.replaceChildren();

@@ -1,0 +1,156 @@
+// The trained date reader of chapter 01, run in the reader's browser: body of
+// function (state, data, view). The letters are those of the chapter: h the
+// annotations, s the decoder's state, e the energies, a the alignment, c the context.
+// Vectors are plain arrays; nothing here is fast, a date is read in milliseconds.
+
+function unpack(packed) {
+  const bytes = atob(packed.base64);
+  const whole = new DataView(Uint8Array.from(bytes, (b) => b.charCodeAt(0)).buffer);
+  const numbers = [];
+  for (let i = 0; i < bytes.length; i += 2) {
+    numbers.push(whole.getInt16(i, true) * packed.scale);
+  }
+  if (packed.shape.length < 2) return numbers;
+  const [rows, columns] = packed.shape;
+  return Array.from({ length: rows }, (_, r) =>
+    numbers.slice(r * columns, (r + 1) * columns));
+}
+const dot = (u, v) => u.reduce((sum, x, i) => sum + x * v[i], 0);
+const times = (matrix, v) => matrix.map((row) => dot(row, v));
+const plus = (u, v) => u.map((x, i) => x + v[i]);
+const sigmoid = (x) => 1 / (1 + Math.exp(-x));
+function softmax(energies) {
+  const top = Math.max(...energies);
+  const parts = energies.map((e) => Math.exp(e - top));
+  const total = parts.reduce((sum, p) => sum + p, 0);
+  return parts.map((p) => p / total);
+}
+// One GRU step, PyTorch's order of gates: reset, update, candidate.
+function gru(w, x, s) {
+  const fromInput = plus(times(w.input, x), w.inputBias);
+  const fromState = plus(times(w.state, s), w.stateBias);
+  const n = s.length;
+  return s.map((old, i) => {
+    const reset = sigmoid(fromInput[i] + fromState[i]);
+    const update = sigmoid(fromInput[n + i] + fromState[n + i]);
+    const candidate = Math.tanh(fromInput[2 * n + i] + reset * fromState[2 * n + i]);
+    return (1 - update) * candidate + update * old;
+  });
+}
+
+const model = view.once("model", () => {
+  const w = {};
+  for (const [name, packed] of Object.entries(data.weights)) w[name] = unpack(packed);
+  const cell = (prefix, suffix) => ({
+    input: w[`${prefix}.weight_ih${suffix}`],
+    state: w[`${prefix}.weight_hh${suffix}`],
+    inputBias: w[`${prefix}.bias_ih${suffix}`],
+    stateBias: w[`${prefix}.bias_hh${suffix}`],
+  });
+  return {
+    w,
+    forward: cell("encoder.rnn", "_l0"),
+    backward: cell("encoder.rnn", "_l0_reverse"),
+    decoder: cell("decoder.cell", ""),
+  };
+});
+const { w } = model;
+
+function encode(ids) {
+  const walk = (weights, order) => {
+    let s = new Array(weights.stateBias.length / 3).fill(0);
+    const states = [];
+    for (const i of order) {
+      s = gru(weights, w["encoder.embedding.weight"][ids[i]], s);
+      states[i] = s;
+    }
+    return { states, last: s };
+  };
+  const order = ids.map((_, i) => i);
+  const right = walk(model.forward, order);
+  const left = walk(model.backward, [...order].reverse());
+  return {
+    h: order.map((i) => [...right.states[i], ...left.states[i]]),
+    summary: [...right.last, ...left.last],
+  };
+}
+function decode(ids, temperature) {
+  const { h, summary } = encode(ids);
+  const keys = h.map((state) => times(w["decoder.attention.key_map.weight"], state));
+  const direction = w["decoder.attention.direction.weight"][0];
+  let s = plus(times(w["decoder.bridge.weight"], summary), w["decoder.bridge.bias"]);
+  s = s.map(Math.tanh);
+  let token = data.start;
+  const steps = [];
+  while (token !== data.end && steps.length < data.most) {
+    const query = times(w["decoder.attention.query_map.weight"], s);
+    const e = keys.map((key) => dot(direction, plus(query, key).map(Math.tanh)));
+    const a = softmax(e.map((energy) => energy / temperature));
+    const c = summary.map((_, d) => a.reduce((sum, x, j) => sum + x * h[j][d], 0));
+    s = gru(model.decoder, [...w["decoder.embedding.weight"][token], ...c], s);
+    const logits = times(w["decoder.head.weight"], [...s, ...c]);
+    const chances = softmax(plus(logits, w["decoder.head.bias"]));
+    token = chances.indexOf(Math.max(...chances));
+    steps.push({ token, a, chances });
+  }
+  return steps;
+}
+
+const text = [...state.date];
+const unknown = text.filter((symbol) => !data.source.includes(symbol));
+if (!text.length || unknown.length) {
+  const svg = view.svg(320, 30, "nothing to read");
+  const why = text.length
+    ? `The model has never seen “${unknown[0]}”, so it cannot read this.`
+    : "Type a date above.";
+  view.add(svg, "text", { x: 0, y: 20, text: "–" });
+  return { values: { output: "", unknown: unknown[0] || "" }, says: why };
+}
+const key = `${state.date}|${state.temperature}`;
+const steps = view.once(key, () =>
+  decode(text.map((symbol) => data.source.indexOf(symbol)), state.temperature));
+const name = (token) => (token === data.end ? "end" : data.target[token]);
+const output = steps.filter((step) => step.token !== data.end)
+  .map((step) => data.target[step.token]).join("");
+const at = Math.min(state.step, steps.length) - 1;
+const now = steps[at];
+
+const size = 21, left = 66, top = 40;
+const svg = view.svg(left + size * text.length + 170, top + size * steps.length + 12,
+  `alignment of the first ${at + 1} steps over ${text.length} characters`);
+view.add(svg, "text", { x: 0, y: 16, text: "what is read →" });
+view.add(svg, "text", { x: 0, y: 33, text: "written ↓" });
+text.forEach((symbol, j) => view.add(svg, "text", {
+  x: left + size * (j + 0.5), y: top - 7, "text-anchor": "middle", class: "code",
+  text: symbol === " " ? "␣" : symbol,
+}));
+steps.slice(0, at + 1).forEach((step, i) => {
+  const y = top + size * i;
+  view.add(svg, "text", {
+    x: left - 12, y: y + 15, "text-anchor": "end",
+    class: i === at ? "code strong" : "code", text: name(step.token),
+  });
+  step.a.forEach((weight, j) => view.add(svg, "rect", {
+    x: left + size * j + 1, y: y + 1, width: size - 2, height: size - 2,
+    fill: "var(--accent)", "fill-opacity": weight.toFixed(3),
+    stroke: "currentColor", "stroke-opacity": i === at ? 0.8 : 0.2,
+  }));
+});
+const best = now.chances.map((chance, token) => ({ chance, token }))
+  .sort((p, q) => q.chance - p.chance).slice(0, 3);
+best.forEach(({ chance, token }, i) => {
+  const x = left + size * text.length + 14, y = top + 20 * i;
+  view.add(svg, "rect", {
+    x: x + 34, y: y + 3, width: Math.max(1, 70 * chance), height: 13,
+    fill: "var(--second)",
+  });
+  view.add(svg, "text", { x: x + 28, y: y + 15, "text-anchor": "end", class: "code", text: name(token) });
+  view.add(svg, "text", { x: x + 110, y: y + 15, text: (100 * chance).toFixed(1) + " %" });
+});
+const peak = now.a.indexOf(Math.max(...now.a));
+return {
+  values: { output, alignment: now.a, chance: best[0].chance },
+  says: `Step ${at + 1} of ${steps.length}: writes “${name(now.token)}” with a `
+    + `probability of ${(100 * best[0].chance).toFixed(1)} %, looking most at “${text[peak]}” `
+    + `(character ${peak + 1}, weight ${now.a[peak].toFixed(2)}). The whole answer: ${output}.`,
+};
