@@ -1,12 +1,13 @@
 """Attention: scores between queries and keys, a softmax, a weighted sum of values.
 
-Letters: b batch, t query length, s key length, v width of a value
-(``book/notation.md``). Masks are boolean, True = may attend (``masks.py``).
+Letters: b batch, t query length, s key length, k width of query and key, v width
+of a value (``book/notation.md``). Masks are boolean, True = may attend (``masks.py``).
 """
 
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 from annotated.masks import require_mask
 
@@ -38,6 +39,62 @@ def masked_softmax(
     lowest = torch.finfo(scores.dtype).min
     weights = scores.masked_fill(~mask, lowest).softmax(dim=-1)
     return weights.masked_fill(~mask, 0.0)
+
+
+def scaled_dot_product_attention(
+    query: Float[Tensor, "*batch t k"],
+    key: Float[Tensor, "*batch s k"],
+    value: Float[Tensor, "*batch s v"],
+    mask: Bool[Tensor, "..."] | None = None,
+    dropout: float = 0.0,
+    scale: float | None = None,
+) -> tuple[Float[Tensor, "*batch t v"], Float[Tensor, "*batch t s"]]:
+    """Return ``softmax(q kᵀ · scale) v`` and the weights of the softmax.
+
+    Vaswani et al. (2017), equation 1. The equation itself, with its weights at
+    hand; it equals ``torch.nn.functional.scaled_dot_product_attention``, which
+    does not return them.
+
+    Args:
+        query: ``(…, t, k)``.
+        key: ``(…, s, k)``.
+        value: ``(…, s, v)``.
+        mask: boolean, broadcastable to ``(…, t, s)``; True = may attend. A query
+            with no key left gets zeros.
+        dropout: probability with which a weight is dropped on its way to the
+            output; pass 0 outside training.
+        scale: factor of the energies; ``1 / √k`` if not given.
+
+    Returns:
+        Output ``(…, t, v)`` and weights ``(…, t, s)``, these before dropout.
+
+    Raises:
+        TypeError: if ``mask`` is not boolean.
+        ValueError: if shapes do not fit, or ``dropout`` is not in [0, 1).
+    """
+    for name, tensor in (("query", query), ("key", key), ("value", value)):
+        if tensor.dim() < 2:
+            raise ValueError(
+                f"{name} must have the axes (…, length, width), "
+                f"got shape {tuple(tensor.shape)}"
+            )
+    if query.shape[-1] != key.shape[-1]:
+        raise ValueError(
+            "query and key must have the same width, got "
+            f"{query.shape[-1]} and {key.shape[-1]}"
+        )
+    if key.shape[-2] != value.shape[-2]:
+        raise ValueError(
+            f"each key needs one value: got {key.shape[-2]} keys "
+            f"and {value.shape[-2]} values"
+        )
+    if not 0.0 <= dropout < 1.0:
+        raise ValueError(f"dropout must lie in [0, 1), got {dropout}")
+    if scale is None:
+        scale = query.shape[-1] ** -0.5
+    # scaling the query first keeps the product in the range of half precision
+    weights = masked_softmax((query * scale) @ key.transpose(-2, -1), mask)
+    return F.dropout(weights, dropout) @ value, weights
 
 
 class ScoredAttention(nn.Module):

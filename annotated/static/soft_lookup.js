@@ -1,0 +1,46 @@
+// Chapter 02: attention as a soft lookup; body of function (state, data, view).
+// Keys are directions of stations, values what they measure.
+
+const radians = (degrees) => (degrees * Math.PI) / 180;
+const energies = data.stations.map((station) =>
+  Math.cos(radians(station.direction - state.direction)) / state.temperature);
+const top = Math.max(...energies);
+const parts = energies.map((e) => Math.exp(e - top));
+const total = parts.reduce((sum, p) => sum + p, 0);
+const weights = parts.map((p) => p / total);
+const answer = weights.reduce((sum, p, i) => sum + p * data.stations[i].value, 0);
+
+const middle = 150, ring = 105;
+const svg = view.svg(480, 300, "stations around a compass, their weights as discs");
+const at = (degrees, r) => [
+  middle + r * Math.sin(radians(degrees)), middle - r * Math.cos(radians(degrees))];
+view.add(svg, "circle", {
+  cx: middle, cy: middle, r: ring, fill: "none", stroke: "currentColor",
+  "stroke-opacity": 0.3,
+});
+const [x, y] = at(state.direction, ring - 14);
+view.add(svg, "line", {
+  x1: middle, y1: middle, x2: x, y2: y, stroke: "var(--second)", "stroke-width": 3,
+});
+view.add(svg, "circle", { cx: x, cy: y, r: 5, fill: "var(--second)" });
+data.stations.forEach((station, i) => {
+  const [cx, cy] = at(station.direction, ring);
+  view.add(svg, "circle", {
+    cx, cy, r: (3 + 20 * Math.sqrt(weights[i])).toFixed(2), fill: "var(--accent)",
+    "fill-opacity": 0.75,
+  });
+  const [tx, ty] = at(station.direction, ring + 32);
+  view.add(svg, "text", { x: tx, y: ty + 4, "text-anchor": "middle", text: station.name });
+  const row = 40 + 26 * i;
+  view.add(svg, "text", { x: 330, y: row, text: `${station.name}: ${station.value} °C` });
+  view.add(svg, "rect", {
+    x: 405, y: row - 11, width: Math.max(1, 70 * weights[i]), height: 13,
+    fill: "var(--accent)",
+  });
+});
+const nearest = weights.indexOf(Math.max(...weights));
+return {
+  values: { weights, answer },
+  says: `The answer is ${answer.toFixed(2)} °C. The station that counts most is `
+    + `${data.stations[nearest].name}, with a weight of ${weights[nearest].toFixed(2)}.`,
+};
