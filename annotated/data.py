@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import torch
+from jaxtyping import Int
 from torch import Tensor
 
 LOCALES = (
@@ -70,7 +71,7 @@ class Vocabulary:
             )
         return [self._ids[s] for s in sequence] + [self.end] * end
 
-    def decode(self, ids: Iterable[int]) -> list[str]:
+    def decode(self, ids: Iterable[int] | Int[Tensor, "t"]) -> list[str]:
         """Return the symbols up to the first end symbol, special ones left out.
 
         Raises:
@@ -228,10 +229,13 @@ def date_pairs(
         Pairs such as ``("7. März 2024", "2024-03-07")``.
 
     Raises:
-        ValueError: if ``split`` or ``dates`` is none of those named.
+        ValueError: if ``split`` or ``dates`` is none of those named, or ``locales``
+            is empty.
     """
     if split not in SPLITS:
         raise ValueError(f"split must be one of {SPLITS}, got {split!r}")
+    if not locales:
+        raise ValueError("locales must hold at least one locale to draw from, got none")
     least, most = dates
     if not 1 <= least <= most:
         raise ValueError(f"dates must be 1 ≤ least ≤ most, got {dates}")

@@ -111,7 +111,10 @@ def check_close(
     Raises:
         AssertionError: if a pair differs in shape, holds a number that is not
             finite, or differs by more than ``tolerance``.
+        ValueError: if ``tolerance`` is negative or no number.
     """
+    if not tolerance >= 0:  # NaN included: nothing is above it
+        raise ValueError(f"tolerance must be 0 or more, got {tolerance}")
     pairs = _as_list(actual), _as_list(expected)
     if len(pairs[0]) != len(pairs[1]) or not pairs[0]:
         raise AssertionError(

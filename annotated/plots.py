@@ -94,7 +94,7 @@ def attention_heatmap(
 
 
 def learning_curve(
-    histories: Mapping[str, Sequence[Mapping[str, float]]],
+    histories: Mapping[str, Sequence[Mapping[str, int | float]]],
     *,
     quantity: str = "loss",
     label: str = "loss (nats a symbol)",

@@ -68,10 +68,14 @@ class RNNEncoder(nn.Module):
             last forward state beside the last backward state) and mask ``(b, 1, s)``.
 
         Raises:
+            TypeError: if ``source`` or ``lengths`` are not tensors of whole numbers.
             ValueError: if a token id is outside the vocabulary, or ``lengths`` does
                 not fit ``source``.
         """
         require_tokens("source", source, self.embedding.num_embeddings)
+        if not isinstance(lengths, Tensor):
+            kind = type(lengths).__name__
+            raise TypeError(f"lengths must be a tensor of whole numbers, got {kind}")
         if lengths.shape != source.shape[:1]:
             raise ValueError(
                 f"lengths must hold one length for each of the {source.shape[0]} "
@@ -119,6 +123,10 @@ class AttentionDecoder(nn.Module):
             context of the step before), ``"previous+output"`` s_{i-1} beside the
             embedding of y_{i-1}.
         pad: id of the padding symbol.
+
+    Raises:
+        ValueError: if ``query`` is unknown, or ``attention`` takes queries or keys
+            of other widths.
     """
 
     def __init__(
@@ -134,6 +142,19 @@ class AttentionDecoder(nn.Module):
         super().__init__()
         if query not in QUERIES:
             raise ValueError(f"query must be one of {QUERIES}, got {query!r}")
+        asked = hidden + embedding if query == "previous+output" else hidden
+        if attention is not None:
+            takes = attention.query_size, attention.key_size
+            if takes[0] not in (None, asked):
+                raise ValueError(
+                    f"attention must take queries of width {asked} (query={query!r}), "
+                    f"got one for {takes[0]}"
+                )
+            if takes[1] not in (None, memory):
+                raise ValueError(
+                    f"attention must take keys of width {memory} (memory), "
+                    f"got one for {takes[1]}"
+                )
         self.query = query
         self.attention = attention
         self.embedding = nn.Embedding(vocabulary, embedding, padding_idx=pad)
@@ -354,9 +375,11 @@ def require_tokens(name: str, tokens: Bool[Tensor, "..."] | Tensor, size: int) -
     """Raise a readable error unless all ``tokens`` are ids below ``size``.
 
     Raises:
-        TypeError: if ``tokens`` are not whole numbers.
+        TypeError: if ``tokens`` are no tensor, or not of whole numbers.
         ValueError: if one is negative or not below ``size``.
     """
+    if not isinstance(tokens, Tensor):
+        raise TypeError(f"{name} must be a tensor, got {type(tokens).__name__}")
     if tokens.is_floating_point() or tokens.dtype == torch.bool:
         raise TypeError(f"{name} must hold whole numbers, got {tokens.dtype}")
     if tokens.numel() and not 0 <= tokens.min() <= tokens.max() < size:

@@ -19,7 +19,7 @@ def fit(
     schedule: torch.optim.lr_scheduler.LRScheduler | None = None,
     clip: float | None = None,
     after: Callable[[int], None] | None = None,
-) -> list[dict[str, float]]:
+) -> list[dict[str, int | float]]:
     """Take one optimiser step for each batch.
 
     Args:
@@ -40,10 +40,10 @@ def fit(
         FloatingPointError: if the loss is no longer finite, with the step.
         ValueError: if ``batches`` is empty, or ``clip`` is not positive.
     """
-    if clip is not None and clip <= 0:
+    if clip is not None and not clip > 0:  # NaN included
         raise ValueError(f"clip must be positive, got {clip}")
     model.train()
-    history: list[dict[str, float]] = []
+    history: list[dict[str, int | float]] = []
     spent = 0.0
     bar = tqdm(batches, desc="training", unit=" steps", mininterval=1.0)
     for step, batch in enumerate(bar, start=1):
