@@ -3,7 +3,7 @@
 
 const width = Number(state.width);
 const raw = data.energies[String(width)];
-const divisor = (state.scale === data.scales[0] ? Math.sqrt(width) : 1) * state.temperature;
+const divisor = (state.scale === data.divided ? Math.sqrt(width) : 1) * state.temperature;
 const energies = raw.map((e) => e / divisor);
 const top = Math.max(...energies);
 const parts = energies.map((e) => Math.exp(e - top));

@@ -407,11 +407,11 @@ ax.set(xticks=counts, ylim=(-3, 103))
 ax.legend()
 show(
     figure,
-    alt="Share of lines read exactly against the number of dates in the line. "
-    "Both curves without attention fall steeply from one date to four; the "
-    "curves with additive and dot attention stay close to the top.",
-    caption="The bottleneck: what one vector has to hold grows with the input. "
-    "Lines join medians; pale marks are the three seeds.",
+    alt="Share of lines read exactly against the number of dates in the line."
+    " Both curves without attention fall steeply from one date to four; "
+    "the curves with additive and dot attention stay close to the top.",
+    caption="The bottleneck: what one vector has to hold grows with the "
+    "input. Lines join medians; pale marks are the three seeds.",
 )
 
 # %% [markdown]
@@ -515,8 +515,8 @@ attention_heatmap(alignment, wanted, words, ax=ax)
 ax.set(xlabel="source word (key)", ylabel="wanted (query)")
 show(
     figure,
-    alt="Three by three heatmap of alignments. The query for the year puts its "
-    "weight on 2024, month on March, day on 7: an anti-diagonal.",
+    alt="Three by three heatmap of alignments. The query for the year puts "
+    "its weight on 2024, month on March, day on 7: an anti-diagonal.",
     caption="The alignment of the toy: each row sums to 1.",
 )
 
@@ -548,6 +548,8 @@ from annotated.masks import length_mask
 mask = length_mask(torch.tensor([4, 2]), size=4)[:, 0]
 check_shape("mask", mask, b=2, t=1, s=4)
 print(mask.int().tolist())
+
+# %%
 from annotated.attention import masked_softmax
 
 show_source(masked_softmax)
@@ -875,9 +877,10 @@ ax = learning_curve(curves)
 show(
     ax.figure,
     alt="Training loss against step on a logarithmic axis. Both curves start "
-    "together; with attention the loss falls earlier and ends more than ten "
-    "times lower.",
-    caption="Loss in nats a symbol, one seed, the same batches in the same order.",
+    "together; with attention the loss falls earlier and ends more than "
+    "ten times lower.",
+    caption="Loss in nats a symbol, one seed, the same batches in the same "
+    "order.",
 )
 
 # %% [markdown]
@@ -896,10 +899,11 @@ ax.set_title(f"{text}  →  {answer}")
 show(
     figure,
     alt="Alignment heatmap for 7. Oktober 1962 read as 1962-10-07. The first "
-    "rows put their weight on the year at the end of the source, later rows on "
-    "the month's name and then on the day at its beginning.",
-    caption="The alignment of one unseen date. A step often looks one character "
-    "beside the one it copies: annotations know their neighbours.",
+    "rows put their weight on the year at the end of the source, later "
+    "rows on the month's name and then on the day at its beginning.",
+    caption="The alignment of one unseen date. A step often looks one "
+    "character beside the one it copies: annotations know their "
+    "neighbours.",
 )
 
 # %% [markdown]
@@ -932,9 +936,9 @@ def draw(step):
 def describe(step):
     answer, weights, share = formed[step]
     return (
-        f"Alignment for {watched} after {step} training steps: the model writes "
-        f"{answer}, the largest weight of a step is on average "
-        f"{sharpness(weights):.2f}, and {share:.0%} of 500 unseen dates are exact."
+        f"Alignment for {watched} after {step} training steps: the model "
+        f"writes {answer}, the largest weight of a step is on average "
+        f"{sharpness(weights):.2f}, and {share:.0%} of 500 dates are exact."
     )
 
 
@@ -1048,8 +1052,8 @@ explorer(
     controls,
     checks=checks,
     label="Step through the reading of a date",
-    question="Which breaks the reading sooner, a temperature far too low or far "
-    "too high?",
+    question="Which breaks the reading sooner, a temperature far too low or "
+    "far too high?",
     caption="Darker cells get more weight. At the right: the three likeliest "
     "symbols of the step.",
 )
@@ -1182,10 +1186,10 @@ attention_heatmap(rows, [str(i + 1) for i in range(len(rows))], names, ax=ax)
 ax.set(xlabel="letter (key)", ylabel="frame (query)")
 show(
     figure,
-    alt="Alignment of the spoken frames with the letters A E E E B: the weight "
-    "moves down the letters in order, also through the repeated E.",
-    caption="The voice reading A E E E B: frames, not symbols, and an alignment "
-    "that moves on.",
+    alt="Alignment of the spoken frames with the letters A E E E B: the "
+    "weight moves down the letters in order, also through the repeated E.",
+    caption="The voice reading A E E E B: frames, not symbols, and an "
+    "alignment that moves on.",
 )
 
 # %% [markdown]
@@ -1245,8 +1249,9 @@ axes[0].set_title("energy without tanh")
 axes[1].set_title("additive energy")
 show(
     figure,
-    alt="Two alignments of 7. Oktober 1962. Without tanh all rows are the same "
-    "vertical stripes; with the additive energy every row looks elsewhere.",
+    alt="Two alignments of 7. Oktober 1962. Without tanh all rows are the "
+    "same vertical stripes; with the additive energy every row looks "
+    "elsewhere.",
     caption="The same date, the same training, one missing function.",
 )
 

@@ -44,8 +44,8 @@
 
 # %%
 films = {
-    "Before Sunrise": (0.7, -0.9), "Amélie": (0.9, -0.6), "Casablanca": (1.0, -0.2),
-    "Titanic": (0.9, 0.4), "The Princess Bride": (0.7, 0.6),
+    "Before Sunrise": (0.7, -0.9), "Amélie": (0.9, -0.6),
+    "Casablanca": (1.0, -0.2), "Titanic": (0.9, 0.4), "The Princess Bride": (0.7, 0.6),
     "Mr. & Mrs. Smith": (0.5, 0.9), "True Lies": (0.2, 1.0),
     "The Matrix": (-0.2, 0.9), "Die Hard": (-0.6, 0.9), "Mad Max": (-0.9, 0.7),
     "Seven Samurai": (-0.8, 0.3), "The Social Network": (-0.7, -0.3),
@@ -112,15 +112,17 @@ import matplotlib.pyplot as plt
 from annotated.notebook import show
 from annotated.plots import MARKERS, PALETTE
 
+groups = {"romance": [], "action": [], "both": [], "neither": []}
+for i, (romance, action) in enumerate(films.values()):
+    if romance > 0.3:
+        groups["both" if action > 0.3 else "romance"].append(i)
+    else:
+        groups["action" if action > 0.3 else "neither"].append(i)
+
+# %% tags=["hide-input"]
 figure, ax = plt.subplots(figsize=(7.2, 5.2))
 spots = factors.detach().numpy()
-kinds = {"romance": [], "action": [], "both": [], "neither": []}
-for i, (romance, action) in enumerate(films.values()):
-    both = "both" if action > 0.3 else "romance"
-    kinds[
-        both if romance > 0.3 else "action" if action > 0.3 else "neither"
-    ].append(i)
-for i, (kind, members) in enumerate(kinds.items()):
+for i, (kind, members) in enumerate(groups.items()):
     ax.scatter(
         *spots[members].T, marker=MARKERS[i], color=PALETTE[i], label=kind
     )
@@ -130,11 +132,11 @@ ax.set(xlabel="learned factor 1", ylabel="learned factor 2")
 ax.legend(title="our judgement")
 show(
     figure,
-    alt="Scatter of fifteen films by their two learned factors. Romances, action "
-    "films, films that are both and films that are neither lie in four separate "
-    "regions around the middle.",
-    caption="Learned from who likes what alone. The marks show our judgement, which "
-    "the model never saw.",
+    alt="Scatter of fifteen films by their two learned factors. Romances, "
+    "action films, films that are both and films that are neither lie in "
+    "four separate regions around the middle.",
+    caption="Learned from who likes what alone. The marks show our judgement,"
+    " which the model never saw.",
 )
 
 # %% [markdown]
@@ -243,12 +245,13 @@ for ax in axes:
     ax.set(xlabel="attended to", ylabel="output for")
 show(
     figure,
-    alt="Left, the table of dot products of the, cat, walks and home: symmetric, "
-    "negative between the and every other word, largest on the diagonal and then "
-    "between cat and walks. Right, the weights after the softmax: every word looks "
-    "at itself most, cat and walks also at each other.",
-    caption="Left: dot products, symmetric. Right: weights, each row sums to 1, and "
-    "no longer symmetric.",
+    alt="Left, the table of dot products of the, cat, walks and home: "
+    "symmetric, negative between the and every other word, largest on the"
+    " diagonal and then between cat and walks. Right, the weights after "
+    "the softmax: every word looks at itself most, cat and walks also at "
+    "each other.",
+    caption="Left: dot products, symmetric. Right: weights, each row sums to "
+    "1, and no longer symmetric.",
 )
 
 # %% [markdown]
@@ -457,61 +460,45 @@ check_close(
 # **Predict:** halfway between two stations, what will a cold lookup answer, and
 # what a warm one?
 
-# %% tags=["hide-input"]
-from annotated.frames import Choice, Slider, explorer, static
-
-names = [
-    "north",
-    "north-east",
-    "east",
-    "south-east",
-    "south",
-    "south-west",
-    "west",
-    "north-west",
-]
-degrees_celsius = [4.0, 7.0, 12.0, 18.0, 21.0, 16.0, 9.0, 6.0]
-stations = [
-    {"name": name, "direction": 45 * i, "value": value}
-    for i, (name, value) in enumerate(zip(names, degrees_celsius, strict=True))
-]
+# %%
+ring = ["north", "north-east", "east", "south-east"]
+ring += ["south", "south-west", "west", "north-west"]
+celsius = [4.0, 7.0, 12.0, 18.0, 21.0, 16.0, 9.0, 6.0]
 angles = torch.arange(8) * torch.pi / 4
 station_keys = torch.stack([angles.cos(), angles.sin()], dim=1)
-checks = []
-for direction, tau in (
-    (0, 0.1),
-    (70, 0.01),
-    (100, 0.3),
-    (250, 1.0),
-    (340, 10.0),
-):
+
+
+# %%
+def ask(direction, temperature):
+    """What the browser must show, computed here."""
     angle = torch.tensor(direction * torch.pi / 180)
-    station_query = torch.stack([angle.cos(), angle.sin()])
-    weights = (station_keys @ station_query / tau).softmax(dim=0)
-    found = (weights @ torch.tensor(degrees_celsius)).item()
-    checks.append(
-        (
-            {"direction": direction, "temperature": tau},
-            {"weights": weights.tolist(), "answer": found},
-        )
-    )
+    asked = torch.stack([angle.cos(), angle.sin()])
+    weights = (station_keys @ asked / temperature).softmax(dim=0)
+    found = (weights @ torch.tensor(celsius)).item()
+    return {"weights": weights.tolist(), "answer": found}
+
+
+# %% tags=["hide-input"]
+from annotated.frames import Slider, explorer, static
+
+tried = [(0, 0.1), (70, 0.01), (100, 0.3), (250, 1.0), (340, 10.0)]
+checks = [({"direction": d, "temperature": t}, ask(d, t)) for d, t in tried]
+stations = [
+    {"name": name, "direction": 45 * i, "value": celsius[i]}
+    for i, name in enumerate(ring)
+]
+taus = [0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0]
 explorer(
     static("soft_lookup.js"),
     {"stations": stations},
     [
         Slider("direction", "direction asked for (°)", range(0, 360, 10), 70),
-        Slider(
-            "temperature",
-            "temperature of the lookup",
-            [0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0],
-            0.1,
-        ),
+        Slider("temperature", "temperature of the lookup", taus, 0.1),
     ],
     label="A soft lookup",
     checks=checks,
-    question="Halfway between two stations, what does a cold lookup answer, and "
-    "what a warm one?",
-    caption="The larger the disc, the larger the weight. The line is the query.",
+    question="Halfway between two stations, what does a cold lookup answer?",
+    caption="The larger the disc, the larger the weight. The line asks.",
 )
 
 # %% [markdown]
@@ -597,64 +584,56 @@ check_close(
 # to one key if nothing is divided? Which temperature undoes it at $k = 4096$,
 # and what is the name of that number?
 
-# %% tags=["hide-input"]
+# %%
 generator = torch.Generator().manual_seed(3)
 one_query = torch.randn(4096, generator=generator)
 some_keys = torch.randn(12, 4096, generator=generator)
-all_widths = [2**i for i in range(13)]
-data = {"scales": ["divided by √k", "as they are"]}
-data["energies"] = {
-    str(w): (some_keys[:, :w] @ one_query[:w]).tolist() for w in all_widths
-}
-checks = []
-for width, tau, scale in (
-    (4, 1.0, 1),
-    (64, 1.0, 1),
+two_to_the = [2**i for i in range(13)]
+raw_energies = {w: some_keys[:, :w] @ one_query[:w] for w in two_to_the}
+CHOICES = ["as they are", "divided by √k"]
+
+
+# %%
+def one_row(width, temperature, choice):
+    """What the browser must show, computed here."""
+    divisor = width**0.5 if choice == CHOICES[1] else 1.0
+    p = (raw_energies[width].double() / divisor / temperature).softmax(dim=0)
+    entropy = torch.special.entr(p).sum().item()
+    jacobian = softmax_jacobian(p).norm().item()
+    return {"weights": p.tolist(), "entropy": entropy, "jacobian": jacobian}
+
+
+# %% tags=["hide-input"]
+from annotated.frames import Choice
+
+tried = [
+    (4, 1.0, 0),
     (64, 1.0, 0),
-    (4096, 64.0, 1),
-    (1024, 0.25, 0),
-):
-    divisor = tau * (width**0.5 if scale == 0 else 1.0)
-    p = (
-        torch.tensor(data["energies"][str(width)])
-        .double()
-        .div(divisor)
-        .softmax(0)
-    )
-    state = {
-        "width": width,
-        "temperature": tau,
-        "scale": data["scales"][scale],
-    }
-    checks.append(
-        (
-            state,
-            {
-                "weights": p.tolist(),
-                "entropy": -(p * p.clamp_min(1e-300).log()).sum().item(),
-                "jacobian": softmax_jacobian(p).norm().item(),
-            },
-        )
-    )
+    (64, 1.0, 1),
+    (4096, 64.0, 0),
+    (1024, 0.25, 1),
+]
+checks = []
+for width, tau, which in tried:
+    choice = CHOICES[which]
+    state = {"width": width, "temperature": tau, "scale": choice}
+    checks.append((state, one_row(width, tau, choice)))
+taus = [0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0]
+energies_by_width = {str(w): e.tolist() for w, e in raw_energies.items()}
 explorer(
     static("softmax_row.js"),
-    data,
+    {"divided": CHOICES[1], "energies": energies_by_width},
     [
-        Slider("width", "width k", all_widths, 4),
-        Slider(
-            "temperature",
-            "temperature",
-            [0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0],
-            1.0,
-        ),
-        Choice("scale", "energies", ["as they are", "divided by √k"]),
+        Slider("width", "width k", two_to_the, 4),
+        Slider("temperature", "temperature", taus, 1.0),
+        Choice("scale", "energies", CHOICES),
     ],
     label="Width and temperature of a row of attention",
     checks=checks,
-    question="At which width has the row collapsed to one key? Which temperature "
-    "undoes it at k = 4096?",
-    caption="One query, twelve keys, all random; wider vectors contain the narrower "
-    "ones.",
+    question="At which width has the row collapsed to one key? Which "
+    "temperature undoes it at k = 4096?",
+    caption="One query, twelve keys, all random; wider vectors contain the "
+    "narrower ones.",
 )
 
 # %% [markdown]
@@ -715,11 +694,11 @@ axes[1].set(
 axes[0].legend()
 show(
     figure,
-    alt="Two panels against the width k. Divided by root k, entropy and gradient "
-    "norm stay level. Raw, the entropy falls towards zero and the gradient norm "
-    "falls by many orders of magnitude.",
-    caption="Without the factor, wide attention looks at one key and learns nothing "
-    "from it.",
+    alt="Two panels against the width k. Divided by root k, entropy and "
+    "gradient norm stay level. Raw, the entropy falls towards zero and "
+    "the gradient norm falls by many orders of magnitude.",
+    caption="Without the factor, wide attention looks at one key and learns "
+    "nothing from it.",
 )
 
 # %% [markdown]
@@ -947,10 +926,10 @@ axes[0].set(ylabel="loss (nats)")
 axes[0].legend()
 show(
     figure,
-    alt="Training loss against step for widths 64 and 512, three seeds each. At "
-    "width 64 the loss falls later without the factor; at width 512 it drops to "
-    "zero within a few dozen steps with the factor and is still high at the end "
-    "without it.",
+    alt="Training loss against step for widths 64 and 512, three seeds each. "
+    "At width 64 the loss falls later without the factor; at width 512 it"
+    " drops to zero within a few dozen steps with the factor and is still"
+    " high at the end without it.",
     caption="The same store, the same questions; three seeds each.",
 )
 

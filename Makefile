@@ -1,0 +1,125 @@
+# The commands of the book; `make` alone lists them.
+
+PYTHON ?= python3
+BIN := .venv/bin
+PY := $(BIN)/python
+INSTALLED := .venv/.installed
+PIP := $(PY) -m pip install --disable-pip-version-check $(if $(CI),--quiet)
+PYTEST := $(PY) -m pytest -q
+
+# One thread a process: several run side by side, and threads that wait must not spin.
+export OMP_NUM_THREADS = 1
+export OMP_WAIT_POLICY = PASSIVE
+# Progress appears when it happens, also in a log.
+export PYTHONUNBUFFERED = 1
+
+.NOTPARALLEL:
+.DEFAULT_GOAL := help
+
+.PHONY: help
+help: ## this list
+	@echo "make TARGET, where TARGET is one of"
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1|\2/p' $(MAKEFILE_LIST) | \
+		awk -F'|' '{ printf "%-14s %s\n", $$1, $$2 }'
+	@echo "PYTHON=... chooses the Python (3.11 or newer) that .venv is made with."
+
+# ---- installation ----------------------------------------------------------
+
+$(INSTALLED): requirements.txt pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
+		echo "This needs Python 3.11 or newer, and '$(PYTHON)' is:" \
+			"$$($(PYTHON) --version 2>&1). Try: make PYTHON=python3.12 ..." >&2; exit 1; }
+	@test -x $(PY) || $(PYTHON) -c 'import venv, ensurepip' 2>/dev/null || { \
+		echo "'$(PYTHON)' cannot make virtual environments. On Debian and Ubuntu:" \
+			"apt-get install python3-venv" >&2; exit 1; }
+	@echo "Installing into .venv (minutes, the first time) ..."
+	@test -x $(PY) || $(PYTHON) -m venv .venv
+	@$(PIP) -r requirements.txt
+	@$(PIP) --no-deps --no-build-isolation --editable .
+	@touch $@
+
+# ---- the book --------------------------------------------------------------
+
+.PHONY: book
+book: $(INSTALLED) ## build the book: notebooks, their outputs, the HTML; warnings are errors
+	@echo "== notebooks from their sources"
+	@$(PY) -m tools.notebooks
+	@echo "== executing what the cache lacks"
+	@$(PY) -m tools.execute
+	@echo "== HTML"
+	@$(PY) $(BIN)/jupyter-book build . --all -W --keep-going
+	@echo "The book: _build/html/index.html (open that file, or run: make serve)"
+
+.PHONY: serve
+serve: $(INSTALLED) ## show the book on localhost and keep it up to date
+	@$(PY) -m tools.serve
+
+.PHONY: notebooks
+notebooks: $(INSTALLED) ## generate notebooks/*.ipynb from notebooks/src/*.py
+	@$(PY) -m tools.notebooks
+
+# ---- tests -----------------------------------------------------------------
+
+STAGES := test-lint test-in-step test-unit test-bad-input test-notebooks test-site
+
+.PHONY: test
+test: $(INSTALLED) ## lint, unit tests, every notebook, the pages in a real browser
+	@failed=; for stage in $(STAGES); do \
+		$(MAKE) --no-print-directory $$stage || failed="$$failed $$stage"; done; \
+	test -z "$$failed" || { echo "Failed:$$failed" >&2; exit 1; }
+	@echo "All tests passed."
+
+.PHONY: $(STAGES)
+test-lint: $(INSTALLED)
+	@echo "== lint"
+	@$(PY) -m ruff check
+	@$(PY) -m ruff format --check
+
+test-in-step: $(INSTALLED)
+	@echo "== generated files in step with their sources"
+	@$(PY) -m tools.notebooks --check
+	@$(PY) -m tools.vendor --check
+
+test-unit: $(INSTALLED)
+	@echo "== unit tests, shapes and types checked"
+	@$(PYTEST) tests --ignore=tests/site -n 2
+
+test-bad-input: $(INSTALLED)
+	@echo "== unit tests of wrong arguments, without the shape checker"
+	@ANNOTATED_NO_HOOK=1 $(PYTEST) tests --ignore=tests/site
+
+NBVAL := $(PYTEST) --nbval-lax --nbval-cell-timeout=300 -n 2 --dist loadfile
+
+test-notebooks: $(INSTALLED)
+	@echo "== every notebook, executed"
+	@$(NBVAL) notebooks/*.ipynb
+
+test-site: book
+	@echo "== the built pages in a browser"
+	@$(PYTEST) tests/site
+
+.PHONY: test-gpu
+test-gpu: $(INSTALLED) ## every notebook with its GPU configuration (says so without a GPU)
+	@if $(PY) -c 'import sys, torch; sys.exit(not torch.cuda.is_available())'; then \
+		ANNOTATED_DEVICE=cuda $(PYTEST) --nbval-lax --nbval-cell-timeout=1800 \
+			notebooks/*.ipynb; \
+	else echo "No CUDA GPU here: nothing to test."; fi
+
+# ---- upkeep ----------------------------------------------------------------
+
+.PHONY: bench
+bench: $(INSTALLED) ## repeat the recorded runs in book/results (long)
+	@$(PY) -m benchmarks
+
+.PHONY: repository
+repository: $(INSTALLED) ## change the repository's address: make repository URL=https://github.com/OWNER/NAME
+	@$(PY) -m tools.repository "$(URL)" $(if $(BRANCH),--branch "$(BRANCH)")
+
+.PHONY: vendor
+vendor: $(INSTALLED) ## fetch the browser code in book/vendor anew
+	@$(PY) -m tools.vendor
+
+.PHONY: clean
+clean: ## remove all that is built, the cache in _build too (.venv stays)
+	rm -rf _build build *.egg-info .pytest_cache .ruff_cache
+	find . -name __pycache__ -not -path './.venv/*' -prune -exec rm -rf {} +

@@ -1,0 +1,179 @@
+"""Checks and repairs of the pages while Sphinx builds them.
+
+A warning fails the build (`-W`): for an image without a text for those who do not see
+it, for a link inside the site that leads nowhere, and for anything that a page would
+load from another host.
+"""
+
+import re
+from html.parser import HTMLParser
+from pathlib import Path, PurePosixPath
+from urllib.parse import unquote, urlsplit
+
+from docutils import nodes
+from sphinx.util import logging
+
+logger = logging.getLogger(__name__)
+
+FILE_NAME = re.compile(r"\S+\.(png|jpe?g|gif|svg|webp|bmp|ico|pdf)", re.IGNORECASE)
+SAYS_NOTHING = {"image", "figure", "fig", "plot", "picture", "photo", "png", "output"}
+
+
+def alt_problem(alt: str | None, source: str = "") -> str | None:
+    """What is wrong with an image's text, or None."""
+    text = (alt or "").strip()
+    if not text:
+        return "has no alt text"
+    # Sphinx and myst-nb fill a missing text in with the file's path
+    named = {source, PurePosixPath(source).name, PurePosixPath(source).stem}
+    if text in named or FILE_NAME.fullmatch(text):
+        return f"has a file name as its alt text: {text!r}"
+    if text.lower().rstrip(".0123456789 ") in SAYS_NOTHING:
+        return f"has an alt text that says nothing: {text!r}"
+    return None
+
+
+class ImageScan(HTMLParser):
+    """Collects what is wrong with the pictures of a piece of HTML."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.problems: list[str] = []
+        self._svg: list[bool] = []  # open <svg> elements: named already?
+        self.feed(html)
+        self.close()
+
+    def handle_starttag(self, tag: str, attributes: list) -> None:
+        values = dict(attributes)
+        if tag == "img":
+            problem = alt_problem(values.get("alt"), values.get("src") or "")
+            if problem:
+                source = (values.get("src") or "no src")[:60]
+                self.problems.append(f"<img> ({source}) {problem}")
+        elif tag == "svg":
+            named = values.get("aria-label") or values.get("aria-labelledby")
+            self._svg.append(bool(named) or values.get("aria-hidden") == "true")
+        elif tag == "title" and self._svg:
+            self._svg[-1] = True
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag == "svg" and self._svg and not self._svg.pop():
+            self.problems.append(
+                "<svg> has no name: give it aria-label or <title>, or aria-hidden"
+            )
+
+
+def image_problems(doctree: nodes.document) -> list[tuple[nodes.Node, str]]:
+    """Every picture of a page that lacks a real text, with where it is."""
+    found = []
+    for node in doctree.findall(nodes.image):
+        problem = alt_problem(node.get("alt"), node.get("uri", ""))
+        if problem:
+            found.append((node, f"image {node.get('uri', '')} {problem}"))
+    for node in doctree.findall(nodes.raw):
+        if "html" in node.get("format", "").split():
+            found += [(node, problem) for problem in ImageScan(node.astext()).problems]
+    return found
+
+
+def check_images(app, doctree: nodes.document, docname: str) -> None:
+    for node, problem in image_problems(doctree):
+        logger.warning(
+            "%s: %s", docname, problem, location=node, type="pages", subtype="alt"
+        )
+
+
+class PageScan(HTMLParser):
+    """The anchors of a page, its links, and the files that it loads."""
+
+    LOADS = {"img", "script", "iframe", "source", "video", "audio", "embed", "track"}
+    LINKS_LOADED = {"stylesheet", "icon", "preload", "manifest"}
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.anchors: set[str] = set()
+        self.links: list[str] = []
+        self.loaded: list[str] = []
+        self.feed(html)
+        self.close()
+
+    def handle_starttag(self, tag: str, attributes: list) -> None:
+        values = dict(attributes)
+        for key in ("id", "name"):
+            if values.get(key):
+                self.anchors.add(values[key])
+        if tag == "a" and values.get("href"):
+            self.links.append(values["href"])
+        elif tag in self.LOADS and values.get("src"):
+            self.loaded.append(values["src"])
+        elif tag == "link" and values.get("href"):
+            if self.LINKS_LOADED & set((values.get("rel") or "").split()):
+                self.loaded.append(values["href"])
+
+
+def link_problems(site: Path, pages: list[str]) -> list[tuple[str, str]]:
+    """Broken links and foreign files of the built pages: (page, what is wrong)."""
+    scans = {
+        page: PageScan((site / page).read_text(encoding="utf-8")) for page in pages
+    }
+    found = []
+    for page, scan in scans.items():
+        for address in scan.loaded:
+            parts = urlsplit(address)
+            if parts.netloc or parts.path.startswith("/"):
+                found.append((page, f"loads {address} from outside the site"))
+        for address in dict.fromkeys(scan.links + scan.loaded):
+            parts = urlsplit(address)
+            if parts.scheme or parts.netloc:
+                continue
+            target = page
+            if parts.path:
+                joined = (site / page).parent / unquote(parts.path)
+                if not joined.is_file():
+                    found.append((page, f"links to {address}, which does not exist"))
+                    continue
+                target = joined.resolve().relative_to(site.resolve()).as_posix()
+            anchor = unquote(parts.fragment)
+            # browsers take these two for the top of the page
+            if anchor in ("", "top") or target not in scans:
+                continue
+            if anchor not in scans[target].anchors:
+                found.append((page, f"links to {address}, which has no such anchor"))
+    return found
+
+
+def check_links(app, exception: Exception | None) -> None:
+    if exception or app.builder.name != "html":
+        return
+    site = Path(app.outdir)
+    names = [*sorted(app.env.found_docs), "search", "genindex"]
+    pages = [f"{name}.html" for name in names]
+    for page, problem in link_problems(site, [p for p in pages if (site / p).exists()]):
+        logger.warning("%s %s", page, problem, type="pages", subtype="link")
+
+
+def repair_tables(app, doctree: nodes.document, docname: str) -> None:
+    """pandas heads its index column with an empty <th>, a heading that says nothing."""
+    for node in list(doctree.findall(nodes.raw)):
+        if "html" in node.get("format", "").split() and "<th></th>" in node.astext():
+            text = node.astext().replace("<th></th>", "<td></td>")
+            node.replace_self(nodes.raw("", text, format=node["format"]))
+
+
+def repair_roles(app, pagename, templatename, context, doctree) -> None:
+    """docutils gives bibliographies roles that ARIA has withdrawn, on wrong parents."""
+    body = context.get("body")
+    if body:
+        body = body.replace(' role="doc-biblioentry"', "")
+        context["body"] = body.replace(
+            '<div role="list" class="citation-list">', '<div class="citation-list">'
+        )
+
+
+def setup(app) -> dict:
+    app.connect("doctree-resolved", check_images)
+    app.connect("doctree-resolved", repair_tables)
+    app.connect("html-page-context", repair_roles)
+    # after Jupyter Book's own handlers, one of which writes index.html
+    app.connect("build-finished", check_links, priority=900)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,22 @@
+// Loaded on every page, before its body.
+(function () {
+  "use strict";
+
+  // On file:// a script may not read other pages: results come without excerpts.
+  if (window.location.protocol === "file:") {
+    DOCUMENTATION_OPTIONS.SHOW_SEARCH_SUMMARY = false;
+  }
+
+  // What scrolls in its own box must be reachable by keyboard. The theme sees to code
+  // and outputs; formulas get their size only when MathJax has set them.
+  function markScrollers() {
+    document.querySelectorAll("mjx-container[display]").forEach((box) => {
+      if (box.scrollWidth > box.clientWidth) box.setAttribute("tabindex", "0");
+      else box.removeAttribute("tabindex");
+    });
+  }
+  window.addEventListener("load", () => {
+    Promise.resolve(window.MathJax?.startup?.promise).finally(markScrollers);
+  });
+  window.addEventListener("resize", markScrollers);
+})();

@@ -1,0 +1,1 @@
+"""Recorded runs: imported as `annotated.results` (pyproject.toml maps this folder)."""

@@ -1,0 +1,30 @@
+"""For all tests: one thread, no windows, and shapes and types checked at run time.
+
+jaxtyping's import hook checks every signature of `annotated`, and it raises before our
+own errors for wrong arguments can. Tests of those are marked `bad_input`. They run in a
+process of their own, with ANNOTATED_NO_HOOK=1, which runs nothing else.
+"""
+
+import os
+import sys
+
+from jaxtyping import install_import_hook
+
+# before torch is imported, by whichever test comes first
+os.environ["OMP_NUM_THREADS"] = "1"
+os.environ["OMP_WAIT_POLICY"] = "PASSIVE"
+os.environ["MPLBACKEND"] = "Agg"
+
+HOOK = os.environ.get("ANNOTATED_NO_HOOK") != "1"
+if HOOK:
+    if "annotated" in sys.modules:
+        raise RuntimeError("`annotated` was imported before its checks were installed")
+    install_import_hook("annotated", "beartype.beartype")
+
+
+def pytest_collection_modifyitems(config, items):
+    def runs_here(item):
+        return HOOK == (item.get_closest_marker("bad_input") is None)
+
+    config.hook.pytest_deselected(items=[i for i in items if not runs_here(i)])
+    items[:] = [item for item in items if runs_here(item)]

@@ -1,0 +1,80 @@
+"""A copy of the package with one fault in it, and the tests that should find it.
+
+Imported by a process that holds nothing of `annotated` yet: see `start`.
+"""
+
+import multiprocessing
+import os
+import shutil
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+WRONG_PACKAGE = 99  # no exit status of pytest
+SECONDS = 120  # a mutant that never ends is a faulty mutant
+
+# Imported once, by the server that every process is forked from: torch alone takes
+# longer than most of the tests.
+PRELOADED = """
+    IPython.display PIL.Image babel.dates beartype bs4 jaxtyping matplotlib.pyplot
+    numpy pytest seaborn torch torch.testing
+""".split()
+
+
+def copy_package(folder: Path) -> Path:
+    """Copy the package into a folder; returns the copy."""
+    ignored = shutil.ignore_patterns("__pycache__")
+    return shutil.copytree(ROOT / "annotated", folder / "annotated", ignore=ignored)
+
+
+def mutate(file: Path, old: str, new: str) -> None:
+    text = file.read_text(encoding="utf-8")
+    found = text.count(old)
+    assert found == 1, f"{file.name} holds this {found} times, not once:\n{old}"
+    file.write_text(text.replace(old, new), encoding="utf-8")
+
+
+def start(folder: Path, module: str, bad_input: bool) -> tuple[int, str]:
+    """Run a module's tests on the copy in a folder, in a process of their own.
+
+    Returns:
+        The exit status of pytest (1: a test failed), and what it printed.
+    """
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(PRELOADED)
+    process = context.Process(target=_run, args=(folder, module, bad_input))
+    process.start()
+    process.join(SECONDS)
+    if process.exitcode is None:
+        process.kill()
+        process.join()
+    return process.exitcode, (folder / "log").read_text(encoding="utf-8")
+
+
+def _run(folder: Path, module: str, bad_input: bool) -> None:
+    log = os.open(folder / "log", os.O_WRONLY | os.O_CREAT)
+    for stream in (1, 2):
+        os.dup2(log, stream)
+    os.environ.pop("ANNOTATED_NO_HOOK", None)
+    if bad_input:
+        os.environ["ANNOTATED_NO_HOOK"] = "1"
+    for name in [name for name in os.environ if name.startswith("PYTEST_")]:
+        del os.environ[name]  # of the pytest that started us
+    os.chdir(folder)
+    import pytest
+
+    assert "annotated" not in sys.modules
+    status = pytest.main(
+        [
+            *("-x", "-q", "--no-header", "-p", "no:cacheprovider", "-p", "no:xdist"),
+            *("-c", str(ROOT / "pyproject.toml"), "--rootdir", str(ROOT)),
+            *("-o", f"pythonpath={folder}"),
+            str(ROOT / "tests" / f"test_{module}.py"),
+        ]
+    )
+    imported = Path(sys.modules["annotated"].__file__)
+    if imported != folder / "annotated" / "__init__.py":
+        print("imported", imported)
+        status = WRONG_PACKAGE
+    sys.stdout.flush()
+    os._exit(int(status))

@@ -1,0 +1,115 @@
+"""What every committed notebook has to be, as far as its text alone can show it."""
+
+import ast
+import statistics
+import warnings
+from pathlib import Path
+
+import nbformat
+import pytest
+from IPython.core.inputtransformer2 import TransformerManager
+
+from tools import notebooks
+
+ROOT = Path(__file__).resolve().parents[2]
+CHAPTERS = sorted((ROOT / "notebooks").glob("*.ipynb"))
+
+# The parts of a chapter that leave a call in it, or a heading (see each message).
+CALLS = {
+    "check_shape": "a shape check after each step",
+    "check_close": "the proof that derivation, module and reference agree",
+    "show_source": "the class that ships, from the module's own source",
+}
+MOVING = {"frame_slider", "explorer"}
+HEADINGS = ("why", "pitfalls", "exercises", "what was measured", "further reading")
+PICTURES = (".png", ".svg", ".jpg", ".jpeg", ".gif", ".webp")
+
+
+@pytest.fixture(params=CHAPTERS, ids=lambda path: path.stem)
+def chapter(request):
+    return nbformat.read(request.param, as_version=4)
+
+
+def code_cells(chapter):
+    return [cell for cell in chapter.cells if cell.cell_type == "code"]
+
+
+def calls(chapter):
+    """Every call of a plain name in the chapter, as (name, node)."""
+    for cell in code_cells(chapter):
+        tree = ast.parse(TransformerManager().transform_cell(cell.source))
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+                yield node.func.id, node
+
+
+def headings(chapter):
+    lines = [
+        line
+        for cell in chapter.cells
+        if cell.cell_type == "markdown"
+        for line in cell.source.splitlines()
+    ]
+    return [line.lower() for line in lines if line.startswith("## ")]
+
+
+def test_there_are_chapters():
+    assert CHAPTERS, "notebooks/ holds no .ipynb"
+
+
+def test_holds_nothing_of_a_run(chapter):
+    assert notebooks.leftovers(chapter) == []
+
+
+def test_is_valid_and_its_ids_differ(chapter):
+    nbformat.validate(chapter)
+    ids = [cell.id for cell in chapter.cells]
+    assert len(set(ids)) == len(ids)
+
+
+def test_opens_with_its_title_and_goes_on_with_the_setup_cell(chapter):
+    first, second = chapter.cells[:2]
+    assert first.cell_type == "markdown"
+    assert first.source.startswith("# ")
+    assert notebooks.is_setup(second)
+
+
+def test_the_setup_cell_is_the_same_in_every_chapter(chapter):
+    setup = [cell.source for cell in chapter.cells if notebooks.is_setup(cell)]
+    assert setup == [notebooks.setup_cell()]
+
+
+def test_has_the_parts_of_a_chapter(chapter):
+    called = {name for name, _ in calls(chapter)}
+    for name, part in CALLS.items():
+        assert name in called, f"no {name}(…): {part}"
+    assert called & MOVING, f"no interactive figure: one of {sorted(MOVING)}"
+    titles = headings(chapter)
+    for part in HEADINGS:
+        assert any(part in title for title in titles), f"no section {part!r}"
+
+
+def test_every_figure_has_a_text_for_those_who_do_not_see_it(chapter):
+    for name, call in calls(chapter):
+        if name not in ("show", "frame_slider"):
+            continue
+        arguments = {keyword.arg: keyword.value for keyword in call.keywords}
+        shown = ast.unparse(call)[:60]
+        assert "alt" in arguments, f"no alt in {shown}"
+        if isinstance(arguments["alt"], ast.Constant):
+            alt = arguments["alt"].value
+            assert len(alt.split()) >= 4, f"alt says too little in {shown}: {alt!r}"
+            assert not alt.lower().endswith(PICTURES), f"alt is a file name in {shown}"
+
+
+def test_a_cell_is_one_thought(chapter):
+    cells = []
+    for cell in code_cells(chapter):
+        lines = [line for line in cell.source.splitlines() if line.strip()]
+        cells.append((len(lines), lines[0]))
+    long = [cell for cell in cells if cell[0] > 25]
+    if long:
+        warnings.warn(f"cells of more than 25 lines: {long}", stacklevel=1)
+    assert [cell for cell in cells if cell[0] > 40] == []
+    median = statistics.median(length for length, _ in cells)
+    assert median <= 8, f"half of the code cells have {median} lines or more"

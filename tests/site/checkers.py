@@ -1,0 +1,239 @@
+"""What a page in the browser must satisfy. Each check returns what is wrong with it."""
+
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Page
+
+from book._ext.pages import alt_problem
+
+AXE = Axe()
+# Without preload: axe would fetch imported style sheets, from addresses it gets wrong.
+AXE_OPTIONS = {"resultTypes": ["violations"], "preload": False}
+
+
+def axe(page: Page) -> list[str]:
+    """The accessibility faults that axe-core finds, one line an element."""
+    report = AXE.run(page, options=AXE_OPTIONS).response
+    return [
+        f"{fault['id']}: {node['target']} {node['html'][:160]}"
+        for fault in report["violations"]
+        for node in fault["nodes"]
+    ]
+
+
+def images(page: Page) -> list[str]:
+    pictures = page.evaluate(
+        """() => [...document.images].map((image) =>
+            [image.getAttribute("alt"), image.getAttribute("src") || ""])"""
+    )
+    checked = [(source[:60], alt_problem(alt, source)) for alt, source in pictures]
+    return [f"image {source} {problem}" for source, problem in checked if problem]
+
+
+def mathematics(page: Page) -> list[str]:
+    """Formulas that MathJax left as TeX, or that it could not read."""
+    return page.evaluate(
+        """() => [
+            ...[...document.querySelectorAll(".math")]
+                .filter((formula) => !formula.querySelector("mjx-container"))
+                .map((formula) => "not typeset: " + formula.textContent.slice(0, 80)),
+            ...[...document.querySelectorAll("mjx-merror, [data-mjx-error]")]
+                .map((error) => "error: " + (error.dataset.mjxError
+                    || error.textContent).slice(0, 80)),
+        ]"""
+    )
+
+
+def set_theme(page: Page, theme: str) -> None:
+    """Switch as the theme's own button does, and let two frames pass."""
+    page.evaluate(
+        """async (theme) => {
+            document.documentElement.dataset.mode = theme;
+            document.documentElement.dataset.theme = theme;
+            for (const _ of [1, 2]) await new Promise(requestAnimationFrame);
+        }""",
+        theme,
+    )
+
+
+def open_everything(page: Page) -> None:
+    """Unfold details, dropdown admonitions and the menus of the header."""
+    page.evaluate(
+        """() => {
+            document.querySelectorAll("details").forEach((d) => { d.open = true; });
+            document.querySelectorAll(".toggle-hidden .toggle-button")
+                .forEach((button) => button.click());
+            document.querySelectorAll(".dropdown-menu")
+                .forEach((menu) => menu.classList.add("show"));
+        }"""
+    )
+
+
+def narrow(page: Page, width: int, height: int) -> None:
+    """Narrow the window, and wait for the theme, which looks again after 300 ms."""
+    if page.viewport_size != {"width": width, "height": height}:
+        page.set_viewport_size({"width": width, "height": height})
+        page.wait_for_timeout(700)
+
+
+def sideways(page: Page) -> list[str]:
+    """What is wider than the window and neither wraps nor scrolls in its own box."""
+    return page.evaluate(
+        """() => {
+            const wide = [], root = document.documentElement;
+            if (root.scrollWidth > root.clientWidth)
+                wide.push(`the page is ${root.scrollWidth} px wide in a window of `
+                    + `${root.clientWidth} px`);
+            const boxed = (element) => {
+                for (let box = element.parentElement; box; box = box.parentElement)
+                    if (["auto", "scroll"].includes(getComputedStyle(box).overflowX))
+                        return true;
+                return false;
+            };
+            for (const element of document.querySelectorAll("main article *")) {
+                const {right, width, height} = element.getBoundingClientRect();
+                const style = getComputedStyle(element);
+                // text for screen readers only is clipped to a pixel
+                const shown = width > 1 && height > 1 && style.visibility === "visible"
+                    && style.clip === "auto" && style.clipPath === "none"
+                    && !element.closest("mjx-assistive-mml");
+                if (shown && right > root.clientWidth + 1 && !boxed(element))
+                    wide.push(`${Math.round(right)} px: `
+                        + element.outerHTML.slice(0, 120));
+            }
+            return wide.slice(0, 10);
+        }"""
+    )
+
+
+def focus_stops(page: Page, count: int) -> list[str]:
+    """Press Tab `count` times; report each stop that shows no sign of the focus."""
+    hidden = []
+    for _ in range(count):
+        page.keyboard.press("Tab")
+        hidden += page.evaluate(
+            """() => {
+                const element = document.activeElement;
+                if (!element || element === document.body) return [];
+                const style = getComputedStyle(element);
+                const outlined = style.outlineStyle !== "none"
+                    && parseFloat(style.outlineWidth) > 0;
+                const ok = outlined || style.boxShadow !== "none";
+                return ok ? [] : [element.outerHTML.slice(0, 120)];
+            }"""
+        )
+    return hidden
+
+
+FRAMES = """(slider) => [...slider.querySelectorAll(".annotated-frame")]
+    .flatMap((frame, number) => frame.offsetParent === null ? [] : [number])"""
+
+
+def slider(page: Page, number: int) -> list[str]:
+    """Move the n-th frame slider by keyboard and by mouse."""
+    box = page.locator(".annotated-frames").nth(number)
+    control = box.locator("input[type=range]")
+    if control.count() != 1:
+        return [f"holds {control.count()} range inputs, expected 1"]
+    wrong = []
+    if not control.evaluate("(input) => input.labels.length"):
+        wrong.append("its range input has no label")
+    frames = box.locator(".annotated-frame").count()
+    if frames < 2:
+        wrong.append(f"holds {frames} frames, expected at least 2")
+
+    def expect(shown: int, after: str) -> None:
+        found = box.evaluate(FRAMES)
+        if found != [shown]:
+            wrong.append(f"after {after} shows frames {found}, expected [{shown}]")
+
+    control.scroll_into_view_if_needed()
+    control.focus()
+    for key, shown in [("Home", 0), ("ArrowRight", 1), ("ArrowLeft", 0)]:
+        page.keyboard.press(key)
+        expect(shown, f"the key {key}")
+    page.keyboard.press("End")
+    expect(frames - 1, "the key End")
+    place = control.bounding_box()
+    page.mouse.click(place["x"] + 2, place["y"] + place["height"] / 2)
+    expect(0, "a click at the left end")
+    wrong += box.evaluate(
+        """(slider) => [...slider.querySelectorAll(".annotated-frame img")]
+            .filter((image) => !image.complete || !image.naturalWidth)
+            .map((image) => "picture does not load: " + image.alt)"""
+    )
+    return wrong
+
+
+CHECKS = """(explorer) => {
+    const close = (a, b) => typeof b === "number" && typeof a === "number"
+        ? Math.abs(a - b) <= 1e-4 * Math.max(1, Math.abs(b))
+        : Array.isArray(b) ? Array.isArray(a) && a.length === b.length
+            && b.every((item, i) => close(a[i], item))
+        : b !== null && typeof b === "object" ? a !== null && typeof a === "object"
+            && Object.keys(b).every((key) => close(a[key], b[key]))
+        : a === b;
+    if (explorer.dataset.ready !== "true") return ["is not ready"];
+    const text = explorer.querySelector("script.annotated-explorer-checks");
+    const checks = text ? JSON.parse(text.textContent) : [];
+    if (!checks.length) return ["holds no checks"];
+    const wrong = [];
+    for (const {state, values} of checks) {
+        if (!Object.keys(values).length) wrong.push("a check without values");
+        explorer.explorer.set(state);
+        const found = explorer.explorer.values();
+        for (const [key, expected] of Object.entries(values))
+            if (!close(found[key], expected))
+                wrong.push(`${JSON.stringify(state)}: ${key} is `
+                    + `${JSON.stringify(found[key])}, Python says `
+                    + JSON.stringify(expected));
+    }
+    return wrong;
+}"""
+
+
+def explorer_checks(page: Page, number: int) -> list[str]:
+    """Compare the n-th explorer's values with those that Python computed."""
+    return page.locator(".annotated-explorer").nth(number).evaluate(CHECKS)
+
+
+CONTROLS = "input:not([type=hidden]), select, textarea, button, [tabindex='0']"
+KEYS = {
+    "range": ["ArrowRight", "ArrowLeft"],
+    "number": ["ArrowUp", "ArrowDown"],
+    "select-one": ["ArrowDown", "ArrowUp"],
+    "radio": ["ArrowRight", "ArrowLeft"],
+    "checkbox": ["Space"],
+    "text": ["End", "a"],
+    "search": ["End", "a"],
+    "textarea": ["End", "a"],
+}
+STATE = """(explorer) => JSON.stringify(
+    [explorer.explorer.state, explorer.explorer.values()])"""
+
+
+def explorer_keyboard(page: Page, number: int) -> list[str]:
+    """Use every control of the n-th explorer by keyboard; each must change it."""
+    explorer = page.locator(".annotated-explorer").nth(number)
+    controls = explorer.locator(CONTROLS)
+    wrong, moved = [], False
+    for index in range(controls.count()):
+        control = controls.nth(index)
+        if not (control.is_visible() and control.is_enabled()):
+            continue
+        kind = control.evaluate("(control) => control.type || 'custom'")
+        before = explorer.evaluate(STATE)
+        control.focus()
+        if not control.evaluate("(control) => control === document.activeElement"):
+            wrong.append(f"control {index} ({kind}) takes no focus")
+            continue
+        changed = False
+        # a button may be for an end that is already reached: it need not change much
+        for key in KEYS.get(kind, ["Enter", "ArrowRight", "Space"]):
+            page.keyboard.press(key)
+            changed = changed or explorer.evaluate(STATE) != before
+        moved = moved or changed
+        if not changed and kind in KEYS:
+            wrong.append(f"control {index} ({kind}) changes nothing by keyboard")
+    if not moved:
+        wrong.append("nothing in it can be changed by keyboard")
+    return wrong

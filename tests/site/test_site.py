@@ -1,0 +1,121 @@
+"""What concerns the site as a whole: search, buttons, theme, weight, vendored code."""
+
+import gzip
+import json
+from urllib.parse import urljoin
+
+import pytest
+import yaml
+
+from book._ext.pages import PageScan
+from tests.site.browser import ROOT, built_pages, site_folder, visiting
+from tools import vendor
+
+CHAPTER = "notebooks/01_seq2seq_attention.html"
+CHAPTERS = [p for p in built_pages(site_folder()) if p.startswith("notebooks/")]
+MEGABYTE = 2**20
+
+
+@pytest.fixture(scope="module")
+def repository():
+    return yaml.safe_load((ROOT / "_config.yml").read_text())["repository"]
+
+
+def links(site, page: str) -> list[str]:
+    return PageScan((site / page).read_text(encoding="utf-8")).links
+
+
+def test_chapters_are_there(site):
+    assert CHAPTER in CHAPTERS
+
+
+@pytest.mark.parametrize("chapter", CHAPTERS)
+def test_colab_button(site, repository, chapter):
+    owner = repository["url"].removeprefix("https://github.com/")
+    notebook = chapter.removesuffix(".html") + ".ipynb"
+    expected = (
+        f"https://colab.research.google.com/github/{owner}/blob/"
+        f"{repository['branch']}/{notebook}"
+    )
+    assert expected in links(site, chapter)
+
+
+@pytest.mark.parametrize("chapter", CHAPTERS)
+def test_source_and_repository_buttons(site, repository, chapter):
+    notebook = chapter.removesuffix(".html") + ".ipynb"
+    source = f"{repository['url']}/blob/{repository['branch']}/{notebook}?plain=1"
+    found = links(site, chapter)
+    assert source in found
+    assert repository["url"] in found
+    assert any(link.startswith(f"{repository['url']}/issues/new") for link in found)
+
+
+@pytest.mark.parametrize("chapter", CHAPTERS)
+def test_download_button_gives_the_notebook_without_outputs(site, chapter):
+    notebook = chapter.removesuffix(".html") + ".ipynb"
+    wanted = f"_sources/{notebook}"
+    assert wanted in [urljoin(chapter, link) for link in links(site, chapter)]
+    cells = json.loads((site / wanted).read_text(encoding="utf-8"))["cells"]
+    code = [cell for cell in cells if cell["cell_type"] == "code"]
+    assert code
+    assert not any(cell["outputs"] for cell in code)
+
+
+def test_page_is_light(built_page, site):
+    packed = gzip.compress((site / built_page).read_bytes())
+    assert 1000 < len(packed) < 3 * MEGABYTE
+
+
+def test_search_finds_the_first_chapter(browser, base):
+    with visiting(browser, base) as visit:
+        visit.open("book/intro.html")
+        visit.page.keyboard.press("Control+k")
+        visit.page.keyboard.type("attention")
+        visit.page.keyboard.press("Enter")
+        visit.page.wait_for_url("**/search.html?q=attention")
+        visit.page.locator(".search-summary", has_text="found").wait_for()
+        hit = visit.page.locator(f'#search-results a[href*="{CHAPTER}"]').first
+        hit.click()
+        visit.page.wait_for_url(f"**/{CHAPTER}*")
+        assert "attention" in visit.page.locator("main h1:visible").inner_text().lower()
+        assert visit.blocked == []
+        assert visit.errors == []
+
+
+def test_search_for_nonsense_finds_nothing(browser, base):
+    with visiting(browser, base) as visit:
+        visit.open("search.html?q=zzyzx")
+        visit.page.locator(".search-summary", has_text="did not match").wait_for()
+        assert visit.page.locator("#search-results li").count() == 0
+
+
+def test_theme_button_turns_the_page_dark_and_the_next_page_remembers(browser, base):
+    with visiting(browser, base, color_scheme="light") as visit:
+        visit.open("book/intro.html")
+        theme = "document.documentElement.dataset.theme"
+        assert visit.page.evaluate(theme) == "light"
+        for _ in range(3):  # the button goes round: system, light, dark
+            visit.page.locator(".theme-switch-button:visible").click()
+            if visit.page.evaluate(theme) == "dark":
+                break
+        assert visit.page.evaluate(theme) == "dark"
+        visit.open("search.html")
+        assert visit.page.evaluate(theme) == "dark"
+
+
+def test_vendored_code_is_as_recorded():
+    assert vendor.problems() == []
+
+
+def test_vendored_code_has_its_licences():
+    manifest = json.loads((vendor.VENDOR / "MANIFEST.json").read_text())
+    for package in manifest["packages"]:
+        licences = [name for name in package["files"] if "LICENSE" in name]
+        assert licences, f"{package['name']} has no licence file"
+
+
+def test_site_serves_the_vendored_bytes(site):
+    manifest = json.loads((vendor.VENDOR / "MANIFEST.json").read_text())
+    for package in manifest["packages"]:
+        for name, expected in package["files"].items():
+            assert vendor.sha256(site / "_static" / name) == expected, name

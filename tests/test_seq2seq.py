@@ -1,0 +1,786 @@
+"""annotated/seq2seq.py: the batched modules are their sentences, step by step."""
+
+import copy
+
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from annotated.attention import (
+    AdditiveAttention,
+    DotAttention,
+    LocationSensitiveAttention,
+)
+from annotated.data import Batch, Vocabulary, pad_sequences
+from annotated.seq2seq import (
+    QUERIES,
+    AttentionDecoder,
+    Memory,
+    RNNEncoder,
+    Seq2Seq,
+    Step,
+    exact_matches,
+    require_tokens,
+    teacher_forcing_loss,
+)
+
+# every axis another prime (the encoder's states are twice ENCODED wide)
+B, S, T = 3, 5, 7
+SOURCE, TARGET = 19, 13  # vocabularies
+EMBEDDING, ENCODED, EMBEDDED, DECODED = 17, 11, 23, 29
+MEMORY = 2 * ENCODED
+PAD, START, END = Vocabulary.pad, Vocabulary.start, Vocabulary.end
+LENGTHS = [2, 5, 3]  # unsorted, and one as long as the batch
+
+ATTENTIONS = {
+    "none": lambda size: None,
+    "general": lambda size: DotAttention(size, MEMORY),
+    "additive": lambda size: AdditiveAttention(size, MEMORY, 31),
+    "location": lambda size: LocationSensitiveAttention(size, MEMORY, 31, 37, 3),
+}
+every_attention = pytest.mark.parametrize("attention", ATTENTIONS)
+every_query = pytest.mark.parametrize("query", QUERIES)
+
+
+@pytest.fixture(autouse=True)
+def seeded():
+    torch.manual_seed(0)
+
+
+def make_encoder() -> RNNEncoder:
+    return RNNEncoder(SOURCE, EMBEDDING, ENCODED).double()
+
+
+def make_decoder(attention: str = "additive", query: str = "previous"):
+    size = DECODED + (EMBEDDED if query == "previous+output" else 0)
+    attend = ATTENTIONS[attention](size)
+    decoder = AttentionDecoder(TARGET, EMBEDDED, DECODED, MEMORY, attend, query)
+    return decoder.double()
+
+
+def make_model(attention: str = "additive", query: str = "previous") -> Seq2Seq:
+    return Seq2Seq(make_encoder(), make_decoder(attention, query))
+
+
+def make_source() -> tuple[Tensor, Tensor]:
+    rows = [torch.randint(3, SOURCE, (length,)).tolist() for length in LENGTHS]
+    return pad_sequences(rows)
+
+
+def make_target() -> Tensor:
+    """What a decoder reads: the start symbol first, no padding."""
+    target = torch.randint(3, TARGET, (B, T))
+    target[:, 0] = START
+    return target
+
+
+def assert_close(actual: Tensor, expected: Tensor, why: str = "") -> None:
+    torch.testing.assert_close(
+        actual, expected, rtol=0, atol=1e-10, msg=lambda text: f"{why}\n{text}"
+    )
+
+
+def gradients(outputs: list[Tensor], of: list[Tensor]) -> tuple[Tensor, ...]:
+    """Gradients of a random mixture of all that was computed."""
+    generator = torch.Generator().manual_seed(1)
+    mixture = sum(
+        (out * torch.randn(out.shape, generator=generator).to(out)).sum()
+        for out in outputs
+    )
+    return torch.autograd.grad(mixture, of, materialize_grads=True)
+
+
+def assert_same_gradients(module: nn.Module, ours: list, theirs: list) -> None:
+    names, parameters = zip(*module.named_parameters(), strict=True)
+    for name, one, other in zip(
+        names,
+        gradients(ours, parameters),
+        gradients(theirs, parameters),
+        strict=True,
+    ):
+        assert_close(one, other, f"gradient of {name}")
+
+
+# ---- RNNEncoder --------------------------------------------------------------
+
+
+def test_encoder_shapes():
+    states, summary, mask = make_encoder()(*make_source())
+    assert states.shape == (B, S, MEMORY)
+    assert summary.shape == (B, MEMORY)
+    assert mask.shape == (B, 1, S)
+
+
+def gru_cell(x: Tensor, h: Tensor, w: Tensor, u: Tensor, b: Tensor, c: Tensor):
+    """Cho et al. (2014) in PyTorch's order of gates: reset, update, candidate."""
+    size = len(h)
+    here, there = w @ x + b, u @ h + c
+    r = torch.sigmoid(here[:size] + there[:size])
+    z = torch.sigmoid(here[size : 2 * size] + there[size : 2 * size])
+    n = torch.tanh(here[2 * size :] + r * there[2 * size :])
+    return (1 - z) * n + z * h
+
+
+def read_one(encoder: RNNEncoder, source: Tensor) -> tuple[Tensor, Tensor]:
+    """States and summary of one source with no padding."""
+    words, ways = encoder.embedding.weight[source], []
+    for suffix in ("", "_reverse"):
+        names = ("weight_ih_l0", "weight_hh_l0", "bias_ih_l0", "bias_hh_l0")
+        weights = [getattr(encoder.rnn, name + suffix) for name in names]
+        h, states = words.new_zeros(ENCODED), []
+        for word in words.flip(0) if suffix else words:
+            h = gru_cell(word, h, *weights)
+            states.append(h)
+        ways.append(states)
+    forward, backward = ways
+    pairs = zip(forward, reversed(backward), strict=True)
+    states = torch.stack([torch.cat(pair) for pair in pairs])
+    return states, torch.cat([forward[-1], backward[-1]])
+
+
+def test_encoder_by_loops():
+    encoder, (source, lengths) = make_encoder(), make_source()
+    states, summary, _ = encoder(source, lengths)
+    theirs = []
+    for b, length in enumerate(LENGTHS):
+        alone, one_summary = read_one(encoder, source[b, :length])
+        assert_close(states[b, :length], alone, f"states of source {b}")
+        assert_close(summary[b], one_summary, f"summary of source {b}")
+        theirs += [F.pad(alone, (0, 0, 0, S - length)), one_summary]
+    ours = [part for b in range(B) for part in (states[b], summary[b])]
+    assert_same_gradients(encoder, ours, theirs)
+
+
+def test_encoder_is_pytorchs_gru_on_each_source_alone():
+    encoder, (source, lengths) = make_encoder(), make_source()
+    states, summary, _ = encoder(source, lengths)
+    for b, length in enumerate(LENGTHS):
+        words = encoder.embedding(source[b : b + 1, :length])
+        alone, (forward, backward) = encoder.rnn(words)
+        assert_close(states[b, :length], alone[0])
+        assert_close(summary[b], torch.cat([forward[0], backward[0]]))
+
+
+def test_the_summary_is_the_last_state_of_each_direction():
+    states, summary, _ = make_encoder()(*make_source())
+    for b, length in enumerate(LENGTHS):
+        assert_close(summary[b, :ENCODED], states[b, length - 1, :ENCODED], "forward")
+        assert_close(summary[b, ENCODED:], states[b, 0, ENCODED:], "backward")
+
+
+def test_states_at_the_padding_are_zero_and_masked():
+    states, _, mask = make_encoder()(*make_source())
+    for b, length in enumerate(LENGTHS):
+        assert mask[b, 0].tolist() == [s < length for s in range(S)]
+        assert states[b, length:].eq(0).all()
+        assert states[b, :length].ne(0).all()
+
+
+def test_more_padding_changes_no_state_of_the_encoder():
+    encoder, (source, lengths) = make_encoder(), make_source()
+    short = encoder(source, lengths)
+    longer = encoder(F.pad(source, (0, 2), value=PAD), lengths)
+    assert longer.states.shape == (B, S + 2, MEMORY)
+    assert_close(longer.states[:, :S], short.states)
+    assert_close(longer.summary, short.summary)
+
+
+def test_what_stands_at_the_padding_does_not_matter():
+    encoder, (source, lengths) = make_encoder(), make_source()
+    garbage = source.masked_fill(source == PAD, SOURCE - 1)
+    assert not torch.equal(garbage, source)
+    for one, other in zip(
+        encoder(source, lengths), encoder(garbage, lengths), strict=True
+    ):
+        assert torch.equal(one, other)
+
+
+def test_the_order_of_the_sources_does_not_matter():
+    encoder, (source, lengths) = make_encoder(), make_source()
+    order = [1, 2, 0]
+    moved = encoder(source[order], lengths[order])
+    for one, other in zip(encoder(source, lengths), moved, strict=True):
+        assert_close(one[order].double(), other.double())
+
+
+def test_the_padding_symbol_has_no_embedding_and_learns_none():
+    source, lengths = make_source()
+    source[1, 2] = 4  # another id whose embedding must learn
+    for pad in (0, 7):
+        encoder = RNNEncoder(SOURCE, EMBEDDING, ENCODED, pad=pad).double()
+        assert encoder.embedding.weight[pad].eq(0).all()
+        with_pad = source.clone()
+        with_pad[1, 3] = pad  # read as a token, to see that it learns nothing
+        states, _, _ = encoder(with_pad, lengths)
+        (gradient,) = gradients([states], [encoder.embedding.weight])
+        assert gradient[pad].eq(0).all()
+        assert gradient[4].ne(0).any()
+
+
+def test_encoder_leaves_its_inputs_alone():
+    source, lengths = make_source()
+    before = source.clone(), lengths.clone()
+    make_encoder()(source, lengths)
+    assert torch.equal(source, before[0])
+    assert torch.equal(lengths, before[1])
+
+
+# ---- AttentionDecoder --------------------------------------------------------
+
+
+def energies(attention, query, states, previous) -> Tensor:
+    """The score of one query with each state, one after the other."""
+    if isinstance(attention, DotAttention):
+        return torch.stack([query @ attention.key_map.weight @ h for h in states])
+    w, u = attention.query_map.weight, attention.key_map.weight
+    (v,) = attention.direction.weight
+    extra = [0.0] * len(states)
+    if isinstance(attention, LocationSensitiveAttention):
+        filters = attention.convolution.weight
+        seen = F.conv1d(previous[None, None], filters, padding="same")[0].T
+        extra = [attention.location_map.weight @ f + attention.offset for f in seen]
+    return torch.stack(
+        [
+            v @ torch.tanh(w @ query + u @ h + e)
+            for h, e in zip(states, extra, strict=True)
+        ]
+    )
+
+
+def write_one(decoder, target, states, summary) -> tuple[Tensor, Tensor]:
+    """Logits and alignments of one sentence with no padding, by the book's formulas."""
+    cell = decoder.cell
+    weights = cell.weight_ih, cell.weight_hh, cell.bias_ih, cell.bias_hh
+
+    def look(query, previous):
+        if decoder.attention is None:
+            return summary, torch.zeros(len(states), dtype=summary.dtype)
+        alignment = energies(decoder.attention, query, states, previous).softmax(-1)
+        return sum(a * h for a, h in zip(alignment, states, strict=True)), alignment
+
+    state = torch.tanh(decoder.bridge.weight @ summary + decoder.bridge.bias)
+    context, alignment = torch.zeros_like(summary), torch.zeros_like(states[:, 0])
+    logits, alignments = [], []
+    for y in target:
+        last = decoder.embedding.weight[y]
+        if decoder.query == "current":  # the state moves first, then it asks
+            state = gru_cell(torch.cat([last, context]), state, *weights)
+            context, alignment = look(state, alignment)
+        else:
+            beside = [last] if decoder.query == "previous+output" else []
+            context, alignment = look(torch.cat([state, *beside]), alignment)
+            state = gru_cell(torch.cat([last, context]), state, *weights)
+        logits.append(
+            decoder.head.weight @ torch.cat([state, context]) + decoder.head.bias
+        )
+        alignments.append(alignment)
+    return torch.stack(logits), torch.stack(alignments)
+
+
+@every_query
+@every_attention
+def test_decoder_is_its_sentences_one_by_one(attention, query):
+    model, target = make_model(attention, query), make_target()
+    memory = model.encoder(*make_source())
+    logits, alignments = model.decoder(target, memory)
+    assert logits.shape == (B, T, TARGET)
+    assert alignments.shape == (B, T, S)
+    theirs = []
+    for b, length in enumerate(LENGTHS):
+        states, summary = memory.states[b, :length], memory.summary[b]
+        one, look = write_one(model.decoder, target[b], states, summary)
+        assert_close(logits[b], one, f"logits of sentence {b}")
+        assert_close(alignments[b, :, :length], look, f"alignments of sentence {b}")
+        assert alignments[b, :, length:].eq(0).all(), "padding must get no weight"
+        theirs += [one, F.pad(look, (0, S - length))]
+    ours = [part for b in range(B) for part in (logits[b], alignments[b])]
+    assert_same_gradients(model.decoder, ours, theirs)
+
+
+@pytest.mark.parametrize("query", ["previous", "current"])
+def test_decoder_with_the_plain_dot_product(query):
+    memory = make_encoder()(*make_source())
+    decoder = AttentionDecoder(TARGET, EMBEDDED, MEMORY, MEMORY, DotAttention(), query)
+    _, alignments = decoder.double()(make_target(), memory)
+    state = torch.tanh(decoder.bridge(memory.summary))
+    if query == "current":
+        first = decoder.embedding(torch.full((B,), START))
+        nothing = torch.zeros_like(memory.summary)
+        state = decoder.cell(torch.cat([first, nothing], -1), state)
+    scores = torch.einsum("bd,bsd->bs", state, memory.states)
+    wanted = scores.masked_fill(~memory.mask[:, 0], -torch.inf).softmax(-1)
+    assert_close(alignments[:, 0], wanted)
+
+
+@every_attention
+def test_a_step_reads_only_what_stands_before_it(attention):
+    model, target = make_model(attention), make_target()
+    memory = model.encoder(*make_source())
+    logits, alignments = model.decoder(target, memory)
+    for changed in range(T):
+        other = target.clone()
+        other[:, changed] = 3 + (target[:, changed] - 2) % (TARGET - 3)
+        assert other.ne(target).sum() == B
+        other_logits, other_alignments = model.decoder(other, memory)
+        before = slice(0, changed)
+        assert torch.equal(other_logits[:, before], logits[:, before])
+        assert torch.equal(other_alignments[:, before], alignments[:, before])
+        assert other_logits[:, changed].ne(logits[:, changed]).any()
+
+
+@every_attention
+@every_query
+def test_more_padding_of_the_source_changes_no_logit(attention, query):
+    model, target, (source, lengths) = (
+        make_model(attention, query),
+        make_target(),
+        make_source(),
+    )
+    longer = F.pad(source, (0, 2), value=PAD)
+    assert_close(model(longer, lengths, target), model(source, lengths, target))
+
+
+def test_more_padding_of_the_target_changes_no_earlier_logit():
+    model, target, (source, lengths) = make_model(), make_target(), make_source()
+    longer = model(source, lengths, F.pad(target, (0, 2), value=PAD))
+    assert_close(longer[:, :T], model(source, lengths, target))
+
+
+def test_without_attention_only_the_summary_is_seen():
+    decoder, target = make_decoder("none"), make_target()
+    memory = make_encoder()(*make_source())
+    logits, alignments = decoder(target, memory)
+    other, _ = decoder(target, memory._replace(states=torch.randn(B, S, MEMORY)))
+    assert torch.equal(logits, other)
+    assert alignments.eq(0).all()
+
+
+def test_the_first_step_has_looked_at_nothing():
+    decoder, memory = make_decoder(), make_encoder()(*make_source())
+    step = decoder.start(memory)
+    assert_close(step.state, torch.tanh(decoder.bridge(memory.summary)))
+    assert step.context.shape == (B, MEMORY)
+    assert step.weights.shape == (B, S)
+    assert step.logits.shape == (B, TARGET)
+    for nothing in (step.context, step.weights, step.logits):
+        assert nothing.eq(0).all()
+
+
+@every_attention
+@every_query
+def test_steps_one_by_one_are_the_forward_pass(attention, query):
+    decoder, target = make_decoder(attention, query), make_target()
+    memory = make_encoder()(*make_source())
+    logits, alignments = decoder(target, memory)
+    step, prepared = decoder.start(memory), decoder.prepare(memory)
+    for i in range(T):
+        step = decoder.step(decoder.embedding(target[:, i]), step, memory, prepared)
+        assert torch.equal(step.logits, logits[:, i])
+        assert torch.equal(step.weights, alignments[:, i])
+
+
+def test_keys_are_prepared_once_a_source():
+    decoder, memory = make_decoder(), make_encoder()(*make_source())
+    calls = []
+    decoder.attention.key_map.register_forward_hook(lambda *_: calls.append(1))
+    decoder(make_target(), memory)
+    assert len(calls) == 1
+
+
+def test_the_padding_symbol_of_the_target_has_no_embedding():
+    for pad in (0, 5):
+        decoder = AttentionDecoder(TARGET, EMBEDDED, DECODED, MEMORY, pad=pad)
+        assert decoder.embedding.weight[pad].eq(0).all()
+        assert decoder.embedding.weight[pad - 1].ne(0).all()
+
+
+def test_a_query_is_the_previous_state_unless_said_otherwise():
+    decoder = AttentionDecoder(TARGET, EMBEDDED, DECODED, MEMORY)
+    assert decoder.query == "previous"
+    assert decoder.attention is None
+
+
+# ---- Seq2Seq -----------------------------------------------------------------
+
+
+def test_a_model_is_its_decoder_over_its_encoder():
+    model, target, (source, lengths) = make_model(), make_target(), make_source()
+    wanted, _ = model.decoder(target, model.encoder(source, lengths))
+    assert torch.equal(model(source, lengths, target), wanted)
+
+
+def test_every_parameter_of_a_model_learns():
+    for query in QUERIES:
+        model = make_model("location", query)
+        logits = model(*make_source(), make_target())
+        names, parameters = zip(*model.named_parameters(), strict=True)
+        for name, gradient in zip(names, gradients([logits], parameters), strict=True):
+            assert gradient.isfinite().all(), name
+            assert gradient.ne(0).any(), f"{name} has no influence"
+
+
+class Script(AttentionDecoder):
+    """Writes what a script says, whatever it reads; the state counts the steps."""
+
+    def __init__(self, script: list[list[int]]):
+        super().__init__(TARGET, EMBEDDED, 1, MEMORY)
+        self.script = torch.tensor(script)
+        self.row = 0  # where the sources of the next batch begin
+        self.read = []
+
+    def start(self, memory: Memory) -> Step:
+        count = len(memory.summary)
+        rows = self.script[self.row : self.row + count]
+        self.row += count
+        self.logits = F.one_hot(rows, TARGET).double()
+        return super().start(memory)._replace(state=torch.zeros(count, 1).double())
+
+    def step(self, last, before, memory, prepared):
+        i = int(before.state[0])
+        self.read.append(last)
+        weights = torch.full_like(before.weights, i + 1.0)
+        return before._replace(
+            logits=self.logits[:, i], state=before.state + 1, weights=weights
+        )
+
+
+def scripted(*script: list[int]) -> Seq2Seq:
+    return Seq2Seq(make_encoder(), Script(list(script)).double())
+
+
+@every_attention
+@every_query
+def test_greedy_is_teacher_forcing_on_its_own_output(attention, query):
+    model, (source, lengths) = make_model(attention, query), make_source()
+    tokens, alignments = model.greedy(source, lengths, START, END, max_length=T)
+    read = torch.cat([torch.full((B, 1), START), tokens[:, :-1]], dim=1)
+    logits, weights = model.decoder(read, model.encoder(source, lengths))
+    ended = (read[:, 1:] == END).cumsum(1).bool()
+    ended = torch.cat([torch.zeros(B, 1, dtype=torch.bool), ended], dim=1)
+    assert torch.equal(tokens, logits.argmax(-1).masked_fill(ended, PAD))
+    assert_close(alignments, weights, "alignments are those of the steps")
+
+
+def test_greedy_begins_with_the_start_symbol():
+    model = scripted([5, 6, 7])
+    source, lengths = torch.tensor([[3, 4]]), torch.tensor([2])
+    model.greedy(source, lengths, start=9, end=END, max_length=3)
+    embedded = model.decoder.embedding(torch.tensor([9, 5, 6]))
+    assert torch.equal(torch.cat(model.decoder.read), embedded)
+
+
+def test_greedy_writes_padding_behind_the_end_symbol():
+    model = scripted([5, END, 6, 7, 8], [5, 6, 7, END, 8], [END, 9, END, 9, 9])
+    tokens, _ = model.greedy(*make_source(), START, END, max_length=5)
+    assert tokens.tolist() == [[5, END, 0, 0], [5, 6, 7, END], [END, 0, 0, 0]]
+
+
+def test_greedy_writes_the_padding_that_it_is_told():
+    model = scripted([5, END, 6], [5, 6, END], [END, 9, 9])
+    tokens, _ = model.greedy(*make_source(), START, END, max_length=3, pad=11)
+    assert tokens.tolist() == [[5, END, 11], [5, 6, END], [END, 11, 11]]
+
+
+def test_greedy_ends_with_the_symbol_that_it_is_told():
+    model = scripted([5, 9, 6], [END, 5, 9], [9, 5, 5])
+    tokens, _ = model.greedy(*make_source(), START, end=9, max_length=3)
+    assert tokens.tolist() == [[5, 9, 0], [END, 5, 9], [9, 0, 0]]
+
+
+def test_greedy_stops_when_all_have_ended():
+    model = scripted(*[[5, END, 6, 7, 8]] * B)
+    tokens, alignments = model.greedy(*make_source(), START, END, max_length=5)
+    assert tokens.shape == (B, 2)
+    assert alignments.shape == (B, 2, S)
+    assert len(model.decoder.read) == 2, "a step was computed that nobody needs"
+
+
+@pytest.mark.parametrize("most", [1, 4])
+def test_greedy_writes_at_most_max_length_symbols(most):
+    model = scripted(*[[5, 6, 7, 8, 9]] * B)
+    tokens, alignments = model.greedy(*make_source(), START, END, most)
+    assert tokens.tolist() == [[5, 6, 7, 8][:most]] * B
+    assert alignments[0, :, 0].tolist() == [1.0, 2.0, 3.0, 4.0][:most]
+
+
+def test_greedy_keeps_no_graph_and_draws_no_random_number():
+    model, source = make_model(), make_source()
+    before = torch.get_rng_state()
+    _, alignments = model.greedy(*source, START, END, T)
+    assert not alignments.requires_grad
+    assert torch.equal(torch.get_rng_state(), before)
+
+
+def test_greedy_decodes_a_batch_as_its_sentences():
+    model, (source, lengths) = make_model(), make_source()
+    tokens, _ = model.greedy(source, lengths, START, END, T)
+    for b, length in enumerate(LENGTHS):
+        alone, _ = model.greedy(
+            source[b : b + 1, :length], lengths[b : b + 1], START, END, T
+        )
+        size = alone.shape[1]
+        assert tokens[b, :size].tolist() == alone[0].tolist()
+        assert tokens[b, size:].eq(PAD).all()
+
+
+# ---- teacher_forcing_loss ----------------------------------------------------
+
+
+def make_pairs() -> Batch:
+    """Targets of different lengths, so that some labels are padding."""
+    source, lengths = make_source()
+    labels = torch.tensor([[5, 6, END, 0], [7, END, 0, 0], [8, 9, 10, END]])
+    start = torch.full((B, 1), START)
+    return Batch(source, lengths, torch.cat([start, labels[:, :-1]], 1), labels)
+
+
+def test_the_loss_is_the_mean_over_real_labels():
+    model, batch = make_model(), make_pairs()
+    logits = model(batch.source, batch.lengths, batch.target)
+    parts = [
+        -logits[b, t].log_softmax(-1)[batch.labels[b, t]]
+        for b, t in batch.labels.ne(PAD).nonzero()
+    ]
+    assert len(parts) == 9
+    loss = teacher_forcing_loss(model, batch)
+    assert_close(loss, sum(parts) / 9, "padding counts in neither sum nor number")
+
+
+def test_padding_behind_the_targets_changes_neither_loss_nor_gradients():
+    model, batch = make_model(), make_pairs()
+    longer = batch._replace(
+        target=F.pad(batch.target, (0, 3), value=PAD),
+        labels=F.pad(batch.labels, (0, 3), value=PAD),
+    )
+    one, other = teacher_forcing_loss(model, batch), teacher_forcing_loss(model, longer)
+    assert_close(one, other)
+    assert_same_gradients(model, [one], [other])
+
+
+def test_the_loss_of_a_perfect_model_is_zero():
+    batch = make_pairs()
+    model = scripted(*batch.labels.tolist())
+    decoder = model.decoder
+
+    def sure(target, memory):
+        return 100 * F.one_hot(decoder.script, TARGET).double(), memory.states
+
+    decoder.forward = sure
+    assert teacher_forcing_loss(model, batch).item() == pytest.approx(0, abs=1e-10)
+
+
+# ---- exact_matches -----------------------------------------------------------
+
+
+def labelled(*labels: list[int]) -> Batch:
+    """Labels with padding; the targets are nonsense, for nobody should read them."""
+    rows, _ = pad_sequences(labels)
+    source, lengths = pad_sequences([[3, 4, 5]] * len(labels))
+    return Batch(source, lengths, torch.full_like(rows, 12), rows)
+
+
+RIGHT = [5, 6, END, 9, 9]
+
+
+@pytest.mark.parametrize(
+    ("written", "right"),
+    [
+        (RIGHT, True),
+        ([5, 6, END, END, 5], True),  # nothing behind the end symbol counts
+        ([5, 7, END, 9, 9], False),
+        ([7, 6, END, 9, 9], False),
+        ([5, END, 9, 9, 9], False),  # too short
+        ([END, 9, 9, 9, 9], False),  # empty
+        ([5, 6, 6, END, 9], False),  # too long
+        ([5, 6, 7, 8, 9], False),  # never ends
+        ([5, 6, PAD, 9, 9], False),  # padding is no end
+        ([5, PAD, END, 9, 9], False),  # nor is it any symbol
+    ],
+)
+def test_an_output_is_right_from_first_to_last_symbol_or_wrong(written, right):
+    alone = exact_matches(scripted(written), [labelled([5, 6, END])])
+    assert alone.tolist() == [right]
+    # beside a longer one, so that the shorter label is padded
+    together = exact_matches(
+        scripted(written, [7, 7, 7, END, 9]),
+        [labelled([5, 6, END], [7, 7, 7, END])],
+    )
+    assert together.tolist() == [right, True]
+
+
+def test_an_output_beyond_the_longest_label_is_wrong():
+    # the label fills its row, and its last symbol happens not to be the end
+    assert exact_matches(
+        scripted([5, 6, 7, END, 9]), [labelled([5, 6, 7])]
+    ).tolist() == [False]
+
+
+def test_matches_come_in_the_order_of_the_batches():
+    model = scripted(RIGHT, [7, END, 9, 9, 9], [8, 8, END, 9, 9])
+    parts = [labelled([5, 6, END], [7, 7, END]), labelled([8, 8, END])]
+    hits = exact_matches(model, parts)
+    assert hits.dtype == torch.bool
+    assert hits.tolist() == [True, False, True]
+
+
+def test_outputs_begin_and_end_with_the_symbols_of_the_vocabulary():
+    model, told = scripted(RIGHT), []
+    greedy = model.greedy
+
+    def watched(source, lengths, start, end, max_length):
+        told.append((start, end))
+        return greedy(source, lengths, start, end, max_length)
+
+    model.greedy = watched
+    exact_matches(model, [labelled([5, 6, END])])
+    assert told == [(START, END)]
+
+
+@pytest.mark.parametrize("training", [True, False])
+def test_exact_matches_decodes_in_evaluation_mode_and_puts_the_mode_back(training):
+    model = scripted(RIGHT).train(training)
+    modes = []
+    model.encoder.register_forward_hook(lambda *_: modes.append(model.encoder.training))
+    exact_matches(model, [labelled([5, 6, END])])
+    assert modes == [False]
+    assert model.training is model.encoder.training is training
+
+
+def test_exact_matches_changes_no_parameter():
+    model = make_model()
+    before = copy.deepcopy(model.state_dict())
+    exact_matches(model, [make_pairs()])
+    for name, parameter in model.state_dict().items():
+        assert torch.equal(parameter, before[name])
+        assert parameter.grad is None
+
+
+# ---- wrong arguments ---------------------------------------------------------
+
+
+@pytest.mark.bad_input
+@pytest.mark.parametrize(
+    ("tokens", "found"),
+    [
+        (torch.tensor([[3, 19]]), "3 to 19"),
+        (torch.tensor([[-1, 3]]), "-1 to 3"),
+        (torch.tensor([[99, 99]]), "99 to 99"),
+    ],
+)
+def test_token_ids_must_be_in_the_vocabulary(tokens, found):
+    message = f"^source must hold token ids from 0 to 18, got {found}$"
+    with pytest.raises(ValueError, match=message):
+        make_encoder()(tokens, torch.tensor([2]))
+    with pytest.raises(ValueError, match=message):
+        require_tokens("source", tokens, SOURCE)
+
+
+@pytest.mark.bad_input
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bool])
+def test_tokens_must_be_whole_numbers(dtype):
+    message = f"^source must hold whole numbers, got {dtype}$"
+    with pytest.raises(TypeError, match=message):
+        make_encoder()(torch.ones(1, 2, dtype=dtype), torch.tensor([2]))
+    with pytest.raises(TypeError, match=message):
+        require_tokens("source", torch.ones(1, 2, dtype=dtype), SOURCE)
+
+
+@pytest.mark.bad_input
+def test_tokens_and_lengths_must_be_tensors():
+    source, lengths = make_source()
+    with pytest.raises(TypeError, match=r"^source must .*tensor.* got list$"):
+        make_encoder()(source.tolist(), lengths)
+    with pytest.raises(TypeError, match=r"^lengths must .*tensor.* got list$"):
+        make_encoder()(source, lengths.tolist())
+
+
+@pytest.mark.bad_input
+def test_every_id_of_the_vocabulary_is_taken():
+    tokens = torch.tensor([[0, SOURCE - 1]])
+    assert require_tokens("source", tokens, SOURCE) is None
+    assert require_tokens("source", tokens[:, :0], SOURCE) is None
+
+
+@pytest.mark.bad_input
+def test_lengths_must_be_one_a_source():
+    source, lengths = make_source()
+    for wrong in (lengths[:2], lengths[:, None], F.pad(lengths, (0, 1), value=1)):
+        message = "^lengths must hold one length for each of the 3 sources, got shape "
+        with pytest.raises(ValueError, match=message) as caught:
+            make_encoder()(source, wrong)
+        assert str(tuple(wrong.shape)) in str(caught.value)
+
+
+@pytest.mark.bad_input
+@pytest.mark.parametrize(
+    ("lengths", "error", "message"),
+    [
+        ([0, 5, 3], ValueError, "^lengths must be at least 1: a source cannot be"),
+        ([2, 6, 3], ValueError, "^lengths must lie between 0 and size=5, got 2 to 6$"),
+        ([-1, 5, 3], ValueError, "^lengths must lie between 0 and size=5, got -1 to 5"),
+        ([2.0, 5.0, 3.0], TypeError, "^lengths must be .* whole numbers, got torch.fl"),
+        ([True] * 3, TypeError, "^lengths must be .* whole numbers, got torch.bool$"),
+    ],
+)
+def test_lengths_must_fit_the_batch(lengths, error, message):
+    source, _ = make_source()
+    with pytest.raises(error, match=message):
+        make_encoder()(source, torch.tensor(lengths))
+
+
+@pytest.mark.bad_input
+def test_a_query_must_be_one_of_those_named():
+    message = r"^query must be one of \('previous', 'current', .*\), got 'next'$"
+    with pytest.raises(ValueError, match=message):
+        AttentionDecoder(TARGET, EMBEDDED, DECODED, MEMORY, query="next")
+
+
+@pytest.mark.bad_input
+@every_query
+def test_the_attention_must_take_the_decoders_queries(query):
+    # state alone where state and output are asked with, or the other way round
+    size = DECODED + (0 if query == "previous+output" else EMBEDDED)
+    wanted = DECODED + EMBEDDED if query == "previous+output" else DECODED
+    message = rf"^attention .*queries.* {wanted}\b.* got .*{size}"
+    with pytest.raises(ValueError, match=message):
+        AttentionDecoder(
+            TARGET, EMBEDDED, DECODED, MEMORY, DotAttention(size, MEMORY), query
+        )
+
+
+@pytest.mark.bad_input
+def test_the_attention_must_take_the_encoders_states():
+    attention = AdditiveAttention(DECODED, ENCODED, 31)  # one direction only
+    message = rf"^attention .*key.* {MEMORY}\b.* got .*{ENCODED}"
+    with pytest.raises(ValueError, match=message):
+        AttentionDecoder(TARGET, EMBEDDED, DECODED, MEMORY, attention)
+
+
+@pytest.mark.bad_input
+def test_target_ids_must_be_in_the_vocabulary():
+    model, target = make_model(), make_target()
+    target[0, 3] = TARGET
+    message = "^target must hold token ids from 0 to 12, got 1 to 13$"
+    with pytest.raises(ValueError, match=message):
+        model(*make_source(), target)
+
+
+@pytest.mark.bad_input
+def test_targets_must_be_whole_numbers():
+    model, target = make_model(), make_target()
+    with pytest.raises(TypeError, match=r"^target must hold whole numbers, got"):
+        model(*make_source(), target.double())
+
+
+@pytest.mark.bad_input
+@pytest.mark.parametrize("most", [0, -1])
+def test_greedy_must_be_allowed_a_symbol(most):
+    with pytest.raises(ValueError, match=f"^max_length must be at least 1, got {most}"):
+        make_model().greedy(*make_source(), START, END, most)
+
+
+@pytest.mark.bad_input
+def test_exact_matches_needs_a_batch():
+    with pytest.raises(ValueError, match=r"^batches must hold at least one batch, got"):
+        exact_matches(make_model(), [])

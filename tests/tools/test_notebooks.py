@@ -1,0 +1,300 @@
+"""tools/notebooks.py: one way, stable ids, nothing left of a run."""
+
+import ast
+import json
+import sys
+from types import ModuleType
+
+import nbformat
+import pytest
+from IPython.core.inputtransformer2 import TransformerManager
+
+from tools import notebooks
+
+SOURCE = "notebooks/src/01_tiny.py"
+TARGET = "notebooks/01_tiny.ipynb"
+
+
+def generate(book):
+    assert notebooks.main([], book.root) == 0
+    return nbformat.reads(book.read(TARGET), as_version=4)
+
+
+def ids(notebook):
+    return [cell.id for cell in notebook.cells]
+
+
+def edit_notebook(book, change):
+    notebook = json.loads(book.read(TARGET))
+    change(notebook)
+    book.write(TARGET, json.dumps(notebook, indent=1))
+
+
+# ---- what is generated ------------------------------------------------------
+
+
+def test_generates_a_valid_notebook_without_outputs(book):
+    notebook = generate(book)
+    nbformat.validate(notebook)
+    assert [cell.cell_type for cell in notebook.cells] == [
+        "markdown",
+        "code",
+        "code",
+        "markdown",
+        "code",
+        "code",
+    ]
+    assert notebook.metadata.kernelspec.name == "python3"
+    assert notebooks.leftovers(notebook) == []
+
+
+def test_two_people_generate_the_same_bytes(book):
+    first = generate(book)
+    text = book.read(TARGET)
+    (book.root / TARGET).unlink()
+    assert ids(generate(book)) == ids(first)
+    assert book.read(TARGET) == text
+
+
+def test_generating_again_changes_nothing(book):
+    generate(book)
+    before = (book.root / TARGET).stat().st_mtime_ns
+    generate(book)
+    assert (book.root / TARGET).stat().st_mtime_ns == before
+
+
+def test_an_edit_in_place_is_a_diff_of_one_line(book):
+    generate(book)
+    before = book.read(TARGET).splitlines()
+    book.replace(SOURCE, "first = 1\n", "first = 2\n")
+    generate(book)
+    after = book.read(TARGET).splitlines()
+    changed = [(a, b) for a, b in zip(before, after, strict=True) if a != b]
+    assert changed == [('    "first = 1\\n",', '    "first = 2\\n",')]
+
+
+def test_a_new_cell_leaves_the_other_ids_alone(book):
+    before = ids(generate(book))
+    book.replace(SOURCE, "# %%\nwith", "# %%\nsecond = 2\n\n# %%\nwith")
+    after = generate(book)
+    new = [cell for cell in after.cells if cell.id not in before]
+    assert [cell.source for cell in new] == ["second = 2"]
+    assert [i for i in ids(after) if i in before] == before
+
+
+def test_a_removed_cell_takes_only_its_own_id_along(book):
+    before = ids(generate(book))
+    book.replace(SOURCE, '# %%\nfirst = 1\nprint("device", device)\n', "")
+    assert ids(generate(book)) == before[:2] + before[3:]
+
+
+def test_a_moved_cell_keeps_its_id(book):
+    cell = '# %%\nfirst = 1\nprint("device", device)\n\n'
+    before = generate(book)
+    moved = next(c.id for c in before.cells if c.source.startswith("first"))
+    book.replace(SOURCE, cell, "")
+    book.write(SOURCE, book.read(SOURCE) + "\n" + cell)
+    after = generate(book)
+    assert after.cells[-1].id == moved
+    assert set(ids(after)) == set(ids(before))
+
+
+def test_cells_that_are_alike_get_ids_of_their_own(book):
+    book.write(SOURCE, book.read(SOURCE) + "\n# %%\nfirst\n\n# %%\nfirst\n")
+    after = ids(generate(book))
+    assert len(set(after)) == len(after) == 8
+
+
+def test_ids_that_a_merge_has_doubled_are_mended(book):
+    good = ids(generate(book))
+    edit_notebook(book, lambda n: n["cells"][5].update(id=n["cells"][2]["id"]))
+    mended = ids(generate(book))
+    assert mended[:5] == good[:5]
+    assert len(set(mended)) == len(mended)
+
+
+def test_what_a_run_left_is_stripped(book):
+    generate(book)
+    clean = book.read(TARGET)
+
+    def run(notebook):
+        notebook["metadata"]["widgets"] = {"state": {}}
+        notebook["cells"][2]["execution_count"] = 3
+        notebook["cells"][2]["outputs"] = [
+            {"name": "stdout", "output_type": "stream", "text": ["1"]}
+        ]
+
+    edit_notebook(book, run)
+    generate(book)
+    assert book.read(TARGET) == clean
+
+
+def test_tags_and_mystnb_metadata_reach_the_notebook(book):
+    header = '# %% tags=["hide-input"] mystnb={"image": {"alt": "a line"}}\nfirst = 1\n'
+    book.replace(SOURCE, "# %%\nfirst = 1\n", header)
+    cell = generate(book).cells[2]
+    assert cell.metadata == {
+        "tags": ["hide-input"],
+        "mystnb": {"image": {"alt": "a line"}},
+    }
+
+
+def test_the_notebook_on_disk_cannot_overrule_its_source(book):
+    generate(book)
+    clean = book.read(TARGET)
+    edit_notebook(book, lambda n: n["cells"][2].update(source=["first = 3"]))
+    edit_notebook(book, lambda n: n["cells"][2]["metadata"].update(tags=["hide-cell"]))
+    generate(book)
+    assert book.read(TARGET) == clean
+
+
+# ---- the setup cell ---------------------------------------------------------
+
+
+def test_the_setup_cell_is_short_and_leaves_torch_and_numpy_alone():
+    text = notebooks.setup_cell()
+    where = notebooks.repository()
+    assert len(text.splitlines()) <= 6
+    assert f"git+{where['url']}@{where['branch']}" in text
+    assert "torch" not in text.replace("annotated-transformers", "")
+    assert "numpy" not in text
+
+
+def test_the_setup_cell_reaches_the_notebook_with_its_tag(book):
+    (cell,) = [c for c in generate(book).cells if notebooks.is_setup(c)]
+    assert cell.source == notebooks.setup_cell(book.root)
+
+
+def test_the_setup_cell_installs_what_is_missing_and_goes_on(monkeypatch):
+    def install(magic, line):
+        installed.append((magic, line))
+        for name in ("annotated", "annotated.notebook"):
+            monkeypatch.setitem(sys.modules, name, ModuleType(name))
+        sys.modules["annotated.notebook"].setup = lambda seed: f"device, seed {seed}"
+
+    installed = []
+    shell = ModuleType("shell")
+    shell.run_line_magic = install
+    monkeypatch.setitem(sys.modules, "annotated", None)  # so that importing fails
+    monkeypatch.setitem(sys.modules, "annotated.notebook", None)
+    code = TransformerManager().transform_cell(notebooks.setup_cell())
+    names = {"get_ipython": lambda: shell}
+    exec(compile(ast.parse(code), "setup cell", "exec"), names)
+    assert names["device"] == "device, seed 0"
+    ((magic, line),) = installed
+    assert magic == "pip"
+    assert line.startswith('install --quiet "annotated-transformers @ git+https://')
+
+
+SETUP = '# %% tags=["setup"]\n# (generated by tools/notebooks.py)\n'
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        (SETUP, "", "exactly one code cell tagged setup, found 0"),
+        (SETUP, SETUP + "\n" + SETUP, "exactly one code cell tagged setup, found 2"),
+        ("# (generated by", "# (made by", "holds only '# (generated by tools/"),
+        ("# %%\nfirst", '# %% colour="red"\nfirst', "cell metadata ['colour']"),
+    ],
+)
+@pytest.mark.parametrize("arguments", [[], ["--check"]])
+def test_a_source_that_cannot_be_used_is_named(
+    book, capsys, old, new, message, arguments
+):
+    book.replace(SOURCE, old, new)
+    assert notebooks.main(arguments, book.root) == 1
+    said = capsys.readouterr().err
+    assert "notebooks/src/01_tiny.py" in said
+    assert message in said
+    assert not (book.root / TARGET).exists()
+
+
+# ---- --check ----------------------------------------------------------------
+
+
+def has_outputs(notebook):
+    output = {"name": "stdout", "output_type": "stream", "text": ["1"]}
+    notebook["cells"][2]["outputs"] = [output]
+
+
+DRIFT = {
+    "out of step with its source": lambda n: n["cells"][2].update(source=["first = 3"]),
+    "has outputs": has_outputs,
+    "has execution counts": lambda n: n["cells"][2].update(execution_count=1),
+    "has metadata.widgets": lambda n: n["metadata"].update(widgets={}),
+}
+
+
+def check(book):
+    """The exit code of `--check`, and whether it left every file alone."""
+    files = {f: f.read_bytes() for f in book.root.rglob("*") if f.is_file()}
+    code = notebooks.main(["--check"], book.root)
+    now = {f: f.read_bytes() for f in book.root.rglob("*") if f.is_file()}
+    assert now == files, "--check wrote"
+    return code
+
+
+def test_check_accepts_what_was_just_generated(book, capsys):
+    generate(book)
+    assert check(book) == 0
+    assert "1 notebook(s) in step" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("problem", DRIFT)
+def test_check_names_a_notebook_that_was_changed(book, capsys, problem):
+    generate(book)
+    edit_notebook(book, DRIFT[problem])
+    assert check(book) == 1
+    assert f"{TARGET}: {problem}" in capsys.readouterr().err
+
+
+def test_check_notices_an_edited_source(book, capsys):
+    generate(book)
+    book.replace(SOURCE, "takes no time", "takes little time")
+    assert check(book) == 1
+    assert f"{TARGET}: out of step" in capsys.readouterr().err
+
+
+def test_check_notices_another_address_of_the_repository(book, capsys):
+    generate(book)
+    book.replace("_config.yml", "branch: main", "branch: next")
+    assert check(book) == 1
+    assert f"{TARGET}: out of step" in capsys.readouterr().err
+
+
+def test_check_names_a_missing_notebook(book, capsys):
+    assert check(book) == 1
+    assert f"{TARGET}: missing" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("text", ["", "[]", "<<<<<<< ours", '{"cells": 3}'])
+def test_check_names_a_file_that_is_no_notebook(book, capsys, text):
+    book.write(TARGET, text)
+    assert check(book) == 1
+    assert f"{TARGET}: not a notebook" in capsys.readouterr().err
+    generate(book)
+    assert check(book) == 0
+
+
+def test_check_names_an_orphan_and_generating_leaves_it(book, capsys):
+    generate(book)
+    book.write("notebooks/02_scratch.ipynb", book.read(TARGET))
+    assert check(book) == 1
+    assert "notebooks/02_scratch.ipynb: orphaned" in capsys.readouterr().err
+    generate(book)
+    assert (book.root / "notebooks/02_scratch.ipynb").exists()
+
+
+def test_exercise_notebooks_are_no_orphans(book):
+    generate(book)
+    book.write("notebooks/exercises/01_tiny.ipynb", book.read(TARGET))
+    assert check(book) == 0
+
+
+def test_check_names_every_notebook_not_the_first_only(book, capsys):
+    book.write("notebooks/src/02_other.py", book.read(SOURCE))
+    assert check(book) == 1
+    said = capsys.readouterr().err
+    assert "notebooks/01_tiny.ipynb: missing" in said
+    assert "notebooks/02_other.ipynb: missing" in said

@@ -1,0 +1,1 @@
+"""What builds the book; each module runs as `python -m tools.NAME`."""
