@@ -5,7 +5,7 @@
   // The theme's Font Awesome swaps every <i class="fa-..."> for an <svg>, also those
   // that ipywidgets still holds on to: the buttons of Play then throw, and with them
   // every link of their slider.
-
+  window.FontAwesomeConfig = { observeMutations: false };
 
   // Names for what ipywidgets leaves unnamed.
   const PLAY = ["Play or pause", "Stop", "Repeat"];

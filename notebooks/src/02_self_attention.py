@@ -45,7 +45,8 @@
 # %%
 films = {
     "Before Sunrise": (0.7, -0.9), "Amélie": (0.9, -0.6),
-    "Casablanca": (1.0, -0.2), "Titanic": (0.9, 0.4), "The Princess Bride": (0.7, 0.6),
+    "Casablanca": (1.0, -0.2), "Titanic": (0.9, 0.4),
+    "The Princess Bride": (0.7, 0.6),
     "Mr. & Mrs. Smith": (0.5, 0.9), "True Lies": (0.2, 1.0),
     "The Matrix": (-0.2, 0.9), "Die Hard": (-0.6, 0.9), "Mad Max": (-0.9, 0.7),
     "Seven Samurai": (-0.8, 0.3), "The Social Network": (-0.7, -0.3),

@@ -35,7 +35,7 @@ def widgets():
 
 
 @pytest.fixture(scope="module")
-def visit(browser, tmp_path_factory):
+def widget_page(browser, tmp_path_factory):
     site = tmp_path_factory.mktemp("widgets")
     static = site / "_static"
     shutil.copytree(ROOT / "book" / "vendor", static)
@@ -61,33 +61,33 @@ def visit(browser, tmp_path_factory):
         yield opened
 
 
-def shown(visit) -> str:
-    return visit.page.locator(".widget-stack p:visible").inner_text()
+def shown(widget_page) -> str:
+    return widget_page.page.locator(".widget-stack p:visible").inner_text()
 
 
-def test_slider_moves_the_stack_by_keyboard(visit):
-    assert shown(visit).startswith("frame 0")
-    visit.page.locator(".noUi-handle").press("ArrowRight")
-    assert shown(visit).startswith("frame 1")
+def test_slider_moves_the_stack_by_keyboard(widget_page):
+    assert shown(widget_page).startswith("frame 0")
+    widget_page.page.locator(".noUi-handle").press("ArrowRight")
+    assert shown(widget_page).startswith("frame 1")
 
 
-def test_formula_in_a_widget_is_typeset(visit):
-    visit.page.locator(".widget-stack mjx-container:visible").wait_for()
-    assert shown(visit) != r"frame 1, \(x^1\)"
+def test_formula_in_a_widget_is_typeset(widget_page):
+    widget_page.page.locator(".widget-stack mjx-container:visible").wait_for()
+    assert shown(widget_page) != r"frame 1, \(x^1\)"
 
 
-def test_play_runs_beside_the_icons_of_the_theme(visit):
-    assert visit.page.locator("main > svg.fa-sun").count() == 1
-    visit.page.get_by_role("button", name="Play or pause").click()
-    visit.page.locator(".widget-stack p:visible", has_text="frame 3").wait_for()
-    visit.page.get_by_role("button", name="Stop").click()
-    visit.page.locator(".widget-stack p:visible", has_text="frame 0").wait_for()
+def test_play_runs_beside_the_icons_of_the_theme(widget_page):
+    assert widget_page.page.locator("main > svg.fa-sun").count() == 1
+    widget_page.page.get_by_role("button", name="Play or pause").click()
+    widget_page.page.locator(".widget-stack p:visible", has_text="frame 3").wait_for()
+    widget_page.page.get_by_role("button", name="Stop").click()
+    widget_page.page.locator(".widget-stack p:visible", has_text="frame 0").wait_for()
 
 
-def test_axe_finds_nothing(visit):
-    assert checkers.axe(visit.page) == []
+def test_axe_finds_nothing(widget_page):
+    assert checkers.axe(widget_page.page) == []
 
 
-def test_nothing_failed_and_nothing_was_asked_of_another_host(visit):
-    assert any("embed.js" in url for url in visit.loaded)
-    assert visit.errors == visit.blocked == visit.failed == []
+def test_nothing_failed_and_nothing_was_asked_of_another_host(widget_page):
+    assert any("embed.js" in url for url in widget_page.loaded)
+    assert widget_page.errors == widget_page.blocked == widget_page.failed == []
