@@ -105,6 +105,10 @@ test-gpu: $(INSTALLED) ## every notebook with its GPU configuration (says so wit
 			notebooks/*.ipynb; \
 	else echo "No CUDA GPU here: nothing to test."; fi
 
+.PHONY: colab
+colab: $(INSTALLED) ## run notebooks as Colab would, alone and with its versions (NOTEBOOKS=... for some)
+	@$(PY) -m tools.colab $(NOTEBOOKS)
+
 # ---- upkeep ----------------------------------------------------------------
 
 .PHONY: bench

@@ -1,7 +1,7 @@
 """Re-create `book/vendor`, the third-party code that the pages run in a browser.
 
-    python tools/vendor.py            fetch with npm and replace the folder
-    python tools/vendor.py --check    compare the folder with its checksums, offline
+    python -m tools.vendor            fetch with npm and replace the folder
+    python -m tools.vendor --check    compare the folder with its checksums, offline
 
 Only what a page can request is kept. A page that needs more (a TeX extension, say)
 fails the browser tests with the name of the missing file: add it to PACKAGES.
@@ -160,7 +160,7 @@ def create(packages: list[Package] = PACKAGES, folder: Path = VENDOR) -> None:
                     "files": extract(package, tarball, fresh),
                 }
             )
-        manifest = {"command": "python tools/vendor.py", "packages": entries}
+        manifest = {"command": "make vendor", "packages": entries}
         (fresh / "MANIFEST.json").write_text(json.dumps(manifest, indent=1) + "\n")
         (fresh / ".gitattributes").write_text(GITATTRIBUTES)
         if folder.exists():
@@ -206,7 +206,7 @@ def main(arguments: list[str] | None = None) -> int:
         return 1
     if found:
         print("vendor: book/vendor is not as recorded:", *found, sep="\n  ")
-        print("Run `python tools/vendor.py` to re-create it.")
+        print("Run `make vendor` to re-create it.")
         return 1
     size = sum(p.stat().st_size for p in VENDOR.rglob("*") if p.is_file())
     print(f"book/vendor: every checksum agrees ({size / 1e6:.1f} MB)")

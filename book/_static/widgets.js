@@ -23,11 +23,13 @@
 
   // Before the manager's own handler of the same event, which draws the widgets.
   window.addEventListener("load", () => {
-    // The manager speaks to MathJax 2, the pages load MathJax 3.
-    if (window.MathJax && !window.MathJax.Hub) {
-      window.MathJax.Hub = {
+    // The manager speaks to MathJax 2, the pages load MathJax 3: one after the other.
+    const math = window.MathJax;
+    if (math?.startup) {
+      math.Hub = {
         Queue: ([, , element]) => {
-          if (window.MathJax.typesetPromise) window.MathJax.typesetPromise([element]);
+          const typeset = () => math.typesetPromise([element]);
+          math.startup.promise = math.startup.promise.then(typeset);
         },
       };
     }

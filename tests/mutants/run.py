@@ -17,7 +17,7 @@ SECONDS = 120  # a mutant that never ends is a faulty mutant
 # longer than most of the tests.
 PRELOADED = """
     IPython.display PIL.Image babel.dates beartype bs4 jaxtyping matplotlib.pyplot
-    numpy pytest seaborn torch torch.testing
+    numpy pytest seaborn torch torch._dynamo torch.testing
 """.split()
 
 
@@ -60,13 +60,15 @@ def _run(folder: Path, module: str, bad_input: bool) -> None:
         os.environ["ANNOTATED_NO_HOOK"] = "1"
     for name in [name for name in os.environ if name.startswith("PYTEST_")]:
         del os.environ[name]  # of the pytest that started us
+    os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"  # finding them takes seconds
     os.chdir(folder)
     import pytest
 
     assert "annotated" not in sys.modules
+    # (unraisableexception: it collects garbage five times, for seconds in all)
     status = pytest.main(
         [
-            *("-x", "-q", "--no-header", "-p", "no:cacheprovider", "-p", "no:xdist"),
+            *("-x", "-q", "-p", "no:cacheprovider", "-p", "no:unraisableexception"),
             *("-c", str(ROOT / "pyproject.toml"), "--rootdir", str(ROOT)),
             *("-o", f"pythonpath={folder}"),
             str(ROOT / "tests" / f"test_{module}.py"),

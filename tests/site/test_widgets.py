@@ -26,7 +26,7 @@ STATE = "application/vnd.jupyter.widget-state+json"
 def widgets():
     slider = ipywidgets.IntSlider(min=0, max=3, description="step")
     play = ipywidgets.Play(min=0, max=3, interval=100)
-    frames = [ipywidgets.HTML(rf"<p>frame {n}, \(x^{n}\)</p>") for n in range(4)]
+    frames = [ipywidgets.HTMLMath(rf"<p>frame {n}, \(x^{n}\)</p>") for n in range(4)]
     stack = ipywidgets.Stack(frames, selected_index=0)
     ipywidgets.jslink((play, "value"), (slider, "value"))
     ipywidgets.jsdlink((slider, "value"), (stack, "selected_index"))
@@ -62,7 +62,7 @@ def widget_page(browser, tmp_path_factory):
 
 
 def shown(widget_page) -> str:
-    return widget_page.page.locator(".widget-stack p:visible").inner_text()
+    return widget_page.page.locator(".widget-htmlmath p:visible").inner_text()
 
 
 def test_slider_moves_the_stack_by_keyboard(widget_page):
@@ -72,16 +72,20 @@ def test_slider_moves_the_stack_by_keyboard(widget_page):
 
 
 def test_formula_in_a_widget_is_typeset(widget_page):
-    widget_page.page.locator(".widget-stack mjx-container:visible").wait_for()
+    widget_page.page.locator(".widget-htmlmath mjx-container:visible").wait_for()
     assert shown(widget_page) != r"frame 1, \(x^1\)"
 
 
 def test_play_runs_beside_the_icons_of_the_theme(widget_page):
     assert widget_page.page.locator("main > svg.fa-sun").count() == 1
     widget_page.page.get_by_role("button", name="Play or pause").click()
-    widget_page.page.locator(".widget-stack p:visible", has_text="frame 3").wait_for()
+    widget_page.page.locator(
+        ".widget-htmlmath p:visible", has_text="frame 3"
+    ).wait_for()
     widget_page.page.get_by_role("button", name="Stop").click()
-    widget_page.page.locator(".widget-stack p:visible", has_text="frame 0").wait_for()
+    widget_page.page.locator(
+        ".widget-htmlmath p:visible", has_text="frame 0"
+    ).wait_for()
 
 
 def test_axe_finds_nothing(widget_page):

@@ -1,0 +1,1 @@
+"""Grading with nbgrader: collect, normalise, run answers apart, judge, export."""

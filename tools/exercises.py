@@ -1,0 +1,299 @@
+"""Generate the exercises' notebooks from notebooks/src/exercises/*.py, one way.
+
+    python -m tools.exercises            write what is out of step
+    python -m tools.exercises --check    write nothing, name what is out of step, exit 1
+
+Of each source come
+- the student notebook, notebooks/exercises/NN_topic.ipynb: no solution in it. It is
+  committed, Colab opens it, and nbgrader's release has the same cells;
+- the page of the book, book/exercises/NN_topic.ipynb: stub, folded solution, checks that
+  run on the solution. It is not committed.
+
+`python -m grading assignment` makes an nbgrader course of the same source.
+"""
+
+import argparse
+import ast
+import copy
+import re
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import nbformat
+
+from tools.notebooks import (
+    ROOT,
+    SourceError,
+    read_notebook,
+    read_source,
+    set_ids,
+    setup_cell,
+    what_is_wrong,
+)
+
+SOURCES = "notebooks/src/exercises"
+STUDENT = "notebooks/exercises"
+PAGES = "book/exercises"
+
+ID = r"ch\d\d(?:-[a-z0-9]+)+"
+TAG = re.compile(rf"^(?:# |<!-- )exercise: ({ID})(?: -->)?\s*$")
+SOLUTION = re.compile(
+    r"^([ \t]*)### BEGIN SOLUTION\n(.*?)^[ \t]*### END SOLUTION[ \t]*$", re.S | re.M
+)
+MARKER = re.compile(r"^[ \t]*### (BEGIN|END) SOLUTION[ \t]*$", re.M)
+
+# nbgrader is told to write the same (grading/course.py)
+CODE_STUB = "# your code here\nraise NotImplementedError()"
+TEXT_STUB = "*Your answer here.*"
+
+UNSOLVED = "raises-exception"  # lets nbval and Jupyter go on after a check that fails
+
+
+@dataclass(frozen=True)
+class Exercise:
+    """One exercise of a source: where its cells are and what it is worth."""
+
+    id: str
+    points: float
+    function: str | None  # None: answered in words
+    answer: int  # position of the cell
+    test: int | None
+
+    @property
+    def in_words(self) -> bool:
+        return self.function is None
+
+
+def role(cell) -> str | None:
+    """`answer` or `test`, for cells that nbgrader knows."""
+    grader = cell.metadata.get("nbgrader", {})
+    if grader.get("solution"):
+        return "answer"
+    return "test" if grader.get("grade") else None
+
+
+def tag_of(cell) -> str | None:
+    """The exercise that a cell answers, by its first line."""
+    first = cell.source.lstrip().split("\n", 1)[0]
+    found = TAG.match(first)
+    return found and found[1]
+
+
+def checked_call(source: str) -> tuple[str, str] | None:
+    """Exercise and function of a test cell's one call, `check("id", function)`."""
+    try:
+        body = ast.parse(source).body
+    except SyntaxError:
+        return None
+    match body:
+        case [
+            ast.Expr(
+                ast.Call(
+                    func=ast.Name("check"),
+                    args=[ast.Constant(str() as exercise), ast.Name(function)],
+                    keywords=[],
+                )
+            )
+        ]:
+            return exercise, function
+    return None
+
+
+def exercises(notebook) -> list[Exercise]:
+    """The exercises of a notebook in nbgrader's format, in order.
+
+    Raises:
+        SourceError: if a cell is not what the tools need it to be.
+    """
+    answers, found = {}, []
+    for position, cell in enumerate(notebook.cells):
+        if role(cell) is None:
+            continue
+        grader, start = cell.metadata["nbgrader"], cell.source.split("\n", 1)[0]
+        points = grader.get("points")
+        if grader.get("grade") and not (isinstance(points, int | float) and points > 0):
+            raise SourceError(f"{start!r}: expected points above 0, got {points!r}")
+        if role(cell) == "answer":
+            exercise = tag_of(cell)
+            if exercise is None:
+                raise SourceError(
+                    f"an answer cell starts with '# exercise: chNN-name' (in words: "
+                    f"'<!-- exercise: chNN-name -->'), found {start!r}"
+                )
+            if exercise in answers:
+                raise SourceError(f"{exercise}: two answer cells")
+            answers[exercise] = position
+            if grader.get("grade"):
+                found.append(Exercise(exercise, points, None, position, None))
+            continue
+        call = checked_call(cell.source)
+        if call is None:
+            raise SourceError(
+                f'a test cell holds one call, check("chNN-name", function), found '
+                f"{cell.source!r}"
+            )
+        if call[0] not in answers:
+            raise SourceError(f"{call[0]}: its test comes before any answer cell")
+        if not re.search(
+            rf"^def {call[1]}\(", notebook.cells[answers[call[0]]].source, re.M
+        ):
+            raise SourceError(f"{call[0]}: the answer cell defines no {call[1]}")
+        found.append(Exercise(call[0], points, call[1], answers[call[0]], position))
+    untested = answers.keys() - {exercise.id for exercise in found}
+    if untested:
+        raise SourceError(f"{sorted(untested)}: neither a test nor points")
+    if len({exercise.id for exercise in found}) != len(found):
+        raise SourceError("an exercise has two test cells")
+    if not found:
+        raise SourceError("no exercises")
+    return found
+
+
+def read_exercises(path: Path, setup: str) -> nbformat.NotebookNode:
+    """The notebook with solutions that a source describes, checked."""
+    notebook = read_source(path, setup)
+    try:
+        found = exercises(notebook)
+        for cell in notebook.cells:
+            if role(cell) == "answer":
+                _check_markers(cell)
+            elif MARKER.search(cell.source):
+                raise SourceError(f"a solution outside an answer cell: {cell.source!r}")
+    except SourceError as error:
+        raise SourceError(f"{path}: {error}") from None
+    if not any(exercise.in_words for exercise in found):
+        raise SourceError(f"{path}: at least one question is answered in words")
+    return notebook
+
+
+def _check_markers(cell) -> None:
+    if cell.cell_type == "markdown" and not MARKER.search(cell.source):
+        # nbgrader would clear the whole cell, its first line too
+        tag, _, model_answer = cell.source.partition("\n")
+        body = model_answer.strip("\n")
+        cell.source = f"{tag}\n### BEGIN SOLUTION\n{body}\n### END SOLUTION"
+    if not SOLUTION.search(cell.source) or MARKER.search(SOLUTION.sub("", cell.source)):
+        raise SourceError(
+            f"{tag_of(cell)}: expected ### BEGIN SOLUTION … ### END SOLUTION, in pairs"
+        )
+
+
+def stub(cell) -> str:
+    """What the student finds in an answer cell."""
+    text = CODE_STUB if cell.cell_type == "code" else TEXT_STUB
+
+    def indented(match: re.Match) -> str:
+        return "\n".join(match[1] + line for line in text.split("\n"))
+
+    return SOLUTION.sub(indented, cell.source)
+
+
+def solution(cell) -> str:
+    """An answer cell without the markers."""
+    return SOLUTION.sub(lambda match: match[2].rstrip("\n"), cell.source)
+
+
+def student_notebook(notebook) -> nbformat.NotebookNode:
+    """The notebook without its solutions."""
+    made = copy.deepcopy(notebook)
+    for cell in made.cells:
+        if role(cell) == "answer":
+            cell.source = stub(cell)
+        elif role(cell) == "test":
+            cell.metadata["tags"] = [*cell.metadata.get("tags", []), UNSOLVED]
+    return made
+
+
+def page_notebook(notebook) -> nbformat.NotebookNode:
+    """The page of the book: solutions folded, and run by the checks below them."""
+    made = copy.deepcopy(notebook)
+    made.cells = []
+    for cell in copy.deepcopy(notebook.cells):
+        kind = role(cell)
+        cell.metadata.pop("nbgrader", None)
+        if kind == "answer" and cell.cell_type == "code":
+            made.cells.append(nbformat.v4.new_code_cell(stub(cell)))
+            cell.source = solution(cell)
+            cell.metadata["tags"] = [*cell.metadata.get("tags", []), "hide-input"]
+            cell.metadata["mystnb"] = {
+                "code_prompt_show": "Show the solution",
+                "code_prompt_hide": "Hide the solution",
+            }
+        elif kind == "answer":
+            tag, _, answer = solution(cell).partition("\n")
+            cell.source = f"{tag}\n::::::{{dropdown}} Model answer\n{answer}\n::::::"
+        made.cells.append(cell)
+    return made
+
+
+def written(notebook, name: str, old=None) -> str:
+    """The text of a notebook file, its cells' ids as `tools.notebooks` gives them."""
+    set_ids(name, notebook, old or nbformat.v4.new_notebook())
+    nbformat.validate(notebook)
+    return nbformat.writes(notebook) + "\n"
+
+
+def sources(root: Path = ROOT) -> list[Path]:
+    return sorted((root / SOURCES).glob("*.py"))
+
+
+def source_of(chapter: str, root: Path = ROOT) -> Path:
+    """The source of a chapter's exercises; `chapter` is its number, 02 or 2."""
+    for path in sources(root):
+        if chapter.isdigit() and path.name.startswith(f"{int(chapter):02}_"):
+            return path
+    known = [path.name[:2] for path in sources(root)]
+    raise SourceError(f"CHAPTER={chapter}: expected one of {', '.join(known)}")
+
+
+def main(arguments: list[str] | None = None, root: Path = ROOT) -> int:
+    parser = argparse.ArgumentParser(
+        prog="python -m tools.exercises",
+        description="Generate student notebooks and the book's pages of exercises.",
+    )
+    parser.add_argument("--check", action="store_true", help="compare, write nothing")
+    check = parser.parse_args(arguments).check
+    setup, problems, notes = setup_cell(root), [], []
+    for source in sources(root):
+        name = f"{source.stem}.ipynb"
+        target, page = root / STUDENT / name, root / PAGES / name
+        try:
+            notebook = read_exercises(source, setup)
+            expected = written(student_notebook(notebook), name, read_notebook(target))
+            page_text = written(page_notebook(notebook), name)
+        except (SourceError, nbformat.ValidationError) as error:
+            problems.append(str(error).replace(f"{root}/", ""))
+            continue
+        wrong = what_is_wrong(target, expected)
+        if wrong and check:
+            problems.append(f"{STUDENT}/{name}: {wrong}")
+        elif wrong:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_text(expected, encoding="utf-8")
+            notes.append(f"{STUDENT}/{name}: written (was: {wrong})")
+        # not committed, so never out of step in a clone that has not built yet
+        if not check and what_is_wrong(page, page_text):
+            page.parent.mkdir(parents=True, exist_ok=True)
+            page.write_text(page_text, encoding="utf-8")
+    stems = {source.stem for source in sources(root)}
+    for target in sorted((root / STUDENT).glob("*.ipynb")):
+        if target.stem not in stems:
+            (problems if check else notes).append(
+                f"{STUDENT}/{target.name}: orphaned, there is no "
+                f"{SOURCES}/{target.stem}.py"
+            )
+    for line in notes:
+        print(line)
+    for line in problems:
+        print(line, file=sys.stderr)
+    if problems:
+        if check:
+            print("`make notebooks` generates them anew.", file=sys.stderr)
+        return 1
+    print(f"{len(stems)} exercise notebook(s) in step with {SOURCES}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
