@@ -286,6 +286,8 @@ def _download(name: str, file: File, path: Path, progress: bool) -> Path:
             unit="B",
             unit_scale=True,
             ncols=79,
+            # no speed: pooch fills the bar anew at the end, in no time
+            bar_format="{l_bar}{bar}| {n_fmt}/{total_fmt}, {remaining} left",
             disable=not progress,
         )
         get = pooch.HTTPDownloader(
@@ -397,17 +399,21 @@ def banner(name: str | None = None) -> None:
     folder = cache_folder() / name
     there = [file for file in dataset.files if (folder / file.name).is_file()]
     wrong = [file.name for file in there if _fault(folder / file.name, file)]
-    kinds = ", ".join(sorted({file.checksum.partition(":")[0] for file in there}))
-    state = f"{len(there)} of {len(dataset.files)} files downloaded, "
+    kinds = {
+        file.checksum.partition(":")[0] + " of the content" * bool(file.member)
+        for file in there
+    }
+    checksums = f"checksums ({', '.join(sorted(kinds))})"
+    state = f"{len(there)} of {len(dataset.files)} files here, "
     if not there:
-        state = "not downloaded yet"
+        state = "not here yet"
     elif wrong:
-        state += f"WRONG checksum ({kinds}): {', '.join(wrong)}"
+        state += f"WRONG {checksums} of {', '.join(wrong)}"
     else:
-        state += f"checksums ({kinds}) match"
+        state += f"{checksums} match"
     print(
-        f"Data: {dataset.title}: {state}. Licence: {dataset.licence}. "
-        f"Source: {dataset.citation}"
+        f"Data: {dataset.title}, a download: {state}. "
+        f"Licence: {dataset.licence}. Source: {dataset.citation}"
     )
 
 

@@ -222,7 +222,8 @@ def test_files_are_not_asked_for_in_compressed_form(toy, server):
 def test_a_bar_shows_the_progress(toy, server, capsys):
     toy(server.url("a", sends(BODY)))
     fetch("toy")
-    assert re.search(r"toy\.txt: 100%.*10\.0k/10\.0k", capsys.readouterr().err)
+    said = capsys.readouterr().err
+    assert re.search(r"toy\.txt: 100%.* 10\.0k/10\.0k, 00:00 left\n$", said)
 
 
 def test_the_bar_can_be_left_out(toy, server, capsys):
@@ -318,6 +319,12 @@ def test_nothing_is_kept_of_a_bad_download(answer, reason, toy, server, cache):
     with pytest.raises(DataError, match=re.escape(reason)):
         fetch("toy")
     assert files_in(cache) == []
+
+
+def test_who_catches_errors_of_files_catches_this_one_too(toy):
+    toy(refusing_url())
+    with pytest.raises(OSError, match="toy: cannot download"):
+        fetch("toy")
 
 
 def test_the_error_names_every_mirror_with_its_failure(toy, server):
@@ -566,7 +573,7 @@ def test_the_banner_says_what_was_downloaded(toy, server, capsys):
     fetch("toy")
     banner("toy")
     assert capsys.readouterr().out == (
-        "Data: Toy: 1 of 1 files downloaded, checksums (sha256) match. "
+        "Data: Toy, a download: 1 of 1 files here, checksums (sha256) match. "
         "Licence: free. Source: Nobody (1900)\n"
     )
 
@@ -574,7 +581,7 @@ def test_the_banner_says_what_was_downloaded(toy, server, capsys):
 def test_the_banner_says_when_nothing_is_downloaded_yet(toy, capsys):
     toy(refusing_url())
     banner("toy")
-    assert capsys.readouterr().out.startswith("Data: Toy: not downloaded yet. ")
+    assert capsys.readouterr().out.startswith("Data: Toy, a download: not here yet. ")
 
 
 def test_the_banner_counts_the_files(three_files, capsys):
@@ -582,14 +589,21 @@ def test_the_banner_counts_the_files(three_files, capsys):
     banner("toy")
     assert three_files.keys() == {"one", "two", "three"}
     said = capsys.readouterr().out
-    assert said.startswith("Data: Toy: 1 of 3 files downloaded, checksums ")
+    assert said.startswith("Data: Toy, a download: 1 of 3 files here, checksums ")
 
 
 def test_the_banner_does_not_hide_a_wrong_file(three_files, cache, capsys):
     fetch("toy")
     (cache / "toy" / "three").write_bytes(three_files["three"][:-1] + b"!")
     banner("toy")
-    assert "downloaded, WRONG checksum (sha256): three. " in capsys.readouterr().out
+    assert "here, WRONG checksums (sha256) of three. " in capsys.readouterr().out
+
+
+def test_the_banner_says_when_only_the_content_is_checked(zip_toy, capsys):
+    zip_toy(zipped(BODY))
+    fetch("toy")
+    banner("toy")
+    assert "checksums (sha256 of the content) match" in capsys.readouterr().out
 
 
 # ---- the registry ------------------------------------------------------------------
@@ -618,6 +632,15 @@ def test_a_row_says_what_a_reader_must_know(name):
     assert row.task
     assert row.licence
     assert re.search(r"\((19|20)\d\d\)", row.citation), "authors and year"
+
+
+@ROWS
+def test_a_row_cannot_be_changed_by_accident(name):
+    row = REGISTRY[name]
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        row.licence = "free"
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        row.files[0].checksum = checksum(b"")
 
 
 @ROWS

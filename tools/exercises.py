@@ -6,8 +6,8 @@
 Of each source come
 - the student notebook, notebooks/exercises/NN_topic.ipynb: no solution in it. It is
   committed, Colab opens it, and nbgrader's release has the same cells;
-- the page of the book, book/exercises/NN_topic.ipynb: stub, folded solution, checks that
-  run on the solution. It is not committed.
+- the page of the book, book/exercises/NN_topic.ipynb: stub, folded solution, and checks
+  that run on the solution. It is not committed.
 
 `python -m grading assignment` makes an nbgrader course of the same source.
 """

@@ -116,7 +116,7 @@ const at = Math.min(state.step, steps.length) - 1;
 const now = steps[at];
 
 const size = 21, left = 66, top = 40;
-const svg = view.svg(left + size * text.length + 170, top + size * steps.length + 12,
+const svg = view.svg(left + size * text.length + 190, top + size * steps.length + 12,
   `alignment of the first ${at + 1} steps over ${text.length} characters`);
 view.add(svg, "text", { x: 0, y: 16, text: "what is read →" });
 view.add(svg, "text", { x: 0, y: 33, text: "written ↓" });
@@ -148,9 +148,10 @@ best.forEach(({ chance, token }, i) => {
   view.add(svg, "text", { x: x + 110, y: y + 15, text: (100 * chance).toFixed(1) + " %" });
 });
 const peak = now.a.indexOf(Math.max(...now.a));
+const seen = text[peak] === " " ? "a space" : `“${text[peak]}”`;
 return {
   values: { output, alignment: now.a, chance: best[0].chance },
   says: `Step ${at + 1} of ${steps.length}: writes “${name(now.token)}” with a `
-    + `probability of ${(100 * best[0].chance).toFixed(1)} %, looking most at “${text[peak]}” `
+    + `probability of ${(100 * best[0].chance).toFixed(1)} %, looking most at ${seen} `
     + `(character ${peak + 1}, weight ${now.a[peak].toFixed(2)}). The whole answer: ${output}.`,
 };

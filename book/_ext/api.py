@@ -1,4 +1,4 @@
-"""The API page: what Sphinx's own autodoc, napoleon and viewcode need to suit this book.
+"""The API page: what Sphinx's autodoc, napoleon and viewcode need to suit this book.
 
 Types in a signature are shown, not linked: most are PyTorch's or Python's own, which
 this site does not describe, and a link to another site needs the network. Links that a
@@ -17,6 +17,11 @@ SETTINGS = {
     "autodoc_member_order": "bysource",
     "autodoc_preserve_defaults": True,  # `LOCALES`, not its sixteen values
     "autodoc_typehints_format": "short",
+    # the page itself and the search are the index
+    "html_domain_indices": False,
+    "html_use_index": False,
+    # `[Setup](setup)` means the page, not the function
+    "myst_ref_domains": ["std"],
     # "Ids ``(b, t)``: …" in a Returns section is a sentence, not a type
     "napoleon_use_rtype": False,
     "python_maximum_signature_line_length": 70,

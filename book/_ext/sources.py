@@ -56,7 +56,7 @@ def link(part: str, chapters: dict[int, dict]) -> str:
         )
     chapter = chapters[number]
     if is_planned(part):
-        return f"chapter {number}, {chapter['title']}"
+        return f"chapter {number}: {chapter['title']}"
     # Sphinx warns if the chapter has no such heading, and the build fails
     return f"[{part}](../notebooks/{chapter['name']}.ipynb#{default_slugify(part)})"
 

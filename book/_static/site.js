@@ -7,6 +7,14 @@
     DOCUMENTATION_OPTIONS.SHOW_SEARCH_SUMMARY = false;
   }
 
+  // The theme hangs the tooltips of its buttons behind everything else in the body,
+  // outside every landmark. This runs before the theme makes them.
+  document.addEventListener("DOMContentLoaded", () => {
+    document.querySelectorAll('[data-bs-toggle="tooltip"]').forEach((button) => {
+      button.dataset.bsContainer = "#main-content";
+    });
+  });
+
   // What scrolls in its own box must be reachable by keyboard. The theme sees to code
   // and outputs; formulas get their size only when MathJax has set them.
   function markScrollers() {

@@ -12,13 +12,17 @@ The same cases as in ``annotated/checks`` (read there how a case is written)::
 Students see how many of these an answer passes, and neither line nor hint.
 """
 
-import importlib
+import importlib.util
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from annotated.checks import Case, register
 
+HERE = Path(__file__).parent
+
 _HIDDEN: dict[str, list[Case]] = {}
+_LOADED: dict[Path, dict[str, list[Case]]] = {}
 
 
 def hidden(
@@ -30,7 +34,21 @@ def hidden(
     )
 
 
-def hidden_cases(exercise: str) -> list[Case]:
-    """The hidden cases of an exercise; none if it has none."""
-    importlib.import_module(f"{__name__}.{exercise[:4]}")
-    return list(_HIDDEN.get(exercise, []))
+def hidden_cases(exercise: str, folder: Path = HERE) -> list[Case]:
+    """The hidden cases of an exercise, in a folder's chNN.py.
+
+    Raises:
+        FileNotFoundError: if the folder has no file for the chapter: grading without
+            the hidden tests must not happen by accident.
+    """
+    path = (folder / f"{exercise[:4]}.py").resolve()
+    if path not in _LOADED:
+        if not path.is_file():
+            raise FileNotFoundError(
+                f"no hidden tests for {exercise}: {path} is missing"
+            )
+        _HIDDEN.clear()
+        spec = importlib.util.spec_from_file_location(f"hidden_{path.stem}", path)
+        spec.loader.exec_module(importlib.util.module_from_spec(spec))
+        _LOADED[path] = dict(_HIDDEN)
+    return list(_LOADED[path].get(exercise, []))

@@ -36,7 +36,9 @@
 
 # %%
 from annotated.data import LOCALES, date_pairs
+from annotated.datasets import banner
 
+banner()
 train = date_pairs(25_600, "train", seed=0)
 print(len(LOCALES), "locales; pairs for training:", len(train))
 for source, target in train[:8]:
@@ -1357,15 +1359,19 @@ assert torch.isclose(right_loss, honest) and nats.mean() < right_loss
 # ## 1.12 Exercises
 #
 # 1. **Additive scores without loops.** Write `additive_scores(queries, keys, W,
-#    U, v)` for `(b, t, q)` and `(b, s, k)` in at most three lines, and hold it
-#    against the loops of 1.4, gradients included.
-# 2. **Mask the padding.** Given energies `(b, t, s)` and `lengths`, return an
-#    alignment that gives padding exactly 0 and whose rows sum to 1. What do you
-#    return for a source of length 0, and what happens to its gradient?
-# 3. **Temperature.** Write `temper(energies, tau)` and say, before you compute
-#    it, what the alignment tends to for $\tau \to 0$ and $\tau \to \infty$. Which
-#    of the two is the model without attention most like?
-# 4. **In words.** A colleague shows you an alignment in which every row looks at
+#    U, v)` for `(…, t, q)` and `(…, s, k)`, whatever batch axes there are, in at
+#    most three lines. Hold it against the loops of 1.4, gradients included.
+# 2. **Mask the padding, in front.** Some batches pad in front, so that all
+#    sources end together. Given energies `(b, t, s)` and `lengths`, return an
+#    alignment that gives padding exactly 0 and whose rows sum to 1. A source of
+#    length 0 gets zeros: what does a softmax of −∞ alone give instead, and what
+#    may happen to its gradient?
+# 3. **Temperature.** Write `temper(energies, tau)` for every $\tau \ge 0$, its
+#    limit at 0 included, so that no small $\tau$ overflows.
+# 4. **The limits, in words.** Say, before you compute it, what the alignment
+#    tends to for $\tau \to 0$ and $\tau \to \infty$. Which of the two is the model
+#    without attention most like?
+# 5. **In words.** A colleague shows you an alignment in which every row looks at
 #    the first character. The loss still falls. Name two causes, and how you
 #    would tell them apart.
 #

@@ -57,6 +57,9 @@ films = {
 # %%
 import torch
 
+from annotated.datasets import banner
+
+banner()
 traits = torch.tensor(list(films.values()))
 tastes = torch.randn(400, 2)
 chance = torch.sigmoid(4 * tastes @ traits.T)  # a person likes a film
@@ -1033,16 +1036,19 @@ assert not torch.allclose(added, fused, atol=1e-2)
 #
 # ## 2.11 Exercises
 #
-# 1. **Self-attention in three lines.** Write `self_attention(x)` with a
-#    temperature: `tempered(x, tau)`, for `(b, t, k)`. Hold it against the loops.
-# 2. **The scaling.** Write `scaled_energies(q, k)`. Then find, by measurement,
-#    the factor for entries that are not normal but uniform between −1 and 1.
-#    (Their variance is not 1.)
-# 3. **Equivariance.** Write `is_equivariant(f)`, which tests a function of
-#    `(t, k)` on random inputs and shuffles. One of these three is not:
+# 1. **Self-attention in three lines, with a temperature.** Write
+#    `tempered(x, tau)` for `(b, t, k)` and one temperature a sequence, `(b,)`.
+#    Hold it against the loops.
+# 2. **The scaling.** Write `scaled_energies(q, k)`, which must not overflow in
+#    float16 at width 4096.
+# 3. **The factor of other entries.** Find, by measurement, the factor for
+#    entries that are uniform between −1 and 1 (their variance is not 1), and
+#    write `uniform_factor(width)`.
+# 4. **Equivariance.** Write `is_equivariant(f)`, which tests a function of
+#    `(t, k)` on several random inputs and shuffles. One of these three is not:
 #    `x.softmax(dim=-1)`, `x - x.mean(dim=0)`, `x.cumsum(dim=0)`. Which?
-# 4. **In words.** A colleague drops √k but begins training with weights eight
-#    times smaller. Is that the same? What does it cost?
+# 5. **In words.** A colleague drops √k but begins training, at width 64, with
+#    query weights eight times smaller. Is that the same? What does it cost?
 #
 # ## 2.12 What was measured
 

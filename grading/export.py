@@ -1,0 +1,230 @@
+"""Gradebooks as CSV: one row an exercise, Canvas, Moodle, and marks given by hand.
+
+The first three are nbgrader exporters too:
+`nbgrader export --exporter=grading.export.Canvas --to=canvas.csv`.
+"""
+
+import csv
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from nbgrader.api import Grade, Gradebook, MissingEntry
+from nbgrader.plugins.export import ExportPlugin
+from traitlets import Dict
+
+ROSTER = ("student", "first_name", "last_name", "email", "lms")
+MANUAL = (
+    "assignment", "student", "exercise", "maximum", "score", "comment", "recorded",
+    "answer",
+)  # fmt: skip
+
+
+def cell_text(value: Any) -> Any:
+    """A value that no spreadsheet takes for a formula."""
+    if isinstance(value, str) and value.lstrip()[:1] in ("=", "+", "-", "@"):
+        return f"'{value}"
+    return value
+
+
+def write_rows(path: Path, header: Iterable[str], rows: Iterable[Iterable]) -> None:
+    with open(path, "w", newline="", encoding="utf-8") as stream:
+        writer = csv.writer(stream)
+        writer.writerow(header)
+        writer.writerows([cell_text(value) for value in row] for row in rows)
+
+
+def read_rows(path: Path) -> list[dict[str, str]]:
+    """The rows of a CSV file; none if there is no file. Spreadsheets' BOM is fine."""
+    if not path.exists():
+        return []
+    with open(path, newline="", encoding="utf-8-sig") as stream:
+        return [
+            {key: (value or "").strip() for key, value in row.items() if key}
+            for row in csv.DictReader(stream)
+        ]
+
+
+class _Csv(ExportPlugin):
+    roster = Dict(help="student id -> row of roster.csv")
+    name = "grades.csv"
+
+    def export(self, gradebook: Gradebook) -> None:
+        assignments = [
+            assignment
+            for assignment in gradebook.assignments
+            if not self.assignment or assignment.name in self.assignment
+        ]
+        path = Path(self.to or self.name)
+        write_rows(path, self.header(assignments), self.rows(gradebook, assignments))
+
+    def person(self, student: Any) -> dict[str, str]:
+        row = dict.fromkeys(ROSTER, "") | {"student": student.id}
+        return row | self.roster.get(student.id, {})
+
+
+class PerExercise(_Csv):
+    """One row for each exercise of each student."""
+
+    name = "exercises.csv"
+
+    def header(self, assignments):
+        return ("assignment", "student", "exercise", "score", "maximum", "by_hand")
+
+    def rows(self, gradebook, assignments):
+        for assignment in assignments:
+            for submission in sorted(
+                assignment.submissions, key=lambda s: s.student.id
+            ):
+                for notebook in submission.notebooks:
+                    for grade in sorted(notebook.grades, key=lambda grade: grade.name):
+                        yield (
+                            assignment.name,
+                            submission.student.id,
+                            grade.name,
+                            "" if awaited(grade) else grade.score,
+                            grade.max_score,
+                            by_hand(grade),
+                        )
+
+
+class Canvas(_Csv):
+    """What Canvas imports: Grades, Import."""
+
+    name = "canvas.csv"
+
+    def header(self, assignments):
+        people = ("Student", "ID", "SIS User ID", "SIS Login ID", "Section")
+        return (*people, *(assignment.name for assignment in assignments))
+
+    def rows(self, gradebook, assignments):
+        empty = ("    Points Possible", "", "", "", "")
+        yield (*empty, *(assignment.max_score for assignment in assignments))
+        for student in gradebook.students:
+            person = self.person(student)
+            names = (person["last_name"], person["first_name"])
+            yield (
+                ", ".join(name for name in names if name) or student.id,
+                person["lms"],
+                student.id,
+                student.id,
+                "",
+                *(score(student, assignment) for assignment in assignments),
+            )
+
+
+class Moodle(_Csv):
+    """Moodle's grading worksheet of one assignment: View all submissions, Upload."""
+
+    name = "moodle.csv"
+
+    def header(self, assignments):
+        return ("Identifier", "Full name", "Email address", "Grade", "Maximum Grade")
+
+    def rows(self, gradebook, assignments):
+        for assignment in assignments:
+            for student in gradebook.students:
+                person = self.person(student)
+                name = f"{person['first_name']} {person['last_name']}".strip()
+                yield (
+                    f"Participant {person['lms']}" if person["lms"] else student.id,
+                    name or student.id,
+                    person["email"],
+                    score(student, assignment),
+                    assignment.max_score,
+                )
+
+
+def score(student: Any, assignment: Any) -> float | str:
+    """The marks of a student; empty without a submission (no zero is made up)."""
+    for submission in student.submissions:
+        if submission.assignment.name == assignment.name:
+            return submission.score
+    return ""
+
+
+def awaited(grade: Grade) -> bool:
+    """Does a person still have to mark this?"""
+    return grade.auto_score is None and grade.manual_score is None
+
+
+def by_hand(grade: Grade) -> str:
+    if awaited(grade):
+        return "to be marked"
+    return "yes" if grade.manual_score is not None else ""
+
+
+def apply_manual(gradebook: Gradebook, path: Path) -> list[str]:
+    """Take over the marks that were entered in manual.csv since it was written.
+
+    A row whose `score` equals `recorded` was not touched: then the gradebook holds what
+    counts, marks that were given in nbgrader's own pages too.
+
+    Returns:
+        What could not be taken over.
+    """
+    problems = []
+    for number, row in enumerate(read_rows(path), start=2):
+        where = f"manual.csv, line {number}"
+        if not row.get("score") or row["score"] == row.get("recorded"):
+            continue
+        try:
+            points, most = float(row["score"].replace(",", ".")), float(row["maximum"])
+            if not 0 <= points <= most:
+                raise ValueError
+        except ValueError:
+            problems.append(
+                f"{where}: score {row['score']!r}, expected 0 to {row['maximum']}"
+            )
+            continue
+        try:
+            [notebook] = gradebook.find_submission(
+                row["assignment"], row["student"]
+            ).notebooks
+            [grade] = [g for g in notebook.grades if g.name == row["exercise"]]
+        except (MissingEntry, ValueError):
+            problems.append(
+                f"{where}: no {row['exercise']!r} of {row['student']!r} is graded"
+            )
+            continue
+        grade.manual_score, grade.needs_manual_grade = points, False
+        for comment in notebook.comments:
+            if comment.name == grade.name:
+                comment.manual_comment = row.get("comment") or None
+    gradebook.db.commit()
+    return problems
+
+
+def write_manual(gradebook: Gradebook, path: Path, answers: dict) -> list[str]:
+    """Write every answer that a person marks, with the marks it has.
+
+    `answers` maps (assignment, student, grade id) to the answer's text; rows of those
+    who are not graded this time are kept.
+
+    Returns:
+        What a person should look at again: marked answers that have changed since.
+    """
+    before = {
+        (row["assignment"], row["student"], row["exercise"]): row["answer"]
+        for row in read_rows(path)
+    }
+    rows, changed = [], []
+    for key, answer in sorted((before | answers).items()):
+        assignment, student, exercise = key
+        [notebook] = gradebook.find_submission(assignment, student).notebooks
+        [grade] = [g for g in notebook.grades if g.name == exercise]
+        comments = [c.comment for c in notebook.comments if c.name == exercise]
+        if grade.manual_score is not None:
+            # nbgrader asks for every mark again after each run; only a new answer
+            # needs it
+            old = before.get(key)
+            new = old is not None and old != str(cell_text(answer)).strip()
+            grade.needs_manual_grade = new
+            if new:
+                changed.append(f"{student}: {exercise} has changed since it was marked")
+        marks = "" if awaited(grade) else f"{grade.score:g}"
+        comment = (comments or [""])[0] or ""
+        rows.append((*key, grade.max_score, marks, comment, marks, answer))
+    gradebook.db.commit()
+    write_rows(path, MANUAL, rows)
+    return changed

@@ -1,0 +1,237 @@
+"""The API page names every module, and the docstrings behind it leave nothing out."""
+
+import ast
+import importlib
+import inspect
+import re
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import pytest
+from sphinx.pycode import ModuleAnalyzer
+from torch import nn
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = (ROOT / "book" / "api.md").read_text(encoding="utf-8")
+FILES = {
+    f"annotated.{path.stem}": path
+    for path in sorted((ROOT / "annotated").glob("*.py"))
+    if not path.stem.startswith("_")
+}
+# the checks of the exercises: the rest is for those who write exercises
+CHECKS = "annotated.checks"
+FILES[CHECKS] = ROOT / "annotated" / "checks" / "__init__.py"
+READERS_CALL = {CHECKS: {"check"}}
+# what a caller may pass in any shape
+ANY_SHAPE = re.compile(r"\bany shape\b|\bof the shape of\b|\ba tensor\b", re.IGNORECASE)
+SHAPE = re.compile(r"\([^()`]*,[^()`]*\)")
+SECTION = re.compile(r"^(Args|Returns|Yields|Raises):\n((?:[ \t]+.*\n?|\n)*)", re.M)
+TYPED = {"Float", "Int", "Bool"}
+# such a function only raises, and its callers raise with it
+REQUIRE = re.compile(r"_*require_")
+
+
+@dataclass
+class Item:
+    """A public class, function or method, as its module's text has it."""
+
+    name: str
+    node: ast.ClassDef | ast.FunctionDef
+    doc: str
+    parameters: dict[str, ast.expr | None]
+    returns: ast.expr | None
+    raises: set[str]
+
+    @property
+    def sections(self) -> dict[str, str]:
+        return dict(SECTION.findall(self.doc + "\n"))
+
+
+@cache
+def tree(module: str) -> ast.Module:
+    return ast.parse(FILES[module].read_text(encoding="utf-8"))
+
+
+def raised_here(node: ast.AST) -> set[str]:
+    errors = [n.exc for n in ast.walk(node) if isinstance(n, ast.Raise) and n.exc]
+    return {ast.unparse(getattr(error, "func", error)) for error in errors}
+
+
+def raised(node: ast.AST) -> set[str]:
+    """The exceptions that a piece of code raises itself or lets a helper raise."""
+    found = raised_here(node) - {"NotImplementedError"}
+    for call in ast.walk(node):
+        if isinstance(call, ast.Call):
+            name = getattr(call.func, "attr", getattr(call.func, "id", ""))
+            found |= helpers().get(name, set())
+    return found
+
+
+@cache
+def helpers() -> dict[str, set[str]]:
+    """What each function whose only business is to raise may raise."""
+    every = [node for module in FILES for node in ast.walk(tree(module))]
+    return {
+        node.name: raised_here(node)
+        for node in every
+        if isinstance(node, ast.FunctionDef) and REQUIRE.match(node.name)
+    }
+
+
+def arguments(function: ast.FunctionDef) -> dict[str, ast.expr | None]:
+    a = function.args
+    every = [*a.posonlyargs, *a.args, *a.kwonlyargs]
+    every += [one for one in (a.vararg, a.kwarg) if one]
+    return {one.arg: one.annotation for one in every if one.arg not in ("self", "cls")}
+
+
+def fields(node: ast.ClassDef) -> dict[str, ast.expr]:
+    """The fields of a NamedTuple or a dataclass, which are its parameters."""
+    made = [ast.unparse(x) for x in node.bases + node.decorator_list]
+    if not any("NamedTuple" in name or "dataclass" in name for name in made):
+        return {}
+    return {
+        n.target.id: n.annotation
+        for n in node.body
+        if isinstance(n, ast.AnnAssign) and not n.target.id.startswith("_")
+    }
+
+
+def described(module: str, node: ast.ClassDef) -> str:
+    """What `#:` says of the fields of a class, as autodoc reads it."""
+    found = comments(module).items()
+    return "".join(
+        f"    {name}: {' '.join(lines).strip()}\n"
+        for (owner, name), lines in found
+        if owner == node.name
+    )
+
+
+@cache
+def comments(module: str) -> dict[tuple[str, str], list[str]]:
+    text = FILES[module].read_text(encoding="utf-8")
+    analyzer = ModuleAnalyzer.for_string(text, module)
+    analyzer.analyze()
+    return analyzer.attr_docs
+
+
+def items(module: str) -> list[Item]:
+    found = []
+    for node in tree(module).body:
+        if isinstance(node, ast.FunctionDef) and not node.name.startswith("_"):
+            found.append(of_function(module, node, node.name))
+        if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+            methods = [n for n in node.body if isinstance(n, ast.FunctionDef)]
+            makers = ("__init__", "__post_init__")
+            start = [n for n in methods if n.name in makers]
+            taken = {k: v for n in start for k, v in arguments(n).items()}
+            errors = {error for n in start for error in raised(n)}
+            doc = inspect.cleandoc(ast.get_docstring(node) or "")
+            if told_behind := described(module, node):
+                doc += "\n\nArgs:\n" + told_behind
+            found.append(Item(node.name, node, doc, taken | fields(node), None, errors))
+            found += [
+                of_function(module, n, f"{node.name}.{n.name}")
+                for n in methods
+                if not n.name.startswith("_")
+            ]
+    wanted = READERS_CALL.get(module)
+    return [item for item in found if wanted is None or item.name in wanted]
+
+
+def of_function(module: str, node: ast.FunctionDef, name: str) -> Item:
+    doc = inspect.cleandoc(ast.get_docstring(node) or "")
+    if not doc:  # a method that overrides one has what that one says
+        thing = importlib.import_module(module)
+        for part in name.split("."):
+            thing = getattr(thing, part)
+        doc = inspect.getdoc(thing) or ""
+    return Item(name, node, doc, arguments(node), node.returns, raised(node))
+
+
+def names(annotation: ast.expr | None) -> set[str]:
+    if annotation is None:
+        return set()
+    return {n.id for n in ast.walk(annotation) if isinstance(n, ast.Name)}
+
+
+def is_layer(module: str, item: Item) -> bool:
+    thing = getattr(importlib.import_module(module), item.name, None)
+    return isinstance(thing, type) and issubclass(thing, nn.Module)
+
+
+EVERY = [(module, item) for module in FILES for item in items(module)]
+IDS = [f"{module.partition('.')[2]}.{item.name}" for module, item in EVERY]
+LAYERS = [item for module, item in EVERY if is_layer(module, item)]
+each = pytest.mark.parametrize("item", [item for _, item in EVERY], ids=IDS)
+
+
+def test_the_page_shows_every_module_once():
+    shown = re.findall(
+        r"^## (\S+)\n\n"
+        r"```\{eval-rst\}\n\.\. automodule:: (\S+)\n   :members:(.*)\n```$",
+        PAGE,
+        re.MULTILINE,
+    )
+    for heading, module, members in shown:
+        assert heading == module
+        assert set(members.split()) == READERS_CALL.get(module, set())
+    assert sorted(heading for heading, _, _ in shown) == sorted(FILES)
+
+
+def test_there_is_something_to_check():
+    assert {"attention.masked_softmax", "data.Batch", "data.Batch.to"} <= set(IDS)
+    attention = {item.name: item for item in items("annotated.attention")}
+    assert attention["AdditiveAttention"].raises == {"ValueError"}
+    assert attention["masked_softmax"].raises == {"TypeError", "ValueError"}
+    assert set(attention["DotAttention"].parameters) == {"query_size", "key_size"}
+
+
+@each
+def test_says_what_it_is(item):
+    first, _, rest = item.doc.partition("\n")
+    assert first.endswith((".", ":")) and not rest.partition("\n")[0].strip(), (
+        "a docstring opens with one line that says it all"
+    )
+
+
+@each
+def test_names_every_argument(item):
+    """In a section, or as ``name`` in its text."""
+    inherited = not ast.get_docstring(item.node)
+    missing = [
+        name
+        for name in item.parameters
+        if not re.search(rf"^ +{name}: \S", item.sections.get("Args", ""), re.M)
+        and f"``{name}``" not in item.doc
+    ]
+    assert inherited or missing == [], f"{item.name} says nothing of these in `Args:`"
+
+
+@each
+def test_says_what_it_returns(item):
+    """In a section, or in its first line: `Return the …`."""
+    nothing = item.returns is None or ast.unparse(item.returns) == "None"
+    said = {"Returns", "Yields"} & set(item.sections) or re.match("Return ", item.doc)
+    assert nothing or said, f"{item.name} has no `Returns:`"
+
+
+@each
+def test_says_what_it_raises(item):
+    named = set(re.findall(r"^ +(\w+): ", item.sections.get("Raises", ""), re.M))
+    assert item.raises <= named, f"{item.name} has not all of these in `Raises:`"
+
+
+@each
+def test_gives_the_shapes_of_its_tensors(item):
+    """In the types of its signature, which the page shows, or in words."""
+    types = [*item.parameters.values(), item.returns]
+    bare = any("Tensor" in names(t) and not names(t) & TYPED for t in types)
+    told = SHAPE.search(item.doc) or ANY_SHAPE.search(item.doc)
+    assert told or not bare, f"{item.name} takes or gives tensors of unknown shape"
+
+
+@pytest.mark.parametrize("item", LAYERS, ids=lambda item: item.name)
+def test_layers_name_their_paper_or_their_chapter(item):
+    assert re.search(r"\(\d{4}\)|\d{4}\)|chapter \d\d", item.doc)
