@@ -17,9 +17,9 @@ def masked_softmax(
 ) -> Float[Tensor, "... s"]:
     """Softmax over the keys that the mask allows.
 
-    A row with no key left gives zeros, forward and backward, in every dtype: with
-    −inf such a row would be NaN, so the smallest finite number is filled in before
-    the softmax and its weight is set to zero after it.
+    A row with no key left gives zeros, forward and backward, in every dtype: the
+    softmax of −inf alone would be NaN, so such a row gets zeros before the softmax
+    and after it.
 
     Args:
         scores: one number for each query and key, the keys on the last axis.
@@ -36,9 +36,9 @@ def masked_softmax(
     if mask is None:
         return scores.softmax(dim=-1)
     require_mask(mask, scores.shape)
-    lowest = torch.finfo(scores.dtype).min
-    weights = scores.masked_fill(~mask, lowest).softmax(dim=-1)
-    return weights.masked_fill(~mask, 0.0)
+    empty = ~mask.any(dim=-1, keepdim=True)
+    scores = scores.masked_fill(~mask, -torch.inf).masked_fill(empty, 0.0)
+    return scores.softmax(dim=-1).masked_fill(empty, 0.0)
 
 
 def scaled_dot_product_attention(

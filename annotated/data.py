@@ -229,13 +229,15 @@ def date_pairs(
         Pairs such as ``("7. März 2024", "2024-03-07")``.
 
     Raises:
-        ValueError: if ``split`` or ``dates`` is none of those named, or ``locales``
-            is empty.
+        ValueError: if ``split`` or ``dates`` is none of those named, ``locales`` is
+            empty, or ``count`` is negative.
     """
     if split not in SPLITS:
         raise ValueError(f"split must be one of {SPLITS}, got {split!r}")
     if not locales:
         raise ValueError("locales must hold at least one locale to draw from, got none")
+    if count < 0:
+        raise ValueError(f"count must be 0 or more, got {count}")
     least, most = dates
     if not 1 <= least <= most:
         raise ValueError(f"dates must be 1 ≤ least ≤ most, got {dates}")

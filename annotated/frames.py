@@ -298,8 +298,8 @@ def explorer(
         raise ValueError(
             f"data and checks must hold finite numbers and texts: {error}"
         ) from error
-    digest = hashlib.sha256((label + script + inner).encode()).hexdigest()
-    root = f"explorer-{digest[:12]}"
+    described = label + script + inner + repr(controls)
+    root = f"explorer-{hashlib.sha256(described.encode()).hexdigest()[:12]}"
     fields = "".join(c.html(f"{root}-{c.name}") for c in controls)
     return Html(
         f'<section class="annotated-explorer" id="{root}" '

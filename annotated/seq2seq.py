@@ -301,10 +301,13 @@ class Seq2Seq(nn.Module):
             t at most ``max_length``; and the alignments ``(b, t, s)``.
 
         Raises:
-            ValueError: if ``max_length`` is below 1.
+            ValueError: if ``max_length`` is below 1, or ``start`` is no target id.
         """
         if max_length < 1:
             raise ValueError(f"max_length must be at least 1, got {max_length}")
+        vocabulary = self.decoder.head.out_features
+        if not 0 <= start < vocabulary:
+            raise ValueError(f"start must be an id below {vocabulary}, got {start}")
         memory = self.encoder(source, lengths)
         prepared = self.decoder.prepare(memory)
         step = self.decoder.start(memory)
@@ -356,16 +359,18 @@ def exact_matches(model: Seq2Seq, batches: Iterable[Batch]) -> Bool[Tensor, "n"]
     was_training = model.training
     model.eval()
     hits = []
-    for batch in batches:
-        # one symbol more than the longest label: an output too long is wrong too
-        size = batch.labels.shape[1] + 1
-        tokens, _ = model.greedy(
-            batch.source, batch.lengths, Vocabulary.start, Vocabulary.end, size
-        )
-        tokens = F.pad(tokens, (0, size - tokens.shape[1]), value=Vocabulary.pad)
-        labels = F.pad(batch.labels, (0, 1), value=Vocabulary.pad)
-        hits.append((tokens == labels).all(dim=1))
-    model.train(was_training)
+    try:
+        for batch in batches:
+            # one symbol more than the longest label: an output too long is wrong too
+            size = batch.labels.shape[1] + 1
+            tokens, _ = model.greedy(
+                batch.source, batch.lengths, Vocabulary.start, Vocabulary.end, size
+            )
+            tokens = F.pad(tokens, (0, size - tokens.shape[1]), value=Vocabulary.pad)
+            labels = F.pad(batch.labels, (0, 1), value=Vocabulary.pad)
+            hits.append((tokens == labels).all(dim=1))
+    finally:
+        model.train(was_training)
     if not hits:
         raise ValueError("batches must hold at least one batch, got none")
     return torch.cat(hits)

@@ -1,15 +1,18 @@
-"""`python -m grading assignment 02 COURSE` and `python -m grading grade COURSE`."""
+"""Make and grade assignments.
+
+python -m grading assignment 02 COURSE    write an assignment into a course folder
+python -m grading grade COURSE            grade what is in its inbox
+python -m grading one 02 NOTEBOOK         grade one notebook, without nbgrader
+"""
 
 import argparse
 import sys
 import warnings
 from pathlib import Path
 
-from sqlalchemy.exc import SAWarning
-
-from grading.course import CourseError, grade, make_assignment, prepare
+from grading.hidden import HERE as HIDDEN
+from grading.one import grade_one, report
 from grading.runner import SANDBOXES, RunnerError
-from tools.notebooks import SourceError
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -22,18 +25,38 @@ def main(arguments: list[str] | None = None) -> int:
     old.add_argument("course", type=Path)
     old.add_argument("--pattern", help="regular expression with a group `student`")
     old.add_argument("--sandbox", choices=SANDBOXES, help="how student code is kept")
+    single = commands.add_parser("one", help="grade one notebook, without nbgrader")
+    single.add_argument("chapter")
+    single.add_argument("notebook", type=Path)
+    single.add_argument("--hidden", type=Path, default=HIDDEN, help="folder")
+    single.add_argument("--results", type=Path, help="JSON for Gradescope")
+    single.add_argument("--sandbox", choices=SANDBOXES)
     given = parser.parse_args(arguments)
+    try:
+        if given.command == "one":
+            results = grade_one(
+                given.chapter, given.notebook, given.hidden, given.sandbox
+            )
+            return 0 if report(results, given.results) else 1
+        return with_nbgrader(given)
+    except (ValueError, RunnerError, FileNotFoundError) as error:
+        print(error, file=sys.stderr)
+        return 2
+
+
+def with_nbgrader(given: argparse.Namespace) -> int:
+    """The commands that need nbgrader, which is a large installation."""
+    from sqlalchemy.exc import SAWarning
+
+    from grading.course import grade, make_assignment, prepare
+
     # nbgrader 0.9 adds objects in an order that newer SQLAlchemy remarks on
     warnings.filterwarnings("ignore", category=SAWarning, module="nbgrader")
     prepare()
-    try:
-        if given.command == "assignment":
-            make_assignment(given.chapter, given.course)
-        else:
-            grade(given.course, given.pattern, given.sandbox)
-    except (CourseError, SourceError, RunnerError, FileNotFoundError) as error:
-        print(error, file=sys.stderr)
-        return 1
+    if given.command == "assignment":
+        make_assignment(given.chapter, given.course)
+    else:
+        grade(given.course, given.pattern, given.sandbox)
     return 0
 
 

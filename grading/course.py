@@ -182,7 +182,7 @@ def grade(folder: Path, pattern: str | None = None, sandbox: str | None = None) 
     known = _roster(folder, submissions)
     answers: dict[tuple[str, str, str], str] = {}
     plugins.RESULTS.clear()
-    say(f"{len(submissions)} submission(s) in {folder / 'inbox'}")
+    say(f"{len(submissions)} submission(s) in the inbox")
     for submission in sorted(submissions, key=lambda s: (s.chapter, s.student)):
         begun = time.perf_counter()
         if submission.chapter not in course.assignments:

@@ -81,7 +81,7 @@ class PerExercise(_Csv):
                         yield (
                             assignment.name,
                             submission.student.id,
-                            grade.name,
+                            grade.name.removesuffix("-test"),
                             "" if awaited(grade) else grade.score,
                             grade.max_score,
                             by_hand(grade),

@@ -14,7 +14,7 @@ from traitlets import Float, Unicode
 from annotated.checks import NOT_DONE, Case, public_cases
 from grading.hidden import hidden_cases
 from grading.normalise import context_cells
-from grading.runner import SECONDS, Runner
+from grading.runner import SECONDS, Runner, shown
 from tools.exercises import Exercise, exercises
 
 
@@ -79,7 +79,9 @@ class JudgeAnswers(NbGraderPreprocessor):
                 who["student"],
                 who["assignment"],
                 exercise.id,
-                [
+                [("", "", NOT_DONE)]
+                if NOT_DONE in outcome.failures.values()
+                else [
                     ("public" if number < len(public) else "hidden", case.line, hint)
                     for number, case in enumerate([*public, *hidden])
                     if (hint := outcome.failures.get(number))
@@ -91,21 +93,11 @@ class JudgeAnswers(NbGraderPreprocessor):
 
 
 def outputs(public: list[Case], hidden: list[Case], failures: dict[int, str]) -> list:
-    """What a student may see: the public tests, and how many hidden ones pass."""
-    lines = [
-        f"✗ {case.line}: {failures[number]}" if number in failures else f"✓ {case.line}"
-        for number, case in enumerate(public)
-    ]
-    if NOT_DONE in failures.values():
-        lines = []
-    passed = sum(len(public) + number not in failures for number in range(len(hidden)))
-    if hidden and lines:
-        lines.append(f"{passed} of {len(hidden)} hidden tests passed")
-    text = "".join(f"{line}\n" for line in lines)
-    found = [nbformat.v4.new_output("stream", name="stdout", text=text)] if text else []
+    """A test cell's outputs; with an error among them nbgrader gives no points."""
+    text = "".join(f"{line}\n" for line in shown(public, hidden, failures))
+    found = [nbformat.v4.new_output("stream", name="stdout", text=text)]
     if failures:
         message = f"{len(failures)} of {len(public) + len(hidden)} tests failed"
-        message = message if lines else "not done"
         found.append(
             nbformat.v4.new_output(
                 "error", ename="CheckFailed", evalue=message, traceback=[f"✗ {message}"]

@@ -266,6 +266,23 @@ class Runner:
         raise RunnerError("no process for student code; " + "; ".join(reasons))
 
 
+def shown(
+    public: Sequence[Case], hidden: Sequence[Case], failures: dict[int, str]
+) -> list[str]:
+    """What a student may see: the public tests, and how many hidden ones pass."""
+    if NOT_DONE in failures.values():
+        return ["not done"]
+    lines = [
+        f"✗ {case.line}: {failures[number]}" if number in failures else f"✓ {case.line}"
+        for number, case in enumerate(public)
+    ]
+    if hidden:
+        numbers = range(len(public), len(public) + len(hidden))
+        passed = sum(number not in failures for number in numbers)
+        lines.append(f"{passed} of {len(hidden)} hidden tests passed")
+    return lines
+
+
 def whole_frame(data: bytes) -> bytes | None:
     """The content of a frame that has come in full."""
     if len(data) < 8:

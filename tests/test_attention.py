@@ -893,3 +893,11 @@ def test_scaled_attention_checks_its_mask():
         scaled_dot_product_attention(*tensors, torch.ones(T, S))
     with pytest.raises(ValueError, match=r"^mask of shape \(5, 3\) does not broadcast"):
         scaled_dot_product_attention(*tensors, torch.ones(S, T, dtype=torch.bool))
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])
+def test_weights_of_very_low_scores_still_sum_to_one(dtype):
+    # with a finite filling the hidden key would tie with the others
+    scores = torch.full((1, 3), torch.finfo(dtype).min, dtype=dtype)
+    weights = masked_softmax(scores, torch.tensor([[True, True, False]]))
+    assert weights.tolist() == [[0.5, 0.5, 0.0]]

@@ -480,3 +480,9 @@ def test_there_must_be_a_locale_to_draw_from():
         ValueError, match=r"^locales must hold at least one .* got none"
     ):
         date_pairs(1, "train", locales=[])
+
+
+@pytest.mark.bad_input
+def test_a_draw_is_of_no_fewer_than_no_lines():
+    with pytest.raises(ValueError, match=r"^count must be 0 or more, got -1$"):
+        date_pairs(-1, "train")

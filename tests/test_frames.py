@@ -521,3 +521,12 @@ def test_only_finite_numbers_can_be_packed(number):
     message = "^tensor must hold finite numbers to be packed$"
     with pytest.raises(ValueError, match=message):
         pack(torch.tensor([1.0, number, 2.0]))
+
+
+def test_explorers_that_differ_in_their_controls_have_different_ids():
+    roots = set()
+    for values in ([1, 2], [1, 3]):
+        control = Slider("x", "x", values)
+        made = explorer("", {}, [control], label="the same", checks=[({}, {})])
+        roots.add(re.search(r'id="(explorer-\w+)"', made.text)[1])
+    assert len(roots) == 2

@@ -784,3 +784,22 @@ def test_greedy_must_be_allowed_a_symbol(most):
 def test_exact_matches_needs_a_batch():
     with pytest.raises(ValueError, match=r"^batches must hold at least one batch, got"):
         exact_matches(make_model(), [])
+
+
+def test_the_mode_comes_back_when_decoding_fails():
+    def broken():
+        yield from ()
+        raise OSError("the data are gone")
+
+    model = make_model().train()
+    with pytest.raises(OSError, match="the data are gone"):
+        exact_matches(model, broken())
+    assert model.training
+
+
+@pytest.mark.bad_input
+@pytest.mark.parametrize("start", [-1, TARGET])
+def test_decoding_starts_with_a_target_id(start):
+    message = f"^start must be an id below {TARGET}, got {start}$"
+    with pytest.raises(ValueError, match=message):
+        make_model().greedy(*make_source(), start, END, 3)

@@ -189,13 +189,13 @@ def test_marks_out_of_range_are_refused_by_line(graded, course):
 
 
 def test_a_folder_that_is_no_course_is_refused_with_the_way_to_one(tmp_path):
-    said = grading("grade", tmp_path, expect=1)
+    said = grading("grade", tmp_path, expect=2)
     assert "make assignment CHAPTER=02" in said
 
 
 def test_a_chapter_without_exercises_is_refused(tmp_path):
     assert "CHAPTER=77: expected one of" in grading(
-        "assignment", "77", tmp_path / "course", expect=1
+        "assignment", "77", tmp_path / "course", expect=2
     )
 
 

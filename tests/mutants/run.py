@@ -17,7 +17,7 @@ SECONDS = 60  # a mutant that never ends is a faulty mutant
 # longer than most of the tests.
 PRELOADED = """
     IPython.display PIL.Image babel.dates beartype bs4 jaxtyping matplotlib.pyplot
-    numpy pytest seaborn torch torch._dynamo torch.testing
+    numpy pooch pytest requests seaborn torch torch._dynamo torch.testing
 """.split()
 
 

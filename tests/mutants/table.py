@@ -24,14 +24,17 @@ FAULTS = {
     ],
     "attention": [
         # masked_softmax
-        ("return scores.softmax(dim=-1)", "return scores.softmax(dim=-2)", "axis"),
-        ("lowest).softmax(dim=-1)", "lowest).softmax(dim=-2)", "axis, masked"),
-        ("fill(~mask, lowest)", "fill(mask, lowest)", "inverted"),
-        ("return weights.masked_fill(~mask, 0.0)", "return weights", "row of padding"),
-        ("weights.masked_fill(~mask, 0.0)", "weights.masked_fill(mask, 0.0)", "zeroed"),
-        ("torch.finfo(scores.dtype).min", "-torch.inf", "NaN on the way back"),
-        ("torch.finfo(scores.dtype).min", "-1e9", "overflow in half precision"),
-        ("torch.finfo(scores.dtype).min", "-1e4", "not low enough"),
+        ("return scores.softmax(dim=-1)\n    require", "return scores.softmax(dim=-2)"
+         "\n    require", "axis"),
+        ("return scores.softmax(dim=-1).masked", "return scores.softmax(dim=-2).masked",
+         "axis, masked"),
+        ("fill(~mask, -torch.inf)", "fill(mask, -torch.inf)", "inverted"),
+        ("fill(~mask, -torch.inf)", "fill(~mask, -1e4)", "not low enough"),
+        ("fill(~mask, -torch.inf)", "fill(~mask, 0.0)", "zero is no mask"),
+        (".masked_fill(empty, 0.0)\n    return", "\n    return", "NaN"),
+        (".softmax(dim=-1).masked_fill(empty, 0.0)", ".softmax(dim=-1)",
+         "row of padding"),
+        ("~mask.any(dim=-1", "~mask.all(dim=-1", "any and all"),
         # scaled_dot_product_attention
         ("scale = query.shape[-1] ** -0.5", "scale = 1.0", "no scale"),
         ("scale = query.shape[-1] ** -0.5", "scale = query.shape[-1] ** -1", "no root"),
@@ -182,6 +185,9 @@ FAULTS = {
         ("ignore_index=Vocabulary.pad", 'ignore_index=Vocabulary.pad, reduction="sum"',
          "sum, not mean"),
         # exact_matches
+        ("    finally:\n        model.train(was_training)",
+         "    except ZeroDivisionError:\n        pass\n    model.train(was_training)",
+         "mode after an error"),
         ("(tokens == labels).all(", "(tokens == labels).any(", "all to any"),
         ("(tokens == labels).all(", "(tokens == labels)[:, :-1].all(", "too long"),
         ("(tokens == labels).all(", "((tokens == labels) | (tokens == 0)).all(",

@@ -7,10 +7,13 @@ from collections import Counter
 
 import pytest
 
+from tests.mutants import datasets_table, table
 from tests.mutants.run import ROOT, copy_package, mutate, start
-from tests.mutants.table import BAD_INPUT, FAULTS
 
 pytestmark = pytest.mark.mutants
+
+FAULTS = table.FAULTS | datasets_table.FAULTS
+BAD_INPUT = table.BAD_INPUT | datasets_table.BAD_INPUT
 
 # the heart of the book: several faults of each function and class are tried
 SEVERAL = ("masks", "attention", "seq2seq", "data", "training")

@@ -1,0 +1,312 @@
+"""Faults of `datasets.py`, in the form that `table.py` describes."""
+
+# ruff: noqa: E501
+FAULTS = {
+    "datasets": [
+        (
+            "class DataError(OSError):",
+            "class DataError(Exception):",
+            "not an error of files",
+        ),
+        (
+            "@dataclass(frozen=True)\nclass File:",
+            "@dataclass\nclass File:",
+            "file can be changed",
+        ),
+        (
+            "@dataclass(frozen=True)\nclass Dataset:",
+            "@dataclass\nclass Dataset:",
+            "row can be changed",
+        ),
+        (
+            "    if wanted:\n        return Path(wanted)",
+            "    if wanted is not None:\n        return Path(wanted)",
+            "an empty name is a name",
+        ),
+        ("Path(wanted).expanduser().absolute()", "Path(wanted).absolute()", "no tilde"),
+        (
+            "Path(wanted).expanduser().absolute()",
+            "Path(wanted).expanduser()",
+            "relative",
+        ),
+        ('os_cache("annotated-transformers")', 'os_cache("pooch")', "another folder"),
+        ("for wanted in files or rows]", "for wanted in rows]", "all files always"),
+        ("for wanted in files or rows]", "for wanted in files]", "none means none"),
+        ("rows[wanted], progress) for", "rows[wanted], True) for", "bar always"),
+        (
+            "[_fetch_file(name, rows[wanted], progress) for wanted in files or rows]",
+            "[_fetch_file(name, rows[wanted], progress) for wanted in rows if wanted in (files or rows)]",
+            "order of the registry",
+        ),
+        (
+            "            if fault:\n                raise",
+            "            if False:\n                raise",
+            "what is there is trusted",
+        ),
+        ("if os.path.lexists(path):", "if False:", "downloaded each time"),
+        (
+            '                raise DataError(\n                    f"{name}: {path} is not',
+            '                path.unlink()\n                raise DataError(\n                    f"{name}: {path} is not',
+            "a reader's file removed",
+        ),
+        (
+            "path.parent.mkdir(parents=True",
+            "path.parent.mkdir(parents=False",
+            "cache folder not made",
+        ),
+        (
+            "    except OSError as error:\n        raise DataError(",
+            "    except NotADirectoryError as error:\n        raise DataError(",
+            "full disk not explained",
+        ),
+        ("    except DataError:\n        raise\n", "", "errors wrapped twice"),
+        (
+            'f".{path.name}.{uuid.uuid4().hex}.part"',
+            'f".{path.name}.part"',
+            "two downloads share a name",
+        ),
+        (
+            "get(url, str(part), None)",
+            "part = path; get(url, str(part), None)",
+            "under its own name at once",
+        ),
+        (
+            "            part.unlink(missing_ok=True)\n",
+            "            pass\n",
+            "half a file left",
+        ),
+        (
+            "    for url in file.mirrors:",
+            "    for url in file.mirrors[:1]:",
+            "one mirror",
+        ),
+        (
+            "    for url in file.mirrors:",
+            "    for url in reversed(file.mirrors):",
+            "order of mirrors",
+        ),
+        (
+            "            fault = _fault(part, file)\n",
+            '            fault = ""\n',
+            "download not checked",
+        ),
+        (
+            "                part.replace(path)\n                return path\n",
+            "                part.replace(path)\n",
+            "all mirrors asked",
+        ),
+        (
+            "len(failures) < len(file.mirrors)",
+            "len(failures) <= len(file.mirrors)",
+            "promises another mirror",
+        ),
+        ("len(failures) < len(file.mirrors)", "len(failures) < 0", "silent fallback"),
+        (
+            "            timeout=TIMEOUT,\n",
+            "            timeout=None,\n",
+            "waits for ever",
+        ),
+        (
+            'headers={"Accept-Encoding": "identity"}',
+            "headers={}",
+            "compressed on the way",
+        ),
+        ("disable=not progress", "disable=False", "bar cannot be left out"),
+        ("disable=not progress", "disable=True", "no bar"),
+        ("            bar.leave = False\n", "", "bars of failures stay"),
+        (
+            "        except requests.RequestException as error:",
+            "        except requests.ConnectionError as error:",
+            "HTTP errors not caught",
+        ),
+        (
+            "        except requests.RequestException as error:",
+            "        except OSError as error:",
+            "disk taken for a mirror",
+        ),
+        (
+            'tried = "".join(f"\\n  {failure}" for failure in failures)',
+            'tried = f"\\n  {failures[-1]}\\n"',
+            "one failure named",
+        ),
+        ("    if not file.member:", "    if True:", "zip compared with its content"),
+        (
+            "            fault = _mismatch(stream, size, file.member_size, file.checksum)",
+            '            fault = ""',
+            "content not checked",
+        ),
+        (
+            "size = archive.getinfo(file.member).file_size",
+            "size = file.member_size",
+            "size of the content",
+        ),
+        ("zlib.error, EOFError, KeyError", "zlib.error, EOFError", "member missing"),
+        ("(zipfile.BadZipFile, zlib", "(zlib", "not a zip"),
+        ("    if size != wanted_size:", "    if False:", "size not told"),
+        ("if found == wanted else", "if True else", "checksum not compared"),
+        ("hashlib.new(algorithm,", 'hashlib.new("sha256",', "one algorithm"),
+        (' or "timed out" in str(error).lower()', "", "time-out within a body"),
+        (
+            "    if isinstance(error, requests.exceptions.SSLError):",
+            "    if False:",
+            "certificate",
+        ),
+        (
+            "    if isinstance(error, requests.exceptions.ChunkedEncodingError):",
+            "    if False:",
+            "broken off",
+        ),
+        (
+            "    if isinstance(error, requests.HTTPError):",
+            "    if False:",
+            "HTTP status",
+        ),
+        ('        return "no connection"\n', '        return ""\n', "no connection"),
+        (
+            "    except ModuleNotFoundError as error:\n        raise ImportError(",
+            "    except ZeroDivisionError as error:\n        raise ImportError(",
+            "pooch missing, no help",
+        ),
+        ("    if name is None:", "    if not name or True:", "always on board"),
+        ("if _fault(folder / file.name, file)]", "if False]", "banner does not check"),
+        ("    if not there:", "    if False:", "nothing here, all well"),
+        (
+            "{len(there)} of {len(dataset.files)}",
+            "{len(dataset.files)} of {len(dataset.files)}",
+            "missing files counted",
+        ),
+        (' + " of the content" * bool(file.member)', "", "what was checked"),
+        (
+            'f"{stem}.{source}.gz", f"{stem}.{target}.gz")',
+            'f"{stem}.{target}.gz", f"{stem}.{source}.gz")',
+            "swapped",
+        ),
+        (
+            '{"validation": "val", "test"',
+            '{"validation": "train", "test"',
+            "validates on training data",
+        ),
+        ('"test": "test_2016_flickr"}', '"test": "val"}', "tests on validation data"),
+        (
+            'source: str = "en", target: str = "de"',
+            'source: str = "de", target: str = "en"',
+            "defaults",
+        ),
+        (
+            'paths = fetch("multi30k", f"{stem}.{source}.gz", f"{stem}.{target}.gz")',
+            'fetch("multi30k"); paths = fetch("multi30k", f"{stem}.{source}.gz", f"{stem}.{target}.gz")',
+            "fetches all",
+        ),
+        ("len(text) * 9 // 10", "len(text) * 8 // 10", "eight tenths"),
+        (
+            'text[:end] if split == "train" else text[end:]',
+            'text[:end] if split == "train" else text[end - 1:]',
+            "overlap",
+        ),
+        (
+            'text[:end] if split == "train" else text[end:]',
+            'text[end:] if split == "train" else text[:end]',
+            "swapped (splits)",
+        ),
+        (
+            "read_bytes().decode()\n    end",
+            'read_bytes().decode("latin-1")\n    end',
+            "encoding",
+        ),
+        (
+            '"rt-polarity.neg", "rt-polarity.pos")',
+            '"rt-polarity.pos", "rt-polarity.neg")',
+            "labels",
+        ),
+        (
+            'r"\\w+", sentence.lower()',
+            'r"\\S+", sentence.lower()',
+            "punctuation splits twins",
+        ),
+        ('r"\\w+", sentence.lower()', 'r"\\w+", sentence', "case splits twins"),
+        (
+            '{8: "validation", 9: "test"}',
+            '{8: "validation", 9: "test", 7: "test"}',
+            "seven in ten",
+        ),
+        (
+            "hashlib.sha256(words.encode()).digest()\n            tenth = digest[0] % 10",
+            "hashlib.sha256(words.encode()).digest()\n            tenth = len(kept) % 10",
+            "position decides",
+        ),
+        (
+            "for _, sentence, label in sorted(kept)]",
+            "for _, sentence, label in kept]",
+            "negative ones first",
+        ),
+        (
+            "kept.append((digest[1:], sentence, label))",
+            "kept.append((b'', label, label) and (bytes([label]), sentence, label))",
+            "ordered by label",
+        ),
+        (
+            "aclImdb/{split}/(neg|pos)",
+            "aclImdb/(?:train|test)/(neg|pos)",
+            "both splits",
+        ),
+        ('int(match[1] == "pos")', 'int(match[1] == "neg")', "labels (folders)"),
+        (
+            "wanted.fullmatch(member.name)",
+            "wanted.search(member.name)",
+            "outside the folder",
+        ),
+        ("if match and member.isfile():", "if match:", "links followed"),
+        ("in sorted(found)]", "in found]", "order of the archive"),
+        ("int(match[2]), int(", "match[2], int(", "numbers as text"),
+        (
+            '"validation": (90, 95)',
+            '"validation": (85, 90)',
+            "validates on training data (bytes)",
+        ),
+        ('"test": (95, 100)', '"test": (90, 100)', "tests on validation data (bytes)"),
+        ("stream.seek(first * percent)", "stream.seek(0)", "always the beginning"),
+        (
+            "stream.read((last - first) * percent)",
+            "stream.read(last * percent)",
+            "too much",
+        ),
+        (
+            '[line.strip() for line in io.StringIO(content.decode(), newline="\\n")]',
+            "[line.strip() for line in content.decode().splitlines()]",
+            "cuts sentences",
+        ),
+        (
+            "[line.strip() for line in io.StringIO",
+            "[line for line in io.StringIO",
+            "line ends kept",
+        ),
+    ],
+}
+BAD_INPUT = {
+    "datasets": [
+        ("    if name not in REGISTRY:", "    if False:", "unknown data set"),
+        ("        if wanted not in rows:", "        if False:", "unknown file"),
+        ("    if split not in splits:", "    if False:", "unknown split"),
+        ('_require_split("multi30k", split)', "pass", "multi30k: split"),
+        ('_require_split("tinyshakespeare", split)', "pass", "tinyshakespeare: split"),
+        ('_require_split("rotten_tomatoes", split)', "pass", "rotten_tomatoes: split"),
+        ('_require_split("imdb", split)', "pass", "imdb: split"),
+        ('_require_split("enwik8", split)', "pass", "enwik8: split"),
+        (" or source == target:", ":", "one language"),
+        (
+            "if not {source, target} <= {*languages} or source == target",
+            "if source == target",
+            "unknown language",
+        ),
+        (
+            "    splits = _row(name).splits\n",
+            '    splits = ("train", "validation", "test")\n',
+            "splits of another data set",
+        ),
+        (
+            "    dataset = _row(name)\n    folder",
+            "    dataset = REGISTRY.get(name)\n    folder",
+            "banner: unknown",
+        ),
+    ],
+}
