@@ -109,7 +109,11 @@ class ScoredAttention(nn.Module):
     key_size: int | None = None
 
     def prepare(self, keys: Float[Tensor, "b s k"]) -> Float[Tensor, "b s _"]:
-        """Return what :meth:`score` needs of the keys, ``(b, s, ·)``."""
+        """Return what :meth:`score` needs of the keys, ``(b, s, ·)``.
+
+        Args:
+            keys: ``(b, s, k)``.
+        """
         return keys
 
     def score(
@@ -118,7 +122,18 @@ class ScoredAttention(nn.Module):
         prepared: Float[Tensor, "b s _"],
         previous: Float[Tensor, "b s"] | None = None,
     ) -> Float[Tensor, "b t s"]:
-        """Return the energies ``e[b, t, s]`` of each query with each key."""
+        """Return the energies ``e[b, t, s]`` of each query with each key.
+
+        Args:
+            query: ``(b, t, q)``.
+            prepared: what ``prepare`` gave, ``(b, s, ·)``.
+            previous: alignment ``(b, s)`` of the step before; only
+                location-sensitive attention reads it.
+
+        Raises:
+            ValueError: if widths or shapes do not fit the score, or if a
+                location-sensitive score is asked for several queries at once.
+        """
         raise NotImplementedError
 
     def attend(
@@ -129,7 +144,18 @@ class ScoredAttention(nn.Module):
         mask: Bool[Tensor, "..."] | None = None,
         previous: Float[Tensor, "b s"] | None = None,
     ) -> tuple[Float[Tensor, "b t v"], Float[Tensor, "b t s"]]:
-        """Score, softmax, weighted sum, over keys that are already prepared."""
+        """Score, softmax, weighted sum, over keys that are already prepared.
+
+        Args:
+            query: ``(b, t, q)``.
+            prepared: what :meth:`prepare` gave.
+            values: ``(b, s, v)``.
+            mask: boolean, broadcastable to ``(b, t, s)``; True = may attend.
+            previous: alignment ``(b, s)`` of the step before.
+
+        Returns:
+            Contexts ``(b, t, v)`` and alignments ``(b, t, s)``.
+        """
         weights = masked_softmax(self.score(query, prepared, previous), mask)
         return weights @ values, weights
 
@@ -198,6 +224,9 @@ class AdditiveAttention(ScoredAttention):
         query_size: width of a query.
         key_size: width of a key.
         hidden: width in which query and key are added.
+
+    Raises:
+        ValueError: if a width is no whole number above 0.
     """
 
     def __init__(self, query_size: int, key_size: int, hidden: int):
@@ -227,6 +256,9 @@ class DotAttention(ScoredAttention):
         query_size: width of a query; with ``key_size``, gives the general score.
             Without the two, query and key must have the same width.
         key_size: width of a key.
+
+    Raises:
+        ValueError: if only one of the two is given, or is no whole number above 0.
     """
 
     def __init__(self, query_size: int | None = None, key_size: int | None = None):
@@ -271,6 +303,9 @@ class LocationSensitiveAttention(AdditiveAttention):
         hidden: width in which query, key and location are added.
         filters: number of convolution filters.
         kernel: width of a filter in source positions, odd, so that it has a centre.
+
+    Raises:
+        ValueError: if a size is no whole number above 0, or ``kernel`` is even.
     """
 
     def __init__(

@@ -74,6 +74,9 @@ class Vocabulary:
     def decode(self, ids: Iterable[int] | Int[Tensor, "t"]) -> list[str]:
         """Return the symbols up to the first end symbol, special ones left out.
 
+        Args:
+            ids: token ids, ``(t,)`` if a tensor.
+
         Raises:
             ValueError: if an id is outside the vocabulary.
         """
@@ -91,13 +94,13 @@ class Vocabulary:
 class Batch(NamedTuple):
     """Padded pairs of sequences, as tensors of whole numbers."""
 
-    source: Tensor  # (b, s)
-    lengths: Tensor  # (b,), real tokens of each source
-    target: Tensor  # (b, t), begins with the start symbol
-    labels: Tensor  # (b, t), the target one step ahead, ends with the end symbol
+    source: Tensor  #: ``(b, s)``
+    lengths: Tensor  #: ``(b,)``, real tokens of each source
+    target: Tensor  #: ``(b, t)``, begins with the start symbol
+    labels: Tensor  #: ``(b, t)``, the target one step ahead, ends with the end symbol
 
     def to(self, device: torch.device | str) -> "Batch":
-        """Return the batch on another device."""
+        """Return the batch on another ``device``."""
         return Batch(*(tensor.to(device) for tensor in self))
 
 
@@ -134,6 +137,17 @@ def make_batch(
 
     The target is what the decoder reads (start symbol first), the labels are what
     it should answer (end symbol last): the same sequence, one step apart.
+
+    Args:
+        pairs: source and target, each a sequence of symbols.
+        source_vocabulary: symbols of the sources.
+        target_vocabulary: symbols of the targets.
+
+    Returns:
+        The batch, padded behind the shorter sequences.
+
+    Raises:
+        ValueError: if there is no pair, or a symbol is in no vocabulary.
     """
     sources = [source_vocabulary.encode(source) for source, _ in pairs]
     targets = [target_vocabulary.encode(target, end=True) for _, target in pairs]
@@ -182,7 +196,7 @@ def batches(
 
 
 def date_split(day: datetime.date) -> str:
-    """Return the split that a day belongs to, whatever its locale or style.
+    """Return the split that a ``day`` belongs to, whatever its locale or style.
 
     A hash of the day decides, so no day is in two splits and none ever moves:
     8 in 10 days are for training, 1 each for validation and test.

@@ -38,26 +38,26 @@ class DataError(OSError):
 class File:
     """One file of a data set, and how to know that it is the right one."""
 
-    name: str
-    mirrors: tuple[str, ...]  # addresses, tried in this order
-    size: int  # bytes
-    checksum: str  # "sha256:…", "sha1:…" or "md5:…"
+    name: str  #: under which it is kept
+    mirrors: tuple[str, ...]  #: addresses, tried in this order
+    size: int  #: bytes
+    checksum: str  #: ``sha256:…``, ``sha1:…`` or ``md5:…``
     # Some people publish the checksum of what is in their zip file, not of the zip
-    # file. Then this is the member of it that `checksum` is of, and its bytes.
-    member: str = ""
-    member_size: int = 0
+    # file.
+    member: str = ""  #: the member of a zip file that ``checksum`` is of, if any
+    member_size: int = 0  #: bytes of that member
 
 
 @dataclass(frozen=True)
 class Dataset:
     """A row of the registry."""
 
-    title: str
-    task: str
-    splits: tuple[str, ...]
-    files: tuple[File, ...]
-    licence: str
-    citation: str
+    title: str  #: what it is called
+    task: str  #: what it is used for
+    splits: tuple[str, ...]  #: names of its parts
+    files: tuple[File, ...]  #: what is downloaded
+    licence: str  #: under what terms it may be used
+    citation: str  #: whom to name
 
 
 def _github(repository: str, commit: str, path: str) -> tuple[str, str]:

@@ -78,12 +78,12 @@ def image_html(figure: "Figure", alt: str, dpi: int = 144, colours: int = 128) -
 
 @cache
 def static(name: str) -> str:
-    """Return a script or style sheet that comes with the package, by its name."""
+    """Return a script or style sheet that comes with the package, by its ``name``."""
     return resources.files("annotated").joinpath("static", name).read_text("utf-8")
 
 
 class Html:
-    """A piece of HTML that a cell shows."""
+    """A piece of HTML, ``text``, that a cell shows."""
 
     def __init__(self, text: str):
         self.text = text
@@ -142,6 +142,9 @@ def frame_slider(
         caption: text below the picture.
         dpi: dots per inch of a frame.
 
+    Returns:
+        The slider with its pictures, for a cell to show.
+
     Raises:
         ValueError: if there is no value, or the label or an alternative text says
             nothing.
@@ -178,7 +181,17 @@ def frame_slider(
 
 @dataclass(frozen=True)
 class Slider:
-    """A control with a few values in order; ``start`` is one of them."""
+    """A control with a few values in order.
+
+    Args:
+        name: its key in the explorer's state.
+        label: what it sets, with the unit.
+        values: the values, in order.
+        start: the one to begin with; the first if not given.
+
+    Raises:
+        ValueError: if there is no value, or ``start`` is none of them.
+    """
 
     name: str
     label: str
@@ -195,6 +208,7 @@ class Slider:
             )
 
     def html(self, identity: str) -> str:
+        """Return the control as HTML; ``identity`` is the id of its field."""
         start = self.values[0] if self.start is None else self.start
         values = html.escape(_json(list(self.values)))
         field = (
@@ -208,7 +222,16 @@ class Slider:
 
 @dataclass(frozen=True)
 class Choice:
-    """A control that picks one of several texts; the first one to begin with."""
+    """A control that picks one of several texts; the first one to begin with.
+
+    Args:
+        name: its key in the explorer's state.
+        label: what it sets.
+        options: the texts.
+
+    Raises:
+        ValueError: if there is no text.
+    """
 
     name: str
     label: str
@@ -219,6 +242,7 @@ class Choice:
             raise ValueError(f"options of the choice {self.name!r} must not be empty")
 
     def html(self, identity: str) -> str:
+        """Return the control as HTML; ``identity`` is the id of its field."""
         options = "".join(f"<option>{html.escape(o)}</option>" for o in self.options)
         field = f'<select id="{identity}" data-name="{self.name}">{options}</select>'
         return _control(identity, self.label, field)
@@ -226,7 +250,15 @@ class Choice:
 
 @dataclass(frozen=True)
 class Text:
-    """A control for free input; ``suggestions`` drop down from it."""
+    """A control for free input.
+
+    Args:
+        name: its key in the explorer's state.
+        label: what it sets.
+        start: the text to begin with.
+        suggestions: texts that drop down from it.
+        most: most characters that it takes.
+    """
 
     name: str
     label: str
@@ -235,6 +267,7 @@ class Text:
     most: int = 60
 
     def html(self, identity: str) -> str:
+        """Return the control as HTML; ``identity`` is the id of its field."""
         offers = "".join(f'<option value="{html.escape(s)}">' for s in self.suggestions)
         field = (
             f'<input id="{identity}" type="text" data-name="{self.name}" '
@@ -276,6 +309,9 @@ def explorer(
             the explorer into each state and compare its values with these.
         question: what the reader should predict before trying.
         caption: text below the drawing.
+
+    Returns:
+        The explorer, for a cell to show.
 
     Raises:
         ValueError: if there is no control or no check, a name stands twice, or
@@ -347,7 +383,11 @@ def pack(tensor: Any) -> dict[str, Any]:
 
 
 def unpack(packed: Mapping[str, Any]) -> Any:
-    """Return the float32 tensor that :func:`pack` packed, as the browser sees it."""
+    """Return the float32 tensor that :func:`pack` packed, as the browser sees it.
+
+    Args:
+        packed: what :func:`pack` returned.
+    """
     import numpy
     import torch
 

@@ -60,6 +60,9 @@ def setup(seed: int = 0) -> torch.device:
 def show_source(*things: Any) -> None:
     """Show the source of classes and functions, as the module ships it.
 
+    Args:
+        things: the classes and functions, in the order wanted.
+
     Raises:
         TypeError: if one of the things has no Python source.
     """
@@ -171,6 +174,9 @@ def show(figure: "Figure", *, alt: str | None = None, caption: str = "") -> Html
         figure: a matplotlib figure.
         alt: what the figure shows, in words, for those who cannot see it.
         caption: text below it.
+
+    Returns:
+        The figure, for a cell to show.
 
     Raises:
         ValueError: if ``alt`` is missing or says nothing.

@@ -40,7 +40,7 @@ def use_style() -> None:
 
 
 def visible(symbol: str) -> str:
-    """Return a symbol as an axis can show it: a space becomes ``␣``."""
+    """Return a ``symbol`` as an axis can show it: a space becomes ``␣``."""
     return "␣" if symbol == " " else symbol
 
 
@@ -62,6 +62,9 @@ def attention_heatmap(
         ax: where to draw; a new figure if not given.
         title: title of the panel.
         bar: draw the colour bar.
+
+    Returns:
+        The axes that were drawn on.
 
     Raises:
         ValueError: if names and weights do not fit.
@@ -109,6 +112,9 @@ def learning_curve(
         label: label of its axis, with the unit.
         ax: where to draw; a new figure if not given.
         log: logarithmic axis.
+
+    Returns:
+        The axes that were drawn on.
 
     Raises:
         ValueError: if there is no history, or one is empty.

@@ -24,18 +24,19 @@ QUERIES = ("previous", "current", "previous+output")
 class Memory(NamedTuple):
     """What the encoder hands to the decoder."""
 
-    states: Tensor  # (b, s, m), one vector a source token, zeros at the padding
-    summary: Tensor  # (b, m), one vector a source
-    mask: Tensor  # (b, 1, s), True at real tokens
+    #: ``(b, s, m)``, one vector a source token, zeros at the padding
+    states: Tensor
+    summary: Tensor  #: ``(b, m)``, one vector a source
+    mask: Tensor  #: ``(b, 1, s)``, True at real tokens
 
 
 class Step(NamedTuple):
     """What one step of the decoder gives."""
 
-    logits: Tensor  # (b, v)
-    state: Tensor  # (b, d)
-    context: Tensor  # (b, m)
-    weights: Tensor  # (b, s), the alignment; zeros without attention
+    logits: Tensor  #: ``(b, v)``
+    state: Tensor  #: ``(b, d)``
+    context: Tensor  #: ``(b, m)``
+    weights: Tensor  #: ``(b, s)``, the alignment; zeros without attention
 
 
 class RNNEncoder(nn.Module):
@@ -163,7 +164,11 @@ class AttentionDecoder(nn.Module):
         self.head = nn.Linear(hidden + memory, vocabulary)
 
     def start(self, memory: Memory) -> Step:
-        """Return the step before the first one: its state, nothing looked at."""
+        """Return the step before the first one: its state, nothing looked at.
+
+        Args:
+            memory: what the encoder handed over.
+        """
         state = torch.tanh(self.bridge(memory.summary))
         return Step(
             logits=state.new_zeros(state.shape[0], self.head.out_features),
@@ -175,7 +180,17 @@ class AttentionDecoder(nn.Module):
     def look(
         self, query: Tensor, memory: Memory, prepared: Tensor, previous: Tensor
     ) -> tuple[Float[Tensor, "b m"], Float[Tensor, "b s"]]:
-        """Return the context that a query fetches, and its alignment."""
+        """Return the context that a query fetches, and its alignment.
+
+        Args:
+            query: ``(b, q)``.
+            memory: what the encoder handed over.
+            prepared: what :meth:`prepare` gave, ``(b, s, ·)``.
+            previous: alignment of the step before, ``(b, s)``.
+
+        Returns:
+            Context ``(b, m)`` and alignment ``(b, s)``.
+        """
         if self.attention is None:
             return memory.summary, torch.zeros_like(previous)
         context, weights = self.attention.attend(
@@ -213,7 +228,11 @@ class AttentionDecoder(nn.Module):
         return Step(self.head(torch.cat([state, context], -1)), state, context, weights)
 
     def prepare(self, memory: Memory) -> Float[Tensor, "b s _"]:
-        """Return what the attention needs of the source, computed once."""
+        """Return what the attention needs of the source, computed once.
+
+        Args:
+            memory: what the encoder handed over.
+        """
         if self.attention is None:
             return memory.states
         return self.attention.prepare(memory.states)
@@ -232,6 +251,7 @@ class AttentionDecoder(nn.Module):
             Logits ``(b, t, v)`` and alignments ``(b, t, s)``.
 
         Raises:
+            TypeError: if ``target`` holds no whole numbers.
             ValueError: if a target id is outside the vocabulary.
         """
         if isinstance(self.embedding, nn.Embedding):
@@ -378,6 +398,11 @@ def exact_matches(model: Seq2Seq, batches: Iterable[Batch]) -> Bool[Tensor, "n"]
 
 def require_tokens(name: str, tokens: Bool[Tensor, "..."] | Tensor, size: int) -> None:
     """Raise a readable error unless all ``tokens`` are ids below ``size``.
+
+    Args:
+        name: what the caller calls them.
+        tokens: ids, a tensor of any shape.
+        size: number of ids that there are.
 
     Raises:
         TypeError: if ``tokens`` are no tensor, or not of whole numbers.

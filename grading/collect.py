@@ -24,6 +24,7 @@ PATTERNS = [
     # ada.ipynb, ada_02_self_attention.ipynb, "ada - Copy of 02_self_attention.ipynb"
     r"(?P<student>.+?)(?:[ _-]+(?:Copy[_ ]of[_ ])?\d\d_[a-z_0-9]+)?(?: ?\(\d+\)|-\d+)?",
 ]  # fmt: skip
+GENERIC = re.compile(r"(copy)?_?(of)?_?(\d\d_[a-z0-9_]+|untitled\d*)?")
 AGAIN = re.compile(r"(?: ?\(|-)(\d+)\)?$")
 
 
@@ -54,9 +55,7 @@ def identify(path: str, pattern: str | None = None) -> dict[str, str] | None:
             continue
         parts = {key: value or "" for key, value in found.groupdict().items()}
         parts["student"] = student_id(parts.get("student") or parts.get("name", ""))
-        generic = re.fullmatch(
-            r"(copy_of_)?(\d\d_[a-z0-9_]+|untitled\d*)", parts["student"]
-        )
+        generic = GENERIC.fullmatch(parts["student"])
         if parts["student"] and not generic:
             return parts
     return None

@@ -180,6 +180,10 @@ def public_cases(exercise: str) -> list[Case]:
 def check(exercise: str, answer: Any) -> None:
     """Try an answer on the public cases of an exercise, one printed line a case.
 
+    Args:
+        exercise: id, such as ``ch02-scaled-energies``.
+        answer: the reader's function.
+
     Raises:
         CheckFailed: if the answer is wrong or not done yet.
         KeyError: if there is no such exercise.

@@ -115,37 +115,45 @@ const output = steps.filter((step) => step.token !== data.end)
 const at = Math.min(state.step, steps.length) - 1;
 const now = steps[at];
 
-const size = 21, left = 66, top = 40;
-const svg = view.svg(left + size * text.length + 190, top + size * steps.length + 12,
+// cells as large as fit, down to a size that can still be read
+const left = 48, top = 40;
+const size = Math.max(11, Math.min(21, Math.floor((view.width() - left - 2) / text.length)));
+const small = size < 16 ? "font-size: 11px" : "";
+const wide = Math.max(left + size * text.length + 2, 300);
+const below = top + size * steps.length + 14;
+const svg = view.svg(wide, below + 62,
   `alignment of the first ${at + 1} steps over ${text.length} characters`);
-view.add(svg, "text", { x: 0, y: 16, text: "what is read →" });
-view.add(svg, "text", { x: 0, y: 33, text: "written ↓" });
+view.add(svg, "text", { x: 0, y: 14, text: "what is read →" });
+view.add(svg, "text", { x: 0, y: 32, text: "written" });
 text.forEach((symbol, j) => view.add(svg, "text", {
   x: left + size * (j + 0.5), y: top - 7, "text-anchor": "middle", class: "code",
-  text: symbol === " " ? "␣" : symbol,
+  style: small, text: symbol === " " ? "␣" : symbol,
 }));
-steps.slice(0, at + 1).forEach((step, i) => {
-  const y = top + size * i;
-  view.add(svg, "text", {
-    x: left - 12, y: y + 15, "text-anchor": "end",
-    class: i === at ? "code strong" : "code", text: name(step.token),
-  });
+steps.forEach((step, i) => {
+  const y = top + size * i, known = i <= at;
+  if (known) {
+    view.add(svg, "text", {
+      x: left - 8, y: y + size - 5, "text-anchor": "end", style: small,
+      class: i === at ? "code strong" : "code", text: name(step.token),
+    });
+  }
   step.a.forEach((weight, j) => view.add(svg, "rect", {
     x: left + size * j + 1, y: y + 1, width: size - 2, height: size - 2,
-    fill: "var(--accent)", "fill-opacity": weight.toFixed(3),
-    stroke: "currentColor", "stroke-opacity": i === at ? 0.8 : 0.2,
+    fill: "var(--accent)", "fill-opacity": known ? weight.toFixed(3) : 0,
+    stroke: "currentColor", "stroke-opacity": i === at ? 0.8 : known ? 0.2 : 0.08,
   }));
 });
 const best = now.chances.map((chance, token) => ({ chance, token }))
   .sort((p, q) => q.chance - p.chance).slice(0, 3);
 best.forEach(({ chance, token }, i) => {
-  const x = left + size * text.length + 14, y = top + 20 * i;
-  view.add(svg, "rect", {
-    x: x + 34, y: y + 3, width: Math.max(1, 70 * chance), height: 13,
-    fill: "var(--second)",
+  const y = below + 20 * i;
+  view.add(svg, "text", {
+    x: left - 8, y: y + 14, "text-anchor": "end", class: "code", text: name(token),
   });
-  view.add(svg, "text", { x: x + 28, y: y + 15, "text-anchor": "end", class: "code", text: name(token) });
-  view.add(svg, "text", { x: x + 110, y: y + 15, text: (100 * chance).toFixed(1) + " %" });
+  view.add(svg, "rect", {
+    x: left, y: y + 3, width: Math.max(1, 160 * chance), height: 13, fill: "var(--second)",
+  });
+  view.add(svg, "text", { x: left + 168, y: y + 14, text: (100 * chance).toFixed(1) + " %" });
 });
 const peak = now.a.indexOf(Math.max(...now.a));
 const seen = text[peak] === " " ? "a space" : `“${text[peak]}”`;

@@ -31,6 +31,8 @@ function annotatedExplorer(root, render) {
       if (!kept.has(name)) kept.set(name, make());
       return kept.get(name);
     },
+    // Width that a drawing may take, in pixels.
+    width: () => box.clientWidth || 640,
     // A fresh drawing of the given size in pixels, described in one sentence.
     svg(width, height, label) {
       box.replaceChildren();

@@ -11,7 +11,7 @@ const weights = parts.map((p) => p / total);
 const answer = weights.reduce((sum, p, i) => sum + p * data.stations[i].value, 0);
 
 const middle = 150, ring = 105;
-const svg = view.svg(480, 300, "stations around a compass, their weights as discs");
+const svg = view.svg(560, 300, "stations around a compass, their weights as discs");
 const at = (degrees, r) => [
   middle + r * Math.sin(radians(degrees)), middle - r * Math.cos(radians(degrees))];
 view.add(svg, "circle", {
@@ -32,9 +32,9 @@ data.stations.forEach((station, i) => {
   const [tx, ty] = at(station.direction, ring + 32);
   view.add(svg, "text", { x: tx, y: ty + 4, "text-anchor": "middle", text: station.name });
   const row = 40 + 26 * i;
-  view.add(svg, "text", { x: 330, y: row, text: `${station.name}: ${station.value} °C` });
+  view.add(svg, "text", { x: 325, y: row, text: `${station.name}: ${station.value} °C` });
   view.add(svg, "rect", {
-    x: 405, y: row - 11, width: Math.max(1, 70 * weights[i]), height: 13,
+    x: 470, y: row - 11, width: Math.max(1, 70 * weights[i]), height: 13,
     fill: "var(--accent)",
   });
 });

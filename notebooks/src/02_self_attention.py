@@ -15,7 +15,7 @@
 # dot products and matrix products.
 # **Follows** sections 1 to 3.4.2 of source S2 (see
 # [Further reading](#further-reading)).
-# **Takes** 35 minutes to read. The cells run in about half a minute on two CPU
+# **Takes** 45 minutes to read. The cells run in about half a minute on two CPU
 # cores and in less than 1 GB of memory; a GPU is not needed.
 
 # %% tags=["setup"]
@@ -29,8 +29,8 @@
 # product**. Why should that say anything about how two things *fit*?
 #
 # Take films. Give each one a few numbers, say how romantic it is and how much
-# action there is, from −1 to 1. Give each person the same numbers: how much
-# they care. The dot product adds up, trait by trait: positive where person and
+# action there is. Give each person numbers for the same traits: how much they
+# care. The dot product adds up, trait by trait: positive where person and
 # film agree in sign, negative where they do not, and larger the stronger both
 # are.
 #
@@ -95,9 +95,9 @@ assert right > best - 0.08
 
 # %% [markdown]
 # Do the two learned numbers *mean* anything? They cannot equal our traits one by
-# one: turn all films and all people by the same angle, and every dot product
-# stays what it was. But if they mean the same, a straight line through them
-# must give our traits back:
+# one: turn or stretch all films, and all people the opposite way, and every dot
+# product stays what it was. But if they mean the same, a linear map of them must
+# give our traits back:
 
 # %%
 import numpy
@@ -131,7 +131,8 @@ for i, (kind, members) in enumerate(groups.items()):
         *spots[members].T, marker=MARKERS[i], color=PALETTE[i], label=kind
     )
 for name, (x, y) in zip(films, spots, strict=True):
-    ax.annotate(name, (x, y), (4, 4), textcoords="offset points", fontsize=8)
+    shift = (-30, -14) if name == "The Princess Bride" else (4, 4)
+    ax.annotate(name, (x, y), shift, textcoords="offset points", fontsize=8)
 ax.set(xlabel="learned factor 1", ylabel="learned factor 2")
 ax.legend(title="our judgement")
 show(
@@ -337,16 +338,18 @@ article = (verbs @ v[ids["the"]]).mean()
 assert nouns > 0 > article
 
 # %% [markdown]
-# So it is, and more than that: *the* does not merely get small products, it gets
-# **negative** ones, because a word that would only dilute the average should be
-# kept out of it. And look at the place, a noun of a sentence too: kept out as
+# In this task it is, and more than that: *the* does not merely get small products,
+# it gets **negative** ones, as one would expect of a word that would only dilute
+# the average. And look at the place, a noun of the sentence too: kept out as
 # well, for this task asked only who.
 #
 # ## 2.4 A set, not a sequence
 #
 # Nothing in the three lines knows where a word stands. Shuffle the input, and
 # the output is the same, shuffled: self-attention is **permutation
-# equivariant**. Let $P$ be the shuffle. The raw weights become
+# equivariant** (not *invariant*: the output does move, along with the input).
+# Write the inputs as the rows of $X$ and the weights as the matrix $W$, and let
+# $P$ be the shuffle. The raw weights become
 # $PX(PX)^\top = P\,XX^\top P^\top$; the softmax works within rows, so it moves
 # along; and $P W P^\top P X = P\,WX$, because $P^\top P = I$. As a run:
 
@@ -402,14 +405,17 @@ assert gap > 0.1
 # In the three lines each vector plays three parts: it asks (query), it is asked
 # (key), and it is what the answer is made of (value). One vector for three
 # roles is a bad compromise, and the table of raw weights shows why: it is
-# **symmetric**. If *walks* is to look for *cat*, *cat* must look for *walks*
-# just as much. And every word is the best match for a word of its own
-# direction, itself above all.
+# **symmetric**. The raw weight of *cat* for *walks* is that of *walks* for *cat*,
+# whether or not both need each other. And of all vectors of its own length, a
+# word's best match is always itself.
 #
-# So each role gets a matrix of its own, three parameters $W_q, W_k, W_v$ in all:
+# So each role gets a matrix of its own, $W_q$, $W_k$ and $W_v$:
 #
 # $$q_i = W_q x_i, \quad k_i = W_k x_i, \quad v_i = W_v x_i, \qquad
 #   w'_{ij} = q_i^\top k_j, \qquad y_i = \sum_j w_{ij}\, v_j.$$
+#
+# The raw weights $w'_{ij}$ are what chapter 1 called energies, and so do we from
+# here on.
 #
 # (One also reads that keys are for $j \neq i$. No: a word may look at itself,
 # $j = i$ included. A rule that it must not would leave a sequence of one word
@@ -458,13 +464,15 @@ check_close(
 
 # %% [markdown]
 # Weather stations stand around you. A station's key is the direction it lies in,
-# its value is the temperature it measures; you ask for a direction in which no
-# station may lie.
+# its value is the temperature it measures. You may ask for any direction, also
+# for one without a station.
 #
 # **Predict:** halfway between two stations, what will a cold lookup answer, and
 # what a warm one?
 
 # %%
+from statistics import mean
+
 ring = ["north", "north-east", "east", "south-east"]
 ring += ["south", "south-west", "west", "north-west"]
 celsius = [4.0, 7.0, 12.0, 18.0, 21.0, 16.0, 9.0, 6.0]
@@ -485,7 +493,7 @@ def ask(direction, temperature):
 # %% tags=["hide-input"]
 from annotated.frames import Slider, explorer, static
 
-tried = [(0, 0.1), (70, 0.01), (100, 0.3), (250, 1.0), (340, 10.0)]
+tried = [(0.0, 0.1), (67.5, 0.01), (97.5, 0.3), (255.0, 1.0), (345.0, 10.0)]
 checks = [({"direction": d, "temperature": t}, ask(d, t)) for d, t in tried]
 stations = [
     {"name": name, "direction": 45 * i, "value": celsius[i]}
@@ -496,7 +504,12 @@ explorer(
     static("soft_lookup.js"),
     {"stations": stations},
     [
-        Slider("direction", "direction asked for (°)", range(0, 360, 10), 70),
+        Slider(
+            "direction",
+            "direction asked for (°)",
+            [7.5 * i for i in range(48)],
+            60.0,
+        ),
         Slider("temperature", "temperature of the lookup", taus, 0.1),
     ],
     label="A soft lookup",
@@ -505,16 +518,29 @@ explorer(
     caption="The larger the disc, the larger the weight. The line asks.",
 )
 
+# %%
+for direction in (60.0, 67.5, 75.0):
+    cold, warm = (ask(direction, tau)["answer"] for tau in (0.01, 10.0))
+    print(f"{direction:4.1f}°: cold {cold:5.2f} °C, warm {warm:5.2f} °C")
+print(f"average of all stations: {mean(celsius):.2f} °C")
+
 # %% [markdown]
+# On either side of the middle the cold lookup answers with one station, and just
+# in the middle, where two keys match equally, with the mean of the two. The warm
+# one hardly cares where you ask.
+#
 # ## 2.6 Why √k
 #
-# Energies are sums of $k$ products, and sums of many terms are large. Take
-# query and key whose entries are independent, with mean 0 and variance 1. Then
-# each product $q_d k_d$ has mean 0 and variance 1, and
+# Energies are sums of $k$ products, and sums of many terms are large. Take a
+# query $\mathbf q$ and a key $\mathbf k$ whose $k$ entries are independent, with
+# mean 0 and variance 1. Then each product of entries has mean 0 and variance 1,
+# and
 #
-# $$\mathrm{E}[q^\top k] = \sum_{d=1}^{k} \mathrm{E}[q_d]\,\mathrm{E}[k_d] = 0,
+# $$\mathrm{E}[\mathbf q^\top \mathbf k]
+# = \sum_{d=1}^{k} \mathrm{E}[q_d]\,\mathrm{E}[k_d] = 0,
 # \qquad
-# \mathrm{Var}[q^\top k] = \sum_{d=1}^{k} \mathrm{Var}[q_d k_d] = k.$$
+# \mathrm{Var}[\mathbf q^\top \mathbf k]
+# = \sum_{d=1}^{k} \mathrm{Var}[q_d k_d] = k.$$
 #
 # **The mean stays at zero; the spread grows as √k.** (One often reads that the
 # *mean* of a dot product grows with the dimension. Measure it:)
@@ -532,7 +558,7 @@ for width in widths:
     assert 0.9 < products.std() / width**0.5 < 1.1
 
 # %% [markdown]
-# The other reason that one reads is a picture: a vector whose $k$ entries are
+# Another reason that one reads: a vector whose $k$ entries are
 # all $c$ has length $\sqrt{k}\,c$, so one divides by $\sqrt{k}$. But two such
 # vectors have the dot product $k c^2$, and divided by $\sqrt k$ it still grows:
 
@@ -545,8 +571,8 @@ for width in (4, 64, 1024):
     )
 
 # %% [markdown]
-# It is the *independence* of the entries that makes their errors cancel and the
-# sum grow like $\sqrt k$ only. So the energies are divided by $\sqrt k$, and have
+# It is the *independence* of the entries that lets products of opposite sign
+# cancel and the sum grow like $\sqrt k$ only. So the energies are divided by $\sqrt k$, and have
 # variance 1 at every width:
 #
 # $$\mathrm{Attention}(Q, K, V) =
@@ -582,14 +608,18 @@ check_close(
 # %% [markdown]
 # When one weight is 1 and the others are 0, every entry of $J$ is zero: **no
 # gradient comes back through the softmax, and the layer cannot learn where to
-# look.** Energies that are far apart do exactly that.
+# look.** Energies that are far apart come close to that.
+#
+# The next figure shows one row. Its *entropy* says how spread the weights are: 0
+# if one key takes all, $\ln 12$ if all twelve get the same. Below it stands the
+# size of $J$ (the root of its summed squares).
 #
 # **Predict, then move the sliders:** at which width does the row have collapsed
 # to one key if nothing is divided? Which temperature undoes it at $k = 4096$,
 # and what is the name of that number?
 
 # %%
-generator = torch.Generator().manual_seed(3)
+generator = torch.Generator().manual_seed(337)
 one_query = torch.randn(4096, generator=generator)
 some_keys = torch.randn(12, 4096, generator=generator)
 two_to_the = [2**i for i in range(13)]
@@ -640,11 +670,20 @@ explorer(
     "narrower ones.",
 )
 
+# %%
+undone = one_row(4096, 64.0, CHOICES[0])["weights"]
+divided = one_row(4096, 1.0, CHOICES[1])["weights"]
+check_close(
+    "temperature 64 at k = 4096 = dividing by √k",
+    torch.tensor(undone),
+    torch.tensor(divided),
+)
+
 # %% [markdown]
-# A single query proves little. The same for many, with thirty-two keys each:
-# the **entropy** of the row (0 for one key that takes all, $\ln 32$ for an even
-# spread), and the norm of the gradient that comes back to the energies *from a
-# loss of the same strength*.
+# That row was one draw, and a smooth one; others jump up and down on their way.
+# So the same for many, with thirty-two keys each: the entropy of the row, and
+# the norm of the gradient that comes back to the energies *from a loss of the
+# same strength*, as median and as mean.
 
 
 # %%
@@ -657,43 +696,46 @@ def through_softmax(width, scaled, count=200, keys=32):
     p = energies.softmax(dim=-1)
     (p * torch.randn_like(p)).sum().backward()
     entropy = -(p * p.clamp_min(1e-38).log()).sum(dim=-1)
-    return entropy.mean().item(), energies.grad.norm(dim=-1).median().item()
+    norms = energies.grad.norm(dim=-1)
+    return [x.item() for x in (entropy.mean(), norms.median(), norms.mean())]
 
 
 # %%
-measured = {
-    scaled: [through_softmax(width, scaled) for width in widths]
-    for scaled in (True, False)
-}
-print("          entropy (nats)        gradient norm (median)")
-print("    k    scaled     raw          scaled        raw")
-for i, width in enumerate(widths):
-    (e1, g1), (e0, g0) = measured[True][i], measured[False][i]
-    print(f"{width:5}  {e1:8.2f}{e0:8.2f}    {g1:12.4f}{g0:11.1e}")
+measured = {}
+for name, scaled in {"divided by √k": True, "raw": False}.items():
+    measured[name] = [through_softmax(width, scaled) for width in widths]
+    print(f"{name}: k, entropy (nats), gradient norm (median, mean)")
+    for width, (entropy, middle, average) in zip(
+        widths, measured[name], strict=True
+    ):
+        print(f"  {width:5} {entropy:7.2f} {middle:10.1e} {average:10.1e}")
 
 # %%
-scaled_gradients = [gradient for _, gradient in measured[True]]
-raw_gradients = [gradient for _, gradient in measured[False]]
-assert max(scaled_gradients) < 2 * min(scaled_gradients)
-assert raw_gradients[-1] < 1e-3 * raw_gradients[0]
+scaled_medians = [median for _, median, _ in measured["divided by √k"]]
+raw_medians = [median for _, median, _ in measured["raw"]]
+assert max(scaled_medians) < 2 * min(scaled_medians)
+assert raw_medians[-1] < 1e-3 * raw_medians[0]
+
+# %% [markdown]
+# Raw, the median falls away while the mean falls slowly: **most rows pass almost
+# nothing back, and a few, whose two best keys happen to be level, pass a lot.**
+# Learning then hangs on those few.
 
 # %% tags=["hide-input"]
 from annotated.plots import LINES
 
 figure, axes = plt.subplots(1, 2, figsize=(9.2, 3.4))
-for i, (name, scaled) in enumerate(
-    {"divided by √k": True, "raw": False}.items()
-):
-    entropies, norms = zip(*measured[scaled], strict=True)
+for i, (name, rows) in enumerate(measured.items()):
+    entropies, middles, _ = zip(*rows, strict=True)
     style = {"color": PALETTE[i], "marker": MARKERS[i], "label": name}
     axes[0].plot(widths, entropies, LINES[i], **style)
-    axes[1].plot(widths, [max(n, 1e-30) for n in norms], LINES[i], **style)
+    axes[1].plot(widths, middles, LINES[i], **style)
 axes[0].set(xscale="log", xlabel="width k", ylabel="entropy of a row (nats)")
 axes[1].set(
     xscale="log",
     yscale="log",
     xlabel="width k",
-    ylabel="gradient norm at the energies",
+    ylabel="gradient norm (median)",
 )
 axes[0].legend()
 show(
@@ -701,8 +743,8 @@ show(
     alt="Two panels against the width k. Divided by root k, entropy and "
     "gradient norm stay level. Raw, the entropy falls towards zero and "
     "the gradient norm falls by many orders of magnitude.",
-    caption="Without the factor, wide attention looks at one key and learns "
-    "nothing from it.",
+    caption="Without the factor, wide attention looks at one key, and most "
+    "rows pass almost no gradient back.",
 )
 
 # %% [markdown]
@@ -797,7 +839,7 @@ for dtype, tolerance in ((torch.float16, 2e-3), (torch.bfloat16, 2e-2)):
 
 # %% [markdown]
 # A query that may attend to **nothing** gets zeros, and passes back zeros, in
-# every precision. Filling with −∞ alone would give NaN:
+# all three precisions. Filling with −∞ alone would give NaN:
 
 # %%
 for dtype in (torch.float32, torch.float16, torch.bfloat16):
@@ -809,8 +851,9 @@ for dtype in (torch.float32, torch.float16, torch.bfloat16):
     print(
         f"{dtype}: output {empty.abs().max().item()}, naive {naive[0].item()}"
     )
-    assert empty.abs().max() == 0 and naive.isnan().all()
-    assert all(x.grad.isfinite().all() for x in low)
+    back = max(x.grad.abs().max().item() for x in low)
+    print(f"  largest gradient {back}")
+    assert empty.abs().max() == 0 and back == 0 and naive.isnan().all()
 
 # %% [markdown]
 # ## 2.8 The experiment: a store that has to be learned
@@ -818,7 +861,8 @@ for dtype in (torch.float32, torch.float16, torch.bfloat16):
 # Does the missing factor hurt in *training*, where weights could adapt? The task
 # is a key–value store: eight pairs of a key symbol and a value symbol, then one
 # of the keys again; the answer is its value. One attention layer, everything
-# learned from random beginnings. **Before you read on, predict:** which width
+# learned from random beginnings: a pair is the sum of the embeddings of its two
+# symbols, and who guesses is right once in sixty-four. **Before you read on, predict:** which width
 # suffers more, 64 or 512?
 #
 # The bands, written down before the final run, for width 512 and for each seed:
@@ -888,8 +932,6 @@ def train_store(width, scale, seed, steps):
 
 
 # %%
-from statistics import mean
-
 runs, last = {}, {}
 began = time.process_time()
 for width, steps in settings:
@@ -957,9 +999,48 @@ for width, name in last:
     )
 
 # %% [markdown]
-# Both widths pay, the wide one more. With random beginnings its energies are far
-# apart, the softmax has chosen a key before anything was learned, and the
-# gradient that could correct the choice is the one that vanished in 2.6.
+# Both widths pay, the wide one more on average. Why? Look at the layer before its
+# first step: how far its energies are apart, how much weight the best of the
+# eight keys has, and how evenly the sixty-four questions of the batch share in
+# the gradient that comes back to the energies.
+
+
+# %%
+def first_look(width, scale):
+    torch.manual_seed(0)
+    store = Store(width, scale)
+    (keys, values, asked), right = questions(torch.Generator().manual_seed(0))
+    pairs = store.key_symbols(keys) + store.value_symbols(values)
+    query = store.query_map(store.key_symbols(asked))
+    energies = query @ store.key_map(pairs).transpose(1, 2)
+    energies = energies * (width**-0.5 if scale is None else scale)
+    weights = energies.softmax(dim=-1)
+    logits = store.answer((weights @ store.value_map(pairs))[:, 0])
+    (back,) = torch.autograd.grad(F.cross_entropy(logits, right), energies)
+    shares = back[:, 0].norm(dim=-1).sort(descending=True).values
+    top_tenth = (shares[:6].sum() / shares.sum()).item()
+    return energies.std().item(), weights.amax(dim=-1).mean().item(), top_tenth
+
+
+# %%
+looks = {}
+for width in (64, 512):
+    for name, scale in {"1/√k": None, "none": 1.0}.items():
+        looks[width, name] = first_look(width, scale)
+        spread, best, top = looks[width, name]
+        print(
+            f"k = {width:4}, factor {name:5}: spread {spread:5.2f}, best key "
+            f"{best:.2f}, six questions have {top:.0%}"
+        )
+assert looks[512, "none"][1] > 0.8 > 0.4 > looks[512, "1/√k"][1]
+assert looks[512, "none"][2] > 1.5 * looks[512, "1/√k"][2]
+
+# %% [markdown]
+# Without the factor, the energies of the wide layer are far apart before
+# anything has been learned, and one key has nearly all the weight: **the softmax
+# has chosen before it knows what to choose.** What gradient there is comes from
+# few of the questions, so it changes from batch to batch, and the curve on the
+# right trembles.
 #
 # ## 2.9 Pitfalls
 #
@@ -1026,8 +1107,8 @@ assert not torch.allclose(added, fused, atol=1e-2)
 #
 # </details>
 #
-# <details><summary>Why is a layer without $W_q$ and $W_k$ inclined to look at
-# itself?</summary>
+# <details><summary>Why is a layer without query and key matrices inclined to look
+# at itself?</summary>
 #
 # $x_i^\top x_i$ is the squared length of $x_i$, and of all vectors of the same
 # length none has a larger product with $x_i$ than $x_i$ itself.
@@ -1058,7 +1139,7 @@ from annotated.notebook import cost
 print(f"traits explained by the films' factors: {explained.min():.0%} or more")
 print(
     f"gradient through the softmax, k = {widths[-1]}: "
-    f"{scaled_gradients[-1]:.3f} scaled, {raw_gradients[-1]:.0e} raw"
+    f"{scaled_medians[-1]:.3f} scaled, {raw_medians[-1]:.0e} raw"
 )
 for (width, name), shares in last.items():
     print(
@@ -1071,10 +1152,10 @@ cost()
 # **The answer to the question of this chapter:** yes, a sequence can look at
 # itself, with two matrix products and a softmax between them. It divides by √k
 # because energies spread like √k, and a softmax of energies that are far apart
-# lets no gradient through.
+# passes almost no gradient back in most of its rows.
 #
-# The sequence is treated as a set, and each word takes one average of all
-# others. The next chapters take several averages at once, say who may look at
+# The sequence is treated as a set, and each word takes one average of all words,
+# itself included. The next chapters take several averages at once, say who may look at
 # whom, and tell the words where they stand.
 #
 # ## Further reading

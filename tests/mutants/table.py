@@ -351,7 +351,7 @@ FAULTS = {
         ('<option value="{html.escape(s)}">', '<option value="{s}">',
          "suggestion not escaped"),
         ('"values": values}', '"values": state}', "checks without values"),
-        ("(label + script + inner)", "(label + script)", "ids shared by explorers"),
+        ("label + script + inner +", "label + script +", "ids shared by explorers"),
         ("<section class=\"annotated-explorer\" id=\"{root}\" '\n"
          "        f'aria-label=\"{html.escape(label)}\"",
          "<section class=\"annotated-explorer\" id=\"{root}\" '\n"

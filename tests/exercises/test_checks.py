@@ -1,0 +1,225 @@
+"""`check` in a notebook: one friendly line a test, hints, and never a traceback."""
+
+import json
+import subprocess
+import sys
+
+import nbformat
+import pytest
+import torch
+
+from annotated.checks import (
+    NOT_DONE,
+    Case,
+    CheckFailed,
+    Function,
+    check,
+    close,
+    expect,
+    public_cases,
+    register,
+    try_case,
+    upstream,
+)
+from tools.exercises import (
+    exercises,
+    page_notebook,
+    read_exercises,
+    source_of,
+    student_notebook,
+    written,
+)
+from tools.notebooks import ROOT, setup_cell
+
+X = torch.arange(6.0).view(2, 3)
+
+
+def case(judge, *arguments, **options):
+    return Case("ch99-double", "doubles", arguments or (X.clone(),), judge, **options)
+
+
+def double(result, x):
+    "doubles"
+    expect(
+        result,
+        2 * x,
+        hint="expected twice x",
+        mistakes={"you squared": x * x, "you took rows": (2 * x).sum(dim=1)},
+    )
+
+
+@pytest.mark.parametrize(
+    ("answer", "hint"),
+    [
+        (lambda x: 2 * x, None),
+        (lambda x: x + x, None),
+        (lambda x: x * x, "you squared"),
+        (lambda x: (2 * x).sum(dim=1), "you took rows"),  # although its shape differs
+        (lambda x: 3 * x, "expected twice x"),
+        (lambda x: (2 * x).T, "the shape is (3, 2), expected (2, 3)"),
+        (lambda x: (2 * x).double(), "the dtype is torch.float64, expected torch.fl"),
+        (lambda x: 2 * x + torch.nan, "NaN"),
+        (lambda x: None, "is a `return` missing?"),
+        (lambda x: (2 * x).tolist(), "expected a tensor, got a list"),
+        (lambda x: x.mul_(2), "changes its argument `x` in place"),
+        (lambda x: x @ x, "your code raised RuntimeError"),
+        (lambda x: undefined, "undefined"),
+        (lambda x: sys.exit(), "ends the program"),
+        (42, "expected a function, got int"),
+    ],
+)
+def test_a_hint_names_what_is_wrong(answer, hint):
+    found = try_case(case(double), answer)
+    assert found is None if hint is None else hint in found
+
+
+def test_the_line_that_raised_is_shown_and_no_line_of_ours():
+    def answer(x):
+        return x.no_such_method()
+
+    found = try_case(case(double), answer)
+    assert "in the line `return x.no_such_method()`" in found
+    assert "checks" not in found
+
+
+def test_an_unfinished_answer_is_not_done_yet():
+    def answer(x):
+        raise NotImplementedError()
+
+    assert try_case(case(double), answer) == NOT_DONE
+
+
+def test_what_torch_has_not_implemented_is_not_taken_for_unfinished():
+    def answer(x):
+        raise NotImplementedError('"softmax" not implemented for Half')
+
+    assert "softmax" in try_case(case(double), answer)
+
+
+def test_gradients_are_those_of_the_result_times_upstream():
+    def judge(result, x):
+        "gradients"
+        expect(result.value, x**2, hint="value")
+        [gradient] = result.gradients
+        expect(gradient, 2 * x * upstream(x), hint="gradient")
+
+    assert try_case(case(judge, gradients=True), lambda x: x * x) is None
+    assert "gradient" in try_case(case(judge, gradients=True), lambda x: x.data**2)
+    wrong = try_case(case(judge, gradients=True), lambda x: x * x.detach())
+    assert wrong == "gradient"
+
+
+def test_answers_that_draw_random_numbers_draw_the_same_each_time():
+    before = torch.get_rng_state()
+    drawn = []
+    for _ in range(2):
+        try_case(case(double), lambda x: drawn.append(torch.randn(3)))
+    assert torch.equal(*drawn)
+    assert torch.equal(torch.get_rng_state(), before)
+
+
+def test_functions_are_arguments_as_text():
+    def judge(result, f):
+        "finds the sum"
+        expect(result, f(X).sum().item(), hint="no")
+
+    total = case(judge, Function("x * 2"))
+    assert try_case(total, lambda f: f(X).sum().item()) is None
+
+
+def test_a_judge_that_cannot_read_a_result_does_not_raise():
+    def judge(result, x):
+        "adds up"
+        assert result.sum() > 0
+
+    assert "got a str" in try_case(case(judge), lambda x: "a string").replace(
+        "expected something else than", "got"
+    )
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        (1.0, 1.0 + 1e-9, True),
+        (True, 1, False),
+        (float("nan"), float("nan"), True),
+        ([1, "a"], [1, "a"], True),
+        ([1, "a"], [1], False),
+        ({"a": X}, {"a": X.clone()}, True),
+        ({"a": X}, {"a": X + 1}, False),
+        (X, X.double(), False),
+        (torch.tensor(1.0), 1.0, False),
+    ],
+)
+def test_close(one, other, same):
+    assert close(one, other) is same
+
+
+def test_a_case_is_refused_where_it_is_declared():
+    table = {}
+    with pytest.raises(ValueError, match=r"exercise 'Ch1': expected chNN-"):
+        register(table, "Ch1")
+    with pytest.raises(ValueError, match="needs a docstring"):
+        register(table, "ch99-a")(lambda result: None)
+    with pytest.raises(ValueError, match=r"the result and 2 argument\(s\)"):
+        register(table, "ch99-a", 1, 2)(double)
+    assert not table
+
+
+def test_an_unknown_exercise_is_answered_with_those_there_are():
+    with pytest.raises(KeyError, match="ch02-tempered"):
+        public_cases("ch02-temperd")
+    with pytest.raises(KeyError, match="expected an id"):
+        check("../secrets", double)
+
+
+def test_check_prints_a_line_a_test_and_fails_in_one_line(capsys):
+    with pytest.raises(CheckFailed) as failed:
+        check("ch02-uniform-factor", lambda width: width**-0.5)
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == len(public_cases("ch02-uniform-factor"))
+    assert all(line.startswith("✗ ") for line in lines)
+    [shown] = failed.value._render_traceback_()
+    assert "checks of ch02-uniform-factor failed" in shown
+    assert "Traceback" not in shown
+
+    check("ch02-uniform-factor", lambda width: 3 * width**-0.5)
+    *lines, last = capsys.readouterr().out.splitlines()
+    assert all(line.startswith("✓ ") for line in lines)
+    assert last.startswith("all ")
+
+
+def test_the_chapters_checks_need_nothing_but_the_package():
+    code = "import annotated.checks.ch01, annotated.checks.ch02, sys\n"
+    code += "print([m for m in sys.modules if m.split('.')[0] in"
+    code += " ('tools', 'grading', 'nbgrader', 'matplotlib')])"
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True
+    )
+    assert done.stdout.strip() == "[]", done.stdout + done.stderr
+
+
+def test_nbval_passes_solutions_and_blanks_and_fails_a_wrong_answer(tmp_path):
+    solved = read_exercises(source_of("02"), setup_cell())
+    page = page_notebook(solved)
+    wrong = nbformat.from_dict(json.loads(json.dumps(page)))
+    name = exercises(solved)[0].function
+    for cell in wrong.cells:
+        if cell.source.startswith("check(") and name in cell.source:
+            cell.source = cell.source.replace(f", {name}", ", lambda *a: a[0]")
+    for file, notebook in [
+        ("right.ipynb", page),
+        ("wrong.ipynb", wrong),
+        ("blank.ipynb", student_notebook(solved)),
+    ]:
+        (tmp_path / file).write_text(written(notebook, file), encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "--nbval-lax", "-p", "no:cacheprovider"]
+        + [str(tmp_path / f"{file}.ipynb") for file in ("right", "wrong", "blank")],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+    )
+    failed = [line for line in done.stdout.splitlines() if line.startswith("FAILED")]
+    assert len(failed) == 1, done.stdout
+    assert "wrong.ipynb" in failed[0]

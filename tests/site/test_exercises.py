@@ -1,0 +1,85 @@
+"""A page of exercises: its solutions folded, its buttons to the student notebook."""
+
+import json
+from urllib.parse import urljoin
+
+import pytest
+import yaml
+
+from book._ext.pages import PageScan
+from tests.site.browser import ROOT, built_pages, site_folder, visiting
+
+EXERCISES = "book/exercises/"
+PAGES = [page for page in built_pages(site_folder()) if page.startswith(EXERCISES)]
+
+
+def student(page):
+    stem = page.removeprefix(EXERCISES).removesuffix(".html")
+    return f"notebooks/exercises/{stem}.ipynb"
+
+
+def links(site, page):
+    return PageScan((site / page).read_text(encoding="utf-8")).links
+
+
+def test_every_source_has_its_page(site):
+    sources = sorted((ROOT / "notebooks/src/exercises").glob("*.py"))
+    assert sources
+    assert PAGES == [f"{EXERCISES}{source.stem}.html" for source in sources]
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_button_gives_the_student_notebook(site, page):
+    repository = yaml.safe_load((ROOT / "_config.yml").read_text())["repository"]
+    blob = f"{repository['url']}/blob/{repository['branch']}/"
+    colab = blob.replace("github.com", "colab.research.google.com/github")
+    found = links(site, page)
+    assert colab + student(page) in found
+    assert f"{blob}{student(page)}?plain=1" in found
+    assert student(page) in [urljoin(page, link) for link in found]
+    own = page.replace(".html", ".ipynb")
+    assert not [link for link in found if own in link]
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_the_site_holds_no_notebook_with_solutions(site, page):
+    given = json.loads((site / student(page)).read_text(encoding="utf-8"))
+    committed = json.loads((ROOT / student(page)).read_text(encoding="utf-8"))
+    assert given == committed
+    name = page.rsplit("/", 1)[1].replace(".html", ".ipynb")
+    assert [path.relative_to(site).as_posix() for path in site.rglob(name)] == [
+        student(page)
+    ]
+
+
+@pytest.mark.parametrize("address", PAGES)
+def test_solutions_open_by_keyboard_and_not_before(browser, base, address):
+    with visiting(browser, base) as visit:
+        visit.open(address)
+        page = visit.page
+        folded = page.locator("main details")
+        count = folded.count()
+        assert count >= 4
+        assert page.locator("main details[open]").count() == 0
+        for number in range(count):
+            summary = folded.nth(number).locator("summary")
+            inside = folded.nth(number).locator(":scope > :not(summary)").first
+            assert not inside.is_visible()
+            words = summary.inner_text()
+            assert "solution" in words or "Model answer" in words
+            # it is called what is written on it
+            assert summary.get_attribute("aria-label") is None
+            summary.focus()
+            page.keyboard.press("Enter")
+            assert inside.is_visible()
+            page.keyboard.press("Enter")
+            assert not inside.is_visible()
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_solution_was_run_and_passed(site, page):
+    text = (site / page).read_text(encoding="utf-8")
+    solutions = text.count("Show the solution")
+    assert solutions >= 3
+    assert text.count("public checks of ch") == solutions
+    assert "✗" not in text
