@@ -44,23 +44,25 @@ $(INSTALLED): requirements.txt pyproject.toml
 book: $(INSTALLED) ## build the book: notebooks, their outputs, the HTML; warnings are errors
 	@echo "== notebooks from their sources"
 	@$(PY) -m tools.notebooks
+	@$(PY) -m tools.exercises
 	@echo "== executing what the cache lacks"
-	@$(PY) -m tools.execute
+	@$(PY) -m tools.execute notebooks/*.ipynb book/exercises/*.ipynb
 	@echo "== HTML"
 	@$(PY) $(BIN)/jupyter-book build . --all -W --keep-going
 	@echo "The book: _build/html/index.html (open that file, or run: make serve)"
 
 .PHONY: serve
-serve: $(INSTALLED) ## show the book on localhost and keep it up to date
+serve: book ## show the book on localhost and keep it up to date
 	@$(PY) -m tools.serve
 
 .PHONY: notebooks
 notebooks: $(INSTALLED) ## generate notebooks/*.ipynb from notebooks/src/*.py
 	@$(PY) -m tools.notebooks
+	@$(PY) -m tools.exercises
 
 # ---- tests -----------------------------------------------------------------
 
-STAGES := test-lint test-in-step test-unit test-bad-input test-notebooks test-site
+STAGES := test-lint test-in-step test-unit test-bad-input test-exercises test-notebooks test-site
 
 .PHONY: test
 test: $(INSTALLED) ## lint, unit tests, every notebook, the pages in a real browser
@@ -78,21 +80,26 @@ test-lint: $(INSTALLED)
 test-in-step: $(INSTALLED)
 	@echo "== generated files in step with their sources"
 	@$(PY) -m tools.notebooks --check
+	@$(PY) -m tools.exercises --check
 	@$(PY) -m tools.vendor --check
 
 test-unit: $(INSTALLED)
 	@echo "== unit tests, shapes and types checked"
-	@$(PYTEST) tests --ignore=tests/site -n 2
+	@$(PYTEST) tests --ignore=tests/site --ignore=tests/exercises -n 2
 
 test-bad-input: $(INSTALLED)
 	@echo "== unit tests of wrong arguments, without the shape checker"
-	@ANNOTATED_NO_HOOK=1 $(PYTEST) tests --ignore=tests/site
+	@ANNOTATED_NO_HOOK=1 $(PYTEST) tests --ignore=tests/site --ignore=tests/exercises
 
 NBVAL := $(PYTEST) --nbval-lax --nbval-cell-timeout=300 -n 2 --dist loadfile
 
+test-exercises: $(INSTALLED)
+	@echo "== exercises, and a class graded"
+	@$(PYTEST) tests/exercises -n 2 --dist loadfile
+
 test-notebooks: $(INSTALLED)
 	@echo "== every notebook, executed"
-	@$(NBVAL) notebooks/*.ipynb
+	@$(NBVAL) notebooks/*.ipynb notebooks/exercises/*.ipynb
 
 test-site: book
 	@echo "== the built pages in a browser"
@@ -108,6 +115,14 @@ test-gpu: $(INSTALLED) ## every notebook with its GPU configuration (says so wit
 .PHONY: colab
 colab: $(INSTALLED) ## run notebooks as Colab would, alone and with its versions (NOTEBOOKS=... for some)
 	@$(PY) -m tools.colab $(NOTEBOOKS)
+
+.PHONY: assignment
+assignment: $(INSTALLED) ## an nbgrader course of a chapter's exercises: make assignment CHAPTER=02 COURSE=../autumn
+	@$(PY) -m grading assignment "$(CHAPTER)" "$(or $(COURSE),course)"
+
+.PHONY: grade
+grade: $(INSTALLED) ## grade what is in a course's inbox: make grade COURSE=../autumn
+	@$(PY) -m grading grade "$(or $(COURSE),course)"
 
 # ---- upkeep ----------------------------------------------------------------
 

@@ -88,13 +88,105 @@ def scaled_dot_product_attention(
             f"each key needs one value: got {key.shape[-2]} keys "
             f"and {value.shape[-2]} values"
         )
-    if not 0.0 <= dropout < 1.0:
-        raise ValueError(f"dropout must lie in [0, 1), got {dropout}")
+    _require_dropout(dropout)
     if scale is None:
         scale = query.shape[-1] ** -0.5
     # scaling the query first keeps the product in the range of half precision
     weights = masked_softmax((query * scale) @ key.transpose(-2, -1), mask)
     return F.dropout(weights, dropout) @ value, weights
+
+
+class MultiHeadAttention(nn.Module):
+    """Several scaled dot-product attentions side by side, each in a part of the width.
+
+    Vaswani et al. (2017), section 3.2.2; W^Q, W^K, W^V and W^O are ``query_map``,
+    ``key_map``, ``value_map`` and ``output_map``, each for all heads at once. The
+    weights themselves are never formed: the kernel of PyTorch is fused.
+
+    Args:
+        d_model: width of inputs and output; ``heads`` must divide it.
+        heads: number of heads, each of width ``d_model / heads``.
+        dropout: probability with which a weight is dropped in training.
+        bias: whether the four maps have a bias.
+
+    Raises:
+        ValueError: if a size is below 1, ``heads`` does not divide ``d_model``, or
+            ``dropout`` is not in [0, 1).
+    """
+
+    def __init__(
+        self, d_model: int, heads: int, dropout: float = 0.0, bias: bool = True
+    ):
+        super().__init__()
+        _require_positive(d_model=d_model, heads=heads)
+        if d_model % heads:
+            raise ValueError(
+                f"heads must divide d_model, got {d_model=} and {heads=}, "
+                f"which leaves {d_model % heads}"
+            )
+        _require_dropout(dropout)
+        self.heads, self.dropout = heads, dropout
+        self.query_map = nn.Linear(d_model, d_model, bias=bias)
+        self.key_map = nn.Linear(d_model, d_model, bias=bias)
+        self.value_map = nn.Linear(d_model, d_model, bias=bias)
+        self.output_map = nn.Linear(d_model, d_model, bias=bias)
+
+    def forward(
+        self,
+        query: Float[Tensor, "b t d"],
+        key: Float[Tensor, "b s d"] | None = None,
+        value: Float[Tensor, "b s d"] | None = None,
+        mask: Bool[Tensor, "..."] | None = None,
+    ) -> Float[Tensor, "b t d"]:
+        """Attend from ``query`` to ``key`` and ``value``.
+
+        Args:
+            query: ``(b, t, d)``.
+            key: ``(b, s, d)``; the query if not given.
+            value: ``(b, s, d)``; the key if not given.
+            mask: boolean, broadcastable to ``(b, h, t, s)``; True = may attend.
+
+        Returns:
+            Output ``(b, t, d)``. A query with no key left gets only the bias of
+            ``output_map``.
+
+        Raises:
+            TypeError: if ``mask`` is not boolean.
+            ValueError: if a shape does not fit.
+        """
+        key = query if key is None else key
+        value = key if value is None else value
+        d_model = self.query_map.in_features
+        for name, tensor in (("query", query), ("key", key), ("value", value)):
+            if tensor.dim() != 3 or tensor.shape[-1] != d_model:
+                raise ValueError(
+                    f"{name} must have the shape (batch, length, {d_model}), "
+                    f"got {tuple(tensor.shape)}"
+                )
+        if key.shape[:2] != value.shape[:2] or len(query) != len(key):
+            raise ValueError(
+                "query, key and value must have the same batch size, and each key one "
+                f"value: got {tuple(query.shape)}, {tuple(key.shape)}, "
+                f"{tuple(value.shape)}"
+            )
+        (b, t, _), s = query.shape, key.shape[1]
+        q = self._split(self.query_map(query))  # (b, h, t, k)
+        k, v = self._split(self.key_map(key)), self._split(self.value_map(value))
+        dropout = self.dropout if self.training else 0.0
+        if mask is None:
+            heads = F.scaled_dot_product_attention(q, k, v, dropout_p=dropout)
+        else:
+            require_mask(mask, (b, self.heads, t, s))
+            # a row with no key left would be NaN: it sees all keys, and is emptied
+            empty = ~mask.any(dim=-1, keepdim=True)
+            heads = F.scaled_dot_product_attention(
+                q, k, v, attn_mask=mask | empty, dropout_p=dropout
+            ).masked_fill(empty, 0.0)
+        return self.output_map(heads.transpose(1, 2).reshape(b, t, d_model))
+
+    def _split(self, x: Tensor) -> Tensor:
+        b, length, _ = x.shape
+        return x.view(b, length, self.heads, -1).transpose(1, 2)
 
 
 class ScoredAttention(nn.Module):
@@ -369,3 +461,8 @@ def _require_positive(**sizes: int) -> None:
     for name, size in sizes.items():
         if not isinstance(size, int) or size < 1:
             raise ValueError(f"{name} must be a whole number above 0, got {size!r}")
+
+
+def _require_dropout(dropout: float) -> None:
+    if not 0.0 <= dropout < 1.0:
+        raise ValueError(f"dropout must lie in [0, 1), got {dropout}")

@@ -55,9 +55,8 @@ def with_nbgrader(given: argparse.Namespace) -> int:
     prepare()
     if given.command == "assignment":
         make_assignment(given.chapter, given.course)
-    else:
-        grade(given.course, given.pattern, given.sandbox)
-    return 0
+        return 0
+    return 1 if grade(given.course, given.pattern, given.sandbox) else 0
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ python -m grading grade COURSE
 
 import logging
 import os
+import re
 import shutil
 import sys
 import time
@@ -27,14 +28,23 @@ from annotated.checks import public_cases
 from grading import export, plugins
 from grading.collect import Submission, collect
 from grading.hidden import HERE as HIDDEN
-from grading.hidden import hidden_cases
-from grading.normalise import normalise
-from grading.runner import SANDBOXES
-from tools.exercises import exercises, read_exercises, source_of, written
+from grading.hidden import hidden_cases, hidden_exercises
+from grading.normalise import context_cells, normalise
+from grading.runner import SANDBOXES, Runner
+from tools.exercises import (
+    exercises,
+    read_exercises,
+    solution,
+    source_of,
+    written,
+)
 from tools.notebooks import ROOT, setup_cell
 
 TEMPLATES = Path(__file__).parent / "templates"
 FOLDERS = ("inbox", "hidden", "export")
+
+
+NOT_GRADED = re.compile("NOT GRADED|NOT COLLECTED|NO FEEDBACK")
 
 
 class CourseError(ValueError):
@@ -157,8 +167,12 @@ def make_assignment(chapter: str, folder: Path, root: Path = ROOT) -> None:
 # ---- grading --------------------------------------------------------------------
 
 
-def grade(folder: Path, pattern: str | None = None, sandbox: str | None = None) -> None:
-    """Collect, normalise, autograde, give feedback, export; one line a submission."""
+def grade(folder: Path, pattern: str | None = None, sandbox: str | None = None) -> int:
+    """Collect, normalise, autograde, give feedback, export; one line a submission.
+
+    Returns:
+        How many files could not be graded.
+    """
     course, started = Course(folder), time.perf_counter()
     if not course.assignments:
         raise CourseError(f"COURSE={folder}: there is no assignment in it yet")
@@ -173,6 +187,10 @@ def grade(folder: Path, pattern: str | None = None, sandbox: str | None = None) 
         Path(settings.course), settings.sandbox or None, settings.seconds
     )
     say(f"Student code runs in: {runner.sandbox} ({SANDBOXES[runner.sandbox]})")
+    for reason in runner.not_used:
+        say(f"  not in {reason}")
+    for assignment in course.assignments:
+        prove(course, assignment, runner)
     only = course.assignments[0] if len(course.assignments) == 1 else None
     submissions, odd = collect(folder / "inbox", pattern, only)
     report = [(file, "", "", note) for file, note in odd]
@@ -189,7 +207,10 @@ def grade(folder: Path, pattern: str | None = None, sandbox: str | None = None) 
             note = f"of {submission.chapter}, which is no assignment here: NOT GRADED"
             report.append((submission.source, submission.student, "", note))
             continue
-        notes = grade_one(course, submission, answers)
+        try:
+            notes = grade_one(course, submission, answers)
+        except Exception as error:  # whatever it is, the others are graded
+            notes = [f"NOT GRADED: {type(error).__name__}: {error}"]
         report += [
             (submission.source, submission.student, submission.chapter, note)
             for note in notes
@@ -212,16 +233,51 @@ def grade(folder: Path, pattern: str | None = None, sandbox: str | None = None) 
         rows = export.read_rows(exports / "manual.csv")
         to_mark = sum(not row["score"] for row in rows)
         _export(gradebook, course, exports, known)
+        silent = [s.id for s in gradebook.students if not s.submissions]
+        report += [("", student, "", "handed in nothing") for student in silent]
     _write_report(exports, report)
     took = time.perf_counter() - started
     each = took / max(len(submissions), 1)
     say(f"{len(report)} odd thing(s) in export/report.csv")
+    left_out = [row for row in report if NOT_GRADED.search(row[-1])]
+    for file, _, _, note in left_out:
+        say(f"  {file}: {note}")
     if to_mark:
         say(
             f"{to_mark} answer(s) in words to be marked: fill in `score` in "
             "export/manual.csv, and run this again"
         )
     say(f"Marks in export/, feedback in feedback/. {took:.0f} s, {each:.1f} s each")
+    return len(left_out)
+
+
+def prove(course: Course, assignment: str, runner: Runner) -> None:
+    """Refuse to grade a class by tests that reject the model answers.
+
+    The hidden tests are the instructor's to change, and a slip in them would cost every
+    student the points.
+    """
+    [path] = (course.folder / "source" / assignment).glob("*.ipynb")
+    notebook = nbformat.read(path, as_version=4)
+    folder, found = course.folder / "hidden", exercises(notebook)
+    for exercise in found:
+        if exercise.in_words:
+            continue
+        public, hidden = public_cases(exercise.id), hidden_cases(exercise.id, folder)
+        answer = solution(notebook.cells[exercise.answer])
+        cells = [*context_cells(notebook), answer]
+        outcome = runner.run(cells, exercise.function, public, hidden)
+        for number, hint in sorted(outcome.failures.items())[:1]:
+            raise CourseError(
+                f"the model answer to {exercise.id} fails the test "
+                f"{[*public, *hidden][number].line!r}: {hint}. Nothing was graded"
+            )
+    unknown = hidden_exercises(assignment, folder) - {e.id for e in found}
+    if unknown:
+        raise CourseError(
+            f"{folder / assignment}.py tests {sorted(unknown)}, which is no exercise "
+            "of this assignment. Nothing was graded"
+        )
 
 
 def grade_one(course: Course, submission: Submission, answers: dict) -> list[str]:
@@ -239,10 +295,10 @@ def grade_one(course: Course, submission: Submission, answers: dict) -> list[str
     folder.mkdir(parents=True, exist_ok=True)
     nbformat.write(notebook, folder / path.name)
     before = len(plugins.RESULTS)
-    for step in (Autograde, GenerateFeedback):
-        problem = course.run(step, assignment, student)
-        if problem:
-            return [*odd, f"NOT GRADED, {step.__name__}: {problem}"]
+    if problem := course.run(Autograde, assignment, student):
+        return [*odd, f"NOT GRADED: {problem}"]
+    if problem := course.run(GenerateFeedback, assignment, student):
+        odd.append(f"graded, but NO FEEDBACK: {problem}")
     for exercise in exercises(notebook):
         if exercise.in_words:
             cell = notebook.cells[exercise.answer]

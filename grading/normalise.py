@@ -51,9 +51,11 @@ def _plain_cell(cell: dict) -> dict:
     source, metadata = cell.get("source", ""), cell.get("metadata")
     if isinstance(source, list):
         source = "".join(str(line) for line in source)
+    # half a character, which JSON can hold and no file can
+    source = str(source).encode("utf-8", "replace").decode("utf-8")
     return {
         "cell_type": str(cell.get("cell_type")),
-        "source": str(source).replace("\r\n", "\n"),
+        "source": source.replace("\r\n", "\n"),
         "metadata": metadata if isinstance(metadata, dict) else {},
     }
 

@@ -81,6 +81,7 @@ class Runner:
         self.hide = [Path(folder).resolve() for folder in hide]
         self.seconds, self.memory = seconds, memory
         self._worker: subprocess.Popen | None = None
+        self.not_used: list[str] = []  # sandboxes that do not work here, and why
         self.sandbox = self._choose(sandbox)
 
     def __enter__(self) -> "Runner":
@@ -245,8 +246,9 @@ class Runner:
         prefix = [bwrap, "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"]
         prefix += ["--tmpfs", "/tmp", "--unshare-all", "--new-session"]
         prefix += ["--die-with-parent", "--cap-drop", "ALL"]
-        for folder in (ROOT, Path(sys.prefix)):
-            if folder.is_relative_to("/tmp"):
+        in_tmp = [f for f in (ROOT, Path(sys.prefix)) if f.is_relative_to("/tmp")]
+        for folder in in_tmp:
+            if folder == ROOT or ROOT not in folder.parents:
                 prefix += ["--ro-bind", str(folder), str(folder)]
         for folder in self.hide:
             prefix += ["--tmpfs", str(folder)]
@@ -257,13 +259,12 @@ class Runner:
             raise ValueError(
                 f"sandbox: expected one of {', '.join(SANDBOXES)}, got {sandbox!r}"
             )
-        reasons = []
         for name in [sandbox] if sandbox else SANDBOXES:
             reason = self._try(name)
             if reason is None:
                 return name
-            reasons.append(f"{name}: {reason}")
-        raise RunnerError("no process for student code; " + "; ".join(reasons))
+            self.not_used.append(f"{name}: {reason}")
+        raise RunnerError("no process for student code; " + "; ".join(self.not_used))
 
 
 def shown(

@@ -12,6 +12,7 @@ from annotated.attention import (
     AdditiveAttention,
     DotAttention,
     LocationSensitiveAttention,
+    MultiHeadAttention,
     ScoredAttention,
     masked_softmax,
     scaled_dot_product_attention,
@@ -901,3 +902,104 @@ def test_weights_of_very_low_scores_still_sum_to_one(dtype):
     scores = torch.full((1, 3), torch.finfo(dtype).min, dtype=dtype)
     weights = masked_softmax(scores, torch.tensor([[True, True, False]]))
     assert weights.tolist() == [[0.5, 0.5, 0.0]]
+
+
+# ---- several heads -----------------------------------------------------------
+
+
+def heads_and_reference(d_model=12, heads=3, bias=True):
+    """The module, and PyTorch's with the same weights."""
+    torch.manual_seed(3)
+    module = MultiHeadAttention(d_model, heads, bias=bias)
+    reference = nn.MultiheadAttention(d_model, heads, bias=bias, batch_first=True)
+    maps = (module.query_map, module.key_map, module.value_map)
+    with torch.no_grad():
+        reference.in_proj_weight.copy_(torch.cat([m.weight for m in maps]))
+        reference.out_proj.weight.copy_(module.output_map.weight)
+        if bias:
+            reference.in_proj_bias.copy_(torch.cat([m.bias for m in maps]))
+            reference.out_proj.bias.copy_(module.output_map.bias)
+    return module, reference
+
+
+@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize("masked", [True, False])
+def test_heads_agree_with_pytorchs_forward_and_backward(masked, bias):
+    module, reference = heads_and_reference(bias=bias)
+    query, key, value = (torch.randn(2, n, 12, requires_grad=True) for n in (5, 7, 7))
+    mask = torch.rand(2, 1, 5, 7) < 0.6
+    mask[..., 2] = True
+    ours = module(query, key, value, mask if masked else None)
+    hidden = ~mask.expand(2, 3, 5, 7).reshape(6, 5, 7) if masked else None
+    theirs, _ = reference(query, key, value, attn_mask=hidden)
+    torch.testing.assert_close(ours, theirs, atol=2e-6, rtol=0)
+    pull = torch.randn_like(ours)
+    inputs = (query, key, value)
+    for mine, other in zip(
+        torch.autograd.grad((ours * pull).sum(), inputs),
+        torch.autograd.grad((theirs * pull).sum(), inputs),
+        strict=True,
+    ):
+        torch.testing.assert_close(mine, other, atol=5e-6, rtol=0)
+
+
+def test_key_is_the_query_and_value_the_key_by_default():
+    module, _ = heads_and_reference()
+    x, y = torch.randn(2, 5, 12), torch.randn(2, 7, 12)
+    torch.testing.assert_close(module(x), module(x, x, x))
+    torch.testing.assert_close(module(x, y), module(x, y, y))
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])
+def test_a_query_with_no_key_left_gets_the_bias_and_no_nan(dtype):
+    module = heads_and_reference()[0].to(dtype)
+    x = torch.randn(2, 5, 12, dtype=dtype, requires_grad=True)
+    mask = torch.ones(2, 1, 5, 5, dtype=torch.bool)
+    mask[1, :, 3] = False
+    out = module(x, mask=mask)
+    torch.testing.assert_close(out[1, 3], module.output_map.bias)
+    out.sum().backward()
+    assert x.grad.isfinite().all()
+    assert all(p.grad.isfinite().all() for p in module.parameters())
+
+
+def test_dropout_is_for_training_alone():
+    torch.manual_seed(0)
+    module = MultiHeadAttention(12, 3, dropout=0.5)
+    x = torch.randn(2, 5, 12)
+    assert not torch.equal(module(x), module(x))
+    module.eval()
+    assert torch.equal(module(x), module(x))
+
+
+@pytest.mark.bad_input
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((10, 3), r"^heads must divide d_model, got d_model=10 and heads=3, .* 1$"),
+        ((0, 1), "^d_model must be a whole number above 0, got 0"),
+        ((4, 0), "^heads must be a whole number above 0, got 0"),
+        ((4, 2, 1.0), r"^dropout must lie in \[0, 1\), got 1.0"),
+    ],
+)
+def test_heads_and_width_must_fit(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        MultiHeadAttention(*arguments)
+
+
+@pytest.mark.bad_input
+def test_the_inputs_of_heads_must_fit():
+    module = MultiHeadAttention(12, 3)
+    x = torch.randn(2, 5, 12)
+    with pytest.raises(ValueError, match=r"^query must have the shape .* 12\), got"):
+        module(x[..., :7])
+    with pytest.raises(ValueError, match=r"^key must have the shape .* 12\), got"):
+        module(x, x[0])
+    with pytest.raises(ValueError, match=r"^query, key and value must have the same"):
+        module(x, x[:1])
+    with pytest.raises(ValueError, match="each key one value"):
+        module(x, x, x[:, :3])
+    with pytest.raises(TypeError, match=r"^mask must be a boolean tensor"):
+        module(x, mask=torch.ones(5, 5))
+    with pytest.raises(ValueError, match=r"^mask of shape"):
+        module(x, mask=torch.ones(4, 4, dtype=torch.bool))

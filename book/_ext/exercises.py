@@ -38,7 +38,10 @@ def point_elsewhere(app, pagename, templatename, context, doctree) -> None:
         context["show_source"] = context["has_source"] = False
         # or every solution is called the same, and not what is written on it
         named = ' aria-label="Toggle hidden content"'
-        context["body"] = context["body"].replace(named, "")
+        # the column of remarks in the tables of arguments has no name
+        nameless = '<th class="head"><p></p></th>'
+        body = context["body"].replace(named, "")
+        context["body"] = body.replace(nameless, "<td></td>")
 
 
 def exchange_notebooks(app, exception: Exception | None) -> None:

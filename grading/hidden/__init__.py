@@ -40,15 +40,29 @@ def hidden_cases(exercise: str, folder: Path = HERE) -> list[Case]:
     Raises:
         FileNotFoundError: if the folder has no file for the chapter: grading without
             the hidden tests must not happen by accident.
+        ValueError: if the file does not run.
     """
-    path = (folder / f"{exercise[:4]}.py").resolve()
+    return list(_loaded(folder / f"{exercise[:4]}.py").get(exercise, []))
+
+
+def hidden_exercises(chapter: str, folder: Path = HERE) -> set[str]:
+    """The exercises that a folder's chNN.py has tests for."""
+    return set(_loaded(folder / f"{chapter}.py"))
+
+
+def _loaded(path: Path) -> dict[str, list[Case]]:
+    path = path.resolve()
     if path not in _LOADED:
         if not path.is_file():
-            raise FileNotFoundError(
-                f"no hidden tests for {exercise}: {path} is missing"
-            )
+            raise FileNotFoundError(f"there are no hidden tests: {path} is missing")
         _HIDDEN.clear()
         spec = importlib.util.spec_from_file_location(f"hidden_{path.stem}", path)
-        spec.loader.exec_module(importlib.util.module_from_spec(spec))
+        try:
+            spec.loader.exec_module(importlib.util.module_from_spec(spec))
+        except Exception as error:
+            raise ValueError(
+                f"the hidden tests in {path} do not run: "
+                f"{type(error).__name__}: {error}"
+            ) from error
         _LOADED[path] = dict(_HIDDEN)
-    return list(_LOADED[path].get(exercise, []))
+    return _LOADED[path]

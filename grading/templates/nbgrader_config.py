@@ -29,4 +29,9 @@ c.JudgeAnswers.seconds = 8.0  # for one exercise, all its tests together
 c.JudgeAnswers.sandbox = ""
 
 # Whatever stands in a student's text, no script of it runs in a reader's browser.
-c.HTMLExporter.sanitize_html = True
+c.GenerateFeedback.preprocessors = [
+    "nbgrader.preprocessors.GetGrades",
+    "nbconvert.preprocessors.sanitize.SanitizeHTML",
+    "nbconvert.preprocessors.CSSHTMLHeaderPreprocessor",
+]
+c.SanitizeHTML.enabled = True

@@ -120,6 +120,9 @@ class Maker:
         inner = inner.split("\n", 1)[1]
         loop = {"cell_type": "code", "metadata": {}, "source": "while True: pass"}
         helper = {"cell_type": "code", "metadata": {}, "source": inner}
+        script = "<script>alert(31337)</script><img src=x onerror=alert(31337)>"
+        words = extra["cells"][self.words.answer]
+        words["source"] = words["source"].split("\n")[0] + f"\n=1+1 {script}\ud800"
         extra["cells"][2:2] = [loop, helper, copy.deepcopy(loop)]
         add(
             "ext (2).ipynb", "ext", extra,

@@ -1,12 +1,14 @@
 """A course of chapter 02, as an instructor makes and grades it: one command each."""
 
 import csv
+import json
 import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from nbgrader.api import Gradebook
 
 from annotated.checks import public_cases
 from grading.hidden import hidden_cases
@@ -139,6 +141,9 @@ def test_feedback_shows_no_hidden_test(graded, course, maker):
         [page] = (course / "feedback" / student / ASSIGNMENT).glob("*.html")
         text = page.read_text(encoding="utf-8")
         assert not [line for line in secret if line in text], student
+        # what a student writes runs no script where it is read
+        assert "<script>alert(31337)" not in text, student
+        assert "<img" not in text.split("alert(31337)")[0][-60:], student
         # what the peeking answer found and threw: the loaded module, its frames
         assert "judge_" not in text.replace("judge_answers", ""), student
 
@@ -181,11 +186,79 @@ def test_marks_given_by_hand_outlive_another_grading(graded, course, maker):
     assert "Why only eight?" in page.read_text(encoding="utf-8")
 
 
+def test_marks_from_nbgraders_own_pages_stay_and_a_new_answer_is_said(
+    graded, course, maker
+):
+    with Gradebook(f"sqlite:///{course / 'gradebook.db'}", course.name) as gradebook:
+        [notebook] = gradebook.find_submission(ASSIGNMENT, "half").notebooks
+        [grade] = [g for g in notebook.grades if g.name == maker.words.id]
+        grade.manual_score = 1.5
+        gradebook.db.commit()
+    grading("grade", course)
+    manual = {row["student"]: row for row in rows(course, "manual.csv")}
+    assert manual["half"]["score"] == manual["half"]["recorded"] == "1.5"
+    [path] = (course / "inbox").glob("half*")
+    changed = json.loads(path.read_text())
+    changed["cells"][maker.words.answer]["source"] += "\n\nOn second thoughts, no."
+    path.write_text(json.dumps(changed))
+    grading("grade", course)
+    report = [row["odd"] for row in rows(course, "report.csv")]
+    assert f"half: {maker.words.id} has changed since it was marked" in report
+    [words] = [
+        row
+        for row in rows(course, "exercises.csv")
+        if row["student"] == "half" and row["exercise"] == maker.words.id
+    ]
+    assert words["score"] == "1.5"
+
+
 def test_marks_out_of_range_are_refused_by_line(graded, course):
     fill(course, "half", score="99")
     grading("grade", course)
     report = [row["odd"] for row in rows(course, "report.csv")]
     assert any("score '99', expected 0 to" in line for line in report)
+
+
+def test_tests_that_reject_the_model_answer_grade_nobody(graded, course, maker):
+    hidden = course / "hidden" / f"{ASSIGNMENT}.py"
+    before = hidden.read_text()
+    marks = (course / "export" / "exercises.csv").read_bytes()
+    wrong = f"""
+@hidden("{maker.code[0].id}", 1)
+def _(result, n):
+    "a slip"
+    raise AssertionError("never right")
+"""
+    import_it = "from grading.hidden import hidden\n"
+    for text, said in [
+        (before + "\nimport no_such_module\n", "do not run: ModuleNotFoundError"),
+        (
+            import_it + "@hidden('ch02-typo', 1)\ndef _(result, n):\n    'typo'\n",
+            "tests ['ch02-typo'], which is no exercise of this assignment",
+        ),
+        (
+            before + import_it + wrong,
+            "fails the test 'a slip'",
+        ),
+    ]:
+        hidden.write_text(text)
+        assert said in grading("grade", course, expect=2)
+    hidden.write_text(before)
+    assert (course / "export" / "exercises.csv").read_bytes() == marks
+
+
+def test_files_that_nobody_can_be_found_for_are_said_loudly(course):
+    stray = course / "inbox" / "02_self_attention.ipynb"
+    stray.write_text("{}")
+    said = subprocess.run(
+        [sys.executable, "-m", "grading", "grade", course],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+    )
+    stray.unlink()
+    assert said.returncode == 1, said.stdout + said.stderr
+    assert "02_self_attention.ipynb: nobody can be read from the name" in said.stdout
 
 
 def test_a_folder_that_is_no_course_is_refused_with_the_way_to_one(tmp_path):

@@ -34,7 +34,19 @@ FAULTS = {
         (".masked_fill(empty, 0.0)\n    return", "\n    return", "NaN"),
         (".softmax(dim=-1).masked_fill(empty, 0.0)", ".softmax(dim=-1)",
          "row of padding"),
-        ("~mask.any(dim=-1", "~mask.all(dim=-1", "any and all"),
+        ("~mask.any(dim=-1, keepdim=True)\n    scores", "~mask.all(dim=-1, keepdim=True)"
+         "\n    scores", "any and all"),
+        # MultiHeadAttention
+        ("length, self.heads, -1).transpose(1, 2)",
+         "self.heads, length, -1)", "view without transpose"),
+        ("heads.transpose(1, 2).reshape", "heads.reshape", "heads not brought back"),
+        ("self._split(self.key_map(key))", "self._split(self.query_map(key))", "maps"),
+        ("attn_mask=mask | empty", "attn_mask=mask.logical_not() | empty",
+         "heads see what is hidden"),
+        (").masked_fill(empty, 0.0)\n        return self", ")\n        return self",
+         "a row with no key sees all"),
+        ("self.dropout if self.training else 0.0", "self.dropout", "always drops"),
+        ("self.output_map(heads", "(heads", "no output map"),
         # scaled_dot_product_attention
         ("scale = query.shape[-1] ** -0.5", "scale = 1.0", "no scale"),
         ("scale = query.shape[-1] ** -0.5", "scale = query.shape[-1] ** -1", "no root"),
@@ -107,10 +119,10 @@ FAULTS = {
     ],
     "seq2seq": [
         # Memory, Step
-        ("    summary: Tensor  # (b, m), one vector a source\n"
-         "    mask: Tensor  # (b, 1, s), True at real tokens\n",
+        ("    summary: Tensor  #: ``(b, m)``, one vector a source\n"
+         "    mask: Tensor  #: ``(b, 1, s)``, True at real tokens\n",
          "    mask: Tensor\n    summary: Tensor\n", "order of a memory"),
-        ("    state: Tensor  # (b, d)\n    context: Tensor  # (b, m)\n",
+        ("    state: Tensor  #: ``(b, d)``\n    context: Tensor  #: ``(b, m)``\n",
          "    context: Tensor\n    state: Tensor\n", "order of a step"),
         # RNNEncoder
         ("[last[0], last[1]]", "[last[1], last[0]]", "directions swapped"),
@@ -214,7 +226,7 @@ FAULTS = {
         ("                break", "                continue", "reads on"),
         # Batch
         ("tensor.to(device) for", "tensor for", "stays where it is"),
-        ("    target: Tensor  # (b, t), begins with the start symbol\n"
+        ("    target: Tensor  #: ``(b, t)``, begins with the start symbol\n"
          "    labels: Tensor",
          "    labels: Tensor\n    target: Tensor", "target and labels swapped"),
         ("return Batch(*(", "return tuple((", "plain tuple"),
@@ -439,7 +451,7 @@ BAD_INPUT = {
         ("if not 0.0 <= dropout < 1.0", "if not dropout < 1.0", "dropout below zero"),
         ("if not 0.0 <= dropout < 1.0", "if not 0.0 <= dropout <= 1.0",
          "dropout of one"),
-        ("if tensor.dim() != 3", "if tensor.dim() > 3", "axes"),
+        ("if tensor.dim() != 3:", "if tensor.dim() > 3:", "axes"),
         ("query.shape[0] == keys.shape[0] == values", "keys.shape[0] == values",
          "batch"),
         ("== keys.shape[0] == values.shape[0]", "== keys.shape[0]", "batch of values"),
