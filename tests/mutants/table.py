@@ -34,8 +34,8 @@ FAULTS = {
         (".masked_fill(empty, 0.0)\n    return", "\n    return", "NaN"),
         (".softmax(dim=-1).masked_fill(empty, 0.0)", ".softmax(dim=-1)",
          "row of padding"),
-        ("~mask.any(dim=-1, keepdim=True)\n    scores", "~mask.all(dim=-1, keepdim=True)"
-         "\n    scores", "any and all"),
+        ("~mask.any(dim=-1, keepdim=True)\n    scores",
+         "~mask.all(dim=-1, keepdim=True)\n    scores", "any and all"),
         # MultiHeadAttention
         ("length, self.heads, -1).transpose(1, 2)",
          "self.heads, length, -1)", "view without transpose"),
