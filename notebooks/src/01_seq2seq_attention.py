@@ -1399,6 +1399,10 @@ assert torch.isclose(right_loss, honest) and nats.mean() < right_loss
 #
 # ## 1.12 Exercises
 #
+# They are stated in full, with checks that answer at once and solutions to
+# unfold, on the [page of exercises](../book/exercises/01_seq2seq_attention.ipynb),
+# and have a notebook of their own (`notebooks/exercises/01_seq2seq_attention.ipynb`).
+#
 # 1. **Additive scores without loops.** Write `additive_scores(queries, keys, W,
 #    U, v)` for `(…, t, q)` and `(…, s, k)`, whatever batch axes there are, in at
 #    most three lines. Hold it against the loops of 1.4, gradients included.

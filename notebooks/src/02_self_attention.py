@@ -1117,6 +1117,10 @@ assert not torch.allclose(added, fused, atol=1e-2)
 #
 # ## 2.11 Exercises
 #
+# They are stated in full, with checks that answer at once and solutions to
+# unfold, on the [page of exercises](../book/exercises/02_self_attention.ipynb),
+# and have a notebook of their own (`notebooks/exercises/02_self_attention.ipynb`).
+#
 # 1. **Self-attention in three lines, with a temperature.** Write
 #    `tempered(x, tau)` for `(b, t, k)` and one temperature a sequence, `(b,)`.
 #    Hold it against the loops.
