@@ -46,7 +46,7 @@ book: $(INSTALLED) ## build the book: notebooks, their outputs, the HTML; warnin
 	@$(PY) -m tools.notebooks
 	@$(PY) -m tools.exercises
 	@echo "== executing what the cache lacks"
-	@$(PY) -m tools.execute notebooks/*.ipynb book/exercises/*.ipynb
+	@$(PY) -m tools.execute
 	@echo "== HTML"
 	@$(PY) $(BIN)/jupyter-book build . --all -W --keep-going
 	@echo "The book: _build/html/index.html (open that file, or run: make serve)"

@@ -144,7 +144,8 @@ class MultiHeadAttention(nn.Module):
             query: ``(b, t, d)``.
             key: ``(b, s, d)``; the query if not given.
             value: ``(b, s, d)``; the key if not given.
-            mask: boolean, broadcastable to ``(b, h, t, s)``; True = may attend.
+            mask: boolean, broadcastable to ``(b, h, t, s)``; True = may attend. One
+                mask a sequence, ``(b, t, s)``, is passed as ``mask[:, None]``.
 
         Returns:
             Output ``(b, t, d)``. A query with no key left gets only the bias of
@@ -177,6 +178,11 @@ class MultiHeadAttention(nn.Module):
             heads = F.scaled_dot_product_attention(q, k, v, dropout_p=dropout)
         else:
             require_mask(mask, (b, self.heads, t, s))
+            if mask.dim() == 3:  # its first axis would be read as the heads
+                raise ValueError(
+                    "mask must have the axes (batch, heads, queries, keys); for one "
+                    f"mask a sequence pass mask[:, None], got {tuple(mask.shape)}"
+                )
             # a row with no key left would be NaN: it sees all keys, and is emptied
             empty = ~mask.any(dim=-1, keepdim=True)
             heads = F.scaled_dot_product_attention(

@@ -321,13 +321,17 @@ class Seq2Seq(nn.Module):
             t at most ``max_length``; and the alignments ``(b, t, s)``.
 
         Raises:
-            ValueError: if ``max_length`` is below 1, or ``start`` is no target id.
+            ValueError: if ``max_length`` is below 1, or ``start`` or ``end``
+                is no target id.
         """
         if max_length < 1:
             raise ValueError(f"max_length must be at least 1, got {max_length}")
         vocabulary = self.decoder.head.out_features
-        if not 0 <= start < vocabulary:
-            raise ValueError(f"start must be an id below {vocabulary}, got {start}")
+        for name, symbol in (("start", start), ("end", end)):
+            if not 0 <= symbol < vocabulary:
+                raise ValueError(
+                    f"{name} must be an id below {vocabulary}, got {symbol}"
+                )
         memory = self.encoder(source, lengths)
         prepared = self.decoder.prepare(memory)
         step = self.decoder.start(memory)

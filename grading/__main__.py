@@ -32,6 +32,9 @@ def main(arguments: list[str] | None = None) -> int:
     single.add_argument("--results", type=Path, help="JSON for Gradescope")
     single.add_argument("--sandbox", choices=SANDBOXES)
     given = parser.parse_args(arguments)
+    if given.command == "one" and not given.notebook.is_file():
+        # a slip in the path must not be marked as a blank answer
+        parser.error(f"NOTEBOOK: no such file: {given.notebook}")
     try:
         if given.command == "one":
             results = grade_one(

@@ -1003,3 +1003,6 @@ def test_the_inputs_of_heads_must_fit():
         module(x, mask=torch.ones(5, 5))
     with pytest.raises(ValueError, match=r"^mask of shape"):
         module(x, mask=torch.ones(4, 4, dtype=torch.bool))
+    one_a_sequence = torch.ones(3, 5, 5, dtype=torch.bool)
+    with pytest.raises(ValueError, match=r"pass mask\[:, None\], got \(3, 5, 5\)$"):
+        MultiHeadAttention(12, 3)(torch.randn(3, 5, 12), mask=one_a_sequence)

@@ -803,3 +803,5 @@ def test_decoding_starts_with_a_target_id(start):
     message = f"^start must be an id below {TARGET}, got {start}$"
     with pytest.raises(ValueError, match=message):
         make_model().greedy(*make_source(), start, END, 3)
+    with pytest.raises(ValueError, match=message.replace("start", "end")):
+        make_model().greedy(*make_source(), START, start, 3)

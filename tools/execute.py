@@ -2,9 +2,9 @@
 
     python -m tools.execute [--jobs N] [--timeout SECONDS] [NOTEBOOK ...]
 
-Without notebooks: all in notebooks/*.ipynb. The Sphinx build then finds every output in
-the same cache (book/_ext/execution.py). A cell that fails is shown with its notebook
-and traceback; the other notebooks still run, and the exit code is 1.
+Without notebooks: all that are pages of the book. The Sphinx build then finds every
+output in the same cache (book/_ext/execution.py). A cell that fails is shown with its
+notebook and traceback; the other notebooks still run, and the exit code is 1.
 """
 
 import argparse
@@ -34,6 +34,7 @@ ONE_THREAD = {
     "OPENBLAS_NUM_THREADS": "1",
     "OMP_WAIT_POLICY": "PASSIVE",
 }
+PAGES = ("notebooks", "book/exercises")  # folders of notebooks that the book shows
 COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 
 
@@ -148,7 +149,11 @@ def main(arguments: list[str] | None = None) -> int:
     if options.jobs < 1:
         parser.error(f"--jobs is {options.jobs}, expected at least 1")
     paths = [path.absolute() for path in options.notebooks]
-    paths = paths or sorted((ROOT / "notebooks").glob("*.ipynb"))
+    absent = [str(path) for path in options.notebooks if not path.is_file()]
+    if absent:
+        parser.error(f"no such notebook: {', '.join(absent)}")
+    for folder in () if paths else PAGES:
+        paths += sorted((ROOT / folder).glob("*.ipynb"))
     try:
         failed = execute_missing(paths, options.jobs, options.timeout)
     except CacheError as error:

@@ -164,7 +164,9 @@ def public_cases(exercise: str) -> list[Case]:
         KeyError: if there is no such exercise.
     """
     if not EXERCISE.fullmatch(exercise):
-        raise KeyError(f"expected an id, ch02-scaled-energies say, got {exercise!r}")
+        raise KeyError(
+            f"exercise must be an id such as ch02-scaled-energies, got {exercise!r}"
+        )
     chapter = exercise[:4]
     try:
         importlib.import_module(f"annotated.checks.{chapter}")

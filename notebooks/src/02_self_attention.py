@@ -95,8 +95,8 @@ assert right > best - 0.08
 
 # %% [markdown]
 # Do the two learned numbers *mean* anything? They cannot equal our traits one by
-# one: turn or stretch all films, and all people the opposite way, and every dot
-# product stays what it was. But if they mean the same, a linear map of them must
+# one: turn all films and all people the same way, or stretch the films and shrink
+# the people, and every dot product stays what it was. But if they mean the same, a linear map of them must
 # give our traits back:
 
 # %%
@@ -251,10 +251,10 @@ for ax in axes:
 show(
     figure,
     alt="Left, the table of dot products of the, cat, walks and home: "
-    "symmetric, negative between the and every other word, largest on the"
-    " diagonal and then between cat and walks. Right, the weights after "
-    "the softmax: every word looks at itself most, cat and walks also at "
-    "each other.",
+    "symmetric, negative between the and every other word; of two "
+    "different words, cat and walks have the largest. Right, the weights "
+    "after the softmax: every word looks at itself most, cat and walks also "
+    "at each other.",
     caption="Left: dot products, symmetric. Right: weights, each row sums to "
     "1, and no longer symmetric.",
 )
@@ -335,7 +335,8 @@ for kind, group in {"nouns": NOUNS, "places": PLACES, "the": ["the"]}.items():
 assert (found == who).float().mean() > 0.99
 nouns = (verbs @ v[[ids[w] for w in NOUNS]].T).mean()
 article = (verbs @ v[ids["the"]]).mean()
-assert nouns > 0 > article
+places = (verbs @ v[[ids[w] for w in PLACES]].T).mean()
+assert nouns > 0 > max(article, places)
 
 # %% [markdown]
 # In this task it is, and more than that: *the* does not merely get small products,
@@ -571,8 +572,8 @@ for width in (4, 64, 1024):
     )
 
 # %% [markdown]
-# It is the *independence* of the entries that lets products of opposite sign
-# cancel and the sum grow like $\sqrt k$ only. So the energies are divided by $\sqrt k$, and have
+# It is the independence of the entries, *with a mean of zero*, that lets products
+# of opposite sign cancel and the sum grow like $\sqrt k$ only. So the energies are divided by $\sqrt k$, and have
 # variance 1 at every width:
 #
 # $$\mathrm{Attention}(Q, K, V) =
@@ -751,8 +752,8 @@ show(
 # ## 2.7 From the module, and the proof
 #
 # This is the function that the book uses from here on. It multiplies the query
-# before the product rather than the energies after it, which is the same number
-# but keeps half precision from overflowing.
+# before the product rather than the energies after it, which is equal up to
+# rounding, and keeps half precision from overflowing at large widths.
 
 # %%
 from annotated.attention import scaled_dot_product_attention

@@ -169,7 +169,7 @@ def test_a_case_is_refused_where_it_is_declared():
 def test_an_unknown_exercise_is_answered_with_those_there_are():
     with pytest.raises(KeyError, match="ch02-tempered"):
         public_cases("ch02-temperd")
-    with pytest.raises(KeyError, match="expected an id"):
+    with pytest.raises(KeyError, match="exercise must be an id"):
         check("../secrets", double)
 
 
