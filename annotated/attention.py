@@ -4,6 +4,10 @@ Letters: b batch, t query length, s key length, k width of query and key, v widt
 of a value (``book/notation.md``). Masks are boolean, True = may attend (``masks.py``).
 """
 
+import inspect
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
@@ -78,6 +82,18 @@ def scaled_dot_product_attention(
                 f"{name} must have the axes (…, length, width), "
                 f"got shape {tuple(tensor.shape)}"
             )
+    if not query.dtype == key.dtype == value.dtype and not torch.is_autocast_enabled(
+        query.device.type
+    ):
+        raise TypeError(
+            "query, key and value must have the same dtype, got "
+            f"{query.dtype}, {key.dtype} and {value.dtype}"
+        )
+    if not query.shape[:-2] == key.shape[:-2] == value.shape[:-2]:
+        raise ValueError(
+            "query, key and value must have the same axes before length and width, "
+            f"got {tuple(query.shape)}, {tuple(key.shape)}, {tuple(value.shape)}"
+        )
     if query.shape[-1] != key.shape[-1]:
         raise ValueError(
             "query and key must have the same width, got "
@@ -101,7 +117,8 @@ class MultiHeadAttention(nn.Module):
 
     Vaswani et al. (2017), section 3.2.2; W^Q, W^K, W^V and W^O are ``query_map``,
     ``key_map``, ``value_map`` and ``output_map``, each for all heads at once. The
-    weights themselves are never formed: the kernel of PyTorch is fused.
+    weights themselves are never formed, since the kernel of PyTorch is fused:
+    :func:`record_attention` computes them beside it.
 
     Args:
         d_model: width of inputs and output; ``heads`` must divide it.
@@ -152,17 +169,79 @@ class MultiHeadAttention(nn.Module):
             ``output_map``.
 
         Raises:
-            TypeError: if ``mask`` is not boolean.
+            TypeError: if ``mask`` is not boolean, or a dtype is another one than
+                that of the parameters.
             ValueError: if a shape does not fit.
         """
         key = query if key is None else key
         value = key if value is None else value
-        d_model = self.query_map.in_features
+        self._require_fit(query, key, value, mask)
+        q, k = self._queries_and_keys(query, key)  # (b, h, t, k), (b, h, s, k)
+        v = self._split(self.value_map(value))
+        dropout = self.dropout if self.training else 0.0
+        if mask is None:
+            heads = F.scaled_dot_product_attention(q, k, v, dropout_p=dropout)
+        else:
+            # a row with no key left would be NaN: it sees all keys, and is emptied
+            empty = ~mask.any(dim=-1, keepdim=True)
+            heads = F.scaled_dot_product_attention(
+                q, k, v, attn_mask=mask | empty, dropout_p=dropout
+            ).masked_fill(empty, 0.0)
+        return self.output_map(heads.transpose(1, 2).flatten(2))
+
+    def weights(
+        self,
+        query: Float[Tensor, "b t d"],
+        key: Float[Tensor, "b s d"] | None = None,
+        mask: Bool[Tensor, "..."] | None = None,
+    ) -> Float[Tensor, "b h t s"]:
+        """Compute the weights that the fused kernel uses and never forms.
+
+        Args:
+            query: ``(b, t, d)``.
+            key: ``(b, s, d)``; the query if not given.
+            mask: boolean, broadcastable to ``(b, h, t, s)``; True = may attend.
+
+        Returns:
+            Weights ``(b, h, t, s)`` before dropout, in single precision at least, as
+            the kernel computes inside; each row sums to 1, or to 0 where the mask
+            allows no key.
+
+        Raises:
+            TypeError: if ``mask`` is not boolean, or a dtype is another one.
+            ValueError: if a shape does not fit.
+        """
+        key = query if key is None else key
+        self._require_fit(query, key, key, mask)
+        q, k = self._queries_and_keys(query, key)
+        with torch.autocast(q.device.type, enabled=False):
+            q, k = (x.to(torch.promote_types(x.dtype, torch.float32)) for x in (q, k))
+            scores = (q * q.shape[-1] ** -0.5) @ k.transpose(-2, -1)
+            return masked_softmax(scores, mask)
+
+    def _queries_and_keys(self, query: Tensor, key: Tensor) -> tuple[Tensor, Tensor]:
+        return self._split(self.query_map(query)), self._split(self.key_map(key))
+
+    def _split(self, x: Tensor) -> Tensor:
+        b, length, _ = x.shape
+        return x.view(b, length, self.heads, -1).transpose(1, 2)
+
+    def _require_fit(
+        self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None
+    ) -> None:
+        width, dtype = self.query_map.in_features, self.query_map.weight.dtype
         for name, tensor in (("query", query), ("key", key), ("value", value)):
-            if tensor.dim() != 3 or tensor.shape[-1] != d_model:
+            if tensor.dim() != 3 or tensor.shape[-1] != width:
                 raise ValueError(
-                    f"{name} must have the shape (batch, length, {d_model}), "
+                    f"{name} must have the shape (batch, length, {width}), "
                     f"got {tuple(tensor.shape)}"
+                )
+            if tensor.dtype != dtype and not torch.is_autocast_enabled(
+                tensor.device.type
+            ):
+                raise TypeError(
+                    f"{name} must have the dtype of the module's parameters, {dtype}, "
+                    f"got {tensor.dtype}"
                 )
         if key.shape[:2] != value.shape[:2] or len(query) != len(key):
             raise ValueError(
@@ -170,29 +249,65 @@ class MultiHeadAttention(nn.Module):
                 f"value: got {tuple(query.shape)}, {tuple(key.shape)}, "
                 f"{tuple(value.shape)}"
             )
-        (b, t, _), s = query.shape, key.shape[1]
-        q = self._split(self.query_map(query))  # (b, h, t, k)
-        k, v = self._split(self.key_map(key)), self._split(self.value_map(value))
-        dropout = self.dropout if self.training else 0.0
-        if mask is None:
-            heads = F.scaled_dot_product_attention(q, k, v, dropout_p=dropout)
-        else:
-            require_mask(mask, (b, self.heads, t, s))
+        if mask is not None:
+            require_mask(mask, (len(query), self.heads, query.shape[1], key.shape[1]))
             if mask.dim() == 3:  # its first axis would be read as the heads
                 raise ValueError(
                     "mask must have the axes (batch, heads, queries, keys); for one "
                     f"mask a sequence pass mask[:, None], got {tuple(mask.shape)}"
                 )
-            # a row with no key left would be NaN: it sees all keys, and is emptied
-            empty = ~mask.any(dim=-1, keepdim=True)
-            heads = F.scaled_dot_product_attention(
-                q, k, v, attn_mask=mask | empty, dropout_p=dropout
-            ).masked_fill(empty, 0.0)
-        return self.output_map(heads.transpose(1, 2).reshape(b, t, d_model))
 
-    def _split(self, x: Tensor) -> Tensor:
-        b, length, _ = x.shape
-        return x.view(b, length, self.heads, -1).transpose(1, 2)
+
+@contextmanager
+def record_attention(model: nn.Module) -> Iterator[dict[str, list[Tensor]]]:
+    """Record the attention weights of every multi-head attention in a model.
+
+    The kernel is fused and never forms the weights. Inside ``with record_attention(
+    model) as maps:`` each call of a :class:`MultiHeadAttention` computes them once
+    more, beside the forward pass and without gradients; outputs stay what they were,
+    bit for bit, dropout or not. Leaving the block, by an exception too, takes the
+    hooks away; blocks may be nested, and each records for itself.
+
+    Args:
+        model: a module that holds multi-head attention, or is one.
+
+    Yields:
+        A dictionary: for the name of each attention, as ``model.named_modules()``
+        gives it, a list of weights ``(b, h, t, s)``, one a call, in order. The model
+        itself has the name ``""``. Weights are those before dropout.
+
+    Raises:
+        TypeError: if ``model`` is not a module.
+        ValueError: if it holds no multi-head attention.
+    """
+    if not isinstance(model, nn.Module):
+        raise TypeError(f"model must be an nn.Module, got {type(model).__name__}")
+    found = {
+        name: module
+        for name, module in model.named_modules()
+        if isinstance(module, MultiHeadAttention)
+    }
+    if not found:
+        raise ValueError(
+            f"model must hold a MultiHeadAttention, and this {type(model).__name__} "
+            "holds none"
+        )
+    maps: dict[str, list[Tensor]] = {name: [] for name in found}
+
+    def recorder(name: str) -> Callable:
+        def hook(module: nn.Module, args: tuple, kwargs: dict, _: Tensor) -> None:
+            given = inspect.signature(module.forward).bind(*args, **kwargs).arguments
+            key, mask = given.get("key"), given.get("mask")
+            with torch.no_grad():
+                maps[name].append(module.weights(given["query"], key, mask))
+
+        return hook
+
+    with ExitStack() as hooks:
+        for name, module in found.items():
+            handle = module.register_forward_hook(recorder(name), with_kwargs=True)
+            hooks.callback(handle.remove)
+        yield maps
 
 
 class ScoredAttention(nn.Module):

@@ -27,11 +27,7 @@ def length_mask(lengths: Int[Tensor, "b"], size: int) -> Bool[Tensor, "b 1 1 s"]
         ValueError: if ``lengths`` is not one-dimensional, or holds a length below 0
             or above ``size``.
     """
-    if not isinstance(lengths, Tensor) or lengths.is_floating_point():
-        kind = lengths.dtype if isinstance(lengths, Tensor) else type(lengths).__name__
-        raise TypeError(f"lengths must be a tensor of whole numbers, got {kind}")
-    if lengths.dtype == torch.bool:
-        raise TypeError("lengths must be a tensor of whole numbers, got torch.bool")
+    _require_whole("lengths", lengths)
     if lengths.dim() != 1:
         raise ValueError(
             f"lengths must have one axis (b,), got shape {tuple(lengths.shape)}"
@@ -43,6 +39,70 @@ def length_mask(lengths: Int[Tensor, "b"], size: int) -> Bool[Tensor, "b 1 1 s"]
         )
     positions = torch.arange(size, device=lengths.device)
     return (positions < lengths[:, None])[:, None, None, :]
+
+
+def padding_mask(tokens: Int[Tensor, "b s"], pad: int = 0) -> Bool[Tensor, "b 1 1 s"]:
+    """True at the real tokens of each sequence, False wherever ``pad`` stands.
+
+    What :func:`length_mask` is for lengths, this is for token ids; padding may stand
+    anywhere. The two axes of size 1 stand for heads and queries.
+
+    Args:
+        tokens: token ids, ``(b, s)``, whole numbers.
+        pad: the id of padding.
+
+    Returns:
+        Boolean mask ``(b, 1, 1, s)``, on the device of ``tokens``.
+
+    Raises:
+        TypeError: if ``tokens`` is not a tensor of whole numbers, or ``pad`` no whole
+            number.
+        ValueError: if ``tokens`` does not have two axes.
+    """
+    _require_whole("tokens", tokens)
+    if tokens.dim() != 2:
+        raise ValueError(
+            f"tokens must have the axes (b, s), got shape {tuple(tokens.shape)}"
+        )
+    if not isinstance(pad, int) or isinstance(pad, bool):
+        raise TypeError(f"pad must be a whole number, the id of padding, got {pad!r}")
+    return (tokens != pad)[:, None, None, :]
+
+
+def causal_mask(
+    queries: int, keys: int | None = None, device: torch.device | str | None = None
+) -> Bool[Tensor, "1 1 t s"]:
+    """True where a query may look: at the keys up to its own position, none behind.
+
+    With more keys than queries, the queries are the last ones of the keys: the last
+    query sees all keys. So it is when a decoder goes on from keys that it has kept.
+
+    Args:
+        queries: number t of queries, 1 or more.
+        keys: number s of keys, at least as many; as many if not given.
+        device: where to make the mask; it can be combined with ``&`` only with masks
+            of the same device.
+
+    Returns:
+        Boolean mask ``(1, 1, t, s)``, the same for every sequence and head.
+
+    Raises:
+        TypeError: if a number is no whole number.
+        ValueError: if there are no queries, or fewer keys than queries.
+    """
+    keys = queries if keys is None else keys
+    for name, number in (("queries", queries), ("keys", keys)):
+        if not isinstance(number, int) or isinstance(number, bool):
+            raise TypeError(f"{name} must be a whole number, got {number!r}")
+    if queries < 1:
+        raise ValueError(f"queries must be 1 or more, got {queries}")
+    if keys < queries:
+        raise ValueError(
+            f"keys must be at least as many as queries, got {keys} keys and {queries} "
+            "queries: the first queries would stand before every key"
+        )
+    square = torch.ones(queries, keys, dtype=torch.bool, device=device)
+    return square.tril(keys - queries)[None, None]
 
 
 def require_mask(mask: object, shape: tuple[int, ...]) -> None:
@@ -71,3 +131,15 @@ def require_mask(mask: object, shape: tuple[int, ...]) -> None:
             f"mask of shape {tuple(mask.shape)} does not broadcast to the scores' "
             f"shape {tuple(shape)} (batch, …, queries, keys)"
         )
+
+
+def _require_whole(name: str, tensor: object) -> None:
+    is_tensor = isinstance(tensor, Tensor)
+    if (
+        not is_tensor
+        or tensor.is_floating_point()
+        or tensor.is_complex()
+        or tensor.dtype == torch.bool
+    ):
+        kind = tensor.dtype if is_tensor else type(tensor).__name__
+        raise TypeError(f"{name} must be a tensor of whole numbers, got {kind}")

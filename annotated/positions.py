@@ -1,0 +1,235 @@
+"""Positions: what tells a set of vectors in which order it stands.
+
+Letters: b batch, t length, d model width, k head width (``book/notation.md``).
+Positions are counted from 0; ``start`` is the position of the first vector given, for
+a decoder that goes on where it stopped.
+"""
+
+import math
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from annotated.attention import MultiHeadAttention
+
+
+def frequencies(width: int, base: float = 10000.0) -> Float[Tensor, "_"]:
+    """Return the angles by which each pair of dimensions turns from one position on.
+
+    Vaswani et al. (2017), section 3.5: pair i turns by ``base^(−2i/width)``, from 1
+    down to nearly ``1 / base``, computed in log space.
+
+    Args:
+        width: width of the encoding, even.
+        base: the larger, the slower the last pairs turn; above 1.
+
+    Returns:
+        ``(width / 2,)``, in radians a position, in double precision.
+
+    Raises:
+        ValueError: if ``width`` is not even and above 0, or ``base`` not above 1.
+    """
+    if not isinstance(width, int) or width < 2 or width % 2:
+        raise ValueError(
+            "d_model must be even and above 0, since sine and cosine come in pairs, "
+            f"got {width!r}"
+        )
+    if not 1 < base < math.inf:
+        raise ValueError(f"base must be above 1 and finite, got {base!r}")
+    pairs = torch.arange(0, width, 2, dtype=torch.float64)
+    return torch.exp(pairs * (-math.log(base) / width))
+
+
+def sinusoidal_encoding(
+    length: int, d_model: int, base: float = 10000.0
+) -> Float[Tensor, "t d"]:
+    """Return the sinusoidal positional encoding.
+
+    Vaswani et al. (2017), section 3.5: dimensions 2i and 2i + 1 of position p are the
+    sine and the cosine of ``p / base^(2i / d_model)``, for i from 0 to d_model/2 − 1.
+
+    Args:
+        length: number t of positions, from 0 on.
+        d_model: width d of the encoding, even.
+        base: the larger, the slower the last dimensions turn.
+
+    Returns:
+        The table ``(t, d)``, in single precision; angles are computed in double
+        precision, so that far positions are exact too.
+
+    Raises:
+        ValueError: if ``length`` is below 0, ``d_model`` is not even, or ``base`` not
+            above 1.
+    """
+    if not isinstance(length, int) or length < 0:
+        raise ValueError(f"length must be a whole number, 0 or more, got {length!r}")
+    positions = torch.arange(length, dtype=torch.float64)
+    angles = positions[:, None] * frequencies(d_model, base)  # (t, d/2)
+    return torch.stack([angles.sin(), angles.cos()], dim=-1).flatten(1).float()
+
+
+class PositionalEncoding(nn.Module):
+    """Adds the sinusoidal encoding to its input.
+
+    Vaswani et al. (2017), section 3.5. The table is a buffer: it moves with the module
+    and is no parameter. It is not saved either, since it can be computed.
+
+    Args:
+        d_model: width of the input, even.
+        max_len: number of positions in the table.
+        dropout: probability with which a number of the sum is dropped in training
+            (section 5.4 of the paper).
+
+    Raises:
+        ValueError: if ``d_model`` is not even, ``max_len`` is below 1, or ``dropout``
+            is not in [0, 1).
+    """
+
+    def __init__(self, d_model: int, max_len: int = 5000, dropout: float = 0.0):
+        super().__init__()
+        _require_positive_length(max_len)
+        if not 0 <= dropout < 1:
+            raise ValueError(f"dropout must be in [0, 1), got {dropout!r}")
+        table = sinusoidal_encoding(max_len, d_model)
+        self.register_buffer("table", table, persistent=False)
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(
+        self, x: Float[Tensor, "b t d"], start: int = 0
+    ) -> Float[Tensor, "b t d"]:
+        """Add the encoding of the positions ``start`` to ``start + t − 1``.
+
+        Args:
+            x: ``(b, t, d)``.
+            start: position of the first vector.
+
+        Returns:
+            ``(b, t, d)``, in the dtype of ``x``.
+
+        Raises:
+            ValueError: if the width is another one, or a position lies outside the
+                table.
+        """
+        return self.dropout(x + _rows(self.table, x, start))
+
+
+class LearnedPositionalEmbedding(nn.Module):
+    """Adds a learned vector for each position to its input.
+
+    Vaswani et al. (2017), section 3.5 and table 3, row E; Gehring et al. (2017). There
+    is no position beyond ``max_len``, and one that no training sequence reached keeps
+    the random vector that it began with.
+
+    Args:
+        max_len: number of positions.
+        d_model: width of the input.
+
+    Raises:
+        ValueError: if a size is below 1.
+    """
+
+    def __init__(self, max_len: int, d_model: int):
+        super().__init__()
+        _require_positive_length(max_len)
+        if not isinstance(d_model, int) or d_model < 1:
+            raise ValueError(f"d_model must be a whole number above 0, got {d_model!r}")
+        self.table = nn.Parameter(torch.empty(max_len, d_model))
+        nn.init.normal_(self.table, std=0.02)  # as BERT and GPT-2 begin
+
+    def forward(
+        self, x: Float[Tensor, "b t d"], start: int = 0
+    ) -> Float[Tensor, "b t d"]:
+        """Add the vectors of the positions ``start`` to ``start + t − 1``.
+
+        Args:
+            x: ``(b, t, d)``.
+            start: position of the first vector.
+
+        Returns:
+            ``(b, t, d)``, in the dtype of ``x``.
+
+        Raises:
+            ValueError: if the width is another one, or a position lies at ``max_len``
+                or beyond.
+        """
+        return x + _rows(self.table, x, start)
+
+
+def rotary_embedding(
+    x: Float[Tensor, "*batch t k"], start: int = 0, base: float = 10000.0
+) -> Float[Tensor, "*batch t k"]:
+    """Turn each pair of dimensions by an angle proportional to the position.
+
+    Su et al. (2021), equation 34. Applied to queries and keys alike, it makes their
+    dot product depend on the distance of their positions alone.
+
+    Args:
+        x: queries or keys, ``(…, t, k)``, k even.
+        start: position of the first vector.
+        base: as in :func:`sinusoidal_encoding`, whose angles these are.
+
+    Returns:
+        ``(…, t, k)``, in the dtype of ``x``.
+
+    Raises:
+        ValueError: if the width is odd, there is no axis for positions, ``start`` is
+            below 0, or ``base`` not above 1.
+    """
+    if x.dim() < 2:
+        raise ValueError(f"x must have the axes (…, t, k), got shape {tuple(x.shape)}")
+    if x.shape[-1] % 2:
+        raise ValueError(
+            f"x must have an even width, since pairs are turned, got {x.shape[-1]}"
+        )
+    _require_start(start)
+    positions = torch.arange(start, start + x.shape[-2], dtype=torch.float64)
+    angles = (positions[:, None] * frequencies(x.shape[-1], base)).to(x.device)
+    sine, cosine = angles.sin().to(x.dtype), angles.cos().to(x.dtype)  # (t, k/2)
+    first, second = x[..., 0::2], x[..., 1::2]
+    turned = (first * cosine - second * sine, first * sine + second * cosine)
+    return torch.stack(turned, dim=-1).flatten(-2)
+
+
+class RotaryMultiHeadAttention(MultiHeadAttention):
+    """Multi-head self-attention whose queries and keys are turned by their positions.
+
+    Su et al. (2021). Takes the arguments of :class:`~annotated.attention.
+    MultiHeadAttention`; the width of a head must be even. With more keys than queries
+    the queries are the last ones, as in :func:`~annotated.masks.causal_mask`.
+    """
+
+    def _queries_and_keys(self, query: Tensor, key: Tensor) -> tuple[Tensor, Tensor]:
+        q, k = super()._queries_and_keys(query, key)
+        kept = k.shape[-2] - q.shape[-2]
+        if kept < 0:
+            raise ValueError(
+                "key must be at least as long as query, of which it is the "
+                f"continuation, got {k.shape[-2]} keys and {q.shape[-2]} queries"
+            )
+        return rotary_embedding(q, start=kept), rotary_embedding(k)
+
+
+def _rows(table: Tensor, x: Tensor, start: int) -> Tensor:
+    max_len, width = table.shape
+    if x.dim() != 3 or x.shape[-1] != width:
+        raise ValueError(
+            f"x must have the shape (batch, length, {width}), got {tuple(x.shape)}"
+        )
+    _require_start(start)
+    if start + x.shape[1] > max_len:
+        raise ValueError(
+            f"x must end before max_len={max_len}, got positions {start} to "
+            f"{start + x.shape[1] - 1}"
+        )
+    return table[start : start + x.shape[1]].to(x.dtype)
+
+
+def _require_start(start: int) -> None:
+    if not isinstance(start, int) or start < 0:
+        raise ValueError(f"start must be a whole number, 0 or more, got {start!r}")
+
+
+def _require_positive_length(max_len: int) -> None:
+    if not isinstance(max_len, int) or max_len < 1:
+        raise ValueError(f"max_len must be a whole number above 0, got {max_len!r}")
