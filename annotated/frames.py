@@ -278,6 +278,64 @@ class Text:
         return _control(identity, self.label, field)
 
 
+@dataclass(frozen=True)
+class Grid:
+    """A table of cells that the reader switches, by mouse or keyboard.
+
+    ``state[name]`` holds the switched cells, ``[[row, column], …]`` from top left to
+    bottom right. What a cell looks like is up to the drawing: it calls ``view.cell(
+    name, row, column, {on, text, label})`` for each of them, and ``view.names(name,
+    rows, columns)`` for what stands beside and above.
+
+    Args:
+        name: its key in the explorer's state.
+        label: what a switched cell means.
+        rows: number of rows.
+        columns: number of columns.
+
+    Raises:
+        ValueError: if there is no row or no column.
+    """
+
+    name: str
+    label: str
+    rows: int
+    columns: int
+
+    def __post_init__(self):
+        if self.rows < 1 or self.columns < 1:
+            raise ValueError(
+                f"the grid {self.name!r} must have a row and a column at least, got "
+                f"{self.rows} and {self.columns}"
+            )
+
+    def html(self, identity: str) -> str:
+        """Return the control as HTML; ``identity`` is the id of its field."""
+        # one cell is reached by Tab, the others from there by the arrow keys
+        beside = '<span aria-hidden="true"></span>'
+        above = '<span class="annotated-above" aria-hidden="true"></span>'
+        cells = (
+            beside
+            + above * self.columns
+            + "".join(
+                (beside if j == 0 else "")
+                + f'<button type="button" tabindex="{0 if i == j == 0 else -1}" '
+                f'data-row="{i}" data-column="{j}" aria-pressed="false"></button>'
+                for i in range(self.rows)
+                for j in range(self.columns)
+            )
+        )
+        return (
+            f'<div class="annotated-control annotated-wide">'
+            f'<span id="{identity}-label">{html.escape(self.label)}</span>'
+            f'<div class="annotated-grid" id="{identity}" data-name="{self.name}" '
+            f'role="group" aria-labelledby="{identity}-label" '
+            f'style="--columns: {self.columns}">{cells}</div>'
+            f'<button type="button" class="annotated-reset">undo all clicks</button>'
+            f"</div>"
+        )
+
+
 def _json(value: Any) -> str:
     # NaN and infinity are no JSON, and "</script>" would end the element around it
     return json.dumps(value, ensure_ascii=False, allow_nan=False).replace(
@@ -288,7 +346,7 @@ def _json(value: Any) -> str:
 def explorer(
     script: str,
     data: Mapping[str, Any],
-    controls: Sequence[Slider | Choice | Text],
+    controls: Sequence[Slider | Choice | Text | Grid],
     *,
     label: str,
     checks: Sequence[tuple[Mapping[str, Any], Mapping[str, Any]]],

@@ -31,6 +31,21 @@ function annotatedExplorer(root, render) {
       if (!kept.has(name)) kept.set(name, make());
       return kept.get(name);
     },
+    // The look of a cell of a grid: on or off, its short text, and its name in words.
+    cell(name, i, j, { on, text, label }) {
+      const grid = inputs.find((input) => input.dataset.name === name);
+      const cell = cells(grid)[i * columns(grid) + j];
+      cell.setAttribute("aria-pressed", Boolean(on));
+      cell.setAttribute("aria-label", label);
+      cell.textContent = text;
+    },
+    // What stands beside the rows and above the columns of a grid.
+    names(name, rows, above) {
+      const grid = inputs.find((input) => input.dataset.name === name);
+      const spans = [...grid.querySelectorAll("span")];
+      above.forEach((text, j) => { spans[j + 1].textContent = text; });
+      rows.forEach((text, i) => { spans[above.length + 1 + i].textContent = text; });
+    },
     // Width that a drawing may take, in pixels.
     width: () => box.clientWidth || 640,
     // A fresh drawing of the given size in pixels, described in one sentence.
@@ -42,7 +57,14 @@ function annotatedExplorer(root, render) {
     },
   };
 
+  const cells = (grid) => [...grid.querySelectorAll("button")];
+  const columns = (grid) => cells(grid).filter((cell) => cell.dataset.row === "0").length;
+
   function read(input) {
+    if (input.matches(".annotated-grid")) {
+      return cells(input).filter((cell) => cell.dataset.switched)
+        .map((cell) => [Number(cell.dataset.row), Number(cell.dataset.column)]);
+    }
     if (input.type === "range") {
       const values = JSON.parse(input.dataset.values);
       return values[Number(input.value)];
@@ -50,7 +72,16 @@ function annotatedExplorer(root, render) {
     return input.type === "checkbox" ? input.checked : input.value;
   }
   function write(input, value) {
-    if (input.type === "range") {
+    if (input.matches(".annotated-grid")) {
+      for (const cell of cells(input)) delete cell.dataset.switched;
+      for (const [i, j] of value) {
+        const cell = cells(input)[i * columns(input) + j];
+        if (!cell || j >= columns(input)) {
+          throw new RangeError(`${input.dataset.name} has no cell ${i}, ${j}`);
+        }
+        cell.dataset.switched = "yes";
+      }
+    } else if (input.type === "range") {
       const index = JSON.parse(input.dataset.values).indexOf(value);
       if (index < 0) throw new RangeError(`${input.dataset.name} has no value ${value}`);
       input.value = index;
@@ -79,6 +110,39 @@ function annotatedExplorer(root, render) {
       update();
     },
   };
+  const MOVES = {
+    ArrowRight: [0, 1], ArrowLeft: [0, -1], ArrowDown: [1, 0], ArrowUp: [-1, 0],
+  };
+  for (const grid of inputs.filter((input) => input.matches(".annotated-grid"))) {
+    const changed = () => grid.dispatchEvent(new Event("input"));
+    const choose = (cell) => {
+      for (const other of cells(grid)) other.tabIndex = other === cell ? 0 : -1;
+    };
+    for (const cell of cells(grid)) {
+      cell.addEventListener("click", () => {
+        if (cell.dataset.switched) delete cell.dataset.switched;
+        else cell.dataset.switched = "yes";
+        choose(cell);
+        changed();
+      });
+      cell.addEventListener("keydown", (event) => {
+        const move = MOVES[event.key];
+        if (!move) return;
+        event.preventDefault();
+        const i = Number(cell.dataset.row) + move[0];
+        const j = Number(cell.dataset.column) + move[1];
+        const next = cells(grid).find((c) => Number(c.dataset.row) === i
+          && Number(c.dataset.column) === j);
+        if (!next) return;
+        choose(next);
+        next.focus();
+      });
+    }
+    grid.parentElement.querySelector(".annotated-reset").addEventListener("click", () => {
+      write(grid, []);
+      changed();
+    });
+  }
   for (const input of inputs) input.addEventListener("input", update);
   update();
   root.dataset.ready = "true";

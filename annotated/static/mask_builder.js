@@ -1,0 +1,100 @@
+// Chapter 04: a mask is built, and scores and weights follow; body of
+// function (state, data, view). The vectors come from Python, the rest is computed here.
+
+const n = data.words.length;
+const length = Number(state.length), prefix = Number(state.prefix);
+const causal = state.causality === data.causal;
+const switched = new Set(state.cells.map(([i, j]) => i * n + j));
+const words = data.words.map((word, j) => (j < length ? word : "pad"));
+const row = (table, j) => (j < length ? table[j] : table[n]); // the last one is pad's
+
+const mask = [], scores = [], weights = [];
+for (let i = 0; i < n; i++) {
+  mask.push([]); scores.push([]);
+  for (let j = 0; j < n; j++) {
+    const seen = j < length && (!causal || j <= i || j < prefix);
+    mask[i].push(seen !== switched.has(i * n + j));
+    const q = row(data.queries, i), k = row(data.keys, j);
+    scores[i].push(q.reduce((sum, x, d) => sum + x * k[d], 0) / Math.sqrt(q.length));
+  }
+  // what stands in the hidden places, as each way of masking has it
+  const filled = scores[i].map((e, j) => {
+    if (mask[i][j]) return e;
+    if (state.hiding === data.hidings[0]) return -Infinity;
+    return state.hiding === data.hidings[1] ? -1e9 : 1e-9;
+  });
+  const top = Math.max(...filled);
+  const powers = filled.map((e) => (top === -Infinity ? 0 : Math.exp(e - top)));
+  const total = powers.reduce((sum, p) => sum + p, 0);
+  weights.push(powers.map((p) => (total ? p / total : 0)));
+}
+const leaked = weights.map((w, i) => w.reduce((s, p, j) => s + (mask[i][j] ? 0 : p), 0));
+const empty = mask.flatMap((r, i) => (r.some(Boolean) ? [] : [i]));
+
+view.names("cells", words, words);
+for (let i = 0; i < n; i++) {
+  for (let j = 0; j < n; j++) {
+    view.cell("cells", i, j, {
+      on: mask[i][j],
+      text: mask[i][j] ? "1" : "0",
+      label: `query ${i + 1} ${words[i]}, key ${j + 1} ${words[j]}: `
+        + (mask[i][j] ? "visible" : "hidden"),
+    });
+  }
+}
+
+// two panels, side by side where there is room
+const cell = 34, left = 62, head = 72, side = left + n * cell;
+const wide = view.width() >= 2 * side + 24;
+const at = (panel) => (wide ? [panel * (side + 24), 0] : [0, panel * (head + n * cell + 20)]);
+const svg = view.svg(
+  wide ? 2 * side + 24 : side, (wide ? 1 : 2) * (head + n * cell) + (wide ? 6 : 26),
+  "two tables, a row for each query and a column for each key: scores and weights",
+);
+["scores, with what hides them", "weights after the softmax"].forEach((title, panel) => {
+  const [x0, y0] = at(panel);
+  view.add(svg, "text", { x: x0 + left, y: y0 + 14, text: title, class: "strong" });
+  for (let j = 0; j < n; j++) {
+    const x = x0 + left + (j + 0.5) * cell;
+    view.add(svg, "text", {
+      x, y: y0 + head - 8, text: words[j], "text-anchor": "start",
+      transform: `rotate(-45 ${x} ${y0 + head - 8})`,
+    });
+    view.add(svg, "text", {
+      x: x0 + left - 6, y: y0 + head + (j + 0.5) * cell + 5, text: words[j],
+      "text-anchor": "end",
+    });
+  }
+  for (let i = 0; i < n; i++) {
+    for (let j = 0; j < n; j++) {
+      const w = weights[i][j];
+      const x = x0 + left + j * cell, y = y0 + head + i * cell;
+      view.add(svg, "rect", {
+        x, y, width: cell - 1, height: cell - 1, stroke: "currentColor",
+        "stroke-opacity": 0.35,
+        fill: panel ? "var(--accent)" : "none", "fill-opacity": panel ? w : 0,
+      });
+      let text = panel ? (w >= 0.995 ? "1" : w.toFixed(2).slice(1)) : scores[i][j].toFixed(1).replace("-", "−");
+      if (panel && w === 0) text = "0";
+      if (!panel && !mask[i][j]) text = ["−∞", "−1e9", "1e−9"][data.hidings.indexOf(state.hiding)];
+      const digits = view.add(svg, "text", {
+        x: x + cell / 2, y: y + cell / 2 + 4, text, "text-anchor": "middle",
+      });
+      digits.style.fontSize = "11.5px";
+      if (panel && w > 0.5) digits.style.fill = "var(--on-accent)";
+    }
+  }
+});
+
+const visible = mask.flat().filter(Boolean).length;
+const worst = Math.max(...leaked);
+const names = empty.map((i) => `${i + 1} (${words[i]})`);
+return {
+  values: { mask, weights, visible, leaked, empty },
+  says: `${visible} of ${n * n} places are visible. `
+    + (empty.length ? `No key is left for query ${names.join(", ")}: `
+      + `its row of weights sums to ${weights[empty[0]].reduce((a, b) => a + b, 0).toFixed(0)}. `
+      : "Every query has a key. ")
+    + (worst > 1e-6 ? `Up to ${(100 * worst).toFixed(0)} % of a row's weight lies on hidden keys.`
+      : "No weight lies on a hidden key."),
+};
