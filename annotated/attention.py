@@ -73,7 +73,7 @@ def scaled_dot_product_attention(
         Output ``(…, t, v)`` and weights ``(…, t, s)``, these before dropout.
 
     Raises:
-        TypeError: if ``mask`` is not boolean.
+        TypeError: if ``mask`` is not boolean, or dtypes differ.
         ValueError: if shapes do not fit, or ``dropout`` is not in [0, 1).
     """
     for name, tensor in (("query", query), ("key", key), ("value", value)):
@@ -182,7 +182,9 @@ class MultiHeadAttention(nn.Module):
         if mask is None:
             heads = F.scaled_dot_product_attention(q, k, v, dropout_p=dropout)
         else:
-            # a row with no key left would be NaN: it sees all keys, and is emptied
+            mask = torch.atleast_2d(mask)  # the kernel wants a query and a key axis
+            # not every kernel empties a row with no key left, some give NaN: such a
+            # row sees all keys here, and is emptied after it
             empty = ~mask.any(dim=-1, keepdim=True)
             heads = F.scaled_dot_product_attention(
                 q, k, v, attn_mask=mask | empty, dropout_p=dropout

@@ -302,7 +302,9 @@ def judged(case: Case, sent: str) -> str | None:
     except (plain.NotPlain, TypeError, ValueError):
         return "your code sent something else than a result"
     if problem is not None:
-        return NOT_DONE if problem == NOT_DONE else str(problem)[:400]
+        # an empty line would mean that there is no problem
+        line = str(problem)[:400] or "your code sent something else than a result"
+        return verdict(case, Call(result, (), line))
     if not isinstance(after, tuple) or len(after) != len(case.arguments):
         return "your code sent something else than a result"
     # functions are not sent back: they cannot be changed in place

@@ -15,8 +15,10 @@ from annotated.attention import (
     MultiHeadAttention,
     ScoredAttention,
     masked_softmax,
+    record_attention,
     scaled_dot_product_attention,
 )
+from annotated.masks import causal_mask, length_mask
 
 # every axis another prime: two that change places cannot pass
 B, T, S, V, QUERY, KEY, HIDDEN = 2, 3, 5, 7, 11, 13, 17
@@ -896,6 +898,36 @@ def test_scaled_attention_checks_its_mask():
         scaled_dot_product_attention(*tensors, torch.ones(S, T, dtype=torch.bool))
 
 
+@pytest.mark.bad_input
+@pytest.mark.parametrize("wrong", ["query", "key", "value"])
+def test_scaled_attention_takes_one_dtype(wrong):
+    tensors = dict(zip(["query", "key", "value"], scaled_inputs(), strict=True))
+    tensors[wrong] = tensors[wrong].float()
+    message = r"^query, key and value must have the same dtype, got .*torch\.float32"
+    with pytest.raises(TypeError, match=message):
+        scaled_dot_product_attention(**tensors)
+
+
+@pytest.mark.bad_input
+def test_scaled_attention_takes_mixed_dtypes_where_autocast_levels_them():
+    query, key, value = scaled_inputs(dtype=torch.float32)
+    with torch.autocast("cpu", torch.bfloat16):
+        output, _ = scaled_dot_product_attention(query.bfloat16(), key, value)
+    assert output.dtype == torch.bfloat16
+
+
+@pytest.mark.bad_input
+@pytest.mark.parametrize("batch", [(1, HEADS), (B, 1), (HEADS,), (B, HEADS, 1)])
+@pytest.mark.parametrize("wrong", ["query", "key", "value"])
+def test_scaled_attention_takes_one_batch(wrong, batch):
+    tensors = dict(zip(["query", "key", "value"], scaled_inputs(), strict=True))
+    tensors[wrong] = torch.randn(*batch, *tensors[wrong].shape[-2:]).double()
+    message = "^query, key and value must have the same axes before length and width"
+    with pytest.raises(ValueError, match=message) as caught:
+        scaled_dot_product_attention(**tensors)
+    assert str(tuple(tensors[wrong].shape)) in str(caught.value)
+
+
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])
 def test_weights_of_very_low_scores_still_sum_to_one(dtype):
     # with a finite filling the hidden key would tie with the others
@@ -906,12 +938,88 @@ def test_weights_of_very_low_scores_still_sum_to_one(dtype):
 
 # ---- several heads -----------------------------------------------------------
 
+# 2 sequences, 3 heads of width 5, 7 queries, 11 keys
+H, K, QUERIES, KEYS = 3, 5, 7, 11
+D = H * K
+KINDS = ["self", "causal", "cross", "cross with other values"]
 
-def heads_and_reference(d_model=12, heads=3, bias=True):
+
+def make_heads(dtype=torch.float64, dropout=0.0, bias=True) -> MultiHeadAttention:
+    return MultiHeadAttention(D, H, dropout, bias).to(dtype)
+
+
+def sequences(kind="cross", dtype=torch.float64) -> tuple[Tensor, Tensor, Tensor]:
+    """Query, key and value, which may be the same tensor; they ask for gradients."""
+    x, y, z = (
+        torch.randn(B, n, D, dtype=dtype, requires_grad=True)
+        for n in (QUERIES, KEYS, KEYS)
+    )
+    return {"cross": (x, y, y), "cross with other values": (x, y, z)}.get(
+        kind, (x, x, x)
+    )
+
+
+def heads_mask() -> Tensor:
+    """Another one for each sequence and head, with rows that leave no key."""
+    mask = torch.rand(B, H, QUERIES, KEYS) < 0.5
+    mask[..., 3] = True
+    mask[1, :, 2] = False  # for all heads
+    mask[0, 1, 4] = False  # for one
+    return mask
+
+
+def heads_by_loops(module, query, key, value, mask) -> tuple[Tensor, Tensor]:
+    """Vaswani et al. (2017), section 3.2.2: one head, one query, one key at a time."""
+
+    def mapped(linear, x, head):
+        rows = slice(head * K, (head + 1) * K)
+        return linear.weight[rows] @ x + linear.bias[rows]
+
+    outputs, every = [], []
+    for b, t in itertools.product(range(len(query)), range(query.shape[1])):
+        heads = []
+        for h in range(H):
+            q = mapped(module.query_map, query[b, t], h)
+            seen = [s for s in range(key.shape[1]) if mask[b, h, t, s]]
+            exps = {
+                s: (q @ mapped(module.key_map, key[b, s], h) / math.sqrt(K)).exp()
+                for s in seen
+            }
+            row = [q.new_zeros(())] * key.shape[1]
+            for s in seen:
+                row[s] = exps[s] / sum(exps.values())
+            every.append(torch.stack(row))
+            values = (mapped(module.value_map, value[b, s], h) for s in seen)
+            weighted = (row[s] * v for s, v in zip(seen, values, strict=True))
+            heads.append(sum(weighted, q.new_zeros(K)))
+        joined = torch.cat(heads)
+        outputs.append(module.output_map.weight @ joined + module.output_map.bias)
+    b, t, s = len(query), query.shape[1], key.shape[1]
+    weights = torch.stack(every).view(b, t, H, s).transpose(1, 2)
+    return torch.stack(outputs).view(b, t, D), weights
+
+
+def named_gradients(output: Tensor, module: nn.Module, **tensors: Tensor) -> dict:
+    named = tensors | dict(module.named_parameters())
+    return dict(zip(named, gradients((output,), [*named.values()]), strict=True))
+
+
+def test_heads_by_loops_forward_and_backward():
+    module, mask = make_heads(), heads_mask()
+    query, key, value = sequences("cross with other values")
+    ours = module(query, key, value, mask)
+    theirs, _ = heads_by_loops(module, query, key, value, mask)
+    assert_close(ours, theirs, "output")
+    tensors = {"query": query, "key": key, "value": value}
+    wanted = named_gradients(theirs, module, **tensors)
+    for name, gradient in named_gradients(ours, module, **tensors).items():
+        assert_close(gradient, wanted[name], f"gradient of {name}")
+
+
+def heads_and_reference(bias=True, dtype=torch.float64):
     """The module, and PyTorch's with the same weights."""
-    torch.manual_seed(3)
-    module = MultiHeadAttention(d_model, heads, bias=bias)
-    reference = nn.MultiheadAttention(d_model, heads, bias=bias, batch_first=True)
+    module = make_heads(dtype, bias=bias)
+    reference = nn.MultiheadAttention(D, H, bias=bias, batch_first=True, dtype=dtype)
     maps = (module.query_map, module.key_map, module.value_map)
     with torch.no_grad():
         reference.in_proj_weight.copy_(torch.cat([m.weight for m in maps]))
@@ -922,54 +1030,591 @@ def heads_and_reference(d_model=12, heads=3, bias=True):
     return module, reference
 
 
+def by_our_names(gradient: dict) -> dict:
+    """Gradients of PyTorch's module under the names of ours."""
+    found = {}
+    for name, value in gradient.items():
+        if name.startswith("in_proj_"):
+            for part, piece in zip(
+                ["query", "key", "value"], value.chunk(3), strict=True
+            ):
+                found[f"{part}_map.{name.removeprefix('in_proj_')}"] = piece
+        else:
+            found[name.replace("out_proj", "output_map")] = value
+    return found
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 @pytest.mark.parametrize("bias", [True, False])
-@pytest.mark.parametrize("masked", [True, False])
-def test_heads_agree_with_pytorchs_forward_and_backward(masked, bias):
-    module, reference = heads_and_reference(bias=bias)
-    query, key, value = (torch.randn(2, n, 12, requires_grad=True) for n in (5, 7, 7))
-    mask = torch.rand(2, 1, 5, 7) < 0.6
-    mask[..., 2] = True
-    ours = module(query, key, value, mask if masked else None)
-    hidden = ~mask.expand(2, 3, 5, 7).reshape(6, 5, 7) if masked else None
-    theirs, _ = reference(query, key, value, attn_mask=hidden)
-    torch.testing.assert_close(ours, theirs, atol=2e-6, rtol=0)
-    pull = torch.randn_like(ours)
-    inputs = (query, key, value)
-    for mine, other in zip(
-        torch.autograd.grad((ours * pull).sum(), inputs),
-        torch.autograd.grad((theirs * pull).sum(), inputs),
-        strict=True,
-    ):
-        torch.testing.assert_close(mine, other, atol=5e-6, rtol=0)
+@pytest.mark.parametrize("padded", [False, True])
+@pytest.mark.parametrize("kind", KINDS)
+def test_heads_are_pytorchs_forward_and_backward(kind, padded, bias, dtype):
+    module, reference = heads_and_reference(bias, dtype)
+    query, key, value = sequences(kind, dtype)
+    keys, mask = key.shape[1], None
+    hidden = dict.fromkeys(("key_padding_mask", "attn_mask"))  # True = hidden, here
+    if padded:
+        lengths = torch.tensor([keys, 4])
+        hidden["key_padding_mask"] = torch.arange(keys) >= lengths[:, None]
+        mask = length_mask(lengths, keys)
+    if kind == "causal":
+        hidden["attn_mask"] = torch.ones(keys, keys, dtype=torch.bool).triu(1)
+        mask = causal_mask(keys) if mask is None else mask & causal_mask(keys)
+    ours = module(query, key, value, mask)
+    theirs, weights = reference(query, key, value, average_attn_weights=False, **hidden)
+    # in single precision, sums of some dozens of numbers of size 1
+    limit = 1e-10 if dtype == torch.float64 else 3e-5
+    torch.testing.assert_close(ours, theirs, rtol=0, atol=limit)
+    recomputed = module.weights(query, key, mask)
+    torch.testing.assert_close(recomputed, weights, rtol=0, atol=limit)
+    tensors = {"query": query, "key": key, "value": value}
+    wanted = by_our_names(named_gradients(theirs, reference, **tensors))
+    found = named_gradients(ours, module, **tensors)
+    assert set(found) == set(wanted)
+    for name, gradient in found.items():
+        torch.testing.assert_close(
+            gradient,
+            wanted[name],
+            rtol=0,
+            atol=limit,
+            msg=lambda text, name=name: f"gradient of {name}\n{text}",
+        )
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_heads_in_half_precision_are_near_those_in_double(dtype):
+    half = make_heads(dtype)
+    double = make_heads()
+    double.load_state_dict(half.state_dict())  # the same, rounded, parameters
+    query, key, value = sequences("cross with other values", dtype)
+    mask = heads_mask()
+    ours = half(query, key, value, mask)
+    wanted = double(query.double(), key.double(), value.double(), mask)
+    assert ours.dtype == dtype
+    # numbers of size 1, rounded at each of four maps and at the kernel's output
+    limit = 5 * torch.finfo(dtype).eps
+    assert (ours - wanted).abs().max() < limit
+
+
+def test_heads_own_the_four_maps_of_the_paper():
+    shapes = {name: tuple(p.shape) for name, p in make_heads().named_parameters()}
+    maps = ["query_map", "key_map", "value_map", "output_map"]
+    weights = {f"{name}.weight": (D, D) for name in maps}
+    assert shapes == weights | {f"{name}.bias": (D,) for name in maps}
+    without = make_heads(bias=False).named_parameters()
+    assert {name: tuple(p.shape) for name, p in without} == weights
 
 
 def test_key_is_the_query_and_value_the_key_by_default():
-    module, _ = heads_and_reference()
-    x, y = torch.randn(2, 5, 12), torch.randn(2, 7, 12)
-    torch.testing.assert_close(module(x), module(x, x, x))
-    torch.testing.assert_close(module(x, y), module(x, y, y))
+    module, mask = make_heads(), causal_mask(QUERIES)
+    x, y, _ = sequences()
+    assert torch.equal(module(x), module(x, x, x))
+    assert torch.equal(module(x, mask=mask), module(x, x, x, mask))
+    assert torch.equal(module(x, y), module(x, y, y))
+    assert torch.equal(module.weights(x, mask=mask), module.weights(x, x, mask))
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])
-def test_a_query_with_no_key_left_gets_the_bias_and_no_nan(dtype):
-    module = heads_and_reference()[0].to(dtype)
-    x = torch.randn(2, 5, 12, dtype=dtype, requires_grad=True)
-    mask = torch.ones(2, 1, 5, 5, dtype=torch.bool)
-    mask[1, :, 3] = False
-    out = module(x, mask=mask)
-    torch.testing.assert_close(out[1, 3], module.output_map.bias)
-    out.sum().backward()
-    assert x.grad.isfinite().all()
-    assert all(p.grad.isfinite().all() for p in module.parameters())
+@pytest.mark.parametrize(
+    "shape",
+    [
+        *[(QUERIES, 1), (QUERIES, KEYS), (1, 1), (B, 1, 1, KEYS), (B, H, QUERIES, 1)],
+        *[(1, 1, QUERIES, KEYS), (1, H, 1, KEYS)],
+        *[(KEYS,), (1,), ()],
+    ],
+)
+def test_a_mask_broadcasts_over_sequences_heads_and_queries(shape):
+    module, mask = make_heads(), torch.rand(shape) < 0.6
+    query, key, value = sequences()
+    whole = mask.expand(B, H, QUERIES, KEYS).contiguous()
+    assert torch.equal(
+        module(query, key, value, mask), module(query, key, value, whole)
+    )
+    assert torch.equal(
+        module.weights(query, key, mask), module.weights(query, key, whole)
+    )
+
+
+@pytest.mark.parametrize("recorded", [False, True], ids=["fused", "recorded"])
+@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize("dtype", [*HALVES, torch.float64])
+def test_a_query_with_no_key_left_gets_only_the_bias_of_the_output_map(
+    dtype, bias, recorded
+):
+    module = make_heads(dtype, bias=bias)
+    query, key, value = sequences("cross with other values", dtype)
+    mask = torch.ones(B, 1, QUERIES, KEYS, dtype=torch.bool)
+    mask[1, :, 2] = False
+    if recorded:
+        with record_attention(module) as maps:
+            output = module(query, key, value, mask)
+        assert maps[""][0][1, :, 2].eq(0).all(), "weights of a row with no key"
+    else:
+        output = module(query, key, value, mask)
+    nothing = module.output_map.bias if bias else torch.zeros(D, dtype=dtype)
+    assert output.dtype == dtype
+    assert torch.equal(output[1, 2], nothing)
+    assert output.isfinite().all()
+    tensors = {"query": query, "key": key, "value": value}
+    found = named_gradients(output, module, **tensors)
+    for name, gradient in found.items():
+        assert gradient.isfinite().all(), f"gradient of {name}"
+    assert found["query"][1, 2].eq(0).all(), "what sees nothing asks for nothing"
+    assert found["query"][1, 1].ne(0).any()
+
+
+@pytest.mark.parametrize("dtype", [*HALVES, torch.float64])
+def test_a_sequence_of_padding_alone_gives_zeros_and_finite_gradients(dtype):
+    module = make_heads(dtype)
+    x, *_ = sequences("self", dtype)
+    mask = length_mask(torch.tensor([QUERIES, 0]), QUERIES) & causal_mask(QUERIES)
+    with torch.autograd.set_detect_anomaly(True):  # how readers will look for a NaN
+        with record_attention(module) as maps:
+            output = module(x, mask=mask)
+        found = named_gradients(output, module, x=x)
+    assert torch.equal(output[1], module.output_map.bias.expand(QUERIES, D))
+    assert maps[""][0][1].eq(0).all()
+    assert all(gradient.isfinite().all() for gradient in found.values())
+    assert found["x"][1].eq(0).all()
+    assert found["x"][0].ne(0).any()
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_padding_behind_a_sequence_changes_no_real_position(causal):
+    module, padding = make_heads(), 4
+    x, *_ = sequences("self")
+    longer = F.pad(x, (0, 0, 0, padding), value=97.0)
+    size = QUERIES + padding
+    short_mask = causal_mask(QUERIES) if causal else None
+    mask = length_mask(torch.tensor([QUERIES] * B), size)
+    mask = mask & causal_mask(size) if causal else mask
+    alone = module(x, mask=short_mask)
+    padded = module(longer, mask=mask)[:, :QUERIES]
+    assert_close(padded, alone, "outputs at the real positions")
+    recomputed = module.weights(longer, mask=mask)[:, :, :QUERIES]
+    assert recomputed[..., QUERIES:].eq(0).all()
+    assert_close(recomputed[..., :QUERIES], module.weights(x, mask=short_mask))
+    for name, gradient in named_gradients(padded, module, x=x).items():
+        wanted = named_gradients(module(x, mask=short_mask), module, x=x)[name]
+        assert_close(gradient, wanted, f"gradient of {name}")
+
+
+def test_padding_behind_the_keys_changes_no_query():
+    module, padding = make_heads(), 2
+    query, key, value = sequences("cross with other values")
+    longer = [F.pad(x, (0, 0, 0, padding), value=97.0) for x in (key, value)]
+    mask = length_mask(torch.tensor([KEYS] * B), KEYS + padding)
+    assert_close(module(query, *longer, mask), module(query, key, value))
+
+
+@pytest.mark.parametrize("keys", [QUERIES, KEYS])
+@pytest.mark.parametrize("position", range(0, QUERIES, 2))
+def test_under_a_causal_mask_no_output_depends_on_what_comes_later(position, keys):
+    module, mask = make_heads(), causal_mask(QUERIES, keys)
+    query, *_ = sequences()
+    key, value = torch.randn(2, B, keys, D, dtype=torch.float64, requires_grad=True)
+    output = module(query, key, value, mask)[:, position]
+    of_key, of_value = gradients((output,), [key, value])
+    last = keys - QUERIES + position  # the queries are the last ones of the keys
+    for gradient in (of_key, of_value):
+        assert gradient[:, last + 1 :].eq(0).all(), "the future has no influence"
+        assert gradient[:, last].ne(0).any(), "a query sees its own position"
+    changed = [x.detach().clone() for x in (key, value)]
+    for x in changed:
+        x[:, last + 1 :] = 97.0
+    again = module(query, *changed, mask)[:, : position + 1]
+    assert_close(again, module(query, key, value, mask)[:, : position + 1])
+
+
+def test_a_batch_of_heads_is_its_sequences_one_by_one():
+    module, mask = make_heads(), heads_mask()
+    query, key, value = sequences("cross with other values")
+    output = module(query, key, value, mask)
+    for b in range(B):
+        alone = [x[b : b + 1] for x in (query, key, value, mask)]
+        assert_close(output[b], module(*alone)[0], f"sequence {b} sees another")
+
+
+def test_dropout_of_heads_drops_weights_and_doubles_the_others():
+    module = MultiHeadAttention(KEYS, 1, dropout=0.5, bias=False).double()
+    with torch.no_grad():  # so that the output is the weights
+        module.value_map.weight.copy_(torch.eye(KEYS))
+        module.output_map.weight.copy_(torch.eye(KEYS))
+    query = torch.randn(B, 4 * QUERIES, KEYS, dtype=torch.float64)
+    key = torch.randn(B, KEYS, KEYS, dtype=torch.float64)
+    value = torch.eye(KEYS, dtype=torch.float64).expand(B, KEYS, KEYS)
+    output, weights = module(query, key, value), module.weights(query, key)[:, 0]
+    kept = output.ne(0)
+    assert 0.4 < kept.double().mean() < 0.6  # of 616: five standard deviations
+    assert_close(output[kept], 2 * weights[kept], "what is left is twice as large")
+    assert_close(weights.sum(-1), torch.ones(B, 4 * QUERIES).double())
 
 
 def test_dropout_is_for_training_alone():
-    torch.manual_seed(0)
-    module = MultiHeadAttention(12, 3, dropout=0.5)
-    x = torch.randn(2, 5, 12)
-    assert not torch.equal(module(x), module(x))
+    module = make_heads(dropout=0.5)
+    tensors = sequences()
+    assert not torch.equal(module(*tensors), module(*tensors))
     module.eval()
-    assert torch.equal(module(x), module(x))
+    without = make_heads()
+    without.load_state_dict(module.state_dict())
+    assert torch.equal(module(*tensors), without(*tensors))
+
+
+def test_heads_without_dropout_draw_no_random_number():
+    module, before = make_heads(), torch.get_rng_state()
+    module(*sequences())  # draws, and is put back
+    torch.set_rng_state(before)
+    tensors = sequences()
+    after = torch.get_rng_state()
+    module(*tensors)
+    assert torch.equal(torch.get_rng_state(), after)
+
+
+def test_gradients_of_heads_are_those_of_finite_differences():
+    module = MultiHeadAttention(4, 2).double()
+    query, key = (torch.randn(1, n, 4).double().requires_grad_() for n in (2, 3))
+    mask = torch.tensor([[True, False, True], [False, False, False]])
+    names = [name for name, _ in module.named_parameters()]
+
+    def run(query, key, *parameters):
+        given = dict(zip(names, parameters, strict=True))
+        return torch.func.functional_call(module, given, (query, key, None, mask))
+
+    assert torch.autograd.gradcheck(run, [query, key, *module.parameters()])
+
+
+def test_heads_leave_their_inputs_alone():
+    tensors = [*sequences("cross with other values"), heads_mask()]
+    before = [tensor.detach().clone() for tensor in tensors]
+    module = make_heads()
+    with record_attention(module):
+        module(*tensors)
+    for tensor, copy in zip(tensors, before, strict=True):
+        assert torch.equal(tensor, copy)
+
+
+# ---- their weights -----------------------------------------------------------
+
+
+def test_weights_by_loops_forward_and_backward():
+    module, mask = make_heads(), heads_mask()
+    query, key, value = sequences()
+    ours = module.weights(query, key, mask)
+    _, theirs = heads_by_loops(module, query, key, value, mask)
+    assert ours.shape == (B, H, QUERIES, KEYS), "weights are (b, h, t, s)"
+    assert_close(ours, theirs, "scaled by 1 / sqrt(width of a head)?")
+    of = [query, key, module.query_map.weight, module.key_map.bias]
+    for one, other in zip(
+        gradients((ours,), of), gradients((theirs,), of), strict=True
+    ):
+        assert_close(one, other, "gradient")
+
+
+def test_weights_are_those_that_the_output_is_made_of():
+    module, mask = make_heads(), heads_mask()
+    query, key, value = sequences("cross with other values")
+    values = module.value_map(value).unflatten(-1, (H, K))
+    weights = module.weights(query, key, mask)
+    heads = torch.einsum("bhts,bshk->bthk", weights, values)
+    wanted = module.output_map(heads.flatten(2))
+    assert_close(module(query, key, value, mask), wanted)
+
+
+@pytest.mark.parametrize("dtype", [*HALVES, torch.float64])
+def test_weights_are_computed_in_single_precision_at_least(dtype):
+    module, mask = make_heads(dtype), heads_mask()
+    query, key, _ = sequences(dtype=dtype)
+    weights = module.weights(query, key, mask)
+    assert weights.dtype == torch.promote_types(dtype, torch.float32)
+    # from the rounded queries and keys on, nothing more is rounded to half precision
+    q, k = (
+        linear(x).double().unflatten(-1, (H, K)).transpose(1, 2)
+        for linear, x in ((module.query_map, query), (module.key_map, key))
+    )
+    scores = (q @ k.transpose(-2, -1)) / math.sqrt(K)
+    wanted = scores.masked_fill(~mask, -math.inf).softmax(-1).nan_to_num(0.0)
+    limit = 1e-10 if dtype == torch.float64 else 1e-6
+    assert (weights - wanted).abs().max() < limit
+
+
+def test_weights_know_no_dropout():
+    module = make_heads(dropout=0.9)
+    query, key, _ = sequences()
+    before = torch.get_rng_state()
+    assert torch.equal(module.weights(query, key), module.eval().weights(query, key))
+    assert torch.equal(torch.get_rng_state(), before)
+
+
+# ---- record_attention --------------------------------------------------------
+
+
+class OtherAttention(MultiHeadAttention):
+    """A subclass counts too."""
+
+
+class Stack(nn.Module):
+    """Self-attention, attention to a memory, and the first one once more."""
+
+    def __init__(self, dropout=0.0):
+        super().__init__()
+        self.own = MultiHeadAttention(D, H, dropout)
+        self.blocks = nn.ModuleList([nn.Linear(D, D), OtherAttention(D, H, dropout)])
+        self.fails = False
+
+    def forward(self, x, memory, mask=None, memory_mask=None):
+        x = x + self.own(x, mask=mask)
+        x = x + self.blocks[1](x, self.blocks[0](memory), memory, memory_mask)
+        if self.fails:
+            raise RuntimeError("in the forward")
+        return x + self.own(query=x.tanh(), value=x, mask=mask)
+
+
+def stack(dtype=torch.float64, dropout=0.0) -> Stack:
+    return Stack(dropout).to(dtype)
+
+
+def stack_inputs(dtype=torch.float64) -> tuple[Tensor, ...]:
+    x, memory, _ = sequences(dtype=dtype)
+    masks = (
+        causal_mask(QUERIES) & length_mask(torch.tensor([QUERIES, 4]), QUERIES),
+        heads_mask(),
+    )
+    return x, memory, *masks
+
+
+def test_record_has_a_list_for_each_attention_and_an_entry_for_each_call():
+    model = stack()
+    with record_attention(model) as maps:
+        assert maps == {"own": [], "blocks.1": []}
+        for calls in (1, 2):
+            model(*stack_inputs())
+            counts = {name: len(weights) for name, weights in maps.items()}
+            assert counts == {"own": 2 * calls, "blocks.1": calls}
+    assert [w.shape for w in maps["own"]] == [(B, H, QUERIES, QUERIES)] * 4
+    assert [w.shape for w in maps["blocks.1"]] == [(B, H, QUERIES, KEYS)] * 2
+
+
+def test_record_is_what_loops_give_call_by_call():
+    model = stack()
+    x, memory, mask, memory_mask = stack_inputs()
+    with record_attention(model) as maps:
+        model(x, memory, mask, memory_mask)
+    own, (linear, other) = model.own, model.blocks
+    full = mask.expand(B, H, QUERIES, QUERIES)
+    output, first = heads_by_loops(own, x, x, x, full)
+    x = x + output
+    key = linear(memory)
+    output, between = heads_by_loops(other, x, key, memory, memory_mask)
+    x = x + output
+    _, last = heads_by_loops(own, x.tanh(), x.tanh(), x, full)
+    assert_close(maps["own"][0], first, "first call")
+    assert_close(maps["blocks.1"][0], between, "attention to the memory")
+    assert_close(maps["own"][1], last, "second call")
+
+
+def test_recorded_rows_sum_to_one_over_the_keys_that_are_allowed():
+    model = stack()
+    x, memory, mask, memory_mask = stack_inputs()
+    with record_attention(model) as maps:
+        model(x, memory, mask, memory_mask)
+    given = [(w, mask) for w in maps["own"]]
+    given += [(w, memory_mask) for w in maps["blocks.1"]]
+    for weights, allowed in given:
+        allowed = allowed.expand_as(weights)
+        assert weights[~allowed].eq(0).all(), "a hidden key has no weight"
+        assert weights[allowed].gt(0).all()
+        some = allowed.any(-1)
+        assert_close(weights.sum(-1), some.double(), "sum over the allowed keys")
+
+
+def test_recorded_weights_hold_no_graph():
+    model = stack()
+    with record_attention(model) as maps:
+        assert model(*stack_inputs()).requires_grad
+    for weights in itertools.chain(*maps.values()):
+        assert not weights.requires_grad and weights.grad_fn is None
+
+
+@pytest.mark.parametrize("training", [True, False])
+@pytest.mark.parametrize("dropout", [0.0, 0.5])
+@pytest.mark.parametrize("dtype", [*HALVES, torch.float64])
+def test_recording_changes_no_bit_and_draws_no_random_number(dtype, dropout, training):
+    model = stack(dtype, dropout).train(training)
+    tensors = stack_inputs(dtype)
+
+    def run():
+        torch.manual_seed(7)
+        output = model(*tensors)
+        state = torch.get_rng_state()
+        x, memory, *_ = tensors
+        return output, state, named_gradients(output, model, x=x, memory=memory)
+
+    output, state, found = run()
+    with record_attention(model):
+        recorded_output, recorded_state, recorded_gradients = run()
+    assert torch.equal(recorded_output, output)
+    assert torch.equal(recorded_state, state), "the generator was used"
+    for name, gradient in found.items():
+        assert torch.equal(recorded_gradients[name], gradient), name
+
+
+def test_recorded_weights_are_those_before_dropout():
+    model, tensors = stack(dropout=0.5), stack_inputs()
+    with record_attention(model) as maps:
+        model(*tensors)
+    x, _, mask, _ = tensors
+    assert_close(maps["own"][0], model.own.weights(x, mask=mask))
+
+
+def hooks_of(model: nn.Module) -> int:
+    return sum(len(module._forward_hooks) for module in model.modules())
+
+
+def test_hooks_are_gone_after_the_block():
+    model, tensors = stack(), stack_inputs()
+    with record_attention(model) as maps:
+        assert hooks_of(model) == 2
+        model(*tensors)
+    assert hooks_of(model) == 0
+    model(*tensors)
+    assert len(maps["own"]) == 2 and len(maps["blocks.1"]) == 1
+
+
+def test_hooks_are_gone_after_an_exception_in_the_block():
+    model, tensors = stack(), stack_inputs()
+    with pytest.raises(KeyError, match="in the block"), record_attention(model) as maps:
+        model(*tensors)
+        raise KeyError("in the block")
+    assert hooks_of(model) == 0
+    model(*tensors)
+    assert len(maps["own"]) == 2, "what was recorded before stays, and no more comes"
+
+
+def test_hooks_are_gone_after_an_exception_in_the_forward():
+    model, tensors = stack(), stack_inputs()
+    model.fails = True
+    with pytest.raises(RuntimeError, match="in the forward"), record_attention(model):
+        model(*tensors)
+    assert hooks_of(model) == 0
+    model.fails = False
+    with record_attention(model) as maps:
+        model(*tensors)
+    assert len(maps["own"]) == 2, "recording works again"
+
+
+def test_other_hooks_stay():
+    model, seen = stack(), []
+    model.own.register_forward_hook(lambda *_: seen.append(1))
+    with record_attention(model):
+        model(*stack_inputs())
+    model(*stack_inputs())
+    assert len(seen) == 4
+
+
+def test_blocks_may_be_nested_and_each_records_for_itself():
+    model, tensors = stack(), stack_inputs()
+    with record_attention(model) as outer:
+        model(*tensors)
+        with record_attention(model.blocks) as inner:
+            model(*tensors)
+        model(*tensors)
+    model(*tensors)
+    assert {name: len(weights) for name, weights in outer.items()} == {
+        "own": 6,
+        "blocks.1": 3,
+    }
+    assert {name: len(weights) for name, weights in inner.items()} == {"1": 1}
+    assert torch.equal(inner["1"][0], outer["blocks.1"][1])
+
+
+def test_the_model_itself_has_no_name():
+    module, mask = make_heads(), heads_mask()
+    query, key, value = sequences()
+    with record_attention(module) as maps:
+        module(query, key, value, mask)
+    assert list(maps) == [""]
+    assert torch.equal(maps[""][0], module.weights(query, key, mask))
+
+
+def test_a_module_with_two_names_is_recorded_under_its_first():
+    module = make_heads()
+    model = nn.Sequential(module, module)
+    with record_attention(model) as maps:
+        model(sequences()[0])
+    assert {name: len(weights) for name, weights in maps.items()} == {"0": 2}
+
+
+@pytest.mark.parametrize("named", range(5), ids="{} arguments by name".format)
+def test_arguments_may_have_names(named):
+    module, mask = make_heads(), heads_mask()
+    query, key, value = sequences("cross with other values")
+    arguments = {"query": query, "key": key, "value": value, "mask": mask}
+    by_place = list(arguments.values())[: 4 - named]
+    by_name = dict(list(arguments.items())[4 - named :])
+    with record_attention(module) as maps:
+        module(*by_place, **by_name)
+    assert torch.equal(maps[""][0], module.weights(query, key, mask))
+
+
+@pytest.mark.parametrize("mode", [torch.no_grad, torch.inference_mode])
+def test_recording_works_without_gradients(mode):
+    model, tensors = stack(dropout=0.5).eval(), stack_inputs()
+    with record_attention(model) as learning:
+        wanted = model(*tensors)
+    with mode(), record_attention(model) as maps:
+        output = model(*tensors)
+    assert torch.equal(output, wanted)
+    for name, weights in learning.items():
+        for one, other in zip(maps[name], weights, strict=True):
+            assert torch.equal(one, other)
+
+
+@pytest.mark.parametrize("dropout", [0.0, 0.5])
+def test_recording_under_autocast(dropout):
+    model = stack(torch.float32, dropout)
+    x, memory, mask, memory_mask = stack_inputs(torch.float32)
+
+    def run():
+        torch.manual_seed(7)
+        with torch.autocast("cpu", torch.bfloat16):
+            output = model(x, memory, mask, memory_mask)
+        return output, named_gradients(output, model, x=x, memory=memory)
+
+    output, found = run()
+    with record_attention(model) as maps:
+        recorded_output, recorded_gradients = run()
+    assert torch.equal(recorded_output, output)
+    for name, gradient in found.items():
+        assert torch.equal(recorded_gradients[name], gradient), name
+    weights = maps["own"][0]
+    assert weights.dtype == torch.float32, "the softmax in single precision"
+    with torch.autocast("cpu", torch.bfloat16):
+        q, k = model.own.query_map(x), model.own.key_map(x)
+    assert q.dtype == torch.bfloat16
+    q, k = (y.double().unflatten(-1, (H, K)).transpose(1, 2) for y in (q, k))
+    scores = (q @ k.transpose(-2, -1) / math.sqrt(K)).masked_fill(~mask, -math.inf)
+    assert (weights - scores.softmax(-1)).abs().max() < 1e-6
+
+
+@pytest.mark.bad_input
+@pytest.mark.parametrize(
+    "model", [nn.Linear(2, 2), nn.MultiheadAttention(4, 2), DotAttention()]
+)
+def test_there_must_be_something_to_record(model):
+    name = type(model).__name__
+    message = f"^model must hold a MultiHeadAttention, and this {name} holds none$"
+    with pytest.raises(ValueError, match=message), record_attention(model):
+        raise AssertionError("the block must not begin")
+
+
+@pytest.mark.bad_input
+@pytest.mark.parametrize("model", [None, MultiHeadAttention, [make_heads]])
+def test_only_a_module_can_be_recorded(model):
+    message = f"^model must be an nn.Module, got {type(model).__name__}$"
+    with pytest.raises(TypeError, match=message), record_attention(model):
+        raise AssertionError("the block must not begin")
+
+
+# ---- several heads, wrong arguments ------------------------------------------
 
 
 @pytest.mark.bad_input
@@ -977,9 +1622,12 @@ def test_dropout_is_for_training_alone():
     ("arguments", "message"),
     [
         ((10, 3), r"^heads must divide d_model, got d_model=10 and heads=3, .* 1$"),
-        ((0, 1), "^d_model must be a whole number above 0, got 0"),
-        ((4, 0), "^heads must be a whole number above 0, got 0"),
-        ((4, 2, 1.0), r"^dropout must lie in \[0, 1\), got 1.0"),
+        ((0, 1), "^d_model must be a whole number above 0, got 0$"),
+        ((4.0, 2), "^d_model must be a whole number above 0, got 4.0$"),
+        ((4, 0), "^heads must be a whole number above 0, got 0$"),
+        ((4, -2), "^heads must be a whole number above 0, got -2$"),
+        ((4, 2, 1.0), r"^dropout must lie in \[0, 1\), got 1.0$"),
+        ((4, 2, -0.1), r"^dropout must lie in \[0, 1\), got -0.1$"),
     ],
 )
 def test_heads_and_width_must_fit(arguments, message):
@@ -987,22 +1635,112 @@ def test_heads_and_width_must_fit(arguments, message):
         MultiHeadAttention(*arguments)
 
 
+def both(module: MultiHeadAttention) -> list:
+    """The output, and the weights for a query, key and mask."""
+
+    def weights(query, key=None, value=None, mask=None):
+        return module.weights(query, key, mask)
+
+    return [module, weights]
+
+
 @pytest.mark.bad_input
-def test_the_inputs_of_heads_must_fit():
-    module = MultiHeadAttention(12, 3)
-    x = torch.randn(2, 5, 12)
-    with pytest.raises(ValueError, match=r"^query must have the shape .* 12\), got"):
-        module(x[..., :7])
-    with pytest.raises(ValueError, match=r"^key must have the shape .* 12\), got"):
-        module(x, x[0])
-    with pytest.raises(ValueError, match=r"^query, key and value must have the same"):
-        module(x, x[:1])
-    with pytest.raises(ValueError, match="each key one value"):
-        module(x, x, x[:, :3])
-    with pytest.raises(TypeError, match=r"^mask must be a boolean tensor"):
-        module(x, mask=torch.ones(5, 5))
-    with pytest.raises(ValueError, match=r"^mask of shape"):
-        module(x, mask=torch.ones(4, 4, dtype=torch.bool))
-    one_a_sequence = torch.ones(3, 5, 5, dtype=torch.bool)
-    with pytest.raises(ValueError, match=r"pass mask\[:, None\], got \(3, 5, 5\)$"):
-        MultiHeadAttention(12, 3)(torch.randn(3, 5, 12), mask=one_a_sequence)
+@pytest.mark.parametrize("i", [0, 1], ids=["output", "weights"])
+def test_inputs_of_heads_have_three_axes_and_the_width_of_the_module(i):
+    run = both(make_heads())[i]
+    x, y, _ = sequences()
+    with pytest.raises(
+        ValueError, match=r"^query must have the shape .* 15\), got \(2,"
+    ):
+        run(x[..., :7])
+    with pytest.raises(
+        ValueError, match=r"^query must have the shape .* 15\), got \(7,"
+    ):
+        run(x[0])
+    with pytest.raises(ValueError, match=r"^key must have the shape .* 15\), got \(2,"):
+        run(x, y[..., :7])
+    with pytest.raises(
+        ValueError, match=r"^key must have the shape .* 15\), got \(11,"
+    ):
+        run(x, y[0])
+    if i == 0:
+        with pytest.raises(ValueError, match=r"^value must have the shape .* 15\), go"):
+            run(x, y, y[..., :7])
+
+
+@pytest.mark.bad_input
+@pytest.mark.parametrize("i", [0, 1], ids=["output", "weights"])
+@pytest.mark.parametrize("wrong", ["query", "key"])
+def test_inputs_of_heads_have_the_dtype_of_the_parameters(wrong, i):
+    run = both(make_heads())[i]
+    tensors = dict(zip(["query", "key"], sequences()[:2], strict=True))
+    tensors[wrong] = tensors[wrong].float()
+    message = f"^{wrong} must have the dtype .*, torch.float64, got torch.float32$"
+    with pytest.raises(TypeError, match=message):
+        run(**tensors)
+
+
+@pytest.mark.bad_input
+def test_values_of_heads_have_the_dtype_of_the_parameters():
+    x, y, _ = sequences()
+    with pytest.raises(
+        TypeError, match=r"^value must have the dtype .* got torch.floa"
+    ):
+        make_heads()(x, y, y.half())
+
+
+def test_autocast_takes_the_dtypes_that_it_levels():
+    module = make_heads(torch.float32)
+    x, y, _ = sequences(dtype=torch.float32)
+    with torch.autocast("cpu", torch.bfloat16):
+        assert torch.equal(module(x.bfloat16(), y), module(x, y))
+        assert torch.equal(module.weights(x.bfloat16(), y), module.weights(x, y))
+
+
+@pytest.mark.bad_input
+@pytest.mark.parametrize("i", [0, 1], ids=["output", "weights"])
+def test_inputs_of_heads_have_one_batch_size(i):
+    run = both(make_heads())[i]
+    x, y, _ = sequences()
+    message = (
+        r"^query, key and value must have the same batch size, .* got \(2, 7, 15\)"
+    )
+    with pytest.raises(ValueError, match=message):
+        run(x, y[:1])
+
+
+@pytest.mark.bad_input
+def test_each_key_of_heads_has_one_value():
+    x, y, _ = sequences()
+    message = r"each key one value: .* \(2, 11, 15\), \(2, 8, 15\)$"
+    with pytest.raises(ValueError, match=message):
+        make_heads()(x, y, y[:, 3:])
+    message = r"each key one value: .* \(2, 11, 15\), \(1, 11, 15\)$"
+    with pytest.raises(ValueError, match=message):
+        make_heads()(x, y, y[:1])
+
+
+@pytest.mark.bad_input
+@pytest.mark.parametrize("i", [0, 1], ids=["output", "weights"])
+def test_the_mask_of_heads_is_checked(i):
+    run = both(make_heads())[i]
+    x, y, _ = sequences()
+    numbers = torch.ones(QUERIES, KEYS)
+    with pytest.raises(
+        TypeError, match=r"^mask must be a boolean .* got torch.float32"
+    ):
+        run(x, y, mask=numbers)
+    turned = torch.ones(KEYS, QUERIES, dtype=torch.bool)
+    with pytest.raises(ValueError, match=r"^mask of shape \(11, 7\) does not broadc"):
+        run(x, y, mask=turned)
+
+
+@pytest.mark.bad_input
+@pytest.mark.parametrize("i", [0, 1], ids=["output", "weights"])
+def test_a_mask_of_three_axes_would_be_read_as_one_for_each_head(i):
+    run = both(make_heads())[i]
+    x, y = torch.randn(2, H, QUERIES, D, dtype=torch.float64)
+    one_a_sequence = torch.ones(H, QUERIES, QUERIES, dtype=torch.bool)
+    with pytest.raises(ValueError, match=r"pass mask\[:, None\], got \(3, 7, 7\)$"):
+        run(x, y, mask=one_a_sequence)
+    run(x, y, mask=one_a_sequence[:, None])

@@ -17,6 +17,7 @@ from PIL import Image
 
 from annotated.frames import (
     Choice,
+    Grid,
     Html,
     Slider,
     Text,
@@ -260,6 +261,31 @@ def test_a_text_can_be_typed_and_is_suggested():
     assert page.label["for"] == field["id"] == "x-date"
 
 
+def test_a_grid_has_a_button_for_each_cell_and_one_stop_for_the_keyboard():
+    page = soup(Grid("cells", f"click {NASTY}", rows=2, columns=3).html("x-cells"))
+    grid = page.select_one(".annotated-grid")
+    assert (grid["id"], grid["data-name"]) == ("x-cells", "cells")
+    places = [(b["data-row"], b["data-column"]) for b in grid.find_all("button")]
+    assert places == [(i, j) for i in "01" for j in "012"]
+    stops = [button["tabindex"] for button in grid.find_all("button")]
+    assert stops == ["0", "-1", "-1", "-1", "-1", "-1"]
+    assert all(b["aria-pressed"] == "false" for b in grid.find_all("button"))
+    named = page.find(id=grid["aria-labelledby"])
+    assert named.text == f"click {NASTY}"
+    assert page.select_one("button.annotated-reset").parent == grid.parent
+
+
+def test_a_grid_has_a_name_for_each_row_and_column_in_the_order_of_the_page():
+    page = soup(Grid("cells", "click", rows=2, columns=3).html("x"))
+    kinds = [
+        "above" if tag.get("class") else "beside" if tag.name == "span" else "cell"
+        for tag in page.select_one(".annotated-grid").find_all(["span", "button"])
+    ]
+    row = ["beside", "cell", "cell", "cell"]
+    assert kinds == ["beside", "above", "above", "above", *row, *row]
+    assert "--columns: 3" in page.select_one(".annotated-grid")["style"]
+
+
 # ---- explorer ----------------------------------------------------------------
 
 
@@ -478,6 +504,9 @@ def test_controls_need_values():
         ValueError, match=r"^options of the choice 'w' must not be empt"
     ):
         Choice("w", "way", [])
+    for rows, columns in ((0, 3), (3, 0), (-1, 2)):
+        with pytest.raises(ValueError, match=f"got {rows} and {columns}"):
+            Grid("cells", "click", rows, columns)
 
 
 @pytest.mark.bad_input

@@ -24,6 +24,7 @@ arguments, unchanged. It fails by an AssertionError whose message names the like
 mistake.
 """
 
+import builtins
 import importlib
 import inspect
 import linecache
@@ -62,6 +63,8 @@ class Case:
         judge: called as ``judge(result, *arguments)``; raises AssertionError(hint).
         gradients: hand the judge a :class:`Differentiated` as the result.
         in_place: the answer may change its arguments (it must not, otherwise).
+        raises: hand the judge a :class:`Raised` where the answer raises an exception,
+            instead of failing; for answers that should refuse their arguments.
     """
 
     exercise: str
@@ -70,6 +73,7 @@ class Case:
     judge: Callable
     gradients: bool = False
     in_place: bool = False
+    raises: bool = False
 
     @property
     def names(self) -> list[str]:
@@ -107,10 +111,21 @@ class Differentiated(NamedTuple):
     gradients: list
 
 
+class Raised(NamedTuple):
+    """The result of a case with ``raises=True`` whose answer raised an exception.
+
+    ``kind`` is Python's own: ``ValueError`` also for a class derived from it.
+    """
+
+    kind: str
+    message: str
+
+
 class Call(NamedTuple):
     """What came of calling an answer; plain data, it may come from another process.
 
-    ``problem`` is None, or a line for the reader where there is no result.
+    ``problem`` is None, or a line for the reader where there is no result (but a
+    `Raised`, if the answer raised an exception).
     """
 
     result: Any
@@ -118,13 +133,12 @@ class Call(NamedTuple):
     problem: str | None
 
 
-def public(
-    exercise: str, *arguments: Any, gradients: bool = False, in_place: bool = False
-) -> Callable:
-    """Declare a public case: the decorated function is its judge."""
-    return register(
-        _PUBLIC, exercise, *arguments, gradients=gradients, in_place=in_place
-    )
+def public(exercise: str, *arguments: Any, **options: bool) -> Callable:
+    """Declare a public case: the decorated function is its judge.
+
+    The options are the flags of :class:`Case`: ``gradients``, ``in_place``, ``raises``.
+    """
+    return register(_PUBLIC, exercise, *arguments, **options)
 
 
 def register(
@@ -133,6 +147,7 @@ def register(
     *arguments: Any,
     gradients: bool = False,
     in_place: bool = False,
+    raises: bool = False,
 ) -> Callable:
     """`public`, for a table of cases that is not the public one."""
     if not EXERCISE.fullmatch(exercise):
@@ -145,7 +160,7 @@ def register(
         line = " ".join((judge.__doc__ or "").split())
         if not line:
             raise ValueError(f"{exercise}: a judge needs a docstring, its line")
-        case = Case(exercise, line, arguments, judge, gradients, in_place)
+        case = Case(exercise, line, arguments, judge, gradients, in_place, raises)
         if len(case.names) != len(arguments):
             raise ValueError(
                 f"{exercise}, {line!r}: the judge should take the result and "
@@ -224,11 +239,19 @@ def call(answer: Any, arguments: tuple, gradients: bool = False) -> Call:
                 return Call(answer(*arguments), arguments, None)
     except NotImplementedError as error:
         # torch raises it too, with a message, for what a dtype or device lacks
-        return Call(None, (), _raised(answer, error) if str(error) else NOT_DONE)
+        if not str(error):
+            return Call(None, (), NOT_DONE)
+        return Call(_plain(error), (), _raised(answer, error))
     except SystemExit:
         return Call(None, (), "your code ends the program: no exit() here, please")
     except Exception as error:
-        return Call(None, (), _raised(answer, error))
+        return Call(_plain(error), (), _raised(answer, error))
+
+
+def _plain(error: Exception) -> Raised:
+    names = [kind.__name__ for kind in type(error).__mro__]
+    own = next(name for name in names if hasattr(builtins, name))
+    return Raised(own, str(error)[:1000])
 
 
 def _differentiated(answer: Callable, arguments: tuple) -> Call:
@@ -268,21 +291,32 @@ def _raised(answer: Callable, error: Exception) -> str:
 
 def verdict(case: Case, called: Call) -> str | None:
     """Judge what came of a call; None if it passes, otherwise the hint."""
+    result = called.result
     if called.problem:
-        return called.problem
-    if not case.in_place:
+        if not (case.raises and _is_raised(result)):
+            return called.problem
+        result = Raised(*result)  # it came as a plain tuple from another process
+    elif not case.in_place:
         for name, before, after in zip(
             case.names, case.arguments, called.after, strict=True
         ):
             if not close(before, after, 0.0):
                 return f"your code changes its argument `{name}` in place; make a copy"
     try:
-        case.judge(called.result, *copied(case.arguments))
+        case.judge(result, *copied(case.arguments))
     except AssertionError as error:
         return str(error) or "not what is expected"
     except Exception:  # a judge met what it cannot add up or index
-        return f"expected something else than {_described(called.result)}"
+        return f"expected something else than {_described(result)}"
     return None
+
+
+def _is_raised(result: Any) -> bool:
+    return (
+        isinstance(result, tuple)
+        and len(result) == 2
+        and all(isinstance(item, str) for item in result)
+    )
 
 
 def expect(

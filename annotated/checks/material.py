@@ -23,12 +23,14 @@ def tolerance_of(dtype: torch.dtype) -> float:
 
 def differentiated(right: Callable, *arguments: Tensor) -> Differentiated:
     """What a case with ``gradients=True`` hands its judge for the right answer."""
-    held = [
-        a.clone().requires_grad_() if a.is_floating_point() else a for a in arguments
-    ]
-    value = right(*held)
+
+    def held(a: object) -> bool:
+        return isinstance(a, Tensor) and a.is_floating_point()
+
+    given = [a.clone().requires_grad_() if held(a) else a for a in arguments]
+    value = right(*given)
     (value * upstream(value)).sum().backward()
-    gradients = [a.grad for a in held if a.is_floating_point()]
+    gradients = [a.grad for a in given if held(a)]
     return Differentiated(value.detach(), gradients)
 
 

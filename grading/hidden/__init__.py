@@ -25,13 +25,9 @@ _HIDDEN: dict[str, list[Case]] = {}
 _LOADED: dict[Path, dict[str, list[Case]]] = {}
 
 
-def hidden(
-    exercise: str, *arguments: Any, gradients: bool = False, in_place: bool = False
-) -> Callable:
+def hidden(exercise: str, *arguments: Any, **options: bool) -> Callable:
     """Declare a hidden case: the decorated function is its judge."""
-    return register(
-        _HIDDEN, exercise, *arguments, gradients=gradients, in_place=in_place
-    )
+    return register(_HIDDEN, exercise, *arguments, **options)
 
 
 def hidden_cases(exercise: str, folder: Path = HERE) -> list[Case]:

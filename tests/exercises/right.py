@@ -113,4 +113,280 @@ def is_equivariant(f):
     return all(swaps)
 """,
     ],
+    "ch03-split-packed": [
+        """
+def split_packed(x, heads):
+    return tuple(
+        part.unflatten(2, (heads, -1)).transpose(1, 2) for part in x.chunk(3, dim=2)
+    )
+""",
+        """
+def split_packed(x, heads):
+    k = x.shape[2] // (3 * heads)
+    heads_of_all = x.split(k, dim=2)
+    parts = [heads_of_all[p * heads : (p + 1) * heads] for p in range(3)]
+    return [torch.stack(part, dim=1) for part in parts]
+""",
+    ],
+    "ch03-merge-folded": [
+        """
+def merge_folded(y, heads):
+    return torch.cat([y[j::heads] for j in range(heads)], dim=2)
+""",
+        """
+def merge_folded(y, heads):
+    first = y.transpose(0, 1).contiguous()
+    return first.view(y.shape[1], -1, heads * y.shape[2]).transpose(0, 1)
+""",
+        """
+def merge_folded(y, heads):
+    chosen = torch.eye(heads, dtype=y.dtype)
+    apart = y.unflatten(0, (-1, heads))
+    return torch.einsum("nhtk,hj->ntjk", apart, chosen).flatten(-2)
+""",
+    ],
+    "ch03-count-parameters": [
+        """
+def count_parameters(d_model, heads, key_value_heads, bias):
+    narrow = key_value_heads * d_model // heads
+    count = 2 * d_model * d_model + 2 * d_model * narrow
+    if bias:
+        count += 2 * (d_model + narrow)
+    return count
+""",
+        """
+def count_parameters(d_model, heads, key_value_heads, bias):
+    k = d_model // heads
+    count = 0
+    for width in (heads * k, key_value_heads * k, key_value_heads * k, d_model):
+        layer = torch.nn.Linear(d_model, width, bias, device="meta")
+        count += sum(parameter.numel() for parameter in layer.parameters())
+    return count
+""",
+    ],
+    "ch03-mixes-tokens": [
+        """
+def mixes_tokens(split):
+    x = torch.randn(3, 5, 12)
+    for n in range(3):
+        for i in range(5):
+            other = x.clone()
+            other[n, i] = torch.randn(12)
+            moved = (split(other, 4) != split(x, 4)).any(dim=3)  # (b, h, t)
+            moved[n, :, i] = False
+            if moved.any():
+                return True
+    return False
+""",
+        """
+def mixes_tokens(split):
+    b, t, heads, k = 4, 3, 3, 5
+    x = torch.arange(b * t * heads * k).view(b, t, heads * k)
+    rows = split(x, heads)
+    for n in range(b):
+        for i in range(t):
+            if not set(rows[n, :, i].flatten().tolist()) <= set(x[n, i].tolist()):
+                return True
+    return False
+""",
+    ],
+    "ch04-left-padding": [
+        """
+def left_padding_mask(lengths, size):
+    place = torch.arange(size, 0, -1, device=lengths.device)
+    return place <= lengths.view(-1, 1, 1, 1)
+""",
+        """
+def left_padding_mask(lengths, size):
+    mask = torch.zeros(len(lengths), 1, 1, size, dtype=torch.bool)
+    for n, length in enumerate(lengths.tolist()):
+        mask[n, 0, 0, size - length :] = True
+    return mask
+""",
+    ],
+    "ch04-prefix": [
+        """
+def prefix_mask(prefix, size):
+    mask = torch.ones(len(prefix), 1, size, size, dtype=torch.bool).tril()
+    for n, length in enumerate(prefix.tolist()):
+        mask[n, :, :, :length] = True
+    return mask
+""",
+        """
+def prefix_mask(prefix, size):
+    j = torch.arange(size, device=prefix.device)
+    start = prefix[:, None, None]
+    block = (j[:, None] < start) & (j < start)
+    return (block | (j <= j[:, None])).unsqueeze(1)
+""",
+    ],
+    "ch04-window": [
+        """
+def window_mask(queries, keys, width):
+    square = torch.ones(1, 1, keys, keys, dtype=torch.bool)
+    return square.tril().triu(1 - width)[:, :, -queries:]
+""",
+        """
+def window_mask(queries, keys, width):
+    mask = torch.zeros(queries, keys, dtype=torch.bool)
+    for row in range(queries):
+        own = keys - queries + row
+        for key in range(keys):
+            mask[row, key] = 0 <= own - key < width
+    return mask.view(1, 1, queries, keys)
+""",
+    ],
+    "ch04-masked-mean": [
+        """
+def masked_mean(x, mask):
+    means = []
+    for one, real in zip(x, mask.flatten(1)):
+        rows = one[real]
+        means.append(rows.mean(dim=0) if len(rows) else one[:0].sum(dim=0))
+    return torch.stack(means)
+""",
+        """
+def masked_mean(x, mask):
+    real = mask.squeeze(2).squeeze(1)
+    weights = real.to(x.dtype) / real.sum(dim=1, keepdim=True).clamp(min=1)
+    x = torch.where(real[..., None], x, 0)
+    return torch.einsum("bt,btd->bd", weights, x)
+""",
+    ],
+    "ch04-repair-weights": [
+        """
+def masked_weights(energies, mask):
+    weights = energies.masked_fill(~mask, -torch.inf).softmax(dim=-1)
+    return weights.nan_to_num(0)
+""",
+        """
+def masked_weights(energies, mask):
+    lowest = torch.finfo(energies.dtype).min
+    weights = torch.where(mask, energies, lowest).softmax(dim=-1)
+    return torch.where(mask, weights, 0)
+""",
+    ],
+    "ch04-repair-decoder": [
+        """
+def decoder_mask(tokens, pad, training):
+    place = torch.arange(tokens.shape[1], device=tokens.device)
+    return tokens.ne(pad)[:, None, None] & (place <= place[:, None])
+""",
+        """
+def decoder_mask(tokens, pad, training):
+    t = tokens.shape[1]
+    real = tokens.ne(pad).view(-1, 1, 1, t)
+    return real.repeat(1, 1, t, 1).tril()
+""",
+    ],
+    "ch04-repair-loss": [
+        """
+def masked_loss(logits, targets, pad):
+    total = torch.nn.functional.cross_entropy(
+        logits.flatten(0, 1), targets.flatten(), ignore_index=pad, reduction="sum"
+    )
+    return total / max(1, int((targets != pad).sum()))
+""",
+        """
+def masked_loss(logits, targets, pad):
+    real = targets != pad
+    if not real.any():
+        return 0 * logits.sum()
+    picked = logits.log_softmax(dim=-1).gather(-1, targets[..., None])[real]
+    return -picked.mean()
+""",
+    ],
+    "ch05-table": [
+        """
+def halves_table(length, d_model, start=0, base=10000.0):
+    import math
+    i = torch.arange(d_model // 2, dtype=torch.float64)
+    turns = torch.exp(-2 * i / d_model * math.log(base))
+    positions = start + torch.arange(length, dtype=torch.float64)
+    angles = torch.einsum("t,i->ti", positions, turns)
+    table = torch.empty(length, d_model)
+    table[:, : d_model // 2] = angles.sin()
+    table[:, d_model // 2 :] = angles.cos()
+    return table
+""",
+        """
+def halves_table(length, d_model, start=0, base=10000.0):
+    import numpy as np
+    angles = np.arange(start, start + length)[:, None] / np.power(
+        base, np.arange(0, d_model, 2) / d_model
+    )
+    table = np.concatenate([np.sin(angles), np.cos(angles)], axis=1)
+    return torch.from_numpy(table.astype(np.float32))
+""",
+    ],
+    "ch05-shift-matrix": [
+        """
+def shift_matrix(steps, d_model):
+    blocks = []
+    for i in range(0, d_model, 2):
+        a = torch.tensor(float(steps) / 10000 ** (i / d_model))
+        blocks.append(torch.tensor([[a.cos(), a.sin()], [-a.sin(), a.cos()]]))
+    return torch.block_diag(*blocks)
+""",
+        """
+def shift_matrix(steps, d_model):
+    speed = torch.zeros(d_model, d_model, dtype=torch.float64)
+    for i in range(0, d_model, 2):
+        speed[i, i + 1] = 10000 ** (-i / d_model)
+        speed[i + 1, i] = -speed[i, i + 1]
+    return torch.linalg.matrix_exp(steps * speed).float()
+""",
+        """
+def shift_matrix(steps, d_model):
+    pairs = torch.eye(d_model, dtype=torch.float64).view(d_model, -1, 2)
+    turned = torch.view_as_complex(pairs) * torch.exp(
+        -1j * steps * 10000.0 ** (-torch.arange(0, d_model, 2).double() / d_model)
+    )
+    return torch.view_as_real(turned).reshape(d_model, d_model).T.float()
+""",
+    ],
+    "ch05-learned": [
+        """
+def add_learned(x, table, start=0):
+    if start not in range(len(table)):
+        raise ValueError(f"start {start} and {x.shape}: max_len is {len(table)}")
+    positions = torch.arange(start, start + x.size(1))
+    if positions[-1] >= len(table):
+        raise ValueError(f"no position {positions[-1]} below max_len={len(table)}")
+    return x + torch.nn.functional.embedding(positions, table).type_as(x)
+""",
+        """
+def add_learned(x, table, start=0):
+    class TooFar(ValueError):
+        pass
+
+    rows = [table[i] for i in range(max(start, 0), min(start + x.shape[1], len(table)))]
+    if len(rows) < x.shape[1]:
+        raise TooFar(f"{start}, {x.shape[1]} vectors, {len(table)} positions")
+    return (x + torch.stack(rows).expand_as(x)).to(x.dtype)
+""",
+    ],
+    "ch05-relative": [
+        """
+def depends_on_distance(score, width):
+    for _ in range(100):
+        q, k = torch.randn(2, width, dtype=torch.float64)
+        p, r = torch.randint(0, 101, (2,))
+        c = torch.randint(-min(p, r), 101 - max(p, r), ())
+        if abs(score(q, k, p, r) - score(q, k, p + c, r + c)) > 1e-6:
+            return False
+    return True
+""",
+        """
+def depends_on_distance(score, width):
+    for _ in range(40):
+        q, k = 3 * torch.randn(width), 2 * torch.randn(width)
+        distance = int(torch.randint(-60, 61, ()))
+        low = range(max(0, -distance), min(100, 100 - distance), 7)
+        found = [float(score(q, k, r + distance, r)) for r in low]
+        if max(found) - min(found) > 2e-3:
+            return False
+    return True
+""",
+    ],
 }

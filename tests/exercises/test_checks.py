@@ -3,16 +3,19 @@
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import nbformat
 import pytest
 import torch
 
+import annotated.checks
 from annotated.checks import (
     NOT_DONE,
     Case,
     CheckFailed,
     Function,
+    Raised,
     check,
     close,
     expect,
@@ -127,6 +130,39 @@ def test_functions_are_arguments_as_text():
     assert try_case(total, lambda f: f(X).sum().item()) is None
 
 
+class TooLong(ValueError):
+    """An exception of a student's own."""
+
+
+@pytest.mark.parametrize(
+    ("raised", "hint"),
+    [
+        (ValueError("6 is too many"), None),
+        (TooLong("6 is too many"), None),
+        (IndexError("6 is too many"), "IndexError instead"),
+        (ValueError("too many"), "name the number"),
+        (ValueError(), "name the number"),
+        (NotImplementedError(), NOT_DONE),
+        (SystemExit(), "ends the program"),
+    ],
+)
+def test_a_refusal_is_judged_where_one_is_asked_for(raised, hint):
+    def judge(result, x):
+        "refuses"
+        assert isinstance(result, Raised), "nothing was raised"
+        assert result.kind == "ValueError", f"{result.kind} instead"
+        assert "6" in result.message, "name the number"
+
+    def answer(x):
+        raise raised
+
+    found = try_case(case(judge, raises=True), answer)
+    assert found is None if hint is None else hint in found
+    assert "nothing was" in try_case(case(judge, raises=True), lambda x: x)
+    assert "in place" in try_case(case(judge, raises=True), lambda x: x.mul_(2))
+    assert try_case(case(judge), answer)  # no refusal where none is asked for
+
+
 def test_a_judge_that_cannot_read_a_result_does_not_raise():
     def judge(result, x):
         "adds up"
@@ -190,7 +226,9 @@ def test_check_prints_a_line_a_test_and_fails_in_one_line(capsys):
 
 
 def test_the_chapters_checks_need_nothing_but_the_package():
-    code = "import annotated.checks.ch01, annotated.checks.ch02, sys\n"
+    chapters = Path(annotated.checks.__file__).parent.glob("ch*.py")
+    names = [f"annotated.checks.{path.stem}" for path in chapters]
+    code = f"import {', '.join(names)}, sys\n"
     code += "print([m for m in sys.modules if m.split('.')[0] in"
     code += " ('tools', 'grading', 'nbgrader', 'matplotlib')])"
     done = subprocess.run(

@@ -9,7 +9,15 @@ import warnings
 import pytest
 import torch
 
-from annotated.checks import NOT_DONE, Case, Differentiated, Function, expect, upstream
+from annotated.checks import (
+    NOT_DONE,
+    Case,
+    Differentiated,
+    Function,
+    Raised,
+    expect,
+    upstream,
+)
 from grading import plain
 from grading.runner import NOBODY, SANDBOXES, Runner, RunnerError, judged, shown
 
@@ -99,6 +107,11 @@ def test_a_right_answer_passes_whatever_stands_around_it(runner, source):
             "def f(q, k): return q",
             "something else than a result",
         ),
+        (  # an empty problem is none
+            'import os\nos.write(3, b\'[null,{"tuple":[]},""]\\n\' * 9)\n'
+            "def f(q, k): return q",
+            "something else than a result",
+        ),
         (
             "torch.allclose = torch.equal = lambda *a, **k: True\n"
             "import annotated.checks as c\n"
@@ -113,6 +126,28 @@ def test_a_wrong_answer_fails_with_a_reason_and_the_next_one_is_graded(
 ):
     assert hint in tried(runner, source).failures[0]
     assert tried(runner, f(RIGHT)).failures == {}
+
+
+def judge_refusal(result, q, k):
+    "refuses"
+    assert isinstance(result, Raised), "nothing was raised"
+    assert result == ("ValueError", "5 keys"), f"{result.kind}: {result.message}"
+
+
+@pytest.mark.parametrize(
+    ("body", "hint"),
+    [
+        ("raise ValueError(f'{k.shape[1]} keys')", None),
+        ("raise IndexError('5 keys')", "IndexError: 5 keys"),
+        ("raise NotImplementedError()", NOT_DONE),
+        ("return 'ValueError', '5 keys'", "nothing was raised"),
+        ("return q", "nothing was raised"),
+    ],
+)
+def test_what_was_raised_reaches_the_judge(runner, body, hint):
+    refusal = Case("ch99-e", "refuses", (Q, K), judge_refusal, raises=True)
+    found = tried(runner, f(body), [refusal]).failures.get(0)
+    assert found is None if hint is None else hint in found
 
 
 def test_output_is_counted_and_dropped(runner):

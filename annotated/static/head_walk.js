@@ -1,0 +1,161 @@
+// Chapter 03: a tensor on its way through two heads; body of
+// function (state, data, view). Three words, width 4, two heads of width 2. Every
+// number of the queries has a name, its word's letter and its place: g2. What comes
+// out of a head is named by word, head and place, g1.0; or, where rows have ceased to
+// be words, by row, head and place, 1:1.0. All count from 0.
+
+const words = data.words, t = words.length, d = data.q[0].length, h = 2, k = d / h;
+const straight = state.way === data.straight;
+const step = data.steps.indexOf(state.step);
+const word = words.indexOf(state.word);
+const flat = (rows) => rows.flat(Infinity);
+const range = (n) => [...Array(n).keys()];
+
+// The same as torch's views: where number j of row i of head r lies in memory.
+const place = (r, i, j) => (straight ? (r * t + i) * k + j : i * d + r * k + j);
+const split = (rows) => range(h).map((r) => range(t).map((i) =>
+  range(k).map((j) => flat(rows)[place(r, i, j)])));
+const rowNames = straight ? words.map((_, i) => `row ${i}`) : words;
+const names = words.map((w) => range(d).map((j) => `${w[0]}${j}`));
+const [q, key, v] = [data.q, data.k, data.v].map(split);
+const dot = (a, b) => a.reduce((sum, x, j) => sum + x * b[j], 0);
+const scores = q.map((rows, r) => rows.map((one) =>
+  key[r].map((other) => dot(one, other) / Math.sqrt(k))));
+const weights = scores.map((rows) => rows.map((row) => {
+  const parts = row.map((e) => Math.exp(e - Math.max(...row)));
+  const total = parts.reduce((sum, p) => sum + p, 0);
+  return parts.map((p) => p / total);
+}));
+const found = weights.map((rows, r) => rows.map((row) => range(k).map((j) =>
+  dot(row, v[r].map((value) => value[j])))));
+const merged = range(t).map(() => Array(d).fill(0));
+const mergedNames = range(t).map(() => Array(d).fill(""));
+const foundNames = range(h).map((r) => range(t).map((i) =>
+  range(k).map((j) => `${straight ? `${i}:` : words[i][0]}${r}.${j}`)));
+found.forEach((rows, r) => rows.forEach((row, i) => row.forEach((x, j) => {
+  const at = place(r, i, j);
+  merged[Math.floor(at / d)][at % d] = x;
+  mergedNames[Math.floor(at / d)][at % d] = foundNames[r][i][j];
+})));
+const output = merged.map((row) => data.out.map((line) => dot(row, line)));
+
+// One table: rows of numbers, names above them, the rows' and columns' titles.
+const heads = (numbers, labels, columns) => range(h).map((r) => ({
+  title: `head ${r}`, numbers: numbers[r], names: labels && labels[r], rows: rowNames, columns,
+}));
+const byWord = (numbers, labels) => range(t).map((i) => ({
+  title: words[i], numbers: range(h).map((r) => numbers[r][i]),
+  names: labels && range(h).map((r) => labels[r][i]), rows: range(h).map((r) => `head ${r}`),
+}));
+const whole = (title, numbers, labels) =>
+  [{ title, numbers, names: labels, rows: words }];
+const cut = split(names);
+const owner = (label) => words.find((w) => w[0] === label[0]) || `row ${label[0]}`;
+const mark = (label) => [words[word], `row ${word}`].includes(owner(label));
+const lies = flat(names), lain = flat(foundNames);
+const same = "the same memory";
+const readAs = {
+  whole: "(t, d) = (3, 4), strides (4, 1)",
+  split: straight ? "(h, t, k) = (2, 3, 2), strides (6, 2, 1)"
+    : "(t, h, k) = (3, 2, 2), strides (4, 2, 1)",
+  swapped: straight ? "(h, t, k) = (2, 3, 2), strides (6, 2, 1)"
+    : "(h, t, k) = (2, 3, 2), strides (2, 4, 1)",
+  found: "(h, t, k) = (2, 3, 2), strides (6, 2, 1)",
+  back: straight ? "(h, t, k) = (2, 3, 2), strides (6, 2, 1)"
+    : "(t, h, k) = (3, 2, 2), strides (2, 6, 1)",
+};
+// Of each step: its tables, the memory, how it is read, and what became of the memory.
+const stages = [
+  [whole("queries", data.q, names), lies, readAs.whole, "words one after the other"],
+  [straight ? heads(q, cut) : byWord(q, cut), lies, readAs.split, same],
+  [heads(q, cut), lies, readAs.swapped, straight ? `${same}; nothing to transpose` : same],
+  [heads(scores, null, rowNames), null, "scores q·k / √k, (h, t, s) = (2, 3, 3)"],
+  [heads(weights, null, rowNames), null, "weights, each row sums to 1"],
+  [heads(found, foundNames), lain, readAs.found, "new numbers, heads one after the other"],
+  [straight ? heads(found, foundNames) : byWord(found, foundNames), lain, readAs.back,
+    straight ? `${same}; nothing to transpose` : same],
+  [whole("merged", merged, mergedNames), flat(mergedNames), readAs.whole,
+    straight ? `${same}, cut into words` : "a copy, in another order"],
+  [whole("output", output), null, "merged × W_oᵀ, (t, d) = (3, 4)"],
+];
+const [tables, memory, about, moved] = stages[step];
+
+// What is drawn: the memory on top, as it lies, then the tables.
+const cell = 46, high = 34, title = 52;
+const wide = Math.max(320, Math.min(640, view.width()));
+const sizes = tables.map((table) => title + cell * table.numbers[0].length + 16);
+const beside = sizes.reduce((sum, w) => sum + w, 0) <= wide;
+const tall = (table) => (table.columns ? 42 : 26) + high * table.numbers.length + 14;
+const perLine = Math.min(t * d, Math.floor((wide - 4) / cell) >= t * d ? t * d : t * d / 2);
+const lines = memory ? memory.length / perLine : 0;
+const top = memory ? 44 + 28 * lines + 14 : 40;
+const height = top + (beside ? Math.max(...tables.map(tall))
+  : tables.reduce((sum, table) => sum + tall(table), 0));
+const svg = view.svg(wide, height, `step ${state.step}: ${about}`);
+const small = "font-size: 11px";
+view.add(svg, "text", { x: 2, y: 15, class: "strong", text: about });
+const box = (x, y, w, tallness, marked) => view.add(svg, "rect", {
+  x, y, width: w, height: tallness, fill: "var(--accent)",
+  "fill-opacity": marked ? 0.22 : 0, stroke: marked ? "var(--accent)" : "currentColor",
+  "stroke-width": marked ? 2.5 : 1, "stroke-opacity": marked ? 1 : 0.35,
+});
+if (memory) {
+  view.add(svg, "text", { x: 2, y: 36, text: `in memory (${moved}):` });
+  memory.forEach((label, n) => {
+    const x = 2 + cell * (n % perLine), y = 44 + 28 * Math.floor(n / perLine);
+    box(x + 1, y, cell - 3, 24, mark(label));
+    view.add(svg, "text", { x: x + cell / 2, y: y + 17, "text-anchor": "middle", text: label });
+  });
+}
+let left = 2, down = top;
+tables.forEach((table) => {
+  view.add(svg, "text", { x: left, y: down + 14, class: "strong", text: table.title });
+  const first = down + (table.columns ? 36 : 20);
+  (table.columns || []).forEach((name, j) => view.add(svg, "text", {
+    x: left + title + cell * (j + 0.5), y: first - 5, "text-anchor": "middle", text: name,
+  }));
+  table.numbers.forEach((row, i) => {
+    const y = first + high * i;
+    view.add(svg, "text", { x: left, y: y + 21, text: table.rows[i] });
+    row.forEach((number, j) => {
+      const x = left + title + cell * j;
+      const label = table.names ? table.names[i][j] : "";
+      box(x + 1, y, cell - 3, high - 3, label ? mark(label) : i === word);
+      view.add(svg, "text", {
+        x: x + cell / 2, y: y + (label ? 14 : 20), "text-anchor": "middle",
+        text: number.toFixed(label && step < 3 ? 1 : 2).replace("-", "−"),
+      });
+      if (label) {
+        view.add(svg, "text", {
+          x: x + cell / 2, y: y + 27, "text-anchor": "middle", style: small, text: label,
+        });
+      }
+    });
+  });
+  if (beside) left += title + cell * table.numbers[0].length + 16;
+  else down += tall(table);
+});
+
+// The row of the followed word, as the tensor of this step reads it.
+const grid = [data.q, straight ? q : null, q, scores, weights, found, straight ? found : null,
+  merged, output][step];
+const words_first = [0, 7, 8].includes(step);
+const split_by_word = (numbers) => range(t).map((i) => range(h).map((r) => numbers[r][i]));
+const tensor = grid || split_by_word(step === 1 ? q : found);
+const row = words_first || !grid ? tensor[word] : range(h).map((r) => tensor[r][word]);
+const read = { 1: cut, 2: cut, 5: foundNames, 6: foundNames }[step];
+const labels = read ? flat(range(h).map((r) => read[r][word]))
+  : step === 0 ? names[word] : step === 7 ? mergedNames[word] : [];
+const asRow = straight && step > 0 && step < 7 ? `row ${word}, meant to be ${state.word},`
+  : `the row of ${state.word}`;
+const owners = [...new Set(labels.map(owner))];
+const own = owners.length === 1 && (owners[0] === state.word || owners[0] === `row ${word}`);
+const holds = labels.length
+  ? `${labels.join(", ")}: ${own ? "its own numbers" : `numbers of ${owners.join(" and ")}`}`
+  : flat(row).map((x) => x.toFixed(2).replace("-", "−")).join(", ");
+const where = memory ? ` In memory: ${moved}.` : "";
+return {
+  values: { numbers: flat(tensor), row: flat(row) },
+  says: `${about.charAt(0).toUpperCase()}${about.slice(1)}.${where} `
+    + `${asRow.charAt(0).toUpperCase()}${asRow.slice(1)} holds ${holds}.`,
+};

@@ -1,0 +1,74 @@
+// Chapter 05: one pair of dimensions as the hand of a clock; body of function
+// (state, data, view).
+
+const p = Number(state.position), k = Number(state.steps), i = Number(state.pair);
+const speed = Math.pow(data.base, (-2 * i) / data.width);
+const pair = (q) => [Math.sin(q * speed), Math.cos(q * speed)];
+const now = pair(p), then = pair(p + k);
+const between = (k * speed) / (2 * Math.PI);  // in turns
+const matrix = [Math.cos(k * speed), Math.sin(k * speed),
+  -Math.sin(k * speed), Math.cos(k * speed)];
+
+// on a phone the numbers stand below the circle
+const narrow = view.width() < 480;
+const middle = 150, ring = 100, left = narrow ? 20 : 330, top = narrow ? 330 : 62;
+const svg = view.svg(narrow ? 300 : 560, narrow ? 540 : 300,
+  `a circle with the points of position ${p} and of position ${p + k}`);
+const at = ([sine, cosine], r) => [middle + r * cosine, middle - r * sine];
+const line = (from, to, more) => view.add(svg, "line", {
+  x1: from[0], y1: from[1], x2: to[0], y2: to[1], stroke: "currentColor", ...more,
+});
+view.add(svg, "circle", {
+  cx: middle, cy: middle, r: ring, fill: "none", stroke: "currentColor",
+  "stroke-opacity": 0.4,
+});
+line([middle - ring - 14, middle], [middle + ring + 14, middle], { "stroke-opacity": 0.25 });
+line([middle, middle - ring - 14], [middle, middle + ring + 14], { "stroke-opacity": 0.25 });
+view.add(svg, "text", {
+  x: middle, y: 20, "text-anchor": "middle", text: `↑ dim ${2 * i}, sine`,
+});
+view.add(svg, "text", {
+  x: middle, y: 292, "text-anchor": "middle", text: `→ dim ${2 * i + 1}, cosine`,
+});
+// the way from the first point to the second, at most one turn of it
+const turn = Math.min(k * speed, 2 * Math.PI), arc = [];
+for (let j = 0; j <= 60; j += 1) {
+  const angle = p * speed + (turn * j) / 60;
+  arc.push(at([Math.sin(angle), Math.cos(angle)], 40).map((z) => z.toFixed(1)).join(","));
+}
+view.add(svg, "polyline", {
+  points: arc.join(" "), fill: "none", stroke: "var(--second)", "stroke-width": 3,
+});
+const tip = at(now, ring), end = at(then, ring);
+line([middle, middle], tip, { stroke: "var(--accent)", "stroke-width": 3 });
+line([middle, middle], end, {
+  stroke: "var(--second)", "stroke-width": 3, "stroke-dasharray": "6 4",
+});
+view.add(svg, "circle", { cx: tip[0], cy: tip[1], r: 6, fill: "var(--accent)" });
+view.add(svg, "rect", {
+  x: end[0] - 6, y: end[1] - 6, width: 12, height: 12, fill: "var(--second)",
+});
+const number = (z) => (Math.abs(z) < 0.005 ? "0.00" : z.toFixed(2).replace("-", "−"));
+const lines = [
+  ["strong", `pair ${i}: ${speed.toPrecision(3)} radians a position`],
+  ["", `● p = ${p}: (${number(now[0])}, ${number(now[1])})`],
+  ["", `■ p + k = ${p + k}: (${number(then[0])}, ${number(then[1])})`],
+  ["", `between them: ${between.toFixed(3)} turns`],
+  ["strong", `the matrix for k = ${k}`],
+];
+const height = (j) => top + 26 * j + (j > 3 ? 14 : 0);
+lines.forEach(([kind, text], j) => {
+  view.add(svg, "text", { x: left, y: height(j), text, ...(kind ? { class: kind } : {}) });
+});
+matrix.forEach((z, j) => {
+  view.add(svg, "text", {
+    x: left + 40 + 60 * (j % 2), y: height(5 + (j >> 1)), "text-anchor": "end",
+    text: number(z),
+  });
+});
+return {
+  values: { now, then, between, matrix },
+  says: `Position ${p} is (${number(now[0])}, ${number(now[1])}), position ${p + k} is `
+    + `(${number(then[0])}, ${number(then[1])}): ${between.toFixed(3)} turns further, `
+    + "whatever the position.",
+};

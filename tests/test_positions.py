@@ -1,0 +1,607 @@
+"""annotated/positions.py: against angles and complex numbers computed one by one."""
+
+import cmath
+import itertools
+import math
+
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from annotated.attention import MultiHeadAttention, record_attention
+from annotated.masks import causal_mask, length_mask
+from annotated.positions import (
+    LearnedPositionalEmbedding,
+    PositionalEncoding,
+    RotaryMultiHeadAttention,
+    frequencies,
+    rotary_embedding,
+    sinusoidal_encoding,
+)
+
+# b 2, t 5, d 6 (three pairs), 11 positions in a table
+B, T, D, MOST = 2, 5, 6, 11
+FAR = 1_000_000
+HALVES = [torch.float16, torch.bfloat16]
+DTYPES = [torch.float32, torch.float64, *HALVES]
+BASES = [10000.0, 500.0, 3.0]
+
+
+@pytest.fixture(autouse=True)
+def seeded():
+    torch.manual_seed(0)
+
+
+def angle(position: int, pair: int, width: int, base: float = 10000.0) -> float:
+    """Vaswani et al. (2017), section 3.5, for one position and one pair."""
+    return position / base ** (2 * pair / width)
+
+
+def encoded(position: int, width: int = D, base: float = 10000.0) -> list[float]:
+    row = []
+    for pair in range(width // 2):
+        row.append(math.sin(angle(position, pair, width, base)))
+        row.append(math.cos(angle(position, pair, width, base)))
+    return row
+
+
+def assert_near(actual: Tensor, expected, limit: float, why: str = "") -> None:
+    expected = torch.as_tensor(expected, dtype=torch.float64)
+    torch.testing.assert_close(
+        actual.double(), expected, rtol=0, atol=limit, msg=lambda text: f"{why}\n{text}"
+    )
+
+
+def gradients(output: Tensor, of: list[Tensor]) -> tuple[Tensor, ...]:
+    """Gradients of a random mixture of all that was computed."""
+    generator = torch.Generator().manual_seed(1)
+    mixture = torch.randn(output.shape, generator=generator).to(output)
+    return torch.autograd.grad((output * mixture).sum(), of)
+
+
+# ---- frequencies -------------------------------------------------------------
+
+
+@pytest.mark.parametrize("base", BASES)
+@pytest.mark.parametrize("width", [2, 6, 14])
+def test_a_frequency_is_the_angle_of_one_step(width, base):
+    found = frequencies(width, base)
+    assert found.dtype == torch.float64
+    wanted = [angle(1, pair, width, base) for pair in range(width // 2)]
+    assert_near(found, wanted, 1e-14)
+
+
+def test_the_base_is_ten_thousand_if_none_is_given():
+    assert torch.equal(frequencies(D), frequencies(D, 10000.0))
+    assert torch.equal(sinusoidal_encoding(T, D), sinusoidal_encoding(T, D, 10000.0))
+    x = torch.randn(T, D)
+    assert torch.equal(rotary_embedding(x), rotary_embedding(x, base=10000.0))
+
+
+# ---- sinusoidal_encoding -----------------------------------------------------
+
+
+@pytest.mark.parametrize("base", BASES)
+@pytest.mark.parametrize("width", [2, 6, 14])
+def test_sine_and_cosine_alternate(width, base):
+    table = sinusoidal_encoding(MOST, width, base)
+    assert table.shape == (MOST, width), "axes are (t, d)"
+    assert table.dtype == torch.float32
+    for position in range(MOST):
+        wanted = encoded(position, width, base)
+        assert_near(table[position], wanted, 1e-7, f"position {position}")
+
+
+def test_far_positions_are_exact_too():
+    table = sinusoidal_encoding(FAR + 1, D)
+    for position in (10_007, 99_991, FAR - 1, FAR):
+        # angles in single precision are wrong by some hundredths there
+        assert_near(table[position], encoded(position), 1e-7, f"position {position}")
+
+
+def test_a_step_turns_every_pair_by_the_same_angle_wherever_it_is_taken():
+    table, step = sinusoidal_encoding(MOST, D), 3
+    for position, pair in itertools.product(range(MOST - step), range(D // 2)):
+        sine, cosine = table[position, 2 * pair : 2 * pair + 2].tolist()
+        turn = angle(step, pair, D)
+        wanted = [
+            sine * math.cos(turn) + cosine * math.sin(turn),
+            cosine * math.cos(turn) - sine * math.sin(turn),
+        ]
+        turned = table[position + step, 2 * pair : 2 * pair + 2]
+        assert_near(turned, wanted, 3e-7, f"pair {pair} from position {position} on")
+
+
+def test_the_product_of_two_encodings_depends_on_their_distance_alone():
+    table = sinusoidal_encoding(MOST, D)
+    for p, q in itertools.product(range(MOST), repeat=2):
+        wanted = sum(math.cos(angle(p - q, pair, D)) for pair in range(D // 2))
+        assert_near(table[p] @ table[q], wanted, 1e-6, f"positions {p} and {q}")
+
+
+@pytest.mark.parametrize("length", [0, 1])
+def test_a_table_may_be_short(length):
+    assert sinusoidal_encoding(length, D).shape == (length, D)
+
+
+# ---- PositionalEncoding ------------------------------------------------------
+
+
+@pytest.mark.parametrize("start", [0, 1, 4, MOST - T])
+def test_the_encoding_of_each_position_is_added(start):
+    x = torch.randn(B, T, D)
+    output = PositionalEncoding(D, MOST)(x, start)
+    wanted = torch.tensor([encoded(start + t) for t in range(T)])
+    assert_near(output, x.double() + wanted, 1e-6, f"from position {start} on")
+
+
+def test_there_are_five_thousand_positions_if_no_number_is_given():
+    module = PositionalEncoding(D)
+    output = module(torch.zeros(1, 1, D), start=4999)
+    assert_near(output[0, 0], encoded(4999), 1e-7)
+    assert len(module.table) == 5000
+
+
+def test_a_decoder_that_goes_on_sees_the_positions_of_the_whole():
+    for module in (PositionalEncoding(D, MOST), LearnedPositionalEmbedding(MOST, D)):
+        x = torch.randn(B, T, D)
+        parts = [module(x[:, t : t + 1], start=t) for t in range(T)]
+        assert torch.equal(torch.cat(parts, dim=1), module(x))
+
+
+def test_the_table_is_no_parameter_and_is_not_saved():
+    module = PositionalEncoding(D, MOST)
+    assert list(module.parameters()) == []
+    assert module.state_dict() == {}
+    assert dict(module.named_buffers()).keys() == {"table"}
+    assert not module(torch.randn(B, T, D)).requires_grad
+
+
+def test_the_table_moves_with_the_module():
+    module = PositionalEncoding(D, MOST)
+    assert module.to(torch.float64).table.dtype == torch.float64
+    assert module.half().table.dtype == torch.float16
+    assert module.to("meta").table.device == torch.device("meta")
+
+
+@pytest.mark.parametrize("of_table", DTYPES)
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_adding_positions_keeps_the_dtype_of_the_input(dtype, of_table):
+    x = torch.randn(B, T, D, dtype=dtype)
+    modules = (PositionalEncoding(D, MOST), LearnedPositionalEmbedding(MOST, D))
+    for module in modules:
+        module.to(of_table)
+        output = module(x)
+        assert output.dtype == dtype
+        # the table rounded, perhaps twice, and the sum, of numbers below 4
+        limit = 4 * max(torch.finfo(of_table).eps, torch.finfo(dtype).eps, 1e-7)
+        assert_near(output, x.double() + module.table[:T].double(), limit)
+
+
+def test_what_is_dropped_are_numbers_of_the_sum():
+    module, x = PositionalEncoding(102, 50, dropout=0.5), torch.randn(3, 50, 102)
+    output = module(x)
+    kept = output.ne(0)
+    assert 0.48 < kept.double().mean() < 0.52  # of 15300: five standard deviations
+    whole = (2 * (x + module.table)).double()
+    assert_near(output[kept], whole[kept], 1e-6, "what is left is twice as large")
+
+
+def test_numbers_are_dropped_in_training_alone():
+    module, x = PositionalEncoding(D, MOST, dropout=0.5), torch.randn(B, T, D)
+    assert torch.equal(module.eval()(x), PositionalEncoding(D, MOST)(x))
+    assert not torch.equal(module.train()(x), module(x))
+
+
+def test_no_dropout_means_none_at_all():
+    module, x = PositionalEncoding(D, MOST), torch.randn(B, T, D)
+    before = torch.get_rng_state()
+    assert torch.equal(module(x), x + module.table[:T])
+    assert torch.equal(torch.get_rng_state(), before)
+
+
+def test_gradients_pass_through_the_sum_unchanged():
+    for module in (PositionalEncoding(D, MOST), LearnedPositionalEmbedding(MOST, D)):
+        x = torch.randn(B, T, D, requires_grad=True)
+        (gradient,) = gradients(module(x), [x])
+        (wanted,) = gradients(1 * x, [x])
+        assert torch.equal(gradient, wanted)
+
+
+def test_inputs_are_left_alone():
+    modules = [PositionalEncoding(D, MOST), LearnedPositionalEmbedding(MOST, D)]
+    for run in [*modules, rotary_embedding]:
+        x = torch.randn(B, T, D)
+        before = x.clone()
+        run(x)
+        assert torch.equal(x, before)
+
+
+# ---- LearnedPositionalEmbedding ----------------------------------------------
+
+
+@pytest.mark.parametrize("start", [0, 1, 4, MOST - T])
+def test_the_vector_of_each_position_is_added(start):
+    module, x = LearnedPositionalEmbedding(MOST, D), torch.randn(B, T, D)
+    output = module(x, start)
+    for b, t in itertools.product(range(B), range(T)):
+        assert torch.equal(output[b, t], x[b, t] + module.table[start + t])
+
+
+@pytest.mark.parametrize("start", [0, 1, MOST - T])
+def test_learning_reaches_the_rows_that_were_used_and_no_other(start):
+    module, x = LearnedPositionalEmbedding(MOST, D).double(), torch.randn(B, T, D)
+    output = module(x.double(), start)
+    pull = torch.randn(B, T, D, dtype=torch.float64)
+    (output * pull).sum().backward()
+    gradient = module.table.grad
+    for position in range(MOST):
+        t = position - start
+        wanted = pull[0, t] + pull[1, t] if 0 <= t < T else torch.zeros(D)
+        assert_near(gradient[position], wanted, 1e-12, f"position {position}")
+
+
+def test_the_learned_table_is_one_parameter_that_is_saved():
+    module = LearnedPositionalEmbedding(MOST, D)
+    named = dict(module.named_parameters())
+    assert {name: tuple(p.shape) for name, p in named.items()} == {"table": (MOST, D)}
+    assert module.state_dict().keys() == {"table"}
+
+
+def test_learned_vectors_begin_small():
+    table = LearnedPositionalEmbedding(101, 103).table
+    # of 10403 numbers: five standard deviations of the mean and of the spread
+    assert abs(table.mean().item()) < 0.001
+    assert 0.0193 < table.std().item() < 0.0207
+
+
+# ---- rotary_embedding --------------------------------------------------------
+
+
+def turned(x: Tensor, start: int = 0, base: float = 10000.0) -> Tensor:
+    """Su et al. (2021): each pair is a complex number, and a position turns it.
+
+    `x` is `(t, k)`.
+    """
+    rows = []
+    for t, row in enumerate(x.tolist()):
+        numbers = []
+        for pair in range(len(row) // 2):
+            number = complex(row[2 * pair], row[2 * pair + 1])
+            number *= cmath.exp(1j * angle(start + t, pair, len(row), base))
+            numbers += [number.real, number.imag]
+        rows.append(numbers)
+    return torch.tensor(rows, dtype=torch.float64)
+
+
+@pytest.mark.parametrize("batch", [(), (B,), (B, 3)])
+@pytest.mark.parametrize("base", BASES)
+@pytest.mark.parametrize("start", [0, 1, 7])
+def test_turning_is_a_product_of_complex_numbers(batch, base, start):
+    x = torch.randn(*batch, T, D, dtype=torch.float64)
+    output = rotary_embedding(x, start, base)
+    assert output.shape == x.shape
+    for one, given in zip(output.reshape(-1, T, D), x.reshape(-1, T, D), strict=True):
+        assert_near(one, turned(given, start, base), 1e-12)
+
+
+def test_far_positions_turn_exactly_too():
+    x = torch.randn(T, D, dtype=torch.float64)
+    # an angle of a million, in double precision, is exact to ten digits
+    assert_near(rotary_embedding(x, FAR), turned(x, FAR), 1e-8)
+    single = rotary_embedding(x.float(), FAR)
+    assert_near(single, turned(x.float(), FAR), 1e-6)
+
+
+def test_position_zero_turns_nothing():
+    x = torch.randn(B, 1, D)
+    assert torch.equal(rotary_embedding(x), x)
+
+
+def test_turning_has_the_gradient_of_pytorchs_complex_product():
+    x = torch.randn(B, T, D, dtype=torch.float64, requires_grad=True)
+    angles = [[angle(t + 4, pair, D) for pair in range(D // 2)] for t in range(T)]
+    turns = torch.polar(
+        torch.ones(T, D // 2).double(), torch.tensor(angles, dtype=torch.float64)
+    )
+    numbers = torch.view_as_complex(x.unflatten(-1, (D // 2, 2)))
+    wanted = torch.view_as_real(numbers * turns).flatten(-2)
+    ours = rotary_embedding(x, start=4)
+    assert_near(ours, wanted, 1e-12)
+    (found,), (expected,) = gradients(ours, [x]), gradients(wanted, [x])
+    assert_near(found, expected, 1e-12)
+
+
+@pytest.mark.parametrize("shift", [1, 7, 1000])
+def test_products_depend_on_the_distance_of_positions_alone(shift):
+    query, key = torch.randn(2, 1, D, dtype=torch.float64)
+    for p, q in itertools.product(range(4), repeat=2):
+        here = rotary_embedding(query, p) @ rotary_embedding(key, q).T
+        there = rotary_embedding(query, p + shift) @ rotary_embedding(key, q + shift).T
+        assert_near(there, here, 1e-10, f"positions {p} and {q}")
+        nearer = rotary_embedding(query, p + 1) @ rotary_embedding(key, q).T
+        assert (nearer - here).abs() > 1e-3, "another distance, another product"
+
+
+@pytest.mark.parametrize("start", [0, 5, FAR])
+def test_turning_keeps_the_length_of_every_pair(start):
+    x = torch.randn(B, T, D, dtype=torch.float64)
+    output = rotary_embedding(x, start)
+    lengths = [y.unflatten(-1, (D // 2, 2)).norm(dim=-1) for y in (output, x)]
+    assert_near(*lengths, 1e-12)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_turning_keeps_the_dtype(dtype):
+    x = torch.randn(B, T, D, dtype=dtype)
+    output = rotary_embedding(x, start=1003)
+    assert output.dtype == dtype
+    # sine, cosine, two products of numbers below 4 and their sum, each rounded
+    limit = 10 * max(torch.finfo(dtype).eps, 1e-12)
+    for one, given in zip(output, x, strict=True):
+        assert_near(one, turned(given, 1003), limit)
+
+
+def test_turning_stays_on_the_device_of_its_input():
+    x = torch.randn(B, T, D)
+    assert rotary_embedding(x.to("meta")).device == torch.device("meta")
+
+
+# ---- RotaryMultiHeadAttention ------------------------------------------------
+
+# 3 heads of width 4, 11 keys
+H, K, S = 3, 4, 11
+
+
+def make_rotary(dtype=torch.float64, dropout=0.0) -> RotaryMultiHeadAttention:
+    return RotaryMultiHeadAttention(H * K, H, dropout).to(dtype)
+
+
+def sequence(length: int, dtype=torch.float64) -> Tensor:
+    return torch.randn(B, length, H * K, dtype=dtype, requires_grad=True)
+
+
+def rotary_by_complex_numbers(module, query, key, value, mask):
+    """The projections, turned as complex numbers; PyTorch's own attention."""
+    t, s = query.shape[1], key.shape[1]
+
+    def heads(linear, x):
+        mapped = F.linear(x, linear.weight, linear.bias)
+        return torch.stack(mapped.split(K, dim=-1), dim=1)  # (b, h, length, k)
+
+    def turn(x, first):
+        turns = [
+            [cmath.exp(1j * angle(first + p, pair, K)) for pair in range(K // 2)]
+            for p in range(x.shape[2])
+        ]
+        numbers = torch.complex(x[..., 0::2], x[..., 1::2])
+        numbers = numbers * torch.tensor(turns, dtype=torch.complex128)
+        return torch.view_as_real(numbers).flatten(-2)
+
+    q = turn(heads(module.query_map, query), s - t)
+    k = turn(heads(module.key_map, key), 0)
+    v = heads(module.value_map, value)
+    scores = torch.einsum("bhtk,bhsk->bhts", q, k) / math.sqrt(K)
+    weights = scores.masked_fill(~mask, -math.inf).softmax(-1)
+    joined = torch.einsum("bhts,bhsk->bthk", weights, v).flatten(2)
+    output = F.linear(joined, module.output_map.weight, module.output_map.bias)
+    return output, weights
+
+
+@pytest.mark.parametrize("masked", [False, True])
+@pytest.mark.parametrize("length", [T, S])
+def test_rotary_heads_by_complex_numbers_forward_and_backward(length, masked):
+    module = make_rotary()
+    query, key, value = sequence(length), sequence(S), sequence(S)
+    mask = torch.ones(1, 1, length, S, dtype=torch.bool)
+    if masked:
+        mask = causal_mask(length, S) & length_mask(torch.tensor([S, 7]), S)
+    ours = module(query, key, value, mask if masked else None)
+    theirs, weights = rotary_by_complex_numbers(module, query, key, value, mask)
+    assert_near(ours, theirs, 1e-10)
+    assert_near(module.weights(query, key, mask), weights, 1e-10)
+    named = {"query": query, "key": key, "value": value}
+    named |= dict(module.named_parameters())
+    for name, one, other in zip(
+        named,
+        gradients(ours, [*named.values()]),
+        gradients(theirs, [*named.values()]),
+        strict=True,
+    ):
+        assert_near(one, other, 1e-10, f"gradient of {name}")
+
+
+def test_rotary_attention_has_the_parameters_of_the_plain_one():
+    shapes = {name: tuple(p.shape) for name, p in make_rotary().named_parameters()}
+    plain = MultiHeadAttention(H * K, H).named_parameters()
+    assert shapes == {name: tuple(p.shape) for name, p in plain}
+
+
+def test_the_last_queries_alone_give_the_last_outputs():
+    module, x = make_rotary(), sequence(S)
+    whole = module(x, mask=causal_mask(S))
+    for last in (1, 4):
+        query = x[:, S - last :]
+        output = module(query, x, mask=causal_mask(last, S))
+        assert_near(output, whole[:, S - last :], 1e-12, f"the last {last} queries")
+
+
+def test_moving_a_sequence_changes_nothing():
+    module, x = make_rotary(), sequence(T)
+    behind = torch.cat([sequence(S - T), x], dim=1)  # six positions further on
+    mask = torch.arange(S)[None] >= S - T  # and what stands in front is hidden
+    assert_near(module(x, behind, mask=mask), module(x), 1e-10)
+
+
+def test_order_is_seen():
+    module, x = make_rotary(), sequence(T)
+    order = [3, 0, 4, 1, 2]
+    gap = (module(x[:, order]) - module(x)[:, order]).abs()
+    assert gap.max() > 1e-3, "as if there were no positions"
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_a_rotary_query_with_no_key_gets_the_bias_and_finite_gradients(dtype):
+    module, x = make_rotary(dtype), sequence(T, dtype)
+    mask = length_mask(torch.tensor([T, 0]), T)
+    with record_attention(module) as maps:
+        output = module(x, mask=mask)
+    assert output.dtype == dtype
+    assert torch.equal(output[1], module.output_map.bias.expand(T, H * K))
+    assert maps[""][0][1].eq(0).all()
+    for gradient in gradients(output, [x, *module.parameters()]):
+        assert gradient.isfinite().all()
+
+
+@pytest.mark.parametrize("dropout", [0.0, 0.5])
+def test_rotary_attention_is_recorded(dropout):
+    model = nn.ModuleDict({"own": make_rotary(dropout=dropout)})
+    x, mask = sequence(T), causal_mask(T)
+
+    def run():
+        torch.manual_seed(7)
+        output = model["own"](x, mask=mask)
+        return output, torch.get_rng_state(), *gradients(output, [x])
+
+    plain = run()
+    with record_attention(model) as maps:
+        recorded = run()
+    for one, other in zip(recorded, plain, strict=True):
+        assert torch.equal(one, other)
+    _, weights = rotary_by_complex_numbers(model["own"], x, x, x, mask)
+    assert [*maps] == ["own"] and len(maps["own"]) == 1
+    assert_near(maps["own"][0], weights, 1e-10)
+    assert not maps["own"][0].requires_grad
+
+
+# ---- wrong arguments ---------------------------------------------------------
+
+
+@pytest.mark.bad_input
+@pytest.mark.parametrize("width", [0, -2, 5, 1, 6.0, "6", None])
+def test_widths_are_even(width):
+    message = "^d_model must be even and above 0, since sine and cosine come in pairs"
+    for make in (
+        lambda: frequencies(width),
+        lambda: sinusoidal_encoding(T, width),
+        lambda: PositionalEncoding(width, MOST),
+    ):
+        with pytest.raises(ValueError, match=message) as caught:
+            make()
+        assert str(caught.value).endswith(f"got {width!r}")
+
+
+@pytest.mark.bad_input
+@pytest.mark.parametrize("base", [1, 1.0, 0.5, 0, -10000.0, math.inf, math.nan])
+def test_a_base_is_above_one(base):
+    message = f"^base must be above 1 and finite, got {base!r}$"
+    for make in (
+        lambda: frequencies(D, base),
+        lambda: sinusoidal_encoding(T, D, base),
+        lambda: rotary_embedding(torch.randn(T, D), base=base),
+    ):
+        with pytest.raises(ValueError, match=message):
+            make()
+
+
+@pytest.mark.bad_input
+@pytest.mark.parametrize("length", [-1, 5.0, "5", None])
+def test_a_length_is_zero_or_more(length):
+    message = f"^length must be a whole number, 0 or more, got {length!r}$"
+    with pytest.raises(ValueError, match=message):
+        sinusoidal_encoding(length, D)
+
+
+@pytest.mark.bad_input
+@pytest.mark.parametrize("most", [0, -1, 5.0, "5", None])
+def test_a_table_has_a_position(most):
+    message = f"^max_len must be a whole number above 0, got {most!r}$"
+    with pytest.raises(ValueError, match=message):
+        PositionalEncoding(D, most)
+    with pytest.raises(ValueError, match=message):
+        LearnedPositionalEmbedding(most, D)
+
+
+@pytest.mark.bad_input
+@pytest.mark.parametrize("width", [0, -1, 6.0, "6", None])
+def test_a_learned_vector_has_a_width(width):
+    message = f"^d_model must be a whole number above 0, got {width!r}$"
+    with pytest.raises(ValueError, match=message):
+        LearnedPositionalEmbedding(MOST, width)
+
+
+@pytest.mark.bad_input
+@pytest.mark.parametrize("dropout", [1.0, -0.1, 1.5, math.nan])
+def test_dropout_of_positions_is_a_probability_below_one(dropout):
+    message = rf"^dropout must be in \[0, 1\), got {dropout}$"
+    with pytest.raises(ValueError, match=message):
+        PositionalEncoding(D, MOST, dropout)
+
+
+def both_kinds() -> list[nn.Module]:
+    return [PositionalEncoding(D, MOST), LearnedPositionalEmbedding(MOST, D)]
+
+
+@pytest.mark.bad_input
+@pytest.mark.parametrize("shape", [(B, T, D + 1), (B, T, 1), (T, D), (B, 1, T, D)])
+def test_inputs_have_three_axes_and_the_width_of_the_table(shape):
+    for module in both_kinds():
+        message = r"^x must have the shape \(batch, length, 6\), got "
+        with pytest.raises(ValueError, match=message) as caught:
+            module(torch.zeros(shape))
+        assert str(caught.value).endswith(str(shape))
+
+
+@pytest.mark.bad_input
+@pytest.mark.parametrize(
+    ("length", "start", "found"),
+    [(MOST + 1, 0, "0 to 11"), (T, MOST - T + 1, "7 to 11"), (1, MOST, "11 to 11")],
+)
+def test_there_is_no_position_beyond_the_table(length, start, found):
+    for module in both_kinds():
+        message = f"^x must end before max_len=11, got positions {found}$"
+        with pytest.raises(ValueError, match=message):
+            module(torch.zeros(B, length, D), start)
+
+
+@pytest.mark.bad_input
+@pytest.mark.parametrize("start", [-1, 1.0, "1", None])
+def test_a_start_is_zero_or_more(start):
+    message = f"^start must be a whole number, 0 or more, got {start!r}$"
+    for run in [*both_kinds(), rotary_embedding]:
+        with pytest.raises(ValueError, match=message):
+            run(torch.zeros(B, T, D), start)
+
+
+@pytest.mark.bad_input
+@pytest.mark.parametrize("width", [1, 5, 7])
+def test_what_is_turned_has_an_even_width(width):
+    message = f"^x must have an even width, since pairs are turned, got {width}$"
+    with pytest.raises(ValueError, match=message):
+        rotary_embedding(torch.randn(T, width))
+
+
+@pytest.mark.bad_input
+def test_what_is_turned_has_an_axis_of_positions():
+    message = r"^x must have the axes \(…, t, k\), got shape \(6,\)$"
+    with pytest.raises(ValueError, match=message):
+        rotary_embedding(torch.randn(D))
+
+
+@pytest.mark.bad_input
+def test_rotary_heads_have_an_even_width():
+    message = "^x must have an even width, since pairs are turned, got 5$"
+    with pytest.raises(ValueError, match=message):
+        RotaryMultiHeadAttention(15, 3)(torch.randn(B, T, 15))
+
+
+@pytest.mark.bad_input
+def test_rotary_queries_are_the_last_ones_of_the_keys():
+    x = torch.randn(B, T, H * K)
+    module = make_rotary(torch.float32)
+    message = "^key must be at least as long as query, .* got 4 keys and 5 queries$"
+    with pytest.raises(ValueError, match=message):
+        module(x, x[:, :4])
+    with pytest.raises(ValueError, match=message):
+        module.weights(x, x[:, :4])
