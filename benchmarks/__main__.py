@@ -5,7 +5,7 @@ import importlib
 
 from benchmarks.record import record
 
-NAMES = ("dates",)
+NAMES = ("dates", "heads", "positions")
 
 
 def main() -> None:
