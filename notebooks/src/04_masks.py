@@ -93,7 +93,7 @@ print(by_hand.int())
 # `(b, s)`: it is the same for every head and for every query, so it gets two axes
 # of length 1, and broadcasting does the rest. There are two ways to write it down.
 # From **token ids**, everything but the padding symbol is visible; from
-# **lengths**, everything before the end:
+# **lengths** (one also reads *valid length*), everything before the end:
 
 # %%
 from annotated.masks import length_mask, padding_mask

@@ -156,7 +156,7 @@ def test_output_is_counted_and_dropped(runner):
     assert outcome.odd == ["prints 3000001 bytes, not kept"]
 
 
-def test_public_tests_run_where_no_hidden_argument_is(runner):
+def test_public_tests_run_where_no_hidden_argument_is():
     """Whatever an answer finds around itself and throws, it is not hidden."""
     look = """
 def f(q, k):
@@ -169,7 +169,8 @@ def f(q, k):
     raise ValueError("FOUND" if "31337" in "".join(seen) else "nothing")
 """
     secret = Case("ch99-e", "hidden", (Q, Function("x + 31337")), judge)
-    outcome = tried(runner, look, CASES, [secret])
+    with Runner(seconds=30.0) as patient:  # the search looks at every object
+        outcome = tried(patient, look, CASES, [secret])
     assert "nothing" in outcome.failures[0]
     # the search is able to find it where it is
     assert "FOUND" in outcome.failures[1]
