@@ -259,8 +259,8 @@ ax.set(xlabel="position", ylabel="value", ylim=(-1.1, 1.1))
 ax.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))
 show(
     figure,
-    alt="Dimensions 4 to 7 of the encoding over 100 positions. Dimensions 4 and"
-    " 5 are a sine and a cosine of the same pace, 6 and 7 a slower pair.",
+    alt="Dimensions 4 to 7 of the encoding over 100 positions. Dimensions 4 "
+    "and 5 are a sine and a cosine of the same pace, 6 and 7 a slower pair.",
     caption="Width 20: dimensions 4 and 5 are one hand, 6 and 7 the next one, "
     "slower by the same factor as every other.",
 )
@@ -331,10 +331,10 @@ explorer(
     ],
     label="The table of sinusoids, by base and width",
     checks=checks,
-    question="Which base and width leave no other position that looks like the "
-    "marked one?",
-    caption="Above, the table, a column for each position. Below, the dot product "
-    "of the marked position with all others, divided by d/2.",
+    question="Which base and width leave no other position that looks like "
+    "the marked one?",
+    caption="Above, the table, a column for each position. Below, the dot "
+    "product of the marked position with all others, divided by d/2.",
 )
 
 # %% [markdown]
@@ -346,8 +346,8 @@ explorer(
 for base, width in ((10, 4), (10, 32), (10000, 32)):
     found = likeness(base, width, 12)
     print(
-        f"base {base:5}, width {width:2}: next position {found['alike'][13]:.2f},"
-        f" most alike far away {found['twin']:.2f}"
+        f"base {base:5}, width {width:2}: next position "
+        f"{found['alike'][13]:.2f}, most alike far away {found['twin']:.2f}"
     )
 assert likeness(10, 4, 12)["twin"] > 0.9 > 0.5 > likeness(10, 32, 12)["twin"]
 assert likeness(10000, 32, 12)["twin"] > likeness(10, 32, 12)["twin"]
@@ -441,8 +441,8 @@ explorer(
     checks=checks,
     question="Only the position moves: what happens to the angle between the "
     "points?",
-    caption="Width 20. The disc stands for p, the square for p + k; the matrix "
-    "takes one into the other.",
+    caption="Width 20. The disc stands for p, the square for p + k; the "
+    "matrix takes one into the other.",
 )
 
 # %% [markdown]
@@ -487,9 +487,9 @@ axes[1].legend()
 show(
     figure,
     alt="Left, the table of dot products of 100 positions: stripes along the "
-    "diagonal, brightest on it. Right, the dot product against the distance for "
-    "three widths: a peak at zero, falling to either side with ripples, the "
-    "same to the left and to the right.",
+    "diagonal, brightest on it. Right, the dot product against the distance "
+    "for three widths: a peak at zero, falling to either side with ripples, "
+    "the same to the left and to the right.",
     caption="The kernel. It falls with the distance, but with ripples, and it "
     "does not know left from right.",
 )
@@ -523,8 +523,8 @@ attention_heatmap(weights, names, names, ax=ax)
 ax.set(xlabel="key position", ylabel="query position")
 show(
     figure,
-    alt="Attention weights of twelve positions: from position 3 on, each looks at"
-    " the position three places before it.",
+    alt="Attention weights of twelve positions: from position 3 on, each "
+    "looks at the position three places before it.",
     caption="A head without training: the query map turns three places back.",
 )
 
@@ -946,12 +946,13 @@ ax.set(ylim=(-3, 103))
 ax.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))
 show(
     figure,
-    alt="Right answers against the length of the sequence. Within the lengths of "
-    "training, sinusoidal, learned and rotary are at the top, none near the "
-    "bottom. Beyond, rotary stays near the top while learned and sinusoidal fall.",
-    caption="Trained on 8 to 32 symbols. Lines join medians, pale marks are the "
-    "three recorded seeds. The curves of sinusoidal and learned fall slowly only "
-    "because the first 32 places stay right.",
+    alt="Right answers against the length of the sequence. Within the "
+    "lengths of training, sinusoidal, learned and rotary are at the top, "
+    "none near the bottom. Beyond, rotary stays near the top while learned "
+    "and sinusoidal fall.",
+    caption="Trained on 8 to 32 symbols. Lines join medians, pale marks are "
+    "the three recorded seeds. The curves of sinusoidal and learned fall "
+    "slowly only because the first 32 places stay right.",
 )
 
 # %% [markdown]
@@ -1177,12 +1178,13 @@ show(
     figure,
     alt="Three panels, for symbols that begin at 1, 0.125 and 0.02: share of "
     "right answers at the end against the length. Rotary is at the top "
-    "throughout. At 1 learned stays at the bottom and sinusoidal falls among the "
-    "lengths seen rarely. At 0.125 learned falls before the lengths seen rarely "
-    "begin, sinusoidal among them. At 0.02 sinusoidal falls first and learned late.",
+    "throughout. At 1 learned stays at the bottom and sinusoidal falls among "
+    "the lengths seen rarely. At 0.125 learned falls before the lengths seen "
+    "rarely begin, sinusoidal among them. At 0.02 sinusoidal falls first and "
+    "learned late.",
     caption="How sequences of each length end, after mostly short training "
-    "sequences. Light grey: 1 to 100 training sequences came so far; dark grey: "
-    "none did. Lines join medians, pale marks are the three seeds.",
+    "sequences. Light grey: 1 to 100 training sequences came so far; dark "
+    "grey: none did. Lines join medians, pale marks are the three seeds.",
 )
 
 # %% [markdown]
@@ -1479,8 +1481,9 @@ for way in ways:
     inside = [r["right"]["32"] for r in runs]
     outside = behind(way, "64")
     print(
-        f"{way:10} trained to 32: there {min(inside):.1%} to {max(inside):.1%},"
-        f" behind it {min(outside):.1%} to {max(outside):.1%}"
+        f"{way:10} trained to 32: there {min(inside):.1%} to "
+        f"{max(inside):.1%}, behind it {min(outside):.1%} to "
+        f"{max(outside):.1%}"
     )
 
 # %%

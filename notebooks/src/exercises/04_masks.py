@@ -324,9 +324,9 @@ print("evaluation\n", broken_decoder_mask(sentence, 0, False)[0, 0].int())
 def decoder_mask(tokens, pad, training):
     """Mask (b, 1, t, t): real keys that are not in the future."""
     ### BEGIN SOLUTION
-    t = tokens.shape[1]
+    size = (tokens.shape[1], tokens.shape[1])
     real = (tokens != pad)[:, None, None, :]
-    square = torch.ones(t, t, dtype=torch.bool, device=tokens.device)
+    square = torch.ones(size, dtype=torch.bool, device=tokens.device)
     return real & square.tril()  # in evaluation too: the future is still there
     ### END SOLUTION
 
