@@ -251,5 +251,5 @@ def _(result, logits, targets, pad):
     gradients=True,
 )
 def _(result, logits, targets, pad):
-    "gradients"
+    "what flows back"
     expect_loss_gradients(result, logits, targets, pad)
