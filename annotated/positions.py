@@ -194,9 +194,9 @@ def rotary_embedding(
 class RotaryMultiHeadAttention(MultiHeadAttention):
     """Multi-head self-attention whose queries and keys are turned by their positions.
 
-    Su et al. (2021). Takes the arguments of :class:`~annotated.attention.
-    MultiHeadAttention`; the width of a head must be even. With more keys than queries
-    the queries are the last ones, as in :func:`~annotated.masks.causal_mask`.
+    Su et al. (2021). The width of a head must be even. With more keys than queries the
+    queries are the last ones, as in :func:`~annotated.masks.causal_mask`. Arguments are
+    those of :class:`~annotated.attention.MultiHeadAttention`.
     """
 
     def _queries_and_keys(self, query: Tensor, key: Tensor) -> tuple[Tensor, Tensor]:

@@ -20,9 +20,9 @@ PRECISIONS = torch.float64, torch.float16, torch.bfloat16
 # shape of x, number of heads -> what is tried
 _PACKED = {
     (3, 4, 30, 2): "other shapes",
-    (1, 6, 24, 4): "a batch of one",
+    (1, 6, 24, 4): "one sequence in the batch",
     (4, 1, 12, 2): "a single token",
-    (2, 5, 15, 1): "one head",
+    (2, 5, 15, 1): "a single head alone",
     (3, 4, 15, 5): "heads of width 1",
     (2, 2, 12, 2): "all axes of one length",
     (1, 1, 3, 1): "one of everything",
@@ -51,9 +51,9 @@ for _dtype in PRECISIONS:
 # shape of y, number of heads -> what is tried
 _FOLDED = {
     (12, 5, 2, 4): "other shapes",
-    (4, 3, 5, 4): "a batch of one",
+    (4, 3, 5, 4): "one sequence in the batch",
     (6, 1, 4, 2): "a single token",
-    (3, 4, 5, 1): "one head",
+    (3, 4, 5, 1): "a single head alone",
     (10, 3, 1, 5): "heads of width 1",
     (4, 2, 2, 2): "all axes of one length",
     (1, 1, 1, 1): "one of everything",

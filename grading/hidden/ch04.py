@@ -32,7 +32,7 @@ for _line, _lengths, _size in (
     ("nothing real at all", whole(0, 0), 3),
     ("other numbers", whole(6, 1, 0, 4, 8, 3), 8),
     ("as many sequences as places", whole(1, 3, 0, 5, 2), 5),
-    ("int32", whole(2, 0, 4, 1, dtype=torch.int32), 6),
+    ("lengths of other widths", whole(2, 0, 4, 1, dtype=torch.int32), 6),
 ):
 
     def _judge(mask, lengths, size):
@@ -49,7 +49,7 @@ for _line, _prefix, _size in (
     ("no prefix, and nothing but prefix", whole(0, 5), 5),
     ("other numbers", whole(1, 6, 2, 0, 4, 3), 8),
     ("as many sequences as positions", whole(1, 0, 3), 3),
-    ("int32", whole(2, 4, 0, 1, dtype=torch.int32), 5),
+    ("lengths of other widths", whole(2, 4, 0, 1, dtype=torch.int32), 5),
 ):
 
     def _judge(mask, prefix, size):
@@ -251,5 +251,5 @@ def _(result, logits, targets, pad):
     gradients=True,
 )
 def _(result, logits, targets, pad):
-    "gradients"
+    "what flows back"
     expect_loss_gradients(result, logits, targets, pad)

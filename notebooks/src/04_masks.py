@@ -37,6 +37,8 @@ from torch import nn
 from annotated.attention import MultiHeadAttention
 
 PAD, WORDS = 0, "pad the cat sleeps a small dog barks loudly".split()
+
+# %%
 ids = {word: i for i, word in enumerate(WORDS)}
 embed = nn.Embedding(len(WORDS), 16, padding_idx=PAD)
 attend = MultiHeadAttention(d_model=16, heads=2)
@@ -82,6 +84,8 @@ batch = torch.tensor(
     [pad_to("the cat sleeps", 5), pad_to("a small dog barks loudly", 5)]
 )
 b, s = batch.shape
+
+# %%
 by_hand = torch.zeros(b, s, dtype=torch.bool)
 for sentence in range(b):
     for j in range(s):
@@ -101,6 +105,8 @@ from annotated.notebook import check_close, check_shape
 
 from_ids = padding_mask(batch, pad=PAD)
 from_lengths = length_mask(torch.tensor([3, 5]), size=5)
+
+# %%
 check_shape("mask", from_ids, b=2, h=1, t=1, s=5)
 check_close("from token ids = loops", from_ids[:, 0, 0], by_hand)
 check_close("from lengths = loops", from_lengths[:, 0, 0], by_hand)
@@ -145,6 +151,8 @@ print(by_hand.int())
 
 # %%
 x = torch.randn(1, 5, 16)
+
+# %%
 with torch.no_grad():
     at_once = attend(x, mask=causal_mask(5))
     one_by_one = [attend(x[:, : i + 1])[:, -1] for i in range(5)]
@@ -241,6 +249,8 @@ energies = torch.tensor([1.0, -0.5, 2.0])
 hidden = torch.tensor([False, False, True])
 powers = energies.exp() * ~hidden
 by_hand = powers / powers.sum()
+
+# %%
 for fill in (-torch.inf, -1e9, -1e-9, 1e-9):
     weights = energies.masked_fill(hidden, fill).softmax(dim=0)
     print(f"{fill:8}: weights", [f"{w:.3f}" for w in weights.tolist()])
@@ -306,6 +316,8 @@ check_close("a third for each hidden key", finite[1], torch.full((3,), 1 / 3))
 # %%
 scores = torch.randn(2, 3)
 values = torch.randn(3, 4, requires_grad=True)
+
+# %%
 weights = scores.masked_fill(~nothing, -torch.inf).softmax(dim=-1)
 repaired = (weights @ values).nan_to_num(0.0)
 repaired.square().sum().backward()
@@ -595,6 +607,8 @@ check_close("recorded weights = PyTorch's", maps[""][0], their_weights)
 two_layers = nn.ModuleList(MultiHeadAttention(16, 2) for _ in range(2))
 keys_only = padding_mask(batch)  # (b, 1, 1, s)
 queries_too = keys_only & keys_only.transpose(2, 3)  # (b, 1, t, s)
+
+# %%
 x = torch.randn(2, 5, 16)
 one = two_layers[1](two_layers[0](x, mask=keys_only), mask=keys_only)
 two = two_layers[1](two_layers[0](x, mask=queries_too), mask=queries_too)
@@ -614,6 +628,8 @@ from torch.nn import functional as F
 classes = nn.Linear(16, len(WORDS))
 logits = classes(one)  # (b, t, v)
 losses = F.cross_entropy(logits.transpose(1, 2), batch, reduction="none")
+
+# %%
 honest = losses[real].mean()
 diluted = losses.mean()
 print(f"over real tokens {honest:.3f}, over everything {diluted:.3f}")
@@ -766,8 +782,9 @@ for when in ("always", "in training", "never"):
         histories[when] = history  # of the last seed
         first, later, guessed, found = results[when, seed]
         print(
-            f"mask {when:11}, seed {seed}: loss {first:.2f} first, {later:.2f} "
-            f"later; written {guessed:.1%} right first, {found:.1%} later"
+            f"mask {when:11}, seed {seed}: loss {first:.2f} first, "
+            f"{later:.2f} later; written {guessed:.1%} right first, "
+            f"{found:.1%} later"
         )
 print(f"{time.process_time() - began:.0f} CPU seconds")
 
@@ -858,7 +875,7 @@ def of_queries(scores, mask):
 
 # %%
 class Majority(nn.Module):
-    """More small numbers than large ones? Mean over real tokens, at the end."""
+    """More small numbers than large ones? Mean over the real tokens."""
 
     def __init__(self, width=32):
         super().__init__()
@@ -904,6 +921,8 @@ for _ in range(300):
 # %%
 maskings = [ours, thrown_away, tiny_positive, tiny_negative]
 maskings += [inverted, of_queries]
+
+# %%
 tokens, more_small = numbers(400, torch.Generator().manual_seed(1))
 with torch.no_grad():
     alone = torch.cat([judge(row[row != PAD][None]) for row in tokens])
@@ -1081,6 +1100,8 @@ print("no gradient:", forgotten)
 print("never used: ", unused_arguments(Careless.__init__))
 assert forgotten == ["norm.weight", "norm.bias"]
 assert unused_arguments(Careless.__init__) == ["dropout", "positions"]
+
+# %%
 layer = MultiHeadAttention(8, 2)
 assert without_gradient(layer, torch.randn(1, 4, 8)) == []
 assert unused_arguments(MultiHeadAttention.__init__) == []
@@ -1106,6 +1127,8 @@ assert (wrong & ~both).any()
 # %%
 upper = torch.ones(5, 5).triu().bool()
 strict = torch.ones(5, 5).tril(-1).bool()
+
+# %%
 x = torch.randn(1, 5, 8)
 changed = x.clone()
 changed[:, -1] += 1  # the last word is another one
