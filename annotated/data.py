@@ -195,6 +195,115 @@ def batches(
         yield make_batch(pairs[i : i + size], source_vocabulary, target_vocabulary)
 
 
+def token_batches(
+    pairs: Sequence[tuple[str, str]],
+    source_vocabulary: Vocabulary,
+    target_vocabulary: Vocabulary,
+    tokens: int,
+    seed: int | None = None,
+) -> Iterator[Batch]:
+    """Cut pairs into batches of about as many tokens each, padding included.
+
+    Vaswani et al. (2017), section 5.1: batches hold sequences of about one length, so
+    that short ones come many at a time and long ones few.
+
+    Args:
+        pairs: source and target texts.
+        source_vocabulary: symbols of the sources.
+        target_vocabulary: symbols of the targets.
+        tokens: most places in a batch, on either side: pairs times longest sequence.
+        seed: shuffles pairs of one length, and the batches; ``None`` keeps both in
+            order of length.
+
+    Yields:
+        Batches; together they hold every pair once.
+
+    Raises:
+        ValueError: if a pair alone has more than ``tokens``.
+    """
+    # the target's end symbol takes a place as well
+    sized = [(max(len(pair[0]), len(pair[1]) + 1), pair) for pair in pairs]
+    for i, (size, _) in enumerate(sized):
+        if size > tokens:
+            raise ValueError(
+                f"tokens must be at least {size}, for pair {i}; got {tokens}"
+            )
+    rng = random.Random(seed)
+    if seed is not None:
+        rng.shuffle(sized)
+    sized.sort(key=lambda item: item[0])  # stable: shuffled among equals
+    groups: list[list[tuple[str, str]]] = []
+    for size, pair in sized:
+        if not groups or (len(groups[-1]) + 1) * size > tokens:
+            groups.append([])
+        groups[-1].append(pair)
+    if seed is not None:
+        rng.shuffle(groups)
+    for group in groups:
+        yield make_batch(group, source_vocabulary, target_vocabulary)
+
+
+TASKS = ("copy", "reverse", "sort")
+
+
+def sequence_task(
+    task: str,
+    count: int,
+    generator: torch.Generator,
+    *,
+    vocab: int = 11,
+    length: int = 10,
+    shortest: int | None = None,
+) -> tuple[Int[Tensor, "b s"], Int[Tensor, "b s"]]:
+    """Draw random sequences, and what is to be written for them.
+
+    Ids: 0 pads, 1 starts every sequence, the others are drawn from 1 to vocab − 1.
+
+    Args:
+        task: "copy", "reverse" or "sort"; the start symbol stays in front.
+        count: number b of sequences.
+        generator: where the numbers come from.
+        vocab: number of ids, the padding included.
+        length: symbols of the longest sequence, the start symbol included.
+        shortest: symbols of the shortest, lengths being drawn in between; all have
+            ``length`` if not given.
+
+    Returns:
+        Source and target, both ``(b, length)``.
+
+    Raises:
+        ValueError: if the task is unknown or a number is out of range.
+    """
+    shortest = length if shortest is None else shortest
+    if task not in TASKS:
+        raise ValueError(f"task must be one of {TASKS}, got {task!r}")
+    if vocab < 3:
+        raise ValueError(f"vocab must be 3 or more, got {vocab}")
+    if count < 1:
+        raise ValueError(f"count must be 1 or more, got {count}")
+    if not 2 <= shortest <= length:
+        raise ValueError(
+            f"shortest must lie between 2 and length={length}, got {shortest}"
+        )
+    drawn = torch.randint(1, vocab, (count, length), generator=generator)
+    sizes = torch.randint(shortest, length + 1, (count, 1), generator=generator)
+    places = torch.arange(length)
+    drawn[:, 0] = 1
+    source = drawn.masked_fill(places >= sizes, 0)
+    if task == "copy":
+        return source, source.clone()
+    if task == "reverse":
+        back = (sizes - places).clamp(min=0)  # place 1 gets the last real symbol
+        target = source.gather(1, back.where(back < length, 0))
+    else:
+        behind = source.masked_fill(source == 0, vocab)  # padding sorts to the end
+        target = behind[:, 1:].sort(dim=1).values
+        target = torch.cat([source[:, :1], target], dim=1)
+        target = target.masked_fill(target == vocab, 0)
+    target[:, 0] = 1
+    return source, target.masked_fill(places >= sizes, 0)
+
+
 def date_split(day: datetime.date) -> str:
     """Return the split that a ``day`` belongs to, whatever its locale or style.
 
