@@ -286,7 +286,7 @@ def fit(
         if not math.isfinite(mean):
             raise FloatingPointError(
                 f"the loss is {mean} at step {step}; a learning rate that is too "
-                "large, a logarithm of 0 or a softmax over nothing are the likely causes"
+                "large, a log of 0 or a softmax over nothing are the likely causes"
             )
         scaler.unscale_(optimizer)
         norm = nn.utils.clip_grad_norm_(model.parameters(), clip or math.inf).item()
