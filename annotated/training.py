@@ -393,7 +393,13 @@ def load_checkpoint(
         )
     try:
         content = torch.load(path, map_location="cpu", weights_only=True)
-    except (RuntimeError, EOFError, pickle.UnpicklingError, ValueError) as error:
+    except (
+        RuntimeError,
+        EOFError,
+        LookupError,
+        ValueError,
+        pickle.UnpicklingError,
+    ) as error:
         raise ValueError(
             f"{path} is no checkpoint, or a damaged one: {error}"
         ) from error
