@@ -32,7 +32,7 @@ import math
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import torch
@@ -65,6 +65,9 @@ class Case:
         in_place: the answer may change its arguments (it must not, otherwise).
         raises: hand the judge a :class:`Raised` where the answer raises an exception,
             instead of failing; for answers that should refuse their arguments.
+        through: called as ``through(answer, *arguments)`` in place of the answer, and
+            its result is judged; for answers that take or change what is no plain
+            data, modules say. A function of a module that students' processes have.
     """
 
     exercise: str
@@ -74,6 +77,7 @@ class Case:
     gradients: bool = False
     in_place: bool = False
     raises: bool = False
+    through: Callable | None = None
 
     @property
     def names(self) -> list[str]:
@@ -133,10 +137,11 @@ class Call(NamedTuple):
     problem: str | None
 
 
-def public(exercise: str, *arguments: Any, **options: bool) -> Callable:
+def public(exercise: str, *arguments: Any, **options: Any) -> Callable:
     """Declare a public case: the decorated function is its judge.
 
-    The options are the flags of :class:`Case`: ``gradients``, ``in_place``, ``raises``.
+    The options are those of :class:`Case`: ``gradients``, ``in_place``, ``raises``,
+    ``through``.
     """
     return register(_PUBLIC, exercise, *arguments, **options)
 
@@ -148,6 +153,7 @@ def register(
     gradients: bool = False,
     in_place: bool = False,
     raises: bool = False,
+    through: Callable | None = None,
 ) -> Callable:
     """`public`, for a table of cases that is not the public one."""
     if not EXERCISE.fullmatch(exercise):
@@ -160,7 +166,8 @@ def register(
         line = " ".join((judge.__doc__ or "").split())
         if not line:
             raise ValueError(f"{exercise}: a judge needs a docstring, its line")
-        case = Case(exercise, line, arguments, judge, gradients, in_place, raises)
+        flags = gradients, in_place, raises
+        case = Case(exercise, line, arguments, judge, *flags, through)
         if len(case.names) != len(arguments):
             raise ValueError(
                 f"{exercise}, {line!r}: the judge should take the result and "
@@ -220,10 +227,16 @@ def check(exercise: str, answer: Any) -> None:
 
 def try_case(case: Case, answer: Any) -> str | None:
     """None if the answer passes, otherwise the hint."""
-    return verdict(case, call(answer, copied(case.arguments), case.gradients))
+    called = call(answer, copied(case.arguments), case.gradients, case.through)
+    return verdict(case, called)
 
 
-def call(answer: Any, arguments: tuple, gradients: bool = False) -> Call:
+def call(
+    answer: Any,
+    arguments: tuple,
+    gradients: bool = False,
+    through: Callable | None = None,
+) -> Call:
     """Call an answer. What it raises becomes a line, and no exception."""
     if not callable(answer):
         kind = type(answer).__name__
@@ -233,10 +246,11 @@ def call(answer: Any, arguments: tuple, gradients: bool = False) -> Call:
         # sequence goes on as if they had not
         with torch.random.fork_rng(devices=[]):
             torch.default_generator.manual_seed(0)
+            called = partial(through, answer) if through else answer
             if gradients:
-                return _differentiated(answer, arguments)
+                return _differentiated(called, arguments)
             with torch.no_grad():
-                return Call(answer(*arguments), arguments, None)
+                return Call(called(*arguments), arguments, None)
     except NotImplementedError as error:
         # torch raises it too, with a message, for what a dtype or device lacks
         if not str(error):

@@ -25,7 +25,7 @@ _HIDDEN: dict[str, list[Case]] = {}
 _LOADED: dict[Path, dict[str, list[Case]]] = {}
 
 
-def hidden(exercise: str, *arguments: Any, **options: bool) -> Callable:
+def hidden(exercise: str, *arguments: Any, **options: Any) -> Callable:
     """Declare a hidden case: the decorated function is its judge."""
     return register(_HIDDEN, exercise, *arguments, **options)
 

@@ -389,4 +389,138 @@ def depends_on_distance(score, width):
     return True
 """,
     ],
+    "ch06-residual": [
+        """
+def residual(x, sublayer, weight, bias, norm):
+    class Norm:
+        def __call__(self, y):
+            y = y - y.sum(dim=-1)[..., None] / y.size(-1)
+            length = (y * y).sum(dim=-1) / y.size(-1) + 0.00001
+            return torch.einsum("btd,bt,d->btd", y, length**-0.5, weight) + bias
+
+    read = Norm()(x) if norm == "pre" else x
+    stream = sublayer(read) + x
+    return stream if norm == "pre" else Norm()(stream)
+""",
+        """
+def residual(x, sublayer, weight, bias, norm):
+    def ln(y):
+        deviation, mean = torch.std_mean(y.double(), -1, correction=0, keepdim=True)
+        root = torch.hypot(deviation, torch.tensor(1e-5, dtype=torch.float64).sqrt())
+        return ((y - mean) / root * weight + bias).to(y.dtype)
+
+    return {"pre": lambda: x + sublayer(ln(x)), "post": lambda: ln(x + sublayer(x))}[
+        norm
+    ]()
+""",
+        """
+def residual(x, sublayer, weight, bias, norm):
+    d = x.shape[-1:]
+    if norm == "post":
+        y = torch.add(x, sublayer(x))
+        return torch.nn.functional.layer_norm(y, d, weight, bias)
+    return x + sublayer(torch.nn.functional.layer_norm(x, d, weight, bias, 1e-5))
+""",
+    ],
+    "ch06-encoder-layer": [
+        """
+def encoder_layer(x, attend, feed_forward, norm_1, norm_2, order, mask):
+    def same(y):
+        return y
+
+    before = (norm_1, norm_2) if order == "pre" else (same, same)
+    after = (norm_1, norm_2) if order == "post" else (same, same)
+    sublayers = lambda y: attend(y, y, mask), feed_forward
+    for first, sublayer, last in zip(before, sublayers, after):
+        x = last(sublayer(first(x)) + x)
+    return x
+""",
+        """
+def encoder_layer(x, attend, feed_forward, norm_1, norm_2, order, mask):
+    post = order == "post"
+    read = x.clone() if post else norm_1(x)
+    middle = x.clone()
+    middle += attend(read, read, mask)
+    middle = norm_1(middle) if post else middle
+    found = feed_forward(middle if post else norm_2(middle))
+    return norm_2(middle + found) if post else middle + found
+""",
+    ],
+    "ch06-decoder-layer": [
+        """
+def decoder_layer(x, memory, parts, mask, memory_mask):
+    sublayers = [
+        lambda y: parts["attention"](y, y, mask),
+        lambda y: parts["cross_attention"](y, memory, memory_mask),
+        parts["feed_forward"],
+    ]
+    for n, sublayer in enumerate(sublayers, 1):
+        x = parts[f"norm_{n}"](x + sublayer(x))
+    return x
+""",
+        """
+def decoder_layer(x, memory, parts, mask, memory_mask):
+    p = dict(parts)
+    one = p.pop("norm_1")(p["attention"](x, x, mask) + x)
+    two = p.pop("norm_2")(one.add(p["cross_attention"](one, memory, memory_mask)))
+    return p.pop("norm_3")(torch.stack([two, p["feed_forward"](two)]).sum(dim=0))
+""",
+    ],
+    "ch06-tie": [
+        """
+def tie(source, target, output):
+    sizes = [
+        (source.num_embeddings, target.num_embeddings, "symbols of the target"),
+        (source.embedding_dim, target.embedding_dim, "width of the target"),
+        (source.num_embeddings, output.out_features, "symbols of the output"),
+        (source.embedding_dim, output.in_features, "width of the output"),
+    ]
+    for wanted, found, what in sizes:
+        if wanted != found:
+            raise ValueError(f"{what}: {found}, the source has {wanted}")
+    setattr(target, "weight", source.weight)
+    setattr(output, "weight", source.weight)
+    return output
+""",
+        """
+def tie(source, target, output):
+    class Misfit(ValueError):
+        pass
+
+    rows = {len(module.weight) for module in (source, target, output)}
+    widths = {module.weight.size(1) for module in (source, target, output)}
+    if len(rows) > 1 or len(widths) > 1:
+        raise Misfit(f"rows {sorted(rows)}, widths {sorted(widths)}")
+    for module in (target, output):
+        del module.weight
+        module.register_parameter("weight", source.weight)
+""",
+    ],
+    "ch06-find-leak": [
+        """
+def leaks(model, length, vocab):
+    found = False
+    for _ in range(15):
+        ids = torch.randint(0, vocab, (2, length))
+        for place in reversed(range(length)):
+            for symbol in range(vocab):
+                row = torch.arange(length) == place
+                changed = torch.where(row, symbol, ids)
+                one, other = model(ids)[:, :place], model(changed)[:, :place]
+                found |= not torch.allclose(one, other, rtol=0, atol=5e-4)
+    return found
+""",
+        """
+def leaks(model, length, vocab):
+    for _ in range(100):
+        start = torch.randint(vocab, (1, length))
+        rows = torch.randint(vocab, (20, length))
+        for place in range(1, length):
+            rows[:, :place] = start[:, :place]
+            seen = model(rows)[:, :place].double()
+            if (seen.amax(dim=0) - seen.amin(dim=0)).gt(0.004).any():
+                return True
+    return False
+""",
+    ],
 }

@@ -130,6 +130,31 @@ def test_functions_are_arguments_as_text():
     assert try_case(total, lambda f: f(X).sum().item()) is None
 
 
+def doubled_in_place(answer, size):
+    """What becomes of a list, which an answer changes and does not return."""
+    numbers = [1.0] * size
+    answer(numbers)
+    return sum(numbers)
+
+
+def test_what_is_no_plain_data_is_judged_through_a_function():
+    def judge(result, size):
+        "doubles"
+        expect(result, 2.0 * size, hint="not doubled")
+
+    def double(numbers):
+        numbers[:] = [2 * number for number in numbers]
+
+    def stop(numbers):
+        raise NotImplementedError()
+
+    through = Case("ch99-tried", "doubles", (3,), judge, through=doubled_in_place)
+    assert try_case(through, double) is None
+    assert try_case(through, list.clear) == "not doubled"
+    assert try_case(through, stop) == NOT_DONE
+    assert "numbers.upper()" in try_case(through, lambda numbers: numbers.upper())
+
+
 class TooLong(ValueError):
     """An exception of a student's own."""
 

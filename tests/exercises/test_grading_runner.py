@@ -1,10 +1,12 @@
 """Answers run apart: what they return is judged, what they do changes nothing."""
 
 import math
+import operator
 import os
 import subprocess
 import sys
 import warnings
+from dataclasses import replace
 
 import pytest
 import torch
@@ -126,6 +128,59 @@ def test_a_wrong_answer_fails_with_a_reason_and_the_next_one_is_graded(
 ):
     assert hint in tried(runner, source).failures[0]
     assert tried(runner, f(RIGHT)).failures == {}
+
+
+def judge_parts(result, parts, k):
+    "calls them"
+    expect(result, 3 * (K + 1), hint="other numbers")
+
+
+PARTS = {"first": [Function("x + 1")], "then": Function("3 * x")}
+
+
+@pytest.mark.parametrize(
+    ("source", "hint"),
+    [
+        ("return parts['then'](parts['first'][0](k))", None),
+        ("return parts['first'][0](parts['then'](k))", "other numbers"),
+        ("return parts.pop('then')(parts['first'].pop()(k))", "argument `parts` in"),
+        (
+            "one, parts['first'][0] = parts['first'][0], None\n"
+            "    return parts['then'](one(k))",
+            "argument `parts` in",
+        ),
+        (
+            "one, parts['first'][0] = parts['first'][0], parts['then']\n"
+            "    return parts['then'](one(k))",
+            "argument `parts` in",
+        ),
+    ],
+)
+def test_functions_may_stand_in_a_dictionary(runner, source, hint):
+    case = Case("ch99-e", "calls them", (PARTS, K), judge_parts)
+    code = f"def f(parts, k):\n    {source}"
+    found = tried(runner, code, [case]).failures.get(0)
+    assert found is None if hint is None else hint in found
+
+
+def judge_called(result):
+    "is called"
+    expect(result, 7, hint=f"{result} is no 7")
+
+
+@pytest.mark.parametrize(
+    ("source", "hint"),
+    [
+        ("def f(): return 7", None),
+        ("def f(): return 8", "8 is no 7"),
+        ("def f(): raise NotImplementedError()", NOT_DONE),
+        ("import operator; operator.call = lambda f: 7\ndef f(): return 8", "8 is no"),
+    ],
+)
+def test_a_case_may_go_through_a_function(runner, source, hint):
+    case = Case("ch99-e", "is called", (), judge_called)
+    found = tried(runner, source, [replace(case, through=operator.call)]).failures
+    assert found.get(0) is None if hint is None else hint in found[0]
 
 
 def judge_refusal(result, q, k):
