@@ -91,8 +91,15 @@ def judge_greedy(written, next_logits, b, start, end, pad, most):
     behind = ((on == end).cumsum(dim=1) - (on == end).int()).bool()
     stopping = ((on == end) | (on == pad)).int()
     halted = (stopping.cumsum(dim=1) - stopping).bool()
+    halts = most if not halted[:, -1].all() else int((~halted).sum(dim=1).max())
     lone = [row.index(end) + 1 for row in on.tolist() if end in row]
-    mistakes = {
+    mistakes = {}
+    if start == end:
+        hint = "start counts as an end, for it is the same id; look behind it"
+        padded = torch.full((b, 1), pad)
+        mistakes = {hint: right[:, :1], hint + " only": padded}
+        mistakes[hint + " alone"] = padded[:, :0]
+    mistakes |= {
         "start is returned as well; only what was written is wanted": torch.cat(
             [torch.full((b, 1), start), right], dim=1
         ),
@@ -118,7 +125,7 @@ def judge_greedy(written, next_logits, b, start, end, pad, most):
             [right, torch.full((b, most - t), pad)], dim=1
         ),
         "a row stops at a padding that it wrote; only end stops it": (
-            on.masked_fill(halted, pad)[:, :t]
+            on.masked_fill(halted, pad)[:, :halts]
         ),
         "this is the least likely symbol; take the largest logit": (
             written_by(lambda tokens: -free(tokens), *options)
@@ -126,10 +133,6 @@ def judge_greedy(written, next_logits, b, start, end, pad, most):
         "all rows write what the first one writes": right[:1].expand(b, t),
         "batch first: the result is (b, t), a row a sequence": right.mT,
     }
-    if start == end:
-        hint = "start counts as an end, for it is the same id; look behind it"
-        padded = torch.full((b, 1), pad)
-        mistakes |= {hint: padded[:, :0], hint + " only": padded}
     expect(
         written,
         right,
@@ -163,7 +166,7 @@ def _(written, next_logits, b, start, end, pad, most):
     judge_greedy(written, next_logits, b, start, end, pad, most)
 
 
-_TWICE = [[3, 3, 1, 4], [1, 4, 3, 1]]
+_TWICE = [[3, 3, 1, 4], [4, 1, 3, 1]]
 
 
 @public("ch08-greedy", scripted(_TWICE, 5, 1, 1), 2, 1, 1, 0, 4)
@@ -193,6 +196,10 @@ def text_of(row: list[int], pad: int, end: int) -> list[int]:
     return row
 
 
+def is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
 def judge_exact(share, written, target, pad, end, hint):
     """`hint` says what this case is about; a share alone does not show it."""
     pairs = list(zip(written.tolist(), target.tolist(), strict=True))
@@ -204,28 +211,32 @@ def judge_exact(share, written, target, pad, end, hint):
             "expected a number, a float of Python, got a tensor; .item() makes one of "
             "the tensor, once there is one number for the batch"
         )
+    if share is not None and not is_number(share):
+        kind = type(share).__name__
+        raise AssertionError(f"expected a share, a number from 0 to 1, got a {kind}")
     symbols = [
         n < len(one) and one[n] == symbol
         for one, two in texts
         for n, symbol in enumerate(two)
     ]
-    mistakes = {
-        "this is how many rows are right; their share is wanted, from 0 to 1": count,
-        "a share from 0 to 1 is wanted, no percentage": 100 * right,
-        "this is the share of rows that are wrong": 1 - right,
-        "this is the share of right symbols; a row counts only if all of it is right": (
-            sum(symbols) / max(len(symbols), 1)
-        ),
-    }
-    if isinstance(share, bool):
-        raise AssertionError("expected a share, a number from 0 to 1, got a bool")
+    single = sum(symbols) / max(len(symbols), 1)
+    mistakes = {"a share from 0 to 1 is wanted, no percentage": 100 * right}
+    if count > 1:  # 1 may be a share, wrongly found
+        hint_count = "this is how many rows are right; their share is wanted, 0 to 1"
+        mistakes[hint_count] = count
+    if (single * len(texts)) % 1:  # else it may be a share of rows, wrongly found
+        mistakes[
+            "this is the share of right symbols; a row counts only if all of it is"
+        ] = single
     expect(share, right, hint=hint, mistakes=mistakes)
 
 
 @public("ch08-exact", ids("3 4 2 5", "3 5 2 0"), ids("3 4 2", "3 4 2"), 0, 2)
 def _(share, written, target, pad, end):
     "the example: one of two rows"
-    hint = "one of the two is right: what stands behind its end does not count"
+    hint = (
+        "one of the two is right, the first: what stands behind its end does not count"
+    )
     judge_exact(share, written, target, pad, end, hint)
 
 
@@ -338,10 +349,16 @@ def judge_reverse(result, source, pad):
         "batch first: the result is (b, s), a row a sequence": right.mT,
     }  # fmt: skip
     if pad != 0:
+        sizes = [len(row) for row in bare]
+        turned = [
+            row[:1] + row[1:n][::-1] + row[n:]
+            for row, n in zip(rows, sizes, strict=True)
+        ]
         guess = [row[:1] + row[:0:-1] for row in bare]
         guess = [row + [0] * (size - len(row)) for row in guess]
         hint = "padding is `pad`, whatever its number: not always 0"
         mistakes[hint] = torch.tensor(guess).to(dtype)
+        mistakes["padding is `pad`: not always 0"] = torch.tensor(turned).to(dtype)
         tail = right.masked_fill(right == pad, 0)
         mistakes[hint + ", in the result, too"] = tail
     expect(
@@ -414,6 +431,8 @@ def judge_first_error(places, written, target, pad):
         ),
         "where padding is written and a symbol is asked for, that is an error: leave "
         "out the padding of `target`, not of `written`": first(own),
+        "what is written as padding counts, too, where a symbol is asked for: only "
+        "the padding of `target` is left out": first(own & (target != pad)),
         "this is the last error; the first is wanted": torch.tensor(
             [found[-1] if found else -1 for found in errors]
         ),
@@ -467,8 +486,8 @@ def _(places, written, target, pad):
 
 @public(
     "ch08-first-error",
-    ids("4 3 3 5 7", "0 2 4 4 6", "3 9 9 9 9", "8 1 0 2 9"),
-    ids("4 3 2 5 9", "5 2 4 1 6", "3 6 2 9 9", "8 1 6 2 9"),
+    ids("4 3 2 5 7", "0 2 4 4 6", "3 9 9 9 9", "8 1 5 2 9"),
+    ids("4 3 2 5 9", "5 2 4 1 6", "3 6 2 9 9", "8 1 0 2 9"),
     9,
 )
 def _(places, written, target, pad):

@@ -523,4 +523,93 @@ def leaks(model, length, vocab):
     return False
 """,
     ],
+    "ch08-greedy": [
+        """
+def greedy(next_logits, b, start, end, pad, most):
+    rows = [[] for _ in range(b)]
+    while len(rows[0]) < most and not all(end in row for row in rows):
+        logits = next_logits(torch.tensor([[start] + row for row in rows]))
+        for row, scores in zip(rows, logits.tolist()):
+            best = max(range(len(scores)), key=scores.__getitem__)
+            row.append(pad if end in row else best)
+    return torch.tensor(rows)
+""",
+        """
+def greedy(next_logits, b, start, end, pad, most):
+    tokens = torch.full((b, most + 1), start)
+    for i in range(1, most + 1):
+        tokens[:, i] = next_logits(tokens[:, :i]).sort(dim=-1).indices[:, -1]
+        if tokens[:, 1 : i + 1].eq(end).any(dim=1).all():
+            break
+    tokens = tokens[:, 1 : i + 1]  # with rubbish behind the ends until here
+    ends = tokens.eq(end).int()
+    return torch.where(ends.cumsum(dim=1) > ends, pad, tokens)
+""",
+    ],
+    "ch08-exact": [
+        """
+def exact_match(written, target, pad, end):
+    t = max(written.shape[1], target.shape[1])
+    clean = []
+    for x in (written, target):
+        x = torch.nn.functional.pad(x, (0, t - x.shape[1]), value=pad)
+        ends = x.eq(end).int()
+        clean.append(x.masked_fill(ends.cumsum(dim=1) > ends, pad))
+    return clean[0].eq(clean[1]).all(dim=1).double().mean().item()
+""",
+        """
+def exact_match(written, target, pad, end):
+    def text(row):
+        kept = []
+        for symbol in row:
+            kept.append(int(symbol))
+            if symbol == end:
+                return kept
+        while kept and kept[-1] == pad:
+            kept.pop()
+        return kept
+
+    hits = [text(written[n]) == text(target[n]) for n in range(len(target))]
+    return hits.count(True) / len(hits)
+""",
+    ],
+    "ch08-reverse": [
+        """
+def reversed_targets(source, pad):
+    rows = []
+    for row in source.tolist():
+        real = [symbol for symbol in row if symbol != pad]
+        rows.append(real[:1] + real[1:][::-1] + [pad] * (len(row) - len(real)))
+    return torch.tensor(rows, dtype=source.dtype)
+""",
+        """
+def reversed_targets(source, pad):
+    behind = source[:, 1:].flip(1)  # padding first
+    order = behind.eq(pad).int().argsort(dim=1, stable=True)
+    return torch.cat([source[:, :1], behind.gather(1, order)], dim=1)
+""",
+        """
+def reversed_targets(source, pad):
+    result = source.clone()
+    for row, size in zip(result, source.ne(pad).sum(dim=1)):
+        row[1:size] = row[1:size].flip(0)
+    return result
+""",
+    ],
+    "ch08-first-error": [
+        """
+def first_error(written, target, pad):
+    places = []
+    for one, two in zip(written.tolist(), target.tolist()):
+        found = [i for i, b in enumerate(two) if b != pad and one[i] != b]
+        places.append(min(found, default=-1))
+    return torch.tensor(places)
+""",
+        """
+def first_error(written, target, pad):
+    right = written.eq(target) | target.eq(pad)
+    ahead = right.long().cumprod(dim=1).sum(dim=1)  # right ones up to there
+    return ahead.masked_fill(ahead == target.shape[1], -1)
+""",
+    ],
 }
