@@ -5,7 +5,14 @@ import importlib
 
 from benchmarks.record import record
 
-NAMES = ("dates", "heads", "positions")
+NAMES = (
+    "copy_depth",
+    "copy_task",
+    "dates",
+    "heads",
+    "positions",
+    "training_step",
+)
 
 
 def main() -> None:

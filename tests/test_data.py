@@ -16,6 +16,7 @@ from annotated.data import (
     LOCALES,
     SPLITS,
     STYLES,
+    TASKS,
     Batch,
     Vocabulary,
     batches,
@@ -23,6 +24,8 @@ from annotated.data import (
     date_split,
     make_batch,
     pad_sequences,
+    sequence_task,
+    token_batches,
     write_date,
 )
 
@@ -243,6 +246,163 @@ def test_draws_leave_the_generator_of_others_alone(monkeypatch):
 
 def test_no_pair_gives_no_batch():
     assert cut(7, 0, []) == []
+
+
+# ---- token_batches -----------------------------------------------------------
+
+
+def token_cut(tokens: int, seed: int | None, pairs=PAIRS) -> list[Batch]:
+    return list(token_batches(pairs, LETTERS, DIGITS, tokens, seed))
+
+
+def room(batch: Batch) -> int:
+    return max(batch.source.numel(), batch.labels.numel())
+
+
+@pytest.mark.parametrize("seed", [None, 0, 1])
+@pytest.mark.parametrize("tokens", [40, 41, 133, 10_000])
+def test_batches_by_tokens_hold_every_pair_once_and_no_token_too_many(tokens, seed):
+    parts = token_cut(tokens, seed)
+    assert sorted(read_back(parts)) == sorted(PAIRS)
+    assert max(room(batch) for batch in parts) <= tokens
+    for batch in parts:
+        assert batch.target.shape == batch.labels.shape
+
+
+def test_batches_by_tokens_are_nearly_full_and_hold_little_padding():
+    parts = token_cut(133, 0)
+    # one pair more of at most 40 places would not fit, except in the last one
+    light = [batch for batch in parts if room(batch) <= 133 - 40]
+    assert len(light) <= 1
+    assert padding(parts) < 0.1
+    sizes = {len(batch.source) for batch in parts}
+    assert max(sizes) >= 4 * min(sizes), "short ones come many at a time"
+
+
+def test_the_end_of_a_target_takes_a_place():
+    pairs = [("a", "123")] * 6  # with its end symbol a target takes four places
+    assert [len(b.labels) for b in token_cut(8, None, pairs)] == [2, 2, 2]
+    assert [len(b.labels) for b in token_cut(11, None, pairs)] == [2, 2, 2]
+    assert [len(b.labels) for b in token_cut(12, None, pairs)] == [3, 3]
+    pairs = [("aaaaaa", "1")] * 6  # and a source none
+    assert [len(b.source) for b in token_cut(12, None, pairs)] == [2, 2, 2]
+
+
+def test_batches_by_tokens_come_by_length_without_a_seed():
+    lengths = [n for batch in token_cut(133, None) for n in batch.lengths.tolist()]
+    assert lengths == sorted(lengths, key=lambda n: max(n, 5)), (
+        "by the longer side: four digits and an end"
+    )
+    same = [("aa", digit) for digit in "3719"]
+    assert read_back(token_cut(4, None, same)) == same, "pairs of one length stay"
+
+
+def test_a_seed_shuffles_equals_and_batches():
+    assert read_back(token_cut(133, 3)) == read_back(token_cut(133, 3))
+    assert read_back(token_cut(133, 3)) != read_back(token_cut(133, 4))
+    assert read_back(token_cut(133, 0)) != read_back(token_cut(133, None))
+    widths = [batch.source.shape[1] for batch in token_cut(133, 0)]
+    rises = sum(a <= b for a, b in pairwise(widths)) / (len(widths) - 1)
+    assert 0.25 < rises < 0.75, "batches come from short to long"
+    same = [("a" * 5, f"{i:04}") for i in range(60)]
+    company = [
+        {frozenset(read_back([batch])) for batch in token_cut(20, seed, same)}
+        for seed in (0, 1)
+    ]
+    assert not company[0] & company[1], "the same pairs always meet"
+
+
+def test_batches_by_tokens_leave_pairs_and_generators_of_others_alone(monkeypatch):
+    for name in ("choice", "randint", "randrange", "shuffle"):
+        monkeypatch.setattr(random, name, None)
+    pairs = list(PAIRS)
+    assert token_cut(133, 0, pairs)
+    assert pairs == PAIRS
+    assert token_cut(133, 0, []) == []
+
+
+# ---- sequence_task -----------------------------------------------------------
+
+
+def drawn(task: str, seed: int = 0, **settings):
+    generator = torch.Generator().manual_seed(seed)
+    return sequence_task(task, 300, generator, **settings)
+
+
+def in_python(task: str, row: list[int]) -> list[int]:
+    start, *symbols = row
+    symbols = {
+        "copy": lambda: symbols,
+        "reverse": lambda: symbols[::-1],
+        "sort": lambda: sorted(symbols),
+    }[task]()
+    return [start, *symbols]
+
+
+every_task = pytest.mark.parametrize("task", TASKS)
+
+
+@every_task
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {"shortest": 2},
+        {"length": 7, "shortest": 4, "vocab": 5},
+        {"length": 2, "vocab": 3},
+        {"length": 13, "shortest": 13, "vocab": 40},
+    ],
+)
+def test_the_target_is_what_python_makes_of_each_row(task, settings):
+    source, target = drawn(task, **settings)
+    length, vocab = settings.get("length", 10), settings.get("vocab", 11)
+    shortest = settings.get("shortest", length)
+    assert source.shape == target.shape == (300, length)
+    assert source.dtype == target.dtype == torch.int64
+    sizes = Counter()
+    for row, wanted in zip(source.tolist(), target.tolist(), strict=True):
+        size = row.index(0) if 0 in row else length
+        sizes[size] += 1
+        padding = [0] * (length - size)
+        assert row[0] == 1, "the start symbol stands in front"
+        assert row[size:] == padding, "padding stands behind, and nowhere else"
+        assert in_python(task, row[:size]) + padding == wanted
+    assert set(sizes) == set(range(shortest, length + 1)), "every length is drawn"
+    symbols = set(source[:, 1:].flatten().tolist()) - {0}
+    assert symbols == set(range(1, vocab)), "every symbol is drawn, the start too"
+
+
+@every_task
+def test_lengths_are_drawn_evenly(task):
+    source, _ = drawn(task, length=6, shortest=3)
+    counts = Counter(source.ne(0).sum(dim=1).tolist())
+    assert set(counts) == {3, 4, 5, 6}
+    # 75 expected of each, with a deviation of 7.5: five of them
+    assert all(37 < count < 113 for count in counts.values()), counts
+
+
+@every_task
+def test_the_generator_decides_what_is_drawn(task):
+    before = torch.get_rng_state()
+    one, same, other = drawn(task), drawn(task), drawn(task, seed=1)
+    assert all(map(torch.equal, one, same))
+    assert not torch.equal(one[0], other[0])
+    generator = torch.Generator().manual_seed(0)
+    first = sequence_task(task, 5, generator)[0]
+    assert not torch.equal(first, sequence_task(task, 5, generator)[0])
+    assert torch.equal(torch.get_rng_state(), before), "drawn from everybody's"
+
+
+def test_all_tasks_draw_the_same_sources():
+    sources = [drawn(task, shortest=2)[0] for task in TASKS]
+    assert torch.equal(sources[0], sources[1]) and torch.equal(sources[0], sources[2])
+    assert TASKS == ("copy", "reverse", "sort")
+
+
+def test_a_copy_is_a_tensor_of_its_own():
+    source, target = drawn("copy")
+    target[:] = 0
+    assert source.ne(0).all()
 
 
 # ---- dates -------------------------------------------------------------------
@@ -486,3 +646,34 @@ def test_there_must_be_a_locale_to_draw_from():
 def test_a_draw_is_of_no_fewer_than_no_lines():
     with pytest.raises(ValueError, match=r"^count must be 0 or more, got -1$"):
         date_pairs(-1, "train")
+
+
+@pytest.mark.bad_input
+@pytest.mark.parametrize("seed", [None, 0])
+def test_a_pair_that_does_not_fit_is_named(seed):
+    pairs = [("a", "1"), ("aaa", "12345"), ("a" * 7, "1")]
+    with pytest.raises(ValueError, match=r"^tokens must be at least 6, for pair 1; "):
+        next(token_batches(pairs, LETTERS, DIGITS, 5, seed))
+    with pytest.raises(ValueError, match=r"^tokens must be at least 7, for pair 2; "):
+        next(token_batches(pairs, LETTERS, DIGITS, 6, seed))
+    assert len(list(token_batches(pairs, LETTERS, DIGITS, 7, seed))) == 3
+
+
+@pytest.mark.bad_input
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"task": "Copy"}, "task must be one of ('copy', 'reverse', 'sort'), got 'Co"),
+        ({"task": None}, "task must be one of ('copy', 'reverse', 'sort'), got None"),
+        ({"vocab": 2}, "vocab must be 3 or more, got 2"),
+        ({"count": 0}, "count must be 1 or more, got 0"),
+        ({"length": 1}, "shortest must lie between 2 and length=1, got 1"),
+        ({"shortest": 1}, "shortest must lie between 2 and length=10, got 1"),
+        ({"shortest": 11}, "shortest must lie between 2 and length=10, got 11"),
+    ],
+)
+def test_a_task_has_a_name_and_numbers_in_their_range(given, message):
+    given = {"task": "copy", "count": 3, "generator": torch.Generator()} | given
+    with pytest.raises(ValueError) as caught:
+        sequence_task(**given)
+    assert str(caught.value).startswith(message)

@@ -31,7 +31,7 @@ for _line, _sizes in (
     ("a single step behind the warm-up", (65, 64, 65, 0.3, 0.1)),
     ("a climb of one step", (1, 1, 9, 0.7, 0.0)),
     ("behind a climb of one step", (2, 1, 9, 0.7, 0.05)),
-    ("three quarters of the way down", (160, 40, 200, 5e-4, 1e-4)),
+    ("three quarters of the way down", (150, 30, 190, 5e-4, 1e-4)),
     ("no warm-up, at the first step", (1, 0, 6, 2.5, 0.5)),
     ("no warm-up, at the last step", (6, 0, 6, 2.5, 0.5)),
     ("a lone step without warm-up", (1, 0, 1, 0.9, 0.3)),
@@ -127,8 +127,8 @@ for _line, _lengths, _tokens in (
     ("a lone sequence", [5], 9),
     ("a lone sequence that just fits", [9], 9),
     ("no sequence, no place", [], 0),
-    ("all of one length", [3] * 10, 12),
-    ("all of one length, with a rest", [4] * 7, 11),
+    ("nothing but threes", [3] * 10, 12),
+    ("nothing but fours, with a rest", [4] * 7, 11),
     ("one place each", [1, 1, 1, 1, 1], 1),
     ("everything in one group", [6, 2, 4, 1, 5], 30),
     ("everything but one in one group", [6, 2, 4, 1, 5], 29),
@@ -136,7 +136,7 @@ for _line, _lengths, _tokens in (
     ("ties at the edge of a group", [5, 5, 2, 5, 2, 3, 2, 5, 3], 10),
     ("a group whose longest doubles it", [1, 1, 1, 6, 1, 12, 2], 12),
     ("long ones stand alone", [11, 13, 12, 2, 11], 15),
-    ("many", [(7 * i) % 31 + 1 for i in range(200)], 100),
+    ("two hundred sequences", [(7 * i) % 31 + 1 for i in range(200)], 100),
 ):
 
     def _judge_groups(groups, lengths, tokens):
@@ -199,7 +199,7 @@ _accumulate(
 )
 _accumulate(
     "double precision, an old gradient",
-    *(MASKED, torch.tensor(1.25).double(), torch.tensor(-2.0).double()),
+    *(MASKED, torch.tensor([1.25]).double(), torch.tensor([-2.0]).double()),
     *(SEVERAL, COUNTS),
 )
 _accumulate(

@@ -16,7 +16,10 @@ FAULTS = table.FAULTS | datasets_table.FAULTS
 BAD_INPUT = table.BAD_INPUT | datasets_table.BAD_INPUT
 
 # the heart of the book: several faults of each function and class are tried
-SEVERAL = ("masks", "attention", "positions", "seq2seq", "data", "training")
+SEVERAL = (
+    *("masks", "attention", "positions", "transformer", "decoding"),
+    *("seq2seq", "data", "training"),
+)
 CHECKS = ("check_shape", "check_close")
 MUTANTS = [
     pytest.param(module, *fault, bad_input, id=f"{module}: {fault[2]}")

@@ -1,0 +1,888 @@
+"""annotated/transformer.py: PyTorch's Transformer with the same numbers in it."""
+
+import copy
+import dataclasses
+import itertools
+import math
+import re
+
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from annotated.attention import MultiHeadAttention
+from annotated.transformer import (
+    Decoder,
+    DecoderLayer,
+    Encoder,
+    EncoderLayer,
+    FeedForward,
+    Residual,
+    Transformer,
+    TransformerConfig,
+)
+
+# b 2, s 7, t 5; 23 and 19 symbols; d 12 in 3 heads; two layers, inside 17 wide
+B, S, T = 2, 7, 5
+SOURCES, TARGETS, D, HEADS, LAYERS, INNER = 23, 19, 12, 3, 2, 17
+SIZES = {"d_model": D, "heads": HEADS, "layers": LAYERS, "d_ff": INNER}
+NORMS = ["pre", "post"]
+either_norm = pytest.mark.parametrize("norm", NORMS)
+either_tie = pytest.mark.parametrize("tied", [False, True])
+
+
+@pytest.fixture(autouse=True)
+def seeded():
+    torch.manual_seed(0)
+
+
+def make_config(**changes) -> TransformerConfig:
+    given = {"source_vocab": SOURCES, "target_vocab": TARGETS, **SIZES}
+    given |= {"dropout": 0.0, "max_len": 11}
+    if changes.get("tied"):
+        given["target_vocab"] = SOURCES
+    return TransformerConfig(**given | changes)
+
+
+def shaken(module: nn.Module) -> nn.Module:
+    """No bias at 0, no gain at 1: what is forgotten or swapped would not be seen."""
+    with torch.no_grad():
+        for parameter in module.parameters():
+            if parameter.dim() == 1:
+                parameter += 0.3 * torch.randn_like(parameter)
+    return module
+
+
+def make_model(dtype=torch.float64, **changes) -> Transformer:
+    return shaken(Transformer(make_config(**changes))).to(dtype)
+
+
+def draw(high: int, length: int, pad: int = 0) -> Tensor:
+    tokens = torch.randint(0, high, (B, length))
+    return tokens.masked_fill(tokens == pad, (pad + 1) % high)
+
+
+def padded_batch(high: int = TARGETS, pad: int = 0) -> tuple[Tensor, Tensor]:
+    """One row without padding, one with; and padding amid a source."""
+    source, target = draw(high, S, pad), draw(high, T, pad)
+    source[1, 4:] = pad
+    source[0, 2] = pad
+    target[1, 3:] = pad
+    return source, target
+
+
+def stream(length: int = T, dtype=torch.float64) -> Tensor:
+    return torch.randn(B, length, D, dtype=dtype, requires_grad=True)
+
+
+def assert_close(actual: Tensor, expected: Tensor, why: str = "") -> None:
+    limit = 1e-10 if actual.dtype == torch.float64 else 3e-5
+    torch.testing.assert_close(
+        actual, expected, rtol=0, atol=limit, msg=lambda text: f"{why}\n{text}"
+    )
+
+
+def backward(output: Tensor) -> None:
+    """Gradients of a random mixture of all that was computed."""
+    generator = torch.Generator().manual_seed(1)
+    mixture = torch.randn(output.shape, generator=generator).to(output)
+    (output * mixture).sum().backward()
+
+
+# ---- PyTorch's own, with our numbers in it -----------------------------------
+
+
+ATTENTIONS = {"attention": "self_attn", "cross_attention": "multihead_attn"}
+MAPS = {"feed_forward.inner": "linear1", "feed_forward.outer": "linear2"}
+MAPS |= {f"residuals.{i}.norm": f"norm{i + 1}" for i in range(3)}
+
+
+def layer_pairs(ours: nn.Module, theirs: nn.Module) -> list[tuple[Tensor, Tensor, int]]:
+    """Each parameter of our layer, PyTorch's, and which third of that it is, or -1."""
+    pairs, their = [], dict(theirs.named_parameters())
+    for name, parameter in ours.named_parameters():
+        holder, _, kind = name.rpartition(".")
+        if holder in MAPS:
+            pairs.append((parameter, their[f"{MAPS[holder]}.{kind}"], -1))
+            continue
+        attention, _, which = holder.partition(".")
+        attention = ATTENTIONS[attention]
+        if which == "output_map":
+            pairs.append((parameter, their[f"{attention}.out_proj.{kind}"], -1))
+        else:
+            third = ["query_map", "key_map", "value_map"].index(which)
+            pairs.append((parameter, their[f"{attention}.in_proj_{kind}"], third))
+    assert len({id(p) for p, *_ in pairs}) == len([*ours.parameters()])
+    return pairs
+
+
+def part(tensor: Tensor, third: int) -> Tensor:
+    return tensor if third < 0 else tensor.chunk(3)[third]
+
+
+def copy_over(pairs) -> None:
+    with torch.no_grad():
+        for ours, theirs, third in pairs:
+            part(theirs, third).copy_(ours)
+
+
+def assert_gradients_agree(pairs, names: dict[int, str]) -> None:
+    for ours, theirs, third in pairs:
+        assert ours.grad is not None, f"{names[id(ours)]} gets no gradient"
+        why = f"gradient of {names[id(ours)]}"
+        assert_close(ours.grad, part(theirs.grad, third), why)
+
+
+def names_of(module: nn.Module) -> dict[int, str]:
+    return {id(parameter): name for name, parameter in module.named_parameters()}
+
+
+def their_layer(kind: type, config: TransformerConfig, dtype) -> nn.Module:
+    c = config
+    settings = {"dropout": 0.0, "batch_first": True, "norm_first": c.norm == "pre"}
+    return kind(c.d_model, c.heads, c.d_ff, **settings, dtype=dtype)
+
+
+def their_stacks(config: TransformerConfig, dtype) -> nn.Transformer:
+    """nn.Transformer; after post-norm without the last norm that it would add."""
+    stacks = {}
+    for name in ("Encoder", "Decoder"):
+        layer = their_layer(getattr(nn, f"Transformer{name}Layer"), config, dtype)
+        norm = nn.LayerNorm(config.d_model, dtype=dtype)
+        extra = {"enable_nested_tensor": False} if name == "Encoder" else {}
+        stacks[f"custom_{name.lower()}"] = getattr(nn, f"Transformer{name}")(
+            layer, config.layers, norm if config.norm == "pre" else None, **extra
+        )
+    return nn.Transformer(config.d_model, config.heads, batch_first=True, **stacks)
+
+
+def stack_pairs(ours: nn.Module, theirs: nn.Module) -> list:
+    pairs = []
+    for one, other in zip(ours.layers, theirs.layers, strict=True):
+        pairs += layer_pairs(one, other)
+    if theirs.norm is not None:
+        pairs += [(ours.norm.weight, theirs.norm.weight, -1)]
+        pairs += [(ours.norm.bias, theirs.norm.bias, -1)]
+    return pairs
+
+
+def positions(length: int, dtype) -> Tensor:
+    """Vaswani et al. (2017), section 3.5, number by number."""
+    rows = []
+    for position in range(length):
+        angles = [position / 10000 ** (2 * i / D) for i in range(D // 2)]
+        rows.append([f(a) for a in angles for f in (math.sin, math.cos)])
+    return torch.tensor(rows, dtype=torch.float32).to(dtype)
+
+
+class Reference(nn.Module):
+    """nn.Transformer with embeddings, positions and output around it."""
+
+    def __init__(self, model: Transformer):
+        super().__init__()
+        c, dtype = model.config, model.output.weight.dtype
+        self.pad = c.pad
+        self.source = nn.Parameter(model.source_embedding.weight.detach().clone())
+        self.target = self.output = self.source
+        if not c.tied:
+            self.target = nn.Parameter(model.target_embedding.weight.detach().clone())
+            self.output = nn.Parameter(model.output.weight.detach().clone())
+        self.stacks = their_stacks(c, dtype)
+        self.pairs = stack_pairs(model.encoder, self.stacks.encoder)
+        self.pairs += stack_pairs(model.decoder, self.stacks.decoder)
+        copy_over(self.pairs)
+        self.pairs += [(model.source_embedding.weight, self.source, -1)]
+        self.pairs += [(model.target_embedding.weight, self.target, -1)]
+        self.pairs += [(model.output.weight, self.output, -1)]
+        ours = {id(one) for one, *_ in self.pairs}
+        assert ours == {id(parameter) for parameter in model.parameters()}
+
+    def forward(self, source: Tensor, target: Tensor) -> Tensor:
+        embedded = [
+            F.embedding(tokens, table) * math.sqrt(D)
+            + positions(tokens.shape[1], table.dtype)
+            for tokens, table in ((source, self.source), (target, self.target))
+        ]
+        length = target.shape[1]
+        hidden = self.stacks(
+            *embedded,
+            tgt_mask=torch.ones(length, length, dtype=torch.bool).triu(1),
+            src_key_padding_mask=source == self.pad,  # True = hidden
+            tgt_key_padding_mask=target == self.pad,
+            memory_key_padding_mask=source == self.pad,
+        )
+        return hidden @ self.output.T
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@either_norm
+@either_tie
+@pytest.mark.parametrize("pad", [0, 3])
+def test_the_whole_model_is_pytorchs_forward_and_backward(norm, tied, pad, dtype):
+    model = make_model(dtype, norm=norm, tied=tied, pad=pad)
+    reference = Reference(model)
+    source, target = padded_batch(pad=pad)
+    ours, theirs = model(source, target), reference(source, target)
+    assert ours.shape == (B, T, model.config.target_vocab)
+    assert ours.dtype == dtype
+    assert_close(ours, theirs, "logits")
+    for logits in (ours, theirs):
+        backward(logits)
+    assert_gradients_agree(reference.pairs, names_of(model))
+
+
+@either_norm
+def test_a_batch_without_padding_is_pytorchs_too(norm):
+    model = make_model(norm=norm)
+    source, target = draw(SOURCES, S), draw(TARGETS, T)
+    assert_close(model(source, target), Reference(model)(source, target))
+
+
+@either_norm
+def test_pre_norm_ends_each_stack_with_a_norm_and_post_norm_has_none(norm):
+    for kind in (Encoder, Decoder):
+        last = kind(make_config(norm=norm)).norm
+        wanted = nn.LayerNorm if norm == "pre" else nn.Identity
+        assert type(last) is wanted, f"{kind.__name__}, {norm}"
+
+
+# ---- layers ------------------------------------------------------------------
+
+
+def some_mask(*shape: int) -> Tensor:
+    """Each query of each sequence and head has other keys, the first among them."""
+    mask = torch.rand(B, HEADS, *shape) < 0.5
+    mask[..., 0] = True
+    return mask
+
+
+def hidden(mask: Tensor) -> Tensor:
+    return ~mask.flatten(0, 1)  # PyTorch's: (b·h, t, s), True = hidden
+
+
+@either_norm
+@pytest.mark.parametrize("masked", [False, True])
+def test_an_encoder_layer_is_pytorchs(norm, masked):
+    config = make_config(norm=norm)
+    layer = shaken(EncoderLayer(config)).double()
+    theirs = their_layer(nn.TransformerEncoderLayer, config, torch.float64)
+    pairs = layer_pairs(layer, theirs)
+    copy_over(pairs)
+    x, mask = stream(S), some_mask(S, S) if masked else None
+    other = x.detach().clone().requires_grad_()
+    ours = layer(x, mask)
+    wanted = theirs(other, src_mask=hidden(mask) if masked else None)
+    assert_close(ours, wanted)
+    for output in (ours, wanted):
+        backward(output)
+    assert_gradients_agree([*pairs, (x, other, -1)], names_of(layer) | {id(x): "x"})
+
+
+@either_norm
+@pytest.mark.parametrize("masked", [(0, 0), (0, 1), (1, 0), (1, 1)])
+def test_a_decoder_layer_is_pytorchs(norm, masked):
+    config = make_config(norm=norm)
+    layer = shaken(DecoderLayer(config)).double()
+    theirs = their_layer(nn.TransformerDecoderLayer, config, torch.float64)
+    pairs = layer_pairs(layer, theirs)
+    copy_over(pairs)
+    mask = some_mask(T, T) if masked[0] else None
+    memory_mask = some_mask(T, S) if masked[1] else None
+    x, memory = stream(T), stream(S)
+    others = [tensor.detach().clone().requires_grad_() for tensor in (x, memory)]
+    ours = layer(x, memory, mask, memory_mask)
+    wanted = theirs(
+        *others,
+        tgt_mask=hidden(mask) if masked[0] else None,
+        memory_mask=hidden(memory_mask) if masked[1] else None,
+    )
+    assert_close(ours, wanted)
+    for output in (ours, wanted):
+        backward(output)
+    pairs += [(x, others[0], -1), (memory, others[1], -1)]
+    names = names_of(layer) | {id(x): "x", id(memory): "memory"}
+    assert_gradients_agree(pairs, names)
+
+
+@either_norm
+def test_the_stacks_are_pytorchs_with_any_mask(norm):
+    config = make_config(norm=norm)
+    encoder, decoder = (shaken(k(config)).double() for k in (Encoder, Decoder))
+    theirs = their_stacks(config, torch.float64)
+    copy_over(stack_pairs(encoder, theirs.encoder))
+    copy_over(stack_pairs(decoder, theirs.decoder))
+    x, y = stream(S), stream(T)
+    masks = some_mask(S, S), some_mask(T, T), some_mask(T, S)
+    memory = encoder(x, masks[0])
+    assert_close(memory, theirs.encoder(x, mask=hidden(masks[0])), "encoder")
+    ours = decoder(y, memory, masks[1], masks[2])
+    wanted = theirs.decoder(
+        y, memory, tgt_mask=hidden(masks[1]), memory_mask=hidden(masks[2])
+    )
+    assert_close(ours, wanted, "decoder")
+
+
+def test_layers_of_a_stack_do_not_share_their_numbers():
+    for kind in (Encoder, Decoder):
+        stack = kind(make_config(layers=3))
+        assert len(stack.layers) == 3
+        weights = [layer.attention.query_map.weight for layer in stack.layers]
+        for one, other in itertools.combinations(weights, 2):
+            assert not torch.equal(one, other), "copies of one layer begin alike"
+
+
+# ---- FeedForward -------------------------------------------------------------
+
+
+def test_the_feed_forward_network_by_loops():
+    network, x = FeedForward(3, 4).double(), torch.randn(2, 3, dtype=torch.float64)
+    (w1, b1), (w2, b2) = ((m.weight, m.bias) for m in (network.inner, network.outer))
+    output = network(x)
+    for n in range(2):
+        inner = [
+            max(0.0, sum(w1[j, i] * x[n, i] for i in range(3)).item() + b1[j].item())
+            for j in range(4)
+        ]
+        for i in range(3):
+            wanted = sum(w2[i, j].item() * inner[j] for j in range(4)) + b2[i].item()
+            assert output[n, i].item() == pytest.approx(wanted, abs=1e-12)
+
+
+def test_the_feed_forward_network_is_two_convolutions_of_width_one():
+    network, x = shaken(FeedForward(D, INNER)).double(), stream()
+    first = nn.Conv1d(D, INNER, 1, dtype=torch.float64)
+    second = nn.Conv1d(INNER, D, 1, dtype=torch.float64)
+    pairs = []
+    for linear, conv in ((network.inner, first), (network.outer, second)):
+        pairs += [(linear.weight[..., None], conv.weight, -1)]
+        pairs += [(linear.bias, conv.bias, -1)]
+    copy_over(pairs)
+    other = x.detach().clone().requires_grad_()
+    ours = network(x)
+    theirs = second(first(other.transpose(1, 2)).relu()).transpose(1, 2)
+    assert_close(ours, theirs)
+    for output in (ours, theirs):
+        backward(output)
+    assert_close(x.grad, other.grad, "gradient of x")
+    for linear, conv in ((network.inner, first), (network.outer, second)):
+        assert_close(linear.weight.grad, conv.weight.grad[..., 0])
+        assert_close(linear.bias.grad, conv.bias.grad)
+
+
+def test_the_feed_forward_network_takes_any_batch():
+    network, x = FeedForward(D, INNER), torch.randn(2, 3, 5, D)
+    assert_close(network(x)[1, 2, 4], network(x[1, 2, 4]), "each vector by itself")
+
+
+def test_the_feed_forward_network_drops_inner_numbers():
+    network, x = FeedForward(D, INNER, dropout=0.5), torch.randn(B, T, D)
+    torch.manual_seed(5)
+    output = network(x)
+    torch.manual_seed(5)
+    inner = F.dropout(network.inner(x).relu(), 0.5)
+    assert_close(output, network.outer(inner), "dropout between the two maps")
+    network.eval()
+    assert_close(network(x), network.outer(network.inner(x).relu()), "evaluation")
+
+
+# ---- Residual ----------------------------------------------------------------
+
+
+def normalised(x: Tensor, norm: nn.LayerNorm) -> Tensor:
+    centred = x - x.mean(dim=-1, keepdim=True)
+    variance = centred.pow(2).mean(dim=-1, keepdim=True)
+    return centred / (variance + 1e-5).sqrt() * norm.weight + norm.bias
+
+
+@either_norm
+def test_a_residual_adds_to_what_it_was_given(norm):
+    residual, x = shaken(Residual(D, norm=norm)).double(), stream()
+    mix = torch.randn(D, D, dtype=torch.float64)
+    output = residual(x, lambda x: (x @ mix).tanh())
+    if norm == "pre":
+        wanted = x + (normalised(x, residual.norm) @ mix).tanh()
+    else:
+        wanted = normalised(x + (x @ mix).tanh(), residual.norm)
+    assert_close(output, wanted)
+
+
+def test_a_residual_is_post_norm_unless_said_otherwise():
+    residual, x = Residual(D), torch.randn(B, T, D) * 9 + 4
+    output = residual(x, torch.zeros_like)
+    assert_close(output.mean(dim=-1), torch.zeros(B, T))
+    assert torch.equal(Residual(D, norm="pre")(x, torch.zeros_like), x)
+
+
+@either_norm
+def test_a_residual_drops_what_is_added_and_never_the_stream(norm):
+    residual, x = Residual(D, 0.5, norm), torch.randn(B, T, D)
+    torch.manual_seed(5)
+    output = residual(x, torch.ones_like)
+    torch.manual_seed(5)
+    total = x + F.dropout(torch.ones_like(x), 0.5)
+    assert_close(output, total if norm == "pre" else normalised(total, residual.norm))
+    total = x + 1
+    wanted = total if norm == "pre" else normalised(total, residual.norm)
+    assert_close(residual.eval()(x, torch.ones_like), wanted, "evaluation")
+
+
+# ---- what sees what ----------------------------------------------------------
+
+
+@either_norm
+def test_a_later_target_token_changes_no_earlier_logit(norm):
+    model = make_model(norm=norm)
+    source, target = draw(SOURCES, S), draw(TARGETS, T)
+    before = model(source, target)
+    for t in range(T):
+        changed = target.clone()
+        changed[:, t] = target[:, t] % (TARGETS - 1) + 1
+        logits = model(source, changed)
+        assert_close(logits[:, :t], before[:, :t], f"token {t} is seen before its time")
+        assert (logits[:, t:] - before[:, t:]).abs().amax(-1).min() > 1e-6, (
+            f"position {t} and all behind it see token {t}"
+        )
+
+
+@either_norm
+def test_every_source_token_is_seen_from_everywhere(norm):
+    model = make_model(norm=norm)
+    source, target = draw(SOURCES, S), draw(TARGETS, T)
+    memory, logits = model.encode(source)[0], model(source, target)
+    for s in range(S):
+        changed = source.clone()
+        changed[:, s] = source[:, s] % (SOURCES - 1) + 1
+        gap = (model.encode(changed)[0] - memory).abs().amax(-1)
+        assert gap.min() > 1e-6, f"source token {s} is hidden from the source"
+        gap = (model(changed, target) - logits).abs().amax(-1)
+        assert gap.min() > 1e-6, f"source token {s} is hidden from the target"
+
+
+@either_norm
+@pytest.mark.parametrize("pad", [0, 3])
+def test_padding_behind_changes_no_real_logit(norm, pad):
+    model = make_model(norm=norm, pad=pad)
+    source, target = draw(TARGETS, S, pad), draw(TARGETS, T, pad)
+    before = model(source, target)
+    longer = F.pad(source, (0, 3), value=pad)
+    assert_close(model(longer, target), before, "padding of the source is seen")
+    longer = F.pad(target, (0, 2), value=pad)
+    assert_close(model(source, longer)[:, :T], before, "padding of the target is seen")
+
+
+def test_padding_amid_a_target_is_hidden():
+    model = make_model()
+    source, target = draw(SOURCES, S), draw(TARGETS, T)
+    target[:, 2] = 0
+    before = model(source, target)
+    with torch.no_grad():
+        model.target_embedding.weight[0] += 1.0
+    after = model(source, target)
+    assert_close(after[:, 3:], before[:, 3:], "padding is a key behind it")
+
+
+@either_norm
+def test_a_source_of_nothing_but_padding_gives_finite_numbers(norm):
+    model = make_model(norm=norm)
+    source, target = draw(SOURCES, S), draw(TARGETS, T)
+    source[1] = 0
+    logits = model(source, target)
+    assert logits.isfinite().all()
+    backward(logits)
+    for name, parameter in model.named_parameters():
+        assert parameter.grad.isfinite().all(), name
+
+
+def test_a_sequence_is_read_alike_in_any_company():
+    model = make_model()
+    source, target = padded_batch()
+    together = model(source, target)
+    assert_close(model(source[1:, :4], target[1:, :3]), together[1:, :3])
+
+
+# ---- encode, decode, forward -------------------------------------------------
+
+
+def test_forward_is_encode_then_decode():
+    model, (source, target) = make_model(), padded_batch()
+    memory, mask = model.encode(source)
+    assert memory.shape == (B, S, D)
+    assert torch.equal(mask, (source != 0)[:, None, None, :])
+    assert torch.equal(model.decode(target, memory, mask), model(source, target))
+
+
+def test_decode_without_a_mask_sees_the_whole_memory():
+    model, target = make_model(), draw(TARGETS, T)
+    memory, everything = stream(S), torch.ones(B, 1, 1, S, dtype=torch.bool)
+    logits = model.decode(target, memory)
+    assert_close(logits, model.decode(target, memory, everything))
+    some = everything.clone()
+    some[..., 3] = False
+    assert not torch.allclose(logits, model.decode(target, memory, some))
+
+
+def test_source_and_target_may_be_of_any_length_up_to_the_last_position():
+    model = make_model(max_len=8)
+    for s, t in ((1, 1), (8, 1), (1, 8), (8, 8)):
+        assert model(draw(SOURCES, s), draw(TARGETS, t)).shape == (B, t, TARGETS)
+
+
+@pytest.mark.parametrize("dtype", [torch.int32, torch.int64])
+def test_the_first_and_the_last_symbol_are_taken(dtype):
+    model = make_model()
+    source = torch.tensor([[1, SOURCES - 1, 0]], dtype=dtype)
+    target = torch.tensor([[TARGETS - 1, 1, 0]], dtype=dtype)
+    assert model(source, target).shape == (1, 3, TARGETS)
+
+
+def test_tokens_are_left_alone():
+    model, (source, target) = make_model(), padded_batch()
+    before = source.clone(), target.clone()
+    model(source, target)
+    assert torch.equal(source, before[0]) and torch.equal(target, before[1])
+
+
+def test_the_model_works_where_it_is_moved_to():
+    model = make_model().to("meta")
+    source, target = (tokens.to("meta") for tokens in padded_batch())
+    logits = model(source, target)
+    assert logits.device == torch.device("meta")
+    assert logits.shape == (B, T, TARGETS)
+
+
+def test_the_model_works_in_bfloat16():
+    model = make_model(torch.float32)
+    source, target = padded_batch()
+    single = model(source, target)
+    half = model.bfloat16()(source, target)
+    assert half.dtype == torch.bfloat16
+    # 8 bits of every number of the stream, whose deviation is about 1
+    torch.testing.assert_close(half.float(), single, rtol=0, atol=0.25)
+
+
+# ---- dropout -----------------------------------------------------------------
+
+
+def test_without_dropout_training_is_evaluation():
+    model, batch = make_model(), padded_batch()
+    before = torch.get_rng_state()
+    assert torch.equal(model.train()(*batch), model.eval()(*batch))
+    assert torch.equal(torch.get_rng_state(), before), "a number was drawn for nothing"
+
+
+def dropouts(model: Transformer) -> dict[str, nn.Module]:
+    kinds = nn.Dropout, MultiHeadAttention
+    named = model.named_modules()
+    return {name: module for name, module in named if isinstance(module, kinds)}
+
+
+def probability(module: nn.Module) -> float:
+    return module.p if isinstance(module, nn.Dropout) else module.dropout
+
+
+def set_probability(module: nn.Module, p: float) -> None:
+    setattr(module, "p" if isinstance(module, nn.Dropout) else "dropout", p)
+
+
+def places(layers: int = LAYERS) -> list[str]:
+    """Everywhere the docstring of the config says that numbers are dropped."""
+    found = ["positions.dropout"]
+    for i in range(layers):
+        for stack, sublayers in (("encoder", 2), ("decoder", 3)):
+            layer = f"{stack}.layers.{i}"
+            found += [f"{layer}.attention", f"{layer}.feed_forward.dropout"]
+            found += [f"{layer}.residuals.{j}.dropout" for j in range(sublayers)]
+        found += [f"decoder.layers.{i}.cross_attention"]
+    return found
+
+
+@pytest.mark.parametrize("p", [0.0, 0.1, 0.37])
+def test_every_dropout_has_the_probability_of_the_config(p):
+    found = dropouts(Transformer(make_config(dropout=p)))
+    assert sorted(found) == sorted(places())
+    assert {name: probability(one) for name, one in found.items()} == dict.fromkeys(
+        found, p
+    )
+
+
+@pytest.mark.parametrize("place", places())
+@either_norm
+def test_dropout_reaches_each_of_its_places(place, norm):
+    model, batch = make_model(norm=norm, dropout=0.5), padded_batch()
+    for name, module in dropouts(model).items():
+        set_probability(module, 0.5 if name == place else 0.0)
+    model.train()
+    one, other = model(*batch), model(*batch)
+    assert not torch.allclose(one, other), f"nothing is dropped at {place}"
+    model.eval()
+    assert torch.equal(model(*batch), model(*batch)), "dropped in evaluation"
+
+
+# ---- how it begins -----------------------------------------------------------
+
+
+def count(module: nn.Module) -> int:
+    return sum(parameter.numel() for parameter in module.parameters())
+
+
+def test_the_base_model_has_as_many_parameters_as_the_paper_says():
+    with torch.device("meta"):
+        tied = Transformer(TransformerConfig(37_000, 37_000, tied=True))
+        untied = Transformer(TransformerConfig(37_000, 37_000))
+    assert count(tied) == 63_082_496  # table 3: 65 million
+    assert count(untied) == 63_082_496 + 2 * 37_000 * 512
+
+
+def test_the_defaults_are_the_base_model():
+    assert dataclasses.asdict(TransformerConfig(7, 9)) == {
+        "source_vocab": 7,
+        "target_vocab": 9,
+        "d_model": 512,
+        "heads": 8,
+        "layers": 6,
+        "d_ff": 2048,
+        "dropout": 0.1,
+        "norm": "post",
+        "max_len": 5000,
+        "tied": False,
+        "pad": 0,
+    }
+
+
+def test_parameters_are_those_of_the_parts_and_no_more():
+    attention, ff = 4 * (D * D + D), 2 * D * INNER + INNER + D
+    for norm, tied in itertools.product(NORMS, [False, True]):
+        model = Transformer(make_config(norm=norm, tied=tied))
+        ends = (norm == "pre") * 2 * 2 * D
+        layers = LAYERS * (3 * attention + 2 * ff + 5 * 2 * D)
+        tables = SOURCES * D if tied else (SOURCES + 2 * TARGETS) * D
+        assert count(model) == ends + layers + tables
+
+
+def test_a_tied_model_has_one_matrix_in_three_places():
+    model = make_model(tied=True)
+    assert model.output.weight is model.source_embedding.weight
+    assert model.target_embedding.weight is model.source_embedding.weight
+    assert model.output.bias is None
+    other = make_model(tied=False)
+    three = other.output, other.source_embedding, other.target_embedding
+    assert len({module.weight.data_ptr() for module in three}) == 3
+
+
+def test_a_copy_of_a_tied_model_is_tied():
+    model = copy.deepcopy(make_model(tied=True)).to(torch.float32)
+    assert model.output.weight is model.source_embedding.weight
+    assert model.target_embedding.weight is model.source_embedding.weight
+
+
+@either_tie
+def test_embeddings_enter_the_stream_with_deviation_one(tied):
+    model = Transformer(make_config(source_vocab=907, target_vocab=907, tied=tied))
+    for table in (model.source_embedding, model.target_embedding):
+        # of 10884 numbers: five standard deviations of the spread and of the mean
+        assert 0.966 < table.weight.std().item() * math.sqrt(D) < 1.034
+        assert abs(table.weight.mean().item() * math.sqrt(D)) < 0.05
+
+
+@pytest.mark.parametrize("tied", [False, True])
+def test_embeddings_are_multiplied_by_the_root_of_the_width(tied):
+    model, tokens = make_model(tied=tied), draw(TARGETS, S)
+    seen = {}
+    for name in ("encoder", "decoder"):
+        stack = getattr(model, name)
+        stack.register_forward_pre_hook(
+            lambda _, args, name=name: seen.update({name: args[0]})
+        )
+    model(tokens, tokens)
+    for name, table in (
+        ("encoder", model.source_embedding),
+        ("decoder", model.target_embedding),
+    ):
+        wanted = math.sqrt(D) * table.weight[tokens] + positions(S, torch.float64)
+        assert_close(seen[name], wanted, name)
+
+
+def test_matrices_begin_as_glorots_and_biases_small():
+    model = Transformer(make_config(d_model=60, d_ff=90))
+    tables = {"source_embedding.weight", "target_embedding.weight"}
+    for name, parameter in model.named_parameters():
+        if parameter.dim() < 2 or name in tables:
+            continue
+        limit = math.sqrt(6 / sum(parameter.shape))
+        assert 0.97 * limit < parameter.abs().max() <= limit, name
+        # a uniform draw of 1140 numbers or more: ten per cent are six deviations
+        assert parameter.std().item() == pytest.approx(limit / 3**0.5, rel=0.1), name
+
+
+def test_models_of_one_seed_are_alike_and_can_be_put_into_each_other():
+    source, target = padded_batch()
+    one, other = make_model(tied=True), make_model(tied=True)
+    assert not torch.equal(one(source, target), other(source, target))
+    other.load_state_dict(one.state_dict())
+    assert torch.equal(one(source, target), other(source, target))
+    assert other.output.weight is other.source_embedding.weight
+    models = []
+    for _ in range(2):
+        torch.manual_seed(9)
+        models.append(make_model())
+    assert torch.equal(*(model(source, target) for model in models))
+
+
+def test_what_is_saved_holds_no_table_of_positions():
+    short, long = make_model(max_len=S), make_model(max_len=50)
+    assert short.state_dict().keys() == dict(short.named_parameters()).keys()
+    long.load_state_dict(short.state_dict())
+    batch = padded_batch()
+    assert torch.equal(short(*batch), long(*batch))
+
+
+def test_the_config_stays_as_it_is_and_goes_with_the_model():
+    config = make_config()
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        config.layers = 3
+    assert config.layers == LAYERS
+    assert Transformer(config).config is config
+    assert config == make_config() and config != make_config(norm="pre")
+    assert dataclasses.replace(config, norm="pre") == make_config(norm="pre")
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"d_model": 2, "heads": 2},
+        {"d_model": 6, "heads": 1},
+        {"layers": 1, "d_ff": 1, "max_len": 1},
+        {"source_vocab": 1, "target_vocab": 1, "pad": 0},
+        {"pad": TARGETS - 1},
+        {"dropout": 0.999},
+    ],
+)
+def test_the_smallest_and_the_largest_numbers_are_taken(changes):
+    model = Transformer(make_config(**changes))
+    assert dataclasses.asdict(model.config).items() >= changes.items()
+    tokens = torch.zeros(B, 1, dtype=torch.long)
+    assert model(tokens, tokens).shape == (B, 1, model.config.target_vocab)
+
+
+# ---- wrong arguments ---------------------------------------------------------
+
+
+def whole_numbers() -> list[str]:
+    return ["source_vocab", "target_vocab", *SIZES, "max_len"]
+
+
+@pytest.mark.bad_input
+@pytest.mark.parametrize("value", [0, -1, 4.0, "4", None, True])
+@pytest.mark.parametrize("name", whole_numbers())
+def test_sizes_are_whole_numbers_above_zero(name, value):
+    message = f"^{name} must be a whole number above 0, got {value!r}$"
+    with pytest.raises(ValueError, match=message):
+        make_config(**{name: value})
+
+
+@pytest.mark.bad_input
+@pytest.mark.parametrize("width", [1, 3, 15])
+def test_the_width_is_even(width):
+    with pytest.raises(ValueError, match=f"^d_model must be even, got {width}$"):
+        make_config(d_model=width, heads=1)
+
+
+@pytest.mark.bad_input
+@pytest.mark.parametrize("heads", [5, 7, 24])
+def test_heads_divide_the_width(heads):
+    message = f"^heads must divide d_model, got d_model=12 and heads={heads}$"
+    with pytest.raises(ValueError, match=message):
+        make_config(heads=heads)
+
+
+@pytest.mark.bad_input
+@pytest.mark.parametrize("dropout", [1.0, 1.5, -0.1, math.nan])
+def test_dropout_is_a_probability_below_one(dropout):
+    message = rf"^dropout must be in \[0, 1\), got {dropout!r}$"
+    for make in (
+        lambda: make_config(dropout=dropout),
+        lambda: FeedForward(D, INNER, dropout),
+        lambda: Residual(D, dropout),
+    ):
+        with pytest.raises(ValueError, match=message):
+            make()
+
+
+@pytest.mark.bad_input
+@pytest.mark.parametrize("norm", ["Pre", "", "both", None])
+def test_the_norm_is_pre_or_post(norm):
+    message = f'^norm must be "pre" or "post", got {norm!r}$'
+    for make in (lambda: make_config(norm=norm), lambda: Residual(D, norm=norm)):
+        with pytest.raises(ValueError, match=message):
+            make()
+
+
+@pytest.mark.bad_input
+@pytest.mark.parametrize("pad", [-1, TARGETS, SOURCES, 1.0, None, "0"])
+def test_padding_is_a_symbol_of_both_vocabularies(pad):
+    message = (
+        "^pad must be the id of a symbol of both vocabularies, 0 to "
+        f"{TARGETS - 1}, got {re.escape(repr(pad))}$"
+    )
+    for changes in ({}, {"source_vocab": TARGETS, "target_vocab": SOURCES}):
+        with pytest.raises(ValueError, match=message):
+            make_config(pad=pad, **changes)
+
+
+@pytest.mark.bad_input
+def test_one_matrix_needs_one_vocabulary():
+    message = "^tied needs one vocabulary .* source_vocab=23 and target_vocab=19$"
+    with pytest.raises(ValueError, match=message):
+        make_config(tied=True, target_vocab=TARGETS)
+
+
+def runs(model: Transformer) -> dict:
+    return {
+        "source": lambda tokens: model.encode(tokens),
+        "target": lambda tokens: model.decode(tokens, torch.randn(B, S, D)),
+        "source of both": lambda tokens: model(tokens, draw(TARGETS, T)),
+        "target of both": lambda tokens: model(draw(SOURCES, S), tokens),
+    }
+
+
+@pytest.mark.bad_input
+@pytest.mark.parametrize("side", runs(None))
+def test_tokens_are_whole_numbers(side):
+    run = runs(make_model(torch.float32))[side]
+    with pytest.raises(TypeError, match=r"^tokens must be a tensor of whole numb"):
+        run(torch.ones(B, T))
+    with pytest.raises(TypeError, match=r"^tokens must be a tensor of whole numb"):
+        run([[1, 2]])
+
+
+@pytest.mark.bad_input
+@pytest.mark.parametrize("side", runs(None))
+@pytest.mark.parametrize("shape", [(T,), (B, T, 1)])
+def test_tokens_have_two_axes(side, shape):
+    with pytest.raises(ValueError, match=r"^tokens must have the axes \(b, s\), got"):
+        runs(make_model(torch.float32))[side](torch.ones(shape, dtype=torch.long))
+
+
+@pytest.mark.bad_input
+@pytest.mark.parametrize("side", runs(None))
+def test_there_is_no_position_beyond_the_last(side):
+    name = side.partition(" ")[0]
+    message = f"^{name} must not be longer than max_len=11, got length 12$"
+    with pytest.raises(ValueError, match=message):
+        runs(make_model(torch.float32))[side](draw(TARGETS, 12))
+
+
+@pytest.mark.bad_input
+@pytest.mark.parametrize("side", runs(None))
+@pytest.mark.parametrize("wrong", [-1, "size"])
+def test_ids_stay_within_the_vocabulary(side, wrong):
+    name = side.partition(" ")[0]
+    size = SOURCES if name == "source" else TARGETS
+    wrong = size if wrong == "size" else wrong
+    tokens = torch.full((B, T), 4)
+    tokens[1, 2] = wrong
+    found = f"{min(wrong, 4)} to {max(wrong, 4)}"
+    message = f"^{name} must hold ids from 0 to {size - 1}, got {found}$"
+    with pytest.raises(ValueError, match=message):
+        runs(make_model(torch.float32))[side](tokens)
