@@ -7,6 +7,7 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
+from annotated.training import restore_modes, training_modes
 from annotated.transformer import Transformer
 
 
@@ -25,7 +26,8 @@ def greedy_decode(
     at each step; a cache for it comes in chapter 09.
 
     Args:
-        model: left in the mode that it was in; it writes in evaluation mode.
+        model: all its parts are left in the mode that they were in; it writes in
+            evaluation mode.
         source: token ids, ``(b, s)``, padded with the model's pad.
         start: the id that training began every target with.
         end: the id that ends a sequence; without it, all get ``max_length``.
@@ -52,7 +54,7 @@ def greedy_decode(
             f"max_length must be a whole number from 1 to max_len={config.max_len}, "
             f"got {max_length!r}"
         )
-    was_training = model.training
+    modes = training_modes(model)
     model.eval()
     try:
         memory, memory_mask = model.encode(source)
@@ -67,5 +69,5 @@ def greedy_decode(
                 if ended.all():
                     break
     finally:
-        model.train(was_training)
+        restore_modes(modes)
     return written[:, 1:]

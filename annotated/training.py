@@ -20,6 +20,9 @@ from torch import Tensor, nn
 from torch.optim.lr_scheduler import LambdaLR, LRScheduler
 from tqdm import tqdm
 
+# what torch.load raises for files that somebody or something has spoiled
+DAMAGE = (RuntimeError, EOFError, OSError, LookupError, ValueError, OverflowError)
+DAMAGE += (pickle.UnpicklingError,)
 Loss = Callable[[nn.Module, Any], Tensor]
 Record = dict[str, int | float]
 
@@ -60,6 +63,9 @@ def noam_schedule(
         d_model: width of the model.
         warmup: number of steps upwards.
         factor: multiplies the rate.
+
+    Returns:
+        The schedule, to be stepped after each step of the optimiser.
 
     Raises:
         ValueError: if the optimiser's rate is not 1, or a number is out of range.
@@ -152,9 +158,12 @@ class LabelSmoothing(nn.Module):
                 f"logits must have the shape {(*target.shape, self.size)}, "
                 f"got {tuple(logits.shape)}"
             )
-        goal = self.distribution(target)
-        # xlogy: a symbol that gets no probability adds 0 · log 0 = 0, and no NaN
-        divergence = torch.xlogy(goal, goal) - goal * logits.float().log_softmax(dim=-1)
+        wide = torch.promote_types(logits.dtype, torch.float32)
+        goal = self.distribution(target).to(wide)
+        logs = logits.to(wide).log_softmax(dim=-1)
+        # a symbol that nobody asks for adds nothing, be it impossible: 0 · log 0 = 0
+        cross = torch.where(goal > 0, goal * logs, 0.0)
+        divergence = torch.xlogy(goal, goal) - cross
         return divergence.sum() / (target != self.pad).sum().clamp(min=1)
 
     def _require_ids(self, target: Tensor) -> None:
@@ -175,7 +184,7 @@ def evaluate(
     """Return the mean loss over batches: in evaluation mode, without gradients.
 
     Args:
-        model: left in the mode that it was in.
+        model: all its parts are left in the mode that they were in.
         loss: ``loss(model, batch)``, as for :func:`fit`.
         batches: at least one; moved to the model's device.
         weight: what a batch counts, for example its number of real tokens; all batches
@@ -184,7 +193,7 @@ def evaluate(
     Raises:
         ValueError: if there is no batch, or the weights are not positive together.
     """
-    was_training, device = model.training, _device(model)
+    modes, device = training_modes(model), _device(model)
     total = counted = 0.0
     model.eval()
     try:
@@ -194,7 +203,7 @@ def evaluate(
                 total += size * loss(model, _moved(batch, device)).item()
                 counted += size
     finally:
-        model.train(was_training)
+        restore_modes(modes)
     if not counted > 0:
         raise ValueError(
             f"batches must hold something that counts, got a weight of {counted} in all"
@@ -303,11 +312,12 @@ def fit(
         spent += time.process_time() - began
         record = {"step": step, "loss": mean, "learning_rate": float(rate)}
         history.append(record | {"gradient_norm": norm, "cpu_seconds": spent})
-        if save_every is not None and step % save_every == 0:
-            save_checkpoint(checkpoint, **state, scaler=scaler, history=history)
         if after is not None:
             after(step)
             model.train()
+        # last of all: ``after`` may draw random numbers, which belong to this step
+        if save_every is not None and step % save_every == 0:
+            save_checkpoint(checkpoint, **state, scaler=scaler, history=history)
     if not history:
         raise ValueError("batches must hold at least one batch, got none")
     if checkpoint is not None:
@@ -393,22 +403,21 @@ def load_checkpoint(
         )
     try:
         content = torch.load(path, map_location="cpu", weights_only=True)
-    except (
-        RuntimeError,
-        EOFError,
-        LookupError,
-        ValueError,
-        pickle.UnpicklingError,
-    ) as error:
+    except DAMAGE as error:
         raise ValueError(
             f"{path} is no checkpoint, or a damaged one: {error}"
         ) from error
     parts = {"optimizer": optimizer, "schedule": schedule, "scaler": scaler}
     parts = {name: part for name, part in parts.items() if part is not None}
     known = content if isinstance(content, dict) else {}
-    missing = sorted({"model", "history", "random", *parts} - known.keys())
+    asked = {"model": dict, "history": list, "random": dict} | dict.fromkeys(
+        parts, dict
+    )
+    missing = [n for n, kind in asked.items() if not isinstance(known.get(n), kind)]
     if missing:
         raise ValueError(f"{path} holds no {', no '.join(missing)}")
+    if optimizer is not None:  # before anything is overwritten
+        _require_same_kind(path, content["optimizer"], optimizer.state_dict())
     try:
         model.load_state_dict(content["model"])
     except RuntimeError as error:
@@ -421,6 +430,42 @@ def load_checkpoint(
     if optimizer is not None:
         _set_random_state(content["random"])
     return history
+
+
+def training_modes(model: nn.Module) -> dict[nn.Module, bool]:
+    """Return which parts of a model are in training mode, for :func:`restore_modes`.
+
+    A part may have been frozen on purpose; ``model.train()`` would not know of it.
+
+    Args:
+        model: the model.
+
+    Returns:
+        Each module of the model, and whether it is in training mode.
+    """
+    return {module: module.training for module in model.modules()}
+
+
+def restore_modes(modes: dict[nn.Module, bool]) -> None:
+    """Put the parts of a model back into the modes that :func:`training_modes` found.
+
+    Args:
+        modes: what it returned.
+    """
+    for module, mode in modes.items():
+        module.training = mode
+
+
+def _require_same_kind(path: Path, saved: dict, own: dict) -> None:
+    settings = [
+        [sorted(set(group) - {"initial_lr"}) for group in state.get("param_groups", [])]
+        for state in (saved, own)
+    ]
+    if settings[0] != settings[1]:
+        raise ValueError(
+            f"{path} is of another kind of optimizer: it has the settings "
+            f"{settings[0]}, and this one {settings[1]}"
+        )
 
 
 def _groups(batches: Iterable[Any], size: int) -> Iterator[list[Any]]:

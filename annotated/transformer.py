@@ -78,7 +78,8 @@ class TransformerConfig:
         if self.norm not in ("pre", "post"):
             raise ValueError(f'norm must be "pre" or "post", got {self.norm!r}')
         smallest = min(self.source_vocab, self.target_vocab)
-        if not isinstance(self.pad, int) or not 0 <= self.pad < smallest:
+        whole = isinstance(self.pad, int) and not isinstance(self.pad, bool)
+        if not whole or not 0 <= self.pad < smallest:
             raise ValueError(
                 f"pad must be the id of a symbol of both vocabularies, 0 to "
                 f"{smallest - 1}, got {self.pad!r}"
@@ -116,6 +117,9 @@ class FeedForward(nn.Module):
 
         Args:
             x: ``(…, d)``.
+
+        Returns:
+            ``(…, d)``.
         """
         return self.outer(self.dropout(F.relu(self.inner(x))))
 
@@ -152,6 +156,9 @@ class Residual(nn.Module):
         Args:
             x: the stream, ``(b, t, d)``.
             sublayer: maps ``(b, t, d)`` to ``(b, t, d)``.
+
+        Returns:
+            The stream, ``(b, t, d)``.
         """
         if self.order == "pre":
             return x + self.dropout(sublayer(self.norm(x)))
@@ -182,6 +189,9 @@ class EncoderLayer(nn.Module):
         Args:
             x: ``(b, s, d)``.
             mask: broadcastable to ``(b, h, s, s)``; True = may attend.
+
+        Returns:
+            ``(b, s, d)``.
         """
         attend, map_each = self.residuals
         x = attend(x, lambda x: self.attention(x, mask=mask))
@@ -219,6 +229,9 @@ class DecoderLayer(nn.Module):
             memory: what the encoder gave, ``(b, s, d)``.
             mask: of the target, broadcastable to ``(b, h, t, t)``.
             memory_mask: of the source, broadcastable to ``(b, h, t, s)``.
+
+        Returns:
+            ``(b, t, d)``.
         """
         attend, look_up, map_each = self.residuals
         x = attend(x, lambda x: self.attention(x, mask=mask))
@@ -228,6 +241,8 @@ class DecoderLayer(nn.Module):
 
 class Encoder(nn.Module):
     """A stack of encoder layers; pre-norm normalises its end.
+
+    Vaswani et al. (2017), section 3.1; Xiong et al. (2020) for the last normalisation.
 
     Args:
         config: what the layers are made from.
@@ -246,6 +261,9 @@ class Encoder(nn.Module):
         Args:
             x: embedded source with its positions, ``(b, s, d)``.
             mask: broadcastable to ``(b, h, s, s)``; True = may attend.
+
+        Returns:
+            ``(b, s, d)``.
         """
         for layer in self.layers:
             x = layer(x, mask)
@@ -254,6 +272,8 @@ class Encoder(nn.Module):
 
 class Decoder(nn.Module):
     """A stack of decoder layers; pre-norm normalises its end.
+
+    Vaswani et al. (2017), section 3.1; Xiong et al. (2020) for the last normalisation.
 
     Args:
         config: what the layers are made from.
@@ -278,6 +298,9 @@ class Decoder(nn.Module):
             memory: what the encoder gave, ``(b, s, d)``.
             mask: of the target, broadcastable to ``(b, h, t, t)``.
             memory_mask: of the source, broadcastable to ``(b, h, t, s)``.
+
+        Returns:
+            ``(b, t, d)``.
         """
         for layer in self.layers:
             x = layer(x, memory, mask, memory_mask)
@@ -380,6 +403,8 @@ class Transformer(nn.Module):
 
     def _embed(self, name: str, tokens: Tensor, table: nn.Embedding) -> Tensor:
         size, longest = table.num_embeddings, self.config.max_len
+        if not tokens.shape[1]:
+            raise ValueError(f"{name} must hold a symbol at least, got length 0")
         if tokens.shape[1] > longest:
             raise ValueError(
                 f"{name} must not be longer than max_len={longest}, "
