@@ -413,7 +413,9 @@ def load_checkpoint(
     asked = {"model": dict, "history": list, "random": dict} | dict.fromkeys(
         parts, dict
     )
-    missing = [n for n, kind in asked.items() if not isinstance(known.get(n), kind)]
+    missing = sorted(
+        n for n, kind in asked.items() if not isinstance(known.get(n), kind)
+    )
     if missing:
         raise ValueError(f"{path} holds no {', no '.join(missing)}")
     if optimizer is not None:  # before anything is overwritten

@@ -212,7 +212,6 @@ def test_the_mode_is_restored_after_an_exception(training, method, monkeypatch):
     assert torch.is_grad_enabled()
 
 
-@pytest.mark.xfail(strict=True, reason="train(mode) reaches every part: a known fault")
 def test_a_frozen_part_stays_frozen():
     model = make_model().train()
     model.encoder.eval()
