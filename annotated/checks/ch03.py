@@ -414,5 +414,5 @@ def _(verdict, split):
     judge_mixing(
         verdict,
         True,
-        "it does, in the last number of each row: look at all numbers, not at the first",
+        "it does, in the last number of each row: look at all numbers",
     )

@@ -782,9 +782,9 @@ explorer(
     checks=checks,
     question="Of steps 2, 3, 7 and 8, which copy the memory? Split at once, "
     "whose numbers stand in the row of gave?",
-    caption="Thick frames mark the numbers of the word that is followed. Split "
-    "at once, rows are no words any more: a number is then named by row, "
-    "head and place, 1:0.1.",
+    caption="Thick frames mark the numbers of the word that is followed. "
+    "Split at once, rows are no words any more: a number is then named by "
+    "row, head and place, 1:0.1.",
 )
 
 # %%
