@@ -838,8 +838,8 @@ show(
 
 # %% [markdown]
 # A loss that is **better than possible** is the symptom. The reader that was masked
-# in training only is *the same model* as the first, number for number, for both
-# were trained alike from the same seed. It never learned to peek, it learned to look
+# in training only is *the same model* as the first, for both were trained alike from
+# the same seed. It never learned to peek, it learned to look
 # for its letter in what was told. In evaluation the answer to the present letter is
 # among the keys, one place further on, and it fits perfectly. Its evaluated loss is
 # a fairy tale. And this is how one proves it on a suspect: change the last
@@ -850,7 +850,9 @@ suspect, honest = (
     train(when, 0)[0].eval() for when in ("in training", "always")
 )
 pairs = zip(suspect.parameters(), honest.parameters(), strict=True)
-assert all(torch.equal(one, other) for one, other in pairs)
+same = all(torch.equal(one, other) for one, other in pairs)
+print(f"the same model, number for number: {same}")
+assert same or device.type != "cpu"  # a GPU may add up in another order
 plain, code = (x.to(device) for x in messages(torch.Generator(), 8))
 other = code.clone()
 other[:, -2] = (other[:, -2] + 1) % LETTERS  # the last answer that is an input
