@@ -4,6 +4,7 @@ import datetime
 import json
 import os
 import platform
+import re
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -44,6 +45,13 @@ def provenance(name: str) -> dict[str, Any]:
     }
 
 
+def as_text(result: dict[str, Any]) -> str:
+    """Return JSON with a line for each entry, and one for a whole list of numbers."""
+    text = json.dumps(result, indent=1, ensure_ascii=False) + "\n"
+    numbers = re.compile(r"\[\s+([-+.\deE]+(?:,\s+[-+.\deE]+)*)\s+\]")
+    return numbers.sub(lambda found: f"[{' '.join(found[1].split())}]", text)
+
+
 def record(name: str, run: Callable[[], dict[str, Any]]) -> Path:
     """Run a benchmark on one thread and write ``book/results/NAME.json`` at once.
 
@@ -54,7 +62,7 @@ def record(name: str, run: Callable[[], dict[str, Any]]) -> Path:
     result = {"provenance": made, **run()}
     path = RESULTS / f"{name}.json"
     part = path.with_suffix(".part")
-    part.write_text(json.dumps(result, indent=1, ensure_ascii=False) + "\n")
+    part.write_text(as_text(result))
     part.replace(path)
     print(f"recorded in book/results/{path.name}")
     return path

@@ -383,3 +383,36 @@ def _(verdict, split):
         "it mixes no tokens, it only makes other heads: do not compare with the right "
         "split, but see from which token each number comes",
     )
+
+
+_SPLIT = "x.reshape(b, t, heads, k).transpose(1, 2)"
+
+
+@public("ch03-mixes-tokens", splitting(f"{_SPLIT}.flip(1)"))
+def _(verdict, split):
+    "the right split with its heads in reverse order"
+    judge_mixing(verdict, False, "it mixes no tokens: only the heads change places")
+
+
+@public("ch03-mixes-tokens", splitting(f"{_SPLIT}.flip(2)"))
+def _(verdict, split):
+    "the right split with its tokens in reverse order"
+    judge_mixing(
+        verdict,
+        True,
+        "it does: row i holds the numbers of another token. Do you look at which token "
+        "stands where, and not only whether a row holds one token?",
+    )
+
+
+@public(
+    "ch03-mixes-tokens",
+    splitting(f"torch.cat([{_SPLIT}[..., :-1], {_SPLIT}[..., -1:].flip(2)], dim=-1)"),
+)
+def _(verdict, split):
+    "the last number of each row comes from another token"
+    judge_mixing(
+        verdict,
+        True,
+        "it does, in the last number of each row: look at all numbers",
+    )

@@ -342,6 +342,16 @@ def _(mean, x, mask):
 
 
 @public(
+    "ch04-masked-mean",
+    draw(2, 3, 4, seed=84, dtype=torch.float16),
+    gaps("xx-", "x-x"),
+)
+def _(mean, x, mask):
+    "float16 in, float16 out"
+    judge_mean(mean, x, mask)
+
+
+@public(
     "ch04-masked-mean", draw(3, 4, 2, seed=83), gaps("xx--", "----", "xxxx"),
     gradients=True,
 )  # fmt: skip
@@ -449,6 +459,12 @@ def _(weights, energies, mask):
     judge_weights(weights, energies, mask)
 
 
+@public("ch04-repair-weights", 1e7 * (draw(1, 2, 2, 3, seed=94) - 4.0), gaps("xx-"))
+def _(weights, energies, mask):
+    "energies below −10 million, real ones too"
+    judge_weights(weights, energies, mask)
+
+
 @public(
     "ch04-repair-weights", draw(2, 2, 3, 3, seed=93), gaps("xx-", "---"), gradients=True
 )
@@ -514,6 +530,12 @@ def _(mask, tokens, pad, training):
 @public("ch04-repair-decoder", torch.tensor([[3, 4, 1, 1], [2, 0, 5, 1]]), 1, True)
 def _(mask, tokens, pad, training):
     "two sentences, and a padding that is not 0"
+    judge_decoder(mask, tokens, pad, training)
+
+
+@public("ch04-repair-decoder", torch.tensor([[0, 0, 4, 2], [6, 0, 3, 1]]), 0, True)
+def _(mask, tokens, pad, training):
+    "padding in front, and in between"
     judge_decoder(mask, tokens, pad, training)
 
 

@@ -38,7 +38,7 @@ def judge_halves(table, length, d_model, start=0, base=10000.0):
 
     every = positions * base ** (-2 * entries / d_model)  # (t, d), i from 0 to d − 1
     mistakes = {
-        "sines and cosines alternate, as in the chapter; here all sines come first": (
+        "sines and cosines alternate, as in the chapter; wanted is all sines first": (
             torch.stack([sines, cosines], dim=-1).flatten(1)
         ),
         "the cosines come first; the sines should": torch.cat([cosines, sines], dim=1),
@@ -77,7 +77,7 @@ def judge_halves(table, length, d_model, start=0, base=10000.0):
     }
     if half > 1:
         mistakes[
-            "the exponent is i/(d/2 − 1), as in tensor2tensor; here it is the 2i/d of "
+            "the exponent is i/(d/2 − 1), as in tensor2tensor; wanted is the 2i/d of "
             "the paper"
         ] = halves(positions * base ** (-pairs / (half - 1)))
     hint = "expected sin(p / base^(2i/d)), all of them, and then the cosines"
@@ -291,8 +291,8 @@ def judge_refused(y, x, table, start=0):
         )
     elif not numbers & {t, last, last + 1}:
         raise AssertionError(
-            f"the message should name what does not fit, the length {t} or the last "
-            f"position {last}; it is: {shown!r}"
+            f"the message should name what does not fit, the length {t}, the last "
+            f"position {last} or the end {last + 1}; it is: {shown!r}"
         )
 
 
@@ -467,3 +467,33 @@ def _(verdict, score, width):
 def _(verdict, score, width):
     "only q turned by its position: False"
     judge_distance(verdict, False, ONE_TURNED)
+
+
+BOTH = "it does not: p + r grows by 2c when both move by c; do both move the same way?"
+APART = "it does not, only where p and r differ: try positions that do, in either order"
+STEPS = "it does not, but some shifts hide it: draw the shift afresh in every trial"
+UNLIKE = "it does not, only where q and k differ: draw each for itself (torch.randn)"
+
+
+@public("ch05-relative", score("(q * k).sum() + 0.02 * (p + r)"), 5)
+def _(verdict, score, width):
+    "q·k + (p + r)/50: False"
+    judge_distance(verdict, False, BOTH)
+
+
+@public("ch05-relative", score("(q * k).sum() + 0.2 * r * (p - r)"), 3)
+def _(verdict, score, width):
+    "q·k + r·(p − r)/5: False"
+    judge_distance(verdict, False, APART)
+
+
+@public("ch05-relative", score("(q * k).sum() + r % 2"), 2)
+def _(verdict, score, width):
+    "q·k, and 1 more where r is odd: False"
+    judge_distance(verdict, False, STEPS)
+
+
+@public("ch05-relative", score("(q * k).sum() + 0.2 * p * (k - q).sum()"), 4)
+def _(verdict, score, width):
+    "q·k + p·(sum of k − sum of q)/5: False"
+    judge_distance(verdict, False, UNLIKE)

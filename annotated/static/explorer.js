@@ -127,10 +127,11 @@ function annotatedExplorer(root, render) {
       });
       cell.addEventListener("keydown", (event) => {
         const move = MOVES[event.key];
-        if (!move) return;
+        const ends = { Home: 0, End: columns(grid) - 1 };
+        if (!move && !(event.key in ends)) return;
         event.preventDefault();
-        const i = Number(cell.dataset.row) + move[0];
-        const j = Number(cell.dataset.column) + move[1];
+        const i = Number(cell.dataset.row) + (move ? move[0] : 0);
+        const j = move ? Number(cell.dataset.column) + move[1] : ends[event.key];
         const next = cells(grid).find((c) => Number(c.dataset.row) === i
           && Number(c.dataset.column) === j);
         if (!next) return;

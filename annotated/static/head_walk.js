@@ -149,9 +149,10 @@ const labels = read ? flat(range(h).map((r) => read[r][word]))
 const asRow = straight && step > 0 && step < 7 ? `row ${word}, meant to be ${state.word},`
   : `the row of ${state.word}`;
 const owners = [...new Set(labels.map(owner))];
-const own = owners.length === 1 && (owners[0] === state.word || owners[0] === `row ${word}`);
+const own = !straight && owners.length === 1 && (owners[0] === state.word || owners[0] === `row ${word}`);
 const holds = labels.length
-  ? `${labels.join(", ")}: ${own ? "its own numbers" : `numbers of ${owners.join(" and ")}`}`
+  ? labels.join(", ") + (own ? ": its own numbers" : step > 3 && step < 7 ? ""
+    : `: numbers of ${owners.join(" and ")}`)
   : flat(row).map((x) => x.toFixed(2).replace("-", "−")).join(", ");
 const where = memory ? ` In memory: ${moved}.` : "";
 return {

@@ -44,15 +44,17 @@ for (let i = 0; i < n; i++) {
 }
 
 // two panels, side by side where there is room
-const cell = 34, left = 62, head = 72, side = left + n * cell;
-const wide = view.width() >= 2 * side + 24;
-const at = (panel) => (wide ? [panel * (side + 24), 0] : [0, panel * (head + n * cell + 20)]);
+const cell = 31, left = 56, head = 62, side = left + n * cell, gap = 10;
+const wide = view.width() >= 2 * side + gap;
+const at = (panel) => (wide ? [panel * (side + gap), 0] : [0, panel * (head + n * cell + 20)]);
 const svg = view.svg(
-  wide ? 2 * side + 24 : side, (wide ? 1 : 2) * (head + n * cell) + (wide ? 6 : 26),
+  wide ? 2 * side + gap : side, (wide ? 1 : 2) * (head + n * cell) + (wide ? 6 : 26),
   "two tables, a row for each query and a column for each key: scores and weights",
 );
-["scores, with what hides them", "weights after the softmax"].forEach((title, panel) => {
-  const [x0, y0] = at(panel);
+// on a phone the weights come first, so that a click and its effect share the screen
+const order = wide ? [0, 1] : [1, 0];
+["scores", "weights after the softmax"].forEach((title, panel) => {
+  const [x0, y0] = at(order[panel]);
   view.add(svg, "text", { x: x0 + left, y: y0 + 14, text: title, class: "strong" });
   for (let j = 0; j < n; j++) {
     const x = x0 + left + (j + 0.5) * cell;
@@ -70,8 +72,10 @@ const svg = view.svg(
       const w = weights[i][j];
       const x = x0 + left + j * cell, y = y0 + head + i * cell;
       view.add(svg, "rect", {
-        x, y, width: cell - 1, height: cell - 1, stroke: "currentColor",
-        "stroke-opacity": 0.35,
+        x, y, width: cell - 1, height: cell - 1,
+        stroke: panel && !mask[i][j] ? "var(--second)" : "currentColor",
+        "stroke-opacity": panel && !mask[i][j] ? 1 : 0.35,
+        "stroke-dasharray": panel && !mask[i][j] ? "3 3" : "none",
         fill: panel ? "var(--accent)" : "none", "fill-opacity": panel ? w : 0,
       });
       let text = panel ? (w >= 0.995 ? "1" : w.toFixed(2).slice(1)) : scores[i][j].toFixed(1).replace("-", "−");
@@ -80,21 +84,23 @@ const svg = view.svg(
       const digits = view.add(svg, "text", {
         x: x + cell / 2, y: y + cell / 2 + 4, text, "text-anchor": "middle",
       });
-      digits.style.fontSize = "11.5px";
-      if (panel && w > 0.5) digits.style.fill = "var(--on-accent)";
+      digits.style.fontSize = "11px";
+      if (panel && w > 0.72) digits.style.fill = "var(--on-accent)";
     }
   }
 });
 
 const visible = mask.flat().filter(Boolean).length;
 const worst = Math.max(...leaked);
-const names = empty.map((i) => `${i + 1} (${words[i]})`);
+const names = empty.map((i) => `${i + 1} (${words[i]})`).join(", ");
+const sum = empty.length ? weights[empty[0]].reduce((a, b) => a + b, 0).toFixed(0) : "";
+const none = empty.length > 1
+  ? `No key is left for the queries ${names}: their rows of weights sum to ${sum}. `
+  : `No key is left for query ${names}: its row of weights sums to ${sum}. `;
 return {
   values: { mask, weights, visible, leaked, empty },
-  says: `${visible} of ${n * n} places are visible. `
-    + (empty.length ? `No key is left for query ${names.join(", ")}: `
-      + `its row of weights sums to ${weights[empty[0]].reduce((a, b) => a + b, 0).toFixed(0)}. `
-      : "Every query has a key. ")
+  says: `${visible} of ${n * n} places ${visible === 1 ? "is" : "are"} visible. `
+    + (empty.length ? none : "Every query has a key. ")
     + (worst > 1e-6 ? `Up to ${(100 * worst).toFixed(0)} % of a row's weight lies on hidden keys.`
       : "No weight lies on a hidden key."),
 };

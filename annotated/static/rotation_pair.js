@@ -11,27 +11,29 @@ const matrix = [Math.cos(k * speed), Math.sin(k * speed),
 
 // on a phone the numbers stand below the circle
 const narrow = view.width() < 480;
-const middle = 150, ring = 100, left = narrow ? 20 : 330, top = narrow ? 330 : 62;
-const svg = view.svg(narrow ? 300 : 560, narrow ? 540 : 300,
+const ring = 100, middle = narrow ? 122 : 140, level = 150;
+const left = narrow ? 20 : 350, top = narrow ? 310 : 56;
+const svg = view.svg(narrow ? 310 : 620, narrow ? 550 : 280,
   `a circle with the points of position ${p} and of position ${p + k}`);
-const at = ([sine, cosine], r) => [middle + r * cosine, middle - r * sine];
+// like the hand of a clock: at position 0 it points up, and it turns to the right
+const at = ([sine, cosine], r) => [middle + r * sine, level - r * cosine];
 const line = (from, to, more) => view.add(svg, "line", {
   x1: from[0], y1: from[1], x2: to[0], y2: to[1], stroke: "currentColor", ...more,
 });
 view.add(svg, "circle", {
-  cx: middle, cy: middle, r: ring, fill: "none", stroke: "currentColor",
+  cx: middle, cy: level, r: ring, fill: "none", stroke: "currentColor",
   "stroke-opacity": 0.4,
 });
-line([middle - ring - 14, middle], [middle + ring + 14, middle], { "stroke-opacity": 0.25 });
-line([middle, middle - ring - 14], [middle, middle + ring + 14], { "stroke-opacity": 0.25 });
+line([middle - ring - 14, level], [middle + ring + 14, level], { "stroke-opacity": 0.25 });
+line([middle, level - ring - 14], [middle, level + ring + 14], { "stroke-opacity": 0.25 });
 view.add(svg, "text", {
-  x: middle, y: 20, "text-anchor": "middle", text: `↑ dim ${2 * i}, sine`,
+  x: middle, y: 20, "text-anchor": "middle", text: `↑ dim ${2 * i + 1}, cosine`,
 });
-view.add(svg, "text", {
-  x: middle, y: 292, "text-anchor": "middle", text: `→ dim ${2 * i + 1}, cosine`,
-});
-// the way from the first point to the second, at most one turn of it
-const turn = Math.min(k * speed, 2 * Math.PI), arc = [];
+view.add(svg, "text", { x: middle + ring + 18, y: level - 4, text: `→ dim ${2 * i},` });
+view.add(svg, "text", { x: middle + ring + 18, y: level + 14, text: "sine" });
+// the way from the first point to the second, without the whole turns
+const whole = Math.floor(between), rest = between - whole;
+const turn = rest * 2 * Math.PI, arc = [];
 for (let j = 0; j <= 60; j += 1) {
   const angle = p * speed + (turn * j) / 60;
   arc.push(at([Math.sin(angle), Math.cos(angle)], 40).map((z) => z.toFixed(1)).join(","));
@@ -40,8 +42,8 @@ view.add(svg, "polyline", {
   points: arc.join(" "), fill: "none", stroke: "var(--second)", "stroke-width": 3,
 });
 const tip = at(now, ring), end = at(then, ring);
-line([middle, middle], tip, { stroke: "var(--accent)", "stroke-width": 3 });
-line([middle, middle], end, {
+line([middle, level], tip, { stroke: "var(--accent)", "stroke-width": 3 });
+line([middle, level], end, {
   stroke: "var(--second)", "stroke-width": 3, "stroke-dasharray": "6 4",
 });
 view.add(svg, "circle", { cx: tip[0], cy: tip[1], r: 6, fill: "var(--accent)" });
@@ -51,24 +53,26 @@ view.add(svg, "rect", {
 const number = (z) => (Math.abs(z) < 0.005 ? "0.00" : z.toFixed(2).replace("-", "−"));
 const lines = [
   ["strong", `pair ${i}: ${speed.toPrecision(3)} radians a position`],
+  ["", "(sine, cosine) of"],
   ["", `● p = ${p}: (${number(now[0])}, ${number(now[1])})`],
   ["", `■ p + k = ${p + k}: (${number(then[0])}, ${number(then[1])})`],
   ["", `between them: ${between.toFixed(3)} turns`],
+  ["", whole ? `of these in the arc: ${rest.toFixed(3)}` : "(the arc)"],
   ["strong", `the matrix for k = ${k}`],
 ];
-const height = (j) => top + 26 * j + (j > 3 ? 14 : 0);
+const height = (j) => top + 24 * j + (j > 5 ? 10 : 0);
 lines.forEach(([kind, text], j) => {
   view.add(svg, "text", { x: left, y: height(j), text, ...(kind ? { class: kind } : {}) });
 });
 matrix.forEach((z, j) => {
   view.add(svg, "text", {
-    x: left + 40 + 60 * (j % 2), y: height(5 + (j >> 1)), "text-anchor": "end",
+    x: left + 40 + 60 * (j % 2), y: height(7 + (j >> 1)), "text-anchor": "end",
     text: number(z),
   });
 });
 return {
   values: { now, then, between, matrix },
-  says: `Position ${p} is (${number(now[0])}, ${number(now[1])}), position ${p + k} is `
+  says: `(Sine, cosine) of position ${p} is (${number(now[0])}, ${number(now[1])}), of ${p + k} `
     + `(${number(then[0])}, ${number(then[1])}): ${between.toFixed(3)} turns further, `
     + "whatever the position.",
 };

@@ -122,7 +122,7 @@ _SPLITS = {
         False,
         "it mixes none: the tokens are moved last, and back again",
     ),
-    f"{_SPLIT}.flip(1)": (False, _OTHER_HEADS),
+    f"{_SPLIT}.roll(1, dims=1)": (False, _OTHER_HEADS),
     f"{_SPLIT}.flip(3)": (False, _OTHER_HEADS),
     f"{_SPLIT}[..., :1].repeat(1, 1, 1, k)": (
         False,
@@ -130,7 +130,10 @@ _SPLITS = {
     ),
     "x.reshape(b, t, k, heads).permute(0, 3, 1, 2).contiguous()": (False, _OTHER_HEADS),
     "x.mT.reshape(b, heads, t, k)": (True, "it does: a transpose too early"),
-    f"{_SPLIT}.flip(2)": (True, "it does: the tokens come in reverse order"),
+    f"torch.cat([{_SPLIT}[:, :, 1:], {_SPLIT}[:, :, :1]], dim=2)": (
+        True,
+        "it does: the first token has gone to the end",
+    ),
     f"{_SPLIT}.roll(1, dims=2)": (True, "it does: every token moves by one"),
     f"{_SPLIT}.flip(0)": (
         True,

@@ -230,6 +230,10 @@ _SCORES = {
         False,
         "only where p and r differ: try positions that do",
     ),
+    ("(q * k).sum() + 0.1 * p * (abs(p - r) > 45)", 3): (
+        False,
+        "only where p and r are far apart: try positions from the whole range",
+    ),
     ("(q * k).sum() + 0.1 * p * (q - k).sum()", 4): (
         False,
         "only where q and k differ: draw each for itself",

@@ -16,9 +16,8 @@
 #
 # **You need** chapter 2: scaled dot-product attention, and the roles of query,
 # key and value.
-# **Follows** sections 3.4.3 and 3.5 and the first section 4.4 of source S2,
-# section 4.2 of S0 and the multi-head part of S1 (see
-# [Further reading](#further-reading)).
+# **Follows** sections 3.4.3 and 3.5 of source S2 and its code of self-attention,
+# section 4.2 of S0 and the multi-head part of S1 (see [Sources](../book/sources.md)).
 # **Takes** 45 minutes to read. The cells run in about twenty seconds on two
 # CPU cores and in less than 1 GB of memory; a GPU is not needed.
 
@@ -164,6 +163,7 @@ from statistics import mean
 for seed in seeds:
     assert min(right[4, seed].values()) >= 0.99
     assert mean(right[1, seed].values()) <= 0.85
+    assert mean(right[3, seed].values()) > mean(right[1, seed].values())
 
 # %% tags=["hide-input"]
 import matplotlib.pyplot as plt
@@ -258,8 +258,8 @@ show(
 
 # %% [markdown]
 # The single head has two ways out, and both are bad: to look at one noun and
-# know nothing of the others, or to spread and mix them up. Four heads give
-# each noun a head of its own.
+# know nothing of the others, or to spread and mix them up. With four heads
+# there is, for each noun, a head that looks mostly at it.
 #
 # ### It is the average
 #
@@ -275,7 +275,7 @@ from itertools import permutations
 from annotated.notebook import check_close
 
 equal = MultiHeadAttention(48, 1).to(device)
-nn.init.zeros_(equal.key_map.weight)
+_ = nn.init.zeros_(equal.key_map.weight)
 
 # %%
 outputs = []
@@ -297,14 +297,16 @@ check_close(
 #
 # <details><summary>Why not two of them</summary>
 #
-# Let two places have the weights $w_1 > w_2 > 0$, and keep the third noun
+# Let two places have the weights $w_1 \ge w_2 > 0$, and keep the third noun
 # fixed. Say the sentence has noun $a$ in the first of them and $b$ in the
 # second. The answer for the *second* place is linear in the average, so the
 # score that it gives to noun $m$ is
 #
 # $$S_m(a, b) = w_1 B_{ma} + w_2 B_{mb} + c_m,$$
 #
-# and it should be largest for $m = b$.
+# where $B_{ma}$ is what a noun $a$ in the average adds to the score of $m$ (the
+# answer's row for $m$, times $W_o W_v$, times the vector of $a$), and $c_m$ what
+# the places and the third noun add. It should be largest for $m = b$.
 #
 # *Exchange.* In $(a, b)$ noun $b$ must beat $a$; in $(b, a)$ noun $a$ must
 # beat $b$. Add the two inequalities; the $c$ cancel, and what is left is
@@ -312,7 +314,9 @@ check_close(
 # $$(w_1 - w_2)\,(B_{ab} + B_{ba} - B_{aa} - B_{bb}) > 0,
 # \quad\text{so}\quad B_{ab} + B_{ba} > B_{aa} + B_{bb}.$$
 #
-# *Replace.* With another noun $a$ in the first place, $b$ must beat $m$ in
+# (With $w_1 = w_2$ the left side is 0, and it cannot be done at all.)
+#
+# *Replace.* Keep any noun $a$ in the first place. Then $b$ must beat $m$ in
 # $(a, b)$, and $m$ must beat $b$ in $(a, m)$. Add them:
 #
 # $$w_2\,(B_{bb} + B_{mm} - B_{bm} - B_{mb}) > 0,$$
@@ -322,9 +326,10 @@ check_close(
 #
 # </details>
 #
-# Weights may depend on the nouns as well, and that is what a seed with three
-# middling answers has found: the nouns betray their places by how much weight
-# they get. Take this away, give every word the mean weight of its place, and
+# Weights may depend on the nouns as well: where one noun always gets twice the
+# weight of another, how strongly each shows in the average says something about
+# where it stood. That loophole is how a seed can come to three middling
+# answers. Take it away, give every word the mean weight of its place, and
 # see what is left of each seed. If the reasoning is right, at most one
 # question survives: written down before the final run, at most half right on the
 # mean of the three.
@@ -354,7 +359,10 @@ for seed in seeds:
 # What is left is one safe question, or about a third of each: which three
 # nouns there were, but not which was where. With several heads no cunning is
 # needed. Each takes an average of its own, and what they find lies **side by
-# side** in the output instead of being added up.
+# side**, each in numbers of its own, so that it can be told apart again.
+#
+# And the prediction: in the runs above it takes three heads, one for each
+# question. Two have to share, and how well they do depends on the seed.
 #
 # ## 3.2 Several small attentions
 #
@@ -368,8 +376,8 @@ for seed in seeds:
 # If each head kept the full width $d$, $h$ heads would cost $h$ times as much.
 # So each works on a smaller space: $W_q^r$, $W_k^r$ and $W_v^r$ take the $d$
 # numbers of a word to $k = d/h$, a **dimensionality reduction**. With
-# $d = 256$ and $h = 4$ a head sees 64 numbers, and the four outputs side by
-# side have 256 again.
+# $d = 256$ and $h = 4$ a head works with 64 numbers of its own making, and the
+# four outputs side by side have 256 again.
 
 
 # %% tags=["hide-input"]
@@ -512,9 +520,9 @@ for heads in (1, 2, 4, 8, 16):
 
 # %% [markdown]
 # More looks at once, each of them coarser. Where the best place is, only
-# trying tells. The paper tried it on English to German, at equal parameters
-# (their table 3, rows A, and their base model with 8 heads; perplexity and
-# BLEU on newstest2013):
+# trying tells. The paper tried it on English to German, at an equal amount of
+# computation (their table 3, rows A, and their base model with 8 heads; on
+# newstest2013, a lower perplexity is better, and a higher BLEU):
 #
 # | heads | width of a head | perplexity | BLEU |
 # |---|---|---|---|
@@ -560,7 +568,8 @@ for r in range(h):
 # A tensor is a row of numbers in memory and a recipe for reading it. The
 # recipe is the **strides**: how many numbers to step when an index goes up by
 # one. `view` and `transpose` write a new recipe and **move nothing**.
-# `contiguous` copies the numbers into the order in which they are read.
+# `contiguous` copies the numbers into the order in which they are read, if they
+# do not lie in it already.
 
 
 # %%
@@ -588,10 +597,12 @@ assert not recipe("contiguous", swapped.contiguous())
 # copies where it must:
 
 # %%
+import textwrap
+
 try:
     swapped.view(b * h, t, k)
 except RuntimeError as error:
-    print(error)
+    print(textwrap.fill(str(error), 76))
 else:
     raise AssertionError("a view joined axes that do not lie together")
 folded = swapped.reshape(b * h, t, k)
@@ -634,16 +645,24 @@ check_close("batched = loops", batched(x, x), loops, 1e-5)
 
 # %% [markdown]
 # Merging goes the same way back: heads beside the width again (transpose),
-# then one axis out of two. Here the numbers really have to move, since the
-# heads of one word come out of attention far apart; `flatten` does it:
+# then one axis out of two. With the product written out, the heads of one word
+# come out far apart, and here the numbers really have to move; `flatten` copies
+# them. (A fused kernel may write them word by word at once. Then the same line is
+# a view and copies nothing.)
 
 # %%
-y = torch.randn(b, h, t, k)
+v = split_heads(x @ W_v.view(d, d).T)
+y = batched_weights(x, x) @ v  # (b, h, t, k)
 back = y.transpose(1, 2)
 print("before merging: strides", back.stride())
 print("after merging:  strides", back.flatten(2).stride())
 assert back.flatten(2).data_ptr() != y.data_ptr()
 check_close("merge undoes split", merge_heads(split_heads(x)), x, 0.0)
+
+# %%
+fused = F.scaled_dot_product_attention(v, v, v).transpose(1, 2)
+moved = fused.flatten(2).data_ptr() != fused.data_ptr()
+print("fused kernel:", fused.stride(), "copied" if moved else "a view")
 
 # %% [markdown]
 # ### The same in einsum
@@ -668,7 +687,9 @@ check_close("einsum = loops", by_einsum(x, x), loops, 1e-5)
 
 # %% [markdown]
 # The last line says what the output map does. Merging and multiplying by $W_o$
-# is to **add up the heads, each through its own part of** $W_o$:
+# is to **add up the heads, each through its own part of** $W_o$. (This sum does
+# not mix up what the heads kept apart: each has columns of its own, which can
+# point in different directions.)
 
 # %%
 heads = batched_weights(x, x) @ split_heads(x @ W_v.view(d, d).T)
@@ -685,8 +706,8 @@ check_close("merge, then W_o = sum over heads", sum(parts), loops, 1e-5)
 # What comes out of a head is named by word, head and place: *g1.0* is number 0
 # of *gave* in head 1.
 #
-# **Predict, then step through:** which steps change the row of memory? And if
-# somebody writes `view(h, t, k)` at once, instead of a view and a transpose,
+# **Predict, then step through:** of the steps that only rearrange (2, 3, 7 and
+# 8), which leave the memory as it lies, and which copy it? And if somebody writes `view(h, t, k)` at once, instead of a view and a transpose,
 # whose numbers stand in the row of *gave*?
 
 # %%
@@ -759,9 +780,11 @@ explorer(
     ],
     label="A tensor on its way through two heads",
     checks=checks,
-    question="Which steps change the row of memory? Split at once, whose "
-    "numbers stand in the row of gave?",
-    caption="Thick frames mark the numbers of the word that is followed.",
+    question="Of steps 2, 3, 7 and 8, which copy the memory? Split at once, "
+    "whose numbers stand in the row of gave?",
+    caption="Thick frames mark the numbers of the word that is followed. "
+    "Split at once, rows are no words any more: a number is then named by "
+    "row, head and place, 1:0.1.",
 )
 
 # %%
@@ -772,7 +795,7 @@ for way, split_places in zip(
     WAYS, (proper, places.view(2, 3, 2)), strict=True
 ):
     row = [names[place] for place in split_places[:, 1].flatten()]
-    print(f"{way:21}: the row of gave holds", *row)
+    print(f"{way:21}: the row of gave holds {' '.join(row)}")
 
 # %%
 gap = walk(WAYS[0])[-1] - walk(WAYS[1])[-1]
@@ -780,13 +803,15 @@ print(f"the outputs differ by up to {gap.abs().max():.2f}")
 assert row == ["m2", "m3", "r0", "r1"] and gap.abs().max() > 0.1
 
 # %% [markdown]
-# Neither view nor transpose touches the memory; merging copies it into another
-# order. Split at once, the row of *gave* holds not one number of *gave*.
+# Views and transposes (2, 3, 7) leave the memory alone; merging (8) copies it
+# into another order. Split at once, nothing is ever copied, but the row of *gave*
+# holds not one number of *gave*, and what is merged in the end are pieces of
+# several words.
 #
 # ## 3.5 Three uses of one function
 #
-# Nothing so far said that queries and keys come from the same sentence. The
-# Transformer uses the one function in three ways:
+# The formula had $X$ three times, but nothing in the functions says that queries
+# and keys come from the same sentence. The Transformer uses the one function in three ways:
 #
 # | use | queries from | keys and values from | mask |
 # |---|---|---|---|
@@ -1090,9 +1115,11 @@ for name, seconds in taken.items():
     print(f"{name:16} {1000 * median(seconds):6.1f} ms of CPU time")
 
 # %% [markdown]
-# No order between the first two is promised: which of them wins depends on
-# sizes, threads and machine, so run the cell on yours. The third takes heads
-# as one more axis in front, as the batched form has them.
+# No order between the first two is promised. The arithmetic is the same, and on
+# one CPU thread eight products one after the other can be as fast as a batch of
+# eight. What the axis of heads buys is that all of them are **one call**: it can
+# be spread over the many cores of a GPU, and the fused kernel, which never writes
+# the weights to memory, can take over.
 #
 # ### Against PyTorch's own
 #
@@ -1223,8 +1250,7 @@ print("outputs that notice, with W_o:", with_map[0, 0].sum().item(), "of", d)
 assert without.sum(dim=-1).eq(k).all() and with_map.float().mean() > 0.99
 
 # %% [markdown]
-# It is sometimes said that the feed-forward layer behind would make up for it.
-# That may be; but in a Transformer the attention's output is first *added* to
+# One reads that the feed-forward layer behind may make up for it. But in a Transformer the attention's output is first *added* to
 # its input (chapter 6), and without $W_o$ head 1 could only add to the same
 # few numbers of every word.
 #
@@ -1280,9 +1306,9 @@ assert abs(lost[1]) < 1e-6 and lost[8] > 0.25
 
 # %% [markdown]
 # The more heads, the closer the rows come to a plain average, and it was
-# against averages that heads were brought in. Training can win it back, with
-# query matrices $\sqrt h$ times as large; but no shape and no error tells that
-# it has to.
+# against averages that heads were brought in. Query matrices $\sqrt h$ times as
+# large would undo it exactly, so training may learn that too; but no shape and no
+# error tells that it has to.
 #
 # ### Lengths on the wrong sentences
 #
@@ -1321,13 +1347,13 @@ assert on_padding["tiled"][0] == 0  # by luck: here the two orders agree
 
 # %% [markdown]
 # One head of the short sentence puts most of its weight on padding, and one
-# head of the long sentence sees only a third of it. With all lengths equal, or
-# with one head, nothing shows. Ours has no lengths to repeat: a mask
+# head of the long sentence sees a third of it: three of its nine words. With all
+# lengths equal, or with one head, both lists are the same. Ours has no lengths to repeat: a mask
 # `(b, 1, 1, s)` is broadcast over the heads.
 #
 # The same code takes the lengths **through numpy** to repeat them. That costs
-# their type (ours refuses what comes back), and it works on the CPU only. A
-# tensor that lies elsewhere must be copied there first, on every call.
+# their type, since they come back as floats (ours refuses them), and it works on
+# the CPU only. A tensor that lies elsewhere must be copied there first, on every call.
 # PyTorch's device `meta`, which holds shapes and no numbers, stands here for
 # *elsewhere*:
 

@@ -7,14 +7,14 @@
 # After this chapter you will be able to
 #
 # - *write* masks for padding and for the future, and *combine* them;
-# - *explain* what belongs into a hidden place, in every precision, and what to do
+# - *explain* what belongs in a hidden place, in every precision, and what to do
 #   with a query that has nothing left to look at;
 # - *prove* that padding changes nothing;
-# - *recognise* six broken maskings by their symptoms.
+# - *recognise* broken maskings by their symptoms.
 #
 # **You need** chapters 2 and 3.
 # **Follows** all of source S3, sections 3.3 and 8.1 of S0 and the masked softmax
-# of S1 (see [Further reading](#further-reading)).
+# of S1 (see [Sources](../book/sources.md)).
 # **Takes** 45 minutes to read. The cells run in about half a minute on two CPU
 # cores and in less than 1 GB of memory; a GPU is not needed.
 
@@ -61,14 +61,14 @@ for extra in added:
     with torch.no_grad():
         outputs = attend(embed(tokens))[:, :3]  # the three real words
     moved_by.append(((outputs - right).norm() / right.norm()).item())
-    print(f"{extra:2} times padding: outputs move by {moved_by[-1]:.0%}")
+    print(f"{extra:2} paddings: outputs move by {moved_by[-1]:.0%}")
 assert moved_by[0] == 0 and moved_by[1] > 0.01 and moved_by[-1] > 0.3
 
 # %% [markdown]
 # The output for *cat* depends on **how long the longest sentence of its batch
-# happens to be**. The zeros of the padding do not help: a key of zeros has the
-# energy 0, and the softmax gives an energy of 0 the power $e^0 = 1$, as much as
-# many a word gets.
+# happens to be**. The zeros of the padding do not help. A map with a bias makes a
+# key of them that is not zero; and even a key of zeros would have the score 0,
+# from which the softmax makes $e^0 = 1$, as much as from many a word.
 #
 # What we want is that hidden keys get no weight at all. A **mask** says which
 # keys a query may see. In this book it is a boolean tensor, and `True` always
@@ -128,8 +128,8 @@ assert not torch.equal(padding_mask(left), length_mask(lengths, 5))
 #
 # A decoder writes a word at a time, and when it writes word $i$ there is no word
 # $i + 1$ yet. In training all words are there, and all positions are computed at
-# once. So that each position finds there what it will find when the model writes,
-# query $i$ may see the keys $j \le i$: itself and what came before. That is the
+# once. Each position must then find what it will find when the model writes: query
+# $i$ may see the keys $j \le i$, itself and what came before. That is the
 # **causal mask**:
 
 # %%
@@ -163,8 +163,8 @@ check_close(
 )
 
 # %% [markdown]
-# A decoder that keeps its keys asks with the newest words only: fewer queries
-# than keys. Then the queries are the *last* ones, and the last one sees all keys:
+# A decoder that has kept the keys of the words so far (chapter 9 builds one) asks
+# with its newest words only: fewer queries than keys. Then the queries are the *last* ones, and the last one sees all keys:
 
 # %%
 print(causal_mask(queries=2, keys=5)[0, 0].int())
@@ -311,7 +311,7 @@ check_close("a third for each hidden key", finite[1], torch.full((3,), 1 / 3))
 # The obvious repair is to put zeros in the place of the NaN in the output. That
 # mends the output. But backpropagation multiplies the zero that comes back with
 # the NaN of the weights, and NaN arrives at **every** value, those of good rows
-# included. One step of the optimiser, and the parameters are NaN:
+# included. An optimiser would carry it from there into the parameters:
 
 # %%
 scores = torch.randn(2, 3)
@@ -364,9 +364,9 @@ for dtype in (torch.float32, torch.float16, torch.bfloat16):
 # %% [markdown]
 # The fused kernel never forms the weights, so `MultiHeadAttention` does the same
 # one level higher: an empty row may see everything, and its output is then set to
-# zero. Both paths, the fused one and the one that
-# [chapter 3](03_multi_head_attention.ipynb) records, in three precisions. What is
-# left for such a query is the bias of the output map:
+# zero. The next cell tries it in three precisions, on the fused path and on the
+# one that [chapter 3](03_multi_head_attention.ipynb) records. What is left for
+# such a query is the bias of the output map:
 
 # %%
 from annotated.attention import record_attention
@@ -393,16 +393,17 @@ for dtype in (torch.float32, torch.float16, torch.bfloat16):
 #
 # **Predict, then try:**
 #
-# 1. Causal, all eight words: how many places are visible? And with a prefix of
-#    three, which everybody may see?
-# 2. Hide with $10^{-9}$ instead of $-\infty$: how much weight can lie on hidden
-#    keys?
+# 1. The past alone (each word sees itself and what came before), all eight words:
+#    how many places are visible? And with a prefix of three, which everybody may
+#    see?
+# 2. Now six words, and hide with $10^{-9}$ instead of $-\infty$. Whose row leaks
+#    most, the first word's or the last one's?
 # 3. Switch off all that the first query sees. What is its row of weights, for each
 #    of the three ways of hiding?
 
 # %%
 text = "the old cat sleeps on the warm mat".split()
-CAUSALITY = ["everything", "the past alone"]
+CAUSALITY = ["the past alone", "everything"]
 HIDING = ["−∞", "−1e9", "1e−9 (a slip)"]
 FILLS = dict(zip(HIDING, (-torch.inf, -1e9, 1e-9), strict=True))
 queries, keys = 1.4 * torch.randn(2, 9, 4)  # the ninth is the padding's
@@ -412,7 +413,7 @@ queries, keys = 1.4 * torch.randn(2, 9, 4)  # the ninth is the padding's
 def build(length, prefix, causality, hiding, cells):
     """What the browser must show, computed here."""
     mask = length_mask(torch.tensor([length]), 8).expand(1, 1, 8, 8)
-    if causality == CAUSALITY[1]:
+    if causality == CAUSALITY[0]:
         seen = length_mask(torch.tensor([prefix]), 8)
         mask = mask & (causal_mask(8) | seen)
     mask = mask[0, 0].clone()
@@ -440,13 +441,13 @@ def as_values(mask, weights):
 from annotated.frames import Choice, Grid, Slider, explorer, static
 
 tried = [
-    (8, 0, 0, 0, []),
-    (5, 0, 1, 0, []),
-    (8, 3, 1, 0, [[0, 7]]),
-    (6, 2, 1, 2, [[1, 1], [3, 5]]),
-    (0, 0, 0, 0, []),
-    (0, 4, 1, 1, []),
-    (8, 0, 1, 1, [[0, 0]]),
+    (8, 0, 1, 0, []),
+    (5, 0, 0, 0, []),
+    (8, 3, 0, 0, [[0, 7]]),
+    (6, 2, 0, 2, [[1, 1], [3, 5]]),
+    (0, 0, 1, 0, []),
+    (0, 4, 0, 1, []),
+    (8, 0, 0, 1, [[0, 0]]),
 ]
 checks = []
 for length, prefix, which, how, cells in tried:
@@ -457,7 +458,7 @@ explorer(
     static("mask_builder.js"),
     {
         "words": text,
-        "causal": CAUSALITY[1],
+        "causal": CAUSALITY[0],
         "hidings": HIDING,
         "queries": queries.tolist(),
         "keys": keys.tolist(),
@@ -473,24 +474,28 @@ explorer(
     checks=checks,
     question="Switch off all that the first query sees: what will its row of "
     "weights be, for each way of hiding?",
-    caption="Rows ask, columns are asked; 1 = may attend. Clicked places have "
-    "a double border. Arrow keys move from place to place, Space switches.",
+    caption="Rows ask, columns are asked; 1 = may attend. A click turns what "
+    "the rules above say about a place into its opposite, and marks it with "
+    "a border of its own; weights of hidden places are framed and dashed. "
+    "Arrow keys move from place to place, Space switches.",
 )
 
 # %% [markdown]
-# (A prefix shows only where the past alone is seen: without that, everybody sees
-# it anyway. Causal behind a prefix that everybody sees is called a *prefix
+# (The prefix matters only where the past alone is seen: else everybody sees it
+# anyway. The past alone behind a prefix that everybody sees makes a *prefix
 # language model*.) The answers, computed:
 
 # %%
-plain, _ = build(8, 0, CAUSALITY[1], HIDING[0], [])
-prefixed, _ = build(8, 3, CAUSALITY[1], HIDING[0], [])
-print(f"causal: {plain.sum()} places; with a prefix: {prefixed.sum()}")
-leaks = build(6, 0, CAUSALITY[1], HIDING[2], [])
-print(f"1e−9: up to {(leaks[1] * ~leaks[0]).sum(dim=1).max():.0%} leaks")
+plain, _ = build(8, 0, CAUSALITY[0], HIDING[0], [])
+prefixed, _ = build(8, 3, CAUSALITY[0], HIDING[0], [])
+print(f"the past: {plain.sum()} places; with a prefix: {prefixed.sum()}")
+mask, weights = build(6, 0, CAUSALITY[0], HIDING[2], [])
+leaked = (weights * ~mask).sum(dim=1)
+print("1e−9 leaks, by row:", [f"{share:.0%}" for share in leaked.tolist()])
 for hiding in HIDING:
-    _, weights = build(8, 0, CAUSALITY[1], hiding, [[0, 0]])
-    print(f"{hiding:14}", [f"{w:.2f}" for w in weights[0].tolist()])
+    _, weights = build(8, 0, CAUSALITY[0], hiding, [[0, 0]])
+    print(f"{hiding:14}", [f"{w:.3f}" for w in weights[0].tolist()])
+assert leaked[0] > leaked[5]
 
 # %% [markdown]
 # ## 4.8 From the module, and the proof
@@ -500,7 +505,7 @@ show_source(length_mask, padding_mask, causal_mask)
 
 # %% [markdown]
 # **First proof: padding changes nothing.** A sentence alone, and with up to 64
-# times padding behind it, whose vectors are random and large. Outputs and
+# paddings behind it, whose vectors are random and large. Outputs and
 # gradients of the real words must agree:
 
 # %%
@@ -522,7 +527,7 @@ def with_padding(extra):
 alone, back = with_padding(0)
 for extra in (1, 7, 64):
     padded, padded_back = with_padding(extra)
-    check_close(f"outputs, {extra:2} times padding", padded, alone)
+    check_close(f"outputs, {extra:2} paddings", padded, alone)
     check_close("  gradients of the words", padded_back[:, :5], back, 1e-5)
     assert padded_back[:, 5:].eq(0).all()  # nothing flows to the padding
 
@@ -599,9 +604,9 @@ check_close("recorded weights = PyTorch's", maps[""][0], their_weights)
 # ## 4.9 Queries need no mask, losses do
 #
 # The mask hides padding as a *key*. As a *query* padding still asks, and gets an
-# output. Should that row be hidden too? It makes no difference to anybody: an
-# output is not seen by another position, unless as a key of the next layer, and
-# there it is hidden.
+# output. Should that row be hidden too? It makes no difference to anybody: other
+# positions meet this output only as a key of the next layer, and there it is
+# hidden.
 
 # %%
 two_layers = nn.ModuleList(MultiHeadAttention(16, 2) for _ in range(2))
@@ -618,6 +623,9 @@ print(f"padded positions differ by {(one - two)[~real].abs().max():.2f}")
 assert not torch.allclose(one[~real], two[~real])
 
 # %% [markdown]
+# (Hiding queries as well leaves rows with no key at all, so it works only with a
+# softmax that stands them, as 4.6 has it.)
+#
 # But what stands at the padded positions is then *something*, and whoever
 # averages over positions, or adds up a loss, must leave it out. The loss is where
 # it is forgotten:
@@ -641,15 +649,16 @@ check_close(
 assert abs(honest - diluted) > 0.01
 
 # %% [markdown]
-# A model that is trained on the second number learns to predict padding, and its
-# loss falls with every padded position that it gets right. Divide by the number of
+# The second number has terms for predicting padding, which training will lower like
+# any other. Divide by the number of
 # real *tokens*, not of sentences: a word of a long sentence then counts as much as
 # a word of a short one (chapter 7 comes back to that).
 #
 # ## 4.10 The experiment: a mask that comes and goes
 #
-# What happens without the causal mask? And here is a subtler mistake, in code
-# that is widely copied: the mask is made only `if self.training`. The argument
+# What happens without the causal mask? And here is a subtler mistake, which one
+# meets in print ([Sources](../book/sources.md), S1, the decoder's block): the mask is
+# made only `if self.training`. The argument
 # sounds right, since when the model *writes*, there is no future to be hidden. But
 # one also *evaluates*, with all the right answers fed in (teacher forcing), in
 # evaluation mode. Then there is a future.
@@ -709,17 +718,17 @@ class Reader(nn.Module):
 
 
 # %% [markdown]
-# In evaluation mode we look at three numbers: the loss at letters that come for
-# the **first** time; the loss at letters that came **before**; and how many first
-# letters are right when the model **writes**, that is, when the message ends where
-# it is writing. (The last position is left out of the losses: its answer is no
-# input to anybody.)
+# In evaluation mode we look at two losses, at letters that come for the **first**
+# time and at letters that came **before**, and at how many of either are right when
+# the model **writes**, that is, when the message ends where it is writing. (The
+# last position is left out of the losses: its answer is no input to anybody.)
 #
-# **Predict** the three numbers for a mask that is there always, in training only,
-# and never. The bands, written down before the final run, for each of three seeds:
+# **Predict** the numbers for a mask that is there always, in training only, and
+# never. The bands, written down before the final run, for each of three seeds:
 # with the mask always, a first-time loss above 3.3; in both other cases below 0.2,
-# for the answer stands one place further on; and in all three cases at most 8 %
-# of the first letters right in writing, since one in 33 is a guess.
+# for the answer stands one place further on; in all three cases a loss below 0.2 at
+# letters that came before, at most 8 % of the first letters right in writing, since
+# one in 33 is a guess, and at least 95 % of the others.
 
 
 # %%
@@ -802,13 +811,17 @@ learning_curve(
     label="training loss (nats a letter)",
     ax=axes[0],
 )
+told = is_first(messages(torch.Generator(), 2000)[0]).float().mean().item()
+axes[0].axhline(told * math.log(LETTERS), color="black", linestyle=":")
+axes[0].text(60, 1.08 * told * math.log(LETTERS), "no better is possible")
 hatches = ("", "//", "..")
 for i, when in enumerate(histories):
     losses = [results[when, seed][0] for seed in seeds]
     axes[1].bar(i, sum(losses) / 3, color=PALETTE[i], hatch=hatches[i])
     axes[1].plot([i] * 3, losses, "k_", markersize=14)
+    axes[1].text(i + 0.12, sum(losses) / 3 + 0.12, f"{sum(losses) / 3:.2f}")
 axes[1].axhline(math.log(LETTERS), color="black", linestyle=":")
-axes[1].text(0.5, math.log(LETTERS) + 0.08, "ln 33: no better is possible")
+axes[1].text(0.7, math.log(LETTERS) + 0.08, "ln 33")
 axes[1].set_xticks(range(3), [f"mask {when}" for when in histories])
 axes[1].set(ylabel="evaluated loss, first time (nats)", ylim=(0, 4.2))
 show(
@@ -818,16 +831,42 @@ show(
     "masked it falls to nearly zero. Right, evaluated loss at letters that "
     "come for the first time: at the logarithm of 33 with the mask always, "
     "nearly zero in the other two cases.",
-    caption="Left: seed 2 of each. Right: bars are means, strokes the three "
+    caption="Left: seed 2 of each, first and later letters together; the "
+    "first two curves are one. Right: bars are means, strokes the three "
     "seeds. A loss below the dotted line is a leak, not a success.",
 )
 
 # %% [markdown]
 # A loss that is **better than possible** is the symptom. The reader that was masked
-# in training only is a good one, and in writing it is as good as the first: it
-# never learned to peep, it learned to look for its letter in what was told. In
-# evaluation the answer to the present letter is among the keys, one place further
-# on, and it fits perfectly. Its evaluated loss is a fairy tale.
+# in training only is *the same model* as the first, for both were trained alike from
+# the same seed. It never learned to peek, it learned to look
+# for its letter in what was told. In evaluation the answer to the present letter is
+# among the keys, one place further on, and it fits perfectly. Its evaluated loss is
+# a fairy tale. And this is how one proves it on a suspect: change the last
+# letter's pair, and see whether answers before it move.
+
+# %%
+suspect, honest = (
+    train(when, 0)[0].eval() for when in ("in training", "always")
+)
+pairs = zip(suspect.parameters(), honest.parameters(), strict=True)
+same = all(torch.equal(one, other) for one, other in pairs)
+print(f"the same model, number for number: {same}")
+assert same or device.type != "cpu"  # a GPU may add up in another order
+plain, code = (x.to(device) for x in messages(torch.Generator(), 8))
+other = code.clone()
+other[:, -2] = (other[:, -2] + 1) % LETTERS  # the last answer that is an input
+
+# %%
+for name, reader in (("in training", suspect), ("always", honest)):
+    with torch.no_grad():
+        moved = (
+            (reader(plain, code) - reader(plain, other))[:, :-1].abs().max()
+        )
+    print(f"mask {name:11}: earlier answers move by {moved:.2f}")
+    assert (moved < 1e-5) == (name == "always")
+
+# %% [markdown]
 #
 # The reader that was never masked has the fairy tale for a training loss as well.
 # It still writes well where it can look back, but only because looking on and
@@ -838,10 +877,11 @@ show(
 # model is in training mode. Where there is no future, `causal_mask` hides nothing
 # from the last query, and so it does no harm to leave it on.
 #
-# ## 4.11 Six maskings that do not mask
+# ## 4.11 Maskings that do not mask
 #
-# Each of these has been printed, copied and run. To see how far they move a
-# prediction, we need a trained model. It reads up to twelve numbers between 1 and
+# The first three are in print (the [sources page](../book/sources.md) says where);
+# the others are common. To see how far they move a prediction, we need a trained
+# model. It reads up to twelve numbers between 1 and
 # 20 and says whether there are more small ones (up to 10) than large ones. It is
 # trained with a correct mask; its scores are written out, so that each slip can
 # take the place of the masking.
@@ -850,6 +890,10 @@ show(
 # %%
 def ours(scores, mask):
     return masked_softmax(scores, mask)
+
+
+def no_mask(scores, mask):
+    return scores.softmax(dim=-1)
 
 
 def thrown_away(scores, mask):
@@ -914,12 +958,12 @@ for _ in range(300):
     optimizer.step()
 
 # %% [markdown]
-# Now four hundred fresh sequences, with nothing, 16 and 256 times padding appended
-# to the batch. How many predictions are another one than without any padding at
-# all? The reference for each sequence is the sequence alone, cut to its length.
+# Now four hundred fresh sequences, with 0, 16 and 256 paddings appended to the
+# batch. The reference for each sequence is the sequence alone, cut to its length.
+# How many predictions turn into the opposite?
 
 # %%
-maskings = [ours, thrown_away, tiny_positive, tiny_negative]
+maskings = [ours, no_mask, thrown_away, tiny_positive, tiny_negative]
 maskings += [inverted, of_queries]
 
 # %%
@@ -951,6 +995,8 @@ print("(predictions turned, median shift of a logit; padding +0, +16, +256)")
 for (name, extra), share in turned.items():
     if name == "ours":
         assert share == 0 and shifts[name, extra] < 1e-3
+    elif name in ("thrown_away", "of_queries"):
+        assert share == turned["no_mask", extra]
     elif extra == 256:
         assert share > 0.03 and shifts[name, extra] > 0.5
 
@@ -959,7 +1005,7 @@ for (name, extra), share in turned.items():
 #
 # - **`thrown_away`**: PyTorch's methods without a final underscore return a new
 #   tensor. `scores.masked_fill(…)` on a line of its own does nothing, and nothing
-#   complains. It turns the same predictions as no mask, because it is none.
+#   complains. It turns as many predictions as no mask, because it is none.
 # - **`tiny_positive`**, **`tiny_negative`**: "a very small number" was meant as a very
 #   negative one, or a minus sign got lost on the way to the exponent. Hidden keys
 #   get the weight of a key with the score 0. With little padding hardly anything
@@ -967,11 +1013,12 @@ for (name, extra), share in turned.items():
 # - **`inverted`**: a mask from a library where `True` means *hidden*.
 # - **`of_queries`**: the mask was put on the wrong axis, so it hides whole rows.
 #   Then $-10^9$ stands everywhere in these rows, which attend to all alike, and
-#   the real rows are not masked at all: again as if there were no mask.
+#   the real rows are not masked at all: for them it is again as if there were no
+#   mask.
 #
-# All but the inverted one turn few predictions if sentences are about as long as
-# each other, and more the longer the padding gets. So the **test** for a mask is not
-# a good score. It is the proof of 4.8: append padding, and nothing may move.
+# All but the inverted one turn few predictions while there is little padding, and
+# more the longer it gets. So the **test** for a mask is not a good score. It is the
+# proof of 4.8: append padding, and nothing may move.
 #
 # ### Written in place, and errors swallowed
 #
@@ -1121,8 +1168,9 @@ print(f"{(wrong & ~both).sum()} places are open that should be hidden")
 assert (wrong & ~both).any()
 
 # %% [markdown]
-# **A triangle of the wrong side, or without its diagonal.** The first lets
-# everybody see the future alone. The second leaves the first query with nothing:
+# **A triangle on the wrong side, or without its diagonal.** The first shows
+# everybody the future and hides the past. The second leaves the first query with
+# nothing:
 
 # %%
 upper = torch.ones(5, 5).triu().bool()
@@ -1136,13 +1184,14 @@ for name, mask in {"ours": causal_mask(5), "upper": upper}.items():
     moved = (layer(x, mask=mask) - layer(changed, mask=mask))[:, :-1]
     print(f"{name:6}: earlier outputs move by {moved.abs().max():.2f}")
     assert moved.eq(0).all() == (name == "ours")
-print("keys left for the first query, without the diagonal:", strict[0].sum())
+left = strict[0].sum().item()
+print("keys left for the first query, without the diagonal:", left)
 
 # %% [markdown]
 # **A mask with the axes of one sentence.** `(b, t, s)` looks like a mask for
 # `(b, h, t, s)`, but broadcasting aligns from the right and takes the batch for the
-# heads. With as many heads as sentences nothing would complain, so ours always
-# does:
+# heads. With as many heads as sentences that would even fit, so ours refuses every
+# mask of three axes:
 
 # %%
 try:
@@ -1203,7 +1252,7 @@ else:
 from annotated.notebook import cost
 
 print(
-    "without a mask, 64 times padding moves the outputs of three words by "
+    "without a mask, 64 paddings move the outputs of three words by "
     f"{moved_by[-1]:.0%}"
 )
 for when in histories:
@@ -1214,7 +1263,7 @@ for when in histories:
     )
 for masking in maskings:
     name = masking.__name__
-    print(f"{name:14}: 256 times padding turns {turned[name, 256]:5.1%}")
+    print(f"{name:14}: 256 paddings turn {turned[name, 256]:5.1%}")
 cost()
 
 # %% [markdown]

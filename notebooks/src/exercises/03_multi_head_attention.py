@@ -30,8 +30,8 @@ from annotated.checks import check
 # *3 points. Goal: cut one projection into queries, keys, values and heads.*
 #
 # Many models make queries, keys and values by **one** linear map, of width $3d$.
-# Write `split_packed(x, heads)`, which takes what comes out of it apart. Along the
-# last axis of `x` stand first all queries, then all keys, then all values, $d$
+# Its output is one tensor; write `split_packed(x, heads)`, which separates it. Along
+# the last axis of `x` stand first all queries, then all keys, then all values, $d$
 # numbers each. Within each of them, the $d = h \cdot k$ numbers are those of head
 # 0, then those of head 1, and so on, $k$ each.
 #
@@ -91,9 +91,9 @@ check("ch03-split-packed", split_packed)
 # `[[0, 1], [2, 3], [4, 5]]`, and `y[1]`, which is `[[6, 7], [8, 9], [10, 11]]`. The
 # result for it is `[[0, 1, 6, 7], [2, 3, 8, 9], [4, 5, 10, 11]]`.
 #
-# *Beware.* Two axes become one in the right order only if they are neighbours, the
-# one that changes fastest last. And `view` refuses what lies in memory otherwise,
-# where `reshape` makes a copy.
+# *Beware.* Only axes that stand side by side can become one, and the right one of the
+# two must be the last. After a transpose `view` refuses to join axes; `reshape` makes
+# a copy.
 
 
 # %% nbgrader={"schema_version": 3, "grade_id": "ch03-merge-folded", "grade": false, "solution": true, "locked": false, "task": false}
@@ -146,13 +146,9 @@ check("ch03-merge-folded", merge_folded)
 def count_parameters(d_model, heads, key_value_heads, bias):
     """How many parameters the four maps of an attention have."""
     ### BEGIN SOLUTION
-    shared = key_value_heads * (
-        d_model // heads
-    )  # width of keys, and of values
+    shared = key_value_heads * (d_model // heads)  # width of keys, of values
     outputs = d_model + shared + shared + d_model
-    return outputs * (
-        d_model + bias
-    )  # each output: a row of weights, and a bias
+    return outputs * (d_model + bias)  # an output: a row of weights, a bias
     ### END SOLUTION
 
 
@@ -184,9 +180,9 @@ check("ch03-count-parameters", count_parameters)
 #
 # *Example.* If `x` is `torch.arange(8.0).view(1, 2, 4)`, with two heads, the rows
 # `[0, 0, 1]` and `[0, 1, 1]` belong to token 1, and may hold nothing but 4, 5, 6 and
-# 7. Say that `right` is the split of chapter 3. Then `right(x, heads).flip(1)`, which
-# reverses the order of the heads, is a `False`, and `right(x, heads).flip(2)`, which
-# reverses the order of the tokens, a `True`.
+# 7. Say that `right` is the split of chapter 3. Then the answer for
+# `right(x, heads).flip(1)`, which reverses the order of the heads, is `False`, and
+# for `right(x, heads).flip(2)`, which reverses the order of the tokens, `True`.
 #
 # *Beware.* Some mistakes do not show in a batch of one, with one head, or with one
 # or two tokens. Take at least three of each, and not always as many of one as of
@@ -239,7 +235,9 @@ check("ch03-mixes-tokens", mixes_tokens)
 # A model has $d_\text{model} = 512$ and 8 heads of width 64. A colleague changes it
 # to 16 heads of width 32. What stays the same, and what changes? Can the trained
 # parameters of the one be loaded into the other? And for which kind of task would
-# you take **one** head of width 512 instead? (Seven sentences are enough.)
+# you take **one** head of width 512 instead? (A dozen sentences are enough. Count
+# multiplications as well as parameters, and remember from chapter 2 how the spread
+# of a dot product depends on the width.)
 
 # %% [markdown] nbgrader={"schema_version": 3, "grade_id": "ch03-in-words", "grade": true, "solution": true, "locked": false, "task": false, "points": 3}
 # <!-- exercise: ch03-in-words -->

@@ -129,7 +129,7 @@ check("ch04-prefix", prefix_mask)
 #
 # *2 points. Goal: place the queries when there are more keys.*
 #
-# In a long text it is dear to let every word see all that came before. Write
+# In a long text it is costly to let every word see all that came before. Write
 # `window_mask(queries, keys, width)`: each query sees only the last `width` keys up
 # to and including its own.
 #
@@ -202,9 +202,11 @@ def masked_mean(x, mask):
     """Mean (b, d) of the tokens of x, (b, t, d), at which the mask is True."""
     ### BEGIN SOLUTION
     real = mask[:, 0, 0, :, None]  # (b, t, 1)
-    total = x.masked_fill(~real, 0.0).sum(dim=1)
+    # in half precision a sum can overflow where the mean does not
+    wide = torch.promote_types(x.dtype, torch.float32)
+    total = x.masked_fill(~real, 0.0).sum(dim=1, dtype=wide)
     count = real.sum(dim=1).clamp(min=1)  # (b, 1); 0 real tokens: 0 / 1
-    return total / count
+    return (total / count).to(x.dtype)
     ### END SOLUTION
 
 

@@ -521,6 +521,26 @@ WRONG = [
             return False
     return True
 """),
+    _relative("near positions only", "try positions from the whole range", """
+    for _ in range(200):
+        q, k = torch.randn(width), torch.randn(width)
+        p, r, c = torch.randint(41, (3,)).tolist()
+        if not torch.allclose(
+            score(q, k, p, r), score(q, k, p + c, r + c), atol=1e-3
+        ):
+            return False
+    return True
+"""),
+    _relative("vectors of ones", "draw each for itself", """
+    q = k = torch.ones(width)
+    for _ in range(200):
+        p, r, c = torch.randint(50, (3,)).tolist()
+        if not torch.allclose(
+            score(q, k, p, r), score(q, k, p + c, r + c), atol=1e-3
+        ):
+            return False
+    return True
+"""),
     _relative("too large a tolerance", "a small difference is a difference", """
     for _ in range(200):
         q, k = torch.randn(width), torch.randn(width)
