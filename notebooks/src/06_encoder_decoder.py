@@ -580,8 +580,9 @@ for seed in (0, 1):
 #
 # Attention mixes words; its output is, for given weights, a *linear* function of
 # them. Something has to compute with what it has gathered. So each layer has a second
-# sublayer, two linear maps with a ReLU between them, at every position by itself and
-# with the same weights (paper, equation 2):
+# sublayer: two linear maps (*fully connected layers*) with a ReLU as their
+# *activation function* between them, at every position by itself and with the same
+# weights (paper, equation 2):
 #
 # $$\mathrm{FFN}(x) = W_2\,\max(0,\; W_1 x + b_1) + b_2.$$
 #
@@ -1001,7 +1002,9 @@ check_close("tied gradient = sum of the three", whole, sum(parts), 1e-3)
 # ## 6.9 The whole
 #
 # Here is all of it, drawn from bottom to top, as the paper does. The thick line is
-# the stream.
+# the stream. How wide it is, how many layers and heads there are: these numbers,
+# chosen before training and not learned, are the *hyperparameters*, and
+# `TransformerConfig` holds them.
 
 # %% tags=["hide-input"]
 from html import escape

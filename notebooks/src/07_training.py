@@ -693,8 +693,8 @@ assert abs(rate_at(512, 4000, 1, 16_000)["share"] - 0.5) < 1e-12
 # ## 7.6 Adam, and why it needs a warm-up
 #
 # Adam ([Kingma and Ba, 2015](https://arxiv.org/abs/1412.6980)) keeps, for each
-# parameter, a running mean $m$ of its gradients and a running mean $v$ of their
-# squares. Both begin at 0, and so are too small at first; both are divided by what
+# parameter, a running mean $m$ of the gradients that *backpropagation* brings, and a
+# running mean $v$ of their squares. Both begin at 0, and so are too small at first; both are divided by what
 # is missing, the **bias correction**:
 #
 # $$\begin{aligned}
@@ -850,7 +850,8 @@ assert tiny < 0.01
 # the right symbol it still asks for 99.9 %. **Label smoothing**
 # ([Szegedy et al., 2016](https://arxiv.org/abs/1512.00567)) makes the *target* a
 # little unsure. The right symbol keeps $1 - \varepsilon$, and $\varepsilon$ is
-# shared out. (This $\varepsilon$ has nothing to do with Adam's.)
+# shared out. It is a *regularisation*: it keeps a model from becoming surer than it
+# should be. (This $\varepsilon$ has nothing to do with Adam's.)
 #
 # Among whom? Two conventions are in use. In the code that grew up with the
 # Transformer, **the others** share: not the right symbol, and not the padding,

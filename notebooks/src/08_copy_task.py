@@ -29,8 +29,8 @@
 # masks, positions, a schedule. Each part is proved by itself. Do they work
 # *together*? With a translation one cannot tell: a bad one may come from a fault,
 # or from too little data. So the first task is one where every error is a fault:
-# **read a sequence, and write the same sequence.** Data costs nothing, there is
-# as much as one wants, and 100 % is possible.
+# **read a sequence, and write the same sequence.** It is *synthetic data*: it costs
+# nothing, there is as much as one wants, and 100 % is possible.
 
 # %%
 import torch

@@ -612,4 +612,150 @@ def first_error(written, target, pad):
     return ahead.masked_fill(ahead == target.shape[1], -1)
 """,
     ],
+    "ch07-schedule": [
+        """
+def warm_cosine(step, warmup, total, peak, floor=0.0):
+    import math
+
+    if step <= 0:
+        raise ValueError("steps begin with 1")
+    if warmup and step <= warmup:
+        return peak * (step / warmup)
+    x = min(1.0, (step - warmup) / max(total - warmup, 1))
+    return floor + (peak - floor) * math.cos(math.pi / 2 * x) ** 2
+""",
+        """
+def warm_cosine(step, warmup, total, peak, floor=0.0):
+    class NoStep(ValueError):
+        pass
+
+    if not step >= 1:
+        raise NoStep(step)
+    line = lambda: torch.tensor(step / warmup).double().mul(peak).item()
+    if warmup > 0 and step <= warmup:
+        return step * peak / warmup
+    if total <= step:
+        return float(floor)
+    angle = torch.tensor(torch.pi, dtype=torch.float64)
+    angle = angle * (step - warmup) / (total - warmup)
+    middle, half = (peak + floor) / 2, (peak - floor) / 2
+    return middle + half * angle.cos().item()
+""",
+    ],
+    "ch07-peak": [
+        """
+def peak(d_model, warmup, a, factor=1.0):
+    def rate(n):
+        return factor / d_model**0.5 * min(1 / n**a, n / warmup ** (1 + a))
+
+    step = max(range(1, warmup + 2), key=rate)
+    return [step, rate(step)]
+""",
+        """
+def peak(d_model, warmup, a, factor=1.0):
+    import math
+
+    log = math.log(factor) - math.log(d_model) / 2 - a * math.log(warmup)
+    return (warmup, math.exp(log))
+""",
+    ],
+    "ch07-smoothing": [
+        """
+def smoothed(target, size, smoothing, forbidden):
+    symbols = torch.arange(size, device=target.device)
+    right = symbols == target[..., None]
+    banned = torch.zeros_like(right)
+    for symbol in forbidden:
+        banned |= symbols == symbol
+    free = ~(right | banned)
+    count = free.sum(dim=-1, keepdim=True)
+    rows = free * smoothing / count.clamp(min=1) + right * 1.0
+    rows = rows - right * smoothing * (count > 0)
+    return rows * ~(right & banned).any(dim=-1, keepdim=True)
+""",
+        """
+def smoothed(target, size, smoothing, forbidden):
+    b, t = target.shape
+    rows = torch.zeros(b, t, size)
+    for i in range(b):
+        for j in range(t):
+            right = target[i, j].item()
+            if right in forbidden:
+                continue
+            others = set(range(size)) - {right} - set(forbidden)
+            for symbol in others:
+                rows[i, j, symbol] = smoothing / len(others)
+            rows[i, j, right] = 1 - smoothing if others else 1
+    return rows
+""",
+        """
+def smoothed(target, size, smoothing, forbidden):
+    table = torch.full((size, size), 1.0)  # one row for each right symbol
+    table.fill_diagonal_(0)
+    table[:, forbidden] = 0
+    table = table * smoothing / table.sum(dim=1, keepdim=True).clamp(min=1)
+    table += torch.diag(1 - table.sum(dim=1))
+    table[forbidden] = 0
+    return torch.nn.functional.embedding(target, table)
+""",
+    ],
+    "ch07-token-batches": [
+        """
+def group_by_tokens(lengths, tokens):
+    if lengths and max(lengths) > tokens:
+        raise ValueError(f"{max(lengths)} does not fit into {tokens}")
+    groups, group = [], []
+    for length, i in sorted(zip(lengths, range(len(lengths)))):
+        if (len(group) + 1) * length > tokens:
+            groups.append(group)
+            group = []
+        group = [*group, i]
+    return groups + [group] if group else groups
+""",
+        """
+def group_by_tokens(lengths, tokens):
+    order = torch.tensor(lengths, dtype=torch.long).argsort(stable=True).tolist()
+    groups, start = [], 0
+    while start < len(order):
+        stop = start
+        while stop < len(order):
+            if (stop - start + 1) * lengths[order[stop]] > tokens:
+                break
+            stop += 1
+        if stop == start:
+            raise ValueError(f"length {lengths[order[start]]}, tokens {tokens}")
+        groups.append(tuple(order[start:stop]))
+        start = stop
+    return tuple(groups)
+""",
+    ],
+    "ch07-accumulate": [
+        """
+def accumulated_gradient(model_loss, parameter, batches, counts):
+    parameter.grad = None
+    for batch, count in zip(batches, counts):
+        if count == 0:
+            continue
+        loss = model_loss(parameter, batch)
+        (loss * count / sum(counts)).backward()
+    return parameter.grad
+""",
+        """
+def accumulated_gradient(model_loss, parameter, batches, counts):
+    leaf = parameter.detach().clone().requires_grad_()
+    sums = torch.zeros_like(leaf).detach()
+    for i in reversed(range(len(batches))):
+        loss = model_loss(leaf, batches[i])
+        [gradient] = torch.autograd.grad(loss, [leaf])
+        sums += gradient.nan_to_num() * counts[i]
+    return sums / sum(counts)
+""",
+        """
+def accumulated_gradient(model_loss, parameter, batches, counts):
+    jacobian, p = torch.autograd.functional.jacobian, parameter.detach()
+    pairs = [(b, c) for b, c in zip(batches, counts) if c]
+    parts = [jacobian(lambda p, b=b: model_loss(p, b), p) * c for b, c in pairs]
+    return sum(parts) / sum(counts)
+""",
+    ],
 }
