@@ -153,7 +153,7 @@ WRONG = [
         tokens[:, i + 1] = next_logits(tokens).argmax(-1)
     return tokens[:, 1:]
 """),
-    _greedy("the book's", "your code raised AttributeError", """
+    _greedy("the book's", "your code raised", """
     from annotated.decoding import greedy_decode
     source = torch.zeros(b, 1).long()
     return greedy_decode(next_logits, source, start=start, end=end, max_length=most)
@@ -350,7 +350,7 @@ WRONG = [
 """),
     _reverse("the book's", "the shape is (2, 10)", """
     from annotated.data import sequence_task
-    return sequence_task("reverse", len(source), None)[1]
+    return sequence_task("reverse", len(source), torch.Generator())[1]
 """),
     _reverse("the example by heart", "the shape is (2, 5)", """
     return torch.tensor([[1, 7, 4, 3, 5], [1, 2, 6, 0, 0]])
