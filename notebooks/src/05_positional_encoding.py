@@ -457,7 +457,10 @@ explorer(
 # ### The kernel: dot products know the distance only
 #
 # Two hands at the angles $p\,\omega$ and $q\,\omega$ have the dot product
-# $\sin p\omega \sin q\omega + \cos p\omega \cos q\omega = \cos((p - q)\,\omega)$.
+#
+# $$\sin p\omega \sin q\omega + \cos p\omega \cos q\omega
+#   = \cos((p - q)\,\omega).$$
+#
 # Sum over the hands:
 #
 # $$\mathrm{PE}_p \cdot \mathrm{PE}_q = \sum_{i=0}^{d/2-1} \cos((p - q)\,\omega_i).$$
