@@ -121,7 +121,7 @@ def focus_stops(page: Page, count: int) -> list[str]:
                 return ok ? [] : [element.outerHTML.slice(0, 120)];
             }"""
         )
-    # a button explains itself in a bubble as long as it has the focus; wait for it to go
+    # a button in focus explains itself in a bubble; wait for it to go
     page.evaluate("document.activeElement.blur()")
     page.mouse.move(0, 0)
     page.wait_for_function("!document.querySelector('.tooltip')", timeout=10_000)
