@@ -1469,8 +1469,8 @@ assert not torch.equal(dropping(source, target), dropping(source, target))
 # see which letter it says. (For pre-norm the final norm stands in between, as at the
 # real end.)
 #
-# Band, written before the final run: each copies at least 70 % of fresh sequences
-# without a fault.
+# Band: each copies at least 70 % of fresh sequences without a fault. (It was 80 % at
+# first, and was lowered after a run that met it, to leave room for other machines.)
 
 # %% tags=["remove-stderr"]
 LETTERS = "·^abcdefghij"  # 0 is padding, 1 the start
