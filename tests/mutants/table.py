@@ -786,6 +786,7 @@ FAULTS = {
         ("for module in model.modules()}", "for module in [model]}", "the whole alone"),
         ("module.training = mode", "module.training = True", "training again"),
         ("module.training = mode", "module.training = not mode", "modes inverted"),
+        ("module.training = mode", "module.eval()", "evaluation for good"),
         ("torch.xlogy(goal, goal)", "goal * goal.log()", "0 times log 0"),
         (".log_softmax(dim=-1)", ".log_softmax(dim=-2)", "axis of the smoothing"),
         ("smoothing: float = 0.1, spread", "smoothing: float = 0.0, spread",
