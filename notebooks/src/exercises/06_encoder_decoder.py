@@ -322,10 +322,10 @@ check("ch06-find-leak", leaks)
 # first logits do not move; with the mask of the source's padding they do. (And with
 # a source of another length the mask no longer fits.)
 #
-# *B.* The number of weights is not what counts: without the ReLU,
-# $(x W_1 + b_1) W_2 + b_2 = x (W_1 W_2) + (b_1 W_2 + b_2)$ is **one** linear map,
-# and the inner width buys nothing. What is left that is not linear in a layer is the
-# softmax of the attention and the normalisation. The experiment: multiply the two
+# *B.* The number of weights is not what counts. Without the ReLU two maps are **one**:
+# its matrix is $W_1 W_2$, its bias $b_1 W_2 + b_2$, and the inner width buys nothing.
+# What is left that is not linear in a layer is the softmax of the attention and the
+# normalisation. The experiment: multiply the two
 # matrices, and compare one map with two on random vectors: they agree up to
 # rounding. With the ReLU they do not.
 #
