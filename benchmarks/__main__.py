@@ -12,6 +12,7 @@ NAMES = (
     "heads",
     "positions",
     "training_step",
+    "warmup",
 )
 
 
