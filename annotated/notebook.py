@@ -1,5 +1,6 @@
 """What a notebook needs around its ideas: set-up, checks, sources, figures."""
 
+import ast
 import importlib.util
 import inspect
 import os
@@ -9,6 +10,7 @@ import sys
 import textwrap
 import time
 from collections.abc import Sequence
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
 import numpy
@@ -20,6 +22,8 @@ from annotated.plots import use_style
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+_WITH_DOCSTRING = ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 
 
 def setup(seed: int = 0) -> torch.device:
@@ -60,6 +64,9 @@ def setup(seed: int = 0) -> torch.device:
 def show_source(*things: Any) -> None:
     """Show the source of classes and functions, as the module ships it.
 
+    Of each docstring the first paragraph is shown: arguments and errors are in the
+    reference, and a reader of the code is spared them.
+
     Args:
         things: the classes and functions, in the order wanted.
 
@@ -75,7 +82,23 @@ def show_source(*things: Any) -> None:
             raise TypeError(
                 f"show_source needs a class or function, got {thing!r}"
             ) from error
-        display(Markdown(f"```python\n{textwrap.dedent(source).rstrip()}\n```"))
+        code = _docstrings_shortened(textwrap.dedent(source).rstrip())
+        display(Markdown(f"```python\n{code}\n```"))
+
+
+def _docstrings_shortened(code: str) -> str:
+    """Cut every docstring after its first paragraph; leave all other lines alone."""
+    lines = code.splitlines()
+    things = [n for n in ast.walk(ast.parse(code)) if isinstance(n, _WITH_DOCSTRING)]
+    for thing in sorted(things, key=lambda thing: thing.lineno, reverse=True):
+        if ast.get_docstring(thing) is None:
+            continue
+        first, end = thing.body[0].lineno - 1, thing.body[0].end_lineno
+        kept = list(takewhile(str.strip, lines[first:end]))
+        if len(kept) < end - first:
+            kept[-1] += '"""'
+        lines[first:end] = kept
+    return "\n".join(lines)
 
 
 def check_shape(name: str, tensor: Tensor, **axes: int) -> None:

@@ -1,6 +1,7 @@
 """annotated/notebook.py: checks that can fail, and that say what failed."""
 
 import ast
+import inspect
 import math
 import random
 import re
@@ -14,7 +15,7 @@ import torch
 from bs4 import BeautifulSoup
 from torch import nn
 
-from annotated import attention, masks, notebook
+from annotated import attention, masks, notebook, training
 from annotated.notebook import (
     check_close,
     check_shape,
@@ -120,8 +121,42 @@ def test_a_class_is_shown_as_the_module_ships_it(shown):
     (text,) = shown
     file = Path(attention.__file__).read_text(encoding="utf-8")
     assert text.startswith("class DotAttention(ScoredAttention):\n    ")
-    assert f"\n{text}\n" in file
+    head, docstring, body = text.partition('"""Dot-product attention')
+    assert head in file and docstring in file
+    assert body.partition("\n")[2] + "\n" in file
     ast.parse(text)
+
+
+@pytest.mark.parametrize(
+    "thing", [masks.causal_mask, attention.MultiHeadAttention, training.fit]
+)
+def test_docstrings_end_after_their_first_paragraph(shown, thing):
+    show_source(thing)
+    (text,) = shown
+    found, whole = (ast.parse(source) for source in (text, inspect.getsource(thing)))
+    documented = 0
+    for node, original in zip(ast.walk(found), ast.walk(whole), strict=True):
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            docstring = ast.get_docstring(original)
+            first = docstring and docstring.split("\n\n")[0]
+            assert ast.get_docstring(node) == first
+            if docstring:
+                documented += 1
+                node.body[0] = original.body[0] = ast.Pass()
+    assert documented
+    assert ast.dump(found) == ast.dump(whole)
+    assert "Args:" not in text and "Raises:" not in text
+
+
+def test_comments_and_blank_lines_stay(shown):
+    show_source(training.fit)
+    (text,) = shown
+    source = inspect.getsource(training.fit)
+    for line in text.splitlines():
+        assert line in source or line.endswith('"""')
+    assert text.count(" # ") == source.count(" # ") > 0
+    body = source.rpartition('"""')[2]
+    assert text.endswith(body.rstrip())
 
 
 def test_a_function_is_shown_with_its_indentation(shown):

@@ -933,7 +933,13 @@ FAULTS = {
         # show_source
         ("textwrap.dedent(source)", "source", "not dedented"),
         ("textwrap.dedent(source)", "inspect.cleandoc(source)", "indentation lost"),
-        ("for thing in things", "for thing in things[:1]", "first thing only"),
+        ("for thing in things:\n        try", "for thing in things[:1]:\n        try",
+         "first thing only"),
+        ("thing.lineno, reverse=True", "thing.lineno", "lines move under the cutter"),
+        ("if len(kept) < end - first:", "if len(kept) < 0:", "docstring never ends"),
+        ("if len(kept) < end - first:", "if kept:", "docstring ends twice"),
+        ("list(takewhile(str.strip, lines[first:end]))", "lines[first:end]",
+         "whole docstring"),
         # check_shape
         ("tuple(tensor.shape) != tuple(axes.values())",
          "tuple(tensor.shape) == tuple(axes.values())", "not dropped"),
