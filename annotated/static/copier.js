@@ -161,5 +161,5 @@ const surest = Math.min(...steps.map((step) => step.chance));
 return {
   values: { output, right, first: steps[0].a, last: steps[steps.length - 1].a, surest },
   says: `Reads ${text.join("")} and writes ${output}: ${right} of ${steps.length} symbols `
-    + `are right. The least sure of them had a probability of ${surest.toFixed(2)}.`,
+    + `are right. The least sure of all symbols written had a probability of ${surest.toFixed(2)}.`,
 };

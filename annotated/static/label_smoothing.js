@@ -17,7 +17,12 @@ const gap = share > 0 ? Math.log(own / share) : null;
 
 const width = Math.max(300, Math.min(620, view.width() - 8));
 const left = 30, right = width - 12, high = 34, base = 206, most = 4;
-const x = (p) => left + (right - left) * p;
+// even in the logit: both ends of the probabilities are stretched, or the rise towards
+// certainty would be two pixels wide
+const logit = (p) => Math.log(p / (1 - p));
+const low = logit(0.005), top = logit(0.9997);
+const x = (p) => left + (right - left)
+  * (Math.max(low, Math.min(top, logit(p))) - low) / (top - low);
 const y = (value) => base - (base - high) * Math.min(value, most) / most;
 const svg = view.svg(width, base + 150, "loss against confidence, and both distributions");
 for (const level of [0, 1, 2, 3, 4]) {
@@ -27,7 +32,7 @@ for (const level of [0, 1, 2, 3, 4]) {
   });
   view.add(svg, "text", { x: left - 6, y: y(level) + 4, "text-anchor": "end", text: level });
 }
-for (const p of [0, 0.5, 1]) {
+for (const p of [0.01, 0.1, 0.5, 0.9, 0.99, 0.999]) {
   view.add(svg, "text", { x: x(p), y: base + 18, "text-anchor": "middle", text: p });
 }
 view.add(svg, "text", { x: left, y: 16, text: "loss (nats)" });
@@ -36,9 +41,10 @@ view.add(svg, "text", {
   text: "probability of the right symbol",
 });
 const points = [];
-for (let i = 1; i < 1000; i += 1) {
-  const value = loss(i / 1000);
-  if (value <= most) points.push(`${x(i / 1000).toFixed(1)},${y(value).toFixed(1)}`);
+for (let i = 0; i <= 400; i += 1) {
+  const p = 1 / (1 + Math.exp(-(low + (top - low) * i / 400)));
+  const value = loss(p);
+  if (value <= most) points.push(`${x(p).toFixed(1)},${y(value).toFixed(1)}`);
 }
 view.add(svg, "polyline", {
   points: points.join(" "), fill: "none", stroke: "var(--accent)", "stroke-width": 3,
@@ -57,21 +63,21 @@ view.add(svg, "circle", {
 const rows = [["target", own, "var(--accent)"], ["model", confidence, "var(--second)"]];
 const from = left + 36, long = right - from;
 rows.forEach(([name, mine, colour], i) => {
-  const top = base + 56 + 46 * i;
-  view.add(svg, "text", { x: from - 8, y: top + 17, "text-anchor": "end", text: name });
-  view.add(svg, "rect", { x: from, y: top, width: long * mine, height: 24, fill: colour });
+  const edge = base + 56 + 46 * i;
+  view.add(svg, "text", { x: from - 8, y: edge + 17, "text-anchor": "end", text: name });
+  view.add(svg, "rect", { x: from, y: edge, width: long * mine, height: 24, fill: colour });
   view.add(svg, "rect", {
-    x: from, y: top, width: long, height: 24, fill: "none", stroke: "currentColor",
+    x: from, y: edge, width: long, height: 24, fill: "none", stroke: "currentColor",
   });
   const each = i === 0 ? share : (1 - confidence) / places;
   view.add(svg, "text", {
-    x: from, y: top + 38,
+    x: from, y: edge + 38,
     text: `right ${mine.toFixed(3)}, ${places > 1 ? `each of ${places} others` : "the other"} `
       + each.toPrecision(2),
   });
 });
 const verdict = Math.abs(slope) < 1e-6 ? "no push"
-  : slope < 0 ? "a push to more confidence" : "a push to less confidence";
+  : Math.abs(own - confidence) < 5e-4 ? "hardly any push" : slope < 0 ? "a push to more confidence" : "a push to less confidence";
 return {
   values: { own, share, loss: now, slope, gap: gap === null ? 0 : gap },
   says: `Loss ${now.toFixed(3)} nats, with ${verdict}. `

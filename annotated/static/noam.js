@@ -25,11 +25,6 @@ for (const level of [0, top / 2, top]) {
     x1: left, x2: right, y1: y(level), y2: y(level), stroke: "currentColor",
     "stroke-opacity": level ? 0.25 : 0.8,
   });
-  if (level) {
-    view.add(svg, "text", {
-      x: right, y: y(level) - 5, "text-anchor": "end", text: number(level),
-    });
-  }
 }
 for (const n of [0, data.last / 2, data.last]) {
   view.add(svg, "text", {
@@ -59,6 +54,12 @@ path(1, Math.min(warmup, data.last), line, { stroke: "var(--accent)", "stroke-wi
 path(Math.min(warmup, data.last), data.last, fall, {
   stroke: "var(--accent)", "stroke-width": 3,
 });
+for (const level of [top / 2, top]) { // after the curves, and clear of them
+  view.add(svg, "text", {
+    x: right, y: y(level) - 5, "text-anchor": "end", text: number(level),
+    "paint-order": "stroke", stroke: "Canvas", "stroke-width": 5,
+  });
+}
 const now = rate(step);
 view.add(svg, "line", {
   x1: x(step), x2: x(step), y1: base, y2: y(now), stroke: "var(--second)",

@@ -16,7 +16,7 @@
 # **You need** chapters 2 to 4: dot products, heads, masks; sine and cosine.
 # **Follows** section 6 of source S0, the section on positions and the decoder's
 # remembered keys in S1, section 4.3.2 of S2, and what S4 says of positional
-# embedding (see [Further reading](#further-reading)).
+# embedding ([the sources](../book/sources.md)).
 # **Takes** 45 minutes to read. The cells run in about a minute on two CPU cores
 # and in less than 1 GB of memory; a GPU is not needed.
 
