@@ -75,7 +75,28 @@ def right_residual(x, sublayer, weight, bias, norm):
     return right_block(x, sublayer, layer_norm, norm)
 
 
-def judge_residual(y, x, sublayer, weight, bias, norm):
+FAR = (
+    "entries near 1000 that differ by 1: the mean of the squares less the square of "
+    "the mean loses all digits here; take the mean of the squared distances"
+)
+
+
+BLOCK = 'expected x + f(LN(x)) in "pre", LN(x + f(x)) in "post"'
+NAN = (
+    "the result holds NaN: is it 0/0, for a vector of equal entries? ε belongs under "
+    "the root, and the variance is divided by d, not by d − 1"
+)
+
+
+def judge_far(y, x, sublayer, weight, bias, norm):
+    """Vectors far from 0, for which one way to the variance is no way at all."""
+    options = {"hint": FAR, "nan": FAR, "tolerance": 1e-2}
+    judge_residual(y, x, sublayer, weight, bias, norm, **options)
+
+
+def judge_residual(
+    y, x, sublayer, weight, bias, norm, hint=BLOCK, nan=NAN, tolerance=None
+):
     dtype, d = x.dtype, x.shape[-1]
     wide, gain, shift = x.double(), weight.double(), bias.double()
     right = right_residual(wide, sublayer, gain, shift, norm)
@@ -85,6 +106,12 @@ def judge_residual(y, x, sublayer, weight, bias, norm):
 
     def divided(z, by):
         return centred(z) / by * gain + shift
+
+    def floored(z):
+        variance = z.var(dim=-1, correction=0, keepdim=True)
+        if (variance > 1e-5).all():  # no floor can be seen
+            return (variance + 1e-5).sqrt()
+        return variance.clamp(min=1e-5).sqrt()
 
     unbiased = {
         "the deviation is the unbiased one, over d − 1; divide the squares by d": (
@@ -100,7 +127,10 @@ def judge_residual(y, x, sublayer, weight, bias, norm):
         "ε stands outside the root: wanted is √(variance + ε)": (
             lambda z: divided(z, z.std(dim=-1, correction=0, keepdim=True) + 1e-5)
         ),
-        "ε is missing: wanted is √(variance + ε)": (
+        "ε is added to the variance, and is no floor: wanted is √(variance + ε)": (
+            lambda z: divided(z, floored(z))
+        ),
+        "ε is missing, or is only a floor: wanted is √(variance + ε)": (
             lambda z: divided(z, z.std(dim=-1, correction=0, keepdim=True))
         ),
         "ε is 1e-5; yours is 1e-6": lambda z: normalised(z, gain, shift, 1e-6),
@@ -142,16 +172,13 @@ def judge_residual(y, x, sublayer, weight, bias, norm):
         name: right_block(wide, sublayer, wrong, norm) for name, wrong in norms.items()
     }
     if isinstance(y, Tensor) and y.isnan().any():
-        raise AssertionError(
-            "the result holds NaN: is it 0/0, for a vector of equal entries? ε belongs "
-            "under the root, and the variance is divided by d, not by d − 1"
-        )
+        raise AssertionError(nan)
     expect(
         y,
         right.to(dtype),
-        hint='expected x + f(LN(x)) in "pre", LN(x + f(x)) in "post"',
+        hint=hint,
         mistakes={name: wrong.to(dtype) for name, wrong in mistakes.items()},
-        tolerance=tolerance_of(dtype),
+        tolerance=tolerance or tolerance_of(dtype),
     )
 
 
@@ -206,6 +233,52 @@ for _norm in ("post", "pre"):
 def _(y, x, sublayer, weight, bias, norm):
     "vectors so small that ε counts"
     judge_residual(y, x, sublayer, weight, bias, norm)
+
+
+@public(
+    "ch06-residual",
+    *(draw(2, 3, 1, seed=103), SWAP, draw(1, seed=104), draw(1, seed=105), "post"),
+)
+def _(y, x, sublayer, weight, bias, norm):
+    "vectors of width 1: the bias is left"
+    judge_residual(y, x, sublayer, weight, bias, norm)
+
+
+@public(
+    "ch06-residual",
+    *(draw(2, 2, 1, seed=106).repeat(1, 1, 3), SWAP),
+    *(draw(3, seed=107), draw(3, seed=108), "pre"),
+)
+def _(y, x, sublayer, weight, bias, norm):
+    "all entries of a vector are equal"
+    judge_residual(y, x, sublayer, weight, bias, norm)
+
+
+for _dtype, _norm in ((torch.float16, "post"), (torch.bfloat16, "pre")):
+
+    @public(
+        "ch06-residual",
+        *(draw(2, 2, 4, seed=109, dtype=_dtype), Function("x.relu()")),
+        *(draw(4, seed=101, dtype=_dtype), draw(4, seed=102, dtype=_dtype), _norm),
+    )
+    def _(y, x, sublayer, weight, bias, norm):
+        "half precision"
+        judge_residual(y, x, sublayer, weight, bias, norm)
+
+
+def far(*shape: int, seed: int, offset: float = 1000.0) -> Tensor:
+    """Eighths near a large number, so that means are exact in float32."""
+    return offset + (8 * draw(*shape, seed=seed)).round() / 8
+
+
+@public(
+    "ch06-residual",
+    *(far(2, 2, 4, seed=119), Function("x.roll(1, -1)")),
+    *(draw(4, seed=100), draw(4, seed=99), "post"),
+)
+def _(y, x, sublayer, weight, bias, norm):
+    "large entries, small differences"
+    judge_far(y, x, sublayer, weight, bias, norm)
 
 
 @public(
@@ -774,10 +847,35 @@ def model(expression: str, vocab: int) -> Function:
     return Function(f"(lambda one: {expression})({one})", "ids")
 
 
-def judge_leaks(verdict, right, hint):
+def watched(leaks: Callable, model: Function, length: int, vocab: int) -> dict:
+    """Let an answer look for a leak; its verdict, and whether its ids stay changed."""
+    handed, changed = {}, [False]
+
+    def seen(ids):
+        if isinstance(ids, Tensor) and ids.ndim == 2:
+            now = ids.clone()
+            # tensors that are held are not freed, so a place in memory is one tensor
+            _, first, last = handed.get(ids.data_ptr(), (ids, now, None))
+            handed[ids.data_ptr()] = ids, first, now
+            if first.shape == now.shape:
+                places = int((first != now).any(dim=0).sum())
+                again = last is not None and torch.equal(last, now)
+                changed[0] |= places > 1 or (places == 1 and again)
+        return model(ids)
+
+    return {"verdict": leaks(seen, length, vocab), "changed": changed[0]}
+
+
+def judge_leaks(told, right, hint):
+    verdict = told["verdict"]
     if isinstance(verdict, Tensor) and verdict.numel() == 1:
         raise AssertionError(
             "your function returns a tensor: bool(…) makes a plain True or False of it"
+        )
+    if told["changed"] and isinstance(verdict, bool) and verdict is not right:
+        hint = (
+            f"it should be {right}; your ids are changed in place and stay changed: "
+            "change a copy (.clone()), or put the old symbol back"
         )
     expect(verdict, right, hint=hint)
 
@@ -805,49 +903,88 @@ LENGTH = (
 )
 
 
-@public("ch06-find-leak", model("one.cumsum(1)", 5), 6, 5)
-def _(verdict, model, length, vocab):
-    "sums over the places so far: False"
-    judge_leaks(verdict, False, OWN)
-
-
-@public("ch06-find-leak", model("one.flip(1).cumsum(1).flip(1)", 5), 6, 5)
-def _(verdict, model, length, vocab):
-    "sums over the places still to come: True"
-    judge_leaks(verdict, True, LEAKS)
-
-
-@public(
-    "ch06-find-leak",
-    model("one + torch.eye(ids.shape[1])[0, :, None] * one.roll(-1, 1)", 4),
-    *(7, 4),
+NEXT = (
+    "it does, by few symbols only: put every symbol at every place, in 10 random "
+    "sequences, and count differences of either sign"
 )
-def _(verdict, model, length, vocab):
-    "only the first place sees the one behind it: True"
-    judge_leaks(verdict, True, MIDDLE)
-
-
-@public(
-    "ch06-find-leak",
-    model("one.cumsum(1) + (ids == 5).any(1)[:, None, None] * 0.5", 6),
-    *(5, 6),
+LOWERED = (
+    "it does, in few sequences, and it only ever lowers a logit: a difference counts "
+    "with either sign, take .abs()"
 )
-def _(verdict, model, length, vocab):
-    "one symbol of the vocabulary shows through: True"
-    judge_leaks(verdict, True, SYMBOL)
-
-
-@public(
-    "ch06-find-leak",
-    model("(one * 0.3).sum(1, True) - (one * 0.3).flip(1).cumsum(1).flip(1)", 3),
-    *(8, 3),
+ELSEWHERE = (
+    "it does, but only where the place before holds certain symbols: draw the other "
+    "places at random, 10 times; zeros or one sequence may miss it"
 )
-def _(verdict, model, length, vocab):
-    "all minus what comes later, up to rounding: False"
-    judge_leaks(verdict, False, ROUNDED)
 
 
-@public("ch06-find-leak", model("one.cumsum(1) / ids.shape[1]", 4), 5, 4)
-def _(verdict, model, length, vocab):
-    "sums so far, divided by the length: False"
-    judge_leaks(verdict, False, LENGTH)
+def elsewhere(place: int, but: int, vocab: int, far: int = 1) -> Function:
+    """A place sees one that is so far behind it, unless it holds the symbol `but`."""
+    here = f"torch.eye(ids.shape[1])[{place}, :, None]"
+    there = f"(ids != {but})[..., None] * {here}"
+    return model(f"one.cumsum(1) + {there} * one.roll(-{far}, 1)", vocab)
+
+
+def rarely(by: float, modulus: int, rest: int, vocab: int) -> Function:
+    """The first logit moves where the symbols, weighed by place, have a certain sum."""
+    weights = "torch.arange(ids.shape[1]) * 7 + 3"
+    hit = f"((ids * ({weights})).sum(1) % {modulus} == {rest})[:, None, None]"
+    first = "torch.eye(ids.shape[1])[0, :, None]"
+    return model(f"one.cumsum(1) + {by} * {hit} * {first}", vocab)
+
+
+def leak_judge(line: str, leaks: bool, hint: str) -> Callable:
+    def judge(told, model, length, vocab):
+        judge_leaks(told, leaks, hint)
+
+    judge.__doc__ = line
+    return judge
+
+
+for _line, _model, _length, _vocab, *_rest in (
+    ("sums over the places so far: False", model("one.cumsum(1)", 5), 6, 5, False, OWN),
+    (
+        "sums over the places still to come: True",
+        model("one.flip(1).cumsum(1).flip(1)", 5),
+        *(6, 5, True, LEAKS),
+    ),
+    (
+        "only the first place sees the one behind it: True",
+        model("one + torch.eye(ids.shape[1])[0, :, None] * one.roll(-1, 1)", 4),
+        *(7, 4, True, MIDDLE),
+    ),
+    (
+        "one symbol of the vocabulary shows through: True",
+        model("one.cumsum(1) + (ids == 5).any(1)[:, None, None] * 0.5", 6),
+        *(5, 6, True, SYMBOL),
+    ),
+    (
+        "few symbols show through: True",
+        rarely(0.5, 71, 62, 10),
+        *(10, 10, True, NEXT),
+    ),
+    (
+        "some symbols lower a logit, none raises one: True",
+        rarely(-0.5, 41, 3, 10),
+        *(10, 10, True, LOWERED),
+    ),
+    *(
+        (
+            f"a place sees the next one, unless it holds a {but}: True",
+            elsewhere(3, but, 3),
+            *(6, 3, True, ELSEWHERE),
+        )
+        for but in range(3)
+    ),
+    (
+        "all minus what comes later, up to rounding: False",
+        model("(one * 0.3).sum(1, True) - (one * 0.3).flip(1).cumsum(1).flip(1)", 3),
+        *(8, 3, False, ROUNDED),
+    ),
+    (
+        "sums so far, divided by the length: False",
+        model("one.cumsum(1) / ids.shape[1]", 4),
+        *(5, 4, False, LENGTH),
+    ),
+):
+    declare = public("ch06-find-leak", _model, _length, _vocab, through=watched)
+    declare(leak_judge(_line, *_rest))

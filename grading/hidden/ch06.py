@@ -5,25 +5,33 @@ import torch
 from annotated.checks import Function
 from annotated.checks.ch06 import (
     EACH,
+    ELSEWHERE,
     FIRST,
+    LOWERED,
+    NEXT,
     SECOND,
     THIRD,
     attention,
+    elsewhere,
     expect_decoder_gradients,
     expect_encoder_gradients,
     expect_residual_gradients,
+    far,
     gaps,
     judge_decoder,
     judge_encoder,
-    judge_leaks,
+    judge_far,
     judge_misfit,
     judge_residual,
     judge_tied,
+    leak_judge,
     model,
     norm,
+    rarely,
     refused,
     tied,
     triangle,
+    watched,
 )
 from annotated.checks.material import draw
 from grading.hidden import hidden
@@ -69,6 +77,17 @@ for _dtype in ALL:
         "other precisions", draw(2, 3, 8, seed=321, dtype=_dtype), Function("x.cos()"),
         322,
     )  # fmt: skip
+
+
+@hidden(
+    "ch06-residual",
+    *(far(1, 3, 4, seed=327, offset=-750.0), Function("x / 2")),
+    *(draw(4, seed=328), draw(4, seed=329), "post"),
+)
+def _(y, x, sublayer, weight, bias, norm):
+    "far below 0, close together"
+    judge_far(y, x, sublayer, weight, bias, norm)
+
 
 for _order in ORDERS:
 
@@ -230,11 +249,32 @@ AFFINE = "torch.arange(float(ids.shape[1]))[:, None]"
 
 
 def _leak(line: str, given: Function, *sizes: int, leaks: bool, hint: str) -> None:
-    def judge(verdict, model, length, vocab):
-        judge_leaks(verdict, leaks, hint)
+    declare = hidden("ch06-find-leak", given, *sizes, through=watched)
+    declare(leak_judge(line, leaks, hint))
 
-    judge.__doc__ = line
-    hidden("ch06-find-leak", given, *sizes)(judge)
+
+for _but in range(4):
+    _leak(
+        "a place sees the next but one, by what it holds itself",
+        elsewhere(2, _but, 4, far=2),
+        *(7, 4),
+        leaks=True,
+        hint=ELSEWHERE,
+    )
+_leak(
+    "another sum of symbols, lowered",
+    rarely(-0.25, 43, 12, 9),
+    *(10, 9),
+    leaks=True,
+    hint=LOWERED,
+)
+_leak(
+    "another sum of symbols, raised",
+    rarely(0.25, 67, 24, 10),
+    *(9, 10),
+    leaks=True,
+    hint=NEXT,
+)
 
 
 _leak(

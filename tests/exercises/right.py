@@ -522,6 +522,21 @@ def leaks(model, length, vocab):
                 return True
     return False
 """,
+        """
+def leaks(model, length, vocab):
+    for _ in range(10):
+        ids = torch.randint(vocab, (1, length))
+        before = model(ids)
+        for place in range(1, length):
+            old = ids[0, place].item()
+            for symbol in range(vocab):  # in place, and put back
+                ids[0, place] = symbol
+                moved = model(ids)[0, :place] - before[0, :place]
+                if any(abs(m) > 2e-3 for m in moved.flatten().tolist()):
+                    return True
+            ids[0, place] = old
+    return False
+""",
     ],
     "ch08-greedy": [
         """

@@ -49,21 +49,27 @@ from annotated.checks import check
 #
 # | argument | shape | |
 # |---|---|---|
-# | `x` | `(b, t, d)` | floating point, float16 and bfloat16 included |
+# | `x` | `(b, t, d)` | floating point |
 # | `sublayer` | a function | the $f$ above; maps `(b, t, d)` to `(b, t, d)`, same dtype |
 # | `weight`, `bias` | `(d,)` | of the dtype of `x` |
 # | `norm` | a string | `"pre"` or `"post"` |
 # | result | `(b, t, d)` | of the dtype of `x` |
 #
-# `x`, `weight` and `bias` must get gradients, and must not be changed. Vectors may
-# be of width 1, and all entries of a vector may be equal.
+# `x`, `weight` and `bias` must get gradients, and must not be changed. It should work
+# for
+#
+# - vectors of width 1, and vectors whose entries are all equal;
+# - float16 and bfloat16. What is normalised has entries of at most 10 there: the square
+#   of 300 does not fit into float16. (PyTorch's own layer normalisation computes in
+#   float32 for this reason. You need not.)
+# - large entries of small differences in float32, near 1000 say.
 #
 # *Example.* `x` is the one vector (1, 3), the sublayer doubles, the weights are 1,
 # the biases 0. Then `"post"` gives (−1, 1), and `"pre"` gives (−1, 5), both rounded
 # to four digits.
 #
 # *Beware.* `x.std()` divides by $d - 1$, not by $d$. And where does $\epsilon$
-# stand: under the root, or behind it? For small vectors the results differ much.
+# stand: under the root, or after it? For small vectors the results differ much.
 
 
 # %% nbgrader={"schema_version": 3, "grade_id": "ch06-residual", "grade": false, "solution": true, "locked": false, "task": false}
@@ -256,9 +262,10 @@ check("ch06-tie", tie)
 #
 # - A leak may be narrow: it may show at **one** place only, by **one** symbol only, or
 #   in **one** logit only. So change each place, one at a time, to each symbol, and look
-#   at all logits of all places before it.
-# - Draw what stands at the other places at random, and repeat the whole with 10
-#   sequences. Lengths and vocabularies are 10 at most.
+#   at all logits of all places before it. A leak may raise a logit or lower it.
+# - It may also depend on what stands at the **other** places: draw these at random, and
+#   repeat the whole with 10 sequences. What this does not find is not asked for.
+#   Lengths and vocabularies are 10 at most.
 # - The same ids give the same logits, up to rounding. Differences up to 1e-4 are
 #   rounding; a leak moves some logit by 0.01 or more.
 #
@@ -266,8 +273,8 @@ check("ch06-tie", tie)
 # gives `one.cumsum(1)` does not leak, and one that gives
 # `one.flip(1).cumsum(1).flip(1)` does.
 #
-# *Beware.* The logits **at** the place that you change may change. And a tensor that
-# is changed in place is no longer there to be compared with.
+# *Beware.* The logits **at** the place that you change may change. And ids that are
+# changed in place stay changed, until you put them back.
 #
 # When it works, try it on a `Transformer` of chapter 6, in evaluation mode, with one
 # `source` of shape `(1, s)`: `lambda ids: model(source.expand(len(ids), -1), ids)`.
@@ -323,7 +330,7 @@ check("ch06-find-leak", leaks)
 # a source of another length the mask no longer fits.)
 #
 # *B.* The number of weights is not what counts. Without the ReLU two maps are **one**:
-# its matrix is $W_1 W_2$, its bias $b_1 W_2 + b_2$, and the inner width buys nothing.
+# its matrix is $W_2 W_1$, its bias $W_2 b_1 + b_2$, and the inner width buys nothing.
 # What is left that is not linear in a layer is the softmax of the attention and the
 # normalisation. The experiment: multiply the two
 # matrices, and compare one map with two on random vectors: they agree up to

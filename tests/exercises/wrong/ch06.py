@@ -160,6 +160,27 @@ WRONG = [
         deviation = centred.square().mean(dim=-1, keepdim=True).sqrt()
         return centred / (deviation**2 + 1e-5).sqrt() * weight + bias
 """),
+    _normed("the mean of the squares", "take the mean of the squared distances", """
+        mean = y.mean(dim=-1, keepdim=True)
+        variance = y.square().mean(dim=-1, keepdim=True) - mean.square()
+        return (y - mean) / (variance + 1e-5).sqrt() * weight + bias
+"""),
+    _normed("the mean of the squares, not below 0",
+            "take the mean of the squared distances", """
+        mean = y.mean(dim=-1, keepdim=True)
+        variance = (y.square().mean(dim=-1, keepdim=True) - mean.square()).clamp(min=0)
+        return (y - mean) / (variance + 1e-5).sqrt() * weight + bias
+"""),
+    _normed("ε as a floor", "ε is added to the variance, and is no floor", """
+        centred = y - y.mean(dim=-1, keepdim=True)
+        variance = centred.square().mean(dim=-1, keepdim=True)
+        return centred / variance.clamp(min=1e-5).sqrt() * weight + bias
+"""),
+    _normed("ε as a floor of the deviation", "is only a floor", """
+        centred = y - y.mean(dim=-1, keepdim=True)
+        deviation = centred.square().mean(dim=-1, keepdim=True).sqrt()
+        return centred / deviation.clamp(min=1e-5) * weight + bias
+"""),
     _ordered("post is pre", 'this is pre-norm; "post" normalises the sum', """
     return x + sublayer(layer_norm(x))
 """),
@@ -639,7 +660,68 @@ WRONG = [
                     return True
     return False
 """),
-    _leaks("changed in place", "it does: every logit depends on the last symbol", """
+    _leaks("no abs", "with either sign, take .abs()", """
+    for _ in range(10):
+        ids = torch.randint(vocab, (1, length))
+        before = model(ids)
+        for place in range(1, length):
+            for symbol in range(vocab):
+                changed = ids.clone()
+                changed[:, place] = symbol
+                if (model(changed) - before)[:, :place].max() > 1e-3:
+                    return True
+    return False
+"""),
+    _leaks("zeros elsewhere", "zeros or one sequence may miss it", """
+    ids = torch.zeros(1, length, dtype=torch.long)
+    for place in range(1, length):
+        for symbol in range(vocab):
+            changed = ids.clone()
+            changed[:, place] = symbol
+            if (model(changed) - model(ids))[:, :place].abs().max() > 1e-3:
+                return True
+    return False
+"""),
+    _leaks("one sequence", "zeros or one sequence may miss it", """
+    ids = torch.randint(vocab, (1, length))
+    for place in range(1, length):
+        changed = ids.repeat(vocab, 1)
+        changed[:, place] = torch.arange(vocab)
+        if (model(changed) - model(ids))[:, :place].abs().max() > 1e-3:
+            return True
+    return False
+"""),
+    _leaks("one counted sequence", "zeros or one sequence may miss it", """
+    ids = torch.arange(length)[None] % vocab
+    for place in range(1, length):
+        changed = ids.repeat(vocab, 1)
+        changed[:, place] = torch.arange(vocab)
+        if (model(changed) - model(ids))[:, :place].abs().max() > 1e-3:
+            return True
+    return False
+"""),
+    _leaks("to the next symbol only", "put every symbol at every place", """
+    for _ in range(10):
+        ids = torch.randint(vocab, (1, length))
+        for place in range(1, length):
+            changed = ids.clone()
+            changed[:, place] = (ids[:, place] + 1) % vocab
+            if (model(changed) - model(ids))[:, :place].abs().max() > 1e-3:
+                return True
+    return False
+"""),
+    _leaks("not put back", "your ids are changed in place and stay changed", """
+    for _ in range(10):
+        ids = torch.randint(vocab, (1, length))
+        before = model(ids)
+        for place in range(1, length):
+            for symbol in range(vocab):
+                ids[:, place] = symbol
+                if (model(ids) - before)[:, :place].abs().max() > 1e-3:
+                    return True
+    return False
+"""),
+    _leaks("changed in place", "your ids are changed in place and stay changed", """
     for _ in range(10):
         ids = torch.randint(vocab, (1, length))
         for place in range(1, length):
