@@ -43,7 +43,7 @@ def right_rate(step, warmup, total, peak, floor):
     if step <= warmup:
         return step / warmup * peak
     done = min(step, total) - warmup
-    # no step behind the warm-up: it is over as soon as it begins
+    # no step after the warm-up: it is over as soon as it begins
     return half_wave(done / (total - warmup), peak, floor) if done > 0 else floor
 
 
@@ -53,6 +53,11 @@ def judge_schedule(rate, step, warmup, total, peak, floor):
     rest = max(total - warmup, 1)
     share = min(after / rest, 1.0)
     mistakes = {}
+    if warmup == 0 and step <= total:
+        mistakes[
+            "max(warmup, 1) makes a climb of one step of none; without a warm-up "
+            "the cosine begins at step 1"
+        ] = half_wave((step - 1) / (total - 1), peak, floor) if step > 1 else peak
     if step == warmup == total:
         mistakes["this step is still the top of the climb, and gets the peak"] = floor
     if climbing:
@@ -60,7 +65,7 @@ def judge_schedule(rate, step, warmup, total, peak, floor):
             "the climb is one step late: at step 1 it is peak / warmup, and at step "
             "`warmup` the peak": peak * (step - 1) / warmup,
             "the climb is one step late: it reaches the peak at step `warmup`, not one "
-            "behind it": peak * step / (warmup + 1),
+            "after it": peak * step / (warmup + 1),
             "the climb is one step early: the first step is number 1": (
                 peak * (step + 1) / warmup
             ),
@@ -72,7 +77,7 @@ def judge_schedule(rate, step, warmup, total, peak, floor):
             ),
             "there is no climb: up to step `warmup` the rate goes up in a straight "
             "line": peak,
-            "there is no climb: the cosine begins at step 1 instead of behind the "
+            "there is no climb: the cosine begins at step 1 instead of after the "
             "warm-up": half_wave(min(step / total, 1), peak, floor),
             "the climb is a straight line, and not a cosine": half_wave(
                 step / warmup, 0, peak
@@ -89,38 +94,45 @@ def judge_schedule(rate, step, warmup, total, peak, floor):
         }
     elif step > total:
         mistakes |= {
-            "behind `total` the cosine climbs again: it should stay at the floor": (
+            "after `total` the cosine climbs again: it should stay at the floor": (
                 half_wave(after / rest, peak, floor)
             ),
-            "behind `total` the rate is `floor`, and not 0": 0.0,
-            "behind `total` the rate is `floor`, and not the peak": peak,
-            "behind `total` the straight line goes on: it ends at `floor`": (
+            "after `total` the rate is `floor`, and not 0": 0.0,
+            "after `total` the rate is `floor`, and not the peak": peak,
+            "after `total` the straight line goes on: it ends at `floor`": (
                 peak + (floor - peak) * after / rest
             ),
         }
     else:
         line = peak + (floor - peak) * share
         cosine = math.cos(math.pi * share)
+        rate_here = right_rate(step, warmup, total, peak, floor)
+        cut = half_wave(share, peak, 0) < floor
         mistakes |= {
-            "the share is that of all steps; it should be that of the steps behind the "
+            "the share is that of all steps; it should be that of the steps after the "
             "warm-up: (step − warmup) / (total − warmup)": (
                 half_wave(step / total, peak, floor)
             ),
             "the steps of the warm-up do not count in the share: step − warmup": (
                 half_wave(step / rest, peak, floor)
             ),
-            "the share is divided by `total`; behind the warm-up there are total − "
+            "the share is divided by `total`; after the warm-up there are total − "
             "warmup steps": half_wave(after / total, peak, floor),
-            "the cosine is one step late: behind the warm-up it has already begun to "
+            "the cosine is one step late: after the warm-up it has already begun to "
             "fall": half_wave((after - 1) / rest, peak, floor),
             "the cosine is one step early: at step `warmup` it is at the peak": (
                 half_wave((after + 1) / rest, peak, floor)
             ),
+            "the floor cuts the wave off; it should end there: floor + (peak − floor) "
+            "· …": max(floor, half_wave(share, peak, 0)) if cut else rate_here,
+            "the floor is missing, or only cuts the wave off: floor + (peak − floor) · "
+            "…": rate_here if cut else half_wave(share, peak, 0),
             "the floor is missing": half_wave(share, peak, 0),
+            "the floor is missing in front: floor + (peak − floor) · …": (
+                half_wave(share, peak - floor, 0)
+            ),
             "the floor is added: the wave should fall from `peak`, so it is `peak − "
             "floor` high": half_wave(share, peak + floor, floor),
-            "the floor cuts the wave off; it should end there: floor + (peak − floor) "
-            "· …": max(floor, half_wave(share, peak, 0)),
             "this climbs from the floor to the peak: 1 + cos, not 1 − cos": (
                 half_wave(1 - share, peak, floor)
             ),
@@ -143,11 +155,11 @@ def judge_schedule(rate, step, warmup, total, peak, floor):
                 floor + (peak - floor) * cosine
             ),
             "this is a straight line; it should fall along a cosine": line,
-            "behind the warm-up the rate falls; here it stays at the peak": peak,
+            "after the warm-up the rate falls; here it stays at the peak": peak,
             "at the end of the warm-up the rate does not drop to the floor at once": (
                 floor
             ),
-            "behind the warm-up the straight line goes on climbing": (
+            "after the warm-up the straight line goes on climbing": (
                 peak * step / max(warmup, 1)
             ),
         }
@@ -178,12 +190,13 @@ def judge_no_step(result, *arguments):
 for _line, _sizes in (
     ("in the climb: a quarter of the peak at step 1 of 4", (1, 4, 12, 1.0, 0.2)),
     ("the top of the climb", (4, 4, 12, 1.0, 0.2)),
-    ("half way down: 0.6 at step 8", (8, 4, 12, 1.0, 0.2)),
-    ("the first step behind the warm-up", (101, 100, 164, 3e-3, 1e-3)),
+    ("a climb that is below the floor at first", (1, 10, 40, 1.0, 0.3)),
+    ("the first step after the warm-up", (101, 100, 164, 3e-3, 1e-3)),
     ("a quarter of the way down", (6, 2, 18, 2.0, 0.5)),
-    ("nearly down", (17, 2, 18, 2.0, 0.5)),
+    ("nearly down", (18, 4, 21, 2.0, 0.5)),
+    ("half way down: 0.6 at step 8", (8, 4, 12, 1.0, 0.2)),
     ("the end of the wave", (12, 4, 12, 1.0, 0.2)),
-    ("behind the end", (13, 4, 12, 1.0, 0.2)),
+    ("after the end", (13, 4, 12, 1.0, 0.2)),
     ("no warm-up", (3, 0, 12, 1.0, 0.0)),
     ("nothing but warm-up, and its last step", (5, 5, 5, 0.4, 0.1)),
 ):
@@ -286,7 +299,7 @@ def judge_peak(result, d_model, warmup, a, factor=1.0):
 for _line, _sizes in (
     ("the example: the schedule of the paper", (64, 100, 0.5, 1.0)),
     ("the example: a = 1", (64, 100, 1, 1.0)),
-    ("a factor, and another power", (256, 81, 0.25, 3.0)),
+    ("a factor, and another power", (256, 81, 0.25, 5.0)),
     ("a width that is no square", (48, 1000, 0.75, 0.5)),
 ):
 
@@ -339,7 +352,19 @@ def judge_smoothed(rows, target, size, smoothing, forbidden):
     everyone = (own * (1 - smoothing) + smoothing / v).masked_fill(banned, 0)
     leaving = (1 - own) * smoothing / max(others, 1) + own * (1 - smoothing)
     first, below = forbidden[:1], max(forbidden, default=-1) + 1
-    mistakes = {
+    asks = own * (1 - smoothing)
+    shares = asks + (1 - own) * ~banned * smoothing / max(v - k, 1)
+    lonely = {
+        "nobody is left to share, so the right symbol keeps 1; and where the target is "
+        "forbidden the whole row is 0: two cases are missing": asks,
+        "nobody is left to share, so the right symbol keeps 1; and where the target is "
+        "forbidden the whole row is 0, and shares out nothing": shares,
+        "nobody is left to share, so the right symbol keeps 1; and where the target is "
+        "forbidden nobody gets a share, either": torch.where(dead, shares - asks, asks),
+        "where the target is forbidden the whole row is 0; yours keeps 1 there": own,
+    }
+    mistakes = {} if others > 0 else lonely
+    mistakes |= {
         "where nobody is left to share, the right symbol keeps 1, not 1 − ε": (
             right if others else (own * (1 - smoothing)).masked_fill(dead, 0)
         ),
@@ -366,8 +391,6 @@ def judge_smoothed(rows, target, size, smoothing, forbidden):
             own * smoothing + (1 - own) * ~banned * (1 - smoothing) / max(others, 1)
         ).masked_fill(dead, 0),
         "the forbidden symbols get a share": leaving.masked_fill(dead, 0),
-        "the forbidden symbols get a share, and rows with a forbidden target are not "
-        "0": leaving,
         "where the target is forbidden the whole row is 0; yours asks for the "
         "forbidden symbol": torch.where(dead, own * (1 - smoothing), right),
         "where the target is forbidden the whole row is 0; yours asks for the "
@@ -376,6 +399,12 @@ def judge_smoothed(rows, target, size, smoothing, forbidden):
             own * (1 - smoothing) + (1 - own) * ~banned * smoothing / max(others, 1),
             right,
         ),
+        "where the target is forbidden the whole row is 0; yours asks for the "
+        "forbidden symbol, and shares out among those that are allowed": torch.where(
+            dead, shares, right
+        ),
+        "the forbidden symbols get a share, and rows with a forbidden target are not "
+        "0": leaving,
         "where the target is forbidden the whole row is 0; yours shares out ε": (
             torch.where(dead, ~banned * smoothing / max(others, 1), right)
         ),
@@ -501,6 +530,11 @@ def judge_groups(groups, lengths, tokens):
         "one before it": (
             grouped(up, lambda g: len(g) * lengths[g[max(len(g) - 2, 0)]] <= tokens)
         ),
+        "the newcomer is not counted: this is the rectangle before it comes": (
+            grouped(
+                up, lambda g: (len(g) - 1) * lengths[g[max(len(g) - 2, 0)]] <= tokens
+            )
+        ),
         "sequences are not sorted: take them from the shortest to the longest": (
             grouped(list(range(n)), rectangle)
         ),
@@ -516,7 +550,7 @@ def judge_groups(groups, lengths, tokens):
             [[up.index(i) for i in group] for group in right]
         ),
         "indices are counted from 0": [[i + 1 for i in group] for group in right],
-        "the last group is missing: is it appended behind the loop?": right[:-1],
+        "the last group is missing: is it appended after the loop?": right[:-1],
         "no sequences, no groups: an empty list": right if n else [[]],
         "an empty group stands in front: open the first one with its first sequence": (
             [[], *right]
@@ -596,7 +630,7 @@ for _line, _lengths, _tokens in (
     ("the example: six sequences, twelve places", [9, 3, 2, 5, 3, 6], 12),
     ("sequences of one length keep their order", [4, 2, 4, 2, 2, 4, 4, 2], 8),
     ("many short ones, few long ones", [1, 7, 2, 1, 8, 3, 1, 5, 2, 4, 1], 16),
-    ("lengths that grow within a group", [3, 5, 4, 6, 1, 10, 2], 13),
+    ("lengths that grow within a group", [4, 5, 5, 2, 2, 9, 3, 5, 3, 3], 10),
     ("no sequence at all", [], 10),
 ):
 
@@ -696,6 +730,7 @@ def judge_accumulated(told, model_loss, parameter, old, batches, counts):
     sizes = [batch.numel() if i in real else 0 for i, batch in enumerate(batches)]
     rows = [len(batch) if i in real else 0 for i, batch in enumerate(batches)]
     right = mean(counts)
+    everything = sum(batch.numel() for batch in batches)
     mistakes = {
         "this is the mean of the gradients of the batches: a batch with more tokens "
         "counts more": mean(ones),
@@ -710,6 +745,8 @@ def judge_accumulated(told, model_loss, parameter, old, batches, counts):
             right * sum(counts) / len(batches)
         ),
         "padding is counted: `counts` says how many tokens are real": mean(sizes),
+        "padding is counted, and that of batches without a real token too: `counts` "
+        "says how many tokens are real": mean(sizes) * sum(sizes) / everything,
         "sequences are counted; `counts` says how many tokens there are": mean(rows),
         "each batch is divided by its count, and not multiplied": mean(
             [1 / count if count else 0 for count in counts]

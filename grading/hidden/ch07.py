@@ -28,14 +28,16 @@ for _line, _sizes in (
     ("the first step of a long climb", (1, 4000, 100_000, 7e-4, 1e-5)),
     ("in the climb, below the floor", (2, 50, 300, 1e-3, 5e-4)),
     ("the top of another climb", (64, 64, 65, 0.3, 0.1)),
-    ("a single step behind the warm-up", (65, 64, 65, 0.3, 0.1)),
+    ("a single step after the warm-up", (65, 64, 65, 0.3, 0.1)),
     ("a climb of one step", (1, 1, 9, 0.7, 0.0)),
-    ("behind a climb of one step", (2, 1, 9, 0.7, 0.05)),
+    ("after a climb of one step", (2, 1, 9, 0.7, 0.05)),
+    ("no warm-up, after the first step", (2, 0, 6, 2.5, 0.5)),
+    ("so far down that the wave is below the floor", (46, 6, 51, 0.9, 0.45)),
     ("three quarters of the way down", (150, 30, 190, 5e-4, 1e-4)),
     ("no warm-up, at the first step", (1, 0, 6, 2.5, 0.5)),
     ("no warm-up, at the last step", (6, 0, 6, 2.5, 0.5)),
     ("a lone step without warm-up", (1, 0, 1, 0.9, 0.3)),
-    ("behind a lone step", (2, 0, 1, 0.9, 0.3)),
+    ("after a lone step", (2, 0, 1, 0.9, 0.3)),
     ("twice as far as the end", (400, 40, 200, 5e-4, 1e-4)),
     ("nothing but warm-up, and what comes then", (31, 30, 30, 0.8, 0.2)),
     ("within nothing but warm-up", (29, 30, 30, 0.8, 0.2)),
@@ -52,7 +54,7 @@ for _line, _sizes in (
 
 @hidden("ch07-schedule", 90, 10, 60, 0.5)
 def _(rate, step, warmup, total, peak):
-    "no floor given, behind the end"
+    "no floor given, after the end"
     judge_schedule(rate, step, warmup, total, peak, 0.0)
 
 
@@ -76,6 +78,7 @@ for _line, _sizes in (
     ("next to no fall", (300, 5000, 0.01, 1.0)),
     ("a warm-up of one step", (25, 1, 0.7, 4.0)),
     ("a width of 1", (1, 30, 1.5, 1.0)),
+    ("a factor that no root undoes", (49, 640, 0.3, 11.0)),
     ("a long warm-up", (1024, 60_000, 0.9, 7.0)),
 ):
 
@@ -107,6 +110,7 @@ _smooth("a lone place", whole([2]), 7, 0.15, [6, 1])
 _smooth("a lone place that is forbidden", whole([6]), 7, 0.15, [6, 1])
 _smooth("a column", whole([1], [4], [0]), 8, 0.1, [0, 5, 2])
 _smooth("all axes of one length", whole([1, 0, 2], [2, 2, 1], [0, 1, 0]), 3, 0.3, [2])
+_smooth("nobody to share, twice", whole([3, 1], [0, 3]), 4, 0.45, [0, 2, 1])
 _smooth("no smoothing", whole([3, 0, 5], [2, 4, 1]), 6, 0.0, [0, 4])
 _smooth("no smoothing, nobody to share", whole([1, 0]), 2, 0.0, [0])
 _smooth("strong smoothing", whole([3, 7, 9, 2]), 10, 0.9, [9, 8])
@@ -134,6 +138,7 @@ for _line, _lengths, _tokens in (
     ("everything but one in one group", [6, 2, 4, 1, 5], 29),
     ("from long to short", [9, 8, 7, 6, 5, 4, 3, 2, 1], 18),
     ("ties at the edge of a group", [5, 5, 2, 5, 2, 3, 2, 5, 3], 10),
+    ("each longer than the one before", [3, 4, 7, 8, 5, 9, 6, 2], 18),
     ("a group whose longest doubles it", [1, 1, 1, 6, 1, 12, 2], 12),
     ("long ones stand alone", [11, 13, 12, 2, 11], 15),
     ("two hundred sequences", [(7 * i) % 31 + 1 for i in range(200)], 100),
@@ -201,6 +206,11 @@ _accumulate(
     "double precision, an old gradient",
     *(MASKED, torch.tensor([1.25]).double(), torch.tensor([-2.0]).double()),
     *(SEVERAL, COUNTS),
+)
+_accumulate(
+    "an empty batch that is wide, with an old gradient",
+    *(MASKED, torch.tensor([0.25]), torch.tensor([1.0])),
+    *([SEVERAL[0], torch.zeros(3, 5), SEVERAL[1]], [3, 0, 2]),
 )
 _accumulate(
     "two batches that are the same",

@@ -40,10 +40,10 @@ from annotated.checks import check
 #
 # - up to and including step `warmup`, the rate is `peak` times the share of the
 #   warm-up that has been done: `peak / warmup` at step 1, `peak` at step `warmup`;
-# - behind it, up to step `total`, it is
+# - after it, up to step `total`, it is
 #   floor + (peak − floor) · (1 + cos πx) / 2, where x is the share of the steps
-#   **behind the warm-up** that has been done: nearly 0 at first, 1 at step `total`;
-# - behind step `total` it stays at `floor`.
+#   **after the warm-up** that has been done: nearly 0 at first, 1 at step `total`;
+# - after step `total` it stays at `floor`.
 #
 # | argument | | |
 # |---|---|---|
@@ -57,7 +57,7 @@ from annotated.checks import check
 # *Example.* `warm_cosine(n, 4, 12, 1.0, 0.2)` is 0.25, 0.5, 0.75 and 1.0 at the steps
 # 1 to 4, then 0.6 at step 8, and 0.2 at step 12 and at step 13.
 #
-# *Beware.* A cosine goes on behind its lowest point. And `warmup` may be 0, or as large
+# *Beware.* A cosine goes on after its lowest point. And `warmup` may be 0, or as large
 # as `total`: what is divided by then?
 
 
@@ -106,7 +106,7 @@ check("ch07-schedule", warm_cosine)
 # *Example.* `peak(64, 100, 0.5)` is `(100, 0.0125)`, and with `a` = 1 it is
 # `(100, 0.00125)`.
 #
-# *Beware.* Only one of the two roots has anything to do with `a`.
+# *Beware.* The exponent of $d$ does not depend on $a$.
 
 
 # %% nbgrader={"schema_version": 3, "grade_id": "ch07-peak", "grade": false, "solution": true, "locked": false, "task": false}
@@ -249,9 +249,9 @@ check("ch07-token-batches", group_by_tokens)
 #
 # - One batch at a time: go backward through each loss before you compute the next one,
 #   or all of them are in memory at once. Do not join batches.
-# - `parameter.grad` may hold an old gradient, of an evaluation say. It must not be in
-#   the result. What `parameter.grad` holds afterwards does not matter; the parameter
-#   itself must not change.
+# - `parameter.grad` may hold an old gradient, of an evaluation say, or be None. The old
+#   gradient must not be in the result. What `parameter.grad` holds afterwards does not
+#   matter; the parameter itself must not change.
 # - A batch without a real token has the loss 0/0 = NaN. It must not matter.
 #
 # *Example.* The loss is the mean of (token − parameter)², the parameter is 0, the
@@ -325,7 +325,7 @@ check("ch07-accumulate", accumulated_gradient)
 #
 # *C: the evaluation computes gradients, and nobody clears them.* They are added to
 # those of the next training step, which is why it is that step whose norm is large,
-# and why the models part at step 101, the first one behind an evaluation that only
+# and why the models part at step 101, the first one after an evaluation that only
 # one of them had. Random numbers that the evaluation uses up would not make a norm
 # larger, and neither would a wrong mode, since there is no dropout. The experiment:
 # look at the gradients right after an evaluation, before anything else. They should

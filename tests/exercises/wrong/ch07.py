@@ -247,15 +247,15 @@ WRONG = [
 """,
     ),
     _parts(
-        "late behind the warm-up",
+        "late after the warm-up",
         "the cosine is one step late",
         share="""
     x = (step - warmup - 1) / (total - warmup)
 """,
     ),
-    _parts("goes on behind the end", "the cosine climbs again", stay=""),
+    _parts("goes on after the end", "the cosine climbs again", stay=""),
     _parts(
-        "nothing behind the end",
+        "nothing after the end",
         "is `floor`, and not 0",
         stay="""
     if step > total:
@@ -281,6 +281,36 @@ WRONG = [
         "the floor cuts the wave off",
         fall="""
     return max(floor, peak * (1 + cos(pi * x)) / 2)
+""",
+    ),
+    _rate(
+        "the floor is a floor",
+        "the floor is missing, or only cuts the wave off",
+        """
+    if step < 1:
+        raise ValueError(step)
+    if step <= warmup:
+        return peak * step / warmup
+    x = min(1, (step - warmup) / max(total - warmup, 1))
+    return max(floor, peak * (1 + cos(pi * x)) / 2)
+""",
+    ),
+    _parts(
+        "the floor not added",
+        "the floor is missing in front",
+        fall="""
+    return max(floor, (peak - floor) * (1 + cos(pi * x)) / 2)
+""",
+    ),
+    _parts(
+        "a warm-up of at least one step",
+        "max(warmup, 1) makes a climb of one step of none",
+        climb="""
+    warmup = max(warmup, 1)
+    if step <= warmup:
+        return peak * step / warmup
+    if total <= warmup:
+        return floor
 """,
     ),
     _parts(
@@ -407,6 +437,13 @@ WRONG = [
 """,
     ),
     _peak(
+        "no factor, written otherwise",
+        "the factor is missing",
+        """
+    return warmup, 1 / (d_model**0.5 * warmup**a)
+""",
+    ),
+    _peak(
         "the factor below the root",
         "do not take its root",
         """
@@ -463,7 +500,7 @@ WRONG = [
 """,
     ),
     _peak(
-        "one step behind",
+        "one step after",
         "one step later it falls already",
         """
     n = warmup + 1
@@ -600,6 +637,28 @@ WRONG = [
     _rows("no smoothing", "this is the target without smoothing", share="0", own="1.0"),
     _rows("divided by 0", "ZeroDivisionError", share="smoothing / others"),
     _rows("1 − ε of nobody", "keeps 1, not 1 − ε", own="1 - smoothing"),
+    _rows(
+        "no zero rows, and 1 − ε of nobody",
+        "two cases are missing",
+        own="1 - smoothing",
+        hidden="banned & (torch.arange(size) != ids[..., None])",
+    ),
+    _smoothed(
+        "each row for itself, no special cases",
+        "and shares out nothing",
+        """
+    right = torch.nn.functional.one_hot(target.long(), size).float()
+    free = 1 - right
+    free[..., forbidden] = 0
+    share = smoothing / free.sum(dim=-1, keepdim=True).clamp(min=1)
+    return right * (1 - smoothing) + free * share
+""",
+    ),
+    _rows(
+        "no zero rows, nobody looked after",
+        "yours keeps 1 there",
+        hidden="banned & (torch.arange(size) != ids[..., None])",
+    ),
     _smoothed(
         "infinity",
         "NaN or infinity",
@@ -694,6 +753,11 @@ WRONG = [
         "as wide as the last",
         "and not as the one before it",
         full="(len(groups[-1]) + 1) * lengths[groups[-1][-1]] > tokens",
+    ),
+    _loop(
+        "the rectangle before the newcomer",
+        "the newcomer is not counted: this is the rectangle before",
+        full="len(groups[-1]) * lengths[groups[-1][-1]] > tokens",
     ),
     _loop(
         "not sorted",
@@ -878,6 +942,11 @@ WRONG = [
         "batch.numel() / sum(b.numel() for b, c in zip(batches, counts) if c)",
     ),
     _each(
+        "padding counted, of empty batches too",
+        "and that of batches without a real token too",
+        "batch.numel() / sum(b.numel() for b in batches)",
+    ),
+    _each(
         "sequences counted",
         "sequences are counted",
         "len(batch) / sum(len(b) for b, c in zip(batches, counts) if c)",
@@ -911,6 +980,17 @@ WRONG = [
     for batch, count in zip(batches, counts):
         if count:
             parameter.grad = None
+            (model_loss(parameter, batch) * count / sum(counts)).backward()
+    return parameter.grad
+""",
+    ),
+    _gradient(
+        "None is cleared",
+        "your code raised AttributeError: 'NoneType' object has no attribute 'zero_'",
+        """
+    parameter.grad.zero_()
+    for batch, count in zip(batches, counts):
+        if count:
             (model_loss(parameter, batch) * count / sum(counts)).backward()
     return parameter.grad
 """,
