@@ -33,7 +33,7 @@ MUTANTS = [
 def test_a_fault_is_found(module, old, new, reason, bad_input, tmp_path):
     package = copy_package(tmp_path)
     mutate(package / f"{module}.py", old, new)
-    status, said = start(tmp_path, module, bad_input)
+    status, said = start(tmp_path, module, bad_input, looked_at_through(module, old))
     assert status != pytest.ExitCode.OK, f"nobody noticed: {reason}"
     # anything else is a fault of the mutant: it cannot be imported, or never ends
     assert status == pytest.ExitCode.TESTS_FAILED, f"exit status {status}\n{said}"
@@ -61,6 +61,21 @@ def owner(module: str, old: str) -> str:
             if first <= line <= node.end_lineno:
                 return node.name
     raise AssertionError(f"{module}.py holds this in no function or class:\n{old}")
+
+
+def looked_at_through(module: str, old: str) -> list[str]:
+    """The owner of a text; if it is private, also the things that use it."""
+    name = owner(module, old)
+    if not name.startswith("_"):
+        return [name]
+    text = (ROOT / "annotated" / f"{module}.py").read_text(encoding="utf-8")
+    used_by = [
+        node.name
+        for node in ast.parse(text).body
+        if isinstance(node, ast.FunctionDef | ast.ClassDef)
+        and name in ast.get_source_segment(text, node)
+    ]
+    return [name, *used_by]
 
 
 def public_things(module: str) -> dict[str, object]:
