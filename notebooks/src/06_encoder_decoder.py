@@ -1084,7 +1084,7 @@ check_close("tied gradient = sum of the three", whole, sum(parts), 1e-3)
 # chosen before training and not learned, are the *hyperparameters*, and
 # `TransformerConfig` holds them.
 
-# %% tags=["hide-input"]
+# %% tags=["remove-input"]
 from html import escape
 
 from annotated.frames import Html
@@ -1096,7 +1096,7 @@ WIDE, TALL, STEP = (
 )  # a sublayer's box, and a sublayer with all around
 
 
-# %% tags=["hide-input"]
+# %% tags=["remove-input"]
 def svg_text(x, y, text, anchor="middle", bold=False):
     weight = "bold" if bold else "normal"
     return (
@@ -1105,7 +1105,7 @@ def svg_text(x, y, text, anchor="middle", bold=False):
     )
 
 
-# %% tags=["hide-input"]
+# %% tags=["remove-input"]
 def svg_box(x, y, width, height, text, dash=""):
     return (
         f'<rect x="{x}" y="{y}" width="{width}" height="{height}" rx="5" '
@@ -1114,7 +1114,7 @@ def svg_box(x, y, width, height, text, dash=""):
     )
 
 
-# %% tags=["hide-input"]
+# %% tags=["remove-input"]
 def svg_line(points, width=1.2, arrow=True):
     path = " ".join(f"{x},{y}" for x, y in points)
     end = ' marker-end="url(#TIP)"' if arrow else ""
@@ -1124,7 +1124,7 @@ def svg_line(points, width=1.2, arrow=True):
     )
 
 
-# %% tags=["hide-input"]
+# %% tags=["remove-input"]
 def svg_plus(x, y):
     return (
         f'<circle cx="{x}" cy="{y}" r="8" fill="none" stroke="currentColor"/>'
@@ -1132,13 +1132,13 @@ def svg_plus(x, y):
     )
 
 
-# %% tags=["hide-input"]
+# %% tags=["remove-input"]
 def svg_norm(x, y):
     """A layer norm that the stream itself goes through."""
     return svg_box(x - 44, y, 88, 18, "layer norm")
 
 
-# %% tags=["hide-input"]
+# %% tags=["remove-input"]
 def sublayer(x, y, name, order, side):
     """A residual, foot at `y`, the stream at `x`, the sublayer beside."""
     box = x + 40 if side > 0 else x - 40 - WIDE
@@ -1159,7 +1159,7 @@ def sublayer(x, y, name, order, side):
     return [*parts, svg_line([(x, y - STEP + 4), (x, y - STEP)], 3.5, False)]
 
 
-# %% tags=["hide-input"]
+# %% tags=["remove-input"]
 def svg_stack(x, names, order, side):
     """Embedding, positions, a frame of sublayers; gives also its end."""
     top = 440 - STEP * len(names) - 14
@@ -1189,7 +1189,7 @@ def svg_stack(x, names, order, side):
     ], top - 40
 
 
-# %% tags=["hide-input"]
+# %% tags=["remove-input"]
 def svg_architecture(order, about):
     reads = ["self-attention", "feed-forward"]
     writes = ["causal self-attention", "cross-attention", "feed-forward"]

@@ -890,7 +890,7 @@ show(
     "a climb of forty steps. At low rates the climb makes no difference. At "
     "0.003 and constant the climbing runs are lower. At 0.01 the runs without "
     "a climb are at the level of guessing; with it they are below, most so if "
-    "the rate falls afterwards. At 0.03 none learns.",
+    "the rate falls afterwards. At 0.03 hardly any learns.",
     caption="Medians and range of three seeds. Without the climb there is a "
     "cliff between 0.003 and 0.01; with it the way down is gentler.",
 )
@@ -900,7 +900,7 @@ show(
 # even costs a little. Without it there is a **cliff**: from one height to the next
 # everything is lost, and one has to know on which side of it one stands. With it the
 # highest usable rate is larger, and the **best** result of the whole table has a climb,
-# too. It is no cure for any rate: at 0.03 nothing helps. (Others measure the same for
+# too. It is no cure for any rate: at 0.03 next to nothing is learned. (Others measure the same for
 # larger models: [Wortsman et al., 2024](https://arxiv.org/abs/2309.14322).)
 #
 # ### What β₂ = 0.98 changes
