@@ -20,7 +20,7 @@ def ids(*rows: str, dtype: torch.dtype = torch.int64) -> Tensor:
 # ---- greedy decoding with early stop -----------------------------------------
 
 
-def guarded(logits: str, b: int, start: int, end: int, most: int) -> Function:
+def guarded(logits: str, b: int, start: int, end: int, pad: int, most: int) -> Function:
     """A function of tokens that refuses what a right answer never asks.
 
     A function is plain text and cannot count its calls; it need not, for what it is
@@ -44,7 +44,26 @@ def guarded(logits: str, b: int, start: int, end: int, most: int) -> Function:
             "remember who has ended, and stop"
         ),
     }
-    asserts = [f"torch._assert({test}, {said!r})" for test, said in guards.items()]
+    # what rows hold behind their first end
+    ended = (
+        "(lambda w, e: w[e.cumsum(1) > e])"
+        f"(tokens[:, 1:], (tokens[:, 1:] == {end}).int())"
+    )
+    if pad != end:
+        guards[f"{ended}.ne({end}).any() or not {ended}.numel()"] = (
+            "a row is filled with end; it should be `pad`, which is fed, too"
+        )
+    if 0 not in (pad, end):
+        guards[f"{ended}.ne(0).any() or not {ended}.numel()"] = (
+            "padding is `pad`, whatever its number: not always 0"
+        )
+    guards[f"bool({ended}.eq({pad}).all())"] = (
+        "next_logits was given other symbols than `pad` behind the end of a row: what "
+        "is written there is `pad`, and what is written is fed"
+    )
+    asserts = [
+        f"torch._assert(bool({test}), {said!r})" for test, said in guards.items()
+    ]
     return Function(" or ".join([*asserts, f"({logits})"]), "tokens")
 
 
@@ -58,17 +77,17 @@ def nearest(symbols: str, v: int) -> str:
     return f"-0.5 * (torch.arange({v}) - {symbols}).abs() - 0.25"
 
 
-def scripted(rows: list[list[int]], v: int, start: int, end: int) -> Function:
+def scripted(rows: list[list[int]], v: int, start: int, end: int, pad: int) -> Function:
     """Row n wants to write rows[n], whatever it has written so far."""
     symbols = f"torch.tensor({rows})[:, tokens.shape[1] - 1, None]"
-    return guarded(nearest(symbols, v), len(rows), start, end, len(rows[0]))
+    return guarded(nearest(symbols, v), len(rows), start, end, pad, len(rows[0]))
 
 
-def remembering(b: int, v: int, start: int, end: int, most: int) -> Function:
+def remembering(b: int, v: int, start: int, end: int, pad: int, most: int) -> Function:
     """What comes next depends on all symbols so far, on their order, on the row."""
     weights = "torch.arange(2, tokens.shape[1] + 2)"
     symbols = f"(((tokens * {weights}).sum(1, True) + torch.arange({b})[:, None]) % {v}"
-    return guarded(nearest(symbols + ")", v), b, start, end, most)
+    return guarded(nearest(symbols + ")", v), b, start, end, pad, most)
 
 
 def written_by(next_logits: Callable, b, start, end, pad, most, stop=True) -> Tensor:
@@ -92,6 +111,8 @@ def judge_greedy(written, next_logits, b, start, end, pad, most):
     stopping = ((on == end) | (on == pad)).int()
     halted = (stopping.cumsum(dim=1) - stopping).bool()
     halts = most if not halted[:, -1].all() else int((~halted).sum(dim=1).max())
+    silent = ((right == end) | (right == pad)).all(dim=0).tolist()
+    quiet = silent.index(True) + 1 if True in silent else t
     lone = [row.index(end) + 1 for row in on.tolist() if end in row]
     mistakes = {}
     if start == end:
@@ -116,6 +137,14 @@ def judge_greedy(written, next_logits, b, start, end, pad, most):
         "behind its end a row is filled with end; it should be `pad`": (
             right.masked_fill(behind[:, :t], end)
         ),
+        "a row stops at a padding that it wrote; only end stops it": (
+            on.masked_fill(halted, pad)[:, :halts]
+        ),
+        "a padding that a row wrote counts as its end; only end stops it": (
+            right[:, :halts]
+        ),
+        "it stops where every row writes end or `pad`; a row that writes `pad` by "
+        "itself has not ended": right[:, :quiet],
         "the end itself is replaced by padding: it was written, it stays": (
             right.masked_fill((right == end) & ~behind[:, :t], pad)
         ),
@@ -123,9 +152,6 @@ def judge_greedy(written, next_logits, b, start, end, pad, most):
         "written before one stops": right[:, :-1],
         "the result is always `most` wide; it ends where the last row ends": torch.cat(
             [right, torch.full((b, most - t), pad)], dim=1
-        ),
-        "a row stops at a padding that it wrote; only end stops it": (
-            on.masked_fill(halted, pad)[:, :halts]
         ),
         "this is the least likely symbol; take the largest logit": (
             written_by(lambda tokens: -free(tokens), *options)
@@ -145,22 +171,25 @@ def judge_greedy(written, next_logits, b, start, end, pad, most):
 _EXAMPLE = [[4, 3, 2, 6, 6], [5, 2, 7, 7, 7]]
 
 
-@public("ch08-greedy", scripted(_EXAMPLE, 8, 1, 2), 2, 1, 2, 0, 5)
+@public("ch08-greedy", scripted(_EXAMPLE, 8, 1, 2, 0), 2, 1, 2, 0, 5)
 def _(written, next_logits, b, start, end, pad, most):
     "the example: one row ends after three symbols, one after two"
     judge_greedy(written, next_logits, b, start, end, pad, most)
 
 
-@public("ch08-greedy", remembering(3, 7, 1, 6, 5), 3, 1, 6, 0, 5)
+@public("ch08-greedy", remembering(3, 7, 1, 6, 0, 5), 3, 1, 6, 0, 5)
 def _(written, next_logits, b, start, end, pad, most):
     "what comes next depends on all that was written"
     judge_greedy(written, next_logits, b, start, end, pad, most)
 
 
-_LATE = [[2, 5, 3, 3, 1], [5, 4, 4, 4, 4], [4, 6, 2, 5, 3], [3, 3, 5, 4, 2]]
+_LATE = [
+    *([2, 5, 3, 3, 1, 1], [5, 4, 4, 4, 4, 4]),
+    *([6, 2, 4, 6, 4, 5], [3, 3, 5, 4, 2, 0]),
+]
 
 
-@public("ch08-greedy", scripted(_LATE, 7, 2, 5), 4, 2, 5, 6, 5)
+@public("ch08-greedy", scripted(_LATE, 7, 2, 5, 6), 4, 2, 5, 6, 6)
 def _(written, next_logits, b, start, end, pad, most):
     "another padding, another start, and a row that writes a padding itself"
     judge_greedy(written, next_logits, b, start, end, pad, most)
@@ -169,7 +198,7 @@ def _(written, next_logits, b, start, end, pad, most):
 _TWICE = [[3, 3, 1, 4], [4, 1, 3, 1]]
 
 
-@public("ch08-greedy", scripted(_TWICE, 5, 1, 1), 2, 1, 1, 0, 4)
+@public("ch08-greedy", scripted(_TWICE, 5, 1, 1, 0), 2, 1, 1, 0, 4)
 def _(written, next_logits, b, start, end, pad, most):
     "start and end are the same id"
     judge_greedy(written, next_logits, b, start, end, pad, most)
@@ -178,7 +207,7 @@ def _(written, next_logits, b, start, end, pad, most):
 _NEVER = [[3, 4, 5], [4, 2, 6]]
 
 
-@public("ch08-greedy", scripted(_NEVER, 8, 1, 2), 2, 1, 2, 7, 3)
+@public("ch08-greedy", scripted(_NEVER, 8, 1, 2, 7), 2, 1, 2, 7, 3)
 def _(written, next_logits, b, start, end, pad, most):
     "a row that never ends is cut after `most` symbols"
     judge_greedy(written, next_logits, b, start, end, pad, most)
@@ -272,15 +301,16 @@ def _(share, written, target, pad, end):
 
 @public(
     "ch08-exact",
-    ids("4 4 9 9", "5 3 9 9", "6 3 4 9", "3 9 4 9"),
-    ids("4 4 9", "5 3 6", "6 3 9", "3 4 9"),
+    ids("4 4 9 9", "5 3 9 9", "6 3 4 9", "3 9 4 9", "7 9 3 9", "8 9 3 9"),
+    ids("4 4 9", "5 3 6", "6 3 9", "3 4 9", "7 9 4", "8 9 3"),
     *(9, 2),
 )
 def _(share, written, target, pad, end):
     "no ends at all: padding behind a text is none of it, padding 9 here"
     hint = (
-        "one of the four is right: without an end the text is the whole row, less the "
-        "padding behind it (`pad`, not always 0), and a padding in between is a symbol"
+        "two of the six are right: without an end the text is the whole row, less the "
+        "padding at its end (`pad`, not always 0); a padding in between is a symbol, "
+        "and the text goes on behind it"
     )
     judge_exact(share, written, target, pad, end, hint)
 
@@ -344,6 +374,19 @@ def judge_reverse(result, source, pad):
         "the first symbol behind start stays where it is: one too few is turned": (
             filled([row[:2] + row[:1:-1] for row in real])
         ),
+        "a start symbol further on stays where it is; there it is a symbol like "
+        "others": filled([row[:1] + around(row[1:], row[0]) for row in real]),
+        "start symbols further on come to the front; there they are symbols like "
+        "others": filled(
+            [
+                [i for i in row if i == row[0]]
+                + [i for i in row[::-1] if i != row[0]]
+                for row in real
+            ]
+        ),
+        "start symbols further on are lost; there they are symbols like others": filled(
+            [row[:1] + [i for i in row[::-1] if i != row[0]] for row in real]
+        ),
         "a symbol is lost to one that stands there twice: the row is written while it "
         "is read": filled([mirrored(row) for row in real]),
         "batch first: the result is (b, s), a row a sequence": right.mT,
@@ -367,6 +410,12 @@ def judge_reverse(result, source, pad):
         hint="expected the start symbol, the other real ones backwards, the padding",
         mistakes=mistakes,
     )
+
+
+def around(row: list[int], fixed: int) -> list[int]:
+    """Symbols turned round, but for one of them, which stays where it stands."""
+    others = [symbol for symbol in row if symbol != fixed]
+    return [fixed if symbol == fixed else others.pop() for symbol in row]
 
 
 def mirrored(row: list[int]) -> list[int]:
@@ -423,6 +472,8 @@ def judge_first_error(places, written, target, pad):
     mistakes = {
         "a row without an error gives 0, as if its first symbol were wrong; it should "
         "be −1": right.masked_fill(none, 0),
+        "an error at place 0 is told as none: 0 is a place like others; ask whether "
+        "there is an error at all": right.masked_fill(right == 0, -1),
         "a row without an error gives t; it should be −1": right.masked_fill(none, t),
         "padding of the target is compared, too; what is written there does not "
         "matter": first(everywhere),

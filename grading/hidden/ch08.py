@@ -28,7 +28,7 @@ def _greedy(line: str, logits: Function, *numbers: int) -> None:
 
 
 def _script(line: str, rows: list, v: int, start: int, end: int, pad: int) -> None:
-    logits = scripted(rows, v, start, end)
+    logits = scripted(rows, v, start, end, pad)
     _greedy(line, logits, len(rows), start, end, pad, len(rows[0]))
 
 
@@ -44,6 +44,11 @@ _script(
     [[4, 6, 2, 5, 3], [6, 4, 4, 4, 2], [3, 5, 6, 4, 2]],
     *(7, 2, 2, 6),
 )
+_script(
+    "who writes a padding goes on, also when nobody else does",
+    [[4, 3, 0, 6, 6], [5, 0, 0, 4, 3], [3, 6, 6, 6, 6]],
+    *(7, 1, 3, 0),
+)
 _script("as many rows as symbols", [[4, 1, 5], [5, 5, 1], [1, 4, 4]], 6, 3, 1, 2)
 for _b, _v, _start, _end, _pad, _most in (
     (1, 9, 2, 7, 0, 12),
@@ -52,7 +57,7 @@ for _b, _v, _start, _end, _pad, _most in (
 ):
     _greedy(
         "other rules and numbers",
-        remembering(_b, _v, _start, _end, _most),
+        remembering(_b, _v, _start, _end, _pad, _most),
         *(_b, _start, _end, _pad, _most),
     )
 
@@ -82,6 +87,11 @@ _exact(
     ids("3 0 2 0", "3 0 2 2", "0 3 2 0"), ids("3 2 0 0", "3 0 2 0", "3 2 0 0"), 0, 2,
 )  # fmt: skip
 _exact(
+    "an inner padding in rows that never end", "one of the three is right: the text "
+    "goes on behind a padding in between",
+    ids("4 0 5 0", "4 0 5 6", "0 3 0 0"), ids("4 0 6", "4 0 5", "0 3 0"), 0, 2,
+)  # fmt: skip
+_exact(
     "shorter than the target", "one of the four is right",
     ids("3 4", "3 2", "5 5", "5 2"), ids("3 4 2", "3 2 0", "5 5 5", "5 5 2"), 0, 2,
 )  # fmt: skip
@@ -107,6 +117,7 @@ for _line, _source, _pad in (
     ("as many rows as places", ids("1 2 3 4", "1 4 2 0", "1 3 0 0", "1 2 4 3"), 0),
     ("int32, another padding", ids("0 3 5 8 2 2", "0 5 0 2 2 2", dtype=INT), 2),
     ("a start of 0, a padding of 1", ids("0 4 5 1 1", "0 3 0 0 2", "0 0 1 1 1"), 1),
+    ("nothing but the start symbol and one more", ids("3 3 8 3", "3 8 3 0"), 0),
     ("the longest row comes last", ids("5 6 0 0 0 0", "5 9 8 0 0 0", "5 1 2 3 4 6"), 0),
 ):
 
@@ -122,6 +133,8 @@ for _line, _written, _target, _pad in (
     ("a batch of one", ids("4 5 6 6 8"), ids("4 5 6 7 9"), 0),
     ("a batch of one, no error", ids("4 5 6"), ids("4 5 6"), 0),
     ("rows of one symbol", ids("3", "4", "5"), ids("3", "5", "0"), 0),
+    ("the first symbol alone is wrong", ids("3 5 6", "4 4 4"), ids("2 5 6", "5 4 4"),
+     0),
     ("all is wrong", ids("1 2 3 4", "4 3 2 1"), ids("2 3 4 5", "3 2 1 4"), 0),
     ("the last symbol alone is wrong", ids("6 4 2 2", "1 8 8 7"), ids("6 4 2 5",
      "1 8 8 9"), 0),

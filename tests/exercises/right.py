@@ -553,12 +553,12 @@ def greedy(next_logits, b, start, end, pad, most):
 def greedy(next_logits, b, start, end, pad, most):
     tokens = torch.full((b, most + 1), start)
     for i in range(1, most + 1):
-        tokens[:, i] = next_logits(tokens[:, :i]).sort(dim=-1).indices[:, -1]
+        over = tokens[:, 1:i].eq(end).any(dim=1)
+        symbol = next_logits(tokens[:, :i]).sort(dim=-1).indices[:, -1]
+        tokens[:, i] = torch.where(over, pad, symbol)
         if tokens[:, 1 : i + 1].eq(end).any(dim=1).all():
-            break
-    tokens = tokens[:, 1 : i + 1]  # with rubbish behind the ends until here
-    ends = tokens.eq(end).int()
-    return torch.where(ends.cumsum(dim=1) > ends, pad, tokens)
+            return tokens[:, 1 : i + 1]
+    return tokens[:, 1:]
 """,
     ],
     "ch08-exact": [

@@ -44,9 +44,10 @@ from annotated.checks import check
 # | `most` | a whole number | most symbols to write, 1 or more; `end` counts, `start` does not |
 # | result | `(b, t)` | int64, **without** `start`; t is the number of calls |
 #
-# - What `next_logits` is given is `start` and **all** that was written behind it,
-#   for all b rows, also for those that have ended.
 # - A row keeps its `end`. Behind it, `pad` is written.
+# - What `next_logits` is given is `start` and **all** that was written behind it,
+#   for all b rows, also for those that have ended: of these, `end` and then `pad`
+#   (the check watches that).
 # - Nothing but `end` stops a row. If a model writes `pad` by itself, it goes on.
 # - When all rows have ended, `next_logits` is **not called again** (the check
 #   watches that), and the result is as wide as the longest row.
@@ -97,7 +98,8 @@ check("ch08-greedy", greedy)
 # exactly that of the target. The **text** of a row, written or target, is
 #
 # - all up to its **first** `end`, with this `end`; what stands behind does not count;
-# - if the row has no `end`: the whole row, less the padding at its end.
+# - if the row has no `end`: the whole row, less the padding at its end. (A `pad`
+#   that stands before other symbols is a symbol like them.)
 #
 # | argument | shape | |
 # |---|---|---|
@@ -153,9 +155,10 @@ check("ch08-exact", exact_match)
 # | `pad` | a whole number | the id of padding, which stands at the end of a row only |
 # | result | `(b, s)` | of the dtype of `source` |
 #
-# Each row has its own number of real symbols, and at least the start symbol. The
-# start symbol may also stand further behind; there it is a symbol like others. Do
-# not change `source`.
+# Each row has its own number of real symbols, and at least the start symbol. The id
+# of the start symbol may come once more in a row: only in the first place it is the
+# start, further on it is a symbol like others, and is moved like them. Do not change
+# `source`.
 #
 # *Example.* With `pad=0`
 #
@@ -235,11 +238,14 @@ check("ch08-first-error", first_error)
 # *3 points. Goal: tell what is broken from what a model writes.*
 #
 # Four people trained the small model of chapter 8 for 250 steps, on sequences of
-# length 10: a start symbol, and nine of ten symbols behind it. Then each of them
-# let it write for a thousand fresh sequences. All four were really run, with seed 0;
-# other seeds give other numbers, for A and B most of all. *Told* is the share of symbols that are right if the
-# right beginning is given, *written* that of the model on its own. The loss is
-# measured with the right beginning, too; guessing gives $\ln 10 = 2.30$.
+# length 10: a start symbol, and nine symbols behind it, each one of ten. Then each of
+# them let it write for a thousand fresh sequences. *Told* is the share of symbols that
+# are right if the right beginning is given, *written* that of the model on its own.
+# The loss is measured with the right beginning, too; guessing gives $\ln 10 = 2.30$.
+#
+# What they measured (the four were really run, for this exercise, with seed 0. No cell
+# of chapter 8 prints these numbers, though it shows the like of each of the four.
+# Other seeds give other numbers, for A and B most of all):
 #
 # | | loss | told | written | exact of 1000 |
 # |---|---|---|---|---|
@@ -258,20 +264,25 @@ check("ch08-first-error", first_error)
 #   source, each as often as there, in some order. Turn the source round behind the
 #   start symbol, and it writes the very same as before.
 # - **D** makes its first error at place 7 or later, in every one of the thousand
-#   (places from 0 behind the start symbol). Its owner had asked for sequences of
-#   length 16. Of sequences of length 10 it copies 1000 of 1000.
+#   (places are counted from 0 after the start symbol). Its owner had asked for
+#   sequences of length 16. Of sequences of length 10 it copies 1000 of 1000.
 #
 # For each: what is the cause, why this one and no other of those in chapter 8? And
 # which of the four have to be **trained again** before they do what their owner
 # wanted, which only have to be asked otherwise? (Three sentences each are enough.)
+#
+# *Points.* Half a point for each cause **together with** an observation that rules
+# out another cause; a cause alone gets nothing. A quarter for each right verdict on
+# training again.
 
 # %% [markdown] nbgrader={"schema_version": 3, "grade_id": "ch08-in-words", "grade": true, "solution": true, "locked": false, "task": false, "points": 3}
 # <!-- exercise: ch08-in-words -->
 # *A: no causal mask in training.* Everything is right as long as the beginning is
-# handed over, since there the next symbol can be read off among the inputs. On its
-# own there is nothing to read, and three right symbols do not help: it has not
-# learned to fetch from the source. A wrong start symbol would be overcome by them.
-# To be trained again, with the mask.
+# handed over, since there the next symbol can be read off among the inputs. Only the
+# last symbol stands nowhere among them, so it alone had to be fetched from the
+# source. On its own there is nothing to read off, and three right symbols do not
+# help. A wrong start symbol would be overcome by them. To be trained again, with the
+# mask.
 #
 # *B: it was begun with a start symbol that it was not trained with.* The first
 # symbols suffer the most, for hardly anything but the start stands before them;
@@ -290,6 +301,10 @@ check("ch08-first-error", first_error)
 # the right beginning is given; so it is not its own errors that lead it astray. For
 # sequences of length 16 it has to be trained again, on longer ones or with shifted
 # positions; for those of length 10 it is as good as can be.
+#
+# *Where chapter 8 shows the like.* A: the model without a mask, trained live, of 8.2
+# and 8.3. B: the recorded runs of 8.5, each with every start symbol. C: the recorded
+# ablations of 8.6. D: the recorded lengths of 8.7.
 #
 # *How the points are given.* Half a point for each cause with an observation that
 # rules out another one, and a quarter for each right verdict on training again

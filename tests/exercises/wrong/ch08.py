@@ -95,6 +95,18 @@ WRONG = [
           result="tokens[:, 1:-1] if ended.all() else tokens[:, 1:]"),
     _loop("a padding stops a row, too", "only end stops it",
           ended="ended |= (symbol == end) | (symbol == pad)"),
+    _loop("fed with rubbish, padded at the end", "what is written is fed",
+          fill="pass", ended="ended |= symbol == end", result="""(
+        lambda w, e: w.masked_fill(e.cumsum(1) > e, pad)
+    )(tokens[:, 1:], (tokens[:, 1:] == end).int())"""),
+    _loop("fed with end, padded at the end", "a row is filled with end",
+          fill="symbol[ended] = end", result="""(
+        lambda w, e: w.masked_fill(e.cumsum(1) > e, pad)
+    )(tokens[:, 1:], (tokens[:, 1:] == end).int())"""),
+    _loop("stops when all have ended or padded", "counts as its end; only end stops",
+          stop="((tokens[:, 1:] == end) | (tokens[:, 1:] == pad)).any(1).all()"),
+    _loop("stops when nobody writes a symbol", "by itself has not ended",
+          stop="((symbol == end) | (symbol == pad)).all()"),
     _loop("the least likely", "take the largest logit", symbol="logits.argmin(-1)"),
     _loop("start counts as an end", "start counts as an end",
           ended="ended = (tokens == end).any(1)"),
@@ -152,6 +164,16 @@ WRONG = [
     for i in range(most):
         tokens[:, i + 1] = next_logits(tokens).argmax(-1)
     return tokens[:, 1:]
+"""),
+    _greedy("sorted, and padded at the end", "what is written is fed", """
+    tokens = torch.full((b, most + 1), start)
+    for i in range(1, most + 1):
+        tokens[:, i] = next_logits(tokens[:, :i]).sort(dim=-1).indices[:, -1]
+        if tokens[:, 1 : i + 1].eq(end).any(dim=1).all():
+            break
+    tokens = tokens[:, 1 : i + 1]
+    ends = tokens.eq(end).int()
+    return torch.where(ends.cumsum(dim=1) > ends, pad, tokens)
 """),
     _greedy("the book's", "your code raised", """
     from annotated.decoding import greedy_decode
@@ -211,8 +233,13 @@ WRONG = [
         row = row[: row.index(end) + 1] if end in row else row
         return [i for i in row if i != pad]
 """),
+    _texts("cut at the first padding", "the text goes on behind it", """
+        if end in row:
+            return row[: row.index(end) + 1]
+        return row[: row.index(pad)] if pad in row else row
+"""),
     _texts("padding is 0", "not always 0", TEXT.replace("== pad", "== 0")),
-    _texts("padding of a text without an end", "less the padding behind it", """
+    _texts("padding of a text without an end", "less the padding at its end", """
         return row[: row.index(end) + 1] if end in row else row
 """),
     _texts("as sets", "one of the three is right", TEXT.replace(
@@ -322,7 +349,23 @@ WRONG = [
         row[: len(real)] = torch.cat([real[:1], real[1:].flip(0)])
     return result
 """),
-    _reverse("padding by the start symbol", "expected the start symbol", """
+    _reverse("further starts to the front", "come to the front", """
+    rows = []
+    for row in source.tolist():
+        real = [i for i in row if i != pad]
+        ones = [i for i in real if i == row[0]]
+        others = [i for i in real if i != row[0]][::-1]
+        rows.append(ones + others + [pad] * (len(row) - len(real)))
+    return torch.tensor(rows, dtype=source.dtype)
+"""),
+    _reverse("further starts lost", "are lost; there they are symbols", """
+    rows = []
+    for row in source.tolist():
+        others = [i for i in row if i not in (pad, row[0])][::-1]
+        rows.append([row[0], *others] + [pad] * (len(row) - 1 - len(others)))
+    return torch.tensor(rows, dtype=source.dtype)
+"""),
+    _reverse("further starts stay put", "a start symbol further on stays", """
     result = source.clone()
     for row in result:
         keep = (row != pad) & (row != row[0])
@@ -358,6 +401,10 @@ WRONG = [
     # ---- where does it go wrong first? ----
     _first("no −1", "as if its first symbol were wrong", """
     return ((written != target) & (target != pad)).int().argmax(dim=1)
+"""),
+    _first("0 is none", "0 is a place like others", """
+    place = ((written != target) & (target != pad)).int().argmax(dim=1)
+    return torch.where(place > 0, place, -1)
 """),
     _first("t for no error", "gives t", """
     wrong = (written != target) & (target != pad)
