@@ -7,6 +7,7 @@ of a value (``book/notation.md``). Masks are boolean, True = may attend (``masks
 import inspect
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from numbers import Real
 
 import torch
 from jaxtyping import Bool, Float
@@ -225,8 +226,8 @@ class MultiHeadAttention(nn.Module):
         return self._split(self.query_map(query)), self._split(self.key_map(key))
 
     def _split(self, x: Tensor) -> Tensor:
-        b, length, _ = x.shape
-        return x.view(b, length, self.heads, -1).transpose(1, 2)
+        b, length, width = x.shape  # b may be 0, and -1 would then be anything
+        return x.view(b, length, self.heads, width // self.heads).transpose(1, 2)
 
     def _require_fit(
         self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None
@@ -582,10 +583,11 @@ class LocationSensitiveAttention(AdditiveAttention):
 
 def _require_positive(**sizes: int) -> None:
     for name, size in sizes.items():
-        if not isinstance(size, int) or size < 1:
+        if not isinstance(size, int) or isinstance(size, bool) or size < 1:
             raise ValueError(f"{name} must be a whole number above 0, got {size!r}")
 
 
 def _require_dropout(dropout: float) -> None:
-    if not 0.0 <= dropout < 1.0:
-        raise ValueError(f"dropout must lie in [0, 1), got {dropout}")
+    number = isinstance(dropout, Real) and not isinstance(dropout, bool)
+    if not number or not 0.0 <= dropout < 1.0:
+        raise ValueError(f"dropout must lie in [0, 1), got {dropout!r}")

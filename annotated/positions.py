@@ -11,7 +11,11 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from annotated.attention import MultiHeadAttention
+from annotated.attention import (
+    MultiHeadAttention,
+    _require_dropout,
+    _require_positive,
+)
 
 
 def frequencies(width: int, base: float = 10000.0) -> Float[Tensor, "_"]:
@@ -88,9 +92,8 @@ class PositionalEncoding(nn.Module):
 
     def __init__(self, d_model: int, max_len: int = 5000, dropout: float = 0.0):
         super().__init__()
-        _require_positive_length(max_len)
-        if not 0 <= dropout < 1:
-            raise ValueError(f"dropout must be in [0, 1), got {dropout!r}")
+        _require_positive(max_len=max_len)
+        _require_dropout(dropout)
         table = sinusoidal_encoding(max_len, d_model)
         self.register_buffer("table", table, persistent=False)
         self.dropout = nn.Dropout(dropout)
@@ -131,9 +134,7 @@ class LearnedPositionalEmbedding(nn.Module):
 
     def __init__(self, max_len: int, d_model: int):
         super().__init__()
-        _require_positive_length(max_len)
-        if not isinstance(d_model, int) or d_model < 1:
-            raise ValueError(f"d_model must be a whole number above 0, got {d_model!r}")
+        _require_positive(max_len=max_len, d_model=d_model)
         self.table = nn.Parameter(torch.empty(max_len, d_model))
         nn.init.normal_(self.table, std=0.02)  # as BERT and GPT-2 begin
 
@@ -228,8 +229,3 @@ def _rows(table: Tensor, x: Tensor, start: int) -> Tensor:
 def _require_start(start: int) -> None:
     if not isinstance(start, int) or start < 0:
         raise ValueError(f"start must be a whole number, 0 or more, got {start!r}")
-
-
-def _require_positive_length(max_len: int) -> None:
-    if not isinstance(max_len, int) or max_len < 1:
-        raise ValueError(f"max_len must be a whole number above 0, got {max_len!r}")

@@ -8,12 +8,17 @@ from token ids.
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from annotated.attention import MultiHeadAttention
-from annotated.masks import causal_mask, padding_mask
+from annotated.attention import (
+    MultiHeadAttention,
+    _require_dropout,
+    _require_positive,
+)
+from annotated.masks import _require_whole, causal_mask, padding_mask
 from annotated.positions import PositionalEncoding
 
 
@@ -60,12 +65,7 @@ class TransformerConfig:
 
     def __post_init__(self):
         sizes = "source_vocab target_vocab d_model heads layers d_ff max_len".split()
-        for name in sizes:
-            value = getattr(self, name)
-            if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-                raise ValueError(
-                    f"{name} must be a whole number above 0, got {value!r}"
-                )
+        _require_positive(**{name: getattr(self, name) for name in sizes})
         if self.d_model % 2:
             raise ValueError(f"d_model must be even, got {self.d_model}")
         if self.d_model % self.heads:
@@ -73,8 +73,7 @@ class TransformerConfig:
                 f"heads must divide d_model, got d_model={self.d_model} and "
                 f"heads={self.heads}"
             )
-        if not 0 <= self.dropout < 1:
-            raise ValueError(f"dropout must be in [0, 1), got {self.dropout!r}")
+        _require_dropout(self.dropout)
         if self.norm not in ("pre", "post"):
             raise ValueError(f'norm must be "pre" or "post", got {self.norm!r}')
         smallest = min(self.source_vocab, self.target_vocab)
@@ -102,11 +101,13 @@ class FeedForward(nn.Module):
         dropout: probability with which an inner number is dropped in training.
 
     Raises:
-        ValueError: if ``dropout`` is not in [0, 1).
+        ValueError: if a width is no whole number above 0, or ``dropout`` is not in
+            [0, 1).
     """
 
     def __init__(self, d_model: int, d_ff: int, dropout: float = 0.0):
         super().__init__()
+        _require_positive(d_model=d_model, d_ff=d_ff)
         _require_dropout(dropout)
         self.inner = nn.Linear(d_model, d_ff)
         self.outer = nn.Linear(d_ff, d_model)
@@ -136,11 +137,13 @@ class Residual(nn.Module):
         norm: "pre" or "post".
 
     Raises:
-        ValueError: if ``dropout`` is not in [0, 1), or ``norm`` is unknown.
+        ValueError: if ``d_model`` is no whole number above 0, ``dropout`` is not in
+            [0, 1), or ``norm`` is unknown.
     """
 
     def __init__(self, d_model: int, dropout: float = 0.0, norm: str = "post"):
         super().__init__()
+        _require_positive(d_model=d_model)
         _require_dropout(dropout)
         if norm not in ("pre", "post"):
             raise ValueError(f'norm must be "pre" or "post", got {norm!r}')
@@ -159,10 +162,21 @@ class Residual(nn.Module):
 
         Returns:
             The stream, ``(b, t, d)``.
+
+        Raises:
+            ValueError: if ``sublayer`` gives another shape.
         """
         if self.order == "pre":
-            return x + self.dropout(sublayer(self.norm(x)))
-        return self.norm(x + self.dropout(sublayer(x)))
+            return self._sum(x, sublayer(self.norm(x)))
+        return self.norm(self._sum(x, sublayer(x)))
+
+    def _sum(self, x: Tensor, found: Tensor) -> Tensor:
+        if found.shape != x.shape:  # it would be broadcast
+            raise ValueError(
+                f"sublayer must give the shape {tuple(x.shape)} that it was given, "
+                f"got {tuple(found.shape)}"
+            )
+        return x + self.dropout(found)
 
 
 class EncoderLayer(nn.Module):
@@ -316,10 +330,16 @@ class Transformer(nn.Module):
 
     Args:
         config: what it is made from.
+
+    Raises:
+        TypeError: if ``config`` is no :class:`TransformerConfig`.
     """
 
     def __init__(self, config: TransformerConfig):
         super().__init__()
+        if not isinstance(config, TransformerConfig):
+            kind = type(config).__name__
+            raise TypeError(f"config must be a TransformerConfig, got {kind}")
         c = self.config = config
         self.source_embedding = nn.Embedding(c.source_vocab, c.d_model)
         self.target_embedding = (
@@ -349,12 +369,13 @@ class Transformer(nn.Module):
             The memory ``(b, s, d)``, and its mask ``(b, 1, 1, s)``.
 
         Raises:
-            TypeError: if ``source`` does not hold whole numbers.
-            ValueError: if it does not have two axes, is longer than ``max_len``, or
-                holds an id outside the vocabulary.
+            TypeError: if ``source`` does not hold whole numbers, of 32 or 64 bits.
+            ValueError: if it does not have two axes, its length is not between 1 and
+                ``max_len``, or it holds an id outside the vocabulary (checked on the
+                CPU alone).
         """
-        mask = padding_mask(source, self.config.pad)
         embedded = self._embed("source", source, self.source_embedding)
+        mask = padding_mask(source, self.config.pad)
         return self.encoder(embedded, mask), mask
 
     def decode(
@@ -374,13 +395,14 @@ class Transformer(nn.Module):
             Logits ``(b, t, v)``.
 
         Raises:
-            TypeError: if ``target`` does not hold whole numbers.
-            ValueError: if it does not have two axes, is longer than ``max_len``, or
-                holds an id outside the vocabulary.
+            TypeError: if ``target`` does not hold whole numbers, of 32 or 64 bits.
+            ValueError: if it does not have two axes, its length is not between 1 and
+                ``max_len``, or it holds an id outside the vocabulary (checked on the
+                CPU alone).
         """
+        embedded = self._embed("target", target, self.target_embedding)
         mask = padding_mask(target, self.config.pad)
         mask = mask & causal_mask(target.shape[1], device=target.device)
-        embedded = self._embed("target", target, self.target_embedding)
         return self.output(self.decoder(embedded, memory, mask, memory_mask))
 
     def forward(
@@ -403,6 +425,16 @@ class Transformer(nn.Module):
 
     def _embed(self, name: str, tokens: Tensor, table: nn.Embedding) -> Tensor:
         size, longest = table.num_embeddings, self.config.max_len
+        _require_whole(name, tokens)
+        if tokens.dtype not in (torch.int32, torch.int64):
+            raise TypeError(
+                f"{name} must hold whole numbers of 32 or 64 bits, got {tokens.dtype}"
+            )
+        if tokens.dim() != 2:
+            raise ValueError(
+                f"{name} must have the axes (batch, length), "
+                f"got shape {tuple(tokens.shape)}"
+            )
         if not tokens.shape[1]:
             raise ValueError(f"{name} must hold a symbol at least, got length 0")
         if tokens.shape[1] > longest:
@@ -428,8 +460,3 @@ def _residuals(config: TransformerConfig, count: int) -> nn.ModuleList:
 def _last_norm(config: TransformerConfig) -> nn.Module:
     # the stream of a pre-norm stack is a plain sum, which grows layer by layer
     return nn.LayerNorm(config.d_model) if config.norm == "pre" else nn.Identity()
-
-
-def _require_dropout(dropout: float) -> None:
-    if not 0 <= dropout < 1:
-        raise ValueError(f"dropout must be in [0, 1), got {dropout!r}")

@@ -880,9 +880,9 @@ def test_scaled_attention_needs_widths_and_values_that_fit():
 
 
 @pytest.mark.bad_input
-@pytest.mark.parametrize("dropout", [1.0, -0.1, 1.5, math.nan])
+@pytest.mark.parametrize("dropout", [1.0, -0.1, 1.5, math.nan, "0.1", False, None])
 def test_dropout_is_a_probability_below_one(dropout):
-    message = rf"^dropout must lie in \[0, 1\), got {dropout}$"
+    message = rf"^dropout must lie in \[0, 1\), got {dropout!r}$"
     with pytest.raises(ValueError, match=message):
         scaled_dot_product_attention(*scaled_inputs(), dropout=dropout)
 
@@ -1292,6 +1292,14 @@ def test_heads_leave_their_inputs_alone():
         assert torch.equal(tensor, copy)
 
 
+@pytest.mark.parametrize("masked", [False, True])
+def test_several_heads_take_a_batch_of_no_sequences(masked):
+    attention, query = MultiHeadAttention(H * K, H), torch.randn(0, QUERIES, H * K)
+    mask = torch.ones(1, 1, QUERIES, QUERIES, dtype=torch.bool) if masked else None
+    assert attention(query, mask=mask).shape == (0, QUERIES, H * K)
+    assert attention.weights(query, mask=mask).shape == (0, H, QUERIES, QUERIES)
+
+
 # ---- their weights -----------------------------------------------------------
 
 
@@ -1626,6 +1634,7 @@ def test_only_a_module_can_be_recorded(model):
         ((4.0, 2), "^d_model must be a whole number above 0, got 4.0$"),
         ((4, 0), "^heads must be a whole number above 0, got 0$"),
         ((4, -2), "^heads must be a whole number above 0, got -2$"),
+        ((4, True), "^heads must be a whole number above 0, got True$"),
         ((4, 2, 1.0), r"^dropout must lie in \[0, 1\), got 1.0$"),
         ((4, 2, -0.1), r"^dropout must lie in \[0, 1\), got -0.1$"),
     ],

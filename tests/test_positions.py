@@ -514,7 +514,7 @@ def test_a_length_is_zero_or_more(length):
 
 
 @pytest.mark.bad_input
-@pytest.mark.parametrize("most", [0, -1, 5.0, "5", None])
+@pytest.mark.parametrize("most", [0, -1, 5.0, "5", None, True])
 def test_a_table_has_a_position(most):
     message = f"^max_len must be a whole number above 0, got {most!r}$"
     with pytest.raises(ValueError, match=message):
@@ -524,7 +524,7 @@ def test_a_table_has_a_position(most):
 
 
 @pytest.mark.bad_input
-@pytest.mark.parametrize("width", [0, -1, 6.0, "6", None])
+@pytest.mark.parametrize("width", [0, -1, 6.0, "6", None, True])
 def test_a_learned_vector_has_a_width(width):
     message = f"^d_model must be a whole number above 0, got {width!r}$"
     with pytest.raises(ValueError, match=message):
@@ -532,9 +532,9 @@ def test_a_learned_vector_has_a_width(width):
 
 
 @pytest.mark.bad_input
-@pytest.mark.parametrize("dropout", [1.0, -0.1, 1.5, math.nan])
+@pytest.mark.parametrize("dropout", [1.0, -0.1, 1.5, math.nan, "0.1"])
 def test_dropout_of_positions_is_a_probability_below_one(dropout):
-    message = rf"^dropout must be in \[0, 1\), got {dropout}$"
+    message = rf"^dropout must lie in \[0, 1\), got {dropout!r}$"
     with pytest.raises(ValueError, match=message):
         PositionalEncoding(D, MOST, dropout)
 

@@ -536,6 +536,14 @@ def test_the_first_and_the_last_symbol_are_taken(dtype):
     assert model(source, target).shape == (1, 3, TARGETS)
 
 
+@either_norm
+def test_a_batch_may_hold_no_sequence(norm):
+    model = make_model(norm=norm)
+    logits = model(*(tokens[:0] for tokens in padded_batch()))
+    assert logits.shape == (0, T, TARGETS)
+    backward(logits)
+
+
 def test_tokens_are_left_alone():
     model, (source, target) = make_model(), padded_batch()
     before = source.clone(), target.clone()
@@ -755,7 +763,7 @@ def test_the_config_stays_as_it_is_and_goes_with_the_model():
         {"layers": 1, "d_ff": 1, "max_len": 1},
         {"source_vocab": 1, "target_vocab": 1, "pad": 0},
         {"pad": TARGETS - 1},
-        {"dropout": 0.999},
+        {"dropout": 0.99999},
     ],
 )
 def test_the_smallest_and_the_largest_numbers_are_taken(changes):
@@ -797,9 +805,9 @@ def test_heads_divide_the_width(heads):
 
 
 @pytest.mark.bad_input
-@pytest.mark.parametrize("dropout", [1.0, 1.5, -0.1, math.nan])
+@pytest.mark.parametrize("dropout", [1.0, 1.5, -0.1, math.nan, "0.1", True])
 def test_dropout_is_a_probability_below_one(dropout):
-    message = rf"^dropout must be in \[0, 1\), got {dropout!r}$"
+    message = rf"^dropout must lie in \[0, 1\), got {dropout!r}$"
     for make in (
         lambda: make_config(dropout=dropout),
         lambda: FeedForward(D, INNER, dropout),
@@ -819,7 +827,7 @@ def test_the_norm_is_pre_or_post(norm):
 
 
 @pytest.mark.bad_input
-@pytest.mark.parametrize("pad", [-1, TARGETS, SOURCES, 1.0, None, "0"])
+@pytest.mark.parametrize("pad", [-1, TARGETS, SOURCES, 1.0, None, "0", True])
 def test_padding_is_a_symbol_of_both_vocabularies(pad):
     message = (
         "^pad must be the id of a symbol of both vocabularies, 0 to "
@@ -849,18 +857,78 @@ def runs(model: Transformer) -> dict:
 @pytest.mark.bad_input
 @pytest.mark.parametrize("side", runs(None))
 def test_tokens_are_whole_numbers(side):
-    run = runs(make_model(torch.float32))[side]
-    with pytest.raises(TypeError, match=r"^tokens must be a tensor of whole numb"):
+    run, name = runs(make_model(torch.float32))[side], side.partition(" ")[0]
+    message = f"^{name} must be a tensor of whole numbers, got "
+    with pytest.raises(TypeError, match=message + r"torch.float32$"):
         run(torch.ones(B, T))
-    with pytest.raises(TypeError, match=r"^tokens must be a tensor of whole numb"):
+    with pytest.raises(TypeError, match=message + "list$"):
         run([[1, 2]])
+
+
+@pytest.mark.bad_input
+@pytest.mark.parametrize("side", runs(None))
+@pytest.mark.parametrize("dtype", [torch.int8, torch.uint8, torch.int16])
+def test_tokens_have_as_many_bits_as_the_embedding_takes(side, dtype):
+    run, name = runs(make_model(torch.float32))[side], side.partition(" ")[0]
+    message = f"^{name} must hold whole numbers of 32 or 64 bits, got {dtype}$"
+    with pytest.raises(TypeError, match=message):
+        run(torch.ones(B, T, dtype=dtype))
+
+
+@pytest.mark.bad_input
+@pytest.mark.parametrize("side", runs(None))
+def test_there_is_a_token(side):
+    name = side.partition(" ")[0]
+    message = f"^{name} must hold a symbol at least, got length 0$"
+    with pytest.raises(ValueError, match=message):
+        runs(make_model(torch.float32))[side](torch.ones(B, 0, dtype=torch.long))
+
+
+@pytest.mark.bad_input
+def test_a_target_that_is_too_long_is_refused_before_its_square_is_made(monkeypatch):
+    def square(*_, **__):
+        raise AssertionError("the causal mask of a target that is too long")
+
+    monkeypatch.setattr("annotated.transformer.causal_mask", square)
+    with pytest.raises(ValueError, match=r"^target must not be longer th"):
+        make_model().decode(draw(TARGETS, 12), torch.randn(B, S, D).double())
+
+
+@pytest.mark.bad_input
+@pytest.mark.parametrize("config", [{"d_model": 12}, None])
+def test_a_model_is_made_from_a_config(config):
+    message = f"^config must be a TransformerConfig, got {type(config).__name__}$"
+    with pytest.raises(TypeError, match=message):
+        Transformer(config)
+
+
+@pytest.mark.bad_input
+@pytest.mark.parametrize("size", [0, -1, 4.0, True])
+def test_widths_of_the_parts_are_whole_numbers_above_zero(size):
+    for name, make in (
+        ("d_model", lambda: FeedForward(size, 4)),
+        ("d_ff", lambda: FeedForward(4, size)),
+        ("d_model", lambda: Residual(size)),
+    ):
+        message = f"^{name} must be a whole number above 0, got {size!r}$"
+        with pytest.raises(ValueError, match=message):
+            make()
+
+
+@pytest.mark.bad_input
+@either_norm
+def test_a_sublayer_keeps_the_shape(norm):
+    message = r"^sublayer must give the shape \(2, 5, 12\) .*, got \(2, 1, 12\)$"
+    with pytest.raises(ValueError, match=message):
+        Residual(D, norm=norm)(torch.randn(B, T, D), lambda x: x[:, :1])
 
 
 @pytest.mark.bad_input
 @pytest.mark.parametrize("side", runs(None))
 @pytest.mark.parametrize("shape", [(T,), (B, T, 1)])
 def test_tokens_have_two_axes(side, shape):
-    with pytest.raises(ValueError, match=r"^tokens must have the axes \(b, s\), got"):
+    message = rf"^{side.partition(' ')[0]} must have the axes \(batch, length\), got"
+    with pytest.raises(ValueError, match=message):
         runs(make_model(torch.float32))[side](torch.ones(shape, dtype=torch.long))
 
 
