@@ -8,6 +8,7 @@ import datetime
 import hashlib
 import random
 from collections.abc import Iterable, Iterator, Sequence
+from numbers import Integral
 from typing import NamedTuple
 
 import torch
@@ -215,12 +216,14 @@ def token_batches(
         seed: shuffles pairs of one length, and the batches; ``None`` keeps both in
             order of length.
 
-    Yields:
-        Batches; together they hold every pair once.
+    Returns:
+        An iterator over batches; together they hold every pair once.
 
     Raises:
-        ValueError: if a pair alone has more than ``tokens``.
+        ValueError: at the call, if ``tokens`` is no whole number from 1 on, or a pair
+            alone has more.
     """
+    _require_counts(1, tokens=tokens)
     # the target's end symbol takes a place as well
     sized = [(max(len(pair[0]), len(pair[1]) + 1), pair) for pair in pairs]
     for i, (size, _) in enumerate(sized):
@@ -239,8 +242,7 @@ def token_batches(
         groups[-1].append(pair)
     if seed is not None:
         rng.shuffle(groups)
-    for group in groups:
-        yield make_batch(group, source_vocabulary, target_vocabulary)
+    return (make_batch(g, source_vocabulary, target_vocabulary) for g in groups)
 
 
 TASKS = ("copy", "reverse", "sort")
@@ -277,14 +279,11 @@ def sequence_task(
     shortest = length if shortest is None else shortest
     if task not in TASKS:
         raise ValueError(f"task must be one of {TASKS}, got {task!r}")
-    if vocab < 3:
-        raise ValueError(f"vocab must be 3 or more, got {vocab}")
-    if count < 1:
-        raise ValueError(f"count must be 1 or more, got {count}")
-    if not 2 <= shortest <= length:
-        raise ValueError(
-            f"shortest must lie between 2 and length={length}, got {shortest}"
-        )
+    _require_counts(3, vocab=vocab)
+    _require_counts(1, count=count)
+    _require_counts(2, length=length, shortest=shortest)
+    if shortest > length:
+        raise ValueError(f"shortest must not be above length={length}, got {shortest}")
     drawn = torch.randint(1, vocab, (count, length), generator=generator)
     sizes = torch.randint(shortest, length + 1, (count, 1), generator=generator)
     places = torch.arange(length)
@@ -302,6 +301,15 @@ def sequence_task(
         target = target.masked_fill(target == vocab, 0)
     target[:, 0] = 1
     return source, target.masked_fill(places >= sizes, 0)
+
+
+def _require_counts(least: int, **counts: int) -> None:
+    for name, count in counts.items():
+        whole = isinstance(count, Integral) and not isinstance(count, bool)
+        if not whole or count < least:
+            raise ValueError(
+                f"{name} must be a whole number from {least} on, got {count!r}"
+            )
 
 
 def date_split(day: datetime.date) -> str:

@@ -2,10 +2,12 @@
 
 import datetime
 import hashlib
+import math
 import random
 from collections import Counter
 from itertools import pairwise
 
+import numpy
 import pytest
 import torch
 
@@ -653,10 +655,26 @@ def test_a_draw_is_of_no_fewer_than_no_lines():
 def test_a_pair_that_does_not_fit_is_named(seed):
     pairs = [("a", "1"), ("aaa", "12345"), ("a" * 7, "1")]
     with pytest.raises(ValueError, match=r"^tokens must be at least 6, for pair 1; "):
-        next(token_batches(pairs, LETTERS, DIGITS, 5, seed))
+        token_batches(pairs, LETTERS, DIGITS, 5, seed)  # at the call already
     with pytest.raises(ValueError, match=r"^tokens must be at least 7, for pair 2; "):
-        next(token_batches(pairs, LETTERS, DIGITS, 6, seed))
+        token_batches(pairs, LETTERS, DIGITS, 6, seed)
     assert len(list(token_batches(pairs, LETTERS, DIGITS, 7, seed))) == 3
+
+
+@pytest.mark.bad_input
+@pytest.mark.parametrize("tokens", [math.nan, 2.5, 0, -3, "9", True, None])
+def test_tokens_of_a_batch_are_a_whole_number(tokens):
+    message = f"^tokens must be a whole number from 1 on, got {tokens!r}$"
+    with pytest.raises(ValueError, match=message):
+        token_batches([("a", "1")], LETTERS, DIGITS, tokens)
+
+
+@pytest.mark.bad_input
+def test_counts_may_be_numpys():
+    assert len([*token_batches([("a", "1")], LETTERS, DIGITS, numpy.int64(9))]) == 1
+    generator = torch.Generator()
+    source, _ = sequence_task("copy", numpy.int64(3), generator, length=numpy.int64(7))
+    assert source.shape == (3, 7)
 
 
 @pytest.mark.bad_input
@@ -665,11 +683,16 @@ def test_a_pair_that_does_not_fit_is_named(seed):
     [
         ({"task": "Copy"}, "task must be one of ('copy', 'reverse', 'sort'), got 'Co"),
         ({"task": None}, "task must be one of ('copy', 'reverse', 'sort'), got None"),
-        ({"vocab": 2}, "vocab must be 3 or more, got 2"),
-        ({"count": 0}, "count must be 1 or more, got 0"),
-        ({"length": 1}, "shortest must lie between 2 and length=1, got 1"),
-        ({"shortest": 1}, "shortest must lie between 2 and length=10, got 1"),
-        ({"shortest": 11}, "shortest must lie between 2 and length=10, got 11"),
+        ({"vocab": 2}, "vocab must be a whole number from 3 on, got 2"),
+        ({"vocab": "11"}, "vocab must be a whole number from 3 on, got '11'"),
+        ({"count": 0}, "count must be a whole number from 1 on, got 0"),
+        ({"count": 3.0}, "count must be a whole number from 1 on, got 3.0"),
+        ({"count": True}, "count must be a whole number from 1 on, got True"),
+        ({"length": 1}, "length must be a whole number from 2 on, got 1"),
+        ({"length": 9.5}, "length must be a whole number from 2 on, got 9.5"),
+        ({"shortest": 1}, "shortest must be a whole number from 2 on, got 1"),
+        ({"shortest": "2"}, "shortest must be a whole number from 2 on, got '2'"),
+        ({"shortest": 11}, "shortest must not be above length=10, got 11"),
     ],
 )
 def test_a_task_has_a_name_and_numbers_in_their_range(given, message):
