@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from annotated.training import restore_modes, training_modes
+from annotated.training import _is_whole, restore_modes, training_modes
 from annotated.transformer import Transformer
 
 
@@ -34,22 +34,26 @@ def greedy_decode(
         max_length: most symbols to write, ``end`` included, ``start`` not.
 
     Returns:
-        Ids ``(b, t)``, t at most ``max_length``, without ``start``; the model's pad
-        behind ``end``.
+        Ids ``(b, t)`` in the dtype of ``source``, t at most ``max_length``, without
+        ``start``; the model's pad behind ``end``. For a batch of no sequences t is 1,
+        or ``max_length`` without ``end``.
 
     Raises:
-        TypeError: if ``source`` does not hold whole numbers.
+        TypeError: if ``model`` is no :class:`Transformer`, or ``source`` does not hold
+            whole numbers.
         ValueError: if ``start`` or ``end`` is outside the target's vocabulary, or
             ``max_length`` is below 1 or above the number of positions.
     """
+    if not isinstance(model, Transformer):
+        raise TypeError(f"model must be a Transformer, got {type(model).__name__}")
     config = model.config
     for name, symbol in (("start", start), ("end", 0 if end is None else end)):
-        if not isinstance(symbol, int) or not 0 <= symbol < config.target_vocab:
+        if not _is_whole(symbol) or not 0 <= symbol < config.target_vocab:
             raise ValueError(
                 f"{name} must be an id from 0 to {config.target_vocab - 1}, "
                 f"got {symbol!r}"
             )
-    if not isinstance(max_length, int) or not 1 <= max_length <= config.max_len:
+    if not _is_whole(max_length) or not 1 <= max_length <= config.max_len:
         raise ValueError(
             f"max_length must be a whole number from 1 to max_len={config.max_len}, "
             f"got {max_length!r}"
@@ -62,7 +66,7 @@ def greedy_decode(
         ended = torch.zeros_like(written, dtype=torch.bool)  # (b, 1)
         for _ in range(max_length):
             logits = model.decode(written, memory, memory_mask)[:, -1:]  # (b, 1, v)
-            symbol = logits.argmax(dim=-1).masked_fill(ended, config.pad)
+            symbol = logits.argmax(dim=-1).to(source).masked_fill(ended, config.pad)
             written = torch.cat([written, symbol], dim=1)
             if end is not None:
                 ended = ended | (symbol == end)

@@ -1,5 +1,6 @@
 """annotated/decoding.py: each sequence is what it would be alone, symbol by symbol."""
 
+import numpy
 import pytest
 import torch
 from torch import Tensor
@@ -183,6 +184,29 @@ def test_as_many_symbols_can_be_written_as_there_are_positions():
     assert greedy_decode(model, source, start=START, max_length=S).shape == (B, S)
 
 
+@pytest.mark.parametrize(("end", "wanted"), [(END, 1), (None, 4)])
+def test_for_no_sequences_nothing_is_written(end, wanted):
+    settings = {"start": START, "end": end, "max_length": 4}
+    written = greedy_decode(make_model(), draw_sources()[:0], **settings)
+    assert written.shape == (0, wanted)
+
+
+@pytest.mark.parametrize("dtype", [torch.int32, torch.int64])
+def test_what_is_written_has_the_dtype_of_the_source(dtype):
+    model, source = make_model(), draw_sources()
+    written = greedy_decode(model, source.to(dtype), **SETTINGS)
+    assert written.dtype == dtype
+    assert written.tolist() == greedy_decode(model, source, **SETTINGS).tolist()
+
+
+def test_what_is_written_may_be_learned_from():
+    model = make_model()
+    written = greedy_decode(model, draw_sources(), **SETTINGS)
+    # a tensor of inference mode could be kept for no backward pass
+    assert not written.is_inference()
+    model.decode(written, torch.zeros(B, S, 8).double()).sum().backward()
+
+
 # ---- modes -------------------------------------------------------------------
 
 
@@ -247,7 +271,7 @@ def test_it_writes_where_the_source_is():
 
 
 @pytest.mark.bad_input
-@pytest.mark.parametrize("symbol", [-1, TARGETS, SOURCES, 1.0, "1", None])
+@pytest.mark.parametrize("symbol", [-1, TARGETS, SOURCES, 1.0, "1", None, True])
 @pytest.mark.parametrize("name", ["start", "end"])
 def test_start_and_end_are_symbols_of_the_target(name, symbol):
     if name == "end" and symbol is None:
@@ -259,7 +283,7 @@ def test_start_and_end_are_symbols_of_the_target(name, symbol):
 
 
 @pytest.mark.bad_input
-@pytest.mark.parametrize("length", [0, -1, 17, 4.0, None])
+@pytest.mark.parametrize("length", [0, -1, 17, 4.0, None, True])
 def test_the_length_lies_between_one_and_the_number_of_positions(length):
     message = "^max_length must be a whole number from 1 to max_len=16, got "
     with pytest.raises(ValueError, match=message) as caught:
@@ -271,6 +295,20 @@ def test_the_length_lies_between_one_and_the_number_of_positions(length):
 @pytest.mark.bad_input
 def test_sources_are_whole_numbers():
     model = make_model().train()
-    with pytest.raises(TypeError, match=r"^tokens must be a tensor of whole numb"):
+    with pytest.raises(TypeError, match=r"^source must be a tensor of whole numb"):
         greedy_decode(model, torch.ones(B, S), **SETTINGS)
     assert model.training
+
+
+@pytest.mark.bad_input
+def test_the_model_is_a_transformer():
+    with pytest.raises(TypeError, match=r"^model must be a Transformer, got Linear$"):
+        greedy_decode(torch.nn.Linear(2, 2), draw_sources(), **SETTINGS)
+
+
+@pytest.mark.bad_input
+def test_numbers_may_be_numpys():
+    source, numbers = draw_sources(), {k: numpy.int64(v) for k, v in SETTINGS.items()}
+    model = make_model()
+    wanted = greedy_decode(model, source, **SETTINGS)
+    assert torch.equal(greedy_decode(model, source, **numbers), wanted)
