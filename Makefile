@@ -103,7 +103,7 @@ test-notebooks: $(INSTALLED)
 
 test-site: book
 	@echo "== the built pages in a browser"
-	@$(PYTEST) tests/site
+	@$(PYTEST) tests/site -n 2 --dist loadgroup
 
 .PHONY: test-gpu
 test-gpu: $(INSTALLED) ## every notebook with its GPU configuration (says so without a GPU)

@@ -17,6 +17,10 @@
     copy.style.width = `${image.getAttribute("width")}px`;
     box.append(copy);
     dialog.append(close, box);
+    // the theme takes the Escape key for its search, and would keep it from us
+    dialog.addEventListener("keydown", (event) => {
+      if (event.key === "Escape") dialog.close();
+    });
     // gone when closed, by whatever means; the focus returns to the button
     dialog.addEventListener("close", () => dialog.remove());
     (image.closest("article") ?? document.body).append(dialog);

@@ -33,6 +33,14 @@ def pytest_generate_tests(metafunc):
             metafunc.parametrize(name, pages, indirect=True, scope="module")
 
 
+def pytest_collection_modifyitems(items):
+    """Tell xdist what shares a fixture: all tests of a page, or of a file, in a row."""
+    for item in items:
+        params = item.callspec.params if hasattr(item, "callspec") else {}
+        page = params.get("visit") or params.get("visit_disk") or ""
+        item.add_marker(pytest.mark.xdist_group(f"{item.path.name} {page}"))
+
+
 def pytest_terminal_summary(terminalreporter):
     skipped = terminalreporter.stats.get("skipped", [])
     silent = [report for report in skipped if NO_BROWSER in str(report.longrepr)]

@@ -6,6 +6,7 @@ from tests.site.browser import visiting
 from tests.site.checkers import axe
 
 PAGE = "notebooks/07_training.html"
+LARGE = "dialog.annotated-large"
 
 
 @pytest.fixture(scope="module")
@@ -19,7 +20,7 @@ def phone(browser, base):
 def first(phone):
     figure = phone.locator(".annotated-figure:has(> img[width])").first
     yield figure
-    if phone.locator("dialog").count():
+    if phone.locator(LARGE).count():
         phone.keyboard.press("Escape")
 
 
@@ -28,7 +29,7 @@ def test_a_small_figure_opens_at_its_own_size(phone, first):
     width = int(image.get_attribute("width"))
     assert image.bounding_box()["width"] < width
     first.get_by_role("button", name="Enlarge the figure").click()
-    large = phone.locator("dialog[open] img")
+    large = phone.locator(f"{LARGE} img")
     assert round(large.bounding_box()["width"]) == width
     assert large.get_attribute("alt") == image.get_attribute("alt")
 
@@ -44,14 +45,14 @@ def test_the_large_figure_scrolls_by_keyboard_and_escape_gives_the_focus_back(
     phone.keyboard.press("ArrowRight")
     phone.wait_for_function("(node) => node.scrollLeft > 0", arg=box.element_handle())
     phone.keyboard.press("Escape")
-    assert phone.locator("dialog").count() == 0
+    assert phone.locator(LARGE).count() == 0
     assert button.evaluate("(node) => node === document.activeElement")
 
 
 def test_the_large_figure_closes_by_its_button(phone, first):
     first.get_by_role("button", name="Enlarge the figure").click()
     phone.get_by_role("button", name="Close").click()
-    assert phone.locator("dialog").count() == 0
+    assert phone.locator(LARGE).count() == 0
 
 
 def test_axe_finds_nothing_in_the_large_figure(phone, first):
