@@ -709,7 +709,7 @@ FAULTS = {
     ],
     "training": [
         ("        model.train()\n", "        pass\n", "not in training mode"),
-        ("        optimizer.zero_grad()\n", "", "gradients add up"),
+        ("            optimizer.zero_grad()\n", "", "gradients add up"),
         ("_clip_gradient(optimizer, clip)", "_clip_gradient(optimizer, None)",
          "clip ignored"),
         ("_clip_gradient(optimizer, clip)", "_clip_gradient(optimizer, clip or 1.0)",
@@ -818,7 +818,7 @@ FAULTS = {
         ('beside = path.with_name(path.name + ".part")', "beside = path",
          "written over the old one"),
         ("        os.fsync(file.fileno())  #", "        pass  #", "not on the disk"),
-        ("    beside.replace(path)\n", "", "not moved to its place"),
+        ("        beside.replace(path)\n", "", "not moved to its place"),
         ('"history": _plain(history or [])', '"history": []', "history not saved"),
         ("parts = _present(model, optimizer, schedule, scaler)\n    content = {name",
          "parts = _present(model, optimizer, None, scaler)\n    content = {name",
