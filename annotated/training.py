@@ -277,7 +277,8 @@ def fit(
     Raises:
         FloatingPointError: if loss or gradient is no longer finite, with the step; for
             overflows in ``torch.float16``, after 20 steps left out in a row.
-        OSError: if the folder of ``checkpoint`` does not exist or cannot be written to.
+        FileNotFoundError: if the folder of ``checkpoint`` does not exist.
+        PermissionError: if that folder cannot be written to.
         TypeError: if ``loss`` returns no tensor.
         ValueError: if ``batches`` is empty or ends before the checkpoint's step, the
             checkpoint is of another run, or an argument is out of range.
@@ -374,7 +375,8 @@ def save_checkpoint(
         history: the records so far, as :func:`fit` returns them.
 
     Raises:
-        OSError: if the folder does not exist or cannot be written to.
+        FileNotFoundError: if the folder does not exist.
+        PermissionError: if the folder cannot be written to.
         ValueError: if a state holds something that :func:`load_checkpoint` would not
             read again.
     """

@@ -70,10 +70,12 @@ rows.forEach(([name, mine, colour], i) => {
     x: from, y: edge, width: long, height: 24, fill: "none", stroke: "currentColor",
   });
   const each = i === 0 ? share : (1 - confidence) / places;
+  const little = each > 0 && each < 1e-3
+    ? each.toExponential(1).replace(/e-(\d)$/, (_, d) => ` · 10⁻${"⁰¹²³⁴⁵⁶⁷⁸⁹"[Number(d)]}`)
+    : each.toPrecision(2);
   view.add(svg, "text", {
-    x: from, y: edge + 38,
-    text: `right ${mine.toFixed(3)}, ${places > 1 ? `each of ${places} others` : "the other"} `
-      + each.toPrecision(2),
+    x: left, y: edge + 38,
+    text: `right ${mine.toFixed(3)}, ${places} other${places > 1 ? "s" : ""} at ${little}`,
   });
 });
 const verdict = Math.abs(slope) < 1e-6 ? "no push"

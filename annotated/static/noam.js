@@ -16,7 +16,7 @@ const number = (value) => value.toExponential(2).replace("e-", " · 10⁻")
   .replace("e+", " · 10^").replace(/⁻(\d)$/, (_, d) => "⁻" + "⁰¹²³⁴⁵⁶⁷⁸⁹"[Number(d)]);
 
 const all = Math.max(300, Math.min(620, view.width() - 8));
-const left = 12, right = all - 14, high = 40, base = 220;
+const left = 84, right = all - 18, high = 40, base = 220;
 const x = (n) => left + (right - left) * n / data.last;
 const y = (value) => base - (base - high) * Math.min(value, top) / top;
 const svg = view.svg(all, base + 46, `the learning rate of ${data.last} steps`);
@@ -35,7 +35,7 @@ for (const n of [0, data.last / 2, data.last]) {
 view.add(svg, "text", {
   x: (left + right) / 2, y: base + 38, "text-anchor": "middle", text: "step of the optimiser",
 });
-view.add(svg, "text", { x: left, y: 16, text: "learning rate" });
+view.add(svg, "text", { x: 4, y: 16, text: "learning rate" });
 
 const path = (from, to, of, more) => {
   const points = [];
@@ -54,10 +54,9 @@ path(1, Math.min(warmup, data.last), line, { stroke: "var(--accent)", "stroke-wi
 path(Math.min(warmup, data.last), data.last, fall, {
   stroke: "var(--accent)", "stroke-width": 3,
 });
-for (const level of [top / 2, top]) { // after the curves, and clear of them
+for (const level of [top / 2, top]) {
   view.add(svg, "text", {
-    x: right, y: y(level) - 5, "text-anchor": "end", text: number(level),
-    "paint-order": "stroke", stroke: "Canvas", "stroke-width": 5,
+    x: left - 8, y: y(level) + 4, "text-anchor": "end", text: number(level),
   });
 }
 const now = rate(step);

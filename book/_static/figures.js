@@ -25,6 +25,7 @@
     dialog.addEventListener("close", () => dialog.remove());
     (image.closest("article") ?? document.body).append(dialog);
     dialog.showModal();
+    box.focus(); // arrow keys scroll at once
   }
 
   function buttonOf(image) {

@@ -71,7 +71,8 @@ assert alone[3] < 1e-4 and min(added) > 0.5
 # %% [markdown]
 # Attention is an average, with freshly drawn weights nearly an even one, and an average
 # of averages forgets who is who: after three layers all ten words are **the same
-# vector**, up to rounding. (Weights that are far from even slow it down, but
+# vector**, up to rounding. It gets faster from layer to layer, because words that are
+# alike get weights that are alike. (Weights that are far from even slow it down, but
 # [Dong et al., 2021](https://arxiv.org/abs/2103.03404) prove that it goes doubly
 # exponentially fast.) The right column does without the standstill by a mere `x +`:
 # keep what was there, and *add* what attention has found. This chapter is about what
@@ -109,7 +110,9 @@ check_shape("stream", x, b=1, t=10, d=32)
 # This is why every sublayer has the same width $d$ in and out: the additions have
 # to fit. Backwards, the addition hands the gradient on as it is, and adds what comes
 # through $f$: $\partial x_L/\partial x_{l}$ begins with the identity. Compare the
-# gradient that arrives at the words after 30 layers, with weights of four sizes:
+# gradient that arrives at the words after 30 layers, for weights of four sizes (1 means
+# a deviation of $1/\sqrt{32}$). Without any layer its norm would be
+# $\sqrt{320} = 17.9$:
 
 
 # %%
@@ -268,7 +271,7 @@ for d in (8, 64, 512):
 # The factor is $\sqrt{(d-1)/d}$: at width 8 it matters, at 512 hardly, and a learned
 # gain can make up for it. But weights trained with one do not fit the other. The
 # place of $\varepsilon$ matters where all numbers of a vector are nearly equal, such
-# as for a row of zeros. In print it is $10^{-6}$ outside the root, and the gradient
+# as for a row of zeros. In that listing it is $10^{-6}$ and outside the root, and the gradient
 # is multiplied by up to a million. Inside the root the divisor
 # $\sqrt{\sigma^2 + 10^{-5}}$ cannot fall below 0.003:
 
@@ -418,7 +421,7 @@ assert fallen["pre"] < 0.6 and 1 / 4 < fallen["post"] < 4
 import matplotlib.pyplot as plt
 
 from annotated.notebook import show
-from annotated.plots import LINES, MARKERS, PALETTE
+from annotated.plots import LINES, PALETTE
 
 figure, axes = plt.subplots(2, 2, figsize=(9.0, 5.6), sharex=True, sharey=True)
 for row, stack in zip(axes, ("encoder", "decoder"), strict=True):
@@ -430,7 +433,7 @@ for row, stack in zip(axes, ("encoder", "decoder"), strict=True):
                     torch.arange(1, depth + 1),
                     found,
                     LINES[i % 4],
-                    marker=MARKERS[i % 4],
+                    marker="os^Dv"[i],
                     markersize=4 if seed == 0 else 0,
                     markevery=max(1, depth // 8),
                     color=PALETTE[i],
@@ -527,16 +530,16 @@ print(
 )
 
 # %% [markdown]
-# It is the cross-attention. In a fresh model its weights are nearly even, so it adds
-# nearly the same vector whatever the stream says: cut its way back, and nothing
-# changes. Post-norm then divides by the length of the longer sum, and what is lost
-# there nobody makes up for. Self-attention loses as much by the division, but its
-# values come from the stream itself, and the gradient comes back through them. The
-# product of three factors a layer, over and over, is the straight line of the figure.
-# One reads that all of a Transformer but softmax and ReLU is linear and "preserves the
-# gradient perfectly". The stream of pre-norm nearly does. That of post-norm does not.
+# It is the cross-attention. Cut its way back, and nothing changes, for its keys and
+# values come from the memory, and what comes back through it goes there. Post-norm then
+# divides by the length of the longer sum, and what is lost by that nobody makes up for.
+# Self-attention loses as much, but its values come from the stream itself, and the
+# gradient comes back through them. The product of three factors a layer, over and over,
+# is the straight line of the figure.
 #
-# And forwards? 6.1's measure, after the last of 6 and of 32 fresh layers:
+# Why is so much lost? It depends on the length of what is added, and an average of
+# unlike words is short. So look forwards, too, with 6.1's measure: how much do the words
+# still differ after the last of 6 and of 32 fresh layers?
 
 # %%
 from contextlib import ExitStack
@@ -573,10 +576,40 @@ for norm in ("pre", "post"):
             assert min(found.values()) > 0.01 or (norm, depth) == ("post", 32)
 
 # %% [markdown]
-# The standstill of 6.1 is back under post-norm, at this depth and before training:
-# every normalisation shrinks what was there, and what is added is nearly the same for
-# all words. With six layers, as many as the paper has, it does not come to that. Under
-# pre-norm the words stay different.
+# The standstill of 6.1 is back under post-norm, at 32 layers and before training: every
+# normalisation shrinks what was there, and what is added is nearly the same for all
+# words. With six layers, at this width, a tenth or more is left in the encoder and two
+# or three hundredths in the decoder. Under pre-norm the words stay different.
+#
+# And that is why cross-attention costs so much: behind a deep fresh encoder the words
+# of the memory are alike, and the average of words that are alike is as long as one of
+# them. If so, a memory of ten unlike words should mend it:
+
+
+# %%
+def give_unlike_memory(model):
+    model.encoder.register_forward_hook(
+        lambda module, inputs, output: F.layer_norm(
+            torch.randn_like(output), output.shape[-1:]
+        )
+    )
+    return model
+
+
+# %%
+torch.manual_seed(0)
+model = give_unlike_memory(small("post", 32))
+passed["unlike"] = passed_on(model)
+found = norms_of(model.decoder)
+print({kind: round(share, 2) for kind, share in passed["unlike"].items()})
+print(f"first over last layer: {found[0] / found[-1]:.2f}")
+assert passed["unlike"]["cross-attention"] > 0.9
+assert found[0] / found[-1] > 0.05
+
+# %% [markdown]
+# It does. One reads that all of a Transformer but softmax and ReLU is linear and
+# "preserves the gradient perfectly". The stream of pre-norm nearly does. That of
+# post-norm does not.
 #
 # ### What warm-up has to do with it
 #
@@ -730,8 +763,9 @@ print(f"with the ReLU: differs by up to {differs:.2f}")
 assert differs > 0.1
 
 # %% [markdown]
-# So the ReLU here and the softmax of attention are where a layer is not linear; and
-# layer normalisation, which divides by a size.
+# So the ReLU is one of the places where a layer is not linear. The others are the
+# weights of attention, products under a softmax, and layer normalisation, which divides
+# by a size.
 #
 # ## 6.6 The encoder
 #
@@ -833,6 +867,20 @@ def pair_layers(ours, theirs):
         yield [one.bias], other.bias
 
 
+# %% [markdown]
+# Fresh norms have gains of 1 and biases of 0, and two of them could be exchanged
+# without anybody noticing. So they are drawn at random first:
+
+
+# %%
+def stirred(module):
+    for part in module.modules():
+        if isinstance(part, nn.LayerNorm):
+            nn.init.uniform_(part.weight, 0.5, 1.5)
+            nn.init.normal_(part.bias)
+    return module
+
+
 # %%
 @torch.no_grad()
 def copy_weights(pairs):
@@ -860,7 +908,7 @@ def compare(name, pairs, ours, theirs, tolerance=1e-5):
 
 # %%
 for norm in ("pre", "post"):
-    layer = EncoderLayer(small(norm, 1).config)
+    layer = stirred(EncoderLayer(small(norm, 1).config))
     reference = nn.TransformerEncoderLayer(
         32, 4, 128, dropout=0.0, batch_first=True, norm_first=norm == "pre"
     )
@@ -906,7 +954,7 @@ from annotated.transformer import DecoderLayer
 
 target = torch.randn(2, 4, 32)
 for norm in ("pre", "post"):
-    layer = DecoderLayer(small(norm, 1).config)
+    layer = stirred(DecoderLayer(small(norm, 1).config))
     found = layer(target, batch, causal_mask(4), mask)
     for i, length in enumerate(lengths):
         memory = batch[i, :length]
@@ -922,7 +970,7 @@ show_source(DecoderLayer)
 
 # %%
 for norm in ("pre", "post"):
-    layer = DecoderLayer(small(norm, 1).config)
+    layer = stirred(DecoderLayer(small(norm, 1).config))
     reference = nn.TransformerDecoderLayer(
         32, 4, 128, dropout=0.0, batch_first=True, norm_first=norm == "pre"
     )
@@ -974,7 +1022,8 @@ assert size_of(default * d**0.5) > 5 and 0.9 < size_of(drawn * d**0.5) < 1.1
 # factor drowns the positions. Does it matter? The copy task needs positions and
 # nothing else: symbol $i$ of the source goes to place $i$ of the target. One layer,
 # width 32, 300 steps of 64 sequences of eight symbols; the only difference is how the
-# embeddings are drawn.
+# embeddings are drawn. As a control, a third model has large embeddings *and* positions
+# that are as much louder.
 
 
 # %%
@@ -998,29 +1047,47 @@ def train_copy(model, seed, length, steps=300, rate=3e-3):
     return copied(model, generator, length)
 
 
+# %%
+from annotated.positions import PositionalEncoding
+
+
+class Louder(PositionalEncoding):
+    """Positions times √d, as the embeddings are."""
+
+    def forward(self, x, start=0):
+        return x + (super().forward(x, start) - x) * d**0.5
+
+
 # %% tags=["remove-stderr"]
 exact = {}
-for deviation in (d**-0.5, 1.0):
+settings = {
+    "d^-½": (d**-0.5, False),
+    "1": (1.0, False),
+    "1, louder": (1.0, True),
+}
+for name, (deviation, louder) in settings.items():
     for seed in seeds:
         torch.manual_seed(seed)
         model = small("post", 1, symbols=12, d_ff=64)
         for table in (model.source_embedding, model.target_embedding):
             nn.init.normal_(table.weight, std=deviation)
-        exact[deviation, seed] = train_copy(model.to(device), seed, length=8)
+        if louder:
+            model.positions = Louder(d, max_len=32)
+        exact[name, seed] = train_copy(model.to(device), seed, length=8)
 
 # %% [markdown]
 # Bands, for each of three seeds: whole sequences right, each symbol predicted from the
-# true ones before it, at least 90 % with deviation $d^{-1/2}$ and at most 20 % with
-# deviation 1.
+# true ones before it, at least 90 % with deviation $d^{-1/2}$ and with louder
+# positions, at most 20 % with deviation 1.
 
 # %%
-for (deviation, seed), share in exact.items():
-    print(f"deviation {deviation:.2f}, seed {seed}: {share:.1%} right")
-    assert share >= 0.9 if deviation < 1 else share <= 0.2
+for (name, seed), share in exact.items():
+    print(f"deviation {name:9}, seed {seed}: {share:.1%} right")
+    assert share <= 0.2 if name == "1" else share >= 0.9
 
 # %% [markdown]
-# That is not to say that the model with the large embeddings can never learn it. In
-# the steps that the other one needs it gets nowhere near.
+# So it is the balance that counts. That is not to say that the model with the large
+# embeddings can never learn it. In the steps that the others need it gets nowhere near.
 #
 # **Other matrices** are drawn by Glorot's rule
 # ([Glorot and Bengio, 2010](https://proceedings.mlr.press/v9/glorot10a.html)): the
@@ -1082,7 +1149,7 @@ check_close("tied gradient = sum of the three", whole, sum(parts), 1e-3)
 # Here is all of it, drawn from bottom to top, as the paper does. The thick line is
 # the stream. How wide it is, how many layers and heads there are: these numbers,
 # chosen before training and not learned, are the *hyperparameters*, and
-# `TransformerConfig` holds them.
+# `TransformerConfig` holds them. (On a narrow screen the drawings scroll sideways.)
 
 # %% tags=["remove-input"]
 from html import escape
@@ -1228,7 +1295,7 @@ def svg_architecture(order, about):
     )
 
 
-# %% tags=["hide-input"]
+# %% tags=["remove-input"]
 ABOUT = (
     "Two stacks side by side. Left the encoder: source, embedding times "
     "root d, plus positions, then N layers of self-attention and feed-forward "
@@ -1249,8 +1316,7 @@ Html(
     f'<figure class="annotated-figure">{drawings}<figcaption>The thick line '
     "is the residual stream. Post-norm, the paper's order, normalises it "
     "after every sum. Pre-norm leaves it alone; it normalises what is read, "
-    "and the end of each stack. (On a narrow screen the drawings scroll "
-    "sideways.)</figcaption></figure>"
+    "and the end of each stack.</figcaption></figure>"
 )
 
 # %% [markdown]
@@ -1293,8 +1359,10 @@ for name, module in base.named_modules():
         print(f"{name:38} {kind:20} {count(module):11,}")
 
 # %% [markdown]
-# (A layer is shown once, layer 0. One reads that a block has *two* feed-forward
-# networks: it has one, of two maps.) The three tables of 37 000 rows are one matrix,
+# (A layer is shown once, layer 0, and of its residuals, which hold the norms of 1 024
+# parameters each, the first is left out. One reads that a block has *two* feed-forward
+# networks: it has one, of two maps.) In a tied model source and target have the same
+# embedding, and the output layer has its matrix: three tables of 37 000 rows in one,
 # counted once:
 
 # %%
@@ -1461,7 +1529,8 @@ source[1, 4:], source[2, 6:], target[0, 3:] = 0, 0, 0  # padding
 # %%
 for norm in ("pre", "post"):
     for tied in (True, False):
-        model, reference = small(norm, 2, tied=tied), Reference(norm, tied)
+        model = stirred(small(norm, 2, tied=tied))
+        reference = Reference(norm, tied)
         pairs = list(pair_models(model, reference))
         assert len(pairs) == len(list(reference.parameters()))  # none left out
         copy_weights(pairs)
@@ -1480,9 +1549,23 @@ for norm in ("pre", "post"):
 # %%
 reference, model = Reference("post", tied=False), small("post", 2)
 copy_weights(pair_models(model, reference))
-before = reference(source, target)[real]
+shared, pull = list(reference.parameters()), torch.randn(int(real.sum()), 20)
+
+
+# %%
+def with_gradients():
+    logits = reference(source, target)[real]
+    return logits, torch.autograd.grad((logits * pull).sum(), shared)
+
+
+before, slopes_before = with_gradients()
 final = reference.stacks.decoder.norm = nn.LayerNorm(32)
-check_close("fresh", reference(source, target)[real], before, 1e-3)
+after, slopes_after = with_gradients()
+check_close("fresh, outputs", after, before, 1e-3)
+gaps = zip(slopes_before, slopes_after, strict=True)
+gap = max((one - other).abs().max().item() for one, other in gaps)
+print(f"fresh, gradients: differ by up to {gap:.1f}")
+assert gap > 0.1
 
 # %%
 nn.init.uniform_(final.weight, 0.5, 1.5)  # as if it had learned
@@ -1491,9 +1574,9 @@ print(f"after some learning: moves the logits by up to {by:.2f}")
 assert by > 0.1
 
 # %% [markdown]
-# With fresh gains of 1 it changes next to nothing, for the last residual has just
-# normalised.
-# So a test of fresh models passes by luck, and the two part while they train.
+# With fresh gains of 1 the *outputs* stay as they were, for the last residual has just
+# normalised. So a test of outputs lets the difference pass as long as models are fresh;
+# a test of gradients does not, and after some learning neither does.
 #
 # **Causality.** The logits at a position may depend on the source, on this position
 # and on those before. So change one symbol of the target after the other, and see
@@ -1769,10 +1852,12 @@ assert sizes["post"].max() < 2 * sizes["post"].min()
 # The next letter stands in the source, so it has to **enter** by a cross-attention;
 # there is no other way into the decoder's stream, and the largest step is there. It
 # need not be *readable* at once: some letters turn only in a sublayer after it, which
-# works with what has entered. And a letter that is right before the first
-# cross-attention is right by luck: nothing of the source has come in yet. The lengths
-# show the other thing: pre-norm's stream grows with what is added, post-norm's is set
-# back by every normalisation.
+# works with what has entered, and some are lost again on the way. And a letter that is right before the first
+# cross-attention is right by luck: nothing of the source has come in yet. (Nor can
+# either column fall to nothing: a letter and the next one are equal by chance in one of
+# ten.) The lengths show the other thing: pre-norm's stream grows with what is added,
+# post-norm's is set back by every normalisation, to $\sqrt{32} = 5.7$ times the
+# learned gains.
 #
 # ## 6.12 Both stacks, or one
 #
@@ -1954,8 +2039,8 @@ assert six_names == once == count(Encoder(small("post", 6).config)) // 6
 # <details><summary>Why does the encoder of a pre-norm model need a normalisation at
 # its end, and that of a post-norm model does not?</summary>
 #
-# The stream of pre-norm is a plain sum that no normalisation ever touched, and as
-# long as what was added to it. Cross-attention and output layer would get vectors of
+# The stream of pre-norm is a plain sum that no normalisation ever touched; its length
+# hangs on what was added to it. Cross-attention and output layer would get vectors of
 # any length. Post-norm's last residual has just normalised.
 #
 # </details>
@@ -2014,20 +2099,20 @@ for norm in ("pre", "post"):
         f"{min(ratio):.1e} to {max(ratio):.1e}"
     )
 print(f"base model: {total / 1e6:.1f} million parameters")
-for deviation in (1.0, 32**-0.5):
-    found = [exact[deviation, seed] for seed in seeds]
+for name in settings:
+    found = [exact[name, seed] for seed in seeds]
     print(
-        f"embeddings of deviation {deviation:.2f} times √d: "
+        f"embeddings of deviation {name}, times √d: "
         f"{min(found):.1%} to {max(found):.1%} copied"
     )
 cost()
 
 # %% [markdown]
 # **The answer to the question of this chapter:** attention alone turns all words into
-# one. What lets it be stacked is a stream that is added to and never overwritten, a
+# one. What lets it be stacked is a stream that is added to and never replaced, a
 # normalisation that keeps it (or what is read from it) in size, and a network between
-# the looks. (Very many layers at once need the norm *before*: 32 fresh layers of
-# post-norm bring the words to the standstill again.) Cross-attention joins two stacks: the decoder asks, the encoder's memory
+# the looks. (As they are drawn here, 32 fresh layers of post-norm bring the words to
+# the standstill again.) Cross-attention joins two stacks: the decoder asks, the encoder's memory
 # answers. Before or after is not a matter of taste: it decides how gradients reach
 # the first layers, and how carefully training has to begin.
 #
