@@ -39,7 +39,7 @@ def greedy_decode(
         or ``max_length`` without ``end``.
 
     Raises:
-        TypeError: if ``model`` is no :class:`Transformer`, or ``source`` does not hold
+        TypeError: if ``model`` is no ``Transformer``, or ``source`` does not hold
             whole numbers.
         ValueError: if ``start`` or ``end`` is outside the target's vocabulary, or
             ``max_length`` is below 1 or above the number of positions.

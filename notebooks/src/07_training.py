@@ -1300,8 +1300,9 @@ explorer(
     question="Where is the loss lowest, and does the number of symbols move "
     "that place?",
     caption="Above: the loss against the model's confidence, on an axis that "
-    "stretches both ends; the disc is the model, the dashed line the target. Below: what target and model give to "
-    "the right symbol (filled) and to the rest.",
+    "stretches both ends; the disc is the model, the dashed line the target. "
+    "Below: what target and model give to the right symbol (filled) and to "
+    "the rest.",
 )
 
 # %%

@@ -429,8 +429,8 @@ show(
     "three seeds for each of three models. With and without a causal mask it "
     "falls below a thousandth, and in both the band leaps up around step 150, "
     "by one seed each. Without positions the loss stays above one nat.",
-    caption="Lines are medians, shades reach from the lowest to the highest of "
-    "three seeds. Of the three models only the first, as it is, copies.",
+    caption="Lines are medians, shades reach from the lowest to the highest "
+    "of three seeds. Of the three models only the first, as it is, copies.",
 )
 
 # %%
@@ -955,8 +955,8 @@ show(
     "ways of training. Trained on length 10 only or on mixed lengths, with an "
     "end or without, the share falls steeply behind length 10. "
     "With shifted positions it stays near the top up to length 16.",
-    caption="Medians and range of three seeds. None of these models has seen a "
-    "sequence of more than ten symbols (the grey line). Seeds 0 to 2.",
+    caption="Medians and range of three seeds. None of these models has seen "
+    "a sequence of more than ten symbols (the grey line). Seeds 0 to 2.",
 )
 
 # %% [markdown]
