@@ -103,6 +103,12 @@ def test_the_environment_chooses_the_device(wanted, found, device, monkeypatch):
 # ---- show_source -------------------------------------------------------------
 
 
+def brief(x):
+    """One line,
+    or two."""
+    return x
+
+
 @pytest.fixture
 def shown(monkeypatch):
     """The sources that were displayed, without the fence around them."""
@@ -146,6 +152,11 @@ def test_docstrings_end_after_their_first_paragraph(shown, thing):
     assert documented
     assert ast.dump(found) == ast.dump(whole)
     assert "Args:" not in text and "Raises:" not in text
+
+
+def test_a_docstring_of_one_paragraph_stays(shown):
+    show_source(brief)
+    assert shown == [inspect.getsource(brief).rstrip()]
 
 
 def test_comments_and_blank_lines_stay(shown):

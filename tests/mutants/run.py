@@ -8,13 +8,17 @@ import multiprocessing
 import os
 import re
 import shutil
+import signal
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from pathlib import Path
+
+import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 WRONG_PACKAGE = 99  # no exit status of pytest
 SECONDS = 300
+SECONDS_A_TEST = 20  # a fault may make a loop endless: then the test has failed
 
 # Imported once, by the server that every process is forked from: torch alone takes
 # longer than most of the tests.
@@ -37,8 +41,8 @@ def mutate(file: Path, old: str, new: str) -> None:
     file.write_text(text.replace(old, new), encoding="utf-8")
 
 
-class _First:
-    """Tests that name one of the things given come first: a fault is found sooner."""
+class _Quick:
+    """Tests that name one of the things given come first, and each has to end."""
 
     def __init__(self, names: Sequence[str]) -> None:
         self.names = re.compile(rf"\b({'|'.join(names)})\b") if names else None
@@ -46,6 +50,19 @@ class _First:
     def pytest_collection_modifyitems(self, items: list) -> None:
         if self.names:
             items.sort(key=lambda item: not self._named_in(item.function))
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_call(self, item: pytest.Item) -> Generator[None, None, None]:
+        signal.signal(signal.SIGALRM, self._give_up)
+        signal.alarm(SECONDS_A_TEST)
+        try:
+            return (yield)
+        finally:
+            signal.alarm(0)
+
+    @staticmethod
+    def _give_up(*_: object) -> None:
+        raise TimeoutError(f"the test has not ended after {SECONDS_A_TEST} seconds")
 
     def _named_in(self, test: Callable) -> bool:
         return bool(self.names.search(inspect.getsource(test)))
@@ -87,8 +104,6 @@ def _run(folder: Path, module: str, bad_input: bool, first: Sequence[str]) -> No
         del os.environ[name]  # of the pytest that started us
     os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"  # finding them takes seconds
     os.chdir(folder)
-    import pytest
-
     assert "annotated" not in sys.modules
     # (unraisableexception: it collects garbage five times, for seconds in all)
     status = pytest.main(
@@ -98,7 +113,7 @@ def _run(folder: Path, module: str, bad_input: bool, first: Sequence[str]) -> No
             *("-o", f"pythonpath={folder}"),
             str(ROOT / "tests" / f"test_{module}.py"),
         ],
-        plugins=[_First(first)],
+        plugins=[_Quick(first)],
     )
     imported = Path(sys.modules["annotated"].__file__)
     if imported != folder / "annotated" / "__init__.py":
