@@ -388,7 +388,8 @@ for stack in ("encoder", "decoder"):
             )
 
 # %% [markdown]
-# The bands, written before the final run. Decoder of 32 layers, each of three seeds:
+# The **bands**, limits that were written down before the final run. Decoder of 32
+# layers, each of three seeds:
 # pre-norm has first and last layer within a factor of 20, post-norm has the first
 # below a thousandth of the last (in the encoder, above a fiftieth). From 2 to 32
 # layers, mean of the seeds, the last layer's gradient falls to less than 0.6 of what
@@ -548,7 +549,7 @@ from contextlib import ExitStack
 # %%
 @torch.no_grad()
 def apart_after(model):
-    """How different the words are behind the encoder and the decoder."""
+    """How different the words are after the encoder and the decoder."""
     found = {}
     with ExitStack() as stack:
         for name in ("encoder", "decoder"):
