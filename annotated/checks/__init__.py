@@ -1,47 +1,65 @@
-"""Instant checks of exercises: ``check("ch02-scaled-energies", scaled_energies)``.
+"""Exercises, each written once: right answer, mistakes, and how cases are drawn.
 
-A test is a :class:`Case`: plain arguments, and a judge that looks at the plain result.
-A notebook calls the answer and the judge in one process; grading calls the answer in a
-process of its own and judges outside it. So a judge never calls the answer, and nothing
-but numbers, strings, tensors and lists of these passes between the two.
+An :class:`Exercise` stands in ``annotated/checks/chNN.py``::
 
-The cases of a chapter are in ``annotated/checks/chNN.py``, one function a case::
+    scaled_energies = Exercise(
+        "ch02-scaled-energies",
+        right=lambda q, k: q @ k.mT / k.shape[-1] ** 0.5,
+        hint="expected q·k/√k for each query and each key",
+        mistakes={
+            "the factor 1/√k is missing": lambda q, k: q @ k.mT,
+            "divided by k, not by √k": lambda q, k: q @ k.mT / k.shape[-1],
+        },
+    )
 
-    @public("ch02-scaled-energies", query, key)
-    def _(energies, query, key):
-        "the energies are divided by √k"
-        raw = query @ key.mT
-        expect(
-            energies,
-            raw / math.sqrt(query.shape[-1]),
-            hint="expected q·k / √k",
-            mistakes={"the factor 1/√k is missing": raw},
-        )
 
-The docstring is the line that the reader sees; what the decorator takes after the
-exercise are the arguments of the answer; the judge takes the result, then the same
-arguments, unchanged. It fails by an AssertionError whose message names the likely
-mistake.
+    @scaled_energies.case("a batch of two, every axis of another length")
+    def _(draw):
+        t, s, k = draw.sizes(3)
+        return draw.normal(2, t, k), draw.normal(2, s, k)
+
+Three things follow from it. ``check("ch02-scaled-energies", answer)`` in a notebook
+draws each case with seed 0; a course draws the same cases with its own secret seed, so
+that a table of known results is worth nothing; and the tests try every mistake as an
+answer, which must be rejected with its own hint.
+
+Right answers and mistakes are computed in double precision, and cast to the precision
+of the arguments. Judging needs plain results only and never calls the answer, which in
+grading ran in a process of its own.
 """
 
-import builtins
+import hashlib
 import importlib
 import inspect
-import linecache
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from torch import Tensor
 
-EXERCISE = re.compile(r"ch\d\d-[a-z0-9]+(-[a-z0-9]+)*")
-NOT_DONE = "not done yet: write your code in the cell above, then run both cells"
+from annotated.checks.calling import (
+    NOT_DONE,
+    PROBLEMS,
+    Call,
+    Differentiated,
+    Function,
+    Problem,
+    Raised,
+    call,
+    copied,
+    is_float,
+    mapped,
+)
 
-_PUBLIC: dict[str, list["Case"]] = {}
+__all__ = ["CheckFailed", "Exercise", "Function", "check"]
+
+EXERCISE = re.compile(r"ch\d\d-[a-z0-9]+(-[a-z0-9]+)*")
+# How near an answer must come in each precision, when the right one is computed wide.
+TOLERANCES = {torch.float16: 5e-3, torch.bfloat16: 4e-2, torch.float64: 1e-9}
+_EXERCISES: dict[str, "Exercise"] = {}
 
 
 class CheckFailed(AssertionError):
@@ -51,158 +69,210 @@ class CheckFailed(AssertionError):
         return [f"\x1b[31m✗ {self}\x1b[0m"]
 
 
-@dataclass(frozen=True)
-class Case:
-    """One test of one exercise.
+class Draw:
+    """Random arguments: the same ones for the same seed.
 
     Args:
-        exercise: id, such as ``ch02-scaled-energies``.
-        line: what is tested, one line for the reader.
-        arguments: what the answer is called with: tensors, numbers, strings, None,
-            :class:`Function`, and lists, tuples or dicts of these.
-        judge: called as ``judge(result, *arguments)``; raises AssertionError(hint).
-        gradients: hand the judge a :class:`Differentiated` as the result.
-        in_place: the answer may change its arguments (it must not, otherwise).
-        raises: hand the judge a :class:`Raised` where the answer raises an exception,
-            instead of failing; for answers that should refuse their arguments.
-        through: called as ``through(answer, *arguments)`` in place of the answer, and
-            its result is judged; for answers that take or change what is no plain
-            data, modules say. A function of a module that students' processes have.
+        seed: any text.
+        dtype: precision of the tensors drawn.
     """
 
-    exercise: str
-    line: str
-    arguments: tuple
-    judge: Callable
-    gradients: bool = False
-    in_place: bool = False
-    raises: bool = False
-    through: Callable | None = None
+    def __init__(self, seed: str, dtype: torch.dtype = torch.float32) -> None:
+        digest = hashlib.sha256(seed.encode()).digest()
+        self.generator = torch.Generator()
+        self.generator.manual_seed(int.from_bytes(digest[:6], "big"))
+        self.dtype = dtype
 
-    @property
-    def names(self) -> list[str]:
-        """What the arguments are called, after the parameters of the judge."""
-        return list(inspect.signature(self.judge).parameters)[1:]
+    def normal(self, *shape: int) -> Tensor:
+        """Normal numbers, ``shape``."""
+        return torch.randn(*shape, generator=self.generator).to(self.dtype)
+
+    def uniform(self, low: float, high: float, *shape: int) -> Tensor:
+        """Uniform numbers in [low, high), ``shape``."""
+        unit = torch.rand(*shape, generator=self.generator)
+        return (low + (high - low) * unit).to(self.dtype)
+
+    def integers(self, low: int, high: int, *shape: int) -> Tensor:
+        """Whole numbers from ``low`` to ``high``, both included, ``shape``."""
+        return torch.randint(low, high + 1, shape, generator=self.generator)
+
+    def integer(self, low: int, high: int) -> int:
+        """A whole number from ``low`` to ``high``, both included."""
+        return int(self.integers(low, high))
+
+    def number(self, low: float, high: float) -> float:
+        """A number in [low, high)."""
+        return low + (high - low) * float(torch.rand((), generator=self.generator))
+
+    def sizes(self, count: int, low: int = 2, high: int = 7) -> list[int]:
+        """As many lengths, all different, so that no two axes can be confused."""
+        return [low + i for i in self.shuffled(range(high - low + 1))[:count]]
+
+    def shuffled(self, things: Sequence) -> list:
+        """The things in another order."""
+        order = torch.randperm(len(things), generator=self.generator)
+        return [things[i] for i in order.tolist()]
+
+    def choice(self, things: Sequence) -> Any:
+        """One of the things."""
+        return self.shuffled(things)[0]
+
+    def mask(self, *shape: int) -> Tensor:
+        """A boolean mask with something allowed, and something not, in every row."""
+        scores = torch.rand(*shape, generator=self.generator)
+        rows = scores.flatten(0, -2) if len(shape) > 1 else scores[None]
+        allowed = rows > 0.4
+        allowed.scatter_(-1, rows.argmax(-1, keepdim=True), True)
+        allowed.scatter_(-1, rows.argmin(-1, keepdim=True), False)
+        return allowed.view(shape)
 
 
 @dataclass(frozen=True)
-class Function:
-    """A function as an argument, written as an expression, so that it is plain text.
+class Case:
+    """One test: arguments that were drawn, and what is looked at.
 
-    ``Function("x.cumsum(dim=0)")(x)``; ``torch`` and ``math`` may be used in it.
+    Args:
+        exercise: what it belongs to.
+        line: what is tested, one line for the reader.
+        arguments: what the answer is called with.
+        gradients: the gradients of the arguments are compared too.
+        hint: said where the result is wrong, whatever it is.
     """
 
-    expression: str
-    parameters: str = "x"
-
-    @cached_property
-    def _function(self) -> Callable:
-        text = f"lambda {self.parameters}: {self.expression}"
-        return eval(text, {"torch": torch, "math": math})
-
-    def __call__(self, *arguments: Any) -> Any:
-        return self._function(*arguments)
+    exercise: "Exercise"
+    line: str
+    arguments: tuple
+    gradients: bool = False
+    hint: str | None = None
 
 
-class Differentiated(NamedTuple):
-    """The result of a case with ``gradients=True``.
+class Exercise:
+    """An exercise: what is right, what is known to go wrong, what is tried.
 
-    ``gradients`` holds, for each floating-point tensor among the arguments, in order,
-    the gradient of ``(value * upstream(value)).sum()``; None where there is none.
+    Args:
+        name: id, such as ``ch02-scaled-energies``.
+        right: the right answer, apart from the module and from the model answer. It is
+            called with the arguments in double precision. Where it raises, the answer
+            has to raise the same kind of exception.
+        hint: said where a result is wrong and no known mistake gives it.
+        mistakes: hint -> a function that makes this mistake, called as ``right`` is.
+        symptoms: called as ``symptoms(result, *arguments)`` first of all: returns a
+            hint for what can be seen of the result itself (an infinity, a number
+            where True or False is asked), which rejects it, or None.
+        tolerance: largest relative difference; by precision if not given.
+        through: called as ``through(answer, *arguments)`` in place of the answer, for
+            answers that take or change what is no plain data, modules say. A function
+            of ``annotated.checks.material``, which students' processes have.
     """
 
-    value: Any
-    gradients: list
-
-
-class Raised(NamedTuple):
-    """The result of a case with ``raises=True`` whose answer raised an exception.
-
-    ``kind`` is Python's own: ``ValueError`` also for a class derived from it.
-    """
-
-    kind: str
-    message: str
-
-
-class Call(NamedTuple):
-    """What came of calling an answer; plain data, it may come from another process.
-
-    ``problem`` is None, or a line for the reader where there is no result (but a
-    `Raised`, if the answer raised an exception).
-    """
-
-    result: Any
-    after: tuple  # the arguments, after the call
-    problem: str | None
-
-
-def public(exercise: str, *arguments: Any, **options: Any) -> Callable:
-    """Declare a public case: the decorated function is its judge.
-
-    The options are those of :class:`Case`: ``gradients``, ``in_place``, ``raises``,
-    ``through``.
-    """
-    return register(_PUBLIC, exercise, *arguments, **options)
-
-
-def register(
-    table: dict[str, list[Case]],
-    exercise: str,
-    *arguments: Any,
-    gradients: bool = False,
-    in_place: bool = False,
-    raises: bool = False,
-    through: Callable | None = None,
-) -> Callable:
-    """`public`, for a table of cases that is not the public one."""
-    if not EXERCISE.fullmatch(exercise):
-        raise ValueError(
-            f"exercise {exercise!r}: expected chNN- and then small letters, digits "
-            "and hyphens, ch02-scaled-energies say"
-        )
-
-    def declare(judge: Callable) -> Callable:
-        line = " ".join((judge.__doc__ or "").split())
-        if not line:
-            raise ValueError(f"{exercise}: a judge needs a docstring, its line")
-        flags = gradients, in_place, raises
-        case = Case(exercise, line, arguments, judge, *flags, through)
-        if len(case.names) != len(arguments):
+    def __init__(
+        self,
+        name: str,
+        right: Callable,
+        hint: str,
+        mistakes: dict[str, Callable] | None = None,
+        *,
+        symptoms: Callable | None = None,
+        tolerance: float | None = None,
+        through: Callable | None = None,
+    ) -> None:
+        if not EXERCISE.fullmatch(name):
             raise ValueError(
-                f"{exercise}, {line!r}: the judge should take the result and "
-                f"{len(arguments)} argument(s), it takes {case.names}"
+                f"exercise {name!r}: expected chNN- and then small letters, digits "
+                "and hyphens, ch02-scaled-energies say"
             )
-        table.setdefault(exercise, []).append(case)
-        return judge
+        self.name, self.right, self.hint = name, right, hint
+        self.mistakes, self.symptoms = mistakes or {}, symptoms
+        self.tolerance, self.through = tolerance, through
+        self.parameters = list(inspect.signature(right).parameters)
+        self._cases: list[tuple] = []
+        _EXERCISES[name] = self
 
-    return declare
+    def case(
+        self,
+        line: str,
+        *,
+        gradients: bool = False,
+        hint: str | None = None,
+        dtype: torch.dtype = torch.float32,
+        graded_only: bool = False,
+    ) -> Callable:
+        """Declare a case: the decorated function takes a :class:`Draw`, and returns
+        the arguments as a tuple.
+
+        Args:
+            line: what is tested, for the reader.
+            gradients: compare the gradients of all floating-point tensors too.
+            hint: said where the result is wrong, before any mistake is looked for.
+            dtype: precision of what is drawn.
+            graded_only: not tried in the notebook.
+        """
+
+        def declare(make: Callable[[Draw], tuple]) -> Callable[[Draw], tuple]:
+            self._cases.append((line, make, gradients, hint, dtype, graded_only))
+            return make
+
+        return declare
+
+    def cases(self, seed: str = "0", graded: bool = False) -> list[Case]:
+        """The cases, drawn: in a notebook with seed 0, by a course with its own.
+
+        Args:
+            seed: of all that is random in the arguments.
+            graded: with the cases that are kept for grading.
+        """
+        drawn = []
+        for line, make, gradients, hint, dtype, graded_only in self._cases:
+            if graded or not graded_only:
+                arguments = make(Draw(f"{seed} {self.name} {line}", dtype))
+                drawn.append(Case(self, line, arguments, gradients, hint))
+        return drawn
+
+    def result_of(self, answer: Callable, case: Case) -> Any:
+        """What a function of ours gives for a case: computed wide, cast back."""
+        wide = mapped(lambda v: v.double() if is_float(v) else v, case.arguments)
+        # (leaves of a list or dict of arguments hold no gradient, as for the answer)
+        result = call(answer, copied(wide), case.gradients, self.through).result
+        dtype = _dtype_of(case.arguments)
+
+        def narrow(v: Any) -> Any:
+            double = isinstance(v, Tensor) and v.dtype == torch.float64
+            return v.to(dtype) if double else v
+
+        return mapped(narrow, result)
 
 
-def public_cases(exercise: str) -> list[Case]:
-    """The public cases of an exercise, in the order of their declaration.
+def _dtype_of(arguments: Any) -> torch.dtype:
+    """The precision of the first floating-point tensor, single without one."""
+    found: list[torch.dtype] = []
+    mapped(lambda v: found.append(v.dtype) if is_float(v) else None, arguments)
+    return found[0] if found else torch.float32
+
+
+def exercise_named(name: str) -> Exercise:
+    """The exercise of an id.
 
     Raises:
-        KeyError: if there is no such exercise.
+        KeyError: if there is none.
     """
-    if not EXERCISE.fullmatch(exercise):
+    if not EXERCISE.fullmatch(name):
         raise KeyError(
-            f"exercise must be an id such as ch02-scaled-energies, got {exercise!r}"
+            f"exercise must be an id such as ch02-scaled-energies, got {name!r}"
         )
-    chapter = exercise[:4]
+    chapter = name[:4]
     try:
         importlib.import_module(f"annotated.checks.{chapter}")
     except ModuleNotFoundError as error:
         if error.name != f"annotated.checks.{chapter}":
             raise
-    if exercise not in _PUBLIC:
-        known = sorted(name for name in _PUBLIC if name.startswith(chapter))
-        raise KeyError(f"there is no exercise {exercise!r}; {chapter} has {known}")
-    return list(_PUBLIC[exercise])
+    if name not in _EXERCISES:
+        known = sorted(other for other in _EXERCISES if other.startswith(chapter))
+        raise KeyError(f"there is no exercise {name!r}; {chapter} has {known}")
+    return _EXERCISES[name]
 
 
 def check(exercise: str, answer: Any) -> None:
-    """Try an answer on the public cases of an exercise, one printed line a case.
+    """Try an answer on the cases of an exercise, one printed line a case.
 
     Args:
         exercise: id, such as ``ch02-scaled-energies``.
@@ -212,7 +282,7 @@ def check(exercise: str, answer: Any) -> None:
         CheckFailed: if the answer is wrong or not done yet.
         KeyError: if there is no such exercise.
     """
-    cases = public_cases(exercise)
+    cases = exercise_named(exercise).cases()
     failed = 0
     for case in cases:
         problem = try_case(case, answer)
@@ -222,178 +292,174 @@ def check(exercise: str, answer: Any) -> None:
         failed += problem is not None
     if failed:
         raise CheckFailed(f"{failed} of {len(cases)} checks of {exercise} failed")
-    print(f"all {len(cases)} public checks of {exercise} passed")
+    print(f"all {len(cases)} checks of {exercise} passed")
 
 
 def try_case(case: Case, answer: Any) -> str | None:
     """None if the answer passes, otherwise the hint."""
-    called = call(answer, copied(case.arguments), case.gradients, case.through)
-    return verdict(case, called)
+    arguments = copied(case.arguments)
+    through = case.exercise.through
+    return verdict(case, call(answer, arguments, case.gradients, through))
 
 
-def call(
-    answer: Any,
-    arguments: tuple,
-    gradients: bool = False,
-    through: Callable | None = None,
-) -> Call:
-    """Call an answer. What it raises becomes a line, and no exception."""
-    if not callable(answer):
-        kind = type(answer).__name__
-        return Call(None, (), f"expected a function, got {kind}")
-    try:
-        # answers may draw random numbers: always the same, and the notebook's own
-        # sequence goes on as if they had not
-        with torch.random.fork_rng(devices=[]):
-            torch.default_generator.manual_seed(0)
-            called = partial(through, answer) if through else answer
-            if gradients:
-                return _differentiated(called, arguments)
-            with torch.no_grad():
-                return Call(called(*arguments), arguments, None)
-    except NotImplementedError as error:
-        # torch raises it too, with a message, for what a dtype or device lacks
-        if not str(error):
-            return Call(None, (), NOT_DONE)
-        return Call(_plain(error), (), _raised(answer, error))
-    except SystemExit:
-        return Call(None, (), "your code ends the program: no exit() here, please")
-    except Exception as error:
-        return Call(_plain(error), (), _raised(answer, error))
+# ---- judging a plain result --------------------------------------------------
 
 
-def _plain(error: Exception) -> Raised:
-    names = [kind.__name__ for kind in type(error).__mro__]
-    own = next(name for name in names if hasattr(builtins, name))
-    return Raised(own, str(error)[:1000])
-
-
-def _differentiated(answer: Callable, arguments: tuple) -> Call:
-    leaves, given = [], []
-    for argument in arguments:
-        if isinstance(argument, Tensor) and argument.is_floating_point():
-            leaves.append(argument.clone().requires_grad_())
-            # an answer that writes into a leaf would raise, not change its argument
-            argument = leaves[-1].clone()
-        given.append(argument)
-    value = answer(*given)
-    if not (isinstance(value, Tensor) and value.requires_grad):
-        return Call(
-            None,
-            (),
-            "no gradient flows from the result to the arguments (is there a "
-            "detach, a .data, an .item() or a new tensor on the way?)",
-        )
-    (value * upstream(value)).sum().backward()
-    result = Differentiated(value.detach(), [leaf.grad for leaf in leaves])
-    after = tuple(a.detach() if isinstance(a, Tensor) else a for a in given)
-    return Call(result, after, None)
-
-
-def _raised(answer: Callable, error: Exception) -> str:
-    """What an answer raised, and in which of its own lines."""
-    text = f"your code raised {type(error).__name__}: {' '.join(str(error).split())}"
-    text = text if len(text) < 300 else text[:300] + "…"
-    filename = getattr(getattr(answer, "__code__", None), "co_filename", None)
-    frame, line = error.__traceback__, ""
-    while frame:
-        if frame.tb_frame.f_code.co_filename == filename:
-            line = linecache.getline(filename, frame.tb_lineno).strip()
-        frame = frame.tb_next
-    return f"{text} (in the line `{line}`)" if line else text
-
-
-def verdict(case: Case, called: Call) -> str | None:
-    """Judge what came of a call; None if it passes, otherwise the hint."""
-    result = called.result
-    if called.problem:
-        if not (case.raises and _is_raised(result)):
-            return called.problem
-        result = Raised(*result)  # it came as a plain tuple from another process
-    elif not case.in_place:
-        for name, before, after in zip(
-            case.names, case.arguments, called.after, strict=True
-        ):
-            if not close(before, after, 0.0):
-                return f"your code changes its argument `{name}` in place; make a copy"
-    try:
-        case.judge(result, *copied(case.arguments))
-    except AssertionError as error:
-        return str(error) or "not what is expected"
-    except Exception:  # a judge met what it cannot add up or index
-        return f"expected something else than {_described(result)}"
-    return None
-
-
-def _is_raised(result: Any) -> bool:
-    return (
-        isinstance(result, tuple)
-        and len(result) == 2
-        and all(isinstance(item, str) for item in result)
-    )
-
-
-def expect(
-    result: Any,
-    expected: Any,
-    *,
-    hint: str,
-    mistakes: dict[str, Any] | None = None,
-    tolerance: float = 1e-5,
-) -> None:
-    """Fail with the reason that is most likely: kind, shape, dtype, NaN, values.
+def verdict(case: Case, called: Call, quote: bool = True) -> str | None:
+    """Judge what came of a call; None if it passes, otherwise the hint.
 
     Args:
-        result: what an answer returned.
-        expected: a tensor, a number, a string, or a list or tuple of these.
-        hint: said where the values differ and no known mistake gives them.
-        mistakes: hint -> the values that this mistake gives. Looked at before the
-            shape and the dtype, so a mistake may show in these.
-        tolerance: largest difference, absolute or relative to the expected value.
+        case: what was tried.
+        called: what came of it.
+        quote: repeat the message of an exception; not where others read the line.
     """
-    for mistake, wrong in (mistakes or {}).items():
+    exercise, result = case.exercise, called.result
+    if isinstance(result, Problem):
+        return PROBLEMS.get(result.name, "not what is expected")
+    expected = exercise.result_of(exercise.right, case)
+    if isinstance(result, Raised):
+        # torch raises it too, with a message, for what a dtype or device lacks
+        if result.kind == "NotImplementedError" and not result.message:
+            return NOT_DONE
+        if not isinstance(expected, Raised):
+            return _raised(result, quote)
+    else:
+        pairs = zip(case.arguments, called.after, strict=True)
+        # (an argument with a default may have been left out)
+        for name, (before, after) in zip(exercise.parameters, pairs, strict=False):
+            if not close(after, before, 0.0):
+                return f"your code changes its argument `{name}` in place; make a copy"
+    result = _as_asked(result, expected)
+    if seen := _symptom(case, result):
+        return seen
+    tolerance = _tolerance(case)
+    if close(result, expected, tolerance):
+        return None
+    return next(_reasons(case, result, expected, tolerance))
+
+
+def _symptom(case: Case, result: Any) -> str | None:
+    if case.exercise.symptoms is None:
+        return None
+    try:
+        return case.exercise.symptoms(result, *copied(case.arguments))
+    except Exception:  # they met what they cannot add up or index: the rest will say so
+        return None
+
+
+def _reasons(case: Case, result: Any, expected: Any, tolerance: float) -> Iterator[str]:
+    """Why a result may be wrong, the likeliest reason first."""
+    exercise = case.exercise
+    if case.hint:
+        yield case.hint
+    for hint, mistake in exercise.mistakes.items():
+        wrong = exercise.result_of(mistake, case)
         # a wrong value that is right for these arguments would name a wrong reason
-        if not close(wrong, expected, tolerance) and close(result, wrong, tolerance):
-            raise AssertionError(mistake)
-    if result is None and expected is not None:
-        raise AssertionError("your function returns nothing: is a `return` missing?")
+        if close(wrong, expected, tolerance):
+            continue
+        if close(_as_asked(result, wrong), wrong, tolerance):
+            yield hint
+    if isinstance(expected, Raised):
+        yield _not_refused(result, expected)
+    if isinstance(expected, Differentiated) and isinstance(result, Differentiated):
+        yield from _gradient_reasons(case, result, expected, tolerance)
+    yield from _differences(result, expected)
+    yield exercise.hint
+
+
+def _differences(result: Any, expected: Any) -> Iterator[str]:
+    """Kind, shape, dtype and NaN, in words."""
+    if result is None:
+        yield "your function returns nothing: is a `return` missing?"
     if isinstance(expected, Tensor):
-        _expect_tensor(result, expected)
-    elif isinstance(expected, bool | str) and type(result) is not type(expected):
-        raise AssertionError(
-            f"expected {type(expected).__name__}, got {_described(result)}"
-        )
+        if not isinstance(result, Tensor):
+            yield f"expected a tensor, got {_described(result)}"
+        elif result.shape != expected.shape:
+            yield f"the shape is {tuple(result.shape)}, expected {_shape(expected)}"
+        elif result.dtype != expected.dtype:
+            yield f"the dtype is {result.dtype}, expected {expected.dtype}"
+        elif result.isnan().any() and not expected.isnan().any():
+            yield "the result holds NaN (not a number)"
     elif isinstance(expected, list | tuple):
         if not isinstance(result, list | tuple) or len(result) != len(expected):
-            raise AssertionError(
-                f"expected {len(expected)} values, got {_described(result)}"
-            )
-    if not close(result, expected, tolerance):
-        raise AssertionError(hint)
+            yield f"expected {len(expected)} values, got {_described(result)}"
+        else:
+            for one, other in zip(result, expected, strict=True):
+                yield from _differences(one, other)
+    elif type(result) is not type(expected):
+        yield f"expected {type(expected).__name__}, got {_described(result)}"
 
 
-def _expect_tensor(result: Any, expected: Tensor) -> None:
-    if not isinstance(result, Tensor):
-        raise AssertionError(f"expected a tensor, got {_described(result)}")
-    if result.shape != expected.shape:
-        raise AssertionError(
-            f"the shape is {tuple(result.shape)}, expected {tuple(expected.shape)}"
+def _gradient_reasons(
+    case: Case, result: Differentiated, expected: Differentiated, tolerance: float
+) -> Iterator[str]:
+    if not close(result.value, expected.value, tolerance):
+        yield "the values differ already; the checks above say more"
+    names = [
+        name
+        for name, argument in zip(
+            case.exercise.parameters, case.arguments, strict=False
         )
-    if result.dtype != expected.dtype:
-        raise AssertionError(f"the dtype is {result.dtype}, expected {expected.dtype}")
-    if result.isnan().any() and not expected.isnan().any():
-        raise AssertionError("the result holds NaN (not a number)")
+        if is_float(argument)
+    ]
+    pairs = zip(names, result.gradients, expected.gradients, strict=False)
+    for name, gradient, wanted in pairs:
+        if close(gradient, wanted, tolerance):
+            continue
+        if gradient is None:
+            yield f"no gradient reaches {name}; is something detached on the way?"
+        elif isinstance(gradient, Tensor) and gradient.isnan().any():
+            yield f"the gradient of {name} holds NaN"
+        else:
+            yield f"the gradient of {name} is another one"
 
 
-def close(one: Any, other: Any, tolerance: float = 1e-5) -> bool:
-    """Are two plain values of one kind, shape and dtype, and nearly equal?"""
+def _not_refused(result: Any, expected: Raised) -> str:
+    if not isinstance(result, Raised):
+        return f"expected {expected.kind}: these arguments should be refused"
+    return f"expected {expected.kind} for these arguments, got {result.kind}"
+
+
+def _raised(error: Raised, quote: bool) -> str:
+    text = f"your code raised {error.kind}"
+    if quote and error.message:
+        text += f": {error.message}"
+    return f"{text} (in the line `{error.line}`)" if quote and error.line else text
+
+
+def _tolerance(case: Case) -> float:
+    if case.exercise.tolerance is not None:
+        return case.exercise.tolerance
+    tolerance = TOLERANCES.get(_dtype_of(case.arguments), 1e-5)
+    return 10 * tolerance if case.gradients else tolerance
+
+
+def _as_asked(result: Any, expected: Any) -> Any:
+    """A number for a tensor of one, where a number is asked for."""
+    asked = isinstance(expected, int | float) and not isinstance(expected, bool)
+    if asked and isinstance(result, Tensor) and result.dim() == 0:
+        return result.item()
+    return result
+
+
+def close(one: Any, other: Any, tolerance: float) -> bool:
+    """Are two plain values of one kind, shape and dtype, and nearly equal?
+
+    Differences are relative to the value, or to the largest one of ``other``, which is
+    what rounding is relative to in a sum.
+    """
     if isinstance(one, Tensor) and isinstance(other, Tensor):
         if one.shape != other.shape or one.dtype != other.dtype:
             return False
         wide = torch.complex128 if one.is_complex() else torch.float64
+        one, other = one.to(wide), other.to(wide)
+        finite = other.abs()[other.isfinite()]
+        largest = max(finite.max().item(), 1e-3) if finite.numel() else 1.0
         return torch.allclose(
-            one.to(wide), other.to(wide), rtol=tolerance, atol=tolerance, equal_nan=True
+            one, other, rtol=tolerance, atol=tolerance * largest, equal_nan=True
         )
+    if isinstance(one, Raised) and isinstance(other, Raised):
+        return one.kind == other.kind
     if isinstance(one, list | tuple) and isinstance(other, list | tuple):
         pairs = zip(one, other, strict=False)
         return len(one) == len(other) and all(close(a, b, tolerance) for a, b in pairs)
@@ -403,35 +469,20 @@ def close(one: Any, other: Any, tolerance: float = 1e-5) -> bool:
     if _is_number(one) and _is_number(other):
         if math.isnan(one) or math.isnan(other):
             return math.isnan(one) and math.isnan(other)
-        return math.isclose(one, other, rel_tol=tolerance, abs_tol=tolerance)
+        return math.isclose(one, other, rel_tol=tolerance, abs_tol=1e-12)
     return type(one) is type(other) and not isinstance(one, Tensor) and one == other
-
-
-def upstream(value: Tensor) -> Tensor:
-    """The gradient that comes from above in cases with ``gradients=True``.
-
-    Fixed and uneven, so that rows and columns that are swapped cannot cancel.
-    """
-    return torch.arange(1, value.numel() + 1).to(value).sin().view(value.shape)
-
-
-def copied(value: Any) -> Any:
-    """A copy of plain data that shares no memory with it."""
-    if isinstance(value, Tensor):
-        return value.detach().clone()
-    if isinstance(value, list | tuple):
-        return type(value)(copied(item) for item in value)
-    if isinstance(value, dict):
-        return {key: copied(item) for key, item in value.items()}
-    return value
 
 
 def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
+def _shape(tensor: Tensor) -> str:
+    return str(tuple(tensor.shape))
+
+
 def _described(value: Any) -> str:
     kind = type(value).__name__
     if isinstance(value, Tensor):
-        return f"a tensor of shape {tuple(value.shape)}"
+        return f"a tensor of shape {_shape(value)}"
     return f"{kind} {value!r}" if isinstance(value, bool | int | float) else f"a {kind}"

@@ -1,269 +1,305 @@
-"""Public checks of the exercises of chapter 02; ``__init__.py`` says how they work.
-
-What a judge compares with is written here, apart from the module and from the model
-answers, and so are the mistakes it knows by name.
-"""
+"""The exercises of chapter 02; ``__init__.py`` says how one is written."""
 
 import torch
 from torch import Tensor
 
-from annotated.checks import Function, expect, public
-from annotated.checks.material import draw, expect_gradients, tolerance_of
+from annotated.checks import Exercise, Function
 
 # ---- self-attention with a temperature ---------------------------------------
 
 
-def right_self_attention(x, tau):
-    raw = torch.einsum("btk,bsk->bts", x, x)
-    weights = torch.einsum("bts,b->bts", raw, 1 / tau).softmax(dim=2)
-    return torch.einsum("bts,bsk->btk", weights, x)
+def attend(x, raw, axis=-1):
+    return raw.softmax(axis) @ x
 
 
-def judge_self_attention(y, x, tau):
-    dtype, wide, t = x.dtype, x.double(), tau.double()
-    raw, each = wide @ wide.mT, t[:, None, None]
-    b, length, width = x.shape
-    right = right_self_attention(wide, t)
+def products(x):
+    return x @ x.mT
 
-    def attend(energies, dim=-1):
-        return energies.softmax(dim=dim) @ wide
 
-    mistakes = {
+def each(tau):
+    return tau[:, None, None]
+
+
+WRONG_AXIS = "τ is divided along the wrong axis: here it meets words, not sequences"
+
+tempered = Exercise(
+    "ch02-tempered",
+    right=lambda x, tau: attend(x, products(x) / each(tau)),
+    hint="expected the average of x with weights softmax(x xᵀ / τ)",
+    mistakes={
         "the temperature multiplies the raw weights; it should divide them": (
-            attend(raw * each)
+            lambda x, tau: attend(x, products(x) * each(tau))
         ),
-        "the temperature is not used": attend(raw),
+        "the temperature is not used": lambda x, tau: attend(x, products(x)),
         "the temperature divides the weights after the softmax; it belongs before it": (
-            attend(raw) / each
+            lambda x, tau: attend(x, products(x)) / each(tau)
         ),
         "the raw weights are divided by √k as well: here only by τ": (
-            attend(raw / each / width**0.5)
+            lambda x, tau: attend(x, products(x) / each(tau) / x.shape[-1] ** 0.5)
         ),
-        "the raw weights are divided by √τ: here by τ": attend(raw / each**0.5),
+        "the raw weights are divided by √τ: here by τ": (
+            lambda x, tau: attend(x, products(x) / each(tau) ** 0.5)
+        ),
         "the softmax runs over the wrong axis: row i, over all j, should sum to 1": (
-            attend(raw / each, dim=1)
+            lambda x, tau: attend(x, products(x) / each(tau), 1)
         ),
         "every sequence has its own temperature, and you use the first for all": (
-            attend(raw / t[0])
+            lambda x, tau: attend(x, products(x) / tau[0])
         ),
         "these are the weights: the average of the inputs is still to come": (
-            (raw / each).softmax(dim=-1)
+            lambda x, tau: (products(x) / each(tau)).softmax(-1)
         ),
         "the softmax is missing: the weights of a row should sum to 1": (
-            raw / each @ wide
+            lambda x, tau: products(x) / each(tau) @ x
         ),
-        "view and reshape change which number belongs to which word; use transpose": (
-            attend(wide @ wide.reshape(b, width, length) / each)
+        "view and reshape change which number belongs to which word": (
+            lambda x, tau: attend(x, x @ x.reshape(x.mT.shape) / each(tau))
         ),
-    }
-    if b == length:
-        side = "τ is divided along the wrong axis: its axis is the batch; "
-        side += "tau[:, None, None] has shape (b, 1, 1)"
-        mistakes[side] = attend(raw / t)
-        mistakes[side + ", tau[:, None] is another"] = attend(raw / t[:, None])
-    expect(
-        y,
-        right.to(dtype),
-        hint="expected the average of x with weights softmax(x xᵀ / τ)",
-        mistakes={name: wrong.to(dtype) for name, wrong in mistakes.items()},
-        tolerance=tolerance_of(dtype),
-    )
-
+        WRONG_AXIS: lambda x, tau: attend(x, products(x) / tau),
+        f"{WRONG_AXIS}; one more axis did not help": (
+            lambda x, tau: attend(x, products(x) / tau[:, None])
+        ),
+    },
+)
 
 WORDS = torch.tensor(
     [[-0.5, -0.5, -0.5], [2.0, 1.0, 0.0], [1.0, 2.0, 0.5], [0.0, 0.5, 2.0]]
 )
 
 
-@public("ch02-tempered", WORDS[None], torch.tensor([1.0]))
-def _(y, x, tau):
-    "the four words of section 2.2, τ = 1"
-    judge_self_attention(y, x, tau)
+@tempered.case("the four words of section 2.2, τ = 1")
+def _(draw):
+    return WORDS[None], torch.tensor([1.0])
 
 
-@public("ch02-tempered", torch.stack([WORDS, WORDS]), torch.tensor([0.5, 8.0]))
-def _(y, x, tau):
-    "the same words twice, cold and warm"
-    judge_self_attention(y, x, tau)
+@tempered.case("the same words twice, cold and warm")
+def _(draw):
+    return torch.stack([WORDS, WORDS]), torch.tensor([0.5, 8.0])
 
 
-@public("ch02-tempered", draw(3, 3, 5, seed=60), torch.tensor([0.5, 2.0, 4.0]))
-def _(y, x, tau):
-    "as many sequences as words: each keeps its own τ"
-    judge_self_attention(y, x, tau)
+@tempered.case("every axis of another length")
+def _(draw):
+    b, t, k = draw.sizes(3)
+    return draw.normal(b, t, k), draw.uniform(0.3, 9.0, b)
 
 
-@public(
-    "ch02-tempered", draw(2, 3, 4, seed=61), torch.tensor([0.7, 3.0]), gradients=True
-)
-def _(result, x, tau):
-    "gradients reach x and τ"
-    expect_gradients(
-        result,
-        right_self_attention,
-        *(x, tau),
-        names="x tau",
-        hint="is something detached, or made of plain numbers, on the way?",
-    )
+@tempered.case("as many sequences as words: each keeps its own τ")
+def _(draw):
+    return draw.normal(3, 3, 5), draw.uniform(0.3, 5.0, 3)
+
+
+@tempered.case("in double precision", dtype=torch.float64)
+def _(draw):
+    return draw.normal(2, 4, 3), draw.uniform(0.5, 4.0, 2)
+
+
+@tempered.case("gradients reach x and τ", gradients=True)
+def _(draw):
+    return draw.normal(2, 3, 4), draw.uniform(0.5, 4.0, 2)
 
 
 # ---- the scaling -------------------------------------------------------------
 
 
-def judge_scaled(energies, q, k):
-    dtype, wide_q, wide_k = q.dtype, q.double(), k.double()
-    width, raw = q.shape[-1], wide_q @ wide_k.mT
-    (b, t, _), s = q.shape, k.shape[1]
-    right = raw / width**0.5
-    lone = ", or is it the root of another axis, here of length 1?"
-    mistakes = {
-        "the factor 1/√k is missing" + lone * (1 in (b, t, s)): raw,
-        "divided by k, not by √k": raw / width,
-        "multiplied by √k; it should divide": raw * width**0.5,
+def energies(q, k):
+    return q @ k.mT
+
+
+def overflows(result, q, k):
+    if isinstance(result, Tensor) and result.isinf().any():
+        return (
+            f"the energies overflow: {q.dtype} ends at {torch.finfo(q.dtype).max:.0f}, "
+            "and the product is above that before it is divided (section 2.7)"
+        )
+
+
+scaled_energies = Exercise(
+    "ch02-scaled-energies",
+    right=lambda q, k: energies(q, k) / q.shape[-1] ** 0.5,
+    hint="expected q·k/√k for each query and each key",
+    symptoms=overflows,
+    mistakes={
+        "the factor 1/√k is missing": energies,
+        "divided by k, not by √k": lambda q, k: energies(q, k) / q.shape[-1],
+        "multiplied by √k; it should divide": (
+            lambda q, k: energies(q, k) * q.shape[-1] ** 0.5
+        ),
         "divided by the root of the number of keys: k is the width, the last axis": (
-            raw / s**0.5
+            lambda q, k: energies(q, k) / k.shape[1] ** 0.5
         ),
         "divided by the root of the number of queries: k is the width, the last axis": (
-            raw / t**0.5
+            lambda q, k: energies(q, k) / q.shape[1] ** 0.5
         ),
         "divided by the root of the batch size: k is the width, the last axis": (
-            raw / b**0.5
+            lambda q, k: energies(q, k) / len(q) ** 0.5
         ),
         "these are weights: return the energies, before the softmax": (
-            right.softmax(dim=-1)
+            lambda q, k: (energies(q, k) / q.shape[-1] ** 0.5).softmax(-1)
         ),
         "queries and keys are exchanged: row i, column j is query i with key j": (
-            right.mT
+            lambda q, k: energies(k, q) / q.shape[-1] ** 0.5
         ),
-        "view and reshape change which number belongs to which key; use transpose": (
-            wide_q @ wide_k.reshape(b, width, s) / width**0.5
+        "view and reshape change which number belongs to which key": (
+            lambda q, k: q @ k.reshape(k.mT.shape) / q.shape[-1] ** 0.5
         ),
-    }
-    if isinstance(energies, Tensor) and energies.isinf().any():
-        raise AssertionError(
-            f"the energies overflow: {dtype} ends at {torch.finfo(dtype).max:.0f}, and "
-            "the product is above that before it is divided (section 2.7)"
-        )
-    expect(
-        energies,
-        right.to(dtype),
-        hint="expected q·k/√k for each query and each key",
-        mistakes={name: wrong.to(dtype) for name, wrong in mistakes.items()},
-        tolerance=tolerance_of(dtype),
-    )
-
-
-@public(
-    "ch02-scaled-energies",
-    torch.tensor([[[1.0, 2.0, 3.0, 4.0]]]),
-    torch.tensor([[[1.0, 1.0, 1.0, 1.0], [2.0, 0.0, 0.0, 0.0]]]),
+    },
 )
-def _(energies, q, k):
-    "one query, two keys, width 4: the energies are 5 and 1"
-    judge_scaled(energies, q, k)
 
 
-@public("ch02-scaled-energies", draw(2, 3, 7, seed=70), draw(2, 5, 7, seed=71))
-def _(energies, q, k):
-    "a batch of two, every axis of another length"
-    judge_scaled(energies, q, k)
+@scaled_energies.case("one query, two keys, width 4: the energies are 5 and 1")
+def _(draw):
+    keys = torch.tensor([[[1.0, 1.0, 1.0, 1.0], [2.0, 0.0, 0.0, 0.0]]])
+    return torch.tensor([[[1.0, 2.0, 3.0, 4.0]]]), keys
 
 
-@public(
-    "ch02-scaled-energies",
-    torch.full((1, 2, 4096), 8.0, dtype=torch.float16),
-    torch.full((1, 3, 4096), 8.0, dtype=torch.float16),
-)
-def _(energies, q, k):
-    "float16 and width 4096: energies of 4096, and no infinity"
-    judge_scaled(energies, q, k)
+@scaled_energies.case("every axis of another length")
+def _(draw):
+    b, t, s, k = draw.sizes(4)
+    return draw.normal(b, t, k), draw.normal(b, s, k)
 
 
-def judge_factor(factor, width):
-    right = 3 / width**0.5
-    if isinstance(factor, Tensor) and factor.numel() == 1:
-        factor = factor.item()
-    if isinstance(factor, bool) or not isinstance(factor, int | float):
-        expect(factor, right, hint="expected a number")
-    mistakes = {
+@scaled_energies.case("in double precision", dtype=torch.float64)
+def _(draw):
+    return draw.normal(2, 3, 5), draw.normal(2, 4, 5)
+
+
+@scaled_energies.case("float16, width 4096: large energies, and no infinity")
+def _(draw):
+    size = draw.choice([8.0, 10.0, 12.0])
+    q, k = torch.full((1, 2, 4096), size), torch.full((1, 3, 4096), 8.0)
+    return q.half(), k.half()
+
+
+# ---- the factor of other entries ---------------------------------------------
+
+uniform_factor = Exercise(
+    "ch02-uniform-factor",
+    right=lambda width: 3 / width**0.5,
+    tolerance=0.03,  # an answer may measure on the spot
+    hint="measured, the factor is another one: draw thousands of pairs, and divide 1 "
+    "by the spread of their dot products",
+    mistakes={
         "that is the factor for variance 1; here q and k have variance 1/3": (
-            width**-0.5
+            lambda width: width**-0.5
         ),
-        "each of the two has variance 1/3, so a product of entries has 1/3 · 1/3": (
-            (3 / width) ** 0.5
+        "each of the two has variance 1/3: what is the variance of a product?": (
+            lambda width: (3 / width) ** 0.5
         ),
-        "that is the spread; the factor is what brings it to 1": 1 / right,
-        "that is the variance; the factor is 1 over its root": 1 / right**2,
-        "that is 1 over the variance; the factor is 1 over its root": right**2,
-        "the spread grows with the width: the factor depends on it": 3.0,
-        "divided by the width; the spread grows as its root": 3 / width,
-    }
-    expect(
-        factor / right,  # so that the tolerance is one of the factor, however small
-        1.0,
-        hint=f"measured, the factor is about {right:.2g} at width {width}: draw "
-        "thousands of pairs, and divide 1 by the spread of their dot products",
-        mistakes={name: wrong / right for name, wrong in mistakes.items()},
-        tolerance=0.03,  # an answer may measure on the spot
-    )
+        "that is the spread; the factor is what brings it to 1": (
+            lambda width: width**0.5 / 3
+        ),
+        "that is the variance; the factor is what brings the spread to 1": (
+            lambda width: width / 9
+        ),
+        "that is 1 over the variance; the factor is 1 over its root": (
+            lambda width: 9 / width
+        ),
+        "the spread grows with the width: the factor depends on it": lambda width: 3.0,
+        "divided by the width; the spread grows as its root": lambda width: 3 / width,
+    },
+)
 
 
-@public("ch02-uniform-factor", 64)
-def _(factor, width):
-    "width 64"
-    judge_factor(factor, width)
+@uniform_factor.case("width 64")
+def _(draw):
+    return (64,)
 
 
-@public("ch02-uniform-factor", 256)
-def _(factor, width):
-    "width 256: half of that"
-    judge_factor(factor, width)
+@uniform_factor.case("width 256: half of that")
+def _(draw):
+    return (256,)
+
+
+@uniform_factor.case("another width")
+def _(draw):
+    return (draw.integer(100, 900),)
 
 
 # ---- equivariance ------------------------------------------------------------
 
 
-def judge_equivariance(verdict, right, hint):
+def commutes(f, tolerance=1e-5, count=40, draw=torch.randn, shuffle=torch.randperm):
+    """Does ``f`` commute with shuffles of rows, as far as a few of them tell?"""
+    for _ in range(count):
+        x, p = draw(7, 4), shuffle(7)
+        if not torch.allclose(f(x[p]), f(x)[p], atol=tolerance, rtol=0.0):
+            return False
+    return True
+
+
+def invariant(f):
+    x, p = torch.randn(7, 4), torch.randperm(7)
+    return f(x).shape == f(x[p]).shape and torch.allclose(f(x), f(x[p]), atol=1e-5)
+
+
+def tensor_for_bool(verdict, f):
     if isinstance(verdict, Tensor) and verdict.numel() == 1:
-        raise AssertionError(
-            "your function returns a tensor: bool(…) makes a plain True or False of it"
-        )
-    expect(verdict, right, hint=hint)
+        return "your function returns a tensor: a plain True or False is asked for"
 
 
-APPLIED_ONCE = (
-    "it is equivariant: shuffle the input of one call and the output of the other by "
-    "the same p, and compare f(x[p]) with f(x)[p]"
+INVARIANT = "that is invariant, f(x[p]) = f(x), which is another property"
+EXACT = "it is equivariant: a sum in another order differs in its last digits"
+UNMOVED = "it is not: are the rows shuffled, and do they really change their places?"
+ROLLING = "it commutes with rolling, but not with every shuffle"
+REVERSING = "it commutes with reversing, but not with every shuffle"
+POSITIVE = "only numbers below 0 tell: which x do you try?"
+LOOSE = "a small difference is a difference: how much is due to rounding?"
+ONE_SWAP = "only a shuffle that moves a certain row tells: is one shuffle enough?"
+
+is_equivariant = Exercise(
+    "ch02-is-equivariant",
+    right=commutes,
+    symptoms=tensor_for_bool,
+    hint="compare f(x[p]) with f(x)[p]",
+    mistakes={
+        INVARIANT: invariant,
+        EXACT: lambda f: commutes(f, tolerance=0.0),
+        UNMOVED: lambda f: commutes(f, shuffle=torch.arange),
+        ROLLING: lambda f: commutes(f, shuffle=lambda n: torch.arange(n).roll(1)),
+        REVERSING: lambda f: commutes(f, shuffle=lambda n: torch.arange(n).flip(0)),
+        POSITIVE: lambda f: commutes(f, draw=torch.rand),
+        LOOSE: lambda f: commutes(f, tolerance=0.1),
+        ONE_SWAP: lambda f: commutes(
+            f, shuffle=lambda n: torch.tensor([0, 2, 1, *range(3, n)])
+        ),
+    },
 )
-ROUNDING = (
-    "it is equivariant: a sum taken in another order differs in its last digits, so "
-    "compare with torch.allclose(…, atol=1e-5), not with =="
-)
-ROWS = (
-    "it is not: row i is the sum of rows 0 to i. Do you shuffle the rows (axis 0), by "
-    "a p that really moves them, and are the rows of x different from one another?"
-)
+
+FUNCTIONS = [  # a function of the rows, its name, and what an answer may miss in it
+    ("2 * x", "every row for itself", None),
+    ("x.softmax(dim=-1)", "a softmax within each row", None),
+    ("x - x.mean(dim=0)", "the mean does not care for order", EXACT),
+    ("x.cumsum(dim=0)", "a sum of all rows so far", UNMOVED),
+    ("x[:, :1].square()", "it may change the width", None),
+    ("(x @ x.mT).softmax(dim=-1) @ x", "self-attention", EXACT),
+    ("0 * x + x.mean(dim=0)", "the same in every row", None),
+    ("x.roll(1, dims=0)", "the rows moved on by one", ROLLING),
+    ("x.flip(0)", "the rows reversed", REVERSING),
+    ("x.sort(dim=0).values", "the rows sorted", INVARIANT),
+    (
+        "x @ x.mT",
+        "all products of two rows",
+        "the rows move with the shuffle, but the columns do too",
+    ),
+    ("x + x.clamp(max=0).cumsum(dim=0)", "numbers below 0 summed", POSITIVE),
+    ("x + 1e-2 * torch.arange(len(x))[:, None]", "a little of each number", LOOSE),
+    (
+        "(x @ x.mT).masked_fill(torch.ones(len(x), len(x)).triu(1).bool(), -math.inf)"
+        ".softmax(dim=-1) @ x",
+        "causal attention",
+        "causal attention knows the order (section 2.4)",
+    ),
+]
+
+for expression, name, missed in FUNCTIONS:
+    shown = f"{expression}: " if len(expression) < 20 else ""
+    is_equivariant.case(f"{shown}{name}", hint=missed)(
+        lambda draw, expression=expression: (Function(expression),)
+    )
 
 
-@public("ch02-is-equivariant", Function("2 * x"))
-def _(verdict, f):
-    "2 * x: every row for itself"
-    judge_equivariance(verdict, True, APPLIED_ONCE)
-
-
-@public("ch02-is-equivariant", Function("x.softmax(dim=-1)"))
-def _(verdict, f):
-    "x.softmax(dim=-1): a softmax within each row"
-    judge_equivariance(verdict, True, APPLIED_ONCE)
-
-
-@public("ch02-is-equivariant", Function("x - x.mean(dim=0)"))
-def _(verdict, f):
-    "x - x.mean(dim=0): the mean does not care for order"
-    judge_equivariance(verdict, True, ROUNDING)
-
-
-@public("ch02-is-equivariant", Function("x.cumsum(dim=0)"))
-def _(verdict, f):
-    "x.cumsum(dim=0): a sum of all rows so far"
-    judge_equivariance(verdict, False, ROWS)
+@is_equivariant.case("one row treated in another way", hint=ONE_SWAP)
+def _(draw):
+    size = draw.number(1.5, 4.0)
+    changed = ["{} * x[:1], x[1:]", "x[:-1], {} * x[-1:]"]
+    return (Function(f"torch.cat([{draw.choice(changed).format(round(size, 2))}])"),)
