@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from annotated.checks import Differentiated, Function
+from annotated.checks.calling import Differentiated, Function, Problem, Raised
 
 DTYPES = {
     str(dtype).removeprefix("torch."): dtype
@@ -21,7 +21,9 @@ DTYPES = {
         torch.complex64, torch.complex128,
     )
 }  # fmt: skip
-MOST_ELEMENTS = 10_000_000
+MOST_ELEMENTS = 500_000
+MOST_PARTS = 50_000  # of a text: lists of lists cost far more than their length
+NAMED = {kind.__name__: kind for kind in (Differentiated, Raised, Problem)}
 
 
 class NotPlain(ValueError):
@@ -33,9 +35,11 @@ def dumps(value: Any) -> str:
     return json.dumps(_encoded(value))
 
 
-def loads(text: str | bytes) -> Any:
+def loads(text: str) -> Any:
     """The value of `dumps`. Functions never come back: they are only arguments."""
     try:
+        if sum(map(text.count, ",[{")) > MOST_PARTS:
+            raise NotPlain(f"more than {MOST_PARTS} parts")
         return _decoded(json.loads(text))
     except NotPlain:
         raise
@@ -43,7 +47,7 @@ def loads(text: str | bytes) -> Any:
         raise NotPlain(f"not plain data: {type(error).__name__}") from error
 
 
-def load_arguments(text: str | bytes) -> Any:
+def load_arguments(text: str) -> Any:
     """The value of `dumps`, functions included; for what the grader itself wrote."""
     return _decoded(json.loads(text), functions=True)
 
@@ -55,8 +59,9 @@ def _encoded(value: Any) -> Any:
         return {"tensor": _encoded_tensor(value)}
     if isinstance(value, Function):
         return {"function": [value.expression, value.parameters]}
-    if isinstance(value, Differentiated):
-        return {"differentiated": [_encoded(item) for item in value]}
+    if type(value) in NAMED.values():
+        fields = [_encoded(item) for item in value]
+        return {"named": [type(value).__name__, fields]}
     if isinstance(value, list):
         return [_encoded(item) for item in value]
     if isinstance(value, tuple):
@@ -92,9 +97,9 @@ def _decoded(value: Any, functions: bool = False) -> Any:
         return tuple(_decoded(item, functions) for item in content)
     if kind == "dict":
         return {_decoded(k, functions): _decoded(v, functions) for k, v in content}
-    if kind == "differentiated":
-        result, gradients = content
-        return Differentiated(_decoded(result), _decoded(gradients))
+    if kind == "named":
+        name, fields = content
+        return NAMED[name](*map(_decoded, fields))
     if kind == "function" and functions:
         return Function(*content)
     raise NotPlain(f"unknown kind {kind[:40]!r}")

@@ -1,89 +1,79 @@
-"""Runs an answer in a process apart and judges its results here.
+"""Runs answers in sandboxes and judges their results here, where no student code is."""
 
-Student code shares no process with the judges, and none with another exercise. How far
-the process is kept from the rest of the machine is a matter of the sandbox, which
-`Runner` chooses and names.
-"""
-
-import json
-import os
-import select
-import shutil
-import struct
-import subprocess
-import sys
+import builtins
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-from pathlib import Path
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
-from annotated.checks import NOT_DONE, Call, Case, Function, verdict
+from annotated.checks import Case, verdict
+from annotated.checks.calling import NOT_DONE, Call, Function, Problem, Raised
 from grading import plain
-from grading.worker import MOST_RESULT, write_frame
-
-ROOT = Path(__file__).resolve().parent.parent
-SECONDS = 8.0  # for one exercise: its cells and all its tests
-MEMORY = 2 * 2**30  # bytes above what torch itself takes
-MUCH_OUTPUT = 100_000  # bytes printed: worth a line in the report
-NOBODY = 65534
-
-SANDBOXES = {
-    "bubblewrap": "no network, a read-only disk without the course, no other processes",
-    "nobody": "another user, who cannot read the course; network and disk as usual",
-    "none": "NO SANDBOX: student code can read the course and write where you can. "
-    "Grade in a container, or install bubblewrap",
-}
+from grading.sandbox import (
+    EXERCISE_ENDED,
+    MEMORY,
+    SANDBOXES,
+    SECONDS,
+    Ended,
+    Sandbox,
+)
 
 ENDED = {
     "time": "your code takes longer than {seconds:.0f} seconds (an endless loop?)",
     "size": "your result is too large",
+    "memory": "your code takes too much memory",
+    "processes": "your code starts too many processes",
     "died": "your code ended its process before it gave a result",
-    "lost": "your code ended the process that runs it",
 }
+NO_RESULT = "your code sent something else than a result"
 
 
 @dataclass
 class Outcome:
     """What one exercise of one submission came to.
 
-    `failures` maps the number of each failed case to its hint; `odd` is for the report;
-    `ended` says why no more could be tried, where the process did not come to its end.
+    `failures` maps the number of each failed case to its hint; `ended` says why no more
+    could be tried, where the process did not come to its end.
     """
 
-    failures: dict[int, str] = field(default_factory=dict)
-    odd: list[str] = field(default_factory=list)
-    seconds: float = 0.0
-    printed: int = 0
-    ended: str | None = None
+    failures: dict[int, str]
+    seconds: float
+    ended: str | None
 
 
 class RunnerError(RuntimeError):
-    """The worker cannot be started: the installation is at fault, no student."""
+    """No sandbox can be started: the installation is at fault, no student."""
 
 
 class Runner:
-    """Runs answers in forks of a worker, which is started anew when one ends it.
+    """A sandbox for each submission; the next one starts while this one works.
 
     Args:
-        hide: folders that no student code should see (the course).
-        sandbox: a name of `SANDBOXES`, or None for the first that works here.
+        kind: a name of `SANDBOXES`, or None for the first that works here.
         seconds: limit for one exercise.
         memory: limit in bytes, above what torch takes.
     """
 
     def __init__(
-        self,
-        hide: Sequence[Path] = (),
-        sandbox: str | None = None,
-        seconds: float = SECONDS,
-        memory: int = MEMORY,
+        self, kind: str | None = None, seconds: float = SECONDS, memory: int = MEMORY
     ) -> None:
-        self.hide = [Path(folder).resolve() for folder in hide]
+        if kind is not None and kind not in SANDBOXES:
+            raise ValueError(
+                f"sandbox: expected one of {', '.join(SANDBOXES)}, got {kind!r}"
+            )
         self.seconds, self.memory = seconds, memory
-        self._worker: subprocess.Popen | None = None
         self.not_used: list[str] = []  # sandboxes that do not work here, and why
-        self.sandbox = self._choose(sandbox)
+        for name in [kind] if kind else SANDBOXES:
+            try:
+                self._next = Sandbox(name, memory)
+                self._next.wait()
+            except (Ended, OSError) as error:
+                self.not_used.append(f"{name}: {error}")
+            else:
+                self.kind = name
+                return
+        raise RunnerError("no process for student code; " + "; ".join(self.not_used))
 
     def __enter__(self) -> "Runner":
         return self
@@ -92,228 +82,102 @@ class Runner:
         self.stop()
 
     def stop(self) -> None:
-        if self._worker:
-            self._worker.kill()
-            self._worker.wait()
-            self._worker.stdin.close()
-            self._worker.stdout.close()
-            self._worker = None
+        self._next.kill()
 
-    def run(
-        self, cells: list[str], function: str, public: Sequence[Case], hidden: Sequence
-    ) -> Outcome:
-        """Try the function that `cells` define on public, then on hidden cases.
-
-        Each in a process of its own: what the public tests show to a student cannot
-        hold an argument of the hidden ones. Failures are numbered through.
-        """
-        outcome = self.run_cases(cells, function, public, self.seconds)
-        if outcome.ended:
-            rest = Outcome(dict.fromkeys(range(len(hidden)), outcome.ended))
-        else:
-            left = max(self.seconds - outcome.seconds, 1.0)
-            rest = self.run_cases(cells, function, hidden, left)
-            if rest.ended:
-                outcome.odd += rest.odd
-        for number, hint in rest.failures.items():
-            outcome.failures[len(public) + number] = hint
-        outcome.seconds += rest.seconds
-        outcome.printed += rest.printed
-        if outcome.printed > MUCH_OUTPUT:
-            outcome.odd.append(f"prints {outcome.printed} bytes, not kept")
-        return outcome
-
-    def run_cases(
-        self, cells: list[str], function: str, cases: Sequence[Case], seconds: float
-    ) -> Outcome:
-        """Try the function that `cells` define on `cases`, in one process."""
-        if not cases:
-            return Outcome()
-        calls = [
-            {
-                "arguments": plain.dumps(case.arguments),
-                "gradients": case.gradients,
-                "through": case.through
-                and f"{case.through.__module__}:{case.through.__qualname__}",
-            }
-            for case in cases
-        ]
-        reply = self._ask(
-            {
-                "cells": cells,
-                "function": function,
-                "calls": calls,
-                "seconds": seconds,
-                "memory": self.memory,
-            }
-        )
-        outcome = Outcome(seconds=reply["seconds"], printed=reply["printed"])
-        missing = ENDED.get(reply["ended"], ENDED["died"]).format(seconds=self.seconds)
-        if reply["ended"] != "done" or len(reply["calls"]) < len(cases):
-            outcome.ended = missing
-            outcome.odd.append(missing.replace("your ", "the "))
-        for number, case in enumerate(cases):
-            sent = reply["calls"][number : number + 1]
-            hint = judged(case, sent[0]) if sent else missing
-            if hint:
-                outcome.failures[number] = hint
-        return outcome
-
-    def _ask(self, job: dict) -> dict:
-        self._start()
+    @contextmanager
+    def submission(self) -> Iterator["Submission"]:
+        """What runs the answers of one submission, and nothing of another."""
+        running = Submission(self)
         try:
-            write_frame(self._worker.stdin, job)
-            # the worker holds to the limit; this is for one that was stopped
-            reply = self._reply(self.seconds + 10)
-        except (OSError, ValueError):  # a frame that is none included
-            reply = None
-        if not _is_reply(reply):
-            self.stop()
-            reply = {"ended": "lost", "calls": [], "printed": 0, "seconds": 0.0}
+            yield running
+        finally:
+            running.sandbox.kill()
+
+    def fresh(self) -> Sandbox:
+        """A sandbox that has seen no student."""
+        sandbox, self._next = self._next, Sandbox(self.kind, self.memory)
+        try:
+            sandbox.wait()
+        except Ended as error:
+            raise RunnerError(f"no process for student code: {error}") from error
+        return sandbox
+
+
+class Submission:
+    """The exercises of one submission, in one sandbox; a new one if it is ended."""
+
+    def __init__(self, runner: Runner) -> None:
+        self.runner, self.sandbox = runner, runner.fresh()
+
+    def run(self, cells: list[str], function: str, cases: Sequence[Case]) -> Outcome:
+        """Try the function that ``cells`` define, on one case after the other."""
+        begun, seconds, ended = time.monotonic(), self.runner.seconds, None
+        deadline = begun + seconds
+        job = {"cells": cells, "function": function, "seconds": seconds}
+        job |= {"memory": self.runner.memory}
+        hints: list[str | None] = []
+        try:
+            missing = _not_defined(self._ask(job, deadline), function)
+            for case in cases:
+                hints.append(missing or judged(case, self._call(case, deadline)))
+            self.sandbox.ask({}, deadline + 1)
+        except Ended as error:
+            ended = ENDED.get(str(error), ENDED["died"]).format(seconds=seconds)
+            hints += [ended] * (len(cases) - len(hints))
+            self.sandbox.kill()
+            self.sandbox = self.runner.fresh()
+        failures = {number: hint for number, hint in enumerate(hints) if hint}
+        return Outcome(failures, round(time.monotonic() - begun, 2), ended)
+
+    def _ask(self, request: dict, deadline: float) -> str:
+        reply = self.sandbox.ask(request, deadline)
+        if reply == EXERCISE_ENDED:
+            raise Ended("died")
         return reply
 
-    def _reply(self, seconds: float) -> object:
-        """The next frame; None if it does not come, all of it, in this time."""
-        deadline, data, fd = time.monotonic() + seconds, b"", self._worker.stdout
-        while not (frame := whole_frame(data)):
-            left = max(deadline - time.monotonic(), 0)
-            ready, _, _ = select.select([fd], [], [], left)
-            more = os.read(fd.fileno(), 2**20) if ready else b""
-            if not more:
-                return None
-            data += more
-        return json.loads(frame)
-
-    def _start(self) -> None:
-        if self._worker and self._worker.poll() is None:
-            return
-        self.stop()
-        problem = self._try(self.sandbox)
-        if problem:
-            raise RunnerError(
-                f"no process for student code ({self.sandbox}): {problem}"
-            )
-
-    def _try(self, sandbox: str) -> str | None:
-        """Start the worker in a sandbox; why that does not work, or None."""
-        prefix, options = self._confined(sandbox)
-        if prefix is None:
-            return "not available"
-        environment = {
-            name: os.environ[name] for name in ("PATH", "LANG") if name in os.environ
+    def _call(self, case: Case, deadline: float) -> str:
+        through = case.exercise.through
+        request = {
+            "arguments": plain.dumps(case.arguments),
+            "gradients": case.gradients,
+            "through": through and f"{through.__module__}:{through.__qualname__}",
         }
-        environment |= {
-            "OMP_NUM_THREADS": "1",
-            "OPENBLAS_NUM_THREADS": "1",
-            "MKL_NUM_THREADS": "1",
-            "MPLBACKEND": "Agg",
-            "MPLCONFIGDIR": "/tmp",
-            "CUDA_VISIBLE_DEVICES": "",
-            "PYTHONPATH": str(ROOT),
-            "PYTHONDONTWRITEBYTECODE": "1",
-        }
-        try:
-            self._worker = subprocess.Popen(
-                [*prefix, sys.executable, "-m", "grading.worker"],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                cwd="/",
-                env=environment,
-                **options,
-            )
-        except OSError as error:  # a Python that another user may not run, say
-            return str(error)
-        try:
-            ready = self._reply(120) == "ready"
-        except ValueError:
-            ready = False
-        if ready:
-            # later words of the worker have no reader, and must not fill the pipe
-            self._worker.stderr.close()
-            return None
-        self._worker.kill()
-        error = self._worker.stderr.read().decode("utf-8", "replace").strip()
-        self._worker.stderr.close()
-        self.stop()
-        return error.splitlines()[-1] if error else "it does not start"
-
-    def _confined(self, sandbox: str) -> tuple[list[str] | None, dict]:
-        if sandbox == "none":
-            return [], {}
-        if sandbox == "nobody":
-            if os.getuid() != 0:
-                return None, {}
-            return [], {"user": NOBODY, "group": NOBODY, "extra_groups": []}
-        bwrap = shutil.which("bwrap")
-        if bwrap is None:
-            return None, {}
-        # the whole disk read-only, and nothing where people keep their own
-        prefix = [bwrap, "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"]
-        prefix += ["--tmpfs", "/tmp", "--unshare-all", "--new-session"]
-        prefix += ["--die-with-parent", "--cap-drop", "ALL"]
-        in_tmp = [f for f in (ROOT, Path(sys.prefix)) if f.is_relative_to("/tmp")]
-        for folder in in_tmp:
-            if folder == ROOT or ROOT not in folder.parents:
-                prefix += ["--ro-bind", str(folder), str(folder)]
-        for folder in self.hide:
-            prefix += ["--tmpfs", str(folder)]
-        return prefix, {}
-
-    def _choose(self, sandbox: str | None) -> str:
-        if sandbox is not None and sandbox not in SANDBOXES:
-            raise ValueError(
-                f"sandbox: expected one of {', '.join(SANDBOXES)}, got {sandbox!r}"
-            )
-        for name in [sandbox] if sandbox else SANDBOXES:
-            reason = self._try(name)
-            if reason is None:
-                return name
-            self.not_used.append(f"{name}: {reason}")
-        raise RunnerError("no process for student code; " + "; ".join(self.not_used))
+        return self._ask(request, deadline)
 
 
-def shown(
-    public: Sequence[Case], hidden: Sequence[Case], failures: dict[int, str]
-) -> list[str]:
-    """What a student may see: the public tests, and how many hidden ones pass."""
-    if NOT_DONE in failures.values():
-        return ["not done"]
-    lines = [
-        f"✗ {case.line}: {failures[number]}" if number in failures else f"✓ {case.line}"
-        for number, case in enumerate(public)
-    ]
-    if hidden:
-        numbers = range(len(public), len(public) + len(hidden))
-        passed = sum(number not in failures for number in numbers)
-        lines.append(f"{passed} of {len(hidden)} hidden tests passed")
-    return lines
-
-
-def whole_frame(data: bytes) -> bytes | None:
-    """The content of a frame that has come in full."""
-    if len(data) < 8:
-        return None
-    [size] = struct.unpack("!Q", data[:8])
-    if size > 2 * MOST_RESULT:
-        raise ValueError(f"a frame of {size} bytes")
-    return data[8 : 8 + size] if len(data) >= 8 + size else None
-
-
-def judged(case: Case, sent: str) -> str | None:
-    """The verdict on what a child sent for one case."""
+def _not_defined(reply: str, function: str) -> str | None:
+    """Why there is no answer to call; None if there is one."""
     try:
-        content = plain.loads(sent)
-        result, after, problem = content
+        defined, problem = plain.loads(reply)
     except (plain.NotPlain, TypeError, ValueError):
-        return "your code sent something else than a result"
-    if problem is not None:
-        # an empty line would mean that there is no problem
-        line = str(problem)[:400] or "your code sent something else than a result"
-        return verdict(case, Call(result, (), line))
-    if not isinstance(after, tuple) or len(after) != len(case.arguments):
-        return "your code sent something else than a result"
-    return verdict(case, Call(result, with_functions(case.arguments, after), None))
+        return NO_RESULT
+    if defined is True:
+        return None
+    if problem is None:
+        return f"there is no function {function}"
+    return f"your cell raised {_kind(problem)}"
+
+
+def judged(case: Case, reply: str) -> str | None:
+    """The verdict on what came back for one case; nothing of it is repeated."""
+    try:
+        result, after = plain.loads(reply)
+    except (plain.NotPlain, TypeError, ValueError):
+        return NO_RESULT
+    if isinstance(result, Raised):
+        result = Raised(_kind(result.kind), str(result.message))
+    elif not isinstance(result, Problem):
+        if not isinstance(after, tuple) or len(after) != len(case.arguments):
+            return NO_RESULT
+        after = with_functions(case.arguments, after)
+    return verdict(case, Call(result, after), quote=False)
+
+
+def _kind(name: Any) -> str:
+    """An exception's name, if it is one of Python's."""
+    known = getattr(builtins, name, None) if isinstance(name, str) else None
+    is_exception = isinstance(known, type) and issubclass(known, BaseException)
+    return name if is_exception else "an exception"
 
 
 def with_functions(before: Any, after: Any) -> Any:
@@ -329,12 +193,11 @@ def with_functions(before: Any, after: Any) -> Any:
     return after
 
 
-def _is_reply(reply: object) -> bool:
-    return (
-        isinstance(reply, dict)
-        and isinstance(reply.get("ended"), str)
-        and isinstance(reply.get("printed"), int)
-        and isinstance(reply.get("seconds"), int | float)
-        and isinstance(reply.get("calls"), list)
-        and all(isinstance(line, str) for line in reply["calls"])
-    )
+def shown(cases: Sequence[Case], failures: dict[int, str]) -> list[str]:
+    """What a student may see: a line of our own for each case."""
+    if NOT_DONE in failures.values():
+        return ["not done"]
+    return [
+        f"✗ {case.line}: {failures[number]}" if number in failures else f"✓ {case.line}"
+        for number, case in enumerate(cases)
+    ]

@@ -22,6 +22,7 @@ PROBLEMS = {
     "no function": "expected a function",
     "no gradient": "no gradient flows from the result to the arguments (is there a "
     "detach, a .data, an .item() or a new tensor on the way?)",
+    "not plain": "expected a tensor, a number or the like, or lists of these",
     "exit": "your code ends the program: no exit() here, please",
 }
 

@@ -1,0 +1,198 @@
+"""One sandbox for one submission: started fresh, asked over pipes, killed as a whole.
+
+The confinement is bubblewrap's: processes, disk, network and users of its own, and a
+small disk of memory. What the grader has to hold to itself, time, memory, the number of
+processes and the size of a reply, is held to here, outside.
+"""
+
+import json
+import os
+import select
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import psutil
+
+import annotated
+
+ROOT = Path(__file__).resolve().parent.parent
+SECONDS = 8.0  # for one exercise: its cells and all its cases
+MEMORY = 2 * 2**30  # bytes above what torch itself takes
+MOST_REPLY = 4 * 2**20  # bytes of one reply
+MOST_PROCESSES = 64
+DISK = 32 * 2**20  # bytes of /tmp
+NOBODY = 65534
+READY, EXERCISE_ENDED = '"ready"', '"ended"'  # lines of grading/student.py
+
+SANDBOXES = {
+    "bubblewrap": "no network, no files but Python's, processes that end with it",
+    "nobody": "another user, who cannot read the course; network and disk as usual",
+    "none": "NO SANDBOX: student code can read the course and write where you can. "
+    "Grade in a container, or install bubblewrap",
+}
+
+
+class Ended(Exception):
+    """A sandbox that had to be stopped, or stopped by itself; ``str`` says why."""
+
+
+class Sandbox:
+    """A process for the code of one submission.
+
+    Args:
+        kind: a name of `SANDBOXES`.
+        memory: limit in bytes for all its processes together, above what torch takes.
+    """
+
+    def __init__(self, kind: str, memory: int = MEMORY) -> None:
+        prefix, options = confinement(kind)
+        self.memory = memory
+        environment = {
+            "PATH": "/usr/bin:/bin",
+            "LANG": "C.UTF-8",
+            "HOME": "/tmp",
+            "OMP_NUM_THREADS": "1",
+            "MPLBACKEND": "Agg",
+            "MPLCONFIGDIR": "/tmp",
+            "CUDA_VISIBLE_DEVICES": "",
+            "PYTHONPATH": str(ROOT),
+            "PYTHONDONTWRITEBYTECODE": "1",
+        }
+        alone = ["--alone"] if kind == "bubblewrap" else []
+        self._process = subprocess.Popen(
+            [*prefix, sys.executable, "-m", "grading.student", *alone],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            cwd="/",
+            env=environment,
+            start_new_session=True,
+            **options,
+        )
+        self._unread = b""
+        self._ready = False
+
+    def __enter__(self) -> "Sandbox":
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.kill()
+
+    def wait(self, seconds: float = 120.0) -> None:
+        """Wait until it can be asked.
+
+        Raises:
+            Ended: if it does not start; with what it said.
+        """
+        if self._ready:
+            return
+        try:
+            ready = self._line(time.monotonic() + seconds) == READY
+        except Ended:
+            ready = False
+        if not ready:
+            self.kill()
+            words = self._process.stderr.read().decode("utf-8", "replace").strip()
+            raise Ended(words.splitlines()[-1] if words else "it does not start")
+        self._ready = True
+
+    def ask(self, request: dict, deadline: float) -> str:
+        """Send a request; the line that came back, unread.
+
+        Args:
+            request: plain data.
+            deadline: on the clock of ``time.monotonic``.
+
+        Raises:
+            Ended: if no reply comes; the sandbox is dead then. One of the keys of
+                ``runner.ENDED``.
+        """
+        data = json.dumps(request).encode() + b"\n"
+        try:
+            self._process.stdin.write(data)
+            self._process.stdin.flush()
+            return self._line(deadline)
+        except OSError as error:
+            self.kill()
+            raise Ended("died") from error
+        except Ended:
+            self.kill()
+            raise
+
+    def _line(self, deadline: float) -> str:
+        fd = self._process.stdout.fileno()
+        while b"\n" not in self._unread:
+            if time.monotonic() > deadline:
+                raise Ended("time")
+            if len(self._unread) > MOST_REPLY:
+                raise Ended("size")
+            ready, _, _ = select.select([fd], [], [], 0.05)
+            if not ready:
+                self._watch()
+            elif more := os.read(fd, 2**16):
+                self._unread += more
+            else:
+                raise Ended("died")
+        line, _, self._unread = self._unread.partition(b"\n")
+        return line.decode("utf-8", "replace")
+
+    def _watch(self) -> None:
+        """Count what the sandbox holds: no limit of the system is for all of it."""
+        if not self._ready:
+            return
+        try:
+            family = psutil.Process(self._process.pid).children(recursive=True)
+            if len(family) > MOST_PROCESSES:
+                raise Ended("processes")
+            # (forks share most of their memory: what is each one's own counts)
+            own = [process.memory_info() for process in family]
+        except psutil.Error:  # one of them ended meanwhile
+            return
+        if sum(max(info.rss - info.shared, 0) for info in own) > 2 * self.memory:
+            raise Ended("memory")
+
+    def kill(self) -> None:
+        """End it, with all that it started."""
+        if self._process.poll() is None:
+            # (outside of bubblewrap its group is all that can be reached)
+            os.killpg(self._process.pid, signal.SIGKILL)
+            self._process.wait()
+        self._process.stdin.close()
+        self._process.stdout.close()
+
+
+def confinement(kind: str) -> tuple[list[str], dict]:
+    """What stands before the command, and options of the process.
+
+    Raises:
+        Ended: if there is no such sandbox here.
+    """
+    if kind == "none":
+        return [], {}
+    if kind == "nobody":
+        if os.getuid() != 0:
+            raise Ended("only root can become another user")
+        return [], {"user": NOBODY, "group": NOBODY, "extra_groups": []}
+    bwrap = shutil.which("bwrap")
+    if bwrap is None:
+        raise Ended("bwrap is not installed")
+    prefix = [bwrap, "--unshare-all", "--unshare-user", "--disable-userns"]
+    prefix += ["--uid", str(NOBODY), "--gid", str(NOBODY), "--cap-drop", "ALL"]
+    prefix += ["--die-with-parent", "--new-session", "--dev", "/dev", "--proc", "/proc"]
+    prefix += ["--size", str(DISK), "--tmpfs", "/tmp"]
+    for path in ("/usr", "/bin", "/lib", "/lib32", "/lib64", "/etc/ld.so.cache"):
+        prefix += ["--ro-bind-try", path, path]
+    # of the repository only what student code needs: no solution, no mistake, no test
+    package = Path(annotated.__file__).parent
+    needed = [*package.glob("*.py")]
+    needed += [package / "checks" / n for n in ("__init__.py", "calling.py")]
+    needed += [package / "checks" / "material.py"]
+    needed += [ROOT / "grading" / n for n in ("__init__.py", "student.py", "plain.py")]
+    python = {Path(sys.prefix), Path(sys.prefix).resolve(), Path(sys.base_prefix)}
+    for path in (*sorted(python | {Path(sys.base_prefix).resolve()}), *needed):
+        prefix += ["--ro-bind", str(path), str(path)]
+    return [*prefix, "--chdir", "/tmp"], {}
