@@ -10,9 +10,9 @@ import sys
 import warnings
 from pathlib import Path
 
-from grading.hidden import HERE as HIDDEN
 from grading.one import grade_one, report
-from grading.runner import SANDBOXES, RunnerError
+from grading.runner import RunnerError
+from grading.sandbox import SANDBOXES
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -28,7 +28,7 @@ def main(arguments: list[str] | None = None) -> int:
     single = commands.add_parser("one", help="grade one notebook, without nbgrader")
     single.add_argument("chapter")
     single.add_argument("notebook", type=Path)
-    single.add_argument("--hidden", type=Path, default=HIDDEN, help="folder")
+    single.add_argument("--course", type=Path, help="whose seed and cases to use")
     single.add_argument("--results", type=Path, help="JSON for Gradescope")
     single.add_argument("--sandbox", choices=SANDBOXES)
     given = parser.parse_args(arguments)
@@ -38,7 +38,7 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         if given.command == "one":
             results = grade_one(
-                given.chapter, given.notebook, given.hidden, given.sandbox
+                given.chapter, given.notebook, given.course, given.sandbox
             )
             return 0 if report(results, given.results) else 1
         return with_nbgrader(given)

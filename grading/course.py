@@ -24,13 +24,12 @@ from nbgrader.converters import (
 from nbgrader.coursedir import CourseDirectory
 from traitlets.config import Config, PyFileConfigLoader
 
-from annotated.checks import public_cases
-from grading import export, plugins
+from annotated.checks import exercise_named
+from grading import cases, export, plugins
 from grading.collect import Submission, collect
-from grading.hidden import HERE as HIDDEN
-from grading.hidden import hidden_cases, hidden_exercises
 from grading.normalise import context_cells, normalise
-from grading.runner import SANDBOXES, Runner
+from grading.runner import Runner
+from grading.sandbox import SANDBOXES
 from tools.exercises import (
     exercises,
     read_exercises,
@@ -41,7 +40,7 @@ from tools.exercises import (
 from tools.notebooks import ROOT, setup_cell
 
 TEMPLATES = Path(__file__).parent / "templates"
-FOLDERS = ("inbox", "hidden", "export")
+FOLDERS = ("inbox", "export")
 
 
 NOT_GRADED = re.compile("NOT GRADED|NOT COLLECTED|NO FEEDBACK")
@@ -137,11 +136,7 @@ def make_assignment(chapter: str, folder: Path, root: Path = ROOT) -> None:
         shutil.copy(TEMPLATES / "nbgrader_config.py", folder)
     if not (folder / "roster.csv").exists():
         export.write_rows(folder / "roster.csv", export.ROSTER, [])
-    hidden = folder / "hidden" / f"{assignment}.py"
-    if hidden.exists():
-        say(f"{hidden} is kept: the instructor's own")
-    else:
-        shutil.copy(HIDDEN / hidden.name, hidden)
+    cases.prepare(folder, assignment)
     course = Course(folder)
     notebook = read_exercises(source, setup_cell(root))
     target = folder / "source" / assignment / f"{source.stem}.ipynb"
@@ -154,11 +149,7 @@ def make_assignment(chapter: str, folder: Path, root: Path = ROOT) -> None:
     for exercise in exercises(notebook):
         kind = "in words, marked by hand"
         if not exercise.in_words:
-            public, secret = (
-                public_cases(exercise.id),
-                hidden_cases(exercise.id, folder / "hidden"),
-            )
-            kind = f"{len(public)} public and {len(secret)} hidden tests"
+            kind = f"{len(exercise_named(exercise.id).cases())} cases"
         say(f"  {exercise.id:34} {exercise.points:g} points, {kind}")
     say(f"Give students {course.release(assignment).relative_to(folder.resolve())}")
     say(f"Put what they hand in into inbox/, then: make grade COURSE={folder}")
@@ -183,10 +174,8 @@ def grade(folder: Path, pattern: str | None = None, sandbox: str | None = None) 
     exports = folder / "export"
     exports.mkdir(exist_ok=True)
     settings = course.config.JudgeAnswers
-    runner = plugins.runner_for(
-        Path(settings.course), settings.sandbox or None, settings.seconds
-    )
-    say(f"Student code runs in: {runner.sandbox} ({SANDBOXES[runner.sandbox]})")
+    runner = plugins.runner_for(settings.sandbox or None, settings.seconds)
+    say(f"Student code runs in: {runner.kind} ({SANDBOXES[runner.kind]})")
     for reason in runner.not_used:
         say(f"  not in {reason}")
     for assignment in course.assignments:
@@ -252,32 +241,26 @@ def grade(folder: Path, pattern: str | None = None, sandbox: str | None = None) 
 
 
 def prove(course: Course, assignment: str, runner: Runner) -> None:
-    """Refuse to grade a class by tests that reject the model answers.
+    """Refuse to grade a class by cases that reject the model answers.
 
-    The hidden tests are the instructor's to change, and a slip in them would cost every
-    student the points.
+    Cases of the course's own are the instructor's to write, and a slip in them would
+    cost every student the points.
     """
     [path] = (course.folder / "source" / assignment).glob("*.ipynb")
     notebook = nbformat.read(path, as_version=4)
-    folder, found = course.folder / "hidden", exercises(notebook)
-    for exercise in found:
-        if exercise.in_words:
-            continue
-        public, hidden = public_cases(exercise.id), hidden_cases(exercise.id, folder)
-        answer = solution(notebook.cells[exercise.answer])
-        cells = [*context_cells(notebook), answer]
-        outcome = runner.run(cells, exercise.function, public, hidden)
-        for number, hint in sorted(outcome.failures.items())[:1]:
-            raise CourseError(
-                f"the model answer to {exercise.id} fails the test "
-                f"{[*public, *hidden][number].line!r}: {hint}. Nothing was graded"
-            )
-    unknown = hidden_exercises(assignment, folder) - {e.id for e in found}
-    if unknown:
-        raise CourseError(
-            f"{folder / assignment}.py tests {sorted(unknown)}, which is no exercise "
-            "of this assignment. Nothing was graded"
-        )
+    with runner.submission() as running:
+        for exercise in exercises(notebook):
+            if exercise.in_words:
+                continue
+            tried = cases.graded_cases(exercise.id, course.folder)
+            answer = solution(notebook.cells[exercise.answer])
+            cells = [*context_cells(notebook), answer]
+            outcome = running.run(cells, exercise.function, tried)
+            for number, hint in sorted(outcome.failures.items())[:1]:
+                raise CourseError(
+                    f"the model answer to {exercise.id} fails the case "
+                    f"{tried[number].line!r}: {hint}. Nothing was graded"
+                )
 
 
 def grade_one(course: Course, submission: Submission, answers: dict) -> list[str]:
@@ -305,7 +288,9 @@ def grade_one(course: Course, submission: Submission, answers: dict) -> list[str
             text = cell.source.partition("\n")[2].strip()
             answers[assignment, student, cell.metadata["nbgrader"]["grade_id"]] = text
     for result in plugins.RESULTS[before:]:
-        odd += [f"{result.exercise}: {note}" for note in result.odd]
+        if result.ended:
+            note = result.ended.replace("your ", "the ")
+            odd.append(f"{result.exercise}: {note}")
     return odd
 
 
@@ -355,11 +340,11 @@ def _write_report(folder: Path, odd: list[tuple[str, str, str, str]]) -> None:
         folder / "report.csv", ("file", "student", "assignment", "odd"), odd
     )
     failed = [
-        (result.assignment, result.student, result.exercise, kind, line, hint)
+        (result.assignment, result.student, result.exercise, line, hint)
         for result in plugins.RESULTS
-        for kind, line, hint in result.failed
+        for line, hint in result.failed
     ]
-    header = ("assignment", "student", "exercise", "kind", "test", "hint")
+    header = ("assignment", "student", "exercise", "case", "hint")
     export.write_rows(folder / "failed.csv", header, failed)
 
 

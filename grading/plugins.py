@@ -11,10 +11,12 @@ import nbformat
 from nbgrader.preprocessors import NbGraderPreprocessor
 from traitlets import Float, Unicode
 
-from annotated.checks import NOT_DONE, Case, public_cases
-from grading.hidden import hidden_cases
+from annotated.checks import Case
+from annotated.checks.calling import NOT_DONE
+from grading.cases import graded_cases
 from grading.normalise import context_cells
-from grading.runner import SECONDS, Runner, shown
+from grading.runner import Runner, Submission, shown
+from grading.sandbox import SECONDS
 from tools.exercises import Exercise, exercises
 
 
@@ -25,20 +27,19 @@ class Result:
     student: str
     assignment: str
     exercise: str
-    failed: list[tuple[str, str, str]]  # public or hidden, line, hint
-    odd: list[str]
-    seconds: float
+    failed: list[tuple[str, str]]  # line, hint
+    ended: str | None
 
 
 RESULTS: list[Result] = []  # of this process, in the order of grading
 _RUNNERS: dict[tuple, Runner] = {}
 
 
-def runner_for(course: Path, sandbox: str | None, seconds: float) -> Runner:
-    """The one runner of a course in this process."""
-    key = course, sandbox, seconds
+def runner_for(sandbox: str | None, seconds: float) -> Runner:
+    """The one runner of its kind in this process."""
+    key = sandbox, seconds
     if key not in _RUNNERS:
-        _RUNNERS[key] = Runner(hide=[course], sandbox=sandbox, seconds=seconds)
+        _RUNNERS[key] = Runner(sandbox, seconds)
     return _RUNNERS[key]
 
 
@@ -61,43 +62,37 @@ class JudgeAnswers(NbGraderPreprocessor):
         for cell in nb.cells:
             if cell.cell_type == "code":
                 cell.outputs, cell.execution_count = [], None
-        for exercise in exercises(nb):
-            if not exercise.in_words:
-                self._grade(nb, context, exercise, resources["nbgrader"])
+        with runner_for(self.sandbox or None, self.seconds).submission() as running:
+            for exercise in exercises(nb):
+                if not exercise.in_words:
+                    self._grade(nb, context, exercise, running, resources["nbgrader"])
         return nb, resources
 
-    def _grade(self, nb, context: list[str], exercise: Exercise, who: dict) -> None:
-        public = public_cases(exercise.id)
-        hidden = hidden_cases(exercise.id, Path(self.course) / "hidden")
-        runner = runner_for(Path(self.course), self.sandbox or None, self.seconds)
+    def _grade(
+        self,
+        nb,
+        context: list[str],
+        exercise: Exercise,
+        running: Submission,
+        who: dict,
+    ) -> None:
+        cases = graded_cases(exercise.id, Path(self.course))
         cells = [*context, nb.cells[exercise.answer].source]
-        outcome = runner.run(cells, exercise.function, public, hidden)
-        test = nb.cells[exercise.test]
-        test.outputs = outputs(public, hidden, outcome.failures)
-        RESULTS.append(
-            Result(
-                who["student"],
-                who["assignment"],
-                exercise.id,
-                [("", "", NOT_DONE)]
-                if NOT_DONE in outcome.failures.values()
-                else [
-                    ("public" if number < len(public) else "hidden", case.line, hint)
-                    for number, case in enumerate([*public, *hidden])
-                    if (hint := outcome.failures.get(number))
-                ],
-                outcome.odd,
-                outcome.seconds,
-            )
-        )
+        outcome = running.run(cells, exercise.function, cases)
+        nb.cells[exercise.test].outputs = outputs(cases, outcome.failures)
+        failed = [(cases[n].line, hint) for n, hint in sorted(outcome.failures.items())]
+        if NOT_DONE in outcome.failures.values():
+            failed = [("", NOT_DONE)]
+        who = who["student"], who["assignment"], exercise.id
+        RESULTS.append(Result(*who, failed, outcome.ended))
 
 
-def outputs(public: list[Case], hidden: list[Case], failures: dict[int, str]) -> list:
+def outputs(cases: list[Case], failures: dict[int, str]) -> list:
     """A test cell's outputs; with an error among them nbgrader gives no points."""
-    text = "".join(f"{line}\n" for line in shown(public, hidden, failures))
+    text = "".join(f"{line}\n" for line in shown(cases, failures))
     found = [nbformat.v4.new_output("stream", name="stdout", text=text)]
     if failures:
-        message = f"{len(failures)} of {len(public) + len(hidden)} tests failed"
+        message = f"{len(failures)} of {len(cases)} tests failed"
         found.append(
             nbformat.v4.new_output(
                 "error", ename="CheckFailed", evalue=message, traceback=[f"✗ {message}"]

@@ -1,0 +1,73 @@
+"""What a course grades with: the book's cases, drawn with its seed, and its own."""
+
+import importlib.util
+import secrets
+from functools import cache
+from pathlib import Path
+
+from annotated.checks import Case, exercise_named
+
+OWN = '''\
+"""Cases of this course's own, for {chapter}; they are graded beside the book's.
+
+    import torch
+
+    from annotated.checks import exercise_named
+
+
+    @exercise_named("{chapter}-…").case("what is tried, in a line", graded_only=True)
+    def _(draw):
+        return draw.normal(2, 3, 4), draw.normal(2, 5, 4)  # the answer's arguments
+
+What is right for them, and what is wrong, the exercise knows by itself.
+"""
+'''
+
+
+def prepare(folder: Path, chapter: str) -> None:
+    """Give a course its secret seed and a file for cases of its own, if it has none."""
+    for path, content in (
+        (folder / "seed", f"{secrets.token_hex(16)}\n"),
+        (folder / "cases" / f"{chapter}.py", OWN.format(chapter=chapter)),
+    ):
+        if not path.exists():
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(content, encoding="utf-8")
+
+
+def seed_of(folder: Path) -> str:
+    """The secret seed of a course.
+
+    Raises:
+        FileNotFoundError: if it has none: a public one must not be used by accident.
+    """
+    path = folder / "seed"
+    if not path.is_file():
+        raise FileNotFoundError(
+            f"{path} is missing: the course's secret seed, any line of text"
+        )
+    return path.read_text(encoding="utf-8").strip()
+
+
+def graded_cases(exercise: str, folder: Path) -> list[Case]:
+    """The cases of an exercise, as the course in a folder draws them.
+
+    Raises:
+        FileNotFoundError: if the course has no seed.
+        ValueError: if its own cases do not run.
+    """
+    own = folder / "cases" / f"{exercise[:4]}.py"
+    if own.is_file():
+        _load(own.resolve())
+    return exercise_named(exercise).cases(seed_of(folder), graded=True)
+
+
+@cache
+def _load(path: Path) -> None:
+    spec = importlib.util.spec_from_file_location(f"cases_{path.stem}", path)
+    try:
+        spec.loader.exec_module(importlib.util.module_from_spec(spec))
+    except Exception as error:
+        raise ValueError(
+            f"the cases in {path} do not run: {type(error).__name__}: {error}"
+        ) from error
