@@ -27,13 +27,12 @@ from traitlets.config import Config, PyFileConfigLoader
 from annotated.checks import exercise_named
 from grading import cases, export, plugins
 from grading.collect import Submission, collect
-from grading.normalise import context_cells, normalise
+from grading.normalise import cells_for, normalise
 from grading.runner import Runner
 from grading.sandbox import SANDBOXES
 from tools.exercises import (
     exercises,
     read_exercises,
-    solution,
     source_of,
     written,
 )
@@ -253,9 +252,9 @@ def prove(course: Course, assignment: str, runner: Runner) -> None:
             if exercise.in_words:
                 continue
             tried = cases.graded_cases(exercise.id, course.folder)
-            answer = solution(notebook.cells[exercise.answer])
-            cells = [*context_cells(notebook), answer]
-            outcome = running.run(cells, exercise.function, tried)
+            outcome = running.run(
+                cells_for(notebook, exercise), exercise.function, tried
+            )
             for number, hint in sorted(outcome.failures.items())[:1]:
                 raise CourseError(
                     f"the model answer to {exercise.id} fails the case "

@@ -6,7 +6,6 @@ else, the tests above all, comes from the release.
 """
 
 import ast
-import builtins
 import copy
 import json
 import re
@@ -19,7 +18,6 @@ from tools.exercises import Exercise, exercises, role, tag_of
 from tools.notebooks import is_setup
 
 MOST_BYTES = 20 * 2**20
-BORROWED = "# from other cells of this notebook:"
 SUSPECT = re.compile(
     r"\b(os\._exit|os\.kill\w*|os\.system|os\.fork|sys\.exit|subprocess|socket|ctypes|"
     r"importlib|__import__|sys\.modules|inspect\.|gc\.|open\(|eval\(|exec\()"
@@ -69,44 +67,98 @@ def exercise_ids(cells: list[dict]) -> set[str]:
 def normalise(
     release: nbformat.NotebookNode, cells: list[dict]
 ) -> tuple[nbformat.NotebookNode, list[str]]:
-    """The release with the answers that `cells` hold, and what was odd about them."""
+    """The release with the answers that `cells` hold, and what was odd about them.
+
+    Code cells of the student's own keep their order: each stands before the answer (or
+    the test) that it stood before, so that an answer finds what it rests on.
+    """
     made, odd = copy.deepcopy(release), []
     found = exercises(release)
     chosen: dict[str, dict] = {}
     for exercise in found:
         cell, notes = _choose(exercise, release.cells[exercise.answer], cells)
         odd += [f"{exercise.id}: {note}" for note in notes]
-        if cell is not None:
-            chosen[exercise.id] = cell
-    answers = {id(cell) for cell in chosen.values()}
-    others = [
+        if cell is None:
+            continue
+        chosen[exercise.id] = cell
+        body = cell["source"].strip("\n")
+        if tag_of_text(body):
+            body = body.partition("\n")[2]
+        tag = release.cells[exercise.answer].source.split("\n", 1)[0]
+        made.cells[exercise.answer].source = f"{tag}\n{body}".rstrip("\n")
+        if not exercise.in_words:
+            odd += [f"{exercise.id}: {note}" for note in suspicions(body)]
+    odd += _general_oddities(release, found, cells)
+    own = _own_cells(release, cells, list(chosen.values()))
+    for cell in own:
+        odd += [f"own cell: {note}" for note in suspicions(cell["source"])]
+    last = _put_in(made, found, chosen, cells, own)
+    if own:
+        odd.append(f"{len(own)} code cell(s) of the student's own")
+    if last:
+        odd.append(f"{last} of them behind the last test: not run")
+    return made, list(dict.fromkeys(odd))
+
+
+def _own_cells(release: Any, cells: list[dict], answers: list[dict]) -> list[dict]:
+    """The student's own code: nothing of the release, no answer, no test."""
+    known = {_squeezed(cell.source) for cell in release.cells} | {""}
+    taken = {id(cell) for cell in answers}
+    return [
         cell
         for cell in cells
         if cell["cell_type"] == "code"
-        and id(cell) not in answers
-        and not cell["source"].lstrip().startswith("check(")
+        and id(cell) not in taken
+        and _squeezed(cell["source"]) not in known
+        and tag_of_text(cell["source"]) is None
+        and not _is_test(cell)
+        and _grade_id(cell) is None
+        and "annotated.notebook import setup" not in cell["source"]
     ]
-    pool = _definitions([*others, *chosen.values()])
-    own = _definitions(
-        [c for c in release.cells if c.cell_type == "code" and role(c) is None]
-    )
-    for exercise in found:
-        if exercise.id not in chosen:
+
+
+def _is_test(cell: dict) -> bool:
+    return cell["source"].lstrip().startswith("check(")
+
+
+def _put_in(
+    made: Any, found: list[Exercise], chosen: dict, cells: list[dict], own: list[dict]
+) -> int:
+    """Put the student's own cells before the tests; how many come after the last."""
+    mine, waiting = {id(cell) for cell in own}, []
+    before: dict[int, list] = {}  # position in the release -> own cells
+    ends = {id(cell): name for name, cell in chosen.items()}
+    by_name = {exercise.id: exercise for exercise in found if not exercise.in_words}
+    for cell in cells:
+        if id(cell) in mine:
+            waiting.append(nbformat.v4.new_code_cell(cell["source"]))
             continue
-        source = chosen[exercise.id]["source"].strip("\n")
-        tag = release.cells[exercise.answer].source.split("\n", 1)[0]
-        body = source.split("\n", 1)[-1] if tag_of_text(source) else source
-        if tag_of_text(source) and "\n" not in source:
-            body = ""
-        if not exercise.in_words:
-            borrowed, strange = _borrowed(body, pool, own, _defined_in(others))
-            if borrowed:
-                body = "\n".join([BORROWED, *borrowed, "", body])
-            if strange:
-                odd.append(f"{exercise.id}: uses {', '.join(strange)} of other cells")
-            odd += [f"{exercise.id}: {note}" for note in suspicions(body)]
-        made.cells[exercise.answer].source = f"{tag}\n{body}".rstrip("\n")
-    return made, odd + _general_oddities(release, found, cells)
+        test = re.match(r"\s*check\(\s*[\"']([\w-]+)", cell["source"])
+        name = test[1] if test else ends.get(id(cell))
+        if name in by_name and waiting:
+            place = by_name[name].test if test else by_name[name].answer
+            before.setdefault(place, []).extend(waiting)
+            waiting = []
+    for place in sorted(before, reverse=True):
+        made.cells[place:place] = before[place]
+    return len(waiting)
+
+
+def cells_for(notebook: Any, exercise: Exercise) -> list[str]:
+    """What is run for an exercise: all code before its test, its answer last.
+
+    So helpers may stand between an answer and its test, and an experiment there does
+    not replace the answer.
+    """
+    before = [
+        cell.source
+        for position, cell in enumerate(notebook.cells[: exercise.test])
+        if cell.cell_type == "code"
+        and role(cell) != "test"
+        and not is_setup(cell)
+        and position != exercise.answer
+    ]
+    return [*before, notebook.cells[exercise.answer].source]
 
 
 def tag_of_text(source: str) -> str | None:
@@ -125,33 +177,33 @@ def _choose(
         if _grade_id(cell) == grade_id and tag_of_text(cell["source"]) is None
     ]
     candidates, notes = tagged + marked, []
-    if exercise.function:
-        writes = re.compile(rf"^(?:async )?def {exercise.function}\b", re.M)
-        defining = [
-            cell
-            for cell in cells
-            if (cell["cell_type"] == "code" or cell in candidates)
-            and writes.search(cell["source"])
-            and tag_of_text(cell["source"]) in (None, exercise.id)
-        ]
-        if defining:
-            if any(cell not in candidates for cell in defining):
-                notes.append(f"found by its function {exercise.function}, without tag")
-            candidates = defining
+    if name := exercise.function:
+        writes = re.compile(rf"^(?:(?:async )?def|class) {name}\b|^{name}\s*=", re.M)
+        defining = [cell for cell in candidates if writes.search(cell["source"])]
+        if not defining:  # the tag may be lost, with the metadata
+            defining = [
+                cell
+                for cell in cells
+                if cell["cell_type"] == "code"
+                and writes.search(cell["source"])
+                and tag_of_text(cell["source"]) is None
+            ]
+            if defining:
+                notes.append(f"found by its name {name}, without tag")
+        candidates = defining or candidates
     if not candidates:
         return None, ["no answer cell found"]
-    changed = [
-        c for c in candidates if _squeezed(c["source"]) != _squeezed(stub.source)
-    ]
+    stubs = {_squeezed(stub.source), _squeezed(stub.source.partition("\n")[2])}
+    written = [c for c in candidates if _squeezed(c["source"]) not in stubs]
     if len(candidates) > 1:
         notes.append(
             f"{len(candidates)} answer cells, took the last one that is written"
         )
-    if not changed:
+    if not written:
         return None, notes
-    if changed[-1]["cell_type"] != stub.cell_type:
-        notes.append(f"the answer is in a {changed[-1]['cell_type']} cell")
-    return changed[-1], notes
+    if written[-1]["cell_type"] != stub.cell_type:
+        notes.append(f"the answer is in a {written[-1]['cell_type']} cell")
+    return written[-1], notes
 
 
 def _grade_id(cell: dict) -> Any:
@@ -171,66 +223,6 @@ def _parsed(source: str) -> ast.Module:
         return ast.parse("\n".join(plain))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return ast.Module(body=[], type_ignores=[])
-
-
-def _names(statement: ast.stmt) -> list[str]:
-    """What a top-level statement defines, where running it elsewhere is harmless."""
-    match statement:
-        case ast.FunctionDef(name=name) | ast.ClassDef(name=name):
-            return [name]
-        case ast.Import(names=names) | ast.ImportFrom(names=names):
-            return [alias.asname or alias.name.split(".")[0] for alias in names]
-        case ast.Assign(targets=[ast.Name(id=name)]):
-            return [name]
-    return []
-
-
-def _definitions(cells: list[Any]) -> dict[str, tuple[str, ast.stmt]]:
-    """Name -> its last definition in the cells, as text and tree."""
-    found = {}
-    for cell in cells:
-        tree = _parsed(cell["source"])
-        for statement in tree.body:
-            for name in _names(statement):
-                found[name] = ast.unparse(statement), statement
-    return found
-
-
-def _defined_in(cells: list[dict]) -> set[str]:
-    return set(_definitions(cells))
-
-
-def _used(tree: ast.AST) -> list[str]:
-    return [
-        node.id
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)
-    ]
-
-
-def _borrowed(
-    answer: str, pool: dict, own: dict, extra: set[str]
-) -> tuple[list[str], list[str]]:
-    """Definitions that an answer needs from other cells, and those of cells of its own.
-
-    Only definitions are taken: a loop in a student's own cell stays where it is.
-    """
-    tree = _parsed(answer)
-    known = {name for statement in tree.body for name in _names(statement)}
-    known |= own.keys() | vars(builtins).keys() | {"device"}
-    todo, texts, strange = _used(tree), [], []
-    while todo:
-        name = todo.pop(0)
-        if name in known or name not in pool:
-            continue
-        known.add(name)
-        text, statement = pool[name]
-        if text not in texts:
-            texts.insert(0, text)  # before what uses it
-        if name in extra and not isinstance(statement, ast.Import):
-            strange.append(name)
-        todo += _used(statement)
-    return texts, strange
 
 
 def suspicions(source: str) -> list[str]:
@@ -286,28 +278,4 @@ def _general_oddities(
             odd.append(f"{exercise.id}: its test cell is gone")
         elif all(_squeezed(cell["source"]) != expected for cell in tests):
             odd.append(f"{exercise.id}: its test cell was changed (never used)")
-    code = [cell for cell in cells if cell["cell_type"] == "code"]
-    known = {_squeezed(cell.source) for cell in release.cells}
-    extra = [
-        cell
-        for cell in code
-        if _squeezed(cell["source"]) not in known | {""}
-        and tag_of_text(cell["source"]) is None
-        and not cell["source"].lstrip().startswith("check(")
-        and _grade_id(cell) is None
-        and "annotated.notebook import setup" not in cell["source"]
-    ]
-    if extra:
-        odd.append(f"{len(extra)} code cell(s) of the student's own")
-        for cell in extra:
-            odd += [f"own cell: {note}" for note in suspicions(cell["source"])]
-    return list(dict.fromkeys(odd))
-
-
-def context_cells(notebook: nbformat.NotebookNode) -> list[str]:
-    """Code that comes before the answers: imports and helpers of the release itself."""
-    return [
-        cell.source
-        for cell in notebook.cells
-        if cell.cell_type == "code" and role(cell) is None and not is_setup(cell)
-    ]
+    return odd

@@ -5,7 +5,28 @@
 Of the course only its `seed` and its `cases/` are read. The results are in Gradescope's
 format. Questions in words are not in them: they are marked where the platform lets
 people mark.
-"""Marks and lines for each coding exercise, as a student may see them.
+"""
+
+import json
+from pathlib import Path
+
+from annotated.checks import exercise_named
+from grading.cases import graded_cases
+from grading.normalise import Unreadable, cells_for, normalise, read_cells
+from grading.runner import Runner, shown
+from tools.exercises import (
+    exercises,
+    read_exercises,
+    source_of,
+    student_notebook,
+)
+from tools.notebooks import setup_cell
+
+
+def grade_one(
+    chapter: str, path: Path, course: Path | None = None, sandbox: str | None = None
+) -> dict:
+    """Marks and lines for each coding exercise, as a student may see them.
 
     Without a course the public cases are tried, those of the notebook's own checks.
     """
@@ -23,8 +44,9 @@ people mark.
                 cases = graded_cases(exercise.id, course)
             else:
                 cases = exercise_named(exercise.id).cases()
-            cells = [*context_cells(notebook), notebook.cells[exercise.answer].source]
-            outcome = running.run(cells, exercise.function, cases)
+            outcome = running.run(
+                cells_for(notebook, exercise), exercise.function, cases
+            )
             tests.append(
                 {
                     "name": exercise.id,

@@ -14,7 +14,7 @@ from traitlets import Float, Unicode
 from annotated.checks import Case
 from annotated.checks.calling import NOT_DONE
 from grading.cases import graded_cases
-from grading.normalise import context_cells
+from grading.normalise import cells_for
 from grading.runner import Runner, Submission, shown
 from grading.sandbox import SECONDS
 from tools.exercises import Exercise, exercises
@@ -58,27 +58,24 @@ class JudgeAnswers(NbGraderPreprocessor):
     seconds = Float(SECONDS, help="limit for one exercise").tag(config=True)
 
     def preprocess(self, nb, resources):
-        context = context_cells(nb)
         for cell in nb.cells:
             if cell.cell_type == "code":
                 cell.outputs, cell.execution_count = [], None
         with runner_for(self.sandbox or None, self.seconds).submission() as running:
             for exercise in exercises(nb):
                 if not exercise.in_words:
-                    self._grade(nb, context, exercise, running, resources["nbgrader"])
+                    self._grade(nb, exercise, running, resources["nbgrader"])
         return nb, resources
 
     def _grade(
         self,
         nb,
-        context: list[str],
         exercise: Exercise,
         running: Submission,
         who: dict,
     ) -> None:
         cases = graded_cases(exercise.id, Path(self.course))
-        cells = [*context, nb.cells[exercise.answer].source]
-        outcome = running.run(cells, exercise.function, cases)
+        outcome = running.run(cells_for(nb, exercise), exercise.function, cases)
         nb.cells[exercise.test].outputs = outputs(cases, outcome.failures)
         failed = [(cases[n].line, hint) for n, hint in sorted(outcome.failures.items())]
         if NOT_DONE in outcome.failures.values():
