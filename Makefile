@@ -44,7 +44,6 @@ $(INSTALLED): requirements.txt pyproject.toml
 book: $(INSTALLED) ## build the book: notebooks, their outputs, the HTML; warnings are errors
 	@echo "== notebooks from their sources"
 	@$(PY) -m tools.notebooks
-	@$(PY) -m tools.exercises
 	@echo "== executing what the cache lacks"
 	@$(PY) -m tools.execute
 	@echo "== HTML"
@@ -58,7 +57,6 @@ serve: book ## show the book on localhost and keep it up to date
 .PHONY: notebooks
 notebooks: $(INSTALLED) ## generate notebooks/*.ipynb from notebooks/src/*.py
 	@$(PY) -m tools.notebooks
-	@$(PY) -m tools.exercises
 
 # ---- tests -----------------------------------------------------------------
 
@@ -80,7 +78,6 @@ test-lint: $(INSTALLED)
 test-in-step: $(INSTALLED)
 	@echo "== generated files in step with their sources"
 	@$(PY) -m tools.notebooks --check
-	@$(PY) -m tools.exercises --check
 	@$(PY) -m tools.vendor --check
 
 test-unit: $(INSTALLED)

@@ -7,11 +7,10 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from annotated.training import _is_whole, restore_modes, training_modes
+from annotated.training import _is_whole, evaluating
 from annotated.transformer import Transformer
 
 
-@torch.no_grad()
 def greedy_decode(
     model: Transformer,
     source: Int[Tensor, "b s"],
@@ -58,9 +57,7 @@ def greedy_decode(
             f"max_length must be a whole number from 1 to max_len={config.max_len}, "
             f"got {max_length!r}"
         )
-    modes = training_modes(model)
-    model.eval()
-    try:
+    with evaluating(model):
         memory, memory_mask = model.encode(source)
         written = torch.full_like(source[:, :1], start)
         ended = torch.zeros_like(written, dtype=torch.bool)  # (b, 1)
@@ -72,6 +69,4 @@ def greedy_decode(
                 ended = ended | (symbol == end)
                 if ended.all():
                     break
-    finally:
-        restore_modes(modes)
     return written[:, 1:]

@@ -10,6 +10,7 @@ import os
 import random
 import time
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from itertools import chain, islice
 from numbers import Integral, Real
 from operator import length_hint
@@ -205,19 +206,14 @@ def evaluate(
         ValueError: if it returns more than one number, a weight is negative or not
             finite, or nothing weighs more than 0.
     """
-    modes, device = training_modes(model), _device(model)
-    total = counted = 0.0
-    model.eval()
-    try:
-        with torch.no_grad():
-            for batch in batches:
-                size = _weight_of(batch, weight)
-                if size:
-                    found = _one_number(loss(model, _moved(batch, device)))
-                    total += size * found.item()
-                    counted += size
-    finally:
-        restore_modes(modes)
+    device, total, counted = _device(model), 0.0, 0.0
+    with evaluating(model):
+        for batch in batches:
+            size = _weight_of(batch, weight)
+            if size:
+                found = _one_number(loss(model, _moved(batch, device)))
+                total += size * found.item()
+                counted += size
     if not counted:
         raise ValueError(
             f"batches must hold something that counts, got a weight of {counted} in all"
@@ -299,7 +295,6 @@ def fit(
     used, spent = last["batches"], last["cpu_seconds"]
     if not model.training:
         model.train()
-    modes = training_modes(model)
     bar = _bar(_groups(walk, accumulate), len(history), (known - used) / accumulate)
     with bar:  # closes it after an exception, too
         for step, group in enumerate(bar, start=len(history) + 1):
@@ -339,8 +334,8 @@ def fit(
             record |= {"gradient_norm": norm, "batches": used, "cpu_seconds": spent}
             history.append(record)
             if after is not None:
-                after(step)
-                restore_modes(modes)
+                with _modes_kept(model):
+                    after(step)
             # last of all: ``after`` may draw random numbers, which belong to this step
             if save_every is not None and step % save_every == 0:
                 save_checkpoint(checkpoint, **state, history=history)
@@ -454,28 +449,29 @@ def load_checkpoint(
     return history
 
 
-def training_modes(model: nn.Module) -> dict[nn.Module, bool]:
-    """Return which parts of a model are in training mode, for :func:`restore_modes`.
+@contextmanager
+def evaluating(model: nn.Module) -> Iterator[None]:
+    """Evaluate: without gradients, and in evaluation mode for the time of a block.
 
-    A part may have been frozen on purpose; ``model.train()`` would not know of it.
-
-    Args:
-        model: the model.
-
-    Returns:
-        Each module of the model, and whether it is in training mode.
-    """
-    return {module: module.training for module in model.modules()}
-
-
-def restore_modes(modes: dict[nn.Module, bool]) -> None:
-    """Put the parts of a model back into the modes that :func:`training_modes` found.
+    Afterwards every part has the mode that it had before, so that what was frozen
+    on purpose stays so.
 
     Args:
-        modes: what it returned.
+        model: all its parts are set to evaluation.
     """
-    for module, mode in modes.items():
-        module.training = mode
+    with _modes_kept(model), torch.no_grad():
+        model.eval()
+        yield
+
+
+@contextmanager
+def _modes_kept(model: nn.Module) -> Iterator[None]:
+    modes = {module: module.training for module in model.modules()}
+    try:
+        yield
+    finally:
+        for module, mode in modes.items():
+            module.training = mode
 
 
 def _is_whole(value: object) -> bool:

@@ -36,7 +36,7 @@ from tools.exercises import (
     source_of,
     written,
 )
-from tools.notebooks import ROOT, setup_cell
+from tools.source import ROOT, setup_cell
 
 TEMPLATES = Path(__file__).parent / "templates"
 FOLDERS = ("inbox", "export")

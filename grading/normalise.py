@@ -15,7 +15,7 @@ from typing import Any
 import nbformat
 
 from tools.exercises import Exercise, exercises, role, tag_of
-from tools.notebooks import is_setup
+from tools.source import is_setup
 
 MOST_BYTES = 20 * 2**20
 SUSPECT = re.compile(

@@ -20,7 +20,7 @@ from tools.exercises import (
     source_of,
     student_notebook,
 )
-from tools.notebooks import setup_cell
+from tools.source import setup_cell
 
 
 def grade_one(

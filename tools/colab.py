@@ -24,7 +24,7 @@ import nbformat
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
 
-from tools.notebooks import ROOT, repository
+from tools.source import ROOT, repository
 
 PINS = ROOT / "tools" / "colab.txt"
 ENVIRONMENT = ROOT / ".venv-colab"

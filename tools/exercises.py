@@ -1,36 +1,23 @@
-"""Generate the exercises' notebooks from notebooks/src/exercises/*.py, one way.
+"""The variants of a chapter's exercises, notebooks/src/exercises/NN_topic.py.
 
-    python -m tools.exercises            write what is out of step
-    python -m tools.exercises --check    write nothing, name what is out of step, exit 1
-
-Of each source come
-- the student notebook, notebooks/exercises/NN_topic.ipynb: no solution in it. It is
-  committed, Colab opens it, and nbgrader's release has the same cells;
-- the page of the book, book/exercises/NN_topic.ipynb: stub, folded solution, and checks
+- The student notebook, notebooks/exercises/NN_topic.ipynb: no solution in it. It is
+  committed, Colab opens it, and nbgrader's release has the same cells.
+- The page of the book, book/exercises/NN_topic.ipynb: stub, folded solution, and checks
   that run on the solution. It is not committed.
 
-`python -m grading assignment` makes an nbgrader course of the same source.
+`python -m tools.notebooks` writes both, and `python -m grading assignment` makes an
+nbgrader course of the same source.
 """
 
-import argparse
 import ast
 import copy
 import re
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 
 import nbformat
 
-from tools.notebooks import (
-    ROOT,
-    SourceError,
-    read_notebook,
-    read_source,
-    set_ids,
-    setup_cell,
-    what_is_wrong,
-)
+from tools.source import ROOT, SourceError, read_source
 
 SOURCES = "notebooks/src/exercises"
 STUDENT = "notebooks/exercises"
@@ -227,13 +214,6 @@ def page_notebook(notebook) -> nbformat.NotebookNode:
     return made
 
 
-def written(notebook, name: str, old=None) -> str:
-    """The text of a notebook file, its cells' ids as `tools.notebooks` gives them."""
-    set_ids(name, notebook, old or nbformat.v4.new_notebook())
-    nbformat.validate(notebook)
-    return nbformat.writes(notebook) + "\n"
-
-
 def sources(root: Path = ROOT) -> list[Path]:
     return sorted((root / SOURCES).glob("*.py"))
 
@@ -245,55 +225,3 @@ def source_of(chapter: str, root: Path = ROOT) -> Path:
             return path
     known = [path.name[:2] for path in sources(root)]
     raise SourceError(f"CHAPTER={chapter}: expected one of {', '.join(known)}")
-
-
-def main(arguments: list[str] | None = None, root: Path = ROOT) -> int:
-    parser = argparse.ArgumentParser(
-        prog="python -m tools.exercises",
-        description="Generate student notebooks and the book's pages of exercises.",
-    )
-    parser.add_argument("--check", action="store_true", help="compare, write nothing")
-    check = parser.parse_args(arguments).check
-    setup, problems, notes = setup_cell(root), [], []
-    for source in sources(root):
-        name = f"{source.stem}.ipynb"
-        target, page = root / STUDENT / name, root / PAGES / name
-        try:
-            notebook = read_exercises(source, setup)
-            expected = written(student_notebook(notebook), name, read_notebook(target))
-            page_text = written(page_notebook(notebook), name)
-        except (SourceError, nbformat.ValidationError) as error:
-            problems.append(str(error).replace(f"{root}/", ""))
-            continue
-        wrong = what_is_wrong(target, expected)
-        if wrong and check:
-            problems.append(f"{STUDENT}/{name}: {wrong}")
-        elif wrong:
-            target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_text(expected, encoding="utf-8")
-            notes.append(f"{STUDENT}/{name}: written (was: {wrong})")
-        # not committed, so never out of step in a clone that has not built yet
-        if not check and what_is_wrong(page, page_text):
-            page.parent.mkdir(parents=True, exist_ok=True)
-            page.write_text(page_text, encoding="utf-8")
-    stems = {source.stem for source in sources(root)}
-    for target in sorted((root / STUDENT).glob("*.ipynb")):
-        if target.stem not in stems:
-            (problems if check else notes).append(
-                f"{STUDENT}/{target.name}: orphaned, there is no "
-                f"{SOURCES}/{target.stem}.py"
-            )
-    for line in notes:
-        print(line)
-    for line in problems:
-        print(line, file=sys.stderr)
-    if problems:
-        if check:
-            print("`make notebooks` generates them anew.", file=sys.stderr)
-        return 1
-    print(f"{len(stems)} exercise notebook(s) in step with {SOURCES}")
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -11,7 +11,7 @@ import re
 import sys
 from pathlib import Path
 
-from tools import notebooks
+from tools import notebooks, source
 
 ROOT = Path(__file__).resolve().parent.parent
 ADDRESS = re.compile(
@@ -66,7 +66,7 @@ def change(url: str, branch: str, root: Path = ROOT) -> list[str]:
     """Rewrite all texts that hold the address; the names of those that changed."""
     if not BRANCH.fullmatch(branch):
         raise ValueError(f"branch is {branch!r}, expected the name of a branch")
-    present = notebooks.repository(root)
+    present = source.repository(root)
     old = links(*parse_address(present["url"]), present["branch"])
     new = links(*parse_address(url), branch)
     changed = []

@@ -1,10 +1,12 @@
-"""Re-create `book/vendor`, the third-party code that the pages run in a browser.
+"""Re-create the folders of third-party browser code: `book/vendor`, which becomes part
+of the site, and `tests/site/vendor`, which the tests of the site run in its pages.
 
-    python -m tools.vendor            fetch with npm and replace the folder
-    python -m tools.vendor --check    compare the folder with its checksums, offline
+    python -m tools.vendor            fetch with npm and replace the folders
+    python -m tools.vendor --check    compare the folders with their checksums, offline
 
-Only what a page can request is kept. A page that needs more (a TeX extension, say)
-fails the browser tests with the name of the missing file: add it to PACKAGES.
+Of book/vendor only what a page can request is kept. A page that needs more (a TeX
+extension, say) fails the browser tests with the name of the missing file: add it to
+PACKAGES.
 """
 
 import argparse
@@ -19,7 +21,9 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-VENDOR = Path(__file__).resolve().parent.parent / "book" / "vendor"
+ROOT = Path(__file__).resolve().parent.parent
+VENDOR = ROOT / "book" / "vendor"
+TEST_VENDOR = ROOT / "tests" / "site" / "vendor"
 
 # Git must not touch line ends here: the checksums are of the bytes that npm gave.
 GITATTRIBUTES = "* -text -diff linguist-vendored\n"
@@ -34,7 +38,7 @@ class Package:
     name: str
     version: str
     licence: str
-    files: dict[str, str]  # pattern in the package: folder or file in book/vendor
+    files: dict[str, str]  # pattern in the package: its folder or file here
 
 
 PACKAGES = [
@@ -76,6 +80,16 @@ PACKAGES = [
         {"LICENSE.txt": "html-manager/FONT-AWESOME-LICENSE.txt"},
     ),
 ]
+# Finds faults of accessibility. The packages for Python bundle versions years old.
+TEST_PACKAGES = [
+    Package(
+        "axe-core",
+        "4.14.1",
+        "MPL-2.0",
+        {"LICENSE*": "axe-core/", "axe.min.js": "axe-core/"},
+    ),
+]
+FOLDERS = {VENDOR: PACKAGES, TEST_VENDOR: TEST_PACKAGES}
 
 
 def sha256(path: Path) -> str:
@@ -197,19 +211,21 @@ def main(arguments: list[str] | None = None) -> int:
     )
     parser.add_argument("--check", action="store_true", help="verify, change nothing")
     options = parser.parse_args(arguments)
+    found = []
     try:
-        if not options.check:
-            create()
-        found = problems()
+        for folder, packages in FOLDERS.items():
+            if not options.check:
+                create(packages, folder)
+            name = folder.relative_to(ROOT)
+            found += [f"{name}: {problem}" for problem in problems(packages, folder)]
     except (VendorError, OSError) as error:
         print(f"vendor: {error}", file=sys.stderr)
         return 1
     if found:
-        print("vendor: book/vendor is not as recorded:", *found, sep="\n  ")
+        print("vendor: not as recorded:", *found, sep="\n  ")
         print("Run `make vendor` to re-create it.")
         return 1
-    size = sum(p.stat().st_size for p in VENDOR.rglob("*") if p.is_file())
-    print(f"book/vendor: every checksum agrees ({size / 1e6:.1f} MB)")
+    print("vendored code: every checksum agrees")
     return 0
 
 

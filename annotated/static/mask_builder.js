@@ -38,7 +38,7 @@ for (let i = 0; i < n; i++) {
       on: mask[i][j],
       text: mask[i][j] ? "1" : "0",
       label: `query ${i + 1} ${words[i]}, key ${j + 1} ${words[j]}: `
-        + (mask[i][j] ? "visible" : "hidden"),
+        + (mask[i][j] ? "1, visible" : "0, hidden"),
     });
   }
 }

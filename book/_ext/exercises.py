@@ -36,12 +36,9 @@ def point_elsewhere(app, pagename, templatename, context, doctree) -> None:
         redirect(context["header_buttons"], pagename, download)
         # Sphinx and the theme show the source of a page by these
         context["show_source"] = context["has_source"] = False
-        # or every solution is called the same, and not what is written on it
-        named = ' aria-label="Toggle hidden content"'
         # the column of remarks in the tables of arguments has no name
         nameless = '<th class="head"><p></p></th>'
-        body = context["body"].replace(named, "")
-        context["body"] = body.replace(nameless, "<td></td>")
+        context["body"] = context["body"].replace(nameless, "<td></td>")
 
 
 def exchange_notebooks(app, exception: Exception | None) -> None:

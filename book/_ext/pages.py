@@ -160,20 +160,26 @@ def repair_tables(app, doctree: nodes.document, docname: str) -> None:
             node.replace_self(nodes.raw("", text, format=node["format"]))
 
 
-def repair_roles(app, pagename, templatename, context, doctree) -> None:
-    """docutils gives bibliographies roles that ARIA has withdrawn, on wrong parents."""
-    body = context.get("body")
-    if body:
-        body = body.replace(' role="doc-biblioentry"', "")
-        context["body"] = body.replace(
-            '<div role="list" class="citation-list">', '<div class="citation-list">'
-        )
+REPAIRS = {
+    # docutils gives bibliographies roles that ARIA has withdrawn, on wrong parents
+    ' role="doc-biblioentry"': "",
+    '<div role="list" class="citation-list">': '<div class="citation-list">',
+    # myst-nb names every folded cell the same, and not what is written on it
+    '<summary aria-label="Toggle hidden content">': "<summary>",
+}
+
+
+def repair_names(app, pagename, templatename, context, doctree) -> None:
+    """Mend names and roles that would mislead a screen reader."""
+    if context.get("body"):  # the page of search results has none
+        for wrong, right in REPAIRS.items():
+            context["body"] = context["body"].replace(wrong, right)
 
 
 def setup(app) -> dict:
     app.connect("doctree-resolved", check_images)
     app.connect("doctree-resolved", repair_tables)
-    app.connect("html-page-context", repair_roles)
+    app.connect("html-page-context", repair_names)
     # after Jupyter Book's own handlers, one of which writes index.html
     app.connect("build-finished", check_links, priority=900)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -15,6 +15,17 @@
     });
   });
 
+  // The theme takes the focus from its buttons when they are used, so that their tooltips
+  // go; who came by keyboard would lose the place. This runs before the theme's scripts.
+  document.addEventListener("DOMContentLoaded", () => {
+    const buttons = ".theme-switch-button, .search-button, .primary-toggle, .secondary-toggle";
+    document.querySelectorAll(buttons).forEach((button) => {
+      button.blur = () => {
+        if (!button.matches(":focus-visible")) HTMLElement.prototype.blur.call(button);
+      };
+    });
+  });
+
   // What scrolls in its own box must be reachable by keyboard. The theme sees to code
   // and outputs; formulas get their size only when MathJax has set them.
   function markScrollers() {

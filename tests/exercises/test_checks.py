@@ -30,9 +30,9 @@ from tools.exercises import (
     read_exercises,
     source_of,
     student_notebook,
-    written,
 )
-from tools.notebooks import ROOT, setup_cell
+from tools.notebooks import text
+from tools.source import ROOT, setup_cell
 
 X = torch.arange(6.0).view(2, 3)
 
@@ -275,7 +275,8 @@ def test_nbval_passes_solutions_and_blanks_and_fails_a_wrong_answer(tmp_path):
         ("wrong.ipynb", wrong),
         ("blank.ipynb", student_notebook(solved)),
     ]:
-        (tmp_path / file).write_text(written(notebook, file), encoding="utf-8")
+        target = tmp_path / file
+        target.write_text(text(notebook, target), encoding="utf-8")
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "--nbval-lax", "-p", "no:cacheprovider"]
         + [str(tmp_path / f"{file}.ipynb") for file in ("right", "wrong", "blank")],

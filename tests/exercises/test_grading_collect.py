@@ -15,7 +15,7 @@ from tools.exercises import (
     source_of,
     student_notebook,
 )
-from tools.notebooks import setup_cell
+from tools.source import setup_cell
 
 NAMES = {
     "lovelaceada_4711_88001_02_self_attention.ipynb": ("lovelaceada", "4711"),

@@ -12,7 +12,6 @@ from tools.exercises import (
     CODE_STUB,
     TEXT_STUB,
     exercises,
-    main,
     page_notebook,
     read_exercises,
     role,
@@ -20,7 +19,8 @@ from tools.exercises import (
     sources,
     student_notebook,
 )
-from tools.notebooks import ROOT, SourceError, setup_cell
+from tools.notebooks import main
+from tools.source import ROOT, SourceError, setup_cell
 
 SOURCE = '''\
 # %% [markdown]

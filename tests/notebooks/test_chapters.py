@@ -9,7 +9,7 @@ import nbformat
 import pytest
 from IPython.core.inputtransformer2 import TransformerManager
 
-from tools import notebooks
+from tools import notebooks, source
 
 ROOT = Path(__file__).resolve().parents[2]
 CHAPTERS = sorted((ROOT / "notebooks").glob("*.ipynb"))
@@ -71,12 +71,12 @@ def test_opens_with_its_title_and_goes_on_with_the_setup_cell(chapter):
     first, second = chapter.cells[:2]
     assert first.cell_type == "markdown"
     assert first.source.startswith("# ")
-    assert notebooks.is_setup(second)
+    assert source.is_setup(second)
 
 
 def test_the_setup_cell_is_the_same_in_every_chapter(chapter):
-    setup = [cell.source for cell in chapter.cells if notebooks.is_setup(cell)]
-    assert setup == [notebooks.setup_cell()]
+    setup = [cell.source for cell in chapter.cells if source.is_setup(cell)]
+    assert setup == [source.setup_cell()]
 
 
 def test_has_the_parts_of_a_chapter(chapter):

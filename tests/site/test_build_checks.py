@@ -101,17 +101,18 @@ def test_links_that_lead_nowhere(tmp_path, body, complaint):
     assert complaint in found[0][1]
 
 
-def test_roles_that_aria_has_withdrawn_are_removed():
+def test_names_and_roles_that_mislead_are_mended():
     body = (
         '<div role="list" class="citation-list">'
         '<div class="citation" id="id1" role="doc-biblioentry">A</div></div>'
         '<ul role="list"><li>kept</li></ul>'
+        '<summary aria-label="Toggle hidden content">The proof</summary>'
     )
     context = {"body": body}
-    pages.repair_roles(SimpleNamespace(), "page", "page.html", context, None)
+    pages.repair_names(SimpleNamespace(), "page", "page.html", context, None)
     assert context["body"] == (
         '<div class="citation-list"><div class="citation" id="id1">A</div></div>'
-        '<ul role="list"><li>kept</li></ul>'
+        '<ul role="list"><li>kept</li></ul><summary>The proof</summary>'
     )
 
 

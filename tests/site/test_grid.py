@@ -73,10 +73,10 @@ def test_clicks_can_be_undone_at_once(builder):
 
 def test_every_place_says_what_it_is(builder):
     said = cell(builder, 1, 0).get_attribute("aria-label")
-    assert said == "query 2 old, key 1 the: visible"
+    assert said == "query 2 old, key 1 the: 1, visible"
     cell(builder, 1, 0).click()
     said = cell(builder, 1, 0).get_attribute("aria-label")
-    assert said == "query 2 old, key 1 the: hidden"
+    assert said == "query 2 old, key 1 the: 0, hidden"
 
 
 def test_the_weights_follow(builder):

@@ -105,6 +105,8 @@ def test_npm_missing_is_said(monkeypatch, tmp_path):
 
 
 def test_command_reports_and_fails(monkeypatch, folder, capsys):
-    monkeypatch.setattr(vendor, "problems", lambda: ["toy/a.js is missing"])
+    (folder / "toy" / "a.js").unlink()
+    monkeypatch.setattr(vendor, "ROOT", folder.parent)
+    monkeypatch.setattr(vendor, "FOLDERS", {folder: [PACKAGE]})
     assert vendor.main(["--check"]) == 1
-    assert "toy/a.js is missing" in capsys.readouterr().out
+    assert "vendor: toy/a.js is missing" in capsys.readouterr().out
