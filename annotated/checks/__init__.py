@@ -54,7 +54,7 @@ from annotated.checks.calling import (
     mapped,
 )
 
-__all__ = ["CheckFailed", "Exercise", "Function", "check"]
+__all__ = ["CheckFailed", "Exercise", "Function", "check", "tensor_for_bool"]
 
 EXERCISE = re.compile(r"ch\d\d-[a-z0-9]+(-[a-z0-9]+)*")
 # How near an answer must come in each precision, when the right one is computed wide.
@@ -158,7 +158,8 @@ class Exercise:
         mistakes: hint -> a function that makes this mistake, called as ``right`` is.
         symptoms: called as ``symptoms(result, *arguments)`` first of all: returns a
             hint for what can be seen of the result itself (an infinity, a number
-            where True or False is asked), which rejects it, or None.
+            where True or False is asked), which rejects it, or None. What was raised
+            is a `Raised`.
         tolerance: largest relative difference; by precision if not given.
         through: called as ``through(answer, *arguments)`` in place of the answer, for
             answers that take or change what is no plain data, modules say. A function
@@ -322,7 +323,7 @@ def verdict(case: Case, called: Call, quote: bool = True) -> str | None:
         if result.kind == "NotImplementedError" and not result.message:
             return NOT_DONE
         if not isinstance(expected, Raised):
-            return _raised(result, quote)
+            return _symptom(case, result) or _raised(result, quote)
     else:
         pairs = zip(case.arguments, called.after, strict=True)
         # (an argument with a default may have been left out)
@@ -336,6 +337,12 @@ def verdict(case: Case, called: Call, quote: bool = True) -> str | None:
     if close(result, expected, tolerance):
         return None
     return next(_reasons(case, result, expected, tolerance))
+
+
+def tensor_for_bool(verdict: Any, *arguments: Any) -> str | None:
+    """A symptom of several exercises: a tensor where True or False is asked for."""
+    if isinstance(verdict, Tensor) and verdict.numel() == 1:
+        return "your function returns a tensor: a plain True or False is asked for"
 
 
 def _symptom(case: Case, result: Any) -> str | None:

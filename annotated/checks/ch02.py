@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from annotated.checks import Exercise, Function
+from annotated.checks import Exercise, Function, tensor_for_bool
 
 # ---- self-attention with a temperature ---------------------------------------
 
@@ -230,11 +230,6 @@ def commutes(f, tolerance=1e-5, count=40, draw=torch.randn, shuffle=torch.randpe
 def invariant(f):
     x, p = torch.randn(7, 4), torch.randperm(7)
     return f(x).shape == f(x[p]).shape and torch.allclose(f(x), f(x[p]), atol=1e-5)
-
-
-def tensor_for_bool(verdict, f):
-    if isinstance(verdict, Tensor) and verdict.numel() == 1:
-        return "your function returns a tensor: a plain True or False is asked for"
 
 
 INVARIANT = "that is invariant, f(x[p]) = f(x), which is another property"
