@@ -27,7 +27,7 @@ from traitlets.config import Config, PyFileConfigLoader
 from annotated.checks import exercise_named
 from grading import cases, export, plugins
 from grading.collect import Submission, collect
-from grading.normalise import cells_for, normalise
+from grading.normalise import normalise
 from grading.runner import Runner
 from grading.sandbox import SANDBOXES
 from tools.exercises import (
@@ -252,9 +252,7 @@ def prove(course: Course, assignment: str, runner: Runner) -> None:
             if exercise.in_words:
                 continue
             tried = cases.graded_cases(exercise.id, course.folder)
-            outcome = running.run(
-                cells_for(notebook, exercise), exercise.function, tried
-            )
+            outcome = running.grade(notebook, exercise, tried)
             for number, hint in sorted(outcome.failures.items())[:1]:
                 raise CourseError(
                     f"the model answer to {exercise.id} fails the case "

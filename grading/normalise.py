@@ -18,6 +18,7 @@ from tools.exercises import Exercise, exercises, role, tag_of
 from tools.source import is_setup
 
 MOST_BYTES = 20 * 2**20
+OWN = "own"  # tag of a cell that the student added
 SUSPECT = re.compile(
     r"\b(os\._exit|os\.kill\w*|os\.system|os\.fork|sys\.exit|subprocess|socket|ctypes|"
     r"importlib|__import__|sys\.modules|inspect\.|gc\.|open\(|eval\(|exec\()"
@@ -131,7 +132,9 @@ def _put_in(
     by_name = {exercise.id: exercise for exercise in found if not exercise.in_words}
     for cell in cells:
         if id(cell) in mine:
-            waiting.append(nbformat.v4.new_code_cell(cell["source"]))
+            own_cell = nbformat.v4.new_code_cell(cell["source"])
+            own_cell.metadata["tags"] = [OWN]
+            waiting.append(own_cell)
             continue
         test = re.match(r"\s*check\(\s*[\"']([\w-]+)", cell["source"])
         name = test[1] if test else ends.get(id(cell))
@@ -144,11 +147,11 @@ def _put_in(
     return len(waiting)
 
 
-def cells_for(notebook: Any, exercise: Exercise) -> list[str]:
+def cells_for(notebook: Any, exercise: Exercise, own: bool = True) -> list[str]:
     """What is run for an exercise: all code before its test, its answer last.
 
     So helpers may stand between an answer and its test, and an experiment there does
-    not replace the answer.
+    not replace the answer. Without ``own``, nothing but the release and the answer.
     """
     before = [
         cell.source
@@ -157,6 +160,7 @@ def cells_for(notebook: Any, exercise: Exercise) -> list[str]:
         and role(cell) != "test"
         and not is_setup(cell)
         and position != exercise.answer
+        and (own or (role(cell) is None and OWN not in cell.metadata.get("tags", [])))
     ]
     return [*before, notebook.cells[exercise.answer].source]
 

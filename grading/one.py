@@ -12,7 +12,7 @@ from pathlib import Path
 
 from annotated.checks import exercise_named
 from grading.cases import graded_cases
-from grading.normalise import Unreadable, cells_for, normalise, read_cells
+from grading.normalise import Unreadable, normalise, read_cells
 from grading.runner import Runner, shown
 from tools.exercises import (
     exercises,
@@ -44,9 +44,7 @@ def grade_one(
                 cases = graded_cases(exercise.id, course)
             else:
                 cases = exercise_named(exercise.id).cases()
-            outcome = running.run(
-                cells_for(notebook, exercise), exercise.function, cases
-            )
+            outcome = running.grade(notebook, exercise, cases)
             tests.append(
                 {
                     "name": exercise.id,

@@ -14,7 +14,6 @@ from traitlets import Float, Unicode
 from annotated.checks import Case
 from annotated.checks.calling import NOT_DONE
 from grading.cases import graded_cases
-from grading.normalise import cells_for
 from grading.runner import Runner, Submission, shown
 from grading.sandbox import SECONDS
 from tools.exercises import Exercise, exercises
@@ -75,7 +74,7 @@ class JudgeAnswers(NbGraderPreprocessor):
         who: dict,
     ) -> None:
         cases = graded_cases(exercise.id, Path(self.course))
-        outcome = running.run(cells_for(nb, exercise), exercise.function, cases)
+        outcome = running.grade(nb, exercise, cases)
         nb.cells[exercise.test].outputs = outputs(cases, outcome.failures)
         failed = [(cases[n].line, hint) for n, hint in sorted(outcome.failures.items())]
         if NOT_DONE in outcome.failures.values():

@@ -122,10 +122,6 @@ def exercises(notebook) -> list[Exercise]:
             )
         if call[0] not in answers:
             raise SourceError(f"{call[0]}: its test comes before any answer cell")
-        if not re.search(
-            rf"^def {call[1]}\(", notebook.cells[answers[call[0]]].source, re.M
-        ):
-            raise SourceError(f"{call[0]}: the answer cell defines no {call[1]}")
         found.append(Exercise(call[0], points, call[1], answers[call[0]], position))
     untested = answers.keys() - {exercise.id for exercise in found}
     if untested:
@@ -142,6 +138,13 @@ def read_exercises(path: Path, setup: str) -> nbformat.NotebookNode:
     notebook = read_source(path, setup)
     try:
         found = exercises(notebook)
+        for exercise in found:
+            definition, answer = rf"^def {exercise.function}\(", exercise.answer
+            source = notebook.cells[answer].source
+            if not exercise.in_words and not re.search(definition, source, re.M):
+                raise SourceError(
+                    f"{exercise.id}: the answer cell defines no {exercise.function}"
+                )
         for cell in notebook.cells:
             if role(cell) == "answer":
                 _check_markers(cell)
