@@ -34,8 +34,8 @@ from tools.exercises import (
     exercises,
     read_exercises,
     source_of,
-    written,
 )
+from tools.notebooks import text
 from tools.source import ROOT, setup_cell
 
 TEMPLATES = Path(__file__).parent / "templates"
@@ -140,7 +140,7 @@ def make_assignment(chapter: str, folder: Path, root: Path = ROOT) -> None:
     notebook = read_exercises(source, setup_cell(root))
     target = folder / "source" / assignment / f"{source.stem}.ipynb"
     target.parent.mkdir(parents=True, exist_ok=True)
-    target.write_text(written(notebook, target.name), encoding="utf-8")
+    target.write_text(text(notebook, target), encoding="utf-8")
     problem = course.run(GenerateAssignment, assignment, ".")
     if problem:
         raise CourseError(f"nbgrader generate_assignment: {problem}")
