@@ -147,20 +147,26 @@ def _put_in(
     return len(waiting)
 
 
-def cells_for(notebook: Any, exercise: Exercise, own: bool = True) -> list[str]:
-    """What is run for an exercise: all code before its test, its answer last.
+def cells_for(notebook: Any, exercise: Exercise) -> list[str]:
+    """What is run for an exercise: the release's code and the student's own before the
+    test, other answers that are used by name, and the answer last.
 
-    So helpers may stand between an answer and its test, and an experiment there does
-    not replace the answer. Without ``own``, nothing but the release and the answer.
+    So helpers may stand between an answer and its test, an experiment there does not
+    replace the answer, and what one answer does to `torch` is not another one's loss.
     """
+    own = [c for c in notebook.cells if OWN in c.metadata.get("tags", [])]
+    text = "\n".join(c.source for c in (*own, notebook.cells[exercise.answer]))
+    used = {
+        other.answer
+        for other in exercises(notebook)
+        if other.function and re.search(rf"\b{other.function}\b", text)
+    }
     before = [
         cell.source
         for position, cell in enumerate(notebook.cells[: exercise.test])
         if cell.cell_type == "code"
-        and role(cell) != "test"
         and not is_setup(cell)
-        and position != exercise.answer
-        and (own or (role(cell) is None and OWN not in cell.metadata.get("tags", [])))
+        and (role(cell) is None or position in used - {exercise.answer})
     ]
     return [*before, notebook.cells[exercise.answer].source]
 

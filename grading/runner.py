@@ -110,6 +110,7 @@ class Submission:
 
     def __init__(self, runner: Runner) -> None:
         self.runner, self.sandbox = runner, runner.fresh()
+        self.left: set[str] = set()  # cells that do not end: tried once
 
     def run(self, cells: list[str], function: str, cases: Sequence[Case]) -> Outcome:
         """Try the function that ``cells`` define, on one case after the other."""
@@ -119,7 +120,7 @@ class Submission:
         job |= {"memory": self.runner.memory}
         hints: list[str | None] = []
         try:
-            missing = _not_defined(self._ask(job, deadline), function)
+            missing = self._define(job, deadline)
             for case in cases:
                 hints.append(missing or judged(case, self._call(case, deadline)))
             self.sandbox.ask({}, deadline + 1)
@@ -134,20 +135,28 @@ class Submission:
     def grade(
         self, notebook: Any, exercise: Exercise, cases: Sequence[Case]
     ) -> Outcome:
-        """Try an exercise of a notebook; without the student's other cells, if the
-        process ends before the answer is called."""
-        function = exercise.function
-        outcome = self.run(cells_for(notebook, exercise), function, cases)
-        lean = cells_for(notebook, exercise, own=False)
-        if outcome.ended and lean != cells_for(notebook, exercise):
-            return self.run(lean, function, cases)
-        return outcome
+        """Try an exercise of a notebook."""
+        cells = [c for c in cells_for(notebook, exercise) if c not in self.left]
+        return self.run(cells, exercise.function, cases)
 
     def _ask(self, request: dict, deadline: float) -> str:
         reply = self.sandbox.ask(request, deadline)
         if reply == EXERCISE_ENDED:
             raise Ended("died")
         return reply
+
+    def _define(self, job: dict, deadline: float) -> str | None:
+        """Run the cells; why there is no answer to call, or None if there is one."""
+        try:
+            defined, problem, left = plain.loads(self._ask(job, deadline))
+            self.left |= {job["cells"][number] for number in left}
+        except (plain.NotPlain, TypeError, ValueError, IndexError):
+            return NO_RESULT
+        if defined is True:
+            return None
+        if problem is None:
+            return f"there is no function {job['function']}"
+        return f"your cell raised {_kind(problem)}"
 
     def _call(self, case: Case, deadline: float) -> str:
         through = case.exercise.through
@@ -157,19 +166,6 @@ class Submission:
             "through": through and f"{through.__module__}:{through.__qualname__}",
         }
         return self._ask(request, deadline)
-
-
-def _not_defined(reply: str, function: str) -> str | None:
-    """Why there is no answer to call; None if there is one."""
-    try:
-        defined, problem = plain.loads(reply)
-    except (plain.NotPlain, TypeError, ValueError):
-        return NO_RESULT
-    if defined is True:
-        return None
-    if problem is None:
-        return f"there is no function {function}"
-    return f"your cell raised {_kind(problem)}"
 
 
 def judged(case: Case, reply: str) -> str | None:

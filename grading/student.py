@@ -24,6 +24,7 @@ from IPython.core.inputtransformer2 import TransformerManager
 from annotated.checks.calling import Function, Problem, Raised, call, mapped
 from grading import plain
 
+SECONDS_A_CELL = 1.5  # for a cell that is not the answer
 MOST_FILE = 16 * 2**20  # bytes of a file that it writes
 
 # What exercises use is loaded before the fork, so that no exercise waits for it.
@@ -37,26 +38,40 @@ class NoShell:
         return lambda *arguments, **options: None
 
 
-def define(sources: list[str], function: str) -> tuple[Any, str | None]:
-    """Run cells; what is then called ``function``, and what went wrong in the last.
+def too_long(*_: object) -> None:
+    raise TimeoutError
 
-    A cell that raises after its `def` has still defined it, as in a notebook.
+
+def define(sources: list[str], function: str) -> tuple[Any, str | None, list[int]]:
+    """Run cells, the answer's last.
+
+    A cell that raises after its `def` has still defined it, as in a notebook, and one
+    that does not end is left.
+
+    Returns:
+        What is then called ``function``, the kind of exception that the last cell
+        raised, if any, and the numbers of the cells that were left.
     """
     namespace = {
         "__name__": "__main__",
         "device": torch.device("cpu"),  # what the setup cell defines
         "get_ipython": NoShell,
     }
-    problem = None
+    signal.signal(signal.SIGALRM, too_long)
+    problem, left = None, []
     for number, source in enumerate(sources):
         name, problem = f"<cell {number}>", None
+        last = number == len(sources) - 1  # which has the time of the whole exercise
+        signal.setitimer(signal.ITIMER_REAL, 0 if last else SECONDS_A_CELL)
         try:
             code = TransformerManager().transform_cell(source)
             linecache.cache[name] = len(code), None, code.splitlines(True), name
             exec(compile(code, name, "exec"), namespace)
+        except TimeoutError:
+            left.append(number)
         except BaseException as error:  # SystemExit and the like included
             problem = type(error).__name__
-    return namespace.get(function), problem
+    return namespace.get(function), problem, left
 
 
 def reply_to(request: dict, answer: Any) -> str:
@@ -126,8 +141,8 @@ def exercise(job: dict, lines: Lines) -> None:
     """One exercise, in the fork: define the answer, then a reply for each case."""
     confine(job["seconds"], job["memory"])
     torch.manual_seed(0)
-    answer, problem = define(job["cells"], job["function"])
-    lines.write(plain.dumps([answer is not None, problem]))
+    answer, problem, left = define(job["cells"], job["function"])
+    lines.write(plain.dumps([answer is not None, problem, left]))
     while (request := lines.read()) and "arguments" in request:
         lines.write(reply_to(request, answer))
 
