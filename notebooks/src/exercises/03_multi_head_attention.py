@@ -41,7 +41,7 @@ from annotated.checks import check
 # | `heads` | a whole number, $h$ | divides $d$ |
 # | result | a tuple of three, `(b, h, t, k)` each | queries, keys, values, of the dtype of `x` |
 #
-# No loops; `x` must not be changed. Views of `x` are welcome.
+# `x` must not be changed. Views of `x` are welcome.
 #
 # *Example.* With `x = torch.arange(72.0).view(2, 3, 12)` and two heads, $d = 4$ and
 # $k = 2$. In the first sequence, head 0 of the queries is
@@ -84,7 +84,7 @@ check("ch03-split-packed", split_packed)
 # | `heads` | a whole number, $h$ | divides the first axis |
 # | result | `(b, t, d)`, $d = h \cdot k$ | of the dtype of `y` |
 #
-# No loops; `y` must get gradients, and must not be changed.
+# `y` must get gradients, and must not be changed.
 #
 # *Example.* With `y = torch.arange(24.0).view(4, 3, 2)` and two heads there are two
 # sequences. The heads of the first are `y[0]`, which is

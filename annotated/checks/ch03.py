@@ -1,0 +1,446 @@
+"""The exercises of chapter 03; ``__init__.py`` says how one is written."""
+
+from functools import partial
+
+import torch
+
+from annotated.checks import Exercise, Function
+
+MIXED = "numbers of one token end up in another token's row"
+
+# ---- split packed heads ------------------------------------------------------
+
+PARTS = ["queries", "keys", "values"]
+
+
+def heads_of(part, h):
+    return torch.stack(part.chunk(h, dim=-1), dim=1)
+
+
+def view_alone(part, h):
+    b, t, d = part.shape
+    return part.reshape(b, h, t, d // h)
+
+
+def head_after_head(part, h):
+    return view_alone(torch.cat(part.chunk(h, dim=-1)).view(part.shape), h)
+
+
+def in_turn(part, h):
+    return torch.stack([part[..., j::h] for j in range(h)], dim=1)
+
+
+def split(x, h, parts=lambda x: x.chunk(3, dim=-1), apart=heads_of, order=range(4)):
+    return tuple(apart(part, h).permute(*order) for part in parts(x))
+
+
+def parts_viewed(x, axis):
+    """Three parts by a view that lets them begin at an axis where they do not."""
+    b, t, d = x.shape[0], x.shape[1], x.shape[2] // 3
+    return x.reshape(3, b, t, d) if axis == 0 else x.reshape(b, 3, t, d).unbind(1)
+
+
+def exchanged(parts, x, heads):
+    right = split(x, heads)
+    for name, part in zip(PARTS, parts, strict=True):
+        for other, wanted in zip(PARTS, right, strict=True):
+            if name != other and torch.equal(part, wanted):
+                return f"what you return as the {name} are the {other}"
+
+
+AXES = {"(b, t, h, k)": (0, 2, 1, 3), "(b, h, k, t)": (0, 1, 3, 2)}
+AXES |= {"(h, b, t, k)": (1, 0, 2, 3)}
+
+split_packed = Exercise(
+    "ch03-split-packed",
+    right=lambda x, heads: split(x, heads),
+    hint="head j has the columns j·k to (j+1)·k of the queries, keys or values",
+    symptoms=exchanged,
+    mistakes={
+        f"{MIXED}: in memory, the heads of a token stand side by side": (
+            partial(split, apart=view_alone)
+        ),
+        f"{MIXED}: in memory, queries, keys and values alternate token by token": (
+            partial(split, parts=lambda x: parts_viewed(x, 1), apart=view_alone)
+        ),
+        f"{MIXED}: x does not begin with all queries, its first axis is the batch": (
+            partial(split, parts=lambda x: parts_viewed(x, 0), apart=view_alone)
+        ),
+        "you read x head by head, with query, key and value in each; here all queries "
+        "of a token come first, then all keys, then all values": (
+            lambda x, heads: heads_of(x, heads).chunk(3, dim=-1)
+        ),
+        "you take every third number; the queries are the first third of the width": (
+            partial(split, parts=lambda x: [x[..., p::3] for p in range(3)])
+        ),
+        "you cut the tokens into three parts; it is the width that holds them": (
+            partial(split, parts=lambda x: x.chunk(3, dim=1))
+        ),
+        "every h-th number goes to the same head; a head has k numbers side by side": (
+            partial(split, apart=in_turn)
+        ),
+        "head 0 of all sequences comes first, then head 1 of all, and that is read "
+        "sequence by sequence": partial(split, apart=head_after_head),
+        "the heads come in reverse order": (
+            partial(split, apart=lambda part, h: heads_of(part, h).flip(1))
+        ),
+    }
+    | {
+        f"the axes are {axes}, expected (b, h, t, k)": partial(split, order=order)
+        for axes, order in AXES.items()
+    },
+)
+
+
+@split_packed.case("the example: 2 sequences of 3 tokens, 2 heads of width 2")
+def _(draw):
+    return torch.arange(72.0).view(2, 3, 12), 2
+
+
+@split_packed.case("every axis of another length")
+def _(draw):
+    b, t, h, k = draw.sizes(4)
+    return draw.normal(b, t, 3 * h * k), h
+
+
+@split_packed.case("as many sequences as tokens, heads and numbers in a head")
+def _(draw):
+    return draw.normal(3, 3, 27), 3
+
+
+@split_packed.case("one sequence, one head")
+def _(draw):
+    t, k = draw.sizes(2)
+    return draw.normal(1, t, 3 * k), 1
+
+
+@split_packed.case("in double precision", dtype=torch.float64)
+def _(draw):
+    return draw.normal(2, 4, 18), 3
+
+
+# ---- merge folded heads ------------------------------------------------------
+
+
+def unfolded(y, h):
+    return y.unflatten(0, (-1, h))  # (b, h, t, k)
+
+
+def side_by_side(y, heads):
+    return torch.cat([y[j::heads] for j in range(heads)], dim=-1)
+
+
+def rows(y, heads):
+    """A reshape that takes (b·h, t, k) for (b, t, h·k)."""
+    folded, t, k = y.shape
+    return y.reshape(folded // heads, t, heads * k)
+
+
+def tokens_first(y, heads):
+    return rows(y.transpose(0, 1).reshape(y.shape), heads)
+
+
+def heads_first(y, heads):
+    return y.unflatten(0, (heads, -1)).transpose(0, 1).flatten(0, 1)
+
+
+BESIDE = "a reshape joins neighbouring axes, and here t stands between h and k"
+HEAD_MAJOR = "you read head 0 of all sequences first; here the heads of one sequence "
+HEAD_MAJOR += "are neighbours"
+
+merge_folded = Exercise(
+    "ch03-merge-folded",
+    right=side_by_side,
+    hint="head j of sequence n, y[n·h + j], becomes the columns j·k to (j+1)·k",
+    mistakes={
+        HEAD_MAJOR: lambda y, heads: side_by_side(heads_first(y, heads), heads),
+        f"{MIXED}: {BESIDE}": rows,
+        f"{MIXED}: the tokens stand in front of b and h here": tokens_first,
+        f"{HEAD_MAJOR}, and {BESIDE}": lambda y, h: rows(heads_first(y, h), h),
+        "the numbers of the heads are dealt out in turn; the k numbers of a head stay "
+        "side by side": lambda y, heads: unfolded(y, heads).movedim(1, 3).flatten(2),
+        "the heads come in reverse order": (
+            lambda y, heads: side_by_side(
+                unfolded(y, heads).flip(1).flatten(0, 1), heads
+            )
+        ),
+        "the axes are (b, t, h, k): h and k are to become one": (
+            lambda y, heads: unfolded(y, heads).transpose(1, 2)
+        ),
+        "the axes are (b, h, t, k): the heads are to stand side by side": unfolded,
+        "the axes are (t, b, d), expected (b, t, d)": (
+            lambda y, heads: side_by_side(y, heads).transpose(0, 1)
+        ),
+        "the axes are (b, d, t), expected (b, t, d)": (
+            lambda y, heads: side_by_side(y, heads).mT
+        ),
+        "the heads are added up; they stand side by side": (
+            lambda y, heads: unfolded(y, heads).sum(1)
+        ),
+        "the heads are averaged; they stand side by side": (
+            lambda y, heads: unfolded(y, heads).mean(1)
+        ),
+    },
+)
+
+
+@merge_folded.case("the example: 2 sequences of 3 tokens, 2 heads of width 2")
+def _(draw):
+    return torch.arange(24.0).view(4, 3, 2), 2
+
+
+@merge_folded.case("every axis of another length")
+def _(draw):
+    b, h, t, k = draw.sizes(4)
+    return draw.normal(b * h, t, k), h
+
+
+@merge_folded.case("as many sequences as heads, tokens and numbers in a head")
+def _(draw):
+    return draw.normal(9, 3, 3), 3
+
+
+@merge_folded.case("one sequence, one head")
+def _(draw):
+    return draw.normal(1, *draw.sizes(2)), 1
+
+
+@merge_folded.case("in double precision", dtype=torch.float64)
+def _(draw):
+    return draw.normal(6, 4, 2), 3
+
+
+@merge_folded.case("gradients reach y", gradients=True)
+def _(draw):
+    return draw.normal(6, 2, 4), 3
+
+
+# ---- count parameters --------------------------------------------------------
+
+
+def right_outputs(d, k, h, g):
+    return d, g * k, g * k, d
+
+
+def counted(outputs=right_outputs, biases=None, always=False):
+    """A count for maps with these numbers of outputs, and of biases if they differ:
+    functions of d_model, the width k of a head, h heads, and g of keys and values."""
+
+    def count(d_model, heads, key_value_heads, bias):
+        sizes = d_model, d_model // heads, heads, key_value_heads
+        added = sum((biases or outputs)(*sizes)) if bias or always else 0
+        return d_model * sum(outputs(*sizes)) + added
+
+    return count
+
+
+def one_missing(d_model, heads, key_value_heads, bias):
+    """It cannot be told which where all four are alike."""
+    maps = 3 if key_value_heads == heads else 4
+    return maps * counted()(d_model, heads, key_value_heads, bias) // 4
+
+
+def wide_heads(d, heads, key_value_heads, bias):
+    """... also in the output map, which takes h·d numbers then."""
+    made = counted(lambda d, k, h, g: (h * d, g * d, g * d))
+    return made(d, heads, key_value_heads, bias) + heads * d * d + bias * d
+
+
+def float_for_int(count, *arguments):
+    if isinstance(count, float):
+        return "a count is a whole number, int: where does yours become a float?"
+
+
+WRONG_OUTPUTS = {
+    "keys and values are as wide as the queries here: they are made for "
+    "key_value_heads heads only": lambda d, k, h, g: (d, d, d, d),
+    "the output map is missing": lambda d, k, h, g: (d, g * k, g * k),
+    "the output map is missing, and keys and values are made for every head": (
+        lambda d, k, h, g: (d, d, d)
+    ),
+    "keys or values are forgotten: both have a map": lambda d, k, h, g: (d, g * k, d),
+    "the maps of keys and values are forgotten": lambda d, k, h, g: (d, d),
+    "you let the queries have key_value_heads heads: they keep all": (
+        lambda d, k, h, g: (g * k, g * k, g * k, d)
+    ),
+    "all four maps have the width of the keys: queries and output keep d_model": (
+        lambda d, k, h, g: 4 * (g * k,)
+    ),
+    "each shared head is counted with the width d_model; it has d_model / heads": (
+        lambda d, k, h, g: (d, g * d, g * d, d)
+    ),
+    "the map of one shared head is counted; there are key_value_heads of them": (
+        lambda d, k, h, g: (d, k, k, d)
+    ),
+    "a head has the width d_model / heads, also where heads are shared; you divide by "
+    "key_value_heads": lambda d, k, h, g: (d, d // g, d // g, d),
+    "this is multiplied by the number of heads; the width d_model is that of all heads "
+    "together": lambda d, k, h, g: 2 * (h * d, h * g * k),
+}
+WRONG_BIASES = {
+    "the biases are missing": lambda d, k, h, g: (),
+    "keys and values give fewer numbers than d_model: how long are their biases?": (
+        lambda d, k, h, g: (d, d, d, d)
+    ),
+    "only queries and output have a bias here: keys and values have one too": (
+        lambda d, k, h, g: (d, d)
+    ),
+    "the bias of the output map is missing": lambda d, k, h, g: (d, g * k, g * k),
+    "one bias is counted; each of the four maps has its own": lambda d, k, h, g: (d,),
+}
+
+count_parameters = Exercise(
+    "ch03-count-parameters",
+    right=counted(),
+    hint="four maps, each with its bias if there is one: queries and output of width "
+    "d_model, keys and values as wide as the heads that they are made for",
+    symptoms=float_for_int,
+    tolerance=0.0,  # a count is right or wrong
+    mistakes={
+        "one of the four maps is missing: queries, keys, values, output": one_missing,
+        "biases are counted, although there are none": counted(always=True),
+        "each head is counted with the width d_model; that is the width of all heads "
+        "together": wide_heads,
+    }
+    | {hint: counted(outputs) for hint, outputs in WRONG_OUTPUTS.items()}
+    | {hint: counted(biases=biases) for hint, biases in WRONG_BIASES.items()},
+)
+
+
+@count_parameters.case("the example: d_model = 8, four heads share keys and values")
+def _(draw):
+    return 8, 4, 1, True
+
+
+def width_and_heads(draw):
+    """With these, and three heads of keys and values, no two mistakes agree."""
+    heads = draw.choice([12, 15])
+    return heads * draw.integer(16, 80), heads
+
+
+@count_parameters.case("nothing shared")
+def _(draw):
+    d_model, heads = width_and_heads(draw)
+    return d_model, heads, heads, True
+
+
+@count_parameters.case("3 heads of keys and values, no bias")
+def _(draw):
+    return *width_and_heads(draw), 3, False
+
+
+@count_parameters.case("3 heads of keys and values, with biases")
+def _(draw):
+    return *width_and_heads(draw), 3, True
+
+
+# ---- find the transposed view ------------------------------------------------
+
+
+def mixes(split, b=4, t=5, h=3, k=3, look=lambda strange: strange):
+    """Are there strange numbers where one looks? Each token has a label of its own."""
+    label = torch.arange(b * t).view(b, t, 1)
+    strange = split(label.repeat(1, 1, h * k), h) != label[:, None]  # (b, h, t, k)
+    return bool(look(strange).any())
+
+
+def shape_only(split):
+    return split(torch.randn(3, 4, 10), 5).shape != (3, 5, 4, 2)
+
+
+def positions_only(split):
+    place = torch.arange(4).view(4, 1)
+    return bool((split(place.repeat(3, 1, 10), 5) != place).any())
+
+
+def not_the_right_one(split):
+    x = torch.randn(3, 4, 10)
+    return not torch.equal(split(x, 5), heads_of(x, 5))
+
+
+def tensor_for_bool(verdict, split):
+    if isinstance(verdict, torch.Tensor) and verdict.numel() == 1:
+        return "your function returns a tensor: a plain True or False is asked for"
+
+
+NONE = "it mixes none: row [n, j, i] holds numbers of token i of sequence n alone. Do "
+NONE += "you compare that row with x[n, i]?"
+VIEW = (
+    "it does: with two heads and four tokens, the first row of head 0 is the first "
+    "half of token 0, and its second row the other half of token 0. Do you try "
+    "several tokens and several heads, and can you tell the tokens apart?"
+)
+BATCH = "it does, from one sequence to another: head 0 of sequence 1 becomes head 1 of "
+BATCH += "sequence 0. Would you see that in what you try?"
+OTHER_HEADS = "it mixes no tokens: which numbers a head gets, and where, is not asked"
+MEMORY = "it mixes none: what counts is where the numbers stand, not how they lie"
+TWO = "it does, behind the first token: would you see that with two tokens?"
+HEAD = "it does, in one head: look at all heads"
+NUMBER = "it does, in one number of each row: look at all numbers"
+SEQUENCE = "it does, in one sequence: look at all sequences"
+
+mixes_tokens = Exercise(
+    "ch03-mixes-tokens",
+    right=mixes,
+    hint="give every token of every sequence a label of its own, and see where it goes",
+    symptoms=tensor_for_bool,
+    mistakes={
+        NONE: lambda split: True,
+        VIEW: shape_only,
+        BATCH: positions_only,
+        OTHER_HEADS: not_the_right_one,
+        MEMORY: lambda split: split(torch.randn(3, 4, 10), 5).is_contiguous(),
+        TWO: partial(mixes, t=2),
+        HEAD: partial(mixes, look=lambda strange: strange[:, 1]),
+        NUMBER: partial(mixes, look=lambda strange: strange[..., 1]),
+        SEQUENCE: partial(mixes, look=lambda strange: strange[1]),
+    },
+)
+
+
+def splitting(expression):
+    """A split, written with the right one, y, and the sizes b, t, k at hand."""
+    right = "x.unflatten(2, (heads, -1)).transpose(1, 2)"
+    sizes = f"len(x), x.shape[1], x.shape[2] // heads, {right}"
+    return Function(f"(lambda b, t, k, y: {expression})({sizes})", "x, heads")
+
+
+CUT = "torch.cat(x.chunk(heads, dim=-1)).reshape(b, heads, t, k)"
+ROW = "it does: row i holds the numbers of another token. Do you look at which token "
+ROW += "stands where, and not only whether a row holds one token?"
+TWICE = "it mixes no tokens: a number may stand twice in its row, and another nowhere"
+OTHER = "it does: a token of another sequence is another token"
+SEVERAL = "it does, as soon as there are several sequences"
+
+SPLITS = [  # what it does, its expression, and what an answer may miss in it
+    ("candidate_a: a view and a transpose", "y", None),
+    ("candidate_b: a view alone", "x.reshape(b, heads, t, k)", VIEW),
+    ("candidate_c: cut into heads, joined along the batch, then a view", CUT, BATCH),
+    ("the heads in reverse order", "y.flip(1)", OTHER_HEADS),
+    ("dealt out in turn", "x.reshape(b, t, k, heads).permute(0, 3, 1, 2)", OTHER_HEADS),
+    ("the first number of each head, k times", "y[..., :1].repeat(1, 1, 1, k)", TWICE),
+    ("the right split, copied", "y.contiguous()", MEMORY),
+    ("the tokens in reverse order", "y.flip(2)", ROW),
+    ("all tokens but the first reversed", "y[:, :, [0, *range(t - 1, 0, -1)]]", TWO),
+    ("the sequences in reverse order", "y.flip(0)", OTHER),
+    ("b and t in one view", "x.reshape(t, b, heads, k).permute(1, 2, 0, 3)", SEVERAL),
+]
+
+for line, expression, missed in SPLITS:
+    mixes_tokens.case(line, hint=missed)(
+        lambda draw, expression=expression: (splitting(expression),)
+    )
+
+for axis, line, missed in [
+    (0, "one sequence whose tokens have moved on", SEQUENCE),
+    (1, "one head whose tokens have moved on", HEAD),
+    (3, "one number of each row from another token", NUMBER),
+]:
+
+    @mixes_tokens.case(line, hint=missed)
+    def _(draw, axis=axis):
+        before, step = ":, " * axis, draw.choice([1, -1])
+        first = "y[{0}:1].roll({1}, 2), y[{0}1:]"
+        last = "y[{0}:-1], y[{0}-1:].roll({1}, 2)"
+        pieces = draw.choice([first, last]).format(before, step)
+        return (splitting(f"torch.cat([{pieces}], dim={axis})"),)

@@ -1,0 +1,150 @@
+"""Answers to the exercises of chapter 03."""
+
+import torch
+
+from tests.exercises.answers import right, wrong
+
+# ---- split packed heads ------------------------------------------------------
+
+
+@right("ch03-split-packed")
+def split_packed(x, heads):
+    k = x.shape[2] // (3 * heads)
+    heads_of_all = x.split(k, dim=2)
+    parts = [heads_of_all[p * heads : (p + 1) * heads] for p in range(3)]
+    return [torch.stack(part, dim=1) for part in parts]
+
+
+@wrong("ch03-split-packed", "alternate token by token")
+def split_packed(x, heads):
+    b, t, width = x.shape
+    return x.reshape(b, 3 * heads, t, width // 3 // heads).chunk(3, dim=1)
+
+
+@wrong("ch03-split-packed", "every h-th number goes to the same head")
+def split_packed(x, heads):
+    b, t, width = x.shape
+    parts = x.view(b, t, 3, width // 3 // heads, heads)
+    return parts.permute(2, 0, 4, 1, 3).unbind(0)
+
+
+@wrong("ch03-split-packed", "what you return as the keys are the values")
+def split_packed(x, heads):
+    b, t, width = x.shape
+    apart = x.view(b, t, 3, heads, width // 3 // heads).permute(2, 0, 3, 1, 4)
+    return apart[0], apart[2], apart[1]
+
+
+@wrong("ch03-split-packed", "changes its argument `x` in place")
+def split_packed(x, heads):
+    x.transpose_(1, 2)
+    parts = x.chunk(3, dim=1)
+    return tuple(p.unflatten(1, (heads, -1)).transpose(2, 3) for p in parts)
+
+
+# ---- merge folded heads ------------------------------------------------------
+
+
+@right("ch03-merge-folded")
+def merge_folded(y, heads):
+    chosen = torch.eye(heads, dtype=y.dtype)
+    apart = y.unflatten(0, (-1, heads))
+    return torch.einsum("nhtk,hj->ntjk", apart, chosen).flatten(-2)
+
+
+@wrong("ch03-merge-folded", "you read head 0 of all sequences first")
+def merge_folded(y, heads):
+    return torch.cat(y.chunk(heads), dim=-1)
+
+
+@wrong("ch03-merge-folded", "are neighbours, and a reshape")
+def merge_folded(y, heads):
+    folded, t, k = y.shape
+    apart = y.view(heads, folded // heads, t, k).transpose(0, 1)
+    return apart.reshape(folded // heads, t, heads * k)
+
+
+@wrong("ch03-merge-folded", "the gradient of y is another one")
+def merge_folded(y, heads):
+    apart = y.unflatten(0, (-1, heads)).transpose(1, 2)
+    return torch.cat([apart[:, :, :1], apart[:, :, 1:].detach()], 2).flatten(2)
+
+
+@wrong("ch03-merge-folded", "the shape is (1,")
+def merge_folded(y, heads):
+    folded, t, k = y.shape
+    return y.transpose(0, 1).reshape(1, t, folded * k)
+
+
+# ---- count parameters --------------------------------------------------------
+
+
+@right("ch03-count-parameters")
+def count_parameters(d_model, heads, key_value_heads, bias):
+    k = d_model // heads
+    count = 0
+    for width in (heads * k, key_value_heads * k, key_value_heads * k, d_model):
+        layer = torch.nn.Linear(d_model, width, bias, device="meta")
+        count += sum(parameter.numel() for parameter in layer.parameters())
+    return count
+
+
+@wrong("ch03-count-parameters", "how long are their biases")
+def count_parameters(d_model, heads, key_value_heads, bias):
+    shared = key_value_heads * (d_model // heads)
+    return 2 * d_model * d_model + 2 * d_model * shared + 4 * d_model * bias
+
+
+@wrong("ch03-count-parameters", "where does yours become a float")
+def count_parameters(d_model, heads, key_value_heads, bias):
+    shared = key_value_heads * d_model / heads
+    return 2 * (d_model + shared) * (d_model + bias)
+
+
+@wrong("ch03-count-parameters", "one of the four maps is missing")
+def count_parameters(d_model, heads, key_value_heads, bias):
+    k = d_model // heads
+    widths = {"query": d_model, "key": key_value_heads * k, "output": d_model}
+    return sum(width * (d_model + bias) for width in widths.values())
+
+
+# ---- find the transposed view ------------------------------------------------
+
+
+@right("ch03-mixes-tokens")
+def mixes_tokens(split):
+    x = torch.randn(3, 5, 12)
+    for n in range(3):
+        for i in range(5):
+            other = x.clone()
+            other[n, i] = torch.randn(12)
+            moved = (split(other, 4) != split(x, 4)).any(dim=3)  # (b, h, t)
+            moved[n, :, i] = False
+            if moved.any():
+                return True
+    return False
+
+
+@wrong("ch03-mixes-tokens", "Do you try several tokens and several heads")
+def mixes_tokens(split):
+    label = torch.arange(12).view(3, 4, 1)
+    return not bool((split(label.repeat(1, 1, 5), 1) == label[:, None]).all())
+
+
+@wrong("ch03-mixes-tokens", "look at which token stands where")
+def mixes_tokens(split):
+    label = torch.arange(12).view(3, 4, 1)
+    rows = split(label.repeat(1, 1, 10), 5)
+    return bool((rows != rows[..., :1]).any())
+
+
+@wrong("ch03-mixes-tokens", "a token of another sequence is another token")
+def mixes_tokens(split):
+    one = torch.arange(4).view(1, 4, 1).repeat(3, 1, 10)
+    return not bool((split(one, 5) == torch.arange(4)[:, None]).all())
+
+
+@wrong("ch03-mixes-tokens", "is a `return` missing")
+def mixes_tokens(split):
+    label = torch.arange(12).view(3, 4, 1)
+    print(bool((split(label.repeat(1, 1, 10), 5) != label[:, None]).any()))
