@@ -76,6 +76,10 @@ class Sandbox:
         self._unread = b""
         self._ready = False
 
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
     def __enter__(self) -> "Sandbox":
         return self
 
@@ -113,6 +117,8 @@ class Sandbox:
         """
         data = json.dumps(request).encode() + b"\n"
         try:
+            if self._unread:  # it spoke without being asked
+                raise Ended("died")
             self._process.stdin.write(data)
             self._process.stdin.flush()
             return self._line(deadline)

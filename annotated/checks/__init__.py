@@ -393,7 +393,9 @@ def _differences(result: Any, expected: Any) -> Iterator[str]:
         else:
             for one, other in zip(result, expected, strict=True):
                 yield from _differences(one, other)
-    elif type(result) is not type(expected):
+    elif type(result) is not type(expected) and not (
+        _is_number(result) and _is_number(expected)
+    ):
         yield f"expected {type(expected).__name__}, got {_described(result)}"
 
 

@@ -1,4 +1,4 @@
-"""`check` in a notebook: one friendly line a test, hints, and never a traceback."""
+"""`check` in a notebook: one friendly line a case, hints, and never a traceback."""
 
 import json
 import subprocess
@@ -11,19 +11,15 @@ import torch
 
 import annotated.checks
 from annotated.checks import (
-    NOT_DONE,
-    Case,
     CheckFailed,
+    Exercise,
     Function,
-    Raised,
     check,
     close,
-    expect,
-    public_cases,
-    register,
+    exercise_named,
     try_case,
-    upstream,
 )
+from annotated.checks.calling import NOT_DONE
 from tools.exercises import (
     exercises,
     page_notebook,
@@ -34,21 +30,25 @@ from tools.exercises import (
 from tools.notebooks import text
 from tools.source import ROOT, setup_cell
 
-X = torch.arange(6.0).view(2, 3)
+
+def case(right, draw, hint="expected another one", name="ch99-tried", **options):
+    """The one case of an exercise that is made for a test."""
+    chosen = {key: options.pop(key) for key in ("gradients", "dtype") & options.keys()}
+    exercise = Exercise(name, right, hint, **options)
+    exercise.case("doubles", **chosen)(draw)
+    [drawn] = exercise.cases()
+    return drawn
 
 
-def case(judge, *arguments, **options):
-    return Case("ch99-double", "doubles", arguments or (X.clone(),), judge, **options)
-
-
-def double(result, x):
-    "doubles"
-    expect(
-        result,
-        2 * x,
-        hint="expected twice x",
-        mistakes={"you squared": x * x, "you took rows": (2 * x).sum(dim=1)},
-    )
+DOUBLE = case(
+    lambda x: 2 * x,
+    lambda draw: (draw.normal(2, 3),),
+    mistakes={
+        "you squared": lambda x: x * x,
+        "you took rows": lambda x: (2 * x).sum(dim=1),
+        "you raised": lambda x: x @ x,
+    },
+)
 
 
 @pytest.mark.parametrize(
@@ -58,7 +58,7 @@ def double(result, x):
         (lambda x: x + x, None),
         (lambda x: x * x, "you squared"),
         (lambda x: (2 * x).sum(dim=1), "you took rows"),  # although its shape differs
-        (lambda x: 3 * x, "expected twice x"),
+        (lambda x: 3 * x, "expected another one"),
         (lambda x: (2 * x).T, "the shape is (3, 2), expected (2, 3)"),
         (lambda x: (2 * x).double(), "the dtype is torch.float64, expected torch.fl"),
         (lambda x: 2 * x + torch.nan, "NaN"),
@@ -66,13 +66,13 @@ def double(result, x):
         (lambda x: (2 * x).tolist(), "expected a tensor, got a list"),
         (lambda x: x.mul_(2), "changes its argument `x` in place"),
         (lambda x: x @ x, "your code raised RuntimeError"),
-        (lambda x: undefined, "undefined"),
+        (lambda x: undefined, "undefined"),  # noqa: F821
         (lambda x: sys.exit(), "ends the program"),
-        (42, "expected a function, got int"),
+        (42, "expected a function"),
     ],
 )
 def test_a_hint_names_what_is_wrong(answer, hint):
-    found = try_case(case(double), answer)
+    found = try_case(DOUBLE, answer)
     assert found is None if hint is None else hint in found
 
 
@@ -80,54 +80,70 @@ def test_the_line_that_raised_is_shown_and_no_line_of_ours():
     def answer(x):
         return x.no_such_method()
 
-    found = try_case(case(double), answer)
+    found = try_case(DOUBLE, answer)
     assert "in the line `return x.no_such_method()`" in found
     assert "checks" not in found
 
 
-def test_an_unfinished_answer_is_not_done_yet():
+@pytest.mark.parametrize(
+    ("message", "hint"), [("", NOT_DONE), ('"softmax" not implemented', "softmax")]
+)
+def test_an_unfinished_answer_is_told_from_what_torch_lacks(message, hint):
     def answer(x):
-        raise NotImplementedError()
+        raise NotImplementedError(message)
 
-    assert try_case(case(double), answer) == NOT_DONE
-
-
-def test_what_torch_has_not_implemented_is_not_taken_for_unfinished():
-    def answer(x):
-        raise NotImplementedError('"softmax" not implemented for Half')
-
-    assert "softmax" in try_case(case(double), answer)
+    assert hint in try_case(DOUBLE, answer)
 
 
-def test_gradients_are_those_of_the_result_times_upstream():
-    def judge(result, x):
-        "gradients"
-        expect(result.value, x**2, hint="value")
-        [gradient] = result.gradients
-        expect(gradient, 2 * x * upstream(x), hint="gradient")
-
-    assert try_case(case(judge, gradients=True), lambda x: x * x) is None
-    assert "gradient" in try_case(case(judge, gradients=True), lambda x: x.data**2)
-    wrong = try_case(case(judge, gradients=True), lambda x: x * x.detach())
-    assert wrong == "gradient"
-
-
-def test_answers_that_draw_random_numbers_draw_the_same_each_time():
-    before = torch.get_rng_state()
-    drawn = []
-    for _ in range(2):
-        try_case(case(double), lambda x: drawn.append(torch.randn(3)))
-    assert torch.equal(*drawn)
-    assert torch.equal(torch.get_rng_state(), before)
+def test_gradients_are_compared_and_named():
+    gradients = case(
+        lambda x, y: x**2 * y,
+        lambda draw: (draw.normal(3), draw.normal(3)),
+        mistakes={"you forgot that x counts twice": lambda x, y: x * x.detach() * y},
+        gradients=True,
+    )
+    assert try_case(gradients, lambda x, y: x * x * y) is None
+    assert "counts twice" in try_case(gradients, lambda x, y: x.detach() * x * y)
+    found = try_case(gradients, lambda x, y: x * x * y.detach())
+    assert "no gradient reaches y" in found
+    assert "no gradient flows" in try_case(gradients, lambda x, y: x.data**2 * y.data)
 
 
-def test_functions_are_arguments_as_text():
-    def judge(result, f):
-        "finds the sum"
-        expect(result, f(X).sum().item(), hint="no")
+def test_a_result_is_compared_in_the_precision_of_the_arguments():
+    for dtype, error in ((torch.float64, 1e-7), (torch.float16, 1e-1)):
+        drawn = case(lambda x: 2 * x, lambda draw: (draw.normal(50) + 3,), dtype=dtype)
+        assert drawn.arguments[0].dtype == dtype
+        assert try_case(drawn, lambda x: 2 * x) is None
+        assert try_case(drawn, lambda x, error=error: 2 * x + error)
 
-    total = case(judge, Function("x * 2"))
-    assert try_case(total, lambda f: f(X).sum().item()) is None
+
+def test_a_refusal_is_asked_for_where_the_right_answer_refuses():
+    def right(n):
+        if n < 0:
+            raise ValueError
+        return n
+
+    def unnamed(result, n):
+        if getattr(result, "kind", "") == "ValueError" and str(n) not in result.message:
+            return "the message does not name the number"
+
+    def refuses(kind, message):
+        def answer(n):
+            raise kind(message)
+
+        return answer
+
+    class TooSmall(ValueError):
+        """An exception of a student's own."""
+
+    refusal = case(right, lambda draw: (-6,), symptoms=unnamed)
+    assert try_case(refusal, refuses(ValueError, "-6 is too small")) is None
+    assert try_case(refusal, refuses(TooSmall, "-6 is too small")) is None
+    assert "got IndexError" in try_case(refusal, refuses(IndexError, "-6"))
+    assert "name the number" in try_case(refusal, refuses(ValueError, "too small"))
+    assert "should be refused" in try_case(refusal, lambda n: n)
+    accepted = case(right, lambda draw: (6,))
+    assert "raised ValueError" in try_case(accepted, refuses(ValueError, "6"))
 
 
 def doubled_in_place(answer, size):
@@ -138,107 +154,74 @@ def doubled_in_place(answer, size):
 
 
 def test_what_is_no_plain_data_is_judged_through_a_function():
-    def judge(result, size):
-        "doubles"
-        expect(result, 2.0 * size, hint="not doubled")
-
     def double(numbers):
         numbers[:] = [2 * number for number in numbers]
 
-    def stop(numbers):
-        raise NotImplementedError()
-
-    through = Case("ch99-tried", "doubles", (3,), judge, through=doubled_in_place)
+    through = case(double, lambda draw: (3,), through=doubled_in_place)
     assert try_case(through, double) is None
-    assert try_case(through, list.clear) == "not doubled"
-    assert try_case(through, stop) == NOT_DONE
-    assert "numbers.upper()" in try_case(through, lambda numbers: numbers.upper())
+    assert try_case(through, list.clear) == "expected another one"
 
 
-class TooLong(ValueError):
-    """An exception of a student's own."""
+def test_functions_are_arguments_as_text():
+    total = case(lambda f: float(f(1)), lambda draw: (Function("x * 2"),))
+    assert try_case(total, lambda f: f(1)) is None
+    assert try_case(total, lambda f: f(2)) == "expected another one"
 
 
-@pytest.mark.parametrize(
-    ("raised", "hint"),
-    [
-        (ValueError("6 is too many"), None),
-        (TooLong("6 is too many"), None),
-        (IndexError("6 is too many"), "IndexError instead"),
-        (ValueError("too many"), "name the number"),
-        (ValueError(), "name the number"),
-        (NotImplementedError(), NOT_DONE),
-        (SystemExit(), "ends the program"),
-    ],
-)
-def test_a_refusal_is_judged_where_one_is_asked_for(raised, hint):
-    def judge(result, x):
-        "refuses"
-        assert isinstance(result, Raised), "nothing was raised"
-        assert result.kind == "ValueError", f"{result.kind} instead"
-        assert "6" in result.message, "name the number"
-
-    def answer(x):
-        raise raised
-
-    found = try_case(case(judge, raises=True), answer)
-    assert found is None if hint is None else hint in found
-    assert "nothing was" in try_case(case(judge, raises=True), lambda x: x)
-    assert "in place" in try_case(case(judge, raises=True), lambda x: x.mul_(2))
-    assert try_case(case(judge), answer)  # no refusal where none is asked for
-
-
-def test_a_judge_that_cannot_read_a_result_does_not_raise():
-    def judge(result, x):
-        "adds up"
-        assert result.sum() > 0
-
-    assert "got a str" in try_case(case(judge), lambda x: "a string").replace(
-        "expected something else than", "got"
-    )
+def test_answers_that_draw_random_numbers_draw_the_same_each_time():
+    before, drawn = torch.get_rng_state(), []
+    for _ in range(2):
+        try_case(DOUBLE, lambda x: drawn.append(torch.randn(3)))
+    assert torch.equal(*drawn)
+    assert torch.equal(torch.get_rng_state(), before)
 
 
 @pytest.mark.parametrize(
     ("one", "other", "same"),
     [
         (1.0, 1.0 + 1e-9, True),
+        (1.0, 1.0 + 1e-3, False),
         (True, 1, False),
         (float("nan"), float("nan"), True),
         ([1, "a"], [1, "a"], True),
         ([1, "a"], [1], False),
-        ({"a": X}, {"a": X.clone()}, True),
-        ({"a": X}, {"a": X + 1}, False),
-        (X, X.double(), False),
+        ({"a": torch.ones(2)}, {"a": torch.ones(2)}, True),
+        ({"a": torch.ones(2)}, {"a": torch.zeros(2)}, False),
+        (torch.ones(2), torch.ones(2).double(), False),
+        (torch.tensor([1e4, 1.0]), torch.tensor([1e4, 1.01]), True),  # of a sum
+        (torch.tensor([1e-4, 1e-4]), torch.tensor([2e-4, 1e-4]), False),
         (torch.tensor(1.0), 1.0, False),
     ],
 )
 def test_close(one, other, same):
-    assert close(one, other) is same
+    assert close(one, other, 1e-5) is same
 
 
-def test_a_case_is_refused_where_it_is_declared():
-    table = {}
-    with pytest.raises(ValueError, match=r"exercise 'Ch1': expected chNN-"):
-        register(table, "Ch1")
-    with pytest.raises(ValueError, match="needs a docstring"):
-        register(table, "ch99-a")(lambda result: None)
-    with pytest.raises(ValueError, match=r"the result and 2 argument\(s\)"):
-        register(table, "ch99-a", 1, 2)(double)
-    assert not table
+def test_what_is_drawn_has_the_properties_that_are_told():
+    draw = annotated.checks.Draw("any")
+    for _ in range(50):
+        assert len(set(draw.sizes(4))) == 4
+        mask = draw.mask(2, 3, 5)
+        assert mask.any(-1).all()
+        assert not mask.all(-1).any()
+        assert 2 <= draw.integer(2, 3) <= 3
+        assert 0.5 <= draw.number(0.5, 0.7) < 0.7
 
 
 def test_an_unknown_exercise_is_answered_with_those_there_are():
     with pytest.raises(KeyError, match="ch02-tempered"):
-        public_cases("ch02-temperd")
+        exercise_named("ch02-temperd")
     with pytest.raises(KeyError, match="exercise must be an id"):
-        check("../secrets", double)
+        check("../secrets", lambda x: x)
+    with pytest.raises(ValueError, match=r"exercise 'Ch1': expected chNN-"):
+        Exercise("Ch1", lambda x: x, "")
 
 
-def test_check_prints_a_line_a_test_and_fails_in_one_line(capsys):
+def test_check_prints_a_line_a_case_and_fails_in_one_line(capsys):
     with pytest.raises(CheckFailed) as failed:
         check("ch02-uniform-factor", lambda width: width**-0.5)
     lines = capsys.readouterr().out.splitlines()
-    assert len(lines) == len(public_cases("ch02-uniform-factor"))
+    assert len(lines) == len(exercise_named("ch02-uniform-factor").cases())
     assert all(line.startswith("✗ ") for line in lines)
     [shown] = failed.value._render_traceback_()
     assert "checks of ch02-uniform-factor failed" in shown
@@ -250,12 +233,21 @@ def test_check_prints_a_line_a_test_and_fails_in_one_line(capsys):
     assert last.startswith("all ")
 
 
-def test_the_chapters_checks_need_nothing_but_the_package():
+def test_the_checks_need_nothing_but_the_package():
     chapters = Path(annotated.checks.__file__).parent.glob("ch*.py")
     names = [f"annotated.checks.{path.stem}" for path in chapters]
     code = f"import {', '.join(names)}, sys\n"
     code += "print([m for m in sys.modules if m.split('.')[0] in"
     code += " ('tools', 'grading', 'nbgrader', 'matplotlib')])"
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True
+    )
+    assert done.stdout.strip() == "[]", done.stdout + done.stderr
+
+
+def test_what_students_processes_import_holds_no_right_answer():
+    code = "import annotated.checks.calling, annotated.checks.material, sys\n"
+    code += "print([m for m in sys.modules if m.startswith('annotated.checks.ch')])"
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True
     )
