@@ -1678,7 +1678,7 @@ for way in ("learned", "learned, large"):
 # and have a notebook of their own
 # (`notebooks/exercises/05_positional_encoding.ipynb`).
 #
-# 1. **The table without loops.** Write `halves_table(length, d_model, start=0,
+# 1. **Sines first.** Write `halves_table(length, d_model, start=0,
 #    base=10000.0)`: all sines in the first half, all cosines in the second, as in
 #    the authors' own code, for positions from `start` on.
 # 2. **The rotation matrix.** Write `shift_matrix(steps, d_model)`, which takes

@@ -10,7 +10,7 @@
 #
 # | exercise | points | after it you can |
 # |---|---|---|
-# | 1 The table without loops | 3 | compute sinusoids in another layout, and far out |
+# | 1 Sines first | 3 | compute sinusoids in another layout, and far out |
 # | 2 The rotation matrix | 4 | write a shift of positions as one matrix |
 # | 3 Learned positions that refuse | 3 | stop at the end of a table, and say so |
 # | 4 Only the distance counts | 2 | tell a relative score from an absolute one |
@@ -25,30 +25,26 @@ import torch
 from annotated.checks import check
 
 # %% [markdown]
-# ## 1. The table without loops
+# ## 1. Sines first
 #
 # *3 points. Goal: compute sinusoids in another layout, and far out.*
 #
-# The paper gives sine and cosine alternate columns. The code that its authors
-# published, the library tensor2tensor, puts **all sines first and then all
-# cosines**. (Its speeds differ from the paper's too: the exponent there is
-# $i/(d/2 - 1)$. Take its layout only, and the paper's exponent $2i/d$.) Write
-# `halves_table(length, d_model, start=0, base=10000.0)` in that layout: for the
-# positions $p$ from `start` on, and the pairs $i$ from 0 to $d/2 - 1$,
+# In the paper, sine and cosine alternate. In the code that its authors published,
+# the library tensor2tensor, **all sines come first and then all cosines**. Write
+# `halves_table(length, d_model, start=0, base=10000.0)` in that layout, with the
+# exponent of the paper: for the positions $p$ from `start` on, and the pairs $i$
+# from 0 to $d/2 - 1$,
 #
 # $$\sin\!\left(p / \mathrm{base}^{2i/d}\right) \text{ in column } i, \qquad
 #   \cos\!\left(p / \mathrm{base}^{2i/d}\right) \text{ in column } d/2 + i.$$
 #
 # | argument | | |
 # |---|---|---|
-# | `length` | a whole number, 0 or more | how many positions, one row each |
-# | `d_model` | an even number, 2 or more | the width $d$ |
-# | `start` | a whole number, 0 or more | the position of the first row |
+# | `length` | an integer ≥ 1 | how many positions, one row each |
+# | `d_model` | an even number | the width $d$ |
+# | `start` | an integer ≥ 0 | the position of the first row |
 # | `base` | a number above 1 | |
-# | result | `(length, d_model)` | float32, also if `length` is 0 |
-#
-# No loops: in grading, one table has four million numbers, and a loop over them
-# takes too long.
+# | result | `(length, d_model)` | float32 |
 #
 # *Example.* `halves_table(2, 4, start=1)` is
 #
@@ -57,9 +53,9 @@ from annotated.checks import check
 #  0.9093  0.0200 -0.4161  0.9998      sin 2, sin 0.02, cos 2, cos 0.02
 # ```
 #
-# *Beware.* Position 300000 is a position too, and each number of its row should be
-# right to four digits behind the point. An angle in float32 has about seven digits
-# in all; how many of them stand behind the point at 300000?
+# *Beware.* Position 300000 is a position too, and its row should be right to four
+# digits behind the point. An angle in float32 has about seven digits in all. How
+# many of them are left behind the point out there?
 
 
 # %% nbgrader={"schema_version": 3, "grade_id": "ch05-table", "grade": false, "solution": true, "locked": false, "task": false}
@@ -84,8 +80,8 @@ check("ch05-table", halves_table)
 # *4 points. Goal: write a shift of positions as one matrix.*
 #
 # From position $p$ to position $p + s$, every pair (sine, cosine) turns by an angle
-# that depends on $s$ and on the pair, and not on $p$. So one matrix $M_s$ does it
-# for all positions:
+# that depends on $s$ and on the pair, but not on $p$. So a single matrix $M_s$ moves
+# all positions:
 #
 # $$\mathrm{PE}(p + s) = M_s\, \mathrm{PE}(p) \quad \text{for every } p.$$
 #
@@ -95,11 +91,9 @@ check("ch05-table", halves_table)
 #
 # | argument | | |
 # |---|---|---|
-# | `steps` | a whole number | $s$; below 0 it leads back, 0 leads nowhere |
-# | `d_model` | an even number, 2 or more | the width $d$ |
+# | `steps` | an integer | $s$; may be 0, or negative |
+# | `d_model` | an even number | the width $d$ |
 # | result | `(d_model, d_model)` | float32, right to four digits behind the point |
-#
-# Loops are allowed.
 #
 # *Example.* `shift_matrix(1, 2)` is
 #
@@ -143,27 +137,25 @@ check("ch05-shift-matrix", shift_matrix)
 #
 # *3 points. Goal: stop at the end of a table, and say so.*
 #
-# A learned table has one row a position, and no row beyond its last. Write
+# A learned table has one row per position, and nothing behind its last row. Write
 # `add_learned(x, table, start=0)`, which adds to each vector the row of its
 # position: `x[:, i]` stands at position `start + i`.
 #
 # | argument | shape | |
 # |---|---|---|
-# | `x` | `(b, t, d)` | floating point, float16 and bfloat16 included |
-# | `table` | `(max_len, d)` | floating point, maybe of another dtype than `x` |
-# | `start` | a whole number | the position of the first vector |
+# | `x` | `(b, t, d)` | floating point |
+# | `table` | `(max_len, d)` | floating point |
+# | `start` | an integer | the position of the first vector |
 # | result | `(b, t, d)` | of the dtype of `x` |
 #
-# If a position lies behind the end of the table, raise a `ValueError`. Its message
-# holds **two numbers**: what does not fit (the length $t$, or the last position
-# asked for, or the end $\mathrm{start} + t$ one behind it), and `max_len`. If `start` is below 0, raise a `ValueError` whose
-# message holds `start`. Nothing is clamped to the last row, nothing wraps around.
+# A position that isn't in the table raises a `ValueError`. If the table is too
+# short, the message holds **two numbers**: `max_len`, and what does not fit (the
+# length $t$, the last position, or the end $\mathrm{start} + t$). If `start` is below
+# 0, the message holds `start`. Gradients reach `x` and `table`; neither is changed.
 #
-# `x` and `table` must get gradients, and must not be changed. No loops are needed.
-#
-# *Example.* A table of the three rows `1 1`, `2 2`, `3 3`, and `x` of shape
-# `(1, 2, 2)`, all zeros: with `start=1` the result is `2 2` and `3 3`, the last row
-# included. With `start=2` the positions would be 2 and 3, and the message may read
+# *Example.* The table has three rows, `1 1`, `2 2` and `3 3`, and `x` is zero, of
+# shape `(1, 2, 2)`. With `start=1` the result is `2 2` and `3 3`. With `start=2` the
+# positions would be 2 and 3, and the message may read
 # `positions 2 to 3 do not fit: max_len is 3`.
 #
 # *Beware.* A slice that leaves a table raises nothing: `table[2:4]` of these three
@@ -202,22 +194,19 @@ check("ch05-learned", add_learned)
 #
 # | argument | | |
 # |---|---|---|
-# | `score` | a function | takes vectors `q` and `k`, `(width,)` each, and whole numbers `p` and `r` from 0 to 100; returns a tensor with one number |
-# | `width` | a whole number, 1 or more | the width of `q` and `k` |
+# | `score` | a function | takes vectors `q` and `k`, `(width,)` each, and integers `p` and `r` from 0 to 100; returns a tensor with one number |
+# | `width` | an integer | the width of `q` and `k` |
 # | result | `True` or `False` | a plain one, no tensor |
 #
-# A score that no position changes gets a `True`, and one that changes for **some**
-# vectors or **some** positions a `False`. So try many: draw `q` and `k` afresh,
-# each for itself (`torch.randn(width)`); draw the two positions afresh, in either
-# order, near and far apart, each from the whole range; and the shift too, so that
-# both positions stay between 0 and 100. 200 trials are plenty. Compare with a
-# tolerance, `torch.allclose(…, atol=1e-3)`.
+# A score that changes for **some** vectors or **some** positions gets a `False`, so
+# try 200 times: draw `q` and `k` (`torch.randn(width)`, each for itself), the two
+# positions, from the whole range and in either order, and a shift that keeps both
+# between 0 and 100. Compare with a tolerance, `torch.allclose(…, atol=1e-3)`.
 #
 # *Example.* With `lambda q, k, p, r: q @ k - abs(p - r)` it is `True`, and with
 # `lambda q, k, p, r: q @ k - p` it is `False`.
 #
-# *Beware.* A trial must hold everything else fixed: the **same** `q` and `k` before
-# and after the move.
+# *Beware.* Within a trial, `q` and `k` stay the **same** before and after the move.
 #
 # When it works, let it tell you **which of these two is relative**: sinusoids
 # added to `q` and to `k` before their dot product, or `q` and `k` turned by their

@@ -1,0 +1,469 @@
+"""The exercises of chapter 05; ``__init__.py`` says how one is written."""
+
+import math
+import re
+from functools import partial
+
+import torch
+
+from annotated.checks import Exercise, Function, Raised, tensor_for_bool
+
+# ---- sines first -------------------------------------------------------------
+
+
+def paper(i, d):
+    return 2 * i / d
+
+
+EXPONENTS = {  # of pair i
+    "the exponent is i/d: look at the formula again": lambda i, d: i / d,
+    "the exponent is 4i/d: does your index count 0, 2, 4, … already?": (
+        lambda i, d: 4 * i / d
+    ),
+    "the exponent is i/(d/2 − 1), as in tensor2tensor; the paper's is wanted": (
+        lambda i, d: i / (d / 2 - 1)
+    ),
+    "the later pairs turn faster; they should turn slower": lambda i, d: -2 * i / d,
+    "all pairs turn like the first; each has a speed of its own": lambda i, d: 0 * i,
+}
+
+
+def side_by_side(sines, cosines):
+    return torch.cat([sines, cosines], dim=1)
+
+
+def halves_table(
+    length,
+    d_model,
+    start=0,
+    base=10000.0,
+    *,
+    exponent=paper,
+    cosines_from=lambda d: 0,
+    layout=side_by_side,
+):
+    positions = torch.arange(start, start + length, dtype=torch.float64)
+    pairs = torch.arange(d_model // 2, dtype=torch.float64)
+
+    def angles(i):
+        return torch.outer(positions, base ** -exponent(i, d_model))
+
+    sines, cosines = angles(pairs).sin(), angles(pairs + cosines_from(d_model)).cos()
+    return layout(sines.float(), cosines.float())
+
+
+halves = Exercise(
+    "ch05-table",
+    right=halves_table,
+    hint="expected sin(p / base^(2i/d)) for all pairs, and then the cosines",
+    tolerance=1e-4,
+    mistakes={
+        "sines and cosines alternate, as in the chapter; here all sines come first": (
+            partial(halves_table, layout=lambda s, c: torch.stack([s, c], 2).flatten(1))
+        ),
+        "the cosines come first; the sines should": (
+            partial(halves_table, layout=lambda s, c: side_by_side(c, s))
+        ),
+        "the cosines are missing": partial(halves_table, layout=lambda s, c: s),
+        "the table is transposed: a row is a position": (
+            lambda *given: halves_table(*given).mT
+        ),
+        "i runs up to d − 1, but there are only d/2 pairs": (
+            partial(halves_table, cosines_from=lambda d: d / 2)
+        ),
+        "i runs up to d − 1, but there are only d/2 pairs; and the exponent is i/d": (
+            partial(
+                halves_table,
+                exponent=lambda i, d: i / d,
+                cosines_from=lambda d: d / 2,
+            )
+        ),
+        "your positions begin at 0: is start used?": (
+            lambda length, d, start=0, *base: halves_table(length, d, 0, *base)
+        ),
+        "your positions are one too high: the first row is that of position start": (
+            lambda length, d, start=0, *base: halves_table(length, d, start + 1, *base)
+        ),
+        "length is the number of rows, not the position where they end": (
+            lambda length, d, start=0, *base: halves_table(
+                max(length - start, 0), d, start, *base
+            )
+        ),
+        "the base is not used: it isn't always 10000": (
+            lambda length, d, start=0, base=0: halves_table(length, d, start)
+        ),
+    }
+    | {hint: partial(halves_table, exponent=e) for hint, e in EXPONENTS.items()},
+)
+
+
+@halves.case("the example: positions 1 and 2, width 4")
+def _(draw):
+    return 2, 4, 1
+
+
+@halves.case("from position 0 on")
+def _(draw):
+    return draw.integer(3, 7), draw.choice([6, 8, 10])
+
+
+@halves.case("from another position on, with another base")
+def _(draw):
+    return 6, draw.choice([8, 10, 12]), draw.integer(2, 4), draw.number(20.0, 900.0)
+
+
+@halves.case(
+    "beyond position 300000",
+    hint="if all else passes, the angles are too coarse: float32 holds about seven "
+    "digits, and how many of them are left behind the point out there?",
+)
+def _(draw):
+    return 3, draw.choice([8, 10, 12]), 300_000 + draw.integer(0, 9999)
+
+
+# ---- the rotation matrix -----------------------------------------------------
+
+
+def shift(
+    steps,
+    d_model,
+    *,
+    exponent=paper,
+    block=lambda c, s: [[c, s], [-s, c]],
+    put_together=lambda blocks: torch.block_diag(*blocks),
+):
+    pairs = range(d_model // 2)
+    angles = [steps * 10000.0 ** -exponent(i, d_model) for i in pairs]
+    blocks = [block(math.cos(angle), math.sin(angle)) for angle in angles]
+    return put_together([torch.tensor(b) for b in blocks])
+
+
+def regrouped(steps, d_model):
+    """For a table with all sines first."""
+    order = torch.arange(d_model).view(-1, 2).mT.flatten()
+    return shift(steps, d_model)[order][:, order]
+
+
+shift_matrix = Exercise(
+    "ch05-shift-matrix",
+    right=shift,
+    hint="M PE(p) should be PE(p + steps) for every p: build a table, and try it row "
+    "by row",
+    tolerance=1e-4,
+    mistakes={
+        "it turns the wrong way: PE(p − steps) comes out": (
+            partial(shift, block=lambda c, s: [[c, -s], [s, c]])
+        ),
+        "that is for all sines first, as in exercise 1; in the chapter's table they "
+        "alternate with the cosines": regrouped,
+        "neither sine of a block has a minus: that is no rotation": (
+            partial(shift, block=lambda c, s: [[c, s], [s, c]])
+        ),
+        "both sines of a block have a minus: that is no rotation": (
+            partial(shift, block=lambda c, s: [[c, -s], [-s, c]])
+        ),
+        "sine and cosine are exchanged: 0 steps should give the identity": (
+            partial(shift, block=lambda c, s: [[s, c], [-c, s]])
+        ),
+        "it turns by one step: is `steps` used?": lambda steps, d: shift(1, d),
+        "these are the blocks alone; they belong along the diagonal of a (d, d)": (
+            partial(shift, put_together=torch.stack)
+        ),
+    }
+    | {hint: partial(shift, exponent=e) for hint, e in EXPONENTS.items()},
+)
+
+
+@shift_matrix.case("the example: one step, width 2, a single block")
+def _(draw):
+    return 1, 2
+
+
+for _line, _steps in {
+    "each pair turns at its own speed": (2, 9),
+    "backwards": (-9, -2),
+    "no step at all: the identity": (0, 0),
+    "many steps": (50, 200),
+}.items():
+
+    @shift_matrix.case(_line)
+    def _(draw, steps=_steps):
+        return draw.integer(*steps), draw.choice([6, 8, 10])
+
+
+# ---- learned positions that refuse -------------------------------------------
+
+
+def rows(x, table, start=0):
+    """A slice; shorter than it should be where it leaves the table."""
+    return table[max(start, 0) : start + x.shape[1]]
+
+
+def learned(
+    say=lambda start, t, max_len: f"start {start}, {t} vectors, max_len {max_len}",
+    kind=ValueError,
+    spared=0,
+):
+    """An answer, by what it says and raises, and the rows that it does not use."""
+
+    def answer(x, table, start=0):
+        t, max_len = x.shape[1], len(table)
+        if start < 0 or start + t > max_len - spared:
+            raise kind(say(start, t, max_len))
+        return x + rows(x, table, start)
+
+    return answer
+
+
+def picked(choose):
+    """A mistake: rows chosen otherwise, by positions and the length of the table."""
+
+    def answer(x, table, start=0):
+        positions = torch.arange(start, start + x.shape[1])
+        return x + table[choose(positions, len(table))]
+
+    return answer
+
+
+def cut_off(x, table, start=0):
+    there = rows(x, table, start)
+    return x[:, : len(there)] + there
+
+
+def left_as_it_was(x, table, start=0):
+    there = cut_off(x, table, start)
+    return torch.cat([there, x[:, there.shape[1] :]], dim=1)
+
+
+NOT_DUE = "you refuse positions that are in the table"
+LAST = "you refuse the last row of the table"
+ASSERT = "an assert is gone when Python runs with -O: refuse in a way that stays"
+LATE = "the use of the table raised it: look first, and refuse with a ValueError"
+NO_START = "the message should name start"
+NO_MAX_LEN = "the message should name max_len"
+NO_LENGTH = "the message should name what does not fit: the length, or where it ends"
+
+
+def refusal(result, x, table, start=0):
+    """A refusal where none is due, of another kind, or without its numbers."""
+    if not isinstance(result, Raised):
+        return None
+    t, max_len = x.shape[1], len(table)
+    if 0 <= start <= max_len - t:
+        early = LAST if start + t == max_len else NOT_DUE
+        return early if result.kind == "ValueError" else None
+    if result.kind != "ValueError":
+        return ASSERT if result.kind == "AssertionError" else LATE
+    numbers = {int(n) for n in re.findall(r"-?\d+", result.message)}
+    if start < 0:
+        return None if start in numbers else NO_START
+    if max_len not in numbers:
+        return NO_MAX_LEN
+    return None if numbers & {t, start + t - 1, start + t} else NO_LENGTH
+
+
+add_learned = Exercise(
+    "ch05-learned",
+    right=learned(),
+    hint="expected x plus the rows start to start + t − 1 of the table",
+    symptoms=refusal,
+    mistakes={
+        LAST: learned(spared=1),
+        NOT_DUE: learned(spared=4),
+        ASSERT: learned(kind=AssertionError),
+        LATE: learned(kind=IndexError),
+        NO_START: learned(lambda start, t, max_len: f"{t} vectors, {max_len} rows"),
+        NO_MAX_LEN: learned(lambda start, t, max_len: f"{t} vectors from {start} on"),
+        NO_LENGTH: learned(lambda start, t, max_len: f"{start}: only {max_len} rows"),
+        "only one row was left, and every vector got it; these should be refused": (
+            picked(lambda p, n: p[p < n])
+        ),
+        "positions outside the table wrap around to its other end": (
+            picked(lambda p, n: p % n)
+        ),
+        "positions outside the table are clamped, so that several share a row": (
+            picked(lambda p, n: p.clamp(0, n - 1))
+        ),
+        "vectors without a row are cut off": cut_off,
+        "vectors without a row are left as they were": left_as_it_was,
+        "your positions begin at 0: is start used?": picked(lambda p, n: p - p[0]),
+        "your positions are one too high: the first is start": (
+            picked(lambda p, n: p + 1)
+        ),
+        "these are the last rows of the table: start counts from its beginning": (
+            picked(lambda p, n: p - p[-1] - 1)
+        ),
+        "every vector gets the row of the first; each has its own position": (
+            picked(lambda p, n: p[:1])
+        ),
+        "the rows run along the batch; positions are the second axis": (
+            picked(lambda p, n: p[:, None])
+        ),
+        "these are rows of the table alone: where is x?": (
+            lambda x, *rest: rows(x, *rest).expand_as(x)
+        ),
+        "these are rows of the table alone, and for one sequence: where is x?": rows,
+        "x comes back as it was": lambda x, *rest: x,
+        "the rows multiply x; they should be added": (
+            lambda x, *rest: x * rows(x, *rest)
+        ),
+        "x is multiplied by √d as well; here it is only added to": (
+            lambda x, *rest: x * x.shape[-1] ** 0.5 + rows(x, *rest)
+        ),
+    },
+)
+
+
+@add_learned.case("the example: positions 1 and 2 of a table of three rows")
+def _(draw):
+    return torch.zeros(1, 2, 2), torch.tensor([[1.0, 1], [2, 2], [3, 3]]), 1
+
+
+def vectors_and_table(draw, t, max_len, start):
+    """The batch is 3; a start above 0 and the end of the table move together."""
+    more = draw.integer(0, 2)
+    x, table = draw.normal(3, t, 5), draw.normal(max_len + more, 5)
+    return x, table, start + more * (start > 0)
+
+
+for _line, _sizes in {  # vectors, rows of the table, start
+    "from position 0 on": (4, 7, 0),
+    "from another position on": (4, 9, 2),
+    "as many sequences as positions": (3, 11, 4),
+    "up to the last row: they just fit": (4, 9, 5),
+    "more vectors than rows: refused": (14, 11, 0),
+    "one vector too many: refused": (4, 11, 8),
+    "only one row is left: refused": (4, 11, 10),
+    "beyond the last row: refused": (1, 11, 16),
+    "a negative start: refused": (3, 11, -5),
+    "partly before the table: refused": (6, 11, -2),
+}.items():
+
+    @add_learned.case(_line)
+    def _(draw, sizes=_sizes):
+        return vectors_and_table(draw, *sizes)
+
+
+@add_learned.case("in double precision", dtype=torch.float64)
+def _(draw):
+    return vectors_and_table(draw, 2, 8, 3)
+
+
+@add_learned.case("gradients reach x and the rows that were used", gradients=True)
+def _(draw):
+    return vectors_and_table(draw, 2, 8, 3)
+
+
+# ---- only the distance counts ------------------------------------------------
+
+
+def stays(
+    score,
+    width,
+    *,
+    pair=lambda width: torch.randn(2, width),
+    highest=100,
+    place=lambda p, r: (p, r),
+    moved=lambda p, r, c: (p + c, r + c),
+    shift=lambda p, r: int(torch.randint(-min(p, r), 101 - max(p, r), ())),
+    tolerance=1e-3,
+):
+    """Does a score stay the same where both positions move together?"""
+    for _ in range(60):
+        q, k = pair(width)
+        p, r = place(*torch.randint(highest + 1, (2,)).tolist())
+        there = score(q, k, *moved(p, r, shift(p, r)))
+        if abs(float(score(q, k, p, r)) - float(there)) > tolerance:
+            return False
+    return True
+
+
+def even_shift(p, r):
+    return 10 if max(p, r) <= 90 else -10
+
+
+MOVED = (
+    "only p − r counts: do both positions move by the same number, and do q and k stay "
+    "what they were?"
+)
+ROUNDING = "only p − r counts; the last digits differ by rounding"
+CONTENT = (
+    "q · PE(r) and PE(p) · k are part of it, and change with the positions: are your q "
+    "and k random, and not zero?"
+)
+STILL = "only q is turned, so p alone counts: do your positions really move?"
+SUM = "p + r counts, which is no distance: do both positions move the same way?"
+APART = "p − r is not all that counts: do you try positions that differ?"
+ORDER = "it shows where p is before r: do you try positions in either order?"
+FAR = "it shows where p and r are far apart: do you try the whole range?"
+BEHIND = "it shows late in the sequence: do you try positions up to 100?"
+STEPS = "some shifts hide it: do you draw the shift afresh in every trial?"
+ALIKE = "it shows where q and k differ: is each drawn for itself?"
+SOME = "it shows for some vectors only: are q and k drawn afresh in every trial?"
+SMALL = "a small difference is a difference: how much is due to rounding?"
+
+relative = Exercise(
+    "ch05-relative",
+    right=stays,
+    hint="compare score(q, k, p, r) with score(q, k, p + c, r + c)",
+    symptoms=tensor_for_bool,
+    mistakes={
+        MOVED: partial(stays, moved=lambda p, r, c: (p + c, r)),
+        ROUNDING: partial(stays, tolerance=0.0),
+        CONTENT: partial(stays, pair=lambda width: torch.zeros(2, width)),
+        STILL: partial(stays, shift=lambda p, r: 0),
+        SUM: partial(stays, moved=lambda p, r, c: (p + c, r - c)),
+        APART: partial(stays, place=lambda p, r: (p, p)),
+        ORDER: partial(stays, place=lambda p, r: (max(p, r), min(p, r))),
+        FAR: partial(stays, highest=40),
+        BEHIND: partial(stays, highest=10, shift=lambda p, r: 10),
+        STEPS: partial(stays, shift=even_shift),
+        ALIKE: partial(stays, pair=lambda width: [torch.randn(width)] * 2),
+        SOME: partial(
+            stays, pair=lambda width: torch.arange(1.0, 3)[:, None].expand(2, width)
+        ),
+        SMALL: partial(stays, tolerance=1.0),
+    },
+)
+
+# Angles of position p, for a vector of the width of x; sinusoids; and a vector turned.
+ANGLES = "p * 10000.0 ** (-torch.arange(0, len(x), 2).double() / len(x))"
+ENCODE = (
+    f"lambda x, p: (lambda a: torch.stack([a.sin(), a.cos()], -1).flatten())({ANGLES})"
+)
+TURN = (
+    "lambda x, p: (lambda x, y, a: torch.stack([x * a.cos() - y * a.sin(), "
+    f"x * a.sin() + y * a.cos()], -1).flatten())(x[0::2], x[1::2], {ANGLES})"
+)
+
+
+def score(expression):
+    """A score of q, k at p, r; pe(x, p) and turn(x, p) may be used."""
+    text = f"(lambda pe, turn: {expression})({ENCODE}, {TURN})"
+    return Function(text, "q, k, p, r")
+
+
+SCORES = {  # a score with a number in it, what it is, and what an answer may miss
+    "q @ k - {} * (p - r)": ("q·k, less with p − r", None),
+    "q @ k / (1 + {} * (p - r) ** 2)": ("q·k, divided by the distance squared", MOVED),
+    "{} * (pe(q, p) * pe(k, r)).sum()": ("PE(p) · PE(r) alone", MOVED),
+    "{} * (turn(q, p) * turn(k, r)).sum()": ("q and k turned by positions", ROUNDING),
+    "((q + pe(q, p)) * (k + {} * pe(k, r))).sum()": ("sinusoids added", CONTENT),
+    "{} * (turn(q, p) * k).sum()": ("only q turned by its position", STILL),
+    "q @ k + {} * (p + r)": ("q·k, more with p + r", SUM),
+    "q @ k + {} * r * (p - r)": ("q·k, and r times the distance", APART),
+    "q @ k + {} * p * (p < r)": ("q·k, and p where p < r", ORDER),
+    "q @ k + {} * p * (abs(p - r) > 45)": ("q·k, and p from a distance", FAR),
+    "q @ k + {} * max(p - 30, 0)": ("q·k, and p beyond 30", BEHIND),
+    "q @ k + {} * (r % 2)": ("q·k, more where r is odd", STEPS),
+    "q @ k + {} * p * (k - q).sum()": ("q·k, and p times the sum of k − q", ALIKE),
+    "q @ k + {} * p * (q[0] < 0)": ("q·k, and p for some queries", SOME),
+    "q @ k + 0.01 * {} * p": ("q·k, and a little of p", SMALL),
+}
+
+for _expression, (_name, _missed) in SCORES.items():
+
+    @relative.case(_name, hint=_missed)
+    def _(draw, expression=_expression):
+        number = round(draw.number(0.2, 0.9), 2)
+        return score(expression.format(number)), draw.choice([4, 6, 8])
