@@ -5,6 +5,7 @@ import tempfile
 import zipfile
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 
 from grading.normalise import MOST_BYTES, Unreadable, exercise_ids, read_cells
@@ -25,7 +26,10 @@ PATTERNS = [
     r"(?P<student>.+?)(?:[ _-]+(?:Copy[_ ]of[_ ])?\d\d_[a-z_0-9]+)?(?: ?\(\d+\)|-\d+)?",
 ]  # fmt: skip
 GENERIC = re.compile(r"(copy)?_?(of)?_?(\d\d_[a-z0-9_]+|untitled\d*)?")
-AGAIN = re.compile(r"(?: ?\(|-)(\d+)\)?$")
+AGAIN = re.compile(r"-(\d+)$")  # Canvas numbers attempts; a browser's "(2)" means less
+
+# (assignment, number that the platform gives) -> student; Moodle's are one assignment's
+Known = dict[tuple[str, str], str]
 
 
 @dataclass
@@ -38,7 +42,7 @@ class Submission:
     source: str  # the path below the inbox
     name: str = ""
     lms: str = ""
-    order: tuple = ()
+    order: tuple = ()  # of time and attempt: the last one counts
 
 
 def student_id(text: str) -> str:
@@ -72,69 +76,133 @@ def chapter_of(path: str, cells: list[dict]) -> str | None:
     return f"ch{found[1]}" if found else None
 
 
-def unzipped(inbox: Path, folder: Path) -> Iterator[tuple[str, Path]]:
-    """Every notebook of the inbox: path below it, and the file. Archives are opened."""
+@dataclass
+class Found:
+    """A file of the inbox, or of an archive in it."""
+
+    below: str  # its path, for people
+    path: Path | None  # None: nothing could be read there, and `problem` says why
+    who: str  # the path by which its student is known
+    time: float
+    problem: str = ""
+
+
+def files(inbox: Path, folder: Path) -> Iterator[Found]:
+    """Every notebook of the inbox; archives are opened, one deep."""
     for path in sorted(inbox.rglob("*")):
         below = path.relative_to(inbox).as_posix()
         if path.is_symlink() or ".ipynb_checkpoints" in path.parts:
             continue
         if path.suffix.lower() == ".ipynb":
-            yield below, path
+            yield Found(below, path, below, path.stat().st_mtime)
         elif path.suffix.lower() == ".zip":
             yield from _members(path, below, folder)
 
 
-def _members(path: Path, below: str, folder: Path) -> Iterator[tuple[str, Path]]:
+def _members(path: Path, below: str, folder: Path) -> Iterator[Found]:
+    # a student's own archive, by its number or its folder, holds that student's work,
+    # whatever its folders are called; only a platform's holds a class
+    own = "/" in below or any(re.fullmatch(p, below) for p in PATTERNS[:2])
     try:
         with zipfile.ZipFile(path) as archive:
             for number, member in enumerate(archive.infolist()):
-                if not member.filename.endswith(".ipynb"):
+                name = f"{below}/{member.filename.lstrip('/')}"
+                who = below if own else member.filename.lstrip("/")
+                time = datetime(*member.date_time).timestamp()
+                if member.filename.lower().endswith(".zip"):
+                    problem = "an archive in an archive: NOT COLLECTED"
+                    yield Found(name, None, who, time, problem)
+                if not member.filename.lower().endswith(".ipynb"):
                     continue
                 # a name in an archive is not trusted with a place on the disk
-                target = folder / f"{path.stem}-{number}.ipynb"
+                target = folder / f"{len(list(folder.iterdir()))}-{number}.ipynb"
                 with archive.open(member) as stream:
                     target.write_bytes(stream.read(MOST_BYTES + 1))
-                yield member.filename.lstrip("/"), target
-    except (zipfile.BadZipFile, RuntimeError, NotImplementedError):
-        yield below, path  # the name may say whose it is; it holds no notebook
+                yield Found(name, target, who, time)
+    except (zipfile.BadZipFile, RuntimeError, NotImplementedError, ValueError):
+        yield Found(below, None, below, 0.0, "no archive, or a damaged one: NOT GRADED")
 
 
 def collect(
-    inbox: Path, pattern: str | None = None, only: str | None = None
+    inbox: Path,
+    chapters: list[str],
+    pattern: str | None = None,
+    known: Known | None = None,
 ) -> tuple[list[Submission], list[tuple[str, str]]]:
     """The newest file of each student and chapter, and (file, what was odd).
 
-    `pattern` is a regular expression of one's own, with a group `student`; `only` the
-    chapter, where the course has but one.
+    Args:
+        inbox: where files were put, as they came.
+        chapters: the assignments of the course.
+        pattern: a regular expression of one's own, with a group ``student``.
+        known: who had which number in an earlier run; the new ones are added.
     """
-    found: dict[tuple[str, str], list[Submission]] = {}
+    taken: list[Submission] = []
     odd: list[tuple[str, str]] = []
     with tempfile.TemporaryDirectory() as folder:
-        for below, path in unzipped(inbox, Path(folder)):
-            who = identify(below, pattern)
-            if who is None:
-                odd.append((below, "nobody can be read from the name: NOT COLLECTED"))
-                continue
+        for file in files(inbox, Path(folder)):
+            who = identify(file.who, pattern)
             try:
-                cells = read_cells(path)
+                cells = read_cells(file.path) if file.path else None
             except (Unreadable, OSError) as error:
-                odd.append((below, f"{error}: graded as blank"))
-                cells = []
-            chapter = chapter_of(below, cells) or only
-            if chapter is None:
-                odd.append((below, "of no chapter that can be read: NOT COLLECTED"))
+                cells, file.problem = None, f"{error}: NOT GRADED"
+            if cells is None:  # it is no blank, and takes the place of nothing
+                odd.append((file.below, file.problem))
                 continue
-            again = AGAIN.search(below.removesuffix(".ipynb"))
-            attempt = int(again[1]) if again else 0
-            submission = Submission(
-                who["student"], chapter, cells, below, who.get("name", ""),
-                who.get("lms", ""), (attempt, path.stat().st_mtime),
-            )  # fmt: skip
-            found.setdefault((submission.student, chapter), []).append(submission)
-    taken = []
-    for several in found.values():
-        several.sort(key=lambda submission: submission.order)
-        taken.append(several[-1])
-        for older in several[:-1]:
-            odd.append((older.source, f"{several[-1].source} is taken instead"))
-    return taken, odd
+            if who is None:
+                note = "nobody can be read from the name: NOT COLLECTED"
+                odd.append((file.below, note))
+                continue
+            chapter = chapter_of(file.below, cells)
+            if chapter is None and len(chapters) == 1:
+                chapter = chapters[0]
+            if chapter not in chapters:
+                note = f"of {chapter or 'no chapter that can be read'}, which is no "
+                odd.append((file.below, f"{note}assignment here: NOT COLLECTED"))
+                continue
+            again = AGAIN.search(file.who.removesuffix(".ipynb"))
+            # (archives keep times to two seconds)
+            order = (file.time // 2, int(again[1]) if again else 0)
+            name, lms = who.get("name", ""), who.get("lms", "")
+            taken.append(
+                Submission(who["student"], chapter, cells, file.below, name, lms, order)
+            )
+    odd += _tell_namesakes_apart(taken, {} if known is None else known)
+    return _newest(taken, odd), odd
+
+
+def _tell_namesakes_apart(
+    submissions: list[Submission], known: Known
+) -> list[tuple[str, str]]:
+    """Students of one name whose numbers differ get the number into their id."""
+    owners: dict[tuple[str, str], set[str]] = {}
+    for (chapter, number), student in known.items():
+        owners.setdefault((chapter, student), set()).add(number)
+    new = [s for s in submissions if s.lms and (s.chapter, s.lms) not in known]
+    for submission in new:
+        key = submission.chapter, submission.student
+        owners.setdefault(key, set()).add(submission.lms)
+    odd = []
+    for submission in submissions:
+        number = submission.chapter, submission.lms
+        if number in known:
+            submission.student = known[number]
+        elif submission.lms and len(owners[number[0], submission.student]) > 1:
+            note = f"several students are called {submission.student}"
+            odd.append((submission.source, f"{note}: told apart by their numbers"))
+            submission.student += f"_{submission.lms}"
+    for submission in new:
+        known[submission.chapter, submission.lms] = submission.student
+    return odd
+
+
+def _newest(found: list[Submission], odd: list[tuple[str, str]]) -> list[Submission]:
+    several: dict[tuple[str, str], list[Submission]] = {}
+    for submission in found:
+        key = submission.student, submission.chapter
+        several.setdefault(key, []).append(submission)
+    for all_of_one in several.values():
+        all_of_one.sort(key=lambda submission: submission.order)
+        for older in all_of_one[:-1]:
+            odd.append((older.source, f"{all_of_one[-1].source} is taken instead"))
+    return [all_of_one[-1] for all_of_one in several.values()]

@@ -26,7 +26,7 @@ from traitlets.config import Config, PyFileConfigLoader
 
 from annotated.checks import exercise_named
 from grading import cases, export, plugins
-from grading.collect import Submission, collect
+from grading.collect import Known, Submission, collect
 from grading.normalise import normalise
 from grading.runner import Runner
 from grading.sandbox import SANDBOXES
@@ -179,8 +179,10 @@ def grade(folder: Path, pattern: str | None = None, sandbox: str | None = None) 
         say(f"  not in {reason}")
     for assignment in course.assignments:
         prove(course, assignment, runner)
-    only = course.assignments[0] if len(course.assignments) == 1 else None
-    submissions, odd = collect(folder / "inbox", pattern, only)
+    numbers = _numbers(folder)
+    submissions, odd = collect(folder / "inbox", course.assignments, pattern, numbers)
+    _write_numbers(folder, numbers)
+    ungraded: set[tuple[str, str]] = set()
     report = [(file, "", "", note) for file, note in odd]
     with course.gradebook() as gradebook:
         notes = export.apply_manual(gradebook, exports / "manual.csv")
@@ -191,19 +193,18 @@ def grade(folder: Path, pattern: str | None = None, sandbox: str | None = None) 
     say(f"{len(submissions)} submission(s) in the inbox")
     for submission in sorted(submissions, key=lambda s: (s.chapter, s.student)):
         begun = time.perf_counter()
-        if submission.chapter not in course.assignments:
-            note = f"of {submission.chapter}, which is no assignment here: NOT GRADED"
-            report.append((submission.source, submission.student, "", note))
-            continue
         try:
             notes = grade_one(course, submission, answers)
         except Exception as error:  # whatever it is, the others are graded
             notes = [f"NOT GRADED: {type(error).__name__}: {error}"]
+        if any(note.startswith("NOT GRADED") for note in notes):
+            ungraded.add((submission.chapter, submission.student))
         report += [
             (submission.source, submission.student, submission.chapter, note)
             for note in notes
         ]
-        marks = _marks(course, submission)
+        key = submission.chapter, submission.student
+        marks = "not graded" if key in ungraded else _marks(course, submission)
         seconds = time.perf_counter() - begun
         who = f"{submission.chapter}  {submission.student:28}"
         say(f"  {who} {marks:>14} {seconds:6.1f} s")
@@ -220,7 +221,9 @@ def grade(folder: Path, pattern: str | None = None, sandbox: str | None = None) 
         report += [("manual.csv", "", "", note) for note in notes]
         rows = export.read_rows(exports / "manual.csv")
         to_mark = sum(not row["score"] for row in rows)
-        _export(gradebook, course, exports, known)
+        options = {"roster": known, "ungraded": ungraded}
+        options["numbers"] = {(a, student): n for (a, n), student in numbers.items()}
+        _export(gradebook, course, exports, options)
         silent = [s.id for s in gradebook.students if not s.submissions]
         report += [("", student, "", "handed in nothing") for student in silent]
     _write_report(exports, report)
@@ -267,10 +270,8 @@ def grade_one(course: Course, submission: Submission, answers: dict) -> list[str
     release = nbformat.read(path, as_version=4)
     try:
         notebook, odd = normalise(release, submission.cells)
-        if not submission.cells:
-            odd = []  # said already: not a notebook
     except Exception as error:  # whatever a student can think of
-        notebook, odd = release, [f"CANNOT BE READ, graded as blank: {error!r}"]
+        return [f"NOT GRADED: it cannot be read: {type(error).__name__}"]
     folder = course.folder / "submitted" / student / assignment
     folder.mkdir(parents=True, exist_ok=True)
     nbformat.write(notebook, folder / path.name)
@@ -322,14 +323,23 @@ def _roster(folder: Path, submissions: list[Submission]) -> dict[str, dict[str, 
     return known
 
 
-def _export(gradebook: Gradebook, course: Course, folder: Path, known: dict) -> None:
+def _export(gradebook: Gradebook, course: Course, folder: Path, options: dict) -> None:
     for plugin in (export.PerExercise, export.Canvas):
-        plugin(to=str(folder / plugin.name), roster=known).export(gradebook)
+        plugin(to=str(folder / plugin.name), **options).export(gradebook)
     for assignment in course.assignments:  # Moodle takes one at a time
-        to = folder / f"moodle-{assignment}.csv"
-        export.Moodle(to=str(to), roster=known, assignment=[assignment]).export(
-            gradebook
-        )
+        to = str(folder / f"moodle-{assignment}.csv")
+        export.Moodle(to=to, assignment=[assignment], **options).export(gradebook)
+
+
+def _numbers(folder: Path) -> Known:
+    rows = export.read_rows(folder / "participants.csv")
+    return {(row["assignment"], row["number"]): row["student"] for row in rows}
+
+
+def _write_numbers(folder: Path, numbers: Known) -> None:
+    rows = ((*key, student) for key, student in sorted(numbers.items()))
+    header = ("assignment", "number", "student")
+    export.write_rows(folder / "participants.csv", header, rows)
 
 
 def _write_report(folder: Path, odd: list[tuple[str, str, str, str]]) -> None:

@@ -5,13 +5,15 @@ The first three are nbgrader exporters too:
 """
 
 import csv
+import io
 from collections.abc import Iterable
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from nbgrader.api import Grade, Gradebook, MissingEntry
 from nbgrader.plugins.export import ExportPlugin
-from traitlets import Dict
+from traitlets import Dict, Set
 
 ROSTER = ("student", "first_name", "last_name", "email", "lms")
 MANUAL = (
@@ -35,18 +37,26 @@ def write_rows(path: Path, header: Iterable[str], rows: Iterable[Iterable]) -> N
 
 
 def read_rows(path: Path) -> list[dict[str, str]]:
-    """The rows of a CSV file; none if there is no file. Spreadsheets' BOM is fine."""
+    """The rows of a CSV file, as spreadsheets save it too; none if there is no file."""
     if not path.exists():
         return []
-    with open(path, newline="", encoding="utf-8-sig") as stream:
-        return [
-            {key: (value or "").strip() for key, value in row.items() if key}
-            for row in csv.DictReader(stream)
-        ]
+    data = path.read_bytes()
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError:  # Excel on Windows
+        text = data.decode("cp1252", errors="replace")
+    header = text.partition("\n")[0]
+    separator = max(",;\t", key=header.count)
+    return [
+        {key: (value or "").strip() for key, value in row.items() if key}
+        for row in csv.DictReader(io.StringIO(text, newline=""), delimiter=separator)
+    ]
 
 
 class _Csv(ExportPlugin):
     roster = Dict(help="student id -> row of roster.csv")
+    numbers = Dict(help="(assignment, student id) -> number that Moodle gave")
+    ungraded = Set(help="(assignment, student id) that could not be graded")
     name = "grades.csv"
 
     def export(self, gradebook: Gradebook) -> None:
@@ -57,6 +67,15 @@ class _Csv(ExportPlugin):
         ]
         path = Path(self.to or self.name)
         write_rows(path, self.header(assignments), self.rows(gradebook, assignments))
+
+    def score(self, student: Any, assignment: Any) -> float | str:
+        """The marks of a student; empty without any: no zero is made up."""
+        if (assignment.name, student.id) in self.ungraded:
+            return ""
+        for submission in student.submissions:
+            if submission.assignment.name == assignment.name:
+                return submission.score
+        return ""
 
     def person(self, student: Any) -> dict[str, str]:
         row = dict.fromkeys(ROSTER, "") | {"student": student.id}
@@ -71,6 +90,15 @@ class PerExercise(_Csv):
     def header(self, assignments):
         return ("assignment", "student", "exercise", "score", "maximum", "by_hand")
 
+    def marks(self, grade: Grade, assignment: str, student: str) -> tuple:
+        if (assignment, student) in self.ungraded:
+            return "", grade.max_score, "not graded"
+        return (
+            "" if awaited(grade) else grade.score,
+            grade.max_score,
+            by_hand(grade),
+        )
+
     def rows(self, gradebook, assignments):
         for assignment in assignments:
             for submission in sorted(
@@ -82,14 +110,17 @@ class PerExercise(_Csv):
                             assignment.name,
                             submission.student.id,
                             grade.name.removesuffix("-test"),
-                            "" if awaited(grade) else grade.score,
-                            grade.max_score,
-                            by_hand(grade),
+                            *self.marks(grade, assignment.name, submission.student.id),
                         )
 
 
 class Canvas(_Csv):
-    """What Canvas imports: Grades, Import."""
+    """What Canvas imports: Grades, Import.
+
+    ``lib/gradebook_importer.rb`` of instructure/canvas-lms asks for the columns
+    Student, ID, perhaps both SIS columns, and Section, in this order, and finds a
+    student by ID, else by the SIS columns, else by the name.
+    """
 
     name = "canvas.csv"
 
@@ -106,41 +137,42 @@ class Canvas(_Csv):
             yield (
                 ", ".join(name for name in names if name) or student.id,
                 person["lms"],
-                student.id,
-                student.id,
                 "",
-                *(score(student, assignment) for assignment in assignments),
+                "" if person["lms"] else student.id,
+                "",
+                *(self.score(student, assignment) for assignment in assignments),
             )
 
 
 class Moodle(_Csv):
-    """Moodle's grading worksheet of one assignment: View all submissions, Upload."""
+    """Moodle's grading worksheet of one assignment: View all submissions, Upload.
+
+    ``mod/assign/feedback/offline/importgradeslib.php`` of moodle/moodle asks for the
+    columns Identifier, Grade and Last modified (grade), separated by commas, and skips
+    a grade that was changed in Moodle after that time.
+    """
 
     name = "moodle.csv"
 
     def header(self, assignments):
-        return ("Identifier", "Full name", "Email address", "Grade", "Maximum Grade")
+        people = ("Identifier", "Full name", "Email address")
+        return (*people, "Grade", "Maximum Grade", "Last modified (grade)")
 
     def rows(self, gradebook, assignments):
+        now = datetime.now().strftime("%A, %d %B %Y, %I:%M %p")
         for assignment in assignments:
             for student in gradebook.students:
                 person = self.person(student)
                 name = f"{person['first_name']} {person['last_name']}".strip()
+                number = self.numbers.get((assignment.name, student.id))
                 yield (
-                    f"Participant {person['lms']}" if person["lms"] else student.id,
+                    f"Participant {number}" if number else "",
                     name or student.id,
                     person["email"],
-                    score(student, assignment),
+                    self.score(student, assignment),
                     assignment.max_score,
+                    now,
                 )
-
-
-def score(student: Any, assignment: Any) -> float | str:
-    """The marks of a student; empty without a submission (no zero is made up)."""
-    for submission in student.submissions:
-        if submission.assignment.name == assignment.name:
-            return submission.score
-    return ""
 
 
 def awaited(grade: Grade) -> bool:
@@ -169,23 +201,22 @@ def apply_manual(gradebook: Gradebook, path: Path) -> list[str]:
         if not row.get("score") or row["score"] == row.get("recorded"):
             continue
         try:
-            points, most = float(row["score"].replace(",", ".")), float(row["maximum"])
+            points = float(row["score"].replace(",", "."))
+            most = float(row.get("maximum", "").replace(",", "."))
             if not 0 <= points <= most:
                 raise ValueError
         except ValueError:
-            problems.append(
-                f"{where}: score {row['score']!r}, expected 0 to {row['maximum']}"
-            )
+            most = row.get("maximum", "?")
+            problems.append(f"{where}: score {row['score']!r}, expected 0 to {most}")
             continue
         try:
             [notebook] = gradebook.find_submission(
-                row["assignment"], row["student"]
+                row.get("assignment"), row.get("student")
             ).notebooks
-            [grade] = [g for g in notebook.grades if g.name == row["exercise"]]
+            [grade] = [g for g in notebook.grades if g.name == row.get("exercise")]
         except (MissingEntry, ValueError):
-            problems.append(
-                f"{where}: no {row['exercise']!r} of {row['student']!r} is graded"
-            )
+            what = f"{row.get('exercise')!r} of {row.get('student')!r}"
+            problems.append(f"{where}: no {what} is graded")
             continue
         grade.manual_score, grade.needs_manual_grade = points, False
         for comment in notebook.comments:
@@ -205,14 +236,19 @@ def write_manual(gradebook: Gradebook, path: Path, answers: dict) -> list[str]:
         What a person should look at again: marked answers that have changed since.
     """
     before = {
-        (row["assignment"], row["student"], row["exercise"]): row["answer"]
+        tuple(row.get(name, "") for name in MANUAL[:3]): row.get("answer", "")
         for row in read_rows(path)
     }
     rows, changed = [], []
     for key, answer in sorted((before | answers).items()):
         assignment, student, exercise = key
-        [notebook] = gradebook.find_submission(assignment, student).notebooks
-        [grade] = [g for g in notebook.grades if g.name == exercise]
+        try:
+            [notebook] = gradebook.find_submission(assignment, student).notebooks
+            [grade] = [g for g in notebook.grades if g.name == exercise]
+        except (MissingEntry, ValueError):
+            changed.append(f"{student}: {exercise} of {assignment} is not graded: kept")
+            rows.append((*key, "", "", "", "", answer))
+            continue
         comments = [c.comment for c in notebook.comments if c.name == exercise]
         if grade.manual_score is not None:
             # nbgrader asks for every mark again after each run; only a new answer

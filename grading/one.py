@@ -14,6 +14,7 @@ from annotated.checks import exercise_named
 from grading.cases import graded_cases
 from grading.normalise import Unreadable, normalise, read_cells
 from grading.runner import Runner, shown
+from grading.sandbox import SANDBOXES
 from tools.exercises import (
     exercises,
     read_exercises,
@@ -53,6 +54,7 @@ def grade_one(
                     "output": "\n".join(shown(cases, outcome.failures)),
                 }
             )
+    odd.append(f"Student code ran in: {runner.kind} ({SANDBOXES[runner.kind]})")
     return {"tests": tests, "output": "\n".join(odd)}
 
 

@@ -19,6 +19,8 @@ class Handed:
     lost: set[str] = field(default_factory=set)
     odd: tuple[str, ...] = ()  # what the report must say
     words: bool = True  # was the question in words answered?
+    graded: bool = True
+    encoding: str = "utf-8"
 
 
 class Maker:
@@ -63,10 +65,10 @@ class Maker:
         every = {e.id for e in self.code}
         made = []
 
-        def add(path, student, notebook, lost=(), odd=(), words=True):
+        def add(path, student, notebook, lost=(), odd=(), words=True, **options):
             text = notebook if isinstance(notebook, str) else json.dumps(notebook)
             lost = {lost} if isinstance(lost, str) else set(lost)
-            made.append(Handed(path, student, text, lost, odd, words))
+            made.append(Handed(path, student, text, lost, odd, words, **options))
 
         add("blankb_101_9001_02_x.ipynb", "blankb", self.blank, every, (), False)
         add("rightr_LATE_102_9002_02_x-1.ipynb", "rightr", self.right())
@@ -126,7 +128,7 @@ class Maker:
         extra["cells"][2:2] = [loop, helper, copy.deepcopy(loop)]
         add(
             "ext (2).ipynb", "ext", extra,
-            odd=("uses my_helper of other cells", "3 code cell(s)"),
+            odd=("3 code cell(s)",),
         )  # fmt: skip
 
         tampered = self.with_answers(_0=self.body(first, GARBAGE))
@@ -142,7 +144,7 @@ class Maker:
         flood = "    import warnings; warnings.warn('!'); print('x' * 5_000_000)\n"
         rest = self.solutions[first.id].split('"""\n', 1)[1]
         flooding = self.with_answers(_0=self.body(first, flood + rest))
-        add("floo.ipynb", "floo", flooding, odd=("bytes, not kept",))
+        add("floo.ipynb", "floo", flooding)
 
         quits = self.with_answers(
             _0=self.body(first, "    import sys; sys.exit(0)"),
@@ -176,10 +178,10 @@ os.write(3, b'[null, {"tuple": []}, null]\\n' * 99)
     while frame:
         seen.append(str(frame.f_locals))
         frame = frame.f_back
-    for path in glob.glob("/**/hidden/ch*.py", recursive=False):
+    for path in glob.glob("/**/checks/ch*.py", recursive=True):
         seen.append(open(path).read())
     try:
-        seen.append(inspect.getsource(sys.modules["grading.hidden.ch02"]))
+        seen.append(inspect.getsource(sys.modules["annotated.checks.ch02"]))
     except Exception:
         seen.append(traceback.format_exc())
     print(*seen)
@@ -193,8 +195,9 @@ os.write(3, b'[null, {"tuple": []}, null]\\n' * 99)
             "trun",
             text[: len(text) // 2],
             every,
-            ("no JSON",),
+            ("no JSON", "NOT GRADED"),
             False,
+            graded=False,
         )
 
         broken = self.with_answers(_0=self.solutions[first.id] + "\n    return (")
@@ -213,4 +216,134 @@ os.write(3, b'[null, {"tuple": []}, null]\\n' * 99)
             "borr.ipynb", "borr", copied,
             odd=("takes annotated.attention.scaled_dot_product_attention",),
         )  # fmt: skip
+        for submission in [*self.unusual(), *self.attacks()]:
+            made.append(submission)
+        return made
+
+    def unusual(self) -> list[Handed]:
+        """Honest work in an unusual form, which keeps its marks."""
+        first = self.code[0]
+        right, name = self.solutions[first.id], first.function
+        tag = right.split("\n", 1)[0]
+        inner = right.replace(f"def {name}(", f"def {name}_inner(").split("\n", 1)[1]
+        forms = {
+            "lamb": f"{tag}\n{inner}\n{name} = lambda *a: {name}_inner(*a)",
+            "part": f"{tag}\nfrom functools import partial\n{inner}\n"
+            f"{name} = partial({name}_inner)",
+            "obje": f"{tag}\n{inner}\nclass Answer:\n    def __call__(self, *a):\n"
+            f"        return {name}_inner(*a)\n{name} = Answer()",
+            "spac": right.replace(f"def {name}(", f"def {name} ("),
+        }
+        made = [
+            Handed(f"{key}.ipynb", key, json.dumps(self.with_answers(_0=source)))
+            for key, source in forms.items()
+        ]
+        for key, source in (
+            ("miss", right.replace(f"def {name}(", f"def {name}x(")),
+            ("clea", ""),
+            ("comm", "# I do not know"),
+        ):
+            notebook = json.dumps(self.with_answers(_0=source))
+            made.append(Handed(f"{key}.ipynb", key, notebook, {first.id}))
+
+        helpers = {
+            "star": "from math import *\nFACTOR = log(e)",
+            "tupl": "FACTOR, OTHER = 1, 2",
+            "anno": "FACTOR: int = 1",
+            "with": "from contextlib import nullcontext\nwith nullcontext(1) as FACTOR:"
+            "\n    pass",
+            "dict": "table = {}\ntable['f'] = 1\nFACTOR = table['f']",
+            "augm": "FACTOR = 0.5\nFACTOR *= 2",
+        }
+        head, body = right.split('"""\n', 1)
+        scaled = body.replace("return ", "return FACTOR * ")
+        for key, source in helpers.items():
+            notebook = self.with_answers(_0=f'{head}"""\n{scaled}')
+            cell = {"cell_type": "code", "metadata": {}, "source": source}
+            notebook["cells"].insert(first.answer, cell)
+            odd = ("1 code cell(s) of the student's own",)
+            made.append(Handed(f"{key}.ipynb", key, json.dumps(notebook), set(), odd))
+
+        tried = self.right()
+        source = f"{name} = None  # what if?"
+        cell = {"cell_type": "code", "metadata": {}, "source": source}
+        tried["cells"].insert(first.answer + 1, cell)
+        made.append(Handed("expe.ipynb", "expe", json.dumps(tried)))
+        wide = json.dumps(self.right())
+        made.append(Handed("wide.ipynb", "wide", wide, encoding="utf-16"))
+        for number in ("901", "902"):
+            path = f"Sam Lee_{number}_assignsubmission_file_02_x.ipynb"
+            odd = ("several students are called sam_lee",)
+            content = json.dumps(self.right())
+            made.append(Handed(path, f"sam_lee_{number}", content, set(), odd))
+        return made
+
+    def attacks(self) -> list[Handed]:
+        """What was once seen to work, each in the place of the first answer."""
+        first = self.code[0]
+        forms = {
+            "daem": """
+import os, time
+if os.fork() == 0:
+    os.setsid()
+    while True:
+        for pid in os.listdir("/proc"):
+            if pid.isdigit() and int(pid) not in (1, os.getpid()):
+                for end in range(3):
+                    try:
+                        pipe = open(f"/proc/{pid}/fd/{end}", "wb", buffering=0)
+                        pipe.write(b'"ended"\\n')
+                    except OSError:
+                        continue
+        time.sleep(0.05)
+""",
+            "heap": """
+seen = ""
+try:
+    with open("/proc/self/mem", "rb") as memory:
+        for line in open("/proc/self/maps"):
+            start, end = (int(x, 16) for x in line.split()[0].split("-"))
+            if "heap" in line:
+                memory.seek(start)
+                seen = memory.read(end - start).decode("latin-1")
+except OSError as error:
+    seen = str(error)
+raise ValueError("LEAKED " + seen[:1000])
+""",
+            "glob": """
+import gc, sys
+for thing in gc.get_objects():
+    if isinstance(thing, dict) and ("right_self_attention" in thing or
+                                    "tempered" in thing and "Exercise" in thing):
+        raise ValueError("LEAKED right")
+""",
+            "temp": """
+open("/tmp/arguments", "w").write("LEAKED")
+raise ValueError(open("/tmp/arguments").read())
+""",
+            "file": "raise ValueError('LEAKED' + open('/proc/self/cmdline').read())",
+            "many": """
+import os, time
+for _ in range(150):
+    if os.fork() == 0:
+        os.setsid()
+        time.sleep(60)
+        os._exit(0)
+""",
+            "repl": """
+import os
+for fd in range(3, 30):
+    try:
+        for _ in range(600):
+            os.write(fd, b"[]," * 33_000)
+    except OSError:
+        continue
+""",
+        }
+        made = []
+        for key, source in forms.items():
+            body = self.body(first, "    return arguments_that_are_not_there")
+            source = body.replace("\n", f"\n{source}\n", 1)
+            notebook = json.dumps(self.with_answers(_0=source))
+            made.append(Handed(f"{key}.ipynb", key, notebook, {first.id}))
         return made

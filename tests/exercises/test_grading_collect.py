@@ -7,7 +7,7 @@ import zipfile
 import pytest
 
 from grading.collect import collect, identify
-from grading.normalise import context_cells, normalise, suspicions
+from grading.normalise import MOST_BYTES, cells_for, normalise, suspicions
 from tests.exercises.submissions import Maker
 from tools.exercises import (
     exercises,
@@ -61,43 +61,98 @@ def notebook(*sources):
     return json.dumps({"cells": cells})
 
 
+TEXT = "# exercise: ch02-x"
+
+
+def put(inbox, *names, when=100):
+    for name in names:
+        path = inbox / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(notebook(TEXT, name))
+        os.utime(path, (when, when))
+
+
 def test_the_newest_of_several_counts_and_the_others_are_named(tmp_path):
-    text = "# exercise: ch02-x"
-    for name, when in [
-        ("ada_1_7_02_x.ipynb", 300),
-        ("ada_1_9_02_x-1.ipynb", 100),
-        ("ada_1_8_02_x-2.ipynb", 200),
-    ]:
-        (tmp_path / name).write_text(notebook(text, name))
-        os.utime(tmp_path / name, (when, when))
-    taken, odd = collect(tmp_path)
-    assert [s.source for s in taken] == ["ada_1_8_02_x-2.ipynb"]
-    assert sorted(file for file, _ in odd) == [
-        "ada_1_7_02_x.ipynb",
-        "ada_1_9_02_x-1.ipynb",
-    ]
+    """By time, then by Canvas's number of the attempt; a browser's says nothing."""
+    put(tmp_path, "ada_1_7_02_x.ipynb", "ada_1_8_02_x-2.ipynb", "ada_1_9_02_x-1.ipynb")
+    put(tmp_path, "bob_2_7_02_x (3).ipynb")
+    put(tmp_path, "bob_2_8_02_x.ipynb", when=200)
+    taken, odd = collect(tmp_path, ["ch02"])
+    names = {"ada_1_8_02_x-2.ipynb", "bob_2_8_02_x.ipynb"}
+    assert {s.source for s in taken} == names
+    assert all("is taken instead" in note for _, note in odd)
+    assert len(odd) == 3
+
+
+def archive(path, members):
+    with zipfile.ZipFile(path, "w") as made:
+        for number, name in enumerate(members):
+            info = zipfile.ZipInfo(name, (2026, 1, 30 - number, 0, 0, 0))
+            made.writestr(info, notebook(TEXT, name, str(number)))
 
 
 def test_archives_are_opened_and_their_paths_not_trusted(tmp_path):
     inbox = tmp_path / "inbox"
     inbox.mkdir()
-    with zipfile.ZipFile(inbox / "all.zip", "w") as archive:
-        archive.writestr("../../eve_1_2_02_x.ipynb", notebook("# exercise: ch02-x"))
-        archive.writestr("readme.txt", "no notebook")
+    names = ["../../eve_1_2_02_x.ipynb", "fay_3_4_02_x.ipynb", "fay_3_5_02_x.ipynb"]
+    archive(inbox / "all.zip", [*names, "more.zip"])
     (inbox / "broken.zip").write_bytes(b"PK no archive")
-    taken, odd = collect(inbox, only="ch02")
-    assert {s.student for s in taken} == {"eve", "broken.zip"}
+    taken, odd = collect(inbox, ["ch02"])
+    assert {s.student for s in taken} == {"eve", "fay"}
     assert not list(tmp_path.rglob("eve*"))
-    assert odd == [("broken.zip", "not a notebook (no JSON): graded as blank")]
+    # the newer one by the archive's own times, not the last one in it
+    [fay] = [s for s in taken if s.student == "fay"]
+    assert fay.source.endswith("fay_3_4_02_x.ipynb")
+    notes = dict(odd)
+    assert notes["broken.zip"] == "no archive, or a damaged one: NOT GRADED"
+    assert "archive in an archive" in notes["all.zip/more.zip"]
+
+
+def test_a_students_own_archive_holds_only_that_students_work(tmp_path):
+    put(tmp_path, "Bob Ray_7_assignsubmission_file_02_x.ipynb")
+    for name in ("Eve_9_assignsubmission_file_work.zip", "eve/ch02/work.zip"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        archive(tmp_path / name, ["bob_ray/ch02/02_x.ipynb"])
+    taken, _ = collect(tmp_path, ["ch02"])
+    assert sorted(s.student for s in taken) == ["bob_ray", "eve"]
+    [bob] = [s for s in taken if s.student == "bob_ray"]
+    assert bob.source.startswith("Bob Ray_7")
+
+
+def test_namesakes_are_told_apart_by_number_in_every_later_run(tmp_path):
+    known = {}
+    name = "Sam Lee_{}_assignsubmission_file_02_x.ipynb"
+    put(tmp_path, name.format(1))
+    [only], _ = collect(tmp_path, ["ch02"], known=known)
+    assert only.student == "sam_lee"
+    put(tmp_path, name.format(2))
+    taken, odd = collect(tmp_path, ["ch02"], known=known)
+    assert {s.student: s.lms for s in taken} == {"sam_lee": "1", "sam_lee_2": "2"}
+    assert "told apart" in dict(odd)[name.format(2)]
+    (tmp_path / name.format(1)).unlink()
+    [only], _ = collect(tmp_path, ["ch02"], known=known)
+    assert only.student == "sam_lee_2"
+
+
+def test_what_cannot_be_read_takes_the_place_of_nothing(tmp_path):
+    put(tmp_path, "ada_1_7_02_x.ipynb")
+    (tmp_path / "ada_1_8_02_x-1.ipynb").write_text("{half a fi")
+    (tmp_path / "bob_23_long.ipynb").write_bytes(b" " * (MOST_BYTES + 1))
+    wide = notebook(TEXT).encode("utf-16")
+    (tmp_path / "cyd_3_4_02_x.ipynb").write_bytes(wide)
+    taken, odd = collect(tmp_path, ["ch02"])
+    assert {s.student: s.chapter for s in taken} == {"ada": "ch02", "cyd": "ch02"}
+    assert all("NOT GRADED" in note for _, note in odd)
+    assert len(odd) == 2
 
 
 def test_the_chapter_is_that_of_the_exercises_not_of_the_name(tmp_path):
-    (tmp_path / "ada_01_wrong_name.ipynb").write_text(notebook("# exercise: ch02-x"))
+    (tmp_path / "ada_01_wrong_name.ipynb").write_text(notebook(TEXT))
     (tmp_path / "bob_01_empty.ipynb").write_text(notebook())
-    (tmp_path / "cyd.ipynb").write_text("[]")
-    taken, odd = collect(tmp_path)
+    (tmp_path / "dan_23_other.ipynb").write_text(notebook())
+    taken, odd = collect(tmp_path, ["ch01", "ch02"])
     assert {s.student: s.chapter for s in taken} == {"ada": "ch02", "bob": "ch01"}
-    assert ("cyd.ipynb", "of no chapter that can be read: NOT COLLECTED") in odd
+    assert dict(odd)["dan_23_other.ipynb"].startswith("of ch23, which is no assignment")
 
 
 @pytest.fixture(scope="module")
@@ -153,46 +208,44 @@ def test_an_answer_without_its_tag_is_found_by_metadata_or_function(maker, relea
         cell["metadata"] = {}
     made, odd = normalise(release, cells_of(right))
     assert answer_of(made, 0) == maker.solutions[maker.code[0].id]
-    assert any("found by its function" in note for note in odd)
+    assert any("found by its name" in note for note in odd)
 
 
-def test_needed_definitions_come_along_and_loops_do_not(maker, release):
+def coded(source):
+    return {"cell_type": "code", "metadata": {}, "source": source}
+
+
+def run_for(made, position):
+    exercise = [e for e in exercises(made) if not e.in_words][position]
+    return cells_for(made, exercise)
+
+
+def test_own_cells_keep_their_order_and_the_answer_comes_last(maker, release):
+    """Helpers may stand before an answer, or between it and its test."""
     first = maker.code[0]
-    answer = maker.body(first, "    return outer(3)")
-    changed = cells_of(maker.with_answers(_0=answer))
-    own = """
-import numpy as np
-LIMIT = 5
-def inner(n):
-    return min(n, LIMIT) + np.pi
-while True:
-    pass
-"""
-    for source in (own, "def outer(n):\n    return inner(n)", "unrelated = 1"):
-        changed.append({"cell_type": "code", "metadata": {}, "source": source})
-    made, odd = normalise(release, changed)
-    source = answer_of(made, 0)
-    order = [
-        "import numpy as np",
-        "LIMIT = 5",
-        "def inner",
-        "def outer",
-        "return outer",
-    ]
-    places = [source.index(text) for text in order]
-    assert places[3:] == sorted(places[3:])
-    assert max(places[:2]) < places[2] < places[3]
-    assert "while True" not in source
-    assert "unrelated" not in source
-    assert any("uses" in note and "outer" in note for note in odd)
-    compile(source, "answer", "exec")
+    cells = cells_of(maker.right())
+    cells.append(coded("behind = 1"))
+    cells.insert(first.test, coded("between = 1"))
+    cells.insert(first.answer, coded("before = 2"))
+    cells.insert(first.answer, coded("before = 1"))
+    made, odd = normalise(release, cells)
+    own = ["before = 1", "before = 2", "between = 1"]
+    for position in (0, 1):
+        sources = run_for(made, position)
+        assert [source for source in sources if source in own] == own
+        assert sources[-1] == maker.solutions[maker.code[position].id]
+    assert "4 code cell(s) of the student's own" in odd
+    assert "1 of them behind the last test: not run" in odd
 
 
-def test_one_answer_may_use_another(maker, release):
+def test_another_answer_runs_only_where_it_is_used(maker, release):
     first, second = maker.code[:2]
+    text = maker.solutions[first.id]
+    made, odd = normalise(release, cells_of(maker.right()))
+    assert text not in run_for(made, 1)
     use = maker.body(second, f"    return {first.function}(q, k)")
     made, odd = normalise(release, cells_of(maker.with_answers(_1=use)))
-    assert f"def {first.function}" in answer_of(made, 1)
+    assert text in run_for(made, 1)
     assert odd == []
 
 
@@ -202,8 +255,9 @@ def test_tests_and_setup_never_come_from_the_student(maker, release):
         if cell["source"].startswith(("check(", "try:", "import torch")):
             cell["source"] = "EVIL = 1"
     made, odd = normalise(release, changed)
-    assert not [c for c in made.cells if "EVIL" in c.source]
-    assert not [c for c in context_cells(made) if "install" in c]
+    tests = [e.test for e in exercises(made) if not e.in_words]
+    assert not [i for i in tests if "EVIL" in made.cells[i].source]
+    assert not [c for c in run_for(made, 0) if "install" in c]
     assert sum("test cell is gone" in note for note in odd) == len(maker.code)
 
 
