@@ -28,7 +28,7 @@ SECONDS_A_CELL = 1.5  # for a cell that is not the answer
 MOST_FILE = 16 * 2**20  # bytes of a file that it writes
 
 # What exercises use is loaded before the fork, so that no exercise waits for it.
-PRELOAD = ("math", "numpy", "matplotlib.pyplot", "annotated.checks.material")
+PRELOAD = ("math", "numpy", "annotated.checks.material")
 
 
 class NoShell:
