@@ -1,4 +1,113 @@
-"""What answers are called through, where they take or change what is no plain data.
+"""How answers are called that take or change what is no plain data (``through=``).
 
-Students' processes import this module: it holds nothing of a right answer.
+Students' processes import this file: there is no right answer in it. Where a rule is
+broken that a result cannot show, the name of the fault is returned in its place; the
+exercise's ``symptoms`` have the hint.
 """
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+# ---- chapter 07: accumulation ------------------------------------------------
+
+
+def accumulated(
+    answer: Callable,
+    model_loss: Callable,
+    parameter: Tensor,
+    batches: list[Tensor],
+    counts: list[int],
+    old: Tensor | None = None,
+    memory: bool = False,
+) -> object:
+    """Let an answer accumulate gradients, and watch what it does to the parameter.
+
+    Args:
+        answer: called as ``answer(model_loss, parameter, batches, counts)``.
+        old: what stands in ``parameter.grad`` before.
+        memory: watch that one loss is held at a time, and no graph afterwards.
+    """
+    leaf = parameter.clone().requires_grad_()
+    leaf.grad = None if old is None else old.clone()
+    waiting: set[object] = set()  # losses that nobody has gone backward through
+    faults = []
+
+    def watched(given: Tensor, batch: Tensor) -> Tensor:
+        same = [b is batch or (b.shape == batch.shape and b.equal(batch)) for b in own]
+        if not any(same):
+            faults.append("joined")
+            return model_loss(given, batch)
+        seen = given.view_as(given)  # of its own for each loss
+        if seen.requires_grad and real[same.index(True)]:
+            loss = object()
+            waiting.add(loss)
+            seen.register_hook(lambda _: waiting.discard(loss))
+            if memory and len(waiting) > 1:
+                faults.append("together")
+        return model_loss(seen, batch)
+
+    own, real = list(batches), [count > 0 for count in counts]  # lists may be changed
+    with torch.enable_grad():
+        result = answer(watched, leaf, batches, counts)
+    if not leaf.equal(parameter):
+        faults.append("moved")
+    if not isinstance(result, Tensor):
+        return faults[0] if faults else result
+    if memory and result.requires_grad:
+        faults.append("attached")
+    return faults[0] if faults else result.detach()
+
+
+# ---- chapter 08: greedy decoding ---------------------------------------------
+
+
+class Refused(Exception):
+    """A model was asked what it should not be asked."""
+
+
+def asked(
+    answer: Callable,
+    next_logits: Callable,
+    b: int,
+    start: int,
+    end: int,
+    pad: int,
+    most: int,
+) -> object:
+    """Let an answer decode, and watch what it gives to the model."""
+
+    def watched(tokens: object) -> Tensor:
+        for fault, broken in rules:
+            if broken(tokens):
+                raise Refused(fault)
+        return next_logits(tokens)
+
+    def written(tokens: Tensor) -> Tensor:
+        return tokens[:, 1:]
+
+    def behind(tokens: Tensor) -> Tensor:
+        """What rows hold behind their first end."""
+        ends = (written(tokens) == end).int()
+        return written(tokens)[ends.cumsum(1) > ends]
+
+    def filled(symbol: int) -> Callable:
+        return lambda x: (
+            symbol != pad and len(behind(x)) and (behind(x) == symbol).all()
+        )
+
+    rules = [
+        ("rows", lambda x: not isinstance(x, Tensor) or x.dim() != 2 or len(x) != b),
+        ("int64", lambda x: x.dtype != torch.int64),
+        ("start", lambda x: not x.shape[1] or (x[:, 0] != start).any()),
+        ("room", lambda x: x.shape[1] > most),
+        ("again", lambda x: (written(x) == end).any(1).all()),
+        ("filled with end", filled(end)),
+        ("filled with 0", filled(0)),
+        ("fed", lambda x: (behind(x) != pad).any()),
+    ]
+    try:
+        return answer(watched, b, start, end, pad, most)
+    except Refused as refused:
+        return str(refused)
