@@ -1,0 +1,762 @@
+"""The exercises of chapter 07; ``__init__.py`` says how one is written."""
+
+import math
+from functools import partial
+
+import torch
+from torch import Tensor
+
+from annotated.checks import Exercise, Function, Raised
+from annotated.checks.material import accumulated
+
+
+def asserts(result):
+    """The symptom of an `assert` where an error is asked for."""
+    if isinstance(result, Raised) and result.kind == "AssertionError":
+        return "an assert is gone when Python runs with -O: raise a ValueError"
+
+
+def each(make, variants):
+    """A mistake for every variant, with its hint."""
+    return {hint: make(variant) for hint, variant in variants.items()}
+
+
+# ---- another schedule --------------------------------------------------------
+
+
+def part(n, w, t):
+    """The share of the steps after the warm-up that has been done."""
+    return (n - w) / max(t - w, 1)
+
+
+def wave(x, p, f):
+    """From peak to floor, by the square of the cosine of the half angle."""
+    return f + (p - f) * math.cos(math.pi * x / 2) ** 2
+
+
+def schedule(
+    climb=lambda n, w, t, p, f: p * n / w,
+    share=part,
+    fall=wave,
+    end=lambda x, p, f: f,
+):
+    def rate(step, warmup, total, peak, floor=0.0):
+        if step < 1:
+            raise ValueError
+        if step <= warmup:
+            return climb(step, warmup, total, peak, floor)
+        if step > total:
+            return end(part(step, warmup, total), peak, floor)
+        return fall(share(step, warmup, total), peak, floor)
+
+    return rate
+
+
+warm_cosine = schedule()
+
+
+def floor_too_early(step, warmup, total, peak, floor=0.0):
+    return floor if step >= total else warm_cosine(step, warmup, total, peak, floor)
+
+
+def undecided(x, p, f):
+    """Here nobody can say whether there is no floor, or one that only cuts."""
+    missing = wave(x, p, 0)
+    return missing if missing > f else wave(x, p, f)
+
+
+# step n, warm-up w, total t, peak p, floor f; x, the share of the fall
+CLIMBS = {
+    "the climb is one step late: steps are counted from 1": (
+        lambda n, w, t, p, f: p * (n - 1) / w
+    ),
+    "the climb is one step late: at step `warmup` it should be at the peak": (
+        lambda n, w, t, p, f: p * n / (w + 1)
+    ),
+    "the climb is one step early": lambda n, w, t, p, f: p * (n + 1) / w,
+    "the climb begins at 0, not at the floor": (
+        lambda n, w, t, p, f: f + (p - f) * n / w
+    ),
+    "the climb begins at 0: the floor is where the rate ends": (
+        lambda n, w, t, p, f: max(f, p * n / w)
+    ),
+    "there is no climb: the rate is at the peak at once": lambda n, w, t, p, f: p,
+    "there is no climb: the cosine begins at step 1": (
+        lambda n, w, t, p, f: wave(n / t, p, f)
+    ),
+    "the climb is a straight line, not a cosine": (
+        lambda n, w, t, p, f: wave(n / w, 0, p)
+    ),
+    "the rate falls along the cosine during the climb": (
+        lambda n, w, t, p, f: wave(part(n, w, t), p, f)
+    ),
+    "the climb ends at step `total`, too late": lambda n, w, t, p, f: p * n / t,
+    "the climb goes up to 1, not to the peak": lambda n, w, t, p, f: n / w,
+}
+SHARES = {
+    "the share is that of all steps, the warm-up included": lambda n, w, t: n / t,
+    "the steps of the warm-up do not count in the share": lambda n, w, t: n / (t - w),
+    "the share is divided by `total`: how many steps are there after the warm-up?": (
+        lambda n, w, t: (n - w) / t
+    ),
+    "the cosine is one step late: right after the warm-up the rate falls already": (
+        lambda n, w, t: part(n - 1, w, t)
+    ),
+    "the cosine is one step early: at step `warmup` the rate is at the peak": (
+        lambda n, w, t: part(n + 1, w, t)
+    ),
+}
+FALLS = {
+    "the floor is missing, or it only cuts the wave off": undecided,
+    "the floor cuts the wave off; it should end there": (
+        lambda x, p, f: max(f, wave(x, p, 0))
+    ),
+    "the floor is missing": lambda x, p, f: wave(x, p, 0),
+    "the wave has the right height, but ends at 0": lambda x, p, f: wave(x, p - f, 0),
+    "the floor is added on top of the peak": lambda x, p, f: wave(x, p + f, f),
+    "this climbs from the floor to the peak": lambda x, p, f: wave(x, f, p),
+    "half a wave goes from 0 to π; this one ends at π/2": (
+        lambda x, p, f: f + (p - f) * math.cos(math.pi * x / 2)
+    ),
+    "half a wave goes from 0 to π; this one goes to 2π": (
+        lambda x, p, f: wave(2 * x, p, f)
+    ),
+    "π is missing in the cosine": lambda x, p, f: wave(x / math.pi, p, f),
+    "the cosine is taken of degrees": lambda x, p, f: wave(180 * x, p, f),
+    "1 + cos is 2 at first: it is not halved": lambda x, p, f: wave(x, 2 * p - f, f),
+    "a cosine alone becomes negative": lambda x, p, f: wave(x, p, 2 * f - p),
+    "this is a straight line down, no cosine": lambda x, p, f: p + (f - p) * x,
+    "after the warm-up the rate stays at the peak": lambda x, p, f: p,
+    "after the warm-up the rate drops to the floor at once": lambda x, p, f: f,
+}
+ENDS = {
+    "after `total` the cosine climbs again": wave,
+    "after `total` the rate is the floor, not 0": lambda x, p, f: 0.0,
+    "after `total` the rate is the floor, not the peak": lambda x, p, f: p,
+    "after `total` the straight line goes on": lambda x, p, f: p + (f - p) * x,
+}
+
+rates = Exercise(
+    "ch07-schedule",
+    right=warm_cosine,
+    hint="expected another rate: see the three cases of the statement",
+    symptoms=lambda result, *_: asserts(result),
+    mistakes={
+        "this step is still the top of the climb": floor_too_early,
+        "a warm-up of no step became one of 1 step: the cosine begins at step 1": (
+            lambda n, w, t, p, f=0.0: warm_cosine(n, max(w, 1), max(t, 1), p, f)
+        ),
+        **each(lambda climb: schedule(climb), CLIMBS),
+        **each(lambda share: schedule(share=share), SHARES),
+        **each(lambda fall: schedule(fall=fall), FALLS),
+        **each(lambda end: schedule(end=end), ENDS),
+        "after the warm-up the straight line goes on climbing": (
+            lambda n, w, t, p, f=0.0: p * n / w
+        ),
+    },
+)
+
+
+@rates.case("in the climb: a quarter of the peak at step 1 of 4")
+def _(draw):
+    return 1, 4, 12, 1.0, 0.2
+
+
+@rates.case("half way down: 0.6 at step 8")
+def _(draw):
+    return 8, 4, 12, 1.0, 0.2
+
+
+PLACES = {
+    "a climb that is below the floor at first": lambda w, rest: 1,
+    "the top of the climb": lambda w, rest: w,
+    "the first step after the warm-up": lambda w, rest: w + 1,
+    "on the way down": lambda w, rest: w + 2 * rest // 7,
+    "so far down that the wave is below the floor": lambda w, rest: w + 6 * rest // 7,
+    "the end of the wave": lambda w, rest: w + rest,
+    "after the end": lambda w, rest: w + 9 * rest // 7,
+    "no warm-up": lambda w, rest: 3,
+}
+
+for line, place in PLACES.items():
+
+    @rates.case(line)
+    def _(draw, line=line, place=place):
+        w, rest, peak = (
+            draw.integer(6, 20),
+            7 * draw.integer(3, 6),
+            draw.number(0.5, 3.0),
+        )
+        n, w = place(w, rest), 0 if line == "no warm-up" else w
+        return n, w, w + rest, peak, peak * draw.number(0.2, 0.4)
+
+
+@rates.case("nothing but warm-up, and its last step")
+def _(draw):
+    w = draw.integer(4, 9)
+    return w, w, w, draw.number(0.5, 3.0), 0.1
+
+
+@rates.case("nothing but warm-up, and the step after it")
+def _(draw):
+    w = draw.integer(4, 9)
+    return w + 1, w, w, 1.0, draw.number(0.1, 0.5)
+
+
+@rates.case("without a floor it is 0")
+def _(draw):
+    return 7, 3, 11, draw.number(0.5, 3.0)
+
+
+@rates.case("a step below 1: refused", hint="there is no such step: raise a ValueError")
+def _(draw):
+    return draw.integer(-2, 0), 4, 12, 1.0, 0.2
+
+
+# ---- where is the peak? ------------------------------------------------------
+
+
+def height(d, w, a, f):
+    return f / d**0.5 / w**a
+
+
+def highest(step=lambda w, a: w, rate=height):
+    def peak(d_model, warmup, a, factor=1.0):
+        return step(warmup, a), rate(d_model, warmup, a, factor)
+
+    return peak
+
+
+def rate_there(step):
+    """A wrong step, with the rate which is really that of this step."""
+
+    def rate(d, w, a, f):
+        n = step(w, a)
+        return f / d**0.5 * min(n**-a, n * w ** -(1 + a))
+
+    return highest(step, rate)
+
+
+HEIGHTS = {
+    "the exponent of the warm-up is a, not always a half": (
+        lambda d, w, a, f: height(d, w, 0.5, f)
+    ),
+    "you forget the n of n · w^−(1+a)": lambda d, w, a, f: height(d, w, 1 + a, f),
+    "the sign of the exponent of the warm-up": lambda d, w, a, f: height(d, w, -a, f),
+    "the warm-up is missing in the rate": lambda d, w, a, f: height(d, w, 0, f),
+    "the factor is missing": lambda d, w, a, f: height(d, w, a, 1),
+    "a root is taken of the factor, too": lambda d, w, a, f: height(d, w, a, f**0.5),
+    "the rate is divided by the factor": lambda d, w, a, f: height(d, w, a, 1 / f),
+    "the exponent of the width does not depend on a": lambda d, w, a, f: (
+        f / (d * w) ** a
+    ),
+    "the root of the width is missing": lambda d, w, a, f: height(d**2, w, a, f),
+    "multiplied by the root of the width": lambda d, w, a, f: height(1 / d, w, a, f),
+    "the width is missing": lambda d, w, a, f: height(1, w, a, f),
+    "the warm-up stands below a root": lambda d, w, a, f: height(d, w, a / 2, f),
+}
+STEPS = {
+    "one step later the rate falls already": lambda w, a: w + 1,
+    "one step earlier the rate still climbs": lambda w, a: w - 1,
+    "at step 1 the rate has only begun to climb": lambda w, a: 1,
+    "the place of the peak does not depend on a": lambda w, a: w ** (1 + a),
+    "the place of the peak: once solved for n, no root is left": lambda w, a: w**0.5,
+    "the place of the peak: both sides have the exponent 1 + a": (
+        lambda w, a: w ** (1 / (1 + a))
+    ),
+}
+
+peaks = Exercise(
+    "ch07-peak",
+    right=highest(),
+    tolerance=1e-9,
+    hint="expected the step at which both terms of the minimum are equal, and the rate "
+    "there",
+    mistakes={
+        "this is the step alone: wanted are (step, rate)": lambda *a: highest()(*a)[0],
+        "this is the rate alone: wanted are (step, rate)": lambda *a: highest()(*a)[1],
+        "the step comes first: (step, rate)": lambda *a: highest()(*a)[::-1],
+        **each(lambda rate: highest(rate=rate), HEIGHTS),
+        **each(highest, STEPS),
+        **{
+            f"{hint}, as your own rate shows": rate_there(s)
+            for hint, s in STEPS.items()
+        },
+    },
+)
+
+
+@peaks.case("the example: the schedule of the paper")
+def _(draw):
+    return 64, 100, 0.5
+
+
+@peaks.case("the example: a = 1")
+def _(draw):
+    return 64, 100, 1
+
+
+@peaks.case("a factor, and another power")
+def _(draw):
+    return 256, draw.integer(50, 200), draw.number(0.2, 0.4), draw.number(2.0, 9.0)
+
+
+@peaks.case("a long warm-up, and a width that is no square")
+def _(draw):
+    return draw.choice([40, 48, 56]), draw.integer(1000, 2000), 0.75, 0.5
+
+
+# ---- smoothing with forbidden symbols ----------------------------------------
+
+
+def smooth(
+    target,
+    size,
+    smoothing,
+    forbidden,
+    *,
+    among=lambda v, k: v - 1 - k,  # how many share, of v symbols, k of them forbidden
+    own=lambda e, share: 1 - e,  # what the right symbol gets
+    alone=True,  # where nobody is left to share with, the right symbol keeps 1
+    closed=True,  # forbidden symbols get no share
+    dead=lambda asks, few, many: 0 * asks,  # the rows of forbidden targets
+):
+    right = torch.nn.functional.one_hot(target, size).double()
+    banned = torch.tensor([symbol in forbidden for symbol in range(size)])
+
+    def shared(count):
+        return (1 - right) * ~(banned & closed) * smoothing / max(count, 1)
+
+    count, allowed = among(size, len(forbidden)), size - len(forbidden)
+    kept = own(smoothing, smoothing / max(count, 1))
+    asks = right * (1.0 if alone and count <= 0 else kept)
+    rows = dead(asks, shared(count), shared(allowed))
+    return torch.where(banned[target][..., None], rows, asks + shared(count)).float()
+
+
+def forbidding(choose):
+    """Other ids are forbidden than should be."""
+    return lambda t, v, e, forbidden: smooth(t, v, e, choose(forbidden))
+
+
+AMONG = {
+    "ε is shared by v symbols; the right one and the forbidden ones get none": (
+        lambda v, k: v
+    ),
+    "ε is shared by v − 1 symbols; the forbidden ones get none": lambda v, k: v - 1,
+    "ε is shared by v − 2 symbols: how many are forbidden here?": lambda v, k: v - 2,
+    "the right symbol is counted among those that share": lambda v, k: v - k,
+    "a forbidden symbol too many is counted": lambda v, k: v - 2 - k,
+    "nothing is shared out: each of the others gets ε": lambda v, k: 1,
+}
+DEAD = "where the target is forbidden the whole row is 0; yours "
+ALONE = "two cases are missing, nobody to share with and a forbidden target: yours "
+DEADS = {
+    "asks for the forbidden symbol": lambda asks, few, many: asks,
+    "asks for the forbidden symbol, and shares out": (
+        lambda asks, few, many: asks + few
+    ),
+    "asks for the forbidden symbol, and shares ε among the allowed": (
+        lambda asks, few, many: asks + many
+    ),
+    "shares out ε": lambda asks, few, many: few,
+    "shares ε among the allowed": lambda asks, few, many: many,
+}
+FORBIDDEN = {
+    "only the first forbidden id is looked at": lambda ids: ids[:1],
+    "only the padding, 0, is forbidden": lambda ids: [0],
+    "all ids up to the largest forbidden one are forbidden": (
+        lambda ids: range(max(ids, default=-1) + 1)
+    ),
+    "as many ids as are forbidden are, but the first ones": (
+        lambda ids: range(len(ids))
+    ),
+    "`forbidden` is not used": lambda ids: [],
+}
+
+
+def infinite(rows, *_):
+    if isinstance(rows, Tensor) and not rows.isfinite().all():
+        return "NaN or infinity: what if nobody is left to share with?"
+
+
+smoothed = Exercise(
+    "ch07-smoothing",
+    right=smooth,
+    symptoms=infinite,
+    hint="expected 1 − ε at the right symbol, an equal share of ε at each symbol that "
+    "is neither right nor forbidden, 0 elsewhere",
+    mistakes={
+        "where nobody is left to share, the right symbol does not lose ε": (
+            partial(smooth, alone=False)
+        ),
+        **each(lambda among: partial(smooth, among=among), AMONG),
+        "the right symbol gets a share on top of 1 − ε": partial(
+            smooth, among=lambda v, k: v - k, own=lambda e, share: 1 - e + share
+        ),
+        "the right symbol gets a share on top of its own, as in PyTorch": partial(
+            smooth, among=lambda v, k: v, own=lambda e, share: 1 - e + share
+        ),
+        "the right symbol gives nothing away": partial(smooth, own=lambda e, share: 1),
+        "the right symbol gets ε and the others share 1 − ε": (
+            lambda t, v, e, forbidden: smooth(t, v, 1 - e, forbidden)
+        ),
+        "the forbidden symbols get a share": partial(smooth, closed=False),
+        "the forbidden symbols get a share, and no row is 0": (
+            partial(smooth, closed=False, dead=lambda asks, few, many: asks + few)
+        ),
+        **{DEAD + what: partial(smooth, dead=dead) for what, dead in DEADS.items()},
+        **{
+            ALONE + what: partial(smooth, alone=False, dead=DEADS[what])
+            for what in DEADS
+            if "shares out" not in what  # nobody is there to get it
+        },
+        **each(forbidding, FORBIDDEN),
+        "this is the target without smoothing": (
+            lambda t, v, e, forbidden: smooth(t, v, 0.0, forbidden)
+        ),
+        "the symbols stand on the wrong axis": lambda *a: smooth(*a).mT,
+        "batch and places should stay two axes": lambda *a: smooth(*a).flatten(0, 1),
+        "the rows of forbidden targets are left out; they should be 0": (
+            lambda *a: (rows := smooth(*a))[rows.any(dim=-1)]
+        ),
+    },
+)
+
+
+@smoothed.case("the example: six symbols, two of them forbidden")
+def _(draw):
+    return torch.tensor([[3, 1]]), 6, 0.3, [0, 1]
+
+
+@smoothed.case("forbidden ids anywhere, in any order")
+def _(draw):
+    v = draw.integer(8, 11)
+    first, second, third, *others = draw.shuffled(range(1, v - 1))
+    target = draw.shuffled([third, first, 0, *others[:2], v - 1])
+    smoothing = draw.number(0.1, 0.4)
+    return torch.tensor(target).view(2, 3), v, smoothing, [first, second, third]
+
+
+@smoothed.case("nothing is forbidden: every other symbol shares")
+def _(draw):
+    v = draw.integer(4, 7)
+    return torch.tensor([draw.shuffled(range(v))]), v, draw.number(0.1, 0.4), []
+
+
+@smoothed.case("nobody is left to share: the right symbol keeps 1")
+def _(draw):
+    v = draw.integer(3, 5)
+    right, *forbidden = draw.shuffled(range(v))
+    return torch.tensor([[right, *forbidden]]), v, draw.number(0.1, 0.4), forbidden
+
+
+# ---- batches by tokens -------------------------------------------------------
+
+
+def short_first(lengths):
+    return sorted(range(len(lengths)), key=lengths.__getitem__)
+
+
+def fits(group, lengths, tokens):
+    return len(group) * max(lengths[i] for i in group) <= tokens
+
+
+def groups(lengths, tokens, *, order=short_first, fits=fits):
+    """Groups cut from an order, by a rule that says which groups are allowed."""
+    if max(lengths, default=0) > tokens:
+        raise ValueError
+    found = []
+    for index in order(lengths):
+        if not found or not fits([*found[-1], index], lengths, tokens):
+            found.append([])
+        found[-1].append(index)
+    return found
+
+
+def told(name):
+    """The right groups, with other numbers for the indices."""
+    return lambda found, lengths: [[name(i, lengths) for i in g] for g in found]
+
+
+FITS = {  # of a group g the last one is the newcomer, and the longest
+    "the sum of the lengths is limited, but padding takes places too": (
+        lambda g, lengths, most: sum(lengths[i] for i in g) <= most
+    ),
+    "a group of exactly `tokens` places fits": (
+        lambda g, lengths, most: len(g) * lengths[g[-1]] < most
+    ),
+    "the number of sequences is limited, not that of places": (
+        lambda g, lengths, most: len(g) <= most
+    ),
+    "the newcomer is not counted: a group holds one sequence too many": (
+        lambda g, lengths, most: (len(g) - 1) * lengths[g[-1]] <= most
+    ),
+    "the rectangle is as wide as its longest sequence, not as its shortest": (
+        lambda g, lengths, most: len(g) * lengths[g[0]] <= most
+    ),
+    "the newcomer is the longest: the rectangle is as wide as it": (
+        lambda g, lengths, most: len(g) * lengths[g[-2]] <= most
+    ),
+    "the newcomer is not counted: this is the rectangle before it comes": (
+        lambda g, lengths, most: fits(g[:-1], lengths, most)
+    ),
+    "each group holds one sequence": lambda g, lengths, most: False,
+}
+ORDERS = {
+    "sequences are not sorted by length": lambda lengths: range(len(lengths)),
+    "the longest comes first": (
+        lambda lengths: sorted(range(len(lengths)), key=lambda i: -lengths[i])
+    ),
+    "sequences of one length come in the order of `lengths`": (
+        lambda lengths: sorted(range(len(lengths)), key=lambda i: (lengths[i], -i))
+    ),
+}
+CHANGES = {
+    "these are lengths, not indices": told(lambda i, lengths: lengths[i]),
+    "these are indices into the sorted sequences; wanted are those in `lengths`": (
+        told(lambda i, lengths: short_first(lengths).index(i))
+    ),
+    "indices are counted from 0": told(lambda i, lengths: i + 1),
+    "the last group is missing": lambda found, lengths: found[:-1],
+    "no sequences, no groups": lambda found, lengths: found or [[]],
+    "an empty group stands in front": lambda found, lengths: [[], *found],
+    "an empty group stands at the end": lambda found, lengths: [*found, []],
+    "this is one list of indices, not a list for each group": (
+        lambda found, lengths: [i for g in found for i in g]
+    ),
+    "groups come in the order in which they were opened": (
+        lambda found, lengths: found[::-1]
+    ),
+    "within a group, the shortest comes first": (
+        lambda found, lengths: [g[::-1] for g in found]
+    ),
+    "within a group, the shortest comes first; these are sorted by index": (
+        lambda found, lengths: [sorted(g) for g in found]
+    ),
+}
+MISTAKES = {
+    **each(lambda fits: partial(groups, fits=fits), FITS),
+    **each(lambda order: partial(groups, order=order), ORDERS),
+    **each(
+        lambda change: lambda lengths, tokens: change(groups(lengths, tokens), lengths),
+        CHANGES,
+    ),
+}
+
+
+def misplaced(result, lengths, tokens):
+    """What can be seen of groups that no known mistake makes."""
+    if isinstance(result, Raised):
+        numbers = str(max(lengths)), str(tokens)
+        if result.kind == "ValueError" and not all(
+            n in result.message for n in numbers
+        ):
+            return f"the message should hold the length and `tokens`, {numbers} here"
+        return asserts(result)
+    if max(lengths, default=0) > tokens:
+        return f"a sequence of {max(lengths)} does not fit into {tokens} places"
+    result = [list(g) for g in result]
+    if result in [wrong(lengths, tokens) for wrong in MISTAKES.values()]:
+        return None
+    missing = set(range(len(lengths))) - {i for g in result for i in g}
+    if missing:
+        return f"sequence {min(missing)} is in no group: every one is to be placed once"
+    for g in result:
+        places = f"{len(g)} × {max(lengths[i] for i in g)}"
+        if not fits(g, lengths, tokens):
+            return f"the group {g} has {places} places, more than {tokens}"
+    if result != groups(lengths, tokens):
+        return "the groups fit, but only a sequence that does not may open another one"
+
+
+grouped = Exercise(
+    "ch07-token-batches",
+    right=groups,
+    symptoms=misplaced,
+    hint="expected a list of groups, each of them a list of indices",
+    mistakes=MISTAKES,
+)
+
+
+@grouped.case("the example: six sequences, twelve places")
+def _(draw):
+    return [9, 3, 2, 5, 3, 6], 12
+
+
+SETS = {
+    "sequences of one length keep their order": ([2, 2, 2, 2, 4, 4, 4, 4], 8),
+    "many short ones, few long ones": ([1, 1, 1, 1, 2, 2, 3, 4, 5, 7, 8], 16),
+    "lengths that grow within a group": ([2, 2, 3, 3, 3, 4, 5, 5, 5, 9], 10),
+    "no sequence at all": ([], 10),
+    "a sequence that is too long: refused": ([3, 5, 17], 16),
+}
+
+for line, (lengths, tokens) in SETS.items():
+    grouped.case(line)(
+        lambda draw, lengths=lengths, tokens=tokens: (draw.shuffled(lengths), tokens)
+    )
+
+
+# ---- accumulation ------------------------------------------------------------
+
+
+def real(counts):
+    return [i for i, count in enumerate(counts) if count > 0]
+
+
+def weighed(weight, of=torch.autograd.grad, old=False):
+    """The gradients of all real batches, each times its weight.
+
+    Args:
+        weight: of the number of a batch, all batches, and the counts.
+        of: what is added up.
+        old: with what stood in ``parameter.grad``.
+    """
+
+    def gradient(model_loss, parameter, batches, counts):
+        total = torch.zeros_like(parameter, requires_grad=False)
+        for i in real(counts):
+            [one] = of(model_loss(parameter, batches[i]), [parameter])
+            total += one * weight(i, batches, counts)
+        return total + parameter.grad if old and parameter.grad is not None else total
+
+    return gradient
+
+
+def share_of(size):
+    """Weights by the size of a batch, a function of the batch and its count."""
+
+    def weight(i, batches, counts):
+        sizes = [size(batches[j], counts[j]) for j in real(counts)]
+        return size(batches[i], counts[i]) / sum(sizes)
+
+    return weight
+
+
+by_tokens = share_of(lambda batch, count: count)
+alike = share_of(lambda batch, count: 1)
+
+WEIGHTS = {
+    "this is the mean of the gradients: a batch with more tokens counts more": alike,
+    "this is the mean over all batches, those without a real token included": (
+        lambda i, batches, counts: 1 / len(counts)
+    ),
+    "the gradients are added up as they are": lambda i, batches, counts: 1,
+    "this is count times gradient: by what is the sum divided?": (
+        lambda i, batches, counts: counts[i]
+    ),
+    "divided by the number of batches, not by that of all tokens": (
+        lambda i, batches, counts: counts[i] / len(counts)
+    ),
+    "padding is counted": share_of(lambda batch, count: batch.numel()),
+    "padding is counted, and that of batches without a real token too": (
+        lambda i, batches, counts: batches[i].numel() / sum(b.numel() for b in batches)
+    ),
+    "sequences are counted, not tokens": share_of(lambda batch, count: len(batch)),
+    "a batch with more tokens counts less": share_of(lambda batch, count: 1 / count),
+    "only the gradient of the last batch is left: was it cleared in between?": (
+        lambda i, batches, counts: (
+            by_tokens(i, batches, counts) * (i == real(counts)[-1])
+        )
+    ),
+    "this is the gradient of the last batch alone": (
+        lambda i, batches, counts: i == real(counts)[-1]
+    ),
+    "this is the gradient of the first batch alone": (
+        lambda i, batches, counts: i == real(counts)[0]
+    ),
+    "the sign: wanted is the gradient, not the step against it": (
+        lambda i, batches, counts: -by_tokens(i, batches, counts)
+    ),
+}
+FAULTS = {  # what `accumulated` has seen
+    "moved": "the parameter has changed: only its gradient is wanted",
+    "joined": "model_loss got something that is none of the batches, one at a time; "
+    "joined they would not fit into memory",
+    "attached": "the result still hangs on the graphs of all losses",
+    "together": "losses were in memory at once: when do you go backward?",
+}
+
+
+def seen(result, *_):
+    if isinstance(result, str):
+        return FAULTS.get(result)
+    if isinstance(result, Tensor) and result.isnan().any():
+        return "the result holds NaN: what is 0 times the loss of an empty batch?"
+
+
+accumulation = Exercise(
+    "ch07-accumulate",
+    right=weighed(by_tokens),
+    through=accumulated,
+    symptoms=seen,
+    hint="expected the gradients of the batches, each times its share of tokens",
+    mistakes={
+        **each(weighed, WEIGHTS),
+        "the old gradient that stood in parameter.grad is in the result": (
+            weighed(by_tokens, old=True)
+        ),
+        "the old gradient is in the result, and the batches count alike": (
+            weighed(alike, old=True)
+        ),
+        "the old gradient is in the result, and all are added up as they are": (
+            weighed(lambda i, batches, counts: 1, old=True)
+        ),
+        "this is the old gradient, as it stood in parameter.grad": (
+            lambda model_loss, parameter, batches, counts: parameter.grad.clone()
+        ),
+        "this is the mean loss; wanted is its gradient": (
+            weighed(by_tokens, of=lambda loss, _: [loss.detach()])
+        ),
+    },
+)
+
+SQUARES = Function("((batch - parameter) ** 2).mean()", "parameter, batch")
+# The mean over tokens: what is 0 is padding.
+SINES = Function(
+    "((batch != 0) * (batch[..., None] * parameter.flatten()).sin().sum(-1)).sum() / "
+    "(batch != 0).sum()",
+    "parameter, batch",
+)
+
+
+def padded(draw, batches=([4, 1], [2, 1, 1], [1, 0])):
+    """Batches, each told by the lengths of its rows, and how many tokens they have."""
+    tensors, batches = [], draw.shuffled(batches)
+    for lengths in batches:
+        tokens = draw.uniform(0.5, 3.0, len(lengths), max(1, *lengths))
+        here = torch.arange(tokens.shape[1]) < torch.tensor(lengths)[:, None]
+        tensors.append(tokens * here)
+    return tensors, [sum(lengths) for lengths in batches]
+
+
+@accumulation.case("the example: three tokens and one")
+def _(draw):
+    batches = [torch.tensor([1.0, 2.0, 3.0]), torch.tensor([10.0])]
+    return SQUARES, torch.tensor(0.0), batches, [3, 1]
+
+
+@accumulation.case("batches with padding")
+def _(draw):
+    return SINES, draw.normal(3), *padded(draw)
+
+
+@accumulation.case("an old gradient stands in parameter.grad")
+def _(draw):
+    return SINES, draw.normal(3), *padded(draw), draw.normal(3)
+
+
+@accumulation.case("batches without a real token")
+def _(draw):
+    return SINES, draw.normal(2, 2), *padded(draw, ([0, 0], [2, 1, 1], [3, 0], [0, 0]))
+
+
+@accumulation.case("in double precision", dtype=torch.float64)
+def _(draw):
+    return SINES, draw.normal(4), *padded(draw)
+
+
+@accumulation.case("one loss in memory at a time, and none afterwards")
+def _(draw):
+    return SINES, draw.normal(3), *padded(draw), None, True
