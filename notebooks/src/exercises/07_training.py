@@ -52,7 +52,7 @@ from annotated.checks import check
 # | `total` | a whole number | at least `warmup`, and 1 or more |
 # | `peak` | a number | positive |
 # | `floor` | a number | from 0 to `peak`; where the rate ends, not where it begins |
-# | result | a number | of Python, no tensor |
+# | result | a number | the learning rate |
 #
 # *Example.* `warm_cosine(n, 4, 12, 1.0, 0.2)` is 0.25, 0.5, 0.75 and 1.0 at the steps
 # 1 to 4, then 0.6 at step 8, and 0.2 at step 12 and at step 13.
@@ -97,11 +97,11 @@ check("ch07-schedule", warm_cosine)
 #
 # | argument | | |
 # |---|---|---|
-# | `d_model` | a whole number d | 1 or more |
+# | `d_model` | a whole number d | the width |
 # | `warmup` | a whole number w | 1 or more |
 # | `a` | a number | positive; 0.5 is the schedule of the paper |
 # | `factor` | a number f | positive |
-# | result | a pair `(step, rate)` | numbers of Python: the step is whole |
+# | result | a pair `(step, rate)` | two numbers |
 #
 # *Example.* `peak(64, 100, 0.5)` is `(100, 0.0125)`, and with `a` = 1 it is
 # `(100, 0.00125)`.
@@ -141,11 +141,11 @@ check("ch07-peak", peak)
 #
 # | argument | shape | |
 # |---|---|---|
-# | `target` | `(b, t)` | whole numbers (int64 or int32), ids from 0 to v − 1 |
-# | `size` | a whole number v | 1 or more |
+# | `target` | `(b, t)` | int64, ids from 0 to v − 1 |
+# | `size` | a whole number v | how many symbols there are |
 # | `smoothing` | a number ε | from 0 to below 1 |
 # | `forbidden` | a list of ids | each once; it may be empty |
-# | result | `(b, t, v)` | `torch.float32`, on the device of `target` |
+# | result | `(b, t, v)` | `torch.float32` |
 #
 # Change neither `target` nor `forbidden`.
 #
@@ -169,10 +169,9 @@ def smoothed(target, size, smoothing, forbidden):
     others = size - 1 - len(forbidden)
     share = smoothing / others if others > 0 else 0.0
     own = 1 - smoothing if others > 0 else 1.0
-    ids = target.long()
-    rows = torch.full((*ids.shape, size), share, device=ids.device)
-    rows.scatter_(-1, ids[..., None], own)
-    return rows.masked_fill(banned | banned[ids][..., None], 0.0)
+    rows = torch.full((*target.shape, size), share, device=target.device)
+    rows.scatter_(-1, target[..., None], own)
+    return rows.masked_fill(banned | banned[target][..., None], 0.0)
     ### END SOLUTION
 
 

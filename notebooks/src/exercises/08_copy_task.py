@@ -39,7 +39,7 @@ from annotated.checks import check
 # | argument | | |
 # |---|---|---|
 # | `next_logits` | a function | takes ids `(b, t)`, int64; gives logits `(b, v)` for what comes next |
-# | `b` | a whole number | how many rows, 1 or more |
+# | `b` | a whole number | how many rows |
 # | `start`, `end`, `pad` | whole numbers | ids; `start` and `end` may be the same |
 # | `most` | a whole number | most symbols to write, 1 or more; `end` counts, `start` does not |
 # | result | `(b, t)` | int64, **without** `start`; t is the number of calls |
@@ -103,10 +103,10 @@ check("ch08-greedy", greedy)
 #
 # | argument | shape | |
 # |---|---|---|
-# | `written` | `(b, t)` | int64 or int32, b and t 1 or more |
-# | `target` | `(b, s)` | of the same dtype; s may be less or more than t |
+# | `written` | `(b, t)` | int64 |
+# | `target` | `(b, s)` | int64; s may be less or more than t |
 # | `pad`, `end` | whole numbers | two different ids |
-# | result | a number | a `float` of Python, from 0 to 1 |
+# | result | a number | from 0 to 1 |
 #
 # Do not change `written` and `target`.
 #
@@ -151,9 +151,9 @@ check("ch08-exact", exact_match)
 #
 # | argument | shape | |
 # |---|---|---|
-# | `source` | `(b, s)` | int64 or int32, b and s 1 or more |
+# | `source` | `(b, s)` | int64 |
 # | `pad` | a whole number | the id of padding, which stands at the end of a row only |
-# | result | `(b, s)` | of the dtype of `source` |
+# | result | `(b, s)` | int64 |
 #
 # Each row has its own number of real symbols, and at least the start symbol. The id
 # of the start symbol may come once more in a row: only in the first place it is the
@@ -197,8 +197,8 @@ check("ch08-reverse", reversed_targets)
 #
 # | argument | shape | |
 # |---|---|---|
-# | `written` | `(b, t)` | int64 or int32, b and t 1 or more |
-# | `target` | `(b, t)` | of the same shape and dtype |
+# | `written` | `(b, t)` | int64 |
+# | `target` | `(b, t)` | int64 |
 # | `pad` | a whole number | the id of padding, which may stand anywhere |
 # | result | `(b,)` | int64; places from 0 to t − 1, or −1 |
 #
