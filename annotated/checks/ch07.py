@@ -122,7 +122,7 @@ FALLS = {
         lambda x, p, f: wave(2 * x, p, f)
     ),
     "π is missing in the cosine": lambda x, p, f: wave(x / math.pi, p, f),
-    "the cosine is taken of degrees": lambda x, p, f: wave(180 * x, p, f),
+    "the cosine is taken of degrees": lambda x, p, f: wave(180 / math.pi * x, p, f),
     "1 + cos is 2 at first: it is not halved": lambda x, p, f: wave(x, 2 * p - f, f),
     "a cosine alone becomes negative": lambda x, p, f: wave(x, p, 2 * f - p),
     "this is a straight line down, no cosine": lambda x, p, f: p + (f - p) * x,
@@ -162,7 +162,7 @@ def _(draw):
     return 1, 4, 12, 1.0, 0.2
 
 
-@rates.case("half way down: 0.6 at step 8")
+@rates.case("half way down: 0.6 at step 8", hint="0.6 is the middle of 1.0 and 0.2")
 def _(draw):
     return 8, 4, 12, 1.0, 0.2
 
@@ -170,10 +170,8 @@ def _(draw):
 PLACES = {
     "a climb that is below the floor at first": lambda w, rest: 1,
     "the top of the climb": lambda w, rest: w,
-    "the first step after the warm-up": lambda w, rest: w + 1,
     "on the way down": lambda w, rest: w + 2 * rest // 7,
     "so far down that the wave is below the floor": lambda w, rest: w + 6 * rest // 7,
-    "the end of the wave": lambda w, rest: w + rest,
     "after the end": lambda w, rest: w + 9 * rest // 7,
     "no warm-up": lambda w, rest: 3,
 }
@@ -191,6 +189,12 @@ for line, place in PLACES.items():
         return n, w, w + rest, peak, peak * draw.number(0.2, 0.4)
 
 
+@rates.case("one step of fall", hint="after the climb the next step is `floor` already")
+def _(draw):
+    w = draw.integer(4, 9)
+    return w + 1, w, w + 1, draw.number(0.5, 3.0), 0.1
+
+
 @rates.case("nothing but warm-up, and its last step")
 def _(draw):
     w = draw.integer(4, 9)
@@ -205,7 +209,7 @@ def _(draw):
 
 @rates.case("without a floor it is 0")
 def _(draw):
-    return 7, 3, 11, draw.number(0.5, 3.0)
+    return 6, 3, 11, draw.number(0.5, 3.0)
 
 
 @rates.case("a step below 1: refused", hint="there is no such step: raise a ValueError")
@@ -465,7 +469,7 @@ def fits(group, lengths, tokens):
 def groups(lengths, tokens, *, order=short_first, fits=fits):
     """Groups cut from an order, by a rule that says which groups are allowed."""
     if max(lengths, default=0) > tokens:
-        raise ValueError
+        raise ValueError(f"{max(lengths)} > {tokens}")
     found = []
     for index in order(lengths):
         if not found or not fits([*found[-1], index], lengths, tokens):
@@ -486,14 +490,14 @@ FITS = {  # of a group g the last one is the newcomer, and the longest
     "a group of exactly `tokens` places fits": (
         lambda g, lengths, most: len(g) * lengths[g[-1]] < most
     ),
-    "the number of sequences is limited, not that of places": (
-        lambda g, lengths, most: len(g) <= most
-    ),
     "the newcomer is not counted: a group holds one sequence too many": (
         lambda g, lengths, most: (len(g) - 1) * lengths[g[-1]] <= most
     ),
     "the rectangle is as wide as its longest sequence, not as its shortest": (
         lambda g, lengths, most: len(g) * lengths[g[0]] <= most
+    ),
+    "the number of sequences is limited, not that of places": (
+        lambda g, lengths, most: len(g) <= most
     ),
     "the newcomer is the longest: the rectangle is as wide as it": (
         lambda g, lengths, most: len(g) * lengths[g[-2]] <= most
@@ -549,7 +553,7 @@ def misplaced(result, lengths, tokens):
     """What can be seen of groups that no known mistake makes."""
     longest = max(lengths, default=0)
     if longest > tokens and not isinstance(result, Raised):
-        return f"a sequence of {longest} does not fit into {tokens} places"
+        return f"a sequence of {longest} does not fit into {tokens} places: refuse it"
     if longest > tokens:
         told = str(longest) in result.message and str(tokens) in result.message
         if result.kind == "ValueError" and not told:
@@ -748,7 +752,7 @@ def _(draw):
 
 @accumulation.case("batches without a real token")
 def _(draw):
-    return SINES, draw.normal(2, 2), *padded(draw, ([0, 0], [2, 1, 1], [3, 0], [0, 0]))
+    return SINES, draw.normal(2, 2), *padded(draw, ([0, 0], [2, 1, 1], [3], [0, 0]))
 
 
 @accumulation.case("in double precision", dtype=torch.float64)

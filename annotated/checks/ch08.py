@@ -98,7 +98,15 @@ greedy = Exercise(
     hint="expected the likeliest symbol after start and all that was written, again "
     "and again, until every row has written end",
     mistakes={
-        "start counts as an end, for it is the same id": variant(behind_start=False),
+        "start counts as an end, for it is the same id": then(
+            lambda w, start, end, pad, most: w[:, :1] if start == end else w
+        ),
+        "start counts as an end, for it is the same id: all is padding": (
+            variant(behind_start=False)
+        ),
+        "start counts as an end, for it is the same id: nothing is written": then(
+            lambda w, start, end, pad, most: w[:, :0] if start == end else w
+        ),
         "start is returned as well; only what was written is wanted": then(
             lambda w, start, end, pad, most: torch.cat(
                 [torch.full((len(w), 1), start), w], dim=1
@@ -107,6 +115,9 @@ greedy = Exercise(
         "what a row writes behind its end is still there": variant(filled=False),
         "it stops when the first row has ended; the others have not": variant(
             stop=lambda tokens, end, pad: by_end(tokens, end, pad).any()
+        ),
+        "the last symbol is missing: is start counted, or an end not written?": then(
+            lambda w, start, end, pad, most: w[:, :-1]
         ),
         FAULTS["filled with 0"]: variant(fill=lambda end, pad: 0),
         FAULTS["filled with end"]: variant(fill=lambda end, pad: end),
@@ -122,9 +133,6 @@ greedy = Exercise(
         ),
         "the end itself is replaced by padding": then(
             lambda w, start, end, pad, most: w.masked_fill(w == end, pad)
-        ),
-        "the last symbol is missing: is start counted, or an end not written?": then(
-            lambda w, start, end, pad, most: w[:, :-1]
         ),
         "the result is always `most` wide; it ends where the last row ends": then(
             lambda w, start, end, pad, most: torch.nn.functional.pad(
@@ -163,7 +171,7 @@ def _(draw):
     v, start = draw.integer(7, 9), draw.integer(1, 3)
     weights = "torch.arange(2, tokens.shape[1] + 2)"
     symbols = f"((tokens * {weights}).sum(1, True) + torch.arange(3)[:, None]) % {v}"
-    return nearest(f"({symbols})", v), 3, start, v - 1, 0, 5
+    return nearest(f"({symbols})", v), 3, start, v - 1, v, 5
 
 
 SCRIPTS = {  # rows; start, end, pad
