@@ -5,10 +5,56 @@ broken that a result cannot show, the name of the fault is returned in its place
 exercise's ``symptoms`` have the hint.
 """
 
+import re
 from collections.abc import Callable
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
+
+# ---- chapter 06: tied weights ------------------------------------------------
+
+
+def tied(tie: Callable, source: tuple, target: tuple, output: tuple) -> dict:
+    """Let an answer tie two embeddings and an output layer; what became of them.
+
+    Args:
+        tie: the answer.
+        source: symbols and width of the first embedding.
+        target: those of the second.
+        output: those of the output layer.
+    """
+    shapes = source, target, output
+    modules = [
+        nn.Embedding(*source),
+        nn.Embedding(*target),
+        nn.Linear(*reversed(output), bias=False),
+    ]
+    owned = [module.weight for module in modules]
+    kept = [weight.detach().clone() for weight in owned]
+    message = None
+    try:
+        tie(*modules)
+    except ValueError as error:
+        message = str(error)
+    numbers = {int(number) for number in re.findall(r"\d+", message or "")}
+    differing = {frozenset(p) for s in shapes for p in zip(source, s, strict=True)}
+    weights = [module.weight for module in modules]
+    return {
+        "refused": message is not None,
+        "refusal names two sizes": any(
+            len(pair) == 2 and pair <= numbers for pair in differing
+        ),
+        "unchanged": [
+            weight is own and torch.equal(weight, value)
+            for weight, own, value in zip(weights, owned, kept, strict=True)
+        ],
+        "the source's": [weight is owned[0] for weight in weights],
+        "parameters": len(list(nn.ModuleList(modules).parameters())),
+        "in one place": [w.data_ptr() == weights[0].data_ptr() for w in weights],
+        "equal": [torch.equal(weight, weights[0]) for weight in weights],
+        "learns": [weight.requires_grad for weight in weights],
+    }
+
 
 # ---- chapter 07: accumulation ------------------------------------------------
 

@@ -8,14 +8,14 @@
 # Write the answers with plain PyTorch. Functions of `annotated` may be used to
 # try things out, but not in an answer: it is you who should be able to write them.
 #
-# Layers are put together here from **functions that are given to you**. Call them
-# with their arguments in the order of the table, not by name.
+# You build layers here from **functions that are given to you**. Call them with their
+# arguments in the order of the table, not by name.
 #
 # | exercise | points | after it you can |
 # |---|---|---|
 # | 1 A residual block | 3 | write both orders, and the normalisation itself |
 # | 2 An encoder layer | 3 | say what each sublayer reads, and what is carried on |
-# | 3 A decoder layer | 3 | say who asks whom, with which mask |
+# | 3 A decoder layer | 3 | say who attends to whom, and with which mask |
 # | 4 Tie the weights | 2 | tell one parameter from three equal ones |
 # | 5 Find the leak of the future | 3 | test a decoder that you cannot look into |
 # | 6 In words | 3 | tell why a layer has the parts that it has |
@@ -33,9 +33,9 @@ from annotated.checks import check
 #
 # *3 points. Goal: write both orders, and the normalisation itself.*
 #
-# Write `residual(x, sublayer, weight, bias, norm)`: what the sublayer finds is
-# added to the stream `x`, with a layer normalisation. The paper normalises the sum
-# ("post"), later models what the sublayer reads ("pre"):
+# Write `residual(x, sublayer, weight, bias, norm)`: what the sublayer gives is added
+# to `x`, with a layer normalisation. The paper normalises the sum ("post"), later
+# models what the sublayer reads ("pre"):
 #
 # $$
 # \text{post: } \mathrm{LN}(x + f(x)) \qquad \text{pre: } x + f(\mathrm{LN}(x))
@@ -55,21 +55,15 @@ from annotated.checks import check
 # | `norm` | a string | `"pre"` or `"post"` |
 # | result | `(b, t, d)` | of the dtype of `x` |
 #
-# `x`, `weight` and `bias` must get gradients, and must not be changed. It should work
-# for
-#
-# - vectors of width 1, and vectors whose entries are all equal;
-# - float16 and bfloat16. What is normalised has entries of at most 10 there: the square
-#   of 300 does not fit into float16. (PyTorch's own layer normalisation computes in
-#   float32 for this reason. You need not.)
-# - large entries of small differences in float32, near 1000 say.
+# Gradients reach `x`, `weight` and `bias`, also where all entries of a vector are
+# equal; none of the three is changed.
 #
 # *Example.* `x` is the one vector (1, 3), the sublayer doubles, the weights are 1,
 # the biases 0. Then `"post"` gives (−1, 1), and `"pre"` gives (−1, 5), both rounded
 # to four digits.
 #
-# *Beware.* `x.std()` divides by $d - 1$, not by $d$. And where does $\epsilon$
-# stand: under the root, or after it? For small vectors the results differ much.
+# *Beware.* `x.std()` divides by $d - 1$, not by $d$. And does $\epsilon$ stand under
+# the root, or after it? Small vectors show the difference.
 
 
 # %% nbgrader={"schema_version": 3, "grade_id": "ch06-residual", "grade": false, "solution": true, "locked": false, "task": false}
@@ -112,8 +106,8 @@ check("ch06-residual", residual)
 # | `mask` | boolean, broadcasts to `(b, h, s, s)`, or None | hand it on as it is |
 # | result | `(b, s, d)` | of the dtype of `x` |
 #
-# In pre-norm, what the layer gives is not normalised once more: that is done once,
-# behind the last layer of the stack. `x` must get gradients, and must not be changed.
+# In pre-norm, the result of the layer is not normalised again: that is done once,
+# after the last layer of the stack. Gradients reach `x`, which is not changed.
 #
 # *Example.* Numbers in place of vectors: `attend` gives 10 · query + key,
 # `feed_forward` triples, `norm_1` halves, `norm_2` subtracts 1. From $x = 2$,
@@ -144,12 +138,12 @@ check("ch06-encoder-layer", encoder_layer)
 # %% [markdown]
 # ## 3. A decoder layer
 #
-# *3 points. Goal: say who asks whom, with which mask.*
+# *3 points. Goal: say who attends to whom, and with which mask.*
 #
 # Write `decoder_layer(x, memory, parts, mask, memory_mask)`, a layer of the decoder
-# in the paper's order, post-norm. It has three blocks: the target attends to
-# itself, then to the memory (what the encoder gave), and then comes the
-# feed-forward network.
+# in post-norm, as in the paper. It has three blocks: the target attends to itself,
+# then to the memory (the output of the encoder), and then comes the feed-forward
+# network.
 #
 # | argument | | |
 # |---|---|---|
@@ -167,14 +161,15 @@ check("ch06-encoder-layer", encoder_layer)
 # | `"feed_forward"` | `(x)` | |
 # | `"norm_1"`, `"norm_2"`, `"norm_3"` | `(x)` | of the three blocks, in their order |
 #
-# `x` and `memory` must get gradients. Neither they nor `parts` may be changed.
+# Gradients reach `x` and `memory`. Neither they nor `parts` are changed.
 #
 # *Example.* Numbers in place of vectors: `"attention"` gives query + 2 · key,
 # `"cross_attention"` query + 100 · key, `"feed_forward"` triples; the norms divide by
 # 4, subtract 1, and halve. From $x = 3$ and a memory of 2, the blocks make 3, then
 # 205, then 410.
 #
-# *Beware.* With a source and a target of one length, exchanged masks raise nothing.
+# *Beware.* Where source and target have the same length, exchanged masks raise no
+# error.
 
 
 # %% nbgrader={"schema_version": 3, "grade_id": "ch06-decoder-layer", "grade": false, "solution": true, "locked": false, "task": false}
@@ -199,23 +194,23 @@ check("ch06-decoder-layer", decoder_layer)
 # *2 points. Goal: tell one parameter from three equal ones.*
 #
 # Where source and target share a vocabulary, one table can embed both and give the
-# logits. Write `tie(source, target, output)`, which changes the three modules so
-# that they hold **one and the same parameter**.
+# logits. Write `tie(source, target, output)`, which changes three modules so that
+# they hold **one and the same parameter**.
 #
 # | argument | | its `weight` |
 # |---|---|---|
 # | `source` | `torch.nn.Embedding(v, d)` | `(v, d)` |
 # | `target` | `torch.nn.Embedding(v, d)` | `(v, d)` |
 # | `output` | `torch.nn.Linear(d, v, bias=False)` | `(v, d)` |
-# | result | none | what counts is what became of the modules |
+# | result | none | the modules themselves are changed |
 #
-# - The parameter that stays is that of `source`, the very object, with its numbers.
-#   An optimiser that was given it before goes on.
+# - The parameter that stays is that of `source`, the very object, with its numbers:
+#   an optimiser that holds it goes on.
 # - Afterwards `source.weight`, `target.weight` and `output.weight` are this object,
-#   and `parameters()` of a model of the three has one entry.
-# - If the shapes of the three weights are not equal, raise a `ValueError` whose
-#   message holds two numbers that should be equal and are not. In this case
-#   **nothing** may have changed, in any of the modules.
+#   and a model of the three has one parameter.
+# - If the shapes of the three weights differ, raise a `ValueError` whose message
+#   holds two numbers that should be equal and are not. Then **nothing** has changed,
+#   in any of the modules.
 #
 # *Example.* With `Embedding(7, 3)`, `Embedding(7, 3)` and `Linear(3, 7)` there are
 # 63 numbers to learn before, and 21 after. With `Embedding(17, 3)`,
@@ -248,33 +243,31 @@ check("ch06-tie", tie)
 #
 # *3 points. Goal: test a decoder that you cannot look into.*
 #
-# The logits at a place may depend on the symbol of this place and on those before
-# it, and on nothing that comes later. Write `leaks(model, length, vocab)`, which
-# finds out by trying whether a model keeps to that: True if **a later symbol changes
-# an earlier logit**, False if none does.
+# The logits at a place may depend on the symbol there and on those before it, and on
+# nothing that comes later. Write `leaks(model, length, vocab)`, which finds out by
+# trying whether a model keeps to that: True if **a later symbol changes an earlier
+# logit**, False if none does.
 #
 # | argument | | |
 # |---|---|---|
-# | `model` | a function | takes target ids `(b, t)`, int64, from 0 to `vocab − 1`; gives logits `(b, t, v)` in float32; v is `vocab`, b is yours to choose |
-# | `length` | a whole number, 1 or more | the t to try |
-# | `vocab` | a whole number, 1 or more | |
+# | `model` | a function | takes target ids `(b, t)`, int64, from 0 to `vocab − 1`; gives logits `(b, t, v)` in float32; b is yours to choose |
+# | `length` | an integer, 2 to 10 | the t to try |
+# | `vocab` | an integer, 2 to 50 | |
 # | result | `True` or `False` | a plain one, no tensor |
 #
-# - A leak may be narrow: it may show at **one** place only, by **one** symbol only, or
-#   in **one** logit only. So change each place, one at a time, to each symbol, and look
-#   at all logits of all places before it. A leak may raise a logit or lower it.
-# - It may also depend on what stands at the **other** places: draw these at random, and
-#   repeat the whole with 10 sequences. What this does not find is not asked for.
-#   Lengths and vocabularies are 10 at most.
-# - The same ids give the same logits, up to rounding. Differences up to 1e-4 are
-#   rounding; a leak moves some logit by 0.01 or more.
+# - A leak may be narrow: at **one** place only, by **one** symbol only, or in **one**
+#   logit only. So change each place, one at a time, to each symbol, and look at all
+#   logits of all places before it. A leak may raise a logit or lower it.
+# - It may also depend on the symbols at the **other** places: draw these at random, and
+#   repeat the whole with 10 sequences.
+# - Differences up to 1e-4 are rounding; a leak moves some logit by 0.01 or more.
 #
 # *Example.* With `one = torch.nn.functional.one_hot(ids, 5).float()`, a model that
 # gives `one.cumsum(1)` does not leak, and one that gives
 # `one.flip(1).cumsum(1).flip(1)` does.
 #
 # *Beware.* The logits **at** the place that you change may change. And ids that are
-# changed in place stay changed, until you put them back.
+# changed in place stay changed until you put them back.
 #
 # When it works, try it on a `Transformer` of chapter 6, in evaluation mode, with one
 # `source` of shape `(1, s)`: `lambda ids: model(source.expand(len(ids), -1), ids)`.
