@@ -290,7 +290,7 @@ def _(draw):
 
 def test_files_that_nobody_can_be_found_for_are_said_loudly(course):
     stray = course / "inbox" / "02_self_attention.ipynb"
-    stray.write_text("{}")
+    stray.write_text('{"cells": []}')
     said = subprocess.run(
         [sys.executable, "-m", "grading", "grade", course],
         cwd=ROOT,
