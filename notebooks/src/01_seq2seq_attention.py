@@ -288,12 +288,12 @@ def training_batches():
 
 
 # %%
-def train_model(model, after=None):
+def train_model(model, on_step=None):
     optimizer = torch.optim.Adam(model.parameters(), betas=(0.9, 0.98))
     schedule = torch.optim.lr_scheduler.OneCycleLR(
         optimizer, config["rate"], total_steps=steps, pct_start=0.1
     )
-    extras = {"schedule": schedule, "clip": config["clip"], "after": after}
+    extras = {"schedule": schedule, "clip": config["clip"], "on_step": on_step}
     walk = training_batches()
     return fit(model, teacher_forcing_loss, walk, optimizer, **extras)
 
@@ -852,7 +852,7 @@ def watch(step):
 
 # %% tags=["remove-stderr"]
 model = new_model(AdditiveAttention(64, 128, 64))
-history = train_model(model, after=watch)
+history = train_model(model, on_step=watch)
 hits = exact_matches(model, test_batches)
 exact = hits.double().mean().item()
 print(f"with attention: {exact:.2%} of {len(test)} unseen dates")

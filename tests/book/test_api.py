@@ -28,7 +28,6 @@ ANY_SHAPE = re.compile(r"\bany shape\b|\bof the shape of\b|\ba tensor\b", re.IGN
 SHAPE = re.compile(r"\([^()`]*,[^()`]*\)")
 SECTION = re.compile(r"^(Args|Returns|Yields|Raises):\n((?:[ \t]+.*\n?|\n)*)", re.M)
 TYPED = {"Float", "Int", "Bool"}
-RAISES = re.compile(r"^ +(\w+Error): ", re.M)
 # such a function only raises, and its callers raise with it
 REQUIRE = re.compile(r"_*require_")
 
@@ -72,17 +71,14 @@ def raised(node: ast.AST) -> set[str]:
 def helpers() -> dict[str, set[str]]:
     """What each function whose only business is to raise may raise.
 
-    Those of `require` by what they say; of its decorator the page speaks once for all.
+    Of the checks in `require` the page speaks once for all.
     """
     every = [node for module in FILES for node in ast.walk(tree(module))]
-    functions = [node for node in every if isinstance(node, ast.FunctionDef)]
-    found = {node.name: raised_here(node) for node in functions}
-    found = {name: errors for name, errors in found.items() if REQUIRE.match(name)}
-    for node in tree("annotated.require").body:
-        if isinstance(node, ast.FunctionDef):
-            said = RAISES.findall(ast.get_docstring(node) or "")
-            found[f"require.{node.name}"] = set(said)
-    return found
+    return {
+        node.name: raised_here(node)
+        for node in every
+        if isinstance(node, ast.FunctionDef) and REQUIRE.match(node.name)
+    }
 
 
 def arguments(function: ast.FunctionDef) -> dict[str, ast.expr | None]:

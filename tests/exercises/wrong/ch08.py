@@ -178,7 +178,7 @@ WRONG = [
     _greedy("the book's", "your code raised", """
     from annotated.decoding import greedy_decode
     source = torch.zeros(b, 1).long()
-    return greedy_decode(next_logits, source, start=start, end=end, max_length=most)
+    return greedy_decode(next_logits, source, start=start, end=end, max_new_tokens=most)
 """),
     _greedy("the example by heart", "the shape is (2, 3)", """
     return torch.tensor([[4, 3, 2], [5, 2, 0]])
