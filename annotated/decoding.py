@@ -38,8 +38,7 @@ def greedy_decode(
         ``start``; the model's pad after ``end``.
     """
     config = model.config
-    last = config.target_vocab - 1
-    require.count(least=0, most=last, start=start, end=0 if end is None else end)
+    require.count(0, config.target_vocab - 1, start=start, end=end or 0)
     require.count(most=config.max_len, max_new_tokens=max_new_tokens)
     with evaluating(model):
         memory, memory_mask = model.encode(source)

@@ -360,22 +360,17 @@ for text, iso in misread(bottleneck_hits)[:6]:
 # tested on unseen ones.
 
 # %%
-import json
-from importlib import resources
+from annotated.notebook import recorded
 
-record = resources.files("annotated.results").joinpath("dates.json")
-recorded = json.loads(record.read_text())
-made = recorded["provenance"]
-print(f"recorded {made['date']} with PyTorch {made['torch']},")
-print(f"{made['processor']}, {made['threads']} thread(s)")
-assert recorded["config"] == config, "page and record differ in set-up"
+record = recorded("dates")
+assert record["config"] == config, "page and record differ in set-up"
 
 # %%
 from collections import defaultdict
 from statistics import mean, median
 
 by_way = defaultdict(list)
-for run in recorded["lines"]:
+for run in record["lines"]:
     by_way[f"{run['way']}, {run['steps']} steps"].append(run)
 print("exact lines with 1, 2, 3, 4 dates, median of three seeds")
 for way, runs in by_way.items():
@@ -391,7 +386,7 @@ for way, runs in by_way.items():
 # attention, at 90 % of it or more; with every seed.
 
 # %%
-for run in recorded["lines"]:
+for run in record["lines"]:
     kept = run["exact"]["4"] / run["exact"]["1"]
     if run["way"] == "none":
         assert kept < 0.5, run
@@ -875,7 +870,7 @@ for text, iso in misread(hits):
 
 # %%
 runs_by_way = defaultdict(list)
-for run in recorded["single"]:
+for run in record["single"]:
     runs_by_way[run["way"]].append(run)
 print(f"{'':27} weights  CPU s   exact, seeds 0, 1, 2")
 for way, runs in runs_by_way.items():

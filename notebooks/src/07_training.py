@@ -879,14 +879,9 @@ for name, rate in controls.items():
 # and tried on the seeds that you see.)
 
 # %%
-import json
-from importlib import resources
+from annotated.notebook import recorded
 
-file = resources.files("annotated.results").joinpath("warmup.json")
-by_rate = json.loads(file.read_text())
-made = by_rate["provenance"]
-print(f"recorded {made['date']} with PyTorch {made['torch']},")
-print(f"{made['processor']}, {made['threads']} thread(s)")
+by_rate = recorded("warmup")
 
 # %%
 by_height = {}
@@ -894,7 +889,6 @@ for row in by_rate["rows"]:
     key = row["shape"], row["height"]
     by_height.setdefault(key, []).append(row["end"])
 heights = sorted({row["height"] for row in by_rate["rows"]})
-print("seeds", sorted({row["seed"] for row in by_rate["rows"]}))
 for (shape, height), found in by_height.items():
     losses = " ".join(f"{end:.2f}" for end in found)
     print(f"{shape:23} {height:6}: {losses}")

@@ -376,19 +376,9 @@ assert follows["no causal mask"] > 0.9 and follows["causal"] < 0.5
 # 0 before your eyes.
 
 # %%
-import json
 import math
-from importlib import resources
 
-
-def recorded(name):
-    file = resources.files("annotated.results").joinpath(f"{name}.json")
-    result = json.loads(file.read_text())
-    made = result["provenance"]
-    print(f"recorded {made['date']} with PyTorch {made['torch']},")
-    print(f"{made['processor']}, {made['threads']} thread(s)")
-    return result
-
+from annotated.notebook import recorded
 
 runs = recorded("copy_task")
 shown = {"as it is": runs["main"]}
