@@ -104,7 +104,7 @@ test-notebooks: $(INSTALLED)
 
 test-site: book
 	@echo "== the built pages in a browser"
-	@$(PYTEST) tests/site -n 2 --dist loadgroup
+	@$(PYTEST) tests/site -n 2 --dist worksteal
 
 .PHONY: test-gpu
 test-gpu: $(INSTALLED) ## every notebook with its GPU configuration (says so without a GPU)
