@@ -74,6 +74,9 @@ test-lint: $(INSTALLED)
 	@echo "== lint"
 	@$(PY) -m ruff check
 	@$(PY) -m ruff format --check
+	@$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
+	@$(BIN)/zizmor --offline --quiet .github/workflows
+	@$(BIN)/check-jsonschema --builtin-schema vendor.citation-file-format CITATION.cff
 
 test-in-step: $(INSTALLED)
 	@echo "== generated files in step with their sources"
