@@ -60,7 +60,7 @@ notebooks: $(INSTALLED) ## generate notebooks/*.ipynb from notebooks/src/*.py
 
 # ---- tests -----------------------------------------------------------------
 
-STAGES := test-lint test-in-step test-unit test-bad-input test-exercises test-notebooks test-site
+STAGES := test-lint test-in-step test-unit test-mutants test-bad-input test-exercises test-notebooks test-site
 
 .PHONY: test
 test: $(INSTALLED) ## lint, unit tests, every notebook, the pages in a real browser
@@ -74,6 +74,9 @@ test-lint: $(INSTALLED)
 	@echo "== lint"
 	@$(PY) -m ruff check
 	@$(PY) -m ruff format --check
+	@$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
+	@$(BIN)/zizmor --offline --quiet .github/workflows
+	@$(BIN)/check-jsonschema --builtin-schema vendor.citation-file-format CITATION.cff
 
 test-in-step: $(INSTALLED)
 	@echo "== generated files in step with their sources"
@@ -83,6 +86,10 @@ test-in-step: $(INSTALLED)
 test-unit: $(INSTALLED)
 	@echo "== unit tests, shapes and types checked"
 	@$(PYTEST) tests --ignore=tests/site --ignore=tests/exercises -n 2
+
+test-mutants: $(INSTALLED)
+	@echo "== mutants: do the tests find faults? Of what changed, and a sample"
+	@$(PY) -m tests.mutants
 
 test-bad-input: $(INSTALLED)
 	@echo "== unit tests of wrong arguments, without the shape checker"
@@ -100,7 +107,7 @@ test-notebooks: $(INSTALLED)
 
 test-site: book
 	@echo "== the built pages in a browser"
-	@$(PYTEST) tests/site -n 2 --dist loadgroup
+	@$(PYTEST) tests/site -n 2 --dist worksteal
 
 .PHONY: test-gpu
 test-gpu: $(INSTALLED) ## every notebook with its GPU configuration (says so without a GPU)
@@ -108,6 +115,10 @@ test-gpu: $(INSTALLED) ## every notebook with its GPU configuration (says so wit
 		ANNOTATED_DEVICE=cuda $(PYTEST) --nbval-lax --nbval-cell-timeout=1800 \
 			notebooks/*.ipynb; \
 	else echo "No CUDA GPU here: nothing to test."; fi
+
+.PHONY: mutants
+mutants: $(INSTALLED) ## put every fault into the package: the tests have to find it
+	@$(PY) -m tests.mutants --all
 
 .PHONY: colab
 colab: $(INSTALLED) ## run notebooks as Colab would, alone and with its versions (NOTEBOOKS=... for some)

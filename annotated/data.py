@@ -1,19 +1,23 @@
 """Vocabularies, batches, and the tasks that need no download.
 
 Dates: the same day written as people write it in sixteen locales, to be read into
-ISO 8601. The texts come from the Unicode locale data through ``babel``.
+ISO 8601. The texts come from the Unicode locale data through ``babel``. Letters: b
+batch, s source length, t target length (``book/notation.md``).
 """
 
 import datetime
 import hashlib
 import random
 from collections.abc import Iterable, Iterator, Sequence
-from numbers import Integral
+from itertools import takewhile
 from typing import NamedTuple
 
 import torch
 from jaxtyping import Int
 from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
+
+from annotated import require
 
 LOCALES = (
     "en_US", "en_GB", "de", "fr", "es", "it", "pt", "nl",
@@ -32,68 +36,40 @@ class Vocabulary:
     Args:
         symbols: the symbols, in any order, repeats allowed; ids follow the sorted
             order, so that the same symbols always give the same ids.
-
-    Raises:
-        ValueError: if there is no symbol, or one has the name of a special symbol.
     """
 
     SPECIAL = ("<pad>", "<start>", "<end>")
     pad, start, end = 0, 1, 2
 
     def __init__(self, symbols: Iterable[str]):
-        ordinary = sorted(set(symbols))
-        if not ordinary:
-            raise ValueError("symbols must hold at least one symbol, got none")
-        taken = set(ordinary) & set(self.SPECIAL)
-        if taken:
-            raise ValueError(f"symbols must not use the special names {sorted(taken)}")
-        self.symbols = (*self.SPECIAL, *ordinary)
+        self.symbols = (*self.SPECIAL, *sorted(set(symbols)))
         self._ids = {symbol: i for i, symbol in enumerate(self.symbols)}
 
     def __len__(self) -> int:
         return len(self.symbols)
 
     def encode(self, sequence: Iterable[str], end: bool = False) -> list[int]:
-        """Return the ids of a sequence of symbols.
-
-        Args:
-            sequence: symbols; a string is a sequence of characters.
-            end: append the end symbol.
+        """Return the ids of a ``sequence`` of symbols, and of ``end`` after them.
 
         Raises:
             ValueError: if a symbol is not in the vocabulary.
         """
         sequence = list(sequence)
-        unknown = sorted({s for s in sequence if s not in self._ids})
+        unknown = sorted(set(sequence) - set(self._ids))
         if unknown:
             raise ValueError(
-                f"sequence holds symbols outside the vocabulary: {unknown}; "
-                f"known are {len(self) - 3} symbols"
+                f"sequence holds symbols outside the vocabulary: {unknown}"
             )
         return [self._ids[s] for s in sequence] + [self.end] * end
 
     def decode(self, ids: Iterable[int] | Int[Tensor, "t"]) -> list[str]:
-        """Return the symbols up to the first end symbol, special ones left out.
-
-        Args:
-            ids: token ids, ``(t,)`` if a tensor.
-
-        Raises:
-            ValueError: if an id is outside the vocabulary.
-        """
-        symbols = []
-        for i in map(int, ids):
-            if not 0 <= i < len(self):
-                raise ValueError(f"ids must lie between 0 and {len(self) - 1}, got {i}")
-            if i == self.end:
-                break
-            if i >= len(self.SPECIAL):
-                symbols.append(self.symbols[i])
-        return symbols
+        """Return the symbols of ``ids`` before the first end, special ones left out."""
+        before_end = takewhile(lambda i: i != self.end, map(int, ids))
+        return [self.symbols[i] for i in before_end if i >= len(self.SPECIAL)]
 
 
 class Batch(NamedTuple):
-    """Padded pairs of sequences, as tensors of whole numbers."""
+    """Padded pairs of sequences, as tensors of integers."""
 
     source: Tensor  #: ``(b, s)``
     lengths: Tensor  #: ``(b,)``, real tokens of each source
@@ -108,25 +84,15 @@ class Batch(NamedTuple):
 def pad_sequences(
     sequences: Sequence[Sequence[int]], pad: int = 0
 ) -> tuple[Tensor, Tensor]:
-    """Stack sequences of unlike length, padding behind the shorter ones.
+    """Return ids ``(b, s)``, padded after the shorter sequences, and lengths ``(b,)``.
 
     Args:
         sequences: token ids, at least one sequence.
         pad: id to fill with.
-
-    Returns:
-        Ids ``(b, s)`` and lengths ``(b,)``.
-
-    Raises:
-        ValueError: if there is no sequence.
     """
-    if not sequences:
-        raise ValueError("sequences must hold at least one sequence, got none")
-    lengths = torch.tensor([len(s) for s in sequences])
-    tokens = torch.full((len(sequences), int(lengths.max())), pad)
-    for row, sequence in zip(tokens, sequences, strict=True):
-        row[: len(sequence)] = torch.tensor(sequence, dtype=torch.long)
-    return tokens, lengths
+    rows = [torch.tensor(sequence, dtype=torch.long) for sequence in sequences]
+    tokens = pad_sequence(rows, batch_first=True, padding_value=pad)
+    return tokens, torch.tensor([len(row) for row in rows])
 
 
 def make_batch(
@@ -134,7 +100,7 @@ def make_batch(
     source_vocabulary: Vocabulary,
     target_vocabulary: Vocabulary,
 ) -> Batch:
-    """Turn pairs of symbol sequences into one padded batch.
+    """Return one batch of pairs, padded after the shorter sequences.
 
     The target is what the decoder reads (start symbol first), the labels are what
     it should answer (end symbol last): the same sequence, one step apart.
@@ -143,12 +109,6 @@ def make_batch(
         pairs: source and target, each a sequence of symbols.
         source_vocabulary: symbols of the sources.
         target_vocabulary: symbols of the targets.
-
-    Returns:
-        The batch, padded behind the shorter sequences.
-
-    Raises:
-        ValueError: if there is no pair, or a symbol is in no vocabulary.
     """
     sources = [source_vocabulary.encode(source) for source, _ in pairs]
     targets = [target_vocabulary.encode(target, end=True) for _, target in pairs]
@@ -168,26 +128,21 @@ def batches(
     """Cut pairs into batches of similar source length, so that little is padding.
 
     Args:
-        pairs: source and target texts.
-        source_vocabulary: symbols of the sources.
-        target_vocabulary: symbols of the targets.
+        pairs: as for :func:`make_batch`, ``source_vocabulary`` and
+            ``target_vocabulary`` too.
         size: pairs in a batch; the last one may hold fewer.
         seed: shuffles pairs and batches; ``None`` keeps the order of ``pairs``.
 
     Yields:
         Batches; together they hold every pair once.
-
-    Raises:
-        ValueError: if ``size`` is below 1.
     """
-    if size < 1:
-        raise ValueError(f"size must be at least 1, got {size}")
+    require.count(size=size)
     pairs = list(pairs)
     starts = list(range(0, len(pairs), size))
     if seed is not None:
         rng = random.Random(seed)
         rng.shuffle(pairs)
-        # sort within pools of batches: alike in length, still in random company
+        # sort within pools of batches: similar in length, and still mixed at random
         pool = 20 * size
         for i in range(0, len(pairs), pool):
             pairs[i : i + pool] = sorted(pairs[i : i + pool], key=lambda p: len(p[0]))
@@ -203,41 +158,31 @@ def token_batches(
     tokens: int,
     seed: int | None = None,
 ) -> Iterator[Batch]:
-    """Cut pairs into batches of about as many tokens each, padding included.
+    """Return batches of about as many tokens each, which hold every pair once.
 
     Vaswani et al. (2017), section 5.1: batches hold sequences of about one length, so
     that short ones come many at a time and long ones few.
 
     Args:
-        pairs: source and target texts.
-        source_vocabulary: symbols of the sources.
-        target_vocabulary: symbols of the targets.
-        tokens: most places in a batch, on either side: pairs times longest sequence.
+        pairs: as for :func:`make_batch`, ``source_vocabulary`` and
+            ``target_vocabulary`` too.
+        tokens: most positions in a batch, padding included, on either side: pairs
+            times longest sequence.
         seed: shuffles pairs of one length, and the batches; ``None`` keeps both in
             order of length.
-
-    Returns:
-        An iterator over batches; together they hold every pair once.
-
-    Raises:
-        ValueError: at the call, if ``tokens`` is no whole number from 1 on, or a pair
-            alone has more.
     """
-    _require_counts(1, tokens=tokens)
-    # the target's end symbol takes a place as well
-    sized = [(max(len(pair[0]), len(pair[1]) + 1), pair) for pair in pairs]
-    for i, (size, _) in enumerate(sized):
-        if size > tokens:
-            raise ValueError(
-                f"tokens must be at least {size}, for pair {i}; got {tokens}"
-            )
-    rng = random.Random(seed)
+    require.count(tokens=tokens)
+
+    def size(pair: tuple[str, str]) -> int:
+        return max(len(pair[0]), len(pair[1]) + 1)  # the target's end symbol, too
+
+    require.at_most(longest=max(map(size, pairs), default=0), tokens=tokens)
+    rng, pairs = random.Random(seed), list(pairs)
     if seed is not None:
-        rng.shuffle(sized)
-    sized.sort(key=lambda item: item[0])  # stable: shuffled among equals
+        rng.shuffle(pairs)
     groups: list[list[tuple[str, str]]] = []
-    for size, pair in sized:
-        if not groups or (len(groups[-1]) + 1) * size > tokens:
+    for pair in sorted(pairs, key=size):  # stable: shuffled among equals
+        if not groups or (len(groups[-1]) + 1) * size(pair) > tokens:
             groups.append([])
         groups[-1].append(pair)
     if seed is not None:
@@ -253,63 +198,44 @@ def sequence_task(
     count: int,
     generator: torch.Generator,
     *,
-    vocab: int = 11,
+    vocab_size: int = 11,
     length: int = 10,
     shortest: int | None = None,
 ) -> tuple[Int[Tensor, "b s"], Int[Tensor, "b s"]]:
-    """Draw random sequences, and what is to be written for them.
+    """Return random sequences, and what is to be written for them, ``(b, length)``.
 
-    Ids: 0 pads, 1 starts every sequence, the others are drawn from 1 to vocab − 1.
+    Ids: 0 pads, 1 starts every sequence, the others are drawn from 1 on.
 
     Args:
         task: "copy", "reverse" or "sort"; the start symbol stays in front.
         count: number b of sequences.
         generator: where the numbers come from.
-        vocab: number of ids, the padding included.
+        vocab_size: number of ids, the padding included.
         length: symbols of the longest sequence, the start symbol included.
         shortest: symbols of the shortest, lengths being drawn in between; all have
             ``length`` if not given.
-
-    Returns:
-        Source and target, both ``(b, length)``.
-
-    Raises:
-        ValueError: if the task is unknown or a number is out of range.
     """
     shortest = length if shortest is None else shortest
-    if task not in TASKS:
-        raise ValueError(f"task must be one of {TASKS}, got {task!r}")
-    _require_counts(3, vocab=vocab)
-    _require_counts(1, count=count)
-    _require_counts(2, length=length, shortest=shortest)
-    if shortest > length:
-        raise ValueError(f"shortest must not be above length={length}, got {shortest}")
-    drawn = torch.randint(1, vocab, (count, length), generator=generator)
+    require.choice(TASKS, task=task)
+    require.count(count=count)
+    require.count(least=3, vocab_size=vocab_size)
+    require.count(least=2, most=length, shortest=shortest)
+    drawn = torch.randint(1, vocab_size, (count, length), generator=generator)
     sizes = torch.randint(shortest, length + 1, (count, 1), generator=generator)
-    places = torch.arange(length)
+    positions = torch.arange(length)
     drawn[:, 0] = 1
-    source = drawn.masked_fill(places >= sizes, 0)
+    source = drawn.masked_fill(positions >= sizes, 0)
     if task == "copy":
         return source, source.clone()
     if task == "reverse":
-        back = (sizes - places).clamp(min=0)  # place 1 gets the last real symbol
+        back = (sizes - positions).clamp(min=0)  # position 1 gets the last real symbol
         target = source.gather(1, back.where(back < length, 0))
     else:
-        behind = source.masked_fill(source == 0, vocab)  # padding sorts to the end
+        behind = source.masked_fill(source == 0, vocab_size)  # padding sorts to the end
         target = behind[:, 1:].sort(dim=1).values
         target = torch.cat([source[:, :1], target], dim=1)
-        target = target.masked_fill(target == vocab, 0)
     target[:, 0] = 1
-    return source, target.masked_fill(places >= sizes, 0)
-
-
-def _require_counts(least: int, **counts: int) -> None:
-    for name, count in counts.items():
-        whole = isinstance(count, Integral) and not isinstance(count, bool)
-        if not whole or count < least:
-            raise ValueError(
-                f"{name} must be a whole number from {least} on, got {count!r}"
-            )
+    return source, target.masked_fill(positions >= sizes, 0)
 
 
 def date_split(day: datetime.date) -> str:
@@ -323,16 +249,12 @@ def date_split(day: datetime.date) -> str:
 
 
 def write_date(day: datetime.date, locale: str, style: str) -> str:
-    """Write a day as people of a locale do.
+    """Return a day as people of a locale write it, with plain spaces.
 
     Args:
         day: the day.
         locale: name of a locale, one of ``LOCALES`` or any other that babel knows.
-        style: ``"full"``, ``"long"``, ``"medium"`` or ``"short"`` of the Unicode
-            locale data.
-
-    Returns:
-        The text, with every kind of space written as a plain one.
+        style: ``"full"``, ``"long"``, ``"medium"`` or ``"short"``.
     """
     from babel.dates import format_date
 
@@ -346,7 +268,7 @@ def date_pairs(
     locales: Sequence[str] = LOCALES,
     dates: tuple[int, int] = (1, 1),
 ) -> list[tuple[str, str]]:
-    """Draw lines of dates and their ISO forms.
+    """Return lines of dates with their ISO forms: ``("7. März 2024", "2024-03-07")``.
 
     Args:
         count: number of lines.
@@ -355,23 +277,8 @@ def date_pairs(
         locales: locales to draw from; a line stays in one locale.
         dates: least and most dates in a line; separated by ``"; "`` in the source
             and by a space in the target.
-
-    Returns:
-        Pairs such as ``("7. März 2024", "2024-03-07")``.
-
-    Raises:
-        ValueError: if ``split`` or ``dates`` is none of those named, ``locales`` is
-            empty, or ``count`` is negative.
     """
-    if split not in SPLITS:
-        raise ValueError(f"split must be one of {SPLITS}, got {split!r}")
-    if not locales:
-        raise ValueError("locales must hold at least one locale to draw from, got none")
-    if count < 0:
-        raise ValueError(f"count must be 0 or more, got {count}")
-    least, most = dates
-    if not 1 <= least <= most:
-        raise ValueError(f"dates must be 1 ≤ least ≤ most, got {dates}")
+    require.choice(SPLITS, split=split)
     rng = random.Random(f"{split}-{seed}")
     span = (LAST_DAY - FIRST_DAY).days + 1
 
@@ -384,7 +291,7 @@ def date_pairs(
     pairs = []
     for _ in range(count):
         locale = rng.choice(locales)
-        days = [draw() for _ in range(rng.randint(least, most))]
+        days = [draw() for _ in range(rng.randint(*dates))]
         source = "; ".join(write_date(day, locale, rng.choice(STYLES)) for day in days)
         pairs.append((source, " ".join(day.isoformat() for day in days)))
     return pairs

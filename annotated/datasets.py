@@ -1,14 +1,11 @@
-"""Data sets that are downloaded, each only when asked for by name.
+"""Data sets that are downloaded, each only when it is asked for by name.
 
 The default of the book is data on board (:mod:`annotated.data`), which needs no
 network. What is here comes from other people's servers: every file has several
-addresses and a checksum, is used only if it is the right one, and nothing else ever
-takes its place.
+addresses and a checksum, and nothing else ever takes its place.
 
-Files live in ``<cache>/<data set>/<file>``. ``ANNOTATED_DATA`` in the environment
-names the cache; without it, the system's folder for caches is taken. Loaders:
-:func:`multi30k`, :func:`tinyshakespeare`, :func:`rotten_tomatoes`, :func:`imdb`,
-:func:`enwik8`.
+Files are kept in ``<cache>/<data set>/<file>``, where the environment variable
+``ANNOTATED_DATA`` names the cache; without it, it is the system's folder for caches.
 """
 
 import gzip
@@ -17,12 +14,13 @@ import io
 import os
 import re
 import tarfile
-import uuid
 import zipfile
-import zlib
 from dataclasses import dataclass
 from pathlib import Path
-from types import ModuleType
+
+from tqdm import tqdm  # not tqdm.auto, whose widgets stay in saved notebooks
+
+from annotated import require
 
 TIMEOUT = (10, 30)  # seconds: to connect, and between two pieces of an answer
 
@@ -42,10 +40,6 @@ class File:
     mirrors: tuple[str, ...]  #: addresses, tried in this order
     size: int  #: bytes
     checksum: str  #: ``sha256:…``, ``sha1:…`` or ``md5:…``
-    # Some people publish the checksum of what is in their zip file, not of the zip
-    # file.
-    member: str = ""  #: the member of a zip file that ``checksum`` is of, if any
-    member_size: int = 0  #: bytes of that member
 
 
 @dataclass(frozen=True)
@@ -185,11 +179,8 @@ REGISTRY = {
                     "https://data.deepai.org/enwik8.zip",
                 ),
                 36_445_475,
-                # Published at mattmahoney.net/dc/textdata.html, for the content. No
-                # checksum of the zip file is published there, so none is pinned.
-                "sha1:57b8363b814821dc9d47aa4d41f58733519076b2",
-                member="enwik8",
-                member_size=10**8,
+                "sha256:"
+                "547994d9980ebed1288380d652999f38a14fe291a6247c157c3d33d4932534bc",
             ),
         ),
         licence="GNU Free Documentation License (Wikipedia, March 2006)",
@@ -198,223 +189,90 @@ REGISTRY = {
 }
 
 
-def _row(name: str) -> Dataset:
-    if name not in REGISTRY:
-        raise ValueError(f"name must be one of {list(REGISTRY)}, got {name!r}")
-    return REGISTRY[name]
-
-
 # ---- fetching ----------------------------------------------------------------
 
 
 def cache_folder() -> Path:
-    """Return the folder that downloads are kept in; it need not exist yet.
+    """Return the folder that downloads are kept in; it need not exist yet."""
+    import pooch
 
-    Raises:
-        ImportError: if ``ANNOTATED_DATA`` is not set and ``pooch`` is not installed.
-    """
-    wanted = os.environ.get("ANNOTATED_DATA")
-    if wanted:
-        return Path(wanted).expanduser().absolute()
-    return _pooch().os_cache("annotated-transformers")
+    folder = os.environ.get("ANNOTATED_DATA") or pooch.os_cache(
+        "annotated-transformers"
+    )
+    return Path(folder).expanduser().absolute()
 
 
-def fetch(name: str, *files: str, progress: bool = True) -> list[Path]:
+def fetch(name: str, *files: str) -> list[Path]:
     """Return the paths of files of a data set, after downloading what is missing.
 
     Every file is checked each time, so a path that is returned holds the right bytes.
-    A download has a name of its own until it is complete and checked: whatever
-    happens, there is either the right file or none, also when several processes
-    fetch the same one.
+    A download that is cut off or wrong is removed, and the next mirror is tried.
 
     Args:
         name: a data set of ``REGISTRY``.
         files: names of some of its files; none means all.
-        progress: show a bar for each download.
-
-    Returns:
-        A path for each file, in the order asked for.
 
     Raises:
-        ValueError: if there is no data set or file of that name.
-        DataError: if a file cannot be downloaded from any of its mirrors, cannot be
-            written, or is there already and is the wrong one (it is left alone).
-        ImportError: if a download is needed and ``pooch`` is not installed.
+        DataError: if a file cannot be downloaded from any of its mirrors.
     """
-    rows = {file.name: file for file in _row(name).files}
-    for wanted in files:
-        if wanted not in rows:
-            raise ValueError(
-                f"files of {name} must be among {list(rows)}, got {wanted!r}"
-            )
-    return [_fetch_file(name, rows[wanted], progress) for wanted in files or rows]
+    require.choice(REGISTRY, name=name)
+    rows = {file.name: file for file in REGISTRY[name].files}
+    for file in files:
+        require.choice(rows, files=file)
+    return [_fetch(name, rows[file]) for file in files or rows]
 
 
-def _fetch_file(name: str, file: File, progress: bool) -> Path:
-    path = cache_folder() / name / file.name
-    try:
-        if os.path.lexists(path):
-            fault = _fault(path, file)
-            if fault:
-                raise DataError(
-                    f"{name}: {path} is not the file it should be: {fault}. It was "
-                    "left as it is. Remove it, and it will be downloaded again."
-                )
-            return path
-        path.parent.mkdir(parents=True, exist_ok=True)
-        return _download(name, file, path, progress)
-    except DataError:
-        raise
-    except OSError as error:
-        raise DataError(
-            f"{name}: cannot read or write {path} ({file.size:,} bytes): {error}. Make "
-            "room there or make it accessible, or set ANNOTATED_DATA to another folder."
-        ) from error
-
-
-def _download(name: str, file: File, path: Path, progress: bool) -> Path:
-    pooch = _pooch()
+def _fetch(name: str, file: File) -> Path:
+    import pooch
     import requests
-    from tqdm import tqdm  # not tqdm.auto: its widgets stay in saved notebooks
 
-    failures = []
+    def download(url, path, registry):
+        with tqdm(desc=file.name, total=file.size, unit="B", unit_scale=True) as bar:
+            get = pooch.HTTPDownloader(progressbar=bar, timeout=TIMEOUT)
+            get(url, path, registry)
+
+    folder, failures = cache_folder() / name, ""
     for url in file.mirrors:
-        part = path.with_name(f".{path.name}.{uuid.uuid4().hex}.part")
-        bar = tqdm(
-            desc=file.name,
-            total=file.size,
-            unit="B",
-            unit_scale=True,
-            ncols=79,
-            # no speed: pooch fills the bar anew at the end, in no time
-            bar_format="{l_bar}{bar}| {n_fmt}/{total_fmt}, {remaining} left",
-            disable=not progress,
-        )
-        get = pooch.HTTPDownloader(
-            progressbar=bar,
-            chunk_size=2**16,
-            timeout=TIMEOUT,
-            # compressed on the way, the length would be another one
-            headers={"Accept-Encoding": "identity"},
-        )
         try:
-            get(url, str(part), None)
-            fault = _fault(part, file)
-            if not fault:
-                part.replace(path)
-                return path
-            failures.append(f"{url}: sent a wrong file: {fault}")
-        except requests.RequestException as error:
-            failures.append(f"{url}: {_reason(error)}")
-            bar.leave = False
-        finally:
-            bar.close()
-            part.unlink(missing_ok=True)
-        if len(failures) < len(file.mirrors):
-            print(f"{name}: {failures[-1]}. Trying the next mirror.")
-    tried = "".join(f"\n  {failure}" for failure in failures)
+            settings = {"fname": file.name, "path": folder, "downloader": download}
+            return Path(pooch.retrieve(url, file.checksum, **settings))
+        except (requests.RequestException, ValueError) as error:  # or a wrong checksum
+            failures += f"\n  {url}: {error}"
     raise DataError(
         f"{name}: cannot download {file.name} ({file.size:,} bytes, {file.checksum}). "
-        f"Tried in turn:{tried}\n"
-        "Nothing was kept. Without a network, either download the file elsewhere and "
-        f"put it at {path}, or set ANNOTATED_DATA to a folder that holds "
+        f"Tried in turn:{failures}\n"
+        "Without a network, download the file elsewhere and put it at "
+        f"{folder / file.name}, or set ANNOTATED_DATA to a folder that holds "
         f"{name}/{file.name}, or use the data on board (annotated.data), which needs "
         "no download."
     )
 
 
-def _fault(path: Path, file: File) -> str:
-    """Return what is wrong with a file, or an empty string."""
-    if not file.member:
-        with path.open("rb") as stream:
-            size = os.fstat(stream.fileno()).st_size
-            return _mismatch(stream, size, file.size, file.checksum)
-    try:
-        with zipfile.ZipFile(path) as archive, archive.open(file.member) as stream:
-            size = archive.getinfo(file.member).file_size
-            fault = _mismatch(stream, size, file.member_size, file.checksum)
-    # whatever zipfile says of files that are cut off, damaged, or of another kind
-    except (zipfile.BadZipFile, zlib.error, EOFError, KeyError, RuntimeError) as error:
-        size = path.stat().st_size
-        return f"no whole zip file with {file.member} in it ({size:,} bytes; {error})"
-    return fault and f"{file.member} in it: {fault}"
-
-
-def _mismatch(
-    stream: io.BufferedIOBase, size: int, wanted_size: int, checksum: str
-) -> str:
-    if size != wanted_size:
-        return f"{size:,} bytes instead of {wanted_size:,}"
-    algorithm, _, wanted = checksum.partition(":")
-    # told that it is not for security, because md5 is switched off on some machines
-    found = hashlib.file_digest(
-        stream, lambda: hashlib.new(algorithm, usedforsecurity=False)
-    ).hexdigest()
-    return "" if found == wanted else f"{algorithm} {found} instead of {wanted}"
-
-
-def _reason(error: Exception) -> str:
-    import requests
-
-    if isinstance(error, requests.HTTPError):
-        return f"HTTP {error.response.status_code} {error.response.reason}"
-    # inside a body, a time-out comes as a ConnectionError
-    if isinstance(error, requests.Timeout) or "timed out" in str(error).lower():
-        return f"no answer within {TIMEOUT[0]} s (connection) or {TIMEOUT[1]} s (data)"
-    if isinstance(error, requests.exceptions.ChunkedEncodingError):
-        return "the connection broke off before the end of the file"
-    if isinstance(error, requests.exceptions.SSLError):
-        return f"no secure connection ({error})"
-    if isinstance(error, requests.ConnectionError):
-        return "no connection"
-    return f"{type(error).__name__}: {error}"
-
-
-def _pooch() -> ModuleType:
-    try:
-        import pooch
-    except ModuleNotFoundError as error:
-        raise ImportError(
-            "downloads need the package pooch, which is not installed: pip install "
-            "pooch; files in the folder ANNOTATED_DATA are read without it"
-        ) from error
-    return pooch
-
-
 def banner(name: str | None = None) -> None:
     """Print one line that says which data a page uses.
 
-    The files are checked for it: the line tells what is in the cache at this moment.
-
     Args:
-        name: a data set of ``REGISTRY``; none means the data on board.
-
-    Raises:
-        ValueError: if there is no data set of that name.
+        name: a data set of ``REGISTRY``, whose files are checked; none means the data
+            on board.
     """
     if name is None:
         print("Data: on board, nothing is downloaded")
         return
-    dataset = _row(name)
-    folder = cache_folder() / name
-    there = [file for file in dataset.files if (folder / file.name).is_file()]
-    wrong = [file.name for file in there if _fault(folder / file.name, file)]
-    kinds = {
-        file.checksum.partition(":")[0] + " of the content" * bool(file.member)
-        for file in there
-    }
-    checksums = f"checksums ({', '.join(sorted(kinds))})"
-    state = f"{len(there)} of {len(dataset.files)} files here, "
-    if not there:
-        state = "not here yet"
-    elif wrong:
-        state += f"WRONG {checksums} of {', '.join(wrong)}"
-    else:
-        state += f"{checksums} match"
+    require.choice(REGISTRY, name=name)
+    dataset, folder = REGISTRY[name], cache_folder() / name
+    right = sum(_is_right(folder / file.name, file) for file in dataset.files)
     print(
-        f"Data: {dataset.title}, a download: {state}. "
-        f"Licence: {dataset.licence}. Source: {dataset.citation}"
+        f"Data: {dataset.title}, a download: {right} of {len(dataset.files)} files are "
+        f"here, checksums match. Licence: {dataset.licence}. "
+        f"Source: {dataset.citation}"
     )
+
+
+def _is_right(path: Path, file: File) -> bool:
+    import pooch
+
+    algorithm, _, wanted = file.checksum.partition(":")
+    return path.is_file() and pooch.file_hash(str(path), algorithm) == wanted
 
 
 # ---- loaders -----------------------------------------------------------------
@@ -432,15 +290,12 @@ def multi30k(
         target: language of the second.
 
     Raises:
-        ValueError: if a split or language is none of those, or both languages are one.
-        DataError, ImportError: see :func:`fetch`.
+        ValueError: if both languages are the same.
     """
-    _require_split("multi30k", split)
-    languages = ("en", "de", "fr")
-    if not {source, target} <= {*languages} or source == target:
-        raise ValueError(
-            f"source and target must be two of {languages}, got {source!r}, {target!r}"
-        )
+    require.choice(REGISTRY["multi30k"].splits, split=split)
+    require.choice(("en", "de", "fr"), source=source, target=target)
+    if source == target:
+        raise ValueError(f"source and target must be two languages, got {source!r}")
     stem = {"validation": "val", "test": "test_2016_flickr"}.get(split, split)
     paths = fetch("multi30k", f"{stem}.{source}.gz", f"{stem}.{target}.gz")
     return list(
@@ -453,12 +308,8 @@ def tinyshakespeare(split: str) -> str:
 
     Args:
         split: ``"train"`` (1,003,854 characters) or ``"validation"`` (111,540).
-
-    Raises:
-        ValueError: if ``split`` is neither.
-        DataError, ImportError: see :func:`fetch`.
     """
-    _require_split("tinyshakespeare", split)
+    require.choice(REGISTRY["tinyshakespeare"].splits, split=split)
     text = fetch("tinyshakespeare")[0].read_bytes().decode()
     end = len(text) * 9 // 10
     return text[:end] if split == "train" else text[end:]
@@ -477,12 +328,8 @@ def rotten_tomatoes(split: str) -> list[tuple[str, int]]:
 
     Returns:
         Pairs of a sentence and 0 (negative) or 1 (positive).
-
-    Raises:
-        ValueError: if ``split`` is none of those.
-        DataError, ImportError: see :func:`fetch`.
     """
-    _require_split("rotten_tomatoes", split)
+    require.choice(REGISTRY["rotten_tomatoes"].splits, split=split)
     kept = []
     paths = fetch("rotten_tomatoes", "rt-polarity.neg", "rt-polarity.pos")
     for label, path in enumerate(paths):
@@ -507,21 +354,17 @@ def imdb(split: str) -> list[tuple[str, int]]:
 
     Returns:
         Pairs of a review and 0 (negative) or 1 (positive).
-
-    Raises:
-        ValueError: if ``split`` is neither.
-        DataError, ImportError: see :func:`fetch`.
     """
-    _require_split("imdb", split)
+    require.choice(REGISTRY["imdb"].splits, split=split)
     wanted = re.compile(rf"aclImdb/{split}/(neg|pos)/(\d+)_\d+\.txt")
-    found = []
+    reviews = []
     with tarfile.open(fetch("imdb")[0]) as archive:
         for member in archive:
             match = wanted.fullmatch(member.name)
             if match and member.isfile():
                 review = archive.extractfile(member).read().decode()
-                found.append((int(match[2]), int(match[1] == "pos"), review))
-    return [(review, label) for _, label, review in sorted(found)]
+                reviews.append((int(match[2]), int(match[1] == "pos"), review))
+    return [(review, label) for _, label, review in sorted(reviews)]
 
 
 def enwik8(split: str) -> bytes:
@@ -529,27 +372,14 @@ def enwik8(split: str) -> bytes:
 
     Args:
         split: ``"train"``, ``"validation"`` or ``"test"``, in the order of the file.
-
-    Raises:
-        ValueError: if ``split`` is none of those.
-        DataError, ImportError: see :func:`fetch`.
     """
-    _require_split("enwik8", split)
-    [file] = REGISTRY["enwik8"].files
+    require.choice(REGISTRY["enwik8"].splits, split=split)
     first, last = {"train": (0, 90), "validation": (90, 95), "test": (95, 100)}[split]
-    percent = file.member_size // 100
     with zipfile.ZipFile(fetch("enwik8")[0]) as archive:
-        with archive.open(file.member) as stream:
-            stream.seek(first * percent)
-            return stream.read((last - first) * percent)
-
-
-def _require_split(name: str, split: str) -> None:
-    splits = _row(name).splits
-    if split not in splits:
-        raise ValueError(f"split of {name} must be one of {splits}, got {split!r}")
+        content = archive.read("enwik8")
+    return content[len(content) * first // 100 : len(content) * last // 100]
 
 
 def _lines(content: bytes) -> list[str]:
-    # not splitlines, which also splits at characters that stand inside sentences
+    # not splitlines, which also splits at characters inside sentences
     return [line.strip() for line in io.StringIO(content.decode(), newline="\n")]

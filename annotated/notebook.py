@@ -1,15 +1,18 @@
 """What a notebook needs around its ideas: set-up, checks, sources, figures."""
 
 import ast
+import html
 import importlib.util
 import inspect
+import json
 import os
 import platform
 import random
 import sys
 import textwrap
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from importlib import resources
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +20,7 @@ import numpy
 import torch
 from torch import Tensor
 
+from annotated import require
 from annotated.frames import Html, image_html
 from annotated.plots import use_style
 
@@ -40,15 +44,13 @@ def setup(seed: int = 0) -> torch.device:
 
     Raises:
         RuntimeError: if ``ANNOTATED_DEVICE`` asks for a GPU that is not there.
-        ValueError: if it names something else.
     """
     wanted = os.environ.get("ANNOTATED_DEVICE", "")
-    if wanted not in ("", "cpu", "cuda"):
-        raise ValueError(f"ANNOTATED_DEVICE must be cpu or cuda, got {wanted!r}")
-    found = torch.cuda.is_available()
-    if wanted == "cuda" and not found:
+    require.choice(("", "cpu", "cuda"), ANNOTATED_DEVICE=wanted)
+    available = torch.cuda.is_available()
+    if wanted == "cuda" and not available:
         raise RuntimeError("ANNOTATED_DEVICE=cuda, but PyTorch finds no GPU here")
-    device = torch.device(wanted or ("cuda" if found else "cpu"))
+    device = torch.device(wanted or ("cuda" if available else "cpu"))
     torch.manual_seed(seed)
     numpy.random.seed(seed)
     random.seed(seed)
@@ -64,8 +66,8 @@ def setup(seed: int = 0) -> torch.device:
 def show_source(*things: Any) -> None:
     """Show the source of classes and functions, as the module ships it.
 
-    Of each docstring the first paragraph is shown: arguments and errors are in the
-    reference, and a reader of the code is spared them.
+    Of each docstring the first paragraph is shown; the checks of arguments, all that
+    calls :mod:`annotated.require`, are left out. Both are in the reference.
 
     Args:
         things: the classes and functions, in the order wanted.
@@ -82,23 +84,33 @@ def show_source(*things: Any) -> None:
             raise TypeError(
                 f"show_source needs a class or function, got {thing!r}"
             ) from error
-        code = _docstrings_shortened(textwrap.dedent(source).rstrip())
+        code = _brief(textwrap.dedent(source).rstrip())
         display(Markdown(f"```python\n{code}\n```"))
 
 
-def _docstrings_shortened(code: str) -> str:
-    """Cut every docstring after its first paragraph; leave all other lines alone."""
+def _brief(code: str) -> str:
+    """Cut checks of arguments, and docstrings after their first paragraph."""
     lines = code.splitlines()
-    things = [n for n in ast.walk(ast.parse(code)) if isinstance(n, _WITH_DOCSTRING)]
-    for thing in sorted(things, key=lambda thing: thing.lineno, reverse=True):
-        if ast.get_docstring(thing) is None:
-            continue
-        first, end = thing.body[0].lineno - 1, thing.body[0].end_lineno
-        kept = list(takewhile(str.strip, lines[first:end]))
-        if len(kept) < end - first:
-            kept[-1] += '"""'
+    cuts = []  # first line, line after the last, what stands there instead
+    for node in ast.walk(ast.parse(code)):
+        if isinstance(node, _WITH_DOCSTRING) and ast.get_docstring(node) is not None:
+            first, end = node.body[0].lineno - 1, node.body[0].end_lineno
+            kept = list(takewhile(str.strip, lines[first:end]))
+            if len(kept) < end - first:
+                kept[-1] += '"""'
+            cuts.append((first, end, kept))
+        checks = [d for d in getattr(node, "decorator_list", []) if _requires(d)]
+        if isinstance(node, ast.Expr) and _requires(node.value):
+            checks.append(node)
+        cuts += [(check.lineno - 1, check.end_lineno, []) for check in checks]
+    for first, end, kept in sorted(cuts, reverse=True):
         lines[first:end] = kept
     return "\n".join(lines)
+
+
+def _requires(node: ast.expr) -> bool:
+    called = node.func if isinstance(node, ast.Call) else node
+    return isinstance(called, ast.Attribute) and ast.unparse(called.value) == "require"
 
 
 def check_shape(name: str, tensor: Tensor, **axes: int) -> None:
@@ -131,48 +143,74 @@ def check_close(
     Args:
         claim: what is proved, in words.
         actual: a tensor, or several (an output and its gradients, say).
-        expected: as many of the same shapes.
+        expected: as many of the same shapes; dtypes and devices may differ.
         tolerance: largest absolute difference allowed.
 
     Raises:
-        AssertionError: if a pair differs in shape, holds a number that is not
-            finite, or differs by more than ``tolerance``.
-        ValueError: if ``tolerance`` is negative or no number.
+        AssertionError: if a pair differs in shape, or by more than ``tolerance``.
     """
-    if not tolerance >= 0:  # NaN included: nothing is above it
-        raise ValueError(f"tolerance must be 0 or more, got {tolerance}")
-    pairs = _as_list(actual), _as_list(expected)
-    if len(pairs[0]) != len(pairs[1]) or not pairs[0]:
-        raise AssertionError(
-            f"{claim}: {len(pairs[0])} tensors against {len(pairs[1])}; "
-            "as many are needed on both sides, and at least one"
-        )
-    worst = 0.0
-    for i, (one, other) in enumerate(zip(*pairs, strict=True)):
-        if one.shape != other.shape:
-            raise AssertionError(
-                f"{claim}: tensor {i} has shape {tuple(one.shape)}, "
-                f"expected {tuple(other.shape)}"
-            )
-        if one.numel() == 0:
-            raise AssertionError(f"{claim}: tensor {i} is empty, nothing is compared")
-        gap = (one.detach().double().cpu() - other.detach().double().cpu()).abs()
-        if not gap.isfinite().all():
-            raise AssertionError(f"{claim}: tensor {i} holds NaN or infinity")
-        if gap.max() > tolerance:
-            at = numpy.unravel_index(int(gap.argmax()), gap.shape)
-            place = tuple(int(k) for k in at)
-            raise AssertionError(
-                f"{claim}: worst difference {gap.max().item():.2e} is above "
-                f"{tolerance:.0e}, in tensor {i} at {place}: "
-                f"{one[place].item():.6g} against {other[place].item():.6g}"
-            )
-        worst = max(worst, gap.max().item())
+    pairs = [
+        [t.detach().double().cpu() for t in ([x] if isinstance(x, Tensor) else x)]
+        for x in (actual, expected)
+    ]
+    torch.testing.assert_close(
+        *pairs, rtol=0, atol=tolerance, msg=lambda message: f"{claim}: {message}"
+    )
+    worst = max(
+        (one - other).abs().max().item() for one, other in zip(*pairs, strict=True)
+    )
     print(f"✓ {claim}: worst difference {worst:.1e} (allowed {tolerance:.0e})")
 
 
-def _as_list(tensors: Tensor | Sequence[Tensor]) -> list[Tensor]:
-    return [tensors] if isinstance(tensors, Tensor) else list(tensors)
+def recorded(name: str) -> dict[str, Any]:
+    """Return a long run that was recorded in ``book/results``, and print where from.
+
+    Args:
+        name: the benchmark: ``python -m benchmarks NAME`` repeats it.
+    """
+    seeds = set()
+
+    def note_seed(entry: dict[str, Any]) -> dict[str, Any]:
+        seeds.update([entry["seed"]] if "seed" in entry else [])
+        return entry
+
+    file = resources.files("annotated.results").joinpath(f"{name}.json")
+    result = json.loads(file.read_text("utf-8"), object_hook=note_seed)
+    made = result["provenance"]
+    print(
+        f"recorded {made['date']} by `{made['command']}` at commit "
+        f"{made['commit'][:7]}"
+        + f", seeds {', '.join(map(str, sorted(seeds)))}"
+        * bool(seeds)
+        + f"\nPyTorch {made['torch']}, Python {made['python']}, "
+        f"{made['processor']}, {made['threads']} thread(s)"
+    )
+    return result
+
+
+def show_table(
+    header: Sequence[str], rows: Iterable[Sequence[Any]], caption: str = ""
+) -> Html:
+    """Return a table for a cell to show, each row named by its first entry.
+
+    Args:
+        header: names of the columns.
+        rows: entries of the rows, from left to right; texts as they should appear.
+        caption: what the table shows, above it.
+    """
+    parts = [f"<caption>{html.escape(caption)}</caption>" if caption else "", "<thead>"]
+    parts.append(_row(_cells(header, 'th scope="col"')) + "</thead><tbody>")
+    for first, *rest in rows:
+        parts.append(_row(_cells([first], 'th scope="row"') + _cells(rest, "td")))
+    return Html(f'<table class="dataframe">{"".join(parts)}</tbody></table>')
+
+
+def _cells(entries: Iterable[Any], tag: str) -> str:
+    return "".join(f"<{tag}>{html.escape(str(e))}</{tag[:2]}>" for e in entries)
+
+
+def _row(cells: str) -> str:
+    return f"<tr>{cells}</tr>"
 
 
 def cost() -> None:
@@ -204,8 +242,6 @@ def show(figure: "Figure", *, alt: str | None = None, caption: str = "") -> Html
     Raises:
         ValueError: if ``alt`` is missing or says nothing.
     """
-    import html
-
     image = image_html(figure, alt)
     below = f"<figcaption>{html.escape(caption)}</figcaption>" if caption else ""
     return Html(f'<figure class="annotated-figure">{image}{below}</figure>')

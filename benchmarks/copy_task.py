@@ -89,7 +89,7 @@ def batches(
     generator = torch.Generator().manual_seed(seed)
     for _ in range(steps):
         source, target = sequence_task(
-            "copy", size, generator, vocab=vocab, length=LENGTH, shortest=shortest
+            "copy", size, generator, vocab_size=vocab, length=LENGTH, shortest=shortest
         )
         yield source, with_end(target) if end else target
 
@@ -121,15 +121,17 @@ def written(
 ) -> tuple[Tensor, Tensor]:
     """Return what the model writes for fresh sequences, and what it should."""
     generator = torch.Generator().manual_seed(seed)
-    source, target = sequence_task("copy", COUNT, generator, vocab=VOCAB, length=length)
+    source, target = sequence_task(
+        "copy", COUNT, generator, vocab_size=VOCAB, length=length
+    )
     if end:
         most = length + 8
-        found = greedy_decode(model, source, start=start, end=END, max_length=most)
+        found = greedy_decode(model, source, start=start, end=END, max_new_tokens=most)
         target = with_end(target)
         size = max(found.shape[1], target.shape[1] - 1)
         found = F.pad(found, (0, size - found.shape[1]))
         return found, F.pad(target[:, 1:], (0, size - target.shape[1] + 1))
-    found = greedy_decode(model, source, start=start, max_length=length - 1)
+    found = greedy_decode(model, source, start=start, max_new_tokens=length - 1)
     return found, target[:, 1:]
 
 
@@ -171,7 +173,7 @@ def train(
             positions.offset = int(torch.randint(0, 9, ()))
 
     walk = batches(seed, steps, batch, shortest, end, VOCAB)
-    history = fit(model, loss, walk, optimizer, schedule=schedule, after=shift)
+    history = fit(model, loss, walk, optimizer, schedule=schedule, on_step=shift)
     return model, history, time.process_time() - began
 
 
@@ -288,8 +290,8 @@ def source_setting(warmup: int, until: tuple[int, ...]) -> list[dict[str, Any]]:
             done = steps
             test = list(batches(9000 + seed, 5, 30, None, False, vocab))
             generator = torch.Generator().manual_seed(FRESH[0])
-            fresh, target = sequence_task("copy", COUNT, generator, vocab=vocab)
-            found = greedy_decode(model, fresh, start=START, max_length=LENGTH - 1)
+            fresh, target = sequence_task("copy", COUNT, generator, vocab_size=vocab)
+            found = greedy_decode(model, fresh, start=START, max_new_tokens=LENGTH - 1)
             right = found == target[:, 1:]
             with torch.no_grad():
                 guesses = model.eval()(fresh, target[:, :-1]).argmax(dim=-1)

@@ -66,7 +66,7 @@ def one(shape: str, height: float, seed: int) -> dict[str, Any]:
     schedule = LambdaLR(optimizer, lambda done: SHAPES[shape](done + 1))
     generator = torch.Generator().manual_seed(seed)
     batches = (
-        sequence_task("copy", BATCH, generator, vocab=VOCAB, length=LENGTH)
+        sequence_task("copy", BATCH, generator, vocab_size=VOCAB, length=LENGTH)
         for _ in range(STEPS)
     )
     history = fit(model, loss, batches, optimizer, schedule=schedule)

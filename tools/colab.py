@@ -59,6 +59,25 @@ def environment() -> Path:
     return python
 
 
+def with_published(pins: str, published: str) -> str:
+    """The pins with the versions of a list that Colab publishes; PyTorch's stays.
+
+    Raises:
+        ValueError: if the list does not name one of them: it is no such list, then.
+    """
+    found = dict(re.findall(r"^([\w.-]+)==(\S+)$", published, re.M))
+
+    def line(match: re.Match) -> str:
+        name = match[1]
+        if name == "torch":
+            return match[0]
+        if name not in found:
+            raise ValueError(f"the published versions do not name {name}")
+        return f"{name}=={found[name]}"
+
+    return re.sub(r"^([\w.-]+)==\S+$", line, pins, flags=re.M)
+
+
 def versions(python: Path) -> dict[str, str]:
     """Every installed distribution and its version."""
     listed = run(python, "-m", "pip", "list", "--format", "json")
@@ -141,7 +160,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="tools.colab", description=__doc__)
     parser.add_argument("notebooks", nargs="*", type=Path, metavar="NOTEBOOK")
     parser.add_argument("--timeout", type=int, default=600, help="seconds a cell")
+    parser.add_argument(
+        "--published", type=Path, help="pip-freeze.txt of Colab: write its versions"
+    )
     options = parser.parse_args()
+    if options.published:
+        PINS.write_text(with_published(PINS.read_text(), options.published.read_text()))
     paths = options.notebooks or sorted((ROOT / "notebooks").glob("*.ipynb"))
     missing = [str(path) for path in paths if not path.is_file()]
     if missing or not paths:

@@ -288,12 +288,12 @@ def training_batches():
 
 
 # %%
-def train_model(model, after=None):
+def train_model(model, on_step=None):
     optimizer = torch.optim.Adam(model.parameters(), betas=(0.9, 0.98))
     schedule = torch.optim.lr_scheduler.OneCycleLR(
         optimizer, config["rate"], total_steps=steps, pct_start=0.1
     )
-    extras = {"schedule": schedule, "clip": config["clip"], "after": after}
+    extras = {"schedule": schedule, "clip": config["clip"], "on_step": on_step}
     walk = training_batches()
     return fit(model, teacher_forcing_loss, walk, optimizer, **extras)
 
@@ -360,22 +360,17 @@ for text, iso in misread(bottleneck_hits)[:6]:
 # tested on unseen ones.
 
 # %%
-import json
-from importlib import resources
+from annotated.notebook import recorded
 
-record = resources.files("annotated.results").joinpath("dates.json")
-recorded = json.loads(record.read_text())
-made = recorded["provenance"]
-print(f"recorded {made['date']} with PyTorch {made['torch']},")
-print(f"{made['processor']}, {made['threads']} thread(s)")
-assert recorded["config"] == config, "page and record differ in set-up"
+record = recorded("dates")
+assert record["config"] == config, "page and record differ in set-up"
 
 # %%
 from collections import defaultdict
 from statistics import mean, median
 
 by_way = defaultdict(list)
-for run in recorded["lines"]:
+for run in record["lines"]:
     by_way[f"{run['way']}, {run['steps']} steps"].append(run)
 print("exact lines with 1, 2, 3, 4 dates, median of three seeds")
 for way, runs in by_way.items():
@@ -391,7 +386,7 @@ for way, runs in by_way.items():
 # attention, at 90 % of it or more; with every seed.
 
 # %%
-for run in recorded["lines"]:
+for run in record["lines"]:
     kept = run["exact"]["4"] / run["exact"]["1"]
     if run["way"] == "none":
         assert kept < 0.5, run
@@ -852,7 +847,7 @@ def watch(step):
 
 # %% tags=["remove-stderr"]
 model = new_model(AdditiveAttention(64, 128, 64))
-history = train_model(model, after=watch)
+history = train_model(model, on_step=watch)
 hits = exact_matches(model, test_batches)
 exact = hits.double().mean().item()
 print(f"with attention: {exact:.2%} of {len(test)} unseen dates")
@@ -875,7 +870,7 @@ for text, iso in misread(hits):
 
 # %%
 runs_by_way = defaultdict(list)
-for run in recorded["single"]:
+for run in record["single"]:
     runs_by_way[run["way"]].append(run)
 print(f"{'':27} weights  CPU s   exact, seeds 0, 1, 2")
 for way, runs in runs_by_way.items():

@@ -922,21 +922,16 @@ for way in ways:
 # (`python -m benchmarks positions`).
 
 # %%
-import json
-from importlib import resources
+from annotated.notebook import recorded
 
-record = resources.files("annotated.results").joinpath("positions.json")
-recorded = json.loads(record.read_text())
-made = recorded["provenance"]
-print(f"recorded {made['date']} with PyTorch {made['torch']},")
-print(f"{made['processor']}, {made['threads']} thread(s)")
-assert recorded["config"] == config, "page and record differ in set-up"
+record = recorded("positions")
+assert record["config"] == config, "page and record differ in set-up"
 
 # %%
 from collections import defaultdict
 
 runs_of = defaultdict(list)  # by way and spread of the symbols
-for run in recorded["longer"]:
+for run in record["longer"]:
     runs_of[run["way"], run["spread"]].append(run)
 
 
@@ -1123,7 +1118,7 @@ def zone(seen):
 def by_zone(way, spread, part="ends", steps=config["steps"]):
     """Share of right answers in each zone, for each seed."""
     table = defaultdict(list)
-    for run in recorded["rarely"]:
+    for run in record["rarely"]:
         if (run["way"], run["spread"], run["steps"]) == (way, spread, steps):
             zones = defaultdict(list)
             for length, share in run[part].items():
@@ -1180,7 +1175,7 @@ for name in zones:
 # %%
 def lengths_in(name, steps):
     """The tested lengths that lie in this zone with every seed."""
-    runs = [r for r in recorded["rarely"] if r["steps"] == steps]
+    runs = [r for r in record["rarely"] if r["steps"] == steps]
     tested = map(int, runs[0]["ends"])
     return [
         n for n in tested if {zone(r["seen"][n - 1]) for r in runs} == {name}
@@ -1199,7 +1194,7 @@ def ends_of(way, spread, steps=300):
     wanted = (way, spread, steps)
     return [
         run
-        for run in recorded["rarely"]
+        for run in record["rarely"]
         if (run["way"], run["spread"], run["steps"]) == wanted
     ]
 

@@ -879,14 +879,9 @@ for name, rate in controls.items():
 # and tried on the seeds that you see.)
 
 # %%
-import json
-from importlib import resources
+from annotated.notebook import recorded
 
-file = resources.files("annotated.results").joinpath("warmup.json")
-by_rate = json.loads(file.read_text())
-made = by_rate["provenance"]
-print(f"recorded {made['date']} with PyTorch {made['torch']},")
-print(f"{made['processor']}, {made['threads']} thread(s)")
+by_rate = recorded("warmup")
 
 # %%
 by_height = {}
@@ -894,7 +889,6 @@ for row in by_rate["rows"]:
     key = row["shape"], row["height"]
     by_height.setdefault(key, []).append(row["end"])
 heights = sorted({row["height"] for row in by_rate["rows"]})
-print("seeds", sorted({row["seed"] for row in by_rate["rows"]}))
 for (shape, height), found in by_height.items():
     losses = " ".join(f"{end:.2f}" for end in found)
     print(f"{shape:23} {height:6}: {losses}")
@@ -1715,7 +1709,7 @@ def die_after(step):
 # %% tags=["remove-stderr"]
 path = folder / "run.pt"
 try:
-    go(prepared(), checkpoint=path, save_every=3, after=die_after)
+    go(prepared(), checkpoint=path, save_every=3, on_step=die_after)
 except Killed:
     print("killed after step 8")
 resumed = prepared(seed=99)
@@ -1773,7 +1767,7 @@ def resumed_without(part):
 # %% tags=["remove-stderr"]
 path_at_6 = folder / "at_6.pt"
 with suppress(Killed):
-    go(prepared(), checkpoint=path_at_6, save_every=6, after=die_after)
+    go(prepared(), checkpoint=path_at_6, save_every=6, on_step=die_after)
 missed = {}
 parts = ["model", "optimizer", "schedule", "random numbers"]
 for part in ["nothing", *parts, "place in the data"]:
@@ -1801,7 +1795,7 @@ for part, (gap, last) in missed.items():
 # %%
 from unittest import mock
 
-from annotated.training import load_checkpoint, save_checkpoint
+from annotated.checkpoints import load_checkpoint, save_checkpoint
 
 show_source(save_checkpoint)
 
@@ -1899,7 +1893,7 @@ tiny_task = TransformerConfig(5, 5, 8, 2, 2, 16, dropout=0.1, max_len=10)
 def tiny_batches(seed, count):
     generator = torch.Generator().manual_seed(seed)
     for _ in range(count):
-        yield sequence_task("copy", 30, generator, vocab=5, length=10)
+        yield sequence_task("copy", 30, generator, vocab_size=5, length=10)
 
 
 def compute(model, batch, optimizer=None):

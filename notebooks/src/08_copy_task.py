@@ -46,7 +46,7 @@ from annotated.datasets import banner
 
 banner()
 generator = torch.Generator().manual_seed(0)
-source, target = sequence_task("copy", 3, generator, vocab=11, length=10)
+source, target = sequence_task("copy", 3, generator, vocab_size=11, length=10)
 print(source)
 assert torch.equal(source, target)
 
@@ -114,12 +114,12 @@ def share_of_rate(done, steps, warmup=50, fall=0.4):
     return min(1.0, (done + 1) / warmup, (steps - done) / (steps * fall))
 
 
-def train(model, batches, steps=250, after=None):
+def train(model, batches, steps=250, on_step=None):
     optimizer = torch.optim.Adam(model.parameters(), 5e-3, betas=(0.9, 0.98))
     schedule = torch.optim.lr_scheduler.LambdaLR(
         optimizer, lambda done: share_of_rate(done, steps)
     )
-    extras = {"schedule": schedule, "after": after}
+    extras = {"schedule": schedule, "on_step": on_step}
     return fit(model, loss, batches, optimizer, **extras)
 
 
@@ -127,7 +127,7 @@ def train(model, batches, steps=250, after=None):
 def copies(seed, steps=250, count=128):
     generator = torch.Generator().manual_seed(seed)
     for _ in range(steps):
-        yield sequence_task("copy", count, generator, vocab=11, length=10)
+        yield sequence_task("copy", count, generator, vocab_size=11, length=10)
 
 
 # %% [markdown]
@@ -170,7 +170,7 @@ seen = {}
 # %%
 def look(model, step):
     source = watched.to(device)
-    found = greedy_decode(model, source, start=START, max_length=9)
+    found = greedy_decode(model, source, start=START, max_new_tokens=9)
     begun = torch.cat([source[:, :1], found[:, :-1]], dim=1)
     with torch.no_grad(), record_attention(model) as maps:
         model(source, begun)
@@ -179,7 +179,7 @@ def look(model, step):
     test_loss = evaluate(model, loss, some_fresh)
     seen[step] = (weights, found[0].tolist(), test_loss)
     source, target = (side.to(device) for side in some_fresh[0])
-    found = greedy_decode(model, source, start=START, max_length=9)
+    found = greedy_decode(model, source, start=START, max_new_tokens=9)
     exact = (found == target[:, 1:]).all(dim=1).float().mean().item()
     fresh_exact[step] = exact
 
@@ -194,7 +194,7 @@ began = time.process_time()
 history = train(
     model,
     copies(seed=0),
-    after=lambda step: look(model, step) if step in LOOKS else None,
+    on_step=lambda step: look(model, step) if step in LOOKS else None,
 )
 print(f"{time.process_time() - began:.1f} CPU seconds, looking included")
 
@@ -264,7 +264,7 @@ show_source(greedy_decode)
 generator = torch.Generator().manual_seed(5)
 some, _ = sequence_task("copy", 20, generator)
 some = some.to(device)
-written = greedy_decode(model, some, start=START, max_length=9)
+written = greedy_decode(model, some, start=START, max_new_tokens=9)
 check_shape("written", written, b=20, t=9)
 loops = [write_by_hand(model, row[None], most=9) for row in some]
 check_close("module = loops", written, torch.tensor(loops))
@@ -281,7 +281,7 @@ check_close("written = likeliest in one pass", written, at_once)
 # writes **alone**:
 
 # %%
-alone = greedy_decode(leaky, some, start=START, max_length=9)
+alone = greedy_decode(leaky, some, start=START, max_new_tokens=9)
 begun = torch.cat([some[:, :1], alone[:, :-1]], dim=1)
 with torch.no_grad():
     at_once = leaky.eval()(some, begun).argmax(dim=-1)
@@ -292,7 +292,7 @@ print(f"no causal mask, its own text in one pass: {same:.0%} the same")
 for name, tried in (("causal", model), ("no causal mask", leaky)):
     with torch.no_grad():
         told = tried.eval()(some, some[:, :-1]).argmax(dim=-1)
-    alone = greedy_decode(tried, some, start=START, max_length=9)
+    alone = greedy_decode(tried, some, start=START, max_new_tokens=9)
     agree = (told == alone).float().mean().item()
     print(f"{name:14}: told and alone agree on {agree:.0%} of symbols")
     assert agree == 1 if tried is model else agree < 0.9
@@ -313,7 +313,7 @@ def exact_of(model, seed, count=1000):
     generator = torch.Generator().manual_seed(seed)
     source, target = sequence_task("copy", count, generator)
     source, target = source.to(device), target.to(device)
-    found = greedy_decode(model, source, start=START, max_length=9)
+    found = greedy_decode(model, source, start=START, max_new_tokens=9)
     return (found == target[:, 1:]).all(dim=1).sum().item()
 
 
@@ -376,19 +376,9 @@ assert follows["no causal mask"] > 0.9 and follows["causal"] < 0.5
 # 0 before your eyes.
 
 # %%
-import json
 import math
-from importlib import resources
 
-
-def recorded(name):
-    file = resources.files("annotated.results").joinpath(f"{name}.json")
-    result = json.loads(file.read_text())
-    made = result["provenance"]
-    print(f"recorded {made['date']} with PyTorch {made['torch']},")
-    print(f"{made['processor']}, {made['threads']} thread(s)")
-    return result
-
+from annotated.notebook import recorded
 
 runs = recorded("copy_task")
 shown = {"as it is": runs["main"]}
@@ -628,7 +618,7 @@ def copied_in_browser(text, first):
     ids = [START, *(LETTERS.index(symbol) for symbol in text)]
     source, start = torch.tensor([ids]), LETTERS.index(first)
     size = len(text)
-    found = greedy_decode(in_browser, source, start=start, max_length=size)
+    found = greedy_decode(in_browser, source, start=start, max_new_tokens=size)
     begun = torch.tensor([[start, *found[0, :-1].tolist()]])
     with torch.no_grad(), record_attention(in_browser) as maps:
         logits = in_browser(source, begun)[0]
@@ -1012,14 +1002,14 @@ def shift(step):
 
 
 stops.to(device)
-mixed_history = train(stops, mixed_copies(seed=0), steps=500, after=shift)
+mixed_history = train(stops, mixed_copies(seed=0), steps=500, on_step=shift)
 
 # %%
 generator = torch.Generator().manual_seed(6)
 tests, _ = sequence_task("copy", 8, generator, length=14, shortest=2)
 tests = tests.to(device)
 options = {"start": START, "end": END}
-written = greedy_decode(stops, tests, **options, max_length=20)
+written = greedy_decode(stops, tests, **options, max_new_tokens=20)
 for source, row in zip(tests.tolist(), written.tolist(), strict=True):
     print(f"{letters(source):16} → {letters(row)}")
 
@@ -1136,7 +1126,7 @@ short = Transformer(config).to(device)
 train(short, copies(seed=0, steps=100, count=64), steps=100)
 generator = torch.Generator().manual_seed(1001)
 fresh, wanted = (x.to(device) for x in sequence_task("copy", 1000, generator))
-found = greedy_decode(short, fresh, start=START, max_length=9)
+found = greedy_decode(short, fresh, start=START, max_new_tokens=9)
 
 # %%
 right = found == wanted[:, 1:]
@@ -1168,7 +1158,9 @@ shaky.to(device).train()
 by_hand = [tuple(write_by_hand(shaky, fresh[:1], most=9)) for _ in range(20)]
 by_module = {
     tuple(
-        greedy_decode(shaky, fresh[:1], start=START, max_length=9)[0].tolist()
+        greedy_decode(shaky, fresh[:1], start=START, max_new_tokens=9)[
+            0
+        ].tolist()
     )
     for _ in range(20)
 }

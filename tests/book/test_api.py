@@ -63,14 +63,16 @@ def raised(node: ast.AST) -> set[str]:
     found = raised_here(node) - {"NotImplementedError"}
     for call in ast.walk(node):
         if isinstance(call, ast.Call):
-            name = getattr(call.func, "attr", getattr(call.func, "id", ""))
-            found |= helpers().get(name, set())
+            found |= helpers().get(ast.unparse(call.func), set())
     return found
 
 
 @cache
 def helpers() -> dict[str, set[str]]:
-    """What each function whose only business is to raise may raise."""
+    """What each function whose only business is to raise may raise.
+
+    Of the checks in `require` the page speaks once for all.
+    """
     every = [node for module in FILES for node in ast.walk(tree(module))]
     return {
         node.name: raised_here(node)

@@ -1,123 +1,301 @@
-"""A copy of the package with one fault in it, and the tests that should find it.
+"""A fault is put into a copy of the package, and the tests that should find it run.
 
-Imported by a process that holds nothing of `annotated` yet: see `start`.
+Every fault has a process of its own, forked from one that imports whatever the tests
+needed so far, and nothing of the package. So what takes seconds to import is imported
+once, and the package that a fork imports is the copy.
 """
 
-import inspect
-import multiprocessing
+import ast
+import contextlib
+import faulthandler
+import importlib
+import json
 import os
 import re
 import shutil
-import signal
 import sys
-from collections.abc import Callable, Generator, Sequence
+import tempfile
+import traceback
+from collections.abc import Callable, Collection, Iterable, Iterator
+from dataclasses import dataclass
+from functools import cache, partial
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-WRONG_PACKAGE = 99  # no exit status of pytest
-SECONDS = 300
-SECONDS_A_TEST = 20  # a fault may make a loop endless: then the test has failed
+SECONDS = 60  # for one test, and for importing and collecting them
+OURS = ("annotated", "tests", "conftest", "__main__")
+LATE = ("babel.dates", "torch._dynamo")  # take long; tests import them when they run
 
-# Imported once, by the server that every process is forked from: torch alone takes
-# longer than most of the tests.
-PRELOADED = """
-    IPython.display PIL.Image babel.dates beartype bs4 jaxtyping matplotlib.pyplot
-    numpy pooch pytest requests seaborn torch torch._dynamo torch.testing
-""".split()
+# before torch is imported: with more threads than this, several processes only wait
+os.environ["OMP_NUM_THREADS"] = "1"
 
 
-def copy_package(folder: Path) -> Path:
-    """Copy the package into a folder; returns the copy."""
-    ignored = shutil.ignore_patterns("__pycache__")
-    return shutil.copytree(ROOT / "annotated", folder / "annotated", ignore=ignored)
+@dataclass(frozen=True)
+class Fault:
+    """One function of `annotated` with one text in it replaced by another."""
+
+    module: str
+    owner: str  # "causal_mask", "TransformerConfig" or "Transformer.encode"
+    old: str
+    new: str
+    reason: str  # what is wrong then
+
+    @property
+    def name(self) -> str:
+        return f"{self.module}.{self.owner}: {self.reason}"
 
 
-def mutate(file: Path, old: str, new: str) -> None:
-    text = file.read_text(encoding="utf-8")
-    found = text.count(old)
-    assert found == 1, f"{file.name} holds this {found} times, not once:\n{old}"
-    file.write_text(text.replace(old, new), encoding="utf-8")
+@dataclass(frozen=True)
+class Result:
+    """What became of a fault: ``trouble`` is empty if a test found it."""
+
+    fault: Fault
+    trouble: str
+    test: str = ""
+    seconds: float = 0.0  # of CPU
 
 
-class _Quick:
-    """Tests that name one of the things given come first, and each has to end."""
-
-    def __init__(self, names: Sequence[str]) -> None:
-        self.names = re.compile(rf"\b({'|'.join(names)})\b") if names else None
-
-    def pytest_collection_modifyitems(self, items: list) -> None:
-        if self.names:
-            items.sort(key=lambda item: not self._named_in(item.function))
-
-    @pytest.hookimpl(wrapper=True)
-    def pytest_runtest_call(self, item: pytest.Item) -> Generator[None, None, None]:
-        signal.signal(signal.SIGALRM, self._give_up)
-        signal.alarm(SECONDS_A_TEST)
-        try:
-            return (yield)
-        finally:
-            signal.alarm(0)
-
-    @staticmethod
-    def _give_up(*_: object) -> None:
-        raise TimeoutError(f"the test has not ended after {SECONDS_A_TEST} seconds")
-
-    def _named_in(self, test: Callable) -> bool:
-        return bool(self.names.search(inspect.getsource(test)))
+def faults(module: str) -> list[Fault]:
+    """Return the faults in ``tests/mutants/faults/<module>.py``."""
+    table = importlib.import_module(f"tests.mutants.faults.{module}")
+    return [
+        Fault(module, owner, *texts)
+        for owner, several in table.FAULTS.items()
+        for texts in several
+    ]
 
 
-def start(
-    folder: Path, module: str, bad_input: bool, first: Sequence[str] = ()
-) -> tuple[int, str]:
-    """Run a module's tests on the copy in a folder, in a process of their own.
+def modules() -> list[str]:
+    return sorted(
+        path.stem for path in (ROOT / "tests" / "mutants" / "faults").glob("*.py")
+    )
+
+
+def test_file(module: str) -> Path:
+    return ROOT / "tests" / f"test_{module}.py"
+
+
+# ---- the text ----------------------------------------------------------------
+
+
+@cache
+def read(path: Path) -> str:
+    return path.read_text(encoding="utf-8")
+
+
+@cache
+def things(path: Path) -> dict[str, tuple[int, int]]:
+    """Return the functions, classes and methods of a file: first and last line."""
+    found = {}
+
+    def visit(node: ast.AST, prefix: str) -> None:
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, ast.FunctionDef | ast.ClassDef):
+                first = min([child.lineno, *(d.lineno for d in child.decorator_list)])
+                found[prefix + child.name] = (first - 1, child.end_lineno)
+                visit(child, f"{prefix}{child.name}.")
+
+    visit(ast.parse(read(path)), "")
+    return found
+
+
+def source(path: Path, name: str) -> str:
+    """Return the lines of a function, class or method, with its decorators."""
+    first, last = things(path)[name]
+    return "".join(read(path).splitlines(keepends=True)[first:last])
+
+
+def mutated(fault: Fault) -> str:
+    """Return the module's text with the fault in it.
+
+    Raises:
+        LookupError: if the text to be replaced does not stand in the function once.
+    """
+    path = ROOT / "annotated" / f"{fault.module}.py"
+    if fault.owner not in things(path):
+        raise LookupError(f"annotated/{path.name} has no {fault.owner}")
+    before = source(path, fault.owner)
+    if (count := before.count(fault.old)) != 1:
+        raise LookupError(f"{fault.owner} holds this {count} times:\n{fault.old}")
+    first, last = things(path)[fault.owner]
+    lines = read(path).splitlines(keepends=True)
+    lines[first:last] = [before.replace(fault.old, fault.new)]
+    return "".join(lines)
+
+
+def concerned(fault: Fault) -> set[str]:
+    """Return the tests that name what the fault is in; if that is private, its users.
+
+    They are run first.
+    """
+    path = ROOT / "annotated" / f"{fault.module}.py"
+    names = {part for part in fault.owner.split(".") if not part.startswith("__")}
+    names -= {"forward"}  # said by most tests
+    for private in [name for name in names if name.startswith("_")]:
+        users = {name for name in things(path) if private in source(path, name)}
+        names |= {name.split(".")[0] for name in users}
+    word = re.compile(rf"\b({'|'.join(names)})\b")
+    tests = test_file(fault.module)
+    return {name for name in things(tests) if word.search(source(tests, name))}
+
+
+# ---- the processes -----------------------------------------------------------
+
+
+def run(faults: Iterable[Fault], jobs: int) -> Iterator[Result]:
+    """Run the tests on each fault, several at a time, as they end."""
+    waiting, running = list(faults)[::-1], {}
+    while waiting or running:
+        if waiting and len(running) < jobs:
+            fault = waiting.pop()
+            try:
+                text = mutated(fault)
+            except (LookupError, SyntaxError) as error:
+                yield Result(fault, str(error))
+                continue
+            folder = Path(tempfile.mkdtemp(prefix="mutant-"))
+            job = partial(_test, folder, fault.module, text, concerned(fault))
+            running[_fork(folder, job)] = fault, folder
+            continue
+        pid, _, usage = os.wait4(-1, 0)
+        fault, folder = running.pop(pid)
+        said = _read(folder)
+        trouble, test = _judge(said, folder)
+        yield Result(fault, trouble, test, usage.ru_utime + usage.ru_stime)
+        shutil.rmtree(folder)
+        for module in [*said.get("imported", ()), *LATE] if said else ():
+            with contextlib.suppress(ImportError):  # its package made it, in its way
+                importlib.import_module(module)  # so that nobody after it has to
+
+
+def without_a_fault(module: str, tests: Collection[str]) -> str:
+    """Return what is wrong with tests that should pass; nothing if they do."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        os.waitpid(_fork(folder, partial(_test, folder, module, None, (), tests)), 0)
+        said = _read(folder) or {}
+        if said.get("passed") == len(tests):
+            return ""
+        return said.get("failed") or _log(folder)
+
+
+def _test(
+    folder: Path,
+    module: str,
+    text: str | None,
+    first: Collection[str],
+    only: Collection[str] | None = None,
+) -> None:
+    """Run a module's tests on a copy of the package until one fails.
 
     Args:
-        folder: holds the copy.
+        folder: is to hold the copy.
         module: its name.
-        bad_input: whether to run the tests of wrong arguments, and not the others.
-        first: tests whose source has one of these words are run before the others.
-
-    Returns:
-        The exit status of pytest (1: a test failed), and what it printed.
+        text: what stands in its file instead, if anything.
+        first: names of test functions that run before the others.
+        only: ids of the tests that run at all; all if not given.
     """
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(PRELOADED)
-    process = context.Process(target=_run, args=(folder, module, bad_input, first))
-    process.start()
-    process.join(SECONDS)
-    if process.exitcode is None:
-        process.kill()
-        process.join()
-    return process.exitcode, (folder / "log").read_text(encoding="utf-8")
-
-
-def _run(folder: Path, module: str, bad_input: bool, first: Sequence[str]) -> None:
-    log = os.open(folder / "log", os.O_WRONLY | os.O_CREAT)
-    for stream in (1, 2):
-        os.dup2(log, stream)
-    os.environ.pop("ANNOTATED_NO_HOOK", None)
-    if bad_input:
-        os.environ["ANNOTATED_NO_HOOK"] = "1"
+    package = folder / "annotated"
+    shutil.copytree(ROOT / "annotated", package)  # compiled files too: they save time
+    file = package / f"{module}.py"
+    if text is not None:
+        file.write_text(text, encoding="utf-8")
+        for stale in (package / "__pycache__").glob(f"{module}.*"):
+            stale.unlink()
+    tests = _Tests(first, only)
     for name in [name for name in os.environ if name.startswith("PYTEST_")]:
         del os.environ[name]  # of the pytest that started us
     os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"  # finding them takes seconds
-    os.chdir(folder)
-    assert "annotated" not in sys.modules
-    # (unraisableexception: it collects garbage five times, for seconds in all)
     status = pytest.main(
         [
-            *("-x", "-q", "-p", "no:cacheprovider", "-p", "no:unraisableexception"),
+            *("-x", "-q", "--tb=line", "-p", "no:cacheprovider"),
+            *("-p", "no:unraisableexception"),  # collects garbage, for seconds
+            *("-o", f"faulthandler_timeout={SECONDS}"),
+            *("-o", "faulthandler_exit_on_timeout=true"),
             *("-c", str(ROOT / "pyproject.toml"), "--rootdir", str(ROOT)),
-            *("-o", f"pythonpath={folder}"),
-            str(ROOT / "tests" / f"test_{module}.py"),
+            *("-o", f"pythonpath={folder} {ROOT}"),
+            str(test_file(module)),
         ],
-        plugins=[_Quick(first)],
+        plugins=[tests],
     )
-    imported = Path(sys.modules["annotated"].__file__)
-    if imported != folder / "annotated" / "__init__.py":
-        print("imported", imported)
-        status = WRONG_PACKAGE
+    ran = sys.modules.get(f"annotated.{module}")
+    said = {
+        "status": int(status),
+        "passed": tests.passed,
+        "failed": tests.failed,
+        "copy": getattr(ran, "__file__", None) == str(file),
+        "imported": tests.imported,
+    }
+    (folder / "said").write_text(json.dumps(said), encoding="utf-8")
+
+
+def _judge(said: dict | None, folder: Path) -> tuple[str, str]:
+    """Return what is wrong with a fault's run, and the test that found it."""
+    if said is None:
+        return f"no end after {SECONDS} seconds, or a crash:\n{_log(folder)}", ""
+    if said["status"] == pytest.ExitCode.OK:
+        return "no test noticed", ""
+    if said["status"] != pytest.ExitCode.TESTS_FAILED:
+        return f"exit status {said['status']}:\n{_log(folder)}", ""
+    if not said["copy"]:
+        return "the tests ran on something else than the copy", ""
+    return "", said["failed"]
+
+
+class _Tests:
+    """Some tests come first, or alone; and what became of them."""
+
+    def __init__(self, first: Collection[str], only: Collection[str] | None) -> None:
+        self.first, self.only = first, only
+        self.passed, self.failed = 0, ""
+        self.before, self.imported = set(sys.modules), []
+
+    def pytest_collection_modifyitems(self, items: list[pytest.Function]) -> None:
+        if self.only is not None:
+            items[:] = [item for item in items if item.nodeid in self.only]
+        items.sort(key=lambda item: item.originalname not in self.first)
+
+    def pytest_collection_finish(self) -> None:
+        self.imported = [
+            name
+            for name in sys.modules
+            if name not in self.before and name.split(".")[0] not in OURS
+        ]
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.failed:
+            self.failed = report.nodeid
+        elif report.when == "call":
+            self.passed += 1
+
+
+def _fork(folder: Path, job: Callable[[], None]) -> int:
+    """Do a job in a process of its own, which prints into ``folder/log``."""
     sys.stdout.flush()
-    os._exit(int(status))
+    if pid := os.fork():
+        return pid
+    try:
+        log = os.open(folder / "log", os.O_WRONLY | os.O_CREAT)
+        for stream in (1, 2):
+            os.dup2(log, stream)
+        faulthandler.dump_traceback_later(SECONDS, exit=True)  # until tests begin
+        job()
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(0)
+
+
+def _read(folder: Path) -> dict | None:
+    try:
+        return json.loads((folder / "said").read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return None
+
+
+def _log(folder: Path) -> str:
+    return "\n".join((folder / "log").read_text(encoding="utf-8").splitlines()[-30:])

@@ -1,112 +1,152 @@
-"""The tests find faults: each mutant of the package makes its module's tests fail."""
+"""The runner of mutants: it says which faults the tests do not find, and why."""
 
 import ast
-import importlib
-import inspect
-from collections import Counter
+import shutil
+import subprocess
+import sys
 
 import pytest
 
-from tests.mutants import datasets_table, table
-from tests.mutants.run import ROOT, copy_package, mutate, start
+from tests.mutants.__main__ import in_sample
+from tests.mutants.run import ROOT, Fault, faults, modules
 
-pytestmark = pytest.mark.mutants
+MODULE = '''\
+LIMIT = 3
 
-FAULTS = table.FAULTS | datasets_table.FAULTS
-BAD_INPUT = table.BAD_INPUT | datasets_table.BAD_INPUT
 
-# the heart of the book: several faults of each function and class are tried
-SEVERAL = (
-    *("masks", "attention", "positions", "transformer", "decoding"),
-    *("seq2seq", "data", "training"),
+def half(number):
+    """Return half of a number."""
+    return number / 2
+
+
+def count(limit):
+    n = 0
+    while n < limit:
+        n += 1
+    return n
+'''
+TESTS = """\
+from annotated.tiny import count, half
+
+
+def test_half():
+    assert half(6) == 3
+
+
+def test_count():
+    assert count(2) == 2
+"""
+FOUND = ("number / 2", "number * 2", "doubled")
+
+
+@pytest.fixture
+def mutants(tmp_path):
+    """A package of one module, and a function that runs the mutants given on it."""
+    folder = tmp_path / "tests" / "mutants"
+    (folder / "faults").mkdir(parents=True)
+    for name in ("run.py", "__main__.py"):
+        shutil.copy(ROOT / "tests" / "mutants" / name, folder)
+    (tmp_path / "pyproject.toml").write_text("[tool.pytest.ini_options]\n")
+    (tmp_path / "annotated").mkdir()
+    (tmp_path / "annotated" / "__init__.py").touch()
+    (tmp_path / "annotated" / "tiny.py").write_text(MODULE)
+    (tmp_path / "tests" / "test_tiny.py").write_text(TESTS)
+
+    def run(table, *options, seconds=60):
+        (folder / "faults" / "tiny.py").write_text(f"FAULTS = {table!r}")
+        code = (
+            "from tests.mutants import run; from tests.mutants.__main__ import main;"
+            f"run.SECONDS = {seconds}; run.LATE = (); raise SystemExit(main())"
+        )
+        command = [sys.executable, "-c", code, "--jobs", "1", *options]
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+        return done.returncode, done.stdout + done.stderr
+
+    run.folder = tmp_path
+    return run
+
+
+def test_faults_that_tests_find_are_well(mutants):
+    status, said = mutants({"half": [FOUND], "count": [("<", "<=", "one more")]})
+    assert status == 0, said
+    assert "2 of 2 faults found" in said
+
+
+@pytest.mark.parametrize(
+    ("owner", "fault", "trouble"),
+    [
+        ("half", ("number / 2", "3", "equal where it is tried"), "no test noticed"),
+        ("half", ("number * 3", "0", "of old"), "half holds this 0 times"),
+        ("half", ("number", "0", "several times there"), "half holds this 3 times"),
+        ("third", ("number", "0", "of old"), "annotated/tiny.py has no third"),
+        ("half", ("number / 2", "number /", "unreadable"), "invalid syntax"),
+        ("half", ("def half", "def halve", "renamed"), "cannot import name 'half'"),
+        ("count", ("n += 1", "pass", "endless"), "no end after 2 seconds"),
+    ],
 )
-CHECKS = ("check_shape", "check_close")
-MUTANTS = [
-    pytest.param(module, *fault, bad_input, id=f"{module}: {fault[2]}")
-    for table, bad_input in ((FAULTS, False), (BAD_INPUT, True))
-    for module, faults in table.items()
-    for fault in faults
-]
+def test_any_other_fault_is_named_with_what_is_wrong(mutants, owner, fault, trouble):
+    status, said = mutants({owner: [fault]}, seconds=2)
+    assert status == 1, said
+    name, told = said.split("\n", 1)
+    assert name == f"tiny.{owner}: {fault[2]}"
+    assert trouble in told
 
 
-@pytest.mark.parametrize(("module", "old", "new", "reason", "bad_input"), MUTANTS)
-def test_a_fault_is_found(module, old, new, reason, bad_input, tmp_path):
-    package = copy_package(tmp_path)
-    mutate(package / f"{module}.py", old, new)
-    status, said = start(tmp_path, module, bad_input, looked_at_through(module, old))
-    assert status != pytest.ExitCode.OK, f"nobody noticed: {reason}"
-    # anything else is a fault of the mutant: it cannot be imported, or never ends
-    assert status == pytest.ExitCode.TESTS_FAILED, f"exit status {status}\n{said}"
+def test_a_test_that_fails_without_a_fault_proves_nothing(mutants):
+    (mutants.folder / "tests" / "test_tiny.py").write_text(TESTS.replace("3", "4"))
+    status, said = mutants({"half": [FOUND]})
+    assert status == 1
+    assert "without any fault its tests fail too" in said
+    assert "test_tiny.py::test_half" in said
 
 
-@pytest.mark.parametrize("bad_input", [False, True])
-@pytest.mark.parametrize("module", FAULTS)
-def test_without_a_fault_all_is_well(module, bad_input, tmp_path):
-    copy_package(tmp_path)
-    status, said = start(tmp_path, module, bad_input)
-    assert status == pytest.ExitCode.OK, said
+def test_a_run_on_another_copy_proves_nothing(mutants):
+    other = f"import sys; sys.path.insert(0, {str(mutants.folder)!r})\n"
+    wrong = TESTS.replace("3", "4")
+    (mutants.folder / "tests" / "test_tiny.py").write_text(other + wrong)
+    status, said = mutants({"half": [FOUND]})
+    assert status == 1
+    assert "the tests ran on something else than the copy" in said
 
 
-# ---- the table ---------------------------------------------------------------
+def test_what_changed_is_run_and_a_sample_of_the_rest(mutants):
+    reasons = [str(i) for i in range(40)]
+    wrong = [("number / 2", f"{reason} + 4", reason) for reason in reasons]
+    table = {"half": wrong, "count": [("<", "<=", "one more")]}
+    assert "41 of 41" in mutants(table, "--all")[1]
+    ran = int(mutants(table)[1].split(" of ")[0])
+    assert 0 < ran < 20
+    module = mutants.folder / "annotated" / "tiny.py"
+    module.write_text(MODULE.replace("n = 0", "n = int()"))
+    assert f"{ran + 1} of {ran + 1}" in mutants(table)[1]
 
 
-def owner(module: str, old: str) -> str:
-    """The function or class of a module that holds a text."""
-    text = (ROOT / "annotated" / f"{module}.py").read_text(encoding="utf-8")
-    assert text.count(old) == 1, f"{module}.py holds this not once:\n{old}"
-    line = 1 + text[: text.index(old)].count("\n")
-    for node in ast.parse(text).body:
-        if isinstance(node, ast.FunctionDef | ast.ClassDef):
-            first = min([node.lineno, *(d.lineno for d in node.decorator_list)])
-            if first <= line <= node.end_lineno:
-                return node.name
-    raise AssertionError(f"{module}.py holds this in no function or class:\n{old}")
+def test_in_time_every_fault_is_in_a_sample():
+    fault = Fault("masks", "causal_mask", "old", "new", "inverted")
+    samples = sum(in_sample(fault, seed=str(commit)) for commit in range(800))
+    assert 70 < samples < 130
 
 
-def looked_at_through(module: str, old: str) -> list[str]:
-    """The owner of a text; if it is private, also the things that use it."""
-    name = owner(module, old)
-    if not name.startswith("_"):
-        return [name]
-    text = (ROOT / "annotated" / f"{module}.py").read_text(encoding="utf-8")
-    used_by = [
+# ---- the tables --------------------------------------------------------------
+
+
+def test_there_is_a_table_for_each_module():
+    here = {path.stem for path in (ROOT / "annotated").glob("[!_]*.py")}
+    assert set(modules()) == here
+
+
+@pytest.mark.parametrize("module", modules())
+def test_every_public_function_and_class_has_faults(module):
+    tree = ast.parse((ROOT / "annotated" / f"{module}.py").read_text("utf-8"))
+    public = {
         node.name
-        for node in ast.parse(text).body
-        if isinstance(node, ast.FunctionDef | ast.ClassDef)
-        and name in ast.get_source_segment(text, node)
-    ]
-    return [name, *used_by]
-
-
-def public_things(module: str) -> dict[str, object]:
-    found = vars(importlib.import_module(f"annotated.{module}"))
-    return {
-        name: thing
-        for name, thing in found.items()
-        if (inspect.isclass(thing) or inspect.isfunction(thing))
-        and thing.__module__ == f"annotated.{module}"
-        and not name.startswith("_")
+        for node in tree.body
+        if isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name[0] != "_"
     }
+    assert public - {fault.owner.split(".")[0] for fault in faults(module)} == set()
 
 
-def test_each_module_has_both_kinds_of_mutants():
-    assert set(FAULTS) == set(BAD_INPUT)
-    assert set(SEVERAL) <= set(FAULTS)
-
-
-@pytest.mark.parametrize("module", FAULTS)
-def test_every_public_name_has_mutants(module):
-    faults = FAULTS[module] + BAD_INPUT[module]
-    counts = Counter(owner(module, old) for old, _, _ in faults)
-    for name, thing in public_things(module).items():
-        record = inspect.isclass(thing) and issubclass(thing, tuple)
-        several = (module in SEVERAL and not record) or name in CHECKS
-        least = 3 if several else 1
-        assert counts[name] >= least, f"{name} has {counts[name]} mutants"
-
-
-def test_no_mutant_stands_twice():
-    ids = [mutant.id for mutant in MUTANTS]
-    assert [name for name, count in Counter(ids).items() if count > 1] == []
-    for module, old, new, *_ in (mutant.values for mutant in MUTANTS):
-        assert old != new, (module, old)
+@pytest.mark.parametrize("module", modules())
+def test_no_two_faults_have_the_same_name(module):
+    names = [fault.name for fault in faults(module)]
+    assert len(names) == len(set(names))

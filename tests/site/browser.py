@@ -125,6 +125,7 @@ class Visit:
     failed: list[str] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
     loaded: list[str] = field(default_factory=list)
+    fetched: list[str] = field(default_factory=list)  # by scripts
 
     def open(self, address: str) -> None:
         self.page.goto(self.base + address, wait_until="load")
@@ -144,6 +145,8 @@ class Visit:
 
     def _response(self, response) -> None:
         self.loaded.append(response.url)
+        if response.request.resource_type in ("fetch", "xhr"):
+            self.fetched.append(response.url)
         if response.status >= 400:
             self.failed.append(f"{response.status} {response.url}")
 

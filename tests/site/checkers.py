@@ -1,13 +1,61 @@
 """What a page in the browser must satisfy. Each check returns what is wrong with it."""
 
-from playwright.sync_api import Page
+from collections.abc import Iterator
+
+from playwright.sync_api import Page, TimeoutError
 
 from book._ext.pages import alt_problem
+from tests.site.browser import Visit
 from tools.vendor import TEST_VENDOR
 
 AXE = (TEST_VENDOR / "axe-core" / "axe.min.js").read_text(encoding="utf-8")
 # Without preload: axe would fetch imported style sheets, from addresses it gets wrong.
 AXE_OPTIONS = {"resultTypes": ["violations"], "preload": False}
+PHONE = (360, 740)  # small, even for a phone
+
+
+def findings(visit: Visit, address: str) -> Iterator[tuple[str, list[str]]]:
+    """Visit a page once; yield the name of each check with what it finds wrong.
+
+    First the page as it opens, in light; then unfolded, used and in dark; then on a
+    phone, in light again. So axe sees each of them once.
+    """
+    page = visit.page
+    visit.open(address)
+    heading = page.locator("main h1:visible").count()
+    yield "heading", [] if heading else ["no <h1> is to be seen"]
+    yield "images", images(page)
+    yield "formulas", mathematics(page)
+    yield "widgets", widget_manager(visit)
+    yield "skip link", skip_link(page)
+    set_theme(page, "light")
+    yield "axe, light", axe(page)
+
+    open_everything(page)
+    yield "focus", focus(page)
+    yield from uses(page)
+    set_theme(page, "dark")
+    yield "axe, dark", axe(page)
+
+    narrow(page, *PHONE)
+    set_theme(page, "light")
+    offer_the_way_back(page)
+    yield "sideways on a phone", sideways(page)
+    yield "axe, phone", axe(page)
+
+    yield "other hosts", visit.blocked
+    yield "requests that fail", visit.failed
+    yield "errors", visit.errors
+    yield "from the disk", needs_a_server(visit)
+
+
+def uses(page: Page) -> Iterator[tuple[str, list[str]]]:
+    """Use every slider and explorer of a page."""
+    for number in range(page.locator(".annotated-frames").count()):
+        yield f"slider {number}", slider(page, number)
+    for number in range(page.locator(".annotated-explorer").count()):
+        yield f"explorer {number}, numbers", explorer_checks(page, number)
+        yield f"explorer {number}, keyboard", explorer_keyboard(page, number)
 
 
 def axe(page: Page) -> list[str]:
@@ -77,6 +125,18 @@ def narrow(page: Page, width: int, height: int) -> None:
         page.wait_for_timeout(700)
 
 
+def offer_the_way_back(page: Page) -> None:
+    """Scroll down and up a little: the theme then shows its button "Back to top"."""
+    page.evaluate(
+        """async () => {
+            for (const y of [1000, 800]) {
+                window.scrollTo(0, y);
+                await new Promise((done) => setTimeout(done, 100));
+            }
+        }"""
+    )
+
+
 def sideways(page: Page) -> list[str]:
     """What is wider than the window and neither wraps nor scrolls in its own box."""
     return page.evaluate(
@@ -107,26 +167,71 @@ def sideways(page: Page) -> list[str]:
     )
 
 
-def focus_stops(page: Page, count: int) -> list[str]:
-    """Press Tab `count` times; report each stop that shows no sign of the focus."""
-    hidden = []
-    for _ in range(count):
-        page.keyboard.press("Tab")
-        hidden += page.evaluate(
-            """() => {
-                const element = document.activeElement;
-                if (!element || element === document.body) return [];
-                const style = getComputedStyle(element);
-                const outlined = style.outlineStyle !== "none"
-                    && parseFloat(style.outlineWidth) > 0;
-                const ok = outlined || style.boxShadow !== "none";
-                return ok ? [] : [element.outerHTML.slice(0, 120)];
-            }"""
-        )
+def widget_manager(visit: Visit) -> list[str]:
+    """A megabyte of scripts, to be loaded by the pages that hold widgets alone."""
+    view = 'script[type="application/vnd.jupyter.widget-view+json"]'
+    expected = min(visit.page.locator(view).count(), 1)
+    loaded = [url for url in visit.loaded if "/html-manager/embed.js" in url]
+    other = [url for url in visit.loaded if "require" in url.rpartition("/")[2]]
+    if len(loaded) == expected and not other:
+        return []
+    return [f"expected {expected} widget manager(s), loaded {loaded + other}"]
+
+
+def needs_a_server(visit: Visit) -> list[str]:
+    """What a browser refuses to a page opened from the disk (file://)."""
+    modules = visit.page.locator("script[type=module]")
+    found = [f"fetches {url}" for url in visit.fetched]
+    return found + ["a script of the type module"] * modules.count()
+
+
+def skip_link(page: Page) -> list[str]:
+    """The first stop of the Tab key must be seen, and lead past menu and buttons."""
+    page.locator("body").press("Tab")
+    link = page.locator(":focus")
+    if not link.count() or link.inner_text() != "Skip to main content":
+        return ["the first stop of the Tab key is no skip link"]
+    box = link.bounding_box()
+    if box["y"] < 0 or box["height"] < 10 or box["width"] < 50:
+        return [f"the skip link is not to be seen: {box}"]
+    page.keyboard.press("Enter")
+    try:  # the address follows a moment later on a busy machine
+        page.wait_for_function("location.hash === '#main-content'", timeout=5_000)
+    except TimeoutError:
+        return ["the skip link does not lead to #main-content"]
+    return []
+
+
+FOCUS = """() => {
+    const kinds = new Map();
+    const stops = "a[href], button, input, select, textarea, summary, [tabindex]";
+    for (const stop of document.querySelectorAll(stops)) {
+        if (stop.tabIndex < 0 || stop.disabled) continue;
+        if (!stop.checkVisibility({visibilityProperty: true})) continue;
+        const {tagName, type, parentElement} = stop;
+        const looks = ["class", "style", "role"].map((name) => stop.getAttribute(name));
+        const kind = JSON.stringify([tagName, type, looks, parentElement.className]);
+        if (!kinds.has(kind)) kinds.set(kind, stop);
+    }
+    const hidden = (stop) => {
+        stop.focus({preventScroll: true});
+        const {outlineStyle, outlineWidth, boxShadow} = getComputedStyle(stop);
+        const outlined = outlineStyle !== "none" && parseFloat(outlineWidth) > 0;
+        return document.activeElement !== stop || !(outlined || boxShadow !== "none");
+    };
+    const wrong = [...kinds.values()].filter(hidden);
+    document.activeElement.blur();
+    return wrong.map((stop) => stop.outerHTML.slice(0, 120));
+}"""
+
+
+def focus(page: Page) -> list[str]:
+    """Give the focus to one thing of each kind; report those that do not show it."""
+    page.keyboard.press("Tab")  # from here on the focus is a keyboard's, and is shown
+    hidden = page.evaluate(FOCUS)
     # a button in focus explains itself in a bubble; wait for it to go
-    page.evaluate("document.activeElement.blur()")
     page.mouse.move(0, 0)
-    page.wait_for_function("!document.querySelector('.tooltip')", timeout=10_000)
+    page.wait_for_function("!document.querySelector('.tooltip')")
     return hidden
 
 
@@ -202,7 +307,11 @@ def explorer_checks(page: Page, number: int) -> list[str]:
     return page.locator(".annotated-explorer").nth(number).evaluate(CHECKS)
 
 
-CONTROLS = "input:not([type=hidden]), select, textarea, button, [tabindex='0']"
+# a cell of a grid is reached by the arrow keys, from the one that Tab stops at
+CONTROLS = (
+    ":is(input:not([type=hidden]), select, textarea, button, [tabindex])"
+    ":not([tabindex='-1'])"
+)
 KEYS = {
     "range": ["ArrowRight", "ArrowLeft"],
     "number": ["ArrowUp", "ArrowDown"],
@@ -220,6 +329,8 @@ STATE = """(explorer) => JSON.stringify(
 def explorer_keyboard(page: Page, number: int) -> list[str]:
     """Use every control of the n-th explorer by keyboard; each must change it."""
     explorer = page.locator(".annotated-explorer").nth(number)
+    if explorer.get_attribute("data-ready") != "true":
+        return ["is not ready"]
     controls = explorer.locator(CONTROLS)
     wrong, moved = [], False
     for index in range(controls.count()):

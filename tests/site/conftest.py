@@ -16,29 +16,12 @@ from tests.site.browser import (
     launched,
     served,
     site_folder,
-    visiting,
 )
 
 NO_BROWSER = (
     "NO BROWSER: the built pages were not tried. Install Chromium (or run "
     "`playwright install chromium`), or set CHROMIUM to the path of one."
 )
-NO_SITE = "nothing-built"
-
-
-def pytest_generate_tests(metafunc):
-    for name in ("visit", "visit_disk", "built_page"):
-        if name in metafunc.fixturenames:
-            pages = built_pages(site_folder()) or [NO_SITE]
-            metafunc.parametrize(name, pages, indirect=True, scope="module")
-
-
-def pytest_collection_modifyitems(items):
-    """Tell xdist what shares a fixture: all tests of a page, or of a file, in a row."""
-    for item in items:
-        params = item.callspec.params if hasattr(item, "callspec") else {}
-        page = params.get("visit") or params.get("visit_disk") or ""
-        item.add_marker(pytest.mark.xdist_group(f"{item.path.name} {page}"))
 
 
 def pytest_terminal_summary(terminalreporter):
@@ -73,25 +56,3 @@ def browser():
 def base(site):
     with served(site) as address:
         yield address
-
-
-@pytest.fixture
-def built_page(request, site):
-    """One page of the book, as a path below the site."""
-    return request.param
-
-
-@pytest.fixture(scope="module")
-def visit(request, site, browser, base):
-    """One page of the book, opened once for all tests of a module."""
-    with visiting(browser, base) as opened:
-        opened.open(request.param)
-        yield opened
-
-
-@pytest.fixture(scope="module")
-def visit_disk(request, site, browser):
-    """The same from the disk, without any server."""
-    with visiting(browser, site.as_uri() + "/") as opened:
-        opened.open(request.param)
-        yield opened

@@ -1,50 +1,48 @@
-"""The same pages opened from the disk (file://), where nothing is served."""
+"""One page a kind, opened from the disk (file://), where nothing is served.
+
+The other pages hold the same scripts; that none of them fetches anything, which a
+browser refuses there, is seen when they are served (`checkers.needs_a_server`).
+"""
+
+import pytest
 
 from tests.site import checkers
 from tests.site.browser import visiting
-from tests.site.test_pages import count
 
 CHAPTER = "notebooks/01_seq2seq_attention.html"
+KINDS = [
+    CHAPTER,  # formulas, a frame slider, an explorer
+    "book/exercises/02_self_attention.html",
+    "book/api.html",
+    "book/notation.html",
+]
 
 
-def test_page_loads_without_an_error(visit_disk):
-    assert visit_disk.page.url.startswith("file:")
-    assert visit_disk.page.locator("main h1:visible").count() >= 1
-    assert visit_disk.errors == []
-
-
-def test_formulas_are_typeset(visit_disk):
-    assert checkers.mathematics(visit_disk.page) == []
-
-
-def test_frame_sliders_move_their_pictures(visit_disk):
-    number = count(visit_disk, ".annotated-frames")
-    wrong = {n: checkers.slider(visit_disk.page, n) for n in range(number)}
-    assert not any(wrong.values()), wrong
-
-
-def test_explorers_agree_with_python(visit_disk):
-    number = count(visit_disk, ".annotated-explorer")
-    wrong = {n: checkers.explorer_checks(visit_disk.page, n) for n in range(number)}
-    assert not any(wrong.values()), wrong
-
-
-def test_nothing_was_asked_of_another_host(visit_disk):
-    assert visit_disk.blocked == []
-    assert visit_disk.errors == []
-
-
-def test_first_page_leads_into_the_book(browser, site):
+@pytest.fixture
+def disk(browser, site):
     with visiting(browser, site.as_uri() + "/") as visit:
-        visit.page.goto(visit.base + "index.html")
-        visit.page.wait_for_url("**/book/intro.html")
-        assert visit.page.locator("main h1:visible").count() >= 1
+        yield visit
 
 
-def test_search_finds_the_first_chapter(browser, site):
-    with visiting(browser, site.as_uri() + "/") as visit:
-        visit.open("search.html?q=attention")
-        visit.page.locator(".search-summary", has_text="found").wait_for()
-        hits = visit.page.locator(f'#search-results a[href*="{CHAPTER}"]')
-        assert hits.count() >= 1
-        assert visit.errors == []
+@pytest.mark.parametrize("address", KINDS)
+def test_page(disk, address):
+    disk.open(address)
+    assert disk.page.url.startswith("file:")
+    assert disk.page.locator("main h1:visible").count() == 1
+    assert checkers.mathematics(disk.page) == []
+    assert {check: wrong for check, wrong in checkers.uses(disk.page) if wrong} == {}
+    assert disk.blocked == disk.errors == []
+
+
+def test_first_page_leads_into_the_book(disk):
+    disk.page.goto(disk.base + "index.html")
+    disk.page.wait_for_url("**/book/intro.html")
+    assert disk.page.locator("main h1:visible").count() == 1
+
+
+def test_search_finds_the_first_chapter(disk):
+    disk.open("search.html?q=attention")
+    disk.page.locator(".search-summary", has_text="found").wait_for()
+    hits = disk.page.locator(f'#search-results a[href*="{CHAPTER}"]')
+    assert hits.count() >= 1
+    assert disk.blocked == disk.errors == []

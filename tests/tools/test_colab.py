@@ -2,7 +2,7 @@
 
 import pytest
 
-from tools.colab import MAY_BE_ADDED, PINS, changes
+from tools.colab import MAY_BE_ADDED, PINS, changes, with_published
 
 BEFORE = {"torch": "2.11.0", "numpy": "2.1.3"}
 
@@ -30,3 +30,12 @@ def test_what_may_be_added_is_not_pinned_as_colabs_own():
     pinned = {line.partition("==")[0] for line in PINS.read_text().splitlines()}
     assert pinned >= {"ipywidgets", "ipython", "numpy", "pandas", "matplotlib"}
     assert not pinned & MAY_BE_ADDED
+
+
+def test_published_versions_take_the_place_of_pins_but_for_torch():
+    pins = "# why\ntorch==2.13.0\nnumpy==2.1.3\npyzmq==26.2.1\n"
+    published = "# made by\nnumpy==2.2.0\ntorch==2.99\npyzmq==27.0\nother==1\n"
+    expected = "# why\ntorch==2.13.0\nnumpy==2.2.0\npyzmq==27.0\n"
+    assert with_published(pins, published) == expected
+    with pytest.raises(ValueError, match="do not name pyzmq"):
+        with_published(pins, "numpy==2.2.0\n")

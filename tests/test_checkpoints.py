@@ -1,0 +1,401 @@
+"""annotated/checkpoints.py: resumed is as if never interrupted, to the last bit."""
+
+import copy
+import io
+import os
+import pickle
+import random
+from pathlib import Path
+
+import numpy
+import pytest
+import torch
+from torch import Tensor, nn
+
+from annotated import training
+from annotated.checkpoints import load_checkpoint, save_checkpoint
+from annotated.training import fit, noam_schedule
+
+
+class Interrupted(BaseException):
+    """As if the process had been killed."""
+
+
+def make_model() -> nn.Module:
+    return nn.Sequential(nn.Linear(4, 8), nn.Dropout(0.5), nn.Linear(8, 1))
+
+
+def loss(model, batch):
+    return (model(batch) - batch.sum(dim=-1, keepdim=True)).pow(2).mean().float()
+
+
+def own_generator(count: int):
+    generator = torch.Generator().manual_seed(5)
+    for _ in range(count):
+        yield torch.randn(6, 4, generator=generator)
+
+
+def shared_generator(count: int):
+    """Batches from the random numbers that dropout takes as well, and numpy's.
+
+    (None of Python's: the type checker of our tests draws from those.)
+    """
+    for _ in range(count):
+        yield torch.randn(6, 4) + numpy.random.random()
+
+
+def run(batches, path=None, until=None, seed=0, count=23, on_step=None, **extras):
+    """Eleven steps and a half; `until` interrupts."""
+    torch.manual_seed(seed)
+    numpy.random.seed(seed)
+    model = make_model()
+    optimizer = torch.optim.Adam(model.parameters(), lr=1.0)
+    schedule = noam_schedule(optimizer, d_model=400, warmup=6)
+
+    def either(step):
+        if on_step is not None:
+            on_step()
+        if step == until:
+            raise Interrupted
+
+    settings = {"schedule": schedule, "accumulate": 2, "on_step": either, "clip": 3.0}
+    settings |= {"checkpoint": path, "save_every": path and 3} | extras
+    return model, fit(model, loss, batches(count), optimizer, **settings)
+
+
+def but_for_the_clock(history) -> list[str]:
+    return [repr(record | {"cpu_seconds": None}) for record in history]  # NaN = NaN
+
+
+# ---- resuming ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("batches", [own_generator, shared_generator])
+@pytest.mark.parametrize("until", [4, 5, 6, 7, 11])
+@pytest.mark.parametrize("precision", [None, torch.float16])
+def test_a_resumed_run_is_one_never_interrupted(batches, until, precision, tmp_path):
+    path, extras = tmp_path / "new" / "run.pt", {"precision": precision}
+    wanted_model, wanted = run(batches, **extras)
+    with pytest.raises(Interrupted):
+        run(batches, path, until, **extras)
+    # the numbers of the second start must not matter
+    seed = 9 if batches is own_generator else 0
+    model, history = run(batches, path, seed=seed, **extras)
+    assert but_for_the_clock(history) == but_for_the_clock(wanted)
+    assert all(map(torch.equal, model.parameters(), wanted_model.parameters()))
+    assert [record["step"] for record in history] == list(range(1, 13))
+    seconds = [record["cpu_seconds"] for record in history]
+    assert seconds == sorted(seconds), "seconds go on where they were"
+
+
+def test_saving_changes_nothing_of_the_training(tmp_path):
+    _, wanted = run(shared_generator)
+    _, saved = run(shared_generator, tmp_path / "run.pt")
+    assert but_for_the_clock(saved) == but_for_the_clock(wanted)
+
+
+def test_what_on_step_draws_is_drawn_once(tmp_path):
+    extras = {"path": tmp_path / "run.pt", "on_step": lambda: torch.rand(1)}
+    _, wanted = run(own_generator, **extras)
+    extras["path"].unlink()
+    with pytest.raises(Interrupted):
+        run(own_generator, until=4, **extras)
+    _, history = run(own_generator, seed=9, **extras)
+    assert but_for_the_clock(history) == but_for_the_clock(wanted)
+
+
+def test_a_finished_run_stays_finished_and_can_be_continued(tmp_path, capsys):
+    path = tmp_path / "run.pt"
+    _, wanted = run(own_generator, count=28)
+    model, history = run(own_generator, path, count=22)
+    again, other = run(own_generator, path, seed=9, count=22)
+    assert other == history and all(
+        map(torch.equal, model.parameters(), again.parameters())
+    )
+    assert capsys.readouterr().out == f"resuming after step 11 of {path}\n"
+    _, longer = run(own_generator, path, seed=9, count=28)
+    assert but_for_the_clock(longer) == but_for_the_clock(wanted)
+
+
+@pytest.mark.parametrize(("first", "one", "other"), [(6, 2, 4), (5, 4, 4), (5, 2, 3)])
+def test_as_many_batches_are_skipped_as_were_used(first, one, other, tmp_path):
+    data, seen = [torch.full((1, 4), float(i)) for i in range(12)], []
+
+    def watched(model, batch):
+        seen.append(int(batch[0, 0]))
+        return loss(model, batch)
+
+    for count, accumulate in ((first, one), (12, other)):
+        model = make_model()
+        optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
+        settings = {"accumulate": accumulate, "checkpoint": tmp_path / "run.pt"}
+        history = fit(model, watched, data[:count], optimizer, **settings)
+    assert seen == [*range(12)]
+    assert [record["step"] for record in history] == [*range(1, len(history) + 1)]
+
+
+@pytest.mark.parametrize(("every", "wanted"), [(5, [5, 10, 12]), (None, [12])])
+def test_it_saves_as_often_as_asked_and_at_the_end(
+    every, wanted, tmp_path, monkeypatch
+):
+    saved, real = [], training.save_checkpoint
+
+    def watch(*args, history, **kwargs):
+        saved.append(len(history))
+        real(*args, history=history, **kwargs)
+
+    monkeypatch.setattr(training, "save_checkpoint", watch)
+    run(own_generator, tmp_path / "run.pt", save_every=every)
+    assert saved == wanted
+
+
+def test_batches_that_end_before_the_checkpoint_are_refused(tmp_path):
+    path = tmp_path / "run.pt"
+    run(own_generator, path)
+    with pytest.raises(ValueError, match=r"^batches end before step 12 of .*run\.pt$"):
+        run(own_generator, path, count=22)
+
+
+# ---- save_checkpoint, load_checkpoint ----------------------------------------
+
+
+def stepped(seed: int):
+    """Model, optimiser with a state of its own, and schedule, after two steps."""
+    torch.manual_seed(seed)
+    model = make_model()
+    optimizer = torch.optim.Adam(model.parameters(), lr=1.0)
+    schedule = noam_schedule(optimizer, 400, 6)
+    history = fit(model, loss, own_generator(2), optimizer, schedule=schedule)
+    return {"model": model, "optimizer": optimizer, "schedule": schedule}, history
+
+
+@pytest.fixture
+def saved(tmp_path):
+    """A checkpoint, what it was saved from, and its history."""
+    parts, history = stepped(0)
+    path = tmp_path / "c.pt"
+    save_checkpoint(path, **parts, history=history)
+    return path, parts, history
+
+
+def assert_same(one, other) -> None:
+    """States, however deep."""
+    if isinstance(one, Tensor):
+        assert torch.equal(one, other)
+    elif isinstance(one, dict):
+        assert one.keys() == other.keys()
+        for name in one:
+            assert_same(one[name], other[name])
+    elif not callable(one):
+        assert one == other
+
+
+def test_everything_comes_back(saved):
+    path, parts, history = saved
+    others, _ = stepped(1)
+    assert load_checkpoint(str(path), **others) == history
+    for name, part in parts.items():
+        assert_same(part.state_dict(), others[name].state_dict())
+    assert [*path.parent.iterdir()] == [path]
+
+
+def test_a_model_alone_comes_back_without_what_trained_it(saved):
+    path, parts, history = saved
+    model = make_model()
+    before = torch.get_rng_state(), str(numpy.random.get_state())
+    assert load_checkpoint(path, model) == history
+    assert_same(model.state_dict(), parts["model"].state_dict())
+    assert torch.equal(torch.get_rng_state(), before[0])
+    assert str(numpy.random.get_state()) == before[1]
+
+
+def test_random_numbers_go_on_where_they_were(tmp_path):
+    def draw():
+        numbers = [random.random(), random.gauss(0, 1), numpy.random.random()]
+        return [*numbers, numpy.random.normal(), *torch.randn(3).tolist()]
+
+    parts, _ = stepped(0)
+    random.gauss(0, 1)  # both keep a second number for the next call
+    numpy.random.normal()
+    save_checkpoint(tmp_path / "c.pt", **parts)
+    wanted = draw()
+    assert draw() != wanted
+    load_checkpoint(tmp_path / "c.pt", **parts)
+    assert draw() == wanted
+
+
+def test_skipping_comes_before_random_numbers_are_restored(saved):
+    path, parts, _ = saved
+    save_checkpoint(path, **parts, history=saved[2])
+    wanted = torch.rand(3)
+    batches = shared_generator(5)
+    load_checkpoint(path, **parts, skip=batches)
+    assert torch.equal(torch.rand(3), wanted)
+    assert len([*batches]) == 3, "as many are left out as were used"
+
+
+@pytest.mark.parametrize(("then", "now"), [(3, 1), (1, 3), (2, 0)])
+def test_there_may_be_more_gpus_or_fewer_than_there_were(
+    then, now, tmp_path, monkeypatch
+):
+    parts, restored = stepped(0)[0], []
+    states = [torch.full((16,), i) for i in range(then)]
+    monkeypatch.setattr(torch.cuda, "get_rng_state_all", lambda: states)
+    monkeypatch.setattr(torch.cuda, "set_rng_state_all", restored.extend)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: now)
+    save_checkpoint(tmp_path / "c.pt", **parts)
+    load_checkpoint(tmp_path / "c.pt", **parts)
+    assert [int(state[0]) for state in restored] == [*range(min(then, now))]
+
+
+# ---- killed while saving -----------------------------------------------------
+
+WRITE = torch.save
+
+
+def write_half(content, file):
+    """torch.save, killed in the middle."""
+    whole = io.BytesIO()
+    WRITE(content, whole)
+    data = whole.getvalue()[: len(whole.getvalue()) // 2]
+    if hasattr(file, "write"):
+        file.write(data)
+        file.flush()
+    else:
+        Path(file).write_bytes(data)
+    raise Interrupted
+
+
+def refuse(*_):
+    raise Interrupted
+
+
+KILLED = {
+    "save": [(torch, "save", write_half)],
+    "fsync": [(os, "fsync", refuse)],
+    "replace": [
+        (module, name, refuse)
+        for module, name in ((Path, "replace"), (os, "replace"), (os, "rename"))
+    ],
+}
+
+
+@pytest.mark.parametrize("when", KILLED)
+def test_a_process_killed_while_saving_leaves_the_previous_checkpoint(
+    when, saved, monkeypatch
+):
+    path, parts, history = saved
+    wanted = copy.deepcopy(parts["model"].state_dict())
+    with monkeypatch.context() as patch:
+        for change in KILLED[when]:
+            patch.setattr(*change)
+        with torch.no_grad():
+            parts["model"][0].weight.zero_()
+        with pytest.raises(Interrupted):
+            save_checkpoint(path, **parts, history=[])
+    others, _ = stepped(1)
+    assert load_checkpoint(path, **others) == history
+    assert_same(others["model"].state_dict(), wanted)
+    save_checkpoint(path, **parts, history=[])  # whatever was left beside it
+    assert load_checkpoint(path, **others) == []
+
+
+def test_it_is_on_the_disk_before_it_takes_its_place(tmp_path, monkeypatch):
+    calls, sync, replace = [], os.fsync, Path.replace
+    monkeypatch.setattr(os, "fsync", lambda file: (calls.append("sync"), sync(file)))
+    monkeypatch.setattr(
+        Path, "replace", lambda *args: (calls.append("replace"), replace(*args))
+    )
+    save_checkpoint(tmp_path / "c.pt", **stepped(0)[0])
+    assert calls == ["sync", "replace"]
+
+
+# ---- files that are refused --------------------------------------------------
+
+
+class Spring:
+    """A pickle that runs code when it is read."""
+
+    calls = []
+
+    @classmethod
+    def jump(cls, *args):
+        cls.calls.append(args)
+
+    def __reduce__(self):
+        return Spring.jump, ("code ran",)
+
+
+@pytest.mark.parametrize("kind", ["torch", "pickle"])
+def test_a_strangers_file_cannot_run_code(kind, tmp_path):
+    path = tmp_path / "c.pt"
+    content = {"model": Spring(), "history": [], "kinds": {}}
+    if kind == "torch":
+        torch.save(content, path)
+    else:
+        path.write_bytes(pickle.dumps(content, protocol=2))
+    pickle.loads(pickle.dumps(Spring()))
+    assert Spring.calls == [("code ran",)], "the trap works"
+    Spring.calls.clear()
+    message = r"c\.pt is no checkpoint, or a damaged one: "
+    with pytest.raises(ValueError, match=message):
+        load_checkpoint(path, make_model())
+    assert Spring.calls == []
+
+
+@pytest.mark.parametrize("keep", [0, 1, 100, 0.5, 0.99])
+def test_a_file_without_its_end_says_so(keep, saved):
+    path, parts, _ = saved
+    data = path.read_bytes()
+    path.write_bytes(data[: keep if isinstance(keep, int) else int(keep * len(data))])
+    with pytest.raises(ValueError, match=r"c\.pt is no checkpoint, or a damaged one: "):
+        load_checkpoint(path, **parts)
+
+
+@pytest.mark.parametrize("content", [[1, 2], {"0.weight": torch.ones(3)}])
+def test_a_file_that_is_no_checkpoint_says_so(content, tmp_path):
+    torch.save(content, tmp_path / "c.pt")
+    with pytest.raises(ValueError, match=r"c\.pt is no checkpoint, or a damaged one: "):
+        load_checkpoint(tmp_path / "c.pt", make_model())
+    with pytest.raises(FileNotFoundError, match="none"):
+        load_checkpoint(tmp_path / "none.pt", make_model())
+
+
+def adagrad(parts):
+    other = torch.optim.Adagrad(parts["model"].parameters(), lr=1.0)
+    return parts | {"optimizer": other, "schedule": noam_schedule(other, 400, 6)}
+
+
+def other_config(parts):
+    parts["model"].config = {"heads": 4}
+    return parts
+
+
+MISTAKES = {
+    "optimizer: it was saved with Adam, but this one is Adagrad": adagrad,
+    "model: it was saved with None, but this one is {'heads': 4}": other_config,
+    "schedule: it was saved with LambdaLR, but this one is StepLR": lambda parts: (
+        parts | {"schedule": torch.optim.lr_scheduler.StepLR(parts["optimizer"], 2)}
+    ),
+    "schedule: it was saved with LambdaLR, but this one is None": lambda parts: (
+        parts | {"schedule": None}
+    ),
+    "scaler: it was saved with None, but this one is GradScaler": lambda parts: (
+        parts | {"scaler": torch.amp.GradScaler("cpu")}
+    ),
+}
+
+
+@pytest.mark.parametrize("message", MISTAKES)
+def test_a_checkpoint_of_another_run_is_refused_and_changes_nothing(message, saved):
+    path, before = saved[0], stepped(1)[0]
+    parts = MISTAKES[message](stepped(1)[0])
+    with pytest.raises(ValueError) as caught:
+        load_checkpoint(path, **parts)
+    assert str(caught.value) == f"{path} is of another {message}"
+    assert_same(parts["model"].state_dict(), before["model"].state_dict())
+
+
+def test_pytorch_names_what_does_not_fit_a_model(saved):
+    with pytest.raises(RuntimeError, match=r"size mismatch for 0\.weight"):
+        load_checkpoint(saved[0], nn.Sequential(nn.Linear(3, 8), nn.Linear(8, 1)))
