@@ -4,7 +4,7 @@ from functools import partial
 
 import torch
 
-from annotated.checks import Exercise, Function
+from annotated.checks import Exercise, Function, tensor_for_bool
 
 MIXED = "numbers of one token end up in another token's row"
 
@@ -57,6 +57,10 @@ split_packed = Exercise(
     hint="head j has the columns j·k to (j+1)·k of the queries, keys or values",
     symptoms=exchanged,
     mistakes={
+        f"the axes are {axes}, expected (b, h, t, k)": partial(split, order=order)
+        for axes, order in AXES.items()
+    }
+    | {
         f"{MIXED}: in memory, the heads of a token stand side by side": (
             partial(split, apart=view_alone)
         ),
@@ -84,10 +88,6 @@ split_packed = Exercise(
         "the heads come in reverse order": (
             partial(split, apart=lambda part, h: heads_of(part, h).flip(1))
         ),
-    }
-    | {
-        f"the axes are {axes}, expected (b, h, t, k)": partial(split, order=order)
-        for axes, order in AXES.items()
     },
 )
 
@@ -337,7 +337,7 @@ def _(draw):
 # ---- find the transposed view ------------------------------------------------
 
 
-def mixes(split, b=4, t=5, h=3, k=3, look=lambda strange: strange):
+def mixes(split, b=4, t=5, h=3, k=2, look=lambda strange: strange):
     """Are there strange numbers where one looks? Each token has a label of its own."""
     label = torch.arange(b * t).view(b, t, 1)
     strange = split(label.repeat(1, 1, h * k), h) != label[:, None]  # (b, h, t, k)
@@ -356,11 +356,6 @@ def positions_only(split):
 def not_the_right_one(split):
     x = torch.randn(3, 4, 10)
     return not torch.equal(split(x, 5), heads_of(x, 5))
-
-
-def tensor_for_bool(verdict, split):
-    if isinstance(verdict, torch.Tensor) and verdict.numel() == 1:
-        return "your function returns a tensor: a plain True or False is asked for"
 
 
 NONE = "it mixes none: row [n, j, i] holds numbers of token i of sequence n alone. Do "
@@ -391,9 +386,9 @@ mixes_tokens = Exercise(
         OTHER_HEADS: not_the_right_one,
         MEMORY: lambda split: split(torch.randn(3, 4, 10), 5).is_contiguous(),
         TWO: partial(mixes, t=2),
-        HEAD: partial(mixes, look=lambda strange: strange[:, 1]),
-        NUMBER: partial(mixes, look=lambda strange: strange[..., 1]),
-        SEQUENCE: partial(mixes, look=lambda strange: strange[1]),
+        HEAD: partial(mixes, look=lambda strange: strange[:, 0]),
+        NUMBER: partial(mixes, look=lambda strange: strange[..., 0]),
+        SEQUENCE: partial(mixes, look=lambda strange: strange[0]),
     },
 )
 
@@ -439,8 +434,7 @@ for axis, line, missed in [
 
     @mixes_tokens.case(line, hint=missed)
     def _(draw, axis=axis):
-        before, step = ":, " * axis, draw.choice([1, -1])
-        first = "y[{0}:1].roll({1}, 2), y[{0}1:]"
-        last = "y[{0}:-1], y[{0}-1:].roll({1}, 2)"
-        pieces = draw.choice([first, last]).format(before, step)
+        before = ":, " * axis  # the last one along the axis is moved
+        moved = draw.choice(["roll(1, 2)", "roll(-1, 2)", "flip(2)"])
+        pieces = f"y[{before}:-1], y[{before}-1:].{moved}"
         return (splitting(f"torch.cat([{pieces}], dim={axis})"),)

@@ -48,9 +48,9 @@ from annotated.checks import check
 # count axes **from the end**: `x[..., None, :]` and `x.unsqueeze(-2)` put an axis
 # before the last one, however many there are in front.
 #
-# No loops, not even over the batch: in grading, one batch has a million pairs of a
-# query and a key, and a loop over them takes too long. Three lines are enough. All
-# five arguments must get gradients, and none may be changed.
+# No loops: one batch of the check has a quarter of a million pairs of a query and a
+# key. A loop over them takes ten seconds, and grading doesn't wait that long. Three
+# lines are enough. All five arguments must get gradients, and none may be changed.
 #
 # *Example.* With the toy of section 1.4, the query for the year and the key of
 # *2024* have the energy $-6 \tanh 3 = -5.97$, and it and the key of *March*
@@ -90,7 +90,7 @@ check("ch01-additive-scores", additive_scores)
 #
 # | argument | shape | |
 # |---|---|---|
-# | `energies` | `(b, t, s)` | floating point, float16 and bfloat16 included |
+# | `energies` | `(b, t, s)` | floating point |
 # | `lengths` | `(b,)` | whole numbers from 0 to `s` |
 # | result | `(b, t, s)` | of the dtype of `energies` |
 #
@@ -135,7 +135,7 @@ check("ch01-mask-padding", mask_padding)
 #
 # | argument | shape | |
 # |---|---|---|
-# | `energies` | `(b, t, s)` | floating point, float16 and bfloat16 included |
+# | `energies` | `(b, t, s)` | floating point |
 # | `tau` | a number | from 0 upwards |
 # | result | `(b, t, s)` | of the dtype of `energies`; each row sums to 1 |
 #

@@ -9,7 +9,7 @@
 # try things out, but not in an answer: it is you who should be able to write them.
 #
 # Everywhere **True = may attend**, and a mask is boolean, of four axes: batch,
-# heads, queries, keys. It is made on the device of the tensor that it is made from.
+# heads, queries, keys.
 #
 # | exercise | points | after it you can |
 # |---|---|---|
@@ -42,7 +42,7 @@ from annotated.checks import check
 #
 # | argument | shape | |
 # |---|---|---|
-# | `lengths` | `(b,)` | whole numbers (int64 or int32), each from 0 to `size` |
+# | `lengths` | `(b,)` | whole numbers, each from 0 to `size` |
 # | `size` | a whole number | the padded length s, 1 or more |
 # | result | `(b, 1, 1, s)` | `torch.bool` |
 #
@@ -88,7 +88,7 @@ check("ch04-left-padding", left_padding_mask)
 #
 # | argument | shape | |
 # |---|---|---|
-# | `prefix` | `(b,)` | whole numbers (int64 or int32), each from 0 to `size` |
+# | `prefix` | `(b,)` | whole numbers, each from 0 to `size` |
 # | `size` | a whole number | the number t of positions, 1 or more |
 # | result | `(b, 1, t, t)` | `torch.bool`; rows are queries, columns keys |
 #
@@ -138,7 +138,7 @@ check("ch04-prefix", prefix_mask)
 # | `queries` | a whole number t | 1 or more |
 # | `keys` | a whole number s | at least as many as queries |
 # | `width` | a whole number | 1 or more; may be larger than `keys` |
-# | result | `(1, 1, t, s)` | `torch.bool`, on the CPU; rows are queries |
+# | result | `(1, 1, t, s)` | `torch.bool`; rows are queries |
 #
 # With more keys than queries, the queries are the last ones of the keys: the last
 # query stands at the last key.
@@ -180,7 +180,7 @@ check("ch04-window", window_mask)
 #
 # | argument | shape | |
 # |---|---|---|
-# | `x` | `(b, t, d)` | floating point, float16 and bfloat16 included |
+# | `x` | `(b, t, d)` | floating point |
 # | `mask` | `(b, 1, 1, t)` | `torch.bool`; True = a real token |
 # | result | `(b, d)` | of the dtype of `x` |
 #
@@ -202,11 +202,9 @@ def masked_mean(x, mask):
     """Mean (b, d) of the tokens of x, (b, t, d), at which the mask is True."""
     ### BEGIN SOLUTION
     real = mask[:, 0, 0, :, None]  # (b, t, 1)
-    # in half precision a sum can overflow where the mean does not
-    wide = torch.promote_types(x.dtype, torch.float32)
-    total = x.masked_fill(~real, 0.0).sum(dim=1, dtype=wide)
+    total = x.masked_fill(~real, 0.0).sum(dim=1)
     count = real.sum(dim=1).clamp(min=1)  # (b, 1); 0 real tokens: 0 / 1
-    return (total / count).to(x.dtype)
+    return total / count
     ### END SOLUTION
 
 
@@ -302,7 +300,7 @@ print("evaluation\n", broken_decoder_mask(sentence, 0, False)[0, 0].int())
 #
 # | argument | shape | |
 # |---|---|---|
-# | `tokens` | `(b, t)` | whole numbers (int64 or int32) |
+# | `tokens` | `(b, t)` | whole numbers |
 # | `pad` | a whole number | the id of padding, which may stand anywhere |
 # | `training` | True or False | is the model in training, or in evaluation? |
 # | result | `(b, 1, t, t)` | `torch.bool`; rows are queries, columns keys |

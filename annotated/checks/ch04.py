@@ -1,0 +1,637 @@
+"""The exercises of chapter 04; ``__init__.py`` says how one is written."""
+
+from functools import partial
+
+import torch
+
+from annotated.checks import Exercise
+
+POLARITY = "True and False are exchanged: True = may attend"
+TURNED = "queries and keys are exchanged: rows are queries, columns keys"
+HEADLESS = "the axis of the heads is missing: masks have four axes"
+ONESELF = "a position does not see itself: its own key is no future"
+
+
+def grid(queries, keys):
+    """Positions of queries as a column, of keys as a row."""
+    return torch.arange(queries)[:, None], torch.arange(keys)
+
+
+# ---- padding on the left -----------------------------------------------------
+
+
+def padding(rule=lambda place, length, size: place >= size - length, axes=None):
+    """A function that makes a mask by a rule, which gives (b, s)."""
+
+    def mask(lengths, size):
+        rows = rule(torch.arange(size), lengths[:, None], size)
+        mask = rows.expand(len(lengths), -1)[:, None, None]
+        return axes(mask) if axes else mask
+
+    return mask
+
+
+left_padding = Exercise(
+    "ch04-left-padding",
+    right=padding(),
+    hint="expected True at the last `lengths[n]` places of row n, False before",
+    mistakes={
+        "the first tokens are True; here padding comes first, real tokens last": (
+            padding(lambda place, length, size: place < length)
+        ),
+        POLARITY: padding(lambda place, length, size: place < size - length),
+        "these are the places behind as many tokens as are real; the last ones are "
+        "real, `lengths` of them": padding(lambda place, length, _: place >= length),
+        "a sequence of length 0 has no real token: [-0:] is the whole row": (
+            padding(lambda p, length, size: (p >= size - length) | (length == 0))
+        ),
+        "one real token is missing in each row": (
+            padding(lambda place, length, size: place > size - length)
+        ),
+        "one place too many is True in each row": (
+            padding(lambda place, length, size: place >= size - length - 1)
+        ),
+        "the length of the first sequence is used for all": (
+            padding(lambda place, length, size: place >= size - length[:1])
+        ),
+        "the mask is as wide as the longest sequence; it should be `size` wide": (
+            lambda lengths, size: padding()(lengths, int(lengths.max()))
+        ),
+        "two axes of size 1, for heads and queries, are missing": (
+            padding(axes=lambda mask: mask[:, 0, 0])
+        ),
+        f"{HEADLESS}, (b, 1, 1, s)": padding(axes=lambda mask: mask[:, 0]),
+        "the tokens stand on the axis of the queries; keys come last": (
+            padding(axes=lambda mask: mask.mT)
+        ),
+        "the sequences stand on the axis of the queries; the batch comes first": (
+            padding(axes=lambda mask: mask.transpose(0, 2))
+        ),
+    },
+)
+
+
+@left_padding.case("the example: lengths 3, 0 and 1 in rows of 4")
+def _(draw):
+    return torch.tensor([3, 0, 1]), 4
+
+
+@left_padding.case("the batch may be padded further than its longest sequence")
+def _(draw):
+    size = draw.integer(6, 9)
+    return torch.tensor(draw.shuffled(range(size))[:4]), size
+
+
+@left_padding.case("as many sequences as places")
+def _(draw):
+    return torch.tensor(draw.shuffled(range(1, 6))), 5
+
+
+# ---- a prefix and then causal ------------------------------------------------
+
+
+def prefixed(rule=lambda i, j, n: (j < n) | (j <= i), axes=lambda mask: mask):
+    """A function that makes a mask by a rule for query i, key j and prefix n."""
+
+    def mask(prefix, size):
+        square = rule(*grid(size, size), prefix[:, None, None, None])
+        return axes(square.expand(len(prefix), 1, size, size))
+
+    return mask
+
+
+prefix_mask = Exercise(
+    "ch04-prefix",
+    right=prefixed(),
+    hint="expected True where the key is in the prefix or not behind the query",
+    mistakes={
+        "joined by &: may a key be seen only if it is in the prefix AND not behind the "
+        "query?": prefixed(lambda i, j, n: (j < n) & (j <= i)),
+        "this is the causal mask: within the prefix, everyone sees all of it": (
+            prefixed(lambda i, j, n: j <= i)
+        ),
+        "only the prefix is seen: behind it, a position sees what came before, too": (
+            prefixed(lambda i, j, n: j < n)
+        ),
+        ONESELF: prefixed(lambda i, j, n: (j < n) | (j < i)),
+        "the prefix is taken one too long: it is the places 0 to prefix − 1": (
+            prefixed(lambda i, j, n: (j <= n) | (j <= i))
+        ),
+        "the prefix is taken one too short: it is the places 0 to prefix − 1": (
+            prefixed(lambda i, j, n: (j < n - 1) | (j <= i))
+        ),
+        "positions of the prefix see all that comes behind it as well": (
+            prefixed(lambda i, j, n: (i < n) | (j <= i))
+        ),
+        "behind the prefix, the future is seen and the past is not": (
+            prefixed(lambda i, j, n: (j < n) | (j >= i))
+        ),
+        "the prefix of the first sequence is used for all": (
+            prefixed(lambda i, j, n: (j < n[:1]) | (j <= i))
+        ),
+        "the prefixes stand on the axis of the queries": (
+            prefixed(lambda i, j, n: (j < n[:, 0, 0]) | (j <= i))
+        ),
+        POLARITY: prefixed(axes=lambda mask: ~mask),
+        TURNED: prefixed(axes=lambda mask: mask.mT),
+        f"{HEADLESS}, (b, 1, t, t)": prefixed(axes=lambda mask: mask[:, 0]),
+    },
+)
+
+
+@prefix_mask.case("the example: prefixes of 2 and of 0, 4 positions")
+def _(draw):
+    return torch.tensor([2, 0]), 4
+
+
+@prefix_mask.case("three prefixes")
+def _(draw):
+    size = draw.integer(5, 8)
+    return torch.tensor(draw.shuffled(range(1, size))[:3]), size
+
+
+@prefix_mask.case("as many sequences as positions, and one that is all prefix")
+def _(draw):
+    return torch.tensor(draw.shuffled(range(1, 5))), 4
+
+
+# ---- a causal window ---------------------------------------------------------
+
+
+def windowed(rule=lambda i, j, p, w: (j <= p) & (j > p - w), axes=lambda mask: mask):
+    """A function that makes a mask by a rule for query i, which stands at key p, for
+    key j and a window of w."""
+
+    def mask(queries, keys, width):
+        i, j = grid(queries, keys)
+        return axes(rule(i, j, i + keys - queries, width)[None, None])
+
+    return mask
+
+
+window_mask = Exercise(
+    "ch04-window",
+    right=windowed(),
+    hint="expected the `width` keys that end with the query's own, no others",
+    mistakes={
+        "no window: only the last `width` keys up to one's own are seen": (
+            windowed(lambda i, j, p, w: j <= p)
+        ),
+        "the future is seen: a query looks no further than its own key": (
+            windowed(lambda i, j, p, w: j > p - w)
+        ),
+        "the window reaches into the future: it ends at one's own key": (
+            windowed(lambda i, j, p, w: (j - p).abs() < w)
+        ),
+        "the window is one too wide: one's own key is one of the `width`": (
+            windowed(lambda i, j, p, w: (j <= p) & (j >= p - w))
+        ),
+        "the window is one too narrow: it holds `width` keys": (
+            windowed(lambda i, j, p, w: (j <= p) & (j > p - w + 1))
+        ),
+        "a query does not see its own key: the window ends with it": (
+            windowed(lambda i, j, p, w: (j < p) & (j >= p - w))
+        ),
+        "query i stands at key i; the last query should stand at the last key": (
+            windowed(lambda i, j, p, w: (j <= i) & (j > i - w))
+        ),
+        "the lower edge of the window stands where it would with as many queries as "
+        "keys": windowed(lambda i, j, p, w: (j <= p) & (j > i - w)),
+        "the upper edge of the window stands where it would with as many queries as "
+        "keys": windowed(lambda i, j, p, w: (j <= i) & (j > p - w)),
+        "these are the keys before the window": windowed(lambda i, j, p, w: j <= p - w),
+        POLARITY: windowed(axes=lambda mask: ~mask),
+        TURNED: windowed(axes=lambda mask: mask.mT),
+        "two axes of size 1, for batch and heads, are missing": (
+            windowed(axes=lambda mask: mask[0, 0])
+        ),
+    },
+)
+
+
+@window_mask.case("the example: 3 queries, 5 keys, a window of 2")
+def _(draw):
+    return 3, 5, 2
+
+
+@window_mask.case("as many queries as keys, a window of 3")
+def _(draw):
+    return (size := draw.integer(5, 9)), size, 3
+
+
+@window_mask.case("the last queries of more keys")
+def _(draw):
+    queries = draw.integer(2, 4)
+    return queries, queries + draw.integer(4, 6), draw.integer(2, 4)
+
+
+@window_mask.case("a window of 1 is one's own key")
+def _(draw):
+    return 3, draw.integer(4, 7), 1
+
+
+@window_mask.case("a window wider than all keys")
+def _(draw):
+    return 4, draw.integer(5, 8), 20
+
+
+# ---- the masked mean ---------------------------------------------------------
+
+
+def count(real):
+    return real.sum(dim=1)  # (b, 1)
+
+
+def masked(x, mask, over=lambda real: count(real).clamp(min=1)):
+    real = mask[:, 0, 0, :, None]
+    return x.masked_fill(~real, 0.0).sum(dim=1) / over(real)
+
+
+def multiplied(x, mask):
+    real = mask[:, 0, 0, :, None]
+    return (x * real).sum(dim=1) / count(real).clamp(min=1)
+
+
+def mended(x, mask):
+    real = mask[:, 0, 0, :, None]
+    total = (x.nan_to_num(0.0, 0.0, 0.0) * real).sum(dim=1)
+    return torch.where(count(real) > 0, total / count(real), 0.0)
+
+
+masked_mean = Exercise(
+    "ch04-masked-mean",
+    right=lambda x, mask: masked(x, mask),
+    hint="expected the sum over the real tokens, divided by their number (with nothing "
+    "added to it)",
+    mistakes={
+        "NaN: a sequence with no real token should give zeros, not 0/0": (
+            partial(masked, over=count)
+        ),
+        "NaN: here the padding holds NaN and infinity, and 0 times these is NaN": (
+            multiplied
+        ),
+        "NaN comes back in the gradient: 0/0 was replaced, but behind the division": (
+            mended
+        ),
+        "the sum is divided by t, which counts the padding too": (
+            partial(masked, over=lambda real: real.shape[1])
+        ),
+        "the mask is not used": lambda x, mask: x.mean(dim=1),
+        "this is the mean of the padding: True = a real token": (
+            lambda x, mask: masked(x, ~mask)
+        ),
+        "the sum is not divided by the number of real tokens": (
+            partial(masked, over=lambda real: 1)
+        ),
+        "every sequence has its own number of real tokens; you use the largest": (
+            partial(masked, over=lambda real: count(real).max().clamp(min=1))
+        ),
+        "every sequence has its own number of real tokens; you use that of the batch": (
+            partial(masked, over=lambda real: real.sum().clamp(min=1))
+        ),
+        "padding may stand anywhere: these are the first tokens, as many as are real": (
+            lambda x, mask: masked(x, mask.sort(descending=True).values)
+        ),
+        "a small number is added to that of the tokens": (
+            partial(masked, over=lambda real: count(real) + 1e-6)
+        ),
+        "this is the mean of each vector's entries; wanted is that of the tokens": (
+            lambda x, mask: x.mean(dim=2)
+        ),
+        "the axis of the tokens should go: (b, d), not (b, 1, d)": (
+            lambda x, mask: masked(x, mask)[:, None]
+        ),
+        "squeeze() drops every axis of length 1, also that of a lone sequence": (
+            lambda x, mask: masked(x, mask).squeeze()
+        ),
+        "the mean over tokens is wanted, and each sequence keeps its own: (b, d)": (
+            lambda x, mask: masked(x, mask).mean(dim=0)
+        ),
+    },
+)
+
+
+def gaps(*rows):
+    """A mask (b, 1, 1, t), written with x for True and - for False."""
+    return torch.tensor([[c == "x" for c in row] for row in rows])[:, None, None]
+
+
+def spoiled(x, mask):
+    """A copy whose padding holds NaN and infinity in turn."""
+    bad = torch.tensor([torch.nan, torch.inf]).repeat(x.shape[1])[: x.shape[1]]
+    return torch.where(mask[:, 0, 0, :, None], x, bad[:, None].to(x.dtype))
+
+
+@masked_mean.case("the example: the mean of (1, 2) and (3, 4)")
+def _(draw):
+    return torch.tensor([[[1.0, 2.0], [3.0, 4.0], [9.0, 9.0]]]), gaps("xx-")
+
+
+@masked_mean.case("padding may stand anywhere")
+def _(draw):
+    b, t, d = draw.sizes(3, low=3)
+    return draw.normal(b, t, d), draw.mask(b, 1, 1, t)
+
+
+@masked_mean.case("as many sequences as tokens and entries")
+def _(draw):
+    return draw.normal(3, 3, 3), gaps("x--", "-xx", "xxx")
+
+
+@masked_mean.case("a sequence with no real token gives zeros")
+def _(draw):
+    return draw.normal(2, 3, 4), gaps("x-x", "---")
+
+
+@masked_mean.case("padding that holds NaN and infinity")
+def _(draw):
+    mask = gaps("xx--", "--xx")
+    return spoiled(draw.normal(2, 4, 3), mask), mask
+
+
+@masked_mean.case("in double precision", dtype=torch.float64)
+def _(draw):
+    return draw.normal(2, 5, 3), draw.mask(2, 1, 1, 5)
+
+
+@masked_mean.case("gradients reach x, and are finite", gradients=True)
+def _(draw):
+    mask = gaps("x--x", "----", "xxxx")
+    return spoiled(draw.normal(3, 4, 2), mask), mask
+
+
+# ---- broken: the weights -----------------------------------------------------
+
+
+def weights(energies, mask, fill=-torch.inf, empty=0.0):
+    """Weights of the allowed keys, and ``empty`` in a row without any; None: of all."""
+    some = mask.any(dim=-1, keepdim=True)
+    filled = energies.masked_fill(~mask & some, fill).softmax(dim=-1)
+    return filled if empty is None else torch.where(some, filled, empty)
+
+
+def filled(energies, mask, fill):
+    return energies.masked_fill(~mask, fill).softmax(dim=-1)
+
+
+masked_weights = Exercise(
+    "ch04-repair-weights",
+    right=lambda energies, mask: weights(energies, mask),
+    hint="expected the softmax over the keys that the mask allows, 0 elsewhere",
+    mistakes={
+        "NaN: the softmax of nothing but −∞ is 0/0; a row with nothing to attend to "
+        "should get zeros": partial(filled, fill=-torch.inf),
+        "a row with nothing to attend to gets the same weight for every key; it should "
+        "get zeros": lambda e, mask: weights(e, mask, empty=1 / e.shape[-1]),
+        "a row with nothing to attend to attends to everything; it should get zeros": (
+            partial(weights, empty=None)
+        ),
+        "the mask has no effect: masked_fill returns a new tensor, and leaves its own "
+        "alone": lambda energies, mask: energies.softmax(dim=-1),
+        "a real energy may be lower than the number that you fill in, and then the "
+        "masked keys win": partial(weights, fill=-1e6),
+        "masked keys still get weight: −1e-9 is nearly 0, and exp(0) is 1": (
+            partial(filled, fill=-1e-9)
+        ),
+        "the weights of a row should sum to 1: you mask after the softmax": (
+            lambda energies, mask: energies.softmax(dim=-1).masked_fill(~mask, 0.0)
+        ),
+        "the mask is read the wrong way round: True = may attend": (
+            lambda energies, mask: weights(energies, ~mask)
+        ),
+        "the softmax runs over the queries; it belongs over the keys": (
+            lambda e, mask: filled(e.mT, mask.mT, -1e30).mT.masked_fill(~mask, 0.0)
+        ),
+        "the softmax is missing": lambda e, mask: e.masked_fill(~mask, 0.0),
+    },
+)
+
+
+@masked_weights.case("the example: energies 1, 1 and 5, the last of them masked")
+def _(draw):
+    return torch.tensor([[[[1.0, 1.0, 5.0]]]]), gaps("xx-")
+
+
+@masked_weights.case("every axis of another length")
+def _(draw):
+    b, h, t, s = draw.sizes(4, low=3)
+    return draw.normal(b, h, t, s), draw.mask(b, 1, 1, s)
+
+
+@masked_weights.case("a mask for each head and each query")
+def _(draw):
+    return draw.normal(2, 3, 4, 5), draw.mask(2, 3, 4, 5)
+
+
+@masked_weights.case("a sequence with nothing to attend to gets zeros")
+def _(draw):
+    return draw.normal(2, 1, 3, 5), gaps("x-x-x", "-----")
+
+
+@masked_weights.case("float16, which ends at −65504")
+def _(draw):
+    return draw.normal(2, 2, 4, 3).half(), gaps("xx-", "---")
+
+
+@masked_weights.case("energies near −30 million, real ones too")
+def _(draw):
+    return 1e6 * draw.normal(1, 2, 2, 3) - 3e7, draw.mask(1, 1, 1, 3)
+
+
+@masked_weights.case("gradients reach the energies, and are finite", gradients=True)
+def _(draw):
+    return draw.normal(2, 3, 4, 3), gaps("xx-", "---")
+
+
+# ---- broken: the decoder's mask ----------------------------------------------
+
+
+def decoder(rule=lambda i, j, real: real & (j <= i), axes=None, otherwise=None):
+    """A function that makes a mask by a rule for query i, key j and the real keys;
+    in evaluation by another one, if there is one."""
+
+    def mask(tokens, pad, training):
+        b, t = tokens.shape
+        real = (tokens != pad)[:, None, None, :]
+        chosen = rule if training or not otherwise else otherwise
+        mask = chosen(*grid(t, t), real).expand(b, 1, t, t)
+        return axes(mask) if axes else mask
+
+    return mask
+
+
+SEEN = {
+    "the future is seen": lambda i, j, real: real,
+    "padding is seen": lambda i, j, real: j <= i,
+    "everything is seen": lambda i, j, real: real | True,
+}
+
+decoder_mask = Exercise(
+    "ch04-repair-decoder",
+    right=decoder(),
+    hint="expected True where the key is real and not behind the query",
+    mistakes={
+        f"{hint} when training is False: it must be the same then": (
+            decoder(otherwise=rule)
+        )
+        for hint, rule in SEEN.items()
+    }
+    | {hint: decoder(rule) for hint, rule in SEEN.items()}
+    | {
+        "the two masks are joined by |: is it enough for a key to be real, whatever "
+        "its place?": decoder(lambda i, j, real: real | (j <= i)),
+        ONESELF: decoder(lambda i, j, real: real & (j < i)),
+        "the future is seen and the past is not": (
+            decoder(lambda i, j, real: real & (j >= i))
+        ),
+        "the queries of padding are masked as well: only keys need it": (
+            decoder(lambda i, j, real: real & real.mT & (j <= i))
+        ),
+        "the mask of padding stands on the axis of the queries: rows are queries, "
+        "columns keys": decoder(lambda i, j, real: real.mT & (j <= i)),
+        "padding is `pad`, whatever its number: not always 0": (
+            lambda tokens, pad, training: decoder()(tokens, 0, training)
+        ),
+        POLARITY: decoder(axes=lambda mask: ~mask),
+        TURNED: decoder(axes=lambda mask: mask.mT),
+        f"{HEADLESS}, (b, 1, t, t)": decoder(axes=lambda mask: mask[:, 0]),
+    },
+)
+
+
+def padded(draw, b, t, pad):
+    """Words from 0 to 9, with padding in every row, wherever it falls."""
+    return draw.integers(0, 9, b, t).masked_fill(~draw.mask(b, t), pad)
+
+
+@decoder_mask.case("the example: two words and a padding, in training")
+def _(draw):
+    return torch.tensor([[5, 7, 0]]), 0, True
+
+
+@decoder_mask.case("the same in evaluation: the same mask")
+def _(draw):
+    return torch.tensor([[5, 7, 0]]), 0, False
+
+
+@decoder_mask.case("two sentences, and a padding that is not 0")
+def _(draw):
+    words = [[3, 4, 1, 1], [2, 0, 5, 1]]
+    return torch.tensor(words), 1, True
+
+
+@decoder_mask.case("padding in front, and in between")
+def _(draw):
+    pad = draw.integer(2, 9)
+    return padded(draw, 3, 6, pad), pad, True
+
+
+@decoder_mask.case("as many sentences as places, in evaluation")
+def _(draw):
+    pad = draw.integer(2, 9)
+    return padded(draw, 4, 4, pad), pad, False
+
+
+# ---- broken: the loss --------------------------------------------------------
+
+
+def losses(logits, targets):
+    logs = logits - logits.logsumexp(dim=-1, keepdim=True)
+    return -logs.gather(2, targets[..., None])[..., 0]
+
+
+def mean_loss(logits, targets, pad, over=None, of=losses):
+    real = targets != pad
+    total = (of(logits, targets) * real).sum()
+    return total / (over(real) if over else real.sum().clamp(min=1))
+
+
+def sentence_means(logits, targets, pad):
+    real = targets != pad
+    return (losses(logits, targets) * real).sum(1) / real.sum(1).clamp(min=1)
+
+
+def padding_alone(logits, targets, pad):
+    padding = targets == pad
+    return (losses(logits, targets) * padding).sum() / padding.sum().clamp(min=1)
+
+
+def viewed(logits, targets):
+    b, t, v = logits.shape
+    return losses(logits.reshape(b, v, t).transpose(1, 2), targets)
+
+
+masked_loss = Exercise(
+    "ch04-repair-loss",
+    right=lambda logits, targets, pad: mean_loss(logits, targets, pad),
+    hint="expected the mean of −log p(target) over the real targets of the batch",
+    mistakes={
+        "NaN: with no real target the loss should be 0, and the mean of nothing is "
+        "0/0": partial(mean_loss, over=lambda real: real.sum()),
+        "the sum is divided by all places: padding counts as a loss of 0": (
+            partial(mean_loss, over=lambda real: real.numel())
+        ),
+        "the loss at the padding is counted": (
+            lambda logits, targets, pad: losses(logits, targets).mean()
+        ),
+        "the sum is not divided by the number of real targets": (
+            partial(mean_loss, over=lambda real: 1)
+        ),
+        "the sum is divided by the number of sentences": partial(mean_loss, over=len),
+        "this is the mean of the sentences' means: words of short sentences count for "
+        "more": lambda *given: sentence_means(*given).mean(),
+        "this is one loss for each sentence; one for the batch is wanted": (
+            sentence_means
+        ),
+        "only the loss at the padding is counted": padding_alone,
+        "these are the losses of single places; their mean is wanted": (
+            lambda logits, targets, pad: losses(logits, targets) * (targets != pad)
+        ),
+        "view and reshape change which number belongs to which word": (
+            partial(mean_loss, of=viewed)
+        ),
+        "the probabilities have no logarithm": (
+            partial(mean_loss, of=lambda *given: -losses(*given).neg().exp())
+        ),
+        "padding is `pad`, whatever its number: not always 0": (
+            lambda logits, targets, pad: mean_loss(logits, targets, 0)
+        ),
+    },
+)
+
+
+@masked_loss.case("the example: four words, all equally likely, give ln 4")
+def _(draw):
+    return torch.zeros(1, 3, 4), torch.tensor([[2, 1, 0]]), 0
+
+
+@masked_loss.case("a long sentence and a short one, padding is word 3")
+def _(draw):
+    targets = torch.tensor([[2, 0, 4, 3], [1, 3, 3, 3]])
+    return draw.normal(2, 4, 5), targets, 3
+
+
+@masked_loss.case("padding in front, and in between")
+def _(draw):
+    pad = draw.integer(1, 9)
+    return draw.normal(3, 6, 10), padded(draw, 3, 6, pad), pad
+
+
+@masked_loss.case("with no real target the loss is 0")
+def _(draw):
+    return draw.normal(2, 2, 3), torch.zeros(2, 2).long(), 0
+
+
+@masked_loss.case("in double precision", dtype=torch.float64)
+def _(draw):
+    return draw.normal(2, 5, 10), padded(draw, 2, 5, 4), 4
+
+
+@masked_loss.case("gradients reach the logits", gradients=True)
+def _(draw):
+    return draw.normal(2, 3, 4), torch.tensor([[1, 2, 0], [3, 0, 0]]), 0
+
+
+@masked_loss.case("gradients with no real target: finite ones", gradients=True)
+def _(draw):
+    return draw.normal(2, 2, 3), torch.ones(2, 2).long(), 1
