@@ -67,27 +67,15 @@ def undecided(x, p, f):
 
 # step n, warm-up w, total t, peak p, floor f; x, the share of the fall
 CLIMBS = {
-    "the climb is one step late: steps are counted from 1": (
-        lambda n, w, t, p, f: p * (n - 1) / w
-    ),
-    "the climb is one step late: at step `warmup` it should be at the peak": (
-        lambda n, w, t, p, f: p * n / (w + 1)
-    ),
+    "the climb begins one step late": lambda n, w, t, p, f: p * (n - 1) / w,
+    "the climb ends one step late": lambda n, w, t, p, f: p * n / (w + 1),
     "the climb is one step early": lambda n, w, t, p, f: p * (n + 1) / w,
-    "the climb begins at 0, not at the floor": (
-        lambda n, w, t, p, f: f + (p - f) * n / w
-    ),
-    "the climb begins at 0: the floor is where the rate ends": (
-        lambda n, w, t, p, f: max(f, p * n / w)
-    ),
-    "there is no climb: the rate is at the peak at once": lambda n, w, t, p, f: p,
-    "there is no climb: the cosine begins at step 1": (
-        lambda n, w, t, p, f: wave(n / t, p, f)
-    ),
-    "the climb is a straight line, not a cosine": (
-        lambda n, w, t, p, f: wave(n / w, 0, p)
-    ),
-    "the rate falls along the cosine during the climb": (
+    "the climb begins at 0, not at `floor`": lambda n, w, t, p, f: f + (p - f) * n / w,
+    "the floor is where the rate ends": lambda n, w, t, p, f: max(f, p * n / w),
+    "no climb: the rate is at the peak at once": lambda n, w, t, p, f: p,
+    "no climb: the cosine begins at step 1": lambda n, w, t, p, f: wave(n / t, p, f),
+    "the climb is straight, not a cosine": lambda n, w, t, p, f: wave(n / w, 0, p),
+    "the cosine falls before the climb is over": (
         lambda n, w, t, p, f: wave(part(n, w, t), p, f)
     ),
     "the climb ends at step `total`, too late": lambda n, w, t, p, f: p * n / t,
@@ -96,31 +84,21 @@ CLIMBS = {
 SHARES = {
     "the share is that of all steps, the warm-up included": lambda n, w, t: n / t,
     "the steps of the warm-up do not count in the share": lambda n, w, t: n / (t - w),
-    "the share is divided by `total`: how many steps are there after the warm-up?": (
-        lambda n, w, t: (n - w) / t
-    ),
-    "the cosine is one step late: right after the warm-up the rate falls already": (
-        lambda n, w, t: part(n - 1, w, t)
-    ),
-    "the cosine is one step early: at step `warmup` the rate is at the peak": (
-        lambda n, w, t: part(n + 1, w, t)
-    ),
+    "the share is divided by `total`, warm-up included": lambda n, w, t: (n - w) / t,
+    "the cosine begins one step late": lambda n, w, t: part(n - 1, w, t),
+    "the cosine begins one step early": lambda n, w, t: part(n + 1, w, t),
 }
 FALLS = {
     "the floor is missing, or it only cuts the wave off": undecided,
-    "the floor cuts the wave off; it should end there": (
-        lambda x, p, f: max(f, wave(x, p, 0))
-    ),
+    "the floor cuts the wave off before its end": lambda x, p, f: max(f, wave(x, p, 0)),
     "the floor is missing": lambda x, p, f: wave(x, p, 0),
     "the wave has the right height, but ends at 0": lambda x, p, f: wave(x, p - f, 0),
     "the floor is added on top of the peak": lambda x, p, f: wave(x, p + f, f),
     "this climbs from the floor to the peak": lambda x, p, f: wave(x, f, p),
-    "half a wave goes from 0 to π; this one ends at π/2": (
+    "half a wave goes from 0 to π, not to π/2": (
         lambda x, p, f: f + (p - f) * math.cos(math.pi * x / 2)
     ),
-    "half a wave goes from 0 to π; this one goes to 2π": (
-        lambda x, p, f: wave(2 * x, p, f)
-    ),
+    "half a wave goes from 0 to π, not to 2π": lambda x, p, f: wave(2 * x, p, f),
     "π is missing in the cosine": lambda x, p, f: wave(x / math.pi, p, f),
     "the cosine is taken of degrees": lambda x, p, f: wave(180 / math.pi * x, p, f),
     "1 + cos is 2 at first: it is not halved": lambda x, p, f: wave(x, 2 * p - f, f),
@@ -143,16 +121,14 @@ rates = Exercise(
     symptoms=lambda result, step, *_: asserts(result) if step < 1 else None,
     mistakes={
         "this step is still the top of the climb": floor_too_early,
-        "a warm-up of no step became one of 1 step: the cosine begins at step 1": (
+        "no warm-up became one of 1 step": (
             lambda n, w, t, p, f=0.0: warm_cosine(n, max(w, 1), max(t, 1), p, f)
         ),
         **each(lambda climb: schedule(climb), CLIMBS),
         **each(lambda share: schedule(share=share), SHARES),
         **each(lambda fall: schedule(fall=fall), FALLS),
         **each(lambda end: schedule(end=end), ENDS),
-        "after the warm-up the straight line goes on climbing": (
-            lambda n, w, t, p, f=0.0: p * n / w
-        ),
+        "the climb goes on after the warm-up": lambda n, w, t, p, f=0.0: p * n / w,
     },
 )
 
@@ -180,11 +156,8 @@ for line, place in PLACES.items():
 
     @rates.case(line)
     def _(draw, line=line, place=place):
-        w, rest, peak = (
-            draw.integer(6, 20),
-            7 * draw.integer(3, 6),
-            draw.number(0.5, 3.0),
-        )
+        w, rest = draw.integer(6, 20), 7 * draw.integer(3, 6)
+        peak = draw.number(1.0, 3.0)
         n, w = place(w, rest), 0 if line == "no warm-up" else w
         return n, w, w + rest, peak, peak * draw.number(0.2, 0.4)
 
@@ -242,18 +215,14 @@ def rate_there(step):
 
 
 HEIGHTS = {
-    "the exponent of the warm-up is a, not always a half": (
-        lambda d, w, a, f: height(d, w, 0.5, f)
-    ),
+    "the exponent of w is a, not a half": lambda d, w, a, f: height(d, w, 0.5, f),
     "you forget the n of n · w^−(1+a)": lambda d, w, a, f: height(d, w, 1 + a, f),
-    "the sign of the exponent of the warm-up": lambda d, w, a, f: height(d, w, -a, f),
+    "the sign of the exponent of w": lambda d, w, a, f: height(d, w, -a, f),
     "the warm-up is missing in the rate": lambda d, w, a, f: height(d, w, 0, f),
     "the factor is missing": lambda d, w, a, f: height(d, w, a, 1),
     "a root is taken of the factor, too": lambda d, w, a, f: height(d, w, a, f**0.5),
     "the rate is divided by the factor": lambda d, w, a, f: height(d, w, a, 1 / f),
-    "the exponent of the width does not depend on a": lambda d, w, a, f: (
-        f / (d * w) ** a
-    ),
+    "the exponent of d is not a": lambda d, w, a, f: f / (d * w) ** a,
     "the root of the width is missing": lambda d, w, a, f: height(d**2, w, a, f),
     "multiplied by the root of the width": lambda d, w, a, f: height(1 / d, w, a, f),
     "the width is missing": lambda d, w, a, f: height(1, w, a, f),
@@ -344,9 +313,7 @@ def forbidding(choose):
 
 
 AMONG = {
-    "ε is shared by v symbols; the right one and the forbidden ones get none": (
-        lambda v, k: v
-    ),
+    "ε is shared by all v symbols: who should get none?": lambda v, k: v,
     "ε is shared by v − 1 symbols; the forbidden ones get none": lambda v, k: v - 1,
     "ε is shared by v − 2 symbols: how many are forbidden here?": lambda v, k: v - 2,
     "the right symbol is counted among those that share": lambda v, k: v - k,
@@ -357,9 +324,7 @@ DEAD = "where the target is forbidden the whole row is 0; yours "
 ALONE = "two cases are missing, nobody to share with and a forbidden target: yours "
 DEADS = {
     "asks for the forbidden symbol": lambda asks, few, many: asks,
-    "asks for the forbidden symbol, and shares out": (
-        lambda asks, few, many: asks + few
-    ),
+    "asks for the forbidden symbol, and shares out": lambda asks, few, many: asks + few,
     "asks for the forbidden symbol, and shares ε among the allowed": (
         lambda asks, few, many: asks + many
     ),
@@ -369,12 +334,10 @@ DEADS = {
 FORBIDDEN = {
     "only the first forbidden id is looked at": lambda ids: ids[:1],
     "only the padding, 0, is forbidden": lambda ids: [0],
-    "all ids up to the largest forbidden one are forbidden": (
+    "all ids up to the largest are forbidden": (
         lambda ids: range(max(ids, default=-1) + 1)
     ),
-    "as many ids as are forbidden are, but the first ones": (
-        lambda ids: range(len(ids))
-    ),
+    "as many ids are forbidden, but the first ones": lambda ids: range(len(ids)),
     "`forbidden` is not used": lambda ids: [],
 }
 
@@ -391,9 +354,7 @@ smoothed = Exercise(
     hint="expected 1 − ε at the right symbol, an equal share of ε at each symbol that "
     "is neither right nor forbidden, 0 elsewhere",
     mistakes={
-        "where nobody is left to share, the right symbol does not lose ε": (
-            partial(smooth, alone=False)
-        ),
+        "nobody is left to share with, and yet ε is lost": partial(smooth, alone=False),
         **each(lambda among: partial(smooth, among=among), AMONG),
         "the right symbol gets a share on top of 1 − ε": partial(
             smooth, among=lambda v, k: v - k, own=lambda e, share: 1 - e + share
@@ -406,7 +367,7 @@ smoothed = Exercise(
             lambda t, v, e, forbidden: smooth(t, v, 1 - e, forbidden)
         ),
         "the forbidden symbols get a share": partial(smooth, closed=False),
-        "the forbidden symbols get a share, and no row is 0": (
+        "forbidden symbols get a share, and no row is 0": (
             partial(smooth, closed=False, dead=lambda asks, few, many: asks + few)
         ),
         **{DEAD + what: partial(smooth, dead=dead) for what, dead in DEADS.items()},
@@ -421,7 +382,7 @@ smoothed = Exercise(
         ),
         "the symbols stand on the wrong axis": lambda *a: smooth(*a).mT,
         "batch and places should stay two axes": lambda *a: smooth(*a).flatten(0, 1),
-        "the rows of forbidden targets are left out; they should be 0": (
+        "rows of forbidden targets are left out": (
             lambda *a: (rows := smooth(*a))[rows.any(dim=-1)]
         ),
     },
@@ -480,63 +441,57 @@ def groups(lengths, tokens, *, order=short_first, fits=fits):
 
 def told(name):
     """The right groups, with other numbers for the indices."""
-    return lambda found, lengths: [[name(i, lengths) for i in g] for g in found]
+    return lambda found, n: [[name(i, n) for i in g] for g in found]
 
 
-FITS = {  # of a group g the last one is the newcomer, and the longest
+FITS = {  # the last of a group g is the newcomer, and the longest; n are the lengths
     "the sum of the lengths is limited, but padding takes places too": (
-        lambda g, lengths, most: sum(lengths[i] for i in g) <= most
+        lambda g, n, most: sum(n[i] for i in g) <= most
     ),
     "a group of exactly `tokens` places fits": (
-        lambda g, lengths, most: len(g) * lengths[g[-1]] < most
+        lambda g, n, most: len(g) * n[g[-1]] < most
     ),
     "the newcomer is not counted: a group holds one sequence too many": (
-        lambda g, lengths, most: (len(g) - 1) * lengths[g[-1]] <= most
+        lambda g, n, most: (len(g) - 1) * n[g[-1]] <= most
     ),
     "the rectangle is as wide as its longest sequence, not as its shortest": (
-        lambda g, lengths, most: len(g) * lengths[g[0]] <= most
+        lambda g, n, most: len(g) * n[g[0]] <= most
     ),
     "the number of sequences is limited, not that of places": (
-        lambda g, lengths, most: len(g) <= most
+        lambda g, n, most: len(g) <= most
     ),
     "the newcomer is the longest: the rectangle is as wide as it": (
-        lambda g, lengths, most: len(g) * lengths[g[-2]] <= most
+        lambda g, n, most: len(g) * n[g[-2]] <= most
     ),
-    "the newcomer is not counted: this is the rectangle before it comes": (
-        lambda g, lengths, most: fits(g[:-1], lengths, most)
+    "this is the rectangle before the newcomer": (
+        lambda g, n, most: fits(g[:-1], n, most)
     ),
-    "each group holds one sequence": lambda g, lengths, most: False,
+    "each group holds one sequence": lambda g, n, most: False,
 }
 ORDERS = {
-    "sequences are not sorted by length": lambda lengths: range(len(lengths)),
-    "the longest comes first": (
-        lambda lengths: sorted(range(len(lengths)), key=lambda i: -lengths[i])
-    ),
-    "sequences of one length come in the order of `lengths`": (
-        lambda lengths: sorted(range(len(lengths)), key=lambda i: (lengths[i], -i))
+    "sequences are not sorted by length": lambda n: range(len(n)),
+    "the longest comes first": lambda n: sorted(range(len(n)), key=lambda i: -n[i]),
+    "sequences of one length have changed places": (
+        lambda n: sorted(range(len(n)), key=lambda i: (n[i], -i))
     ),
 }
 CHANGES = {
-    "these are lengths, not indices": told(lambda i, lengths: lengths[i]),
-    "these are indices into the sorted sequences; wanted are those in `lengths`": (
-        told(lambda i, lengths: short_first(lengths).index(i))
+    "these are lengths, not indices": told(lambda i, n: n[i]),
+    "these are places in the sorted order, no indices": (
+        told(lambda i, n: short_first(n).index(i))
     ),
-    "indices are counted from 0": told(lambda i, lengths: i + 1),
-    "the last group is missing": lambda found, lengths: found[:-1],
-    "no sequences, no groups": lambda found, lengths: found or [[]],
-    "an empty group stands in front": lambda found, lengths: [[], *found],
-    "an empty group stands at the end": lambda found, lengths: [*found, []],
-    "this is one list of indices, not a list for each group": (
-        lambda found, lengths: [i for g in found for i in g]
-    ),
-    "groups come in the order in which they were opened": (
-        lambda found, lengths: found[::-1]
-    ),
-    "within a group, the shortest comes first": (
-        lambda found, lengths: [g[::-1] for g in found]
-    ),
-    "within a group, the shortest comes first; these are sorted by index": (
-        lambda found, lengths: [sorted(g) for g in found]
+    "indices are counted from 0": told(lambda i, n: i + 1),
+    "the last group is missing": lambda found, n: found[:-1],
+    "no sequences, no groups": lambda found, n: found or [[]],
+    "an empty group stands in front": lambda found, n: [[], *found],
+    "an empty group stands at the end": lambda found, n: [*found, []],
+    "this is one list for all groups": lambda found, n: [i for g in found for i in g],
+    "the groups are not in the order of their opening": lambda found, n: found[::-1],
+    "within a group, the longest comes first": lambda found, n: [
+        g[::-1] for g in found
+    ],
+    "within a group, length decides, not the index": (
+        lambda found, n: [sorted(g) for g in found]
     ),
 }
 MISTAKES = {
@@ -555,8 +510,8 @@ def misplaced(result, lengths, tokens):
     if longest > tokens and not isinstance(result, Raised):
         return f"a sequence of {longest} does not fit into {tokens} places: refuse it"
     if longest > tokens:
-        told = str(longest) in result.message and str(tokens) in result.message
-        if result.kind == "ValueError" and not told:
+        named = str(longest) in result.message and str(tokens) in result.message
+        if result.kind == "ValueError" and not named:
             return f"the message should hold {longest}, the length, and {tokens}"
         return asserts(result)
     result = [list(g) for g in result]
@@ -640,37 +595,29 @@ def share_of(size):
 by_tokens = share_of(lambda batch, count: count)
 alike = share_of(lambda batch, count: 1)
 
-WEIGHTS = {
+WEIGHTS = {  # of batch i, of all batches b with their counts c
     "this is the mean of the gradients: a batch with more tokens counts more": alike,
     "this is the mean over all batches, those without a real token included": (
-        lambda i, batches, counts: 1 / len(counts)
+        lambda i, b, c: 1 / len(c)
     ),
-    "the gradients are added up as they are": lambda i, batches, counts: 1,
-    "this is count times gradient: by what is the sum divided?": (
-        lambda i, batches, counts: counts[i]
-    ),
+    "the gradients are added up as they are": lambda i, b, c: 1,
+    "this is count times gradient: by what is the sum divided?": lambda i, b, c: c[i],
     "divided by the number of batches, not by that of all tokens": (
-        lambda i, batches, counts: counts[i] / len(counts)
+        lambda i, b, c: c[i] / len(c)
     ),
     "padding is counted": share_of(lambda batch, count: batch.numel()),
     "padding is counted, and that of batches without a real token too": (
-        lambda i, batches, counts: batches[i].numel() / sum(b.numel() for b in batches)
+        lambda i, b, c: b[i].numel() / sum(one.numel() for one in b)
     ),
     "sequences are counted, not tokens": share_of(lambda batch, count: len(batch)),
     "a batch with more tokens counts less": share_of(lambda batch, count: 1 / count),
     "only the gradient of the last batch is left: was it cleared in between?": (
-        lambda i, batches, counts: (
-            by_tokens(i, batches, counts) * (i == real(counts)[-1])
-        )
+        lambda i, b, c: by_tokens(i, b, c) * (i == real(c)[-1])
     ),
-    "this is the gradient of the last batch alone": (
-        lambda i, batches, counts: i == real(counts)[-1]
-    ),
-    "this is the gradient of the first batch alone": (
-        lambda i, batches, counts: i == real(counts)[0]
-    ),
+    "this is the gradient of the last batch alone": lambda i, b, c: i == real(c)[-1],
+    "this is the gradient of the first batch alone": lambda i, b, c: i == real(c)[0],
     "the sign: wanted is the gradient, not the step against it": (
-        lambda i, batches, counts: -by_tokens(i, batches, counts)
+        lambda i, b, c: -by_tokens(i, b, c)
     ),
 }
 FAULTS = {  # what `accumulated` has seen
@@ -697,16 +644,12 @@ accumulation = Exercise(
     hint="expected the gradients of the batches, each times its share of tokens",
     mistakes={
         **each(weighed, WEIGHTS),
-        "the old gradient that stood in parameter.grad is in the result": (
-            weighed(by_tokens, old=True)
+        "the old gradient is in the result": weighed(by_tokens, old=True),
+        "the old gradient is there, and batches count alike": weighed(alike, old=True),
+        "the old gradient is there, and no batch is weighed": (
+            weighed(lambda i, b, c: 1, old=True)
         ),
-        "the old gradient is in the result, and the batches count alike": (
-            weighed(alike, old=True)
-        ),
-        "the old gradient is in the result, and all are added up as they are": (
-            weighed(lambda i, batches, counts: 1, old=True)
-        ),
-        "this is the old gradient, as it stood in parameter.grad": (
+        "this is the old gradient, from `parameter.grad`": (
             lambda model_loss, parameter, batches, counts: parameter.grad.clone()
         ),
         "this is the mean loss; wanted is its gradient": (

@@ -404,9 +404,7 @@ ROWS = {
     "the last real symbol stays where it is": (
         lambda row: turned(row[:-1]) + row[-1:] if len(row) > 1 else row
     ),
-    "the first symbol behind start stays where it is": (
-        lambda row: row[:2] + row[:1:-1]
-    ),
+    "the first symbol behind start stays where it is": lambda row: row[:2] + row[:1:-1],
     "a start symbol further on stays where it is; there it is a symbol like others": (
         around
     ),

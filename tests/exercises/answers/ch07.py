@@ -32,7 +32,7 @@ def warm_cosine(step, warmup, total, peak, floor=0.0):
     return floor + (peak - floor) * (1 + math.cos(math.pi * min(x, 1))) / 2
 
 
-@wrong("ch07-schedule", "or it only cuts the wave off")
+@wrong("ch07-schedule", "cuts the wave off")
 def warm_cosine(step, warmup, total, peak, floor=0.0):
     if step < 1:
         raise ValueError(step)
@@ -72,7 +72,7 @@ def peak(d_model, warmup, a, factor=1.0):
     return step, factor * d_model**-0.5 * rates[step - 1]
 
 
-@wrong("ch07-peak", "the exponent of the width does not depend on a")
+@wrong("ch07-peak", "the exponent of d is not a")
 def peak(d_model, warmup, a, factor=1.0):
     return warmup, factor * math.exp(-a * math.log(d_model * warmup))
 
@@ -220,7 +220,7 @@ def accumulated_gradient(model_loss, parameter, batches, counts):
     return parameter.grad
 
 
-@wrong("ch07-accumulate", "the old gradient is in the result, and all are added up")
+@wrong("ch07-accumulate", "the old gradient is there, and no batch is weighed")
 def accumulated_gradient(model_loss, parameter, batches, counts):
     for batch, count in zip(batches, counts, strict=True):
         if count:
