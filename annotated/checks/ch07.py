@@ -180,9 +180,9 @@ def _(draw):
     return w + 1, w, w, 1.0, draw.number(0.1, 0.5)
 
 
-@rates.case("without a floor it is 0")
+@rates.case("without a floor it ends at 0")
 def _(draw):
-    return 6, 3, 11, draw.number(0.5, 3.0)
+    return 12, 3, 11, draw.number(0.5, 3.0)
 
 
 @rates.case("a step below 1: refused", hint="there is no such step: raise a ValueError")
@@ -361,6 +361,13 @@ smoothed = Exercise(
         ),
         "the right symbol gets a share on top of its own, as in PyTorch": partial(
             smooth, among=lambda v, k: v, own=lambda e, share: 1 - e + share
+        ),
+        "all symbols share ε, as in PyTorch, the forbidden ones too": partial(
+            smooth,
+            among=lambda v, k: v,
+            own=lambda e, share: 1 - e + share,
+            closed=False,
+            dead=lambda asks, few, many: asks + few,
         ),
         "the right symbol gives nothing away": partial(smooth, own=lambda e, share: 1),
         "the right symbol gets ε and the others share 1 − ε": (

@@ -453,7 +453,7 @@ def _(draw):
 
 SOURCES = {
     "padding is 9, say, and 0 is a symbol like others": (
-        ids("1 3 8 2 5 4", "1 7 0 3 9 9", "1 4 9 9 9 9"),
+        ids("1 3 8 2 5 4 9", "1 7 0 3 9 9 9", "1 4 9 9 9 9 9"),
         9,
     ),
     "the start symbol once more, and a row with nothing but start": (
