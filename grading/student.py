@@ -11,6 +11,7 @@ import gc
 import json
 import linecache
 import os
+import re
 import resource
 import signal
 import sys
@@ -82,8 +83,9 @@ def reply_to(request: dict, answer: Any) -> str:
     # a function among the arguments comes back as its text
     after = mapped(lambda v: repr(v) if isinstance(v, Function) else v, called.after)
     result = called.result
-    if isinstance(result, Raised):  # not its words: they could be anything
-        result = Raised(result.kind, result.message and "…")
+    if isinstance(result, Raised):  # not its words, they could be anything: the numbers
+        numbers = re.findall(r"-?\d+", result.message)
+        result = Raised(result.kind, result.message and f"… {' '.join(numbers)}")
     try:
         return plain.dumps([result, after])
     except (plain.NotPlain, RecursionError):
