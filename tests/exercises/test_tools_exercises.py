@@ -5,9 +5,6 @@ import shutil
 
 import pytest
 
-from annotated.checks import public_cases
-from grading.hidden import HERE as HIDDEN
-from grading.hidden import hidden_cases
 from tools.exercises import (
     CODE_STUB,
     TEXT_STUB,
@@ -148,7 +145,7 @@ def test_a_chapter_is_found_by_its_number():
 
 
 @pytest.mark.parametrize("source", sources(), ids=lambda path: path.stem)
-def test_committed_student_notebooks_hold_no_solution_and_no_hidden_test(source):
+def test_committed_student_notebooks_hold_no_solution(source):
     text = (ROOT / "notebooks/exercises" / f"{source.stem}.ipynb").read_text("utf-8")
     cells = json.loads(text)["cells"]
     given = "\n".join("".join(cell["source"]) for cell in cells)
@@ -160,17 +157,5 @@ def test_committed_student_notebooks_hold_no_solution_and_no_hidden_test(source)
         lines = [line.strip() for line in inside.splitlines() if len(line.strip()) > 9]
         assert lines, exercise.id
         assert not [line for line in lines if line in given], exercise.id
-        if not exercise.in_words:
-            public = {case.line for case in public_cases(exercise.id)}
-            hidden = {case.line for case in hidden_cases(exercise.id)} - public
-            assert not [line for line in hidden if line in given], exercise.id
     assert "from grading" not in given
     assert not any(cell.get("outputs") for cell in cells)
-
-
-def test_hidden_tests_are_not_installed_with_the_package():
-    import tomllib
-
-    packages = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]
-    assert not [p for p in packages["setuptools"]["packages"] if "grading" in p]
-    assert HIDDEN.parent.name == "grading"
