@@ -31,6 +31,7 @@ from grading.hidden import HERE as HIDDEN
 from grading.hidden import hidden_cases, hidden_exercises
 from grading.normalise import context_cells, normalise
 from grading.runner import SANDBOXES, Runner
+from tools import ROOT
 from tools.exercises import (
     exercises,
     read_exercises,
@@ -38,7 +39,7 @@ from tools.exercises import (
     source_of,
     written,
 )
-from tools.source import ROOT, setup_cell
+from tools.source import setup_cell
 
 TEMPLATES = Path(__file__).parent / "templates"
 FOLDERS = ("inbox", "hidden", "export")

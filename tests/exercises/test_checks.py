@@ -24,6 +24,7 @@ from annotated.checks import (
     try_case,
     upstream,
 )
+from tools import ROOT
 from tools.exercises import (
     exercises,
     page_notebook,
@@ -32,7 +33,7 @@ from tools.exercises import (
     student_notebook,
 )
 from tools.notebooks import text
-from tools.source import ROOT, setup_cell
+from tools.source import setup_cell
 
 X = torch.arange(6.0).view(2, 3)
 

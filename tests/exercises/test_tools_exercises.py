@@ -8,6 +8,7 @@ import pytest
 from annotated.checks import public_cases
 from grading.hidden import HERE as HIDDEN
 from grading.hidden import hidden_cases
+from tools import ROOT
 from tools.exercises import (
     CODE_STUB,
     TEXT_STUB,
@@ -20,7 +21,7 @@ from tools.exercises import (
     student_notebook,
 )
 from tools.notebooks import main
-from tools.source import ROOT, SourceError, setup_cell
+from tools.source import SourceError, setup_cell
 
 SOURCE = '''\
 # %% [markdown]
