@@ -40,14 +40,13 @@ $(INSTALLED): requirements.txt pyproject.toml
 
 # ---- the book --------------------------------------------------------------
 
+# All pages are read anew: Sphinx repeats no warning about a page that it skips.
+ALL = --all
+
 .PHONY: book
-book: $(INSTALLED) ## build the book: notebooks, their outputs, the HTML; warnings are errors
-	@echo "== notebooks from their sources"
-	@$(PY) -m tools.notebooks
-	@echo "== executing what the cache lacks"
-	@$(PY) -m tools.execute
+book: executed ## build the book: notebooks, their outputs, the HTML; warnings are errors
 	@echo "== HTML"
-	@$(PY) $(BIN)/jupyter-book build . --all -W --keep-going
+	@$(PY) $(BIN)/jupyter-book build . $(ALL) -W --keep-going
 	@echo "The book: _build/html/index.html (open that file, or run: make serve)"
 
 .PHONY: serve
@@ -56,11 +55,17 @@ serve: book ## show the book on localhost and keep it up to date
 
 .PHONY: notebooks
 notebooks: $(INSTALLED) ## generate notebooks/*.ipynb from notebooks/src/*.py
+	@echo "== notebooks from their sources"
 	@$(PY) -m tools.notebooks
+
+.PHONY: executed
+executed: notebooks
+	@echo "== every notebook, executed by nbval if the cache lacks it"
+	@$(PY) -m tools.execute
 
 # ---- tests -----------------------------------------------------------------
 
-STAGES := test-lint test-in-step test-unit test-mutants test-bad-input test-exercises test-notebooks test-site
+STAGES := test-lint test-in-step test-notebooks test-unit test-mutants test-bad-input test-exercises test-site
 
 .PHONY: test
 test: $(INSTALLED) ## lint, unit tests, every notebook, the pages in a real browser
@@ -74,9 +79,9 @@ test-lint: $(INSTALLED)
 	@echo "== lint"
 	@$(PY) -m ruff check
 	@$(PY) -m ruff format --check
-	@$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
+	@$(PY) -m check_jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
 	@$(BIN)/zizmor --offline --quiet .github/workflows
-	@$(BIN)/check-jsonschema --builtin-schema vendor.citation-file-format CITATION.cff
+	@$(PY) -m check_jsonschema --builtin-schema vendor.citation-file-format CITATION.cff
 
 test-in-step: $(INSTALLED)
 	@echo "== generated files in step with their sources"
@@ -95,15 +100,11 @@ test-bad-input: $(INSTALLED)
 	@echo "== unit tests of wrong arguments, without the shape checker"
 	@ANNOTATED_NO_HOOK=1 $(PYTEST) tests --ignore=tests/site --ignore=tests/exercises
 
-NBVAL := $(PYTEST) --nbval-lax --nbval-cell-timeout=300 -n 2 --dist loadfile
-
 test-exercises: $(INSTALLED)
 	@echo "== exercises, and a class graded"
 	@$(PYTEST) tests/exercises -n 2 --dist loadfile
 
-test-notebooks: $(INSTALLED)
-	@echo "== every notebook, executed"
-	@$(NBVAL) notebooks/*.ipynb notebooks/exercises/*.ipynb
+test-notebooks: executed
 
 test-site: book
 	@echo "== the built pages in a browser"

@@ -30,13 +30,14 @@ from grading.collect import Known, Submission, collect
 from grading.normalise import normalise
 from grading.runner import Runner
 from grading.sandbox import SANDBOXES
+from tools import ROOT
 from tools.exercises import (
     exercises,
     read_exercises,
     source_of,
 )
 from tools.notebooks import text
-from tools.source import ROOT, setup_cell
+from tools.source import setup_cell
 
 TEMPLATES = Path(__file__).parent / "templates"
 FOLDERS = ("inbox", "export")

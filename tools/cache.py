@@ -1,77 +1,100 @@
-"""Where the outputs of executed notebooks are kept.
+"""Where the outputs of executed notebooks are kept, and for how long they hold.
 
-jupyter-cache compares the code of a notebook and nothing else. What that code imports
-and reads goes into the name of the cache's folder, so that an edit there starts a new,
-empty cache. The notebook executor and the Sphinx build both ask `cache_path`.
+`_build/executed` mirrors the folders of the notebooks: of each it keeps the last run in
+which every cell passed. The name of the file ends in a key: a hash of the notebook's
+code and of all that this code depends on. An edit of anything else executes nothing.
 """
 
 import hashlib
+import json
 import os
 import re
-import shutil
 import sys
-import tempfile
 from collections.abc import Iterator
+from modulefinder import ModuleFinder
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
-SOURCES = ("annotated", "book/results", "requirements.txt")
-PARENT = "_build/.jupyter_cache"
-KEY = re.compile(r"[0-9a-f]{16}")
+from tools import ROOT
+
+FOLDER = "_build/executed"
+DATA = ("annotated/static/*.*", "book/results/*.json")
 
 
-class CacheError(OSError):
-    """The folder of the cache cannot be used."""
+def dependencies(code: str, root: Path = ROOT) -> set[Path]:
+    """The files of the repository that a notebook's code reaches.
+
+    They are the modules of `annotated` that it imports, in whatever branch, and those
+    that they import; the checks of a chapter `chNN` that it names; and every file of
+    DATA whose name stands in quotes (the ending may be missing) in any of these.
+    """
+    finder = ModuleFinder(path=[str(root)])
+    finder.scan_code(compile(code, "notebook", "exec"), finder.add_module("notebook"))
+    for chapter in set(re.findall(r"\bch\d\d\b", code)):
+        if (root / "annotated/checks" / f"{chapter}.py").is_file():
+            finder.import_hook(f"annotated.checks.{chapter}")
+    modules = finder.modules.values()
+    found = {Path(module.__file__) for module in modules if module.__file__}
+    data = {file for pattern in DATA for file in root.glob(pattern)}
+    texts = [code, *(file.read_text("utf-8") for file in found)]
+    while texts:
+        text = texts.pop()
+        for file in data - found:
+            name = f"{re.escape(file.stem)}({re.escape(file.suffix)})?"
+            if re.search(rf"""["'/]{name}["']""", text):
+                found.add(file)
+                texts.append(file.read_text("utf-8"))
+    return found
 
 
-def source_files(root: Path = ROOT) -> Iterator[Path]:
-    """Every file that the outputs of a notebook depend on, in a fixed order."""
-    for name in SOURCES:
-        path = root / name
-        files = [path] if path.is_file() else sorted(path.rglob("*"))
-        yield from (f for f in files if f.is_file() and "__pycache__" not in f.parts)
+def code_cells(notebook: dict) -> list[dict]:
+    return [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
 
 
-def cache_key(root: Path = ROOT) -> str:
-    """A hash over names and contents of `source_files`, the Python and the device."""
+def code_of(notebook: dict) -> str:
+    """The code as Python reads it: in place of every magic stands `pass`."""
+    code = "\n".join("".join(cell["source"]) for cell in code_cells(notebook))
+    return re.sub(r"(?m)^( *)(%%?|!)[a-zA-Z].*", r"\1pass", code)
+
+
+def described(notebook: dict, root: Path) -> Iterator[bytes]:
+    """All that the outputs depend on."""
+    version = f"{sys.version_info.major}.{sys.version_info.minor}"
+    yield f"Python {version} {os.environ.get('ANNOTATED_DEVICE', '')}".encode()
+    for cell in code_cells(notebook):
+        may_fail = "raises-exception" in cell["metadata"].get("tags", [])
+        yield f"{may_fail} {''.join(cell['source'])}".encode()
+    files = dependencies(code_of(notebook), root)
+    for file in [root / "requirements.txt", *sorted(files)]:
+        yield file.relative_to(root).as_posix().encode()
+        yield file.read_bytes()
+
+
+def read(path: Path) -> dict:
+    return json.loads(path.read_text("utf-8"))
+
+
+def place(path: Path, notebook: dict, root: Path = ROOT) -> Path:
+    """The file that holds the outputs of a notebook, if it ran as everything is now."""
     digest = hashlib.sha256()
-    environment = [f"python {sys.version_info.major}.{sys.version_info.minor}"]
-    environment.append(os.environ.get("ANNOTATED_DEVICE", ""))
-    digest.update("\0".join(environment).encode())
-    for path in source_files(root):
-        content = hashlib.sha256(path.read_bytes()).hexdigest()
-        digest.update(f"\0{path.relative_to(root).as_posix()}\0{content}".encode())
-    return digest.hexdigest()[:16]
+    for part in described(notebook, root):
+        digest.update(hashlib.sha256(part).digest())
+    name = f"{path.stem}.{digest.hexdigest()[:16]}.ipynb"
+    return root / FOLDER / path.relative_to(root).parent / name
 
 
-def cache_parent(root: Path = ROOT) -> Path:
-    return Path(os.environ.get("ANNOTATED_CACHE") or root / PARENT).absolute()
+def keep(executed: dict, file: Path) -> None:
+    """Keep an executed notebook, in place of those of its earlier runs."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    beside = file.with_suffix(".partial")
+    beside.write_text(json.dumps(executed), encoding="utf-8")
+    for earlier in file.parent.glob(f"{file.name.split('.')[0]}.*.ipynb"):
+        earlier.unlink()
+    beside.replace(file)
 
 
-def cache_path(root: Path = ROOT) -> Path:
-    """The folder of the present key, made if need be and known to be writable."""
-    path = cache_parent(root) / cache_key(root)
-    try:
-        path.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=path):
-            path.touch()  # the newest folders outlive `prune`
-    except OSError as error:
-        raise CacheError(
-            f"cannot write to the cache of executed notebooks, {path}: "
-            f"{error.strerror}. Make that folder writable, or set ANNOTATED_CACHE "
-            "to a folder that is."
-        ) from error
-    return path
-
-
-def prune(parent: Path, keep: int = 3) -> list[Path]:
-    """Remove all but the newest caches; say which. Other folders are left alone."""
-    caches = [
-        path
-        for path in parent.iterdir()
-        if KEY.fullmatch(path.name) and (path / "global.db").is_file()
-    ]
-    caches.sort(key=lambda path: path.stat().st_mtime, reverse=True)
-    for path in caches[keep:]:
-        shutil.rmtree(path)
-    return caches[keep:]
+def take_outputs(notebook: dict, executed: dict) -> None:
+    """Give a notebook the outputs of its run."""
+    for cell, done in zip(code_cells(notebook), code_cells(executed), strict=True):
+        cell["outputs"] = done["outputs"]
+    if "widgets" in executed["metadata"]:
+        notebook["metadata"]["widgets"] = executed["metadata"]["widgets"]

@@ -24,7 +24,8 @@ import nbformat
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
 
-from tools.source import ROOT, repository
+from tools import ROOT
+from tools.source import repository
 
 PINS = ROOT / "tools" / "colab.txt"
 ENVIRONMENT = ROOT / ".venv-colab"

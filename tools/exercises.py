@@ -17,11 +17,8 @@ from pathlib import Path
 
 import nbformat
 
-from tools.source import ROOT, SourceError, read_source
-
-SOURCES = "notebooks/src/exercises"
-STUDENT = "notebooks/exercises"
-PAGES = "book/exercises"
+from tools import ROOT, SOURCES, STUDENT
+from tools.source import SourceError, read_source
 
 ID = r"ch\d\d(?:-[a-z0-9]+)+"
 TAG = re.compile(rf"^(?:# |<!-- )exercise: ({ID})(?: -->)?\s*$")
@@ -218,7 +215,7 @@ def page_notebook(notebook) -> nbformat.NotebookNode:
 
 
 def sources(root: Path = ROOT) -> list[Path]:
-    return sorted((root / SOURCES).glob("*.py"))
+    return sorted((root / SOURCES[STUDENT]).glob("*.py"))
 
 
 def source_of(chapter: str, root: Path = ROOT) -> Path:

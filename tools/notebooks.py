@@ -13,30 +13,14 @@ from pathlib import Path
 
 import nbformat
 
-from tools.exercises import (
-    PAGES,
-    SOURCES,
-    STUDENT,
-    page_notebook,
-    read_exercises,
-    student_notebook,
-)
-from tools.source import (
-    ROOT,
-    SourceError,
-    read_notebook,
-    read_source,
-    set_ids,
-    setup_cell,
-)
-
-CHAPTERS = "notebooks"
-COMMITTED = {CHAPTERS: f"{CHAPTERS}/src", STUDENT: SOURCES}  # and what they come from
+from tools import CHAPTERS, PAGES, ROOT, SOURCES, STUDENT
+from tools.exercises import page_notebook, read_exercises, student_notebook
+from tools.source import SourceError, read_notebook, read_source, set_ids, setup_cell
 
 
 def made_from(source: Path, setup: str, root: Path) -> dict[Path, str]:
     """The notebooks that a source makes, and the text that each should hold."""
-    if source.parent == root / SOURCES:
+    if source.parent == root / SOURCES[STUDENT]:
         notebook = read_exercises(source, setup)
         made = {STUDENT: student_notebook(notebook), PAGES: page_notebook(notebook)}
     else:
@@ -87,7 +71,7 @@ def main(arguments: list[str] | None = None, root: Path = ROOT) -> int:
     parser.add_argument("--check", action="store_true", help="compare, write nothing")
     check = parser.parse_args(arguments).check
     setup, known, problems, notes = setup_cell(root), set(), [], []
-    for source in sorted((root / CHAPTERS / "src").rglob("*.py")):
+    for source in sorted((root / SOURCES[CHAPTERS]).rglob("*.py")):
         known.add(source)
         try:
             made = made_from(source, setup, root)
@@ -103,7 +87,7 @@ def main(arguments: list[str] | None = None, root: Path = ROOT) -> int:
                 notes.append(f"{name}: written (was: {wrong})")
             elif wrong and target.parent != root / PAGES:  # made by the build
                 problems.append(f"{name}: {wrong}")
-    for folder, sources in COMMITTED.items():
+    for folder, sources in SOURCES.items():
         for target in sorted((root / folder).glob("*.ipynb")):
             if root / sources / f"{target.stem}.py" not in known:
                 # it may be someone's scratch work: never removed, wrong in a commit
@@ -113,7 +97,7 @@ def main(arguments: list[str] | None = None, root: Path = ROOT) -> int:
                 )
     if not check:
         for page in (root / PAGES).glob("*.ipynb"):
-            if root / SOURCES / f"{page.stem}.py" not in known:
+            if root / SOURCES[STUDENT] / f"{page.stem}.py" not in known:
                 page.unlink()
     for line in notes:
         print(line)

@@ -1,26 +1,31 @@
-"""Sphinx extension: outputs come from the cache that `tools.execute` fills.
+"""Sphinx extension: pages show the outputs that `tools.execute` kept."""
 
-`jupyter-book build` alone works too: what the cache lacks is executed then, serially.
-"""
-
+import json
 import sys
 from pathlib import Path
 
 from sphinx.errors import ExtensionError
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-from tools.cache import CacheError, cache_path
+from tools import cache
 
 
-def use_shared_cache(app, config):
-    try:
-        path = cache_path()
-    except CacheError as error:
-        raise ExtensionError(str(error)) from error
-    config.nb_execution_mode = "cache"
-    config.nb_execution_cache_path = str(path)
+def show_outputs(app, docname: str, source: list[str]) -> None:
+    path = Path(app.env.doc2path(docname))
+    if path.suffix != ".ipynb":
+        return
+    notebook = json.loads(source[0])
+    kept = cache.place(path, notebook)
+    if not kept.is_file():
+        raise ExtensionError(
+            f"{docname}: not executed as it is now, `make book` does that first"
+        )
+    app.env.note_dependency(str(kept))  # another run, and the page is read again
+    cache.take_outputs(notebook, cache.read(kept))
+    notebook["metadata"]["language_info"]["pygments_lexer"] = "ipython3"  # knows %pip
+    source[0] = json.dumps(notebook)
 
 
 def setup(app):
-    app.connect("config-inited", use_shared_cache)
+    app.connect("source-read", show_outputs)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -20,6 +20,7 @@ from annotated.checks import (
     try_case,
 )
 from annotated.checks.calling import NOT_DONE
+from tools import ROOT
 from tools.exercises import (
     exercises,
     page_notebook,
@@ -28,7 +29,7 @@ from tools.exercises import (
     student_notebook,
 )
 from tools.notebooks import text
-from tools.source import ROOT, setup_cell
+from tools.source import setup_cell
 
 
 def case(right, draw, hint="expected another one", name="ch99-tried", **options):

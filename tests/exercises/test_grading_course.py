@@ -10,8 +10,9 @@ import pytest
 from nbgrader.api import Gradebook
 
 from tests.exercises.submissions import Maker
+from tools import ROOT
 from tools.exercises import read_exercises, source_of, student_notebook
-from tools.source import ROOT, read_notebook, setup_cell
+from tools.source import read_notebook, setup_cell
 
 CHAPTER, ASSIGNMENT = "02", "ch02"
 

@@ -5,6 +5,7 @@ import shutil
 
 import pytest
 
+from tools import ROOT
 from tools.exercises import (
     CODE_STUB,
     TEXT_STUB,
@@ -17,7 +18,7 @@ from tools.exercises import (
     student_notebook,
 )
 from tools.notebooks import main
-from tools.source import ROOT, SourceError, setup_cell
+from tools.source import SourceError, setup_cell
 
 SOURCE = '''\
 # %% [markdown]

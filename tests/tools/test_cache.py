@@ -1,94 +1,107 @@
-"""tools/cache.py: the key notices what notebooks depend on, the folder is usable."""
-
-import os
+"""tools/cache.py: outputs hold until something changes that they depend on."""
 
 import pytest
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
 from tools import cache
+
+CODE = """\
+%%time
+try:
+    from annotated.answer import ANSWER
+except ModuleNotFoundError:
+    %pip install annotated
+explorer(static("explorer.js"), recorded("run"))
+check("ch01-tiny", ANSWER)"""
+
+FILES = {
+    "annotated/answer.py": "def ANSWER():\n    import annotated.deeper\n",
+    "annotated/deeper.py": "",
+    "annotated/other.py": "",
+    "annotated/checks/__init__.py": "'''Such as ch02-other.'''\n",
+    "annotated/checks/ch01.py": "from annotated.checks import material\n",
+    "annotated/checks/ch02.py": "",
+    "annotated/checks/material.py": "",
+    "annotated/static/explorer.js": 'load("shared.js")',
+    "annotated/static/other.js": "",
+    "annotated/static/shared.js": "",
+    "book/results/other.json": "{}",
+}
+
+
+@pytest.fixture
+def notebook(book):
+    for name, text in FILES.items():
+        book.write(name, text)
+    cells = [new_markdown_cell("# recorded other, as prose"), new_code_cell(CODE)]
+    return new_notebook(cells=cells)
+
+
+def place(book, notebook):
+    return cache.place(book.root / "notebooks/01_tiny.ipynb", notebook, book.root)
 
 
 @pytest.mark.parametrize(
     "name",
     [
+        "annotated/__init__.py",
         "annotated/answer.py",
+        "annotated/deeper.py",
+        "annotated/checks/ch01.py",
+        "annotated/checks/material.py",
         "annotated/static/explorer.js",
+        "annotated/static/shared.js",
         "book/results/run.json",
         "requirements.txt",
     ],
 )
-def test_an_edit_changes_the_key_and_taking_it_back_restores_it(book, name):
-    before, text = cache.cache_key(book.root), book.read(name)
-    book.write(name, text + " ")
-    assert cache.cache_key(book.root) != before
+def test_an_edit_of_what_is_used_counts_until_it_is_taken_back(book, notebook, name):
+    before, text = place(book, notebook), book.read(name)
+    book.write(name, text + "# edited\n")
+    assert place(book, notebook) != before
     book.write(name, text)
-    assert cache.cache_key(book.root) == before
+    assert place(book, notebook) == before
 
 
-def test_a_new_or_renamed_file_changes_the_key(book):
-    before = cache.cache_key(book.root)
-    book.write("annotated/more/deep.py", "")
-    with_file = cache.cache_key(book.root)
-    (book.root / "annotated/more/deep.py").rename(book.root / "annotated/deep.py")
-    assert len({before, with_file, cache.cache_key(book.root)}) == 3
+@pytest.mark.parametrize(
+    "name",
+    [
+        "annotated/other.py",
+        "annotated/checks/ch02.py",
+        "annotated/static/other.js",
+        "book/results/other.json",
+        "book/intro.md",
+    ],
+)
+def test_an_edit_of_anything_else_does_not(book, notebook, name):
+    before = place(book, notebook)
+    book.write(name, "'edited'\n")
+    assert place(book, notebook) == before
 
 
-def test_what_notebooks_do_not_depend_on_leaves_the_key_alone(book):
-    before = cache.cache_key(book.root)
-    book.write("annotated/__pycache__/answer.cpython-311.pyc", "x")
-    book.write("notebooks/src/01_tiny.py", "# %%\n")  # jupyter-cache compares this
-    book.write("book/intro.md", "# Title\n")
-    book.write("tools/cache.py", "")
-    assert cache.cache_key(book.root) == before
-
-
-def test_the_device_is_part_of_the_key(book, monkeypatch):
-    monkeypatch.setenv("ANNOTATED_DEVICE", "cpu")
-    on_cpu = cache.cache_key(book.root)
+def test_code_counts_and_prose_does_not(book, notebook, monkeypatch):
+    before = place(book, notebook)
+    prose, code = notebook.cells
+    prose.source = "# another title"
+    code.metadata.tags = ["hide-input"]
+    assert place(book, notebook) == before
+    code.metadata.tags = ["raises-exception"]
+    tolerant = place(book, notebook)
+    code.source += "\n"
+    edited = place(book, notebook)
     monkeypatch.setenv("ANNOTATED_DEVICE", "cuda")
-    assert cache.cache_key(book.root) != on_cpu
+    assert len({before, tolerant, edited, place(book, notebook)}) == 4
 
 
-def test_the_path_is_below_the_build_folder_or_where_one_says(
-    book, monkeypatch, tmp_path
-):
-    monkeypatch.delenv("ANNOTATED_CACHE", raising=False)
-    key = cache.cache_key(book.root)
-    assert cache.cache_path(book.root) == book.root / "_build/.jupyter_cache" / key
-    monkeypatch.setenv("ANNOTATED_CACHE", str(tmp_path / "elsewhere"))
-    assert cache.cache_path(book.root) == tmp_path / "elsewhere" / key
-    assert (tmp_path / "elsewhere" / key).is_dir()
+def test_the_last_outputs_are_kept_and_given_to_the_notebook(book, notebook):
+    output = new_output("stream", text="done")
+    notebook.cells[1].outputs = [output]
+    for pins in ("torch==1\n", "torch==2\n"):
+        book.write("requirements.txt", pins)
+        cache.keep(notebook, place(book, notebook))
+    (kept,) = (book.root / cache.FOLDER / "notebooks").iterdir()
+    assert kept == place(book, notebook)
 
-
-def test_a_folder_that_cannot_be_written_is_named(book, monkeypatch, tmp_path):
-    # a file in the way stops root too, whom no permission stops
-    (tmp_path / "file").write_text("in the way")
-    monkeypatch.setenv("ANNOTATED_CACHE", str(tmp_path / "file" / "cache"))
-    with pytest.raises(cache.CacheError) as caught:
-        cache.cache_path(book.root)
-    assert str(tmp_path / "file" / "cache") in str(caught.value)
-    assert "ANNOTATED_CACHE" in str(caught.value)
-
-
-def test_a_read_only_folder_is_named(book, monkeypatch, tmp_path):
-    def refuse(dir):
-        raise PermissionError(13, "Permission denied", str(dir))
-
-    monkeypatch.setenv("ANNOTATED_CACHE", str(tmp_path))
-    monkeypatch.setattr(cache.tempfile, "TemporaryFile", refuse)
-    with pytest.raises(cache.CacheError, match=r"Permission denied.*ANNOTATED_CACHE"):
-        cache.cache_path(book.root)
-
-
-def test_prune_keeps_the_newest_and_what_is_no_cache(tmp_path):
-    for age, name in enumerate("abcde"):
-        folder = tmp_path / (name * 16)
-        folder.mkdir()
-        (folder / "global.db").touch()
-        os.utime(folder, (1000 - age, 1000 - age))
-    (tmp_path / "holiday pictures").mkdir()
-    (tmp_path / ("f" * 16)).mkdir()  # named like a cache, and holds none
-    os.utime(tmp_path / ("f" * 16), (1, 1))
-    removed = cache.prune(tmp_path, keep=3)
-    assert [path.name for path in removed] == ["d" * 16, "e" * 16]
-    left = sorted(path.name[:2] for path in tmp_path.iterdir())
-    assert left == ["aa", "bb", "cc", "ff", "ho"]
+    fresh = new_notebook(cells=[new_code_cell(CODE)])
+    cache.take_outputs(fresh, cache.read(kept))
+    assert fresh.cells[0].outputs == [output]
