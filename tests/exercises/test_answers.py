@@ -15,6 +15,7 @@ from torch import Tensor
 
 from annotated.checks import close, exercise_named, try_case
 from annotated.checks.calling import NOT_DONE, call, copied, mapped
+from grading.runner import Runner
 from tests.exercises.answers import ANSWERS
 from tools.exercises import exercises, read_exercises, solution, sources
 
@@ -87,6 +88,15 @@ def graded(exercise):
 def test_the_model_answer_passes(exercise):
     assert problems(public(exercise), model_answer(exercise)) == []
     assert problems(graded(exercise), model_answer(exercise)) == []
+
+
+def test_the_model_answers_pass_in_a_sandbox():
+    with Runner() as runner, runner.submission() as submission:
+        for exercise, source in CODING.items():
+            function = ASKED[exercise][0].function
+            cells = ["import torch", source]
+            outcome = submission.run(cells, function, graded(exercise))
+            assert (outcome.failures, outcome.ended) == ({}, None), exercise
 
 
 RIGHT = [answer for answer in ANSWERS if answer.hint is None]
