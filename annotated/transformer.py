@@ -271,7 +271,7 @@ class Transformer(nn.Module):
         memory: Float[Tensor, "b s d"],
         memory_mask: Bool[Tensor, "b 1 1 s"] | None = None,
     ) -> Float[Tensor, "b t v"]:
-        """Return, at each position, the logits of the symbol that comes next.
+        """Return the logits of the symbol that comes next, at each position.
 
         Args:
             target: token ids from the start symbol on.

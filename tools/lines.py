@@ -3,7 +3,8 @@
 A reader should see the mathematics, not its guards. Counted are lines of docstrings;
 of checks (calls of ``require``, every ``if`` that only raises, and functions named
 ``_require_…``); and of what computes: all other code but imports and signatures, to
-which decorators and the fields of a class belong. Blank lines and comments are part of the total alone.
+which decorators and the fields of a class belong. Blank lines and comments are part of
+the total alone.
 """
 
 import ast
