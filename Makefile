@@ -65,7 +65,7 @@ executed: notebooks
 
 # ---- tests -----------------------------------------------------------------
 
-STAGES := test-lint test-in-step test-notebooks test-unit test-mutants test-bad-input test-exercises test-site
+STAGES := test-lint test-in-step test-notebooks test-unit test-mutants test-exercises test-site
 
 .PHONY: test
 test: $(INSTALLED) ## lint, unit tests, every notebook, the pages in a real browser
@@ -95,10 +95,6 @@ test-unit: $(INSTALLED)
 test-mutants: $(INSTALLED)
 	@echo "== mutants: do the tests find faults? Of what changed, and a sample"
 	@$(PY) -m tests.mutants
-
-test-bad-input: $(INSTALLED)
-	@echo "== unit tests of wrong arguments, without the shape checker"
-	@ANNOTATED_NO_HOOK=1 $(PYTEST) tests --ignore=tests/site --ignore=tests/exercises
 
 test-exercises: $(INSTALLED)
 	@echo "== exercises, and a class graded"

@@ -12,6 +12,8 @@ import seaborn as sns
 from jaxtyping import Float
 from torch import Tensor
 
+from annotated import require
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
@@ -44,6 +46,7 @@ def visible(symbol: str) -> str:
     return "␣" if symbol == " " else symbol
 
 
+@require.shapes
 def attention_heatmap(
     weights: Float[Tensor, "t s"],
     queries: Sequence[str],

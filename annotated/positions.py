@@ -11,11 +11,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from annotated.attention import (
-    MultiHeadAttention,
-    _require_dropout,
-    _require_positive,
-)
+from annotated import require
+from annotated.attention import MultiHeadAttention
 
 
 def frequencies(width: int, base: float = 10000.0) -> Float[Tensor, "_"]:
@@ -26,21 +23,16 @@ def frequencies(width: int, base: float = 10000.0) -> Float[Tensor, "_"]:
 
     Args:
         width: width of the encoding, even.
-        base: the larger, the slower the last pairs turn; above 1.
+        base: the larger, the slower the last pairs turn.
 
     Returns:
-        ``(width / 2,)``, in radians a position, in double precision.
+        ``(width / 2,)``, in radians per position, in double precision.
 
     Raises:
-        ValueError: if ``width`` is not even and above 0, or ``base`` not above 1.
+        TypeError: if ``width`` is no integer.
+        ValueError: if ``width`` is not even and above 0.
     """
-    if not isinstance(width, int) or width < 2 or width % 2:
-        raise ValueError(
-            "d_model must be even and above 0, since sine and cosine come in pairs, "
-            f"got {width!r}"
-        )
-    if not 1 < base < math.inf:
-        raise ValueError(f"base must be above 1 and finite, got {base!r}")
+    require.even(width=width)
     pairs = torch.arange(0, width, 2, dtype=torch.float64)
     return torch.exp(pairs * (-math.log(base) / width))
 
@@ -63,11 +55,10 @@ def sinusoidal_encoding(
         precision, so that far positions are exact too.
 
     Raises:
-        ValueError: if ``length`` is below 0, ``d_model`` is not even, or ``base`` not
-            above 1.
+        TypeError: if ``d_model`` is no integer.
+        ValueError: if ``d_model`` is not even and above 0.
     """
-    if not isinstance(length, int) or length < 0:
-        raise ValueError(f"length must be a whole number, 0 or more, got {length!r}")
+    require.even(d_model=d_model)
     positions = torch.arange(length, dtype=torch.float64)
     angles = positions[:, None] * frequencies(d_model, base)  # (t, d/2)
     return torch.stack([angles.sin(), angles.cos()], dim=-1).flatten(1).float()
@@ -82,22 +73,23 @@ class PositionalEncoding(nn.Module):
     Args:
         d_model: width of the input, even.
         max_len: number of positions in the table.
-        dropout: probability with which a number of the sum is dropped in training
-            (section 5.4 of the paper).
+        dropout: probability of dropping a number of the sum in training (section 5.4
+            of the paper).
 
     Raises:
-        ValueError: if ``d_model`` is not even, ``max_len`` is below 1, or ``dropout``
-            is not in [0, 1).
+        TypeError: if a size is no integer.
+        ValueError: if ``d_model`` is not even, or ``max_len`` is below 1.
     """
 
     def __init__(self, d_model: int, max_len: int = 5000, dropout: float = 0.0):
         super().__init__()
-        _require_positive(max_len=max_len)
-        _require_dropout(dropout)
+        require.count(max_len=max_len)
+        self.d_model = d_model
         table = sinusoidal_encoding(max_len, d_model)
         self.register_buffer("table", table, persistent=False)
         self.dropout = nn.Dropout(dropout)
 
+    @require.shapes(d="d_model")
     def forward(
         self, x: Float[Tensor, "b t d"], start: int = 0
     ) -> Float[Tensor, "b t d"]:
@@ -111,8 +103,7 @@ class PositionalEncoding(nn.Module):
             ``(b, t, d)``, in the dtype of ``x``.
 
         Raises:
-            ValueError: if the width is another one, or a position lies outside the
-                table.
+            ValueError: if a position lies outside the table.
         """
         return self.dropout(x + _rows(self.table, x, start))
 
@@ -127,17 +118,15 @@ class LearnedPositionalEmbedding(nn.Module):
     Args:
         max_len: number of positions.
         d_model: width of the input.
-
-    Raises:
-        ValueError: if a size is below 1.
     """
 
     def __init__(self, max_len: int, d_model: int):
         super().__init__()
-        _require_positive(max_len=max_len, d_model=d_model)
+        self.d_model = d_model
         self.table = nn.Parameter(torch.empty(max_len, d_model))
         nn.init.normal_(self.table, std=0.02)  # as BERT and GPT-2 begin
 
+    @require.shapes(d="d_model")
     def forward(
         self, x: Float[Tensor, "b t d"], start: int = 0
     ) -> Float[Tensor, "b t d"]:
@@ -151,12 +140,12 @@ class LearnedPositionalEmbedding(nn.Module):
             ``(b, t, d)``, in the dtype of ``x``.
 
         Raises:
-            ValueError: if the width is another one, or a position lies at ``max_len``
-                or beyond.
+            ValueError: if a position lies at ``max_len`` or beyond.
         """
         return x + _rows(self.table, x, start)
 
 
+@require.shapes
 def rotary_embedding(
     x: Float[Tensor, "*batch t k"], start: int = 0, base: float = 10000.0
 ) -> Float[Tensor, "*batch t k"]:
@@ -174,16 +163,8 @@ def rotary_embedding(
         ``(…, t, k)``, in the dtype of ``x``.
 
     Raises:
-        ValueError: if the width is odd, there is no axis for positions, ``start`` is
-            below 0, or ``base`` not above 1.
+        ValueError: if the width is odd.
     """
-    if x.dim() < 2:
-        raise ValueError(f"x must have the axes (…, t, k), got shape {tuple(x.shape)}")
-    if x.shape[-1] % 2:
-        raise ValueError(
-            f"x must have an even width, since pairs are turned, got {x.shape[-1]}"
-        )
-    _require_start(start)
     positions = torch.arange(start, start + x.shape[-2], dtype=torch.float64)
     angles = (positions[:, None] * frequencies(x.shape[-1], base)).to(x.device)
     sine, cosine = angles.sin().to(x.dtype), angles.cos().to(x.dtype)  # (t, k/2)
@@ -202,30 +183,11 @@ class RotaryMultiHeadAttention(MultiHeadAttention):
 
     def _queries_and_keys(self, query: Tensor, key: Tensor) -> tuple[Tensor, Tensor]:
         q, k = super()._queries_and_keys(query, key)
-        kept = k.shape[-2] - q.shape[-2]
-        if kept < 0:
-            raise ValueError(
-                "key must be at least as long as query, of which it is the "
-                f"continuation, got {k.shape[-2]} keys and {q.shape[-2]} queries"
-            )
-        return rotary_embedding(q, start=kept), rotary_embedding(k)
+        require.at_most(queries=q.shape[-2], keys=k.shape[-2])
+        return rotary_embedding(q, start=k.shape[-2] - q.shape[-2]), rotary_embedding(k)
 
 
 def _rows(table: Tensor, x: Tensor, start: int) -> Tensor:
-    max_len, width = table.shape
-    if x.dim() != 3 or x.shape[-1] != width:
-        raise ValueError(
-            f"x must have the shape (batch, length, {width}), got {tuple(x.shape)}"
-        )
-    _require_start(start)
-    if start + x.shape[1] > max_len:
-        raise ValueError(
-            f"x must end before max_len={max_len}, got positions {start} to "
-            f"{start + x.shape[1] - 1}"
-        )
-    return table[start : start + x.shape[1]].to(x.dtype)
-
-
-def _require_start(start: int) -> None:
-    if not isinstance(start, int) or start < 0:
-        raise ValueError(f"start must be a whole number, 0 or more, got {start!r}")
+    end = start + x.shape[1]
+    require.at_most(length=end, max_len=len(table))
+    return table[start:end].to(x.dtype)

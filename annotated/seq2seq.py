@@ -1,8 +1,8 @@
 """From sequence to sequence with recurrent networks, with attention or without.
 
-Letters: b batch, s source length, t target length, v vocabulary
-(``book/notation.md``). Tokens are whole numbers; ``lengths`` counts the real tokens
-of each source, padding stands behind them.
+Letters: b batch, s source length, t target length, e width of an embedding, m width of
+the encoder's states, v vocabulary (``book/notation.md``). ``lengths`` counts the real
+tokens of each source; padding stands after them.
 """
 
 from collections.abc import Iterable
@@ -14,9 +14,11 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from annotated.attention import ScoredAttention
+from annotated import require
 from annotated.data import Batch, Vocabulary
 from annotated.masks import length_mask
+from annotated.recurrent_attention import ScoredAttention
+from annotated.training import evaluating
 
 QUERIES = ("previous", "current", "previous+output")
 
@@ -24,9 +26,8 @@ QUERIES = ("previous", "current", "previous+output")
 class Memory(NamedTuple):
     """What the encoder hands to the decoder."""
 
-    #: ``(b, s, m)``, one vector a source token, zeros at the padding
-    states: Tensor
-    summary: Tensor  #: ``(b, m)``, one vector a source
+    states: Tensor  #: ``(b, s, m)``, a vector for each token, zeros at the padding
+    summary: Tensor  #: ``(b, m)``, a vector for each source
     mask: Tensor  #: ``(b, 1, s)``, True at real tokens
 
 
@@ -47,9 +48,9 @@ class RNNEncoder(nn.Module):
 
     Args:
         vocabulary: number of source symbols.
-        embedding: width of a source embedding.
+        embedding: width of an embedding.
         hidden: width of the GRU in each direction; annotations have twice that.
-        pad: id of the padding symbol, whose embedding stays zero.
+        pad: id of padding, whose embedding stays zero.
     """
 
     def __init__(self, vocabulary: int, embedding: int, hidden: int, pad: int = 0):
@@ -57,46 +58,27 @@ class RNNEncoder(nn.Module):
         self.embedding = nn.Embedding(vocabulary, embedding, padding_idx=pad)
         self.rnn = nn.GRU(embedding, hidden, batch_first=True, bidirectional=True)
 
+    @require.shapes
     def forward(self, source: Int[Tensor, "b s"], lengths: Int[Tensor, "b"]) -> Memory:
-        """Read the source.
-
-        Args:
-            source: token ids ``(b, s)``, padding behind the real ones.
-            lengths: number of real tokens of each source, ``(b,)``, at least 1.
+        """Read the ``source``, whose real tokens ``lengths`` counts, at least 1 each.
 
         Returns:
             ``Memory``: states ``(b, s, 2·hidden)``, summary ``(b, 2·hidden)`` (the
             last forward state beside the last backward state) and mask ``(b, 1, s)``.
 
         Raises:
-            TypeError: if ``source`` or ``lengths`` are not tensors of whole numbers.
-            ValueError: if a token id is outside the vocabulary, or ``lengths`` does
-                not fit ``source``.
+            ValueError: if an id is outside the vocabulary, or a length not in 1 to s.
         """
-        require_tokens("source", source, self.embedding.num_embeddings)
-        if not isinstance(lengths, Tensor):
-            kind = type(lengths).__name__
-            raise TypeError(f"lengths must be a tensor of whole numbers, got {kind}")
-        if lengths.shape != source.shape[:1]:
-            raise ValueError(
-                f"lengths must hold one length for each of the {source.shape[0]} "
-                f"sources, got shape {tuple(lengths.shape)}"
-            )
-        mask = length_mask(lengths, source.shape[1])[:, 0]  # no heads yet: (b, 1, s)
-        if lengths.numel() and lengths.min() < 1:
-            raise ValueError("lengths must be at least 1: a source cannot be empty")
+        size = source.shape[1]
+        require.ids(self.embedding.num_embeddings, source=source)
+        require.within(1, size, lengths=lengths)
+        mask = length_mask(lengths, size)[:, 0]  # no heads yet: (b, 1, s)
         # packing lets the backward direction start at the last real token, so that
         # padding changes nothing
-        packed = pack_padded_sequence(
-            self.embedding(source),
-            lengths.cpu(),
-            batch_first=True,
-            enforce_sorted=False,
-        )
-        packed_states, last = self.rnn(packed)  # last: (2, b, hidden)
-        states, _ = pad_packed_sequence(
-            packed_states, batch_first=True, total_length=source.shape[1]
-        )
+        x, real = self.embedding(source), lengths.cpu()
+        x = pack_padded_sequence(x, real, batch_first=True, enforce_sorted=False)
+        x, last = self.rnn(x)  # last: (2, b, hidden)
+        states, _ = pad_packed_sequence(x, batch_first=True, total_length=size)
         return Memory(states, torch.cat([last[0], last[1]], dim=-1), mask)
 
 
@@ -119,15 +101,13 @@ class AttentionDecoder(nn.Module):
         hidden: width of the decoder's state.
         memory: width of the encoder's annotations.
         attention: how to score; ``None`` for the bottleneck.
-        query: which state asks. ``"previous"`` s_{i-1} (Bahdanau), ``"current"``
-            s_i (Luong et al., 2015, with input feeding: the GRU then reads the
-            context of the step before), ``"previous+output"`` s_{i-1} beside the
-            embedding of y_{i-1}.
-        pad: id of the padding symbol.
+        query: which state asks: ``"previous"`` s_{i-1} (Bahdanau); ``"current"`` s_i
+            (Luong et al., 2015, with input feeding: the GRU reads the last context);
+            ``"previous+output"`` s_{i-1} beside the embedding of y_{i-1}.
+        pad: id of padding.
 
     Raises:
-        ValueError: if ``query`` is unknown, or ``attention`` takes queries or keys
-            of other widths.
+        ValueError: if ``query`` is unknown, or ``attention`` has other widths.
     """
 
     def __init__(
@@ -141,55 +121,36 @@ class AttentionDecoder(nn.Module):
         pad: int = 0,
     ):
         super().__init__()
-        if query not in QUERIES:
-            raise ValueError(f"query must be one of {QUERIES}, got {query!r}")
-        asked = hidden + embedding if query == "previous+output" else hidden
+        require.choice(QUERIES, query=query)
         if attention is not None:
-            takes = attention.query_size, attention.key_size
-            if takes[0] not in (None, asked):
-                raise ValueError(
-                    f"attention must take queries of width {asked} (query={query!r}), "
-                    f"got one for {takes[0]}"
-                )
-            if takes[1] not in (None, memory):
-                raise ValueError(
-                    f"attention must take keys of width {memory} (memory), "
-                    f"got one for {takes[1]}"
-                )
-        self.query = query
-        self.attention = attention
+            width = hidden + embedding if query == "previous+output" else hidden
+            require.choice((None, width), query_size=attention.query_size)
+            require.choice((None, memory), key_size=attention.key_size)
+        self.query, self.attention = query, attention
         self.embedding = nn.Embedding(vocabulary, embedding, padding_idx=pad)
         self.bridge = nn.Linear(memory, hidden)
         self.cell = nn.GRUCell(embedding + memory, hidden)
         self.head = nn.Linear(hidden + memory, vocabulary)
 
     def start(self, memory: Memory) -> Step:
-        """Return the step before the first one: its state, nothing looked at.
-
-        Args:
-            memory: what the encoder handed over.
-        """
+        """Return the step before the first: its state from ``memory``, the rest 0."""
         state = torch.tanh(self.bridge(memory.summary))
-        return Step(
-            logits=state.new_zeros(state.shape[0], self.head.out_features),
-            state=state,
-            context=torch.zeros_like(memory.summary),
-            weights=state.new_zeros(memory.states.shape[:2]),
-        )
+        logits = state.new_zeros(len(state), self.head.out_features)
+        weights = state.new_zeros(memory.states.shape[:2])
+        return Step(logits, state, torch.zeros_like(memory.summary), weights)
+
+    def prepare(self, memory: Memory) -> Float[Tensor, "b s _"]:
+        """Return what the attention needs of ``memory``, computed once a source."""
+        if self.attention is None:
+            return memory.states
+        return self.attention.prepare(memory.states)
 
     def look(
         self, query: Tensor, memory: Memory, prepared: Tensor, previous: Tensor
     ) -> tuple[Float[Tensor, "b m"], Float[Tensor, "b s"]]:
-        """Return the context that a query fetches, and its alignment.
+        """Return what a ``query``, (b, q), fetches from ``memory``, and its alignment.
 
-        Args:
-            query: ``(b, q)``.
-            memory: what the encoder handed over.
-            prepared: what :meth:`prepare` gave, ``(b, s, ·)``.
-            previous: alignment of the step before, ``(b, s)``.
-
-        Returns:
-            Context ``(b, m)`` and alignment ``(b, s)``.
+        ``prepared`` is what :meth:`prepare` gave, ``previous`` the last alignment.
         """
         if self.attention is None:
             return memory.summary, torch.zeros_like(previous)
@@ -205,16 +166,10 @@ class AttentionDecoder(nn.Module):
         memory: Memory,
         prepared: Float[Tensor, "b s _"],
     ) -> Step:
-        """Decode one symbol.
+        """Return the step that decodes one symbol, with the ``memory`` at hand.
 
-        Args:
-            last: embedding of the last output, ``(b, e)``.
-            before: the step before (:meth:`start` gives the first).
-            memory: what the encoder handed over.
-            prepared: ``attention.prepare(memory.states)``, computed once a source.
-
-        Returns:
-            The step: logits ``(b, v)``, state, context and alignment.
+        ``last`` is the embedding of the last output, ``before`` the step before it
+        (:meth:`start` gives the first), ``prepared`` what :meth:`prepare` gave.
         """
         if self.query == "current":
             state = self.cell(torch.cat([last, before.context], -1), before.state)
@@ -227,35 +182,14 @@ class AttentionDecoder(nn.Module):
             state = self.cell(torch.cat([last, context], -1), before.state)
         return Step(self.head(torch.cat([state, context], -1)), state, context, weights)
 
-    def prepare(self, memory: Memory) -> Float[Tensor, "b s _"]:
-        """Return what the attention needs of the source, computed once.
-
-        Args:
-            memory: what the encoder handed over.
-        """
-        if self.attention is None:
-            return memory.states
-        return self.attention.prepare(memory.states)
-
     def forward(
         self, target: Int[Tensor, "b t"], memory: Memory
     ) -> tuple[Float[Tensor, "b t v"], Float[Tensor, "b t s"]]:
-        """Decode with teacher forcing: step i reads the true symbol i, predicts i+1.
+        """Return logits and alignments with teacher forcing.
 
-        Args:
-            target: ids of the true target, beginning with the start symbol,
-                ``(b, t)``.
-            memory: what the encoder handed over.
-
-        Returns:
-            Logits ``(b, t, v)`` and alignments ``(b, t, s)``.
-
-        Raises:
-            TypeError: if ``target`` holds no whole numbers.
-            ValueError: if a target id is outside the vocabulary.
+        Step i reads the true symbol i of ``target``, which begins with the start
+        symbol, and predicts the next one. ``memory`` is what the encoder handed over.
         """
-        if isinstance(self.embedding, nn.Embedding):
-            require_tokens("target", target, self.embedding.num_embeddings)
         embedded, prepared = self.embedding(target), self.prepare(memory)
         steps = [self.start(memory)]
         for i in range(target.shape[1]):
@@ -265,14 +199,9 @@ class AttentionDecoder(nn.Module):
 
 
 class Seq2Seq(nn.Module):
-    """Encoder and decoder in one.
+    """An ``encoder`` that reads the source, and a ``decoder`` that writes the target.
 
-    Sutskever et al. (2014) and Cho et al. (2014); with attention, Bahdanau et al.
-    (2015).
-
-    Args:
-        encoder: reads the source.
-        decoder: writes the target.
+    Sutskever et al. (2014), Cho et al. (2014); with attention, Bahdanau et al. (2015).
     """
 
     def __init__(self, encoder: RNNEncoder, decoder: AttentionDecoder):
@@ -280,6 +209,7 @@ class Seq2Seq(nn.Module):
         self.encoder = encoder
         self.decoder = decoder
 
+    @require.shapes
     def forward(
         self,
         source: Int[Tensor, "b s"],
@@ -288,11 +218,12 @@ class Seq2Seq(nn.Module):
     ) -> Float[Tensor, "b t v"]:
         """Return the logits of the next symbols, with teacher forcing.
 
-        Args:
-            source: ids ``(b, s)``.
-            lengths: real tokens of each source, ``(b,)``.
-            target: ids that begin with the start symbol, ``(b, t)``.
+        The encoder reads ``source`` and ``lengths``, the decoder ``target``.
+
+        Raises:
+            ValueError: if an id of the target is outside its vocabulary.
         """
+        require.ids(self.decoder.head.out_features, target=target)
         logits, _ = self.decoder(target, self.encoder(source, lengths))
         return logits
 
@@ -306,35 +237,24 @@ class Seq2Seq(nn.Module):
         max_length: int,
         pad: int = 0,
     ) -> tuple[Int[Tensor, "b t"], Float[Tensor, "b t s"]]:
-        """Decode by taking the likeliest symbol at each step.
+        """Return ids and their alignments, taking the likeliest symbol at each step.
 
         Args:
-            source: ids ``(b, s)``.
-            lengths: real tokens of each source, ``(b,)``.
-            start: id that the decoder was trained to begin with.
+            source: ids.
+            lengths: real tokens of each source.
+            start: id that the decoder was trained to begin with; it is not returned.
             end: id that closes an output.
             max_length: most symbols to write, the end symbol included.
-            pad: id written behind the end symbol.
-
-        Returns:
-            Ids ``(b, t)`` without the start symbol, padding behind the end symbol,
-            t at most ``max_length``; and the alignments ``(b, t, s)``.
+            pad: id written after the end symbol.
 
         Raises:
-            ValueError: if ``max_length`` is below 1, or ``start`` or ``end``
-                is no target id.
+            TypeError: if ``max_length``, ``start`` or ``end`` is no integer.
+            ValueError: if ``max_length`` is below 1, or ``start`` or ``end`` no id.
         """
-        if max_length < 1:
-            raise ValueError(f"max_length must be at least 1, got {max_length}")
-        vocabulary = self.decoder.head.out_features
-        for name, symbol in (("start", start), ("end", end)):
-            if not 0 <= symbol < vocabulary:
-                raise ValueError(
-                    f"{name} must be an id below {vocabulary}, got {symbol}"
-                )
+        require.count(max_length=max_length)
+        require.count(0, self.decoder.head.out_features - 1, start=start, end=end)
         memory = self.encoder(source, lengths)
-        prepared = self.decoder.prepare(memory)
-        step = self.decoder.start(memory)
+        prepared, step = self.decoder.prepare(memory), self.decoder.start(memory)
         token = source.new_full((source.shape[0],), start)
         ended = torch.zeros_like(token, dtype=torch.bool)
         tokens, alignments = [], []
@@ -353,37 +273,21 @@ class Seq2Seq(nn.Module):
 def teacher_forcing_loss(model: Seq2Seq, batch: Batch) -> Float[Tensor, ""]:
     """Return the mean cross-entropy in nats of the true next symbols.
 
-    Padding behind a target is no symbol anybody should predict, so it counts
-    neither in the sum nor in the number of symbols.
-
-    Args:
-        model: the model, which reads the true target up to each symbol.
-        batch: sources, targets and labels.
+    The ``model`` reads the true target of the ``batch`` up to each symbol. Padding
+    after a target is no symbol anybody should predict, so it counts neither in the sum
+    nor in the number of symbols.
     """
-    logits = model(batch.source, batch.lengths, batch.target)
-    return F.cross_entropy(
-        logits.flatten(0, 1), batch.labels.flatten(), ignore_index=Vocabulary.pad
-    )
+    logits = model(batch.source, batch.lengths, batch.target).flatten(0, 1)
+    return F.cross_entropy(logits, batch.labels.flatten(), ignore_index=Vocabulary.pad)
 
 
-@torch.no_grad()
 def exact_matches(model: Seq2Seq, batches: Iterable[Batch]) -> Bool[Tensor, "n"]:
-    """Decode greedily and say which outputs are right from first to last symbol.
+    """Return for each source whether its output is right from first to last symbol.
 
-    Args:
-        model: the model; left in the mode it was in.
-        batches: sources and labels; the decoder never sees the labels.
-
-    Returns:
-        True for each source that was read without a fault, in order, ``(n,)``.
-
-    Raises:
-        ValueError: if there is no batch.
+    The ``model`` decodes greedily, and never sees the labels of the ``batches``.
     """
-    was_training = model.training
-    model.eval()
     hits = []
-    try:
+    with evaluating(model):
         for batch in batches:
             # one symbol more than the longest label: an output too long is wrong too
             size = batch.labels.shape[1] + 1
@@ -393,31 +297,4 @@ def exact_matches(model: Seq2Seq, batches: Iterable[Batch]) -> Bool[Tensor, "n"]
             tokens = F.pad(tokens, (0, size - tokens.shape[1]), value=Vocabulary.pad)
             labels = F.pad(batch.labels, (0, 1), value=Vocabulary.pad)
             hits.append((tokens == labels).all(dim=1))
-    finally:
-        model.train(was_training)
-    if not hits:
-        raise ValueError("batches must hold at least one batch, got none")
     return torch.cat(hits)
-
-
-def require_tokens(name: str, tokens: Bool[Tensor, "..."] | Tensor, size: int) -> None:
-    """Raise a readable error unless all ``tokens`` are ids below ``size``.
-
-    Args:
-        name: what the caller calls them.
-        tokens: ids, a tensor of any shape.
-        size: number of ids that there are.
-
-    Raises:
-        TypeError: if ``tokens`` are no tensor, or not of whole numbers.
-        ValueError: if one is negative or not below ``size``.
-    """
-    if not isinstance(tokens, Tensor):
-        raise TypeError(f"{name} must be a tensor, got {type(tokens).__name__}")
-    if tokens.is_floating_point() or tokens.dtype == torch.bool:
-        raise TypeError(f"{name} must hold whole numbers, got {tokens.dtype}")
-    if tokens.numel() and not 0 <= tokens.min() <= tokens.max() < size:
-        raise ValueError(
-            f"{name} must hold token ids from 0 to {size - 1}, "
-            f"got {tokens.min().item()} to {tokens.max().item()}"
-        )

@@ -8,17 +8,13 @@ from token ids.
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from annotated.attention import (
-    MultiHeadAttention,
-    _require_dropout,
-    _require_positive,
-)
-from annotated.masks import _require_whole, causal_mask, padding_mask
+from annotated import require
+from annotated.attention import MultiHeadAttention
+from annotated.masks import causal_mask, padding_mask
 from annotated.positions import PositionalEncoding
 
 
@@ -28,164 +24,91 @@ class TransformerConfig:
 
     Vaswani et al. (2017), table 3.
 
-    Args:
-        source_vocab: number of symbols of the source.
-        target_vocab: number of symbols of the target.
-        d_model: width of the residual stream, even.
-        heads: heads of each attention; they must divide ``d_model``.
-        layers: layers of the encoder, and as many of the decoder.
-        d_ff: inner width of the feed-forward networks.
-        dropout: probability of dropout: of the sums of embeddings and positions, of
-            attention weights, within feed-forward networks, and of what each sublayer
-            adds. 0 means none at all.
-        norm: "pre" normalises what a sublayer reads, and the end of each stack;
-            "post" normalises each sum, as the paper has it, and nothing at the end.
-        max_len: number of positions.
-        tied: one matrix embeds source and target and gives the logits (section 3.4);
-            both vocabularies must then be one.
-        pad: the id of padding.
-
     Raises:
-        ValueError: if a number is out of its range, ``heads`` does not divide
-            ``d_model``, ``norm`` is unknown, or ``tied`` asks for one matrix for
-            vocabularies of two sizes.
+        TypeError: if a size is no integer, or ``dropout`` no number.
+        ValueError: if a number is out of range, ``heads`` does not divide ``d_model``,
+            ``norm`` is unknown, or ``tied`` meets vocabularies of two sizes.
     """
 
-    source_vocab: int
-    target_vocab: int
-    d_model: int = 512
-    heads: int = 8
-    layers: int = 6
-    d_ff: int = 2048
+    source_vocab: int  #: number of symbols of the source
+    target_vocab: int  #: number of symbols of the target
+    d_model: int = 512  #: width of the residual stream, even
+    heads: int = 8  #: heads of each attention; they must divide ``d_model``
+    layers: int = 6  #: layers of the encoder, and as many of the decoder
+    d_ff: int = 2048  #: inner width of the feed-forward networks
+    #: probability of dropout: of the sums of embeddings and positions, of attention
+    #: weights, within feed-forward networks, and of what each sublayer adds
     dropout: float = 0.1
+    #: "pre" normalises what a sublayer reads, and the end of each stack; "post"
+    #: normalises each sum, as the paper has it, and nothing at the end
     norm: str = "post"
-    max_len: int = 5000
+    max_len: int = 5000  #: number of positions
+    #: one matrix embeds source and target and gives the logits (section 3.4); both
+    #: vocabularies must then be one
     tied: bool = False
-    pad: int = 0
+    pad: int = 0  #: the id of padding
 
     def __post_init__(self):
         sizes = "source_vocab target_vocab d_model heads layers d_ff max_len".split()
-        _require_positive(**{name: getattr(self, name) for name in sizes})
-        if self.d_model % 2:
-            raise ValueError(f"d_model must be even, got {self.d_model}")
-        if self.d_model % self.heads:
-            raise ValueError(
-                f"heads must divide d_model, got d_model={self.d_model} and "
-                f"heads={self.heads}"
-            )
-        _require_dropout(self.dropout)
-        if self.norm not in ("pre", "post"):
-            raise ValueError(f'norm must be "pre" or "post", got {self.norm!r}')
-        smallest = min(self.source_vocab, self.target_vocab)
-        whole = isinstance(self.pad, int) and not isinstance(self.pad, bool)
-        if not whole or not 0 <= self.pad < smallest:
-            raise ValueError(
-                f"pad must be the id of a symbol of both vocabularies, 0 to "
-                f"{smallest - 1}, got {self.pad!r}"
-            )
+        require.count(**{name: getattr(self, name) for name in sizes})
+        require.even(d_model=self.d_model)
+        require.divides(heads=self.heads, d_model=self.d_model)
+        require.probability(dropout=self.dropout)
+        require.choice(("pre", "post"), norm=self.norm)
+        require.count(0, min(self.source_vocab, self.target_vocab) - 1, pad=self.pad)
         if self.tied and self.source_vocab != self.target_vocab:
-            raise ValueError(
-                "tied needs one vocabulary for source and target, got "
-                f"source_vocab={self.source_vocab} and target_vocab={self.target_vocab}"
-            )
+            raise ValueError(f"tied needs source_vocab == target_vocab, got {self}")
 
 
 class FeedForward(nn.Module):
     """Two linear maps with a ReLU between them, at each position by itself.
 
-    Vaswani et al. (2017), equation 2: ``max(0, x W_1 + b_1) W_2 + b_2``.
-
-    Args:
-        d_model: width of input and output.
-        d_ff: width between the two maps.
-        dropout: probability with which an inner number is dropped in training.
-
-    Raises:
-        ValueError: if a width is no whole number above 0, or ``dropout`` is not in
-            [0, 1).
+    Vaswani et al. (2017), equation 2: ``max(0, x W_1 + b_1) W_2 + b_2``. Vectors are
+    ``d_model`` wide, and ``d_ff`` wide between the maps, where ``dropout`` applies.
     """
 
     def __init__(self, d_model: int, d_ff: int, dropout: float = 0.0):
         super().__init__()
-        _require_positive(d_model=d_model, d_ff=d_ff)
-        _require_dropout(dropout)
         self.inner = nn.Linear(d_model, d_ff)
         self.outer = nn.Linear(d_ff, d_model)
         self.dropout = nn.Dropout(dropout)
 
     def forward(self, x: Float[Tensor, "*batch d"]) -> Float[Tensor, "*batch d"]:
-        """Map each vector.
-
-        Args:
-            x: ``(…, d)``.
-
-        Returns:
-            ``(…, d)``.
-        """
+        """Return ``x``, ``(…, d)``, with each vector mapped."""
         return self.outer(self.dropout(F.relu(self.inner(x))))
 
 
 class Residual(nn.Module):
-    """What a sublayer finds is added to what it was given, with a layer normalisation.
+    """Adds what a sublayer gives to what it was given, with a layer normalisation.
 
     Vaswani et al. (2017), section 3.1, normalise the sum ("post"): ``norm(x + f(x))``.
     Xiong et al. (2020) normalise what the sublayer reads ("pre"): ``x + f(norm(x))``.
-
-    Args:
-        d_model: width of the stream.
-        dropout: probability with which a number that is added is dropped in training.
-        norm: "pre" or "post".
+    ``norm`` says which; ``d_model`` is the width, ``dropout`` applies to what is added.
 
     Raises:
-        ValueError: if ``d_model`` is no whole number above 0, ``dropout`` is not in
-            [0, 1), or ``norm`` is unknown.
+        ValueError: if ``norm`` is neither.
     """
 
     def __init__(self, d_model: int, dropout: float = 0.0, norm: str = "post"):
         super().__init__()
-        _require_positive(d_model=d_model)
-        _require_dropout(dropout)
-        if norm not in ("pre", "post"):
-            raise ValueError(f'norm must be "pre" or "post", got {norm!r}')
+        require.choice(("pre", "post"), norm=norm)
         self.norm = nn.LayerNorm(d_model)
         self.dropout = nn.Dropout(dropout)
-        self.order = norm
+        self.norm_order = norm
 
     def forward(
         self, x: Float[Tensor, "b t d"], sublayer: Callable[[Tensor], Tensor]
     ) -> Float[Tensor, "b t d"]:
-        """Add what ``sublayer`` finds.
-
-        Args:
-            x: the stream, ``(b, t, d)``.
-            sublayer: maps ``(b, t, d)`` to ``(b, t, d)``.
-
-        Returns:
-            The stream, ``(b, t, d)``.
-
-        Raises:
-            ValueError: if ``sublayer`` gives another shape.
-        """
-        if self.order == "pre":
-            return self._sum(x, sublayer(self.norm(x)))
-        return self.norm(self._sum(x, sublayer(x)))
-
-    def _sum(self, x: Tensor, found: Tensor) -> Tensor:
-        if found.shape != x.shape:  # it would be broadcast
-            raise ValueError(
-                f"sublayer must give the shape {tuple(x.shape)} that it was given, "
-                f"got {tuple(found.shape)}"
-            )
-        return x + self.dropout(found)
+        """Return the stream ``x``, ``(b, t, d)``, with what ``sublayer`` adds to it."""
+        if self.norm_order == "pre":
+            return x + self.dropout(sublayer(self.norm(x)))
+        return self.norm(x + self.dropout(sublayer(x)))
 
 
 class EncoderLayer(nn.Module):
     """Self-attention, then a feed-forward network, each in a residual.
 
-    Vaswani et al. (2017), section 3.1.
-
-    Args:
-        config: widths, heads, dropout and norm are read from it.
+    Vaswani et al. (2017), section 3.1. ``config`` holds widths, heads and the rest.
     """
 
     def __init__(self, config: TransformerConfig):
@@ -193,19 +116,16 @@ class EncoderLayer(nn.Module):
         c = config
         self.attention = MultiHeadAttention(c.d_model, c.heads, c.dropout)
         self.feed_forward = FeedForward(c.d_model, c.d_ff, c.dropout)
-        self.residuals = _residuals(c, 2)
+        self.residuals = nn.ModuleList(
+            Residual(c.d_model, c.dropout, c.norm) for _ in range(2)
+        )
 
     def forward(
         self, x: Float[Tensor, "b s d"], mask: Bool[Tensor, "..."] | None = None
     ) -> Float[Tensor, "b s d"]:
-        """Let the positions of the source look at each other.
+        """Return ``x`` after its positions looked at each other.
 
-        Args:
-            x: ``(b, s, d)``.
-            mask: broadcastable to ``(b, h, s, s)``; True = may attend.
-
-        Returns:
-            ``(b, s, d)``.
+        ``mask`` is broadcastable to ``(b, h, s, s)``; True = may attend.
         """
         attend, map_each = self.residuals
         x = attend(x, lambda x: self.attention(x, mask=mask))
@@ -215,10 +135,7 @@ class EncoderLayer(nn.Module):
 class DecoderLayer(nn.Module):
     """Causal self-attention, attention to the encoder's output, feed-forward network.
 
-    Vaswani et al. (2017), section 3.1.
-
-    Args:
-        config: widths, heads, dropout and norm are read from it.
+    Vaswani et al. (2017), section 3.1. ``config`` holds widths, heads and the rest.
     """
 
     def __init__(self, config: TransformerConfig):
@@ -227,7 +144,9 @@ class DecoderLayer(nn.Module):
         self.attention = MultiHeadAttention(c.d_model, c.heads, c.dropout)
         self.cross_attention = MultiHeadAttention(c.d_model, c.heads, c.dropout)
         self.feed_forward = FeedForward(c.d_model, c.d_ff, c.dropout)
-        self.residuals = _residuals(c, 3)
+        self.residuals = nn.ModuleList(
+            Residual(c.d_model, c.dropout, c.norm) for _ in range(3)
+        )
 
     def forward(
         self,
@@ -236,16 +155,10 @@ class DecoderLayer(nn.Module):
         mask: Bool[Tensor, "..."] | None = None,
         memory_mask: Bool[Tensor, "..."] | None = None,
     ) -> Float[Tensor, "b t d"]:
-        """Let the positions of the target look back, and at the source.
+        """Return ``x`` after its positions looked at each other and at ``memory``.
 
-        Args:
-            x: ``(b, t, d)``.
-            memory: what the encoder gave, ``(b, s, d)``.
-            mask: of the target, broadcastable to ``(b, h, t, t)``.
-            memory_mask: of the source, broadcastable to ``(b, h, t, s)``.
-
-        Returns:
-            ``(b, t, d)``.
+        ``mask`` is that of the target, broadcastable to ``(b, h, t, t)``, and
+        ``memory_mask`` that of the source, broadcastable to ``(b, h, t, s)``.
         """
         attend, look_up, map_each = self.residuals
         x = attend(x, lambda x: self.attention(x, mask=mask))
@@ -257,28 +170,20 @@ class Encoder(nn.Module):
     """A stack of encoder layers; pre-norm normalises its end.
 
     Vaswani et al. (2017), section 3.1; Xiong et al. (2020) for the last normalisation.
-
-    Args:
-        config: what the layers are made from.
+    ``config`` is what the layers are made from.
     """
 
     def __init__(self, config: TransformerConfig):
         super().__init__()
         self.layers = nn.ModuleList(EncoderLayer(config) for _ in range(config.layers))
-        self.norm = _last_norm(config)
+        # the stream of a pre-norm stack is a plain sum, which grows layer by layer
+        pre = config.norm == "pre"
+        self.norm = nn.LayerNorm(config.d_model) if pre else nn.Identity()
 
     def forward(
         self, x: Float[Tensor, "b s d"], mask: Bool[Tensor, "..."] | None = None
     ) -> Float[Tensor, "b s d"]:
-        """Run the layers one after the other.
-
-        Args:
-            x: embedded source with its positions, ``(b, s, d)``.
-            mask: broadcastable to ``(b, h, s, s)``; True = may attend.
-
-        Returns:
-            ``(b, s, d)``.
-        """
+        """Return ``x`` after all layers; ``mask`` as in :class:`EncoderLayer`."""
         for layer in self.layers:
             x = layer(x, mask)
         return self.norm(x)
@@ -288,15 +193,14 @@ class Decoder(nn.Module):
     """A stack of decoder layers; pre-norm normalises its end.
 
     Vaswani et al. (2017), section 3.1; Xiong et al. (2020) for the last normalisation.
-
-    Args:
-        config: what the layers are made from.
+    ``config`` is what the layers are made from.
     """
 
     def __init__(self, config: TransformerConfig):
         super().__init__()
         self.layers = nn.ModuleList(DecoderLayer(config) for _ in range(config.layers))
-        self.norm = _last_norm(config)
+        pre = config.norm == "pre"
+        self.norm = nn.LayerNorm(config.d_model) if pre else nn.Identity()
 
     def forward(
         self,
@@ -305,16 +209,9 @@ class Decoder(nn.Module):
         mask: Bool[Tensor, "..."] | None = None,
         memory_mask: Bool[Tensor, "..."] | None = None,
     ) -> Float[Tensor, "b t d"]:
-        """Run the layers one after the other.
+        """Return ``x`` after all layers.
 
-        Args:
-            x: embedded target with its positions, ``(b, t, d)``.
-            memory: what the encoder gave, ``(b, s, d)``.
-            mask: of the target, broadcastable to ``(b, h, t, t)``.
-            memory_mask: of the source, broadcastable to ``(b, h, t, s)``.
-
-        Returns:
-            ``(b, t, d)``.
+        ``memory``, ``mask`` and ``memory_mask`` are as in :class:`DecoderLayer`.
         """
         for layer in self.layers:
             x = layer(x, memory, mask, memory_mask)
@@ -327,19 +224,11 @@ class Transformer(nn.Module):
     Vaswani et al. (2017), section 3. Embeddings are drawn with deviation ``d^−½`` and
     multiplied by ``√d``, so that they enter the stream with deviation 1; other
     matrices are Glorot's. The output layer has no bias, so that it can be tied.
-
-    Args:
-        config: what it is made from.
-
-    Raises:
-        TypeError: if ``config`` is no :class:`TransformerConfig`.
+    ``config`` is what it is made from.
     """
 
     def __init__(self, config: TransformerConfig):
         super().__init__()
-        if not isinstance(config, TransformerConfig):
-            kind = type(config).__name__
-            raise TypeError(f"config must be a TransformerConfig, got {kind}")
         c = self.config = config
         self.source_embedding = nn.Embedding(c.source_vocab, c.d_model)
         self.target_embedding = (
@@ -357,106 +246,55 @@ class Transformer(nn.Module):
         if c.tied:
             self.output.weight = self.source_embedding.weight
 
+    @require.shapes
     def encode(
         self, source: Int[Tensor, "b s"]
     ) -> tuple[Float[Tensor, "b s d"], Bool[Tensor, "b 1 1 s"]]:
-        """Read a batch of sources.
+        """Return the memory of a batch of sources, and its mask.
 
         Args:
-            source: token ids, ``(b, s)``, padded with ``pad``.
-
-        Returns:
-            The memory ``(b, s, d)``, and its mask ``(b, 1, 1, s)``.
+            source: token ids, padded with ``pad``.
 
         Raises:
-            TypeError: if ``source`` does not hold whole numbers, of 32 or 64 bits.
-            ValueError: if it does not have two axes, its length is not between 1 and
-                ``max_len``, or it holds an id outside the vocabulary (checked on the
-                CPU alone).
+            ValueError: if ``source`` is longer than ``max_len``, or holds an id outside
+                the vocabulary (looked at on the CPU alone).
         """
-        embedded = self._embed("source", source, self.source_embedding)
+        require.ids(self.config.source_vocab, source=source)
+        x = self.source_embedding(source) * self.config.d_model**0.5
         mask = padding_mask(source, self.config.pad)
-        return self.encoder(embedded, mask), mask
+        return self.encoder(self.positions(x), mask), mask
 
+    @require.shapes
     def decode(
         self,
         target: Int[Tensor, "b t"],
         memory: Float[Tensor, "b s d"],
         memory_mask: Bool[Tensor, "b 1 1 s"] | None = None,
     ) -> Float[Tensor, "b t v"]:
-        """Predict, at each position of a target, the symbol that comes next.
+        """Return the logits of the symbol that comes next, at each position.
 
         Args:
-            target: token ids, ``(b, t)``, from the start symbol on.
-            memory: what :meth:`encode` gave, ``(b, s, d)``.
+            target: token ids from the start symbol on.
+            memory: what :meth:`encode` gave.
             memory_mask: the mask that came with it.
 
-        Returns:
-            Logits ``(b, t, v)``.
-
         Raises:
-            TypeError: if ``target`` does not hold whole numbers, of 32 or 64 bits.
-            ValueError: if it does not have two axes, its length is not between 1 and
-                ``max_len``, or it holds an id outside the vocabulary (checked on the
-                CPU alone).
+            ValueError: if ``target`` is longer than ``max_len``, or holds an id outside
+                the vocabulary (looked at on the CPU alone).
         """
-        embedded = self._embed("target", target, self.target_embedding)
+        require.ids(self.config.target_vocab, target=target)
+        x = self.target_embedding(target) * self.config.d_model**0.5
         mask = padding_mask(target, self.config.pad)
         mask = mask & causal_mask(target.shape[1], device=target.device)
-        return self.output(self.decoder(embedded, memory, mask, memory_mask))
+        x = self.decoder(self.positions(x), memory, mask, memory_mask)
+        return self.output(x)
 
+    @require.shapes
     def forward(
         self, source: Int[Tensor, "b s"], target: Int[Tensor, "b t"]
     ) -> Float[Tensor, "b t v"]:
-        """Read sources, and predict the next symbol at each position of the targets.
+        """Return the logits of the next symbols: ``source`` read, then ``target``.
 
-        Args:
-            source: token ids, ``(b, s)``.
-            target: token ids, ``(b, t)``, from the start symbol on, without the last.
-
-        Returns:
-            Logits ``(b, t, v)``.
-
-        Raises:
-            TypeError: if ids are no whole numbers.
-            ValueError: as :meth:`encode` and :meth:`decode` say.
+        A target is given from its start symbol on, without its last symbol.
         """
         return self.decode(target, *self.encode(source))
-
-    def _embed(self, name: str, tokens: Tensor, table: nn.Embedding) -> Tensor:
-        size, longest = table.num_embeddings, self.config.max_len
-        _require_whole(name, tokens)
-        if tokens.dtype not in (torch.int32, torch.int64):
-            raise TypeError(
-                f"{name} must hold whole numbers of 32 or 64 bits, got {tokens.dtype}"
-            )
-        if tokens.dim() != 2:
-            raise ValueError(
-                f"{name} must have the axes (batch, length), "
-                f"got shape {tuple(tokens.shape)}"
-            )
-        if not tokens.shape[1]:
-            raise ValueError(f"{name} must hold a symbol at least, got length 0")
-        if tokens.shape[1] > longest:
-            raise ValueError(
-                f"{name} must not be longer than max_len={longest}, "
-                f"got length {tokens.shape[1]}"
-            )
-        # on a GPU the question would make the whole device wait for its answer
-        if tokens.device.type == "cpu" and tokens.numel():
-            low, high = tokens.min().item(), tokens.max().item()
-            if low < 0 or high >= size:
-                raise ValueError(
-                    f"{name} must hold ids from 0 to {size - 1}, got {low} to {high}"
-                )
-        return self.positions(table(tokens) * self.config.d_model**0.5)
-
-
-def _residuals(config: TransformerConfig, count: int) -> nn.ModuleList:
-    c = config
-    return nn.ModuleList(Residual(c.d_model, c.dropout, c.norm) for _ in range(count))
-
-
-def _last_norm(config: TransformerConfig) -> nn.Module:
-    # the stream of a pre-norm stack is a plain sum, which grows layer by layer
-    return nn.LayerNorm(config.d_model) if config.norm == "pre" else nn.Identity()

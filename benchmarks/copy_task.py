@@ -68,8 +68,9 @@ class SeesAhead(Transformer):
     def decode(self, target, memory, memory_mask=None):
         """Predict from the whole target."""
         mask = padding_mask(target, self.config.pad)
-        embedded = self._embed("target", target, self.target_embedding)
-        return self.output(self.decoder(embedded, memory, mask, memory_mask))
+        x = self.target_embedding(target) * self.config.d_model**0.5
+        x = self.decoder(self.positions(x), memory, mask, memory_mask)
+        return self.output(x)
 
 
 class Shifted(PositionalEncoding):

@@ -7,12 +7,12 @@ from typing import Any
 
 import torch
 
-from annotated.attention import (
+from annotated.data import Vocabulary, batches, date_pairs
+from annotated.recurrent_attention import (
     AdditiveAttention,
     DotAttention,
     LocationSensitiveAttention,
 )
-from annotated.data import Vocabulary, batches, date_pairs
 from annotated.seq2seq import (
     AttentionDecoder,
     RNNEncoder,

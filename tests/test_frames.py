@@ -445,7 +445,6 @@ BAD_ALTS = [
 ]
 
 
-@pytest.mark.bad_input
 @pytest.mark.parametrize("alt", BAD_ALTS)
 def test_an_alternative_text_must_say_something(alt):
     wanted = "^alt must be a sentence that says what the figure shows, got "
@@ -456,13 +455,11 @@ def test_an_alternative_text_must_say_something(alt):
         assert repr(alt) in str(caught.value)
 
 
-@pytest.mark.bad_input
 def test_a_files_name_is_called_one():
     with pytest.raises(ValueError, match=r"got a file's name: 'The loss of x\.Png'$"):
         require_alt("The loss of x.Png")
 
 
-@pytest.mark.bad_input
 @pytest.mark.parametrize("thing", ["figure", None, 3])
 def test_only_figures_are_images(thing):
     message = f"^figure must be a matplotlib Figure, got {type(thing).__name__}$"
@@ -472,7 +469,6 @@ def test_only_figures_are_images(thing):
         frame_slider(lambda _: thing, [1], label="n", alt=lambda _: "A bar of one")
 
 
-@pytest.mark.bad_input
 @pytest.mark.parametrize("values", [[], iter(())])
 def test_a_frame_slider_needs_a_value(values):
     message = "^values must hold at least one value for the slider, got none$"
@@ -480,7 +476,6 @@ def test_a_frame_slider_needs_a_value(values):
         make_slider(values)
 
 
-@pytest.mark.bad_input
 @pytest.mark.parametrize("label", ["", "  "])
 def test_a_frame_slider_needs_a_label(label):
     message = f"^label must say what the slider sets, got {label!r}$"
@@ -488,13 +483,11 @@ def test_a_frame_slider_needs_a_label(label):
         make_slider(label=label)
 
 
-@pytest.mark.bad_input
 def test_every_frame_needs_an_alternative_text():
     with pytest.raises(ValueError, match=r"^alt must be a sentence .* got ''$"):
         make_slider(alt=lambda value: "A bar of one" if value == 1 else "")
 
 
-@pytest.mark.bad_input
 def test_controls_need_values():
     with pytest.raises(
         ValueError, match=r"^values of the slider 'n' must not be empty"
@@ -509,7 +502,6 @@ def test_controls_need_values():
             Grid("cells", "click", rows, columns)
 
 
-@pytest.mark.bad_input
 @pytest.mark.parametrize("start", [4, 0, "1"])
 def test_a_slider_starts_at_one_of_its_values(start):
     message = rf"^start of the slider 'n' .* its values \[1, 2, 3\], got {start!r}$"
@@ -517,7 +509,6 @@ def test_a_slider_starts_at_one_of_its_values(start):
         Slider("n", "number", [1, 2, 3], start=start)
 
 
-@pytest.mark.bad_input
 def test_an_explorer_needs_a_control_and_a_check():
     with pytest.raises(
         ValueError, match=r"^controls must hold at least one control, g"
@@ -527,14 +518,12 @@ def test_an_explorer_needs_a_control_and_a_check():
         make_explorer(checks=[])
 
 
-@pytest.mark.bad_input
 def test_controls_must_have_different_names():
     message = r"^controls must have different names, got \['n', 'way', 'n'\]$"
     with pytest.raises(ValueError, match=message):
         make_explorer(controls=[*CONTROLS, Text("n", "another", "x")])
 
 
-@pytest.mark.bad_input
 @pytest.mark.parametrize("number", [math.nan, math.inf, -math.inf])
 def test_what_is_no_json_is_refused(number):
     message = "^data and checks must hold finite numbers and texts: "
@@ -544,7 +533,6 @@ def test_what_is_no_json_is_refused(number):
         make_explorer(checks=[({"n": 1}, {"y": number})])
 
 
-@pytest.mark.bad_input
 @pytest.mark.parametrize("number", [math.nan, math.inf, -math.inf])
 def test_only_finite_numbers_can_be_packed(number):
     message = "^tensor must hold finite numbers to be packed$"

@@ -7,12 +7,12 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from annotated.attention import (
+from annotated.data import Batch, Vocabulary, pad_sequences
+from annotated.recurrent_attention import (
     AdditiveAttention,
     DotAttention,
     LocationSensitiveAttention,
 )
-from annotated.data import Batch, Vocabulary, pad_sequences
 from annotated.seq2seq import (
     QUERIES,
     AttentionDecoder,
@@ -21,7 +21,6 @@ from annotated.seq2seq import (
     Seq2Seq,
     Step,
     exact_matches,
-    require_tokens,
     teacher_forcing_loss,
 )
 
@@ -656,136 +655,6 @@ def test_exact_matches_changes_no_parameter():
         assert parameter.grad is None
 
 
-# ---- wrong arguments ---------------------------------------------------------
-
-
-@pytest.mark.bad_input
-@pytest.mark.parametrize(
-    ("tokens", "found"),
-    [
-        (torch.tensor([[3, 19]]), "3 to 19"),
-        (torch.tensor([[-1, 3]]), "-1 to 3"),
-        (torch.tensor([[99, 99]]), "99 to 99"),
-    ],
-)
-def test_token_ids_must_be_in_the_vocabulary(tokens, found):
-    message = f"^source must hold token ids from 0 to 18, got {found}$"
-    with pytest.raises(ValueError, match=message):
-        make_encoder()(tokens, torch.tensor([2]))
-    with pytest.raises(ValueError, match=message):
-        require_tokens("source", tokens, SOURCE)
-
-
-@pytest.mark.bad_input
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bool])
-def test_tokens_must_be_whole_numbers(dtype):
-    message = f"^source must hold whole numbers, got {dtype}$"
-    with pytest.raises(TypeError, match=message):
-        make_encoder()(torch.ones(1, 2, dtype=dtype), torch.tensor([2]))
-    with pytest.raises(TypeError, match=message):
-        require_tokens("source", torch.ones(1, 2, dtype=dtype), SOURCE)
-
-
-@pytest.mark.bad_input
-def test_tokens_and_lengths_must_be_tensors():
-    source, lengths = make_source()
-    with pytest.raises(TypeError, match=r"^source must .*tensor.* got list$"):
-        make_encoder()(source.tolist(), lengths)
-    with pytest.raises(TypeError, match=r"^lengths must .*tensor.* got list$"):
-        make_encoder()(source, lengths.tolist())
-
-
-@pytest.mark.bad_input
-def test_every_id_of_the_vocabulary_is_taken():
-    tokens = torch.tensor([[0, SOURCE - 1]])
-    assert require_tokens("source", tokens, SOURCE) is None
-    assert require_tokens("source", tokens[:, :0], SOURCE) is None
-
-
-@pytest.mark.bad_input
-def test_lengths_must_be_one_a_source():
-    source, lengths = make_source()
-    for wrong in (lengths[:2], lengths[:, None], F.pad(lengths, (0, 1), value=1)):
-        message = "^lengths must hold one length for each of the 3 sources, got shape "
-        with pytest.raises(ValueError, match=message) as caught:
-            make_encoder()(source, wrong)
-        assert str(tuple(wrong.shape)) in str(caught.value)
-
-
-@pytest.mark.bad_input
-@pytest.mark.parametrize(
-    ("lengths", "error", "message"),
-    [
-        ([0, 5, 3], ValueError, "^lengths must be at least 1: a source cannot be"),
-        ([2, 6, 3], ValueError, "^lengths must lie between 0 and size=5, got 2 to 6$"),
-        ([-1, 5, 3], ValueError, "^lengths must lie between 0 and size=5, got -1 to 5"),
-        ([2.0, 5.0, 3.0], TypeError, "^lengths must be .* whole numbers, got torch.fl"),
-        ([True] * 3, TypeError, "^lengths must be .* whole numbers, got torch.bool$"),
-    ],
-)
-def test_lengths_must_fit_the_batch(lengths, error, message):
-    source, _ = make_source()
-    with pytest.raises(error, match=message):
-        make_encoder()(source, torch.tensor(lengths))
-
-
-@pytest.mark.bad_input
-def test_a_query_must_be_one_of_those_named():
-    message = r"^query must be one of \('previous', 'current', .*\), got 'next'$"
-    with pytest.raises(ValueError, match=message):
-        AttentionDecoder(TARGET, EMBEDDED, DECODED, MEMORY, query="next")
-
-
-@pytest.mark.bad_input
-@every_query
-def test_the_attention_must_take_the_decoders_queries(query):
-    # state alone where state and output are asked with, or the other way round
-    size = DECODED + (0 if query == "previous+output" else EMBEDDED)
-    wanted = DECODED + EMBEDDED if query == "previous+output" else DECODED
-    message = rf"^attention .*queries.* {wanted}\b.* got .*{size}"
-    with pytest.raises(ValueError, match=message):
-        AttentionDecoder(
-            TARGET, EMBEDDED, DECODED, MEMORY, DotAttention(size, MEMORY), query
-        )
-
-
-@pytest.mark.bad_input
-def test_the_attention_must_take_the_encoders_states():
-    attention = AdditiveAttention(DECODED, ENCODED, 31)  # one direction only
-    message = rf"^attention .*key.* {MEMORY}\b.* got .*{ENCODED}"
-    with pytest.raises(ValueError, match=message):
-        AttentionDecoder(TARGET, EMBEDDED, DECODED, MEMORY, attention)
-
-
-@pytest.mark.bad_input
-def test_target_ids_must_be_in_the_vocabulary():
-    model, target = make_model(), make_target()
-    target[0, 3] = TARGET
-    message = "^target must hold token ids from 0 to 12, got 1 to 13$"
-    with pytest.raises(ValueError, match=message):
-        model(*make_source(), target)
-
-
-@pytest.mark.bad_input
-def test_targets_must_be_whole_numbers():
-    model, target = make_model(), make_target()
-    with pytest.raises(TypeError, match=r"^target must hold whole numbers, got"):
-        model(*make_source(), target.double())
-
-
-@pytest.mark.bad_input
-@pytest.mark.parametrize("most", [0, -1])
-def test_greedy_must_be_allowed_a_symbol(most):
-    with pytest.raises(ValueError, match=f"^max_length must be at least 1, got {most}"):
-        make_model().greedy(*make_source(), START, END, most)
-
-
-@pytest.mark.bad_input
-def test_exact_matches_needs_a_batch():
-    with pytest.raises(ValueError, match=r"^batches must hold at least one batch, got"):
-        exact_matches(make_model(), [])
-
-
 def test_the_mode_comes_back_when_decoding_fails():
     def broken():
         yield from ()
@@ -797,11 +666,67 @@ def test_the_mode_comes_back_when_decoding_fails():
     assert model.training
 
 
-@pytest.mark.bad_input
-@pytest.mark.parametrize("start", [-1, TARGET])
-def test_decoding_starts_with_a_target_id(start):
-    message = f"^start must be an id below {TARGET}, got {start}$"
+# ---- wrong arguments ---------------------------------------------------------
+
+
+def changed(tensor: Tensor, value: int) -> Tensor:
+    tensor = tensor.clone()
+    tensor.view(-1)[1] = value
+    return tensor
+
+
+@pytest.mark.parametrize(
+    ("error", "change", "message"),
+    [
+        (ValueError, lambda s, n, t: (changed(s, 19), n, t), "source .* 18, got 19"),
+        (ValueError, lambda s, n, t: (changed(s, -1), n, t), "source .* 18, got -1"),
+        (ValueError, lambda s, n, t: (s, changed(n, 0), t), "lengths .* 1 to 5, got 0"),
+        (ValueError, lambda s, n, t: (s, changed(n, 6), t), "lengths .* 1 to 5, got 6"),
+        (ValueError, lambda s, n, t: (s, n, changed(t, 13)), "target .* 12, got 13"),
+        (ValueError, lambda s, n, t: (s, n[:2], t), "lengths .* b=3 as in source"),
+        (ValueError, lambda s, n, t: (s, n, t[:2]), "target .* b=3 as in source"),
+        (TypeError, lambda s, n, t: (s.float(), n, t), "source .* integers, got torch"),
+        (TypeError, lambda s, n, t: (s, n.float(), t), "lengths .* integers, got torc"),
+        (TypeError, lambda s, n, t: (s, n.tolist(), t), "lengths .* integers, got lis"),
+        (TypeError, lambda s, n, t: (s, n, t.double()), "target .* integers, got torc"),
+    ],
+)
+def test_a_batch_fits_the_model(error, change, message):
+    model, batch = make_model(), (*make_source(), make_target())
+    with pytest.raises(error, match=f"^{message}"):
+        model(*change(*batch))
+    if not message.startswith("target"):
+        with pytest.raises(error, match=f"^{message}"):
+            model.encoder(*change(*batch)[:2])
+
+
+def test_a_query_must_be_one_of_those_named():
+    message = "^query must be one of 'previous', 'current', .*, got 'next'$"
     with pytest.raises(ValueError, match=message):
-        make_model().greedy(*make_source(), start, END, 3)
-    with pytest.raises(ValueError, match=message.replace("start", "end")):
-        make_model().greedy(*make_source(), START, start, 3)
+        AttentionDecoder(TARGET, EMBEDDED, DECODED, MEMORY, query="next")
+
+
+@every_query
+def test_the_attention_must_take_the_decoders_queries_and_the_encoders_states(query):
+    # state alone where state and output are asked with, or the other way round
+    right, wrong = DECODED, DECODED + EMBEDDED
+    if query == "previous+output":
+        right, wrong = wrong, right
+    sizes = TARGET, EMBEDDED, DECODED, MEMORY
+    with pytest.raises(ValueError, match=f"^query_size .* {right}, got {wrong}$"):
+        AttentionDecoder(*sizes, DotAttention(wrong, MEMORY), query)
+    with pytest.raises(ValueError, match=f"^key_size .* {MEMORY}, got {ENCODED}$"):
+        AttentionDecoder(*sizes, DotAttention(right, ENCODED), query)  # one direction
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((START, END, 0), "^max_length must be an integer ≥ 1, got 0$"),
+        ((-1, END, 3), "^start must be an integer from 0 to 12, got -1$"),
+        ((START, TARGET, 3), "^end must be an integer from 0 to 12, got 13$"),
+    ],
+)
+def test_greedy_takes_ids_and_room(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        make_model().greedy(*make_source(), *arguments)

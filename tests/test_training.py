@@ -630,7 +630,10 @@ def tried(batches=None, of=None, **settings):
             lambda: LabelSmoothing(7, spread="none"),
             "spread must be one of .* got 'none",
         ),
-        (lambda: smooth(target=torch.tensor([[1, 7]])), "target must hold integers from 0 to 6, got 7"),
+        (
+            lambda: smooth(target=torch.tensor([[1, 7]])),
+            "target must hold integers from 0 to 6, got 7",
+        ),
         (lambda: smooth(target=torch.ones(1, 3).long()), "target must have .*shape"),
         (lambda: smooth(logits=torch.randn(1, 2, 6)), "logits must have .*shape"),
     ],

@@ -542,7 +542,7 @@ show(
 # shares stands in `ScoredAttention`; additive attention adds only this:
 
 # %%
-from annotated.attention import AdditiveAttention
+from annotated.recurrent_attention import AdditiveAttention
 
 show_source(AdditiveAttention)
 
@@ -636,7 +636,7 @@ def general_energies(queries, keys, W):
 
 
 # %%
-from annotated.attention import DotAttention
+from annotated.recurrent_attention import DotAttention
 
 general = DotAttention(q, k)
 contexts, _ = general(queries, keys, mask=mask)
@@ -712,7 +712,7 @@ def walk_by_hand(module, queries, keys):
 
 
 # %%
-from annotated.attention import LocationSensitiveAttention
+from annotated.recurrent_attention import LocationSensitiveAttention
 
 located = LocationSensitiveAttention(q, k, hidden, filters=2, kernel=3)
 contexts, _ = located(queries, keys, mask=mask)

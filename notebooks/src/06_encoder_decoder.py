@@ -797,7 +797,7 @@ def attend_by_heads(module, x, memory):
 def add(residual, x, found_by):
     """What a sublayer finds is added, in the order of the residual."""
     gain, bias = residual.norm.weight, residual.norm.bias
-    if residual.order == "pre":
+    if residual.norm_order == "pre":
         return x + found_by(normalise(x, gain, bias))
     return normalise(x + found_by(x), gain, bias)
 

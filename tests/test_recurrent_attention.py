@@ -1,0 +1,456 @@
+"""annotated/recurrent_attention.py: loops, module and independent references agree."""
+
+import itertools
+
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from annotated.attention import scaled_dot_product_attention
+from annotated.recurrent_attention import (
+    AdditiveAttention,
+    DotAttention,
+    LocationSensitiveAttention,
+    ScoredAttention,
+)
+
+# every axis another prime: two that change places cannot pass
+B, T, S, V, QUERY, KEY, HIDDEN = 2, 3, 5, 7, 11, 13, 17
+FILTERS, KERNEL = 19, 3
+
+MAKE = {
+    "dot": DotAttention,
+    "general": lambda: DotAttention(QUERY, KEY),
+    "additive": lambda: AdditiveAttention(QUERY, KEY, HIDDEN),
+    "location": lambda: LocationSensitiveAttention(QUERY, KEY, HIDDEN, FILTERS, KERNEL),
+}
+every_kind = pytest.mark.parametrize("kind", MAKE)
+without_location = pytest.mark.parametrize("kind", ["dot", "general", "additive"])
+
+
+@pytest.fixture(autouse=True)
+def seeded():
+    torch.manual_seed(0)
+
+
+def make(kind: str, dtype: torch.dtype = torch.float64) -> ScoredAttention:
+    attention = MAKE[kind]()
+    if kind == "location":  # an offset of zeros would hide that it is forgotten
+        nn.init.normal_(attention.offset)
+    return attention.to(dtype)
+
+
+def inputs(kind: str, dtype: torch.dtype = torch.float64) -> tuple[Tensor, ...]:
+    """Query, keys and values that ask for gradients."""
+    shapes = (B, T, KEY if kind == "dot" else QUERY), (B, S, KEY), (B, S, V)
+    return tuple(torch.randn(s, dtype=dtype, requires_grad=True) for s in shapes)
+
+
+def some_mask() -> Tensor:
+    """Keeps from one to all of the keys of each row."""
+    mask = torch.rand(B, T, S) < 0.5
+    mask[..., 2] = True
+    mask[0, 0] = True
+    return mask
+
+
+def assert_close(ours, theirs, why: str = "") -> None:
+    if isinstance(ours, Tensor):
+        ours, theirs = (ours,), (theirs,)
+    for one, other in zip(ours, theirs, strict=True):
+        limit = 1e-10 if one.dtype == torch.float64 else 1e-5
+        torch.testing.assert_close(
+            one, other, rtol=0, atol=limit, msg=lambda text: f"{why}\n{text}"
+        )
+
+
+def gradients(outputs: tuple[Tensor, ...], of: list[Tensor]) -> tuple[Tensor, ...]:
+    """Gradients of a random mixture of all that was computed."""
+    generator = torch.Generator().manual_seed(1)
+    mixture = sum(
+        (out * torch.randn(out.shape, generator=generator).to(out)).sum()
+        for out in outputs
+    )
+    return torch.autograd.grad(mixture, of)
+
+
+# ---- what all kinds share ----------------------------------------------------
+
+
+@every_kind
+def test_alignments_are_softmaxes_of_scores_and_contexts_weighted_sums(kind):
+    query, keys, values = inputs(kind)
+    contexts, weights = make(kind)(query, keys, values, mask := some_mask())
+    assert contexts.shape == (B, T, V) and weights.shape == (B, T, S)
+    assert weights[~mask].eq(0).all(), "True = may attend"
+    assert weights[mask].gt(0).all()
+    assert_close(weights.sum(-1), torch.ones(B, T).double(), "sum over the keys")
+    for b, t in itertools.product(range(B), range(T)):
+        wanted = sum(weights[b, t, s] * values[b, s] for s in range(S))
+        assert_close(contexts[b, t], wanted, "weighted sum of values")
+
+
+@every_kind
+def test_the_keys_are_the_values_when_none_are_given(kind):
+    query, keys, _ = inputs(kind)
+    attention = make(kind)
+    assert_close(attention(query, keys), attention(query, keys, keys))
+
+
+@every_kind
+def test_padding_after_the_keys_changes_nothing(kind):
+    query, keys, values = inputs(kind)
+    attention = make(kind)
+    contexts, weights = attention(query, keys, values)
+    longer = [F.pad(x, (0, 0, 0, 2), value=97.0) for x in (keys, values)]
+    padded_contexts, padded = attention(query, *longer, torch.arange(S + 2) < S)
+    assert_close(padded_contexts, contexts, "contexts")
+    assert_close(padded, F.pad(weights, (0, 2)), "alignments")
+
+
+@every_kind
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])
+def test_a_query_with_no_key_gets_a_context_of_zeros_and_finite_gradients(kind, dtype):
+    attention, tensors = make(kind, dtype), inputs(kind, dtype)
+    mask = torch.ones(B, 1, S, dtype=torch.bool)
+    mask[1] = False
+    contexts, weights = attention(*tensors, mask)
+    assert contexts.dtype == weights.dtype == dtype
+    assert contexts[1].eq(0).all() and contexts[0].ne(0).any()
+    wanted = [*tensors, *attention.parameters()]
+    for gradient in gradients((contexts, weights), wanted):
+        assert gradient.isfinite().all()
+
+
+@every_kind
+@pytest.mark.parametrize("axes", [(S,), (T, S), (B, 1, S), (1, T, S), (1, 1, 1), ()])
+def test_a_mask_broadcasts(kind, axes):
+    tensors, attention = inputs(kind), make(kind)
+    mask = torch.rand(axes) < 0.6
+    whole = mask.expand(B, T, S).contiguous()
+    assert_close(attention(*tensors, mask), attention(*tensors, whole))
+
+
+@every_kind
+def test_a_batch_is_its_sentences_one_by_one(kind):
+    everything = [*inputs(kind), some_mask()]
+    attention = make(kind)
+    contexts, weights = attention(*everything)
+    for b in range(B):
+        alone = attention(*(x[b : b + 1] for x in everything))
+        assert_close(alone, (contexts[b : b + 1], weights[b : b + 1]))
+
+
+@without_location
+def test_neither_the_order_of_queries_nor_that_of_keys_is_seen(kind):
+    query, keys, values = inputs(kind)
+    attention, rows, columns = make(kind), [2, 0, 1], [3, 0, 4, 1, 2]
+    contexts, weights = attention(query, keys, values)
+    moved = attention(query[:, rows], keys[:, columns], values[:, columns])
+    assert_close(moved, (contexts[:, rows], weights[:, rows][..., columns]))
+
+
+@without_location
+def test_only_location_sensitive_attention_reads_the_previous_alignment(kind):
+    tensors, attention = inputs(kind), make(kind)
+    previous = torch.rand(B, S, dtype=torch.float64)
+    assert_close(attention(*tensors), attention(*tensors, previous=previous))
+
+
+@every_kind
+def test_prepared_keys_give_what_the_module_gives(kind):
+    query, keys, values = inputs(kind)
+    attention, mask = make(kind), some_mask()[:, :1]
+    previous = torch.rand(B, S, dtype=torch.float64)
+    first = query[:, :1]
+    parts = attention.attend(first, attention.prepare(keys), values, mask, previous)
+    assert_close(parts, attention(first, keys, values, mask, previous))
+
+
+@every_kind
+def test_attention_leaves_its_inputs_alone(kind):
+    tensors = [*inputs(kind), some_mask(), torch.rand(B, S, dtype=torch.float64)]
+    before = [tensor.detach().clone() for tensor in tensors]
+    make(kind)(*tensors)
+    for tensor, copy in zip(tensors, before, strict=True):
+        assert torch.equal(tensor, copy)
+
+
+@every_kind
+def test_gradients_are_those_of_finite_differences(kind):
+    # small, because each number is moved twice
+    attention = {
+        "dot": DotAttention,
+        "general": lambda: DotAttention(2, 3),
+        "additive": lambda: AdditiveAttention(2, 3, 2),
+        "location": lambda: LocationSensitiveAttention(2, 3, 2, 1, 3),
+    }[kind]().double()
+    shapes = (1, 2, 3 if kind == "dot" else 2), (1, 3, 3), (1, 3, 2)
+    tensors = [torch.randn(s, dtype=torch.float64, requires_grad=True) for s in shapes]
+    mask = torch.tensor([[True, True, False], [False, True, True]])
+
+    def run(*all_of_them):
+        return attention(*all_of_them[:3], mask)
+
+    assert torch.autograd.gradcheck(run, [*tensors, *attention.parameters()])
+
+
+PARAMETERS = {
+    "dot": {},
+    "general": {"key_map.weight": (QUERY, KEY)},
+    "additive": {
+        "query_map.weight": (HIDDEN, QUERY),
+        "key_map.weight": (HIDDEN, KEY),
+        "direction.weight": (1, HIDDEN),
+    },
+}
+PARAMETERS["location"] = PARAMETERS["additive"] | {
+    "convolution.weight": (FILTERS, 1, KERNEL),
+    "location_map.weight": (HIDDEN, FILTERS),
+    "offset": (HIDDEN,),
+}
+
+
+@every_kind
+def test_each_kind_owns_the_maps_of_its_paper_and_all_learn(kind):
+    attention = make(kind)
+    named = dict(attention.named_parameters())
+    assert {name: tuple(p.shape) for name, p in named.items()} == PARAMETERS[kind]
+    tensors = inputs(kind)
+    found = gradients(attention(*tensors), [*tensors, *named.values()])
+    assert all(gradient.ne(0).any() for gradient in found)
+
+
+def test_a_variant_overrides_how_it_scores_and_nothing_else():
+    class Nearest(ScoredAttention):
+        def score(self, query, prepared, previous=None):
+            return -torch.cdist(query, prepared)
+
+    query, keys, values = inputs("dot")
+    far = (query[:, :, None] - keys[:, None]).pow(2).sum(-1).sqrt()
+    weights = (-far).softmax(-1)
+    assert_close(Nearest()(query, keys, values), (weights @ values, weights))
+    with pytest.raises(NotImplementedError):
+        ScoredAttention()(query, keys)
+
+
+# ---- dot products ------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["dot", "general"])
+@pytest.mark.parametrize("masked", [False, True])
+def test_dot_attention_is_pytorchs_with_no_scale(kind, masked):
+    query, keys, values = inputs(kind)
+    attention = make(kind)
+    mask = some_mask() if masked else None
+    ours = attention(query, keys, values, mask)
+    mapped = keys
+    if kind == "general":
+        mapped = torch.einsum("qk,bsk->bsq", attention.key_map.weight, keys)
+    theirs = F.scaled_dot_product_attention(query, mapped, values, mask, scale=1.0)
+    assert_close(ours[0], theirs, "scale 1: nothing is scaled in chapter 01")
+    of = [query, keys, values, *attention.parameters()]
+    assert_close(gradients(ours[:1], of), gradients((theirs,), of), "gradients")
+    unscaled = scaled_dot_product_attention(query, mapped, values, mask, scale=1.0)
+    assert_close(ours, unscaled)
+
+
+@pytest.mark.parametrize("kind", ["dot", "general"])
+def test_dot_scores_by_loops(kind):
+    query, keys, _ = inputs(kind)
+    attention = make(kind)
+    scores = attention.score(query, attention.prepare(keys))
+    for b, t, s in itertools.product(range(B), range(T), range(S)):
+        key = keys[b, s] if kind == "dot" else attention.key_map.weight @ keys[b, s]
+        assert_close(scores[b, t, s], query[b, t] @ key, f"e[{b}, {t}, {s}]")
+
+
+# ---- additive and location-sensitive attention -------------------------------
+
+
+def test_additive_scores_by_loops():
+    query, keys, _ = inputs("additive")
+    attention = make("additive")
+    scores = attention.score(query, attention.prepare(keys))
+    w, u = attention.query_map.weight, attention.key_map.weight
+    (v,) = attention.direction.weight
+    for b, t, s in itertools.product(range(B), range(T), range(S)):
+        wanted = v @ torch.tanh(w @ query[b, t] + u @ keys[b, s])
+        assert_close(scores[b, t, s], wanted, f"e[{b}, {t}, {s}]")
+
+
+def location_by_loops(attention, query, keys, values, mask, previous):
+    """Chorowski et al. (2015), equations 8 and 9, one number at a time."""
+    w, u = attention.query_map.weight, attention.key_map.weight
+    location, offset = attention.location_map.weight, attention.offset
+    (v,) = attention.direction.weight
+    filters = attention.convolution.weight[:, 0]  # (filters, kernel)
+    half = filters.shape[1] // 2
+    contexts, alignments = torch.zeros(B, T, V), torch.zeros(B, T, S)
+    contexts, alignments = contexts.double(), alignments.double()
+    for b in range(B):
+        before = previous[b]
+        for t in range(T):
+            energies = []
+            for s in range(S):
+                seen = torch.zeros(FILTERS, dtype=torch.float64)
+                for j in range(-half, half + 1):
+                    if 0 <= s + j < S:
+                        seen = seen + filters[:, half + j] * before[s + j]
+                inner = w @ query[b, t] + u @ keys[b, s] + location @ seen + offset
+                energies.append(v @ torch.tanh(inner))
+            allowed = mask[b, t]
+            left = torch.stack(energies)[allowed].softmax(-1)
+            before = torch.zeros(S, dtype=torch.float64).masked_scatter(allowed, left)
+            alignments[b, t] = before
+            contexts[b, t] = before @ values[b]
+    return contexts, alignments
+
+
+@pytest.mark.parametrize("started", [False, True])
+def test_location_sensitive_attention_by_loops(started):
+    tensors = inputs("location")
+    attention, mask = make("location"), some_mask()
+    previous = torch.rand(B, S).double() if started else torch.zeros(B, S).double()
+    ours = attention(*tensors, mask, previous if started else None)
+    loops = location_by_loops(attention, *tensors, mask, previous)
+    assert_close(ours, loops)
+    of = [*tensors, *attention.parameters()]
+    assert_close(gradients(ours, of), gradients(loops, of), "gradients")
+
+
+@pytest.mark.parametrize("kernel", [1, 3, 5, 7])
+def test_a_filter_is_centred_and_reaches_half_its_width(kernel):
+    attention = LocationSensitiveAttention(QUERY, KEY, HIDDEN, FILTERS, kernel).double()
+    query, keys, _ = inputs("location")
+    keys = F.pad(keys.detach(), (0, 0, 0, 8))  # longer than any filter
+    prepared, here = attention.prepare(keys), 6
+    nothing = torch.zeros(B, S + 8, dtype=torch.float64)
+    looked = nothing.clone()
+    looked[:, here] = 1.0
+    first = query[:, :1]
+    change = attention.score(first, prepared, looked) - attention.score(
+        first, prepared, nothing
+    )
+    reached = change.abs().gt(1e-9).any(dim=(0, 1)).nonzero().flatten().tolist()
+    half = kernel // 2
+    assert reached == list(range(here - half, here + half + 1))
+
+
+# ---- an independent reference that takes seconds to import -------------------
+
+
+@pytest.fixture
+def keras(monkeypatch, tmp_path):
+    # keras reads both when it is first imported, and would else write into the home
+    monkeypatch.setenv("KERAS_BACKEND", "torch")
+    monkeypatch.setenv("KERAS_HOME", str(tmp_path))
+    import keras
+
+    assert keras.backend.backend() == "torch", "keras was imported with another backend"
+    return keras
+
+
+@pytest.mark.parametrize("masked", [False, True])
+def test_additive_attention_is_that_of_keras(keras, masked):
+    attention = make("additive", torch.float32)
+    query, keys, values = inputs("additive", torch.float32)
+    # keras' layer maps neither query nor keys: it adds them as they are
+    mapped = attention.query_map(query), attention.key_map(keys)
+    layer = keras.layers.AdditiveAttention(dtype="float32")
+    layer.build([mapped[0].shape, values.shape, mapped[1].shape])
+    (scale,) = (variable.value for variable in layer.trainable_weights)
+    with torch.no_grad():
+        scale.copy_(attention.direction.weight[0])
+    keep = torch.tensor([[True] * S, [True, True, False, True, False]])
+    theirs = layer(
+        [mapped[0], values, mapped[1]],
+        mask=[None, keep] if masked else None,
+        return_attention_scores=True,
+    )
+    ours = attention(query, keys, values, keep[:, None] if masked else None)
+    assert_close(ours, theirs)
+    of = [query, keys, values, attention.query_map.weight, attention.key_map.weight]
+    *found, direction = gradients(ours, [*of, attention.direction.weight])
+    assert_close((*found, direction[0]), gradients(theirs, [*of, scale]), "gradients")
+
+
+# ---- wrong arguments ---------------------------------------------------------
+
+
+@every_kind
+@pytest.mark.parametrize(
+    ("name", "index", "message"),
+    [
+        ("query", 0, r"query must have the shape \(b, t, q\), got \(3, 1"),
+        ("keys", 0, r"keys must have the shape \(b, s, k\), got \(5, 13\)"),
+        ("keys", slice(1), r"keys must .* with b=2 as in query, got \(1, 5, 13\)"),
+        ("values", slice(1), r"values must .* with b=2 as in query, got \(1, 5, 7\)"),
+    ],
+)
+def test_inputs_have_three_axes_and_one_batch(kind, name, index, message):
+    tensors = dict(zip(["query", "keys", "values"], inputs(kind), strict=True))
+    tensors[name] = tensors[name][index]
+    with pytest.raises(ValueError, match=message):
+        make(kind)(**tensors)
+
+
+@every_kind
+def test_each_key_needs_a_value(kind):
+    query, keys, values = inputs(kind)
+    message = r"values must have .* with s=5 as in keys, got \(2, 4, 7\)"
+    with pytest.raises(ValueError, match=message):
+        make(kind)(query, keys, values[:, 1:])
+
+
+@pytest.mark.parametrize("kind", ["general", "additive", "location"])
+def test_widths_must_be_those_of_the_module(kind):
+    query, keys, values = inputs(kind)
+    with pytest.raises(ValueError, match=r"query must .* q=11 as in self.query_size"):
+        make(kind)(keys, keys, values)
+    with pytest.raises(ValueError, match=r"keys must .* with k=13 as in self.key_size"):
+        make(kind)(query, query, query)
+
+
+def test_the_plain_dot_product_needs_equal_widths():
+    message = r"prepared must .* with k=11 as in query, got \(2, 5, 13\)"
+    with pytest.raises(ValueError, match=message):
+        DotAttention()(*inputs("general"))
+
+
+@every_kind
+@pytest.mark.parametrize("axes", [(B, S, T), (T,), (B, 1, T, S)])
+def test_a_mask_must_fit_the_scores(kind, axes):
+    message = r"mask must be broadcastable to the shape \(2, 3, 5\)"
+    with pytest.raises(ValueError, match=message):
+        make(kind)(*inputs(kind), torch.ones(axes, dtype=torch.bool))
+
+
+@every_kind
+def test_a_mask_must_be_boolean(kind):
+    with pytest.raises(TypeError, match=r"mask must be .* booleans .* torch.float32"):
+        make(kind)(*inputs(kind), torch.ones(B, T, S))
+
+
+@pytest.mark.parametrize("given", ["query_size", "key_size"])
+def test_the_general_score_needs_both_widths(given):
+    message = f"query_size and key_size go together: .*{given}=5"
+    with pytest.raises(ValueError, match=message):
+        DotAttention(**{given: 5})
+
+
+def test_a_kernel_must_have_a_centre():
+    with pytest.raises(ValueError, match="kernel must be odd, to have a centre, got 4"):
+        LocationSensitiveAttention(QUERY, KEY, HIDDEN, FILTERS, 4)
+
+
+def test_location_scores_take_one_query_and_one_alignment_at_a_time():
+    query, keys, values = inputs("location")
+    attention = make("location")
+    message = r"query must have the shape \(b, 1, q\), got \(2, 3, 11\)"
+    with pytest.raises(ValueError, match=message):
+        attention.score(query, attention.prepare(keys))
+    message = r"previous must have the shape \(b, s\) with s=5 as in keys, got"
+    with pytest.raises(ValueError, match=message):
+        attention(query, keys, values, previous=torch.rand(B, T).double())
