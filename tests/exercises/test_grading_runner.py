@@ -1,5 +1,6 @@
 """Answers run apart: what they return is judged, what they do reaches nobody else."""
 
+import importlib
 import math
 import os
 import subprocess
@@ -13,13 +14,15 @@ import psutil
 import pytest
 import torch
 
-from annotated.checks import Exercise, Function
+from annotated.checks import Exercise, Function, exercise_named
 from annotated.checks.calling import NOT_DONE, Differentiated, Problem, Raised
 from grading import plain
 from grading.runner import NO_RESULT, Runner, RunnerError, judged, shown
 from grading.sandbox import MOST_PROCESSES, NOBODY, SANDBOXES
+from tests.exercises import answers
+from tools.exercises import sources
 
-IMPORTS = "import math, torch"
+IMPORTS = "import math, numpy as np, torch\nfrom torch import nn"
 SECRET = 31337.0
 
 halved = Exercise(
@@ -41,6 +44,10 @@ def _(draw):
 
 
 CASES = halved.cases("a course's")
+
+for path in sources():
+    importlib.import_module(f"tests.exercises.answers.ch{path.name[:2]}")
+ANSWERS = [answer for answer in answers.ANSWERS if answer.hint is None]
 
 
 @pytest.fixture(scope="module")
@@ -91,6 +98,14 @@ RIGHT = "return q @ k.mT / 2"
 )
 def test_a_right_answer_passes_whatever_stands_around_it(submission, source):
     outcome = tried(submission, source)
+    assert (outcome.failures, outcome.ended) == ({}, None)
+
+
+@pytest.mark.parametrize("answer", ANSWERS, ids=lambda answer: answer.exercise)
+def test_other_styles_pass_as_in_the_notebook(submission, answer):
+    cases = exercise_named(answer.exercise).cases("a course's", graded=True)
+    cells = [IMPORTS, answer.source]
+    outcome = submission.run(cells, answer.function.__name__, cases)
     assert (outcome.failures, outcome.ended) == ({}, None)
 
 
