@@ -217,8 +217,7 @@ def record_attention(model: nn.Module) -> Iterator[dict[str, list[Tensor]]]:
         for name, module in model.named_modules()
         if isinstance(module, MultiHeadAttention)
     }
-    if not attentions:
-        raise ValueError(f"model must hold a MultiHeadAttention, got {model}")
+    require.that(attentions, f"model must hold a MultiHeadAttention, got {model}")
     maps: dict[str, list[Tensor]] = {name: [] for name in attentions}
 
     def recorder(name: str) -> Callable:

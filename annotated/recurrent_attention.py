@@ -137,11 +137,11 @@ class DotAttention(ScoredAttention):
 
     def __init__(self, query_size: int | None = None, key_size: int | None = None):
         super().__init__()
-        if (query_size is None) != (key_size is None):
-            raise ValueError(
-                "query_size and key_size go together: give both for the general "
-                f"score or neither for the dot score, got {query_size=}, {key_size=}"
-            )
+        require.that(
+            (query_size is None) == (key_size is None),
+            "query_size and key_size go together: give both for the general score or "
+            f"neither for the dot score, got {query_size=}, {key_size=}",
+        )
         self.query_size, self.key_size = query_size, key_size
         self.key_map = nn.Identity()
         if key_size is not None:
@@ -189,8 +189,7 @@ class LocationSensitiveAttention(AdditiveAttention):
         kernel: int = 7,
     ):
         super().__init__(query_size, key_size, hidden)
-        if kernel % 2 == 0:
-            raise ValueError(f"kernel must be odd, to have a centre, got {kernel}")
+        require.that(kernel % 2, f"kernel must be odd, to have a centre, got {kernel}")
         padding = kernel // 2
         self.convolution = nn.Conv1d(1, filters, kernel, padding=padding, bias=False)
         self.location_map = nn.Linear(filters, hidden, bias=False)

@@ -289,6 +289,20 @@ def choice(options: Collection[Any], **values: Any) -> None:
             raise ValueError(f"{name} must be one of {among}, got {value!r}")
 
 
+def that(condition: object, message: str) -> None:
+    """Require what no other check knows of.
+
+    Args:
+        condition: what must be true.
+        message: names the argument, what is expected and what came.
+
+    Raises:
+        ValueError: with this message, if it is not.
+    """
+    if not condition:
+        raise ValueError(message)
+
+
 def _real(wanted: str, fits: Callable[[float], bool], numbers: dict[str, Any]) -> None:
     for name, number in numbers.items():
         if not isinstance(number, Real) or isinstance(number, bool):

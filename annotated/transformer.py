@@ -56,8 +56,10 @@ class TransformerConfig:
         require.probability(dropout=self.dropout)
         require.choice(("pre", "post"), norm=self.norm)
         require.count(0, min(self.source_vocab, self.target_vocab) - 1, pad=self.pad)
-        if self.tied and self.source_vocab != self.target_vocab:
-            raise ValueError(f"tied needs source_vocab == target_vocab, got {self}")
+        require.that(
+            not self.tied or self.source_vocab == self.target_vocab,
+            f"tied needs source_vocab == target_vocab, got {self}",
+        )
 
 
 class FeedForward(nn.Module):
@@ -167,10 +169,9 @@ class DecoderLayer(nn.Module):
 
 
 class Encoder(nn.Module):
-    """A stack of encoder layers; pre-norm normalises its end.
+    """A stack of encoder layers, made from a ``config``; pre-norm normalises its end.
 
     Vaswani et al. (2017), section 3.1; Xiong et al. (2020) for the last normalisation.
-    ``config`` is what the layers are made from.
     """
 
     def __init__(self, config: TransformerConfig):
@@ -190,10 +191,9 @@ class Encoder(nn.Module):
 
 
 class Decoder(nn.Module):
-    """A stack of decoder layers; pre-norm normalises its end.
+    """A stack of decoder layers, made from a ``config``; pre-norm normalises its end.
 
     Vaswani et al. (2017), section 3.1; Xiong et al. (2020) for the last normalisation.
-    ``config`` is what the layers are made from.
     """
 
     def __init__(self, config: TransformerConfig):
@@ -219,12 +219,11 @@ class Decoder(nn.Module):
 
 
 class Transformer(nn.Module):
-    """Encoder and decoder with embeddings, positions and an output layer.
+    """Encoder and decoder with embeddings, positions and an output, by a ``config``.
 
     Vaswani et al. (2017), section 3. Embeddings are drawn with deviation ``d^−½`` and
     multiplied by ``√d``, so that they enter the stream with deviation 1; other
     matrices are Glorot's. The output layer has no bias, so that it can be tied.
-    ``config`` is what it is made from.
     """
 
     def __init__(self, config: TransformerConfig):

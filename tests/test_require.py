@@ -305,6 +305,7 @@ def test_what_is_no_integer_is_no_count(number):
             lambda: require.positive(base=0),
             "base must be a number above 0 and finite, got 0",
         ),
+        (lambda: require.that([], "batches must hold one"), "batches must hold one"),
         (
             lambda: require.choice(("pre", "post"), norm="both"),
             "norm must be one of 'pre', 'post', got 'both'",
@@ -330,3 +331,4 @@ def test_numbers_in_range_pass():
     assert require.probability(dropout=0, smoothing=numpy.float32(0.5)) is None
     assert require.positive(base=1e-9, clip=3) is None
     assert require.choice(("pre", "post"), norm="pre") is None
+    assert require.that(torch.tensor(3), "nothing") is None

@@ -637,13 +637,15 @@ def test_outputs_begin_and_end_with_the_symbols_of_the_vocabulary():
 
 
 @pytest.mark.parametrize("training", [True, False])
-def test_exact_matches_decodes_in_evaluation_mode_and_puts_the_mode_back(training):
+def test_exact_matches_decodes_in_evaluation_mode_and_puts_all_modes_back(training):
     model = scripted(RIGHT).train(training)
+    model.encoder.rnn.train(not training)  # a part that was frozen, or let loose
     modes = []
     model.encoder.register_forward_hook(lambda *_: modes.append(model.encoder.training))
     exact_matches(model, [labelled([5, 6, END])])
     assert modes == [False]
     assert model.training is model.encoder.training is training
+    assert model.encoder.rnn.training is not training
 
 
 def test_exact_matches_changes_no_parameter():

@@ -185,9 +185,9 @@ def test_the_page_shows_what_a_reader_calls_of_the_others():
 
 def test_there_is_something_to_check():
     assert {"attention.masked_softmax", "data.Batch", "data.Batch.to"} <= set(IDS)
-    recurrent = {item.name: item for item in items("annotated.recurrent_attention")}
-    assert recurrent["DotAttention"].raises == {"ValueError"}
-    assert set(recurrent["DotAttention"].parameters) == {"query_size", "key_size"}
+    notebook = {item.name: item for item in items("annotated.notebook")}
+    assert notebook["show_source"].raises == {"TypeError"}
+    assert set(notebook["show"].parameters) == {"figure", "alt", "caption"}
 
 
 @each
