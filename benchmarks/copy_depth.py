@@ -16,7 +16,8 @@ it has no number any more, and the run that is recorded has seeds that were not 
 from itertools import product
 from typing import Any
 
-from benchmarks.copy_task import CONFIG, COUNT, RECIPE, told, train
+from annotated.recipes import COPY, COPY_TRAINING
+from benchmarks.copy_task import COUNT, told, train
 
 SEEDS = (6, 7, 8)
 EARLIER = [
@@ -46,7 +47,7 @@ def run() -> dict[str, Any]:
         for layers, rate, norm in product(DEPTHS, RATES, NORMS)
         for seed in SEEDS
     ]
-    recipe = RECIPE | CHANGED
-    result = {"config": CONFIG, "recipe": recipe, "count": COUNT, "rows": rows}
+    recipe = COPY_TRAINING | CHANGED
+    result = {"config": COPY, "recipe": recipe, "count": COUNT, "rows": rows}
     result |= {"longer": longer(), "longer_steps": LONGER["steps"]}
     return result | {"longer_earlier": EARLIER}

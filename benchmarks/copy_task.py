@@ -23,35 +23,33 @@ every seed:
 
 import time
 from collections import Counter
-from collections.abc import Iterator
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
-from torch.optim.lr_scheduler import LambdaLR
 
 from annotated.data import sequence_task
 from annotated.decoding import greedy_decode
-from annotated.masks import padding_mask
-from annotated.positions import PositionalEncoding
-from annotated.training import LabelSmoothing, evaluate, fit, noam_schedule
+from annotated.recipes import (
+    COPY,
+    COPY_TRAINING,
+    END,
+    START,
+    VOCAB,
+    SeesAhead,
+    Shifted,
+    copy_batches,
+    exact_copies,
+    train_copy,
+    with_end,
+)
+from annotated.training import LabelSmoothing, evaluate, evaluating, fit, noam_schedule
 from annotated.transformer import Transformer, TransformerConfig
 
 SEEDS = (0, 1, 2)
 FRESH_SEEDS = (3, 4, 5)  # where a band of the first run was missed, and changed
-START, VOCAB, LENGTH = 1, 11, 10
-CONFIG = {
-    "d_model": 64,
-    "heads": 4,
-    "layers": 1,
-    "d_ff": 256,
-    "dropout": 0.0,
-    "norm": "pre",
-    "max_len": 32,
-}
-RECIPE = {"rate": 5e-3, "warmup": 50, "batch": 128, "steps": 250}
-RECIPE["fall"] = 0.4  # of the steps, at the end: the rate goes down to nothing
+LENGTH = 10
 FRESH = (1001, 2002)  # seeds of the two sets that training never draws from
 COUNT = 1000
 LENGTHS = (2, 4, 7, 9, 10, 11, 12, 14, 16)
@@ -59,62 +57,6 @@ MIXED = {"shortest": 2, "steps": 500}  # lengths from 2 to 10, twice the steps
 SOURCE = {"vocab": 5, "d_model": 8, "heads": 2, "layers": 2, "d_ff": 16, "dropout": 0.1}
 SOURCE_STEPS = (200, 400, 800)  # ten epochs of twenty batches, and on
 SOURCE_WARMUP, SHORTER = 400, (20, 40, 100)
-END = VOCAB  # one symbol more, for targets that say where they end
-
-
-class SeesAhead(Transformer):
-    """The mistake: a decoder without its causal mask."""
-
-    def decode(self, target, memory, memory_mask=None):
-        """Predict from the whole target."""
-        mask = padding_mask(target, self.config.pad)
-        x = self.target_embedding(target) * self.config.d_model**0.5
-        x = self.decoder(self.positions(x), memory, mask, memory_mask)
-        return self.output(x)
-
-
-class Shifted(PositionalEncoding):
-    """Positions that begin somewhere else in every batch of training."""
-
-    offset = 0
-
-    def forward(self, x, start=0):
-        """Add the positions from ``offset`` on."""
-        return super().forward(x, start + (self.offset if self.training else 0))
-
-
-def batches(
-    seed: int, steps: int, size: int, shortest: int | None, end: bool, vocab: int
-) -> Iterator[tuple[Tensor, Tensor]]:
-    """Draw sources and targets; a target may say where it ends."""
-    generator = torch.Generator().manual_seed(seed)
-    for _ in range(steps):
-        source, target = sequence_task(
-            "copy", size, generator, vocab_size=vocab, length=LENGTH, shortest=shortest
-        )
-        yield source, with_end(target) if end else target
-
-
-def with_end(target: Tensor) -> Tensor:
-    """Write the end symbol behind the last real one."""
-    target = F.pad(target, (0, 1))
-    last = (target != 0).sum(dim=1, keepdim=True)
-    return target.scatter(1, last, END)
-
-
-def share(done: int, steps: int, fall: float) -> float:
-    """Return the share of the rate that the next step gets: up, level, down."""
-    up = min(1.0, (done + 1) / RECIPE["warmup"])
-    return min(up, (steps - done) / (steps * fall)) if fall else up
-
-
-def loss(model: Transformer, batch: tuple[Tensor, Tensor]) -> Tensor:
-    """Cross-entropy of every next symbol that is not padding."""
-    source, target = batch
-    logits = model(source, target[:, :-1])
-    return F.cross_entropy(
-        logits.flatten(0, 1), target[:, 1:].flatten(), ignore_index=0
-    )
 
 
 def written(
@@ -153,43 +95,37 @@ def train(
     positions: nn.Module | None = None,
     shortest: int | None = None,
     end: bool = False,
-    rate: float = RECIPE["rate"],
-    steps: int = RECIPE["steps"],
-    batch: int = RECIPE["batch"],
-    fall: float = RECIPE["fall"],
+    steps: int = COPY_TRAINING["steps"],
+    batch: int = COPY_TRAINING["batch"],
+    rate: float = COPY_TRAINING["rate"],
+    fall: float = COPY_TRAINING["fall"],
     **config: Any,
 ) -> tuple[Transformer, list[dict], float]:
     """Train one model; return it with its history and all CPU seconds it took."""
     began = time.process_time()
     torch.manual_seed(seed)
-    vocab = VOCAB + end
-    model = kind(TransformerConfig(VOCAB, vocab, **CONFIG | config))
+    model = kind(TransformerConfig(VOCAB, VOCAB + end, **COPY | config))
     if positions is not None:
         model.positions = positions
-    optimizer = torch.optim.Adam(model.parameters(), lr=rate, betas=(0.9, 0.98))
-    schedule = LambdaLR(optimizer, lambda done: share(done, steps, fall))
 
     def shift(step: int) -> None:
         if isinstance(positions, Shifted):
             positions.offset = int(torch.randint(0, 9, ()))
 
-    walk = batches(seed, steps, batch, shortest, end, VOCAB)
-    history = fit(model, loss, walk, optimizer, schedule=schedule, on_step=shift)
+    batches = copy_batches(seed, steps, batch, end=end, shortest=shortest)
+    extras = {"rate": rate, "fall": fall, "on_step": shift}
+    history = train_copy(model, batches, steps, **extras)
     return model, history, time.process_time() - began
 
 
 def told(name: str, seed: int, trained: tuple, **extra: Any) -> dict[str, Any]:
     """Return what is worth recording of a run, exact match on both fresh sets."""
     model, history, seconds = trained
-    exact = []
-    for fresh in FRESH:
-        found, target = written(model, LENGTH, fresh)
-        exact.append(int((found == target).all(dim=1).sum()))
     row = {
         "name": name,
         "seed": seed,
         **extra,
-        "exact": exact,
+        "exact": [exact_copies(model, fresh, COUNT) for fresh in FRESH],
         "final_loss": sum(r["loss"] for r in history[-10:]) / 10,
         "parameters": sum(p.numel() for p in model.parameters()),
         "cpu_seconds": seconds,
@@ -251,7 +187,7 @@ def lengths() -> list[dict[str, Any]]:
     for name, options in ways.items():
         for seed in SEEDS:
             torch.manual_seed(seed)
-            moved = Shifted(CONFIG["d_model"], CONFIG["max_len"])
+            moved = Shifted(COPY["d_model"], COPY["max_len"])
             moved = moved if "shifted" in name else None
             trained = train(seed, positions=moved, **MIXED, **options)
             at = {str(n): shares(trained[0], n, **options) for n in LENGTHS}
@@ -286,16 +222,17 @@ def source_setting(warmup: int, until: tuple[int, ...]) -> list[dict[str, Any]]:
 
         done = 0
         for steps in until:
-            walk = batches(1000 * seed + steps, steps - done, 30, None, False, vocab)
-            history = fit(model, smoothed, walk, optimizer, schedule=schedule)
+            drawn = {"size": 30, "vocab_size": vocab}
+            batches = copy_batches(1000 * seed + steps, steps - done, **drawn)
+            history = fit(model, smoothed, batches, optimizer, schedule=schedule)
             done = steps
-            test = list(batches(9000 + seed, 5, 30, None, False, vocab))
+            test = list(copy_batches(9000 + seed, 5, **drawn))
             generator = torch.Generator().manual_seed(FRESH[0])
             fresh, target = sequence_task("copy", COUNT, generator, vocab_size=vocab)
             found = greedy_decode(model, fresh, start=START, max_new_tokens=LENGTH - 1)
             right = found == target[:, 1:]
-            with torch.no_grad():
-                guesses = model.eval()(fresh, target[:, :-1]).argmax(dim=-1)
+            with evaluating(model):
+                guesses = model(fresh, target[:, :-1]).argmax(dim=-1)
             row = {
                 "seed": seed,
                 "steps": steps,
@@ -314,8 +251,8 @@ def source_setting(warmup: int, until: tuple[int, ...]) -> list[dict[str, Any]]:
 def run() -> dict[str, Any]:
     """Run everything, three seeds each."""
     return {
-        "config": CONFIG,
-        "recipe": RECIPE,
+        "config": COPY,
+        "recipe": COPY_TRAINING,
         "count": COUNT,
         "source_config": SOURCE,
         "mixed_config": MIXED,

@@ -8,6 +8,7 @@ from typing import Any
 import torch
 
 from annotated.data import Vocabulary, batches, date_pairs
+from annotated.recipes import DATES, one_cycle
 from annotated.recurrent_attention import (
     AdditiveAttention,
     DotAttention,
@@ -23,14 +24,6 @@ from annotated.seq2seq import (
 from annotated.training import fit
 
 SEEDS = (0, 1, 2)
-CONFIG = {
-    "embedding": 32,
-    "hidden": 64,
-    "pairs": 25_600,
-    "batch": 64,
-    "rate": 8e-3,
-    "clip": 1.0,
-}
 # name: (attention, which state asks, width of a query beyond the state)
 WAYS = {
     "none": (None, "previous"),
@@ -45,7 +38,7 @@ WAYS = {
 
 def build(way: str, source: Vocabulary, target: Vocabulary) -> Seq2Seq:
     """Return the untrained model of a way of attending."""
-    embedding, hidden = CONFIG["embedding"], CONFIG["hidden"]
+    embedding, hidden = DATES["embedding"], DATES["hidden"]
     memory = 2 * hidden
     kind, query = WAYS[way]
     size = hidden + (embedding if query == "previous+output" else 0)
@@ -68,7 +61,7 @@ def one(
     way: str, seed: int, dates: tuple[int, int], epochs: int = 1, each: int = 2000
 ) -> dict[str, Any]:
     """Train one model; test it on unseen dates, by the number of dates in a line."""
-    train = date_pairs(CONFIG["pairs"], "train", seed, dates=dates)
+    train = date_pairs(DATES["pairs"], "train", seed, dates=dates)
     tests = {
         count: date_pairs(each, "test", seed, dates=(count, count))
         for count in range(dates[0], dates[1] + 1)
@@ -77,23 +70,20 @@ def one(
     target = Vocabulary("0123456789- ")
     torch.manual_seed(seed)
     model = build(way, source, target)
-    steps = epochs * math.ceil(len(train) / CONFIG["batch"])
-    optimizer = torch.optim.Adam(model.parameters(), betas=(0.9, 0.98))
-    schedule = torch.optim.lr_scheduler.OneCycleLR(
-        optimizer, CONFIG["rate"], total_steps=steps, pct_start=0.1
-    )
-    walk = (
+    steps = epochs * math.ceil(len(train) / DATES["batch"])
+    optimizer, schedule = one_cycle(model, DATES["rate"], steps)
+    training = (
         batch
         for epoch in range(epochs)
-        for batch in batches(train, source, target, CONFIG["batch"], seed + epoch)
+        for batch in batches(train, source, target, DATES["batch"], seed + epoch)
     )
     history = fit(
         model,
         teacher_forcing_loss,
-        walk,
+        training,
         optimizer,
         schedule=schedule,
-        clip=CONFIG["clip"],
+        clip=DATES["clip"],
     )
     began = time.process_time()
     exact = {
@@ -131,4 +121,4 @@ def run() -> dict[str, Any]:
         for seed in SEEDS:
             lines.append(one(way, seed, (1, 4), epochs, each=500))
             print(lines[-1], flush=True)
-    return {"config": CONFIG, "single": single, "lines": lines}
+    return {"config": DATES, "single": single, "lines": lines}

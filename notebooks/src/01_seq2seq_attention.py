@@ -257,16 +257,18 @@ show_source(Seq2Seq.greedy)
 # %% [markdown]
 # ## 1.3 Why: everything has to pass through one vector
 #
-# One cell sets the whole experiment of this chapter. The learning rate rises
+# One cell sets the whole experiment of this chapter, with numbers that the recorded
+# runs below share. The learning rate rises
 # for a tenth of the steps and then falls (`OneCycleLR`), because a falling
 # rate settles the last percent in few steps; gradients are clipped because
 # recurrent networks now and then have a huge one. On a GPU the same model
 # trains longer, for the time costs nothing there.
 
 # %%
+from annotated.recipes import DATES as config
+from annotated.recipes import one_cycle
+
 on_cpu = device.type == "cpu"
-config = {"embedding": 32, "hidden": 64, "pairs": 25_600}
-config |= {"batch": 64, "rate": 8e-3, "clip": 1.0}
 epochs = 1 if on_cpu else 3
 steps = epochs * config["pairs"] // config["batch"]
 print(f"{config}, {steps} steps on the {device.type.upper()}")
@@ -289,13 +291,13 @@ def training_batches():
 
 # %%
 def train_model(model, on_step=None):
-    optimizer = torch.optim.Adam(model.parameters(), betas=(0.9, 0.98))
-    schedule = torch.optim.lr_scheduler.OneCycleLR(
-        optimizer, config["rate"], total_steps=steps, pct_start=0.1
-    )
+    optimizer, schedule = one_cycle(model, config["rate"], steps)
     extras = {"schedule": schedule, "clip": config["clip"], "on_step": on_step}
-    walk = training_batches()
-    return fit(model, teacher_forcing_loss, walk, optimizer, **extras)
+    drawn = training_batches()
+    return fit(model, teacher_forcing_loss, drawn, optimizer, **extras)
+
+
+show_source(one_cycle)
 
 
 # %% [markdown]

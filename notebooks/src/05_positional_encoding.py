@@ -753,32 +753,17 @@ check_close("its gradients, input and parameters", ours, theirs, 1e-12)
 # %%
 import textwrap
 
-config = {"symbols": 16, "d_model": 64, "heads": 4, "layers": 2}
-config |= {"spread": 0.125, "max_len": 128, "batch": 32, "steps": 300}
-config |= {"rate": 3e-3, "clip": 1.0, "shortest": 8, "longest": 32}
-config |= {"usual": 12, "most": 80}  # for the second experiment
+from annotated.recipes import POSITIONS as config
+
 live_seeds = (0,) if device.type == "cpu" else (0, 1, 2)
 print(textwrap.fill(str(config), 76))
 print(f"live seeds on the {device.type.upper()}: {live_seeds}")
 
 
 # %%
-class Layer(nn.Module):
-    """Attention and a feed-forward network, each normed and added."""
+from annotated.recipes import Reader, ReaderLayer
 
-    def __init__(self, attention):
-        super().__init__()
-        d = config["d_model"]
-        self.attention = attention(d, config["heads"])
-        self.norms = nn.ModuleList([nn.LayerNorm(d), nn.LayerNorm(d)])
-        self.feed = nn.Sequential(
-            nn.Linear(d, 2 * d), nn.ReLU(), nn.Linear(2 * d, d)
-        )
-
-    def forward(self, x, mask):
-        x = x + self.attention(self.norms[0](x), mask=mask)
-        return x + self.feed(self.norms[1](x))
-
+show_source(ReaderLayer)
 
 # %% [markdown]
 # (What the norms and sums are for is the business of chapter 6.) The four models
@@ -790,72 +775,35 @@ class Layer(nn.Module):
 
 
 # %%
-class Reader(nn.Module):
-    """A bidirectional encoder with an answer at every place."""
+show_source(Reader)
 
-    def __init__(self, way):
-        super().__init__()
-        d, symbols = config["d_model"], config["symbols"]
-        self.embedding = nn.Embedding(symbols, d)
-        nn.init.normal_(self.embedding.weight, std=config["spread"])
-        self.positions = None
-        if way == "sinusoidal":
-            self.positions = PositionalEncoding(d, config["max_len"])
-        elif way == "learned":
-            self.positions = LearnedPositionalEmbedding(config["max_len"], d)
-        rotary = way == "rotary"
-        kind = RotaryMultiHeadAttention if rotary else MultiHeadAttention
-        self.layers = nn.ModuleList(
-            Layer(kind) for _ in range(config["layers"])
-        )
-        self.answer = nn.Sequential(nn.LayerNorm(d), nn.Linear(d, symbols))
+# %% [markdown]
+# The sequences of the task, and its loss:
 
-    def forward(self, tokens, mask):
-        x = self.embedding(tokens)
-        x = x if self.positions is None else self.positions(x)
-        for layer in self.layers:
-            x = layer(x, mask)
-        return self.answer(x)
+# %%
+from annotated.recipes import (
+    previous_symbol_loss,
+    reading_task,
+    skewed_lengths,
+    uniform_lengths,
+)
+
+show_source(uniform_lengths, reading_task, previous_symbol_loss)
 
 
 # %%
-from annotated.masks import length_mask
-
-
-def task(lengths, generator):
-    size = int(lengths.max())
-    shape = (len(lengths), size)
-    tokens = torch.randint(config["symbols"], shape, generator=generator)
-    return tokens.to(device), length_mask(lengths, size).to(device)
-
-
-# %%
-def previous_symbol_loss(model, batch):
-    tokens, mask = batch
-    asked = mask[:, 0, 0, 1:]  # the first place has no answer
-    logits = model(tokens, mask)[:, 1:]
-    return F.cross_entropy(logits[asked], tokens[:, :-1][asked])
-
-
-# %%
-def uniform(generator):
-    low, high = config["shortest"], config["longest"]
-    return torch.randint(
-        low, high + 1, (config["batch"],), generator=generator
-    )
-
-
 # %%
 @torch.no_grad()
 def right(model, length, count=100):
     """Share of right answers at each place but the first."""
     generator = torch.Generator().manual_seed(10_000 + length)
-    tokens, mask = task(torch.full((count,), length), generator)
-    guesses = model.eval()(tokens, mask).argmax(dim=-1)
-    return (guesses[:, 1:] == tokens[:, :-1]).double().mean(dim=0).cpu()
+    tokens, mask = reading_task(torch.full((count,), length), generator)
+    guesses = model.eval()(tokens.to(device), mask.to(device)).argmax(dim=-1)
+    return (guesses.cpu()[:, 1:] == tokens[:, :-1]).double().mean(dim=0)
 
 
 # %%
+from annotated.recipes import one_cycle
 from annotated.training import fit
 
 
@@ -864,13 +812,10 @@ def train_reader(way, seed, draw):
     model = Reader(way).to(device)
     generator = torch.Generator().manual_seed(seed)  # the same for every way
     steps = config["steps"]
-    walk = (task(draw(generator), generator) for _ in range(steps))
-    optimizer = torch.optim.Adam(model.parameters(), betas=(0.9, 0.98))
-    schedule = torch.optim.lr_scheduler.OneCycleLR(
-        optimizer, config["rate"], total_steps=steps, pct_start=0.1
-    )
+    batches = (reading_task(draw(generator), generator) for _ in range(steps))
+    optimizer, schedule = one_cycle(model, config["rate"], steps)
     extras = {"schedule": schedule, "clip": config["clip"]}
-    fit(model, previous_symbol_loss, walk, optimizer, **extras)
+    fit(model, previous_symbol_loss, batches, optimizer, **extras)
     return model
 
 
@@ -909,7 +854,7 @@ ways = ("sinusoidal", "learned", "rotary", "none")
 live = {}
 for way in ways:
     for seed in live_seeds:
-        model = train_reader(way, seed, uniform)
+        model = train_reader(way, seed, uniform_lengths)
         inside, longer = right(model, 32), right(model, 64)
         live[way, seed] = inside.mean().item(), longer[31:].mean().item()
         print(
@@ -1064,17 +1009,12 @@ show(
 # it? We repeat the training with lengths as data has them: mostly short, few
 # long, none above 80. The same sequences in the same order for every way.
 
-
 # %%
-def skewed(generator):
-    chances = torch.rand(config["batch"], generator=generator)
-    lengths = 4 - config["usual"] * torch.log1p(-chances)
-    return lengths.long().clamp(max=config["most"])
-
+show_source(skewed_lengths)
 
 # %%
 generator = torch.Generator().manual_seed(0)
-drawn = torch.cat([skewed(generator) for _ in range(config["steps"])])
+drawn = torch.cat([skewed_lengths(generator) for _ in range(config["steps"])])
 for p in (0, 10, 20, 40, 60, 79, 80):
     reached = (drawn > p).sum().item()
     print(f"place {p:2}: reached by {reached:4} of {len(drawn)} sequences")
@@ -1099,7 +1039,7 @@ def ends(model, length):
 
 live_ends = {}
 for way in ("sinusoidal", "learned"):
-    model = train_reader(way, 0, skewed)
+    model = train_reader(way, 0, skewed_lengths)
     live_ends[way] = [ends(model, n) for n in (16, 32, 64, 72, 96)]
     shares = (f"{share:7.1%}" for share in live_ends[way])
     print(f"{way:10}, ends of 16, 32, 64, 72, 96 symbols:", *shares)

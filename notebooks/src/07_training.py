@@ -34,33 +34,18 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from annotated.data import sequence_task
+from annotated.notebook import show_source
+from annotated.recipes import DEEP, copy_batches, next_symbol_loss
 from annotated.transformer import Transformer, TransformerConfig
 
-deep = TransformerConfig(
-    source_vocab=11,
-    target_vocab=11,
-    d_model=32,
-    heads=2,
-    layers=4,
-    d_ff=64,
-    dropout=0.0,
-    max_len=16,
-)
+deep = TransformerConfig(11, 11, **DEEP)  # post-norm, which is the default
+print(DEEP)
+show_source(next_symbol_loss)
 
 
 # %%
 def copies(seed, steps, **how):
-    generator = torch.Generator().manual_seed(seed)
-    for _ in range(steps):
-        yield sequence_task("copy", 32, generator, length=8, **how)
-
-
-def next_symbol_loss(model, batch):
-    source, target = batch
-    logits = model(source, target[:, :-1])
-    labels = target[:, 1:]
-    return F.cross_entropy(logits.transpose(1, 2), labels, ignore_index=0)
+    return copy_batches(seed, steps, 32, length=8, **how)
 
 
 # %% [markdown]
@@ -71,7 +56,9 @@ def next_symbol_loss(model, batch):
 # PyTorch's default for Adam.
 
 # %%
-HIGHEST, WARMUP = 1e-2, 40
+from annotated.recipes import CLIMB as WARMUP
+
+HIGHEST = 1e-2
 
 rates = {
     "constant": lambda n: HIGHEST,
@@ -82,22 +69,10 @@ rates = {
 
 
 # %%
-from torch.optim.lr_scheduler import LambdaLR
+from annotated.recipes import train_deep
 
-from annotated.training import fit
-
-
-def train_copy(rate, seed, steps=120):
-    torch.manual_seed(seed)
-    model = Transformer(deep).to(device)
-    optimizer = torch.optim.Adam(
-        model.parameters(), lr=1.0, betas=(0.9, 0.98), eps=1e-9
-    )
-    # LambdaLR counts finished steps from 0; step n comes after n - 1 of them
-    schedule = LambdaLR(optimizer, lambda done: rate(done + 1))
-    batches = copies(seed, steps)
-    return fit(model, next_symbol_loss, batches, optimizer, schedule=schedule)
-
+print(f"{WARMUP} steps of warm-up")
+show_source(train_deep)
 
 # %% [markdown]
 # Guessing among ten numbers costs $\ln 10 = 2.30$ nats a symbol. **Predict** which
@@ -111,7 +86,7 @@ seeds, first_runs, ends = (0, 1, 2), {}, {}
 began = time.process_time()
 for name, rate in rates.items():
     for seed in seeds:
-        history = train_copy(rate, seed)
+        history = train_deep(rate, seed, 120, device)
         first_runs[name, seed] = history
         ends[name, seed] = mean(record["loss"] for record in history[-20:])
     found = ", ".join(f"{ends[name, seed]:.2f}" for seed in seeds)
@@ -244,6 +219,8 @@ def exchanged(seed, steps):
 # %% tags=["remove-stderr"]
 from dataclasses import replace
 
+from annotated.training import fit
+
 shallow = replace(deep, layers=1, norm="pre")
 unlearnable = {}
 for loss in (next_symbol_loss, forgotten_loss):
@@ -316,7 +293,6 @@ for group in groups:
 
 # %%
 from annotated.data import token_batches
-from annotated.notebook import show_source
 
 show_source(token_batches)
 
@@ -487,6 +463,8 @@ def real_tokens(batch):
 
 
 # %%
+from annotated.data import sequence_task
+
 torch.manual_seed(0)
 model = Transformer(shallow)
 small = []
@@ -852,7 +830,7 @@ controls = {
 for name, rate in controls.items():
     found = []
     for seed in seeds:
-        history = train_copy(rate, seed, steps=160)
+        history = train_deep(rate, seed, 160, device)
         found.append(mean(record["loss"] for record in history[-20:]))
     losses = ", ".join(f"{end:.2f}" for end in found)
     print(f"40 steps at {name}, then falling: {losses}")
@@ -882,6 +860,16 @@ for name, rate in controls.items():
 from annotated.notebook import recorded
 
 by_rate = recorded("warmup")
+
+# %% tags=["hide-input"]
+from annotated.recipes import RATE_SHAPES
+
+assert by_rate["config"] == DEEP, "page and record differ in set-up"
+named = {"warmed up": "climbing, then falling"}
+for name in ("constant", "falling", "warmed up"):
+    shape = RATE_SHAPES[named.get(name, name)]
+    assert all(rates[name](n) == HIGHEST * shape(n) for n in range(1, 401))
+print("model and rates of the record: those of 7.1")
 
 # %%
 by_height = {}
@@ -1964,6 +1952,9 @@ print("after evaluate: no gradient anywhere")
 
 
 # %%
+from torch.optim.lr_scheduler import LambdaLR
+
+
 def printed(step, d=512, warmup=4000):
     return d**-0.5 * min(step**-0.5, step * warmup**-1.5)
 

@@ -87,47 +87,29 @@ for i in range(3):
 # %% [markdown]
 # The model is the one of [chapter 6](06_encoder_decoder.ipynb), with one layer of
 # width 64. The rate goes up for 50 steps, stays, and goes down to nothing over
-# the last 40 % of the steps.
+# the last 40 % of the steps. (Model, loss and rate are those of the recorded runs.)
 
 # %%
 from torch.nn import functional as F
 
+from annotated.notebook import show_source
+from annotated.recipes import COPY, COPY_TRAINING, next_symbol_loss
 from annotated.transformer import Transformer, TransformerConfig
 
-sizes = {"d_model": 64, "heads": 4, "layers": 1, "d_ff": 256}
-config = TransformerConfig(
-    11, 11, dropout=0.0, norm="pre", max_len=32, **sizes
-)
-
-
-def loss(model, batch):
-    source, target = batch
-    logits = model(source, target[:, :-1]).flatten(0, 1)
-    return F.cross_entropy(logits, target[:, 1:].flatten(), ignore_index=PAD)
-
+config = TransformerConfig(11, 11, **COPY)
+print(COPY)
+print(COPY_TRAINING)
+show_source(next_symbol_loss)
 
 # %%
-from annotated.training import fit
+from annotated.recipes import copy_batches, copy_rate, train_copy
 
-
-def share_of_rate(done, steps, warmup=50, fall=0.4):
-    return min(1.0, (done + 1) / warmup, (steps - done) / (steps * fall))
-
-
-def train(model, batches, steps=250, on_step=None):
-    optimizer = torch.optim.Adam(model.parameters(), 5e-3, betas=(0.9, 0.98))
-    schedule = torch.optim.lr_scheduler.LambdaLR(
-        optimizer, lambda done: share_of_rate(done, steps)
-    )
-    extras = {"schedule": schedule, "on_step": on_step}
-    return fit(model, loss, batches, optimizer, **extras)
+show_source(copy_rate, train_copy)
 
 
 # %%
 def copies(seed, steps=250, count=128):
-    generator = torch.Generator().manual_seed(seed)
-    for _ in range(steps):
-        yield sequence_task("copy", count, generator, vocab_size=11, length=10)
+    return copy_batches(seed, steps, count)
 
 
 # %% [markdown]
@@ -138,18 +120,9 @@ def copies(seed, steps=250, count=128):
 # ([chapter 4](04_masks.ipynb)). A variant overrides one method:
 
 # %%
-from annotated.masks import padding_mask
+from annotated.recipes import SeesAhead
 
-
-class SeesAhead(Transformer):
-    """The mistake: a decoder without its causal mask."""
-
-    def decode(self, target, memory, memory_mask=None):
-        mask = padding_mask(target, self.config.pad)
-        x = self.target_embedding(target) * self.config.d_model**0.5
-        x = self.decoder(self.positions(x), memory, mask, memory_mask)
-        return self.output(x)
-
+show_source(SeesAhead)
 
 # %% [markdown]
 # While the first one learns, we look into it now and then: at one sequence, what
@@ -177,7 +150,7 @@ def look(model, step):
         model(source, begun)
     (weights,) = maps["decoder.layers.0.cross_attention"]
     weights = weights[0].cpu()  # (h, 9, 10)
-    test_loss = evaluate(model, loss, some_fresh)
+    test_loss = evaluate(model, next_symbol_loss, some_fresh)
     seen[step] = (weights, found[0].tolist(), test_loss)
     source, target = (side.to(device) for side in some_fresh[0])
     found = greedy_decode(model, source, start=START, max_new_tokens=9)
@@ -192,7 +165,7 @@ torch.manual_seed(0)
 model = Transformer(config).to(device)
 look(model, 0)
 began = time.process_time()
-history = train(
+history = train_copy(
     model,
     copies(seed=0),
     on_step=lambda step: look(model, step) if step in LOOKS else None,
@@ -202,7 +175,7 @@ print(f"{time.process_time() - began:.1f} CPU seconds, looking included")
 # %% tags=["remove-stderr"]
 torch.manual_seed(0)
 leaky = SeesAhead(config).to(device)
-leaky_history = train(leaky, copies(seed=0))
+leaky_history = train_copy(leaky, copies(seed=0))
 for name, run in (("causal", history), ("no causal mask", leaky_history)):
     losses = [record["loss"] for record in run]
     print(f"{name:14}: loss {losses[0]:.2f} → {losses[-1]:.4f}")
@@ -251,7 +224,7 @@ print("no causal mask  ", letters(write_by_hand(leaky, fresh, most=9)))
 # until every sequence has ended (more on ends in 8.7):
 
 # %%
-from annotated.notebook import check_close, show_source
+from annotated.notebook import check_close
 
 show_source(greedy_decode)
 
@@ -308,19 +281,15 @@ for name, tried in (("causal", model), ("no causal mask", leaky)):
 # were written down before the final run: with the mask, all of both sets; without it,
 # at most a tenth. (8.6 tells how that one came about.)
 
+# %%
+from annotated.recipes import exact_copies
+
+show_source(exact_copies)
 
 # %%
-def exact_of(model, seed, count=1000):
-    generator = torch.Generator().manual_seed(seed)
-    source, target = sequence_task("copy", count, generator)
-    source, target = source.to(device), target.to(device)
-    found = greedy_decode(model, source, start=START, max_new_tokens=9)
-    return (found == target[:, 1:]).all(dim=1).sum().item()
-
-
 exact = {}
 for name, tried in (("causal", model), ("no causal mask", leaky)):
-    exact[name] = [exact_of(tried, seed) for seed in (1001, 2002)]
+    exact[name] = [exact_copies(tried, seed) for seed in (1001, 2002)]
     print(f"{name:14}: {exact[name]} of 1000 exact")
 
 # %%
@@ -382,6 +351,7 @@ import math
 from annotated.notebook import recorded
 
 runs = recorded("copy_task")
+assert (runs["config"], runs["recipe"]) == (COPY, COPY_TRAINING)
 shown = {"as it is": runs["main"]}
 for row in runs["ablations"]:
     shown.setdefault(row["name"], []).append(row)
@@ -572,7 +542,7 @@ def exact_with(heads):
     with torch.no_grad():
         for head in set(range(4)) - set(heads):
             attention.output_map.weight[:, 16 * head : 16 * (head + 1)] = 0.0
-    return exact_of(lame, 1001, count=500)
+    return exact_copies(lame, 1001, count=500)
 
 
 # %%
@@ -597,7 +567,7 @@ from annotated.frames import pack, unpack
 packed = {name: pack(weight) for name, weight in model.state_dict().items()}
 in_browser = Transformer(config).eval()
 in_browser.load_state_dict({name: unpack(p) for name, p in packed.items()})
-rounded = exact_of(in_browser.to(device), 1001)
+rounded = exact_copies(in_browser.to(device), 1001)
 in_browser.cpu()
 print(f"with weights rounded to 16 bits: {rounded} of 1000 exact")
 assert rounded >= 995
@@ -851,16 +821,12 @@ for row in runs["main"]:
 # anything, lengths must differ: train on lengths from 2 to 10 at random.
 
 # %%
-END = 11
+from annotated.recipes import END, with_end
+
 LETTERS += "."
+show_source(with_end)
 
-
-def with_end(target):
-    target = F.pad(target, (0, 1))
-    last = (target != PAD).sum(dim=1, keepdim=True)
-    return target.scatter(1, last, END)
-
-
+# %%
 generator = torch.Generator().manual_seed(2)
 _, mixed = sequence_task("copy", 3, generator, shortest=2)
 for row in with_end(mixed).tolist():
@@ -875,17 +841,9 @@ for row in with_end(mixed).tolist():
 # [Ruoss et al. (2023)](https://arxiv.org/abs/2305.16843).)
 
 # %%
-from annotated.positions import PositionalEncoding
+from annotated.recipes import Shifted
 
-
-class Shifted(PositionalEncoding):
-    """Positions that begin somewhere else in every batch of training."""
-
-    offset = 0
-
-    def forward(self, x, start=0):
-        return super().forward(x, start + self.offset * self.training)
-
+show_source(Shifted)
 
 # %% [markdown]
 # **Before you read on, predict:** mixed lengths without an end symbol, with one, and
@@ -984,13 +942,7 @@ for row in runs["lengths"]:
 from dataclasses import replace
 
 
-def mixed_copies(seed, steps=500):
-    generator = torch.Generator().manual_seed(seed)
-    for _ in range(steps):
-        source, target = sequence_task("copy", 128, generator, shortest=2)
-        yield source, with_end(target)
-
-
+mixed_copies = copy_batches(0, 500, 128, end=True, shortest=2)
 torch.manual_seed(0)
 config_12 = replace(config, target_vocab=12)  # the end symbol is one more
 stops = Transformer(config_12)
@@ -1003,7 +955,7 @@ def shift(step):
 
 
 stops.to(device)
-mixed_history = train(stops, mixed_copies(seed=0), steps=500, on_step=shift)
+mixed_history = train_copy(stops, mixed_copies, steps=500, on_step=shift)
 
 # %%
 generator = torch.Generator().manual_seed(6)
@@ -1124,7 +1076,7 @@ assert speed["ratios"]["pre"]["ratio"] >= 0.95
 # %% tags=["remove-stderr"]
 torch.manual_seed(0)
 short = Transformer(config).to(device)
-train(short, copies(seed=0, steps=100, count=64), steps=100)
+train_copy(short, copies(seed=0, steps=100, count=64), steps=100)
 generator = torch.Generator().manual_seed(1001)
 fresh, wanted = (x.to(device) for x in sequence_task("copy", 1000, generator))
 found = greedy_decode(short, fresh, start=START, max_new_tokens=9)
