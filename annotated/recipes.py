@@ -53,10 +53,7 @@ POSITIONS |= {"shortest": 8, "longest": 32, "usual": 12, "most": 80}
 
 
 class ReaderLayer(nn.Module):
-    """Attention and a feed-forward network, each normed and added (chapter 06).
-
-    ``attention`` is the class of the attention.
-    """
+    """``attention`` and a feed-forward network, each normed and added (chapter 06)."""
 
     def __init__(self, attention: type[MultiHeadAttention]):
         super().__init__()
@@ -258,8 +255,7 @@ def train_copy(
         model: what to train.
         batches: sources ``(b, s)`` and targets ``(b, t)``, as many as ``steps``.
         steps: number of steps.
-        rate: the highest learning rate.
-        fall: as for :func:`copy_rate`.
+        rate: the highest learning rate; ``fall`` is as for :func:`copy_rate`.
         on_step: as for :func:`annotated.training.fit`.
     """
     optimizer = torch.optim.Adam(model.parameters(), rate, betas=(0.9, 0.98))
@@ -285,7 +281,7 @@ class SeesAhead(Transformer):
     """The mistake: a decoder without its causal mask (chapter 08)."""
 
     def decode(self, target, memory, memory_mask=None):
-        """Return logits of the next symbols, from the whole target."""
+        """Return logits from the whole ``target``; ``memory_mask`` is ``memory``'s."""
         mask = padding_mask(target, self.config.pad)
         x = self.target_embedding(target) * self.config.d_model**0.5
         x = self.decoder(self.positions(x), memory, mask, memory_mask)
@@ -293,10 +289,10 @@ class SeesAhead(Transformer):
 
 
 class Shifted(PositionalEncoding):
-    """Positions that begin at ``offset``, another one in every batch of training."""
+    """Positions that begin somewhere else in every batch of training (chapter 08)."""
 
     offset = 0
 
     def forward(self, x, start=0):
-        """Return ``x`` with its positions added, moved only in training mode."""
+        """Return ``x`` with positions from ``start`` on; in training from later on."""
         return super().forward(x, start + self.offset * self.training)

@@ -792,7 +792,6 @@ show_source(uniform_lengths, reading_task, previous_symbol_loss)
 
 
 # %%
-# %%
 @torch.no_grad()
 def right(model, length, count=100):
     """Share of right answers at each place but the first."""
