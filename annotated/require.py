@@ -23,7 +23,11 @@ import torch
 from jaxtyping import Bool, Int
 from torch import Tensor
 
-_KINDS = {"Float": "floats", "Int": "integers", "Bool": "booleans (True = may attend)"}
+_KINDS = {
+    torch.float32: "floats",
+    torch.int64: "integers",
+    torch.bool: "booleans (True = may attend)",
+}
 
 
 def shapes(function: Callable | None = None, **sizes: str) -> Callable:
@@ -82,8 +86,8 @@ class _Argument:
 
     def __init__(self, place: int, name: str, annotation: Any, optional: bool):
         self.place, self.name, self.optional = place, name, optional
-        self.kind = _KINDS[annotation.dtype.__name__]
         self.dtypes = {getattr(torch, name, None) for name in annotation.dtypes}
+        self.kind = next(_KINDS[dtype] for dtype in _KINDS if dtype in self.dtypes)
         self.axes = annotation.dim_str.split()
         several = [i for i, axis in enumerate(self.axes) if axis[0] in "*."]
         self.several = several[0] if several else None
