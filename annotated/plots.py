@@ -103,7 +103,7 @@ def learning_curve(
     histories: Mapping[str, Sequence[Mapping[str, int | float]]],
     *,
     quantity: str = "loss",
-    label: str = "loss (nats a symbol)",
+    label: str = "loss (nats per symbol)",
     ax: "Axes | None" = None,
     log: bool = True,
 ) -> "Axes":

@@ -209,7 +209,7 @@ def fit(
             latter scales the loss up, and leaves out a step whose gradient overflows.
         checkpoint: file to save to at the end. If it exists, training resumes from it,
             and has the losses of a run that was never interrupted.
-        save_every: steps between two more savings.
+        save_every: also save after every so many steps; at the end only by default.
 
     Returns:
         A record of each step: ``step`` (from 1), ``loss``, ``learning_rate`` (of the
@@ -218,10 +218,10 @@ def fit(
 
     Raises:
         FloatingPointError: if loss or gradient are not finite, with the step.
-        ValueError: if there is no batch, the optimiser holds none of the parameters
-            that the loss depends on, or the checkpoint is of another run.
+        ValueError: if there is no batch, the optimiser holds no parameter that the
+            loss uses, or the checkpoint is of another run.
     """
-    require.count(accumulate=accumulate, save_every=save_every or 1)
+    require.count(accumulate=accumulate)
     require.choice((None, torch.bfloat16, torch.float16), precision=precision)
     device, half = _device(model), precision == torch.float16
     scaler = torch.amp.GradScaler(device.type, enabled=half)
@@ -251,15 +251,15 @@ def fit(
                 scaler.scale(part).backward()
                 mean += part.item()
             if all(parameter.grad is None for parameter in held):
-                raise ValueError("optimizer must hold parameters of this model")
+                raise ValueError("optimizer must hold parameters that the loss uses")
             scaler.unscale_(optimizer)
             norm = nn.utils.clip_grad_norm_(held, clip).item()
             # scaled up, a gradient may overflow: that halves the scale, down to 1
             fits = math.isfinite(norm) or scaler.get_scale() > 1
             if not (math.isfinite(mean) and fits):
                 raise FloatingPointError(
-                    f"loss {mean:.3g}, gradient norm {norm:.3g} at step {step}; is the "
-                    "learning rate too large, or is there a log, a root or a 0/0 of 0?"
+                    f"loss {mean:.3g}, gradient norm {norm:.3g} at step {step}: likely "
+                    "a learning rate that is too large, a log of 0 or a division by 0"
                 )
             rate = float(optimizer.param_groups[0]["lr"])
             scaler.step(optimizer)  # leaves out a step that overflowed
@@ -294,5 +294,6 @@ def _moved(batch: Any, device: torch.device) -> Any:
     if isinstance(batch, dict):
         return {name: _moved(part, device) for name, part in batch.items()}
     if isinstance(batch, tuple | list):
-        return type(batch)(_moved(part, device) for part in batch)
+        make = getattr(type(batch), "_make", type(batch))  # of a NamedTuple
+        return make(_moved(part, device) for part in batch)
     return batch

@@ -152,7 +152,7 @@ def test_a_curve_is_the_history():
 def test_the_axes_are_labelled_with_quantities():
     ax = learning_curve({"ours": history(3.0, 2.0)})
     assert ax.get_xlabel() == "training step"
-    assert ax.get_ylabel() == "loss (nats a symbol)"
+    assert ax.get_ylabel() == "loss (nats per symbol)"
 
 
 def test_another_quantity_has_another_label():
