@@ -21,7 +21,7 @@ from tests.mutants.run import (
     read,
     run,
     source,
-    test_file,
+    test_files,
     things,
     without_a_fault,
 )
@@ -43,8 +43,8 @@ def fingerprints(table: list[Fault]) -> dict[str, str]:
     for (module, owner), several in sorted(owners.items()):
         path = ROOT / "annotated" / f"{module}.py"
         text = source(path, owner) if owner in things(path) else ""
-        tests = read(test_file(module))
-        found[f"{module}.{owner}"] = digest(text, repr(several), tests)
+        tests = [read(file) for file in test_files(module)]
+        found[f"{module}.{owner}"] = digest(text, repr(several), *tests)
     return found
 
 

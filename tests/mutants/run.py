@@ -73,8 +73,12 @@ def modules() -> list[str]:
     )
 
 
-def test_file(module: str) -> Path:
-    return ROOT / "tests" / f"test_{module}.py"
+@cache
+def test_files(module: str) -> list[Path]:
+    """Return the files whose tests should find the faults of a module."""
+    table = importlib.import_module(f"tests.mutants.faults.{module}")
+    names = getattr(table, "TESTS", (module,))
+    return [ROOT / "tests" / f"test_{name}.py" for name in names]
 
 
 # ---- the text ----------------------------------------------------------------
@@ -137,8 +141,12 @@ def concerned(fault: Fault) -> set[str]:
         users = {name for name in things(path) if private in source(path, name)}
         names |= {name.split(".")[0] for name in users}
     word = re.compile(rf"\b({'|'.join(names)})\b")
-    tests = test_file(fault.module)
-    return {name for name in things(tests) if word.search(source(tests, name))}
+    return {
+        name
+        for file in test_files(fault.module)
+        for name in things(file)
+        if word.search(source(file, name))
+    }
 
 
 # ---- the processes -----------------------------------------------------------
@@ -216,7 +224,7 @@ def _test(
             *("-o", "faulthandler_exit_on_timeout=true"),
             *("-c", str(ROOT / "pyproject.toml"), "--rootdir", str(ROOT)),
             *("-o", f"pythonpath={folder} {ROOT}"),
-            str(test_file(module)),
+            *map(str, test_files(module)),
         ],
         plugins=[tests],
     )
