@@ -22,18 +22,22 @@ def cells(soup, *kinds):
 def test_every_number_stands_in_its_cell_in_order():
     soup = drawn(Matrix(X, "X"))
     assert cells(soup) == ["1", "−0.5", "0", "2", "0.25", "4"]
-    assert cells(soup, "negative") == ["−0.5"]
+    assert cells(soup, "negative") == ["−0.5"] and not cells(soup, "faded")
     assert "repeat(3, 1fr)" in soup.select_one(".annotated-cells")["style"]
     assert soup.select_one("[role=img]")["aria-label"] == ALT
 
 
-def test_shades_grow_with_the_numbers_and_stay_readable():
-    soup = drawn(Matrix(X))
-    styles = [cell["style"] for cell in soup.select(".annotated-cell")]
-    shades = [float(style.partition(":")[2]) for style in styles]
-    assert shades == [0.125, 0.062, 0.0, 0.25, 0.031, 0.5]
-    weights = drawn(Matrix([[0.2, 0.8]], weights=True))
-    assert "--shade: 0.1" in weights.select_one(".annotated-cell")["style"]
+@pytest.mark.parametrize(
+    ("matrix", "shades"),
+    [
+        (Matrix(X), [0.125, 0.062, 0.0, 0.25, 0.031, 0.5]),
+        (Matrix([[-2.0, 1.0]]), [0.5, 0.25]),
+        (Matrix([[0.2, 0.8]], weights=True), [0.1, 0.4]),
+    ],
+)
+def test_shades_grow_with_the_numbers_and_stay_readable(matrix, shades):
+    styles = [cell["style"] for cell in drawn(matrix).select(".annotated-cell")]
+    assert [float(style.partition(":")[2]) for style in styles] == shades
 
 
 def test_a_lit_row_fades_the_others_and_a_column_adds_to_it():
@@ -77,6 +81,7 @@ def test_signs_captions_and_labels_are_escaped():
 )
 def test_numbers_are_short(value, text):
     assert number(value) == text
+    assert number(10.0, digits=0) == "10"
 
 
 @pytest.mark.parametrize(
