@@ -85,8 +85,8 @@ FAULTS = {
     "record_attention": [
         ("isinstance(module, MultiHeadAttention)", "type(module) is MultiHeadAttention",
          "subclasses unseen"),
-        ("model.named_modules()", "model.named_children()", "children alone"),
-        ("    if not attentions:", "    if False:", "nothing to record"),
+        ("in model.named_modules()", "in model.named_children()", "children alone"),
+        ("require.that(attentions,", "require.that(True,", "nothing to record"),
         ("torch.no_grad()", "torch.enable_grad()", "graph kept"),
         ('given.get("key"), given.get("mask")', 'given.get("key"), None',
          "mask ignored"),

@@ -26,7 +26,7 @@ FAULTS = {
     ],
     "DotAttention.__init__": [
         ("bias=False", "bias=True", "bias of the map"),
-        ("if (query_size is None) != (key_size is None):", "if False:", "one width"),
+        ("(query_size is None) == (key_size is None)", "True", "one width"),
     ],
     "DotAttention.score": [
         ("prepared.transpose(1, 2)",
@@ -34,7 +34,7 @@ FAULTS = {
     ],
     "LocationSensitiveAttention.__init__": [
         ("padding=padding", "padding=0", "ends cut off"),
-        ("if kernel % 2 == 0:", "if False:", "a kernel with no centre"),
+        ("require.that(kernel % 2", "require.that(True", "a kernel with no centre"),
     ],
     "LocationSensitiveAttention.score": [
         ("previous[:, None, :]", "previous[:, None, :].roll(1, -1)", "not centred"),

@@ -75,6 +75,9 @@ FAULTS = {
     "choice": [
         ("value not in options", "value in options", "turned round"),
     ],
+    "that": [
+        ("if not condition:", "if condition:", "turned round"),
+    ],
     "_real": [
         ("isinstance(number, Real)", "isinstance(number, int | float)",
          "NumPy refused"),

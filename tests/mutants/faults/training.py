@@ -127,8 +127,11 @@ FAULTS = {
     "_moved": [
         ("{name: _moved(part, device) for name, part in batch.items()}", "batch",
          "dictionaries stay"),
-        ("type(batch)(_moved(part, device) for part in batch)", "batch",
+        ("make(_moved(part, device) for part in batch)", "batch",
          "lists and tuples stay"),
-        ("type(batch)(", "tuple(", "lists become tuples"),
+        ("make = getattr(type(batch), \"_make\", type(batch))", "make = tuple",
+         "lists become tuples"),
+        ("getattr(type(batch), \"_make\", type(batch))", "type(batch)",
+         "named tuples fail"),
     ],
 }

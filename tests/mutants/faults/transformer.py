@@ -13,7 +13,7 @@ FAULTS = {
          "heads that do not divide"),
         ('require.choice(("pre", "post"), norm=self.norm)', "pass", "unknown norm"),
         ("- 1, pad=self.pad", ", pad=self.pad", "padding outside the vocabulary"),
-        ("if self.tied and", "if False and", "tied vocabularies of two sizes"),
+        ("not self.tied or", "True or", "tied vocabularies of two sizes"),
     ],
     "FeedForward.__init__": [
         ("self.inner = nn.Linear(d_model, d_ff)",
