@@ -40,13 +40,14 @@ $(INSTALLED): requirements.txt pyproject.toml
 
 # ---- the book --------------------------------------------------------------
 
-# All pages are read anew: Sphinx repeats no warning about a page that it skips.
-ALL = --all
+# Warnings are errors, and all pages are read anew: Sphinx repeats no warning about a
+# page that it skips. (make serve does without, to be quick.)
+STRICT = --all -W --keep-going
 
 .PHONY: book
 book: executed ## build the book: notebooks, their outputs, the HTML; warnings are errors
 	@echo "== HTML"
-	@$(PY) $(BIN)/jupyter-book build . $(ALL) -W --keep-going
+	@$(PY) $(BIN)/jupyter-book build . $(STRICT)
 	@echo "The book: _build/html/index.html (open that file, or run: make serve)"
 
 .PHONY: serve

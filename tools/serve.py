@@ -1,6 +1,6 @@
 """Show the built book on localhost; rebuild it, and reload the page, when it changes.
 
-python -m tools.serve [--port 8000] [--command "make book ALL="]
+python -m tools.serve [--port 8000] [--command "make book STRICT="]
 """
 
 import argparse
@@ -35,7 +35,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tools.serve")
     parser.add_argument("--port", type=int, default=8000)
     parser.add_argument(
-        "--command", type=shlex.split, default="make book ALL=", help="what rebuilds"
+        "--command", type=shlex.split, default="make book STRICT=", help="what rebuilds"
     )
     options = parser.parse_args()
     threading.Thread(target=rebuild, args=[options.command], daemon=True).start()
