@@ -55,7 +55,7 @@ class ScoredAttention(nn.Module):
 
         Args:
             query: ``(b, t, q)``.
-            prepared: what :meth:`prepare` gave.
+            prepared: what ``prepare`` gave.
             values: ``(b, s, v)``.
             mask: boolean, broadcastable to ``(b, t, s)``; True = may attend.
             previous: alignment ``(b, s)`` of the step before.

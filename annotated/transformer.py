@@ -36,8 +36,8 @@ class TransformerConfig:
     heads: int = 8  #: heads of each attention; they must divide ``d_model``
     layers: int = 6  #: layers of the encoder, and as many of the decoder
     d_ff: int = 2048  #: inner width of the feed-forward networks
-    #: probability of dropout: of the sums of embeddings and positions, of attention
-    #: weights, within feed-forward networks, and of what each sublayer adds
+    #: probability of dropout, in the sums of embeddings and positions, attention
+    #: weights, feed-forward networks, and what each sublayer adds
     dropout: float = 0.1
     #: "pre" normalises what a sublayer reads, and the end of each stack; "post"
     #: normalises each sum, as the paper has it, and nothing at the end

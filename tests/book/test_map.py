@@ -1,0 +1,79 @@
+"""The map links to every chapter that exists, and shows where a chapter stands."""
+
+from types import SimpleNamespace
+
+import pytest
+import yaml
+from bs4 import BeautifulSoup
+
+from book._ext import map as book_map
+from tools import ROOT
+
+
+def app(*pages):
+    """As much of Sphinx as the map asks for."""
+
+    def relative(start, to):
+        return "" if start == to else f"{to}.html"
+
+    return SimpleNamespace(
+        env=SimpleNamespace(found_docs={"book/intro", *pages}),
+        builder=SimpleNamespace(get_relative_uri=relative),
+        config=SimpleNamespace(root_doc="book/intro"),
+    )
+
+
+def drawn(page, here=None):
+    built = app(
+        "notebooks/02_self_attention", "notebooks/02b_more", "notebooks/03_heads"
+    )
+    return BeautifulSoup(book_map.map_html(built, page, here), "html.parser")
+
+
+def test_chapters_that_exist_are_linked_and_the_others_are_not():
+    links = {
+        a["href"]: a.get_text(" ", strip=True) for a in drawn("book/intro").select("a")
+    }
+    assert set(links) == {"notebooks/02_self_attention.html", "notebooks/03_heads.html"}
+    assert links["notebooks/02_self_attention.html"] == "self-attention 2"
+    absent = drawn("book/intro").select(".absent")
+    assert len(absent) == len(book_map.PARTS) - 3  # chapter 3 has two parts
+    assert not [part for part in absent if part.find_parent("a")]
+
+
+def test_a_chapter_sees_its_own_parts_lit_and_the_way_to_the_whole():
+    soup = drawn("notebooks/03_heads", here=3)
+    lit = [part.get_text(" ", strip=True) for part in soup.select(".lit")]
+    assert lit == ["multi-head attention 3", "cross-attention 3"]
+    assert "you are here: chapter 3, multi-head attention" in soup.svg["aria-label"]
+    assert [a["href"] for a in soup.select("a")] == ["book/intro.html#the-map"]
+
+
+@pytest.mark.parametrize(
+    ("page", "chapter"),
+    [
+        ("notebooks/02_self_attention", 2),
+        ("notebooks/02b_more", 2),
+        ("book/exercises/02_self_attention", 2),
+        ("book/intro", None),
+        ("book/02_prose", None),
+    ],
+)
+def test_the_chapter_of_a_page(page, chapter):
+    assert book_map.chapter_of(page) == chapter
+
+
+def test_every_chapter_of_the_book_is_on_the_map():
+    parts = yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf-8"))["parts"]
+    files = [chapter["file"] for part in parts for chapter in part["chapters"]]
+    chapters = {book_map.chapter_of(f) for f in files if f.startswith("notebooks/")}
+    assert chapters
+    assert chapters <= {part.chapter for part in book_map.PARTS}
+
+
+def test_no_two_boxes_overlap():
+    for i, one in enumerate(book_map.PARTS):
+        for other in book_map.PARTS[:i]:
+            beside = one.x >= other.x + other.width or other.x >= one.x + one.width
+            above = one.y >= other.y + other.height or other.y >= one.y + one.height
+            assert beside or above, (one, other)
