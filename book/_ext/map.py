@@ -136,6 +136,8 @@ def map_html(app, docname: str, here: int | None = None) -> str:
         )
     labels = [part.label.replace("\n", " ") for part in PARTS if part.chapter == here]
     alt = "The Transformer, and what grew out of it"
+    if here:
+        alt += f"; you are here: chapter {here}, {' and '.join(labels)}"
     return _template.render(
         parts=parts, groups=GROUPS, arrows=ARROWS, alt=alt, here=here,
         names=" and ".join(labels), width=WIDTH, height=HEIGHT,
