@@ -941,7 +941,6 @@ for row in runs["lengths"]:
 # %%
 from dataclasses import replace
 
-
 mixed_copies = copy_batches(0, 500, 128, end=True, shortest=2)
 torch.manual_seed(0)
 config_12 = replace(config, target_vocab=12)  # the end symbol is one more
