@@ -3,77 +3,29 @@
 :func:`frame_slider` shows pictures drawn beforehand behind one slider. An
 :func:`explorer` draws in the reader's browser from data that the page's cells
 computed. Both are plain HTML with a few lines of script, the same in the built
-page, in Jupyter and in Colab.
+page, in Jupyter and in Colab; the HTML is written by ``static/html.jinja``.
 """
 
 import base64
 import hashlib
-import html
 import io
-import json
 import math
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
+from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
+
+from jinja2 import Environment, FunctionLoader, StrictUndefined
+from jinja2.utils import htmlsafe_json_dumps
+from markupsafe import Markup
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-IMAGE_NAMES = (".png", ".svg", ".jpg", ".jpeg", ".gif", ".webp")
-
-
-def require_alt(alt: object) -> str:
-    """Return the alternative text of a figure, or say what is wrong with it.
-
-    Raises:
-        ValueError: if ``alt`` is missing, blank, a file's name, or too short to
-            tell anything.
-    """
-    wanted = "a sentence that says what the figure shows"
-    if not isinstance(alt, str) or not alt.strip():
-        raise ValueError(f"alt must be {wanted}, got {alt!r}")
-    if alt.strip().lower().endswith(IMAGE_NAMES):
-        raise ValueError(f"alt must be {wanted}, got a file's name: {alt!r}")
-    if len(alt.split()) < 3:
-        raise ValueError(f"alt must be {wanted}, got only {alt!r}")
-    return alt.strip()
-
-
-def image_html(figure: "Figure", alt: str, dpi: int = 144, colours: int = 128) -> str:
-    """Return a figure as one ``<img>`` that carries its own picture, and close it.
-
-    Args:
-        figure: a matplotlib figure.
-        alt: what it shows, in words.
-        dpi: dots per inch; the picture is shown at 96 to the inch.
-        colours: size of the palette, which makes a picture a third as heavy.
-
-    Raises:
-        TypeError: if ``figure`` is not a matplotlib figure.
-        ValueError: if ``alt`` says nothing.
-    """
-    from matplotlib import pyplot
-    from matplotlib.figure import Figure
-    from PIL import Image
-
-    if not isinstance(figure, Figure):
-        raise TypeError(
-            f"figure must be a matplotlib Figure, got {type(figure).__name__}"
-        )
-    alt = require_alt(alt)
-    raw, small = io.BytesIO(), io.BytesIO()
-    figure.savefig(raw, format="png", dpi=dpi, bbox_inches="tight", facecolor="white")
-    pyplot.close(figure)
-    with Image.open(raw) as picture:
-        size = [round(pixels * 96 / dpi) for pixels in picture.size]
-        picture.convert("RGB").quantize(colours).save(small, "png", optimize=True)
-    source = base64.b64encode(small.getvalue()).decode()
-    return (
-        f'<img alt="{html.escape(alt)}" width="{size[0]}" height="{size[1]}" '
-        f'src="data:image/png;base64,{source}">'
-    )
+FILE_NAME = re.compile(r"\S+\.(png|jpe?g|gif|svg|webp|bmp|ico|pdf)$", re.IGNORECASE)
 
 
 @cache
@@ -92,30 +44,91 @@ class Html:
         return self.text
 
 
-def _control(identity: str, label: str, field: str, output: str = "") -> str:
-    return (
-        f'<div class="annotated-control"><label for="{identity}">{html.escape(label)}'
-        f"</label>{field}{output}</div>"
+def _json(value: Any) -> Markup:
+    """Return a value as JSON, in which no text can end the element around it."""
+    return htmlsafe_json_dumps(value, ensure_ascii=False, allow_nan=False)
+
+
+@cache
+def _templates() -> Environment:
+    templates = Environment(
+        autoescape=True,
+        loader=FunctionLoader(static),
+        lstrip_blocks=True,
+        trim_blocks=True,
+        undefined=StrictUndefined,
     )
+    templates.filters["json"] = _json
+    templates.globals["static"] = lambda name: Markup(static(name))
+    return templates
 
 
-def _paragraph(kind: str, text: str | None) -> str:
-    return f'<p class="annotated-{kind}">{html.escape(text)}</p>' if text else ""
+def render(macro: str, **values: Any) -> Markup:
+    """Return the HTML that a ``macro`` of ``static/html.jinja`` makes of ``values``."""
+    return getattr(_templates().get_template("html.jinja").module, macro)(**values)
 
 
-FRAMES_SCRIPT = """
-(function () {
-  const root = document.getElementById("ROOT");
-  const slider = root.querySelector("input");
-  const frames = root.querySelectorAll(".annotated-frame");
-  const names = JSON.parse(slider.dataset.names);
-  slider.addEventListener("input", function () {
-    frames.forEach((frame, i) => { frame.hidden = i !== Number(slider.value); });
-    root.querySelector("output").textContent = names[slider.value];
-    slider.setAttribute("aria-valuetext", names[slider.value]);
-  });
-})();
-"""
+def alt_problem(alt: str | None, source: str = "") -> str:
+    """Return what is wrong with an image's alternative text; nothing if it is sound.
+
+    Args:
+        alt: what the image shows, in words.
+        source: the file of the image, which tools fill in where the text is missing.
+    """
+    text = (alt or "").strip()
+    if not text:
+        return "has no alt text"
+    path = PurePosixPath(source)
+    if text in (source, path.name, path.stem) or FILE_NAME.search(text):
+        return f"has a file name as its alt text: {text!r}"
+    if len(text.split()) < 3:
+        return f"has an alt text that says too little: {text!r}"
+    return ""
+
+
+def require_alt(alt: str | None) -> str:
+    """Return the alternative text ``alt`` without the spaces around it.
+
+    Raises:
+        ValueError: if it says nothing.
+    """
+    if problem := alt_problem(alt):
+        raise ValueError(f"alt must say what the figure shows: the figure {problem}")
+    return alt.strip()
+
+
+def image_html(
+    figure: "Figure", alt: str, dpi: int = 144, colours: int = 128
+) -> Markup:
+    """Return a figure as one ``<img>`` that carries its own picture, and close it.
+
+    Args:
+        figure: a matplotlib figure.
+        alt: what it shows, in words.
+        dpi: dots per inch; the picture is shown at 96 to the inch.
+        colours: size of the palette, which makes a picture a third as heavy.
+
+    Raises:
+        ValueError: if ``alt`` says nothing.
+    """
+    from matplotlib import pyplot
+    from PIL import Image
+
+    alt = require_alt(alt)
+    raw, small = io.BytesIO(), io.BytesIO()
+    figure.savefig(raw, format="png", dpi=dpi, bbox_inches="tight", facecolor="white")
+    pyplot.close(figure)
+    with Image.open(raw) as picture:
+        width, height = (round(pixels * 96 / dpi) for pixels in picture.size)
+        picture.convert("RGB").quantize(colours).save(small, "png", optimize=True)
+    png = base64.b64encode(small.getvalue()).decode()
+    return render("image", alt=alt, width=width, height=height, png=png)
+
+
+def _name(kind: str, *contents: Any) -> str:
+    """Return an id that is the same at every run, and another for other contents."""
+    digest = hashlib.sha256("".join(map(str, contents)).encode()).hexdigest()
+    return f"{kind}-{digest[:12]}"
 
 
 def frame_slider(
@@ -146,36 +159,21 @@ def frame_slider(
         The slider with its pictures, for a cell to show.
 
     Raises:
-        ValueError: if there is no value, or the label or an alternative text says
-            nothing.
-        TypeError: if ``draw`` gives something that is not a figure.
+        ValueError: if an alternative text says nothing.
     """
     values = list(values)
-    if not values:
-        raise ValueError("values must hold at least one value for the slider, got none")
-    if not label.strip():
-        raise ValueError(f"label must say what the slider sets, got {label!r}")
-    frames = [image_html(draw(value), alt(value), dpi) for value in values]
+    images = [image_html(draw(value), alt(value), dpi) for value in values]
     names = [str(value) for value in values]
-    digest = hashlib.sha256("".join([label, *names, *frames]).encode()).hexdigest()
-    root = f"frames-{digest[:12]}"
-    field = (
-        f'<input id="{root}-input" type="range" min="0" max="{len(values) - 1}" '
-        f'value="0" step="1" aria-valuetext="{html.escape(names[0])}" '
-        f'data-names="{html.escape(json.dumps(names))}">'
-    )
-    output = f'<output for="{root}-input">{html.escape(names[0])}</output>'
-    pictures = "".join(
-        f'<figure class="annotated-frame"{" hidden" if i else ""}>{frame}</figure>'
-        for i, frame in enumerate(frames)
-    )
     return Html(
-        f'<div class="annotated-frames" id="{root}">'
-        f"<style>{static('explorer.css')}</style>{_paragraph('question', question)}"
-        f'<div class="annotated-controls">'
-        f"{_control(f'{root}-input', label, field, output)}</div>{pictures}"
-        f"{_paragraph('caption', caption)}"
-        f"<script>{FRAMES_SCRIPT.replace('ROOT', root)}</script></div>"
+        render(
+            "frame_slider",
+            root=_name("frames", label, names, images),
+            label=label,
+            names=names,
+            images=images,
+            question=question,
+            caption=caption,
+        )
     )
 
 
@@ -188,36 +186,12 @@ class Slider:
         label: what it sets, with the unit.
         values: the values, in order.
         start: the one to begin with; the first if not given.
-
-    Raises:
-        ValueError: if there is no value, or ``start`` is none of them.
     """
 
     name: str
     label: str
     values: Sequence[float | int | str]
     start: Any = None
-
-    def __post_init__(self):
-        if not self.values:
-            raise ValueError(f"values of the slider {self.name!r} must not be empty")
-        if self.start is not None and self.start not in self.values:
-            raise ValueError(
-                f"start of the slider {self.name!r} must be one of its values "
-                f"{list(self.values)}, got {self.start!r}"
-            )
-
-    def html(self, identity: str) -> str:
-        """Return the control as HTML; ``identity`` is the id of its field."""
-        start = self.values[0] if self.start is None else self.start
-        values = html.escape(_json(list(self.values)))
-        field = (
-            f'<input id="{identity}" type="range" min="0" step="1" '
-            f'max="{len(self.values) - 1}" value="{list(self.values).index(start)}" '
-            f'data-name="{self.name}" data-values="{values}">'
-        )
-        output = f'<output for="{identity}">{html.escape(str(start))}</output>'
-        return _control(identity, self.label, field, output)
 
 
 @dataclass(frozen=True)
@@ -228,24 +202,11 @@ class Choice:
         name: its key in the explorer's state.
         label: what it sets.
         options: the texts.
-
-    Raises:
-        ValueError: if there is no text.
     """
 
     name: str
     label: str
     options: Sequence[str]
-
-    def __post_init__(self):
-        if not self.options:
-            raise ValueError(f"options of the choice {self.name!r} must not be empty")
-
-    def html(self, identity: str) -> str:
-        """Return the control as HTML; ``identity`` is the id of its field."""
-        options = "".join(f"<option>{html.escape(o)}</option>" for o in self.options)
-        field = f'<select id="{identity}" data-name="{self.name}">{options}</select>'
-        return _control(identity, self.label, field)
 
 
 @dataclass(frozen=True)
@@ -266,17 +227,6 @@ class Text:
     suggestions: Sequence[str] = ()
     most: int = 60
 
-    def html(self, identity: str) -> str:
-        """Return the control as HTML; ``identity`` is the id of its field."""
-        offers = "".join(f'<option value="{html.escape(s)}">' for s in self.suggestions)
-        field = (
-            f'<input id="{identity}" type="text" data-name="{self.name}" '
-            f'value="{html.escape(self.start)}" maxlength="{self.most}" '
-            f'autocomplete="off" spellcheck="false" list="{identity}-list">'
-            f'<datalist id="{identity}-list">{offers}</datalist>'
-        )
-        return _control(identity, self.label, field)
-
 
 @dataclass(frozen=True)
 class Grid:
@@ -292,55 +242,12 @@ class Grid:
         label: what a switched cell means.
         rows: number of rows.
         columns: number of columns.
-
-    Raises:
-        ValueError: if there is no row or no column.
     """
 
     name: str
     label: str
     rows: int
     columns: int
-
-    def __post_init__(self):
-        if self.rows < 1 or self.columns < 1:
-            raise ValueError(
-                f"the grid {self.name!r} must have a row and a column at least, got "
-                f"{self.rows} and {self.columns}"
-            )
-
-    def html(self, identity: str) -> str:
-        """Return the control as HTML; ``identity`` is the id of its field."""
-        # one cell is reached by Tab, the others from there by the arrow keys
-        beside = '<span aria-hidden="true"></span>'
-        above = '<span class="annotated-above" aria-hidden="true"></span>'
-        cells = (
-            beside
-            + above * self.columns
-            + "".join(
-                (beside if j == 0 else "")
-                + f'<button type="button" tabindex="{0 if i == j == 0 else -1}" '
-                f'data-row="{i}" data-column="{j}" aria-pressed="false"></button>'
-                for i in range(self.rows)
-                for j in range(self.columns)
-            )
-        )
-        return (
-            f'<div class="annotated-control annotated-wide">'
-            f'<span id="{identity}-label">{html.escape(self.label)}</span>'
-            f'<div class="annotated-grid" id="{identity}" data-name="{self.name}" '
-            f'role="group" aria-labelledby="{identity}-label" '
-            f'style="--columns: {self.columns}">{cells}</div>'
-            f'<button type="button" class="annotated-reset">undo all clicks</button>'
-            f"</div>"
-        )
-
-
-def _json(value: Any) -> str:
-    # NaN and infinity are no JSON, and "</script>" would end the element around it
-    return json.dumps(value, ensure_ascii=False, allow_nan=False).replace(
-        "<", "\\u003c"
-    )
 
 
 def explorer(
@@ -356,7 +263,8 @@ def explorer(
     """Show an explorer: a drawing that the reader's browser makes from data.
 
     Args:
-        script: JavaScript, the body of ``function (state, data, view)``: draws with
+        script: JavaScript, the body of ``function (state, data, view, numbers)``:
+            computes with the functions of ``static/numbers.js``, draws with
             ``view.svg(width, height, label)`` and ``view.add(parent, tag, {…})``
             and returns ``{values, says}``: what was computed, and one sentence on
             it for screen readers.
@@ -372,44 +280,23 @@ def explorer(
         The explorer, for a cell to show.
 
     Raises:
-        ValueError: if there is no control or no check, a name stands twice, or
-            ``data`` holds a number that is not finite.
+        ValueError: if ``data`` or ``checks`` hold a number that is not finite, or a
+            slider starts at none of its values.
     """
-    if not controls:
-        raise ValueError("controls must hold at least one control, got none")
-    if not checks:
-        raise ValueError(
-            "checks must hold at least one pair (state, values) computed in Python: "
-            "what the browser draws is to be compared with it"
-        )
-    names = [control.name for control in controls]
-    if len(set(names)) < len(names):
-        raise ValueError(f"controls must have different names, got {names}")
-    try:
-        inner = _json(dict(data))
-        wanted = _json([{"state": state, "values": values} for state, values in checks])
-    except ValueError as error:
-        raise ValueError(
-            f"data and checks must hold finite numbers and texts: {error}"
-        ) from error
-    described = label + script + inner + repr(controls)
-    root = f"explorer-{hashlib.sha256(described.encode()).hexdigest()[:12]}"
-    fields = "".join(c.html(f"{root}-{c.name}") for c in controls)
+    inner = _json(data)
+    wanted = [{"state": state, "values": values} for state, values in checks]
     return Html(
-        f'<section class="annotated-explorer" id="{root}" '
-        f'aria-label="{html.escape(label)}"><style>{static("explorer.css")}</style>'
-        f"{_paragraph('question', question)}"
-        f'<div class="annotated-controls">{fields}</div>'
-        f'<div class="annotated-view" tabindex="0" role="region" '
-        f'aria-label="{html.escape(label)}: drawing"></div>'
-        f'<p class="annotated-says" aria-live="polite"></p>'
-        f"{_paragraph('caption', caption)}"
-        f'<script type="application/json" class="annotated-explorer-data">{inner}'
-        f'</script><script type="application/json" '
-        f'class="annotated-explorer-checks">{wanted}</script>'
-        f"<script>(function () {{{static('explorer.js')}\n"
-        f'annotatedExplorer(document.getElementById("{root}"), '
-        f"function (state, data, view) {{{script}}});}})();</script></section>"
+        render(
+            "explorer",
+            root=_name("explorer", label, script, inner, controls),
+            script=Markup(script),
+            data=inner,
+            controls=controls,
+            label=label,
+            checks=_json(wanted),
+            question=question,
+            caption=caption,
+        )
     )
 
 

@@ -1,7 +1,6 @@
 """What a notebook needs around its ideas: set-up, checks, sources, figures."""
 
 import ast
-import html
 import importlib.util
 import inspect
 import json
@@ -21,7 +20,7 @@ import torch
 from torch import Tensor
 
 from annotated import require
-from annotated.frames import Html, image_html
+from annotated.frames import Html, image_html, render
 from annotated.plots import use_style
 
 if TYPE_CHECKING:
@@ -198,19 +197,7 @@ def show_table(
         rows: entries of the rows, from left to right; texts as they should appear.
         caption: what the table shows, above it.
     """
-    parts = [f"<caption>{html.escape(caption)}</caption>" if caption else "", "<thead>"]
-    parts.append(_row(_cells(header, 'th scope="col"')) + "</thead><tbody>")
-    for first, *rest in rows:
-        parts.append(_row(_cells([first], 'th scope="row"') + _cells(rest, "td")))
-    return Html(f'<table class="dataframe">{"".join(parts)}</tbody></table>')
-
-
-def _cells(entries: Iterable[Any], tag: str) -> str:
-    return "".join(f"<{tag}>{html.escape(str(e))}</{tag[:2]}>" for e in entries)
-
-
-def _row(cells: str) -> str:
-    return f"<tr>{cells}</tr>"
+    return Html(render("table", header=header, rows=list(rows), caption=caption))
 
 
 def cost() -> None:
@@ -242,6 +229,4 @@ def show(figure: "Figure", *, alt: str | None = None, caption: str = "") -> Html
     Raises:
         ValueError: if ``alt`` is missing or says nothing.
     """
-    image = image_html(figure, alt)
-    below = f"<figcaption>{html.escape(caption)}</figcaption>" if caption else ""
-    return Html(f'<figure class="annotated-figure">{image}{below}</figure>')
+    return Html(render("figure", image=image_html(figure, alt), caption=caption))

@@ -7,18 +7,14 @@ Colour only repeats what the numbers say.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
 from annotated import require
-from annotated.frames import Html, require_alt, static
-
-if TYPE_CHECKING:
-    from jinja2 import Template
+from annotated.frames import Html, render, require_alt
 
 
 @dataclass(frozen=True)
@@ -112,42 +108,6 @@ def number(value: float, digits: int = 2) -> str:
     return "0" if text in ("-0", "") else text.replace("-", "−")
 
 
-CHAIN = """
-<figure class="annotated-figure annotated-picture"><style>{{ style | safe }}</style>
-<div class="annotated-chain" role="img" aria-label="{{ alt }}">
-{%- for part in parts %}
-{%- if part.sign is defined %}<div class="annotated-sign" aria-hidden="true">
-{{- part.sign }}</div>
-{%- else %}<div class="annotated-matrix" aria-hidden="true"><div class="annotated-cells"
- style="grid-template-columns: {{ 'auto ' if part.rows }}repeat({{ part.width }}, 1fr)">
-{%- if part.columns %}{% if part.rows %}<span></span>{% endif %}
-{%- for label in part.columns %}<span class="annotated-label">{{ label }}</span>
-{%- endfor %}{% endif %}
-{%- for row in part.cells %}
-{%- if part.rows %}
-{%- set lit = ' lit' if loop.index0 == part.row %}
-<span class="annotated-label row{{ lit }}">{{ part.rows[loop.index0] }}</span>
-{%- endif %}
-{%- for cell in row %}<span class="annotated-cell {{ cell.sign }} {{ cell.kinds }}"
- style="--shade: {{ cell.shade }}">{{ cell.text }}</span>{% endfor %}
-{%- endfor %}</div><div class="annotated-name">{{ part.name }}</div></div>
-{%- endif %}{% endfor %}</div>
-{%- if caption %}<figcaption>{{ caption }}</figcaption>{% endif %}</figure>
-"""
-
-BLOCKS = """
-<figure class="annotated-figure annotated-picture"><style>{{ style | safe }}</style>
-<div class="annotated-blocks" role="img" aria-label="{{ alt }}">
-{%- for step in steps %}
-<div class="annotated-step {{ step.kinds }}" aria-hidden="true">
-<span class="annotated-arrow">{{ step.shape }}</span>
-{%- if step.name %}<span class="annotated-block{{ ' lit' if step.lit }}">{{ step.name }}
-{%- if step.note %}<small>{{ step.note }}</small>{% endif %}</span>{% endif %}</div>
-{%- endfor %}</div>
-{%- if caption %}<figcaption>{{ caption }}</figcaption>{% endif %}</figure>
-"""
-
-
 def chain(*parts: Matrix | str, alt: str, caption: str = "") -> Html:
     """Show matrices in a row, with the signs between them: X · Xᵀ = scores → weights.
 
@@ -173,7 +133,7 @@ def chain(*parts: Matrix | str, alt: str, caption: str = "") -> Html:
         else:
             kind = type(part).__name__
             raise TypeError(f"parts must be matrices and texts, got {kind}")
-    return _drawn(CHAIN, alt=alt, caption=caption, parts=drawn)
+    return Html(render("chain", alt=require_alt(alt), caption=caption, parts=drawn))
 
 
 @dataclass(frozen=True)
@@ -222,18 +182,4 @@ def blocks(*steps: Block, alt: str, caption: str = "") -> Html:
         {**vars(step), "kinds": " ".join(sorted(kind))}
         for step, kind in zip(steps, kinds, strict=True)
     ]
-    return _drawn(BLOCKS, alt=alt, caption=caption, steps=drawn)
-
-
-def _drawn(template: str, *, alt: str, **values: Any) -> Html:
-    alt = require_alt(alt)
-    return Html(
-        _template(template).render(style=static("pictures.css"), alt=alt, **values)
-    )
-
-
-@cache
-def _template(text: str) -> "Template":
-    from jinja2 import Environment
-
-    return Environment(autoescape=True).from_string(text.strip())
+    return Html(render("blocks", alt=require_alt(alt), caption=caption, steps=drawn))

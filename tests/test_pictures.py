@@ -91,7 +91,7 @@ def test_numbers_are_short(value, text):
         (lambda: Matrix(X, columns=["a"]), "columns must hold 3 labels, got 1"),
         (lambda: Matrix(X, mask=torch.ones(3, 2).bool()), "mask must have the shape"),
         (lambda: Matrix(X, heads=2), "heads must divide columns"),
-        (lambda: chain(Matrix(X), alt="picture"), "alt must be a sentence"),
+        (lambda: chain(Matrix(X), alt="picture"), "alt must say what the figure shows"),
         (
             lambda: blocks(Block("a", skip=2), Block(), alt=ALT),
             "skip must be at most steps_after, got skip=2 and steps_after=1",

@@ -1,42 +1,16 @@
 // The trained model of chapter 08, run in the reader's browser: body of function
-// (state, data, view). One layer of encoder and decoder, pre-norm, read from packed
+// (state, data, view, numbers). One layer of encoder and decoder, pre-norm, read from packed
 // weights; matrices are arrays of rows, and a sequence is an array of vectors.
 
-function unpack(packed) {
-  const bytes = atob(packed.base64);
-  const whole = new DataView(Uint8Array.from(bytes, (b) => b.charCodeAt(0)).buffer);
-  const numbers = [];
-  for (let i = 0; i < bytes.length; i += 2) {
-    numbers.push(whole.getInt16(i, true) * packed.scale);
-  }
-  if (packed.shape.length < 2) return numbers;
-  const [rows, columns] = packed.shape;
-  return Array.from({ length: rows }, (_, r) =>
-    numbers.slice(r * columns, (r + 1) * columns));
-}
+const { argmax, dot, layerNorm, plus, range, softmax, sum, times, unpack } = numbers;
 const w = view.once("weights", () => Object.fromEntries(
   Object.entries(data.weights).map(([name, packed]) => [name, unpack(packed)])));
 
-const dot = (u, v) => {
-  let sum = 0;
-  for (let i = 0; i < u.length; i += 1) sum += u[i] * v[i];
-  return sum;
+const linear = (name, x) => {
+  const product = times(w[`${name}.weight`], x), bias = w[`${name}.bias`];
+  return bias ? plus(product, bias) : product;
 };
-const plus = (u, v) => u.map((x, i) => x + v[i]);
-const linear = (name, x) => w[`${name}.weight`].map((row, i) =>
-  dot(row, x) + (w[`${name}.bias`] ? w[`${name}.bias`][i] : 0));
-function softmax(energies) {
-  const top = Math.max(...energies);
-  const parts = energies.map((e) => Math.exp(e - top));
-  const total = parts.reduce((sum, p) => sum + p, 0);
-  return parts.map((p) => p / total);
-}
-function normalise(name, x) {
-  const mean = x.reduce((sum, v) => sum + v, 0) / x.length;
-  const variance = x.reduce((sum, v) => sum + (v - mean) ** 2, 0) / x.length;
-  return x.map((v, i) => ((v - mean) / Math.sqrt(variance + 1e-5))
-    * w[`${name}.weight`][i] + w[`${name}.bias`][i]);
-}
+const normalise = (name, x) => layerNorm(x, w[`${name}.weight`], w[`${name}.bias`]);
 function embed(table, tokens) {
   const d = w[table][0].length;
   return tokens.map((token, p) => w[table][token].map((x, i) => {
@@ -54,19 +28,11 @@ function attend(name, queries, keys, may) {
   const joined = q.map(() => []);
   for (let h = 0; h < data.heads; h += 1) {
     const cut = (x) => x.slice(h * width, (h + 1) * width);
-    const map = q.map((query, i) => {
-      const seen = k.map((_, j) => j).filter((j) => may(i, j));
-      const row = k.map(() => 0);
-      const energies = seen.map((j) => dot(cut(query), cut(k[j])) / Math.sqrt(width));
-      softmax(energies).forEach((weight, n) => { row[seen[n]] = weight; });
-      return row;
-    });
+    const map = q.map((query, i) => softmax(k.map((key, j) =>
+      (may(i, j) ? dot(cut(query), cut(key)) / Math.sqrt(width) : -Infinity))));
     maps.push(map);
-    map.forEach((row, i) => {
-      for (let c = 0; c < width; c += 1) {
-        joined[i].push(row.reduce((sum, a, j) => sum + a * v[j][h * width + c], 0));
-      }
-    });
+    map.forEach((row, i) => range(width).forEach((c) =>
+      joined[i].push(sum(row.map((a, j) => a * v[j][h * width + c])))));
   }
   return { maps, out: joined.map((x) => linear(`${name}.output_map`, x)) };
 }
@@ -105,8 +71,8 @@ function write(ids, start) {
   for (let i = 1; i < ids.length; i += 1) {
     const { maps, logits } = decode(tokens, memory);
     const chances = softmax(logits);
-    const token = chances.indexOf(Math.max(...chances));
-    const a = ids.map((_, j) => maps.reduce((sum, m) => sum + m[j], 0) / maps.length);
+    const token = argmax(chances);
+    const a = ids.map((_, j) => sum(maps.map((map) => map[j])) / maps.length);
     tokens.push(token);
     steps.push({ token, a, chance: chances[token] });
   }
@@ -130,33 +96,8 @@ const steps = view.once(`${state.letters}|${state.first}`, () =>
 const output = steps.map((step) => data.letters[step.token]).join("");
 const right = steps.filter((step, i) => step.token === ids[i + 1]).length;
 
-const left = 62, top = 46, n = ids.length;
-const size = Math.max(14, Math.min(27, Math.floor((view.width() - left - 4) / n)));
-const svg = view.svg(Math.max(left + size * n + 4, 290), top + size * steps.length + 10,
-  `attention of ${steps.length} steps to ${n} places of the source`);
-view.add(svg, "text", { x: 0, y: 14, text: "source read →" });
-view.add(svg, "text", { x: 0, y: 36, text: "written" });
-ids.forEach((id, j) => view.add(svg, "text", {
-  x: left + size * (j + 0.5), y: top - 8, "text-anchor": "middle", class: "code",
-  text: data.letters[id],
-}));
-steps.forEach((step, i) => {
-  const y = top + size * i, good = step.token === ids[i + 1];
-  const name = data.letters[step.token];
-  view.add(svg, "text", {
-    x: left - 10, y: y + size / 2 + 5, "text-anchor": "end",
-    class: good ? "code" : "code strong", text: good ? name : `✗ ${name}`,
-  });
-  step.a.forEach((weight, j) => {
-    const here = j === i + 1;
-    view.add(svg, "rect", {
-      x: left + size * j + 2, y: y + 2, width: size - 4, height: size - 4,
-      fill: "var(--accent)", "fill-opacity": weight.toFixed(3),
-      stroke: here ? "var(--second)" : "currentColor",
-      "stroke-width": here ? 2.5 : 1, "stroke-opacity": here ? 1 : 0.15,
-    });
-  });
-});
+view.copy(ids.map((id) => data.letters[id]), steps.map((step) => (
+  { symbol: data.letters[step.token], weights: step.a })));
 const surest = Math.min(...steps.map((step) => step.chance));
 return {
   values: { output, right, first: steps[0].a, last: steps[steps.length - 1].a, surest },

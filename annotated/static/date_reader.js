@@ -1,30 +1,8 @@
 // The trained date reader of chapter 01, run in the reader's browser: body of
-// function (state, data, view). The letters are those of the chapter: h the
+// function (state, data, view, numbers). The letters are those of the chapter: h the
 // annotations, s the decoder's state, e the energies, a the alignment, c the context.
-// Vectors are plain arrays; nothing here is fast, a date is read in milliseconds.
 
-function unpack(packed) {
-  const bytes = atob(packed.base64);
-  const whole = new DataView(Uint8Array.from(bytes, (b) => b.charCodeAt(0)).buffer);
-  const numbers = [];
-  for (let i = 0; i < bytes.length; i += 2) {
-    numbers.push(whole.getInt16(i, true) * packed.scale);
-  }
-  if (packed.shape.length < 2) return numbers;
-  const [rows, columns] = packed.shape;
-  return Array.from({ length: rows }, (_, r) =>
-    numbers.slice(r * columns, (r + 1) * columns));
-}
-const dot = (u, v) => u.reduce((sum, x, i) => sum + x * v[i], 0);
-const times = (matrix, v) => matrix.map((row) => dot(row, v));
-const plus = (u, v) => u.map((x, i) => x + v[i]);
-const sigmoid = (x) => 1 / (1 + Math.exp(-x));
-function softmax(energies) {
-  const top = Math.max(...energies);
-  const parts = energies.map((e) => Math.exp(e - top));
-  const total = parts.reduce((sum, p) => sum + p, 0);
-  return parts.map((p) => p / total);
-}
+const { argmax, dot, plus, sigmoid, softmax, sum, times, unpack } = numbers;
 // One GRU step, PyTorch's order of gates: reset, update, candidate.
 function gru(w, x, s) {
   const fromInput = plus(times(w.input, x), w.inputBias);
@@ -86,11 +64,11 @@ function decode(ids, temperature) {
     const query = times(w["decoder.attention.query_map.weight"], s);
     const e = keys.map((key) => dot(direction, plus(query, key).map(Math.tanh)));
     const a = softmax(e.map((energy) => energy / temperature));
-    const c = summary.map((_, d) => a.reduce((sum, x, j) => sum + x * h[j][d], 0));
+    const c = summary.map((_, d) => sum(a.map((x, j) => x * h[j][d])));
     s = gru(model.decoder, [...w["decoder.embedding.weight"][token], ...c], s);
     const logits = times(w["decoder.head.weight"], [...s, ...c]);
     const chances = softmax(plus(logits, w["decoder.head.bias"]));
-    token = chances.indexOf(Math.max(...chances));
+    token = argmax(chances);
     steps.push({ token, a, chances });
   }
   return steps;
@@ -155,7 +133,7 @@ best.forEach(({ chance, token }, i) => {
   });
   view.add(svg, "text", { x: left + 168, y: y + 14, text: (100 * chance).toFixed(1) + " %" });
 });
-const peak = now.a.indexOf(Math.max(...now.a));
+const peak = argmax(now.a);
 const seen = text[peak] === " " ? "a space" : `“${text[peak]}”`;
 return {
   values: { output, alignment: now.a, chance: best[0].chance },

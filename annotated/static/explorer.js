@@ -1,9 +1,22 @@
-// The one helper behind every JS explorer of the book. Python (frames.py) writes the
-// controls as plain HTML and calls annotatedExplorer(root, render); a chapter supplies
-// render(state, data, view), which draws and returns {values, says}: values are
-// compared with Python's in the site's tests, says is read out by screen readers.
-function annotatedExplorer(root, render) {
-  "use strict";
+// The helpers behind every slider and explorer of the book; html.jinja writes their
+// controls as plain HTML and calls these.
+
+// A slider over pictures drawn beforehand.
+function frameSlider(root) {
+  const slider = root.querySelector("input");
+  const frames = root.querySelectorAll(".annotated-frame");
+  const names = JSON.parse(slider.dataset.names);
+  slider.addEventListener("input", () => {
+    frames.forEach((frame, i) => { frame.hidden = i !== Number(slider.value); });
+    root.querySelector("output").textContent = names[slider.value];
+    slider.setAttribute("aria-valuetext", names[slider.value]);
+  });
+}
+
+// An explorer: a chapter supplies render(state, data, view, numbers), which draws and
+// returns {values, says}: values are compared with Python's in the site's tests, says
+// is read out by screen readers.
+function explorer(root, render) {
   const SVG = "http://www.w3.org/2000/svg";
   const find = (selector) => root.querySelector(selector);
   const json = (name) => JSON.parse(find("script.annotated-explorer-" + name).textContent);
@@ -55,6 +68,36 @@ function annotatedExplorer(root, render) {
         width, height, viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": label,
       });
     },
+    // A copy being written, row by row: rows hold the symbol and its weights over the
+    // source. Framed is the place of the symbol to be written, the next of the source.
+    copy(source, rows) {
+      const left = 62, top = 46, n = source.length;
+      const size = Math.max(14, Math.min(27, Math.floor((view.width() - left - 4) / n)));
+      const svg = view.svg(Math.max(left + size * n + 4, 290), top + size * rows.length + 10,
+        `attention of ${rows.length} steps to ${n} places of the source`);
+      add(svg, "text", { x: 0, y: 14, text: "source read →" });
+      add(svg, "text", { x: 0, y: 36, text: "written" });
+      source.forEach((symbol, j) => add(svg, "text", {
+        x: left + size * (j + 0.5), y: top - 8, "text-anchor": "middle", class: "code",
+        text: symbol,
+      }));
+      rows.forEach(({ symbol, weights }, i) => {
+        const y = top + size * i, right = symbol === source[i + 1];
+        add(svg, "text", {
+          x: left - 10, y: y + size / 2 + 5, "text-anchor": "end",
+          class: right ? "code" : "code strong", text: right ? symbol : `✗ ${symbol}`,
+        });
+        weights.forEach((weight, j) => {
+          const here = j === i + 1;
+          add(svg, "rect", {
+            x: left + size * j + 2, y: y + 2, width: size - 4, height: size - 4,
+            fill: "var(--accent)", "fill-opacity": weight.toFixed(3),
+            stroke: here ? "var(--second)" : "currentColor",
+            "stroke-width": here ? 2.5 : 1, "stroke-opacity": here ? 1 : 0.15,
+          });
+        });
+      });
+    },
   };
 
   const cells = (grid) => [...grid.querySelectorAll("button")];
@@ -95,7 +138,7 @@ function annotatedExplorer(root, render) {
       if (shown) shown.textContent = state[input.dataset.name];
       if (input.type === "range") input.setAttribute("aria-valuetext", read(input));
     }
-    result = render(state, data, view);
+    result = render(state, data, view, numbers);
     says.textContent = result.says;
   }
   root.explorer = {

@@ -1,15 +1,15 @@
 // Chapter 03: a tensor on its way through two heads; body of
-// function (state, data, view). Three words, width 4, two heads of width 2. Every
+// function (state, data, view, numbers). Three words, width 4, two heads of width 2. Every
 // number of the queries has a name, its word's letter and its place: g2. What comes
 // out of a head is named by word, head and place, g1.0; or, where rows have ceased to
 // be words, by row, head and place, 1:1.0. All count from 0.
 
+const { dot, fixed, range, softmax, sum } = numbers;
 const words = data.words, t = words.length, d = data.q[0].length, h = 2, k = d / h;
 const straight = state.way === data.straight;
 const step = data.steps.indexOf(state.step);
 const word = words.indexOf(state.word);
 const flat = (rows) => rows.flat(Infinity);
-const range = (n) => [...Array(n).keys()];
 
 // The same as torch's views: where number j of row i of head r lies in memory.
 const place = (r, i, j) => (straight ? (r * t + i) * k + j : i * d + r * k + j);
@@ -18,14 +18,9 @@ const split = (rows) => range(h).map((r) => range(t).map((i) =>
 const rowNames = straight ? words.map((_, i) => `row ${i}`) : words;
 const names = words.map((w) => range(d).map((j) => `${w[0]}${j}`));
 const [q, key, v] = [data.q, data.k, data.v].map(split);
-const dot = (a, b) => a.reduce((sum, x, j) => sum + x * b[j], 0);
 const scores = q.map((rows, r) => rows.map((one) =>
   key[r].map((other) => dot(one, other) / Math.sqrt(k))));
-const weights = scores.map((rows) => rows.map((row) => {
-  const parts = row.map((e) => Math.exp(e - Math.max(...row)));
-  const total = parts.reduce((sum, p) => sum + p, 0);
-  return parts.map((p) => p / total);
-}));
+const weights = scores.map((rows) => rows.map(softmax));
 const found = weights.map((rows, r) => rows.map((row) => range(k).map((j) =>
   dot(row, v[r].map((value) => value[j])))));
 const merged = range(t).map(() => Array(d).fill(0));
@@ -84,13 +79,13 @@ const [tables, memory, about, moved] = stages[step];
 const cell = 46, high = 34, title = 52;
 const wide = Math.max(320, Math.min(640, view.width()));
 const sizes = tables.map((table) => title + cell * table.numbers[0].length + 16);
-const beside = sizes.reduce((sum, w) => sum + w, 0) <= wide;
+const beside = sum(sizes) <= wide;
 const tall = (table) => (table.columns ? 42 : 26) + high * table.numbers.length + 14;
 const perLine = Math.min(t * d, Math.floor((wide - 4) / cell) >= t * d ? t * d : t * d / 2);
 const lines = memory ? memory.length / perLine : 0;
 const top = memory ? 44 + 28 * lines + 14 : 40;
 const height = top + (beside ? Math.max(...tables.map(tall))
-  : tables.reduce((sum, table) => sum + tall(table), 0));
+  : sum(tables.map(tall)));
 const svg = view.svg(wide, height, `step ${state.step}: ${about}`);
 const small = "font-size: 11px";
 view.add(svg, "text", { x: 2, y: 15, class: "strong", text: about });
@@ -123,7 +118,7 @@ tables.forEach((table) => {
       box(x + 1, y, cell - 3, high - 3, label ? mark(label) : i === word);
       view.add(svg, "text", {
         x: x + cell / 2, y: y + (label ? 14 : 20), "text-anchor": "middle",
-        text: number.toFixed(label && step < 3 ? 1 : 2).replace("-", "−"),
+        text: fixed(number, label && step < 3 ? 1 : 2),
       });
       if (label) {
         view.add(svg, "text", {
@@ -153,7 +148,7 @@ const own = !straight && owners.length === 1 && (owners[0] === state.word || own
 const holds = labels.length
   ? labels.join(", ") + (own ? ": its own numbers" : step > 3 && step < 7 ? ""
     : `: numbers of ${owners.join(" and ")}`)
-  : flat(row).map((x) => x.toFixed(2).replace("-", "−")).join(", ");
+  : flat(row).map((x) => fixed(x, 2)).join(", ");
 const where = memory ? ` In memory: ${moved}.` : "";
 return {
   values: { numbers: flat(tensor), row: flat(row) },

@@ -1,5 +1,5 @@
 // Chapter 07: a smoothed target, a model of some confidence, and the loss between
-// them; body of function (state, data, view). The model puts `confidence` on the
+// them; body of function (state, data, view, numbers). The model puts `confidence` on the
 // right symbol and shares the rest evenly among the others, nothing on padding.
 
 const { size, smoothing, confidence } = state;
@@ -42,7 +42,7 @@ view.add(svg, "text", {
 });
 const points = [];
 for (let i = 0; i <= 400; i += 1) {
-  const p = 1 / (1 + Math.exp(-(low + (top - low) * i / 400)));
+  const p = numbers.sigmoid(low + (top - low) * i / 400);
   const value = loss(p);
   if (value <= most) points.push(`${x(p).toFixed(1)},${y(value).toFixed(1)}`);
 }
@@ -70,9 +70,7 @@ rows.forEach(([name, mine, colour], i) => {
     x: from, y: edge, width: long, height: 24, fill: "none", stroke: "currentColor",
   });
   const each = i === 0 ? share : (1 - confidence) / places;
-  const little = each > 0 && each < 1e-3
-    ? each.toExponential(1).replace(/e-(\d)$/, (_, d) => ` · 10⁻${"⁰¹²³⁴⁵⁶⁷⁸⁹"[Number(d)]}`)
-    : each.toPrecision(2);
+  const little = each > 0 && each < 1e-3 ? numbers.scientific(each, 1) : each.toPrecision(2);
   view.add(svg, "text", {
     x: left, y: edge + 38,
     text: `right ${mine.toFixed(3)}, ${places} other${places > 1 ? "s" : ""} at ${little}`,

@@ -1,6 +1,7 @@
 // Chapter 04: a mask is built, and scores and weights follow; body of
-// function (state, data, view). The vectors come from Python, the rest is computed here.
+// function (state, data, view, numbers). The vectors come from Python, the rest is computed here.
 
+const { dot, fixed, softmax, sum } = numbers;
 const n = data.words.length;
 const length = Number(state.length), prefix = Number(state.prefix);
 const causal = state.causality === data.causal;
@@ -15,7 +16,7 @@ for (let i = 0; i < n; i++) {
     const seen = j < length && (!causal || j <= i || j < prefix);
     mask[i].push(seen !== switched.has(i * n + j));
     const q = row(data.queries, i), k = row(data.keys, j);
-    scores[i].push(q.reduce((sum, x, d) => sum + x * k[d], 0) / Math.sqrt(q.length));
+    scores[i].push(dot(q, k) / Math.sqrt(q.length));
   }
   // what stands in the hidden places, as each way of masking has it
   const filled = scores[i].map((e, j) => {
@@ -23,12 +24,9 @@ for (let i = 0; i < n; i++) {
     if (state.hiding === data.hidings[0]) return -Infinity;
     return state.hiding === data.hidings[1] ? -1e9 : 1e-9;
   });
-  const top = Math.max(...filled);
-  const powers = filled.map((e) => (top === -Infinity ? 0 : Math.exp(e - top)));
-  const total = powers.reduce((sum, p) => sum + p, 0);
-  weights.push(powers.map((p) => (total ? p / total : 0)));
+  weights.push(softmax(filled));
 }
-const leaked = weights.map((w, i) => w.reduce((s, p, j) => s + (mask[i][j] ? 0 : p), 0));
+const leaked = weights.map((w, i) => sum(w.filter((_, j) => !mask[i][j])));
 const empty = mask.flatMap((r, i) => (r.some(Boolean) ? [] : [i]));
 
 view.names("cells", words, words);
@@ -78,7 +76,7 @@ const order = wide ? [0, 1] : [1, 0];
         "stroke-dasharray": panel && !mask[i][j] ? "3 3" : "none",
         fill: panel ? "var(--accent)" : "none", "fill-opacity": panel ? w : 0,
       });
-      let text = panel ? (w >= 0.995 ? "1" : w.toFixed(2).slice(1)) : scores[i][j].toFixed(1).replace("-", "−");
+      let text = panel ? (w >= 0.995 ? "1" : w.toFixed(2).slice(1)) : fixed(scores[i][j], 1);
       if (panel && w === 0) text = "0";
       if (!panel && !mask[i][j]) text = ["−∞", "−1e9", "1e−9"][data.hidings.indexOf(state.hiding)];
       const digits = view.add(svg, "text", {
@@ -93,10 +91,10 @@ const order = wide ? [0, 1] : [1, 0];
 const visible = mask.flat().filter(Boolean).length;
 const worst = Math.max(...leaked);
 const names = empty.map((i) => `${i + 1} (${words[i]})`).join(", ");
-const sum = empty.length ? weights[empty[0]].reduce((a, b) => a + b, 0).toFixed(0) : "";
+const total = empty.length ? sum(weights[empty[0]]).toFixed(0) : "";
 const none = empty.length > 1
-  ? `No key is left for the queries ${names}: their rows of weights sum to ${sum}. `
-  : `No key is left for query ${names}: its row of weights sums to ${sum}. `;
+  ? `No key is left for the queries ${names}: their rows of weights sum to ${total}. `
+  : `No key is left for query ${names}: its row of weights sums to ${total}. `;
 return {
   values: { mask, weights, visible, leaked, empty },
   says: `${visible} of ${n * n} places ${visible === 1 ? "is" : "are"} visible. `

@@ -1,5 +1,5 @@
 // Chapter 07: the Noam schedule by width, warm-up and factor, with one step marked;
-// body of function (state, data, view).
+// body of function (state, data, view, numbers).
 
 const { width, warmup, factor, step } = state;
 const scale = factor / Math.sqrt(width);
@@ -12,8 +12,7 @@ const peak = factor / Math.sqrt(width * warmup);
 const power = 10 ** Math.floor(Math.log10(peak));
 const top = [1, 2, 5, 10].map((m) => m * power).find((level) => level >= peak * 1.05)
   ?? 20 * power;
-const number = (value) => value.toExponential(2).replace("e-", " · 10⁻")
-  .replace("e+", " · 10^").replace(/⁻(\d)$/, (_, d) => "⁻" + "⁰¹²³⁴⁵⁶⁷⁸⁹"[Number(d)]);
+const number = (value) => numbers.scientific(value, 2);
 
 const all = Math.max(300, Math.min(620, view.width() - 8));
 const left = 84, right = all - 18, high = 40, base = 220;

@@ -1,11 +1,11 @@
 // Chapter 05: the table of sinusoids and its dot products, for any base and width;
-// body of function (state, data, view).
+// body of function (state, data, view, numbers).
 
 const width = Number(state.width), base = Number(state.base), p = Number(state.position);
 const pairs = width / 2, length = data.length;
 const speeds = Array.from({ length: pairs }, (_, i) => Math.pow(base, (-2 * i) / width));
 const alike = Array.from({ length }, (_, q) =>
-  speeds.reduce((sum, w) => sum + Math.cos((p - q) * w), 0) / pairs);
+  numbers.sum(speeds.map((w) => Math.cos((p - q) * w))) / pairs);
 const longest = (2 * Math.PI) / speeds[pairs - 1];
 let twin = -1;
 alike.forEach((value, q) => {

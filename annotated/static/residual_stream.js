@@ -1,35 +1,27 @@
 // Chapter 06: one token's residual stream in a trained decoder; body of
-// function (state, data, view). Python gives the start of each stream, what each
+// function (state, data, view, numbers). Python gives the start of each stream, what each
 // sublayer adds and the layer norms; sums, norms and readings are computed here.
 
+const { argmax, fixed, layerNorm, norm, plus, softmax, times } = numbers;
 const model = data.orders[state.order];
 const pre = state.order === "pre-norm";
 const place = data.places.indexOf(state.place);
 const stage = data.stages.indexOf(state.stage);
 const width = model.start[0].length;
-const length = (x) => Math.sqrt(x.reduce((sum, z) => sum + z * z, 0));
-const normalise = (x, [gain, bias]) => {
-  const mean = x.reduce((sum, z) => sum + z, 0) / x.length;
-  const variance = x.reduce((sum, z) => sum + (z - mean) ** 2, 0) / x.length;
-  return x.map((z, i) => (gain[i] * (z - mean)) / Math.sqrt(variance + 1e-5) + bias[i]);
-};
 const streams = [model.start[place]];
 model.added.forEach((rows, j) => {
-  const sum = streams[j].map((z, i) => z + rows[place][i]);
-  streams.push(pre ? sum : normalise(sum, model.norms[j]));
+  const sum = plus(streams[j], rows[place]);
+  streams.push(pre ? sum : layerNorm(sum, ...model.norms[j]));
 });
 // what the output layer would say if the stream ended here
 const read = (x) => {
-  const end = model.last.length ? normalise(x, model.last[0]) : x;
-  const logits = model.table.map((row) => row.reduce((sum, w, i) => sum + w * end[i], 0));
-  const parts = logits.map((z) => Math.exp(z - Math.max(...logits)));
-  const total = parts.reduce((sum, p) => sum + p, 0);
-  return parts.map((p) => p / total);
+  const end = model.last.length ? layerNorm(x, ...model.last[0]) : x;
+  return softmax(times(model.table, end));
 };
 const shares = streams.map(read);
-const best = shares.map((row) => row.indexOf(Math.max(...row)));
+const best = shares.map(argmax);
 const says = best.map((i) => data.letters[i]);
-const lengths = streams.map(length);
+const lengths = streams.map(norm);
 const added = stage ? model.added[stage - 1][place] : Array(width).fill(0);
 
 // Two rows of bars on top, then the table of stages, then the letters.
@@ -57,8 +49,7 @@ const bars = (numbers, top, title, color, more) => {
     });
   });
 };
-const fixed = (z, digits) => z.toFixed(digits).replace("-", "−");
-bars(added, 16, stage ? `added by ${state.stage}: length ${fixed(length(added), 1)}`
+bars(added, 16, stage ? `added by ${state.stage}: length ${fixed(norm(added), 1)}`
   : "added: nothing yet", "var(--second)", { fill: "none", "stroke-width": 1.5 });
 bars(streams[stage], 124, `the stream${stage && !pre ? ", normalised" : ""}: length `
   + fixed(lengths[stage], 1), "var(--accent)", { fill: "var(--accent)" });

@@ -1,5 +1,5 @@
 // Chapter 05: one pair of dimensions as the hand of a clock; body of function
-// (state, data, view).
+// (state, data, view, numbers).
 
 const p = Number(state.position), k = Number(state.steps), i = Number(state.pair);
 const speed = Math.pow(data.base, (-2 * i) / data.width);
@@ -50,7 +50,7 @@ view.add(svg, "circle", { cx: tip[0], cy: tip[1], r: 6, fill: "var(--accent)" })
 view.add(svg, "rect", {
   x: end[0] - 6, y: end[1] - 6, width: 12, height: 12, fill: "var(--second)",
 });
-const number = (z) => (Math.abs(z) < 0.005 ? "0.00" : z.toFixed(2).replace("-", "−"));
+const number = (z) => numbers.fixed(z, 2);
 const lines = [
   ["strong", `pair ${i}: ${speed.toPrecision(3)} radians a position`],
   ["", "(sine, cosine) of"],

@@ -1,14 +1,11 @@
-// Chapter 02: attention as a soft lookup; body of function (state, data, view).
-// Keys are directions of stations, values what they measure.
+// Chapter 02: attention as a soft lookup; body of function (state, data, view,
+// numbers). Keys are directions of stations, values what they measure.
 
 const radians = (degrees) => (degrees * Math.PI) / 180;
 const energies = data.stations.map((station) =>
   Math.cos(radians(station.direction - state.direction)) / state.temperature);
-const top = Math.max(...energies);
-const parts = energies.map((e) => Math.exp(e - top));
-const total = parts.reduce((sum, p) => sum + p, 0);
-const weights = parts.map((p) => p / total);
-const answer = weights.reduce((sum, p, i) => sum + p * data.stations[i].value, 0);
+const weights = numbers.softmax(energies);
+const answer = numbers.dot(weights, data.stations.map((station) => station.value));
 
 const middle = 150, ring = 105;
 const svg = view.svg(560, 300, "stations around a compass, their weights as discs");
@@ -38,7 +35,7 @@ data.stations.forEach((station, i) => {
     fill: "var(--accent)",
   });
 });
-const nearest = weights.indexOf(Math.max(...weights));
+const nearest = numbers.argmax(weights);
 return {
   values: { weights, answer },
   says: `The answer is ${answer.toFixed(2)} °C. The station that counts most is `

@@ -1,20 +1,17 @@
 // Chapter 02: one row of attention, its width and its temperature; body of
-// function (state, data, view). The energies come from Python, for every width.
+// function (state, data, view, numbers). The energies come from Python, for every width.
 
+const { norm, softmax, sum } = numbers;
 const width = Number(state.width);
 const raw = data.energies[String(width)];
 const divisor = (state.scale === data.divided ? Math.sqrt(width) : 1) * state.temperature;
 const energies = raw.map((e) => e / divisor);
-const top = Math.max(...energies);
-const parts = energies.map((e) => Math.exp(e - top));
-const total = parts.reduce((sum, p) => sum + p, 0);
-const weights = parts.map((p) => p / total);
-const entropy = -weights.reduce((sum, p) => sum + (p > 0 ? p * Math.log(p) : 0), 0);
+const weights = softmax(energies);
+const entropy = -sum(weights.map((p) => (p > 0 ? p * Math.log(p) : 0)));
 // Frobenius norm of the softmax's Jacobian, diag(p) − p pᵀ, over the divisor: how
 // much of a change in a raw energy arrives in the weights
-const squares = weights.reduce((sum, p, i) => sum + weights.reduce((inner, r, j) =>
-  inner + ((i === j ? p : 0) - p * r) ** 2, 0), 0);
-const jacobian = Math.sqrt(squares);
+const jacobian = norm(weights.flatMap((p, i) =>
+  weights.map((r, j) => (i === j ? p : 0) - p * r)));
 
 const step = 34, high = 150, left = 40, base = high + 16;
 const svg = view.svg(left + step * weights.length + 10, base + 28,

@@ -7,30 +7,15 @@ load from another host.
 
 import re
 from html.parser import HTMLParser
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from docutils import nodes
 from sphinx.util import logging
 
+from annotated.frames import alt_problem
+
 logger = logging.getLogger(__name__)
-
-FILE_NAME = re.compile(r"\S+\.(png|jpe?g|gif|svg|webp|bmp|ico|pdf)", re.IGNORECASE)
-SAYS_NOTHING = {"image", "figure", "fig", "plot", "picture", "photo", "png", "output"}
-
-
-def alt_problem(alt: str | None, source: str = "") -> str | None:
-    """What is wrong with an image's text, or None."""
-    text = (alt or "").strip()
-    if not text:
-        return "has no alt text"
-    # Sphinx and myst-nb fill a missing text in with the file's path
-    named = {source, PurePosixPath(source).name, PurePosixPath(source).stem}
-    if text in named or FILE_NAME.fullmatch(text):
-        return f"has a file name as its alt text: {text!r}"
-    if text.lower().rstrip(".0123456789 ") in SAYS_NOTHING:
-        return f"has an alt text that says nothing: {text!r}"
-    return None
 
 
 class ImageScan(HTMLParser):
@@ -167,19 +152,31 @@ REPAIRS = {
     # myst-nb names every folded cell the same, and not what is written on it
     '<summary aria-label="Toggle hidden content">': "<summary>",
 }
+SHARED = re.compile(r'<(style|script) class="annotated-shared">.*?</\1>', re.DOTALL)
 
 
-def repair_names(app, pagename, templatename, context, doctree) -> None:
-    """Mend names and roles that would mislead a screen reader."""
+def repair_html(app, pagename, templatename, context, doctree) -> None:
+    """Mend names and roles that would mislead a screen reader; keep shared code once.
+
+    Every explorer brings the code that all of them share: in Colab it stands alone.
+    """
+    known = set()
+
+    def once(match: re.Match) -> str:
+        copies = match[0] in known
+        known.add(match[0])
+        return "" if copies else match[0]
+
     if context.get("body"):  # the page of search results has none
         for wrong, right in REPAIRS.items():
             context["body"] = context["body"].replace(wrong, right)
+        context["body"] = SHARED.sub(once, context["body"])
 
 
 def setup(app) -> dict:
     app.connect("doctree-resolved", check_images)
     app.connect("doctree-resolved", repair_tables)
-    app.connect("html-page-context", repair_names)
+    app.connect("html-page-context", repair_html)
     # after Jupyter Book's own handlers, one of which writes index.html
     app.connect("build-finished", check_links, priority=900)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

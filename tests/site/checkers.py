@@ -72,7 +72,7 @@ def axe(page: Page) -> list[str]:
 
 def images(page: Page) -> list[str]:
     pictures = page.evaluate(
-        """() => [...document.images].map((image) =>
+        """() => [...document.querySelectorAll("article img")].map((image) =>
             [image.getAttribute("alt"), image.getAttribute("src") || ""])"""
     )
     checked = [(source[:60], alt_problem(alt, source)) for alt, source in pictures]

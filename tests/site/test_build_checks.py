@@ -14,39 +14,6 @@ PNG = "data:image/png;base64,AAAA"
 
 
 @pytest.mark.parametrize(
-    "alt",
-    [
-        None,
-        "",
-        "  ",
-        "plot.png",
-        "figures/loss_curve.svg",
-        "_build/jupyter_execute/61eb19964a.png",
-        "Figure 3.",
-        "image",
-    ],
-)
-def test_alt_text_that_does_not_count(alt):
-    assert pages.alt_problem(alt, "figures/loss.png")
-
-
-@pytest.mark.parametrize("alt", ["figures/loss", "loss", "loss.webp"])
-def test_alt_text_that_repeats_the_source(alt):
-    assert "file name" in pages.alt_problem(alt, f"figures/{alt.split('/')[-1]}")
-
-
-def test_alt_text_with_the_name_of_the_file_without_its_ending():
-    assert pages.alt_problem("loss", "figures/loss.png")
-
-
-@pytest.mark.parametrize(
-    "alt", ["Loss falls from 4.1 to 0.2.", "Attention weights", "The file loss.png"]
-)
-def test_alt_text_that_counts(alt):
-    assert pages.alt_problem(alt, "figures/loss.png") is None
-
-
-@pytest.mark.parametrize(
     ("html", "number"),
     [
         (f'<img alt="A rising line" src="{PNG}">', 0),
@@ -101,18 +68,23 @@ def test_links_that_lead_nowhere(tmp_path, body, complaint):
     assert complaint in found[0][1]
 
 
-def test_names_and_roles_that_mislead_are_mended():
+def test_misleading_names_are_mended_and_shared_code_is_kept_once():
     body = (
         '<div role="list" class="citation-list">'
         '<div class="citation" id="id1" role="doc-biblioentry">A</div></div>'
         '<ul role="list"><li>kept</li></ul>'
         '<summary aria-label="Toggle hidden content">The proof</summary>'
+        '<style class="annotated-shared">a</style><p>1</p>'
+        '<style class="annotated-shared">a</style><p>2</p>'
+        '<style class="annotated-shared">b</style>'
     )
     context = {"body": body}
-    pages.repair_names(SimpleNamespace(), "page", "page.html", context, None)
+    pages.repair_html(SimpleNamespace(), "page", "page.html", context, None)
     assert context["body"] == (
         '<div class="citation-list"><div class="citation" id="id1">A</div></div>'
         '<ul role="list"><li>kept</li></ul><summary>The proof</summary>'
+        '<style class="annotated-shared">a</style><p>1</p><p>2</p>'
+        '<style class="annotated-shared">b</style>'
     )
 
 
@@ -129,7 +101,7 @@ GOOD = f"""# Page
 
 ![A black square](square.png)
 
-[down](#below) <img alt="A dot" src="{PNG}">
+[down](#below) <img alt="A black dot" src="{PNG}">
 
 ## Below
 """

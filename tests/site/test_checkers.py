@@ -4,6 +4,7 @@ import matplotlib.pyplot as plt
 import pytest
 
 from annotated.frames import Choice, Slider, Text, explorer, frame_slider
+from book._ext.pages import SHARED
 from tests.site import checkers
 from tests.site.browser import built_pages, served, visiting
 
@@ -38,7 +39,7 @@ SOUND = f"""<!doctype html><html lang="en"><head><title>A page</title>
 <p class="note">A note with <a href="#there" style="color: inherit">a link</a></p>
 <span class="math"><mjx-container>x</mjx-container></span>
 <div id="there" style="width: 300px; overflow: auto">wide</div>
-{SLIDER.text}{EXPLORER.text}
+{SLIDER.text}{SHARED.sub("", EXPLORER.text)}
 </article></main></body></html>"""
 ELSEWHERE = "http://192.0.2.1/x"  # an address kept for examples
 END = "</body>"
@@ -65,7 +66,7 @@ FAULTS = [
      'type="range" style="pointer-events: none" min'),
     ("slider 0", "0 range inputs", 'type="range" min', 'type="number" min'),
     ("slider 0", "no label", '<label for="frames-', '<b id="'),
-    ("slider 0", "does not load", "base64,", "base64,AAAA"),
+    ("slider 0", "does not load", "png;base64,", "png;base64,AAAA"),
     ("explorer 0, numbers", "square is 9, Python says 9.01", "9.00001", "9.01"),
     ("explorer 0, numbers", "parity is", '"parity": "odd"', '"parity": "Odd"'),
     ("explorer 0, numbers", "row is", "row = [x, x * x]", "row = [x]"),

@@ -2,63 +2,78 @@
 
 # fmt: off
 FAULTS = {
-    "require_alt": [
-        ("if len(alt.split()) < 3:", "if False:", "says nothing"),
-        (".lower().endswith", ".endswith", "a file's name"),
-    ],
-    "image_html": [
-        ('alt="{html.escape(alt)}"', 'alt="{alt}"', "alt not escaped"),
-        ("    pyplot.close(figure)\n", "", "figure left open"),
-        ("pixels * 96 / dpi", "pixels", "too large"),
-    ],
     "static": [
-        ('"static", name', '"static", "explorer.js"', "another file"),
+        ('.joinpath("static", name)', '.joinpath("static", "explorer.js")', "file"),
     ],
     "Html._repr_html_": [
-        ("return self.text", "return html.escape(self.text)", "escaped twice"),
-    ],
-    "frame_slider": [
-        ("    values = list(values)\n", "", "values from an iterator"),
-        ('" hidden" if i else', '" hidden" if not i else', "the first alone hidden"),
-        ('max="{len(values) - 1}"', 'max="{len(values)}"', "one value too many"),
-        ("alt(value), dpi", "alt(values[0]), dpi", "alt of the first frame"),
-        ("html.escape(json.dumps(names))", "json.dumps(names)", "names not escaped"),
-        ("[label, *names, *frames]", "[*names, *frames]", "ids shared by sliders"),
-    ],
-    "Slider.html": [
-        ("list(self.values).index(start)", "0", "start ignored"),
-        ("if self.start is None", "if not self.start", "start of zero"),
-        ('max="{len(self.values) - 1}"', 'max="{len(self.values)}"',
-         "one value too many"),
-    ],
-    "Choice.html": [
-        ("html.escape(o)", "o", "option not escaped"),
-    ],
-    "Text.html": [
-        ("html.escape(self.start)", "self.start", "start not escaped"),
-        ("html.escape(s)", "s", "suggestion not escaped"),
-    ],
-    "Grid.html": [
-        ("{0 if i == j == 0 else -1}", "0", "a stop at every cell"),
-        ("{0 if i == j == 0 else -1}", "-1", "no stop at any cell"),
-        ('data-row="{i}" data-column="{j}"', 'data-row="{j}" data-column="{i}"',
-         "axes swapped"),
+        ("return self.text", "return repr(self.text)", "the text as Python has it"),
     ],
     "_json": [
-        ('"\\\\u003c"', '"<"', "a text ends the script"),
+        ("return htmlsafe_json_dumps(",
+         "import json\n    return json.dumps(", "script ends"),
+        ("ensure_ascii=False", "ensure_ascii=True", "letters"),
+        ("allow_nan=False", "allow_nan=True", "NaN"),
+    ],
+    "_templates": [
+        ("autoescape=True", "autoescape=False", "nothing is escaped"),
+    ],
+    "render": [
+        ('get_template("html.jinja")', 'get_template("explorer.js")', "another file"),
+    ],
+    "Slider": [
+        ("start: Any = None", "start: Any = 9", "start that is no value"),
+    ],
+    "Choice": [
+        ("label: str\n    options: Sequence[str]", "options: str\n    label: str",
+         "options for the label"),
+    ],
+    "Text": [
+        ("name: str\n    label: str", "label: str\n    name: str", "names swapped"),
+    ],
+    "Grid": [
+        ("name: str\n    label: str", "label: str\n    name: str", "names swapped"),
+    ],
+    "alt_problem": [
+        ('(alt or "").strip()', 'alt or ""', "blank text"),
+        ("text in (source, path.name, path.stem) or ", "", "text from the file"),
+        (" or FILE_NAME.search(text)", "", "name of a file"),
+        ("len(text.split()) < 3", "len(text.split()) < 2", "two words"),
+    ],
+    "require_alt": [
+        ("return alt.strip()", "return alt", "spaces around an alt"),
+    ],
+    "image_html": [
+        ("    pyplot.close(figure)\n", "", "figure left open"),
+        ("pixels * 96 / dpi", "pixels", "twice as large"),
+        ("quantize(colours)", "quantize(256)", "colours ignored"),
+    ],
+    "_name": [
+        ('"".join(map(str, contents))', "str(contents[0])", "ids by the label alone"),
+    ],
+    "frame_slider": [
+        ("values = list(values)", "values = values", "iterator"),
+        ("alt(value), dpi)", "alt(values[0]), dpi)", "alt of the first frame"),
+        ("alt(value), dpi)", "alt(value))", "dpi ignored"),
+        ("image_html(draw(value)",
+         "image_html(draw(values[0])", "first picture everywhere"),
+        ('_name("frames", label, names', '_name("frames", names', "ids of sliders"),
     ],
     "explorer": [
         ('"values": values}', '"values": state}', "checks without values"),
-        ("label + script + inner +", "label + script +", "ids shared by explorers"),
+        ("script, inner, controls)", "script, controls)", "ids by the data"),
+        ("script, inner, controls)", "script, inner)", "ids by the controls"),
     ],
     "pack": [
         ("largest / 32767", "largest / 32768", "overflow"),
         ("or 1.0", "or 0.0", "division by zero"),
+        ('astype("<i2")', 'astype(">i2")', "byte order, packed"),
         ("numpy.round(array / scale)", "numpy.floor(array / scale)", "rounded down"),
-        ("list(array.shape)", "[array.size]", "shape lost"),
+        ("list(array.shape)", "[array.size]", "shape"),
     ],
     "unpack": [
-        ('"<i2"', '">i2"', "byte order"),
+        ('b64decode(packed["base64"]), "<i2")',
+         'b64decode(packed["base64"]), ">i2")', "byte order, unpacked"),
+        ('.reshape(packed["shape"]).float()', '.reshape(packed["shape"])', "dtype"),
         ('* packed["scale"]', "/ 32767", "scale ignored"),
     ],
 }

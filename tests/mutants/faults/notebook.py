@@ -41,22 +41,16 @@ FAULTS = {
         ('[entry["seed"]] if "seed" in entry else []', "[]", "seeds not said"),
         ("made['commit'][:7]", "made['command'][:7]", "commit not said"),
     ],
-    "show_table": [
-        ("_cells([first], 'th scope=\"row\"')", '_cells([first], "td")',
-         "rows without names"),
-        ('</caption>" if caption else ""', '</caption>"', "empty caption"),
-        ("html.escape(caption)", "caption", "caption not escaped"),
-    ],
-    "_cells": [
-        ("html.escape(str(e))", "str(e)", "entries not escaped"),
-    ],
     "cost": [
         ("time.process_time()", "time.perf_counter()", "seconds of the clock"),
         ("else 2**20", "else 2**30", "unit"),
     ],
+    "show_table": [
+        ("rows=list(rows)", "rows=list(rows)[1:]", "the first row is lost"),
+        ("caption=caption", 'caption=""', "caption of a table"),
+    ],
     "show": [
-        ("<figcaption>{html.escape(caption)}", "<figcaption>{caption}",
-         "caption not escaped"),
-        ('</figcaption>" if caption else ""', '</figcaption>"', "empty caption"),
+        ("image_html(figure, alt)", "str(image_html(figure, alt))", "image escaped"),
+        ("caption=caption", 'caption=""', "caption of a figure"),
     ],
 }

@@ -28,6 +28,7 @@ FAULTS = {
     "chain": [
         ('drawn.append({"sign": part})', "pass", "no signs"),
         ('"cells": part.cells(), ', "", "no cells"),
+        ("require_alt(alt)", "alt", "says nothing"),
     ],
     "Block": [
         ("    shape: str = \"\"\n    note: str = \"\"", "    note: str = \"\"\n"
@@ -36,11 +37,5 @@ FAULTS = {
     "blocks": [
         ("place + step.skip].add", "place + step.skip - 1].add", "joins too early"),
         ("range(place, place + step.skip)", "range(place, place)", "no line"),
-    ],
-    "_drawn": [
-        ("alt = require_alt(alt)", "pass", "says nothing"),
-    ],
-    "_template": [
-        ("autoescape=True", "autoescape=False", "names not escaped"),
     ],
 }

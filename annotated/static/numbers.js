@@ -1,0 +1,58 @@
+// Arithmetic for the explorers, as PyTorch does it: a vector is an array, a matrix an
+// array of rows. Nothing here is fast; what is computed in a page is small.
+const numbers = (function () {
+  const range = (n) => [...Array(n).keys()];
+  const sum = (u) => u.reduce((total, x) => total + x, 0);
+  const plus = (u, v) => u.map((x, i) => x + v[i]);
+  function dot(u, v) {
+    let total = 0;
+    for (let i = 0; i < u.length; i += 1) total += u[i] * v[i];
+    return total;
+  }
+  const norm = (u) => Math.sqrt(dot(u, u));
+  const times = (matrix, v) => matrix.map((row) => dot(row, v));
+  const argmax = (u) => u.indexOf(Math.max(...u));
+  const sigmoid = (x) => 1 / (1 + Math.exp(-x));
+
+  // A hidden key has the score -Infinity; a row that has no other gets zeros.
+  function softmax(scores) {
+    const top = Math.max(...scores);
+    const powers = scores.map((score) => (top === -Infinity ? 0 : Math.exp(score - top)));
+    const total = sum(powers);
+    return powers.map((power) => (total ? power / total : 0));
+  }
+  function layerNorm(x, gain, bias) {
+    const mean = sum(x) / x.length;
+    const variance = sum(x.map((z) => (z - mean) ** 2)) / x.length;
+    return x.map((z, i) => (gain[i] * (z - mean)) / Math.sqrt(variance + 1e-5) + bias[i]);
+  }
+
+  // What `pack` in frames.py packed: an array, of arrays where it has more axes.
+  function unpack({ base64, scale, shape }) {
+    const bytes = Uint8Array.from(atob(base64), (letter) => letter.charCodeAt(0));
+    const whole = new DataView(bytes.buffer);
+    const cut = ([length, ...inner], start) => {
+      const size = inner.reduce((product, n) => product * n, 1);
+      return range(length).map((i) => (inner.length ? cut(inner, start + i * size)
+        : whole.getInt16(2 * (start + i), true) * scale));
+    };
+    return cut(shape, 0);
+  }
+
+  // Numbers for people: a minus that is as wide as a digit, and none before a zero.
+  function fixed(x, digits) {
+    const text = x.toFixed(digits);
+    return Number(text) === 0 ? text.replace("-", "") : text.replace("-", "−");
+  }
+  // 3.1 · 10⁻⁴
+  function scientific(x, digits) {
+    const [mantissa, exponent] = x.toExponential(digits).split("e");
+    const raised = [...exponent.replace("+", "")].map((letter) =>
+      (letter === "-" ? "⁻" : "⁰¹²³⁴⁵⁶⁷⁸⁹"[letter]));
+    return `${mantissa} · 10${raised.join("")}`;
+  }
+  return {
+    range, sum, plus, dot, norm, times, argmax, sigmoid, softmax, layerNorm, unpack,
+    fixed, scientific,
+  };
+})();
