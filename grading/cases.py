@@ -15,7 +15,7 @@ OWN = '''\
     from annotated.checks import exercise_named
 
 
-    @exercise_named("{chapter}-…").case("what is tried, in a line", graded_only=True)
+    @exercise_named("{chapter}-…").case("what is tried, in a line")
     def _(draw):
         return draw.normal(2, 3, 4), draw.normal(2, 5, 4)  # the answer's arguments
 
@@ -59,7 +59,15 @@ def graded_cases(exercise: str, folder: Path) -> list[Case]:
     own = folder / "cases" / f"{exercise[:4]}.py"
     if own.is_file():
         _load(own.resolve())
-    return exercise_named(exercise).cases(seed_of(folder), graded=True)
+    try:
+        return exercise_named(exercise).cases(seed_of(folder), graded=True)
+    except (FileNotFoundError, KeyError):
+        raise
+    except Exception as error:  # of the course's own: the book's are tested
+        raise ValueError(
+            f"a case of {exercise} does not run: {type(error).__name__}: {error}; "
+            f"see {own}"
+        ) from error
 
 
 @cache

@@ -120,6 +120,8 @@ def files(inbox: Path, folder: Path) -> Iterator[Found]:
             yield Found(below, path, below, path.stat().st_mtime)
         elif path.suffix.lower() == ".zip":
             yield from _members(path, below, folder)
+        elif "/" not in below and not below.startswith("."):
+            yield Found(below, None, below, 0.0, "no notebook: NOT COLLECTED")
 
 
 def _members(path: Path, below: str, folder: Path) -> Iterator[Found]:

@@ -25,6 +25,7 @@ from nbgrader.coursedir import CourseDirectory
 from traitlets.config import Config, PyFileConfigLoader
 
 from annotated.checks import exercise_named
+from annotated.checks.calling import Raised
 from grading import cases, export, plugins
 from grading.collect import Known, Submission, collect
 from grading.normalise import normalise
@@ -43,7 +44,7 @@ TEMPLATES = Path(__file__).parent / "templates"
 FOLDERS = ("inbox", "export")
 
 
-NOT_GRADED = re.compile("NOT GRADED|NOT COLLECTED|NO FEEDBACK")
+NOT_GRADED = re.compile("NOT GRADED|NOT COLLECTED|NOT TAKEN OVER|NO FEEDBACK")
 
 
 class CourseError(ValueError):
@@ -186,7 +187,7 @@ def grade(folder: Path, pattern: str | None = None, sandbox: str | None = None) 
     ungraded: set[tuple[str, str]] = set()
     report = [(file, "", "", note) for file, note in odd]
     with course.gradebook() as gradebook:
-        notes = export.apply_manual(gradebook, exports / "manual.csv")
+        notes, refused = export.apply_manual(gradebook, exports / "manual.csv")
     report += [("manual.csv", "", "", note) for note in notes]
     known = _roster(folder, submissions)
     answers: dict[tuple[str, str, str], str] = {}
@@ -218,7 +219,7 @@ def grade(folder: Path, pattern: str | None = None, sandbox: str | None = None) 
                 last_name=known[student]["last_name"] or None,
                 email=known[student]["email"] or None,
             )
-        notes = export.write_manual(gradebook, exports / "manual.csv", answers)
+        notes = export.write_manual(gradebook, exports / "manual.csv", answers, refused)
         report += [("manual.csv", "", "", note) for note in notes]
         rows = export.read_rows(exports / "manual.csv")
         to_mark = sum(not row["score"] for row in rows)
@@ -256,6 +257,15 @@ def prove(course: Course, assignment: str, runner: Runner) -> None:
             if exercise.in_words:
                 continue
             tried = cases.graded_cases(exercise.id, course.folder)
+            for case in tried:
+                expected = case.exercise.result_of(case.exercise.right, case)
+                # what should be refused raises a ValueError, and nothing else
+                if isinstance(expected, Raised) and expected.kind != "ValueError":
+                    raise CourseError(
+                        f"the case {case.line!r} of {exercise.id} has arguments that "
+                        f"the exercise cannot take: {expected.kind}: "
+                        f"{expected.message}. Nothing was graded"
+                    )
             outcome = running.grade(notebook, exercise, tried)
             for number, hint in sorted(outcome.failures.items())[:1]:
                 raise CourseError(
@@ -299,7 +309,8 @@ def _marks(course: Course, submission: Submission) -> str:
             found = gradebook.find_submission(submission.chapter, submission.student)
         except MissingEntry:
             return "not graded"
-        to_mark = " + words" if found.needs_manual_grade else ""
+        grades = [grade for notebook in found.notebooks for grade in notebook.grades]
+        to_mark = " + words" if any(map(export.awaited, grades)) else ""
         return f"{found.score:g}/{found.max_score:g}{to_mark}"
 
 

@@ -186,51 +186,56 @@ def by_hand(grade: Grade) -> str:
     return "yes" if grade.manual_score is not None else ""
 
 
-def apply_manual(gradebook: Gradebook, path: Path) -> list[str]:
-    """Take over the marks that were entered in manual.csv since it was written.
+def apply_manual(
+    gradebook: Gradebook, path: Path
+) -> tuple[list[str], dict[tuple[str, str, str], tuple[str, str]]]:
+    """Take over the marks and comments that were entered in manual.csv.
 
     A row whose `score` equals `recorded` was not touched: then the gradebook holds what
     counts, marks that were given in nbgrader's own pages too.
 
     Returns:
-        What could not be taken over.
+        What could not be taken over, and these rows' score and comment as entered.
     """
-    problems = []
+    problems, refused = [], {}
     for number, row in enumerate(read_rows(path), start=2):
-        where = f"manual.csv, line {number}"
-        if not row.get("score") or row["score"] == row.get("recorded"):
-            continue
+        key = tuple(row.get(name, "") for name in MANUAL[:3])
+        score, comment = row.get("score", ""), row.get("comment", "")
+        marked = bool(score) and score != row.get("recorded")
+        problem = f"manual.csv, line {number}: NOT TAKEN OVER: "
         try:
-            points = float(row["score"].replace(",", "."))
-            most = float(row.get("maximum", "").replace(",", "."))
-            if not 0 <= points <= most:
-                raise ValueError
-        except ValueError:
-            most = row.get("maximum", "?")
-            problems.append(f"{where}: score {row['score']!r}, expected 0 to {most}")
-            continue
-        try:
-            [notebook] = gradebook.find_submission(
-                row.get("assignment"), row.get("student")
-            ).notebooks
-            [grade] = [g for g in notebook.grades if g.name == row.get("exercise")]
+            [notebook] = gradebook.find_submission(*key[:2]).notebooks
+            [grade] = [g for g in notebook.grades if g.name == key[2]]
         except (MissingEntry, ValueError):
-            what = f"{row.get('exercise')!r} of {row.get('student')!r}"
-            problems.append(f"{where}: no {what} is graded")
+            if marked or comment:
+                problems.append(f"{problem}no {key[2]!r} of {key[1]!r} is graded")
+                refused[key] = score, comment
             continue
-        grade.manual_score, grade.needs_manual_grade = points, False
-        for comment in notebook.comments:
-            if comment.name == grade.name:
-                comment.manual_comment = row.get("comment") or None
+        if marked:
+            try:
+                points = float(score.replace(",", "."))
+            except ValueError:
+                points = -1.0
+            if not 0 <= points <= grade.max_score:
+                most = f"{grade.max_score:g}"
+                problems.append(f"{problem}score {score!r}, expected 0 to {most}")
+                refused[key] = score, comment
+                continue
+            grade.manual_score, grade.needs_manual_grade = points, False
+        for known in notebook.comments:
+            if known.name == grade.name and comment:
+                known.manual_comment = comment
     gradebook.db.commit()
-    return problems
+    return problems, refused
 
 
-def write_manual(gradebook: Gradebook, path: Path, answers: dict) -> list[str]:
+def write_manual(
+    gradebook: Gradebook, path: Path, answers: dict, refused: dict
+) -> list[str]:
     """Write every answer that a person marks, with the marks it has.
 
     `answers` maps (assignment, student, grade id) to the answer's text; rows of those
-    who are not graded this time are kept.
+    who are not graded this time are kept, and what was refused stays as entered.
 
     Returns:
         What a person should look at again: marked answers that have changed since.
@@ -247,7 +252,7 @@ def write_manual(gradebook: Gradebook, path: Path, answers: dict) -> list[str]:
             [grade] = [g for g in notebook.grades if g.name == exercise]
         except (MissingEntry, ValueError):
             changed.append(f"{student}: {exercise} of {assignment} is not graded: kept")
-            rows.append((*key, "", "", "", "", answer))
+            rows.append((*key, "", *refused.get(key, ("", "")), "", answer))
             continue
         comments = [c.comment for c in notebook.comments if c.name == exercise]
         if grade.manual_score is not None:
@@ -259,8 +264,8 @@ def write_manual(gradebook: Gradebook, path: Path, answers: dict) -> list[str]:
             if new:
                 changed.append(f"{student}: {exercise} has changed since it was marked")
         marks = "" if awaited(grade) else f"{grade.score:g}"
-        comment = (comments or [""])[0] or ""
-        rows.append((*key, grade.max_score, marks, comment, marks, answer))
+        entered = refused.get(key, (marks, (comments or [""])[0] or ""))
+        rows.append((*key, grade.max_score, *entered, marks, answer))
     gradebook.db.commit()
     write_rows(path, MANUAL, rows)
     return changed

@@ -88,7 +88,7 @@ def outputs(cases: list[Case], failures: dict[int, str]) -> list:
     text = "".join(f"{line}\n" for line in shown(cases, failures))
     found = [nbformat.v4.new_output("stream", name="stdout", text=text)]
     if failures:
-        message = f"{len(failures)} of {len(cases)} tests failed"
+        message = f"{len(failures)} of {len(cases)} checks failed"
         found.append(
             nbformat.v4.new_output(
                 "error", ename="CheckFailed", evalue=message, traceback=[f"✗ {message}"]

@@ -236,11 +236,22 @@ def test_marks_from_nbgraders_own_pages_stay_and_a_new_answer_is_said(
     assert words["score"] == "1.5"
 
 
-def test_marks_out_of_range_are_refused_by_line(graded, course):
-    fill(course, "half", score="99")
-    grading("grade", course)
-    report = [row["odd"] for row in rows(course, "report.csv")]
-    assert any("score '99', expected 0 to" in line for line in report)
+def test_a_mark_out_of_range_is_refused_by_line_and_stays_as_entered(graded, course):
+    fill(course, "half", score="99", comment="Nearly.")
+    said = grading("grade", course, expect=1)
+    assert "NOT TAKEN OVER: score '99', expected 0 to 3" in said
+    manual = {row["student"]: row for row in rows(course, "manual.csv")}
+    assert (manual["half"]["score"], manual["half"]["comment"]) == ("99", "Nearly.")
+
+
+def test_a_comment_is_taken_over_without_a_new_mark(graded, course):
+    fill(course, "half", score="1.5", comment="Nearly.")
+    said = grading("grade", course)
+    assert not [
+        line for line in said.splitlines() if "half" in line and "words" in line
+    ]
+    page = next((course / "feedback" / "half" / ASSIGNMENT).glob("*.html"))
+    assert "Nearly." in page.read_text(encoding="utf-8")
 
 
 def test_marks_come_back_from_any_spreadsheet(graded, course):
@@ -256,12 +267,11 @@ def test_marks_come_back_from_any_spreadsheet(graded, course):
         writer = csv.DictWriter(stream, table[0].keys(), delimiter=";")
         writer.writeheader()
         writer.writerows(table)
-    grading("grade", course)
+    said = grading("grade", course, expect=1)
+    assert "'halv' is graded" in said
     manual = {row["student"]: row for row in rows(course, "manual.csv")}
     assert (manual["mona"]["score"], manual["mona"]["comment"]) == ("1.5", "schön")
     assert manual["halv"]["answer"]
-    report = [row["odd"] for row in rows(course, "report.csv")]
-    assert any("halv" in line and "is not graded: kept" in line for line in report)
 
 
 def test_cases_that_reject_the_model_answer_grade_nobody(graded, course, maker):
@@ -278,7 +288,11 @@ def _(draw):
     for text, said in [
         ("import no_such_module\n", "do not run: ModuleNotFoundError"),
         (slip.replace(maker.code[0].id, "ch02-typo"), "there is no exercise"),
-        (slip, "fails the case 'a slip'"),
+        (slip, "the case 'a slip' of ch02-tempered has arguments that"),
+        (
+            slip.replace("normal(2, 3)", "nor(2)"),
+            "a case of ch02-tempered does not run",
+        ),
     ]:
         own.write_text(before + text)
         assert said in grading("grade", course, expect=2)
