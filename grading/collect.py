@@ -2,7 +2,9 @@
 
 import re
 import tempfile
+import unicodedata
 import zipfile
+import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
@@ -11,15 +13,16 @@ from pathlib import Path
 from grading.normalise import MOST_BYTES, Unreadable, exercise_ids, read_cells
 
 # Tried in this order on the path below the inbox, `/` between folders. `student` is the
-# id, `name` what people read, `lms` the platform's own number.
+# id, `name` what people read, `lms` the platform's own number. Of the platforms' names,
+# the uppermost counts: what lies below it a student may have called like a classmate's.
 PATTERNS = [
     # Moodle, one file: Ada Lovelace_4711_assignsubmission_file_02_self_attention.ipynb
     # and with folders: Ada Lovelace_4711_assignsubmission_file_/02_self_attention.ipynb
-    r"(?:.*/)?(?P<name>[^/_]+)_(?P<lms>\d+)_assignsubmission_file_/?[^/]*",
+    r"(?P<name>[^/_]+)_(?P<lms>\d+)_assignsubmission_file_.*",
     # Canvas: lovelaceada_4711_88001_02_self_attention-1.ipynb, late: …ada_LATE_4711_…
-    r"(?:.*/)?(?P<student>[^/_]+)_(?:LATE_)?(?P<lms>\d+)_\d+_[^/]*",
+    r"(?P<student>[^/_]+)_(?:LATE_)?(?P<lms>\d+)_\d+_.*",
     # GitHub Classroom: ch02-ada/notebooks/exercises/02_self_attention.ipynb
-    r"(?:.*/)?ch\d\d-(?P<student>[^/]+)/(?:.*/)?[^/]*",
+    r"ch\d\d-(?P<student>[^/]+)/.*",
     # one folder a student, as in nbgrader: ada/ch02/02_self_attention.ipynb
     r"(?P<student>[^/]+)/(?:.*/)?[^/]*",
     # ada.ipynb, ada_02_self_attention.ipynb, "ada - Copy of 02_self_attention.ipynb"
@@ -27,6 +30,11 @@ PATTERNS = [
 ]  # fmt: skip
 GENERIC = re.compile(r"(copy)?_?(of)?_?(\d\d_[a-z0-9_]+|untitled\d*)?")
 AGAIN = re.compile(r"-(\d+)$")  # Canvas numbers attempts; a browser's "(2)" means less
+
+DAMAGED = (  # what zipfile raises over bytes that are not as they were
+    zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, NotImplementedError,
+    ValueError,
+)  # fmt: skip
 
 # (assignment, number that the platform gives) -> student; Moodle's are one assignment's
 Known = dict[tuple[str, str], str]
@@ -47,22 +55,30 @@ class Submission:
 
 def student_id(text: str) -> str:
     """An id that is safe as a folder's name and in a spreadsheet."""
-    return re.sub(r"[^\w.@-]+", "_", text.strip()).strip("-.@_")[:80].lower()
+    text = unicodedata.normalize("NFC", text)  # archives of a Mac take letters apart
+    return re.sub(r"[^\w.@-]+", "_", text.strip()).strip("-.@_")[:60].lower()
 
 
 def identify(path: str, pattern: str | None = None) -> dict[str, str] | None:
     """Who handed in a file, by its path below the inbox; None if nobody can be read."""
     stem = path.removesuffix(".ipynb")
-    for regexp in [pattern] if pattern else PATTERNS:
-        found = re.fullmatch(regexp, stem)
-        if found is None:
-            continue
+    for found in _matches(stem, pattern):
         parts = {key: value or "" for key, value in found.groupdict().items()}
         parts["student"] = student_id(parts.get("student") or parts.get("name", ""))
         generic = GENERIC.fullmatch(parts["student"])
         if parts["student"] and not generic:
             return parts
     return None
+
+
+def _matches(stem: str, pattern: str | None) -> Iterator[re.Match]:
+    folders = [m.end() for m in re.finditer("/", stem)]
+    below = [stem[start:] for start in (0, *folders)]
+    tries = [(p, text) for text in below for p in PATTERNS[:3]]  # platforms' names
+    tries += [(p, stem) for p in PATTERNS[3:]]
+    for regexp, text in [(pattern, stem)] if pattern else tries:
+        if found := re.fullmatch(regexp, text):
+            yield found
 
 
 def chapter_of(path: str, cells: list[dict]) -> str | None:
@@ -87,11 +103,18 @@ class Found:
     problem: str = ""
 
 
+def readable(name: str) -> str:
+    """A file's name for a terminal and a table: no line ends, no half characters."""
+    return "".join(letter if letter.isprintable() else "\ufffd" for letter in name)
+
+
 def files(inbox: Path, folder: Path) -> Iterator[Found]:
     """Every notebook of the inbox; archives are opened, one deep."""
     for path in sorted(inbox.rglob("*")):
-        below = path.relative_to(inbox).as_posix()
-        if path.is_symlink() or ".ipynb_checkpoints" in path.parts:
+        below = readable(path.relative_to(inbox).as_posix())
+        if not path.is_file() or path.is_symlink():
+            continue
+        if ".ipynb_checkpoints" in path.parts:
             continue
         if path.suffix.lower() == ".ipynb":
             yield Found(below, path, below, path.stat().st_mtime)
@@ -106,9 +129,9 @@ def _members(path: Path, below: str, folder: Path) -> Iterator[Found]:
     try:
         with zipfile.ZipFile(path) as archive:
             for number, member in enumerate(archive.infolist()):
-                name = f"{below}/{member.filename.lstrip('/')}"
-                who = below if own else member.filename.lstrip("/")
-                time = datetime(*member.date_time).timestamp()
+                name = readable(f"{below}/{member.filename.lstrip('/')}")
+                who = below if own else readable(member.filename.lstrip("/"))
+                time = _time(member.date_time)
                 if member.filename.lower().endswith(".zip"):
                     problem = "an archive in an archive: NOT COLLECTED"
                     yield Found(name, None, who, time, problem)
@@ -116,11 +139,22 @@ def _members(path: Path, below: str, folder: Path) -> Iterator[Found]:
                     continue
                 # a name in an archive is not trusted with a place on the disk
                 target = folder / f"{len(list(folder.iterdir()))}-{number}.ipynb"
-                with archive.open(member) as stream:
-                    target.write_bytes(stream.read(MOST_BYTES + 1))
+                try:
+                    with archive.open(member) as stream:
+                        target.write_bytes(stream.read(MOST_BYTES + 1))
+                except DAMAGED:  # the others in it may be whole
+                    yield Found(name, None, who, time, "damaged: NOT GRADED")
+                    continue
                 yield Found(name, target, who, time)
-    except (zipfile.BadZipFile, RuntimeError, NotImplementedError, ValueError):
+    except (*DAMAGED, OSError):
         yield Found(below, None, below, 0.0, "no archive, or a damaged one: NOT GRADED")
+
+
+def _time(parts: tuple[int, ...]) -> float:
+    try:
+        return datetime(*parts).timestamp()
+    except ValueError:  # archives without times say month 0
+        return 0.0
 
 
 def collect(

@@ -11,6 +11,7 @@ import copy
 import json
 import re
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import nbformat
@@ -19,10 +20,12 @@ from tools.exercises import Exercise, exercises, role, tag_of
 from tools.source import is_setup
 
 MOST_BYTES = 20 * 2**20
+MOST_CELLS = 2000
 OWN = "own"  # tag of a cell that the student added
 SUSPECT = re.compile(
-    r"\b(os\._exit|os\.kill\w*|os\.system|os\.fork|sys\.exit|subprocess|socket|ctypes|"
+    r"(\b(?:os\._exit|os\.kill\w*|os\.system|os\.fork|sys\.exit|subprocess|socket|ctypes|"
     r"importlib|__import__|sys\.modules|inspect\.|gc\.|open\(|eval\(|exec\()"
+    r"|\.(?:expression|__code__|__globals__|f_back|f_locals)\b)"
 )
 
 
@@ -47,6 +50,8 @@ def read_cells(path: Path) -> list[dict]:
     cells = content.get("cells") if isinstance(content, dict) else None
     if not isinstance(cells, list):
         raise Unreadable("not a notebook (no cells)")
+    if len(cells) > MOST_CELLS:
+        raise Unreadable(f"more than {MOST_CELLS} cells")
     return [_plain_cell(cell) for cell in cells if isinstance(cell, dict)]
 
 
@@ -89,16 +94,16 @@ def normalise(
         body = cell["source"].strip("\n")
         if tag_of_text(body):
             body = body.partition("\n")[2]
-        if exercise.in_words:  # no script of theirs runs where it is read
-            body = re.sub(r"<(?=[a-zA-Z/!?])", "&lt;", body)
+        if exercise.in_words:
+            body = inert(body)
         else:
             odd += [f"{exercise.id}: {note}" for note in suspicions(body)]
         tag = release.cells[exercise.answer].source.split("\n", 1)[0]
         made.cells[exercise.answer].source = f"{tag}\n{body}".rstrip("\n")
     odd += _general_oddities(release, found, cells)
-    own = _own_cells(release, cells, list(chosen.values()))
-    for cell in own:
-        odd += [f"own cell: {note}" for note in suspicions(cell["source"])]
+    own = _own_cells(release, found, cells, list(chosen.values()))
+    for source in own.values():
+        odd += [f"own cell: {note}" for note in suspicions(source)]
     last = _put_in(made, found, chosen, cells, own)
     if own:
         odd.append(f"{len(own)} code cell(s) of the student's own")
@@ -107,42 +112,75 @@ def normalise(
     return made, list(dict.fromkeys(odd))
 
 
-def _own_cells(release: Any, cells: list[dict], answers: list[dict]) -> list[dict]:
-    """The student's own code: nothing of the release, no answer, no test."""
+def inert(words: str) -> str:
+    """Words of which nothing runs, and no link leads on, where a person reads them."""
+    words = re.sub(r"<(?=[a-zA-Z/!?])", "&lt;", words)
+    words = re.sub(r"\](?=[(:])", "] ", words)
+    return words.replace("\\href", "\\text")
+
+
+def _own_cells(
+    release: Any, found: list[Exercise], cells: list[dict], answers: list[dict]
+) -> dict[int, str]:
+    """The student's own code: nothing of the release, no answer, no test.
+
+    Returns:
+        For each cell's ``id()``, what of it is the student's: of setup and tests, which
+        often get an import, the lines that were added.
+    """
     known = {_squeezed(cell.source) for cell in release.cells} | {""}
-    taken = {id(cell) for cell in answers}
-    return [
-        cell
-        for cell in cells
-        if cell["cell_type"] == "code"
-        and id(cell) not in taken
-        and _squeezed(cell["source"]) not in known
-        and tag_of_text(cell["source"]) is None
-        and not _is_test(cell)
-        and _grade_id(cell) is None
-        and "annotated.notebook import setup" not in cell["source"]
-    ]
+    lines = {
+        _squeezed(line)
+        for cell in release.cells
+        if is_setup(cell) or role(cell) == "test"
+        for line in cell.source.split("\n")
+    }
+    functions = {exercise.id: exercise.function for exercise in found}
+    taken, own = {id(cell) for cell in answers}, {}
+    for cell in cells:
+        source, tag = cell["source"], tag_of_text(cell["source"])
+        if cell["cell_type"] != "code" or id(cell) in taken:
+            continue
+        if _squeezed(source) in known:
+            continue
+        if tag and (functions.get(tag) is None or _defines(source, functions[tag])):
+            continue  # another try of an answer
+        if "annotated.notebook import setup" in source or TEST.search(source):
+            kept = [x for x in source.split("\n") if _squeezed(x) not in lines]
+            source = "\n".join(x for x in kept if not TEST.match(x))
+        elif tag is None and str(_grade_id(cell) or "-test")[-5:] != "-test":
+            continue
+        if source.strip():
+            own[id(cell)] = source
+    return own
 
 
-def _is_test(cell: dict) -> bool:
-    return cell["source"].lstrip().startswith("check(")
+TEST = re.compile(r"^\s*check\(\s*[\"']([\w-]+)", re.M)
+
+
+def _defines(source: str, name: str) -> bool:
+    pattern = rf"^(?:(?:async )?def|class) {name}\b|^{name}\s*="
+    return re.search(pattern, source, re.M) is not None
 
 
 def _put_in(
-    made: Any, found: list[Exercise], chosen: dict, cells: list[dict], own: list[dict]
+    made: Any,
+    found: list[Exercise],
+    chosen: dict,
+    cells: list[dict],
+    own: dict[int, str],
 ) -> int:
     """Put the student's own cells before the tests; how many come after the last."""
-    mine, waiting = {id(cell) for cell in own}, []
+    waiting: list = []
     before: dict[int, list] = {}  # position in the release -> own cells
     ends = {id(cell): name for name, cell in chosen.items()}
     by_name = {exercise.id: exercise for exercise in found if not exercise.in_words}
     for cell in cells:
-        if id(cell) in mine:
-            own_cell = nbformat.v4.new_code_cell(cell["source"])
+        if id(cell) in own:
+            own_cell = nbformat.v4.new_code_cell(own[id(cell)])
             own_cell.metadata["tags"] = [OWN]
             waiting.append(own_cell)
-            continue
-        test = re.match(r"\s*check\(\s*[\"']([\w-]+)", cell["source"])
+        test = TEST.search(cell["source"])
         name = test[1] if test else ends.get(id(cell))
         if name in by_name and waiting:
             place = by_name[name].test if test else by_name[name].answer
@@ -162,11 +200,13 @@ def cells_for(notebook: Any, exercise: Exercise) -> list[str]:
     """
     own = [c for c in notebook.cells if OWN in c.metadata.get("tags", [])]
     text = "\n".join(c.source for c in (*own, notebook.cells[exercise.answer]))
-    used = {
-        other.answer
-        for other in exercises(notebook)
-        if other.function and re.search(rf"\b{other.function}\b", text)
-    }
+    used: set[int] = set()
+    others = [other for other in exercises(notebook) if other.function]
+    for _ in others:  # what is used may use another
+        for other in others:
+            if other.answer not in used and re.search(rf"\b{other.function}\b", text):
+                used.add(other.answer)
+                text += notebook.cells[other.answer].source
     before = [
         cell.source
         for position, cell in enumerate(notebook.cells[: exercise.test])
@@ -178,7 +218,7 @@ def cells_for(notebook: Any, exercise: Exercise) -> list[str]:
 
 
 def tag_of_text(source: str) -> str | None:
-    return tag_of(nbformat.v4.new_raw_cell(source))
+    return tag_of(SimpleNamespace(source=source))
 
 
 def _choose(
@@ -194,14 +234,13 @@ def _choose(
     ]
     candidates, notes = tagged + marked, []
     if name := exercise.function:
-        writes = re.compile(rf"^(?:(?:async )?def|class) {name}\b|^{name}\s*=", re.M)
-        defining = [cell for cell in candidates if writes.search(cell["source"])]
+        defining = [cell for cell in candidates if _defines(cell["source"], name)]
         if not defining:  # the tag may be lost, with the metadata
             defining = [
                 cell
                 for cell in cells
                 if cell["cell_type"] == "code"
-                and writes.search(cell["source"])
+                and _defines(cell["source"], name)
                 and tag_of_text(cell["source"]) is None
             ]
             if defining:
@@ -243,7 +282,16 @@ def _parsed(source: str) -> ast.Module:
 
 def suspicions(source: str) -> list[str]:
     """What in an answer a person should look at."""
-    tree, found = _parsed(source), []
+    try:
+        found = _seen_in(_parsed(source))
+    except RecursionError:
+        found = ["is nested too deeply to be looked at"]
+    found += [f"contains {hit.strip('(')}" for hit in SUSPECT.findall(source)]
+    return list(dict.fromkeys(found))
+
+
+def _seen_in(tree: ast.Module) -> list[str]:
+    found = []
     for node in ast.walk(tree):
         modules = []
         if isinstance(node, ast.ImportFrom) and node.module:
@@ -265,8 +313,7 @@ def suspicions(source: str) -> list[str]:
                     found.append(f"assigns {ast.unparse(target)}")
         if isinstance(node, ast.FunctionDef) and node.name in ("check", "CheckFailed"):
             found.append(f"defines its own {node.name}")
-    found += [f"contains {hit.strip('(')}" for hit in SUSPECT.findall(source)]
-    return list(dict.fromkeys(found))
+    return found
 
 
 CHECKING = {"annotated", "annotated.checks", "annotated.checks.check"}

@@ -180,7 +180,10 @@ def judged(case: Case, reply: str) -> str | None:
         if not isinstance(after, tuple) or len(after) != len(case.arguments):
             return NO_RESULT
         after = with_functions(case.arguments, after)
-    return verdict(case, Call(result, after), quote=False)
+    try:
+        return verdict(case, Call(result, after), quote=False)
+    except Exception:  # forged: no answer can return what the judge stumbles over
+        return NO_RESULT
 
 
 def _kind(name: Any) -> str:

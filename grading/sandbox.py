@@ -5,6 +5,7 @@ small disk of memory. What the grader has to hold to itself, time, memory, the n
 processes and the size of a reply, is held to here, outside.
 """
 
+import contextlib
 import json
 import os
 import select
@@ -23,7 +24,7 @@ ROOT = Path(__file__).resolve().parent.parent
 SECONDS = 8.0  # for one exercise: its cells and all its cases
 MEMORY = 2 * 2**30  # bytes above what torch itself takes
 MOST_REPLY = 4 * 2**20  # bytes of one reply
-MOST_PROCESSES = 64
+MOST_PROCESSES = 64  # and threads
 DISK = 32 * 2**20  # bytes of /tmp
 NOBODY = 65534
 READY, EXERCISE_ENDED = '"ready"', '"ended"'  # lines of grading/student.py
@@ -73,6 +74,7 @@ class Sandbox:
             start_new_session=True,
             **options,
         )
+        self._shared = _shared()
         self._unread = b""
         self._ready = False
 
@@ -130,19 +132,22 @@ class Sandbox:
             raise
 
     def _line(self, deadline: float) -> str:
-        fd = self._process.stdout.fileno()
+        fd, watched = self._process.stdout.fileno(), time.monotonic()
         while b"\n" not in self._unread:
-            if time.monotonic() > deadline:
+            now = time.monotonic()
+            if now > deadline:
                 raise Ended("time")
+            if now > watched + 0.05:  # by the clock, whether it writes or not
+                self._watch()
+                watched = time.monotonic()
             if len(self._unread) > MOST_REPLY:
                 raise Ended("size")
             ready, _, _ = select.select([fd], [], [], 0.05)
             if not ready:
-                self._watch()
-            elif more := os.read(fd, 2**16):
-                self._unread += more
-            else:
+                continue
+            if not (more := os.read(fd, 2**16)):
                 raise Ended("died")
+            self._unread += more
         line, _, self._unread = self._unread.partition(b"\n")
         return line.decode("utf-8", "replace")
 
@@ -150,25 +155,44 @@ class Sandbox:
         """Count what the sandbox holds: no limit of the system is for all of it."""
         if not self._ready:
             return
-        try:
-            family = psutil.Process(self._process.pid).children(recursive=True)
-            if len(family) > MOST_PROCESSES:
-                raise Ended("processes")
-            # (forks share most of their memory: what is each one's own counts)
-            own = [process.memory_info() for process in family]
-        except psutil.Error:  # one of them ended meanwhile
-            return
-        if sum(max(info.rss - info.shared, 0) for info in own) > 2 * self.memory:
+        # shared memory and files in memory are nobody's own: the machine's tell
+        own, threads = _shared() - self._shared, 0
+        for process in self._family():
+            try:
+                info = process.memory_info()
+                # (forks share most of their memory: what is each one's own counts)
+                own += max(info.rss - getattr(info, "shared", 0), 0)
+                threads += process.num_threads()
+            except psutil.Error:  # it ended meanwhile
+                continue
+        if threads > MOST_PROCESSES:
+            raise Ended("processes")
+        if own > 2 * self.memory:
             raise Ended("memory")
+
+    def _family(self) -> list[psutil.Process]:
+        try:
+            return psutil.Process(self._process.pid).children(recursive=True)
+        except psutil.Error:
+            return []
 
     def kill(self) -> None:
         """End it, with all that it started."""
         if self._process.poll() is None:
-            # (outside of bubblewrap its group is all that can be reached)
+            # bubblewrap's first process inside takes all others with it, but not
+            # surely ends with bubblewrap: student code can write into its memory
+            for process in self._family():
+                with contextlib.suppress(psutil.Error):
+                    process.kill()
             os.killpg(self._process.pid, signal.SIGKILL)
             self._process.wait()
         self._process.stdin.close()
         self._process.stdout.close()
+
+
+def _shared() -> int:
+    """Bytes of shared memory on this machine; 0 where the system does not say."""
+    return getattr(psutil.virtual_memory(), "shared", 0)
 
 
 def confinement(kind: str) -> tuple[list[str], dict]:
@@ -201,4 +225,6 @@ def confinement(kind: str) -> tuple[list[str], dict]:
     python = {Path(sys.prefix), Path(sys.prefix).resolve(), Path(sys.base_prefix)}
     for path in (*sorted(python | {Path(sys.base_prefix).resolve()}), *needed):
         prefix += ["--ro-bind", str(path), str(path)]
+    # (what bubblewrap makes for itself has no limit of size: nothing is written there)
+    prefix += ["--remount-ro", "/dev", "--remount-ro", "/"]
     return [*prefix, "--chdir", "/tmp"], {}

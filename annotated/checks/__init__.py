@@ -312,7 +312,8 @@ def verdict(case: Case, called: Call, quote: bool = True) -> str | None:
     Args:
         case: what was tried.
         called: what came of it.
-        quote: repeat the message of an exception; not where others read the line.
+        quote: repeat what the answer said: the message of an exception, its numbers
+            and shapes. Not in grading, where they could be a file or the arguments.
     """
     exercise, result = case.exercise, called.result
     if isinstance(result, Problem):
@@ -336,7 +337,7 @@ def verdict(case: Case, called: Call, quote: bool = True) -> str | None:
     tolerance = _tolerance(case)
     if close(result, expected, tolerance):
         return None
-    return next(_reasons(case, result, expected, tolerance))
+    return next(_reasons(case, result, expected, tolerance, quote))
 
 
 def tensor_for_bool(verdict: Any, *arguments: Any) -> str | None:
@@ -354,7 +355,9 @@ def _symptom(case: Case, result: Any) -> str | None:
         return None
 
 
-def _reasons(case: Case, result: Any, expected: Any, tolerance: float) -> Iterator[str]:
+def _reasons(
+    case: Case, result: Any, expected: Any, tolerance: float, quote: bool
+) -> Iterator[str]:
     """Why a result may be wrong, the likeliest reason first."""
     exercise = case.exercise
     if case.hint:
@@ -370,33 +373,34 @@ def _reasons(case: Case, result: Any, expected: Any, tolerance: float) -> Iterat
         yield _not_refused(result, expected)
     if isinstance(expected, Differentiated) and isinstance(result, Differentiated):
         yield from _gradient_reasons(case, result, expected, tolerance)
-    yield from _differences(result, expected)
+    yield from _differences(result, expected, quote)
     yield exercise.hint
 
 
-def _differences(result: Any, expected: Any) -> Iterator[str]:
+def _differences(result: Any, expected: Any, quote: bool) -> Iterator[str]:
     """Kind, shape, dtype and NaN, in words."""
     if result is None:
         yield "your function returns nothing: is a `return` missing?"
     if isinstance(expected, Tensor):
         if not isinstance(result, Tensor):
-            yield f"expected a tensor, got {_described(result)}"
+            yield f"expected a tensor, got {_described(result, quote)}"
         elif result.shape != expected.shape:
-            yield f"the shape is {tuple(result.shape)}, expected {_shape(expected)}"
+            found = _shape(result) if quote else "another one"
+            yield f"the shape is {found}, expected {_shape(expected)}"
         elif result.dtype != expected.dtype:
             yield f"the dtype is {result.dtype}, expected {expected.dtype}"
         elif result.isnan().any() and not expected.isnan().any():
             yield "the result holds NaN (not a number)"
     elif isinstance(expected, list | tuple):
         if not isinstance(result, list | tuple) or len(result) != len(expected):
-            yield f"expected {len(expected)} values, got {_described(result)}"
+            yield f"expected {len(expected)} values, got {_described(result, quote)}"
         else:
             for one, other in zip(result, expected, strict=True):
-                yield from _differences(one, other)
+                yield from _differences(one, other, quote)
     elif type(result) is not type(expected) and not (
         _is_number(result) and _is_number(expected)
     ):
-        yield f"expected {type(expected).__name__}, got {_described(result)}"
+        yield f"expected {type(expected).__name__}, got {_described(result, quote)}"
 
 
 def _gradient_reasons(
@@ -476,6 +480,10 @@ def close(one: Any, other: Any, tolerance: float) -> bool:
         same = one.keys() == other.keys()
         return same and all(close(one[key], other[key], tolerance) for key in one)
     if _is_number(one) and _is_number(other):
+        try:
+            one, other = float(one), float(other)
+        except OverflowError:  # a whole number beyond all floating-point ones
+            return one == other
         if math.isnan(one) or math.isnan(other):
             return math.isnan(one) and math.isnan(other)
         return math.isclose(one, other, rel_tol=tolerance, abs_tol=1e-12)
@@ -490,8 +498,10 @@ def _shape(tensor: Tensor) -> str:
     return str(tuple(tensor.shape))
 
 
-def _described(value: Any) -> str:
+def _described(value: Any, quote: bool) -> str:
     kind = type(value).__name__
     if isinstance(value, Tensor):
-        return f"a tensor of shape {_shape(value)}"
-    return f"{kind} {value!r}" if isinstance(value, bool | int | float) else f"a {kind}"
+        return f"a tensor of shape {_shape(value)}" if quote else "a tensor"
+    if isinstance(value, bool) or (isinstance(value, int | float) and quote):
+        return f"{kind} {value!r}"
+    return f"{'an' if kind == 'int' else 'a'} {kind}"

@@ -7,7 +7,14 @@ import zipfile
 import pytest
 
 from grading.collect import collect, identify
-from grading.normalise import MOST_BYTES, cells_for, normalise, suspicions
+from grading.normalise import (
+    MOST_BYTES,
+    MOST_CELLS,
+    cells_for,
+    inert,
+    normalise,
+    suspicions,
+)
 from tests.exercises.submissions import Maker
 from tools.exercises import (
     exercises,
@@ -34,6 +41,15 @@ NAMES = {
     "ada@school.org - Copy of 02_self_attention (3).ipynb": ("ada@school.org", ""),
     "ada_02_self_attention.ipynb": ("ada", ""),
     "../../=cmd()_1_2_x.ipynb": ("cmd", "1"),
+    # what lies below a platform's name is called as its student likes
+    "Eve_9_assignsubmission_file_/Bob Ray_7_assignsubmission_file_x.ipynb": (
+        "eve",
+        "9",
+    ),
+    "Eve_9_assignsubmission_file_/work/bob_7_88_x.ipynb": ("eve", "9"),
+    "ch02-eve/ch02-bob/x.ipynb": ("eve", ""),
+    "all/eve_9_88_bob_7_assignsubmission_file_x.ipynb": ("eve", "9"),
+    "rene\u0301e/x.ipynb": ("ren\u00e9e", ""),
 }
 
 
@@ -108,6 +124,31 @@ def test_archives_are_opened_and_their_paths_not_trusted(tmp_path):
     assert "archive in an archive" in notes["all.zip/more.zip"]
 
 
+def test_one_damaged_or_undated_member_costs_nobody_else_the_archive(tmp_path):
+    path = tmp_path / "all.zip"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as made:
+        for name in ("ada_1_2_x.ipynb", "bob_3_4_x.ipynb"):
+            made.writestr(name, notebook(TEXT, name))
+    data = bytearray(path.read_bytes())
+    data[50:53] = b"\xff\xff\xff"  # in the first one's text
+    entry = data.rfind(b"PK\1\2")
+    data[entry + 14 : entry + 16] = b"\0\0"  # month 0, day 0
+    path.write_bytes(data)
+    (tmp_path / "folder.zip").mkdir()
+    taken, odd = collect(tmp_path, ["ch02"])
+    assert [s.student for s in taken] == ["bob"]
+    assert odd == [("all.zip/ada_1_2_x.ipynb", "damaged: NOT GRADED")]
+
+
+def test_a_files_name_can_be_printed_and_written(tmp_path):
+    for name in (b"ren\xe9e_1_2_x.ipynb", b"a\n\x1b[31mb_3_4_x.ipynb"):
+        with open(os.path.join(os.fsencode(tmp_path), name), "w") as stream:
+            stream.write(notebook(TEXT))
+    taken, _ = collect(tmp_path, ["ch02"])
+    assert len(taken) == 2
+    assert all(s.source.isprintable() and s.source.encode() for s in taken)
+
+
 def test_a_students_own_archive_holds_only_that_students_work(tmp_path):
     put(tmp_path, "Bob Ray_7_assignsubmission_file_02_x.ipynb")
     for name in ("Eve_9_assignsubmission_file_work.zip", "eve/ch02/work.zip"):
@@ -137,13 +178,15 @@ def test_namesakes_are_told_apart_by_number_in_every_later_run(tmp_path):
 def test_what_cannot_be_read_takes_the_place_of_nothing(tmp_path):
     put(tmp_path, "ada_1_7_02_x.ipynb")
     (tmp_path / "ada_1_8_02_x-1.ipynb").write_text("{half a fi")
+    many = notebook(*["1"] * (MOST_CELLS + 1))
+    (tmp_path / "dan_5_6_x.ipynb").write_text(many)
     (tmp_path / "bob_23_long.ipynb").write_bytes(b" " * (MOST_BYTES + 1))
     wide = notebook(TEXT).encode("utf-16")
     (tmp_path / "cyd_3_4_02_x.ipynb").write_bytes(wide)
     taken, odd = collect(tmp_path, ["ch02"])
     assert {s.student: s.chapter for s in taken} == {"ada": "ch02", "cyd": "ch02"}
     assert all("NOT GRADED" in note for _, note in odd)
-    assert len(odd) == 2
+    assert len(odd) == 3
 
 
 def test_the_chapter_is_that_of_the_exercises_not_of_the_name(tmp_path):
@@ -249,6 +292,56 @@ def test_another_answer_runs_only_where_it_is_used(maker, release):
     assert odd == []
 
 
+def test_a_chain_of_answers_is_run_whole(maker, release):
+    first, second, third = maker.code[:3]
+    made, _ = normalise(
+        release,
+        cells_of(
+            maker.with_answers(
+                _1=maker.body(second, f"    return {first.function}(q, k)"),
+                _2=maker.body(third, f"    return {second.function}(width, 1)"),
+            )
+        ),
+    )
+    assert maker.solutions[first.id] in run_for(made, 2)
+
+
+@pytest.mark.parametrize("colab", [False, True])
+def test_what_was_added_to_setup_and_tests_is_kept(maker, release, colab):
+    cells = cells_of(maker.right())
+    [setup] = [c for c in cells if "notebook import setup" in c["source"]]
+    setup["source"] += "\nimport numpy as np"
+    test = cells[maker.code[0].test]
+    test["source"] = f"A = 1\n{test['source']}\nB = 2"
+    for cell in cells if colab else []:
+        cell["metadata"] = {}
+    made, _ = normalise(release, cells)
+    own = ["import numpy as np", "A = 1\nB = 2"]
+    assert [source for source in run_for(made, 0) if source in own] == own
+    assert not [source for source in run_for(made, 0) if "check(" in source]
+
+
+def test_an_answer_may_stand_in_two_cells(maker, release):
+    first = maker.code[0]
+    tag, text = maker.solutions[first.id].split("\n", 1)
+    helper = f"{tag}\nFACTOR = 1"
+    cells = cells_of(maker.with_answers(_0=helper))
+    cells.insert(first.answer + 1, coded(text))
+    made, _ = normalise(release, cells)
+    assert helper in run_for(made, 0)
+    assert answer_of(made, 0) == maker.solutions[first.id]
+
+
+def test_nothing_runs_where_words_are_read():
+    script = r"<script> [a](javascript:x) $\href{javascript:x}{y}$"
+    made = inert(f"{script}\n\n[r]: javascript:x")
+    assert "<s" not in made
+    assert "](" not in made
+    assert "]:" not in made
+    assert "href" not in made
+    assert inert("$a < b$, *E*[x] (as in 2.1)") == "$a < b$, *E*[x] (as in 2.1)"
+
+
 def test_tests_and_setup_never_come_from_the_student(maker, release):
     changed = cells_of(maker.right())
     for cell in changed:
@@ -276,6 +369,8 @@ def test_tests_and_setup_never_come_from_the_student(maker, release):
         ("torch.allclose = print", "assigns torch.allclose"),
         ("def check(*a): pass", "defines its own check"),
         ("__import__('os')", "contains __import__"),
+        ("f.expression in KNOWN", "contains .expression"),
+        ("annotated" + ".a" * 900, "is nested too deeply to be looked at"),
     ],
 )
 def test_what_a_person_should_look_at(source, note):

@@ -114,7 +114,11 @@ def test_other_styles_pass_as_in_the_notebook(submission, answer):
     [
         (f("return q @ k.mT"), "not scaled"),
         (f("raise NotImplementedError()"), NOT_DONE),
-        (f("return q"), "the shape is"),
+        (f("return q"), "the shape is another one, expected (2, 3, 5)"),
+        (f("return q.new_empty(0, 31337)"), "the shape is another one"),
+        (f("return 31337"), "expected a tensor, got an int"),
+        (f("return 10**400"), "expected a tensor, got an int"),
+        (f("return q.to('meta')"), "expected a tensor, a number or the like"),
         (f("return 1 / 0"), "your code raised ZeroDivisionError"),
         (f("q *= 0.5; return q @ k.mT"), "changes its argument `q` in place"),
         (f("return (yield)"), "expected a tensor, a number or the like"),
@@ -144,13 +148,24 @@ def test_other_styles_pass_as_in_the_notebook(submission, answer):
 def test_a_wrong_answer_fails_with_a_reason_and_the_next_is_graded(
     submission, source, hint
 ):
-    assert hint in tried(submission, source).failures[0]
+    assert hint in (said := tried(submission, source).failures[0])
+    assert "31337" not in said
     assert tried(submission, f(RIGHT)).failures == {}
 
 
 @pytest.mark.parametrize(
     "reply",
-    ['[null, {"tuple": []}]', '""', "[" * 100_000, "[[]," * 100_000, "nonsense"],
+    [
+        '[null, {"tuple": []}]',
+        '""',
+        "[" * 100_000,
+        "[[]," * 100_000,
+        "nonsense",
+        # what the judge itself would stumble over
+        '[{"named": ["Problem", [[1]]]}, 1]',
+        f'[1{"0" * 400}, {{"tuple": [1, 2]}}]',
+        '[{"named": ["Differentiated", [1, 2]]}, {"tuple": [1, 2]}]',
+    ],
 )
 def test_a_forged_reply_earns_nothing(submission, reply):
     forging = f"""
@@ -291,6 +306,18 @@ def test_nothing_outlives_a_submission(runner):
         assert not found(running, "__import__('os').path.exists('/tmp/here')")
 
 
+def test_it_ends_though_its_first_process_was_told_to_live_on(runner, monkeypatch):
+    """Student code can trace that process, and take back what binds it to bubblewrap:
+    so it is killed by its number."""
+    if runner.kind != "bubblewrap":
+        pytest.skip("needs bubblewrap")
+    killed = []
+    monkeypatch.setattr(psutil.Process, "kill", lambda process: killed.append(process))
+    with runner.submission() as running:
+        [first] = psutil.Process(running.sandbox.pid).children()
+    assert first in killed
+
+
 def test_what_one_exercise_starts_does_not_reach_the_next(confined):
     tried(confined, DAEMON + f(RIGHT))
     assert tried(confined, f(RIGHT)).failures == {}
@@ -314,6 +341,26 @@ def test_what_one_exercise_starts_does_not_reach_the_next(confined):
             "open('/tmp/large', 'wb').write(b'0' * 10**8)\n    return q",
             "your code raised OSError",
         ),
+        *(
+            (
+                f"for n in range(9): open(f'{folder}/{{n}}', 'wb').write(b'0' * 10**7)"
+                "\n    return q",
+                "your code raised OSError",
+            )
+            for folder in ("/dev/shm", "/dev", "/")
+        ),
+        (
+            "import mmap, os, time\n    for _ in range(8):\n        "
+            "if os.fork() == 0:\n            m = mmap.mmap(-1, 10**9)\n            "
+            "m.write(b'0' * 10**9); time.sleep(100)\n    time.sleep(100)",
+            "too much memory",
+        ),
+        (
+            "import threading, time\n    threading.stack_size(2**16)\n    for _ in range(200):\n        "
+            "threading.Thread(target=time.sleep, args=(100,)).start()\n"
+            "    time.sleep(100)",
+            "too many processes",
+        ),
     ],
 )
 def test_processes_memory_and_disk_are_limited_together(confined, body, hint):
@@ -328,15 +375,47 @@ def test_processes_memory_and_disk_are_limited_together(confined, body, hint):
     assert len(family) < MOST_PROCESSES
 
 
+def test_it_is_watched_while_it_writes(confined):
+    """Bytes that drip, no line ended, once kept the grader from counting."""
+    drip = """
+import os, time
+def f(q, k):
+    for _ in range(150):
+        if os.fork() == 0: break
+    while True:
+        for fd in range(3, 12):
+            try:
+                os.write(fd, b" ")
+            except OSError:
+                continue
+        time.sleep(0.05)
+"""
+    hint = tried(confined, drip).failures[0]
+    assert "too many processes" in hint or "too much memory" in hint
+
+
 # ---- cells ---------------------------------------------------------------------------
 
 
-def test_cells_that_do_not_end_are_left_and_remembered(submission):
-    cells = [IMPORTS, "while True: pass", "def half(x): return x / 2"]
+def test_magic_commands_lose_no_helper(confined):
+    cells = [
+        IMPORTS,
+        "%%time\ndef half(x): return x / 2",
+        "%%writefile helper.py\ndef same(x): return x",
+    ]
+    answer = "from helper import same\ndef f(q, k): return same(half(q @ k.mT))"
+    assert confined.run([*cells, answer], "f", CASES).failures == {}
+
+
+@pytest.mark.parametrize("body", ["pass", "\n try: 1/0\n except Exception: pass"])
+def test_cells_that_do_not_end_are_left_and_remembered(submission, body):
+    endless = f"while True: {body}"
+    submission.left.clear()
+    cells = [IMPORTS, endless, "def half(x): return x / 2"]
     answer = "def f(q, k): return half(q @ k.mT)"
     outcome = submission.run([*cells, answer], "f", CASES)
     assert outcome.failures == {}
-    assert submission.left == {"while True: pass"}
+    assert submission.left == {endless}
 
 
 PARTS = {"first": [Function("x + 1")], "then": Function("3 * x")}
