@@ -183,10 +183,13 @@ def test_what_cannot_be_read_takes_the_place_of_nothing(tmp_path):
     (tmp_path / "bob_23_long.ipynb").write_bytes(b" " * (MOST_BYTES + 1))
     wide = notebook(TEXT).encode("utf-16")
     (tmp_path / "cyd_3_4_02_x.ipynb").write_bytes(wide)
+    (tmp_path / "eva_7_8_02_x.pdf").write_bytes(b"%PDF")
+    (tmp_path / ".DS_Store").write_bytes(b"")
     taken, odd = collect(tmp_path, ["ch02"])
     assert {s.student: s.chapter for s in taken} == {"ada": "ch02", "cyd": "ch02"}
-    assert all("NOT GRADED" in note for _, note in odd)
-    assert len(odd) == 3
+    assert dict(odd)["eva_7_8_02_x.pdf"] == "no notebook: NOT COLLECTED"
+    assert sum("NOT GRADED" in note for _, note in odd) == 3
+    assert len(odd) == 4
 
 
 def test_the_chapter_is_that_of_the_exercises_not_of_the_name(tmp_path):

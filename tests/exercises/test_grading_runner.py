@@ -356,8 +356,9 @@ def test_what_one_exercise_starts_does_not_reach_the_next(confined):
             "too much memory",
         ),
         (
-            "import threading, time\n    threading.stack_size(2**16)\n    for _ in range(200):\n        "
-            "threading.Thread(target=time.sleep, args=(100,)).start()\n"
+            "import threading, time\n    threading.stack_size(2**16)\n"
+            "    for _ in range(200):\n"
+            "        threading.Thread(target=time.sleep, args=(100,)).start()\n"
             "    time.sleep(100)",
             "too many processes",
         ),
