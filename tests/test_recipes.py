@@ -218,3 +218,10 @@ def test_a_reader_knows_the_order_by_its_positions_alone(way, knows):
     moved = model(tokens, mask)[:, order]
     equal = torch.allclose(model(tokens[:, order], mask), moved, atol=1e-9)
     assert equal == (not knows)
+
+
+def test_a_reader_does_not_see_padding():
+    model = Reader("sinusoidal")
+    tokens, mask = reading_task(torch.tensor([3, 6]), torch.Generator().manual_seed(1))
+    other = torch.where(mask[:, 0, 0], tokens, (tokens + 1) % POSITIONS["symbols"])
+    assert torch.equal(model(other, mask)[0, :3], model(tokens, mask)[0, :3])

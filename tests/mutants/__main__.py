@@ -1,8 +1,12 @@
 """python -m tests.mutants: do the tests find the faults that are put into the package?
 
-Without arguments: the faults of all functions that are not as they were when `--all`
-last found every fault (``found.json``), and a sample of the others, another for each
-commit.
+The faults of a module stand in ``faults/<module>.py`` under the function that they are
+in: a text of the function, what replaces it, and what is wrong then. Each should be one
+that a person could make, and that a reader would suffer from.
+
+Without arguments: the faults of functions that are not as they were when ``--all`` last
+found theirs (``found.json``: hashes of their text, their faults and their tests), and a
+sample of the others, another for each commit.
 """
 
 import argparse

@@ -20,10 +20,8 @@ FAULTS = {
     ],
     "learning_curve": [
         ("LINES[i % len(LINES)]", "LINES[0]", "lines alike"),
-        ("LINES[i % len(LINES)]", "LINES[i]", "few lines"),
         ("record[quantity]", 'record["loss"]', "quantity ignored"),
         ("ax.set_ylabel(label)", 'ax.set_ylabel("loss")', "label ignored"),
-        ("    if log:", "    if not log:", "scale"),
         ("    ax.legend()\n", "", "no legend"),
     ],
 }

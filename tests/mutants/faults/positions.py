@@ -3,7 +3,6 @@
 # fmt: off
 FAULTS = {
     "frequencies": [
-        ("(0, width, 2", "(0, width // 2", "half of the pairs"),
         ("/ width)", "/ (width - 1))", "divided by one too few"),
         ("-math.log(base)", "math.log(base)", "ever faster"),
         ("torch.float64", "torch.float32", "single precision"),
@@ -14,7 +13,6 @@ FAULTS = {
         ("torch.stack([angles.sin(), angles.cos()], dim=-1).flatten(1)",
          "torch.cat([angles.sin(), angles.cos()], dim=-1)", "halves, not pairs"),
         ("angles.sin(), angles.cos()", "angles.cos(), angles.sin()", "cosine first"),
-        ("torch.arange(length", "1 + torch.arange(length", "counted from one"),
         ("* frequencies(d_model, base)  #", ".float() * frequencies(d_model, base)"
          ".float()  #", "angles in single precision"),
         ("(d_model, base)  #", "(d_model)  #", "base ignored"),
@@ -48,10 +46,7 @@ FAULTS = {
         ("first * cosine - second * sine, first * sine + second * cosine",
          "first * cosine + second * sine, second * cosine - first * sine",
          "the other way round"),
-        ("first * cosine - second", "first * cosine + second", "no rotation"),
         ("x[..., 0::2], x[..., 1::2]", "x.chunk(2, dim=-1)", "halves turned"),
-        ("torch.stack(turned, dim=-1).flatten(-2)", "torch.cat(turned, dim=-1)",
-         "halves on the way back"),
         ("torch.arange(start, start + x.shape[-2]", "torch.arange(x.shape[-2]",
          "start ignored"),
         ("* frequencies(x.shape[-1], base)", ".float() * frequencies(x.shape[-1], base)"

@@ -12,15 +12,10 @@ FAULTS = {
         ('if way == "rotary" else', 'if way != "rotary" else', "rotary elsewhere"),
         ('way.startswith("learned")', 'way == "learned"', "no positions"),
     ],
-    "Reader.forward": [
-        ("self.positions(self.embedding(tokens))", "self.embedding(tokens)",
-         "no positions"),
-    ],
     "uniform_lengths": [
         ("high + 1", "high", "longest never drawn"),
     ],
     "skewed_lengths": [
-        ("4 - POSITIONS", "0 - POSITIONS", "shorter"),
         ('.clamp(max=POSITIONS["most"])', "", "longer than there are positions"),
     ],
     "reading_task": [
@@ -37,7 +32,6 @@ FAULTS = {
     ],
     "copy_batches": [
         ("manual_seed(seed)", "manual_seed(0)", "seed ignored"),
-        ("with_end(target) if end else target", "target", "no end"),
     ],
     "with_end": [
         ("(target != 0).sum(dim=1, keepdim=True)",
@@ -49,7 +43,6 @@ FAULTS = {
     "copy_rate": [
         ("(done + 1)", "done", "begins with a rate of 0"),
         ("(steps * fall)", "steps", "falls from the beginning"),
-        (" if fall else up", "", "no fall"),
     ],
     "train_copy": [
         ('"schedule": schedule', '"schedule": None', "schedule forgotten"),

@@ -21,7 +21,6 @@ FAULTS = {
     ],
     "AdditiveAttention.score": [
         ("torch.tanh(sums)", "sums", "tanh dropped"),
-        ("+ prepared", "- prepared", "sign"),
         ("self.query_map(query)[:", "0 * self.query_map(query)[:", "query unseen"),
     ],
     "DotAttention.__init__": [
@@ -40,8 +39,6 @@ FAULTS = {
         ("previous[:, None, :]", "previous[:, None, :].roll(1, -1)", "not centred"),
         ("self.location_map(location) + ", "", "location unseen"),
         (" + self.offset", "", "offset forgotten"),
-        ("torch.tanh(sums)", "sums", "tanh dropped"),
-        ("self.query_map(query) + prepared", "self.query_map(query)", "keys unseen"),
         ("prepared.new_zeros(prepared.shape[:2])",
          "prepared.new_ones(prepared.shape[:2]) / prepared.shape[1]",
          "begins as if all was read"),

@@ -39,7 +39,6 @@ FAULTS = {
         ("if not tensor.numel():", "if False:", "nothing is refused"),
         ("least < low or", "least <= low or", "the least refused"),
         ("most > high:", "most >= high:", "the most refused"),
-        ("least < low or most > high", "most > high", "too small ones pass"),
         ("if least < low else most", "if least > low else most", "the wrong one named"),
     ],
     "ids": [
@@ -49,8 +48,6 @@ FAULTS = {
     "count": [
         (" or isinstance(number, bool)", "", "True is one"),
         ("isinstance(number, Integral)", "isinstance(number, int)", "NumPy refused"),
-        ("number < least", "number <= least", "the least refused"),
-        ("number > most", "number >= most", "the most refused"),
         ("least: int = 1", "least: int = 0", "nothing is enough"),
     ],
     "even": [
@@ -62,7 +59,6 @@ FAULTS = {
     ],
     "at_most": [
         ("one > other", "one >= other", "equal refused"),
-        ("one > other", "one < other", "turned round"),
     ],
     "probability": [
         ("0 <= number < 1", "0 < number < 1", "no dropout refused"),
@@ -77,10 +73,5 @@ FAULTS = {
     ],
     "that": [
         ("if not condition:", "if condition:", "turned round"),
-    ],
-    "_real": [
-        ("isinstance(number, Real)", "isinstance(number, int | float)",
-         "NumPy refused"),
-        (" or isinstance(number, bool)", "", "True is a number"),
     ],
 }

@@ -5,7 +5,6 @@ FAULTS = {
     "TransformerConfig": [
         ("@dataclass(frozen=True)", "@dataclass", "can be changed"),
         ('norm: str = "post"', 'norm: str = "pre"', "default norm"),
-        ("d_ff: int = 2048", "d_ff: int = 1024", "default inner width"),
     ],
     "TransformerConfig.__post_init__": [
         ("require.even(d_model=self.d_model)", "pass", "odd width"),
@@ -14,10 +13,6 @@ FAULTS = {
         ('require.choice(("pre", "post"), norm=self.norm)', "pass", "unknown norm"),
         ("- 1, pad=self.pad", ", pad=self.pad", "padding outside the vocabulary"),
         ("not self.tied or", "True or", "tied vocabularies of two sizes"),
-    ],
-    "FeedForward.__init__": [
-        ("self.inner = nn.Linear(d_model, d_ff)",
-         "self.inner = nn.Linear(d_model, d_ff, bias=False)", "no inner bias"),
     ],
     "FeedForward.forward": [
         ("self.outer(self.dropout(F.relu(self.inner(x))))",
@@ -35,8 +30,6 @@ FAULTS = {
         ("sublayer(self.norm(x))", "sublayer(x)", "no norm"),
         ("self.norm(x + self.dropout(sublayer(x)))",
          "x + self.norm(self.dropout(sublayer(x)))", "norm of what is added"),
-        ("self.norm(x + self.dropout(sublayer(x)))",
-         "self.dropout(self.norm(x + sublayer(x)))", "dropout after the norm"),
         ("x + self.dropout(sublayer(self.norm(x)))",
          "self.dropout(x + sublayer(self.norm(x)))", "stream dropped"),
         ("x + self.dropout(sublayer(x))", "self.dropout(sublayer(x))", "no residual"),
@@ -77,7 +70,6 @@ FAULTS = {
     ],
     "Encoder.forward": [
         ("layer(x, mask)", "layer(x)", "mask forgotten"),
-        ("layer(x, mask)", "x + layer(x, mask)", "layers added"),
         ("self.norm(x)", "x", "no last norm"),
     ],
     "Decoder.__init__": [
@@ -88,7 +80,6 @@ FAULTS = {
     "Decoder.forward": [
         (", mask, memory_mask)", ", mask)", "mask of the memory forgotten"),
         (", mask, memory_mask)", ", None, memory_mask)", "mask forgotten"),
-        ("x = layer(x, memory", "x = memory = layer(x, memory", "memory replaced"),
         ("self.norm(x)", "x", "no last norm"),
     ],
     "Transformer.__init__": [
