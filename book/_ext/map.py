@@ -72,7 +72,8 @@ ARROWS = [
 
 TEMPLATE = """
 {%- if here %}<div class="annotated-map small">
-{%- else %}<nav class="annotated-map" aria-label="Map of the book">{% endif %}
+{%- else %}<nav class="annotated-map" id="the-map" aria-label="Map of the book">
+{%- endif %}
 <svg viewBox="0 0 {{ width }} {{ height }}" role="{{ 'img' if here else 'group' }}"
  aria-label="{{ alt }}">
 <defs><marker id="map-head" viewBox="0 0 8 8" refX="6" refY="4" markerWidth="6"

@@ -47,6 +47,7 @@ def test_a_chapter_sees_its_own_parts_lit_and_the_way_to_the_whole():
     assert lit == ["multi-head attention 3", "cross-attention 3"]
     assert "you are here: chapter 3, multi-head attention" in soup.svg["aria-label"]
     assert [a["href"] for a in soup.select("a")] == ["book/intro.html#the-map"]
+    assert drawn("book/intro").nav["id"] == "the-map"
 
 
 @pytest.mark.parametrize(
