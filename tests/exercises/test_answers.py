@@ -91,7 +91,7 @@ def test_the_model_answer_passes(exercise):
 
 
 def test_the_model_answers_pass_in_a_sandbox():
-    with Runner() as runner, runner.submission() as submission:
+    with Runner(seconds=60.0) as runner, runner.submission() as submission:
         for exercise, source in CODING.items():
             function = ASKED[exercise][0].function
             cells = ["import torch", source]
