@@ -283,12 +283,13 @@ from annotated.checks import exercise_named
 
 @exercise_named("{maker.code[0].id}").case("a slip", graded_only=True)
 def _(draw):
-    return draw.normal(2, 3), draw.normal(2)
+    return draw.normal(2, 3), draw.normal(2)  # a sequence without its batch
 """
     for text, said in [
         ("import no_such_module\n", "do not run: ModuleNotFoundError"),
         (slip.replace(maker.code[0].id, "ch02-typo"), "there is no exercise"),
-        (slip, "the case 'a slip' of ch02-tempered has arguments that"),
+        (slip, "fails the case 'a slip'"),
+        (slip.replace("normal(2)", "normal(5)"), "arguments that the exercise cannot"),
         (
             slip.replace("normal(2, 3)", "nor(2)"),
             "a case of ch02-tempered does not run",
