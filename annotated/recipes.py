@@ -180,7 +180,7 @@ def copy_batches(
         yield source, with_end(target) if end else target
 
 
-def with_end(target: Int[Tensor, "b t"]) -> Int[Tensor, "b t1"]:
+def with_end(target: Int[Tensor, "b t"]) -> Int[Tensor, "b _"]:
     """Return a ``target`` with the end symbol after its last real one."""
     target = F.pad(target, (0, 1))
     last = (target != 0).sum(dim=1, keepdim=True)
