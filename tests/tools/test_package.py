@@ -19,6 +19,7 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 COLAB = {
     "babel": "2.18.0",
     "ipython": "7.34.0",
+    "jinja2": "3.1.6",
     "matplotlib": "3.10.0",
     "numpy": "2.1.3",
     "seaborn": "0.13.2",
