@@ -5,6 +5,7 @@ nbclient, which makes of it what a page shows: widgets with their state, and pri
 lines between the figures, where nbval would move them to the front.
 """
 
+from contextlib import suppress
 from unittest import mock
 
 import psutil
@@ -31,10 +32,8 @@ class Run:
         self.client.clear_before_next_output = False
         for message in messages:
             if message["parent_header"].get("msg_id") == about:
-                try:
+                with suppress(CellExecutionComplete):  # how nbclient says "idle"
                     self.client.process_message(message, cell, position)
-                except CellExecutionComplete:
-                    pass
         self.passed += 1
         # not if something was edited meanwhile: who knows which text was imported
         if self.passed == len(cache.code_cells(self.file.nb)) and self.place == (
