@@ -31,7 +31,7 @@ from torch.nn import functional as F
 
 from annotated.data import sequence_task
 from annotated.decoding import greedy_decode
-from annotated.recipes import (
+from annotated.recipes_part2 import (
     COPY,
     COPY_TRAINING,
     END,

@@ -35,7 +35,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from annotated.notebook import show_source
-from annotated.recipes import DEEP, copy_batches, next_symbol_loss
+from annotated.recipes_part2 import DEEP, copy_batches, next_symbol_loss
 from annotated.transformer import Transformer, TransformerConfig
 
 deep = TransformerConfig(11, 11, **DEEP)  # post-norm, which is the default
@@ -56,7 +56,7 @@ def copies(seed, steps, **how):
 # PyTorch's default for Adam.
 
 # %%
-from annotated.recipes import CLIMB as WARMUP
+from annotated.recipes_part2 import CLIMB as WARMUP
 
 HIGHEST = 1e-2
 
@@ -69,7 +69,7 @@ rates = {
 
 
 # %%
-from annotated.recipes import train_deep
+from annotated.recipes_part2 import train_deep
 
 print(f"{WARMUP} steps of warm-up")
 show_source(train_deep)
@@ -862,7 +862,7 @@ from annotated.notebook import recorded
 by_rate = recorded("warmup")
 
 # %% tags=["hide-input"]
-from annotated.recipes import RATE_SHAPES
+from annotated.recipes_part2 import RATE_SHAPES
 
 assert by_rate["config"] == DEEP, "page and record differ in set-up"
 named = {"warmed up": "climbing, then falling"}

@@ -93,7 +93,7 @@ for i in range(3):
 from torch.nn import functional as F
 
 from annotated.notebook import show_source
-from annotated.recipes import COPY, COPY_TRAINING, next_symbol_loss
+from annotated.recipes_part2 import COPY, COPY_TRAINING, next_symbol_loss
 from annotated.transformer import Transformer, TransformerConfig
 
 config = TransformerConfig(11, 11, **COPY)
@@ -102,7 +102,7 @@ print(COPY_TRAINING)
 show_source(next_symbol_loss)
 
 # %%
-from annotated.recipes import copy_batches, copy_rate, train_copy
+from annotated.recipes_part2 import copy_batches, copy_rate, train_copy
 
 show_source(copy_rate, train_copy)
 
@@ -120,7 +120,7 @@ def copies(seed, steps=250, count=128):
 # ([chapter 4](04_masks.ipynb)). A variant overrides one method:
 
 # %%
-from annotated.recipes import SeesAhead
+from annotated.recipes_part2 import SeesAhead
 
 show_source(SeesAhead)
 
@@ -282,7 +282,7 @@ for name, tried in (("causal", model), ("no causal mask", leaky)):
 # at most a tenth. (8.6 tells how that one came about.)
 
 # %%
-from annotated.recipes import exact_copies
+from annotated.recipes_part2 import exact_copies
 
 show_source(exact_copies)
 
@@ -821,7 +821,7 @@ for row in runs["main"]:
 # anything, lengths must differ: train on lengths from 2 to 10 at random.
 
 # %%
-from annotated.recipes import END, with_end
+from annotated.recipes_part2 import END, with_end
 
 LETTERS += "."
 show_source(with_end)
@@ -841,7 +841,7 @@ for row in with_end(mixed).tolist():
 # [Ruoss et al. (2023)](https://arxiv.org/abs/2305.16843).)
 
 # %%
-from annotated.recipes import Shifted
+from annotated.recipes_part2 import Shifted
 
 show_source(Shifted)
 
