@@ -11,6 +11,8 @@ NAMES = (
     "dates",
     "heads",
     "positions",
+    "rates",
+    "regularisation",
     "training_step",
     "warmup",
 )
