@@ -31,9 +31,9 @@ FEW |= {"tested": 1000}
 class Dates(NamedTuple):
     """Pairs of texts, and the symbols of both sides."""
 
-    pairs: list[tuple[str, str]]
-    source: Vocabulary
-    target: Vocabulary
+    pairs: list[tuple[str, str]]  #: a date as people write it, and in ISO form
+    source: Vocabulary  #: symbols of the texts that are read
+    target: Vocabulary  #: symbols of those that are written
 
 
 @cache

@@ -1,0 +1,25 @@
+"""Faults of annotated/recipes_training.py: (text, its replacement, what is wrong)."""
+
+# fmt: off
+FAULTS = {
+    "dates": [
+        ("date_pairs(pairs, split)", "every[:pairs]", "tested on what was seen"),
+    ],
+    "date_batches": [
+        ("1000 * seed + i", "1000 * seed", "every pass in the same order"),
+    ],
+    "label_loss": [
+        (", ignore_index=Vocabulary.pad", "", "padding counts"),
+    ],
+    "paper_adam": [
+        ("rate(done + 1)", "rate(done)", "one step late"),
+        ("0.98", "0.999", "PyTorch's default"),
+    ],
+    "train_on_few": [
+        ('"pre", dropout', '"pre"', "dropout forgotten"),
+    ],
+    "how_well": [
+        ("sure.exp()[real]", "sure.exp()", "padding counts in the confidence"),
+        ("(correct | ~real).all", "(correct | ~real).any", "one symbol is enough"),
+    ],
+}

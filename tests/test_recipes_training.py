@@ -1,0 +1,109 @@
+"""annotated/recipes_training.py: the runs of chapter 07, and what is measured."""
+
+import pytest
+import torch
+from torch import nn
+
+from annotated.data import Vocabulary
+from annotated.recipes_training import (
+    FEW,
+    date_batches,
+    date_model,
+    dates,
+    how_well,
+    label_loss,
+    paper_adam,
+    train_dates,
+    train_on_few,
+)
+
+
+def test_unseen_dates_are_none_of_those_for_training():
+    train, test = dates(), dates("test", 50)
+    assert test.source.symbols == train.source.symbols
+    assert not {day for _, day in train.pairs} & {day for _, day in test.pairs}
+    assert dates("train", 7).pairs == train.pairs[:7]
+
+
+def test_batches_hold_every_pair_once_in_each_pass():
+    data = dates("train", 128)
+    passes = [
+        sorted("".join(data.target.decode(row)) for b in part for row in b.labels)
+        for part in (
+            list(date_batches(0, 4, data))[:2],
+            list(date_batches(0, 4, data))[2:],
+        )
+    ]
+    wanted = sorted(day for _, day in data.pairs)
+    assert passes == [wanted, wanted]
+
+
+def test_batches_follow_their_seed():
+    one, same, other = (next(date_batches(s, 1)).source for s in (0, 0, 1))
+    assert one.equal(same) and not (one.shape == other.shape and one.equal(other))
+
+
+def test_padding_does_not_count_in_the_loss():
+    batch = next(date_batches(0, 1, dates("train", 9)))
+    model = date_model(0)
+    padded = batch._replace(
+        target=nn.functional.pad(batch.target, (0, 3)),
+        labels=nn.functional.pad(batch.labels, (0, 3)),
+    )
+    assert label_loss(model, padded).item() == pytest.approx(
+        label_loss(model, batch).item(), abs=1e-5
+    )
+
+
+def test_step_n_has_the_rate_of_step_n():
+    history = train_dates(lambda n: 1e-4 * n, 0, 3)
+    assert [r["learning_rate"] for r in history] == pytest.approx([1e-4, 2e-4, 3e-4])
+
+
+def test_the_optimiser_is_that_of_the_paper():
+    optimizer, _ = paper_adam(nn.Linear(2, 2), lambda n: 0.5)
+    group = optimizer.param_groups[0]
+    assert (group["betas"], group["eps"], group["lr"]) == ((0.9, 0.98), 1e-9, 0.5)
+
+
+class Sure(nn.Module):
+    """Says the same symbol everywhere, with a certain confidence."""
+
+    def __init__(self, symbol: int, confidence: float, size: int):
+        super().__init__()
+        chances = torch.full((size,), (1 - confidence) / (size - 1))
+        chances[symbol] = confidence
+        self.logs = nn.Parameter(chances.log())
+
+    def forward(self, source, target):
+        return self.logs.expand(*target.shape, -1)
+
+
+def test_what_a_model_makes_of_dates_is_counted_by_real_symbols():
+    data = dates("test", 40)
+    end, size = Vocabulary.end, len(data.target)
+    found = how_well(Sure(end, 0.6, size), data)
+    assert found["right"] == pytest.approx(1 / 11)  # the end, once in a date
+    assert found["exact"] == 0 and found["confidence"] == pytest.approx(0.6)
+    wrong = torch.tensor(0.4 / (size - 1)).log().item()
+    right = torch.tensor(0.6).log().item()
+    assert found["loss"] == pytest.approx(-(10 * wrong + right) / 11, rel=1e-5)
+
+
+def test_the_few_pairs_are_learned_with_dropout_and_smoothing(monkeypatch):
+    monkeypatch.setitem(FEW, "pairs", 64)
+    monkeypatch.setitem(FEW, "steps", 25)
+    data = dates("train", 64)
+    model = train_on_few(0.0, 0.0, 0)
+    assert how_well(model, data)["loss"] < 1.9 and model.config.norm == "pre"
+    dropped = train_on_few(0.2, 0.1, 0)
+    assert dropped.config.dropout == 0.2
+    pairs = zip(model.parameters(), dropped.parameters(), strict=True)
+    assert all(one.shape == other.shape for one, other in pairs)
+
+
+def test_the_orders_of_passes_differ():
+    data = dates("train", 640)
+    lists = list(date_batches(0, 20, data))
+    halves = [torch.cat([b.labels for b in lists[i : i + 10]]) for i in (0, 10)]
+    assert not halves[0].equal(halves[1])
