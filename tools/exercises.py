@@ -192,6 +192,11 @@ def student_notebook(notebook) -> nbformat.NotebookNode:
     return made
 
 
+def prompts(what: str) -> dict[str, str]:
+    """What stands on a fold of the page."""
+    return {"code_prompt_show": f"Show {what}", "code_prompt_hide": f"Hide {what}"}
+
+
 def page_notebook(notebook) -> nbformat.NotebookNode:
     """The page of the book: solutions folded, and run by the checks below them."""
     made = copy.deepcopy(notebook)
@@ -202,14 +207,14 @@ def page_notebook(notebook) -> nbformat.NotebookNode:
         if kind == "answer" and cell.cell_type == "code":
             made.cells.append(nbformat.v4.new_code_cell(stub(cell)))
             cell.source = solution(cell)
-            cell.metadata["tags"] = [*cell.metadata.get("tags", []), "hide-input"]
-            cell.metadata["mystnb"] = {
-                "code_prompt_show": "Show the solution",
-                "code_prompt_hide": "Hide the solution",
-            }
+            cell.metadata["tags"] = [*cell.metadata.get("tags", []), "hide-cell"]
+            cell.metadata["mystnb"] = prompts("the solution")
         elif kind == "answer":
             tag, _, answer = solution(cell).partition("\n")
             cell.source = f"{tag}\n::::::{{dropdown}} Model answer\n{answer}\n::::::"
+        elif kind == "test":
+            cell.metadata["tags"] = [*cell.metadata.get("tags", []), "hide-output"]
+            cell.metadata["mystnb"] = prompts("what the check says of the solution")
         made.cells.append(cell)
     return made
 

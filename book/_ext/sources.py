@@ -3,7 +3,8 @@
 ``{source-table} S2`` sets one row for each section of a source. What covers a section
 is written in one of three ways:
 
-- ``1.4 The idea: …``, the heading of a chapter's section, as it stands there;
+- ``1.4 The idea: …``, the heading of a chapter's section, as it stands there, or
+  ``1b.4 …``, one of a deeper page;
 - ``chapter 6``, for a chapter that is still to be written;
 - ``book/bibliography``, a page around the chapters.
 """
@@ -19,7 +20,8 @@ from sphinx.errors import ExtensionError
 from sphinx.util.docutils import SphinxDirective
 
 DATA = Path(__file__).resolve().parents[1] / "sources.yml"
-SECTION = re.compile(r"(\d+)\.\d+ \S")
+SECTION = re.compile(r"(\d+)([a-z]?)\.\d+ \S")
+NOTEBOOKS = DATA.parents[1] / "notebooks" / "src"
 PLANNED = re.compile(r"chapter (\d+)")
 
 
@@ -31,6 +33,17 @@ def chapter_of(part: str) -> int | None:
     """The number of the chapter that a part names, or None for a page."""
     match = SECTION.match(part) or PLANNED.fullmatch(part)
     return int(match[1]) if match else None
+
+
+def notebook_of(part: str, chapters: dict[int, dict]) -> str:
+    """The name of the notebook that holds a section: of its chapter, or deeper."""
+    number, letter = SECTION.match(part).groups()
+    if not letter:
+        return chapters[int(number)]["name"]
+    names = [path.stem for path in NOTEBOOKS.glob(f"{int(number):02}{letter}_*.py")]
+    if len(names) != 1:
+        raise ExtensionError(f"sources.yml: {part!r} names one of the pages {names}")
+    return names[0]
 
 
 def is_planned(part: str) -> bool:
@@ -54,11 +67,11 @@ def link(part: str, chapters: dict[int, dict]) -> str:
             f"sources.yml: {part!r} names chapter {number}, which is not in its list "
             f"of chapters, {min(chapters)} to {max(chapters)}"
         )
-    chapter = chapters[number]
     if is_planned(part):
-        return f"chapter {number}: {chapter['title']}"
-    # Sphinx warns if the chapter has no such heading, and the build fails
-    return f"[{part}](../notebooks/{chapter['name']}.ipynb#{default_slugify(part)})"
+        return f"chapter {number}: {chapters[number]['title']}"
+    # Sphinx warns if the page has no such heading, and the build fails
+    name = notebook_of(part, chapters)
+    return f"[{part}](../notebooks/{name}.ipynb#{default_slugify(part)})"
 
 
 def table(source: dict, chapters: dict[int, dict]) -> list[str]:

@@ -81,11 +81,12 @@ def test_the_page_folds_the_solution_below_the_stub_and_runs_it(root):
     cells = page_notebook(read(root)).cells
     stub, answer, test, words = cells[3:]
     assert CODE_STUB.split("\n")[1] in stub.source
-    assert "hide-input" in answer.metadata["tags"]
+    assert answer.metadata["tags"] == ["hide-cell"]
     assert "secret = x + x" in answer.source
     assert "SOLUTION" not in answer.source
     assert test.source == 'check("ch98-double", double)'
-    assert "tags" not in test.metadata  # a solution that fails stops the build
+    # not raises-exception: a solution that fails stops the build
+    assert test.metadata["tags"] == ["hide-output"]
     assert "{dropdown} Model answer" in words.source
     assert not any("nbgrader" in cell.metadata for cell in cells)
 

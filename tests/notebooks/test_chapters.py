@@ -4,6 +4,7 @@
 """
 
 import ast
+import re
 import statistics
 from pathlib import Path
 
@@ -16,20 +17,40 @@ from tools import source
 ROOT = Path(__file__).resolve().parents[2]
 CHAPTERS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 
+# A chapter has one main page; deeper ones, NNb_…, stand under it.
+MAIN = [path for path in CHAPTERS if path.stem[2] == "_"]
+MINUTES = {True: 35, False: 20}  # a main page; a deeper one
+WORDS, LINES = 200, 12  # a minute's reading
+
 # The parts of a chapter that leave a call in it, or a heading (see each message).
 CALLS = {
-    "check_shape": "a shape check after each step",
     "check_close": "the proof that derivation, module and reference agree",
     "show_source": "the class that ships, from the module's own source",
 }
 MOVING = {"frame_slider", "explorer"}
-HEADINGS = ("why", "pitfalls", "exercises", "what was measured", "further reading")
+PICTURED = {"chain", "blocks"}
+HEADINGS = ("pitfalls", "exercises", "remember", "further reading")
 PICTURES = (".png", ".svg", ".jpg", ".jpeg", ".gif", ".webp")
+FOLDED = {"setup", "hide-input", "hide-cell", "remove-input", "remove-cell"}
 
 
 @pytest.fixture(params=CHAPTERS, ids=lambda path: path.stem)
-def chapter(request):
-    return nbformat.read(request.param, as_version=4)
+def path(request):
+    return request.param
+
+
+@pytest.fixture
+def chapter(path):
+    return nbformat.read(path, as_version=4)
+
+
+def in_sight(chapter):
+    """The code cells that the page shows unfolded."""
+    return [
+        cell
+        for cell in code_cells(chapter)
+        if not FOLDED & set(cell.metadata.get("tags", []))
+    ]
 
 
 def code_cells(chapter):
@@ -66,14 +87,38 @@ def test_opens_with_its_title_and_goes_on_with_the_setup_cell(chapter):
     assert source.is_setup(second)
 
 
+@pytest.mark.parametrize("path", MAIN, ids=lambda path: path.stem, indirect=True)
 def test_has_the_parts_of_a_chapter(chapter):
     called = {name for name, _ in calls(chapter)}
     for name, part in CALLS.items():
         assert name in called, f"no {name}(…): {part}"
     assert called & MOVING, f"no interactive figure: one of {sorted(MOVING)}"
+    assert called & PICTURED, f"no picture of matrices or blocks: {sorted(PICTURED)}"
     titles = headings(chapter)
     for part in HEADINGS:
         assert any(part in title for title in titles), f"no section {part!r}"
+
+
+def test_is_read_in_the_time_that_a_page_may_take(path, chapter):
+    prose = [cell.source for cell in chapter.cells if cell.cell_type == "markdown"]
+    words = sum(len(re.findall(r"[\w'’-]+", text)) for text in prose)
+    lines = [
+        line
+        for cell in in_sight(chapter)
+        for line in cell.source.splitlines()
+        if line.strip()
+    ]
+    minutes = words / WORDS + len(lines) / LINES
+    assert minutes <= MINUTES[path in MAIN], f"{words} words, {len(lines)} lines"
+
+
+def test_what_only_proves_is_folded(chapter):
+    """No assertion stands in sight, and a folded proof says what it established."""
+    bare = [cell.source for cell in in_sight(chapter) if "assert " in cell.source]
+    assert bare == []
+    for cell in code_cells(chapter):
+        tags = set(cell.metadata.get("tags", []))
+        assert "proof" not in tags or "hide-input" in tags, cell.source
 
 
 def test_every_figure_has_a_text_for_those_who_do_not_see_it(chapter):
@@ -91,9 +136,9 @@ def test_every_figure_has_a_text_for_those_who_do_not_see_it(chapter):
 
 def test_a_cell_is_one_thought(chapter):
     cells = []
-    for cell in code_cells(chapter):
+    for cell in in_sight(chapter):
         lines = [line for line in cell.source.splitlines() if line.strip()]
         cells.append((len(lines), lines[0]))
-    assert [cell for cell in cells if cell[0] > 40] == []
+    assert [cell for cell in cells if cell[0] > 25] == []
     median = statistics.median(length for length, _ in cells)
     assert median <= 8, f"half of the code cells have {median} lines or more"
