@@ -1,13 +1,31 @@
-"""Sphinx extension: pages show the outputs that `tools.execute` kept."""
+"""Sphinx extension: pages show the outputs that `tools.execute` kept.
+
+The directive ``{explorer} notebooks/02_topic`` shows on a page of prose the explorer of
+a notebook that has the ``:label:`` given.
+"""
 
 import json
 import sys
 from pathlib import Path
 
+from docutils import nodes
+from docutils.parsers.rst import directives
 from sphinx.errors import ExtensionError
+from sphinx.util.docutils import SphinxDirective
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from tools import cache
+
+
+def executed(path: Path, notebook: dict, env) -> dict:
+    """The last run of a notebook; after another one the page is read again."""
+    kept = cache.place(path, notebook)
+    if not kept.is_file():
+        raise ExtensionError(
+            f"{path.name}: not executed as it is now, `make book` does that first"
+        )
+    env.note_dependency(str(kept))
+    return cache.read(kept)
 
 
 def show_outputs(app, docname: str, source: list[str]) -> None:
@@ -15,17 +33,34 @@ def show_outputs(app, docname: str, source: list[str]) -> None:
     if path.suffix != ".ipynb":
         return
     notebook = json.loads(source[0])
-    kept = cache.place(path, notebook)
-    if not kept.is_file():
-        raise ExtensionError(
-            f"{docname}: not executed as it is now, `make book` does that first"
-        )
-    app.env.note_dependency(str(kept))  # another run, and the page is read again
-    cache.take_outputs(notebook, cache.read(kept))
+    cache.take_outputs(notebook, executed(path, notebook, app.env))
     notebook["metadata"]["language_info"]["pygments_lexer"] = "ipython3"  # knows %pip
     source[0] = json.dumps(notebook)
 
 
+def explorers(notebook: dict) -> list[str]:
+    """The explorers among the outputs of a notebook, as HTML."""
+    outputs = (o for cell in cache.code_cells(notebook) for o in cell["outputs"])
+    texts = ("".join(o.get("data", {}).get("text/html", "")) for o in outputs)
+    return [text for text in texts if '<section class="annotated-explorer"' in text]
+
+
+class Explorer(SphinxDirective):
+    required_arguments = 1
+    option_spec = {"label": directives.unchanged_required}
+
+    def run(self) -> list[nodes.Node]:
+        path = Path(self.env.doc2path(self.arguments[0]))
+        self.env.note_dependency(str(path))
+        label = f'aria-label="{self.options["label"]}"'
+        run = executed(path, json.loads(path.read_text("utf-8")), self.env)
+        named = [html for html in explorers(run) if label in html]
+        if len(named) != 1:
+            raise self.error(f"{path.name} has {len(named)} explorers with {label}")
+        return [nodes.raw("", named[0], format="html")]
+
+
 def setup(app):
+    app.add_directive("explorer", Explorer)
     app.connect("source-read", show_outputs)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

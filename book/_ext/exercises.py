@@ -3,11 +3,28 @@
 The theme makes its buttons from a page's own name, and the page's own notebook holds
 the solutions. So the Colab, download and source buttons are pointed elsewhere, the
 student notebooks are copied into the site, and the page's notebook is taken out of it.
+
+The directive ``{learning-goals}`` sets a table of all exercises, with their points and
+goals as their own statements say them.
 """
 
 import re
 import shutil
+import sys
+from collections.abc import Iterator
 from pathlib import Path
+
+from docutils import nodes
+from docutils.statemachine import StringList
+from sphinx.util.docutils import SphinxDirective
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+from tools import ROOT
+from tools.exercises import exercises, read_exercises
+from tools.source import setup_cell
+
+SOURCES = ROOT / "notebooks" / "src" / "exercises"
+STATEMENT = re.compile(r"^\*(\d+) points?\. Goal: (.+?)\.\*$", re.M | re.S)
 
 PAGES = "book/exercises/"
 STUDENT = "notebooks/exercises/"
@@ -54,7 +71,42 @@ def exchange_notebooks(app, exception: Exception | None) -> None:
             shutil.copy(Path(app.srcdir) / student_notebook(docname), target)
 
 
+def goals(source: Path) -> Iterator[tuple[str, int, str, bool]]:
+    """Of each exercise of a source: name, points, goal, and whether it is in words."""
+    notebook = read_exercises(source, setup_cell(ROOT))
+    for exercise in exercises(notebook):
+        earlier = (c.source for c in reversed(notebook.cells[: exercise.answer]))
+        points, goal = next(filter(None, map(STATEMENT.search, earlier))).groups()
+        words = " ".join(goal.split())
+        yield exercise.id, int(points), words, exercise.in_words
+
+
+def goals_table() -> list[str]:
+    """The lines of the table, in Markdown: each chapter with its exercises."""
+    lines = ["| exercise | points | after it, a student can |", "|-|-|-|"]
+    for source in sorted(SOURCES.glob("*.py")):
+        rows = list(goals(source))
+        in_words = sum(points for _, points, _, words in rows if words)
+        total = sum(points for _, points, _, _ in rows)
+        page = f"[chapter {int(source.stem[:2])}](exercises/{source.stem}.ipynb)"
+        lines.append(f"| **{page}** | **{total}** | {in_words} of them in words |")
+        lines += [f"| `{name}` | {points} | {goal} |" for name, points, goal, _ in rows]
+    return lines
+
+
+class LearningGoals(SphinxDirective):
+    def run(self) -> list[nodes.Node]:
+        for source in SOURCES.glob("*.py"):
+            self.env.note_dependency(str(source))
+        box = nodes.container()
+        self.state.nested_parse(
+            StringList(goals_table(), str(SOURCES)), self.content_offset, box
+        )
+        return box.children
+
+
 def setup(app) -> dict:
+    app.add_directive("learning-goals", LearningGoals)
     # after the theme's own handlers, which make the buttons
     app.connect("html-page-context", point_elsewhere, priority=900)
     # before the links of the pages are checked

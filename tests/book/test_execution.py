@@ -1,0 +1,48 @@
+"""An explorer of a chapter on a page of prose."""
+
+import json
+from types import SimpleNamespace
+
+import pytest
+from docutils.parsers.rst import DirectiveError
+
+from book._ext import execution
+
+SECTION = '<section class="annotated-explorer" aria-label="{}"></section>'
+
+
+def notebook(*labels):
+    cells = [
+        {"data": {"text/html": [SECTION.format(label)]}, "output_type": "display_data"}
+        for label in labels
+    ]
+    cells.append({"output_type": "stream", "text": SECTION.format("printed")})
+    return {"cells": [{"cell_type": "code", "outputs": cells}]}
+
+
+def show(tmp_path, monkeypatch, label):
+    path = tmp_path / "01_tiny.ipynb"
+    path.write_text(json.dumps(notebook()), encoding="utf-8")
+    monkeypatch.setattr(execution, "executed", lambda *_: notebook("one", "two", "two"))
+    directive = object.__new__(execution.Explorer)
+    directive.arguments, directive.options = ["notebooks/01_tiny"], {"label": label}
+    env = SimpleNamespace(doc2path=lambda name: path, note_dependency=lambda name: None)
+    settings = SimpleNamespace(env=env)
+    directive.state = SimpleNamespace(document=SimpleNamespace(settings=settings))
+    return directive.run()
+
+
+def test_only_outputs_that_hold_an_explorer_count():
+    assert execution.explorers(notebook("one")) == [SECTION.format("one")]
+
+
+def test_shows_the_one_that_has_the_label(tmp_path, monkeypatch):
+    (shown,) = show(tmp_path, monkeypatch, "one")
+    assert shown.astext() == SECTION.format("one")
+
+
+@pytest.mark.parametrize("label", ["two", "three"])
+def test_a_label_that_names_none_or_several_is_refused(tmp_path, monkeypatch, label):
+    with pytest.raises(DirectiveError) as caught:
+        show(tmp_path, monkeypatch, label)
+    assert f'explorers with aria-label="{label}"' in caught.value.msg
