@@ -9,17 +9,18 @@ from typing import Any
 
 import torch
 from jaxtyping import Float, Int
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.optim.lr_scheduler import LambdaLR
 
+from annotated import require
 from annotated.checkpoints import Record
 from annotated.data import sequence_task
 from annotated.decoding import greedy_decode
 from annotated.masks import padding_mask
 from annotated.positions import PositionalEncoding
 from annotated.training import fit
-from annotated.transformer import Transformer, TransformerConfig
+from annotated.transformer import Residual, Transformer, TransformerConfig
 
 # ---- chapters 07 and 08: the copy task -----------------------------------------
 
@@ -108,15 +109,21 @@ COPY |= {"norm": "pre", "max_len": 32}
 COPY_TRAINING = {"rate": 5e-3, "warmup": 50, "batch": 128, "steps": 250, "fall": 0.4}
 
 
-def copy_rate(done: int, steps: int, fall: float = COPY_TRAINING["fall"]) -> float:
+def copy_rate(
+    done: int,
+    steps: int,
+    fall: float = COPY_TRAINING["fall"],
+    warmup: int = COPY_TRAINING["warmup"],
+) -> float:
     """Return the share of the rate that the next step gets: up, level, down.
 
     Args:
         done: number of finished steps.
         steps: number of all steps.
         fall: share of the steps in which the rate falls; 0 for none.
+        warmup: number of steps on the way up; 1 for none.
     """
-    up = min(1.0, (done + 1) / COPY_TRAINING["warmup"])
+    up = min(1.0, (done + 1) / warmup)
     return min(up, (steps - done) / (steps * fall)) if fall else up
 
 
@@ -127,6 +134,7 @@ def train_copy(
     *,
     rate: float = COPY_TRAINING["rate"],
     fall: float = COPY_TRAINING["fall"],
+    warmup: int = COPY_TRAINING["warmup"],
     on_step: Callable[[int], None] | None = None,
 ) -> list[Record]:
     """Return the history of a model that learned to copy.
@@ -135,11 +143,12 @@ def train_copy(
         model: what to train.
         batches: sources ``(b, s)`` and targets ``(b, t)``, as many as ``steps``.
         steps: number of steps.
-        rate: the highest learning rate; ``fall`` is as for :func:`copy_rate`.
+        rate: the highest learning rate; ``fall`` and ``warmup`` are those of
+            :func:`copy_rate`.
         on_step: as for :func:`annotated.training.fit`.
     """
     optimizer = torch.optim.Adam(model.parameters(), rate, betas=(0.9, 0.98))
-    schedule = LambdaLR(optimizer, lambda done: copy_rate(done, steps, fall))
+    schedule = LambdaLR(optimizer, lambda done: copy_rate(done, steps, fall, warmup))
     extras = {"schedule": schedule, "on_step": on_step}
     return fit(model, next_symbol_loss, batches, optimizer, **extras)
 
@@ -176,3 +185,52 @@ class Shifted(PositionalEncoding):
     def forward(self, x, start=0):
         """Return ``x`` with positions from ``start`` on; in training from later on."""
         return super().forward(x, start + self.offset * self.training)
+
+
+# ---- taking a part away ----------------------------------------------------------
+
+
+class Replaces(nn.Module):
+    """A residual without its addition: what the sublayer gives is all that goes on.
+
+    ``residual`` is the pre-norm one whose norm it keeps.
+    """
+
+    def __init__(self, residual: Residual):
+        super().__init__()
+        self.norm = residual.norm
+
+    def forward(self, x, sublayer):
+        """Return what ``sublayer`` gives for the normalised ``x``."""
+        return sublayer(self.norm(x))
+
+
+class AddsNothing(nn.Module):
+    """A network whose output is zero, so that the residual adds nothing."""
+
+    def forward(self, x):
+        """Return zeros in the shape of ``x``."""
+        return torch.zeros_like(x)
+
+
+def take_away(model: Transformer, part: str) -> None:
+    """Take a part out of every layer of a pre-norm ``model``.
+
+    Args:
+        model: changed in place, before it is trained.
+        part: "residual" (the addition), "norm", "network" or "positions".
+    """
+    require.choice(("residual", "norm", "network", "positions"), part=part)
+    if part == "positions":
+        model.positions = nn.Identity()
+    for stack in (model.encoder, model.decoder):
+        if part == "norm":
+            stack.norm = nn.Identity()
+        for layer in stack.layers:
+            if part == "network":
+                layer.feed_forward = AddsNothing()
+            elif part == "residual":
+                layer.residuals = nn.ModuleList(map(Replaces, layer.residuals))
+            elif part == "norm":
+                for residual in layer.residuals:
+                    residual.norm = nn.Identity()

@@ -6,6 +6,7 @@ import importlib
 from benchmarks.record import record
 
 NAMES = (
+    "ablations",
     "copy_depth",
     "copy_task",
     "dates",

@@ -200,7 +200,9 @@ def lengths() -> list[dict[str, Any]]:
     return rows
 
 
-def source_setting(warmup: int, until: tuple[int, ...]) -> list[dict[str, Any]]:
+def source_setting(
+    warmup: int, until: tuple[int, ...], factor: float = 1.0
+) -> list[dict[str, Any]]:
     """Run the setting of the source, its faults mended, and go on after its end."""
     rows = []
     for seed in SEEDS:
@@ -214,7 +216,7 @@ def source_setting(warmup: int, until: tuple[int, ...]) -> list[dict[str, Any]]:
         optimizer = torch.optim.Adam(
             model.parameters(), lr=1.0, betas=(0.9, 0.98), eps=1e-9
         )
-        schedule = noam_schedule(optimizer, SOURCE["d_model"], warmup=warmup)
+        schedule = noam_schedule(optimizer, SOURCE["d_model"], warmup, factor)
 
         def smoothed(model, batch, smoothing=smoothing):
             source, target = batch

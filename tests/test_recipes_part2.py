@@ -20,6 +20,7 @@ from annotated.recipes_part2 import (
     copy_rate,
     exact_copies,
     next_symbol_loss,
+    take_away,
     train_copy,
     train_deep,
     with_end,
@@ -65,6 +66,7 @@ def test_the_rate_of_the_copy_task_goes_up_stays_and_goes_down():
     assert rates[:3] == [0.02, 0.04, 0.06] and rates[49:151] == [1.0] * 102
     assert rates[199:201] == pytest.approx([0.51, 0.5]) and rates[-1] == 0.01
     assert copy_rate(249, 250, fall=0) == 1.0 == copy_rate(299, 500)
+    assert copy_rate(0, 250, warmup=1) == 1.0 == copy_rate(3, 250, warmup=4)
 
 
 @pytest.mark.parametrize(
@@ -152,3 +154,48 @@ def test_positions_are_shifted_in_training_alone():
     moved = positions(x)
     plain = positions.eval()(x)
     assert torch.equal(moved, positions(x, start=4)) and not torch.equal(moved, plain)
+
+
+# ---- taking a part away ----------------------------------------------------------
+
+
+def sizes_of(model: Transformer) -> tuple[torch.Tensor, torch.Tensor]:
+    """Logits for one source in its order and turned round, over the same target."""
+    model = model.double().eval()
+    source, target = next(copy_batches(0, 1, 2))
+    turned = torch.cat([source[:, :1], source[:, 1:].flip(1)], dim=1)
+    return model(source, target).detach(), model(turned, target).detach()
+
+
+@pytest.mark.parametrize("part", ["residual", "norm", "network", "positions"])
+def test_a_part_is_taken_out_of_every_layer(part):
+    torch.manual_seed(0)
+    model = Transformer(TransformerConfig(VOCAB, VOCAB, **COPY | {"layers": 2}))
+    whole, turned = sizes_of(model)
+    assert not torch.allclose(whole, turned)
+    take_away(model, part)
+    without, turned = sizes_of(model)
+    assert without.isfinite().all() and not torch.allclose(whole, without)
+    assert torch.allclose(without, turned) == (part == "positions")
+    left = sum(isinstance(module, nn.LayerNorm) for module in model.modules())
+    assert left == (0 if part == "norm" else 12)
+    networks = [layer.feed_forward for layer in model.decoder.layers]
+    x = torch.randn(1, 1, COPY["d_model"]).double()
+    for network in networks:
+        assert (network(x) == 0).all() == (part == "network")
+
+
+def test_without_its_addition_a_residual_forgets_what_came_in():
+    model = Transformer(TransformerConfig(VOCAB, VOCAB, **COPY))
+    take_away(model, "residual")
+    x = torch.randn(1, 2, COPY["d_model"])
+    for layer in (*model.encoder.layers, *model.decoder.layers):
+        for residual in layer.residuals:
+            assert torch.equal(residual(x, torch.zeros_like), torch.zeros_like(x))
+            assert torch.equal(residual(x, lambda y: y), residual.norm(x))
+
+
+def test_only_what_there_is_can_be_taken_away():
+    model = Transformer(TransformerConfig(VOCAB, VOCAB, **COPY))
+    with pytest.raises(ValueError, match="'encoder'"):
+        take_away(model, "encoder")

@@ -34,4 +34,11 @@ FAULTS = {
     "Shifted.forward": [
         (" * self.training", "", "shifted in evaluation"),
     ],
+    "Replaces.forward": [
+        ("return sublayer", "return x + sublayer", "the addition is still there"),
+    ],
+    "take_away": [
+        ("            stack.norm = nn.Identity()\n", "            pass\n",
+         "the last norms are left"),
+    ],
 }
