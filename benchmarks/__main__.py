@@ -14,6 +14,7 @@ NAMES = (
     "positions",
     "rates",
     "regularisation",
+    "several_heads",
     "training_step",
     "warmup",
 )

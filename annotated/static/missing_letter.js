@@ -1,0 +1,94 @@
+// Chapter 03's trained guesser of a missing letter, run in the reader's browser: body of
+// function (state, data, view, numbers). One position, the blank, asks; its neighbours
+// are keys and values. One head can be taken away.
+
+const { argmax, dot, fixed, plus, range, softmax, sum, times, unpack } = numbers;
+const model = view.once("model", () => {
+  const w = {};
+  for (const [name, packed] of Object.entries(data.weights)) w[name] = unpack(packed);
+  return w;
+});
+const linear = (name, v) => plus(times(model[`${name}.weight`], v), model[`${name}.bias`]);
+const side = data.side, h = data.heads;
+const removed = data.removals.indexOf(state.removed) - 1;
+
+const text = state.text.toLowerCase();
+const at = text.indexOf("_");
+const unknown = [...text].filter((c) => c !== "_" && !data.alphabet.includes(c));
+if (at < 0 || at !== text.lastIndexOf("_") || unknown.length) {
+  const why = unknown.length
+    ? `The model knows letters, spaces and . , ' - only, not “${unknown[0]}”.`
+    : "Put one underscore _ where the letter is missing.";
+  const svg = view.svg(320, 30, "nothing to guess");
+  view.add(svg, "text", { x: 0, y: 20, text: why });
+  return { values: { guess: "" }, says: why };
+}
+
+// The model sees so many letters on either side; beyond the text there are spaces.
+const window = range(2 * side + 1).map((j) => text[at - side + j] || " ");
+const x = window.map((c, j) => plus(
+  model["letters.weight"][c === "_" ? data.alphabet.length : data.alphabet.indexOf(c)],
+  model.positions[j],
+));
+const d = x[0].length, k = d / h;
+const part = (v, r) => v.slice(r * k, (r + 1) * k);
+const q = linear("attention.query_map", x[side]);
+const keys = x.map((v) => linear("attention.key_map", v));
+const values = x.map((v) => linear("attention.value_map", v));
+const weights = range(h).map((r) => softmax(keys.map((key) =>
+  dot(part(q, r), part(key, r)) / Math.sqrt(k))));
+const merged = range(d).map((i) => {
+  const r = Math.floor(i / k);
+  return r === removed ? 0 : sum(values.map((v, j) => weights[r][j] * v[i]));
+});
+const blank = linear("attention.output_map", merged);
+const hidden = linear("answer.0", blank).map((z) => Math.max(0, z));
+const chances = softmax(linear("answer.2", hidden));
+
+const left = 62, top = 30;
+const size = Math.max(14, Math.min(26, Math.floor((view.width() - left - 4) / window.length)));
+const below = top + size * h + 16;
+const svg = view.svg(Math.max(left + size * window.length + 4, 300), below + 3 * 24 + 6,
+  `where each of ${h} heads looks, and what the model guesses`);
+window.forEach((c, j) => view.add(svg, "text", {
+  x: left + size * (j + 0.5), y: top - 9, "text-anchor": "middle",
+  class: j === side ? "code strong" : "code", text: c === " " ? "␣" : c,
+}));
+weights.forEach((row, r) => {
+  const y = top + size * r;
+  view.add(svg, "text", {
+    x: left - 8, y: y + size / 2 + 5, "text-anchor": "end",
+    text: r === removed ? `✗ head ${r}` : `head ${r}`,
+    style: "font-size: 12px",
+  });
+  row.forEach((weight, j) => view.add(svg, "rect", {
+    x: left + size * j + 1, y: y + 1, width: size - 2, height: size - 2,
+    fill: "var(--accent)", "fill-opacity": r === removed ? 0 : weight.toFixed(3),
+    stroke: "currentColor", "stroke-opacity": r === removed ? 0.1 : 0.25,
+  }));
+});
+const best = chances.map((chance, letter) => ({ chance, letter }))
+  .sort((a, b) => b.chance - a.chance).slice(0, 3);
+const name = (letter) => (data.alphabet[letter] === " " ? "␣" : data.alphabet[letter]);
+best.forEach(({ chance, letter }, i) => {
+  const y = below + 24 * i;
+  view.add(svg, "text", {
+    x: left - 8, y: y + 16, "text-anchor": "end", class: "code strong", text: name(letter),
+  });
+  view.add(svg, "rect", {
+    x: left, y: y + 3, width: Math.max(1, 160 * chance), height: 16, fill: "var(--second)",
+  });
+  view.add(svg, "text", {
+    x: left + 168, y: y + 16, text: `${fixed(100 * chance, 1)} %`,
+  });
+});
+const looks = weights.map((row, r) => {
+  const j = argmax(row), step = j - side;
+  const where = step === 0 ? "the blank itself" : `${Math.abs(step)} to the ${step < 0 ? "left" : "right"}`;
+  return `head ${r} ${r === removed ? "is removed" : `looks most at ${where} (${fixed(row[j], 2)})`}`;
+});
+return {
+  values: { guess: data.alphabet[best[0].letter], chance: best[0].chance, weights: weights.flat() },
+  says: `The guess is “${name(best[0].letter)}” with a probability of `
+    + `${fixed(100 * best[0].chance, 1)} %. ${looks.join("; ")}.`,
+};
