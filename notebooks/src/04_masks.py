@@ -48,7 +48,7 @@ chain(
 # Transformer needs, one line each, combine them, and tell from its symptoms when
 # a mask isn't working. You need self-attention
 # ([chapter 2](02_self_attention.ipynb)) and heads
-# ([chapter 3](03_multi_head_attention.ipynb)). About 30 minutes.
+# ([chapter 3](03_multi_head_attention.ipynb)). About 25 minutes.
 #
 # ## 4.1 Why a neighbour's sentence changes yours
 #
