@@ -372,7 +372,7 @@ assert emptied[HIDING[0]].eq(0).all() and emptied[HIDING[1]].eq(1 / 8).all()
 # ### The module
 #
 # Three functions are all there is. Padding can be read from the token **ids**, or
-# from the **lengths** of the sentences:
+# from the **lengths** of the sentences (the *valid length* in some libraries):
 
 # %%
 from annotated.masks import padding_mask
