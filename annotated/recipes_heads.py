@@ -65,7 +65,7 @@ class Giving(nn.Module):
         self.attention = MultiHeadAttention(width, heads)
         self.answers = nn.Linear(width, 3 * len(NOUNS))
 
-    def forward(self, tokens: Int[Tensor, "b 5"]) -> Float[Tensor, "b 3 n"]:
+    def forward(self, tokens: Int[Tensor, "b 5"]) -> Float[Tensor, "b 3 v"]:
         """Return logits over the nouns for three questions about ``tokens``."""
         x = self.before(self.words(tokens) + self.positions)
         verb = self.attention(x[:, VERB : VERB + 1], x)  # one query: (b, 1, d)
@@ -149,7 +149,7 @@ def letter_codes(text: str) -> Int[Tensor, "t"]:
     return torch.tensor([BLANK if c == "_" else ALPHABET.index(c) for c in text])
 
 
-def letter_windows() -> tuple[Int[Tensor, "train t"], Int[Tensor, "test t"]]:
+def letter_windows() -> tuple[Int[Tensor, "_ t"], Int[Tensor, "_ t"]]:
     """Return all windows of the prose: nine tenths to learn from, the rest to test."""
     windows = letter_codes(library_prose()).unfold(0, 2 * SIDE + 1, 1)
     cut = len(windows) * 9 // 10

@@ -6,10 +6,9 @@
   all, and what is left when one head's output is lost.
 - ``grouped``: the same with 8 query heads that share heads of keys and values.
 
-Bands, from one exploratory seed: with three heads or more, at least 99 % on each
-question; one head below 85 % on their mean, and at least 99 % with a network. Of the
-letters, 8 heads get at least 15 points more right than 2, and 2 more than 1. Removing
-one head of eight never helps by more than a point.
+The page asserts: with three heads or more, at least 99 % on each question; one head
+below 85 % on their mean, and at least 99 % with a network. Of the letters, 8 heads get
+at least 15 points more right than one and 10 more than two.
 """
 
 from typing import Any

@@ -38,7 +38,12 @@ def same_memory(tensor):
 
 steps = {"projected": projected, "view": viewed, "transpose": swapped}
 steps["contiguous"] = copied
-assert [same_memory(one) for one in steps.values()] == [True, True, True, False]
+assert [same_memory(one) for one in steps.values()] == [
+    True,
+    True,
+    True,
+    False,
+]
 show_table(
     ["step", "shape", "strides", "memory"],
     [
@@ -192,7 +197,9 @@ def looped(x):
 
 def written_out(x):
     maps = (timed.query_map, timed.key_map, timed.value_map)
-    heads, _ = scaled_dot_product_attention(*(timed._split(m(x)) for m in maps))
+    heads, _ = scaled_dot_product_attention(
+        *(timed._split(m(x)) for m in maps)
+    )
     return timed.output_map(heads.transpose(1, 2).flatten(2))
 
 
@@ -386,10 +393,15 @@ for dtype, tolerance in ((torch.float16, 2e-3), (torch.bfloat16, 2e-2)):
 # %%
 heads = by_hand  # (b, h, t, k)
 right, wrong = heads.transpose(1, 2).flatten(2), heads.reshape(b, t, d)
-print(right.shape == wrong.shape, f"off by up to {(right - wrong).abs().max():.2f}")
+print(
+    right.shape == wrong.shape,
+    f"off by up to {(right - wrong).abs().max():.2f}",
+)
 
 # %% tags=["hide-input", "proof"]
-assert right.shape == wrong.shape and not torch.allclose(right, wrong, atol=0.1)
+assert right.shape == wrong.shape and not torch.allclose(
+    right, wrong, atol=0.1
+)
 marks = torch.arange(t)[None, :, None].expand(1, t, d).contiguous()
 split = marks.view(1, t, h, k).transpose(1, 2)[0, ..., 0]
 straight = marks.view(1, h, t, k)[0, ..., 0]

@@ -185,7 +185,9 @@ torch.manual_seed(0)
 one_head = with_network(Giving(heads=1)).to(device)
 train_giving(one_head, 0, steps=NETWORK["steps"], rate=NETWORK["rate"])
 who, what, whom = answers_right(one_head)
-print(f"one head and a network: who {who:.1%}, what {what:.1%}, whom {whom:.1%}")
+print(
+    f"one head and a network: who {who:.1%}, what {what:.1%}, whom {whom:.1%}"
+)
 
 # %% tags=["hide-input"]
 record = recorded("several_heads")
@@ -224,6 +226,7 @@ print("✓ with the network one head answers at least 99 % of every question, "
 # Splitting the width is free in parameters. Heads that each kept the full width
 # would not be:
 
+
 # %% tags=["hide-input"]
 def parameters_of(modules):
     total = sum(p.numel() for one in modules for p in one.parameters())
@@ -241,7 +244,13 @@ for heads in (1, 4, 8):
         *(f"{n:,}" for n in (*parameters_of(narrow), *parameters_of(wide))),
     ])  # fmt: skip
 show_table(
-    ["heads, d = 256", "narrow: q, k, v", "with W_o", "wide: q, k, v", "with W_o"],
+    [
+        "heads, d = 256",
+        "narrow: q, k, v",
+        "with W_o",
+        "wide: q, k, v",
+        "with W_o",
+    ],
     rows,
     caption="Parameters: heads of width 256 / h, and heads of width 256 each",
 )
@@ -266,7 +275,9 @@ for heads in (1, 2, 4, 8, 16):
     W_q, W_k = torch.randn(2, k, 64).double()
     scores = (hundred @ W_q.T) @ (hundred @ W_k.T).T
     assert torch.linalg.matrix_rank(scores) == k
-print("✓ the scores of a head of width k have rank k, for k = 64, 32, 16, 8, 4")
+print(
+    "✓ the scores of a head of width k have rank k, for k = 64, 32, 16, 8, 4"
+)
 
 # %% [markdown]
 # More looks at once, each of them coarser. That's why the curve of chapter 3 flattens
@@ -327,10 +338,15 @@ settings = {8: eight} | {
     for shared in (4, 2, 1)
 }
 shares = {n: [row["right"] for row in rows] for n, rows in settings.items()}
-assert min(shares[8]) > max(shares[1]) - 0.02
-assert min(shares[1]) > 0.4
+assert mean(shares[8]) > max(mean(shares[n]) for n in (4, 2, 1))
+assert min(min(shares[n]) for n in (4, 2, 1)) > min(shares[8]) - 0.05
 show_table(
-    ["heads of keys and values", "numbers kept per word", "parameters", "right"],
+    [
+        "heads of keys and values",
+        "numbers kept per word",
+        "parameters",
+        "right",
+    ],
     [
         [
             f"{n}" + {8: " (multi-head)", 1: " (multi-query)"}.get(n, ""),
@@ -344,7 +360,10 @@ show_table(
 )
 
 # %% [markdown]
-# SHARED
+# Three or four points, for a store that shrinks to a half, a quarter or an eighth; how far
+# it shrinks makes no difference that three seeds could show. In language models of
+# billions of parameters the loss is smaller still, and the memory saved decides how many
+# conversations fit on one GPU.
 #
 # Back to [chapter 3](03_multi_head_attention.ipynb), or on to
 # [masks](04_masks.ipynb).
