@@ -105,7 +105,7 @@ def shares_of_cat(pads):
 
 
 def draw(pads):
-    figure, axis = plt.subplots(figsize=(6.4, 1.5))
+    figure, axis = plt.subplots(figsize=(4.4, 1.5))
     start = 0.0
     parts = zip(
         ("the", "cat", "sleeps", "pads"), shares_of_cat(pads), strict=True
@@ -132,11 +132,16 @@ frame_slider(
         f"sleeps and, hatched, the padding, which has {shares_of_cat(pads)[3]:.2f}."
     ),
     question="How many pads does it take until half of cat's weight is padding?",
-    caption="The row of cat, without a mask. The three words have e⁰ + e² + e¹ = "
-    "11.11 together, and each pad has 1: from 12 pads on, padding has more.",
+    caption="The row of cat, without a mask.",
 )
 
 # %% [markdown]
+# <details><summary>The answer</summary>
+#
+# Twelve. The words have $e^0 + e^2 + e^1 = 11.11$ together, and each pad has 1.
+#
+# </details>
+#
 # It isn't only the toy. Here is a real layer of
 # [chapter 3](03_multi_head_attention.ipynb), with maps, biases and two heads, and
 # the same three words with more and more pads after them:
