@@ -4,9 +4,9 @@
 # You learn vocabulary from a list, with a hand over the right-hand column. Take
 # the hand away and you get every word right, and learn nothing.
 #
-# A language model is in the same position. It should guess the next word of a
-# text in which the next word is printed, and attention looks everywhere. So we
-# lay a hand on the page: **a mask says, for every word, which words it may look
+# A language model has the same problem. It should guess the next word of a text
+# in which the next word is printed, and attention looks everywhere. So we lay a
+# hand on the page: **a mask says, for every word, which words it may look
 # at. All others get a weight of exactly zero.**
 
 # %% tags=["setup"]
@@ -52,9 +52,9 @@ chain(
 #
 # ## 4.1 Why a neighbour's sentence changes yours
 #
-# The second thing to hide is less obvious. Sentences differ in length, and a
-# tensor is a rectangle, so the short sentences of a batch are filled up with
-# **padding**, a token that means nothing. Put *the cat sleeps* into a batch with
+# The future isn't the only thing to hide, and not even the first. Sentences differ
+# in length, and a tensor is a rectangle, so the short sentences of a batch are
+# filled up with **padding**, a token that means nothing. Put *the cat sleeps* into a batch with
 # *a small dog barks loudly*, and it gets two pads at its end.
 #
 # Let's follow it with numbers. Two for each word, chosen so that you can do the
@@ -88,9 +88,63 @@ chain(
 # and 1, together 13.11, and the two pads take 2 of them, **15 %**. That much is
 # missing from *cat*, whose output shrinks from (0.82, 0.76) to (0.69, 0.64).
 #
-# Zeros aren't nothing. And the more padding, the more it takes. Here is a real
-# layer of [chapter 3](03_multi_head_attention.ipynb), with maps and biases and
-# two heads, and the same three words with more and more pads after them:
+# Zeros aren't nothing. And the longer the neighbour's sentence, the more pads, and
+# the more they take:
+
+# %% tags=["hide-input"]
+import matplotlib.pyplot as plt
+
+from annotated.frames import frame_slider
+from annotated.plots import PALETTE
+
+
+def shares_of_cat(pads):
+    """Weights of the three words, and of all the padding together."""
+    row = torch.cat([scores[1, :3], torch.zeros(pads)]).softmax(dim=-1)
+    return [*row[:3].tolist(), row[3:].sum().item()]
+
+
+def draw(pads):
+    figure, axis = plt.subplots(figsize=(4.4, 1.5))
+    start = 0.0
+    parts = zip(
+        ("the", "cat", "sleeps", "pads"), shares_of_cat(pads), strict=True
+    )
+    for n, (name, share) in enumerate(parts):
+        colour, hatch = (PALETTE[n], "") if n < 3 else ("white", "///")
+        axis.barh(0, share, left=start, color=colour, hatch=hatch, ec="black")
+        if share > 0.03:
+            axis.text(start + share / 2, 0.48, name, ha="center", fontsize=9)
+            axis.text(start + share / 2, -0.66, f"{share:.2f}", ha="center")
+        start += share
+    axis.set(xlim=(0, 1), ylim=(-0.75, 0.75))
+    axis.axis("off")
+    return figure
+
+
+assert shares_of_cat(11)[3] < 0.5 < shares_of_cat(12)[3]
+frame_slider(
+    draw,
+    range(17),
+    label="pads",
+    alt=lambda pads: (
+        f"A bar of the weights in the row of cat with {pads} pads: the, cat, "
+        f"sleeps and, hatched, the padding, which has {shares_of_cat(pads)[3]:.2f}."
+    ),
+    question="How many pads does it take until half of cat's weight is padding?",
+    caption="The row of cat, without a mask.",
+)
+
+# %% [markdown]
+# <details><summary>The answer</summary>
+#
+# Twelve. The words have $e^0 + e^2 + e^1 = 11.11$ together, and each pad has 1.
+#
+# </details>
+#
+# It isn't only the toy. Here is a real layer of
+# [chapter 3](03_multi_head_attention.ipynb), with maps, biases and two heads, and
+# the same three words with more and more pads after them:
 
 # %%
 from torch import nn
@@ -298,7 +352,6 @@ def build(length, prefix, causality, hiding, cells):
     return mask, weights
 
 
-# %% tags=["hide-input"]
 def as_values(mask, weights):
     return {
         "mask": mask.tolist(),
@@ -323,7 +376,15 @@ for length, prefix, which, how, cells in tried:
     state |= {"causality": CAUSALITY[which], "hiding": HIDING[how]}
     builder_checks.append((state, as_values(*build(**state))))
 
-# %% tags=["hide-input"]
+past, _ = build(8, 0, CAUSALITY[0], HIDING[0], [])
+prefixed, _ = build(8, 3, CAUSALITY[0], HIDING[0], [])
+emptied = {
+    hiding: build(8, 0, CAUSALITY[0], hiding, [[0, 0]])[1][0]
+    for hiding in HIDING[:2]
+}
+assert past.sum() == 36 and prefixed.sum() == 39
+assert emptied[HIDING[0]].eq(0).all() and emptied[HIDING[1]].eq(1 / 8).all()
+
 explorer(
     static("mask_builder.js"),
     {
@@ -348,16 +409,6 @@ explorer(
     "a place and marks it with a border of its own. In the weights, hidden "
     "places are framed and dashed. Arrow keys move, Space switches.",
 )
-
-# %% tags=["hide-input"]
-past, _ = build(8, 0, CAUSALITY[0], HIDING[0], [])
-prefixed, _ = build(8, 3, CAUSALITY[0], HIDING[0], [])
-emptied = {
-    hiding: build(8, 0, CAUSALITY[0], hiding, [[0, 0]])[1][0]
-    for hiding in HIDING[:2]
-}
-assert past.sum() == 36 and prefixed.sum() == 39
-assert emptied[HIDING[0]].eq(0).all() and emptied[HIDING[1]].eq(1 / 8).all()
 
 # %% [markdown]
 # <details><summary>The answers</summary>
@@ -419,11 +470,19 @@ def with_pads(count):
     return outputs, gradient
 
 
-alone, gradient_alone = with_pads(0)
-for count in (1, 7, 64):
-    outputs, gradient = with_pads(count)
-    check_close(f"a layer with {count:2} masked pads, outputs", outputs, alone)
-    check_close("  and gradients", gradient[:, :5], gradient_alone, 1e-5)
+alone, padded = with_pads(0), [with_pads(count) for count in (1, 7, 64)]
+check_close(
+    "1, 7 or 64 masked pads change no output of a layer",
+    [outputs for outputs, _ in padded],
+    [alone[0]] * 3,
+)
+check_close(
+    "and no gradient of its words",
+    [gradient[:, :5] for _, gradient in padded],
+    [alone[1]] * 3,
+    1e-5,
+)
+for _, gradient in padded:
     assert gradient[:, 5:].eq(0).all()  # nothing flows to the padding
 
 # %% [markdown]
@@ -666,8 +725,6 @@ def train(masked, seed=0, steps=300, rate=5e-3):
 
 
 # %% tags=["hide-input"]
-import matplotlib.pyplot as plt
-
 from annotated.notebook import show
 from annotated.plots import learning_curve
 
@@ -723,7 +780,10 @@ rhyme_losses = {name: two_losses(m) for name, m in rhymers.items()}
 show_table(
     ["model", "writes (the beginning is given)"],
     [
-        [name if start == beginnings[0] else "", text.replace("\n", "⏎")]
+        [
+            name if start == beginnings[0] else "",
+            text.replace("\n", "⏎").replace("  ", " \u00a0"),
+        ]
         for name in rhymers
         for start, text in zip(beginnings, written[name], strict=True)
     ],
@@ -748,13 +808,14 @@ show_table(
         [name, *(f"{loss:.2f}" for loss in losses)]
         for name, losses in rhyme_losses.items()
     ],
-    caption=f"Guessing among {v} characters would be {math.log(v):.2f} nats.",
+    caption=f"A blind guess among {v} characters costs {math.log(v):.2f} nats.",
 )
 
 # %% [markdown]
-# One of the two wrote the rhyme, the other babbles. The reason is in its
-# attention. At position $i$ it should guess character $i + 1$, and that is what
-# stands at position $i + 1$ of its own input. So it learned to look one to the
+# One wrote the rhyme, the other babbles: with the next character out of sight, it
+# does worse than a blind guess. The reason is in its attention. At position $i$ it
+# should guess character $i + 1$, and that is just what stands at position $i + 1$
+# of its own input. So it learned to look one to the
 # right and copy. In writing there is nothing to the right.
 
 # %% tags=["hide-input"]
@@ -784,7 +845,7 @@ show(
     "the characters of a line. Masked: only at and below the diagonal. Not "
     "masked: a dark line one place to the right of the diagonal.",
     caption="One head of the first layer of each. Without a mask it looks one "
-    f"place ahead, with {ahead.max():.0%} of its weight.",
+    f"position ahead, with {ahead.max():.0%} of its weight.",
 )
 
 # %% [markdown]
@@ -792,9 +853,27 @@ show(
 # **a loss that is better than possible is a leak.** Nobody can know whether *malt*
 # or *rat* follows *This is the*, so an honest loss can't reach zero here.
 #
-# How do you find out about a model that isn't your own? Change a word, and see
-# whether an output *before* it moves. If one does, it has peeked.
-#
+# How do you find out about a model that isn't your own? Change the last character,
+# and see whether an output *before* it moves. If one does, the model has peeked.
+
+# %%
+changed = tokens.clone()
+changed[0, -1] = indices["J"]
+with torch.no_grad():
+    for name, model in rhymers.items():
+        moved = (model(tokens) - model(changed))[:, :-1].abs().max()
+        print(f"{name:10}: earlier outputs move by {moved:.2f}")
+
+# %% tags=["hide-input", "proof"]
+with torch.no_grad():
+    moved = {
+        name: (model(tokens) - model(changed))[:, :-1].abs().max().item()
+        for name, model in rhymers.items()
+    }
+assert moved["masked"] < 1e-5 and moved["not masked"] > 1
+print("✓ changing the last character moves the past of one model only")
+
+# %% [markdown]
 # ## 4.8 Queries need no mask, losses do
 #
 # Our masks hide padding as a *key*. As a *query*, padding still looks around and
@@ -886,12 +965,12 @@ print(f"{(wrong & ~both).sum()} places are open that should be hidden")
 try:
     layer(torch.randn(2, 5, 16), mask=both[:, 0])
 except ValueError as error:
-    print("ValueError:", error)
+    print("ValueError:", *str(error).split("; "), sep="\n")
 else:
     raise AssertionError("a mask of three axes was accepted")
 
 # %% [markdown]
-# **"value cannot be converted to type Half without overflow".** The hidden places get
+# **"value cannot be converted to type c10::Half without overflow".** The hidden places get
 # −1e9, which doesn't fit into half precision. Use `-torch.inf`
 # ([4b.1](04b_hidden_places.ipynb) has the story).
 #
@@ -956,7 +1035,7 @@ cost()
 show_table(
     ["what", "with the mask", "without"],
     [
-        ["64 pads move three words by", "0 %", f"{moved_by[-1]:.0%}"],
+        ["64 pads move three words by", "0%", f"{moved_by[-1]:.0%}"],
         [
             "rhyme, loss with the next character there",
             *(f"{rhyme_losses[name][0]:.2f}" for name in rhymers),

@@ -42,8 +42,8 @@ show_table(["hidden score", "score 1", "score −0.5", "hidden"], rows)
 #
 # How much leaks? Each hidden key adds 1 to the sum of powers, so a row of n hidden
 # keys leaks $n / (n + \sum e^{\text{visible scores}})$. It is worst in rows that
-# see little, and small where a visible score is high. In the mask builder of
-# [chapter 4](04_masks.ipynb), with six words and two pads:
+# see little, and small where a visible score is high. Random scores, six words and
+# two pads, under both masks:
 
 # %% tags=["hide-input"]
 from annotated.masks import causal_mask, length_mask

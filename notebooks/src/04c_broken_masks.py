@@ -287,7 +287,6 @@ def evaluate(model, count=500):
     return [number.item() for number in (*means, *shares)]
 
 
-# %% tags=["hide-input"]
 def train(when, seed, steps=300):
     torch.manual_seed(seed)
     generator = torch.Generator().manual_seed(seed)
@@ -311,7 +310,6 @@ for when in ("always", "in training", "never"):
         results[when, seed] = evaluate(models[when, seed])
         histories[when] = history  # of the last seed
 
-# %% tags=["hide-input"]
 means = {
     when: torch.tensor([results[when, seed] for seed in seeds]).mean(dim=0)
     for when in histories
