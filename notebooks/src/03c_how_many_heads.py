@@ -360,10 +360,10 @@ show_table(
 )
 
 # %% [markdown]
-# Three or four points, for a store that shrinks to a half, a quarter or an eighth; how far
-# it shrinks makes no difference that three seeds could show. In language models of
-# billions of parameters the loss is smaller still, and the memory saved decides how many
-# conversations fit on one GPU.
+# Two or three points, while the store shrinks to a half, a quarter, an eighth. How far it
+# shrinks makes no difference that three seeds could show. Ainslie et al. report the
+# same of large models: quality close to full multi-head attention, at nearly the speed of
+# a single shared head.
 #
 # Back to [chapter 3](03_multi_head_attention.ipynb), or on to
 # [masks](04_masks.ipynb).
