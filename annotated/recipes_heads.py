@@ -36,7 +36,7 @@ NETWORK = {"hidden": 96, "steps": 1200, "rate": 3e-3}
 
 def giving_sentences(
     generator: torch.Generator, count: int = GIVING["batch"]
-) -> tuple[Int[Tensor, "b 5"], Int[Tensor, "b 3"]]:
+) -> tuple[Int[Tensor, "b t"], Int[Tensor, "b _"]]:
     """Return ``count`` sentences from a ``generator``, and their three different nouns.
 
     Any noun may give, be given and receive, so only positions tell which did.
@@ -65,7 +65,7 @@ class Giving(nn.Module):
         self.attention = MultiHeadAttention(width, heads)
         self.answers = nn.Linear(width, 3 * len(NOUNS))
 
-    def forward(self, tokens: Int[Tensor, "b 5"]) -> Float[Tensor, "b 3 v"]:
+    def forward(self, tokens: Int[Tensor, "b t"]) -> Float[Tensor, "b _ v"]:
         """Return logits over the nouns for three questions about ``tokens``."""
         x = self.before(self.words(tokens) + self.positions)
         verb = self.attention(x[:, VERB : VERB + 1], x)  # one query: (b, 1, d)
