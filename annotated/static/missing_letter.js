@@ -83,12 +83,12 @@ best.forEach(({ chance, letter }, i) => {
   });
 });
 const looks = weights.map((row, r) => {
-  const j = argmax(row), step = j - side;
-  const where = step === 0 ? "the blank itself" : `${Math.abs(step)} to the ${step < 0 ? "left" : "right"}`;
-  return `head ${r} ${r === removed ? "is removed" : `looks most at ${where} (${fixed(row[j], 2)})`}`;
+  const step = argmax(row) - side;
+  const where = step === 0 ? "at the blank" : `${Math.abs(step)} ${step < 0 ? "left" : "right"}`;
+  return `head ${r} ${r === removed ? "taken away" : where}`;
 });
 return {
   values: { guess: data.alphabet[best[0].letter], chance: best[0].chance, weights: weights.flat() },
   says: `The guess is “${name(best[0].letter)}” with a probability of `
-    + `${fixed(100 * best[0].chance, 1)} %. ${looks.join("; ")}.`,
+    + `${fixed(100 * best[0].chance, 1)} %. Each head looks most at: ${looks.join(", ")}.`,
 };
