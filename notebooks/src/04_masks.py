@@ -36,8 +36,8 @@ chain(
     Matrix(the_past, "with a mask", mask=triangle, **labels),
     Matrix(everywhere, "without", **labels),
     alt="Two tables of attention weights for the words the, cat, sleeps, "
-    "here. With a mask, everything above the diagonal is hatched: the sees only "
-    "itself, with weight 1, and here sees all four words. Without a mask, "
+    "here. With a mask, everything above the diagonal is hatched: the sees "
+    "only itself, with weight 1, and here sees all four words. Without a mask, "
     "every word has weights for all four.",
     caption="Each row is a word that looks, each column a word it looks at. "
     "Hatched: hidden. What is left in a row still adds up to 1.",
@@ -76,8 +76,8 @@ chain(
     "softmax →",
     Matrix(weights, "weights", rows=words, columns=words, row=1, weights=True),
     alt="The vectors of the, cat, sleeps and two pads; their dot products; "
-    "the weights. The row of cat is lit: scores 0, 2, 1, 0, 0, and weights 0.08, "
-    "0.56, 0.21, 0.08, 0.08. The pads have as much weight as the word the.",
+    "the weights. The row of cat is lit: scores 0, 2, 1, 0, 0, and weights "
+    "0.08, 0.56, 0.21, 0.08, 0.08. The pads have as much weight as the word the.",
     caption="Follow the row of cat: each pad gets the weight 0.08.",
 )
 
@@ -408,8 +408,8 @@ explorer(
     question="Switch off all that the first query sees. What will its row of "
     "weights be, for each way of hiding?",
     caption="Rows look, columns are looked at; 1 = may attend. A click "
-    "switches a place and marks it with a border of its own. In the weights, hidden "
-    "places are framed and dashed. Arrow keys move, Space switches.",
+    "switches a place and marks it with a border of its own. In the weights, "
+    "hidden places are framed and dashed. Arrow keys move, Space switches.",
 )
 
 # %% [markdown]
