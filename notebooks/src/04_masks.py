@@ -37,8 +37,8 @@ chain(
     Matrix(everywhere, "without", **labels),
     alt="Two tables of attention weights for the words the, cat, sleeps, "
     "here. With a mask, everything above the diagonal is hatched: the sees "
-    "only itself, with weight 1, and here sees all four words. Without a mask, "
-    "every word has weights for all four.",
+    "only itself, with weight 1, and here sees all four words. Without a "
+    "mask, every word has weights for all four.",
     caption="Each row is a word that looks, each column a word it looks at. "
     "Hatched: hidden. What is left in a row still adds up to 1.",
 )
@@ -77,7 +77,8 @@ chain(
     Matrix(weights, "weights", rows=words, columns=words, row=1, weights=True),
     alt="The vectors of the, cat, sleeps and two pads; their dot products; "
     "the weights. The row of cat is lit: scores 0, 2, 1, 0, 0, and weights "
-    "0.08, 0.56, 0.21, 0.08, 0.08. The pads have as much weight as the word the.",
+    "0.08, 0.56, 0.21, 0.08, 0.08. The pads have as much weight as the word "
+    "the.",
     caption="Follow the row of cat: each pad gets the weight 0.08.",
 )
 
