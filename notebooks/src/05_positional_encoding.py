@@ -91,10 +91,10 @@ chain(
 
 # %% [markdown]
 # The row of *good* is the same in both reviews, and so is every other row. They've
-# merely swapped places, and an average doesn't care about places. The classifier
+# merely swapped places, and an average doesn't care about word order. The classifier
 # gets (0, 0.53, 0.45, 0.77) either way, and has to give the two friends one answer.
 #
-# Training can't fix this. Chapter 2 proved that attention without a mask is
+# The word order is lost, and training can't bring it back. Chapter 2 proved that attention without a mask is
 # *equivariant*: shuffle the words and the outputs are shuffled with them, whatever
 # the weights. More heads or more layers change nothing.
 
@@ -235,9 +235,9 @@ chain(
 # So keep the columns and their speeds, and replace each digit by something that goes
 # up and down *smoothly*: a sine. One sine alone won't do, since at a height of 0.5 it
 # may be rising or falling. Put a cosine beside it and the doubt is gone: the two
-# together are the tip of **a hand on a clock**. It never jumps, and one step further
-# is always the same turn. One hand comes round again soon, so a clock has several,
-# each slower than the last.
+# trigonometric functions together are the tip of **a hand on a clock**. It never jumps,
+# and one step further is always the same turn. One hand comes round again soon, so a
+# clock has several, each slower than the last.
 
 # %% tags=["hide-input", "proof"]
 import math
@@ -878,8 +878,8 @@ print(f"✓ the same q and k, not reordered: scores differ by up to {apart:.1f}"
 #
 # - **none**;
 # - **sinusoidal**: the clocks, added to the symbols;
-# - **learned**: a table with a row per position, random at first and trained like an
-#   embedding of words. BERT and GPT-2 do this. It has rows for 128 positions;
+# - **learned**: a *position embedding*, a table with a row per position, random at
+#   first and trained like the embedding of words. BERT and GPT-2 do this. It has rows for 128 positions;
 # - **rotary**: queries and keys turned.
 #
 # **Before you read on:** which of them still answer at position 60?
