@@ -520,7 +520,7 @@ check_close(
 # our keys and values.
 
 # %% tags=["hide-input", "proof"]
-check_shape("encoder states", memory.states, batch=1, characters=20, width=128)
+check_shape("encoder states", memory.states, batch=1, characters=21, width=128)
 pair = make_batch([(samples[1], "2024-03-15"), (text, "2024-07-16")], *symbols)
 together = reader.encoder(pair.source, pair.lengths)
 check_close(
