@@ -4,6 +4,9 @@ A chapter trains one seed while you watch; ``python -m benchmarks`` trains the o
 with the same models, data, losses and rates.
 """
 
+import math
+from collections.abc import Callable, Sequence
+
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
@@ -11,12 +14,27 @@ from torch.nn import functional as F
 from torch.optim.lr_scheduler import OneCycleLR
 
 from annotated.attention import MultiHeadAttention
+from annotated.checkpoints import Record
+from annotated.data import Vocabulary, batches, make_batch
 from annotated.masks import length_mask
 from annotated.positions import (
     LearnedPositionalEmbedding,
     PositionalEncoding,
     RotaryMultiHeadAttention,
 )
+from annotated.recurrent_attention import (
+    AdditiveAttention,
+    DotAttention,
+    LocationSensitiveAttention,
+    ScoredAttention,
+)
+from annotated.seq2seq import (
+    AttentionDecoder,
+    RNNEncoder,
+    Seq2Seq,
+    teacher_forcing_loss,
+)
+from annotated.training import evaluating, fit
 
 
 def one_cycle(
@@ -34,6 +52,105 @@ def one_cycle(
 
 DATES = {"embedding": 32, "hidden": 64, "pairs": 25_600, "batch": 64}
 DATES |= {"rate": 8e-3, "clip": 1.0}
+
+# name: (attention, which state asks)
+WAYS: dict[str, tuple[type[ScoredAttention] | None, str]] = {
+    "none": (None, "previous"),
+    "additive": (AdditiveAttention, "previous"),
+    "additive, current state": (AdditiveAttention, "current"),
+    "additive, state and output": (AdditiveAttention, "previous+output"),
+    "dot": (DotAttention, "previous"),
+    "general": (DotAttention, "previous"),
+    "location-sensitive": (LocationSensitiveAttention, "previous"),
+}
+
+
+def date_symbols(pairs: Sequence[tuple[str, str]]) -> tuple[Vocabulary, Vocabulary]:
+    """Return the symbols that the dates in ``pairs`` are read and written in."""
+    source = Vocabulary("".join(text for text, _ in pairs))
+    return source, Vocabulary("0123456789- ")  # a space between two dates
+
+
+def date_reader(
+    way: str | type[ScoredAttention],
+    source: Vocabulary,
+    target: Vocabulary,
+    seed: int = 0,
+) -> Seq2Seq:
+    """Return an untrained model that reads dates.
+
+    Args:
+        way: one of ``WAYS``, or a class that takes the widths of additive attention.
+        source: symbols that it reads.
+        target: symbols that it writes.
+        seed: of its parameters.
+    """
+    torch.manual_seed(seed)
+    kind, query = WAYS[way] if isinstance(way, str) else (way, "previous")
+    embedding, hidden = DATES["embedding"], DATES["hidden"]
+    memory = 2 * hidden  # the encoder reads in both directions
+    # a plain dot product needs a state as wide as the encoder's
+    state = memory if way == "dot" else hidden
+    asked = state + (embedding if query == "previous+output" else 0)
+    attention = None
+    if way == "dot":
+        attention = DotAttention()
+    elif kind is DotAttention:
+        attention = kind(asked, memory)
+    elif kind is not None:
+        attention = kind(asked, memory, hidden)
+    encoder = RNNEncoder(len(source), embedding, hidden)
+    decoder = AttentionDecoder(len(target), embedding, state, memory, attention, query)
+    return Seq2Seq(encoder, decoder)
+
+
+def train_dates(
+    model: Seq2Seq,
+    pairs: Sequence[tuple[str, str]],
+    symbols: tuple[Vocabulary, Vocabulary],
+    epochs: int = 1,
+    seed: int = 0,
+    on_step: Callable[[int], None] | None = None,
+) -> list[Record]:
+    """Return the history of a ``model`` that learned to read dates.
+
+    Args:
+        model: from :func:`date_reader`.
+        pairs: dates with their ISO forms.
+        symbols: from :func:`date_symbols`.
+        epochs: how often it reads all ``pairs``.
+        seed: of their order.
+        on_step: as for :func:`annotated.training.fit`.
+    """
+    size = DATES["batch"]
+    steps = epochs * math.ceil(len(pairs) / size)
+    optimizer, schedule = one_cycle(model, DATES["rate"], steps)
+    shuffled = (
+        batch
+        for epoch in range(epochs)
+        for batch in batches(pairs, *symbols, size, seed=seed + epoch)
+    )
+    extras = {"schedule": schedule, "clip": DATES["clip"], "on_step": on_step}
+    return fit(model, teacher_forcing_loss, shuffled, optimizer, **extras)
+
+
+def read_dates(
+    model: Seq2Seq,
+    texts: Sequence[str],
+    symbols: tuple[Vocabulary, Vocabulary],
+    most: int = 12,
+) -> tuple[list[str], Float[Tensor, "b t s"]]:
+    """Return what a ``model`` writes for each of the ``texts``, and its weights.
+
+    ``symbols`` are from :func:`date_symbols`; ``most`` ends what has no end.
+    """
+    device = model.decoder.head.weight.device
+    batch = make_batch([(text, "") for text in texts], *symbols).to(device)
+    ends = Vocabulary.start, Vocabulary.end
+    with evaluating(model):
+        tokens, weights = model.greedy(batch.source, batch.lengths, *ends, most)
+    return ["".join(symbols[1].decode(row)) for row in tokens], weights.cpu()
+
 
 # ---- chapter 05: the symbol one position before --------------------------------
 

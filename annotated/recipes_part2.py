@@ -191,7 +191,7 @@ class Shifted(PositionalEncoding):
 
 
 class Replaces(nn.Module):
-    """A residual without its addition: what the sublayer gives is all that goes on.
+    """A residual without its addition: the sublayer's output goes on (chapter 08).
 
     ``residual`` is the pre-norm one whose norm it keeps.
     """
@@ -206,7 +206,7 @@ class Replaces(nn.Module):
 
 
 class AddsNothing(nn.Module):
-    """A network whose output is zero, so that the residual adds nothing."""
+    """A network whose output is zero, for a residual to add nothing (chapter 08)."""
 
     def forward(self, x):
         """Return zeros in the shape of ``x``."""

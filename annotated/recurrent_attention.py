@@ -33,7 +33,7 @@ class ScoredAttention(nn.Module):
         prepared: Float[Tensor, "b s _"],
         previous: Float[Tensor, "b s"] | None = None,
     ) -> Float[Tensor, "b t s"]:
-        """Return the energies ``e[b, t, s]`` of each query with each key.
+        """Return the scores ``e[b, t, s]`` of each query with each key.
 
         Args:
             query: ``(b, t, q)``.
@@ -93,10 +93,10 @@ class ScoredAttention(nn.Module):
 
 
 class AdditiveAttention(ScoredAttention):
-    """Additive attention, ``e = vᵀ tanh(W q + U k)``.
+    """Additive attention, ``e = wᵀ tanh(W_q q + W_k k)``.
 
-    Bahdanau, Cho and Bengio (2015), appendix A.1.2, where W is ``query_map``, U is
-    ``key_map`` and v is ``direction``.
+    Bahdanau, Cho and Bengio (2015), appendix A.1.2. W_q is ``query_map``, W_k is
+    ``key_map`` and w is ``direction``.
 
     Args:
         query_size: width of a query.
@@ -163,7 +163,7 @@ class DotAttention(ScoredAttention):
 class LocationSensitiveAttention(AdditiveAttention):
     """Additive attention that also sees where it looked one step before.
 
-    ``e = vᵀ tanh(W q + U k + L f + β)`` with ``f = F * α``, a convolution over the
+    ``e = wᵀ tanh(W_q q + W_k k + L f + β)`` with ``f = F * α``, a convolution over the
     previous alignment α. Chorowski et al. (2015), equations 8 and 9, where L is
     ``location_map``, F is ``convolution`` and β is ``offset``.
 

@@ -38,8 +38,9 @@ def recorded(name: str) -> dict:
 
 
 def test_every_record_is_of_its_recipe():
-    copying = recorded("copy_task")
-    assert (copying["config"], copying["recipe"]) == (COPY, COPY_TRAINING)
+    for name in ("copy_task", "ablations"):
+        copying = recorded(name)
+        assert (copying["config"], copying["recipe"]) == (COPY, COPY_TRAINING)
     depth = recorded("copy_depth")
     assert (depth["config"], depth["recipe"].keys()) == (COPY, COPY_TRAINING.keys())
     warmup = recorded("warmup")

@@ -9,82 +9,12 @@ from annotated.checks import Exercise
 POLARITY = "True and False are exchanged: True = may attend"
 TURNED = "queries and keys are exchanged: rows are queries, columns keys"
 HEADLESS = "the axis of the heads is missing: masks have four axes"
-ONESELF = "a position does not see itself: its own key is no future"
+ONESELF = "a position does not see itself: its own key isn't the future"
 
 
 def grid(queries, keys):
     """Positions of queries as a column, of keys as a row."""
     return torch.arange(queries)[:, None], torch.arange(keys)
-
-
-# ---- padding on the left -----------------------------------------------------
-
-
-def padding(rule=lambda place, length, size: place >= size - length, axes=None):
-    """A function that makes a mask by a rule, which gives (b, s)."""
-
-    def mask(lengths, size):
-        rows = rule(torch.arange(size), lengths[:, None], size)
-        mask = rows.expand(len(lengths), -1)[:, None, None]
-        return axes(mask) if axes else mask
-
-    return mask
-
-
-left_padding = Exercise(
-    "ch04-left-padding",
-    right=padding(),
-    hint="expected True at the last `lengths[n]` places of row n, False before",
-    mistakes={
-        "the first tokens are True; here padding comes first, real tokens last": (
-            padding(lambda place, length, size: place < length)
-        ),
-        POLARITY: padding(lambda place, length, size: place < size - length),
-        "these are the places behind as many tokens as are real; the last ones are "
-        "real, `lengths` of them": padding(lambda place, length, _: place >= length),
-        "a sequence of length 0 has no real token: [-0:] is the whole row": (
-            padding(lambda p, length, size: (p >= size - length) | (length == 0))
-        ),
-        "one real token is missing in each row": (
-            padding(lambda place, length, size: place > size - length)
-        ),
-        "one place too many is True in each row": (
-            padding(lambda place, length, size: place >= size - length - 1)
-        ),
-        "the length of the first sequence is used for all": (
-            padding(lambda place, length, size: place >= size - length[:1])
-        ),
-        "the mask is as wide as the longest sequence; it should be `size` wide": (
-            lambda lengths, size: padding()(lengths, int(lengths.max()))
-        ),
-        "two axes of size 1, for heads and queries, are missing": (
-            padding(axes=lambda mask: mask[:, 0, 0])
-        ),
-        f"{HEADLESS}, (b, 1, 1, s)": padding(axes=lambda mask: mask[:, 0]),
-        "the tokens stand on the axis of the queries; keys come last": (
-            padding(axes=lambda mask: mask.mT)
-        ),
-        "the sequences stand on the axis of the queries; the batch comes first": (
-            padding(axes=lambda mask: mask.transpose(0, 2))
-        ),
-    },
-)
-
-
-@left_padding.case("the example: lengths 3, 0 and 1 in rows of 4")
-def _(draw):
-    return torch.tensor([3, 0, 1]), 4
-
-
-@left_padding.case("the batch may be padded further than its longest sequence")
-def _(draw):
-    size = draw.integer(6, 9)
-    return torch.tensor(draw.shuffled(range(size))[:4]), size
-
-
-@left_padding.case("as many sequences as places")
-def _(draw):
-    return torch.tensor(draw.shuffled(range(1, 6))), 5
 
 
 # ---- a prefix and then causal ------------------------------------------------
@@ -103,14 +33,14 @@ def prefixed(rule=lambda i, j, n: (j < n) | (j <= i), axes=lambda mask: mask):
 prefix_mask = Exercise(
     "ch04-prefix",
     right=prefixed(),
-    hint="expected True where the key is in the prefix or not behind the query",
+    hint="expected True where the key is in the prefix or not after the query",
     mistakes={
-        "joined by &: may a key be seen only if it is in the prefix AND not behind the "
+        "joined by &: may a key be seen only if it is in the prefix AND not after the "
         "query?": prefixed(lambda i, j, n: (j < n) & (j <= i)),
         "this is the causal mask: within the prefix, everyone sees all of it": (
             prefixed(lambda i, j, n: j <= i)
         ),
-        "only the prefix is seen: behind it, a position sees what came before, too": (
+        "only the prefix is seen: after it, a position sees what came before, too": (
             prefixed(lambda i, j, n: j < n)
         ),
         ONESELF: prefixed(lambda i, j, n: (j < n) | (j < i)),
@@ -120,10 +50,10 @@ prefix_mask = Exercise(
         "the prefix is taken one too short: it is the places 0 to prefix − 1": (
             prefixed(lambda i, j, n: (j < n - 1) | (j <= i))
         ),
-        "positions of the prefix see all that comes behind it as well": (
+        "positions of the prefix see all that comes after it as well": (
             prefixed(lambda i, j, n: (i < n) | (j <= i))
         ),
-        "behind the prefix, the future is seen and the past is not": (
+        "after the prefix, the future is seen and the past is not": (
             prefixed(lambda i, j, n: (j < n) | (j >= i))
         ),
         "the prefix of the first sequence is used for all": (
@@ -235,6 +165,125 @@ def _(draw):
     return 4, draw.integer(5, 8), 20
 
 
+# ---- masked attention, whole ---------------------------------------------------
+
+
+def energies(query, key, mask):
+    return query @ key.mT / query.shape[-1] ** 0.5
+
+
+def attention(
+    rule=lambda i, j, real: real & (j <= i),
+    scores=energies,
+    softmax=lambda scores, mask: weights(scores, mask),
+    axes=lambda mask: mask,
+):
+    """A function that attends under a rule for query i, key j and the real keys."""
+
+    def attend(query, key, value, tokens, pad):
+        t = tokens.shape[1]
+        mask = axes(rule(*grid(t, t), (tokens != pad)[:, None, None, :]))
+        return softmax(scores(query, key, mask), mask) @ value
+
+    return attend
+
+
+def late(scores, mask):
+    return scores.softmax(dim=-1).masked_fill(~mask, 0.0)
+
+
+masked_attention = Exercise(
+    "ch04-masked-attention",
+    right=attention(),
+    hint="expected softmax(q kᵀ/√k) v over the real keys that are not after the query",
+    mistakes={
+        "the future is seen": attention(lambda i, j, real: real),
+        "padding is seen": attention(lambda i, j, real: (j <= i) | (real & False)),
+        "the two masks are joined by |: is it enough for a key to be real, wherever it "
+        "stands?": attention(lambda i, j, real: real | (j <= i)),
+        ONESELF: attention(lambda i, j, real: real & (j < i)),
+        "the future is seen and the past is not": (
+            attention(lambda i, j, real: real & (j >= i))
+        ),
+        "the mask of padding stands on the axis of the queries": (
+            attention(lambda i, j, real: real.mT & (j <= i))
+        ),
+        "the queries of padding are masked as well: only keys need it": (
+            attention(lambda i, j, real: real & real.mT & (j <= i))
+        ),
+        POLARITY: attention(axes=lambda mask: ~mask),
+        "the mask has no axis for the heads, so it takes sentences for heads": (
+            attention(axes=lambda mask: mask[:, 0])
+        ),
+        "every sentence has its own padding: you use the first one's for all": (
+            attention(axes=lambda mask: mask[:1])
+        ),
+        "a row with nobody to look at gives NaN: what is the softmax of nothing but "
+        "−∞?": attention(softmax=lambda *both: filled(*both, fill=-torch.inf)),
+        "a row with nobody to look at averages everything; it should give zeros": (
+            attention(softmax=lambda *both: filled(*both, fill=-1e9))
+        ),
+        "masked keys still get weight: exp(0) is 1": (
+            attention(softmax=lambda *both: filled(*both, fill=0.0))
+        ),
+        "the weights of a row should sum to 1: you mask after the softmax": (
+            attention(softmax=late)
+        ),
+        "the softmax runs over the queries; it belongs over the keys": (
+            attention(softmax=lambda e, mask: weights(e.mT, mask.mT).mT)
+        ),
+        "the factor 1/√k is missing": (attention(scores=lambda q, k, mask: q @ k.mT)),
+        "divided by k, not by √k": (
+            attention(scores=lambda q, k, mask: q @ k.mT / q.shape[-1])
+        ),
+        "padding is `pad`, whatever its number: not always 0": (
+            lambda q, k, v, tokens, pad: attention()(q, k, v, tokens, 0)
+        ),
+        "this is without a mask": attention(
+            lambda i, j, real: (real | True) & (j == j)
+        ),
+    },
+)
+
+
+def sentences(draw, b, t, pad, h=2):
+    """Queries, keys and values of two widths, and tokens with padding at the end."""
+    lengths = torch.tensor(draw.shuffled(range(1, t))[:b])
+    words = draw.integers(10, 19, b, t)
+    words[:, 0] = 0 if pad else 10  # a word like any other, where 0 is not padding
+    tokens = words.masked_fill(torch.arange(t) >= lengths[:, None], pad)
+    query, key = draw.normal(2, b, h, t, 4)
+    return query, key, draw.normal(b, h, t, 3), tokens, pad
+
+
+@masked_attention.case("the example: equal scores, two words and a padding")
+def _(draw):
+    zeros = torch.zeros(1, 1, 3, 2)
+    return zeros, zeros.clone(), torch.eye(3)[None, None], torch.tensor([[5, 7, 0]]), 0
+
+
+@masked_attention.case("every axis of another length")
+def _(draw):
+    return sentences(draw, 3, 6, 0)
+
+
+@masked_attention.case("as many sentences as heads, and padding that is not 0")
+def _(draw):
+    return sentences(draw, 2, 5, draw.integer(1, 9))
+
+
+@masked_attention.case("padding in front: the first queries have nobody to look at")
+def _(draw):
+    query, key, value, _, pad = sentences(draw, 2, 4, 1)
+    return query, key, value, torch.tensor([[1, 1, 0, 3], [1, 4, 0, 2]]), pad
+
+
+@masked_attention.case("gradients, finite ones everywhere", gradients=True)
+def _(draw):
+    query, key, value, _, pad = sentences(draw, 2, 4, 0)
+    return query, key, value, torch.tensor([[0, 0, 6, 3], [8, 4, 5, 0]]), pad
+
+
 # ---- the masked mean ---------------------------------------------------------
 
 
@@ -258,6 +307,10 @@ def mended(x, mask):
     return torch.where(count(real) > 0, total / count(real), 0.0)
 
 
+def swept(x, mask):
+    return masked(x.nan_to_num(0.0, 0.0, 0.0), mask)
+
+
 masked_mean = Exercise(
     "ch04-masked-mean",
     right=lambda x, mask: masked(x, mask),
@@ -270,9 +323,8 @@ masked_mean = Exercise(
         "NaN: here the padding holds NaN and infinity, and 0 times these is NaN": (
             multiplied
         ),
-        "NaN comes back in the gradient: 0/0 was replaced, but behind the division": (
-            mended
-        ),
+        "a NaN at a real token has gone: what did you replace besides padding?": swept,
+        "NaN comes back in the gradient: 0/0 was replaced after the division": (mended),
         "the sum is divided by t, which counts the padding too": (
             partial(masked, over=lambda real: real.shape[1])
         ),
@@ -349,6 +401,13 @@ def _(draw):
     return spoiled(draw.normal(2, 4, 3), mask), mask
 
 
+@masked_mean.case("a NaN at a real token is not hidden")
+def _(draw):
+    x = draw.normal(2, 3, 2)
+    x[0, 1, 0] = torch.nan
+    return x, gaps("xx-", "x-x")
+
+
 @masked_mean.case("in double precision", dtype=torch.float64)
 def _(draw):
     return draw.normal(2, 5, 3), draw.mask(2, 1, 1, 5)
@@ -388,8 +447,6 @@ masked_weights = Exercise(
         ),
         "the mask has no effect: masked_fill returns a new tensor, and leaves its own "
         "alone": lambda energies, mask: energies.softmax(dim=-1),
-        "a real energy may be lower than the number that you fill in, and then the "
-        "masked keys win": partial(weights, fill=-1e6),
         "masked keys still get weight: −1e-9 is nearly 0, and exp(0) is 1": (
             partial(filled, fill=-1e-9)
         ),
@@ -428,16 +485,6 @@ def _(draw):
     return draw.normal(2, 1, 3, 5), gaps("x-x-x", "-----")
 
 
-@masked_weights.case("float16, which ends at −65504")
-def _(draw):
-    return draw.normal(2, 2, 4, 3).half(), gaps("xx-", "---")
-
-
-@masked_weights.case("energies near −30 million, real ones too")
-def _(draw):
-    return 1e6 * draw.normal(1, 2, 2, 3) - 3e7, draw.mask(1, 1, 1, 3)
-
-
 @masked_weights.case("gradients reach the energies, and are finite", gradients=True)
 def _(draw):
     return draw.normal(2, 3, 4, 3), gaps("xx-", "---")
@@ -469,7 +516,7 @@ SEEN = {
 decoder_mask = Exercise(
     "ch04-repair-decoder",
     right=decoder(),
-    hint="expected True where the key is real and not behind the query",
+    hint="expected True where the key is real and not after the query",
     mistakes={
         f"{hint} when training is False: it must be the same then": (
             decoder(otherwise=rule)
@@ -478,8 +525,8 @@ decoder_mask = Exercise(
     }
     | {hint: decoder(rule) for hint, rule in SEEN.items()}
     | {
-        "the two masks are joined by |: is it enough for a key to be real, whatever "
-        "its place?": decoder(lambda i, j, real: real | (j <= i)),
+        "the two masks are joined by |: is it enough for a key to be real, wherever "
+        "it stands?": decoder(lambda i, j, real: real | (j <= i)),
         ONESELF: decoder(lambda i, j, real: real & (j < i)),
         "the future is seen and the past is not": (
             decoder(lambda i, j, real: real & (j >= i))

@@ -1,6 +1,6 @@
 // The trained date reader of chapter 01, run in the reader's browser: body of
-// function (state, data, view, numbers). The letters are those of the chapter: h the
-// annotations, s the decoder's state, e the energies, a the alignment, c the context.
+// function (state, data, view, numbers). Letters: h the encoder's states, s the
+// decoder's state, e the scores, a the weights, c the context.
 
 const { argmax, dot, plus, sigmoid, softmax, sum, times, unpack } = numbers;
 // One GRU step, PyTorch's order of gates: reset, update, candidate.
@@ -52,7 +52,7 @@ function encode(ids) {
     summary: [...right.last, ...left.last],
   };
 }
-function decode(ids, temperature) {
+function decode(ids) {
   const { h, summary } = encode(ids);
   const keys = h.map((state) => times(w["decoder.attention.key_map.weight"], state));
   const direction = w["decoder.attention.direction.weight"][0];
@@ -63,7 +63,7 @@ function decode(ids, temperature) {
   while (token !== data.end && steps.length < data.most) {
     const query = times(w["decoder.attention.query_map.weight"], s);
     const e = keys.map((key) => dot(direction, plus(query, key).map(Math.tanh)));
-    const a = softmax(e.map((energy) => energy / temperature));
+    const a = softmax(e);
     const c = summary.map((_, d) => sum(a.map((x, j) => x * h[j][d])));
     s = gru(model.decoder, [...w["decoder.embedding.weight"][token], ...c], s);
     const logits = times(w["decoder.head.weight"], [...s, ...c]);
@@ -84,9 +84,8 @@ if (!text.length || unknown.length) {
   view.add(svg, "text", { x: 0, y: 20, text: "–" });
   return { values: { output: "", unknown: unknown[0] || "" }, says: why };
 }
-const key = `${state.date}|${state.temperature}`;
-const steps = view.once(key, () =>
-  decode(text.map((symbol) => data.source.indexOf(symbol)), state.temperature));
+const steps = view.once(`of ${state.date}`, () =>
+  decode(text.map((symbol) => data.source.indexOf(symbol))));
 const name = (token) => (token === data.end ? "end" : data.target[token]);
 const output = steps.filter((step) => step.token !== data.end)
   .map((step) => data.target[step.token]).join("");

@@ -35,10 +35,10 @@ the_past = masked_softmax(first_scores, triangle)
 chain(
     Matrix(the_past, "with a mask", mask=triangle, **labels),
     Matrix(everywhere, "without", **labels),
-    alt="Two tables of attention weights for the words the, cat, sleeps, here. "
-    "With a mask, everything above the diagonal is hatched: the sees only "
-    "itself, with weight 1, and here sees all four words. Without a mask, "
-    "every word has weights for all four.",
+    alt="Two tables of attention weights for the words the, cat, sleeps, "
+    "here. With a mask, everything above the diagonal is hatched: the sees "
+    "only itself, with weight 1, and here sees all four words. Without a "
+    "mask, every word has weights for all four.",
     caption="Each row is a word that looks, each column a word it looks at. "
     "Hatched: hidden. What is left in a row still adds up to 1.",
 )
@@ -75,9 +75,10 @@ chain(
     Matrix(scores, "scores", rows=words, columns=words, row=1),
     "softmax →",
     Matrix(weights, "weights", rows=words, columns=words, row=1, weights=True),
-    alt="The vectors of the, cat, sleeps and two pads; their dot products; the "
-    "weights. The row of cat is lit: scores 0, 2, 1, 0, 0, and weights 0.08, "
-    "0.56, 0.21, 0.08, 0.08. The pads have as much weight as the word the.",
+    alt="The vectors of the, cat, sleeps and two pads; their dot products; "
+    "the weights. The row of cat is lit: scores 0, 2, 1, 0, 0, and weights "
+    "0.08, 0.56, 0.21, 0.08, 0.08. The pads have as much weight as the word "
+    "the.",
     caption="Follow the row of cat: each pad gets the weight 0.08.",
 )
 
@@ -129,9 +130,11 @@ frame_slider(
     label="pads",
     alt=lambda pads: (
         f"A bar of the weights in the row of cat with {pads} pads: the, cat, "
-        f"sleeps and, hatched, the padding, which has {shares_of_cat(pads)[3]:.2f}."
+        "sleeps and, hatched, the padding, which has "
+        f"{shares_of_cat(pads)[3]:.2f}."
     ),
-    question="How many pads does it take until half of cat's weight is padding?",
+    question="How many pads does it take until half of cat's weight is "
+    "padding?",
     caption="The row of cat, without a mask.",
 )
 
@@ -405,9 +408,9 @@ explorer(
     checks=builder_checks,
     question="Switch off all that the first query sees. What will its row of "
     "weights be, for each way of hiding?",
-    caption="Rows look, columns are looked at; 1 = may attend. A click switches "
-    "a place and marks it with a border of its own. In the weights, hidden "
-    "places are framed and dashed. Arrow keys move, Space switches.",
+    caption="Rows look, columns are looked at; 1 = may attend. A click "
+    "switches a place and marks it with a border of its own. In the weights, "
+    "hidden places are framed and dashed. Arrow keys move, Space switches.",
 )
 
 # %% [markdown]
@@ -533,8 +536,8 @@ for dtype in (torch.float32, torch.float16, torch.bfloat16):
     assert maps[""][0][1].eq(0).all() and x.grad[1].eq(0).all()
     assert torch.equal(outputs[1], layer.output_map.bias.expand(5, 16))
 print(
-    "✓ an empty row gives zeros, forward and backward, in float32, float16 and "
-    "bfloat16,\n  and MultiHeadAttention gives the bias of its output map"
+    "✓ an empty row gives zeros, forward and backward, in float32, float16 "
+    "and bfloat16,\n  and MultiHeadAttention gives the bias of its output map"
 )
 
 # %% [markdown]
@@ -808,7 +811,8 @@ show_table(
         [name, *(f"{loss:.2f}" for loss in losses)]
         for name, losses in rhyme_losses.items()
     ],
-    caption=f"A blind guess among {v} characters costs {math.log(v):.2f} nats.",
+    caption=f"A blind guess among {v} characters costs "
+    f"{math.log(v):.2f} nats.",
 )
 
 # %% [markdown]
@@ -819,7 +823,8 @@ show_table(
 # right and copy. In writing there is nothing to the right.
 
 # %% tags=["hide-input"]
-from annotated.plots import attention_heatmap, visible as as_symbol
+from annotated.plots import attention_heatmap
+from annotated.plots import visible as as_symbol
 
 line = rhyme[35:57]
 tokens = torch.tensor([[indices[c] for c in line]], device=device)
@@ -1008,13 +1013,13 @@ else:
 # On the [page of exercises](../book/exercises/04_masks.ipynb), with checks that
 # answer at once; also as a notebook (`notebooks/exercises/04_masks.ipynb`).
 #
-# 1. **Padding on the left.** A mask from lengths, for prompts that end together.
+# 1. **A causal window.** Each query sees the last few keys only.
 # 2. **A prefix and then causal.** Everybody sees the question; the answer is
 #    written word by word.
-# 3. **A causal window.** The last few keys up to one's own.
+# 3. **Masked attention, whole.** From token ids to outputs, with nothing ready-made.
 # 4. **The masked mean.** One vector for a sentence, padding left out.
-# 5. **Find the fault.** Three functions that run and are broken; repair each
-#    from a user's report.
+# 5. **Find the fault.** Three functions that run and are wrong; repair each from a
+#    user's report.
 # 6. **In words.** Tell from three observations which mask is broken.
 #
 # ## 4.12 What to remember

@@ -187,8 +187,8 @@ assert turned["tiny_positive", 256] > turned["no_mask", 256]
 show_table(
     ["256 pads", "weight on padding", "turned to small", "turned to large"],
     rows,
-    caption="Weight: mean over the rows of large numbers, whose own score for a "
-    f"pad is {pad_score:.2f} on average. Answers turned: of 400.",
+    caption="Weight: mean over the rows of large numbers, whose own score for "
+    f"a pad is {pad_score:.2f} on average. Answers turned: of 400.",
 )
 
 # %% [markdown]
@@ -332,11 +332,9 @@ show_table(
 for (when, _), (first, later, guessed, known) in results.items():
     assert first > 3.3 if when == "always" else first < 0.2
     assert later < 0.2 and guessed < 0.08 and known > 0.95
+print("✓ in each of three seeds: a first-time loss above 3.3 with the mask,")
 print(
-    "✓ in each of three seeds: a first-time loss above 3.3 with the mask, below"
-)
-print(
-    "  0.2 without it in evaluation; all write first letters no better than chance"
+    "  below 0.2 without it in evaluation; first letters are written by chance"
 )
 
 # %% tags=["hide-input"]

@@ -183,9 +183,9 @@ def test_status_and_links():
     assert sources.status(["2.6 Why √k"]) == "done"
     assert sources.status(["chapter 3", "chapter 6"]) == "planned"
     assert sources.status(["book/intro", "chapter 6"]) == "in part"
-    link = sources.link("1.4 The idea: look back at every step", CHAPTERS)
+    link = sources.link("1.2 Attention, one number at a time", CHAPTERS)
     assert link.endswith(
-        "(../notebooks/01_seq2seq_attention.ipynb#14-the-idea-look-back-at-every-step)"
+        "(../notebooks/01_seq2seq_attention.ipynb#12-attention-one-number-at-a-time)"
     )
     assert sources.link("chapter 20", CHAPTERS) == "chapter 20: Errata, executed"
     assert sources.link("book/intro", CHAPTERS) == "[](../book/intro.md)"

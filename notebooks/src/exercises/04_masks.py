@@ -3,23 +3,24 @@
 #
 # Each exercise is a cell for your answer and a cell that checks it. Run both: the
 # check says at once what is right and what is likely to be wrong, as often as you
-# like. Everything that you need is in chapter 4.
+# like. Everything you need is in chapter 4.
 #
-# Write the answers with plain PyTorch. Functions of `annotated` may be used to
-# try things out, but not in an answer: it is you who should be able to write them.
+# Write the answers with plain PyTorch. You may try things out with functions of
+# `annotated`, but don't use them in an answer: the point is that you can write
+# them.
 #
-# Everywhere **True = may attend**, and a mask is boolean, of four axes: batch,
+# Everywhere **True = may attend**, and a mask is boolean, with four axes: batch,
 # heads, queries, keys.
 #
 # | exercise | points | after it you can |
 # |---|---|---|
-# | 1 Padding on the left | 2 | make a mask of lengths, whichever side is padded |
+# | 1 A causal window | 2 | place the queries when there are more keys |
 # | 2 A prefix and then causal | 3 | tell whether two rules are joined by *and* or by *or* |
-# | 3 A causal window | 2 | place the queries when there are more keys |
+# | 3 Masked attention, whole | 4 | write a decoder's attention from token ids alone |
 # | 4 The masked mean | 3 | average what is real, and nothing else, forward and backward |
-# | 5 a Broken: the weights | 1 | find a mask that has no effect |
-# | 5 b Broken: the decoder's mask | 1 | find a future that is seen |
-# | 5 c Broken: the loss | 1 | find a mean that counts padding |
+# | 5 a Find the fault: the weights | 1 | find a mask that has no effect |
+# | 5 b Find the fault: the decoder's mask | 1 | find a future that is seen |
+# | 5 c Find the fault: the loss | 1 | find a mean that counts padding |
 # | 6 In words | 3 | tell from observations which mask is broken |
 
 # %% tags=["setup"]
@@ -31,65 +32,65 @@ import torch
 from annotated.checks import check
 
 # %% [markdown]
-# ## 1. Padding on the left
+# ## 1. A causal window
 #
-# *2 points. Goal: make a mask of lengths, whichever side is padded.*
+# *2 points. Goal: place the queries when there are more keys.*
 #
-# Who writes on from several prompts at once pads them **on the left**, so that the
-# last word of each stands in the last place. Write
-# `left_padding_mask(lengths, size)`: True at the real tokens, which stand at the
-# **end** of each row, False at the padding in front of them.
+# In a long text, letting every word see all that came before is expensive. Write
+# `window_mask(queries, keys, width)`: each query sees only the last `width` keys, its
+# own included.
 #
-# | argument | shape | |
+# | argument | | |
 # |---|---|---|
-# | `lengths` | `(b,)` | whole numbers, each from 0 to `size` |
-# | `size` | a whole number | the padded length s, 1 or more |
-# | result | `(b, 1, 1, s)` | `torch.bool` |
+# | `queries` | an integer t | 1 or more |
+# | `keys` | an integer s | at least as many as queries |
+# | `width` | an integer | 1 or more; may be larger than `keys` |
+# | result | `(1, 1, t, s)` | `torch.bool`; rows are queries |
 #
-# The axes of length 1 stand for heads and queries. `size` may be larger than every
-# length. Do not change `lengths`.
+# With more keys than queries, the queries are at the last positions: the last query
+# is at the last key.
 #
-# *Example.* `left_padding_mask(torch.tensor([3, 0, 1]), 4)` holds the rows
+# *Example.* `window_mask(3, 5, 2)` is, in numbers,
 #
 # ```text
-# False  True   True   True
-# False  False  False  False
-# False  False  False  True
+# 0 1 1 0 0
+# 0 0 1 1 0
+# 0 0 0 1 1
 # ```
 #
-# *Beware.* A sequence of length 0 has no real token at all. What does `row[-n:]`
-# choose when `n` is 0?
+# *Beware.* A window of 1 is the query's own key and nothing else. And a window has
+# two edges: both move when there are more keys than queries.
 
 
-# %% nbgrader={"schema_version": 3, "grade_id": "ch04-left-padding", "grade": false, "solution": true, "locked": false, "task": false}
-# exercise: ch04-left-padding
-def left_padding_mask(lengths, size):
-    """Mask (b, 1, 1, s): True at the last `lengths[n]` places of row n."""
+# %% nbgrader={"schema_version": 3, "grade_id": "ch04-window", "grade": false, "solution": true, "locked": false, "task": false}
+# exercise: ch04-window
+def window_mask(queries, keys, width):
+    """Mask (1, 1, t, s): the last `width` keys up to the query's own."""
     ### BEGIN SOLUTION
-    places = torch.arange(size, device=lengths.device)
-    real = places >= size - lengths[:, None]  # (b, s)
-    return real[:, None, None, :]
+    own = torch.arange(keys - queries, keys)[:, None]  # of the queries
+    key = torch.arange(keys)
+    return ((key <= own) & (key > own - width))[None, None]
     ### END SOLUTION
 
 
-# %% nbgrader={"schema_version": 3, "grade_id": "ch04-left-padding-test", "grade": true, "solution": false, "locked": true, "task": false, "points": 2}
-check("ch04-left-padding", left_padding_mask)
+# %% nbgrader={"schema_version": 3, "grade_id": "ch04-window-test", "grade": true, "solution": false, "locked": true, "task": false, "points": 2}
+check("ch04-window", window_mask)
 
 # %% [markdown]
 # ## 2. A prefix and then causal
 #
 # *3 points. Goal: tell whether two rules are joined by and or by or.*
 #
-# A model that reads a question and then writes the answer may read the question in
-# both directions: only the answer is written word by word. Write
+# A model that reads a question and then writes an answer may read the question in
+# both directions. Only the answer is written word by word. Write
 # `prefix_mask(prefix, size)`. The first `prefix[n]` positions of sequence n are its
 # prefix. **Every** position sees the whole prefix. Beyond the prefix, a position
 # sees what came before it, and itself.
 #
 # | argument | shape | |
 # |---|---|---|
-# | `prefix` | `(b,)` | whole numbers, each from 0 to `size` |
-# | `size` | a whole number | the number t of positions, 1 or more |
+# | `prefix` | `(b,)` | integers, each from 0 to `size` |
+# | `size` | an integer | the number t of positions, 1 or more |
 # | result | `(b, 1, t, t)` | `torch.bool`; rows are queries, columns keys |
 #
 # Each sequence has its own prefix. There is no padding. Do not change `prefix`.
@@ -125,49 +126,54 @@ def prefix_mask(prefix, size):
 check("ch04-prefix", prefix_mask)
 
 # %% [markdown]
-# ## 3. A causal window
+# ## 3. Masked attention, whole
 #
-# *2 points. Goal: place the queries when there are more keys.*
+# *4 points. Goal: write a decoder's attention from token ids alone.*
 #
-# In a long text it is costly to let every word see all that came before. Write
-# `window_mask(queries, keys, width)`: each query sees only the last `width` keys up
-# to and including its own.
+# Put the chapter together. Write `masked_attention(query, key, value, tokens, pad)`:
+# both masks from the token ids, the scaled scores, the softmax, the average of
+# the values. Position i attends to the keys at positions j ≤ i whose token isn't
+# padding.
 #
-# | argument | | |
+# | argument | shape | |
 # |---|---|---|
-# | `queries` | a whole number t | 1 or more |
-# | `keys` | a whole number s | at least as many as queries |
-# | `width` | a whole number | 1 or more; may be larger than `keys` |
-# | result | `(1, 1, t, s)` | `torch.bool`; rows are queries |
+# | `query`, `key` | `(b, h, t, k)` | floating point |
+# | `value` | `(b, h, t, v)` | floating point |
+# | `tokens` | `(b, t)` | token ids; the padding may stand anywhere |
+# | `pad` | an integer | the id of padding, not always 0 |
+# | result | `(b, h, t, v)` | softmax(q kᵀ/√k) v over the visible keys |
 #
-# With more keys than queries, the queries are the last ones of the keys: the last
-# query stands at the last key.
+# A query with nobody to look at gets zeros. The arguments must get gradients, finite
+# ones there too. Write the softmax yourself, not
+# `F.scaled_dot_product_attention`.
 #
-# *Example.* `window_mask(3, 5, 2)` is, in numbers,
+# *Example.* Three positions with equal scores, the last one padding, and values that
+# are one-hot, so that you see the weights: the rows should be (1, 0, 0), (½, ½, 0) and
+# (½, ½, 0).
 #
-# ```text
-# 0 1 1 0 0
-# 0 0 1 1 0
-# 0 0 0 1 1
-# ```
-#
-# *Beware.* A window of 1 is one's own key and nothing else. And the window has two
-# edges: both move when there are more keys than queries.
+# *Beware.* With as many sentences as heads, a mask with a missing axis fits, and
+# hides the wrong words.
 
 
-# %% nbgrader={"schema_version": 3, "grade_id": "ch04-window", "grade": false, "solution": true, "locked": false, "task": false}
-# exercise: ch04-window
-def window_mask(queries, keys, width):
-    """Mask (1, 1, t, s): the last `width` keys up to the query's own."""
+# %% nbgrader={"schema_version": 3, "grade_id": "ch04-masked-attention", "grade": false, "solution": true, "locked": false, "task": false}
+# exercise: ch04-masked-attention
+def masked_attention(query, key, value, tokens, pad):
+    """Attention (b, h, t, v) to the real keys that are not after the query."""
     ### BEGIN SOLUTION
-    own = torch.arange(keys - queries, keys)[:, None]  # of the queries
-    key = torch.arange(keys)
-    return ((key <= own) & (key > own - width))[None, None]
+    t, k = query.shape[-2:]
+    real = (tokens != pad)[:, None, None, :]  # (b, 1, 1, t)
+    square = torch.ones(t, t, dtype=torch.bool, device=tokens.device)
+    mask = real & square.tril()  # (b, 1, t, t)
+    empty = ~mask.any(dim=-1, keepdim=True)
+    scores = query @ key.transpose(-2, -1) / k**0.5
+    scores = scores.masked_fill(~mask, -torch.inf).masked_fill(empty, 0.0)
+    weights = scores.softmax(dim=-1).masked_fill(empty, 0.0)
+    return weights @ value
     ### END SOLUTION
 
 
-# %% nbgrader={"schema_version": 3, "grade_id": "ch04-window-test", "grade": true, "solution": false, "locked": true, "task": false, "points": 2}
-check("ch04-window", window_mask)
+# %% nbgrader={"schema_version": 3, "grade_id": "ch04-masked-attention-test", "grade": true, "solution": false, "locked": true, "task": false, "points": 4}
+check("ch04-masked-attention", masked_attention)
 
 # %% [markdown]
 # ## 4. The masked mean
@@ -187,12 +193,13 @@ check("ch04-window", window_mask)
 # - Padding may stand anywhere: on the right, on the left, in between.
 # - A sequence with **no** real token gives zeros, and zeros as its gradient.
 # - Whatever stands at the padding must not matter, NaN and infinity included.
+# - A NaN at a *real* token is a fault that must show: the mean is NaN then.
 # - `x` must get gradients, and neither argument may be changed.
 #
 # *Example.* For the rows (1, 2), (3, 4), (9, 9) and a mask that is False at the
 # last of them, it is (2, 3).
 #
-# *Beware.* 0 times NaN is NaN, and not only forward: a 0/0 that is replaced behind
+# *Beware.* 0 times NaN is NaN, and not only forward: a 0/0 that is replaced after
 # the division can come back in the gradient.
 
 
@@ -212,15 +219,15 @@ def masked_mean(x, mask):
 check("ch04-masked-mean", masked_mean)
 
 # %% [markdown]
-# ## 5 a. Broken: the weights
+# ## 5 a. Find the fault: the weights
 #
 # *1 point. Goal: find a mask that has no effect.*
 #
-# Three functions follow that are broken, each with what a user reported. Read the
-# report, run the cell, find the faults (there may be more than one) and write the
-# function as it should be.
+# Three functions follow that run, and are wrong. Each comes with what a user
+# reported. Read the report, run the cell, find the faults (there may be more than
+# one) and write the function as it should be.
 #
-# > "Whatever mask I pass, I get the same weights. I mended a line. Now a different
+# > "Whatever mask I pass, I get the same weights. I fixed a line. Now a different
 # > mask gives different weights, but the padding still has its share."
 
 
@@ -242,16 +249,16 @@ print("nothing masked  ", broken_weights(energies, padded | True)[0, 0, 0])
 #
 # | argument | shape | |
 # |---|---|---|
-# | `energies` | `(b, h, t, s)` | floating point, float16 included |
+# | `energies` | `(b, h, t, s)` | floating point |
 # | `mask` | `(b, 1, 1, s)` | `torch.bool`; any four axes that broadcast to the energies |
 # | result | `(b, h, t, s)` | of the dtype of `energies` |
 #
 # A row with nothing to attend to gets zeros. `energies` must get gradients, finite
-# ones also there, and must not be changed. Energies may be very low, −1e7 say.
+# ones there too, and must not be changed.
 #
 # *Example.* In the cell above it should be (0.5, 0.5, 0).
 #
-# *Beware.* float16 ends at −65504, and the softmax of nothing but −∞ is NaN.
+# *Beware.* The softmax of nothing but −∞ is NaN.
 
 
 # %% nbgrader={"schema_version": 3, "grade_id": "ch04-repair-weights", "grade": false, "solution": true, "locked": false, "task": false}
@@ -270,12 +277,12 @@ def masked_weights(energies, mask):
 check("ch04-repair-weights", masked_weights)
 
 # %% [markdown]
-# ## 5 b. Broken: the decoder's mask
+# ## 5 b. Find the fault: the decoder's mask
 #
 # *1 point. Goal: find a future that is seen.*
 #
 # > "My loss falls to 0.00, in training and in evaluation, but when the model
-# > writes on its own, word by word, out comes rubbish. I mended a line. Now the
+# > writes on its own, word by word, it writes rubbish. I fixed a line. Now the
 # > loss in training looks honest, and in evaluation, where the model is given the
 # > right words so far just as in training, it is still 0.00."
 
@@ -296,12 +303,12 @@ print("evaluation\n", broken_decoder_mask(sentence, 0, False)[0, 0].int())
 
 # %% [markdown]
 # Write `decoder_mask(tokens, pad, training)`: True where a query may look, which is
-# at real tokens, up to and including its own place.
+# at real tokens, up to and including its own position.
 #
 # | argument | shape | |
 # |---|---|---|
-# | `tokens` | `(b, t)` | whole numbers |
-# | `pad` | a whole number | the id of padding, which may stand anywhere |
+# | `tokens` | `(b, t)` | token ids |
+# | `pad` | an integer | the id of padding, which may stand anywhere |
 # | `training` | True or False | is the model in training, or in evaluation? |
 # | result | `(b, 1, t, t)` | `torch.bool`; rows are queries, columns keys |
 #
@@ -316,7 +323,7 @@ print("evaluation\n", broken_decoder_mask(sentence, 0, False)[0, 0].int())
 # 1 1 0
 # ```
 #
-# *Beware.* Padding is not always 0, and evaluation is not writing word by word.
+# *Beware.* Padding isn't always 0, and evaluating isn't writing word by word.
 
 
 # %% nbgrader={"schema_version": 3, "grade_id": "ch04-repair-decoder", "grade": false, "solution": true, "locked": false, "task": false}
@@ -335,7 +342,7 @@ def decoder_mask(tokens, pad, training):
 check("ch04-repair-decoder", decoder_mask)
 
 # %% [markdown]
-# ## 5 c. Broken: the loss
+# ## 5 c. Find the fault: the loss
 #
 # *1 point. Goal: find a mean that counts padding.*
 #
@@ -364,12 +371,12 @@ for words in ([2, 1], [2, 1, 0], [2, 1, 0, 0, 0, 0]):
 # |---|---|---|
 # | `logits` | `(b, t, v)` | floating point; v is the number of words |
 # | `targets` | `(b, t)` | int64, ids from 0 to v − 1 |
-# | `pad` | a whole number | the id of padding, from 0 to v − 1; may stand anywhere |
+# | `pad` | an integer | the id of padding, from 0 to v − 1; may stand anywhere |
 # | result | `()`, one number | a tensor of the dtype of `logits` |
 #
 # Each real target counts the same, in a long sentence as in a short one. A batch
-# with no real target has the loss 0. `logits` must get gradients, finite ones also
-# there; change neither argument.
+# with no real target has the loss 0. `logits` must get gradients, finite ones there
+# too; change neither argument.
 #
 # *Example.* In the cell above it should be ln 4 = 1.3863 three times.
 #
@@ -396,14 +403,14 @@ check("ch04-repair-loss", masked_loss)
 #
 # *3 points. Goal: tell from observations which mask is broken.*
 #
-# A translator consists of an encoder and a decoder. There are three attentions: the
-# encoder's to itself, the decoder's to itself, and the decoder's to the encoder's
-# outputs (cross-attention). Batches are padded, behind the source and behind the
-# target. In each of three such programs exactly one mask is broken; a loss that
-# leaves padding out counts as masked, too.
+# A translator has an encoder and a decoder, and three attentions: the encoder's to
+# itself, the decoder's to itself, and the decoder's to the encoder's outputs
+# (cross-attention). Sources and targets are padded at the end. In each of three such
+# programs exactly one mask is broken. A loss that leaves padding out counts as masked,
+# too.
 #
 # - **A.** After the first epoch the loss is 2.1 in training and 0.05 in evaluation,
-#   where the decoder is given the right words so far, too. The sentences of the
+#   where the decoder is given the right words so far as well. The sentences of the
 #   evaluation are not in the training data. Written word by word, the translations
 #   are poor.
 # - **B.** A sentence is translated alone, and in a batch with much longer ones. From
@@ -422,14 +429,14 @@ check("ch04-repair-loss", masked_loss)
 # sentences the loss cannot be far below that in training, unless the answers are
 # among the inputs; in training they are hidden, or the loss would be as low there.
 # Masks of padding bring in no answers. The experiment: in evaluation mode, change
-# the last word that the decoder is given. Its outputs at the places before must not
+# the last word that the decoder is given. Its outputs at earlier positions must not
 # move.
 #
 # *B: the mask of the source's padding in cross-attention.* The encoder's outputs do
 # not move, so its own mask works. When the first word is written, the decoder has
 # nothing but its start symbol to attend to, so its own mask has nothing to hide.
-# What is left is cross-attention: behind the sentence the encoder's outputs go on,
-# with rows that belong to padding and are not zero. The experiment: append padding
+# What is left is cross-attention: after the sentence the encoder's outputs go on,
+# with rows that belong to padding and aren't zero. The experiment: append padding
 # to the source, or cut the encoder's outputs to the length of the sentence. The
 # decoder's outputs must not move.
 #
@@ -437,9 +444,9 @@ check("ch04-repair-loss", masked_loss)
 # translations are the same, so no attention reads the padding: what changed is the
 # number and not the model. The experiment: with the weights held fixed, pad one
 # batch further. The loss must not move. If it falls exactly as the share of real
-# targets does, padding counts as a loss of 0; if not, it is a target like others,
+# targets does, padding counts as a loss of 0; if not, it is a target like any other,
 # and an easy one.
 #
 # *How the points are given.* 1 for each observation: the mask, with a reason that
-# rules out others, and an experiment that would have another outcome with the mask
+# rules out others, and an experiment that would come out differently with the mask
 # repaired. Half for the mask with only one of the two, none for the mask alone.

@@ -4,36 +4,6 @@ import torch
 
 from tests.exercises.answers import right, wrong
 
-# ---- padding on the left -----------------------------------------------------
-
-
-@right("ch04-left-padding")
-def left_padding_mask(lengths, size):
-    mask = torch.zeros(len(lengths), 1, 1, size, dtype=torch.bool)
-    for n, length in enumerate(lengths.tolist()):
-        mask[n, 0, 0, size - length :] = True
-    return mask
-
-
-@wrong("ch04-left-padding", "[-0:] is the whole row")
-def left_padding_mask(lengths, size):
-    mask = torch.zeros(len(lengths), 1, 1, size, dtype=torch.bool)
-    for n, length in enumerate(lengths):
-        mask[n, ..., -length:] = True
-    return mask
-
-
-@wrong("ch04-left-padding", "changes its argument `lengths` in place")
-def left_padding_mask(lengths, size):
-    lengths.neg_().add_(size)
-    return (torch.arange(size) >= lengths[:, None])[:, None, None, :]
-
-
-@wrong("ch04-left-padding", "the dtype is torch.int32, expected torch.bool")
-def left_padding_mask(lengths, size):
-    return (torch.arange(size) >= size - lengths[:, None]).int()[:, None, None, :]
-
-
 # ---- a prefix and then causal ------------------------------------------------
 
 
@@ -98,6 +68,50 @@ def window_mask(queries, keys, width):
     return torch.zeros(1, 1, queries, keys).masked_fill(~square, -torch.inf)
 
 
+# ---- masked attention, whole ---------------------------------------------------
+
+
+@right("ch04-masked-attention")
+def masked_attention(query, key, value, tokens, pad):
+    b, h, t, k = query.shape
+    rows = []
+    for n in range(b):
+        for i in range(t):
+            seen = [j for j in range(i + 1) if tokens[n, j] != pad]
+            scores = torch.einsum("hk,hjk->hj", query[n, :, i], key[n][:, seen])
+            weights = (scores / k**0.5).softmax(dim=-1)
+            rows.append(torch.einsum("hj,hjv->hv", weights, value[n][:, seen]))
+    return torch.stack(rows).view(b, t, h, -1).transpose(1, 2)
+
+
+@wrong("ch04-masked-attention", "takes sentences for heads")
+def masked_attention(query, key, value, tokens, pad):
+    t = tokens.shape[1]
+    mask = (tokens != pad)[:, None, :] & torch.ones(t, t).tril().bool()
+    if len(tokens) != query.shape[1]:
+        mask = mask[:, None]  # it raised, so I added an axis here
+    empty = ~mask.any(dim=-1, keepdim=True)
+    scores = query @ key.mT / query.shape[-1] ** 0.5
+    scores = scores.masked_fill(~mask, -torch.inf).masked_fill(empty, 0)
+    return scores.softmax(dim=-1).masked_fill(empty, 0) @ value
+
+
+@wrong("ch04-masked-attention", "you mask after the softmax")
+def masked_attention(query, key, value, tokens, pad):
+    t = tokens.shape[1]
+    mask = (tokens != pad)[:, None, None] & torch.ones(t, t).tril().bool()
+    weights = (query @ key.mT / query.shape[-1] ** 0.5).softmax(dim=-1)
+    return (weights * mask) @ value
+
+
+@wrong("ch04-masked-attention", "averages everything")
+def masked_attention(query, key, value, tokens, pad):
+    t = tokens.shape[1]
+    mask = (tokens != pad)[:, None, None] & torch.ones(t, t).tril().bool()
+    scores = query @ key.mT / query.shape[-1] ** 0.5
+    return scores.masked_fill(~mask, -1e9).softmax(dim=-1) @ value
+
+
 # ---- the masked mean ---------------------------------------------------------
 
 
@@ -110,7 +124,7 @@ def masked_mean(x, mask):
     return torch.stack(means)
 
 
-@wrong("ch04-masked-mean", "0/0 was replaced, but behind the division")
+@wrong("ch04-masked-mean", "0/0 was replaced after the division")
 def masked_mean(x, mask):
     real = mask[:, 0, 0, :, None]
     total, count = (x.nan_to_num(0, 0, 0) * real).sum(dim=1), real.sum(dim=1)
@@ -136,6 +150,18 @@ def masked_mean(x, mask):
     return x.masked_fill_(~real, 0).sum(dim=1) / real.sum(dim=1).clamp(min=1)
 
 
+@wrong("ch04-masked-mean", "a NaN at a real token has gone")
+def masked_mean(x, mask):
+    real = mask[:, 0, 0, :, None]
+    return (x.nan_to_num(0, 0, 0) * real).sum(dim=1) / real.sum(dim=1).clamp(min=1)
+
+
+@wrong("ch04-masked-mean", "expected the sum over the real tokens")
+def masked_mean(x, mask):
+    real = mask[:, 0, 0, :, None]
+    return (x.masked_fill(~real, 0).sum(dim=1) / real.sum(dim=1)).nan_to_num(0)
+
+
 # ---- broken: the weights -----------------------------------------------------
 
 
@@ -151,15 +177,17 @@ def masked_weights(energies, mask):
     return (energies * mask).softmax(dim=-1)
 
 
-@wrong("ch04-repair-weights", "without overflow")
+@wrong("ch04-repair-weights", "gets the same weight for every key")
 def masked_weights(energies, mask):
     return energies.masked_fill(~mask, -1e9).softmax(dim=-1)
 
 
-@wrong("ch04-repair-weights", "a real energy may be lower")
+@wrong("ch04-repair-weights", "expected the softmax over the keys that the mask allows")
 def masked_weights(energies, mask):
-    weights = energies.masked_fill(~mask, -1e4).softmax(dim=-1)
-    return weights * mask.any(dim=-1, keepdim=True)
+    mask = mask[:, :1, :1]  # right for padding, and for nothing else
+    empty = ~mask.any(dim=-1, keepdim=True)
+    energies = energies.masked_fill(~mask, -torch.inf).masked_fill(empty, 0)
+    return energies.softmax(dim=-1).masked_fill(empty, 0)
 
 
 @wrong("ch04-repair-weights", "the gradient of energies holds NaN")

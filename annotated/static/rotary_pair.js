@@ -1,0 +1,51 @@
+// Chapter 05: one pair of a query and a key, turned by their positions; body of function
+// (state, data, view, numbers).
+
+const p = Number(state.query), r = Number(state.key);
+const turned = ([a, b], angle) => [
+  a * Math.cos(angle) - b * Math.sin(angle), a * Math.sin(angle) + b * Math.cos(angle),
+];
+const q = turned(data.query, p * data.speed), k = turned(data.key, r * data.speed);
+const score = numbers.dot(q, k);
+
+// on a phone the numbers stand below the circle
+const narrow = view.width() < 480, size = 52, middle = narrow ? 150 : 140, level = 140;
+const left = narrow ? 20 : 320, top = narrow ? 310 : 66;
+const svg = view.svg(narrow ? 310 : 600, narrow ? 480 : 280,
+  `a query turned for position ${p} and a key turned for position ${r}`);
+const at = ([a, b]) => [middle + size * a, level - size * b];
+view.add(svg, "circle", {
+  cx: middle, cy: level, r: size * 2.4, fill: "none", stroke: "currentColor",
+  "stroke-opacity": 0.25,
+});
+const arrow = (vector, more) => {
+  const [x, y] = at(vector);
+  view.add(svg, "line", { x1: middle, y1: level, x2: x, y2: y, "stroke-width": 3, ...more });
+  return [x, y];
+};
+// where they point without a position
+arrow(data.query, { stroke: "var(--accent)", "stroke-width": 1.5, "stroke-opacity": 0.45 });
+arrow(data.key, {
+  stroke: "var(--second)", "stroke-width": 1.5, "stroke-opacity": 0.45,
+  "stroke-dasharray": "6 4",
+});
+const [qx, qy] = arrow(q, { stroke: "var(--accent)" });
+const [kx, ky] = arrow(k, { stroke: "var(--second)", "stroke-dasharray": "6 4" });
+view.add(svg, "circle", { cx: qx, cy: qy, r: 6, fill: "var(--accent)" });
+view.add(svg, "rect", { x: kx - 6, y: ky - 6, width: 12, height: 12, fill: "var(--second)" });
+const number = (z) => numbers.fixed(z, 2);
+const pair = (v) => `(${v.map(number).join(", ")})`;
+const lines = [
+  ["", `● query at ${p}: ${pair(q)}`],
+  ["", `■ key at ${r}: ${pair(k)}`],
+  ["", "faint: before turning"],
+  ["", `distance p − r = ${String(p - r).replace("-", "−")}`],
+  ["strong", `score = ${number(score)}`],
+];
+lines.forEach(([kind, text], j) => {
+  view.add(svg, "text", { x: left, y: top + 30 * j, text, ...(kind ? { class: kind } : {}) });
+});
+return {
+  values: { score, q, k },
+  says: `Query at position ${p}, key at position ${r}: the score is ${number(score)}.`,
+};
