@@ -344,6 +344,10 @@ def mixes(split, b=4, t=5, h=3, k=2, look=lambda strange: strange):
     return bool(look(strange).any())
 
 
+def mixes_somewhere(split):
+    return mixes(split) or mixes(split, t=3) or mixes(split, t=3, h=5)
+
+
 def shape_only(split):
     return split(torch.randn(3, 4, 10), 5).shape != (3, 5, 4, 2)
 
@@ -373,10 +377,11 @@ TWO = "it does, behind the first token: would you see that with two tokens?"
 HEAD = "it does, in one head: look at all heads"
 NUMBER = "it does, in one number of each row: look at all numbers"
 SEQUENCE = "it does, in one sequence: look at all sequences"
+AS_MANY = "it does, where there are as many tokens as heads: do you try several shapes?"
 
 mixes_tokens = Exercise(
     "ch03-mixes-tokens",
-    right=mixes,
+    right=mixes_somewhere,
     hint="give every token of every sequence a label of its own, and see where it goes",
     symptoms=tensor_for_bool,
     mistakes={
@@ -389,6 +394,7 @@ mixes_tokens = Exercise(
         HEAD: partial(mixes, look=lambda strange: strange[:, 0]),
         NUMBER: partial(mixes, look=lambda strange: strange[..., 0]),
         SEQUENCE: partial(mixes, look=lambda strange: strange[0]),
+        AS_MANY: mixes,
     },
 )
 
@@ -415,6 +421,11 @@ SPLITS = [  # what it does, its expression, and what an answer may miss in it
     ("dealt out in turn", "x.reshape(b, t, k, heads).permute(0, 3, 1, 2)", OTHER_HEADS),
     ("the first number of each head, k times", "y[..., :1].repeat(1, 1, 1, k)", TWICE),
     ("the right split, copied", "y.contiguous()", MEMORY),
+    (
+        "no transpose where the shape is right without",
+        "y.transpose(1, 2) if t == heads else y",
+        AS_MANY,
+    ),
     ("the tokens in reverse order", "y.flip(2)", ROW),
     ("all tokens but the first reversed", "y[:, :, [0, *range(t - 1, 0, -1)]]", TWO),
     ("the sequences in reverse order", "y.flip(0)", OTHER),
@@ -438,3 +449,146 @@ for axis, line, missed in [
         moved = draw.choice(["roll(1, 2)", "roll(-1, 2)", "flip(2)"])
         pieces = f"y[{before}:-1], y[{before}-1:].{moved}"
         return (splitting(f"torch.cat([{pieces}], dim={axis})"),)
+
+
+# ---- write multi-head attention ----------------------------------------------
+
+
+def scores_of(q, key):
+    return q @ key.mT / q.shape[-1] ** 0.5
+
+
+def by_query(scores):
+    return scores.softmax(dim=-1)
+
+
+def whole(x, memory, W_q, W_k, W_v, W_o, heads, **wrong):
+    """Multi-head attention, each step of which a mistake may replace."""
+    into = wrong.get("into", lambda x, W: x @ W.mT)
+    apart = wrong.get("apart", heads_of)
+    keys, values = wrong.get("asked", lambda x, memory: (memory, memory))(x, memory)
+    q, key = apart(into(x, W_q), heads), apart(into(keys, W_k), heads)
+    v = apart(into(values, W_v), heads)
+    if "exchanged" in wrong:
+        key, v = v, key
+    weights = wrong.get("weights", by_query)(wrong.get("scores", scores_of)(q, key))
+    answers = weights @ v  # (b, h, t, k)
+    merged = wrong.get("merge", lambda y: y.transpose(1, 2).flatten(2))(answers)
+    return wrong.get("out", lambda y, W: y @ W.mT)(merged, W_o)
+
+
+def unscaled(q, key):
+    return q @ key.mT
+
+
+def by_model_width(q, key):
+    return q @ key.mT / (q.shape[1] * q.shape[-1]) ** 0.5
+
+
+def rows_of_heads(y):
+    b, h, t, k = y.shape
+    return y.reshape(b, t, h * k)
+
+
+def one_wide_head(part, heads):
+    return part.unsqueeze(1)
+
+
+multi_head = Exercise(
+    "ch03-multi-head",
+    right=whole,
+    hint="split the three projections, attend in each head with scores over √k, put "
+    "the heads side by side, apply W_o",
+    mistakes={
+        hint: partial(whole, **wrong)
+        for hint, wrong in {
+            f"{MIXED} when you split: does a view alone read the right numbers?": {
+                "apart": view_alone
+            },
+            f"{MIXED} when you merge: in which order do t and h stand?": {
+                "merge": rows_of_heads
+            },
+            f"{MIXED}, when you split and again when you merge": {
+                "apart": view_alone,
+                "merge": rows_of_heads,
+            },
+            "the scores are divided by the root of the model's width": {
+                "scores": by_model_width
+            },
+            "the scores are not scaled": {"scores": unscaled},
+            "the scores are divided by k, not by its root": {
+                "scores": lambda q, key: q @ key.mT / q.shape[-1]
+            },
+            "the softmax runs over the words that ask": {
+                "weights": lambda scores: scores.softmax(dim=-2)
+            },
+            "the softmax runs over the heads": {
+                "weights": lambda scores: scores.softmax(dim=1)
+            },
+            "the scores have not gone through a softmax": {
+                "weights": lambda scores: scores
+            },
+            "the output map W_o is missing": {"out": lambda y, W: y},
+            "W_o is used the other way round: which of its axes is the input?": {
+                "out": lambda y, W: y @ W
+            },
+            "W_q, W_k and W_v are used the other way round: which axis is the input?": {
+                "into": lambda x, W: x @ W
+            },
+            "all four matrices are used the other way round: which axis is input?": {
+                "into": lambda x, W: x @ W,
+                "out": lambda y, W: y @ W,
+            },
+            "the keys are made from x; it is memory that is asked": {
+                "asked": lambda x, memory: (x, memory)
+            },
+            "the values are made from x; it is memory that answers": {
+                "asked": lambda x, memory: (memory, x)
+            },
+            "keys and values are made from x; memory is not used": {
+                "asked": lambda x, memory: (x, x)
+            },
+            "W_k makes your values and W_v your keys": {"exchanged": True},
+            "there is one head of the whole width": {"apart": one_wide_head},
+            "every h-th number goes to the same head; a head has k numbers side by "
+            "side": {"apart": in_turn},
+        }.items()
+    },
+)
+
+
+def four_maps(draw, d):
+    return [draw.normal(d, d) / d**0.5 for _ in range(4)]
+
+
+@multi_head.case("the example: one sentence of two words, two heads of width 1")
+def _(draw):
+    x, one = torch.eye(2)[None], torch.eye(2)
+    return x, x, one, one, one, one, 2
+
+
+@multi_head.case("self-attention, every axis of another length")
+def _(draw):
+    b, t, h, k = draw.sizes(4)
+    x = draw.normal(b, t, h * k)
+    return x, x, *four_maps(draw, h * k), h
+
+
+@multi_head.case("cross-attention: x asks, memory is asked, as many words in both")
+def _(draw):
+    b, t, h, k = draw.sizes(4)
+    x, memory = draw.normal(b, t, h * k), draw.normal(b, t, h * k)
+    return x, memory, *four_maps(draw, h * k), h
+
+
+@multi_head.case("cross-attention: a memory of another length")
+def _(draw):
+    b, t, s, h, k = draw.sizes(5)
+    x, memory = draw.normal(b, t, h * k), draw.normal(b, s, h * k)
+    return x, memory, *four_maps(draw, h * k), h
+
+
+@multi_head.case("gradients reach all four matrices", gradients=True)
+def _(draw):
+    x = draw.normal(2, 3, 8)
+    return x, draw.normal(2, 5, 8), *four_maps(draw, 8), 4

@@ -113,16 +113,24 @@ def count_parameters(d_model, heads, key_value_heads, bias):
 
 @right("ch03-mixes-tokens")
 def mixes_tokens(split):
-    x = torch.randn(3, 5, 12)
-    for n in range(3):
-        for i in range(5):
-            other = x.clone()
-            other[n, i] = torch.randn(12)
-            moved = (split(other, 4) != split(x, 4)).any(dim=3)  # (b, h, t)
-            moved[n, :, i] = False
-            if moved.any():
-                return True
+    for heads in (3, 4, 5):
+        x = torch.randn(3, 5, 4 * heads)
+        for n in range(3):
+            for i in range(5):
+                other = x.clone()
+                other[n, i] = torch.randn(4 * heads)
+                moved = split(other, heads) != split(x, heads)
+                moved = moved.any(dim=3)  # (b, h, t)
+                moved[n, :, i] = False
+                if moved.any():
+                    return True
     return False
+
+
+@wrong("ch03-mixes-tokens", "do you try several shapes")
+def mixes_tokens(split):
+    label = torch.arange(12).view(3, 4, 1)
+    return bool((split(label.repeat(1, 1, 10), 5) != label[:, None]).any())
 
 
 @wrong("ch03-mixes-tokens", "Do you try several tokens and several heads")
@@ -148,3 +156,56 @@ def mixes_tokens(split):
 def mixes_tokens(split):
     label = torch.arange(12).view(3, 4, 1)
     print(bool((split(label.repeat(1, 1, 10), 5) != label[:, None]).any()))
+
+
+# ---- write multi-head attention ----------------------------------------------
+
+
+@right("ch03-multi-head")
+def multi_head(x, memory, W_q, W_k, W_v, W_o, heads):
+    k = x.shape[2] // heads
+    total = 0
+    for j in range(heads):
+        rows = slice(j * k, (j + 1) * k)
+        q, key, v = x @ W_q[rows].T, memory @ W_k[rows].T, memory @ W_v[rows].T
+        powers = torch.exp(torch.bmm(q, key.mT) / k**0.5)
+        head = torch.bmm(powers / powers.sum(dim=2, keepdim=True), v)
+        total = total + head @ W_o[:, rows].T
+    return total
+
+
+@wrong("ch03-multi-head", "when you merge: in which order")
+def multi_head(x, memory, W_q, W_k, W_v, W_o, heads):
+    b, t, d = x.shape
+    parts = [(y @ W.T).view(b, -1, heads, d // heads).permute(0, 2, 1, 3)
+             for y, W in ((x, W_q), (memory, W_k), (memory, W_v))]  # fmt: skip
+    weights = torch.softmax(parts[0] @ parts[1].mT * (d // heads) ** -0.5, -1)
+    return (weights @ parts[2]).reshape(b, t, d) @ W_o.T
+
+
+@wrong("ch03-multi-head", "by the root of the model's width")
+def multi_head(x, memory, W_q, W_k, W_v, W_o, heads):
+    d = x.shape[-1]
+    q, key, v = (
+        torch.stack((y @ W.T).chunk(heads, -1), 1)
+        for y, W in ((x, W_q), (memory, W_k), (memory, W_v))
+    )
+    answers = (q @ key.mT / d**0.5).softmax(-1) @ v
+    return torch.cat(answers.unbind(1), -1) @ W_o.T
+
+
+@wrong("ch03-multi-head", "W_o is used the other way round")
+def multi_head(x, memory, W_q, W_k, W_v, W_o, heads):
+    q, key, v = (
+        torch.stack((y @ W.T).chunk(heads, -1), 1)
+        for y, W in ((x, W_q), (memory, W_k), (memory, W_v))
+    )
+    answers = (q @ key.mT / q.shape[-1] ** 0.5).softmax(-1) @ v
+    return torch.cat(answers.unbind(1), -1) @ W_o
+
+
+@wrong("ch03-multi-head", "memory is not used")
+def multi_head(x, memory, W_q, W_k, W_v, W_o, heads):
+    q, key, v = (torch.stack((x @ W.T).chunk(heads, -1), 1) for W in (W_q, W_k, W_v))
+    answers = (q @ key.mT / q.shape[-1] ** 0.5).softmax(-1) @ v
+    return torch.cat(answers.unbind(1), -1) @ W_o.T
