@@ -2,9 +2,10 @@
 
 import torch
 from torch import Tensor
+from torch.nn import functional as F
 
 from annotated.checks import Exercise, Function
-from annotated.checks.material import asked
+from annotated.checks.material import asked, stepped
 
 
 def ids(*rows):
@@ -76,15 +77,15 @@ def end_or_pad(tokens, end, pad):
 FAULTS = {  # what `asked` has seen
     "rows": "next_logits takes all b rows, ended or not, as a tensor (b, t)",
     "int64": "the ids that next_logits takes are int64",
-    "start": "next_logits takes start and all that was written behind it; here the "
+    "start": "next_logits takes start and all that was written after it; here the "
     "first symbol of a row is not start",
     "room": "next_logits was given more than start and `most` − 1 symbols: was it "
     "asked once too often, or given room for what is still to come?",
     "again": "next_logits was asked once more although every row had written end: do "
     "you remember who has ended?",
-    "filled with end": "behind its end a row is filled with end; it should be `pad`",
+    "filled with end": "after its end a row is filled with end; it should be `pad`",
     "filled with 0": "padding is `pad`, whatever its number: not always 0",
-    "fed": "next_logits was given other symbols than `pad` behind the end of a row: "
+    "fed": "next_logits was given other symbols than `pad` after the end of a row: "
     "what is written is also fed",
 }
 
@@ -112,7 +113,7 @@ greedy = Exercise(
                 [torch.full((len(w), 1), start), w], dim=1
             )
         ),
-        "what a row writes behind its end is still there": variant(filled=False),
+        "what a row writes after its end is still there": variant(filled=False),
         "it stops when the first row has ended; the others have not": variant(
             stop=lambda tokens, end, pad: by_end(tokens, end, pad).any()
         ),
@@ -233,8 +234,8 @@ def of_symbols(written, target, pad, end):
 
 PROPERTIES = [  # a case, what it shows, who misses it; written, target, pad, end
     (
-        "rubbish behind the end",
-        "what stands behind the end is no part of a text",
+        "rubbish after the end",
+        "what comes after the end is not part of a text",
         exact(lambda row, pad, end: stripped(row, pad)),
         (ids("5 2 0 0", "4 2 3 0", "3 2 6 5"), ids("5 2", "4 2", "3 4"), 0, 2),
     ),
@@ -280,7 +281,7 @@ PROPERTIES = [  # a case, what it shows, who misses it; written, target, pad, en
     ),
     (
         "padding, and no end",
-        "without an end, the padding at the end of a row is no part of its text",
+        "without an end, the padding at the end of a row is not part of its text",
         exact(lambda row, pad, end: row[: row.index(end) + 1] if end in row else row),
         (ids("4 4 0 0", "5 3 0 0", "6 3 0 0"), ids("4 4 0", "5 3 6", "6 3 0"), 0, 2),
     ),
@@ -298,7 +299,7 @@ PROPERTIES = [  # a case, what it shows, who misses it; written, target, pad, en
     ),
     (
         "a padding in between, and no end",
-        "a text goes on behind a padding in between",
+        "a text goes on after a padding in between",
         exact(
             lambda row, pad, end: (
                 row[: row.index(pad)]
@@ -357,7 +358,8 @@ def by_row(change):
     def targets(source, pad):
         rows = [[i for i in row if i != pad] for row in source.tolist()]
         rows = [change(row) for row in rows]
-        return torch.tensor([r + [pad] * (source.shape[1] - len(r)) for r in rows])
+        rows = [r + [pad] * (source.shape[1] - len(r)) for r in rows]
+        return torch.tensor(rows, dtype=source.dtype)
 
     return targets
 
@@ -404,7 +406,7 @@ ROWS = {
     "the last real symbol stays where it is": (
         lambda row: turned(row[:-1]) + row[-1:] if len(row) > 1 else row
     ),
-    "the first symbol behind start stays where it is": lambda row: row[:2] + row[:1:-1],
+    "the first symbol after start stays where it is": lambda row: row[:2] + row[:1:-1],
     "a start symbol further on stays where it is; there it is a symbol like others": (
         around
     ),
@@ -442,8 +444,16 @@ reverse = Exercise(
         "batch first: the result is (b, s), a row a sequence": (
             lambda *given: backwards(*given).mT
         ),
+        "ids of another dtype than those of `source`": (
+            lambda *given: backwards(*given).long()
+        ),
     },
 )
+
+
+@reverse.case("ids of 32 bits stay ids of 32 bits")
+def _(draw):
+    return draw.integers(1, 9, 3, 5).int(), 0
 
 
 @reverse.case("the example: a full row and a padded one")
@@ -466,129 +476,261 @@ for line, things in SOURCES.items():
     reverse.case(line)(lambda draw, things=things: disguised(draw, *things))
 
 
-# ---- where does it go wrong first? -------------------------------------------
+# ---- a training step ---------------------------------------------------------
 
-
-def first(flags, none=-1):
-    """Place of the first True of each row."""
-    return flags.int().argmax(dim=1).masked_fill(~flags.any(dim=1), none)
-
-
-def errors(written, target, pad):
-    return (written != target) & (target != pad)
-
-
-def places(flags=errors, change=lambda place: place, none=-1):
-    return lambda written, target, pad: change(first(flags(written, target, pad), none))
-
-
-def among_real(written, target, pad):
-    flags, real = errors(written, target, pad), target != pad
-    return first(
-        torch.stack(
-            [
-                f[r.argsort(descending=True, stable=True)]
-                for f, r in zip(flags, real, strict=True)
-            ]
-        )
-    )
-
-
-def last(written, target, pad):
-    flags = errors(written, target, pad)
-    return torch.where(flags, torch.arange(flags.shape[1]), -1).amax(dim=1)
-
-
-def of_batch(written, target, pad):
-    flags = errors(written, target, pad).any(dim=0, keepdim=True)
-    return first(flags).expand(len(written))
-
-
-FLAGS = {
-    "padding of the target is compared, too": lambda w, target, pad: w != target,
-    "where padding is written and a symbol is asked for, that is an error": (
-        lambda w, target, pad: (w != target) & (w != pad)
-    ),
-    "what is written as padding counts, too, where a symbol is asked for": (
-        lambda w, target, pad: errors(w, target, pad) & (w != pad)
-    ),
-    "this is the first symbol that is right": (
-        lambda w, target, pad: (w == target) & (target != pad)
-    ),
-    "padding is `pad`, whatever its number: not always 0": (
-        lambda w, target, pad: errors(w, target, 0)
-    ),
-    "symbol 0 is left out, and so is padding: only `pad` is padding": (
-        lambda w, target, pad: errors(w, target, pad) & (target != 0)
-    ),
+TOO_MUCH = {  # what `stepped` has seen
+    "given": "the model should be given the source, and the target without its last "
+    "symbol",
+    "tensor": "the loss is returned as a tensor, with its graph; a plain number is "
+    "wanted",
 }
 
-first_error = Exercise(
-    "ch08-first-error",
-    right=places(),
-    hint="expected the first place where a real symbol of the target is not what was "
-    "written, −1 if there is none",
+
+def step(
+    model,
+    optimizer,
+    source,
+    target,
+    pad,
+    *,
+    zero=True,
+    labels=lambda target: target[:, 1:],
+    loss=lambda logits, labels, pad: F.cross_entropy(logits, labels, ignore_index=pad),
+    update=True,
+    early=False,
+    twice=False,
+):
+    if zero and not early:
+        optimizer.zero_grad()
+    logits = model(source, target[:, :-1]).flatten(0, 1)
+    value = loss(logits, labels(target).flatten(), pad)
+    if early:  # with what an earlier batch has left
+        optimizer.step()
+        optimizer.zero_grad()
+    value.backward(retain_graph=twice)
+    if twice:
+        value.backward()
+    if update and not early:
+        optimizer.step()
+    return value.item()
+
+
+def stepping(**switches):
+    return lambda *given: step(*given, **switches)
+
+
+def by_sequence(logits, labels, pad):
+    """The mean over sequences of each one's mean: short ones count as much."""
+    each = F.cross_entropy(logits, labels, ignore_index=pad, reduction="none")
+    rows = each.view(BATCH, -1)
+    return (rows.sum(dim=1) / (labels.view(BATCH, -1) != pad).sum(dim=1)).mean()
+
+
+def measured_after(model, optimizer, source, target, pad):
+    step(model, optimizer, source, target, pad)
+    logits = model(source, target[:, :-1]).flatten(0, 1)
+    return F.cross_entropy(logits, target[:, 1:].flatten(), ignore_index=pad).item()
+
+
+BATCH = 3
+learns = Exercise(
+    "ch08-train-step",
+    right=step,
+    through=stepped,
+    symptoms=lambda result, *_: (
+        TOO_MUCH.get(result) if isinstance(result, str) else None
+    ),
+    hint="expected one step of the optimiser down the mean cross-entropy per real "
+    "label, and that loss",
     mistakes={
-        "a row without an error gives 0, as if its first symbol were wrong": (
-            places(none=0)
+        "gradients of an earlier step are still in the parameters": stepping(
+            zero=False
         ),
-        "an error at place 0 is told as none: 0 is a place like others": places(
-            change=lambda place: place.masked_fill(place == 0, -1)
+        "the model is asked for the symbol it was just given": stepping(
+            labels=lambda target: target[:, :-1]
         ),
-        "a row without an error gives t; it should be −1": (
-            lambda written, target, pad: first(
-                errors(written, target, pad), target.shape[1]
+        "padding counts in the loss": stepping(
+            loss=lambda logits, labels, pad: F.cross_entropy(logits, labels)
+        ),
+        "padding is `pad`, whatever its number: not always 0": stepping(
+            loss=lambda logits, labels, pad: F.cross_entropy(
+                logits, labels, ignore_index=0
             )
         ),
-        **{hint: places(flags) for hint, flags in FLAGS.items()},
-        "padding of the target is compared, too, and a row without an error gives 0": (
-            places(FLAGS["padding of the target is compared, too"], none=0)
+        "this is the sum over the labels; the mean is wanted": stepping(
+            loss=lambda logits, labels, pad: F.cross_entropy(
+                logits, labels, ignore_index=pad, reduction="sum"
+            )
         ),
-        "this is the last error; the first is wanted": last,
-        "this is how many errors there are; the place of the first is wanted": (
-            lambda *given: errors(*given).sum(dim=1)
+        "the sum is divided by all positions, padding included": stepping(
+            loss=lambda logits, labels, pad: F.cross_entropy(
+                logits, labels, ignore_index=pad, reduction="none"
+            ).mean()
         ),
-        "places are counted from 0": places(
-            change=lambda place: place + (place >= 0).long()
+        "every label counts alike, not every sequence": stepping(loss=by_sequence),
+        "the parameters are as before: who takes the step?": stepping(update=False),
+        "the optimiser steps before it has the gradient of this batch": stepping(
+            early=True
         ),
-        "the place is counted from 1, and a row without an error gives 0": places(
-            change=lambda place: place + 1
+        "the gradient is taken twice": stepping(twice=True),
+        "this is the loss after the step; the one that the step lowers is wanted": (
+            measured_after
         ),
-        "places count all symbols of a row; you count the real ones alone": among_real,
-        "this is the first error of the whole batch; each row has its own": of_batch,
-        "rows without an error are left out": places(
-            change=lambda place: place[place >= 0]
-        ),
-        "one number a row is wanted, (b,), no axis of length 1": places(
-            change=lambda place: place[:, None]
-        ),
-        "one place a row is wanted, not one a symbol": errors,
     },
 )
 
 
-@first_error.case("the example: a row with two errors and two without")
+def table_model(draw, v, source, target, pad, steps=1, left_over=0.0):
+    return (
+        draw.normal(v, v),
+        draw.normal(v, v),
+        source,
+        target,
+        pad,
+        steps,
+        left_over,
+    )
+
+
+@learns.case("one step: the loss, and every parameter after it")
 def _(draw):
-    return ids("5 3 4 4", "2 6 7 3", "7 4 5 5"), ids("5 3 2 6", "2 6 0 0", "7 4 5 5"), 0
+    source, target = draw.integers(1, 5, BATCH, 4), draw.integers(1, 5, BATCH, 6)
+    return table_model(draw, 6, source, target, 0)
 
 
-ROW_PAIRS = {
-    "padding is 9, say, written in the wrong places too, and 0 is a symbol": (
-        ids("4 3 2 5 7", "0 2 4 4 6", "3 9 9 9 9", "8 1 5 2 9"),
-        ids("4 3 2 5 9", "5 2 4 1 6", "3 6 2 9 9", "8 1 0 2 9"),
-        9,
-    ),
-    "padding in front and in between: places count the whole row": (
-        ids("6 2 3 4 7 7", "1 3 2 2 5 8"),
-        ids("0 2 0 4 5 5", "0 0 2 4 5 6"),
-        0,
-    ),
-    "no error anywhere, and a target of nothing but padding": (
-        ids("4 5", "3 3", "0 6"),
-        ids("4 5", "3 0", "0 0"),
-        0,
-    ),
-}
+@learns.case("padding has no say")
+def _(draw):
+    source = draw.integers(1, 5, BATCH, 5)
+    target = ids("1 4 3 5 2 2", "1 3 2 0 0 0", "1 5 5 4 0 0")
+    return table_model(draw, 6, source, target, 0)
 
-for line, things in ROW_PAIRS.items():
-    first_error.case(line)(lambda draw, things=things: disguised(draw, *things))
+
+@learns.case("padding is 7, and 0 is a symbol like others")
+def _(draw):
+    source = draw.integers(0, 6, BATCH, 5)
+    target = ids("1 0 3 0 2", "1 3 0 7 7", "1 6 7 7 7")
+    return table_model(draw, 8, source, target, 7)
+
+
+@learns.case("an earlier batch has left its gradients behind")
+def _(draw):
+    source, target = draw.integers(1, 5, BATCH, 4), draw.integers(1, 5, BATCH, 5)
+    return table_model(draw, 6, source, target, 0, left_over=1.0)
+
+
+@learns.case("five steps on one batch: the loss falls")
+def _(draw):
+    source = draw.integers(1, 5, BATCH, 4)
+    target = ids("1 4 3 5 2", "1 3 2 0 0", "1 5 5 4 0")
+    return table_model(draw, 6, source, target, 0, steps=5)
+
+
+# ---- find the fault: it copies everything -------------------------------------
+
+
+def writes(
+    model,
+    source,
+    target,
+    *,
+    alone=True,
+    whole=True,
+    start=lambda source, target: target[:, :1],
+    chosen=-1,
+    compared=lambda written, target: written == target[:, 1:],
+):
+    written = start(source, target)
+    for _ in range(target.shape[1] - 1):
+        symbol = model(source, written)[:, chosen].argmax(dim=-1)
+        written = torch.cat([written, symbol[:, None]], dim=1)
+    if not alone:
+        guesses = model(source, target[:, :-1]).argmax(dim=-1)
+        written = torch.cat([target[:, :1], guesses], dim=1)
+    right = compared(written[:, 1:], target)
+    return (right.all(dim=1) if whole else right).double().mean().item()
+
+
+def writing(**switches):
+    return lambda *given: writes(*given, **switches)
+
+
+honest = Exercise(
+    "ch08-honest",
+    right=writes,
+    hint="expected the share of rows in which all that the model writes by itself is "
+    "right",
+    mistakes={
+        "it is still given the right beginning; nobody has that when it is used": (
+            writing(alone=False)
+        ),
+        "unchanged: it is given the right beginning, and single symbols count": (
+            writing(alone=False, whole=False)
+        ),
+        "single symbols count; a row counts if all of it is right": writing(
+            whole=False
+        ),
+        "one right symbol is enough; a row counts if all of it is right": writing(
+            compared=lambda written, target: (written == target[:, 1:]).any(
+                dim=1, keepdim=True
+            )
+        ),
+        "this is the symbol after start, again and again": writing(chosen=0),
+        "it begins with the source's first symbol, not with the target's": writing(
+            start=lambda source, target: source[:, :1]
+        ),
+        "the last symbol is not compared": writing(
+            compared=lambda written, target: (written == target[:, 1:])[:, :-1]
+        ),
+        "this is how many rows are right; their share is wanted": (
+            lambda model, source, target: writes(model, source, target) * len(source)
+        ),
+        "this is the share of the rows that are wrong": (
+            lambda model, source, target: 1 - writes(model, source, target)
+        ),
+    },
+)
+
+
+def next_symbols(symbols, v=9):
+    """A model: logits (b, i, v) that are the largest at ``symbols``, (b, i)."""
+    text = f"-0.5 * (torch.arange({v}) - ({symbols})[..., None]).abs() - 0.25"
+    return Function(text, "source, given")
+
+
+COPIES = "source[:, 1 : given.shape[1] + 1]"
+
+
+@honest.case("a model that copies has all rows right")
+def _(draw):
+    source = draw.integers(2, 8, 4, 5)
+    return next_symbols(COPIES), source, source.clone()
+
+
+@honest.case("a model that reads the answer off what it is given has none")
+def _(draw):
+    target = torch.cat([draw.integers(1, 1, 4, 1), draw.integers(2, 8, 4, 5)], dim=1)
+    peeking = "torch.cat([given[:, 1:], source[:, -1:] * (given.shape[1] == 5)], dim=1)"
+    return next_symbols(peeking), target.clone(), target
+
+
+@honest.case("a wrong symbol leads to the next one")
+def _(draw):
+    source = ids("1 2 3 4 5", "1 4 4 4 4", "1 8 2 3 4", "1 3 4 5 6", "1 3 5 6 7")
+    return next_symbols("given % 8 + 1"), source, source.clone()
+
+
+@honest.case("nearly right is wrong: one symbol of each row")
+def _(draw):
+    target = ids("1 5 3 4 7", "1 2 2 8 6", "1 3 6 6 3", "1 7 4 5 3")
+    source = target.clone()
+    source[0, 2], source[1, 4], source[3, 1] = 8, 3, 2
+    return next_symbols(COPIES), source, target
+
+
+@honest.case("the target has a start symbol of its own, which the source lacks")
+def _(draw):
+    source = draw.integers(3, 8, 3, 4)
+    source[0, 0] = 2
+    target = torch.cat([torch.full((3, 1), 2), source], dim=1)
+    copies = "source[:, : given.shape[1]] + 3 * (given[:, :1] != 2)"
+    return next_symbols(copies, 12), source, target

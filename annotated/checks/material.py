@@ -157,3 +157,62 @@ def asked(
         return answer(watched, b, start, end, pad, most)
     except Refused as refused:
         return str(refused)
+
+
+# ---- chapter 08: a training step ---------------------------------------------
+
+
+class Table(nn.Module):
+    """A tiny model: the next symbol by the last one, and by those of the source."""
+
+    def __init__(self, follows: Tensor, holds: Tensor, expected: Tensor):
+        super().__init__()
+        self.follows = nn.Parameter(follows.clone())  # (v, v)
+        self.holds = nn.Parameter(holds.clone())  # (v, v)
+        self.expected = expected
+        self.calls: list[str] = []
+
+    def forward(self, source: Tensor, given: Tensor) -> Tensor:
+        right = given.shape == self.expected.shape and bool(
+            (given == self.expected).all()
+        )
+        self.calls.append("right" if right else "other")
+        return self.follows[given] + self.holds[source].mean(dim=1, keepdim=True)
+
+
+def stepped(
+    answer: Callable,
+    follows: Tensor,
+    holds: Tensor,
+    source: Tensor,
+    target: Tensor,
+    pad: int,
+    steps: int,
+    left_over: float,
+) -> object:
+    """Let an answer train a tiny model, and look at what became of it.
+
+    Args:
+        answer: called as ``answer(model, optimizer, source, target, pad)``.
+        follows: parameters of the model, ``(v, v)``.
+        holds: as ``follows``.
+        source: ids ``(b, s)``.
+        target: ids ``(b, t)``.
+        pad: the id of padding.
+        steps: how often the answer is called.
+        left_over: a gradient that stands in the parameters before the first step.
+    """
+    model = Table(follows, holds, target[:, :-1])
+    for parameter in model.parameters():
+        parameter.grad = torch.full_like(parameter, left_over)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.5)
+    losses = []
+    with torch.enable_grad():
+        for _ in range(steps):
+            losses.append(answer(model, optimizer, source, target, pad))
+    if "other" in model.calls:
+        return "given"
+    if any(isinstance(loss, Tensor) for loss in losses):
+        return "tensor"
+    after = [parameter.detach() for parameter in model.parameters()]
+    return {"losses": losses, "parameters": after}

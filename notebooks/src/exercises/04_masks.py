@@ -115,9 +115,9 @@ check("ch04-window", window_mask)
 def prefix_mask(prefix, size):
     """Mask (b, 1, t, t): the prefix for all, and what came before."""
     ### BEGIN SOLUTION
-    places = torch.arange(size, device=prefix.device)
-    before = places <= places[:, None]  # (t, t)
-    within = places < prefix[:, None, None, None]  # (b, 1, 1, t)
+    position = torch.arange(size, device=prefix.device)
+    before = position <= position[:, None]  # (t, t)
+    within = position < prefix[:, None, None, None]  # (b, 1, 1, t)
     return within | before
     ### END SOLUTION
 

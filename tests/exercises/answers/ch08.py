@@ -77,7 +77,7 @@ def exact_match(written, target, pad, end):
     return clean[0].eq(clean[1]).all(dim=1).double().mean()
 
 
-@wrong("ch08-exact", "what stands behind the end is no part")
+@wrong("ch08-exact", "what comes after the end is not part")
 def exact_match(written, target, pad, end):
     t = max(written.shape[1], target.shape[1])
     wide = torch.full((2, len(target), t), pad)
@@ -118,9 +118,19 @@ def exact_match(written, target, pad, end):
 
 @right("ch08-reverse")
 def reversed_targets(source, pad):
-    behind = source[:, 1:].flip(1)  # padding first
-    order = behind.eq(pad).int().argsort(dim=1, stable=True)
-    return torch.cat([source[:, :1], behind.gather(1, order)], dim=1)
+    others = source[:, 1:].flip(1)  # padding first
+    order = others.eq(pad).int().argsort(dim=1, stable=True)
+    return torch.cat([source[:, :1], others.gather(1, order)], dim=1)
+
+
+@wrong("ch08-reverse", "another dtype than those of `source`")
+def reversed_targets(source, pad):
+    result = torch.full(source.shape, pad)
+    for row, new in zip(source, result, strict=True):
+        real = row[row != pad]
+        new[0] = real[0]
+        new[1 : len(real)] = real[1:].flip(0)
+    return result
 
 
 @wrong("ch08-reverse", "the padding stands between")
@@ -146,41 +156,99 @@ def reversed_targets(source, pad):
     return result
 
 
-# ---- where does it go wrong first? -------------------------------------------
+# ---- a training step ---------------------------------------------------------
 
 
-@right("ch08-first-error")
-def first_error(written, target, pad):
-    fine = written.eq(target) | target.eq(pad)
-    ahead = fine.long().cumprod(dim=1).sum(dim=1)  # right ones up to there
-    return ahead.masked_fill(ahead == target.shape[1], -1)
+@right("ch08-train-step")
+def train_step(model, optimizer, source, target, pad):
+    logs = model(source, target[:, :-1]).log_softmax(dim=-1)
+    labels = target[:, 1:]
+    real = labels != pad
+    own = logs.gather(-1, labels.masked_fill(~real, 0)[..., None])[..., 0]
+    loss = -own[real].sum() / real.sum()
+    for parameter in model.parameters():
+        parameter.grad = None
+    loss.backward()
+    optimizer.step()
+    return float(loss.detach())
 
 
-@wrong("ch08-first-error", "you count the real ones alone")
-def first_error(written, target, pad):
-    places = []
-    for one, two in zip(written, target, strict=True):
-        real = two != pad
-        found = (one[real] != two[real]).nonzero()
-        places.append(int(found[0]) if len(found) else -1)
-    return torch.tensor(places)
+@wrong("ch08-train-step", "gradients of an earlier step")
+def train_step(model, optimizer, source, target, pad):
+    logits = model(source, target[:, :-1])
+    loss = torch.nn.functional.cross_entropy(logits.mT, target[:, 1:], ignore_index=pad)
+    loss.backward()
+    optimizer.step()
+    return loss.item()
 
 
-@wrong("ch08-first-error", "0 is a place like others")
-def first_error(written, target, pad):
-    places = []
-    for one, two in zip(written.tolist(), target.tolist(), strict=True):
-        place = 0
-        for i in range(len(two)):
-            if two[i] != pad and one[i] != two[i]:
-                place = i
-                break
-        places.append(place or -1)
-    return torch.tensor(places)
+@wrong("ch08-train-step", "given the source, and the target without its last")
+def train_step(model, optimizer, source, target, pad):
+    optimizer.zero_grad()
+    logits = model(source, target)
+    loss = torch.nn.functional.cross_entropy(logits.mT, target, ignore_index=pad)
+    loss.backward()
+    optimizer.step()
+    return loss.item()
 
 
-@wrong("ch08-first-error", "changes its argument `written` in place")
-def first_error(written, target, pad):
-    written[target == pad] = pad
-    flags = written != target
-    return torch.where(flags.any(dim=1), flags.int().argmax(dim=1), -1)
+@wrong("ch08-train-step", "divided by all positions")
+def train_step(model, optimizer, source, target, pad):
+    optimizer.zero_grad()
+    labels = target[:, 1:]
+    logs = model(source, target[:, :-1]).log_softmax(dim=-1)
+    own = logs.gather(-1, labels[..., None])[..., 0]
+    loss = -(own * (labels != pad)).mean()
+    loss.backward()
+    optimizer.step()
+    return loss.item()
+
+
+@wrong("ch08-train-step", "a plain number is wanted")
+def train_step(model, optimizer, source, target, pad):
+    optimizer.zero_grad()
+    logits = model(source, target[:, :-1]).flatten(0, 1)
+    loss = torch.nn.functional.cross_entropy(
+        logits, target[:, 1:].flatten(), ignore_index=pad
+    )
+    loss.backward()
+    optimizer.step()
+    return loss
+
+
+# ---- find the fault: it copies everything --------------------------------------
+
+
+@right("ch08-honest")
+def exact_share(model, source, target):
+    rows = [[symbol] for symbol in target[:, 0].tolist()]
+    for _ in range(target.shape[1] - 1):
+        logits = model(source, torch.tensor(rows))[:, -1]
+        for row, symbol in zip(rows, logits.argmax(-1).tolist(), strict=True):
+            row.append(symbol)
+    hits = [row == wanted for row, wanted in zip(rows, target.tolist(), strict=True)]
+    return sum(hits) / len(hits)
+
+
+@wrong("ch08-honest", "still given the right beginning")
+def exact_share(model, source, target):
+    guesses = model(source, target[:, :-1]).argmax(dim=-1)
+    return (guesses == target[:, 1:]).all(dim=1).float().mean().item()
+
+
+@wrong("ch08-honest", "single symbols count")
+def exact_share(model, source, target):
+    written = target[:, :1]
+    while written.shape[1] < target.shape[1]:
+        symbol = model(source, written)[:, -1:].argmax(dim=-1)
+        written = torch.cat([written, symbol], dim=1)
+    return (written[:, 1:] == target[:, 1:]).float().mean().item()
+
+
+@wrong("ch08-honest", "with the source's first symbol")
+def exact_share(model, source, target):
+    written = source[:, :1]
+    while written.shape[1] < target.shape[1]:
+        symbol = model(source, written)[:, -1:].argmax(dim=-1)
+        written = torch.cat([written, symbol], dim=1)
+    return (written[:, 1:] == target[:, 1:]).all(1).float().mean().item()
