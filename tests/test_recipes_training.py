@@ -1,12 +1,18 @@
 """annotated/recipes_training.py: the runs of chapter 07, and what is measured."""
 
+import json
+from pathlib import Path
+
 import pytest
 import torch
 from torch import nn
 
 from annotated.data import Vocabulary
+from annotated.recipes_part2 import CLIMB, RATE_SHAPES
 from annotated.recipes_training import (
+    DATE_RUN,
     FEW,
+    SMALL,
     date_batches,
     date_model,
     dates,
@@ -16,6 +22,19 @@ from annotated.recipes_training import (
     train_dates,
     train_on_few,
 )
+
+RESULTS = Path(__file__).parents[1] / "book" / "results"
+
+
+@pytest.mark.parametrize("name", ["rates", "regularisation"])
+def test_every_record_is_of_its_recipe(name):
+    path = RESULTS / f"{name}.json"
+    run = json.loads(path.read_text(encoding="utf-8"))
+    wanted = {"rates": DATE_RUN, "regularisation": FEW}[name]
+    assert (run["config"], run["training"]) == (SMALL, wanted)
+    if name == "rates":
+        assert run["climb"] == CLIMB
+        assert {row["shape"] for row in run["rows"]} == set(RATE_SHAPES)
 
 
 def test_unseen_dates_are_none_of_those_for_training():

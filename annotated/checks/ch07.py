@@ -2,12 +2,13 @@
 
 import math
 from functools import partial
+from itertools import combinations
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from annotated.checks import Exercise, Function, Raised
-from annotated.checks.material import accumulated
+from annotated.checks.material import accumulated, looped, stepped
 
 
 def asserts(result):
@@ -19,6 +20,230 @@ def asserts(result):
 def each(make, variants):
     """A mistake for every variant, with its hint."""
     return {hint: make(variant) for hint, variant in variants.items()}
+
+
+# ---- a training step ---------------------------------------------------------
+
+
+def next_symbols(model, source, target, shift=1, reads=-1):
+    """Logits, and the labels that they are to say."""
+    size = target.shape[1]
+    logits = model(source, target[:, : size + reads])
+    labels = target[:, shift:][:, : logits.shape[1]]
+    return logits[:, : labels.shape[1]], labels
+
+
+def per_token(logits, labels):
+    losses = nn.functional.cross_entropy(logits.mT, labels, reduction="none")
+    return losses[labels != 0].mean()
+
+
+def everywhere(logits, labels):
+    return nn.functional.cross_entropy(logits.mT, labels)
+
+
+def per_place(logits, labels):
+    losses = nn.functional.cross_entropy(logits.mT, labels, reduction="none")
+    return (losses * (labels != 0)).sum() / labels.numel()
+
+
+def per_sentence(logits, labels):
+    losses = nn.functional.cross_entropy(logits.mT, labels, reduction="none")
+    real = labels != 0
+    return ((losses * real).sum(dim=1) / real.sum(dim=1)).mean()
+
+
+def summed(logits, labels):
+    return per_token(logits, labels) * (labels != 0).sum()
+
+
+ORDER = ("clear", "backward", "clip", "step", "schedule")
+
+
+def step(loss=per_token, order=ORDER, clip=nn.utils.clip_grad_norm_, **shift):
+    def training_step(model, source, target, optimizer, schedule, most):
+        value = loss(*next_symbols(model, source, target, **shift))
+        parts = {
+            "clear": optimizer.zero_grad,
+            "backward": value.backward,
+            "clip": lambda: clip(model.parameters(), most),
+            "step": optimizer.step,
+            "schedule": schedule.step,
+        }
+        for name in order:
+            parts[name]()
+        return value.item()
+
+    return training_step
+
+
+def without(part):
+    return tuple(name for name in ORDER if name != part)
+
+
+def by_itself(parameters, most):
+    for parameter in parameters:
+        nn.utils.clip_grad_norm_([parameter], most)
+
+
+ORDERS_OF_A_STEP = {
+    "gradients that were there before are in your step": without("clear"),
+    "cleared only at the end: what waited there at first is in the first step": (
+        "backward", "clip", "step", "clear", "schedule",
+    ),
+    "the parameters stay where they are: is there a gradient when you step?": (
+        "backward", "clear", "clip", "step", "schedule",
+    ),
+    "a gradient longer than `clip` gets through": without("clip"),
+    "the rate stays where it is": without("schedule"),
+    "each step has the rate of the next one": (
+        "clear", "backward", "clip", "schedule", "step",
+    ),
+}  # fmt: skip
+
+training = Exercise(
+    "ch07-training-step",
+    right=step(),
+    through=stepped,
+    hint="the loss, or the parameters after the step, are other ones",
+    symptoms=lambda result, *_: "return the loss, a number" if result is None else None,
+    mistakes={
+        **each(lambda order: step(order=order), ORDERS_OF_A_STEP),
+        "padding is counted, in the sum and in the number": step(everywhere),
+        "the sum is divided by all positions, padding too": step(per_place),
+        "this is the mean of the sentences' means, not of the tokens": (
+            step(per_sentence)
+        ),
+        "this is the sum, not the mean": step(summed),
+        "the model reads the very symbol that it should say": step(shift=0, reads=0),
+        "the labels are those of the position before": step(shift=0),
+        "each parameter is shortened by itself": step(clip=by_itself),
+        "each number is cut off: the direction changes": (
+            step(clip=nn.utils.clip_grad_value_)
+        ),
+    },
+)
+
+
+def speaker(draw, symbols=7, wide=4):
+    return [draw.normal(symbols, wide) for _ in range(3)]
+
+
+def padded_targets(draw, lengths, symbols=7):
+    """A source, and a target that begins with 1 and is padded with 0."""
+    rows = draw.integers(3, symbols - 1, len(lengths), max(lengths) + 2)
+    rows[:, 0] = 1
+    size = torch.tensor(lengths)[:, None] + 1
+    place = torch.arange(rows.shape[1])
+    rows = torch.where(place == size, 2, rows.masked_fill(place > size, 0))
+    return draw.integers(3, symbols - 1, len(lengths), 3), rows
+
+
+@training.case("one step, no padding, nothing to clip")
+def _(draw):
+    batches = [padded_targets(draw, [4, 4])]
+    return speaker(draw), batches, [0.1, 0.2], 100.0
+
+
+@training.case("sentences of several lengths")
+def _(draw):
+    batches = [padded_targets(draw, draw.shuffled([1, 3, 6]))]
+    return speaker(draw), batches, [0.3, 0.1], 100.0
+
+
+@training.case("a long gradient")
+def _(draw):
+    batches = [padded_targets(draw, [5, 2])]
+    return [6 * table for table in speaker(draw)], batches, [0.5, 0.1], 0.05
+
+
+@training.case("four steps, and a rate that climbs")
+def _(draw):
+    sets = [draw.shuffled([1, 2, 5]) for _ in range(4)]
+    batches = [padded_targets(draw, lengths) for lengths in sets]
+    return speaker(draw), batches, [0.1, 0.2, 0.3, 0.4, 0.5], 0.2
+
+
+# ---- find the fault ----------------------------------------------------------
+
+
+def epoch(late_schedule=False, early_clip=False, leak=False, mean_of_means=False):
+    """The loop of the exercise, with those of its faults that are still there."""
+
+    def train_epoch(model, training, checking, optimizer, schedule, clip):
+        losses = []
+        for source, target in training:
+            value = per_token(*next_symbols(model, source, target))
+            if early_clip:
+                nn.utils.clip_grad_norm_(model.parameters(), clip)
+            value.backward()
+            if not early_clip:
+                nn.utils.clip_grad_norm_(model.parameters(), clip)
+            optimizer.step()
+            optimizer.zero_grad()
+            if not late_schedule:
+                schedule.step()
+            losses.append(value.item())
+        if late_schedule:
+            schedule.step()
+        total = count = 0
+        for source, target in checking:
+            value = per_token(*next_symbols(model, source, target))
+            if leak:
+                value.backward()
+            tokens = 1 if mean_of_means else (target[:, 1:] != 0).sum().item()
+            total, count = total + value.item() * tokens, count + tokens
+        return losses, total / count
+
+    return train_epoch
+
+
+STILL_THERE = {
+    "late_schedule": "the rate does not move within an epoch",
+    "early_clip": "a gradient longer than `clip` gets through",
+    "leak": "the next epoch begins with something that the evaluation left behind",
+    "mean_of_means": "the checking loss depends on how tokens are split into batches",
+}
+
+
+def remaining():
+    """Every set of faults that is not empty, with its hint: the smaller ones first."""
+    names = list(STILL_THERE)
+    for count in range(1, len(names) + 1):
+        for chosen in combinations(names, count):
+            hint = "; and ".join(STILL_THERE[name] for name in chosen)
+            yield hint, epoch(**dict.fromkeys(chosen, True))
+
+
+repaired = Exercise(
+    "ch07-repair-loop",
+    right=epoch(),
+    through=looped,
+    hint="something else has changed: repair the faults, and leave the rest as it is",
+    mistakes=dict(remaining()),
+)
+
+
+def two_sets(draw, scale=1.0, clip=0.3):
+    tables = [scale * table for table in speaker(draw)]
+    training = [padded_targets(draw, draw.shuffled([1, 2, 5])) for _ in range(3)]
+    checking = [padded_targets(draw, [1]), padded_targets(draw, [6, 4, 5])]
+    return tables, training, checking, [0.1 * n for n in range(1, 9)], clip
+
+
+@repaired.case("one epoch")
+def _(draw):
+    return *two_sets(draw), 1
+
+
+@repaired.case("two epochs, with an evaluation between them")
+def _(draw):
+    return *two_sets(draw), 2
+
+
+@repaired.case("long gradients")
+def _(draw):
+    return *two_sets(draw, 4.0, 0.05), 2
 
 
 # ---- another schedule --------------------------------------------------------
@@ -188,95 +413,6 @@ def _(draw):
 @rates.case("a step below 1: refused", hint="there is no such step: raise a ValueError")
 def _(draw):
     return draw.integer(-2, 0), 4, 12, 1.0, 0.2
-
-
-# ---- where is the peak? ------------------------------------------------------
-
-
-def height(d, w, a, f):
-    return f / d**0.5 / w**a
-
-
-def highest(step=lambda w, a: w, rate=height):
-    def peak(d_model, warmup, a, factor=1.0):
-        return step(warmup, a), rate(d_model, warmup, a, factor)
-
-    return peak
-
-
-def rate_there(step):
-    """A wrong step, with the rate which is really that of this step."""
-
-    def rate(d, w, a, f):
-        n = step(w, a)
-        return f / d**0.5 * min(n**-a, n * w ** -(1 + a))
-
-    return highest(step, rate)
-
-
-HEIGHTS = {
-    "the exponent of w is a, not a half": lambda d, w, a, f: height(d, w, 0.5, f),
-    "you forget the n of n · w^−(1+a)": lambda d, w, a, f: height(d, w, 1 + a, f),
-    "the sign of the exponent of w": lambda d, w, a, f: height(d, w, -a, f),
-    "the warm-up is missing in the rate": lambda d, w, a, f: height(d, w, 0, f),
-    "the factor is missing": lambda d, w, a, f: height(d, w, a, 1),
-    "a root is taken of the factor, too": lambda d, w, a, f: height(d, w, a, f**0.5),
-    "the rate is divided by the factor": lambda d, w, a, f: height(d, w, a, 1 / f),
-    "the exponent of d is not a": lambda d, w, a, f: f / (d * w) ** a,
-    "the root of the width is missing": lambda d, w, a, f: height(d**2, w, a, f),
-    "multiplied by the root of the width": lambda d, w, a, f: height(1 / d, w, a, f),
-    "the width is missing": lambda d, w, a, f: height(1, w, a, f),
-    "the warm-up stands below a root": lambda d, w, a, f: height(d, w, a / 2, f),
-}
-STEPS = {
-    "one step later the rate falls already": lambda w, a: w + 1,
-    "one step earlier the rate still climbs": lambda w, a: w - 1,
-    "at step 1 the rate has only begun to climb": lambda w, a: 1,
-    "the place of the peak does not depend on a": lambda w, a: w ** (1 + a),
-    "the place of the peak: once solved for n, no root is left": lambda w, a: w**0.5,
-    "the place of the peak: both sides have the exponent 1 + a": (
-        lambda w, a: w ** (1 / (1 + a))
-    ),
-}
-
-peaks = Exercise(
-    "ch07-peak",
-    right=highest(),
-    tolerance=1e-9,
-    hint="expected the step at which both terms of the minimum are equal, and the rate "
-    "there",
-    mistakes={
-        "this is the step alone: wanted are (step, rate)": lambda *a: highest()(*a)[0],
-        "this is the rate alone: wanted are (step, rate)": lambda *a: highest()(*a)[1],
-        "the step comes first: (step, rate)": lambda *a: highest()(*a)[::-1],
-        **each(lambda rate: highest(rate=rate), HEIGHTS),
-        **each(highest, STEPS),
-        **{
-            f"{hint}, as your own rate shows": rate_there(s)
-            for hint, s in STEPS.items()
-        },
-    },
-)
-
-
-@peaks.case("the example: the schedule of the paper")
-def _(draw):
-    return 64, 100, 0.5
-
-
-@peaks.case("the example: a = 1")
-def _(draw):
-    return 64, 100, 1
-
-
-@peaks.case("a factor, and another power")
-def _(draw):
-    return 256, draw.integer(50, 200), draw.number(0.2, 0.4), draw.number(2.0, 9.0)
-
-
-@peaks.case("a long warm-up, and a width that is no square")
-def _(draw):
-    return draw.choice([40, 48, 56]), draw.integer(1000, 2000), 0.75, 0.5
 
 
 # ---- smoothing with forbidden symbols ----------------------------------------
@@ -452,7 +588,7 @@ def told(name):
 
 
 FITS = {  # the last of a group g is the newcomer, and the longest; n are the lengths
-    "the sum of the lengths is limited, but padding takes places too": (
+    "the sum of the lengths is limited, but padding takes positions too": (
         lambda g, n, most: sum(n[i] for i in g) <= most
     ),
     "a group of exactly `tokens` places fits": (
@@ -515,12 +651,16 @@ def misplaced(result, lengths, tokens):
     """What can be seen of groups that no known mistake makes."""
     longest = max(lengths, default=0)
     if longest > tokens and not isinstance(result, Raised):
-        return f"a sequence of {longest} does not fit into {tokens} places: refuse it"
+        return (
+            f"a sequence of {longest} does not fit into {tokens} positions: refuse it"
+        )
     if longest > tokens:
         named = str(longest) in result.message and str(tokens) in result.message
         if result.kind == "ValueError" and not named:
             return f"the message should hold {longest}, the length, and {tokens}"
         return asserts(result)
+    if isinstance(result, Raised) and longest == tokens:
+        return f"a sequence of {longest} does fit into {tokens} positions"
     result = [list(g) for g in result]
     if result in [wrong(lengths, tokens) for wrong in MISTAKES.values()]:
         return None
@@ -530,7 +670,7 @@ def misplaced(result, lengths, tokens):
     for g in result:
         places = f"{len(g)} × {max(lengths[i] for i in g)}"
         if not fits(g, lengths, tokens):
-            return f"the group {g} has {places} places, more than {tokens}"
+            return f"the group {g} has {places} positions, more than {tokens}"
     if result != groups(lengths, tokens):
         return "the groups fit, but only a sequence that does not may open another one"
 
@@ -554,6 +694,7 @@ SETS = {
     "many short ones, few long ones": ([1, 1, 1, 1, 2, 2, 3, 4, 5, 7, 8], 16),
     "lengths that grow within a group": ([2, 2, 3, 3, 3, 4, 5, 5, 5, 9], 10),
     "no sequence at all": ([], 10),
+    "a sequence that fills a group by itself": ([3, 5, 16, 2], 16),
     "a sequence that is too long: refused": ([3, 5, 17], 16),
 }
 

@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 import torch
 from torch import Tensor, nn
+from torch.optim.lr_scheduler import LambdaLR
 
 # ---- chapter 06: tied weights ------------------------------------------------
 
@@ -104,6 +105,93 @@ def accumulated(
     if memory and result.requires_grad:
         faults.append("attached")
     return faults[0] if faults else result.detach()
+
+
+class Speaker(nn.Module):
+    """Says what comes next from the last symbol read and from the whole source.
+
+    Args:
+        source: a vector for each symbol of the source, ``(v, d)``.
+        target: a vector for each symbol of the target, ``(v, d)``.
+        output: a vector for each symbol to say, ``(v, d)``.
+    """
+
+    def __init__(self, source: Tensor, target: Tensor, output: Tensor) -> None:
+        super().__init__()
+        self.source, self.target, self.output = map(
+            nn.Parameter, (source.clone(), target.clone(), output.clone())
+        )
+
+    def forward(self, source: Tensor, target: Tensor) -> Tensor:
+        read = self.source[source].mean(dim=1, keepdim=True) + self.target[target]
+        return read.tanh() @ self.output.mT
+
+
+def _trained(tables: list[Tensor], rates: list[float]) -> tuple:
+    """A model with an old gradient, plain descent, and rates, one for each step."""
+    model = Speaker(*tables)
+    for parameter in model.parameters():
+        parameter.grad = torch.full_like(parameter, 0.1)  # of an evaluation, say
+    optimizer = torch.optim.SGD(model.parameters(), lr=1.0)
+    schedule = LambdaLR(optimizer, lambda done: rates[min(done, len(rates) - 1)])
+    return model, optimizer, schedule
+
+
+def stepped(
+    answer: Callable,
+    tables: list[Tensor],
+    batches: list[tuple[Tensor, Tensor]],
+    rates: list[float],
+    clip: float,
+) -> object:
+    """Let an answer take steps, one for each batch; losses, and what became of it.
+
+    Args:
+        answer: called as ``answer(model, source, target, optimizer, schedule, clip)``.
+        tables: parameters of the model.
+        batches: sources and targets.
+        rates: learning rate of each step.
+        clip: largest norm of the gradient.
+    """
+    model, optimizer, schedule = _trained(tables, rates)
+    losses = []
+    with torch.enable_grad():
+        for source, target in batches:
+            loss = answer(model, source, target, optimizer, schedule, clip)
+            losses.append(loss.detach() if isinstance(loss, Tensor) else loss)
+    if not all(isinstance(one, float | Tensor) for one in losses):
+        return losses[0]
+    losses = [float(one) for one in losses]
+    weights = torch.cat([p.detach().flatten() for p in model.parameters()])
+    return {"losses": losses, "rate": schedule.get_last_lr()[0], "weights": weights}
+
+
+def looped(
+    answer: Callable,
+    tables: list[Tensor],
+    training: list[tuple[Tensor, Tensor]],
+    checking: list[tuple[Tensor, Tensor]],
+    rates: list[float],
+    clip: float,
+    epochs: int,
+) -> object:
+    """Let an answer train for some epochs; all losses, and what became of the model.
+
+    Args:
+        answer: called as ``answer(model, training, checking, optimizer, schedule,
+            clip)`` for each epoch.
+    """
+    model, optimizer, schedule = _trained(tables, rates)
+    optimizer.zero_grad()
+    losses = []
+    with torch.enable_grad():
+        for _ in range(epochs):
+            said = answer(model, training, checking, optimizer, schedule, clip)
+            if not isinstance(said, tuple | list) or len(said) != 2:
+                return said
+            losses.append([*map(float, said[0]), float(said[1])])
+    weights = torch.cat([p.detach().flatten() for p in model.parameters()])
+    return {"losses": losses, "rate": schedule.get_last_lr()[0], "weights": weights}
 
 
 # ---- chapter 08: greedy decoding ---------------------------------------------

@@ -6,6 +6,161 @@ import torch
 
 from tests.exercises.answers import right, wrong
 
+# ---- a training step ---------------------------------------------------------
+
+
+@right("ch07-training-step")
+def training_step(model, source, target, optimizer, schedule, clip):
+    read, labels = target[:, :-1], target[:, 1:]
+    logs = model(source, read).log_softmax(-1)
+    own = logs.gather(-1, labels.unsqueeze(-1)).squeeze(-1)
+    real = (labels != 0).float()
+    loss = -(own * real).sum() / real.sum()
+    parameters = list(model.parameters())
+    gradients = torch.autograd.grad(loss, parameters)
+    norm = sum(g.square().sum() for g in gradients) ** 0.5
+    for parameter, gradient in zip(parameters, gradients, strict=True):
+        parameter.grad = gradient * min(1.0, clip / norm.item())
+    optimizer.step()
+    schedule.step()
+    return loss
+
+
+@wrong("ch07-training-step", "cleared only at the end")
+def training_step(model, source, target, optimizer, schedule, clip):
+    logits = model(source, target[:, :-1])
+    loss = torch.nn.functional.cross_entropy(
+        logits.flatten(0, 1), target[:, 1:].flatten(), ignore_index=0
+    )
+    loss.backward()
+    torch.nn.utils.clip_grad_norm_(model.parameters(), clip)
+    optimizer.step()
+    schedule.step()
+    optimizer.zero_grad()
+    return loss.item()
+
+
+@wrong("ch07-training-step", "padding is counted")
+def training_step(model, source, target, optimizer, schedule, clip):
+    model.zero_grad()
+    logits = model(source, target[:, :-1])
+    loss = torch.nn.functional.cross_entropy(logits.mT, target[:, 1:])
+    loss.backward()
+    torch.nn.utils.clip_grad_norm_(model.parameters(), clip)
+    optimizer.step()
+    schedule.step()
+    return loss.item()
+
+
+@wrong("ch07-training-step", "reads the very symbol")
+def training_step(model, source, target, optimizer, schedule, clip):
+    optimizer.zero_grad()
+    loss = torch.nn.functional.cross_entropy(
+        model(source, target).mT, target, ignore_index=0
+    )
+    loss.backward()
+    torch.nn.utils.clip_grad_norm_(model.parameters(), clip)
+    optimizer.step()
+    schedule.step()
+    return loss.item()
+
+
+@wrong("ch07-training-step", "return the loss")
+def training_step(model, source, target, optimizer, schedule, clip):
+    optimizer.zero_grad()
+    loss = torch.nn.functional.cross_entropy(
+        model(source, target[:, :-1]).mT, target[:, 1:], ignore_index=0
+    )
+    loss.backward()
+    torch.nn.utils.clip_grad_norm_(model.parameters(), clip)
+    optimizer.step()
+    schedule.step()
+
+
+# ---- find the fault ----------------------------------------------------------
+
+
+def loss_of(model, source, target):
+    logits = model(source, target[:, :-1]).mT
+    return torch.nn.functional.cross_entropy(logits, target[:, 1:], ignore_index=0)
+
+
+@right("ch07-repair-loop")
+def train_epoch(model, training, checking, optimizer, schedule, clip):
+    losses = []
+    for source, target in training:
+        optimizer.zero_grad()
+        loss = loss_of(model, source, target)
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), clip)
+        optimizer.step()
+        schedule.step()
+        losses.append(loss.item())
+    with torch.no_grad():
+        counts = torch.tensor([(t[:, 1:] != 0).sum() for _, t in checking])
+        each = torch.stack([loss_of(model, s, t) for s, t in checking])
+    return losses, ((each * counts).sum() / counts.sum()).item()
+
+
+@wrong("ch07-repair-loop", "left behind; and the checking loss")
+def train_epoch(model, training, checking, optimizer, schedule, clip):
+    losses = []
+    for source, target in training:
+        loss = loss_of(model, source, target)
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), clip)
+        optimizer.step()
+        optimizer.zero_grad()
+        schedule.step()
+        losses.append(loss.item())
+    checked = []
+    for source, target in checking:
+        loss = loss_of(model, source, target)
+        loss.backward()
+        checked.append(loss.item())
+    return losses, sum(checked) / len(checked)
+
+
+@wrong("ch07-repair-loop", "longer than `clip` gets through")
+def train_epoch(model, training, checking, optimizer, schedule, clip):
+    losses = []
+    for source, target in training:
+        loss = loss_of(model, source, target)
+        loss.backward()
+        optimizer.step()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), clip)
+        optimizer.zero_grad()
+        schedule.step()
+        losses.append(loss.item())
+    total = tokens = 0
+    for source, target in checking:
+        with torch.no_grad():
+            loss = loss_of(model, source, target)
+        count = (target[:, 1:] != 0).sum().item()
+        total, tokens = total + loss.item() * count, tokens + count
+    return losses, total / tokens
+
+
+@wrong("ch07-repair-loop", "the rate does not move within an epoch")
+def train_epoch(model, training, checking, optimizer, schedule, clip):
+    losses = []
+    for source, target in training:
+        optimizer.zero_grad()
+        loss = loss_of(model, source, target)
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), clip)
+        optimizer.step()
+        losses.append(loss.item())
+    schedule.step()
+    total = tokens = 0
+    for source, target in checking:
+        with torch.no_grad():
+            loss = loss_of(model, source, target)
+        count = (target[:, 1:] != 0).sum().item()
+        total, tokens = total + loss.item() * count, tokens + count
+    return losses, total / tokens
+
+
 # ---- another schedule --------------------------------------------------------
 
 
@@ -51,37 +206,6 @@ def warm_cosine(step, warmup, total, peak, floor=0.0):
         return floor
     x = (step - warmup) / (total - warmup)
     return floor + (peak - floor) * (1 + math.cos(math.pi * x)) / 2
-
-
-# ---- where is the peak? ------------------------------------------------------
-
-
-@right("ch07-peak")
-def peak(d_model, warmup, a, factor=1.0):
-    def rate(n):
-        return factor / d_model**0.5 * min(1 / n**a, n / warmup ** (1 + a))
-
-    step = max(range(1, warmup + 2), key=rate)
-    return [step, rate(step)]
-
-
-@wrong("ch07-peak", "one step earlier the rate still climbs, as your own rate shows")
-def peak(d_model, warmup, a, factor=1.0):
-    rates = [min(n**-a, n * warmup ** -(1 + a)) for n in range(1, 2 * warmup)]
-    step = rates.index(max(rates))
-    return step, factor * d_model**-0.5 * rates[step - 1]
-
-
-@wrong("ch07-peak", "the exponent of d is not a")
-def peak(d_model, warmup, a, factor=1.0):
-    return warmup, factor * math.exp(-a * math.log(d_model * warmup))
-
-
-@wrong("ch07-peak", "expected the step at which both terms")
-def peak(d_model, warmup, a, factor=1.0):
-    rates = [min(n**-a, n * warmup ** -(1 + a)) for n in range(1, 1000)]
-    top = max(rates)
-    return rates.index(top) + 1, factor * d_model**-0.5 * top
 
 
 # ---- smoothing with forbidden symbols ----------------------------------------
@@ -195,6 +319,18 @@ def group_by_tokens(lengths, tokens):
             group = []
         group = [*group, i]
     return groups + [group] if group else groups
+
+
+@wrong("ch07-token-batches", "does fit into")
+def group_by_tokens(lengths, tokens):
+    groups = []
+    for i in sorted(range(len(lengths)), key=lambda i: lengths[i]):
+        if lengths[i] >= tokens:
+            raise ValueError(f"{lengths[i]} is more than {tokens}")
+        if not groups or (len(groups[-1]) + 1) * lengths[i] > tokens:
+            groups.append([])
+        groups[-1].append(i)
+    return groups
 
 
 # ---- accumulation ------------------------------------------------------------
