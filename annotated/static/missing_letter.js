@@ -84,8 +84,8 @@ best.forEach(({ chance, letter }, i) => {
 });
 const looks = weights.map((row, r) => {
   const step = argmax(row) - side;
-  const where = step === 0 ? "at the blank" : `${Math.abs(step)} ${step < 0 ? "left" : "right"}`;
-  return `head ${r} ${r === removed ? "taken away" : where}`;
+  const where = step === 0 ? "the blank" : `${Math.abs(step)} ${step < 0 ? "left" : "right"}`;
+  return `head ${r}: ${r === removed ? "taken away" : where}`;
 });
 return {
   values: { guess: data.alphabet[best[0].letter], chance: best[0].chance, weights: weights.flat() },

@@ -134,7 +134,6 @@ from annotated.attention import (
     record_attention,
     scaled_dot_product_attention,
 )
-from annotated.notebook import check_shape
 
 module = MultiHeadAttention(d, h, bias=False)
 with torch.no_grad():
@@ -175,7 +174,7 @@ check_close("causal: words 3 and 4 changed, outputs 0 to 2 unmoved",
 assert (later - before)[:, 3:].abs().max() > 0.1
 check_close("cross: the order of what is asked does not matter",
     module(x, memory[:, order]), module(x, memory), 1e-5)  # fmt: skip
-check_shape("cross", module(x, memory), b=2, t=5, d=12)
+assert module(x, memory).shape == (b, t, d)
 
 # %% [markdown]
 # ## 3b.3 How fast is it?
@@ -259,7 +258,7 @@ show_table(
 # queries, keys and values in one product, three times as wide, and then has to take
 # it apart. That costs copies, above all on the way back: three gradients are padded
 # with zeros to the triple width and added up. Our three products of plain width need
-# none of that. PyTorch's profiler counts, for one pass forward and back:
+# none of that. PyTorch's profiler counts the copies of one pass forward and back:
 
 # %%
 from torch import nn
