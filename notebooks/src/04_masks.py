@@ -126,7 +126,7 @@ def draw(pads):
 assert shares_of_cat(11)[3] < 0.5 < shares_of_cat(12)[3]
 frame_slider(
     draw,
-    range(17),
+    range(0, 17, 2),
     label="pads",
     alt=lambda pads: (
         f"A bar of the weights in the row of cat with {pads} pads: the, cat, "

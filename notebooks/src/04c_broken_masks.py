@@ -287,7 +287,7 @@ def evaluate(model, count=500):
     return [number.item() for number in (*means, *shares)]
 
 
-def train(when, seed, steps=300):
+def train(when, seed, steps=200):
     torch.manual_seed(seed)
     generator = torch.Generator().manual_seed(seed)
     model = Decipherer(when).to(device).train()
