@@ -218,9 +218,9 @@ masked_attention = Exercise(
         "every sentence has its own padding: you use the first one's for all": (
             attention(axes=lambda mask: mask[:1])
         ),
-        "a row with nobody to look at gives NaN: what is the softmax of nothing but "
+        "a row with nothing to look at gives NaN: what is the softmax of nothing but "
         "−∞?": attention(softmax=lambda *both: filled(*both, fill=-torch.inf)),
-        "a row with nobody to look at averages everything; it should give zeros": (
+        "a row with nothing to look at averages everything; it should give zeros": (
             attention(softmax=lambda *both: filled(*both, fill=-1e9))
         ),
         "masked keys still get weight: exp(0) is 1": (
@@ -272,7 +272,7 @@ def _(draw):
     return sentences(draw, 2, 5, draw.integer(1, 9))
 
 
-@masked_attention.case("padding in front: the first queries have nobody to look at")
+@masked_attention.case("padding in front: the first queries have nothing to look at")
 def _(draw):
     query, key, value, _, pad = sentences(draw, 2, 4, 1)
     return query, key, value, torch.tensor([[1, 1, 0, 3], [1, 4, 0, 2]]), pad

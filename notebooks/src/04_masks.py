@@ -52,10 +52,10 @@ chain(
 #
 # ## 4.1 Why a neighbour's sentence changes yours
 #
-# The future isn't the only thing to hide, and not even the first. Sentences differ
-# in length, and a tensor is a rectangle, so the short sentences of a batch are
-# filled up with **padding**, a token that means nothing. Put *the cat sleeps* into a batch with
-# *a small dog barks loudly*, and it gets two pads at its end.
+# The future isn't the only thing to hide. Let's begin with the other one. Sentences
+# differ in length, and a tensor is a rectangle, so the short sentences of a batch
+# are filled up with **padding**, a token that means nothing. Put *the cat sleeps*
+# into a batch with *a small dog barks loudly*, and it gets two pads at its end.
 #
 # Let's follow it with numbers. Two for each word, chosen so that you can do the
 # dot products in your head; and zeros for the padding, as
@@ -126,7 +126,7 @@ def draw(pads):
 assert shares_of_cat(11)[3] < 0.5 < shares_of_cat(12)[3]
 frame_slider(
     draw,
-    range(17),
+    range(0, 17, 2),
     label="pads",
     alt=lambda pads: (
         f"A bar of the weights in the row of cat with {pads} pads: the, cat, "
@@ -236,8 +236,8 @@ check_close(
 # **Why not zero the weights after the softmax?** It seems just as good:
 # `weights * mask`. But then the row of *cat* adds up to 0.85, and its output has
 # shrunk again. So you divide by the sum, which is right on paper. Now let the
-# pad have a large score. Nothing in training keeps it small, since nobody ever
-# looks at the pad:
+# pad have a large score. Nothing in training keeps it small, since no word looks at
+# the pad any more:
 
 # %%
 row = torch.tensor([0.0, 2.0, 1.0, 120.0])  # the last key is padding
@@ -282,7 +282,7 @@ check_close(
 # %% [markdown]
 # This is why a Transformer trains in parallel and a recurrent network can't: a
 # text of a thousand words is a thousand exercises, each with its own hand over
-# the page, and one matrix product does them all.
+# the page, all done in one pass.
 #
 # ## 4.4 Both at once
 #
@@ -324,7 +324,7 @@ chain(
 # Now build one with your own hands. **Predict, then try:**
 #
 # 1. Eight words, the past alone: how many places are visible? And with a
-#    *prefix* of three words that everybody may see, as when a model reads a
+#    *prefix* of three words that every word may see, as when a model reads a
 #    question in both directions and writes the answer word by word?
 # 2. Switch off all that the first query sees. What will its row of weights be?
 #    Then hide with −1e9 instead of −∞, and look again.
@@ -420,7 +420,7 @@ explorer(
 #
 # 1. 1 + 2 + … + 8 = 36. The prefix adds three more: the first word gains two,
 #    the second word one.
-# 2. Under −∞ the row is all zeros: there is nobody left to look at. Under −1e9
+# 2. Under −∞ the row is all zeros: there is nothing left to look at. Under −1e9
 #    every key gets ⅛, the hidden ones too. Section 4.5 is about this row.
 #
 # </details>
@@ -496,11 +496,10 @@ for _, gradient in padded:
 # for a decoder that has kept the keys of earlier words and asks with its two
 # newest: these are the *last* two rows of the triangle.
 #
-# ## 4.5 A row with nobody to look at
+# ## 4.5 A row with nothing to look at
 #
-# What if *every* key of a query is hidden? It happens: an empty sentence, a prefix
-# of length 0, padding on the left under a causal mask. Then the softmax
-# divides 0 by 0:
+# What if *every* key of a query is hidden? It happens: an empty sentence, or
+# padding on the left under a causal mask. Then the softmax divides 0 by 0:
 
 # %%
 visible = torch.tensor([[True, True, False], [False, False, False]])
@@ -513,7 +512,7 @@ print(masked_scores.softmax(dim=-1))
 # quieter. All scores of the row are then equal, so the row attends to **all the
 # padding alike**, and nobody notices. You saw it in the builder.
 #
-# What should the row be? A query with nobody to look at gets nothing: zeros. So
+# What should the row be? A query with nothing to look at gets nothing: zeros. So
 # take the row out before the softmax, and empty it afterwards:
 
 # %%
@@ -588,7 +587,7 @@ show_table(
 #
 # Mix them up and no error is raised. Under a padding mask the words then look at the
 # padding and at nothing else, under a causal mask at the future and at nothing
-# else. With luck some row is left with nobody, and NaN gives it away.
+# else. With luck some row is left with nothing, and NaN gives it away.
 #
 # So we put a `~` on our masks when we compare with PyTorch's module, given the same
 # parameters:
@@ -843,8 +842,8 @@ show_table(
 # One wrote the rhyme, the other babbles: with the next character out of sight, it
 # does worse than a blind guess. The reason is in its attention. At position $i$ it
 # should guess character $i + 1$, and that is just what stands at position $i + 1$
-# of its own input. So it learned to look one to the
-# right and copy. In writing there is nothing to the right.
+# of its own input. So it learned to look one position ahead and copy. When it
+# writes, there is nothing ahead.
 
 # %% tags=["hide-input"]
 from annotated.plots import attention_heatmap
@@ -958,7 +957,7 @@ assert abs(per_token[batch != PAD].mean() - per_token.mean()) > 0.01
 # ## 4.9 Pitfalls
 #
 # **The first output of every sequence is NaN, or always the same.** The triangle
-# lacks its diagonal: `tril(-1)` leaves the first query nobody to look at. And
+# lacks its diagonal: `tril(-1)` leaves the first query nothing to look at. And
 # `triu` instead of `tril` hides the past and shows the future.
 
 # %% tags=["hide-input"]
@@ -986,9 +985,11 @@ assert torch.equal(right, both) and (wrong & ~both).any()
 print(f"{(wrong & ~both).sum()} places are open that should be hidden")
 
 # %% [markdown]
-# **"must broadcast", or worse, no complaint at all.** A mask `(b, t, s)` has no axis
+# **"The size of tensor a must match the size of tensor b", or worse, no complaint
+# at all.** A mask `(b, t, s)` has no axis
 # for the heads. Broadcasting aligns from the right, so it takes the batch for the
-# heads; with as many heads as sentences that even fits. Pass `mask[:, None]`.
+# heads; with as many heads as sentences that even fits. Pass `mask[:, None]`. (The
+# module of this book refuses three axes.)
 
 # %% tags=["hide-input"]
 try:
@@ -999,8 +1000,8 @@ else:
     raise AssertionError("a mask of three axes was accepted")
 
 # %% [markdown]
-# **"value cannot be converted to type c10::Half without overflow".** The hidden places get
-# −1e9, which doesn't fit into half precision. Use `-torch.inf`
+# **"value cannot be converted to type c10::Half without overflow".** The hidden
+# places get −1e9, which doesn't fit into half precision. Use `-torch.inf`
 # ([4b.1](04b_hidden_places.ipynb) has the story).
 #
 # **The loss is far lower in evaluation than in training.** The mask is made only
@@ -1038,7 +1039,7 @@ else:
 # answer at once; also as a notebook (`notebooks/exercises/04_masks.ipynb`).
 #
 # 1. **A causal window.** Each query sees the last few keys only.
-# 2. **A prefix and then causal.** Everybody sees the question; the answer is
+# 2. **A prefix and then causal.** Every word sees the question; the answer is
 #    written word by word.
 # 3. **Masked attention, whole.** From token ids to outputs, with nothing ready-made.
 # 4. **The masked mean.** One vector for a sentence, padding left out.
@@ -1051,7 +1052,7 @@ else:
 # - A mask is a boolean tensor, True = may attend. Masks combine with `&`.
 # - Padding: `(tokens != pad)[:, None, None, :]`. The future: `tril`.
 # - Write −∞ into the hidden *scores*, before the softmax. An empty row gets zeros.
-# - PyTorch's `nn.MultiheadAttention` means the opposite by True.
+# - For PyTorch's `nn.MultiheadAttention`, True means the opposite: ignore.
 # - To test a mask, append padding or change the future, and see that nothing
 #   moves. A low loss proves nothing.
 #
@@ -1082,7 +1083,8 @@ show_table(
 )
 
 # %% [markdown]
-# The words still stand in no order. The next chapter gives them one.
+# Apart from the causal mask, nothing tells a layer where a word stands. The next
+# chapter gives every position a vector of its own.
 #
 # ## Further reading
 #

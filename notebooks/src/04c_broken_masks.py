@@ -287,7 +287,7 @@ def evaluate(model, count=500):
     return [number.item() for number in (*means, *shares)]
 
 
-def train(when, seed, steps=300):
+def train(when, seed, steps=200):
     torch.manual_seed(seed)
     generator = torch.Generator().manual_seed(seed)
     model = Decipherer(when).to(device).train()
@@ -414,7 +414,7 @@ print("✓ only the model that drops its mask in evaluation moves")
 # The model that was never masked still writes well here, unlike the rhymer of
 # [chapter 4](04_masks.ipynb): in this task, looking ahead and looking back are the
 # same search, *find my letter*. Whether a missing mask ruins the writing depends on
-# the task. That it ruins the loss doesn't.
+# the task. The loss is worthless either way.
 #
 # A mask says what a position may **know**. That has nothing to do with training
 # mode. Leave it on: for the last query, `causal_mask` hides nothing anyway.

@@ -143,7 +143,7 @@ check("ch04-prefix", prefix_mask)
 # | `pad` | an integer | the id of padding, not always 0 |
 # | result | `(b, h, t, v)` | softmax(q kᵀ/√k) v over the visible keys |
 #
-# A query with nobody to look at gets zeros. The arguments must get gradients, finite
+# A query with nothing to look at gets zeros. The arguments must get gradients, finite
 # ones there too. Write the softmax yourself, not
 # `F.scaled_dot_product_attention`.
 #
