@@ -1042,7 +1042,11 @@ show(
 # Don't take that for a law. This task asks for a distance of one, which training had
 # all the time. Language models ask for distances that training never showed, and
 # there rotary positions [fail soon after the training length
-# too](https://arxiv.org/abs/2108.12409).
+# too](https://arxiv.org/abs/2108.12409). How to stretch them, and the other relative
+# positions you'll meet, ALiBi and T5's bias, are in
+# [5c](05c_relative_positions.ipynb). [5b](05b_train_short_test_long.ipynb) looks closer
+# at this experiment: what unseen positions do to the seen ones, and what happens where
+# long sequences are *rare*.
 #
 # ## 5.7 Pitfalls
 #
