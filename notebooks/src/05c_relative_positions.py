@@ -100,7 +100,7 @@ class ALiBiAttention(BiasedAttention):
 # **T5** ([Raffel et al., 2020](https://arxiv.org/abs/1910.10683)) learns the numbers. A
 # parameter for every distance would run out, as a learned table does, so distances
 # share *buckets*: each small distance has one to itself, larger ones share, ever more of
-# them, and everything beyond 128 shares the last. Half of the buckets are for keys to
+# them, and everything from 91 on shares the last. Half of the buckets are for keys to
 # the left, half for keys to the right.
 
 
@@ -304,9 +304,9 @@ print(
 # long sequences as about short ones.
 #
 # **T5's bias depends on its buckets.** With buckets up to 128, those for distances from
-# 32 on were never trained, and the answers suffer. Let the last bucket begin at 24
-# instead, which training reaches, and every distance has a trained number. So if you use
-# it, choose the furthest distance within your training lengths.
+# 32 on were never trained, and the answers suffer. Set the furthest distance to 24, and
+# the last bucket begins at 21: now training reaches every number there is. So if you
+# use it, choose the furthest distance within your training lengths.
 #
 # ## 5c.3 Stretching rotary positions
 #
