@@ -10,29 +10,30 @@ from annotated.checks import Exercise
 # ---- additive scores ---------------------------------------------------------
 
 
-def scores(queries, keys, W, U, v, energy=lambda q, k, v: torch.tanh(q + k) @ v):
-    """Energies of the mapped queries and keys, which one sum can broadcast."""
-    return energy((queries @ W.mT)[..., :, None, :], (keys @ U.mT)[..., None, :, :], v)
+def scores(queries, keys, W_q, W_k, w, score=lambda q, k, w: torch.tanh(q + k) @ w):
+    """Scores of the mapped queries and keys, which one sum can broadcast."""
+    asked, offered = queries @ W_q.mT, keys @ W_k.mT
+    return score(asked[..., :, None, :], offered[..., None, :, :], w)
 
 
 additive_scores = Exercise(
     "ch01-additive-scores",
-    right=lambda queries, keys, W, U, v: scores(queries, keys, W, U, v),
-    hint="expected v · tanh(W q + U k) for each query and each key",
+    right=lambda queries, keys, W_q, W_k, w: scores(queries, keys, W_q, W_k, w),
+    hint="expected w · tanh(W_q q + W_k k) for each query and each key",
     mistakes={
-        "tanh is missing, and without it the query has no say (section 1.9)": (
-            partial(scores, energy=lambda q, k, v: (q + k) @ v)
+        "tanh is missing, and without it the query has no say (section 1.6)": (
+            partial(scores, score=lambda q, k, w: (q + k) @ w)
         ),
-        "tanh acts on the sum W q + U k, not on its two parts one by one": (
-            partial(scores, energy=lambda q, k, v: (q.tanh() + k.tanh()) @ v)
+        "tanh acts on the sum W_q q + W_k k, not on its two parts one by one": (
+            partial(scores, score=lambda q, k, w: (q.tanh() + k.tanh()) @ w)
         ),
-        "tanh comes before v, not after it": (
-            partial(scores, energy=lambda q, k, v: torch.tanh((q + k) @ v))
+        "tanh comes before w, not after it": (
+            partial(scores, score=lambda q, k, w: torch.tanh((q + k) @ w))
         ),
-        "v is missing: the components are weighted by v, not only added": (
-            partial(scores, energy=lambda q, k, v: torch.tanh(q + k).sum(dim=-1))
+        "w is missing: the components are weighted by w, not only added": (
+            partial(scores, score=lambda q, k, w: torch.tanh(q + k).sum(dim=-1))
         ),
-        "these are alignments: return the energies, before the softmax": (
+        "these are weights: return the scores, before the softmax": (
             lambda *given: scores(*given).softmax(dim=-1)
         ),
         "queries and keys are exchanged: e[…, i, j] is for query i and key j": (
@@ -41,26 +42,26 @@ additive_scores = Exercise(
         "squeeze() drops every axis of length 1, also that of a lone source or query": (
             lambda *given: scores(*given).squeeze()
         ),
-        "W and U are exchanged: W maps the queries, U the keys": (
-            lambda queries, keys, W, U, v: scores(queries, keys, U, W, v)
+        "W_q and W_k are exchanged: W_q maps the queries, W_k the keys": (
+            lambda queries, keys, W_q, W_k, w: scores(queries, keys, W_k, W_q, w)
         ),
-        "the queries are rows here, and q W is not W q": (
-            lambda queries, keys, W, U, v: scores(queries, keys, W.mT, U.mT, v)
+        "the queries are rows here, and q W_q is not W_q q": (
+            lambda queries, keys, W_q, W_k, w: scores(queries, keys, W_q.mT, W_k.mT, w)
         ),
     },
 )
 
 
 def arguments(draw, *batch, t, s, q=4, k=7, hidden=6):
-    """queries, keys, W, U, v."""
+    """queries, keys, W_q, W_k, w."""
     shapes = (*batch, t, q), (*batch, s, k), (hidden, q), (hidden, k), (hidden,)
     return tuple(draw.normal(*shape) for shape in shapes)
 
 
-@additive_scores.case("the three words of section 1.4, without a batch axis")
+@additive_scores.case("the three words of section 1.2, without a batch axis")
 def _(draw):
     eye = torch.eye(3)
-    return eye[[2, 1, 0]], eye, 1.5 * eye, 1.5 * eye, torch.full((3,), -6.0)
+    return eye[[2, 1, 0]], eye, eye, eye, torch.full((3,), -7.0)
 
 
 @additive_scores.case("every axis of another length")
@@ -84,12 +85,7 @@ def _(draw):
     return arguments(draw, 1, t=1, s=5)
 
 
-@additive_scores.case("in double precision", dtype=torch.float64)
-def _(draw):
-    return arguments(draw, 2, t=3, s=5)
-
-
-@additive_scores.case("gradients reach queries, keys, W, U and v", gradients=True)
+@additive_scores.case("gradients reach queries, keys, W_q, W_k and w", gradients=True)
 def _(draw):
     return arguments(draw, 2, t=3, s=5)
 
@@ -99,52 +95,52 @@ def _(draw):
     return arguments(draw, 4, t=256, s=256, q=2, k=3, hidden=4)
 
 
-# ---- masked alignment --------------------------------------------------------
+# ---- masked weights --------------------------------------------------------
 
 
 def last_ones(place, start):
     return place >= start
 
 
-def is_real(energies, lengths, rule=last_ones):
+def is_real(scores, lengths, rule=last_ones):
     """Which positions are real by a rule, which knows where the real ones start."""
-    s = energies.shape[-1]
+    s = scores.shape[-1]
     real = rule(torch.arange(s), s - lengths[:, None])
-    return real[..., None, :].expand_as(energies)
+    return real[..., None, :].expand_as(scores)
 
 
-def softmax(energies, real, fill=-1e30, dim=-1):
-    return energies.masked_fill(~real, fill).softmax(dim)
+def softmax(scores, real, fill=-1e30, dim=-1):
+    return scores.masked_fill(~real, fill).softmax(dim)
 
 
-def aligned(energies, lengths, rule=last_ones, fill=-1e30, dim=-1):
-    real = is_real(energies, lengths, rule)
-    return softmax(energies, real, fill, dim).masked_fill(~real, 0.0)
+def aligned(scores, lengths, rule=last_ones, fill=-1e30, dim=-1):
+    real = is_real(scores, lengths, rule)
+    return softmax(scores, real, fill, dim).masked_fill(~real, 0.0)
 
 
-def added(energies, lengths):
+def added(scores, lengths):
     """Right, but for the gradient, for −∞ is added and NaN mended."""
-    low = torch.zeros_like(energies)
-    low = low.masked_fill(~is_real(energies, lengths), -torch.inf)
-    return (energies + low).softmax(dim=-1).nan_to_num(0.0)
+    low = torch.zeros_like(scores)
+    low = low.masked_fill(~is_real(scores, lengths), -torch.inf)
+    return (scores + low).softmax(dim=-1).nan_to_num(0.0)
 
 
-def leaks(alignment, energies, lengths):
-    leak = alignment.masked_fill(is_real(energies, lengths), 0.0).abs().max()
+def leaks(weights, scores, lengths):
+    leak = weights.masked_fill(is_real(scores, lengths), 0.0).abs().max()
     if 0 < leak < 1e-4:
         return f"padding gets a weight of {leak:.0e}, and should get exactly 0"
 
 
 mask_padding = Exercise(
     "ch01-mask-padding",
-    right=lambda energies, lengths: aligned(energies, lengths),
+    right=lambda scores, lengths: aligned(scores, lengths),
     hint="expected a softmax over the real positions of each source alone, and exactly "
     "0 elsewhere",
     symptoms=leaks,
     mistakes={
         "here the padding stands at the front: the last lengths[n] positions are real "
-        "(you mask the end)": lambda energies, lengths: aligned(
-            energies, lengths, lambda p, start: p < energies.shape[-1] - start
+        "(you mask the end)": lambda scores, lengths: aligned(
+            scores, lengths, lambda p, start: p < scores.shape[-1] - start
         ),
         "the mask is upside down: only padding gets weight": (
             partial(aligned, rule=lambda place, start: place < start)
@@ -159,21 +155,19 @@ mask_padding = Exercise(
             partial(aligned, rule=lambda place, start: place >= start[0])
         ),
         "nothing is masked, or each source by the longest of the lengths": (
-            lambda energies, lengths: energies.softmax(dim=-1)
+            lambda scores, lengths: scores.softmax(dim=-1)
         ),
         "each source has its own length, and you use the longest": (
             partial(aligned, rule=lambda place, start: place >= start.min())
         ),
-        "the rows do not sum to 1: the padding took its share, with an energy of 0": (
+        "the rows do not sum to 1: the padding took its share, with a score of 0": (
             partial(aligned, fill=0.0)
         ),
         "the rows do not sum to 1: the softmax has seen the padding": (
-            lambda energies, lengths: (
-                energies.softmax(dim=-1) * is_real(energies, lengths)
-            )
+            lambda scores, lengths: scores.softmax(dim=-1) * is_real(scores, lengths)
         ),
-        "an energy of 0 is no weight of 0, for exp(0) = 1": (
-            lambda energies, lengths: softmax(energies, is_real(energies, lengths), 0.0)
+        "a score of 0 is no weight of 0, for exp(0) = 1": (
+            lambda scores, lengths: softmax(scores, is_real(scores, lengths), 0.0)
         ),
         "a source of length 0 has no real position: [-0:] is the whole row": (
             partial(aligned, rule=lambda p, start: (p >= start) | (start > p.max()))
@@ -181,13 +175,13 @@ mask_padding = Exercise(
         "the softmax runs over the queries: each row, over the keys, should sum to 1": (
             partial(aligned, dim=1)
         ),
-        "a source of length 0 gives NaN: all its energies are −∞, and its softmax is "
-        "0/0; it should give zeros": lambda energies, lengths: softmax(
-            energies, is_real(energies, lengths), -torch.inf
+        "a source of length 0 gives NaN: all its scores are −∞, and its softmax is "
+        "0/0; it should give zeros": lambda scores, lengths: softmax(
+            scores, is_real(scores, lengths), -torch.inf
         ),
-        "a source of length 0 should give zeros: equal energies, however low, give "
-        "equal weights": lambda energies, lengths: softmax(
-            energies, is_real(energies, lengths)
+        "a source of length 0 should give zeros: equal scores, however low, give "
+        "equal weights": lambda scores, lengths: softmax(
+            scores, is_real(scores, lengths)
         ),
         "NaN comes back in the gradient: it was mended after the softmax, which still "
         "sends it back": added,
@@ -195,7 +189,7 @@ mask_padding = Exercise(
 )
 
 
-@mask_padding.case("equal energies: weights of 1/2 for two positions, of 1/4 for four")
+@mask_padding.case("equal scores: weights of 1/2 for two positions, of 1/4 for four")
 def _(draw):
     return torch.full((2, 3, 4), 2.0), torch.tensor([2, 4])
 
@@ -216,15 +210,10 @@ def _(draw):
     return draw.normal(2, 2, 4), torch.tensor([0, 3])
 
 
-@mask_padding.case("padding with large energies")
+@mask_padding.case("padding with large scores")
 def _(draw):
-    energies, lengths = draw.normal(2, 3, 5), torch.tensor([2, 4])
-    return energies + 30.0 * ~is_real(energies, lengths), lengths
-
-
-@mask_padding.case("in double precision", dtype=torch.float64)
-def _(draw):
-    return draw.normal(2, 3, 4), torch.tensor([3, 2])
+    scores, lengths = draw.normal(2, 3, 5), torch.tensor([2, 4])
+    return scores + 30.0 * ~is_real(scores, lengths), lengths
 
 
 @mask_padding.case("gradients are finite, and those of padding are 0", gradients=True)
@@ -235,10 +224,10 @@ def _(draw):
 # ---- temperature -------------------------------------------------------------
 
 
-def tempered(energies, tau, at_zero=lambda largest: largest):
-    gaps = energies - energies.amax(dim=-1, keepdim=True)
+def tempered(scores, tau, at_zero=lambda largest: largest):
+    gaps = scores - scores.amax(dim=-1, keepdim=True)
     if tau == 0:
-        weights = at_zero((gaps == 0).to(energies.dtype))
+        weights = at_zero((gaps == 0).to(scores.dtype))
         return weights / weights.sum(dim=-1, keepdim=True)
     return (gaps / tau).softmax(dim=-1)
 
@@ -247,41 +236,35 @@ def first_alone(largest):
     return largest * (largest.cumsum(dim=-1) == 1)
 
 
-def overflows(alignment, energies, tau):
-    if not isinstance(alignment, Tensor) or not alignment.isnan().any():
-        return None
-    if tau == 0:
+def not_a_number(weights, scores, tau):
+    if tau == 0 and isinstance(weights, Tensor) and weights.isnan().any():
         return "NaN at τ = 0 (is something divided by 0?): what is the limit there?"
-    return (
-        "energies/τ overflows to infinity, and ∞ − ∞ is NaN: what may you subtract "
-        "from a row first, so that nothing in it is above 0?"
-    )
 
 
 temper = Exercise(
     "ch01-temper",
-    right=lambda energies, tau: tempered(energies, tau),
-    hint="expected softmax(energies / τ) in each row, and for τ = 0 all weight on the "
-    "largest energy, however small its lead",
-    symptoms=overflows,
+    right=lambda scores, tau: tempered(scores, tau),
+    hint="expected softmax(scores / τ) in each row, and for τ = 0 all weight on the "
+    "largest score, however small its lead",
+    symptoms=not_a_number,
     mistakes={
-        "the temperature multiplies the energies; it should divide them": (
-            lambda energies, tau: (energies * tau).softmax(dim=-1)
+        "the temperature multiplies the scores; it should divide them": (
+            lambda scores, tau: (scores * tau).softmax(dim=-1)
         ),
-        "the temperature is not used": lambda energies, tau: energies.softmax(dim=-1),
-        "the temperature divides the energies before the softmax, not the weights "
-        "after it": lambda energies, tau: energies.softmax(dim=-1) / (tau or 1.0),
+        "the temperature is not used": lambda scores, tau: scores.softmax(dim=-1),
+        "the temperature divides the scores before the softmax, not the weights "
+        "after it": lambda scores, tau: scores.softmax(dim=-1) / (tau or 1.0),
         "the rows of weights should sum to 1: the softmax is missing": (
-            lambda energies, tau: energies / (tau or 1.0)
+            lambda scores, tau: scores / (tau or 1.0)
         ),
         "the softmax runs over the queries: each row, over the keys, should sum to 1": (
-            lambda energies, tau: tempered(energies.mT, tau).mT
+            lambda scores, tau: tempered(scores.mT, tau).mT
         ),
-        "keys that tie for the largest energy share the weight equally": (
+        "keys that tie for the largest score share the weight equally": (
             partial(tempered, at_zero=first_alone)
         ),
-        "a small number stands in for τ = 0, and there the largest energy takes all, "
-        "however small its lead": lambda energies, tau: tempered(energies, tau or 1e-3),
+        "a small number stands in for τ = 0, and there the largest score takes all, "
+        "however small its lead": lambda scores, tau: tempered(scores, tau or 1e-3),
     },
 )
 
@@ -306,7 +289,7 @@ def _(draw):
     return draw.normal(2, 4, 3), 1e9
 
 
-@temper.case("τ = 0: all weight on the largest energy, shared by keys that tie")
+@temper.case("τ = 0: all weight on the largest score, shared by keys that tie")
 def _(draw):
     tie = draw.number(1.0, 9.0)
     return torch.tensor([[[tie, 0.5, tie, -1.0], [-5.0, -2.0, -3.0, -tie - 5]]]), 0
@@ -317,11 +300,198 @@ def _(draw):
     return 1.0 + 1e-3 * draw.normal(2, 3, 4), 0.0
 
 
-@temper.case("τ = 1e-38 is as good as 0, and gives no NaN")
-def _(draw):
-    return 20 * draw.normal(2, 2, 5), 1e-38
-
-
 @temper.case("in double precision", dtype=torch.float64)
 def _(draw):
     return draw.normal(2, 3, 4), draw.number(0.2, 0.7)
+
+
+# ---- one step of a decoder ---------------------------------------------------
+
+
+def side_by_side(*parts):
+    return torch.cat(parts, dim=-1)
+
+
+def step(
+    state,
+    last,
+    states,
+    mask,
+    scorer,
+    gru,
+    head,
+    *,
+    weigh=lambda scores, mask: scores.masked_fill(~mask, -torch.inf).softmax(dim=-1),
+    read=side_by_side,
+    answer=lambda new, context, old: side_by_side(new, context),
+    result=lambda logits, new, weights, old: (logits, new, weights),
+    asks=lambda old, last, gru: old,
+):
+    """A step of which each part can be another one."""
+    query = asks(state, last, gru)[:, None, :]
+    weights = weigh(scores(query, states, *scorer)[:, 0], mask)
+    context = (weights[:, None, :] @ states)[:, 0]
+    new = torch.gru_cell(read(last, context), state, *gru)
+    logits = answer(new, context, state) @ head[0].mT + head[1]
+    return result(logits, new, weights, state)
+
+
+def updated(old, last, gru):  # the state that has read the symbol, and no context
+    missing = gru[0].shape[1] - last.shape[1]
+    return torch.gru_cell(torch.nn.functional.pad(last, (0, missing)), old, *gru)
+
+
+decoder_step = Exercise(
+    "ch01-decoder-step",
+    right=lambda state, last, states, mask, scorer, gru, head: step(
+        state, last, states, mask, scorer, gru, head
+    ),
+    hint="expected logits, new state and weights: look back with the old state, update "
+    "with last and context, answer from new state and context",
+    mistakes={
+        "padding gets weight: the mask isn't used": (
+            partial(step, weigh=lambda scores, mask: scores.softmax(dim=-1))
+        ),
+        "the mask is upside down: True means that a position may be attended to": (
+            partial(
+                step,
+                weigh=lambda scores, mask: scores.masked_fill(mask, -1e30).softmax(
+                    dim=-1
+                ),
+            )
+        ),
+        "the weights of a source with padding do not sum to 1: the softmax has seen it": (
+            partial(step, weigh=lambda scores, mask: scores.softmax(dim=-1) * mask)
+        ),
+        "the weights should be positive and sum to 1: these are scores": (
+            partial(step, weigh=lambda scores, mask: scores.masked_fill(~mask, 0.0))
+        ),
+        "the GRU reads the last symbol first, and then the context": (
+            partial(step, read=lambda last, context: side_by_side(context, last))
+        ),
+        "the logits are of the old state: answer after the update": (
+            partial(step, answer=lambda new, context, old: side_by_side(old, context))
+        ),
+        "the head reads the new state first, and then the context": (
+            partial(step, answer=lambda new, context, old: side_by_side(context, new))
+        ),
+        "the state that you return is the old one": (
+            partial(
+                step, result=lambda logits, new, weights, old: (logits, old, weights)
+            )
+        ),
+        "these are probabilities: return the logits, before the softmax": (
+            partial(
+                step,
+                result=lambda logits, new, weights, old: (
+                    logits.softmax(dim=-1),
+                    new,
+                    weights,
+                ),
+            )
+        ),
+        "the query is the state before the step, not one that is updated already": (
+            partial(step, asks=updated)
+        ),
+        "asked for are the logits, the new state and the weights, in this order": (
+            partial(
+                step, result=lambda logits, new, weights, old: (logits, weights, new)
+            )
+        ),
+    },
+)
+
+
+def parts_of_a_step(draw, b, s, d=4, e=3, m=5, hidden=6, v=7):
+    """state, last, states, mask, scorer, gru, head."""
+    scorer = draw.normal(hidden, d), draw.normal(hidden, m), draw.normal(hidden)
+    gru = draw.normal(3 * d, e + m), draw.normal(3 * d, d)
+    gru = *gru, draw.normal(3 * d), draw.normal(3 * d)
+    head = draw.normal(v, d + m), draw.normal(v)
+    state, last, states = draw.normal(b, d), draw.normal(b, e), draw.normal(b, s, m)
+    return state, last, states, draw.mask(b, s), scorer, gru, head
+
+
+@decoder_step.case("one source, nothing masked")
+def _(draw):
+    state, last, states, mask, *rest = parts_of_a_step(draw, 1, 4)
+    return state, last, states, mask | True, *rest
+
+
+@decoder_step.case("a batch with padding, every axis of another length")
+def _(draw):
+    b, s, d, e, m, hidden = draw.sizes(6, low=2, high=9)
+    return parts_of_a_step(draw, b, s, d, e, m, hidden, v=11)
+
+
+@decoder_step.case("last symbol, state and encoder states of one width")
+def _(draw):
+    return parts_of_a_step(draw, 3, 4, d=4, e=4, m=4)
+
+
+# ---- find the fault ----------------------------------------------------------
+
+
+def attention(queries, keys, mask, W_q, W_k, w, score=None, late=False, dim=-1):
+    given = {} if score is None else {"score": score}
+    raw, mask = scores(queries, keys, W_q, W_k, w, **given), mask[:, None, :]
+    if late:
+        weights = raw.softmax(dim=dim) * mask
+    else:
+        weights = raw.masked_fill(~mask, -1e30).softmax(dim=dim)
+    return weights @ keys, weights
+
+
+def apart(q, k, w):
+    return (q.tanh() + k.tanh()) @ w
+
+
+mended_attention = Exercise(
+    "ch01-mended-attention",
+    right=lambda queries, keys, mask, W_q, W_k, w: attention(
+        queries, keys, mask, W_q, W_k, w
+    ),
+    hint="expected contexts and weights of additive attention, over the keys that the "
+    "mask allows",
+    mistakes={
+        "both faults are still there": partial(attention, score=apart, late=True),
+        "one fault is left: the query still has no say, it adds the same number to all "
+        "scores of a row": partial(attention, score=apart),
+        "one fault is left: where keys are masked, the rows still don't sum to 1": (
+            partial(attention, late=True)
+        ),
+        "without any tanh the query has no say, either": (
+            partial(attention, score=lambda q, k, w: (q + k) @ w)
+        ),
+        "tanh comes before w, not after it": (
+            partial(attention, score=lambda q, k, w: torch.tanh((q + k) @ w))
+        ),
+        "the softmax runs over the queries: each row, over the keys, should sum to 1": (
+            partial(attention, dim=1)
+        ),
+        "the mask isn't used: padding gets weight": (
+            lambda queries, keys, mask, W_q, W_k, w: attention(
+                queries, keys, mask | True, W_q, W_k, w
+            )
+        ),
+    },
+)
+
+
+@mended_attention.case("nothing masked")
+def _(draw):
+    queries, keys, *rest = arguments(draw, 2, t=3, s=4)
+    return queries, keys, torch.ones(2, 4, dtype=torch.bool), *rest
+
+
+@mended_attention.case("a batch with padding, every axis of another length")
+def _(draw):
+    b, t, s, q, k, hidden = draw.sizes(6, high=9)
+    queries, keys, *rest = arguments(draw, b, t=t, s=s, q=q, k=k, hidden=hidden)
+    return queries, keys, draw.mask(b, s), *rest
+
+
+@mended_attention.case("as many queries as keys as sources")
+def _(draw):
+    queries, keys, *rest = arguments(draw, 3, t=3, s=3)
+    return queries, keys, draw.mask(3, 3), *rest

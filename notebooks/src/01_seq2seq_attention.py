@@ -1198,8 +1198,7 @@ print(
 # 3. **Temperature**, down to its limit at 0.
 # 4. **One step of a decoder.** Build it: look back, update, answer.
 # 5. **Find the fault** in an attention layer that runs, and never complains.
-# 6. **In words.** What the limits of the temperature are, and how you'd tell a
-#    broken attention from a lazy one.
+# 6. **In words.** How you'd tell a broken attention from a lazy one.
 #
 # ### Quick questions
 #
