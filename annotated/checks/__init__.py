@@ -3,7 +3,7 @@
 An :class:`Exercise` stands in ``annotated/checks/chNN.py``::
 
     scaled_energies = Exercise(
-        "ch02-scaled-energies",
+        "ch02-scaled-scores",
         right=lambda q, k: q @ k.mT / k.shape[-1] ** 0.5,
         hint="expected q·k/√k for each query and each key",
         mistakes={
@@ -18,7 +18,7 @@ An :class:`Exercise` stands in ``annotated/checks/chNN.py``::
         t, s, k = draw.sizes(3)
         return draw.normal(2, t, k), draw.normal(2, s, k)
 
-Three things follow from it. ``check("ch02-scaled-energies", answer)`` in a notebook
+Three things follow from it. ``check("ch02-scaled-scores", answer)`` in a notebook
 draws each case with seed 0; a course draws the same cases with its own secret seed, so
 that a table of known results is worth nothing; and the tests try every mistake as an
 answer, which must be rejected with its own hint.
@@ -150,7 +150,7 @@ class Exercise:
     """An exercise: what is right, what is known to go wrong, what is tried.
 
     Args:
-        name: id, such as ``ch02-scaled-energies``.
+        name: id, such as ``ch02-self-attention``.
         right: the right answer, apart from the module and from the model answer. It is
             called with the arguments in double precision. Where it raises, the answer
             has to raise the same kind of exception.
@@ -180,7 +180,7 @@ class Exercise:
         if not EXERCISE.fullmatch(name):
             raise ValueError(
                 f"exercise {name!r}: expected chNN- and then small letters, digits "
-                "and hyphens, ch02-scaled-energies say"
+                "and hyphens, ch02-self-attention say"
             )
         self.name, self.right, self.hint = name, right, hint
         self.mistakes, self.symptoms = mistakes or {}, symptoms
@@ -258,7 +258,7 @@ def exercise_named(name: str) -> Exercise:
     """
     if not EXERCISE.fullmatch(name):
         raise KeyError(
-            f"exercise must be an id such as ch02-scaled-energies, got {name!r}"
+            f"exercise must be an id such as ch02-self-attention, got {name!r}"
         )
     chapter = name[:4]
     try:
@@ -276,7 +276,7 @@ def check(exercise: str, answer: Any) -> None:
     """Try an answer on the cases of an exercise, one printed line a case.
 
     Args:
-        exercise: id, such as ``ch02-scaled-energies``.
+        exercise: id, such as ``ch02-self-attention``.
         answer: the reader's function.
 
     Raises:

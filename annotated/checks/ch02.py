@@ -1,7 +1,8 @@
 """The exercises of chapter 02; ``__init__.py`` says how one is written."""
 
+from functools import partial
+
 import torch
-from torch import Tensor
 
 from annotated.checks import Exercise, Function, tensor_for_bool
 
@@ -27,17 +28,17 @@ tempered = Exercise(
     right=lambda x, tau: attend(x, products(x) / each(tau)),
     hint="expected the average of x with weights softmax(x xᵀ / τ)",
     mistakes={
-        "the temperature multiplies the raw weights; it should divide them": (
+        "the temperature multiplies the scores; it should divide them": (
             lambda x, tau: attend(x, products(x) * each(tau))
         ),
         "the temperature is not used": lambda x, tau: attend(x, products(x)),
         "the temperature divides the weights after the softmax; it belongs before it": (
             lambda x, tau: attend(x, products(x)) / each(tau)
         ),
-        "the raw weights are divided by √k as well: here only by τ": (
+        "the scores are divided by √k as well: here only by τ": (
             lambda x, tau: attend(x, products(x) / each(tau) / x.shape[-1] ** 0.5)
         ),
-        "the raw weights are divided by √τ: here by τ": (
+        "the scores are divided by √τ: here by τ": (
             lambda x, tau: attend(x, products(x) / each(tau) ** 0.5)
         ),
         "the softmax runs over the wrong axis: row i, over all j, should sum to 1": (
@@ -63,11 +64,16 @@ tempered = Exercise(
 )
 
 WORDS = torch.tensor(
-    [[-0.5, -0.5, -0.5], [2.0, 1.0, 0.0], [1.0, 2.0, 0.5], [0.0, 0.5, 2.0]]
+    [
+        [2.0, 0.0, 0.0, -1.0],
+        [0.0, 2.0, 0.0, 1.0],
+        [0.5, 0.5, 1.0, 0.0],
+        [1.5, -0.5, 1.0, 0.0],
+    ]
 )
 
 
-@tempered.case("the four words of section 2.2, τ = 1")
+@tempered.case("the four words of section 2.1, τ = 1")
 def _(draw):
     return WORDS[None], torch.tensor([1.0])
 
@@ -98,76 +104,92 @@ def _(draw):
     return draw.normal(2, 3, 4), draw.uniform(0.5, 4.0, 2)
 
 
-# ---- the scaling -------------------------------------------------------------
+# ---- self-attention, whole -----------------------------------------------------
 
 
-def energies(q, k):
-    return q @ k.mT
+def project_and_attend(x, W_q, W_k, W_v, scale=None, keys=None, axis=-1):
+    q, k, v = x @ W_q, x @ (W_k if keys is None else keys), x @ W_v
+    scale = W_q.shape[-1] ** -0.5 if scale is None else scale
+    return (q @ k.mT * scale).softmax(axis) @ v
 
 
-def overflows(result, q, k):
-    if isinstance(result, Tensor) and result.isinf().any():
-        return (
-            f"the energies overflow: {q.dtype} ends at {torch.finfo(q.dtype).max:.0f}, "
-            "and the product is above that before it is divided (section 2.7)"
-        )
-
-
-scaled_energies = Exercise(
-    "ch02-scaled-energies",
-    right=lambda q, k: energies(q, k) / q.shape[-1] ** 0.5,
-    hint="expected q·k/√k for each query and each key",
-    symptoms=overflows,
+self_attention = Exercise(
+    "ch02-self-attention",
+    right=project_and_attend,
+    hint="expected softmax(Q Kᵀ / √k) V with Q = x W_q, K = x W_k, V = x W_v",
     mistakes={
-        "the factor 1/√k is missing": energies,
-        "divided by k, not by √k": lambda q, k: energies(q, k) / q.shape[-1],
-        "multiplied by √k; it should divide": (
-            lambda q, k: energies(q, k) * q.shape[-1] ** 0.5
+        "the division by √k is missing": partial(project_and_attend, scale=1.0),
+        "divided by k, not by √k": (
+            lambda x, W_q, W_k, W_v: project_and_attend(
+                x, W_q, W_k, W_v, 1 / W_q.shape[-1]
+            )
         ),
-        "divided by the root of the number of keys: k is the width, the last axis": (
-            lambda q, k: energies(q, k) / k.shape[1] ** 0.5
+        "scaled by the width of x: over which width does q·k sum?": (
+            lambda x, W_q, W_k, W_v: project_and_attend(
+                x, W_q, W_k, W_v, x.shape[-1] ** -0.5
+            )
         ),
-        "divided by the root of the number of queries: k is the width, the last axis": (
-            lambda q, k: energies(q, k) / q.shape[1] ** 0.5
+        "scaled by the width of the values: over which width does q·k sum?": (
+            lambda x, W_q, W_k, W_v: project_and_attend(
+                x, W_q, W_k, W_v, W_v.shape[-1] ** -0.5
+            )
         ),
-        "divided by the root of the batch size: k is the width, the last axis": (
-            lambda q, k: energies(q, k) / len(q) ** 0.5
+        "scaled by the number of words: over which width does q·k sum?": (
+            lambda x, W_q, W_k, W_v: project_and_attend(
+                x, W_q, W_k, W_v, x.shape[1] ** -0.5
+            )
         ),
-        "these are weights: return the energies, before the softmax": (
-            lambda q, k: (energies(q, k) / q.shape[-1] ** 0.5).softmax(-1)
+        "the softmax runs over the wrong axis: what sums to 1 for each query?": (
+            partial(project_and_attend, axis=1)
         ),
-        "queries and keys are exchanged: row i, column j is query i with key j": (
-            lambda q, k: energies(k, q) / q.shape[-1] ** 0.5
+        "the softmax runs over the sequences of the batch: what sums to 1 for each "
+        "query?": partial(project_and_attend, axis=0),
+        "queries and keys have changed places": (
+            lambda x, W_q, W_k, W_v: project_and_attend(x, W_k, W_q, W_v)
         ),
-        "view and reshape change which number belongs to which key": (
-            lambda q, k: q @ k.reshape(k.mT.shape) / q.shape[-1] ** 0.5
+        "the keys are made by the matrix of the queries": (
+            lambda x, W_q, W_k, W_v: project_and_attend(x, W_q, W_q, W_v)
+        ),
+        "the weights mix the inputs: what does a word hand over?": (
+            lambda x, W_q, W_k, W_v: (
+                (x @ W_q @ (x @ W_k).mT * W_q.shape[-1] ** -0.5).softmax(-1) @ x
+            )
+        ),
+        "these are the weights: the mix is still to come": (
+            lambda x, W_q, W_k, W_v: (
+                x @ W_q @ (x @ W_k).mT * W_q.shape[-1] ** -0.5
+            ).softmax(-1)
+        ),
+        "the softmax is missing": (
+            lambda x, W_q, W_k, W_v: (
+                x @ W_q @ (x @ W_k).mT * W_q.shape[-1] ** -0.5 @ (x @ W_v)
+            )
         ),
     },
 )
 
 
-@scaled_energies.case("one query, two keys, width 4: the energies are 5 and 1")
+@self_attention.case("the words of section 2.3 with its three matrices")
 def _(draw):
-    keys = torch.tensor([[[1.0, 1.0, 1.0, 1.0], [2.0, 0.0, 0.0, 0.0]]])
-    return torch.tensor([[[1.0, 2.0, 3.0, 4.0]]]), keys
+    W_q = torch.tensor([[2.0, 0.0], [0.0, 2.0], [0.0, 0.0], [0.0, 0.0]])
+    W_k = torch.tensor([[1.0, 0.0], [0.0, 1.0], [-1.0, -1.0], [0.0, 0.0]])
+    return WORDS[None], W_q, W_k, torch.tensor([[0.0], [0.0], [0.0], [1.0]])
 
 
-@scaled_energies.case("every axis of another length")
+@self_attention.case("every axis of another length")
 def _(draw):
-    b, t, s, k = draw.sizes(4)
-    return draw.normal(b, t, k), draw.normal(b, s, k)
+    b, t, d, k, v = draw.sizes(5)
+    return draw.normal(b, t, d), *(draw.normal(d, n) for n in (k, k, v))
 
 
-@scaled_energies.case("in double precision", dtype=torch.float64)
+@self_attention.case("as many words as sequences, and all widths equal")
 def _(draw):
-    return draw.normal(2, 3, 5), draw.normal(2, 4, 5)
+    return draw.normal(4, 4, 4), *(draw.normal(4, 4) for _ in range(3))
 
 
-@scaled_energies.case("float16, width 4096: large energies, and no infinity")
+@self_attention.case("gradients reach x and all three matrices", gradients=True)
 def _(draw):
-    size = draw.choice([8.0, 10.0, 12.0])
-    q, k = torch.full((1, 2, 4096), size), torch.full((1, 3, 4096), 8.0)
-    return q.half(), k.half()
+    return draw.normal(2, 3, 4), *(draw.normal(4, n) for n in (5, 5, 2))
 
 
 # ---- the factor of other entries ---------------------------------------------
@@ -218,10 +240,12 @@ def _(draw):
 # ---- equivariance ------------------------------------------------------------
 
 
-def commutes(f, tolerance=1e-5, count=40, draw=torch.randn, shuffle=torch.randperm):
+def commutes(
+    f, tolerance=1e-5, count=40, draw=torch.randn, shuffle=torch.randperm, rows=7
+):
     """Does ``f`` commute with shuffles of rows, as far as a few of them tell?"""
     for _ in range(count):
-        x, p = draw(7, 4), shuffle(7)
+        x, p = draw(rows, 4), shuffle(rows)
         if not torch.allclose(f(x[p]), f(x)[p], atol=tolerance, rtol=0.0):
             return False
     return True
@@ -240,6 +264,17 @@ REVERSING = "it commutes with reversing, but not with every shuffle"
 POSITIVE = "only numbers below 0 tell: which x do you try?"
 LOOSE = "a small difference is a difference: how much is due to rounding?"
 ONE_SWAP = "only a shuffle that moves a certain row tells: is one shuffle enough?"
+SOME = "order matters for some inputs only: how many do you try?"
+PARITY = "half of all shuffles do not tell: how many do you try?"
+FEW_ROWS = "the rows further down are treated in another way: how many do you try?"
+
+
+def cycled(n):
+    """Three rows move round, at random places: never an odd shuffle."""
+    shuffled, places = torch.arange(n), torch.randperm(n)[:3]
+    shuffled[places] = places.roll(1)
+    return shuffled
+
 
 is_equivariant = Exercise(
     "ch02-is-equivariant",
@@ -257,6 +292,9 @@ is_equivariant = Exercise(
         ONE_SWAP: lambda f: commutes(
             f, shuffle=lambda n: torch.tensor([0, 2, 1, *range(3, n)])
         ),
+        PARITY: lambda f: commutes(f, shuffle=cycled),
+        SOME: lambda f: commutes(f, draw=lambda *size: -torch.rand(*size)),
+        FEW_ROWS: lambda f: commutes(f, rows=3),
     },
 )
 
@@ -282,7 +320,27 @@ FUNCTIONS = [  # a function of the rows, its name, and what an answer may miss i
         "(x @ x.mT).masked_fill(torch.ones(len(x), len(x)).triu(1).bool(), -math.inf)"
         ".softmax(dim=-1) @ x",
         "causal attention",
-        "causal attention knows the order (section 2.4)",
+        "causal attention knows the order (section 2.6)",
+    ),
+    ("torch.cat([x[:4], 2 * x[4:]])", "all rows from the fifth on doubled", FEW_ROWS),
+]
+
+# +1 or −1: every exchange of two rows changes the sign
+SIGN = (
+    "torch.where(torch.ones(len(x), len(x)).triu(1) > 0, "
+    "(x[:, {0}] - x[:, {0}, None]).sign(), 1).prod()"
+)
+FUNCTIONS += [
+    (f"x * {SIGN.format(0)}", "a sign that each exchange of two rows changes", PARITY),
+    (
+        "x.cumsum(dim=0) if x.sum() > 0 else x",
+        "order matters where the sum is positive",
+        SOME,
+    ),
+    (
+        "x.cumsum(dim=0) if x.sum() < 0 else x",
+        "order matters where the sum is negative",
+        SOME,
     ),
 ]
 
@@ -298,3 +356,69 @@ def _(draw):
     size = draw.number(1.5, 4.0)
     changed = ["{} * x[:1], x[1:]", "x[:-1], {} * x[-1:]"]
     return (Function(f"torch.cat([{draw.choice(changed).format(round(size, 2))}])"),)
+
+
+# ---- find the fault ------------------------------------------------------------
+
+
+def repaired(query, key, value, turn=lambda key: key.mT, width=-1, axis=-1):
+    return (query @ turn(key) / query.shape[width] ** 0.5).softmax(axis) @ value
+
+
+def reshaped(key):
+    return key.reshape(key.mT.shape)
+
+
+AXIS = "a fault is left: do the weights of a query sum to 1?"
+WIDTH = "a fault is left: over which width does the dot product sum?"
+TURN = "a fault is left: compare one score with the dot product it should be"
+
+repair_attention = Exercise(
+    "ch02-repair-attention",
+    right=repaired,
+    hint="expected softmax(query · keyᵀ / √k) · value, as in section 2.3",
+    mistakes={
+        AXIS: partial(repaired, axis=1),
+        WIDTH: partial(repaired, width=1),
+        TURN: partial(repaired, turn=reshaped),
+        f"{AXIS} And another: over which width does the dot product sum?": (
+            partial(repaired, axis=1, width=1)
+        ),
+        f"{AXIS} And another: is every score the dot product it should be?": (
+            partial(repaired, axis=1, turn=reshaped)
+        ),
+        f"{WIDTH} And another: is every score the dot product it should be?": (
+            partial(repaired, width=1, turn=reshaped)
+        ),
+        "all three faults are still there": (
+            partial(repaired, width=1, axis=1, turn=reshaped)
+        ),
+        "the division is missing": (
+            lambda query, key, value: (query @ key.mT).softmax(-1) @ value
+        ),
+    },
+)
+
+
+@repair_attention.case("two keys, and one of them matches")
+def _(draw):
+    key = torch.tensor([[[3.0, 0.0], [0.0, 3.0]]])
+    return torch.tensor([[[2.0, 0.0]]]), key, torch.tensor([[[1.0], [5.0]]])
+
+
+@repair_attention.case("every axis of another length")
+def _(draw):
+    b, t, s, k, v = draw.sizes(5)
+    return draw.normal(b, t, k), draw.normal(b, s, k), draw.normal(b, s, v)
+
+
+@repair_attention.case("a sequence that looks at itself")
+def _(draw):
+    x = draw.normal(2, 6, 3)
+    return x, x.clone(), x.clone()
+
+
+@repair_attention.case("one query more changes nothing for the others")
+def _(draw):
+    query = draw.normal(1, draw.integer(7, 12), 4)
+    return query, draw.normal(1, 5, 4), draw.normal(1, 5, 2)

@@ -33,28 +33,40 @@ def tempered(x, tau):
     return weights @ x
 
 
-# ---- the scaling -------------------------------------------------------------
+# ---- self-attention, whole -----------------------------------------------------
 
 
-@right("ch02-scaled-energies")
-def scaled_energies(q, k):
-    root = q.size(2) ** 0.25
-    return torch.einsum("btk,bsk->bts", q / root, k / root)
+@right("ch02-self-attention")
+def self_attention(x, W_q, W_k, W_v):
+    scores = torch.einsum("btd,dk,ek,bse->bts", x, W_q, W_k, x)
+    weights = torch.softmax(scores / W_q.size(1) ** 0.5, dim=2)
+    return torch.einsum("bts,bsd,dv->btv", weights, x, W_v)
 
 
-@wrong("ch02-scaled-energies", "the energies overflow")
-def scaled_energies(q, k):
-    return q @ k.transpose(1, 2) / q.shape[-1] ** 0.5
+@wrong("ch02-self-attention", "scaled by the width of x")
+def self_attention(x, W_q, W_k, W_v):
+    d = x.shape[-1]
+    query, key, value = x @ W_q, x @ W_k, x @ W_v
+    return torch.softmax(query @ key.transpose(1, 2) / d**0.5, dim=-1) @ value
 
 
-@wrong("ch02-scaled-energies", "the dtype is torch.float32")
-def scaled_energies(q, k):
-    return q.float() @ k.float().transpose(1, 2) / q.shape[-1] ** 0.5
+@wrong("ch02-self-attention", "gradient")
+def self_attention(x, W_q, W_k, W_v):
+    query, key = x @ W_q, x @ W_k
+    weights = (query @ key.transpose(1, 2) / W_q.shape[1] ** 0.5).softmax(-1)
+    return weights.detach() @ (x @ W_v)
 
 
-@wrong("ch02-scaled-energies", "the shape is")
-def scaled_energies(q, k):
-    return ((q[0] / q.shape[-1] ** 0.5) @ k[0].T)[None]
+@wrong("ch02-self-attention", "the mix is still to come")
+def self_attention(x, W_q, W_k, W_v):
+    query, key = x @ W_q, x @ W_k
+    return (query @ key.transpose(1, 2) / W_q.shape[1] ** 0.5).softmax(-1)
+
+
+@wrong("ch02-self-attention", "what does a word hand over")
+def self_attention(x, W_q, W_k, W_v):
+    scores = torch.bmm(x @ W_q, (x @ W_k).transpose(1, 2)) / W_k.shape[-1] ** 0.5
+    return torch.bmm(scores.softmax(dim=2), x)
 
 
 # ---- the factor of other entries ---------------------------------------------
@@ -88,11 +100,10 @@ def uniform_factor(width):
 
 @right("ch02-is-equivariant")
 def is_equivariant(f):
-    x = torch.randn(5, 3, dtype=torch.float64)
     swaps = []
-    for i in range(5):
+    for i in range(6):
         for j in range(i):
-            p = torch.arange(5)
+            x, p = torch.randn(6, 3, dtype=torch.float64), torch.arange(6)
             p[i], p[j] = j, i
             swaps.append(torch.allclose(f(x)[p], f(x[p])))
     return all(swaps)
@@ -117,3 +128,42 @@ def is_equivariant(f):
 def is_equivariant(f):
     x, p = torch.randn(5, 3), torch.tensor([0, 2, 1, 3, 4])
     return torch.allclose(f(x[p]), f(x)[p], atol=1e-5)
+
+
+@wrong("ch02-is-equivariant", "how many do you try")
+def is_equivariant(f):
+    x, p = torch.randn(6, 3), torch.randperm(6)
+    return torch.allclose(f(x[p]), f(x)[p], atol=1e-5)
+
+
+@wrong("ch02-is-equivariant", "rows further down")
+def is_equivariant(f):
+    trials = [(torch.randn(3, 4), torch.randperm(3)) for _ in range(30)]
+    return all(torch.allclose(f(x[p]), f(x)[p], atol=1e-5) for x, p in trials)
+
+
+# ---- find the fault ------------------------------------------------------------
+
+
+@right("ch02-repair-attention")
+def attention(query, key, value):
+    return torch.nn.functional.scaled_dot_product_attention(query, key, value)
+
+
+@wrong("ch02-repair-attention", "compare one score")
+def attention(query, key, value):
+    b, s, k = key.shape
+    scores = query @ key.view(b, k, s) / k**0.5
+    return scores.softmax(dim=2) @ value
+
+
+@wrong("ch02-repair-attention", "over which width")
+def attention(query, key, value):
+    scores = query @ key.transpose(1, 2) / query.shape[1] ** 0.5
+    return scores.softmax(dim=-1) @ value
+
+
+@wrong("ch02-repair-attention", "sum to 1")
+def attention(query, key, value):
+    scores = torch.matmul(query, key.transpose(-2, -1)) / query.size(-1) ** 0.5
+    return torch.matmul(scores.softmax(dim=1), value)
