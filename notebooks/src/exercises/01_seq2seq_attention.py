@@ -197,9 +197,8 @@ check("ch01-temper", temper)
 # exercise: ch01-decoder-step
 def decoder_step(state, last, states, mask, scorer, gru, head):
     """Logits (b, v), new state (b, d) and weights (b, s)."""
-    W_q, W_k, w = scorer
-    W, bias = head
     ### BEGIN SOLUTION
+    W_q, W_k, w = scorer
     hidden = torch.tanh(
         (state @ W_q.T)[:, None, :] + states @ W_k.T
     )  # (b, s, h)
@@ -207,7 +206,7 @@ def decoder_step(state, last, states, mask, scorer, gru, head):
     weights = scores.softmax(dim=-1)
     context = (weights[:, None, :] @ states)[:, 0]
     state = torch.gru_cell(torch.cat([last, context], dim=-1), state, *gru)
-    logits = torch.cat([state, context], dim=-1) @ W.T + bias
+    logits = torch.cat([state, context], dim=-1) @ head[0].T + head[1]
     return logits, state, weights
     ### END SOLUTION
 
