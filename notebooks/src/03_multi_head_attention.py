@@ -249,8 +249,8 @@ chain(
 # %% [markdown]
 # Swap Mary and Susan, and now the first and last pair of numbers swap too.
 #
-# One matrix is left. $W_o$, the **output map**, mixes the columns. In our toy
-# it's the identity. **Why have it at all?** Because without it, head 0 could only
+# One matrix is left: $W_o$, the **output map**, mixes the columns. In our toy it's
+# the identity. **Why have it at all?** Because without it, head 0 could only
 # ever write into the first two columns of its output, and those columns would be
 # cut off from everything the other heads say. With $W_o$, each head writes wherever
 # it likes: the output is the *sum* of the heads, each sent through its own columns
@@ -800,17 +800,17 @@ hidden, _ = hide_letter(unseen[:: len(unseen) // 2000].to(device))
 with torch.no_grad(), record_attention(guesser) as maps:
     guesser(hidden)
 average = maps["attention"][0][:, :, 0].mean(dim=0)  # (h, s)
-near = slice(SIDE - 4, SIDE + 5)
+near = slice(SIDE - 3, SIDE + 4)
 chain(
     Matrix(
         average[:, near],
         "distance from the blank",
         [f"head {r}" for r in range(8)],
-        [f"{n:+}".replace("-", "−") if n else "_" for n in range(-4, 5)],
+        [f"{n:+}".replace("-", "−") if n else "_" for n in range(-3, 4)],
         weights=True,
     ),
-    alt="Average weights of eight heads on the positions from four to the left of "
-    "the blank to four to its right. Several heads have most of their weight on the "
+    alt="Average weights of eight heads on the positions from three to the left of "
+    "the blank to three to its right. Several heads have most of their weight on the "
     "letter just before the blank or just after it, one of them all of it; others "
     "spread over two or three positions on one side or both.",
     caption="Average weights in unseen text. − is left of the blank, + is right.",
