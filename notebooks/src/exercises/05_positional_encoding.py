@@ -341,13 +341,13 @@ def decode_step(x, table, cache):
     """One step of a decoder: outputs (b, n, d), and the cache (b, s + n, d)."""
     ### BEGIN SOLUTION
     s, n = cache.shape[1], x.shape[1]
-    x = x + table[s : s + n]  # the cache says where we are
-    cache = torch.cat([cache, x], dim=1)
-    scores = x @ cache.transpose(1, 2) / x.shape[-1] ** 0.5
+    new = x + table[s : s + n]  # the cache says where we are
+    seen = torch.cat([cache, new], dim=1)
+    scores = new @ seen.transpose(1, 2) / x.shape[-1] ** 0.5
     # new token i may see the s old ones, and the new ones up to itself
     allowed = torch.ones_like(scores[0]).tril(diagonal=s).bool()
-    weights = scores.masked_fill(~allowed, -torch.inf).softmax(dim=-1)
-    return weights @ cache, cache
+    scores = scores.masked_fill(~allowed, -torch.inf)
+    return scores.softmax(dim=-1) @ seen, seen
     ### END SOLUTION
 
 
