@@ -334,8 +334,8 @@ def attend(query, keys, values, W_q, W_k, w):
 # value at position $j$:
 #
 # $$\begin{aligned}
-# e_j &= w^\top \tanh(W_q\, q + W_k\, k_j) \\
-# \alpha_j &= \frac{\exp e_j}{\sum_{j'} \exp e_{j'}} \\
+# e_j &= w^\top \tanh(W_q\, q + W_k\, k_j) \\[0.5em]
+# \alpha_j &= \frac{\exp e_j}{\sum_{j'} \exp e_{j'}} \\[0.5em]
 # c &= \sum_j \alpha_j\, v_j
 # \end{aligned}$$
 #
