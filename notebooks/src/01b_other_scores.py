@@ -195,9 +195,7 @@ from annotated.recurrent_attention import LocationSensitiveAttention
 
 move_on = LocationSensitiveAttention(1, 1, hidden=1, filters=1, kernel=3)
 with torch.no_grad():
-    move_on.convolution.weight[:] = torch.tensor(
-        [1.0, 0.0, 0.0]
-    )  # the one before
+    move_on.convolution.weight[:] = torch.tensor([1.0, 0.0, 0.0])
     move_on.location_map.weight[:] = 1.0
     move_on.direction.weight[:] = 6.0
     move_on.query_map.weight[:] = move_on.key_map.weight[:] = 0.0
@@ -333,7 +331,7 @@ check_close(
 #
 # In speech synthesis the output isn't a sequence of symbols but of **frames**, vectors
 # of numbers such as how loud each frequency is. Three things change. There's no
-# vocabulary, so no softmax: a linear layer gives the frame itself, and the loss is a
+# vocabulary, so no softmax: a linear map gives the frame itself, and the loss is a
 # squared error. The decoder reads the last *frame*, not an embedding. And since it
 # can't write an end symbol, one more output says when to **stop**.
 #
@@ -371,9 +369,7 @@ def new_speaker(attention):
 def speech_loss(model, batch):
     letters, frames, stop = batch
     memory = model.encoder(letters, (letters > 0).sum(dim=1))
-    before = F.pad(
-        frames[:, :-1], (0, 0, 1, 0)
-    )  # teacher forcing, from silence
+    before = F.pad(frames[:, :-1], (0, 0, 1, 0))  # begins with silence
     out, _ = model.decoder(before, memory)
     wrong = F.mse_loss(out[..., :6], frames)
     return wrong + F.binary_cross_entropy_with_logits(out[..., 6:], stop)
@@ -413,10 +409,8 @@ for name, kind in (KINDS | {"additive": AdditiveAttention}).items():
 # %%
 @torch.no_grad()
 def pronounce(speaker, letters, most=40):
-    decoder, memory = (
-        speaker.decoder,
-        speaker.encoder(letters, torch.tensor([letters.shape[1]])),
-    )
+    decoder = speaker.decoder
+    memory = speaker.encoder(letters, torch.tensor([letters.shape[1]]))
     prepared, step = decoder.prepare(memory), decoder.start(memory)
     frame, frames, rows = torch.zeros(1, 6), [], []
     for _ in range(most):
@@ -479,6 +473,7 @@ from annotated.plots import attention_heatmap
 letters = torch.tensor([[3, 7, 7, 7, 4]])  # one letter three times in a row
 names = ["ABCDEFGH"[i - 3] for i in letters[0].tolist()]
 figure, axes = plt.subplots(1, 2, figsize=(7.4, 4.2))
+lengths_spoken = []
 for ax, (name, speaker) in zip(axes, speakers.items(), strict=True):
     _, rows = pronounce(speaker, letters)
     numbers = [str(i + 1) for i in range(len(rows))]
@@ -491,11 +486,14 @@ show(
     figure,
     alt="Two alignments of spoken frames with the letters A E E E B, one for "
     "location-sensitive and one for additive attention, a row for each frame.",
-    caption="Both voices reading A E E E B: frames, not symbols.",
+    caption="Both voices reading A E E E B, 15 frames long: "
+    + ", ".join(lengths_spoken)
+    + ".",
 )
 
 # %% [markdown]
 # With one seed each, the same 300 steps teach the first voice to stop at the right
-# frame nearly every time, and the second one half as often. Look at the three Es:
-# additive attention can tell them apart only by what the encoder has put into their
-# states, location-sensitive attention also by having been there.
+# frame nearly every time, and the second one half as often. Look at the three Es, each
+# of which should sound for three frames. Additive attention can tell them apart only by
+# what the encoder has put into their states; location-sensitive attention also by
+# having been there.
