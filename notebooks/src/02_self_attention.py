@@ -313,11 +313,11 @@ check_close(
 from annotated.pictures import Block, blocks
 
 blocks(
-    Block("three linear maps", "words (b, t, d)", "W_q, W_k, W_v"),
-    Block("Q Kᵀ / √k", "Q (b, t, k), K (b, s, k)", "every query, every key"),
-    Block("softmax", "scores (b, t, s)", "over the keys: rows sum to 1"),
-    Block("weights · V", "weights (b, t, s), V (b, s, v)", "mix", lit=True),
-    Block(shape="outputs (b, t, v)"),
+    Block("three linear maps", "words: (b, t, d)", "W_q, W_k, W_v"),
+    Block("Q Kᵀ / √k", "Q: (b, t, k)", "with K: (b, s, k)"),
+    Block("softmax", "scores: (b, t, s)", "over the keys: rows sum to 1"),
+    Block("weights · V", "weights: (b, t, s)", "with V: (b, s, v)", lit=True),
+    Block(shape="outputs: (b, t, v)"),
     alt="The flow of scaled dot-product attention from top to bottom: words "
     "go through three linear maps, queries meet keys, a softmax turns their "
     "scores into weights, and the weights mix the values into outputs.",

@@ -358,11 +358,6 @@ explorer(
     "The vertical axis ends at a round number above the peak.",
 )
 
-# %% tags=["hide-input", "proof"]
-assert noam_rate(16_000, 128, 16_000) == noam_rate(4_000, 512, 4_000)
-assert abs(rate_at(512, 4000, 1, 16_000)["share"] - 0.5) < 1e-12
-print("✓ width 128 with warm-up 16 000 has the peak of 512 with 4000")
-
 # %% [markdown]
 # <details><summary>The answers</summary>
 #
@@ -371,7 +366,13 @@ print("✓ width 128 with warm-up 16 000 has the peak of 512 with 4000")
 # 16 000.
 #
 # </details>
-#
+
+# %% tags=["hide-input", "proof"]
+assert noam_rate(16_000, 128, 16_000) == noam_rate(4_000, 512, 4_000)
+assert abs(rate_at(512, 4000, 1, 16_000)["share"] - 0.5) < 1e-12
+print("✓ width 128 with warm-up 16 000 has the peak of 512 with 4000")
+
+# %% [markdown]
 # ## 7.3 One step, line by line
 #
 # Here's what one batch goes through. Follow the shapes: $b$ sequences, $t$ positions,
@@ -873,8 +874,6 @@ def smoothing_at(size, smoothing, confidence, spread):
 
 tried = [(5, 0.1, 0.9), (3, 0.4, 0.01), (37000, 0.1, 0.9), (10, 0.0, 0.99)]
 tried += [(1000, 0.2, 0.999), (5, 0.4, 0.6), (37000, 0.05, 0.01)]
-
-# %% tags=["hide-input"]
 keys = ("size", "smoothing", "confidence", "spread")
 checks = []
 for values in tried:
@@ -901,6 +900,16 @@ explorer(
     "the rest.",
 )
 
+# %% [markdown]
+# <details><summary>The answers</summary>
+#
+# At $1 - \varepsilon$, however many symbols there are (with "all", at
+# $1 - \varepsilon + \varepsilon/v$). The best logit gets ahead of each other one by
+# $\ln\big((1-\varepsilon)(v-2)/\varepsilon\big)$: 3.3 for five symbols, 12.7 for 37 000.
+# Without smoothing, no lead is ever enough.
+#
+# </details>
+
 # %% tags=["hide-input", "proof"]
 from itertools import pairwise
 
@@ -915,15 +924,6 @@ for one, later in pairwise(rise):  # each factor 100 costs ε ln 100
 print("✓ lowest at a confidence of 1 − ε, and without bound towards 1")
 
 # %% [markdown]
-# <details><summary>The answers</summary>
-#
-# At $1 - \varepsilon$, however many symbols there are (with "all", at
-# $1 - \varepsilon + \varepsilon/v$). The best logit gets ahead of each other one by
-# $\ln\big((1-\varepsilon)(v-2)/\varepsilon\big)$: 3.3 for five symbols, 12.7 for 37 000.
-# Without smoothing, no lead is ever enough.
-#
-# </details>
-#
 # ### Smoothed models are underconfident on purpose
 #
 # What if the answer isn't certain? Suppose a symbol really comes next with probability
@@ -976,7 +976,7 @@ for epsilon in (0.1, 0.2):
 # shown over and over, and once on fresh examples only. Then we ask it about new points
 # and compare its confidence with how often it's right.
 
-# %% tags=["hide-input"]
+# %% tags=["hide-input", "remove-stderr"]
 CLASSES = 10  # class 0 is never drawn: it is the padding
 
 
@@ -1012,7 +1012,6 @@ def reliability(probabilities, labels, bins=10):
     ]
 
 
-# %% tags=["hide-input", "remove-stderr"]
 seeds, EPSILONS = (0, 1, 2), (0.0, 0.1, 0.2)
 
 
@@ -1303,11 +1302,12 @@ print(
 # ```python
 # for batch in batches:
 #     optimizer.zero_grad()
-#     loss(model, batch).backward()
-#     norm = nn.utils.clip_grad_norm_(held, clip)
+#     value = loss(model, batch)
+#     value.backward()
+#     norm = nn.utils.clip_grad_norm_(model.parameters(), clip)
 #     optimizer.step()
 #     schedule.step()
-#     history.append({"loss": …, "learning_rate": …, "gradient_norm": norm})
+#     history.append({"loss": value.item(), "gradient_norm": norm.item()})
 # ```
 #
 # Give it any `loss(model, batch)`, and watch the gradient's norm in its history: it often
