@@ -216,8 +216,8 @@ except ValueError as error:
 assert damaged
 print(
     f"✓ “{refused}” halfway through saving:\n"
-    f"  the previous checkpoint still loads, {len(records)} steps; half a file "
-    "is refused"
+    f"  the previous checkpoint still loads, {len(records)} steps; "
+    "half a file is refused"
 )
 
 # %% [markdown]
