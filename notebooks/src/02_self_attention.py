@@ -217,7 +217,7 @@ check_close(
 # ## 2.3 Asking, offering, giving
 #
 # In the three lines each word plays three parts with one vector. It **asks**, it
-# **is asked**, and it **is handed over**. That's one job too many, twice:
+# **is asked**, and it **is handed over**. That causes two problems:
 #
 # - The table of scores is symmetric. *Tired* has to look at *it* exactly as hard
 #   as *it* looks at *tired*, whether or not it needs to. And among vectors of the
@@ -362,7 +362,7 @@ check_close(
 )
 
 # %% [markdown]
-# It has two arguments more. A mask says who may look at whom
+# It takes two more arguments. A mask says who may look at whom
 # ([chapter 4](04_masks.ipynb)), and dropout drops some weights in training
 # ([chapter 7](07_training.ipynb)). With query, key and value from one sequence it's
 # *self*-attention. With queries from the decoder and keys and values from the
@@ -566,8 +566,8 @@ print(
 )
 
 # %% [markdown]
-# Narrow vectors hardly suffer: at width 16 you could leave the factor out. At 4096
-# the typical row is dead, and learning depends on the few rows whose two best keys
+# Narrow vectors hardly suffer: at width 16, as much gradient comes back without the
+# factor as with it. At 4096 the typical row is dead, and learning depends on the few rows whose two best keys
 # happen to be level. Models are wide, so the factor stays. What it does for
 # *training* is measured on the deeper page
 # [A store that answers softly](02c_soft_store.ipynb).
@@ -809,8 +809,7 @@ print("✓ PyTorch counts exactly 3tk² + 2t²k and 6tk² multiplications")
 # | recurrent network (GRU) | $6tk^2$ | none | up to $t$ | $t$ |
 #
 # A recurrent network has to finish one word before it starts the next. Attention is
-# a few large matrix products, and hardware loves those: all words at once, in
-# training as in reading. That's what made it possible to train on so much text, and
+# a few large matrix products, which is what GPUs are built for: all words at once. That's what made it possible to train on so much text, and
 # the one step from any word to any other is what lets *it* find the cat. The price
 # is t². Part of it is memory, and kernels such as `F.scaled_dot_product_attention`
 # avoid that by never storing the t² weights

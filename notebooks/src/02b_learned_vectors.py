@@ -150,18 +150,18 @@ show(
 
 # %% [markdown]
 # Neighbours on the picture are films that you'd name together, and the ring runs
-# from romance through both to action and on to neither. Nothing asked for that. It
-# was the cheapest way to make the dot products come out right.
+# from romance through both to action and on to neither. Nothing asked for that
+# but the likes.
 #
 # **That's all attention asks of a dot product: that the vectors are fitted until it
 # says what it should.** In a Transformer, training does that.
 #
 # ## 2b.3 Words that learn whom to look at
 #
-# Now words. Sentences such as *the cat walks on the street*, and at the verb a model
-# has to say **who**. It has embeddings, the three lines of self-attention with no
-# matrices of their own, and a linear layer to answer with. Which words will have
-# large dot products with the verbs?
+# Now words. From sentences such as *the cat walks on the street*, one model has to say
+# **who** walks, another **where**, both at the verb. Each has embeddings, the three
+# lines of self-attention with no matrices of their own, and a linear layer to answer
+# with. Which words will have large dot products with the verbs?
 
 # %%
 import random
@@ -184,60 +184,72 @@ def sentence(rng):
     return ["the", who, rng.choice(VERBS), "on", "the", rng.choice(SPOTS)]
 
 
-def sentences(seed, count=64):
+def sentences(seed, answer, count=64):
     rng = random.Random(seed)
     texts = [sentence(rng) for _ in range(count)]
     tokens = torch.tensor([[ids[word] for word in text] for text in texts])
-    return tokens, torch.tensor([NOUNS.index(text[1]) for text in texts])
+    return tokens, torch.tensor([ids[text[answer]] for text in texts])
 
 
 # %%
-embedding = nn.Embedding(len(ids), 16)
-embedding.weight.data *= 0.3  # small dot products: nearly equal weights
-answer = nn.Linear(16, len(NOUNS))
+def learn(answer):
+    """Word number `answer` of the sentence is asked for at the verb."""
+    embedding = nn.Embedding(len(ids), 16)
+    embedding.weight.data *= 0.3  # small dot products: nearly equal weights
+    logits = nn.Linear(16, len(ids))
+    parameters = [*embedding.parameters(), *logits.parameters()]
+    optimizer = torch.optim.Adam(parameters, lr=2e-2)
+    for step in range(300):
+        tokens, words = sentences(step, answer)
+        mixed = self_attention(embedding(tokens))
+        loss = F.cross_entropy(logits(mixed[:, 2]), words)  # the verb's output
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    return embedding, logits
 
-# %%
-parameters = [*embedding.parameters(), *answer.parameters()]
-optimizer = torch.optim.Adam(parameters, lr=2e-2)
-for step in range(300):
-    tokens, who = sentences(step)
-    mixed = self_attention(embedding(tokens))
-    loss = F.cross_entropy(answer(mixed[:, 2]), who)  # the verb's output
-    optimizer.zero_grad()
-    loss.backward()
-    optimizer.step()
+
+models = {"who": learn(answer=1), "where": learn(answer=5)}
 
 # %% tags=["hide-input"]
 from annotated.notebook import show_table
 
-tokens, who = sentences(-1, 500)
-logits = answer(self_attention(embedding(tokens))[:, 2])
-accuracy = (logits.argmax(dim=-1) == who).float().mean().item()
-print(f"who? {accuracy:.1%} of 500 fresh sentences")
+kinds = {"nouns that act": NOUNS, "places": SPOTS, "“the”": ["the"]}
+accuracy, dots = {}, {}
+for question, (embedding, logits) in models.items():
+    tokens, words = sentences(-1, 1 if question == "who" else 5, 500)
+    guesses = logits(self_attention(embedding(tokens))[:, 2]).argmax(dim=-1)
+    accuracy[question] = (guesses == words).float().mean().item()
+    vectors = embedding.weight.detach()
+    verbs = vectors[[ids[w] for w in VERBS]]
+    for kind, group in kinds.items():
+        others = vectors[[ids[w] for w in group]]
+        dots[question, kind] = (verbs @ others.T).mean().item()
 
 # %% tags=["hide-input"]
-vectors = embedding.weight.detach()
-verbs = vectors[[ids[w] for w in VERBS]]
-kinds = {"who walks": NOUNS, "where": SPOTS, "“the”": ["the"]}
-dots = {
-    kind: (verbs @ vectors[[ids[w] for w in group]].T).mean().item()
-    for kind, group in kinds.items()
-}
 show_table(
-    ["words", "mean dot product with the verbs"],
-    [(kind, f"{dot:.2f}") for kind, dot in dots.items()],
+    ["mean dot product of the verbs with", "asked who", "asked where"],
+    [
+        (kind, *(f"{dots[question, kind]:.2f}" for question in models))
+        for kind in kinds
+    ],
 )
 
 # %% tags=["hide-input", "proof"]
-assert accuracy > 0.99
-assert dots["who walks"] > 0 > max(dots["“the”"], dots["where"])
-print("✓ at least 99 % right; only the nouns that act have positive products")
+assert min(accuracy.values()) > 0.99
+for question, kind in {"who": "nouns that act", "where": "places"}.items():
+    others = [dots[question, other] for other in kinds if other != kind]
+    assert dots[question, kind] > 0 > max(others)
+print(
+    "✓ both answer over 99 % of 500 fresh sentences, and only what is asked "
+    "for has positive products"
+)
 
 # %% [markdown]
-# The verbs have learned to find who acts. *The* doesn't just get small products, it
-# gets negative ones, because it would only dilute the average. So does the place,
-# a noun as well: the task never asked for it. **Which products grow depends on the
-# task alone.** Ask *where* instead of *who*, and the two would change roles.
+# The verbs have learned to find what they're asked for. *The* doesn't just get small
+# products, it gets negative ones, because it would only dilute the average. And so
+# does the other noun: the task never asked for it. **Which products grow depends on
+# the task alone.**
 #
 # [Back to chapter 2](02_self_attention.ipynb), or on to
 # [a store that answers softly](02c_soft_store.ipynb).
