@@ -628,22 +628,27 @@ lengths = PE.new_full((100,), (d / 2) ** 0.5)
 check_close("all positions are equally long", PE.norm(dim=1), lengths)
 
 # %% tags=["hide-input"]
-figure, ax = plt.subplots(figsize=(6.4, 3.3))
+figure, axes = plt.subplots(1, 2, figsize=(9.2, 3.5))
+image = axes[0].imshow(kernel, cmap="viridis")
+figure.colorbar(image, ax=axes[0], label="dot product")
+axes[0].set(xlabel="position r", ylabel="position p", title="d = 20")
 for i, width in enumerate((20, 128, 512)):
     rows = sinusoidal_encoding(101, width)
     half = rows @ rows[0] / (width / 2)
     curve = torch.cat([half.flip(0), half[1:]])
-    ax.plot(range(-100, 101), curve, LINES[i], color=PALETTE[i])
-    ax.lines[-1].set_label(f"d = {width}")
-ax.set(xlabel="distance p − r", ylabel="dot product, over d/2")
-ax.legend()
+    axes[1].plot(range(-100, 101), curve, LINES[i], color=PALETTE[i])
+    axes[1].lines[-1].set_label(f"d = {width}")
+axes[1].set(xlabel="distance p − r", ylabel="dot product, over d/2")
+axes[1].legend()
 show(
     figure,
-    alt="The dot product of two encodings against their distance, for three "
-    "widths: a peak at zero and the same curve to the left and to the right. For "
-    "widths 128 and 512 it falls with small ripples, for 20 the ripples are large.",
-    caption="The more hands, the smoother the fall. Left and right are mirror "
-    "images: the dot product alone can't tell before from after, the query map can.",
+    alt="Left, the dot products of 100 positions: stripes along the diagonal, "
+    "brightest on it. Right, the dot product against the distance for three widths: a "
+    "peak at zero and the same curve to the left and to the right. For widths 128 and "
+    "512 it falls with small ripples, for 20 the ripples are large.",
+    caption="Stripes: only the distance counts. The more hands, the smoother the fall. "
+    "Left and right are mirror images: the dot product alone can't tell before from "
+    "after, the query map can.",
 )
 
 # %% [markdown]
