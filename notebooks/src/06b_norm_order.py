@@ -32,8 +32,8 @@ chain(
     Matrix(rows.detach(), "layer norm", digits=1),
     "columns →",
     Matrix(columns.detach(), "batch norm", digits=1),
-    alt="Two vectors, 1 2 and 3 4. Layer norm makes each row minus 1, 1. Batch "
-    "norm makes each column minus 1, 1.",
+    alt="Two vectors, 1 2 and 3 4. Layer norm makes each row minus 1, 1. "
+    "Batch norm makes each column minus 1, 1.",
 )
 
 # %% tags=["hide-input", "proof"]
@@ -232,8 +232,8 @@ for seed in seeds:
     encoder = slopes["encoder", "post", 32, seed]
     assert encoder[0] / encoder[-1] > 1 / 50  # hardly fades there
 print(
-    "✓ decoders of 32 layers, three seeds: pre-norm keeps first and last layer "
-    "within a factor of 20; under post-norm the first has less than a "
+    "✓ decoders of 32 layers, three seeds: pre-norm keeps first and last "
+    "layer within a factor of 20; under post-norm the first has less than a "
     "thousandth of the last"
 )
 
@@ -278,11 +278,12 @@ assert fallen["pre"] < 0.6 and 1 / 4 < fallen["post"] < 4
 show(
     figure,
     alt="Gradient of the decoder's last layer against depth, both axes "
-    f"logarithmic. Pre-norm falls to {fallen['pre']:.2f} at 32 layers, a little "
-    "above the line 1 over root L, which is at 0.25. Post-norm stays near "
-    f"{fallen['post']:.1f}.",
+    f"logarithmic. Pre-norm falls to {fallen['pre']:.2f} at 32 layers, a "
+    "little above the line 1 over root L, which is at 0.25. Post-norm stays "
+    f"near {fallen['post']:.1f}.",
     caption="Last layer of the decoder, mean of three seeds. The law counts a "
-    "layer's network alone, at great width; we measure a whole layer of width 32.",
+    "layer's network alone, at great width; we measure a whole layer, "
+    "of width 32.",
 )
 
 # %% [markdown]
@@ -298,7 +299,7 @@ KINDS = ("self-attention", "cross-attention", "feed-forward")
 
 
 def passed_back(model, cut=False):
-    """Of each kind of decoder sublayer: gradient at its input over its output."""
+    """Of each kind of sublayer: gradient at its input over its output."""
     streams = defaultdict(list)
 
     def keep(kind):

@@ -330,7 +330,8 @@ for inner, outer in ((512, 512), (512, 2048)):
     wanted = (2 / (inner + outer)) ** 0.5
     assert abs(drawn.std().item() / wanted - 1) < 0.01
     print(
-        f"✓ {inner} to {outer}: deviation {drawn.std():.4f}, rule {wanted:.4f}"
+        f"✓ {inner} to {outer}: deviation {drawn.std():.4f}, the rule says "
+        f"{wanted:.4f}"
     )
 
 # %% [markdown]
@@ -491,8 +492,8 @@ for name, mask in {"no": None, "causal": causal_mask(6), "own": alone}.items():
     gaps[name] = moved[:, :-1].abs().max().item()
 assert gaps["no"] > 0 == gaps["causal"] == gaps["own"]
 print(
-    f"✓ the last word moves the others by {gaps['no']:.2f} without a mask, by 0 "
-    "under the causal one, and by 0 when each position sees itself alone"
+    f"✓ the last word moves the others by {gaps['no']:.2f} without a mask, "
+    "by 0 under the causal one, and by 0 when each position sees itself alone"
 )
 
 # %% [markdown]
