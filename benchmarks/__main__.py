@@ -11,6 +11,7 @@ NAMES = (
     "copy_task",
     "dates",
     "heads",
+    "ladder",
     "positions",
     "rates",
     "regularisation",
