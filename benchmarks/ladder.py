@@ -15,16 +15,20 @@ from annotated.recipes_ladder import (
     LADDER,
     LADDER_PARTS,
     LADDER_TRAINING,
+    ladder_pairs,
     rung_scores,
     train_rung,
+    translations,
 )
 
 SEEDS = (0, 1, 2)
+WIDTHS = (64, 1024)  # of the networks; the ladder has 256
+EXAMPLES = [text for text, _ in ladder_pairs(14, "test", 1)]
 
 
-def one(name: str, parts: Collection[str], seed: int) -> dict[str, Any]:
+def one(name: str, parts: Collection[str], seed: int, **changes: Any) -> dict[str, Any]:
     """Train one rung, and return what is worth recording."""
-    rung = train_rung(parts, seed)
+    rung = train_rung(parts, seed, **changes)
     loss, exact = rung_scores(rung)
     row = {
         "rung": name,
@@ -35,12 +39,13 @@ def one(name: str, parts: Collection[str], seed: int) -> dict[str, Any]:
         "cpu_seconds": rung.history[-1]["cpu_seconds"],
     }
     print(row, flush=True)
+    row["written"] = translations(rung, EXAMPLES)
     row["losses"] = [round(record["loss"], 4) for record in rung.history]
     return row
 
 
 def run() -> dict[str, Any]:
-    """Train every rung with every seed, and the whole model without its norms."""
+    """Train every rung with every seed; then networks of other widths."""
     rungs = {"cross-attention alone": ()}
     for count, part in enumerate(LADDER_PARTS, start=1):
         rungs[f"+ {part}"] = LADDER_PARTS[:count]
@@ -50,5 +55,11 @@ def run() -> dict[str, Any]:
         "training": LADDER_TRAINING,
         "parts": list(LADDER_PARTS),
         "tested": 1000,
+        "examples": EXAMPLES,
         "rows": [one(*rung, seed) for seed in SEEDS for rung in rungs.items()],
+        "widths": [
+            one(f"d_ff {width}", LADDER_PARTS, seed, d_ff=width)
+            for seed in SEEDS
+            for width in WIDTHS
+        ],
     }
