@@ -34,7 +34,7 @@ LADDER = {"d_model": 64, "heads": 4, "layers": 2, "d_ff": 256, "dropout": 0.0}
 LADDER |= {"norm": "pre", "max_len": 64}
 LADDER_TRAINING = {"batch": 64, "steps": 300, "rate": 5e-3}
 # what each rung has beyond the rung before it, which begins with cross-attention alone
-LADDER_PARTS = ("residual", "network", "norm", "encoder", "self-attention")
+LADDER_PARTS = ("residual", "network", "encoder", "norm", "self-attention")
 WEEK, DIGITS = range(1, 8), "0123456789"
 
 
