@@ -17,7 +17,7 @@ from torch.optim.lr_scheduler import LambdaLR
 
 from annotated.checkpoints import Record
 from annotated.data import Batch, Vocabulary, batches, date_pairs
-from annotated.recipes_part2 import RATE_SHAPES
+from annotated.recipes_part2 import CLIMB, RATE_SHAPES
 from annotated.training import LabelSmoothing, evaluating, fit
 from annotated.transformer import Transformer, TransformerConfig
 
@@ -172,3 +172,19 @@ def how_well(model: Transformer, data: Dates) -> dict[str, float]:
         "confidence": confidence / symbols,
         "right": right / symbols,
     }
+
+
+# before the high rate: the rate of that many steps; both reach 0.01 with the next one
+BEGINNINGS = {
+    "300 steps of no size": (1e-12, 300),
+    "40 steps at a tenth": (1e-3, 40),
+}
+
+
+def begin(small: float, steps: int) -> Callable[[int], float]:
+    """Return a rate that is ``small`` for some ``steps``, then 0.01 and falling."""
+
+    def rate(n: int) -> float:
+        return small if n <= steps else 1e-2 * (CLIMB / (n - steps + CLIMB)) ** 0.5
+
+    return rate

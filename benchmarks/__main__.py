@@ -10,6 +10,7 @@ NAMES = (
     "copy_depth",
     "copy_task",
     "dates",
+    "full_means",
     "heads",
     "ladder",
     "positions",

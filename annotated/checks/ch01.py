@@ -360,7 +360,7 @@ decoder_step = Exercise(
                 ),
             )
         ),
-        "the weights of a source with padding do not sum to 1: the softmax has seen it": (
+        "beside padding the weights do not sum to 1: the softmax has seen it": (
             partial(step, weigh=lambda scores, mask: scores.softmax(dim=-1) * mask)
         ),
         "the weights should be positive and sum to 1: these are scores": (

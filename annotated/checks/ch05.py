@@ -112,15 +112,6 @@ def _(draw):
     return 6, draw.choice([8, 10, 12]), draw.integer(2, 4), draw.number(20.0, 900.0)
 
 
-@halves.case(
-    "beyond position 300000",
-    hint="if all else passes, the angles are too coarse: float32 holds about seven "
-    "digits, and how many of them are left behind the point out there?",
-)
-def _(draw):
-    return 3, draw.choice([8, 10, 12]), 300_000 + draw.integer(0, 9999)
-
-
 # ---- the rotation matrix -----------------------------------------------------
 
 
@@ -189,6 +180,139 @@ for _line, _steps in {
     @shift_matrix.case(_line)
     def _(draw, steps=_steps):
         return draw.integer(*steps), draw.choice([6, 8, 10])
+
+
+# ---- write rotary positions --------------------------------------------------
+
+
+def in_pairs(x, half_split):
+    return x.chunk(2, dim=-1) if half_split else (x[..., 0::2], x[..., 1::2])
+
+
+def from_pairs(first, second, half_split):
+    if half_split:
+        return torch.cat([first, second], dim=-1)
+    return torch.stack([first, second], dim=-1).flatten(-2)
+
+
+def rotary(x, start=0, half_split=False, **wrong):
+    """Rotary positions, each step of which a mistake may replace."""
+    t, k = x.shape[-2:]
+    positions = wrong.get("positions", torch.arange)(start, start + t).double()
+    pairs = torch.arange(k // 2).double()
+    angles = positions[:, None] * 10000 ** -wrong.get("exponent", paper)(pairs, k)
+    c, s = angles.cos().to(x.dtype), angles.sin().to(x.dtype)
+    a, b = wrong.get("apart", in_pairs)(x, half_split)
+    turn = wrong.get("turn", lambda a, b, c, s: (a * c - b * s, a * s + b * c))
+    return wrong.get("together", from_pairs)(*turn(a, b, c, s), half_split)
+
+
+NO_TURN = "that is no rotation: the lengths of the pairs change"
+
+turned = Exercise(
+    "ch05-rotary",
+    right=rotary,
+    hint="turn pair i at position p by p / 10000^(2i/k), and put it back where it was",
+    mistakes={
+        hint: partial(rotary, **wrong)
+        for hint, wrong in {
+            "it turns the wrong way: which of the two sines has a minus?": {
+                "turn": lambda a, b, c, s: (a * c + b * s, b * c - a * s)
+            },
+            f"{NO_TURN} (neither sine has a minus)": {
+                "turn": lambda a, b, c, s: (a * c + b * s, a * s + b * c)
+            },
+            f"{NO_TURN} (is b computed from the new a?)": {
+                "turn": lambda a, b, c, s: (
+                    a * c - b * s,
+                    (a * c - b * s) * s + b * c,
+                )
+            },
+            f"{NO_TURN} (sines and cosines are added, not multiplied)": {
+                "turn": lambda a, b, c, s: (a + s, b + c)
+            },
+            "sine and cosine are exchanged: position 0 should change nothing": {
+                "turn": lambda a, b, c, s: (a * s - b * c, a * c + b * s)
+            },
+            "your positions begin at 0: is start used?": {
+                "positions": lambda start, end: torch.arange(end - start)
+            },
+            "your positions are one too high: the first row is that of position "
+            "start": {"positions": lambda start, end: torch.arange(start, end) + 1},
+            "all rows turn alike: each has a position of its own": {
+                "positions": lambda start, end: torch.full((end - start,), start + 1)
+            },
+            "you pair neighbours where the halves are asked for: is half_split used?": {
+                "apart": lambda x, _: in_pairs(x, False),
+                "together": lambda a, b, _: from_pairs(a, b, False),
+            },
+            "you pair the halves where neighbours are asked for: is half_split used?": {
+                "apart": lambda x, _: in_pairs(x, True),
+                "together": lambda a, b, _: from_pairs(a, b, True),
+            },
+            "interleaved pairs come back half-split: turned numbers stay where they "
+            "were": {"together": lambda a, b, _: from_pairs(a, b, True)},
+            "half-split pairs come back interleaved: turned numbers stay where they "
+            "were": {"together": lambda a, b, _: from_pairs(a, b, False)},
+        }.items()
+    }
+    | {
+        hint: partial(rotary, exponent=e)
+        for hint, e in EXPONENTS.items()
+        if "4i" in hint
+    }
+    | {
+        "the exponent is i/k: look at the formula again": (
+            partial(rotary, exponent=lambda i, k: i / k)
+        ),
+        "all pairs turn like the first; each has a speed of its own": (
+            partial(rotary, exponent=lambda i, k: 0 * i)
+        ),
+        "the later pairs turn faster; they should turn slower": (
+            partial(rotary, exponent=lambda i, k: -2 * i / k)
+        ),
+    },
+)
+
+
+@turned.case("the example: 1 0 0 0 at position 1, interleaved")
+def _(draw):
+    return torch.tensor([[1.0, 0, 0, 0]]), 1
+
+
+@turned.case("the example, half-split")
+def _(draw):
+    return torch.tensor([[1.0, 0, 0, 0]]), 1, True
+
+
+@turned.case("interleaved, a batch, from position 0 on")
+def _(draw):
+    b, t = draw.sizes(2)
+    return (draw.normal(b, t, draw.choice([6, 8, 10])),)
+
+
+@turned.case("half-split, a batch and heads, from another position on")
+def _(draw):
+    b, h, t = draw.sizes(3)
+    k = draw.choice([8, 10])
+    return draw.normal(b, h, t, k), draw.integer(2, 9), True
+
+
+@turned.case("interleaved, a batch and heads, from another position on")
+def _(draw):
+    b, h, t = draw.sizes(3)
+    return draw.normal(b, h, t, draw.choice([8, 10])), draw.integer(2, 9)
+
+
+for _half in (False, True):
+
+    @turned.case(
+        f"gradients, {'half-split' if _half else 'interleaved'}, in double precision",
+        gradients=True,
+        dtype=torch.float64,
+    )
+    def _(draw, half=_half):
+        return draw.normal(2, 3, 8), draw.integer(1, 4), half
 
 
 # ---- learned positions that refuse -------------------------------------------
@@ -467,3 +591,99 @@ for _expression, (_name, _missed) in SCORES.items():
     def _(draw, expression=_expression):
         number = round(draw.number(0.2, 0.9), 2)
         return score(expression.format(number)), draw.choice([4, 6, 8])
+
+
+# ---- find the fault: a decoder that stutters ---------------------------------
+
+
+def decode(
+    x,
+    table,
+    cache,
+    *,
+    begin=lambda s, n: s,
+    diagonal=lambda s: s,
+    kept=lambda x, placed: placed,
+):
+    s, n = cache.shape[1], x.shape[1]
+    placed = x + table[begin(s, n) : begin(s, n) + n]
+    keys = torch.cat([cache, placed], dim=1)
+    scores = placed @ keys.mT / x.shape[-1] ** 0.5
+    allowed = torch.ones_like(scores[0]).tril(diagonal(s)).bool()
+    weights = scores.masked_fill(~allowed, -torch.inf).softmax(dim=-1)
+    return weights @ keys, torch.cat([cache, kept(x, placed)], dim=1)
+
+
+def alone(x, table, cache):
+    """The new tokens see each other, and nothing that came before."""
+    s = cache.shape[1]
+    output, new = decode(x, table[s:], cache[:, :0])
+    return output, torch.cat([cache, new], dim=1)
+
+
+def at_zero(s, n):
+    return 0
+
+
+def top_left(s):
+    return 0
+
+
+stutter = Exercise(
+    "ch05-stutter",
+    right=decode,
+    hint="step by step should equal all at once: compare the two for each token",
+    mistakes={
+        "nothing has been repaired yet: what do a position and a mask know of the "
+        "cache?": partial(decode, begin=at_zero, diagonal=top_left),
+        "every step begins at position 0 again": partial(decode, begin=at_zero),
+        "the positions are right; which of the cached tokens does your mask let a new "
+        "one see?": partial(decode, diagonal=top_left),
+        "your positions are one too high": partial(decode, begin=lambda s, n: s + 1),
+        "your positions begin at the end of the new tokens, not at their beginning": (
+            partial(decode, begin=lambda s, n: s + n - 1)
+        ),
+        "your positions count the new tokens, not the cached ones": (
+            partial(decode, begin=lambda s, n: n)
+        ),
+        "a new token sees the one after it": partial(decode, diagonal=lambda s: s + 1),
+        "a new token does not see itself": partial(decode, diagonal=lambda s: s - 1),
+        "a new token sees all new tokens, later ones too": (
+            partial(decode, diagonal=lambda s: 10_000)
+        ),
+        "the output is right; the new cache lacks the positions": (
+            partial(decode, kept=lambda x, placed: x)
+        ),
+        "the output is right; the new cache lacks the new tokens": (
+            partial(decode, kept=lambda x, placed: placed[:, :0])
+        ),
+        "the cached tokens are not attended to": alone,
+    },
+)
+
+
+@stutter.case("the example: one token in the cache, one new one")
+def _(draw):
+    table = torch.zeros(3, 1)
+    table[1] = 1.0
+    return torch.zeros(1, 1, 1), table, torch.zeros(1, 1, 1)
+
+
+for _line, _sizes in {  # new tokens, tokens in the cache
+    "an empty cache: the first token": (1, 0),
+    "an empty cache: a whole sequence": (5, 0),
+    "one new token after four": (1, 4),
+    "three new tokens after five": (3, 5),
+    "five new tokens after two": (5, 2),
+}.items():
+
+    @stutter.case(_line)
+    def _(draw, sizes=_sizes):
+        n, s = sizes
+        d = draw.integer(4, 6)
+        return draw.normal(3, n, d), draw.normal(s + n + 8, d), draw.normal(3, s, d)
+
+
+@stutter.case("in double precision", dtype=torch.float64)
+def _(draw):
+    return draw.normal(2, 2, 4), draw.normal(12, 4), draw.normal(2, 3, 4)

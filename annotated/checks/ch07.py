@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from annotated.checks import Exercise, Function, Raised
-from annotated.checks.material import accumulated, looped, stepped
+from annotated.checks.material import accumulated, looped, steps_taken
 
 
 def asserts(result):
@@ -104,7 +104,7 @@ ORDERS_OF_A_STEP = {
 training = Exercise(
     "ch07-training-step",
     right=step(),
-    through=stepped,
+    through=steps_taken,
     hint="the loss, or the parameters after the step, are other ones",
     symptoms=lambda result, *_: "return the loss, a number" if result is None else None,
     mistakes={

@@ -127,7 +127,7 @@ class Speaker(nn.Module):
         return read.tanh() @ self.output.mT
 
 
-def _trained(tables: list[Tensor], rates: list[float]) -> tuple:
+def _ready(tables: list[Tensor], rates: list[float]) -> tuple:
     """A model with an old gradient, plain descent, and rates, one for each step."""
     model = Speaker(*tables)
     for parameter in model.parameters():
@@ -137,7 +137,7 @@ def _trained(tables: list[Tensor], rates: list[float]) -> tuple:
     return model, optimizer, schedule
 
 
-def stepped(
+def steps_taken(
     answer: Callable,
     tables: list[Tensor],
     batches: list[tuple[Tensor, Tensor]],
@@ -153,7 +153,7 @@ def stepped(
         rates: learning rate of each step.
         clip: largest norm of the gradient.
     """
-    model, optimizer, schedule = _trained(tables, rates)
+    model, optimizer, schedule = _ready(tables, rates)
     losses = []
     with torch.enable_grad():
         for source, target in batches:
@@ -181,7 +181,7 @@ def looped(
         answer: called as ``answer(model, training, checking, optimizer, schedule,
             clip)`` for each epoch.
     """
-    model, optimizer, schedule = _trained(tables, rates)
+    model, optimizer, schedule = _ready(tables, rates)
     optimizer.zero_grad()
     losses = []
     with torch.enable_grad():

@@ -1,6 +1,6 @@
 // Chapter 08: cross-attention while the copy task is learned; body of function
 // (state, data, view, numbers). data.maps[step][head][query][key]; at query i the symbol to be
-// written is that of source place i + 1.
+// written is that of source position i + 1.
 
 const { argmax, sum } = numbers;
 const step = data.steps.indexOf(state.step);
@@ -18,6 +18,6 @@ return {
   values: { mean, most, right, loss: data.losses[step] },
   says: `After ${state.step} steps the loss is ${data.losses[step].toPrecision(2)} and `
     + `${right} of ${rows.length} symbols are written right. Of the weight, `
-    + `${(100 * mean).toFixed(0)} % lies on the framed places, those of the symbols to be `
+    + `${(100 * mean).toFixed(0)} % lies on the framed positions, those of the symbols to be `
     + `written; ${most} of ${rows.length} rows look most at theirs.`,
 };

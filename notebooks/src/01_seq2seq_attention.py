@@ -65,13 +65,14 @@ explorer(
     ],
     label="Step through the reading of a date",
     question="Where does it look for the month?",
-    caption="A row for each symbol it writes; the darker a cell, the more it "
+    caption="A row for each symbol it writes; the stronger a cell, the more "
+    "it "
     "takes from that character. Below, the three likeliest symbols.",
 )
 
 # %% [markdown]
 # This network was trained on this page, and it runs in your browser. Type a date
-# the way people write it in one of sixteen languages, and move the slider.
+# the way people write it in one of fifteen languages, and move the slider.
 #
 # By the end of this chapter you can write what it does at each step, in four
 # lines, and the network around it. You need Python, PyTorch's tensors and
@@ -115,7 +116,7 @@ blocks(
 # date. Try it with four.
 #
 # So that is our task: read dates as people write them, and write them as ISO
-# 8601. The texts come from the locale data that every phone ships with.
+# 8601. The texts come from Unicode's locale data, which your phone uses, too.
 
 # %%
 for written, iso in train[:6]:
@@ -334,8 +335,8 @@ def attend(query, keys, values, W_q, W_k, w):
 # value at position $j$:
 #
 # $$\begin{aligned}
-# e_j &= w^\top \tanh(W_q\, q + W_k\, k_j) \\
-# \alpha_j &= \frac{\exp e_j}{\sum_{j'} \exp e_{j'}} \\
+# e_j &= w^\top \tanh(W_q\, q + W_k\, k_j) \\[0.5em]
+# \alpha_j &= \frac{\exp e_j}{\sum_{j'} \exp e_{j'}} \\[0.5em]
 # c &= \sum_j \alpha_j\, v_j
 # \end{aligned}$$
 #
@@ -774,7 +775,7 @@ print("✓ without attention most errors are in the month")
 
 # %% [markdown]
 # Without attention it's mostly the month that goes wrong, the part with the most
-# disguises: a name, a short name or digits, in sixteen languages and at any place
+# disguises: a name, a short name or digits, in fifteen languages and at any place
 # in the line. The loss shows when the two networks part ways:
 
 # %% tags=["hide-input", "remove-stderr"]
@@ -841,30 +842,30 @@ from annotated.frames import frame_slider
 from annotated.plots import attention_heatmap
 
 watched = date_reader("additive", *symbols).to(device)
-formed, growth = {}, []
+ROWS = {"year": range(4), "day": (8, 9), "month": (5, 6)}
+formed, peaks, hits = {}, {}, {}
 for step, weights_then in snapshots.items():
     watched.load_state_dict(weights_then)
     (answer,), weights = read_dates(watched, [samples[1]], symbols)
-    b, hits = test_batches[0], exact_matches(watched, test_batches[:1])
+    share = exact_matches(watched, test_batches[:1]).double().mean().item()
+    b = test_batches[0]
     with torch.no_grad():
-        memory = watched.encoder(b.source, b.lengths)
-        logits, all_weights = watched.decoder(b.target, memory)
-    peak = all_weights.max(dim=-1).values.mean().item()
-    symbols_right = (logits.argmax(-1) == b.labels).double().mean().item()
-    growth.append((step, peak, symbols_right, hits.double().mean().item()))
-    formed[step] = answer, weights[0], growth[-1]
+        logits, all_weights = watched.decoder(
+            b.target, watched.encoder(b.source, b.lengths)
+        )
+    peaks[step] = all_weights.max(dim=-1).values.mean(dim=0)
+    hits[step] = (logits.argmax(-1) == b.labels).double().mean(dim=0)
+    formed[step] = answer, weights[0], share
 
 
 def draw(step):
-    answer, weights, (_, _, _, share) = formed[step]
+    answer, weights, share = formed[step]
     figure, ax = plt.subplots(figsize=(7.2, 3.7))
-    attention_heatmap(
-        weights, [*answer, "end"][: len(weights)], list(samples[1]), ax=ax
-    )
+    rows = [*answer, "end"][: len(weights)]
+    attention_heatmap(weights, rows, list(samples[1]), ax=ax)
     ax.set(xlabel="read", ylabel="written")
-    ax.set_title(
-        f"step {step}: {answer or 'nothing'}, {share:.0%} of 500 dates exact"
-    )
+    wrote = answer or "nothing"
+    ax.set_title(f"step {step}: {wrote}, {share:.0%} of 500 dates exact")
     return figure
 
 
@@ -874,10 +875,10 @@ frame_slider(
     label="training step",
     alt=lambda step: (
         f"Alignment after {step} steps for {samples[1]}: the network writes "
-        f"{formed[step][0]}; over 500 dates the largest weight of a row is on "
-        "average "
-        f"{formed[step][2][1]:.2f}, and {formed[step][2][3]:.0%} of the dates "
-        "are exact."
+        f"{formed[step][0] or 'nothing'}; over 500 dates the largest weight "
+        "of "
+        f"a row is on average {peaks[step].mean():.2f}, and "
+        f"{formed[step][2]:.0%} of the dates are exact."
     ),
     question="When does it find the year, and when the month?",
     caption="The alignment of one unseen date while the network learns.",
@@ -885,28 +886,45 @@ frame_slider(
 )
 
 # %% tags=["hide-input"]
-figure, ax = plt.subplots(figsize=(7.0, 3.0))
-columns = list(zip(*growth, strict=True))
-labels = ["largest weight of a row", "symbols right", "whole dates right"]
-for i, label in enumerate(labels):
-    ax.plot(columns[0], columns[i + 1], LINES[i] + MARKERS[i], label=label)
-ax.set(xlabel="training step", ylabel="mean over 500 dates", ylim=(0, 1.03))
-ax.legend()
+figure, axes = plt.subplots(1, 2, figsize=(9.0, 3.2), sharey=True)
+titles = "largest weight of a row", "symbols right"
+for ax, by_step, title in zip(axes, (peaks, hits), titles, strict=True):
+    for i, (part, at) in enumerate(ROWS.items()):
+        curve = [by_step[step][list(at)].mean().item() for step in formed]
+        ax.plot([*formed], curve, LINES[i] + MARKERS[i], label=part)
+    ax.set(xlabel="training step", ylim=(0, 1.03), title=title)
+shares = [share for _, _, share in formed.values()]
+axes[1].plot([*formed], shares, LINES[3] + MARKERS[3], label="whole date")
+axes[1].legend()
+axes[0].set_ylabel("mean over 500 dates")
 show(
     figure,
-    alt="Three curves against the training step. The largest weight of a row "
+    alt="Two panels against the training step: the largest weight of a row, "
     "and "
-    "the share of right symbols climb together between step 20 and step 100; "
-    "the "
-    "share of whole dates follows a little later.",
-    caption="Weights sharpen and symbols become right together; whole dates "
-    "follow.",
+    "the share of right symbols. In both the year rises first, then the day, "
+    "and "
+    "the month last; whole dates rise together with the month.",
+    caption="In both panels: first the year, then the day, the month last.",
 )
 
+# %% tags=["hide-input", "proof"]
+means = {step: peaks[step].mean().item() for step in formed}
+sharp = min(n for n in means if means[n] > 0.6 * means[max(means)])
+assert formed[sharp][2] < 0.5
+for by_step in (peaks, hits) if epochs == 1 else ():
+    year, day, month = (by_step[40][list(at)].mean() for at in ROWS.values())
+    assert year > day and year > month
+    assert by_step[60][[8, 9]].mean() > by_step[60][[5, 6]].mean()
+print(
+    f"✓ at step {sharp} the weights are 60 % as sharp as at the end,", end=" "
+)
+print(f"and {formed[sharp][2]:.0%} of the dates right (less than half)")
+
 # %% [markdown]
-# Together. While it still looks everywhere, it can write hyphens and the digits
-# that are frequent anyway; each digit more that it gets right is one it has found.
-# Whole dates come last, because a date needs all eleven of its symbols.
+# Together, part by part: first the year, then the day, the month last. Each is read
+# right as its weights gather. What's right before that can be guessed: hyphens, the
+# 1 or 2 of a year, the 0 of most months. Whole dates come at the end, because a date
+# needs all eleven of its symbols.
 #
 # ### Does the picture tell you why?
 #

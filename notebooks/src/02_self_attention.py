@@ -57,14 +57,15 @@ explorer(
     label="Where it looks",
     checks=[what_the_browser_shows(i) for i in (0, 1, 22, 63)],
     question="Swap “tired” for “wide”. Where does “it” look now?",
-    caption="A small model, trained by this page in a second. In training it "
-    "never met a cat and a street in one sentence.",
+    caption="A small model, trained by this page in a second. It looks twice; "
+    "its first look gathers hints. In training it never met a cat and a "
+    "street in one sentence.",
 )
 
 # %% [markdown]
 # By the end of this chapter you can write that in three lines, say what query,
 # key and value are for, and explain the one number in the formula that looks
-# arbitrary, √k. You need dot products and matrix products. About 25 minutes.
+# arbitrary, √k. You need dot products and matrix products. About 20 minutes.
 #
 # ## 2.1 Mixing words
 #
@@ -216,7 +217,7 @@ check_close(
 # ## 2.3 Asking, offering, giving
 #
 # In the three lines each word plays three parts with one vector. It **asks**, it
-# **is asked**, and it **is handed over**. That's one job too many, twice:
+# **is asked**, and it **is handed over**. That causes two problems:
 #
 # - The table of scores is symmetric. *Tired* has to look at *it* exactly as hard
 #   as *it* looks at *tired*, whether or not it needs to. And among vectors of the
@@ -305,8 +306,25 @@ check_close(
 # The rows of $Q$, $K$ and $V$ are the queries, keys and values, and $k$ is the
 # width of a query. This is equation 1 of *Attention is all you need*
 # ([Vaswani et al., 2017](https://arxiv.org/abs/1706.03762)), **scaled dot-product
-# attention**. The √k comes next. First the function that the rest of the book
-# uses:
+# attention**. For b sequences at once, the shapes are these, with t for the words
+# that ask and s for the words that are asked; here they're the same words:
+
+# %% tags=["hide-input"]
+from annotated.pictures import Block, blocks
+
+blocks(
+    Block("three linear maps", "words: (b, t, d)", "W_q, W_k, W_v"),
+    Block("Q Kᵀ / √k", "Q: (b, t, k)", "with K: (b, s, k)"),
+    Block("softmax", "scores: (b, t, s)", "over the keys: rows sum to 1"),
+    Block("weights · V", "weights: (b, t, s)", "with V: (b, s, v)", lit=True),
+    Block(shape="outputs: (b, t, v)"),
+    alt="The flow of scaled dot-product attention from top to bottom: words "
+    "go through three linear maps, queries meet keys, a softmax turns their "
+    "scores into weights, and the weights mix the values into outputs.",
+)
+
+# %% [markdown]
+# The √k comes next. First the function that the rest of the book uses:
 
 # %%
 from annotated.attention import scaled_dot_product_attention
@@ -344,7 +362,7 @@ check_close(
 )
 
 # %% [markdown]
-# It has two arguments more. A mask says who may look at whom
+# It takes two more arguments. A mask says who may look at whom
 # ([chapter 4](04_masks.ipynb)), and dropout drops some weights in training
 # ([chapter 7](07_training.ipynb)). With query, key and value from one sequence it's
 # *self*-attention. With queries from the decoder and keys and values from the
@@ -440,13 +458,19 @@ explorer(
     "the temperature before the softmax.",
 )
 
-# %% tags=["hide-input"]
-collapsed = [
-    w for w in two_to_the if max(one_row(w, 1.0, CHOICES[0])["weights"]) > 0.99
-]
-print(f"this row: one key has more than 0.99 from k = {collapsed[0]} on")
+# %% [markdown]
+# <details><summary>The answers</summary>
+#
+# From k = 128 on, one key has more than 0.99 of this row. (Other rows collapse a
+# little earlier or later, and some wobble on their way.) At k = 4096, a temperature
+# of 64 brings the shares back, and 64 is √4096: dividing by √k is a choice of
+# temperature that fits every width.
+#
+# </details>
 
 # %% tags=["hide-input", "proof"]
+largest = {w: max(one_row(w, 1.0, CHOICES[0])["weights"]) for w in two_to_the}
+assert min(w for w, most in largest.items() if most > 0.99) == 128
 check_close(
     "temperature 64 at k = 4096 is the same as dividing by √k",
     torch.tensor(one_row(4096, 64.0, CHOICES[0])["weights"]),
@@ -542,8 +566,8 @@ print(
 )
 
 # %% [markdown]
-# Narrow vectors hardly suffer: at width 16 you could leave the factor out. At 4096
-# the typical row is dead, and learning depends on the few rows whose two best keys
+# Narrow vectors hardly suffer: at width 16, as much gradient comes back without the
+# factor as with it. At 4096 the typical row is dead, and learning depends on the few rows whose two best keys
 # happen to be level. Models are wide, so the factor stays. What it does for
 # *training* is measured on the deeper page
 # [A store that answers softly](02c_soft_store.ipynb).
@@ -566,7 +590,8 @@ for width in (64, 512, 4096):
 #
 # Time to open the model from the top of the page. It embeds the words, and then
 # *it* looks back twice; what it saw the first time is added to its vector before
-# it asks again.
+# it asks again. (To keep the model small, only *it* looks around. In a Transformer
+# every word does, all at once.)
 
 # %%
 show_source(pronouns.PronounReader)
@@ -784,8 +809,7 @@ print("✓ PyTorch counts exactly 3tk² + 2t²k and 6tk² multiplications")
 # | recurrent network (GRU) | $6tk^2$ | none | up to $t$ | $t$ |
 #
 # A recurrent network has to finish one word before it starts the next. Attention is
-# a few large matrix products, and hardware loves those: all words at once, in
-# training as in reading. That's what made it possible to train on so much text, and
+# a few large matrix products, which is what GPUs are built for: all words at once. That's what made it possible to train on so much text, and
 # the one step from any word to any other is what lets *it* find the cat. The price
 # is t². Part of it is memory, and kernels such as `F.scaled_dot_product_attention`
 # avoid that by never storing the t² weights
@@ -868,9 +892,9 @@ else:
 #
 # ## 2.10 Exercises
 #
-# Write self-attention whole, with its three projections; scale the scores; derive
-# the factor for other entries; test a function for equivariance; find the fault in
-# an attention that runs; and answer one question in words. They are on the
+# Six of them: self-attention with a temperature; the whole of it, with its three
+# projections; an attention that runs and has three faults; the factor for other
+# entries than ours; a test for equivariance; and a question in words. They're on the
 # [page of exercises](../book/exercises/02_self_attention.ipynb), with checks that
 # answer at once, and in a notebook of their own
 # (`notebooks/exercises/02_self_attention.ipynb`).

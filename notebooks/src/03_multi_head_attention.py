@@ -98,11 +98,11 @@ check_close(
 # out as 0.33 each, both times.) *Gave* knows that people and flowers are involved. It
 # no longer knows who gave what to whom.
 #
-# **Couldn't the weights differ?** Say 0.5, 0.3 and 0.2. Then the two sums do
-# differ, but whoever reads them has to undo a sum. A linear layer can get one of
-# the three nouns out of it without error, the heaviest one, and never two; [a
-# deeper page](03c_how_many_heads.ipynb) has the short proof. So let's not add
-# the answers up in the first place.
+# **Couldn't the weights differ?** Say 0.5, 0.3 and 0.2, first noun to last. Then the
+# two sums do differ, but now they have to be undone. With weights that go by position
+# alone, a linear layer can recover one of the three nouns without error, the heaviest
+# one, and never two; [a deeper page](03c_how_many_heads.ipynb) has the short proof. So
+# let's not add the answers up in the first place.
 #
 # ## 3.2 Split, attend, merge
 #
@@ -249,8 +249,8 @@ chain(
 # %% [markdown]
 # Swap Mary and Susan, and now the first and last pair of numbers swap too.
 #
-# One matrix is left. $W_o$, the **output map**, mixes the columns. In our toy
-# it's the identity. **Why have it at all?** Because without it, head 0 could only
+# One matrix is left: $W_o$, the **output map**, mixes the columns. In our toy it's
+# the identity. **Why have it at all?** Because without it, head 0 could only
 # ever write into the first two columns of its output, and those columns would be
 # cut off from everything the other heads say. With $W_o$, each head writes wherever
 # it likes: the output is the *sum* of the heads, each sent through its own columns
@@ -306,6 +306,9 @@ def by_loops(x, memory, W, mask=None):
 check_close("equal to the toy's heads, one by one",
     multi_head(batch, batch, W_q, W_k, W_v, W_o, 3)[0],
     torch.cat(parts, dim=-1))  # fmt: skip
+exchanged = multi_head(swapped[None], swapped[None], W_q, W_k, W_v, W_o, 3)
+check_close("Mary and Susan swapped: the first and last pair swap",
+    exchanged[0, gave], torch.cat(parts, dim=-1)[gave, [4, 5, 2, 3, 0, 1]])  # fmt: skip
 check_close("equal to loops over sentences and heads, self and cross",
     [multi_head(many, other, *W, heads=h) for other in (many, memory)],
     [by_loops(many, other, W) for other in (many, memory)], 1e-5)  # fmt: skip
@@ -701,10 +704,10 @@ print("✓ each of the three heads has most of its weight on another noun")
 #
 # **Is one head hopeless, then?** No. Put a small network on each word *before*
 # attention, train three times as long, and one head answers 99.7 % or more of
-# every question, from each of three seeds. The network can write *mary as the giver* and *mary as the
-# receiver* as two unrelated vectors, which survive being added up
-# ([chapter 3c](03c_how_many_heads.ipynb) shows that run). Several heads get there sooner,
-# and without the network.
+# every question, from each of three seeds ([chapter 3c](03c_how_many_heads.ipynb) shows
+# the run). The network can write *mary as the giver* and *mary as the receiver* as two
+# unrelated vectors, which survive being added up. Several heads get there sooner, and
+# without the network.
 #
 # ## 3.6 Eight heads on real text
 #
@@ -800,35 +803,42 @@ hidden, _ = hide_letter(unseen[:: len(unseen) // 2000].to(device))
 with torch.no_grad(), record_attention(guesser) as maps:
     guesser(hidden)
 average = maps["attention"][0][:, :, 0].mean(dim=0)  # (h, s)
-near = slice(SIDE - 4, SIDE + 5)
+near = slice(SIDE - 3, SIDE + 4)
 chain(
     Matrix(
         average[:, near],
         "distance from the blank",
         [f"head {r}" for r in range(8)],
-        [f"{n:+}".replace("-", "−") if n else "_" for n in range(-4, 5)],
+        [f"{n:+}".replace("-", "−") if n else "_" for n in range(-3, 4)],
         weights=True,
     ),
-    alt="Average weights of eight heads on the positions from four to the left of "
-    "the blank to four to its right. Several heads have most of their weight on the "
+    alt="Average weights of eight heads on the positions from three to the left of "
+    "the blank to three to its right. Several heads have most of their weight on the "
     "letter just before the blank or just after it, one of them all of it; others "
     "spread over two or three positions on one side or both.",
     caption="Average weights in unseen text. − is left of the blank, + is right.",
 )
 
 # %% tags=["hide-input", "proof"]
+spaces = hidden == ALPHABET.index(" ")
+on_spaces = (maps["attention"][0][:, :, 0] * spaces[:, None]).sum(dim=-1)
+on_spaces, common = on_spaces.mean(dim=0), spaces.float().mean()
+assert on_spaces.max() > 2 * common
 favourites = (average.argmax(dim=1) - SIDE).tolist()
 assert {-1, 1} <= set(favourites) and len(set(favourites)) >= 3
+signed = ", ".join(f"{n:+}".replace("-", "−") for n in favourites)
+print(f"✓ the heads differ: their favourite positions are {signed}")
 print(
-    "✓ the heads differ: their favourite positions are "
-    + ", ".join(f"{n:+}".replace("-", "−") for n in favourites)
+    f"✓ spaces are {common:.0%} of the text, and get {on_spaces.max():.0%} of the "
+    f"weight of head {on_spaces.argmax()}"
 )
 
 # %% [markdown]
 # Nearly every head has a favourite neighbour: the letter before the blank, the letter
-# after it, two before. Some go by content as well and look for the space where the
-# word begins or ends. Blend all that into one average, and *es* looks like *se*.
-# So here, too, heads should earn their keep:
+# after it, two before. Some go by content: a space is one letter in six, yet gets more
+# than half of the weight of two heads. They look for where the word begins and ends.
+# Blend all that into one average, and *es* looks like *se*. So here, too, heads should
+# earn their keep:
 
 # %% tags=["hide-input"]
 from annotated.recipes_heads import right_without_each
@@ -988,9 +998,9 @@ show_table(
 # %% [markdown]
 # **PyTorch's own module gives other numbers, and no error.** `nn.MultiheadAttention`
 # expects the *time* axis first unless you say `batch_first=True`. In its masks,
-# True means *hidden*, the opposite of ours (and of
-# `F.scaled_dot_product_attention`!). And the weights it returns are averaged over
-# the heads, so what you plot is a blur, unless you pass
+# True means *hidden*: the opposite of ours, and even of PyTorch's own
+# `F.scaled_dot_product_attention`. And the weights it returns are averaged over the
+# heads, so what you plot is a blur, unless you pass
 # `average_attn_weights=False`.
 
 # %% tags=["hide-input"]
@@ -1081,8 +1091,8 @@ else:
 # - Split: one product, `view`, `transpose`. Merge: `transpose`, `flatten`, $W_o$.
 #   A view alone mixes up the words.
 # - Scores are divided by $\sqrt k$, the width of a *head*.
-# - Trained heads divide the work by themselves, unevenly, and some of them are
-#   spare.
+# - Trained heads divide the work by themselves, and some are missed far more than
+#   others.
 #
 # ## 3.10 What was measured
 

@@ -46,6 +46,8 @@ for i, (shape, label) in enumerate(shapes.items()):
 ax.axhline(2.274, color="black", linewidth=0.8)
 ax.text(3e-4, 2.31, "has learned nothing", fontsize=10, va="bottom")
 ax.set(xscale="log", xlabel="highest learning rate", ylim=(0, 2.75))
+ax.set_xticks(heights, [f"{height:g}" for height in heights])
+ax.minorticks_off()
 ax.set_ylabel("loss after 300 steps (nats)")
 ax.legend(loc="upper left", bbox_to_anchor=(0, 0.82), fontsize=10)
 show(
@@ -84,7 +86,7 @@ rates = {
     "at once": lambda n: HIGHEST,
     "warm-up": lambda n: HIGHEST * min(1, n / WARMUP),
 }
-runs = {name: train_dates(rate, 0, 160) for name, rate in rates.items()}
+runs = {name: train_dates(rate, 0, 120) for name, rate in rates.items()}
 
 # %% tags=["hide-input"]
 from annotated.plots import learning_curve
@@ -92,7 +94,7 @@ from annotated.plots import learning_curve
 figure, ax = plt.subplots(figsize=(6.2, 3.2))
 learning_curve(runs, log=False, ax=ax)
 ax.axhline(2.274, color="black", linewidth=0.8)
-ax.text(160, 2.3, "symbol frequencies alone", ha="right", fontsize=10)
+ax.text(120, 2.38, "symbol frequencies alone", ha="right", fontsize=10)
 ax.axvline(WARMUP, color="grey", linewidth=0.8, linestyle=":")
 ax.set(ylim=(0.3, 4.2))
 show(
@@ -220,8 +222,9 @@ print(
 # rates; we put a factor $f$ in front, to tune. Before step $w$ the line is the lower of the
 # two and after it the root is, so a minimum says it all:
 #
-# $$r_n = f\,d^{-1/2}\,\min\left(n\,w^{-3/2},\; n^{-1/2}\right),
-#   \qquad r_w = \frac{f}{\sqrt{d\,w}} \text{ at the peak.}$$
+# $$r_n = f\,d^{-1/2}\,\min\left(n\,w^{-3/2},\; n^{-1/2}\right).$$
+#
+# At the peak, step $w$, both are equal, and the rate is $f/\sqrt{d\,w}$.
 
 # %%
 from annotated.notebook import show_source
@@ -356,11 +359,6 @@ explorer(
     "The vertical axis ends at a round number above the peak.",
 )
 
-# %% tags=["hide-input", "proof"]
-assert noam_rate(16_000, 128, 16_000) == noam_rate(4_000, 512, 4_000)
-assert abs(rate_at(512, 4000, 1, 16_000)["share"] - 0.5) < 1e-12
-print("✓ width 128 with warm-up 16 000 has the peak of 512 with 4000")
-
 # %% [markdown]
 # <details><summary>The answers</summary>
 #
@@ -369,7 +367,13 @@ print("✓ width 128 with warm-up 16 000 has the peak of 512 with 4000")
 # 16 000.
 #
 # </details>
-#
+
+# %% tags=["hide-input", "proof"]
+assert noam_rate(16_000, 128, 16_000) == noam_rate(4_000, 512, 4_000)
+assert abs(rate_at(512, 4000, 1, 16_000)["share"] - 0.5) < 1e-12
+print("✓ width 128 with warm-up 16 000 has the peak of 512 with 4000")
+
+# %% [markdown]
 # ## 7.3 One step, line by line
 #
 # Here's what one batch goes through. Follow the shapes: $b$ sequences, $t$ positions,
@@ -537,8 +541,8 @@ for ax, (name, groups) in zip(axes, packings.items(), strict=True):
     for group in groups:
         for length in group:
             widest = max(group)
-            ax.barh(y, widest, height=0.9, color="white", hatch="////")
-            ax.barh(y, widest, height=0.9, fill=False, edgecolor="grey")
+            padded = {"facecolor": "white", "edgecolor": "grey"}
+            ax.barh(y, widest, height=0.9, hatch="////", **padded)
             ax.barh(y, length, height=0.9, color=PALETTE[0])
             y += 1
         y += 0.7
@@ -771,8 +775,9 @@ chain(
 # constant, so the gradient is the same, and the loss is 0 exactly where
 # $\hat p = q$:
 #
-# $$\mathrm{KL}(q \,\|\, \hat p) = \sum_y q_y \ln\frac{q_y}{\hat p_y},
-#   \qquad \text{gradient in the logits: } \hat p - q.$$
+# $$\mathrm{KL}(q \,\|\, \hat p) = \sum_y q_y \ln\frac{q_y}{\hat p_y}.$$
+#
+# Its gradient in the logits is $\hat p - q$: what the model says minus what it should say.
 
 # %%
 show_source(LabelSmoothing)
@@ -871,8 +876,6 @@ def smoothing_at(size, smoothing, confidence, spread):
 
 tried = [(5, 0.1, 0.9), (3, 0.4, 0.01), (37000, 0.1, 0.9), (10, 0.0, 0.99)]
 tried += [(1000, 0.2, 0.999), (5, 0.4, 0.6), (37000, 0.05, 0.01)]
-
-# %% tags=["hide-input"]
 keys = ("size", "smoothing", "confidence", "spread")
 checks = []
 for values in tried:
@@ -899,6 +902,16 @@ explorer(
     "the rest.",
 )
 
+# %% [markdown]
+# <details><summary>The answers</summary>
+#
+# At $1 - \varepsilon$, however many symbols there are (with "all", at
+# $1 - \varepsilon + \varepsilon/v$). The best logit gets ahead of each other one by
+# $\ln\big((1-\varepsilon)(v-2)/\varepsilon\big)$: 3.3 for five symbols, 12.7 for 37 000.
+# Without smoothing, no lead is ever enough.
+#
+# </details>
+
 # %% tags=["hide-input", "proof"]
 from itertools import pairwise
 
@@ -913,15 +926,6 @@ for one, later in pairwise(rise):  # each factor 100 costs ε ln 100
 print("✓ lowest at a confidence of 1 − ε, and without bound towards 1")
 
 # %% [markdown]
-# <details><summary>The answers</summary>
-#
-# At $1 - \varepsilon$, however many symbols there are (with "all", at
-# $1 - \varepsilon + \varepsilon/v$). The best logit gets ahead of each other one by
-# $\ln\big((1-\varepsilon)(v-2)/\varepsilon\big)$: 3.3 for five symbols, 12.7 for 37 000.
-# Without smoothing, no lead is ever enough.
-#
-# </details>
-#
 # ### Smoothed models are underconfident on purpose
 #
 # What if the answer isn't certain? Suppose a symbol really comes next with probability
@@ -935,13 +939,46 @@ print("✓ lowest at a confidence of 1 − ε, and without bound towards 1")
 # every symbol that's likelier than chance. A symbol that's right 70 % of the time should
 # get 63 %, at $\varepsilon = 0.1$. So a smoothed model that has learned everything there is
 # to learn *must* say less than it knows. Underconfidence is built into the loss.
-#
+
+# %% tags=["hide-input", "proof"]
+truth = torch.linspace(0.02, 0.98, 49).double()
+v = 10  # one symbol with this probability, the other eight share the rest
+chances = ((1 - truth) / (v - 2))[:, None].repeat(1, v)
+chances[:, 0], chances[:, 1] = 0.0, truth
+
+
+def with_lowest_loss(epsilon):
+    """The model's probability of the symbol, if its logits are free."""
+    targets = LabelSmoothing(v, 0, epsilon).distribution(torch.arange(v)[None])
+    average = chances @ targets[0].double()  # of the targets as they come
+    free = torch.zeros(49, v, dtype=torch.double, requires_grad=True)
+    solver = torch.optim.LBFGS([free], max_iter=500, tolerance_grad=1e-10)
+
+    def loss():
+        solver.zero_grad()
+        value = -(average * free.log_softmax(dim=-1)).sum()
+        value.backward()
+        return value
+
+    solver.step(loss)
+    return free.softmax(dim=-1)[:, 1]
+
+
+for epsilon in (0.1, 0.2):
+    check_close(
+        f"ε = {epsilon}: free logits with the lowest loss follow the formula",
+        with_lowest_loss(epsilon),
+        (1 - epsilon) * truth + epsilon * (1 - truth) / (v - 2),
+        1e-3,
+    )
+
+# %% [markdown]
 # Is that good? It depends on where you start. We train a small classifier on nine
 # overlapping clouds of points, where nobody can always be right: once on 200 examples,
 # shown over and over, and once on fresh examples only. Then we ask it about new points
 # and compare its confidence with how often it's right.
 
-# %% tags=["hide-input"]
+# %% tags=["hide-input", "remove-stderr"]
 CLASSES = 10  # class 0 is never drawn: it is the padding
 
 
@@ -977,7 +1014,6 @@ def reliability(probabilities, labels, bins=10):
     ]
 
 
-# %% tags=["hide-input", "remove-stderr"]
 seeds, EPSILONS = (0, 1, 2), (0.0, 0.1, 0.2)
 
 
@@ -1010,7 +1046,6 @@ bins = {
 # %% tags=["hide-input"]
 figure, axes = plt.subplots(1, 2, figsize=(7.4, 3.7), sharey=True)
 titles = {"repeated": "200 examples, repeated", "fresh": "fresh examples"}
-truth = torch.linspace(1 / 9, 1, 50)
 for ax, (world, title) in zip(axes, titles.items(), strict=True):
     ax.plot([0, 1], [0, 1], color="grey", linewidth=0.8)
     for i, epsilon in enumerate(EPSILONS):
@@ -1025,10 +1060,6 @@ for ax, (world, title) in zip(axes, titles.items(), strict=True):
                 color=PALETTE[i],
                 label=f"ε = {epsilon}" if seed == 0 else None,
             )
-    lowest = 0.8 * truth + 0.2 * (1 - truth) / (CLASSES - 2)
-    if world == "fresh":
-        ax.plot(lowest, truth, color="black", linewidth=2.5, alpha=0.5)
-        ax.text(0.3, 0.62, "formula,\nε = 0.2", fontsize=10, ha="center")
     ax.set(xlabel="confidence", title=title, xlim=(0.1, 1.02))
 axes[0].set(ylabel="share right", ylim=(0.1, 1.02))
 axes[0].legend(fontsize=10)
@@ -1038,13 +1069,13 @@ show(
     "each. Left, 200 examples repeated: without smoothing the curve runs far "
     "below the diagonal, overconfident; with smoothing it comes close to it. "
     "Right, fresh examples: without smoothing it follows the diagonal; with "
-    "smoothing it lies above, underconfident, near the curve of the formula.",
+    "smoothing it lies above, underconfident.",
     caption="On the diagonal, confidence is honest. Below it the model is "
     "overconfident, above it underconfident.",
 )
 
 # %% tags=["hide-input", "proof"]
-errors, rights, asked = {}, {}, []
+errors, rights = {}, {}
 for key, points in bins.items():
     errors[key] = sum(held * abs(sure - right) for sure, right, held in points)
     rights[key] = sum(held * right for _, right, held in points)
@@ -1058,22 +1089,21 @@ for seed in seeds:
     lost = rights["repeated", 0.0, seed] - rights["repeated", 0.2, seed]
     moved = rights["fresh", 0.0, seed] - rights["fresh", 0.2, seed]
     assert 0.01 < lost < 0.12 and abs(moved) < 0.02
-    for _, right, held in bins["fresh", 0.2, seed]:
-        formula = 0.8 * right + 0.2 * (1 - right) / (CLASSES - 2)
-        asked.append(held * (right - formula))
-measured_gap = mean(errors["fresh", 0.2, seed] for seed in seeds)
-formula_gap = sum(asked) / len(seeds)
-assert 0.1 < formula_gap < measured_gap < 2 * formula_gap
+average = {
+    (world, epsilon): mean(errors[world, epsilon, seed] for seed in seeds)
+    for world, epsilon, _ in bins
+}
 print(
-    f"✓ fresh, ε = 0.2: on average {measured_gap:.2f} less confident than "
-    f"right; the formula alone asks for {formula_gap:.2f}"
+    "✓ confidence is off by "
+    f"{average['repeated', 0.0]:.2f} without smoothing and "
+    f"{average['repeated', 0.1]:.2f} with 0.1, if examples repeat; by "
+    f"{average['fresh', 0.0]:.2f} and {average['fresh', 0.1]:.2f}, if not"
 )
 
 # %% [markdown]
-# Repeated examples make the model overconfident, and smoothing takes just that away,
-# at the price of a few points of accuracy here. With fresh examples there's nothing to
-# take away, and the model goes where the formula sends it, a little further even: a
-# small network can only follow it roughly. "Smoothing improves calibration"
+# Repeated examples make the model overconfident, and smoothing takes just that away, at
+# the price of a few points of accuracy here. With fresh examples there's nothing to take
+# away, and an honest model becomes underconfident. "Smoothing improves calibration"
 # ([Müller et al., 2019](https://arxiv.org/abs/1906.02629)) holds for models that were overconfident to begin with, as deep networks often are
 # ([Guo et al., 2017](https://arxiv.org/abs/1706.04599)).
 #
@@ -1101,13 +1131,13 @@ using = dropout.eval()(x)
 
 # %% tags=["hide-input"]
 chain(
-    Matrix(x, "x"),
-    "training →",
-    Matrix(training, "a quarter gone, the rest × 1/0.75"),
-    "using →",
-    Matrix(using, "nothing happens"),
+    Matrix(
+        torch.stack([x, training, using]), rows=["x", "in training", "in use"]
+    ),
     alt="Eight numbers from 1 to 8. In training some of them become 0 and the "
     "others are a third larger. In use all stay as they are.",
+    caption="In training each number is lost with probability 0.25; what "
+    "survives is divided by 0.75.",
 )
 
 # %% tags=["hide-input", "proof"]
@@ -1128,14 +1158,12 @@ check_close("in evaluation dropout does nothing", using, x, 0.0)
 # %% tags=["hide-input"]
 blocks(
     Block("embedding + position", "ids (b, t)"),
-    Block("dropout", "(b, t, d)", lit=True),
-    Block(
-        "attention", "the stream (b, t, d)", "dropout on its weights", skip=2
-    ),
-    Block("dropout", "what it adds (b, t, d)", lit=True),
-    Block("feed-forward network", "the stream", "dropout inside", skip=2),
-    Block("dropout", "what it adds (b, t, d)", lit=True),
-    Block("", "the stream, to the next layer"),
+    Block("dropout", "the stream (b, t, d)", lit=True),
+    Block("attention", "", "dropout on its weights", skip=2),
+    Block("dropout", "", "on what it adds", lit=True),
+    Block("feed-forward network", "", "dropout inside", skip=2),
+    Block("dropout", "", "on what it adds", lit=True),
+    Block("", "to the next layer"),
     alt="A layer from top to bottom. Dropout stands, lit, after the sum of "
     "embedding and position, after the attention and after the feed-forward "
     "network, each time before the addition; two lines beside the blocks "
@@ -1276,11 +1304,12 @@ print(
 # ```python
 # for batch in batches:
 #     optimizer.zero_grad()
-#     loss(model, batch).backward()
-#     norm = nn.utils.clip_grad_norm_(held, clip)
+#     value = loss(model, batch)
+#     value.backward()
+#     norm = nn.utils.clip_grad_norm_(model.parameters(), clip)
 #     optimizer.step()
 #     schedule.step()
-#     history.append({"loss": …, "learning_rate": …, "gradient_norm": norm})
+#     history.append({"loss": value.item(), "gradient_norm": norm.item()})
 # ```
 #
 # Give it any `loss(model, batch)`, and watch the gradient's norm in its history: it often

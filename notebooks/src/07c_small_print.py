@@ -110,8 +110,8 @@ weights = zip(
 )
 assert all(torch.equal(one, other) for one, other in weights)
 print(
-    f"✓ {said.getvalue().strip()}: losses, rates, gradient norms and "
-    "parameters equal those of the run without a break, to the last bit"
+    f"✓ {said.getvalue().strip()}: losses, rates, gradient norms\n"
+    "  and parameters are those of the run without a break, to the last bit"
 )
 
 # %% [markdown]
@@ -215,8 +215,9 @@ except ValueError as error:
     damaged = "damaged" in str(error)
 assert damaged
 print(
-    f"✓ “{refused}” halfway through saving: the previous checkpoint still "
-    f"loads, {len(records)} steps; half a file is refused as damaged"
+    f"✓ “{refused}” halfway through saving:\n"
+    f"  the previous checkpoint still loads, {len(records)} steps; "
+    "half a file is refused"
 )
 
 # %% [markdown]
@@ -419,8 +420,8 @@ for size in (5, 37_000):
 assert target[5][0] > 0.919 and target[37_000][0] < 0.90001
 print(
     f"✓ “all” asks for {target[5][0]:.3f} with 5 symbols, "
-    f"{target[37_000][0]:.5f} with 37 000; there a cross-entropy can't get "
-    f"below {target[37_000][1]:.2f}"
+    f"{target[37_000][0]:.5f} with 37 000;\n"
+    f"  there a cross-entropy can't get below {target[37_000][1]:.2f}"
 )
 
 # %% [markdown]

@@ -65,10 +65,14 @@ from annotated.notebook import show_table
 def table_of(names):
     rows = []
     for name in names:
-        for seed, lengths in enumerate(ways[name]):
-            shares = (f"{lengths[str(n)]['exact']:.0%}" for n in spans)
-            rows.append((f"{name}, seed {seed}", *shares))
-    return show_table(("length", *spans), rows)
+        cells = []
+        for n in spans:
+            shares = [lengths[str(n)]["exact"] for lengths in ways[name]]
+            low, high = (f"{100 * f(shares):.0f}" for f in (min, max))
+            cells.append(low if low == high else f"{low}–{high}")
+        rows.append((name, *cells))
+    caption = "Sequences copied exactly, in per cent, by length: three seeds."
+    return show_table(("training", *spans), rows, caption)
 
 
 table_of(["only 10"])
@@ -208,8 +212,8 @@ def shift(step):
 
 
 # %% tags=["remove-stderr"]
-batches = copy_batches(0, 500, 128, end=True, shortest=2)
-history = train_copy(stops, batches, steps=500, on_step=shift)
+batches = copy_batches(0, 400, 64, end=True, shortest=2)
+history = train_copy(stops, batches, steps=400, on_step=shift)
 print(f"loss {history[0]['loss']:.2f} → {history[-1]['loss']:.4f}")
 
 # %%
@@ -223,8 +227,9 @@ for source, row in zip(tests.tolist(), written.tolist(), strict=True):
     print(f"{letters(source):16} → {letters(row)}")
 
 # %% [markdown]
-# Each of them stops by itself, the batch when the last one has: long before the twenty
-# symbols that it was allowed. After an end there is padding (`·`).
+# (The first `a` is the start symbol, which isn't copied.) Each sequence stops by itself,
+# and the batch when the last one has, long before the twenty symbols it was allowed.
+# After an end there is padding (`·`).
 
 # %% tags=["hide-input", "proof"]
 from annotated.notebook import check_close

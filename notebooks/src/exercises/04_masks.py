@@ -144,8 +144,8 @@ check("ch04-prefix", prefix_mask)
 # | result | `(b, h, t, v)` | softmax(q kᵀ/√k) v over the visible keys |
 #
 # A query with nothing to look at gets zeros. The arguments must get gradients, finite
-# ones there too. Write the softmax yourself, not
-# `F.scaled_dot_product_attention`.
+# ones there too. (`F.scaled_dot_product_attention` is good for comparing. You learn
+# more by writing the softmax out.)
 #
 # *Example.* Three positions with equal scores, the last one padding, and values that
 # are one-hot, so that you see the weights: the rows should be (1, 0, 0), (½, ½, 0) and

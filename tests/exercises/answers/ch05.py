@@ -19,11 +19,12 @@ def halves_table(length, d_model, start=0, base=10000.0):
     return torch.from_numpy(table.astype(np.float32))
 
 
-@wrong("ch05-table", "how many of them are left behind the point")
+@wrong("ch05-table", "i runs up to d − 1")
 def halves_table(length, d_model, start=0, base=10000.0):
     p = torch.arange(start, start + length).float().unsqueeze(1)
-    angles = p * torch.exp(-torch.arange(0, d_model, 2) / d_model * math.log(base))
-    return torch.cat([angles.sin(), angles.cos()], dim=-1)
+    angles = p / base ** (2 * torch.arange(d_model) / d_model)
+    half = d_model // 2
+    return torch.cat([angles[:, :half].sin(), angles[:, half:].cos()], dim=-1)
 
 
 @wrong("ch05-table", "expected a tensor, got a list")
@@ -78,6 +79,67 @@ def shift_matrix(steps, d_model):
     p = torch.arange(100.0).double()[:, None]
     found = torch.linalg.lstsq(table(p), table(p + steps), driver="gelsd")
     return found.solution.float()  # that of rows, not of columns
+
+
+# ---- write rotary positions --------------------------------------------------
+
+
+@right("ch05-rotary")
+def rotary(x, start=0, half_split=False):
+    t, k = x.shape[-2:]
+    if half_split:
+        pairs = x.unflatten(-1, (2, k // 2)).mT
+    else:
+        pairs = x.unflatten(-1, (k // 2, 2))
+    speeds = torch.tensor([10000 ** (-2 * i / k) for i in range(k // 2)])
+    angles = torch.arange(start, start + t).double()[:, None] * speeds.double()
+    turns = torch.polar(torch.ones_like(angles), angles)
+    turned = torch.view_as_complex(pairs.double().contiguous()) * turns
+    back = torch.view_as_real(turned).to(x.dtype)
+    return (back.mT if half_split else back).flatten(-2)
+
+
+@wrong("ch05-rotary", "you pair neighbours where")
+def rotary(x, start=0, half_split=False):
+    i = torch.arange(x.shape[-1] // 2, dtype=x.dtype)
+    p = torch.arange(start, start + x.shape[-2], dtype=x.dtype)
+    a = torch.outer(p, 10000.0 ** (-2 * i / x.shape[-1]))
+    even, odd = x[..., ::2], x[..., 1::2]
+    turned = even * a.cos() - odd * a.sin(), even * a.sin() + odd * a.cos()
+    return torch.stack(turned, -1).flatten(-2)
+
+
+@wrong("ch05-rotary", "you pair the halves where")
+def rotary(x, start=0, half_split=False):
+    k = x.shape[-1]
+    speeds = 10000.0 ** (-torch.arange(0, k, 2, dtype=x.dtype) / k)
+    p = torch.arange(start, start + x.shape[-2], dtype=x.dtype)
+    a = (p[:, None] * speeds).repeat(1, 2)
+    swapped = torch.cat([-x[..., k // 2 :], x[..., : k // 2]], dim=-1)
+    return x * a.cos() + swapped * a.sin()
+
+
+@wrong("ch05-rotary", "is b computed from the new a?")
+def rotary(x, start=0, half_split=False):
+    x, k = x.clone(), x.shape[-1]
+    for row in range(x.shape[-2]):
+        for i in range(k // 2):
+            a, b = (i, k // 2 + i) if half_split else (2 * i, 2 * i + 1)
+            angle = (start + row) / 10000 ** (2 * i / k)
+            c, s = math.cos(angle), math.sin(angle)
+            x[..., row, a] = x[..., row, a].clone() * c - x[..., row, b].clone() * s
+            x[..., row, b] = x[..., row, a].clone() * s + x[..., row, b].clone() * c
+    return x
+
+
+@wrong("ch05-rotary", "interleaved pairs come back half-split")
+def rotary(x, start=0, half_split=False):
+    k = x.shape[-1]
+    first, second = x.chunk(2, -1) if half_split else (x[..., ::2], x[..., 1::2])
+    p = torch.arange(start, start + x.shape[-2], dtype=x.dtype)
+    a = p[:, None] / 10000 ** (torch.arange(0, k, 2, dtype=x.dtype) / k)
+    c, s = a.cos(), a.sin()
+    return torch.cat([first * c - second * s, first * s + second * c], dim=-1)
 
 
 # ---- learned positions that refuse -------------------------------------------
@@ -154,3 +216,56 @@ def depends_on_distance(score, width):
 def depends_on_distance(score, width):
     q, k = torch.randn(width), torch.randn(width)
     return (score(q, k, 5, 3) - score(q, k, 25, 23)).abs() < 1e-3
+
+
+# ---- find the fault: a decoder that stutters ---------------------------------
+
+
+@right("ch05-stutter")
+def decode_step(x, table, cache):
+    old, outputs = cache.shape[1], []
+    for i in range(x.shape[1]):
+        new = x[:, i] + table[old + i]
+        cache = torch.cat([cache, new[:, None]], dim=1)
+        weights = torch.einsum("bd,bsd->bs", new, cache) / new.shape[-1] ** 0.5
+        outputs.append(torch.einsum("bs,bsd->bd", weights.softmax(-1), cache))
+    return torch.stack(outputs, dim=1), cache
+
+
+@wrong("ch05-stutter", "which of the cached tokens does your mask let")
+def decode_step(x, table, cache):
+    start = cache.shape[1]
+    x = x + table[start : start + x.shape[1]]
+    cache = torch.cat([cache, x], dim=1)
+    scores = x @ cache.transpose(1, 2) / x.shape[-1] ** 0.5
+    allowed = torch.ones_like(scores[0]).tril().bool()
+    weights = scores.masked_fill(~allowed, -torch.inf).softmax(dim=-1)
+    return weights @ cache, cache
+
+
+@wrong("ch05-stutter", "later ones too")
+def decode_step(x, table, cache):
+    start = cache.shape[1]
+    x = x + table[start : start + x.shape[1]]
+    cache = torch.cat([cache, x], dim=1)
+    weights = (x @ cache.mT / x.shape[-1] ** 0.5).softmax(dim=-1)
+    return weights @ cache, cache
+
+
+@wrong("ch05-stutter", "begins at position 0 again")
+def decode_step(x, table, cache):
+    s = cache.shape[1]
+    x = x + table[: x.shape[1]]
+    cache = torch.cat([cache, x], dim=1)
+    scores = x @ cache.mT / x.shape[-1] ** 0.5
+    past = torch.arange(cache.shape[1]) <= torch.arange(x.shape[1])[:, None] + s
+    return scores.where(past, -torch.inf).softmax(-1) @ cache, cache
+
+
+@wrong("ch05-stutter", "nothing has been repaired yet")
+def decode_step(x, table, cache):
+    x = x + table[: x.shape[1]]
+    cache = torch.cat([cache, x], dim=1)
+    scores = x @ cache.transpose(1, 2) / x.shape[-1] ** 0.5
+    allowed = torch.ones_like(scores[0]).tril().bool()
+    return scores.masked_fill(~allowed, -1e9).softmax(dim=-1) @ cache, cache

@@ -5,6 +5,20 @@ FAULTS = {
     "one_cycle": [
         ("pct_start=0.1", "pct_start=0.3", "climbs for longer"),
     ],
+    "date_symbols": [
+        ("text for text, _ in pairs", "iso for _, iso in pairs", "the other side's"),
+    ],
+    "date_reader": [
+        ("torch.manual_seed(seed)", "torch.manual_seed(0)", "seed ignored"),
+        ('else (way, "previous")', 'else (None, "previous")', "a class left out"),
+    ],
+    "train_dates": [
+        ("seed=seed + epoch", "seed=epoch", "seed ignored"),
+        ('"on_step": on_step', '"on_step": None', "nobody looks on"),
+    ],
+    "read_dates": [
+        ("with evaluating(model):", "if model.eval():", "left in evaluation mode"),
+    ],
     "ReaderLayer.forward": [
         ("self.norms[0](x), mask=mask", "self.norms[0](x)", "padding seen"),
     ],

@@ -18,6 +18,9 @@ FAULTS = {
     "train_on_few": [
         ('"pre", dropout', '"pre"', "dropout forgotten"),
     ],
+    "begin": [
+        ("n <= steps", "n < steps", "a small step too few"),
+    ],
     "how_well": [
         ("sure.exp()[real]", "sure.exp()", "padding counts in the confidence"),
         ("(correct | ~real).all", "(correct | ~real).any", "one symbol is enough"),
