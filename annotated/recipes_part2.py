@@ -189,9 +189,11 @@ class Shifted(PositionalEncoding):
 
 # ---- taking a part away ----------------------------------------------------------
 
+PARTS = ("residual", "norm", "network", "encoder", "self-attention", "positions")
+
 
 class Replaces(nn.Module):
-    """A residual without its addition: the sublayer's output goes on (chapter 08).
+    """A residual without its addition (chapter 06): the sublayer's output goes on.
 
     ``residual`` is the pre-norm one whose norm it keeps.
     """
@@ -205,32 +207,56 @@ class Replaces(nn.Module):
         return sublayer(self.norm(x))
 
 
-class AddsNothing(nn.Module):
-    """A network whose output is zero, for a residual to add nothing (chapter 08)."""
+class Skips(nn.Module):
+    """A residual without its sublayer (chapter 06): the stream goes on as it came."""
 
-    def forward(self, x):
-        """Return zeros in the shape of ``x``."""
-        return torch.zeros_like(x)
+    def forward(self, x, sublayer):
+        """Return ``x``; ``sublayer`` is not called."""
+        return x
 
 
-def take_away(model: Transformer, part: str) -> None:
-    """Take a part out of every layer of a pre-norm ``model``.
+class Raw(nn.Module):
+    """An encoder without layers (chapter 06): the memory is the embedded source."""
+
+    layers = ()
+
+    def forward(self, x, mask=None):
+        """Return ``x``; no position looks at another, so ``mask`` hides nothing."""
+        return x
+
+
+def take_away(model: Transformer, *parts: str) -> Transformer:
+    """Take parts out of every layer of a pre-norm ``model``.
 
     Args:
         model: changed in place, before it is trained.
-        part: "residual" (the addition), "norm", "network" or "positions".
+        parts: "residual" (the addition), "norm", "network", "encoder",
+            "self-attention" (the decoder's) or "positions".
+
+    Returns:
+        The model.
     """
-    require.choice(("residual", "norm", "network", "positions"), part=part)
-    if part == "positions":
-        model.positions = nn.Identity()
-    for stack in (model.encoder, model.decoder):
-        if part == "norm":
-            stack.norm = nn.Identity()
-        for layer in stack.layers:
-            if part == "network":
-                layer.feed_forward = AddsNothing()
-            elif part == "residual":
-                layer.residuals = nn.ModuleList(map(Replaces, layer.residuals))
-            elif part == "norm":
-                for residual in layer.residuals:
-                    residual.norm = nn.Identity()
+    for part in parts:
+        require.choice(PARTS, part=part)
+        if part == "positions":
+            model.positions = nn.Identity()
+        if part == "encoder":
+            model.encoder = Raw()
+        for stack in (model.encoder, model.decoder):
+            if part == "norm":
+                stack.norm = nn.Identity()
+            for layer in stack.layers:
+                _take_from(layer, part, stack is model.decoder)
+    return model
+
+
+def _take_from(layer: nn.Module, part: str, decodes: bool) -> None:
+    if part == "network":
+        layer.feed_forward, layer.residuals[-1] = None, Skips()
+    elif part == "self-attention" and decodes:
+        layer.attention, layer.residuals[0] = None, Skips()
+    for i, residual in enumerate(layer.residuals):
+        if part == "residual" and isinstance(residual, Residual):
+            layer.residuals[i] = Replaces(residual)
+        elif part == "norm":
+            residual.norm = nn.Identity()

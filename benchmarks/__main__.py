@@ -13,6 +13,7 @@ NAMES = (
     "distance",
     "full_means",
     "heads",
+    "ladder",
     "positions",
     "rates",
     "regularisation",

@@ -168,22 +168,64 @@ def sizes_of(model: Transformer) -> tuple[torch.Tensor, torch.Tensor]:
     return model(source, target).detach(), model(turned, target).detach()
 
 
-@pytest.mark.parametrize("part", ["residual", "norm", "network", "positions"])
-def test_a_part_is_taken_out_of_every_layer(part):
+@pytest.mark.parametrize(
+    ("part", "norms"),
+    [
+        ("residual", 12),
+        ("norm", 0),
+        ("network", 8),
+        ("encoder", 7),
+        ("self-attention", 10),
+        ("positions", 12),
+    ],
+)
+def test_a_part_is_taken_out_of_every_layer(part, norms):
     torch.manual_seed(0)
     model = Transformer(TransformerConfig(VOCAB, VOCAB, **COPY | {"layers": 2}))
     whole, turned = sizes_of(model)
     assert not torch.allclose(whole, turned)
-    take_away(model, part)
+    assert take_away(model, part) is model
     without, turned = sizes_of(model)
     assert without.isfinite().all() and not torch.allclose(whole, without)
     assert torch.allclose(without, turned) == (part == "positions")
     left = sum(isinstance(module, nn.LayerNorm) for module in model.modules())
-    assert left == (0 if part == "norm" else 12)
-    networks = [layer.feed_forward for layer in model.decoder.layers]
-    x = torch.randn(1, 1, COPY["d_model"]).double()
-    for network in networks:
-        assert (network(x) == 0).all() == (part == "network")
+    assert left == norms
+
+
+def test_a_decoder_without_its_self_attention_sees_the_last_symbol_alone():
+    torch.manual_seed(0)
+    model = Transformer(TransformerConfig(VOCAB, VOCAB, **COPY)).eval()
+    source, target = next(copy_batches(0, 1, 2))
+    changed = target.clone()
+    changed[:, 0] = 2
+    assert not torch.equal(model(source, target)[:, 1:], model(source, changed)[:, 1:])
+    take_away(model, "self-attention")
+    assert torch.equal(model(source, target)[:, 1:], model(source, changed)[:, 1:])
+    self_attention = model.encoder.layers[0].attention
+    assert sum(p.numel() for p in self_attention.parameters()) > 0
+
+
+def test_without_its_encoder_the_memory_is_the_embedded_source():
+    model = Transformer(TransformerConfig(VOCAB, VOCAB, **COPY)).eval()
+    source, _ = next(copy_batches(0, 1, 2))
+    memory, mask = take_away(model, "encoder").encode(source)
+    x = model.source_embedding(source) * COPY["d_model"] ** 0.5
+    assert torch.equal(memory, model.positions(x))
+    assert torch.equal(mask[:, 0, 0], source != 0)
+
+
+def test_parts_are_taken_away_in_any_order():
+    config = TransformerConfig(VOCAB, VOCAB, **COPY)
+    parts = ("residual", "norm", "network", "encoder", "self-attention")
+    source, target = next(copy_batches(0, 1, 2))
+    logits = []
+    for several in (parts, parts[::-1]):
+        torch.manual_seed(0)
+        model = take_away(Transformer(config), *several)
+        logits.append(model(source, target))
+        maps = [p for name, p in model.named_parameters() if "decoder" in name]
+        assert len(maps) == 8  # of the cross-attention, and nothing else
+    assert torch.equal(*logits) and logits[0].std() > 0.01
 
 
 def test_without_its_addition_a_residual_forgets_what_came_in():
@@ -198,5 +240,5 @@ def test_without_its_addition_a_residual_forgets_what_came_in():
 
 def test_only_what_there_is_can_be_taken_away():
     model = Transformer(TransformerConfig(VOCAB, VOCAB, **COPY))
-    with pytest.raises(ValueError, match="'encoder'"):
-        take_away(model, "encoder")
+    with pytest.raises(ValueError, match="'decoder'"):
+        take_away(model, "decoder")

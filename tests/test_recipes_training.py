@@ -8,11 +8,13 @@ import torch
 from torch import nn
 
 from annotated.data import Vocabulary
-from annotated.recipes_part2 import CLIMB, RATE_SHAPES
+from annotated.recipes_part2 import CLIMB, DEEP, RATE_SHAPES
 from annotated.recipes_training import (
+    BEGINNINGS,
     DATE_RUN,
     FEW,
     SMALL,
+    begin,
     date_batches,
     date_model,
     dates,
@@ -35,6 +37,18 @@ def test_every_record_is_of_its_recipe(name):
     if name == "rates":
         assert run["climb"] == CLIMB
         assert {row["shape"] for row in run["rows"]} == set(RATE_SHAPES)
+
+
+def test_the_beginnings_on_record_are_those_of_the_recipe():
+    run = json.loads((RESULTS / "full_means.json").read_text(encoding="utf-8"))
+    assert run["config"] == DEEP
+    assert {row["beginning"] for row in run["rows"]} == set(BEGINNINGS)
+
+
+def test_a_beginning_is_followed_by_the_high_rate():
+    rate = begin(1e-3, 40)
+    assert rate(40) == 1e-3 and rate(41) == pytest.approx(1e-2 * (40 / 41) ** 0.5)
+    assert rate(160) == pytest.approx(0.5e-2)
 
 
 def test_unseen_dates_are_none_of_those_for_training():

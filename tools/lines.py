@@ -61,6 +61,9 @@ def shown_files() -> list[Path]:
         nodes = list(ast.walk(ast.parse(chapter.read_text(encoding="utf-8"))))
         imports = [node for node in nodes if isinstance(node, ast.ImportFrom)]
         home = {name.name: node.module for node in imports for name in node.names}
+        for name, package in home.items():  # from annotated import recipes
+            if package == "annotated":
+                home[name] = f"annotated.{name}"
         for node in nodes:
             if isinstance(node, ast.Call) and ast.unparse(node.func) == "show_source":
                 things = [ast.unparse(thing).partition(".")[0] for thing in node.args]

@@ -210,111 +210,140 @@ def causal(draw, b, t):
     return padding(draw, b, t) & torch.ones(t, t).tril().bool()
 
 
-# ---- an encoder layer --------------------------------------------------------
+# ---- an encoder layer, from its matrices --------------------------------------
 
 
-def encoder(
-    x, attend, feed_forward, norm_1, norm_2, order, mask, *, sublayers="af", **blocks
+def by_heads(x, heads):
+    b, s, d = x.shape
+    return x.reshape(b, s, heads, d // heads).transpose(1, 2)
+
+
+def joined(x):
+    return x.transpose(1, 2).flatten(-2)
+
+
+def whole_layer(
+    x,
+    weights,
+    heads,
+    mask,
+    *,
+    block=pre_norm,
+    split=by_heads,
+    join=joined,
+    scale=lambda k, d: k**-0.5,
+    masked=True,
+    relu=torch.relu,
+    second=2,
+    values=None,
+    mapped=True,
+    causal=False,
 ):
-    """The sublayers are a, attention, and f, the feed-forward network."""
-    block = (RIGHT_BLOCKS | blocks)[order]
-    functions = {"a": lambda y: attend(y, y, mask), "f": feed_forward}
-    norms = {"a": norm_1, "f": norm_2}
-    for sublayer in sublayers:
-        x = block(x, functions[sublayer], norms[sublayer])
-    return x
+    """An encoder layer; the switches are what goes wrong with it."""
+    w = weights
+
+    def norm(n):
+        return lambda y: layer_norm(y, w[f"gain_{n}"], w[f"bias_{n}"])
+
+    def attend(read):
+        query, key = (split(read @ w[name], heads) for name in ("query", "key"))
+        value = split((read if values is None else values(x, read)) @ w["value"], heads)
+        scores = query @ key.mT * scale(query.shape[-1], x.shape[-1])
+        if masked and mask is not None:
+            scores = scores.masked_fill(~mask, -torch.inf)
+        if causal:
+            square = torch.ones(x.shape[1], x.shape[1], dtype=torch.bool)
+            scores = scores.masked_fill(~square.tril(), -torch.inf)
+        mixed = join(scores.softmax(-1) @ value)
+        return mixed @ w["output"] if mapped else mixed
+
+    def network(read):
+        inner = relu(read @ w["inner"] + w["inner_bias"])
+        return inner @ w["outer"] + w["outer_bias"]
+
+    middle = block(x, attend, norm(1))
+    return block(middle, network, norm(second))
 
 
-def with_norms(choose):
-    def answer(x, attend, feed_forward, norm_1, norm_2, *rest):
-        return encoder(x, attend, feed_forward, *choose(norm_1, norm_2), *rest)
-
-    return answer
+def one_head(x, heads):
+    return x[:, None]
 
 
-def half_normalised(read):
-    """In pre-norm, the attention reads only one of query and key normalised."""
-
-    def answer(x, attend, feed_forward, norm_1, norm_2, order, mask):
-        if order == "post":
-            return encoder(x, attend, feed_forward, norm_1, norm_2, order, mask)
-        x = x + attend(*read(x, norm_1(x)), mask)
-        return pre_norm(x, feed_forward, norm_2)
-
-    return answer
-
-
-def apart(x, *parts):
-    """Both blocks read x, and what they add is added up."""
-    return encoder(x, *parts, sublayers="a") + encoder(x, *parts, sublayers="f") - x
-
-
-def first_x_again(x, *parts):
-    _, feed_forward, _, norm_2, order, _ = parts
-    middle = encoder(x, *parts, sublayers="a")
-    if order == "pre":
-        return x + feed_forward(norm_2(middle))
-    return norm_2(x + feed_forward(middle))
-
+WHOLE = {
+    "the scores are not divided by √k": {"scale": lambda k, d: 1.0},
+    "divided by √d: how wide is one head?": {"scale": lambda k, d: d**-0.5},
+    "one head as wide as all: where are the others?": {"split": one_head},
+    "position and head are mixed up when the width is split into heads": {
+        "split": lambda x, heads: x.reshape(
+            x.shape[0], heads, x.shape[1], x.shape[2] // heads
+        )
+    },
+    "position and head are mixed up when the heads are joined": {
+        "join": lambda x: x.reshape(x.shape[0], x.shape[2], -1)
+    },
+    "the mask has no effect": {"masked": False},
+    "nothing comes between the network's two maps": {"relu": lambda y: y},
+    "the output map of the attention is missing": {"mapped": False},
+    "both blocks use the gain and bias of the first": {"second": 1},
+    "the values are taken from x as it came; what does the attention read?": {
+        "values": lambda x, read: x
+    },
+    "the encoder sees no future: whose mask is that?": {"causal": True},
+    "this is post-norm; the norm comes before the sublayer here": {"block": post_norm},
+    "a residual is missing: nothing carries x on": {
+        "block": lambda x, f, norm: f(norm(x))
+    },
+    "nothing is normalised": {"block": lambda x, f, norm: x + f(x)},
+    "what is carried on is normalised too": {
+        "block": lambda x, f, norm: norm(x) + f(norm(x))
+    },
+}
 
 encoder_layer = Exercise(
-    "ch06-encoder-layer",
-    right=encoder,
-    hint="expected a residual around the attention, then one around the feed-forward "
-    "network, each with its own norm",
-    mistakes={hint: partial(encoder, **wrong) for hint, wrong in WRONG_BLOCKS.items()}
-    | {
-        "norm_1 and norm_2 are exchanged: norm_1 belongs to the attention": (
-            with_norms(lambda norm_1, norm_2: (norm_2, norm_1))
-        ),
-        "norm_1 is used twice": with_norms(lambda norm_1, norm_2: (norm_1, norm_1)),
-        "norm_2 is used twice": with_norms(lambda norm_1, norm_2: (norm_2, norm_2)),
-        "the feed-forward network comes first; the attention should": (
-            partial(encoder, sublayers="fa")
-        ),
-        "the feed-forward network is missing": partial(encoder, sublayers="a"),
-        "the attention is missing": partial(encoder, sublayers="f"),
-        "both blocks start from x; the second goes on from the first": apart,
-        "the second residual adds the x of the beginning": first_x_again,
-        "the mask is not passed on": lambda *given: encoder(*given[:-1], None),
-        "the query is normalised and the key is not; the sublayer reads both": (
-            half_normalised(lambda x, normed: (normed, x))
-        ),
-        "the key is normalised and the query is not; the sublayer reads both": (
-            half_normalised(lambda x, normed: (x, normed))
-        ),
-        "the layer's end is normalised; in pre-norm only the end of the stack is": (
-            lambda x, *parts: parts[3](encoder(x, *parts))
-        ),
-    },
+    "ch06-whole-layer",
+    right=whole_layer,
+    hint="expected x + attention(LN(x)), and then x + network(LN(x))",
+    mistakes={hint: partial(whole_layer, **wrong) for hint, wrong in WHOLE.items()},
 )
 
-NUMBERS = (
-    *(Function("10 * query + key", "query, key, mask"), Function("3 * x")),
-    *(Function("x / 2"), Function("x - 1")),
-)
-VECTORS = attention(0.5), NETWORK, FIRST, SECOND
 
-for _order, _result in {"post": 47, "pre": 49}.items():
-
-    @encoder_layer.case(f'the example, "{_order}": {_result}')
-    def _(draw, order=_order):
-        return torch.tensor([[[2.0]]]), *NUMBERS, order, None
-
-    @encoder_layer.case(f'a padded batch, "{_order}"')
-    def _(draw, order=_order):
-        b, s, d = draw.sizes(3, 3)
-        return draw.normal(b, s, d), *VECTORS, order, padding(draw, b, s)
+def matrices(draw, d, d_ff):
+    weights = {n: draw.normal(d, d) for n in ("query", "key", "value", "output")}
+    weights |= {"inner": draw.normal(d, d_ff), "inner_bias": draw.normal(d_ff)}
+    weights |= {"outer": draw.normal(d_ff, d), "outer_bias": draw.normal(d)}
+    for n in (1, 2):
+        weights |= {f"gain_{n}": draw.normal(d), f"bias_{n}": draw.normal(d)}
+    return weights
 
 
-@encoder_layer.case("in double precision", dtype=torch.float64)
+@encoder_layer.case("the example: (1, 3) becomes (0, 5)")
 def _(draw):
-    return draw.normal(2, 4, 3), *VECTORS, "pre", padding(draw, 2, 4)
+    names = ("query", "key", "value", "output", "inner", "outer")
+    weights = {name: torch.eye(2) for name in names}
+    weights |= {f"gain_{n}": torch.ones(2) for n in (1, 2)}
+    zeros = ("bias_1", "bias_2", "inner_bias", "outer_bias")
+    weights |= {name: torch.zeros(2) for name in zeros}
+    return torch.tensor([[[1.0, 3.0]]]), weights, 1, None
+
+
+@encoder_layer.case("one head, no mask")
+def _(draw):
+    return draw.normal(1, 3, 4), matrices(draw, 4, 7), 1, None
+
+
+@encoder_layer.case("three heads, every axis of another length")
+def _(draw):
+    return draw.normal(2, 5, 12), matrices(draw, 12, 7), 3, None
+
+
+@encoder_layer.case("two heads, a padded batch")
+def _(draw):
+    return draw.normal(3, 5, 6), matrices(draw, 6, 8), 2, padding(draw, 3, 5)
 
 
 @encoder_layer.case("gradients reach x", gradients=True)
 def _(draw):
-    return draw.normal(2, 3, 4), *VECTORS, "pre", padding(draw, 2, 3)
+    return draw.normal(2, 3, 4), matrices(draw, 4, 6), 2, padding(draw, 2, 3)
 
 
 # ---- a decoder layer ---------------------------------------------------------
@@ -484,6 +513,73 @@ for _line, _options in {
     def _(draw, s=_s):
         x, memory = draw.normal(2, 4, 5), draw.normal(2, s, 5)
         return x, memory, VECTOR_PARTS, causal(draw, 2, 4), padding(draw, 2, s)
+
+
+# ---- find the fault: a decoder layer that sees the future ----------------------
+
+
+def repaired(x, memory, parts, memory_mask, *, diagonal=0, centred=False, padded=True):
+    """A pre-norm decoder layer; the switches are the faults of the one given."""
+    t = x.shape[1]
+    mask = torch.ones(t, t, dtype=torch.bool).tril(diagonal)[None, None]
+    read = parts["norm_1"](x)
+    x = x + parts["attention"](read, read, mask)
+    read = parts["norm_2"](x)
+    x = x + parts["cross_attention"](read, memory, memory_mask if padded else None)
+    if centred:
+        x = x - x.mean(1, keepdim=True)
+    return x + parts["feed_forward"](parts["norm_3"](x))
+
+
+DIAGONAL = "a fault is left: change the last position of x; does the one before move?"
+CENTRED = "a fault is left: change the last position of x; does the first one move?"
+PADDED = "a fault is left: change the padding of the source; does anything move?"
+LEFT = {
+    DIAGONAL: {"diagonal": 1},
+    CENTRED: {"centred": True},
+    PADDED: {"padded": False},
+    f"{DIAGONAL} And does the first one?": {"diagonal": 1, "centred": True},
+    f"{DIAGONAL} And if you change the padding of the source?": {
+        "diagonal": 1,
+        "padded": False,
+    },
+    f"{CENTRED} And if you change the padding of the source?": {
+        "centred": True,
+        "padded": False,
+    },
+    "all three faults are still there": {
+        "diagonal": 1,
+        "centred": True,
+        "padded": False,
+    },
+    "now a position does not see itself": {"diagonal": -1},
+}
+
+repair_decoder = Exercise(
+    "ch06-repair-decoder",
+    right=repaired,
+    hint="expected the layer as given, without its faults, else unchanged",
+    mistakes={hint: partial(repaired, **faults) for hint, faults in LEFT.items()},
+)
+
+
+@repair_decoder.case("every axis of another length")
+def _(draw):
+    b, t, s, d = draw.sizes(4, 3)
+    x, memory = draw.normal(b, t, d), draw.normal(b, s, d)
+    return x, memory, VECTOR_PARTS, padding(draw, b, s)
+
+
+@repair_decoder.case("source and target of one length")
+def _(draw):
+    b, t, d = draw.sizes(3, 3)
+    return draw.normal(b, t, d), draw.normal(b, t, d), VECTOR_PARTS, padding(draw, b, t)
+
+
+@repair_decoder.case("gradients reach x and the memory", gradients=True)
+def _(draw):
+    x, memory = draw.normal(2, 4, 3), draw.normal(2, 5, 3)
+    return x, memory, VECTOR_PARTS, padding(draw, 2, 5)
 
 
 # ---- tie the weights ---------------------------------------------------------
@@ -657,16 +753,18 @@ def cut(model, length, vocab):
     return bool(largest(model(ids[:, :-1]) - model(ids)[:, :-1]) > 1e-3)
 
 
-OWN = "it does not: a logit may depend on the symbol at its own place, and before it"
+OWN = "it does not: a logit may depend on the symbol at its own position, and before it"
 ITSELF = "it does: do you compare two sequences, or one, changed in place, with itself?"
 EARLIER = (
-    "it does not, each logit depends on earlier symbols alone: are places behind the "
+    "it does not, each logit depends on earlier symbols alone: are positions after the "
     "change compared, or do ids that are changed in place stay changed?"
 )
-FIRST_PLACE = "it does, the first logit on the second symbol: is every place changed?"
+FIRST_PLACE = (
+    "it does, the first logit on the second symbol: is every position changed?"
+)
 LAST_PLACE = "it does, the last logit but one on the last symbol: is it compared?"
-DISTANCE = "it does, over a distance: which places are compared with the change?"
-SYMBOL = "it does, by one symbol at one place: is each put at each place?"
+DISTANCE = "it does, over a distance: which positions are compared with the change?"
+SYMBOL = "it does, by one symbol at one position: is each tried at each?"
 LOWERED = "it does, and only lowers logits: do differences count with either sign?"
 SMALL = "it does, in one logit, by 0.02: how much is due to rounding?"
 BALANCED = "it does, but the sum of the logits stays: is each logit compared?"
@@ -677,7 +775,7 @@ LENGTH = "it does not: its logits depend on the length, which should stay the sa
 find_leak = Exercise(
     "ch06-find-leak",
     right=leaks,
-    hint="change one place, and compare the logits of the places before it",
+    hint="change one position, and compare the logits of those before it",
     symptoms=tensor_for_bool,
     mistakes={
         OWN: partial(leaks, compared=lambda place: slice(place + 1)),
@@ -708,19 +806,19 @@ def model(expression, vocab):
 
 # A model of places i and j and a symbol c, what it is, and what an answer may miss.
 MODELS = {
-    "one.cumsum(1)": ("sums up to each place", None),
+    "one.cumsum(1)": ("sums up to each position", None),
     "one.flip(1).cumsum(1).flip(1)": ("sums over what is still to come", ITSELF),
-    "one.cumsum(1) - one": ("sums up to the place before", EARLIER),
+    "one.cumsum(1) - one": ("sums up to the position before", EARLIER),
     "one.cumsum(1) / ids.shape[1]": ("sums, divided by the length", LENGTH),
     "one + (ids.sum(1, True) / 7 - (ids / 7).flip(1).cumsum(1).flip(1))[..., None]": (
         "the sum of all less what comes later, up to rounding",
         ROUNDING,
     ),
-    "one + at(0) * next(1)": ("the first place sees the second", FIRST_PLACE),
-    "one + at(-2) * next(1)": ("the last place is seen from before", LAST_PLACE),
-    "one + at({i}) * next(3)": ("a place sees the third behind it", DISTANCE),
+    "one + at(0) * next(1)": ("the first position sees the second", FIRST_PLACE),
+    "one + at(-2) * next(1)": ("the last position is seen from before", LAST_PLACE),
+    "one + at({i}) * next(3)": ("a position sees the third one after it", DISTANCE),
     "one + 0.02 * next(1) * torch.eye({v})[{c}]": ("a small leak, one logit", SMALL),
-    "one + next(1)": ("every place sees the next", BALANCED),
+    "one + next(1)": ("every position sees the next", BALANCED),
 }
 SHOWN = "(ids[:, {j}] == {c})[:, None, None]"
 MODELS |= {
@@ -743,7 +841,7 @@ for _expression, (_line, _missed) in MODELS.items():
 for _rest in range(3):  # of one size, so that one sequence misses one of them
 
     @find_leak.case(
-        f"a place sees the next, if symbols allow it ({_rest})", hint=ELSEWHERE
+        f"a position sees the next, if symbols allow it ({_rest})", hint=ELSEWHERE
     )
     def _(draw, rest=_rest):
         allowed = f"((ids + {rest}) % 3 > 0)[..., None]"

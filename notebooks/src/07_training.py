@@ -86,7 +86,7 @@ rates = {
     "at once": lambda n: HIGHEST,
     "warm-up": lambda n: HIGHEST * min(1, n / WARMUP),
 }
-runs = {name: train_dates(rate, 0, 160) for name, rate in rates.items()}
+runs = {name: train_dates(rate, 0, 120) for name, rate in rates.items()}
 
 # %% tags=["hide-input"]
 from annotated.plots import learning_curve
@@ -94,7 +94,7 @@ from annotated.plots import learning_curve
 figure, ax = plt.subplots(figsize=(6.2, 3.2))
 learning_curve(runs, log=False, ax=ax)
 ax.axhline(2.274, color="black", linewidth=0.8)
-ax.text(160, 2.38, "symbol frequencies alone", ha="right", fontsize=10)
+ax.text(120, 2.38, "symbol frequencies alone", ha="right", fontsize=10)
 ax.axvline(WARMUP, color="grey", linewidth=0.8, linestyle=":")
 ax.set(ylim=(0.3, 4.2))
 show(
@@ -222,8 +222,9 @@ print(
 # rates; we put a factor $f$ in front, to tune. Before step $w$ the line is the lower of the
 # two and after it the root is, so a minimum says it all:
 #
-# $$r_n = f\,d^{-1/2}\,\min\left(n\,w^{-3/2},\; n^{-1/2}\right),
-#   \qquad r_w = \frac{f}{\sqrt{d\,w}} \text{ at the peak.}$$
+# $$r_n = f\,d^{-1/2}\,\min\left(n\,w^{-3/2},\; n^{-1/2}\right).$$
+#
+# At the peak, step $w$, both are equal, and the rate is $f/\sqrt{d\,w}$.
 
 # %%
 from annotated.notebook import show_source
@@ -774,8 +775,9 @@ chain(
 # constant, so the gradient is the same, and the loss is 0 exactly where
 # $\hat p = q$:
 #
-# $$\mathrm{KL}(q \,\|\, \hat p) = \sum_y q_y \ln\frac{q_y}{\hat p_y},
-#   \qquad \text{gradient in the logits: } \hat p - q.$$
+# $$\mathrm{KL}(q \,\|\, \hat p) = \sum_y q_y \ln\frac{q_y}{\hat p_y}.$$
+#
+# Its gradient in the logits is $\hat p - q$: what the model says minus what it should say.
 
 # %%
 show_source(LabelSmoothing)

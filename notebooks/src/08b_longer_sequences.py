@@ -212,8 +212,8 @@ def shift(step):
 
 
 # %% tags=["remove-stderr"]
-batches = copy_batches(0, 500, 128, end=True, shortest=2)
-history = train_copy(stops, batches, steps=500, on_step=shift)
+batches = copy_batches(0, 400, 64, end=True, shortest=2)
+history = train_copy(stops, batches, steps=400, on_step=shift)
 print(f"loss {history[0]['loss']:.2f} → {history[-1]['loss']:.4f}")
 
 # %%

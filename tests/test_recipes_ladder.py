@@ -1,0 +1,93 @@
+"""annotated/recipes_ladder.py: what was recorded is what the page trains."""
+
+import json
+from pathlib import Path
+
+import pytest
+import torch
+
+from annotated.data import make_batch
+from annotated.recipes_ladder import (
+    LADDER,
+    LADDER_PARTS,
+    LADDER_TRAINING,
+    Rung,
+    label_loss,
+    ladder_pairs,
+    ladder_vocabularies,
+    rung_scores,
+    train_rung,
+    translations,
+)
+from annotated.transformer import Transformer, TransformerConfig
+
+RESULT = Path(__file__).parents[1] / "book" / "results" / "ladder.json"
+
+
+def test_the_record_is_of_its_recipe():
+    record = json.loads(RESULT.read_text(encoding="utf-8"))
+    assert record["config"] == LADDER and record["training"] == LADDER_TRAINING
+    assert record["parts"] == list(LADDER_PARTS)
+
+
+def test_dates_are_translated_into_american_english():
+    pairs = ladder_pairs(200, "train", 0)
+    assert ("14 Jun 2013", "June 14, 2013") in pairs
+    assert len({text for text, _ in pairs}) > 190
+    assert not set(pairs) & set(ladder_pairs(200, "test", 0))
+
+
+def test_the_vocabularies_hold_every_symbol_and_no_other():
+    texts, answers = zip(*ladder_pairs(20_000, "train", 0), strict=True)
+    for vocabulary, used in zip(ladder_vocabularies(), (texts, answers), strict=True):
+        assert set(vocabulary.symbols[3:]) == set("".join(used))
+
+
+def untrained() -> Rung:
+    source, target = ladder_vocabularies()
+    torch.manual_seed(0)
+    config = TransformerConfig(len(source), len(target), **LADDER)
+    return Rung(Transformer(config), source, target, [])
+
+
+def test_the_loss_is_the_mean_over_real_labels():
+    rung = untrained()
+    pairs = [("14 Jun 2013", "June 14, 2013"), ("2082. máj. 25.", "May 25, 2082")]
+    batch = make_batch(pairs, rung.source, rung.target)
+    logits = rung.model(batch.source, batch.target).log_softmax(dim=-1)
+    wanted = [
+        -logits[i, j, symbol]
+        for i, row in enumerate(batch.labels.tolist())
+        for j, symbol in enumerate(row)
+        if symbol
+    ]
+    assert len(wanted) == 14 + 13
+    loss = label_loss(rung.model, batch)
+    torch.testing.assert_close(loss, torch.stack(wanted).mean())
+
+
+def test_each_rung_has_one_part_more_and_trains():
+    sizes = []
+    for count in range(len(LADDER_PARTS) + 1):
+        rung = train_rung(LADDER_PARTS[:count], seed=3, steps=2)
+        assert len(rung.history) == 2
+        sizes.append(sum(p.numel() for p in rung.model.parameters()))
+    assert sizes[0] == sizes[1]  # an addition has no parameters
+    assert sizes[1:] == sorted(set(sizes))
+
+
+def test_a_rung_is_the_same_at_every_run_and_another_for_another_seed():
+    losses = [train_rung((), seed, 3).history[-1]["loss"] for seed in (3, 3, 4)]
+    assert losses[0] == losses[1] != losses[2]
+
+
+def test_what_it_writes_is_text_and_is_scored_against_unseen_dates(monkeypatch):
+    rung = untrained()
+    written = translations(rung, ["14 Jun 2013", "2082. máj. 25."])
+    assert len(written) == 2 and all(isinstance(text, str) for text in written)
+    loss, exact = rung_scores(rung, count=20)
+    assert loss == pytest.approx(3.6, abs=1.0) and exact == 0
+    right = [answer for _, answer in ladder_pairs(20, "test", 0)]
+    right[3] = right[4]
+    monkeypatch.setattr("annotated.recipes_ladder.translations", lambda *_: right)
+    assert rung_scores(rung, count=20) == (loss, 19)
