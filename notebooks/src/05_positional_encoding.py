@@ -1120,7 +1120,7 @@ copier = Copier().to(device)
 generator = torch.Generator().manual_seed(0)
 batches = (
     torch.randint(1, 12, (64, 10), generator=generator).to(device)
-    for _ in range(300)
+    for _ in range(200)
 )
 optimizer = torch.optim.Adam(copier.parameters(), lr=2e-3)
 copying = fit(copier, copy_loss, batches, optimizer, clip=1.0)

@@ -282,14 +282,12 @@ def train_reader(way, seed):
     return model
 
 
-tested = (16, 32, 64, 72, 96)
-live = {}
-for way in ("sinusoidal", "learned"):
-    model = train_reader(way, seed=0)
-    live[way] = [ends(model, n) for n in tested]
+model = train_reader("learned", seed=0)
+tested = (16, 32, 40, 48, 56, 64, 96)
+live = [ends(model, n) for n in tested]
 show_table(
     ["", *(f"length {n}" for n in tested)],
-    [[way, *(f"{s:.0%}" for s in shares)] for way, shares in live.items()],
+    [["learned", *(f"{share:.0%}" for share in live)]],
     "Last four positions right, one seed, trained just now",
 )
 
