@@ -11,7 +11,7 @@ const score = numbers.dot(q, k);
 // on a phone the numbers stand below the circle
 const narrow = view.width() < 480, size = 52, middle = narrow ? 150 : 140, level = 140;
 const left = narrow ? 20 : 320, top = narrow ? 310 : 66;
-const svg = view.svg(narrow ? 310 : 600, narrow ? 480 : 280,
+const svg = view.svg(narrow ? 310 : 600, narrow ? 450 : 280,
   `a query turned for position ${p} and a key turned for position ${r}`);
 const at = ([a, b]) => [middle + size * a, level - size * b];
 view.add(svg, "circle", {

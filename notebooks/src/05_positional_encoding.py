@@ -690,8 +690,8 @@ explorer(
     static("rotary_pair.js"),
     {"query": query.tolist(), "key": key.tolist(), "speed": 0.5},
     [
-        Slider("query", "query position p", list(range(13)), 5),
-        Slider("key", "key position r", list(range(13)), 3),
+        Slider("query", "query at p", list(range(13)), 5),
+        Slider("key", "key at r", list(range(13)), 3),
     ],
     label="A query and a key, turned by their positions",
     checks=checks,

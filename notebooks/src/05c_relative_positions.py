@@ -274,7 +274,7 @@ check_close(
     rotary_embedding(x),
 )
 assert (every - rotary_embedding(x)).abs().max() > 0.1
-print(f"✓ squeezed {before[0]:.0%}, after 80 steps at least {min(after):.0%}")
+print(f"✓ squeezed: {before[0]:.1%} right; 80 steps later {min(after):.1%}")
 
 # %% [markdown]
 # Our reader needs no stretching, so it shows only the price and how quickly it's paid:
