@@ -153,7 +153,7 @@ Html(
 # plain parts: an addition, a normalisation and a small network. You'll know what each
 # of them is worth, because we'll grow the model one part at a time and watch its loss
 # fall. And you'll have proved that the result is PyTorch's `nn.Transformer`. You need
-# heads, masks and positions (chapters 3 to 5). About 30 minutes.
+# heads, masks and positions (chapters 3 to 5). About 25 minutes.
 #
 # ## 6.1 A baseline that runs
 #
@@ -350,7 +350,7 @@ chain(
 # %% [markdown]
 # Unrolled, the last vector at a position is the first one plus everything that was
 # added on the way. So picture a **residual stream** that runs past the layers: each
-# one reads it and adds to it, and nobody overwrites anything.
+# layer reads it and adds to it, and nobody overwrites anything.
 #
 # $$x_L = x_0 + \sum_{l=1}^{L} f_l(x_{l-1})$$
 #
@@ -523,6 +523,13 @@ show_table(
 # other (6.13). The two linear maps without their ReLU would remember no more than
 # one linear map, because they *are* one.
 #
+# Our decoder layer has two lines now:
+#
+# ```python
+# x = x + layer.cross_attention(x, memory, mask=mask)
+# x = x + layer.feed_forward(x)
+# ```
+#
 # On the dates, the network takes the loss **from 0.39 to 0.31**.
 #
 # ## 6.4 The encoder: understand before you write
@@ -566,7 +573,8 @@ check_close(
 # %% [markdown]
 # There's no causal mask here. The letter is all there before you start to write, so
 # every symbol may look at every other, left and right; only padding is hidden. And the
-# encoder runs *once* per source, however many symbols are written afterwards.
+# encoder runs *once* per source, however many symbols are written afterwards: all layers
+# of the decoder read the same memory.
 #
 # Two such layers double the model. And the loss? **From 0.31 to 0.29.** That's hardly
 # worth the trouble, and the fault isn't the encoder's.
@@ -762,11 +770,20 @@ for norm in ("pre", "post"):
 # ## 6.6 The decoder: remember what you wrote
 #
 # One glance is still missing: at your own text. Our decoder knows the last symbol and
-# its position, and nothing before. It has written `▷Ma` and reads *marzo*. So it
-# writes *r*. But in *September 2, 2024* and in *May 2, 2024* the year begins at
-# different positions, and to know whether the comma has been written you have to look
-# back. The third attention does: self-attention over the target, under the **causal
-# mask**, so that no position sees what comes after it.
+# its position, and nothing before. Suppose the last symbol is a space. After the first
+# space comes the day, after the second the year. Which one is it? The position doesn't
+# tell, because *May* and *September* differ in length. You have to look back. So the
+# decoder gets a self-attention of its own, over the target, under the **causal mask**:
+# no position sees what comes after it. In training the whole target is there at once,
+# and without the mask each position would simply copy its answer from the next.
+#
+# ```python
+# x = x + layer.attention(norm_1(x), mask=causal)  # what have I written?
+# x = x + layer.cross_attention(norm_2(x), memory, mask=mask)  # what does the source say?
+# x = x + layer.feed_forward(norm_3(x))  # what follows from both?
+# ```
+#
+# That's the whole **decoder layer**. As it ships:
 
 # %%
 from annotated.transformer import DecoderLayer
@@ -1445,9 +1462,9 @@ show_table(
 #
 # With checks that answer at once, on the
 # [page of exercises](../book/exercises/06_encoder_decoder.ipynb): write a residual
-# block in both orders; assemble an encoder layer and a decoder layer; tie the weights;
-# find a leak of the future in a model you can't look into; judge three changes in
-# words.
+# block in both orders; build a whole encoder layer from its matrices; assemble a
+# decoder layer; repair one that sees the future; tie the weights; find a leak of the
+# future in a model you can't look into; judge three changes in words.
 #
 # ## 6.12 Quick questions
 #
