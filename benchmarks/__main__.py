@@ -10,6 +10,7 @@ NAMES = (
     "copy_depth",
     "copy_task",
     "dates",
+    "distance",
     "full_means",
     "heads",
     "ladder",

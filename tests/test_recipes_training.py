@@ -123,6 +123,13 @@ def test_what_a_model_makes_of_dates_is_counted_by_real_symbols():
     assert found["loss"] == pytest.approx(-(10 * wrong + right) / 11, rel=1e-5)
 
 
+def test_padding_counts_for_nothing_in_what_is_measured():
+    data = dates("test", 1)._replace(pairs=[("1 2", "1"), ("2 1", "2024")])
+    found = how_well(Sure(Vocabulary.end, 0.6, len(data.target)), data)
+    assert found["confidence"] == pytest.approx(0.6)
+    assert found["right"] == pytest.approx(2 / 7)
+
+
 def test_the_few_pairs_are_learned_with_dropout_and_smoothing(monkeypatch):
     monkeypatch.setitem(FEW, "pairs", 64)
     monkeypatch.setitem(FEW, "steps", 25)

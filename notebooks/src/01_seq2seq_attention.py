@@ -735,7 +735,7 @@ models = {"with attention": reader, "without": without}
 errors = {name: misread(model, right[name]) for name, model in models.items()}
 show_table(
     [
-        "",
+        "network",
         "parameters",
         "dates exact",
         "of 2000 misread",

@@ -33,9 +33,10 @@ chain(
         words,
         weights=True,
     ),
-    alt="Two tables of weights over mary, gave, roses, to, susan. One head: a "
-    "single row with a third each on mary, roses and susan. Three heads: three "
-    "rows; who has all its weight on mary, what on roses, whom on susan.",
+    alt="Two tables of weights over mary, gave, roses, to, susan. One head: "
+    "a single row with a third each on mary, roses and susan. Three heads: "
+    "three rows; who has all its weight on mary, what on roses, whom on "
+    "susan.",
     caption="How much gave takes from each word, ideally.",
 )
 
@@ -153,9 +154,9 @@ display(
         Matrix(x, "words X", words, traits, row=gave),
         "· W_qᵀ =",
         Matrix(q, "queries", words, head_columns, row=gave, heads=3),
-        alt="The five words with six numbers each, times the query matrix, give "
-        "queries of five by six, with gaps between the three heads. Only the row "
-        "of gave is not zero: 6, 0 in each head.",
+        alt="The five words with six numbers each, times the query matrix, "
+        "give queries of five by six, with gaps between the three heads. "
+        "Only the row of gave is not zero: 6, 0 in each head.",
     )
 )
 display(
@@ -163,9 +164,9 @@ display(
         Matrix(key, "keys = X · W_kᵀ", words, head_columns, heads=3),
         "and",
         Matrix(v, "values = X · W_vᵀ", words, head_columns, heads=3),
-        alt="Keys: mary has a 1 in head who, roses a 1 in head what, susan a 1 "
-        "in head whom. Values: each head has person and flower of each word, "
-        "mary 2, 0, roses 0, 2, susan 2, 1.",
+        alt="Keys: mary has a 1 in head who, roses a 1 in head what, susan a "
+        "1 in head whom. Values: each head has person and flower of each "
+        "word, mary 2, 0, roses 0, 2, susan 2, 1.",
     )
 )
 
@@ -186,9 +187,9 @@ display(
         Matrix(scores, "scores q·k / √2", words, words, row=gave),
         "softmax\n→",
         Matrix(weights, "weights", words, words, row=gave, weights=True),
-        alt="Head 0. The scores are 0 but for one: gave has 4.24 for mary. After "
-        "the softmax gave has 0.95 for mary and 0.01 for each other word; all "
-        "other rows are even, 0.2.",
+        alt="Head 0. The scores are 0 but for one: gave has 4.24 for mary. "
+        "After the softmax gave has 0.95 for mary and 0.01 for each other "
+        "word; all other rows are even, 0.2.",
     )
 )
 display(
@@ -241,9 +242,9 @@ chain(
         row=gave,
         heads=3,
     ),
-    alt="The outputs of the three heads, two columns each, side by side become "
-    "one matrix of six columns. The row of gave reads 1.92, 0.04 for who, 0.05, "
-    "1.91 for what, 1.92, 0.97 for whom.",
+    alt="The outputs of the three heads, two columns each, side by side "
+    "become one matrix of six columns. The row of gave reads 1.92, 0.04 for "
+    "who, 0.05, 1.91 for what, 1.92, 0.97 for whom.",
 )
 
 # %% [markdown]
@@ -331,9 +332,9 @@ blocks(
     Block("merge", "(b, h, t, k)", "transpose, then flatten"),
     Block("W_o", "(b, t, d)", "mixes what the heads found"),
     Block("", "(b, t, d)"),
-    alt="Five blocks from top to bottom. Inputs (b, t, d) go through W_q, W_k "
-    "and W_v; split makes (b, h, t, k) of each; attend, lit, keeps (b, h, t, k); "
-    "merge makes (b, t, d) again, and so does W_o.",
+    alt="Five blocks from top to bottom. Inputs (b, t, d) go through W_q, "
+    "W_k and W_v; split makes (b, h, t, k) of each; attend, lit, keeps (b, "
+    "h, t, k); merge makes (b, t, d) again, and so does W_o.",
     caption="b sentences, t words, d numbers a word; h heads of k = d / h.",
 )
 
@@ -356,8 +357,8 @@ counts = {
 }
 assert set(counts.values()) == {4 * 256**2}, counts
 print(
-    f"✓ 1, 4 and 8 heads of a model of width 256 have {counts[1]:,} parameters "
-    "each, 4 · 256²"
+    f"✓ 1, 4 and 8 heads of a model of width 256 have {counts[1]:,} "
+    "parameters each, 4 · 256²"
 )
 
 # %% [markdown]
@@ -550,10 +551,11 @@ explorer(
     ],
     label="A tensor on its way through two heads",
     checks=checks,
-    question="Step through to the end: which of steps 2, 3, 7 and 8 has to move "
-    "numbers in memory? Then split at once: whose numbers are in the row of gave?",
-    caption="Thick frames: the numbers of the word you follow. Split at once, a "
-    "row is no longer a word, so its numbers are named by row: 1:0.1.",
+    question="Step through to the end: which of steps 2, 3, 7 and 8 has to "
+    "move numbers in memory? Then split at once: whose numbers are in the "
+    "row of gave?",
+    caption="Thick frames: the numbers of the word you follow. Split at "
+    "once, a row is no longer a word, so its numbers are named by row: 1:0.1.",
 )
 
 # %% [markdown]
@@ -573,8 +575,8 @@ row = [names[i] for i in at_once]
 gap = (stages(WAYS[0])[-1] - stages(WAYS[1])[-1]).abs().max().item()
 assert row == ["m2", "m3", "r0", "r1"] and gap > 0.1
 print(
-    f"✓ split at once, the row of gave holds {', '.join(row)}, and the outputs "
-    f"differ by up to {gap:.2f}"
+    f"✓ split at once, the row of gave holds {', '.join(row)}, and the "
+    f"outputs differ by up to {gap:.2f}"
 )
 
 # %% [markdown]
@@ -633,10 +635,11 @@ ax.set(xlabel="heads", ylabel="share right", ylim=(-0.03, 1.05))
 ax.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
 show(
     figure,
-    alt="Share of right answers to who, what and whom for 1, 2, 3, 4 and 8 heads, "
-    "three seeds each. With one head, either one question is right and the others "
-    "guessed, or all three are near 0.75. With two, most marks are between 0.8 and "
-    "1 and one is at zero. From three heads on every mark is at 1.",
+    alt="Share of right answers to who, what and whom for 1, 2, 3, 4 and 8 "
+    "heads, three seeds each. With one head, either one question is right "
+    "and the others guessed, or all three are near 0.75. With two, most "
+    "marks are between 0.8 and 1 and one is at zero. From three heads on "
+    "every mark is at 1.",
     caption="Three seeds (recorded); a mark is one question of one seed.",
 )
 
@@ -650,8 +653,8 @@ for seed in (0, 1, 2):
 assert min(answers_right(models[3])) >= 0.99
 assert mean(answers_right(models[1])) <= 0.85
 print(
-    "✓ three heads or more answer at least 99 % of each question, in every seed; "
-    "one head at most 85 % on average"
+    "✓ three heads or more answer at least 99 % of each question, in every "
+    "seed; one head at most 85 % on average"
 )
 
 # %% [markdown]
@@ -786,8 +789,9 @@ explorer(
     ],
     label="Where eight heads look for a missing letter",
     checks=checks,
-    question="Which heads read the letter just before the blank, which the letter "
-    "just after it? And which head can you take away without changing the guess?",
+    question="Which heads read the letter just before the blank, which the "
+    "letter just after it? And which head can you take away without changing "
+    "the guess?",
     caption="Dark squares: where a head looks. Bars: the three likeliest letters.",
 )
 
@@ -812,10 +816,11 @@ chain(
         [f"{n:+}".replace("-", "−") if n else "_" for n in range(-3, 4)],
         weights=True,
     ),
-    alt="Average weights of eight heads on the positions from three to the left of "
-    "the blank to three to its right. Several heads have most of their weight on the "
-    "letter just before the blank or just after it, one of them all of it; others "
-    "spread over two or three positions on one side or both.",
+    alt="Average weights of eight heads on the positions from three to the "
+    "left of the blank to three to its right. Several heads have most of "
+    "their weight on the letter just before the blank or just after it, one "
+    "of them all of it; others spread over two or three positions on one "
+    "side or both.",
     caption="Average weights in unseen text. − is left of the blank, + is right.",
 )
 
@@ -829,8 +834,8 @@ assert {-1, 1} <= set(favourites) and len(set(favourites)) >= 3
 signed = ", ".join(f"{n:+}".replace("-", "−") for n in favourites)
 print(f"✓ the heads differ: their favourite positions are {signed}")
 print(
-    f"✓ spaces are {common:.0%} of the text, and get {on_spaces.max():.0%} of the "
-    f"weight of head {on_spaces.argmax()}"
+    f"✓ spaces are {common:.0%} of the text, and get {on_spaces.max():.0%} of "
+    f"the weight of head {on_spaces.argmax()}"
 )
 
 # %% [markdown]
@@ -859,13 +864,13 @@ axes[1].set_xticks(range(8))
 axes[1].legend(loc="lower left", facecolor="white", frameon=True)
 show(
     figure,
-    alt="Left: share of right letters against the number of heads, three seeds: "
-    "0.27 to 0.4 with one head, 0.41 to 0.46 with two, 0.52 with four, 0.59 with "
-    "eight, 0.6 with sixteen. Right: the trained model without each of its eight heads in "
-    "turn; every bar is below the dashed line of all eight, some by a few points, "
-    "one by nearly twenty.",
-    caption="Left: three seeds (recorded), same width, same number of parameters. "
-    "Right: the model you just used.",
+    alt="Left: share of right letters against the number of heads, three "
+    "seeds: 0.27 to 0.4 with one head, 0.41 to 0.46 with two, 0.52 with "
+    "four, 0.59 with eight, 0.6 with sixteen. Right: the trained model "
+    "without each of its eight heads in turn; every bar is below the dashed "
+    "line of all eight, some by a few points, one by nearly twenty.",
+    caption="Left: three seeds (recorded), same width, same number of "
+    "parameters. Right: the model you just used.",
 )
 
 # %% tags=["hide-input", "proof"]
@@ -878,10 +883,10 @@ assert min(by_heads[8]) > max(by_heads[2]) + 0.1
 assert min(by_heads[2]) > max(by_heads[1])
 assert max(without) < whole + 0.01 and min(without) < whole - 0.05
 print(
-    f"✓ 8 heads: {min(by_heads[8]):.0%} to {max(by_heads[8]):.0%} right letters, "
-    f"1 head: {min(by_heads[1]):.0%} to {max(by_heads[1]):.0%}; taking one of the "
-    f"eight away costs {100 * (whole - max(without)):.1f} to "
-    f"{100 * (whole - min(without)):.1f} points"
+    f"✓ 8 heads: {min(by_heads[8]):.0%} to {max(by_heads[8]):.0%} right "
+    f"letters, 1 head: {min(by_heads[1]):.0%} to {max(by_heads[1]):.0%}; "
+    f"taking one of the eight away costs {100 * (whole - max(without)):.1f} "
+    f"to {100 * (whole - min(without)):.1f} points"
 )
 
 # %% [markdown]

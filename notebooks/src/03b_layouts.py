@@ -97,7 +97,8 @@ for name, heads in {"by hand": by_hand, "fused": by_kernel}.items():
 # %% tags=["hide-input", "proof"]
 assert by_hand.transpose(1, 2).flatten(2).data_ptr() != by_hand.data_ptr()
 check_close("fused = by hand", by_kernel, by_hand, 1e-5)
-check_close("merging undoes splitting", swapped.transpose(1, 2).flatten(2), projected, 0.0)  # fmt: skip
+merged = swapped.transpose(1, 2).flatten(2)
+check_close("merging undoes splitting", merged, projected, 0.0)
 W_r = torch.randn(h, k, d)
 x = torch.randn(b, t, d)
 one_product = x @ W_r.reshape(d, d).T
@@ -281,7 +282,9 @@ copies = {name: counted(call, "aten::copy_") for name, call in forward.items()}
 copies
 
 # %% tags=["hide-input", "proof"]
-padded_back = {n: counted(call, "aten::select_backward") for n, call in forward.items()}  # fmt: skip
+padded_back = {
+    n: counted(call, "aten::select_backward") for n, call in forward.items()
+}
 assert copies["ours"] < copies["theirs"]
 assert padded_back == {"ours": 0, "theirs": 3}
 print(
@@ -381,7 +384,8 @@ for dtype, tolerance in ((torch.float16, 2e-3), (torch.bfloat16, 2e-2)):
         ]
         wanted += 2 * [exact(*(one.float() for one in pair), mask=mask)]
     name = str(dtype).removeprefix("torch.")
-    check_close(f"{name}, ours and theirs, all three uses", results, wanted, tolerance)  # fmt: skip
+    claim = f"{name}, ours and theirs, all three uses"
+    check_close(claim, results, wanted, tolerance)
 
 # %% [markdown]
 # ## 3b.6 Two faults that raise no error

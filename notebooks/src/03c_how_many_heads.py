@@ -61,10 +61,11 @@ chain(
         ["who", "what", "whom"],
         weights=True,
     ),
-    alt="Left, the weights of gave in three trained one-head models: one spreads "
-    "over the three nouns, the others put nearly everything on a single noun. "
-    "Right, their answers: the first is right in about three quarters of each "
-    "question, each other one in all of one question and almost none of the rest.",
+    alt="Left, the weights of gave in three trained one-head models: one "
+    "spreads over the three nouns, the others put nearly everything on a "
+    "single noun. Right, their answers: the first is right in about three "
+    "quarters of each question, each other one in all of one question and "
+    "almost none of the rest.",
 )
 
 # %% [markdown]

@@ -94,9 +94,9 @@ chain(
 # merely swapped places, and an average doesn't care about word order. The classifier
 # gets (0, 0.53, 0.45, 0.77) either way, and has to give the two friends one answer.
 #
-# The word order is lost, and training can't bring it back. Chapter 2 proved that attention without a mask is
-# *equivariant*: shuffle the words and the outputs are shuffled with them, whatever
-# the weights. More heads or more layers change nothing.
+# The word order is lost, and training can't bring it back. Chapter 2 proved that
+# attention without a mask is *equivariant*: shuffle the words and the outputs are
+# shuffled with them, whatever the weights. More heads or more layers change nothing.
 
 # %% tags=["hide-input", "proof"]
 from torch import nn
@@ -156,15 +156,17 @@ chain(
 
 # %% [markdown]
 # In the other review *good* stands at position 3 and becomes (2.14, −0.99, 0.03, 2).
-# It's a different vector, so it gives and takes different weights, and the averages
-# part: now there's something to train on.
+# It's a different vector, so it gives and takes different weights, and the
+# averages differ: now there's something to train on.
 #
 # **Doesn't adding blur the word? Why not put the position beside it?** You could
 # concatenate. Then the first thing that happens to the longer vector is a matrix,
 # and a matrix on two stacked vectors is a sum of two matrices:
 #
-# $$W \begin{pmatrix} x \\ p \end{pmatrix} = W_x\, x + W_p\, p,
-#   \qquad W\,(x + p) = W x + W p.$$
+# $$\begin{aligned}
+#   W \begin{pmatrix} x \\ p \end{pmatrix} &= W_x\, x + W_p\, p, \\
+#   W\,(x + p) &= W x + W p.
+# \end{aligned}$$
 #
 # Adding is concatenating with $W_x = W_p$. You give up one freedom and keep your
 # width $d$ for everything that follows. And there's room to share: in a model of
@@ -321,10 +323,10 @@ angles = torch.arange(0, 20, 2, dtype=torch.float64) * (-math.log(10000) / 20)
 angles = torch.outer(torch.arange(100).double(), angles.exp())
 outer = torch.stack([angles.sin(), angles.cos()], dim=-1).flatten(1)
 check_close("log space = loops", outer, by_hand, 1e-13)
-far = torch.arange(5000.0)[:, None] * frequencies(512).float()
+far = torch.arange(5000.0)[:, None] * frequencies(64).float()
 single = torch.stack([far.sin(), far.cos()], dim=-1).flatten(1)
-exact = table_by_hand(5000, 512)
-ours = (sinusoidal_encoding(5000, 512) - exact).abs().max().item()
+exact = table_by_hand(5000, 64)
+ours = (sinusoidal_encoding(5000, 64) - exact).abs().max().item()
 coarse = (single - exact).abs().max().item()
 assert ours < 1e-7 < 1e-5 < coarse
 print(
@@ -537,11 +539,17 @@ explorer(
     checks=checks,
     question="Move only the position. What happens to the angle between the points, "
     "and to the matrix?",
-    caption="Width 20. The disc stands for p, the square for p + k. (Neither the "
-    "angle nor the matrix changes: they depend on k alone.)",
+    caption="Width 20. The disc stands for p, the square for p + k.",
 )
 
 # %% [markdown]
+# <details><summary>What you should have seen</summary>
+#
+# Both points move on, and the angle between them stays. So does the matrix: both depend
+# on k alone.
+#
+# </details>
+#
 # **What is that good for?** A head has a query map and a key map. Let the query map
 # be $M_{-3}$ and leave the keys alone: then the query of position 5 *is* the encoding
 # of position 2, and the best match among the keys is the word three before. Multiply
@@ -620,22 +628,27 @@ lengths = PE.new_full((100,), (d / 2) ** 0.5)
 check_close("all positions are equally long", PE.norm(dim=1), lengths)
 
 # %% tags=["hide-input"]
-figure, ax = plt.subplots(figsize=(6.4, 3.3))
+figure, axes = plt.subplots(1, 2, figsize=(9.2, 3.5))
+image = axes[0].imshow(kernel, cmap="viridis")
+figure.colorbar(image, ax=axes[0], label="dot product")
+axes[0].set(xlabel="position r", ylabel="position p", title="d = 20")
 for i, width in enumerate((20, 128, 512)):
     rows = sinusoidal_encoding(101, width)
     half = rows @ rows[0] / (width / 2)
     curve = torch.cat([half.flip(0), half[1:]])
-    ax.plot(range(-100, 101), curve, LINES[i], color=PALETTE[i])
-    ax.lines[-1].set_label(f"d = {width}")
-ax.set(xlabel="distance p − r", ylabel="dot product, over d/2")
-ax.legend()
+    axes[1].plot(range(-100, 101), curve, LINES[i], color=PALETTE[i])
+    axes[1].lines[-1].set_label(f"d = {width}")
+axes[1].set(xlabel="distance p − r", ylabel="dot product, over d/2")
+axes[1].legend()
 show(
     figure,
-    alt="The dot product of two encodings against their distance, for three "
-    "widths: a peak at zero and the same curve to the left and to the right. For "
-    "widths 128 and 512 it falls with small ripples, for 20 the ripples are large.",
-    caption="The more hands, the smoother the fall. Left and right are mirror "
-    "images: the dot product alone can't tell before from after, the query map can.",
+    alt="Left, the dot products of 100 positions: stripes along the diagonal, "
+    "brightest on it. Right, the dot product against the distance for three widths: a "
+    "peak at zero and the same curve to the left and to the right. For widths 128 and "
+    "512 it falls with small ripples, for 20 the ripples are large.",
+    caption="Stripes: only the distance counts. The more hands, the smoother the fall. "
+    "Left and right are mirror images: the dot product alone can't tell before from "
+    "after, the query map can.",
 )
 
 # %% [markdown]
@@ -643,8 +656,8 @@ show(
 #
 # The clocks know distances, but adding them to words muddies that. Once position and
 # word share a vector, a score is four products in one: word with word, word with
-# position, position with word, position with position. Only the last depends on the
-# distance alone.
+# position, position with word, position with position. The last can depend on the
+# distance alone. The two mixed ones depend on where each of the words stands.
 #
 # [Su et al. (2021)](https://arxiv.org/abs/2104.09864) leave the words alone and
 # **turn the query and the key**, each by its own position. Take one pair of numbers,
@@ -684,11 +697,17 @@ explorer(
     checks=checks,
     question="Move both positions up by four. What happens to the two arrows, and "
     "what to the score? Then exchange the two positions.",
-    caption="Both arrows turn, the angle between them stays, and with it the score. "
-    "Exchange the positions, and the score is another one: before isn't after.",
+    caption="One pair of a query and a key, at half a radian per position.",
 )
 
 # %% [markdown]
+# <details><summary>What you should have seen</summary>
+#
+# Both arrows turn, the angle between them stays, and with it the score. Exchange the
+# positions, and the score is another one: before isn't after.
+#
+# </details>
+#
 # A dot product is two lengths and the angle between them. Turning keeps the lengths,
 # and if both arrows move on by the same number of positions, the angle stays. Write
 # $R_p$ for the rotation of all pairs at position $p$, each pair at its own speed
@@ -813,8 +832,9 @@ for dtype, tolerance in (
 # %% [markdown]
 # **Two layouts.** Which numbers form a pair is a convention, and there are two. The
 # paper, and our module, pair neighbours: *interleaved*. GPT-NeoX, and the Llama models
-# in Hugging Face's library, pair the first half with the second: *half-split*, which
-# needs no interleaving and so runs a little more simply.
+# in Hugging Face's library, pair the first half with the second: *half-split*.
+# (Meta's own code for Llama is interleaved. The script that converts its weights
+# reorders the rows of $W_q$ and $W_k$.)
 
 # %% tags=["hide-input"]
 layout = torch.arange(8.0)
@@ -842,9 +862,9 @@ def rotary_half_split(x, start=0):
 
 
 # %% [markdown]
-# It's the same rotation with the dimensions in another order, so a model *trained*
-# with either does equally well. What you can't do is train with one and run with the
-# other.
+# It's the same rotation with the dimensions in another order, so a model can be trained
+# with either to do exactly the same. What you can't do is train with one and run with
+# the other.
 
 # %% tags=["hide-input", "proof"]
 x = torch.randn(2, 3, 7, 10, dtype=torch.float64)
@@ -879,7 +899,8 @@ print(f"✓ the same q and k, not reordered: scores differ by up to {apart:.1f}"
 # - **none**;
 # - **sinusoidal**: the clocks, added to the symbols;
 # - **learned**: a *position embedding*, a table with a row per position, random at
-#   first and trained like the embedding of words. BERT and GPT-2 do this. It has rows for 128 positions;
+#   first and trained like the embedding of words, as in BERT and GPT-2. Ours has 128
+#   rows;
 # - **rotary**: queries and keys turned.
 #
 # **Before you read on:** which of them still answer at position 60?
@@ -1099,7 +1120,7 @@ copier = Copier().to(device)
 generator = torch.Generator().manual_seed(0)
 batches = (
     torch.randint(1, 12, (64, 10), generator=generator).to(device)
-    for _ in range(300)
+    for _ in range(200)
 )
 optimizer = torch.optim.Adam(copier.parameters(), lr=2e-3)
 copying = fit(copier, copy_loss, batches, optimizer, clip=1.0)
