@@ -3,7 +3,7 @@
 #
 # [Chapter 6](06_encoder_decoder.ipynb) assembled the model. Here you look inside one
 # that has learned something: you follow a single position through the layers, see what
-# costs how much, and where later models differ. You don't need it to read on. About 15
+# costs how much, and where later models differ. You don't need it to read on. About 10
 # minutes.
 
 # %% tags=["setup"]
