@@ -137,11 +137,18 @@ def check_links(app, exception: Exception | None) -> None:
         logger.warning("%s %s", page, problem, type="pages", subtype="link")
 
 
+EMPTY_HEADINGS = ("<th></th>", '<th scope="col"></th>')  # pandas'; show_table's
+
+
 def repair_tables(app, doctree: nodes.document, docname: str) -> None:
-    """pandas heads its index column with an empty <th>, a heading that says nothing."""
+    """A table's corner may be an empty <th>, a heading that says nothing."""
     for node in list(doctree.findall(nodes.raw)):
-        if "html" in node.get("format", "").split() and "<th></th>" in node.astext():
-            text = node.astext().replace("<th></th>", "<td></td>")
+        text = node.astext()
+        if "html" not in node.get("format", "").split():
+            continue
+        for empty in EMPTY_HEADINGS:
+            text = text.replace(empty, "<td></td>")
+        if text != node.astext():
             node.replace_self(nodes.raw("", text, format=node["format"]))
 
 

@@ -264,8 +264,8 @@ print(
 # \end{aligned}$$
 #
 # For our width of four that's $\omega_0 = 1$ and $\omega_1 = 10000^{-1/2} = 1/100$, so
-# position 1 is $(\sin 1, \cos 1, \sin 0.01, \cos 0.01) = (0.84, 0.54, 0.01, 1)$: the
-# lit row above. Written the slow way:
+# position 1 is $(\sin 1,\ \cos 1,\ \sin 0.01,\ \cos 0.01)$, or (0.84, 0.54, 0.01, 1):
+# the lit row above. Written the slow way:
 
 
 # %%

@@ -286,7 +286,7 @@ print(f"✓ squeezed: {before[0]:.1%} right; 80 steps later {min(after):.1%}")
 #
 # ## 5c.4 Which one, then?
 #
-# | | parameters | what it knows | where you'll meet it |
+# | positions | parameters | what it knows | where you'll meet it |
 # |---|---|---|---|
 # | clocks, added | none | positions | the first Transformer |
 # | learned table | one vector per position | positions, up to a last one | BERT, GPT-2 |
