@@ -278,6 +278,11 @@ def _(draw):
     return query, key, value, torch.tensor([[1, 1, 0, 3], [1, 4, 0, 2]]), pad
 
 
+@masked_attention.case("in half precision", dtype=torch.float16)
+def _(draw):
+    return sentences(draw, 2, 5, 0)
+
+
 @masked_attention.case("gradients, finite ones everywhere", gradients=True)
 def _(draw):
     query, key, value, _, pad = sentences(draw, 2, 4, 0)
@@ -314,8 +319,7 @@ def swept(x, mask):
 masked_mean = Exercise(
     "ch04-masked-mean",
     right=lambda x, mask: masked(x, mask),
-    hint="expected the sum over the real tokens, divided by their number (with nothing "
-    "added to it)",
+    hint="expected the sum over the real tokens, divided by their number",
     mistakes={
         "NaN: a sequence with no real token should give zeros, not 0/0": (
             partial(masked, over=count)
@@ -324,6 +328,9 @@ masked_mean = Exercise(
             multiplied
         ),
         "a NaN at a real token has gone: what did you replace besides padding?": swept,
+        "a NaN at a real token has gone from the mean: is every NaN there a 0/0?": (
+            lambda x, mask: masked(x, mask, over=count).nan_to_num(0.0)
+        ),
         "NaN comes back in the gradient: 0/0 was replaced after the division": (mended),
         "the sum is divided by t, which counts the padding too": (
             partial(masked, over=lambda real: real.shape[1])
@@ -485,6 +492,11 @@ def _(draw):
     return draw.normal(2, 1, 3, 5), gaps("x-x-x", "-----")
 
 
+@masked_weights.case("in half precision", dtype=torch.float16)
+def _(draw):
+    return draw.normal(2, 2, 3, 4), draw.mask(2, 1, 1, 4)
+
+
 @masked_weights.case("gradients reach the energies, and are finite", gradients=True)
 def _(draw):
     return draw.normal(2, 3, 4, 3), gaps("xx-", "---")
@@ -618,6 +630,9 @@ masked_loss = Exercise(
         "the sum is divided by all places: padding counts as a loss of 0": (
             partial(mean_loss, over=lambda real: real.numel())
         ),
+        "a NaN of a real target has gone: is every NaN there a 0/0?": (
+            lambda *given: mean_loss(*given, over=lambda real: real.sum()).nan_to_num(0)
+        ),
         "the loss at the padding is counted": (
             lambda logits, targets, pad: losses(logits, targets).mean()
         ),
@@ -667,6 +682,13 @@ def _(draw):
 @masked_loss.case("with no real target the loss is 0")
 def _(draw):
     return draw.normal(2, 2, 3), torch.zeros(2, 2).long(), 0
+
+
+@masked_loss.case("a NaN at a real target is not hidden")
+def _(draw):
+    logits = draw.normal(2, 3, 4)
+    logits[0, 1, 2] = torch.nan
+    return logits, torch.tensor([[1, 2, 0], [3, 0, 0]]), 0
 
 
 @masked_loss.case("in double precision", dtype=torch.float64)

@@ -21,12 +21,14 @@ for (let i = 0; i < n; i++) {
   // what stands in the hidden places, as each way of masking has it
   const filled = scores[i].map((e, j) => {
     if (mask[i][j]) return e;
-    if (state.hiding === data.hidings[0]) return -Infinity;
-    return state.hiding === data.hidings[1] ? -1e9 : 1e-9;
+    return state.hiding === data.hidings[2] ? -1e9 : -Infinity;
   });
-  weights.push(softmax(filled));
+  const lost = state.hiding === data.hidings[1] && !mask[i].some(Boolean); // 0 / 0
+  weights.push(lost ? filled.map(() => null) : softmax(filled)); // null stands for NaN
 }
-const leaked = weights.map((w, i) => sum(w.filter((_, j) => !mask[i][j])));
+const leaked = weights.map(
+  (w, i) => (w.includes(null) ? null : sum(w.filter((_, j) => !mask[i][j]))),
+);
 const empty = mask.flatMap((r, i) => (r.some(Boolean) ? [] : [i]));
 
 view.names("cells", words, words);
@@ -74,11 +76,12 @@ const order = wide ? [0, 1] : [1, 0];
         stroke: panel && !mask[i][j] ? "var(--second)" : "currentColor",
         "stroke-opacity": panel && !mask[i][j] ? 1 : 0.35,
         "stroke-dasharray": panel && !mask[i][j] ? "3 3" : "none",
-        fill: panel ? "var(--accent)" : "none", "fill-opacity": panel ? w : 0,
+        fill: panel ? "var(--accent)" : "none", "fill-opacity": panel ? w ?? 0 : 0,
       });
-      let text = panel ? (w >= 0.995 ? "1" : w.toFixed(2).slice(1)) : fixed(scores[i][j], 1);
+      let text = fixed(scores[i][j], 1);
+      if (!mask[i][j]) text = state.hiding === data.hidings[2] ? "−1e9" : "−∞";
+      if (panel) text = w === null ? "NaN" : w >= 0.995 ? "1" : w.toFixed(2).slice(1);
       if (panel && w === 0) text = "0";
-      if (!panel && !mask[i][j]) text = ["−∞", "−1e9", "1e−9"][data.hidings.indexOf(state.hiding)];
       const digits = view.add(svg, "text", {
         x: x + cell / 2, y: y + cell / 2 + 4, text, "text-anchor": "middle",
       });
@@ -89,9 +92,10 @@ const order = wide ? [0, 1] : [1, 0];
 });
 
 const visible = mask.flat().filter(Boolean).length;
-const worst = Math.max(...leaked);
+const worst = Math.max(...leaked.map((share) => share ?? 0));
 const names = empty.map((i) => `${i + 1} (${words[i]})`).join(", ");
-const total = empty.length ? sum(weights[empty[0]]).toFixed(0) : "";
+const total = !empty.length ? "" : leaked[empty[0]] === null ? "NaN"
+  : sum(weights[empty[0]]).toFixed(0);
 const none = empty.length > 1
   ? `No key is left for the queries ${names}: their rows of weights sum to ${total}. `
   : `No key is left for query ${names}: its row of weights sums to ${total}. `;

@@ -3,7 +3,8 @@
 #
 # Each exercise is a cell for your answer and a cell that checks it. Run both: the
 # check says at once what is right and what is likely to be wrong, as often as you
-# like. Everything you need is in chapter 4.
+# like. Everything you need is in chapter 4; exercise 4 also uses
+# [section 4b.2](../../notebooks/04b_hidden_places.ipynb).
 #
 # Write the answers with plain PyTorch. You may try things out with functions of
 # `annotated`, but don't use them in an answer: the point is that you can write
@@ -15,7 +16,7 @@
 # | exercise | points | after it you can |
 # |---|---|---|
 # | 1 A causal window | 2 | place the queries when there are more keys |
-# | 2 A prefix and then causal | 3 | tell whether two rules are joined by *and* or by *or* |
+# | 2 A prefix and then causal | 3 | combine two rules into one mask |
 # | 3 Masked attention, whole | 4 | write a decoder's attention from token ids alone |
 # | 4 The masked mean | 3 | average what is real, and nothing else, forward and backward |
 # | 5 a Find the fault: the weights | 1 | find a mask that has no effect |
@@ -79,7 +80,7 @@ check("ch04-window", window_mask)
 # %% [markdown]
 # ## 2. A prefix and then causal
 #
-# *3 points. Goal: tell whether two rules are joined by and or by or.*
+# *3 points. Goal: combine two rules into one mask.*
 #
 # A model that reads a question and then writes an answer may read the question in
 # both directions. Only the answer is written word by word. Write
@@ -106,8 +107,8 @@ check("ch04-window", window_mask)
 #
 # and with a prefix of 0 it is the causal mask.
 #
-# *Beware.* Masks that must **all** allow a key are joined with `&`. Is that the
-# case here?
+# *Beware.* Go through the third row of the example, key by key, and say which rule
+# lets it in.
 
 
 # %% nbgrader={"schema_version": 3, "grade_id": "ch04-prefix", "grade": false, "solution": true, "locked": false, "task": false}
@@ -144,7 +145,7 @@ check("ch04-prefix", prefix_mask)
 # | result | `(b, h, t, v)` | softmax(q kᵀ/√k) v over the visible keys |
 #
 # A query with nothing to look at gets zeros. The arguments must get gradients, finite
-# ones there too. (`F.scaled_dot_product_attention` is good for comparing. You learn
+# ones there too, and half precision (float16) must work. (`F.scaled_dot_product_attention` is good for comparing. You learn
 # more by writing the softmax out.)
 #
 # *Example.* Three positions with equal scores, the last one padding, and values that
@@ -253,8 +254,8 @@ print("nothing masked  ", broken_weights(energies, padded | True)[0, 0, 0])
 # | `mask` | `(b, 1, 1, s)` | `torch.bool`; any four axes that broadcast to the energies |
 # | result | `(b, h, t, s)` | of the dtype of `energies` |
 #
-# A row with nothing to attend to gets zeros. `energies` must get gradients, finite
-# ones there too, and must not be changed.
+# A row with nothing to attend to gets zeros. `energies` may be in half precision
+# (float16). They must get gradients, finite ones there too, and must not be changed.
 #
 # *Example.* In the cell above it should be (0.5, 0.5, 0).
 #
@@ -375,8 +376,9 @@ for words in ([2, 1], [2, 1, 0], [2, 1, 0, 0, 0, 0]):
 # | result | `()`, one number | a tensor of the dtype of `logits` |
 #
 # Each real target counts the same, in a long sentence as in a short one. A batch
-# with no real target has the loss 0. `logits` must get gradients, finite ones there
-# too; change neither argument.
+# with no real target has the loss 0, and a NaN in the logits of a real target must
+# show: the loss is NaN then. `logits` must get gradients, finite ones there too;
+# change neither argument.
 #
 # *Example.* In the cell above it should be ln 4 = 1.3863 three times.
 #

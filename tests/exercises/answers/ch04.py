@@ -112,6 +112,14 @@ def masked_attention(query, key, value, tokens, pad):
     return scores.masked_fill(~mask, -1e9).softmax(dim=-1) @ value
 
 
+@wrong("ch04-masked-attention", "without overflow")
+def masked_attention(query, key, value, tokens, pad):
+    t = tokens.shape[1]
+    mask = (tokens != pad)[:, None, None] & torch.ones(t, t).tril().bool()
+    scores = query @ key.mT / query.shape[-1] ** 0.5
+    return (scores.masked_fill(~mask, -1e9).softmax(dim=-1) * mask) @ value
+
+
 # ---- the masked mean ---------------------------------------------------------
 
 
@@ -131,7 +139,7 @@ def masked_mean(x, mask):
     return torch.where(count > 0, total / count, 0)
 
 
-@wrong("ch04-masked-mean", "with nothing added to it")
+@wrong("ch04-masked-mean", "expected the sum over the real tokens, divided by")
 def masked_mean(x, mask):
     real = mask[:, 0, 0, :, None]
     return x.masked_fill(~real, 0).sum(dim=1) / (real.sum(dim=1) + 1e-3)
@@ -156,7 +164,7 @@ def masked_mean(x, mask):
     return (x.nan_to_num(0, 0, 0) * real).sum(dim=1) / real.sum(dim=1).clamp(min=1)
 
 
-@wrong("ch04-masked-mean", "expected the sum over the real tokens")
+@wrong("ch04-masked-mean", "a NaN at a real token has gone from the mean")
 def masked_mean(x, mask):
     real = mask[:, 0, 0, :, None]
     return (x.masked_fill(~real, 0).sum(dim=1) / real.sum(dim=1)).nan_to_num(0)
@@ -194,6 +202,11 @@ def masked_weights(energies, mask):
 def masked_weights(energies, mask):
     powers = energies.exp() * mask
     return (powers / powers.sum(dim=-1, keepdim=True)).nan_to_num(0)
+
+
+@wrong("ch04-repair-weights", "without overflow")
+def masked_weights(energies, mask):
+    return energies.masked_fill(~mask, -1e9).softmax(dim=-1) * mask
 
 
 # ---- broken: the decoder's mask ----------------------------------------------
@@ -244,6 +257,13 @@ def masked_loss(logits, targets, pad):
     return torch.nn.functional.cross_entropy(
         logits.transpose(1, 2), targets, ignore_index=pad
     )
+
+
+@wrong("ch04-repair-loss", "a NaN of a real target has gone")
+def masked_loss(logits, targets, pad):
+    return torch.nn.functional.cross_entropy(
+        logits.transpose(1, 2), targets, ignore_index=pad
+    ).nan_to_num(0)
 
 
 @wrong("ch04-repair-loss", "expected a tensor, got float")
