@@ -270,6 +270,9 @@ ax.loglog(
     label="1/√L",
 )
 ax.set_xticks(depths, [str(depth) for depth in depths])
+ax.set_xticks([], minor=True)
+ax.set_yticks([0.25, 0.5, 1, 2], ["0.25", "0.5", "1", "2"])
+ax.set_yticks([], minor=True)
 ax.set_xlabel("layers")
 ax.set_ylabel("gradient, 2 layers = 1")
 ax.legend()
