@@ -58,10 +58,11 @@ def test_menu_leads_to_every_page(phone):
 def test_menu_is_walked_by_keyboard(phone):
     opened(phone, "Toggle primary sidebar")
     seen = []
-    for _ in range(links(phone).count()):
+    for _ in range(2 * links(phone).count()):
         focused = phone.locator("dialog[open] :focus")
         assert focused.is_visible()
-        seen.append(focused.get_attribute("href"))
+        if href := focused.get_attribute("href"):  # or it opens the pages below one
+            seen.append(href)
         if "05_positional" in seen[-1]:
             break
         phone.keyboard.press("Tab")
