@@ -1063,10 +1063,11 @@ show_table(
 )
 
 # %% [markdown]
-# The stream *begins* as the symbol's own embedding, and in a residual model most of it
-# is still there at the end. Multiplied by the same table, it points at itself: the
-# model's first guess is that every symbol repeats. Training unlearns this in a few
-# steps. But if your first loss is a nat above $\ln v$ and the model is tied, that's why.
+# The stream *begins* as the symbol's own embedding, and a residual model never takes it
+# away: it's still there at the end, among all that was added. Multiplied by the same
+# table, it points at itself, so the model's first guess is that every symbol repeats.
+# Training has to unlearn that first. If your first loss is a nat above $\ln v$ and the
+# model is tied, that's why.
 
 # %% tags=["hide-input", "proof"]
 tied, untied = (small("post", 1, tied=tied) for tied in (True, False))
@@ -1403,7 +1404,7 @@ show_table(
 
 # %% [markdown]
 # **The model learns words but no order.** With PyTorch's default embeddings, of
-# deviation 1, the factor $\sqrt d$ makes them 23 times as large as it should at
+# deviation 1, the factor $\sqrt d$ makes them 23 times as large as they should be at
 # $d = 512$, and the positions drown. Draw the table with deviation $d^{-1/2}$, or leave
 # the factor out. ([Inside a Transformer](06c_inside_a_transformer.ipynb) trains all
 # three.)
