@@ -378,6 +378,8 @@ HEAD = "it does, in one head: look at all heads"
 NUMBER = "it does, in one number of each row: look at all numbers"
 SEQUENCE = "it does, in one sequence: look at all sequences"
 AS_MANY = "it does, where there are as many tokens as heads: do you try several shapes?"
+NOT_AS_MANY = "it does, unless there are as many tokens as heads: do you try several "
+NOT_AS_MANY += "shapes, and not always as many of one as of the other?"
 
 mixes_tokens = Exercise(
     "ch03-mixes-tokens",
@@ -395,6 +397,7 @@ mixes_tokens = Exercise(
         NUMBER: partial(mixes, look=lambda strange: strange[..., 0]),
         SEQUENCE: partial(mixes, look=lambda strange: strange[0]),
         AS_MANY: mixes,
+        NOT_AS_MANY: partial(mixes, b=3, t=3, h=3, k=3),
     },
 )
 
@@ -425,6 +428,11 @@ SPLITS = [  # what it does, its expression, and what an answer may miss in it
         "no transpose where the shape is right without",
         "y.transpose(1, 2) if t == heads else y",
         AS_MANY,
+    ),
+    (
+        "the tokens in reverse order, unless there are as many as heads",
+        "y if t == heads else y.flip(2)",
+        NOT_AS_MANY,
     ),
     ("the tokens in reverse order", "y.flip(2)", ROW),
     ("all tokens but the first reversed", "y[:, :, [0, *range(t - 1, 0, -1)]]", TWO),
@@ -539,10 +547,10 @@ multi_head = Exercise(
                 "into": lambda x, W: x @ W,
                 "out": lambda y, W: y @ W,
             },
-            "the keys are made from x; it is memory that is asked": {
+            "the keys are made from x, not from memory": {
                 "asked": lambda x, memory: (x, memory)
             },
-            "the values are made from x; it is memory that answers": {
+            "the values are made from x, not from memory": {
                 "asked": lambda x, memory: (memory, x)
             },
             "keys and values are made from x; memory is not used": {
@@ -574,7 +582,9 @@ def _(draw):
     return x, x, *four_maps(draw, h * k), h
 
 
-@multi_head.case("cross-attention: x asks, memory is asked, as many words in both")
+@multi_head.case(
+    "cross-attention: queries from x, keys from memory, as many words in both"
+)
 def _(draw):
     b, t, h, k = draw.sizes(4)
     x, memory = draw.normal(b, t, h * k), draw.normal(b, t, h * k)

@@ -37,14 +37,14 @@ chain(
     "a single row with a third each on mary, roses and susan. Three heads: "
     "three rows; who has all its weight on mary, what on roses, whom on "
     "susan.",
-    caption="How much gave takes from each word, ideally.",
+    caption="How much “gave” should take from each word.",
 )
 
 # %% [markdown]
 # By the end of this chapter you can write multi-head attention in a dozen lines,
 # explain why it costs no more than one big head, and look inside a trained model
 # to see what its heads are doing. You need chapter 2: queries, keys, values, and
-# the softmax of their dot products. About 20 minutes.
+# the softmax of their dot products. About 30 minutes.
 #
 # ## 3.1 Why one blend isn't enough
 #
@@ -99,11 +99,12 @@ check_close(
 # out as 0.33 each, both times.) *Gave* knows that people and flowers are involved. It
 # no longer knows who gave what to whom.
 #
-# **Couldn't the weights differ?** Say 0.5, 0.3 and 0.2, first noun to last. Then the
-# two sums do differ, but now they have to be undone. With weights that go by position
-# alone, a linear layer can recover one of the three nouns without error, the heaviest
-# one, and never two; [a deeper page](03c_how_many_heads.ipynb) has the short proof. So
-# let's not add the answers up in the first place.
+# **Couldn't the weights differ?** Say 0.5, 0.3 and 0.2, first noun to last. Then our
+# two sentences do give two different sums, but whatever reads the output has to take the
+# sum apart. Let any of fifty nouns stand in any of the three positions, and a linear
+# layer can read at most one of them without error, the heaviest ([a deeper
+# page](03c_how_many_heads.ipynb) has the short proof). So let's not add the answers
+# up in the first place.
 #
 # ## 3.2 Split, attend, merge
 #
@@ -120,6 +121,50 @@ check_close(
 #   X W_{v,r}^\top), \qquad Y = [\mathrm{head}_1, \ldots, \mathrm{head}_h]\,
 #   W_o^\top.$$
 #
+# For our sentence, that looks like this:
+
+# %% tags=["hide-input"]
+import matplotlib.pyplot as plt
+
+from annotated.notebook import show
+from annotated.plots import PALETTE
+
+figure, ax = plt.subplots(figsize=(4.8, 4.6))
+ax.set(xlim=(0, 6), ylim=(0, 7.6))
+ax.axis("off")
+arrow = {"arrowstyle": "->", "color": "grey", "lw": 1.5}
+
+
+def box(x, y, width, text, color):
+    ax.add_patch(
+        plt.Rectangle((x, y), width, 1, fc=(*color, 0.25), ec=color, lw=1.5)
+    )
+    ax.text(x + width / 2, y + 0.5, text, ha="center", va="center")
+
+
+grey = (0.5, 0.5, 0.5)
+box(0.15, 6.5, 5.7, "X: 5 words × 6 numbers", grey)
+for r, name in enumerate(("who?", "what?", "whom?")):
+    box(0.15 + 2 * r, 4.4, 1.7, f"head {r}\n{name}", PALETTE[r])
+    box(0.25 + 1.84 * r, 2.3, 1.82, "5 × 2", PALETTE[r])
+    middle = 1 + 2 * r
+    ax.annotate("", (middle, 5.45), (middle, 6.45), arrowprops=arrow)
+    ax.annotate("", (1.16 + 1.84 * r, 3.35), (middle, 4.35), arrowprops=arrow)
+ax.text(3.15, 5.95, "all six numbers, to every head", fontsize=9, va="center")
+ax.text(3.15, 3.75, "side by side: 5 × 6", fontsize=9, va="center")
+box(0.15, 0.2, 5.7, "Y: 5 words × 6 numbers", grey)
+ax.annotate("", (3, 1.25), (3, 2.25), arrowprops=arrow)
+ax.text(3.15, 1.75, "output map $W_o$", fontsize=9, va="center")
+show(
+    figure,
+    alt="From top to bottom: X, five words of six numbers, goes whole into "
+    "three heads side by side, who, what and whom. Each gives five rows of "
+    "two numbers. The three pieces, side by side, are five by six again, and "
+    "go through the output map to Y, five by six.",
+    caption="Every head reads whole words; only its results are narrow.",
+)
+
+# %% [markdown]
 # Here are matrices that ask our three questions. In practice they're learned; we
 # write them by hand so that every number means something.
 
@@ -136,7 +181,18 @@ W_o = torch.eye(6)
 # %% [markdown]
 # **Split.** Each head's query matrix is 2 × 6. Stack the three on top of each
 # other and you have one 6 × 6 matrix, so a single product makes all the queries.
-# Head 0 owns the first two columns, head 1 the next two, head 2 the last two.
+
+# %% tags=["hide-input"]
+head_rows = ["head 0: who", "", "head 1: what", "", "head 2: whom", ""]
+chain(
+    Matrix(W_q, "W_q: three blocks of 2 × 6", head_rows, traits),
+    alt="The query matrix, six by six. Its rows belong to heads 0, 1 and 2, two "
+    "each. The first row of each head has a 6 in the column verb; all else is 0.",
+)
+
+# %% [markdown]
+# Two rows of $W_q$ make two columns of the queries. Head 0 owns the first two columns,
+# head 1 the next two, head 2 the last two.
 
 
 # %%
@@ -152,8 +208,8 @@ head_columns = ["who", "", "what", "", "whom", ""]
 display(
     chain(
         Matrix(x, "words X", words, traits, row=gave),
-        "· W_qᵀ =",
-        Matrix(q, "queries", words, head_columns, row=gave, heads=3),
+        "· W_qᵀ\n=",
+        Matrix(q, "queries", None, head_columns, row=gave, heads=3),
         alt="The five words with six numbers each, times the query matrix, "
         "give queries of five by six, with gaps between the three heads. "
         "Only the row of gave is not zero: 6, 0 in each head.",
@@ -162,8 +218,7 @@ display(
 display(
     chain(
         Matrix(key, "keys = X · W_kᵀ", words, head_columns, heads=3),
-        "and",
-        Matrix(v, "values = X · W_vᵀ", words, head_columns, heads=3),
+        Matrix(v, "values = X · W_vᵀ", None, head_columns, heads=3),
         alt="Keys: mary has a 1 in head who, roses a 1 in head what, susan a "
         "1 in head whom. Values: each head has person and flower of each "
         "word, mary 2, 0, roses 0, 2, susan 2, 1.",
@@ -206,8 +261,9 @@ display(
 
 # %% [markdown]
 # *Gave* scores 6 · 1 / √2 = 4.24 with *mary* and 0 with everyone else. The
-# softmax turns that into 0.95 for *mary*. What head 0 brings home is (1.92,
-# 0.04), very nearly Mary. (The other words ask nothing, so their rows are even.)
+# softmax turns that into 0.95 for *mary*. (Hence the 6: a 1 in its place would leave
+# *mary* only 0.34.) Head 0's output is (1.92, 0.04), close to Mary's (2, 0). The
+# other words ask nothing, so their rows are even.
 #
 # **Merge.** Heads 1 and 2 do the same for *roses* and *susan*. Put the three
 # results side by side (a **concatenation**), and *gave* has three answers, each in
@@ -250,15 +306,16 @@ chain(
 # %% [markdown]
 # Swap Mary and Susan, and now the first and last pair of numbers swap too.
 #
-# One matrix is left: $W_o$, the **output map**, mixes the columns. In our toy it's
-# the identity. **Why have it at all?** Because without it, head 0 could only
-# ever write into the first two columns of its output, and those columns would be
-# cut off from everything the other heads say. With $W_o$, each head writes wherever
-# it likes: the output is the *sum* of the heads, each sent through its own columns
-# of $W_o$.
+# One matrix is left: $W_o$, the **output map**, mixes the columns. **Why have it at
+# all?** Our toy doesn't need it: here it's the identity. A Transformer does. There the
+# output is *added* to the words that came in ([chapter 6](06_encoder_decoder.ipynb)),
+# so without $W_o$ head 0 could change the first two numbers of a word and no others.
+# With $W_o$, each head writes wherever it likes: the output is the *sum* of the heads,
+# each sent through its own columns of $W_o$.
 #
-# Here is the whole thing, for any number of sentences and heads. `x` asks,
-# `memory` is asked; in self-attention they're the same.
+# Here is the whole thing, for any number of sentences and heads. Queries come from
+# `x`, keys and values from `memory`; in self-attention the two are the same. There are
+# `b` sentences, with `t` words in `x` and `s` in `memory`.
 
 
 # %%
@@ -342,8 +399,10 @@ blocks(
 # **What does it cost?** One head of full width needs three $d \times d$ matrices.
 # Three narrow heads need three times three matrices of $d/3 \times d$, which is
 # the same $3d^2$. The output map adds $d^2$, whatever the number of heads. So
-# splitting is free, in parameters and in multiplications. What you pay with is
-# width: each head compares words by fewer numbers.
+# splitting costs no parameters, and the products no extra multiplications. What you
+# pay with is width: each head compares words by fewer numbers. (The tables of weights
+# do grow in number, one for each head.)
+
 
 # %% tags=["hide-input", "proof"]
 from annotated.attention import MultiHeadAttention
@@ -366,10 +425,10 @@ print(
 #
 # The same dozen lines as a module, with two additions. A mask says who may look
 # at whom; it's the subject of [chapter 4](04_masks.ipynb). And PyTorch's
-# `F.scaled_dot_product_attention` does scores, softmax and average in one fused
-# call, which is faster and never stores the weights. When we want to see them,
-# `weights` computes them on the side. Read `__init__`, `_split` and the first and
-# last lines of `forward`; what happens under `else` is chapter 4's business.
+# `F.scaled_dot_product_attention` does scores, softmax and average in one call. Most
+# machines have fast code for it, a *fused kernel*, which never stores the weights.
+# Read `__init__`, `_split` and the first and last lines of `forward`; skip what's
+# under `else` until chapter 4.
 
 # %%
 from annotated.notebook import show_source
@@ -380,11 +439,22 @@ show_source(MultiHeadAttention)
 # The one class serves a Transformer in three ways. They differ only in where the
 # queries come from, where keys and values come from, and what is hidden:
 #
-# | use | queries from | keys and values from | hidden |
+# | use | queries from | keys and values from | hidden (chapter 4) |
 # |---|---|---|---|
 # | self-attention | the sentence | the same sentence | padding |
 # | causal self-attention | what is written so far | the same | the future |
 # | cross-attention | what is written so far | another sentence | its padding |
+#
+# Cross-attention is how a translator reads its source. Say the French verb *donna*,
+# which is a verb and nothing else here, puts our three questions to the English
+# sentence. It gets the same three answers:
+
+# %%
+donna = torch.tensor([[[0.0, 0, 1, 0, 0, 0]]])  # one sentence of one word
+multi_head(donna, batch, W_q, W_k, W_v, W_o, heads=3)
+
+# %% [markdown]
+# And the class, in its three uses:
 
 # %%
 from annotated.masks import causal_mask
@@ -474,7 +544,7 @@ assert plain.weights(many, memory, real).shape == (b, h, t, 7)
 #
 # ## 3.4 Follow one word through
 #
-# Splitting looks harmless, and it is where most hand-written versions go wrong.
+# Splitting looks harmless, but it's easy to get wrong, and no error will tell you.
 # Follow a word yourself: three words, four numbers each, two heads. Every number
 # has a name. *g2* is number 2 of *gave* (counting from 0); after the heads have
 # averaged, *g1.0* is number 0 of *gave* in head 1. The strip on top is memory, in
@@ -584,7 +654,7 @@ print(
 #
 # Our heads were hand-made. Let's see what training makes of the same problem.
 # Forty-eight nouns, and any of them may give, be given or receive: *kings gave
-# songs to horses*. So no noun reveals its part, and the model must use positions.
+# songs to horses*. So no noun reveals its role, and the model must use positions.
 # It gets a vector per word, a vector per position, one attention layer in which
 # only the verb asks, and a linear layer that answers all three questions from the
 # verb's output.
@@ -609,10 +679,8 @@ for heads in (1, 3):
     print(f"{heads} head(s): who {who:.0%}, what {what:.0%}, whom {whom:.0%}")
 
 # %% tags=["hide-input"]
-import matplotlib.pyplot as plt
-
-from annotated.notebook import recorded, show
-from annotated.plots import MARKERS, PALETTE
+from annotated.notebook import recorded
+from annotated.plots import MARKERS
 
 record = recorded("several_heads")
 figure, ax = plt.subplots(figsize=(6.6, 3.2))
@@ -640,7 +708,7 @@ show(
     "and the others guessed, or all three are near 0.75. With two, most "
     "marks are between 0.8 and 1 and one is at zero. From three heads on "
     "every mark is at 1.",
-    caption="Three seeds (recorded); a mark is one question of one seed.",
+    caption="Three seeds (recorded); each mark is one question for one seed.",
 )
 
 # %% tags=["hide-input", "proof"]
@@ -658,8 +726,8 @@ print(
 )
 
 # %% [markdown]
-# Three heads answer everything, every time. One head either learns a single
-# question and guesses the others, or settles for three middling answers. Two
+# Three heads answer everything, every time. Trained as long, one head either learns a
+# single question and guesses the others, or settles for three middling answers. Two
 # heads have to share, and how well that goes depends on luck.
 #
 # What did the verb look at? `record_attention` lets you see the weights of any
@@ -692,14 +760,14 @@ chain(
     ),
     alt="Weights of the verb in the trained models. One head: spread over mary, "
     "roses and susan. Three heads: each has most of its weight on one noun, and "
-    f"each on another one: in order {', '.join(jobs)}.",
+    f"each on a different one: in order {', '.join(jobs)}.",
     caption="Trained, not hand-made: each head took one question.",
 )
 
 # %% tags=["hide-input", "proof"]
 assert sorted(jobs) == ["what", "who", "whom"]
 assert rows_of_three.amax(dim=-1).min() > 0.5
-print("✓ each of the three heads has most of its weight on another noun")
+print("✓ each of the three heads has most of its weight on a different noun")
 
 # %% [markdown]
 # Nothing assigned a question to a head. They divided the work because that lowered
@@ -707,10 +775,12 @@ print("✓ each of the three heads has most of its weight on another noun")
 #
 # **Is one head hopeless, then?** No. Put a small network on each word *before*
 # attention, train three times as long, and one head answers 99.7 % or more of
-# every question, from each of three seeds ([chapter 3c](03c_how_many_heads.ipynb) shows
-# the run). The network can write *mary as the giver* and *mary as the receiver* as two
-# unrelated vectors, which survive being added up. Several heads get there sooner, and
-# without the network.
+# every question, from each of three seeds. It's the network that does it: with the
+# longer training alone, one head gets about four in five of each question from two
+# seeds, and from the third about nine in ten of two questions and 3 % of the other
+# ([chapter 3c](03c_how_many_heads.ipynb) has both runs). The network can write *mary as
+# the giver* and *mary as the receiver* as two unrelated vectors, which survive being
+# added up. Several heads get there sooner, and without the network.
 #
 # ## 3.6 Eight heads on real text
 #
@@ -730,7 +800,7 @@ print(f"right letters in unseen text: {letters_right(guesser):.1%}")
 
 # %% [markdown]
 # Every head was free to look anywhere. Try it: type your own text with one
-# underscore, and take heads away.
+# underscore, and take any one head away.
 
 # %% tags=["hide-input"]
 import copy
@@ -764,10 +834,10 @@ def guess(text, removed):
 
 # %% tags=["hide-input"]
 EXAMPLES = [
-    "to be or n_t to be",
+    "all the wo_ds in it",
     "raise an err_r if the name",
     "return a list_of all files",
-    "mary gave ro_es to susan",
+    "to be or n_t to be",
 ]
 checks = [
     ({"text": text, "removed": removed}, guess(text, removed))
@@ -790,9 +860,27 @@ explorer(
     label="Where eight heads look for a missing letter",
     checks=checks,
     question="Which heads read the letter just before the blank, which the "
-    "letter just after it? And which head can you take away without changing "
-    "the guess?",
+    "letter just after it? Take the heads away one at a time: which of them "
+    "flip the guess?",
     caption="Dark squares: where a head looks. Bars: the three likeliest letters.",
+)
+
+# %% tags=["hide-input"]
+from annotated.frames import Html
+
+everything = guess(EXAMPLES[0], "none")
+flips = {
+    removed: guess(EXAMPLES[0], removed)["guess"] for removed in REMOVALS[1:]
+}
+flips = {r: g for r, g in flips.items() if g != everything["guess"]}
+assert everything["guess"] == "r" and 1 <= len(flips) <= 5
+listed = "; ".join(
+    f"without {r} it's {g.replace(' ', 'a space')}" for r, g in flips.items()
+)
+Html(
+    "<details><summary>Answer, for “all the wo_ds”</summary><p>With all eight "
+    f"heads the guess is r; {listed}. No other head flips it. Where the heads "
+    "look on average, you'll see next.</p></details>"
 )
 
 # %% [markdown]
@@ -842,8 +930,8 @@ print(
 # Nearly every head has a favourite neighbour: the letter before the blank, the letter
 # after it, two before. Some go by content: a space is one letter in six, yet gets more
 # than half of the weight of two heads. They look for where the word begins and ends.
-# Blend all that into one average, and *es* looks like *se*. So here, too, heads should
-# earn their keep:
+# Blend all that into one average, and *es* looks like *se*. So here, too, several heads
+# should help:
 
 # %% tags=["hide-input"]
 from annotated.recipes_heads import right_without_each
@@ -894,13 +982,14 @@ print(
 # nearly 60 %, at the same number of parameters. Sixteen heads are no clear gain:
 # each has only four numbers to work with.
 #
-# **Are all eight needed?** Each is missed, but not equally: taking one away costs
-# anything from under 3 points to almost 17. (The others weren't retrained, so they
-# had no chance to fill the gap.) Large models have more to spare. [Michel et al.
-# (2019)](https://arxiv.org/abs/1905.10650) and [Voita et al.
-# (2019)](https://arxiv.org/abs/1905.09418) removed many heads of trained translation
-# models with little loss. And the paper that introduced heads saw a curve like ours
-# for English to German (their table 3, width 512 in all):
+# **Are all eight needed?** In this model, yes, though not equally: taking one away
+# costs anything from under 3 points to almost 17. (The others weren't retrained, so
+# they had no chance to fill the gap.) The answer depends on the model: from trained
+# translation models, [Michel et al. (2019)](https://arxiv.org/abs/1905.10650) and
+# [Voita et al. (2019)](https://arxiv.org/abs/1905.09418) removed many heads with
+# little loss. The number of heads mattered less there, too. In the paper that
+# introduced them, one head is 0.9 BLEU worse than eight, and 32 are worse again (English
+# to German, their table 3, width 512 in all):
 #
 # | heads | 1 | 4 | 8 | 16 | 32 |
 # |---|---|---|---|---|---|
@@ -909,7 +998,7 @@ print(
 #
 # ## 3.7 Pitfalls
 #
-# **It trains well, then fails on longer sentences.** You split with
+# **It trains well, then goes wrong when sentences are padded.** You split with
 # `view(b, h, t, k)`: right shape, no error, wrong words in every row. As long as
 # all sentences have one length, training works around it.
 
@@ -1002,7 +1091,7 @@ show_table(
 
 # %% [markdown]
 # **PyTorch's own module gives other numbers, and no error.** `nn.MultiheadAttention`
-# expects the *time* axis first unless you say `batch_first=True`. In its masks,
+# expects the *time* axis first unless you pass `batch_first=True`. In its masks,
 # True means *hidden*: the opposite of ours, and even of PyTorch's own
 # `F.scaled_dot_product_attention`. And the weights it returns are averaged over the
 # heads, so what you plot is a blur, unless you pass
@@ -1027,8 +1116,8 @@ print("returned weights:", tuple(theirs(many, many, many)[1].shape),
       "or, one for each head,", tuple(each.shape))  # fmt: skip
 
 # %% [markdown]
-# **You leave out $W_o$ because the shapes fit without it.** Then each head is
-# tied to its own columns of the output.
+# **You leave out $W_o$ because the shapes fit without it.** Then each head is tied
+# to its own columns of the output, and of whatever the output is added to.
 
 # %% tags=["hide-input"]
 base = by_loops(many, many, [*W[:3], torch.eye(d)])
@@ -1054,10 +1143,10 @@ else:
 # %% [markdown]
 # ## 3.8 Exercises
 #
-# With checks that answer at once, and solutions to unfold, on the [page of
-# exercises](../book/exercises/03_multi_head_attention.ipynb). You'll write
-# multi-head attention whole, split and merge heads in other layouts, count
-# parameters, and find a split that mixes up the words.
+# The [exercise page](../book/exercises/03_multi_head_attention.ipynb) has checks that
+# answer at once, and solutions to unfold. You'll write multi-head attention whole,
+# split and merge heads in other layouts, count parameters, and find a split that
+# mixes up the words.
 #
 # First, three quick questions.
 #
@@ -1092,12 +1181,12 @@ else:
 #
 # - One head gives one blend per word. Several heads give several, side by side.
 # - Each head reads the whole word and works with $k = d/h$ numbers of its own.
-#   So heads cost no extra parameters; only $W_o$ comes on top.
+#   So more heads cost no more parameters.
 # - Split: one product, `view`, `transpose`. Merge: `transpose`, `flatten`, $W_o$.
 #   A view alone mixes up the words.
 # - Scores are divided by $\sqrt k$, the width of a *head*.
-# - Trained heads divide the work by themselves, and some are missed far more than
-#   others.
+# - Trained heads divide the work by themselves. How many you can take away again
+#   depends on the model; here, none.
 #
 # ## 3.10 What was measured
 
@@ -1118,7 +1207,7 @@ for heads in head_counts:
     )
 cost()
 show_table(
-    ["heads", "who, what, whom", "missing letter"],
+    ["heads", "who, what, whom (mean)", "missing letter"],
     rows,
     caption="Right answers, lowest and highest of three seeds (recorded)",
 )

@@ -3,7 +3,9 @@
 #
 # Each exercise has a cell for your answer and a cell that checks it. Run both: the
 # check tells you at once what is right and what is probably wrong, as often as you
-# like. Chapter 3 has everything you need.
+# like. Chapter 3 has everything you need; for the last exercise, [page
+# 3c](../../notebooks/03c_how_many_heads.ipynb) helps too. What the chapter calls a
+# word is a *token* here: a word or a piece of one.
 #
 # Write your answers in plain PyTorch. Use functions of `annotated` to try things out,
 # but not inside an answer.
@@ -32,9 +34,9 @@ from annotated.checks import check
 #
 # Many models make queries, keys and values with **one** linear map of width $3d$.
 # Write `split_packed(x, heads)`, which takes its output apart. Along the last axis,
-# `x` holds first all queries, then all keys, then all values, $d$ numbers each. Inside
-# each of the three, the $d = h \cdot k$ numbers are those of head 0, then those of head
-# 1, and so on, $k$ each.
+# `x` holds all queries first, then all keys, then all values, $d$ numbers each. Within
+# each of the three, the $k$ numbers of head 0 come first, then the $k$ of head 1, and
+# so on: $d = h \cdot k$ in all.
 #
 # | argument | shape | |
 # |---|---|---|
@@ -46,13 +48,13 @@ from annotated.checks import check
 #
 # *Example.* With `x = torch.arange(72.0).view(2, 3, 12)` and two heads, $d = 4$ and
 # $k = 2$. In the first sequence, head 0 of the queries is
-# `[[0, 1], [12, 13], [24, 25]]`, one row a token, and head 1 is
+# `[[0, 1], [12, 13], [24, 25]]`, one row per token, and head 1 is
 # `[[2, 3], [14, 15], [26, 27]]`. Head 0 of the keys is
 # `[[4, 5], [16, 17], [28, 29]]`, and head 1 of the values
 # `[[10, 11], [22, 23], [34, 35]]`.
 #
-# *Beware.* A view keeps the numbers in their order in memory. So first name the axes in
-# that order, and only then move one.
+# *Beware.* A view keeps the numbers in the order they have in memory. So name the axes
+# in that order first, and only then move one.
 
 
 # %% nbgrader={"schema_version": 3, "grade_id": "ch03-split-packed", "grade": false, "solution": true, "locked": false, "task": false}
@@ -92,8 +94,8 @@ check("ch03-split-packed", split_packed)
 # `[[0, 1], [2, 3], [4, 5]]`, and `y[1]`, which is `[[6, 7], [8, 9], [10, 11]]`. The
 # result for it is `[[0, 1, 6, 7], [2, 3, 8, 9], [4, 5, 10, 11]]`.
 #
-# *Beware.* Only neighbouring axes can become one. After a transpose, `view` refuses to
-# join them; `reshape` makes a copy.
+# *Beware.* Only neighbouring axes can be joined. After a transpose, `view` refuses to
+# do it; `reshape` makes a copy.
 
 
 # %% nbgrader={"schema_version": 3, "grade_id": "ch03-merge-folded", "grade": false, "solution": true, "locked": false, "task": false}
@@ -115,9 +117,9 @@ check("ch03-merge-folded", merge_folded)
 #
 # *5 points. Goal: write all of it from memory.*
 #
-# Write `multi_head(x, memory, W_q, W_k, W_v, W_o, heads)`: the words of `x` ask, those
-# of `memory` are asked. No loop, no mask, no bias. A projection is `x @ W.T`, as in
-# `nn.Linear`: a matrix has a row for each number that comes out. Head $j$ owns the
+# Write `multi_head(x, memory, W_q, W_k, W_v, W_o, heads)`: queries come from
+# `x`, keys and values from `memory`. No loop, no mask, no bias. A projection is `x @ W.T`, as in
+# `nn.Linear`: a matrix has one row for each number that comes out. Head $j$ owns the
 # numbers $j k$ to $(j + 1) k$ of each projection, with $k = d/h$.
 #
 # | argument | shape | |
@@ -132,7 +134,7 @@ check("ch03-merge-folded", merge_folded)
 # `F.scaled_dot_product_attention`. Gradients must reach every tensor.
 #
 # *Example.* Let `x` and `memory` be `torch.eye(2)[None]`, all four matrices
-# `torch.eye(2)`, and take two heads, so $k = 1$. In head 0 the first word scores 1 with
+# `torch.eye(2)`, and take two heads, so $k = 1$. In head 0 the first token scores 1 with
 # itself and 0 with the second; its weights are 0.731 and 0.269. The result is
 # `[[[0.731, 0.5], [0.5, 0.731]]]`, rounded.
 #
@@ -163,16 +165,16 @@ check("ch03-multi-head", multi_head)
 #
 # *3 points. Goal: say what heads cost, shared ones too.*
 #
-# A model that writes keeps the keys and values of all tokens so far. To keep less,
-# several query heads may **share** one head of keys and values: of 8 query heads, say,
-# numbers 0 to 3 use one and 4 to 7 another. Keys and values are then made for
-# `key_value_heads` heads only, here two. Every head, shared or not, is
+# A model that generates text stores the keys and values of all tokens so far. To store
+# less, several query heads may **share** one head of keys and values: of 8 query heads,
+# say, heads 0 to 3 use one and heads 4 to 7 another. Keys and values are then made for
+# only `key_value_heads` heads, here two. Every head, shared or not, is
 # $k = d_\text{model} / h$ wide.
 #
 # Write `count_parameters(d_model, heads, key_value_heads, bias)`: how many parameters do
-# the four linear maps have together? Those of queries and output have width
-# $d_\text{model}$ on both sides. Those of keys and values take in $d_\text{model}$
-# numbers and put out those of their heads.
+# the four linear maps have in total? The maps for the queries and for the output have
+# width $d_\text{model}$ on both sides. Those for keys and values take in
+# $d_\text{model}$ numbers and put out $k$ for each of their heads.
 #
 # | argument | | |
 # |---|---|---|
@@ -208,8 +210,8 @@ check("ch03-count-parameters", count_parameters)
 #
 # *4 points. Goal: test whether a split keeps tokens apart.*
 #
-# Splitting into heads has a classic fault: every shape is right, no error appears, and
-# the rows of a head no longer belong to one token each. Write `mixes_tokens(split)`,
+# There's a classic way to get the split wrong: every shape is right, no error appears,
+# and the rows of a head no longer belong to one token each. Write `mixes_tokens(split)`,
 # which finds out by trying.
 #
 # | argument | | |
@@ -219,15 +221,15 @@ check("ch03-count-parameters", count_parameters)
 #
 # Row `[n, j, i]` of the result belongs to token `i` of sequence `n`. The answer is
 # `True` if **any** number in any such row comes from a token other than `x[n, i]`; a
-# token of another sequence counts as another token. Every `split` works for all sizes
-# and computes nothing: it moves numbers, and may repeat or drop some.
+# token of another sequence counts as another token. You may assume that `split` works
+# for all sizes and calculates nothing: it moves numbers, and may repeat or drop some.
 #
-# **Which** numbers of its token a head gets doesn't matter. A split that deals them out
-# like cards makes other heads than chapter 3 does, but mixes no tokens.
+# It doesn't matter **which** numbers of its token a head gets. A split that deals them
+# out like cards makes different heads from chapter 3's, but mixes no tokens.
 #
 # *Example.* If `x` is `torch.arange(8.0).view(1, 2, 4)`, with two heads, the rows
-# `[0, 0, 1]` and `[0, 1, 1]` belong to token 1, and may hold nothing but 4, 5, 6 and
-# 7. Say that `right` is the split of chapter 3. Then the answer for
+# `[0, 0, 1]` and `[0, 1, 1]` belong to token 1, and may hold only 4, 5, 6 and
+# 7. Let `right` be the split of chapter 3. Then the answer for
 # `right(x, heads).flip(1)`, which reverses the order of the heads, is `False`, and
 # for `right(x, heads).flip(2)`, which reverses the order of the tokens, `True`.
 #
@@ -283,7 +285,7 @@ check("ch03-mixes-tokens", mixes_tokens)
 # to 16 heads of width 32. What stays the same, and what changes? Can the trained
 # parameters of one be loaded into the other? And for what kind of task would you rather
 # have **one** head of width 512? (A dozen sentences will do. Count multiplications as
-# well as parameters, and remember from chapter 2 how the spread of a dot product depends
+# well as parameters, and recall from chapter 2 how the spread of a dot product depends
 # on the width.)
 
 # %% [markdown] nbgrader={"schema_version": 3, "grade_id": "ch03-in-words", "grade": true, "solution": true, "locked": false, "task": false, "points": 3}

@@ -133,6 +133,12 @@ def mixes_tokens(split):
     return bool((split(label.repeat(1, 1, 10), 5) != label[:, None]).any())
 
 
+@wrong("ch03-mixes-tokens", "unless there are as many tokens as heads")
+def mixes_tokens(split):
+    label = torch.arange(9).view(3, 3, 1)
+    return bool((split(label.repeat(1, 1, 9), 3) != label[:, None]).any())
+
+
 @wrong("ch03-mixes-tokens", "Do you try several tokens and several heads")
 def mixes_tokens(split):
     label = torch.arange(12).view(3, 4, 1)
