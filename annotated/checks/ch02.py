@@ -169,17 +169,20 @@ self_attention = Exercise(
 )
 
 
-@self_attention.case("the words of section 2.3 with its three matrices")
+@self_attention.case("every axis of another length")
+def _(draw):
+    b, t, d, k, v = draw.sizes(5, low=3, high=8)  # none is the square of another
+    return draw.normal(b, t, d), *(draw.normal(d, n) for n in (k, k, v))
+
+
+@self_attention.case(
+    "the words of section 2.3 with its three matrices",
+    hint="not what these give: the case with other lengths says more",  # √d = k here
+)
 def _(draw):
     W_q = torch.tensor([[2.0, 0.0], [0.0, 2.0], [0.0, 0.0], [0.0, 0.0]])
     W_k = torch.tensor([[1.0, 0.0], [0.0, 1.0], [-1.0, -1.0], [0.0, 0.0]])
     return WORDS[None], W_q, W_k, torch.tensor([[0.0], [0.0], [0.0], [1.0]])
-
-
-@self_attention.case("every axis of another length")
-def _(draw):
-    b, t, d, k, v = draw.sizes(5)
-    return draw.normal(b, t, d), *(draw.normal(d, n) for n in (k, k, v))
 
 
 @self_attention.case("as many words as sequences, and all widths equal")
@@ -257,7 +260,10 @@ def invariant(f):
 
 
 INVARIANT = "that is invariant, f(x[p]) = f(x), which is another property"
-EXACT = "it is equivariant: a sum in another order differs in its last digits"
+EXACT = (
+    "it is equivariant. Do you compare f(x[p]) with f(x)[p]? And is there a tolerance? "
+    "A sum in another order differs in its last digits"
+)
 UNMOVED = "it is not: are the rows shuffled, and do they really change their places?"
 ROLLING = "it commutes with rolling, but not with every shuffle"
 REVERSING = "it commutes with reversing, but not with every shuffle"

@@ -343,7 +343,7 @@ print("✓ both spreads with the factor lie within 15 % of √2/3 = 0.47")
 #
 # ## 2c.4 Masks, empty rows and half precision
 #
-# Three things that the function of chapter 2 has to get right besides. With a
+# Three things that the function of chapter 2 must also get right. With a
 # **mask**, it must equal loops that skip the hidden keys.
 
 # %% tags=["hide-input", "proof"]

@@ -15,7 +15,7 @@
 # | 1 Self-attention with a temperature | 3 | write the three lines for a batch |
 # | 2 Self-attention, whole | 4 | build it with queries, keys and values |
 # | 3 Find the fault | 3 | tell from the symptoms what an attention does wrong |
-# | 4 The factor of other entries | 2 | derive the factor 1/√k, and measure it |
+# | 4 The factor for a different distribution | 2 | derive the factor 1/√k, and measure it |
 # | 5 Equivariance | 4 | test whether a function sees a set or a sequence |
 # | 6 In words | 3 | say what a factor does that an initialisation can't |
 
@@ -84,7 +84,8 @@ check("ch02-tempered", tempered)
 # | `W_v` | `(d, v)` | |
 # | result | `(b, t, v)` | |
 #
-# Write it yourself, softmax and all; don't call `F.scaled_dot_product_attention`. All
+# Write it yourself, without `F.scaled_dot_product_attention`: the check sees only the
+# results and would let it pass, but you'd miss the point. All
 # four arguments must get gradients, and none may be changed. The widths d, k and v are
 # all different: which of them belongs under the root?
 #
@@ -162,7 +163,7 @@ def attention(query, key, value):
 check("ch02-repair-attention", attention)
 
 # %% [markdown]
-# ## 4. The factor of other entries
+# ## 4. The factor for a different distribution
 #
 # *2 points. Goal: derive the factor, and measure it.*
 #
@@ -248,7 +249,9 @@ check("ch02-is-equivariant", is_equivariant)
 #
 # A colleague drops the division by $\sqrt k$, but initialises the query weights $W_q$
 # eight times smaller. The width is $k = 64$. Is that the same? What
-# does it cost? (Five sentences are enough.)
+# does it cost? Compare the first outputs, then one step of training: how large are the
+# gradient and the step, beside the weights, with gradient descent? And with Adam, whose
+# steps hardly depend on the size of the gradient? (Five sentences are enough.)
 
 # %% [markdown] nbgrader={"schema_version": 3, "grade_id": "ch02-in-words", "grade": true, "solution": true, "locked": false, "task": false, "points": 3}
 # <!-- exercise: ch02-in-words -->
