@@ -17,23 +17,22 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from tools import cache
 
 
-def executed(path: Path, notebook: dict, env) -> dict:
+def executed(docname: str, notebook: dict, env) -> dict:
     """The last run of a notebook; after another one the page is read again."""
-    kept = cache.place(path, notebook)
+    kept = cache.place(Path(env.doc2path(docname)), notebook)
     if not kept.is_file():
         raise ExtensionError(
-            f"{path.name}: not executed as it is now, `make book` does that first"
+            f"{docname}: not executed as it is now, `make book` does that first"
         )
     env.note_dependency(str(kept))
     return cache.read(kept)
 
 
 def show_outputs(app, docname: str, source: list[str]) -> None:
-    path = Path(app.env.doc2path(docname))
-    if path.suffix != ".ipynb":
+    if Path(app.env.doc2path(docname)).suffix != ".ipynb":
         return
     notebook = json.loads(source[0])
-    cache.take_outputs(notebook, executed(path, notebook, app.env))
+    cache.take_outputs(notebook, executed(docname, notebook, app.env))
     notebook["metadata"]["language_info"]["pygments_lexer"] = "ipython3"  # knows %pip
     source[0] = json.dumps(notebook)
 
@@ -50,13 +49,14 @@ class Explorer(SphinxDirective):
     option_spec = {"label": directives.unchanged_required}
 
     def run(self) -> list[nodes.Node]:
-        path = Path(self.env.doc2path(self.arguments[0]))
+        docname = self.arguments[0]
+        path = Path(self.env.doc2path(docname))
         self.env.note_dependency(str(path))
         label = f'aria-label="{self.options["label"]}"'
-        run = executed(path, json.loads(path.read_text("utf-8")), self.env)
+        run = executed(docname, json.loads(path.read_text("utf-8")), self.env)
         named = [html for html in explorers(run) if label in html]
         if len(named) != 1:
-            raise self.error(f"{path.name} has {len(named)} explorers with {label}")
+            raise self.error(f"{docname} has {len(named)} explorers with {label}")
         return [nodes.raw("", named[0], format="html")]
 
 

@@ -143,7 +143,8 @@ ALT = (
 Html(
     f'<figure class="annotated-figure">{svg_architecture(ALT)}<figcaption>The '
     "original Transformer. The thick line is the residual stream: every "
-    "sublayer reads it and adds to it (⊕); a norm then rescales the sum. Letters: b sentences in a batch, "
+    "sublayer reads it and adds to it (⊕); a norm then rescales the sum. "
+    "Letters: b sentences in a batch, "
     "s and t symbols of source and target, d width, v vocabulary."
     "</figcaption></figure>"
 )

@@ -137,12 +137,20 @@ def test_in_time_every_fault_is_in_a_sample():
 # ---- the tables --------------------------------------------------------------
 
 
+# What experiments train: the bands of their pages and of the recorded runs hold them.
+EXPERIMENTS = {
+    "pronouns", "recipes_distance", "recipes_heads", "recipes_ladder",
+    "recipes_part2", "recipes_training",
+}  # fmt: skip
+
+
 def test_there_is_a_table_for_each_module():
     here = {path.stem for path in (ROOT / "annotated").glob("[!_]*.py")}
-    assert set(modules()) == here
+    assert here >= EXPERIMENTS
+    assert here >= set(modules()) >= here - EXPERIMENTS
 
 
-@pytest.mark.parametrize("module", modules())
+@pytest.mark.parametrize("module", sorted(set(modules()) - EXPERIMENTS))
 def test_every_public_function_and_class_has_faults(module):
     tree = ast.parse((ROOT / "annotated" / f"{module}.py").read_text("utf-8"))
     public = {
