@@ -35,7 +35,8 @@ chain(
     Matrix(weights, "weights", row=2, weights=True),
     alt="Scores of five words, plus a bias of minus the distance: 0 on the "
     "diagonal, -1 beside it, down to -4. Row dogs: its scores 2 0.5 1 0.5 2 "
-    "get the bias -2 -1 0 -1 -2 and become weights that favour the word itself and its neighbours.",
+    "get the bias -2 -1 0 -1 -2 and become weights that favour the word "
+    "itself and its neighbours.",
     caption="ALiBi: a word that stands further away needs a higher score to be heard.",
 )
 
