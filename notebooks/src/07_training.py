@@ -66,7 +66,7 @@ show(
 # By the end of this chapter you can write a training step from memory and say what
 # each of its lines is for; derive the schedule that forgives most in the figure; and predict
 # what label smoothing and dropout do to a model's confidence. You need
-# [chapter 6](06_encoder_decoder.ipynb) and gradient descent. About 25 minutes.
+# [chapter 6](06_encoder_decoder.ipynb) and gradient descent. About 35 minutes.
 
 # %% [markdown]
 # ## 7.1 Why the first steps matter
@@ -139,8 +139,9 @@ print(
 # parameter with a tiny gradient as far as one with a huge gradient. Only the sign of
 # the gradient is left, and it comes from one batch, through a model of random numbers.
 # At rate 0.01 that first step takes the loss of the next batch from 3.1 **up** to 3.6.
-# A fortieth of it takes the loss down to 2.8. [Chapter 7b](07b_adam.ipynb) follows
-# these steps one by one.
+# A fortieth of it takes the loss down to 2.8. The first step is the clearest case, not
+# the only one: the next ones still divide by an average of very few gradients.
+# [Chapter 7b](07b_adam.ipynb) follows them one by one.
 
 # %% tags=["hide-input", "proof"]
 from annotated.recipes_training import (
@@ -168,7 +169,7 @@ print(
 
 # %% [markdown]
 # **Couldn't you just use a lower rate?** You could, if you knew where the cliff is. It
-# stands somewhere else for every model, and you find it by falling off. A warm-up moves it
+# is somewhere else for every model, so you'd have to try. A warm-up moves it
 # to the right: then a rate three times too high costs you little instead of everything.
 # And it lets you use rates that end lower. The best constant rate here reaches 0.28, with
 # a warm-up it's 0.17.
@@ -312,7 +313,7 @@ show(
 
 # %% [markdown]
 # **Why $1/\sqrt n$ and not a cosine?** A cosine has to know its last step before its
-# first. The root doesn't care when you stop, which is handy when you don't know either.
+# first. The root needs no end date.
 #
 # **Predict, then try.** You shrink the model from width 512 to 128. What must the
 # warm-up become so that the peak stays where it is? And after a warm-up of 4000, at
@@ -386,7 +387,9 @@ blocks(
     Block("model", "source (b, s) and target (b, t)"),
     Block("cross-entropy", "logits (b, t, v)", "against the labels (b, t)"),
     Block("backward", "loss ()", "one number becomes a gradient each"),
-    Block("clip", "a gradient for each parameter", "none longer than 1"),
+    Block(
+        "clip", "a gradient for each parameter", "all together, norm at most 1"
+    ),
     Block("Adam", "the same gradients, shortened", "at this step's rate"),
     Block("", "new parameters"),
     alt="A flow from top to bottom: source and target go through the model, "
@@ -560,8 +563,8 @@ show(
 )
 
 # %% [markdown]
-# The module's `token_batches` does this with pairs of texts, and shuffles: sequences of
-# one length among each other, and the batches. Here are 2000 lines of one to six dates
+# The module's `token_batches` does this with pairs of texts, and shuffles sequences
+# of equal length, and then the order of the batches. Here are 2000 lines of one to six dates
 # each, cut in three ways. **Predict:** which way makes the largest batch? That one has to
 # fit into memory.
 
@@ -621,8 +624,8 @@ assert largest["by tokens"] <= BUDGET < largest["32 of one length"] / 2
 # Sorting takes most of the padding away. Counting tokens takes away the *peak*. (Not
 # all of it: attention's scores grow with the square of the length, and still do.)
 #
-# **The loss has to follow.** Batches now hold few long sequences or many short ones,
-# and "the mean loss" can mean two things: over all tokens, or over the means of the
+# **The mean over what?** In a batch of mixed lengths,
+# "the mean loss" can mean two things: over all tokens, or over the means of the
 # sentences. With $N_i$ real tokens in sentence $i$, $N$ in the batch and $b$ sentences,
 # a token weighs $1/N$ in the first and $1/(b\,N_i)$ in the second. A sentence of one
 # token and a sentence of four:
@@ -655,7 +658,7 @@ chain(
 
 # %% [markdown]
 # Per sentence, the lone token pulls four times as hard as any token in the longer one.
-# You want the first: it doesn't change when sentences are packed differently. It's also
+# You want the first: every token of the batch counts the same. It's also
 # what `F.cross_entropy(…, ignore_index=pad)` computes.
 
 # %% tags=["hide-input", "proof"]
@@ -1103,12 +1106,12 @@ print(
 # %% [markdown]
 # Repeated examples make the model overconfident, and smoothing takes just that away, at
 # the price of a few points of accuracy here. With fresh examples there's nothing to take
-# away, and an honest model becomes underconfident. "Smoothing improves calibration"
+# away, and an honest model becomes underconfident. That smoothing improves calibration
 # ([Müller et al., 2019](https://arxiv.org/abs/1906.02629)) holds for models that were overconfident to begin with, as deep networks often are
 # ([Guo et al., 2017](https://arxiv.org/abs/1706.04599)).
 #
-# **Then why did the paper use it?** Because answers get better while the loss gets worse.
-# The table at the end of the next section shows both.
+# **Then why did the paper use it?** Because more answers are right, even where the loss
+# doesn't show it. The table at the end of the next section shows both.
 
 # %% [markdown]
 # ## 7.6 Dropout: don't lean on any one number
@@ -1234,9 +1237,9 @@ print(
 
 # %% [markdown]
 # Without dropout the model memorises its thousand dates and is badly surprised by the next
-# ones. A tenth of dropout makes it a little worse on what it has seen and much better on
-# what it hasn't. Three tenths are too much for a model of this size: it no longer learns
-# even the thousand.
+# ones. Dropout of 0.1 makes it a little worse on what it has seen and much better on
+# what it hasn't. With 0.3, in the same number of steps, it no longer learns even the
+# thousand.
 #
 # Now compare the second row with the last. Smoothing on top of dropout makes the loss on
 # new dates *worse*, 0.22 for 0.17, since the model says less than it knows. And it gets
@@ -1246,7 +1249,7 @@ print(
 #
 # ## 7.7 Clipping: no step too far
 #
-# Now and then a batch brings a gradient that's far too long. **Clipping**
+# A gradient that's far too long makes a step that's far too long. **Clipping**
 # ([Pascanu et al., 2013](https://arxiv.org/abs/1211.5063)) shortens the *whole* gradient,
 # all parameters together, to a largest norm $c$, and keeps its direction:
 #
@@ -1292,8 +1295,8 @@ print(
 # **Doesn't Adam do that anyway?** It cancels a factor that's *always* there. A single
 # long gradient gets through: with PyTorch's default $\beta_2 = 0.999$, one that's a hundred
 # times too long makes a step of three times the usual size, and Adam then creeps for a
-# thousand steps ([chapter 7b](07b_adam.ipynb) shows it). Clipping isn't in the paper.
-# Nearly everyone has used it since.
+# thousand steps ([chapter 7b](07b_adam.ipynb) shows it). With the paper's $\beta_2 = 0.98$ that
+# jump is smaller. Clipping isn't in the paper; it's common today.
 #
 # ## 7.8 The loop
 #
@@ -1392,9 +1395,8 @@ show_table(
 
 # %% [markdown]
 # The last row is worth knowing: averaging the *parameters* of a few late checkpoints
-# costs nothing in use and often gains a little, since each still carries the noise of
-# its last batches. AdamW ([Loshchilov and Hutter, 2019](https://arxiv.org/abs/1711.05101))
-# shrinks the weights a little in each step, apart from Adam's division. The right-hand
+# costs nothing in use; the paper averaged its last 5, or 20. AdamW ([Loshchilov and Hutter, 2019](https://arxiv.org/abs/1711.05101))
+# shrinks the weights a little in each step, separately from Adam's scaled update. The right-hand
 # column is close to LLaMA's
 # ([Touvron et al., 2023](https://arxiv.org/abs/2302.13971)).
 #
@@ -1438,8 +1440,8 @@ print(
 # %% [markdown]
 # **The more often you evaluate, the stranger the training.** Your loss function calls
 # `backward` whatever it's used for. In evaluation nobody steps, and nobody clears: the
-# gradients wait, and the next training step takes them along. The printed losses are all
-# correct. Evaluate under `torch.no_grad()`.
+# gradients wait, and if your loop clears *after* each step, the next training step takes
+# them along. The printed losses are all correct. Evaluate under `torch.no_grad()`.
 
 # %% tags=["hide-input", "proof"]
 from annotated.data import sequence_task

@@ -58,7 +58,7 @@ show(
 # take seconds, write the decoding loop that makes it speak, tell a model that works
 # from one that only has a low loss, and say what each part of a Transformer is worth.
 # You need [chapter 6](06_encoder_decoder.ipynb) and [chapter 7](07_training.ipynb).
-# About 25 minutes.
+# About 35 minutes.
 #
 # ## 8.1 A task whose answer is known
 #
@@ -312,7 +312,8 @@ show_table(
 # the bets go away and both start at ln 11. Training removes them in a few steps
 # anyway, so we leave it. A start at 30 would be a bug, a missing norm or a wrong scale.
 # A start far *below* ln v is the worse sign. In the last row the labels weren't shifted:
-# asked for the symbol it has just read, the fresh model is pleased with itself.
+# asked for the symbol it has just read, a fresh model scores almost perfectly without
+# having learned anything.
 #
 # **Can it memorise one batch?** Eight sequences, a hundred steps on the same eight:
 
@@ -349,8 +350,8 @@ print("✓ so it does for a model without a causal mask")
 # | Adam, β₂ = 0.98 | yes | |
 # | warm-up | yes, 50 steps | |
 # | decay as 1/√step | straight to zero, in the last 40 % | after 250 steps 1/√step is still at 45 % of its peak |
-# | label smoothing | no | the answer is certain, and a plain loss can be held against ln v and 0 |
-# | clipping | no | it changes nothing here (the row *whole recipe* in 8.7 has it) |
+# | label smoothing | no | the answer is certain, and a plain loss can be compared with ln v and 0 |
+# | clipping | no | not needed here (the row *whole recipe* in 8.7 has it, with smoothing) |
 # | dropout | no | every batch is new, so there is nothing to overfit |
 # | batches by tokens, loss per token | comes by itself | all sequences have the same length |
 
@@ -399,7 +400,7 @@ history = train_copy(model, copy_batches(0, 250, 128), on_step=look)
 print(f"loss {history[0]['loss']:.2f} → {history[-1]['loss']:.4f}")
 
 # %% [markdown]
-# And a twin, with a fault that is easily made: you forgot the causal mask of the
+# And a twin, with an easy mistake: you forgot the causal mask of the
 # decoder ([chapter 4](04_masks.ipynb)). Same data, same seed, same recipe.
 
 # %%
@@ -546,8 +547,7 @@ print("✓ without it: at most 100 of 1000, at a loss as low")
 # The first model copies two thousand sequences out of two thousand. The machine works.
 #
 # The twin has the same loss and copies nothing. In training the answer to each question
-# stood one position further on among its own inputs, and it learned to read it off
-# there. When it writes, there is no next position. Give both models the right target
+# was already in its input, one position ahead, and it learned to read it off there. When it writes, there is no next position. Give both models the right target
 # with *another* sequence as the source, and you see whom they follow:
 
 # %% tags=["hide-input", "proof"]
@@ -578,7 +578,7 @@ print(
 )
 
 # %% [markdown]
-# Its loss was honest about what it was asked. It was asked the wrong thing. **A model
+# Its loss measured exactly what we asked for; we asked the wrong thing. **A model
 # that writes has to be measured by what it writes.**
 #
 # The third model shows a milder gap. It makes mistakes, and each mistake becomes part
@@ -634,8 +634,8 @@ show(
 )
 
 # %% [markdown]
-# The staircase. It was never shown where to look; it found the same solution we wrote
-# down by hand. **Predict, then move the slider:** do all four heads find it at the
+# The staircase. It was never shown where to look; it found much the same solution
+# as the one we wrote down by hand. **Predict, then move the slider:** do all four heads find it at the
 # same time? And does the loss fall before the weights are in place, or after?
 
 
@@ -752,8 +752,8 @@ show_table(
 # %% [markdown]
 # Any one head can go, and nothing is lost. Alone, they differ: head 2 still copies
 # hundreds of sequences, the others a few dozen. Doubling what is left helps each of
-# them, which says why: what comes after expects the *sum* of four heads, and one alone
-# says the right thing too softly. Would a model *trained* with one head do? The table in
+# them, since what comes after expects the *sum* of four heads, but doesn't restore the
+# whole. Would a model *trained* with one head do? The table in
 # 8.7 has the answer.
 #
 # ## 8.6 Your own sequence
@@ -935,14 +935,15 @@ print(
 )
 
 # %% [markdown]
-# It stays a little above that. To get there it would have to count what it has already
-# written, and take it off.
+# It stays a little above that: it knows which letters are due, and keeps count of those
+# it has written, but not perfectly.
 #
 # ## 8.8 Pitfalls
 #
 # **It works, but not quite: the start symbol.** The first symbol looks like a
 # formality; it's thrown away in the end. So why not start from 0, the padding? Because
-# it is the decoder's first input, and training has only ever shown one. The damage
+# it is the decoder's first input, and training has only ever shown one. (The padding has
+# a second handicap: the decoder's mask hides it.) The damage
 # differs from seed to seed, which makes it nasty: your model may just look a little
 # worse than it is.
 
@@ -1074,8 +1075,9 @@ print(f"twenty times, by the module: {len(by_module)}")
 #   again, until the end symbol or the length.
 # - A low loss on given beginnings isn't a model that writes. Measure what it writes,
 #   by whole sequences.
-# - A part is worth what the task and the depth make of it: copying needs positions and
-#   a causal mask; residuals and norms when it gets deep; networks and heads not at all.
+# - A part is worth what the task and the depth make of it: copying needs positions,
+#   and its training a causal mask; residuals and norms when it gets deep; it hardly
+#   needs networks, and one head did as well as four.
 
 # %% tags=["hide-input"]
 from annotated.notebook import cost
