@@ -150,7 +150,7 @@ for r, name in enumerate(("who?", "what?", "whom?")):
     middle = 1 + 2 * r
     ax.annotate("", (middle, 5.45), (middle, 6.45), arrowprops=arrow)
     ax.annotate("", (1.16 + 1.84 * r, 3.35), (middle, 4.35), arrowprops=arrow)
-ax.text(3.15, 5.95, "all six numbers, to every head", fontsize=9, va="center")
+ax.text(3.15, 5.95, "all 6 numbers", fontsize=9, va="center")
 ax.text(3.15, 3.75, "side by side: 5 × 6", fontsize=9, va="center")
 box(0.15, 0.2, 5.7, "Y: 5 words × 6 numbers", grey)
 ax.annotate("", (3, 1.25), (3, 2.25), arrowprops=arrow)
