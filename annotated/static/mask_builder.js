@@ -104,5 +104,5 @@ return {
   says: `${visible} of ${n * n} places ${visible === 1 ? "is" : "are"} visible. `
     + (empty.length ? none : "Every query has a key. ")
     + (worst > 1e-6 ? `Up to ${(100 * worst).toFixed(0)} % of a row's weight lies on hidden keys.`
-      : "No weight lies on a hidden key."),
+      : `No weight lies on a hidden key${total === "NaN" ? " in any other row" : ""}.`),
 };
