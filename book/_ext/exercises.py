@@ -53,9 +53,6 @@ def point_elsewhere(app, pagename, templatename, context, doctree) -> None:
         redirect(context["header_buttons"], pagename, download)
         # Sphinx and the theme show the source of a page by these
         context["show_source"] = context["has_source"] = False
-        # the column of remarks in the tables of arguments has no name
-        nameless = '<th class="head"><p></p></th>'
-        context["body"] = context["body"].replace(nameless, "<td></td>")
 
 
 def exchange_notebooks(app, exception: Exception | None) -> None:

@@ -137,7 +137,8 @@ def check_links(app, exception: Exception | None) -> None:
         logger.warning("%s %s", page, problem, type="pages", subtype="link")
 
 
-EMPTY_HEADINGS = ("<th></th>", '<th scope="col"></th>')  # pandas'; show_table's
+# those of pandas; of show_table, at its corner and where a row goes on
+EMPTY_HEADINGS = ("<th></th>", '<th scope="col"></th>', '<th scope="row"></th>')
 
 
 def repair_tables(app, doctree: nodes.document, docname: str) -> None:
@@ -156,6 +157,8 @@ REPAIRS = {
     # docutils gives bibliographies roles that ARIA has withdrawn, on wrong parents
     ' role="doc-biblioentry"': "",
     '<div role="list" class="citation-list">': '<div class="citation-list">',
+    # the corner of a table in Markdown
+    '<th class="head"><p></p></th>': "<td></td>",
     # myst-nb names every folded cell the same, and not what is written on it
     '<summary aria-label="Toggle hidden content">': "<summary>",
 }

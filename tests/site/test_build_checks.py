@@ -150,11 +150,11 @@ def build(folder, page: str, html: str) -> subprocess.CompletedProcess:
 
 
 def test_sound_book_builds_and_its_tables_are_repaired(tmp_path):
-    corners = '<th></th><th scope="col"></th><th>loss</th>'
+    corners = '<th></th><th scope="col"></th><th scope="row"></th><th>loss</th>'
     done = build(tmp_path, GOOD, f"<table><tr>{corners}</tr></table>")
     assert (done.returncode, done.stderr) == (0, "")
     html = (tmp_path / "_build" / "notebook.html").read_text()
-    assert "<td></td><td></td><th>loss</th>" in html
+    assert "<td></td><td></td><td></td><th>loss</th>" in html
 
 
 def test_each_fault_fails_the_build(tmp_path):
