@@ -21,11 +21,11 @@ from tests.mutants.run import (
     ROOT,
     Fault,
     faults,
+    files_of_tests,
     modules,
     read,
     run,
     source,
-    test_files,
     things,
     without_a_fault,
 )
@@ -47,7 +47,7 @@ def fingerprints(table: list[Fault]) -> dict[str, str]:
     for (module, owner), several in sorted(owners.items()):
         path = ROOT / "annotated" / f"{module}.py"
         text = source(path, owner) if owner in things(path) else ""
-        tests = [read(file) for file in test_files(module)]
+        tests = [read(file) for file in files_of_tests(module)]
         found[f"{module}.{owner}"] = digest(text, repr(several), *tests)
     return found
 

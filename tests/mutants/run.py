@@ -74,7 +74,7 @@ def modules() -> list[str]:
 
 
 @cache
-def test_files(module: str) -> list[Path]:
+def files_of_tests(module: str) -> list[Path]:
     """Return the files whose tests should find the faults of a module."""
     table = importlib.import_module(f"tests.mutants.faults.{module}")
     names = getattr(table, "TESTS", (module,))
@@ -143,7 +143,7 @@ def concerned(fault: Fault) -> set[str]:
     word = re.compile(rf"\b({'|'.join(names)})\b")
     return {
         name
-        for file in test_files(fault.module)
+        for file in files_of_tests(fault.module)
         for name in things(file)
         if word.search(source(file, name))
     }
@@ -224,7 +224,7 @@ def _test(
             *("-o", "faulthandler_exit_on_timeout=true"),
             *("-c", str(ROOT / "pyproject.toml"), "--rootdir", str(ROOT)),
             *("-o", f"pythonpath={folder} {ROOT}"),
-            *map(str, test_files(module)),
+            *map(str, files_of_tests(module)),
         ],
         plugins=[tests],
     )

@@ -137,20 +137,44 @@ def test_in_time_every_fault_is_in_a_sample():
 # ---- the tables --------------------------------------------------------------
 
 
-# What experiments train: the bands of their pages and of the recorded runs hold them.
-EXPERIMENTS = {
-    "pronouns", "recipes_distance", "recipes_heads", "recipes_ladder",
-    "recipes_part2", "recipes_training",
-}  # fmt: skip
+# What experiments train, held by the bands of their pages and of the recorded runs: no
+# fault is tried in these yet, and nothing new may join them.
+UNTRIED = {
+    "pronouns": {"PronounReader", "encode", "meant", "sentences", "train_reader"},
+    "recipes_distance": {
+        "ALiBiAttention",
+        "BiasedAttention",
+        "T5Attention",
+        "distance_reader",
+        "neighbours_named",
+        "t5_bucket",
+        "train_distance",
+    },
+    "recipes_heads": {
+        "Giving",
+        "MissingLetter",
+        "WordNetwork",
+        "answers_right",
+        "letter_codes",
+        "letter_loss",
+        "letters_right",
+        "library_prose",
+        "train_giving",
+        "train_letters",
+        "with_network",
+    },
+    "recipes_ladder": {"Rung", "ladder_vocabularies", "translations"},
+    "recipes_part2": {"Skips"},
+    "recipes_training": {"Dates", "date_model", "train_dates"},
+}
 
 
 def test_there_is_a_table_for_each_module():
     here = {path.stem for path in (ROOT / "annotated").glob("[!_]*.py")}
-    assert here >= EXPERIMENTS
-    assert here >= set(modules()) >= here - EXPERIMENTS
+    assert set(modules()) == here - {"pronouns", "recipes_distance"}
 
 
-@pytest.mark.parametrize("module", sorted(set(modules()) - EXPERIMENTS))
+@pytest.mark.parametrize("module", sorted({*modules(), *UNTRIED}))
 def test_every_public_function_and_class_has_faults(module):
     tree = ast.parse((ROOT / "annotated" / f"{module}.py").read_text("utf-8"))
     public = {
@@ -158,7 +182,9 @@ def test_every_public_function_and_class_has_faults(module):
         for node in tree.body
         if isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name[0] != "_"
     }
-    assert public - {fault.owner.split(".")[0] for fault in faults(module)} == set()
+    tables = [module] if module in modules() else []
+    tried = {fault.owner.split(".")[0] for name in tables for fault in faults(name)}
+    assert public - tried == UNTRIED.get(module, set())
 
 
 @pytest.mark.parametrize("module", modules())
