@@ -5,7 +5,7 @@ is *elle*. A :class:`PronounReader` learns that from sentences and their pronoun
 """
 
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import torch
 from jaxtyping import Float, Int
@@ -131,7 +131,10 @@ class PronounReader(nn.Module):
 
 
 def train_reader(
-    roles: str = "three", seed: int = 0, steps: int = 200
+    roles: str = "three",
+    seed: int = 0,
+    steps: int = 200,
+    on_step: Callable[[int, PronounReader], object] | None = None,
 ) -> PronounReader:
     """Return a reader trained on the sentences that it may see.
 
@@ -139,15 +142,18 @@ def train_reader(
         roles: as :class:`PronounReader` takes them.
         seed: of the parameters and of the batches.
         steps: number of batches of 64.
+        on_step: called as ``on_step(step, reader)`` after each of them.
     """
     torch.manual_seed(seed)
     reader = PronounReader(roles)
     optimizer = torch.optim.Adam(reader.parameters(), lr=1e-2)
     tokens, pronouns = encode(sentences()[0])
-    for _ in range(steps):
+    for step in range(1, steps + 1):
         batch = torch.randint(len(tokens), (64,))
         loss = F.cross_entropy(reader(tokens[batch])[0], pronouns[batch])
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
+        if on_step is not None:
+            on_step(step, reader)
     return reader

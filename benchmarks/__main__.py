@@ -15,6 +15,7 @@ NAMES = (
     "heads",
     "ladder",
     "positions",
+    "pronouns",
     "rates",
     "regularisation",
     "several_heads",
