@@ -8,6 +8,7 @@ from benchmarks.record import record
 NAMES = (
     "ablations",
     "copy_depth",
+    "copy_parts",
     "copy_task",
     "dates",
     "distance",
