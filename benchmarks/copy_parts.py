@@ -35,7 +35,7 @@ CALM = 110  # a leap is looked for after this step, when the task is learned
 
 
 def rewound(begin: int, factor: float, until: int) -> list[float]:
-    """Train with ``factor`` times the rate from step ``begin`` on; return the losses."""
+    """Return the losses of a run with ``factor`` times the rate from ``begin`` on."""
     torch.manual_seed(LEAPS)
     model = SeesAhead(TransformerConfig(VOCAB, VOCAB, **COPY))
     steps, batch = COPY_TRAINING["steps"], COPY_TRAINING["batch"]
