@@ -64,6 +64,50 @@ def test_t5_tells_left_from_right_and_alibi_does_not():
     assert torch.equal(alibi, alibi.mT) and not torch.allclose(t5, t5.mT)
 
 
+def test_t5_looks_its_numbers_up():
+    layer = T5Attention(16, heads=2, furthest=24)
+    offset = torch.arange(40) - torch.arange(40)[:, None]
+    table, bucket = layer.table.weight, t5_bucket(offset, furthest=24)
+    for head, query, key in [(0, 3, 7), (1, 30, 2), (1, 0, 39)]:
+        number = table[bucket[query, key], head]
+        assert layer.bias(offset)[head, query, key] == number
+
+
+def test_every_layer_has_its_kind_of_attention():
+    layers = distance_reader("ALiBi").layers
+    assert all(isinstance(layer.attention, ALiBiAttention) for layer in layers)
+
+
+def test_training_follows_its_seed():
+    answers = []
+    for seed in (0, 1):
+        torch.manual_seed(0)
+        train_distance(model := distance_reader("ALiBi"), seed, steps=1)
+        answers.append(model.answer[1].weight.detach())
+    assert not torch.equal(*answers)
+
+
+class Neighbour(torch.nn.Module):
+    """Names the symbol before each one, or the one after."""
+
+    def __init__(self, shift: int):
+        super().__init__()
+        self.shift = shift
+
+    def forward(self, tokens, mask):
+        named = tokens.roll(self.shift, dims=1)
+        return torch.nn.functional.one_hot(named, POSITIONS["symbols"]).float()
+
+
+def test_both_neighbours_are_told_from_others():
+    before, either = neighbours_named(Neighbour(1), 30)
+    assert before.tolist() == [1.0] * 29 and either == 1
+    before, either = neighbours_named(Neighbour(-1), 30)
+    assert before.mean() < 0.3 and either == 1
+    before, either = neighbours_named(Neighbour(2), 30)
+    assert before.mean() < 0.3 and either < 0.5
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_reader_of_each_kind_learns_a_little_and_answers(kind):
     torch.manual_seed(0)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from annotated.data import make_batch
+from annotated.data import Vocabulary, make_batch
 from annotated.recipes_ladder import (
     LADDER,
     LADDER_PARTS,
@@ -82,6 +82,19 @@ def test_a_rung_is_the_same_at_every_run_and_another_for_another_seed():
     assert losses[0] == losses[1] != losses[2]
     one, other = (rung.model.source_embedding.weight for rung in rungs[1:])
     assert (one - other).abs().mean() > 0.05  # two steps move them by a thousandth
+
+
+def test_translations_are_what_greedy_decoding_writes():
+    rung = untrained()
+    texts = ["14 Jun 2013", "2082. máj. 25."]
+    source = make_batch([(t, "") for t in texts], rung.source, rung.target).source
+    rung.model.eval()
+    tokens = torch.full((2, 1), Vocabulary.start)
+    for _ in range(3):
+        last = rung.model(source, tokens)[:, -1].argmax(dim=-1)
+        tokens = torch.cat([tokens, last[:, None]], dim=1)
+    for text, row in zip(translations(rung, texts), tokens, strict=True):
+        assert text.startswith("".join(rung.target.decode(row[1:])))
 
 
 def test_what_it_writes_is_text_and_is_scored_against_unseen_dates(monkeypatch):

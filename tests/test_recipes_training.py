@@ -76,6 +76,27 @@ def test_batches_follow_their_seed():
     assert one.equal(same) and not (one.shape == other.shape and one.equal(other))
 
 
+def test_models_and_runs_follow_their_seed():
+    weights = [date_model(s).source_embedding.weight for s in (1, 1, 2)]
+    assert weights[0].equal(weights[1]) and not weights[1].equal(weights[2])
+    assert [date_model(0, norm).config.norm for norm in ("pre", "post")] == [
+        "pre",
+        "post",
+    ]
+
+
+def test_batches_are_those_of_the_seed(monkeypatch):
+    asked = []
+
+    def look(seed, steps, data=None):
+        asked.append((seed, steps))
+        return date_batches(seed, steps, data)
+
+    monkeypatch.setattr("annotated.recipes_training.date_batches", look)
+    train_dates(lambda n: 1e-4, 3, 1)
+    assert asked == [(3, 1)]
+
+
 def test_padding_does_not_count_in_the_loss():
     batch = next(date_batches(0, 1, dates("train", 9)))
     model = date_model(0)

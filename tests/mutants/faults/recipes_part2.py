@@ -47,6 +47,9 @@ FAULTS = {
          "the attention is skipped, and the network called"),
         (" and isinstance(residual, Residual)", "", "what is skipped comes back"),
     ],
+    "Skips.forward": [
+        ("return x", "return sublayer(x)", "the sublayer is called"),
+    ],
     "Raw.forward": [
         ("return x", "return x * 0", "the source is gone"),
     ],

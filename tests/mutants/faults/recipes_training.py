@@ -8,6 +8,13 @@ FAULTS = {
     "date_batches": [
         ("1000 * seed + i", "1000 * seed", "every pass in the same order"),
     ],
+    "date_model": [
+        ("manual_seed(seed)", "manual_seed(0)", "seed ignored"),
+        ("norm=norm, ", "", "always post-norm"),
+    ],
+    "train_dates": [
+        ("date_batches(seed, steps)", "date_batches(0, steps)", "seed ignored"),
+    ],
     "label_loss": [
         (", ignore_index=Vocabulary.pad", "", "padding counts"),
     ],
