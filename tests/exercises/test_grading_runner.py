@@ -366,7 +366,8 @@ def test_what_one_exercise_starts_does_not_reach_the_next(confined):
     ],
 )
 def test_processes_memory_and_disk_are_limited_together(confined, body, hint):
-    confined.runner.seconds, before = 10.0, confined.runner.seconds
+    # room for a busy machine: what is found first must be the memory
+    confined.runner.seconds, before = 60.0, confined.runner.seconds
     try:
         found = tried(confined, f(body)).failures[0]
     finally:
