@@ -1,6 +1,7 @@
 """The map of the book: the Transformer and what grew out of it, each part a link.
 
-The directive ``{map}`` draws it large. Each chapter gets it small below its title, with
+The directive ``{map}`` draws it large, in two halves: on a phone one stands above the
+other. Each chapter gets it small below its title, with
 the chapter's own parts lit; a chapter that is not there yet is drawn and not linked.
 """
 
@@ -11,7 +12,8 @@ from docutils import nodes
 from docutils.parsers.rst import Directive
 from jinja2 import Environment
 
-WIDTH, HEIGHT = 786, 396
+HEIGHT = 360
+WIDTHS = 340, 262  # of the two drawings
 
 
 @dataclass(frozen=True)
@@ -30,64 +32,49 @@ class Part:
         return self.label.split("\n")
 
 
-PARTS = [
-    Part(1, "recurrent networks\nwith attention", 5, 205, 130, 50),
-    # the Transformer, from its inputs upwards
-    Part(5, "embeddings and positions", 180, 320, 285),
-    Part(2, "self-attention", 180, 266),
-    Part(4, "masked self-attention", 330, 266),
-    Part(3, "multi-head attention", 180, 216),
-    Part(3, "cross-attention", 330, 216),
-    Part(6, "residuals, norms, feed-forward", 180, 166, 285),
-    Part(7, "the training recipe", 330, 94),
-    Part(8, "the copy task", 330, 46),
-    # what grew out of it
-    Part(9, "translation", 530, 36, 122, 30),
-    Part(10, "classification", 530, 90, 122, 30),
-    Part(15, "BERT", 660, 90, 122, 30),
-    Part(11, "text generation", 530, 144, 122, 30),
-    Part(16, "GPT-2", 660, 144, 122, 30),
-    Part(12, "Transformer-XL", 530, 198, 122, 30),
-    Part(13, "LSH attention", 660, 198, 122, 30),
-    Part(14, "reversible layers", 530, 234, 122, 30),
-    Part(17, "sparse attention", 660, 234, 122, 30),
-    Part(18, "large models", 530, 288, 122, 30),
-    Part(19, "many at a time", 660, 288, 122, 30),
-    Part(20, "errata, executed", 530, 342, 252, 30),
+TRANSFORMER = [
+    Part(1, "recurrent networks\nwith attention", 16, 30, 135, 50),
+    # from the inputs upwards
+    Part(5, "embeddings and positions", 16, 284, 285),
+    Part(2, "self-attention", 16, 230),
+    Part(4, "masked self-attention", 166, 230),
+    Part(3, "multi-head attention", 16, 180),
+    Part(3, "cross-attention", 166, 180),
+    Part(6, "residuals, norms, feed-forward", 16, 130, 285),
+    Part(7, "the training recipe", 166, 58),
+    Part(8, "the copy task", 166, 10),
+]
+OFFSPRING = [
+    Part(9, "translation", 5, 14, 122, 30),
+    Part(10, "classification", 5, 68, 122, 30),
+    Part(15, "BERT", 135, 68, 122, 30),
+    Part(11, "text generation", 5, 122, 122, 30),
+    Part(16, "GPT-2", 135, 122, 122, 30),
+    Part(12, "Transformer-XL", 5, 176, 122, 30),
+    Part(13, "LSH attention", 135, 176, 122, 30),
+    Part(14, "reversible layers", 5, 212, 122, 30),
+    Part(17, "sparse attention", 135, 212, 122, 30),
+    Part(18, "large models", 5, 266, 122, 30),
+    Part(19, "many at a time", 135, 266, 122, 30),
+    Part(20, "errata, executed", 5, 320, 252, 30),
 ]
 GROUPS = [
-    (530, 28, "encoder and decoder"),
-    (530, 82, "the encoder alone"),
-    (530, 136, "the decoder alone"),
-    (530, 190, "longer, leaner"),
-    (530, 280, "larger, faster"),
-    (530, 334, "what goes wrong"),
+    (6, "encoder and decoder"),
+    (60, "the encoder alone"),
+    (114, "the decoder alone"),
+    (168, "longer, leaner"),
+    (258, "larger, faster"),
+    (312, "what goes wrong"),
 ]
 # from the bottom of one box to the top of another
 ARROWS = [
-    "M247 374v-14", "M397 374v-14", "M247 320v-16", "M397 320v-16", "M247 266v-12",
-    "M397 266v-12", "M247 216v-12", "M397 216v-12", "M397 166v-34", "M397 94v-10",
-    "M315 234h13", "M135 230h30", "M480 200h40",
+    "M83 338v-14", "M233 338v-14", "M83 284v-16", "M233 284v-16", "M83 230v-12",
+    "M233 230v-12", "M83 180v-12", "M233 180v-12", "M233 130v-34", "M233 58v-10",
+    "M151 198h13", "M83 80v34",
 ]  # fmt: skip
 
 TEMPLATE = """
-{%- if here %}<div class="annotated-map small">
-{%- else %}<nav class="annotated-map" id="the-map" aria-label="Map of the book">
-{%- endif %}
-<svg viewBox="0 0 {{ width }} {{ height }}" role="{{ 'img' if here else 'group' }}"
- aria-label="{{ alt }}">
-<defs><marker id="map-head" viewBox="0 0 8 8" refX="6" refY="4" markerWidth="6"
- markerHeight="6" orient="auto"><path d="M0 0L8 4L0 8z" fill="currentColor"/></marker>
-</defs>
-<g aria-hidden="true">
-<rect class="frame" x="168" y="154" width="309" height="156" rx="10"/>
-<text class="note" x="172" y="150">layers, N times</text>
-<text class="note" x="247" y="388" text-anchor="middle">source</text>
-<text class="note" x="397" y="388" text-anchor="middle">target so far</text>
-{%- for x, y, text in groups %}
-<text class="note" x="{{ x }}" y="{{ y }}">{{ text }}</text>{% endfor %}
-{%- for path in arrows %}
-<path class="arrow" d="{{ path }}" marker-end="url(#map-head)"/>{% endfor %}</g>
+{%- macro boxes(parts) %}
 {%- for part in parts %}
 {%- if part.link and not here %}<a href="{{ part.link }}">{% else %}<g>{% endif %}
 <g class="part{{ ' lit' if part.lit }}{{ ' absent' if not part.link }}">
@@ -100,7 +87,31 @@ TEMPLATE = """
 {%- endif %}</tspan>{% endfor %}</text></g>
 {%- if part.link and not here %}</a>{% else %}</g>{% endif %}
 {%- endfor %}
+{%- endmacro %}
+{%- if here %}<div class="annotated-map small">
+{%- else %}<nav class="annotated-map" id="the-map" aria-label="Map of the book">
+{%- endif %}
+<div class="drawing" role="{{ 'img' if here else 'group' }}" aria-label="{{ alt }}">
+<svg viewBox="0 -8 {{ widths[0] }} {{ height }}" role="{{ inner }}">
+<defs><marker id="map-head" viewBox="0 0 8 8" refX="6" refY="4" markerWidth="6"
+ markerHeight="6" orient="auto"><path d="M0 0L8 4L0 8z" fill="currentColor"/></marker>
+</defs>
+<g aria-hidden="true">
+<rect class="frame" x="4" y="118" width="309" height="156" rx="10"/>
+<text class="note" x="310" y="113" text-anchor="end">layers, N times</text>
+<text class="note" x="83" y="350" text-anchor="middle">source</text>
+<text class="note" x="233" y="350" text-anchor="middle">target so far</text>
+{%- for path in arrows %}
+<path class="arrow" d="{{ path }}" marker-end="url(#map-head)"/>{% endfor %}
+<path class="arrow onward" d="M316 166h20" marker-end="url(#map-head)"/></g>
+{{- boxes(transformer) }}
 </svg>
+<svg viewBox="0 -8 {{ widths[1] }} {{ height }}" role="{{ inner }}">
+<g aria-hidden="true">
+{%- for y, text in groups %}
+<text class="note" x="5" y="{{ y }}">{{ text }}</text>{% endfor %}</g>
+{{- boxes(offspring) }}
+</svg></div>
 {%- if here %}
 <p>You are here: {{ names }}.<br><a href="{{ whole }}">The whole map</a></p></div>
 {%- else %}</nav>{% endif %}
@@ -123,25 +134,28 @@ def map_html(app, docname: str, here: int | None = None) -> str:
         for name in sorted(app.env.found_docs, reverse=True)
         if name.startswith("notebooks/") and chapter_of(name)
     }
-    parts = []
-    for part in PARTS:
+
+    def drawn(part: Part) -> dict:
         link = pages.get(part.chapter)
-        parts.append(
-            {
-                **vars(part),
-                "lines": part.lines,
-                "middle": part.y + part.height / 2 + 4 - 6.5 * (len(part.lines) - 1),
-                "link": link and (app.builder.get_relative_uri(docname, link) or "#"),
-                "lit": part.chapter == here,
-            }
-        )
-    labels = [part.label.replace("\n", " ") for part in PARTS if part.chapter == here]
+        return {
+            **vars(part),
+            "lines": part.lines,
+            "middle": part.y + part.height / 2 + 4 - 6.5 * (len(part.lines) - 1),
+            "link": link and (app.builder.get_relative_uri(docname, link) or "#"),
+            "lit": part.chapter == here,
+        }
+
+    both = [*TRANSFORMER, *OFFSPRING]
+    labels = [part.label.replace("\n", " ") for part in both if part.chapter == here]
     alt = "The Transformer, and what grew out of it"
     if here:
         alt += f"; you are here: chapter {here}, {' and '.join(labels)}"
     return _template.render(
-        parts=parts, groups=GROUPS, arrows=ARROWS, alt=alt, here=here,
-        names=" and ".join(labels), width=WIDTH, height=HEIGHT,
+        transformer=[drawn(part) for part in TRANSFORMER],
+        offspring=[drawn(part) for part in OFFSPRING],
+        groups=GROUPS, arrows=ARROWS, alt=alt, here=here,
+        inner="presentation" if here else "group",
+        names=" and ".join(labels), widths=WIDTHS, height=HEIGHT,
         whole=app.builder.get_relative_uri(docname, app.config.root_doc) + "#the-map",
     )  # fmt: skip
 
