@@ -1,15 +1,19 @@
 """Decoding: from a model that predicts the next symbol to a sequence.
 
-Letters: b batch, s source length, t length of what is written (``book/notation.md``).
+Letters: b batch, s source length, t length of what is written, v vocabulary, d model
+width (``book/notation.md``).
 """
 
 import torch
-from jaxtyping import Int
+from jaxtyping import Float, Int
 from torch import Tensor
+from torch.nn import functional as F
 
 from annotated import require
+from annotated.gpt import GPT
+from annotated.masks import causal_mask
 from annotated.training import evaluating
-from annotated.transformer import Transformer
+from annotated.transformer import EncoderLayer, Transformer
 
 
 @require.shapes
@@ -53,3 +57,178 @@ def greedy_decode(
                 if ended.all():
                     break
     return written[:, 1:]
+
+
+# ---- sampling: operations on a distribution ------------------------------------
+
+
+@require.shapes
+def tempered(
+    logits: Float[Tensor, "... v"], temperature: float
+) -> Float[Tensor, "... v"]:
+    """Return probabilities ``softmax(logits / temperature)``.
+
+    Below 1 the likely gets likelier, above 1 all get more alike.
+
+    Args:
+        logits: ``(…, v)``.
+        temperature: above 0.
+    """
+    require.positive(temperature=temperature)
+    return (logits / temperature).softmax(dim=-1)
+
+
+@require.shapes
+def keep_top_k(probabilities: Float[Tensor, "... v"], k: int) -> Float[Tensor, "... v"]:
+    """Keep the ``k`` likeliest symbols, and share the whole among them.
+
+    Fan et al. (2018), section 5.1.
+
+    Args:
+        probabilities: ``(…, v)``.
+        k: from 1, which leaves the likeliest alone, to v, which keeps all.
+
+    Returns:
+        Probabilities ``(…, v)``, 0 for what is not kept.
+    """
+    require.count(1, probabilities.shape[-1], k=k)
+    largest, places = probabilities.topk(k)
+    kept = torch.zeros_like(probabilities).scatter(-1, places, largest)
+    return kept / kept.sum(dim=-1, keepdim=True)
+
+
+@require.shapes
+def keep_top_p(
+    probabilities: Float[Tensor, "... v"], p: float
+) -> Float[Tensor, "... v"]:
+    """Keep the fewest symbols that have ``p`` together, and share the whole among them.
+
+    Holtzman et al. (2020), equations 2 and 3: the nucleus. The likeliest come first,
+    and the one that reaches ``p`` is still kept.
+
+    Args:
+        probabilities: ``(…, v)``.
+        p: in (0, 1]; 1 keeps all.
+
+    Returns:
+        Probabilities ``(…, v)``, 0 for what is not kept.
+
+    Raises:
+        ValueError: if ``p`` is not in (0, 1].
+    """
+    require.positive(p=p)
+    require.at_most(p=p, one=1)
+    falling, places = probabilities.sort(dim=-1, descending=True, stable=True)
+    before = falling.double().cumsum(dim=-1) - falling  # what the likelier ones have
+    falling = falling.masked_fill((before >= p) & (p < 1), 0.0)
+    kept = torch.zeros_like(probabilities).scatter(-1, places, falling)
+    return kept / kept.sum(dim=-1, keepdim=True)
+
+
+class KeyValueCache:
+    """Reads on where it stopped: keys and values of what was read are kept.
+
+    Under a causal mask the past never looks at what comes later, so its keys and
+    values stay as they are. Only the new positions go through the ``model``, a
+    :class:`~annotated.gpt.GPT` in evaluation mode, and look at all that is kept.
+    """
+
+    def __init__(self, model: GPT):
+        self.model = model
+        self.kept: list[tuple[Tensor, Tensor] | None] = [None] * model.config.layers
+        self.length = 0  #: number of positions that are kept
+
+    @require.shapes
+    def read(self, tokens: Int[Tensor, "b t"]) -> Float[Tensor, "b t v"]:
+        """Return the logits at new positions, as the whole sequence would give them.
+
+        Args:
+            tokens: ids of the new positions, those after all that was read before.
+
+        Raises:
+            ValueError: if they reach beyond ``max_len``, their batch is of another size
+                than before, or the model is in training mode.
+        """
+        require.that(not self.model.training, "model must be in evaluation mode")
+        if self.length:
+            require.choice({self.kept[0][0].shape[0]}, sequences=tokens.shape[0])
+        x = self.model.embed(tokens, start=self.length)
+        self.length += tokens.shape[1]
+        mask = causal_mask(tokens.shape[1], self.length, device=tokens.device)
+        for i, layer in enumerate(self.model.blocks.layers):
+            attend, map_each = layer.residuals
+            x = attend(x, lambda x, i=i, layer=layer: self._attend(i, layer, x, mask))
+            x = map_each(x, layer.feed_forward)
+        return self.model.output(self.model.blocks.norm(x))
+
+    def _attend(self, i: int, layer: EncoderLayer, x: Tensor, mask: Tensor) -> Tensor:
+        attention = layer.attention
+        q, k = attention._queries_and_keys(x, x)  # of the new positions alone
+        v = attention._split(attention.value_map(x))
+        if self.kept[i] is not None:
+            past_k, past_v = self.kept[i]
+            k, v = torch.cat([past_k, k], dim=2), torch.cat([past_v, v], dim=2)
+        self.kept[i] = k, v  # (b, h, s, k) each, s positions so far
+        heads = F.scaled_dot_product_attention(q, k, v, attn_mask=mask)
+        return attention.output_map(heads.transpose(1, 2).flatten(2))
+
+
+@require.shapes
+def sample(
+    model: GPT,
+    prompt: Int[Tensor, "b s"],
+    *,
+    max_new_tokens: int,
+    temperature: float = 1.0,
+    top_k: int | None = None,
+    top_p: float | None = None,
+    generator: torch.Generator | None = None,
+    cache: bool = True,
+    slide: bool = False,
+) -> Int[Tensor, "b t"]:
+    """Write on after a prompt, drawing each symbol from the model's distribution.
+
+    First the temperature applies, then ``top_k``, then ``top_p``; ``top_k=1`` always
+    takes the likeliest symbol.
+
+    Args:
+        model: writes in evaluation mode, without gradients.
+        prompt: ids, at least one for each sequence.
+        max_new_tokens: number of symbols to write.
+        temperature: as for :func:`tempered`.
+        top_k: as for :func:`keep_top_k`; all by default.
+        top_p: as for :func:`keep_top_p`; all by default.
+        generator: draws on the CPU, whatever the model's device, so that a seed writes
+            the same everywhere.
+        cache: whether keys and values are kept; it changes the time alone.
+        slide: go on beyond the model's context by reading its last ``max_len`` symbols
+            only. Every symbol moves to another position at each step, so that nothing
+            of the past can be kept.
+
+    Returns:
+        Ids ``(b, t)`` with t = ``max_new_tokens``, without the prompt.
+
+    Raises:
+        ValueError: if prompt and new symbols do not fit into the context and ``slide``
+            is not set, or an argument is out of range.
+    """
+    require.count(max_new_tokens=max_new_tokens)
+    require.at_most(one=1, prompt_length=prompt.shape[1])
+    context, written, past = model.config.max_len, prompt, KeyValueCache(model)
+    if not slide:
+        needed = prompt.shape[1] + max_new_tokens
+        require.at_most(prompt_and_new_tokens=needed, max_len=context)
+    with evaluating(model):
+        for _ in range(max_new_tokens):
+            if cache and written.shape[1] <= context:
+                logits = past.read(written[:, past.length :])
+            else:
+                logits = model(written[:, -context:])
+            chances = tempered(logits[:, -1].cpu(), temperature)  # (b, v)
+            if top_k is not None:
+                chances = keep_top_k(chances, top_k)
+            if top_p is not None:
+                chances = keep_top_p(chances, top_p)
+            symbol = torch.multinomial(chances, 1, generator=generator)
+            written = torch.cat([written, symbol.to(written)], dim=1)
+    return written[:, prompt.shape[1] :]

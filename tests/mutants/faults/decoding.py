@@ -1,5 +1,7 @@
 """Faults of annotated/decoding.py: (text, what replaces it, what is wrong then)."""
 
+TESTS = ("decoding", "sampling")
+
 # fmt: off
 FAULTS = {
     "greedy_decode": [
@@ -16,5 +18,63 @@ FAULTS = {
         (".to(source)", "", "dtype of what is written"),
         ("with evaluating(model):", "if True:", "with dropout and gradients"),
         ("most=config.max_len,", "most=config.max_len - 1,", "last position refused"),
+    ],
+    "tempered": [
+        ("/ temperature", "* temperature", "upside down"),
+        ("/ temperature", "", "temperature ignored"),
+        ("dim=-1", "dim=0", "over the batch"),
+    ],
+    "keep_top_k": [
+        ("return kept / kept.sum(dim=-1, keepdim=True)", "return kept",
+         "not shared out"),
+        ("kept.sum(dim=-1, keepdim=True)", "kept.sum()", "shared by the batch"),
+        (".topk(k)", ".topk(k, largest=False)", "the least likely"),
+        ("places, largest", "places, 1.0", "all alike"),
+    ],
+    "keep_top_p": [
+        ("before >= p", "before > p", "one too many"),
+        (" - falling  #", "  #", "without the one that reaches p"),
+        (" & (p < 1)", "", "the smallest lost"),
+        (", descending=True", "", "the least likely first"),
+        ("return kept / kept.sum(dim=-1, keepdim=True)", "return kept",
+         "not shared out"),
+        ("kept.sum(dim=-1, keepdim=True)", "kept.sum()", "shared by the batch"),
+        ("require.at_most(p=p, one=1)", "pass", "p above one"),
+        ("require.positive(p=p)", "pass", "p of zero or less"),
+    ],
+    "KeyValueCache.read": [
+        (", start=self.length)", ")", "always at the first position"),
+        ("tokens.shape[1], self.length, device", "tokens.shape[1], device",
+         "mask of the new positions alone"),
+        ("self.length += tokens.shape[1]", "self.length += 1", "one by one"),
+        ("self.model.blocks.norm(x)", "x", "no last norm"),
+        (", i=i,", ", i=0,", "one cache for all layers"),
+        ("x = map_each(x, layer.feed_forward)", "pass", "no network"),
+        ('require.that(not self.model.training, "model must be in evaluation mode")',
+         "pass", "trained with, too"),
+    ],
+    "KeyValueCache._attend": [
+        ("[past_k, k]", "[k, past_k]", "keys in the wrong order"),
+        ("[past_v, v]", "[v, past_v]", "values in the wrong order"),
+        ("self.kept[i] = k, v", "self.kept[i] = v, k", "swapped"),
+        (", attn_mask=mask", "", "no mask inside a piece"),
+        ("heads.transpose(1, 2).flatten(2)", "heads.reshape(x.shape)", "heads mixed"),
+        ("attention.output_map(", "(", "heads not joined"),
+    ],
+    "sample": [
+        ("logits[:, -1]", "logits[:, 0]", "first position asked"),
+        ("top_k is not None", "False", "top_k ignored"),
+        ("top_p is not None", "False", "top_p ignored"),
+        (", temperature)", ", 1.0)", "temperature ignored"),
+        (", generator=generator)", ")", "seed ignored"),
+        ("return written[:, prompt.shape[1] :]", "return written", "prompt returned"),
+        ("written[:, -context:]", "written", "does not slide"),
+        ("written[:, -context:]", "written[:, :context]", "stays at the beginning"),
+        ("<= context", "< context - 5", "cached too rarely, and never again"),
+        ("with evaluating(model):", "if True:", "with dropout and gradients"),
+        ("if not slide:", "if False:", "context not looked at"),
+        ("written[:, past.length :]", "written[:, -1:]", "prompt read by its end"),
+        ("require.count(max_new_tokens=max_new_tokens)", "pass", "nothing to write"),
+        ("symbol.to(written)", "symbol", "dtype of what is written"),
     ],
 }

@@ -1,0 +1,114 @@
+"""GPT: a decoder alone, which predicts what comes next at every position.
+
+Letters: b batch, t length, d model width, v vocabulary (``book/notation.md``).
+"""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from annotated import require
+from annotated.masks import causal_mask
+from annotated.positions import LearnedPositionalEmbedding
+from annotated.transformer import Encoder
+
+
+@dataclass(frozen=True)
+class GPTConfig:
+    """Everything that a GPT is made from; the defaults are a small one for characters.
+
+    Radford et al. (2018), section 4.1, for the parts; Radford et al. (2019), section
+    2.3, for the order of the norms.
+
+    Raises:
+        TypeError: if a size is no integer, or ``dropout`` no number.
+        ValueError: if a number is out of range, or ``heads`` does not divide
+            ``d_model``.
+    """
+
+    vocab_size: int  #: number of tokens that there are
+    d_model: int = 64  #: width of the residual stream
+    heads: int = 4  #: heads of each attention; they must divide ``d_model``
+    layers: int = 2  #: number of blocks
+    d_ff: int = 256  #: inner width of the feed-forward networks
+    #: probability of dropout, in the sums of embeddings and positions, attention
+    #: weights, feed-forward networks, and what each sublayer adds
+    dropout: float = 0.0
+    max_len: int = 128  #: the context: number of positions
+    norm: ClassVar[str] = "pre"  #: every sublayer reads a normalised stream
+
+    def __post_init__(self):
+        sizes = "vocab_size d_model heads layers d_ff max_len".split()
+        require.count(**{name: getattr(self, name) for name in sizes})
+        require.divides(heads=self.heads, d_model=self.d_model)
+        require.probability(dropout=self.dropout)
+
+
+class GPT(nn.Module):
+    """Embeddings, blocks under a causal mask, and the embeddings again as the output.
+
+    Radford et al. (2018, 2019). A block is the encoder layer of chapter 06: what makes
+    it a decoder's is the mask alone. ``config`` holds widths, heads and the rest. The
+    output is tied to the embedding (Press and Wolf, 2017), and so the two must be
+    small in the beginning: matrices are drawn with deviation 0.02, biases are 0.
+    """
+
+    def __init__(self, config: GPTConfig):
+        super().__init__()
+        c = self.config = config
+        self.embedding = nn.Embedding(c.vocab_size, c.d_model)
+        self.positions = LearnedPositionalEmbedding(c.max_len, c.d_model)
+        self.dropout = nn.Dropout(c.dropout)
+        self.blocks = Encoder(c)
+        self.output = nn.Linear(c.d_model, c.vocab_size, bias=False)
+        self.output.weight = self.embedding.weight
+        for module in self.modules():
+            if isinstance(module, nn.Linear | nn.Embedding):
+                nn.init.normal_(module.weight, std=0.02)
+            if isinstance(module, nn.Linear) and module.bias is not None:
+                nn.init.zeros_(module.bias)
+
+    @require.shapes
+    def embed(
+        self, tokens: Int[Tensor, "b t"], start: int = 0
+    ) -> Float[Tensor, "b t d"]:
+        """Return what enters the first block: embeddings and positions.
+
+        Args:
+            tokens: ids.
+            start: position of the first of them.
+
+        Raises:
+            ValueError: if a position lies at ``max_len`` or beyond, or an id is outside
+                the vocabulary (looked at on the CPU alone).
+        """
+        require.ids(self.config.vocab_size, tokens=tokens)
+        return self.dropout(self.positions(self.embedding(tokens), start))
+
+    @require.shapes
+    def forward(self, tokens: Int[Tensor, "b t"]) -> Float[Tensor, "b t v"]:
+        """Return the logits of the token that comes next, at each position.
+
+        Args:
+            tokens: ids, at most ``max_len`` in a row.
+
+        Raises:
+            ValueError: as :meth:`embed` does.
+        """
+        mask = causal_mask(tokens.shape[1], device=tokens.device)
+        return self.output(self.blocks(self.embed(tokens), mask))
+
+
+def next_token_loss(
+    model: nn.Module, batch: tuple[Int[Tensor, "b t"], Int[Tensor, "b t"]]
+) -> Float[Tensor, ""]:
+    """Return the mean cross-entropy of every next token, in nats per token.
+
+    ``model`` reads the tokens of a ``batch``, ``(b, t)``, and gives logits
+    ``(b, t, v)`` of its targets: the same tokens one step later.
+    """
+    tokens, targets = batch
+    return F.cross_entropy(model(tokens).flatten(0, 1), targets.flatten())

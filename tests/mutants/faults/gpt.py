@@ -1,0 +1,34 @@
+"""Faults of annotated/gpt.py: (text, what replaces it, what is wrong then)."""
+
+# fmt: off
+FAULTS = {
+    "GPTConfig": [
+        ('norm: ClassVar[str] = "pre"', 'norm: ClassVar[str] = "post"', "post-norm"),
+        ("require.divides(heads=self.heads, d_model=self.d_model)", "pass", "heads"),
+        ("require.probability(dropout=self.dropout)", "pass", "dropout unchecked"),
+    ],
+    "GPT.__init__": [
+        ("self.output.weight = self.embedding.weight", "pass", "head not tied"),
+        ("std=0.02", "std=1.0", "begins too large"),
+        ("nn.init.zeros_(module.bias)", "pass", "biases at random"),
+        ("nn.Dropout(c.dropout)", "nn.Dropout(0.0)", "no dropout in the sum"),
+        ("c.vocab_size, bias=False", "c.vocab_size", "bias in the output"),
+    ],
+    "GPT.embed": [
+        (", start))", "))", "start ignored"),
+        ("self.positions(self.embedding(tokens), start)", "self.embedding(tokens)",
+         "no positions"),
+        ("self.dropout(", "(", "no dropout in the sum"),
+        ("require.ids(self.config.vocab_size, tokens=tokens)", "pass", "ids"),
+    ],
+    "GPT.forward": [
+        (", mask))", "))", "sees the future"),
+        ("causal_mask(tokens.shape[1], device=tokens.device)",
+         "~causal_mask(tokens.shape[1], device=tokens.device)", "inverted mask"),
+        (", device=tokens.device", "", "mask on another device"),
+    ],
+    "next_token_loss": [
+        ("targets.flatten()", "tokens.flatten()", "asks what it reads"),
+        ("targets.flatten())", "targets.flatten(), reduction='sum')", "a sum"),
+    ],
+}

@@ -1,0 +1,227 @@
+"""annotated/gpt.py: chapter 06's block under a causal mask, and nothing else."""
+
+import math
+
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+from annotated.gpt import GPT, GPTConfig, next_token_loss
+from annotated.masks import causal_mask
+from annotated.transformer import EncoderLayer
+
+# b 3, t 5, d 8 in 2 heads, 13 tokens, a context of 7
+B, T, D, V, CONTEXT = 3, 5, 8, 13, 7
+
+
+@pytest.fixture(autouse=True)
+def seeded():
+    torch.manual_seed(0)
+
+
+def make_model(**changes) -> GPT:
+    given = {"d_model": D, "heads": 2, "layers": 3, "d_ff": 12, "max_len": CONTEXT}
+    model = GPT(GPTConfig(V, **given | changes)).double().eval()
+    with torch.no_grad():  # parameters that begin at 0 or 1 would hide a fault
+        for name, parameter in model.named_parameters():
+            if parameter.dim() == 1 or "table" in name:
+                parameter.add_(torch.randn_like(parameter) * 0.5)
+            else:
+                parameter.mul_(15.0)
+    return model
+
+
+def draw_tokens() -> torch.Tensor:
+    return torch.randint(V, (B, T))
+
+
+def copied(model: GPT) -> nn.TransformerEncoder:
+    """PyTorch's own encoder with the weights of the blocks."""
+    c = model.config
+    layer = nn.TransformerEncoderLayer(
+        c.d_model, c.heads, c.d_ff, 0.0, batch_first=True, norm_first=True
+    )
+    peer = nn.TransformerEncoder(
+        layer, c.layers, nn.LayerNorm(c.d_model), enable_nested_tensor=False
+    ).double()
+    peer.norm.load_state_dict(model.blocks.norm.state_dict())
+    for ours, theirs in zip(model.blocks.layers, peer.layers, strict=True):
+        maps = [getattr(ours.attention, f"{n}_map") for n in ("query", "key", "value")]
+        joined = [torch.cat([getattr(m, n) for m in maps]) for n in ("weight", "bias")]
+        theirs.self_attn.in_proj_weight.data = joined[0].detach()
+        theirs.self_attn.in_proj_bias.data = joined[1].detach()
+        pairs = [
+            (theirs.self_attn.out_proj, ours.attention.output_map),
+            (theirs.linear1, ours.feed_forward.inner),
+            (theirs.linear2, ours.feed_forward.outer),
+            (theirs.norm1, ours.residuals[0].norm),
+            (theirs.norm2, ours.residuals[1].norm),
+        ]
+        for their, our in pairs:
+            their.load_state_dict(our.state_dict())
+    return peer
+
+
+# ---- what it computes -----------------------------------------------------------
+
+
+def test_its_block_is_the_encoder_layer_of_chapter_06_under_a_causal_mask():
+    model, tokens = make_model(), draw_tokens()
+    assert [type(layer) for layer in model.blocks.layers] == [EncoderLayer] * 3
+    x = model.embedding.weight[tokens] + model.positions.table[:T]
+    for layer in model.blocks.layers:
+        x = layer(x, causal_mask(T))
+    wanted = model.blocks.norm(x) @ model.embedding.weight.T
+    assert torch.allclose(model(tokens), wanted, atol=1e-12)
+
+
+def test_outputs_and_gradients_are_those_of_pytorchs_encoder_with_its_weights():
+    model, tokens = make_model(), draw_tokens()
+    peer = copied(model)
+    hidden = torch.triu(torch.ones(T, T, dtype=torch.bool), 1)  # True = hidden
+    x = model.embedding.weight[tokens] + model.positions.table[:T]
+    theirs = peer(x, mask=hidden) @ model.embedding.weight.T
+    ours = model(tokens)
+    assert torch.allclose(ours, theirs, atol=1e-10)
+    upstream = torch.randn_like(ours)
+    shared = [model.embedding.weight, model.positions.table]
+    ours_back = torch.autograd.grad(ours, shared, upstream, retain_graph=True)
+    theirs_back = torch.autograd.grad(theirs, shared, upstream, retain_graph=True)
+    for one, other in zip(ours_back, theirs_back, strict=True):
+        assert torch.allclose(one, other, atol=1e-8)
+    inner = model.blocks.layers[0].feed_forward.inner.weight
+    one = torch.autograd.grad(ours, inner, upstream)[0]
+    other = torch.autograd.grad(theirs, peer.layers[0].linear1.weight, upstream)[0]
+    assert torch.allclose(one, other, atol=1e-8)
+
+
+def test_no_position_sees_what_comes_later_and_each_sees_all_before():
+    model, tokens = make_model(), draw_tokens()
+    before = model(tokens)
+    for place in range(T):
+        changed = tokens.clone()
+        changed[:, place] = (changed[:, place] + 1) % V
+        moved = (model(changed) != before).any(dim=-1)  # (b, t)
+        assert not moved[:, :place].any()
+        assert moved[:, place:].all()
+
+
+def test_sequences_of_a_batch_do_not_meet():
+    model, tokens = make_model(), draw_tokens()
+    alone = torch.cat([model(row[None]) for row in tokens])
+    assert torch.allclose(model(tokens), alone, atol=1e-12)
+
+
+def test_a_later_start_takes_later_positions():
+    model, tokens = make_model(), draw_tokens()
+    wanted = model.embedding.weight[tokens] + model.positions.table[2 : 2 + T]
+    assert torch.equal(model.embed(tokens, start=2), wanted)
+
+
+def test_the_output_is_the_embedding():
+    model = make_model()
+    assert model.output.weight is model.embedding.weight and model.output.bias is None
+    c, d = model.config, D
+    block = 4 * (d * d + d) + (d * c.d_ff + c.d_ff) + (c.d_ff * d + d) + 2 * 2 * d
+    wanted = V * d + CONTEXT * d + c.layers * block + 2 * d
+    assert sum(p.numel() for p in model.parameters()) == wanted
+
+
+def test_an_untrained_model_knows_nothing():
+    """The first loss is that of equal chances: ln v."""
+    torch.manual_seed(0)
+    model = GPT(GPTConfig(96, max_len=64))
+    tokens = torch.randint(96, (8, 65))
+    loss = next_token_loss(model, (tokens[:, :-1], tokens[:, 1:]))
+    assert loss.item() == pytest.approx(math.log(96), abs=0.05)
+
+
+def test_matrices_begin_small_and_biases_at_zero():
+    model = GPT(GPTConfig(96, d_model=128, d_ff=256, max_len=64))
+    for name, parameter in model.named_parameters():
+        if "norm" in name:
+            wanted = torch.ones_like if name.endswith("weight") else torch.zeros_like
+            assert torch.equal(parameter, wanted(parameter)), name
+        elif name.endswith("bias"):
+            assert not parameter.any(), name
+        else:
+            assert parameter.std().item() == pytest.approx(0.02, rel=0.05), name
+
+
+def test_dropout_is_in_the_sum_and_in_the_blocks_and_nowhere_in_evaluation():
+    model, tokens = make_model(dropout=0.4), draw_tokens()
+    assert torch.equal(model(tokens), model(tokens))
+    model.train()
+    assert (model.embed(tokens) == 0).double().mean() == pytest.approx(0.4, abs=0.15)
+    model.dropout.eval()
+    assert (model.embed(tokens) != 0).all()
+    assert not torch.equal(model(tokens), model(tokens)), "in the blocks too"
+    plain = make_model().train()
+    assert torch.equal(plain(tokens), plain(tokens))
+
+
+def test_the_loss_is_the_mean_of_all_positions():
+    model, tokens, targets = make_model(), draw_tokens(), draw_tokens()
+    logs = model(tokens).log_softmax(dim=-1)
+    own = [-logs[i, j, targets[i, j]] for i in range(B) for j in range(T)]
+    loss = next_token_loss(model, (tokens, targets))
+    assert torch.allclose(loss, torch.stack(own).mean())
+
+
+def test_it_learns_a_rule():
+    torch.manual_seed(0)
+    model = GPT(GPTConfig(5, d_model=16, heads=2, layers=2, d_ff=32, max_len=8))
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
+    for _ in range(150):  # the next is the sum of the last two
+        rows = torch.randint(5, (32, 9))
+        for i in range(2, 9):
+            rows[:, i] = (rows[:, i - 1] + rows[:, i - 2]) % 5
+        logits = model(rows[:, :-1])[:, 1:]
+        loss = F.cross_entropy(logits.flatten(0, 1), rows[:, 2:].flatten())
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    assert loss.item() < 0.8, "chance is 1.6"
+
+
+def test_it_goes_where_its_tokens_are():
+    model = make_model().to("meta")
+    assert model(draw_tokens().to("meta")).shape == (B, T, V)
+
+
+# ---- honest mistakes ------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "message"),
+    [
+        ({"heads": 3}, ValueError, "heads must divide d_model, got heads=3 and d_m"),
+        ({"layers": 0}, ValueError, "layers must be an integer ≥ 1, got 0"),
+        ({"max_len": 0}, ValueError, "max_len must be an integer ≥ 1, got 0"),
+        ({"d_ff": 2.5}, TypeError, "d_ff must be an integer ≥ 1, got 2.5"),
+        ({"dropout": 1.0}, ValueError, r"dropout must be a number in \[0, 1\), got 1"),
+    ],
+)
+def test_a_config_that_cannot_be_is_named(given, error, message):
+    with pytest.raises(error, match=message):
+        make_model(**given)
+
+
+@pytest.mark.parametrize(
+    ("tokens", "error", "message"),
+    [
+        (
+            torch.zeros(1, 8).long(),
+            ValueError,
+            "length must be at most max_len, got le",
+        ),
+        (torch.full((1, 2), V), ValueError, f"tokens must hold .* 0 to 12, got {V}"),
+        (torch.full((1, 2), -1), ValueError, "tokens must hold .* 0 to 12, got -1"),
+        (torch.zeros(1, 2), TypeError, "tokens must be a tensor of integers, got to"),
+        (torch.zeros(2).long(), ValueError, r"tokens must have the shape \(b, t\)"),
+    ],
+)
+def test_an_honest_mistake_is_named(tokens, error, message):
+    with pytest.raises(error, match=message):
+        make_model()(tokens)
