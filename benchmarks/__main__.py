@@ -15,6 +15,7 @@ NAMES = (
     "full_means",
     "heads",
     "ladder",
+    "ladder_parts",
     "positions",
     "pronouns",
     "rates",
