@@ -1,10 +1,20 @@
-// The trained model of chapter 08, run in the reader's browser: body of function
-// (state, data, view, numbers). One layer of encoder and decoder, pre-norm, read from packed
-// weights; matrices are arrays of rows, and a sequence is an array of vectors.
+// The trained model of chapter 08 and its twin without a causal mask, run in the reader's
+// browser: body of function (state, data, view, numbers). One layer of encoder and decoder,
+// pre-norm, read from packed weights; matrices are arrays of rows, and a sequence is an array
+// of vectors.
 
 const { argmax, dot, layerNorm, plus, range, softmax, sum, times, unpack } = numbers;
-const w = view.once("weights", () => Object.fromEntries(
-  Object.entries(data.weights).map(([name, packed]) => [name, unpack(packed)])));
+
+// A matrix of 8-bit integers with a scale for each row; anything else is 16 bits.
+function unpackRows(packed) {
+  if (!packed.scales) return unpack(packed);
+  const bytes = Uint8Array.from(atob(packed.base64), (letter) => letter.charCodeAt(0));
+  const whole = new Int8Array(bytes.buffer), scales = unpack(packed.scales);
+  const n = whole.length / scales.length;
+  return scales.map((scale, i) => range(n).map((j) => scale * whole[i * n + j]));
+}
+const w = view.once(`weights of ${state.model}`, () => Object.fromEntries(
+  Object.entries(data.weights[state.model]).map(([name, p]) => [name, unpackRows(p)])));
 
 const linear = (name, x) => {
   const product = times(w[`${name}.weight`], x), bias = w[`${name}.bias`];
@@ -53,7 +63,7 @@ function encode(tokens) {
 }
 function decode(tokens, memory) {
   const layer = "decoder.layers.0";
-  const may = (i, j) => j <= i && tokens[j] !== data.pad;
+  const may = (i, j) => (j <= i || state.model === data.twin) && tokens[j] !== data.pad;
   let x = embed("target_embedding.weight", tokens);
   const read = norms(`${layer}.residuals.0.norm`, x);
   x = add(x, attend(`${layer}.attention`, read, read, may).out);
@@ -62,37 +72,41 @@ function decode(tokens, memory) {
   x = add(x, found.out);
   const mapped = norms(`${layer}.residuals.2.norm`, x);
   x = add(x, mapped.map((v) => feed(`${layer}.feed_forward`, v)));
-  const last = normalise("decoder.norm", x[x.length - 1]);
-  return { maps: found.maps.map((m) => m[m.length - 1]), logits: linear("output", last) };
+  const logits = norms("decoder.norm", x).map((v) => linear("output", v));
+  return tokens.map((_, i) => ({ maps: found.maps.map((m) => m[i]), logits: logits[i] }));
+}
+// What the decoder says at a position, and where its heads look on average.
+function step({ maps, logits }) {
+  const chances = softmax(logits), token = argmax(chances);
+  const a = maps[0].map((_, j) => sum(maps.map((map) => map[j])) / maps.length);
+  return { token, a, chance: chances[token] };
 }
 function write(ids, start) {
   const memory = encode(ids);
+  if (state.given !== data.alone) return decode([start, ...ids.slice(1, -1)], memory).map(step);
   const tokens = [start], steps = [];
-  for (let i = 1; i < ids.length; i += 1) {
-    const { maps, logits } = decode(tokens, memory);
-    const chances = softmax(logits);
-    const token = argmax(chances);
-    const a = ids.map((_, j) => sum(maps.map((map) => map[j])) / maps.length);
-    tokens.push(token);
-    steps.push({ token, a, chance: chances[token] });
+  while (steps.length < ids.length - 1) {
+    steps.push(step(decode(tokens, memory).pop()));
+    tokens.push(steps[steps.length - 1].token);
   }
   return steps;
 }
 
-const text = [...state.letters];
+const text = [...state.letters.toLowerCase().replace(/[\s,;.]+/g, "")];
 const strange = text.filter((symbol) => data.letters.indexOf(symbol) < 1);
 if (!text.length || strange.length) {
   const svg = view.svg(320, 30, "nothing to copy");
   view.add(svg, "text", { x: 0, y: 20, text: "–" });
   return {
     values: { output: "", strange: strange[0] || "" },
-    says: text.length ? `The model has no symbol “${strange[0]}”: only a to j.`
+    says: text.length ? `The model knows only the letters a to j, so “${strange[0]}” is not `
+      + "among its symbols."
       : "Type some letters from a to j.",
   };
 }
 const ids = [data.start, ...text.map((symbol) => data.letters.indexOf(symbol))];
-const steps = view.once(`${state.letters}|${state.first}`, () =>
-  write(ids, data.letters.indexOf(state.first)));
+const name = [text.join(""), state.first, state.model, state.given].join("|");
+const steps = view.once(name, () => write(ids, data.letters.indexOf(state.first)));
 const output = steps.map((step) => data.letters[step.token]).join("");
 const right = steps.filter((step, i) => step.token === ids[i + 1]).length;
 
@@ -101,6 +115,7 @@ view.copy(ids.map((id) => data.letters[id]), steps.map((step) => (
 const surest = Math.min(...steps.map((step) => step.chance));
 return {
   values: { output, right, first: steps[0].a, last: steps[steps.length - 1].a, surest },
-  says: `Reads ${text.join("")} and writes ${output}: ${right} of ${steps.length} symbols `
-    + `are right. The least sure of all symbols written had a probability of ${surest.toFixed(2)}.`,
+  says: `Reads ${text.join("")} and ${state.given === data.alone ? "writes" : "answers"} `
+    + `${output}: ${right} of ${steps.length} letters are right. The least certain of them had `
+    + `a probability of ${surest.toFixed(2)}.`,
 };
