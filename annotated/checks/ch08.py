@@ -2,10 +2,9 @@
 
 import torch
 from torch import Tensor
-from torch.nn import functional as F
 
 from annotated.checks import Exercise, Function
-from annotated.checks.material import asked, stepped
+from annotated.checks.material import asked
 
 
 def ids(*rows):
@@ -41,22 +40,20 @@ def decode(
     pad,
     most,
     *,
-    ended=by_end,
-    stop=lambda tokens, end, pad: by_end(tokens, end, pad).all(),
-    filled=True,
     fill=lambda end, pad: pad,
-    sign=1,
-    behind_start=True,
+    kept=True,
 ):
-    tokens = torch.full((b, 1), start)
-    for _ in range(most):
-        symbols = (sign * next_logits(tokens)).argmax(dim=-1)
-        if filled:
-            symbols[ended(tokens[:, behind_start:], end, pad)] = fill(end, pad)
-        tokens = torch.cat([tokens, symbols[:, None]], dim=1)
-        if stop(tokens[:, behind_start:], end, pad):
+    written = torch.full((b, most), fill(end, pad))
+    tokens, rows = torch.full((b, 1), start), torch.arange(b)
+    for i in range(most):
+        symbols = next_logits(tokens, rows).argmax(dim=-1)
+        ended = symbols == end
+        written[rows, i] = symbols if kept else symbols.masked_fill(ended, pad)
+        tokens = torch.cat([tokens, symbols[:, None]], dim=1)[~ended]
+        rows = rows[~ended]
+        if not len(rows):
             break
-    return tokens[:, 1:]
+    return written[:, : i + 1]
 
 
 def variant(**switches):
@@ -70,23 +67,23 @@ def then(change):
     )
 
 
-def end_or_pad(tokens, end, pad):
-    return ((tokens == end) | (tokens == pad)).any(dim=1)
-
-
 FAULTS = {  # what `asked` has seen
-    "rows": "next_logits takes all b rows, ended or not, as a tensor (b, t)",
-    "int64": "the ids that next_logits takes are int64",
+    "tensors": "next_logits takes two tensors: ids (n, t) and the numbers of the rows "
+    "(n,)",
+    "shapes": "next_logits takes ids (n, t) and the numbers of these rows, (n,): has "
+    "only one of the two been cut?",
+    "int64": "the ids and the numbers of rows that next_logits takes are int64",
+    "numbers": "rows are numbered from 0 to b − 1, as at the beginning, also when "
+    "others have ended",
+    "ended": "next_logits was asked about a row that has written end: it is done",
+    "together": "next_logits is asked once at each step, about all rows that have not "
+    "ended; here one of them was missing, or came twice (only end stops a row)",
     "start": "next_logits takes start and all that was written after it; here the "
     "first symbol of a row is not start",
     "room": "next_logits was given more than start and `most` − 1 symbols: was it "
     "asked once too often, or given room for what is still to come?",
-    "again": "next_logits was asked once more although every row had written end: do "
-    "you remember who has ended?",
-    "filled with end": "after its end a row is filled with end; it should be `pad`",
-    "filled with 0": "padding is `pad`, whatever its number: not always 0",
-    "fed": "next_logits was given other symbols than `pad` after the end of a row: "
-    "what is written is also fed",
+    "fed": "next_logits was given other symbols than start and the most likely "
+    "one at each step: do ids and numbers of rows still belong together?",
 }
 
 greedy = Exercise(
@@ -102,9 +99,6 @@ greedy = Exercise(
         "start counts as an end, for it is the same id": then(
             lambda w, start, end, pad, most: w[:, :1] if start == end else w
         ),
-        "start counts as an end, for it is the same id: all is padding": (
-            variant(behind_start=False)
-        ),
         "start counts as an end, for it is the same id: nothing is written": then(
             lambda w, start, end, pad, most: w[:, :0] if start == end else w
         ),
@@ -113,65 +107,58 @@ greedy = Exercise(
                 [torch.full((len(w), 1), start), w], dim=1
             )
         ),
-        "what a row writes after its end is still there": variant(filled=False),
-        "it stops when the first row has ended; the others have not": variant(
-            stop=lambda tokens, end, pad: by_end(tokens, end, pad).any()
-        ),
         "the last symbol is missing: is start counted, or an end not written?": then(
             lambda w, start, end, pad, most: w[:, :-1]
         ),
-        FAULTS["filled with 0"]: variant(fill=lambda end, pad: 0),
-        FAULTS["filled with end"]: variant(fill=lambda end, pad: end),
-        "a row stops at a padding that it wrote; only end stops it": variant(
-            ended=end_or_pad, stop=lambda *given: end_or_pad(*given).all()
+        "padding is `pad`, whatever its number: not always 0": variant(
+            fill=lambda end, pad: 0
         ),
-        "a padding that a row wrote counts as its end; only end stops it": variant(
-            stop=lambda *given: end_or_pad(*given).all()
+        "after its end a row is filled with end; it should be `pad`": variant(
+            fill=lambda end, pad: end
         ),
-        "it stops where every row writes end or `pad`; a row that writes `pad` by "
-        "itself has not ended": variant(
-            stop=lambda tokens, end, pad: end_or_pad(tokens[:, -1:], end, pad).all()
-        ),
-        "the end itself is replaced by padding": then(
-            lambda w, start, end, pad, most: w.masked_fill(w == end, pad)
-        ),
+        "the end itself is replaced by padding": variant(kept=False),
         "the result is always `most` wide; it ends where the last row ends": then(
             lambda w, start, end, pad, most: torch.nn.functional.pad(
                 w, (0, most - w.shape[1]), value=pad
             )
         ),
-        "this is the least likely symbol": variant(sign=-1),
         "all rows write what the first one writes": then(
             lambda w, *_: w[:1].expand_as(w)
         ),
+        "the rows are not in their own places": then(lambda w, *_: w.flip(0)),
         "batch first: the result is (b, t), a row a sequence": then(lambda w, *_: w.mT),
     },
 )
 
 
 def nearest(symbols, v):
-    """Logits that are the largest at `symbols`, an expression of shape (b, 1)."""
-    return Function(f"-0.5 * (torch.arange({v}) - {symbols}).abs() - 0.25", "tokens")
+    """Logits that are the largest at `symbols`, an expression of shape (n, 1)."""
+    text = f"-0.5 * (torch.arange({v}) - {symbols}).abs() - 0.25"
+    return Function(text, "tokens, rows")
+
+
+def script_of(rows):
+    """An expression: what each row wants to write now."""
+    return f"torch.tensor({rows})[rows, tokens.shape[1] - 1, None]"
 
 
 def scripted(draw, rows, *symbols):
     """Row n wants to write rows[n], whatever it has written so far."""
     rows, *symbols = disguised(draw, rows, *symbols)
-    script = f"torch.tensor({rows.tolist()})[:, tokens.shape[1] - 1, None]"
-    return nearest(script, 10), len(rows), *symbols, rows.shape[1]
+    return nearest(script_of(rows.tolist()), 10), len(rows), *symbols, rows.shape[1]
 
 
 @greedy.case("the example: one row ends after three symbols, one after two")
 def _(draw):
-    script = "torch.tensor([[4, 3, 2, 6, 6], [5, 2, 7, 7, 7]])"
-    return nearest(f"{script}[:, tokens.shape[1] - 1, None]", 8), 2, 1, 2, 0, 5
+    rows = [[4, 3, 2, 6, 6], [5, 2, 7, 7, 7]]
+    return nearest(script_of(rows), 8), 2, 1, 2, 0, 5
 
 
 @greedy.case("what comes next depends on all that was written")
 def _(draw):
     v, start = draw.integer(7, 9), draw.integer(1, 3)
     weights = "torch.arange(2, tokens.shape[1] + 2)"
-    symbols = f"((tokens * {weights}).sum(1, True) + torch.arange(3)[:, None]) % {v}"
+    symbols = f"((tokens * {weights}).sum(1, True) + rows[:, None]) % {v}"
     return nearest(f"({symbols})", v), 3, start, v - 1, v, 5
 
 
@@ -476,155 +463,6 @@ for line, things in SOURCES.items():
     reverse.case(line)(lambda draw, things=things: disguised(draw, *things))
 
 
-# ---- a training step ---------------------------------------------------------
-
-TOO_MUCH = {  # what `stepped` has seen
-    "given": "the model should be given the source, and the target without its last "
-    "symbol",
-    "tensor": "the loss is returned as a tensor, with its graph; a plain number is "
-    "wanted",
-}
-
-
-def step(
-    model,
-    optimizer,
-    source,
-    target,
-    pad,
-    *,
-    zero=True,
-    labels=lambda target: target[:, 1:],
-    loss=lambda logits, labels, pad: F.cross_entropy(logits, labels, ignore_index=pad),
-    update=True,
-    early=False,
-    twice=False,
-):
-    if zero and not early:
-        optimizer.zero_grad()
-    logits = model(source, target[:, :-1]).flatten(0, 1)
-    value = loss(logits, labels(target).flatten(), pad)
-    if early:  # with what an earlier batch has left
-        optimizer.step()
-        optimizer.zero_grad()
-    value.backward(retain_graph=twice)
-    if twice:
-        value.backward()
-    if update and not early:
-        optimizer.step()
-    return value.item()
-
-
-def stepping(**switches):
-    return lambda *given: step(*given, **switches)
-
-
-def by_sequence(logits, labels, pad):
-    """The mean over sequences of each one's mean: short ones count as much."""
-    each = F.cross_entropy(logits, labels, ignore_index=pad, reduction="none")
-    rows = each.view(BATCH, -1)
-    return (rows.sum(dim=1) / (labels.view(BATCH, -1) != pad).sum(dim=1)).mean()
-
-
-def measured_after(model, optimizer, source, target, pad):
-    step(model, optimizer, source, target, pad)
-    logits = model(source, target[:, :-1]).flatten(0, 1)
-    return F.cross_entropy(logits, target[:, 1:].flatten(), ignore_index=pad).item()
-
-
-BATCH = 3
-learns = Exercise(
-    "ch08-train-step",
-    right=step,
-    through=stepped,
-    symptoms=lambda result, *_: (
-        TOO_MUCH.get(result) if isinstance(result, str) else None
-    ),
-    hint="expected one step of the optimiser down the mean cross-entropy per real "
-    "label, and that loss",
-    mistakes={
-        "gradients of an earlier step are still in the parameters": stepping(
-            zero=False
-        ),
-        "the model is asked for the symbol it was just given": stepping(
-            labels=lambda target: target[:, :-1]
-        ),
-        "padding counts in the loss": stepping(
-            loss=lambda logits, labels, pad: F.cross_entropy(logits, labels)
-        ),
-        "padding is `pad`, whatever its number: not always 0": stepping(
-            loss=lambda logits, labels, pad: F.cross_entropy(
-                logits, labels, ignore_index=0
-            )
-        ),
-        "this is the sum over the labels; the mean is wanted": stepping(
-            loss=lambda logits, labels, pad: F.cross_entropy(
-                logits, labels, ignore_index=pad, reduction="sum"
-            )
-        ),
-        "the sum is divided by all positions, padding included": stepping(
-            loss=lambda logits, labels, pad: F.cross_entropy(
-                logits, labels, ignore_index=pad, reduction="none"
-            ).mean()
-        ),
-        "every label counts alike, not every sequence": stepping(loss=by_sequence),
-        "the parameters are as before: who takes the step?": stepping(update=False),
-        "the optimiser steps before it has the gradient of this batch": stepping(
-            early=True
-        ),
-        "the gradient is taken twice": stepping(twice=True),
-        "this is the loss after the step; the one that the step lowers is wanted": (
-            measured_after
-        ),
-    },
-)
-
-
-def table_model(draw, v, source, target, pad, steps=1, left_over=0.0):
-    return (
-        draw.normal(v, v),
-        draw.normal(v, v),
-        source,
-        target,
-        pad,
-        steps,
-        left_over,
-    )
-
-
-@learns.case("one step: the loss, and every parameter after it")
-def _(draw):
-    source, target = draw.integers(1, 5, BATCH, 4), draw.integers(1, 5, BATCH, 6)
-    return table_model(draw, 6, source, target, 0)
-
-
-@learns.case("padding has no say")
-def _(draw):
-    source = draw.integers(1, 5, BATCH, 5)
-    target = ids("1 4 3 5 2 2", "1 3 2 0 0 0", "1 5 5 4 0 0")
-    return table_model(draw, 6, source, target, 0)
-
-
-@learns.case("padding is 7, and 0 is a symbol like others")
-def _(draw):
-    source = draw.integers(0, 6, BATCH, 5)
-    target = ids("1 0 3 0 2", "1 3 0 7 7", "1 6 7 7 7")
-    return table_model(draw, 8, source, target, 7)
-
-
-@learns.case("an earlier batch has left its gradients behind")
-def _(draw):
-    source, target = draw.integers(1, 5, BATCH, 4), draw.integers(1, 5, BATCH, 5)
-    return table_model(draw, 6, source, target, 0, left_over=1.0)
-
-
-@learns.case("five steps on one batch: the loss falls")
-def _(draw):
-    source = draw.integers(1, 5, BATCH, 4)
-    target = ids("1 4 3 5 2", "1 3 2 0 0", "1 5 5 4 0")
-    return table_model(draw, 6, source, target, 0, steps=5)
-
-
 # ---- find the fault: it copies everything -------------------------------------
 
 
@@ -673,6 +511,9 @@ honest = Exercise(
             compared=lambda written, target: (written == target[:, 1:]).any(
                 dim=1, keepdim=True
             )
+        ),
+        "it begins with 1 in every row, not with the target's first symbol": writing(
+            start=lambda source, target: torch.ones_like(target[:, :1])
         ),
         "this is the symbol after start, again and again": writing(chosen=0),
         "it begins with the source's first symbol, not with the target's": writing(

@@ -18,7 +18,8 @@ import torch
 
 from annotated.notebook import recorded, show
 
-parts = recorded("ablations")
+parts, runs = recorded("ablations"), recorded("copy_task")
+plain = recorded("copy_parts")
 LETTERS = "·abcdefghij"  # symbol 0 is padding, 1 is a, …, 10 is j
 wanted = parts["watched"]["source"][1:]
 steps_shown = (0, 20, 40, 50, 60)
@@ -221,7 +222,8 @@ print(letters(write_by_hand(untrained, watched.to(device), most=9)))
 #
 # The module does the same for a whole batch. Sequences end at different steps, so it
 # keeps track of which ones have ended, fills them up with padding, and stops when all
-# of them are done.
+# of them are done. (At each step it runs the decoder over everything written so far. A
+# *KV cache*, [page 3c](03c_how_many_heads.ipynb), saves most of that.)
 
 # %%
 from annotated.decoding import greedy_decode
@@ -294,7 +296,7 @@ print(
 # ln v is worse, because the model can see the answer. Forget to shift the labels, and a
 # fresh model with tied embeddings scores 0.19 without having learned anything.
 #
-# <details><summary>Why tied embeddings, of all things?</summary>
+# <details><summary>Why does tying the embeddings matter here?</summary>
 #
 # The residual stream still holds the embedding of the symbol that the decoder has just
 # read, and the output matrix *is* the table of embeddings. So that symbol's own logit
@@ -407,8 +409,6 @@ leaky_history = train_copy(leaky, copy_batches(0, 250, 128))
 print(f"loss {leaky_history[0]['loss']:.2f} → {leaky_history[-1]['loss']:.4f}")
 
 # %% tags=["hide-input", "proof"]
-parts_of = recorded("copy_task"), recorded("copy_parts")
-runs, plain = parts_of
 drawn, _ = sequence_task("copy", 20000, torch.Generator().manual_seed(8))
 counts = F.one_hot(drawn[:, 1:], 11).sum(dim=1)  # n_i of each sequence
 orders = math.lgamma(10) - torch.lgamma(counts + 1.0).sum(dim=1)
@@ -442,7 +442,8 @@ for i, name in enumerate(("as it is", "no causal mask", "no positions")):
             steps, curves.min(0), curves.max(0), color=PALETTE[i], alpha=0.3
         )
         middle = numpy.median(curves, 0)
-        axes.plot(steps, middle, LINES[i], color=PALETTE[i], label=name)
+        label = "with the mask" if name == "as it is" else name
+        axes.plot(steps, middle, LINES[i], color=PALETTE[i], label=label)
 for height, text in (
     (math.log(10), "ln 10: guessing"),
     (floor, "letters known, order not"),
@@ -451,7 +452,7 @@ for height, text in (
     top.text(100, height + 0.05, text, ha="right", va="bottom", fontsize=10)
 for left, right, text in ((5, 30, "which letters"), (30, 65, "which order")):
     top.axvspan(left, right, color="grey", alpha=0.1 + 0.1 * (left > 9), lw=0)
-    top.text((left + right) / 2, 0.08, text, ha="center", fontsize=10)
+    top.text((left + right) / 2, 3.3, text, ha="center", fontsize=10)
 top.set(xlim=(0, 101), ylim=(0, 3.6), ylabel="loss (nats per symbol)")
 top.legend(loc="upper right", bbox_to_anchor=(1, 1.02), fontsize=9)
 ax.set(yscale="log", xlabel="training step", ylabel="the same, logarithmic")
@@ -484,10 +485,10 @@ print(
 )
 
 # %% [markdown]
-# The loss falls in two stages. First the model learns **which letters** there are: it
-# answers with letters of the source, in no particular order, and even a model without
-# positions gets that far. Around step 30 it begins to learn **their order**, and only
-# models with positions follow.
+# The loss falls in two stages. First the model learns **which letters** there are: by
+# step 30 all its answers are letters of the source, but only a quarter of them are right.
+# A model without positions gets that far, too. Then it learns **their order**, which
+# takes positions.
 #
 # And the leaps around step 150? Up to there the rate is at its peak, and the minimum is
 # narrow: a step overshoots it, the next one overshoots back, a little further, until
@@ -535,10 +536,11 @@ for name, trained in models.items():
     print(f"{name:13}", letters(logits[0].argmax(dim=-1).tolist()))
 
 # %% [markdown]
-# With the mask, the model follows the source. The twin repeats the target it was given,
-# and only the last letter, which isn't in its input, comes from the source. Its loss
-# measured exactly what we asked for; we asked the wrong thing. **A model that writes has
-# to be measured by what it writes:**
+# With the mask, the model follows the source, with a slip at the end: it has never seen
+# such a beginning. The twin repeats the target that it was given, and only the last
+# letter, which isn't in its input, comes from the source. Its loss measured exactly what
+# we asked for; we asked the wrong thing. **A model that writes has to be measured by what
+# it writes:**
 
 # %% tags=["remove-stderr", "hide-input"]
 torch.manual_seed(0)
@@ -959,8 +961,8 @@ explorer(
 #    [Page 8b](08b_longer_sequences.ipynb) teaches it to go further.
 # 3. It makes mistakes, the more the stranger the symbol; see the first pitfall in 8.8.
 # 4. By itself the twin writes next to nothing of your word. Under teacher forcing it
-#    gets every letter right, and its attention to the source hardly matters until the
-#    last one: it reads the rest off the target.
+#    gets all nine letters right, but its attention to the source is pale until the last
+#    one: the others it reads off the target.
 #
 # </details>
 #

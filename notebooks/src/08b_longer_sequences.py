@@ -161,10 +161,10 @@ print("✓ length 16: at most 10 %, with shifts at least 80 %")
 # - **Mixed lengths** change little by themselves. What is shorter was copied before,
 #   what is longer still fails.
 # - **An end symbol** lets a model stop, and makes lengths 11 and 12 *worse*: at
-#   positions it has never seen, the model says what it said at the last ones it knew,
-#   namely that the text is over.
+#   positions it has never seen, the model says what it said at the last ones it knew:
+#   that the text is over.
 # - **Shifted positions** carry over. What failed beyond 10 wasn't the length but
-#   positions whose vectors the model had never learned to use. The price is a per cent
+#   positions whose vectors the model had never learned to use. It costs a per cent
 #   or two elsewhere, most at the shortest lengths. Nothing is promised beyond the last
 #   shift; [chapter 5](05_positional_encoding.ipynb) compares kinds of positions.
 #

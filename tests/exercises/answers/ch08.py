@@ -9,56 +9,79 @@ from tests.exercises.answers import right, wrong
 
 @right("ch08-greedy")
 def greedy(next_logits, b, start, end, pad, most):
-    rows = [[] for _ in range(b)]
-    while len(rows[0]) < most and not all(end in row for row in rows):
-        logits = next_logits(torch.tensor([[start] + row for row in rows]))
-        for row, scores in zip(rows, logits.tolist(), strict=True):
-            best = max(range(len(scores)), key=scores.__getitem__)
-            row.append(pad if end in row else best)
-    return torch.tensor(rows)
-
-
-@wrong("ch08-greedy", "what is written is also fed")
-def greedy(next_logits, b, start, end, pad, most):
-    tokens = torch.full((b, most + 1), start)
-    for i in range(1, most + 1):
-        tokens[:, i] = next_logits(tokens[:, :i]).sort(dim=-1).indices[:, -1]
-        if tokens[:, 1 : i + 1].eq(end).any(dim=1).all():
-            break
-    tokens = tokens[:, 1 : i + 1]
-    ends = tokens.eq(end).int()
-    return torch.where(ends.cumsum(dim=1) > ends, pad, tokens)
-
-
-@wrong("ch08-greedy", "do you remember who has ended")
-def greedy(next_logits, b, start, end, pad, most):
-    tokens = torch.full((b, 1), start)
-    ended = torch.zeros(b, dtype=torch.bool)
+    texts = [[] for _ in range(b)]
     for _ in range(most):
-        symbol = next_logits(tokens).argmax(-1).masked_fill(ended, pad)
+        going = [n for n, text in enumerate(texts) if end not in text]
+        if not going:
+            break
+        tokens = torch.tensor([[start, *texts[n]] for n in reversed(going)])
+        logits = next_logits(tokens, torch.tensor(going).flip(0)).tolist()
+        for n, scores in zip(reversed(going), logits, strict=True):
+            texts[n].append(max(range(len(scores)), key=scores.__getitem__))
+    width = max(map(len, texts))
+    return torch.tensor([text + [pad] * (width - len(text)) for text in texts])
+
+
+@wrong("ch08-greedy", "about a row that has written end")
+def greedy(next_logits, b, start, end, pad, most):
+    tokens, rows = torch.full((b, 1), start), torch.arange(b)
+    ended = torch.zeros(b, dtype=torch.bool)
+    while tokens.shape[1] <= most and not ended.all():
+        symbol = next_logits(tokens, rows).argmax(-1).masked_fill(ended, pad)
         tokens = torch.cat([tokens, symbol[:, None]], dim=1)
         ended |= symbol == end
-        if (symbol == end).all():
-            break
     return tokens[:, 1:]
 
 
-@wrong("ch08-greedy", "room for what is still to come")
+@wrong("ch08-greedy", "only one of the two been cut")
 def greedy(next_logits, b, start, end, pad, most):
-    tokens = torch.full((b, most + 1), pad)
-    tokens[:, 0] = start
+    written, tokens = torch.full((b, most), pad), torch.full((b, 1), start)
+    rows = torch.arange(b)
     for i in range(most):
-        tokens[:, i + 1] = next_logits(tokens).argmax(-1)
-    return tokens[:, 1:]
+        symbol = next_logits(tokens, rows).argmax(-1)
+        written[rows, i] = symbol
+        tokens = torch.cat([tokens, symbol[:, None]], dim=1)
+        rows = rows[symbol != end]
+        if not len(rows):
+            break
+    return written[:, : i + 1]
 
 
-@wrong("ch08-greedy", "takes all b rows")
+@wrong("ch08-greedy", "as at the beginning, also when others")
+def greedy(next_logits, b, start, end, pad, most):
+    done, tokens = [], torch.full((b, 1), start)
+    names = list(range(1, b + 1))
+    while tokens.shape[1] <= most and names:
+        symbol = next_logits(tokens, torch.tensor(names)).argmax(-1)
+        tokens = torch.cat([tokens, symbol[:, None]], dim=1)
+        done += [tokens[symbol == end]]
+        names = [n for n, s in zip(names, symbol.tolist(), strict=True) if s != end]
+        tokens = tokens[symbol != end]
+    return done
+
+
+@wrong("ch08-greedy", "ids and numbers of rows still belong together")
+def greedy(next_logits, b, start, end, pad, most):
+    written, tokens = torch.full((b, most), pad), torch.full((b, 1), start)
+    rows = torch.arange(b)
+    for i in range(most):
+        symbol = next_logits(tokens, rows).argmax(-1)
+        written[rows, i] = symbol
+        rows = rows[symbol != end]
+        tokens = torch.cat([tokens, symbol[:, None]], dim=1)[: len(rows)]
+        if not len(rows):
+            break
+    return written[:, : i + 1]
+
+
+@wrong("ch08-greedy", "about all rows that have not")
 def greedy(next_logits, b, start, end, pad, most):
     rows = []
-    for _ in range(b):
+    for n in range(b):
         row = [start]
         while len(row) <= most and end not in row[1:]:
-            row.append(int(next_logits(torch.tensor([row])).argmax()))
+            logits = next_logits(torch.tensor([row]), torch.tensor([n]))
+            row.append(int(logits.argmax()))
         rows.append(row[1:] + [pad] * (most + 1 - len(row)))
     return torch.tensor(rows)
 
@@ -156,66 +179,6 @@ def reversed_targets(source, pad):
     return result
 
 
-# ---- a training step ---------------------------------------------------------
-
-
-@right("ch08-train-step")
-def train_step(model, optimizer, source, target, pad):
-    logs = model(source, target[:, :-1]).log_softmax(dim=-1)
-    labels = target[:, 1:]
-    real = labels != pad
-    own = logs.gather(-1, labels.masked_fill(~real, 0)[..., None])[..., 0]
-    loss = -own[real].sum() / real.sum()
-    for parameter in model.parameters():
-        parameter.grad = None
-    loss.backward()
-    optimizer.step()
-    return float(loss.detach())
-
-
-@wrong("ch08-train-step", "gradients of an earlier step")
-def train_step(model, optimizer, source, target, pad):
-    logits = model(source, target[:, :-1])
-    loss = torch.nn.functional.cross_entropy(logits.mT, target[:, 1:], ignore_index=pad)
-    loss.backward()
-    optimizer.step()
-    return loss.item()
-
-
-@wrong("ch08-train-step", "given the source, and the target without its last")
-def train_step(model, optimizer, source, target, pad):
-    optimizer.zero_grad()
-    logits = model(source, target)
-    loss = torch.nn.functional.cross_entropy(logits.mT, target, ignore_index=pad)
-    loss.backward()
-    optimizer.step()
-    return loss.item()
-
-
-@wrong("ch08-train-step", "divided by all positions")
-def train_step(model, optimizer, source, target, pad):
-    optimizer.zero_grad()
-    labels = target[:, 1:]
-    logs = model(source, target[:, :-1]).log_softmax(dim=-1)
-    own = logs.gather(-1, labels[..., None])[..., 0]
-    loss = -(own * (labels != pad)).mean()
-    loss.backward()
-    optimizer.step()
-    return loss.item()
-
-
-@wrong("ch08-train-step", "a plain number is wanted")
-def train_step(model, optimizer, source, target, pad):
-    optimizer.zero_grad()
-    logits = model(source, target[:, :-1]).flatten(0, 1)
-    loss = torch.nn.functional.cross_entropy(
-        logits, target[:, 1:].flatten(), ignore_index=pad
-    )
-    loss.backward()
-    optimizer.step()
-    return loss
-
-
 # ---- find the fault: it copies everything --------------------------------------
 
 
@@ -248,6 +211,15 @@ def exact_share(model, source, target):
 @wrong("ch08-honest", "with the source's first symbol")
 def exact_share(model, source, target):
     written = source[:, :1]
+    while written.shape[1] < target.shape[1]:
+        symbol = model(source, written)[:, -1:].argmax(dim=-1)
+        written = torch.cat([written, symbol], dim=1)
+    return (written[:, 1:] == target[:, 1:]).all(1).float().mean().item()
+
+
+@wrong("ch08-honest", "begins with 1 in every row")
+def exact_share(model, source, target):
+    written = torch.ones(len(target), 1, dtype=torch.int64)
     while written.shape[1] < target.shape[1]:
         symbol = model(source, written)[:, -1:].argmax(dim=-1)
         written = torch.cat([written, symbol], dim=1)
