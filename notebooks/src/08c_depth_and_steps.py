@@ -121,7 +121,7 @@ print(
 )
 
 # %% [markdown]
-# It wasn't unable, it wasn't *done yet*. At the low rate it copies as well as pre-norm,
+# It was only slow. At the low rate it copies as well as pre-norm,
 # given twice the time; at the high one it depends on the seed. (With four layers, that
 # is. How the gap grows with depth, and why, is in
 # [chapter 6](06_encoder_decoder.ipynb). When trained to the end, shallow post-norm
