@@ -5,6 +5,7 @@ from functools import partial
 import torch
 
 from annotated.checks import Exercise, Function, tensor_for_bool
+from annotated.checks.material import written_out
 
 # ---- self-attention with a temperature ---------------------------------------
 
@@ -116,6 +117,12 @@ def project_and_attend(x, W_q, W_k, W_v, scale=None, keys=None, axis=-1):
 self_attention = Exercise(
     "ch02-self-attention",
     right=project_and_attend,
+    through=written_out,
+    symptoms=lambda result, *_: (
+        "write it out: F.scaled_dot_product_attention is what this exercise builds"
+        if isinstance(result, str)
+        else None
+    ),
     hint="expected softmax(Q Kᵀ / √k) V with Q = x W_q, K = x W_k, V = x W_v",
     mistakes={
         "the division by √k is missing": partial(project_and_attend, scale=1.0),

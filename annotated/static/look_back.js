@@ -61,8 +61,11 @@ words.forEach((word, i) => {
   }
 });
 const most = numbers.argmax(weights), pronoun = elle > 0.5 ? "elle" : "il";
+const pair = `${state.animal} ${state.place}`;
+const unmet = data.unseen.includes(pair)
+  ? ` In training it never met a ${state.animal} and a ${state.place} in one sentence.` : "";
 return {
   values: { looks, elle },
   says: `In its ${state.look} look “it” looks most at “${words[most]}” (${Math.round(100 * weights[most])} %). `
-    + `In French: ${pronoun} (${Math.round(100 * Math.max(elle, 1 - elle))} % sure).`,
+    + `In French: ${pronoun} (${Math.round(100 * Math.max(elle, 1 - elle))} % sure).${unmet}`,
 };

@@ -36,8 +36,12 @@ data.stations.forEach((station, i) => {
   });
 });
 const nearest = numbers.argmax(weights);
+const equal = data.stations.filter((_, i) => weights[nearest] - weights[i] < 1e-6);
+const most = equal.length > 1
+  ? `The stations that count most are ${equal.map(({ name }) => name).join(" and ")}, each`
+  : `The station that counts most is ${equal[0].name},`;
 return {
   values: { weights, answer },
-  says: `The answer is ${answer.toFixed(2)} °C. The station that counts most is `
-    + `${data.stations[nearest].name}, with a weight of ${weights[nearest].toFixed(2)}.`,
+  says: `The answer is ${answer.toFixed(2)} °C. ${most} `
+    + `with a weight of ${weights[nearest].toFixed(2)}.`,
 };

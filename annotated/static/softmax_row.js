@@ -1,17 +1,16 @@
 // Chapter 02: one row of attention, its width and its temperature; body of
 // function (state, data, view, numbers). The energies come from Python, for every width.
 
-const { norm, softmax, sum } = numbers;
+const { argmax, fixed, scientific, softmax } = numbers;
 const width = Number(state.width);
 const raw = data.energies[String(width)];
-const divisor = (state.scale === data.divided ? Math.sqrt(width) : 1) * state.temperature;
-const energies = raw.map((e) => e / divisor);
-const weights = softmax(energies);
-const entropy = -sum(weights.map((p) => (p > 0 ? p * Math.log(p) : 0)));
-// Frobenius norm of the softmax's Jacobian, diag(p) − p pᵀ, over the divisor: how
-// much of a change in a raw energy arrives in the weights
-const jacobian = norm(weights.flatMap((p, i) =>
-  weights.map((r, j) => (i === j ? p : 0) - p * r)));
+const root = Math.sqrt(width);
+const divisor = (state.scale === data.divided ? root : 1) * state.temperature;
+const scores = raw.map((e) => e / divisor);
+const weights = softmax(scores), goal = softmax(raw.map((e) => e / root));
+const best = argmax(weights);
+// how much of a change of the best key's score arrives in its weight
+const gain = softmax(scores.map((e, j) => (j === best ? e + 0.1 : e)))[best] - weights[best];
 
 const step = 34, high = 150, left = 40, base = high + 16;
 const svg = view.svg(left + step * weights.length + 10, base + 28,
@@ -29,14 +28,19 @@ weights.forEach((p, j) => {
     x: left + step * j + 4, width: step - 8,
     y: base - Math.max(1, high * p), height: Math.max(1, high * p), fill: "var(--accent)",
   });
+  view.add(svg, "rect", {
+    x: left + step * j + 2, width: step - 4, y: base - high * goal[j], height: high * goal[j],
+    fill: "none", stroke: "currentColor", "stroke-opacity": 0.55, "stroke-width": 2,
+  });
   view.add(svg, "text", {
     x: left + step * (j + 0.5), y: base + 18, "text-anchor": "middle", text: j + 1,
   });
 });
-const largest = Math.max(...weights);
+const match = Math.max(...weights.map((w, j) => Math.abs(w - goal[j]))) < 0.005;
+const rise = gain < 0.0005 ? (gain > 0 ? scientific(gain, 0) : "0") : fixed(gain, 3);
 return {
-  values: { weights, entropy, jacobian },
-  says: `Largest weight ${largest.toFixed(2)}; entropy ${entropy.toFixed(2)} of at most `
-    + `${Math.log(weights.length).toFixed(2)} nats; norm of the softmax's Jacobian `
-    + `${jacobian < 0.001 ? jacobian.toExponential(1) : jacobian.toFixed(3)}.`,
+  values: { weights, gain },
+  says: `Key ${best + 1} has the largest weight, ${weights[best].toFixed(weights[best] > 0.99 ? 4 : 2)}`
+    + `${match ? "; the bars fill the grey outlines" : ""}. Raise its score by 0.1, and its `
+    + `weight rises by ${rise}.`,
 };

@@ -35,6 +35,8 @@ with torch.no_grad():
     logits, looks = readers["three", 2](pronouns.encode(choices)[0])
 data = {"weights": pack(looks), "elle": pack(logits.softmax(dim=-1)[:, 1])}
 data |= {"frame": pronouns.SENTENCE.format(*parts).split(), "options": parts}
+apart = {choice[:2] for choice in pronouns.sentences()[1]}
+data["unseen"] = [" ".join(pair) for pair in sorted(apart)]
 NUMBERS = ["second", "first"]
 
 
@@ -56,12 +58,21 @@ explorer(
     ],
     label="Where it looks",
     checks=[what_the_browser_shows(i) for i in (0, 1, 22, 63)],
-    question="Swap “tired” for “wide”. Where does “it” look now?",
-    caption="A small model, trained by this page in a second. It looks twice; "
-    "its first look gathers hints. In training it never met a cat and a "
-    "street in one sentence. It gets the pronoun right in all 64 sentences, but "
-    "in a few of them, cats on bridges say, its second look goes to the wrong noun.",
+    question="Where will “it” look if you swap “tired” for “wide”? Try it. Then "
+    "find a sentence in which its second look goes to the wrong noun.",
+    caption="A small model, trained by this page. It has two layers of attention, so "
+    "“it” looks twice. The thicker an arc, the more it takes from that word.",
 )
+
+# %% [markdown]
+# <details><summary>What did you find?</summary>
+#
+# With *wide*, the second look goes to *street*, and the pronoun is *elle*. For a
+# wrong noun, let the cat not cross the *bridge* because it was too *wide*: 70 % of
+# the look goes to *cat*. The pronoun is right all the same, because cat and bridge
+# are both *il*. Section 2.5 comes back to that.
+#
+# </details>
 
 # %% tags=["hide-input", "proof"]
 answer = pronouns.encode(choices)[1]
@@ -73,6 +84,8 @@ astray = [
 ]
 assert (logits.argmax(dim=-1) == answer).all()
 assert len(astray) <= 8 and ("cat", "bridge", "wide") in astray
+bridge = looks[choices.index(("cat", "bridge", "wide")), 1, 1]
+assert 0.695 < bridge < 0.705
 print(
     "✓ all 64 pronouns right; second looks that go to the wrong noun: "
     f"{len(astray)} of 64"
@@ -81,7 +94,7 @@ print(
 # %% [markdown]
 # By the end of this chapter you can write that in three lines, say what query,
 # key and value are for, and explain the one number in the formula that looks
-# arbitrary, √k. You need dot products and matrix products. About 30 minutes.
+# arbitrary, √k. You need dot products and matrix products. About 35 minutes.
 #
 # ## 2.1 Mixing words
 #
@@ -136,14 +149,13 @@ chain(
 
 # %% [markdown]
 # Follow the highlighted row. The **softmax** turns the four scores of *it* into shares
-# that add up to 1, its *attention weights*. It takes the exponential of each score and
+# that add up to 1, its **attention weights**. It takes e to the power of each score, and
 # divides by the sum:
 #
-# $$w_j = \frac{e^{s_j}}{\sum_i e^{s_i}}, \qquad
-#   \frac{e^{1}}{e^{1} + e^{1} + e^{1.5} + e^{1.5}} = \frac{2.72}{14.40} = 0.19,
-#   \qquad \frac{e^{1.5}}{14.40} = \frac{4.48}{14.40} = 0.31.$$
+# $$w_j = \frac{e^{s_j}}{\sum_i e^{s_i}}$$
 #
-# So *cat* and *street* get 0.19 each, *it* itself and *tired* 0.31 each. Then
+# Here the sum is 2.72 + 2.72 + 4.48 + 4.48 = 14.40. So *cat* and *street* get
+# 2.72 / 14.40 = 0.19 each, and *it* itself and *tired* 4.48 / 14.40 = 0.31 each. Then
 # take that much of each word's vector and add: animal becomes
 # 0.19 · 2 + 0.31 · 0.5 + 0.31 · 1.5 = 1.00 where it was 0.5, and place falls to
 # 0.38. *It* has picked up from *tired* that it's probably an animal.
@@ -185,27 +197,104 @@ check_close(
 )
 
 # %% [markdown]
-# **Now look again.** Mix the mixed words once more, and *it* is no longer torn: as
-# an animal it matches *cat* far better than *street*.
+# **Now look again.** Put the mixed words through the same three lines, `mixed` in
+# place of `x`. *It* is no longer torn: as an animal it matches *cat* (0.35) far better
+# than *street* (0.10). The first look says what to look for, and the second finds it.
+# Each such step is a **layer**. That's why Transformers stack several, and why the model
+# at the top of this page has two.
+#
+# Here is that second look, and now you can change the words.
 
-# %%
-again = (mixed @ mixed.T).softmax(dim=-1)[2]
-for word, weight in zip(words, again, strict=True):
-    print(f"it looks at {word:6}: {weight:.2f}")
+# %% tags=["hide-input"]
+from annotated.frames import Slider
+
+LOOKS = ["second", "first"]
+moved = [  # a slider, where its number stands in x, and its values
+    ("animal", 3, 0, [-0.5, 0.0, 0.5, 1.0, 1.5, 2.0]),
+    ("place", 3, 1, [-0.5, 0.0, 0.5, 1.0, 1.5, 2.0]),
+    ("state", 2, 2, [0.0, 0.5, 1.0, 1.5, 2.0]),
+]
+
+
+def attention_chain(
+    animal=1.5, place=-0.5, state=1.0, look="second", row="it"
+):
+    """What the browser must show, computed here."""
+    y = x.clone()
+    y[3, :2], y[2, 2] = torch.tensor([animal, place]), state
+    if look == LOOKS[0]:
+        y = self_attention(y)
+    i, s = words.index(row), y @ y.T
+    shown = {
+        "scores": s,
+        "weights": s.softmax(-1),
+        "output": self_attention(y),
+    }
+    return {name: table[i].tolist() for name, table in shown.items()}
+
+
+asked = {
+    "animal": 1.5,
+    "place": -0.5,
+    "state": 1.0,
+    "look": "second",
+    "row": "it",
+}
+changes = [{}, {"look": "first"}, {"animal": -0.5, "place": 1.5}]
+changes += [{"state": 0.0, "look": "first"}, {"row": "cat", "animal": 0.0}]
+explorer(
+    static("attention_chain.js"),
+    {
+        "x": x.tolist(),
+        "words": words,
+        "traits": traits,
+        "looks": LOOKS,
+        "sliders": [slider[:3] for slider in moved],
+    },
+    [
+        Slider("animal", "“tired”: animal", moved[0][3], 1.5),
+        Slider("place", "“tired”: place", moved[1][3], -0.5),
+        Slider("state", "“it”: state", moved[2][3], 1.0),
+        Choice("look", "look", LOOKS),
+        Choice("row", "row", ["it", "cat", "street", "tired"]),
+    ],
+    label="Self-attention, number by number",
+    checks=[(asked | c, attention_chain(**c)) for c in changes],
+    question="Turn “tired” into “wide”: animal −0.5, place 1.5. What will the second "
+    "look of “it” find? Then switch to the first look. Why don’t its weights change?",
+    caption="Dashed: moved by your change, by 0.1 or more.",
+)
 
 # %% [markdown]
-# 0.35 for *cat* against 0.10 for *street*. The first look says what to look
-# for, and the second one finds it. That's why Transformers stack attention in layers,
-# and why the sentence at the top of this page takes two looks.
+# <details><summary>The answers</summary>
 #
+# *Street*, with 0.35: everything is mirrored. But in the first look the weights of *it*
+# stay as they were, because *it* is as much an animal as a place: its score with *wide* is
+# 0.5 · (−0.5) + 0.5 · 1.5 + 1 = 1.5 again. What has changed is what that word **hands
+# over**. By what a word is found, and what it gives, are two things; section 2.3 makes
+# two vectors of them. (If you set the *state* of *it* to 0, *tired* gets 0.19 instead of
+# 0.31: a word must have something by which to find what it needs.)
+#
+# </details>
+
+# %% tags=["hide-input", "proof"]
+again = (mixed @ mixed.T).softmax(dim=-1)[2]
+mirrored = attention_chain(animal=-0.5, place=1.5)["weights"]
+check_close(
+    "second looks: 0.35 for cat and 0.10 for street; after the change, mirrored",
+    [again[:2], torch.tensor(mirrored[:2])],
+    [torch.tensor([0.35, 0.10]), torch.tensor([0.10, 0.35])],
+    0.005,
+)
+
+# %% [markdown]
 # **Why exp?** We need shares from any scores, negative ones too. Dividing each
 # score by the row's sum won't do: scores of 1 and −1 sum to zero. Exponentials are
 # always positive, and they turn a *difference* between scores into a *ratio*
 # between shares: a score that is 1 higher gets e ≈ 2.7 times the share, wherever
-# on the scale that happens. So adding the same number to a whole row changes
-# nothing. And since no share is ever zero, every score gets a gradient. Taking only the best word would
-# also give shares, 1 and 0, but a tiny change of a score would then change
-# nothing at all, and training needs to know which way to push.
+# on the scale that happens. And since no share is ever zero, every score gets a
+# gradient. If only the best word counted, a tiny change of a score would change
+# nothing, and training couldn't tell which way to push.
 #
 # ## 2.2 Where do the vectors come from?
 #
@@ -307,10 +396,10 @@ chain(
 
 # %% [markdown]
 # The weight on *cat* rises from 0.35 to 0.63, *it* hardly looks at itself any more,
-# and the output is −0.43: *il*. Two things are at work. The roles alone take *cat*
-# to 0.43, and the 2 in W_q sharpens the row. (Without any matrices, the second look's
-# gender is −0.31, so *il* too. What the roles buy is a cleaner match.) Replace *tired* by *wide*, with its animal and
-# place numbers exchanged, and you get +0.43: *elle*.
+# and the output is −0.43: *il*. Two things are at work: three roles alone take *cat*
+# to 0.43, and the 2 in W_q sharpens the row. (Without any matrices the second look's
+# gender is −0.31, *il* as well. What the roles buy is a cleaner match.) With *wide*
+# for *tired*, you get +0.43: *elle*.
 
 # %% tags=["hide-input", "proof"]
 wide = torch.cat([x[:3], x[3:, [1, 0, 2, 3]]])
@@ -357,9 +446,12 @@ blocks(
 )
 
 # %% [markdown]
-# The √k comes next. First the function that the rest of the book uses:
+# The rest of the book uses a function with the name of the equation. It is the line of
+# code above, with two more arguments: a mask says who may look at whom
+# ([chapter 4](04_masks.ipynb)), and dropout drops some weights in training
+# ([chapter 7](07_training.ipynb)).
 
-# %%
+# %% tags=["hide-cell"]
 from annotated.attention import scaled_dot_product_attention
 from annotated.notebook import show_source
 
@@ -395,12 +487,10 @@ check_close(
 )
 
 # %% [markdown]
-# It takes two more arguments. A mask says who may look at whom
-# ([chapter 4](04_masks.ipynb)), and dropout drops some weights in training
-# ([chapter 7](07_training.ipynb)). With query, key and value from one sequence it's
-# *self*-attention. With queries from the decoder and keys and values from the
-# encoder, it's the attention of [chapter 1](01_seq2seq_attention.ipynb), where a
-# small network computed the scores; here they are plain dot products.
+# With query, key and value from one sequence it's *self*-attention. With queries from
+# the decoder, and keys and values from the encoder, it's the attention of
+# [chapter 1](01_seq2seq_attention.ipynb), where a small network computed the scores;
+# here they are plain dot products. And the √k? It comes next.
 #
 # ## 2.4 Why √k
 #
@@ -409,12 +499,10 @@ check_close(
 # independent, with mean 0 and variance 1. Then each product of two entries has mean
 # 0 and variance 1 too, and variances of independent terms add up:
 #
-# $$\mathrm{E}\Big[\sum_{d=1}^{k} q_d c_d\Big] = 0,
-# \qquad
-# \mathrm{Var}\Big[\sum_{d=1}^{k} q_d c_d\Big] = k.$$
+# $$\mathrm{Var}\Big[\sum_{d=1}^{k} q_d c_d\Big] = k.$$
 #
-# The mean stays at zero, **the standard deviation (the spread) grows like √k**, and dividing by √k brings
-# it back to 1. Measured, with 4000 pairs for each width:
+# So **the standard deviation of the scores, how far they spread around 0, is √k**, and
+# dividing by √k brings it back to 1. Measured on 4000 pairs of random vectors:
 
 # %% tags=["hide-input"]
 from annotated.notebook import show_table
@@ -424,23 +512,23 @@ products = {
     k: (torch.randn(4000, k) * torch.randn(4000, k)).sum(dim=1) for k in widths
 }
 rows = [
-    (k, f"{p.mean():.2f}", f"{p.std():.2f}", f"{k**0.5:.0f}")
-    for k, p in products.items()
+    (k, f"{products[k].std():.2f}", f"{k**0.5:.0f}") for k in (4, 64, 1024)
 ]
-show_table(["width k", "mean", "spread", "√k"], rows)
+show_table(["width k", "standard deviation of the scores", "√k"], rows)
 
 # %% tags=["hide-input", "proof"]
 for k, p in products.items():
     spread = p.std().item()
     assert abs(p.mean()) < 4 * spread / 4000**0.5
     assert 0.9 < spread / k**0.5 < 1.1
-print("✓ every mean within 4 standard errors of 0, spreads within 10 % of √k")
+print("✓ at six widths from 4 to 4096, within 10 % of √k")
 
 # %% [markdown]
-# So what if scores are far apart? Try it. You also see the row's *entropy*, which
-# says how evenly the weights are spread (ln 12 ≈ 2.5 nats if all twelve are equal, 0 if
-# one key has everything), and the size of the softmax's *Jacobian*, the table of all
-# derivatives of weights by scores: near 0, moving a score moves nothing.
+# (Fresh layers give their entries a smaller variance than 1. That changes the 1, but
+# not the √k; [page 2c](02c_soft_store.ipynb) measures it.)
+#
+# So what if scores are far apart? Here is one query with twelve keys. The
+# **temperature** divides the scores before the softmax, just as √k does.
 
 # %% tags=["hide-input"]
 generator = torch.Generator().manual_seed(337)
@@ -451,22 +539,20 @@ raw_scores = {w: some_keys[:, :w] @ one_query[:w] for w in two_to_the}
 CHOICES = ["as they are", "divided by √k"]
 
 
-def softmax_jacobian(p):
-    return torch.diag(p) - torch.outer(p, p)
-
-
 def one_row(width, temperature, choice):
     """What the browser must show, computed here."""
     divisor = width**0.5 if choice == CHOICES[1] else 1.0
-    p = (raw_scores[width].double() / divisor / temperature).softmax(dim=0)
-    entropy = torch.special.entr(p).sum().item()
-    jacobian = softmax_jacobian(p).norm().item()
-    return {"weights": p.tolist(), "entropy": entropy, "jacobian": jacobian}
+    scores = raw_scores[width].double() / divisor / temperature
+    p = scores.softmax(dim=0)
+    best = p.argmax()
+    scores[best] += 0.1
+    return {
+        "weights": p.tolist(),
+        "gain": (scores.softmax(0) - p)[best].item(),
+    }
 
 
 # %% tags=["hide-input"]
-from annotated.frames import Slider
-
 checks = []
 for width, tau, which in (
     (4, 1.0, 0), (64, 1.0, 0), (64, 1.0, 1), (4096, 64.0, 0), (1024, 0.25, 1)
@@ -488,19 +574,18 @@ explorer(
     ],
     label="Width and temperature of a row of attention",
     checks=checks,
-    question="Widen the vectors. At what width has the row collapsed to one "
-    "key? Which temperature gives the same row as dividing by √k at k = 4096?",
-    caption="One query, twelve keys, all random. The scores are divided by "
-    "the temperature before the softmax.",
+    question="Widen the vectors, scores as they are. From what width on does one key "
+    "have 0.99 of this row? Then stay at k = 4096: which temperature fills the grey "
+    "outlines again?",
+    caption="Grey outlines: the weights with scores divided by √k, at temperature 1.",
 )
 
 # %% [markdown]
 # <details><summary>The answers</summary>
 #
 # From k = 128 on, one key has more than 0.99 of this row. (Other rows collapse a
-# little earlier or later, and some wobble on their way.) At k = 4096, a temperature
-# of 64 brings the shares back, and 64 is √4096: dividing by √k is a choice of
-# temperature that fits every width.
+# little earlier or later.) At k = 4096 a temperature of 64 brings the shares back, and
+# 64 is √4096: dividing by √k is the temperature that fits every width.
 #
 # </details>
 
@@ -514,26 +599,29 @@ check_close(
 )
 
 # %% [markdown]
-# One key takes everything, and that is bad for learning. How much does weight
-# $w_i$ move when score $e_j$ moves a little? Differentiate the softmax:
+# One key takes everything, and that is bad for learning: look at the last number of the
+# readout. Raise the best score by 0.1, and at k = 4096 nothing moves any more. How much
+# does weight $w_i$ change with its score $s_i$, and with another score $s_j$?
+# Differentiate the softmax:
 #
-# $$\frac{\partial w_i}{\partial e_j} = w_i\,(\delta_{ij} - w_j),$$
+# $$\frac{\partial w_i}{\partial s_i} = w_i\,(1 - w_i),
+# \qquad \frac{\partial w_i}{\partial s_j} = -w_i\,w_j.$$
 #
-# where $\delta_{ij}$ is 1 if $i = j$ and 0 otherwise. If one weight is 1 and all
-# the others are 0, every one of these derivatives is 0. No gradient gets
-# through, and the layer can't learn to look elsewhere. **A softmax of scores that
-# are far apart has decided before it has learned anything.**
+# If one weight is 1 and all the others are 0, every one of these derivatives is 0. No
+# gradient gets through, and the layer can't learn to look elsewhere. **A softmax of
+# scores that are far apart has decided before it has learned anything.**
 #
-# That was one row. Here are two hundred for each width, with 32 keys each: how
-# spread out the weights are (their entropy), and how much gets back to the
-# scores if a random gradient, equally strong for all, arrives at the weights.
+# That was one row. Here are two hundred for each width, with 32 keys each. On the left
+# is the **entropy** of the weights, which says how evenly they are spread: ln 32 ≈ 3.5
+# if all are equal, 0 if one key has everything. On the right is how much gets back to
+# the scores of a random gradient that arrives at the weights.
 
 
 # %% tags=["hide-input", "proof"]
 random_scores = torch.randn(5)
 check_close(
     "this derivative equals autograd's",
-    softmax_jacobian(random_scores.softmax(dim=0)),
+    torch.diag(p := random_scores.softmax(dim=0)) - torch.outer(p, p),
     torch.autograd.functional.jacobian(
         lambda e: e.softmax(dim=0), random_scores
     ),
@@ -571,12 +659,14 @@ for i, (name, rows) in enumerate(measured.items()):
     style = {"color": PALETTE[i], "marker": MARKERS[i], "label": name}
     axes[0].plot(widths, entropies, LINES[i], **style)
     axes[1].plot(widths, medians, LINES[i], **style)
-axes[0].set(xscale="log", xlabel="width k", ylabel="entropy of a row (nats)")
+for ax in axes:  # where the heads of Transformers usually are
+    ax.axvspan(64, 128, color="0.85", zorder=0)
+axes[0].set(xscale="log", xlabel="width k", ylabel="entropy of a row")
 axes[1].set(
     xscale="log",
     yscale="log",
     xlabel="width k",
-    ylabel="gradient norm (median)",
+    ylabel="gradient at the scores (median)",
 )
 axes[0].legend(title="scores")
 show(
@@ -584,9 +674,11 @@ show(
     alt="Two panels against the width k. With scores divided by root k, "
     "entropy and gradient norm stay level. With scores as they are, the "
     "entropy falls towards zero, and the median gradient norm falls slowly up "
-    "to width 64 and by many orders of magnitude at 4096.",
+    "to width 64 and by many orders of magnitude at 4096. A grey band marks the "
+    "widths 64 to 128.",
     caption="Undivided, wide attention looks at one key, and from a typical "
-    "row almost no gradient comes back.",
+    "row almost no gradient comes back. Grey: widths of 64 to 128, usual for a "
+    "query in a Transformer.",
 )
 
 # %% tags=["hide-input", "proof"]
@@ -607,148 +699,131 @@ print(
 )
 
 # %% [markdown]
-# The width that counts is the width of a *query*, not of the model: in Transformers
-# usually 64 to 128 ([chapter 3](03_multi_head_attention.ipynb) says why). At 16 the
-# weights are sharper already, though as much gradient comes back as with the factor.
-# At 64 a typical row loses about two thirds of its gradient, and from there on it falls fast. The
-# *mean* over rows falls much less than the median drawn here, because a few rows, whose
-# two best keys are nearly tied, still pass a lot: learning would depend on those few. What it does for
-# *training* is measured on the deeper page
-# [A store that answers softly](02c_soft_store.ipynb).
+# The width that counts is the width of a *query*, in Transformers usually 64 to 128
+# ([chapter 3](03_multi_head_attention.ipynb) says why). At 64 a typical row loses about
+# two thirds of its gradient, and from there on it falls fast. (The *mean* over rows
+# falls much less than this median, because a few rows whose two best keys are nearly
+# tied still pass a lot: learning would depend on those few.) What that does to
+# *training* is on [page 2c](02c_soft_store.ipynb).
 #
-# **Do real scores have variance 1?** Only if the entries do. PyTorch fills a fresh
-# `nn.Linear` with weights of variance 1/(3 · width), so queries and keys made by it
-# have variance 1/3 instead of 1, and their scores, after the division, a spread of
-# 1/3. What matters is that it's the same at every width:
-
-# %%
-for width in (64, 512, 4096):
-    inputs = torch.randn(256, width)
-    query_map = nn.Linear(width, width, bias=False)
-    key_map = nn.Linear(width, width, bias=False)
-    scores = query_map(inputs) @ key_map(inputs).T / width**0.5
-    print(f"k = {width:4}: spread {scores.std():.2f}")
-
-# %% [markdown]
 # ## 2.5 What it's worth: *il* or *elle*?
 #
-# Time to open the model from the top of the page. It embeds the words, and then
-# *it* looks back twice; what it saw the first time is added to its vector before
-# it asks again. (To keep the model small, only *it* looks around. In a Transformer
-# every word does, all at once.)
+# Back to the model at the top of the page. Every word gets an embedding of width 16.
+# Then only *it* looks around (in a Transformer every word does, all at once):
+#
+# 1. **First look.** Its query meets the keys of all eleven words. Look at it in the
+#    figure at the top, with *look* set to *first*: *tired*, *cat* and *street* get most.
+#    The values that come back are **added to** the vector of *it*, which now holds all
+#    three hints.
+# 2. **Second look.** With that vector it asks again, through matrices of a second layer.
+#    Now it knows what it's looking for, and goes to *cat*.
+# 3. A linear layer turns what the second look brought back into *il* or *elle*.
 
-# %%
+# %% tags=["hide-cell"]
 show_source(pronouns.PronounReader)
 
 # %% [markdown]
-# It trains on 384 sentences, eight animals, eight places and eight reasons, with
-# nothing but the right pronoun as a target. It's tested on sentences with sixteen
-# pairs of nouns that it never met together. To see what each idea is worth, take
-# them away:
+# It trains on 384 sentences, with nothing but the right pronoun as a target, and is
+# tested on pairs of nouns that it never met together. What is each idea worth? Take
+# them away, one by one.
 
-# %% tags=["hide-input"]
+# %% tags=["hide-input", "remove-stdout"]
+from annotated.notebook import recorded
+
+run = recorded("pronouns")
 ROLES = {
     "equal": "a plain average, no looking",
     "one": "one vector in all three roles",
     "value": "+ a value of its own",
     "three": "+ a query and a key of their own",
 }
-unseen = pronouns.sentences()[1]
-tokens, answers = pronouns.encode(unseen)
-nouns = torch.tensor(
-    [
-        pronouns.SENTENCE.format(*choice).split().index(pronouns.meant(choice))
-        for choice in unseen
-    ]
-)
-
-
-def judge(reader):
-    """Share of right pronouns, and the second look's weight on the noun."""
-    with torch.no_grad():
-        logits, looks = reader(tokens)
-    right = (logits.argmax(dim=-1) == answers).float().mean().item()
-    return right, looks[torch.arange(len(nouns)), 1, nouns].mean().item()
-
+right = {
+    (row["roles"], row["seed"]): dict(
+        zip(run["steps"], row["right"], strict=True)
+    )
+    for row in run["rows"]
+}
+on_noun = {(row["roles"], row["seed"]): row["on_noun"] for row in run["rows"]}
 
 # %% tags=["hide-input"]
-for roles in ROLES:
+figure, ax = plt.subplots(figsize=(7.4, 3.6))
+for i, (roles, name) in enumerate(ROLES.items()):
     for seed in (0, 1, 2):
-        if (roles, seed) not in readers:
-            readers[roles, seed] = pronouns.train_reader(roles, seed)
-judged = {name: judge(reader) for name, reader in readers.items()}
-later = {  # the same training, twice as long
-    name: judge(pronouns.train_reader(*name, steps=400)) for name in readers
-}
-
-
-def over_seeds(roles, which, runs=judged):
-    return ", ".join(f"{runs[roles, seed][which]:.0%}" for seed in (0, 1, 2))
-
-
-show_table(
-    [
-        "model",
-        "right on unseen pairs, 200 steps",
-        "400 steps",
-        "second look: weight on the right noun",
-    ],
-    [
-        (
-            text,
-            over_seeds(roles, 0),
-            over_seeds(roles, 0, later),
-            over_seeds(roles, 1),
+        shares = [100 * share for share in right[roles, seed].values()]
+        label = name if seed == 0 else None
+        ax.plot(
+            run["steps"],
+            shares,
+            LINES[i],
+            color=PALETTE[i],
+            alpha=0.8,
+            label=label,
         )
-        for roles, text in ROLES.items()
-    ],
-    caption="Three seeds each; the weights are those after 200 steps. A coin "
-    "would be right half of the time.",
+ax.set(
+    xlabel="training step", ylabel="right on unseen pairs (%)", ylim=(45, 103)
+)
+ax.legend(loc="lower right")
+show(
+    figure,
+    alt="Share of right pronouns against the training step, four models, three "
+    "seeds each. With a value of its own, with or without a query and a key of "
+    "their own, every seed is at 100 % by step 200. One vector in all three "
+    "roles is near 70 % then, and reaches 100 % between steps 300 and 500. The "
+    "plain average stays between 65 and 80 %.",
+    caption="Each line is one of three seeds. A coin would be right half of the time.",
 )
 
 # %% tags=["hide-input", "proof"]
-right = {r: [judged[r, seed][0] for seed in (0, 1, 2)] for r in ROLES}
-assert min(right["three"] + right["value"]) >= 0.97
-assert max(right["equal"] + right["one"]) <= 0.9
-in_the_end = {r: [later[r, seed][0] for seed in (0, 1, 2)] for r in ROLES}
-assert min(in_the_end["one"]) >= 0.85 and max(in_the_end["equal"]) <= 0.85
-with torch.no_grad():
-    wide, _ = pronouns.encode([("cat", "street", "wide")])
-    logits, seen = readers["three", 1](wide)
+SEEDS = (0, 1, 2)
+for seed in SEEDS:
+    for step in range(200, 601, 20):
+        assert (
+            min(right["three", seed][step], right["value", seed][step]) >= 0.97
+        )
+        assert right["equal", seed][step] <= 0.85
+    assert max(right["one", seed][200], right["equal", seed][200]) <= 0.9
+    assert right["one", seed][400] >= 0.85 and right["one", seed][600] >= 0.97
+    assert min(right["three", seed][120], right["value", seed][160]) == 1
+    assert right["one", seed][280] < 0.97
+    assert on_noun["three", seed] > 0.55 > 0.25 > on_noun["value", seed]
+another = pronouns.train_reader("three", seed=1)
+tokens, answer = pronouns.encode(choices)
+logits, seen = another(tokens)
 too = pronouns.SENTENCE.split().index("too")
-assert (
-    logits.argmax() == 1 and seen[0, 1, too] > 0.85
-)  # elle, and where it looks
+on_too = seen[:, 1, too]
+assert on_too[choices.index(("cat", "street", "wide"))] > 0.85
+# it is always right, and looks at "too" when it says elle
+assert (logits.argmax(dim=-1) == answer).all()
+assert (on_too > 0.5).sum() >= 5 and (answer[on_too > 0.5] == 1).all()
+by_itself = another.answer(another.looks[1][2](another.embedding(tokens[0])))
+assert by_itself[too].argmax() == 1
 print(
-    "✓ after 200 steps at least 97 % right in every seed with a value of its "
-    "own, at most 90 % without; one vector catches up by 400, the average doesn't"
+    "✓ from step 200 on at least 97 % in every seed with a value of its own; one "
+    "vector gets there by 600, the average never"
 )
 
 # %% [markdown]
-# A plain average of all the words knows that there's a *le* and a *la* in the
-# sentence, but not which one counts. Half of the pairs agree in gender, so it gets
-# those, and guesses the rest: about three in four. Training longer
-# doesn't help it. One vector for all three roles does no better after 200 steps, but
-# after 400 it's at 88 % or more: it gets there late. Give the value a matrix of its
-# own, and every pronoun is right by 200: what a word hands over no longer has to be
-# what it's found by. One vector *can* learn both. Separate ones learn it **sooner**.
+# A plain average of all words knows that there's a *le* and a *la* in the sentence, but
+# not which one counts. Half of the pairs agree in gender, so it gets those, and guesses
+# the rest: about three in four, however long it trains. With a value of its own, every
+# pronoun is right by step 160: what a word hands over no longer has to be what it's
+# found by. With a query and a key of their own as well, step 120 is enough. One vector
+# for everything *can* learn it, too, but needs 300 to 500 steps. **Separate roles
+# make learning faster.**
 #
-# And separate queries and keys? Accuracy can't improve; it's already 100 %. But look at
-# the last column: now most of *it*'s second look goes to the noun it stands for. Don't
-# read too much into that: the model was rewarded for the pronoun, not for the arcs. The
-# one at the top is seed 2, and in 5 of its 64 sentences it points at the wrong noun: when the cat doesn't cross the
-# *bridge* because it's too *wide*, 70 % of its second look goes to *cat*. It says *il*,
-# which is right for both. With seed 1, when the street is too *wide*, *it* puts nine
-# tenths of its second look on *too*, and still says *elle*. **Weights show where
-# information came from in one layer. They aren't an explanation.**
+# They also change where *it* looks. After 200 steps the second look of the full model
+# puts 60 to 80 % of its weight on the noun that *it* stands for, and without queries and
+# keys of their own at most 20 %. But don't read too much into the arcs: the model was
+# rewarded for the pronoun alone. You've seen it look at a cat and mean a bridge. And
+# another seed, when the street is too wide, puts nine tenths of its second look on *too*!
+# That word's value has come to mean *elle*, so once the first look has settled the
+# question, *too* is where the answer is fetched. **Weights show where information came
+# from in one layer. They aren't an explanation.**
 #
 # ## 2.6 A set, not a sequence
 #
 # Nothing in the three lines knows where a word stands. Shuffle the words, and
-# you get the same outputs, shuffled: self-attention is **permutation
-# equivariant**. With the shuffle as a matrix $P$, the scores become
-# $PX(PX)^\top = P\,XX^\top P^\top$. The softmax works within rows, so it moves
-# along, and the output is $P\,W P^\top P X = P\,WX$, because $P^\top P = I$.
+# you get the same outputs, shuffled: self-attention is **permutation equivariant**.
 
 # %%
 shuffle = torch.tensor([2, 0, 3, 1])
@@ -766,14 +841,23 @@ check_close(
 )
 
 # %% [markdown]
+# <details><summary>Why, in one line of algebra</summary>
+#
+# Write the shuffle as a matrix $P$. The scores become
+# $PX(PX)^\top = P\,XX^\top P^\top$. The softmax works within rows, so the weights $W$
+# are shuffled in the same way, and the output is $P\,W P^\top P X = P\,WX$, because
+# $P^\top P = I$.
+#
+# </details>
+#
 # For language that's a defect: *the cat sees the dog* isn't *the dog sees the cat*.
 # [Chapter 5](05_positional_encoding.ipynb) repairs it by adding positions to the
 # vectors. A rule about who may look at whom also brings in order. If a word sees
 # only itself and the words *before* it (**causal** attention,
-# [chapter 4](04_masks.ipynb)), a shuffle does change the outputs:
+# [chapter 4](04_masks.ipynb)), a shuffle does change the outputs.
 
 
-# %%
+# %% tags=["hide-input", "proof"]
 def causal_self_attention(x):
     scores = x @ x.transpose(-2, -1)
     past = torch.ones_like(scores, dtype=torch.bool).tril()
@@ -782,27 +866,26 @@ def causal_self_attention(x):
 
 shuffled_first = causal_self_attention(x[shuffle])
 shuffled_last = causal_self_attention(x)[shuffle]
-print(f"largest difference {(shuffled_first - shuffled_last).abs().max():.2f}")
-
-# %% tags=["hide-input", "proof"]
 assert (shuffled_first - shuffled_last).abs().max() > 0.1
-print("✓ causal self-attention is not equivariant")
+print(
+    "✓ causal self-attention is not equivariant: outputs differ by up to "
+    f"{(shuffled_first - shuffled_last).abs().max():.2f}"
+)
 
 # %% [markdown]
 # ## 2.7 What it costs
 #
 # Every word looks at every word, so t words make t² scores. That sounds expensive.
-# Is it, beside the recurrent network that we wanted to replace? Count the
-# multiplications for t words of width k:
+# Is it, beside a recurrent network? Count the multiplications for t words of width k:
 #
 # - Self-attention: three matrices of k² for each word, and for each of the t² pairs
 #   k for its score and k for its share of the mix: $3tk^2 + 2t^2k$.
 # - A GRU, the recurrent network of chapter 1: six matrices of k² for each word,
 #   $6tk^2$.
 #
-# The two are equal where $2t^2k = 3tk^2$, at t = 1.5 k. For a model of width 512,
-# that's a text of 768 words. **Below that, attention is the cheaper one.** Beyond,
-# t² takes over: twice the text, four times the scores.
+# The two are equal at t = 1.5 k. For a model of width 512, that's a text of 768 words.
+# **Below that, attention needs fewer.** Beyond, t² takes over: twice the text, four
+# times the scores.
 
 # %% tags=["hide-input"]
 import time
@@ -860,29 +943,22 @@ print("✓ PyTorch counts exactly 3tk² + 2t²k and 6tk² multiplications")
 
 # %% [markdown]
 # The GRU never does more than twice attention's multiplications, and takes far longer
-# than that. The last column says why. (Attention's own time grows faster than its count,
-# which leaves out the softmax and the moving of t² scores through memory.)
+# than that, because it has to finish one word before it starts the next. Attention is a
+# few large matrix products, for all words at once, and that is what GPUs are built for.
+# It also takes **one step** from any word to any other, where a recurrent network takes
+# up to t. That step is what lets *it* find the cat.
 #
-# | | multiplications | scores kept | steps from one word to any other | steps that must wait for each other |
-# |---|---|---|---|---|
-# | self-attention | $3tk^2 + 2t^2k$ | $t^2$ | 1 | 1 |
-# | recurrent network (GRU) | $6tk^2$ | none | up to $t$ | $t$ |
-#
-# A recurrent network has to finish one word before it starts the next. Attention is
-# a few large matrix products, which is what GPUs are built for: all words at once. That's what made it possible to train on so much text, and
-# the one step from any word to any other is what lets *it* find the cat. The price
-# is t². Part of it is memory, and kernels such as `F.scaled_dot_product_attention`
-# avoid that by never storing the t² weights
-# ([Dao et al., 2022](https://arxiv.org/abs/2205.14135)).
+# The price is t², in memory as well. Kernels such as `F.scaled_dot_product_attention` save the memory by never storing the
+# t² weights ([Dao et al., 2022](https://arxiv.org/abs/2205.14135)).
 #
 # ## 2.8 Pitfalls
 #
-# **Outputs that are too long or too short.** You took the softmax over the queries
+# **Outputs that are too large or too small.** You took the softmax over the queries
 # instead of the keys: now the *columns* sum to 1, and the rows only by accident.
 
 # %% tags=["hide-input"]
 wrong = (x @ x.T / 2).softmax(dim=0)
-print("row sums:", [f"{total:.2f}" for total in wrong.sum(dim=1).tolist()])
+print("row sums:", [f"{total:.3f}" for total in wrong.sum(dim=1).tolist()])
 assert (wrong.sum(dim=1) - 1).abs().max() > 0.1
 
 # %% [markdown]
@@ -920,10 +996,9 @@ else:
 
 # %% [markdown]
 # **Attention that is too flat or too sharp.** You scaled by the wrong width. The k
-# in √k is the width over which the dot product sums, of *query and key*; not the
-# width of the values, nor of the model.
-# [Chapter 3](03_multi_head_attention.ipynb), where the two differ, measures what
-# that costs.
+# in √k is the width of *query and key*, over which the dot product sums; not the
+# width of the values, nor of the model, from which it differs in
+# [chapter 3](03_multi_head_attention.ipynb).
 #
 # ## 2.9 Quick questions
 #
@@ -950,6 +1025,14 @@ else:
 #
 # </details>
 #
+# <details><summary>Could you start with smaller weights W_q instead of dividing by
+# √k?</summary>
+#
+# The first scores would be the same. But a step of a given size then changes small
+# weights by a larger *share* than large ones. Exercise 6 asks what follows from that.
+#
+# </details>
+#
 # ## 2.10 Exercises
 #
 # Six of them: self-attention with a temperature; the whole of it, with its three
@@ -965,25 +1048,15 @@ else:
 #   shares by a softmax, then a weighted sum.
 # - Each word has a query (what it looks for), a key (what it's found by) and a value
 #   (what it hands over), made by three learned matrices.
-# - Scores are divided by √k, because undivided they spread like √k, and a softmax of
-#   scores that are far apart passes on almost no gradient.
+# - Scores are divided by √k, because undivided their standard deviation grows like √k,
+#   and a softmax of scores that are far apart passes on almost no gradient.
 # - It sees a set: order has to be added.
 # - It costs t² scores, and in return all words are computed at once, one step apart.
 #
-# ## 2.12 What was measured
-
-# %% tags=["hide-input"]
-show_table(
-    ["what", "with", "without"],
-    [
-        ("√k: median gradient through the softmax, k = 64",
-         f"{scaled_medians[2]:.3f}", f"{raw_medians[2]:.3f}"),
-        ("a value of its own: right pronouns after 200 steps, three seeds",
-         over_seeds("value", 0), over_seeds("one", 0)),
-        ("a query and a key of their own: weight on the right noun",
-         over_seeds("three", 1), over_seeds("value", 1)),
-    ],
-)  # fmt: skip
+# Two deeper pages go on from here; you don't need them for chapter 3.
+# [Dot products that mean something](02b_learned_vectors.ipynb) learns vectors for
+# films from who liked what. [A store that answers softly](02c_soft_store.ipynb)
+# looks at attention as a dictionary, and trains it with and without √k.
 
 # %% tags=["hide-input"]
 from annotated.notebook import cost
@@ -991,11 +1064,6 @@ from annotated.notebook import cost
 cost()
 
 # %% [markdown]
-# Two deeper pages go on from here; you don't need them for chapter 3.
-# [Dot products that mean something](02b_learned_vectors.ipynb) learns vectors for
-# films from who liked what. [A store that answers softly](02c_soft_store.ipynb)
-# looks at attention as a dictionary, and trains it with and without √k.
-#
 # ## Further reading
 #
 # - [Vaswani et al. (2017)](https://arxiv.org/abs/1706.03762): section 3.2.1 has the

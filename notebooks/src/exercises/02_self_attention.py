@@ -84,10 +84,9 @@ check("ch02-tempered", tempered)
 # | `W_v` | `(d, v)` | |
 # | result | `(b, t, v)` | |
 #
-# Write it yourself, without `F.scaled_dot_product_attention`: the check sees only the
-# results and would let it pass, but you'd miss the point. All
-# four arguments must get gradients, and none may be changed. The widths d, k and v are
-# all different: which of them belongs under the root?
+# Write it yourself, without `F.scaled_dot_product_attention`. All four arguments must
+# get gradients, and none may be changed. The widths d, k and v may all be different:
+# which of them belongs under the root?
 #
 # *Example.* With the four words and the matrices of section 2.3, you get what the
 # chapter gets if it takes `x` instead of `mixed`.
@@ -211,12 +210,10 @@ check("ch02-uniform-factor", uniform_factor)
 # | `f` | a function | takes a tensor `(t, k)`, with `t` and `k` at least 2, returns a tensor with `t` rows |
 # | result | `True` or `False` | a plain one, no tensor |
 #
-# Try random inputs (`torch.randn`, with negative numbers too) of at least five rows,
-# and random shuffles (`torch.randperm`). Take **twenty or more**: one shuffle may
-# happen to leave the only row that matters in its place, and there are functions that
-# mind the order for some inputs only. Compare with a tolerance,
-# `torch.allclose(…, atol=1e-5)`, because a sum taken in another order differs in its
-# last digits. Only wholly equivariant functions get a `True`.
+# Try random inputs of five rows or more, and random shuffles. How many? One may happen
+# to leave the only row that matters in its place, and some functions mind the order
+# for some inputs only. And how exactly must two results agree? A sum taken in another
+# order differs in its last digits, but a difference of 0.01 is one.
 #
 # *Example.* `is_equivariant(lambda x: 2 * x)` is `True`, and
 # `is_equivariant(lambda x: x.flip(0))`, which reverses the rows, `False`.
@@ -247,11 +244,15 @@ check("ch02-is-equivariant", is_equivariant)
 #
 # *3 points. Goal: say what a factor does that an initialisation can't.*
 #
-# A colleague drops the division by $\sqrt k$, but initialises the query weights $W_q$
-# eight times smaller. The width is $k = 64$. Is that the same? What
-# does it cost? Compare the first outputs, then one step of training: how large are the
-# gradient and the step, beside the weights, with gradient descent? And with Adam, whose
-# steps hardly depend on the size of the gradient? (Five sentences are enough.)
+# A colleague drops the division by $\sqrt k$, but initialises the query weights eight
+# times smaller: $W' = W_q / 8$. The width is $k = 64$. Is that the same? What does it
+# cost?
+#
+# Compare the first outputs. Then take one step of training. By the chain rule, the
+# gradient for $W'$ is eight times that for $W_q$, because the scores depend on
+# $8\,W'$ as they did on $W_q$. How large is the step beside the weights, with gradient
+# descent? And with Adam, whose first steps are about as large as the learning rate,
+# whatever the gradient? (Five sentences are enough.)
 
 # %% [markdown] nbgrader={"schema_version": 3, "grade_id": "ch02-in-words", "grade": true, "solution": true, "locked": false, "task": false, "points": 3}
 # <!-- exercise: ch02-in-words -->
