@@ -1,0 +1,52 @@
+"""Faults of annotated/adaptive.py: (text, what replaces it, what is wrong then)."""
+
+# fmt: off
+FAULTS = {
+    "_Clusters.__init__": [
+        ("d_embed // div_value**i", "d_embed // div_value", "rare words as wide"),
+        ("* d_model**-0.5", "", "begins large"),
+        ("start < end", "start <= end", "an empty cluster"),
+        ("require.count(div_value ** len(cutoffs), d_embed=d_embed)", "pass",
+         "a cluster without width"),
+    ],
+    "_Clusters._map": [
+        ("std=width**-0.5", "std=0.02", "narrow clusters begin small"),
+        ("if width == self.d_model:", "if False:", "a map where none is needed"),
+        ("bias=False", "bias=True", "a map with a bias"),
+    ],
+    "AdaptiveEmbedding.__init__": [
+        ("self._map(w, w, d_model)", "self._map(w, w, d_model + 1)", "too wide"),
+    ],
+    "AdaptiveEmbedding.forward": [
+        (" - start", "", "rows counted from the first word"),
+        ("tokens >= start", "tokens > start", "first word of a cluster lost"),
+        ("* self.d_model**0.5", "", "no scale"),
+        (".to(x.dtype)", "", "no autocast"),
+        ("require.ids(self.vocab_size, tokens=tokens)", "pass", "ids unchecked"),
+    ],
+    "AdaptiveSoftmax.__init__": [
+        ("* d_model**-0.5", "* 0.0", "clusters begin at 0"),
+        ("self._map(w, d_model, w)", "self._map(w, d_model, w + 1)", "too wide"),
+    ],
+    "AdaptiveSoftmax.forward": [
+        ("clusters[..., i - 1, None] + ", "", "probability given the cluster alone"),
+        ("i - 1, None", "-i, None", "rows of the clusters reversed"),
+    ],
+    "AdaptiveSoftmax.loss": [
+        (">= starts", "> starts", "first word of a cluster in the one before"),
+        (" - 1 + cluster", " + cluster", "the next cluster's row"),
+        (" - self.bounds[i]", "", "rows counted from the first word"),
+        ("accumulate=True", "accumulate=False", "probability of the cluster lost"),
+        ("return -log_p", "return log_p", "sign"),
+        ("require.ids(self.vocab_size, target=target)", "pass", "ids unchecked"),
+        ('@require.shapes(d="d_model")', "", "shapes unchecked"),
+    ],
+    "AdaptiveSoftmax._head": [
+        ("self.maps[0](x)", "x", "first map ignored"),
+        (".log_softmax(dim=-1)", "", "not normalised"),
+    ],
+    "AdaptiveSoftmax._tail": [
+        (".log_softmax(dim=-1)", "", "not normalised"),
+        ("self.tables[i]", "self.tables[i].detach()", "nothing is learned"),
+    ],
+}

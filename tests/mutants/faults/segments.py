@@ -1,0 +1,19 @@
+"""Faults of annotated/segments.py: (text, what replaces it, what is wrong then)."""
+
+# fmt: off
+FAULTS = {
+    "SegmentLoss.__call__": [
+        ("losses, self.memories", "losses, _", "memories are not handed on"),
+        (", self.memories)", ")", "memories are not used"),
+        ("losses.mean()", "losses.sum()", "a sum"),
+    ],
+    "segments": [
+        ("(len(text) - 1) // batch", "len(text) // batch", "targets run out"),
+        ("view(batch, width)\n    target", "view(width, batch).T\n    target",
+         "rows do not go on"),
+        ("text[1 : batch * width + 1]", "text[: batch * width]", "targets not shifted"),
+        ("require.count(most=len(text) - 1, batch=batch)", "pass",
+         "batch too large for the text"),
+        ("tokens.split(length, 1)", "tokens.split(length + 1, 1)", "lengths differ"),
+    ],
+}

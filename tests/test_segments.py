@@ -1,0 +1,57 @@
+"""annotated/segments.py: what follows what, and what is handed on."""
+
+import pytest
+import torch
+
+from annotated.segments import SegmentLoss, segments
+from annotated.training import evaluate, fit
+from annotated.transformer_xl import TransformerXL, TransformerXLConfig
+
+
+def model(mem_len=4):
+    torch.manual_seed(0)
+    return TransformerXL(TransformerXLConfig(31, 8, 2, 1, 8, mem_len=mem_len))
+
+
+def test_rows_go_on_where_they_stopped_and_targets_are_one_further():
+    text = torch.arange(31)
+    batches = list(segments(text, batch=3, length=4))
+    assert [tokens.shape[1] for tokens, _ in batches] == [4, 4, 2]
+    rows = torch.cat([tokens for tokens, _ in batches], dim=1)
+    assert rows.tolist() == [list(range(i, i + 10)) for i in (0, 10, 20)]
+    for tokens, target in batches:
+        assert torch.equal(target, tokens + 1)
+
+
+def test_the_last_symbol_is_a_target_alone():
+    ((tokens, target),) = segments(torch.arange(5), batch=1, length=9)
+    assert tokens.tolist() == [[0, 1, 2, 3]]
+    assert target.tolist() == [[1, 2, 3, 4]]
+
+
+@pytest.mark.parametrize("batch", [0, 4])
+def test_a_batch_that_the_text_cannot_fill_is_refused(batch):
+    with pytest.raises(ValueError, match="batch must be an integer from 1 to 3"):
+        next(segments(torch.arange(4), batch=batch, length=2))
+
+
+def test_losses_hand_memories_on_and_a_new_one_begins_anew():
+    xl, loss = model(), SegmentLoss()
+    batches = list(segments(torch.arange(31), batch=3, length=4))
+    found = [loss(xl, batch) for batch in batches[:2]]
+    first, memories = xl.loss(*batches[0])
+    second, _ = xl.loss(*batches[1], memories)
+    assert found[0] == first.mean()
+    assert found[1] == second.mean()
+    assert SegmentLoss()(xl, batches[1]) != second.mean()
+    assert loss.memories.shape == (1, 3, 4, 8)
+
+
+def test_fit_and_evaluate_take_it():
+    xl = model()
+    text = torch.arange(31).repeat(4)
+    before = evaluate(xl, SegmentLoss(), segments(text, 2, 5))
+    optimizer = torch.optim.Adam(xl.parameters(), lr=0.02)
+    for _ in range(3):
+        fit(xl, SegmentLoss(), segments(text, 2, 5), optimizer)
+    assert evaluate(xl, SegmentLoss(), segments(text, 2, 5)) < before - 0.5
