@@ -20,6 +20,7 @@ NAMES = (
     "pronouns",
     "rates",
     "regularisation",
+    "segments",
     "several_heads",
     "training_step",
     "warmup",
