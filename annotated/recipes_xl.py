@@ -29,7 +29,7 @@ from annotated.transformer_xl import TransformerXL, TransformerXLConfig, relativ
 
 
 def shift_by_index(scores: Float[Tensor, "t _"]) -> Float[Tensor, "t s"]:
-    """Look each distance up in ``scores``, one at a time: slow, and plainly right."""
+    """Return ``scores`` by key, each looked up by its distance: slow, plainly right."""
     t, width = scores.shape
     s = width - t
     shifted = torch.empty(t, s, dtype=scores.dtype)
@@ -41,13 +41,13 @@ def shift_by_index(scores: Float[Tensor, "t _"]) -> Float[Tensor, "t s"]:
 
 
 def paper_shift(scores: Float[Tensor, "t _"]) -> Float[Tensor, "t s"]:
-    """Shift ``scores`` as the paper's code does, which has no distance below 0."""
+    """Return ``scores`` shifted as in the paper's code: no distance is below 0."""
     s = scores.shape[1] - scores.shape[0]
     return relative_shift(scores[:, 1 : s + 1])
 
 
 def labml_shift(scores: Float[Tensor, "t _"]) -> Float[Tensor, "t s"]:
-    """Shift rows of ``scores`` to the right, as labml does: padded behind, not before.
+    """Return rows of ``scores`` shifted to the right, as labml does: padded behind.
 
     The first row stays, row i moves by i; the last s columns are kept.
     """
@@ -57,7 +57,7 @@ def labml_shift(scores: Float[Tensor, "t _"]) -> Float[Tensor, "t s"]:
 
 
 def labml_shift_changed(scores: Float[Tensor, "t _"]) -> Float[Tensor, "t s"]:
-    """Shift ``scores`` as labml#185 proposes: their front is dropped, not their end."""
+    """Return ``scores`` shifted as labml#185 proposes: their front is dropped."""
     t, width = scores.shape
     line = F.pad(scores, (0, 1)).flatten()
     return line[t:].view(t, width)[:, t:]
@@ -124,11 +124,15 @@ def train_on_segments(
 def token_bits(
     model: nn.Module, batches: Iterable[tuple[Tensor, Tensor]]
 ) -> Iterator[Float[Tensor, "b t"]]:
-    """Yield the bits of each target, segment after segment, with memory if there is.
+    """Read segments one after another, with memory if the model has any.
 
     Args:
-        model: a :class:`TransformerXL`, or one that gives logits.
-        batches: tokens and targets, such as :func:`segments` gives.
+        model: a Transformer-XL, or one that gives logits.
+        batches: tokens and targets, ``(b, t)`` each, such as
+            :func:`~annotated.segments.segments` gives.
+
+    Yields:
+        The bits of each target, ``(b, t)``.
     """
     memories = None
     for tokens, target in batches:

@@ -12,6 +12,7 @@ NAMES = (
     "copy_task",
     "dates",
     "distance",
+    "evaluation_cost",
     "full_means",
     "heads",
     "ladder",
