@@ -925,16 +925,14 @@ for t, (attention, its_time, recurrent, gru_time) in costs.items():
     rows.append(
         (
             t,
-            f"{attention / 1e6:,.0f}",
-            f"{recurrent / 1e6:,.0f}",
-            f"{its_time:.0f}",
-            f"{gru_time:.0f}",
+            f"{attention / 1e6:,.0f} M, {its_time:.0f} ms",
+            f"{recurrent / 1e6:,.0f} M, {gru_time:.0f} ms",
         )
     )
 show_table(
-    ["words", "attention (millions)", "GRU", "attention (ms)", "GRU"],
+    ["words", "attention", "GRU"],
     rows,
-    caption="Millions of multiplications, and milliseconds on a CPU; width 512.",
+    caption="M: millions of multiplications. Times on a CPU. Width 512.",
 )
 
 # %% tags=["hide-input", "proof"]
