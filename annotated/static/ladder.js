@@ -25,40 +25,43 @@ for (let i = answer.length, j = written.length; i || j;) {
 }
 
 const wide = Math.max(300, Math.min(view.width(), 640));
-const low = wide < 480 ? 16 : 0; // room for one label below the other
-const svg = view.svg(wide, 196 + low, `loss and text of a model with ${on.filter(Boolean).length} parts`);
+const svg = view.svg(wide, 206, `loss and text of a model with ${on.filter(Boolean).length} parts`);
 const text = (x, y, content, more) => view.add(svg, "text", { x, y, text: content, ...more });
-const at = (loss) => 4 + (wide - 60) * loss / data.most;
-text(4, 14, "loss on unseen dates, nats per symbol", { class: "strong" });
-view.add(svg, "rect", {
-  x: 4, y: 24, width: at(model.loss) - 4, height: 22, fill: "var(--accent)",
+// the axis is logarithmic, and the same for all models
+const at = (loss) => 10 + (wide - 60) * Math.log(loss / 0.05) / Math.log(3.2 / 0.05);
+const line = (x1, y1, x2, y2, more) => view.add(svg, "line", {
+  x1, y1, x2, y2, stroke: "currentColor", "stroke-opacity": 0.6, ...more,
 });
-text(at(model.loss) + 6, 40, fixed(model.loss, 2), { class: "strong" });
+text(4, 14, "loss on unseen dates, nats per symbol (shorter is better)", { class: "strong" });
 [[data.all, "all on"], [data.none, "all off"]].forEach(([loss, name]) => {
-  view.add(svg, "line", {
-    x1: at(loss), x2: at(loss), y1: 20, y2: 54, stroke: "currentColor", "stroke-opacity": 0.6,
-    "stroke-dasharray": "3 3",
-  });
-  const first = name === "all on";
-  text(at(loss), first ? 68 : 68 + low, `${name} ${fixed(loss, 2)}`,
-    { "text-anchor": first || low ? "start" : "middle" });
+  line(at(loss), 38, at(loss), 66, { "stroke-dasharray": "3 3" });
+  text(at(loss), 34, name, { "text-anchor": "middle" });
+});
+view.add(svg, "rect", {
+  x: 10, y: 44, width: at(model.loss) - 10, height: 18, fill: "var(--accent)",
+});
+text(at(model.loss) + 5, 58, fixed(model.loss, 2), { class: "strong" });
+line(10, 66, wide - 30, 66);
+[0.1, 0.2, 0.5, 1, 2].forEach((tick) => {
+  line(at(tick), 66, at(tick), 71);
+  text(at(tick), 84, tick, { "text-anchor": "middle" });
 });
 
-text(4, 102 + low, `${state.date} should become`);
+text(4, 114, `${state.date} should become`);
 const size = Math.min(19, (wide - 8) / pairs.length);
 const code = { "text-anchor": "middle", class: "code", style: `font-size: ${Math.min(15, size)}px` };
 const shown = (symbol) => (symbol === " " ? "␣" : symbol ?? "");
 pairs.forEach(([wanted, given], k) => {
   const x = 4 + size * k;
-  text(x + size / 2, 124 + low, shown(wanted), code);
-  text(x + size / 2, 180 + low, given === null ? "–" : shown(given), code);
+  text(x + size / 2, 136, shown(wanted), code);
+  text(x + size / 2, 192, given === null ? "–" : shown(given), code);
   if (wanted === given) return;
   view.add(svg, "rect", {
-    x: x + 1, y: 164 + low, width: size - 2, height: 22, rx: 3, fill: "none",
+    x: x + 1, y: 176, width: size - 2, height: 22, rx: 3, fill: "none",
     stroke: "var(--second)", "stroke-width": 2,
   });
 });
-text(4, 154 + low, edits ? `it writes: ${edits} ${edits === 1 ? "edit" : "edits"} away` : "it writes: ✓ exact");
+text(4, 166, edits ? `it writes: ${edits} ${edits === 1 ? "edit" : "edits"} away` : "it writes: ✓ exact");
 
 // the switches: a button for each part, with its name on it
 const grid = svg.closest(".annotated-explorer").querySelector(".annotated-grid");
