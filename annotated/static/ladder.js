@@ -32,7 +32,7 @@ const at = (loss) => 10 + (wide - 60) * Math.log(loss / 0.05) / Math.log(3.2 / 0
 const line = (x1, y1, x2, y2, more) => view.add(svg, "line", {
   x1, y1, x2, y2, stroke: "currentColor", "stroke-opacity": 0.6, ...more,
 });
-text(4, 14, "loss on unseen dates, nats per symbol (shorter is better)", { class: "strong" });
+text(4, 14, "loss on unseen dates, nats per symbol", { class: "strong" });
 [[data.all, "all on"], [data.none, "all off"]].forEach(([loss, name]) => {
   line(at(loss), 38, at(loss), 66, { "stroke-dasharray": "3 3" });
   text(at(loss), 34, name, { "text-anchor": "middle" });

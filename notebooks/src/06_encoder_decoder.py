@@ -167,8 +167,9 @@ svg_figure(
 # By the end of this chapter you can assemble both stacks from attention and three
 # plain parts: an addition, a normalisation and a small network. You'll know what each
 # of them is worth, because we'll grow the model one part at a time and watch its loss
-# fall. And you'll see it proved that the result is PyTorch's `nn.Transformer`. You need
-# heads, masks and positions (chapters 3 to 5). About 35 minutes.
+# fall, and you'll see where it looks as it writes. At the end, its outputs and gradients
+# equal those of PyTorch's `nn.Transformer`. You need heads, masks and positions
+# (chapters 3 to 5). About 35 minutes.
 #
 # ## 6.1 A baseline that runs
 #
@@ -488,7 +489,8 @@ network_picture = chain(
     "out of the picture. The paper goes from 512 to 2048 and back.",
 )
 Html(  # narrower cells: thirteen columns and two signs fit the page
-    "<style>.annotated-narrow-cells .annotated-cell { min-width: 2.1rem; padding: 0.25rem 0 }</style>"
+    "<style>.annotated-narrow-cells .annotated-cell "
+    "{ min-width: 2.1rem; padding: 0.25rem 0 }</style>"
     f'<div class="annotated-narrow-cells">{network_picture.text}</div>'
 )
 
@@ -1017,11 +1019,11 @@ explorer(
 # %% [markdown]
 # <details><summary>Answer</summary>
 #
-# At the `7`, with nearly all its weight; for the month it looks at `mars`, and for the
-# last digits of the year at the end of the letter. Nobody told it which part is which.
-# In the Hungarian date the year comes first: for the day it looks at the `19` of `1936`
-# and writes `19`. It has learned that a day is two digits near the month, and hasn't
-# yet learned that this one stands *behind* it.
+# At the `7`, with all its weight. Nobody told it which part is which. For the first
+# letters of the month it looks mostly at `mars`, for the last digit of the year mostly
+# at the `4`. In between the weight spreads: after `Marc` comes `h`, whatever the letter
+# says. And the Hungarian date begins with its year: for the day, the model looks at the
+# `19` of `1936`, and writes `19`.
 #
 # </details>
 
