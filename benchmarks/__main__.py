@@ -24,6 +24,7 @@ NAMES = (
     "several_heads",
     "training_step",
     "warmup",
+    "wider",
 )
 
 
