@@ -204,6 +204,10 @@ FIRST_STEPS: dict[str, Callable[[int], float]] = {
 def differences(model: Transformer, batch: Batch) -> float:
     """Return how far the outputs of the decoder differ between positions and dates.
 
+    Args:
+        model: in any mode; evaluated without dropout.
+        batch: sources and targets.
+
     Returns:
         Standard deviation over all positions of the ``batch``, divided by the root mean
         square: 0 if every position gets the same vector.
