@@ -143,7 +143,7 @@ frame_slider(
     ),
     question="How many pads does it take until half of cat's weight is "
     "padding?",
-    caption="The row of cat, without a mask. Dashed grey: the half.",
+    caption="The row of cat, without a mask. The dashed line marks half.",
 )
 
 # %% [markdown]
@@ -382,22 +382,22 @@ def blank(width, height, limits):
     return figure, axis
 
 
-figure, axis = blank(5.8, 5.1, (-0.2, 21.2, -12.6, 6.2))
+figure, axis = blank(4.8, 3.9, (-0.2, 21.2, -12.2, 4.4))
 for n, sentence in enumerate(("the cat sleeps", "a small dog barks loudly")):
-    top = 1 - 8.5 * n
+    top = 1 - 8 * n
     names = (sentence.split() + ["pad"] * 2)[:5]
     draw_mask(axis, 0, top - 2, padding[n, 0], names)
     draw_mask(axis, 16, top, both[n, 0])
     axis.text(14.5, top - 2.5, "=", ha="center", va="center", size=14)
     axis.text(6.5, top - 2.5, "&", ha="center", va="center", size=14)
-draw_mask(axis, 8, -3.25, causal)
+draw_mask(axis, 8, -3, causal)
 for left, name, shape in (
     (0, "padding", padding.shape),
     (8, "causal", causal.shape),
     (16, "both", both.shape),
 ):
-    axis.text(left + 2.5, 4.6, name, ha="center", weight="bold")
-    axis.text(left + 2.5, 3.4, str(tuple(shape)), ha="center")
+    axis.text(left + 2.5, 3.2, name, ha="center", weight="bold")
+    axis.text(left + 2.5, 1.8, str(tuple(shape)), ha="center")
 show(
     figure,
     alt="Three columns. Padding, of the shape 2, 1, 1, 5: one row for each of "
@@ -420,7 +420,7 @@ source = "the cat sleeps pad".split()
 target = "start le chat dort pad".split()
 real_source = torch.tensor([word != "pad" for word in source])
 real_target = torch.tensor([word != "pad" for word in target])
-figure, axis = blank(6.4, 3.2, (-3, 23.6, -8.1, 4.6))
+figure, axis = blank(5.2, 2.6, (-3, 23.6, -8.4, 4.8))
 for left, name, rule, mask, columns, rows in (
     (0, "encoder", "padding", real_source.expand(4, 4), source, source),
     (8.6, "decoder", "padding & causal", real_target & causal, target, target),
@@ -429,7 +429,7 @@ for left, name, rule, mask, columns, rows in (
     draw_mask(axis, left, 0, mask, columns, rows)
     middle = left + len(columns) / 2
     axis.text(middle, -6.4, name, ha="center", weight="bold")
-    axis.text(middle, -7.6, rule, ha="center")
+    axis.text(middle, -7.9, rule, ha="center")
 show(
     figure,
     alt="Three masks for the source the cat sleeps pad and the target start "
@@ -457,6 +457,8 @@ from annotated.notebook import show_source
 show_source(padding_mask, causal_mask)
 
 # %% tags=["hide-input", "proof"]
+from torch.nn import functional as F
+
 loops = torch.zeros(2, 1, 5, 5, dtype=torch.bool)
 for n in range(2):
     for i in range(5):
@@ -473,8 +475,6 @@ check_close(
     causal_mask(queries=2, keys=5),
     causal_mask(5)[:, :, -2:],
 )
-from torch.nn import functional as F
-
 values = torch.eye(5)[None]  # one-hot: outputs are weights
 newest = torch.zeros(1, 2, 5)
 top_left = F.scaled_dot_product_attention(
@@ -542,8 +542,8 @@ masked_scores = torch.zeros(2, 3).masked_fill(~visible, -torch.inf)
 print(masked_scores.softmax(dim=-1))
 
 # %% [markdown]
-# One NaN is enough to ruin a training run: it spreads to every parameter with the
-# next gradient. A large negative number such as −1e9 avoids it and does something
+# One NaN is enough to ruin a training run: it spreads to every parameter at the next
+# update. A large negative number such as −1e9 avoids it and does something
 # quieter. All scores of the row are then equal, so the row spreads its weight over
 # **every key, the future included**. Two pads, then three words, under a causal mask:
 
@@ -583,9 +583,10 @@ print(
 )
 
 # %% [markdown]
-# Why not just replace the NaN afterwards, with `nan_to_num`? The outputs look fine. But
-# backward, a gradient of 0 meets the NaN, and **0 · NaN is NaN**: it comes back in the
-# gradient ([4b.2](04b_hidden_places.ipynb) shows it happening).
+# Why not just replace the NaN in the outputs, with `nan_to_num`? They look fine then. But
+# on the way back, the gradient of that row is 0 and meets the NaN in its weights, and
+# **0 · NaN is NaN**: now the gradients are NaN
+# ([4b.2](04b_hidden_places.ipynb) shows it happening).
 #
 # Now build a mask yourself. Predict first:
 #
@@ -729,9 +730,9 @@ def as_row(weights):
 assert functional.flatten().tolist() == [0.5, 0.5, 0.0]
 assert module_weights.flatten().tolist() == [0.0, 0.0, 1.0]
 show_table(
-    ["three keys with equal scores", "True", "True", "False"],
+    ["three equal scores", "True", "True", "False"],
     [
-        ["F.scaled_dot_product_attention", *as_row(functional)],
+        ["F.scaled_dot_\u200bproduct_attention", *as_row(functional)],
         ["nn.MultiheadAttention", *as_row(module_weights)],
     ],
     caption="The weights under one and the same mask.",
@@ -897,6 +898,7 @@ def train(masked, seed=0, steps=300, rate=5e-3):
     return model, history
 
 
+# %% tags=["hide-input"]
 from collections import Counter
 
 from annotated.plots import learning_curve
@@ -1192,7 +1194,7 @@ else:
 # Its newest query doesn't: everything there is is its past. But if you feed in the whole
 # text again at each step, the earlier positions do. Unmasked, they would see later words,
 # as they never did in training, and the newest query reads them in the next layer. (With
-# a KV cache only the newest query is computed, and no mask is needed.)
+# a KV cache only the newest query is computed, and no causal mask is needed.)
 #
 # </details>
 #
