@@ -8,6 +8,7 @@ from benchmarks.record import record
 NAMES = (
     "ablations",
     "beginnings",
+    "cached_sampling",
     "copy_depth",
     "copy_parts",
     "copy_task",
@@ -22,6 +23,9 @@ NAMES = (
     "rates",
     "regularisation",
     "several_heads",
+    "shakespeare",
+    "text",
+    "text_rivals",
     "training_step",
     "warmup",
     "wider",
