@@ -95,24 +95,27 @@ for row in starts["rows"]:
         if row["beginning"] in seen:
             seen[row["beginning"]][part].append(row[part])
 
-figure, axes = plt.subplots(2, 1, figsize=(6.2, 6.0), sharex=True)
+figure, axes = plt.subplots(2, 1, figsize=(6.2, 5.6))
 fives = torch.arange(0, starts["steps"] + 1, starts["every"])
 for i, (name, label) in enumerate(told.items()):
-    style = {"color": PALETTE[i], "markevery": (2 * i, 10), "markersize": 5}
+    style = {"color": PALETTE[i], "markevery": (i, 5), "markersize": 5}
     for ax, part in zip(axes, ("losses", "differ"), strict=True):
         table = torch.tensor(seen[name][part])
         at = fives if part == "differ" else fives[1:] - 2
         line = LINES[i % len(LINES)] + (*MARKERS, "v")[i]
         middle = table.median(0).values
         ax.plot(at, middle, line, label=label, **style)
-        ax.fill_between(
-            at, table.amin(0), table.amax(0), color=PALETTE[i], alpha=0.12
-        )
+        low, high = table.amin(0), table.amax(0)
+        ax.fill_between(at, low, high, color=PALETTE[i], alpha=0.15)
 axes[0].axhline(2.274, color="black", linewidth=0.8)
 axes[0].text(160, 2.4, "symbol frequencies alone", fontsize=10, ha="right")
 axes[0].set(ylabel="loss (nats)", ylim=(0, 3.2))
 axes[1].set(ylabel="how much outputs differ", yscale="log", ylim=(1e-5, 2))
-axes[1].set(xlabel="training step")
+axes[1].set(xlabel="training step (the first 60)", xlim=(-2, 62))
+ticks = (1, 0.1, 0.01, 1e-3, 1e-4)
+axes[1].set_yticks(ticks, [f"{tick:g}" for tick in ticks])
+axes[1].minorticks_off()
+figure.tight_layout()
 axes[0].legend(fontsize=9, loc="lower left")
 show(
     figure,
@@ -121,12 +124,14 @@ show(
     "2.28. After five small steps it falls to about 1.1. Five steps at 0.01 "
     "and then 0.001: it stays at 2.28 for about a hundred steps, then falls. "
     "After sixty, it never leaves 2.28. Below, on a logarithmic axis, how "
-    "much the decoder's outputs differ: in the stuck runs it drops below a "
-    "thousandth within ten steps and stays there; after five small steps it "
-    "dips to a few hundredths and comes back.",
+    "much the decoder's outputs differ during the first 60 steps: at 0.01 it "
+    "drops below a thousandth within fifteen steps; after five high steps it "
+    "stays at a few thousandths; after five small steps it dips to a few "
+    "hundredths and comes back.",
     caption="Medians and range of three seeds. A small step is 0.001 (the "
     "single one 0.00025). Below: the standard deviation of the decoder's "
-    "outputs, as a share of their size.",
+    "outputs, as a share of their size. (Later, some runs at 0.01 begin to "
+    "differ again, and are thrown back.)",
 )
 
 # %% [markdown]
@@ -135,22 +140,21 @@ show(
 # pays 2.27 nats per symbol. A stuck run has learned that and nothing else.
 #
 # **What keeps them there?** Look at the lower panel. Within ten steps at 0.01, all positions
-# of all dates get nearly *the same vector*, equal up to a thousandth: the rank collapse of
+# of all dates get nearly *the same vector*, up to a thousandth: the rank collapse of
 # chapter 6. From one vector you can only predict one distribution, and the best one is the
-# frequencies. And there's hardly a way back. If all outputs are alike, reading the date better
-# doesn't pay, so next to no gradient reaches the encoder.
+# frequencies. And if all outputs are alike, reading the date better doesn't pay, so next to no
+# gradient reaches the encoder.
 #
-# **What gets them out?** *One* small step changes nothing. *Five* do: the outputs still grow
-# more alike, but they don't collapse, and the run learns. Lowering the rate afterwards
-# depends on how far things have gone. After five high steps the outputs still differ by
-# a few thousandths, and the run finds its way back, some hundred steps late. After sixty they
-# differ by a ten-thousandth at most, and in the 100 steps we gave it, it doesn't. That's why you
-# restart.
+# **What gets them out?** *One* small step changes nothing. After *five* the outputs still grow
+# more alike at first, but they don't collapse, and the run learns. Lowering the rate later
+# helps if things haven't gone too far: after five high steps the outputs still differ by
+# a few thousandths, and the run recovers, late. After sixty they differ by a ten-thousandth
+# at most, and in the 100 steps we gave it, it doesn't. So restart.
 #
-# Why are the first steps so violent? Adam divides each gradient by its own recent size, so
-# at first *every* parameter moves by about the whole rate, however tiny its gradient. Why
-# five gentle steps are enough to take that, these runs don't say;
-# [chapter 7b](07b_adam.ipynb) tests three explanations.
+# The first steps are violent because Adam divides each gradient by its own recent size:
+# *every* parameter moves by about the whole rate, however tiny its gradient. Why five gentle
+# steps prepare a model for that, these runs don't say; [chapter 7b](07b_adam.ipynb) tests
+# three explanations.
 
 # %% tags=["hide-input", "proof"]
 from collections import Counter
@@ -211,17 +215,15 @@ print(
 )
 
 # %% [markdown]
-# **Couldn't you just use a lower rate?** You could, if you knew where the cliff is. It
+# **Couldn't you just use a lower rate?** You could, if you knew where the cliff is, and it
 # is somewhere else for every model. A warm-up moves it to the right: then a rate three times
-# too high costs you little instead of everything. And it lets you use rates that end lower.
-# The best constant rate here reaches 0.28, with a warm-up it's 0.17.
-#
-# **Is it the warm-up or the decay that helps?** At 0.01, decay without a warm-up ends
-# between 1.40 and 2.28. It's the warm-up.
+# too high costs you little instead of everything. And it ends lower: the best constant rate
+# here reaches 0.28, with a warm-up it's 0.17. (Decay alone doesn't help: at 0.01 without a
+# warm-up it ends between 1.40 and 2.28.)
 #
 # **Is this only about post-norm?** The cliff at 0.01 is. With the norm first, as in most
-# models today, the run without a warm-up learns: 0.59 after 300 steps. With a warm-up and
-# decay it's 0.15. So warm-up has stayed, even where a model can do without.
+# models today, the run without a warm-up learns: 0.59 after 300 steps. With warm-up and
+# decay it's 0.15, so warm-up has stayed.
 
 # %% tags=["hide-input", "proof"]
 from statistics import mean, median
@@ -332,38 +334,6 @@ check_close(
 # optimiser with `lr=1.0`. And it counts *finished* steps, from 0, so the step that comes
 # next is `done + 1`.
 #
-# Put in the paper's numbers, $d = 512$ and $w = 4000$: the rate is 0.000 000 17 at the first
-# step and 0.0007 at the peak.
-
-# %% tags=["hide-input"]
-figure, ax = plt.subplots(figsize=(6.4, 3.4))
-for i, (d, w) in enumerate(settings):
-    steps = range(1, 20_000, 20)
-    curve = [noam_rate(n, d, w) * 1e4 for n in steps]
-    ax.plot(steps, curve, LINES[i], color=PALETTE[i], label=f"{d}, {w}")
-    top = 1e4 / (d * w) ** 0.5
-    ax.plot([w], [top], "o", color=PALETTE[i])
-    ax.annotate(
-        f"{top:.2f}",
-        (w, top),
-        xytext=(8, 4),
-        textcoords="offset points",
-        fontsize=10,
-    )
-ax.set(xlabel="training step", ylabel="learning rate (× 10⁻⁴)", ylim=(0, 11))
-ax.set_xticks([0, 4000, 8000, 12000, 16000, 20000])
-ax.legend(title="width, warm-up")
-show(
-    figure,
-    alt="Learning rate against the training step for three settings of width "
-    "and warm-up. Each climbs in a straight line to a peak at the end of its "
-    "warm-up and then falls as one over the root of the step. Peaks: 6.99e-4 "
-    "for 512 and 4000, 4.94e-4 for 512 and 8000, 9.88e-4 for 256 and 4000.",
-    caption="Twice the warm-up or twice the width divides the peak by √2. "
-    "After step 8000 the two curves of width 512 are one.",
-)
-
-# %% [markdown]
 # **Why $1/\sqrt n$ and not a cosine?** A cosine has to know its last step before its
 # first. The root needs no end date.
 #
@@ -431,7 +401,7 @@ for n in (1, 400, 4000, 30_000):
     same = noam_rate(n, 256, 4000, 0.5**0.5)
     assert abs(same / noam_rate(n, 512, 4000) - 1) < 1e-12
 assert abs(rate_at(512, 4000, 1, 16_000)["share"] - 0.5) < 1e-12
-print("✓ all three")
+print("✓ all three answers")
 
 # %% [markdown]
 # ## 7.3 One step, line by line
@@ -918,9 +888,8 @@ assert torch.autograd.grad(rest, at_rest)[0].abs().max() < 1e-6
 
 # %% [markdown]
 # PyTorch's own `nn.CrossEntropyLoss(label_smoothing=ε)` shares $\varepsilon$ among *all*
-# $v$ symbols, the right one and the padding too. With thousands of symbols you'll never
-# see the difference; with five, you do. [Chapter 7c](07c_small_print.ipynb) has all three
-# conventions that are in use.
+# $v$ symbols, the right one and the padding too. With few symbols you see the difference
+# ([chapter 7c](07c_small_print.ipynb)).
 #
 # **Predict, then try.** The model is 70 % sure of the right symbol. How large must
 # $\varepsilon$ be before the loss calls that *too* sure? Does that change if there are 37 000
@@ -1328,9 +1297,8 @@ print(
 
 # %% [markdown]
 # Without dropout the model memorises its thousand dates and is badly surprised by the next
-# ones. Dropout of 0.1 makes it a little worse on what it has seen and much better on
-# what it hasn't. With 0.3, in the same number of steps, it no longer learns even the
-# thousand.
+# ones. Dropout of 0.1 makes it a little worse on dates it has seen and much better on
+# new ones. With 0.3, it can't learn even the thousand in the same number of steps.
 #
 # What does smoothing add? Without dropout the model is overconfident on new dates, and
 # smoothing alone lowers even the loss, from 0.43–0.47 to 0.35–0.37. Now compare the rows for
@@ -1453,7 +1421,7 @@ print(
 #
 # ## 7.8 Before a long run
 #
-# You have a model and data of your own. Three cheap tests come first, in this order.
+# You have a model and data of your own. Three cheap tests come first.
 #
 # **1. Learn one batch by heart.** Feed the same batch again and again. The loss has to get
 # close to 0. If it doesn't, look for a bug: no amount of data or tuning will help.
@@ -1463,7 +1431,7 @@ model = date_model(seed=0)
 optimizer = torch.optim.Adam(model.parameters(), 1.0, (0.9, 0.98), 1e-9)
 schedule = noam_schedule(optimizer, d_model=64, warmup=40, factor=0.15)
 (one,) = date_batches(seed=0, steps=1)
-again = [training_step(model, one, optimizer, schedule) for step in range(80)]
+again = [training_step(model, one, optimizer, schedule) for step in range(60)]
 print([round(loss, 2) for loss in again[::20]], round(again[-1], 2))
 
 # %% tags=["hide-input", "proof"]
@@ -1476,11 +1444,11 @@ print(f"✓ one batch of 64 dates is learned by heart: {again[-1]:.3f} nats")
 
 # %% [markdown]
 # **2. Find the peak rate by a short sweep.** Train for a few hundred steps at peaks that are
-# a factor of three apart, with a warm-up of about a tenth of those steps, until you've seen the
-# loss turn *up* again. The figure at the top of this page is such a sweep. Then take the
-# best rate *left of the rise*: there, 0.003 rather than 0.01, although their medians are the
-# same, because a rate slightly too low costs little and one slightly too high can cost the
-# run. Then set the factor so that $f/\sqrt{d\,w}$ is that rate.
+# a factor of three apart, with a warm-up of about a tenth of those steps, until
+# the loss turns *up* again. The figure at the top of this page is such a sweep. Then stay a
+# little *left of the rise*: 0.003 there, not 0.01, although the medians are equal. A rate
+# slightly too low costs little, one slightly too high can cost the run. Last, set the factor
+# so that $f/\sqrt{d\,w}$ is that rate.
 #
 # **3. Is the warm-up long enough?** If the loss jumps or sticks near the symbol frequencies in
 # the first steps, double it and start again. A run that's stuck isn't worth saving.
@@ -1532,10 +1500,9 @@ show_table(
 )
 
 # %% [markdown]
-# The last row is worth knowing: averaging the *parameters* of a few late checkpoints
-# costs nothing in use; the paper averaged its last 5, or 20. AdamW ([Loshchilov and Hutter, 2019](https://arxiv.org/abs/1711.05101))
-# shrinks the weights a little in each step, separately from Adam's scaled update. The right-hand
-# column is close to LLaMA's
+# The last row costs nothing in use: average the *parameters* of a few late checkpoints. AdamW
+# ([Loshchilov and Hutter, 2019](https://arxiv.org/abs/1711.05101)) shrinks the weights a little
+# in each step, separately from Adam's scaled update. The right-hand column is close to LLaMA's
 # ([Touvron et al., 2023](https://arxiv.org/abs/2302.13971)).
 #
 # ## 7.10 Pitfalls
@@ -1635,9 +1602,8 @@ print(
 )
 
 # %% [markdown]
-# **`ZeroDivisionError` as soon as the schedule is made.** `LambdaLR` asks for step 0, and
-# $0^{-1/2}$ doesn't exist. The tempting guard, `max(n, 1)`, runs, and makes every rate one
-# step late. Ask for `done + 1`.
+# **`ZeroDivisionError` as soon as the schedule is made.** `LambdaLR` asks for step 0. The
+# tempting guard, `max(n, 1)`, runs, and makes every rate one step late. Ask for `done + 1`.
 
 # %% tags=["hide-input", "proof"]
 from torch.optim.lr_scheduler import LambdaLR
@@ -1658,9 +1624,8 @@ assert late[0] == late[1] and late[1:] == right[:-1]
 print(f"✓ {refused}; with the guard, rate n is that of step n − 1")
 
 # %% [markdown]
-# **The rate never gets anywhere.** Schedules that count epochs are stepped once an epoch,
-# and the habit stays. Fifty epochs of 200 batches with 4000 steps of warm-up should be
-# well past the peak. Stepped once per epoch, they end at 1 % of it.
+# **The rate never gets anywhere.** You call `schedule.step()` once an epoch. Fifty epochs of
+# 200 batches, with 4000 steps of warm-up, then end at 1 % of the peak.
 
 # %% tags=["hide-input", "proof"]
 peak = noam_rate(4000, 512, 4000)
@@ -1675,9 +1640,9 @@ print(
 )
 
 # %% [markdown]
-# **NaN from a loss that looked right.** Somewhere you take the logarithm of probabilities,
-# and one of them is 0. Where the target is 0 too, $0 \cdot \infty$ is not a number. Don't
-# give a loss probabilities; give it logits. `log_softmax` of finite logits is finite.
+# **NaN from a loss that looked right.** You take the logarithm of a probability that's 0, and
+# where the target is 0 too, $0 \cdot \infty$ is not a number. Give a loss logits:
+# `log_softmax` of finite logits is finite.
 
 # %% tags=["hide-input", "proof"]
 predicted = torch.tensor([[0.0, 0.2, 0.7, 0.1, 0.0]]).repeat(3, 1)
@@ -1742,10 +1707,7 @@ print(f"✓ log of probabilities: {naive:.0f}; from logits: {ours:.0f}, finite")
 #   scarce.
 #
 # **What comes next.** [Chapter 8](08_copy_task.ipynb) trains a whole Transformer on a
-# task whose answer is known. It keeps the warm-up, Adam's $\beta_2 = 0.98$ and the loss
-# per token, and says in a table why it drops the rest: its data never run out, so there's
-# nothing for dropout to prevent, and its answers are certain, so there's nothing to
-# smooth.
+# task whose answer is known, and says in a table what it keeps of this recipe.
 
 # %% tags=["hide-input"]
 from annotated.notebook import cost
