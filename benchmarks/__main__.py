@@ -7,6 +7,7 @@ from benchmarks.record import record
 
 NAMES = (
     "ablations",
+    "beginnings",
     "copy_depth",
     "copy_task",
     "dates",
