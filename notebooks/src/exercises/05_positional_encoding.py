@@ -118,9 +118,7 @@ def shift_matrix(steps, d_model):
     exponents = torch.arange(0, d_model, 2, dtype=torch.float64) / d_model
     angles = steps / 10000**exponents  # (d/2,)
     matrix = torch.zeros(d_model, d_model, dtype=torch.float64)
-    sines = torch.arange(
-        0, d_model, 2
-    )  # their columns; cosines: one further
+    sines = torch.arange(0, d_model, 2)  # their columns; cosines: one further
     # sin(a + b) = cos b sin a + sin b cos a, cos(a + b) = cos b cos a − sin b sin a
     matrix[sines, sines] = matrix[sines + 1, sines + 1] = angles.cos()
     matrix[sines, sines + 1] = angles.sin()
