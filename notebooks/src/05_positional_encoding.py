@@ -124,8 +124,8 @@ gap = (with_positions[0] - with_positions[1]).abs().max().item()
 assert gap > 1e-3
 one, other = pooled(embedding(tokens))
 check_close(
-    f"with random heads, too, both reviews give one vector; with positions "
-    f"added, two that differ by {gap:.2f}; without",
+    f"with positions added, random heads give two vectors {gap:.2f} apart; without "
+    "them, both reviews give one",
     one,
     other,
 )
@@ -148,7 +148,7 @@ words = "not good , bad".split()
 chain(
     Matrix(annoyed, "words", rows=words, row=1),
     "+",
-    Matrix(clocks, "positions 0 to 3", rows=list("0123"), row=1),
+    Matrix(clocks, "positions 0 to 3", row=1),
     "=",
     Matrix(annoyed + clocks, "what attention sees", row=1),
     alt="The four word vectors plus the four position vectors, entry by entry. "
@@ -228,7 +228,7 @@ table = []
 for p in (0, 1, 10, 500):
     alike = F.cosine_similarity(cat + p, dog + p, dim=0).item()
     apart = (cat + p - dog - p).norm().item()
-    table.append([str(p), f"{alike:.2f}", f"{apart:.2f}"])
+    table.append([str(p), f"{alike:.2f}".replace("-", "−"), f"{apart:.2f}"])
 assert abs(F.cosine_similarity(cat, dog, dim=0)) < 0.5 < 0.99 < alike
 assert {row[2] for row in table} == {table[0][2]}
 show_table(
@@ -315,7 +315,6 @@ show_source(frequencies, sinusoidal_encoding, PositionalEncoding)
 
 # %% tags=["hide-input", "proof"]
 import numpy
-
 
 encoding, x = PositionalEncoding(20, max_len=100), torch.randn(2, 5, 20)
 by_hand = table_by_hand(100, 20)
@@ -927,7 +926,12 @@ check_close(
 # **Before you read on:** which of them still answer at position 60?
 
 # %% tags=["hide-input", "remove-stderr"]
+import contextlib
+import io
+from collections import defaultdict
+
 from annotated.attention import record_attention
+from annotated.notebook import recorded
 from annotated.recipes import POSITIONS as config
 from annotated.recipes import Reader, reading_task
 from annotated.recipes_distance import neighbours_named, train_distance
@@ -948,13 +952,6 @@ for way in ways:
         right(model, 32).mean().item(),
         right(model, 64)[31:].mean().item(),
     )
-
-# %% tags=["hide-input"]
-import contextlib
-import io
-from collections import defaultdict
-
-from annotated.notebook import recorded
 
 with contextlib.redirect_stdout(io.StringIO()) as provenance:  # shown in 5.10
     record = recorded("positions")
