@@ -52,8 +52,8 @@ class GPT(nn.Module):
 
     Radford et al. (2018, 2019). A block is the encoder layer of chapter 06: what makes
     it a decoder's is the mask alone. ``config`` holds widths, heads and the rest. The
-    output is tied to the embedding (Press and Wolf, 2017), and so the two must be
-    small in the beginning: matrices are drawn with deviation 0.02, biases are 0.
+    output is the embedding once more (Press and Wolf, 2017), drawn with deviation
+    ``d^−½``, so that logits begin with deviation 1; matrices of blocks are Glorot's.
     """
 
     def __init__(self, config: GPTConfig):
@@ -65,11 +65,10 @@ class GPT(nn.Module):
         self.blocks = Encoder(c)
         self.output = nn.Linear(c.d_model, c.vocab_size, bias=False)
         self.output.weight = self.embedding.weight
-        for module in self.modules():
-            if isinstance(module, nn.Linear | nn.Embedding):
-                nn.init.normal_(module.weight, std=0.02)
-            if isinstance(module, nn.Linear) and module.bias is not None:
-                nn.init.zeros_(module.bias)
+        nn.init.normal_(self.embedding.weight, std=c.d_model**-0.5)
+        for parameter in self.blocks.parameters():
+            if parameter.dim() > 1:
+                nn.init.xavier_uniform_(parameter)
 
     @require.shapes
     def embed(

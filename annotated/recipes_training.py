@@ -188,3 +188,34 @@ def begin(small: float, steps: int) -> Callable[[int], float]:
         return small if n <= steps else 1e-2 * (CLIMB / (n - steps + CLIMB)) ** 0.5
 
     return rate
+
+
+# how a run comes to the rate of 0.01, or leaves it: the rate of step n
+FIRST_STEPS: dict[str, Callable[[int], float]] = {
+    "at once": lambda n: 1e-2,
+    "one small step": lambda n: 1e-2 / CLIMB if n == 1 else 1e-2,
+    "five small steps": lambda n: 1e-3 if n <= 5 else 1e-2,
+    "warm-up": lambda n: 1e-2 * min(1, n / CLIMB),
+    "five high steps": lambda n: 1e-2 if n <= 5 else 1e-3,
+    "sixty high steps": lambda n: 1e-2 if n <= 60 else 1e-3,
+}
+
+
+def differences(model: Transformer, batch: Batch) -> float:
+    """Return how far the outputs of the decoder differ between positions and dates.
+
+    Args:
+        model: in any mode; evaluated without dropout.
+        batch: sources and targets.
+
+    Returns:
+        Standard deviation over all positions of the ``batch``, divided by the root mean
+        square: 0 if every position gets the same vector.
+    """
+    kept = []
+    hook = model.decoder.register_forward_hook(lambda part, given, x: kept.append(x))
+    with evaluating(model):
+        model(batch.source, batch.target)
+    hook.remove()
+    x = kept[0].flatten(0, 1)
+    return ((x - x.mean(dim=0)).norm() / x.norm()).item()

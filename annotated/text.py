@@ -111,7 +111,7 @@ def random_windows(
         seed: of the draw; windows may overlap, and begin anywhere.
 
     Yields:
-        Windows and targets, ``(b, t)`` each.
+        Windows and targets, ``(b, t)`` each, in ``int64``.
 
     Raises:
         ValueError: if the text holds no window and the character after it.
@@ -121,7 +121,7 @@ def random_windows(
     generator = torch.Generator().manual_seed(seed)
     for _ in range(steps):
         starts = torch.randint(len(ids) - length, (size, 1), generator=generator)
-        rows = ids[starts + torch.arange(length + 1)]  # (b, t + 1)
+        rows = ids[starts + torch.arange(length + 1)].long()  # (b, t + 1)
         yield rows[:, :-1], rows[:, 1:]
 
 
@@ -140,14 +140,14 @@ def all_windows(
         size: windows b in a batch; there may be fewer in the last ones.
 
     Yields:
-        Windows and targets, ``(b, t)`` each.
+        Windows and targets, ``(b, t)`` each, in ``int64``.
 
     Raises:
         ValueError: if the text holds no two characters.
     """
     require.count(length=length, size=size)
     require.at_most(two=2, characters=len(ids))
-    whole = (len(ids) - 1) // length * length
+    ids, whole = ids.long(), (len(ids) - 1) // length * length
     windows = ids[:whole].view(-1, length).split(size)
     targets = ids[1 : whole + 1].view(-1, length).split(size)
     yield from zip(windows, targets, strict=True)

@@ -7,6 +7,8 @@ from benchmarks.record import record
 
 NAMES = (
     "ablations",
+    "beginnings",
+    "cached_sampling",
     "copy_depth",
     "copy_parts",
     "copy_task",
@@ -23,8 +25,12 @@ NAMES = (
     "regularisation",
     "segments",
     "several_heads",
+    "shakespeare",
+    "text",
+    "text_rivals",
     "training_step",
     "warmup",
+    "wider",
 )
 
 

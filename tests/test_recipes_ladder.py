@@ -21,13 +21,25 @@ from annotated.recipes_ladder import (
 )
 from annotated.transformer import Transformer, TransformerConfig
 
-RESULT = Path(__file__).parents[1] / "book" / "results" / "ladder.json"
+RESULTS = Path(__file__).parents[1] / "book" / "results"
 
 
-def test_the_record_is_of_its_recipe():
-    record = json.loads(RESULT.read_text(encoding="utf-8"))
+def recorded(name):
+    return json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("name", ["ladder", "ladder_parts"])
+def test_the_record_is_of_its_recipe(name):
+    record = recorded(name)
     assert record["config"] == LADDER and record["training"] == LADDER_TRAINING
-    assert record["parts"] == list(LADDER_PARTS)
+
+
+def test_the_records_hold_every_set_of_parts():
+    ladder, more = recorded("ladder"), recorded("ladder_parts")
+    assert ladder["parts"] == list(LADDER_PARTS)
+    seven = {row["rung"] for row in ladder["rows"]}
+    others = {tuple(row["parts"]) for row in more["rows"]}
+    assert len(seven) == 7 and len(others) == 2 ** len(LADDER_PARTS) - 7
 
 
 def test_dates_are_translated_into_american_english():

@@ -13,11 +13,13 @@ from annotated.recipes_training import (
     BEGINNINGS,
     DATE_RUN,
     FEW,
+    FIRST_STEPS,
     SMALL,
     begin,
     date_batches,
     date_model,
     dates,
+    differences,
     how_well,
     label_loss,
     paper_adam,
@@ -168,3 +170,22 @@ def test_the_orders_of_passes_differ():
     lists = list(date_batches(0, 20, data))
     halves = [torch.cat([b.labels for b in lists[i : i + 10]]) for i in (0, 10)]
     assert not halves[0].equal(halves[1])
+
+
+def test_outputs_that_are_all_one_vector_do_not_differ():
+    model = date_model(0)
+    (batch,) = date_batches(0, 1)
+    untrained = differences(model, batch)
+    assert 0.3 < untrained < 1
+    norm = model.decoder.layers[-1].residuals[-1].norm
+    nn.init.zeros_(norm.weight)
+    nn.init.ones_(norm.bias)
+    assert differences(model, batch) == 0.0
+    assert not model.decoder._forward_hooks
+
+
+def test_each_beginning_reaches_or_leaves_the_high_rate():
+    ends = {name: rate(160) for name, rate in FIRST_STEPS.items()}
+    assert set(ends.values()) == {1e-2, 1e-3}
+    assert FIRST_STEPS["one small step"](1) == pytest.approx(2.5e-4)
+    assert FIRST_STEPS["five small steps"](5) == FIRST_STEPS["five high steps"](6)

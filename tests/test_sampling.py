@@ -30,7 +30,7 @@ def make_model(**changes) -> GPT:
             if parameter.dim() == 1 or "table" in name:
                 parameter.add_(torch.randn_like(parameter) * 0.5)
             else:
-                parameter.mul_(15.0)
+                parameter.mul_(2.0)
     return model
 
 
@@ -114,6 +114,8 @@ def test_each_row_has_a_nucleus_of_its_own():
     assert torch.equal(keep_top_p(rows, 0.6)[0, 2], keep_top_p(CHANCES, 0.6).flip(0))
     counts = (keep_top_k(rows, 2) > 0).sum(dim=-1)
     assert counts.tolist() == [[2, 2, 2]]
+    for kept in (keep_top_p(rows, 0.6), keep_top_k(rows, 2)):
+        assert torch.allclose(kept.sum(dim=-1), torch.ones(1, 3))
 
 
 def test_with_p_of_one_not_even_the_smallest_is_lost():

@@ -268,8 +268,8 @@ def invariant(f):
 
 INVARIANT = "that is invariant, f(x[p]) = f(x), which is another property"
 EXACT = (
-    "it is equivariant. Do you compare f(x[p]) with f(x)[p]? And is there a tolerance? "
-    "A sum in another order differs in its last digits"
+    "it is equivariant. If you compare f(x[p]) with f(x)[p], allow for rounding: a sum "
+    "in another order differs in its last digits. If with f(x), that is invariance"
 )
 UNMOVED = "it is not: are the rows shuffled, and do they really change their places?"
 ROLLING = "it commutes with rolling, but not with every shuffle"

@@ -222,6 +222,10 @@ def joined(x):
     return x.transpose(1, 2).flatten(-2)
 
 
+def hidden(scores, mask):
+    return scores.masked_fill(~mask, -torch.inf)
+
+
 def whole_layer(
     x,
     weights,
@@ -232,7 +236,9 @@ def whole_layer(
     split=by_heads,
     join=joined,
     scale=lambda k, d: k**-0.5,
-    masked=True,
+    hide=hidden,
+    hide_weights=lambda shares, mask: shares,
+    without=(),
     relu=torch.relu,
     second=2,
     values=None,
@@ -240,7 +246,7 @@ def whole_layer(
     causal=False,
 ):
     """An encoder layer; the switches are what goes wrong with it."""
-    w = weights
+    w = weights | {name: torch.zeros_like(weights[name]) for name in without}
 
     def norm(n):
         return lambda y: layer_norm(y, w[f"gain_{n}"], w[f"bias_{n}"])
@@ -249,12 +255,15 @@ def whole_layer(
         query, key = (split(read @ w[name], heads) for name in ("query", "key"))
         value = split((read if values is None else values(x, read)) @ w["value"], heads)
         scores = query @ key.mT * scale(query.shape[-1], x.shape[-1])
-        if masked and mask is not None:
-            scores = scores.masked_fill(~mask, -torch.inf)
+        if mask is not None:
+            scores = hide(scores, mask)
         if causal:
             square = torch.ones(x.shape[1], x.shape[1], dtype=torch.bool)
             scores = scores.masked_fill(~square.tril(), -torch.inf)
-        mixed = join(scores.softmax(-1) @ value)
+        shares = scores.softmax(-1)
+        if mask is not None:
+            shares = hide_weights(shares, mask)
+        mixed = join(shares @ value)
         return mixed @ w["output"] if mapped else mixed
 
     def network(read):
@@ -281,7 +290,23 @@ WHOLE = {
     "position and head are mixed up when the heads are joined": {
         "join": lambda x: x.reshape(x.shape[0], x.shape[2], -1)
     },
-    "the mask has no effect": {"masked": False},
+    "the mask has no effect": {"hide": lambda scores, mask: scores},
+    "the mask is the wrong way round: True = may attend": {
+        "hide": lambda scores, mask: hidden(scores, ~mask)
+    },
+    "the mask is added as 0 and 1: what does softmax need to give exactly 0?": {
+        "hide": torch.add
+    },
+    "hidden scores are 0, and e⁰ isn't 0": {"hide": torch.mul},
+    "the mask comes after the softmax: do the weights that are left sum to 1?": {
+        "hide": lambda scores, mask: scores,
+        "hide_weights": torch.mul,
+    },
+    "inner_bias is not used": {"without": ["inner_bias"]},
+    "outer_bias is not used": {"without": ["outer_bias"]},
+    "neither of the network's biases is used": {
+        "without": ["inner_bias", "outer_bias"]
+    },
     "nothing comes between the network's two maps": {"relu": lambda y: y},
     "the output map of the attention is missing": {"mapped": False},
     "both blocks use the gain and bias of the first": {"second": 1},
@@ -764,8 +789,14 @@ FIRST_PLACE = (
 )
 LAST_PLACE = "it does, the last logit but one on the last symbol: is it compared?"
 DISTANCE = "it does, over a distance: which positions are compared with the change?"
-SYMBOL = "it does, by one symbol at one position: is each tried at each?"
-LOWERED = "it does, and only lowers logits: do differences count with either sign?"
+SYMBOL = (
+    "it does, by one symbol at one position: is each symbol tried at each position, "
+    "and is each earlier position compared?"
+)
+LOWERED = (
+    "it does, and only lowers logits: if raised ones are found, do differences count "
+    "with either sign?"
+)
 SMALL = "it does, in one logit, by 0.02: how much is due to rounding?"
 BALANCED = "it does, but the sum of the logits stays: is each logit compared?"
 ELSEWHERE = "it does, if other symbols allow it: are several sequences tried?"

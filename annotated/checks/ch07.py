@@ -101,12 +101,29 @@ ORDERS_OF_A_STEP = {
     ),
 }  # fmt: skip
 
+
+def no_number(result, *_):
+    """The symptom of a result that is no number."""
+    if result is None:
+        return "return the loss, a number"
+    if isinstance(result, Tensor) and result.requires_grad:
+        return "the loss you return keeps its whole graph in memory: return loss.item()"
+    return None
+
+
+def without_dropout(result, *_):
+    """The symptom of a model that stays in evaluation mode."""
+    if result == "a step in evaluation mode":
+        return "a step is taken in evaluation mode, without dropout: back to train()"
+    return None
+
+
 training = Exercise(
     "ch07-training-step",
     right=step(),
     through=steps_taken,
     hint="the loss, or the parameters after the step, are other ones",
-    symptoms=lambda result, *_: "return the loss, a number" if result is None else None,
+    symptoms=no_number,
     mistakes={
         **each(lambda order: step(order=order), ORDERS_OF_A_STEP),
         "padding is counted, in the sum and in the number": step(everywhere),
@@ -219,6 +236,7 @@ repaired = Exercise(
     "ch07-repair-loop",
     right=epoch(),
     through=looped,
+    symptoms=without_dropout,
     hint="something else has changed: repair the faults, and leave the rest as it is",
     mistakes=dict(remaining()),
 )

@@ -180,7 +180,9 @@ def steps_taken(
     with torch.enable_grad():
         for source, target in batches:
             loss = answer(model, source, target, optimizer, schedule, clip)
-            losses.append(loss.detach() if isinstance(loss, Tensor) else loss)
+            if isinstance(loss, Tensor) and loss.requires_grad:
+                return loss
+            losses.append(loss)
     if not all(isinstance(one, float | Tensor) for one in losses):
         return losses[0]
     losses = [float(one) for one in losses]
@@ -205,13 +207,16 @@ def looped(
     """
     model, optimizer, schedule = _ready(tables, rates)
     optimizer.zero_grad()
-    losses = []
+    losses, modes = [], []
+    optimizer.register_step_pre_hook(lambda *_: modes.append(model.training))
     with torch.enable_grad():
         for _ in range(epochs):
             said = answer(model, training, checking, optimizer, schedule, clip)
             if not isinstance(said, tuple | list) or len(said) != 2:
                 return said
             losses.append([*map(float, said[0]), float(said[1])])
+    if not all(modes):
+        return "a step in evaluation mode"
     weights = torch.cat([p.detach().flatten() for p in model.parameters()])
     return {"losses": losses, "rate": schedule.get_last_lr()[0], "weights": weights}
 

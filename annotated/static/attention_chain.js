@@ -20,7 +20,7 @@ const label = wide ? 46 : 40, gap = wide ? 24 : 8, head = 34, foot = 26, high = 
 const across = wide ? 3 : 2;
 const cell = Math.max(26, Math.min(40,
   Math.floor((view.width() - across * label - (across - 1) * gap) / (4 * across))));
-const size = cell < 34 ? "11px" : "13px", side = label + 4 * cell, tall = head + n * high + foot;
+const size = cell < 34 ? "10.5px" : "13px", side = label + 4 * cell, tall = head + n * high + foot;
 const x = state.look === data.looks[0] ? "mixed" : "x";
 const mixed = state.look === data.looks[0] ? "mixed again" : "mixed";
 const [words, traits] = [data.words, data.traits];
@@ -54,7 +54,7 @@ plan.forEach((parts, line) => {
         class: i === lit && rows === words ? "strong" : "",
       }, "font-size: 12px");
       columns.forEach((_, j) => {
-        const value = table[i][j], moved = Math.abs(value - old[i][j]) > 0.095;
+        const value = table[i][j], moved = (wide || i === lit) && Math.abs(value - old[i][j]) > 0.095;
         view.add(svg, "rect", {
           x: left + label + j * cell + 1, y: top + head + i * high + 1, width: cell - 2, height: high - 2,
           fill: value < 0 ? "var(--second)" : "var(--accent)",

@@ -40,15 +40,17 @@ view.add(svg, "text", {
   x: (left + right) / 2, y: base + 36, "text-anchor": "middle",
   text: "probability of the right symbol",
 });
-const points = [];
-for (let i = 0; i <= 400; i += 1) {
-  const p = numbers.sigmoid(low + (top - low) * i / 400);
-  const value = loss(p);
-  if (value <= most) points.push(`${x(p).toFixed(1)},${y(value).toFixed(1)}`);
-}
-view.add(svg, "polyline", {
-  points: points.join(" "), fill: "none", stroke: "var(--accent)", "stroke-width": 3,
-});
+const curve = (of, more) => {
+  const points = [];
+  for (let i = 0; i <= 400; i += 1) {
+    const p = numbers.sigmoid(low + (top - low) * i / 400);
+    const value = of(p);
+    if (value <= most) points.push(`${x(p).toFixed(1)},${y(value).toFixed(1)}`);
+  }
+  view.add(svg, "polyline", { points: points.join(" "), fill: "none", ...more });
+};
+curve((p) => -Math.log(p), { stroke: "currentColor", "stroke-opacity": 0.35, "stroke-width": 5 });
+curve(loss, { stroke: "var(--accent)", "stroke-width": 3 });
 view.add(svg, "line", {
   x1: x(own), x2: x(own), y1: high, y2: base, stroke: "currentColor", "stroke-dasharray": "4 4",
 });
@@ -77,7 +79,8 @@ rows.forEach(([name, mine, colour], i) => {
   });
 });
 const verdict = Math.abs(slope) < 1e-6 ? "no push"
-  : Math.abs(own - confidence) < 5e-4 ? "hardly any push" : slope < 0 ? "a push to more confidence" : "a push to less confidence";
+  : Math.abs(own - confidence) < 5e-4 ? "hardly any push"
+    : slope < 0 ? "a push to more confidence" : "a push to less confidence";
 return {
   values: { own, share, loss: now, slope, gap: gap === null ? 0 : gap },
   says: `Loss ${now.toFixed(3)} nats, with ${verdict}. `

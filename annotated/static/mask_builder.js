@@ -43,18 +43,18 @@ for (let i = 0; i < n; i++) {
   }
 }
 
-// two panels, side by side where there is room
+// two panels, side by side; on a phone the weights alone, so that a click and its
+// effect share the screen
 const cell = 31, left = 56, head = 62, side = left + n * cell, gap = 10;
 const wide = view.width() >= 2 * side + gap;
-const at = (panel) => (wide ? [panel * (side + gap), 0] : [0, panel * (head + n * cell + 20)]);
 const svg = view.svg(
-  wide ? 2 * side + gap : side, (wide ? 1 : 2) * (head + n * cell) + (wide ? 6 : 26),
-  "two tables, a row for each query and a column for each key: scores and weights",
+  wide ? 2 * side + gap : side, head + n * cell + 6,
+  `${wide ? "two tables" : "a table"}, a row for each query and a column for each key: `
+    + `${wide ? "scores and " : ""}weights`,
 );
-// on a phone the weights come first, so that a click and its effect share the screen
-const order = wide ? [0, 1] : [1, 0];
 ["scores", "weights after the softmax"].forEach((title, panel) => {
-  const [x0, y0] = at(order[panel]);
+  if (!wide && !panel) return;
+  const x0 = wide ? panel * (side + gap) : 0, y0 = 0;
   view.add(svg, "text", { x: x0 + left, y: y0 + 14, text: title, class: "strong" });
   for (let j = 0; j < n; j++) {
     const x = x0 + left + (j + 0.5) * cell;

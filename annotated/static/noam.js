@@ -1,63 +1,50 @@
-// Chapter 07: the Noam schedule by width, warm-up and factor, with one step marked;
-// body of function (state, data, view, numbers).
+// Chapter 07: the Noam schedule by width, warm-up and factor, with one step marked, over
+// the paper's in grey; body of function (state, data, view, numbers).
 
 const { width, warmup, factor, step } = state;
-const scale = factor / Math.sqrt(width);
-const line = (n) => scale * n * warmup ** -1.5;
-const fall = (n) => scale / Math.sqrt(n);
-const rate = (n) => Math.min(line(n), fall(n));
-const peak = factor / Math.sqrt(width * warmup);
-
-// the axis ends at a round number above the peak, and says which
-const power = 10 ** Math.floor(Math.log10(peak));
-const top = [1, 2, 5, 10].map((m) => m * power).find((level) => level >= peak * 1.05)
-  ?? 20 * power;
+const rateOf = (d, w, f) => (n) => (f / Math.sqrt(d)) * Math.min(n * w ** -1.5, n ** -0.5);
+const rate = rateOf(width, warmup, factor);
+const paper = rateOf(512, 4000, 1);
+const peak = rate(warmup);
+const grey = paper(4000);
 const number = (value) => numbers.scientific(value, 2);
 
 const all = Math.max(300, Math.min(620, view.width() - 8));
-const left = 84, right = all - 18, high = 40, base = 220;
+const left = 48, right = all - 18, high = 44, base = 240;
 const x = (n) => left + (right - left) * n / data.last;
-const y = (value) => base - (base - high) * Math.min(value, top) / top;
+const y = (value) => base - (base - high) * Math.min(value, data.top) / data.top;
 const svg = view.svg(all, base + 46, `the learning rate of ${data.last} steps`);
-for (const level of [0, top / 2, top]) {
+for (const level of [0, 0.25, 0.5, 0.75, 1]) {
   view.add(svg, "line", {
-    x1: left, x2: right, y1: y(level), y2: y(level), stroke: "currentColor",
-    "stroke-opacity": level ? 0.25 : 0.8,
+    x1: left, x2: right, y1: y(level * data.top), y2: y(level * data.top),
+    stroke: "currentColor", "stroke-opacity": level ? 0.2 : 0.8,
+  });
+  view.add(svg, "text", {
+    x: left - 8, y: y(level * data.top) + 4, "text-anchor": "end",
+    text: (level * data.top * 1000).toFixed(1),
   });
 }
-for (const n of [0, data.last / 2, data.last]) {
+for (const part of [0, 0.5, 1]) {
   view.add(svg, "text", {
-    x: x(n), y: base + 18, text: n,
-    "text-anchor": n === 0 ? "start" : n === data.last ? "end" : "middle",
+    x: x(part * data.last), y: base + 18, text: part * data.last,
+    "text-anchor": part === 0 ? "start" : part === 1 ? "end" : "middle",
   });
 }
 view.add(svg, "text", {
-  x: (left + right) / 2, y: base + 38, "text-anchor": "middle", text: "step of the optimiser",
+  x: (left + right) / 2, y: base + 38, "text-anchor": "middle", text: "training step",
 });
-view.add(svg, "text", { x: 4, y: 16, text: "learning rate" });
+view.add(svg, "text", { x: 4, y: 16, text: "learning rate (thousandths)" });
 
-const path = (from, to, of, more) => {
-  const points = [];
-  for (let i = 0; i <= 200; i += 1) {
-    const n = from + (to - from) * (i / 200) ** 2; // closer together where it bends
-    if (of(n) <= top) points.push(`${x(n).toFixed(1)},${y(of(n)).toFixed(1)}`);
-  }
-  view.add(svg, "polyline", {
-    points: points.join(" "), fill: "none", "stroke-width": 1.5, stroke: "currentColor", ...more,
-  });
+// steps closer together where the curve bends, and the corner itself
+const path = (of, corner, more) => {
+  const steps = [corner];
+  for (let i = 0; i <= 200; i += 1) steps.push(1 + (data.last - 1) * (i / 200) ** 2);
+  const points = steps.sort((one, other) => one - other)
+    .map((n) => `${x(n).toFixed(1)},${y(of(n)).toFixed(1)}`);
+  view.add(svg, "polyline", { points: points.join(" "), fill: "none", ...more });
 };
-const dashed = { "stroke-dasharray": "4 4", "stroke-opacity": 0.6 };
-path(1, data.last, line, dashed);
-path(1, data.last, fall, dashed);
-path(1, Math.min(warmup, data.last), line, { stroke: "var(--accent)", "stroke-width": 3 });
-path(Math.min(warmup, data.last), data.last, fall, {
-  stroke: "var(--accent)", "stroke-width": 3,
-});
-for (const level of [top / 2, top]) {
-  view.add(svg, "text", {
-    x: left - 8, y: y(level) + 4, "text-anchor": "end", text: number(level),
-  });
-}
+path(paper, 4000, { stroke: "currentColor", "stroke-opacity": 0.35, "stroke-width": 7 });
+path(rate, warmup, { stroke: "var(--accent)", "stroke-width": 3 });
 const now = rate(step);
 view.add(svg, "line", {
   x1: x(step), x2: x(step), y1: base, y2: y(now), stroke: "var(--second)",
@@ -65,12 +52,14 @@ view.add(svg, "line", {
 });
 view.add(svg, "circle", { cx: x(step), cy: y(now), r: 6, fill: "var(--second)" });
 
-const where = step < warmup ? "on the way up" : step > warmup ? "on the way down" : "at the peak";
+const times = peak / grey;
+const height = Math.abs(times - 1) < 0.015 ? "as high as the grey one"
+  : `${times.toFixed(2)} times as high as the grey one`;
+const place = warmup === 4000 ? "at the same step"
+  : `${Math.abs(warmup - 4000)} steps ${warmup < 4000 ? "earlier" : "later"}`;
+const where = step < warmup ? "warming up" : step > warmup ? "decaying" : "at its peak";
 return {
-  values: {
-    rate: now * 1000, peak: peak * 1000, share: now / peak,
-    line: Math.min(line(step) * 1000, 1e6), fall: fall(step) * 1000,
-  },
-  says: `Step ${step} is ${where}: rate ${number(now)}, ${(100 * now / peak).toFixed(1)} % of the `
-    + `peak. The peak is ${number(peak)}, at step ${warmup}.`,
+  values: { rate: now * 1000, peak: peak * 1000, share: now / peak, times },
+  says: `The peak is ${height}, ${place}. At step ${step} the rate is ${where}: ${number(now)}.`
+    + (peak > data.top ? " The peak is beyond the top of the axis." : ""),
 };

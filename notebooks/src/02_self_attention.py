@@ -86,6 +86,9 @@ assert (logits.argmax(dim=-1) == answer).all()
 assert len(astray) <= 8 and ("cat", "bridge", "wide") in astray
 bridge = looks[choices.index(("cat", "bridge", "wide")), 1, 1]
 assert 0.695 < bridge < 0.705
+tired = looks[choices.index(("cat", "street", "tired"))]
+assert set(tired[0].topk(3).indices.tolist()) == {1, 5, 10}  # the hints
+assert tired[1].argmax() == 1
 print(
     "✓ all 64 pronouns right; second looks that go to the wrong noun: "
     f"{len(astray)} of 64"
@@ -271,9 +274,9 @@ explorer(
 # *Street*, with 0.35: everything is mirrored. But in the first look the weights of *it*
 # stay as they were, because *it* is as much an animal as a place: its score with *wide* is
 # 0.5 · (−0.5) + 0.5 · 1.5 + 1 = 1.5 again. What has changed is what that word **hands
-# over**. By what a word is found, and what it gives, are two things; section 2.3 makes
-# two vectors of them. (If you set the *state* of *it* to 0, *tired* gets 0.19 instead of
-# 0.31: a word must have something by which to find what it needs.)
+# over**. What a word is found by and what it gives are two different things; section 2.3
+# gives each a vector of its own. (Set the *state* of *it* to 0, and *tired* gets 0.19
+# instead of 0.31: without it, *it* has little to find *tired* by.)
 #
 # </details>
 
@@ -446,8 +449,8 @@ blocks(
 )
 
 # %% [markdown]
-# The rest of the book uses a function with the name of the equation. It is the line of
-# code above, with two more arguments: a mask says who may look at whom
+# The rest of the book calls a function, `scaled_dot_product_attention`. It does what the
+# code above does with Q, K and V, and takes two more arguments: a mask says who may look at whom
 # ([chapter 4](04_masks.ipynb)), and dropout drops some weights in training
 # ([chapter 7](07_training.ipynb)).
 
@@ -524,8 +527,8 @@ for k, p in products.items():
 print("✓ at six widths from 4 to 4096, within 10 % of √k")
 
 # %% [markdown]
-# (Fresh layers give their entries a smaller variance than 1. That changes the 1, but
-# not the √k; [page 2c](02c_soft_store.ipynb) measures it.)
+# (In a fresh layer the entries have a variance below 1. The scores are then less far
+# apart, but still in proportion to √k; [page 2c](02c_soft_store.ipynb) measures it.)
 #
 # So what if scores are far apart? Here is one query with twelve keys. The
 # **temperature** divides the scores before the softmax, just as √k does.
@@ -613,8 +616,8 @@ check_close(
 #
 # That was one row. Here are two hundred for each width, with 32 keys each. On the left
 # is the **entropy** of the weights, which says how evenly they are spread: ln 32 ≈ 3.5
-# if all are equal, 0 if one key has everything. On the right is how much gets back to
-# the scores of a random gradient that arrives at the weights.
+# if all are equal, 0 if one key has everything. On the right, a random gradient arrives
+# at the weights: how much of it gets back to the scores?
 
 
 # %% tags=["hide-input", "proof"]
@@ -711,12 +714,11 @@ print(
 # Back to the model at the top of the page. Every word gets an embedding of width 16.
 # Then only *it* looks around (in a Transformer every word does, all at once):
 #
-# 1. **First look.** Its query meets the keys of all eleven words. Look at it in the
-#    figure at the top, with *look* set to *first*: *tired*, *cat* and *street* get most.
-#    The values that come back are **added to** the vector of *it*, which now holds all
-#    three hints.
-# 2. **Second look.** With that vector it asks again, through matrices of a second layer.
-#    Now it knows what it's looking for, and goes to *cat*.
+# 1. **First look.** Its query meets the keys of all eleven words. Set *look* to *first*
+#    in the figure at the top: *tired*, *cat* and *street* get most of the weight. What
+#    they hand over is **added to** the vector of *it*, which now holds all three hints.
+# 2. **Second look.** With that vector *it* asks again, through the matrices of a second
+#    layer. Now it knows what to look for, and finds *cat*.
 # 3. A linear layer turns what the second look brought back into *il* or *elle*.
 
 # %% tags=["hide-cell"]
@@ -922,17 +924,15 @@ rows = []
 for t, (attention, its_time, recurrent, gru_time) in costs.items():
     rows.append(
         (
-            f"{t} words",
-            f"{attention / 1e6:,.0f} million",
-            f"{recurrent / 1e6:,.0f} million",
-            f"{its_time:.0f} ms",
-            f"{gru_time:.0f} ms",
+            t,
+            f"{attention / 1e6:,.0f} M, {its_time:.0f} ms",
+            f"{recurrent / 1e6:,.0f} M, {gru_time:.0f} ms",
         )
     )
 show_table(
-    ["", "attention multiplies", "GRU multiplies", "attention", "GRU"],
+    ["words", "attention", "GRU"],
     rows,
-    caption="Width 512, one sequence, on this machine's CPU.",
+    caption="M: millions of multiplications. Times on a CPU. Width 512.",
 )
 
 # %% tags=["hide-input", "proof"]

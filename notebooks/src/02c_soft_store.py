@@ -216,7 +216,7 @@ for width, _ in settings:
 show_table(
     ["store", "right over the last 50 steps", "step that reaches 90 %"],
     table,
-    caption=f"Seeds: {', '.join(map(str, seeds))}.",
+    caption="Seeds 0, 1 and 2." if len(seeds) == 3 else "One seed.",
 )
 
 # %% tags=["hide-input", "proof"]
@@ -314,7 +314,7 @@ looks = {
 }
 show_table(
     ["store", "standard deviation of scores", "best key's weight",
-     "share of six questions in the gradient"],
+     "six of 64 questions: part of the gradient"],
     [
         (f"k = {width}, factor {name}", f"{look['spread']:.2f}",
          f"{look['best']:.2f}", f"{look['six']:.0%}")

@@ -48,7 +48,7 @@ chain(
 # Transformer needs, one line each, combine them, and tell from its symptoms when
 # a mask isn't working. You need self-attention
 # ([chapter 2](02_self_attention.ipynb)) and heads
-# ([chapter 3](03_multi_head_attention.ipynb)). About 25 minutes.
+# ([chapter 3](03_multi_head_attention.ipynb)). About 30 minutes.
 #
 # ## 4.1 Why a neighbour's sentence changes yours
 #
@@ -125,6 +125,7 @@ def draw(pads):
             axis.text(start + share / 2, 0.48, name, ha="center", fontsize=9)
             axis.text(start + share / 2, -0.66, f"{share:.2f}", ha="center")
         start += share
+    axis.plot([0.5, 0.5], [-0.55, 0.55], color="0.6", lw=2, ls="--")
     axis.set(xlim=(0, 1), ylim=(-0.75, 0.75))
     axis.axis("off")
     return figure
@@ -142,7 +143,7 @@ frame_slider(
     ),
     question="How many pads does it take until half of cat's weight is "
     "padding?",
-    caption="The row of cat, without a mask.",
+    caption="The row of cat, without a mask. The dashed line marks half.",
 )
 
 # %% [markdown]
@@ -239,8 +240,8 @@ check_close(
 )
 
 # %% [markdown]
-# *Cat* is back at (0.82, 0.76). As an equation, with $m_{ij}$ = 1 where query $i$
-# may look at key $j$ and 0 where it may not:
+# *Cat* is back at (0.82, 0.76). As an equation, with $e_{ij}$ for the score of query
+# $i$ with key $j$, and $m_{ij}$ = 1 where it may look, 0 where it may not:
 #
 # $$\begin{aligned}
 # w_{ij} &= \frac{m_{ij}\,\exp e_{ij}}{\sum_{j'} m_{ij'} \exp e_{ij'}} \\
@@ -312,13 +313,12 @@ show(
 causal = torch.ones(5, 5, dtype=torch.bool).tril()
 
 # %% [markdown]
-# In other people's code you'll often find it as
-# `scores.masked_fill(tril == 0, float("-inf"))`, or as `is_causal=True` in PyTorch.
-# The shift and the mask belong together: only with both does each guess depend on
-# earlier words alone.
+# In other people's code you'll often find `masked_fill(tril == 0, float('-inf'))`, or
+# PyTorch's `is_causal=True`. The shift and the mask belong together: only with both
+# does each guess depend on earlier words alone.
 #
-# What do we gain? One pass over five words replaces five passes over one word, two
-# words, three words … with no mask at all:
+# What do we gain? One masked pass over five words replaces five passes without a
+# mask, over one word, two words, three words …
 
 # %%
 x = torch.randn(1, 5, 16)
@@ -335,20 +335,14 @@ check_close(
 
 # %% [markdown]
 # So a text of a thousand words is a thousand training examples, each with its own
-# cover, computed in one pass. (A recurrent network can't do this if each state needs
-# the one before.)
+# cover, computed in one pass. (In a classic recurrent network each state has to
+# wait for the one before.)
 #
 # ## 4.4 Both at once
 #
-# A decoder must see neither padding nor the future of its own text. Boolean masks with
-# one meaning combine with `&`: a key is visible if the first mask allows it *and* the
-# second one does. Axes of size 1 are broadcast:
-#
-# | mask | batch b | heads h | queries t | keys s | the same for |
-# |---|---|---|---|---|---|
-# | padding | 2 | 1 | 1 | 5 | every head and query |
-# | causal | 1 | 1 | 5 | 5 | every sentence and head |
-# | both, with `&` | 2 | 1 | 5 | 5 | every head |
+# A decoder must see neither padding nor the future of its own text. Boolean masks that
+# agree on what True means combine with `&`: a key is visible if the first mask allows
+# it *and* the second one does:
 
 # %%
 from annotated.notebook import check_shape
@@ -362,37 +356,94 @@ both = padding & causal
 check_shape("padding", padding, b=2, h=1, t=1, s=5)
 check_shape("both", both, b=2, h=1, t=5, s=5)
 
+
 # %% tags=["hide-input"]
-five = {"rows": words, "columns": words, "weights": True}
-display(
-    chain(
-        Matrix(padding[0, 0].expand(5, 5), "padding", **five),
-        "&",
-        Matrix(causal, "causal", **five),
-        alt="Two tables of ones and zeros for the cat sleeps pad pad. Padding: "
-        "five equal rows, 1 1 1 0 0. Causal: a lower triangle of ones.",
-    )
-)
-chain(
-    "=",
-    Matrix(both[0, 0], "both", **five),
-    alt="The triangle without its last two columns.",
-    caption="The first sentence of the batch. 1 = may attend. The equal rows "
-    "of padding are one row, broadcast to all queries.",
+def draw_mask(axis, left, top, mask, columns=(), rows=()):
+    """Hatch the hidden places; one unit is one place."""
+    for i, line in enumerate(mask.tolist()):
+        for j, sees in enumerate(line):
+            colour, hatch = ("white", None) if sees else ("0.85", "////")
+            corner = (left + j, top - i - 1)
+            axis.add_patch(
+                plt.Rectangle(corner, 1, 1, fc=colour, ec="black", hatch=hatch)
+            )
+    for j, word in enumerate(columns):
+        place = (left + j + 0.5, top + 0.2)
+        axis.text(*place, word, rotation=90, ha="center", va="bottom")
+    for i, word in enumerate(rows):
+        place = (left - 0.3, top - i - 0.5)
+        axis.text(*place, word, ha="right", va="center")
+
+
+def blank(width, height, limits):
+    figure, axis = plt.subplots(figsize=(width, height))
+    axis.set(xlim=limits[:2], ylim=limits[2:], aspect="equal")
+    axis.axis("off")
+    return figure, axis
+
+
+figure, axis = blank(4.8, 3.9, (-0.2, 21.2, -12.2, 4.4))
+for n, sentence in enumerate(("the cat sleeps", "a small dog barks loudly")):
+    top = 1 - 8 * n
+    names = (sentence.split() + ["pad"] * 2)[:5]
+    draw_mask(axis, 0, top - 2, padding[n, 0], names)
+    draw_mask(axis, 16, top, both[n, 0])
+    axis.text(14.5, top - 2.5, "=", ha="center", va="center", size=14)
+    axis.text(6.5, top - 2.5, "&", ha="center", va="center", size=14)
+draw_mask(axis, 8, -3, causal)
+for left, name, shape in (
+    (0, "padding", padding.shape),
+    (8, "causal", causal.shape),
+    (16, "both", both.shape),
+):
+    axis.text(left + 2.5, 3.2, name, ha="center", weight="bold")
+    axis.text(left + 2.5, 1.8, str(tuple(shape)), ha="center")
+show(
+    figure,
+    alt="Three columns. Padding, of the shape 2, 1, 1, 5: one row for each of "
+    "two sentences; in the first the last two places are hatched, in the "
+    "second none is. Causal, 5, 5: one triangle. Both, 2, 1, 5, 5: for the "
+    "first sentence a triangle without its last two columns, for the second "
+    "the whole triangle.",
+    caption="The axes are batch, heads, queries and keys. An axis of size 1, or "
+    "none, is copied (broadcast): the row of padding to all five queries, the "
+    "triangle to both sentences, and the result to all heads. Hatched: "
+    "hidden.",
 )
 
 # %% [markdown]
 # Which mask goes where? Chapter 6 builds a translator with three attentions. In
-# training, in evaluation and while it writes, they need:
-#
-# | attention | queries from | keys from | mask |
-# |---|---|---|---|
-# | the encoder's own | source | source | padding of source |
-# | the decoder's own | target | target | padding of target `&` causal |
-# | cross-attention | target | source | padding of source |
-#
-# Cross-attention needs no causal mask, because the sentence to be translated is known
-# from the start.
+# training, in evaluation and while it writes, these are their masks:
+
+# %% tags=["hide-input"]
+source = "the cat sleeps pad".split()
+target = "start le chat dort pad".split()
+real_source = torch.tensor([word != "pad" for word in source])
+real_target = torch.tensor([word != "pad" for word in target])
+figure, axis = blank(5.2, 2.6, (-3, 23.6, -8.4, 4.8))
+for left, name, rule, mask, columns, rows in (
+    (0, "encoder", "padding", real_source.expand(4, 4), source, source),
+    (8.6, "decoder", "padding & causal", real_target & causal, target, target),
+    (18.2, "cross-attention", "padding", real_source.expand(5, 4), source, target),
+):  # fmt: skip
+    draw_mask(axis, left, 0, mask, columns, rows)
+    middle = left + len(columns) / 2
+    axis.text(middle, -6.4, name, ha="center", weight="bold")
+    axis.text(middle, -7.9, rule, ha="center")
+show(
+    figure,
+    alt="Three masks for the source the cat sleeps pad and the target start "
+    "le chat dort pad. Encoder, source to source: the column of pad is "
+    "hatched. Decoder, target to target: a triangle, and the column of pad is "
+    "hatched. Cross-attention, rows of the target and columns of the source: "
+    "the column of pad is hatched.",
+    caption="Rows are queries, columns keys. In cross-attention the target "
+    "looks at the source.",
+)
+
+# %% [markdown]
+# Cross-attention hides the padding *of the source*, and it needs no causal mask: the
+# sentence to be translated is known from the start.
 #
 # ### The module
 #
@@ -406,6 +457,8 @@ from annotated.notebook import show_source
 show_source(padding_mask, causal_mask)
 
 # %% tags=["hide-input", "proof"]
+from torch.nn import functional as F
+
 loops = torch.zeros(2, 1, 5, 5, dtype=torch.bool)
 for n in range(2):
     for i in range(5):
@@ -422,6 +475,12 @@ check_close(
     causal_mask(queries=2, keys=5),
     causal_mask(5)[:, :, -2:],
 )
+values = torch.eye(5)[None]  # one-hot: outputs are weights
+newest = torch.zeros(1, 2, 5)
+top_left = F.scaled_dot_product_attention(
+    newest, torch.zeros(1, 5, 5), values, is_causal=True
+)
+assert torch.equal(top_left[0] > 0, causal_mask(5)[0, 0, :2])
 at_left = torch.tensor([[PAD, PAD, ids["the"], ids["cat"], ids["sleeps"]]])
 assert padding_mask(at_left)[0, 0, 0].tolist() == [
     False,
@@ -468,8 +527,9 @@ for _, gradient in padded:
 # %% [markdown]
 # Lengths describe only padding at the end. Ids find it anywhere, on the left too, but
 # they need an id that no real word has. And `causal_mask(queries=2, keys=5)` is
-# for a decoder that keeps the keys of earlier words (a *KV cache*) and asks with its
-# two newest: these are the *last* two rows of the triangle.
+# for a decoder that keeps the keys and values of earlier words (a *KV cache*) and asks
+# with its two newest: these are the *last* two rows of the triangle. (PyTorch's
+# `is_causal=True` takes the first two.)
 #
 # ## 4.5 A row with nothing to look at
 #
@@ -482,8 +542,8 @@ masked_scores = torch.zeros(2, 3).masked_fill(~visible, -torch.inf)
 print(masked_scores.softmax(dim=-1))
 
 # %% [markdown]
-# One NaN is enough to ruin a training run: it spreads to every parameter with the
-# next gradient. A large negative number such as −1e9 avoids it and does something
+# One NaN is enough to ruin a training run: it spreads to every parameter at the next
+# update. A large negative number such as −1e9 avoids it and does something
 # quieter. All scores of the row are then equal, so the row spreads its weight over
 # **every key, the future included**. Two pads, then three words, under a causal mask:
 
@@ -492,9 +552,9 @@ left = torch.tensor([False, False, True, True, True]) & causal
 print(torch.randn(5, 5).masked_fill(~left, -1e9).softmax(dim=-1)[0])
 
 # %% [markdown]
-# The first query gives 60 % of its weight to three words that it mustn't see. What
-# should its row be? With nothing to look at: zeros. So take the row out before the
-# softmax, and empty it afterwards:
+# The first query gives 60 % of its weight to three words that it mustn't see. With
+# nothing to look at, its weights should all be zero. So give the row harmless scores
+# before the softmax, and set its weights to zero afterwards:
 
 # %%
 show_source(masked_softmax)
@@ -523,16 +583,19 @@ print(
 )
 
 # %% [markdown]
-# [Page 4b](04b_hidden_places.ipynb) shows the other repairs that people try, and
-# where NaN comes back in the gradient.
+# Why not just replace the NaN in the outputs, with `nan_to_num`? They look fine then. But
+# on the way back, the gradient of that row is 0 and meets the NaN in its weights, and
+# **0 · NaN is NaN**: now the gradients are NaN
+# ([4b.2](04b_hidden_places.ipynb) shows it happening).
 #
-# Now build a mask yourself. **Predict, then try:**
+# Now build a mask yourself. Predict first:
 #
-# 1. Eight words, the past alone: how many places are visible? And with a *prefix* of
-#    three words that every word may see? (A *prefix LM* reads a question in both
-#    directions like this, and writes the answer word by word.)
-# 2. Switch off everything the first query sees. What will its row of weights be, for
-#    each of the three ways of hiding?
+# 1. Eight words, a query sees the past alone: 36 places. A *prefix LM* reads a question
+#    in both directions and writes the answer word by word. How many places does a prefix
+#    of three words add?
+# 2. Hide with −1e9, and click away the keys of the last row, one after the other. After
+#    which click do the hidden keys get weight?
+# 3. And what does that row become with each of the other two ways of hiding?
 
 # %% tags=["hide-input"]
 from annotated.frames import Choice, Grid, Slider, explorer, static
@@ -598,9 +661,12 @@ for length, prefix, which, how, cells in tried:
 past, _ = build(8, 0, CAUSALITY[0], HIDING[0], [])
 prefixed, _ = build(8, 3, CAUSALITY[0], HIDING[0], [])
 emptied = {
-    hiding: build(8, 0, CAUSALITY[0], hiding, [[0, 0]])[1][0]
+    hiding: build(8, 0, CAUSALITY[0], hiding, [[7, j] for j in range(8)])[1][7]
     for hiding in HIDING
 }
+nearly = [[7, j] for j in range(7)]
+places, almost = build(8, 0, CAUSALITY[0], HIDING[2], nearly)
+assert almost[~places].eq(0).all()  # seven clicks: one key is left
 assert past.sum() == 36 and prefixed.sum() == 39
 assert emptied[HIDING[0]].eq(0).all() and emptied[HIDING[1]].isnan().all()
 assert emptied[HIDING[2]].eq(1 / 8).all()
@@ -615,7 +681,7 @@ explorer(
         "keys": keys.tolist(),
     },
     [
-        Slider("length", "words (the rest is padding)", range(9), 6),
+        Slider("length", "words (the rest is padding)", range(9), 8),
         Choice("causality", "a query sees", CAUSALITY),
         Slider("prefix", "prefix that all may see", range(9), 0),
         Choice("hiding", "hidden places get", HIDING),
@@ -623,8 +689,7 @@ explorer(
     ],
     label="Mask builder",
     checks=builder_checks,
-    question="Switch off everything the first query sees. What will its row "
-    "of weights be, for each way of hiding?",
+    question="When do hidden keys get weight?",
     caption="Rows look, columns are looked at; 1 = may attend. A click "
     "switches a place and marks it with a border of its own. In the weights, "
     "hidden places are framed and dashed. Arrow keys move, Space switches.",
@@ -633,21 +698,19 @@ explorer(
 # %% [markdown]
 # <details><summary>The answers</summary>
 #
-# 1. 1 + 2 + … + 8 = 36. The prefix adds three more: the first word gains two,
-#    the second word one.
-# 2. With −∞ and a plain softmax: NaN, 0 divided by 0. With the empty row taken out:
-#    zeros. With −1e9: ⅛ for every key, and all of them are hidden.
+# 1. Three: the first word gains two places, the second word one, the third none.
+# 2. Only after the last, the eighth. As long as a single key is left, $e^{-10^9}$ is 0
+#    beside it. Then all scores are equal, and every hidden key gets ⅛.
+# 3. With −∞ and a plain softmax: NaN. With the empty row set to zero: zeros.
 #
 # </details>
 #
 # ## 4.6 True means attend. Or the opposite
 #
 # PyTorch has two attention functions, and they read the same boolean mask in
-# opposite ways. Hand both the mask `[True, True, False]`:
+# opposite ways. Give both the mask `[True, True, False]`:
 
 # %% tags=["hide-input"]
-from torch.nn import functional as F
-
 three = torch.eye(3)[None]  # the values are one-hot: outputs are weights
 zero_scores = torch.zeros(1, 1, 3)
 seen = torch.tensor([[True, True, False]])
@@ -667,9 +730,9 @@ def as_row(weights):
 assert functional.flatten().tolist() == [0.5, 0.5, 0.0]
 assert module_weights.flatten().tolist() == [0.0, 0.0, 1.0]
 show_table(
-    ["three keys with equal scores", "True", "True", "False"],
+    ["three equal scores", "True", "True", "False"],
     [
-        ["F.scaled_dot_product_attention", *as_row(functional)],
+        ["F.scaled_dot_\u200bproduct_attention", *as_row(functional)],
         ["nn.MultiheadAttention", *as_row(module_weights)],
     ],
     caption="The weights under one and the same mask.",
@@ -773,10 +836,13 @@ print(rhyme[:185] + "…")
 # The model guesses the next character, from a window of 48. It has two layers of
 # attention, with two things around them that the next chapters explain: a vector
 # for each position ([chapter 5](05_positional_encoding.ipynb)) and the rest of a
-# Transformer's layer ([chapter 6](06_encoder_decoder.ipynb), `norm` included). Look
-# at `forward`: one argument decides whether it may peek.
+# Transformer's layer ([chapter 6](06_encoder_decoder.ipynb)). One line decides whether
+# it may peek: `mask = causal_mask(t) if masked else None`.
+#
+# The training loop shifts a text by one, as in 4.3: it feeds in `text[:, :-1]` and asks
+# for `text[:, 1:]`. Two models are trained alike, one with the mask and one without:
 
-# %%
+# %% tags=["hide-input"]
 import math
 
 from annotated.transformer import Encoder, TransformerConfig
@@ -804,12 +870,6 @@ class Rhymer(nn.Module):
         return self.logits(self.layers(x, mask))
 
 
-# %% [markdown]
-# The training loop (folded) shifts a text by one, as in 4.3: it feeds in
-# `text[:, :-1]` and asks for `text[:, 1:]`. Two models are trained alike, one with
-# the mask and one without:
-
-# %% tags=["hide-input"]
 indices = {c: i for i, c in enumerate(CHARACTERS)}
 data = torch.tensor([indices[c] for c in rhyme], device=device)
 
@@ -878,7 +938,7 @@ show(
 # from the same beginnings:
 
 
-# %%
+# %% tags=["hide-input"]
 @torch.no_grad()
 def write(model, text):
     while len(text) < WINDOW:
@@ -887,7 +947,6 @@ def write(model, text):
     return text
 
 
-# %% tags=["hide-input"]
 beginnings = ["This is the ", "the cat ", "the dog that "]
 written = {
     name: [write(model, start) for start in beginnings]
@@ -987,8 +1046,8 @@ show(
 
 # %% [markdown]
 # What could have warned you? Nobody can know whether *malt* or *rat* follows *This is
-# the*, so without peeking the loss can't go below the dotted line. Here we could count
-# where that line is. For real text nobody knows it.
+# the*, so without peeking the mean loss can't go below the dotted line. Here we could
+# count where that line is. For real text nobody knows.
 #
 # This test works for any model, your own or someone else's: **change the last
 # character and see whether an output before it moves.** If one does, the model peeks.
@@ -1067,8 +1126,11 @@ assert abs(per_token[batch != PAD].mean() - per_token.mean()) > 0.01
 # **The first output of every sequence is NaN, or always the same.** The triangle
 # lacks its diagonal: `tril(-1)` leaves the first query nothing to look at.
 # (`triu` instead of `tril` hides the past and shows the future.)
+#
+# **Everything is NaN.** You added `(1 - mask) * -inf` to the scores. At the visible
+# places that is 0 · −∞, which is NaN. Use `masked_fill` or `torch.where`.
 
-# %% tags=["hide-input"]
+# %% tags=["hide-input", "proof"]
 strict = torch.ones(5, 5).tril(-1).bool()
 upper = torch.ones(5, 5).triu().bool()
 x = torch.randn(1, 5, 16)
@@ -1077,8 +1139,13 @@ changed[:, -1] += 1  # a different last word
 for name, shape in {"tril": causal, "triu": upper}.items():
     moved = (layer(x, mask=shape) - layer(changed, mask=shape))[:, :-1]
     assert moved.eq(0).all() == (name == "tril")
-    print(f"{name}: earlier outputs move by {moved.abs().max():.2f}")
-print("tril(-1): keys left for the first query:", strict[0].sum().item())
+assert not strict[0].any()
+product = (1 - torch.tensor([1.0, 0.0])) * -torch.inf
+assert product[0].isnan() and product[1] == -torch.inf
+print(
+    "✓ tril(-1) leaves the first query no key, triu shows the future,\n"
+    "  and 0 · −∞ is NaN"
+)
 
 # %% [markdown]
 # **Some padding is hidden and some isn't.** You combined masks of the *other* kind,
@@ -1099,14 +1166,14 @@ print(
 # **"The size of tensor a must match the size of tensor b", or worse, no complaint
 # at all.** A mask `(b, t, s)` has no axis
 # for the heads. Broadcasting aligns from the right, so it takes the batch for the
-# heads; with as many heads as sentences that even fits. Pass `mask[:, None]`. (The
-# module of this book refuses three axes.)
+# heads; with as many heads as sentences that even fits. Pass `mask[:, None]`.
 
-# %% tags=["hide-input"]
+# %% tags=["hide-input", "proof"]
 try:
     layer(torch.randn(2, 5, 16), mask=both[:, 0])
 except ValueError as error:
-    print("ValueError:", *str(error).split("; "), sep="\n")
+    assert "mask[:, None]" in str(error)
+    print("✓ our layer refuses the mask (2, 5, 5)")
 else:
     raise AssertionError("a mask of three axes was accepted")
 
@@ -1121,10 +1188,13 @@ else:
 #
 # ## 4.10 Quick questions
 #
-# <details><summary>Eight queries, eight keys, causal. How many places are visible,
-# and how many in general for t words?</summary>
+# <details><summary>When a decoder writes, there is no future yet. Does it still need
+# the causal mask?</summary>
 #
-# $1 + 2 + \dots + 8 = 36$; in general $t(t+1)/2$, a little more than half.
+# Its newest query doesn't: everything there is is its past. But if you feed in the whole
+# text again at each step, the earlier positions do. Unmasked, they would see later words,
+# as they never did in training, and the newest query reads them in the next layer. (With
+# a KV cache only the newest query is computed, and no causal mask is needed.)
 #
 # </details>
 #

@@ -511,8 +511,9 @@ show_table(
 )
 
 # %% [markdown]
-# Pre-norm doesn't need the warm-up here, post-norm does. Chapter 7 tries other rates
-# and three seeds. The gradient's size can't be the whole story, because Adam divides
+# Pre-norm doesn't need the warm-up here, post-norm does. (That's one seed.
+# [Chapter 7](07_training.ipynb) has three for post-norm, at five rates.) The gradient's
+# size can't be the whole story, because Adam divides
 # each gradient by its size; Liu et al. trace the rest to the amplification mentioned
 # above. And post-norm isn't simply worse:
 # [Takase et al. (2022)](https://arxiv.org/abs/2206.00330) find that *where it trains*,

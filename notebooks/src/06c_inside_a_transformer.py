@@ -24,6 +24,7 @@
 
 # %% tags=["hide-input", "remove-stderr"]
 from collections import defaultdict
+from dataclasses import replace
 
 import torch
 from torch import nn
@@ -333,6 +334,68 @@ for inner, outer in ((512, 512), (512, 2048)):
         f"✓ {inner} to {outer}: deviation {drawn.std():.4f}, the rule says "
         f"{wanted:.4f}"
     )
+
+# %% [markdown]
+# ### The first loss
+#
+# Guessing among $v$ symbols costs $\ln v$. A fresh model is worse than that, and a
+# fresh *tied* pre-norm model is worse still:
+
+# %%
+torch.manual_seed(0)
+config = TransformerConfig(1000, 1000, tied=True, norm="pre", dropout=0.0)
+source, target = torch.randint(1, 1000, (2, 4, 10))
+with torch.no_grad():
+    logits = Transformer(config)(source, target)  # (b, t, v)
+
+
+# %% tags=["hide-input"]
+def first_loss_of(logits):
+    """Cross-entropy, averaged over every label that could be the right one."""
+    return (logits.logsumexp(dim=-1) - logits.mean(dim=-1)).mean().item()
+
+
+def first_row(name, logits):
+    own = logits.gather(-1, target[..., None]).mean().item()
+    same = (logits.argmax(dim=-1) == target).float().mean().item()
+    half = logits.var(dim=-1).mean().item() / 2
+    row = [name, f"{own:.1f}", f"{same:.0%}", f"{half:.2f}"]
+    return own, same, half, [*row, f"{first_loss_of(logits):.2f}"]
+
+
+torch.manual_seed(0)
+with torch.no_grad():
+    untied_model = Transformer(replace(config, tied=False))
+    untied_logits = untied_model(source, target)
+uniform = torch.tensor(1000.0).log().item()
+own, same, half, tied_row = first_row("tied", logits)
+untied_own, untied_same, untied_half, untied_row = first_row(
+    "untied", untied_logits
+)
+start_loss = first_loss_of(logits)
+untied_excess = first_loss_of(untied_logits) - uniform
+assert own > 5 and same > 0.9 and start_loss > uniform + 0.7
+assert abs(untied_own) < 1 and untied_same < 0.1
+assert abs(untied_excess - untied_half) < 0.05
+show_table(
+    [
+        "fresh model",
+        "logit of the symbol just read",
+        "where it's the likeliest",
+        "half the variance of the logits",
+        "loss, mean over all labels",
+    ],
+    [tied_row, untied_row],
+    f"d = 512, v = 1000, so ln v = {uniform:.2f}; pre-norm",
+)
+
+# %% [markdown]
+# The stream *begins* as the symbol's own embedding, and a residual model never takes it
+# away: it's still there at the end, among all that was added. Multiplied by the same
+# table, it points at itself, so the model's first guess is that every symbol repeats.
+# But that's only part of what the first loss has above $\ln v$. The untied model
+# repeats nothing and still pays: logits that vary at random cost about half their
+# variance.
 
 # %% [markdown]
 # ## 6c.3 The network, by other names

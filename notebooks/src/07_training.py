@@ -2,9 +2,8 @@
 # # 7. The training recipe
 #
 # You've built the model. Every shape fits, the tests pass, you press run. The loss
-# drops a little, then stays where it is: a hundred steps, a thousand. There's
-# no error and no NaN. You divide the learning rate by ten, because that's what one
-# does, and suddenly everything works.
+# drops a little, then stays where it is. There's no error and no NaN. You divide the
+# learning rate by ten, start again from the beginning, and suddenly everything works.
 #
 # Nothing was wrong with the model. **How you take the steps decides whether a
 # Transformer learns at all, and the first few decide most: start small, grow, then
@@ -33,7 +32,7 @@ heights = sorted({row["height"] for row in sweep["rows"]})
 shapes = {
     "constant": "constant",
     "climbing, then constant": "warm-up, then constant",
-    "climbing, then falling": "warm-up, then falling",
+    "climbing, then falling": "warm-up, then decay",
 }
 
 figure, ax = plt.subplots(figsize=(6.2, 3.9))
@@ -45,142 +44,189 @@ for i, (shape, label) in enumerate(shapes.items()):
     ax.plot(heights, median, LINES[i] + MARKERS[i], label=label, **style)
 ax.axhline(2.274, color="black", linewidth=0.8)
 ax.text(3e-4, 2.31, "has learned nothing", fontsize=10, va="bottom")
-ax.set(xscale="log", xlabel="highest learning rate", ylim=(0, 2.75))
+ax.set(xscale="log", xlabel="peak learning rate", ylim=(0, 2.75))
 ax.set_xticks(heights, [f"{height:g}" for height in heights])
 ax.minorticks_off()
 ax.set_ylabel("loss after 300 steps (nats)")
 ax.legend(loc="upper left", bbox_to_anchor=(0, 0.82), fontsize=10)
 show(
     figure,
-    alt="Loss after 300 steps against the highest learning rate, for three "
+    alt="Loss after 300 steps against the peak learning rate, for three "
     "ways of getting there. Constant from the first step: good up to 0.003, "
     "then a cliff, at 0.01 hardly anything is learned. With a warm-up it "
-    "still learns. With a warm-up and then a falling rate, 0.01 is as good "
+    "still learns. With a warm-up and then a decay, 0.01 is as good "
     "as 0.003, and even 0.03 learns something.",
     caption="The model of chapter 6 reads dates. Lines are medians, bands "
-    "the range of three seeds. At a rate of 0.01 the three runs differ only "
-    "in how they get there and what comes after.",
+    "the range of three seeds. Read the column at 0.01: same model, same "
+    "peak, three ways to get there.",
 )
 
 # %% [markdown]
 # By the end of this chapter you can write a training step from memory and say what
-# each of its lines is for; derive the schedule that forgives most in the figure; and predict
-# what label smoothing and dropout do to a model's confidence. You need
-# [chapter 6](06_encoder_decoder.ipynb) and gradient descent. About 35 minutes.
+# each of its lines is for; derive the schedule that forgives most in the figure; find a
+# peak rate for a model of your own; and predict what label smoothing and dropout do to a
+# model's confidence. You need [chapter 6](06_encoder_decoder.ipynb) and gradient descent.
+# About 35 minutes.
 
 # %% [markdown]
 # ## 7.1 Why the first steps matter
 #
 # The model in the figure is chapter 6's, two layers on each side and 64 numbers wide,
 # with the paper's norm order (post-norm). Its task is chapter 1's: read `7. März
-# 2024`, write `2024-03-07`, one symbol at a time out of fourteen. Let's watch one point
-# of the figure while it happens. Two runs reach the same rate, 0.01. The first is there
-# at once; the second climbs to it in forty steps.
-
-# %% tags=["remove-stderr"]
-from annotated.recipes_training import train_dates
-
-WARMUP, HIGHEST = 40, 1e-2
-
-rates = {
-    "at once": lambda n: HIGHEST,
-    "warm-up": lambda n: HIGHEST * min(1, n / WARMUP),
-}
-runs = {name: train_dates(rate, 0, 120) for name, rate in rates.items()}
+# 2024`, write `2024-03-07`, one symbol at a time out of fourteen. Let's watch the first 160
+# steps under five learning rates. Two things are plotted: the loss, and how much the
+# decoder's output vectors still *differ* from one another, over all positions of 64 dates.
+# **Predict:** which of the five learn? And if a run is stuck, does it help to lower the
+# rate?
 
 # %% tags=["hide-input"]
-from annotated.plots import learning_curve
+with redirect_stdout(io.StringIO()):
+    starts = recorded("beginnings")
+told = {
+    "at once": "0.01 from step 1",
+    "one small step": "1 small step, then 0.01",
+    "five small steps": "5 small steps, then 0.01",
+    "five high steps": "5 steps at 0.01, then 0.001",
+    "sixty high steps": "60 steps at 0.01, then 0.001",
+}
+seen = {name: {"losses": [], "differ": []} for name in told}
+for row in starts["rows"]:
+    for part in ("losses", "differ"):
+        if row["beginning"] in seen:
+            seen[row["beginning"]][part].append(row[part])
 
-figure, ax = plt.subplots(figsize=(6.2, 3.2))
-learning_curve(runs, log=False, ax=ax)
-ax.axhline(2.274, color="black", linewidth=0.8)
-ax.text(120, 2.38, "symbol frequencies alone", ha="right", fontsize=10)
-ax.axvline(WARMUP, color="grey", linewidth=0.8, linestyle=":")
-ax.set(ylim=(0.3, 4.2))
+figure, axes = plt.subplots(2, 1, figsize=(6.2, 5.6))
+fives = torch.arange(0, starts["steps"] + 1, starts["every"])
+for i, (name, label) in enumerate(told.items()):
+    style = {"color": PALETTE[i], "markevery": (i, 5), "markersize": 5}
+    for ax, part in zip(axes, ("losses", "differ"), strict=True):
+        table = torch.tensor(seen[name][part])
+        at = fives if part == "differ" else fives[1:] - 2
+        line = LINES[i % len(LINES)] + (*MARKERS, "v")[i]
+        middle = table.median(0).values
+        ax.plot(at, middle, line, label=label, **style)
+        low, high = table.amin(0), table.amax(0)
+        ax.fill_between(at, low, high, color=PALETTE[i], alpha=0.15)
+axes[0].axhline(2.274, color="black", linewidth=0.8)
+axes[0].text(160, 2.4, "symbol frequencies alone", fontsize=10, ha="right")
+axes[0].set(ylabel="loss (nats)", ylim=(0, 3.2))
+axes[1].set(ylabel="how much outputs differ", yscale="log", ylim=(1e-5, 2))
+axes[1].set(xlabel="training step (the first 60)", xlim=(-2, 62))
+ticks = (1, 0.1, 0.01, 1e-3, 1e-4)
+axes[1].set_yticks(ticks, [f"{tick:g}" for tick in ticks])
+axes[1].minorticks_off()
+figure.tight_layout()
+axes[0].legend(fontsize=9, loc="lower left")
 show(
     figure,
-    alt="Training loss of two runs against the step. The run at full rate "
-    "from the first step jumps up, comes down to 2.27 and stays there. The "
-    "run with a warm-up passes that level after about forty steps and goes "
-    "on falling.",
-    caption="Two runs, one model, one order of the data. The dotted line "
-    "marks the end of the warm-up.",
+    alt="Two panels against the training step, five runs each. Above, the "
+    "loss: with 0.01 from step 1, and with one small step before, it stays at "
+    "2.28. After five small steps it falls to about 1.1. Five steps at 0.01 "
+    "and then 0.001: it stays at 2.28 for about a hundred steps, then falls. "
+    "After sixty, it never leaves 2.28. Below, on a logarithmic axis, how "
+    "much the decoder's outputs differ during the first 60 steps: at 0.01 it "
+    "drops below a thousandth within fifteen steps; after five high steps it "
+    "stays at a few thousandths; after five small steps it dips to a few "
+    "hundredths and comes back.",
+    caption="Medians and range of three seeds. A small step is 0.001 (the "
+    "single one 0.00025). Below: the standard deviation of the decoder's "
+    "outputs, as a share of their size. (Later, some runs at 0.01 begin to "
+    "differ again, and are thrown back.)",
 )
 
 # %% [markdown]
-# Why 2.27 nats? Count the symbols of all targets: zeros are common, eights are rare.
-# Someone who knows these frequencies and never reads the date pays 2.27 nats per
-# symbol. That's all the first run has learned. It isn't slow. It's stuck.
+# **Where do they get stuck?** At 2.27 nats. Count the symbols of all targets: zeros are
+# common, eights are rare. Someone who knows these frequencies and never reads the date
+# pays 2.27 nats per symbol. A stuck run has learned that and nothing else.
+#
+# **What keeps them there?** Look at the lower panel. Within ten steps at 0.01, all positions
+# of all dates get nearly *the same vector*, up to a thousandth: the rank collapse of
+# chapter 6. From one vector you can only predict one distribution, and the best one is the
+# frequencies. And if all outputs are alike, reading the date better doesn't pay, so next to no
+# gradient reaches the encoder.
+#
+# **What gets them out?** *One* small step changes nothing. After *five* the outputs still grow
+# more alike at first, but they don't collapse, and the run learns. Lowering the rate later
+# helps if things haven't gone too far: after five high steps the outputs still differ by
+# a few thousandths, and the run recovers, late. After sixty they differ by a ten-thousandth
+# at most, and in the 100 steps we gave it, it doesn't. So restart.
+#
+# The first steps are violent because Adam divides each gradient by its own recent size:
+# *every* parameter moves by about the whole rate, however tiny its gradient. Why five gentle
+# steps prepare a model for that, these runs don't say; [chapter 7b](07b_adam.ipynb) tests
+# three explanations.
 
 # %% tags=["hide-input", "proof"]
 from collections import Counter
-from statistics import mean
 
-from annotated.recipes_training import dates
+from annotated.recipes_training import (
+    FIRST_STEPS,
+    date_batches,
+    date_model,
+    dates,
+    label_loss,
+    paper_adam,
+)
 
+WARMUP, PEAK = 40, 1e-2
 counted = Counter()
 for _, answer in dates().pairs:
     counted.update([*answer, "<end>"])
 shares = torch.tensor([float(count) for count in counted.values()])
 shares /= shares.sum()
 frequencies_alone = -(shares * shares.log()).sum().item()
-last = {name: mean(r["loss"] for r in run[-20:]) for name, run in runs.items()}
 assert abs(frequencies_alone - 2.274) < 5e-4
-assert abs(last["at once"] - frequencies_alone) < 0.1
-assert last["warm-up"] < 1.6
-print(
-    f"✓ the stuck run ends at {last['at once']:.2f}, the frequencies alone "
-    f"cost {frequencies_alone:.2f}; with warm-up {last['warm-up']:.2f}"
-)
 
-# %% [markdown]
-# What happened in the first steps? Adam divides each gradient by its own size. So at
-# step 1, when all it has is one gradient, every parameter moves by *the whole rate*, a
-# parameter with a tiny gradient as far as one with a huge gradient. Only the sign of
-# the gradient is left, and it comes from one batch, through a model of random numbers.
-# At rate 0.01 that first step takes the loss of the next batch from 3.1 **up** to 3.6.
-# A fortieth of it takes the loss down to 2.8. The first step is the clearest case, not
-# the only one: the next ones still divide by an average of very few gradients.
-# [Chapter 7b](07b_adam.ipynb) follows them one by one.
-
-# %% tags=["hide-input", "proof"]
-from annotated.recipes_training import (
-    date_batches,
-    date_model,
-    label_loss,
-    paper_adam,
-)
-
-first, second = date_batches(0, 2)
-untrained = label_loss(date_model(0), second).item()
-after_one = {}
-for rate in (HIGHEST, HIGHEST / WARMUP):
+reaches = {}
+for name in ("at once", "five small steps"):
     model = date_model(0)
-    optimizer, _ = paper_adam(model, lambda n, rate=rate: rate)
-    label_loss(model, first).backward()
-    optimizer.step()
-    after_one[rate] = label_loss(model, second).item()
-assert after_one[HIGHEST] > untrained + 0.2
-assert after_one[HIGHEST / WARMUP] < untrained - 0.2
+    optimizer, schedule = paper_adam(model, FIRST_STEPS[name])
+    for batch in date_batches(0, 20):
+        optimizer.zero_grad()
+        label_loss(model, batch).backward()
+        optimizer.step()
+        schedule.step()
+    squares = [p.grad.square().sum() for p in model.encoder.parameters()]
+    reaches[name] = torch.stack(squares).sum().sqrt().item()
+assert reaches["at once"] < reaches["five small steps"] / 20
+stuck = ("at once", "one small step", "sixty high steps")
+at_60 = 60 // starts["every"]
+for name in stuck:
+    for losses, differ in zip(*seen[name].values(), strict=True):
+        assert losses[at_60 - 1] > 2.2 and differ[at_60] < 0.05
+for name in ("five small steps", "five high steps"):
+    assert max(losses[-1] for losses in seen[name]["losses"]) < 1.6
+for losses, differ in zip(*seen["five small steps"].values(), strict=True):
+    assert losses[at_60 - 1] < 1.5 and min(differ) > 5e-3
+at_end = [differ[at_60] for differ in seen["sixty high steps"]["differ"]]
+assert max(at_end) < 2e-4
+late = []
+for losses, differ in zip(*seen["five high steps"].values(), strict=True):
+    assert 1e-3 < min(differ) and differ[1] < 0.01
+    late.append(5 * next(i for i, loss in enumerate(losses) if loss < 2))
+assert min(late) > 60
 print(
-    f"✓ one step: loss {untrained:.2f} → {after_one[HIGHEST]:.2f} at the full "
-    f"rate, → {after_one[HIGHEST / WARMUP]:.2f} at a fortieth of it"
+    f"✓ the frequencies alone cost {frequencies_alone:.2f} nats\n"
+    f"✓ gradient that reaches the encoder in step 20: "
+    f"{reaches['at once']:.4f} at once, {reaches['five small steps']:.2f} "
+    "after five small steps\n"
+    f"✓ five high steps, then low ones: below 2 nats after {min(late)} to "
+    f"{max(late)} steps"
 )
 
 # %% [markdown]
-# **Couldn't you just use a lower rate?** You could, if you knew where the cliff is. It
-# is somewhere else for every model, so you'd have to try. A warm-up moves it
-# to the right: then a rate three times too high costs you little instead of everything.
-# And it lets you use rates that end lower. The best constant rate here reaches 0.28, with
-# a warm-up it's 0.17.
+# **Couldn't you just use a lower rate?** You could, if you knew where the cliff is, and it
+# is somewhere else for every model. A warm-up moves it to the right: then a rate three times
+# too high costs you little instead of everything. And it ends lower: the best constant rate
+# here reaches 0.28, with a warm-up it's 0.17. (Decay alone doesn't help: at 0.01 without a
+# warm-up it ends between 1.40 and 2.28.)
 #
 # **Is this only about post-norm?** The cliff at 0.01 is. With the norm first, as in most
-# models today, the run without a warm-up learns: 0.59 after 300 steps. With a warm-up and
-# a falling rate it's 0.15. So warm-up has stayed, although it's no longer a matter of life
-# and death.
+# models today, the run without a warm-up learns: 0.59 after 300 steps. With warm-up and
+# decay it's 0.15, so warm-up has stayed.
 
 # %% tags=["hide-input", "proof"]
-from statistics import median
+from statistics import mean, median
 
 high = {shape: ends["post", shape, 1e-2] for shape in shapes}
 assert min(high["constant"]) > 1.6
@@ -200,22 +246,24 @@ pre = [
     median(ends["pre", shape, 1e-2]) for shape in ("constant", *shapes)[::3]
 ]
 assert abs(pre[0] - 0.59) < 0.006 and abs(pre[1] - 0.15) < 0.006
+control = ends["post", "falling", 1e-2]
+assert abs(min(control) - 1.40) < 0.006 and abs(max(control) - 2.28) < 0.006
 print(
     f"✓ at 0.01, three seeds: {min(high['constant']):.2f} to "
     f"{max(high['constant']):.2f} at once, "
     f"{min(high['climbing, then falling']):.2f} to "
-    f"{max(high['climbing, then falling']):.2f} with warm-up and fall"
+    f"{max(high['climbing, then falling']):.2f} with warm-up and decay"
 )
 
 # %% [markdown]
-# ## 7.2 Up in a line, down as a root
+# ## 7.2 The schedule: up in a line, down as a root
 #
 # The curve with the widest valley is the schedule of
 # [Vaswani et al. (2017)](https://arxiv.org/abs/1706.03762). It's called *Noam*, after
-# one of the authors, and has two regimes. For $w$ steps the rate climbs in a straight
-# line; after that it falls like $1/\sqrt n$, where $n$ is the number of the step. A
-# straight line through the origin is $a\,n$ and a falling root is $c/\sqrt n$. Where
-# should they meet? At step $w$:
+# one of the authors, and has two parts: **linear warm-up** and **inverse square root
+# decay**. For $w$ steps the rate climbs in a straight line; after that it falls like
+# $1/\sqrt n$, where $n$ is the number of the step. A straight line through the origin is
+# $a\,n$, an inverse square root is $c/\sqrt n$. Where should they meet? At step $w$:
 #
 # $$a\,w = \frac{c}{\sqrt w} \quad\Rightarrow\quad a = c\,w^{-3/2}.$$
 #
@@ -231,7 +279,7 @@ print(
 from annotated.notebook import show_source
 from annotated.training import noam_rate, noam_schedule
 
-show_source(noam_rate, noam_schedule)
+show_source(noam_rate)
 
 # %% tags=["hide-input", "proof"]
 from torch import nn
@@ -256,7 +304,7 @@ for d, w in settings:
         optimizer.step()
         schedule.step()
 hand, module, used = (torch.tensor(x).double() for x in (hand, module, used))
-claim = "two regimes = noam_rate = what PyTorch's LambdaLR hands to Adam"
+claim = "line and root = noam_rate = what PyTorch's LambdaLR hands to Adam"
 check_close(claim, [hand, module], [used, used], 1e-9)
 
 peaks = {(512, 4000): 6.99e-4, (512, 8000): 4.94e-4, (256, 4000): 9.88e-4}
@@ -265,114 +313,95 @@ for (d, w), peak in peaks.items():
     assert highest == w and abs((d * w) ** -0.5 - peak) < 5e-7
     assert abs(noam_rate(w, d, w) - (d * w) ** -0.5) < 1e-12
 assert noam_rate(8001, 512, 4000) == noam_rate(8001, 512, 8000)
-factor = HIGHEST * (64 * WARMUP) ** 0.5
+factor = PEAK * (64 * WARMUP) ** 0.5
 noam = [noam_rate(n, 64, WARMUP, factor) for n in range(1, 301)]
 falling = [min(n / WARMUP, (WARMUP / n) ** 0.5) for n in range(1, 301)]
 check_close(
-    "the falling curve of the first figure is Noam with another factor",
-    torch.tensor(falling) * HIGHEST,
+    "warm-up and decay of the first figure are Noam with another factor",
+    torch.tensor(falling) * PEAK,
     torch.tensor(noam),
     1e-8,
 )
 
 # %% [markdown]
-# Two details trip people up. `LambdaLR` *multiplies* the optimiser's own rate, so that
-# one has to be 1. And it counts *finished* steps, from 0, so the step that comes next is
-# `done + 1`.
+# To hand it to PyTorch takes one line, which is all that our `noam_schedule` does:
 #
-# Put in the paper's numbers, $d = 512$ and $w = 4000$: the first step has a rate of
-# 0.000 000 17, the highest 0.0007.
-
-# %% tags=["hide-input"]
-figure, ax = plt.subplots(figsize=(6.4, 3.4))
-for i, (d, w) in enumerate(settings):
-    steps = range(1, 20_000, 20)
-    curve = [noam_rate(n, d, w) * 1e4 for n in steps]
-    ax.plot(steps, curve, LINES[i], color=PALETTE[i], label=f"{d}, {w}")
-    top = 1e4 / (d * w) ** 0.5
-    ax.plot([w], [top], "o", color=PALETTE[i])
-    ax.annotate(
-        f"{top:.2f}",
-        (w, top),
-        xytext=(8, 4),
-        textcoords="offset points",
-        fontsize=10,
-    )
-ax.set(xlabel="training step", ylabel="learning rate (× 10⁻⁴)", ylim=(0, 11))
-ax.set_xticks([0, 4000, 8000, 12000, 16000, 20000])
-ax.legend(title="width, warm-up")
-show(
-    figure,
-    alt="Learning rate against the training step for three settings of width "
-    "and warm-up. Each climbs in a straight line to a peak at the end of its "
-    "warm-up and then falls as one over the root of the step. Peaks: 6.99e-4 "
-    "for 512 and 4000, 4.94e-4 for 512 and 8000, 9.88e-4 for 256 and 4000.",
-    caption="Twice the warm-up or twice the width divides the peak by √2. "
-    "After step 8000 the two curves of width 512 are one.",
-)
-
-# %% [markdown]
+# ```python
+# LambdaLR(optimizer, lambda done: noam_rate(done + 1, d_model, warmup, factor))
+# ```
+#
+# Two details trip people up. `LambdaLR` *multiplies* the optimiser's own rate, so make the
+# optimiser with `lr=1.0`. And it counts *finished* steps, from 0, so the step that comes
+# next is `done + 1`.
+#
 # **Why $1/\sqrt n$ and not a cosine?** A cosine has to know its last step before its
 # first. The root needs no end date.
 #
-# **Predict, then try.** You shrink the model from width 512 to 128. What must the
-# warm-up become so that the peak stays where it is? And after a warm-up of 4000, at
-# which step is the rate back at half of its peak?
+# **Predict, then try.** The grey curve is the paper's. You halve the width to 256.
+#
+# 1. Which warm-up brings the peak back to the height of the grey one?
+# 2. Start again: which *factor* lays the whole curve on the grey one?
+# 3. At which step has the paper's own rate come down to half its peak?
 
 # %% tags=["hide-input"]
 from annotated.frames import Choice, Slider, explorer, static
 
-LAST = 20_000
+LAST, TOP = 40_000, 1.6e-3
 
 
 def rate_at(width, warmup, factor, step):
     now = {
         "rate": noam_rate(step, width, warmup, factor) * 1000,
         "peak": factor / (width * warmup) ** 0.5 * 1000,
-        "line": factor * width**-0.5 * step * warmup**-1.5 * 1000,
-        "fall": factor * width**-0.5 * step**-0.5 * 1000,
     }
+    now["times"] = factor * (512 * 4000 / (width * warmup)) ** 0.5
     return now | {"share": now["rate"] / now["peak"]}
 
 
-tried = [(512, 4000, 1, 4000), (64, 100, 2, 1), (1024, 16000, 0.5, 20000)]
-tried += [(512, 4000, 1, 16000), (128, 16000, 1, 400), (256, 1000, 2, 1000)]
+thousands = [500, *range(1000, 12_001, 1000), 14_000, 16_000, 20_000, 30_000]
+widths = [128, 192, 256, 384, 512, 768, 1024]
+factors = [0.35, 0.5, 0.6, 0.71, 0.85, 1, 1.2, 1.41, 1.7, 2]
+tried = [(512, 4000, 1, 4000), (128, 500, 2, 1), (1024, 16000, 0.5, 40000)]
+tried += [(512, 4000, 1, 16000), (256, 8000, 1, 500), (256, 4000, 0.71, 1000)]
 keys = ("width", "warmup", "factor", "step")
 checks = []
 for values in tried:
     checks.append((dict(zip(keys, values, strict=True)), rate_at(*values)))
-marks = [1, 10, 100, 400, 1000, 2000, 4000, 8000, 12000, 16000, 20000]
 explorer(
     static("noam.js"),
-    {"last": LAST},
+    {"last": LAST, "top": TOP},
     [
-        Slider("width", "width d", [64, 128, 256, 512, 1024], 512),
-        Slider(
-            "warmup", "warm-up w", [100, 400, 1000, 4000, 8000, 16000], 4000
-        ),
-        Slider("factor", "factor f", [0.5, 1, 2], 1),
-        Slider("step", "step n", marks, 1000),
+        Slider("width", "width d", widths, 512),
+        Slider("warmup", "warm-up w", thousands, 4000),
+        Slider("factor", "factor f", factors, 1),
+        Slider("step", "step n", [1, *thousands, LAST], 1000),
     ],
     label="The Noam schedule",
     checks=checks,
-    question="Which warm-up gives width 128 the peak of width 512 with 4000?",
-    caption="Thick: the rate. Dashed: the straight line and the falling root. "
-    "The vertical axis ends at a round number above the peak.",
+    question="Width 256: how do you get back to the height of the grey peak, "
+    "and how to the whole grey curve?",
+    caption="Blue: your schedule. Grey: the paper's, width 512 and warm-up "
+    "4000. The disc marks step n. Axes stay as they are.",
 )
 
 # %% [markdown]
 # <details><summary>The answers</summary>
 #
-# Only the product $d\,w$ counts: a quarter of the width needs four times the warm-up,
-# 16 000 steps. And a root halves when its argument is four times as large, at step
-# 16 000.
+# 1. 8000. The peak is $f/\sqrt{d\,w}$, so only the product $d\,w$ counts. But the peak
+#    now comes 4000 steps later.
+# 2. About 0.71, $1/\sqrt 2$. Width and factor enter as $f/\sqrt d$ alone; if that stays the
+#    same, so does every step.
+# 3. At 16 000: an inverse square root halves when its argument is four times as large.
 #
 # </details>
 
 # %% tags=["hide-input", "proof"]
-assert noam_rate(16_000, 128, 16_000) == noam_rate(4_000, 512, 4_000)
+assert abs(rate_at(256, 8000, 1, 1)["times"] - 1) < 1e-12
+for n in (1, 400, 4000, 30_000):
+    same = noam_rate(n, 256, 4000, 0.5**0.5)
+    assert abs(same / noam_rate(n, 512, 4000) - 1) < 1e-12
 assert abs(rate_at(512, 4000, 1, 16_000)["share"] - 0.5) < 1e-12
-print("✓ width 128 with warm-up 16 000 has the peak of 512 with 4000")
+print("✓ all three answers")
 
 # %% [markdown]
 # ## 7.3 One step, line by line
@@ -437,14 +466,15 @@ for i in range(10):  # the shift, position by position
     reads.append(three.target[:, i])
     answers.append(three.target[:, i + 1])
 check_close(
-    "two slices = the loop",
+    "the two slices of a batch = a loop over positions",
     [three.target[:, :-1], three.target[:, 1:]],
     [torch.stack(reads, dim=1), torch.stack(answers, dim=1)],
 )
 
 # %% [markdown]
 # And here's the step. It's the function to know from memory; everything later in this
-# chapter improves one of its lines.
+# chapter improves one of its lines. (Feeding the decoder the *right* symbols, and not its own
+# answers, is called **teacher forcing**.)
 
 # %%
 from torch.nn import functional as F
@@ -465,9 +495,11 @@ def training_step(model, batch, optimizer, schedule, clip=1.0):
     return loss.item()
 
 
-# %%
-from annotated.recipes_training import date_batches, date_model
+# %% [markdown]
+# Sixty steps with a peak of $0.15/\sqrt{64 \cdot 40} = 0.003$, where the first figure has
+# its lowest loss:
 
+# %%
 model = date_model(seed=0)
 optimizer = torch.optim.Adam(model.parameters(), 1.0, (0.9, 0.98), 1e-9)
 schedule = noam_schedule(optimizer, d_model=64, warmup=40, factor=0.15)
@@ -486,27 +518,32 @@ schedule = noam_schedule(optimizer, d_model=64, warmup=40, factor=0.15)
 history = fit(
     same,
     label_loss,
-    date_batches(seed=0, steps=10),
+    date_batches(seed=0, steps=60),
     optimizer,
     schedule=schedule,
     clip=1.0,
 )
+norms = [record["gradient_norm"] for record in history]
 assert losses[-1] < 1.9
 check_close(
     "these steps = those of the module's loop, `fit`",
     torch.tensor(losses[:10]),
-    torch.tensor([record["loss"] for record in history]),
+    torch.tensor([record["loss"] for record in history[:10]]),
     1e-5,
 )
 
 # %% [markdown]
 # **Why `zero_grad` at all?** Because `backward`, backpropagation, *adds* to what's there.
-# That's a feature, and section 7.4 uses it. Forget the line, and every step goes along the
-# sum of all gradients so far.
+# That's a feature, and section 7.4 uses it. Forget the line, and every gradient still
+# contains the old ones.
 #
 # **Why does the loss start above $\ln 14 = 2.64$?** An untrained model isn't
 # indifferent. Its random logits favour some symbols, and being wrong with some
 # confidence costs more than not knowing. The first steps get rid of that.
+#
+# **And a whole training?** The book's `fit(model, loss, batches, optimizer, …)` is this step
+# in a loop. It adds accumulation (7.4), and mixed precision and checkpoints
+# ([chapter 7c](07c_small_print.ipynb)), and it stops when a loss is no longer finite.
 
 # %% [markdown]
 # ## 7.4 Count tokens, not sentences
@@ -582,7 +619,9 @@ BUDGET = 2500
 in_order = [lines[i : i + 32] for i in range(0, len(lines), 32)]
 ways = {
     "32 as they come": [make_batch(part, *line_symbols) for part in in_order],
-    "32 of one length": list(sorted_batches(lines, *line_symbols, 32, seed=0)),
+    "32, sorted by length": list(
+        sorted_batches(lines, *line_symbols, 32, seed=0)
+    ),
     "by tokens": list(token_batches(lines, *line_symbols, BUDGET, seed=0)),
 }
 padding, largest = {}, {}
@@ -604,7 +643,7 @@ sizes = [max(len(source), len(answer) + 1) for source, answer in lines]
 groups = by_tokens(sizes, BUDGET)
 cut = list(token_batches(lines, *line_symbols, BUDGET))
 check_close(
-    "token_batches = the rule above, rows and lengths",
+    "token_batches cuts as the function above does",
     [
         torch.tensor([len(b.source) for b in cut]),
         torch.tensor([max(b.source.shape[1], b.labels.shape[1]) for b in cut]),
@@ -617,8 +656,8 @@ check_close(
 assert sum(len(b.source) for b in cut) == len(lines)
 assert all(b.source.numel() <= BUDGET >= b.labels.numel() for b in cut)
 assert padding["32 as they come"] > 0.35 > 0.2 > padding["by tokens"]
-assert padding["32 of one length"] < 0.2
-assert largest["by tokens"] <= BUDGET < largest["32 of one length"] / 2
+assert padding["32, sorted by length"] < 0.2
+assert largest["by tokens"] <= BUDGET < largest["32, sorted by length"] / 2
 
 # %% [markdown]
 # Sorting takes most of the padding away. Counting tokens takes away the *peak*. (Not
@@ -731,7 +770,9 @@ def after_training(batches, **how):
 
 large = after_training([joined(parts[i : i + 3]) for i in (0, 3, 6)])
 small = after_training(parts, accumulate=3, weight=real_tokens)
-check_close("three steps, accumulated = of large batches", small, large, 1e-5)
+check_close(
+    "three accumulated steps = three large-batch steps", small, large, 1e-5
+)
 unweighted = after_training(parts, accumulate=3)
 off = [(x - y).abs().max() for x, y in zip(unweighted, large, strict=True)]
 assert max(off) > 1e-4
@@ -773,17 +814,22 @@ chain(
 )
 
 # %% [markdown]
-# The loss says how far the model's $\hat p$ is from that target $q$: it's their
+# The loss says how far the model's probabilities $\hat p$ are from that target $q$, as their
 # Kullback–Leibler divergence. That's the cross-entropy minus the target's own entropy, a
-# constant, so the gradient is the same, and the loss is 0 exactly where
+# constant. So the gradient is that of the cross-entropy, and the loss is 0 exactly where
 # $\hat p = q$:
 #
 # $$\mathrm{KL}(q \,\|\, \hat p) = \sum_y q_y \ln\frac{q_y}{\hat p_y}.$$
 #
 # Its gradient in the logits is $\hat p - q$: what the model says minus what it should say.
 
+
 # %%
-show_source(LabelSmoothing)
+def smoothing_loss(logits, wanted, real):
+    logs = logits.log_softmax(dim=-1)  # never log(softmax(…)), see 7.10
+    divergence = torch.xlogy(wanted, wanted) - wanted * logs  # 0 ln 0 = 0
+    return divergence.sum() / real.sum()  # per real token
+
 
 # %% tags=["hide-input", "proof"]
 size, pad = 7, 0
@@ -823,6 +869,11 @@ for epsilon in (0.0, 0.1, 0.4):
         with_gradient(smooth(logits, labels)),
         with_gradient(reference / real.sum()),
     )
+    check_close(
+        "…and smoothing_loss",
+        with_gradient(smooth(logits, labels)),
+        with_gradient(smoothing_loss(logits, dense, real)),
+    )
 
 q = LabelSmoothing(size, pad, 0.1).distribution(labels)
 p = logits.softmax(dim=-1) * real[..., None]
@@ -837,12 +888,12 @@ assert torch.autograd.grad(rest, at_rest)[0].abs().max() < 1e-6
 
 # %% [markdown]
 # PyTorch's own `nn.CrossEntropyLoss(label_smoothing=ε)` shares $\varepsilon$ among *all*
-# $v$ symbols, the right one and the padding too. With thousands of symbols you'll never
-# see the difference; with five, you do. [Chapter 7c](07c_small_print.ipynb) has all three
-# conventions that are in use.
+# $v$ symbols, the right one and the padding too. With few symbols you see the difference
+# ([chapter 7c](07c_small_print.ipynb)).
 #
-# **Predict, then try.** At which confidence is the loss lowest? Does the number of
-# symbols move that point? And how far ahead of the others does the best logit get?
+# **Predict, then try.** The model is 70 % sure of the right symbol. How large must
+# $\varepsilon$ be before the loss calls that *too* sure? Does that change if there are 37 000
+# symbols and not five? And how much further ahead must the right logit then be?
 
 # %% tags=["hide-input"]
 from math import log
@@ -892,26 +943,27 @@ explorer(
     [
         Slider("smoothing", "ε", [0.0, 0.05, 0.1, 0.2, 0.3, 0.4], 0.1),
         Slider("size", "symbols v", [3, 5, 10, 100, 1000, 37000], 5),
-        Slider("confidence", "confidence of the model", sure, 0.99),
+        Slider("confidence", "confidence of the model", sure, 0.7),
         Choice("spread", "who shares ε", SPREADS),
     ],
     label="Label smoothing: target and loss",
     checks=checks,
-    question="Where is the loss lowest, and does the number of symbols move "
-    "that point?",
+    question="From which ε on is a model that is 70 % sure too sure? With "
+    "five symbols, and with 37 000?",
     caption="Above: the loss against the model's confidence, on an axis that "
-    "stretches both ends; the disc is the model, the dashed line the target. "
-    "Below: what target and model give to the right symbol (filled) and to "
-    "the rest.",
+    "stretches both ends. Grey: without smoothing. The disc is the model, the "
+    "dashed line the target. Below: what target and model give to the right "
+    "symbol (filled) and to the rest.",
 )
 
 # %% [markdown]
 # <details><summary>The answers</summary>
 #
-# At $1 - \varepsilon$, however many symbols there are (with "all", at
-# $1 - \varepsilon + \varepsilon/v$). The best logit gets ahead of each other one by
-# $\ln\big((1-\varepsilon)(v-2)/\varepsilon\big)$: 3.3 for five symbols, 12.7 for 37 000.
-# Without smoothing, no lead is ever enough.
+# Above 0.3: the loss is lowest at $1 - \varepsilon$, however many symbols there are. (With
+# "all" it's $1 - \varepsilon + \varepsilon/v$, for five symbols a little higher.) But the
+# right logit must be ahead of each other one by
+# $\ln\big((1-\varepsilon)(v-2)/\varepsilon\big)$. At $\varepsilon = 0.1$ that's 3.3 for five
+# symbols and 12.7 for 37 000. Without smoothing, no lead is ever enough.
 #
 # </details>
 
@@ -1078,7 +1130,7 @@ show(
 )
 
 # %% tags=["hide-input", "proof"]
-errors, rights = {}, {}
+errors, rights, losts = {}, {}, []
 for key, points in bins.items():
     errors[key] = sum(held * abs(sure - right) for sure, right, held in points)
     rights[key] = sum(held * right for _, right, held in points)
@@ -1092,6 +1144,7 @@ for seed in seeds:
     lost = rights["repeated", 0.0, seed] - rights["repeated", 0.2, seed]
     moved = rights["fresh", 0.0, seed] - rights["fresh", 0.2, seed]
     assert 0.01 < lost < 0.12 and abs(moved) < 0.02
+    losts.append(lost)
 average = {
     (world, epsilon): mean(errors[world, epsilon, seed] for seed in seeds)
     for world, epsilon, _ in bins
@@ -1100,24 +1153,26 @@ print(
     "✓ confidence is off by "
     f"{average['repeated', 0.0]:.2f} without smoothing and "
     f"{average['repeated', 0.1]:.2f} with 0.1, if examples repeat; by "
-    f"{average['fresh', 0.0]:.2f} and {average['fresh', 0.1]:.2f}, if not"
+    f"{average['fresh', 0.0]:.2f} and {average['fresh', 0.1]:.2f}, if not\n"
+    "✓ share right with 0.2, if examples repeat: lower by "
+    f"{100 * min(losts):.0f} to {100 * max(losts):.0f} points"
 )
 
 # %% [markdown]
-# Repeated examples make the model overconfident, and smoothing takes just that away, at
-# the price of a few points of accuracy here. With fresh examples there's nothing to take
-# away, and an honest model becomes underconfident. That smoothing improves calibration
+# Repeated examples make the model overconfident, and smoothing takes that away, here at a
+# small price in accuracy. With fresh examples there's nothing to take away, and an honest
+# model becomes underconfident. That smoothing improves calibration
 # ([Müller et al., 2019](https://arxiv.org/abs/1906.02629)) holds for models that were overconfident to begin with, as deep networks often are
 # ([Guo et al., 2017](https://arxiv.org/abs/1706.04599)).
 #
-# **Then why did the paper use it?** Because more answers are right, even where the loss
-# doesn't show it. The table at the end of the next section shows both.
+# **Then why did the paper use it?** Because more answers can be right, even where the loss
+# gets worse. The table at the end of the next section shows both.
 
 # %% [markdown]
 # ## 7.6 Dropout: don't lean on any one number
 #
-# So far our models have trained without dropout. With 25 600 dates, each seen once at
-# most, there was nothing to memorise. Now give the model only 1000 dates, and show it
+# So far our models have trained without dropout. They saw each date once at most (300
+# batches of 64, out of 25 600 dates), so there was nothing to memorise. Now give the model only 1000 dates, and show it
 # each of them 32 times. It can learn them all and still fail on the next one.
 #
 # **Dropout** ([Srivastava et al., 2014](https://jmlr.org/papers/v15/srivastava14a.html))
@@ -1171,7 +1226,7 @@ blocks(
     "embedding and position, after the attention and after the feed-forward "
     "network, each time before the addition; two lines beside the blocks "
     "carry the stream past them untouched.",
-    caption="The places of the paper are lit. The layer norms are left out.",
+    caption="Blue: the paper's places. The layer norms are left out.",
 )
 
 # %% [markdown]
@@ -1214,7 +1269,8 @@ show_table(
         for setting in trained
     ],
     caption="Losses in nats per symbol, measured without smoothing. A date is "
-    "right if every symbol is, given the right ones before it.",
+    "right if every symbol is, given the right ones before it (teacher "
+    "forcing).",
 )
 
 
@@ -1230,6 +1286,10 @@ assert (new_loss[dropped] < new_loss[plain] / 2).all()
 assert (values((0.3, 0.0), "seen", "loss") > 0.3).all()
 assert (new_loss[both] > new_loss[dropped]).all()
 assert (new_right[both] > new_right[dropped]).all()
+alone = new_loss[0.0, 0.1]
+assert alone.max() < new_loss[plain].min()
+for losses, low, high in ((new_loss[plain], 0.43, 0.47), (alone, 0.35, 0.37)):
+    assert abs(losses.min() - low) < 0.006 and abs(losses.max() - high) < 0.006
 print(
     "✓ with every seed: dropout halves the loss on new dates, and smoothing "
     "on top raises both that loss and the share right"
@@ -1237,19 +1297,21 @@ print(
 
 # %% [markdown]
 # Without dropout the model memorises its thousand dates and is badly surprised by the next
-# ones. Dropout of 0.1 makes it a little worse on what it has seen and much better on
-# what it hasn't. With 0.3, in the same number of steps, it no longer learns even the
-# thousand.
+# ones. Dropout of 0.1 makes it a little worse on dates it has seen and much better on
+# new ones. With 0.3, it can't learn even the thousand in the same number of steps.
 #
-# Now compare the second row with the last. Smoothing on top of dropout makes the loss on
-# new dates *worse*, 0.22 for 0.17, since the model says less than it knows. And it gets
-# *more* of them right, with every seed. The paper found the same in translation: smoothing
+# What does smoothing add? Without dropout the model is overconfident on new dates, and
+# smoothing alone lowers even the loss, from 0.43–0.47 to 0.35–0.37. Now compare the rows for
+# dropout 0.1, without smoothing and with it. There smoothing makes the loss on new dates
+# *worse*, 0.22 for 0.17, since the model says less than it knows. And it gets *more* of them
+# right, with every seed. The paper found the same in translation: smoothing
 # "hurts perplexity, as the model learns to be more unsure, but improves accuracy and BLEU
 # score". BLEU looks at the words that come out, not at how sure the model was.
 #
 # ## 7.7 Clipping: no step too far
 #
-# A gradient that's far too long makes a step that's far too long. **Clipping**
+# One odd batch can bring a gradient that's a hundred times too long, and the step it makes
+# can undo a day of training. **Clipping**
 # ([Pascanu et al., 2013](https://arxiv.org/abs/1211.5063)) shortens the *whole* gradient,
 # all parameters together, to a largest norm $c$, and keeps its direction:
 #
@@ -1259,11 +1321,13 @@ print(
 # %%
 def clip_by_hand(gradients, most):
     squares = sum(g.square().sum() for g in gradients)
-    shrink = min(1.0, most / squares.sqrt().item())
+    norm = squares.sqrt().item()
+    shrink = min(1.0, most / (norm + 1e-6))  # as in PyTorch: a norm may be 0
     return [g * shrink for g in gradients]
 
 
 # %% tags=["hide-input", "proof"]
+assert clip_by_hand([torch.zeros(2)], 1.0)[0].equal(torch.zeros(2))
 parts = [torch.randn(4, 5) * 3, torch.randn(5) * 0.1]
 for most in (1.0, 1e3):
     held = [nn.Parameter(torch.zeros_like(g)) for g in parts]
@@ -1292,66 +1356,108 @@ print(
 )
 
 # %% [markdown]
-# **Doesn't Adam do that anyway?** It cancels a factor that's *always* there. A single
-# long gradient gets through: with PyTorch's default $\beta_2 = 0.999$, one that's a hundred
-# times too long makes a step of three times the usual size, and Adam then creeps for a
-# thousand steps ([chapter 7b](07b_adam.ipynb) shows it). With the paper's $\beta_2 = 0.98$ that
-# jump is smaller. Clipping isn't in the paper; it's common today.
-#
-# ## 7.8 The loop
-#
-# Everything so far meets in `fit`, the loop of all chapters. It adds what a long training
-# needs: accumulation, mixed precision, checkpoints, and a refusal to go on with a loss
-# that's no longer finite. Without those, its heart is the step of 7.3:
-#
-# ```python
-# for batch in batches:
-#     optimizer.zero_grad()
-#     value = loss(model, batch)
-#     value.backward()
-#     norm = nn.utils.clip_grad_norm_(model.parameters(), clip)
-#     optimizer.step()
-#     schedule.step()
-#     history.append({"loss": value.item(), "gradient_norm": norm.item()})
-# ```
-#
-# Give it any `loss(model, batch)`, and watch the gradient's norm in its history: it often
-# shows trouble before the loss does.
-
-# %% tags=["remove-stderr"]
-from annotated.recipes_training import paper_adam
-
-smooth = LabelSmoothing(len(dates().target), Vocabulary.pad, smoothing=0.1)
+# **Doesn't Adam do that anyway?** Only where the factor is *always* there. In the sixty steps
+# of 7.3 the norm was above 1 every single time, so clipping shortened every gradient, and
+# Adam's division mostly undid it. A single spike is another matter. Here's one parameter
+# whose gradient is 1 at each step, and 100 once:
 
 
-def smoothed_loss(model, batch):
-    return smooth(model(batch.source, batch.target), batch.labels)
+# %% tags=["hide-input"]
+def spike_moves(beta, most):
+    """Adam's moves around one gradient of 100, in units of the rate."""
+    place = nn.Parameter(torch.zeros((), dtype=torch.double))
+    adam = torch.optim.Adam([place], 1.0, (0.9, beta), 1e-9, foreach=False)
+    for n in range(-1500, 1200):
+        before = place.item()
+        place.grad = torch.tensor(100.0 if n == 0 else 1.0).double()
+        nn.utils.clip_grad_norm_([place], most)
+        adam.step()
+        yield before - place.item()
 
 
-model = date_model(seed=0, dropout=0.1)
-optimizer, schedule = paper_adam(model, lambda n: noam_rate(n, 64, 40, 0.15))
-history = fit(
-    model,
-    smoothed_loss,
-    date_batches(seed=0, steps=60),
-    optimizer,
-    schedule=schedule,
-    clip=1.0,
+cases = {
+    "β₂ = 0.999, PyTorch's default": (0.999, 1e9),
+    "β₂ = 0.98, the paper's": (0.98, 1e9),
+    "either, clipped at norm 1": (0.999, 1.0),
+}
+spiked = {name: list(spike_moves(*case)) for name, case in cases.items()}
+figure, ax = plt.subplots(figsize=(6.2, 3.4))
+for i, (name, moves) in enumerate(spiked.items()):
+    ax.plot(
+        range(-50, 1200), moves[1450:], LINES[i], color=PALETTE[i], label=name
+    )
+ax.set(xlabel="steps after the spike", ylabel="move (× the rate)", ylim=(0, 4))
+ax.legend(fontsize=10)
+show(
+    figure,
+    alt="Adam's move around one gradient that is a hundred times too long. "
+    "With 0.999 it jumps to three times the rate, then creeps at a third of "
+    "it for more than a thousand steps. With 0.98 it does not jump; it dips "
+    "to a tenth and is back after some three hundred steps. Clipped, it "
+    "stays at one times the rate throughout.",
+    caption="The square of the spike stays in Adam's divisor for as long as "
+    "its memory lasts. Clipped, the spike never gets there.",
 )
-print({name: round(value, 4) for name, value in history[-1].items()})
 
-# %% tags=["hide-input", "proof", "remove-stderr"]
-assert history[-1]["loss"] < history[0]["loss"]
-plain = date_model(0)
-absurd = torch.optim.SGD(plain.parameters(), lr=1e25)
-try:
-    fit(plain, label_loss, date_batches(0, 10), absurd)
-except FloatingPointError as error:
-    stopped = str(error)
-assert all(parameter.isfinite().all() for parameter in plain.parameters())
-print(f"✓ at an absurd rate it stops: “{stopped.partition(':')[0]}”")
+# %% tags=["hide-input", "proof"]
+jump = {name: moves[1500] for name, moves in spiked.items()}
+long, short, calm = spiked
+slow = sum(move < 0.5 for move in spiked[long][1550:])
+assert 2.5 < jump[long] < 3.5 and jump[short] < 1.1 and slow > 900
+assert all(abs(move - 1) < 0.01 for move in spiked[calm][1450:])
+assert min(norms) > 1
+print(
+    f"✓ the spike's move: {jump[long]:.1f} × the rate with 0.999, "
+    f"{jump[short]:.1f} × with 0.98, {jump[calm]:.1f} × clipped\n"
+    f"✓ norms in the sixty steps of 7.3: {min(norms):.1f} to "
+    f"{max(norms):.1f}, median {median(norms):.1f}"
+)
 
 # %% [markdown]
+# With the long memory, the spike makes a step of three times the usual size, and then
+# the training creeps for a thousand steps. With $\beta_2 = 0.98$ there's no jump, but still
+# three hundred slow steps. Clipped, nothing happens. The paper doesn't mention clipping;
+# today's recipes usually do.
+#
+# ## 7.8 Before a long run
+#
+# You have a model and data of your own. Three cheap tests come first.
+#
+# **1. Learn one batch by heart.** Feed the same batch again and again. The loss has to get
+# close to 0. If it doesn't, look for a bug: no amount of data or tuning will help.
+
+# %%
+model = date_model(seed=0)
+optimizer = torch.optim.Adam(model.parameters(), 1.0, (0.9, 0.98), 1e-9)
+schedule = noam_schedule(optimizer, d_model=64, warmup=40, factor=0.15)
+(one,) = date_batches(seed=0, steps=1)
+again = [training_step(model, one, optimizer, schedule) for step in range(60)]
+print([round(loss, 2) for loss in again[::20]], round(again[-1], 2))
+
+# %% tags=["hide-input", "proof"]
+assert again[-1] < 0.1
+at_300 = {
+    h: median(ends["post", "climbing, then falling", h]) for h in heights
+}
+assert min(at_300, key=at_300.get) in (3e-3, 1e-2)
+print(f"✓ one batch of 64 dates is learned by heart: {again[-1]:.3f} nats")
+
+# %% [markdown]
+# **2. Find the peak rate by a short sweep.** Train for a few hundred steps at peaks that are
+# a factor of three apart, with a warm-up of about a tenth of those steps, until
+# the loss turns *up* again. The figure at the top of this page is such a sweep. Then stay a
+# little *left of the rise*: 0.003 there, not 0.01, although the medians are equal. A rate
+# slightly too low costs little, one slightly too high can cost the run. Last, set the factor
+# so that $f/\sqrt{d\,w}$ is that rate.
+#
+# **3. Is the warm-up long enough?** If the loss jumps or sticks near the symbol frequencies in
+# the first steps, double it and start again. A run that's stuck isn't worth saving.
+#
+# During the long run, watch three curves: the training loss, the gradient's norm before
+# clipping, and every so often the loss on **validation data**, which the model never trains
+# on. If that one rises while the training loss falls, the model has begun to memorise: keep the
+# parameters from before (**early stopping**), or add dropout.
+#
 # ## 7.9 The paper's recipe, and today's
 #
 # These are the numbers behind *Attention Is All You Need* (section 5, base model), and
@@ -1394,17 +1500,16 @@ show_table(
 )
 
 # %% [markdown]
-# The last row is worth knowing: averaging the *parameters* of a few late checkpoints
-# costs nothing in use; the paper averaged its last 5, or 20. AdamW ([Loshchilov and Hutter, 2019](https://arxiv.org/abs/1711.05101))
-# shrinks the weights a little in each step, separately from Adam's scaled update. The right-hand
-# column is close to LLaMA's
+# The last row costs nothing in use: average the *parameters* of a few late checkpoints. AdamW
+# ([Loshchilov and Hutter, 2019](https://arxiv.org/abs/1711.05101)) shrinks the weights a little
+# in each step, separately from Adam's scaled update. The right-hand column is close to LLaMA's
 # ([Touvron et al., 2023](https://arxiv.org/abs/2302.13971)).
 #
 # ## 7.10 Pitfalls
 #
 # **The loss is too good to be true.** You forgot the shift: the decoder reads the very
-# symbol that it should say, and no causal mask can hide it. To prove it, we swap the
-# sources between sequences. Now nothing can be predicted, and yet:
+# symbol that it should say, and no causal mask can hide it. To prove it, we give a model that
+# copies digits the *wrong* sources. Now nothing can be predicted, and yet:
 
 # %% tags=["hide-input", "proof", "remove-stderr"]
 from annotated.recipes_part2 import copy_batches, next_symbol_loss
@@ -1433,7 +1538,7 @@ for loss in (next_symbol_loss, forgotten_shift):
     leak[loss] = fit(model, loss, swapped, optimizer)[-1]["loss"]
 assert leak[next_symbol_loss] > 2.1 and leak[forgotten_shift] < 0.7
 print(
-    f"✓ ten symbols, nothing to go by (ln 10 = 2.30): shifted "
+    f"✓ ten digits, nothing to go by (ln 10 = 2.30): shifted "
     f"{leak[next_symbol_loss]:.2f}, not shifted {leak[forgotten_shift]:.2f}"
 )
 
@@ -1441,7 +1546,8 @@ print(
 # **The more often you evaluate, the stranger the training.** Your loss function calls
 # `backward` whatever it's used for. In evaluation nobody steps, and nobody clears: the
 # gradients wait, and if your loop clears *after* each step, the next training step takes
-# them along. The printed losses are all correct. Evaluate under `torch.no_grad()`.
+# them along. The printed losses are all correct. Evaluate under `torch.no_grad()`, with
+# `model.eval()` before and `model.train()` after.
 
 # %% tags=["hide-input", "proof"]
 from annotated.data import sequence_task
@@ -1496,9 +1602,8 @@ print(
 )
 
 # %% [markdown]
-# **`ZeroDivisionError` as soon as the schedule is made.** `LambdaLR` asks for step 0, and
-# $0^{-1/2}$ doesn't exist. The tempting guard, `max(n, 1)`, runs, and makes every rate one
-# step late. Ask for `done + 1`.
+# **`ZeroDivisionError` as soon as the schedule is made.** `LambdaLR` asks for step 0. The
+# tempting guard, `max(n, 1)`, runs, and makes every rate one step late. Ask for `done + 1`.
 
 # %% tags=["hide-input", "proof"]
 from torch.optim.lr_scheduler import LambdaLR
@@ -1513,19 +1618,14 @@ try:
     LambdaLR(optimizer, as_printed)
 except ZeroDivisionError as error:
     refused = type(error).__name__
-try:
-    noam_rate(0, 512, 4000)
-except ValueError as error:
-    refused += f"; noam_rate says “{error}”"
 late = [as_printed(max(done, 1)) for done in range(5)]
 right = [noam_rate(done + 1, 512, 4000) for done in range(5)]
 assert late[0] == late[1] and late[1:] == right[:-1]
 print(f"✓ {refused}; with the guard, rate n is that of step n − 1")
 
 # %% [markdown]
-# **The rate never gets anywhere.** Schedules that count epochs are stepped once an epoch,
-# and the habit stays. Fifty epochs of 200 batches with 4000 steps of warm-up should be
-# well past the peak. Stepped once per epoch, they end at 1 % of it.
+# **The rate never gets anywhere.** You call `schedule.step()` once an epoch. Fifty epochs of
+# 200 batches, with 4000 steps of warm-up, then end at 1 % of the peak.
 
 # %% tags=["hide-input", "proof"]
 peak = noam_rate(4000, 512, 4000)
@@ -1540,9 +1640,9 @@ print(
 )
 
 # %% [markdown]
-# **NaN from a loss that looked right.** Somewhere you take the logarithm of probabilities,
-# and one of them is 0. Where the target is 0 too, $0 \cdot \infty$ is not a number. Don't
-# give a loss probabilities; give it logits. `log_softmax` of finite logits is finite.
+# **NaN from a loss that looked right.** You take the logarithm of a probability that's 0, and
+# where the target is 0 too, $0 \cdot \infty$ is not a number. Give a loss logits:
+# `log_softmax` of finite logits is finite.
 
 # %% tags=["hide-input", "proof"]
 predicted = torch.tensor([[0.0, 0.2, 0.7, 0.1, 0.0]]).repeat(3, 1)
@@ -1598,35 +1698,23 @@ print(f"✓ log of probabilities: {naive:.0f}; from logits: {ours:.0f}, finite")
 #
 # ## 7.12 What to remember
 #
-# - Warm up: the first steps of Adam are full steps, whatever the gradient. Keep them small.
+# - Warm up: a few high first steps can make all outputs alike, and then a run stays stuck.
+# - Peak rate: sweep it in short runs, and stay left of the rise.
 # - A step: clear, forward, loss per **token**, backward, clip, step, schedule.
-# - Noam: $f\,d^{-1/2}\min(n\,w^{-3/2}, n^{-1/2})$, highest at step $w$.
+# - Noam: $f\,d^{-1/2}\min(n\,w^{-3/2}, n^{-1/2})$, with its peak at step $w$.
 # - Label smoothing asks for $1-\varepsilon$ and makes a model underconfident by design.
 # - Dropout acts on what is added to the stream, in training only; it pays where data is
 #   scarce.
 #
 # **What comes next.** [Chapter 8](08_copy_task.ipynb) trains a whole Transformer on a
-# task whose answer is known. It keeps the warm-up, Adam's $\beta_2 = 0.98$ and the loss
-# per token, and says in a table why it drops the rest: its data never run out, so there's
-# nothing for dropout to prevent, and its answers are certain, so there's nothing to
-# smooth.
+# task whose answer is known, and says in a table what it keeps of this recipe.
 
 # %% tags=["hide-input"]
 from annotated.notebook import cost
 
-for name in ("rates", "regularisation"):
+for name in ("rates", "beginnings", "regularisation"):
     recorded(name)
-measured = [
-    [f"{norm}-norm", shapes.get(shape, shape), f"{height:g}"]
-    + [f"{min(end):.2f} to {max(end):.2f}"]
-    for (norm, shape, height), end in ends.items()
-]
 cost()
-show_table(
-    ["norm", "rate", "highest", "loss after 300 steps"],
-    measured,
-    caption="What was measured: the model reads dates, three seeds each.",
-)
 
 # %% [markdown]
 # ## Further reading

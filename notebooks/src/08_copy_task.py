@@ -56,8 +56,8 @@ show(
 
 # %% [markdown]
 # By the end of this chapter you can put any new sequence model through checks that
-# take seconds, write the decoding loop that makes it speak, tell a model that works
-# from one that only has a low loss, and say what each part of a Transformer is worth.
+# take seconds, write the decoding loop that makes it write, tell a model that works from
+# one that only has a low loss, and say what each part of a Transformer is worth here.
 # You need [chapter 6](06_encoder_decoder.ipynb) and [chapter 7](07_training.ipynb).
 # About 35 minutes.
 #
@@ -656,7 +656,8 @@ for name, trained in models.items():
     with torch.no_grad():
         before = trained(test_source, test_target[:, :-1])[:, :-1]
         after = trained(test_source, changed)[:, :-1]
-    print(f"{name:18} moves by {(before - after).abs().max():.2f}")
+    change = (before - after).abs().max()
+    print(f"{name:18} earlier logits move by {change:.2f}")
 
 # %% [markdown]
 # ## 8.5 How it copies
@@ -776,7 +777,7 @@ print(
 # Silence some of them by zeroing their columns of the output projection, and copy 500
 # sequences.
 
-# %%
+# %% tags=["hide-input"]
 from copy import deepcopy
 
 
@@ -815,9 +816,9 @@ show_table(
 for row in plain["rows"]:
     assert min(row["exact"]) >= 990
 print(
-    "✓ without the decoder's self-attention, or without the encoder's layer: "
-    f"at least {min(min(row['exact']) for row in plain['rows'])} of 1000, "
-    "three seeds each"
+    "✓ without the decoder's self-attention, or without the encoder's layer, "
+    "three seeds each: exact, of 1000, "
+    + " · ".join(str(row["exact"][0]) for row in plain["rows"])
 )
 
 # %% [markdown]
@@ -959,7 +960,7 @@ explorer(
 # 2. Four letters are fine, since those positions are known. Beyond the tenth position it
 #    has never been trained, and it fails within two or three symbols.
 #    [Page 8b](08b_longer_sequences.ipynb) teaches it to go further.
-# 3. It makes mistakes, the more the stranger the symbol; see the first pitfall in 8.8.
+# 3. It makes mistakes. How many depends on the symbol: see the first pitfall in 8.8.
 # 4. By itself the twin writes next to nothing of your word. Under teacher forcing it
 #    gets all nine letters right, but its attention to the source is pale until the last
 #    one: the others it reads off the target.
@@ -1184,8 +1185,8 @@ print(f"twenty times, by the module: {len(by_module)}")
 # - A low loss under teacher forcing doesn't mean that the model can write. Measure what
 #   it writes, by whole sequences.
 # - What a part is worth depends on the task and the depth. Copying needs positions, and
-#   a causal mask in training; a deep stack needs residual connections and norms; one
-#   head and no self-attention at all will do.
+#   a causal mask in training; a deep stack needs residual connections and norms. The
+#   feed-forward networks, all heads but one, either self-attention: each of them can go.
 
 # %% tags=["hide-input"]
 from annotated.notebook import cost

@@ -47,7 +47,7 @@ from annotated.checks import check
 # | `target` | `(b, t + 1)` | int64: start symbol, answer, end symbol, then padding, 0 |
 # | `optimizer`, `schedule` | as PyTorch makes them | `schedule` sets the rate of the *next* step |
 # | `clip` | a number | the largest norm of the gradient, all parameters together |
-# | result | a number | the loss |
+# | result | a number | the loss, without its graph |
 #
 # - The model reads the target from its start symbol on and should say, at each position,
 #   the symbol that comes next.
@@ -120,9 +120,13 @@ def broken_epoch(model, training, checking, optimizer, schedule, clip):
 #
 # - the rate changes with every step;
 # - no step is made with a gradient longer than `clip`, all parameters together;
-# - an evaluation leaves no trace in the training that follows;
+# - an evaluation leaves no trace in the training that follows, neither gradients nor
+#   a model without dropout;
 # - the second number is the mean over all real tokens of the evaluation, however they are
 #   split into batches.
+#
+# (A model with dropout also wants `model.eval()` for its evaluation. You may add it, but
+# then each step has to be taken in training mode again.)
 #
 # Batches are pairs `(source, target)` as in exercise 1. What's right stays as it is: at the
 # first call no gradients are waiting.

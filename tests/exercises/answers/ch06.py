@@ -138,6 +138,50 @@ def encoder_layer(x, weights, heads, mask):
     return ln(x, (d,), w["gain_2"], w["bias_2"])
 
 
+def written_out(x, weights, heads, hide, finish):
+    """An encoder layer as students write it, with their way to use the mask."""
+    w, (b, s, d) = weights, x.shape
+    ln = torch.nn.functional.layer_norm
+    read = ln(x, (d,), w["gain_1"], w["bias_1"])
+    q, k, v = (
+        (read @ w[n]).view(b, s, heads, -1).transpose(1, 2)
+        for n in ("query", "key", "value")
+    )
+    shares = finish(hide(q @ k.mT / (d // heads) ** 0.5).softmax(-1))
+    x = x + (shares @ v).transpose(1, 2).reshape(b, s, d) @ w["output"]
+    read = ln(x, (d,), w["gain_2"], w["bias_2"])
+    inner = (read @ w["inner"] + w["inner_bias"]).relu()
+    return x + inner @ w["outer"] + w["outer_bias"]
+
+
+def unchanged(tensor):
+    return tensor
+
+
+@wrong("ch06-whole-layer", "the mask is the wrong way round")
+def encoder_layer(x, weights, heads, mask):
+    def hide(scores):
+        return scores if mask is None else scores.masked_fill(mask, -torch.inf)
+
+    return written_out(x, weights, heads, hide, unchanged)
+
+
+@wrong("ch06-whole-layer", "do the weights that are left sum to 1?")
+def encoder_layer(x, weights, heads, mask):
+    def finish(shares):
+        return shares if mask is None else shares.masked_fill(~mask, 0.0)
+
+    return written_out(x, weights, heads, unchanged, finish)
+
+
+@wrong("ch06-whole-layer", "the mask is added as 0 and 1")
+def encoder_layer(x, weights, heads, mask):
+    def hide(scores):
+        return scores if mask is None else scores + mask.to(scores.dtype)
+
+    return written_out(x, weights, heads, hide, unchanged)
+
+
 # ---- a decoder layer ---------------------------------------------------------
 
 

@@ -23,6 +23,18 @@ def training_step(model, source, target, optimizer, schedule, clip):
         parameter.grad = gradient * min(1.0, clip / norm.item())
     optimizer.step()
     schedule.step()
+    return loss.detach()
+
+
+@wrong("ch07-training-step", "keeps its whole graph")
+def training_step(model, source, target, optimizer, schedule, clip):
+    optimizer.zero_grad()
+    logits = model(source, target[:, :-1])
+    loss = torch.nn.functional.cross_entropy(logits.mT, target[:, 1:], ignore_index=0)
+    loss.backward()
+    torch.nn.utils.clip_grad_norm_(model.parameters(), clip)
+    optimizer.step()
+    schedule.step()
     return loss
 
 
@@ -156,6 +168,53 @@ def train_epoch(model, training, checking, optimizer, schedule, clip):
         optimizer.step()
         losses.append(loss.item())
     schedule.step()
+    total = tokens = 0
+    for source, target in checking:
+        with torch.no_grad():
+            loss = loss_of(model, source, target)
+        count = (target[:, 1:] != 0).sum().item()
+        total, tokens = total + loss.item() * count, tokens + count
+    return losses, total / tokens
+
+
+@right("ch07-repair-loop")
+def train_epoch(model, training, checking, optimizer, schedule, clip):
+    def loss_of(model, source, target):
+        logits = model(source, target[:, :-1]).mT
+        return torch.nn.functional.cross_entropy(logits, target[:, 1:], ignore_index=0)
+
+    losses = []
+    model.train()
+    for source, target in training:
+        optimizer.zero_grad()
+        loss = loss_of(model, source, target)
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), clip)
+        optimizer.step()
+        schedule.step()
+        losses.append(loss.item())
+    model.eval()
+    total = tokens = 0
+    for source, target in checking:
+        with torch.no_grad():
+            loss = loss_of(model, source, target)
+        count = (target[:, 1:] != 0).sum().item()
+        total, tokens = total + loss.item() * count, tokens + count
+    return losses, total / tokens
+
+
+@wrong("ch07-repair-loop", "in evaluation mode, without dropout")
+def train_epoch(model, training, checking, optimizer, schedule, clip):
+    losses = []
+    for source, target in training:
+        optimizer.zero_grad()
+        loss = loss_of(model, source, target)
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), clip)
+        optimizer.step()
+        schedule.step()
+        losses.append(loss.item())
+    model.eval()
     total = tokens = 0
     for source, target in checking:
         with torch.no_grad():

@@ -20,8 +20,8 @@ FAULTS = {
         ("most=config.max_len,", "most=config.max_len - 1,", "last position refused"),
     ],
     "tempered": [
-        ("/ temperature", "* temperature", "upside down"),
-        ("/ temperature", "", "temperature ignored"),
+        ("(logits / temperature).", "(logits * temperature).", "upside down"),
+        ("(logits / temperature).", "logits.", "temperature ignored"),
         ("dim=-1", "dim=0", "over the batch"),
     ],
     "keep_top_k": [
@@ -70,7 +70,7 @@ FAULTS = {
         ("return written[:, prompt.shape[1] :]", "return written", "prompt returned"),
         ("written[:, -context:]", "written", "does not slide"),
         ("written[:, -context:]", "written[:, :context]", "stays at the beginning"),
-        ("<= context", "< context - 5", "cached too rarely, and never again"),
+        ("<= context", "<= context + 1", "cached beyond the context"),
         ("with evaluating(model):", "if True:", "with dropout and gradients"),
         ("if not slide:", "if False:", "context not looked at"),
         ("written[:, past.length :]", "written[:, -1:]", "prompt read by its end"),

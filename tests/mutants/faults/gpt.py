@@ -9,8 +9,8 @@ FAULTS = {
     ],
     "GPT.__init__": [
         ("self.output.weight = self.embedding.weight", "pass", "head not tied"),
-        ("std=0.02", "std=1.0", "begins too large"),
-        ("nn.init.zeros_(module.bias)", "pass", "biases at random"),
+        ("std=c.d_model**-0.5", "std=1.0", "begins too large"),
+        ("nn.init.xavier_uniform_(parameter)", "pass", "PyTorch's own matrices"),
         ("nn.Dropout(c.dropout)", "nn.Dropout(0.0)", "no dropout in the sum"),
         ("c.vocab_size, bias=False", "c.vocab_size", "bias in the output"),
     ],

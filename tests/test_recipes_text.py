@@ -1,0 +1,330 @@
+"""annotated/recipes_text.py: what was recorded is what the page trains."""
+
+import math
+
+import pytest
+import torch
+from torch.nn import functional as F
+
+from annotated import recipes_text
+from annotated.gpt import GPT, GPTConfig
+from annotated.masks import causal_mask
+from annotated.recipes_text import (
+    RECIPES,
+    TEXTS,
+    WAYS,
+    ConvolutionText,
+    GRUText,
+    PastAverage,
+    Text,
+    bits_by_position,
+    bits_per_character,
+    influence,
+    path_length,
+    read_text,
+    run_recipe,
+    seconds_by_length,
+    text_model,
+    train_text,
+)
+from annotated.text import CHARACTERS, random_windows, standard_library
+
+V = 96
+
+
+@pytest.fixture(autouse=True)
+def seeded():
+    torch.manual_seed(0)
+
+
+def draw_tokens(b: int = 3, t: int = 20, size: int = V) -> torch.Tensor:
+    return torch.randint(size, (b, t))
+
+
+# ---- texts and recipes -------------------------------------------------------------
+
+
+def test_the_library_is_read_whole_as_characters():
+    text = read_text("library")
+    assert text.size == len(text.characters) == 96
+    for ids, split in zip(text[:2], ("train", "validation"), strict=True):
+        assert (
+            "".join(text.characters.decode(ids[:500]))
+            == (standard_library(split)[:500])
+        )
+        assert len(ids) == len(standard_library(split))
+
+
+def test_shakespeare_brings_its_own_characters(monkeypatch):
+    parts = {"train": "to be", "validation": "or not?"}
+    monkeypatch.setattr(recipes_text, "tinyshakespeare", parts.get)
+    text = read_text("shakespeare")
+    assert text.characters.symbols == tuple(sorted(set("to beor not?")))
+    assert "".join(text.characters.decode(text.validation)) == "or not?"
+    assert text.size == len(text.characters)
+
+
+def test_enwik8_is_read_as_bytes(monkeypatch):
+    parts = {"train": bytes(range(256)), "validation": b"\xff\x00"}
+    monkeypatch.setattr(recipes_text, "enwik8", parts.get)
+    text = read_text("enwik8")
+    assert text.train.tolist() == list(range(256)) and text.size == 256
+    assert text.validation.tolist() == [255, 0] and text.characters is None
+    window, target = next(random_windows(text.train, 5, 2, 1, 0))
+    assert window.dtype == target.dtype == torch.int64
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_every_recipe_makes_a_model_and_a_text_that_is_there(name):
+    recipe = RECIPES[name]
+    assert recipe.text in TEXTS
+    assert GPTConfig(96, **recipe.model).norm == "pre"
+    with torch.device("meta"):
+        count = sum(p.numel() for p in GPT(GPTConfig(256, **recipe.model)).parameters())
+    most = {"library": 63_000, "enwik8": 44e6}.get(name, 11e6)
+    assert 0.8 * most < count < most or name == "shakespeare, CPU"
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_all_models_have_about_as_many_parameters(way):
+    wanted = sum(p.numel() for p in text_model("attention", V).parameters())
+    count = sum(p.numel() for p in text_model(way, V).parameters())
+    assert count == pytest.approx(wanted, rel=0.02)
+
+
+def test_a_seed_gives_the_same_model_again():
+    one, again, other = (text_model("recurrent", V, seed) for seed in (0, 0, 1))
+    assert torch.equal(one.embedding.weight, again.embedding.weight)
+    assert not torch.equal(one.embedding.weight, other.embedding.weight)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_every_model_learns_and_the_recipe_may_be_changed(way):
+    ids = torch.arange(10).repeat(60) % 7  # what follows is certain in most places
+    model = text_model(way, V, recipe=RECIPES["library"])
+    before = bits_per_character(model, ids, 64)
+    history = train_text(model, ids, steps=30, batch=4)
+    assert len(history) == 30 and history[0]["loss"] > history[-1]["loss"]
+    assert bits_per_character(model, ids, 64) < before / 2
+    rates = [record["learning_rate"] for record in history]
+    assert max(rates) == pytest.approx(RECIPES["library"].rate, rel=0.05)
+    assert rates.index(max(rates)) in (1, 2, 3) and rates[-1] < max(rates) / 100
+
+
+def test_windows_follow_the_seed():
+    def losses(seed):
+        ids = draw_tokens(1, 500)[0] if seed is None else torch.arange(500) % 50
+        model = text_model("average", V)
+        return [r["loss"] for r in train_text(model, ids, seed=seed or 0, steps=2)]
+
+    assert losses(0) == losses(0) and losses(0) != losses(1)
+
+
+def test_one_call_trains_a_recipe_and_says_how_well(monkeypatch):
+    small = RECIPES["library"]._replace(text="shakespeare")
+    monkeypatch.setitem(recipes_text.RECIPES, "small", small)
+    parts = {"train": "abcabc" * 50, "validation": "abcabc" * 25}
+    monkeypatch.setattr(recipes_text, "tinyshakespeare", parts.get)
+    model, history, bits = run_recipe("small", seed=1, steps=40, batch=4)
+    assert len(history) == 40 and model.config.vocab_size == 3
+    ids = read_text("shakespeare").validation
+    assert bits == bits_per_character(model, ids, 64)
+    assert bits < 0.3, "it learned its text; chance is 1.6"
+    torch.manual_seed(1)
+    same = GPT(GPTConfig(3, **small.model))
+    train_text(same, read_text("shakespeare").train, small, 1, steps=40, batch=4)
+    assert torch.equal(same.embedding.weight, model.embedding.weight)
+
+
+def test_weight_decay_and_precision_are_those_of_the_recipe(monkeypatch):
+    seen = {}
+
+    def fake(model, loss, batches, optimizer, **extras):
+        seen.update(extras, decay=optimizer.param_groups[0]["weight_decay"])
+        seen["windows"] = next(iter(batches))[0].shape
+        return []
+
+    monkeypatch.setattr(recipes_text, "fit", fake)
+    recipe = RECIPES["shakespeare"]
+    train_text(text_model("average", V), torch.arange(300) % 90, recipe)
+    assert seen["decay"] == recipe.decay > 0 and seen["clip"] == 1.0
+    assert seen["precision"] == torch.bfloat16
+    assert seen["windows"] == (recipe.batch, recipe.model["max_len"])
+    train_text(text_model("average", V), torch.arange(300) % 90)
+    assert seen["decay"] == 0 and seen["precision"] is None
+
+
+# ---- bits --------------------------------------------------------------------------
+
+
+class Certain(torch.nn.Module):
+    """It gives 7 of 8 to the token after its own; and is surer at later positions."""
+
+    def __init__(self, later: bool = False):
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.zeros(1))
+        self.later = later
+
+    def forward(self, tokens):
+        assert not self.training and not torch.is_grad_enabled()
+        sure = torch.full((tokens.shape[1],), 7.0)
+        if self.later:
+            sure = 7.0 * 2.0 ** torch.arange(tokens.shape[1])
+        right = F.one_hot((tokens + 1) % 8, 8).float()
+        return (right * sure[:, None] + (1 - right) * sure.new_tensor(1 / 7)).log()
+
+
+@pytest.mark.parametrize("length", [5, 16, 99])
+def test_bits_are_minus_log2_in_the_mean_of_all_characters(length):
+    model, ids = Certain().train(), torch.arange(100) % 8
+    ids[50:] = 3  # from here on always wrong, but for one step
+    wrong = sum((ids[:-1] + 1) % 8 != ids[1:]).item()
+    chance = 7 / (7 + 7 / 7)
+    wanted = -(99 - wrong) * math.log2(chance) - wrong * math.log2((1 - chance) / 7)
+    assert bits_per_character(model, ids, length) == pytest.approx(
+        wanted / 99, rel=1e-5
+    )
+
+
+def test_bits_by_position_are_means_over_whole_windows():
+    model, ids = Certain(later=True), torch.arange(100) % 8
+    by_position = bits_by_position(model, ids, 6, size=4)
+    chances = [7 * 2**i / (7 * 2**i + 1) for i in range(6)]
+    assert by_position.tolist() == pytest.approx(
+        [-math.log2(c) for c in chances], rel=1e-4
+    )
+    model = text_model("attention", V)
+    ids = draw_tokens(1, 641)[0]
+    mean = bits_by_position(model, ids, 64).mean().item()
+    assert mean == pytest.approx(bits_per_character(model, ids, 64), rel=1e-5)
+
+
+# ---- models ------------------------------------------------------------------------
+
+
+def test_attention_that_asks_nothing_is_the_mean_of_the_past():
+    attention = PastAverage(8, 2).double()
+    x = torch.randn(2, 6, 8, dtype=torch.float64)
+    values = attention.value_map(x)
+    means = torch.stack([values[:, : i + 1].mean(dim=1) for i in range(6)], dim=1)
+    wanted = attention.output_map(means)
+    assert torch.allclose(attention(x, mask=causal_mask(6)), wanted)
+    model = text_model("average", V)
+    kinds = {type(layer.attention) for layer in model.blocks.layers}
+    assert kinds == {PastAverage} and len(model.blocks.layers) == 2
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_no_model_sees_what_comes_later(way):
+    model, tokens = text_model(way, V), draw_tokens()
+    before = model(tokens)
+    assert before.shape == (3, 20, V)
+    for place in (0, 7, 19):
+        changed = tokens.clone()
+        changed[:, place] = (changed[:, place] + 1) % V
+        moved = (model(changed) - before).abs().amax(dim=(0, 2)) > 1e-6
+        assert not moved[:place].any() and moved[place], f"{place=}"
+        if way != "convolution":
+            assert moved[place:].all()
+
+
+def test_a_recurrent_model_is_the_unit_of_pytorch_step_by_step():
+    model, tokens = GRUText(V, 8), draw_tokens()
+    cell = torch.nn.GRUCell(8, 8)
+    names = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
+    weights = {name: getattr(model.rnn, f"{name}_l0") for name in names}
+    cell.load_state_dict(weights)
+    state, rows = torch.zeros(3, 8), []
+    for place in range(20):
+        x = model.embedding.weight[tokens[:, place]] * 8**0.5
+        state = cell(x, state)
+        rows.append(state @ model.embedding.weight.T)
+    assert torch.allclose(model(tokens), torch.stack(rows, dim=1), atol=1e-5)
+
+
+def test_a_convolution_reaches_as_far_as_its_dilations():
+    model, tokens = ConvolutionText(V, 8), draw_tokens(1, 80)
+    before = model(tokens)
+    changed = tokens.clone()
+    changed[:, 3] = (changed[:, 3] + 1) % V
+    moved = (model(changed) - before).abs().amax(dim=(0, 2)) > 0
+    assert moved.nonzero().flatten().tolist()[:: len(moved.nonzero()) - 1] == [3, 63]
+
+
+def test_a_layer_of_convolution_is_a_slow_sum():
+    model, tokens = ConvolutionText(V, 8, layers=2, kernel=3).double(), draw_tokens()
+    x = model.embedding.weight[tokens]
+    for i in range(2):
+        y, out = torch.relu(model.norms[i](x)), []
+        for place in range(20):
+            total = model.maps[i].bias + torch.zeros(3, 8, dtype=torch.float64)
+            for step in range(3):
+                there = place - (2 - step) * 2**i
+                if there >= 0:
+                    total = total + y[:, there] @ model.maps[i].weight[..., step].T
+            out.append(total)
+        x = x + torch.stack(out, dim=1)
+    wanted = model.norms[2](x) @ model.embedding.weight.T
+    assert torch.allclose(model(tokens), wanted)
+
+
+# ---- what depends on length ----------------------------------------------------------
+
+
+def test_paths_are_as_long_as_the_models_make_them():
+    assert [path_length("attention", n) for n in (0, 1, 60)] == [1, 1, 1]
+    assert [path_length("recurrent", n) for n in (0, 1, 60)] == [1, 2, 61]
+    wanted = {0: 1, 4: 1, 5: 2, 12: 2, 13: 3, 28: 3, 29: 4, 60: 4, 61: 5}
+    assert {n: path_length("convolution", n) for n in wanted} == wanted
+
+
+@pytest.mark.parametrize("layers", [1, 2, 3, 4])
+def test_a_path_of_a_convolution_is_one_that_its_layers_have(layers):
+    model, tokens = ConvolutionText(V, 8, layers=layers), draw_tokens(1, 70)
+    seen = influence(model, tokens) > 0
+    reach = [n for n in range(70) if path_length("convolution", n) <= layers]
+    assert seen.nonzero().flatten().tolist() == reach
+
+
+def test_influence_is_a_gradient_with_the_nearest_first():
+    model, tokens = text_model("attention", V), draw_tokens()
+    x = model.embedding(tokens).detach().requires_grad_()
+    stream = model.positions(x)
+    last = model.output(model.blocks(stream, causal_mask(20)))[:, -1]
+    last.max(dim=-1).values.sum().backward()
+    wanted = x.grad.norm(dim=-1).mean(dim=0).flip(0)
+    assert torch.allclose(influence(model, tokens), wanted, atol=1e-6)
+    assert all(p.grad is None for p in model.parameters())
+    assert not model.embedding._forward_hooks
+
+
+@pytest.mark.parametrize("way", ["attention", "recurrent", "convolution"])
+def test_times_are_of_each_length(way):
+    short, long = seconds_by_length(way, [8, 2048], repeats=2)
+    assert 0 < short < long
+
+
+# ---- honest mistakes -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: read_text("wiki"), "name must be one of 'library', .* got 'wiki'"),
+        (lambda: run_recipe("GPU"), "name must be one of 'library', .* got 'GPU'"),
+        (
+            lambda: text_model("lstm", V),
+            "way must be one of 'attention', .* got 'lstm'",
+        ),
+        (lambda: path_length("average", 3), "way must be one of .* got 'average'"),
+        (lambda: path_length("attention", -1), "distance must be an .* ≥ 0, got -1"),
+    ],
+)
+def test_an_honest_mistake_is_named(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
+def test_no_character_is_outside_the_recipe():
+    assert set(standard_library("validation")) <= set(CHARACTERS)
+    assert isinstance(read_text("library"), Text)
