@@ -19,6 +19,7 @@ NAMES = (
     "heads",
     "ladder",
     "ladder_parts",
+    "lengths",
     "positions",
     "pronouns",
     "rates",
