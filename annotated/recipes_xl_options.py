@@ -30,7 +30,7 @@ def swapped_update(
     """Return what the paper's code keeps of ``memory`` and ``states`` (its issue 59).
 
     It hands its update the two lengths in the wrong order: ``ext_len`` is taken from
-    the memory's length and not from the segment's. Both fit where they are alike.
+    the memory's length and not from the segment's. ``mem_len`` is the most it keeps.
     """
     end = states.shape[-2] + max(0, memory.shape[-2] - ext_len)
     joined = torch.cat([memory, states], dim=-2)
