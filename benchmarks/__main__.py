@@ -23,6 +23,7 @@ NAMES = (
     "pronouns",
     "rates",
     "regularisation",
+    "rhyme",
     "segments",
     "several_heads",
     "shakespeare",
