@@ -144,12 +144,12 @@ class RelativeMultiHeadAttention(MultiHeadAttention):
         if positions is None:
             positions = sinusoidal_encoding(s, self.d_model).flip(0).to(q)
         r = self._split(self.position_map(positions)[None])  # once for each distance
-        scores = relative_shift((q + self.position_bias) @ r.mT)
+        q = (q + self.position_bias) * q.shape[-1] ** -0.5
+        scores = relative_shift(q @ r.mT)  # terms (b) and (d), scaled, (b, h, t, s)
         if mask is None:
             mask = causal_mask(q.shape[2], s, device=q.device)
         require.mask(mask, scores.shape)
-        # terms (b) and (d), scaled, (b, h, t, s)
-        return scores * q.shape[-1] ** -0.5, torch.atleast_2d(mask)
+        return scores, torch.atleast_2d(mask)
 
 
 class TransformerXLLayer(EncoderLayer):

@@ -213,6 +213,7 @@ turned = Exercise(
     "ch05-rotary",
     right=rotary,
     hint="turn pair i at position p by p / 10000^(2i/k), and put it back where it was",
+    tolerance=1e-5,  # angles in single precision will do, for x in double too
     mistakes={
         hint: partial(rotary, **wrong)
         for hint, wrong in {
@@ -510,7 +511,10 @@ MOVED = (
     "only p − r counts: do both positions move by the same number, and do q and k stay "
     "what they were?"
 )
-ROUNDING = "only p − r counts; the last digits differ by rounding"
+ROUNDING = (
+    "only p − r counts: if q and k stay what they were, the last digits differ by "
+    "rounding alone"
+)
 CONTENT = (
     "q · PE(r) and PE(p) · k are part of it, and change with the positions: are your q "
     "and k random, and not zero?"
@@ -522,7 +526,7 @@ ORDER = "it shows where p is before r: do you try positions in either order?"
 FAR = "it shows where p and r are far apart: do you try the whole range?"
 BEHIND = "it shows late in the sequence: do you try positions up to 100?"
 STEPS = "some shifts hide it: do you draw the shift afresh in every trial?"
-ALIKE = "it shows where q and k differ: is each drawn for itself?"
+ALIKE = "it shows where q and k differ: is each drawn independently?"
 SOME = "it shows for some vectors only: are q and k drawn afresh in every trial?"
 SMALL = "a small difference is a difference: how much is due to rounding?"
 
@@ -604,11 +608,14 @@ def decode(
     begin=lambda s, n: s,
     diagonal=lambda s: s,
     kept=lambda x, placed: placed,
+    old=lambda cache, table: cache,
+    scale=lambda d: d**0.5,
 ):
     s, n = cache.shape[1], x.shape[1]
     placed = x + table[begin(s, n) : begin(s, n) + n]
+    cache = old(cache, table)
     keys = torch.cat([cache, placed], dim=1)
-    scores = placed @ keys.mT / x.shape[-1] ** 0.5
+    scores = placed @ keys.mT / scale(x.shape[-1])
     allowed = torch.ones_like(scores[0]).tril(diagonal(s)).bool()
     weights = scores.masked_fill(~allowed, -torch.inf).softmax(dim=-1)
     return weights @ keys, torch.cat([cache, kept(x, placed)], dim=1)
@@ -658,6 +665,10 @@ stutter = Exercise(
             partial(decode, kept=lambda x, placed: placed[:, :0])
         ),
         "the cached tokens are not attended to": alone,
+        "the cached tokens have their positions already; you add them again": (
+            partial(decode, old=lambda cache, table: cache + table[: cache.shape[1]])
+        ),
+        "the scores are not divided by √d": partial(decode, scale=lambda d: 1.0),
     },
 )
 

@@ -23,6 +23,20 @@ speeds.forEach((speed, i) => {
       stroke: "currentColor", "stroke-opacity": 0.5,
     });
   }
+  // where it stood one position earlier, and the way from there
+  const before = angle - speed, reach = ring - 4, arc = [];
+  view.add(svg, "line", {
+    x1: x, y1: middle, x2: x + reach * Math.sin(before), y2: middle - reach * Math.cos(before),
+    stroke: "currentColor", "stroke-width": 1.5, "stroke-dasharray": "4 3",
+  });
+  for (let j = 0; j <= 20; j += 1) {
+    const way = before + (speed * j) / 20;
+    arc.push(`${(x + 0.6 * ring * Math.sin(way)).toFixed(1)},`
+      + (middle - 0.6 * ring * Math.cos(way)).toFixed(1));
+  }
+  view.add(svg, "polyline", {
+    points: arc.join(" "), fill: "none", stroke: "var(--second)", "stroke-width": 3,
+  });
   const tip = [x + (ring - 4) * Math.sin(angle), middle - (ring - 4) * Math.cos(angle)];
   view.add(svg, "line", {
     x1: x, y1: middle, x2: tip[0], y2: tip[1], stroke: "var(--accent)", "stroke-width": 4,
@@ -49,6 +63,7 @@ speeds.forEach((speed, i) => {
 });
 return {
   values: { vector },
-  says: `Position ${p} is the vector `
+  says: `From position ${p - 1} to ${p} the hands turn by `
+    + `${speeds.map((speed) => Number(speed.toPrecision(3))).join(", ")} radians. Position ${p} is the vector `
     + `${vector.map((value) => numbers.fixed(value, 2)).join(", ")}.`,
 };

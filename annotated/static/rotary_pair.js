@@ -1,11 +1,11 @@
 // Chapter 05: one pair of a query and a key, turned by their positions; body of function
 // (state, data, view, numbers).
 
-const p = Number(state.query), r = Number(state.key);
+const p = Number(state.query), r = Number(state.key), speed = Number(state.speed);
 const turned = ([a, b], angle) => [
   a * Math.cos(angle) - b * Math.sin(angle), a * Math.sin(angle) + b * Math.cos(angle),
 ];
-const q = turned(data.query, p * data.speed), k = turned(data.key, r * data.speed);
+const q = turned(data.query, p * speed), k = turned(data.key, r * speed);
 const score = numbers.dot(q, k);
 
 // on a phone the numbers stand below the circle
@@ -47,5 +47,6 @@ lines.forEach(([kind, text], j) => {
 });
 return {
   values: { score, q, k },
-  says: `Query at position ${p}, key at position ${r}: the score is ${number(score)}.`,
+  says: `${p === r ? "Both stand at the same position" : `The query stands ${Math.abs(p - r)} ${p < r ? "before" : "after"} the key`}: the score is `
+    + `${number(score)}.`,
 };

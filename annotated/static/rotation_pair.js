@@ -73,6 +73,5 @@ matrix.forEach((z, j) => {
 return {
   values: { now, then, between, matrix },
   says: `(Sine, cosine) of position ${p} is (${number(now[0])}, ${number(now[1])}), of ${p + k} `
-    + `(${number(then[0])}, ${number(then[1])}): ${between.toFixed(3)} turns further, `
-    + "whatever the position.",
+    + `(${number(then[0])}, ${number(then[1])}): ${between.toFixed(3)} turns further.`,
 };

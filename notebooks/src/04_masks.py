@@ -1222,7 +1222,7 @@ else:
 # 1. **A causal window.** Each query sees the last few keys only.
 # 2. **A prefix and then causal.** Every word sees the question; the answer is
 #    written word by word.
-# 3. **Masked attention, whole.** From token ids to outputs, with nothing ready-made.
+# 3. **Masked attention, with a cache.** From token ids to outputs, for the newest words.
 # 4. **The masked mean.** One vector for a sentence, padding left out.
 # 5. **Find the fault.** Three functions that run and are wrong; repair each from a
 #    user's report.

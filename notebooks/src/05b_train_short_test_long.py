@@ -256,20 +256,18 @@ show_table(
 
 
 # %%
-@torch.no_grad()
-def ends(model, length, count=100):
+from annotated.recipes_distance import neighbours_named
+
+
+def ends(model, length):
     """Share of right answers at the last four positions."""
-    generator = torch.Generator().manual_seed(10_000 + length)
-    tokens, mask = reading_task(torch.full((count,), length), generator)
-    guesses = model.eval()(tokens.to(device), mask.to(device)).argmax(dim=-1)
-    right = guesses.cpu()[:, 1:] == tokens[:, :-1]
-    return right[:, -4:].double().mean().item()
+    return neighbours_named(model, length)[0][-4:].mean().item()
 
 
 # %% tags=["hide-input", "remove-stderr"]
 def train_reader(way, seed):
     torch.manual_seed(seed)
-    model = Reader(way).to(device)
+    model = Reader(way)
     generator = torch.Generator().manual_seed(seed)  # same data for every way
     steps = config["steps"]
     batches = (

@@ -3,7 +3,8 @@
 #
 # Each exercise has a cell for your answer and a cell that checks it. Run both: the
 # check tells you at once what is right and what is probably wrong, as often as you
-# like. Chapter 5 has everything you need.
+# like. These checks are *public*: anyone can read their cases. In a course, your answers
+# are *graded* by the same checks on other numbers. Chapter 5 has everything you need.
 #
 # Write your answers in plain PyTorch. Use functions of `annotated` to try things out,
 # but not inside an answer.
@@ -92,7 +93,7 @@ check("ch05-table", halves_table)
 # |---|---|---|
 # | `steps` | an integer | $s$; may be 0, or negative |
 # | `d_model` | an even number | the width $d$ |
-# | result | `(d_model, d_model)` | float32, right to four digits behind the point |
+# | result | `(d_model, d_model)` | float32, accurate to four decimal places |
 #
 # *Example.* `shift_matrix(1, 2)` is
 #
@@ -106,7 +107,7 @@ check("ch05-table", halves_table)
 #
 # *Beware.* $M$ multiplies a **column**. In a table each position is a row, so for
 # the whole table it is `table @ M.T`. And a pair here is (sine, cosine), where
-# geometry books write (cosine, sine): in which entry does the minus stand?
+# geometry books write (cosine, sine): where does the minus go?
 
 
 # %% nbgrader={"schema_version": 3, "grade_id": "ch05-shift-matrix", "grade": false, "solution": true, "locked": false, "task": false}
@@ -117,9 +118,7 @@ def shift_matrix(steps, d_model):
     exponents = torch.arange(0, d_model, 2, dtype=torch.float64) / d_model
     angles = steps / 10000**exponents  # (d/2,)
     matrix = torch.zeros(d_model, d_model, dtype=torch.float64)
-    sines = torch.arange(
-        0, d_model, 2
-    )  # where they stand; cosines: one behind
+    sines = torch.arange(0, d_model, 2)  # their columns; cosines: one further
     # sin(a + b) = cos b sin a + sin b cos a, cos(a + b) = cos b cos a − sin b sin a
     matrix[sines, sines] = matrix[sines + 1, sines + 1] = angles.cos()
     matrix[sines, sines + 1] = angles.sin()
@@ -137,21 +136,24 @@ check("ch05-shift-matrix", shift_matrix)
 # *4 points. Goal: write what most language models use, in both layouts.*
 #
 # Write `rotary(x, start=0, half_split=False)`, which turns queries or keys by their
-# positions. Along the last axis, `x` holds $k/2$ pairs. At position $p$, pair $i$, the
-# numbers $(a, b)$, becomes
+# positions. Along the last axis, `x` holds $k/2$ pairs. At position $p$, the two numbers
+# $a$ and $b$ of pair $i$ become
 #
-# $$(a\cos\varphi - b\sin\varphi,\; a\sin\varphi + b\cos\varphi)
-#   \qquad\text{with } \varphi = p \cdot 10000^{-2i/k}.$$
+# $$\begin{aligned}
+#   a' &= a\cos\varphi - b\sin\varphi, \\
+#   b' &= a\sin\varphi + b\cos\varphi, \\
+#   \varphi &= p \cdot 10000^{-2i/k}.
+# \end{aligned}$$
 #
 # *Interleaved*, pair $i$ consists of the numbers $2i$ and $2i + 1$; *half-split*, of
 # the numbers $i$ and $k/2 + i$. Turned numbers stay where they were.
 #
 # | argument | shape | |
 # |---|---|---|
-# | `x` | `(…, t, k)` | floating point, $k$ even; any axes before $t$ |
+# | `x` | `(…, t, k)` | float32 or float64, $k$ even; any axes before $t$ |
 # | `start` | an integer ≥ 0 | the position of the first row |
 # | `half_split` | `True` or `False` | the layout |
-# | result | `(…, t, k)` | of the dtype of `x`; gradients reach `x` |
+# | result | `(…, t, k)` | as `x`; gradients reach `x` |
 #
 # *Example.* The row `1 0 0 0` at position 1 becomes `0.5403 0.8415 0 0` interleaved,
 # and `0.5403 0 0.8415 0` half-split.
@@ -198,10 +200,10 @@ check("ch05-rotary", rotary)
 # |---|---|---|
 # | `score` | a function | takes vectors `q` and `k`, `(width,)` each, and integers `p` and `r` from 0 to 100; returns a tensor with one number |
 # | `width` | an integer | the width of `q` and `k` |
-# | result | `True` or `False` | a plain one, no tensor |
+# | result | `True` or `False` | a plain bool, not a tensor |
 #
 # A score that changes for **some** vectors or **some** positions gets a `False`, so
-# try 200 times: draw `q` and `k` (`torch.randn(width)`, each for itself), the two
+# try 200 times: draw `q` and `k` (`torch.randn(width)`, each independently), the two
 # positions, from the whole range and in either order, and a shift that keeps both
 # between 0 and 100. Compare with a tolerance, `torch.allclose(…, atol=1e-3)`.
 #
@@ -240,16 +242,16 @@ check("ch05-relative", depends_on_distance)
 #
 # *2 points. Goal: stop at the end of a table, and say so.*
 #
-# A learned table has one row per position, and nothing behind its last row. Write
+# A learned table has one row per position, and nothing after its last row. Write
 # `add_learned(x, table, start=0)`, which adds to each vector the row of its
 # position: `x[:, i]` stands at position `start + i`.
 #
 # | argument | shape | |
 # |---|---|---|
-# | `x` | `(b, t, d)` | floating point |
-# | `table` | `(max_len, d)` | floating point |
+# | `x` | `(b, t, d)` | float32 or float64 |
+# | `table` | `(max_len, d)` | of the dtype of `x` |
 # | `start` | an integer | the position of the first vector |
-# | result | `(b, t, d)` | of the dtype of `x` |
+# | result | `(b, t, d)` | as `x` |
 #
 # A position that isn't in the table raises a `ValueError`. If the table is too
 # short, the message holds **two numbers**: `max_len`, and what does not fit (the
@@ -290,8 +292,8 @@ check("ch05-learned", add_learned)
 #
 # *3 points. Goal: repair a step that forgets where it is.*
 #
-# A colleague trained a decoder on whole sequences, and the loss is excellent. To write,
-# she hands it only what's new at each step: the vectors `x` of the new tokens, and a
+# A colleague trained a decoder on whole sequences, and the loss is excellent. To generate,
+# she gives it only what's new at each step: the vectors `x` of the new tokens, and a
 # `cache` of what came before. The first step is right, and a whole sequence at once (with
 # an empty cache) is right, too. But written step by step, the model keeps repeating
 # itself. Run the cell: nothing is raised, and every shape is right.
@@ -318,8 +320,7 @@ print((torch.cat(pieces, dim=1) - whole).abs().amax(dim=(0, 2)))
 # %% [markdown]
 # The four numbers should all be 0: how far each step is from the whole. There is more
 # than one fault. Write `decode_step(x, table, cache)` so that step by step equals all
-# at once, however the tokens are dealt out to the steps: one by one, or three and then
-# two.
+# at once, however the tokens are split into steps: one by one, or three and then two.
 #
 # | argument | shape | |
 # |---|---|---|
@@ -329,7 +330,7 @@ print((torch.cat(pieces, dim=1) - whole).abs().amax(dim=(0, 2)))
 # | result | a tuple: `(b, n, d)` and `(b, s + n, d)` | outputs of the new tokens, and the new cache |
 #
 # Each token attends to itself and to all tokens before it. There is one head, and no
-# maps: queries, keys and values are the vectors themselves.
+# projections: queries, keys and values are the vectors themselves.
 #
 # *Example.* With `table` all zeros but for a 1 in row 1, `x` and `cache` all zeros of
 # shape `(1, 1, 1)`, the new cache is `0 1`, and the output is `0.7311`.
@@ -378,9 +379,9 @@ check("ch05-stutter", decode_step)
 # turn within 64 positions; the other 23 have shown a part of their circle, and the
 # slowest of these hardly moved. At 255, many pairs stand at angles that no weight
 # was ever trained with, and whatever the weights make of them is an accident. That
-# a rule can be written is no promise that it was learned. Even the first 64 places
-# are not safe: in the chapter's record with sinusoids, answers at places that
-# training had reached got worse when unseen places stood behind them.
+# a rule can be written is no promise that it was learned. Even the first 64 positions
+# are not safe: in page 5b, with sinusoids, answers at positions that training had
+# reached got worse when unseen positions followed them.
 #
 # *With a learned table.* Rows 64 to 255 never got a gradient, and are still the
 # random vectors that they began with: no formula ties them to the others. Nothing

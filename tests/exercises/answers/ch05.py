@@ -99,6 +99,20 @@ def rotary(x, start=0, half_split=False):
     return (back.mT if half_split else back).flatten(-2)
 
 
+@right("ch05-rotary")
+def rotary(x, start=0, half_split=False):  # angles in single precision
+    k = x.shape[-1]
+    p = torch.arange(start, start + x.shape[-2])
+    a = p[:, None] / 10000 ** (torch.arange(0, k, 2) / k)
+    if half_split:
+        c, s = a.cos().repeat(1, 2), a.sin().repeat(1, 2)
+        first, second = x.chunk(2, dim=-1)
+        return x * c + torch.cat([-second, first], dim=-1) * s
+    even, odd = x[..., ::2], x[..., 1::2]
+    turned = even * a.cos() - odd * a.sin(), even * a.sin() + odd * a.cos()
+    return torch.stack(turned, -1).flatten(-2)
+
+
 @wrong("ch05-rotary", "you pair neighbours where")
 def rotary(x, start=0, half_split=False):
     i = torch.arange(x.shape[-1] // 2, dtype=x.dtype)

@@ -1,0 +1,159 @@
+"""Recipes of chapter 12: what the page and its recorded runs share.
+
+One seed trains on the page, ``python -m benchmarks segments`` trains the others. Losses
+by position are in bits per character. Letters: b batch, t queries, s keys, d model
+width.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache
+from math import log
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from annotated import require
+from annotated.gpt import GPT, GPTConfig, next_token_loss
+from annotated.recipes import one_cycle
+from annotated.segments import SegmentLoss, segments
+from annotated.text import CHARACTERS, Characters, standard_library
+from annotated.training import evaluating, fit
+from annotated.transformer_xl import TransformerXL, TransformerXLConfig, relative_shift
+
+# ---- three published shifts, and a loop ----------------------------------------
+
+# Each takes the scores of all distances from s down to −(t − 1), (t, s + t), and gives
+# those of all keys, (t, s): the last query stands at the last key.
+
+
+def shift_by_index(scores: Float[Tensor, "t _"]) -> Float[Tensor, "t s"]:
+    """Return ``scores`` by key, each looked up by its distance: slow, plainly right."""
+    t, width = scores.shape
+    s = width - t
+    shifted = torch.empty(t, s, dtype=scores.dtype)
+    for i in range(t):
+        for j in range(s):
+            distance = (i + s - t) - j  # from the query's position to the key's
+            shifted[i, j] = scores[i, s - distance]
+    return shifted
+
+
+def paper_shift(scores: Float[Tensor, "t _"]) -> Float[Tensor, "t s"]:
+    """Return ``scores`` shifted as in the paper's code: no distance is below 0."""
+    s = scores.shape[1] - scores.shape[0]
+    return relative_shift(scores[:, 1 : s + 1])
+
+
+def labml_shift(scores: Float[Tensor, "t _"]) -> Float[Tensor, "t s"]:
+    """Return rows of ``scores`` shifted to the right, as labml does: padded behind.
+
+    The first row stays, row i moves by i; the last s columns are kept.
+    """
+    t, width = scores.shape
+    line = F.pad(scores, (0, 1)).flatten()
+    return line[: t * width].view(t, width)[:, t:]
+
+
+def labml_shift_changed(scores: Float[Tensor, "t _"]) -> Float[Tensor, "t s"]:
+    """Return ``scores`` shifted as labml#185 proposes: their front is dropped."""
+    t, width = scores.shape
+    line = F.pad(scores, (0, 1)).flatten()
+    return line[t:].view(t, width)[:, t:]
+
+
+SHIFTS = {
+    "index loop": shift_by_index,
+    "the paper's code": paper_shift,
+    "labml's": labml_shift,
+    "labml's, changed as proposed": labml_shift_changed,
+}
+
+
+# ---- segments of one text, with memory and without -----------------------------
+
+SEGMENTS = {"length": 32, "batch": 32, "steps": 600, "rate": 8e-3, "clip": 1.0}
+_WIDTHS = {"vocab_size": len(CHARACTERS), "d_model": 64, "heads": 4, "layers": 2}
+_XL = _WIDTHS | {"d_ff": 256, "norm": "pre"}
+# the vanilla model's network is wider by what the maps of positions take in the others
+MODELS: dict[str, Callable[[], nn.Module]] = {
+    "vanilla": lambda: GPT(GPTConfig(**_WIDTHS, d_ff=288, max_len=SEGMENTS["length"])),
+    "relative, no memory": lambda: TransformerXL(TransformerXLConfig(**_XL)),
+    "Transformer-XL": lambda: TransformerXL(
+        TransformerXLConfig(**_XL, mem_len=SEGMENTS["length"])
+    ),
+}
+
+
+@cache
+def library_ids(split: str) -> Int[Tensor, "n"]:
+    """Return the standard library's text of a ``split`` as ids of characters."""
+    return torch.tensor(Characters(CHARACTERS).encode(standard_library(split)))
+
+
+def train_on_segments(
+    kind: str, seed: int, steps: int = SEGMENTS["steps"]
+) -> tuple[nn.Module, float]:
+    """Return a model that read the library once, in order, and its CPU seconds.
+
+    All kinds read the same segments in the same order; those with memory begin each
+    segment with that of the one before.
+
+    Args:
+        kind: one of ``MODELS``.
+        seed: of the weights, and of where in the text to begin.
+        steps: number of batches.
+    """
+    require.choice(MODELS, kind=kind)
+    text = library_ids("train")
+    torch.manual_seed(seed)
+    model = MODELS[kind]()
+    generator = torch.Generator().manual_seed(seed)
+    begin = int(torch.randint(len(text), (), generator=generator))
+    batches = list(segments(text.roll(-begin), SEGMENTS["batch"], SEGMENTS["length"]))[
+        :steps
+    ]
+    optimizer, schedule = one_cycle(model, SEGMENTS["rate"], len(batches))
+    loss = SegmentLoss() if isinstance(model, TransformerXL) else next_token_loss
+    extras = {"schedule": schedule, "clip": SEGMENTS["clip"]}
+    history = fit(model, loss, batches, optimizer, **extras)
+    return model, history[-1]["cpu_seconds"]
+
+
+def token_bits(
+    model: nn.Module, batches: Iterable[tuple[Tensor, Tensor]]
+) -> Iterator[Float[Tensor, "b t"]]:
+    """Read segments one after another, with memory if the model has any.
+
+    Args:
+        model: a Transformer-XL, or one that gives logits.
+        batches: tokens and targets, ``(b, t)`` each, such as
+            :func:`~annotated.segments.segments` gives.
+
+    Yields:
+        The bits of each target, ``(b, t)``.
+    """
+    memories = None
+    for tokens, target in batches:
+        with evaluating(model):
+            if isinstance(model, TransformerXL):
+                losses, memories = model.loss(tokens, target, memories)
+            else:
+                logits = model(tokens)
+                losses = F.cross_entropy(logits.mT, target, reduction="none")
+        yield losses / log(2)
+
+
+def bits_by_position(
+    model: nn.Module, length: int = SEGMENTS["length"]
+) -> Float[Tensor, "t"]:
+    """Return the mean bits of a character at each position of a segment.
+
+    Args:
+        model: as in :func:`token_bits`; it reads the held-out modules.
+        length: of the segments; a shorter one at the end is left out.
+    """
+    batches = segments(library_ids("validation"), SEGMENTS["batch"], length)
+    whole = (batch for batch in batches if batch[0].shape[1] == length)
+    return torch.cat(list(token_bits(model, whole))).mean(dim=0)

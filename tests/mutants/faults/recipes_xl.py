@@ -1,0 +1,37 @@
+"""Faults of annotated/recipes_xl.py: (text, what replaces it, what is wrong then)."""
+
+# fmt: off
+FAULTS = {
+    "shift_by_index": [
+        ("(i + s - t) - j", "i - j", "as if the first queries"),
+        ("s - distance", "distance", "distances from the other end"),
+    ],
+    "paper_shift": [
+        ("1 : s + 1", ":s", "begins one distance too far"),
+    ],
+    "labml_shift": [
+        ("(0, 1)", "(1, 0)", "padded before the rows"),
+        ("[:, t:]", "[:, :-t]", "the first columns kept"),
+    ],
+    "labml_shift_changed": [
+        ("line[t:]", "line[:-t]", "labml's own"),
+    ],
+    "library_ids": [
+        ("standard_library(split)", 'standard_library("train")', "one text for all"),
+    ],
+    "train_on_segments": [
+        ("manual_seed(seed)\n    model", "manual_seed(0)\n    model",
+         "weights do not follow the seed"),
+        ("text.roll(-begin)", "text.roll(-begin).flip(0)", "read backwards"),
+        ("[:steps]", "[:1]", "one step"),
+    ],
+    "token_bits": [
+        ("losses, memories = model.loss(tokens, target, memories)",
+         "losses, _ = model.loss(tokens, target, memories)", "no memory"),
+        ("losses / log(2)", "losses", "nats"),
+        ("logits.mT, target", "logits.mT, tokens", "the tokens themselves"),
+    ],
+    "bits_by_position": [
+        (".mean(dim=0)", ".mean(dim=1)", "mean over positions"),
+    ],
+}

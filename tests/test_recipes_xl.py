@@ -1,0 +1,142 @@
+"""annotated/recipes_xl.py: published shifts, and what chapter 12 trains."""
+
+import json
+from itertools import pairwise
+from math import log
+from pathlib import Path
+
+import pytest
+import torch
+
+from annotated import recipes_xl
+from annotated.gpt import GPT
+from annotated.recipes_xl import (
+    MODELS,
+    SEGMENTS,
+    SHIFTS,
+    bits_by_position,
+    labml_shift,
+    labml_shift_changed,
+    library_ids,
+    paper_shift,
+    shift_by_index,
+    token_bits,
+    train_on_segments,
+)
+from annotated.segments import segments
+from annotated.text import standard_library
+
+RESULTS = Path(__file__).parents[1] / "book" / "results"
+SHAPES = [(1, 1), (1, 4), (3, 3), (3, 5), (4, 6), (5, 5)]
+
+
+def test_the_loop_looks_up_the_distance_of_each_pair():
+    # two queries, the last of three positions; columns are distances 3, 2, 1, 0, −1
+    scores = torch.tensor([[3.0, 2, 1, 0, -1], [3, 2, 1, 0, -1]])
+    assert shift_by_index(scores).tolist() == [[1, 0, -1], [2, 1, 0]]
+
+
+@pytest.mark.parametrize(("t", "s"), SHAPES)
+def test_which_shift_is_exact_where(t, s):
+    scores = torch.randn(t, s + t)
+    visible = torch.ones(t, s, dtype=torch.bool).tril(s - t)
+    wanted = shift_by_index(scores)
+    assert torch.equal(labml_shift(scores), wanted)
+    found = paper_shift(scores)
+    assert torch.equal(found[visible], wanted[visible])
+    assert not (found == wanted)[~visible].any()
+    assert not (labml_shift_changed(scores) == wanted).any()
+
+
+def test_the_proposed_change_moves_all_by_the_number_of_queries():
+    scores = torch.arange(1.0, 25).view(3, 8)
+    assert labml_shift_changed(scores)[0].tolist() == [7, 8, 0, 9, 10]
+    assert labml_shift(scores)[0].tolist() == [4, 5, 6, 7, 8]
+    assert len(SHIFTS) == 4
+
+
+def test_models_are_of_equal_size_and_the_vanilla_one_is_no_smaller():
+    sizes = {
+        k: sum(p.numel() for p in make().parameters()) for k, make in MODELS.items()
+    }
+    assert sizes["relative, no memory"] == sizes["Transformer-XL"]
+    assert 1 <= sizes["vanilla"] / sizes["Transformer-XL"] < 1.03
+    assert MODELS["Transformer-XL"]().config.mem_len == SEGMENTS["length"]
+    assert isinstance(MODELS["vanilla"](), GPT)
+
+
+def test_ids_are_the_characters_of_the_text():
+    ids = library_ids("validation")
+    text = standard_library("validation")
+    assert len(ids) == len(text)
+    assert (ids[:200] == ids[0]).tolist() == [c == text[0] for c in text[:200]]
+
+
+@pytest.fixture
+def short(monkeypatch):
+    """A text that a test can wait for."""
+    text = torch.arange(96).repeat(20)
+    monkeypatch.setattr(recipes_xl, "library_ids", lambda split: text)
+    monkeypatch.setitem(SEGMENTS, "batch", 4)
+
+
+@pytest.mark.parametrize("kind", MODELS)
+def test_training_follows_its_seed_and_learns(short, kind):
+    model, seconds = train_on_segments(kind, seed=1, steps=8)
+    again, _ = train_on_segments(kind, seed=1, steps=8)
+    other, _ = train_on_segments(kind, seed=2, steps=8)
+    found, same, differs = (bits_by_position(m) for m in (model, again, other))
+    assert found.shape == (SEGMENTS["length"],)
+    assert torch.equal(found, same)
+    assert not torch.equal(found, differs)
+    assert found.mean() < log(96) / log(2)
+    assert 0 < seconds < 60
+    assert model.training
+
+
+def test_segments_are_read_in_order(short, monkeypatch):
+    read = []
+    monkeypatch.setattr(
+        recipes_xl,
+        "fit",
+        lambda m, loss, batches, o, **kw: read.append(batches) or [{"cpu_seconds": 0}],
+    )
+    train_on_segments("vanilla", seed=3, steps=5)
+    (batches,) = read
+    assert len(batches) == 5
+    for (_, target), (tokens, _) in pairwise(batches):
+        assert torch.equal((target[:, -1]), tokens[:, 0])
+
+
+def test_bits_are_those_of_the_loss_with_memories():
+    torch.manual_seed(0)
+    xl = MODELS["Transformer-XL"]()
+    text = torch.randint(0, 96, (101,))
+    batches = list(segments(text, 2, 20))
+    found = list(token_bits(xl, batches))
+    losses, memories = xl.loss(*batches[0])
+    torch.testing.assert_close(found[0], losses.detach() / log(2))
+    losses, _ = xl.loss(*batches[1], memories)
+    torch.testing.assert_close(found[1], losses.detach() / log(2))
+    gpt = MODELS["vanilla"]()
+    (first, *_) = token_bits(gpt, batches)
+    logits = gpt(batches[0][0]).log_softmax(-1)
+    wanted = -logits.gather(-1, batches[0][1][..., None])[..., 0] / log(2)
+    torch.testing.assert_close(first, wanted.detach())
+
+
+def test_the_record_is_of_its_recipe_and_keeps_its_bands():
+    record = json.loads((RESULTS / "segments.json").read_text(encoding="utf-8"))
+    assert record["config"] == SEGMENTS
+    for seed in (0, 1, 2):
+        runs = {(r["kind"], r["steps"]): r for r in record["runs"] if r["seed"] == seed}
+        assert len(runs) == 4
+        xl = runs["Transformer-XL", 600]
+        alone = runs["relative, no memory", 600]
+        assert xl["bits"] < runs["vanilla", 600]["bits"] - 0.2
+        assert xl["bits"] < runs["vanilla", 1200]["bits"] - 0.02
+        assert xl["bits"] < alone["bits"] - 0.05
+        gain = torch.tensor(alone["bits by position"]) - torch.tensor(
+            xl["bits by position"]
+        )
+        assert gain[:4].mean() > 2 * gain[-16:].mean()
