@@ -982,6 +982,8 @@ show_table(
 )
 
 # %% tags=["hide-input", "proof"]
+from annotated.notebook import recorded
+
 masked_text, other_text = written["masked"], written["not masked"]
 assert all(text in rhyme for text in masked_text)
 assert not any(text in rhyme for text in other_text)
@@ -993,6 +995,8 @@ assert abs(masked_losses[0] - masked_losses[1]) < 0.01
 assert other_losses[0] < floor < masked_losses[0]
 assert other_losses[1] > math.log(v)  # worse than a blind guess
 print("✓ every line of the masked model is in the rhyme, none of the other's")
+for row in recorded("rhyme")["rows"]:
+    assert row["in_rhyme"] == (3 if row["masked"] else 0)
 
 # %% tags=["hide-input"]
 show_table(
@@ -1006,8 +1010,8 @@ show_table(
 )
 
 # %% [markdown]
-# One model writes the rhyme, the other babbles: with the next character out of sight,
-# it does worse than a blind guess. Its attention shows why. At position $i$ it
+# One model writes the rhyme, the other babbles, and so it goes with each of three seeds.
+# With the next character out of sight, the other does worse than a blind guess. Its attention shows why. At position $i$ it
 # should guess character $i + 1$, and that character is its own input at position
 # $i + 1$. So it learned to look one position ahead and copy. When it writes, there
 # is nothing ahead.
