@@ -382,7 +382,7 @@ def blank(width, height, limits):
     return figure, axis
 
 
-figure, axis = blank(4.8, 3.9, (-0.2, 21.2, -12.2, 4.4))
+figure, axis = blank(4.8, 3.9, (-0.2, 21.2, -12.2, 5.0))
 for n, sentence in enumerate(("the cat sleeps", "a small dog barks loudly")):
     top = 1 - 8 * n
     names = (sentence.split() + ["pad"] * 2)[:5]
@@ -396,8 +396,8 @@ for left, name, shape in (
     (8, "causal", causal.shape),
     (16, "both", both.shape),
 ):
-    axis.text(left + 2.5, 3.2, name, ha="center", weight="bold")
-    axis.text(left + 2.5, 1.8, str(tuple(shape)), ha="center")
+    axis.text(left + 2.5, 3.9, name, ha="center", weight="bold")
+    axis.text(left + 2.5, 2.7, str(tuple(shape)), ha="center")
 show(
     figure,
     alt="Three columns. Padding, of the shape 2, 1, 1, 5: one row for each of "
