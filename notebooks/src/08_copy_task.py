@@ -320,7 +320,7 @@ print(
 # %% [markdown]
 # It's 3.40. Is something broken? No: this model knows nothing, but its
 # answers aren't uniform. Its random logits have a variance of 1.8, and that costs 0.82
-# (about half the variance, as a rule). The last 0.18 is the luck of this seed: the
+# (about half the variance, as a rule). The other 0.19 is the luck of this seed: the
 # correct symbols' logits happen to lie below the average. A few steps of training remove
 # both, so we leave it.
 #
@@ -530,13 +530,13 @@ print(
 )
 
 # %% [markdown]
-# The loss falls in two stages, with a short plateau between them. First the model learns
+# The loss falls in two stages. First the model learns
 # **which letters** there are: by step 30 all its answers are letters of the source, but
 # only a quarter of them are correct. A model without positions gets that far, too. Then
 # it learns **their order**, which takes positions.
 #
-# And the *loss spikes* around step 150? The loss climbs from a thousandth to 1 and comes
-# down again: after step 200 none of these six runs is above 0.003. If yours doesn't come
+# And the *loss spikes* around step 150? In one run on each side the loss climbs from
+# below a hundredth to about 1 and comes down again: after step 200 none of these six runs is above 0.003. If yours doesn't come
 # down, lower the peak learning rate: in a run that spikes like this, half the rate on the
 # same batches was enough to prevent it.
 #
@@ -852,9 +852,10 @@ show_table(
 # one head be enough? The table in 8.7 has the answer.
 #
 # And self-attention? It isn't *needed*: where to look next follows from how far you have
-# written, and that's in the position of the last symbol. Train without it, and the model
-# learns to copy everything. But a model that was trained *with* it uses it. Take the
-# same parts out of ours, after training:
+# written, and that's in the position of the last symbol. Train without the
+# decoder's, or without the encoder's whole layer, and the model learns to copy everything.
+# But a model that was trained *with* them uses them. Take the same parts out of ours,
+# after training:
 
 # %% tags=["hide-input"]
 from annotated.recipes_part2 import Skips, take_away
