@@ -24,6 +24,7 @@ NAMES = (
     "pronouns",
     "rates",
     "regularisation",
+    "rhyme",
     "segments",
     "several_heads",
     "shakespeare",

@@ -96,6 +96,45 @@ def test_outputs_and_gradients_are_those_of_pytorchs_encoder_with_its_weights():
     assert torch.allclose(one, other, atol=1e-8)
 
 
+def test_outputs_and_gradients_are_those_of_gpt2_with_its_weights():
+    """Where `transformers` is installed, which the book does not need."""
+    peers = pytest.importorskip("transformers")
+    model, tokens = make_model(), draw_tokens()
+    c = model.config
+    config = peers.GPT2Config(
+        vocab_size=V, n_positions=CONTEXT, n_embd=D, n_layer=c.layers, n_head=c.heads,
+        n_inner=c.d_ff, activation_function="relu", bos_token_id=0, eos_token_id=0,
+    )  # fmt: skip
+    peer = peers.GPT2LMHeadModel(config).double().eval()
+    their = peer.transformer
+    their.wte.weight.data = model.embedding.weight.data
+    their.wpe.weight.data = model.positions.table.data
+    their.ln_f.load_state_dict(model.blocks.norm.state_dict())
+    for block, layer in zip(their.h, model.blocks.layers, strict=True):
+        block.ln_1.load_state_dict(layer.residuals[0].norm.state_dict())
+        block.ln_2.load_state_dict(layer.residuals[1].norm.state_dict())
+        maps = [getattr(layer.attention, f"{n}_map") for n in ("query", "key", "value")]
+        weight, bias = (
+            torch.cat([getattr(m, name) for m in maps]).data
+            for name in ("weight", "bias")
+        )
+        block.attn.c_attn.weight.data, block.attn.c_attn.bias.data = weight.T, bias
+        pairs = [
+            (block.attn.c_proj, layer.attention.output_map),
+            (block.mlp.c_fc, layer.feed_forward.inner),
+            (block.mlp.c_proj, layer.feed_forward.outer),
+        ]
+        for theirs, ours in pairs:  # their matrices are transposed
+            theirs.weight.data, theirs.bias.data = ours.weight.data.T, ours.bias.data
+    peer.tie_weights()
+    one, other = model(tokens), peer(tokens).logits
+    assert torch.allclose(one, other, atol=1e-10)
+    upstream = torch.randn_like(one)
+    ours_back = torch.autograd.grad(one, model.positions.table, upstream)[0]
+    theirs_back = torch.autograd.grad(other, their.wpe.weight, upstream)[0]
+    assert torch.allclose(ours_back, theirs_back, atol=1e-8)
+
+
 def test_no_position_sees_what_comes_later_and_each_sees_all_before():
     model, tokens = make_model(), draw_tokens()
     before = model(tokens)

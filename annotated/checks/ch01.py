@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from annotated.checks import Exercise
+from annotated.checks.material import without_loops
 
 # ---- additive scores ---------------------------------------------------------
 
@@ -16,8 +17,18 @@ def scores(queries, keys, W_q, W_k, w, score=lambda q, k, w: torch.tanh(q + k) @
     return score(asked[..., :, None, :], offered[..., None, :, :], w)
 
 
+def looped(result, *arguments):
+    if result == "loops":
+        return (
+            "a loop over queries or keys: the answer is right, and slow; let one sum "
+            "broadcast over both"
+        )
+
+
 additive_scores = Exercise(
     "ch01-additive-scores",
+    symptoms=looped,
+    through=without_loops,
     right=lambda queries, keys, W_q, W_k, w: scores(queries, keys, W_q, W_k, w),
     hint="expected w · tanh(W_q q + W_k k) for each query and each key",
     mistakes={
@@ -129,6 +140,14 @@ def leaks(weights, scores, lengths):
     leak = weights.masked_fill(is_real(scores, lengths), 0.0).abs().max()
     if 0 < leak < 1e-4:
         return f"padding gets a weight of {leak:.0e}, and should get exactly 0"
+    if (
+        scores.max() < -100
+        and not weights.sum(dim=-1).isclose(lengths[:, None] * 0.0 + 1).all()
+    ):
+        return (
+            "real scores of −200 get no weight: their exponentials are 0. Is the "
+            "largest score that you subtract that of a real position?"
+        )
 
 
 mask_padding = Exercise(
@@ -221,6 +240,11 @@ def _(draw):
     return draw.normal(3, 2, 4), torch.tensor([3, 0, 4])
 
 
+@mask_padding.case("scores of −200 are scores like any other")
+def _(draw):
+    return draw.normal(2, 3, 5) - 200.0, torch.tensor([2, 4])
+
+
 # ---- temperature -------------------------------------------------------------
 
 
@@ -239,6 +263,11 @@ def first_alone(largest):
 def not_a_number(weights, scores, tau):
     if tau == 0 and isinstance(weights, Tensor) and weights.isnan().any():
         return "NaN at τ = 0 (is something divided by 0?): what is the limit there?"
+    if tau and isinstance(weights, Tensor) and weights.isnan().any():
+        return (
+            f"NaN at τ = {tau:g}: a score of 3 is divided to 300, whose exponential "
+            "is ∞ for the computer, and ∞/∞ is NaN"
+        )
 
 
 temper = Exercise(
@@ -282,6 +311,11 @@ def _(draw):
 @temper.case("another temperature")
 def _(draw):
     return draw.normal(3, 2, 5), draw.number(0.2, 0.7)
+
+
+@temper.case("so cold that exponentials overflow: τ = 0.01")
+def _(draw):
+    return 3.0 + draw.normal(2, 3, 4), 0.01
 
 
 @temper.case("so hot that all keys count the same")
@@ -454,12 +488,14 @@ mended_attention = Exercise(
     hint="expected contexts and weights of additive attention, over the keys that the "
     "mask allows",
     mistakes={
-        "both faults are still there": partial(attention, score=apart, late=True),
-        "one fault is left: the query still has no say, it adds the same number to all "
-        "scores of a row": partial(attention, score=apart),
-        "one fault is left: where keys are masked, the rows still don't sum to 1": (
+        "the query still has no say: it adds the same number to all scores of a row": (
+            partial(attention, score=apart)
+        ),
+        "where keys are masked, the rows still don't sum to 1": (
             partial(attention, late=True)
         ),
+        "both faults are still there: the query has no say, and where keys are masked, "
+        "the rows don't sum to 1": partial(attention, score=apart, late=True),
         "without any tanh the query has no say, either": (
             partial(attention, score=lambda q, k, w: (q + k) @ w)
         ),
@@ -487,11 +523,12 @@ def _(draw):
 @mended_attention.case("a batch with padding, every axis of another length")
 def _(draw):
     b, t, s, q, k, hidden = draw.sizes(6, high=9)
+    s += 8  # several keys are left in each row, so that the scores matter
     queries, keys, *rest = arguments(draw, b, t=t, s=s, q=q, k=k, hidden=hidden)
     return queries, keys, draw.mask(b, s), *rest
 
 
 @mended_attention.case("as many queries as keys as sources")
 def _(draw):
-    queries, keys, *rest = arguments(draw, 3, t=3, s=3)
-    return queries, keys, draw.mask(3, 3), *rest
+    queries, keys, *rest = arguments(draw, 7, t=7, s=7)
+    return queries, keys, draw.mask(7, 7), *rest

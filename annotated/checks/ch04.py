@@ -177,12 +177,15 @@ def attention(
     scores=energies,
     softmax=lambda scores, mask: weights(scores, mask),
     axes=lambda mask: mask,
+    first=lambda t, s: s - t,
 ):
-    """A function that attends under a rule for query i, key j and the real keys."""
+    """A function that attends under a rule for a query that stands at i, key j and the
+    real keys."""
 
     def attend(query, key, value, tokens, pad):
-        t = tokens.shape[1]
-        mask = axes(rule(*grid(t, t), (tokens != pad)[:, None, None, :]))
+        t, s = query.shape[2], tokens.shape[1]
+        i, j = grid(t, s)
+        mask = axes(rule(i + first(t, s), j, (tokens != pad)[:, None, None, :]))
         return softmax(scores(query, key, mask), mask) @ value
 
     return attend
@@ -206,10 +209,13 @@ masked_attention = Exercise(
             attention(lambda i, j, real: real & (j >= i))
         ),
         "the mask of padding stands on the axis of the queries": (
-            attention(lambda i, j, real: real.mT & (j <= i))
+            attention(lambda i, j, real: real.mT[:, :, -len(i) :] & (j <= i))
         ),
         "the queries of padding are masked as well: only keys need it": (
-            attention(lambda i, j, real: real & real.mT & (j <= i))
+            attention(lambda i, j, real: real & real.mT[:, :, -len(i) :] & (j <= i))
+        ),
+        "query i stands at key i; the last query should stand at the last key": (
+            attention(first=lambda t, s: 0)
         ),
         POLARITY: attention(axes=lambda mask: ~mask),
         "the mask has no axis for the heads, so it takes sentences for heads": (
@@ -270,6 +276,12 @@ def _(draw):
 @masked_attention.case("as many sentences as heads, and padding that is not 0")
 def _(draw):
     return sentences(draw, 2, 5, draw.integer(1, 9))
+
+
+@masked_attention.case("two new queries, and the keys of earlier words")
+def _(draw):
+    query, key, value, tokens, pad = sentences(draw, 3, 6, 0)
+    return query[:, :, -2:], key, value, tokens, pad
 
 
 @masked_attention.case("padding in front: the first queries have nothing to look at")

@@ -75,7 +75,8 @@ FAULTS = {  # what `asked` has seen
     "int64": "the ids and the numbers of rows that next_logits takes are int64",
     "numbers": "rows are numbered from 0 to b − 1, as at the beginning, also when "
     "others have ended",
-    "ended": "next_logits was asked about a row that has written end: it is done",
+    "ended": "next_logits was asked about a row that has written end: is that row "
+    "still among them, or were the others numbered afresh, from 0?",
     "together": "next_logits is asked once at each step, about all rows that have not "
     "ended; here one of them was missing, or came twice (only end stops a row)",
     "start": "next_logits takes start and all that was written after it; here the "
@@ -96,10 +97,10 @@ greedy = Exercise(
     hint="expected the likeliest symbol after start and all that was written, again "
     "and again, until every row has written end",
     mistakes={
-        "start counts as an end, for it is the same id": then(
+        "start counts as an end, because it is the same id": then(
             lambda w, start, end, pad, most: w[:, :1] if start == end else w
         ),
-        "start counts as an end, for it is the same id: nothing is written": then(
+        "start counts as an end, because it is the same id: nothing is written": then(
             lambda w, start, end, pad, most: w[:, :0] if start == end else w
         ),
         "start is returned as well; only what was written is wanted": then(
@@ -148,9 +149,9 @@ def scripted(draw, rows, *symbols):
     return nearest(script_of(rows.tolist()), 10), len(rows), *symbols, rows.shape[1]
 
 
-@greedy.case("the example: one row ends after three symbols, one after two")
+@greedy.case("the example: one row ends after two symbols, one after three")
 def _(draw):
-    rows = [[4, 3, 2, 6, 6], [5, 2, 7, 7, 7]]
+    rows = [[5, 2, 7, 7, 7], [4, 3, 2, 6, 6]]
     return nearest(script_of(rows), 8), 2, 1, 2, 0, 5
 
 
@@ -495,6 +496,15 @@ def writing(**switches):
     return lambda *given: writes(*given, **switches)
 
 
+def with_room(model, source, target):
+    """Written into a buffer of zeros that the model is given as a whole."""
+    written = torch.zeros_like(target)
+    written[:, 0] = target[:, 0]
+    for i in range(target.shape[1] - 1):
+        written[:, i + 1] = model(source, written[:, :-1])[:, i].argmax(dim=-1)
+    return (written == target).all(dim=1).double().mean().item()
+
+
 honest = Exercise(
     "ch08-honest",
     right=writes,
@@ -507,6 +517,8 @@ honest = Exercise(
         "unchanged: it is given the right beginning, and single symbols count": (
             writing(alone=False, whole=False)
         ),
+        "the model is given room for what is still to come; give it what has been "
+        "written, and no more": with_room,
         "single symbols count; a row counts if all of it is right": writing(
             whole=False
         ),
@@ -572,6 +584,15 @@ def _(draw):
 def _(draw):
     source = ids("1 2 3 4 5", "1 4 4 4 4", "1 8 2 3 4", "1 3 4 5 6", "1 3 5 6 7")
     return next_symbols("given % 8 + 1"), source, source.clone()
+
+
+@honest.case("a model that looks at the last symbol it is given, whatever the position")
+def _(draw):
+    # zeros in place of what is to come would make the fourth or the fifth right
+    texts = "1 2 3 4 5", "5 6 7 8 1", "1 4 4 4 4", "5 1 1 1 2", "6 1 1 1 1"
+    source = ids(*texts, "1 2 3 4 5", "7 2 3 4 5")
+    next_one = "given[:, -1:].expand(given.shape) % 8 + 1"
+    return next_symbols(next_one), source, source.clone()
 
 
 @honest.case("nearly right is wrong: one symbol of each row")

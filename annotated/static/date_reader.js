@@ -74,7 +74,11 @@ function decode(ids) {
   return steps;
 }
 
-const text = [...state.date];
+// one space between words; a letter known only as a lower one is read as that
+const text = [...state.date.trim().replace(/\s+/g, " ")].map((symbol) => {
+  const lower = symbol.toLowerCase();
+  return !data.source.includes(symbol) && data.source.includes(lower) ? lower : symbol;
+});
 const unknown = text.filter((symbol) => !data.source.includes(symbol));
 if (!text.length || unknown.length) {
   const svg = view.svg(320, 30, "nothing to read");

@@ -83,7 +83,7 @@ const verdict = Math.abs(slope) < 1e-6 ? "no push"
     : slope < 0 ? "a push to more confidence" : "a push to less confidence";
 return {
   values: { own, share, loss: now, slope, gap: gap === null ? 0 : gap },
-  says: `Loss ${now.toFixed(3)} nats, with ${verdict}. `
+  says: `Loss ${numbers.fixed(now, 3)} nats, with ${verdict}. `
     + (gap === null ? "No logit is ever far enough ahead."
       : `Best where the right logit is ${gap.toFixed(2)} ahead of each other.`),
 };

@@ -57,9 +57,9 @@ const height = Math.abs(times - 1) < 0.015 ? "as high as the grey one"
   : `${times.toFixed(2)} times as high as the grey one`;
 const place = warmup === 4000 ? "at the same step"
   : `${Math.abs(warmup - 4000)} steps ${warmup < 4000 ? "earlier" : "later"}`;
-const where = step < warmup ? "warming up" : step > warmup ? "decaying" : "at its peak";
+const where = step < warmup ? "still climbing" : step > warmup ? "decaying" : "at its peak";
 return {
   values: { rate: now * 1000, peak: peak * 1000, share: now / peak, times },
-  says: `The peak is ${height}, ${place}. At step ${step} the rate is ${where}: ${number(now)}.`
+  says: `The peak is ${height}, ${place}. At step ${step} the rate is ${number(now)}, ${where}.`
     + (peak > data.top ? " The peak is beyond the top of the axis." : ""),
 };

@@ -5,7 +5,7 @@
 # 2024-07-16. You don't memorise the line, look away and write. You glance back: at
 # the end for the year, at *lipca* for the month.
 #
-# A network can, too. **At every step of writing, look back at the whole input and
+# A network can do the same. **At every step of writing, look back at the whole input and
 # take from it what this step needs.** That is attention.
 
 # %% tags=["setup"]
@@ -58,25 +58,34 @@ explorer(
     data | {"end": Vocabulary.end},
     [
         Text("date", "a date", samples[0], suggestions=samples),
-        Slider("step", "step", range(1, 12), 7),
+        Slider("step", "step", range(1, 12), 4),
     ],
     checks=[
         browser_state(text, 1 + 3 * i % 11) for i, text in enumerate(samples)
     ],
     label="Step through the reading of a date",
-    question="Where does it look for the month?",
-    caption="A row for each symbol it writes; the stronger a cell, the more "
-    "it "
+    question="It has written the year. Which letters will it need for the "
+    "month? Guess, then go on to step 7.",
+    caption="A row for each symbol it writes: the darker a cell, the more it "
     "takes from that character. Below, the three likeliest symbols.",
 )
 
 # %% [markdown]
-# This network was trained on this page, and it runs in your browser. Type a date
-# the way people write it in one of fifteen languages, and move the slider.
+# <details><summary>Which letters?</summary>
+#
+# For the *7* mostly one, the *l*. It needn't look at *ipca* as well, because what
+# it finds at the *l* already knows what follows (section 1.3 says how).
+#
+# </details>
+#
+# This network was trained on this page and runs in your browser. Type a date of
+# your own, with the month as a word or in digits. It has learned English, German,
+# French, Spanish, Italian, Portuguese, Dutch, Swedish, Finnish, Polish, Hungarian,
+# Turkish, Greek, Russian and Chinese; the box suggests a few.
 #
 # By the end of this chapter you can write what it does at each step, in four
 # lines, and the network around it. You need Python, PyTorch's tensors and
-# modules, and an idea of what training on a loss means. About 25 minutes.
+# modules, and an idea of what training on a loss means. About 35 minutes.
 #
 # ## 1.1 Why one vector is not enough
 #
@@ -88,8 +97,8 @@ explorer(
 # element updates the state.
 #
 # The reader is called the **encoder**. When it reaches the last character, its
-# state sums up the input. The writer, the **decoder**, starts from this summary.
-# All it will ever know about the input is in there.
+# state sums up the input. The writer, called the **decoder**, gets this summary and
+# nothing else.
 
 # %% tags=["hide-input"]
 from annotated.pictures import Block, Matrix, blocks, chain
@@ -103,11 +112,11 @@ blocks(
     Block(
         "decoder", f"{memory.summary.shape[1]} numbers", "writes one at a time"
     ),
-    Block(shape=f"{len('2024-07-16')} symbols"),
+    Block(shape="2024-07-16"),
     alt=f"Flow from top to bottom: {len(text)} characters go into the "
     "encoder, "
     f"which hands one vector of {memory.summary.shape[1]} numbers to the "
-    "decoder, which writes ten symbols.",
+    "decoder, which writes 2024-07-16.",
     caption="Sequence to sequence: everything passes through one vector.",
 )
 
@@ -115,8 +124,9 @@ blocks(
 # That's you, memorising the line, turning away, and writing. It works for one
 # date. Try it with four.
 #
-# So that is our task: read dates as people write them, and write them as ISO
-# 8601. The texts come from Unicode's locale data, which your phone uses, too.
+# So that's our task: read dates as people write them, and write them as ISO
+# 8601, the format of your form. The examples come from Unicode's locale data, the
+# same that your phone uses.
 
 # %%
 for written, iso in train[:6]:
@@ -125,7 +135,7 @@ for written, iso in train[:6]:
 # %% [markdown]
 # Nobody tells the network what a month is, that *März* and *mars* are the same
 # one, or that Hungarian and Chinese put the year first. It sees characters go in
-# and characters come out. And we test it on days it has never seen in any
+# and characters come out. We test it on days that it has never seen in any
 # language.
 
 # %% tags=["hide-input", "proof"]
@@ -147,9 +157,9 @@ print(f"✓ {short} is March in the United States and July in Spain:", end=" ")
 print("nobody can read it, so that style is left out")
 
 # %% [markdown]
-# Now put two, three, four dates into one line. The vector stays as it is and has
-# to hold four times as much. **Before you look:** if one vector is enough to get
-# nine lines in ten right with one date, how many with four?
+# Now put two, three, four dates into one line. The vector keeps its 128 numbers,
+# and has four times as much to hold. **Before you look:** with one date in the line,
+# a network with one vector gets nine lines in ten right. How many with four?
 
 # %% tags=["hide-input", "remove-stdout"]
 from collections import defaultdict
@@ -194,6 +204,10 @@ show(
 # %% [markdown]
 # None at all. Training the same network twice as long helps with two dates and
 # leaves four at zero. The two curves at the top are where we're going.
+#
+# **Why not a wider vector?** However wide you make it, a longer line comes along. And
+# the room isn't free: twice as wide means up to four times the parameters, which
+# every short line has to pay for, too.
 
 # %% tags=["hide-input", "proof"]
 assert record["config"] == DATES, "page and record differ in set-up"
@@ -217,7 +231,8 @@ print(" of its lines, additive attention less than a tenth")
 # each step.** Three words are enough to see how.
 #
 # Suppose the encoder has turned each word into four numbers. Three say what kind
-# of thing the word is: a day, a month, a year. The fourth says *which*.
+# of thing the word is: a day, a month, a year. The fourth says which one: the 7th,
+# month 3, year 24.
 
 # %%
 words = ["7", "March", "2024"]
@@ -250,12 +265,13 @@ scores = hidden @ w  # a number for each word
 # %% tags=["hide-input"]
 kinds = ["day", "month", "year"]
 chain(
-    Matrix(W_q @ query, "query", columns=kinds),
+    Matrix(W_q @ query, "W_q · query", columns=kinds),
     "+",
-    Matrix(states @ W_k.T, "keys", words, kinds, row=2),
+    Matrix(states @ W_k.T, "W_k · keys", words, kinds, row=2),
     "=",
     Matrix(sums, "sums", columns=kinds, row=2),
-    alt="The query 0, 0, 1 is added to the keys of 7, March and 2024. The "
+    alt="The mapped query 0, 0, 1 is added to the mapped keys of 7, March and "
+    "2024. The "
     "sums are "
     "1, 0, 1; 0, 1, 1; and, lit, 0, 0, 2.",
     caption="The query meets each key. The row of 2024 is lit.",
@@ -276,7 +292,7 @@ chain(
 
 # %% [markdown]
 # Follow the lit row. For *2024* query and key agree: the sum is 2 in one column,
-# the tanh makes 0.96 of it, and times −7 that's −6.75. For *March* they disagree:
+# the tanh turns it into 0.96, and times −7 that's −6.75. For *March* they disagree:
 # a 1 in each of two columns, 0.76 each, 1.52 together, and a score of −10.66. So
 # *2024* wins.
 #
@@ -285,9 +301,9 @@ chain(
 # into more. Here we chose $W_q$, $W_k$ and $w$ by hand; in a network they're
 # learned.
 #
-# Scores become shares by a **softmax**: take the exponential of each, and divide
-# by the sum. The shares are called **weights**. Then the decoder gets a mix of
-# the states, each as much as its weight says. This mix is the **context**.
+# A **softmax** turns the scores into shares: take the exponential of each, and
+# divide by the sum. The shares are called **weights**. The decoder then gets a mix
+# of the states, each in proportion to its weight. This mix is the **context**.
 
 # %%
 weights = scores.softmax(dim=0)  # positive, and they sum to 1
@@ -308,15 +324,15 @@ chain(
 )
 
 # %% [markdown]
-# It asked for the year, and the fourth number that it got is 23.27, nearly 24. The
-# rest is from the other two words, which get 0.02 each: a softmax never says exactly
-# zero.
+# It asked for the year, and the fourth number that it got is 23.27, nearly 24. It
+# falls short because the other two words, at 0.02 each, pull it down: a softmax
+# never gives exactly zero.
 #
 # **Why the exponential?** All our scores are negative, and shares can't be; an
 # exponential never is. And it turns a lead into a ratio: 3.9 points ahead means
 # $e^{3.9}$, 50 times the weight, wherever on the scale that happens.
 #
-# That is attention. As a function it has four lines:
+# That is attention. As a function it takes four lines:
 
 
 # %%
@@ -330,8 +346,8 @@ def attend(query, keys, values, W_q, W_k, w):
 # %% [markdown]
 # The vectors that are mixed are called **values**. In this chapter keys and values
 # are the same encoder states, used twice: $W_k$ picks out what a word *is*, to
-# find it by, and the average brings along everything, the fourth number too. In
-# mathematics, with $q$ for the query, $k_j$ and $v_j$ for key and
+# find it by, and the average brings along everything, the fourth number too. As
+# equations, with $q$ for the query, $k_j$ and $v_j$ for key and
 # value at position $j$:
 #
 # $$\begin{aligned}
@@ -377,7 +393,7 @@ chain(
 # %% [markdown]
 # ### The class
 #
-# The module asks many questions at once, for a whole batch. Queries get an axis
+# The module answers many queries at once, for a whole batch. Queries get an axis
 # for the keys and keys get one for the queries, and broadcasting adds every query
 # to every key. What depends on the keys alone, `prepare` computes once for all
 # steps. (In signatures `b` is the batch; `t` and `s` count queries and keys.)
@@ -389,22 +405,25 @@ from annotated.recurrent_attention import AdditiveAttention
 show_source(AdditiveAttention)
 
 # %% [markdown]
+# What the class inherits, `attend`, is a softmax and an average. One thing is new.
 # Sources in a batch differ in length, so the shorter ones are filled up with
-# **padding**, and padding must get no weight. A boolean mask says who is real;
-# in this book **True means: may attend**. Where it's False, the softmax treats
-# the score as −∞, whose exponential is zero.
+# **padding**, and padding must get no weight. A boolean **mask** says which
+# positions are real; in this book **True means: may attend**. Where it's False, the
+# score becomes −∞, whose exponential is zero:
+
+# %%
+batch_scores = torch.stack([scores, torch.tensor([-6.75, -10.66, -8.0])])
+real = torch.tensor([[True, True, True], [True, True, False]])
+
+blocked = batch_scores.masked_fill(~real, -torch.inf)
+batch_weights = blocked.softmax(dim=-1)
 
 # %% tags=["hide-input"]
-from annotated.attention import masked_softmax
-from annotated.masks import length_mask
-
-two = torch.stack([scores, torch.tensor([-6.75, -10.66, -8.0])])
-real = length_mask(torch.tensor([3, 2]), size=3)[:, 0, 0]
 names = ["7 March 2024", "May 8"]
 chain(
-    Matrix(two, "scores", names, mask=real),
+    Matrix(batch_scores, "scores", names, mask=real),
     "softmax →",
-    Matrix(masked_softmax(two, real), "weights", names, weights=True),
+    Matrix(batch_weights, "weights", names, weights=True),
     alt="Scores of two sources. The second has two words; its third cell is "
     "hatched, for padding. After the masked softmax both rows sum to 1, and "
     "the padding has weight 0.",
@@ -412,7 +431,7 @@ chain(
 )
 
 # %% tags=["hide-input", "proof"]
-
+from annotated.masks import length_mask
 from annotated.notebook import check_close, check_shape
 
 module = AdditiveAttention(query_size=5, key_size=7, hidden=6)
@@ -508,86 +527,127 @@ def gru_step(x, state, W_x, W_state, b_x, b_state):
     return z * state + (1 - z) * candidate
 
 
-# %% tags=["hide-input", "proof"]
-from torch import nn
-
-gru = nn.GRU(3, 4, batch_first=True)
-inputs, state, walked = torch.randn(1, 5, 3), torch.zeros(4), []
-for j in range(5):
-    state = gru_step(inputs[0, j], state, *gru.parameters())
-    walked.append(state)
-check_close(
-    "gru_step = nn.GRU, over five inputs",
-    torch.stack(walked),
-    gru(inputs)[0][0],
-)
-
 # %% [markdown]
 # ### The encoder reads in both directions
 #
+# A network computes with numbers, so each character is first looked up in a table
+# of learned vectors, here of 32 numbers: its **embedding**. The characters that the
+# table has are the **vocabulary**.
+#
 # Reading *7 Mar 2024* from the left, at the *M* you can't know whether it will be
 # March or May. So a second GRU reads from the right, and each character's vector
-# is both states side by side: it knows what stands on either side. For the first
-# date of this page that's one vector of 128 numbers for each of 21 characters,
-# our keys and values.
-
-# %% tags=["hide-input", "proof"]
-check_shape("encoder states", memory.states, batch=1, characters=21, width=128)
-pair = make_batch([(samples[1], "2024-03-15"), (text, "2024-07-16")], *symbols)
-together = reader.encoder(pair.source, pair.lengths)
-check_close(
-    "padding changes no encoder state, in either direction",
-    [together.states[1:, : len(text)], together.summary[1:]],
-    [memory.states, memory.summary],
-)
+# is both states side by side: it knows what is on either side. That's why one look
+# at the *l* of *lipca* was enough. The first date of this page gives one vector of
+# 128 numbers for each of its 21 characters: our keys and values. The **summary** of
+# 1.1 is the last state of each direction.
 
 # %% [markdown]
 # ### The decoder writes
 #
-# At each step the decoder's state asks, attention fetches a context, and a GRU
-# updates the state from the context and the last symbol it wrote. A linear map
-# then gives every symbol of the vocabulary a number, its **logit**; a softmax makes
-# probabilities of them.
+# The decoder is a GRU, too, and its first state is computed from the summary. At
+# each step its state asks, attention fetches a context, and the GRU updates the
+# state from the last symbol and the context. A linear map then gives every symbol
+# it could write a number, its **logit**; a softmax turns the logits into
+# probabilities.
 
 # %% tags=["hide-input"]
-decoder = reader.decoder
-width, last = decoder.cell.hidden_size, decoder.embedding.embedding_dim
-m, count = memory.states.shape[2], decoder.head.out_features
-blocks(
-    Block(
-        "attention",
-        f"query: the state ({width})",
-        "to the encoder's states",
-        True,
-    ),
-    Block(
-        "GRU", f"context ({m}) and last symbol ({last})", "updates the state"
-    ),
-    Block("linear map", f"new state ({width}) and context ({m})"),
-    Block("softmax", f"logits ({count})"),
-    Block(shape=f"probabilities ({count})"),
-    alt="One step of the decoder, from top to bottom: the state of "
-    f"{width} numbers is the query of the attention; its context of {m} "
-    "numbers "
-    f"and the last symbol, {last} numbers, go into a GRU; the new state and "
-    "the "
-    f"context into a linear map; its {count} logits into a softmax.",
-    caption="One step of the decoder.",
+from html import escape
+
+from annotated.frames import Html
+
+
+def label(x, y, text, style=""):
+    return (
+        f'<text x="{x}" y="{y}" text-anchor="middle" fill="currentColor" '
+        f'style="{style}">{escape(text)}</text>'
+    )
+
+
+def arrow(x0, y0, x1, y1, width=1.3, tips=("end",)):
+    tips = " ".join(f'marker-{tip}="url(#tip-01)"' for tip in tips)
+    return (
+        f'<path d="M{x0} {y0}L{x1} {y1}" stroke="currentColor" fill="none" '
+        f'stroke-width="{width}" {tips}/>'
+    )
+
+
+def box(x, y, text, lit=False):
+    fill = 'fill="var(--accent)" fill-opacity="0.2"' if lit else 'fill="none"'
+    return (
+        f'<rect x="{x - 36}" y="{y - 15}" width="72" height="30" rx="6" '
+        f'stroke="currentColor" {fill}/>' + label(x, y + 4.5, text)
+    )
+
+
+def unrolled():
+    at, bold = (80, 210, 340), "font-weight: 600"
+    read, encoder, context, state, wrote = 322, 272, 186, 104, 34
+    drawn = []
+    for j, (x, word) in enumerate(zip(at, words, strict=True)):
+        drawn += [label(x, read, word, bold), arrow(x, read - 14, x, 290)]
+        drawn += [box(x, encoder, f"state {j + 1}")]
+        weight = alignment[1, j].item()
+        near = 210 + (x - 210) / 8
+        drawn.append(arrow(x, 256, near, 202, 0.8 + 6 * weight, tips=()))
+        drawn.append(box(x, state, f"step {j + 1}", j == 1))
+        drawn += [arrow(x, 87, x, 48)]
+        drawn += [label(x, wrote, ("2024", "03", "07")[j], bold)]
+    for x in at[:2]:
+        drawn.append(
+            arrow(x + 40, encoder, x + 90, encoder, tips=("start", "end"))
+        )
+        drawn.append(arrow(x + 38, state, x + 92, state))
+        drawn.append(arrow(x + 18, wrote + 6, x + 98, state - 16))
+    drawn += [box(210, context, "context", True), arrow(210, 169, 210, 121)]
+    drawn += [arrow(106, 121, 172, 176), label(116, 158, "query")]
+    tip = (
+        '<defs><marker id="tip-01" viewBox="0 0 8 8" refX="7" refY="4" '
+        'markerUnits="userSpaceOnUse" markerWidth="8" markerHeight="8" '
+        'orient="auto-start-reverse"><path d="M0 0L8 4L0 8z" '
+        'fill="currentColor"/></marker></defs>'
+    )
+    return tip + "".join(drawn)
+
+
+alt = (
+    "Three encoder states above the words 7, March and 2024, joined in both "
+    "directions. Above them three steps of the decoder, which write 2024, 03 "
+    "and 07. The second step is lit: a query from the state of step 1, a "
+    "context fed by a thick line from March and two thin ones, and the last "
+    "symbol go into it."
+)
+Html(
+    '<figure class="annotated-figure"><svg viewBox="24 14 372 316" role="img" '
+    f'aria-label="{alt}" style="width: 100%; max-width: 34rem; height: auto; '
+    f'display: block; margin: 0 auto; font: 13px sans-serif">{unrolled()}'
+    "</svg><figcaption>The network unrolled, with the words of 1.2. Below, the "
+    "encoder reads in both directions. Lit: step 2 of the decoder, about to "
+    "write the month. The state of step 1 asks; the lines into the context are "
+    "as thick as their weights.</figcaption></figure>"
 )
 
-# %%
-from annotated.seq2seq import AttentionDecoder, teacher_forcing_loss
+# %% [markdown]
+# One step in code, for one source. You know two of its three lines already:
 
-show_source(AttentionDecoder.step)
+
+# %%
+def decoder_step(state, last, states, scorer, gru, head):
+    context, weights = attend(state, states, states, *scorer)  # (m,), (s,)
+    state = gru_step(torch.cat([last, context]), state, *gru)  # (d,)
+    logits = head(torch.cat([state, context]))  # (v,)
+    return logits, state, weights
+
 
 # %% [markdown]
-# (`query` says which state asks: the one before the step, as in the picture and
-# on this page, or another. The [deeper page](01b_other_scores.ipynb) tries them.)
+# In our network the decoder's state has d = 64 numbers, the last symbol's embedding
+# 32, the context m = 128, and there are v = 15 logits. Which state asks, the one
+# before the step or another, is a choice: the
+# [deeper page](01b_other_scores.ipynb) tries three.
 #
 # Three symbols stand for things that no text contains. The **start symbol** is
 # what the decoder reads before it has written anything. The **end symbol** is
-# what it writes when it's done, because the length of the output is part of the
-# answer. And the **pad symbol**, id 0, fills up a batch.
+# what it writes when it's done, so a date has eleven symbols to get right. And the
+# **pad symbol**, id 0, fills up a batch.
 #
 # **Teacher forcing.** In training, each step reads the *true* last symbol, even
 # if the model would have written another. So every step has a right answer to
@@ -612,59 +672,78 @@ show_table(
 # should predict, so it counts neither in the sum nor in the number of symbols.
 
 # %%
+from annotated.seq2seq import teacher_forcing_loss
+
 show_source(teacher_forcing_loss)
 
 # %% [markdown]
-# **Greedy decoding.** When the network writes on its own, nobody knows the true
+# **Greedy decoding.** When the network writes on its own, nobody tells it the true
 # symbol. It reads the start symbol, writes the likeliest symbol, reads that, and
 # so on, until it writes the end symbol or reaches a limit.
 
-
 # %%
+decoder = reader.decoder
+asking = decoder.attention  # its W_q, W_k and w are learned now
+scorer = asking.query_map.weight, asking.key_map.weight
+scorer = *scorer, asking.direction.weight[0]
+gru = list(decoder.cell.parameters())
+
+
 @torch.no_grad()
-def write(model, source, lengths, most=12):
-    memory = model.encoder(source, lengths)
-    prepared, step = model.decoder.prepare(memory), model.decoder.start(memory)
+def write(source, lengths, most=12):
+    states, summary, _ = reader.encoder(source, lengths)
+    state = torch.tanh(decoder.bridge(summary[0]))  # the first state
     token, tokens = Vocabulary.start, []
     while token != Vocabulary.end and len(tokens) < most:
-        embedded = model.decoder.embedding(torch.tensor([token]))
-        step = model.decoder.step(embedded, step, memory, prepared)
-        token = step.logits.argmax().item()
+        last = decoder.embedding.weight[token]
+        logits, state, _ = decoder_step(
+            state, last, states[0], scorer, gru, decoder.head
+        )
+        token = logits.argmax().item()
         tokens.append(token)
     return tokens
 
 
-tokens = write(reader, batch.source, batch.lengths)
+tokens = write(batch.source, batch.lengths)
 print(tokens, "→", "".join(symbols[1].decode(tokens)))
 
 # %% tags=["hide-input", "proof"]
+from torch import nn
+
+ours = nn.GRU(3, 4, batch_first=True)
+inputs, state, walked = torch.randn(1, 5, 3), torch.zeros(4), []
+for j in range(5):
+    state = gru_step(inputs[0, j], state, *ours.parameters())
+    walked.append(state)
+check_close(
+    "gru_step = nn.GRU, over five inputs",
+    torch.stack(walked),
+    ours(inputs)[0][0],
+)
+check_shape("encoder states", memory.states, batch=1, characters=21, width=128)
+pair = make_batch([(samples[1], "2024-03-15"), (text, "2024-07-16")], *symbols)
+together = reader.encoder(pair.source, pair.lengths)
+check_close(
+    "padding changes no encoder state, in either direction",
+    [together.states[1:, : len(text)], together.summary[1:]],
+    [memory.states, memory.summary],
+)
 for written, iso in train[:3]:
     b = make_batch([(written, iso)], *symbols)
     ends = Vocabulary.start, Vocabulary.end
     tokens, _ = reader.greedy(b.source, b.lengths, *ends, 12)
-    assert tokens[0].tolist() == write(reader, b.source, b.lengths)
+    assert tokens[0].tolist() == write(b.source, b.lengths)
 print("✓ write = Seq2Seq.greedy, which decodes a whole batch at once")
 
-# %% tags=["hide-input", "proof"]
 
-
-def decode_by_hand(decoder, states, summary, target):
-    p = dict(decoder.named_parameters())
-    ends = "weight_ih", "weight_hh", "bias_ih", "bias_hh"
-    cell = [p[f"cell.{name}"] for name in ends]
-    maps = p["attention.query_map.weight"], p["attention.key_map.weight"]
-    w = p["attention.direction.weight"][0]
-    state, logits = (
-        torch.tanh(p["bridge.weight"] @ summary + p["bridge.bias"]),
-        [],
-    )
-    for token in target:
-        context, _ = attend(state, states, states, *maps, w)
-        seen = torch.cat([p["embedding.weight"][token], context])
-        state = gru_step(seen, state, *cell)
-        known = torch.cat([state, context])
-        logits.append(p["head.weight"] @ known + p["head.bias"])
-    return torch.stack(logits)
+def decode_by_hand(states, summary, target):
+    state, rows = torch.tanh(decoder.bridge(summary)), []
+    for last in decoder.embedding(target):
+        logits, state, _ = decoder_step(
+            state, last, states, scorer, gru, decoder.head
+        )
+        rows.append(logits)
+    return torch.stack(rows)
 
 
 three = make_batch(train[:3], *symbols)
@@ -672,7 +751,7 @@ batched, by_hand = reader(three.source, three.lengths, three.target), []
 for n, size in enumerate(three.lengths):
     one = reader.encoder(three.source[n : n + 1, :size], size[None])
     args = one.states[0], one.summary[0], three.target[n]
-    by_hand.append(decode_by_hand(reader.decoder, *args))
+    by_hand.append(decode_by_hand(*args))
 by_hand, upstream = torch.stack(by_hand), torch.randn_like(batched)
 weights_of = list(reader.parameters())
 check_close(
@@ -687,7 +766,7 @@ check_close(
 #
 # Two networks, the same 25,600 dates in the same order, the same number of
 # steps. One has attention; the other gets the summary as its context at every
-# step, and that's all it knows. **Predict:** without attention, how many of the
+# step instead. **Predict:** without attention, how many of the
 # unseen dates will be right, and what will go wrong in the others?
 
 # %% tags=["remove-stderr"]
@@ -695,10 +774,10 @@ without = date_reader("none", *symbols).to(device)
 history_without = train_dates(without, train, symbols, epochs)
 
 # %% [markdown]
-# `train_dates` also trained the reader at the top. It goes through the dates once
-# (on a GPU three times), 64 at a time, and lets Adam follow the gradient of the
-# loss, with a learning rate that rises for a tenth of the steps and then falls. A
-# date counts as right only if *all* its symbols are, the end included.
+# `train_dates` also trained the network at the top. It goes through the dates once,
+# 64 at a time, and lets Adam follow the gradient of the loss, with a learning rate
+# that rises for a tenth of the steps and then decays. A date counts as right only
+# if *all* its symbols are, the end included.
 
 # %%
 from annotated.seq2seq import exact_matches
@@ -825,19 +904,38 @@ for run in record["single"]:
 print("✓ at least 99.5 % in all recorded seeds, too")
 
 # %% [markdown]
-# **When doesn't it help?** When the input is short enough for one vector, and you
-# can wait. In the figure of 1.1 the network without attention, trained four times
-# as long as here, reads lines of a single date at 99.8 %. Attention got there in
-# a quarter of the steps. The price is arithmetic: at every step it scores every
+# **When doesn't it help?** When the input is short and you can afford longer
+# training: in the figure of 1.1, one vector reads lines of a single date at 99.8 %
+# after 1600 steps. And attention has its price. At every step it scores every
 # character, so the work grows with input length times output length.
 #
 # ## 1.5 Where it looks
 #
-# Nobody showed the network where the month stands. It found out, because looking
-# there lowers the loss. You can watch it. **Predict:** what comes first, sharp
-# weights or right answers?
+# Nobody showed the network where the month is. How did it find out? Back to the toy.
+# Suppose all three scores are 0, so the context mixes the fourth numbers evenly:
+# (7 + 3 + 24) / 3 = 11.33, and it should have been 24. What does the gradient say?
+
+# %%
+free = torch.zeros(3, requires_grad=True)
+mix = free.softmax(dim=0) @ states[:, 3].cpu()
+((mix - 24) ** 2).backward()
+
+pick = states[free.argmax(), 3]  # no average: one word only
+print(free.grad, "pick has a gradient:", pick.requires_grad)
+
+# %% [markdown]
+# Training steps against the gradient: the scores of *7* and *March* go down, that of
+# *2024* goes up. And behind the scores the gradient reaches $W_q$, $W_k$, $w$ and both
+# networks. **That's why attention averages**, and doesn't just pick the best word: in
+# an average every word has a share, so the loss can tell each score which way to
+# move. A pick jumps from word to word, and has no gradient.
+#
+# You can watch it learn. **Predict:** what comes first, sharp weights or right
+# answers? Is it the same for the year and the month?
 
 # %% tags=["hide-input"]
+from torch.nn import functional as F
+
 from annotated.frames import frame_slider
 from annotated.plots import attention_heatmap
 
@@ -858,11 +956,16 @@ for step, weights_then in snapshots.items():
     formed[step] = answer, weights[0], share
 
 
+def framed(answer, weights):  # twelve rows, written or not
+    rows = [*answer, "end"][: len(weights)]
+    rows += [""] * (12 - len(rows))
+    return F.pad(weights, (0, 0, 0, 12 - len(weights))), rows
+
+
 def draw(step):
     answer, weights, share = formed[step]
     figure, ax = plt.subplots(figsize=(7.2, 3.7))
-    rows = [*answer, "end"][: len(weights)]
-    attention_heatmap(weights, rows, list(samples[1]), ax=ax)
+    attention_heatmap(*framed(answer, weights), list(samples[1]), ax=ax)
     ax.set(xlabel="read", ylabel="written")
     wrote = answer or "nothing"
     ax.set_title(f"step {step}: {wrote}, {share:.0%} of 500 dates exact")
@@ -880,7 +983,8 @@ frame_slider(
         f"a row is on average {peaks[step].mean():.2f}, and "
         f"{formed[step][2]:.0%} of the dates are exact."
     ),
-    question="When does it find the year, and when the month?",
+    question="At which step does it find the year? And is the month blank or "
+    "dark when it is first right?",
     caption="The alignment of one unseen date while the network learns.",
     dpi=100,
 )
@@ -900,37 +1004,47 @@ axes[0].set_ylabel("mean over 500 dates")
 show(
     figure,
     alt="Two panels against the training step: the largest weight of a row, "
-    "and "
-    "the share of right symbols. In both the year rises first, then the day, "
-    "and "
-    "the month last; whole dates rise together with the month.",
-    caption="In both panels: first the year, then the day, the month last.",
+    "and the share of right symbols. Year and day rise in both, the year "
+    "first. The month's symbols are nearly all right by step 100, when its "
+    "largest weight is still below 0.3.",
+    caption="How sharp the weights are (left), and how many symbols are right "
+    "(right), while the network learns.",
 )
 
 # %% tags=["hide-input", "proof"]
-means = {step: peaks[step].mean().item() for step in formed}
-sharp = min(n for n in means if means[n] > 0.6 * means[max(means)])
-assert formed[sharp][2] < 0.5
-for by_step in (peaks, hits) if epochs == 1 else ():
-    year, day, month = (by_step[40][list(at)].mean() for at in ROWS.values())
-    assert year > day and year > month
-    assert by_step[60][[8, 9]].mean() > by_step[60][[5, 6]].mean()
-print(
-    f"✓ at step {sharp} the weights are 60 % as sharp as at the end,", end=" "
-)
-print(f"and {formed[sharp][2]:.0%} of the dates right (less than half)")
+if epochs == 1:
+    of = {
+        (name, part): [by_step[n][list(at)].mean().item() for n in formed]
+        for name, by_step in (("weight", peaks), ("right", hits))
+        for part, at in ROWS.items()
+    }
+    when = dict(zip(formed, range(len(formed)), strict=True))
+    assert of["weight", "year"][when[60]] > 0.7 < of["right", "year"][when[60]]
+    assert of["weight", "day"][when[100]] > 0.7 < of["right", "day"][when[100]]
+    early, late = (of["weight", "month"][when[n]] for n in (100, 400))
+    right_early = of["right", "month"][when[100]]
+    assert right_early > 0.8 and early < 0.6 * late
+    print(f"✓ at step 100 {right_early:.0%} of the month's symbols are right,")
+    print(
+        f"  with a largest weight of {early:.2f}; at the end it is {late:.2f}"
+    )
 
 # %% [markdown]
-# Together, part by part: first the year, then the day, the month last. Each is read
-# right as its weights gather. What's right before that can be guessed: hyphens, the
-# 1 or 2 of a year, the 0 of most months. Whole dates come at the end, because a date
-# needs all eleven of its symbols.
+# <details><summary>What comes first?</summary>
+#
+# For the year and the day, both come together: as a row's weight gathers on one
+# digit, that digit is read. For the month, **right answers come first**, and its
+# weights sharpen for the rest of the training. A digit is written in one character,
+# so you have to look at exactly that one. A month's name has many letters, and each
+# of their states knows its neighbours, so a blurred look will do.
+#
+# </details>
 #
 # ### Does the picture tell you why?
 #
 # An alignment is tempting: it seems to say *why* the network wrote what it wrote.
-# Test it. At each step, forbid the one character with the most weight, and see if
-# the symbol still comes out right. As a control, forbid any other character.
+# Test it. At each step, hide the one character with the most weight, and see if
+# the symbol still comes out right. As a control, hide any other character instead.
 
 
 # %% tags=["hide-input"]
@@ -990,8 +1104,8 @@ means = [
 show_table(
     [
         "being written",
-        "without the heaviest character",
-        "without any other one",
+        "with its heaviest character hidden",
+        "with a different one hidden",
     ],
     [[what, *(f"{by[what]:.0%}" for by in means)] for what in WHAT],
     caption="Symbols still right, of 500 dates",
@@ -1006,8 +1120,8 @@ assert min(other.values()) > 0.95
 print("✓ year and day fall below one half, hyphens and end stay above 95 %")
 
 # %% [markdown]
-# For a digit of the year or the day, yes: take away the character it looks at, and
-# the digit is lost. A month mostly survives if it's a word, which has more letters
+# For a digit of the year or the day, yes: hide the character it looks at, and the
+# digit is lost. A month mostly survives if it's a word, which has more letters
 # to go by, and less often if it's a number. And for a hyphen the picture says
 # nothing at all. Weights have to sum to 1, so the network must look *somewhere*,
 # even when it needs nothing.
@@ -1015,8 +1129,9 @@ print("✓ year and day fall below one half, hyphens and end stay above 95 %")
 # ### Too cold, too hot
 #
 # Divide the scores by a number before the softmax, a **temperature** $\tau$. Below
-# 1 the weights get sharper, above 1 flatter. **Predict:** which breaks the reading
-# sooner, far too cold or far too hot?
+# 1 the weights get sharper, above 1 flatter. Far too cold, at $\tau = 0.01$, each
+# step sees a single character. **Predict:** how hot can it get before most dates are
+# wrong, and which part of the date goes first?
 
 # %% tags=["hide-input"]
 from contextlib import contextmanager
@@ -1042,9 +1157,7 @@ for tau in (0.01, 0.25, 1.0, 2.0, 4.0, 16.0):
 def draw(tau):
     answer, weights, share = tempered[tau]
     figure, ax = plt.subplots(figsize=(6.4, 3.7))
-    rows = [*answer, "end"][: len(weights)]
-    rows += [""] * (len(weights) - len(rows))
-    attention_heatmap(weights, rows, list(text), ax=ax)
+    attention_heatmap(*framed(answer, weights), list(text), ax=ax)
     ax.set(xlabel="read", ylabel="written")
     ax.set_title(f"τ = {tau:g}: {answer}, {share:.1%} of 500 dates exact")
     return figure
@@ -1059,28 +1172,33 @@ frame_slider(
         f"{tempered[tau][0]}, and {tempered[tau][2]:.1%} of 500 dates are "
         "exact."
     ),
-    question="Which breaks the reading sooner, far too cold or far too hot?",
+    question="How hot can it get before most dates are wrong, and what goes "
+    "wrong first?",
     caption="The same trained network, its scores divided by τ.",
     dpi=100,
 )
 
 # %% tags=["hide-input", "proof"]
 cold, hot = tempered[0.01][2], tempered[16.0][2]
-assert cold > 0.9 > 0.5 > hot
+assert cold > 0.9 > 0.5 > tempered[4.0][2] > hot
 print(f"✓ at τ = 0.01 {cold:.1%} of the dates are exact, at τ = 16 {hot:.1%}")
 
 # %% [markdown]
-# Hot breaks it, cold hardly at all. A cold softmax picks a single character, and
-# one at a time is nearly all that this task needs. A hot one looks everywhere
-# alike: the same average at every step, **one vector for everything**, which is
-# where the chapter began.
+# <details><summary>How hot?</summary>
+#
+# At $\tau = 4$ most dates are wrong, and in ours it's the day that goes first; at 16
+# nothing is left. Every step then gets nearly the same average of all characters,
+# which the network never met while it learned. Cold does little harm: one character
+# at a time is nearly all that this task needs.
+#
+# </details>
 #
 # ## 1.6 Pitfalls
 #
 # **Every row of the alignment is the same.** You left out the tanh. Without it,
 # $w^\top(W_q q + W_k k_j)$ splits into $w^\top W_q q$, which is the same for every
-# key, and a rest that doesn't know the query. What is added to all scores of a
-# row cancels in the softmax, so the query has no say. Training runs, the loss
+# key, and a rest that doesn't know the query. Whatever is added to all scores of
+# a row cancels in the softmax, so the query has no say. Training runs, the loss
 # falls (see the curve in 1.4), and the network has one context for all steps.
 
 # %% tags=["hide-input"]
@@ -1118,13 +1236,10 @@ for attention in (NoTanh(5, 7, 6), AdditiveAttention(5, 7, 6)):
 print("✓ equal from the first step on, untrained, too; with tanh they differ")
 
 # %% [markdown]
-# **The answer changes with the batch.** You forgot the mask where the network
-# writes on its own, so it attends to padding. Append twenty pad symbols to a date
-# and look how much weight they get.
+# **The answer changes with the batch.** You forgot the mask, so the network attends
+# to padding. Append twenty pad symbols to a date and see how much weight they get.
 
 # %% tags=["hide-input", "proof"]
-from torch.nn import functional as F
-
 b = make_batch([(samples[1], "2024-03-15")], *symbols).to(device)
 padded = reader.encoder(F.pad(b.source, (0, 20)), b.lengths)
 on_padding = {}
@@ -1139,7 +1254,7 @@ print(" without the mask, exactly none with it")
 # %% [markdown]
 # **98 % accurate, and every eighth date is wrong.** You counted symbols. A date has
 # eleven of them, and one wrong symbol spoils it. Count what your user gets: whole
-# dates. (Is it teacher forcing that flatters? Hardly. It lifts the symbols a bit,
+# dates. (Does teacher forcing flatter the score? Hardly. It lifts the symbols a bit,
 # because an error isn't carried on, and it leaves the whole dates exactly as they
 # are: up to the first error, both have read the same.)
 
@@ -1211,12 +1326,12 @@ print(
 # checks that answer at once and solutions to unfold. (In Colab or Jupyter:
 # `notebooks/exercises/01_seq2seq_attention.ipynb`.)
 #
-# 1. **Additive scores.** Turn the loops into one broadcast sum.
-# 2. **Mask the padding**, when it stands in front.
+# 1. **Additive scores.** All queries with all keys, in one broadcast sum.
+# 2. **Mask the padding**, when it comes first.
 # 3. **Temperature**, down to its limit at 0.
 # 4. **One step of a decoder.** Build it: look back, update, answer.
 # 5. **Find the fault** in an attention layer that runs, and never complains.
-# 6. **In words.** How you'd tell a broken attention from a lazy one.
+# 6. **In words.** Tell an attention that *can't* look elsewhere from one that doesn't.
 #
 # ### Quick questions
 #
@@ -1224,7 +1339,7 @@ print(
 # weights do they get?</summary>
 #
 # The same, for every query: equal keys have equal scores. In practice the encoder
-# has read what stands around them, so their keys differ.
+# has read what is around them, so their keys differ.
 #
 # </details>
 #
@@ -1244,51 +1359,18 @@ print(
 #
 # ## 1.8 What to remember
 #
-# - One vector for the whole input is a bottleneck: what it has to hold grows with
-#   the input, and it doesn't.
+# - One vector for the whole input is a bottleneck: the input grows, and the vector
+#   doesn't.
 # - Attention keeps one vector for each position, and at every step takes a weighted
 #   average of them.
-# - Query meets key: a score. Softmax over the scores: weights. Weights times
-#   values: the context.
+# - A query and a key give a score; a softmax turns scores into weights; the values,
+#   averaged under the weights, are the context.
+# - An average lets gradients through to the scores. That's how a network learns where
+#   to look.
 # - Additive attention needs its tanh. Without it the query has no say.
 # - Weights show where the network looks, which is often, not always, why it answers
 #   as it does.
 #
-# ### What was measured
-
-# %% tags=["hide-input"]
-from annotated.notebook import cost
-
-single = defaultdict(list)
-for run in recorded("dates")["single"]:
-    single[run["way"]].append(run)
-rows = [
-    ["additive, on this page", "", f"{exact['with attention']:.2%}", ""],
-    ["none, on this page", "", f"{exact['without']:.2%}", ""],
-    ["additive without tanh, on this page", "", f"{broken:.2%}", ""],
-]
-for way in ("additive", "none"):
-    shares = " · ".join(f"{r['exact']['1']:.2%}" for r in single[way])
-    seconds = f"{mean(r['cpu_seconds'] for r in single[way]):.0f}"
-    rows.append([f"{way}, recorded", seconds, shares, ""])
-for way, runs in by_way.items():
-    seconds = f"{mean(r['cpu_seconds'] for r in runs):.0f}"
-    for_four = " · ".join(f"{r['exact']['4']:.1%}" for r in runs)
-    for_one = " · ".join(f"{r['exact']['1']:.1%}" for r in runs)
-    rows.append([f"{way}, lines of 1 to 4 dates", seconds, for_one, for_four])
-cost()
-show_table(
-    [
-        "attention",
-        "CPU seconds of training",
-        "one date exact",
-        "four dates exact",
-    ],
-    rows,
-    caption="Unseen dates read exactly; recorded runs: seeds 0 · 1 · 2",
-)
-
-# %% [markdown]
 # Attention removed the vector that everything had to pass through. One thing is
 # still recurrent: each step waits for the one before it, in the encoder and in the
 # decoder. What if attention did *all* the work? That's

@@ -382,7 +382,7 @@ def blank(width, height, limits):
     return figure, axis
 
 
-figure, axis = blank(4.8, 3.9, (-0.2, 21.2, -12.2, 4.4))
+figure, axis = blank(4.8, 3.9, (-0.2, 21.2, -12.2, 5.0))
 for n, sentence in enumerate(("the cat sleeps", "a small dog barks loudly")):
     top = 1 - 8 * n
     names = (sentence.split() + ["pad"] * 2)[:5]
@@ -396,8 +396,8 @@ for left, name, shape in (
     (8, "causal", causal.shape),
     (16, "both", both.shape),
 ):
-    axis.text(left + 2.5, 3.2, name, ha="center", weight="bold")
-    axis.text(left + 2.5, 1.8, str(tuple(shape)), ha="center")
+    axis.text(left + 2.5, 3.9, name, ha="center", weight="bold")
+    axis.text(left + 2.5, 2.7, str(tuple(shape)), ha="center")
 show(
     figure,
     alt="Three columns. Padding, of the shape 2, 1, 1, 5: one row for each of "
@@ -982,6 +982,8 @@ show_table(
 )
 
 # %% tags=["hide-input", "proof"]
+from annotated.notebook import recorded
+
 masked_text, other_text = written["masked"], written["not masked"]
 assert all(text in rhyme for text in masked_text)
 assert not any(text in rhyme for text in other_text)
@@ -993,6 +995,8 @@ assert abs(masked_losses[0] - masked_losses[1]) < 0.01
 assert other_losses[0] < floor < masked_losses[0]
 assert other_losses[1] > math.log(v)  # worse than a blind guess
 print("✓ every line of the masked model is in the rhyme, none of the other's")
+for row in recorded("rhyme")["rows"]:
+    assert row["in_rhyme"] == (3 if row["masked"] else 0)
 
 # %% tags=["hide-input"]
 show_table(
@@ -1006,8 +1010,8 @@ show_table(
 )
 
 # %% [markdown]
-# One model writes the rhyme, the other babbles: with the next character out of sight,
-# it does worse than a blind guess. Its attention shows why. At position $i$ it
+# One model writes the rhyme, the other babbles, and so it goes with each of three seeds.
+# With the next character out of sight, the other does worse than a blind guess. Its attention shows why. At position $i$ it
 # should guess character $i + 1$, and that character is its own input at position
 # $i + 1$. So it learned to look one position ahead and copy. When it writes, there
 # is nothing ahead.
@@ -1222,7 +1226,7 @@ else:
 # 1. **A causal window.** Each query sees the last few keys only.
 # 2. **A prefix and then causal.** Every word sees the question; the answer is
 #    written word by word.
-# 3. **Masked attention, whole.** From token ids to outputs, with nothing ready-made.
+# 3. **Masked attention, with a cache.** From token ids to outputs, for the newest words.
 # 4. **The masked mean.** One vector for a sentence, padding left out.
 # 5. **Find the fault.** Three functions that run and are wrong; repair each from a
 #    user's report.

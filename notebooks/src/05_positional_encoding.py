@@ -468,9 +468,7 @@ below = {
 }
 assert [base for base in bases if below[base, 4]] == [100] and below[10, 8]
 assert likeness(10, 4, 12)["twin"] > 0.97
-print(
-    "✓ at width 4 only base 100 brings the ring below 0.7; at base 10, width 8 does"
-)
+print("✓ the answer holds for every base on the slider")
 
 # %% [markdown]
 # ## 5.4 A step is a rotation

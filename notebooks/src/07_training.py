@@ -109,14 +109,14 @@ for i, (name, label) in enumerate(told.items()):
         ax.fill_between(at, low, high, color=PALETTE[i], alpha=0.15)
 axes[0].axhline(2.274, color="black", linewidth=0.8)
 axes[0].text(160, 2.4, "symbol frequencies alone", fontsize=10, ha="right")
-axes[0].set(ylabel="loss (nats)", ylim=(0, 3.2))
+axes[0].set(ylabel="loss (nats)", ylim=(0.5, 3.2))
 axes[1].set(ylabel="how much outputs differ", yscale="log", ylim=(1e-5, 2))
 axes[1].set(xlabel="training step (the first 60)", xlim=(-2, 62))
 ticks = (1, 0.1, 0.01, 1e-3, 1e-4)
 axes[1].set_yticks(ticks, [f"{tick:g}" for tick in ticks])
 axes[1].minorticks_off()
 figure.tight_layout()
-axes[0].legend(fontsize=9, loc="lower left")
+axes[0].legend(fontsize=9, ncols=2, loc="lower left", bbox_to_anchor=(0, 1))
 show(
     figure,
     alt="Two panels against the training step, five runs each. Above, the "
@@ -218,8 +218,8 @@ print(
 # **Couldn't you just use a lower rate?** You could, if you knew where the cliff is, and it
 # is somewhere else for every model. A warm-up moves it to the right: then a rate three times
 # too high costs you little instead of everything. And it ends lower: the best constant rate
-# here reaches 0.28, with a warm-up it's 0.17. (Decay alone doesn't help: at 0.01 without a
-# warm-up it ends between 1.40 and 2.28.)
+# here reaches 0.28, with a warm-up it's 0.17. (Decay alone doesn't save the run: at 0.01
+# without a warm-up it ends between 1.40 and 2.28.)
 #
 # **Is this only about post-norm?** The cliff at 0.01 is. With the norm first, as in most
 # models today, the run without a warm-up learns: 0.59 after 300 steps. With warm-up and
@@ -1310,8 +1310,7 @@ print(
 #
 # ## 7.7 Clipping: no step too far
 #
-# One odd batch can bring a gradient that's a hundred times too long, and the step it makes
-# can undo a day of training. **Clipping**
+# One odd batch can bring a gradient that's far too long, and a step to match. **Clipping**
 # ([Pascanu et al., 2013](https://arxiv.org/abs/1211.5063)) shortens the *whole* gradient,
 # all parameters together, to a largest norm $c$, and keeps its direction:
 #

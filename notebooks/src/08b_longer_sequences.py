@@ -5,7 +5,7 @@
 # Give it twelve and it stumbles; give it three and it doesn't know when to stop. Both
 # can be cured without one longer training sequence: **what a model can't do at length
 # 16 is often not copying, but recognising positions it has never seen.** This page
-# adds an end symbol, mixed lengths and shifted positions. Nobody needs it to read on.
+# adds an end symbol, mixed lengths and shifted positions. You can skip it.
 # About 10 minutes.
 
 # %% tags=["setup"]

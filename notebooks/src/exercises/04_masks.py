@@ -17,7 +17,7 @@
 # |---|---|---|
 # | 1 A causal window | 2 | place the queries when there are more keys |
 # | 2 A prefix and then causal | 3 | combine two rules into one mask |
-# | 3 Masked attention, whole | 4 | write a decoder's attention from token ids alone |
+# | 3 Masked attention, with a cache | 4 | write a decoder's attention from token ids alone |
 # | 4 The masked mean | 3 | average what is real, and nothing else, forward and backward |
 # | 5 a Find the fault: the weights | 1 | find a mask that has no effect |
 # | 5 b Find the fault: the decoder's mask | 1 | find a future that is seen |
@@ -127,30 +127,35 @@ def prefix_mask(prefix, size):
 check("ch04-prefix", prefix_mask)
 
 # %% [markdown]
-# ## 3. Masked attention, whole
+# ## 3. Masked attention, with a cache
 #
 # *4 points. Goal: write a decoder's attention from token ids alone.*
 #
 # Put the chapter together. Write `masked_attention(query, key, value, tokens, pad)`:
 # both masks from the token ids, the scaled scores, the softmax, the average of
-# the values. Position i attends to the keys at positions j ≤ i whose token isn't
+# the values. A query attends to the keys up to its own position whose token isn't
 # padding.
+#
+# The decoder has a KV cache: there are keys and values for all s words so far, but
+# queries only for the last t of them.
 #
 # | argument | shape | |
 # |---|---|---|
-# | `query`, `key` | `(b, h, t, k)` | floating point |
-# | `value` | `(b, h, t, v)` | floating point |
-# | `tokens` | `(b, t)` | token ids; the padding may stand anywhere |
+# | `query` | `(b, h, t, k)` | floating point; t ≤ s |
+# | `key` | `(b, h, s, k)` | floating point |
+# | `value` | `(b, h, s, v)` | floating point |
+# | `tokens` | `(b, s)` | token ids of the keys; the padding may stand anywhere |
 # | `pad` | an integer | the id of padding, not always 0 |
 # | result | `(b, h, t, v)` | softmax(q kᵀ/√k) v over the visible keys |
 #
 # A query with nothing to look at gets zeros. The arguments must get gradients, finite
-# ones there too, and half precision (float16) must work. (`F.scaled_dot_product_attention` is good for comparing. You learn
-# more by writing the softmax out.)
+# ones there too, and half precision (float16) must work.
+# (`F.scaled_dot_product_attention` is good for comparing. You learn more by writing the
+# softmax out.)
 #
 # *Example.* Three positions with equal scores, the last one padding, and values that
 # are one-hot, so that you see the weights: the rows should be (1, 0, 0), (½, ½, 0) and
-# (½, ½, 0).
+# (½, ½, 0). With the last query alone (t = 1), it is its row alone: (½, ½, 0).
 #
 # *Beware.* With as many sentences as heads, a mask with a missing axis fits, and
 # hides the wrong words.
@@ -162,9 +167,10 @@ def masked_attention(query, key, value, tokens, pad):
     """Attention (b, h, t, v) to the real keys that are not after the query."""
     ### BEGIN SOLUTION
     t, k = query.shape[-2:]
-    real = (tokens != pad)[:, None, None, :]  # (b, 1, 1, t)
-    square = torch.ones(t, t, dtype=torch.bool, device=tokens.device)
-    mask = real & square.tril()  # (b, 1, t, t)
+    s = tokens.shape[1]
+    real = (tokens != pad)[:, None, None, :]  # (b, 1, 1, s)
+    table = torch.ones(t, s, dtype=torch.bool, device=tokens.device)
+    mask = real & table.tril(s - t)  # (b, 1, t, s)
     empty = ~mask.any(dim=-1, keepdim=True)
     scores = query @ key.transpose(-2, -1) / k**0.5
     scores = scores.masked_fill(~mask, -torch.inf).masked_fill(empty, 0.0)

@@ -48,23 +48,23 @@ from annotated.checks import check
 # - Every row begins with `start` and gets the most likely symbol, again and again, until
 #   it has written `end`, or `most` symbols.
 # - At each step call `next_logits` **once**, for all unfinished rows together, with
-#   `start` and everything they have written (the check watches). Their order is yours.
+#   `start` and everything they have written (the check watches), in any order.
 # - In the result a row keeps its `end`, and `pad` follows. The rows stand in their old
 #   places.
 # - Only `end` stops a row. A model that writes `pad` by itself goes on.
 #
 # The logits have no ties.
 #
-# *Example.* Let the first row of a model want to write 4, 3, 2, 6, 6, and the second
-# 5, 2, 7, 7, 7. With `start=1, end=2, pad=0, most=5` the result is
+# *Example.* Let the first row of a model want to write 5, 2, 7, 7, 7, and the second
+# 4, 3, 2, 6, 6. With `start=1, end=2, pad=0, most=5` the result is
 #
 # ```text
-# 4 3 2
 # 5 2 0
+# 4 3 2
 # ```
 #
-# after three calls: `([[1], [1]], [0, 1])`, `([[1, 4], [1, 5]], [0, 1])` and
-# `([[1, 4, 3]], [0])`.
+# after three calls: `([[1], [1]], [0, 1])`, `([[1, 5], [1, 4]], [0, 1])` and
+# `([[1, 4, 3]], [1])`.
 #
 # *Beware.* When a row goes, its ids and its number go together.
 
@@ -204,7 +204,9 @@ check("ch08-reverse", reversed_targets)
 #
 # It runs, and it measures something. But what a user of the model gets is what it
 # **writes by itself**, greedily, given nothing but the source and the first symbol of
-# the target; and a sequence is right only if **all** of it is. Repair the function.
+# the target; and a sequence is right only if **all** of it is. Repair the function. At
+# each step give the model what has been written so far and no more: no empty places for
+# what is still to come, since a model without a causal mask would look at them.
 #
 # | argument | | |
 # |---|---|---|
@@ -241,10 +243,9 @@ check("ch08-honest", exact_share)
 #
 # Four people trained the small model of chapter 8 for 250 steps, on sequences of
 # length 10: a start symbol and nine symbols after it, each one of ten. Then each of
-# them had it write a thousand fresh sequences. *Given* is the share of symbols that
-# are right when the model is given the right beginning, *alone* that of the model
-# writing by itself. The loss is measured with the right beginning, too; guessing gives
-# $\ln 10 = 2.30$. (The four are real runs, with seed 0.)
+# them had it write a thousand fresh sequences. *Given*: the share of
+# correct symbols under teacher forcing; *alone*: when it writes by itself. The loss is
+# measured under teacher forcing, too; guessing one of ten gives $\ln 10 = 2.30$. (The four are real runs, with seed 0.)
 #
 # | | loss | given | alone | exact of 1000 |
 # |---|---|---|---|---|

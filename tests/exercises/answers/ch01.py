@@ -42,6 +42,16 @@ def additive_scores(queries, keys, W_q, W_k, w):
     return torch.tanh(a[..., :, None, :] + b[..., None, :, :]) @ w
 
 
+@wrong("ch01-additive-scores", "a loop over queries or keys")
+def additive_scores(queries, keys, W_q, W_k, w):
+    asked, offered = queries @ W_q.T, keys @ W_k.T
+    rows = [
+        torch.tanh(asked[..., i : i + 1, :] + offered) @ w
+        for i in range(queries.shape[-2])
+    ]
+    return torch.stack(rows, dim=-2)
+
+
 # ---- masked weights --------------------------------------------------------
 
 
@@ -85,6 +95,15 @@ def mask_padding(scores, lengths):
     return (powers / powers.sum(dim=-1, keepdim=True)).nan_to_num(0.0)
 
 
+@wrong("ch01-mask-padding", "real scores of −200 get no weight")
+def mask_padding(scores, lengths):
+    s = scores.shape[-1]
+    real = (torch.arange(s) >= s - lengths[:, None])[:, None, :]
+    kept = scores * real
+    powers = (kept - kept.amax(dim=-1, keepdim=True)).exp() * real
+    return powers / powers.sum(dim=-1, keepdim=True).clamp(min=1e-30)
+
+
 # ---- temperature -------------------------------------------------------------
 
 
@@ -105,6 +124,15 @@ def temper(scores, tau):
 def temper(scores, tau):
     scores = scores - scores.max(dim=-1, keepdim=True).values
     return (scores / tau).softmax(dim=-1)
+
+
+@wrong("ch01-temper", "NaN at τ = 0.01")
+def temper(scores, tau):
+    if tau == 0:
+        largest = (scores == scores.amax(dim=-1, keepdim=True)).to(scores.dtype)
+        return largest / largest.sum(dim=-1, keepdim=True)
+    powers = (scores / tau).exp()
+    return powers / powers.sum(dim=-1, keepdim=True)
 
 
 @wrong("ch01-temper", "keys that tie")

@@ -74,10 +74,11 @@ def window_mask(queries, keys, width):
 @right("ch04-masked-attention")
 def masked_attention(query, key, value, tokens, pad):
     b, h, t, k = query.shape
+    before = tokens.shape[1] - t
     rows = []
     for n in range(b):
         for i in range(t):
-            seen = [j for j in range(i + 1) if tokens[n, j] != pad]
+            seen = [j for j in range(before + i + 1) if tokens[n, j] != pad]
             scores = torch.einsum("hk,hjk->hj", query[n, :, i], key[n][:, seen])
             weights = (scores / k**0.5).softmax(dim=-1)
             rows.append(torch.einsum("hj,hjv->hv", weights, value[n][:, seen]))
@@ -90,6 +91,16 @@ def masked_attention(query, key, value, tokens, pad):
     mask = (tokens != pad)[:, None, :] & torch.ones(t, t).tril().bool()
     if len(tokens) != query.shape[1]:
         mask = mask[:, None]  # it raised, so I added an axis here
+    empty = ~mask.any(dim=-1, keepdim=True)
+    scores = query @ key.mT / query.shape[-1] ** 0.5
+    scores = scores.masked_fill(~mask, -torch.inf).masked_fill(empty, 0)
+    return scores.softmax(dim=-1).masked_fill(empty, 0) @ value
+
+
+@wrong("ch04-masked-attention", "last query should stand at the last key")
+def masked_attention(query, key, value, tokens, pad):
+    t, s = query.shape[2], tokens.shape[1]
+    mask = (tokens != pad)[:, None, None] & torch.ones(t, s).tril().bool()
     empty = ~mask.any(dim=-1, keepdim=True)
     scores = query @ key.mT / query.shape[-1] ** 0.5
     scores = scores.masked_fill(~mask, -torch.inf).masked_fill(empty, 0)

@@ -33,6 +33,20 @@ def greedy(next_logits, b, start, end, pad, most):
     return tokens[:, 1:]
 
 
+@wrong("ch08-greedy", "numbered afresh, from 0")
+def greedy(next_logits, b, start, end, pad, most):
+    written, tokens = torch.full((b, most), pad), torch.full((b, 1), start)
+    rows = torch.arange(b)
+    for i in range(most):
+        symbol = next_logits(tokens, torch.arange(len(rows))).argmax(-1)
+        written[rows, i] = symbol
+        tokens = torch.cat([tokens, symbol[:, None]], dim=1)[symbol != end]
+        rows = rows[symbol != end]
+        if not len(rows):
+            break
+    return written[:, : i + 1]
+
+
 @wrong("ch08-greedy", "only one of the two been cut")
 def greedy(next_logits, b, start, end, pad, most):
     written, tokens = torch.full((b, most), pad), torch.full((b, 1), start)
@@ -197,6 +211,15 @@ def exact_share(model, source, target):
 def exact_share(model, source, target):
     guesses = model(source, target[:, :-1]).argmax(dim=-1)
     return (guesses == target[:, 1:]).all(dim=1).float().mean().item()
+
+
+@wrong("ch08-honest", "room for what is still to come")
+def exact_share(model, source, target):
+    written = torch.zeros_like(target)
+    written[:, 0] = target[:, 0]
+    for i in range(1, target.shape[1]):
+        written[:, i] = model(source, written)[:, i - 1].argmax(dim=-1)
+    return (written == target).all(dim=1).float().mean().item()
 
 
 @wrong("ch08-honest", "single symbols count")

@@ -32,20 +32,6 @@ FAULTS = {
         ("* log(2)", "", "nats"),
         ("if window.shape[1] == length", "if window.shape[1]", "a shorter one, too"),
     ],
-    "PastAverage": [
-        ("torch.zeros_like(q), torch.zeros_like(k)", "q, k", "asks"),
-    ],
-    "GRUText": [
-        (" * self.embedding.embedding_dim**0.5", "", "embeddings too small"),
-        ("batch_first=True", "batch_first=False", "runs over the batch"),
-    ],
-    "ConvolutionText": [
-        ("(past, 0)", "(past // 2, past // 2)", "sees the future"),
-        ("dilation=2**i", "dilation=1", "reaches less far"),
-        ("F.relu(norm(x))", "norm(x)", "one linear map"),
-        ("x = x + convolution", "x = convolution", "no residual"),
-        ("self.norms[-1](x)", "x", "no last norm"),
-    ],
     "text_model": [
         ("manual_seed(seed)", "manual_seed(0)", "seed ignored"),
         ("layer.attention.__class__ = PastAverage", "pass", "asks all the same"),
@@ -55,17 +41,6 @@ FAULTS = {
         ("text.validation, length", "text.train, length", "tested on what it learned"),
         ("text.size, seed, recipe", "text.size, 0, recipe", "seed ignored"),
         ("recipe, seed)\n    length", "recipe)\n    length", "windows of seed 0"),
-    ],
-    "path_length": [
-        ("distance + 1", "distance", "one step too few"),
-        ("reach < distance", "reach <= distance", "one too early"),
-    ],
-    "influence": [
-        (".flip(0)", "", "the farthest first"),
-        ("model.zero_grad()", "pass", "gradients left behind"),
-        ("handle.remove()", "pass", "a hook left behind"),
-        ("[:, -1]", "[:, 0]", "the first position"),
-        (".amax(dim=-1)", ".sum(dim=-1)", "all logits"),
     ],
     "seconds_by_length": [
         ('"max_len": max(lengths)', '"max_len": 64', "no positions"),

@@ -1,0 +1,133 @@
+// The trained GPT of chapter 11, run in the reader's browser: body of function
+// (state, data, view, numbers). Keys and values of what was read are kept; beyond the
+// context its last symbols are read again at each step, as `sample(…, slide=True)` does.
+
+const { dot, layerNorm, plus, range, softmax, sum, times, unpack } = numbers;
+const w = view.once("weights", () => Object.fromEntries(
+  Object.entries(data.weights).map(([name, packed]) => [name, unpack(packed)])));
+const vectors = w["embedding.weight"];
+
+const linear = (name, x) => plus(times(w[`${name}.weight`], x), w[`${name}.bias`]);
+const normalise = (name, x) => layerNorm(x, w[`${name}.weight`], w[`${name}.bias`]);
+// A function that reads one token more, and gives the logits of the next.
+function reader() {
+  const size = vectors[0].length / data.heads;
+  const kept = range(data.layers).map(() => ({ keys: [], values: [] }));
+  let place = 0;
+  return (token) => {
+    let x = plus(vectors[token], w["positions.table"][place]);
+    place += 1;
+    kept.forEach(({ keys, values }, i) => {
+      const name = `blocks.layers.${i}`;
+      const read = normalise(`${name}.residuals.0.norm`, x);
+      const query = linear(`${name}.attention.query_map`, read);
+      keys.push(linear(`${name}.attention.key_map`, read));
+      values.push(linear(`${name}.attention.value_map`, read));
+      const heads = range(data.heads).map((h) => {
+        const cut = (y) => y.slice(h * size, (h + 1) * size);
+        const asked = cut(query);
+        const a = softmax(keys.map((key) => dot(asked, cut(key)) / Math.sqrt(size)));
+        return range(size).map((c) => sum(a.map((part, j) => part * values[j][h * size + c])));
+      });
+      x = plus(x, linear(`${name}.attention.output_map`, heads.flat()));
+      const mapped = linear(`${name}.feed_forward.inner`, normalise(`${name}.residuals.1.norm`, x));
+      x = plus(x, linear(`${name}.feed_forward.outer`, mapped.map((z) => Math.max(0, z))));
+    });
+    return times(vectors, normalise("blocks.norm", x));
+  };
+}
+// The distribution at a temperature, and which symbols top-p keeps of it.
+function distribution(logits) {
+  const chances = softmax(logits.map((z) => z / state.temperature));
+  const order = range(chances.length).sort((i, j) => chances[j] - chances[i] || i - j);
+  const kept = new Set();
+  let before = 0;
+  for (const i of order) {
+    if (before < state.top_p || state.top_p === 1) kept.add(i);
+    before += chances[i];
+  }
+  return { chances, order, kept };
+}
+// The symbol that a number from 0 to 1 falls on, when those kept share the whole.
+function chosen({ chances, kept }, draw) {
+  const ids = range(chances.length).filter((i) => kept.has(i));
+  const goal = draw * sum(ids.map((i) => chances[i]));
+  let mass = 0;
+  return ids.find((i) => { mass += chances[i]; return mass > goal; }) ?? ids[ids.length - 1];
+}
+function write(ids) {
+  const all = [...ids], picked = [];
+  let next = reader(), logits;
+  for (const id of all.slice(-data.context)) logits = next(id);
+  const first = distribution(logits);
+  for (const draw of data.draws[state.seed - 1]) {
+    const id = chosen(picked.length ? distribution(logits) : first, draw);
+    all.push(id);
+    picked.push(id);
+    if (all.length <= data.context) logits = next(id);
+    else {
+      next = reader();
+      for (const again of all.slice(-data.context)) logits = next(again);
+    }
+  }
+  return { first, written: picked.map((id) => data.characters[id]).join("") };
+}
+
+const strange = [...state.prompt].filter((symbol) => data.characters.indexOf(symbol) < 0);
+if (!state.prompt || strange.length) {
+  const svg = view.svg(320, 30, "nothing to go on from");
+  view.add(svg, "text", { x: 0, y: 20, text: "–" });
+  return {
+    values: { written: "", strange: strange[0] || "" },
+    says: state.prompt ? `The model has never met the character “${strange[0]}”.`
+      : "Type how the text begins.",
+  };
+}
+const ids = [...state.prompt].map((symbol) => data.characters.indexOf(symbol));
+const key = [state.prompt, state.temperature, state.top_p, state.seed].join("|");
+const { first, written } = view.once(key, () => write(ids));
+
+// the text, wrapped; then the likeliest symbols for its first new place
+const size = 8.2, columns = Math.max(20, Math.floor((Math.min(view.width(), 640) - 8) / size));
+const lines = [[]];
+[...state.prompt + written].forEach((symbol, i) => {
+  if (lines[lines.length - 1].length === columns) lines.push([]);
+  if (symbol === "\n") lines.push([]);
+  else lines[lines.length - 1].push({ symbol, given: i < state.prompt.length });
+});
+const shown = first.order.slice(0, 12), top = 20 * lines.length + 34;
+const svg = view.svg(columns * size + 8, top + 100, "the text so far, and what may come first");
+lines.forEach((line, i) => [true, false].forEach((given) => {
+  const start = line.findIndex((letter) => letter.given === given);
+  if (start < 0) return;
+  const text = line.filter((letter) => letter.given === given).map((l) => l.symbol).join("");
+  view.add(svg, "text", {
+    x: size * start, y: 20 * i + 16, text, class: given ? "code strong" : "code",
+    style: `white-space: pre; font-size: 13px; fill: var(${given ? "--second" : "--accent"})`,
+    textLength: size * text.length, lengthAdjust: "spacingAndGlyphs",
+  });
+}));
+view.add(svg, "text", {
+  x: 0, y: top - 10, text: "the first new character: its probability; pale: cut by top-p",
+});
+const step = Math.min(44, (columns * size) / shown.length), most = first.chances[shown[0]];
+shown.forEach((id, i) => {
+  const height = (60 * first.chances[id]) / most;
+  const name = { "\n": "↵", " ": "␣" }[data.characters[id]] || data.characters[id];
+  view.add(svg, "rect", {
+    x: i * step, y: top + 62 - height, width: step - 6, height, fill: "var(--accent)",
+    "fill-opacity": first.kept.has(id) ? 1 : 0.25,
+  });
+  view.add(svg, "text", {
+    x: i * step + (step - 6) / 2, y: top + 78, "text-anchor": "middle", class: "code", text: name,
+  });
+  view.add(svg, "text", {
+    x: i * step + (step - 6) / 2, y: top + 94, "text-anchor": "middle",
+    style: "font-size: 11px", text: first.chances[id].toFixed(2).replace("0.", "."),
+  });
+});
+return {
+  values: { written, chances: first.chances, kept: first.kept.size },
+  says: `${first.kept.size} characters may come first, the likeliest with a probability of `
+    + `${most.toFixed(2)}. The model writes: ${written}`,
+};
