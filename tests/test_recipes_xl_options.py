@@ -11,7 +11,6 @@ import torch
 from annotated import recipes_xl_options
 from annotated.recipes_xl import SEGMENTS
 from annotated.recipes_xl_options import (
-    LENGTHS,
     AttachedXL,
     attention_entropy,
     bits_at,
