@@ -188,10 +188,7 @@ from annotated.frames import Html
 stacked = chain(
     *(
         Matrix(
-            W_q[2 * r : 2 * r + 2],
-            f"head {r}: {name}",
-            columns=traits if r == 0 else None,
-            row=0,
+            W_q[2 * r : 2 * r + 2], f"head {r}: {name}", columns=traits, row=0
         )
         for r, name in enumerate(("who", "what", "whom"))
     ),
@@ -484,9 +481,10 @@ for r, name in enumerate(("who", "what", "whom")):
             f'stroke="currentColor" stroke-width="{5 * weight:.2f}" '
             f'stroke-opacity="{0.15 + 0.5 * weight:.2f}"/>'
         )
-    j = cross[r].argmax().item()
-    at = ask + 0.68 * (middles[j] - ask)
-    labels.append(f'<text x="{at + 9:.0f}" y="76">{name}?</text>')
+    side = ((56, "end"), (160, "start"), (244, "start"))[r]
+    labels.append(
+        f'<text x="{side[0]}" y="88" text-anchor="{side[1]}">{name}?</text>'
+    )
 text = "".join(
     f'<text x="{x}" y="22" text-anchor="middle">{word}</text>'
     for x, word in zip(middles, words, strict=True)
@@ -913,7 +911,7 @@ explorer(
     question="Predict: which single heads flip the guess when you take them away? "
     "Then find two that flip it together, though neither does alone.",
     caption="Dark squares: where a head looks. Bars: the three likeliest letters. "
-    "Click heads to take them away; arrow keys move between them, Space switches.",
+    "Filled: in use. Click a head to take it away or put it back; arrow keys move between them, Space switches.",
 )
 
 # %% tags=["hide-input"]
