@@ -911,7 +911,8 @@ explorer(
     question="Predict: which single heads flip the guess when you take them away? "
     "Then find two that flip it together, though neither does alone.",
     caption="Dark squares: where a head looks. Bars: the three likeliest letters. "
-    "Filled: in use. Click a head to take it away or put it back; arrow keys move between them, Space switches.",
+    "Filled: in use. Click a head to take it away or put it back; arrow keys "
+    "move between them, Space switches.",
 )
 
 # %% tags=["hide-input"]
