@@ -853,8 +853,7 @@ show_table(
 # And self-attention? It isn't *needed*: where to look next follows from how far you have
 # written, and that's in the position of the last symbol. Train without the
 # decoder's, or without the encoder's whole layer, and the model learns to copy everything.
-# But a model that was trained *with* them uses them. Take the same parts out of ours,
-# after training:
+# But our model was trained *with* them, and it uses them. Take the same parts out now:
 
 # %% tags=["hide-input"]
 from annotated.recipes_part2 import Skips, take_away
