@@ -6,7 +6,7 @@ import torch
 
 from annotated.checks import Exercise, Function, tensor_for_bool
 
-MIXED = "numbers of one token end up in another token's row"
+MIXED = "numbers of one word end up in another word's row"
 
 # ---- split packed heads ------------------------------------------------------
 
@@ -61,23 +61,23 @@ split_packed = Exercise(
         for axes, order in AXES.items()
     }
     | {
-        f"{MIXED}: in memory, the heads of a token stand side by side": (
+        f"{MIXED}: in memory, the heads of a word stand side by side": (
             partial(split, apart=view_alone)
         ),
-        f"{MIXED}: in memory, queries, keys and values alternate token by token": (
+        f"{MIXED}: in memory, queries, keys and values alternate word by word": (
             partial(split, parts=lambda x: parts_viewed(x, 1), apart=view_alone)
         ),
         f"{MIXED}: x does not begin with all queries, its first axis is the batch": (
             partial(split, parts=lambda x: parts_viewed(x, 0), apart=view_alone)
         ),
         "you read x head by head, with query, key and value in each; here all queries "
-        "of a token come first, then all keys, then all values": (
+        "of a word come first, then all keys, then all values": (
             lambda x, heads: heads_of(x, heads).chunk(3, dim=-1)
         ),
         "you take every third number; the queries are the first third of the width": (
             partial(split, parts=lambda x: [x[..., p::3] for p in range(3)])
         ),
-        "you cut the tokens into three parts; it is the width that holds them": (
+        "you cut the words into three parts; it is the width that holds them": (
             partial(split, parts=lambda x: x.chunk(3, dim=1))
         ),
         "every h-th number goes to the same head; a head has k numbers side by side": (
@@ -92,7 +92,7 @@ split_packed = Exercise(
 )
 
 
-@split_packed.case("the example: 2 sequences of 3 tokens, 2 heads of width 2")
+@split_packed.case("the example: 2 sequences of 3 words, 2 heads of width 2")
 def _(draw):
     return torch.arange(72.0).view(2, 3, 12), 2
 
@@ -103,7 +103,7 @@ def _(draw):
     return draw.normal(b, t, 3 * h * k), h
 
 
-@split_packed.case("as many sequences as tokens, heads and numbers in a head")
+@split_packed.case("as many sequences as words, heads and numbers in a head")
 def _(draw):
     return draw.normal(3, 3, 27), 3
 
@@ -155,7 +155,7 @@ merge_folded = Exercise(
     mistakes={
         HEAD_MAJOR: lambda y, heads: side_by_side(heads_first(y, heads), heads),
         f"{MIXED}: {BESIDE}": rows,
-        f"{MIXED}: the tokens stand in front of b and h here": tokens_first,
+        f"{MIXED}: the words stand in front of b and h here": tokens_first,
         f"{HEAD_MAJOR}, and {BESIDE}": lambda y, h: rows(heads_first(y, h), h),
         "the numbers of the heads are dealt out in turn; the k numbers of a head stay "
         "side by side": lambda y, heads: unfolded(y, heads).movedim(1, 3).flatten(2),
@@ -184,7 +184,7 @@ merge_folded = Exercise(
 )
 
 
-@merge_folded.case("the example: 2 sequences of 3 tokens, 2 heads of width 2")
+@merge_folded.case("the example: 2 sequences of 3 words, 2 heads of width 2")
 def _(draw):
     return torch.arange(24.0).view(4, 3, 2), 2
 
@@ -195,7 +195,7 @@ def _(draw):
     return draw.normal(b * h, t, k), h
 
 
-@merge_folded.case("as many sequences as heads, tokens and numbers in a head")
+@merge_folded.case("as many sequences as heads, words and numbers in a head")
 def _(draw):
     return draw.normal(9, 3, 3), 3
 
@@ -338,7 +338,7 @@ def _(draw):
 
 
 def mixes(split, b=4, t=5, h=3, k=2, look=lambda strange: strange):
-    """Are there strange numbers where one looks? Each token has a label of its own."""
+    """Are there strange numbers where one looks? Each word has a label of its own."""
     label = torch.arange(b * t).view(b, t, 1)
     strange = split(label.repeat(1, 1, h * k), h) != label[:, None]  # (b, h, t, k)
     return bool(look(strange).any())
@@ -362,29 +362,29 @@ def not_the_right_one(split):
     return not torch.equal(split(x, 5), heads_of(x, 5))
 
 
-NONE = "it mixes none: row [n, j, i] holds numbers of token i of sequence n alone. Do "
+NONE = "it mixes none: row [n, j, i] holds numbers of word i of sequence n alone. Do "
 NONE += "you compare that row with x[n, i]?"
 VIEW = (
-    "it does: with two heads and four tokens, the first row of head 0 is the first "
-    "half of token 0, and its second row the other half of token 0. Do you try "
-    "several tokens and several heads, and can you tell the tokens apart?"
+    "it does: with two heads and four words, the first row of head 0 is the first "
+    "half of word 0, and its second row the other half of word 0. Do you try "
+    "several words and several heads, and can you tell the words apart?"
 )
 BATCH = "it does, from one sequence to another: head 0 of sequence 1 becomes head 1 of "
 BATCH += "sequence 0. Would you see that in what you try?"
-OTHER_HEADS = "it mixes no tokens: which numbers a head gets, and where, is not asked"
+OTHER_HEADS = "it mixes no words: which numbers a head gets, and where, is not asked"
 MEMORY = "it mixes none: what counts is where the numbers stand, not how they lie"
-TWO = "it does, behind the first token: would you see that with two tokens?"
+TWO = "it does, behind the first word: would you see that with two words?"
 HEAD = "it does, in one head: look at all heads"
 NUMBER = "it does, in one number of each row: look at all numbers"
 SEQUENCE = "it does, in one sequence: look at all sequences"
-AS_MANY = "it does, where there are as many tokens as heads: do you try several shapes?"
-NOT_AS_MANY = "it does, unless there are as many tokens as heads: do you try several "
+AS_MANY = "it does, where there are as many words as heads: do you try several shapes?"
+NOT_AS_MANY = "it does, unless there are as many words as heads: do you try several "
 NOT_AS_MANY += "shapes, and not always as many of one as of the other?"
 
 mixes_tokens = Exercise(
     "ch03-mixes-tokens",
     right=mixes_somewhere,
-    hint="give every token of every sequence a label of its own, and see where it goes",
+    hint="give every word of every sequence a label of its own, and see where it goes",
     symptoms=tensor_for_bool,
     mistakes={
         NONE: lambda split: True,
@@ -410,10 +410,10 @@ def splitting(expression):
 
 
 CUT = "torch.cat(x.chunk(heads, dim=-1)).reshape(b, heads, t, k)"
-ROW = "it does: row i holds the numbers of another token. Do you look at which token "
-ROW += "stands where, and not only whether a row holds one token?"
-TWICE = "it mixes no tokens: a number may stand twice in its row, and another nowhere"
-OTHER = "it does: a token of another sequence is another token"
+ROW = "it does: row i holds the numbers of another word. Do you look at which word "
+ROW += "stands where, and not only whether a row holds one word?"
+TWICE = "it mixes no words: a number may stand twice in its row, and another nowhere"
+OTHER = "it does: a word of another sequence is another word"
 SEVERAL = "it does, as soon as there are several sequences"
 
 SPLITS = [  # what it does, its expression, and what an answer may miss in it
@@ -430,12 +430,12 @@ SPLITS = [  # what it does, its expression, and what an answer may miss in it
         AS_MANY,
     ),
     (
-        "the tokens in reverse order, unless there are as many as heads",
+        "the words in reverse order, unless there are as many as heads",
         "y if t == heads else y.flip(2)",
         NOT_AS_MANY,
     ),
-    ("the tokens in reverse order", "y.flip(2)", ROW),
-    ("all tokens but the first reversed", "y[:, :, [0, *range(t - 1, 0, -1)]]", TWO),
+    ("the words in reverse order", "y.flip(2)", ROW),
+    ("all words but the first reversed", "y[:, :, [0, *range(t - 1, 0, -1)]]", TWO),
     ("the sequences in reverse order", "y.flip(0)", OTHER),
     ("b and t in one view", "x.reshape(t, b, heads, k).permute(1, 2, 0, 3)", SEVERAL),
 ]
@@ -446,9 +446,9 @@ for line, expression, missed in SPLITS:
     )
 
 for axis, line, missed in [
-    (0, "one sequence whose tokens have moved on", SEQUENCE),
-    (1, "one head whose tokens have moved on", HEAD),
-    (3, "one number of each row from another token", NUMBER),
+    (0, "one sequence whose words have moved on", SEQUENCE),
+    (1, "one head whose words have moved on", HEAD),
+    (3, "one number of each row from another word", NUMBER),
 ]:
 
     @mixes_tokens.case(line, hint=missed)

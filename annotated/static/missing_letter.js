@@ -1,6 +1,6 @@
 // Chapter 03's trained guesser of a missing letter, run in the reader's browser: body of
 // function (state, data, view, numbers). One position, the blank, asks; its neighbours
-// are keys and values. One head can be taken away.
+// are keys and values. Heads can be taken away.
 
 const { argmax, dot, fixed, plus, range, softmax, sum, times, unpack } = numbers;
 const model = view.once("model", () => {
@@ -10,7 +10,12 @@ const model = view.once("model", () => {
 });
 const linear = (name, v) => plus(times(model[`${name}.weight`], v), model[`${name}.bias`]);
 const side = data.side, h = data.heads;
-const removed = data.removals.indexOf(state.removed) - 1;
+const removed = new Set(state.removed.map(([, r]) => r));
+view.names("removed", [""], range(h).map(String));
+range(h).forEach((r) => view.cell("removed", 0, r, {
+  on: !removed.has(r), text: removed.has(r) ? "✗" : "",
+  label: `head ${r}: ${removed.has(r) ? "taken away" : "in use"}`,
+}));
 
 const text = state.text.toLowerCase();
 const at = text.indexOf("_");
@@ -39,7 +44,7 @@ const weights = range(h).map((r) => softmax(keys.map((key) =>
   dot(part(q, r), part(key, r)) / Math.sqrt(k))));
 const merged = range(d).map((i) => {
   const r = Math.floor(i / k);
-  return r === removed ? 0 : sum(values.map((v, j) => weights[r][j] * v[i]));
+  return removed.has(r) ? 0 : sum(values.map((v, j) => weights[r][j] * v[i]));
 });
 const blank = linear("attention.output_map", merged);
 const hidden = linear("answer.0", blank).map((z) => Math.max(0, z));
@@ -58,13 +63,13 @@ weights.forEach((row, r) => {
   const y = top + size * r;
   view.add(svg, "text", {
     x: left - 8, y: y + size / 2 + 5, "text-anchor": "end",
-    text: r === removed ? `✗ head ${r}` : `head ${r}`,
-    style: "font-size: 12px",
+    text: removed.has(r) ? `✗ head ${r}` : `head ${r}`,
+    style: "font-size: 13px",
   });
   row.forEach((weight, j) => view.add(svg, "rect", {
     x: left + size * j + 1, y: y + 1, width: size - 2, height: size - 2,
-    fill: "var(--accent)", "fill-opacity": r === removed ? 0 : weight.toFixed(3),
-    stroke: "currentColor", "stroke-opacity": r === removed ? 0.1 : 0.25,
+    fill: "var(--accent)", "fill-opacity": removed.has(r) ? 0 : weight.toFixed(3),
+    stroke: "currentColor", "stroke-opacity": removed.has(r) ? 0.1 : 0.25,
   }));
 });
 const best = chances.map((chance, letter) => ({ chance, letter }))
@@ -85,10 +90,10 @@ best.forEach(({ chance, letter }, i) => {
 const looks = weights.map((row, r) => {
   const step = argmax(row) - side;
   const where = step === 0 ? "the blank" : `${Math.abs(step)} ${step < 0 ? "left" : "right"}`;
-  return `head ${r}: ${r === removed ? "taken away" : where}`;
+  return `head ${r}: ${removed.has(r) ? "taken away" : where}`;
 });
 return {
-  values: { guess: data.alphabet[best[0].letter], chance: best[0].chance, weights: weights.flat() },
+  values: { guess: data.alphabet[best[0].letter], chance: best[0].chance, looks: weights.map((row) => argmax(row) - side) },
   says: `The guess is “${name(best[0].letter)}” with a probability of `
     + `${fixed(100 * best[0].chance, 1)} %. Each head looks most at: ${looks.join(", ")}.`,
 };

@@ -359,10 +359,9 @@ print("✓ one batch is memorised: the loss falls below 0.01")
 print("✓ a model without a causal mask does it, too")
 
 # %% [markdown]
-# If a model can't memorise eight sequences, more data won't help: gradients don't
-# arrive, labels and inputs don't match, or the learning rate is far off. If it can, the
-# path from input to loss to gradient is open. Whether it's the *right* path, this check
-# can't tell: a model that forgot its causal mask passes it, too.
+# If a model can't memorise eight sequences, more data won't help. If it can, the path
+# from input to loss to gradient is open. It needn't be the *right* path: a model that
+# forgot its causal mask passes, too.
 #
 # ## 8.4 Two models, two low losses
 #
@@ -854,8 +853,7 @@ show_table(
 # And self-attention? It isn't *needed*: where to look next follows from how far you have
 # written, and that's in the position of the last symbol. Train without the
 # decoder's, or without the encoder's whole layer, and the model learns to copy everything.
-# But a model that was trained *with* them uses them. Take the same parts out of ours,
-# after training:
+# But our model was trained *with* them, and it uses them. Take the same parts out now:
 
 # %% tags=["hide-input"]
 from annotated.recipes_part2 import Skips, take_away
@@ -1090,7 +1088,7 @@ print("✓ all rows, recorded by `python -m benchmarks ablations`, seeds 0 to 2"
 #
 # - **No positions: nothing.** The encoder sees a bag of letters. The model knows *which*
 #   letters to write and even keeps count of them, roughly, but it can't know their order.
-# - **No causal mask: next to nothing,** as in 8.4, though its loss is near 0.
+# - **No causal mask: next to nothing,** as in 8.4.
 # - **No residual connections.** One layer still copies nearly everything. Four layers
 #   copy nothing: without a stream to add to, each symbol has to survive twenty
 #   sublayers in a row.
@@ -1099,7 +1097,7 @@ print("✓ all rows, recorded by `python -m benchmarks ablations`, seeds 0 to 2"
 # - **No feed-forward networks: nothing is lost.** Copying moves symbols and never
 #   changes them, and moving is what attention does. Tasks that compute something are
 #   another matter, as the ladder of [chapter 6](06_encoder_decoder.ipynb) shows.
-# - **One head** copies as well as four: there's one thing to look up, in one position.
+# - **One head** copies as well as four: there's one thing to look up.
 #   ([Chapter 3](03_multi_head_attention.ipynb) has a task for several heads.)
 #
 # So an ablation doesn't tell you what a part is worth. It tells you what the part is
@@ -1171,10 +1169,6 @@ show_table(
 # The real share lies above $p^9$ because mistakes cluster: a sequence with one mistake
 # tends to have more.
 #
-# **It's right, and marked wrong.** What a decoder leaves after the end symbol is a
-# convention: padding here, leftovers elsewhere. Cut both sequences at the end symbol
-# before you compare them; the second exercise does.
-#
 # **It answers differently each time.** Dropout is still on. `greedy_decode` switches
 # to evaluation mode and back; a loop of your own has to do the same.
 
@@ -1241,9 +1235,8 @@ print(
 # | correct letters, wrong order | no positions | reorder the source: does the answer change? |
 # | only some requests fail | a start symbol or a length that training never had | ask for exactly what training asked |
 #
-# - Greedy decoding: begin with the start symbol used in training, append the most likely
-#   next symbol, and repeat until the end symbol or the length you want.
-# - Measure what a model writes by itself, by whole sequences.
+# - Measure what a model writes by itself, from the start symbol of the training, by whole
+#   sequences.
 # - What a part is worth depends on the task and the depth. Copying needs positions, and
 #   a causal mask in training; a deep stack needs residual connections and norms. You
 #   can train without the feed-forward networks, all heads but one, or the decoder's

@@ -4,8 +4,8 @@
 # Each exercise has a cell for your answer and a cell that checks it. Run both: the
 # check tells you at once what is right and what is probably wrong, as often as you
 # like. Chapter 3 has everything you need; for the last exercise, [page
-# 3c](../../notebooks/03c_how_many_heads.ipynb) helps too. What the chapter calls a
-# word is a *token* here: a word or a piece of one.
+# 3c](../../notebooks/03c_how_many_heads.ipynb) helps too. Real models
+# read *tokens*, words or pieces of words; here, as in the chapter, we say *word*.
 #
 # Write your answers in plain PyTorch. Use functions of `annotated` to try things out,
 # but not inside an answer.
@@ -16,7 +16,7 @@
 # | 2 Merge folded heads | 3 | bring heads back from the batch, in the right order |
 # | 3 Write multi-head attention | 5 | write all of it from memory |
 # | 4 Count parameters | 3 | say what heads cost, shared ones too |
-# | 5 Find the transposed view | 4 | find the split that mixes up tokens |
+# | 5 Find the transposed view | 4 | find the split that mixes up words |
 # | 6 In words | 3 | weigh many narrow heads against few wide ones |
 
 # %% tags=["setup"]
@@ -48,7 +48,7 @@ from annotated.checks import check
 #
 # *Example.* With `x = torch.arange(72.0).view(2, 3, 12)` and two heads, $d = 4$ and
 # $k = 2$. In the first sequence, head 0 of the queries is
-# `[[0, 1], [12, 13], [24, 25]]`, one row per token, and head 1 is
+# `[[0, 1], [12, 13], [24, 25]]`, one row per word, and head 1 is
 # `[[2, 3], [14, 15], [26, 27]]`. Head 0 of the keys is
 # `[[4, 5], [16, 17], [28, 29]]`, and head 1 of the values
 # `[[10, 11], [22, 23], [34, 35]]`.
@@ -79,7 +79,7 @@ check("ch03-split-packed", split_packed)
 # A batched product such as `torch.bmm` takes three axes. So heads are often folded
 # into the batch: head $j$ of sequence $n$ becomes row $n \cdot h + j$, and the $h$
 # heads of one sequence are neighbours. Write `merge_folded(y, heads)`, which puts the
-# heads of each token side by side again, head 0 first.
+# heads of each word side by side again, head 0 first.
 #
 # | argument | shape | |
 # |---|---|---|
@@ -134,7 +134,7 @@ check("ch03-merge-folded", merge_folded)
 # `F.scaled_dot_product_attention`. Gradients must reach every tensor.
 #
 # *Example.* Let `x` and `memory` be `torch.eye(2)[None]`, all four matrices
-# `torch.eye(2)`, and take two heads, so $k = 1$. In head 0 the first token scores 1 with
+# `torch.eye(2)`, and take two heads, so $k = 1$. In head 0 the first word scores 1 with
 # itself and 0 with the second; its weights are 0.731 and 0.269. The result is
 # `[[[0.731, 0.5], [0.5, 0.731]]]`, rounded.
 #
@@ -165,7 +165,7 @@ check("ch03-multi-head", multi_head)
 #
 # *3 points. Goal: say what heads cost, shared ones too.*
 #
-# A model that generates text stores the keys and values of all tokens so far. To store
+# A model that generates text stores the keys and values of all words so far. To store
 # less, several query heads may **share** one head of keys and values: of 8 query heads,
 # say, heads 0 to 3 use one and heads 4 to 7 another. Keys and values are then made for
 # only `key_value_heads` heads, here two. Every head, shared or not, is
@@ -208,10 +208,10 @@ check("ch03-count-parameters", count_parameters)
 # %% [markdown]
 # ## 5. Find the transposed view
 #
-# *4 points. Goal: test whether a split keeps tokens apart.*
+# *4 points. Goal: test whether a split keeps words apart.*
 #
 # There's a classic way to get the split wrong: every shape is right, no error appears,
-# and the rows of a head no longer belong to one token each. Write `mixes_tokens(split)`,
+# and the rows of a head no longer belong to one word each. Write `mixes_tokens(split)`,
 # which finds out by trying.
 #
 # | argument | | |
@@ -219,25 +219,25 @@ check("ch03-count-parameters", count_parameters)
 # | `split` | a function | called as `split(x, heads)` with a tensor `(b, t, d)` of any dtype, `heads` dividing `d`; returns `(b, h, t, k)` |
 # | result | `True` or `False` | a plain one, no tensor |
 #
-# Row `[n, j, i]` of the result belongs to token `i` of sequence `n`. The answer is
-# `True` if **any** number in any such row comes from a token other than `x[n, i]`; a
-# token of another sequence counts as another token. You may assume that `split` works
+# Row `[n, j, i]` of the result belongs to word `i` of sequence `n`. The answer is
+# `True` if **any** number in any such row comes from a word other than `x[n, i]`; a
+# word of another sequence counts as another word. You may assume that `split` works
 # for all sizes and calculates nothing: it moves numbers, and may repeat or drop some.
 #
-# It doesn't matter **which** numbers of its token a head gets. A split that deals them
-# out like cards makes different heads from chapter 3's, but mixes no tokens.
+# It doesn't matter **which** numbers of its word a head gets. A split that deals them
+# out like cards makes different heads from chapter 3's, but mixes no words.
 #
 # *Example.* If `x` is `torch.arange(8.0).view(1, 2, 4)`, with two heads, the rows
-# `[0, 0, 1]` and `[0, 1, 1]` belong to token 1, and may hold only 4, 5, 6 and
+# `[0, 0, 1]` and `[0, 1, 1]` belong to word 1, and may hold only 4, 5, 6 and
 # 7. Let `right` be the split of chapter 3. Then the answer for
 # `right(x, heads).flip(1)`, which reverses the order of the heads, is `False`, and
-# for `right(x, heads).flip(2)`, which reverses the order of the tokens, `True`.
+# for `right(x, heads).flip(2)`, which reverses the order of the words, `True`.
 #
 # *Beware.* Some faults don't show in a batch of one, with one head, or with one or two
-# tokens; some show only with as many tokens as heads, others only without. Try several
+# words; some show only with as many words as heads, others only without. Try several
 # shapes, with at least three of everything.
 #
-# When it works, ask it **which of these three mix tokens**. The check asks about all
+# When it works, ask it **which of these three mix words**. The check asks about all
 # three, and about splits that you can't see.
 
 
@@ -260,10 +260,10 @@ def candidate_c(x, heads):
 # %% nbgrader={"schema_version": 3, "grade_id": "ch03-mixes-tokens", "grade": false, "solution": true, "locked": false, "task": false}
 # exercise: ch03-mixes-tokens
 def mixes_tokens(split):
-    """Do numbers of one token end up in another token's row?"""
+    """Do numbers of one word end up in another word's row?"""
     ### BEGIN SOLUTION
     for b, t, heads, k in [(3, 4, 5, 2), (3, 3, 3, 3), (4, 5, 3, 6)]:
-        label = torch.arange(b * t).view(b, t, 1)  # one for each token
+        label = torch.arange(b * t).view(b, t, 1)  # one for each word
         rows = split(label.repeat(1, 1, heads * k), heads)
         if not (
             rows == label[:, None]
@@ -295,7 +295,7 @@ check("ch03-mixes-tokens", mixes_tokens)
 # sums, for $h$ heads cost $h \cdot t \cdot s \cdot k = t \cdot s \cdot 512$.
 #
 # *What changes.* There are 16 tables of weights instead of 8, each of
-# $t \times s$, so a token can form 16 different averages of the sequence. Each of
+# $t \times s$, so a word can form 16 different averages of the sequence. Each of
 # them is chosen by products of 32 numbers instead of 64, divided by $\sqrt{32}$, so
 # that a head's energies have rank 32 at most, and it carries 32 numbers. Where the
 # weights are formed, they take twice the memory, and there are twice as many
@@ -306,11 +306,11 @@ check("ch03-mixes-tokens", mixes_tokens)
 # sees another sum.
 #
 # *One wide head* is better where a single relation is wanted, and many numbers
-# together decide it: find the one earlier token that is the same as mine, among
+# together decide it: find the one earlier word that is the same as mine, among
 # thousands that differ from it a little. The energy of the wide head is the sum of
 # the products of its 16 parts, so that all the evidence is added up **before** the
 # choice. Sixteen narrow heads choose one by one, each by what its own 32 numbers
-# say, in which two different tokens look alike more often (the cosine of random
+# say, in which two different words look alike more often (the cosine of random
 # vectors has a spread of $1/\sqrt k$). Several relations at once are what it cannot
 # do: it must average them.
 #

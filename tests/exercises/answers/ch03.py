@@ -15,7 +15,7 @@ def split_packed(x, heads):
     return [torch.stack(part, dim=1) for part in parts]
 
 
-@wrong("ch03-split-packed", "alternate token by token")
+@wrong("ch03-split-packed", "alternate word by word")
 def split_packed(x, heads):
     b, t, width = x.shape
     return x.reshape(b, 3 * heads, t, width // 3 // heads).chunk(3, dim=1)
@@ -133,26 +133,26 @@ def mixes_tokens(split):
     return bool((split(label.repeat(1, 1, 10), 5) != label[:, None]).any())
 
 
-@wrong("ch03-mixes-tokens", "unless there are as many tokens as heads")
+@wrong("ch03-mixes-tokens", "unless there are as many words as heads")
 def mixes_tokens(split):
     label = torch.arange(9).view(3, 3, 1)
     return bool((split(label.repeat(1, 1, 9), 3) != label[:, None]).any())
 
 
-@wrong("ch03-mixes-tokens", "Do you try several tokens and several heads")
+@wrong("ch03-mixes-tokens", "Do you try several words and several heads")
 def mixes_tokens(split):
     label = torch.arange(12).view(3, 4, 1)
     return not bool((split(label.repeat(1, 1, 5), 1) == label[:, None]).all())
 
 
-@wrong("ch03-mixes-tokens", "look at which token stands where")
+@wrong("ch03-mixes-tokens", "look at which word stands where")
 def mixes_tokens(split):
     label = torch.arange(12).view(3, 4, 1)
     rows = split(label.repeat(1, 1, 10), 5)
     return bool((rows != rows[..., :1]).any())
 
 
-@wrong("ch03-mixes-tokens", "a token of another sequence is another token")
+@wrong("ch03-mixes-tokens", "a word of another sequence is another word")
 def mixes_tokens(split):
     one = torch.arange(4).view(1, 4, 1).repeat(3, 1, 10)
     return not bool((split(one, 5) == torch.arange(4)[:, None]).all())
