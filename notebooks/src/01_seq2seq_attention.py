@@ -125,8 +125,8 @@ blocks(
 # date. Try it with four.
 #
 # So that's our task: read dates as people write them, and write them as ISO
-# 8601, the format of your form. The examples come from Unicode's locale data, the
-# same that your phone uses.
+# 8601, the format of your form. The examples come from Unicode's locale data, which
+# your phone uses, too.
 
 # %%
 for written, iso in train[:6]:
@@ -193,7 +193,7 @@ shares = [100 * wide["exact"][str(n)] for n in counts]
 line.set_label(f"one vector of {wide['numbers']}, {wide['steps']} steps")
 ax.set(xlabel="dates in the line", ylabel="lines read exactly (%)")
 ax.set(xticks=counts, ylim=(-3, 103))
-ax.legend()
+ax.legend(loc="upper right", bbox_to_anchor=(1.02, 0.94))
 show(
     figure,
     alt="Share of lines read exactly against the number of dates in the line. "
@@ -202,7 +202,8 @@ show(
     f"{wide['exact']['4']:.0%} of the lines of four. The two curves with "
     "attention stay at 100 %.",
     caption="Lines join medians of three seeds, pale marks are the seeds; the "
-    "grey line is one seed. Trained on lines of one to four dates, tested on unseen ones.",
+    "grey line is one seed. Trained on lines of one to four dates, tested on "
+    "unseen ones.",
 )
 
 # %% [markdown]
@@ -213,7 +214,7 @@ show(
 # for four times the content. It reads two dates, but fewer than one line of four in a
 # hundred, and it takes 1.2 million parameters instead of 97 thousand. Attention needs
 # 110 thousand and reads at least 99.6 % of them. And however wide you make the vector,
-# a longer line will come.
+# there will be a longer line.
 
 # %% tags=["hide-input", "proof"]
 assert record["config"] == DATES, "page and record differ in set-up"
