@@ -28,6 +28,10 @@ FAULTS = {
     "begin": [
         ("n <= steps", "n < steps", "a small step too few"),
     ],
+    "differences": [
+        ("x - x.mean(dim=0)", "x", "the mean counts, too"),
+        ("model.decoder", "model.encoder", "the other stack"),
+    ],
     "how_well": [
         ("sure.exp()[real]", "sure.exp()", "padding counts in the confidence"),
         ("(correct | ~real).all", "(correct | ~real).any", "one symbol is enough"),
