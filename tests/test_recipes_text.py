@@ -1,6 +1,8 @@
 """annotated/recipes_text.py: what was recorded is what the page trains."""
 
+import json
 import math
+from pathlib import Path
 
 import pytest
 import torch
@@ -224,3 +226,35 @@ def test_an_honest_mistake_is_named(make, message):
 def test_no_character_is_outside_the_recipe():
     assert set(standard_library("validation")) <= set(CHARACTERS)
     assert isinstance(read_text("library"), Text)
+
+
+# ---- recorded runs -------------------------------------------------------------------
+
+
+def recorded(name: str) -> dict:
+    path = Path(__file__).parents[1] / "book" / "results" / f"{name}.json"
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize(
+    ("name", "recipe"),
+    [("text", "library")],
+)
+def test_a_record_is_of_its_recipe(name, recipe):
+    record, recipe = recorded(name), RECIPES[recipe]
+    assert record["model"] == recipe.model
+    training = {"batch": recipe.batch, "steps": recipe.steps, "rate": recipe.rate}
+    assert record["training"] == training
+    assert {row["seed"] for row in record["rows"]} == {0, 1, 2}
+
+
+def test_the_bands_of_the_text_hold():
+    record = recorded("text")
+    bits = {(row["way"], row["seed"]): row["bits"] for row in record["rows"]}
+    counting = record["counting"]
+    for seed in range(3):
+        attention, average = bits["attention", seed], bits["average", seed]
+        assert 2.30 < attention < 2.50
+        assert attention < counting["3"] - 0.3
+        assert attention < average - 0.5
+        assert average < counting["2"] - 0.3
