@@ -238,7 +238,7 @@ def recorded(name: str) -> dict:
 
 @pytest.mark.parametrize(
     ("name", "recipe"),
-    [("text", "library")],
+    [("text", "library"), ("text_rivals", "library")],
 )
 def test_a_record_is_of_its_recipe(name, recipe):
     record, recipe = recorded(name), RECIPES[recipe]
@@ -258,3 +258,21 @@ def test_the_bands_of_the_text_hold():
         assert attention < counting["3"] - 0.3
         assert attention < average - 0.5
         assert average < counting["2"] - 0.3
+
+
+def test_no_rival_wins_or_loses_by_much():
+    bits = {
+        (row["way"], row["seed"]): row["bits"]
+        for name in ("text", "text_rivals")
+        for row in recorded(name)["rows"]
+    }
+    for seed in range(3):
+        for way in ("recurrent", "convolution"):
+            assert 2.25 < bits[way, seed] < 2.60
+            assert abs(bits[way, seed] - bits["attention", seed]) < 0.2
+
+
+def test_the_cache_writes_the_same_and_is_cheaper():
+    rows = recorded("cached_sampling")["rows"]
+    assert all(row["identical"] for row in rows)
+    assert rows[-1]["length"] == 256 and rows[-1]["times"] > 6
