@@ -25,7 +25,7 @@ from annotated.recipes_text import (
 )
 from annotated.text import CHARACTERS, random_windows, standard_library
 
-V = 96
+V, SHAKESPEARE = 96, "shakespeare, CPU"
 
 
 @pytest.fixture(autouse=True)
@@ -238,7 +238,7 @@ def recorded(name: str) -> dict:
 
 @pytest.mark.parametrize(
     ("name", "recipe"),
-    [("text", "library"), ("text_rivals", "library")],
+    [("text", "library"), ("text_rivals", "library"), ("shakespeare", SHAKESPEARE)],
 )
 def test_a_record_is_of_its_recipe(name, recipe):
     record, recipe = recorded(name), RECIPES[recipe]
@@ -276,3 +276,8 @@ def test_the_cache_writes_the_same_and_is_cheaper():
     rows = recorded("cached_sampling")["rows"]
     assert all(row["identical"] for row in rows)
     assert rows[-1]["length"] == 256 and rows[-1]["times"] > 6
+
+
+def test_shakespeare_is_read_as_well_as_by_nanogpt_and_in_three_minutes():
+    for row in recorded("shakespeare")["rows"]:
+        assert row["nats"] <= 1.88 and row["cpu_seconds"] <= 180
