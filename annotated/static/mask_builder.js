@@ -9,6 +9,8 @@ const switched = new Set(state.cells.map(([i, j]) => i * n + j));
 const words = data.words.map((word, j) => (j < length ? word : "pad"));
 const row = (table, j) => (j < length ? table[j] : table[n]); // the last one is pad's
 
+const share = (w) => w.toFixed(Math.abs(w - 1 / 8) < 1e-6 ? 3 : 2).slice(1);
+
 const mask = [], scores = [], weights = [];
 for (let i = 0; i < n; i++) {
   mask.push([]); scores.push([]);
@@ -43,18 +45,34 @@ for (let i = 0; i < n; i++) {
   }
 }
 
-// two panels, side by side; on a phone the weights alone, so that a click and its
-// effect share the screen
-const cell = 31, left = 56, head = 62, side = left + n * cell, gap = 10;
+// two panels, side by side; on a phone one below the other, the weights first, so that
+// a click and its effect share the screen
+const cell = 31, left = 56, head = 62, gap = 10;
+const side = left + n * cell, high = head + n * cell + 6;
 const wide = view.width() >= 2 * side + gap;
 const svg = view.svg(
-  wide ? 2 * side + gap : side, head + n * cell + 6,
-  `${wide ? "two tables" : "a table"}, a row for each query and a column for each key: `
-    + `${wide ? "scores and " : ""}weights`,
+  wide ? 2 * side + gap : side, wide ? high : 2 * high + gap,
+  "two tables, a row for each query and a column for each key: scores and weights",
 );
+view.once("watch", () => { // for the first drawing alone
+  const root = svg.closest(".annotated-explorer");
+  // a click counts for the mask that it was made in
+  root.addEventListener("input", ({ target }) => {
+    if (!["length", "prefix", "causality"].includes(target.dataset.name)) return;
+    for (const place of root.querySelectorAll("[data-switched]")) {
+      delete place.dataset.switched;
+    }
+  }, true);
+  let before = view.width();
+  new ResizeObserver(() => {
+    const now = view.width();
+    if (now !== before) root.explorer.set({});
+    before = now;
+  }).observe(svg.parentNode);
+});
 ["scores", "weights after the softmax"].forEach((title, panel) => {
-  if (!wide && !panel) return;
-  const x0 = wide ? panel * (side + gap) : 0, y0 = 0;
+  const x0 = wide ? panel * (side + gap) : 0;
+  const y0 = wide || panel ? 0 : high + gap;
   view.add(svg, "text", { x: x0 + left, y: y0 + 14, text: title, class: "strong" });
   for (let j = 0; j < n; j++) {
     const x = x0 + left + (j + 0.5) * cell;
@@ -80,7 +98,7 @@ const svg = view.svg(
       });
       let text = fixed(scores[i][j], 1);
       if (!mask[i][j]) text = state.hiding === data.hidings[2] ? "−1e9" : "−∞";
-      if (panel) text = w === null ? "NaN" : w >= 0.995 ? "1" : w.toFixed(2).slice(1);
+      if (panel) text = w === null ? "NaN" : w >= 0.995 ? "1" : share(w);
       if (panel && w === 0) text = "0";
       const digits = view.add(svg, "text", {
         x: x + cell / 2, y: y + cell / 2 + 4, text, "text-anchor": "middle",
@@ -92,7 +110,7 @@ const svg = view.svg(
 });
 
 const visible = mask.flat().filter(Boolean).length;
-const worst = Math.max(...leaked.map((share) => share ?? 0));
+const worst = Math.max(...leaked.map((leak) => leak ?? 0));
 const names = empty.map((i) => `${i + 1} (${words[i]})`).join(", ");
 const total = !empty.length ? "" : leaked[empty[0]] === null ? "NaN"
   : sum(weights[empty[0]]).toFixed(0);

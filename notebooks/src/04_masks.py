@@ -4,8 +4,8 @@
 # You learn vocabulary from a list, with your hand covering the translations. Take
 # the hand away and you get every word right, and learn nothing.
 #
-# A language model has the same problem. It should guess the next word of a text
-# in which the next word is printed, and attention looks everywhere. So we cover
+# A language model has the same problem. It has to guess the next word, but that word
+# is right there in the text, and attention looks everywhere. So we cover
 # part of the page: **a mask says, for every word, which words it may look at. All
 # others get a weight of exactly zero.**
 
@@ -48,7 +48,7 @@ chain(
 # Transformer needs, one line each, combine them, and tell from its symptoms when
 # a mask isn't working. You need self-attention
 # ([chapter 2](02_self_attention.ipynb)) and heads
-# ([chapter 3](03_multi_head_attention.ipynb)). About 30 minutes.
+# ([chapter 3](03_multi_head_attention.ipynb)). About 35 minutes.
 #
 # ## 4.1 Why a neighbour's sentence changes yours
 #
@@ -168,14 +168,14 @@ ids = {word: i for i, word in enumerate(VOCABULARY)}
 embed = nn.Embedding(len(VOCABULARY), 16, padding_idx=PAD)
 attend = MultiHeadAttention(d_model=16, heads=2)
 
-# %% tags=["hide-input"]
-from annotated.notebook import show_table
-
 
 def pad_to(sentence, size):
     tokens = [ids[word] for word in sentence.split()]
     return tokens + [PAD] * (size - len(tokens))
 
+
+# %% tags=["hide-input"]
+from annotated.notebook import show_table
 
 added, moved_by = [0, 1, 2, 4, 8, 16, 32, 48, 64], []
 with torch.no_grad():
@@ -198,10 +198,10 @@ show_table(
 #
 # ## 4.2 Hide a key: minus infinity before the softmax
 #
-# We want the pads to weigh exactly 0, and the words to share the whole 1. The
+# We want the pads to weigh exactly 0, and the words to share all the weight. The
 # softmax does it for us if the score of a pad is $-\infty$, because
-# $e^{-\infty} = 0$. A **mask** says which scores to replace. In this book it is a boolean tensor,
-# and `True` always means **may attend**:
+# $e^{-\infty} = 0$. A **mask** says which scores to keep. In this book it is a boolean
+# tensor, and `True` always means **may attend**:
 
 # %%
 mask = torch.tensor([True, True, True, False, False])
@@ -213,7 +213,7 @@ outputs = weights @ x
 all_rows = mask.expand(5, 5)
 display(
     chain(
-        Matrix(scores, "scores", **lit, mask=all_rows),
+        Matrix(scores, "scores, hatched: −∞", **lit, mask=all_rows),
         "softmax →",
         Matrix(weights, "weights", **lit, weights=True),
         alt="The scores with the columns of the two pads hatched, and the "
@@ -226,7 +226,8 @@ chain(
     Matrix(outputs, "outputs", rows=words, row=1),
     alt="The outputs, where cat is 0.82 and 0.76.",
     caption="The row of cat: 0.09, 0.67 and 0.24 for the words, nothing for "
-    "the pads, and the output that it has alone.",
+    "the pads, and the output that it has alone. What the pads' own rows "
+    "hold will do no harm (4.8).",
 )
 
 # %% tags=["hide-input", "proof"]
@@ -340,8 +341,8 @@ check_close(
 #
 # ## 4.4 Both at once
 #
-# A decoder must see neither padding nor the future of its own text. Boolean masks that
-# agree on what True means combine with `&`: a key is visible if the first mask allows
+# A decoder must see neither padding nor the future of its own text. Masks in which True
+# means *may attend* combine with `&`: a key is visible if the first mask allows
 # it *and* the second one does:
 
 # %%
@@ -451,7 +452,7 @@ show(
 # lengths of the sentences (*valid length* in some libraries) instead of token ids:
 
 # %%
-from annotated.masks import length_mask, padding_mask
+from annotated.masks import causal_mask, length_mask, padding_mask
 from annotated.notebook import show_source
 
 show_source(padding_mask, causal_mask)
@@ -464,7 +465,11 @@ for n in range(2):
     for i in range(5):
         for j in range(5):
             loops[n, 0, i, j] = batch[n, j].item() != PAD and j <= i
-check_close("module = loops", padding_mask(batch) & causal_mask(5), loops)
+check_close(
+    "both masks = the rule, place by place",
+    padding_mask(batch) & causal_mask(5),
+    loops,
+)
 check_close(
     "from lengths = from ids",
     length_mask(torch.tensor([3, 5]), size=5),
@@ -524,6 +529,21 @@ check_close(
 for _, gradient in padded:
     assert gradient[:, 5:].eq(0).all()  # nothing flows to the padding
 
+
+def moved_by_pads(fill, dtype):
+    """How far 64 hidden keys move an average, by what their scores become."""
+    scores = torch.cat(
+        [torch.tensor([15.0, 15.5, 16, 16.5, 17]), torch.full((64,), fill)]
+    )
+    values = torch.linspace(-1, 1, 69, dtype=dtype)
+    many = scores.to(dtype).softmax(dim=0) @ values
+    few = scores[:5].to(dtype).softmax(dim=0) @ values[:5]
+    return (many - few).abs().item()
+
+
+assert moved_by_pads(-torch.inf, torch.float64) < 1e-14
+assert 1e-8 < moved_by_pads(1e-9, torch.float64) < 1e-5  # a leak stays
+
 # %% [markdown]
 # Lengths describe only padding at the end. Ids find it anywhere, on the left too, but
 # they need an id that no real word has. And `causal_mask(queries=2, keys=5)` is
@@ -542,8 +562,8 @@ masked_scores = torch.zeros(2, 3).masked_fill(~visible, -torch.inf)
 print(masked_scores.softmax(dim=-1))
 
 # %% [markdown]
-# One NaN is enough to ruin a training run: it spreads to every parameter at the next
-# update. A large negative number such as −1e9 avoids it and does something
+# One NaN is enough to ruin a training run: it spreads to nearly every parameter at the
+# next update. A large negative number such as −1e9 avoids it and does something
 # quieter. All scores of the row are then equal, so the row spreads its weight over
 # **every key, the future included**. Two pads, then three words, under a causal mask:
 
@@ -590,18 +610,18 @@ print(
 #
 # Now build a mask yourself. Predict first:
 #
-# 1. Eight words, a query sees the past alone: 36 places. A *prefix LM* reads a question
+# 1. Eight words, a query sees itself and the past: 36 places. A *prefix LM* reads a question
 #    in both directions and writes the answer word by word. How many places does a prefix
 #    of three words add?
-# 2. Hide with −1e9, and click away the keys of the last row, one after the other. After
-#    which click do the hidden keys get weight?
+# 2. Hide with −1e9, and switch off the keys of the last row, one after the other. After
+#    which one do the hidden keys get weight?
 # 3. And what does that row become with each of the other two ways of hiding?
 
 # %% tags=["hide-input"]
 from annotated.frames import Choice, Grid, Slider, explorer, static
 
 text = "the old cat sleeps on the warm mat".split()
-CAUSALITY = ["the past alone", "everything"]
+CAUSALITY = ["itself and the past", "everything"]
 HIDING = ["−∞, empty row → 0", "−∞, plain softmax", "−1e9"]
 FILLS = dict(zip(HIDING[1:], (-torch.inf, -1e9), strict=True))
 queries, keys = 1.4 * torch.randn(2, 9, 4)  # the ninth is the padding's
@@ -691,8 +711,9 @@ explorer(
     checks=builder_checks,
     question="When do hidden keys get weight?",
     caption="Rows look, columns are looked at; 1 = may attend. A click "
-    "switches a place and marks it with a border of its own. In the weights, "
-    "hidden places are framed and dashed. Arrow keys move, Space switches.",
+    "switches a place and gives it an orange border; new words, prefix or "
+    "rule undo all clicks. In the weights, hidden places have a dashed "
+    "frame. Arrow keys move, Space switches.",
 )
 
 # %% [markdown]
@@ -700,15 +721,15 @@ explorer(
 #
 # 1. Three: the first word gains two places, the second word one, the third none.
 # 2. Only after the last, the eighth. As long as a single key is left, $e^{-10^9}$ is 0
-#    beside it. Then all scores are equal, and every hidden key gets ⅛.
+#    beside it. With none left, all scores are equal, and every hidden key gets ⅛ = .125.
 # 3. With −∞ and a plain softmax: NaN. With the empty row set to zero: zeros.
 #
 # </details>
 #
 # ## 4.6 True means attend. Or the opposite
 #
-# PyTorch has two attention functions, and they read the same boolean mask in
-# opposite ways. Give both the mask `[True, True, False]`:
+# PyTorch has attention as a function and as a module, and they read the same boolean
+# mask in opposite ways. Give both the mask `[True, True, False]`:
 
 # %% tags=["hide-input"]
 three = torch.eye(3)[None]  # the values are one-hot: outputs are weights
@@ -747,8 +768,9 @@ show_table(
 # padding and at nothing else, under a causal mask at the future and at nothing
 # else. The last word has no future, so its row is empty, and
 # `nn.MultiheadAttention` returns NaN there. Don't count on that warning:
-# `F.scaled_dot_product_attention` gives zeros for such a row, and the module with
-# `need_weights=False` gives no NaN either.
+# `F.scaled_dot_product_attention` gives zeros for such a row, and with
+# `need_weights=False` the module has NaN only on its fast path (`batch_first=True`, in
+# evaluation, without gradients).
 #
 # To pass our masks to PyTorch's module, put a `~` before them:
 # `key_padding_mask=~padding_mask(tokens)[:, 0, 0]` and
@@ -782,6 +804,12 @@ silent, _ = reference(
     *(x, x, x), attn_mask=causal_mask(5)[0, 0], need_weights=False
 )
 assert silent.isfinite().all()
+with torch.no_grad():  # in evaluation the fast path gives NaN again
+    fast, _ = reference.eval()(
+        *(x, x, x), attn_mask=causal_mask(5)[0, 0], need_weights=False
+    )
+reference.train()
+assert fast[:, 4].isnan().all() and fast[:, :4].isfinite().all()
 lone = F.scaled_dot_product_attention(x, x, x, attn_mask=~causal_mask(5)[0])
 assert lone[:, 4].eq(0).all()
 check_close(
@@ -817,7 +845,7 @@ check_close("weights = PyTorch's", maps[""][0], their_weights)
 # ## 4.7 What a model without the mask writes
 #
 # Let's uncover the page and see what happens. The text is a nursery rhyme that grows
-# by a verse at a time:
+# one verse at a time:
 
 # %% tags=["hide-input"]
 verses = [("malt", "lay in"), ("rat", "ate"), ("cat", "killed")]
@@ -1010,11 +1038,11 @@ show_table(
 )
 
 # %% [markdown]
-# One model writes the rhyme, the other babbles, and so it goes with each of three seeds.
-# With the next character out of sight, the other does worse than a blind guess. Its attention shows why. At position $i$ it
-# should guess character $i + 1$, and that character is its own input at position
-# $i + 1$. So it learned to look one position ahead and copy. When it writes, there
-# is nothing ahead.
+# One model writes the rhyme, the other babbles; the same happens with all three seeds.
+# With the next character out of sight, the other does worse than a blind guess. Its
+# attention shows why. At position $i$ it has to guess character $i + 1$, and that
+# character is its own input at position $i + 1$. So it learned to look one position
+# ahead and copy. When it writes, there is nothing ahead.
 
 # %% tags=["hide-input"]
 from annotated.plots import attention_heatmap
@@ -1037,6 +1065,7 @@ for axis, name, head in zip(
     attention_heatmap(
         looks[name][head], letters, letters, ax=axis, title=name, bar=False
     )
+    axis.tick_params(labelsize=13)
 assert ahead.max() > 0.4 and looks["masked"].triu(1).eq(0).all()
 show(
     figure,
@@ -1044,17 +1073,18 @@ show(
     "model, over the characters of a line. Masked: only at and below the diagonal. Not "
     "masked: a dark line one place to the right of the diagonal.",
     caption="Of four heads in the first layer, the one that looks most at the "
-    "neighbour: with a mask one position back, without one position ahead, "
-    f"with {ahead.max():.0%} of its weight.",
+    "neighbour. Left: with the mask it looks one position back. Right: not "
+    f"masked, it looks one position ahead, with {ahead.max():.0%} of its weight.",
 )
 
 # %% [markdown]
 # What could have warned you? Nobody can know whether *malt* or *rat* follows *This is
 # the*, so without peeking the mean loss can't go below the dotted line. Here we could
-# count where that line is. For real text nobody knows.
+# compute the line; for real text we can't.
 #
-# This test works for any model, your own or someone else's: **change the last
-# character and see whether an output before it moves.** If one does, the model peeks.
+# So test the mask, in any model, your own or someone else's: **change the last
+# character and see whether an output before it moves.** If one does, the model peeks; if
+# none does, try a few more texts. (For padding, append pads instead.)
 
 # %%
 changed = tokens.clone()
@@ -1182,10 +1212,6 @@ else:
     raise AssertionError("a mask of three axes was accepted")
 
 # %% [markdown]
-# **"value cannot be converted to type c10::Half without overflow".** The hidden
-# places get −1e9, which doesn't fit into half precision. Use `-torch.inf`
-# ([4b.1](04b_hidden_places.ipynb) has the story).
-#
 # **The loss is far lower in evaluation than in training.** The mask is made only
 # `if self.training`. Evaluation with the right answers fed in (*teacher forcing*)
 # has a future to hide too ([4c.2](04c_broken_masks.ipynb) shows it happening).
@@ -1195,7 +1221,7 @@ else:
 # <details><summary>When a decoder writes, there is no future yet. Does it still need
 # the causal mask?</summary>
 #
-# Its newest query doesn't: everything there is is its past. But if you feed in the whole
+# The newest query doesn't: all the other words come before it. But if you feed in the whole
 # text again at each step, the earlier positions do. Unmasked, they would see later words,
 # as they never did in training, and the newest query reads them in the next layer. (With
 # a KV cache only the newest query is computed, and no causal mask is needed.)
@@ -1213,8 +1239,9 @@ else:
 # <details><summary>You double the padding of a batch, and the outputs of the real
 # words change in the seventh digit. Is the mask broken?</summary>
 #
-# No. The hidden weights are exact zeros, but sums over more terms are rounded in
-# another order. A broken mask moves the outputs by percents.
+# Probably not: hidden weights are exact zeros, but sums over more terms are rounded in
+# another order. Repeat it in float64. Rounding shrinks to the sixteenth digit; a leak
+# stays.
 #
 # </details>
 #
@@ -1234,7 +1261,7 @@ else:
 #
 # ## 4.12 What to remember
 #
-# - A mask is a boolean tensor, True = may attend. Masks combine with `&`.
+# - A mask is a boolean tensor, True = may attend. Such masks combine with `&`.
 # - Padding: `(tokens != pad)[:, None, None, :]`. The future: `tril`.
 # - Write −∞ into the hidden *scores*, before the softmax. An empty row gets zeros.
 # - For PyTorch's `nn.MultiheadAttention`, True means the opposite: ignore.

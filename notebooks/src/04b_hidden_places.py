@@ -13,7 +13,7 @@
 # %% [markdown]
 # ## 4b.1 A very small number, or a very negative one
 #
-# Three scores, the last of them hidden. The words should share the whole 1:
+# Three scores, the last of them hidden. The words should share all the weight:
 
 # %%
 import torch

@@ -205,7 +205,8 @@ show_table(
 # there is one.
 #
 # The task that shows it: secret messages. Each has **a code of its own**, drawn at
-# random: a code letter for each of 33 plain letters. The model reads a plain message
+# random: for each of 33 plain letters one of 33 code letters, whatever the others got.
+# The model reads a plain message
 # of 24 letters, writes the code, and is given the right answer after each letter.
 # When a plain letter comes for the first time, **nobody can know** its code, so the
 # loss there can't be below ln 33 = 3.50. When it comes again, one can look back.

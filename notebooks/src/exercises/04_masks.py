@@ -19,7 +19,7 @@
 # | 2 A prefix and then causal | 3 | combine two rules into one mask |
 # | 3 Masked attention, with a cache | 4 | write a decoder's attention from token ids alone |
 # | 4 The masked mean | 3 | average what is real, and nothing else, forward and backward |
-# | 5 a Find the fault: the weights | 1 | find a mask that has no effect |
+# | 5 a Find the fault: the weights | 2 | find a mask that has no effect |
 # | 5 b Find the fault: the decoder's mask | 1 | find a future that is seen |
 # | 5 c Find the fault: the loss | 1 | find a mean that counts padding |
 # | 6 In words | 3 | tell from observations which mask is broken |
@@ -206,8 +206,9 @@ check("ch04-masked-attention", masked_attention)
 # *Example.* For the rows (1, 2), (3, 4), (9, 9) and a mask that is False at the
 # last of them, it is (2, 3).
 #
-# *Beware.* 0 times NaN is NaN, and not only forward: a 0/0 that is replaced after
-# the division can come back in the gradient.
+# *Beware.* 0 times NaN is NaN, and not only forward: if you divide 0 by 0 and replace
+# the NaN afterwards, it comes back in the gradient wherever the way back to `x` is
+# still open.
 
 
 # %% nbgrader={"schema_version": 3, "grade_id": "ch04-masked-mean", "grade": false, "solution": true, "locked": false, "task": false}
@@ -228,7 +229,7 @@ check("ch04-masked-mean", masked_mean)
 # %% [markdown]
 # ## 5 a. Find the fault: the weights
 #
-# *1 point. Goal: find a mask that has no effect.*
+# *2 points. Goal: find a mask that has no effect.*
 #
 # Three functions follow that run, and are wrong. Each comes with what a user
 # reported. Read the report, run the cell, find the faults (there may be more than
@@ -280,7 +281,7 @@ def masked_weights(energies, mask):
     ### END SOLUTION
 
 
-# %% nbgrader={"schema_version": 3, "grade_id": "ch04-repair-weights-test", "grade": true, "solution": false, "locked": true, "task": false, "points": 1}
+# %% nbgrader={"schema_version": 3, "grade_id": "ch04-repair-weights-test", "grade": true, "solution": false, "locked": true, "task": false, "points": 2}
 check("ch04-repair-weights", masked_weights)
 
 # %% [markdown]
@@ -383,8 +384,8 @@ for words in ([2, 1], [2, 1, 0], [2, 1, 0, 0, 0, 0]):
 #
 # Each real target counts the same, in a long sentence as in a short one. A batch
 # with no real target has the loss 0, and a NaN in the logits of a real target must
-# show: the loss is NaN then. `logits` must get gradients, finite ones there too;
-# change neither argument.
+# show: the loss is NaN then. At padding the logits are finite. `logits` must get
+# gradients, finite ones there too; change neither argument.
 #
 # *Example.* In the cell above it should be ln 4 = 1.3863 three times.
 #
@@ -414,8 +415,8 @@ check("ch04-repair-loss", masked_loss)
 # A translator has an encoder and a decoder, and three attentions: the encoder's to
 # itself, the decoder's to itself, and the decoder's to the encoder's outputs
 # (cross-attention). Sources and targets are padded at the end. In each of three such
-# programs exactly one mask is broken. A loss that leaves padding out counts as masked,
-# too.
+# programs exactly one mask is broken. Leaving padding out of the loss counts as a
+# mask, too.
 #
 # - **A.** After the first epoch the loss is 2.1 in training and 0.05 in evaluation,
 #   where the decoder is given the right words so far as well. The sentences of the
