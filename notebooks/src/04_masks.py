@@ -96,8 +96,8 @@ chain(
 # and 1, together 13.11, and the two pads take 2 of them, **15 %**. That much is
 # missing from *cat*, whose output shrinks from (0.82, 0.76) to (0.69, 0.64).
 #
-# A zero vector still takes weight. And the longer the neighbour's sentence, the
-# more pads there are, and the more they take:
+# And the longer the neighbour's sentence, the more pads there are, and the more they
+# take:
 
 # %% tags=["hide-input"]
 import matplotlib.pyplot as plt
@@ -193,8 +193,8 @@ show_table(
 )
 
 # %% [markdown]
-# So without a mask, what the model makes of your sentence depends on how long the
-# longest sentence of its batch happens to be.
+# So without a mask, what the model makes of your sentence depends on the longest
+# sentence of its batch.
 #
 # ## 4.2 Hide a key: minus infinity before the softmax
 #
@@ -314,8 +314,8 @@ show(
 causal = torch.ones(5, 5, dtype=torch.bool).tril()
 
 # %% [markdown]
-# In other people's code you'll often find `masked_fill(tril == 0, float('-inf'))`, or
-# PyTorch's `is_causal=True`. The shift and the mask belong together: only with both
+# In other people's code it's often `masked_fill(tril == 0, float('-inf'))`, or PyTorch's
+# `is_causal=True`. The shift and the mask belong together: only with both
 # does each guess depend on earlier words alone.
 #
 # What do we gain? One masked pass over five words replaces five passes without a
@@ -336,8 +336,7 @@ check_close(
 
 # %% [markdown]
 # So a text of a thousand words is a thousand training examples, each with its own
-# cover, computed in one pass. (In a classic recurrent network each state has to
-# wait for the one before.)
+# cover, computed in one pass.
 #
 # ## 4.4 Both at once
 #
@@ -703,7 +702,7 @@ explorer(
     [
         Slider("length", "words (the rest is padding)", range(9), 8),
         Choice("causality", "a query sees", CAUSALITY),
-        Slider("prefix", "prefix that all may see", range(9), 0),
+        Slider("prefix", "prefix all may see", range(9), 0),
         Choice("hiding", "hidden places get", HIDING),
         Grid("cells", "the mask: click to switch a place", 8, 8),
     ],
@@ -1009,7 +1008,7 @@ show_table(
     ],
 )
 
-# %% tags=["hide-input", "proof"]
+# %% tags=["hide-cell", "proof"]
 from annotated.notebook import recorded
 
 masked_text, other_text = written["masked"], written["not masked"]
@@ -1084,7 +1083,8 @@ show(
 #
 # So test the mask, in any model, your own or someone else's: **change the last
 # character and see whether an output before it moves.** If one does, the model peeks; if
-# none does, try a few more texts. (For padding, append pads instead.)
+# none does, try a few more texts. (For padding, append pads: no real word's output may
+# move.)
 
 # %%
 changed = tokens.clone()
