@@ -1008,7 +1008,7 @@ show_table(
     ],
 )
 
-# %% tags=["hide-cell", "proof"]
+# %% tags=["hide-input", "proof"]
 from annotated.notebook import recorded
 
 masked_text, other_text = written["masked"], written["not masked"]

@@ -71,6 +71,18 @@ def test_clicks_can_be_undone_at_once(builder):
     assert switched(builder) == []
 
 
+def test_a_click_ends_with_the_mask_that_it_was_made_in(builder):
+    cell(builder, 7, 6).click()
+    builder.locator('select[data-name="hiding"]').select_option(index=2)
+    assert switched(builder) == [[7, 6]]  # the same mask, hidden in another way
+    builder.locator('input[data-name="length"]').focus()
+    builder.page.keyboard.press("ArrowLeft")
+    assert switched(builder) == [] and visible(builder, 7, 6)
+    assert not visible(builder, 7, 7)  # padding
+    builder.evaluate("(node) => node.explorer.set({length: 8})")
+    builder.locator('select[data-name="hiding"]').select_option(index=0)
+
+
 def test_every_place_says_what_it_is(builder):
     said = cell(builder, 1, 0).get_attribute("aria-label")
     assert said == "query 2 old, key 1 the: 1, visible"
