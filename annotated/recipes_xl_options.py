@@ -106,7 +106,10 @@ def attention_entropy(growth: float, normalised: bool, keys: int = 8) -> float:
 
 
 class AttachedXL(TransformerXL):
-    """Transformer-XL whose memory lets gradients through: it has no stop-gradient."""
+    """Transformer-XL whose memory lets gradients through (chapter 12).
+
+    The model of Dai et al. (2019) without its stop-gradient.
+    """
 
     def remember(
         self, memories: Float[Tensor, "*batch _ d"], states: Float[Tensor, "*batch _ d"]
