@@ -5,6 +5,7 @@ from functools import partial
 import torch
 
 from annotated.checks import Exercise, Function, tensor_for_bool
+from annotated.checks.material import differentiable
 
 MIXED = "numbers of one word end up in another word's row"
 
@@ -334,7 +335,7 @@ def _(draw):
     return *width_and_heads(draw), 3, True
 
 
-# ---- find the transposed view ------------------------------------------------
+# ---- find the split that mixes words -----------------------------------------
 
 
 def mixes(split, b=4, t=5, h=3, k=2, look=lambda strange: strange):
@@ -386,6 +387,7 @@ mixes_tokens = Exercise(
     right=mixes_somewhere,
     hint="give every word of every sequence a label of its own, and see where it goes",
     symptoms=tensor_for_bool,
+    through=differentiable,
     mistakes={
         NONE: lambda split: True,
         VIEW: shape_only,
@@ -527,7 +529,7 @@ multi_head = Exercise(
             "the scores are divided by k, not by its root": {
                 "scores": lambda q, key: q @ key.mT / q.shape[-1]
             },
-            "the softmax runs over the words that ask": {
+            "the softmax runs over the queries": {
                 "weights": lambda scores: scores.softmax(dim=-2)
             },
             "the softmax runs over the heads": {

@@ -146,7 +146,8 @@ const asRow = straight && step > 0 && step < 7 ? `row ${word}, meant to be ${sta
 const owners = [...new Set(labels.map(owner))];
 const own = !straight && owners.length === 1 && (owners[0] === state.word || owners[0] === `row ${word}`);
 const holds = labels.length
-  ? labels.join(", ") + (own ? ": its own numbers" : step > 3 && step < 7 ? ""
+  ? labels.join(", ") + (own ? (step < 3 ? ": its own numbers" : `: blends made for ${state.word}`)
+    : step > 3 && step < 7 ? ""
     : `: numbers of ${owners.join(" and ")}`)
   : flat(row).map((x) => fixed(x, 2)).join(", ");
 const where = memory ? ` In memory: ${moved}.` : "";

@@ -1,6 +1,6 @@
 // Chapter 03's trained guesser of a missing letter, run in the reader's browser: body of
-// function (state, data, view, numbers). One position, the blank, asks; its neighbours
-// are keys and values. Heads can be taken away.
+// function (state, data, view, numbers). The blank alone has a query; its neighbours
+// are keys and values. Heads can be removed.
 
 const { argmax, dot, fixed, plus, range, softmax, sum, times, unpack } = numbers;
 const model = view.once("model", () => {
@@ -11,10 +11,9 @@ const model = view.once("model", () => {
 const linear = (name, v) => plus(times(model[`${name}.weight`], v), model[`${name}.bias`]);
 const side = data.side, h = data.heads;
 const removed = new Set(state.removed.map(([, r]) => r));
-view.names("removed", [""], range(h).map(String));
 range(h).forEach((r) => view.cell("removed", 0, r, {
-  on: !removed.has(r), text: removed.has(r) ? "✗" : "",
-  label: `head ${r}: ${removed.has(r) ? "taken away" : "in use"}`,
+  on: !removed.has(r), text: removed.has(r) ? "✗" : `${r}`,
+  label: `head ${r}: ${removed.has(r) ? "removed" : "in use"}`,
 }));
 
 const text = state.text.toLowerCase();
@@ -90,7 +89,7 @@ best.forEach(({ chance, letter }, i) => {
 const looks = weights.map((row, r) => {
   const step = argmax(row) - side;
   const where = step === 0 ? "the blank" : `${Math.abs(step)} ${step < 0 ? "left" : "right"}`;
-  return `head ${r}: ${removed.has(r) ? "taken away" : where}`;
+  return `head ${r}: ${removed.has(r) ? "removed" : where}`;
 });
 return {
   values: { guess: data.alphabet[best[0].letter], chance: best[0].chance, looks: weights.map((row) => argmax(row) - side) },

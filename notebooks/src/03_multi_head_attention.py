@@ -101,25 +101,25 @@ check_close(
 #
 # **Couldn't the weights differ?** Say 0.5, 0.3 and 0.2, first noun to last. Then our
 # two sentences do give two different sums, but whatever reads the output has to take the
-# sum apart. Let any of fifty nouns stand in any of the three positions, and a linear
-# layer can read at most one of them without error, the heaviest ([a deeper
-# page](03c_how_many_heads.ipynb) has the short proof). So let's not add the answers
-# up in the first place.
+# sum apart. Let any of fifty nouns stand in any of the three positions, with weights
+# that depend on the position alone: a linear layer can read at most one noun without
+# error, the heaviest ([a deeper page](03c_how_many_heads.ipynb) has the short proof).
+# So let's not add the answers up in the first place.
 #
 # ## 3.2 Split, attend, merge
 #
 # We want three attentions, called **attention heads**: one for *who*, one for
 # *what*, one for *whom*. Each needs its own queries, keys and values. If every head
 # kept all six numbers, three heads would cost three times as much. So each works
-# with just two, a **dimensionality reduction** from six: three heads, two numbers
-# each.
+# with just two, by a **projection** from six down to two (*dimensionality
+# reduction*).
 #
 # In general, a model of width $d$ with $h$ heads gives each head $k = d/h$
 # numbers ([Vaswani et al., 2017](https://arxiv.org/abs/1706.03762)):
 #
 # $$\mathrm{head}_r = \mathrm{Attention}(X W_{q,r}^\top,\; X W_{k,r}^\top,\;
-#   X W_{v,r}^\top), \qquad Y = [\mathrm{head}_1, \ldots, \mathrm{head}_h]\,
-#   W_o^\top.$$
+#   X W_{v,r}^\top), \qquad Y = [\mathrm{head}_0, \ldots,
+#   \mathrm{head}_{h-1}]\, W_o^\top.$$
 #
 # For our sentence, that looks like this:
 
@@ -170,7 +170,7 @@ show(
 
 # %%
 W_q, W_k, W_v = torch.zeros(3, 6, 6)
-W_q[[0, 2, 4], traits.index("verb")] = 6.0  # in every head, a verb asks
+W_q[[0, 2, 4], traits.index("verb")] = 6.0  # in every head, a verb has a query
 W_k[0, traits.index("1st")] = 1.0  # head 0 finds the first word: who
 W_k[2, traits.index("3rd")] = 1.0  # head 1 finds the third: what
 W_k[4, traits.index("5th")] = 1.0  # head 2 finds the fifth: whom
@@ -235,7 +235,7 @@ display(
 )
 
 # %% [markdown]
-# Notice that no head gets *a piece of the word*. Each reads all six numbers,
+# No head gets *a piece of the word*. Each reads all six numbers,
 # through its own matrices, and keeps the two it cares about. The same holds at
 # full size: with width 256 and four heads, each head reads 256 numbers and makes
 # 64 of its own.
@@ -253,7 +253,7 @@ display(
         Matrix(weights, "weights", words, words, row=gave, weights=True),
         alt="Head 0. The scores are 0 but for one: gave has 4.24 for mary. "
         "After the softmax gave has 0.95 for mary and 0.01 for each other "
-        "word; all other rows are even, 0.2.",
+        "word; all other rows are uniform, 0.2.",
     )
 )
 display(
@@ -272,7 +272,7 @@ display(
 # *Gave* scores 6 · 1 / √2 = 4.24 with *mary* and 0 with everyone else. The
 # softmax turns that into 0.95 for *mary*. (Hence the 6: a 1 in its place would leave
 # *mary* only 0.34.) Head 0's output is (1.92, 0.04), close to Mary's (2, 0). The
-# other words ask nothing, so their rows are even.
+# other words have zero queries, so their weights are uniform.
 #
 # **Merge.** Heads 1 and 2 do the same for *roses* and *susan*. Put the three
 # results side by side (a **concatenation**), and *gave* has three answers, each in
@@ -328,7 +328,7 @@ def multi_head(x, memory, W_q, W_k, W_v, W_o, heads):
 
 
 batch = x[None]  # one sentence
-multi_head(batch, batch, W_q, W_k, W_v, W_o, heads=3)[0, gave]
+multi_head(batch, batch, W_q, W_k, W_v, W_o, heads=3)[0, 1]  # gave
 
 # %% tags=["hide-input", "proof"]
 from annotated.attention import scaled_dot_product_attention
@@ -382,11 +382,8 @@ reach = [
 assert reach == [k, d]
 print(f"✓ a head reaches {k} of {d} numbers without W_o, all {d} with it")
 
-# %% [markdown]
-# From top to bottom, with the shape at each step:
-
 # %% tags=["hide-input"]
-blocks(
+pipeline = blocks(
     Block("W_q, W_k, W_v", "(b, t, d)", "one product each, for all heads"),
     Block("split", "3 × (b, t, d)", "view, then transpose"),
     Block(
@@ -400,13 +397,17 @@ blocks(
     "h, t, k); merge makes (b, t, d) again, and so does W_o.",
     caption="b sentences, t words, d numbers per word; h heads of width k = d / h.",
 )
+Html(
+    "<details><summary>The shape at each step</summary>"
+    f"{pipeline._repr_html_()}</details>"
+)
 
 # %% [markdown]
 # **What does it cost?** One head of full width needs three $d \times d$ matrices.
 # Three narrow heads need three times three matrices of $d/3 \times d$, which is
 # the same $3d^2$. The output map adds $d^2$, whatever the number of heads. So
-# splitting costs no parameters, and the products no extra multiplications. What you
-# pay with is width: each head compares words by fewer numbers. (The tables of weights
+# splitting adds no parameters, and no multiplications in the matrix products. The price
+# is width: each head compares words by fewer numbers. (The tables of weights
 # do grow in number, one for each head.)
 
 
@@ -427,21 +428,22 @@ print(
 )
 
 # %% [markdown]
-# ## 3.3 The class, and the proof
+# ## 3.3 The class, checked
 #
-# The same dozen lines make a module. It owns the four matrices, and splits as we did:
+# The same dozen lines make a module. It owns the four matrices; its `_split` is ours:
 
 # %%
+from annotated.attention import MultiHeadAttention
 from annotated.notebook import show_source
 
-show_source(MultiHeadAttention.__init__, MultiHeadAttention._split)
+show_source(MultiHeadAttention.__init__)
 
 # %% [markdown]
-# Its `forward` is `multi_head` with two additions. A mask says who may look at whom;
-# it's the subject of [chapter 4](04_masks.ipynb). And PyTorch's
+# Its `forward` is `multi_head` with two additions. A mask says which word may attend to
+# which; it's the subject of [chapter 4](04_masks.ipynb). And PyTorch's
 # `F.scaled_dot_product_attention` does scores, softmax and average in one call: most
 # machines have fast code for it (a *fused kernel*), which never stores the whole table
-# of weights. The core of it, without the mask:
+# of weights. Without the mask:
 #
 # ```python
 # q = self._split(self.query_map(query))  # k and v likewise
@@ -449,12 +451,9 @@ show_source(MultiHeadAttention.__init__, MultiHeadAttention._split)
 # return self.output_map(heads.transpose(1, 2).flatten(2))
 # ```
 #
-# (The rest is in `annotated/attention.py`.)
+# A Transformer uses this class in three ways:
 #
-# The one class serves a Transformer in three ways. They differ only in where the
-# queries come from, where keys and values come from, and what is hidden:
-#
-# | use | queries from | keys and values from | hidden (chapter 4) |
+# | use | queries from | keys and values from | masked (chapter 4) |
 # |---|---|---|---|
 # | self-attention | the sentence | the same sentence | padding |
 # | causal self-attention | what is written so far | the same | the future |
@@ -513,7 +512,7 @@ attention = MultiHeadAttention(d_model=6, heads=3)
 other = torch.randn(1, 7, 6)  # another sentence, of seven words
 attention(batch)  # self
 attention(batch, mask=causal_mask(5))  # causal
-attention(batch, other).shape  # cross: one output for each word that asks
+attention(batch, other).shape  # cross: one output for each query
 
 # %% tags=["hide-input", "proof"]
 from torch import nn
@@ -537,7 +536,7 @@ with torch.no_grad():
 
 
 def by_pytorch(reference, asking, asked, mask):
-    """`nn.MultiheadAttention` with our mask: its True means hidden."""
+    """`nn.MultiheadAttention` with our mask: its True means masked."""
     shape = (len(asking), h, asking.shape[1], asked.shape[1])
     hidden = None if mask is None else ~mask.expand(shape).flatten(0, 1)
     return reference(
@@ -594,8 +593,7 @@ assert plain.weights(many, memory, real).shape == (b, h, t, 7)
 #
 # ## 3.4 Follow one word through
 #
-# Splitting looks harmless, but it's easy to get wrong, and no error will tell you.
-# Follow a word yourself: three words, four numbers each, two heads. Every number
+# Splitting is easy to get wrong, and no error will tell you. Follow a word yourself: three words, four numbers each, two heads. Every number
 # has a name. *g2* is number 2 of *gave* (counting from 0); after the heads have
 # averaged, *g1.0* is number 0 of *gave* in head 1. The strip on top is memory, in
 # the order in which the numbers really lie. **Strides** say how a tensor is read from
@@ -613,7 +611,7 @@ toy_q, toy_k, toy_v = torch.randint(
 toy_out = torch.randint(-10, 11, (4, 4), generator=generator).mul(0.1)
 STEPS = ["1 project", "2 view", "3 transpose", "4 scores", "5 softmax"]
 STEPS += ["6 average", "7 transpose back", "8 merge", "9 output map"]
-WAYS = ["view, then transpose", "view(h, t, k) at once"]
+WAYS = ["view, then transpose", "a single view(h, t, k)"]
 
 
 def stages(way):
@@ -674,10 +672,10 @@ explorer(
     label="A tensor on its way through two heads",
     checks=checks,
     question="Step through to the end: which of steps 2, 3, 7 and 8 has to "
-    "move numbers in memory? Then split at once: whose numbers are in the "
-    "row of gave?",
-    caption="Thick frames: the numbers of the word you follow. Split at "
-    "once, a row is no longer a word, so its numbers are named by row: 1:0.1.",
+    "move numbers in memory? Then split with a single view: whose numbers are "
+    "in the row of gave?",
+    caption="Thick frames: the numbers of the word you follow. With a "
+    "single view, a row is no longer a word, so its numbers are named by row: 1:0.1.",
 )
 
 # %% [markdown]
@@ -685,8 +683,8 @@ explorer(
 #
 # Only step 8. `view` and `transpose` change how the numbers are *read*, not where
 # they lie; merging has to bring a word's heads next to each other, so it copies.
-# If you write `view(h, t, k)` at once, nothing is ever copied, no error appears,
-# and the row of *gave* holds m2, m3, r0 and r1: not one number of *gave*.
+# With the single `view(h, t, k)`, nothing is ever copied, no error appears, and the row
+# of *gave* holds m2, m3, r0 and r1: not one number of *gave*.
 #
 # </details>
 
@@ -695,9 +693,12 @@ names = [f"{word[0]}{j}" for word in toy for j in range(4)]
 at_once = torch.arange(12).view(2, 3, 2)[:, 1].flatten()
 row = [names[i] for i in at_once]
 gap = (stages(WAYS[0])[-1] - stages(WAYS[1])[-1]).abs().max().item()
-assert row == ["m2", "m3", "r0", "r1"] and gap > 0.1
+whose = torch.arange(12).view(2, 3, 2) // 4
+own_rows = (whose == torch.arange(3)[:, None]).all(dim=-1).sum().item()
+assert row == ["m2", "m3", "r0", "r1"] and gap > 0.1 and own_rows == 2
 print(
-    f"✓ split at once, the row of gave holds {', '.join(row)}, and the "
+    f"✓ split with a single view, {6 - own_rows} of 6 rows aren't their word's; "
+    f"the row of gave holds {', '.join(row)}, and the "
     f"outputs differ by up to {gap:.2f}"
 )
 
@@ -708,13 +709,14 @@ print(
 # Forty-eight nouns, and any of them may give, be given or receive: *kings gave
 # songs to horses*. So no noun reveals its role, and the model must use positions.
 # It gets a vector per word, a vector per position, one attention layer in which
-# only the verb asks, and a linear layer that answers all three questions from the
-# verb's output.
+# only the verb has a query, and a linear layer that answers all three questions from
+# the verb's output. Training is 400 steps of Adam at a rate of 0.01, on the cross-entropy
+# of the answers.
 
 # %%
 from annotated.recipes_heads import Giving
 
-show_source(Giving)  # `before` does nothing yet
+show_source(Giving)  # VERB is 1, the verb's place; `before` does nothing yet
 
 # %% [markdown]
 # **Predict first:** how many of the three questions will one head get right? Two
@@ -779,8 +781,9 @@ print(
 
 # %% [markdown]
 # Three heads answer everything, every time. Trained as long, one head either learns a
-# single question and guesses the others, or settles for three middling answers. Two
-# heads have to share, and how well that goes depends on luck.
+# single question and guesses the others, or settles for three middling answers (by
+# weights that depend on the nouns, too: [page 3c](03c_how_many_heads.ipynb)). Two
+# heads have to share, and how well that goes depends on the seed.
 #
 # What did the verb look at? `record_attention` lets you see the weights of any
 # model while it runs:
@@ -789,7 +792,8 @@ print(
 from annotated.attention import record_attention
 from annotated.recipes_heads import WORDS
 
-tokens = torch.tensor([[WORDS.index(word) for word in words]]).to(device)
+sentence = "mary gave roses to susan".split()
+tokens = torch.tensor([[WORDS.index(word) for word in sentence]]).to(device)
 with record_attention(models[3]) as maps:
     models[3](tokens)
 maps["attention"][0].shape  # (b, h, t, s): one query, the verb
@@ -822,24 +826,47 @@ assert rows_of_three.amax(dim=-1).min() > 0.5
 print("✓ each of the three heads has most of its weight on a different noun")
 
 # %% [markdown]
-# Nothing assigned a question to a head. They divided the work because that lowered
-# the loss.
+# **Nobody assigned the questions. Why don't all heads learn the same one?** Because
+# they start at random, each from other matrices. Start all three alike, and they get
+# equal gradients and stay copies:
+
+# %% tags=["hide-input", "proof"]
+torch.manual_seed(0)
+alike = Giving(3).double()  # so precise that rounding doesn't tell them apart
+with torch.no_grad():
+    for one_map in (alike.attention.query_map, alike.attention.key_map,
+                    alike.attention.value_map):  # fmt: skip
+        one_map.weight.copy_(one_map.weight[:16].repeat(3, 1))
+        one_map.bias.copy_(one_map.bias[:16].repeat(3))
+    out = alike.attention.output_map.weight
+    out.copy_(out[:, :16].repeat(1, 3))
+train_giving(alike.to(device), seed=0)
+with record_attention(alike) as maps_of_copies:
+    alike(tokens)
+copies = maps_of_copies["attention"][0][0, :, 0]
+check_close("started alike, three heads have the same weights after training",
+    copies, copies[:1].expand(3, -1), 1e-5)  # fmt: skip
+shares = answers_right(alike)
+assert max(shares) <= 0.9
+print("✓ and they get who {:.0%}, what {:.0%}, whom {:.0%}".format(*shares))
+
+# %% [markdown]
+# The random start makes them differ; from there, dividing the work lowers the loss.
 #
 # **Is one head hopeless, then?** No. Put a small network on each word *before*
-# attention, train three times as long, and one head gets at least 99.7 % of every
-# question right, from each of three seeds. The network makes the difference: trained
-# that long without it, one head stays between 3 % and 94 %. ([Chapter
+# attention, train for 1200 steps at a rate of 0.003, and one head gets at least 99.7 %
+# of every question right, from each of three seeds. The network makes the difference:
+# trained the same way without it, one head stays between 3 % and 94 %. ([Page
 # 3c](03c_how_many_heads.ipynb) has both runs.) The network can turn *mary as the giver*
 # and *mary as the receiver* into two unrelated vectors, which survive being added up.
-# Several heads get there sooner, and without the network.
+# Several heads do without it.
 #
 # ## 3.6 Eight heads on real text
 #
-# Now something less tidy. Take a stretch of English, hide one letter, and let a
-# model guess it from eight letters on either side: *"d the ro_es of th"*. The text
+# Take a stretch of English, hide one letter, and let a model guess it from eight letters on either side: *"l the wo_ds in it"*. The text
 # is the documentation inside Python's own standard library, nearly a million
 # letters that are already on your machine. The model is built like the last one,
-# with the blank in the verb's role: it is the only position that asks.
+# with the blank in the verb's role: it is the only position with a query.
 
 # %% tags=["remove-stderr"]
 from annotated.recipes_heads import MissingLetter, letters_right, train_letters
@@ -850,8 +877,8 @@ history = train_letters(guesser, seed=0)
 print(f"right letters in unseen text: {letters_right(guesser):.1%}")
 
 # %% [markdown]
-# Every head was free to look anywhere. Try it: type your own text with one
-# underscore, and take away as many heads as you like.
+# Type your own text with one
+# underscore, and remove as many heads as you like.
 
 # %% tags=["hide-input"]
 import copy
@@ -904,14 +931,14 @@ explorer(
     {"weights": packed, "alphabet": ALPHABET, "side": SIDE, "heads": 8},
     [
         Text("text", "text with one _", EXAMPLES[0], EXAMPLES),
-        Grid("removed", "take away head", 1, 8),
+        Grid("removed", "remove heads", 1, 8),
     ],
     label="Where eight heads look for a missing letter",
     checks=checks,
-    question="Predict: which single heads flip the guess when you take them away? "
+    question="Predict: which single heads flip the guess when you remove them? "
     "Then find two that flip it together, though neither does alone.",
     caption="Dark squares: where a head looks. Bars: the three likeliest letters. "
-    "Filled: in use. Click a head to take it away or put it back; arrow keys "
+    "Filled: in use. Click a head to remove or restore it; arrow keys "
     "move between them, Space switches.",
 )
 
@@ -958,21 +985,23 @@ hidden, _ = hide_letter(unseen[:: len(unseen) // 2000].to(device))
 with torch.no_grad(), record_attention(guesser) as maps:
     guesser(hidden)
 average = maps["attention"][0][:, :, 0].mean(dim=0)  # (h, s)
-near = slice(SIDE - 3, SIDE + 4)
+near = average[:, SIDE - 2 : SIDE + 3]
+beyond = 1 - near.sum(dim=1, keepdim=True)
 chain(
     Matrix(
-        average[:, near],
+        torch.cat([near, beyond], dim=1),
         "distance from the blank",
         [f"head {r}" for r in range(8)],
-        [f"{n:+}".replace("-", "−") if n else "_" for n in range(-3, 4)],
+        ["−2", "−1", "_", "+1", "+2", "rest"],
         weights=True,
     ),
-    alt="Average weights of eight heads on the positions from three to the "
-    "left of the blank to three to its right. Several heads have most of "
+    alt="Average weights of eight heads on the positions from two to the "
+    "left of the blank to two to its right, and on all the rest. Several heads have most of "
     "their weight on the letter just before the blank or just after it, one "
     "of them all of it; others spread over two or three positions on one "
     "side or both.",
-    caption="Average weights in unseen text. − is left of the blank, + is right.",
+    caption="Average weights in unseen text. − is left of the blank, + is "
+    "right; the rest is further away.",
 )
 
 # %% tags=["hide-input", "proof"]
@@ -985,14 +1014,18 @@ assert {-1, 1} <= set(favourites) and len(set(favourites)) >= 3
 signed = ", ".join(f"{n:+}".replace("-", "−") for n in favourites)
 print(f"✓ the heads differ: their favourite positions are {signed}")
 print(
-    f"✓ spaces are {common:.0%} of the text, and get {on_spaces.max():.0%} of "
-    f"the weight of head {on_spaces.argmax()}"
+    f"✓ spaces are {common:.0%} of the text, and get "
+    + " and ".join(
+        f"{share:.0%} of the weight of head {r}"
+        for r, share in enumerate(on_spaces)
+        if share > 0.5
+    )
 )
 
 # %% [markdown]
 # Nearly every head has a favourite neighbour: the letter before the blank, the letter
-# after it, two before. Some go by content: a space is one letter in six, yet gets more
-# than half of the weight of two heads, and a space is where a word begins or ends.
+# after it, two before. Two go by content: a space is one letter in six, yet gets more
+# than half of their weight, and a space is where a word begins or ends.
 # Blend all that into one average, and *es* looks like *se*. So here, too, several heads
 # should help:
 
@@ -1010,7 +1043,7 @@ axes[0].set(xlabel="heads (of 64 numbers in all)", ylabel="right letters",
             title="more heads", ylim=(0, 0.75))  # fmt: skip
 axes[1].bar(range(8), without, color=PALETTE[1], width=0.6)
 axes[1].axhline(whole, color="black", linestyle="--", label="all eight heads")
-axes[1].set(xlabel="head taken away", title="one head fewer")
+axes[1].set(xlabel="head removed", title="one head fewer")
 axes[1].set_xticks(range(8))
 axes[1].legend(loc="lower left", facecolor="white", frameon=True)
 show(
@@ -1036,7 +1069,7 @@ assert max(without) < whole + 0.01 and min(without) < whole - 0.05
 print(
     f"✓ 8 heads: {min(by_heads[8]):.0%} to {max(by_heads[8]):.0%} right "
     f"letters, 1 head: {min(by_heads[1]):.0%} to {max(by_heads[1]):.0%}; "
-    f"taking one of the eight away costs {100 * (whole - max(without)):.1f} "
+    f"removing one of the eight costs {100 * (whole - max(without)):.1f} "
     f"to {100 * (whole - min(without)):.1f} points"
 )
 
@@ -1045,25 +1078,29 @@ print(
 # nearly 60 %, at the same number of parameters. Sixteen heads, with only four numbers
 # each, are no clear gain.
 #
-# **Are all eight needed?** In this model, yes, though not equally: taking one away
-# costs anything from under 3 points to almost 17. (The others weren't retrained, so
-# they had no chance to fill the gap.) The answer depends on the model: from trained
-# translation models, [Michel et al. (2019)](https://arxiv.org/abs/1905.10650) and
-# [Voita et al. (2019)](https://arxiv.org/abs/1905.09418) removed many heads with
-# little loss. The number of heads mattered less there, too. In the paper that
-# introduced them, one head is 0.9 BLEU worse than eight, and 32 are worse again (English
-# to German, their table 3, width 512 in all):
+# **Are all eight needed?** In this one trained model each of them helps, though not
+# equally: removing one (an *ablation*) costs anything from under 3 points to almost 17.
+# In larger ones many can go: [Michel et al. (2019)](https://arxiv.org/abs/1905.10650)
+# removed a large share of a translation model's heads at test time, with no retraining
+# and little loss. In the paper
+# that introduced heads, one head is 0.9 BLEU worse than eight, and 32 are worse again
+# (English to German, their table 3, width 512 in all):
 #
 # | heads | 1 | 4 | 8 | 16 | 32 |
 # |---|---|---|---|---|---|
 # | width of each | 512 | 128 | 64 | 32 | 16 |
 # | BLEU (higher is better) | 24.9 | 25.5 | 25.8 | 25.8 | 25.4 |
 #
+# **So how many should you take?** Fix the width of a head and divide: 64 is usual
+# (512 / 8 in that paper, 768 / 12 in [BERT](https://arxiv.org/abs/1810.04805)), in large
+# language models 128 (4096 / 32 in [LLaMA](https://arxiv.org/abs/2302.13971) 7B).
+#
 # ## 3.7 Pitfalls
 #
 # **It trains well, then goes wrong when sentences are padded.** You split with
-# `view(b, h, t, k)`: right shape, no error, wrong words in every row. As long as
-# all sentences have one length, training works around it.
+# `view(b, h, t, k)`: right shape, no error, wrong words in nearly every row. While
+# all sentences have one length, the mix is always the same, and training can adapt to
+# it. Padding changes $t$, and with it which words are mixed:
 
 # %% tags=["hide-input"]
 from annotated.notebook import show_table
@@ -1077,7 +1114,7 @@ class StraightView(MultiHeadAttention):
 
 
 class Padded(Giving):
-    """All words ask; some padding may follow the sentence."""
+    """All words have queries; some padding may follow the sentence."""
 
     def __init__(self, attention):
         super().__init__(4)
@@ -1118,12 +1155,12 @@ show_table(
 #
 # **PyTorch's own module gives other numbers, and no error.** `nn.MultiheadAttention`
 # expects the *time* axis first unless you pass `batch_first=True`. In its masks,
-# True means *hidden*: the opposite of ours, and even of PyTorch's own
+# True means *masked*: the opposite of ours, and even of PyTorch's own
 # `F.scaled_dot_product_attention`. And the weights it returns are averaged over the
 # heads, so what you plot is a blur, unless you pass
 # `average_attn_weights=False`.
 
-# %% tags=["hide-input"]
+# %% tags=["hide-input", "proof"]
 torch.manual_seed(0)
 time_first = nn.MultiheadAttention(d, h)
 time_first.load_state_dict(theirs.state_dict())
@@ -1136,10 +1173,8 @@ with torch.no_grad():
 gap = (other - expected).abs().max().item()
 mask_gap = (wrong_mask - right_mask)[:, :-1].abs().max().item()
 assert gap > 0.1 and average.dim() == 3 and each.dim() == 4 and mask_gap > 0.1
-print(f"time first, same weights: outputs differ by up to {gap:.2f}")
-print(f"our causal mask, not inverted: they differ by up to {mask_gap:.2f}")
-print("returned weights:", tuple(theirs(many, many, many)[1].shape),
-      "or, one for each head,", tuple(each.shape))  # fmt: skip
+print(f"✓ outputs are off by up to {gap:.2f} with time first, and by up to "
+      f"{mask_gap:.2f} with our causal mask")  # fmt: skip
 
 # %% [markdown]
 # **`heads=6` with width 256.** Six doesn't divide 256. Ours says so right away:
@@ -1183,8 +1218,8 @@ else:
 # and there are three heads. What shape do the weights have, and along which axis do
 # they add up to 1?</summary>
 #
-# `(b, 3, 5, 7)`, along the last one: each target word divides itself among the
-# seven source words, in each head anew.
+# `(b, 3, 5, 7)`, along the last one: in each head, a target word's weights over the
+# seven source words sum to 1.
 #
 # </details>
 #
@@ -1196,8 +1231,8 @@ else:
 # - Split: one product, `view`, `transpose`. Merge: `transpose`, `flatten`, $W_o$.
 #   A view alone mixes up the words.
 # - Scores are divided by $\sqrt k$, the width of a *head*.
-# - Trained heads divide the work by themselves. How many you can take away again
-#   depends on the model; here, none.
+# - From a random start, heads divide the work by themselves. How many you can remove
+#   afterwards depends on the model. A usual head is 64 or 128 wide.
 #
 # ## 3.10 Further reading
 #

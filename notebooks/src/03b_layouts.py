@@ -157,7 +157,7 @@ check_close(
 #
 # What self-, causal and cross-attention promise can be read off the letters, too.
 # Shuffle the words, and self-attention shuffles its output alike. Change a later word,
-# and causal attention leaves the earlier ones alone. Shuffle the words that are asked,
+# and causal attention leaves the earlier ones alone. Shuffle the attended words,
 # and cross-attention doesn't notice.
 
 # %% tags=["hide-input", "proof"]
@@ -474,7 +474,7 @@ print("✓ lengths that went through NumPy come back as floats, which our mask r
 
 # %% [markdown]
 # **Dividing by $\sqrt d$, not by $\sqrt k$.** That is a softmax at temperature
-# $\sqrt h$. The more heads, the flatter the weights, up to even ones; *entropy* measures
+# $\sqrt h$. The more heads, the flatter the weights, up to uniform ones; *entropy* measures
 # how flat a row is:
 
 # %% tags=["hide-input"]

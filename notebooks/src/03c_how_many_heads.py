@@ -73,7 +73,7 @@ chain(
 # or spread out and be middling at everything.
 #
 # Why? The value of a word is $W_v(\text{noun} + \text{position})$, and $W_v$ is
-# linear, so that's $W_v\,\text{noun} + W_v\,\text{position}$. In an even average
+# linear, so that's $W_v\,\text{noun} + W_v\,\text{position}$. In a uniform average
 # the nouns add up, the positions add up, and nothing says which noun came with which
 # position. All six orders of the three nouns leave the same output:
 
@@ -218,8 +218,7 @@ print("✓ with the network one head answers at least 99 % of every question, "
 # Now *mary, first word* and *mary, fifth word* can become two unrelated vectors,
 # 144 in all for 48 nouns and three positions. Add three of them up, and the sum still
 # tells which three they were. So several heads aren't the only remedy. They're the
-# one that costs no extra parameters and learns in a third of the steps. A Transformer
-# has both: every layer follows its heads with a network on each word ([chapter
+# one that costs no extra parameters. A Transformer has both: every layer follows its heads with a network on each word ([chapter
 # 6](06_encoder_decoder.ipynb)).
 #
 # ## 3c.3 What narrow heads give up

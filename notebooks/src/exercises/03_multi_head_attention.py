@@ -16,7 +16,7 @@
 # | 2 Merge folded heads | 3 | bring heads back from the batch, in the right order |
 # | 3 Write multi-head attention | 5 | write all of it from memory |
 # | 4 Count parameters | 3 | say what heads cost, shared ones too |
-# | 5 Find the transposed view | 4 | find the split that mixes up words |
+# | 5 Find the split that mixes words | 4 | test whether a split keeps words apart |
 # | 6 In words | 3 | weigh many narrow heads against few wide ones |
 
 # %% tags=["setup"]
@@ -118,7 +118,7 @@ check("ch03-merge-folded", merge_folded)
 # *5 points. Goal: write all of it from memory.*
 #
 # Write `multi_head(x, memory, W_q, W_k, W_v, W_o, heads)`: queries come from
-# `x`, keys and values from `memory`. No loop, no mask, no bias. A projection is `x @ W.T`, as in
+# `x`, keys and values from `memory`. No mask, no bias. A projection is `x @ W.T`, as in
 # `nn.Linear`: a matrix has one row for each number that comes out. Head $j$ owns the
 # numbers $j k$ to $(j + 1) k$ of each projection, with $k = d/h$.
 #
@@ -185,8 +185,7 @@ check("ch03-multi-head", multi_head)
 # | result | an integer, `int` | |
 #
 # *Example.* With `d_model = 8` and 4 heads, a head is 2 wide. If all four share one
-# head of keys and values, and there are biases, the count is
-# $72 + 18 + 18 + 72 = 180$.
+# head of keys and values, and there are biases, the count is 180.
 #
 # *Beware.* A bias has one number for each number that comes **out** of a map.
 
@@ -206,7 +205,7 @@ def count_parameters(d_model, heads, key_value_heads, bias):
 check("ch03-count-parameters", count_parameters)
 
 # %% [markdown]
-# ## 5. Find the transposed view
+# ## 5. Find the split that mixes words
 #
 # *4 points. Goal: test whether a split keeps words apart.*
 #
@@ -284,7 +283,7 @@ check("ch03-mixes-tokens", mixes_tokens)
 # A model has $d_\text{model} = 512$ and 8 heads of width 64. A colleague changes it
 # to 16 heads of width 32. What stays the same, and what changes? Can the trained
 # parameters of one be loaded into the other? And for what kind of task would you rather
-# have **one** head of width 512? (A dozen sentences will do. Count multiplications as
+# have **one** head of width 512? (Page 3c, section 3, helps with that. A dozen sentences will do. Count multiplications as
 # well as parameters, and recall from chapter 2 how the spread of a dot product depends
 # on the width.)
 

@@ -108,7 +108,23 @@ def count_parameters(d_model, heads, key_value_heads, bias):
     return sum(width * (d_model + bias) for width in widths.values())
 
 
-# ---- find the transposed view ------------------------------------------------
+# ---- find the split that mixes words -----------------------------------------
+
+
+@right("ch03-mixes-tokens")
+def mixes_tokens(split):
+    for b, t, heads in [(3, 3, 3), (3, 4, 5), (4, 5, 3)]:
+        x = torch.randn(b, t, 2 * heads, requires_grad=True)
+        rows = split(x, heads)
+        for n in range(b):
+            for i in range(t):
+                (reached,) = torch.autograd.grad(
+                    rows[n, :, i].sum(), x, retain_graph=True
+                )
+                reached[n, i] = 0
+                if reached.any():
+                    return True
+    return False
 
 
 @right("ch03-mixes-tokens")
