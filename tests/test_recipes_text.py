@@ -9,6 +9,7 @@ import torch
 from torch.nn import functional as F
 
 from annotated import recipes_text
+from annotated.attention import record_attention
 from annotated.gpt import GPT, GPTConfig
 from annotated.recipes_text import (
     RECIPES,
@@ -86,6 +87,16 @@ def test_all_models_have_about_as_many_parameters(way):
     wanted = sum(p.numel() for p in text_model("attention", V).parameters())
     count = sum(p.numel() for p in text_model(way, V).parameters())
     assert count == pytest.approx(wanted, rel=0.02)
+
+
+def test_the_average_weighs_all_of_the_past_alike_and_attention_does_not():
+    past = torch.ones(9, 9).tril() / torch.arange(1, 10)[:, None]
+    for way in ("average", "attention"):
+        model = text_model(way, V)
+        with record_attention(model) as maps:
+            model(torch.arange(9)[None])
+        alike = [torch.allclose(w, past.expand_as(w)) for (w,) in maps.values()]
+        assert len(alike) == 2 and all(alike) == (way == "average")
 
 
 def test_a_seed_gives_the_same_model_again():
