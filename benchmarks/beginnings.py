@@ -2,9 +2,10 @@
 
 The post-norm model of the benchmark ``rates`` reads dates: for 60 steps where the rate
 stays at 0.01, for 160 where it comes down again. (The first sixty steps of ``sixty high
-steps`` are those of a run at 0.01 from the start.) Each row holds the mean loss of every
-five steps, and beside it how far the decoder's outputs still differ: their standard deviation over all positions of 64 new dates, divided by their
-root mean square. It is 0 if every position of every date gets the same vector.
+steps`` are those of a run at 0.01 from the start.) Each row holds the mean loss of
+every five steps, and beside it how far the decoder's outputs still differ: their
+standard deviation over all positions of 64 new dates, divided by their root mean
+square. It is 0 if every position of every date gets the same vector.
 
 Bands, for every seed, from a pilot run with seed 0 (2.28 and below 0.001 at once, 1.07
 and 0.79 after five small steps):
