@@ -7,6 +7,7 @@ width.
 
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache
+from itertools import islice
 from math import log
 
 import torch
@@ -15,12 +16,20 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from annotated import require
+from annotated.attention import masked_softmax
 from annotated.gpt import GPT, GPTConfig, next_token_loss
+from annotated.masks import causal_mask
+from annotated.positions import sinusoidal_encoding
 from annotated.recipes import one_cycle
 from annotated.segments import SegmentLoss, segments
 from annotated.text import CHARACTERS, Characters, standard_library
 from annotated.training import evaluating, fit
-from annotated.transformer_xl import TransformerXL, TransformerXLConfig, relative_shift
+from annotated.transformer_xl import (
+    RelativeMultiHeadAttention,
+    TransformerXL,
+    TransformerXLConfig,
+    relative_shift,
+)
 
 # ---- three published shifts, and a loop ----------------------------------------
 
@@ -71,6 +80,55 @@ SHIFTS = {
 }
 
 
+# ---- the four terms, slowly ----------------------------------------------------
+
+
+def four_terms(
+    attention: RelativeMultiHeadAttention,
+    query: Float[Tensor, "b t d"],
+    key: Float[Tensor, "b s d"],
+) -> dict[str, Float[Tensor, "b h t s"]]:
+    """Return the terms "a" to "d" of all scores, with a vector R for each pair.
+
+    Dai et al. (2019), section 3.3: their sum, divided by ``√k``, is what the softmax
+    gets. Nothing is shifted. Keys after their query get distance 0, for a mask to hide.
+
+    Args:
+        attention: holds the maps, u and v.
+        query: the last t of the keys' positions.
+        key: memory and segment.
+    """
+    b, h, t, s = len(query), attention.heads, query.shape[1], key.shape[1]
+    position = torch.arange(s)
+    distance = (position[s - t :, None] - position).clamp(min=0)  # (t, s)
+    vectors = sinusoidal_encoding(s, attention.d_model)[distance].to(query)
+    q = attention.query_map(query).unflatten(-1, (h, -1))  # (b, t, h, k)
+    k = attention.key_map(key).unflatten(-1, (h, -1))  # (b, s, h, k)
+    r = attention.position_map(vectors).unflatten(-1, (h, -1))  # (t, s, h, k)
+    u, v = attention.content_bias[:, 0], attention.position_bias[:, 0]  # (h, k)
+    terms = {
+        "a": torch.einsum("bthk,bshk->bhts", q, k),
+        "b": torch.einsum("bthk,tshk->bhts", q, r),
+        "c": torch.einsum("hk,bshk->bhs", u, k)[:, :, None],
+        "d": torch.einsum("hk,tshk->hts", v, r)[None],
+    }
+    return {name: term.expand(b, h, t, s) for name, term in terms.items()}
+
+
+def slow_attention(
+    attention: RelativeMultiHeadAttention,
+    query: Float[Tensor, "b t d"],
+    key: Float[Tensor, "b s d"],
+) -> Float[Tensor, "b t d"]:
+    """Return what ``attention`` makes of ``query`` and ``key``, from the four terms."""
+    scores = sum(four_terms(attention, query, key).values())
+    scores = scores / (attention.d_model // attention.heads) ** 0.5
+    weights = masked_softmax(scores, causal_mask(query.shape[1], key.shape[1]))
+    values = attention.value_map(key).unflatten(-1, (attention.heads, -1))
+    heads = torch.einsum("bhts,bshk->bthk", weights, values)
+    return attention.output_map(heads.flatten(2))
+
+
 # ---- segments of one text, with memory and without -----------------------------
 
 SEGMENTS = {"length": 32, "batch": 32, "steps": 600, "rate": 8e-3, "clip": 1.0}
@@ -111,9 +169,8 @@ def train_on_segments(
     model = MODELS[kind]()
     generator = torch.Generator().manual_seed(seed)
     begin = int(torch.randint(len(text), (), generator=generator))
-    batches = list(segments(text.roll(-begin), SEGMENTS["batch"], SEGMENTS["length"]))[
-        :steps
-    ]
+    whole = segments(text.roll(-begin), SEGMENTS["batch"], SEGMENTS["length"])
+    batches = list(islice(whole, steps))
     optimizer, schedule = one_cycle(model, SEGMENTS["rate"], len(batches))
     loss = SegmentLoss() if isinstance(model, TransformerXL) else next_token_loss
     extras = {"schedule": schedule, "clip": SEGMENTS["clip"]}

@@ -1,6 +1,7 @@
 """annotated/recipes_xl.py: published shifts, and what chapter 12 trains."""
 
 import json
+from functools import partial
 from itertools import pairwise
 from math import log
 from pathlib import Path
@@ -15,16 +16,19 @@ from annotated.recipes_xl import (
     SEGMENTS,
     SHIFTS,
     bits_by_position,
+    four_terms,
     labml_shift,
     labml_shift_changed,
     library_ids,
     paper_shift,
     shift_by_index,
+    slow_attention,
     token_bits,
     train_on_segments,
 )
 from annotated.segments import segments
 from annotated.text import standard_library
+from annotated.transformer_xl import RelativeMultiHeadAttention
 
 RESULTS = Path(__file__).parents[1] / "book" / "results"
 SHAPES = [(1, 1), (1, 4), (3, 3), (3, 5), (4, 6), (5, 5)]
@@ -53,6 +57,44 @@ def test_the_proposed_change_moves_all_by_the_number_of_queries():
     assert labml_shift_changed(scores)[0].tolist() == [7, 8, 0, 9, 10]
     assert labml_shift(scores)[0].tolist() == [4, 5, 6, 7, 8]
     assert len(SHIFTS) == 4
+
+
+@pytest.fixture
+def attention():
+    torch.manual_seed(0)
+    module = RelativeMultiHeadAttention(10, 5)
+    for parameter in module.parameters():
+        torch.nn.init.normal_(parameter, std=0.5)
+    return module
+
+
+@pytest.mark.parametrize("memory", [0, 4])
+def test_the_four_terms_make_what_the_module_makes(attention, memory):
+    key = torch.randn(2, memory + 3, 10, requires_grad=True)
+    inputs = [key, *attention.parameters()]
+    upstream = torch.randn(2, 3, 10)
+    outputs, gradients = [], []
+    for function in (attention, partial(slow_attention, attention)):
+        outputs.append(function(key[:, memory:], key))
+        loss = (outputs[-1] * upstream).sum()
+        gradients.append(torch.autograd.grad(loss, inputs))
+    torch.testing.assert_close(*outputs, rtol=0, atol=2e-6)
+    for found, wanted in zip(*gradients, strict=True):
+        torch.testing.assert_close(found, wanted, rtol=0, atol=1e-5)
+
+
+def test_each_term_depends_on_what_it_should(attention):
+    key = torch.randn(2, 7, 10)
+    terms = four_terms(attention, key[:, 4:], key)
+    assert [*terms] == ["a", "b", "c", "d"]
+    assert {tuple(term.shape) for term in terms.values()} == {(2, 5, 3, 7)}
+    moved = four_terms(attention, key[:, 3:6], key)  # other queries
+    for name, same in zip("abcd", (False, False, True, True), strict=True):
+        assert torch.equal(terms[name], moved[name]) == same, name
+    d = terms["d"][0, 0]
+    assert torch.equal(d[0, 1], d[1, 2])  # distance 3, whichever the pair
+    attention.content_bias.data.zero_()
+    assert not four_terms(attention, key, key)["c"].any()
 
 
 def test_models_are_of_equal_size_and_the_vanilla_one_is_no_smaller():
@@ -94,18 +136,22 @@ def test_training_follows_its_seed_and_learns(short, kind):
     assert model.training
 
 
-def test_segments_are_read_in_order(short, monkeypatch):
+def test_segments_are_read_in_order_from_where_the_seed_says(short, monkeypatch):
     read = []
-    monkeypatch.setattr(
-        recipes_xl,
-        "fit",
-        lambda m, loss, batches, o, **kw: read.append(batches) or [{"cpu_seconds": 0}],
-    )
-    train_on_segments("vanilla", seed=3, steps=5)
-    (batches,) = read
+
+    def fit(model, loss, batches, *rest, **extras):
+        read.append((model, batches))
+        return [{"cpu_seconds": 0.0}]
+
+    monkeypatch.setattr(recipes_xl, "fit", fit)
+    for seed in (3, 4):
+        train_on_segments("vanilla", seed, steps=5)
+    (one, batches), (other, elsewhere) = read
     assert len(batches) == 5
     for (_, target), (tokens, _) in pairwise(batches):
-        assert torch.equal((target[:, -1]), tokens[:, 0])
+        assert torch.equal(target[:, -1], tokens[:, 0])
+    assert not torch.equal(batches[0][0], elsewhere[0][0])
+    assert not torch.equal(one.embedding.weight, other.embedding.weight)
 
 
 def test_bits_are_those_of_the_loss_with_memories():

@@ -11,6 +11,7 @@ import torch
 from annotated import recipes_xl_options
 from annotated.recipes_xl import SEGMENTS
 from annotated.recipes_xl_options import (
+    LENGTHS,
     AttachedXL,
     attention_entropy,
     bits_at,
@@ -88,6 +89,7 @@ def test_attached_memory_is_that_of_the_model():
 
 def test_hooks_are_gone_afterwards():
     model = reach_model(TransformerXL)
+    assert not model.training
     reached_by_gradient(model, torch.arange(6), 3)
     assert not model.embedding._forward_hooks
 
@@ -109,6 +111,28 @@ def test_bits_by_other_lengths(monkeypatch):
     model.config = before
     assert bits_at(model, 10, 20) != found
     assert bits_at(model, 7, 80) == pytest.approx(bits_at(model, 40, 80), abs=1e-5)
+
+
+def test_the_record_keeps_its_bands():
+    record = json.loads((RESULTS / "lengths.json").read_text(encoding="utf-8"))
+    assert len(record["runs"]) == 3 * len(LENGTHS)
+    for seed in (0, 1, 2):
+        bits = {
+            (r["length"], r["mem_len"], r.get("same_length"), r.get("clamp_len")): r[
+                "bits"
+            ]
+            for r in record["runs"]
+            if r["seed"] == seed
+        }
+        trained = bits[32, 32, None, None]
+        assert bits[32, 0, None, None] > trained + 0.1
+        assert abs(bits[8, 32, None, None] - trained) < 0.02
+        for length, mem_len, same, clamp in bits:
+            if mem_len >= 64 and not (same or clamp):
+                assert abs(bits[length, mem_len, None, None] - trained) < 0.05
+            if same or clamp == 63:
+                plain = bits[length, mem_len, None, None]
+                assert abs(bits[length, mem_len, same, clamp] - plain) <= 0.02
 
 
 def test_the_record_of_costs_keeps_its_bands():

@@ -486,7 +486,7 @@ def test_dropout_reaches_embeddings_positions_and_output():
     model.dropout.register_forward_hook(lambda m, args, out: calls.append(out.shape))
     model(torch.randint(0, V, (B, T)), torch.randn(1, B, M, D))
     assert sorted(calls) == sorted([(S, D), (B, T, D), (B, T, D)])
-    assert model.layers[0].attention.dropout == 0.5
+    assert model.layers[0].attention.dropout == model.dropout.p == 0.5
 
 
 def test_the_table_of_positions_is_no_part_of_what_is_saved():

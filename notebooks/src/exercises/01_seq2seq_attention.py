@@ -1,5 +1,5 @@
 # %% [markdown]
-# # Exercises to chapter 1: from sequence to sequence to attention
+# # Exercises for chapter 1: from sequence to sequence to attention
 #
 # Each exercise is a cell for your answer and a cell that checks it. Run both: the
 # check says at once what is right and what is likely to be wrong, as often as you

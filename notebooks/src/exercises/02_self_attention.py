@@ -1,5 +1,5 @@
 # %% [markdown]
-# # Exercises to chapter 2: self-attention
+# # Exercises for chapter 2: self-attention
 #
 # Each exercise is a cell for your answer and a cell that checks it. Run both, as often
 # as you like: the check says at once what's right and what is probably wrong. These

@@ -1,5 +1,5 @@
 # %% [markdown]
-# # Exercises to chapter 4: masks
+# # Exercises for chapter 4: masks
 #
 # Each exercise is a cell for your answer and a cell that checks it. Run both: the
 # check says at once what is right and what is likely to be wrong, as often as you

@@ -1,5 +1,5 @@
 # %% [markdown]
-# # Exercises to chapter 7: the training recipe
+# # Exercises for chapter 7: the training recipe
 #
 # Each exercise is a cell for your answer and a cell that checks it. Run both, as often as
 # you like: the check says at once what's right and what probably went wrong. All you need

@@ -1,5 +1,5 @@
 # %% [markdown]
-# # Exercises to chapter 8: the copy task
+# # Exercises for chapter 8: the copy task
 #
 # Each exercise is a cell for your answer and a cell that checks it. Run both, as often
 # as you like: the check says at once what is right and what has probably gone wrong.

@@ -16,6 +16,18 @@ FAULTS = {
     "labml_shift_changed": [
         ("line[t:]", "line[:-t]", "labml's own"),
     ],
+    "four_terms": [
+        ("position[s - t :, None]", "position[:t, None]", "as if the first queries"),
+        ('"bthk,tshk->bhts", q, r', '"bthk,tshk->bhts", q, r.flip(0)',
+         "queries upside down"),
+        ("u, v = attention.content_bias[:, 0], attention.position_bias[:, 0]",
+         "v, u = attention.content_bias[:, 0], attention.position_bias[:, 0]",
+         "u and v swapped"),
+    ],
+    "slow_attention": [
+        ("** 0.5", "** 1.0", "wrong scale"),
+        ("causal_mask(query.shape[1], key.shape[1])", "None", "no mask"),
+    ],
     "library_ids": [
         ("standard_library(split)", 'standard_library("train")', "one text for all"),
     ],
@@ -23,7 +35,7 @@ FAULTS = {
         ("manual_seed(seed)\n    model", "manual_seed(0)\n    model",
          "weights do not follow the seed"),
         ("text.roll(-begin)", "text.roll(-begin).flip(0)", "read backwards"),
-        ("[:steps]", "[:1]", "one step"),
+        ("islice(whole, steps)", "islice(whole, 1)", "one step"),
     ],
     "token_bits": [
         ("losses, memories = model.loss(tokens, target, memories)",

@@ -23,7 +23,7 @@ FAULTS = {
         ("self.config.mem_len)", "self.config.mem_len + 1)", "one too few"),
     ],
     "reach_model": [
-        ("**changes", "", "changes ignored"),
+        ("replace(REACH, **changes)", "REACH", "changes ignored"),
         (".eval()", "", "in training mode"),
     ],
     "last_output": [
