@@ -192,10 +192,9 @@ def begin(small: float, steps: int) -> Callable[[int], float]:
 
 # how a run comes to the rate of 0.01, or leaves it: the rate of step n
 FIRST_STEPS: dict[str, Callable[[int], float]] = {
-    "at once": lambda n: 1e-2,
-    "one small step": lambda n: 1e-2 / CLIMB if n == 1 else 1e-2,
+    "one small step": lambda n: 1e-3 if n == 1 else 1e-2,
     "five small steps": lambda n: 1e-3 if n <= 5 else 1e-2,
-    "warm-up": lambda n: 1e-2 * min(1, n / CLIMB),
+    "five tiny steps": lambda n: 2.5e-4 if n <= 5 else 1e-2,
     "five high steps": lambda n: 1e-2 if n <= 5 else 1e-3,
     "sixty high steps": lambda n: 1e-2 if n <= 60 else 1e-3,
 }

@@ -187,5 +187,9 @@ def test_outputs_that_are_all_one_vector_do_not_differ():
 def test_each_beginning_reaches_or_leaves_the_high_rate():
     ends = {name: rate(160) for name, rate in FIRST_STEPS.items()}
     assert set(ends.values()) == {1e-2, 1e-3}
-    assert FIRST_STEPS["one small step"](1) == pytest.approx(2.5e-4)
-    assert FIRST_STEPS["five small steps"](5) == FIRST_STEPS["five high steps"](6)
+    small = FIRST_STEPS["five small steps"]
+    assert small(5) == FIRST_STEPS["five high steps"](6)
+    assert FIRST_STEPS["sixty high steps"](60) == 1e-2 == 10 * small(1)
+    assert FIRST_STEPS["one small step"](1) == small(1)
+    assert FIRST_STEPS["five tiny steps"](5) == small(5) / 4
+    assert FIRST_STEPS["five tiny steps"](6) == small(6) == 1e-2

@@ -102,8 +102,10 @@ ORDERS_OF_A_STEP = {
 }  # fmt: skip
 
 
-def no_number(result, *_):
-    """The symptom of a result that is no number."""
+def no_step(result, *_):
+    """The symptom of a result that is no number, or of a model in another mode."""
+    if result in ("a step in evaluation mode", "left in evaluation mode"):
+        return "the model is put into evaluation mode: a step wants its dropout"
     if result is None:
         return "return the loss, a number"
     if isinstance(result, Tensor) and result.requires_grad:
@@ -123,7 +125,7 @@ training = Exercise(
     right=step(),
     through=steps_taken,
     hint="the loss, or the parameters after the step, are other ones",
-    symptoms=no_number,
+    symptoms=no_step,
     mistakes={
         **each(lambda order: step(order=order), ORDERS_OF_A_STEP),
         "padding is counted, in the sum and in the number": step(everywhere),

@@ -205,7 +205,8 @@ def steps_taken(
         clip: largest norm of the gradient.
     """
     model, optimizer, schedule = _ready(tables, rates)
-    losses = []
+    losses, modes = [], []
+    optimizer.register_step_pre_hook(lambda *_: modes.append(model.training))
     with torch.enable_grad():
         for source, target in batches:
             loss = answer(model, source, target, optimizer, schedule, clip)
@@ -214,6 +215,10 @@ def steps_taken(
             losses.append(loss)
     if not all(isinstance(one, float | Tensor) for one in losses):
         return losses[0]
+    if not all(modes):
+        return "a step in evaluation mode"
+    if not model.training:
+        return "left in evaluation mode"
     losses = [float(one) for one in losses]
     weights = torch.cat([p.detach().flatten() for p in model.parameters()])
     return {"losses": losses, "rate": schedule.get_last_lr()[0], "weights": weights}

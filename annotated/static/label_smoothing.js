@@ -14,6 +14,7 @@ const loss = (p) => term(own, p) + places * term(share, (1 - p) / places);
 const now = loss(confidence);
 const slope = -own / confidence + (1 - own) / (1 - confidence);
 const gap = share > 0 ? Math.log(own / share) : null;
+const lead = Math.log(confidence * places / (1 - confidence)); // the model's own
 
 const width = Math.max(300, Math.min(620, view.width() - 8));
 const left = 30, right = width - 12, high = 34, base = 206, most = 4;
@@ -85,5 +86,6 @@ return {
   values: { own, share, loss: now, slope, gap: gap === null ? 0 : gap },
   says: `Loss ${numbers.fixed(now, 3)} nats, with ${verdict}. `
     + (gap === null ? "No logit is ever far enough ahead."
-      : `Best where the right logit is ${gap.toFixed(2)} ahead of each other.`),
+      : `Best where the right logit is ${gap.toFixed(2)} ahead of every other logit; `
+        + `the model's is ${lead.toFixed(2)}.`),
 };

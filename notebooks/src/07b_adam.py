@@ -1,8 +1,8 @@
 # %% [markdown]
 # # 7b. Why warm-up works: Adam, step by step
 #
-# [Chapter 7](07_training.ipynb) showed that forty small steps decide whether a
-# Transformer learns. This page takes Adam apart to see why, tests three explanations on
+# In [chapter 7](07_training.ipynb), five small steps decided whether a Transformer
+# learned. This page takes Adam apart to see why, tests three explanations on
 # the same model, and ends with the paper's two odd numbers, $\beta_2 = 0.98$ and
 # $10^{-9}$. Nobody needs it to read on. About 15 minutes.
 
@@ -460,7 +460,8 @@ print(
 # - $1 - \beta^n$ is the weight that's present in a running mean after $n$ steps; dividing
 #   by it makes it a mean.
 # - Adam's first move is the whole rate for every parameter. Only signs count.
-# - A warm-up isn't there to fill the means. It leads the model to where long steps help.
+# - In our model full means alone don't help; under a growing rate it gets to where long
+#   steps help.
 # - $\beta_2$ is a memory: 0.98 forgets a bad batch in a few hundred steps, 0.999 in a few
 #   thousand.
 #

@@ -53,6 +53,9 @@ from annotated.checks import check
 #   the symbol that comes next.
 # - The loss is the mean cross-entropy over all *real* symbols to be said.
 # - Gradients that wait in the parameters, of an evaluation say, must not be in your step.
+# - The model comes in training mode, and it stays in it.
+#
+# In 7.3 `make_batch` had cut the target in two already; here that's yours to do.
 #
 # *Beware.* A wrong order of lines raises no error.
 
@@ -85,18 +88,11 @@ check("ch07-training-step", training_step)
 #
 # Here's one epoch of a training: it trains on some batches, evaluates on others, and
 # returns the losses of all steps and the mean loss of the evaluation. It raises no error,
-# and the losses fall. Four things in it are wrong all the same.
+# and the losses fall. Four things in it are wrong all the same. (`token_loss` stands in
+# the answer cell below; there is nothing wrong with it.)
 
 
 # %%
-def token_loss(model, source, target):
-    """The mean over the real tokens of a batch. There is nothing wrong here."""
-    logits = model(source, target[:, :-1]).transpose(1, 2)
-    return torch.nn.functional.cross_entropy(
-        logits, target[:, 1:], ignore_index=0
-    )
-
-
 def broken_epoch(model, training, checking, optimizer, schedule, clip):
     losses = []
     for source, target in training:
@@ -134,8 +130,8 @@ def broken_epoch(model, training, checking, optimizer, schedule, clip):
 
 # %% nbgrader={"schema_version": 3, "grade_id": "ch07-repair-loop", "grade": false, "solution": true, "locked": false, "task": false}
 # exercise: ch07-repair-loop
-def loss_of(model, source, target):
-    """The mean over real tokens. There is nothing wrong here."""
+def token_loss(model, source, target):
+    """The mean over the real tokens of a batch. There is nothing wrong here."""
     logits = model(source, target[:, :-1]).transpose(1, 2)
     return torch.nn.functional.cross_entropy(
         logits, target[:, 1:], ignore_index=0
@@ -147,7 +143,7 @@ def train_epoch(model, training, checking, optimizer, schedule, clip):
     ### BEGIN SOLUTION
     losses = []
     for source, target in training:
-        loss = loss_of(model, source, target)
+        loss = token_loss(model, source, target)
         loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), clip)
         optimizer.step()
@@ -157,7 +153,7 @@ def train_epoch(model, training, checking, optimizer, schedule, clip):
     total, tokens = 0.0, 0
     for source, target in checking:
         with torch.no_grad():
-            loss = loss_of(model, source, target)
+            loss = token_loss(model, source, target)
         count = (target[:, 1:] != 0).sum().item()
         total += loss.item() * count
         tokens += count
@@ -227,8 +223,8 @@ check("ch07-schedule", warm_cosine)
 #
 # *3 points. Goal: share a probability among exactly those who should get it.*
 #
-# Padding is not the only symbol that is never an answer. The start symbol is none
-# either, nor is a language tag at the beginning of a source. Write
+# Padding is not the only symbol that is never an answer. Neither is the start symbol,
+# nor a language tag at the beginning of a source. Write
 # `smoothed(target, size, smoothing, forbidden)`, the smoothed target of each place:
 #
 # - the right symbol keeps 1 − ε;

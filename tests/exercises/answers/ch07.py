@@ -89,6 +89,28 @@ def training_step(model, source, target, optimizer, schedule, clip):
     schedule.step()
 
 
+def in_mode(first, last):
+    """A step that is right, but for the mode that the model is in."""
+
+    def training_step(model, source, target, optimizer, schedule, clip):
+        model.train(first)
+        optimizer.zero_grad()
+        logits = model(source, target[:, :-1]).mT
+        loss = torch.nn.functional.cross_entropy(logits, target[:, 1:], ignore_index=0)
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), clip)
+        optimizer.step()
+        schedule.step()
+        model.train(last)
+        return loss.item()
+
+    return training_step
+
+
+wrong("ch07-training-step", "evaluation mode")(in_mode(False, True))
+wrong("ch07-training-step", "evaluation mode")(in_mode(True, False))
+
+
 # ---- find the fault ----------------------------------------------------------
 
 
