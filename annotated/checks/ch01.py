@@ -334,6 +334,13 @@ def _(draw):
     return 1.0 + 1e-3 * draw.normal(2, 3, 4), 0.0
 
 
+@temper.case("τ = 0, and the smallest lead that a number can have")
+def _(draw):
+    rows = torch.tensor([[1.0], [1e-20]]) * draw.number(1.0, 2.0)
+    lead = torch.nextafter(rows, torch.tensor(torch.inf))
+    return torch.cat([rows, lead, rows / 2, -rows], dim=-1)[None], 0.0
+
+
 @temper.case("in double precision", dtype=torch.float64)
 def _(draw):
     return draw.normal(2, 3, 4), draw.number(0.2, 0.7)

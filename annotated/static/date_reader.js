@@ -136,11 +136,17 @@ best.forEach(({ chance, token }, i) => {
   });
   view.add(svg, "text", { x: left + 168, y: y + 14, text: (100 * chance).toFixed(1) + " %" });
 });
-const peak = argmax(now.a);
+const peak = argmax(now.a), last = at + 1 === steps.length;
+const line = text.join("");
+// no line of the training looked like this: 4th, ISO, year first, no full year or no day
+const unlike = /\d-\d|\d(st|nd|rd|th)\b|^\d{4}[\d. ]*$/i.test(line)
+  || !/\d{4}/.test(line) || (line.match(/\d+/g) || []).length < 2;
 const seen = text[peak] === " " ? "a space" : `“${text[peak]}”`;
 return {
   values: { output, alignment: now.a, chance: best[0].chance },
   says: `Step ${at + 1} of ${steps.length}: writes “${name(now.token)}” with a `
     + `probability of ${(100 * best[0].chance).toFixed(1)} %, looking most at ${seen} `
-    + `(character ${peak + 1}, weight ${now.a[peak].toFixed(2)}). The whole answer: ${output}.`,
+    + `(character ${peak + 1}, weight ${now.a[peak].toFixed(2)}). `
+    + (last ? `The whole answer: ${output}.` : `Written so far: ${output.slice(0, at + 1)}.`)
+    + (unlike ? " It was never taught to read dates in this style, so don't trust it." : ""),
 };

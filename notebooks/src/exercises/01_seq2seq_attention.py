@@ -1,5 +1,5 @@
 # %% [markdown]
-# # Exercises for chapter 1: from sequence to sequence to attention
+# # Exercises for chapter 1: from sequence-to-sequence to attention
 #
 # Each exercise is a cell for your answer and a cell that checks it. Run both: the
 # check says at once what is right and what is likely to be wrong, as often as you
@@ -183,7 +183,7 @@ check("ch01-temper", temper)
 #
 # 1. **Look back.** Score the state against each encoder state, as in exercise 1. The
 #    softmax of the scores, over the positions the mask allows, gives the weights; the
-#    average of the encoder states under them is the context.
+#    weighted average of the encoder states is the context.
 # 2. **Update.** The GRU reads `last` and then the context, side by side, and updates
 #    the state. `torch.gru_cell(x, state, *gru)` does for a batch what `gru_step` of
 #    section 1.3 does for one.

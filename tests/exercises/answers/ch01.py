@@ -120,6 +120,11 @@ def temper(scores, tau):
     return (scores / max(tau, 1e-3)).softmax(dim=-1)
 
 
+@wrong("ch01-temper", "however small its lead")
+def temper(scores, tau):
+    return (scores / max(tau, 1e-6)).softmax(dim=-1)
+
+
 @wrong("ch01-temper", "NaN at τ = 0")
 def temper(scores, tau):
     scores = scores - scores.max(dim=-1, keepdim=True).values
