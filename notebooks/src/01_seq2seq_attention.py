@@ -102,8 +102,9 @@ explorer(
 # element updates the state.
 #
 # The reader is called the **encoder**. When it reaches the last character, its
-# state sums up the input. The writer, called the **decoder**, gets this summary at
-# every step, beside the symbol that it wrote last, and nothing else.
+# state sums up the input. All that the writer, called the
+# **decoder**, learns of the input is this summary; ours gets it at every step, beside
+# the symbol that it wrote last.
 
 # %% tags=["hide-input"]
 from annotated.pictures import Block, Matrix, blocks, chain
@@ -312,7 +313,8 @@ chain(
 # *2024* wins.
 #
 # **Why the tanh?** Without it both sums would be 2, and all scores equal. The
-# tanh flattens large sums, so one 2 counts for less than two 1s, and the negative $w$ turns less
+# tanh flattens large sums, so one 2 counts for less than two 1s, and the negative $w$
+# turns less
 # into more. Here we chose $W_q$, $W_k$ and $w$ by hand; in a network they're
 # learned.
 #
@@ -656,7 +658,8 @@ def decoder_step(state, last, states, scorer, gru, head):
 
 
 # %% [markdown]
-# Here the query is the state from before the step. The [deeper page](01b_other_scores.ipynb) tries two other
+# Here the query is the state from before the step. The
+# [deeper page](01b_other_scores.ipynb) tries two other
 # ways.
 #
 # Three symbols stand for things that no text contains. The **start symbol** is
