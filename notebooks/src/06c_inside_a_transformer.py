@@ -277,7 +277,7 @@ print(
 # between the orders: pre-norm's stream grows with all that is added, post-norm's is set
 # back by every norm, to $\sqrt{32} = 5.7$ times the learned gains.
 #
-# ## 6c.2 How loud is an embedding?
+# ## 6c.2 How large is an embedding?
 #
 # Chapter 6 warned about the size of embeddings beside the positions. Copying needs
 # positions and nothing else: symbol $i$ of the source goes to position $i$ of the
