@@ -263,7 +263,8 @@ def show_reach(layer):
 show_reach(broken_decoder_layer)
 
 # %% [markdown]
-# Write the layer again, without its faults and with nothing else changed.
+# Write the layer again, without its faults (a line may simply have to go) and with
+# nothing else changed.
 #
 # | argument | | |
 # |---|---|---|
