@@ -97,9 +97,9 @@ halves = Exercise(
 )
 
 
-@halves.case("the example: positions 1 and 2, width 4")
+@halves.case("the example: positions 1 and 2, width 6, base 1000")
 def _(draw):
-    return 2, 4, 1
+    return 2, 6, 1, 1000.0
 
 
 @halves.case("from position 0 on")
@@ -115,24 +115,31 @@ def _(draw):
 # ---- the rotation matrix -----------------------------------------------------
 
 
+def along_the_diagonal(blocks):
+    """For the chapter's layout."""
+    return torch.block_diag(*blocks)
+
+
+def regrouped(blocks, back=False, columns=True):
+    """For all sines first, and then all cosines."""
+    matrix = along_the_diagonal(blocks)
+    order = torch.arange(len(matrix)).view(-1, 2).mT.flatten()
+    order = order.argsort() if back else order
+    return matrix[order][:, order] if columns else matrix[order]
+
+
 def shift(
     steps,
     d_model,
     *,
     exponent=paper,
     block=lambda c, s: [[c, s], [-s, c]],
-    put_together=lambda blocks: torch.block_diag(*blocks),
+    put_together=regrouped,
 ):
     pairs = range(d_model // 2)
     angles = [steps * 10000.0 ** -exponent(i, d_model) for i in pairs]
     blocks = [block(math.cos(angle), math.sin(angle)) for angle in angles]
     return put_together([torch.tensor(b) for b in blocks])
-
-
-def regrouped(steps, d_model):
-    """For a table with all sines first."""
-    order = torch.arange(d_model).view(-1, 2).mT.flatten()
-    return shift(steps, d_model)[order][:, order]
 
 
 shift_matrix = Exercise(
@@ -145,8 +152,16 @@ shift_matrix = Exercise(
         "it turns the wrong way: PE(p − steps) comes out": (
             partial(shift, block=lambda c, s: [[c, -s], [s, c]])
         ),
-        "that is for all sines first, as in exercise 1; in the chapter's table they "
-        "alternate with the cosines": regrouped,
+        "that is for the chapter's table, where sines and cosines alternate; here all "
+        "sines come first, as in exercise 1": (
+            partial(shift, put_together=along_the_diagonal)
+        ),
+        "that regroups the wrong way round: row 1 should be the sine of pair 1": (
+            partial(shift, put_together=partial(regrouped, back=True))
+        ),
+        "the rows are regrouped, the columns are not": (
+            partial(shift, put_together=partial(regrouped, columns=False))
+        ),
         "neither sine of a block has a minus: that is no rotation": (
             partial(shift, block=lambda c, s: [[c, s], [s, c]])
         ),
@@ -157,7 +172,7 @@ shift_matrix = Exercise(
             partial(shift, block=lambda c, s: [[s, c], [-c, s]])
         ),
         "it turns by one step: is `steps` used?": lambda steps, d: shift(1, d),
-        "these are the blocks alone; they belong along the diagonal of a (d, d)": (
+        "these are the blocks alone; they belong into one matrix (d, d)": (
             partial(shift, put_together=torch.stack)
         ),
     }
@@ -363,7 +378,7 @@ def left_as_it_was(x, table, start=0):
 NOT_DUE = "you refuse positions that are in the table"
 LAST = "you refuse the last row of the table"
 ASSERT = "an assert is gone when Python runs with -O: refuse in a way that stays"
-LATE = "the use of the table raised it: look first, and refuse with a ValueError"
+LATE = "raise a ValueError, before the table is used"
 NO_START = "the message should name start"
 NO_MAX_LEN = "the message should name max_len"
 NO_LENGTH = "the message should name what does not fit: the length, or where it ends"
@@ -479,7 +494,7 @@ def _(draw):
     return vectors_and_table(draw, 2, 8, 3)
 
 
-# ---- only the distance counts ------------------------------------------------
+# ---- only the offset counts --------------------------------------------------
 
 
 def stays(
@@ -520,7 +535,7 @@ CONTENT = (
     "and k random, and not zero?"
 )
 STILL = "only q is turned, so p alone counts: do your positions really move?"
-SUM = "p + r counts, which is no distance: do both positions move the same way?"
+SUM = "p + r counts, which is no offset: do both positions move the same way?"
 APART = "p − r is not all that counts: do you try positions that differ?"
 ORDER = "it shows where p is before r: do you try positions in either order?"
 FAR = "it shows where p and r are far apart: do you try the whole range?"
@@ -644,8 +659,8 @@ stutter = Exercise(
         "nothing has been repaired yet: what do a position and a mask know of the "
         "cache?": partial(decode, begin=at_zero, diagonal=top_left),
         "every step begins at position 0 again": partial(decode, begin=at_zero),
-        "the positions are right; which of the cached tokens does your mask let a new "
-        "one see?": partial(decode, diagonal=top_left),
+        "the positions are right; which tokens, cached and new, does your mask let a "
+        "new one see?": partial(decode, diagonal=top_left),
         "your positions are one too high": partial(decode, begin=lambda s, n: s + 1),
         "your positions begin at the end of the new tokens, not at their beginning": (
             partial(decode, begin=lambda s, n: s + n - 1)
@@ -675,9 +690,8 @@ stutter = Exercise(
 
 @stutter.case("the example: one token in the cache, one new one")
 def _(draw):
-    table = torch.zeros(3, 1)
-    table[1] = 1.0
-    return torch.zeros(1, 1, 1), table, torch.zeros(1, 1, 1)
+    table = torch.tensor([[0.0], [1.0], [3.0]])
+    return torch.zeros(1, 1, 1), table, torch.full((1, 1, 1), 2.0)
 
 
 for _line, _sizes in {  # new tokens, tokens in the cache

@@ -291,10 +291,10 @@ print(f"✓ squeezed: {before[0]:.1%} right; 80 steps later {min(after):.1%}")
 # |---|---|---|---|
 # | clocks, added | none | positions | the first Transformer |
 # | learned table | one vector per position | positions, up to a last one | BERT, GPT-2 |
-# | [Shaw et al. (2018)](https://arxiv.org/abs/1803.02155) | one vector per distance | distances with a sign, up to a last one | Music Transformer |
-# | T5's bias | one number per bucket and head | distances with a sign, in buckets | T5 |
+# | [Shaw et al. (2018)](https://arxiv.org/abs/1803.02155) | one vector per distance | offsets, up to a last one | Music Transformer |
+# | T5's bias | one number per bucket and head | offsets, in buckets | T5 |
 # | ALiBi | none | distances | BLOOM, MPT |
-# | rotary | none | distances with a sign | Llama, Mistral, Qwen |
+# | rotary | none | offsets | Llama, Mistral, Qwen |
 #
 # Everything below the second row is called **relative**: a score depends on where the
 # query and the key stand to each other, not on where they are.

@@ -14,7 +14,7 @@
 # | 1 Sines first | 2 | compute sinusoids in their other layout |
 # | 2 The rotation matrix | 3 | write a step of positions as one matrix |
 # | 3 Write rotary positions | 4 | write what most language models use, in both layouts |
-# | 4 Only the distance counts | 3 | tell a relative score from an absolute one |
+# | 4 Only the offset counts | 3 | tell a relative score from an absolute one |
 # | 5 Learned positions that refuse | 2 | stop at the end of a table, and say so |
 # | 6 Find the fault: a decoder that stutters | 3 | repair a step that forgets where it is |
 # | 7 In words | 3 | say what a formula for every position doesn't give |
@@ -49,11 +49,12 @@ from annotated.checks import check
 # | `base` | a number above 1 | |
 # | result | `(length, d_model)` | float32 |
 #
-# *Example.* `halves_table(2, 4, start=1)` is
+# *Example.* `halves_table(2, 6, start=1, base=1000.0)` has the sines and then the
+# cosines of 1, 0.1 and 0.01 in its first row, and of 2, 0.2 and 0.02 in its second:
 #
 # ```
-#  0.8415  0.0100  0.5403  0.9999      sin 1, sin 0.01, cos 1, cos 0.01
-#  0.9093  0.0200 -0.4161  0.9998      sin 2, sin 0.02, cos 2, cos 0.02
+#  0.8415  0.0998  0.0100    0.5403  0.9950  0.9999
+#  0.9093  0.1987  0.0200   -0.4161  0.9801  0.9998
 # ```
 #
 # *Beware.* Which index does the exponent hold, that of the pair or that of the column?
@@ -85,9 +86,9 @@ check("ch05-table", halves_table)
 #
 # $$\mathrm{PE}(p + s) = M_s\, \mathrm{PE}(p) \quad \text{for every } p.$$
 #
-# Write `shift_matrix(steps, d_model)`, which returns $M_s$ for the **chapter's**
-# layout: the sine of pair $i$ in entry $2i$, its cosine in entry $2i + 1$, and the
-# base 10000.
+# Section 5.4 has it for the chapter's layout. Write `shift_matrix(steps, d_model)`,
+# which returns $M_s$ for the layout of **exercise 1**: the sine of pair $i$ in entry
+# $i$, its cosine in entry $d/2 + i$, and the base 10000.
 #
 # | argument | | |
 # |---|---|---|
@@ -95,7 +96,7 @@ check("ch05-table", halves_table)
 # | `d_model` | an even number | the width $d$ |
 # | result | `(d_model, d_model)` | float32, accurate to four decimal places |
 #
-# *Example.* `shift_matrix(1, 2)` is
+# *Example.* With a single pair the layouts agree, and `shift_matrix(1, 2)` is
 #
 # ```
 #  0.5403  0.8415
@@ -106,8 +107,8 @@ check("ch05-table", halves_table)
 # $\mathrm{PE}(1) = (0.8415, 0.5403)$.
 #
 # *Beware.* $M$ multiplies a **column**. In a table each position is a row, so for
-# the whole table it is `table @ M.T`. And a pair here is (sine, cosine), where
-# geometry books write (cosine, sine): where does the minus go?
+# the whole table it is `table @ M.T`. For width 4, which two entries of the column
+# make the first entry of the result?
 
 
 # %% nbgrader={"schema_version": 3, "grade_id": "ch05-shift-matrix", "grade": false, "solution": true, "locked": false, "task": false}
@@ -118,11 +119,12 @@ def shift_matrix(steps, d_model):
     exponents = torch.arange(0, d_model, 2, dtype=torch.float64) / d_model
     angles = steps / 10000**exponents  # (d/2,)
     matrix = torch.zeros(d_model, d_model, dtype=torch.float64)
-    sines = torch.arange(0, d_model, 2)  # their columns; cosines: one further
+    sines = torch.arange(d_model // 2)
+    cosines = sines + d_model // 2
     # sin(a + b) = cos b sin a + sin b cos a, cos(a + b) = cos b cos a − sin b sin a
-    matrix[sines, sines] = matrix[sines + 1, sines + 1] = angles.cos()
-    matrix[sines, sines + 1] = angles.sin()
-    matrix[sines + 1, sines] = -angles.sin()
+    matrix[sines, sines] = matrix[cosines, cosines] = angles.cos()
+    matrix[sines, cosines] = angles.sin()
+    matrix[cosines, sines] = -angles.sin()
     return matrix.float()
     ### END SOLUTION
 
@@ -187,13 +189,13 @@ def rotary(x, start=0, half_split=False):
 check("ch05-rotary", rotary)
 
 # %% [markdown]
-# ## 4. Only the distance counts
+# ## 4. Only the offset counts
 #
 # *3 points. Goal: tell a relative score from an absolute one.*
 #
 # `score(q, k, p, r)` is the score of a query `q` at position `p` and a key `k` at
-# position `r`. Write `depends_on_distance(score, width)`, which finds out by trying
-# whether the positions count **only through their difference** $p - r$: whether the
+# position `r`. Write `depends_on_offset(score, width)`, which finds out by trying
+# whether the positions count **only through their offset** $p - r$: whether the
 # score stays the same when both move by the same number.
 #
 # | argument | | |
@@ -219,7 +221,7 @@ check("ch05-rotary", rotary)
 
 # %% nbgrader={"schema_version": 3, "grade_id": "ch05-relative", "grade": false, "solution": true, "locked": false, "task": false}
 # exercise: ch05-relative
-def depends_on_distance(score, width):
+def depends_on_offset(score, width):
     """Does score(q, k, p, r) stay the same when p and r move together?"""
     ### BEGIN SOLUTION
     for _ in range(200):
@@ -235,7 +237,7 @@ def depends_on_distance(score, width):
 
 
 # %% nbgrader={"schema_version": 3, "grade_id": "ch05-relative-test", "grade": true, "solution": false, "locked": true, "task": false, "points": 3}
-check("ch05-relative", depends_on_distance)
+check("ch05-relative", depends_on_offset)
 
 # %% [markdown]
 # ## 5. Learned positions that refuse
@@ -332,8 +334,8 @@ print((torch.cat(pieces, dim=1) - whole).abs().amax(dim=(0, 2)))
 # Each token attends to itself and to all tokens before it. There is one head, and no
 # projections: queries, keys and values are the vectors themselves.
 #
-# *Example.* With `table` all zeros but for a 1 in row 1, `x` and `cache` all zeros of
-# shape `(1, 1, 1)`, the new cache is `0 1`, and the output is `0.7311`.
+# *Example.* With the rows 0, 1 and 3 in `table`, a 0 in `x` and a 2 in `cache`, both
+# of shape `(1, 1, 1)`, the new cache is `2 1`, and the output is `1.7311`.
 
 
 # %% nbgrader={"schema_version": 3, "grade_id": "ch05-stutter", "grade": false, "solution": true, "locked": false, "task": false}

@@ -49,32 +49,42 @@ def halves_table(length, d_model, start=0, base=10000.0):
 @right("ch05-shift-matrix")
 def shift_matrix(steps, d_model):
     speed = torch.zeros(d_model, d_model, dtype=torch.float64)
-    for i in range(0, d_model, 2):
-        speed[i, i + 1] = 10000 ** (-i / d_model)
-        speed[i + 1, i] = -speed[i, i + 1]
+    for i in range(half := d_model // 2):
+        speed[i, half + i] = 10000 ** (-2 * i / d_model)
+        speed[half + i, i] = -speed[i, half + i]
     return torch.linalg.matrix_exp(steps * speed).float()
 
 
 @wrong("ch05-shift-matrix", "M PE(p) should be PE(p + steps) for every p")
 def shift_matrix(steps, d_model):  # from position 0 alone
     w = 10000 ** (-torch.arange(0, d_model, 2).double() / d_model)
-    here = torch.stack([(0 * w).sin(), (0 * w).cos()], -1).flatten()
-    there = torch.stack([(steps * w).sin(), (steps * w).cos()], -1).flatten()
+    here = torch.cat([(0 * w).sin(), (0 * w).cos()])
+    there = torch.cat([(steps * w).sin(), (steps * w).cos()])
     return (torch.outer(there, here) / (here @ here)).float()
 
 
-@wrong("ch05-shift-matrix", "that is for all sines first")
+@right("ch05-shift-matrix")
 def shift_matrix(steps, d_model):
     a = steps * 10000 ** (-2 * torch.arange(d_model // 2) / d_model)
     c, s = torch.diag(a.cos()), torch.diag(a.sin())
     return torch.cat([torch.cat([c, s], 1), torch.cat([-s, c], 1)])
 
 
+@wrong("ch05-shift-matrix", "that is for the chapter's table")
+def shift_matrix(steps, d_model):  # the chapter's own
+    blocks = []
+    for i in range(d_model // 2):
+        angle = steps * 10000 ** (-2 * i / d_model)
+        c, s = math.cos(angle), math.sin(angle)
+        blocks.append(torch.tensor([[c, s], [-s, c]]))
+    return torch.block_diag(*blocks)
+
+
 @wrong("ch05-shift-matrix", "it turns the wrong way")
 def shift_matrix(steps, d_model):
     def table(p):
         angles = p / 10000 ** (torch.arange(0, d_model, 2).double() / d_model)
-        return torch.stack([angles.sin(), angles.cos()], -1).flatten(1)
+        return torch.cat([angles.sin(), angles.cos()], -1)
 
     p = torch.arange(100.0).double()[:, None]
     found = torch.linalg.lstsq(table(p), table(p + steps), driver="gelsd")
@@ -170,7 +180,7 @@ def add_learned(x, table, start=0):
     return x + torch.stack(rows).expand_as(x)
 
 
-@wrong("ch05-learned", "look first")
+@wrong("ch05-learned", "raise a ValueError")
 def add_learned(x, table, start=0):
     return x + table[torch.arange(start, start + x.shape[1])]
 
@@ -191,11 +201,11 @@ def add_learned(x, table, start=0):
     return x + positions(torch.arange(start, end))
 
 
-# ---- only the distance counts ------------------------------------------------
+# ---- only the offset counts --------------------------------------------------
 
 
 @right("ch05-relative")
-def depends_on_distance(score, width):
+def depends_on_offset(score, width):
     for _ in range(40):
         q, k = 3 * torch.randn(width), 2 * torch.randn(width)
         distance = int(torch.randint(-60, 61, ()))
@@ -207,7 +217,7 @@ def depends_on_distance(score, width):
 
 
 @wrong("ch05-relative", "do q and k stay what they were")
-def depends_on_distance(score, width):
+def depends_on_offset(score, width):
     for c in range(1, 20):
         here = score(torch.randn(width), torch.randn(width), 5, 3)
         there = score(torch.randn(width), torch.randn(width), 5 + c, 3 + c)
@@ -217,7 +227,7 @@ def depends_on_distance(score, width):
 
 
 @wrong("ch05-relative", "the last digits differ by rounding")
-def depends_on_distance(score, width):
+def depends_on_offset(score, width):
     for _ in range(200):
         q, k = torch.randn(width), torch.randn(width)
         p, r, c = torch.randint(50, (3,)).tolist()
@@ -227,7 +237,7 @@ def depends_on_distance(score, width):
 
 
 @wrong("ch05-relative", "a plain True or False")
-def depends_on_distance(score, width):
+def depends_on_offset(score, width):
     q, k = torch.randn(width), torch.randn(width)
     return (score(q, k, 5, 3) - score(q, k, 25, 23)).abs() < 1e-3
 
@@ -246,7 +256,7 @@ def decode_step(x, table, cache):
     return torch.stack(outputs, dim=1), cache
 
 
-@wrong("ch05-stutter", "which of the cached tokens does your mask let")
+@wrong("ch05-stutter", "which tokens, cached and new, does your mask let")
 def decode_step(x, table, cache):
     start = cache.shape[1]
     x = x + table[start : start + x.shape[1]]
