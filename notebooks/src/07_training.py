@@ -345,12 +345,14 @@ check_close(
 )
 
 # %% [markdown]
-# Handing it to PyTorch takes one line, and that's our `noam_schedule`:
-#
-# ```python
-# LambdaLR(optimizer, lambda done: noam(done + 1, d_model, warmup, factor))
-# ```
-#
+# Handing it to PyTorch takes one line. The module calls the rule `noam_rate`:
+
+# %%
+from annotated.notebook import show_source
+
+show_source(noam_schedule)
+
+# %% [markdown]
 # Two details trip people up. `LambdaLR` *multiplies* the optimiser's own rate, so make the
 # optimiser with `lr=1.0`. And it counts *finished* steps, from 0, so the next one is
 # `done + 1`. (`max(done, 1)` runs, too, and makes every rate one step late.)
