@@ -996,8 +996,8 @@ chain(
         weights=True,
     ),
     alt="Average weights of eight heads on the positions from two to the "
-    "left of the blank to two to its right, and on all the rest. Several heads have most of "
-    "their weight on the letter just before the blank or just after it, one "
+    "left of the blank to two to its right, and on all the rest. Several heads have "
+    "most of their weight on the letter just before the blank or just after it, one "
     "of them all of it; others spread over two or three positions on one "
     "side or both.",
     caption="Average weights in unseen text. − is left of the blank, + is "
