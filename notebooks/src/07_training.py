@@ -109,7 +109,7 @@ for i, (name, label) in enumerate(told.items()):
         low, high = table.amin(0), table.amax(0)
         ax.fill_between(at, low, high, color=PALETTE[i], alpha=0.15)
 axes[0].axhline(2.274, color="black", linewidth=0.8)
-axes[0].text(0, 2.2, "symbol frequencies alone", fontsize=10, va="top")
+axes[0].text(60, 2.36, "symbol frequencies alone", fontsize=10, ha="right")
 axes[0].set(ylabel="loss (nats)", ylim=(1, 3.6))
 axes[1].set(ylabel="how much outputs differ", yscale="log", ylim=(1e-5, 2))
 axes[1].set(xlabel="training step", xlim=(-2, 62))
