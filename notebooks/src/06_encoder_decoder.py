@@ -576,7 +576,7 @@ show_table(
 
 # %% [markdown]
 # The wider the network, the more it remembers, and the more it costs. (Some of that is
-# speed: the last row shows that 300 steps weren't all that $4d$ can hold.) Why **four
+# speed: after 2000 steps, $4d$ is enough for all 1000.) Why **four
 # times** $d$, then? It's a budget: at four times, the network holds $8d^2$ parameters
 # beside attention's $4d^2$, two thirds of an encoder layer. The paper tried twice and
 # eight times the width as well (its table 3: BLEU 25.4 and 26.2, beside 25.8): there,
@@ -842,10 +842,10 @@ for norm in ("pre", "post"):
 # %% [markdown]
 # On the dates, the norm takes the loss **from 0.29 to 0.21**, with hardly any
 # parameters of its own. Leave the encoder out, and here the norm gains nothing: the
-# loss stays at 0.31. So on *this* rung, neither helps much without the other. That need
-# doesn't last: once the decoder has the next part, it's 0.13 with neither, 0.11 with
-# the norm alone, 0.12 with the encoder alone and 0.09 with both (seed 0; seeds differ
-# by up to 0.03).
+# loss stays at 0.31. So on *this* rung, neither helps much without the other. Once the
+# decoder has the next part, less depends on it: 0.13 with neither, 0.11 with the norm
+# alone, 0.12 with the encoder alone, 0.09 with both. (That's seed 0, and seeds differ by
+# up to 0.03: too close to say whether they still need each other.)
 #
 # ## 6.6 The decoder: remember what you wrote
 #
