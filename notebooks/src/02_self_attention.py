@@ -283,8 +283,7 @@ explorer(
 # stay as they were, because *it* is as much an animal as a place: its score with *wide* is
 # 0.5 · (−0.5) + 0.5 · 1.5 + 1 = 1.5 again. What has changed is what that word **hands
 # over**. What a word is found by and what it gives are two different things; section 2.3
-# gives each a vector of its own. (Set the *state* of *it* to 0, and *tired* gets 0.19
-# instead of 0.31: without it, *it* has little to find *tired* by.)
+# gives each a vector of its own.
 #
 # </details>
 
@@ -304,8 +303,7 @@ check_close(
 # always positive, and they turn a *difference* between scores into a *ratio*
 # between shares: a score that is 1 higher gets e ≈ 2.7 times the share, wherever
 # on the scale that happens. And since no share is ever zero, every score gets a
-# gradient. If only the best word counted, a tiny change of a score would change
-# nothing, and training couldn't tell which way to push.
+# gradient.
 #
 # ## 2.2 Where do the vectors come from?
 #
@@ -450,9 +448,9 @@ show_table(
 # %% [markdown]
 # The roles take weight away from *it* and *tired*, and *cat* and *street* both gain. By
 # themselves they even tell the two nouns apart less well: 0.43 to 0.22, where it was 0.35
-# to 0.10. The 2 makes up for that. It doubles the scores, and that sharpens the row; without
-# matrices it does so, too. So this
-# example shows what the roles *are*; what they're worth, section 2.5 measures.
+# to 0.10. The 2 makes up for that: it doubles the scores, which sharpens the row, as it
+# does without matrices. So this example shows what the roles *are*; section 2.5 measures
+# what they're worth.
 
 # %% tags=["hide-input", "proof"]
 wide = torch.cat([x[:3], x[3:, [1, 0, 2, 3]]])
@@ -628,9 +626,6 @@ for k, p in products.items():
 print("✓ at six widths from 4 to 4096, within 10 % of √k")
 
 # %% [markdown]
-# (In a fresh layer the entries have a variance below 1. The scores are then less far
-# apart, but still in proportion to √k; [page 2c](02c_soft_store.ipynb) measures it.)
-#
 # So what if scores are far apart? Here is one query with twelve keys. The
 # **temperature** divides the scores before the softmax, just as √k does.
 
@@ -803,7 +798,7 @@ print(
 # The width that counts is the width of a *query*, in Transformers usually 64 to 128
 # ([chapter 3](03_multi_head_attention.ipynb) says why). At 64 a typical row loses about
 # two thirds of its gradient, and from there on it falls fast. (A few rows
-# whose two best keys are nearly tied still pass a lot: learning depends on those.) What that does to
+# whose two best keys are nearly tied still pass a lot: learning depends mostly on those.) What that does to
 # *training* is on [page 2c](02c_soft_store.ipynb).
 #
 # ## 2.5 What it's worth: *il* or *elle*?
@@ -1128,9 +1123,7 @@ else:
 #
 # ## 2.10 Exercises
 #
-# Six of them: self-attention with a temperature; the whole of it, with its three
-# projections; an attention that runs and has three faults; the factor for
-# a different distribution; a test for equivariance; and a question in words. They're on the
+# Six of them, on the
 # [page of exercises](../book/exercises/02_self_attention.ipynb), with checks that
 # answer at once, and in a notebook of their own
 # (`notebooks/exercises/02_self_attention.ipynb`).
