@@ -108,6 +108,13 @@ def _(draw):
 # ---- self-attention, whole -----------------------------------------------------
 
 
+def fused(result, *_):
+    """Was PyTorch's attention called? ``written_out`` then leaves no width."""
+    if isinstance(result, torch.Tensor) and result.shape[-1:] == (0,):
+        return "write it out: F.scaled_dot_product_attention is what you build here"
+    return None
+
+
 def project_and_attend(x, W_q, W_k, W_v, scale=None, keys=None, axis=-1):
     q, k, v = x @ W_q, x @ (W_k if keys is None else keys), x @ W_v
     scale = W_q.shape[-1] ** -0.5 if scale is None else scale
@@ -118,11 +125,7 @@ self_attention = Exercise(
     "ch02-self-attention",
     right=project_and_attend,
     through=written_out,
-    symptoms=lambda result, *_: (
-        "write it out: F.scaled_dot_product_attention is what this exercise builds"
-        if isinstance(result, str)
-        else None
-    ),
+    symptoms=fused,
     hint="expected softmax(Q Kᵀ / √k) V with Q = x W_q, K = x W_k, V = x W_v",
     mistakes={
         "the division by √k is missing": partial(project_and_attend, scale=1.0),
@@ -166,6 +169,14 @@ self_attention = Exercise(
             lambda x, W_q, W_k, W_v: (
                 x @ W_q @ (x @ W_k).mT * W_q.shape[-1] ** -0.5
             ).softmax(-1)
+        ),
+        "the division stands after the softmax; it belongs before it": (
+            lambda x, W_q, W_k, W_v: (
+                project_and_attend(x, W_q, W_k, W_v, 1.0) / W_q.shape[-1] ** 0.5
+            )
+        ),
+        "view and reshape change which number belongs to which word": (
+            lambda x, W_q, W_k, W_v: repaired(x @ W_q, x @ W_k, x @ W_v, reshaped)
         ),
         "the softmax is missing": (
             lambda x, W_q, W_k, W_v: (
@@ -389,6 +400,8 @@ TURN = "a fault is left: compare one score with the dot product it should be"
 repair_attention = Exercise(
     "ch02-repair-attention",
     right=repaired,
+    through=written_out,
+    symptoms=fused,
     hint="expected softmax(query · keyᵀ / √k) · value, as in section 2.3",
     mistakes={
         AXIS: partial(repaired, axis=1),
@@ -408,6 +421,11 @@ repair_attention = Exercise(
         ),
         "the division is missing": (
             lambda query, key, value: (query @ key.mT).softmax(-1) @ value
+        ),
+        "divided by k, not by √k": (
+            lambda query, key, value: (
+                (query @ key.mT / query.shape[-1]).softmax(-1) @ value
+            )
         ),
     },
 )

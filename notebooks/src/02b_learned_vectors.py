@@ -149,7 +149,7 @@ show(
 )
 
 # %% [markdown]
-# Neighbours on the picture are films that you'd name together, and the ring runs
+# Neighbours in the picture are films that you'd name together, and the ring runs
 # from romance through both to action and on to neither. Nothing asked for that
 # but the likes.
 #

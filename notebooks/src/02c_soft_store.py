@@ -45,7 +45,7 @@ check_close(
 # %% [markdown]
 # Eight weather stations stand around you. A station's key is the direction in which
 # it lies, and its value is what its thermometer shows. You may ask for any
-# direction, also for one without a station.
+# direction, even one without a station.
 
 # %% tags=["hide-input"]
 ring = ["north", "north-east", "east", "south-east"]
@@ -282,7 +282,7 @@ print("✓ with the factor, more are right than without at any of the rates")
 # ## 2c.3 Before the first step
 #
 # Where does the difference come from? Look at the layer before it has learned
-# anything: how far its scores are apart, how much weight the best of the eight keys
+# anything: how far apart its scores are, how much weight the best of the eight keys
 # has, and how evenly the sixty-four questions of a batch share in the gradient that
 # comes back to the scores.
 

@@ -44,8 +44,8 @@ from annotated.checks import check
 # | `tau` | `(b,)` | of the dtype of `x`, all above 0 |
 # | result | `(b, t, k)` | of the dtype of `x` |
 #
-# The scores are divided by $\tau$ alone, not by $\sqrt k$ as well. No loops;
-# `x` and `tau` must get gradients, and must not be changed.
+# The scores are divided by $\tau$ alone, not by $\sqrt k$ as well. A loop over the
+# sequences passes, but you won't need one. `x` and `tau` must get gradients, and must not be changed.
 #
 # *Example.* At $\tau = 1$ it is the `self_attention` of section 2.1; at
 # $\tau = \sqrt k$ the scaled one; and for a very large $\tau$, every output is the
@@ -88,8 +88,8 @@ check("ch02-tempered", tempered)
 # get gradients, and none may be changed. The widths d, k and v may all be different:
 # which of them belongs under the root?
 #
-# *Example.* With the four words and the matrices of section 2.3, you get what the
-# chapter gets if it takes `x` instead of `mixed`.
+# *Example.* With the four words and the matrices of section 2.3, *it* gets 0: in
+# `x`, not in `mixed`, *cat* and *street* still tie.
 
 
 # %% nbgrader={"schema_version": 3, "grade_id": "ch02-self-attention", "grade": false, "solution": true, "locked": false, "task": false}
@@ -133,7 +133,8 @@ value = torch.tensor([[[1.0], [5.0]]])
 print(broken_attention(query, key, value))  # far from the first value
 
 # %% [markdown]
-# There are three faults. Write `attention(query, key, value)` without them.
+# There are three faults. Write `attention(query, key, value)` without them, and without
+# `F.scaled_dot_product_attention`.
 #
 # | argument | shape | |
 # |---|---|---|
@@ -248,11 +249,10 @@ check("ch02-is-equivariant", is_equivariant)
 # times smaller: $W' = W_q / 8$. The width is $k = 64$. Is that the same? What does it
 # cost?
 #
-# Compare the first outputs. Then take one step of training. By the chain rule, the
-# gradient for $W'$ is eight times that for $W_q$, because the scores depend on
-# $8\,W'$ as they did on $W_q$. How large is the step beside the weights, with gradient
-# descent? And with Adam, whose first steps are about as large as the learning rate,
-# whatever the gradient? (Five sentences are enough.)
+# Compare the first outputs. Then take one step of training. What does the chain rule say
+# about the gradient for $W'$? How large is the step beside the weights, with gradient
+# descent? And with Adam, the optimizer of chapter 7, whose first steps are about as large
+# as the learning rate, whatever the gradient? (Five sentences are enough.)
 
 # %% [markdown] nbgrader={"schema_version": 3, "grade_id": "ch02-in-words", "grade": true, "solution": true, "locked": false, "task": false, "points": 3}
 # <!-- exercise: ch02-in-words -->

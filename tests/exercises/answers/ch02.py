@@ -63,7 +63,7 @@ def self_attention(x, W_q, W_k, W_v):
     return (query @ key.transpose(1, 2) / W_q.shape[1] ** 0.5).softmax(-1)
 
 
-@wrong("ch02-self-attention", "is what this exercise builds")
+@wrong("ch02-self-attention", "is what you build here")
 def self_attention(x, W_q, W_k, W_v):
     attend = torch.nn.functional.scaled_dot_product_attention
     return attend(x @ W_q, x @ W_k, x @ W_v)
@@ -73,6 +73,30 @@ def self_attention(x, W_q, W_k, W_v):
 def self_attention(x, W_q, W_k, W_v):
     scores = torch.bmm(x @ W_q, (x @ W_k).transpose(1, 2)) / W_k.shape[-1] ** 0.5
     return torch.bmm(scores.softmax(dim=2), x)
+
+
+@wrong("ch02-self-attention", "it belongs before it")
+def self_attention(x, W_q, W_k, W_v):
+    weights = torch.softmax(x @ W_q @ (x @ W_k).transpose(1, 2), dim=-1)
+    return weights / W_q.shape[1] ** 0.5 @ (x @ W_v)
+
+
+@wrong("ch02-self-attention", "which number belongs to which word")
+def self_attention(x, W_q, W_k, W_v):
+    query, key, value = x @ W_q, x @ W_k, x @ W_v
+    b, t, k = key.shape
+    return torch.softmax(query @ key.reshape(b, k, t) / k**0.5, dim=-1) @ value
+
+
+@wrong("ch02-repair-attention", "is what you build here")
+def attention(query, key, value):
+    return torch.nn.functional.scaled_dot_product_attention(query, key, value)
+
+
+@wrong("ch02-repair-attention", "divided by k, not by")
+def attention(query, key, value):
+    scores = query @ key.transpose(1, 2) / query.shape[-1]
+    return torch.softmax(scores, dim=-1) @ value
 
 
 # ---- the factor of other entries ---------------------------------------------
@@ -153,7 +177,8 @@ def is_equivariant(f):
 
 @right("ch02-repair-attention")
 def attention(query, key, value):
-    return torch.nn.functional.scaled_dot_product_attention(query, key, value)
+    scores = torch.einsum("btk,bsk->bts", query, key) * key.shape[2] ** -0.5
+    return torch.einsum("bts,bsv->btv", scores.softmax(dim=2), value)
 
 
 @wrong("ch02-repair-attention", "compare one score")
