@@ -41,8 +41,8 @@ chain(
 )
 
 # %% [markdown]
-# By the end of this chapter you can write multi-head attention in a dozen lines,
-# explain why it costs no more than one big head, and look inside a trained model
+# By the end of this chapter you'll be able to write multi-head attention in a dozen
+# lines, explain why it costs no more than one big head, and look inside a trained model
 # to see what its heads are doing. You need chapter 2: queries, keys, values, and
 # the softmax of their dot products. About 35 minutes.
 #
@@ -588,8 +588,9 @@ check_close("so do the gradients of its weights", *gradients, 1e-4)
 assert plain.weights(many, memory, real).shape == (b, h, t, 7)
 
 # %% [markdown]
-# How its numbers lie in memory, the same in einsum, how fast it is and how it
-# behaves in half precision: [the deeper page on layouts](03b_layouts.ipynb).
+# [The deeper page on layouts](03b_layouts.ipynb) shows how the numbers lie in memory,
+# how to write all this with einsum, how fast it is, and how it behaves in half
+# precision.
 #
 # ## 3.4 Follow one word through
 #
@@ -703,7 +704,7 @@ print(
 )
 
 # %% [markdown]
-# ## 3.5 Will a model find three heads by itself?
+# ## 3.5 Will a model learn the three questions by itself?
 #
 # Our heads were hand-made. Let's see what training makes of the same problem.
 # Forty-eight nouns, and any of them may give, be given or receive: *kings gave
@@ -780,9 +781,10 @@ print(
 )
 
 # %% [markdown]
-# Three heads answer everything, every time. Trained as long, one head either learns a
-# single question and guesses the others, or settles for three middling answers (by
-# weights that depend on the nouns, too: [page 3c](03c_how_many_heads.ipynb)). Two
+# Three heads answer everything, every time. With the same training, one head
+# either learns a single question and guesses the others, or settles for three middling
+# answers (its weights then depend on the nouns as well; see
+# [page 3c](03c_how_many_heads.ipynb)). Two
 # heads have to share, and how well that goes depends on the seed.
 #
 # What did the verb look at? `record_attention` lets you see the weights of any
@@ -827,8 +829,8 @@ print("✓ each of the three heads has most of its weight on a different noun")
 
 # %% [markdown]
 # **Nobody assigned the questions. Why don't all heads learn the same one?** Because
-# they start at random, each from other matrices. Start all three alike, and they get
-# equal gradients and stay copies:
+# each starts from its own random matrices. Start all three alike, their columns of
+# $W_o$ included, and they get equal gradients and stay copies:
 
 # %% tags=["hide-input", "proof"]
 torch.manual_seed(0)
@@ -856,10 +858,11 @@ print("✓ and they get who {:.0%}, what {:.0%}, whom {:.0%}".format(*shares))
 # **Is one head hopeless, then?** No. Put a small network on each word *before*
 # attention, train for 1200 steps at a rate of 0.003, and one head gets at least 99.7 %
 # of every question right, from each of three seeds. The network makes the difference:
-# trained the same way without it, one head stays between 3 % and 94 %. ([Page
-# 3c](03c_how_many_heads.ipynb) has both runs.) The network can turn *mary as the giver*
+# trained the same way without it, one head never gets all three right: its
+# answers are between 3 % and 94 % correct. ([Page 3c](03c_how_many_heads.ipynb) has
+# both runs.) The network can turn *mary as the giver*
 # and *mary as the receiver* into two unrelated vectors, which survive being added up.
-# Several heads do without it.
+# Several heads don't need it.
 #
 # ## 3.6 Eight heads on real text
 #
@@ -968,7 +971,7 @@ pairs = {
 }
 assert everything == "r" and 1 <= len(alone) <= 5
 Html(
-    "<details><summary>Answer, for “all the wo_ds”</summary><p>With all eight "
+    "<details><summary>Answer, for “all the wo_ds in it”</summary><p>With all eight "
     f"heads the guess is r. Single heads: {spoken(alone)}; no other head flips it. "
     f"Pairs of the others: {spoken(pairs)}.</p></details>"
 )
@@ -1024,7 +1027,7 @@ print(
 
 # %% [markdown]
 # Nearly every head has a favourite neighbour: the letter before the blank, the letter
-# after it, two before. Two go by content: a space is one letter in six, yet gets more
+# after it, one further on either side. Two, heads 5 and 7, also go by content: a space is one letter in six, yet gets more
 # than half of their weight, and a space is where a word begins or ends.
 # Blend all that into one average, and *es* looks like *se*. So here, too, several heads
 # should help:
@@ -1079,11 +1082,10 @@ print(
 # each, are no clear gain.
 #
 # **Are all eight needed?** In this one trained model each of them helps, though not
-# equally: removing one (an *ablation*) costs anything from under 3 points to almost 17.
+# equally: removing one (an *ablation*: zeros take the place of its numbers) costs anything from under 3 points to almost 17.
 # In larger ones many can go: [Michel et al. (2019)](https://arxiv.org/abs/1905.10650)
-# removed a large share of a translation model's heads at test time, with no retraining
-# and little loss. In the paper
-# that introduced heads, one head is 0.9 BLEU worse than eight, and 32 are worse again
+# removed a fifth of a translation model's heads, and two fifths of BERT's, at test time,
+# with no retraining and no noticeable loss. In the paper that introduced heads, one head is 0.9 BLEU worse than eight, and 32 are worse again
 # (English to German, their table 3, width 512 in all):
 #
 # | heads | 1 | 4 | 8 | 16 | 32 |
@@ -1091,14 +1093,14 @@ print(
 # | width of each | 512 | 128 | 64 | 32 | 16 |
 # | BLEU (higher is better) | 24.9 | 25.5 | 25.8 | 25.8 | 25.4 |
 #
-# **So how many should you take?** Fix the width of a head and divide: 64 is usual
+# **So how many should you use?** Fix the width of a head and divide: 64 is usual
 # (512 / 8 in that paper, 768 / 12 in [BERT](https://arxiv.org/abs/1810.04805)), in large
 # language models 128 (4096 / 32 in [LLaMA](https://arxiv.org/abs/2302.13971) 7B).
 #
 # ## 3.7 Pitfalls
 #
 # **It trains well, then goes wrong when sentences are padded.** You split with
-# `view(b, h, t, k)`: right shape, no error, wrong words in nearly every row. While
+# `view(b, h, t, k)`: right shape, no error, wrong words in most rows. While
 # all sentences have one length, the mix is always the same, and training can adapt to
 # it. Padding changes $t$, and with it which words are mixed:
 

@@ -233,7 +233,7 @@ show_table(
 # ### Beside PyTorch's own module
 #
 # The same weights, forward and backward, CPU seconds of `nn.MultiheadAttention` divided
-# by ours. Above 1, ours is faster. PyTorch's is asked for its output alone, its fast
+# by ours. Above 1, ours is faster. PyTorch's is asked for its output only, which is its fast
 # way.
 
 # %% tags=["hide-input"]

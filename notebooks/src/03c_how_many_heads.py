@@ -130,7 +130,7 @@ check_close(
 # </details>
 #
 # Trained weights may depend on the nouns too, and the model with three middling
-# answers lives off that: if *mary* always gets more weight than *susan*, then how
+# answers relies on that: if *mary* always gets more weight than *susan*, then how
 # strongly each one shows in the blend hints at where it stood. Take this away, by
 # giving each word the mean weight of its position, and little is left:
 
@@ -281,7 +281,8 @@ print(
 
 # %% [markdown]
 # More looks at once, each of them coarser. That's why the curve of chapter 3 flattens
-# and in the paper's table turns down again: where the best place is, only trying tells.
+# and in the paper's table turns down again: where the best
+# place is, only experiments can tell.
 #
 # ## 3c.4 Shared keys and values
 #
