@@ -128,7 +128,8 @@ def test_batches_of_letters_follow_their_seed():
 def test_the_prose_is_english_in_the_alphabet_of_the_model():
     prose = library_prose()
     assert len(prose) > 300_000 and set(prose) <= set(ALPHABET)
-    assert " the " in prose and "  " not in prose
+    # counted, for pytest would compare the whole texts
+    assert prose.count(" the ") > 1000 and prose.count("  ") == 0
 
 
 def test_training_and_test_windows_share_no_letter():
