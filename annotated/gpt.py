@@ -37,7 +37,7 @@ class GPTConfig:
     #: probability of dropout, in the sums of embeddings and positions, attention
     #: weights, feed-forward networks, and what each sublayer adds
     dropout: float = 0.0
-    max_len: int = 128  #: the context: number of positions
+    max_len: int = 128  #: number of positions, which is the context
     norm: ClassVar[str] = "pre"  #: every sublayer reads a normalised stream
 
     def __post_init__(self):

@@ -74,6 +74,9 @@ ARROWS = [
 ]  # fmt: skip
 
 TEMPLATE = """
+{%- macro inner(name) %}
+{%- if here %} aria-hidden="true"{% else %} role="group" aria-label="{{ name }}"{% endif %}
+{%- endmacro %}
 {%- macro boxes(parts) %}
 {%- for part in parts %}
 {%- if part.link and not here %}<a href="{{ part.link }}">{% else %}<g>{% endif %}
@@ -92,7 +95,8 @@ TEMPLATE = """
 {%- else %}<nav class="annotated-map" id="the-map" aria-label="Map of the book">
 {%- endif %}
 <div class="drawing" role="{{ 'img' if here else 'group' }}" aria-label="{{ alt }}">
-<svg viewBox="0 -8 {{ widths[0] }} {{ height }}" role="{{ inner }}">
+<svg viewBox="0 -8 {{ widths[0] }} {{ height }}"
+ {{- inner('The Transformer') }}>
 <defs><marker id="map-head" viewBox="0 0 8 8" refX="6" refY="4" markerWidth="6"
  markerHeight="6" orient="auto"><path d="M0 0L8 4L0 8z" fill="currentColor"/></marker>
 </defs>
@@ -106,7 +110,8 @@ TEMPLATE = """
 <path class="arrow onward" d="M316 166h20" marker-end="url(#map-head)"/></g>
 {{- boxes(transformer) }}
 </svg>
-<svg viewBox="0 -8 {{ widths[1] }} {{ height }}" role="{{ inner }}">
+<svg viewBox="0 -8 {{ widths[1] }} {{ height }}"
+ {{- inner('What grew out of it') }}>
 <g aria-hidden="true">
 {%- for y, text in groups %}
 <text class="note" x="5" y="{{ y }}">{{ text }}</text>{% endfor %}</g>
@@ -154,7 +159,6 @@ def map_html(app, docname: str, here: int | None = None) -> str:
         transformer=[drawn(part) for part in TRANSFORMER],
         offspring=[drawn(part) for part in OFFSPRING],
         groups=GROUPS, arrows=ARROWS, alt=alt, here=here,
-        inner="presentation" if here else "group",
         names=" and ".join(labels), widths=WIDTHS, height=HEIGHT,
         whole=app.builder.get_relative_uri(docname, app.config.root_doc) + "#the-map",
     )  # fmt: skip
