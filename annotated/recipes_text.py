@@ -200,8 +200,8 @@ def text_model(
 
     Args:
         way: "attention" (a GPT as the recipe has it), "average" (the same, with
-            :class:`~annotated.text_models.PastAverage`), "recurrent" or "convolution" (as many parameters as
-            the page's GPT, within 2 %).
+            :class:`~annotated.text_models.PastAverage`), "recurrent" or "convolution"
+            (as many parameters as the page's GPT, within 2 %).
         size: number of tokens that there are.
         seed: of its parameters.
         recipe: whose model it is.

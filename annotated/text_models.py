@@ -78,7 +78,8 @@ def path_length(way: str, distance: int) -> int:
     Vaswani et al. (2017), table 1, "maximum path length", here for one pair.
 
     Args:
-        way: "attention", "recurrent" or "convolution", as :func:`~annotated.recipes_text.text_model` has them.
+        way: "attention", "recurrent" or "convolution", as
+            :func:`~annotated.recipes_text.text_model` has them.
         distance: from the character to the position that reads it, from 0.
     """
     require.choice(("attention", "recurrent", "convolution"), way=way)

@@ -75,7 +75,8 @@ ARROWS = [
 
 TEMPLATE = """
 {%- macro inner(name) %}
-{%- if here %} aria-hidden="true"{% else %} role="group" aria-label="{{ name }}"{% endif %}
+{%- if here %} aria-hidden="true"
+{%- else %} role="group" aria-label="{{ name }}"{% endif %}
 {%- endmacro %}
 {%- macro boxes(parts) %}
 {%- for part in parts %}
