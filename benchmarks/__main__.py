@@ -29,6 +29,7 @@ NAMES = (
     "several_heads",
     "shakespeare",
     "text",
+    "text_reach",
     "text_rivals",
     "training_step",
     "warmup",
