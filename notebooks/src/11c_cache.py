@@ -7,8 +7,8 @@
 # changed since a moment ago.
 #
 # A causal model need not do that. **Keep the keys and values of every position that
-# was read, and a new character costs one position.** Every model that you chat with
-# works this way. This page walks one character through such a cache, proves that the
+# was read, and a new character costs one position.** That's a **KV cache**, and every
+# model that you chat with has one. This page walks one character through such a cache, proves that the
 # text stays the same, and measures what the cache saves, what it takes, and where it
 # ends. You don't need it to read on. About 15 minutes.
 
@@ -19,9 +19,7 @@
 # ## 11c.1 What is computed again
 #
 # Here is a GPT with a context of eight characters. It writes, and at each step we count
-# the positions that go through its blocks. Before you move the slider: how many will it
-# have computed in all after eight characters, without a cache and with one? And what
-# do you expect at the ninth, when the context is full?
+# the positions that go through its blocks. Predict before you move the slider:
 
 # %% tags=["hide-input"]
 import torch
@@ -52,7 +50,12 @@ def positions_computed(cache, steps=12):
         lambda module, inputs, output: counts.append(output.shape[1])
     )
     sample(
-        tiny, encode("d"), max_new_tokens=steps, top_k=1, cache=cache, slide=True
+        tiny,
+        encode("d"),
+        max_new_tokens=steps,
+        top_k=1,
+        cache=cache,
+        slide=True,
     )
     hook.remove()
     return counts
@@ -83,8 +86,8 @@ explorer(
         )
         for step in (1, 5, 8, 9, 12)
     ],
-    question="After eight characters, how many positions has each model "
-    "computed? What happens at the ninth?",
+    question="After eight characters, how many positions has it computed in "
+    "all, without a cache and with one? What happens at the ninth?",
     caption="One cell for each character. The counts come from the module's "
     "own run.",
 )
@@ -137,7 +140,7 @@ chain(
 # *e* looks at *d* and *e* only, so its output can't depend on what comes later. In the
 # second block, its key is made from that output, and so on up. The same holds for the
 # values. Without the mask, *g* would change what every other character becomes, and
-# there'd be nothing to keep: that's why the encoder of chapter 6 has no cache.
+# there'd be nothing to keep. That's why chapter 6's encoder can't have such a cache.
 
 # %% tags=["hide-input", "proof"]
 from annotated.masks import causal_mask
@@ -175,9 +178,9 @@ print(f"✓ without the mask, they change by up to {shift:.2f}")
 
 # %%
 def attend_to_kept(x, past_k, past_v, attention):
-    q, k, v = attention.query_map(x), attention.key_map(x), attention.value_map(x)
-    k = torch.cat([past_k, k])  # (s, d): four that were kept, and the new one
-    v = torch.cat([past_v, v])
+    q = attention.query_map(x)  # (1, d), the new position alone
+    k = torch.cat([past_k, attention.key_map(x)])  # (s, d): kept, and new
+    v = torch.cat([past_v, attention.value_map(x)])
     weights = (q @ k.T / q.shape[-1] ** 0.5).softmax(dim=-1)  # (1, s)
     return attention.output_map(weights @ v), k, v
 
@@ -197,36 +200,35 @@ with torch.no_grad():
     weights = scores.softmax(dim=-1)
 chain(
     Matrix(x_new, "x of “g”"),
-    "→",
-    Matrix(q, "query"),
-    Matrix(k[-1:], "key"),
-    Matrix(v[-1:], "value"),
-    alt="The row of g, four numbers, becomes a query, a key and a value of "
-    "four numbers each.",
-    caption="The new position alone goes through the maps.",
+    "maps →",
+    Matrix(torch.cat([q, k[-1:], v[-1:]]), rows=["query", "key", "value"]),
+    alt="The row of g, four numbers, becomes three rows of four numbers: a "
+    "query, a key and a value.",
+    caption="The new position alone goes through the three maps.",
 )
 
 # %% tags=["hide-input"]
 chain(
     Matrix(k, "keys", rows=AFTER, row=4),
-    "· q ÷ 2 →",
-    Matrix(scores, "scores", columns=AFTER),
+    "· q ÷ 2 =",
+    Matrix(scores.T, "scores"),
     "softmax →",
-    Matrix(weights, "weights", columns=AFTER, weights=True),
+    Matrix(weights.T, "weights", weights=True),
     alt="Five keys, four kept and the new one lit, times the query, divided "
-    "by 2, give five scores; the softmax makes five weights of them.",
-    caption="Five keys, four of them from the cache; √4 = 2.",
+    "by 2, give a column of five scores; the softmax makes weights of them.",
+    caption="Five keys, four of them from the cache. A row's score is its key "
+    "times the query, over √4 = 2.",
 )
 
 # %% tags=["hide-input"]
 chain(
-    Matrix(weights, "weights", columns=AFTER, weights=True),
-    "·",
+    Matrix(weights.T, "weights", rows=AFTER, weights=True),
+    "times",
     Matrix(v, "values", rows=AFTER, row=4),
-    "=",
+    "added up =",
     Matrix(weights @ v, "what “g” takes"),
-    alt="Five weights times five values, four kept and the new one lit, give "
-    "one row of four numbers.",
+    alt="Five weights times five values, four kept and the new one lit, "
+    "added up to one row of four numbers.",
     caption="One row comes out, for the one position that went in.",
 )
 
@@ -253,58 +255,82 @@ chain(
 # %% tags=["hide-input", "proof"]
 with torch.no_grad():
     full = attention(x[None], mask=causal_mask(5))[0, -1:]
-    check_close("one row by the cache = the last row of the whole", output, full)
-    reader.read(encode("g"))
-    check_close("and the module keeps the same", reader.kept[1][0][0, 0], k)
-    logits = tiny(encode("def gcd("))
-    parts = KeyValueCache(tiny)
-    pieces = [parts.read(encode(piece)) for piece in ("de", "f g", "c", "d(")]
-check_close(
-    "read in pieces of 2, 3, 1 and 2 characters: the logits of the whole",
-    torch.cat(pieces, dim=1),
-    logits,
-    1e-5,
-)
+check_close("one row by the cache = the last row of the whole", output, full)
 
 # %% [markdown]
-# ## 11c.4 The class
+# ## 11c.4 Through all the blocks
 #
-# The module does this in every block, for all heads of a batch at once. `b` is the
-# batch, `h` the heads, `t` the new positions, `s` all so far, `k` the width of a head.
+# The rest of a block works on each position alone, so a new position goes all the way
+# up by itself. All that a block has to remember is its keys and values:
+
+
+# %%
+def read_one(token, kept):
+    position = len(kept[0][0])  # as many as are kept
+    x = tiny.embed(token, start=position)[0]  # (1, d)
+    for i, block in enumerate(tiny.blocks.layers):
+        h = block.residuals[0].norm(x)
+        answer, *kept[i] = attend_to_kept(h, *kept[i], block.attention)
+        x = x + answer
+        x = x + block.feed_forward(block.residuals[1].norm(x))
+    return tiny.output(tiny.blocks.norm(x))  # (1, v): logits of what follows
+
+
+# %% [markdown]
+# The module's `KeyValueCache` is this loop, and in it this method, for all sequences
+# and heads at once: b sequences, h heads, s positions so far, k numbers to a head. Its
+# `read` takes one new token or many.
 
 # %%
 from annotated.notebook import show_source
 
-show_source(KeyValueCache)
-
-# %% [markdown]
-# Two lines deserve a second look. `start=self.length` gives a new character its true
-# position. Forget it, and every character is read as if it were the first: the shapes
-# are right, no error is raised, and the text is just worse. And `read` insists on
-# evaluation mode, because dropout would draw another mask at each call, so what's kept
-# would no longer be what the whole sequence gives.
+show_source(KeyValueCache._attend)
 
 # %% tags=["hide-input", "proof"]
 with torch.no_grad():
-    forgetful = KeyValueCache(tiny)
-    forgetful.read(encode("def "))
-    forgetful.length = 0  # the next character is read at position 0 ...
-    x = tiny.embed(encode("g"), start=forgetful.length)
-    right = tiny.embed(encode("g"), start=4)
-    for i, layer in enumerate(tiny.blocks.layers):
-        attend, map_each = layer.residuals
-        see_all = torch.ones(1, 1, 1, 5, dtype=torch.bool)
-        x = attend(
-            x,
-            lambda x, i=i, layer=layer: forgetful._attend(
-                i, layer, x, see_all
-            ),
-        )
-        x = map_each(x, layer.feed_forward)
-    wrong = tiny.output(tiny.blocks.norm(x))[0, -1].softmax(dim=-1)
-    true = tiny(encode("def g"))[0, -1].softmax(dim=-1)
-moved = (wrong - true).abs().sum().item() / 2
-assert moved > 0.01
+    nothing = torch.empty(0, 4)
+    kept = [[nothing, nothing] for _ in tiny.blocks.layers]
+    by_hand = torch.cat([read_one(encode(c), kept) for c in "def gcd("])
+    reader = KeyValueCache(tiny)
+    pieces = [reader.read(encode(piece)) for piece in ("de", "f g", "c", "d(")]
+    whole = tiny(encode("def gcd("))
+module = torch.cat(pieces, dim=1)
+check_close("one by one = the whole at once", by_hand, whole[0], 1e-5)
+check_close(
+    "the module, in pieces of 2, 3, 1, 2 = the whole", module, whole, 1e-5
+)
+check_close(
+    "and it keeps the same keys and values",
+    [kept for pair in reader.kept for kept in (pair[0][0, 0], pair[1][0, 0])],
+    [one for pair in kept for one in pair],
+    1e-5,
+)
+
+# %% [markdown]
+# One line is easy to forget: `start=position`. Without it every new character is read
+# as if it were the first. The shapes are right, no error is raised, and the text is
+# just worse. And a model with dropout has to be in evaluation mode: otherwise each call
+# would drop other numbers, and what is kept wouldn't be what the whole sequence gives.
+# The module refuses to read in training mode.
+
+
+# %% tags=["hide-input", "proof"]
+class Forgets:
+    """The tiny model, but every character is at position 0."""
+
+    def embed(self, tokens, start):
+        return tiny.embed(tokens, start=0)
+
+    def __getattr__(self, name):
+        return getattr(tiny, name)
+
+
+with torch.no_grad():
+    reader = KeyValueCache(Forgets())
+    wrong = [reader.read(encode(letter)) for letter in "def g"][-1][0, -1]
+    right = tiny(encode("def g"))[0, -1]
+moved = (wrong.softmax(dim=-1) - right.softmax(dim=-1)).abs().sum().item() / 2
+assert moved > 0.05
 try:
     KeyValueCache(tiny.train()).read(encode("d"))
 except ValueError as error:
@@ -313,7 +339,10 @@ else:
     raise AssertionError("a model in training mode was accepted")
 finally:
     tiny.eval()
-print(f"✓ read at position 0, “g” moves {moved:.0%} of the next probabilities")
+print(
+    f"✓ all at position 0: {moved:.0%} of the next probability is on other "
+    "characters"
+)
 
 # %% [markdown]
 # ## 11c.5 The same text, cheaper
@@ -424,21 +453,54 @@ show(
 )
 
 # %% [markdown]
-# A factor of 14 is a lot, but it isn't 128. Two things eat up the rest. First, the
-# newest position still looks back at all that is kept, so its cost creeps up with the
-# length; that's why the lower line is steeper than $n$. Second, a position that is
-# computed alone costs more than one that is computed in company. Here is a cache that
-# reads 256 positions in pieces:
+# A factor of 14 is a lot, but it isn't 128, and the lower line is steeper than $n$. Two
+# things eat up the rest. First, what's kept has to be handled. Here is one step of the
+# recorded model's attention, with more and more positions kept:
 
 # %% tags=["hide-input"]
 import time
 from statistics import median
 
+from torch.nn import functional as F
+
+
+def milliseconds(operation, *given, repeats=9):
+    taken = []
+    for _ in range(repeats):
+        began = time.process_time()
+        operation(*given)
+        taken.append(1000 * (time.process_time() - began))
+    return median(taken)
+
+
+handled = []
+for length in (16, 64, 256):
+    past, new = torch.randn(16, 8, length, 32), torch.randn(16, 8, 1, 32)
+    both = torch.cat([past, new], dim=2)
+    append = 8 * milliseconds(torch.cat, [past, new], 2)  # k, v of 4 layers
+    attend = F.scaled_dot_product_attention
+    handled.append((length, append, 4 * milliseconds(attend, new, both, both)))
+show_table(
+    ["positions kept", "append, ms", "look back, ms"],
+    [[n, f"{append:.2f}", f"{look:.2f}"] for n, append, look in handled],
+    "One step of 16 sequences, four layers, on the machine that built this "
+    "page; median of nine",
+)
+
+# %% [markdown]
+# Looking back at more keys takes longer. Appending takes longer still, because
+# `torch.cat` copies all that is kept, at every step. That keeps our class short. Where
+# speed counts, you reserve the whole context once and write into it.
+#
+# Second, a position that is computed alone costs more than one that is computed in
+# company. Here is a cache that reads 128 positions in pieces:
+
+# %% tags=["hide-input"]
 torch.manual_seed(0)
 large = GPT(
-    GPTConfig(96, d_model=256, heads=8, layers=4, d_ff=1024, max_len=256)
+    GPTConfig(96, d_model=256, heads=8, layers=4, d_ff=1024, max_len=128)
 ).eval()
-line = torch.randint(96, (4, 256))
+line = torch.randint(96, (4, 128))
 
 
 @torch.no_grad()
@@ -453,19 +515,19 @@ def seconds_to_read(piece):
 seconds_to_read(64)  # warms up
 taken = {
     piece: median(seconds_to_read(piece) for _ in range(3))
-    for piece in (1, 4, 16, 64, 256)
+    for piece in (1, 4, 16, 64, 128)
 }
 show_table(
     ["positions at a time", "ms per position"],
-    [[piece, f"{1000 * s / 256:.2f}"] for piece, s in taken.items()],
-    "Reading 256 positions of four sequences through the cache, on the "
+    [[piece, f"{1000 * s / 128:.2f}"] for piece, s in taken.items()],
+    "Reading 128 positions of four sequences through the cache, on the "
     "machine that built this page; median of three",
 )
 
 # %% [markdown]
-# Every call has to fetch all the weights of the model from memory. For 64 positions,
-# each weight that was fetched is used 64 times as often as for one. So there are two
-# kinds of work in a language model: reading the prompt, where all positions are known
+# Every call works through all the weights of the model. In company, each weight serves
+# many positions once it has been fetched from memory; alone, it serves one. So there
+# are two kinds of work in a language model: reading the prompt, where all positions are known
 # and go through at once (**prefill**), and writing, one position at a time
 # (**decoding**). A service that answers many people decodes their texts together, in
 # one batch, for the same reason.
@@ -531,9 +593,7 @@ print(f"✓ a full cache of the page's model holds {held:,} bytes")
 # context takes ten gigabytes, so memory limits how many people it can serve at once.
 # That's why later models let several heads share one key and one value
 # (grouped-query attention, [page 3c](03c_how_many_heads.ipynb)): eight heads to a key
-# make the cache eight times smaller. One more detail: our class appends with
-# `torch.cat`, which copies all that is kept at every step. Where speed counts, you'd
-# reserve the full context once and write into it.
+# make the cache eight times smaller.
 #
 # ## 11c.7 Where it ends
 #
@@ -541,10 +601,12 @@ print(f"✓ a full cache of the page's model holds {held:,} bytes")
 # you get an error rather than a text that was silently cut:
 
 # %% tags=["hide-input"]
+import textwrap
+
 try:
     sample(model, prompt, max_new_tokens=61)
 except ValueError as error:
-    print(error)
+    print(textwrap.fill(str(error), 70))
 else:
     raise AssertionError("more than the context was accepted")
 
@@ -578,19 +640,19 @@ chain(
 # interactive at step nine; here is what it does to the time:
 
 # %% tags=["hide-input"]
-COUNT, REPEATS = 128, 9
+CONTEXT, COUNT, REPEATS = 64, 88, 3
 
 
 def seconds_by_character():
-    """CPU seconds of each character: 64 positions in the context."""
-    ids, reader, taken = prompt[:1, :1], KeyValueCache(model), []
+    """CPU seconds of each character, if the context is 64."""
+    ids, reader, taken = line[:, :1], KeyValueCache(large), []
     with torch.no_grad():
         for _ in range(COUNT):
             began = time.process_time()
-            if ids.shape[1] <= 64:
+            if ids.shape[1] <= CONTEXT:
                 logits = reader.read(ids[:, reader.length :])
             else:
-                logits = model(ids[:, -64:])
+                logits = large(ids[:, -CONTEXT:])
             taken.append(time.process_time() - began)
             new = logits[:, -1].argmax(dim=-1, keepdim=True)
             ids = torch.cat([ids, new], dim=1)
@@ -599,20 +661,25 @@ def seconds_by_character():
 
 each = torch.tensor([seconds_by_character() for _ in range(REPEATS)])
 each = 1000 * each.median(dim=0).values
-inside, outside = (part.median().item() for part in (each[:64], each[64:]))
+inside, outside = (
+    part.median().item() for part in (each[:CONTEXT], each[CONTEXT:])
+)
 figure, ax = plt.subplots(figsize=(6.0, 3.2))
 ax.plot(range(1, COUNT + 1), each, ".", color=PALETTE[0])
-ax.axvline(64.5, color="0.4", linewidth=1, linestyle="--")
-ax.text(66, ax.get_ylim()[1] * 0.08, "context full: slide", color="0.3")
-ax.set_ylim(0)
+ax.axvline(CONTEXT + 0.5, color="0.4", linewidth=1, linestyle="--")
+ax.set_ylim(0, 1.3 * outside)
+ax.text(
+    CONTEXT - 1, 0.7 * outside, "context full:\nthe window slides", ha="right"
+)
 ax.set_xlabel("character")
 ax.set_ylabel("ms of CPU time")
 show(
     figure,
-    alt="Milliseconds for each of 128 characters. Up to character 64 about "
-    f"{inside:.1f}, from 65 on, where the window slides, about {outside:.1f}.",
-    caption=f"The page's model, fresh weights, median of {REPEATS} runs: "
-    f"{inside:.1f} ms a character inside the context, {outside:.1f} beyond it.",
+    alt=f"Milliseconds for each of {COUNT} characters. Up to character 64 about "
+    f"{inside:.0f}, from 65 on, where the window slides, about {outside:.0f}.",
+    caption="Four layers, width 256, a context of 64, four sequences, median "
+    f"of {REPEATS} runs: {inside:.1f} ms for each character inside the "
+    f"context, {outside:.1f} beyond it.",
 )
 
 # %% [markdown]
