@@ -4,9 +4,9 @@
 # You're writing Python, and a string has to end. With `"` or with `'`? The answer
 # stands where the string began, perhaps forty characters ago. A model of text has to
 # get it from there to here somehow. [Chapter 11](11_text_generation.ipynb) does it with
-# attention: **every position looks straight at every earlier one.** A recurrent model
-# hands it on from one character to the next, and a convolutional one lifts it up layer
-# by layer.
+# attention: **every position looks straight at every earlier one.** A recurrent network
+# hands it on from one character to the next, and a convolutional network lifts it up
+# layer by layer.
 #
 # Is attention any better? This page gives all three the same text, the same training
 # and the same number of parameters, and measures loss, time and reach. The answer is
@@ -352,8 +352,8 @@ print("✓ attention learns every distance within 60 steps, the GRU none from "
 # The convolution is as quick as attention as long as a dozen routes lead back. At the
 # edge of its reach, where there's only one, it learns nothing.
 #
-# You'll often read that recurrent networks are bad at long dependencies. This is what's
-# behind it: not a state too small to *hold* one symbol, but a gradient too small to
+# You'll often read that recurrent networks are bad at **long-range dependencies**. This
+# is what's behind it: not a state too small to *hold* one symbol, but a gradient too small to
 # teach the model that it should. The name for it is the **vanishing gradient**
 # ([Pascanu et al., 2013](https://arxiv.org/abs/1211.5063)).
 #
@@ -423,7 +423,7 @@ show_table(
 # depend on $n$. In this narrow model, the two are equal at 240 characters; in a wider
 # one much later, since the maps grow with $d^2$ and the scores only with $d$. And this
 # is one thread. The GRU's steps have to wait for each other on any machine, while the
-# positions of the other two can be computed side by side.
+# positions of the other two can be computed side by side (**parallel computation**).
 
 # %% tags=["hide-input", "proof"]
 d, d_ff = 48, 144
