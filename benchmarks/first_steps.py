@@ -4,6 +4,7 @@ The runs of the benchmark ``beginnings``, on a grid: a number of first steps at 
 rate, then 0.01 up to step 60. What stuck is there: a loss near 2.27 at the end.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 from annotated.recipes_training import DATE_RUN, SMALL
@@ -14,6 +15,11 @@ NUMBERS = (0, 1, 2, 5, 10, 20)
 STEPS = 60
 
 
+def high_after(number: int, size: float) -> Callable[[int], float]:
+    """Return a rate that is ``size`` for a ``number`` of steps, then 0.01."""
+    return lambda n: size if n <= number else 1e-2
+
+
 def run() -> dict[str, Any]:
     """Train after each number of steps of each size, three seeds each."""
     rows = []
@@ -22,7 +28,7 @@ def run() -> dict[str, Any]:
             if number == 0 and size != SIZES[0]:
                 continue  # no small steps: the same runs, whatever their size
             for seed in SEEDS:
-                seen = watched(lambda n: size if n <= number else 1e-2, seed, STEPS)
+                seen = watched(high_after(number, size), seed, STEPS)
                 row = {"size": size, "number": number, "seed": seed}
                 rows.append(row | seen)
                 print(row, seen["losses"][-1], seen["differ"][-1], flush=True)
