@@ -30,6 +30,8 @@ NAMES = (
     "several_heads",
     "shakespeare",
     "text",
+    "text_counts",
+    "text_larger",
     "text_rivals",
     "training_step",
     "warmup",
