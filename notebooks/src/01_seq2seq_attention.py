@@ -80,8 +80,7 @@ explorer(
 #
 # For the *7* mostly one, the *l*. It needn't look at *ipca* as well, because what
 # it finds at the *l* already knows what follows (section 1.3 says how). For the *0* at
-# step 6 it looks at the space before: not every look is where you would look, and
-# section 1.5 comes back to that.
+# step 6 it looks at the space before. Section 1.5 comes back to such looks.
 #
 # </details>
 #
@@ -446,17 +445,16 @@ batch_weights = blocked.softmax(dim=-1)
 # %% tags=["hide-input"]
 names = ["7 March 2024", "May 8"]
 chain(
-    Matrix(batch_scores, "scores", names),
-    "mask →",
-    Matrix(batch_scores, "masked", mask=real),
+    Matrix(batch_scores, "scores", names, mask=real),
     "softmax →",
-    Matrix(batch_weights, "weights", weights=True),
-    alt="Scores of two sources, −10.66, −6.75, −10.66 and −6.75, −10.66, −5.33. "
-    "The second has two words; the mask hatches its third cell, padding. "
-    "After the softmax both rows sum to 1, *March* and *May* have nearly all "
-    "weight, and the padding has 0.",
-    caption="Which month? Without the mask, the padding's −5.33 would be the "
-    "highest score of its row.",
+    Matrix(batch_weights, "weights", names, weights=True),
+    alt="Scores of two sources, −10.66, −6.75, −10.66 and −6.75, −10.66. The "
+    "third cell of the second is hatched, for padding. After the softmax "
+    "March and May have nearly all weight, and the padding has 0.",
+    caption="Which month? Hatched is the padding. Without the mask its score, "
+    f"{batch_scores[1, 2]:.2f}, would be the highest of the row.".replace(
+        "-", "−"
+    ),
 )
 
 # %% [markdown]
@@ -677,7 +675,8 @@ Html(
     "</svg><figcaption>The network unrolled, with the words of 1.2. Below, the "
     "encoder reads in both directions. Lit: step 2 of the decoder, about to "
     "write the month. Its query is the state of step 1; the lines into the "
-    "context are as thick as their weights. Steps 1 and 3 do the same."
+    "context are as thick as their weights. Steps 1 and 3, in grey, do the "
+    "same."
     "</figcaption></figure>"
 )
 
@@ -697,13 +696,10 @@ def decoder_step(state, last, states, scorer, gru, head):
 
 
 # %% [markdown]
-# Here the query is the state from before the step. The
-# [deeper page](01b_other_scores.ipynb) tries two other
-# ways.
-#
 # The three are the start symbol, the **pad symbol**, which fills up a batch, and the
 # **end symbol**, which the decoder writes when it's done. So a date has eleven symbols
-# to get right.
+# to get right. (Here the query is the state from before the step. The
+# [deeper page](01b_other_scores.ipynb) tries two other ways.)
 #
 # **Teacher forcing.** In training, each step reads the *true* last symbol, even
 # if the model would have written another. So every step has a right answer to
@@ -1238,9 +1234,12 @@ for what, first in {"day": 8, "month, from digits": 5}.items():
 # For a digit of the year or the day, yes: hide the character it looks at, and the
 # digit is lost. A month mostly survives if it's a word. If it's a number, it's lost
 # like the day. It only seems to survive more often: with the first digit hidden the
-# network writes 0, and a month begins with 0 much more often than a day does. And for a
-# hyphen the picture says nothing at all. Weights have to sum to 1, so the network must
-# look *somewhere*, even when it needs nothing.
+# network writes 0, and a month begins with 0 much more often than a day does.
+#
+# Two more surprises. A look needn't fall on the character it's about: for the month's 0
+# our first date's network looks at the space before *lipca*, and from the right that
+# state has read *lipca*. And for a hyphen the picture says nothing at all. Weights have
+# to sum to 1, so the network must look *somewhere*, even when it needs nothing.
 #
 # ### Too cold, too hot
 #
@@ -1289,7 +1288,7 @@ print(f"✓ at τ = 0.01 {cold:.1%} of the dates are exact, at τ = 16 {hot:.1%}
 # key, and a rest that doesn't know the query. Whatever is added to all scores of
 # a row cancels in the softmax, so the query has no say. Training runs, the loss
 # falls (see the curve in 1.4), and the network has one context for all steps. With this
-# seed it reads fewer dates than the network without attention does with any of three.
+# seed it reads fewer dates than the network without attention with any of its three.
 
 # %% tags=["hide-input"]
 figure, axes = plt.subplots(1, 2, figsize=(9.6, 3.6))
