@@ -149,8 +149,8 @@ show(
 # %% [markdown]
 # **Where do the blue runs get stuck?** At 2.27 nats. Zeros are common in dates and eights are
 # rare, and 2.27 nats per symbol is what you pay if you know these frequencies and nothing
-# else. If you only knew *which position* comes next, you'd already pay no more than 1.12,
-# because, say, the fifth symbol is always a hyphen. A stuck run doesn't even use that.
+# else. If you knew only *which position* comes next, you'd pay just 1.12: the fifth
+# symbol, for one, is always a hyphen. A stuck run doesn't even use that.
 #
 # **What keeps them there?** The lower panel shows it. Within fifteen steps, all positions of
 # all dates get the same vector, to within about a thousandth. This is the rank collapse of
@@ -166,7 +166,7 @@ show(
 #
 # 1. Is a *single* step of 0.001 enough to save the run?
 # 2. Five steps of 0.00025 are gentler than five of 0.001. Are they safer?
-# 3. If they aren't, what do you change: do you take *more* steps, or *larger* ones?
+# 3. If they aren't, what does help: *more* of them, or *larger* ones?
 
 # %% tags=["hide-input"]
 from annotated.frames import Choice, Slider, explorer, static
@@ -282,7 +282,7 @@ print(
 )
 
 # %% [markdown]
-# So much is shown: at a high rate this model collapses within its first steps, and a few
+# This much is clear: at a high rate this model collapses within its first steps, and a few
 # smaller steps at the start prevent it. *Why* they do is still open.
 # [Chapter 7b](07b_adam.ipynb) tests three explanations.
 #
@@ -387,7 +387,7 @@ print(
 )
 
 # %% [markdown]
-# To hand it to PyTorch, wrap it in a `LambdaLR`. The module has the same rule and does that:
+# To hand the rule to PyTorch, wrap it in a `LambdaLR`, as the module does:
 
 # %%
 from annotated.notebook import show_source
