@@ -19,6 +19,7 @@ NAMES = (
     "full_means",
     "heads",
     "ladder",
+    "ladder_long",
     "ladder_parts",
     "lengths",
     "positions",
