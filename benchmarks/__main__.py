@@ -19,7 +19,6 @@ NAMES = (
     "full_means",
     "heads",
     "ladder",
-    "ladder_long",
     "ladder_parts",
     "lengths",
     "positions",

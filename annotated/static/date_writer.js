@@ -11,13 +11,15 @@ const most = argmax(now);
 const shown = (symbol) => (symbol === " " ? "␣" : symbol);
 const percent = (share) => `${Math.round(100 * share)} %`;
 
-const left = 66, top = 136;
-const size = Math.max(12, Math.min(24, Math.floor((view.width() - left - 6) / source.length)));
+const left = 52, top = 144;
+const size = Math.max(12, Math.min(24, Math.floor((view.width() - left - 4) / source.length)));
 const bottom = top + size * date.written.length;
-const svg = view.svg(Math.max(left + size * source.length + 6, 300), bottom + 6,
+const svg = view.svg(Math.max(left + size * source.length + 4, 300), bottom + 6,
   `where ${steps} written symbols look in ${state.date}`);
-const text = (x, y, content, more) => view.add(svg, "text", { x, y, text: content, ...more });
-const letter = { "text-anchor": "middle", class: "code", style: `font-size: ${Math.min(15, size)}px` };
+const text = (x, y, content, more) => view.add(svg, "text", {
+  x, y, text: content, style: "font-size: 15px", ...more,
+});
+const letter = { "text-anchor": "middle", class: "code", style: `font-size: ${Math.min(16, size + 2)}px` };
 text(0, top - 28, "the letter, read at once →");
 text(0, top - 8, "written ↓");
 source.forEach((symbol, j) => text(left + size * (j + 0.5), top - 8, shown(symbol), letter));
@@ -37,9 +39,9 @@ rows.forEach((weights, i) => {
     "stroke-width": last ? 1.5 : 1, "stroke-opacity": last ? 1 : 0.15,
   }));
 });
-text(0, 14, "likeliest symbols for the place marked “now”:");
+text(0, 14, "what it would write now, likeliest first:");
 date.likely[steps - 1].forEach(([symbol, share], i) => {
-  const y = 22 + 20 * i;
+  const y = 24 + 21 * i;
   text(left - 14, y + 13, shown(symbol), { "text-anchor": "middle", class: "code" });
   view.add(svg, "rect", {
     x: left, y: y + 2, width: Math.max(1, 160 * share), height: 13,
@@ -47,6 +49,13 @@ date.likely[steps - 1].forEach(([symbol, share], i) => {
   });
   text(left + 168, y + 13, percent(share));
 });
+
+// the slider ends where the text does
+const slider = svg.closest(".annotated-explorer").querySelector("input[type=range]");
+slider.max = date.written.length - 1;
+slider.setAttribute("aria-valuetext", `${steps} of ${date.written.length}`);
+slider.parentElement.querySelector("output").textContent = `${steps} of ${date.written.length}`;
+
 const before = date.written.slice(0, steps - 1).join("");
 return {
   values: { symbol: date.written[steps - 1], most, before },
