@@ -691,8 +691,8 @@ check_close(
 # ## 6.5 Normalise before each sublayer
 #
 # Each layer adds two things to its stream, soon three in the decoder, and the paper
-# stacks six layers. Such a sum can grow, and self-attention scores grow with the *square* of
-# what is read. So before a sublayer reads a vector, **layer normalisation**
+# stacks six layers. Such a sum can grow, and self-attention scores grow with the
+# *square* of what is read. So before a sublayer reads a vector, **layer normalisation**
 # ([Ba et al., 2016](https://arxiv.org/abs/1607.06450)) brings it to
 # mean 0 and variance 1; then a learned gain $g$ and bias $b$ give each of its $d$
 # numbers a scale and an offset of its own.
@@ -908,8 +908,8 @@ for norm in ("pre", "post"):
 
 # %% [markdown]
 # On the dates, the norm takes the loss **from 0.29 to 0.21**, with hardly any parameters
-# of its own. On this rung it needs the encoder: leave that out, and the loss stays at
-# 0.31, with the norm or without.
+# of its own. On this rung, it helps only together with the encoder: leave that out, and
+# the loss stays at 0.31, with the norm or without.
 #
 # ## 6.6 The decoder: remember what you wrote
 #
