@@ -372,7 +372,7 @@ for i, (name, (differences, _)) in enumerate(collapse.items()):
     )
 ax.set_xlabel("layers")
 ax.set_ylabel("difference between words")
-ax.legend()
+ax.legend(loc="center right", fontsize=8.5)
 show(
     figure,
     alt="Difference between ten words after 0 to 12 layers, on a logarithmic "
@@ -1081,7 +1081,7 @@ explorer(
     {"dates": writings},
     [
         Choice("date", "the letter says", list(writings)),
-        Slider("step", "symbol being written", list(range(1, longest + 1)), 6),
+        Slider("step", "writing symbol", list(range(1, longest + 1)), 6),
     ],
     label="A date being written",
     checks=[
@@ -1158,7 +1158,12 @@ for i, name in enumerate(NAMES):
     ax.plot(
         [row["loss"] for row in runs[name]], [i] * 3, "o", color="black", ms=4
     )
-    ax.text(level + 0.035, i, f"{level:.2f}", va="center")
+    ax.text(
+        max(row["loss"] for row in runs[name]) + 0.02,
+        i,
+        f"{level:.2f}",
+        va="center",
+    )
 ax.set_yticks(range(6), NAMES.values())
 ax.invert_yaxis()
 ax.set_xlabel("loss on unseen dates, nats per symbol")
