@@ -9,15 +9,11 @@ from functools import cache
 from typing import Any, NamedTuple
 
 import torch
-from jaxtyping import Float
-from torch import Tensor
-from torch.nn import functional as F
 
 from annotated.checkpoints import Record
 from annotated.data import (
     LOCALES,
     STYLES,
-    Batch,
     Vocabulary,
     batches,
     date_pairs,
@@ -27,6 +23,7 @@ from annotated.data import (
 from annotated.decoding import greedy_decode
 from annotated.recipes import one_cycle
 from annotated.recipes_part2 import take_away
+from annotated.recipes_training import label_loss
 from annotated.training import evaluate, fit
 from annotated.transformer import Transformer, TransformerConfig
 
@@ -50,14 +47,6 @@ def ladder_pairs(count: int, split: str, seed: int) -> list[tuple[str, str]]:
         (text, write_date(datetime.date.fromisoformat(iso), "en_US", "long"))
         for text, iso in date_pairs(count, split, seed)
     ]
-
-
-def label_loss(model: Transformer, batch: Batch) -> Float[Tensor, ""]:
-    """Return the cross-entropy of a ``model`` on the real labels of a ``batch``."""
-    logits = model(batch.source, batch.target)
-    return F.cross_entropy(
-        logits.flatten(0, 1), batch.labels.flatten(), ignore_index=Vocabulary.pad
-    )
 
 
 @cache

@@ -215,7 +215,9 @@ def text_model(
     model = GPT(GPTConfig(size, **recipe.model))
     if way == "average":
         for layer in model.blocks.layers:
-            layer.attention.__class__ = PastAverage
+            average = PastAverage(recipe.model["d_model"], recipe.model["heads"])
+            average.load_state_dict(layer.attention.state_dict())
+            layer.attention = average
     return model
 
 

@@ -18,6 +18,7 @@ seeds 0 and 1; with seed 2 both come loose before step 60, later than after five
 ones.
 """
 
+from collections.abc import Callable
 from statistics import mean
 from typing import Any
 
@@ -38,10 +39,12 @@ STEPS = {name: 160 if "high" in name else 60 for name in FIRST_STEPS}
 EVERY = 5
 
 
-def one(name: str, seed: int) -> dict[str, Any]:
-    """Train one model; return losses and differences, every five steps."""
+def watched(
+    rate: Callable[[int], float], seed: int, steps: int
+) -> dict[str, list[float]]:
+    """Train one model under a rate; return losses and differences, every five steps."""
     model = date_model(seed)
-    optimizer, schedule = paper_adam(model, FIRST_STEPS[name])
+    optimizer, schedule = paper_adam(model, rate)
     (new,) = date_batches(900 + seed, 1)
     differ = [differences(model, new)]
 
@@ -52,22 +55,26 @@ def one(name: str, seed: int) -> dict[str, Any]:
     history = fit(
         model,
         label_loss,
-        date_batches(seed, STEPS[name]),
+        date_batches(seed, steps),
         optimizer,
         schedule=schedule,
         on_step=watch,
     )
     losses = [record["loss"] for record in history]
     every = [mean(losses[i : i + EVERY]) for i in range(0, len(losses), EVERY)]
-    row = {"beginning": name, "seed": seed}
-    row["losses"] = [round(loss, 4) for loss in every]
-    row["differ"] = [round(share, 5) for share in differ]
-    print(name, seed, row["losses"][-1], row["differ"][-1], flush=True)
-    return row
+    return {
+        "losses": [round(loss, 4) for loss in every],
+        "differ": [round(share, 5) for share in differ],
+    }
 
 
 def run() -> dict[str, Any]:
     """Train after each beginning, three seeds each."""
-    rows = [one(name, seed) for name in FIRST_STEPS for seed in SEEDS]
+    rows = []
+    for name, rate in FIRST_STEPS.items():
+        for seed in SEEDS:
+            seen = watched(rate, seed, STEPS[name])
+            rows.append({"beginning": name, "seed": seed} | seen)
+            print(name, seed, seen["losses"][-1], seen["differ"][-1], flush=True)
     made = {"steps": STEPS, "every": EVERY}
     return {"config": SMALL, "training": DATE_RUN, **made, "rows": rows}

@@ -12,7 +12,6 @@ from annotated.recipes_ladder import (
     LADDER_PARTS,
     LADDER_TRAINING,
     Rung,
-    label_loss,
     ladder_pairs,
     ladder_vocabularies,
     rung_scores,
@@ -60,22 +59,6 @@ def untrained() -> Rung:
     torch.manual_seed(0)
     config = TransformerConfig(len(source), len(target), **LADDER)
     return Rung(Transformer(config), source, target, [])
-
-
-def test_the_loss_is_the_mean_over_real_labels():
-    rung = untrained()
-    pairs = [("14 Jun 2013", "June 14, 2013"), ("2082. máj. 25.", "May 25, 2082")]
-    batch = make_batch(pairs, rung.source, rung.target)
-    logits = rung.model(batch.source, batch.target).log_softmax(dim=-1)
-    wanted = [
-        -logits[i, j, symbol]
-        for i, row in enumerate(batch.labels.tolist())
-        for j, symbol in enumerate(row)
-        if symbol
-    ]
-    assert len(wanted) == 14 + 13
-    loss = label_loss(rung.model, batch)
-    torch.testing.assert_close(loss, torch.stack(wanted).mean())
 
 
 def test_each_rung_has_one_part_more_and_trains():

@@ -99,6 +99,19 @@ def test_batches_are_those_of_the_seed(monkeypatch):
     assert asked == [(3, 1)]
 
 
+def test_the_loss_is_the_mean_over_real_labels():
+    batch, model = next(date_batches(0, 1, dates("train", 9))), date_model(0)
+    logits = model(batch.source, batch.target).log_softmax(dim=-1)
+    wanted = [
+        -logits[i, j, symbol].item()
+        for i, row in enumerate(batch.labels.tolist())
+        for j, symbol in enumerate(row)
+        if symbol
+    ]
+    mean = sum(wanted) / len(wanted)
+    assert label_loss(model, batch).item() == pytest.approx(mean, abs=1e-5)
+
+
 def test_padding_does_not_count_in_the_loss():
     batch = next(date_batches(0, 1, dates("train", 9)))
     model = date_model(0)

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from annotated.checks import Exercise
-from annotated.checks.material import without_loops
+from annotated.checks.material import first_if_differentiated, without_loops
 
 # ---- additive scores ---------------------------------------------------------
 
@@ -260,6 +260,11 @@ def first_alone(largest):
     return largest * (largest.cumsum(dim=-1) == 1)
 
 
+def all_of_them(scores, tau):
+    largest = scores == scores.amax(dim=-1, keepdim=True)
+    return tempered(scores, tau) if tau else largest.to(scores.dtype)
+
+
 def not_a_number(weights, scores, tau):
     if tau == 0 and isinstance(weights, Tensor) and weights.isnan().any():
         return "NaN at τ = 0 (is something divided by 0?): what is the limit there?"
@@ -291,6 +296,9 @@ temper = Exercise(
         ),
         "keys that tie for the largest score share the weight equally": (
             partial(tempered, at_zero=first_alone)
+        ),
+        "keys that tie for the largest score get 1 each: they should share it": (
+            all_of_them
         ),
         "a small number stands in for τ = 0, and there the largest score takes all, "
         "however small its lead": lambda scores, tau: tempered(scores, tau or 1e-3),
@@ -367,13 +375,16 @@ def step(
     answer=lambda new, context, old: side_by_side(new, context),
     result=lambda logits, new, weights, old: (logits, new, weights),
     asks=lambda old, last, gru: old,
+    score=lambda q, k, w: torch.tanh(q + k) @ w,
+    passed_on=lambda context: context,
+    biased=1.0,
 ):
     """A step of which each part can be another one."""
     query = asks(state, last, gru)[:, None, :]
-    weights = weigh(scores(query, states, *scorer)[:, 0], mask)
-    context = (weights[:, None, :] @ states)[:, 0]
+    weights = weigh(scores(query, states, *scorer, score=score)[:, 0], mask)
+    context = passed_on((weights[:, None, :] @ states)[:, 0])
     new = torch.gru_cell(read(last, context), state, *gru)
-    logits = answer(new, context, state) @ head[0].mT + head[1]
+    logits = answer(new, context, state) @ head[0].mT + biased * head[1]
     return result(logits, new, weights, state)
 
 
@@ -382,14 +393,50 @@ def updated(old, last, gru):  # the state that has read the symbol, and no conte
     return torch.gru_cell(torch.nn.functional.pad(last, (0, missing)), old, *gru)
 
 
+DETACHED = "is detached: the loss can't tell the scores where to look (section 1.5)"
+
+
+def leaks_to_masked(result, mask):
+    """A symptom: a low score, where it should be −∞."""
+    leak = (result[-1] * ~mask.view(len(mask), *[1] * (result[-1].dim() - 2), -1)).max()
+    if 0 < leak < 1e-4:
+        return (
+            f"padding gets a weight of {leak:.0e}, and should get exactly 0: its score "
+            "should be −∞"
+        )
+
+
 decoder_step = Exercise(
     "ch01-decoder-step",
+    symptoms=lambda result, state, last, states, mask, *rest: leaks_to_masked(
+        result, mask
+    ),
+    through=first_if_differentiated,
     right=lambda state, last, states, mask, scorer, gru, head: step(
         state, last, states, mask, scorer, gru, head
     ),
     hint="expected logits, new state and weights: look back with the old state, update "
     "with last and context, answer from new state and context",
     mistakes={
+        f"the context {DETACHED}": partial(step, passed_on=Tensor.detach),
+        f"the weight of each state {DETACHED}": partial(
+            step,
+            weigh=lambda scores, mask: (
+                scores.masked_fill(~mask, -torch.inf).softmax(dim=-1).detach()
+            ),
+        ),
+        "tanh is missing, and without it the query has no say (section 1.6)": (
+            partial(step, score=lambda q, k, w: (q + k) @ w)
+        ),
+        "the bias of the head is missing": partial(step, biased=0.0),
+        "the softmax runs over the batch: the weights of each source should sum to 1": (
+            partial(
+                step,
+                weigh=lambda scores, mask: scores.masked_fill(~mask, -1e30).softmax(
+                    dim=0
+                ),
+            )
+        ),
         "padding gets weight: the mask isn't used": (
             partial(step, weigh=lambda scores, mask: scores.softmax(dim=-1))
         ),
@@ -470,17 +517,26 @@ def _(draw):
     return parts_of_a_step(draw, 3, 4, d=4, e=4, m=4)
 
 
+@decoder_step.case(
+    "gradients of the logits reach state, last and states", gradients=True
+)
+def _(draw):
+    return parts_of_a_step(draw, 3, 4)
+
+
 # ---- find the fault ----------------------------------------------------------
 
 
-def attention(queries, keys, mask, W_q, W_k, w, score=None, late=False, dim=-1):
+def attention(
+    queries, keys, mask, W_q, W_k, w, score=None, late=False, dim=-1, detached=False
+):
     given = {} if score is None else {"score": score}
     raw, mask = scores(queries, keys, W_q, W_k, w, **given), mask[:, None, :]
     if late:
         weights = raw.softmax(dim=dim) * mask
     else:
         weights = raw.masked_fill(~mask, -1e30).softmax(dim=dim)
-    return weights @ keys, weights
+    return (weights.detach() if detached else weights) @ keys, weights
 
 
 def apart(q, k, w):
@@ -494,7 +550,10 @@ mended_attention = Exercise(
     ),
     hint="expected contexts and weights of additive attention, over the keys that the "
     "mask allows",
+    symptoms=lambda result, queries, keys, mask, *rest: leaks_to_masked(result, mask),
+    through=first_if_differentiated,
     mistakes={
+        f"the weight of each key {DETACHED}": partial(attention, detached=True),
         "the query still has no say: it adds the same number to all scores of a row": (
             partial(attention, score=apart)
         ),
@@ -533,6 +592,14 @@ def _(draw):
     s += 8  # several keys are left in each row, so that the scores matter
     queries, keys, *rest = arguments(draw, b, t=t, s=s, q=q, k=k, hidden=hidden)
     return queries, keys, draw.mask(b, s), *rest
+
+
+@mended_attention.case(
+    "gradients of the contexts reach queries, keys, W_q, W_k and w", gradients=True
+)
+def _(draw):
+    queries, keys, *rest = arguments(draw, 2, t=3, s=5)
+    return queries, keys, draw.mask(2, 5), *rest
 
 
 @mended_attention.case("as many queries as keys as sources")

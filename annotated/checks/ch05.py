@@ -365,6 +365,14 @@ def picked(choose):
     return answer
 
 
+def from_the_end(x, table, start=0):
+    """A mistake: it refuses what PyTorch refuses; a negative index isn't."""
+    positions = torch.arange(start, start + x.shape[1])
+    if positions[-1] >= len(table):
+        raise ValueError(f"{positions[-1]} does not fit: max_len is {len(table)}")
+    return x + table[positions]
+
+
 def cut_off(x, table, start=0):
     there = rows(x, table, start)
     return x[:, : len(there)] + there
@@ -415,6 +423,9 @@ add_learned = Exercise(
         NO_START: learned(lambda start, t, max_len: f"{t} vectors, {max_len} rows"),
         NO_MAX_LEN: learned(lambda start, t, max_len: f"{t} vectors from {start} on"),
         NO_LENGTH: learned(lambda start, t, max_len: f"{start}: only {max_len} rows"),
+        "a negative index counts from the end of the table: refuse a start below 0": (
+            from_the_end
+        ),
         "only one row was left, and every vector got it; these should be refused": (
             picked(lambda p, n: p[p < n])
         ),

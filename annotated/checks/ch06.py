@@ -465,7 +465,11 @@ ATTENTIONS = {
 }
 SUBLAYERS = {
     "the memory is asked first, before the target itself": ("caf", (1, 2, 3)),
-    "the feed-forward network comes before the cross-attention": ("afc", (1, 2, 3)),
+    "the feed-forward network comes before the cross-attention": ("afc", (1, 3, 2)),
+    "the feed-forward network comes before the cross-attention, and norm_2 and "
+    "norm_3 go with the places, not with the blocks": ("afc", (1, 2, 3)),
+    "the memory is asked first, before the target itself, and each norm goes with its "
+    "block": ("caf", (2, 1, 3)),
     "the cross-attention is missing": ("af", (1, 3)),
     "the self-attention is missing": ("cf", (2, 3)),
     "the feed-forward network is missing": ("ac", (1, 2)),
@@ -502,12 +506,12 @@ decoder_layer = Exercise(
 )
 
 NUMBER_PARTS = {
-    "attention": Function("query + 2 * key", "query, key, mask"),
-    "cross_attention": Function("query + 100 * key", "query, key, mask"),
+    "attention": Function("query + 3 * key", "query, key, mask"),
+    "cross_attention": Function("query + 10 * key", "query, key, mask"),
     "feed_forward": Function("3 * x"),
     **{
-        "norm_1": Function("x / 4"),
-        "norm_2": Function("x - 1"),
+        "norm_1": Function("x / 6"),
+        "norm_2": Function("x - 3"),
         "norm_3": Function("x / 2"),
     },
 }
@@ -519,7 +523,7 @@ VECTOR_PARTS = {
 }
 
 
-@decoder_layer.case("the example: 3 looks at 2 and becomes 410")
+@decoder_layer.case("the example: 3 looks at 2 and becomes 44")
 def _(draw):
     x, memory = torch.tensor([[[3.0]]]), torch.tensor([[[2.0]]])
     return x, memory, NUMBER_PARTS, None, None
@@ -794,8 +798,8 @@ SYMBOL = (
     "and is each earlier position compared?"
 )
 LOWERED = (
-    "it does, and only lowers logits: if raised ones are found, do differences count "
-    "with either sign?"
+    "it does, by one symbol, which lowers a logit: is each symbol tried, and do "
+    "differences count with either sign?"
 )
 SMALL = "it does, in one logit, by 0.02: how much is due to rounding?"
 BALANCED = "it does, but the sum of the logits stays: is each logit compared?"

@@ -186,7 +186,11 @@ def _(draw):
 # ---- find the fault ----------------------------------------------------------
 
 
-def epoch(late_schedule=False, early_clip=False, leak=False, mean_of_means=False):
+def real_tokens(target):
+    return (target[:, 1:] != 0).sum().item()
+
+
+def epoch(late_schedule=False, early_clip=False, leak=False, weight=real_tokens):
     """The loop of the exercise, with those of its faults that are still there."""
 
     def train_epoch(model, training, checking, optimizer, schedule, clip):
@@ -210,7 +214,7 @@ def epoch(late_schedule=False, early_clip=False, leak=False, mean_of_means=False
             value = per_token(*next_symbols(model, source, target))
             if leak:
                 value.backward()
-            tokens = 1 if mean_of_means else (target[:, 1:] != 0).sum().item()
+            tokens = weight(target)
             total, count = total + value.item() * tokens, count + tokens
         return losses, total / count
 
@@ -221,17 +225,28 @@ STILL_THERE = {
     "late_schedule": "the rate does not move within an epoch",
     "early_clip": "a gradient longer than `clip` gets through",
     "leak": "the next epoch begins with something that the evaluation left behind",
-    "mean_of_means": "the checking loss depends on how tokens are split into batches",
+}
+WEIGHTS = {
+    "the checking loss depends on how tokens are split into batches": lambda target: 1,
+    "the checking loss weighs a batch by its sentences, not by its tokens": len,
+    "the checking loss counts the start symbol, which is never said": (
+        lambda target: (target != 0).sum().item()
+    ),
 }
 
 
 def remaining():
     """Every set of faults that is not empty, with its hint: the smaller ones first."""
-    names = list(STILL_THERE)
-    for count in range(1, len(names) + 1):
+    names = [*STILL_THERE, *WEIGHTS]
+    for count in range(1, len(STILL_THERE) + 2):
         for chosen in combinations(names, count):
-            hint = "; and ".join(STILL_THERE[name] for name in chosen)
-            yield hint, epoch(**dict.fromkeys(chosen, True))
+            weights = [WEIGHTS[name] for name in chosen if name in WEIGHTS]
+            if len(weights) > 1:
+                continue
+            faults = [name for name in chosen if name in STILL_THERE]
+            hint = "; and ".join(STILL_THERE.get(name, name) for name in chosen)
+            how = {"weight": weights[0]} if weights else {}
+            yield hint, epoch(**dict.fromkeys(faults, True), **how)
 
 
 repaired = Exercise(

@@ -1,37 +1,39 @@
 // Chapter 08: cross-attention while the copy task is learned; body of function
-// (state, data, view, numbers). data.maps[step][head][query][key]; at query i the symbol to be
-// written is that of source position i + 1. Below it the loss, as far as the slider has come.
+// (state, data, view, numbers). data.maps[step][head][query][key], all heads side by side; at
+// query i the symbol to be written is that of source position i + 1. Below them the loss, as
+// far as the slider has come.
 
-const { argmax, range, sum } = numbers;
+const { range, sum } = numbers;
 const step = data.steps.indexOf(state.step);
-const head = data.heads.indexOf(state.head);
-const heads = data.maps[step];
-const rows = head > 0 ? heads[head - 1] : heads[0].map((row, i) =>
-  row.map((_, j) => sum(heads.map((map) => map[i][j])) / heads.length));
-const mean = sum(rows.map((row, i) => row[i + 1])) / rows.length;
-const most = rows.filter((row, i) => argmax(row) === i + 1).length;
-const written = data.written[step];
+const heads = data.maps[step], written = data.written[step];
+const spots = heads.map((rows) => sum(rows.map((row, i) => row[i + 1])) / rows.length);
 const right = [...written].filter((symbol, i) => symbol === data.source[i + 1]).length;
+const percent = (share) => `${(100 * share).toFixed(0)} %`;
 
-const size = 24, left = 62, top = 46, wide = size * data.source.length;
-const base = top + size * rows.length + 130, tall = 100;
-const svg = view.svg(left + wide + 10, base + 26,
-  `attention of ${rows.length} steps, and the loss below`);
+const size = 16, left = 36, gap = 14, side = size * data.source.length;
+const high = size * written.length, wide = 2 * side + gap;
+const top = (h) => 42 + Math.floor(h / 2) * (high + 52);
+const base = top(heads.length) + 70, tall = 100;
+const svg = view.svg(left + wide + 4, base + 24,
+  `attention of ${heads.length} heads, and the loss below`);
 const write = (x, y, text, more = {}) => view.add(svg, "text", { x, y, text, ...more });
-write(0, 14, "source read →");
-write(0, 36, "written");
-[...data.source].forEach((symbol, j) => write(left + size * (j + 0.5), top - 8, symbol,
-  { "text-anchor": "middle", class: "code" }));
-rows.forEach((weights, i) => {
-  const fine = written[i] === data.source[i + 1];
-  write(left - 10, top + size * (i + 0.5) + 5, fine ? written[i] : `✗ ${written[i]}`,
-    { "text-anchor": "end", class: fine ? "code" : "code strong" });
-  weights.forEach((weight, j) => view.add(svg, "rect", {
-    x: left + size * j + 2, y: top + size * i + 2, width: size - 4, height: size - 4,
-    fill: "var(--accent)", "fill-opacity": weight.toFixed(3),
-    stroke: j === i + 1 ? "var(--second)" : "currentColor",
-    "stroke-width": j === i + 1 ? 2.5 : 1, "stroke-opacity": j === i + 1 ? 1 : 0.15,
-  }));
+heads.forEach((rows, h) => {
+  const x0 = left + (h % 2) * (side + gap), y0 = top(h);
+  write(x0, y0 - 24, `head ${h}: ${percent(spots[h])}`, { class: "strong" });
+  [...data.source].forEach((symbol, j) => write(x0 + size * (j + 0.5), y0 - 5, symbol,
+    { "text-anchor": "middle", class: "code" }));
+  rows.forEach((weights, i) => {
+    const fine = written[i] === data.source[i + 1];
+    if (h % 2 === 0) write(left - 5, y0 + size * (i + 0.5) + 5,
+      fine ? written[i] : `✗ ${written[i]}`,
+      { "text-anchor": "end", class: fine ? "code" : "code strong" });
+    weights.forEach((weight, j) => view.add(svg, "rect", {
+      x: x0 + size * j + 1, y: y0 + size * i + 1, width: size - 2, height: size - 2,
+      fill: "var(--accent)", "fill-opacity": weight.toFixed(3),
+      stroke: j === i + 1 ? "var(--second)" : "currentColor",
+      "stroke-width": j === i + 1 ? 2 : 1, "stroke-opacity": j === i + 1 ? 1 : 0.15,
+    }));
+  });
 });
 
 const x = (n) => left + (wide * n) / data.steps[data.steps.length - 1];
@@ -40,9 +42,9 @@ const line = (last, stroke, opacity, width) => view.add(svg, "polyline", {
   points: range(last + 1).map((i) => `${x(data.steps[i])},${y(data.losses[i])}`).join(" "),
   fill: "none", stroke, "stroke-opacity": opacity, "stroke-width": width,
 });
-write(left - 10, base - tall + 5, "loss", { "text-anchor": "end" });
-write(left - 10, base + 5, "0", { "text-anchor": "end" });
-write(left + wide, base + 20, `step ${data.steps[data.steps.length - 1]}`,
+write(left - 5, base - tall + 5, "loss", { "text-anchor": "end" });
+write(left - 5, base + 5, "0", { "text-anchor": "end" });
+write(left + wide, base + 19, `step ${data.steps[data.steps.length - 1]}`,
   { "text-anchor": "end" });
 view.add(svg, "line", { x1: left, y1: base, x2: left + wide, y2: base,
   stroke: "currentColor", "stroke-opacity": 0.4 });
@@ -57,9 +59,9 @@ view.add(svg, "circle", { cx: x(state.step), cy: y(data.losses[step]), r: 5,
   fill: "var(--accent)" });
 
 return {
-  values: { mean, most, right, loss: data.losses[step] },
+  values: { spots, right, loss: data.losses[step] },
   says: `After ${state.step} steps the loss is ${data.losses[step].toPrecision(2)} and `
-    + `${right} of ${rows.length} symbols are written right. Of the weight, `
-    + `${(100 * mean).toFixed(0)} % lies on the framed positions; ${most} of ${rows.length} `
-    + "rows look most at theirs.",
+    + `${right} of ${written.length} symbols are correct. The heads have `
+    + `${spots.slice(0, -1).map(percent).join(", ")} and ${percent(spots[spots.length - 1])} `
+    + "of their weight on the framed positions.",
 };

@@ -11,35 +11,38 @@ const most = argmax(now);
 const shown = (symbol) => (symbol === " " ? "␣" : symbol);
 const percent = (share) => `${Math.round(100 * share)} %`;
 
-const left = 66, top = 136;
-const size = Math.max(12, Math.min(24, Math.floor((view.width() - left - 6) / source.length)));
-const bottom = top + size * date.written.length;
-const svg = view.svg(Math.max(left + size * source.length + 6, 300), bottom + 6,
+const left = 62, top = 144;
+const size = Math.max(12, Math.min(24, Math.floor((view.width() - left - 4) / source.length)));
+const tall = Math.max(17, size); // of a row, whose letter must fit
+const bottom = top + tall * date.written.length;
+const svg = view.svg(Math.max(left + size * source.length + 4, 300), bottom + 6,
   `where ${steps} written symbols look in ${state.date}`);
-const text = (x, y, content, more) => view.add(svg, "text", { x, y, text: content, ...more });
-const letter = { "text-anchor": "middle", class: "code", style: `font-size: ${Math.min(15, size)}px` };
+const text = (x, y, content, more) => view.add(svg, "text", {
+  x, y, text: content, style: "font-size: 15px", ...more,
+});
+const letter = { "text-anchor": "middle", class: "code", style: `font-size: ${Math.min(16, size + 2)}px` };
 text(0, top - 28, "the letter, read at once →");
-text(0, top - 8, "written ↓");
+text(0, top - 8, "written ↓", { style: "font-size: 13px" });
 source.forEach((symbol, j) => text(left + size * (j + 0.5), top - 8, shown(symbol), letter));
 date.weights.slice(steps).forEach((weights, i) => weights.forEach((_, j) => view.add(svg, "rect", {
-  x: left + size * j + 1, y: top + size * (steps + i) + 1, width: size - 2, height: size - 2,
+  x: left + size * j + 1, y: top + tall * (steps + i) + 1, width: size - 2, height: tall - 2,
   fill: "none", stroke: "currentColor", "stroke-opacity": 0.12, "stroke-dasharray": "2 3",
 })));
 rows.forEach((weights, i) => {
-  const y = top + size * i, last = i === steps - 1;
-  text(left - 14, y + size / 2 + 5, shown(date.written[i]),
+  const y = top + tall * i, last = i === steps - 1;
+  text(left - 14, y + tall / 2 + 5, shown(date.written[i]),
     { ...letter, class: last ? "code strong" : "code" });
-  if (last) text(0, y + size / 2 + 5, "now", { class: "strong" });
+  if (last) text(0, y + tall / 2 + 5, "now", { class: "strong", style: "font-size: 13px" });
   weights.forEach((weight, j) => view.add(svg, "rect", {
-    x: left + size * j + 1, y: y + 1, width: size - 2, height: size - 2,
+    x: left + size * j + 1, y: y + 1, width: size - 2, height: tall - 2,
     fill: "var(--accent)", "fill-opacity": weight.toFixed(3),
     stroke: last ? "var(--second)" : "currentColor",
     "stroke-width": last ? 1.5 : 1, "stroke-opacity": last ? 1 : 0.15,
   }));
 });
-text(0, 14, "likeliest symbols for the place marked “now”:");
+text(0, 14, "what it would write now, likeliest first:");
 date.likely[steps - 1].forEach(([symbol, share], i) => {
-  const y = 22 + 20 * i;
+  const y = 24 + 21 * i;
   text(left - 14, y + 13, shown(symbol), { "text-anchor": "middle", class: "code" });
   view.add(svg, "rect", {
     x: left, y: y + 2, width: Math.max(1, 160 * share), height: 13,
@@ -47,6 +50,13 @@ date.likely[steps - 1].forEach(([symbol, share], i) => {
   });
   text(left + 168, y + 13, percent(share));
 });
+
+// the slider ends where the text does
+const slider = svg.closest(".annotated-explorer").querySelector("input[type=range]");
+slider.max = date.written.length - 1;
+slider.setAttribute("aria-valuetext", `${steps} of ${date.written.length}`);
+slider.parentElement.querySelector("output").textContent = `${steps} of ${date.written.length}`;
+
 const before = date.written.slice(0, steps - 1).join("");
 return {
   values: { symbol: date.written[steps - 1], most, before },

@@ -26,7 +26,9 @@ for (let i = answer.length, j = written.length; i || j;) {
 
 const wide = Math.max(300, Math.min(view.width(), 640));
 const svg = view.svg(wide, 206, `loss and text of a model with ${on.filter(Boolean).length} parts`);
-const text = (x, y, content, more) => view.add(svg, "text", { x, y, text: content, ...more });
+const text = (x, y, content, more) => view.add(svg, "text", {
+  x, y, text: content, style: "font-size: 14px", ...more,
+});
 // the axis is logarithmic, and the same for all models
 const at = (loss) => 10 + (wide - 60) * Math.log(loss / 0.05) / Math.log(3.2 / 0.05);
 const line = (x1, y1, x2, y2, more) => view.add(svg, "line", {
@@ -49,7 +51,7 @@ line(10, 66, wide - 30, 66);
 
 text(4, 114, `${state.date} should become`);
 const size = Math.min(19, (wide - 8) / pairs.length);
-const code = { "text-anchor": "middle", class: "code", style: `font-size: ${Math.min(15, size)}px` };
+const code = { "text-anchor": "middle", class: "code", style: `font-size: ${Math.min(16, size + 2)}px` };
 const shown = (symbol) => (symbol === " " ? "␣" : symbol ?? "");
 pairs.forEach(([wanted, given], k) => {
   const x = 4 + size * k;

@@ -1,7 +1,7 @@
-// Chapter 07: the Noam schedule by width, warm-up and factor, with one step marked, over
-// the paper's in grey; body of function (state, data, view, numbers).
+// Chapter 07: the Noam schedule by width, warm-up and factor, over the paper's in grey;
+// body of function (state, data, view, numbers).
 
-const { width, warmup, factor, step } = state;
+const { width, warmup, factor } = state;
 const rateOf = (d, w, f) => (n) => (f / Math.sqrt(d)) * Math.min(n * w ** -1.5, n ** -0.5);
 const rate = rateOf(width, warmup, factor);
 const paper = rateOf(512, 4000, 1);
@@ -45,21 +45,21 @@ const path = (of, corner, more) => {
 };
 path(paper, 4000, { stroke: "currentColor", "stroke-opacity": 0.35, "stroke-width": 7 });
 path(rate, warmup, { stroke: "var(--accent)", "stroke-width": 3 });
-const now = rate(step);
-view.add(svg, "line", {
-  x1: x(step), x2: x(step), y1: base, y2: y(now), stroke: "var(--second)",
-  "stroke-width": 2, "stroke-dasharray": "2 3",
-});
-view.add(svg, "circle", { cx: x(step), cy: y(now), r: 6, fill: "var(--second)" });
+view.add(svg, "circle", { cx: x(warmup), cy: y(peak), r: 6, fill: "var(--second)" });
 
 const times = peak / grey;
-const height = Math.abs(times - 1) < 0.015 ? "as high as the grey one"
-  : `${times.toFixed(2)} times as high as the grey one`;
+const first = rate(1) / paper(1), last = rate(data.last) / paper(data.last);
+const equal = (share) => Math.abs(share - 1) < 0.015;
+const height = equal(times) ? "as high as the paper's" : `${times.toFixed(2)} times the paper's`;
 const place = warmup === 4000 ? "at the same step"
   : `${Math.abs(warmup - 4000)} steps ${warmup < 4000 ? "earlier" : "later"}`;
-const where = step < warmup ? "still climbing" : step > warmup ? "decaying" : "at its peak";
+const part = equal(first) && equal(last) ? "The whole curve lies on the grey one."
+  : equal(last) ? "After the peak the curves are the same."
+    : equal(first) ? "Up to the first peak the curves are the same."
+      : `Step 1 has ${first.toFixed(2)} times the paper's rate, `
+        + `step ${data.last} has ${last.toFixed(2)} times.`;
 return {
-  values: { rate: now * 1000, peak: peak * 1000, share: now / peak, times },
-  says: `The peak is ${height}, ${place}. At step ${step} the rate is ${number(now)}, ${where}.`
-    + (peak > data.top ? " The peak is beyond the top of the axis." : ""),
+  values: { peak: peak * 1000, times, first, last },
+  says: `The peak is ${number(peak)}, ${height}, ${place}. ${part}`
+    + (peak > data.top ? " It is beyond the top of the axis." : ""),
 };

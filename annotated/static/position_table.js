@@ -16,7 +16,7 @@ const left = 52, step = 9, high = 128, top = 22;
 const across = step * length, row = high / width, below = top + high + 52, tall = 110;
 const svg = view.svg(left + across + 12, below + tall + 40,
   `the table of ${length} positions and ${width} dimensions, as shades, and below it the `
-  + `likeness of every position to position ${p}`);
+  + `similarity of every position to position ${p}`);
 view.add(svg, "text", { x: left, y: 14, text: "the table: faint = −1, full = 1" });
 for (let q = 0; q < length; q += 1) {
   for (let i = 0; i < width; i += 1) {
@@ -35,7 +35,7 @@ view.add(svg, "rect", {
   stroke: "var(--second)", "stroke-width": 2,
 });
 const at = (q, value) => [left + step * (q + 0.5), below + (tall * (1 - value)) / 2];
-view.add(svg, "text", { x: left, y: below - 14, text: `likeness to position ${p}` });
+view.add(svg, "text", { x: left, y: below - 14, text: `similarity to position ${p}` });
 for (const level of [-1, 0, 1]) {
   const y = at(0, level)[1];
   view.add(svg, "line", {

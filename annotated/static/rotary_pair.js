@@ -39,7 +39,7 @@ const lines = [
   ["", `● query at ${p}: ${pair(q)}`],
   ["", `■ key at ${r}: ${pair(k)}`],
   ["", "faint: before turning"],
-  ["", `distance p − r = ${String(p - r).replace("-", "−")}`],
+  ["", `offset p − r = ${String(p - r).replace("-", "−")}`],
   ["strong", `score = ${number(score)}`],
 ];
 lines.forEach(([kind, text], j) => {

@@ -1,20 +1,20 @@
 // Chapter 05: one pair of dimensions as the hand of a clock; body of function
 // (state, data, view, numbers).
 
-const p = Number(state.position), k = Number(state.steps), i = Number(state.pair);
+const p = Number(state.position), s = Number(state.steps), i = Number(state.pair);
 const speed = Math.pow(data.base, (-2 * i) / data.width);
 const pair = (q) => [Math.sin(q * speed), Math.cos(q * speed)];
-const now = pair(p), then = pair(p + k);
-const between = (k * speed) / (2 * Math.PI);  // in turns
-const matrix = [Math.cos(k * speed), Math.sin(k * speed),
-  -Math.sin(k * speed), Math.cos(k * speed)];
+const now = pair(p), then = pair(p + s);
+const between = (s * speed) / (2 * Math.PI);  // in turns
+const matrix = [Math.cos(s * speed), Math.sin(s * speed),
+  -Math.sin(s * speed), Math.cos(s * speed)];
 
 // on a phone the numbers stand below the circle
 const narrow = view.width() < 480;
 const ring = 100, middle = narrow ? 122 : 140, level = 150;
 const left = narrow ? 20 : 350, top = narrow ? 310 : 56;
 const svg = view.svg(narrow ? 310 : 620, narrow ? 550 : 280,
-  `a circle with the points of position ${p} and of position ${p + k}`);
+  `a circle with the points of position ${p} and of position ${p + s}`);
 // like the hand of a clock: at position 0 it points up, and it turns to the right
 const at = ([sine, cosine], r) => [middle + r * sine, level - r * cosine];
 const line = (from, to, more) => view.add(svg, "line", {
@@ -55,10 +55,10 @@ const lines = [
   ["strong", `pair ${i}: ${speed.toPrecision(3)} radians a position`],
   ["", "(sine, cosine) of"],
   ["", `● p = ${p}: (${number(now[0])}, ${number(now[1])})`],
-  ["", `■ p + k = ${p + k}: (${number(then[0])}, ${number(then[1])})`],
+  ["", `■ p + s = ${p + s}: (${number(then[0])}, ${number(then[1])})`],
   ["", `between them: ${between.toFixed(3)} turns`],
   ["", whole ? `of these in the arc: ${rest.toFixed(3)}` : "(the arc)"],
-  ["strong", `the matrix for k = ${k}`],
+  ["strong", `the matrix for s = ${s}`],
 ];
 const height = (j) => top + 24 * j + (j > 5 ? 10 : 0);
 lines.forEach(([kind, text], j) => {
@@ -72,6 +72,6 @@ matrix.forEach((z, j) => {
 });
 return {
   values: { now, then, between, matrix },
-  says: `(Sine, cosine) of position ${p} is (${number(now[0])}, ${number(now[1])}), of ${p + k} `
+  says: `(Sine, cosine) of position ${p} is (${number(now[0])}, ${number(now[1])}), of ${p + s} `
     + `(${number(then[0])}, ${number(then[1])}): ${between.toFixed(3)} turns further.`,
 };

@@ -79,7 +79,8 @@ explorer(
 # <details><summary>Which letters?</summary>
 #
 # For the *7* mostly one, the *l*. It needn't look at *ipca* as well, because what
-# it finds at the *l* already knows what follows (section 1.3 says how).
+# it finds at the *l* already knows what follows (section 1.3 says how). For the *0* at
+# step 6 it looks at the space before. Section 1.5 comes back to such looks.
 #
 # </details>
 #
@@ -102,9 +103,8 @@ explorer(
 # element updates the state.
 #
 # The reader is called the **encoder**. When it reaches the last character, its
-# state sums up the input. All that the writer, called the
-# **decoder**, learns of the input is this summary; ours gets it at every step, beside
-# the symbol that it wrote last.
+# state sums up the input. This summary is all that the writer, the **decoder**, learns
+# about the input. Ours gets it at every step, beside the symbol that it wrote last.
 
 # %% tags=["hide-input"]
 from annotated.pictures import Block, Matrix, blocks, chain
@@ -146,6 +146,7 @@ for written, iso in train[:6]:
 
 # %% tags=["hide-input", "proof"]
 import datetime
+import math
 
 from annotated.data import batches, date_split, write_date
 
@@ -163,9 +164,9 @@ print(f"✓ {short} is March in the United States and July in Spain:", end=" ")
 print("nobody can read it, so that style is left out")
 
 # %% [markdown]
-# Now put two, three, four dates into one line. The vector keeps its 128 numbers,
-# and has four times as much to hold. **Before you look:** with one date in the line,
-# a network with one vector gets nine lines in ten right. How many with four?
+# Now put two, three, four dates into one line, and all of them through the same vector
+# of 128 numbers. **Before you look:** with one date in the line, a network with one
+# vector gets nine lines in ten right. How many with four?
 
 # %% tags=["hide-input", "remove-stdout"]
 from collections import defaultdict
@@ -177,14 +178,11 @@ from annotated.notebook import recorded, show
 from annotated.plots import LINES, MARKERS
 
 record, wide = recorded("dates"), recorded("wider")["lines"][0]
-NAMES = {
-    "none": "one vector",
-    "additive": "attention",
-    "dot": "attention (dot)",
-}
+NAMES = {"none": "one vector", "additive": "attention"}
 by_way = defaultdict(list)
 for run in record["lines"]:
-    by_way[f"{NAMES[run['way']]}, {run['steps']} steps"].append(run)
+    if run["way"] in NAMES:
+        by_way[f"{NAMES[run['way']]}, {run['steps']} steps"].append(run)
 figure, ax = plt.subplots()
 counts = [1, 2, 3, 4]
 for i, (way, runs) in enumerate(by_way.items()):
@@ -206,22 +204,27 @@ show(
     alt="Share of lines read exactly against the number of dates in the line. "
     "With one vector of 128 numbers both curves fall from above 90 % at one "
     "date to 0 % at four; a vector of 512 numbers reads "
-    f"{wide['exact']['4']:.1%} of the lines of four. The two curves with "
-    "attention stay at 100 %.",
-    caption="Lines join medians of three seeds, pale marks are the seeds; the "
-    "grey line is one seed. Trained on lines of one to four dates, tested on "
-    "unseen ones. (dot): a simpler score, on the deeper page.",
+    f"{wide['exact']['4']:.1%} of the lines of four. The curve with "
+    "attention stays at 100 %.",
+    caption="Lines join the medians of three seeds; pale marks show each seed. "
+    "The grey line is one seed. Trained on lines of one to four dates, tested "
+    "on unseen ones.",
 )
 
 # %% [markdown]
-# None at all. Training the same network twice as long helps with two dates and
-# leaves four at zero. The two curves at the top are where we're going.
+# None at all. The curve at the top is where we're going.
 #
-# **Why not a wider vector?** The grey line is a vector of 512 numbers, four times as
-# wide for four times the content. It reads two dates, but fewer than 1 % of the lines
-# of four, and it takes 1.2 million parameters instead of 97 thousand. Attention needs
-# 110 thousand and reads at least 99.6 % of the lines of four. And however wide you make
-# the vector, there will be a longer line.
+# **Is the vector too small?** Four dates fit into 58 bits, and 128 numbers have
+# thousands. Training twice as long, with the same 128 numbers, lifts two dates from
+# 4 % to 53 %. So there is room for two, and what takes long is *learning to pack*: to
+# put a whole line into one vector in such a way that the decoder can take it apart
+# again.
+#
+# **Why not a wider vector?** It helps: the grey line has 512 numbers, and reads two
+# dates. But it's four times as wide, for 1.2 million parameters instead of 97
+# thousand, and it doesn't read four times as many dates: of the lines of four, fewer than
+# 1 %. With attention the network needn't pack. In the same 800 steps, 110 thousand
+# parameters read at least 99.6 % of the lines of four.
 
 # %% tags=["hide-input", "proof"]
 assert record["config"] == DATES, "page and record differ in set-up"
@@ -233,11 +236,24 @@ for run in record["lines"]:
         assert kept > 0.9, run
         assert run["exact"]["4"] >= 0.996, run
 assert wide["exact"]["4"] < 0.01 and wide["exact"]["2"] > 0.9
+bits = 4 * math.log2(len(train_days | test_days))
+two = {
+    steps: median(
+        r["exact"]["2"] for r in by_way[f"one vector, {steps} steps"]
+    )
+    for steps in (800, 1600)
+}
+assert round(bits, -1) < 128 and two[1600] > 10 * two[800]
+print(
+    f"✓ four of {len(train_days | test_days)} days: {bits:.0f} bits;", end=" "
+)
+print(f"two dates, one vector: {two[800]:.1%} after 800 steps,", end=" ")
+print(f"{two[1600]:.1%} after 1600")
 print(
     "✓ every seed: from one date to four, one vector loses more than half",
     end="",
 )
-print(" of its lines, additive attention less than a tenth")
+print(" of its lines, attention less than a tenth")
 
 # %% [markdown]
 # ## 1.2 Attention, one number at a time
@@ -312,10 +328,10 @@ chain(
 # a 1 in each of two columns, 0.76 each, 1.52 together, and a score of −10.66. So
 # *2024* wins.
 #
-# **Why the tanh?** Without it both sums would be 2, and all scores equal. The
-# tanh flattens large sums, so one 2 counts for less than two 1s, and the negative $w$
-# turns less
-# into more. Here we chose $W_q$, $W_k$ and $w$ by hand; in a network they're
+# **Why the tanh?** Without it *March* would get 1 + 1 and *2024* would get 2, the same
+# total and the same score. The tanh flattens large numbers, so one 2 counts for less
+# than two 1s; and since $w$ is negative, the smaller total gets the higher score. Here
+# we chose $W_q$, $W_k$ and $w$ by hand; in a network they're
 # learned.
 #
 # A **softmax** turns the scores into shares: take the exponential of each, and
@@ -346,8 +362,8 @@ chain(
 # gives every finite score a share, however small.
 #
 # **Why the exponential?** All our scores are negative, and shares can't be; an
-# exponential never is. And it turns a lead into a ratio: 3.9 points ahead means
-# $e^{3.9}$, 50 times the weight, wherever on the scale that happens.
+# exponential never is. And it turns a lead into a ratio: a lead of 3.9 always means
+# $e^{3.9}$, 50 times the weight, however high or low both scores are.
 #
 # That is attention. As a function it takes four lines:
 
@@ -408,30 +424,21 @@ chain(
 )
 
 # %% [markdown]
-# ### The class
+# ### A batch, and its padding
 #
-# The module answers many queries at once, for a whole batch. Queries get an axis
-# for the keys and keys get one for the queries, and broadcasting adds every query
-# to every key. `prepare` computes, once for all steps, whatever depends only on the
-# keys. (In signatures `b` is the batch; `t` and `s` count queries and keys.)
-
-# %%
-from annotated.notebook import show_source
-from annotated.recurrent_attention import AdditiveAttention
-
-show_source(AdditiveAttention)
-
-# %% [markdown]
-# The inherited method `attend` does the softmax and the average. One thing is new.
 # Sources in a batch differ in length, so the shorter ones are filled up with
 # **padding**, and padding must get no weight. A boolean **mask** says which
 # positions are real; in this book **True means: may attend**. Where it's False, the
-# score becomes −∞, whose exponential is zero:
+# score becomes −∞, whose exponential is zero. Here two sources are asked for the month:
 
 # %%
-batch_scores = torch.stack([scores, torch.tensor([-6.75, -10.66, -8.0])])
+may_8 = torch.zeros(3, 4)  # the third position stays zero: padding
+may_8[:2] = torch.tensor([[0.0, 1.0, 0.0, 5.0], [1.0, 0.0, 0.0, 8.0]])
+sources = torch.stack([states, may_8])  # (2, 3, 4)
 real = torch.tensor([[True, True, True], [True, True, False]])
 
+month = wanted[1]
+batch_scores = torch.tanh(W_q @ month + sources @ W_k.T) @ w
 blocked = batch_scores.masked_fill(~real, -torch.inf)
 batch_weights = blocked.softmax(dim=-1)
 
@@ -441,11 +448,27 @@ chain(
     Matrix(batch_scores, "scores", names, mask=real),
     "softmax →",
     Matrix(batch_weights, "weights", names, weights=True),
-    alt="Scores of two sources. The second has two words; its third cell is "
-    "hatched, for padding. After the masked softmax both rows sum to 1, and "
-    "the padding has weight 0.",
-    caption="The second source has two words. Its third position is padding.",
+    alt="Scores of two sources, −10.66, −6.75, −10.66 and −6.75, −10.66. The "
+    "third cell of the second is hatched, for padding. After the softmax "
+    "March and May have nearly all weight, and the padding has 0.",
+    caption="Which month? Hatched is the padding. Without the mask its score, "
+    f"{batch_scores[1, 2]:.2f}, would be the highest of the row.".replace(
+        "-", "−"
+    ),
 )
+
+# %% [markdown]
+# The module below is `attend` for a whole batch and many queries at once. Queries get
+# an axis for the keys and keys get one for the queries, and broadcasting adds every
+# query to every key. `prepare` computes, once for all steps, whatever depends only on
+# the keys; mask, softmax and average are in a method it inherits. (In shapes `b` is the
+# batch; `t` and `s` count queries and keys.)
+
+# %%
+from annotated.notebook import show_source
+from annotated.recurrent_attention import AdditiveAttention
+
+show_source(AdditiveAttention)
 
 # %% tags=["hide-input", "proof"]
 from annotated.masks import length_mask
@@ -558,14 +581,15 @@ def gru_step(x, state, W_x, W_state, b_x, b_state):
 # is both states side by side: it knows what is on either side. That's why one look
 # at the *l* of *lipca* was enough. The first date of this page gives one vector of
 # 128 numbers for each of its 21 characters: our keys and values. The **summary** of
-# 1.1 is the last state of each direction.
-
-# %% [markdown]
+# 1.1 is the last state of each direction: one at the last character, and one at the
+# first, where the GRU from the right has read the whole line.
+#
 # ### The decoder writes
 #
-# The decoder is a GRU, too, and its first state is computed from the summary. At
-# each step its state asks, attention fetches a context, and the GRU updates the
-# state from the last symbol and the context. A linear map then gives every symbol
+# The decoder is a GRU, too. Its first state is computed from the summary, and the first
+# symbol that it reads is a **start symbol**, because it hasn't written any. At each
+# step the decoder's state is the query, attention returns a context, and the GRU updates
+# the state from the last symbol and the context. A linear map then gives every symbol
 # it could write a number, its **logit**; a softmax turns the logits into
 # probabilities.
 
@@ -601,24 +625,32 @@ def box(x, y, text, lit=False):
 def unrolled():
     at, bold = (80, 210, 340), "font-weight: 600"
     read, encoder, context, state, wrote = 322, 272, 186, 104, 34
-    drawn = []
+    drawn, faint = [], []  # faint: what steps 1 and 3 look at
     for j, (x, word) in enumerate(zip(at, words, strict=True)):
         drawn += [label(x, read, word, bold), arrow(x, read - 14, x, 290)]
         drawn += [box(x, encoder, f"state {j + 1}")]
-        weight = alignment[1, j].item()
-        near = 210 + (x - 210) / 8
-        drawn.append(arrow(x, 256, near, 202, 0.8 + 6 * weight, tips=()))
-        drawn.append(box(x, state, f"step {j + 1}", j == 1))
+        drawn += [box(x, context, "context", j == 1)]
+        drawn += [
+            arrow(x, 169, x, 121),
+            box(x, state, f"step {j + 1}", j == 1),
+        ]
         drawn += [arrow(x, 87, x, 48)]
         drawn += [label(x, wrote, ("2024", "03", "07")[j], bold)]
+        drawn += [arrow(x - 92, state, x - 38, state)]  # the state goes on
+        drawn += [arrow(x - 112, wrote + 6, x - 32, state - 16)]
+        for i, to in enumerate(at):  # from this encoder state to each context
+            near, width = to + (x - to) / 8, 0.8 + 6 * alignment[i, j].item()
+            line = arrow(x, 256, near, 202, width, tips=())
+            (drawn if i == 1 else faint).append(line)
+        query = arrow(x - 104, 121, x - 38, 176)
+        (drawn if j == 1 else faint).append(query)
     for x in at[:2]:
         drawn.append(
             arrow(x + 40, encoder, x + 90, encoder, tips=("start", "end"))
         )
-        drawn.append(arrow(x + 38, state, x + 92, state))
-        drawn.append(arrow(x + 18, wrote + 6, x + 98, state - 16))
-    drawn += [box(210, context, "context", True), arrow(210, 169, 210, 121)]
-    drawn += [arrow(106, 121, 172, 176), label(116, 158, "query")]
+    drawn += [label(116, 158, "query"), label(-50, wrote, "start", bold)]
+    drawn += [box(-50, state, "summary")]
+    drawn += [f'<g style="opacity: 0.25">{"".join(faint)}</g>']
     tip = (
         '<defs><marker id="tip-01" viewBox="0 0 8 8" refX="7" refY="4" '
         'markerUnits="userSpaceOnUse" markerWidth="8" markerHeight="8" '
@@ -630,42 +662,44 @@ def unrolled():
 
 alt = (
     "Three encoder states above the words 7, March and 2024, joined in both "
-    "directions. Above them three steps of the decoder, which write 2024, 03 "
-    "and 07. The second step is lit: a query from the state of step 1, a "
-    "context fed by a thick line from March and two thin ones, and the last "
+    "directions. Above them three steps of the decoder, each with a context, "
+    "which write 2024, 03 and 07. The first begins with the summary and the "
+    "start symbol. The second step is lit: a query from the state of step 1, "
+    "a context fed by a thick line from March and two thin ones, and the last "
     "symbol go into it."
 )
 Html(
-    '<figure class="annotated-figure"><svg viewBox="24 14 372 316" role="img" '
-    f'aria-label="{alt}" style="width: 100%; max-width: 34rem; height: auto; '
+    '<figure class="annotated-figure"><svg viewBox="-90 14 486 316" role="img" '
+    f'aria-label="{alt}" style="width: 100%; max-width: 38rem; height: auto; '
     f'display: block; margin: 0 auto; font: 13px sans-serif">{unrolled()}'
     "</svg><figcaption>The network unrolled, with the words of 1.2. Below, the "
     "encoder reads in both directions. Lit: step 2 of the decoder, about to "
-    "write the month. The state of step 1 asks; the lines into the context are "
-    "as thick as their weights.</figcaption></figure>"
+    "write the month. Its query is the state of step 1; the lines into the "
+    "context are as thick as their weights. Steps 1 and 3, in grey, do the "
+    "same."
+    "</figcaption></figure>"
 )
 
 # %% [markdown]
-# One step in code, for one source. You know two of its three lines already:
+# One step in code, for one source. `scorer` holds $W_q$, $W_k$ and $w$; `gru` the
+# matrices and biases of `gru_step`; `head` is the linear map. Ours can write 15 symbols:
+# ten digits, the hyphen, the space (between the dates of 1.1), and three that stand for
+# things no text contains.
 
 
 # %%
 def decoder_step(state, last, states, scorer, gru, head):
     context, weights = attend(state, states, states, *scorer)  # (128,), (s,)
     state = gru_step(torch.cat([last, context]), state, *gru)  # (64,)
-    logits = head(torch.cat([state, context]))  # (15,)
+    logits = head(torch.cat([state, context]))  # (15,): one per symbol
     return logits, state, weights
 
 
 # %% [markdown]
-# Here the query is the state from before the step. The
-# [deeper page](01b_other_scores.ipynb) tries two other
-# ways.
-#
-# Three symbols stand for things that no text contains. The **start symbol** is
-# what the decoder reads before it has written anything. The **end symbol** is
-# what it writes when it's done, so a date has eleven symbols to get right. And the
-# **pad symbol**, id 0, fills up a batch.
+# The three are the start symbol, the **pad symbol**, which fills up a batch, and the
+# **end symbol**, which the decoder writes when it's done. So a date has eleven symbols
+# to get right. (Here the query is the state from before the step. The
+# [deeper page](01b_other_scores.ipynb) tries two other ways.)
 #
 # **Teacher forcing.** In training, each step reads the *true* last symbol, even
 # if the model would have written another. So every step has a right answer to
@@ -825,7 +859,15 @@ right["without"] = exact_matches(without, test_batches)
 exact = {name: hits.double().mean().item() for name, hits in right.items()}
 
 # %% tags=["hide-input"]
+import re
+
 PARTS = {"year": slice(0, 4), "month": slice(5, 7), "day": slice(8, 10)}
+
+
+def named(written):  # is the month a word? (Chinese has it in digits)
+    return any(
+        c.isalpha() and c not in "年月日" for c in re.sub("星期.", "", written)
+    )
 
 
 def misread(model, hits):
@@ -854,7 +896,7 @@ show_table(
         "network",
         "parameters",
         "dates exact",
-        "of 2000 misread",
+        "misread, of 2,000",
         *(f"wrong {p}" for p in PARTS),
     ],
     [
@@ -867,7 +909,7 @@ show_table(
         ]
         for name, model in models.items()
     ],
-    caption="Unseen days, one seed",
+    caption="Unseen days, seed 0",
 )
 
 # %% tags=["hide-input"]
@@ -877,19 +919,34 @@ for answer, written, iso in errors["without"][:5]:
 # %% tags=["hide-input", "proof"]
 assert exact["with attention"] >= 0.995
 assert exact["with attention"] > exact["without"]
-shown = f"{exact['with attention']:.2%}"
-print(f"✓ {shown} of unseen dates exact with attention")
+seeds = defaultdict(list)
+for run in record["single"]:
+    seeds[run["way"]].append(run["exact"]["1"])
+for way, name in {"additive": "with attention", "none": "without"}.items():
+    shown = " · ".join(f"{share:.2%}" for share in seeds[way])
+    print(f"✓ recorded, seeds 0 · 1 · 2, {name}: {shown}")
 agree = exact_matches(in_browser, test_batches).double().mean().item()
 assert agree >= 0.995
 print(f"✓ {agree:.2%} with the weights rounded to 16 bits, as in your browser")
-months = by_part(errors["without"])[1]
-assert months > 0.5 * len(errors["without"])
-print("✓ without attention most errors are in the month")
+wrong_month = [
+    written
+    for answer, written, iso in errors["without"]
+    if answer[PARTS["month"]] != iso[PARTS["month"]]
+]
+assert len(wrong_month) > 0.5 * len(errors["without"])
+in_digits = [not named(written) for written in wrong_month]
+all_in_digits = [not named(written) for written, _ in test]
+lost = sum(in_digits) / sum(all_in_digits)
+lost_named = (len(in_digits) - sum(in_digits)) / all_in_digits.count(False)
+assert epochs > 1 or lost > 3 * lost_named
+print(f"✓ without attention {lost:.0%} of the months in digits are wrong,")
+print(f"  and {lost_named:.0%} of those with a name")
 
 # %% [markdown]
-# Without attention it's mostly the month that goes wrong, the part with the most
-# disguises: a name, a short name or digits, in fifteen languages and at any place
-# in the line. The loss shows when the two networks part ways:
+# Without attention it's mostly the month that goes wrong, and most often a month that
+# is written in digits: nearly half of those are wrong, and one in twelve of those with
+# a name. Two more seeds without attention do a little better, 89.70 % and 93.35 %, and
+# those with attention stay above 99.8 %. The loss shows when the two networks part ways:
 
 # %% tags=["hide-input", "remove-stderr"]
 from annotated.plots import learning_curve
@@ -939,9 +996,10 @@ print("✓ at least 99.5 % in all recorded seeds, too")
 
 # %% [markdown]
 # **When doesn't it help?** When the input is short and you can afford longer
-# training: in the figure of 1.1, one vector reads lines of a single date at 99.8 %
-# after 1600 steps. And attention has its price. At every step it scores every
-# character, so the work grows with input length times output length.
+# training: in the figure of 1.1, where lines have one to four dates, one vector reads
+# those with a single date at 99.8 % after 1600 steps. And attention has its price. At
+# every step it scores every character, so the work grows with input length times output
+# length.
 #
 # ## 1.5 Where it looks
 #
@@ -960,7 +1018,7 @@ for answer in (average, pick):  # the gradient of the scores
     print(*torch.autograd.grad(loss, free, allow_unused=True))
 
 # %% [markdown]
-# Training steps against the gradient: the scores of *7* and *March* go down, that of
+# Training moves each score against its gradient: the scores of *7* and *March* go down, that of
 # *2024* goes up. And behind the scores the gradient reaches $W_q$, $W_k$, $w$ and both
 # networks. **That's why attention averages**, and doesn't just pick the best word: in
 # an average every word has a share, so the loss can tell each score which way to
@@ -1034,10 +1092,10 @@ frame_slider(
 # For the year and the day, both rise within the same forty steps: from 20 to 60 for
 # the year, from 40 to 80 for the day. For the month, **right answers come first**: at
 # step 100 four months in five are right, and the weights are half as sharp as they
-# will be. A likely reason: a digit is in one character, so you have to
+# will be. A possible reason: a digit is in one character, so you have to
 # look at exactly that one. A month's name has many letters, whose states know their
-# neighbours, so a rough look is enough. The table in the next
-# section tests that on the trained network.
+# neighbours, so a rough look could be enough. The table below tests that on the trained
+# network.
 #
 # </details>
 #
@@ -1097,24 +1155,21 @@ if epochs == 1:
 
 
 # %% tags=["hide-input"]
-import re
-
-
 @torch.no_grad()
-def right_without(model, b, choose):
-    """Which symbols are right if each step may not see one character."""
+def written_without(model, b, choose):
+    """What it writes if each step may not see one character."""
     decoder, memory = model.decoder, model.encoder(b.source, b.lengths)
     prepared, step = decoder.prepare(memory), decoder.start(memory)
-    embedded, hits = decoder.embedding(b.target), []
+    embedded, guesses = decoder.embedding(b.target), []
     for i in range(b.target.shape[1]):
         after = decoder.step(embedded[:, i], step, memory, prepared)
         hidden = choose(after.weights)
         allowed = memory.mask.clone().scatter_(2, hidden[:, None, None], False)
         forbidden = memory._replace(mask=allowed)
         other = decoder.step(embedded[:, i], step, forbidden, prepared)
-        hits.append(other.logits.argmax(-1) == b.labels[:, i])
+        guesses.append(other.logits.argmax(-1))
         step = after
-    return torch.stack(hits, dim=1).double()
+    return torch.stack(guesses, dim=1)
 
 
 def most(weights):
@@ -1123,12 +1178,6 @@ def most(weights):
 
 def second(weights):
     return weights.topk(2, dim=-1).indices[:, 1]
-
-
-def named(written):  # is the month a word? (Chinese has it in digits)
-    return any(
-        c.isalpha() and c not in "年月日" for c in re.sub("星期.", "", written)
-    )
 
 
 month_named = torch.tensor([named(written) for written, _ in test[:500]])
@@ -1141,13 +1190,17 @@ WHAT = {
     "hyphens": (everyone, [4, 7]),
     "end": (everyone, [10]),
 }
+labels = test_batches[0].labels.cpu()
 tried = [
-    right_without(reader, test_batches[0], rule).cpu()
+    written_without(reader, test_batches[0], rule).cpu()
     for rule in (most, second)
 ]
 means = [
-    {what: hits[who][:, at].mean().item() for what, (who, at) in WHAT.items()}
-    for hits in tried
+    {
+        what: (guesses == labels)[who][:, at].double().mean().item()
+        for what, (who, at) in WHAT.items()
+    }
+    for guesses in tried
 ]
 show_table(
     [
@@ -1166,13 +1219,27 @@ assert heaviest["month, from digits"] < heaviest["month, from a word"]
 assert min(heaviest["hyphens"], heaviest["end"]) > 0.95
 assert min(other.values()) > 0.95
 print("✓ year and day fall below one half, hyphens and end stay above 95 %")
+zero = symbols[1].encode("0")[0]
+for what, first in {"day": 8, "month, from digits": 5}.items():
+    who = WHAT[what][0]
+    wrote, is_zero = (
+        (ids[who, first] == zero).double().mean().item()
+        for ids in (tried[0], labels)
+    )
+    assert epochs > 1 or wrote > 0.9
+    print(f"✓ {what}: it writes 0 first in {wrote:.0%} of the dates;", end=" ")
+    print(f"in {is_zero:.0%} that's right")
 
 # %% [markdown]
 # For a digit of the year or the day, yes: hide the character it looks at, and the
-# digit is lost. A month mostly survives if it's a word, which has more letters
-# to go by, and less often if it's a number, which is one or two characters. And for a hyphen the picture says
-# nothing at all. Weights have to sum to 1, so the network must look *somewhere*,
-# even when it needs nothing.
+# digit is lost. A month mostly survives if it's a word. If it's a number, it's lost
+# like the day. It only seems to survive more often: with the first digit hidden the
+# network writes 0, and a month begins with 0 much more often than a day does.
+#
+# Two more surprises. A look needn't fall on the character it's about: for the month's 0
+# our first date's network looks at the space before *lipca*, and from the right that
+# state has read *lipca*. And for a hyphen the picture says nothing at all. Weights have
+# to sum to 1, so the network must look *somewhere*, even when it needs nothing.
 #
 # ### Too cold, too hot
 #
@@ -1220,9 +1287,8 @@ print(f"✓ at τ = 0.01 {cold:.1%} of the dates are exact, at τ = 16 {hot:.1%}
 # $w^\top(W_q q + W_k k_j)$ splits into $w^\top W_q q$, which is the same for every
 # key, and a rest that doesn't know the query. Whatever is added to all scores of
 # a row cancels in the softmax, so the query has no say. Training runs, the loss
-# falls (see the curve in 1.4), and the network has one context for all steps. Here it
-# reads fewer dates than the network without any attention, whose one context is the
-# summary.
+# falls (see the curve in 1.4), and the network has one context for all steps. With this
+# seed it reads fewer dates than the network without attention with any of its three.
 
 # %% tags=["hide-input"]
 figure, axes = plt.subplots(1, 2, figsize=(9.6, 3.6))
@@ -1249,15 +1315,16 @@ show(
 assert (answers[0] - answers[0][:1]).abs().max() < 1e-5
 broken = exact_matches(no_tanh, test_batches).double().mean().item()
 assert broken < 0.995 <= exact["with attention"]
+assert epochs > 1 or broken < min(seeds["none"])
 print(
     f"✓ without tanh all rows are equal, and {broken:.1%} of the dates exact,"
 )
-print(f"  against {exact['without']:.1%} without attention")
+print(f"  against {min(seeds['none']):.1%} or more without attention")
 for attention in (NoTanh(5, 7, 6), AdditiveAttention(5, 7, 6)):
     _, rows = attention(torch.randn(2, 3, 5), torch.randn(2, 4, 7))
     gap = (rows - rows[:, :1]).abs().max().item()
     assert (gap < 1e-6) == isinstance(attention, NoTanh)
-print("✓ equal from the first step on, untrained, too; with tanh they differ")
+print("✓ equal even before training; with tanh they differ")
 
 # %% [markdown]
 # **The answer changes with the batch.** You forgot the mask, so the network attends
@@ -1335,18 +1402,18 @@ print(f"and {share:.1%} of the dates")
 #
 # ## 1.8 What to remember
 #
-# - One vector for the whole input is a bottleneck: the input grows, and the vector
-#   doesn't.
+# - One vector for the whole input is a bottleneck: the network has to learn to pack
+#   everything into it, and the longer the input, the longer that takes.
 # - Attention keeps one vector for each position, and at every step takes a weighted
 #   average of them.
 # - A query and a key give a score; a softmax turns scores into weights; the
 #   weighted average of the values is the context.
 # - An average lets gradients through to the scores. That's how a network learns where
 #   to look.
-# - Additive attention needs something that bends, here the tanh, between sum and
+# - Additive attention needs a nonlinearity, here the tanh, between sum and
 #   score. Without it the query has no say.
-# - Weights show where the network looks, which is often, not always, why it answers
-#   as it does.
+# - Weights show where the network looks. That often explains its answer, but not
+#   always.
 #
 # With attention, no single vector has to hold everything: the summary still gives the
 # decoder its first state, and the rest is looked up. One thing is

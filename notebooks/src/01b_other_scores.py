@@ -485,7 +485,7 @@ figure, axes = plt.subplots(1, 2, figsize=(7.4, 4.2))
 lengths_spoken = []
 for ax, (name, speaker) in zip(axes, speakers.items(), strict=True):
     _, rows = pronounce(speaker, letters)
-    lengths_spoken.append(f"{len(rows)} frames, {name}")
+    lengths_spoken.append(f"{name} attention takes {len(rows)}")
     numbers = [str(i + 1) for i in range(len(rows))]
     attention_heatmap(
         rows, numbers, names, ax=ax, title=name, bar=ax is axes[1]
@@ -506,4 +506,4 @@ show(
 # frame nearly every time, and the second one half as often. Look at the three Es, each
 # of which should sound for three frames. Additive attention can tell them apart only by
 # what the encoder has put into their states; location-sensitive attention also knows
-# which one it was at a moment ago.
+# which one it was reading a moment ago.

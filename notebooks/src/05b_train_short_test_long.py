@@ -92,7 +92,7 @@ show(
     "among them, with a peak at 80; both are low where no sequence came.",
     caption="Name the symbol one before, at the last four positions (sinusoidal: the "
     "clocks of chapter 5). The greys say "
-    "how many training sequences came so far: 1000 or more, 101 to 999, 1 to 100, "
+    "how many training sequences reached that length: 1000 or more, 101 to 999, 1 to 100, "
     "none. Lines join medians; pale marks are three seeds.",
 )
 
@@ -340,7 +340,7 @@ print("✓ the first four answers of the same sequences: at least 99 % right")
 # to make do with as many gradients as sequences reached it.
 #
 # And rare isn't never. Where *no* sequence came, learned rows guess and the clocks do
-# little better. Only rotary positions, which know nothing but distances, answer there.
+# little better. Only rotary positions, which know nothing but offsets, answer there.
 #
 # ## 5b.4 Does it depend on how we began?
 #

@@ -32,7 +32,7 @@ chain(
     "+",
     Matrix(bias, "bias, slope 1", row=2, digits=0),
     "→\nsoftmax",
-    Matrix(weights, "weights", row=2, weights=True),
+    Matrix(weights, "weights", words, row=2, weights=True),
     alt="Scores of five words, plus a bias of minus the distance: 0 on the "
     "diagonal, -1 beside it, down to -4. Row dogs: its scores 2 0.5 1 0.5 2 "
     "get the bias -2 -1 0 -1 -2 and become weights that favour the word "

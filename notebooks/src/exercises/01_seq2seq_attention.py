@@ -191,7 +191,8 @@ check("ch01-temper", temper)
 #    by side, and gives the logits.
 #
 # Return three tensors: the logits `(b, v)`, the new state `(b, d)` and the weights
-# `(b, s)`.
+# `(b, s)`. Gradients must get back from the logits to the scores, or it never learns
+# where to look.
 
 
 # %% nbgrader={"schema_version": 3, "grade_id": "ch01-decoder-step", "grade": false, "solution": true, "locked": false, "task": false}
@@ -250,7 +251,8 @@ print(weights[0], "sums", weights[0].sum(dim=-1))
 
 # %% [markdown]
 # Write `mended_attention(queries, keys, mask, W_q, W_k, w)` as it should be: additive
-# attention with contexts `(b, t, k)` and weights `(b, t, s)`.
+# attention with contexts `(b, t, k)` and weights `(b, t, s)`. Padding gets a weight of
+# exactly 0, and gradients must reach all arguments but the mask.
 #
 # | argument | shape | |
 # |---|---|---|

@@ -9,7 +9,7 @@
 # Write your answers in plain PyTorch. Use functions of `annotated` to try things out,
 # but not inside an answer.
 #
-# | exercise | points | after it you can |
+# | exercise | points | afterwards you can |
 # |---|---|---|
 # | 1 Sines first | 2 | compute sinusoids in their other layout |
 # | 2 The rotation matrix | 3 | write a step of positions as one matrix |

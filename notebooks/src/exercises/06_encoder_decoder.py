@@ -34,7 +34,7 @@ from annotated.checks import check
 # *2 points. Goal: write both norm orders.*
 #
 # Write `residual(x, sublayer, weight, bias, norm)`: what the sublayer gives is added
-# to `x`, with a layer normalisation. The paper normalises the sum ("post"), later
+# to `x`, with layer normalisation. The paper normalises the sum ("post"), later
 # models what the sublayer reads ("pre"):
 #
 # $$
@@ -186,10 +186,10 @@ check("ch06-whole-layer", encoder_layer)
 #
 # Gradients reach `x` and `memory`. Neither they nor `parts` are changed.
 #
-# *Example.* Numbers in place of vectors: `"attention"` gives query + 2 · key,
-# `"cross_attention"` query + 100 · key, `"feed_forward"` triples; the norms divide by
-# 4, subtract 1, and halve. From $x = 3$ and a memory of 2, the blocks make 3, then
-# 205, then 410.
+# *Example.* Numbers in place of vectors: `"attention"` gives query + 3 · key,
+# `"cross_attention"` query + 10 · key, `"feed_forward"` triples; `"norm_1"` divides by
+# 6, `"norm_2"` subtracts 3, and `"norm_3"` halves. From $x = 3$ and a memory of 2, the
+# blocks make 2.5, then 22, then 44.
 #
 # *Beware.* Where source and target have the same length, exchanged masks raise no
 # error.

@@ -169,7 +169,7 @@ check("ch07-repair-loop", train_epoch)
 #
 # *3 points. Goal: write a learning rate whose every step is the one you mean.*
 #
-# Many models of today are trained with a warm-up and then a **cosine**: the rate
+# Many of today's models are trained with a warm-up and then a **cosine**: the rate
 # climbs in a straight line to its peak, and falls along half a wave of the cosine to
 # a floor. Write `warm_cosine(step, warmup, total, peak, floor=0.0)`, the learning rate
 # of one step:
@@ -194,7 +194,7 @@ check("ch07-repair-loop", train_epoch)
 # 1 to 4, then 0.6 at step 8, and 0.2 at step 12 and at step 13.
 #
 # *Beware.* A cosine goes on after its lowest point. And `warmup` may be 0, or as large
-# as `total`: what is divided by then?
+# as `total`: what do you then divide by?
 
 
 # %% nbgrader={"schema_version": 3, "grade_id": "ch07-schedule", "grade": false, "solution": true, "locked": false, "task": false}
@@ -386,7 +386,7 @@ check("ch07-accumulate", accumulated_gradient)
 #   jumps up within a few steps, and needs many more to come back.
 # - **B.** Batches of 64 sentences, all of one length, no longer fit, so each becomes
 #   four of 16. Nobody changes a rate. With Adam, without clipping, the losses of the
-#   training are nearly the ones of before. With plain gradient descent, which was fast
+#   training are nearly unchanged. With plain gradient descent, which was fast
 #   but steady before, the training now diverges.
 # - **C.** Two trainings start from the same seed and get the same batches in the same
 #   order, without dropout and without clipping. One is evaluated every 1000 steps, the

@@ -211,6 +211,36 @@ def decoder_step(state, last, states, mask, scorer, gru, head):
     return torch.cat([new, context], -1) @ head[0].T + head[1], new, weights
 
 
+@wrong("ch01-decoder-step", "the context is detached")
+def decoder_step(state, last, states, mask, scorer, gru, head):
+    return one_step(
+        state, last, states, mask, scorer, gru, head,
+        lambda last, context: (last, context.detach()),
+        lambda new, context, old: (new, context.detach()),
+        masked,
+    )  # fmt: skip
+
+
+@wrong("ch01-decoder-step", "the weight of each state is detached")
+def decoder_step(state, last, states, mask, scorer, gru, head):
+    return one_step(
+        state, last, states, mask, scorer, gru, head,
+        lambda last, context: (last, context),
+        lambda new, context, old: (new, context),
+        lambda scores, mask: masked(scores, mask).detach(),
+    )  # fmt: skip
+
+
+@wrong("ch01-decoder-step", "its score should be −∞")
+def decoder_step(state, last, states, mask, scorer, gru, head):
+    return one_step(
+        state, last, states, mask, scorer, gru, head,
+        lambda last, context: (last, context),
+        lambda new, context, old: (new, context),
+        lambda scores, mask: scores.masked_fill(~mask, -20.0).softmax(-1),
+    )  # fmt: skip
+
+
 # ---- find the fault ----------------------------------------------------------
 
 
@@ -245,3 +275,25 @@ def mended_attention(queries, keys, mask, W_q, W_k, w):
     scores = (asked[:, :, None] + offered[:, None]) @ w
     weights = scores.masked_fill(~mask[:, None, :], -torch.inf).softmax(dim=-1)
     return weights @ keys, weights
+
+
+@wrong("ch01-mended-attention", "the weight of each key is detached")
+def mended_attention(queries, keys, mask, W_q, W_k, w):
+    sums = (queries @ W_q.T)[:, :, None] + (keys @ W_k.T)[:, None]
+    scores = (sums.tanh() @ w).masked_fill(~mask[:, None, :], -torch.inf)
+    weights = scores.softmax(dim=-1).detach()
+    return weights @ keys, weights
+
+
+@wrong("ch01-mended-attention", "its score should be −∞")
+def mended_attention(queries, keys, mask, W_q, W_k, w):
+    sums = (queries @ W_q.T)[:, :, None] + (keys @ W_k.T)[:, None]
+    weights = (sums.tanh() @ w).masked_fill(~mask[:, None, :], -20.0).softmax(dim=-1)
+    return weights @ keys, weights
+
+
+@wrong("ch01-temper", "get 1 each")
+def temper(scores, tau):
+    if tau == 0:
+        return (scores == scores.amax(dim=-1, keepdim=True)).to(scores.dtype)
+    return (scores / tau).softmax(dim=-1)

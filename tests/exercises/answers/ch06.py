@@ -209,6 +209,13 @@ def decoder_layer(x, memory, parts, mask, memory_mask):
     return parts["norm_3"](x + parts["feed_forward"](x))
 
 
+@wrong("ch06-decoder-layer", "feed-forward network comes before the cross-attention")
+def decoder_layer(x, memory, parts, mask, memory_mask):
+    x = parts["norm_1"](x + parts["attention"](x, x, mask))
+    x = parts["norm_3"](x + parts["feed_forward"](x))
+    return parts["norm_2"](x + parts["cross_attention"](x, memory, memory_mask))
+
+
 @wrong("ch06-decoder-layer", "cross-attention asks with x as it came")
 def decoder_layer(x, memory, parts, mask, memory_mask):
     y = parts["norm_1"](x + parts["attention"](x, x, mask))

@@ -246,6 +246,26 @@ def train_epoch(model, training, checking, optimizer, schedule, clip):
     return losses, total / tokens
 
 
+@wrong("ch07-repair-loop", "counts the start symbol")
+def train_epoch(model, training, checking, optimizer, schedule, clip):
+    losses = []
+    for source, target in training:
+        loss = loss_of(model, source, target)
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), clip)
+        optimizer.step()
+        optimizer.zero_grad()
+        schedule.step()
+        losses.append(loss.item())
+    total = tokens = 0
+    for source, target in checking:
+        with torch.no_grad():
+            loss = loss_of(model, source, target)
+        count = (target != 0).sum().item()
+        total, tokens = total + loss.item() * count, tokens + count
+    return losses, total / tokens
+
+
 # ---- another schedule --------------------------------------------------------
 
 
