@@ -32,6 +32,7 @@ NAMES = (
     "text",
     "text_counts",
     "text_larger",
+    "text_reach",
     "text_rivals",
     "training_step",
     "warmup",
