@@ -128,6 +128,6 @@ shown.forEach((id, i) => {
 });
 return {
   values: { written, chances: first.chances, kept: first.kept.size },
-  says: `${first.kept.size} characters may come first, the likeliest with a probability of `
+  says: `${first.kept.size} character${first.kept.size > 1 ? "s" : ""} may come first, the likeliest with a probability of `
     + `${most.toFixed(2)}. The model writes: ${written}`,
 };

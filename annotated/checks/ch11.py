@@ -1,0 +1,563 @@
+"""The exercises of chapter 11; ``__init__.py`` says how one is written."""
+
+import math
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from annotated.checks import Exercise, Function
+
+# ---- windows that overlap ------------------------------------------------------
+
+
+def starts(n, length, stride):
+    return range(0, n - length, stride)
+
+
+def cut(ids, length, stride, *, begins=starts, target=None, counted=None):
+    begins = list(begins(len(ids), length, stride))
+    target = target or (lambda ids, i, length: ids[i + 1 : i + length + 1])
+    counted = counted or (
+        lambda row, j, length, stride: row == 0 or j >= length - stride
+    )
+    windows = torch.stack([ids[i : i + length] for i in begins])
+    targets = torch.stack([target(ids, i, length) for i in begins])
+    count = [
+        [bool(counted(row, j, length, stride)) for j in range(length)]
+        for row in range(len(begins))
+    ]
+    return windows, targets, torch.tensor(count)
+
+
+def cutting(**changes):
+    return lambda *given: cut(*given, **changes)
+
+
+def not_three(result, *_):
+    if not (isinstance(result, tuple | list) and len(result) == 3):
+        return None
+    if isinstance(result[2], Tensor) and result[2].dtype != torch.bool:
+        return "the third tensor says yes or no: bool"
+
+
+windows = Exercise(
+    "ch11-windows",
+    right=cut,
+    symptoms=not_three,
+    hint="expected windows that begin 0, stride, 2·stride … characters into the text, "
+    "the same one character later, and which targets no window before has counted",
+    mistakes={
+        "the targets are the windows themselves: each target is one character later": (
+            cutting(target=lambda ids, i, length: ids[i : i + length])
+        ),
+        "the targets are shifted within each window; the last one is the character "
+        "that follows in the text": cutting(
+            target=lambda ids, i, length: ids[i : i + length].roll(-1)
+        ),
+        "the windows lie end to end; the next one begins `stride` further": cutting(
+            begins=lambda n, length, stride: range(0, n - length, length)
+        ),
+        "the last window is missing, though all its targets are there": cutting(
+            begins=lambda n, length, stride: range(0, max(n - length - 1, 1), stride)
+        ),
+        "windows begin at every character; they should begin every `stride`": cutting(
+            begins=lambda n, length, stride: range(n - length)
+        ),
+        "everything counts, so that some characters count several times": cutting(
+            counted=lambda *_: True
+        ),
+        "the first window counts only its end; none has counted its beginning": cutting(
+            counted=lambda row, j, length, stride: j >= length - stride
+        ),
+        "the first `stride` targets of a window count; new are the last ones": cutting(
+            counted=lambda row, j, length, stride: row == 0 or j < stride
+        ),
+        "what overlaps is length − stride, not stride": cutting(
+            counted=lambda row, j, length, stride: row == 0 or j >= stride
+        ),
+        "it is the other way round: True = counts": cutting(
+            counted=lambda row, j, length, stride: row > 0 and j < length - stride
+        ),
+    },
+)
+
+
+@windows.case("the example: nine characters, windows of 4, 2 apart")
+def _(draw):
+    return torch.arange(9), 4, 2
+
+
+@windows.case("another text; some characters are left at the end")
+def _(draw):
+    return draw.integers(0, 90, 5 + 3 * 4 + 2), 5, 3
+
+
+@windows.case("a text that ends with the last target")
+def _(draw):
+    return draw.integers(0, 90, 7 + 2 * 3 + 1), 7, 2
+
+
+@windows.case("windows that do not overlap")
+def _(draw):
+    return draw.integers(0, 90, 14), 4, 4
+
+
+@windows.case("one character further each time")
+def _(draw):
+    return draw.integers(0, 90, 9), 5, 1
+
+
+# ---- bits per character --------------------------------------------------------
+
+
+def costs(logits, targets, log=torch.Tensor.log2):
+    chances = logits.softmax(dim=-1).gather(-1, targets[..., None])
+    return -log(chances[..., 0])
+
+
+def per_character(logits, targets, sizes, count):
+    return (costs(logits, targets)[count].sum() / sizes[targets][count].sum()).item()
+
+
+bits = Exercise(
+    "ch11-bits",
+    right=per_character,
+    hint="expected all bits of the targets that count, over all their characters",
+    mistakes={
+        "these are nats; a bit is ln 2 of them": lambda logits, targets, sizes, count: (
+            per_character(logits, targets, sizes, count) * math.log(2)
+        ),
+        "nats are multiplied by ln 2; they should be divided by it": (
+            lambda logits, targets, sizes, count: (
+                per_character(logits, targets, sizes, count) * math.log(2) ** 2
+            )
+        ),
+        "these are bits per token: sizes are not used": (
+            lambda logits, targets, sizes, count: (
+                costs(logits, targets)[count].mean().item()
+            )
+        ),
+        "this is the mean of each token's own bits per character; all bits are divided "
+        "by all characters": lambda logits, targets, sizes, count: (
+            (costs(logits, targets) / sizes[targets])[count].mean().item()
+        ),
+        "targets that do not count are among them": (
+            lambda logits, targets, sizes, count: (
+                costs(logits, targets).sum() / sizes[targets].sum()
+            ).item()
+        ),
+        "targets that do not count bring characters": (
+            lambda logits, targets, sizes, count: (
+                costs(logits, targets)[count].sum() / sizes[targets].sum()
+            ).item()
+        ),
+        "this is the mean over the rows, which need not be equally long": (
+            lambda logits, targets, sizes, count: (
+                (
+                    (costs(logits, targets) * count).sum(1)
+                    / (sizes[targets] * count).sum(1)
+                )
+                .mean()
+                .item()
+            )
+        ),
+        "the logits are not probabilities: where is the softmax?": (
+            lambda logits, targets, sizes, count: (
+                -logits.gather(-1, targets[..., None])[..., 0][count].sum()
+                / sizes[targets][count].sum()
+            ).item()
+        ),
+        "the sign is wrong: a surprise is positive": (
+            lambda logits, targets, sizes, count: (
+                -per_character(logits, targets, sizes, count)
+            )
+        ),
+    },
+)
+
+
+@bits.case("the example: 0.75 bits")
+def _(draw):
+    chances = torch.tensor([[[0.5, 0.25, 0.25], [0.5, 0.25, 0.25]]])
+    everything = torch.ones(1, 2, dtype=torch.bool)
+    return chances.log(), torch.tensor([[0, 1]]), torch.tensor([1, 3, 2]), everything
+
+
+@bits.case("rows that count more, and less")
+def _(draw):
+    b, t, v = draw.sizes(3, 3, 8)
+    count = draw.mask(b, t)
+    count[0, :] = True
+    tokens = draw.integers(0, v - 1, b, t)
+    return 2 * draw.normal(b, t, v), tokens, draw.integers(1, 9, v), count
+
+
+@bits.case("every token is one character, and everything counts")
+def _(draw):
+    b, t, v = draw.sizes(3)
+    tokens, one = draw.integers(0, v - 1, b, t), torch.ones(v, dtype=torch.int64)
+    return 2 * draw.normal(b, t, v), tokens, one, torch.ones(b, t, dtype=torch.bool)
+
+
+# ---- which characters may be drawn ---------------------------------------------
+
+
+def nucleus(logits, temperature, p, *, heat=None, before=None):
+    heat = heat or (lambda z, temperature: (z / temperature).softmax(dim=-1))
+    chances = heat(logits, temperature)
+    falling, places = chances.sort(dim=-1, descending=True)
+    reached = falling.cumsum(dim=-1)
+    kept = before(falling, reached, p) if before else reached - falling < p
+    return torch.zeros_like(kept).scatter(-1, places, kept | (torch.tensor(p) == 1))
+
+
+def nucleus_with(**changes):
+    return lambda *given: nucleus(*given, **changes)
+
+
+def unsorted(logits, temperature, p):
+    chances = (logits / temperature).softmax(dim=-1)
+    return (chances.cumsum(dim=-1) - chances < p) | (torch.tensor(p) == 1)
+
+
+def in_order(logits, temperature, p):
+    falling = (logits / temperature).softmax(dim=-1).sort(-1, descending=True)[0]
+    return (falling.cumsum(dim=-1) - falling < p) | (torch.tensor(p) == 1)
+
+
+def first_row_for_all(logits, temperature, p):
+    return nucleus(logits, temperature, p)[:1].expand_as(logits)
+
+
+def not_bool(result, *_):
+    if isinstance(result, Tensor) and result.dtype != torch.bool:
+        return "the result says yes or no: bool"
+
+
+drawn = Exercise(
+    "ch11-nucleus",
+    right=nucleus,
+    symptoms=not_bool,
+    hint="expected the likeliest characters, up to and with the one that reaches p",
+    mistakes={
+        "the character that reaches p is dropped; it should be kept": nucleus_with(
+            before=lambda falling, reached, p: reached <= p
+        ),
+        "the probabilities are added up in the order of the ids; the likeliest come "
+        "first": unsorted,
+        "the result is in the order of the probabilities, not in that of the logits": (
+            in_order
+        ),
+        "the least likely characters come first here": lambda logits, *given: nucleus(
+            -logits, *given
+        ),
+        "the temperature is not used": nucleus_with(
+            heat=lambda z, temperature: z.softmax(dim=-1)
+        ),
+        "the temperature multiplies the logits; it should divide them": nucleus_with(
+            heat=lambda z, temperature: (z * temperature).softmax(dim=-1)
+        ),
+        "the temperature divides probabilities; it should divide the logits": (
+            nucleus_with(
+                heat=lambda z, temperature: (z.softmax(dim=-1) / temperature).softmax(
+                    dim=-1
+                )
+            )
+        ),
+        "each row has its own nucleus": first_row_for_all,
+        "p is a sum of probabilities; here each one alone is compared with it": (
+            nucleus_with(before=lambda falling, reached, p: falling >= p)
+        ),
+        "this is min-p: each probability is compared with the largest": nucleus_with(
+            before=lambda falling, reached, p: falling >= p * falling[:, :1]
+        ),
+    },
+)
+
+
+@drawn.case("the example: the last two of three")
+def _(draw):
+    return torch.tensor([[0.1, 0.6, 0.3]]).log(), 1.0, 0.7
+
+
+@drawn.case("four rows, each with a nucleus of its own")
+def _(draw):
+    spread = torch.tensor([[0.3], [1.0], [2.0], [4.0]])
+    return spread * draw.normal(4, 11), 1.0, draw.number(0.7, 0.8)
+
+
+@drawn.case("a low temperature leaves fewer")
+def _(draw):
+    return draw.normal(3, 12), 0.3, 0.9
+
+
+@drawn.case("a high temperature leaves more")
+def _(draw):
+    return 2 * draw.normal(3, 12), 3.0, 0.6
+
+
+@drawn.case("one character that has more than p is left alone")
+def _(draw):
+    logits = draw.normal(2, 7)
+    logits[:, 4] += 12
+    return logits, 1.0, 0.5
+
+
+@drawn.case("p = 1 keeps everything")
+def _(draw):
+    logits = draw.normal(2, 7)
+    logits[:, 2] += 40  # beside it, the others vanish in float32
+    return logits, 1.0, 1
+
+
+# ---- a GPT ---------------------------------------------------------------------
+
+
+def norm(x):
+    return F.layer_norm(x, x.shape[-1:])
+
+
+def gpt(
+    tokens,
+    embedding,
+    positions,
+    layers,
+    *,
+    past=lambda t: torch.ones(t, t).tril().bool(),
+    begin=lambda e, p: e + p,
+    scale=lambda d: d**-0.5,
+    attend=lambda x, f: x + f(norm(x)),
+    map_each=lambda x, f: x + f(norm(x)),
+    both=None,
+    mix=None,
+    last=norm,
+):
+    t, d = tokens.shape[1], embedding.shape[1]
+    x = begin(embedding[tokens], positions[:t])
+
+    def attention(y, w):
+        q, k, v = (y @ w[name].T for name in ("query", "key", "value"))
+        scores = (q @ k.mT * scale(d)).masked_fill(~past(t), float("-inf"))
+        weights = mix(scores) if mix else scores.softmax(dim=-1)
+        return weights.nan_to_num() @ v @ w["output"].T
+
+    def network(y, w):
+        return (y @ w["inner"].T).relu() @ w["outer"].T
+
+    for w in layers:
+        if both:
+            x = both(x, lambda y, w=w: attention(y, w), lambda y, w=w: network(y, w))
+        else:
+            x = attend(x, lambda y, w=w: attention(y, w))
+            x = map_each(x, lambda y, w=w: network(y, w))
+    return last(x) @ embedding.T
+
+
+def gpt_with(**changes):
+    return lambda *given: gpt(*given, **changes)
+
+
+def transposed(tokens, embedding, positions, layers):
+    turned = [
+        {n: m if n in ("inner", "outer") else m.T for n, m in w.items()} for w in layers
+    ]
+    return gpt(tokens, embedding, positions, turned)
+
+
+whole = Exercise(
+    "ch11-gpt",
+    right=gpt,
+    hint="expected embedding + position; in each layer attention to the past, then the "
+    "network, each added to the stream and reading its LN; LN; the embedding again",
+    mistakes={
+        "every position sees the whole sequence: where is the causal mask?": gpt_with(
+            past=lambda t: torch.ones(t, t).bool()
+        ),
+        "the mask is upside down: positions see the future, not the past": gpt_with(
+            past=lambda t: torch.ones(t, t).triu().bool()
+        ),
+        "a position may look at itself, too": gpt_with(
+            past=lambda t: torch.ones(t, t).tril(-1).bool()
+        ),
+        "the mask lets each position see one step ahead": gpt_with(
+            past=lambda t: torch.ones(t, t).tril(1).bool()
+        ),
+        "the positions are not added": gpt_with(begin=lambda e, p: e),
+        "the last positions of the table are taken, not the first": (
+            lambda tokens, embedding, positions, layers: gpt(
+                tokens, embedding, positions[-tokens.shape[1] :], layers
+            )
+        ),
+        "scores are divided by √d": gpt_with(scale=lambda d: 1.0),
+        "scores are divided by d, not by √d": gpt_with(scale=lambda d: 1 / d),
+        "what is added to the stream replaces it: where is the residual?": gpt_with(
+            attend=lambda x, f: f(norm(x)), map_each=lambda x, f: f(norm(x))
+        ),
+        "the sums are normalised, not what the sublayers read (post-norm)": gpt_with(
+            attend=lambda x, f: norm(x + f(x)), map_each=lambda x, f: norm(x + f(x))
+        ),
+        "nothing is normalised before the sublayers": gpt_with(
+            attend=lambda x, f: x + f(x), map_each=lambda x, f: x + f(x)
+        ),
+        "the normalised stream is carried on; add to the stream itself": gpt_with(
+            attend=lambda x, f: norm(x) + f(norm(x)),
+            map_each=lambda x, f: norm(x) + f(norm(x)),
+        ),
+        "the network reads the stream from before the attention": gpt_with(
+            both=lambda x, attention, network: x + attention(norm(x)) + network(norm(x))
+        ),
+        "the network reads the stream without its LN": gpt_with(
+            map_each=lambda x, f: x + f(x)
+        ),
+        "the LN after the last layer is missing": gpt_with(last=lambda x: x),
+        "the softmax runs over the queries; each row of weights sums to 1": gpt_with(
+            mix=lambda scores: scores.softmax(dim=-2)
+        ),
+        "future scores are multiplied by 0, which still has weight; −∞ has none": (
+            gpt_with(
+                mix=lambda scores: scores.masked_fill(scores.isinf(), 0.0).softmax(
+                    dim=-1
+                )
+            )
+        ),
+        "only the last layer is applied": (
+            lambda tokens, embedding, positions, layers: gpt(
+                tokens, embedding, positions, layers[-1:]
+            )
+        ),
+        "a matrix W maps x to Wx: with rows, x @ W.T": transposed,
+    },
+)
+
+
+def parts(draw, layers, t, d, v, f, n):
+    shapes = dict.fromkeys(("query", "key", "value", "output"), (d, d))
+    shapes |= {"inner": (f, d), "outer": (d, f)}
+    made = [{k: 0.7 * draw.normal(*shape) for k, shape in shapes.items()}
+            for _ in range(layers)]  # fmt: skip
+    tokens = draw.integers(0, v - 1, 2, t)
+    return tokens, draw.normal(v, d), draw.normal(n, d), made
+
+
+@whole.case("no layer: embedding, position, LN, and the embedding again")
+def _(draw):
+    return parts(draw, 0, 5, 4, 7, 6, 8)
+
+
+@whole.case("one layer")
+def _(draw):
+    return parts(draw, 1, 5, 4, 7, 6, 8)
+
+
+@whole.case("three layers, every axis of another length")
+def _(draw):
+    t, d, v, f = draw.sizes(4, 4, 9)
+    return parts(draw, 3, t, d, v, f, t + 3)
+
+
+@whole.case("a single token")
+def _(draw):
+    return parts(draw, 2, 1, 4, 7, 6, 3)
+
+
+# ---- a sampling loop -----------------------------------------------------------
+
+
+def write_on(
+    logits_of,
+    prompt,
+    draws,
+    temperature,
+    *,
+    read=lambda ids: ids,
+    place=-1,
+    heat=lambda z, temperature: (z / temperature).softmax(dim=-1),
+    cut=lambda ids, s: ids[:, s:],
+    pick=lambda chances, draw: (chances.cumsum(dim=-1) > draw).int().argmax(dim=-1),
+):
+    ids = prompt
+    for draw in draws:
+        logits = logits_of(read(ids))[:, place]
+        symbol = pick(heat(logits, temperature), draw)
+        ids = torch.cat([ids, symbol[:, None]], dim=1)
+    return cut(ids, prompt.shape[1])
+
+
+def writing(**changes):
+    return lambda *given: write_on(*given, **changes)
+
+
+def plain_heat(z, temperature):
+    return z.softmax(dim=-1)
+
+
+def broken(logits_of, prompt, draws, temperature):
+    return write_on(
+        logits_of, prompt, draws, temperature,
+        read=lambda ids: ids[:, -1:], heat=plain_heat, cut=lambda ids, s: ids[:, 1:],
+    )  # fmt: skip
+
+
+repair = Exercise(
+    "ch11-repair",
+    right=write_on,
+    hint="expected the first character at which softmax(logits / temperature), added "
+    "up, exceeds the draw, after all that was written so far",
+    mistakes={
+        "nothing is repaired yet": broken,
+        "only the last character is read; the model should see all of them": writing(
+            read=lambda ids: ids[:, -1:]
+        ),
+        "only the prompt is read, again and again": (
+            lambda logits_of, prompt, draws, temperature: write_on(
+                lambda ids: logits_of(prompt), prompt, draws, temperature
+            )
+        ),
+        "the temperature changes nothing: probabilities divided by it, and brought "
+        "back to a sum of 1, are what they were": writing(heat=plain_heat),
+        "the temperature divides probabilities; it should divide the logits": writing(
+            heat=lambda z, temperature: (z.softmax(-1) / temperature).softmax(-1)
+        ),
+        "the temperature multiplies the logits; it should divide them": writing(
+            heat=lambda z, temperature: (z * temperature).softmax(dim=-1)
+        ),
+        "the prompt is returned as well": writing(cut=lambda ids, s: ids),
+        "all but the first id is returned; the prompt may be longer": writing(
+            cut=lambda ids, s: ids[:, 1:]
+        ),
+        "the logits of the first position are used; those of the last are wanted": (
+            writing(place=0)
+        ),
+        "the likeliest character is always taken; the draw decides": writing(
+            pick=lambda chances, draw: chances.argmax(dim=-1)
+        ),
+    },
+)
+
+
+def model_of(v, weight):
+    """A function of all ids so far: logits (1, t, v) at each of their positions."""
+    total = "(ids.double() * torch.arange(1, ids.shape[1] + 1)).cumsum(1)[..., None]"
+    return Function(f"{weight} * torch.sin({total} + 1.7 * torch.arange({v}))", "ids")
+
+
+@repair.case("the toy model, cold: 3, 4, 5")
+def _(draw):
+    expected = "(torch.arange(1, ids.shape[1] + 1) + 1)[:, None]"
+    toy = f"-2.0 * (torch.arange(9) - {expected}).abs().double()[None]"
+    draws = torch.tensor([0.5, 0.9, 0.5], dtype=torch.float64)
+    return Function(toy, "ids"), torch.tensor([[1, 2]]), draws, 0.1
+
+
+for line, s, temperature in (
+    ("a prompt of one character, temperature 1", 1, 1.0),
+    ("a longer prompt, temperature 0.5", 4, 0.5),
+    ("a longer prompt, temperature 2", 3, 2.0),
+):
+
+    @repair.case(line, dtype=torch.float64)
+    def _(draw, s=s, temperature=temperature):
+        v = draw.integer(8, 10)
+        prompt, draws = draw.integers(0, v - 1, 1, s), draw.uniform(0.02, 0.98, 9)
+        return model_of(v, 2.0), prompt, draws, temperature

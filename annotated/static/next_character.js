@@ -1,0 +1,62 @@
+// Chapter 11: one distribution of the page's model, tempered and cut by top-p; body of
+// function (state, data, view, numbers).
+
+const { range, softmax, sum } = numbers;
+const plain = softmax(data.logits);
+const warm = softmax(data.logits.map((z) => z / state.temperature));
+const order = range(plain.length).sort((i, j) => plain[j] - plain[i] || i - j);
+const kept = new Set();
+let before = 0;
+for (const i of order) {
+  if (before < state.top_p || state.top_p === 1) kept.add(i);
+  before += warm[i];
+}
+const whole = sum(order.map((i) => (kept.has(i) ? warm[i] : 0)));
+const chances = warm.map((p, i) => (kept.has(i) ? p / whole : 0));
+
+// the likeliest characters of the model, in the same order whatever is set, and the rest
+const shown = order.slice(0, 11), rest = order.slice(11);
+const name = (i) => ({ "\n": "↵", " ": "␣" }[data.characters[i]] || data.characters[i]);
+const bars = shown.map((i) => ({ text: name(i), now: chances[i], was: plain[i] }));
+bars.push({
+  text: `${rest.length} more`, now: sum(rest.map((i) => chances[i])),
+  was: sum(rest.map((i) => plain[i])),
+});
+const left = 34, high = 150, base = high + 14;
+const step = Math.min(46, (Math.min(view.width(), 600) - left - 24) / bars.length);
+const svg = view.svg(left + step * bars.length + 24, base + 46,
+  "bars: the probability of each next character, with grey outlines for the model's own");
+for (const level of [0, 0.5, 1]) {
+  const y = base - high * level;
+  view.add(svg, "line", {
+    x1: left, x2: left + step * bars.length, y1: y, y2: y,
+    stroke: "currentColor", "stroke-opacity": 0.25,
+  });
+  view.add(svg, "text", { x: left - 6, y: y + 4, "text-anchor": "end", text: level });
+}
+bars.forEach(({ text, now, was }, j) => {
+  const x = left + step * j, middle = x + step / 2;
+  view.add(svg, "rect", {
+    x: x + 4, width: step - 8, y: base - high * now, height: high * now, fill: "var(--accent)",
+  });
+  view.add(svg, "rect", {
+    x: x + 2, width: step - 4, y: base - high * was, height: high * was,
+    fill: "none", stroke: "currentColor", "stroke-opacity": 0.55, "stroke-width": 2,
+  });
+  const last = j === bars.length - 1;
+  view.add(svg, "text", {
+    x: last ? middle + 12 : middle, y: base + 18, "text-anchor": "middle",
+    class: last ? "" : "code", text,
+  });
+  view.add(svg, "text", {
+    x: middle, y: base + 38, "text-anchor": "middle", style: "font-size: 11px",
+    text: now === 0 ? "cut" : now >= 0.995 ? "1" : now.toFixed(2).replace("0.", "."),
+  });
+});
+const best = order[0];
+return {
+  values: { chances, kept: kept.size },
+  says: `${kept.size} of ${chances.length} characters can be drawn. The likeliest, ${name(best)}, `
+    + `has a probability of ${chances[best].toFixed(2)}; at temperature 1, with nothing cut, `
+    + `it is ${plain[best].toFixed(2)}.`,
+};

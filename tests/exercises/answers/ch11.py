@@ -1,0 +1,227 @@
+"""Answers to the exercises of chapter 11."""
+
+import math
+
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+from tests.exercises.answers import right, wrong
+
+# ---- windows that overlap ------------------------------------------------------
+
+
+@right("ch11-windows")
+def overlapping(ids, length, stride):
+    windows, targets, count, seen = [], [], [], 0
+    i = 0
+    while i + length < len(ids):
+        windows.append(ids[i : i + length].tolist())
+        targets.append(ids[i + 1 : i + 1 + length].tolist())
+        count.append([place > seen for place in range(i + 1, i + 1 + length)])
+        seen = i + length
+        i += stride
+    return torch.tensor(windows), torch.tensor(targets), torch.tensor(count)
+
+
+@wrong("ch11-windows", "the last window is missing")
+def overlapping(ids, length, stride):
+    rows = [ids[i : i + length + 1] for i in range(0, len(ids) - length - 1, stride)]
+    rows = torch.stack(rows)
+    count = torch.zeros(len(rows), length, dtype=torch.bool)
+    count[:, -stride:] = True
+    count[0] = True
+    return rows[:, :-1], rows[:, 1:], count
+
+
+@wrong("ch11-windows", "shifted within each window")
+def overlapping(ids, length, stride):
+    windows = ids[:-1].unfold(0, length, stride)
+    count = torch.zeros_like(windows, dtype=torch.bool)
+    count[:, -stride:] = True
+    count[0] = True
+    return windows, torch.cat([windows[:, 1:], windows[:, :1]], dim=1), count
+
+
+@wrong("ch11-windows", "none has counted its beginning")
+def overlapping(ids, length, stride):
+    windows, targets = (x.unfold(0, length, stride) for x in (ids[:-1], ids[1:]))
+    new = torch.arange(length) >= length - stride
+    return windows, targets, new.expand(len(windows), -1)
+
+
+# ---- bits per character --------------------------------------------------------
+
+
+@right("ch11-bits")
+def bits_per_character(logits, targets, sizes, count):
+    nats = characters = 0.0
+    for row, tokens, counts in zip(logits, targets, count, strict=True):
+        for scores, token, one in zip(row, tokens, counts, strict=True):
+            if one:
+                nats -= math.log(scores.softmax(dim=0)[token].item())
+                characters += sizes[token].item()
+    return nats / math.log(2) / characters
+
+
+@wrong("ch11-bits", "these are nats")
+def bits_per_character(logits, targets, sizes, count):
+    loss = F.cross_entropy(logits[count], targets[count], reduction="sum")
+    return loss / sizes[targets[count]].sum()
+
+
+@wrong("ch11-bits", "each token's own bits per character")
+def bits_per_character(logits, targets, sizes, count):
+    loss = F.cross_entropy(logits.mT, targets, reduction="none") / math.log(2)
+    return (loss / sizes[targets])[count].mean()
+
+
+@wrong("ch11-bits", "targets that do not count are among them")
+def bits_per_character(logits, targets, sizes, count):
+    loss = F.cross_entropy(logits.mT, targets, reduction="sum") / math.log(2)
+    return loss / sizes[targets].sum()
+
+
+# ---- which characters may be drawn ---------------------------------------------
+
+
+@right("ch11-nucleus")
+def may_be_drawn(logits, temperature, p):
+    kept = torch.zeros(logits.shape, dtype=torch.bool)
+    for row, chances in enumerate((logits / temperature).softmax(-1).tolist()):
+        mass = 0.0
+        for i in sorted(range(len(chances)), key=lambda i: -chances[i]):
+            if mass < p or p == 1:
+                kept[row, i] = True
+            mass += chances[i]
+    return kept
+
+
+@wrong("ch11-nucleus", "the character that reaches p is dropped")
+def may_be_drawn(logits, temperature, p):
+    chances = (logits / temperature).softmax(dim=-1)
+    falling, places = chances.sort(descending=True)
+    kept = falling.cumsum(-1) <= p
+    return torch.zeros_like(kept).scatter(-1, places, kept)
+
+
+@wrong("ch11-nucleus", "not in that of the logits")
+def may_be_drawn(logits, temperature, p):
+    falling, _ = (logits / temperature).softmax(dim=-1).sort(descending=True)
+    return (falling.cumsum(-1) - falling < p) | torch.tensor(p == 1)
+
+
+@wrong("ch11-nucleus", "the temperature multiplies the logits")
+def may_be_drawn(logits, temperature, p):
+    chances = (logits * temperature).softmax(dim=-1)
+    falling, places = chances.sort(descending=True)
+    kept = (falling.cumsum(-1) - falling < p) | torch.tensor(p == 1)
+    return torch.zeros_like(kept).scatter(-1, places, kept)
+
+
+# ---- a GPT ---------------------------------------------------------------------
+
+
+@right("ch11-gpt")
+def gpt(tokens, embedding, positions, layers):
+    x = embedding[tokens] + positions[None, : tokens.size(1)]
+    norm = nn.LayerNorm(x.size(-1), elementwise_affine=False)
+    for w in layers:
+        y = norm(x)
+        q, k, v = (F.linear(y, w[n]) for n in ("query", "key", "value"))
+        mixed = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+        x = x + F.linear(mixed, w["output"])
+        x = x + F.linear(F.relu(F.linear(norm(x), w["inner"])), w["outer"])
+    return F.linear(norm(x), embedding)
+
+
+def unfinished(tokens, embedding, positions, layers, mask, norm, last):
+    t, d = tokens.shape[1], embedding.shape[1]
+    x = embedding[tokens] + positions[:t]
+    for w in layers:
+        q, k, v = (norm(x) @ w[n].T for n in ("query", "key", "value"))
+        scores = (q @ k.mT / d**0.5).masked_fill(mask(t), float("-inf"))
+        x = x + scores.softmax(-1) @ v @ w["output"].T
+        x = x + (norm(x) @ w["inner"].T).relu() @ w["outer"].T
+    return last(x) @ embedding.T
+
+
+def layer_norm(x):
+    return F.layer_norm(x, x.shape[-1:])
+
+
+@wrong("ch11-gpt", "one step ahead")
+def gpt(*given):
+    def mask(t):
+        return torch.ones(t, t, dtype=torch.bool).triu(2)
+
+    return unfinished(*given, mask, layer_norm, layer_norm)
+
+
+@wrong("ch11-gpt", "the LN after the last layer is missing")
+def gpt(*given):
+    def mask(t):
+        return torch.ones(t, t, dtype=torch.bool).triu(1)
+
+    return unfinished(*given, mask, layer_norm, lambda x: x)
+
+
+@wrong("ch11-gpt", "nothing is normalised before the sublayers")
+def gpt(*given):
+    def mask(t):
+        return torch.ones(t, t, dtype=torch.bool).triu(1)
+
+    return unfinished(*given, mask, lambda x: x, layer_norm)
+
+
+# ---- a sampling loop -----------------------------------------------------------
+
+
+@right("ch11-repair")
+def write_on(logits_of, prompt, draws, temperature):
+    ids = prompt[0].tolist()
+    for draw in draws.tolist():
+        scores = logits_of(torch.tensor([ids]))[0, -1] / temperature
+        powers = (scores - scores.max()).exp()
+        goal, mass, symbol = draw * powers.sum().item(), 0.0, -1
+        while mass <= goal:
+            symbol += 1
+            mass += powers[symbol].item()
+        ids.append(symbol)
+    return torch.tensor([ids[prompt.shape[1] :]])
+
+
+def loop(logits_of, prompt, draws, temperature, heat, cut):
+    ids = prompt
+    for draw in draws:
+        chances = heat(logits_of(ids)[:, -1], temperature)
+        symbol = (chances.cumsum(dim=-1) > draw).int().argmax(dim=-1)
+        ids = torch.cat([ids, symbol[:, None]], dim=1)
+    return ids[:, cut(prompt) :]
+
+
+@wrong("ch11-repair", "the temperature changes nothing")
+def write_on(*given):
+    def heat(logits, temperature):
+        chances = logits.softmax(dim=-1) / temperature
+        return chances / chances.sum(dim=-1, keepdim=True)
+
+    return loop(*given, heat, lambda prompt: prompt.shape[1])
+
+
+@wrong("ch11-repair", "the prompt may be longer")
+def write_on(*given):
+    def heat(logits, temperature):
+        return (logits / temperature).softmax(dim=-1)
+
+    return loop(*given, heat, lambda prompt: 1)
+
+
+@wrong("ch11-repair", "only the last character is read")
+def write_on(logits_of, prompt, draws, temperature):
+    ids = prompt
+    for draw in draws:
+        chances = (logits_of(ids[:, -1:])[:, -1] / temperature).softmax(dim=-1)
+        symbol = (chances.cumsum(dim=-1) > draw).int().argmax(dim=-1)
+        ids = torch.cat([ids, symbol[:, None]], dim=1)
+    return ids[:, prompt.shape[1] :]
