@@ -309,3 +309,16 @@ def asked(
         return answer(watched, b, start, end, pad, most)
     except Refused as refused:
         return str(refused)
+
+
+# ---- chapter 12: the memory of segments --------------------------------------
+
+
+def memory_kept(
+    answer: Callable, memory: Tensor, states: Tensor, mem_len: int
+) -> object:
+    """Let an answer update a memory while gradients are on: none may flow out of it."""
+    with torch.enable_grad():
+        given = (x.clone().requires_grad_() for x in (memory, states))
+        kept = answer(*given, mem_len)
+    return "attached" if isinstance(kept, Tensor) and kept.requires_grad else kept
