@@ -443,9 +443,9 @@ print(
 # Attention is far ahead of the average, with the same number of parameters. Careful counting
 # is a strong rival: with six times as many numbers it is a little better than our
 # half-minute model. But it has nowhere to go: beyond five characters it gets *worse*.
-# (And a recurrent or a convolutional network? At this size all three come close. Page 11b
-# compares their losses, how each of them deals with a long-range dependency, and what
-# parallel computation is worth.)
+# (And a recurrent or a convolutional network? At this size all three come close.
+# [Page 11b](11b_other_models.ipynb) compares their losses, how each of them deals with a
+# long-range dependency, and what parallel computation is worth.)
 #
 # **Where does the average lose?** Guess before you look: how does the loss change from the
 # first position of a window to the last, for either model?
@@ -986,7 +986,7 @@ except ValueError as error:
 # %% [markdown]
 # There's no 65th row in its table of positions. Up to that point writing is cheap: under a
 # causal mask the past never changes when something is appended, so `sample` keeps the keys and
-# values of what it has read. That's a **KV cache**; page 11c builds one.
+# values of what it has read. That's a **KV cache**; [page 11c](11c_cache.ipynb) builds one.
 
 # %% tags=["hide-input", "proof", "remove-stdout"]
 cached = recorded("cached_sampling")["rows"][-1]

@@ -689,7 +689,8 @@ show(
 # %% [markdown]
 # Positions that are counted from the beginning are to blame. If attention knew only how
 # far apart two characters are, sliding would change nothing about *e* and *f*. That's
-# one of the two ideas of Transformer-XL, the subject of chapter 12.
+# one of the two ideas of Transformer-XL, the subject of
+# [chapter 12](12_transformer_xl.ipynb).
 #
 # ## 11c.8 Quick questions
 #
