@@ -120,7 +120,7 @@ with torch.no_grad():
     for text in ("def ", "def g"):
         reader = KeyValueCache(tiny)  # an empty one: everything is computed
         reader.read(encode(text))
-        keys[text] = reader.kept[1][0][0, 0]  # block 1, keys, batch 0, head 0
+        keys[text] = reader.kept[1][0][0, 0]  # second block: its keys
 
 # %% tags=["hide-input"]
 from annotated.pictures import Matrix, chain
@@ -233,7 +233,8 @@ chain(
     Matrix(weights @ v, "what “g” takes"),
     alt="Five weights times five values, four kept and the new one lit, "
     "added up to one row of four numbers.",
-    caption="One row comes out, for the one position that went in.",
+    caption="One row comes out, for the one position that went in. The output "
+    "map follows.",
 )
 
 # %% [markdown]
@@ -389,19 +390,18 @@ rows = record["rows"]
 assert all(row["identical"] for row in rows)
 assert rows[-1]["times"] >= 6  # at 256 characters
 show_table(
-    ["characters", "positions", "fewer", "CPU seconds", "faster"],
+    ["characters", "positions", "CPU seconds", "faster"],
     [
         [
             row["length"],
-            f"{row['length'] * (row['length'] + 1) // 2:,} → {row['length']}",
-            f"{(row['length'] + 1) / 2:.0f} ×",
+            f"{(row['length'] + 1) / 2:.0f} × fewer",
             f"{row['plain']:.2f} → {row['cached']:.2f}",
             f"{row['times']:.1f} ×",
         ]
         for row in rows
     ],
-    "Without a cache → with it (recorded). Positions of one sequence, seconds "
-    "of 16, median of three runs; the characters are identical.",
+    "Without a cache → with it, 16 sequences, median of three runs "
+    "(recorded); the characters are identical",
 )
 
 # %% tags=["hide-input"]
