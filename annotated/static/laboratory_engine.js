@@ -657,7 +657,8 @@ function laboratoryEngine() {
       const word = idsOf(text), [ids] = this.model.write(this.single, [word]);
       const maps = Object.values(this.single.maps)
         .map((map) => ({ ...map, weights: Float32Array.from(map.weights) }));
-      return { text, written: spell(ids), wanted: spell(TASKS[this.settings.task](word)), maps };
+      const wanted = TASKS[this.settings.task](word), length = this.single.target.lengths[0];
+      return { text, written: spell(ids), wanted: spell(wanted), length, maps };
     }
   }
 
