@@ -64,7 +64,7 @@ def laboratory(
 <script class="annotated-shared">
 {static("laboratory_engine.js")}
 {static("laboratory.js")}
-const laboratoryFile = {_json(file)};
+var laboratoryFile = {_json(file)};
 </script>
 <section class="annotated-laboratory" id="{root}" aria-label="{escape(label)}">
 <noscript>The laboratory computes in your browser, and needs JavaScript.</noscript>

@@ -280,7 +280,7 @@ function laboratory(root, { file, engine, names, switches }) {
     current.points.push(...data.points);
     current.tests.push(...data.tests);
     if (data.end) {
-      Object.assign(current, { end: data.end, exam: data.exam });
+      Object.assign(current, { end: data.end, exam: data.exam, words: data.words });
       ended();
       paint();
       write();
@@ -316,7 +316,7 @@ function laboratory(root, { file, engine, names, switches }) {
     }
     const ends = { learnt: "Learnt", steps: "That was the last step", stopped: "Stopped" };
     let text = `${ends[run.end]}: ${run.step} steps, ${time}, loss ${value.toFixed(3)}. `
-      + `It writes ${Math.round(1000 * run.exam)} of 1000 new words right.`;
+      + `It writes ${Math.round(run.words * run.exam)} of ${run.words} new words right.`;
     if (value > guessing(run.settings) && run.step > 100 && !run.settings.smoothing) {
       text += ` Guessing blindly would give a loss of ${guessing(run.settings).toFixed(2)}: the run has diverged, its steps are too large.`;
     }
@@ -401,7 +401,7 @@ function laboratory(root, { file, engine, names, switches }) {
     if (maps.dataset.shape !== shape) {
       maps.dataset.shape = shape;
       maps.replaceChildren(...layers.map((map, l) => make("div", { className: "lab-layer" },
-        make("p", {}, layers.length > 1 ? `Layer ${l + 1}` : "Heads"),
+        make("p", {}, `Layer ${l + 1}, ${map.heads === 1 ? "its head" : `${map.heads} heads`}`),
         ...Array.from({ length: map.heads }, (_, h) => make("canvas", { role: "img", "aria-label": `Layer ${l + 1}, head ${h + 1}: its weights are below, in words` })))));
     }
     layers.forEach((map, l) => [...maps.children[l].querySelectorAll("canvas")].forEach((canvas, h) => {
@@ -443,6 +443,7 @@ function laboratory(root, { file, engine, names, switches }) {
   grid.addEventListener("change", (event) => {
     if (event.target === inputs.seed) return;
     own = { ...own, ...(settingsNow() || {}) };
+    if (names.length === 1) return; // its question stays
     experiment.value = "own";
     chooseExperiment();
   });
@@ -458,7 +459,7 @@ function laboratory(root, { file, engine, names, switches }) {
   word.addEventListener("input", () => {
     const text = wordNow();
     if (text === null) return;
-    if (current) worker.postMessage({ look: text });
+    if (current && worker) worker.postMessage({ look: text });
     else wordTrouble.textContent = "Nothing is trained yet. Press Train first.";
   });
   replay.addEventListener("click", write);
@@ -485,7 +486,7 @@ function laboratory(root, { file, engine, names, switches }) {
     make("p", { className: "lab-keys" }, ...keys));
   const head = ["run", "what is different", "seed", "steps", "seconds", "loss", "new words right", "your guess"];
   root.append(
-    names.length > 1 || !few ? labelled("Experiment", experiment) : "", question, guesses, panel, trouble,
+    names.length > 1 ? labelled("Experiment", experiment) : "", question, guesses, panel, trouble,
     make("p", { className: "lab-buttons" }, train, again),
     small ? make("p", { className: "lab-note" }, `On a small screen words have ${base.longest} letters in place of ${file.settings.longest}, so that a phone keeps up.`) : "",
     status, live,
@@ -495,7 +496,9 @@ function laboratory(root, { file, engine, names, switches }) {
         key("dashed", "next letter, told the right ones before"), key("old", "the run before"))),
     make("div", { className: "lab-write" },
       make("p", {}, labelled(`A word of ${base.longest} letters, a to ${String.fromCharCode(96 + base.letters)}`, word), " ", replay), wordTrouble, output,
-      labelled("Attention", which), maps, words),
+      labelled("Attention", which),
+      make("p", { className: "lab-note" }, "A row is what is being written, a column where it looks: the darker, the more weight. ▶ is the start, ■ the end."),
+      maps, words),
     answer,
     table("Your runs", head, rows),
   );
