@@ -250,7 +250,7 @@ def laboratory_writes(
 class LaboratoryRun(NamedTuple):
     """A model and how its training went."""
 
-    model: LaboratoryTransformer
+    model: LaboratoryTransformer  #: trained
     losses: list[float]  #: of each step
     tests: list[float]  #: share of 64 fresh words written right, every 25 steps
     exact: float  #: share of 1000 fresh words written right at the end
@@ -277,7 +277,7 @@ def laboratory_exact(
 
 
 def train_laboratory(settings: Settings) -> LaboratoryRun:
-    """Train a model as the page does, and return the run; ``settings`` hold the seed.
+    """Return a run of training as on the page; ``settings`` hold its seed.
 
     Every 25 steps it writes 64 fresh words; where 99 % of them are right, and then of
     1000 others, the run ends before its last step.
