@@ -1000,8 +1000,8 @@ print(
 )
 
 # %% [markdown]
-# All four prefer near characters, each in its own way. (A configuration for a GPU is on [page
-# 12c](12c_options.ipynb).)
+# All four prefer near characters, each in its own way. (A configuration for a GPU is on
+# [page 12c](12c_options.ipynb).)
 #
 # ## 12.7 What evaluation costs
 #
