@@ -1065,10 +1065,10 @@ print(
 # The window of 800 computes 800 characters to guess one. With a memory, each character is
 # computed once.
 #
-# **Couldn't the plain model keep its keys and values, in a KV cache?** While it *appends*,
-# yes. But a sliding window drops its first character, and then every other one moves:
-# number 5 becomes number 4, its vector changes, and so does everything that was computed
-# from it. A state that knows only distances stays valid.
+# **Couldn't the plain model keep its keys and values, in a [KV cache](11c_cache.ipynb)?** While
+# it *appends*, yes. But a sliding window drops its first character, and then every other one
+# moves: number 5 becomes number 4, its vector changes, and so does everything that was
+# computed from it. A state that knows only distances stays valid.
 #
 # ## 12.8 Pitfalls
 #
