@@ -18,6 +18,7 @@ NAMES = (
     "first_steps",
     "full_means",
     "heads",
+    "laboratory",
     "ladder",
     "ladder_parts",
     "lengths",

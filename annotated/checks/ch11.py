@@ -464,22 +464,37 @@ def _(draw):
 # ---- a sampling loop -----------------------------------------------------------
 
 
+def heated(z, temperature):
+    return (z / temperature).softmax(dim=-1)
+
+
+def shared(chances):
+    return chances / chances.sum(dim=-1, keepdim=True)
+
+
+def largest(chances, k):
+    return chances * (chances >= chances.topk(k).values[:, -1:])
+
+
 def write_on(
     logits_of,
     prompt,
     draws,
     temperature,
+    k,
+    context,
     *,
-    read=lambda ids: ids,
+    read=lambda ids, context: ids[:, -context:],
     place=-1,
-    heat=lambda z, temperature: (z / temperature).softmax(dim=-1),
-    cut=lambda ids, s: ids[:, s:],
+    heat=heated,
+    keep=lambda chances, k: shared(largest(chances, k)),
     pick=lambda chances, draw: (chances.cumsum(dim=-1) > draw).int().argmax(dim=-1),
+    cut=lambda ids, s: ids[:, s:],
 ):
     ids = prompt
     for draw in draws:
-        logits = logits_of(read(ids))[:, place]
-        symbol = pick(heat(logits, temperature), draw)
+        logits = logits_of(read(ids, context))[:, place]
+        symbol = pick(keep(heat(logits, temperature), k), draw)
         ids = torch.cat([ids, symbol[:, None]], dim=1)
     return cut(ids, prompt.shape[1])
 
@@ -488,76 +503,87 @@ def writing(**changes):
     return lambda *given: write_on(*given, **changes)
 
 
-def plain_heat(z, temperature):
-    return z.softmax(dim=-1)
+FAULTS = {
+    "the window does not slide: the first characters are read, not the last": {
+        "read": lambda ids, context: ids[:, :context]
+    },
+    "the temperature changes nothing: probabilities divided by it, and brought back to "
+    "a sum of 1, are what they were": {"heat": lambda z, temperature: z.softmax(-1)},
+    "what top-k keeps does not add up to 1, so a large draw finds nothing, and id 0 is "
+    "written": {"keep": largest},
+}
 
 
-def broken(logits_of, prompt, draws, temperature):
-    return write_on(
-        logits_of, prompt, draws, temperature,
-        read=lambda ids: ids[:, -1:], heat=plain_heat, cut=lambda ids, s: ids[:, 1:],
-    )  # fmt: skip
+def broken(*given):
+    changes = {
+        name: change for fault in FAULTS.values() for name, change in fault.items()
+    }
+    return write_on(*given, **changes)
 
 
 repair = Exercise(
     "ch11-repair",
     right=write_on,
-    hint="expected the first character at which softmax(logits / temperature), added "
-    "up, exceeds the draw, after all that was written so far",
+    hint="expected the first character at which the probabilities that top-k keeps of "
+    "softmax(logits / temperature), brought to a sum of 1, exceed the draw",
     mistakes={
-        "nothing is repaired yet": broken,
-        "only the last character is read; the model should see all of them": writing(
-            read=lambda ids: ids[:, -1:]
+        **{fault: writing(**changes) for fault, changes in FAULTS.items()},
+        "everything is read, more than the model can": writing(
+            read=lambda ids, context: ids
         ),
-        "only the prompt is read, again and again": (
-            lambda logits_of, prompt, draws, temperature: write_on(
-                lambda ids: logits_of(prompt), prompt, draws, temperature
-            )
+        "only the last character is read; the model can see more": writing(
+            read=lambda ids, context: ids[:, -1:]
         ),
-        "the temperature changes nothing: probabilities divided by it, and brought "
-        "back to a sum of 1, are what they were": writing(heat=plain_heat),
         "the temperature divides probabilities; it should divide the logits": writing(
             heat=lambda z, temperature: (z.softmax(-1) / temperature).softmax(-1)
         ),
         "the temperature multiplies the logits; it should divide them": writing(
             heat=lambda z, temperature: (z * temperature).softmax(dim=-1)
         ),
-        "the prompt is returned as well": writing(cut=lambda ids, s: ids),
-        "all but the first id is returned; the prompt may be longer": writing(
-            cut=lambda ids, s: ids[:, 1:]
+        "all characters may be drawn: where is top-k?": writing(
+            keep=lambda chances, k: chances
         ),
+        "k characters may be drawn, not k − 1": writing(
+            keep=lambda chances, k: shared(largest(chances, max(k - 1, 1)))
+        ),
+        "the prompt is returned as well": writing(cut=lambda ids, s: ids),
         "the logits of the first position are used; those of the last are wanted": (
             writing(place=0)
         ),
         "the likeliest character is always taken; the draw decides": writing(
             pick=lambda chances, draw: chances.argmax(dim=-1)
         ),
+        "nothing is repaired yet": broken,
     },
 )
 
 
 def model_of(v, weight):
-    """A function of all ids so far: logits (1, t, v) at each of their positions."""
+    """A function of all ids that it reads: logits (1, t, v)."""
     total = "(ids.double() * torch.arange(1, ids.shape[1] + 1)).cumsum(1)[..., None]"
     return Function(f"{weight} * torch.sin({total} + 1.7 * torch.arange({v}))", "ids")
 
 
-@repair.case("the toy model, cold: 3, 4, 5")
+@repair.case("the toy model, cold: 3, 4, 5, 6")
 def _(draw):
-    expected = "(torch.arange(1, ids.shape[1] + 1) + 1)[:, None]"
-    toy = f"-2.0 * (torch.arange(9) - {expected}).abs().double()[None]"
-    draws = torch.tensor([0.5, 0.9, 0.5], dtype=torch.float64)
-    return Function(toy, "ids"), torch.tensor([[1, 2]]), draws, 0.1
+    toy = "-2.0 * (torch.arange(9) - ids[..., None] - 1).abs().double()"
+    draws = torch.tensor([0.5, 0.9, 0.5, 0.97], dtype=torch.float64)
+    return Function(toy, "ids"), torch.tensor([[2]]), draws, 0.1, 2, 3
 
 
-for line, s, temperature in (
-    ("a prompt of one character, temperature 1", 1, 1.0),
-    ("a longer prompt, temperature 0.5", 4, 0.5),
-    ("a longer prompt, temperature 2", 3, 2.0),
+for line, s, temperature, k, context in (
+    ("temperature 1, everything kept, all that was written fits", 1, 1.0, None, 12),
+    ("a low temperature", 4, 0.4, None, 14),
+    ("a high temperature", 2, 2.0, None, 12),
+    ("top-k, with draws near 1", 3, 1.5, 3, 14),
+    ("a window that slides", 3, 1.0, None, 4),
+    ("all of it, and a prompt that is longer than the context", 5, 0.8, 4, 3),
 ):
 
     @repair.case(line, dtype=torch.float64)
-    def _(draw, s=s, temperature=temperature):
+    def _(draw, s=s, temperature=temperature, k=k, context=context):
         v = draw.integer(8, 10)
         prompt, draws = draw.integers(0, v - 1, 1, s), draw.uniform(0.02, 0.98, 9)
-        return model_of(v, 2.0), prompt, draws, temperature
+        if k:
+            draws[::3] = draw.uniform(0.95, 0.99, 3)
+        return model_of(v, 2.0), prompt, draws, temperature, k or v, context

@@ -657,28 +657,36 @@ function laboratoryEngine() {
       const word = idsOf(text), [ids] = this.model.write(this.single, [word]);
       const maps = Object.values(this.single.maps)
         .map((map) => ({ ...map, weights: Float32Array.from(map.weights) }));
-      return { text, written: spell(ids), wanted: spell(TASKS[this.settings.task](word)), maps };
+      const wanted = TASKS[this.settings.task](word), length = this.single.target.lengths[0];
+      return { text, written: spell(ids), wanted: spell(wanted), length, maps };
     }
   }
 
   // ---- Messages -----------------------------------------------------------------
   // The page sends {train: id, settings, text}, {stop}, {pause}, {resume} or {look: text};
-  // it gets {id, step, seconds, points, tests, look, end, exam}. A turn of training lasts
-  // some 40 ms, so that a message is never answered late.
+  // it gets {id, step, seconds, points, tests, look, end, exam, words}. A turn of training
+  // lasts some 40 ms, so that a message is never answered late.
 
-  const TEST_EVERY = 25, TEST_WORDS = 64, EXAM_WORDS = 1000, PASS = 0.99;
+  const TEST_EVERY = 25, TEST_WORDS = 64, PASS = 0.99;
 
   function serve(scope) {
     const again = new MessageChannel(); // setTimeout would wait
-    let run = null, going = false;
-    again.port1.onmessage = () => { if (going) turn(); };
+    let run = null, going = false, asked = false;
+    again.port1.onmessage = () => {
+      asked = false;
+      if (going) turn();
+    };
+    function go() {
+      if (!asked) again.port2.postMessage(null);
+      going = asked = true;
+    }
 
     function turn() {
       const began = performance.now();
       while (going && performance.now() - began < 40) step();
       run.seconds += (performance.now() - began) / 1000;
       if (!going || performance.now() - run.sent > 100) report();
-      if (going) again.port2.postMessage(null);
+      if (going) go();
     }
 
     function step() {
@@ -688,7 +696,7 @@ function laboratoryEngine() {
       if (training.step % TEST_EVERY === 0) {
         const exact = training.exact(TEST_WORDS, 1);
         run.tests.push([training.step, exact]);
-        if (exact >= PASS && training.exact(EXAM_WORDS, 2) >= PASS) return finish("learnt");
+        if (exact >= PASS && training.exact(run.words, 2) >= PASS) return finish("learnt");
       }
       return training.step < training.settings.steps || finish("steps");
     }
@@ -696,15 +704,15 @@ function laboratoryEngine() {
     function finish(end) {
       going = false;
       run.end = end;
-      if (end !== "diverged") run.exam = run.training.exact(EXAM_WORDS, 2);
+      if (end !== "diverged") run.exam = run.training.exact(run.words, 2);
     }
 
     function report() {
-      const { id, training, seconds, points, tests, end, exam } = run;
+      const { id, training, seconds, points, tests, end, exam, words } = run;
       const due = end || performance.now() - run.looked > 250;
       if (due) run.looked = performance.now();
       const look = due && end !== "diverged" ? training.look(run.text) : null;
-      scope.postMessage({ id, step: training.step, seconds, points, tests, look, end, exam });
+      scope.postMessage({ id, step: training.step, seconds, points, tests, look, end, exam, words });
       run.points = [];
       run.tests = [];
       run.sent = performance.now();
@@ -714,7 +722,8 @@ function laboratoryEngine() {
       if ("train" in data) {
         run = { id: data.train, training: new Training(data.settings), text: data.text, seconds: 0 };
         Object.assign(run, { points: [], tests: [], sent: 0, looked: 0, end: null, exam: null });
-        going = true;
+        run.words = data.settings.causal ? 1000 : 200; // which have to be written one by one
+        go();
       } else if ("look" in data) {
         run.text = data.look;
         scope.postMessage({ id: run.id, look: run.training.look(data.look) });
@@ -722,8 +731,7 @@ function laboratoryEngine() {
         finish("stopped");
         report();
       } else if (data.pause) going = false;
-      else if (data.resume) going = !run.end;
-      if (going) again.port2.postMessage(null);
+      else if (data.resume && !run.end) go();
     };
   }
 

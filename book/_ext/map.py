@@ -120,7 +120,10 @@ TEMPLATE = """
 </svg></div>
 {%- if here %}
 <p>You are here: {{ names }}.<br><a href="{{ whole }}">The whole map</a></p></div>
-{%- else %}</nav>{% endif %}
+{%- else %}
+{%- if laboratory %}
+<p><a href="{{ laboratory }}">The laboratory</a>: train a Transformer on the page, and
+ take its parts away.</p>{% endif %}</nav>{% endif %}
 """
 _template = Environment(autoescape=True).from_string(TEMPLATE.strip())
 
@@ -156,7 +159,10 @@ def map_html(app, docname: str, here: int | None = None) -> str:
     alt = "The Transformer, and what grew out of it"
     if here:
         alt += f"; you are here: chapter {here}, {' and '.join(labels)}"
+    laboratory = "book/laboratory" in app.env.found_docs
     return _template.render(
+        laboratory=laboratory
+        and app.builder.get_relative_uri(docname, "book/laboratory"),
         transformer=[drawn(part) for part in TRANSFORMER],
         offspring=[drawn(part) for part in OFFSPRING],
         groups=GROUPS, arrows=ARROWS, alt=alt, here=here,

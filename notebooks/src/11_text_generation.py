@@ -124,21 +124,30 @@ show_table(
 # of each character is the character after it.
 
 # %%
+import torch
+
 from annotated.recipes_text import read_text
 from annotated.text import random_windows
 
 text = read_text("library")  # ids of 39 modules to train on, 8 held out
-window, target = next(
-    random_windows(text.train, length=64, size=16, steps=1, seed=0)
-)
+batch = random_windows(text.train, length=64, size=16, steps=1, seed=0)
+window, target = next(batch)  # (b, t) each
+
+
+def encode(string):
+    return torch.tensor([text.characters.encode(string)], device=device)
 
 
 def decode(ids):
     return "".join(text.characters.decode(ids))
 
 
-print("window", tuple(window.shape), repr(decode(window[9, :28])))
-print("target", tuple(target.shape), repr(decode(target[9, :28])))
+for i in (0, 1, 2, 8):
+    print(
+        repr(decode(window[9, : i + 1])),
+        "→",
+        repr(decode(target[9, i : i + 1])),
+    )
 
 # %% [markdown]
 # So a window of 64 characters isn't one question but 64: after 1 character, after 2, and so
@@ -161,9 +170,7 @@ from annotated.text import ngram_bits
 counted = {}
 for order in (1, 2, 3):  # unigrams, bigrams, trigrams
     counted[order] = ngram_bits(text.train, text.validation, order, text.size)
-    print(
-        f"looking back at {order - 1}: {counted[order]:.2f} bits per character"
-    )
+    print(f"looking back at {order - 1}: {counted[order]:.2f} bits")
 
 # %% [markdown]
 # ## 11.2 Average the past, then attend to it
@@ -173,8 +180,6 @@ for order in (1, 2, 3):  # unigrams, bigrams, trigrams
 # by hand. Is it a letter? Is it an open bracket?
 
 # %%
-import torch
-
 x = torch.tensor([[1.0, 0], [0, 1], [1, 0], [1, 0]])  # f ( a b
 past = torch.ones(4, 4).tril()  # 1 = may look
 average = past / past.sum(dim=-1, keepdim=True)  # row i: i times 1/i
@@ -190,9 +195,9 @@ chain(
     Matrix(x, "vectors", rows=letters, columns=features),
     "=",
     Matrix(averaged, "averages", rows=letters, columns=features, row=3),
-    alt="A lower triangular matrix whose rows are 1; 0.5 0.5; 0.33 three times; 0.25 four "
-    "times. Times the vectors of f, bracket, a, b. The last row of the product is lit: "
-    "0.75 letter, 0.25 bracket.",
+    alt="A lower triangular matrix whose rows are 1; 0.5 0.5; 0.33 three times; 0.25 "
+    "four times. Times the vectors of f, bracket, a, b. Lit, the last row of the "
+    "product: 0.75 letter, 0.25 bracket.",
     caption="Every average of the past in one matrix product. Lit: after b.",
 )
 
@@ -218,8 +223,8 @@ chain(
     Matrix(x, "vectors", rows=letters, columns=features),
     "=",
     Matrix(attended, "attended", rows=letters, columns=features, row=3),
-    alt="The same triangle with other numbers. Its last row, lit: 0.02, 0.95, 0.02, 0.02. "
-    "The last row of the product: 0.05 letter, 0.95 bracket.",
+    alt="The same triangle with other numbers. Its last row, lit: 0.02, 0.95, 0.02, "
+    "0.02. The last row of the product: 0.05 letter, 0.95 bracket.",
     caption="The same shape, the same zeros, rows that still sum to 1. The numbers now "
     "depend on what was read.",
 )
@@ -271,12 +276,12 @@ blocks(
     Block("feed-forward network", "", "of the norm of the stream", skip=1),
     Block("norm, output", "", "after the last layer"),
     Block("", "logits of what comes next (b, t, v)"),
-    alt="A flow from top to bottom: characters, embedding plus position, causal attention "
-    "with a residual line beside it, feed-forward network with another, norm and output, "
-    "logits.",
-    caption="A GPT. The two blocks with a residual are one layer, repeated; the stream between "
-    "them is (b, t, d). b windows, t characters, d model width, v characters in the "
-    "vocabulary.",
+    alt="A flow from top to bottom: characters, embedding plus position, causal "
+    "attention with a residual line beside it, feed-forward network with another, norm "
+    "and output, logits.",
+    caption="A GPT. The two blocks with a residual are one layer, repeated; the stream "
+    "between them is (b, t, d). b windows, t characters, d model width, v characters "
+    "in the vocabulary.",
 )
 
 # %%
@@ -356,15 +361,19 @@ check_close(claim, answers[0], answers[2], 1e-9)
 # windows each, with Adam and a learning rate that rises and falls as in
 # [chapter 7](07_training.ipynb).
 
+# %%
+from annotated.gpt import next_token_loss
+
+show_source(next_token_loss)
+
 # %% tags=["remove-stderr"]
 from annotated.recipes_text import bits_per_character, text_model, train_text
 
 model = text_model("attention", text.size, seed=0).to(device)
 history = train_text(model, text.train, seed=0)
 bits = bits_per_character(model, text.validation, length=64)
-print(
-    f"{sum(p.numel() for p in model.parameters()):,} parameters, {bits:.2f} bits"
-)
+parameters = sum(p.numel() for p in model.parameters())
+print(f"{parameters:,} parameters, {bits:.2f} bits per character")
 
 # %% [markdown]
 # For comparison: the same model with queries and keys of zero, so that each head can only
@@ -378,6 +387,7 @@ import math
 from annotated.notebook import recorded
 
 runs, counting = recorded("text"), recorded("text_counts")["rows"]
+larger = recorded("text_larger")
 
 
 def three(rows):
@@ -422,6 +432,11 @@ show_table(
             f"{attention[0]['parameters']:,}",
             three(attention),
         ),
+        (
+            "attention, twice as wide, twice the steps",
+            f"{larger['rows'][0]['parameters']:,}",
+            three(larger["rows"]),
+        ),
     ],
     "Eight modules that no model has seen. Trained models: three recorded seeds.",
 )
@@ -433,6 +448,8 @@ gains = [
 assert min(gains) > 0.5 and best["order"] == 5 and worse["bits"] > best["bits"]
 assert max(row["bits"] for row in attention) < counted[3] - 0.3
 assert bits < counted[3] - 0.2
+assert max(row["bits"] for row in larger["rows"]) < best["bits"] - 0.05
+assert larger["rows"][0]["parameters"] < best["counts"]
 print(
     f"✓ this page's run {bits:.2f} bits; attention is "
     + ", ".join(f"{gain:.2f}" for gain in gains)
@@ -442,7 +459,9 @@ print(
 # %% [markdown]
 # Attention is far ahead of the average, with the same number of parameters. Careful counting
 # is a strong rival: with six times as many numbers it is a little better than our
-# half-minute model. But it has nowhere to go: beyond five characters it gets *worse*.
+# half-minute model. But it has nowhere to go: beyond five characters it gets *worse*. The model
+# gets better with size and training, and passes it while it's still the smaller of the two.
+#
 # (And a recurrent or a convolutional network? At this size all three come close.
 # [Page 11b](11b_other_models.ipynb) compares their losses, how each of them deals with a
 # long-range dependency, and what parallel computation is worth.)
@@ -478,8 +497,8 @@ show(
     alt="Loss against the number of characters read. Both fall steeply over the first "
     "four. Attention goes on falling to about 2.35 and stays there. The average turns "
     "round near 2.9 and climbs to 3.2 at the end of the window.",
-    caption="Loss by position in the window. Lines: mean of three recorded seeds; bands: "
-    "their range.",
+    caption="Loss by position in the window. Lines: mean of three recorded seeds; "
+    "bands: their range.",
 )
 
 # %% tags=["hide-input", "proof"]
@@ -509,11 +528,6 @@ print(
 # %% tags=["hide-input"]
 from annotated.attention import record_attention
 from annotated.text import all_windows
-
-
-def encode(string):
-    return torch.tensor([text.characters.encode(string)], device=device)
-
 
 fresh, _ = next(all_windows(text.validation, 64, 256))
 model.eval()
@@ -550,9 +564,10 @@ ax.set(ylabel="weight", xlim=(-0.7, len(line) - 0.3))
 strongest = looks.argmax().item()
 show(
     figure,
-    alt="Bars over the characters of the line def write, bracket, self, comma, name, comma, "
-    f"value, equals sign. The highest, {looks[strongest]:.2f}, stands over "
-    f"{visible(line[strongest])!r}, {len(line) - 1 - strongest} characters before the end.",
+    alt="Bars over the characters of the line def write, bracket, self, comma, name, "
+    f"comma, value, equals sign. The highest, {looks[strongest]:.2f}, stands over "
+    f"{visible(line[strongest])!r}, {len(line) - 1 - strongest} characters before the "
+    "end.",
     caption=f"Where head {head} looks after the last character. Dashed: an average of "
     "everything.",
 )
@@ -647,7 +662,7 @@ def cut_at(temperature, p):
 
 
 left = [cut_at(t, 0.9)["kept"] for t in (0.5, 1, 2)]
-assert left[0] < left[1] < left[2]
+assert left[0] < left[1] < left[2] and cut_at(1, 0.5)["kept"] == 1
 with torch.no_grad():
     certain = model(encode("    retur"))[0, -1].cpu().softmax(dim=-1)
 assert (keep_top_p(certain, 0.75) > 0).sum() == 1 and survive > 5
@@ -671,7 +686,8 @@ explorer(
         )
     ],
     question="Set top-p to 0.9, then raise the temperature from 1 to 2. Does the same "
-    "top-p leave more characters, or fewer?",
+    "top-p leave more characters, or fewer? And which top-p, at temperature 1, is "
+    "greedy?",
     caption="What may follow def. Outlines: the model's own distribution. Bars: what "
     "is drawn from.",
 )
@@ -679,9 +695,9 @@ explorer(
 # %% [markdown]
 # <details><summary>Answer</summary>
 #
-# Many more. Heat spreads the probability out, so it takes more characters to collect 0.9.
-# Top-p follows how sure the distribution is; that's the difference from top-k. And since the
-# temperature comes first, the two settings aren't independent.
+# Many more: 32 in place of 14. Heat spreads the probability out, so it takes more characters to
+# collect 0.9. Top-p follows how sure the distribution is; that's the difference from top-k. And
+# with 0.5 or less only the underscore is left, since it has more than that by itself.
 #
 # </details>
 #
@@ -879,7 +895,7 @@ explorer(
         in_the_browser("    import nump", 1, 1, 2),
         in_the_browser("What is the meaning of life? ", 0.5, 0.9, 3),
     ],
-    question="You write the beginning. What comes next, and how sure is the model of it?",
+    question="You write the beginning. What comes next, and how sure is it?",
 )
 
 # %% tags=["hide-input", "proof"]
@@ -890,6 +906,15 @@ with torch.no_grad():
         for c, p in (("l", "    return se"), ("y", "    import nump"))
         for z in [twin(torch.tensor([text.characters.encode(p)]))[0, -1]]
     ]
+with torch.no_grad():
+    sure = [
+        twin(torch.tensor([text.characters.encode(p)]))[0, -1]
+        .softmax(-1)
+        .max()
+        .item()
+        for p in ("    retur", "    impor", "    def __init__(", "    self._")
+    ]
+assert min(sure[:3]) > 0.8 and sure[3] < 0.3
 assert "nump" not in library and gap[0] < 1 < gap[1]
 print(
     f"✓ self costs {gap[0]:.1f} bits at its l; numpy, never seen, {gap[1]:.1f} at its y"
@@ -898,10 +923,10 @@ print(
 # %% [markdown]
 # <details><summary>What we found</summary>
 #
-# It completes `self` nearly always. After `nump` it goes on with what it knows from other
-# words, and rarely finds the `y`. Asked in English, it answers in the English of comments
-# and docstrings, soon drifting back into code. It's sure in the middle of keywords and after
-# `__init__(`, and at a loss at the beginning of names.
+# It completes `self` nearly always. After `nump` it goes on with an ending that it knows from
+# other words, and practically never with the `y`. A question is answered in the English
+# of comments and docstrings, or with code. It's sure inside keywords (`retur`, `impor`)
+# and after `def __init__(`, and at a loss where a name begins (`self._`).
 #
 # </details>
 #
@@ -953,8 +978,8 @@ show_table(
 worst = max(row["nats"] for row in shakespeare["rows"])
 assert worst <= 1.88 and seconds <= 180
 print(
-    f"✓ Shakespeare, three recorded seeds: at most {worst:.2f} nats in {seconds:.0f} CPU "
-    "seconds (nanoGPT's example for a CPU: 1.88 in about three minutes)"
+    f"✓ Shakespeare, three recorded seeds: at most {worst:.2f} nats in {seconds:.0f} "
+    "CPU seconds (nanoGPT's example for a CPU: 1.88 in about three minutes)"
 )
 
 # %% [markdown]
@@ -993,8 +1018,8 @@ cached = recorded("cached_sampling")["rows"][-1]
 assert cached["identical"] and cached["times"] > 6
 largest_saving = (
     f"✓ recorded, width 256, four layers, {cached['length']} characters for 16 texts: "
-    f"{cached['plain']:.0f} CPU seconds without a cache, {cached['cached']:.1f} with it, "
-    "and the same text"
+    f"{cached['plain']:.0f} CPU seconds without a cache, {cached['cached']:.1f} with "
+    "it, and the same text"
 )
 
 # %% tags=["hide-input", "proof"]
@@ -1007,7 +1032,7 @@ print(largest_saving)
 #
 # And what has left the window is gone: who opened the bracket, which function this is. If you
 # cut the text into windows instead, you lose the same at every cut. That's the left
-# end of the curves in 11.4, at 3.7 bits. Chapter 12 gives the model a memory.
+# end of the curves in 11.4, at 3.7 bits. [Chapter 12](12_transformer_xl.ipynb) gives the model a memory.
 #
 # ## 11.9 Pitfalls
 #
@@ -1015,7 +1040,6 @@ print(largest_saving)
 # shifted. The model is asked for the character that it has just read.
 
 # %% tags=["hide-input", "proof", "remove-stderr"]
-from annotated.gpt import next_token_loss
 from annotated.training import fit
 
 copycat = text_model("attention", text.size, seed=0)

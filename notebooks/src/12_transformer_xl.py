@@ -166,9 +166,10 @@ strip(
 # while it reads a segment, every layer computes a vector for each character, the
 # character's **state**, and then throws it away. Keep those.
 #
-# Here is our word in miniature: a segment `eci`, and a memory of the two characters before
-# it, `sp`. Each layer has kept the states that went *into* it. When `eci` arrives, its three
-# characters ask, and all five answer.
+# Here is our word in miniature: a segment that begins with that `e`, and is only three
+# characters long, `eci`; and a memory of the two characters before it, `sp`. Each layer has
+# kept the states that went *into* it. When `eci` arrives, its three characters ask, and all
+# five answer.
 
 # %% tags=["hide-input"]
 from annotated.pictures import Block, Matrix, blocks, chain
@@ -378,8 +379,8 @@ chain(
 #
 # ## 12.4 A score has four terms
 #
-# With absolute positions, a layer sees $x_i + p_i$: a word plus its position. Multiply
-# the score of query $i$ and key $j$ out, and there are four products:
+# With absolute positions, a layer sees $x_i + p_i$: a character's vector plus that of its
+# position. Multiply out the score of query $i$ and key $j$, and there are four products:
 #
 # $$\begin{aligned}
 #   &\bigl(W_q(x_i + p_i)\bigr) \cdot \bigl(W_k(x_j + p_j)\bigr) = \\
@@ -393,7 +394,8 @@ chain(
 #
 # 1. The key's position $p_j$, in (b) and (d), becomes the **distance** $R_{i-j}$, chapter 5's
 #    sinusoid of $i - j$.
-# 2. Words and distances are different things, so distances get a matrix of their own, $W_R$.
+# 2. Characters and distances are different things, so distances get a matrix of their own,
+#    $W_R$.
 # 3. The query's position, $W_q p_i$ in (c) and (d), has to go. In its place stands one
 #    learned vector for all queries: $u$ in (c), and another, $v$, in (d). (The paper's
 #    names; this $v$ is no value.)
@@ -778,7 +780,7 @@ explorer(
 # %% [markdown]
 # <details><summary>Answer</summary>
 #
-# The second of four rows moves left by $4 - 1 - 1 = 2$. 23 stands in the third column
+# The second of four rows ($i = 1$) moves left by $4 - 1 - 1 = 2$. 23 stands in the third column
 # (distances 5, 4, **3**), so it lands at the first key. Right of 10 comes what follows it in
 # the line: the zero before the second row, then that row's beginning, 25 and 24. The whole
 # result, with what the mask hides in brackets:
@@ -998,8 +1000,8 @@ print(
 )
 
 # %% [markdown]
-# Nobody told them that near characters matter more. (A configuration for a GPU is on [page
-# 12c](12c_options.ipynb).)
+# All four prefer near characters, each in its own way. (A configuration for a GPU is on
+# [page 12c](12c_options.ipynb).)
 #
 # ## 12.7 What evaluation costs
 #
@@ -1063,10 +1065,10 @@ print(
 # The window of 800 computes 800 characters to guess one. With a memory, each character is
 # computed once.
 #
-# **Couldn't the plain model keep its keys and values, in a KV cache?** While it *appends*,
-# yes. But a sliding window drops its first character, and then every other one moves:
-# number 5 becomes number 4, its vector changes, and so does everything that was computed
-# from it. A state that knows only distances stays valid.
+# **Couldn't the plain model keep its keys and values, in a [KV cache](11c_cache.ipynb)?** While
+# it *appends*, yes. But a sliding window drops its first character, and then every other one
+# moves: number 5 becomes number 4, its vector changes, and so does everything that was
+# computed from it. A state that knows only distances stays valid.
 #
 # ## 12.8 Pitfalls
 #

@@ -55,6 +55,14 @@ def test_a_chapter_sees_its_own_parts_lit_and_the_way_to_the_whole():
     assert drawn("book/intro").nav["id"] == "the-map"
 
 
+def test_below_the_whole_map_is_the_way_to_the_laboratory():
+    built = app("notebooks/03_heads", "book/laboratory")
+    for page, here in [("book/intro", None), ("notebooks/03_heads", 3)]:
+        soup = BeautifulSoup(book_map.map_html(built, page, here), "html.parser")
+        found = [a["href"] for a in soup.select("a")]
+        assert ("book/laboratory.html" in found) == (here is None)
+
+
 @pytest.mark.parametrize(
     ("page", "chapter"),
     [

@@ -209,61 +209,69 @@ check("ch11-gpt", gpt)
 #
 # *3 points. Goal: repair a sampling loop that runs.*
 #
-# > "My model has a fine loss. But what it writes is noise, and no temperature changes
-# > anything."
+# > "My model has a fine loss. But the temperature changes nothing, every now and then
+# > the character with id 0 turns up in the wrong place, and after a while the text
+# > forgets how it went on."
 #
-# There is more than one fault in this loop. The toy model below it sees all that was
-# written: after `1 2` comes 3, after `1 2 3` most likely 4.
+# There is more than one fault in this loop, which applies top-k and lets a window of
+# `context` characters slide. The toy model expects after each character the one with the next
+# id.
 
 
 # %%
-def broken_write_on(logits_of, prompt, draws, temperature):
+def broken_write_on(logits_of, prompt, draws, temperature, k, context):
     ids = prompt
     for draw in draws:
-        logits = logits_of(ids[:, -1:])[:, -1]
+        logits = logits_of(ids[:, :context])[:, -1]  # (1, v)
         chances = logits.softmax(dim=-1) / temperature
         chances = chances / chances.sum(dim=-1, keepdim=True)
-        symbol = (chances.cumsum(dim=-1) > draw).int().argmax(dim=-1)
+        smallest = chances.topk(k).values[:, -1:]
+        chances = chances * (chances >= smallest)
+        symbol = (chances.cumsum(dim=-1) > draw).int().argmax(dim=-1)  # (1,)
         ids = torch.cat([ids, symbol[:, None]], dim=1)
-    return ids[:, 1:]
+    return ids[:, prompt.shape[1] :]
 
 
-def toy(ids):  # it expects the number of what it has read, plus 1
-    expected = torch.arange(1, ids.shape[1] + 1) + 1
-    return -2.0 * (torch.arange(9) - expected[:, None]).abs().float()[None]
+def toy(ids):
+    return -2.0 * (torch.arange(9) - ids[..., None] - 1).abs().float()
 
 
-draws = torch.tensor([0.5, 0.9, 0.5])
 for temperature in (0.1, 3.0):
-    print(broken_write_on(toy, torch.tensor([[1, 2]]), draws, temperature))
+    draws, prompt = torch.tensor([0.5, 0.9, 0.5, 0.97]), torch.tensor([[2]])
+    print(broken_write_on(toy, prompt, draws, temperature, k=2, context=3))
 
 # %% [markdown]
-# Write `write_on(logits_of, prompt, draws, temperature)`, the same without the faults.
-# At temperature 0.1, it goes on with 3, 4, 5.
+# Write `write_on(logits_of, prompt, draws, temperature, k, context)`, the same without the
+# faults. At temperature 0.1 it then goes on with 3, 4, 5, 6.
 #
 # | argument | | |
 # |---|---|---|
-# | `logits_of` | a function | takes ids `(1, t)`, int64; gives logits `(1, t, v)` |
+# | `logits_of` | a function | takes ids `(1, t)`, int64, at most `context` of them; gives logits `(1, t, v)` |
 # | `prompt` | `(1, s)` | int64 ids |
 # | `draws` | `(n,)` | a number from 0 to 1 for each character to write |
 # | `temperature` | a number | above 0 |
-# | result | `(1, n)` | int64: what was written, **without** the prompt |
+# | `k` | an integer | how many characters may be drawn, from 1 to v; no logits are equal |
+# | `context` | an integer | how many characters the model can read, 1 or more |
+# | result | `(1, n)` | int64: what was written, without the prompt |
 #
 # The draw is right: it picks the first character at which the probabilities, added up
-# in the order of the ids, exceed the number drawn.
+# in the order of the ids, exceed the number drawn. But what do they add up to?
 #
 # *Beware.* Repairing one fault may not make the text better.
 
 
 # %% nbgrader={"schema_version": 3, "grade_id": "ch11-repair", "grade": false, "solution": true, "locked": false, "task": false}
 # exercise: ch11-repair
-def write_on(logits_of, prompt, draws, temperature):
+def write_on(logits_of, prompt, draws, temperature, k, context):
     """Go on after a prompt, one character for each draw; ids (1, n)."""
     ### BEGIN SOLUTION
     ids = prompt
     for draw in draws:
-        logits = logits_of(ids)[:, -1]  # (1, v)
+        logits = logits_of(ids[:, -context:])[:, -1]  # (1, v)
         chances = (logits / temperature).softmax(dim=-1)
+        smallest = chances.topk(k).values[:, -1:]
+        chances = chances * (chances >= smallest)
+        chances = chances / chances.sum(dim=-1, keepdim=True)
         symbol = (chances.cumsum(dim=-1) > draw).int().argmax(dim=-1)  # (1,)
         ids = torch.cat([ids, symbol[:, None]], dim=1)
     return ids[:, prompt.shape[1] :]

@@ -165,12 +165,12 @@ check("ch12-attention", relative_attention)
 # can influence the model's output at `position`. Positions count from 0, segments begin at
 # 0, `length`, 2 · `length`, …
 #
-# | argument | | |
-# |---|---|---|
-# | `position` | an integer ≥ 0 | |
-# | `length`, `layers` | integers ≥ 1 | |
-# | `mem_len` | an integer ≥ 0 | |
-# | result | an integer | |
+# | argument | |
+# |---|---|
+# | `position` | an integer ≥ 0 |
+# | `length`, `layers` | integers ≥ 1 |
+# | `mem_len` | an integer ≥ 0 |
+# | result | an integer |
 #
 # *Example.* Segments of 4, a memory of 4: the output at position 14 lies in the segment from
 # 12 to 15. With one layer it depends on positions 8 to 14: the answer is 8. With two layers

@@ -178,50 +178,45 @@ def gpt(*given):
 
 
 @right("ch11-repair")
-def write_on(logits_of, prompt, draws, temperature):
+def write_on(logits_of, prompt, draws, temperature, k, context):
     ids = prompt[0].tolist()
     for draw in draws.tolist():
-        scores = logits_of(torch.tensor([ids]))[0, -1] / temperature
-        powers = (scores - scores.max()).exp()
-        goal, mass, symbol = draw * powers.sum().item(), 0.0, -1
-        while mass <= goal:
-            symbol += 1
-            mass += powers[symbol].item()
-        ids.append(symbol)
+        scores = logits_of(torch.tensor([ids[-context:]]))[0, -1].tolist()
+        kept = sorted(range(len(scores)), key=scores.__getitem__)[-k:]
+        powers = {i: math.exp((scores[i] - max(scores)) / temperature) for i in kept}
+        goal, mass = draw * sum(powers.values()), 0.0
+        for i in sorted(kept):
+            mass += powers[i]
+            if mass > goal:
+                break
+        ids.append(i)
     return torch.tensor([ids[prompt.shape[1] :]])
 
 
-def loop(logits_of, prompt, draws, temperature, heat, cut):
+def loop(logits_of, prompt, draws, temperature, k, context, first=False, sums=True):
     ids = prompt
     for draw in draws:
-        chances = heat(logits_of(ids)[:, -1], temperature)
-        symbol = (chances.cumsum(dim=-1) > draw).int().argmax(dim=-1)
-        ids = torch.cat([ids, symbol[:, None]], dim=1)
-    return ids[:, cut(prompt) :]
-
-
-@wrong("ch11-repair", "the temperature changes nothing")
-def write_on(*given):
-    def heat(logits, temperature):
-        chances = logits.softmax(dim=-1) / temperature
-        return chances / chances.sum(dim=-1, keepdim=True)
-
-    return loop(*given, heat, lambda prompt: prompt.shape[1])
-
-
-@wrong("ch11-repair", "the prompt may be longer")
-def write_on(*given):
-    def heat(logits, temperature):
-        return (logits / temperature).softmax(dim=-1)
-
-    return loop(*given, heat, lambda prompt: 1)
-
-
-@wrong("ch11-repair", "only the last character is read")
-def write_on(logits_of, prompt, draws, temperature):
-    ids = prompt
-    for draw in draws:
-        chances = (logits_of(ids[:, -1:])[:, -1] / temperature).softmax(dim=-1)
+        seen = ids[:, :context] if first else ids[:, -context:]
+        chances = (logits_of(seen)[:, -1] / temperature).softmax(dim=-1)
+        values, places = chances.topk(k)
+        if sums:
+            values = values / values.sum(dim=-1, keepdim=True)
+        chances = torch.zeros_like(chances).scatter(-1, places, values)
         symbol = (chances.cumsum(dim=-1) > draw).int().argmax(dim=-1)
         ids = torch.cat([ids, symbol[:, None]], dim=1)
     return ids[:, prompt.shape[1] :]
+
+
+@wrong("ch11-repair", "does not add up to 1")
+def write_on(*given):
+    return loop(*given, sums=False)
+
+
+@wrong("ch11-repair", "the window does not slide")
+def write_on(*given):
+    return loop(*given, first=True)
+
+
+@wrong("ch11-repair", "the temperature changes nothing")
+def write_on(logits_of, prompt, draws, temperature, k, context):
+    return loop(logits_of, prompt, draws, 1.0, k, context)

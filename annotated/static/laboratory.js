@@ -1,0 +1,511 @@
+// The laboratory on a page: an experiment with its question, switches, curves, what the
+// model writes and where it looks, and the runs so far. The engine trains in a Worker;
+// nothing starts by itself, and nothing goes on in a tab that nobody sees.
+//
+// root is the element to fill; file is laboratory.json, with PyTorch's recorded runs;
+// names are the experiments that are offered, switches the settings that are shown.
+function laboratory(root, { file, engine, names, switches }) {
+  const SWITCHES = { // label, choices, and what a switch that is off is called
+    task: ["Task", { copy: "copy", reverse: "write backwards", sort: "sort" }],
+    model: ["Model", { "encoder-decoder": "encoder and decoder", decoder: "decoder alone" }],
+    layers: ["Layers", { 1: "1", 2: "2", 3: "3" }],
+    heads: ["Heads", { 1: "1", 2: "2", 4: "4", 8: "8" }],
+    width: ["Width", { 16: "16", 32: "32", 64: "64" }],
+    positions: ["Positions", { none: "none", sinusoidal: "sinusoidal", learned: "learned", rotary: "rotary" }],
+    norm: ["Normalisation", { none: "none", pre: "pre-norm", post: "post-norm" }],
+    smoothing: ["Label smoothing", { 0: "none", 0.1: "0.1" }],
+    causal: ["Causal mask in training", null, "no causal mask"],
+    scaled: ["Scores divided by √k", null, "no 1/√k"],
+    residual: ["Residuals", null, "no residuals"],
+    feed_forward: ["Feed-forward networks", null, "no feed-forward"],
+    warmup: ["Warm-up", null, "no warm-up"],
+    rate: ["Learning rate"],
+    seed: ["Seed"],
+  };
+  const TYPED = { // a number that is typed: what it may be
+    rate: [(x) => x > 0 && x <= 10, "a number above 0 and up to 10, such as 0.005"],
+    seed: [(x) => Number.isInteger(x) && x >= 0 && x < 1e6, "a whole number from 0 to 999999"],
+  };
+  const calm = matchMedia("(prefers-reduced-motion: reduce)").matches;
+  const small = matchMedia("(max-width: 540px)").matches;
+  const base = { ...file.settings, ...(small ? file.phone : {}) };
+  const percent = (x) => `${(100 * x).toFixed(x > 0.99 && x < 1 ? 1 : 0)} %`;
+  const last = (list) => list[list.length - 1];
+  const mean = (list) => list.reduce((total, x) => total + x, 0) / list.length;
+
+  // ---- Elements -------------------------------------------------------------------
+
+  function make(tag, properties = {}, ...children) {
+    const node = document.createElement(tag);
+    for (const [name, value] of Object.entries(properties)) {
+      if (name in node) node[name] = value;
+      else node.setAttribute(name, value);
+    }
+    node.append(...children);
+    return node;
+  }
+  function draw(parent, tag, attributes, text = "") {
+    const node = document.createElementNS("http://www.w3.org/2000/svg", tag);
+    for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, value);
+    node.textContent = text;
+    return parent.appendChild(node);
+  }
+  const id = (name) => `${root.id}-${name}`;
+  const labelled = (text, control) => make("label", { className: "lab-control" }, text, " ", control);
+  const select = (name, options) => make("select", { id: id(name) },
+    ...Object.entries(options).map(([value, text]) => make("option", { value }, text)));
+
+  const experiment = select("experiment", {
+    ...Object.fromEntries(names.map((name) => [name, file.experiments[name].title])),
+    own: "Your own switches",
+  });
+  const question = make("p", { className: "lab-question" });
+  const guesses = make("fieldset", { className: "lab-guesses" });
+  const train = make("button", { type: "button", className: "lab-train" }, "Train");
+  const again = make("button", { type: "button", disabled: true }, "Again with another seed");
+  const status = make("p", { className: "lab-status" }, "Nothing is trained yet.");
+  const live = make("p", { className: "lab-unseen", role: "status" });
+  const trouble = make("p", { className: "lab-trouble", role: "alert" });
+  const answer = make("details", { className: "lab-answer" });
+
+  const inputs = {};
+  const grid = make("div", { className: "lab-switches" });
+  for (const name of switches) {
+    const [label, options] = SWITCHES[name];
+    const kind = name in TYPED ? "text" : "checkbox";
+    inputs[name] = options ? select(name, options) : make("input", { id: id(name), type: kind });
+    if (kind === "text" && !options) Object.assign(inputs[name], { inputMode: "decimal", autocomplete: "off", size: 8 });
+    grid.append(options || name in TYPED ? labelled(label, inputs[name])
+      : make("label", { className: "lab-control" }, inputs[name], " ", label));
+  }
+  const few = switches.length <= 5;
+  const panel = make(few ? "div" : "details", { className: "lab-panel" });
+  panel.append(...(few ? [] : [make("summary", {}, "All switches")]), grid);
+
+  const word = make("input", {
+    id: id("word"), type: "text", value: base.longest === 8 ? "headache" : "facade",
+    autocomplete: "off", spellcheck: false, autocapitalize: "off", size: 12,
+    "aria-describedby": id("word-trouble"),
+  });
+  const wordTrouble = make("p", { id: id("word-trouble"), className: "lab-trouble", "aria-live": "polite" });
+  const replay = make("button", { type: "button", disabled: true }, "Write it again");
+  const output = make("p", { className: "lab-written", "aria-live": "off" });
+  const which = make("select", { id: id("which"), disabled: true }, make("option", {}, "not trained yet"));
+  const maps = make("div", { className: "lab-maps", tabIndex: 0, role: "region", "aria-label": "Attention of each head" });
+  const words = make("details", {}, make("summary", {}, "The attention in words"), make("div"));
+  const rows = make("tbody");
+
+  // ---- Curves ---------------------------------------------------------------------
+
+  // Axes stay where they are: 0 to `top` upwards, all steps of the experiment across.
+  function chart(name, top, ticks, format, lines) {
+    const LEFT = 44, RIGHT = 352, BOTTOM = 150, TOP = 8;
+    const svg = draw(document.createElement("div"), "svg", {
+      viewBox: "0 0 360 190", role: "img", "aria-label": `${name}; the line below says the numbers`,
+    });
+    return {
+      svg,
+      paint(run, before, floor) {
+        const x = (step) => LEFT + ((RIGHT - LEFT) * Math.min(step, run.settings.steps)) / run.settings.steps;
+        const y = (value) => BOTTOM - ((BOTTOM - TOP) * Math.min(value, top)) / top;
+        svg.replaceChildren();
+        for (const tick of ticks) {
+          draw(svg, "line", { class: "lab-grid", x1: LEFT, x2: RIGHT, y1: y(tick), y2: y(tick) });
+          draw(svg, "text", { x: LEFT - 5, y: y(tick) + 4, "text-anchor": "end" }, format(tick));
+        }
+        for (const part of [0, 0.5, 1]) {
+          const step = Math.round(part * run.settings.steps);
+          draw(svg, "text", { x: x(step), y: BOTTOM + 16, "text-anchor": ["start", "middle", "end"][2 * part] }, step);
+        }
+        draw(svg, "text", { x: (LEFT + RIGHT) / 2, y: BOTTOM + 33, "text-anchor": "middle" }, "step");
+        if (floor) {
+          draw(svg, "line", { class: "lab-floor", x1: LEFT, x2: RIGHT, y1: y(floor), y2: y(floor) });
+          draw(svg, "text", { x: RIGHT, y: y(floor) + 15, "text-anchor": "end" }, "the best without any order");
+        }
+        for (const [shown, kind] of [[before, "old"], [run, "new"]]) {
+          for (const [style, points] of shown ? lines(shown) : []) {
+            const every = Math.ceil(points.length / 150);
+            const kept = points.filter((_, i) => i % every === 0 || i === points.length - 1);
+            draw(svg, "polyline", {
+              class: `lab-${kind} lab-${style}`,
+              points: kept.map(([step, value]) => `${x(step).toFixed(1)},${y(value).toFixed(1)}`).join(" "),
+            });
+          }
+        }
+      },
+    };
+  }
+  // Single batches jump about: their running average is easier to read.
+  function smooth(points, column) {
+    let value = null;
+    return points.map((point) => {
+      value = value === null ? point[column] : 0.85 * value + 0.15 * point[column];
+      return [point[0], value];
+    });
+  }
+  const loss = chart("Loss by step", 3, [0, 1, 2, 3], String, (run) => [["solid", smooth(run.points, 1)]]);
+  const accuracy = chart("Right answers by step", 1, [0, 0.5, 1], percent, (run) => [
+    ["dashed", smooth(run.points, 2)], ["solid", [[0, 0], ...run.tests]],
+  ]);
+
+  // The least loss of a model that knows the letters of a word, and not their order: of
+  // n letters, n! / (m! m'! …) orders are equally likely, with m the number of each.
+  function floor({ positions, model, task, shortest, longest: n, letters, smoothing }) {
+    if (positions !== "none" || model === "decoder" || task === "sort" || shortest < n || smoothing) return null;
+    let total = 0, ways = 1, logOfFactorial = 0;
+    for (let m = 0; m <= n; m += 1) { // m of n letters are a given one, by chance
+      if (m > 0) {
+        logOfFactorial += Math.log(m);
+        ways *= (n - m + 1) / m;
+      }
+      total -= letters * ways * (1 / letters) ** m * (1 - 1 / letters) ** (n - m) * logOfFactorial;
+    }
+    return (total + logOfFactorial) / (n + 1);
+  }
+
+  // ---- Settings -------------------------------------------------------------------
+
+  const chosen = () => file.experiments[experiment.value];
+  let own = { ...base }; // what isn't among the inputs keeps its value from here
+
+  function show(settings) {
+    own = { ...settings };
+    for (const [name, input] of Object.entries(inputs)) {
+      if (input.type === "checkbox") input.checked = settings[name];
+      else input.value = String(settings[name]);
+    }
+    trouble.textContent = "";
+  }
+  // All settings as they stand; null if one that was typed makes no sense.
+  function settingsNow() {
+    const settings = { ...own };
+    for (const [name, input] of Object.entries(inputs)) {
+      if (input.type === "checkbox") settings[name] = input.checked;
+      else settings[name] = typeof base[name] === "number" ? Number(input.value.trim().replace(",", ".")) : input.value;
+      if (!(name in TYPED)) continue;
+      const [fits, wanted] = TYPED[name];
+      const wrong = !input.value.trim() || !fits(settings[name]);
+      input.setAttribute("aria-invalid", wrong);
+      if (wrong) {
+        trouble.textContent = `${SWITCHES[name][0]}: “${input.value}” won't do. It must be ${wanted}.`;
+        panel.open = true;
+        input.focus();
+        return null;
+      }
+    }
+    trouble.textContent = "";
+    settings.inner = 2 * settings.width;
+    return settings;
+  }
+  function difference(settings) {
+    const parts = Object.entries(SWITCHES).filter(([name]) => name !== "seed" && settings[name] !== base[name])
+      .map(([name, [label, options, off]]) => off || `${label.toLowerCase()}: ${options ? options[settings[name]] : settings[name]}`);
+    return parts.join(", ") || "everything on";
+  }
+
+  function chooseExperiment() {
+    const it = chosen();
+    if (it) show({ ...base, ...it.changes });
+    question.textContent = it ? it.question : "These switches are your own. What do you expect?";
+    guesses.hidden = answer.hidden = !it;
+    guesses.replaceChildren(make("legend", {}, "Your guess"), ...(it ? it.guesses : []).map((text) => make(
+      "label", {}, make("input", { type: "radio", name: id("guess"), value: text }), " ", text)));
+    answer.open = false;
+    answer.replaceChildren(make("summary", {}, "What happens, and why"), ...(it ? [make("p", {}, it.answer), recorded()] : []));
+  }
+  function table(caption, head, body) {
+    return make("div", { className: "lab-scroll", tabIndex: 0, role: "region", "aria-label": caption },
+      make("table", {}, make("caption", {}, caption),
+        make("thead", {}, make("tr", {}, ...head.map((text) => make("th", { scope: "col" }, text)))), body));
+  }
+  function recorded() {
+    const found = (file.recorded || []).filter((row) => row.experiment === experiment.value);
+    if (!found.length) return "";
+    const body = make("tbody", {}, ...found.map((row) => make("tr", {},
+      make("th", { scope: "row" }, `seed ${row.seed}`),
+      ...[row.steps, row.loss.toFixed(3), Math.round(1000 * row.exact)].map((x) => make("td", {}, String(x))))));
+    const letters = file.settings.longest;
+    return table(`PyTorch, the same switches, words of ${letters} letters`, ["run", "steps", "loss", "words right of 1000"], body);
+  }
+
+  // ---- A run ----------------------------------------------------------------------
+
+  let worker = null, current = null, before = null, training = false, count = 0;
+  let painted = 0, waiting = false, spoken = 0;
+
+  function start() {
+    if (worker) return true;
+    try {
+      const source = `(${engine})().serve(self);`;
+      worker = new Worker(URL.createObjectURL(new Blob([source], { type: "text/javascript" })));
+    } catch (error) {
+      status.textContent = `This browser doesn't let the page compute in the background (${error.message}).`;
+      return false;
+    }
+    worker.onmessage = ({ data }) => receive(data);
+    worker.onerror = (event) => {
+      status.textContent = `The engine stopped: ${event.message}. Reload the page to begin anew.`;
+      ended();
+    };
+    return true;
+  }
+  function begin() {
+    const settings = settingsNow();
+    if (!settings || !start()) return;
+    if (current && current.points.length) before = current;
+    const guess = guesses.querySelector("input:checked");
+    count += 1;
+    current = { id: count, settings, points: [], tests: [], step: 0, seconds: 0, end: null, look: null };
+    current.guess = guess && !guesses.hidden ? guess.value : "–";
+    current.row = rows.insertRow(0);
+    training = true;
+    spoken = performance.now();
+    train.textContent = "Stop";
+    again.disabled = true;
+    live.textContent = "Training.";
+    worker.postMessage({ train: count, settings, text: wordNow() ?? word.defaultValue.slice(0, settings.longest) });
+    paint();
+  }
+  function ended() {
+    training = false;
+    train.textContent = "Train";
+    again.disabled = false;
+  }
+  function receive(data) {
+    if (!current || data.id !== current.id) return;
+    if (data.look) current.look = data.look;
+    if (data.step === undefined) return write(); // the answer to a word that was typed
+    current.step = data.step;
+    current.seconds = data.seconds;
+    current.points.push(...data.points);
+    current.tests.push(...data.tests);
+    if (data.end) {
+      Object.assign(current, { end: data.end, exam: data.exam, words: data.words });
+      ended();
+      paint();
+      write();
+      live.textContent = status.textContent;
+      root.dispatchEvent(new CustomEvent("trained", { detail: current }));
+    } else if (!waiting) {
+      waiting = true;
+      requestAnimationFrame(() => {
+        waiting = false;
+        const now = performance.now();
+        if (now - painted < (calm ? 2000 : 120)) return;
+        painted = now;
+        paint();
+        if (now - spoken < 8000) return;
+        spoken = now;
+        live.textContent = status.textContent;
+      });
+    }
+  }
+
+  // The loss of a model that ignores what it reads: every letter is as likely.
+  const guessing = ({ longest, letters }) => (longest * Math.log(letters)) / (longest + 1);
+  const recent = (run) => mean(run.points.slice(-20).map(([, value]) => value));
+  function told(run) {
+    if (!run.points.length) return "Starting …";
+    const value = recent(run), time = `${run.seconds.toFixed(1)} s`;
+    if (!run.end) {
+      const test = run.tests.length ? ` It writes ${percent(last(run.tests)[1])} of new words right.` : "";
+      return `Step ${run.step} of at most ${run.settings.steps}, ${time}. Loss ${value.toFixed(3)}.${test}`;
+    }
+    if (run.end === "diverged") {
+      return `Diverged at step ${run.step}: the loss isn't a number any more. Try a smaller learning rate.`;
+    }
+    const ends = { learnt: "Learnt", steps: "That was the last step", stopped: "Stopped" };
+    let text = `${ends[run.end]}: ${run.step} steps, ${time}, loss ${value.toFixed(3)}. `
+      + `It writes ${Math.round(run.words * run.exam)} of ${run.words} new words right.`;
+    if (value > guessing(run.settings) && run.step > 100 && !run.settings.smoothing) {
+      text += ` Guessing blindly would give a loss of ${guessing(run.settings).toFixed(2)}: the run has diverged, its steps are too large.`;
+    }
+    if (run.guess !== "–") text += ` Your guess was: ${run.guess}.`;
+    return text;
+  }
+  function paint() {
+    status.textContent = told(current);
+    loss.paint(current, before, floor(current.settings));
+    accuracy.paint(current, before);
+    const { id: number, settings, step, seconds, points, exam, tests, guess, end } = current;
+    const share = end ? exam : tests.length ? last(tests)[1] : null;
+    const cells = [difference(settings), settings.seed, step, seconds.toFixed(1), points.length ? recent(current).toFixed(3) : "–",
+      share === null || share === undefined ? "–" : percent(share), guess];
+    current.row.replaceChildren(make("th", { scope: "row" }, String(number)), ...cells.map((text) => make("td", {}, String(text))));
+    if (training) showWritten(Infinity);
+  }
+
+  // ---- What it writes, and where it looks -----------------------------------------
+
+  // The word that is typed; null, and a message, if the model can't read it.
+  function wordNow() {
+    const text = word.value.trim().toLowerCase(), { shortest, longest, letters } = current ? current.settings : base;
+    const end = String.fromCharCode(96 + letters);
+    const strange = [...text].find((letter) => !(letter >= "a" && letter <= end));
+    const size = shortest === longest ? `${longest}` : `${shortest} to ${longest}`;
+    const length = text.length < shortest ? `${shortest - text.length} more, please`
+      : text.length > longest ? `${text.length - longest} fewer, please` : "";
+    wordTrouble.textContent = strange ? `“${strange}” isn't a letter from a to ${end}; the model knows no others.`
+      : length ? `It reads words of ${size} letters: ${length}.` : "";
+    word.setAttribute("aria-invalid", Boolean(strange || length));
+    return strange || length ? null : text;
+  }
+  let timer = null, spelled = 0;
+  function write() { // letter by letter
+    clearInterval(timer);
+    spelled = 0;
+    replay.disabled = !current || training;
+    if (!current || !current.look) return;
+    const finish = current.look.written.length + 1;
+    if (calm || training) return showWritten(Infinity);
+    timer = setInterval(() => {
+      spelled += 1;
+      showWritten(spelled);
+      if (spelled >= finish) clearInterval(timer);
+    }, 220);
+    showWritten(0);
+  }
+  function showWritten(upTo) {
+    const { look } = current;
+    if (!look) return;
+    const { text, written, wanted } = look;
+    output.replaceChildren(`${text} → `, ...[...written].slice(0, upTo).map((letter, i) => make(
+      "span", { className: letter === wanted[i] ? "lab-right" : "lab-wrong" }, letter)));
+    if (upTo > written.length) {
+      output.append(make("span", { className: "lab-verdict" }, written === wanted ? " ✓ right"
+        : `${written ? "" : "(nothing)"} ✗ it should be ${wanted}`));
+      if (!training) output.append(make("span", { className: "lab-unseen", role: "status" }, `It wrote ${written || "nothing"}.`));
+    }
+    showMaps(upTo);
+  }
+  const KINDS = { "decoder.cross_attention": "from the decoder to the word",
+    "decoder.attention": "of the decoder to what is written", "encoder.attention": "of the encoder, within the word" };
+  const kindOf = ({ name }) => name.replace(/layers\.\d+\./, "");
+
+  function showMaps(upTo) {
+    const { look, settings } = current, alone = settings.model === "decoder";
+    const kinds = Object.keys(KINDS).filter((kind) => look.maps.some((map) => kindOf(map) === kind));
+    if (which.dataset.kinds !== String(kinds)) {
+      which.dataset.kinds = kinds;
+      which.disabled = false;
+      which.replaceChildren(...kinds.map((value) => make("option", { value }, alone ? "of the decoder" : KINDS[value])));
+    }
+    const source = [...look.text, "■"], written = ["▶", ...look.written];
+    const next = [...look.written, "■"]; // what each position of the decoder leads to
+    const encoder = which.value.startsWith("encoder");
+    const across = encoder || which.value.includes("cross") ? source : alone ? [...source, ...written] : written;
+    const down = (encoder ? source : alone ? [...source, ...next] : next).slice(0, encoder ? source.length : look.length);
+    const hidden = encoder ? Infinity : upTo + (alone ? source.length : 0);
+    const layers = look.maps.filter((map) => kindOf(map) === which.value);
+    const shape = `${layers.length} ${layers[0].heads}`;
+    if (maps.dataset.shape !== shape) {
+      maps.dataset.shape = shape;
+      maps.replaceChildren(...layers.map((map, l) => make("div", { className: "lab-layer" },
+        make("p", {}, `Layer ${l + 1}, ${map.heads === 1 ? "its head" : `${map.heads} heads`}`),
+        ...Array.from({ length: map.heads }, (_, h) => make("canvas", { role: "img", "aria-label": `Layer ${l + 1}, head ${h + 1}: its weights are below, in words` })))));
+    }
+    layers.forEach((map, l) => [...maps.children[l].querySelectorAll("canvas")].forEach((canvas, h) => {
+      paintMap(canvas, down, across, hidden, (i, j) => map.weights[(h * map.rows + i) * map.columns + j]);
+    }));
+    if (words.open) words.lastChild.replaceChildren(...inWords(layers, down, across));
+  }
+  function paintMap(canvas, down, across, hidden, weight) {
+    const CELL = 14, sharp = window.devicePixelRatio || 1, style = getComputedStyle(canvas);
+    const width = CELL * (across.length + 1), height = CELL * (down.length + 1);
+    Object.assign(canvas, { width: width * sharp, height: height * sharp });
+    Object.assign(canvas.style, { width: `${width}px`, height: `${height}px` });
+    const pen = canvas.getContext("2d");
+    pen.scale(sharp, sharp);
+    Object.assign(pen, { font: "11px sans-serif", textAlign: "center", textBaseline: "middle", fillStyle: style.color });
+    across.forEach((text, j) => pen.fillText(text, CELL * (j + 1.5), CELL / 2));
+    down.forEach((text, i) => { if (i < hidden) pen.fillText(text, CELL / 2, CELL * (i + 1.5)); });
+    pen.fillStyle = style.getPropertyValue("--accent");
+    down.forEach((_, i) => across.forEach((__, j) => {
+      pen.globalAlpha = 0.07 + 0.93 * (i < hidden ? weight(i, j) : 0);
+      pen.fillRect(CELL * (j + 1), CELL * (i + 1), CELL - 1, CELL - 1);
+    }));
+  }
+  function inWords(layers, down, across) {
+    const spoken = { "■": "the end", "▶": "the start" };
+    return layers.flatMap((map, l) => Array.from({ length: map.heads }, (_, h) => {
+      const parts = down.map((text, i) => {
+        const weights = across.map((__, j) => map.weights[(h * map.rows + i) * map.columns + j]);
+        const top = weights.indexOf(Math.max(...weights));
+        return `${spoken[text] || text}: place ${top + 1}, ${spoken[across[top]] || across[top]} (${percent(weights[top])})`;
+      });
+      return make("p", {}, `Layer ${l + 1}, head ${h + 1}. Most of the weight for ${parts.join("; ")}.`);
+    }));
+  }
+
+  // ---- Together -------------------------------------------------------------------
+
+  experiment.addEventListener("change", chooseExperiment);
+  grid.addEventListener("change", (event) => {
+    if (event.target === inputs.seed) return;
+    own = { ...own, ...(settingsNow() || {}) };
+    if (names.length === 1) return; // its question stays
+    experiment.value = "own";
+    chooseExperiment();
+  });
+  train.addEventListener("click", () => (training ? worker.postMessage({ stop: true }) : begin()));
+  again.addEventListener("click", () => {
+    const settings = settingsNow();
+    if (!settings) return;
+    own.seed = settings.seed + 1;
+    if (inputs.seed) inputs.seed.value = own.seed;
+    begin();
+    train.focus();
+  });
+  word.addEventListener("input", () => {
+    const text = wordNow();
+    if (text === null) return;
+    if (current && worker) worker.postMessage({ look: text });
+    else wordTrouble.textContent = "Nothing is trained yet. Press Train first.";
+  });
+  replay.addEventListener("click", write);
+  for (const [node, event] of [[which, "change"], [words, "toggle"]]) {
+    node.addEventListener(event, () => { if (current && current.look) showMaps(Infinity); });
+  }
+  document.addEventListener("visibilitychange", () => {
+    if (!training) return;
+    worker.postMessage(document.hidden ? { pause: true } : { resume: true });
+  });
+  addEventListener("pagehide", () => {
+    if (!worker) return;
+    worker.terminate();
+    worker = null;
+    if (training) {
+      current.end = "stopped";
+      status.textContent = "Stopped, because the page was left.";
+      ended();
+    }
+  });
+
+  const key = (style, text) => make("span", { className: `lab-key lab-key-${style}` }, text);
+  const figure = (title, drawing, ...keys) => make("figure", {}, make("figcaption", {}, title), drawing,
+    make("p", { className: "lab-keys" }, ...keys));
+  const head = ["run", "what is different", "seed", "steps", "seconds", "loss", "new words right", "your guess"];
+  root.append(
+    names.length > 1 ? labelled("Experiment", experiment) : "", question, guesses, panel, trouble,
+    make("p", { className: "lab-buttons" }, train, again),
+    small ? make("p", { className: "lab-note" }, `On a small screen words have ${base.longest} letters in place of ${file.settings.longest}, so that a phone keeps up.`) : "",
+    status, live,
+    make("div", { className: "lab-charts" },
+      figure("Loss, in nats per symbol", loss.svg, key("solid", "this run"), key("old", "the run before")),
+      figure("Right answers", accuracy.svg, key("solid", "whole new words, written alone"),
+        key("dashed", "next letter, told the right ones before"), key("old", "the run before"))),
+    make("div", { className: "lab-write" },
+      make("p", {}, labelled(`A word of ${base.longest} letters, a to ${String.fromCharCode(96 + base.letters)}`, word), " ", replay), wordTrouble, output,
+      labelled("Attention", which),
+      make("p", { className: "lab-note" }, "A row is what is being written, a column where it looks: the darker, the more weight. ▶ is the start, ■ the end."),
+      maps, words),
+    answer,
+    table("Your runs", head, rows),
+  );
+  chooseExperiment();
+  const empty = { settings: { ...own }, points: [], tests: [] };
+  loss.paint(empty, null, null);
+  accuracy.paint(empty, null, null);
+  root.dataset.ready = "true";
+  return { show, get run() { return current; } };
+}

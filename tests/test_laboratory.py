@@ -1,0 +1,62 @@
+"""annotated/laboratory.py, and the file of its experiments."""
+
+import gzip
+import json
+import re
+
+import pytest
+from bs4 import BeautifulSoup
+
+from annotated.frames import static
+from annotated.laboratory import SWITCHES, laboratory
+from annotated.recipes_laboratory import laboratory_settings
+
+FILE = json.loads(static("laboratory.json"))
+NAMES = list(FILE["experiments"])
+
+
+def options(made) -> dict:
+    """What the last script of an element passes on, beside the shared code."""
+    script = BeautifulSoup(made.text, "html.parser").find_all("script")[-1].string
+    return json.loads(re.search(r"\.\.\.(\{.*\}) \}\);", script)[1])
+
+
+def test_all_experiments_and_switches_are_offered_without_a_choice():
+    assert options(laboratory()) == {"names": NAMES, "switches": list(SWITCHES)}
+
+
+def test_a_chapter_offers_its_own():
+    made = laboratory("mask", switches=["causal"], label="A <b>mask</b>")
+    assert options(made) == {"names": ["mask"], "switches": ["causal"]}
+    section = BeautifulSoup(made.text, "html.parser").section
+    assert section["aria-label"] == "A <b>mask</b>"
+
+
+def test_two_elements_share_their_code_and_no_id():
+    both = laboratory().text + laboratory("mask").text
+    page = BeautifulSoup(both, "html.parser")
+    one, other = page.select("section")
+    assert one["id"] != other["id"]
+    for kind in ("style", "script"):
+        first, second = page.select(f"{kind}.annotated-shared")
+        assert first == second
+
+
+def test_what_does_not_exist_is_refused():
+    with pytest.raises(ValueError, match="experiment must be one of"):
+        laboratory("nothing")
+    with pytest.raises(ValueError, match="switch must be one of"):
+        laboratory(switches=["heat"])
+
+
+def test_it_is_light():
+    assert len(gzip.compress(laboratory().text.encode())) <= 25_000
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_an_experiment_is_complete(name):
+    it = FILE["experiments"][name]
+    assert it["question"].endswith("?") and len(it["guesses"]) >= 2 and it["answer"]
+    assert it["exact"][0] < it["exact"][1] and it["loss"][0] < it["loss"][1]
+    assert set(it["changes"]) <= {*SWITCHES, "steps"}
+    assert laboratory_settings(name) == FILE["settings"] | it["changes"]
