@@ -118,6 +118,10 @@ test-gpu: $(INSTALLED) ## every notebook with its GPU configuration (says so wit
 mutants: $(INSTALLED) ## put every fault into the package: the tests have to find it
 	@$(PY) -m tests.mutants --all
 
+.PHONY: laboratory
+laboratory: $(INSTALLED) ## run every experiment of the laboratory in a browser, three seeds each
+	@LABORATORY=all $(PYTEST) tests/site/test_laboratory_runs.py
+
 .PHONY: colab
 colab: $(INSTALLED) ## run notebooks as Colab would, alone and with its versions (NOTEBOOKS=... for some)
 	@$(PY) -m tools.colab $(NOTEBOOKS)

@@ -3,6 +3,7 @@
 import gzip
 import json
 import re
+from pathlib import Path
 
 import pytest
 from bs4 import BeautifulSoup
@@ -13,6 +14,11 @@ from annotated.recipes_laboratory import laboratory_settings
 
 FILE = json.loads(static("laboratory.json"))
 NAMES = list(FILE["experiments"])
+RESULTS = Path(__file__).parents[1] / "book" / "results"
+
+
+def recorded(name: str) -> dict:
+    return json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8"))
 
 
 def options(made) -> dict:
@@ -51,6 +57,19 @@ def test_what_does_not_exist_is_refused():
 
 def test_it_is_light():
     assert len(gzip.compress(laboratory().text.encode())) <= 25_000
+
+
+def test_pytorch_did_what_the_page_says():
+    rows = recorded("laboratory")
+    assert [(row["experiment"], row["seed"]) for row in rows["rows"]] == [
+        (name, seed) for name in NAMES for seed in (0, 1, 2)
+    ]
+    assert rows["settings"] == {name: laboratory_settings(name) for name in NAMES}
+    for row in rows["rows"]:
+        bands = FILE["experiments"][row["experiment"]]
+        for what in ("exact", "loss"):
+            low, high = bands[what]
+            assert low <= row[what] <= high, (row["experiment"], row["seed"], what)
 
 
 @pytest.mark.parametrize("name", NAMES)

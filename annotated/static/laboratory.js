@@ -176,8 +176,9 @@ function laboratory(root, { file, engine, names, switches }) {
     }
     trouble.textContent = "";
   }
-  // All settings as they stand; null if one that was typed makes no sense.
-  function settingsNow() {
+  // All settings as they stand; null if one that was typed makes no sense. Then a message
+  // says so, and who wants to train is led to it.
+  function settingsNow(lead = true) {
     const settings = { ...own };
     for (const [name, input] of Object.entries(inputs)) {
       if (input.type === "checkbox") settings[name] = input.checked;
@@ -188,8 +189,10 @@ function laboratory(root, { file, engine, names, switches }) {
       input.setAttribute("aria-invalid", wrong);
       if (wrong) {
         trouble.textContent = `${SWITCHES[name][0]}: “${input.value}” won't do. It must be ${wanted}.`;
-        panel.open = true;
-        input.focus();
+        if (lead) {
+          panel.open = true;
+          input.focus();
+        }
         return null;
       }
     }
@@ -441,9 +444,8 @@ function laboratory(root, { file, engine, names, switches }) {
 
   experiment.addEventListener("change", chooseExperiment);
   grid.addEventListener("change", (event) => {
-    if (event.target === inputs.seed) return;
-    own = { ...own, ...(settingsNow() || {}) };
-    if (names.length === 1) return; // its question stays
+    own = { ...own, ...(settingsNow(false) || {}) };
+    if (event.target === inputs.seed || names.length === 1) return; // its question stays
     experiment.value = "own";
     chooseExperiment();
   });
