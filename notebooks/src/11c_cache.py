@@ -274,8 +274,8 @@ def read_one(token, kept):
     position = len(kept[0][0])  # as many as are kept
     x = tiny.embed(token, start=position)[0]  # (1, d)
     for i, block in enumerate(tiny.blocks.layers):
-        h = block.residuals[0].norm(x)
-        answer, *kept[i] = attend_to_kept(h, *kept[i], block.attention)
+        y = block.residuals[0].norm(x)
+        answer, *kept[i] = attend_to_kept(y, *kept[i], block.attention)
         x = x + answer
         x = x + block.feed_forward(block.residuals[1].norm(x))
     return tiny.output(tiny.blocks.norm(x))  # (1, v): logits of what follows
