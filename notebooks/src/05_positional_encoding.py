@@ -240,7 +240,7 @@ assert {row[2] for row in table} == {table[0][2]}
 show_table(
     ["position p", "cosine of cat and dog", "distance between them"],
     table,
-    "The number itself, added to two random vectors of width 64, cat and dog",
+    "The number itself, added to two random vectors, cat and dog",
 )
 
 # %% tags=["hide-input"]
@@ -367,8 +367,8 @@ show(
     "are a sine and a cosine of the same speed, 6 and 7 a slower pair. Below, the "
     "whole table of width 64: low dimensions alternate quickly along the positions, "
     "higher ones ever more slowly, and from about dimension 40 on they hardly change.",
-    caption="Two hands as curves, and the whole table. The slow hands at the bottom have "
-    "hardly moved after a hundred positions: they're there for longer texts.",
+    caption="Two hands as curves, and the whole table. The slow hands at the bottom "
+    "have hardly moved after a hundred positions: they're there for longer texts.",
 )
 
 # %% [markdown]
@@ -877,13 +877,13 @@ chain(
     Matrix(
         layouts,
         "pair of each dimension",
-        rows=["interleaved", "half-split"],
+        rows=["paper", "Llama"],
         columns=[str(i) for i in range(8)],
-        weights=True,
     ),
-    alt="Eight dimensions, and the pair each belongs to. Interleaved: 0 0 1 1 2 2 3 3. "
-    "Half-split: 0 1 2 3 0 1 2 3.",
-    caption="The eight dimensions of a head. Those with the same number turn together.",
+    alt="Eight dimensions, and the pair each belongs to. Interleaved, as in the "
+    "paper: 0 0 1 1 2 2 3 3. Half-split, as for Llama: 0 1 2 3 0 1 2 3.",
+    caption="The eight dimensions of a head. Those with the same number turn "
+    "together. Above, interleaved; below, half-split.",
 )
 
 
@@ -1104,9 +1104,9 @@ show(
     "below the diagonal, dark at first and fading up to position 31, after which the "
     "weights scatter over many keys. Rotary: the dark line runs on to position 63.",
     caption="Average over four heads and a hundred sequences of 64 symbols. Dashed: "
-    "the end of the training lengths. The line on the left fades earlier. On sequences of "
-    f"32 it fades as well, from {fading[0]:.1f} to {fading[1]:.1f}, which is still enough "
-    "for the right answer.",
+    "the end of the training lengths. The line on the left fades earlier. On sequences "
+    f"of 32 it fades as well, from {fading[0]:.1f} to {fading[1]:.1f}, which is still "
+    "enough for the right answer.",
 )
 
 # %% [markdown]

@@ -92,8 +92,8 @@ show(
     "among them, with a peak at 80; both are low where no sequence came.",
     caption="Name the symbol one before, at the last four positions (sinusoidal: the "
     "clocks of chapter 5). The greys say "
-    "how many training sequences reached that length: 1000 or more, 101 to 999, 1 to 100, "
-    "none. Lines join medians; pale marks are three seeds.",
+    "how many training sequences reached that length: 1000 or more, 101 to 999, "
+    "1 to 100, none. Lines join medians; pale marks are three seeds.",
 )
 
 # %% [markdown]
