@@ -536,7 +536,7 @@ show_table(
 # |---|---|---|---|
 # | **encoder–decoder** | all to all; causal; cross | translation | Transformer, T5 |
 # | **encoder-only** | all to all | classification, search | BERT |
-# | **decoder-only** | causal | text generation | GPT, Llama |
+# | **decoder-only** | causal | [text generation](11_text_generation.ipynb) | GPT, Llama |
 #
 # "Decoder-only" is a misleading name, because such a layer has no cross-attention. It
 # *is* an encoder layer, under the causal mask:

@@ -245,7 +245,7 @@ print(letters(write_by_hand(untrained, watched.to(device), most=9)))
 # The module does the same for a whole batch. Sequences end at different steps, so it
 # keeps track of which ones have ended, fills them up with padding, and stops when all
 # of them are done. (At each step it runs the decoder over everything written so far. A
-# *KV cache*, [page 3c](03c_how_many_heads.ipynb), saves most of that.)
+# *KV cache*, [page 11c](11c_cache.ipynb), saves most of that.)
 
 # %%
 from annotated.decoding import greedy_decode

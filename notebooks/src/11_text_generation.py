@@ -84,7 +84,7 @@ from annotated.notebook import show_table
 
 fresh_text = standard_library("validation")
 begun, rows, unseen = "for i in range", [], {}
-for length in (1, 2, 4, 5, 7, 10, 14):
+for length in (1, 2, 4, 5, 7, 10):
     counts, ends = (
         counted_after(begun[-length:]),
         range(length, len(fresh_text)),
@@ -103,7 +103,7 @@ for length in (1, 2, 4, 5, 7, 10, 14):
 del seen
 assert unseen[4] < 0.12 < 0.4 < unseen[10]
 show_table(
-    ("context", "times seen", "then (", "unseen"),
+    ("context", "seen", "then (", "unseen"),
     rows,
     "How often each context occurs, and what follows. Last column: how many "
     "contexts of this length, in modules that weren't counted, never occurred.",
@@ -378,8 +378,8 @@ print(f"{parameters:,} parameters, {bits:.2f} bits per character")
 # %% [markdown]
 # For comparison: the same model with queries and keys of zero, so that each head can only
 # average the past; and counting, with as much care as counting allows. (A *smoothed* count of
-# five characters falls back on four where the five are rare, on three where the four are, and
-# so on.)
+# five characters, four and the one to guess, falls back on shorter ones wherever the four are
+# rare.)
 
 # %% tags=["hide-input", "remove-stdout"]
 import math
@@ -820,7 +820,7 @@ rows.append(
         f"{fresh_text.count(' ') / len(fresh_text):.0%}",
     )
 )
-show_table(("", "known words", "different words", "spaces"), rows)
+show_table(("", "known", "different", "spaces"), rows, "Words in 60 samples.")
 
 # %% tags=["hide-input", "proof"]
 assert share[0.5, 1] > share[0.8, 1] > share[1, 1] > share[1.5, 1]
@@ -954,25 +954,9 @@ for name, sort, size, result in (
             p.numel()
             for p in GPT(GPTConfig(size, **recipe.model)).parameters()
         )
-    read = recipe.steps * recipe.batch * recipe.model["max_len"]
-    row = (
-        sort,
-        f"{count:,}",
-        recipe.model["max_len"],
-        f"{read / 1e6:.0f} million",
-        result,
-    )
-    rows.append(row)
-show_table(
-    (
-        "",
-        "parameters",
-        "context",
-        "characters read in training",
-        "held-out text",
-    ),
-    rows,
-)
+    rows.append((sort, f"{count:,}", recipe.model["max_len"], result))
+cached = recorded("cached_sampling")["rows"][-1]
+show_table(("", "parameters", "context", "held-out text"), rows)
 
 # %% tags=["hide-input", "proof"]
 worst = max(row["nats"] for row in shakespeare["rows"])
@@ -983,9 +967,9 @@ print(
 )
 
 # %% [markdown]
-# The last two need a GPU, and this book is built without one, so there's no result of ours.
-# If you have one, choose here. (Shakespeare takes minutes, enwik8 about an hour; both are
-# downloads.)
+# The last two need a GPU, and this book is built without one, so there's no result of ours. If
+# you have one, choose here. (Shakespeare is meant to take minutes and enwik8 an hour. Both texts
+# are downloads.)
 
 # %%
 from annotated.recipes_text import run_recipe
@@ -993,9 +977,7 @@ from annotated.recipes_text import run_recipe
 choice = None  # "shakespeare" or "enwik8"
 if choice:
     large_model, _, large_bits = run_recipe(choice, device)
-    print(
-        f"{large_bits:.3f} bits per character, {large_bits * math.log(2):.3f} nats"
-    )
+    print(f"{large_bits:.3f} bits, {large_bits * math.log(2):.3f} nats")
 
 # %% [markdown]
 # ## 11.8 Where the context ends
@@ -1013,26 +995,59 @@ except ValueError as error:
 # causal mask the past never changes when something is appended, so `sample` keeps the keys and
 # values of what it has read. That's a **KV cache**; [page 11c](11c_cache.ipynb) builds one.
 
-# %% tags=["hide-input", "proof", "remove-stdout"]
-cached = recorded("cached_sampling")["rows"][-1]
+# %% tags=["hide-input", "proof"]
 assert cached["identical"] and cached["times"] > 6
-largest_saving = (
+print(
     f"✓ recorded, width 256, four layers, {cached['length']} characters for 16 texts: "
     f"{cached['plain']:.0f} CPU seconds without a cache, {cached['cached']:.1f} with "
     "it, and the same text"
 )
 
-# %% tags=["hide-input", "proof"]
-print(largest_saving)
-
 # %% [markdown]
 # Beyond it you can let the window **slide** (`slide=True`): forget the oldest character for
-# every new one. But then every character moves to another position, its vector changes, and
-# what was kept is void. The model computes 64 positions to write one character.
+# every new one.
+
+# %% tags=["hide-input"]
+figure, ax = plt.subplots(figsize=(5.6, 2.0))
+for row, string in enumerate(("def f(ab", "ef f(ab)")):
+    for i, character in enumerate(string):
+        same = character == "("
+        box = plt.Rectangle(
+            (i, row), 0.94, 0.6, ec="#222222", lw=1.4 if same else 0.6
+        )
+        box.set_facecolor("#cfe6f5" if same else "white")
+        ax.add_patch(box)
+        style = {"ha": "center", "va": "center"}
+        ax.text(
+            i + 0.47,
+            row + 0.3,
+            visible(character),
+            family="monospace",
+            **style,
+        )
+        ax.text(
+            i + 0.47, row + 0.75, str(i), fontsize=9, color="#555555", **style
+        )
+    ax.text(-0.3, row + 0.3, ("before", "after")[row], ha="right", va="center")
+    ax.text(-0.3, row + 0.75, "position", ha="right", va="center", fontsize=9)
+ax.set(xlim=(-2.2, 8.1), ylim=(1.95, -0.1))
+ax.axis("off")
+show(
+    figure,
+    alt="Two rows of eight characters over the positions 0 to 7. Before: d e f space f "
+    "bracket a b; the bracket, lit, is at position 5. After: e f space f bracket a b "
+    "bracket; the same bracket is at position 4, and so is every other one a step to "
+    "the left.",
+    caption="A window of eight slides by one. The same bracket is at another position.",
+)
+
+# %% [markdown]
+# But then every character moves to another position, its vector changes, and what was kept is
+# void. The model computes a whole window to write one character.
 #
 # And what has left the window is gone: who opened the bracket, which function this is. If you
-# cut the text into windows instead, you lose the same at every cut. That's the left
-# end of the curves in 11.4, at 3.7 bits. [Chapter 12](12_transformer_xl.ipynb) gives the model a memory.
+# cut the text into windows instead, you lose the same at every cut. That's the left end of the
+# curves in 11.4, at 3.7 bits. [Chapter 12](12_transformer_xl.ipynb) gives the model a memory.
 #
 # ## 11.9 Pitfalls
 #
