@@ -276,7 +276,10 @@ function laboratory(root, { file, engine, names, switches }) {
   }
   function receive(data) {
     if (!current || data.id !== current.id) return;
-    if (data.look) current.look = data.look;
+    if (data.look) {
+      current.look = data.look;
+      if (training && !data.end) setTimeout(showWritten, 0, Infinity); // a task of its own
+    }
     if (data.step === undefined) return write(); // the answer to a word that was typed
     current.step = data.step;
     current.seconds = data.seconds;
@@ -335,7 +338,6 @@ function laboratory(root, { file, engine, names, switches }) {
     const cells = [difference(settings), settings.seed, step, seconds.toFixed(1), points.length ? recent(current).toFixed(3) : "–",
       share === null || share === undefined ? "–" : percent(share), guess];
     current.row.replaceChildren(make("th", { scope: "row" }, String(number)), ...cells.map((text) => make("td", {}, String(text))));
-    if (training) showWritten(Infinity);
   }
 
   // ---- What it writes, and where it looks -----------------------------------------
@@ -377,7 +379,7 @@ function laboratory(root, { file, engine, names, switches }) {
     if (upTo > written.length) {
       output.append(make("span", { className: "lab-verdict" }, written === wanted ? " ✓ right"
         : `${written ? "" : "(nothing)"} ✗ it should be ${wanted}`));
-      if (!training) output.append(make("span", { className: "lab-unseen", role: "status" }, `It wrote ${written || "nothing"}.`));
+      if (!training) live.textContent = `For ${text} it wrote ${written || "nothing"}.`;
     }
     showMaps(upTo);
   }
@@ -407,22 +409,26 @@ function laboratory(root, { file, engine, names, switches }) {
         make("p", {}, `Layer ${l + 1}, ${map.heads === 1 ? "its head" : `${map.heads} heads`}`),
         ...Array.from({ length: map.heads }, (_, h) => make("canvas", { role: "img", "aria-label": `Layer ${l + 1}, head ${h + 1}: its weights are below, in words` })))));
     }
+    const style = getComputedStyle(maps);
+    const colours = [style.color, style.getPropertyValue("--accent")];
     layers.forEach((map, l) => [...maps.children[l].querySelectorAll("canvas")].forEach((canvas, h) => {
-      paintMap(canvas, down, across, hidden, (i, j) => map.weights[(h * map.rows + i) * map.columns + j]);
+      paintMap(canvas, colours, down, across, hidden, (i, j) => map.weights[(h * map.rows + i) * map.columns + j]);
     }));
     if (words.open) words.lastChild.replaceChildren(...inWords(layers, down, across));
   }
-  function paintMap(canvas, down, across, hidden, weight) {
-    const CELL = 14, sharp = window.devicePixelRatio || 1, style = getComputedStyle(canvas);
+  function paintMap(canvas, [ink, accent], down, across, hidden, weight) {
+    const CELL = 14, sharp = window.devicePixelRatio || 1, pen = canvas.getContext("2d");
     const width = CELL * (across.length + 1), height = CELL * (down.length + 1);
-    Object.assign(canvas, { width: width * sharp, height: height * sharp });
-    Object.assign(canvas.style, { width: `${width}px`, height: `${height}px` });
-    const pen = canvas.getContext("2d");
-    pen.scale(sharp, sharp);
-    Object.assign(pen, { font: "11px sans-serif", textAlign: "center", textBaseline: "middle", fillStyle: style.color });
+    if (canvas.style.width !== `${width}px` || canvas.style.height !== `${height}px`) {
+      Object.assign(canvas, { width: width * sharp, height: height * sharp });
+      Object.assign(canvas.style, { width: `${width}px`, height: `${height}px` });
+    }
+    pen.setTransform(sharp, 0, 0, sharp, 0, 0);
+    pen.clearRect(0, 0, width, height);
+    Object.assign(pen, { font: "11px sans-serif", textAlign: "center", textBaseline: "middle", fillStyle: ink, globalAlpha: 1 });
     across.forEach((text, j) => pen.fillText(text, CELL * (j + 1.5), CELL / 2));
     down.forEach((text, i) => { if (i < hidden) pen.fillText(text, CELL / 2, CELL * (i + 1.5)); });
-    pen.fillStyle = style.getPropertyValue("--accent");
+    pen.fillStyle = accent;
     down.forEach((_, i) => across.forEach((__, j) => {
       pen.globalAlpha = 0.07 + 0.93 * (i < hidden ? weight(i, j) : 0);
       pen.fillRect(CELL * (j + 1), CELL * (i + 1), CELL - 1, CELL - 1);
@@ -499,7 +505,7 @@ function laboratory(root, { file, engine, names, switches }) {
     make("div", { className: "lab-write" },
       make("p", {}, labelled(`A word of ${base.longest} letters, a to ${String.fromCharCode(96 + base.letters)}`, word), " ", replay), wordTrouble, output,
       labelled("Attention", which),
-      make("p", { className: "lab-note" }, "A row is what is being written, a column where it looks: the darker, the more weight. ▶ is the start, ■ the end."),
+      make("p", { className: "lab-note" }, "Each row is a letter that it writes, each column one that it can look at; the stronger the colour, the more weight. ▶ is the start, ■ the end."),
       maps, words),
     answer,
     table("Your runs", head, rows),
