@@ -191,6 +191,32 @@ def attention(
     return attend
 
 
+LARGE = (
+    "a hidden score of 120 leaves the visible keys 0 or NaN: hide it before the "
+    "exponential, not after"
+)
+LOW = (
+    "visible scores near −30000 get 0 or NaN: is a hidden score lower than these, and "
+    "the largest visible one subtracted before exp?"
+)
+
+
+def lost(weights, scores):
+    """The hint for an answer that gives the last query no weights at all, where one of
+    its scores is extreme; each time it has something to look at."""
+    if not weights[..., -1, :].sum() > 0:  # 0 or NaN
+        if scores.max() > 100:
+            return LARGE
+        if scores.min() < -1e4:
+            return LOW
+
+
+def extreme(*scores):
+    """Arguments with these scores for four keys; the third key is padding."""
+    query, key = torch.ones(1, 1, 4, 1), torch.tensor(scores)[None, None, :, None]
+    return query, key, torch.eye(4)[None, None], torch.tensor([[5, 7, 0, 6]]), 0
+
+
 def late(scores, mask):
     return scores.softmax(dim=-1).masked_fill(~mask, 0.0)
 
@@ -249,6 +275,9 @@ masked_attention = Exercise(
             lambda i, j, real: (real | True) & (j == j)
         ),
     },
+    symptoms=lambda output, query, key, value, tokens, pad: lost(
+        output, query @ key.mT
+    ),
 )
 
 
@@ -293,6 +322,16 @@ def _(draw):
 @masked_attention.case("in half precision", dtype=torch.float16)
 def _(draw):
     return sentences(draw, 2, 5, 0)
+
+
+@masked_attention.case("a hidden score of 120")
+def _(draw):
+    return extreme(0.0, 2.0, 120.0, 1.0)
+
+
+@masked_attention.case("visible scores near −30000, a hidden one of 0")
+def _(draw):
+    return extreme(-30000.0, -29998.0, 0.0, -29999.0)
 
 
 @masked_attention.case("gradients, finite ones everywhere", gradients=True)
@@ -480,6 +519,7 @@ masked_weights = Exercise(
         ),
         "the softmax is missing": lambda e, mask: e.masked_fill(~mask, 0.0),
     },
+    symptoms=lambda output, energies, mask: lost(output, energies),
 )
 
 
@@ -507,6 +547,16 @@ def _(draw):
 @masked_weights.case("in half precision", dtype=torch.float16)
 def _(draw):
     return draw.normal(2, 2, 3, 4), draw.mask(2, 1, 1, 4)
+
+
+@masked_weights.case("a hidden energy of 120")
+def _(draw):
+    return torch.tensor([[[[0.0, 2.0, 120.0, 1.0]]]]), gaps("xx-x")
+
+
+@masked_weights.case("visible energies near −30000, a hidden one of 0")
+def _(draw):
+    return torch.tensor([[[[-30000.0, -29998.0, 0.0, -29999.0]]]]), gaps("xx-x")
 
 
 @masked_weights.case("gradients reach the energies, and are finite", gradients=True)

@@ -44,7 +44,7 @@ chain(
 )
 
 # %% [markdown]
-# By the end of this chapter you can write the two masks that nearly every
+# By the end of this chapter you'll be able to write the two masks that nearly every
 # Transformer needs, one line each, combine them, and tell from its symptoms when
 # a mask isn't working. You need self-attention
 # ([chapter 2](02_self_attention.ipynb)) and heads
@@ -153,9 +153,10 @@ frame_slider(
 #
 # </details>
 #
-# This isn't just a toy effect. Here is a real layer from
-# [chapter 3](03_multi_head_attention.ipynb), with projections, biases and two
-# heads, reading the same three words with more and more pads after them:
+# It isn't just our toy. The layer from [chapter 3](03_multi_head_attention.ipynb) has
+# projections, biases and two heads. Let it read the same three words, untrained, with
+# more and more pads after them ([4c.1](04c_broken_masks.ipynb) does it with a trained
+# model):
 
 # %%
 from torch import nn
@@ -253,7 +254,7 @@ check_close(
 # `weights * mask`. But then the row of *cat* adds up to 0.85, and its output has
 # shrunk again. So you divide by the sum, which is right on paper. But only in our
 # toy is a pad's score 0. A real layer adds a position vector and biases to it, and
-# once the pad is masked, nothing in training keeps its score small. Say it's 120:
+# its score can be anything. Say it's 120:
 
 # %%
 row = torch.tensor([0.0, 2.0, 1.0, 120.0])  # the last key is padding
@@ -308,7 +309,7 @@ show(
 # %% [markdown]
 # The query at position $i$ may see its own word, which it has read, and the words
 # before: keys $j \le i$. Its answer, word $i + 1$, is covered. That is the **causal
-# mask** (also *look-ahead mask*), and it is a triangle:
+# mask** (also *look-ahead mask*), and it is a triangle. For five words:
 
 # %%
 causal = torch.ones(5, 5, dtype=torch.bool).tril()
@@ -318,8 +319,8 @@ causal = torch.ones(5, 5, dtype=torch.bool).tril()
 # `is_causal=True`. The shift and the mask belong together: only with both
 # does each guess depend on earlier words alone.
 #
-# What do we gain? One masked pass over five words replaces five passes without a
-# mask, over one word, two words, three words …
+# What do we gain? One pass with the mask replaces as many passes without it as there
+# are words: one over the first word, one over the first two, and so on.
 
 # %%
 x = torch.randn(1, 5, 16)
@@ -335,13 +336,13 @@ check_close(
 )
 
 # %% [markdown]
-# So a text of a thousand words is a thousand training examples, each with its own
-# cover, computed in one pass.
+# So a text of a thousand and one words is a thousand training examples, each with its
+# own cover, computed in one pass.
 #
 # ## 4.4 Both at once
 #
-# A decoder must see neither padding nor the future of its own text. Masks in which True
-# means *may attend* combine with `&`: a key is visible if the first mask allows
+# A decoder must see neither padding nor the future of its own text. When True means
+# *may attend*, masks combine with `&`: a key is visible if the first mask allows
 # it *and* the second one does:
 
 # %%
@@ -412,8 +413,8 @@ show(
 )
 
 # %% [markdown]
-# Which mask goes where? Chapter 6 builds a translator with three attentions. In
-# training, in evaluation and while it writes, these are their masks:
+# Which mask goes where? Chapter 6 builds a translator with three attentions. Whenever
+# a whole text goes in at once, in training and in evaluation, these are their masks:
 
 # %% tags=["hide-input"]
 source = "the cat sleeps pad".split()
@@ -447,8 +448,8 @@ show(
 #
 # ### The module
 #
-# The module is two short functions, and `length_mask`, which reads padding from the
-# lengths of the sentences (*valid length* in some libraries) instead of token ids:
+# The module has two short functions, plus `length_mask`, which works from sentence
+# lengths (*valid length* in some libraries) instead of token ids:
 
 # %%
 from annotated.masks import causal_mask, length_mask, padding_mask
@@ -545,15 +546,35 @@ assert 1e-8 < moved_by_pads(1e-9, torch.float64) < 1e-5  # a leak stays
 
 # %% [markdown]
 # Lengths describe only padding at the end. Ids find it anywhere, on the left too, but
-# they need an id that no real word has. And `causal_mask(queries=2, keys=5)` is
-# for a decoder that keeps the keys and values of earlier words (a *KV cache*) and asks
-# with its two newest: these are the *last* two rows of the triangle. (PyTorch's
-# `is_causal=True` takes the first two.)
+# they need an id that no real word has.
 #
+# Why may there be more keys than queries? A decoder that writes word by word can keep
+# the keys and values of earlier words (a *KV cache*) and compute queries only for the
+# newest. Then it needs the *last* rows of the triangle. PyTorch's `is_causal=True`
+# gives you the first:
+
+# %% tags=["hide-input"]
+sentence = "a small dog barks loudly".split()
+figure, axis = blank(5.0, 1.9, (-3.5, 16.5, -3.2, 4.3))
+for left, name, mask, rows in (
+    (0, "causal_mask(2, 5)", causal_mask(2, 5)[0, 0], sentence[-2:]),
+    (10, "is_causal=True", top_left[0] > 0, ()),
+):
+    draw_mask(axis, left, 0, mask, sentence, rows)
+    axis.text(left + 2.5, -2.9, name, ha="center", weight="bold")
+show(
+    figure,
+    alt="Two masks of two queries and five keys, a small dog barks loudly. "
+    "causal_mask(2, 5): the query barks sees the first four words, loudly sees "
+    "all five. is_causal=True: the same two queries see one word and two.",
+    caption="The two newest of five words look at all five.",
+)
+
+# %% [markdown]
 # ## 4.5 A row with nothing to look at
 #
-# What if *every* key of a query is hidden? It happens: an empty sentence, or
-# padding on the left under a causal mask. Then the softmax divides 0 by 0:
+# What if *every* key of a query is hidden (a *fully masked row*)? It happens: an empty
+# sentence, or padding on the left under a causal mask. Then the softmax divides 0 by 0:
 
 # %%
 visible = torch.tensor([[True, True, False], [False, False, False]])
@@ -561,18 +582,32 @@ masked_scores = torch.zeros(2, 3).masked_fill(~visible, -torch.inf)
 print(masked_scores.softmax(dim=-1))
 
 # %% [markdown]
-# One NaN is enough to ruin a training run: it spreads to nearly every parameter at the
-# next update. A large negative number such as −1e9 avoids it and does something
-# quieter. All scores of the row are then equal, so the row spreads its weight over
-# **every key, the future included**. Two pads, then three words, under a causal mask:
+# A NaN doesn't stay in its row. Even where the next layer hides it, its weight is 0,
+# and **0 · NaN is NaN**. Two pads, then three words, under a causal mask:
 
 # %%
 left = torch.tensor([False, False, True, True, True]) & causal
-print(torch.randn(5, 5).masked_fill(~left, -1e9).softmax(dim=-1)[0])
+x = torch.randn(5, 5)
+for number in (1, 2):
+    scores = (x @ x.T).masked_fill(~left, -torch.inf)
+    x = scores.softmax(dim=-1) @ x
+    print(f"after layer {number}, NaN:", x.isnan().any(dim=-1).tolist())
 
 # %% [markdown]
-# The first query gives 60 % of its weight to three words that it mustn't see. With
-# nothing to look at, its weights should all be zero. So give the row harmless scores
+# After the first layer only the pads are NaN, after the second one the words are, too.
+#
+# A large negative number such as −1e9 avoids NaN (in float16 you need a smaller one:
+# [4b.1](04b_hidden_places.ipynb)). But now all scores of the row are equal, so it
+# spreads its weight over **every hidden key**:
+
+# %%
+print(torch.zeros(2, 3).masked_fill(~visible, -1e9).softmax(dim=-1))
+
+# %% [markdown]
+# If the second row belongs to a pad, that does no harm (4.8). But when a translator
+# gets an empty sentence, every word it writes looks at nothing but padding in
+# cross-attention, and reads the average of their values. With nothing to look at, the
+# weights should all be zero. So give the row harmless scores
 # before the softmax, and set its weights to zero afterwards:
 
 # %%
@@ -581,6 +616,7 @@ show_source(masked_softmax)
 # %% tags=["hide-input", "proof"]
 from annotated.attention import record_attention
 
+assert x.isnan().all()  # after two layers with a plain softmax
 for dtype in (torch.float32, torch.float16, torch.bfloat16):
     trial = torch.randn(2, 3).to(dtype).requires_grad_()
     weights = masked_softmax(trial, visible)
@@ -598,13 +634,13 @@ for dtype in (torch.float32, torch.float16, torch.bfloat16):
     assert torch.equal(outputs[1], layer.output_map.bias.expand(5, 16))
 print(
     "✓ an empty row gives zeros, forward and backward, in float32, float16 "
-    "and bfloat16,\n  and MultiHeadAttention gives the bias of its output map"
+    "and bfloat16,\n  and MultiHeadAttention gives the bias of its output projection"
 )
 
 # %% [markdown]
 # Why not just replace the NaN in the outputs, with `nan_to_num`? They look fine then. But
 # on the way back, the gradient of that row is 0 and meets the NaN in its weights, and
-# **0 · NaN is NaN**: now the gradients are NaN
+# 0 · NaN is NaN again: now the gradients are NaN
 # ([4b.2](04b_hidden_places.ipynb) shows it happening).
 #
 # Now build a mask yourself. Predict first:
@@ -747,6 +783,13 @@ def as_row(weights):
     return [f"{w:.1f}" for w in weights.flatten().tolist()]
 
 
+additive = torch.zeros(1, 3).masked_fill(~seen, -torch.inf)
+by_floats = F.scaled_dot_product_attention(
+    zero_scores, torch.zeros(1, 3, 3), three, attn_mask=additive
+)
+_, module_floats = equal_scores(zero_scores, three, three, attn_mask=additive)
+assert torch.equal(by_floats, functional)
+assert torch.equal(module_floats, functional)
 assert functional.flatten().tolist() == [0.5, 0.5, 0.0]
 assert module_weights.flatten().tolist() == [0.0, 0.0, 1.0]
 show_table(
@@ -761,15 +804,23 @@ show_table(
 # %% [markdown]
 # `F.scaled_dot_product_attention` reads True as *attend*, as this book does.
 # `nn.MultiheadAttention`, and with it `nn.TransformerEncoderLayer` and its
-# relatives, reads True as *ignore*, in `attn_mask` and in `key_padding_mask`.
+# relatives, reads True as *ignore*, in `attn_mask` and in `key_padding_mask`. Both
+# also take floats (an *additive mask*), which are added to the scores: 0 where a query
+# may look, −∞ where it may not.
 #
 # Mix them up and no error is raised. Under a padding mask the words then look at the
 # padding and at nothing else, under a causal mask at the future and at nothing
-# else. The last word has no future, so its row is empty, and
-# `nn.MultiheadAttention` returns NaN there. Don't count on that warning:
-# `F.scaled_dot_product_attention` gives zeros for such a row, and with
-# `need_weights=False` the module has NaN only on its fast path (`batch_first=True`, in
-# evaluation, without gradients).
+# else.
+#
+# <details><summary>Won't the last word warn you? It has no future, so its row is
+# fully masked.</summary>
+#
+# Don't count on it. `nn.MultiheadAttention` returns NaN there by default. With
+# `need_weights=False` it returns NaN only in evaluation, without gradients and with
+# `batch_first=True`, where PyTorch takes a faster implementation (the *fast path*), and
+# `F.scaled_dot_product_attention` gives zeros in the version used here.
+#
+# </details>
 #
 # To pass our masks to PyTorch's module, put a `~` before them:
 # `key_padding_mask=~padding_mask(tokens)[:, 0, 0]` and
@@ -837,8 +888,12 @@ with torch.no_grad(), record_attention(layer) as maps:
     q, k = (part.transpose(1, 2) for part in split)  # (b, h, t, k)
     pairs = [(n, h) for n in (0, 1) for h in (0, 1)]
     loops = [weights_by_hand(q[n, h], k[n, h], both[n, 0]) for n, h in pairs]
-check_close("weights = loops", maps[""][0].flatten(0, 1), torch.stack(loops))
-check_close("weights = PyTorch's", maps[""][0], their_weights)
+check_close(
+    "our weights = a loop's", maps[""][0].flatten(0, 1), torch.stack(loops)
+)
+check_close(
+    "our weights = nn.MultiheadAttention's", maps[""][0], their_weights
+)
 
 # %% [markdown]
 # ## 4.7 What a model without the mask writes
@@ -1077,9 +1132,9 @@ show(
 )
 
 # %% [markdown]
-# What could have warned you? Nobody can know whether *malt* or *rat* follows *This is
-# the*, so without peeking the mean loss can't go below the dotted line. Here we could
-# compute the line; for real text we can't.
+# What could have warned you? Not the loss. Nobody can know whether *malt* or *rat*
+# follows *This is the*, so without peeking the mean loss can't go below the dotted
+# line. But for real text we can't compute that line.
 #
 # So test the mask, in any model, your own or someone else's: **change the last
 # character and see whether an output before it moves.** If one does, the model peeks; if
@@ -1104,11 +1159,12 @@ assert moved["masked"] < 1e-5 and moved["not masked"] > 1
 print("✓ changing the last character moves the past of one model only")
 
 # %% [markdown]
-# ## 4.8 Queries need no mask, losses do
+# ## 4.8 Queries need no mask; losses do
 #
 # Our masks hide padding as a *key*. As a *query*, padding still attends and gets an
-# output. Should its row be hidden too? It makes no difference: other positions
-# could meet this output only as a key of the next layer, and there it is hidden.
+# output. Should its row be hidden too? As long as that output is finite (4.5), it makes no
+# difference: other positions could meet it only as a key of the next layer, and there
+# it gets a weight of 0.
 
 # %% tags=["hide-input", "proof"]
 two_layers = nn.ModuleList(MultiHeadAttention(16, 2) for _ in range(2))
@@ -1129,7 +1185,7 @@ assert not torch.allclose(one[~real], two[~real])
 # But the padded positions do hold an output, and if you average over positions, or
 # add up a loss, you must leave it out. Take three words and a
 # model that gives each of nine words the same chance. Its loss is ln 9 = 2.20.
-# Pad the sentence to six and see what two ways of averaging make of it:
+# Pad the sentence to six and compare two ways of averaging:
 
 # %%
 targets = torch.tensor([[1, 2, 3, PAD, PAD, PAD]])

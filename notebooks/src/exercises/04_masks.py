@@ -3,8 +3,7 @@
 #
 # Each exercise is a cell for your answer and a cell that checks it. Run both: the
 # check says at once what is right and what is likely to be wrong, as often as you
-# like. Everything you need is in chapter 4; exercise 4 also uses
-# [section 4b.2](../../notebooks/04b_hidden_places.ipynb).
+# like. Everything you need is in chapter 4.
 #
 # Write the answers with plain PyTorch. You may try things out with functions of
 # `annotated`, but don't use them in an answer: the point is that you can write
@@ -13,14 +12,14 @@
 # Everywhere **True = may attend**, and a mask is boolean, with four axes: batch,
 # heads, queries, keys.
 #
-# | exercise | points | after it you can |
+# | exercise | points | afterwards you can |
 # |---|---|---|
 # | 1 A causal window | 2 | place the queries when there are more keys |
 # | 2 A prefix and then causal | 3 | combine two rules into one mask |
 # | 3 Masked attention, with a cache | 4 | write a decoder's attention from token ids alone |
 # | 4 The masked mean | 3 | average what is real, and nothing else, forward and backward |
 # | 5 a Find the fault: the weights | 2 | find a mask that has no effect |
-# | 5 b Find the fault: the decoder's mask | 1 | find a future that is seen |
+# | 5 b Find the fault: the decoder's mask | 1 | find where the future leaks in |
 # | 5 c Find the fault: the loss | 1 | find a mean that counts padding |
 # | 6 In words | 3 | tell from observations which mask is broken |
 
@@ -148,7 +147,8 @@ check("ch04-prefix", prefix_mask)
 # | `pad` | an integer | the id of padding, not always 0 |
 # | result | `(b, h, t, v)` | softmax(q kᵀ/√k) v over the visible keys |
 #
-# A query with nothing to look at gets zeros. The arguments must get gradients, finite
+# A query with nothing to look at gets zeros. Scores may be of any size: a hidden one
+# 120, or all visible ones near −30 000. The arguments must get gradients, finite
 # ones there too, and half precision (float16) must work.
 # (`F.scaled_dot_product_attention` is good for comparing. You learn more by writing the
 # softmax out.)
@@ -261,8 +261,8 @@ print("nothing masked  ", broken_weights(energies, padded | True)[0, 0, 0])
 # | `mask` | `(b, 1, 1, s)` | `torch.bool`; any four axes that broadcast to the energies |
 # | result | `(b, h, t, s)` | of the dtype of `energies` |
 #
-# A row with nothing to attend to gets zeros. `energies` may be in half precision
-# (float16). They must get gradients, finite ones there too, and must not be changed.
+# A row with nothing to attend to gets zeros. Energies may be of any size: a hidden one
+# 120, or all visible ones near −30 000. They may be in half precision (float16). They must get gradients, finite ones there too, and must not be changed.
 #
 # *Example.* In the cell above it should be (0.5, 0.5, 0).
 #
@@ -287,7 +287,7 @@ check("ch04-repair-weights", masked_weights)
 # %% [markdown]
 # ## 5 b. Find the fault: the decoder's mask
 #
-# *1 point. Goal: find a future that is seen.*
+# *1 point. Goal: find where the future leaks in.*
 #
 # > "My loss falls to 0.00, in training and in evaluation, but when the model
 # > writes on its own, word by word, it writes rubbish. I fixed a line. Now the

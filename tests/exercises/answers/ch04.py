@@ -131,6 +131,34 @@ def masked_attention(query, key, value, tokens, pad):
     return (scores.masked_fill(~mask, -1e9).softmax(dim=-1) * mask) @ value
 
 
+@wrong("ch04-masked-attention", "a hidden score of 120 leaves")
+@wrong("ch04-masked-attention", "visible scores near −30000 get")
+def masked_attention(query, key, value, tokens, pad):
+    t, s = query.shape[2], tokens.shape[1]
+    mask = (tokens != pad)[:, None, None] & torch.ones(t, s).tril(s - t).bool()
+    scores = query @ key.mT / query.shape[-1] ** 0.5
+    weights = scores.softmax(dim=-1) * mask
+    return weights / weights.sum(dim=-1, keepdim=True).clamp(min=1e-6) @ value
+
+
+@wrong("ch04-masked-attention", "visible scores near −30000 get")
+def masked_attention(query, key, value, tokens, pad):
+    t, s = query.shape[2], tokens.shape[1]
+    mask = (tokens != pad)[:, None, None] & torch.ones(t, s).tril(s - t).bool()
+    scores = query @ key.mT / query.shape[-1] ** 0.5
+    return (scores.masked_fill(~mask, -1e4).softmax(dim=-1) * mask) @ value
+
+
+@wrong("ch04-masked-attention", "a hidden score of 120 leaves")
+@wrong("ch04-masked-attention", "visible scores near −30000 get")
+def masked_attention(query, key, value, tokens, pad):
+    t, s = query.shape[2], tokens.shape[1]
+    mask = (tokens != pad)[:, None, None] & torch.ones(t, s).tril(s - t).bool()
+    scores = query @ key.mT / query.shape[-1] ** 0.5
+    powers = scores.exp() * mask
+    return powers / powers.sum(dim=-1, keepdim=True).clamp(min=1e-6) @ value
+
+
 # ---- the masked mean ---------------------------------------------------------
 
 
@@ -218,6 +246,25 @@ def masked_weights(energies, mask):
 @wrong("ch04-repair-weights", "without overflow")
 def masked_weights(energies, mask):
     return energies.masked_fill(~mask, -1e9).softmax(dim=-1) * mask
+
+
+@wrong("ch04-repair-weights", "a hidden score of 120 leaves")
+@wrong("ch04-repair-weights", "visible scores near −30000 get")
+def masked_weights(energies, mask):
+    weights = energies.softmax(dim=-1) * mask
+    return weights / weights.sum(dim=-1, keepdim=True).clamp(min=1e-6)
+
+
+@wrong("ch04-repair-weights", "visible scores near −30000 get")
+def masked_weights(energies, mask):
+    return energies.masked_fill(~mask, -20).softmax(dim=-1) * mask
+
+
+@wrong("ch04-repair-weights", "a hidden score of 120 leaves")
+@wrong("ch04-repair-weights", "visible scores near −30000 get")
+def masked_weights(energies, mask):
+    powers = energies.exp() * mask
+    return powers / powers.sum(dim=-1, keepdim=True).clamp(min=1e-6)
 
 
 # ---- broken: the decoder's mask ----------------------------------------------
