@@ -885,8 +885,82 @@ strip(
 )
 
 # %% [markdown]
-# The border is gone. But this model differs from the other in two ways, memory *and* relative
-# positions. Which one helps? And would the plain model catch up if it trained longer?
+# The border is gone. Try a text of your own: the trained model runs here, in your browser. It
+# reads twice, with its memory, and with the memory emptied at every border.
+
+# %% tags=["hide-input"]
+from copy import deepcopy
+from dataclasses import replace
+
+from annotated.frames import Text, pack, unpack
+
+weights = {
+    name: pack(parameter)
+    for name, parameter in models["Transformer-XL"].named_parameters()
+}
+twin = deepcopy(models["Transformer-XL"]).cpu()
+with torch.no_grad():
+    for name, parameter in twin.named_parameters():
+        parameter.copy_(unpack(weights[name]))  # rounded, as in the browser
+twin = twin.double().eval()
+
+
+def in_the_browser(text, segment):
+    """What the page has to show, computed here."""
+    ids, rows = torch.tensor([symbols.encode(text)]), {}
+    for kind, mem_len in (("forgets", 0), ("remembers", 32)):
+        twin.config = replace(twin.config, mem_len=mem_len)
+        parts = zip(
+            ids[:, :-1].split(segment, 1),
+            ids[:, 1:].split(segment, 1),
+            strict=True,
+        )
+        rows[kind] = torch.cat(list(token_bits(twin, parts)), 1)[0].tolist()
+    return {"text": text, "segment": segment}, rows
+
+
+own_text = "    raise ValueError('too short')"
+_, in_eights = in_the_browser(own_text, 8)
+saved = torch.tensor(in_eights["forgets"]) - torch.tensor(
+    in_eights["remembers"]
+)
+assert own_text[: saved.argmax() + 2].endswith("ValueErr")
+assert saved.argmax() % 8 == 0  # right behind a border
+explorer(
+    static("border_reader.js"),
+    {
+        "weights": weights,
+        "heads": 4,
+        "layers": 2,
+        "memory": 32,
+        "characters": "".join(symbols.symbols),
+    },
+    [
+        Text("text", "text", own_text),
+        Slider("segment", "characters in a segment", list(range(1, 33)), 32),
+    ],
+    label="Borders in a text of your own",
+    checks=[
+        in_the_browser(own_text, 8),
+        in_the_browser("def f(", 1),
+        in_the_browser("argument specifies the name", 5),
+    ],
+    question="There's no border yet, so both rows agree. Now set segments of 8. Where will an "
+    "empty memory cost most?",
+    caption="Bits for each character. Upper row: the memory is emptied at each border. "
+    "Lower row: it's kept. Bars: the borders.",
+)
+
+# %% [markdown]
+# <details><summary>Answer</summary>
+#
+# At the `r` behind the border in `ValueEr|ror`. With an empty memory the model sees one `r`,
+# and anything may follow. With its memory it has seen `ValueEr`, and is sure.
+#
+# </details>
+#
+# But this model differs from the plain one in two ways, memory *and* relative positions.
+# Which one helps? And would the plain model catch up if it trained longer?
 
 # %% tags=["hide-input", "remove-stdout"]
 from annotated.notebook import show_table

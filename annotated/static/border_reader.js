@@ -1,0 +1,109 @@
+// The trained Transformer-XL of chapter 12 reads a text in segments, with its memory and
+// without: body of function (state, data, view, numbers). A position's keys and values never
+// change, so each is computed once; what differs is how far back a segment may look.
+
+const { dot, layerNorm, plus, range, softmax, sum, times, unpack } = numbers;
+const w = view.once("weights", () => Object.fromEntries(
+  Object.entries(data.weights).map(([name, packed]) => [name, unpack(packed)])));
+const table = w["embedding.tables.0"], width = table[0].length, size = width / data.heads;
+
+const linear = (name, x) => plus(times(w[`${name}.weight`], x), w[`${name}.bias`]);
+const normalise = (name, x) => layerNorm(x, w[`${name}.weight`], w[`${name}.bias`]);
+const layers = view.once("distances", () => {
+  const sinusoids = range(64).map((distance) => range(width).map((c) => {
+    const angle = distance / 10000 ** ((c - (c % 2)) / width);
+    return c % 2 ? Math.cos(angle) : Math.sin(angle);
+  }));
+  return range(data.layers).map((i) => {
+    const attention = `layers.${i}.attention`;
+    return {
+      name: `layers.${i}`, attention,
+      r: sinusoids.map((vector) => times(w[`${attention}.position_map.weight`], vector)),
+      u: w[`${attention}.content_bias`].flat(2), v: w[`${attention}.position_bias`].flat(2),
+    };
+  });
+});
+// the bits of each character but the first
+function surprises(ids, length, memory) {
+  const kept = layers.map(() => ({ keys: [], values: [] }));
+  return ids.slice(1).map((target, p) => {
+    const begin = p - (p % length), first = Math.max(0, begin - memory);
+    let x = table[ids[p]].map((z) => z * Math.sqrt(width));
+    layers.forEach(({ name, attention, r, u, v }, i) => {
+      const read = normalise(`${name}.residuals.0.norm`, x), { keys, values } = kept[i];
+      const map = (which, y) => times(w[`${attention}.${which}_map.weight`], y);
+      const q = map("query", read), content = plus(q, u), distance = plus(q, v);
+      keys.push(map("key", read));
+      values.push(map("value", read));
+      const heads = range(data.heads).map((h) => {
+        const cut = (y) => y.slice(h * size, (h + 1) * size);
+        const [c, d] = [cut(content), cut(distance)];
+        const weights = softmax(range(p - first + 1).map((j) =>
+          (dot(c, cut(keys[first + j])) + dot(d, cut(r[p - first - j]))) / Math.sqrt(size)));
+        return range(size).map((e) =>
+          sum(weights.map((weight, j) => weight * values[first + j][h * size + e])));
+      });
+      x = plus(x, map("output", heads.flat()));
+      const inner = linear(`${name}.feed_forward.inner`, normalise(`${name}.residuals.1.norm`, x));
+      x = plus(x, linear(`${name}.feed_forward.outer`, inner.map((z) => Math.max(0, z))));
+    });
+    return -Math.log2(softmax(times(table, normalise("norm", x)))[target]);
+  });
+}
+
+const symbols = [...state.text], strange = symbols.find((one) => !data.characters.includes(one));
+if (symbols.length < 2 || strange !== undefined) {
+  const svg = view.svg(320, 30, "nothing to read");
+  view.add(svg, "text", { x: 0, y: 20, text: "–" });
+  return {
+    values: { forgets: [], remembers: [] },
+    says: strange === undefined ? "Type at least two characters."
+      : `The model has never met the character “${strange}”.`,
+  };
+}
+const ids = symbols.map((one) => data.characters.indexOf(one));
+const rows = view.once([state.text, state.segment].join("|"), () => ({
+  forgets: surprises(ids, state.segment, 0),
+  remembers: surprises(ids, state.segment, data.memory),
+}));
+
+// a column for each character, wrapped; the first has no bits, since nothing is before it
+const cell = 25, columns = Math.max(8, Math.floor((Math.min(view.width(), 860) - 4) / cell));
+const tall = 84, lines = Math.ceil(symbols.length / columns);
+const svg = view.svg(4 + cell * Math.min(columns, symbols.length), tall * lines,
+  "each character, with its bits without memory above those with memory");
+symbols.forEach((symbol, i) => {
+  const x = 2 + cell * (i % columns), y = tall * Math.floor(i / columns);
+  view.add(svg, "text", {
+    x: x + cell / 2, y: y + 16, "text-anchor": "middle", class: "code strong",
+    text: symbol === " " ? "␣" : symbol,
+  });
+  if (i === 0) return;
+  [rows.forgets, rows.remembers].forEach((bits, row) => {
+    const top = y + 22 + 25 * row, value = bits[i - 1];
+    view.add(svg, "rect", {
+      x: x + 1, y: top, width: cell - 2, height: 23, fill: "var(--second)",
+      "fill-opacity": 0.5 * Math.min(value / 8, 1), stroke: "currentColor", "stroke-opacity": 0.25,
+    });
+    view.add(svg, "text", {
+      x: x + cell / 2, y: top + 16, "text-anchor": "middle", style: "font-size: 11px",
+      text: value.toFixed(1),
+    });
+  });
+  // the border stands before the first character that a new segment guesses
+  if ((i - 1) % state.segment === 0 && i > 1) {
+    view.add(svg, "line", {
+      x1: x, x2: x, y1: y + 2, y2: y + 72, stroke: "currentColor", "stroke-width": 2.5,
+    });
+  }
+});
+const mean = (bits) => (sum(bits) / bits.length).toFixed(2);
+const dearer = rows.forgets.map((bits, i) => bits - rows.remembers[i]);
+const most = dearer.indexOf(Math.max(...dearer));
+const quote = symbols[most + 1] === " " ? "␣" : symbols[most + 1];
+return {
+  values: rows,
+  says: `${mean(rows.forgets)} bits per character without memory, ${mean(rows.remembers)} with it. `
+    + (dearer[most] < 0.05 ? "No character gains from memory." : `Memory saves most, `
+    + `${dearer[most].toFixed(1)} bits, at “${quote}”, character ${most + 2}.`),
+};
