@@ -849,9 +849,8 @@ check_close("five lines = the weights pictured in 12.4", ours, toy_weights)
 
 # %% [markdown]
 # (The book's tests also hold it against recorded outputs of `transformers`.) A layer is
-# chapter 6's encoder layer with this attention, and a `TransformerXL` is a stack of them.
-# With words in place of characters, it can cut its vocabulary by frequency: [page
-# 12b](12b_adaptive_softmax.ipynb).
+# chapter 6's encoder layer with this attention, and a `TransformerXL` is a stack of them. For
+# vocabularies of words, see [page 12b](12b_adaptive_softmax.ipynb).
 #
 # The model returns two things: what it predicts, and the memories for the next call. Training
 # hands them on. That's why batches must come **in order**: row 1 of each batch goes on
@@ -1079,13 +1078,11 @@ print(
 #
 # ## 12.7 What evaluation costs
 #
-# Back to the sliding window of 12.1. It gives every character a full context, and plain models
-# used to be evaluated that way. How much cheaper is the memory? Guess for a context of 800.
+# Back to the sliding window of 12.1, which gives every character a full context. How much
+# cheaper is the memory? Guess for a context of 800.
 
 # %% tags=["hide-input", "remove-stdout"]
-prices, lengths = (
-    recorded(name)["runs"] for name in ("evaluation_cost", "lengths")
-)
+prices = recorded("evaluation_cost")["runs"]
 figure, ax = plt.subplots(figsize=(5.8, 3.4))
 context = [row["length"] for row in prices]
 for i, (kind, label) in enumerate(
@@ -1202,31 +1199,10 @@ print(
 # right of the diagonal would be used. It needs a wider shift, with negative distances:
 # [page 12c](12c_options.ipynb) compares the published ones.
 #
-# **Same weights, same text, another loss.** You can evaluate with other lengths than you
-# trained with, and they alone change the loss. Report them.
-
-# %% tags=["hide-input", "proof"]
-bits_with = {
-    (run["length"], run["mem_len"]): run["bits"]
-    for run in lengths
-    if run["seed"] == 0
-    and not run.get("same_length")
-    and run.get("clamp_len") is None
-}
-assert bits_with[32, 0] > bits_with[32, 32] + 0.1
-assert bits_with[32, 32] < bits_with[32, 256] < bits_with[32, 0]
-print(
-    "✓ segments of 32, evaluated with a memory of 0, 32 (as trained) and 256: "
-    + ", ".join(f"{bits_with[32, m]:.3f}" for m in (0, 32, 256))
-    + " bits"
-)
-
-# %% [markdown]
 # ## 12.9 Exercises
 #
-# In the [exercises](../book/exercises/12_transformer_xl.ipynb) you write a shift, the update of
-# the memory, and relative attention; work out how far back a position sees; repair an
-# evaluation that forgets; and say which of the four terms a head needs. (For Colab:
+# In the [exercises](../book/exercises/12_transformer_xl.ipynb) you write a shift, a memory and
+# relative attention, and repair an evaluation that forgets. (For Colab:
 # `notebooks/exercises/12_transformer_xl.ipynb`.)
 #
 # **Quick questions**
