@@ -133,7 +133,8 @@ check("ch11-bits", bits_per_character)
 # - Each row has its own nucleus.
 # - With `p = 1` everything is kept.
 #
-# *Example.* At temperature 1, (0.1, 0.6, 0.3) with p = 0.7 keeps the last two.
+# *Example.* The logits are the logarithms of (0.1, 0.6, 0.3). At temperature 1, p = 0.7 keeps
+# the last two.
 
 
 # %% nbgrader={"schema_version": 3, "grade_id": "ch11-nucleus", "grade": false, "solution": true, "locked": false, "task": false}
@@ -211,7 +212,7 @@ check("ch11-gpt", gpt)
 #
 # > "My model has a fine loss. But the temperature changes nothing, every now and then
 # > the character with id 0 turns up in the wrong place, and after a while the text
-# > forgets how it went on."
+# > loses its thread."
 #
 # There is more than one fault in this loop, which applies top-k and lets a window of
 # `context` characters slide. The toy model expects after each character the one with the next
