@@ -78,7 +78,7 @@ function laboratory(root, { file, engine, names, switches }) {
     grid.append(options || name in TYPED ? labelled(label, inputs[name])
       : make("label", { className: "lab-control" }, inputs[name], " ", label));
   }
-  const few = switches.length <= 5;
+  const few = switches.length <= 6;
   const panel = make(few ? "div" : "details", { className: "lab-panel" });
   panel.append(...(few ? [] : [make("summary", {}, "All switches")]), grid);
 
@@ -94,6 +94,7 @@ function laboratory(root, { file, engine, names, switches }) {
   const maps = make("div", { className: "lab-maps", tabIndex: 0, role: "region", "aria-label": "Attention of each head" });
   const words = make("details", {}, make("summary", {}, "The attention in words"), make("div"));
   const rows = make("tbody");
+  const results = make("div", { hidden: true }); // there is nothing to see before a run
 
   // ---- Curves ---------------------------------------------------------------------
 
@@ -262,6 +263,7 @@ function laboratory(root, { file, engine, names, switches }) {
     current.guess = guess && !guesses.hidden ? guess.value : "–";
     current.row = rows.insertRow(0);
     training = true;
+    results.hidden = false;
     spoken = performance.now();
     train.textContent = "Stop";
     again.disabled = true;
@@ -467,8 +469,8 @@ function laboratory(root, { file, engine, names, switches }) {
   word.addEventListener("input", () => {
     const text = wordNow();
     if (text === null) return;
-    if (current && worker) worker.postMessage({ look: text });
-    else wordTrouble.textContent = "Nothing is trained yet. Press Train first.";
+    if (worker) worker.postMessage({ look: text });
+    else wordTrouble.textContent = "The run is gone. Press Train to begin another.";
   });
   replay.addEventListener("click", write);
   for (const [node, event] of [[which, "change"], [words, "toggle"]]) {
@@ -502,12 +504,13 @@ function laboratory(root, { file, engine, names, switches }) {
       figure("Loss, in nats per symbol", loss.svg, key("solid", "this run"), key("old", "the run before")),
       figure("Right answers", accuracy.svg, key("solid", "whole new words, written alone"),
         key("dashed", "next letter, told the right ones before"), key("old", "the run before"))),
-    make("div", { className: "lab-write" },
-      make("p", {}, labelled(`A word of ${base.longest} letters, a to ${String.fromCharCode(96 + base.letters)}`, word), " ", replay), wordTrouble, output,
+    results, answer,
+  );
+  results.append(
+    make("div", {}, make("p", {}, labelled(`A word of ${base.longest} letters, a to ${String.fromCharCode(96 + base.letters)}`, word), " ", replay), wordTrouble, output,
       labelled("Attention", which),
       make("p", { className: "lab-note" }, "Each row is a letter that it writes, each column one that it can look at; the stronger the colour, the more weight. ▶ is the start, ■ the end."),
       maps, words),
-    answer,
     table("Your runs", head, rows),
   );
   chooseExperiment();
