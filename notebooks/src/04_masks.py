@@ -567,7 +567,7 @@ show(
     alt="Two masks of two queries and five keys, a small dog barks loudly. "
     "causal_mask(2, 5): the query barks sees the first four words, loudly sees "
     "all five. is_causal=True: the same two queries see one word and two.",
-    caption="The two newest of five words look at all five.",
+    caption="The queries of the two newest words. Hatched: hidden.",
 )
 
 # %% [markdown]
@@ -594,9 +594,9 @@ for number in (1, 2):
     print(f"after layer {number}, NaN:", x.isnan().any(dim=-1).tolist())
 
 # %% [markdown]
-# After the first layer only the pads are NaN, after the second one the words are, too.
+# After the first layer only the pads hold NaN; after the second, the words do, too.
 #
-# A large negative number such as −1e9 avoids NaN (in float16 you need a smaller one:
+# A large negative number such as −1e9 avoids NaN (though float16 can't hold it:
 # [4b.1](04b_hidden_places.ipynb)). But now all scores of the row are equal, so it
 # spreads its weight over **every hidden key**:
 

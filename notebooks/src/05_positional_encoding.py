@@ -875,10 +875,7 @@ check_close(
 layouts = torch.tensor([[0, 0, 1, 1, 2, 2, 3, 3], [0, 1, 2, 3, 0, 1, 2, 3]])
 chain(
     Matrix(
-        layouts,
-        "pair of each dimension",
-        rows=["paper", "Llama"],
-        columns=[str(i) for i in range(8)],
+        layouts, "pair of each dimension", columns=[str(i) for i in range(8)]
     ),
     alt="Eight dimensions, and the pair each belongs to. Interleaved, as in the "
     "paper: 0 0 1 1 2 2 3 3. Half-split, as for Llama: 0 1 2 3 0 1 2 3.",
