@@ -591,7 +591,7 @@ x = torch.randn(5, 5)
 for number in (1, 2):
     scores = (x @ x.T).masked_fill(~left, -torch.inf)
     x = scores.softmax(dim=-1) @ x
-    print(f"after layer {number}, NaN:", x.isnan().any(dim=-1).tolist())
+    print(f"NaN after layer {number}:", x.isnan().any(dim=-1).int().tolist())
 
 # %% [markdown]
 # After the first layer only the pads hold NaN; after the second, the words do, too.
@@ -796,7 +796,7 @@ show_table(
     ["three equal scores", "True", "True", "False"],
     [
         ["F.scaled_dot_\u200bproduct_attention", *as_row(functional)],
-        ["nn.MultiheadAttention", *as_row(module_weights)],
+        ["nn.Multihead\u200bAttention", *as_row(module_weights)],
     ],
     caption="The weights under one and the same mask.",
 )
