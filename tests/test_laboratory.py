@@ -32,10 +32,10 @@ def test_all_experiments_and_switches_are_offered_without_a_choice():
 
 
 def test_a_chapter_offers_its_own():
-    made = laboratory("mask", switches=["causal"], label="A <b>mask</b>")
+    made = laboratory("mask", switches=["causal"], label='A "mask" <b>')
     assert options(made) == {"names": ["mask"], "switches": ["causal"]}
     section = BeautifulSoup(made.text, "html.parser").section
-    assert section["aria-label"] == "A <b>mask</b>"
+    assert section["aria-label"] == 'A "mask" <b>'
 
 
 def test_two_elements_share_their_code_and_no_id():

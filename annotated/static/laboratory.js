@@ -501,7 +501,7 @@ function laboratory(root, { file, engine, names, switches }) {
     small ? make("p", { className: "lab-note" }, `On a small screen words have ${base.longest} letters in place of ${file.settings.longest}, so that a phone keeps up.`) : "",
     status, live,
     make("div", { className: "lab-charts" },
-      figure("Loss, in nats per symbol", loss.svg, key("solid", "this run"), key("old", "the run before")),
+      figure(`Loss in nats per symbol: 0 is perfect, blind guessing ${guessing(base).toFixed(2)}`, loss.svg, key("solid", "this run"), key("old", "the run before")),
       figure("Right answers", accuracy.svg, key("solid", "whole new words, written alone"),
         key("dashed", "next letter, told the right ones before"), key("old", "the run before"))),
     results, answer,
