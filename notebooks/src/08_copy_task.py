@@ -1098,6 +1098,18 @@ print("✓ all rows, recorded by `python -m benchmarks ablations`, seeds 0 to 2"
 # [Page 8c](08c_depth_and_steps.ipynb) takes depth, norm order, schedule and learning rate
 # apart.
 #
+# Try it yourself, with a smaller model that writes words backwards and learns it in
+# your browser within seconds. [The laboratory](../book/laboratory.md) has more of these
+# experiments.
+
+# %% tags=["hide-input"]
+from annotated.laboratory import laboratory
+
+laboratory(
+    "residual", "network", "positions", "mask", label="Take a part away"
+)
+
+# %% [markdown]
 # ## 8.8 Pitfalls
 #
 # **It works, but not quite: the start symbol.** The first symbol looks like a
