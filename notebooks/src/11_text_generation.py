@@ -625,15 +625,14 @@ table = torch.stack(
 columns = [visible(decode([i])) for i in order[:5].tolist()]
 survive = (top_p > 0).sum().item()
 chain(
-    Matrix(
-        table, rows=list(kinds), columns=[*columns, "91 more"], weights=True
-    ),
+    Matrix(table, rows=list(kinds), columns=[*columns, "rest"], weights=True),
     alt="Four rows over the five likeliest characters and the 91 others together. "
     + "; ".join(
         f"{name}: " + ", ".join(f"{value:.2f}" for value in row)
         for name, row in zip(kinds, table.tolist(), strict=True)
     ),
-    caption="One distribution of our model, and what becomes of it.",
+    caption="One distribution of our model, and what becomes of it. Last column: the 91 "
+    "other characters.",
 )
 
 # %% [markdown]
