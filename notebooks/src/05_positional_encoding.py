@@ -131,6 +131,21 @@ check_close(
 )
 
 # %% [markdown]
+# What that costs depends on the task. Here a small Transformer (chapter 6 puts one
+# together) trains in your browser within seconds, without positions. First it has to
+# write words backwards, then to sort their letters:
+
+# %% tags=["hide-input"]
+from annotated.laboratory import laboratory
+
+laboratory(
+    "positions",
+    "sort",
+    switches=["positions", "task"],
+    label="Without positions",
+)
+
+# %% [markdown]
 # ## 5.2 Add the position
 #
 # So the input itself has to say where each word stands. To each word's vector we add
