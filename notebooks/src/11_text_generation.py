@@ -209,7 +209,8 @@ chain(
 # Is the bracket still open? Yes, as much as ever. But write thirty more letters, and the
 # average says 0.03. **An average dilutes what matters.** So keep the matrix and its shape,
 # and replace the numbers in it. Let every character ask for brackets, so that a bracket
-# scores 4 and a letter 0, hide the future, and take the softmax of each row:
+# scores 4 and a letter 0 (chapter 2's division by √k is included), hide the future, and take
+# the softmax of each row:
 
 # %%
 query, key = torch.tensor([[0.0, 4.0]] * 4), x  # everybody asks for brackets
@@ -519,8 +520,8 @@ print(
 )
 
 # %% [markdown]
-# After four characters the average has seen the best of it, and from about twenty on it gets
-# *worse* the more it reads. That's the diluted bracket again: what it needs is in there, at one
+# The average is at its best after about four characters, and from about twenty on it gets *worse*
+# the more it reads. That's the diluted bracket again: what it needs is in there, at one
 # part in sixty. Attention gets better and stays good.
 #
 # **And the brackets?** Here's one head of the second layer, as the model reads the end of
@@ -590,8 +591,8 @@ print(
 # ## 11.5 From probabilities to text
 #
 # After `    def ` our model gives the underscore (of `__init__`, no doubt) about one half, and
-# shares the rest among 95 characters. Which one to write? Three common answers all change
-# the distribution before drawing from it.
+# shares the rest among 95 characters. Which one to write? There are three common answers, and each
+# changes the distribution first and then draws from it.
 
 # %%
 from annotated.decoding import keep_top_p
@@ -631,18 +632,18 @@ chain(
         f"{name}: " + ", ".join(f"{value:.2f}" for value in row)
         for name, row in zip(kinds, table.tolist(), strict=True)
     ),
-    caption="One distribution of our model, and what becomes of it. Last column: the 91 "
-    "other characters.",
+    caption="One distribution of our model, and what becomes of it. Last column: the "
+    "91 other characters.",
 )
 
 # %% [markdown]
 # - **Temperature** divides the logits. Below 1 the likely gets likelier; above 1 everything
 #   gets more alike. Nothing is ever impossible.
-# - **Top-k** keeps the $k$ likeliest and shares out the whole among them. The same $k$ for
-#   a sure guess as for an open one.
-# - **Top-p**, or nucleus sampling, keeps as few as together have the probability $p$: the
-#   likeliest first, up to and including the one that reaches $p$. After `retur` that's one
-#   character; here it's more.
+# - **Top-k** keeps the $k$ likeliest and scales them up to a sum of 1. It uses the same $k$ for a
+#   sure guess and for an open one.
+# - **Top-p**, or nucleus sampling, keeps as few characters as it takes to reach the probability
+#   $p$: the likeliest first, up to and including the one that reaches it. After `retur` that's
+#   one character; here it's more.
 #
 # Always taking the likeliest is called **greedy** decoding: top-k with $k = 1$, or the limit
 # of temperature 0.
@@ -750,7 +751,7 @@ print(
 
 # %% [markdown]
 # These are the first samples, not the best, all with the same random numbers. At 1.5 it's
-# noise. In between there are indentation, `self`, colons where they belong, and words that
+# noise. In between you'll find indentation, `self`, colons where they belong, and words that
 # nobody has ever seen. And at 0.5, where it should be at its most careful, it writes one good
 # line, and then there's nothing but spaces up to the bar. Why?
 
@@ -921,7 +922,7 @@ explorer(
 # <details><summary>What we found</summary>
 #
 # 1. Rarely. It prefers `raise`, which occurs more than ten times as often in its text as
-#    `range`. Its few numbers don't hold what counting two million characters does.
+#    `range`. Its 55,008 numbers can't hold everything that two million counted characters do.
 # 2. With an ending that it knows from other words, and practically never with the `y`.
 # 3. In the English of comments and docstrings, or in code.
 # 4. It's sure inside keywords (`    retur`, `    impor`) and after `    def __init__(`, and at a
@@ -1045,7 +1046,7 @@ show(
 
 # %% [markdown]
 # But then every character moves to another position, its vector changes, and what was kept is
-# void. The model computes a whole window to write one character.
+# useless. The model computes a whole window to write one character.
 #
 # And what has left the window is gone: who opened the bracket, which function this is. If you
 # cut the text into windows instead, you lose the same at every cut. That's the left end of the
@@ -1156,8 +1157,8 @@ print(
 # 3. Averaging the past is a triangular matrix of $1/i$. Attention keeps the triangle and
 #    chooses the numbers.
 # 4. A GPT is chapter 6's encoder layer under a causal mask.
-# 5. Temperature, top-k and top-p change the distribution, never the model; what they win in
-#    care they lose in variety.
+# 5. Temperature, top-k and top-p change the distribution, never the model. More careful means
+#    less varied.
 
 # %% tags=["hide-input"]
 from annotated.notebook import cost
