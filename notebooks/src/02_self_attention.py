@@ -801,6 +801,14 @@ print(
 # whose two best keys are nearly tied still pass a lot: learning depends mostly on those.) What that does to
 # *training* is on [page 2c](02c_soft_store.ipynb).
 #
+# You can also watch it: this small model trains in your browser, within seconds.
+
+# %% tags=["hide-input"]
+from annotated.laboratory import laboratory
+
+laboratory("scale", switches=["scaled", "heads"], label="Train without √k")
+
+# %% [markdown]
 # ## 2.5 What it's worth: *il* or *elle*?
 #
 # Back to the model at the top of the page. Every word gets an embedding of width 16.

@@ -1159,6 +1159,15 @@ assert moved["masked"] < 1e-5 and moved["not masked"] > 1
 print("✓ changing the last character moves the past of one model only")
 
 # %% [markdown]
+# You can make the same mistake yourself. This model reads a word, and learns in your
+# browser, within seconds, to write it backwards:
+
+# %% tags=["hide-input"]
+from annotated.laboratory import laboratory
+
+laboratory("mask", switches=["causal"], label="Train without the mask")
+
+# %% [markdown]
 # ## 4.8 Queries need no mask; losses do
 #
 # Our masks hide padding as a *key*. As a *query*, padding still attends and gets an

@@ -502,6 +502,16 @@ check_close("stream = start + all additions", x, words + sum(additions))
 # parameter more. (Here and below: the mean over three seeds. You've just trained one of
 # them, and 6.7 shows all.)
 #
+# Take the addition away yourself, from a small Transformer that trains in your browser:
+
+# %% tags=["hide-input"]
+from annotated.laboratory import laboratory
+
+laboratory(
+    "residual", switches=["residual", "norm", "layers"], label="Residuals"
+)
+
+# %% [markdown]
 # ## 6.3 A network at each position
 #
 # Attention carries information from one position to another. It hardly computes with

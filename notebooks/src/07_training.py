@@ -451,6 +451,17 @@ show(
 )
 
 # %% [markdown]
+# Is the way up worth its steps? Train a small post-norm model in your browser, without
+# it and with it:
+
+# %% tags=["hide-input"]
+from annotated.laboratory import laboratory
+
+laboratory(
+    "warmup", "rate", switches=["warmup", "norm", "rate"], label="Warm-up"
+)
+
+# %% [markdown]
 # ## 7.3 One step, line by line
 #
 # Here's what happens to one batch. Follow the shapes: there are $b$ sequences with $t$ positions
