@@ -63,6 +63,8 @@ shift = Exercise(
         ),
         "the distances grow from left to right; the nearest key is the last visible "
         "one": partial(by_key, distance=lambda i, j, t, s: j + 0 * i),
+        "your diagonal ignores the memory: the first query stands at key s − t, so "
+        "tril needs the diagonal s − t": lambda x: leftovers(x).tril(),
         "each distance is one too large": (
             partial(by_key, distance=lambda i, j, t, s: s - t + i - j + 1)
         ),
@@ -183,12 +185,13 @@ def attend(
     rows=lambda r: r,
     moved=by_key,
     masked=True,
+    diagonal=lambda t, s: s - t + 1,
 ):
     t, s = q.shape[1], k.shape[1]
     scores = content(q, u, v) @ k.mT + moved(position(q, u, v) @ rows(r).mT)
     scores = scores / width(q, values)
     if masked:
-        future = torch.ones(t, s).triu(s - t + 1).bool()
+        future = torch.ones(t, s).triu(diagonal(t, s)).bool()
         scores = scores.masked_fill(future, -torch.inf)
     return scores.softmax(dim=-1) @ values
 
@@ -230,7 +233,17 @@ attention = Exercise(
             content=lambda q, u, v: u + 0 * q,
             position=lambda q, u, v: v + 0 * q,
         ),
+        "only the first product is divided by √k: divide the sum": partial(
+            attend, position=lambda q, u, v: (q + v) * q.shape[-1] ** 0.5
+        ),
+        "only the second product is divided by √k: divide the sum": partial(
+            attend, content=lambda q, u, v: (q + u) * q.shape[-1] ** 0.5
+        ),
         "keys in the future are visible": partial(attend, masked=False),
+        "your mask ignores the memory: the first query stands at key s − t, so the "
+        "diagonal of tril or triu has to move by s − t": partial(
+            attend, diagonal=lambda t, s: 1
+        ),
         "weights are hidden after the softmax: they no longer sum to 1": zeroed,
     },
 )
@@ -321,7 +334,7 @@ reach = Exercise(
 for _line, _given in {
     "the example: one layer": (14, 4, 4, 1),
     "the example: two layers": (14, 4, 4, 2),
-    "a memory that isn't a multiple of the segment": (14, 4, 6, 2),
+    "the example: a memory of 6": (26, 4, 6, 2),
     "a short memory and three layers": (23, 4, 2, 3),
     "no memory: the segment alone": (13, 5, 0, 4),
     "more than the text has": (9, 4, 6, 5),
@@ -370,12 +383,25 @@ def sum_of_all(losses):
     return torch.cat(losses, dim=1).sum().item()
 
 
+def perplexity(losses):
+    return torch.cat(losses, dim=1).mean().exp().item()
+
+
+def sum_of_rows(losses):
+    return torch.cat(losses, dim=1).sum(dim=0).mean().item()
+
+
 _FAULTS = {  # hint: what is wrong, alone and together
     "the memory is thrown away: each segment begins like the first": {"carried": False},
     "a short last segment counts as much as a long one": {"mean": mean_of_means},
     "nats times ln 2 aren't bits": {"unit": math.log(2)},
     "that is the loss in nats": {"unit": 1.0},
     "that is the sum of all losses, not their mean": {"mean": sum_of_all},
+    "that is the perplexity: the bits are its logarithm to base 2": {
+        "mean": perplexity,
+        "unit": 1.0,
+    },
+    "divided by the characters of one row: a segment has b × t": {"mean": sum_of_rows},
 }
 
 reader = Exercise(

@@ -2,7 +2,7 @@
 // function (state, data, view, numbers). Everything is computed here.
 
 const { range } = numbers;
-const t = Number(state.queries), s = Math.max(t, Number(state.keys));
+const t = Number(state.queries), s = Number(state.keys);
 const stage = Number(state.stage);
 const query = Math.min(Number(state.query), t);
 const distance = Math.min(Number(state.distance), s - 1);
@@ -40,7 +40,7 @@ view.add(svg, "text", { x: 0, y: 36, text: "query ↓" });
 columns.forEach((name, c) => view.add(svg, "text", {
   x: left + size * (c + 0.5), y: top - 8, "text-anchor": "middle", text: name,
 }));
-const shades = [0.1, 0.32];
+const shades = [0.1, 0.32], bars = [];
 rows.forEach((cells, i) => {
   view.add(svg, "text", {
     x: left - 12, y: top + size * (i + 0.5) + 5, "text-anchor": "end", text: String(i + 1),
@@ -61,9 +61,7 @@ rows.forEach((cells, i) => {
       "stroke-dasharray": off ? "3 3" : "none",
     });
     if (stage === 3 && at >= t && (at - t) % s === 0) {
-      view.add(svg, "line", {
-        x1: x, y1: y, x2: x, y2: y + size, stroke: "var(--second)", "stroke-width": 3,
-      });
+      bars.push({ x1: x, y1: y, x2: x, y2: y + size, stroke: "currentColor", "stroke-width": 4 });
     }
     const wrong = stage === 4 && c > s - t + i;
     const label = future ? "" : text(cell);
@@ -74,6 +72,7 @@ rows.forEach((cells, i) => {
     if (skipped(at) || wrong) digits.setAttribute("opacity", 0.75);
   });
 });
+bars.forEach((bar) => view.add(svg, "line", bar)); // last, so that no cell covers them
 
 const name = 10 * query + distance;
 const plural = (n) => `${n} ${n === 1 ? "column" : "columns"}`;
@@ -88,14 +87,7 @@ const says = [
   `Query ${query} stands at key ${position + 1}; what lies to the right of it is hidden. `
     + (key >= 0 ? `${name} is where it belongs.` : `${lost}.`),
 ][stage - 1];
-const notes = [], guess = Number(state.guess);
-if (guess && stage < 4) notes.push(`Your guess: key ${guess}.`);
-if (guess && stage >= 4) {
-  notes.push(key < 0 ? "There was no key to guess." : guess === key + 1
-    ? `Your guess, key ${guess}, is right.` : `Your guess was key ${guess}.`);
-}
-if (s > Number(state.keys)) notes.push(`There are never fewer keys than queries: ${s} keys.`);
 return {
   values: { result: result.map((cells) => cells.map((cell) => Number(text(cell)))), key: Math.max(key, -1) },
-  says: `Step ${stage}, ${data.stages[stage - 1]}. ${says} ${notes.join(" ")}`.trim(),
+  says: `Step ${stage}, ${data.stages[stage - 1]}. ${says}`,
 };

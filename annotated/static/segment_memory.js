@@ -5,7 +5,8 @@ const { range } = numbers;
 const letters = [...data.text], n = letters.length, length = data.length;
 const layers = Number(state.layers), most = Number(state.memory);
 const now = Number(state.segment) - 1, begin = now * length, end = begin + length;
-const first = (p) => Math.max(0, Math.floor(p / length) * length - most); // key seen from p
+const wanted = (p) => Math.floor(p / length) * length - most; // first key seen from p
+const first = (p) => Math.max(0, wanted(p));
 
 // used[n][p]: the state of position p after n layers has a part in the last output
 const used = range(layers + 1).map(() => range(n).map(() => false));
@@ -17,6 +18,7 @@ for (let layer = layers; layer > 0; layer--) {
 }
 const memory = range(n).filter((p) => p < begin && p >= begin - most);
 const reached = range(n).filter((p) => used[0][p]);
+const cut = used.slice(1).some((row) => row.some((is, p) => is && wanted(p) < 0));
 
 const size = Math.max(12, Math.min(24, Math.floor((view.width() - 62) / n)));
 const left = 58, top = 8, tall = 26;
@@ -62,5 +64,6 @@ return {
   values: { memory, reached },
   says: `Reading “${words(range(length).map((i) => begin + i))}”, in memory: `
     + `${memory.length ? `“${words(memory)}”` : "nothing"}. The last output can depend on `
-    + `${reached.length} characters: “${words(reached)}”.`,
+    + `${reached.length} characters: “${words(reached)}”.`
+    + (cut ? " The text begins here, or it would reach further back." : ""),
 };

@@ -159,7 +159,7 @@ check("ch12-attention", relative_attention)
 #
 # *2 points. Goal: say which characters an output depends on.*
 #
-# A text is read in segments of `length`, by a model of so many `layers`, each of which
+# A text is read in segments of `length`, by a model with `layers` layers, each of which
 # remembers the last `mem_len` positions before the segment. Write `first_seen(position,
 # length, mem_len, layers)`: the number of the **first** position of the text whose character
 # can influence the model's output at `position`. Positions count from 0, segments begin at
@@ -177,8 +177,9 @@ check("ch12-attention", relative_attention)
 # it is 4.
 #
 # *Beware.* A position in memory looked back from the beginning of *its own* segment, and
-# that depends on where it lies. With a memory of 6, one layer sees from position 6 on; with
-# two, position 6 was read in the segment from 4 to 7.
+# that depends on where it lies. At position 26, with a memory of 6, one layer sees from
+# position 18 on. And 18 was read in the segment from 16 to 19: two layers see from 10 on, not
+# from 12.
 
 
 # %% nbgrader={"schema_version": 3, "grade_id": "ch12-reach", "grade": false, "solution": true, "locked": false, "task": false}

@@ -34,6 +34,13 @@ def shift_nearest_first(x):
     return out.masked_fill(i < j, 0)
 
 
+@wrong("ch12-shift", "your diagonal ignores the memory")
+def shift_nearest_first(x):
+    t, s = x.shape[-2:]
+    line = F.pad(x.flip(-1), (1, 0)).flatten(-2)[..., t:]
+    return line.unflatten(-1, (t, s)).tril()
+
+
 @wrong("ch12-shift", "hundreds of times")
 def shift_nearest_first(x):
     t, s = x.shape[-2:]
@@ -115,6 +122,26 @@ def relative_attention(q, k, values, r, u, v):
     return scores.softmax(-1) @ values
 
 
+@wrong("ch12-attention", "only the first product is divided")
+def relative_attention(q, k, values, r, u, v):
+    t, s = q.shape[1], k.shape[1]
+    pairs = r[(torch.arange(s - t, s)[:, None] - torch.arange(s)).clamp(min=0)]
+    scores = (q + u) @ k.mT / q.shape[-1] ** 0.5
+    scores = scores + torch.einsum("btk,tsk->bts", q + v, pairs)
+    future = torch.ones(t, s).triu(s - t + 1).bool()
+    return scores.masked_fill(future, -torch.inf).softmax(-1) @ values
+
+
+@wrong("ch12-attention", "your mask ignores the memory")
+def relative_attention(q, k, values, r, u, v):
+    t, s = q.shape[1], k.shape[1]
+    pairs = r[(torch.arange(s - t, s)[:, None] - torch.arange(s)).clamp(min=0)]
+    scores = (q + u) @ k.mT + torch.einsum("btk,tsk->bts", q + v, pairs)
+    visible = torch.ones(t, s).tril().bool()
+    scores = scores.masked_fill(~visible, -torch.inf) / q.shape[-1] ** 0.5
+    return scores.softmax(-1) @ values
+
+
 # ---- how far back ------------------------------------------------------------
 
 
@@ -182,3 +209,21 @@ def bits_per_character(model, segments):
         nats, memory = model(tokens, target, memory)
         every += nats.flatten().tolist()
     return sum(every) / len(every)
+
+
+@wrong("ch12-reader", "that is the perplexity")
+def bits_per_character(model, segments):
+    memory, every = None, []
+    for tokens, target in segments:
+        nats, memory = model(tokens, target, memory)
+        every += nats.flatten().tolist()
+    return math.exp(sum(every) / len(every))
+
+
+@wrong("ch12-reader", "the characters of one row")
+def bits_per_character(model, segments):
+    memory, total, count = None, 0.0, 0
+    for tokens, target in segments:
+        nats, memory = model(tokens, target, memory)
+        total, count = total + nats.sum(), count + target.shape[1]
+    return total / count / math.log(2)
