@@ -275,14 +275,15 @@ explorer(
     static("segment_memory.js"),
     {"text": sentence, "length": 4},
     [
-        Slider("segment", "which segment is read", list(range(1, 7)), 4),
-        Slider("memory", "length of the memory", list(range(9)), 4),
+        Slider("segment", "which segment", list(range(1, 7)), 4),
+        Slider("memory", "memory", list(range(9)), 4),
         Slider("layers", "layers", [1, 2, 3], 1),
     ],
     label="What a segment can look back at",
     checks=reach_checks,
-    question="Segments of 4 characters, a memory of 4. With one layer, the last character of a "
-    "segment can be influenced by 8 characters. How many with two layers? With three?",
+    question="Segments of 4 characters, a memory of 4. With one layer, the last "
+    "character of a segment can be influenced by 8 characters. How many with two "
+    "layers? With three?",
     caption="A row of cells for each layer's states, the characters below. Filled: "
     "the segment being read. Framed: in memory. Dotted: what the segment's last "
     "output can depend on. Pale: forgotten.",
@@ -509,8 +510,8 @@ explorer(
     ],
     label="Switch the four terms off and on",
     checks=term_checks,
-    question="The c gives 73 % to the nearest consonant before it, p. Without which term "
-    "does p lose the most? And can any one of them do it alone?",
+    question="The c gives 73 % to the nearest consonant before it, p. Without which "
+    "term does p lose the most? And can any one of them do it alone?",
     caption="Bars: the weights. Dashed: with all four terms.",
 )
 
