@@ -329,7 +329,7 @@ function laboratory(root, { file, engine, names, switches }) {
       text += ` Guessing blindly would give a loss of ${guessing(run.settings).toFixed(2)}: the run has diverged, its steps are too large.`;
     }
     if (run.guess !== "–") text += ` Your guess was: ${run.guess}.`;
-    return text;
+    return answer.hidden ? text : `${text} The end of this box says what happens, and why.`;
   }
   function paint() {
     status.textContent = told(current);
