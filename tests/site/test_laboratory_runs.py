@@ -72,4 +72,4 @@ def test_comparisons_that_the_page_makes(run, seed):
     shallow = outcome(run, "residual", seed, layers=1)["loss"]
     assert shallow < 0.6 * outcome(run, "residual", seed)["loss"]
     with_warmup = outcome(run, "warmup", seed, warmup=True)["exact"]
-    assert with_warmup > outcome(run, "warmup", seed)["exact"] + 0.3
+    assert with_warmup > max(0.8, outcome(run, "warmup", seed)["exact"] + 0.3)
