@@ -247,18 +247,32 @@ def looped(
     """
     model, optimizer, schedule = _ready(tables, rates)
     optimizer.zero_grad()
-    losses, modes = [], []
-    optimizer.register_step_pre_hook(lambda *_: modes.append(model.training))
+    losses, modes, stepped, left = [], [], [], []
+
+    def gradients() -> Tensor:
+        each = [torch.zeros_like(p) if p.grad is None else p.grad for p in parameters]
+        return torch.cat([gradient.flatten() for gradient in each])
+
+    def remember(*_: object) -> None:
+        modes.append(model.training)
+        stepped.append(gradients())
+
+    parameters = list(model.parameters())
+    optimizer.register_step_pre_hook(remember)
     with torch.enable_grad():
         for _ in range(epochs):
             said = answer(model, training, checking, optimizer, schedule, clip)
             if not isinstance(said, tuple | list) or len(said) != 2:
                 return said
             losses.append([*map(float, said[0]), float(said[1])])
+            # those of the last step may stay: the next one clears them
+            now = gradients()
+            left.append(bool(now.any()) and not (stepped and now.equal(stepped[-1])))
     if not all(modes):
         return "a step in evaluation mode"
-    weights = torch.cat([p.detach().flatten() for p in model.parameters()])
-    return {"losses": losses, "rate": schedule.get_last_lr()[0], "weights": weights}
+    weights = torch.cat([p.detach().flatten() for p in parameters])
+    rate = schedule.get_last_lr()[0]
+    return {"losses": losses, "rate": rate, "weights": weights, "left": left}
 
 
 # ---- chapter 08: greedy decoding ---------------------------------------------

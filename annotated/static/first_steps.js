@@ -62,9 +62,9 @@ const ends = runs.map((run) => run.losses.at(-1));
 const alike = runs.filter((run) => run.differ.at(-1) < data.alike).length;
 const first = number
   ? `${number} step${number > 1 ? "s" : ""} of ${size}, then 0.01.` : "0.01 from step 1.";
-const verdict = ["none of the runs is", "one run of three is", "two runs of three are", "all three runs are"][alike];
+const verdict = ["no run has", "one run of three has", "two runs of three have", "all three runs have"][alike];
 return {
   values: { alike, mean: numbers.sum(ends) / ends.length },
-  says: `${first} At step ${data.steps}, ${verdict} collapsed (outputs that differ by less than `
-    + `a hundredth). The losses are ${ends.map((end) => fixed(end, 2)).join(", ")}.`,
+  says: `${first} At step ${data.steps}, ${verdict} collapsed (its outputs then differ by less `
+    + `than a hundredth). The losses are ${ends.map((end) => fixed(end, 2)).join(", ")}.`,
 };

@@ -3,7 +3,7 @@
 #
 # Each exercise is a cell for your answer and a cell that checks it. Run both, as often as
 # you like: the check says at once what's right and what probably went wrong. All you need
-# is in chapter 7.
+# is in chapter 7; exercise 7A also draws on 7b and 7c.
 #
 # Use plain Python and PyTorch in your answers. Try things out with `annotated` if you
 # like, but don't call it in an answer: it's you who should be able to write this. Whatever
@@ -51,8 +51,8 @@ from annotated.checks import check
 #
 # - The model reads the target from its start symbol on and should say, at each position,
 #   the symbol that comes next.
-# - The loss is the mean cross-entropy over all *real* symbols to be said.
-# - Gradients that wait in the parameters, of an evaluation say, must not be in your step.
+# - The loss is the mean cross-entropy over all *real* symbols to be predicted.
+# - Gradients left over from, say, an evaluation must not affect your step.
 # - The model comes in training mode, and it stays in it.
 #
 # In 7.3 `make_batch` had cut the target in two already; here that's yours to do.
@@ -116,8 +116,8 @@ def broken_epoch(model, training, checking, optimizer, schedule, clip):
 #
 # - the rate changes with every step;
 # - no step is made with a gradient longer than `clip`, all parameters together;
-# - an evaluation leaves no trace in the training that follows, neither gradients nor
-#   a model without dropout;
+# - an evaluation leaves no trace: neither gradients in the parameters, whether or not the
+#   next step would clear them, nor a model without dropout;
 # - the second number is the mean over all real tokens of the evaluation, however they are
 #   split into batches.
 #
