@@ -290,6 +290,12 @@ WHOLE = {
     "position and head are mixed up when the heads are joined": {
         "join": lambda x: x.reshape(x.shape[0], x.shape[2], -1)
     },
+    "positions and heads are mixed up, both ways: split the width, then transpose": {
+        "split": lambda x, heads: x.reshape(
+            x.shape[0], heads, x.shape[1], x.shape[2] // heads
+        ),
+        "join": lambda x: x.reshape(x.shape[0], x.shape[2], -1),
+    },
     "the mask has no effect": {"hide": lambda scores, mask: scores},
     "the mask is the wrong way round: True = may attend": {
         "hide": lambda scores, mask: hidden(scores, ~mask)

@@ -21,7 +21,7 @@ const text = (x, y, content, more) => view.add(svg, "text", {
   x, y, text: content, style: "font-size: 15px", ...more,
 });
 const letter = { "text-anchor": "middle", class: "code", style: `font-size: ${Math.min(16, size + 2)}px` };
-text(0, top - 28, "the letter, read at once →");
+text(0, top - 28, "the note, read at once →");
 text(0, top - 8, "written ↓", { style: "font-size: 13px" });
 source.forEach((symbol, j) => text(left + size * (j + 0.5), top - 8, shown(symbol), letter));
 date.weights.slice(steps).forEach((weights, i) => weights.forEach((_, j) => view.add(svg, "rect", {
@@ -62,5 +62,5 @@ return {
   values: { symbol: date.written[steps - 1], most, before },
   says: `Its own text so far: ▷${before.replaceAll(" ", "␣")}. To write `
     + `${shown(date.written[steps - 1])} it looks most at ${shown(source[most])}, symbol `
-    + `${most + 1} of the letter: ${percent(now[most])} of the weight.`,
+    + `${most + 1} of the note: ${percent(now[most])} of the weight.`,
 };
