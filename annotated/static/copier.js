@@ -116,6 +116,6 @@ const surest = Math.min(...steps.map((step) => step.chance));
 return {
   values: { output, right, first: steps[0].a, last: steps[steps.length - 1].a, surest },
   says: `Reads ${text.join("")} and ${state.given === data.alone ? "writes" : "answers"} `
-    + `${output}: ${right} of ${steps.length} letters are right. The least certain of them had `
+    + `${output}: ${right} of ${steps.length} letters are right. The least certain letter had `
     + `a probability of ${surest.toFixed(2)}.`,
 };

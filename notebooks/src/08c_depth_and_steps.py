@@ -4,7 +4,7 @@
 # Two people compare the same two architectures. The first concludes that post-norm
 # can't be trained, the second that the order of the norm makes no difference. Both are
 # right about what they ran. **A comparison of two models at one learning rate and one number
-# of steps compares how well these suit them.** This page crosses norm order, depth and
+# of steps shows only how well that rate and step count suit each.** This page crosses norm order, depth and
 # rate on the task of [chapter 8](08_copy_task.ipynb), looks at a published setting that
 # copies nothing, and says what a training step costs. You can skip it.
 # About 9 minutes.
@@ -312,6 +312,6 @@ print("✓ PyTorch's pre-norm takes at least 0.95 times as long as ours")
 # ## 8c.4 What to remember
 #
 # - Order of the norm, depth, rate and number of steps have to fit each other. Before you
-#   call an architecture unable, give it a lower rate and more steps.
+#   call an architecture incapable, give it a lower rate and more steps.
 # - Count steps, not epochs, and compare them with the warm-up.
 # - A falling loss doesn't mean that the model copies: look at exact matches.

@@ -11,7 +11,7 @@
 #
 # Ids are integers, each row is a sequence, and positions are counted from 0.
 #
-# | exercise | points | after it you can |
+# | exercise | points | afterwards you can |
 # |---|---|---|
 # | 1 Greedy decoding with early stop | 3 | make any model write, and ask it only about unfinished rows |
 # | 2 Exact match | 2 | count a text as right only if all of it is |
@@ -35,7 +35,7 @@ from annotated.checks import check
 # `greedy_decode` runs the model on all rows until the last one has ended. With one long
 # row among a hundred short ones, nearly all of that is wasted. Write
 # `greedy(next_logits, b, start, end, pad, most)`, which **drops a row as soon as it has
-# written `end`**. All you get of the model is a function that says what may come next.
+# written `end`**. All you see of the model is a function that says what may come next.
 #
 # | argument | | |
 # |---|---|---|
@@ -265,7 +265,7 @@ check("ch08-honest", exact_share)
 #   and it writes exactly the same as before.
 # - **D** makes its first mistake at position 7 or later in every one of the thousand
 #   (counted from 0 after the start symbol). Its owner had asked for sequences of length
-#   16. Of sequences of length 10 it copies 1000 of 1000.
+#   16, and the row above is for those. Of sequences of length 10 it copies 1000 of 1000.
 #
 # For each: what is the cause, and why this one and no other cause from chapter 8? And
 # which of the four have to be **trained again** before they do what their owner wanted
