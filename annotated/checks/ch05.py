@@ -222,6 +222,25 @@ def rotary(x, start=0, half_split=False, **wrong):
     return wrong.get("together", from_pairs)(*turn(a, b, c, s), half_split)
 
 
+def repeated(x, start=0, half_split=False):
+    """A mistake: the angles of the interleaved layout for halves."""
+    if not half_split:
+        return rotary(x, start)
+    t, k = x.shape[-2:]
+    positions, pairs = torch.arange(start, start + t), torch.arange(k // 2).double()
+    angles = positions[:, None] * 10000 ** -paper(pairs, k)
+    angles = angles.repeat_interleave(2, dim=-1).to(x.dtype)
+    a, b = x.chunk(2, dim=-1)
+    return x * angles.cos() + torch.cat([-b, a], dim=-1) * angles.sin()
+
+
+def along_heads(x, *options):
+    """A mistake: in ``(b, h, t, k)``, axis 1 is taken for the positions."""
+    if x.ndim < 4:
+        return rotary(x, *options)
+    return rotary(x.transpose(1, 2), *options).transpose(1, 2)
+
+
 NO_TURN = "that is no rotation: the lengths of the pairs change"
 
 turned = Exercise(
@@ -278,6 +297,11 @@ turned = Exercise(
         if "4i" in hint
     }
     | {
+        "half-split, but angle i stands beside dimensions 2i and 2i + 1; it belongs "
+        "beside i and k/2 + i": repeated,
+        "your positions run along the heads: they are the axis before the last": (
+            along_heads
+        ),
         "the exponent is i/k: look at the formula again": (
             partial(rotary, exponent=lambda i, k: i / k)
         ),

@@ -17,14 +17,15 @@ const across = step * length, row = high / width, below = top + high + 52, tall 
 const svg = view.svg(left + across + 12, below + tall + 40,
   `the table of ${length} positions and ${width} dimensions, as shades, and below it the `
   + `similarity of every position to position ${p}`);
-view.add(svg, "text", { x: left, y: 14, text: "the table: faint = −1, full = 1" });
+view.add(svg, "text", { x: left, y: 14, text: "the table: orange = −1, blue = 1" });
 for (let q = 0; q < length; q += 1) {
   for (let i = 0; i < width; i += 1) {
     const angle = q * speeds[i >> 1];
     const value = i % 2 ? Math.cos(angle) : Math.sin(angle);
     view.add(svg, "rect", {
       x: left + step * q, y: (top + row * i).toFixed(2), width: step, height: row.toFixed(2),
-      fill: "currentColor", "fill-opacity": (0.04 + 0.92 * (value + 1) / 2).toFixed(3),
+      fill: value < 0 ? "var(--second)" : "var(--accent)",
+      "fill-opacity": Math.abs(value).toFixed(3),
     });
   }
 }
@@ -32,7 +33,7 @@ view.add(svg, "text", { x: left - 6, y: top + 10, "text-anchor": "end", text: "d
 view.add(svg, "text", { x: left - 6, y: top + high, "text-anchor": "end", text: width - 1 });
 view.add(svg, "rect", {
   x: left + step * p, y: top - 2, width: step, height: high + 4, fill: "none",
-  stroke: "var(--second)", "stroke-width": 2,
+  stroke: "currentColor", "stroke-width": 2,
 });
 const at = (q, value) => [left + step * (q + 0.5), below + (tall * (1 - value)) / 2];
 view.add(svg, "text", { x: left, y: below - 14, text: `similarity to position ${p}` });

@@ -36,8 +36,8 @@ view.add(svg, "rect", { x: kx - 6, y: ky - 6, width: 12, height: 12, fill: "var(
 const number = (z) => numbers.fixed(z, 2);
 const pair = (v) => `(${v.map(number).join(", ")})`;
 const lines = [
-  ["", `● query at ${p}: ${pair(q)}`],
-  ["", `■ key at ${r}: ${pair(k)}`],
+  ["", `● query at ${p}`],
+  ["", `■ key at ${r}`],
   ["", "faint: before turning"],
   ["", `offset p − r = ${String(p - r).replace("-", "−")}`],
   ["strong", `score = ${number(score)}`],
@@ -47,6 +47,8 @@ lines.forEach(([kind, text], j) => {
 });
 return {
   values: { score, q, k },
-  says: `${p === r ? "Both stand at the same position" : `The query stands ${Math.abs(p - r)} ${p < r ? "before" : "after"} the key`}: the score is `
-    + `${number(score)}.`,
+  says: `The query is turned to ${pair(q)}, the key to ${pair(k)}. ${p === r
+    ? "They stand at the same position"
+    : `The query stands ${Math.abs(p - r)} ${p < r ? "before" : "after"} the key`}: the score `
+    + `is ${number(score)}.`,
 };

@@ -12,8 +12,8 @@ const matrix = [Math.cos(s * speed), Math.sin(s * speed),
 // on a phone the numbers stand below the circle
 const narrow = view.width() < 480;
 const ring = 100, middle = narrow ? 122 : 140, level = 150;
-const left = narrow ? 20 : 350, top = narrow ? 310 : 56;
-const svg = view.svg(narrow ? 310 : 620, narrow ? 550 : 280,
+const left = narrow ? 20 : 350, top = narrow ? 310 : 86;
+const svg = view.svg(narrow ? 310 : 620, narrow ? 470 : 280,
   `a circle with the points of position ${p} and of position ${p + s}`);
 // like the hand of a clock: at position 0 it points up, and it turns to the right
 const at = ([sine, cosine], r) => [middle + r * sine, level - r * cosine];
@@ -53,25 +53,22 @@ view.add(svg, "rect", {
 const number = (z) => numbers.fixed(z, 2);
 const lines = [
   ["strong", `pair ${i}: ${speed.toPrecision(3)} radians a position`],
-  ["", "(sine, cosine) of"],
-  ["", `● p = ${p}: (${number(now[0])}, ${number(now[1])})`],
-  ["", `■ p + s = ${p + s}: (${number(then[0])}, ${number(then[1])})`],
-  ["", `between them: ${between.toFixed(3)} turns`],
-  ["", whole ? `of these in the arc: ${rest.toFixed(3)}` : "(the arc)"],
+  ["", `● p = ${p}   ■ p + s = ${p + s}`],
+  ["", whole ? `the arc, without whole turns: ${rest.toFixed(3)}` : "the arc: from ● to ■"],
   ["strong", `the matrix for s = ${s}`],
 ];
-const height = (j) => top + 24 * j + (j > 5 ? 10 : 0);
+const height = (j) => top + 24 * j + (j > 2 ? 10 : 0);
 lines.forEach(([kind, text], j) => {
   view.add(svg, "text", { x: left, y: height(j), text, ...(kind ? { class: kind } : {}) });
 });
 matrix.forEach((z, j) => {
   view.add(svg, "text", {
-    x: left + 40 + 60 * (j % 2), y: height(7 + (j >> 1)), "text-anchor": "end",
+    x: left + 40 + 60 * (j % 2), y: height(4 + (j >> 1)), "text-anchor": "end",
     text: number(z),
   });
 });
 return {
   values: { now, then, between, matrix },
   says: `(Sine, cosine) of position ${p} is (${number(now[0])}, ${number(now[1])}), of ${p + s} `
-    + `(${number(then[0])}, ${number(then[1])}): ${between.toFixed(3)} turns further.`,
+    + `(${number(then[0])}, ${number(then[1])}), ${between.toFixed(3)} turns further.`,
 };

@@ -194,7 +194,7 @@ check("ch05-rotary", rotary)
 # *3 points. Goal: tell a relative score from an absolute one.*
 #
 # `score(q, k, p, r)` is the score of a query `q` at position `p` and a key `k` at
-# position `r`. Write `depends_on_offset(score, width)`, which finds out by trying
+# position `r`. Write `depends_on_offset(score, width)`, which tests numerically
 # whether the positions count **only through their offset** $p - r$: whether the
 # score stays the same when both move by the same number.
 #

@@ -166,6 +166,35 @@ def rotary(x, start=0, half_split=False):
     return torch.cat([first * c - second * s, first * s + second * c], dim=-1)
 
 
+@wrong("ch05-rotary", "half-split, but angle i stands beside dimensions 2i")
+def rotary(x, start=0, half_split=False):
+    k = x.shape[-1]
+    p = torch.arange(start, start + x.shape[-2], dtype=x.dtype)
+    a = torch.outer(p, 10000.0 ** (-torch.arange(0, k, 2, dtype=x.dtype) / k))
+    a = a.repeat_interleave(2, dim=-1)
+    if half_split:
+        swapped = torch.cat([-x[..., k // 2 :], x[..., : k // 2]], dim=-1)
+    else:
+        swapped = torch.stack([-x[..., 1::2], x[..., ::2]], dim=-1).flatten(-2)
+    return x * a.cos() + swapped * a.sin()
+
+
+@wrong("ch05-rotary", "your positions run along the heads")
+def rotary(x, start=0, half_split=False):
+    k, axis = x.shape[-1], min(x.ndim - 2, 1)
+    p = torch.arange(start, start + x.shape[axis], dtype=x.dtype)
+    a = torch.outer(p, 10000.0 ** (-torch.arange(0, k, 2, dtype=x.dtype) / k))
+    if x.ndim == 4:
+        a = a[:, None]
+    c, s = a.cos(), a.sin()
+    if half_split:
+        first, second = x.chunk(2, -1)
+        return torch.cat([first * c - second * s, first * s + second * c], dim=-1)
+    even, odd = x[..., ::2], x[..., 1::2]
+    turned = even * c - odd * s, even * s + odd * c
+    return torch.stack(turned, -1).flatten(-2)
+
+
 # ---- learned positions that refuse -------------------------------------------
 
 
