@@ -12,7 +12,7 @@ alike.forEach((value, q) => {
   if (Math.abs(q - p) >= data.apart && (twin < 0 || value > alike[twin])) twin = q;
 });
 
-const left = 52, step = 9, high = 128, top = 22;
+const left = 52, step = Math.min(9, (view.width() - left - 12) / length), high = 128, top = 22;
 const across = step * length, row = high / width, below = top + high + 52, tall = 110;
 const svg = view.svg(left + across + 12, below + tall + 40,
   `the table of ${length} positions and ${width} dimensions, as shades, and below it the `
