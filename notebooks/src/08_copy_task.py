@@ -319,7 +319,7 @@ print(
 
 # %% [markdown]
 # It's 3.40. Is something broken? No: this model knows nothing, but its random logits
-# aren't uniform, and that costs a little. Training soon removes it.
+# aren't uniform, and here that costs a whole nat. Training soon removes it.
 #
 # A start at 30 would be a bug: a missing norm or a wrong scale. With **tied embeddings**
 # (one table for input and output), a start far *below* ln v is a bug, too: forget to shift
