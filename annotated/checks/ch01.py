@@ -396,8 +396,30 @@ def updated(old, last, gru):  # the state that has read the symbol, and no conte
 DETACHED = "is detached: the loss can't tell the scores where to look (section 1.5)"
 
 
+SEEN_FIRST = (
+    "NaN: the softmax gives all weight to padding, and then you divide 0 by 0; hide "
+    "the scores before the softmax"
+)
+
+
+def renormalised(scores, mask):
+    """Weights that are right until padding outweighs all the rest."""
+    weights = scores.softmax(dim=-1) * mask
+    return weights / weights.sum(dim=-1, keepdim=True)
+
+
+def outweighed(draw, d):
+    """Keys (2, 4, d), their mask, and W_k and w that let padding win by hundreds."""
+    mask = torch.arange(4) < torch.tensor([[2], [3]])
+    keys = draw.normal(2, 4, d) / 1000
+    keys[~mask] = 30.0
+    return keys, mask, draw.normal(64, d).abs() + 0.1, torch.full((64,), 20.0)
+
+
 def leaks_to_masked(result, mask):
-    """A symptom: a low score, where it should be −∞."""
+    """A symptom: a low score, where it should be −∞; or none of the weight left."""
+    if result[-1].isnan().any():
+        return SEEN_FIRST
     leak = (result[-1] * ~mask.view(len(mask), *[1] * (result[-1].dim() - 2), -1)).max()
     if 0 < leak < 1e-4:
         return (
@@ -451,6 +473,7 @@ decoder_step = Exercise(
         "beside padding the weights do not sum to 1: the softmax has seen it": (
             partial(step, weigh=lambda scores, mask: scores.softmax(dim=-1) * mask)
         ),
+        SEEN_FIRST: partial(step, weigh=renormalised),
         "the weights should be positive and sum to 1: these are scores": (
             partial(step, weigh=lambda scores, mask: scores.masked_fill(~mask, 0.0))
         ),
@@ -481,7 +504,7 @@ decoder_step = Exercise(
         "the query is the state before the step, not one that is updated already": (
             partial(step, asks=updated)
         ),
-        "asked for are the logits, the new state and the weights, in this order": (
+        "return the logits, the new state and the weights, in this order": (
             partial(
                 step, result=lambda logits, new, weights, old: (logits, weights, new)
             )
@@ -517,6 +540,14 @@ def _(draw):
     return parts_of_a_step(draw, 3, 4, d=4, e=4, m=4)
 
 
+@decoder_step.case("padding that would outweigh all the rest")
+def _(draw):
+    state, last, _, _, _, *rest = parts_of_a_step(draw, 2, 4)
+    states, mask, W_k, w = outweighed(draw, d=5)
+    W_q = draw.normal(64, 4) / 1000
+    return state, last, states, mask, (W_q, W_k, w), *rest
+
+
 @decoder_step.case(
     "gradients of the logits reach state, last and states", gradients=True
 )
@@ -528,15 +559,19 @@ def _(draw):
 
 
 def attention(
-    queries, keys, mask, W_q, W_k, w, score=None, late=False, dim=-1, detached=False
+    queries, keys, mask, W_q, W_k, w, score=None, late=None, dim=-1, detached=False
 ):
     given = {} if score is None else {"score": score}
     raw, mask = scores(queries, keys, W_q, W_k, w, **given), mask[:, None, :]
     if late:
-        weights = raw.softmax(dim=dim) * mask
+        weights = late(raw, mask)
     else:
         weights = raw.masked_fill(~mask, -1e30).softmax(dim=dim)
     return (weights.detach() if detached else weights) @ keys, weights
+
+
+def masked_late(scores, mask):
+    return scores.softmax(dim=-1) * mask
 
 
 def apart(q, k, w):
@@ -558,10 +593,11 @@ mended_attention = Exercise(
             partial(attention, score=apart)
         ),
         "where keys are masked, the rows still don't sum to 1": (
-            partial(attention, late=True)
+            partial(attention, late=masked_late)
         ),
+        SEEN_FIRST: partial(attention, late=renormalised),
         "both faults are still there: the query has no say, and where keys are masked, "
-        "the rows don't sum to 1": partial(attention, score=apart, late=True),
+        "the rows don't sum to 1": partial(attention, score=apart, late=masked_late),
         "without any tanh the query has no say, either": (
             partial(attention, score=lambda q, k, w: (q + k) @ w)
         ),
@@ -592,6 +628,13 @@ def _(draw):
     s += 8  # several keys are left in each row, so that the scores matter
     queries, keys, *rest = arguments(draw, b, t=t, s=s, q=q, k=k, hidden=hidden)
     return queries, keys, draw.mask(b, s), *rest
+
+
+@mended_attention.case("padding that would outweigh all the rest")
+def _(draw):
+    keys, mask, W_k, w = outweighed(draw, d=5)
+    W_q = draw.normal(64, 4) / 1000
+    return draw.normal(2, 3, 4), keys, mask, W_q, W_k, w
 
 
 @mended_attention.case(

@@ -2,8 +2,8 @@
 # # 1. From sequence-to-sequence to attention
 #
 # A colleague in Warsaw sends you a date, *wtorek, 16 lipca 2024*; your form wants
-# 2024-07-16. You don't memorise the line, look away and write. You glance back: at
-# the end for the year, at *lipca* for the month.
+# 2024-07-16. You don't memorise the line and then write it from memory; you glance
+# back: at the end for the year, at *lipca* for the month.
 #
 # A network can do the same. **At every step of writing, look back at the whole input and
 # take from it what this step needs.** That is attention.
@@ -84,7 +84,7 @@ explorer(
 #
 # </details>
 #
-# This network was trained on this page and runs in your browser. Type a date of
+# The code of this page trained this network, and it runs in your browser. Type a date of
 # your own, in one of the three styles beside the box or in one that it suggests. It
 # has learned English, German, French, Spanish, Italian, Portuguese, Dutch, Swedish,
 # Finnish, Polish, Hungarian, Turkish, Greek, Russian and Chinese.
@@ -141,8 +141,8 @@ for written, iso in train[:6]:
 
 # %% [markdown]
 # Nobody tells the network what a month is, that *März* and *mars* are the same
-# one, or that Hungarian and Chinese put the year first. We test it on days that it has never seen in any
-# language.
+# month, or that Hungarian and Chinese put the year first. We test it on days that it has
+# never seen in any language.
 
 # %% tags=["hide-input", "proof"]
 import datetime
@@ -216,15 +216,15 @@ show(
 #
 # **Is the vector too small?** Four dates fit into 58 bits, and 128 numbers have
 # thousands. Training twice as long, with the same 128 numbers, lifts two dates from
-# 4 % to 53 %. So there is room for two, and what takes long is *learning to pack*: to
+# 4 % to 53 %, in the median of three seeds. So there is room for two, and what takes long is *learning to pack*: to
 # put a whole line into one vector in such a way that the decoder can take it apart
 # again.
 #
 # **Why not a wider vector?** It helps: the grey line has 512 numbers, and reads two
 # dates. But it's four times as wide, for 1.2 million parameters instead of 97
 # thousand, and it doesn't read four times as many dates: of the lines of four, fewer than
-# 1 %. With attention the network needn't pack. In the same 800 steps, 110 thousand
-# parameters read at least 99.6 % of the lines of four.
+# 1 %. With attention the network needn't pack. In the same 800 steps, a network of
+# 110 thousand parameters reads at least 99.6 % of the lines of four.
 
 # %% tags=["hide-input", "proof"]
 assert record["config"] == DATES, "page and record differ in set-up"
@@ -429,7 +429,7 @@ chain(
 # Sources in a batch differ in length, so the shorter ones are filled up with
 # **padding**, and padding must get no weight. A boolean **mask** says which
 # positions are real; in this book **True means: may attend**. Where it's False, the
-# score becomes −∞, whose exponential is zero. Here two sources are asked for the month:
+# score becomes −∞, whose exponential is zero. Here we ask two sources for the month:
 
 # %%
 may_8 = torch.zeros(3, 4)  # the third position stays zero: padding
@@ -532,8 +532,8 @@ for name, one in {
 #
 # ### A state with gates
 #
-# A plain recurrent network overwrites its whole state at every character. What
-# it read twenty characters ago has been overwritten twenty times. A **gated
+# A plain recurrent network computes its whole state anew at every character. What
+# it read twenty characters ago has to come through twenty such steps. A **gated
 # recurrent unit**, or GRU, may leave numbers alone: an *update gate* $z$ says
 # for each number how much of the old value stays.
 
@@ -578,7 +578,7 @@ def gru_step(x, state, W_x, W_state, b_x, b_state):
 #
 # Reading *7 Mar 2024* from the left, at the *M* you can't know whether it will be
 # March or May. So a second GRU reads from the right, and each character's vector
-# is both states side by side: it knows what is on either side. That's why one look
+# is both states, of 64 numbers each, side by side: it knows what is on either side. That's why one look
 # at the *l* of *lipca* was enough. The first date of this page gives one vector of
 # 128 numbers for each of its 21 characters: our keys and values. The **summary** of
 # 1.1 is the last state of each direction: one at the last character, and one at the
@@ -589,8 +589,8 @@ def gru_step(x, state, W_x, W_state, b_x, b_state):
 # The decoder is a GRU, too. Its first state is computed from the summary, and the first
 # symbol that it reads is a **start symbol**, because it hasn't written any. At each
 # step the decoder's state is the query, attention returns a context, and the GRU updates
-# the state from the last symbol and the context. A linear map then gives every symbol
-# it could write a number, its **logit**; a softmax turns the logits into
+# the state from the last symbol and the context. From the new state and the context, a
+# linear map then gives every symbol it could write a number, its **logit**; a softmax turns the logits into
 # probabilities.
 
 # %% tags=["hide-input"]
@@ -683,8 +683,8 @@ Html(
 # %% [markdown]
 # One step in code, for one source. `scorer` holds $W_q$, $W_k$ and $w$; `gru` the
 # matrices and biases of `gru_step`; `head` is the linear map. Ours can write 15 symbols:
-# ten digits, the hyphen, the space (between the dates of 1.1), and three that stand for
-# things no text contains.
+# ten digits, the hyphen, the space (between the dates of 1.1), and three special
+# symbols, explained below.
 
 
 # %%
@@ -720,7 +720,8 @@ show_table(
 
 # %% [markdown]
 # **The loss** is the cross-entropy: minus the logarithm of the probability of the
-# true symbol, averaged over all symbols, in *nats*. Padding isn't a symbol anybody
+# true symbol, averaged over all symbols. (With the
+# natural logarithm its unit is the *nat*.) Padding isn't a symbol anybody
 # should predict, so it counts neither in the sum nor in the number of symbols. (If you
 # average over *all* positions, every pad symbol counts as a perfect answer, and the
 # loss falls when you add padding.)
@@ -1023,7 +1024,7 @@ for answer in (average, pick):  # the gradient of the scores
 # networks. **That's why attention averages**, and doesn't just pick the best word: in
 # an average every word has a share, so the loss can tell each score which way to
 # move. A pick jumps from word to word, and passes no gradient to the scores: `None`.
-# (You'll read of *soft* and *hard* attention.)
+# (The average is called *soft* attention, the pick *hard* attention.)
 #
 # You can watch it learn. **Predict:** what comes first, sharp weights or right
 # answers? Is it the same for the year and the month?
@@ -1089,11 +1090,10 @@ frame_slider(
 # %% [markdown]
 # <details><summary>What comes first?</summary>
 #
-# For the year and the day, both rise within the same forty steps: from 20 to 60 for
-# the year, from 40 to 80 for the day. For the month, **right answers come first**: at
-# step 100 four months in five are right, and the weights are half as sharp as they
-# will be. A possible reason: a digit is in one character, so you have to
-# look at exactly that one. A month's name has many letters, whose states know their
+# For the year, **the weights**: at step 40 the largest is above one half, and fewer than
+# one year in five is right. For the day, and even more for the month, **right answers**:
+# at step 100 four months in five are right, and the weights are half as sharp as they
+# will be. A possible reason: a month's name has many letters, whose states know their
 # neighbours, so a rough look could be enough. The table below tests that on the trained
 # network.
 #
@@ -1236,17 +1236,17 @@ for what, first in {"day": 8, "month, from digits": 5}.items():
 # like the day. It only seems to survive more often: with the first digit hidden the
 # network writes 0, and a month begins with 0 much more often than a day does.
 #
-# Two more surprises. A look needn't fall on the character it's about: for the month's 0
-# our first date's network looks at the space before *lipca*, and from the right that
-# state has read *lipca*. And for a hyphen the picture says nothing at all. Weights have
-# to sum to 1, so the network must look *somewhere*, even when it needs nothing.
+# Two more surprises. A look needn't fall on the character it's about: to write the
+# month's 0 in our first date, the network looks at the space before *lipca*, and from the
+# right that state has read *lipca*. And a hyphen nearly always comes out right, whichever
+# of the two is hidden. Weights have to sum to 1, so the network must look *somewhere*.
 #
 # ### Too cold, too hot
 #
 # Divide the scores by a number before the softmax, a **temperature** $\tau$. Below
 # 1 the weights get sharper, above 1 flatter. At $\tau = 0.01$ each step sees a single
-# character; at 16 it gets nearly the same average of all characters, which the network
-# never met while it learned. In the date shown the day goes first.
+# character, and that's enough to read by, if not to learn by. At 16 it gets nearly the same
+# average of all characters. In the date shown, the day is the first part to go wrong.
 
 # %% tags=["hide-input"]
 from contextlib import contextmanager
@@ -1287,8 +1287,8 @@ print(f"✓ at τ = 0.01 {cold:.1%} of the dates are exact, at τ = 16 {hot:.1%}
 # $w^\top(W_q q + W_k k_j)$ splits into $w^\top W_q q$, which is the same for every
 # key, and a rest that doesn't know the query. Whatever is added to all scores of
 # a row cancels in the softmax, so the query has no say. Training runs, the loss
-# falls (see the curve in 1.4), and the network has one context for all steps. With this
-# seed it reads fewer dates than the network without attention with any of its three.
+# falls (see the curve in 1.4), and the network has one context for all steps. It
+# reads fewer dates than any of the three networks without attention.
 
 # %% tags=["hide-input"]
 figure, axes = plt.subplots(1, 2, figsize=(9.6, 3.6))
@@ -1403,7 +1403,7 @@ print(f"and {share:.1%} of the dates")
 # ## 1.8 What to remember
 #
 # - One vector for the whole input is a bottleneck: the network has to learn to pack
-#   everything into it, and the longer the input, the longer that takes.
+#   everything into it, and for two dates that already takes long.
 # - Attention keeps one vector for each position, and at every step takes a weighted
 #   average of them.
 # - A query and a key give a score; a softmax turns scores into weights; the

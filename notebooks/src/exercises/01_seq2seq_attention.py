@@ -8,7 +8,7 @@
 # numbers. Everything you need is in chapter 1.
 #
 # Write the answers with plain PyTorch. Functions of `annotated` may be used to
-# try things out, but not in an answer: it is you who should be able to write them.
+# try things out, but not in an answer: the point is to write them yourself.
 #
 # | exercise | points | after it you can |
 # |---|---|---|

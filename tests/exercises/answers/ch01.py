@@ -249,9 +249,18 @@ def mended_attention(queries, keys, mask, W_q, W_k, w):
     sums = torch.einsum("btq,hq->bth", queries, W_q).unsqueeze(2)
     sums = sums + torch.einsum("bsk,hk->bsh", keys, W_k).unsqueeze(1)
     scores = torch.einsum("btsh,h->bts", sums.tanh(), w)
-    powers = (scores - scores.amax(-1, keepdim=True)).exp() * mask.unsqueeze(1)
+    scores = scores.masked_fill(~mask.unsqueeze(1), -torch.inf)
+    powers = (scores - scores.amax(-1, keepdim=True)).exp()
     weights = powers / powers.sum(-1, keepdim=True)
     return torch.bmm(weights, keys), weights
+
+
+@wrong("ch01-mended-attention", "you divide 0 by 0")
+def mended_attention(queries, keys, mask, W_q, W_k, w):
+    sums = (queries @ W_q.T)[:, :, None] + (keys @ W_k.T)[:, None]
+    weights = (torch.tanh(sums) @ w).softmax(dim=-1) * mask[:, None, :]
+    weights = weights / weights.sum(dim=-1, keepdim=True)
+    return weights @ keys, weights
 
 
 @wrong("ch01-mended-attention", "still don't sum to 1")
