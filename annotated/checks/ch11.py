@@ -566,7 +566,7 @@ def model_of(v, weight):
 
 @repair.case("the toy model, cold: 3, 4, 5, 6")
 def _(draw):
-    toy = "-2.0 * (torch.arange(9) - ids[..., None] - 1).abs().double()"
+    toy = "-2.0 * (torch.arange(9) - ids[..., None] - 1.2).abs().double()"
     draws = torch.tensor([0.5, 0.9, 0.5, 0.97], dtype=torch.float64)
     return Function(toy, "ids"), torch.tensor([[2]]), draws, 0.1, 2, 3
 

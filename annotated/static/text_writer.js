@@ -59,7 +59,7 @@ function write(ids) {
   const all = [...ids], picked = [];
   let next = reader(), logits;
   for (const id of all.slice(-data.context)) logits = next(id);
-  const first = distribution(logits);
+  const first = distribution(logits), plain = softmax(logits);
   for (const draw of data.draws[state.seed - 1]) {
     const id = chosen(picked.length ? distribution(logits) : first, draw);
     all.push(id);
@@ -70,7 +70,7 @@ function write(ids) {
       for (const again of all.slice(-data.context)) logits = next(again);
     }
   }
-  return { first, written: picked.map((id) => data.characters[id]).join("") };
+  return { first: { ...first, plain }, written: picked.map((id) => data.characters[id]).join("") };
 }
 
 const strange = [...state.prompt].filter((symbol) => data.characters.indexOf(symbol) < 0);
@@ -88,14 +88,14 @@ const key = [state.prompt, state.temperature, state.top_p, state.seed].join("|")
 const { first, written } = view.once(key, () => write(ids));
 
 // the text, wrapped; then the likeliest symbols for its first new place
-const size = 8.2, columns = Math.max(20, Math.floor((Math.min(view.width(), 640) - 8) / size));
+const size = 9.4, columns = Math.max(20, Math.floor((Math.min(view.width(), 640) - 8) / size));
 const lines = [[]];
 [...state.prompt + written].forEach((symbol, i) => {
   if (lines[lines.length - 1].length === columns) lines.push([]);
   if (symbol === "\n") lines.push([]);
   else lines[lines.length - 1].push({ symbol, given: i < state.prompt.length });
 });
-const shown = first.order.slice(0, 12), top = 20 * lines.length + 34;
+const shown = first.order.slice(0, 12), top = 20 * lines.length + 52;
 const svg = view.svg(columns * size + 8, top + 100, "the text so far, and what may come first");
 lines.forEach((line, i) => [true, false].forEach((given) => {
   const start = line.findIndex((letter) => letter.given === given);
@@ -103,20 +103,23 @@ lines.forEach((line, i) => [true, false].forEach((given) => {
   const text = line.filter((letter) => letter.given === given).map((l) => l.symbol).join("");
   view.add(svg, "text", {
     x: size * start, y: 20 * i + 16, text, class: given ? "code strong" : "code",
-    style: `white-space: pre; font-size: 13px; fill: var(${given ? "--second" : "--accent"})`,
+    style: `white-space: pre; font-size: 15px; fill: var(${given ? "--second" : "--accent"})`,
     textLength: size * text.length, lengthAdjust: "spacingAndGlyphs",
   });
 }));
-view.add(svg, "text", {
-  x: 0, y: top - 10, text: "the first new character: its probability; pale: cut by top-p",
-});
+["the first new character: what is drawn from", "outlines: before temperature; pale: cut by top-p"].forEach(
+  (text, i) => view.add(svg, "text", { x: 0, y: top - 28 + 18 * i, text }));
 const step = Math.min(44, (columns * size) / shown.length), most = first.chances[shown[0]];
 shown.forEach((id, i) => {
-  const height = (60 * first.chances[id]) / most;
+  const height = 60 * first.chances[id], was = 60 * first.plain[id];
   const name = { "\n": "↵", " ": "␣" }[data.characters[id]] || data.characters[id];
   view.add(svg, "rect", {
     x: i * step, y: top + 62 - height, width: step - 6, height, fill: "var(--accent)",
     "fill-opacity": first.kept.has(id) ? 1 : 0.25,
+  });
+  view.add(svg, "rect", {
+    x: i * step - 1, y: top + 62 - was, width: step - 4, height: was, fill: "none",
+    stroke: "currentColor", "stroke-opacity": 0.55, "stroke-width": 2,
   });
   view.add(svg, "text", {
     x: i * step + (step - 6) / 2, y: top + 78, "text-anchor": "middle", class: "code", text: name,
