@@ -32,7 +32,6 @@ NAMES = (
     "shakespeare",
     "text",
     "text_counts",
-    "text_deeper",
     "text_larger",
     "text_reach",
     "text_rivals",
