@@ -107,7 +107,7 @@ lines.forEach((line, i) => [true, false].forEach((given) => {
     textLength: size * text.length, lengthAdjust: "spacingAndGlyphs",
   });
 }));
-["the first new character: what is drawn from", "outlines: before temperature; pale: cut by top-p"].forEach(
+["the first new character: its probability (outlines:", "at temperature 1; pale: cut by top-p)"].forEach(
   (text, i) => view.add(svg, "text", { x: 0, y: top - 28 + 18 * i, text }));
 const step = Math.min(44, (columns * size) / shown.length), most = first.chances[shown[0]];
 shown.forEach((id, i) => {

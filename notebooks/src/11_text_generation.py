@@ -405,8 +405,8 @@ check_close(claim, answers[0], answers[2], 1e-9)
 # ## 11.4 Does it earn its place?
 #
 # The text is the source code of Python's own standard library: two million characters from
-# 39 modules to learn from, and eight other modules to be tested on. Our tokens are single
-# characters. (Large models read *subword tokens*, common words whole and rare ones in pieces; the
+# 39 modules to learn from, and eight other modules to be tested on. We work at character
+# level: a token is a single character. (Large models read *subword tokens*, common words whole and rare ones in pieces; the
 # rest of this page stays the same.) The model is tiny: two layers of width 48. It trains with
 # [chapter 7](07_training.ipynb)'s loop for 3000 steps, on 16 random windows of 64 characters each.
 
