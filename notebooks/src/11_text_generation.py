@@ -182,7 +182,8 @@ show(
 # **How good is a guess?** If the character that really comes had the probability $p$, the
 # guess cost $-\log_2 p$ bits: 1 bit for a half, 2 for a quarter, 10 for one in a thousand. The
 # mean over a text is the loss in **bits per character**. (It's the cross-entropy; PyTorch
-# takes natural logarithms and gives *nats*, which you divide by ln 2.) Many papers report
+# takes natural logarithms and gives *nats*, which you divide by ln 2.) It's also what
+# compression of the text could reach: 2.4 bits for each eight. Many papers report
 # the **perplexity** instead, 2 to the power of the bits: at 2.4 bits it's 5.3, as if the model
 # had to choose among five characters that are equally likely.
 #
