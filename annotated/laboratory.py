@@ -77,6 +77,10 @@ var laboratoryFile = {_json(file)};
 def _recorded() -> list[dict[str, Any]]:
     """Return what PyTorch made of the experiments: a row for each of three seeds."""
     file = resources.files("annotated.results").joinpath("laboratory.json")
-    kept = ("experiment", "seed", "steps", "loss", "exact")
+    kept = ("seed", "steps", "loss", "exact")
     rows = json.loads(file.read_text("utf-8"))["rows"] if file.is_file() else []
-    return [{name: row[name] for name in kept} for row in rows]
+    return [
+        {"experiment": row["experiment"]}
+        | {name: round(row[name], 3) for name in kept}  # as the page shows them
+        for row in rows
+    ]

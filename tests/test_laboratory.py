@@ -76,6 +76,7 @@ def test_pytorch_did_what_the_page_says():
 def test_an_experiment_is_complete(name):
     it = FILE["experiments"][name]
     assert it["question"].endswith("?") and len(it["guesses"]) >= 2 and it["answer"]
+    assert it["right"] in range(len(it["guesses"]))
     assert it["exact"][0] < it["exact"][1] and it["loss"][0] < it["loss"][1]
     assert set(it["changes"]) <= {*SWITCHES, "steps"}
     assert laboratory_settings(name) == FILE["settings"] | it["changes"]

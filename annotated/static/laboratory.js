@@ -5,22 +5,27 @@
 // root is the element to fill; file is laboratory.json, with PyTorch's recorded runs;
 // names are the experiments that are offered, switches the settings that are shown.
 function laboratory(root, { file, engine, names, switches }) {
-  const SWITCHES = { // label, choices, and what a switch that is off is called
-    task: ["Task", { copy: "copy", reverse: "write backwards", sort: "sort" }],
-    model: ["Model", { "encoder-decoder": "encoder and decoder", decoder: "decoder alone" }],
-    layers: ["Layers", { 1: "1", 2: "2", 3: "3" }],
-    heads: ["Heads", { 1: "1", 2: "2", 4: "4", 8: "8" }],
-    width: ["Width", { 16: "16", 32: "32", 64: "64" }],
-    positions: ["Positions", { none: "none", sinusoidal: "sinusoidal", learned: "learned", rotary: "rotary" }],
-    norm: ["Normalisation", { none: "none", pre: "pre-norm", post: "post-norm" }],
-    smoothing: ["Label smoothing", { 0: "none", 0.1: "0.1" }],
-    causal: ["Causal mask in training", null, "no causal mask"],
-    scaled: ["Scores divided by √k", null, "no 1/√k"],
-    residual: ["Residuals", null, "no residuals"],
-    feed_forward: ["Feed-forward networks", null, "no feed-forward"],
-    warmup: ["Warm-up", null, "no warm-up"],
-    rate: ["Learning rate"],
-    seed: ["Seed"],
+  const SWITCHES = { // label, one line of help, choices, and what a switch that is off is called
+    task: ["Task", "What it has to write for the word that it reads.", { copy: "copy", reverse: "write backwards", sort: "sort" }],
+    model: ["Model", "An encoder reads the word, and a decoder writes the answer. A decoder alone does both, in one row of symbols.", { "encoder-decoder": "encoder and decoder", decoder: "decoder alone" }],
+    layers: ["Layers", "How many times in a row each letter gathers from the others and is worked on.", { 1: "1", 2: "2", 3: "3" }],
+    heads: ["Heads", "How many places a layer can look at in different ways at once.", { 1: "1", 2: "2", 4: "4", 8: "8" }],
+    width: ["Width", "How many numbers stand for each letter.", { 16: "16", 32: "32", 64: "64" }],
+    positions: ["Positions", "How a letter says which place it has in the word: chapter 5.", { none: "none", sinusoidal: "sinusoidal", learned: "learned", rotary: "rotary" }],
+    norm: ["Normalisation", "Keeps numbers at one size, before a block (pre-norm) or after it (post-norm): chapter 6.", { none: "none", pre: "pre-norm", post: "post-norm" }],
+    smoothing: ["Label smoothing", "Asks the model to be sure of the right letter, but not entirely: chapter 7.", { 0: "none", 0.1: "0.1" }],
+    causal: ["Causal mask in training", "Hides the letters that come later in the answer: chapter 4.", null, "no causal mask"],
+    scaled: ["Scores divided by √k", "A score says how well a letter fits what is looked for; k is the width of a head: chapter 2.", null, "no 1/√k"],
+    residual: ["Residuals", "Each block adds to what it read; without, it overwrites it: chapter 6.", null, "no residuals"],
+    feed_forward: ["Feed-forward networks", "A small network that works on each letter by itself: chapter 6.", null, "no feed-forward"],
+    warmup: ["Warm-up", "The learning rate rises over the first 50 steps: chapter 7.", null, "no warm-up"],
+    rate: ["Learning rate", "How far each step of training moves the numbers of the model: chapter 7."],
+    seed: ["Seed", "Where the random numbers begin: those of the model, and the words."],
+  };
+  const WORDS = {
+    Attention: "For each letter that it writes, the model spreads a weight of 100 % over the letters it can see. A head is one such spread.",
+    Step: "32 words are read, and the model is changed a little.",
+    Loss: "How surprised the model is by each right letter, in nats: −ln p, if it gave that letter the probability p. Letters and the end ■ count alike.",
   };
   const TYPED = { // a number that is typed: what it may be
     rate: [(x) => x > 0 && x <= 10, "a number above 0 and up to 10, such as 0.005"],
@@ -29,7 +34,7 @@ function laboratory(root, { file, engine, names, switches }) {
   const calm = matchMedia("(prefers-reduced-motion: reduce)").matches;
   const small = matchMedia("(max-width: 540px)").matches;
   const base = { ...file.settings, ...(small ? file.phone : {}) };
-  const percent = (x) => `${(100 * x).toFixed(x > 0.99 && x < 1 ? 1 : 0)} %`;
+  const percent = (x) => `${(100 * x).toFixed(x > 0.99 && x < 1 ? 1 : 0)}\u00a0%`;
   const last = (list) => list[list.length - 1];
   const mean = (list) => list.reduce((total, x) => total + x, 0) / list.length;
 
@@ -71,13 +76,18 @@ function laboratory(root, { file, engine, names, switches }) {
   const inputs = {};
   const grid = make("div", { className: "lab-switches" });
   for (const name of switches) {
-    const [label, options] = SWITCHES[name];
+    const [label, title, options] = SWITCHES[name];
     const kind = name in TYPED ? "text" : "checkbox";
     inputs[name] = options ? select(name, options) : make("input", { id: id(name), type: kind });
     if (kind === "text" && !options) Object.assign(inputs[name], { inputMode: "decimal", autocomplete: "off", size: 8 });
-    grid.append(options || name in TYPED ? labelled(label, inputs[name])
-      : make("label", { className: "lab-control" }, inputs[name], " ", label));
+    const control = options || name in TYPED ? labelled(label, inputs[name])
+      : make("label", { className: "lab-control" }, inputs[name], " ", label);
+    control.title = title;
+    grid.append(control);
   }
+  const meanings = Object.entries({ ...WORDS, ...Object.fromEntries(switches.map((name) => SWITCHES[name])) });
+  const help = make("details", {}, make("summary", {}, "What the words mean"),
+    make("dl", {}, ...meanings.flatMap(([term, text]) => [make("dt", {}, term), make("dd", {}, text)])));
   const few = switches.length <= 6;
   const panel = make(few ? "div" : "details", { className: "lab-panel" });
   panel.append(...(few ? [] : [make("summary", {}, "All switches")]), grid);
@@ -88,13 +98,17 @@ function laboratory(root, { file, engine, names, switches }) {
     "aria-describedby": id("word-trouble"),
   });
   const wordTrouble = make("p", { id: id("word-trouble"), className: "lab-trouble", "aria-live": "polite" });
+  const random = make("button", { type: "button", disabled: true }, "Random word");
   const replay = make("button", { type: "button", disabled: true }, "Write it again");
   const output = make("p", { className: "lab-written", "aria-live": "off" });
   const which = make("select", { id: id("which"), disabled: true }, make("option", {}, "not trained yet"));
   const maps = make("div", { className: "lab-maps", tabIndex: 0, role: "region", "aria-label": "Attention of each head" });
   const words = make("details", {}, make("summary", {}, "The attention in words"), make("div"));
+  const caption = make("p", { className: "lab-note" });
   const rows = make("tbody");
-  const results = make("div", { hidden: true }); // there is nothing to see before a run
+  const writing = make("div", { hidden: true }); // there is nothing to see before a run
+  const runs = make("div", { hidden: true });
+  const verdict = make("p", { className: "lab-judged", hidden: true });
 
   // ---- Curves ---------------------------------------------------------------------
 
@@ -107,9 +121,10 @@ function laboratory(root, { file, engine, names, switches }) {
     return {
       svg,
       paint(run, before, floor) {
-        const x = (step) => LEFT + ((RIGHT - LEFT) * Math.min(step, run.settings.steps)) / run.settings.steps;
-        const y = (value) => BOTTOM - ((BOTTOM - TOP) * Math.min(value, top)) / top;
+        const x = (step) => LEFT + ((RIGHT - LEFT) * step) / run.settings.steps;
+        const y = (value) => BOTTOM - ((BOTTOM - TOP) * value) / top;
         svg.replaceChildren();
+        svg.parentNode.classList.toggle("lab-alone", !before);
         for (const tick of ticks) {
           draw(svg, "line", { class: "lab-grid", x1: LEFT, x2: RIGHT, y1: y(tick), y2: y(tick) });
           draw(svg, "text", { x: LEFT - 5, y: y(tick) + 4, "text-anchor": "end" }, format(tick));
@@ -123,11 +138,18 @@ function laboratory(root, { file, engine, names, switches }) {
           draw(svg, "line", { class: "lab-floor", x1: LEFT, x2: RIGHT, y1: y(floor), y2: y(floor) });
           draw(svg, "text", { x: RIGHT, y: y(floor) + 15, "text-anchor": "end" }, "the best without any order");
         }
+        // What lies outside of the axes isn't drawn.
+        const frame = [LEFT - 2, TOP - 2, RIGHT - LEFT + 4, BOTTOM - TOP + 4];
+        const inside = draw(svg, "svg", { x: frame[0], y: frame[1], width: frame[2], height: frame[3], viewBox: frame.join(" ") });
         for (const [shown, kind] of [[before, "old"], [run, "new"]]) {
           for (const [style, points] of shown ? lines(shown) : []) {
             const every = Math.ceil(points.length / 150);
-            const kept = points.filter((_, i) => i % every === 0 || i === points.length - 1);
-            draw(svg, "polyline", {
+            const kept = points.filter(([step, value], i) => step <= run.settings.steps && Number.isFinite(value)
+              && (i % every === 0 || i === points.length - 1));
+            if (kind === "new" && kept.length && last(kept)[1] > top) {
+              draw(svg, "text", { x: x(last(kept)[0]) + 4, y: TOP + 10 }, `↑ above ${top}`);
+            }
+            draw(inside, "polyline", {
               class: `lab-${kind} lab-${style}`,
               points: kept.map(([step, value]) => `${x(step).toFixed(1)},${y(value).toFixed(1)}`).join(" "),
             });
@@ -189,7 +211,7 @@ function laboratory(root, { file, engine, names, switches }) {
       const wrong = !input.value.trim() || !fits(settings[name]);
       input.setAttribute("aria-invalid", wrong);
       if (wrong) {
-        trouble.textContent = `${SWITCHES[name][0]}: “${input.value}” won't do. It must be ${wanted}.`;
+        trouble.textContent = `${SWITCHES[name][0]}: ${input.value.trim() ? `“${input.value}” won't do` : "nothing is filled in"}. It must be ${wanted}.`;
         if (lead) {
           panel.open = true;
           input.focus();
@@ -203,19 +225,48 @@ function laboratory(root, { file, engine, names, switches }) {
   }
   function difference(settings) {
     const parts = Object.entries(SWITCHES).filter(([name]) => name !== "seed" && settings[name] !== base[name])
-      .map(([name, [label, options, off]]) => off || `${label.toLowerCase()}: ${options ? options[settings[name]] : settings[name]}`);
+      .map(([name, [label, , options, off]]) => off || `${label.toLowerCase()}: ${options ? options[settings[name]] : settings[name]}`);
     return parts.join(", ") || "everything on";
   }
 
+  let fresh = true; // the attention that tells most is to be chosen
+  let asked = null; // the experiment whose question stands there
   function chooseExperiment() {
-    const it = chosen();
-    if (it) show({ ...base, ...it.changes });
-    question.textContent = it ? it.question : "These switches are your own. What do you expect?";
-    guesses.hidden = answer.hidden = !it;
+    const it = asked = chosen();
+    leave();
+    fresh = true;
+    question.textContent = it ? it.question : "Set the switches as you like.";
+    guesses.hidden = !it;
     guesses.replaceChildren(make("legend", {}, "Your guess"), ...(it ? it.guesses : []).map((text) => make(
       "label", {}, make("input", { type: "radio", name: id("guess"), value: text }), " ", text)));
+    verdict.hidden = answer.hidden = true; // nobody is told before a guess or a run
     answer.open = false;
-    answer.replaceChildren(make("summary", {}, "What happens, and why"), ...(it ? [make("p", {}, it.answer), recorded()] : []));
+    answer.replaceChildren(make("summary", {}, it ? `${it.title}: what happens, and why` : ""),
+      ...(it ? [make("p", {}, it.answer), ...recorded()] : []));
+    if (it) show({ ...base, ...it.changes });
+    else panel.open = true;
+    if (current) {
+      status.textContent = `Nothing is trained yet for this experiment. The grey curves: ${nameOf(current)}.`;
+      before = current;
+    }
+    paintEmpty();
+  }
+  function paintEmpty() {
+    const empty = { settings: { ...own }, points: [], tests: [] };
+    loss.paint(empty, before, floor(empty.settings));
+    accuracy.paint(empty, before);
+  }
+  // A run that goes on while the experiment changes would be taken for one of the new.
+  function leave() {
+    if (training) {
+      worker.postMessage({ stop: true });
+      current.end = "stopped";
+      current.exam = null;
+      ended();
+      paint();
+    }
+    clearInterval(timer);
+    writing.hidden = true;
   }
   function table(caption, head, body) {
     return make("div", { className: "lab-scroll", tabIndex: 0, role: "region", "aria-label": caption },
@@ -224,18 +275,20 @@ function laboratory(root, { file, engine, names, switches }) {
   }
   function recorded() {
     const found = (file.recorded || []).filter((row) => row.experiment === experiment.value);
-    if (!found.length) return "";
+    if (!found.length) return [];
     const body = make("tbody", {}, ...found.map((row) => make("tr", {},
       make("th", { scope: "row" }, `seed ${row.seed}`),
       ...[row.steps, row.loss.toFixed(3), Math.round(1000 * row.exact)].map((x) => make("td", {}, String(x))))));
-    const letters = file.settings.longest;
-    return table(`PyTorch, the same switches, words of ${letters} letters`, ["run", "steps", "loss", "words right of 1000"], body);
+    const [low, high] = asked.exact.map(percent), usual = `${low} to ${high} of new words right is usual.`;
+    return [make("details", {}, make("summary", {}, "Three runs in PyTorch"), table(`PyTorch, the same switches, words of ${file.settings.longest} letters`, ["run", "steps", "loss", "words right of 1000"], body),
+      make("p", { className: "lab-note" }, `From the same seed PyTorch draws other random numbers than this page, so its seed 1 is another run. ${usual}`))];
   }
 
   // ---- A run ----------------------------------------------------------------------
 
   let worker = null, current = null, before = null, training = false, count = 0;
-  let painted = 0, waiting = false, spoken = 0;
+  let painted = 0, waiting = false, spoken = 0, timer = null, spelled = 0;
+  const nameOf = ({ id: number, title }) => (names.length > 1 ? `Run ${number} (${title})` : `Run ${number}`);
 
   function start() {
     if (worker) return true;
@@ -260,24 +313,40 @@ function laboratory(root, { file, engine, names, switches }) {
     const guess = guesses.querySelector("input:checked");
     count += 1;
     current = { id: count, settings, points: [], tests: [], step: 0, seconds: 0, end: null, look: null };
-    current.guess = guess && !guesses.hidden ? guess.value : "–";
+    const it = chosen(), planned = it && { ...base, ...it.changes, seed: settings.seed };
+    // Only a run with the experiment's own switches can tell whether a guess was right.
+    current.asked = it && Object.keys(planned).every((name) => planned[name] === settings[name]) ? it : null;
+    current.title = current.asked || (it && names.length === 1) ? it.title : "own switches";
+    current.guess = guess && current.asked ? guess.value : null;
     current.row = rows.insertRow(0);
     training = true;
-    results.hidden = false;
+    answer.open = false;
+    verdict.hidden = true;
+    writing.hidden = runs.hidden = false;
+    output.textContent = "";
     spoken = performance.now();
     train.textContent = "Stop";
     again.disabled = true;
     live.textContent = "Training.";
     worker.postMessage({ train: count, settings, text: wordNow() ?? word.defaultValue.slice(0, settings.longest) });
     paint();
+    charts.scrollIntoView({ block: "nearest", behavior: calm ? "auto" : "smooth" });
+  }
+  function judged({ asked: it, guess, end, exam }) {
+    if (!it || !["learnt", "steps"].includes(end)) return "";
+    const right = it.guesses[it.right], usual = it.exact[0] <= exam && exam <= it.exact[1];
+    const words = guess === null ? `The answer: ${right}.`
+      : guess === right ? `You were right: ${right}.` : `Not quite: you guessed “${guess}”; the answer is “${right}”.`;
+    return usual ? words : `${words} (This run came out unusually; try another seed.)`;
   }
   function ended() {
     training = false;
     train.textContent = "Train";
     again.disabled = false;
   }
+  guesses.addEventListener("change", () => { answer.hidden = false; });
   function receive(data) {
-    if (!current || data.id !== current.id) return;
+    if (!current || data.id !== current.id || (current.end && data.step !== undefined)) return;
     if (data.look) {
       current.look = data.look;
       if (training && !data.end) setTimeout(showWritten, 0, Infinity); // a task of its own
@@ -292,7 +361,13 @@ function laboratory(root, { file, engine, names, switches }) {
       ended();
       paint();
       write();
-      live.textContent = status.textContent;
+      verdict.textContent = judged(current);
+      verdict.hidden = !verdict.textContent;
+      if (verdict.textContent) {
+        answer.hidden = false;
+        answer.open = true;
+      }
+      live.textContent = `${status.textContent} ${verdict.textContent}`.trim();
       root.dispatchEvent(new CustomEvent("trained", { detail: current }));
     } else if (!waiting) {
       waiting = true;
@@ -317,28 +392,31 @@ function laboratory(root, { file, engine, names, switches }) {
     const value = recent(run), time = `${run.seconds.toFixed(1)} s`;
     if (!run.end) {
       const test = run.tests.length ? ` It writes ${percent(last(run.tests)[1])} of new words right.` : "";
-      return `Step ${run.step} of at most ${run.settings.steps}, ${time}. Loss ${value.toFixed(3)}.${test}`;
+      return `${nameOf(run)}: step ${run.step} of at most ${run.settings.steps}, ${time}. Loss ${value.toFixed(3)}.${test}`;
     }
     if (run.end === "diverged") {
-      return `Diverged at step ${run.step}: the loss isn't a number any more. Try a smaller learning rate.`;
+      return `${nameOf(run)}: stopped at step ${run.step}, because the loss isn't a number any more. Try a smaller learning rate.`;
     }
-    const ends = { learnt: "Learnt", steps: "That was the last step", stopped: "Stopped" };
-    let text = `${ends[run.end]}: ${run.step} steps, ${time}, loss ${value.toFixed(3)}. `
-      + `It writes ${Math.round(run.words * run.exam)} of ${run.words} new words right.`;
-    if (value > guessing(run.settings) && run.step > 100 && !run.settings.smoothing) {
-      text += ` Guessing blindly would give a loss of ${guessing(run.settings).toFixed(2)}: the run has diverged, its steps are too large.`;
+    const ends = { learnt: "it has learnt the task in", steps: "finished after", stopped: "stopped after" };
+    let text = `${nameOf(run)}: ${ends[run.end]} ${run.step} steps (${time}), loss ${value.toFixed(3)}.`;
+    if (run.words) text += ` It writes ${Math.round(run.words * run.exam)} of ${run.words} new words right.`;
+    if (run.words && run.words < 1000) text += " (Not 1000: without the mask the test takes longer.)";
+    const blind = guessing(run.settings);
+    if (value > blind && run.step > 100 && !run.settings.smoothing) {
+      text += ` Guessing blindly would give ${blind.toFixed(2)}: the model is worse than that. With such large steps it doesn't settle.`;
     }
-    if (run.guess !== "–") text += ` Your guess was: ${run.guess}.`;
-    return answer.hidden ? text : `${text} The end of this box says what happens, and why.`;
+    return text;
   }
   function paint() {
     status.textContent = told(current);
     loss.paint(current, before, floor(current.settings));
     accuracy.paint(current, before);
-    const { id: number, settings, step, seconds, points, exam, tests, guess, end } = current;
-    const share = end ? exam : tests.length ? last(tests)[1] : null;
-    const cells = [difference(settings), settings.seed, step, seconds.toFixed(1), points.length ? recent(current).toFixed(3) : "–",
-      share === null || share === undefined ? "–" : percent(share), guess];
+    const { id: number, settings, step, seconds, points, exam, tests, guess, end, title } = current;
+    const share = exam ?? (tests.length ? last(tests)[1] : null);
+    const judgement = judged(current);
+    const mark = guess && judgement ? `${judgement.startsWith("You") ? "✓" : "✗"} ${guess}` : guess || "–";
+    const cells = [...(names.length > 1 ? [title] : []), difference(settings), settings.seed, end === "stopped" ? `${step}, stopped` : step,
+      share === null ? "–" : percent(share), points.length ? recent(current).toFixed(3) : "–", mark, seconds.toFixed(1)];
     current.row.replaceChildren(make("th", { scope: "row" }, String(number)), ...cells.map((text) => make("td", {}, String(text))));
   }
 
@@ -350,18 +428,17 @@ function laboratory(root, { file, engine, names, switches }) {
     const end = String.fromCharCode(96 + letters);
     const strange = [...text].find((letter) => !(letter >= "a" && letter <= end));
     const size = shortest === longest ? `${longest}` : `${shortest} to ${longest}`;
-    const length = text.length < shortest ? `${shortest - text.length} more, please`
-      : text.length > longest ? `${text.length - longest} fewer, please` : "";
+    const length = text.length < shortest || text.length > longest;
     wordTrouble.textContent = strange ? `“${strange}” isn't a letter from a to ${end}; the model knows no others.`
-      : length ? `It reads words of ${size} letters: ${length}.` : "";
+      : length ? `${text ? `Your word has ${text.length} letter${text.length > 1 ? "s" : ""}` : "No word is filled in"}; the model reads exactly ${size}.` : "";
+    if (wordTrouble.textContent && current && current.look) wordTrouble.textContent += ` Below is still ${current.look.text}.`;
     word.setAttribute("aria-invalid", Boolean(strange || length));
     return strange || length ? null : text;
   }
-  let timer = null, spelled = 0;
   function write() { // letter by letter
     clearInterval(timer);
     spelled = 0;
-    replay.disabled = !current || training;
+    replay.disabled = random.disabled = !current || training;
     if (!current || !current.look) return;
     const finish = current.look.written.length + 1;
     if (calm || training) return showWritten(Infinity);
@@ -385,8 +462,17 @@ function laboratory(root, { file, engine, names, switches }) {
     }
     showMaps(upTo);
   }
-  const KINDS = { "decoder.cross_attention": "from the decoder to the word",
-    "decoder.attention": "of the decoder to what is written", "encoder.attention": "of the encoder, within the word" };
+  const KINDS = { "decoder.cross_attention": "from the answer to the word",
+    "decoder.attention": "from the answer to itself", "encoder.attention": "within the word" };
+  const LINES = { copy: "from top left to bottom right", reverse: "from top right to bottom left" };
+  function explained(kind, { task, causal }, alone) {
+    const line = LINES[task] ? ` A line ${LINES[task]} says: the right letter is fetched.` : "";
+    const peeking = "Drawn as in training, with the right answer in its place. In each row the outlined square is the letter to be predicted: colour there is peeking. While the model writes by itself, that square is still empty.";
+    if (alone) return `Each row and each column is a letter of the word, and after ▶ one of the answer. ${causal ? "" : peeking}`;
+    if (kind.startsWith("encoder")) return "Each row is a letter of the word, and so is each column: this is where the encoder looks before anything is written.";
+    if (kind.includes("cross")) return `Each row is a letter that it writes, each column one of the word that it reads.${line}`;
+    return `Each row is a letter that it writes, each column one of the answer. ${causal ? "To the right of the slope all is empty: the mask hides what isn't written yet." : peeking}`;
+  }
   const kindOf = ({ name }) => name.replace(/layers\.\d+\./, "");
 
   function showMaps(upTo) {
@@ -395,31 +481,39 @@ function laboratory(root, { file, engine, names, switches }) {
     if (which.dataset.kinds !== String(kinds)) {
       which.dataset.kinds = kinds;
       which.disabled = false;
-      which.replaceChildren(...kinds.map((value) => make("option", { value }, alone ? "of the decoder" : KINDS[value])));
+      which.replaceChildren(...kinds.map((value) => make("option", { value }, alone ? "within word and answer" : KINDS[value])));
     }
-    const source = [...look.text, "■"], written = ["▶", ...look.written];
-    const next = [...look.written, "■"]; // what each position of the decoder leads to
+    if (fresh) which.value = settings.causal ? kinds[0] : "decoder.attention";
+    fresh = false;
+    caption.textContent = `${explained(which.value, settings, alone)} The stronger the colour, the more weight. ▶ is the start, ■ the end.`;
+    const source = [...look.text, "■"], written = ["▶", ...look.given];
+    const next = [...look.given, "■"]; // what each position of the decoder leads to
     const encoder = which.value.startsWith("encoder");
     const across = encoder || which.value.includes("cross") ? source : alone ? [...source, ...written] : written;
     const down = (encoder ? source : alone ? [...source, ...next] : next).slice(0, encoder ? source.length : look.length);
-    const hidden = encoder ? Infinity : upTo + (alone ? source.length : 0);
+    const hidden = encoder || !settings.causal ? Infinity : upTo + (alone ? source.length : 0);
     const layers = look.maps.filter((map) => kindOf(map) === which.value);
     const shape = `${layers.length} ${layers[0].heads}`;
     if (maps.dataset.shape !== shape) {
       maps.dataset.shape = shape;
       maps.replaceChildren(...layers.map((map, l) => make("div", { className: "lab-layer" },
-        make("p", {}, `Layer ${l + 1}, ${map.heads === 1 ? "its head" : `${map.heads} heads`}`),
-        ...Array.from({ length: map.heads }, (_, h) => make("canvas", { role: "img", "aria-label": `Layer ${l + 1}, head ${h + 1}: its weights are below, in words` })))));
+        make("p", {}, `Layer ${l + 1}`),
+        ...Array.from({ length: map.heads }, (_, h) => make("div", {}, `head ${h + 1}`,
+          make("canvas", { role: "img", "aria-label": `Layer ${l + 1}, head ${h + 1}: its weights are below, in words` }))))));
     }
     const style = getComputedStyle(maps);
+    const abreast = { 1: 1, 8: 4 }[layers[0].heads] || 2; // canvases side by side
+    const cell = Math.max(13, Math.min(22, Math.floor((maps.clientWidth / abreast - 16) / (across.length + 1))));
+    const asideOf = settings.causal || encoder || which.value.includes("cross") ? -1 : alone ? source.length : 0;
     const colours = [style.color, style.getPropertyValue("--accent")];
     layers.forEach((map, l) => [...maps.children[l].querySelectorAll("canvas")].forEach((canvas, h) => {
-      paintMap(canvas, colours, down, across, hidden, (i, j) => map.weights[(h * map.rows + i) * map.columns + j]);
+      paintMap(canvas, colours, cell, asideOf, down, across, hidden, (i, j) => map.weights[(h * map.rows + i) * map.columns + j]);
     }));
     if (words.open) words.lastChild.replaceChildren(...inWords(layers, down, across));
   }
-  function paintMap(canvas, [ink, accent], down, across, hidden, weight) {
-    const CELL = 14, sharp = window.devicePixelRatio || 1, pen = canvas.getContext("2d");
+  // From row `peek` on, the square of the letter that is to be predicted gets an outline.
+  function paintMap(canvas, [ink, accent], CELL, peek, down, across, hidden, weight) {
+    const sharp = window.devicePixelRatio || 1, pen = canvas.getContext("2d");
     const width = CELL * (across.length + 1), height = CELL * (down.length + 1);
     if (canvas.style.width !== `${width}px` || canvas.style.height !== `${height}px`) {
       Object.assign(canvas, { width: width * sharp, height: height * sharp });
@@ -427,14 +521,18 @@ function laboratory(root, { file, engine, names, switches }) {
     }
     pen.setTransform(sharp, 0, 0, sharp, 0, 0);
     pen.clearRect(0, 0, width, height);
-    Object.assign(pen, { font: "11px sans-serif", textAlign: "center", textBaseline: "middle", fillStyle: ink, globalAlpha: 1 });
+    Object.assign(pen, { font: `${Math.min(14, CELL - 3)}px sans-serif`, textAlign: "center", textBaseline: "middle", fillStyle: ink, globalAlpha: 1 });
     across.forEach((text, j) => pen.fillText(text, CELL * (j + 1.5), CELL / 2));
     down.forEach((text, i) => { if (i < hidden) pen.fillText(text, CELL / 2, CELL * (i + 1.5)); });
     pen.fillStyle = accent;
     down.forEach((_, i) => across.forEach((__, j) => {
-      pen.globalAlpha = 0.07 + 0.93 * (i < hidden ? weight(i, j) : 0);
+      pen.globalAlpha = 0.1 + 0.9 * (i < hidden ? weight(i, j) : 0);
       pen.fillRect(CELL * (j + 1), CELL * (i + 1), CELL - 1, CELL - 1);
     }));
+    Object.assign(pen, { globalAlpha: 1, strokeStyle: ink, lineWidth: 1.5 });
+    for (let i = peek; peek >= 0 && i + 1 < across.length; i += 1) {
+      pen.strokeRect(CELL * (i + 2), CELL * (i + 1), CELL - 1, CELL - 1);
+    }
   }
   function inWords(layers, down, across) {
     const spoken = { "■": "the end", "▶": "the start" };
@@ -453,9 +551,12 @@ function laboratory(root, { file, engine, names, switches }) {
   experiment.addEventListener("change", chooseExperiment);
   grid.addEventListener("change", (event) => {
     own = { ...own, ...(settingsNow(false) || {}) };
-    if (event.target === inputs.seed || names.length === 1) return; // its question stays
-    experiment.value = "own";
-    chooseExperiment();
+    if (event.target === inputs.seed) return;
+    if (training) leave();
+    if (names.length === 1 || experiment.value === "own") return; // its question stays
+    experiment.value = "own"; // the answer stays, with its name: it may say what to try next
+    question.textContent = "Your own switches. The run before stays in the curves, in grey: compare.";
+    guesses.hidden = true;
   });
   train.addEventListener("click", () => (training ? worker.postMessage({ stop: true }) : begin()));
   again.addEventListener("click", () => {
@@ -471,6 +572,11 @@ function laboratory(root, { file, engine, names, switches }) {
     if (text === null) return;
     if (worker) worker.postMessage({ look: text });
     else wordTrouble.textContent = "The run is gone. Press Train to begin another.";
+  });
+  random.addEventListener("click", () => {
+    const { longest, letters } = current.settings;
+    word.value = Array.from({ length: longest }, () => String.fromCharCode(97 + Math.floor(letters * Math.random()))).join("");
+    word.dispatchEvent(new Event("input"));
   });
   replay.addEventListener("click", write);
   for (const [node, event] of [[which, "change"], [words, "toggle"]]) {
@@ -494,29 +600,23 @@ function laboratory(root, { file, engine, names, switches }) {
   const key = (style, text) => make("span", { className: `lab-key lab-key-${style}` }, text);
   const figure = (title, drawing, ...keys) => make("figure", {}, make("figcaption", {}, title), drawing,
     make("p", { className: "lab-keys" }, ...keys));
-  const head = ["run", "what is different", "seed", "steps", "seconds", "loss", "new words right", "your guess"];
+  const head = ["run", ...(names.length > 1 ? ["experiment"] : []), "what is different", "seed", "steps", "words right", "loss", "your guess", "seconds"];
+  const charts = make("div", { className: "lab-charts" },
+    figure(`Loss: 0 is perfect, ${guessing(base).toFixed(2)} blind guessing`, loss.svg, key("solid", "this run"), key("old", "the run before")),
+    figure("Right answers", accuracy.svg, key("solid", "whole new words, with no help"),
+      key("dashed", "the next letter, given the right ones before it"), key("old", "the run before")));
   root.append(
-    names.length > 1 ? labelled("Experiment", experiment) : "", question, guesses, panel, trouble,
+    names.length > 1 ? labelled("Experiment", experiment) : "", question, guesses, panel, help, trouble,
     make("p", { className: "lab-buttons" }, train, again),
     small ? make("p", { className: "lab-note" }, `On a small screen words have ${base.longest} letters in place of ${file.settings.longest}, so that a phone keeps up.`) : "",
-    status, live,
-    make("div", { className: "lab-charts" },
-      figure(`Loss in nats per symbol: 0 is perfect, blind guessing ${guessing(base).toFixed(2)}`, loss.svg, key("solid", "this run"), key("old", "the run before")),
-      figure("Right answers", accuracy.svg, key("solid", "whole new words, written alone"),
-        key("dashed", "next letter, told the right ones before"), key("old", "the run before"))),
-    results, answer,
+    verdict, status, live, answer, charts, writing, runs,
   );
-  results.append(
-    make("div", {}, make("p", {}, labelled(`A word of ${base.longest} letters, a to ${String.fromCharCode(96 + base.letters)}`, word), " ", replay), wordTrouble, output,
-      labelled("Attention", which),
-      make("p", { className: "lab-note" }, "Each row is a letter that it writes, each column one that it can look at; the stronger the colour, the more weight. ▶ is the start, ■ the end."),
-      maps, words),
-    table("Your runs", head, rows),
+  writing.append(
+    make("p", {}, labelled(`A word of ${base.longest} letters, a to ${String.fromCharCode(96 + base.letters)}`, word), " ", random, replay), wordTrouble, output,
+    labelled("Attention", which), caption, maps, words,
   );
+  runs.append(table(small ? "Your runs (scroll sideways →)" : "Your runs", head, rows));
   chooseExperiment();
-  const empty = { settings: { ...own }, points: [], tests: [] };
-  loss.paint(empty, null, null);
-  accuracy.paint(empty, null, null);
   root.dataset.ready = "true";
   return { show, get run() { return current; } };
 }

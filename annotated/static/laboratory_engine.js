@@ -651,14 +651,20 @@ function laboratoryEngine() {
       return right / count;
     }
 
-    // What the model writes for a text, and where each head looked while it wrote.
+    // What the model writes for a text, and where each head looked. Without a causal mask
+    // that is shown as in training, with the right answer in sight.
     look(text) {
       this.single ||= this.model.network(1);
-      const word = idsOf(text), [ids] = this.model.write(this.single, [word]);
+      const word = idsOf(text), answer = TASKS[this.settings.task](word);
+      const [ids] = this.model.write(this.single, [word]), given = this.settings.causal ? ids : answer;
+      if (given === answer) {
+        this.model.fill(this.single, 0, word, answer);
+        this.single.net.forward();
+      }
       const maps = Object.values(this.single.maps)
         .map((map) => ({ ...map, weights: Float32Array.from(map.weights) }));
-      const wanted = TASKS[this.settings.task](word), length = this.single.target.lengths[0];
-      return { text, written: spell(ids), wanted: spell(wanted), length, maps };
+      const length = this.single.target.lengths[0];
+      return { text, written: spell(ids), wanted: spell(answer), given: spell(given), length, maps };
     }
   }
 
