@@ -22,7 +22,9 @@ from grading.sandbox import MOST_PROCESSES, NOBODY, SANDBOXES
 from tests.exercises import answers
 from tools.exercises import sources
 
-IMPORTS = "import math, numpy as np, torch\nfrom torch import nn"
+IMPORTS = """import math, numpy as np, torch
+from torch import nn
+from torch.nn import functional as F"""
 SECRET = 31337.0
 
 halved = Exercise(
