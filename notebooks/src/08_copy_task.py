@@ -454,7 +454,8 @@ ends = [
 assert floor - 0.03 < min(ends) <= max(ends) < bag - 0.2
 print(
     f"✓ knowing the letters but not their order allows {bag:.2f} nats, "
-    f"or {floor:.2f} if you keep count; without positions: {', '.join(f'{end:.2f}' for end in ends)}"
+    f"or {floor:.2f} if you keep count; without positions: "
+    + ", ".join(f"{end:.2f}" for end in ends)
 )
 
 # %% tags=["hide-input", "remove-stdout"]
