@@ -4,12 +4,13 @@
 # > The cat didn't cross the street because **it** was too tired.
 #
 # Say that in French, and *it* becomes *il* or *elle*. You know which before you
-# notice that you've chosen: you glance back from *it* to *tired*, from *tired*
+# notice that you've chosen: *tired* says that *it* must be the animal, you glance back
 # to *cat*, and *le chat* takes *il*. Let the sentence end in *too wide*, and your
 # eyes land on *la rue* instead: *elle*.
 #
-# A recurrent encoder can't glance back. By the time it reads *it*, the cat is six
-# steps back and has been squeezed, with everything else, into one vector. In chapter 1
+# A recurrent encoder that reads from left to right can't glance back, and it reaches *it*
+# before it has read *tired*. By then the cat is six steps back and has been squeezed, with
+# everything else, into one vector. In chapter 1
 # only the decoder could look at the words. Now the words look at each other:
 # in self-attention **every word looks at every word of its sentence, itself included,
 # and takes from each as much as it needs.**
@@ -97,7 +98,7 @@ print(
 )
 
 # %% [markdown]
-# By the end of this chapter you can write that in three lines, say what query,
+# By the end of this chapter you can write self-attention in three lines, say what query,
 # key and value are for, and explain the one number in the formula that looks
 # arbitrary, √k. You need dot products and matrix products. About 35 minutes.
 #
@@ -118,8 +119,8 @@ x = torch.tensor([
 ])  # fmt: skip
 
 # %% [markdown]
-# *It* could be either noun, and its 1 under *state* lets it match words that
-# describe. How do we find out which noun it is?
+# *It* could be either noun, and its 1 under *state* lets it match
+# adjectives. How do we find out which noun it is?
 #
 # **How well do two words match?** Multiply their numbers pair by pair and add up:
 # that is their dot product. For *it* and *cat* we get 0.5 · 2 = 1. For *it* and
@@ -141,7 +142,7 @@ chain(
     Matrix(scores, "scores", columns=words, row=2),
     alt="x times x transposed gives the scores, with all numbers. The row of it is "
     "lit: its scores are 1 for cat, 1 for street, 1.5 for it and 1.5 for tired.",
-    caption="Lit: the row of “it”. The rows of “x transposed” are the four traits.",
+    caption="Highlighted: the row for “it”. The rows of “x transposed” are the four traits.",
 )
 
 # %% [markdown]
@@ -153,9 +154,9 @@ chain(
 #
 # Here the sum is 2.72 + 2.72 + 4.48 + 4.48 = 14.40. So *cat* and *street* get
 # 2.72 / 14.40 = 0.19 each, and *it* itself and *tired* 4.48 / 14.40 = 0.31 each. Then
-# take that much of each word's vector and add: animal becomes
-# 0.19 · 2 + 0.31 · 0.5 + 0.31 · 1.5 = 1.00 where it was 0.5, and place falls to
-# 0.38. *It* has picked up from *tired* that it's probably an animal.
+# take that much of each word's vector and add: animal rises
+# from 0.5 to 0.19 · 2 + 0.31 · 0.5 + 0.31 · 1.5 = 1.00, and place falls to 0.38. *Cat* and
+# *street* pull equally hard; *tired* tips the balance towards the animal.
 
 # %% tags=["hide-input"]
 chain(
@@ -211,8 +212,7 @@ check_close(
 # **Now look again.** Put the mixed words through the same three lines, `mixed` in
 # place of `x`. *It* is no longer torn: as an animal it matches *cat* (0.35) far better
 # than *street* (0.10). The first look says what to look for, and the second finds it.
-# Each such step is a **layer**. That's why Transformers stack several, and why the model
-# at the top of this page has two.
+# Each such step is a **layer**, and the model at the top of this page has two.
 #
 # Here is that second look, and now you can change the words.
 
@@ -659,7 +659,7 @@ for width, tau, which in (
     choice = CHOICES[which]
     state = {"width": width, "temperature": tau, "scale": choice}
     checks.append((state, one_row(width, tau, choice)))
-taus = [0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0]
+taus = [2.0**i for i in range(-2, 9)]
 explorer(
     static("softmax_row.js"),
     {
@@ -673,7 +673,7 @@ explorer(
     ],
     label="Width and temperature of a row of attention",
     checks=checks,
-    question="Widen the vectors, scores as they are. From what width on does one key "
+    question="Leave the scores undivided and widen the vectors. From what width on does one key "
     "have 0.99 of this row? Then stay at k = 4096: which temperature fills the grey "
     "outlines again?",
     caption="Grey outlines: the weights with scores divided by √k, at temperature 1. "
@@ -700,7 +700,7 @@ check_close(
 
 # %% [markdown]
 # One key takes everything, and that is bad for learning: look at the last number of the
-# readout. Raise the best score by 0.1, and at k = 4096 nothing moves any more. How much
+# readout. Raise the best score by 0.1, and at k = 4096 the weight no longer moves. How much
 # does weight $w_i$ change with its score $s_i$, and with another score $s_j$?
 # Differentiate the softmax:
 #
@@ -772,7 +772,7 @@ show(
     "entropy falls towards zero, and the median gradient norm falls slowly up "
     "to width 64 and by many orders of magnitude at 4096. A grey band marks the "
     "widths 64 to 128.",
-    caption="Undivided, wide attention looks at one key, and from a typical "
+    caption="Without the division, wide attention looks at a single key, and from a typical "
     "row almost no gradient comes back. Grey: widths of 64 to 128, usual for a "
     "query in a Transformer.",
 )
@@ -798,7 +798,7 @@ print(
 # The width that counts is the width of a *query*, in Transformers usually 64 to 128
 # ([chapter 3](03_multi_head_attention.ipynb) says why). At 64 a typical row loses about
 # two thirds of its gradient, and from there on it falls fast. (A few rows
-# whose two best keys are nearly tied still pass a lot: learning depends mostly on those.) What that does to
+# whose two best keys are nearly tied still pass a lot: most of the gradient comes from those.) What that does to
 # *training* is on [page 2c](02c_soft_store.ipynb).
 #
 # You can also watch it: this small model trains in your browser, within seconds.
@@ -840,13 +840,14 @@ ROLES = {
     "value": "+ a value of its own",
     "three": "+ a query and a key of their own",
 }
+readers = [row for row in run["rows"] if row["roles"] in ROLES]
 right = {
     (row["roles"], row["seed"]): dict(
         zip(run["steps"], row["right"], strict=True)
     )
-    for row in run["rows"]
+    for row in readers
 }
-on_noun = {(row["roles"], row["seed"]): row["on_noun"] for row in run["rows"]}
+on_noun = {(row["roles"], row["seed"]): row["on_noun"] for row in readers}
 
 # %% tags=["hide-input"]
 figure, ax = plt.subplots(figsize=(7.4, 3.6))
@@ -889,6 +890,15 @@ for seed in SEEDS:
     assert min(right["three", seed][120], right["value", seed][160]) == 1
     assert right["one", seed][280] < 0.97
     assert on_noun["three", seed] > 0.55 > 0.25 > on_noun["value", seed]
+rivals = {
+    (row["roles"], row["start"], row["seed"]): row["right"]
+    for row in run["rows"]
+    if row["roles"] not in ROLES
+}
+for seed in SEEDS:
+    assert min(rivals["hidden", 1.0, seed][12:]) == 1  # from step 260 on
+    assert min(rivals["gru", 1.0, seed][6:]) == 1  # from step 140 on
+assert sum(rivals["hidden", 0.3, seed][-1] == 1 for seed in SEEDS) == 1
 another = pronouns.train_reader("three", seed=1)
 tokens, answer = pronouns.encode(choices)
 logits, seen = another(tokens)
@@ -902,21 +912,27 @@ by_itself = another.answer(another.looks[1][2](another.embedding(tokens[0])))
 assert by_itself[too].argmax() == 1
 print(
     "✓ from step 200 on at least 97 % in every seed with a value of its own; one "
-    "vector gets there by 600, the average never"
+    "vector gets there by 600, the average only with a hidden layer"
 )
 
 # %% [markdown]
-# A plain average of all words knows that there's a *le* and a *la* in the sentence, but
-# not which one counts. Half of the pairs agree in gender, so it gets those, and guesses
-# the rest: about three in four, however long it trains. With a value of its own, every
-# pronoun is right by step 160: what a word hands over no longer has to be what it's
-# found by. With a query and a key of their own as well, step 120 is enough. One vector
-# for everything *can* learn it, too, but needs 300 to 500 steps. **Here separate roles
-# learn faster** (they also have more parameters; we didn't test how much that does).
+# The plain average goes through a linear layer to the answer, and that gets about three
+# in four right, however long it trains: half of the pairs agree in gender, and the other
+# half it guesses. Once words have separate values, every pronoun is right by step 160: what
+# a word hands over no longer has to be what it's found by. With a query and a key of their
+# own as well, step 120 is enough. One vector for everything *can* learn it, too, but needs
+# 300 to 500 steps. **Among these models, separate roles learn faster** (they also have more
+# parameters; we didn't test how much that does).
 #
-# They also change where *it* looks. After 200 steps the second look of the full model
-# puts 60 to 80 % of its weight on the noun that *it* stands for, and without queries and
-# keys of their own at most 20 %. But don't read too much into the arcs: the model was
+# **Does this task need attention? No.** Give the average a hidden layer of 32, and it's
+# always right by step 260 (if its embeddings start as small as this model's, only in one
+# seed of three). A GRU over the sentence is by step 140. What attention adds here is a
+# place to look: we can ask where each pronoun came from.
+#
+# After 200 steps the second look of the full model puts, averaged over the unseen pairs, 60
+# to 80 % of its weight on the noun that *it* stands for, and without queries and
+# keys of their own at most 20 %. Single sentences differ widely: with a *goose* that is
+# *hungry*, try the figure at the top. And don't read too much into the arcs: the model was
 # rewarded for the pronoun alone. You've seen it look at a cat and mean a bridge. And
 # another seed, when the street is too wide, puts nine tenths of its second look on *too*!
 # That word's value has come to mean *elle*, so once the first look has settled the
@@ -979,7 +995,7 @@ print(
 # ## 2.7 What it costs
 #
 # Every word looks at every word, so t words make t² scores. That sounds expensive.
-# Is it, beside a recurrent network? Count the multiplications for t words of width k:
+# Compared with a recurrent network, is it? Count the multiplications for t words of width k:
 #
 # - Self-attention: three matrices of k² for each word, and for each of the t² pairs
 #   k for its score and k for its share of the mix: $3tk^2 + 2t^2k$.
@@ -1049,8 +1065,7 @@ print("✓ PyTorch counts exactly 3tk² + 2t²k and 6tk² multiplications")
 # than that, because it has to finish one word before it starts the next. Attention is a
 # few large matrix products, for all words at once, and that is what GPUs are built for.
 # It also takes **one step** from any word to any other, where a recurrent encoder takes
-# up to t. (Chapter 1's attention took one step, too, but only from the decoder.) That
-# step is what lets *it* find the cat.
+# up to t. (Chapter 1's attention took one step, too, but only from the decoder.)
 #
 # The price is t², in memory as well. Kernels behind `F.scaled_dot_product_attention` can save
 # the memory by never storing the t² weights ([Dao et al., 2022](https://arxiv.org/abs/2205.14135)).
@@ -1067,7 +1082,7 @@ assert (wrong.sum(dim=1) - 1).abs().max() > 0.1
 
 # %% [markdown]
 # **All shapes are right, and it won't learn.** A `view` or `reshape` stands where a
-# transpose should: it deals the same numbers out to different words.
+# transpose should: it hands the numbers to the wrong words.
 
 # %% tags=["hide-input"]
 batch = torch.randn(2, 4, 3)
@@ -1101,8 +1116,8 @@ else:
 # %% [markdown]
 # **Attention that is too flat or too sharp.** You scaled by the wrong width. The k
 # in √k is the width of *query and key*, over which the dot product sums; not the
-# width of the values, nor of the model, from which it differs in
-# [chapter 3](03_multi_head_attention.ipynb).
+# width of the values, nor of the model (in
+# [chapter 3](03_multi_head_attention.ipynb) the two differ).
 #
 # ## 2.9 Quick questions
 #

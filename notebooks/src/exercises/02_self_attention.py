@@ -252,7 +252,9 @@ check("ch02-is-equivariant", is_equivariant)
 # Compare the first outputs. Then take one step of training. What does the chain rule say
 # about the gradient for $W'$? How large is the step beside the weights, with gradient
 # descent? And with Adam, the optimizer of chapter 7, whose first steps are about as large
-# as the learning rate, whatever the gradient? (Five sentences are enough.)
+# as the learning rate, whatever the gradient? Five sentences are enough. They should say whether the first
+# outputs are equal, and why; whether they stay equal, with a reason; and one cost that
+# follows.
 
 # %% [markdown] nbgrader={"schema_version": 3, "grade_id": "ch02-in-words", "grade": true, "solution": true, "locked": false, "task": false, "points": 3}
 # <!-- exercise: ch02-in-words -->
