@@ -1025,10 +1025,10 @@ print(
 )
 
 # %% [markdown]
-# The last two need a GPU, and this book is built without one. If you have one, unfold the cell
-# and choose. (Shakespeare is meant to take minutes, enwik8 an hour. Both texts are downloads.)
+# The last two need a GPU, and this book is built without one. If you have one, choose.
+# (Shakespeare is meant to take minutes, enwik8 an hour. Both texts are downloads.)
 
-# %% tags=["hide-input"]
+# %%
 from annotated.recipes_text import run_recipe
 
 choice = None  # "shakespeare" or "enwik8"
