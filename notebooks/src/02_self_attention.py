@@ -142,7 +142,8 @@ chain(
     Matrix(scores, "scores", columns=words, row=2),
     alt="x times x transposed gives the scores, with all numbers. The row of it is "
     "lit: its scores are 1 for cat, 1 for street, 1.5 for it and 1.5 for tired.",
-    caption="Highlighted: the row for “it”. The rows of “x transposed” are the four traits.",
+    caption="Highlighted: the row for “it”. The rows of “x transposed” are the "
+    "four traits.",
 )
 
 # %% [markdown]
@@ -673,9 +674,9 @@ explorer(
     ],
     label="Width and temperature of a row of attention",
     checks=checks,
-    question="Leave the scores undivided and widen the vectors. From what width on does one key "
-    "have 0.99 of this row? Then stay at k = 4096: which temperature fills the grey "
-    "outlines again?",
+    question="Leave the scores undivided and widen the vectors. From what width on "
+    "does one key have 0.99 of this row? Then stay at k = 4096: which temperature "
+    "fills the grey outlines again?",
     caption="Grey outlines: the weights with scores divided by √k, at temperature 1. "
     "Each width takes more of the same random numbers, so the best key changes.",
 )
@@ -772,9 +773,9 @@ show(
     "entropy falls towards zero, and the median gradient norm falls slowly up "
     "to width 64 and by many orders of magnitude at 4096. A grey band marks the "
     "widths 64 to 128.",
-    caption="Without the division, wide attention looks at a single key, and from a typical "
-    "row almost no gradient comes back. Grey: widths of 64 to 128, usual for a "
-    "query in a Transformer.",
+    caption="Without the division, wide attention looks at a single key, and from "
+    "a typical row almost no gradient comes back. Grey: widths of 64 to 128, usual "
+    "for a query in a Transformer.",
 )
 
 # %% tags=["hide-input", "proof"]
@@ -798,8 +799,8 @@ print(
 # The width that counts is the width of a *query*, in Transformers usually 64 to 128
 # ([chapter 3](03_multi_head_attention.ipynb) says why). At 64 a typical row loses about
 # two thirds of its gradient, and from there on it falls fast. (A few rows
-# whose two best keys are nearly tied still pass a lot: most of the gradient comes from those.) What that does to
-# *training* is on [page 2c](02c_soft_store.ipynb).
+# whose two best keys are nearly tied still pass a lot: most of the gradient comes from
+# those.) What that does to *training* is on [page 2c](02c_soft_store.ipynb).
 #
 # You can also watch it: this small model trains in your browser, within seconds.
 
@@ -912,13 +913,13 @@ by_itself = another.answer(another.looks[1][2](another.embedding(tokens[0])))
 assert by_itself[too].argmax() == 1
 print(
     "✓ from step 200 on at least 97 % in every seed with a value of its own; one "
-    "vector gets there by 600, the average only with a hidden layer"
+    "vector gets there by 600, the average alone never"
 )
 
 # %% [markdown]
 # The plain average goes through a linear layer to the answer, and that gets about three
-# in four right, however long it trains: half of the pairs agree in gender, and the other
-# half it guesses. Once words have separate values, every pronoun is right by step 160: what
+# in four right, however long it trains: half of the pairs agree in gender, and there the
+# pronoun is the same whichever noun is meant. Once words have separate values, every pronoun is right by step 160: what
 # a word hands over no longer has to be what it's found by. With a query and a key of their
 # own as well, step 120 is enough. One vector for everything *can* learn it, too, but needs
 # 300 to 500 steps. **Among these models, separate roles learn faster** (they also have more
@@ -926,8 +927,8 @@ print(
 #
 # **Does this task need attention? No.** Give the average a hidden layer of 32, and it's
 # always right by step 260 (if its embeddings start as small as this model's, only in one
-# seed of three). A GRU over the sentence is by step 140. What attention adds here is a
-# place to look: we can ask where each pronoun came from.
+# seed of three). A GRU that reads the sentence is, too, by step 140. What attention gives
+# us here is weights that we can look at.
 #
 # After 200 steps the second look of the full model puts, averaged over the unseen pairs, 60
 # to 80 % of its weight on the noun that *it* stands for, and without queries and
