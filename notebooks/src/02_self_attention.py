@@ -299,12 +299,16 @@ check_close(
 )
 
 # %% [markdown]
-# **Why exp?** We need shares from any scores, negative ones too. Dividing each
+# <details><summary>Why exp?</summary>
+#
+# We need shares from any scores, negative ones too. Dividing each
 # score by the row's sum won't do: scores of 1 and −1 sum to zero. Exponentials are
 # always positive, and they turn a *difference* between scores into a *ratio*
 # between shares: a score that is 1 higher gets e ≈ 2.7 times the share, wherever
 # on the scale that happens. And since no share is ever zero, every score gets a
 # gradient.
+#
+# </details>
 #
 # ## 2.2 Where do the vectors come from?
 #
