@@ -782,7 +782,7 @@ print(
 
 # %% [markdown]
 # The leak test finds the twin and clears the last model. The source test catches both:
-# a model that never looks at its source has nothing to copy.
+# a model whose answers hardly depend on its source can't be copying it.
 #
 # ## 8.5 How it copies
 #
