@@ -99,7 +99,7 @@ chain(
 # %% [markdown]
 # The row of *good* is the same in both reviews, and so is every other row. They've
 # merely swapped places, and an average doesn't care about word order. The classifier
-# gets (0, 0.53, 0.45, 0.77) either way, and has to give the two friends one answer.
+# gets (0, 0.53, 0.45, 0.77) either way, and has to give the two friends the same answer.
 #
 # The word order is lost, and training can't bring it back. Chapter 2 proved that
 # attention without a mask is *equivariant*: shuffle the words and the outputs are
@@ -198,25 +198,29 @@ chain(
 #
 # Adding is concatenating with $W_x = W_u$. You give up a separate matrix for the
 # positions, and everything that follows keeps its width $d$. And there's room to
-# share: in a model of width 512, 16 directions hold 99.5% of the first fifty positions
-# (of their squared lengths). The other 496 are almost free for the word.
+# share: in a model of width 512, 99.5% of the first fifty positions (of their squared
+# lengths) lie in 16 directions, and 99.5% of the first 512 in 113. The other directions are
+# almost free for the word.
 # (Adding does have a cost: [5.5](#55-rotary-positions) begins with it.)
 
 # %% tags=["hide-cell"]
 W = torch.randn(5, 8, dtype=torch.float64)
 x, u = torch.randn(2, 4, dtype=torch.float64)
 side_by_side = W @ torch.cat([x, u])
-strength = torch.linalg.svdvals(sinusoidal_encoding(50, 512).double()) ** 2
-shares = strength.cumsum(dim=0) / strength.sum()
-directions = (shares < 0.99).sum().item() + 1
-assert directions == 16 and round(shares[15].item(), 3) == 0.995
+directions = {}
+for count in (50, 512):
+    table = sinusoidal_encoding(count, 512).double()
+    strength = torch.linalg.svdvals(table) ** 2
+    shares = strength.cumsum(dim=0) / strength.sum()
+    directions[count] = (shares < 0.995).sum().item() + 1
+assert directions == {50: 16, 512: 113}
 assert averages[0, 0] < 0.6 < 0.65 < averages[1, 0]
 without = [(words + clocks).mean(dim=0) for words in (annoyed, pleased)]
 assert torch.allclose(*without)
 assert [round(n, 2) for n in without[0].tolist()] == [0.47, 0.53, 0.51, 1.75]
 check_close(
-    f"{directions} directions hold {shares[15]:.1%} of fifty positions; concatenating "
-    "is a sum of two products",
+    f"{directions[50]} directions hold 99.5% of 50 positions, {directions[512]} of 512; "
+    "concatenating is a sum of two products",
     side_by_side,
     W[:, :4] @ x + W[:, 4:] @ u,
     1e-12,
@@ -309,7 +313,7 @@ print(
 #
 # For our width of four that's $\omega_0 = 1$ and $\omega_1 = 10000^{-1/2} = 1/100$, so
 # position 1 is $(\sin 1,\ \cos 1,\ \sin 0.01,\ \cos 0.01)$, or (0.84, 0.54, 0.01, 1):
-# the lit row above. Written the slow way:
+# the highlighted row above. Written the slow way:
 
 
 # %%
@@ -701,7 +705,7 @@ show(
     "512 it falls with small ripples, for 20 the ripples are large.",
     caption="Stripes: only the offset counts. The more hands, the smoother the fall. "
     "Left and right are mirror images: the dot product alone can't tell before from "
-    "after, the query map can.",
+    "after, a query projection can.",
 )
 
 # %% [markdown]
@@ -710,7 +714,8 @@ show(
 # The dot product of two positions depends only on their offset, but adding them to words
 # spoils that. Once position and word share a vector, a score is the sum of four products:
 # word with word, word with position, position with word, position with position. The last
-# can depend on the offset alone. The two mixed ones depend on where each word stands.
+# can depend on the offset alone. In the two mixed ones stands one position and no other, so
+# they depend on where one of the words is.
 #
 # **Rotary position embedding**, RoPE for short
 # ([Su et al., 2021](https://arxiv.org/abs/2104.09864)), leaves the words alone and
@@ -1147,9 +1152,10 @@ show(
 #   Training needn't find it: with 32 positions in 64 dimensions, even random vectors have
 #   an exact "one before" matrix, good for these 32 and no others. And this model didn't:
 #   its line fades even within the training lengths.
-# - **Rotary** still works. A query and a key score the same at 9 and 10 as at 59 and 60.
+# - **Rotary** still works. The same query and the same key score at 59 and 60 what they
+#   score at 9 and 10.
 #   What could go wrong is the softmax: keys at distances that training never showed may
-#   draw weight. Here they draw little.
+#   draw weight. Here they draw little, but for the first row, which has nothing to find.
 #
 # Don't generalise from this. The task uses a distance of one, which every training
 # sequence contains; the new distances only need ignoring. In language models, rotary
@@ -1320,14 +1326,14 @@ print(
 )
 
 # %% [markdown]
-# <details><summary>Two more: most columns of your table hardly change; "Tensor on
-# device cpu is not on the expected device"</summary>
+# <details><summary>Two more: most columns of your table hardly change; a table
+# that stays on the CPU</summary>
 #
 # **Most columns hardly change.** In the exponent $2i/d$, $i$ counts
-# *pairs*, up to $d/2 - 1$. Let it count dimensions and the speeds fall twice as far;
+# *pairs*, up to $d/2 - 1$. If it counted dimensions, the exponents would run twice as far;
 # a sine and its neighbour no longer belong to one hand, and a step is no rotation.
 #
-# **"Tensor on device cpu is not on the expected device."** The table is a plain
+# **The model is on the GPU, its table is not.** The table is a plain
 # attribute, and `model.to(…)` moves only parameters and buffers. Use
 # `register_buffer`.
 #
@@ -1420,7 +1426,7 @@ else:
 #
 # ## 5.9 What to remember
 #
-# 1. Attention without a mask sees a set. If order matters, you have to put it in.
+# 1. Attention without a mask sees a bag of words. If order matters, you have to put it in.
 # 2. A position is the reading of several clocks, each slower than the last: bounded,
 #    smooth, and one step is the same turn everywhere.
 # 3. Adding it to the word is concatenating with shared weights.

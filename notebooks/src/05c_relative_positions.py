@@ -292,7 +292,7 @@ print(f"✓ squeezed: {before[0]:.1%} right; 80 steps later {min(after):.1%}")
 # | clocks, added | none | positions | the first Transformer |
 # | learned table | one vector per position | positions, up to a last one | BERT, GPT-2 |
 # | [Shaw et al. (2018)](https://arxiv.org/abs/1803.02155) | one vector per distance | offsets, up to a last one | Music Transformer |
-# | [Transformer-XL](12_transformer_xl.ipynb) | a map of sinusoids, two vectors per head | distances | Transformer-XL, XLNet |
+# | [Transformer-XL](12_transformer_xl.ipynb) | a map of sinusoids, two vectors per head | offsets | Transformer-XL, XLNet |
 # | T5's bias | one number per bucket and head | offsets, in buckets | T5 |
 # | ALiBi | none | distances | BLOOM, MPT |
 # | rotary | none | offsets | Llama, Mistral, Qwen |
