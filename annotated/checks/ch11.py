@@ -266,6 +266,9 @@ drawn = Exercise(
             )
         ),
         "each row has its own nucleus": first_row_for_all,
+        "at p = 1 everything is kept, also what is too small to change a rounded sum": (
+            lambda logits, temperature, p: nucleus(logits, temperature, p - 1e-6)
+        ),
         "p is a sum of probabilities; here each one alone is compared with it": (
             nucleus_with(before=lambda falling, reached, p: falling >= p)
         ),

@@ -219,8 +219,8 @@ without = [(words + clocks).mean(dim=0) for words in (annoyed, pleased)]
 assert torch.allclose(*without)
 assert [round(n, 2) for n in without[0].tolist()] == [0.47, 0.53, 0.51, 1.75]
 check_close(
-    f"{directions[50]} directions hold 99.5% of 50 positions, {directions[512]} of 512; "
-    "concatenating is a sum of two products",
+    f"{directions[50]} directions hold 99.5% of 50 positions, {directions[512]} of "
+    "512; concatenating is a sum of two products",
     side_by_side,
     W[:, :4] @ x + W[:, 4:] @ u,
     1e-12,

@@ -71,7 +71,7 @@ show(
 # is in bits per character, and turn its probabilities into text with temperature, top-k and
 # top-p. It runs in this page and goes on from whatever you type. You need attention and
 # masks (chapters 2 to 4) and [chapter 6](06_encoder_decoder.ipynb)'s encoder layer. About
-# 30 minutes.
+# 35 minutes.
 #
 # ## 11.1 What comes next?
 #
@@ -105,8 +105,9 @@ assert unseen[4] < 0.12 < 0.4 < unseen[10]
 show_table(
     ("context", "seen", "then (", "unseen"),
     rows,
-    "How often each context occurs, and what follows. Last column: how many "
-    "contexts of this length, in modules that weren't counted, never occurred.",
+    "How often each context occurs, and what follows. Last column: of the "
+    "contexts of this length in modules left out of the count, the share that never "
+    "occurred in it.",
 )
 
 # %% [markdown]
@@ -183,7 +184,7 @@ show(
 # guess cost $-\log_2 p$ bits: 1 bit for a half, 2 for a quarter, 10 for one in a thousand. The
 # mean over a text is the loss in **bits per character**. (It's the cross-entropy; PyTorch
 # takes natural logarithms and gives *nats*, which you divide by ln 2.) It's also what
-# compression of the text could reach: 2.4 bits for each eight. Many papers report
+# compression of the text could reach: 2.4 bits in place of 8. Many papers report
 # the **perplexity** instead, 2 to the power of the bits: at 2.4 bits it's 5.3, as if the model
 # had to choose among five characters that are equally likely.
 #
@@ -225,14 +226,15 @@ chain(
     alt="A lower triangular matrix whose rows are 1; 0.5 0.5; 0.33 three times; 0.25 "
     "four times. Times the vectors of f, bracket, a, b. Lit, the last row of the "
     "product: 0.75 letter, 0.25 bracket.",
-    caption="Every average of the past in one matrix product. Lit: after b.",
+    caption="Every average of the past in one matrix product. Highlighted: after b.",
 )
 
 # %% [markdown]
 # A lower triangular matrix does it: row $i$ holds $1/i$, $i$ times, and zeros for the
-# future. Lit is what's known after `b`: a quarter of what it has read is an open bracket.
+# future. The highlighted row is what's known
+# after `b`: a quarter of what it has read is an open bracket.
 #
-# Is the bracket still open? Yes, as much as ever. But write thirty more letters, and the
+# The bracket is as open as ever. But write thirty more letters, and the
 # average says 0.03. **An average dilutes what matters.** So keep the matrix and its shape,
 # and replace the numbers in it. Let every character ask for brackets, so that a bracket
 # scores 4 and a letter 0 (chapter 2's division by √k is included), hide the future, and take
@@ -403,7 +405,7 @@ claim = (
 check_close(claim, answers[0], answers[2], 1e-9)
 
 # %% [markdown]
-# ## 11.4 Does it earn its place?
+# ## 11.4 Does attention earn its place?
 #
 # The text is the source code of Python's own standard library: two million characters from
 # 39 modules to learn from, and eight other modules to be tested on. We work at character
@@ -427,9 +429,10 @@ print(f"{parameters:,} parameters, {bits:.2f} bits per character")
 
 # %% [markdown]
 # For comparison: the same model with queries and keys of zero, so that each head can only
-# average the past; and counting done carefully. **Kneser–Ney smoothing**
+# average the past; and carefully smoothed counts. **Kneser–Ney smoothing**
 # ([Chen and Goodman, 1999](https://doi.org/10.1006/csla.1999.0128)) takes a little from each
-# count, and hands it to the next shorter context. Here the counts, too, begin afresh every 64
+# count and hands it to the next shorter context, where a character counts by how many different
+# contexts it follows. Here the counts, too, begin afresh every 64
 # characters. Does the model beat them?
 
 # %% tags=["hide-input", "remove-stdout"]
@@ -509,15 +512,16 @@ print(
 )
 print(
     f"✓ counting further back, bits gained: {won[4]:.2f}, {won[5]:.2f}, "
-    f"{won[6]:.3f} for 5, 6, 7 characters; uncut text: {most['bits']:.2f} bits"
+    f"{won[6]:.3f} for 5, 6, 7 characters; "
+    f"not cut into windows: {most['bits']:.2f} bits"
 )
 
 # %% [markdown]
 # Attention is far ahead of the average. But look at the counts: **here, careful counting beats
-# our model**, and clearly. It only takes enough numbers. None of the models in this table has
+# our model**, and clearly. All it takes is enough numbers. None of the models in this table has
 # passed the largest count.
 #
-# So why attention? Compare what more numbers buy. Each further character of context costs the
+# So why attention? Compare what growing buys. Each further character of context costs the
 # count hundreds of thousands of numbers, and gains less than the one before: the seventh, less
 # than a hundredth of a bit. The wider model, trained for longer, gains 0.29 bits, and is ahead of
 # the count of four characters with fewer numbers.
@@ -578,9 +582,9 @@ print(
 )
 
 # %% [markdown]
-# The average is at its best after about four characters, and from about twenty on it gets *worse*
-# the more it reads. That's the diluted bracket again: what it needs is in there, at one
-# part in sixty. Attention gets better and stays good.
+# The average gains little after the first few characters, and from about twenty on it gets
+# *worse* the more it reads: whatever the last few characters say is soon one part in sixty of
+# what it knows. Attention gets better and stays good.
 #
 # **And the brackets?** Nobody has labelled them. Here's the head of the second layer that gives
 # open brackets the most weight, as the model reads the end of a line.
@@ -755,7 +759,7 @@ explorer(
 # %% [markdown]
 # <details><summary>Answer</summary>
 #
-# Many more: 32 in place of 14. Heat spreads the probability out, so it takes more characters to
+# Many more: 32 in place of 14. A higher temperature spreads the probability out, so it takes more characters to
 # collect 0.9. Top-p follows how sure the distribution is; that's the difference from top-k. And
 # with 0.5 or less only the underscore is left, since it has more than that by itself.
 #
@@ -885,7 +889,7 @@ print("✓ each step towards known words costs different ones")
 
 # %% [markdown]
 # Lower the temperature or the top-p, and you get more words that exist, fewer different ones, and
-# more spaces than real code has. But not at the same price: temperature 0.5 ends up with as many
+# more spaces than real code has. But the exchange rate differs: temperature 0.5 ends up with as many
 # known words as top-p 0.5, and with more different ones.
 #
 # ## 11.6 You begin, it completes
@@ -981,14 +985,14 @@ explorer(
 # 2. With an ending that it knows from other words, and practically never with the `y`.
 # 3. In none, mostly: scraps of code and strings, and now and then words from the comments it has
 #    read. It has learned to continue a text, not to answer.
-# 4. It's sure inside keywords (`    retur`, `    impor`) and after `    def __init__(`, and at a
-#    loss where a name begins (`    self._`).
+# 4. It's sure inside keywords (`    retur`, `    impor`) and after `    def __init__(`, and
+#    unsure where a name begins (`    self._`).
 #
 # </details>
 #
 # ## 11.7 The same, larger
 #
-# Nothing in this chapter depends on the size. The same class, the same loop, other numbers:
+# Nothing in the code depends on the size. The same class, the same loop, other numbers:
 
 # %% tags=["hide-input", "remove-stdout"]
 from annotated.recipes_text import RECIPES
@@ -1026,7 +1030,7 @@ print(
 
 # %% [markdown]
 # The last two need a GPU, and this book is built without one. If you have one, choose.
-# (Shakespeare is meant to take minutes, enwik8 an hour. Both texts are downloads.)
+# (Shakespeare should take minutes, enwik8 an hour. Both texts are downloads.)
 
 # %%
 from annotated.recipes_text import run_recipe

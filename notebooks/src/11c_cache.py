@@ -171,7 +171,7 @@ print(f"✓ without the mask, they change by up to {shift:.2f}")
 
 # %% [markdown]
 # And the **queries**? They aren't kept. A query is asked once, by its own position, and
-# has its answer. Only keys and values are needed by those that come later.
+# gets its answer. Only keys and values are needed by those that come later.
 #
 # ## 11c.3 One character, with its numbers
 #

@@ -119,6 +119,14 @@ def may_be_drawn(logits, temperature, p):
     return torch.zeros_like(kept).scatter(-1, places, kept)
 
 
+@wrong("ch11-nucleus", "too small to change a rounded sum")
+def may_be_drawn(logits, temperature, p):
+    chances = (logits / temperature).softmax(dim=-1)
+    falling, places = chances.sort(descending=True)
+    kept = falling.cumsum(-1) - falling < p
+    return torch.zeros_like(kept).scatter(-1, places, kept)
+
+
 # ---- a GPT ---------------------------------------------------------------------
 
 
