@@ -411,8 +411,8 @@ print(
 # is, so it loses less; its loss will show how much.)
 #
 # The third curve needs only `x +`: keep what was there, and *add* what attention found.
-# That doesn't stop the collapse, but it slows it down. After twelve layers, 0.18 of the
-# words' size still differs; attention alone had lost everything after four.
+# That doesn't stop the collapse, but it slows it down. After twelve layers, the words
+# still differ by 18% of their size; attention alone had lost everything after four.
 #
 # ```python
 # x = x + layer.cross_attention(x, memory, mask=mask)
@@ -632,7 +632,7 @@ show_table(
 # %% [markdown]
 # The wider the network, the more it remembers. It pays to *learn* the patterns: 64 units
 # with random ones have about as many numbers left to train as 32 units with learned ones,
-# and remember less. (Part of the growth is speed: with 2000 steps, $4d$ is enough.)
+# and remember less. (Some of this is just faster learning: with 2000 steps, $4d$ is enough.)
 #
 # Why **four times** $d$? It's a budget: the network then holds $8d^2$ parameters beside
 # attention's $4d^2$, two thirds of an encoder layer. The paper tried two and eight times
@@ -695,8 +695,8 @@ check_close(
 # encoder runs *once* per source, however many symbols are written afterwards: all
 # layers of the decoder read the same memory.
 #
-# Two such layers double the model, and take the loss **from 0.31 to 0.29**. That's
-# little for so many parameters. The next part changes it.
+# Two such layers double the model, and take the loss **from 0.31 to 0.29**: a small gain
+# for so many parameters. The next part changes that.
 #
 # ## 6.5 Normalise before each sublayer
 #
@@ -759,7 +759,7 @@ check_close(
 # ### Before or after: pre-norm and post-norm
 #
 # There are two places to put the norm. The paper normalises the *sum*, so that the
-# stream itself goes through every norm: **post-norm**. Most models since normalise only
+# stream itself goes through every norm: **post-norm**. Most large models since GPT-2 normalise only
 # what a sublayer *reads*: **pre-norm**. The stream stays a plain sum, and since a sum
 # grows, one last norm stands at the end of each stack.
 
@@ -825,12 +825,12 @@ for order in ("pre", "post"):
 # %% [markdown]
 # (**Dropout** sets each number to 0 with a small probability, in training only, and
 # scales up the rest, so that no layer comes to rely on any one number. The paper takes
-# 0.1. Our dates are new in every batch, so there's nothing to learn by heart, and we
+# 0.1. Our dates are new in every batch, so there's nothing to memorise, and we
 # take 0; chapter 7 tries others.)
 #
 # Which order is better? Pre-norm is easier to train ([Xiong et al.,
 # 2020](https://arxiv.org/abs/2002.04745), train it without a warm-up), so our model has
-# it. Post-norm needs care at the beginning, a rate that climbs slowly (chapter 7), and
+# it. Post-norm needs care at the beginning, a learning rate that rises slowly (chapter 7), and
 # in some shallow models the care pays off, with a slightly better final loss
 # ([Takase et al., 2022](https://arxiv.org/abs/2206.00330)). [Norm order, depth and
 # gradients](06b_norm_order.ipynb) measures what makes post-norm harder to train.
@@ -1351,7 +1351,7 @@ explorer(
 # decoder's self-attention comes next (1.23). Without a residual, every part replaces what
 # it reads, not only attention: a network makes both worse (2.46 and 1.98). Of the fifteen
 # models with parts but no residual, only the one with the network alone (0.48) beats
-# having no part at all. Residual and self-attention by themselves reach 0.14, with 380 of 1000 dates exact;
+# having no part at all (all of this after 300 steps). Residual and self-attention by themselves reach 0.14, with 380 of 1000 dates exact;
 # the whole model reaches 543.
 #
 # </details>
@@ -1794,8 +1794,8 @@ print(
 # %% [markdown]
 # ## 6.11 Exercises
 #
-# With checks that answer at once, on the
-# [page of exercises](../book/exercises/06_encoder_decoder.ipynb): write a residual
+# On the [exercise page](../book/exercises/06_encoder_decoder.ipynb), with checks that answer
+# at once, you write a residual
 # block in both orders; build a whole encoder layer from its matrices; assemble a
 # decoder layer; repair one that sees the future; tie the weights; find a leak of the
 # future in a model you can't look into; judge three changes in words.

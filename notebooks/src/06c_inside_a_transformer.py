@@ -429,8 +429,8 @@ check_close("without the ReLU: two maps = one", without, one_map, 1e-5)
 assert (network(x) - one_map).abs().max().item() > 0.1
 
 # %% [markdown]
-# So where is a Transformer not linear? In the ReLU, in the softmax over products of
-# queries and keys, and in the norm, which divides by a size. Nowhere else.
+# So where is a Transformer not linear? In the ReLU, in attention, whose weights are a softmax
+# of products and are multiplied with values, and in the norm, which divides by a size.
 #
 # ## 6c.4 What costs how much
 #
