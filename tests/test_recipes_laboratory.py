@@ -2,18 +2,25 @@
 
 import pytest
 import torch
+from torch.nn import functional as F
 
+from annotated.attention import MultiHeadAttention
 from annotated.recipes_laboratory import (
     END,
     LETTERS,
     PAD,
     START,
     LaboratoryTransformer,
+    NoResidual,
+    UnscaledAttention,
     laboratory_batch,
+    laboratory_exact,
+    laboratory_loss,
     laboratory_rate,
     laboratory_settings,
     laboratory_words,
     laboratory_writes,
+    train_laboratory,
 )
 
 SMALL = {"width": 8, "heads": 2, "inner": 6, "letters": 4, "shortest": 2, "longest": 3}
@@ -86,3 +93,65 @@ def test_writing_goes_symbol_by_symbol_until_the_end():
     network = script
     network.alone = False
     assert laboratory_writes(network, s, [[A, B, C]] * 2) == [[B, A]] * 2
+
+
+def test_unscaled_queries_are_root_k_times_as_long():
+    plain, unscaled = MultiHeadAttention(8, 2), UnscaledAttention(8, 2)
+    unscaled.load_state_dict(plain.state_dict())
+    x = torch.randn(1, 3, 8)
+    (q, k), (longer, same) = (a._queries_and_keys(x, x) for a in (plain, unscaled))
+    assert torch.allclose(longer, 2 * q) and torch.equal(same, k)
+
+
+def test_without_a_residual_nothing_is_added():
+    x = torch.randn(1, 3, 8)
+    pre, post = (NoResidual(8, norm=order) for order in ("pre", "post"))
+    assert torch.equal(pre(x, torch.sin), torch.sin(pre.norm(x)))
+    assert torch.equal(post(x, torch.sin), post.norm(torch.sin(x)))
+
+
+def test_the_loss_leaves_padding_out():
+    torch.manual_seed(0)
+    s = settings()
+    model, words = LaboratoryTransformer(s), [[A, B, C], [C, A]]
+    source, target, labels = laboratory_batch(s, words)
+    logits = model(source, target)
+    expected = F.cross_entropy(logits.mT, labels, ignore_index=PAD)
+    assert laboratory_loss(model, s, words).item() == pytest.approx(expected.item())
+
+
+@pytest.mark.parametrize("causal", [True, False])
+def test_a_word_is_right_when_all_its_letters_are(causal):
+    s = settings(causal=causal)
+
+    def backwards_but_b(source, target):  # at the right place, but b is never written
+        logits = torch.zeros(*target.shape, 7)
+        for row, word in enumerate(source.tolist()):
+            answer = word[: word.index(END)][::-1] + [END]
+            for i, letter in enumerate(answer[: target.shape[1]]):
+                logits[row, i, A if letter == B else letter] = 1
+        return logits
+
+    backwards_but_b.alone = False
+    words = [[A, C, C], [C, A, A], [A, B, C], [C, C, A]]
+    assert laboratory_exact(backwards_but_b, s, words) == 0.75
+    if causal:
+        assert laboratory_exact(backwards_but_b, s, [[A, C], [B, B]]) == 0.5
+
+
+def test_training_is_these_steps():
+    s = settings(steps=4, batch=4, shortest=3, hold=3)
+    run = train_laboratory(s)
+    draw = torch.Generator().manual_seed(s["seed"])
+    torch.manual_seed(s["seed"])
+    model = LaboratoryTransformer(s)
+    adam = torch.optim.Adam(model.parameters(), betas=(0.9, 0.98), eps=1e-9)
+    for step, loss in enumerate(run.losses, 1):
+        adam.param_groups[0]["lr"] = laboratory_rate(s, step)
+        expected = laboratory_loss(model, s, laboratory_words(s, 4, draw))
+        assert loss == pytest.approx(expected.item())
+        adam.zero_grad()
+        expected.backward()
+        adam.step()
+    assert len(run.losses) == 4 and run.tests == []
+    assert len(train_laboratory({**s, "steps": 50}).tests) == 2
