@@ -36,6 +36,7 @@ function laboratory(root, { file, engine, names, switches }) {
   const base = { ...file.settings, ...(small ? file.phone : {}) };
   const percent = (x) => `${(100 * x).toFixed(x > 0.99 && x < 1 ? 1 : 0)}\u00a0%`;
   const last = (list) => list[list.length - 1];
+  const rounded = (x) => (x < 1000 ? x.toFixed(3) : x.toExponential(0));
   const mean = (list) => list.reduce((total, x) => total + x, 0) / list.length;
 
   // ---- Elements -------------------------------------------------------------------
@@ -92,8 +93,9 @@ function laboratory(root, { file, engine, names, switches }) {
   const panel = make(few ? "div" : "details", { className: "lab-panel" });
   panel.append(...(few ? [] : [make("summary", {}, "All switches")]), grid);
 
+  const first = base.longest === 8 ? "headache" : "facade";
   const word = make("input", {
-    id: id("word"), type: "text", value: base.longest === 8 ? "headache" : "facade",
+    id: id("word"), type: "text", value: first,
     autocomplete: "off", spellcheck: false, autocapitalize: "off", size: 12,
     "aria-describedby": id("word-trouble"),
   });
@@ -151,7 +153,7 @@ function laboratory(root, { file, engine, names, switches }) {
             }
             draw(inside, "polyline", {
               class: `lab-${kind} lab-${style}`,
-              points: kept.map(([step, value]) => `${x(step).toFixed(1)},${y(value).toFixed(1)}`).join(" "),
+              points: kept.map(([step, value]) => `${x(step).toFixed(1)},${y(Math.min(value, 9)).toFixed(1)}`).join(" "),
             });
           }
         }
@@ -321,6 +323,7 @@ function laboratory(root, { file, engine, names, switches }) {
     current.row = rows.insertRow(0);
     training = true;
     answer.open = false;
+    answer.hidden ||= !current.asked;
     verdict.hidden = true;
     writing.hidden = runs.hidden = false;
     output.textContent = "";
@@ -328,7 +331,7 @@ function laboratory(root, { file, engine, names, switches }) {
     train.textContent = "Stop";
     again.disabled = true;
     live.textContent = "Training.";
-    worker.postMessage({ train: count, settings, text: wordNow() ?? word.defaultValue.slice(0, settings.longest) });
+    worker.postMessage({ train: count, settings, text: wordNow() ?? first });
     paint();
     charts.scrollIntoView({ block: "nearest", behavior: calm ? "auto" : "smooth" });
   }
@@ -392,13 +395,13 @@ function laboratory(root, { file, engine, names, switches }) {
     const value = recent(run), time = `${run.seconds.toFixed(1)} s`;
     if (!run.end) {
       const test = run.tests.length ? ` It writes ${percent(last(run.tests)[1])} of new words right.` : "";
-      return `${nameOf(run)}: step ${run.step} of at most ${run.settings.steps}, ${time}. Loss ${value.toFixed(3)}.${test}`;
+      return `${nameOf(run)}: step ${run.step} of at most ${run.settings.steps}, ${time}. Loss ${rounded(value)}.${test}`;
     }
     if (run.end === "diverged") {
       return `${nameOf(run)}: stopped at step ${run.step}, because the loss isn't a number any more. Try a smaller learning rate.`;
     }
     const ends = { learnt: "it has learnt the task in", steps: "finished after", stopped: "stopped after" };
-    let text = `${nameOf(run)}: ${ends[run.end]} ${run.step} steps (${time}), loss ${value.toFixed(3)}.`;
+    let text = `${nameOf(run)}: ${ends[run.end]} ${run.step} steps (${time}), loss ${rounded(value)}.`;
     if (run.words) text += ` It writes ${Math.round(run.words * run.exam)} of ${run.words} new words right.`;
     if (run.words && run.words < 1000) text += " (Not 1000: without the mask the test takes longer.)";
     const blind = guessing(run.settings);
@@ -416,7 +419,7 @@ function laboratory(root, { file, engine, names, switches }) {
     const judgement = judged(current);
     const mark = guess && judgement ? `${judgement.startsWith("You") ? "✓" : "✗"} ${guess}` : guess || "–";
     const cells = [...(names.length > 1 ? [title] : []), difference(settings), settings.seed, end === "stopped" ? `${step}, stopped` : step,
-      share === null ? "–" : percent(share), points.length ? recent(current).toFixed(3) : "–", mark, seconds.toFixed(1)];
+      share === null ? "–" : percent(share), points.length ? rounded(recent(current)) : "–", mark, seconds.toFixed(1)];
     current.row.replaceChildren(make("th", { scope: "row" }, String(number)), ...cells.map((text) => make("td", {}, String(text))));
   }
 
@@ -571,7 +574,7 @@ function laboratory(root, { file, engine, names, switches }) {
     const text = wordNow();
     if (text === null) return;
     if (worker) worker.postMessage({ look: text });
-    else wordTrouble.textContent = "The run is gone. Press Train to begin another.";
+    else wordTrouble.textContent = "The run is gone: train again.";
   });
   random.addEventListener("click", () => {
     const { longest, letters } = current.settings;
@@ -604,7 +607,7 @@ function laboratory(root, { file, engine, names, switches }) {
   const charts = make("div", { className: "lab-charts" },
     figure(`Loss: 0 is perfect, ${guessing(base).toFixed(2)} blind guessing`, loss.svg, key("solid", "this run"), key("old", "the run before")),
     figure("Right answers", accuracy.svg, key("solid", "whole new words, with no help"),
-      key("dashed", "the next letter, given the right ones before it"), key("old", "the run before")));
+      key("dashed", "the next letter, as in training"), key("old", "the run before")));
   root.append(
     names.length > 1 ? labelled("Experiment", experiment) : "", question, guesses, panel, help, trouble,
     make("p", { className: "lab-buttons" }, train, again),

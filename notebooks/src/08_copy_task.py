@@ -1344,8 +1344,8 @@ print(
 # | correct letters, wrong order | no positions | reorder the source: does the answer change? |
 # | only some requests fail | a start symbol or a length that training never had | test exactly what it was trained on |
 #
-# - And Monday's translator? Low loss, nonsense: the fifth row. Swap the source, and if its
-#   answers stay the same, print inputs and labels side by side.
+# - And Monday's translator? Low loss, nonsense: the fifth row. Swap the source. If its
+#   answers hardly change, run the leak test, and print inputs and labels side by side.
 # - Measure what a model writes by itself, from the start symbol used in training, by whole
 #   sequences.
 # - What a part is worth depends on the task and the depth. Copying needs positions, and
