@@ -221,7 +221,8 @@ explorer(
 # 2. No. After five steps of 0.00025, again two of three collapse.
 # 3. More of them: with twenty steps of 0.00025 all three runs get away. Larger ones help only
 #    up to a point: five of 0.001 save every run, but after five of 0.003 one run is still
-#    collapsed. So the first steps have to be small, and there have to be enough of them.
+#    collapsed, and it takes ten. So the first steps have to be smaller than the rest, and
+#    there have to be enough of them.
 #
 # </details>
 #
@@ -1297,7 +1298,9 @@ print(
 # %% [markdown]
 # With the long memory, the spike, here after 2000 quiet steps, makes a step of three times the usual
 # size, and then the training creeps for a thousand steps. With $\beta_2 = 0.98$ there's no jump, but there are still three
-# hundred slow steps. If you clip at five times the usual norm, both nearly vanish. The paper
+# hundred slow steps: the square of the spike was ten thousand times the usual, and fifty steps only
+# take it to a third. If you clip at five times the usual norm, the slow steps vanish, and the jump is
+# at most 1.4 times the usual size. The paper
 # doesn't mention clipping; today's recipes usually do, often at $c = 1$. For a small model that
 # can mean clipping *always*: in 7.3 every single step was clipped, and the model learned all the
 # same. If you want it to act on spikes alone, look at the usual norm first and set $c$ well above it.
