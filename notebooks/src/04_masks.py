@@ -550,7 +550,8 @@ assert 1e-8 < moved_by_pads(1e-9, torch.float64) < 1e-5  # a leak stays
 #
 # Why may there be more keys than queries? A decoder that writes word by word can keep
 # the keys and values of earlier words (a *KV cache*) and compute queries only for the
-# newest. Then it needs the *last* rows of the triangle. PyTorch's `is_causal=True`
+# newest: the *last* row of the triangle, which is all True, or the last rows, if it reads
+# several new words at once. PyTorch's `is_causal=True`
 # gives you the first:
 
 # %% tags=["hide-input"]
@@ -1132,9 +1133,9 @@ show(
 )
 
 # %% [markdown]
-# What could have warned you? Not the loss. Nobody can know whether *malt* or *rat*
-# follows *This is the*, so without peeking the mean loss can't go below the dotted
-# line. But for real text we can't compute that line.
+# What could have warned you? The loss, if you know how low it can honestly go. Nobody can
+# know whether *malt* or *rat* follows *This is the*, so without peeking the mean can't go
+# below the dotted line. But for real text nobody can compute that line.
 #
 # So test the mask, in any model, your own or someone else's: **change the last
 # character and see whether an output before it moves.** If one does, the model peeks; if
@@ -1331,7 +1332,7 @@ else:
 # - Write −∞ into the hidden *scores*, before the softmax. An empty row gets zeros.
 # - For PyTorch's `nn.MultiheadAttention`, True means the opposite: ignore.
 # - To test a mask, append padding or change the future, and see that nothing
-#   moves. A low loss is no test.
+#   moves. A low loss alone is no test.
 
 # %% tags=["hide-input"]
 from annotated.notebook import cost
@@ -1345,7 +1346,7 @@ cost()
 # ## Further reading
 #
 # - [Vaswani et al. (2017)](https://arxiv.org/abs/1706.03762), section 3.2.3: where
-#   the masks go, in three sentences.
+#   the causal mask goes, in three sentences.
 # - [Raffel et al. (2020)](https://arxiv.org/abs/1910.10683), section 3.2: full,
 #   causal and prefix masks as three kinds of model.
 # - [Bloem (2019)](https://peterbloem.nl/blog/transformers): masks for generating
