@@ -216,8 +216,8 @@ show(
 #
 # **Is the vector too small?** Four dates fit into 58 bits, and 128 numbers have
 # thousands. Training twice as long, with the same 128 numbers, lifts two dates from
-# 4 % to 53 %, in the median of three seeds. So there is room for two, and what takes long is *learning to pack*: to
-# put a whole line into one vector in such a way that the decoder can take it apart
+# 4 % to 53 %, in the median of three seeds. So there is room for two, and what takes long is
+# *learning to pack*: to put a whole line into one vector in such a way that the decoder can take it apart
 # again.
 #
 # **Why not a wider vector?** It helps: the grey line has 512 numbers, and reads two
@@ -946,7 +946,7 @@ print(f"  and {lost_named:.0%} of those with a name")
 # %% [markdown]
 # Without attention it's mostly the month that goes wrong, and most often a month that
 # is written in digits: nearly half of those are wrong, and one in twelve of those with
-# a name. Two more seeds without attention do a little better, 89.70 % and 93.35 %, and
+# a name. Two more seeds without attention do better, 89.70 % and 93.35 %, and
 # those with attention stay above 99.8 %. The loss shows when the two networks part ways:
 
 # %% tags=["hide-input", "remove-stderr"]
@@ -1233,7 +1233,7 @@ for what, first in {"day": 8, "month, from digits": 5}.items():
 # %% [markdown]
 # For a digit of the year or the day, yes: hide the character it looks at, and the
 # digit is lost. A month mostly survives if it's a word. If it's a number, it's lost
-# like the day. It only seems to survive more often: with the first digit hidden the
+# like the day. It only seems to survive more often: with its heaviest character hidden the
 # network writes 0, and a month begins with 0 much more often than a day does.
 #
 # Two more surprises. A look needn't fall on the character it's about: to write the
