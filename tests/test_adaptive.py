@@ -16,7 +16,7 @@ def seeded():
     torch.manual_seed(0)
 
 
-def near(actual, expected, limit=2e-6):
+def assert_near(actual, expected, limit=2e-6):
     torch.testing.assert_close(actual, expected, rtol=0, atol=limit)
 
 
@@ -36,21 +36,23 @@ def test_each_word_has_the_vector_of_its_cluster():
         row = module.tables[cluster][word - (0, *CUTOFFS)[cluster]]
         if cluster:
             row = module.maps[cluster].weight @ row
-        near(found, row * D**0.5)
+        assert_near(found, row * D**0.5)
 
 
 def test_without_cutoffs_it_is_an_ordinary_embedding():
     module = AdaptiveEmbedding(V, D)
     tokens = torch.randint(0, V, (B, T))
     assert [tuple(p.shape) for p in module.parameters()] == [(V, D)]
-    near(module(tokens), nn.functional.embedding(tokens, module.tables[0]) * D**0.5)
+    assert_near(
+        module(tokens), nn.functional.embedding(tokens, module.tables[0]) * D**0.5
+    )
 
 
 def test_a_first_cluster_of_another_width_is_mapped_too():
     module = AdaptiveEmbedding(V, D, CUTOFFS, div_value=2, d_embed=8)
     assert [table.shape[1] for table in module.tables] == [8, 4, 2]
     found = module(torch.tensor([[3]]))[0, 0]
-    near(found, module.maps[0].weight @ module.tables[0][3] * D**0.5)
+    assert_near(found, module.maps[0].weight @ module.tables[0][3] * D**0.5)
 
 
 def test_vectors_of_all_clusters_begin_with_deviation_one():
@@ -95,9 +97,9 @@ def test_log_probabilities_are_those_of_pytorch(pair):
     x = torch.randn(B, T, D)
     found = ours(x)
     assert found.shape == (B, T, V)
-    near(found, theirs.log_prob(x.flatten(0, 1)).view(B, T, V))
-    near(found.exp().sum(-1), torch.ones(B, T))
-    near(ours(x[0, 0]), found[0, 0])
+    assert_near(found, theirs.log_prob(x.flatten(0, 1)).view(B, T, V))
+    assert_near(found.exp().sum(-1), torch.ones(B, T))
+    assert_near(ours(x[0, 0]), found[0, 0])
 
 
 def test_losses_are_those_of_pytorch_and_gradients_too(pair):
@@ -106,24 +108,26 @@ def test_losses_are_those_of_pytorch_and_gradients_too(pair):
     words = every_word()
     losses = ours.loss(x, words)
     expected = theirs(x[0], words[0])
-    near(losses[0], -expected.output)
-    near(losses, -ours(x).gather(-1, words[..., None])[..., 0])
+    assert_near(losses[0], -expected.output)
+    assert_near(losses, -ours(x).gather(-1, words[..., None])[..., 0])
     (found,) = torch.autograd.grad(losses.mean(), x, retain_graph=True)
     (wanted,) = torch.autograd.grad(expected.loss, x, retain_graph=True)
-    near(found, wanted)
+    assert_near(found, wanted)
     losses.mean().backward()
     expected.loss.backward()
-    near(torch.cat([ours.tables[0].grad, ours.clusters.grad]), theirs.head.weight.grad)
+    assert_near(
+        torch.cat([ours.tables[0].grad, ours.clusters.grad]), theirs.head.weight.grad
+    )
     for i, (narrow, rows) in enumerate(theirs.tail, start=1):
-        near(ours.maps[i].weight.grad, narrow.weight.grad)
-        near(ours.tables[i].grad, rows.weight.grad)
+        assert_near(ours.maps[i].weight.grad, narrow.weight.grad)
+        assert_near(ours.tables[i].grad, rows.weight.grad)
 
 
 def test_a_first_cluster_of_another_width_is_mapped_down():
     module = AdaptiveSoftmax(V, D, CUTOFFS, div_value=2, d_embed=8)
     x = torch.randn(B, T, D)
     head = torch.cat([module.tables[0], module.clusters]) @ module.maps[0].weight
-    near(module(x)[..., :5], (x @ head.T).log_softmax(-1)[..., :5])
+    assert_near(module(x)[..., :5], (x @ head.T).log_softmax(-1)[..., :5])
 
 
 def test_a_batch_without_rare_words_never_asks_for_them(pair):
@@ -139,9 +143,9 @@ def test_without_cutoffs_it_is_an_ordinary_softmax():
     module = AdaptiveSoftmax(V, D)
     x, target = torch.randn(B, T, D), torch.randint(0, V, (B, T))
     logits = x @ module.tables[0].T
-    near(module(x), logits.log_softmax(-1))
+    assert_near(module(x), logits.log_softmax(-1))
     wanted = nn.functional.cross_entropy(logits.mT, target, reduction="none")
-    near(module.loss(x, target), wanted)
+    assert_near(module.loss(x, target), wanted)
 
 
 def test_logits_of_all_clusters_begin_with_deviation_one():

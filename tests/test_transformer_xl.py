@@ -42,7 +42,7 @@ def small(**changes) -> TransformerXL:
     return model
 
 
-def near(actual, expected, limit=2e-6, why=""):
+def assert_near(actual, expected, limit=2e-6, why=""):
     torch.testing.assert_close(
         actual, expected, rtol=0, atol=limit, msg=lambda text: f"{why}\n{text}"
     )
@@ -137,7 +137,7 @@ def test_attention_is_the_four_terms_forward_and_backward(memory):
         module(key[:, memory:], key),
         slow_attention(module, key[:, memory:], key, vectors),
     )
-    near(*outputs)
+    assert_near(*outputs)
     upstream = torch.randn(B, T, D)
     found, wanted = (
         torch.autograd.grad((output * upstream).sum(), inputs) for output in outputs
@@ -146,7 +146,7 @@ def test_attention_is_the_four_terms_forward_and_backward(memory):
         ["key", *dict(module.named_parameters())], found, wanted, strict=True
     ):
         assert other.abs().max() > 0.01, name
-        near(one, other, 1e-5, name)
+        assert_near(one, other, 1e-5, name)
 
 
 def test_a_mask_hides_more_and_a_row_without_keys_gives_zeros():
@@ -156,11 +156,11 @@ def test_a_mask_hides_more_and_a_row_without_keys_gives_zeros():
     mask[..., 0] = True
     vectors = sinusoidal_encoding(S, D)
     wanted = slow_attention(module, key[:, M:], key, vectors, mask)
-    near(module(key[:, M:], key, mask), wanted)
+    assert_near(module(key[:, M:], key, mask), wanted)
     mask[1, 0, 2] = False
     found = module(key[:, M:], key.requires_grad_(), mask)
     assert torch.equal(found[1, 2], torch.zeros(D))
-    near(found[0], wanted[0])
+    assert_near(found[0], wanted[0])
     (gradient,) = torch.autograd.grad(found.sum(), key)
     assert gradient.isfinite().all()
 
@@ -173,11 +173,11 @@ def test_weights_are_those_of_the_output_and_are_recorded():
     assert weights.shape == (B, H, T, S)
     values = module.value_map(key).view(B, S, H, -1).transpose(1, 2)
     heads = (weights @ values).transpose(1, 2).flatten(2)
-    near(module(key[:, M:], key, mask, vectors), module.output_map(heads))
-    near(weights.sum(-1), torch.ones(B, H, T))
+    assert_near(module(key[:, M:], key, mask, vectors), module.output_map(heads))
+    assert_near(weights.sum(-1), torch.ones(B, H, T))
     with record_attention(module) as maps:
         module(key[:, M:], key)
-    near(maps[""][0], module.weights(key[:, M:], key, mask))
+    assert_near(maps[""][0], module.weights(key[:, M:], key, mask))
 
 
 def test_moving_all_positions_changes_nothing():
@@ -185,7 +185,7 @@ def test_moving_all_positions_changes_nothing():
     x = torch.randn(B, S, D)
     alone = module(x[:, M:])
     longer = module(x[:, M:], x, causal_mask(T, S) & (torch.arange(S) >= M))
-    near(longer, alone)
+    assert_near(longer, alone)
 
 
 def test_u_and_v_begin_at_zero_and_maps_have_no_bias():
@@ -203,7 +203,7 @@ def test_u_and_v_begin_at_zero_and_maps_have_no_bias():
 
 def test_attention_drops_weights_in_training_alone():
     module, x = attention(dropout=0.5), torch.randn(B, T, D)
-    near(module(x), module(x))
+    assert_near(module(x), module(x))
     module.train()
     assert not torch.allclose(module(x), module(x))
 
@@ -325,15 +325,15 @@ def test_four_segments_are_those_of_transformers_and_gradients_too(kind, options
             for name in ("tokens", "mixture", "scores", "memories")
         )
         found, memories = model(tokens, memories)
-        near(found, scores, 3e-5, f"segment {i}")
-        near(memories, remembered, 3e-5, f"memories after segment {i}")
+        assert_near(found, scores, 3e-5, f"segment {i}")
+        assert_near(memories, remembered, 3e-5, f"memories after segment {i}")
         total = total + (found * mixture).sum()
     total.backward()
     parameters = dict(model.named_parameters())
     for name, gradient in recorded(kind, "gradient", config.tied).items():
         if name in parameters:
             scale = gradient.abs().max().item()
-            near(parameters[name].grad, gradient, 2e-5 * max(scale, 1.0), name)
+            assert_near(parameters[name].grad, gradient, 2e-5 * max(scale, 1.0), name)
 
 
 def test_segments_with_memory_are_the_text_read_at_once():
@@ -344,7 +344,7 @@ def test_segments_with_memory_are_the_text_read_at_once():
     for segment in tokens.split([4, 1, 6], dim=1):
         part, memories = model(segment, memories)
         parts.append(part)
-    near(torch.cat(parts, dim=1), whole, 1e-5)
+    assert_near(torch.cat(parts, dim=1), whole, 1e-5)
     assert memories.shape == (1, B, 11, D)
 
 
@@ -354,7 +354,7 @@ def test_deeper_models_read_segments_as_the_text_at_once(norm):
     tokens = torch.randint(0, V, (B, 11))
     whole, _ = model(tokens)
     _, memories = model(tokens[:, :5])
-    near(model(tokens[:, 5:], memories)[0], whole[:, 5:], 2e-5)
+    assert_near(model(tokens[:, 5:], memories)[0], whole[:, 5:], 2e-5)
 
 
 def test_memory_begins_empty_and_grows_to_its_length():
@@ -371,7 +371,7 @@ def test_no_memory_means_segments_by_themselves():
     tokens = torch.randint(0, V, (B, T))
     _, memories = model(torch.randint(0, V, (B, T)))
     assert memories.shape == (2, B, 0, D)
-    near(model(tokens, memories)[0], model(tokens)[0])
+    assert_near(model(tokens, memories)[0], model(tokens)[0])
 
 
 def test_the_last_layer_sees_layers_times_memory_back():
@@ -422,7 +422,7 @@ def test_distances_beyond_clamp_len_count_as_it():
     model(torch.randint(0, V, (B, T)), torch.randn(1, B, M, D))
     handle.remove()
     wanted = sinusoidal_encoding(9, D)[[3, 3, 3, 3, 2, 1, 0]]
-    near(found[0], wanted)
+    assert_near(found[0], wanted)
 
 
 def test_lengths_may_change_after_training():
@@ -440,7 +440,7 @@ def test_extended_context_is_read_again_and_predicted_once():
     first, memories = model.loss(text[:, :5], text[:, 1:6])
     assert memories.shape[2] == 3
     second, _ = model.loss(text[:, 3:9], text[:, 6:], memories)
-    near(torch.cat([first, second], dim=1), whole, 2e-5)
+    assert_near(torch.cat([first, second], dim=1), whole, 2e-5)
 
 
 def test_loss_is_that_of_the_log_probabilities():
@@ -448,9 +448,9 @@ def test_loss_is_that_of_the_log_probabilities():
         model = small(cutoffs=cutoffs, div_value=2)
         tokens, target = torch.randint(0, V, (2, B, T))
         logits, memories = model(tokens)
-        near(logits.exp().sum(-1), torch.ones(B, T), 1e-5)
+        assert_near(logits.exp().sum(-1), torch.ones(B, T), 1e-5)
         losses, same = model.loss(tokens, target)
-        near(losses, -logits.gather(-1, target[..., None])[..., 0], 1e-5)
+        assert_near(losses, -logits.gather(-1, target[..., None])[..., 0], 1e-5)
         assert torch.equal(memories, same)
 
 
@@ -506,8 +506,8 @@ def test_norm_says_where_it_stands():
     ends = []
     model.output.register_forward_hook(lambda m, args, out: ends.append(args[0]))
     model(torch.randint(0, V, (B, T)))
-    near(ends[0].mean(-1), torch.zeros(B, T))
-    near(ends[0].std(-1, correction=0), torch.ones(B, T), 1e-3)
+    assert_near(ends[0].mean(-1), torch.zeros(B, T))
+    assert_near(ends[0].std(-1, correction=0), torch.ones(B, T), 1e-3)
     model = TransformerXLLayer(replace(SMALL, norm="pre"))
     assert model.residuals[0].norm_order == "pre"
     assert isinstance(small().embedding, AdaptiveEmbedding)
