@@ -165,6 +165,21 @@ def test_a_run_that_diverges_says_so(page):
     button(page, "Train").click()
     said = finished(page)
     assert "isn't a number" in said or "is worse than that" in said
+    assert not re.search(r"\d{7}", said)  # however large the loss, its number is short
+
+
+def test_a_word_that_cannot_be_read_is_not_written(page):
+    short(page)
+    page.get_by_label("A word of 8 letters").evaluate("input => input.value = 'xyz'")
+    button(page, "Train").click()
+    page.locator(".lab-written", has_text="headache → ").wait_for()
+
+
+def test_an_answer_goes_with_its_switches(page):
+    page.get_by_label("at the first letter, then the second").check()
+    short(page)
+    button(page, "Train").click()
+    assert page.locator(".lab-answer").is_hidden()  # it is about the whole model
 
 
 HIDE = """(hidden) => {
