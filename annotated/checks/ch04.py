@@ -44,10 +44,10 @@ prefix_mask = Exercise(
             prefixed(lambda i, j, n: j < n)
         ),
         ONESELF: prefixed(lambda i, j, n: (j < n) | (j < i)),
-        "the prefix is taken one too long: it is the places 0 to prefix − 1": (
+        "the prefix is taken one too long: it is the positions 0 to prefix − 1": (
             prefixed(lambda i, j, n: (j <= n) | (j <= i))
         ),
-        "the prefix is taken one too short: it is the places 0 to prefix − 1": (
+        "the prefix is taken one too short: it is the positions 0 to prefix − 1": (
             prefixed(lambda i, j, n: (j < n - 1) | (j <= i))
         ),
         "positions of the prefix see all that comes after it as well": (
@@ -107,7 +107,7 @@ window_mask = Exercise(
         "no window: only the last `width` keys up to one's own are seen": (
             windowed(lambda i, j, p, w: j <= p)
         ),
-        "the future is seen: a query looks no further than its own key": (
+        "the future is seen: a query attends to nothing after its own key": (
             windowed(lambda i, j, p, w: j > p - w)
         ),
         "the window reaches into the future: it ends at one's own key": (
@@ -151,8 +151,9 @@ def _(draw):
 
 @window_mask.case("the last queries of more keys")
 def _(draw):
-    queries = draw.integer(2, 4)
-    return queries, queries + draw.integer(4, 6), draw.integer(2, 4)
+    width = draw.integer(2, 3)
+    queries = width + draw.integer(1, 2)  # more than the window is wide: else a lower
+    return queries, queries + draw.integer(4, 6), width  # edge unmoved hides nothing
 
 
 @window_mask.case("a window of 1 is one's own key")
@@ -168,13 +169,13 @@ def _(draw):
 # ---- masked attention, whole ---------------------------------------------------
 
 
-def energies(query, key, mask):
+def scaled(query, key, mask):
     return query @ key.mT / query.shape[-1] ** 0.5
 
 
 def attention(
     rule=lambda i, j, real: real & (j <= i),
-    scores=energies,
+    scores=scaled,
     softmax=lambda scores, mask: weights(scores, mask),
     axes=lambda mask: mask,
     first=lambda t, s: s - t,
@@ -199,12 +200,21 @@ LOW = (
     "visible scores near −30000 get 0 or NaN: is a hidden score lower than these, and "
     "the largest visible one subtracted before exp?"
 )
+WON = (
+    "beside visible scores near −30000 a hidden key gets the weight: the number that "
+    "hides it must be lower than any score"
+)
+GONE = "a NaN of a visible score has gone: is every NaN there a 0/0?"
 
 
 def lost(weights, scores):
-    """The hint for an answer that gives the last query no weights at all, where one of
-    its scores is extreme; each time it has something to look at."""
-    if not weights[..., -1, :].sum() > 0:  # 0 or NaN
+    """The hint for an answer that gives the last query no weights at all, or those of a
+    hidden key, the third, where one of its scores is extreme; each time it has
+    something to attend to."""
+    last = weights[..., -1, :]
+    if scores.min() < -1e4 and last[..., 2].max() > 0.5:
+        return WON
+    if not last.sum() > 0 and not scores.isnan().any():  # 0 or NaN
         if scores.max() > 100:
             return LARGE
         if scores.min() < -1e4:
@@ -250,10 +260,13 @@ masked_attention = Exercise(
         "every sentence has its own padding: you use the first one's for all": (
             attention(axes=lambda mask: mask[:1])
         ),
-        "a row with nothing to look at gives NaN: what is the softmax of nothing but "
+        "a row with nothing to attend to gives NaN: what is the softmax of nothing but "
         "−∞?": attention(softmax=lambda *both: filled(*both, fill=-torch.inf)),
-        "a row with nothing to look at averages everything; it should give zeros": (
+        "a row with nothing to attend to averages everything; it should give zeros": (
             attention(softmax=lambda *both: filled(*both, fill=-1e9))
+        ),
+        GONE: attention(
+            softmax=lambda *both: filled(*both, fill=-torch.inf).nan_to_num(0.0)
         ),
         "masked keys still get weight: exp(0) is 1": (
             attention(softmax=lambda *both: filled(*both, fill=0.0))
@@ -313,7 +326,7 @@ def _(draw):
     return query[:, :, -2:], key, value, tokens, pad
 
 
-@masked_attention.case("padding in front: the first queries have nothing to look at")
+@masked_attention.case("padding in front: the first queries have nothing to attend to")
 def _(draw):
     query, key, value, _, pad = sentences(draw, 2, 4, 1)
     return query, key, value, torch.tensor([[1, 1, 0, 3], [1, 4, 0, 2]]), pad
@@ -332,6 +345,13 @@ def _(draw):
 @masked_attention.case("visible scores near −30000, a hidden one of 0")
 def _(draw):
     return extreme(-30000.0, -29998.0, 0.0, -29999.0)
+
+
+@masked_attention.case("a NaN in a query is not hidden")
+def _(draw):
+    query, key, value, tokens, pad = sentences(draw, 2, 4, 0)
+    query[0, 0, 1, 0] = torch.nan
+    return query, key, value, tokens, pad
 
 
 @masked_attention.case("gradients, finite ones everywhere", gradients=True)
@@ -480,20 +500,20 @@ def _(draw):
 # ---- broken: the weights -----------------------------------------------------
 
 
-def weights(energies, mask, fill=-torch.inf, empty=0.0):
+def weights(scores, mask, fill=-torch.inf, empty=0.0):
     """Weights of the allowed keys, and ``empty`` in a row without any; None: of all."""
     some = mask.any(dim=-1, keepdim=True)
-    filled = energies.masked_fill(~mask & some, fill).softmax(dim=-1)
+    filled = scores.masked_fill(~mask & some, fill).softmax(dim=-1)
     return filled if empty is None else torch.where(some, filled, empty)
 
 
-def filled(energies, mask, fill):
-    return energies.masked_fill(~mask, fill).softmax(dim=-1)
+def filled(scores, mask, fill):
+    return scores.masked_fill(~mask, fill).softmax(dim=-1)
 
 
 masked_weights = Exercise(
     "ch04-repair-weights",
-    right=lambda energies, mask: weights(energies, mask),
+    right=lambda scores, mask: weights(scores, mask),
     hint="expected the softmax over the keys that the mask allows, 0 elsewhere",
     mistakes={
         "NaN: the softmax of nothing but −∞ is 0/0; a row with nothing to attend to "
@@ -503,27 +523,28 @@ masked_weights = Exercise(
         "a row with nothing to attend to attends to everything; it should get zeros": (
             partial(weights, empty=None)
         ),
+        GONE: lambda scores, mask: filled(scores, mask, -torch.inf).nan_to_num(0.0),
         "the mask has no effect: masked_fill returns a new tensor, and leaves its own "
-        "alone": lambda energies, mask: energies.softmax(dim=-1),
+        "alone": lambda scores, mask: scores.softmax(dim=-1),
         "masked keys still get weight: −1e-9 is nearly 0, and exp(0) is 1": (
             partial(filled, fill=-1e-9)
         ),
         "the weights of a row should sum to 1: you mask after the softmax": (
-            lambda energies, mask: energies.softmax(dim=-1).masked_fill(~mask, 0.0)
+            lambda scores, mask: scores.softmax(dim=-1).masked_fill(~mask, 0.0)
         ),
         "the mask is read the wrong way round: True = may attend": (
-            lambda energies, mask: weights(energies, ~mask)
+            lambda scores, mask: weights(scores, ~mask)
         ),
         "the softmax runs over the queries; it belongs over the keys": (
             lambda e, mask: filled(e.mT, mask.mT, -1e30).mT.masked_fill(~mask, 0.0)
         ),
         "the softmax is missing": lambda e, mask: e.masked_fill(~mask, 0.0),
     },
-    symptoms=lambda output, energies, mask: lost(output, energies),
+    symptoms=lambda output, scores, mask: lost(output, scores),
 )
 
 
-@masked_weights.case("the example: energies 1, 1 and 5, the last of them masked")
+@masked_weights.case("the example: scores 1, 1 and 5, the last of them masked")
 def _(draw):
     return torch.tensor([[[[1.0, 1.0, 5.0]]]]), gaps("xx-")
 
@@ -549,17 +570,24 @@ def _(draw):
     return draw.normal(2, 2, 3, 4), draw.mask(2, 1, 1, 4)
 
 
-@masked_weights.case("a hidden energy of 120")
+@masked_weights.case("a hidden score of 120")
 def _(draw):
     return torch.tensor([[[[0.0, 2.0, 120.0, 1.0]]]]), gaps("xx-x")
 
 
-@masked_weights.case("visible energies near −30000, a hidden one of 0")
+@masked_weights.case("visible scores near −30000, a hidden one of 0")
 def _(draw):
     return torch.tensor([[[[-30000.0, -29998.0, 0.0, -29999.0]]]]), gaps("xx-x")
 
 
-@masked_weights.case("gradients reach the energies, and are finite", gradients=True)
+@masked_weights.case("a NaN in a visible score is not hidden")
+def _(draw):
+    scores = draw.normal(2, 1, 2, 3)
+    scores[0, 0, 1, 1] = torch.nan
+    return scores, gaps("xxx", "x-x")
+
+
+@masked_weights.case("gradients reach the scores, and are finite", gradients=True)
 def _(draw):
     return draw.normal(2, 3, 4, 3), gaps("xx-", "---")
 
@@ -647,7 +675,7 @@ def _(draw):
     return padded(draw, 3, 6, pad), pad, True
 
 
-@decoder_mask.case("as many sentences as places, in evaluation")
+@decoder_mask.case("as many sentences as positions, in evaluation")
 def _(draw):
     pad = draw.integer(2, 9)
     return padded(draw, 4, 4, pad), pad, False
@@ -689,7 +717,7 @@ masked_loss = Exercise(
     mistakes={
         "NaN: with no real target the loss should be 0, and the mean of nothing is "
         "0/0": partial(mean_loss, over=lambda real: real.sum()),
-        "the sum is divided by all places: padding counts as a loss of 0": (
+        "the sum is divided by all positions: padding counts as a loss of 0": (
             partial(mean_loss, over=lambda real: real.numel())
         ),
         "a NaN of a real target has gone: is every NaN there a 0/0?": (
@@ -708,11 +736,15 @@ masked_loss = Exercise(
             sentence_means
         ),
         "only the loss at the padding is counted": padding_alone,
-        "these are the losses of single places; their mean is wanted": (
+        "these are the losses of single positions; their mean is wanted": (
             lambda logits, targets, pad: losses(logits, targets) * (targets != pad)
         ),
         "view and reshape change which number belongs to which word": (
             partial(mean_loss, of=viewed)
+        ),
+        "infinite: a small probability is rounded to 0, and log 0 is −∞; log_softmax "
+        "and logsumexp never form it": partial(
+            mean_loss, of=lambda *given: -losses(*given).neg().exp().log()
         ),
         "the probabilities have no logarithm": (
             partial(mean_loss, of=lambda *given: -losses(*given).neg().exp())
@@ -751,6 +783,11 @@ def _(draw):
     logits = draw.normal(2, 3, 4)
     logits[0, 1, 2] = torch.nan
     return logits, torch.tensor([[1, 2, 0], [3, 0, 0]]), 0
+
+
+@masked_loss.case("a target whose logit is 1000 below the largest")
+def _(draw):
+    return torch.tensor([[[0.0, 1000.0, 0.0]]]), torch.tensor([[0]]), 2
 
 
 @masked_loss.case("in double precision", dtype=torch.float64)

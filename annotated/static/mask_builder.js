@@ -20,7 +20,7 @@ for (let i = 0; i < n; i++) {
     const q = row(data.queries, i), k = row(data.keys, j);
     scores[i].push(dot(q, k) / Math.sqrt(q.length));
   }
-  // what stands in the hidden places, as each way of masking has it
+  // what stands in the hidden entries, as each way of masking has it
   const filled = scores[i].map((e, j) => {
     if (mask[i][j]) return e;
     return state.hiding === data.hidings[2] ? -1e9 : -Infinity;
@@ -59,8 +59,8 @@ view.once("watch", () => { // for the first drawing alone
   // a click counts for the mask that it was made in
   root.addEventListener("input", ({ target }) => {
     if (!["length", "prefix", "causality"].includes(target.dataset.name)) return;
-    for (const place of root.querySelectorAll("[data-switched]")) {
-      delete place.dataset.switched;
+    for (const entry of root.querySelectorAll("[data-switched]")) {
+      delete entry.dataset.switched;
     }
   }, true);
   let before = view.width();
@@ -119,8 +119,10 @@ const none = empty.length > 1
   : `No key is left for query ${names}: its row of weights sums to ${total}. `;
 return {
   values: { mask, weights, visible, leaked, empty },
-  says: `${visible} of ${n * n} places ${visible === 1 ? "is" : "are"} visible. `
+  says: `${visible} of ${n * n} entries ${visible === 1 ? "is" : "are"} visible. `
     + (empty.length ? none : "Every query has a key. ")
-    + (worst > 1e-6 ? `Up to ${(100 * worst).toFixed(0)} % of a row's weight lies on hidden keys.`
+    + (worst > 0.995 ? "All the weight of such a row lies on hidden keys."
+      : worst > 1e-6 ? `Up to ${(100 * worst).toFixed(0)} % of a row's weight lies on hidden keys.`
+      : total === "NaN" && empty.length === n ? ""
       : `No weight lies on a hidden key${total === "NaN" ? " in any other row" : ""}.`),
 };

@@ -2,11 +2,11 @@
 # # 4. Masks
 #
 # You learn vocabulary from a list, with your hand covering the translations. Take
-# the hand away and you get every word right, and learn nothing.
+# your hand away: you get every word right and learn nothing.
 #
 # A language model has the same problem. It has to guess the next word, but that word
-# is right there in the text, and attention looks everywhere. So we cover
-# part of the page: **a mask says, for every word, which words it may look at. All
+# is right there in the text, and attention can look anywhere. So we cover
+# part of the page: **a mask says, for every word, which words it may attend to. All
 # others get a weight of exactly zero.**
 
 # %% tags=["setup"]
@@ -20,33 +20,33 @@ from annotated.masks import causal_mask
 from annotated.pictures import Matrix, chain
 
 first_words = ["the", "cat", "sleeps", "here"]
-first_scores = torch.tensor(
+first_weights = torch.tensor(
     [
-        [1.0, 2.0, 0.5, 0.0],
-        [0.0, 1.0, 2.0, 1.5],
-        [0.0, 2.0, 1.0, 2.0],
-        [0.5, 1.5, 2.0, 1.0],
+        [0.3, 0.4, 0.2, 0.1],
+        [0.1, 0.4, 0.3, 0.2],
+        [0.1, 0.3, 0.1, 0.5],
+        [0.1, 0.2, 0.5, 0.2],
     ]
 )
 labels = {"rows": first_words, "columns": first_words, "weights": True}
 triangle = causal_mask(4)[0, 0]
-everywhere = masked_softmax(first_scores)
-the_past = masked_softmax(first_scores, triangle)
+the_past = masked_softmax(first_weights.log(), triangle)
 chain(
     Matrix(the_past, "with a mask", mask=triangle, **labels),
-    Matrix(everywhere, "without", **labels),
+    Matrix(first_weights, "without", **labels),
     alt="Two tables of attention weights for the words the, cat, sleeps, "
     "here. With a mask, everything above the diagonal is hatched: the sees "
     "only itself, with weight 1, and here sees all four words. Without a "
     "mask, every word has weights for all four.",
-    caption="Each row is a word that looks, each column a word it looks at. "
-    "Hatched: hidden. What is left in a row still adds up to 1.",
+    caption="Attention weights (made up). Each row is a query, the word that "
+    "attends, and each column a key, a word it attends to. Hatched: hidden. "
+    "What is left in a row is scaled up, so that it adds up to 1 again.",
 )
 
 # %% [markdown]
 # By the end of this chapter you'll be able to write the two masks that nearly every
-# Transformer needs, one line each, combine them, and tell from its symptoms when
-# a mask isn't working. You need self-attention
+# Transformer needs, one line each, combine them, and recognise a broken mask
+# by its symptoms. You need self-attention
 # ([chapter 2](02_self_attention.ipynb)) and heads
 # ([chapter 3](03_multi_head_attention.ipynb)). About 35 minutes.
 #
@@ -57,10 +57,10 @@ chain(
 # filled up with **padding**, a token that means nothing. Put *the cat sleeps*
 # into a batch with *a small dog barks loudly*, and it gets two pads at its end.
 #
-# Let's follow it with numbers: two for each word, chosen so that you can do the
-# dot products in your head, and zeros for the padding, as
-# `nn.Embedding(padding_idx=…)` makes them. To keep the numbers whole, we use the
-# barest self-attention: no projections, no division by √k.
+# Let's put numbers on it: two per word, chosen so that you can do the dot products
+# in your head, and zeros for the padding, as `nn.Embedding(padding_idx=…)` makes
+# them. To keep the numbers whole, we use self-attention at its barest: no
+# projections, no division by √k.
 
 # %%
 words = ["the", "cat", "sleeps", "pad", "pad"]
@@ -93,11 +93,12 @@ chain(
 # Follow *cat*. Its scores are 0 with *the*, 2 with itself, 1 with *sleeps*, and 0
 # with each pad: a vector of zeros has a dot product of 0 with anything. But the
 # softmax doesn't see a 0. It sees $e^0 = 1$. The five powers are 1, 7.39, 2.72, 1
-# and 1, together 13.11, and the two pads take 2 of them, **15 %**. That much is
-# missing from *cat*, whose output shrinks from (0.82, 0.76) to (0.69, 0.64).
+# and 1. They add up to 13.11, and the two pads contribute 2 of that: **15 %** of the
+# weight. The words lose it, and the output of *cat* shrinks from (0.82, 0.76), which it
+# would be without pads, to (0.69, 0.64).
 #
-# And the longer the neighbour's sentence, the more pads there are, and the more they
-# take:
+# The longer the neighbour's sentence, the more pads there are, and the more weight
+# they take:
 
 # %% tags=["hide-input"]
 import matplotlib.pyplot as plt
@@ -154,9 +155,9 @@ frame_slider(
 # </details>
 #
 # It isn't just our toy. The layer from [chapter 3](03_multi_head_attention.ipynb) has
-# projections, biases and two heads. Let it read the same three words, untrained, with
-# more and more pads after them ([4c.1](04c_broken_masks.ipynb) does it with a trained
-# model):
+# projections, biases and two heads. Even untrained, it shows the effect: let it read
+# the same three words with more and more pads after them
+# ([4c.1](04c_broken_masks.ipynb) does this with a trained model):
 
 # %%
 from torch import nn
@@ -190,18 +191,18 @@ show_table(
     ["pads added", *added[::2]],
     [["outputs move by", *(f"{share:.0%}" for share in moved_by[::2])]],
     caption="How far the outputs of the three words move, as a share of "
-    "their own length without padding.",
+    "their norm without padding.",
 )
 
 # %% [markdown]
 # So without a mask, what the model makes of your sentence depends on the longest
-# sentence of its batch.
+# sentence in the batch.
 #
 # ## 4.2 Hide a key: minus infinity before the softmax
 #
-# We want the pads to weigh exactly 0, and the words to share all the weight. The
-# softmax does it for us if the score of a pad is $-\infty$, because
-# $e^{-\infty} = 0$. A **mask** says which scores to keep. In this book it is a boolean
+# We want each pad to get a weight of exactly 0, and the words to share the rest. The
+# softmax does it for us if a pad's score is $-\infty$, because
+# $e^{-\infty} = 0$. A **mask** says which scores to keep. In this book it's a boolean
 # tensor, and `True` always means **may attend**:
 
 # %%
@@ -227,8 +228,8 @@ chain(
     Matrix(outputs, "outputs", rows=words, row=1),
     alt="The outputs, where cat is 0.82 and 0.76.",
     caption="The row of cat: 0.09, 0.67 and 0.24 for the words, nothing for "
-    "the pads, and the output that it has alone. What the pads' own rows "
-    "hold will do no harm (4.8).",
+    "the pads, and the same output as without padding. The pads' own rows "
+    "do no harm (4.8).",
 )
 
 # %% tags=["hide-input", "proof"]
@@ -243,7 +244,7 @@ check_close(
 
 # %% [markdown]
 # *Cat* is back at (0.82, 0.76). As an equation, with $e_{ij}$ for the score of query
-# $i$ with key $j$, and $m_{ij}$ = 1 where it may look, 0 where it may not:
+# $i$ with key $j$, and $m_{ij}$ = 1 where query $i$ may attend to key $j$, else 0:
 #
 # $$\begin{aligned}
 # w_{ij} &= \frac{m_{ij}\,\exp e_{ij}}{\sum_{j'} m_{ij'} \exp e_{ij'}} \\
@@ -252,9 +253,9 @@ check_close(
 #
 # **Why not zero the weights after the softmax?** It seems just as good:
 # `weights * mask`. But then the row of *cat* adds up to 0.85, and its output has
-# shrunk again. So you divide by the sum, which is right on paper. But only in our
-# toy is a pad's score 0. A real layer adds a position vector and biases to it, and
-# its score can be anything. Say it's 120:
+# shrunk again. So you divide by the sum, which is right on paper. But a pad's score is
+# 0 only in our toy. A real model adds position vectors and biases, so the
+# score of a pad can be anything. Say it's 120:
 
 # %%
 row = torch.tensor([0.0, 2.0, 1.0, 120.0])  # the last key is padding
@@ -265,12 +266,13 @@ print("after: ", late / late.sum())
 print("before:", row.masked_fill(~keep, -torch.inf).softmax(dim=-1))
 
 # %% [markdown]
-# The pad's $e^{120}$ has pushed the words' weights below the smallest number that
-# a float can hold, and nothing is left to share. So hide the pad before the softmax.
+# Next to the pad's $e^{120}$, the words' weights are smaller than any number that
+# a float can hold. They are rounded to 0, and 0 divided by 0 is NaN (*not a number*).
+# So hide the pad before the softmax.
 #
 # ## 4.3 Hide the future
 #
-# Back to the vocabulary list. A language model plays one game at every position:
+# Back to the vocabulary list. A language model plays the same game at every position:
 # **having read up to word $i$, guess word $i + 1$.** It reads *the* and guesses
 # *cat*; it reads *the cat* and guesses *sleeps*. In training we have the whole text,
 # so the targets are simply the inputs shifted by one:
@@ -308,19 +310,20 @@ show(
 
 # %% [markdown]
 # The query at position $i$ may see its own word, which it has read, and the words
-# before: keys $j \le i$. Its answer, word $i + 1$, is covered. That is the **causal
-# mask** (also *look-ahead mask*), and it is a triangle. For five words:
+# before it: keys $j \le i$. Its answer, word $i + 1$, is covered. This is the **causal
+# mask** (or *look-ahead mask*), the mark of an *autoregressive* model, and it's a
+# triangle. For five words:
 
 # %%
 causal = torch.ones(5, 5, dtype=torch.bool).tril()
 
 # %% [markdown]
-# In other people's code it's often `masked_fill(tril == 0, float('-inf'))`, or PyTorch's
-# `is_causal=True`. The shift and the mask belong together: only with both
+# In other people's code you'll often see `masked_fill(tril == 0, float('-inf'))`, or
+# PyTorch's `is_causal=True`. The shift and the mask belong together: only with both
 # does each guess depend on earlier words alone.
 #
-# What do we gain? One pass with the mask replaces as many passes without it as there
-# are words: one over the first word, one over the first two, and so on.
+# What do we gain? Without the mask, we'd need one pass per word: one over the first
+# word, one over the first two, and so on. With it, a single pass does:
 
 # %%
 x = torch.randn(1, 5, 16)
@@ -336,8 +339,8 @@ check_close(
 )
 
 # %% [markdown]
-# So a text of a thousand and one words is a thousand training examples, each with its
-# own cover, computed in one pass.
+# So a text of 1,001 words is a thousand training examples, each with its own cover,
+# computed in one pass.
 #
 # ## 4.4 Both at once
 #
@@ -360,7 +363,7 @@ check_shape("both", both, b=2, h=1, t=5, s=5)
 
 # %% tags=["hide-input"]
 def draw_mask(axis, left, top, mask, columns=(), rows=()):
-    """Hatch the hidden places; one unit is one place."""
+    """Hatch the hidden entries; one unit is one entry."""
     for i, line in enumerate(mask.tolist()):
         for j, sees in enumerate(line):
             colour, hatch = ("white", None) if sees else ("0.85", "////")
@@ -369,11 +372,11 @@ def draw_mask(axis, left, top, mask, columns=(), rows=()):
                 plt.Rectangle(corner, 1, 1, fc=colour, ec="black", hatch=hatch)
             )
     for j, word in enumerate(columns):
-        place = (left + j + 0.5, top + 0.2)
-        axis.text(*place, word, rotation=90, ha="center", va="bottom")
+        corner = (left + j + 0.5, top + 0.2)
+        axis.text(*corner, word, rotation=90, ha="center", va="bottom")
     for i, word in enumerate(rows):
-        place = (left - 0.3, top - i - 0.5)
-        axis.text(*place, word, ha="right", va="center")
+        corner = (left - 0.3, top - i - 0.5)
+        axis.text(*corner, word, ha="right", va="center")
 
 
 def blank(width, height, limits):
@@ -402,7 +405,7 @@ for left, name, shape in (
 show(
     figure,
     alt="Three columns. Padding, of the shape 2, 1, 1, 5: one row for each of "
-    "two sentences; in the first the last two places are hatched, in the "
+    "two sentences; in the first the last two entries are hatched, in the "
     "second none is. Causal, 5, 5: one triangle. Both, 2, 1, 5, 5: for the "
     "first sentence a triangle without its last two columns, for the second "
     "the whole triangle.",
@@ -413,8 +416,8 @@ show(
 )
 
 # %% [markdown]
-# Which mask goes where? Chapter 6 builds a translator with three attentions. Whenever
-# a whole text goes in at once, in training and in evaluation, these are their masks:
+# Which mask goes where? The translator of chapter 6 has attention in three places. When
+# a whole text goes in at once, as in training and in evaluation, their masks are:
 
 # %% tags=["hide-input"]
 source = "the cat sleeps pad".split()
@@ -438,18 +441,17 @@ show(
     "hatched. Decoder, target to target: a triangle, and the column of pad is "
     "hatched. Cross-attention, rows of the target and columns of the source: "
     "the column of pad is hatched.",
-    caption="Rows are queries, columns keys. In cross-attention the target "
-    "looks at the source.",
+    caption="Rows are queries, columns are keys. In cross-attention the "
+    "queries come from the target, the keys from the source.",
 )
 
 # %% [markdown]
 # Cross-attention hides the padding *of the source*, and it needs no causal mask: the
 # sentence to be translated is known from the start.
 #
-# ### The module
+# ### The two masks as functions
 #
-# The module has two short functions, plus `length_mask`, which works from sentence
-# lengths (*valid length* in some libraries) instead of token ids:
+# From now on we use these two functions from the book's module `annotated.masks`:
 
 # %%
 from annotated.masks import causal_mask, length_mask, padding_mask
@@ -466,7 +468,7 @@ for n in range(2):
         for j in range(5):
             loops[n, 0, i, j] = batch[n, j].item() != PAD and j <= i
 check_close(
-    "both masks = the rule, place by place",
+    "both masks = the rule, entry by entry",
     padding_mask(batch) & causal_mask(5),
     loops,
 )
@@ -545,14 +547,18 @@ assert moved_by_pads(-torch.inf, torch.float64) < 1e-14
 assert 1e-8 < moved_by_pads(1e-9, torch.float64) < 1e-5  # a leak stays
 
 # %% [markdown]
-# Lengths describe only padding at the end. Ids find it anywhere, on the left too, but
-# they need an id that no real word has.
+# A third function, `length_mask(lengths, size)`, makes the padding mask from the
+# lengths of the sentences (*valid lengths* in some libraries). It works for padding
+# at the end. Token ids find padding anywhere, on the left too, but they need an id that
+# no real word has.
 #
-# Why may there be more keys than queries? A decoder that writes word by word can keep
-# the keys and values of earlier words (a *KV cache*) and compute queries only for the
-# newest: the *last* row of the triangle, which is all True, or the last rows, if it reads
-# several new words at once. PyTorch's `is_causal=True`
-# gives you the first:
+# ### More keys than queries: the KV cache
+#
+# Why does `causal_mask` take two numbers? During generation, word by word, a decoder can
+# keep the keys and values of earlier words (a *KV cache*) and compute queries for the new
+# words only. One new word needs the *last* row of the triangle, which is all True. Two
+# new words, read at once, need the last two rows. PyTorch's `is_causal=True` gives you
+# the *first* two:
 
 # %% tags=["hide-input"]
 sentence = "a small dog barks loudly".split()
@@ -568,14 +574,16 @@ show(
     alt="Two masks of two queries and five keys, a small dog barks loudly. "
     "causal_mask(2, 5): the query barks sees the first four words, loudly sees "
     "all five. is_causal=True: the same two queries see one word and two.",
-    caption="The queries of the two newest words. Hatched: hidden.",
+    caption="Two new queries, barks and loudly, and five keys. Hatched: "
+    "hidden.",
 )
 
 # %% [markdown]
-# ## 4.5 A row with nothing to look at
+# ## 4.5 A row with nothing to attend to
 #
-# What if *every* key of a query is hidden (a *fully masked row*)? It happens: an empty
-# sentence, or padding on the left under a causal mask. Then the softmax divides 0 by 0:
+# What if *every* key of a query is hidden (a *fully masked row*)? It happens when a
+# sentence is empty, or when padding stands on the left under a causal mask. Then the
+# softmax divides 0 by 0:
 
 # %%
 visible = torch.tensor([[True, True, False], [False, False, False]])
@@ -583,8 +591,9 @@ masked_scores = torch.zeros(2, 3).masked_fill(~visible, -torch.inf)
 print(masked_scores.softmax(dim=-1))
 
 # %% [markdown]
-# A NaN doesn't stay in its row. Even where the next layer hides it, its weight is 0,
-# and **0 · NaN is NaN**. Two pads, then three words, under a causal mask:
+# And NaN doesn't stay in its row. The next layer may hide that row, but hiding means a
+# weight of 0, and **0 · NaN is NaN**. Here are two pads, then three words, under a
+# causal mask:
 
 # %%
 left = torch.tensor([False, False, True, True, True]) & causal
@@ -595,21 +604,21 @@ for number in (1, 2):
     print(f"NaN after layer {number}:", x.isnan().any(dim=-1).int().tolist())
 
 # %% [markdown]
-# After the first layer only the pads hold NaN; after the second, the words do, too.
+# After the first layer only the pads hold NaN; after the second, so do the words.
 #
-# A large negative number such as −1e9 avoids NaN (though float16 can't hold it:
-# [4b.1](04b_hidden_places.ipynb)). But now all scores of the row are equal, so it
-# spreads its weight over **every hidden key**:
+# Filling in a large negative number such as −1e9 avoids NaN (though float16 can't hold
+# it: [4b.1](04b_hidden_places.ipynb)). But now all scores of the row are equal, and the
+# row spreads its weight over **every hidden key**:
 
 # %%
 print(torch.zeros(2, 3).masked_fill(~visible, -1e9).softmax(dim=-1))
 
 # %% [markdown]
 # If the second row belongs to a pad, that does no harm (4.8). But when a translator
-# gets an empty sentence, every word it writes looks at nothing but padding in
-# cross-attention, and reads the average of their values. With nothing to look at, the
-# weights should all be zero. So give the row harmless scores
-# before the softmax, and set its weights to zero afterwards:
+# gets an empty sentence, every word it writes attends to padding alone in
+# cross-attention, and takes the average of its values. With nothing to attend to, all
+# the weights should be zero. So give the row harmless scores before the softmax, and
+# set its weights to zero afterwards:
 
 # %%
 show_source(masked_softmax)
@@ -639,19 +648,25 @@ print(
 )
 
 # %% [markdown]
+# In an attention layer this is the step between the scores and the values:
+# `masked_softmax(q @ k.mT / k.shape[-1]**0.5, mask) @ v`. (`MultiHeadAttention` computes
+# the same with PyTorch's fused function.)
+#
 # Why not just replace the NaN in the outputs, with `nan_to_num`? They look fine then. But
-# on the way back, the gradient of that row is 0 and meets the NaN in its weights, and
-# 0 · NaN is NaN again: now the gradients are NaN
-# ([4b.2](04b_hidden_places.ipynb) shows it happening).
+# in the backward pass, the zero gradient of that row is multiplied by the NaN in its
+# weights, and 0 · NaN is NaN again: now the gradients are NaN (demonstrated in
+# [4b.2](04b_hidden_places.ipynb)).
 #
-# Now build a mask yourself. Predict first:
+# ### Build a mask
 #
-# 1. Eight words, a query sees itself and the past: 36 places. A *prefix LM* reads a question
-#    in both directions and writes the answer word by word. How many places does a prefix
-#    of three words add?
-# 2. Hide with −1e9, and switch off the keys of the last row, one after the other. After
-#    which one do the hidden keys get weight?
-# 3. And what does that row become with each of the other two ways of hiding?
+# Now build one yourself. Predict first:
+#
+# 1. With eight words and a causal mask, 36 entries are visible. A *prefix LM* reads a
+#    question in both directions and writes the answer word by word. How many entries
+#    does a prefix of three words add?
+# 2. Hide with −1e9, and hide the keys of the last row one by one, by clicking. After
+#    which click do the hidden keys get weight?
+# 3. What does that row become with each of the other two ways of hiding?
 
 # %% tags=["hide-input"]
 from annotated.frames import Choice, Grid, Slider, explorer, static
@@ -721,8 +736,8 @@ emptied = {
     for hiding in HIDING
 }
 nearly = [[7, j] for j in range(7)]
-places, almost = build(8, 0, CAUSALITY[0], HIDING[2], nearly)
-assert almost[~places].eq(0).all()  # seven clicks: one key is left
+shown, almost = build(8, 0, CAUSALITY[0], HIDING[2], nearly)
+assert almost[~shown].eq(0).all()  # seven clicks: one key is left
 assert past.sum() == 36 and prefixed.sum() == 39
 assert emptied[HIDING[0]].eq(0).all() and emptied[HIDING[1]].isnan().all()
 assert emptied[HIDING[2]].eq(1 / 8).all()
@@ -739,33 +754,33 @@ explorer(
     [
         Slider("length", "words (the rest is padding)", range(9), 8),
         Choice("causality", "a query sees", CAUSALITY),
-        Slider("prefix", "prefix all may see", range(9), 0),
-        Choice("hiding", "hidden places get", HIDING),
-        Grid("cells", "the mask: click to switch a place", 8, 8),
+        Slider("prefix", "prefix length", range(9), 0),
+        Choice("hiding", "hidden scores become", HIDING),
+        Grid("cells", "the mask: click to toggle an entry", 8, 8),
     ],
     label="Mask builder",
     checks=builder_checks,
     question="When do hidden keys get weight?",
-    caption="Rows look, columns are looked at; 1 = may attend. A click "
-    "switches a place and gives it an orange border; new words, prefix or "
-    "rule undo all clicks. In the weights, hidden places have a dashed "
-    "frame. Arrow keys move, Space switches.",
+    caption="Rows are queries, columns are keys; 1 = may attend. A click "
+    "toggles an entry and gives it an orange border; changing the words, the "
+    "prefix or the rule undoes all clicks. In the weights, hidden entries "
+    "have a dashed frame. Keyboard: arrow keys move, Space toggles.",
 )
 
 # %% [markdown]
 # <details><summary>The answers</summary>
 #
-# 1. Three: the first word gains two places, the second word one, the third none.
+# 1. Three: the first word gains two entries, the second word one, the third none.
 # 2. Only after the last, the eighth. As long as a single key is left, $e^{-10^9}$ is 0
 #    beside it. With none left, all scores are equal, and every hidden key gets ⅛ = .125.
-# 3. With −∞ and a plain softmax: NaN. With the empty row set to zero: zeros.
+# 3. With −∞ and a plain softmax: NaN. With −∞ and the row set to zero: zeros.
 #
 # </details>
 #
 # ## 4.6 True means attend. Or the opposite
 #
-# PyTorch has attention as a function and as a module, and they read the same boolean
-# mask in opposite ways. Give both the mask `[True, True, False]`:
+# PyTorch offers attention both as a function and as a module, and the two read the
+# same boolean mask in opposite ways. Give both the mask `[True, True, False]`:
 
 # %% tags=["hide-input"]
 three = torch.eye(3)[None]  # the values are one-hot: outputs are weights
@@ -804,28 +819,28 @@ show_table(
 
 # %% [markdown]
 # `F.scaled_dot_product_attention` reads True as *attend*, as this book does.
-# `nn.MultiheadAttention`, and with it `nn.TransformerEncoderLayer` and its
-# relatives, reads True as *ignore*, in `attn_mask` and in `key_padding_mask`. Both
-# also take floats (an *additive mask*), which are added to the scores: 0 where a query
-# may look, −∞ where it may not.
+# `nn.MultiheadAttention` reads True as *ignore*, in `attn_mask` and in
+# `key_padding_mask`. So does `nn.TransformerEncoderLayer`, which is built on it and
+# calls them `src_mask` and `src_key_padding_mask`. Function and module also take floats
+# (an *additive mask*), which are added to the scores: 0 where a query may attend, −∞
+# where it may not.
 #
-# Mix them up and no error is raised. Under a padding mask the words then look at the
-# padding and at nothing else, under a causal mask at the future and at nothing
-# else.
+# Mix them up and no error is raised. With a padding mask, the words then attend to the
+# padding and nothing else; with a causal mask, to the future and nothing else.
 #
 # <details><summary>Won't the last word warn you? It has no future, so its row is
 # fully masked.</summary>
 #
-# Don't count on it. `nn.MultiheadAttention` returns NaN there by default. With
+# Don't count on it. By default, `nn.MultiheadAttention` does return NaN there. With
 # `need_weights=False` it returns NaN only in evaluation, without gradients and with
-# `batch_first=True`, where PyTorch takes a faster implementation (the *fast path*), and
+# `batch_first=True`, where PyTorch takes a faster implementation (the *fast path*).
 # `F.scaled_dot_product_attention` gives zeros in the version used here.
 #
 # </details>
 #
 # To pass our masks to PyTorch's module, put a `~` before them:
 # `key_padding_mask=~padding_mask(tokens)[:, 0, 0]` and
-# `attn_mask=~causal_mask(t)[0, 0]`. With equal parameters, it computes what ours does:
+# `attn_mask=~causal_mask(t)[0, 0]`. With equal parameters it then computes what ours does:
 
 # %% tags=["hide-input"]
 layer = MultiHeadAttention(d_model=16, heads=2)
@@ -916,14 +931,15 @@ for who, did in verses:
 print(rhyme[:185] + "…")
 
 # %% [markdown]
-# The model guesses the next character, from a window of 48. It has two layers of
-# attention, with two things around them that the next chapters explain: a vector
-# for each position ([chapter 5](05_positional_encoding.ipynb)) and the rest of a
-# Transformer's layer ([chapter 6](06_encoder_decoder.ipynb)). One line decides whether
-# it may peek: `mask = causal_mask(t) if masked else None`.
+# The model reads a window of 48 characters and guesses the next character at each
+# position. It has two layers of attention, and two things around them that later chapters
+# explain: a vector for each position ([chapter 5](05_positional_encoding.ipynb)) and the
+# rest of a Transformer layer ([chapter 6](06_encoder_decoder.ipynb)). One line decides
+# whether it may peek: `mask = causal_mask(t) if masked else None`.
 #
-# The training loop shifts a text by one, as in 4.3: it feeds in `text[:, :-1]` and asks
-# for `text[:, 1:]`. Two models are trained alike, one with the mask and one without:
+# The training loop shifts the text by one, as in 4.3: it feeds in `text[:, :-1]` and asks
+# for `text[:, 1:]`. We train two models in the same way, one with the mask and one
+# without:
 
 # %% tags=["hide-input"]
 import math
@@ -1005,20 +1021,20 @@ for name, masked in (("masked", True), ("not masked", False)):
 figure, axis = plt.subplots(figsize=(6.6, 3.2))
 learning_curve(histories, label="training loss (nats per character)", ax=axis)
 axis.axhline(floor, color="black", linestyle=":")
-note = f"the least without peeking: {floor:.2f}"
+note = f"lowest without peeking: {floor:.2f}"
 axis.text(0, 0.85 * floor, note, fontsize=9, va="top")
 show(
     figure,
     alt="Two training losses over 300 steps, and a dotted line. Both fall; "
     "the model with a mask stays above the line, the one without a mask ends "
     "far below it.",
-    caption="Dotted: the least loss for anyone who sees only the past, "
+    caption="Dotted: the lowest loss possible without seeing the future, "
     "counted over all windows of the rhyme.",
 )
 
 # %% [markdown]
-# The model that may peek wins, by far. Now let both write, a character at a time,
-# from the same beginnings:
+# The model that may peek wins by far. Now let both write, one character at a time,
+# from the same prompts:
 
 
 # %% tags=["hide-input"]
@@ -1053,11 +1069,12 @@ def two_losses(model):
 
 rhyme_losses = {name: two_losses(m) for name, m in rhymers.items()}
 show_table(
-    ["model", "writes (the beginning is given)"],
+    ["model", "prompt", "goes on"],
     [
         [
             name if start == beginnings[0] else "",
-            text.replace("\n", "⏎").replace("  ", " \u00a0"),
+            start,
+            text[len(start) :].replace("\n", "⏎").replace("  ", " \u00a0"),
         ]
         for name in rhymers
         for start, text in zip(beginnings, written[name], strict=True)
@@ -1083,21 +1100,23 @@ for row in recorded("rhyme")["rows"]:
 
 # %% tags=["hide-input"]
 show_table(
-    ["loss per character", "whole text in view", "only the past in view"],
+    ["loss per character", "whole window in view", "only the past in view"],
     [
         [name, *(f"{loss:.2f}" for loss in losses)]
         for name, losses in rhyme_losses.items()
     ],
-    caption=f"A blind guess among {v} characters costs "
-    f"{math.log(v):.2f} nats.",
+    caption="Measured on windows of the rhyme, the text they were trained on. "
+    "Right: the window is cut off before the character to guess, as in "
+    f"writing. A blind guess among {v} characters costs {math.log(v):.2f} nats.",
 )
 
 # %% [markdown]
-# One model writes the rhyme, the other babbles; the same happens with all three seeds.
-# With the next character out of sight, the other does worse than a blind guess. Its
-# attention shows why. At position $i$ it has to guess character $i + 1$, and that
-# character is its own input at position $i + 1$. So it learned to look one position
-# ahead and copy. When it writes, there is nothing ahead.
+# The masked model has learned the rhyme by heart; the other one babbles. The same happens
+# with all three recorded seeds. When the next character is out of sight, the unmasked
+# model does worse than a blind guess. Its attention shows why. At position $i$ it has
+# to guess character $i + 1$, and that character is in its own input, at position $i + 1$.
+# So it learned to attend one position ahead and copy. When it writes, there is nothing
+# ahead.
 
 # %% tags=["hide-input"]
 from annotated.plots import attention_heatmap
@@ -1126,21 +1145,22 @@ show(
     figure,
     alt="Attention weights of the strongest head of the first layer of each "
     "model, over the characters of a line. Masked: only at and below the diagonal. Not "
-    "masked: a dark line one place to the right of the diagonal.",
-    caption="Of four heads in the first layer, the one that looks most at the "
-    "neighbour. Left: with the mask it looks one position back. Right: not "
-    f"masked, it looks one position ahead, with {ahead.max():.0%} of its weight.",
+    "masked: a dark line one column to the right of the diagonal.",
+    caption="First layer: of its four heads, the one that attends most to a "
+    "neighbour. Left: with the mask, one position back. Right: without it, "
+    "one position ahead, where the answer stands, with "
+    f"{ahead.max():.0%} of its weight.",
 )
 
 # %% [markdown]
-# What could have warned you? The loss, if you know how low it can honestly go. Nobody can
-# know whether *malt* or *rat* follows *This is the*, so without peeking the mean can't go
-# below the dotted line. But for real text nobody can compute that line.
+# What could have warned you? A loss that's too good to be true. Nobody can know whether
+# *malt* or *rat* follows *This is the*, so without peeking, the mean loss can't fall
+# below the dotted line. For real text nobody can draw that line. A very low loss
+# is a reason to be suspicious, but no loss can tell you that the mask is right.
 #
-# So test the mask, in any model, your own or someone else's: **change the last
-# character and see whether an output before it moves.** If one does, the model peeks; if
-# none does, try a few more texts. (For padding, append pads: no real word's output may
-# move.)
+# A test can, for any model, your own or someone else's: **change the last character and
+# see whether an output before it moves.** If one does, the model peeks; if none does,
+# try a few more texts. (For padding, append pads: no real word's output may move.)
 
 # %%
 changed = tokens.clone()
@@ -1171,10 +1191,10 @@ laboratory("mask", switches=["causal"], label="Train without the mask")
 # %% [markdown]
 # ## 4.8 Queries need no mask; losses do
 #
-# Our masks hide padding as a *key*. As a *query*, padding still attends and gets an
-# output. Should its row be hidden too? As long as that output is finite (4.5), it makes no
-# difference: other positions could meet it only as a key of the next layer, and there
-# it gets a weight of 0.
+# Our masks hide padding as a *key*. As a *query*, padding still attends to the words and
+# gets an output. Should its row be hidden too? As long as that output is finite (4.5), it
+# makes no difference: other positions could only meet it as a key in the next layer,
+# and there it gets a weight of 0.
 
 # %% tags=["hide-input", "proof"]
 two_layers = nn.ModuleList(MultiHeadAttention(16, 2) for _ in range(2))
@@ -1192,10 +1212,10 @@ check_close(
 assert not torch.allclose(one[~real], two[~real])
 
 # %% [markdown]
-# But the padded positions do hold an output, and if you average over positions, or
-# add up a loss, you must leave it out. Take three words and a
-# model that gives each of nine words the same chance. Its loss is ln 9 = 2.20.
-# Pad the sentence to six and compare two ways of averaging:
+# But the padded positions do have outputs, and when you average over positions or
+# compute a loss, you must leave them out. Take a sentence of three words, and a
+# model that gives each word of a vocabulary of nine the same probability. Its loss is
+# ln 9 = 2.20. Pad the sentence to six and compare two ways of averaging:
 
 # %%
 targets = torch.tensor([[1, 2, 3, PAD, PAD, PAD]])
@@ -1217,18 +1237,19 @@ check_close(
 assert abs(per_token[batch != PAD].mean() - per_token.mean()) > 0.01
 
 # %% [markdown]
-# If you divide by all positions, padding lowers the loss, and the model hasn't
-# improved. Divide by the number of real *tokens*. PyTorch does it for you with
-# `ignore_index=PAD`.
+# If you divide by all positions, padding lowers the loss, though the model hasn't
+# improved. Divide by the number of real *tokens*. PyTorch's `cross_entropy` does it for
+# you with `ignore_index=PAD`.
 #
 # ## 4.9 Pitfalls
 #
-# **The first output of every sequence is NaN, or always the same.** The triangle
-# lacks its diagonal: `tril(-1)` leaves the first query nothing to look at.
-# (`triu` instead of `tril` hides the past and shows the future.)
+# **After the first layer the first word is NaN, after the second all of them.** The
+# triangle lacks its diagonal: `tril(-1)` leaves the first query nothing to attend to,
+# and the NaN spreads (4.5).
 #
-# **Everything is NaN.** You added `(1 - mask) * -inf` to the scores. At the visible
-# places that is 0 · −∞, which is NaN. Use `masked_fill` or `torch.where`.
+# **Everything is NaN from the first layer on.** You added `(1 - mask) * -inf` to the
+# scores. At the visible entries that is 0 · −∞, which is NaN. Use `masked_fill` or
+# `torch.where`.
 
 # %% tags=["hide-input", "proof"]
 strict = torch.ones(5, 5).tril(-1).bool()
@@ -1240,33 +1261,44 @@ for name, shape in {"tril": causal, "triu": upper}.items():
     moved = (layer(x, mask=shape) - layer(changed, mask=shape))[:, :-1]
     assert moved.eq(0).all() == (name == "tril")
 assert not strict[0].any()
+hidden_states = x[0]
+for number in (1, 2):  # layers with a plain softmax, as in 4.5
+    plain = (hidden_states @ hidden_states.T).masked_fill(~strict, -torch.inf)
+    hidden_states = plain.softmax(dim=-1) @ hidden_states
+    lost = hidden_states.isnan().any(dim=-1).sum()
+    assert lost == (1 if number == 1 else 5)
 product = (1 - torch.tensor([1.0, 0.0])) * -torch.inf
 assert product[0].isnan() and product[1] == -torch.inf
 print(
-    "✓ tril(-1) leaves the first query no key, triu shows the future,\n"
+    "✓ tril(-1): NaN in one row, then in all five; triu shows the future;\n"
     "  and 0 · −∞ is NaN"
 )
 
 # %% [markdown]
-# **Some padding is hidden and some isn't.** You combined masks of the *other* kind,
-# `True` = hidden, with `&`. Then only what is hidden twice stays hidden. Masks of
-# that kind are joined with `|`.
+# **Each mask is right on its own, but together they let the future through.** You
+# combined masks of the opposite convention, `True` = hidden, with `&`. Then only what
+# both hide stays hidden. Join such masks with `|`. In the batch of 4.4:
 
 # %% tags=["hide-input"]
 hidden_padding, hidden_future = ~padding_mask(batch), ~causal_mask(5)
 wrong = ~(hidden_padding & hidden_future)
 right = ~(hidden_padding | hidden_future)
 assert torch.equal(right, both) and (wrong & ~both).any()
+opened = wrong & ~both
 print(
-    f"{(wrong & ~both).sum()} of the {(~both).sum()} places that should be "
-    "hidden are open"
+    f"of {(~both).sum()} entries that should be hidden, {opened.sum()} are "
+    f"visible:\n{(opened & hidden_future).sum()} in the future, "
+    f"{(opened & ~hidden_future).sum()} at padding"
 )
 
 # %% [markdown]
+# **Every word sees what comes after it, and nothing before.** You wrote `triu` instead of
+# `tril`.
+#
 # **"The size of tensor a must match the size of tensor b", or worse, no complaint
-# at all.** A mask `(b, t, s)` has no axis
-# for the heads. Broadcasting aligns from the right, so it takes the batch for the
-# heads; with as many heads as sentences that even fits. Pass `mask[:, None]`.
+# at all.** A mask `(b, t, s)` has no axis for the heads. Broadcasting aligns shapes from
+# the right, so it takes the batch axis for the heads; with as many heads as sentences
+# that even fits. Pass `mask[:, None]`.
 
 # %% tags=["hide-input", "proof"]
 try:
@@ -1279,26 +1311,36 @@ else:
 
 # %% [markdown]
 # **The loss is far lower in evaluation than in training.** The mask is made only
-# `if self.training`. Evaluation with the right answers fed in (*teacher forcing*)
-# has a future to hide too ([4c.2](04c_broken_masks.ipynb) shows it happening).
+# `if self.training`. But when you evaluate with the right answers fed in (*teacher
+# forcing*), there is a future to hide too (demonstrated in
+# [4c.2](04c_broken_masks.ipynb)).
 #
 # ## 4.10 Quick questions
 #
-# <details><summary>When a decoder writes, there is no future yet. Does it still need
+# <details><summary>During generation there is no future yet. Does a decoder still need
 # the causal mask?</summary>
 #
-# The newest query doesn't: all the other words come before it. But if you feed in the whole
-# text again at each step, the earlier positions do. Unmasked, they would see later words,
-# as they never did in training, and the newest query reads them in the next layer. (With
-# a KV cache only the newest query is computed, and no causal mask is needed.)
+# The newest query doesn't: all the other words come before it. With a KV cache (4.4) and one
+# new word at a time, it's the only query, and no causal mask is needed. But if you feed in
+# the whole text again at each step, the earlier positions need theirs. Unmasked, they
+# would see later words, as they never did in training, and the newest query reads their
+# outputs in the next layer.
+#
+# </details>
+#
+# <details><summary>The causal mask hides nearly half of all scores. Does that save
+# computation?</summary>
+#
+# Not as we've written it: all the scores are computed, and then some are overwritten. A
+# kernel that works block by block can skip the blocks that are hidden altogether.
 #
 # </details>
 #
 # <details><summary>What is the first word's row of weights in a causal
 # layer?</summary>
 #
-# It sees only itself, so its weight is 1, whatever the scores are. No query and no
-# key matrix can change the output of the first position.
+# The word sees only itself, so that weight is 1, whatever the score is. No query or key
+# projection can change the first position's output.
 #
 # </details>
 #
@@ -1306,7 +1348,7 @@ else:
 # words change in the seventh digit. Is the mask broken?</summary>
 #
 # Probably not: hidden weights are exact zeros, but sums over more terms are rounded in
-# another order. Repeat it in float64. Rounding shrinks to the sixteenth digit; a leak
+# another order. Repeat it in float64. Rounding errors shrink to the sixteenth digit; a leak
 # stays.
 #
 # </details>
@@ -1316,14 +1358,14 @@ else:
 # On the [page of exercises](../book/exercises/04_masks.ipynb), with checks that
 # answer at once; also as a notebook (`notebooks/exercises/04_masks.ipynb`).
 #
-# 1. **A causal window.** Each query sees the last few keys only.
+# 1. **A causal window** (*sliding window*). Each query sees the last few keys only.
 # 2. **A prefix and then causal.** Every word sees the question; the answer is
 #    written word by word.
 # 3. **Masked attention, with a cache.** From token ids to outputs, for the newest words.
 # 4. **The masked mean.** One vector for a sentence, padding left out.
 # 5. **Find the fault.** Three functions that run and are wrong; repair each from a
 #    user's report.
-# 6. **In words.** Tell from three observations which mask is broken.
+# 6. **In words.** Work out from three observations which mask is broken.
 #
 # ## 4.12 What to remember
 #
@@ -1332,7 +1374,7 @@ else:
 # - Write −∞ into the hidden *scores*, before the softmax. An empty row gets zeros.
 # - For PyTorch's `nn.MultiheadAttention`, True means the opposite: ignore.
 # - To test a mask, append padding or change the future, and see that nothing
-#   moves. A low loss alone is no test.
+#   moves. A loss can make you suspicious, but it can't prove a mask right.
 
 # %% tags=["hide-input"]
 from annotated.notebook import cost
@@ -1340,8 +1382,9 @@ from annotated.notebook import cost
 cost()
 
 # %% [markdown]
-# Apart from the causal mask, nothing tells a layer where a word stands. The next
-# chapter gives every position a vector of its own.
+# One thing is missing: without a mask, attention doesn't notice the order of the words
+# at all ([chapter 2](02_self_attention.ipynb) shuffled them). The next chapter gives
+# every position a vector of its own.
 #
 # ## Further reading
 #

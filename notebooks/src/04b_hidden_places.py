@@ -1,10 +1,10 @@
 # %% [markdown]
-# # 4b. What stands in a hidden place
+# # 4b. What to write into a hidden score
 #
 # [Chapter 4](04_masks.ipynb) writes −∞ into the scores that a query may not see.
-# People write other things: $10^{-9}$, $-10^9$, $-10^4$, or they repair the NaN
-# afterwards. Here is what each of these does, and in which precision. Nobody needs
-# this page in order to read on; it is for the day when a model of yours prints
+# People write other numbers, too: $10^{-9}$, $-10^9$ or $-10^4$. Or they repair the NaN
+# afterwards. Here is what each of these does, and in which precision. You don't need
+# this page in order to read on; it's for the day when a model of yours prints
 # NaN. About 5 minutes.
 
 # %% tags=["setup"]
@@ -37,7 +37,7 @@ show_table(["hidden score", "score 1", "score −0.5", "hidden"], rows)
 
 # %% [markdown]
 # "A very small number" is how people remember it, and $10^{-9}$ is very small. But
-# it is nearly 0, and $e^0 = 1$. The hidden key gets more weight than the word with
+# it's nearly 0, and $e^0 = 1$. The hidden key gets more weight than the word with
 # the score −0.5. What is needed is a very *negative* number.
 #
 # How much leaks? Each hidden key adds 1 to the sum of powers, so a row of n hidden
@@ -64,7 +64,7 @@ show_table(
         ["sum of the visible powers", *(f"{s:.1f}" for s in sums.tolist())],
         ["leaks", *(f"{leak:.0%}" for leak in leaks.tolist())],
     ],
-    caption="1e−9 in the hidden places, under a causal mask.",
+    caption="1e−9 as the hidden score, under a causal mask.",
 )
 
 # %% [markdown]
@@ -100,8 +100,8 @@ assert low.masked_fill(hidden, -torch.inf).softmax(dim=0)[2] == 0
 print("✓ −1e4 gives the hidden key everything, −∞ gives it nothing")
 
 # %% [markdown]
-# A finite number is a bet that no real score is lower. −∞ is no bet. It exists in
-# every floating-point format, half precision included.
+# A finite number is a bet that no real score is lower. With −∞ there is nothing to bet
+# on, and half precision has it too.
 #
 # ## 4b.2 Rows with nothing left, and their gradients
 #
@@ -200,8 +200,8 @@ print("✓ zeros forward and backward, in float32, float16 and bfloat16")
 #
 # - $10^{-9}$ is nearly 0, and a score of 0 is a vote. Hide with −∞.
 # - $-10^9$ doesn't fit into float16, and $-10^4$ is a bet that real scores can win.
-# - Repair an empty row before the softmax. NaN that is replaced afterwards comes
-#   back in the gradient.
+# - Repair an empty row before the softmax. NaN that is replaced afterwards can
+#   come back in the gradient.
 #
 # Back to [chapter 4](04_masks.ipynb), on to
 # [masks that don't mask](04c_broken_masks.ipynb), or to

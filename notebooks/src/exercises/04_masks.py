@@ -1,13 +1,13 @@
 # %% [markdown]
 # # Exercises for chapter 4: masks
 #
-# Each exercise is a cell for your answer and a cell that checks it. Run both: the
-# check says at once what is right and what is likely to be wrong, as often as you
+# Each exercise has a cell for your answer and a cell that checks it. Run both: the
+# check tells you at once what is right and what is probably wrong, as often as you
 # like. Everything you need is in chapter 4.
 #
-# Write the answers with plain PyTorch. You may try things out with functions of
+# Write the answers in plain PyTorch. You may try things out with functions from
 # `annotated`, but don't use them in an answer: the point is that you can write
-# them.
+# them yourself.
 #
 # Everywhere **True = may attend**, and a mask is boolean, with four axes: batch,
 # heads, queries, keys.
@@ -147,15 +147,25 @@ check("ch04-prefix", prefix_mask)
 # | `pad` | an integer | the id of padding, not always 0 |
 # | result | `(b, h, t, v)` | softmax(q kᵀ/√k) v over the visible keys |
 #
-# A query with nothing to look at gets zeros. Scores may be of any size: a hidden one
-# 120, or all visible ones near −30 000. The arguments must get gradients, finite
-# ones there too, and half precision (float16) must work.
+# - A query with nothing to attend to gets zeros, and finite gradients.
+# - A NaN in a query is a fault that must show: its output is NaN then.
+# - Scores may be of any size: a hidden one 120, or all visible ones near −30 000.
+# - All three floating-point arguments must get gradients, and half precision
+#   (float16) must work.
+#
 # (`F.scaled_dot_product_attention` is good for comparing. You learn more by writing the
 # softmax out.)
 #
-# *Example.* Three positions with equal scores, the last one padding, and values that
-# are one-hot, so that you see the weights: the rows should be (1, 0, 0), (½, ½, 0) and
-# (½, ½, 0). With the last query alone (t = 1), it is its row alone: (½, ½, 0).
+# *Example.* Three positions with equal scores, the last one padding. The values are
+# one-hot, so the outputs are the weights:
+#
+# ```text
+# 1.0 0.0 0.0
+# 0.5 0.5 0.0
+# 0.5 0.5 0.0
+# ```
+#
+# With the last query alone (t = 1), the result is the last row alone.
 #
 # *Beware.* With as many sentences as heads, a mask with a missing axis fits, and
 # hides the wrong words.
@@ -206,9 +216,8 @@ check("ch04-masked-attention", masked_attention)
 # *Example.* For the rows (1, 2), (3, 4), (9, 9) and a mask that is False at the
 # last of them, it is (2, 3).
 #
-# *Beware.* 0 times NaN is NaN, and not only forward: if you divide 0 by 0 and replace
-# the NaN afterwards, it comes back in the gradient wherever the way back to `x` is
-# still open.
+# *Beware.* 0 times NaN is NaN, in the backward pass too: if you divide 0 by 0 and
+# replace the NaN afterwards, the division still sends NaN back towards `x`.
 
 
 # %% nbgrader={"schema_version": 3, "grade_id": "ch04-masked-mean", "grade": false, "solution": true, "locked": false, "task": false}
@@ -240,29 +249,31 @@ check("ch04-masked-mean", masked_mean)
 
 
 # %%
-def broken_weights(energies, mask):
+def broken_weights(scores, mask):
     # a very small number: the softmax makes nothing of it
-    energies.masked_fill(~mask, -1e-9)
-    return energies.softmax(dim=-1)
+    scores.masked_fill(~mask, -1e-9)
+    return scores.softmax(dim=-1)
 
 
-energies = torch.tensor([[[[1.0, 1.0, 5.0]]]])
+scores = torch.tensor([[[[1.0, 1.0, 5.0]]]])
 padded = torch.tensor([True, True, False])[None, None, None]
-print("third key masked", broken_weights(energies, padded)[0, 0, 0])
-print("nothing masked  ", broken_weights(energies, padded | True)[0, 0, 0])
+print("third key masked", broken_weights(scores, padded)[0, 0, 0])
+print("nothing masked  ", broken_weights(scores, padded | True)[0, 0, 0])
 
 # %% [markdown]
-# Write `masked_weights(energies, mask)`: the softmax over the keys that the mask
+# Write `masked_weights(scores, mask)`: the softmax over the keys that the mask
 # allows, and 0 for the others.
 #
 # | argument | shape | |
 # |---|---|---|
-# | `energies` | `(b, h, t, s)` | floating point |
-# | `mask` | `(b, 1, 1, s)` | `torch.bool`; any four axes that broadcast to the energies |
-# | result | `(b, h, t, s)` | of the dtype of `energies` |
+# | `scores` | `(b, h, t, s)` | floating point |
+# | `mask` | `(b, 1, 1, s)` | `torch.bool`; any four axes that broadcast to the scores |
+# | result | `(b, h, t, s)` | of the dtype of `scores` |
 #
-# A row with nothing to attend to gets zeros. Energies may be of any size: a hidden one
-# 120, or all visible ones near −30 000. They may be in half precision (float16). They must get gradients, finite ones there too, and must not be changed.
+# - A row with nothing to attend to gets zeros, and finite gradients.
+# - A NaN in a visible score is a fault that must show: its row is NaN then.
+# - Scores may be of any size: a hidden one 120, or all visible ones near −30 000.
+# - They may be in half precision (float16), must get gradients, and must not be changed.
 #
 # *Example.* In the cell above it should be (0.5, 0.5, 0).
 #
@@ -271,12 +282,12 @@ print("nothing masked  ", broken_weights(energies, padded | True)[0, 0, 0])
 
 # %% nbgrader={"schema_version": 3, "grade_id": "ch04-repair-weights", "grade": false, "solution": true, "locked": false, "task": false}
 # exercise: ch04-repair-weights
-def masked_weights(energies, mask):
+def masked_weights(scores, mask):
     """Weights (b, h, t, s) of the keys that the mask allows."""
     ### BEGIN SOLUTION
     empty = ~mask.any(dim=-1, keepdim=True)
-    energies = energies.masked_fill(~mask, -torch.inf)
-    weights = energies.masked_fill(empty, 0.0).softmax(dim=-1)
+    scores = scores.masked_fill(~mask, -torch.inf).masked_fill(empty, 0.0)
+    weights = scores.softmax(dim=-1)
     return weights.masked_fill(empty, 0.0)
     ### END SOLUTION
 
@@ -310,8 +321,8 @@ print("training\n", broken_decoder_mask(sentence, 0, True)[0, 0].int())
 print("evaluation\n", broken_decoder_mask(sentence, 0, False)[0, 0].int())
 
 # %% [markdown]
-# Write `decoder_mask(tokens, pad, training)`: True where a query may look, which is
-# at real tokens, up to and including its own position.
+# Write `decoder_mask(tokens, pad, training)`: True where a query may attend: to real
+# tokens, up to and including its own position.
 #
 # | argument | shape | |
 # |---|---|---|
@@ -382,10 +393,13 @@ for words in ([2, 1], [2, 1, 0], [2, 1, 0, 0, 0, 0]):
 # | `pad` | an integer | the id of padding, from 0 to v − 1; may stand anywhere |
 # | result | `()`, one number | a tensor of the dtype of `logits` |
 #
-# Each real target counts the same, in a long sentence as in a short one. A batch
-# with no real target has the loss 0, and a NaN in the logits of a real target must
-# show: the loss is NaN then. At padding the logits are finite. `logits` must get
-# gradients, finite ones there too; change neither argument.
+# - Each real target counts the same, in a long sentence as in a short one.
+# - A batch with no real target has the loss 0, and finite gradients.
+# - A NaN in the logits of a real target must show: the loss is NaN then.
+#   At padding the logits are finite.
+# - Logits may be of any size: if the target's is 1000 below the largest, the loss is
+#   1000, not infinite.
+# - `logits` must get gradients; change neither argument.
 #
 # *Example.* In the cell above it should be ln 4 = 1.3863 three times.
 #

@@ -159,6 +159,24 @@ def masked_attention(query, key, value, tokens, pad):
     return powers / powers.sum(dim=-1, keepdim=True).clamp(min=1e-6) @ value
 
 
+@wrong("ch04-masked-attention", "beside visible scores near −30000 a hidden key gets")
+def masked_attention(query, key, value, tokens, pad):
+    t, s = query.shape[2], tokens.shape[1]
+    mask = (tokens != pad)[:, None, None] & torch.ones(t, s).tril(s - t).bool()
+    scores = query @ key.mT / query.shape[-1] ** 0.5
+    weights = scores.masked_fill(~mask, -1e4).softmax(dim=-1)
+    return weights.masked_fill(~mask.any(dim=-1, keepdim=True), 0) @ value
+
+
+@wrong("ch04-masked-attention", "a NaN of a visible score has gone")
+def masked_attention(query, key, value, tokens, pad):
+    t, s = query.shape[2], tokens.shape[1]
+    mask = (tokens != pad)[:, None, None] & torch.ones(t, s).tril(s - t).bool()
+    scores = query @ key.mT / query.shape[-1] ** 0.5
+    weights = scores.masked_fill(~mask, -torch.inf).softmax(dim=-1)
+    return weights.nan_to_num(0) @ value
+
+
 # ---- the masked mean ---------------------------------------------------------
 
 
@@ -213,58 +231,69 @@ def masked_mean(x, mask):
 
 
 @right("ch04-repair-weights")
-def masked_weights(energies, mask):
-    lowest = torch.finfo(energies.dtype).min
-    weights = torch.where(mask, energies, lowest).softmax(dim=-1)
+def masked_weights(scores, mask):
+    lowest = torch.finfo(scores.dtype).min
+    weights = torch.where(mask, scores, lowest).softmax(dim=-1)
     return torch.where(mask, weights, 0)
 
 
 @wrong("ch04-repair-weights", "exp(0) is 1")
-def masked_weights(energies, mask):
-    return (energies * mask).softmax(dim=-1)
+def masked_weights(scores, mask):
+    return (scores * mask).softmax(dim=-1)
 
 
 @wrong("ch04-repair-weights", "gets the same weight for every key")
-def masked_weights(energies, mask):
-    return energies.masked_fill(~mask, -1e9).softmax(dim=-1)
+def masked_weights(scores, mask):
+    return scores.masked_fill(~mask, -1e9).softmax(dim=-1)
 
 
 @wrong("ch04-repair-weights", "expected the softmax over the keys that the mask allows")
-def masked_weights(energies, mask):
+def masked_weights(scores, mask):
     mask = mask[:, :1, :1]  # right for padding, and for nothing else
     empty = ~mask.any(dim=-1, keepdim=True)
-    energies = energies.masked_fill(~mask, -torch.inf).masked_fill(empty, 0)
-    return energies.softmax(dim=-1).masked_fill(empty, 0)
+    scores = scores.masked_fill(~mask, -torch.inf).masked_fill(empty, 0)
+    return scores.softmax(dim=-1).masked_fill(empty, 0)
 
 
-@wrong("ch04-repair-weights", "the gradient of energies holds NaN")
-def masked_weights(energies, mask):
-    powers = energies.exp() * mask
+@wrong("ch04-repair-weights", "the gradient of scores holds NaN")
+def masked_weights(scores, mask):
+    powers = scores.exp() * mask
     return (powers / powers.sum(dim=-1, keepdim=True)).nan_to_num(0)
 
 
 @wrong("ch04-repair-weights", "without overflow")
-def masked_weights(energies, mask):
-    return energies.masked_fill(~mask, -1e9).softmax(dim=-1) * mask
+def masked_weights(scores, mask):
+    return scores.masked_fill(~mask, -1e9).softmax(dim=-1) * mask
 
 
 @wrong("ch04-repair-weights", "a hidden score of 120 leaves")
 @wrong("ch04-repair-weights", "visible scores near −30000 get")
-def masked_weights(energies, mask):
-    weights = energies.softmax(dim=-1) * mask
+def masked_weights(scores, mask):
+    weights = scores.softmax(dim=-1) * mask
     return weights / weights.sum(dim=-1, keepdim=True).clamp(min=1e-6)
 
 
 @wrong("ch04-repair-weights", "visible scores near −30000 get")
-def masked_weights(energies, mask):
-    return energies.masked_fill(~mask, -20).softmax(dim=-1) * mask
+def masked_weights(scores, mask):
+    return scores.masked_fill(~mask, -20).softmax(dim=-1) * mask
 
 
 @wrong("ch04-repair-weights", "a hidden score of 120 leaves")
 @wrong("ch04-repair-weights", "visible scores near −30000 get")
-def masked_weights(energies, mask):
-    powers = energies.exp() * mask
+def masked_weights(scores, mask):
+    powers = scores.exp() * mask
     return powers / powers.sum(dim=-1, keepdim=True).clamp(min=1e-6)
+
+
+@wrong("ch04-repair-weights", "beside visible scores near −30000 a hidden key gets")
+def masked_weights(scores, mask):
+    weights = scores.masked_fill(~mask, -1e4).softmax(dim=-1)
+    return weights.masked_fill(~mask.any(dim=-1, keepdim=True), 0)
+
+
+@wrong("ch04-repair-weights", "a NaN of a visible score has gone")
+def masked_weights(scores, mask):
+    return scores.masked_fill(~mask, -torch.inf).softmax(dim=-1).nan_to_num(0)
 
 
 # ---- broken: the decoder's mask ----------------------------------------------
@@ -343,3 +372,11 @@ def masked_loss(logits, targets, pad):
     )
     real = targets != pad
     return (losses * real).sum() / real.sum().clamp(min=1)
+
+
+@wrong("ch04-repair-loss", "infinite: a small probability is rounded to 0")
+def masked_loss(logits, targets, pad):
+    logs = logits.softmax(dim=-1).log()
+    losses = -logs.gather(2, targets[..., None])[..., 0]
+    real = targets != pad
+    return losses.masked_fill(~real, 0).sum() / real.sum().clamp(min=1)
