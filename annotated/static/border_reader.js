@@ -68,12 +68,17 @@ const rows = view.once([state.text, state.segment].join("|"), () => ({
 }));
 
 // a column for each character, wrapped; the first has no bits, since nothing is before it
-const cell = 25, columns = Math.max(8, Math.floor((Math.min(view.width(), 860) - 4) / cell));
+const cell = 25, left = 54; // left: the names of the two rows
+const columns = Math.max(8, Math.floor((Math.min(view.width(), 860) - left - 2) / cell));
 const tall = 84, lines = Math.ceil(symbols.length / columns);
-const svg = view.svg(4 + cell * Math.min(columns, symbols.length), tall * lines,
+const svg = view.svg(left + 2 + cell * Math.min(columns, symbols.length), tall * lines,
   "each character, with its bits without memory above those with memory");
+range(lines).forEach((line) => ["emptied", "kept"].forEach((name, row) => view.add(svg, "text", {
+  x: left - 5, y: tall * line + 38 + 25 * row, "text-anchor": "end", style: "font-size: 12px",
+  text: name,
+})));
 symbols.forEach((symbol, i) => {
-  const x = 2 + cell * (i % columns), y = tall * Math.floor(i / columns);
+  const x = left + cell * (i % columns), y = tall * Math.floor(i / columns);
   view.add(svg, "text", {
     x: x + cell / 2, y: y + 16, "text-anchor": "middle", class: "code strong",
     text: symbol === " " ? "␣" : symbol,

@@ -40,7 +40,11 @@ view.add(svg, "text", { x: 0, y: 36, text: "query ↓" });
 columns.forEach((name, c) => view.add(svg, "text", {
   x: left + size * (c + 0.5), y: top - 8, "text-anchor": "middle", text: name,
 }));
-const shades = [0.1, 0.32], bars = [];
+const bars = [];
+const before = view.once("before", () => ({})); // what the last drawing showed
+const moves = stage === 4 && before.stage === 3 && before.sizes === `${t} ${s}`
+  && !window.matchMedia("(prefers-reduced-motion: reduce)").matches;
+Object.assign(before, { stage, sizes: `${t} ${s}` });
 rows.forEach((cells, i) => {
   view.add(svg, "text", {
     x: left - 12, y: top + size * (i + 0.5) + 5, "text-anchor": "end", text: String(i + 1),
@@ -50,10 +54,17 @@ rows.forEach((cells, i) => {
     const x = left + size * c, y = top + size * i;
     const future = stage === 5 && c > s - t + i;
     const off = skipped(at) || future;
-    // from step 3 on, neighbouring new rows have different shades
-    const fresh = stage === 3 ? Math.floor((at - t) / s) : i;
-    const shade = off || cell.zero && stage < 3 ? 0 : stage < 3 ? shades[i % 2] : shades[fresh % 2];
-    view.add(svg, "rect", {
+    // a shade an old row, kept wherever its cells go
+    const shade = off || cell.zero && stage < 3 ? 0 : 0.08 + 0.36 * cell.row / (t - 1);
+    const box = view.add(svg, "g", {});
+    if (moves) { // from where it stood in the old rows
+      const was = t + at, dx = was % (s + 1) - c, dy = Math.floor(was / (s + 1)) - i;
+      box.animate(
+        [{ transform: `translate(${size * dx}px, ${size * dy}px)` }, { transform: "none" }],
+        { duration: 1500, easing: "ease-in-out" },
+      );
+    }
+    view.add(box, "rect", {
       x: x + 1, y: y + 1, width: size - 2, height: size - 2,
       fill: "var(--accent)", "fill-opacity": shade,
       stroke: followed(cell) ? "var(--second)" : "currentColor",
@@ -65,7 +76,7 @@ rows.forEach((cells, i) => {
     }
     const wrong = stage === 4 && c > s - t + i;
     const label = future ? "" : text(cell);
-    const digits = view.add(svg, "text", {
+    const digits = view.add(box, "text", {
       x: x + size / 2, y: y + size / 2 + 5, "text-anchor": "middle", text: label,
       class: followed(cell) ? "strong" : "",
     });
@@ -81,7 +92,7 @@ const says = [
   `Every query has a score for each distance from ${s - 1} to 0. You follow ${name}: query ${query}, distance ${distance}.`,
   `Each row has ${s + 1} cells now: ${t} × ${s + 1} = ${t * (s + 1)} numbers in one line.`,
   `Read as a line, the first ${t} numbers are skipped (dashed); a bar stands where each row of ${s} begins.`,
-  `Row ${query} has moved left by ${plural(t - query)}. `
+  `Each cell keeps the shade of its old row, so what ran over from the next row shows. Row ${query} has moved left by ${plural(t - query)}. `
     + (key >= 0 ? `${name} stands at key ${key + 1}, ${distance} back from the query, which stands at key ${position + 1}.`
       : `${lost}.`),
   `Query ${query} stands at key ${position + 1}; what lies to the right of it is hidden. `

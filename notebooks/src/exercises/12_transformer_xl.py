@@ -176,10 +176,9 @@ check("ch12-attention", relative_attention)
 # 12 to 15. With one layer it depends on positions 8 to 14: the answer is 8. With two layers
 # it is 4.
 #
-# *Beware.* A position in memory looked back from the beginning of *its own* segment, and
-# that depends on where it lies. At position 26, with a memory of 6, one layer sees from
-# position 18 on. And 18 was read in the segment from 16 to 19: two layers see from 10 on, not
-# from 12.
+# *Beware.* Memories needn't be as long as segments. With a memory of 6, the output at position
+# 26 depends on positions 18 to 26 if there's one layer, and on 10 to 26 if there are two: not on
+# 12 to 26.
 
 
 # %% nbgrader={"schema_version": 3, "grade_id": "ch12-reach", "grade": false, "solution": true, "locked": false, "task": false}
