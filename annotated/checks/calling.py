@@ -112,19 +112,24 @@ def call(
 
 
 def _differentiated(answer: Callable, arguments: tuple) -> Call:
-    leaves, given = [], []
-    for argument in arguments:
-        if is_float(argument):
-            leaves.append(argument.clone().requires_grad_())
-            # an answer that writes into a leaf would raise, not change its argument
-            argument = leaves[-1].clone()
-        given.append(argument)
+    leaves = []
+
+    def with_leaves(argument):
+        if isinstance(argument, tuple):  # of weights
+            return tuple(map(with_leaves, argument))
+        if not is_float(argument):
+            return argument
+        leaves.append(argument.clone().requires_grad_())
+        # an answer that writes into a leaf would raise, not change its argument
+        return leaves[-1].clone()
+
+    given = with_leaves(arguments)
     value = answer(*given)
     if not (isinstance(value, Tensor) and value.requires_grad):
         return Call(Problem("no gradient"))
     (value * upstream(value)).sum().backward()
     result = Differentiated(value.detach(), [leaf.grad for leaf in leaves])
-    return Call(result, copied(tuple(given)))
+    return Call(result, copied(given))
 
 
 def _raised(answer: Any, error: Exception) -> Raised:

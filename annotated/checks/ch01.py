@@ -377,10 +377,12 @@ def step(
     asks=lambda old, last, gru: old,
     score=lambda q, k, w: torch.tanh(q + k) @ w,
     passed_on=lambda context: context,
+    scored_with=lambda weight: weight,
     biased=1.0,
 ):
     """A step of which each part can be another one."""
     query = asks(state, last, gru)[:, None, :]
+    scorer = map(scored_with, scorer)
     weights = weigh(scores(query, states, *scorer, score=score)[:, 0], mask)
     context = passed_on((weights[:, None, :] @ states)[:, 0])
     new = torch.gru_cell(read(last, context), state, *gru)
@@ -441,6 +443,9 @@ decoder_step = Exercise(
     "with last and context, answer from new state and context",
     mistakes={
         f"the context {DETACHED}": partial(step, passed_on=Tensor.detach),
+        "W_q, W_k and w are detached: no gradient reaches them, so they never learn": (
+            partial(step, scored_with=Tensor.detach)
+        ),
         f"the weight of each state {DETACHED}": partial(
             step,
             weigh=lambda scores, mask: (
@@ -549,7 +554,7 @@ def _(draw):
 
 
 @decoder_step.case(
-    "gradients of the logits reach state, last and states", gradients=True
+    "gradients of the logits reach states and all weights", gradients=True
 )
 def _(draw):
     return parts_of_a_step(draw, 3, 4)

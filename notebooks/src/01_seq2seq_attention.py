@@ -216,14 +216,14 @@ show(
 #
 # **Is the vector too small?** Four dates fit into 58 bits, and 128 numbers have
 # thousands. Training twice as long, with the same 128 numbers, lifts two dates from
-# 4 % to 53 %, in the median of three seeds. So there is room for two, and what takes long is
-# *learning to pack*: to put a whole line into one vector in such a way that the decoder can take it apart
-# again.
+# 4 % to 53 %, in the median of three seeds. So the room wasn't used up: what the network
+# lacked was time for *learning to pack*, to put a whole line into one vector in such a
+# way that the decoder can take it apart again.
 #
-# **Why not a wider vector?** It helps: the grey line has 512 numbers, and reads two
-# dates. But it's four times as wide, for 1.2 million parameters instead of 97
-# thousand, and it doesn't read four times as many dates: of the lines of four, fewer than
-# 1 %. With attention the network needn't pack. In the same 800 steps, a network of
+# **Why not a wider vector?** That helps, too: a wide vector learns to pack sooner. The
+# grey line has 512 numbers, and reads two dates in the same 800 steps. But it pays for
+# them with 1.2 million parameters instead of 97 thousand, and of the lines of four dates
+# it still reads fewer than 1 %. With attention the network needn't pack. After 800 steps, a network of
 # 110 thousand parameters reads at least 99.6 % of the lines of four.
 
 # %% tags=["hide-input", "proof"]
@@ -262,9 +262,8 @@ print(" of its lines, attention less than a tenth")
 # throw them away? **Keep them all, and let the decoder choose among them, afresh
 # at each step.** Three words are enough to see how.
 #
-# Suppose the encoder has turned each word into four numbers. Three say what kind
-# of thing the word is: a day, a month, a year. The fourth says which one: the 7th,
-# month 3, year 24.
+# Suppose the encoder has turned each word into four numbers. Three of them mark it as a
+# day, a month or a year; the fourth gives its value: the 7th, month 3, year 24.
 
 # %%
 words = ["7", "March", "2024"]
@@ -279,7 +278,8 @@ states = torch.tensor(
 # %% [markdown]
 # The decoder is about to write the year. It says so with a vector of its own, the
 # **query**. Here that is (0, 0, 1): *the year, please*. What a word offers in
-# reply is its **key**, here its state. Does it match? Additive attention
+# reply is its **key**, here the state without its fourth number, which $W_k$ drops. Does
+# it match? Additive attention
 # ([Bahdanau et al., 2015](https://arxiv.org/abs/1409.0473)) adds query and key,
 # squeezes the sum through a tanh, and boils the result down to one number, the
 # **score**:
@@ -287,7 +287,7 @@ states = torch.tensor(
 # %%
 query = torch.tensor([0.0, 0.0, 1.0])
 W_q = torch.eye(3)
-W_k = torch.eye(3, 4)  # a key leaves the fourth number out
+W_k = torch.eye(3, 4)  # keeps three numbers of the four
 w = torch.tensor([-7.0, -7.0, -7.0])
 
 sums = W_q @ query + states @ W_k.T  # the query meets each key
@@ -306,7 +306,7 @@ chain(
     "2024. The "
     "sums are "
     "1, 0, 1; 0, 1, 1; and, lit, 0, 0, 2.",
-    caption="The query meets each key. The row of 2024 is lit.",
+    caption="The query meets each key. The row of 2024 is highlighted.",
 )
 
 # %% tags=["hide-input"]
@@ -323,7 +323,7 @@ chain(
 )
 
 # %% [markdown]
-# Follow the lit row. For *2024* query and key agree: the sum is 2 in one column,
+# Follow the highlighted row. For *2024* query and key agree: the sum is 2 in one column,
 # the tanh turns it into 0.96, and times −7 that's −6.75. For *March* they disagree:
 # a 1 in each of two columns, 0.76 each, 1.52 together, and a score of −10.66. So
 # *2024* wins.
@@ -420,7 +420,7 @@ chain(
     "the day's on 7. Its product with the states gives three contexts, whose "
     "numbers are 23.27, 3.48 and 7.25.",
     caption="Three steps, three questions, three contexts; the month's is "
-    "lit.",
+    "highlighted.",
 )
 
 # %% [markdown]
@@ -578,8 +578,8 @@ def gru_step(x, state, W_x, W_state, b_x, b_state):
 #
 # Reading *7 Mar 2024* from the left, at the *M* you can't know whether it will be
 # March or May. So a second GRU reads from the right, and each character's vector
-# is both states, of 64 numbers each, side by side: it knows what is on either side. That's why one look
-# at the *l* of *lipca* was enough. The first date of this page gives one vector of
+# is both states, of 64 numbers each, side by side: it knows what is on either side. So
+# the vector at the *l* of *lipca* can hold the whole word. The first date of this page gives one vector of
 # 128 numbers for each of its 21 characters: our keys and values. The **summary** of
 # 1.1 is the last state of each direction: one at the last character, and one at the
 # first, where the GRU from the right has read the whole line.
@@ -635,6 +635,11 @@ def unrolled():
             box(x, state, f"step {j + 1}", j == 1),
         ]
         drawn += [arrow(x, 87, x, 48)]
+        drawn.append(  # the context goes to the head, too, past the state
+            f'<path d="M{x + 38} 180C{x + 58} 150 {x + 58} 70 {x + 22} 42" '
+            'stroke="currentColor" fill="none" stroke-width="1.3" '
+            'marker-end="url(#tip-01)"/>'
+        )
         drawn += [label(x, wrote, ("2024", "03", "07")[j], bold)]
         drawn += [arrow(x - 92, state, x - 38, state)]  # the state goes on
         drawn += [arrow(x - 112, wrote + 6, x - 32, state - 16)]
@@ -666,17 +671,19 @@ alt = (
     "which write 2024, 03 and 07. The first begins with the summary and the "
     "start symbol. The second step is lit: a query from the state of step 1, "
     "a context fed by a thick line from March and two thin ones, and the last "
-    "symbol go into it."
+    "symbol go into it. From each context an arrow also leads straight to the "
+    "answer."
 )
 Html(
     '<figure class="annotated-figure"><svg viewBox="-90 14 486 316" role="img" '
     f'aria-label="{alt}" style="width: 100%; max-width: 38rem; height: auto; '
     f'display: block; margin: 0 auto; font: 13px sans-serif">{unrolled()}'
     "</svg><figcaption>The network unrolled, with the words of 1.2. Below, the "
-    "encoder reads in both directions. Lit: step 2 of the decoder, about to "
-    "write the month. Its query is the state of step 1; the lines into the "
-    "context are as thick as their weights. Steps 1 and 3, in grey, do the "
-    "same."
+    "encoder reads in both directions. Shaded: step 2 of the decoder, about "
+    "to write the month. Its query is the state of step 1; the lines into the "
+    "context are as thick as their weights. The curved arrow takes the context "
+    "to the answer, too. Steps 1 and 3 do the same; where they look is drawn "
+    "in grey."
     "</figcaption></figure>"
 )
 
@@ -684,7 +691,7 @@ Html(
 # One step in code, for one source. `scorer` holds $W_q$, $W_k$ and $w$; `gru` the
 # matrices and biases of `gru_step`; `head` is the linear map. Ours can write 15 symbols:
 # ten digits, the hyphen, the space (between the dates of 1.1), and three special
-# symbols, explained below.
+# symbols.
 
 
 # %%
@@ -696,7 +703,7 @@ def decoder_step(state, last, states, scorer, gru, head):
 
 
 # %% [markdown]
-# The three are the start symbol, the **pad symbol**, which fills up a batch, and the
+# The special three are the start symbol, the **pad symbol**, which fills up a batch, and the
 # **end symbol**, which the decoder writes when it's done. So a date has eleven symbols
 # to get right. (Here the query is the state from before the step. The
 # [deeper page](01b_other_scores.ipynb) tries two other ways.)
@@ -836,8 +843,8 @@ check_close(
 # %% [markdown]
 # ## 1.4 Does it earn its place?
 #
-# Two networks, the same 25,600 dates in the same order, the same number of
-# steps. One has attention; the other gets the summary as its context at every
+# Two new networks, for one date at a time: the same 25,600 written dates in the same
+# order, the same 400 steps. One has attention; the other gets the summary as its context at every
 # step instead. **Predict:** without attention, how many of the
 # unseen dates will be right, and what will go wrong in the others?
 
@@ -1020,7 +1027,7 @@ for answer in (average, pick):  # the gradient of the scores
 
 # %% [markdown]
 # Training moves each score against its gradient: the scores of *7* and *March* go down, that of
-# *2024* goes up. And behind the scores the gradient reaches $W_q$, $W_k$, $w$ and both
+# *2024* goes up. Through the scores, the gradient reaches $W_q$, $W_k$, $w$ and both
 # networks. **That's why attention averages**, and doesn't just pick the best word: in
 # an average every word has a share, so the loss can tell each score which way to
 # move. A pick jumps from word to word, and passes no gradient to the scores: `None`.
@@ -1232,11 +1239,11 @@ for what, first in {"day": 8, "month, from digits": 5}.items():
 
 # %% [markdown]
 # For a digit of the year or the day, yes: hide the character it looks at, and the
-# digit is lost. A month mostly survives if it's a word. If it's a number, it's lost
-# like the day. It only seems to survive more often: with its heaviest character hidden the
-# network writes 0, and a month begins with 0 much more often than a day does.
+# digit is lost. A month mostly survives if it's a word. A month in digits is lost as a
+# day is; its score in the table flatters it, because with the heaviest character hidden
+# the network writes 0, and a month begins with 0 much more often than a day does.
 #
-# Two more surprises. A look needn't fall on the character it's about: to write the
+# Two more surprises. The network may look beside the character it needs: to write the
 # month's 0 in our first date, the network looks at the space before *lipca*, and from the
 # right that state has read *lipca*. And a hyphen nearly always comes out right, whichever
 # of the two is hidden. Weights have to sum to 1, so the network must look *somewhere*.
@@ -1246,7 +1253,7 @@ for what, first in {"day": 8, "month, from digits": 5}.items():
 # Divide the scores by a number before the softmax, a **temperature** $\tau$. Below
 # 1 the weights get sharper, above 1 flatter. At $\tau = 0.01$ each step sees a single
 # character, and that's enough to read by, if not to learn by. At 16 it gets nearly the same
-# average of all characters. In the date shown, the day is the first part to go wrong.
+# average of all characters. In this date the day is the first part to go wrong.
 
 # %% tags=["hide-input"]
 from contextlib import contextmanager
@@ -1287,8 +1294,8 @@ print(f"✓ at τ = 0.01 {cold:.1%} of the dates are exact, at τ = 16 {hot:.1%}
 # $w^\top(W_q q + W_k k_j)$ splits into $w^\top W_q q$, which is the same for every
 # key, and a rest that doesn't know the query. Whatever is added to all scores of
 # a row cancels in the softmax, so the query has no say. Training runs, the loss
-# falls (see the curve in 1.4), and the network has one context for all steps. It
-# reads fewer dates than any of the three networks without attention.
+# falls (see the curve in 1.4), and the network has one context for all steps. With
+# this seed it does worse than all three runs without attention.
 
 # %% tags=["hide-input"]
 figure, axes = plt.subplots(1, 2, figsize=(9.6, 3.6))

@@ -231,6 +231,16 @@ def decoder_step(state, last, states, mask, scorer, gru, head):
     )  # fmt: skip
 
 
+@wrong("ch01-decoder-step", "W_q, W_k and w are detached")
+def decoder_step(state, last, states, mask, scorer, gru, head):
+    return one_step(
+        state, last, states, mask, [weight.detach() for weight in scorer], gru, head,
+        lambda last, context: (last, context),
+        lambda new, context, old: (new, context),
+        masked,
+    )  # fmt: skip
+
+
 @wrong("ch01-decoder-step", "its score should be −∞")
 def decoder_step(state, last, states, mask, scorer, gru, head):
     return one_step(
