@@ -32,6 +32,7 @@ NAMES = (
     "shakespeare",
     "text",
     "text_counts",
+    "text_deeper",
     "text_larger",
     "text_reach",
     "text_rivals",
