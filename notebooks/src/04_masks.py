@@ -344,7 +344,7 @@ check_close(
 #
 # ## 4.4 Both at once
 #
-# A decoder must see neither padding nor the future of its own text. When True means
+# A decoder may see neither padding nor the future of its own text. When True means
 # *may attend*, masks combine with `&`: a key is visible if the first mask allows
 # it *and* the second one does:
 
@@ -1111,7 +1111,7 @@ show_table(
 )
 
 # %% [markdown]
-# The masked model has learned the rhyme by heart; the other one babbles. The same happens
+# The masked model writes lines of the rhyme; the other one babbles. The same happens
 # with all three recorded seeds. When the next character is out of sight, the unmasked
 # model does worse than a blind guess. Its attention shows why. At position $i$ it has
 # to guess character $i + 1$, and that character is in its own input, at position $i + 1$.
@@ -1140,16 +1140,20 @@ for axis, name, head in zip(
         looks[name][head], letters, letters, ax=axis, title=name, bar=False
     )
     axis.tick_params(labelsize=13)
+    answer = {"ec": PALETTE[1], "fc": "none", "lw": 3}
+    axis.add_patch(plt.Rectangle((14, 13), 1, 1, **answer))
+assert line[13:15] == "al"
 assert ahead.max() > 0.4 and looks["masked"].triu(1).eq(0).all()
 show(
     figure,
     alt="Attention weights of the strongest head of the first layer of each "
     "model, over the characters of a line. Masked: only at and below the diagonal. Not "
-    "masked: a dark line one column to the right of the diagonal.",
+    "masked: a dark line one column to the right of the diagonal. In the row "
+    "of the letter a of malt, a frame marks the column of l.",
     caption="First layer: of its four heads, the one that attends most to a "
     "neighbour. Left: with the mask, one position back. Right: without it, "
-    "one position ahead, where the answer stands, with "
-    f"{ahead.max():.0%} of its weight.",
+    f"one position ahead, with {ahead.max():.0%} of its weight. Framed: in "
+    "the row of a, the answer, l.",
 )
 
 # %% [markdown]

@@ -107,7 +107,7 @@ check("ch04-window", window_mask)
 # and with a prefix of 0 it is the causal mask.
 #
 # *Beware.* Go through the third row of the example, key by key, and say which rule
-# lets it in.
+# makes the key visible.
 
 
 # %% nbgrader={"schema_version": 3, "grade_id": "ch04-prefix", "grade": false, "solution": true, "locked": false, "task": false}
