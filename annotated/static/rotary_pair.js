@@ -1,7 +1,7 @@
 // Chapter 05: one pair of a query and a key, turned by their positions; body of function
 // (state, data, view, numbers).
 
-const p = Number(state.query), r = Number(state.key), speed = Number(state.speed);
+const r = Number(state.key), p = r + Number(state.offset), speed = Number(state.speed);
 const turned = ([a, b], angle) => [
   a * Math.cos(angle) - b * Math.sin(angle), a * Math.sin(angle) + b * Math.cos(angle),
 ];
