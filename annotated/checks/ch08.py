@@ -222,6 +222,13 @@ def of_symbols(written, target, pad, end):
 
 PROPERTIES = [  # a case, what it shows, who misses it; written, target, pad, end
     (
+        "no end at all",
+        "without an end the text is the whole row: `argmax` gives 0 there, as if the "
+        "first symbol were the end",
+        exact(lambda row, pad, end: row[: row.index(end) + 1] if end in row else []),
+        (ids("3 4 5", "6 3 5", "4 4 3"), ids("3 4 5", "6 3 4", "4 4 3"), 0, 2),
+    ),
+    (
         "rubbish after the end",
         "what comes after the end is not part of a text",
         exact(lambda row, pad, end: stripped(row, pad)),
@@ -241,7 +248,8 @@ PROPERTIES = [  # a case, what it shows, who misses it; written, target, pad, en
     ),
     (
         "a row that has not ended is not one that has",
-        "the end is a symbol to be written: a row without it is not the same",
+        "the end is a symbol to be written: a row without it is not the same "
+        "(or does `argmax` find an end where there is none?)",
         exact(
             lambda row, pad, end: (
                 row[: row.index(end)] if end in row else stripped(row, pad)
@@ -263,20 +271,16 @@ PROPERTIES = [  # a case, what it shows, who misses it; written, target, pad, en
         (ids("7 3 7 8", "4 7 3 3", "4 4 4 7", "7 8 8 8"), ids(*"7447"), 8, 7),
     ),
     (
-        "no end at all",
-        "without an end the text is the whole row",
-        exact(lambda row, pad, end: row[: row.index(end) + 1] if end in row else []),
-        (ids("3 4 5", "6 3 5", "4 4 3"), ids("3 4 5", "6 3 4", "4 4 3"), 0, 2),
-    ),
-    (
         "padding, and no end",
-        "without an end, the padding at the end of a row is not part of its text",
+        "without an end, the padding at the end of a row is not part of its text "
+        "(or does `argmax` find an end where there is none?)",
         exact(lambda row, pad, end: row[: row.index(end) + 1] if end in row else row),
         (ids("4 4 0 0", "5 3 0 0", "6 3 0 0"), ids("4 4 0", "5 3 6", "6 3 0"), 0, 2),
     ),
     (
         "another padding, and no end",
-        "padding is `pad`, whatever its number: not always 0",
+        "padding is `pad`, whatever its number: not always 0 "
+        "(or does `argmax` find an end where there is none?)",
         exact(lambda row, pad, end: text_of(row, 0, end)),
         (ids("4 4 9 9", "5 0 9 9", "6 3 9 9"), ids("4 4 9", "5 0 9", "6 4 9"), 9, 2),
     ),
@@ -610,3 +614,76 @@ def _(draw):
     target = torch.cat([torch.full((3, 1), 2), source], dim=1)
     copies = "source[:, : given.shape[1]] + 3 * (given[:, :1] != 2)"
     return next_symbols(copies, 12), source, target
+
+
+# ---- the leak test -------------------------------------------------------------
+
+
+def leaking(
+    part=lambda moved: moved[:, :-1],
+    size=lambda moved: moved.abs().max(),
+    change=lambda given, last: torch.cat([given[:, :-1], last[:, None]], dim=1),
+    said=lambda logits: logits,
+):
+    def leak(model, source, given, last):
+        before, after = (said(model(source, x)) for x in (given, change(given, last)))
+        return size(part(after - before)).item()
+
+    return leak
+
+
+leak = Exercise(
+    "ch08-leak",
+    right=leaking(),
+    hint="expected the largest absolute change of a logit before the last position",
+    mistakes={
+        "the last position's logits may move: leave them out": leaking(
+            part=lambda moved: moved
+        ),
+        "a logit may also move down: take the absolute value": leaking(
+            size=lambda moved: moved.max()
+        ),
+        "this is a mean or a sum, in which one leaking row may drown: the largest is "
+        "wanted": leaking(size=lambda moved: moved.abs().mean()),
+        "the first symbol is changed; change the last one": leaking(
+            change=lambda given, last: torch.cat([last[:, None], given[:, 1:]], dim=1)
+        ),
+        "every row gets the first row's new symbol": leaking(
+            change=lambda given, last: torch.cat(
+                [given[:, :-1], last[:1].expand(len(last))[:, None]], dim=1
+            )
+        ),
+        "the answers are compared, not the logits: a small leak changes no answer": (
+            leaking(said=lambda logits: logits.argmax(dim=-1)[..., None].double())
+        ),
+    },
+)
+
+
+# The last symbol moves the logits of the last position: by a lot, and that is allowed.
+CAUSAL = "(source[:, :1] + given.cumsum(1))[..., None] * torch.arange(1, 6) / 4"
+LEAKS = {  # a case: what is added to the logits
+    "no position sees what comes after it: 0": "0",
+    "all positions see everything": (
+        "given.sum(1)[:, None, None] * torch.arange(-3, 2) / 8"
+    ),
+    "only the last but one sees one symbol ahead, and its logits go down": (
+        "-torch.cat([given[:, 1:], given[:, :1] * 0], dim=1)[..., None]"
+        " * (torch.arange(given.shape[1]) == given.shape[1] - 2)[:, None]"
+        " * torch.arange(-1, 4) / 8"
+    ),
+    "a single row leaks": (
+        "given[:, -1, None, None] * (torch.arange(len(given)) == 2)[:, None, None]"
+        " * torch.arange(-1, 4) / 16"
+    ),
+}
+
+for line, added in LEAKS.items():
+
+    @leak.case(line)
+    def _(draw, added=added):
+        model = Function(f"{CAUSAL} + {added}", "source, given")
+        given = draw.integers(4, 7, 4, 5)
+        low = added.startswith("-") or "-3" in added
+        last = torch.tensor([12, 9, 14, 11] if low else [9, 14, 2, 11])
+        return model, draw.integers(1, 9, 4, 6), given, last

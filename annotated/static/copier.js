@@ -83,7 +83,10 @@ function step({ maps, logits }) {
 }
 function write(ids, start) {
   const memory = encode(ids);
-  if (state.given !== data.alone) return decode([start, ...ids.slice(1, -1)], memory).map(step);
+  if (state.given !== data.alone) {
+    const wanted = state.given === data.backwards ? ids.slice(1).reverse() : ids.slice(1);
+    return decode([start, ...wanted.slice(0, -1)], memory).map(step);
+  }
   const tokens = [start], steps = [];
   while (steps.length < ids.length - 1) {
     steps.push(step(decode(tokens, memory).pop()));
@@ -112,10 +115,13 @@ const right = steps.filter((step, i) => step.token === ids[i + 1]).length;
 
 view.copy(ids.map((id) => data.letters[id]), steps.map((step) => (
   { symbol: data.letters[step.token], weights: step.a })));
+const given = state.given === data.alone ? " and writes"
+  : state.given === data.backwards ? `, is given ${text.slice().reverse().join("")} and answers`
+    : " and answers";
 const surest = Math.min(...steps.map((step) => step.chance));
 return {
   values: { output, right, first: steps[0].a, last: steps[steps.length - 1].a, surest },
-  says: `Reads ${text.join("")} and ${state.given === data.alone ? "writes" : "answers"} `
-    + `${output}: ${right} of ${steps.length} letters are right. The least certain letter had `
-    + `a probability of ${surest.toFixed(2)}.`,
+  says: `Reads ${text.join("")}${given} ${output}: ${right} of ${steps.length} `
+    + `${steps.length === 1 ? "letter is" : "letters are"} as in the source. The least `
+    + `certain answer had a probability of ${surest.toFixed(2)}.`,
 };

@@ -2,10 +2,10 @@
 # # 8. The copy task
 #
 # It's Monday morning. Your Transformer has trained all weekend. Its loss is lower than
-# you hoped, and its translations are nonsense. Too little data? The wrong learning rate? A mask upside down? You
-# can't tell, because you don't know how good it *could* be.
+# you hoped, and its translations are nonsense. Too little data? The wrong learning rate? A
+# mask upside down? You can't tell, because you don't know how good it *could* be.
 #
-# So first give it a job whose answer you know. **Have it read a sequence and write the
+# So first give it a job whose answer you know. **Have it read a sequence and generate the
 # same sequence: 100 % is possible, so whatever is missing has a cause.** Section 8.10
 # lists what to look for.
 
@@ -57,10 +57,10 @@ show(
 
 # %% [markdown]
 # By the end of this chapter you can put any new sequence model through checks that
-# take seconds, write the decoding loop that makes it write, tell a model that works from
-# one that only has a low loss, and say what each part of a Transformer is worth here.
-# You need [chapter 6](06_encoder_decoder.ipynb) and [chapter 7](07_training.ipynb).
-# About 37 minutes.
+# take seconds, write the decoding loop with which it generates, tell a model that works
+# from one that only has a low loss, and say what each part of a Transformer is worth
+# here. You need [chapter 6](06_encoder_decoder.ipynb) and
+# [chapter 7](07_training.ipynb). About 36 minutes.
 #
 # ## 8.1 A task whose answer is known
 #
@@ -89,8 +89,8 @@ for row in source.tolist():
 # such sequences, so a model can't get away with memorising them.
 #
 # Training is **teacher forcing**, as in [chapter 7](07_training.ipynb): the decoder is
-# given the correct beginning, whatever it would have written itself, and at each
-# position it's asked what comes next. For the sequence in the picture:
+# given the correct **prefix** (everything up to some position), whatever it would have
+# generated itself, and it's asked what comes next. For the sequence in the picture:
 
 # %%
 watched = torch.tensor([[START, *map(LETTERS.index, "bigfachej")]])
@@ -99,10 +99,10 @@ for i in range(4):
     print(f"{letters(given[0, : i + 1].tolist()):5}→ {letters([asked[0, i]])}")
 
 # %% [markdown]
-# How would *you* do it? With a finger: after writing the first letter, look at the
-# second. **The answer after position *i* stands at position *i* + 1 of the source.**
-# That is one cross-attention with all its weight one step to the right, and we can
-# write it down by hand. Take the word `fad`, which the model reads as `afad`.
+# How would *you* do it? With a finger: once you've written the first letter, you move on
+# to the second. **The answer after position *i* stands at position *i* + 1 of the
+# source.** That is one cross-attention with all its weight one step to the right, and we
+# can write it down by hand. Take the word `fad`, which the model reads as `afad`.
 
 # %%
 from torch.nn import functional as F
@@ -156,14 +156,14 @@ chain(
 )
 
 # %% [markdown]
-# Two predictions, before anything is trained. The model will need *positions*: after
-# an `a`, should it write `f` or `d`? Only its position tells them apart. (Going
-# from *i* to *i* + 1 is the same rotation everywhere, as
-# [chapter 5](05_positional_encoding.ipynb) shows: one query matrix can learn it.) If it
-# learns to do what we would do, its cross-attention will look like that staircase.
-# Section 8.5 checks.
+# This gives us two predictions before anything is trained. The model will need
+# *positions*: after an `a`, should it write `f` or `d`? Only the position of the `a`
+# decides. (Going from *i* to *i* + 1 is the same rotation everywhere, as
+# [chapter 5](05_positional_encoding.ipynb) shows, so one query matrix can learn it.) And
+# if it learns to do what we would do, its cross-attention will look like that staircase.
+# Sections 8.5 and 8.7 check.
 #
-# ## 8.2 Make it write: greedy decoding
+# ## 8.2 Generation: greedy decoding
 #
 # The model is the one of chapter 6 at its usual width, pre-norm, with one layer in
 # the encoder and one in the decoder. One is enough, and it leaves a single
@@ -178,9 +178,9 @@ untrained = Transformer(config).to(device).eval()
 COPY
 
 # %% [markdown]
-# At inference there is no teacher: nobody knows the correct beginning, so the model has to
-# write its own. Give it the start symbol, take the most likely next symbol, append it,
-# and ask again. That is **greedy decoding**, the simplest way to write
+# At inference there is no teacher: nobody knows the correct prefix, so the model has to
+# build its own. Give it the start symbol, take the most likely next symbol, append it,
+# and ask again. That is **greedy decoding**, the simplest way to generate
 # *autoregressively*.
 
 # %% tags=["hide-input", "remove-stdout"]
@@ -223,7 +223,7 @@ show(
 
 # %%
 @torch.no_grad()
-def write_by_hand(model, source, most, start=START, end=None):
+def generate(model, source, most, start=START, end=None):
     written = [start]
     for _ in range(most):
         so_far = torch.tensor([written], device=source.device)
@@ -234,26 +234,19 @@ def write_by_hand(model, source, most, start=START, end=None):
     return written[1:]
 
 
-print(letters(write_by_hand(untrained, watched.to(device), most=9)))
+print(letters(generate(untrained, watched.to(device), most=9)))
 
 # %% [markdown]
-# An untrained model writes the same symbol nine times. How does a model know when to
+# The untrained model writes the same symbol nine times. How does a model know when to
 # stop? If the data has an **end symbol**, writing it means *done*; without one, as here,
-# you ask for a number of symbols. ([Page 8b](08b_longer_sequences.ipynb) teaches it to
-# stop.)
+# you ask for a fixed number of symbols. ([Page 8b](08b_longer_sequences.ipynb) teaches
+# it to stop.)
 #
-# The module does the same for a whole batch. Sequences end at different steps, so it
-# keeps track of which ones have ended, pads them, and stops when all
-# of them are done. (At each step it runs the decoder over everything written so far. A
-# *KV cache*, [page 11c](11c_cache.ipynb), saves most of that.)
-
-# %%
-from annotated.decoding import greedy_decode
-from annotated.notebook import show_source
-
-show_source(greedy_decode)
-
-# %% [markdown]
+# `annotated.decoding.greedy_decode` does the same for a whole batch: it pads the sequences
+# that have ended, and stops when all of them have. You'll write one in exercise 1. (At
+# each step the decoder runs over everything written so far. A *KV cache*,
+# [page 11c](11c_cache.ipynb), saves most of that.)
+#
 # A sequence counts as correct only if all nine symbols are. That is **exact match**, and
 # it is what this chapter measures.
 #
@@ -266,74 +259,88 @@ show_source(greedy_decode)
 # learned that padding never comes, guessing costs $\ln 10 = 2.30$.)
 
 # %%
-from annotated.recipes_part2 import copy_batches, next_symbol_loss
+from annotated.recipes_part2 import copy_batches
 
-batch = next(copy_batches(seed=0, steps=1, size=128))
+source, target = next(copy_batches(seed=0, steps=1, size=128))
 torch.manual_seed(0)
 with torch.no_grad():
-    loss = next_symbol_loss(Transformer(config), batch)
-print(f"{loss:.2f}")
+    logits = Transformer(config)(source, target[:, :-1])  # (b, t, v)
+loss = F.cross_entropy(logits.mT, target[:, 1:])
+print(
+    f"loss {loss:.2f}, variance of the logits {logits.var(dim=-1).mean():.2f}"
+)
 
 # %% tags=["hide-input", "proof"]
 import math
 from dataclasses import replace
 
-starts = []
-for name, tied, shrink, shifted in (
-    ("as it is", False, 1.0, True),
-    ("tied embeddings", True, 1.0, True),
-    ("as it is, output matrix × 0.1", False, 0.1, True),
-    ("tied embeddings, output matrix × 0.1", True, 0.1, True),
-    ("tied embeddings, labels not shifted", True, 1.0, False),
-):
-    torch.manual_seed(0)
+from annotated.recipes_part2 import next_symbol_loss, take_away
+
+
+def first_loss(tied=False, shrink=1.0, labels=target[:, 1:], seed=0):
+    """The loss before the first step, and what ln v + σ²/2 says."""
+    torch.manual_seed(seed)
     fresh_model = Transformer(replace(config, tied=tied))
-    read = batch[1][:, :-1]
-    labels = batch[1][:, 1:] if shifted else read
     with torch.no_grad():
         fresh_model.output.weight.mul_(shrink)
-        logits = fresh_model(batch[0], read)  # (b, t, v)
-    first = F.cross_entropy(logits.mT, labels).item()
-    own = logits.gather(-1, read[..., None]).mean().item()
-    variance = logits.var(dim=-1, unbiased=False).mean().item()
-    spread = logits.logsumexp(dim=-1) - logits.mean(dim=-1)
-    if name == "as it is":
-        costs = spread.mean().item() - math.log(11)
-    repeats = (logits.argmax(dim=-1) == read).float().mean().item()
-    starts.append((name, variance, own, repeats, first))
-assert abs(starts[0][4] - loss.item()) < 1e-4
-assert abs(costs - starts[0][1] / 2) < 0.15
-assert 0.1 < starts[0][4] - math.log(11) - costs < 0.25
-assert starts[1][3] > 0.9 and starts[1][4] > starts[0][4] + 0.5
-assert max(abs(starts[i][4] - math.log(11)) for i in (2, 3)) < 0.1
-assert starts[4][4] < 1
+        logits = fresh_model(source, target[:, :-1])
+    guide = math.log(11) + logits.var(dim=-1).mean().item() / 2
+    return F.cross_entropy(logits.mT, labels).item(), guide
+
+
+pairs = [first_loss(seed=seed) for seed in range(4)]
+tied_first, unshifted_first = (
+    first_loss(tied=True, labels=labels)[0]
+    for labels in (target[:, 1:], target[:, :-1])
+)
+small = [first_loss(tied, shrink=0.1)[0] for tied in (False, True)]
+no_norms = []
+for seed in range(3):
+    torch.manual_seed(seed)
+    four = Transformer(replace(config, layers=4))
+    with torch.no_grad():
+        first = next_symbol_loss(take_away(four, "norm"), (source, target))
+    no_norms.append(first.item())
+assert abs(pairs[0][0] - loss.item()) < 1e-4
+assert all(abs(first - guide) < 0.5 for first, guide in pairs)
+assert tied_first > pairs[0][0] + 0.5 and unshifted_first < 1
+assert max(abs(first - math.log(11)) for first in small) < 0.1
+assert min(no_norms) > 30
 print(
-    f"✓ {starts[0][4]:.2f} here; with an output matrix a tenth the size "
-    f"{starts[2][4]:.2f}"
+    "✓ measured, and by the formula below, seeds 0 to 3: "
+    + ", ".join(f"{first:.2f} ({guide:.2f})" for first, guide in pairs)
 )
 print(
-    f"✓ tied embeddings start at {starts[1][4]:.2f}; with a smaller output "
-    f"matrix at {starts[3][4]:.2f}; with labels that aren't shifted at "
-    f"{starts[4][4]:.2f}"
+    "✓ four layers without norms start at "
+    + ", ".join(f"{first:.0f}" for first in no_norms)
+)
+print(
+    f"✓ tied embeddings start at {tied_first:.2f}; with a smaller output "
+    f"matrix at {small[1]:.2f}; with labels that aren't shifted at "
+    f"{unshifted_first:.2f}"
 )
 
 # %% [markdown]
-# It's 3.40. Is something broken? No: this model knows nothing, but its random logits
-# aren't uniform, and here that costs a whole nat. Training soon removes it.
+# It's 3.40. Is something broken? No. The model knows nothing, but its random logits
+# aren't all equal, and betting at random costs something. As a rough guide, logits of
+# variance $\sigma^2$ start at
 #
-# A start at 30 would be a bug: a missing norm or a wrong scale. With **tied embeddings**
-# (one table for input and output), a start far *below* ln v is a bug, too: forget to shift
-# the labels, and the fresh model scores 0.19 without having learned anything. Our
-# embeddings aren't tied, so here this check can't find that mistake. Section 8.4 has one
-# that does.
+# $$\ln v + \sigma^2 / 2 \approx 2.40 + 1.0 = 3.4,$$
 #
-# <details><summary>Why does tying the embeddings matter here?</summary>
+# since the mean of $e^x$ over normal numbers of variance $\sigma^2$ is
+# $e^{\sigma^2/2}$. So a variance of 1 or 2 is nothing to worry about, and training soon
+# removes what it costs. A start at 84 is a bug. That is where four layers without norms
+# begin, and you know it before the first step.
 #
-# The residual stream still holds the embedding of the symbol that the decoder has just
-# read, and the output matrix *is* the table of embeddings. So that symbol's own logit
-# sticks out, and the fresh model bets that every symbol will be repeated: nearly always
-# wrong, so it starts at 4.52; nearly always right if the labels aren't shifted. With an
-# output matrix a tenth the size the bets go away, and it starts at ln 11.
+# <details><summary>And a start far <i>below</i> ln v?</summary>
+#
+# With **tied embeddings** (one table for input and output) that is a bug, too: forget to
+# shift the labels, and the fresh model scores 0.19 without having learned anything. The
+# residual stream still holds the embedding of the symbol that the decoder has just read,
+# and the output matrix *is* the table of embeddings. So that symbol's own logit sticks
+# out, and the model bets that every symbol will be repeated: nearly always wrong with
+# proper labels (4.52), nearly always right if they aren't shifted. Our embeddings aren't
+# tied, so this check can't find that mistake here. Section 8.4 has one that does.
 #
 # </details>
 #
@@ -358,14 +365,17 @@ print("✓ one batch is memorised: the loss falls below 0.01")
 print("✓ a model without a causal mask does it, too")
 
 # %% [markdown]
-# If a model can't memorise eight sequences, more data won't help. If it can, the path
-# from input to loss to gradient is open. It needn't be the *right* path: a model that
-# forgot its causal mask passes, too.
+# If a model can't memorise eight sequences, more data won't help. If it can, gradients
+# reach the weights and something is learned. It needn't be the *right* thing: a model
+# without its causal mask passes, too.
 #
 # ## 8.4 Two models, two low losses
 #
-# From chapter 7's recipe we take Adam with β₂ = 0.98 and a warm-up of 50 steps. The rest
-# changes:
+# The recipe is chapter 7's, simplified: Adam with a warm-up of 50 steps, then a constant
+# rate that falls straight to zero over the last 40 % of the steps. The loss is the plain
+# cross-entropy of the next symbol.
+#
+# <details><summary>What differs from chapter 7, and why</summary>
 #
 # | chapter 7 | here | why |
 # |---|---|---|
@@ -373,21 +383,23 @@ print("✓ a model without a causal mask does it, too")
 # | label smoothing | no | the answer is certain, and a plain loss can be compared with ln v and 0 |
 # | gradient clipping | no | not needed here ([page 8c](08c_depth_and_steps.ipynb) tries it, with smoothing) |
 # | dropout | no | every batch is new, so there is nothing to overfit |
+#
+# </details>
 
 # %%
-from annotated.notebook import show_table
+from annotated.notebook import show_source, show_table
 from annotated.recipes_part2 import COPY_TRAINING
 
 print(COPY_TRAINING)
 show_source(next_symbol_loss)
 
 # %% [markdown]
-# Now train it. `copy_batches(seed, steps, size)` draws fresh sequences, and `train_copy`
-# is chapter 7's `fit` with this loss, Adam and this schedule. (While it learns, `look`
-# saves what 8.5 shows.)
+# `copy_batches(seed, steps, size)` draws fresh sequences, and `train_copy` is chapter 7's
+# `fit` with this loss and this schedule. (While it learns, `look` saves what 8.5 shows.)
 
 # %% tags=["hide-input"]
 from annotated.attention import record_attention
+from annotated.decoding import greedy_decode
 
 pairs = next(copy_batches(seed=77, steps=1, size=500))
 some_source, some_target = (side.to(device) for side in pairs)
@@ -428,10 +440,14 @@ print(f"loss {history[0]['loss']:.2f} → {history[-1]['loss']:.4f}")
 
 # %% [markdown]
 # And a twin with an easy mistake: you forgot the decoder's causal mask
-# ([chapter 4](04_masks.ipynb)). Same data, same seed, same recipe.
-
-# %%
-show_source(SeesAhead)
+# ([chapter 4](04_masks.ipynb)). `SeesAhead` is the same class without one line of
+# `decode`, namely
+#
+# ```python
+# mask = mask & causal_mask(target.shape[1])
+# ```
+#
+# Same data, same seed, same recipe.
 
 # %% tags=["remove-stderr"]
 torch.manual_seed(0)
@@ -439,7 +455,14 @@ leaky = SeesAhead(config).to(device)
 leaky_history = train_copy(leaky, copy_batches(0, 250, 128))
 print(f"loss {leaky_history[0]['loss']:.2f} → {leaky_history[-1]['loss']:.4f}")
 
-# %% tags=["hide-input", "proof"]
+# %% [markdown]
+# Here is how both losses fall, with a third model for comparison, one without positions:
+
+# %% tags=["hide-input", "remove-stdout"]
+import numpy
+
+from annotated.plots import LINES, PALETTE, attention_heatmap
+
 drawn, _ = sequence_task("copy", 20000, torch.Generator().manual_seed(8))
 counts = F.one_hot(drawn[:, 1:], 11).sum(dim=1)  # n_i of each sequence
 orders = math.lgamma(10) - torch.lgamma(counts + 1.0).sum(dim=1)
@@ -452,102 +475,73 @@ ends = [
     if (row["name"], row["layers"]) == ("no positions", 1)
 ]
 assert floor - 0.03 < min(ends) <= max(ends) < bag - 0.2
-print(
-    f"✓ knowing the letters but not their order allows {bag:.2f} nats, "
-    f"or {floor:.2f} if you keep count; without positions: "
-    + ", ".join(f"{end:.2f}" for end in ends)
-)
-
-# %% tags=["hide-input", "remove-stdout"]
-import numpy
-
-from annotated.plots import LINES, PALETTE, attention_heatmap
-
 curves_of = {"as it is": runs["main"]}
 for row in runs["ablations"]:
     curves_of.setdefault(row["name"], []).append(row)
 
-figure, axes = plt.subplot_mosaic(
-    [["top", "top"], ["left", "right"]], figsize=(6.4, 6.2)
-)
-top, low = axes["top"], {"as it is": "left", "no causal mask": "right"}
-axes["right"].sharey(axes["left"])
+figure, ax = plt.subplots(figsize=(6.4, 3.6))
+for left, right, text in ((5, 37, "which letters"), (37, 65, "which order")):
+    ax.axvspan(left, right, color="grey", alpha=0.1 + 0.1 * (left > 9), lw=0)
+    ax.text((left + right) / 2, 3.3, text, ha="center", fontsize=11)
 for i, name in enumerate(("as it is", "no causal mask", "no positions")):
     curves = numpy.array([row["losses"] for row in curves_of[name]])
     steps = numpy.arange(1, curves.shape[1] + 1)
-    label = "with the mask" if name == "as it is" else name
-    top.fill_between(
-        steps, curves.min(0), curves.max(0), color=PALETTE[i], alpha=0.3
-    )
-    middle = numpy.median(curves, 0)
-    top.plot(steps, middle, LINES[i], color=PALETTE[i], label=label)
-    if name in low:
-        ax = axes[low[name]]
-        for curve, opacity in zip(curves, (1, 0.65, 0.35), strict=True):
-            ax.plot(steps, curve, color=PALETTE[i], alpha=opacity, lw=1.2)
-        ax.set(yscale="log", xlabel="training step", title=label)
-for height, text in (
-    (math.log(10), "ln 10: guessing a letter"),
-    (bag, "letters known"),
-    (floor, "letters known and counted"),
+    low, high = curves.min(0), curves.max(0)
+    ax.fill_between(steps, low, high, color=PALETTE[i], alpha=0.3)
+    ax.plot(steps, numpy.median(curves, 0), LINES[i], color=PALETTE[i])
+for x, y, i, text in (
+    (67, 1.62, 2, "no positions"),
+    (45, 0.55, 1, "no causal mask"),
+    (67, 0.32, 0, "with the mask"),
 ):
-    top.axhline(height, color="grey", linewidth=1)
-    top.text(100, height + 0.05, text, ha="right", va="bottom", fontsize=10)
-for left, right, text in ((5, 37, "which letters"), (37, 65, "which order")):
-    top.axvspan(left, right, color="grey", alpha=0.1 + 0.1 * (left > 9), lw=0)
-    top.text((left + right) / 2, 3.3, text, ha="center", fontsize=10)
-top.set(xlim=(0, 101), ylim=(0, 3.6), ylabel="loss (nats per symbol)")
-top.legend(loc="upper right", bbox_to_anchor=(1, 1.02), fontsize=9)
-axes["left"].set_ylabel("the same, logarithmic")
-axes["right"].tick_params(labelleft=False)
-calm = max(max(row["losses"][200:]) for name in low for row in curves_of[name])
+    side = "right" if i == 1 else "left"
+    ax.text(x, y, text, ha=side, color=PALETTE[i], weight="bold", fontsize=11)
+for height, text in (
+    (math.log(10), "guessing a letter"),
+    (floor, "best without the order"),
+):
+    ax.axhline(height, color="grey", linewidth=1)
+    ax.text(100, height - 0.07, text, ha="right", va="top", fontsize=10)
+ax.set(xlim=(0, 101), ylim=(0, 3.6), xlabel="training step")
+ax.set_ylabel("loss (nats per symbol)")
 show(
     figure,
-    alt="Training loss against the step. Above, a band over three seeds for "
-    "each of three models, the first hundred steps: all three fall together "
-    "from above 3 to about 2 by step 30. Then the model without positions "
-    "flattens, between the two lower lines, and the other "
-    "two fall steeply towards 0 by step 65. Below, all 250 steps on a "
-    "logarithmic axis, a line for each seed, with the mask on the left and "
-    "without on the right: every loss ends below a thousandth, and on each "
-    "side one seed spikes to about 1 near step 150.",
-    caption="Three recorded seeds each. Above, the first hundred steps: median "
-    "and range. Below, all of them, on a logarithmic axis, a line for each "
-    "seed.",
+    alt="Training loss against the step, the first hundred steps: a band over "
+    "three seeds for each of three models. All three fall together from above "
+    "3 to about 2 by step 30. Then the model without positions flattens, above "
+    "the line for the best loss without the order, and the other two fall "
+    "steeply towards 0 by step 65.",
+    caption="The first hundred steps, three recorded seeds each: median and "
+    "range.",
 )
 
 # %% tags=["hide-input", "proof"]
 assert stages[30][0] > 0.7 and stages[30][1] < 0.35
-high, half = (max(plain["again"][i]["losses"]) for i in (0, 1))
-assert high > 0.3 and half < 0.05 and calm < 0.003
 print(
     f"✓ at step 30, {stages[30][0]:.0%} of the answers are letters of the "
     f"source and {stages[30][1]:.0%} are correct; at step 80 "
     f"{stages[80][0]:.0%} and {stages[80][1]:.0%}"
 )
 print(
-    f"✓ a run that spikes to {high:.2f}, again from {plain['back']} steps "
-    f"before, on the same batches at half the rate: at most {half:.3f}"
+    f"✓ knowing the letters but not their order allows {bag:.2f} nats, "
+    f"or {floor:.2f} if you keep count; without positions: "
+    + ", ".join(f"{end:.2f}" for end in ends)
 )
 
 # %% [markdown]
-# The loss falls in two stages. First the model learns
-# **which letters** there are: by step 30 its most likely answer is always a letter of the
-# source, but only a quarter of them are correct. A model without positions gets that far,
-# too. Then it learns **their order**, which takes positions.
+# The loss falls in two stages. First the model learns **which letters** there are: by
+# step 30 its most likely answer is always a letter of the source, but right only a quarter
+# of the time. A model without positions gets that far, too. Then it learns **their
+# order**, which takes positions. (Later some runs show *loss spikes*.
+# [Page 8c](08c_depth_and_steps.ipynb) shows them, and what helps.)
 #
-# And the *loss spikes* around step 150? In one run on each side the loss climbs from
-# below a hundredth to about 1 and comes down again: after step 200 none of these six runs is above 0.003. If yours doesn't come
-# down, lower the peak learning rate: in a run that spikes like this, half the rate on the
-# same batches was enough to prevent it.
-#
-# <details><summary>Where does the line "letters known and counted" come from?</summary>
+# <details><summary>Where does the line "best without the order" come from?</summary>
 #
 # If letter $i$ occurs $n_i$ times, there are $9! / \prod_i n_i!$ orders, all equally
 # likely. The logarithm of that, divided by nine, is the best loss you can reach without
-# knowing the order: 1.17 on average. The model without positions ends at 1.32 or 1.33,
-# below the line for letters that are known but not
-# counted: it keeps count of the letters it has written, but not perfectly.
+# knowing the order: 1.17 on average. The model without positions ends at 1.32 or 1.33.
+# Knowing the letters without counting them would allow 1.71, so it does keep count of
+# what it has written, but not perfectly.
 #
 # </details>
 #
@@ -562,13 +556,67 @@ fresh, fresh_target = sequence_task(
 )
 print("read         ", letters(fresh[0, 1:].tolist()))
 for name, trained in models.items():
-    print(f"{name:13}", letters(write_by_hand(trained, fresh.to(device), 9)))
+    print(f"{name:13}", letters(generate(trained, fresh.to(device), 9)))
 
 # %% [markdown]
-# The twin copies nothing. In training the answer to each question was already in its
-# input, one position ahead, and it learned to read it off there. When it writes, there
-# is no position ahead. Only the *last* letter never had one, so the twin takes it from the
-# source; but after the beginnings that it writes itself, it often misses even that.
+# The twin copies nothing. Here is how it cheats:
+
+# %% tags=["hide-input", "remove-stdout"]
+figure, ax = plt.subplots(figsize=(6.8, 2.3))
+shown = "abig"  # what the decoder is given; after a, b comes i
+panels = (  # positions seen, the most important one last
+    ("training,\nwith the mask", (0, 1), 4, "i"),
+    ("training,\nno mask", (0, 1, 3, 2), 4, "i"),
+    ("generating,\nno mask", (0, 1), 2, "?"),
+)
+centred = {"ha": "center", "va": "center", "fontsize": 14}
+for panel, (name, visible, many, answer) in enumerate(panels):
+    x = 5.2 * panel
+    ax.text(x + 1.5, -1.5, name, **centred | {"fontsize": 11})
+    for i, letter in enumerate(shown[:many]):
+        fill = "#f6d2b8" if i == visible[-1] == 2 else "white"
+        box = plt.Rectangle((x + i - 0.44, 1.6), 0.88, 0.88, fc=fill)
+        ax.add_patch(box)
+        box.set(ec="#222222", lw=1.2)
+        tone = "#222222" if i in visible else "#aaaaaa"
+        ax.text(x + i, 2.06, letter, color=tone, **centred)
+    for i in range(many, 4):
+        box = plt.Rectangle((x + i - 0.44, 1.6), 0.88, 0.88, fc="white")
+        box.set(ec="#bbbbbb", ls=":")
+        ax.add_patch(box)
+    for i in visible:
+        line = {"arrowstyle": "-|>", "shrinkA": 0, "shrinkB": 0, "lw": 1}
+        line["color"] = "#888888"
+        if i == 2:
+            line.update(color=PALETTE[1], lw=2.6)
+        ax.annotate("", (x + 1, 0.32), (x + i, 1.55), arrowprops=line)
+    box = plt.Rectangle((x + 0.56, -0.6), 0.88, 0.88, fc="#cfe6f5")
+    box.set(ec="#222222")
+    ax.add_patch(box)
+    ax.text(x + 1, -0.14, answer, **centred)
+ax.text(-0.75, 2.06, "given", ha="right", va="center", fontsize=11)
+ax.text(-0.75, -0.14, "wanted", ha="right", va="center", fontsize=11)
+ax.set(xlim=(-2.5, 14), ylim=(2.6, -2.1))
+ax.axis("off")
+show(
+    figure,
+    alt="Three panels. What the decoder is given, a, b, i, g, stands below; "
+    "what is wanted after a, b stands above: i. Training with the mask: "
+    "arrows lead to it from a and b only. Training without the mask: arrows "
+    "lead from all four, a thick one from the i itself. Generating: only a "
+    "and b have been written, the other two places are empty, and a question "
+    "mark stands above.",
+    caption="What the decoder's self-attention may see when it is asked what "
+    "follows a, b in abigfachej. Without the mask, the answer stands in the "
+    "input, one place to the right (orange). When the model generates, nothing "
+    "stands there yet.",
+)
+
+# %% [markdown]
+# In training, the answer to each question was already in its input, one position ahead,
+# and it learned to read it off there. Only the *last* letter has nothing ahead of it, so
+# the twin takes that one from the source. But after a prefix of its own it often misses
+# even the last.
 #
 # You can catch it in the act. Under teacher forcing, give both models the correct
 # target of a *different* sequence. Which do they follow, the source or the target?
@@ -584,16 +632,16 @@ for name, trained in models.items():
 
 # %% [markdown]
 # With the mask, the model follows the source, with a slip at the end: it has never seen
-# such a beginning. The twin repeats the target that it was given, and only the last
-# letter, which isn't in its input, comes from the source. Its loss measured exactly what
-# we asked for; we asked the wrong thing. **A model that writes has to be measured by what
-# it writes:**
+# a prefix that contradicts its source. The twin repeats the target that it was given, and
+# only the last letter, which isn't in its input, comes from the source. Its loss is low
+# because teacher forcing puts the answer in its input. **If a model is meant to generate,
+# measure what it generates:**
 
 # %% tags=["remove-stderr", "hide-input"]
 torch.manual_seed(0)
 short = Transformer(config).to(device)
 train_copy(short, copy_batches(0, 80, 64), steps=80)
-models["with it, cut short"] = short
+models["cut short"] = short
 
 # %% tags=["hide-input"]
 from annotated.recipes_part2 import exact_copies
@@ -612,13 +660,7 @@ for name, trained in models.items():
     loss = F.cross_entropy(logits.mT, test_target[:, 1:]).item()
     shares[name] = [*right, loss]
 show_table(
-    (
-        "model",
-        "loss",
-        "symbols correct, teacher forcing",
-        "symbols correct, writing by itself",
-        "sequences correct, of 1000",
-    ),
+    ("model", "loss", "given", "alone", "exact"),
     [
         (
             name,
@@ -629,9 +671,10 @@ show_table(
         )
         for name in models
     ],
-    caption="A thousand fresh sequences. The third model had 80 steps in all, "
-    "with batches of 64, and its learning rate had fallen to zero by then. "
-    "So it's behind the first model at step 80.",
+    caption="A thousand fresh sequences. Given: correct symbols under teacher "
+    "forcing. Alone: correct symbols when it generates. Exact: sequences copied "
+    "without a mistake. The third model was trained for 80 steps only, with "
+    "batches of 64.",
 )
 
 # %% tags=["hide-input", "proof"]
@@ -642,7 +685,7 @@ assert history[-1]["loss"] < 0.1 and leaky_history[-1]["loss"] < 0.1
 assert shares["with the mask"][:2] == [1, 1] and shares["without it"][1] < 0.9
 for row in runs["main"]:
     assert row["exact"] == [1000, 1000]
-print("✓ with the mask 1000 of 1000, here and with three recorded seeds")
+print("✓ with the mask all 1000, here and with three recorded seeds")
 
 some, _ = sequence_task("copy", 20, torch.Generator().manual_seed(5))
 some = some.to(device)
@@ -673,7 +716,7 @@ for trained, end in (
 ):
     options = {"start": START, "end": end, "max_new_tokens": 9}
     written = greedy_decode(trained, some, **options)
-    loops = [write_by_hand(trained, row[None], 9, end=end) for row in some]
+    loops = [generate(trained, row[None], 9, end=end) for row in some]
     sizes = {len(row) for row in loops}
     assert len(sizes) == 1 if end is None else len(sizes) > 3
     width = max(sizes)
@@ -689,11 +732,11 @@ with torch.no_grad():
 check_close("one pass over the finished text agrees with it", written, at_once)
 
 # %% [markdown]
-# The third model, whose training was cut short, shows a milder gap. Each mistake it
-# makes becomes part of the beginning for the next symbol, and teacher forcing never
-# showed it a beginning with mistakes. This is **exposure bias**
-# ([Ranzato et al., 2016](https://arxiv.org/abs/1511.06732)). If that is the cause, then
-# correcting the first mistake of each sequence should prevent many of the later ones:
+# The third model shows a milder gap. Each mistake becomes part of the prefix for the next
+# symbol, and under teacher forcing the model never saw a prefix with a mistake in it.
+# This is **exposure bias** ([Ranzato et al., 2016](https://arxiv.org/abs/1511.06732)). If
+# that is the cause, then correcting the first mistake of each sequence should prevent
+# many of the later ones:
 
 # %% tags=["hide-input"]
 lone = greedy_decode(short, test_source, start=START, max_new_tokens=9)
@@ -715,13 +758,14 @@ print(f"{flawed.sum().item()} sequences with a mistake")
 print(f"later mistakes: {later}; with the first one corrected: {cured}")
 
 # %% [markdown]
-# So compare the two middle columns for any model of yours.
+# ### Two tests for any model
 #
-# One more easy mistake: the labels aren't shifted. The loss compares the logits with
-# `target[:, :-1]`, which is the input itself. Sixty steps, then two tests. The **leak
-# test** is [chapter 6](06_encoder_decoder.ipynb)'s: change the last symbol that the decoder
-# is given, and no earlier logit may move. The **source test** keeps what the decoder is
-# given and swaps the source: nearly all answers should change.
+# There's another easy mistake with a low loss: the labels aren't shifted. The loss
+# compares the logits with `target[:, :-1]`, the decoder's own input. Two tests tell these
+# mistakes apart. The **leak test**, from [chapter 6](06_encoder_decoder.ipynb), changes the
+# last symbol that the decoder is given: no earlier logit may move. The **source test**
+# leaves the decoder's input as it is and swaps the source: nearly all answers should
+# change.
 
 # %% tags=["hide-input"]
 torch.manual_seed(0)
@@ -735,27 +779,29 @@ for pair in copy_batches(0, 60, 128):
     off_loss.backward()
     adam.step()
 models["labels not shifted"] = unshifted.eval()
-print(f"labels not shifted: loss {off_loss.item():.4f}, ", end="")
-print(f"{exact_copies(unshifted, 1001)} of 1000 copied")
+print(
+    f"labels not shifted, 60 steps: loss {off_loss.item():.4f}, "
+    f"{exact_copies(unshifted, 1001)} of 1000 copied"
+)
 
 # %%
 begun = test_target[:, :-1]
 changed = begun.clone()
 changed[:, -1] = changed[:, -1] % 10 + 1  # another last symbol
 swapped = test_source.roll(1, dims=0)  # another source
-print(f"{'':18}  earlier logits move by  answers that change")
+print(f"{'':18}  leak: logits move  source: answers change")
 for name, trained in models.items():
     with torch.no_grad():
         logits = trained(test_source, begun)
         leak = (logits - trained(test_source, changed))[:, :-1].abs().max()
         answers = trained(swapped, begun).argmax(dim=-1)
     moved = (answers != logits.argmax(dim=-1)).float().mean()
-    print(f"{name:18} {leak:23.2f} {moved:20.0%}")
+    print(f"{name:18} {leak:18.2f} {moved:24.0%}")
 
 # %% tags=["hide-input", "proof"]
 ends_alone = {}
 for name, given_now in (
-    ("its own beginnings", leaky),
+    ("prefixes of its own", leaky),
     ("random letters", None),
 ):
     if given_now is None:
@@ -769,7 +815,7 @@ for name, given_now in (
     with torch.no_grad():
         last = leaky(test_source, begin)[:, -1].argmax(dim=-1)
     ends_alone[name] = (last == test_source[:, -1]).float().mean().item()
-assert ends_alone["its own beginnings"] < 0.9
+assert ends_alone["prefixes of its own"] < 0.9
 assert ends_alone["random letters"] > 0.9
 assert off_loss < 0.05 and exact_copies(unshifted, 1001) <= 10
 with torch.no_grad():
@@ -781,14 +827,15 @@ print(
 )
 
 # %% [markdown]
-# The leak test finds the twin and clears the last model. The source test catches both:
-# a model whose answers hardly depend on its source can't be copying it.
+# The source test catches both: a model whose answers hardly depend on its source can't be
+# copying it. The leak test then tells them apart: the twin sees the future, the last model
+# doesn't.
 #
 # ## 8.5 How it copies
 #
-# Does the trained model point with a finger, as we did in 8.1? On the left, our
-# staircase for `bigfachej`; on the right, the cross-attention that it has learned, the
-# mean of its four heads:
+# Does the trained model point with a finger, as we did in 8.1? On the left is our
+# staircase for `bigfachej`, on the right the cross-attention that it has learned, averaged
+# over its four heads:
 
 # %% tags=["hide-input"]
 source_letters = letters(watched[0].tolist())
@@ -862,7 +909,6 @@ explorer(
     "loss on 500 fresh sequences, in colour as far as the slider has come.",
 )
 
-# %% [markdown]
 # %% tags=["hide-input", "proof"]
 spots = {
     step: [head.diagonal(offset=1).mean().item() for head in seen[step][0]]
@@ -881,15 +927,16 @@ print(
 # %% [markdown]
 # <details><summary>The answers</summary>
 #
-# The loss comes first: by step 30 it has fallen from 3.4 to 2, and no head aims at
-# anything. That is the first stage of 8.4, *which letters*. Then the heads turn, between
-# steps 40 and 80, nearly together, and the second stage, *which order*, comes with them.
+# The loss starts to fall first: by step 30 it's down from 3.4 to 2, and no head aims at
+# anything. That is the first stage of 8.4, *which letters*. Between steps 40
+# and 80 the heads turn, nearly together, and the rest of the fall, *which order*, comes
+# with them.
 #
 # </details>
 #
 # At the end all four look at the same spot. Do they do the same work four times over?
-# Silence some of them by zeroing their columns of the output projection, and copy 500
-# sequences.
+# Silence some of them (zero their columns of the output projection) and copy 500
+# sequences:
 
 # %% tags=["hide-input"]
 from copy import deepcopy
@@ -916,14 +963,15 @@ show_table(
 )
 
 # %% [markdown]
-# In this model any one head can go, and nothing is lost. Alone, they differ: head 2
+# In this model you can drop any one head and lose nothing. Alone, they differ: head 2
 # still copies hundreds of sequences, the others a few dozen. Would a model *trained* with
-# one head be enough? The table in 8.7 has the answer.
+# one head be enough? Section 8.7 has the answer.
 #
-# And self-attention? It isn't *needed*: where to look next follows from how far you have
-# written, and that's in the position of the last symbol. Train without the
-# decoder's, or without the encoder's whole layer, and the model learns to copy everything.
-# But our model was trained *with* them, and it uses them. Take the same parts out now:
+# And self-attention? It isn't *needed*: where to look next depends only on how many
+# symbols you have written, and the position of the last one tells you that. Train without
+# the decoder's, or without the encoder's whole layer, and the model learns to copy
+# everything. But our model was trained *with* them and relies on them. Take the same
+# parts out now:
 
 # %% tags=["hide-input"]
 from annotated.recipes_part2 import Skips, take_away
@@ -960,15 +1008,15 @@ show_table(
 # %% [markdown]
 # ## 8.6 Your own sequence
 #
-# The trained model goes into this page and runs in your browser, its twin beside it.
-# **Predict, then try:**
+# The trained model and its twin both run in this page. **Predict, then try:**
 #
 # 1. The model has copied a thousand random sequences without a mistake. What about
 #    `aaaaaaaaa`?
 # 2. It was trained on nine letters. What about four? And fifteen?
 # 3. What if it starts from another symbol than the `a` it was trained with? Try
 #    `bigfachej`, then `face`.
-# 4. Switch to the twin. What does it write by itself? And under teacher forcing?
+# 4. Switch to the twin. What does it generate from its own output? Given the correct
+#    target? And given the target backwards, which the source contradicts?
 
 # %% tags=["hide-input", "proof"]
 import base64
@@ -1015,7 +1063,8 @@ print(
 
 
 # %% tags=["hide-input"]
-ALONE, FORCED = "what it wrote itself", "the right one (teacher forcing)"
+ALONE, FORCED = "its own output", "the target (teacher forcing)"
+BACKWARDS = "the target backwards"
 WHICH = {
     "with causal mask": "with the mask",
     "the twin, without": "without it",
@@ -1027,7 +1076,8 @@ def copied_in_browser(text, first, model, given):
     trained = in_browser[WHICH[model]]
     ids = [START, *(LETTERS.index(symbol) for symbol in text)]
     source, start = torch.tensor([ids]), LETTERS.index(first)
-    begun = torch.tensor([[start, *ids[1:-1]]])
+    wanted = ids[:0:-1] if given == BACKWARDS else ids[1:]
+    begun = torch.tensor([[start, *wanted[:-1]]])
     if given == ALONE:
         begun, size = begun[:, :1], len(text)
         written = greedy_decode(
@@ -1059,6 +1109,7 @@ tried += [("bigfachej", "·", good, ALONE), ("bigfachej", "j", good, ALONE)]
 tried += [("g", "a", good, ALONE), ("bigfachej", "a", good, FORCED)]
 tried += [(text, "a", twin, ALONE) for text in ("bigfachej", "face")]
 tried += [("bigfachej", "a", twin, FORCED), ("face", "j", twin, FORCED)]
+tried += [("bigfachej", "a", which, BACKWARDS) for which in WHICH]
 names = ("letters", "first", "model", "given")
 checks = [
     (dict(zip(names, one, strict=True)), copied_in_browser(*one))
@@ -1070,6 +1121,7 @@ explorer(
     {
         "weights": {name: packed[key] for name, key in WHICH.items()},
         "alone": ALONE,
+        "backwards": BACKWARDS,
         "twin": twin,
         "letters": LETTERS,
         "start": START,
@@ -1079,14 +1131,14 @@ explorer(
     [
         Text("letters", "letters from a to j", samples[0], samples, most=15),
         Choice("model", "model", list(WHICH)),
-        Choice("given", "the decoder is given", [ALONE, FORCED]),
+        Choice("given", "the decoder is given", [ALONE, FORCED, BACKWARDS]),
         Choice("first", "start symbol", ["a", *LETTERS.replace("a", "")]),
     ],
     checks=checks,
     label="The trained model copies what you type",
     question="Which sequences does it copy, and where do the mistakes begin?",
     caption="An a is put in front of your letters, as in training. Rows are "
-    "what is written, one symbol after the other; the weights are the mean of "
+    "its answers, one symbol after the other; the weights are the mean of "
     "the four heads. Framed: the position of the symbol to be written.",
 )
 
@@ -1097,30 +1149,25 @@ explorer(
 # 2. Four letters are fine, since those positions are known. Beyond the tenth position it
 #    has never been trained, and it fails within two or three symbols.
 #    [Page 8b](08b_longer_sequences.ipynb) teaches it to go further.
-# 3. It depends on the word: one may come through from nearly every start, another from
-#    few. The table in 8.8 counts a thousand words for this very model.
-# 4. By itself the twin writes next to nothing of your word. Under teacher forcing it
-#    gets all nine letters right, but its attention to the source is pale until the last
-#    one: the others it reads off the target.
+# 3. It depends on the word and on the symbol. Section 8.8 counts a thousand sequences for
+#    this very model.
+# 4. From its own output the twin copies next to nothing. Given the target it gets all nine
+#    letters right. Given the target backwards, it repeats that, all but the last letter,
+#    where the model with the mask mostly sticks to the source.
 #
 # </details>
 #
 # ## 8.7 What each part is worth
 #
-# You have the whole machine running. Take away one part at a time and measure again:
-# an **ablation**. How much exact match survives without the residual connections? The
-# norms? The feed-forward networks? **Guess what the task can't do without** with one
-# layer, and what four layers can't.
+# You have the whole machine running. Now take away one part at a time, train again and
+# measure: an **ablation**. How many copies survive without the residual connections? The
+# norms? The feed-forward networks? **Guess which parts a one-layer model needs, and which
+# a four-layer model needs.**
 
-# %% tags=["hide-input"]
+# %% tags=["hide-input", "remove-stdout"]
 table = {}
 for row in parts["rows"]:
     table.setdefault((row["name"], row["layers"]), []).append(row)
-
-
-def of_seeds(name, layers):
-    rows = table.get((name, layers), [])
-    return " · ".join(str(row["exact"][0]) for row in rows) or "–"
 
 
 what = {
@@ -1132,15 +1179,33 @@ what = {
     "no network": "no feed-forward networks",
     "one head": "one head",
 }
-show_table(
-    ("model", "one layer", "four layers"),
-    [
-        (text, of_seeds(name, 1), of_seeds(name, 4))
-        for name, text in what.items()
-    ],
-    caption="Exact copies of 1000, three seeds. Four layers train with "
-    "smaller "
-    "batches and more steps; –: not run.",
+figure, axes = plt.subplots(1, 2, figsize=(6.8, 3.2), sharey=True)
+for ax, layers, title in zip(
+    axes, (1, 4), ("one layer", "four layers"), strict=True
+):
+    for i, name in enumerate(what):
+        rows = [row["exact"][0] for row in table.get((name, layers), [])]
+        if rows:
+            ax.barh(i, sorted(rows)[1], height=0.6, color="#cfe6f5")
+            ax.plot(rows, [i] * len(rows), "o", color=PALETTE[0], ms=5)
+        else:
+            ax.text(40, i, "not run", va="center", color="grey", fontsize=10)
+    ax.set(title=title, xlim=(-40, 1050), xlabel="exact copies of 1000")
+    ax.set_xticks((0, 500, 1000))
+axes[0].set_yticks(range(len(what)), list(what.values()))
+axes[0].invert_yaxis()
+lines = "; ".join(
+    f"{text}, {layers} layer{'s' * (layers > 1)}: "
+    + ", ".join(str(row["exact"][0]) for row in table[name, layers])
+    for name, text in what.items()
+    for layers in (1, 4)
+    if (name, layers) in table
+)
+show(
+    figure,
+    alt=f"Exact copies of 1000, three seeds each, as bars. {lines}.",
+    caption="A dot for each of three recorded seeds; the bar ends at the middle "
+    "one. Four layers train with smaller batches and more steps.",
 )
 
 # %% tags=["hide-input", "proof"]
@@ -1158,23 +1223,20 @@ assert most["no residual", 4] <= 100 and most["no norm", 4] <= 500
 assert all("gradient norm inf" in r["stopped"] for r in table["no norm", 4])
 assert (parts["config"], parts["recipe"]) == (COPY, COPY_TRAINING)
 stops = [r["stopped"].split("at step ")[1] for r in table["no norm", 4]]
-print("✓ all rows, recorded by `python -m benchmarks ablations`, seeds 0 to 2")
 print(
     "✓ no norms, four layers: the gradient norm overflows at steps "
     + ", ".join(stop.split(":")[0] for stop in stops)
 )
 
 # %% [markdown]
-# Read it row by row.
-#
-# - **No positions: nothing.** The encoder sees a bag of letters. The model knows *which*
-#   letters to write and even keeps count of them, roughly, but it can't know their order.
-# - **No causal mask: next to nothing,** as in 8.4.
-# - **No residual connections.** One layer still copies nearly everything. Four layers
-#   copy nothing: with no stream to go by, every way from source to answer leads through
-#   at least ten sublayers (with one layer, four).
-# - **No norms.** One layer doesn't mind. With four, the gradient grows until it
-#   overflows, with every seed, and training ends there.
+# - **No positions: nothing.** The encoder sees a bag of letters, so the model can't know
+#   their order. **No causal mask:** next to nothing, as in 8.4.
+# - **No residual connections.** One layer still copies nearly everything, four layers
+#   copy nothing. Every way from the source to the answer then leads through at least ten
+#   sublayers (with one layer, four).
+# - **No norms.** One layer doesn't mind. With four, at this learning rate, the gradient
+#   overflows with every seed. Section 8.3's first check would have stopped that run before
+#   it began: 84 instead of 3.4.
 # - **No feed-forward networks: nothing is lost.** Copying moves symbols and never
 #   changes them, and moving is what attention does. Tasks that compute something are
 #   another matter, as the ladder of [chapter 6](06_encoder_decoder.ipynb) shows.
@@ -1182,16 +1244,14 @@ print(
 #   ([Chapter 3](03_multi_head_attention.ipynb) has a task for several heads.)
 #
 # So an ablation doesn't tell you what a part is worth. It tells you what the part is
-# worth *for this task, at this depth*: residual connections and norms matter more as
-# the stack grows, feed-forward networks as the task gets harder. Conversely, **a
-# perfect copy says little about the parts it can do without**: with one layer it can't
-# tell you whether your norms, your feed-forward networks or your self-attention work.
-# [Page 8c](08c_depth_and_steps.ipynb) takes depth, norm order, schedule and learning rate
-# apart.
+# worth *for this task, at this depth and learning rate*. Conversely, **a perfect copy
+# says little about the parts it can do without**: with one layer it can't tell you
+# whether your norms, your feed-forward networks or your self-attention work.
+# [Page 8c](08c_depth_and_steps.ipynb) varies depth, norm order, schedule and rate.
 #
-# Try it yourself, with a smaller model that writes words backwards and learns it in
-# your browser within seconds. [The laboratory](../book/laboratory.md) has more of these
-# experiments.
+# Try it yourself, with a smaller model that learns in your browser, within seconds, to
+# write words backwards. Which of its parts matter here, too?
+# ([The laboratory](../book/laboratory.md) has more of these experiments.)
 
 # %% tags=["hide-input"]
 from annotated.laboratory import laboratory
@@ -1203,13 +1263,13 @@ laboratory(
 # %% [markdown]
 # ## 8.8 Pitfalls
 #
-# **It works, but not quite: the start symbol.** The first symbol looks like a
-# formality; it's thrown away in the end. So why not start from 0, the padding? Because
-# training only ever started from `a`. (The padding has a second handicap: the decoder's
-# mask hides it.) The damage differs from seed to seed and from symbol to symbol, and
-# no error tells you.
+# **Almost right: the wrong start symbol.** The first symbol looks like a formality, since
+# it's thrown away in the end. So why not start from 0, the padding? Because training only
+# ever started from `a`. (The padding has a second handicap: the decoder's mask hides
+# it.) The damage differs from run to run and from symbol to symbol, and no error warns
+# you.
 
-# %% tags=["hide-input"]
+# %% tags=["hide-input", "remove-stdout"]
 for row in runs["main"]:
     start_shares = [row["start"][str(s)]["exact"] for s in range(11)]
     assert start_shares[START] >= 0.995 and start_shares[PAD] <= 0.9
@@ -1221,41 +1281,47 @@ def from_here(symbol):
         tested, test_source.cpu(), start=symbol, max_new_tokens=9
     )
     same = (first == test_target[:, 1:].cpu()).all(dim=1)
-    return f"{same.float().mean().item():.0%}"
+    return same.float().mean().item()
 
 
-show_table(
-    (
-        "start symbol",
-        "8.6's model",
-        *(f"seed {row['seed']}" for row in runs["main"]),
-    ),
-    [
-        (
-            LETTERS[symbol],
-            from_here(symbol),
-            *(f"{r['start'][str(symbol)]['exact']:.0%}" for r in runs["main"]),
-        )
-        for symbol in (START, PAD, *range(2, 11))
-    ],
-    caption="Exact copies, by the symbol that decoding starts from. Training "
-    "used a; · is the padding.",
+order = (START, PAD, *range(2, 11))
+shares_from = [100 * from_here(symbol) for symbol in order]
+figure, ax = plt.subplots(figsize=(6.4, 2.9))
+ax.bar(range(len(order)), shares_from, color="#cfe6f5", label="this model")
+for row in runs["main"]:
+    others = [100 * row["start"][str(symbol)]["exact"] for symbol in order]
+    ax.plot(range(len(order)), others, "o", mfc="none", color=PALETTE[1])
+ax.lines[-1].set_label("three other runs")
+ax.set_xticks(range(len(order)), [LETTERS[symbol] for symbol in order])
+ax.set(xlabel="start symbol", ylabel="exact copies, %", ylim=(0, 105))
+ax.legend(loc="upper center", bbox_to_anchor=(0.5, 1.24), ncols=2, fontsize=10)
+each = ", ".join(
+    f"{LETTERS[symbol]} {share:.0f}"
+    for symbol, share in zip(order, shares_from, strict=True)
+)
+show(
+    figure,
+    alt="Exact copies in percent, by the symbol that decoding starts from: "
+    f"bars for the model of this page, {each}. Circles for three other runs lie "
+    "at 100 for a, below 10 for the padding, and anywhere between 10 and 94 "
+    "for the other letters.",
+    caption="Exact copies of 1000, by the symbol that decoding starts from. "
+    "Training used a; · is the padding. The other runs were recorded on another "
+    "processor, where even the same seed ends with other weights.",
 )
 
 # %% [markdown]
-# **It doesn't stop.** Ask the model to copy `bcd` and to write six symbols, and it
-# writes six. Nothing in this data says that a sequence is over, and no shape is wrong,
-# so no error appears.
+# **It doesn't stop.** Ask for six symbols of a copy of `bcd`, and you get six. Nothing in
+# this data says that a sequence is over, and no shape is wrong, so no error appears:
 
 # %% tags=["hide-input"]
 three = torch.tensor([[START, 2, 3, 4]], device=device)
-print(f"bcd → {letters(write_by_hand(model, three, most=6))}")
+print(f"bcd → {letters(generate(model, three, most=6))}")
 
 # %% [markdown]
-# **90 % sounds good: of symbols, or of sequences?** A share of correct symbols always looks
-# better than the share of correct sequences. If every symbol is correct with probability
-# $p$, independently, a sequence of nine is correct with probability $p^9$. For the model that was
-# cut short in 8.4:
+# **90 % sounds good: of symbols, or of sequences?** If every symbol is correct with
+# probability $p$, independently, a sequence of nine is correct with probability $p^9$. For
+# the model that was cut short in 8.4:
 
 # %% tags=["hide-input"]
 found = greedy_decode(short, test_source, start=START, max_new_tokens=9)
@@ -1266,17 +1332,14 @@ mistakes = (~right).sum(dim=1)
 cluster = mistakes[mistakes > 0].float().mean().item()
 by_chance = 9 * (1 - symbol_share) / (1 - symbol_share**9)
 assert whole < symbol_share and cluster > by_chance
-show_table(
-    ("", "measured", "if mistakes were independent"),
-    [
-        ("symbols correct", f"{symbol_share:.1%}", ""),
-        ("sequences correct", f"{whole:.1%}", f"{symbol_share**9:.1%}"),
-    ],
+print(
+    f"correct symbols {symbol_share:.1%}, correct sequences {whole:.1%}, "
+    f"p⁹ = {symbol_share**9:.1%}"
 )
 
 # %% [markdown]
-# The real share lies above $p^9$ because mistakes cluster: a sequence with one mistake
-# tends to have more.
+# The share of correct sequences lies above $p^9$ because mistakes cluster: a sequence
+# with one mistake tends to have more.
 #
 # **It answers differently each time.** Dropout is still on. `greedy_decode` switches
 # to evaluation mode and back; a loop of your own has to do the same.
@@ -1286,7 +1349,7 @@ shaky = Transformer(replace(config, dropout=0.3))
 shaky.load_state_dict(model.state_dict())
 shaky.to(device).train()
 one = test_source[:1]
-by_hand = {tuple(write_by_hand(shaky, one, most=9)) for _ in range(20)}
+by_hand = {tuple(generate(shaky, one, most=9)) for _ in range(20)}
 by_module = {
     tuple(greedy_decode(shaky, one, start=START, max_new_tokens=9)[0].tolist())
     for _ in range(20)
@@ -1308,23 +1371,24 @@ print(
 # 2. **Exact match.** What comes after the end doesn't count, and lengths may differ.
 # 3. **Reverse instead of copy.** Give the same model another task.
 # 4. **Find the fault.** An evaluation by which every model copies everything.
-# 5. **In words.** Four trained models: which is broken, and why?
+# 5. **The leak test.** Catch a model that sees the future, whatever its loss.
+# 6. **In words.** Four trained models: which is broken, and why?
 #
 # **Quick questions**
 #
 # <details><summary>Your model has 32 000 symbols. What loss do you expect before the
 # first step, and what do you check if you see 0.9?</summary>
 #
-# About $\ln 32\,000 = 10.4$, a little more if the fresh logits are large. At 0.9 it
-# knows the answer already: look for labels that weren't shifted, which a model with tied
-# embeddings predicts untrained.
+# About $\ln 32\,000 = 10.4$, plus half the variance of the fresh logits. At 0.9 it knows
+# the answer already: look for labels that weren't shifted, which a model with tied
+# embeddings predicts before any training.
 #
 # </details>
 #
-# <details><summary>Is what greedy decoding writes the most likely sequence?</summary>
+# <details><summary>Does greedy decoding find the most likely sequence?</summary>
 #
 # Not always. It takes the most likely *next* symbol each time, and a likely first
-# symbol may have only unlikely sequels. Here it makes no difference, since the correct
+# symbol may have only unlikely continuations. Here it makes no difference, since the correct
 # symbol has nearly all the probability. [Chapter 1](01_seq2seq_attention.ipynb) decodes
 # in the same way.
 #
@@ -1336,22 +1400,24 @@ print(
 #
 # | what you see | suspect | test |
 # |---|---|---|
-# | first loss far above ln v | a scale, a missing norm | the variance of the fresh logits |
+# | first loss far above ln v | a scale, a missing norm | the variance of the fresh logits: far above 1 or 2? |
 # | first loss far below ln v | with tied embeddings, labels that aren't shifted | print inputs and labels side by side |
 # | one batch isn't memorised | no gradient, labels that don't match, the rate | each parameter's gradient; a tenth of the rate |
 # | the loss spikes and stays up | peak learning rate too high | the same batches at half the rate |
-# | low loss, little copied | labels that aren't shifted, or a decoder that sees the future | swap the source: do the answers change? Change the last symbol given: does an earlier logit move? |
+# | low loss, little copied | labels that aren't shifted, or a decoder that sees the future | source test; if the answers stay, leak test |
 # | correct letters, wrong order | no positions | reorder the source: does the answer change? |
 # | only some requests fail | a start symbol or a length that training never had | test exactly what it was trained on |
 #
 # - And Monday's translator? Low loss, nonsense: the fifth row. Swap the source. If its
-#   answers hardly change, run the leak test, and print inputs and labels side by side.
-# - Measure what a model writes by itself, from the start symbol used in training, by whole
-#   sequences.
-# - What a part is worth depends on the task and the depth. Copying needs positions, and
-#   a causal mask in training; a deep stack needs residual connections and norms. You
-#   can train without the feed-forward networks, all heads but one, or the decoder's
-#   self-attention: what isn't needed isn't tested, either.
+#   answers hardly change, run the leak test. If an earlier logit moves, it's the mask; if
+#   none does, print inputs and labels side by side. If the answers do change, it reads its
+#   source, and the last row is next: ask for sentences that it was trained on, from the
+#   start symbol used in training.
+# - Measure what a model generates, by whole sequences.
+# - What a part is worth depends on the task, the depth and the rate. Copying needs
+#   positions, and a causal mask in training; our deep stack needed residual connections
+#   and norms. You can train with a single head, without the feed-forward networks, or
+#   without the decoder's self-attention: what isn't needed isn't tested, either.
 
 # %% tags=["hide-input"]
 from annotated.notebook import cost
@@ -1362,10 +1428,10 @@ cost()
 # ## Further reading
 #
 # - [Karpathy (2019)](https://karpathy.github.io/2019/04/25/recipe/), *A Recipe for
-#   Training Neural Networks*: the loss at the start, one batch memorised, and much else
-#   in that vein.
+#   Training Neural Networks*: the loss at the start, one batch memorised, a baseline that
+#   gets no input (a cousin of our source test), and more.
 # - [Ranzato et al. (2016)](https://arxiv.org/abs/1511.06732): exposure bias, and
-#   training on what the model itself writes.
+#   training on what the model itself generates.
 # - [Vaswani et al. (2017)](https://arxiv.org/abs/1706.03762): the model; section 6.1
 #   says how they decode.
 # - [Huang et al. (2022)](https://nlp.seas.harvard.edu/annotated-transformer/), *The

@@ -247,3 +247,48 @@ def exact_share(model, source, target):
         symbol = model(source, written)[:, -1:].argmax(dim=-1)
         written = torch.cat([written, symbol], dim=1)
     return (written[:, 1:] == target[:, 1:]).all(1).float().mean().item()
+
+
+# ---- the leak test -------------------------------------------------------------
+
+
+@right("ch08-leak")
+def leak(model, source, given, last):
+    before = model(source, given)[:, :-1]
+    after = model(source, torch.cat([given[:, :-1], last.unsqueeze(1)], dim=1))
+    rows = zip(before.flatten().tolist(), after[:, :-1].flatten().tolist(), strict=True)
+    return max(abs(one - two) for one, two in rows)
+
+
+@wrong("ch08-leak", "changes its argument `given` in place")
+def leak(model, source, given, last):
+    before = model(source, given)
+    given[:, -1] = last
+    return (model(source, given) - before)[:, :-1].abs().max()
+
+
+@wrong("ch08-leak", "leave them out")
+def leak(model, source, given, last):
+    changed = torch.cat([given[:, :-1], last[:, None]], dim=1)
+    return (model(source, changed) - model(source, given)).abs().max()
+
+
+@wrong("ch08-leak", "may also move down")
+def leak(model, source, given, last):
+    changed = torch.cat([given[:, :-1], last[:, None]], dim=1)
+    return (model(source, changed) - model(source, given))[:, :-1].max()
+
+
+@wrong("ch08-leak", "may drown")
+def leak(model, source, given, last):
+    changed = torch.cat([given[:, :-1], last[:, None]], dim=1)
+    return (model(source, changed) - model(source, given))[:, :-1].abs().mean()
+
+
+@wrong("ch08-exact", "as if the first symbol were the end")
+def exact_match(written, target, pad, end):
+    def text(row):
+        return row[: (row == end).int().argmax() + 1].tolist()
+
+    hits = [text(a) == text(b) for a, b in zip(written, target, strict=True)]
+    return sum(hits) / len(hits)
