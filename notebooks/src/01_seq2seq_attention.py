@@ -636,7 +636,7 @@ def unrolled():
         ]
         drawn += [arrow(x, 87, x, 48)]
         drawn.append(  # the context goes to the head, too, past the state
-            f'<path d="M{x + 38} 180C{x + 58} 150 {x + 58} 70 {x + 22} 42" '
+            f'<path d="M{x + 38} 182C{x + 53} 150 {x + 53} 80 {x + 11} 47" '
             'stroke="currentColor" fill="none" stroke-width="1.3" '
             'marker-end="url(#tip-01)"/>'
         )
@@ -653,7 +653,7 @@ def unrolled():
         drawn.append(
             arrow(x + 40, encoder, x + 90, encoder, tips=("start", "end"))
         )
-    drawn += [label(116, 158, "query"), label(-50, wrote, "start", bold)]
+    drawn += [label(172, 146, "query"), label(-50, wrote, "start", bold)]
     drawn += [box(-50, state, "summary")]
     drawn += [f'<g style="opacity: 0.25">{"".join(faint)}</g>']
     tip = (
