@@ -322,8 +322,8 @@ print(
 
 # %% [markdown]
 # It's 3.40. Is something broken? No. The model knows nothing, but its random logits
-# aren't all equal, and betting at random costs something. As a rough guide, logits of
-# variance $\sigma^2$ start at
+# aren't all equal, and betting at random costs something. As a rough guide, with logits of
+# variance $\sigma^2$ the loss starts at
 #
 # $$\ln v + \sigma^2 / 2 \approx 2.40 + 1.0 = 3.4,$$
 #
@@ -663,7 +663,7 @@ show_table(
     ("model", "loss", "given", "alone", "exact"),
     [
         (
-            name,
+            {"with the mask": "mask", "without it": "no mask"}.get(name, name),
             f"{shares[name][2]:.4f}",
             f"{shares[name][0]:.1%}",
             f"{shares[name][1]:.1%}",
@@ -755,7 +755,8 @@ later = (missed.sum() - flawed.sum()).item()
 cured = (begun != test_target).sum().item()
 assert cured < 0.5 * later
 print(f"{flawed.sum().item()} sequences with a mistake")
-print(f"later mistakes: {later}; with the first one corrected: {cured}")
+print(f"{later} later mistakes")
+print(f"{cured} of them left, first one corrected")
 
 # %% [markdown]
 # ### Two tests for any model
@@ -1153,7 +1154,7 @@ explorer(
 #    this very model.
 # 4. From its own output the twin copies next to nothing. Given the target it gets all nine
 #    letters right. Given the target backwards, it repeats that, all but the last letter,
-#    where the model with the mask mostly sticks to the source.
+#    while the model with the mask sticks to the source.
 #
 # </details>
 #
@@ -1333,8 +1334,9 @@ cluster = mistakes[mistakes > 0].float().mean().item()
 by_chance = 9 * (1 - symbol_share) / (1 - symbol_share**9)
 assert whole < symbol_share and cluster > by_chance
 print(
-    f"correct symbols {symbol_share:.1%}, correct sequences {whole:.1%}, "
-    f"p⁹ = {symbol_share**9:.1%}"
+    f"correct symbols   {symbol_share:.1%}\n"
+    f"p⁹                {symbol_share**9:.1%}\n"
+    f"correct sequences {whole:.1%}"
 )
 
 # %% [markdown]
