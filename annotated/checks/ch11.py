@@ -570,7 +570,7 @@ def model_of(v, weight):
 @repair.case("the toy model, cold: 3, 4, 5, 6")
 def _(draw):
     toy = "-2.0 * (torch.arange(9) - ids[..., None] - 1.2).abs().double()"
-    draws = torch.tensor([0.5, 0.9, 0.5, 0.97], dtype=torch.float64)
+    draws = torch.tensor([0.5, 0.9, 0.6, 0.97], dtype=torch.float64)
     return Function(toy, "ids"), torch.tensor([[2]]), draws, 0.1, 2, 3
 
 
@@ -580,7 +580,7 @@ for line, s, temperature, k, context in (
     ("a high temperature", 2, 2.0, None, 12),
     ("top-k, with draws near 1", 3, 1.5, 3, 14),
     ("a window that slides", 3, 1.0, None, 4),
-    ("all of it, and a prompt that is longer than the context", 5, 0.8, 4, 3),
+    ("all of it, and a prompt that is longer than the context", 5, 2.0, 4, 3),
 ):
 
     @repair.case(line, dtype=torch.float64)

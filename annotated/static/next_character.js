@@ -1,9 +1,10 @@
-// Chapter 11: one distribution of the page's model, tempered and cut by top-p; body of
+// Chapter 11: a distribution of the page's model, tempered and cut by top-p; body of
 // function (state, data, view, numbers).
 
 const { range, softmax, sum } = numbers;
-const plain = softmax(data.logits);
-const warm = softmax(data.logits.map((z) => z / state.temperature));
+const logits = data.logits[state.after];
+const plain = softmax(logits);
+const warm = softmax(logits.map((z) => z / state.temperature));
 const order = range(plain.length).sort((i, j) => plain[j] - plain[i] || i - j);
 const kept = new Set();
 let before = 0;
@@ -35,15 +36,15 @@ for (const level of [0, 0.5, 1]) {
   view.add(svg, "text", { x: left - 6, y: y + 4, "text-anchor": "end", text: level });
 }
 bars.forEach(({ text, now, was }, j) => {
-  const x = left + step * j, middle = x + step / 2;
+  const x = left + step * j, middle = x + step / 2, last = j === bars.length - 1;
   view.add(svg, "rect", {
     x: x + 4, width: step - 8, y: base - high * now, height: high * now, fill: "var(--accent)",
+    "fill-opacity": last ? 0.45 : 1, // many together: no peak
   });
   view.add(svg, "rect", {
     x: x + 2, width: step - 4, y: base - high * was, height: high * was,
     fill: "none", stroke: "currentColor", "stroke-opacity": 0.55, "stroke-width": 2,
   });
-  const last = j === bars.length - 1;
   view.add(svg, "text", {
     x: last ? middle + 12 : middle, y: base + 18, "text-anchor": "middle",
     class: last ? "" : "code", text,

@@ -73,27 +73,29 @@ function write(ids) {
   return { first: { ...first, plain }, written: picked.map((id) => data.characters[id]).join("") };
 }
 
-const strange = [...state.prompt].filter((symbol) => data.characters.indexOf(symbol) < 0);
-if (!state.prompt || strange.length) {
+const prompt = state.prompt.replaceAll("\\n", "\n"); // one line holds no new line
+const strange = [...prompt].filter((symbol) => data.characters.indexOf(symbol) < 0);
+if (!prompt || strange.length) {
   const svg = view.svg(320, 30, "nothing to go on from");
   view.add(svg, "text", { x: 0, y: 20, text: "–" });
   return {
     values: { written: "", strange: strange[0] || "" },
-    says: state.prompt ? `The model has never met the character “${strange[0]}”.`
+    says: prompt ? `The model has never met the character “${strange[0]}”.`
       : "Type how the text begins.",
   };
 }
-const ids = [...state.prompt].map((symbol) => data.characters.indexOf(symbol));
+const ids = [...prompt].map((symbol) => data.characters.indexOf(symbol));
 const key = [state.prompt, state.temperature, state.top_p, state.seed].join("|");
 const { first, written } = view.once(key, () => write(ids));
 
 // the text, wrapped; then the likeliest symbols for its first new place
 const size = 9.4, columns = Math.max(20, Math.floor((Math.min(view.width(), 640) - 8) / size));
 const lines = [[]];
-[...state.prompt + written].forEach((symbol, i) => {
+[...prompt + written].forEach((symbol, i) => {
   if (lines[lines.length - 1].length === columns) lines.push([]);
+  const given = i < prompt.length, line = lines[lines.length - 1];
+  line.push({ symbol: symbol === "\n" ? "↵" : symbol, given });
   if (symbol === "\n") lines.push([]);
-  else lines[lines.length - 1].push({ symbol, given: i < state.prompt.length });
 });
 const shown = first.order.slice(0, 12), top = 20 * lines.length + 52;
 const svg = view.svg(columns * size + 8, top + 100, "the text so far, and what may come first");

@@ -238,7 +238,7 @@ def toy(ids):
 
 
 for temperature in (0.1, 3.0):
-    draws, prompt = torch.tensor([0.5, 0.9, 0.5, 0.97]), torch.tensor([[2]])
+    draws, prompt = torch.tensor([0.5, 0.9, 0.6, 0.97]), torch.tensor([[2]])
     print(broken_write_on(toy, prompt, draws, temperature, k=2, context=3))
 
 # %% [markdown]
@@ -298,8 +298,8 @@ check("ch11-repair", write_on)
 # | **D** | 2.4 | a long call in good style; ninety characters later, the bracket that it opened is still open |
 #
 # A and B look alike. For each of the four: what is the cause, and what in the table (or
-# what else you would try) rules out another one? Who has to **train again**, who only has to change a
-# setting, and for whom would neither be enough? Three sentences each will do.
+# what else you would try) rules out another one? Who has to **train again**, who only has to
+# change a setting, and who needs a model with something else in it? Three sentences each will do.
 #
 # *Points.* Half a point for each cause **together with** what rules out another one. A
 # quarter for each right verdict on what to do.
