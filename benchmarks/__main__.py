@@ -15,6 +15,7 @@ NAMES = (
     "dates",
     "distance",
     "evaluation_cost",
+    "few_keys",
     "first_steps",
     "full_means",
     "heads",
