@@ -1,0 +1,537 @@
+"""annotated/reformer.py: against loops over pairs, and what others computed."""
+
+from math import acos, ceil, pi
+from pathlib import Path
+
+import numpy
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+from annotated.masks import length_mask
+from annotated.reformer import LSHSelfAttention, lsh_attention, lsh_buckets
+from annotated.reversible import ReversibleBlock, ReversibleSequence
+
+# b 2, h 3, t 11, k 4, v 5, r 3, c 3
+B, H, T, K, V, R, C = 2, 3, 11, 4, 5, 3, 3
+REFERENCE = numpy.load(Path(__file__).parent / "references" / "reformer.npz")
+
+
+@pytest.fixture(autouse=True)
+def seeded():
+    torch.manual_seed(0)
+
+
+def assert_near(actual, expected, limit=1e-6, why=""):
+    torch.testing.assert_close(
+        actual, expected, rtol=0, atol=limit, msg=lambda text: f"{why}\n{text}"
+    )
+
+
+# ---- lsh_buckets -------------------------------------------------------------
+
+
+def test_a_bucket_is_the_nearest_axis_after_a_random_map():
+    vectors = torch.randn(B, T, K)
+    found = lsh_buckets(vectors, 6, R, torch.Generator().manual_seed(3))
+    maps = torch.randn(R, K, 3, generator=torch.Generator().manual_seed(3))
+    assert found.shape == (B, R, T)
+    assert found.dtype == torch.int64
+    for n, r, i in numpy.ndindex(B, R, T):
+        turned = (vectors[n, i] @ maps[r]).tolist()
+        along = turned + [-x for x in turned]
+        assert found[n, r, i] == along.index(max(along))
+
+
+def test_lengths_do_not_matter_and_opposites_get_opposite_buckets():
+    x = torch.randn(T, K)
+    both = torch.cat([x, 7.0 * x, -x])
+    one, longer, opposite = lsh_buckets(both, 8, R).split(T, dim=-1)
+    assert torch.equal(one, longer)
+    assert torch.equal((one + 4) % 8, opposite)
+
+
+@pytest.mark.parametrize("angle", [0.3, 1.0, 2.0])
+def test_two_buckets_part_vectors_as_often_as_their_angle_says(angle):
+    """Goemans and Williamson (1995): a random plane does, with chance angle / π."""
+    x = torch.tensor([[1.0, 0.0], [numpy.cos(angle), numpy.sin(angle)]])
+    one, other = lsh_buckets(x, 2, rounds=20_000).unbind(-1)
+    assert abs((one == other).double().mean().item() - (1 - angle / pi)) < 0.012
+
+
+def test_several_numbers_are_digits_of_a_bucket():
+    x = torch.randn(B, T, K)
+    found = lsh_buckets(x, (4, 6), R, torch.Generator().manual_seed(1))
+    generator = torch.Generator().manual_seed(1)
+    high = lsh_buckets(x, 4, R, generator)
+    low = lsh_buckets(x, 6, R, generator)
+    assert torch.equal(found, 6 * high + low)
+
+
+def test_buckets_have_no_gradient_and_take_any_precision():
+    for dtype in (torch.float16, torch.bfloat16, torch.float64):
+        x = torch.randn(B, H, T, K, dtype=dtype, requires_grad=True)
+        found = lsh_buckets(x, 4, R)
+        assert found.shape == (B, H, R, T)
+        assert not found.requires_grad
+        assert set(found.flatten().tolist()) == {0, 1, 2, 3}
+
+
+def test_rounds_have_maps_of_their_own():
+    found = lsh_buckets(torch.randn(100, K), 8, 2)
+    assert not torch.equal(found[0], found[1])
+
+
+# ---- lsh_attention: against loops --------------------------------------------
+
+
+def meetings(buckets, chunk, real):
+    """How often each pair meets, (t, t): r rounds of sorting, cutting, looking back."""
+    t = buckets.shape[1]
+    count = torch.zeros(t, t, dtype=torch.float64)
+    for row in buckets.tolist():
+        order = sorted((b, i) for i, b in enumerate(row) if real[i])
+        chunks = [[i for _, i in order[s : s + chunk]] for s in range(0, t, chunk)]
+        for n, members in enumerate(chunks):
+            near = set(members)
+            if len(chunks) > 1:
+                near |= set(chunks[n - 1] if n else chunks[1])
+            for i in members:
+                for j in near:
+                    count[i, j] += 1
+    return count
+
+
+def slow_attention(query, value, buckets, chunk, causal, mask, scale, repeats):
+    """One softmax a query, over the keys that it met: a dense matrix, no sort."""
+    output = torch.zeros(*query.shape[:2], value.shape[-1], dtype=query.dtype)
+    for n in range(len(query)):
+        real = [True] * query.shape[1] if mask is None else mask[n].tolist()
+        count = meetings(buckets[n], chunk, real)
+        for i, q in enumerate(query[n]):
+            if not real[i]:
+                continue
+            keys = [
+                j
+                for j in range(query.shape[1])
+                if count[i, j] and j != i and not (causal and j > i)
+            ] or [i]
+            scores = torch.stack(
+                [scale * q @ query[n, j] / query[n, j].norm() for j in keys]
+            )
+            if repeats:
+                scores = scores + count[i, keys].log()
+            output[n, i] = scores.softmax(dim=0) @ value[n, keys]
+    return output
+
+
+def data(t=T, dtype=torch.float64):
+    query = torch.randn(B, t, K, dtype=dtype, requires_grad=True)
+    value = torch.randn(B, t, V, dtype=dtype, requires_grad=True)
+    return query, value, lsh_buckets(query, 4, R)
+
+
+@pytest.mark.parametrize("repeats", [False, True])
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize(
+    ("t", "chunk"), [(12, 3), (11, 3), (13, 3), (9, 4), (8, 4), (7, 1), (5, 9), (2, 1)]
+)
+def test_attention_is_a_softmax_over_those_that_one_meets(t, chunk, causal, repeats):
+    query, value, buckets = data(t)
+    options = chunk, causal, None, 0.7, repeats
+    outputs = (
+        lsh_attention(query, value, buckets, *options),
+        slow_attention(query, value, buckets, *options),
+    )
+    assert_near(*outputs, 1e-12)
+    upstream = torch.randn_like(outputs[0])
+    found, wanted = (
+        torch.autograd.grad((output * upstream).sum(), (query, value))
+        for output in outputs
+    )
+    for one, other in zip(found, wanted, strict=True):
+        assert other.abs().max() > 0.01 or t == 2  # the one key has all the weight
+        assert_near(one, other, 1e-12)
+
+
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("chunk", [2, 3, 8])
+def test_padding_is_met_by_nobody_and_gets_zeros(chunk, causal):
+    query, value, buckets = data()
+    mask = torch.rand(B, T) > 0.4
+    mask[1, :2] = False  # before the text as well
+    options = chunk, causal, mask, 1.0, False
+    found = lsh_attention(query, value, buckets, *options)
+    assert_near(found, slow_attention(query, value, buckets, *options), 1e-12)
+    assert torch.equal(found[~mask], torch.zeros_like(found[~mask]))
+    with torch.no_grad():
+        query[~mask] = 1e3
+        value[~mask] = 1e3
+        buckets[~mask[:, None].expand_as(buckets)] = 0
+    assert torch.equal(lsh_attention(query, value, buckets, *options), found)
+
+
+def test_padding_alone_gives_zeros_and_finite_gradients():
+    query, value, buckets = data()
+    mask = torch.ones(B, T, dtype=torch.bool)
+    mask[0] = False
+    found = lsh_attention(query, value, buckets, C, mask=mask)
+    assert torch.equal(found[0], torch.zeros_like(found[0]))
+    for gradient in torch.autograd.grad(found.sum(), (query, value)):
+        assert gradient.isfinite().all()
+
+
+def test_more_padding_changes_nothing():
+    query, value, buckets = data()
+    alone = lsh_attention(query, value, buckets, C)
+    longer = (torch.cat([x, torch.randn(B, 8, x.shape[2])], 1) for x in (query, value))
+    more = torch.cat([buckets, torch.zeros(B, R, 8, dtype=torch.int64)], dim=2)
+    mask = (torch.arange(T + 8) < T).expand(B, -1)
+    found = lsh_attention(*longer, more, C, mask=mask)
+    assert_near(found[:, :T], alone, 1e-12)
+
+
+def exact(query, value, causal, scale=1.0):
+    """Shared-QK attention to all: by PyTorch's kernel, itself hidden."""
+    t = query.shape[-2]
+    key = query / query.norm(dim=-1, keepdim=True)
+    mask = ~torch.eye(t, dtype=torch.bool)
+    if causal:
+        mask &= torch.ones(t, t, dtype=torch.bool).tril()
+        mask[0, 0] = True
+    return F.scaled_dot_product_attention(
+        query, key, value, attn_mask=mask, scale=scale
+    )
+
+
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize(("t", "chunk"), [(12, 6), (11, 6), (11, 64), (4, 3)])
+def test_if_two_chunks_are_all_it_is_exact_attention(t, chunk, causal):
+    query, value = (torch.randn(B, H, t, K, requires_grad=True) for _ in range(2))
+    outputs = (
+        lsh_attention(query, value, lsh_buckets(query, 4, R), chunk, causal),
+        exact(query, value, causal),
+    )
+    assert_near(*outputs)
+    upstream = torch.randn_like(outputs[0])
+    found, wanted = (
+        torch.autograd.grad((output * upstream).sum(), (query, value))
+        for output in outputs
+    )
+    for one, other in zip(found, wanted, strict=True):
+        assert_near(one, other, 4e-6)
+
+
+def test_rounds_come_closer_to_exact_attention():
+    query, value = torch.randn(200, 8), torch.randn(200, V)
+    wanted = exact(4 * query, value, causal=False)
+    errors = []
+    for rounds in (1, 4, 16):
+        buckets = lsh_buckets(query, 20, rounds)
+        found = lsh_attention(4 * query, value, buckets, 10)
+        errors.append((found - wanted).norm() / wanted.norm())
+    assert errors[0] > 2 * errors[1] > 4 * errors[2]
+
+
+def test_alone_one_attends_to_oneself():
+    """Chunks of 1: in a causal round the earlier of two that meet sees itself alone."""
+    query, value, _ = data(3)
+    buckets = torch.tensor([[[2, 0, 1]]]).expand(B, 1, 3)  # sorted: 1, 2, 0
+    found = lsh_attention(query, value, buckets, 1, causal=True)
+    assert_near(found[:, 1], value[:, 1], 1e-12)  # looks at 2, which is later
+    assert_near(found[:, 2], value[:, 1], 1e-12)
+    assert_near(found[:, 0], value[:, 0], 1e-12)
+    single = lsh_attention(query[:, :1], value[:, :1], buckets[..., :1], 4)
+    assert_near(single, value[:, :1], 1e-12)
+
+
+def test_one_is_alone_in_one_round_and_not_in_another():
+    query, value, _ = data(3)
+    buckets = torch.tensor([[[2, 0, 1], [0, 1, 2]]]).expand(B, 2, 3)
+    found = lsh_attention(query, value, buckets, 1, causal=True)
+    assert_near(found[:, 1], value[:, 0], 1e-12)
+
+
+def test_the_future_changes_nothing():
+    query, value, buckets = data()
+    before = lsh_attention(query, value, buckets, C, causal=True)
+    with torch.no_grad():
+        query[:, 7:] += 1.0
+        value[:, 7:] += 1.0
+    after = lsh_attention(query, value, buckets, C, causal=True)
+    assert torch.equal(before[:, :7], after[:, :7])
+    assert not torch.allclose(before[:, 7:], after[:, 7:])
+
+
+@pytest.mark.parametrize(
+    ("dtype", "limit"), [(torch.float16, 4e-3), (torch.bfloat16, 4e-2)]
+)
+@pytest.mark.parametrize("causal", [False, True])
+def test_half_precision_is_near_and_finite(dtype, limit, causal):
+    query, value, buckets = data(dtype=dtype)
+    found = lsh_attention(query, value, buckets, C, causal)
+    assert found.dtype == dtype
+    wanted = lsh_attention(query.float(), value.float(), buckets, C, causal)
+    assert_near(found.float(), wanted, limit)
+    for gradient in torch.autograd.grad(found.sum(), (query, value)):
+        assert gradient.isfinite().all()
+    large = lsh_attention(3000 * query, value, buckets, C, causal)
+    assert large.isfinite().all()
+
+
+def test_axes_before_the_positions_are_alike():
+    query, value, buckets = data()
+    whole = lsh_attention(query, value, buckets, C)
+    for n in range(B):
+        assert_near(lsh_attention(query[n], value[n], buckets[n], C), whole[n], 1e-12)
+    folded = (x.unsqueeze(1).expand(-1, H, -1, -1) for x in (query, value, buckets))
+    found = lsh_attention(*folded, C)
+    assert_near(found, whole[:, None].expand_as(found), 1e-12)
+    empty = lsh_attention(query[:0], value[:0], buckets[:0], C)
+    assert empty.shape == (0, T, V)
+
+
+# ---- lsh_attention: against two published implementations ---------------------
+
+
+def recorded(name):
+    prefix, found = name + ".", {}
+    for key in REFERENCE.files:
+        if key.startswith(prefix):
+            tensor = torch.from_numpy(REFERENCE[key])
+            tensor = tensor.double() if tensor.is_floating_point() else tensor
+            found[key.removeprefix(prefix)] = tensor
+    return found
+
+
+def never_first(buckets, chunk):
+    """True where a position is in no round's first chunk, which look elsewhere."""
+    place = buckets.argsort(dim=-1, stable=True).argsort(dim=-1)
+    return (place >= chunk).all(dim=-2)  # (…, t)
+
+
+@pytest.mark.parametrize("kind", ["plain", "causal", "padded"])
+def test_two_chunks_are_those_of_transformers_and_gradients_too(kind):
+    one = recorded(f"hf.two chunks.{kind}")
+    module = LSHSelfAttention(12, 3, chunk=4, causal=kind == "causal")
+    module.output_map = nn.Identity()
+    module.query_map.weight.data = one["query_map"]
+    module.value_map.weight.data = one["value_map"]
+    x = one["x"].requires_grad_()
+    found = module(x, one["mask"][:, None, None])
+    assert_near(found, one["output"])
+    inputs = [x, module.query_map.weight, module.value_map.weight]
+    gradients = torch.autograd.grad((found * one["mixture"]).sum(), inputs)
+    names = ("x", "query_map", "value_map")
+    for name, gradient in zip(names, gradients, strict=True):
+        wanted = one[f"gradient.{name}"]
+        assert_near(gradient, wanted, 1e-6 * wanted.abs().max().item(), name)
+
+
+@pytest.mark.parametrize("kind", ["plain", "causal", "padded"])
+def test_two_chunks_are_those_of_reformer_pytorch_and_gradients_too(kind):
+    one = recorded(f"rp.two chunks.{kind}")
+    query, value = one["query"].requires_grad_(), one["value"].requires_grad_()
+    options = {"causal": kind == "causal", "mask": one["mask"], "scale": 4**-0.5}
+    found = lsh_attention(query, value, one["buckets"], 4, **options)
+    assert_near(found, one["output"])
+    gradients = torch.autograd.grad((found * one["mixture"]).sum(), (query, value))
+    for name, gradient in zip(("query", "value"), gradients, strict=True):
+        assert_near(gradient, one[f"gradient.{name}"], 2e-6, name)
+
+
+@pytest.mark.parametrize("kind", ["plain", "causal"])
+def test_many_chunks_and_rounds_are_those_of_transformers(kind):
+    one = recorded(f"hf.many chunks.{kind}")
+    module = LSHSelfAttention(12, 3, 4, causal=kind == "causal", repeats=True)
+    module.output_map = nn.Identity()
+    module.query_map.weight.data = one["query_map"]
+    module.value_map.weight.data = one["value_map"]
+    buckets = one["buckets"] % 8  # theirs are numbered through all rounds
+    found = module(one["x"], buckets=buckets).unflatten(-1, (3, 4)).transpose(1, 2)
+    wanted = one["output"].unflatten(-1, (3, 4)).transpose(1, 2)
+    same = never_first(buckets, 4)
+    assert same.float().mean() > 0.5
+    assert_near(found[same], wanted[same], 3e-6)  # their norm has an ε
+
+
+@pytest.mark.parametrize("kind", ["plain", "causal"])
+def test_many_chunks_and_rounds_are_those_of_reformer_pytorch(kind):
+    one = recorded(f"rp.many chunks.{kind}")
+    options = {"causal": kind == "causal", "scale": 4**-0.5, "repeats": True}
+    buckets = one["buckets"]
+    found = lsh_attention(one["query"], one["value"], buckets, 4, **options)
+    same = never_first(buckets, 4)
+    assert same.float().mean() > 0.5
+    assert_near(found[same], one["output"][same])
+
+
+# ---- LSHSelfAttention --------------------------------------------------------
+
+
+def test_the_layer_is_its_maps_and_the_attention_between():
+    module = LSHSelfAttention(H * K, H, C, R, buckets=4, scale=0.5)
+    x = torch.randn(B, T, H * K)
+    buckets = module.hash(x)
+    assert buckets.shape == (B, H, R, T)
+    mask = length_mask(torch.tensor([T, 6]), T)
+    heads = []
+    for head in range(H):
+        part = slice(head * K, (head + 1) * K)
+        query = x @ module.query_map.weight[part].T
+        value = x @ module.value_map.weight[part].T
+        options = C, False, mask[:, 0, 0], 0.5, False
+        heads.append(slow_attention(query, value, buckets[:, head], *options))
+    wanted = torch.cat(heads, dim=-1) @ module.output_map.weight.T
+    assert_near(module(x, mask, buckets), wanted)
+    assert not any(name.endswith("bias") for name in module.state_dict())
+
+
+def test_causal_and_repeats_reach_the_attention():
+    x, options = torch.randn(B, T, H * K), {"chunk": C, "rounds": R}
+    module = LSHSelfAttention(H * K, H, **options)
+    buckets = module.hash(x)
+    for name in ("causal", "repeats"):
+        other = LSHSelfAttention(H * K, H, **options, **{name: True})
+        other.load_state_dict(module.state_dict())
+        assert not torch.allclose(other(x, buckets=buckets), module(x, buckets=buckets))
+        assert getattr(other, name) and not getattr(module, name)
+
+
+def test_buckets_are_hashed_anew_in_each_call():
+    module, x = LSHSelfAttention(H * K, H, 1, 1, causal=True), torch.randn(1, 40, H * K)
+    assert not torch.equal(module(x), module(x))
+    torch.manual_seed(5)
+    one = module(x)
+    torch.manual_seed(5)
+    assert torch.equal(one, module(x))
+    torch.manual_seed(5)
+    assert torch.equal(one, module(x, buckets=module.hash(x)))
+
+
+@pytest.mark.parametrize(
+    ("t", "chunk", "buckets"),
+    [(1, 8, 2), (8, 8, 2), (9, 8, 4), (64, 8, 16), (256, 8, 64), (264, 8, 10 * 10)],
+)
+def test_there_are_about_two_buckets_for_a_chunk(t, chunk, buckets):
+    module = LSHSelfAttention(H * K, H, chunk, rounds=40)
+    found = module.hash(torch.randn(1, t, H * K))
+    assert ceil(buckets * 0.9) - 1 <= found.amax() < buckets or t == 1
+
+
+def test_a_rebuilt_input_keeps_its_buckets():
+    """What a reversible stack rebuilds may hash elsewhere; it must not."""
+    attention = LSHSelfAttention(4, 1, 1, 1, buckets=2, causal=True)
+    stack = ReversibleSequence([ReversibleBlock(attention, nn.Linear(4, 4))])
+    calls, hash_them = [], attention._hash
+
+    def changed(query):
+        calls.append(hash_them(query) if not calls else 1 - calls[0])
+        return calls[-1]
+
+    attention._hash = changed
+    inputs = [torch.randn(1, 40, 4, requires_grad=True) for _ in range(2)]
+    upstream = torch.randn(1, 40, 4)
+    found = torch.autograd.grad((stack(*inputs)[1] * upstream).sum(), inputs)
+    assert len(calls) > 1
+    attention._hash = lambda query: calls[0]
+    plain = ReversibleBlock(attention, stack.blocks[0].g)
+    wanted = torch.autograd.grad((plain(*inputs)[1] * upstream).sum(), inputs)
+    for one, other in zip(found, wanted, strict=True):
+        assert_near(one, other, 1e-5)
+
+
+# ---- errors ------------------------------------------------------------------
+
+BAD = {
+    "an odd number of buckets": (
+        "lsh_buckets(x, 5)",
+        "buckets must be even, got 5",
+    ),
+    "an odd digit": (
+        "lsh_buckets(x, (4, 3))",
+        "buckets must be even, got 3",
+    ),
+    "no buckets": (
+        "lsh_buckets(x, ())",
+        "factors_of_buckets must be an integer ≥ 1, got 0",
+    ),
+    "no rounds": (
+        "lsh_buckets(x, 4, 0)",
+        "rounds must be an integer ≥ 1, got 0",
+    ),
+    "buckets of another length": (
+        "lsh_attention(x, x, buckets[..., :3])",
+        "buckets must have the shape (*batch, _, t) with t=5 as in query, "
+        "got (2, 2, 3)",
+    ),
+    "buckets that are no integers": (
+        "lsh_attention(x, x, buckets.float())",
+        "buckets must be a tensor of integers, got torch.float32",
+    ),
+    "values of another length": (
+        "lsh_attention(x, x[:, 1:], buckets)",
+        "value must have the shape (*batch, t, v) with t=5 as in query, got (2, 4, 6)",
+    ),
+    "a mask of pairs": (
+        "lsh_attention(x, x, buckets, mask=torch.ones(2, 5, 5, dtype=torch.bool))",
+        "mask must have the shape (*batch, t)",
+    ),
+    "no positions": (
+        "lsh_attention(x[:, :0], x[:, :0], buckets[..., :0])",
+        "positions must be an integer ≥ 1, got 0",
+    ),
+    "no round": (
+        "lsh_attention(x, x, buckets[:, :0])",
+        "rounds must be an integer ≥ 1, got 0",
+    ),
+    "an empty chunk": (
+        "lsh_attention(x, x, buckets, 0)",
+        "chunk must be an integer ≥ 1, got 0",
+    ),
+    "a layer with an empty chunk": (
+        "LSHSelfAttention(6, 2, chunk=0)",
+        "chunk must be an integer ≥ 1, got 0",
+    ),
+    "heads that do not divide": (
+        "LSHSelfAttention(6, 4)",
+        "heads must divide d_model, got heads=4 and d_model=6",
+    ),
+    "an odd number of buckets in a layer": (
+        "LSHSelfAttention(6, 2, buckets=7)(x)",
+        "buckets must be even, got 7",
+    ),
+    "a causal mask": (
+        "LSHSelfAttention(6, 2)(x, torch.ones(1, 1, 5, 5, dtype=torch.bool))",
+        "mask must have the shape (b, 1, 1, t)",
+    ),
+    "buckets of too few heads": (
+        "LSHSelfAttention(6, 3)(x, buckets=buckets[:, None])",
+        "buckets must have the shape (b, h, _, t) with h=3",
+    ),
+    "another width": (
+        "LSHSelfAttention(8, 2)(x)",
+        "x must have the shape (b, t, d) with d=8",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_errors_name_argument_value_and_expectation(name):
+    call, message = BAD[name]
+    x = torch.randn(2, 5, 6)
+    names = {"x": x, "buckets": torch.zeros(2, 2, 5, dtype=torch.int64)}
+    with pytest.raises((ValueError, TypeError)) as caught:
+        eval(call, globals() | names)
+    assert str(caught.value).startswith(message)
+
+
+def test_the_chance_of_one_bucket_falls_with_the_angle():
+    shares = []
+    for cosine in (0.9, 0.5, 0.0):
+        x = torch.tensor([[1.0, 0.0, 0.0], [cosine, (1 - cosine**2) ** 0.5, 0.0]])
+        one, other = lsh_buckets(x, 8, rounds=5000).unbind(-1)
+        shares.append((one == other).double().mean().item())
+        assert shares[-1] < 1 - acos(cosine) / pi  # that of two buckets
+    assert shares[0] > 1.5 * shares[1] > 3 * shares[2]
