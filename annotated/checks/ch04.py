@@ -304,7 +304,7 @@ def sentences(draw, b, t, pad, h=2):
     return query, key, draw.normal(b, h, t, 3), tokens, pad
 
 
-@masked_attention.case("the example: equal scores, two words and a padding")
+@masked_attention.case("the example: equal scores, two words and one pad")
 def _(draw):
     zeros = torch.zeros(1, 1, 3, 2)
     return zeros, zeros.clone(), torch.eye(3)[None, None], torch.tensor([[5, 7, 0]]), 0
@@ -653,7 +653,7 @@ def padded(draw, b, t, pad):
     return draw.integers(0, 9, b, t).masked_fill(~draw.mask(b, t), pad)
 
 
-@decoder_mask.case("the example: two words and a padding, in training")
+@decoder_mask.case("the example: two words and one pad, in training")
 def _(draw):
     return torch.tensor([[5, 7, 0]]), 0, True
 

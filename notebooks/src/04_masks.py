@@ -57,7 +57,7 @@ chain(
 # filled up with **padding**, a token that means nothing. Put *the cat sleeps*
 # into a batch with *a small dog barks loudly*, and it gets two pads at its end.
 #
-# Let's put numbers on it: two per word, chosen so that you can do the dot products
+# Let's use numbers, two per word, chosen so that you can do the dot products
 # in your head, and zeros for the padding, as `nn.Embedding(padding_idx=…)` makes
 # them. To keep the numbers whole, we use self-attention at its barest: no
 # projections, no division by √k.
@@ -154,7 +154,7 @@ frame_slider(
 #
 # </details>
 #
-# It isn't just our toy. The layer from [chapter 3](03_multi_head_attention.ipynb) has
+# This isn't a quirk of our toy. The layer from [chapter 3](03_multi_head_attention.ipynb) has
 # projections, biases and two heads. Even untrained, it shows the effect: let it read
 # the same three words with more and more pads after them
 # ([4c.1](04c_broken_masks.ipynb) does this with a trained model):
@@ -267,7 +267,7 @@ print("before:", row.masked_fill(~keep, -torch.inf).softmax(dim=-1))
 
 # %% [markdown]
 # Next to the pad's $e^{120}$, the words' weights are smaller than any number that
-# a float can hold. They are rounded to 0, and 0 divided by 0 is NaN (*not a number*).
+# a float32 can hold. They are rounded to 0, and 0 divided by 0 is NaN (*not a number*).
 # So hide the pad before the softmax.
 #
 # ## 4.3 Hide the future
@@ -305,13 +305,13 @@ show(
     "sleeps and should guess here; row 4 reads all four words and should "
     "guess now. The words after the position are covered.",
     caption="One text, four exercises. Without the cover, each answer "
-    "is printed one cell to the right.",
+    "but the last is printed one cell to the right.",
 )
 
 # %% [markdown]
 # The query at position $i$ may see its own word, which it has read, and the words
 # before it: keys $j \le i$. Its answer, word $i + 1$, is covered. This is the **causal
-# mask** (or *look-ahead mask*), the mark of an *autoregressive* model, and it's a
+# mask** (or *look-ahead mask*), the hallmark of an *autoregressive* model. It's a
 # triangle. For five words:
 
 # %%
@@ -322,8 +322,8 @@ causal = torch.ones(5, 5, dtype=torch.bool).tril()
 # PyTorch's `is_causal=True`. The shift and the mask belong together: only with both
 # does each guess depend on earlier words alone.
 #
-# What do we gain? Without the mask, we'd need one pass per word: one over the first
-# word, one over the first two, and so on. With it, a single pass does:
+# What do we gain? Without the mask, this layer would need one pass per word: one over the
+# first word, one over the first two, and so on. With it, a single pass does:
 
 # %%
 x = torch.randn(1, 5, 16)
@@ -340,7 +340,8 @@ check_close(
 
 # %% [markdown]
 # So a text of 1,001 words is a thousand training examples, each with its own cover,
-# computed in one pass.
+# computed in one pass. (In a stack of layers every layer needs the mask, so that the
+# earlier words don't change when a word is added.)
 #
 # ## 4.4 Both at once
 #
@@ -582,7 +583,7 @@ show(
 # ## 4.5 A row with nothing to attend to
 #
 # What if *every* key of a query is hidden (a *fully masked row*)? It happens when a
-# sentence is empty, or when padding stands on the left under a causal mask. Then the
+# sentence is empty, or when padding is on the left under a causal mask. Then the
 # softmax divides 0 by 0:
 
 # %%
@@ -616,8 +617,8 @@ print(torch.zeros(2, 3).masked_fill(~visible, -1e9).softmax(dim=-1))
 # %% [markdown]
 # If the second row belongs to a pad, that does no harm (4.8). But when a translator
 # gets an empty sentence, every word it writes attends to padding alone in
-# cross-attention, and takes the average of its values. With nothing to attend to, all
-# the weights should be zero. So give the row harmless scores before the softmax, and
+# cross-attention, and takes the average of its values. With nothing to attend to, it's
+# safest if all the weights are zero: then the output can't depend on the padding. So give the row harmless scores before the softmax, and
 # set its weights to zero afterwards:
 
 # %%
@@ -821,7 +822,9 @@ show_table(
 # `F.scaled_dot_product_attention` reads True as *attend*, as this book does.
 # `nn.MultiheadAttention` reads True as *ignore*, in `attn_mask` and in
 # `key_padding_mask`. So does `nn.TransformerEncoderLayer`, which is built on it and
-# calls them `src_mask` and `src_key_padding_mask`. Function and module also take floats
+# calls them `src_mask` and `src_key_padding_mask`. (A Hugging Face tokenizer returns an
+# `attention_mask` of ones and zeros: 1 means attend. And BERT's `[MASK]` is no mask of
+# this kind, but a token that stands in for a hidden word.) Function and module also take floats
 # (an *additive mask*), which are added to the scores: 0 where a query may attend, −∞
 # where it may not.
 #
@@ -1069,7 +1072,7 @@ def two_losses(model):
 
 rhyme_losses = {name: two_losses(m) for name, m in rhymers.items()}
 show_table(
-    ["model", "prompt", "goes on"],
+    ["model", "prompt", "continuation"],
     [
         [
             name if start == beginnings[0] else "",
@@ -1185,7 +1188,7 @@ print("✓ changing the last character moves the past of one model only")
 
 # %% [markdown]
 # You can make the same mistake yourself. This model reads a word, and learns in your
-# browser, within seconds, to write it backwards:
+# browser, in less than a minute, to write it backwards:
 
 # %% tags=["hide-input"]
 from annotated.laboratory import laboratory
@@ -1252,7 +1255,7 @@ assert abs(per_token[batch != PAD].mean() - per_token.mean()) > 0.01
 # and the NaN spreads (4.5).
 #
 # **Everything is NaN from the first layer on.** You added `(1 - mask) * -inf` to the
-# scores. At the visible entries that is 0 · −∞, which is NaN. Use `masked_fill` or
+# scores, with a mask of zeros and ones. At the visible entries that is 0 · −∞, which is NaN. Use `masked_fill` or
 # `torch.where`.
 
 # %% tags=["hide-input", "proof"]
@@ -1296,7 +1299,7 @@ print(
 )
 
 # %% [markdown]
-# **Every word sees what comes after it, and nothing before.** You wrote `triu` instead of
+# **Every word sees itself and what comes after it.** You wrote `triu` instead of
 # `tril`.
 #
 # **"The size of tensor a must match the size of tensor b", or worse, no complaint

@@ -143,12 +143,12 @@ check("ch04-prefix", prefix_mask)
 # | `query` | `(b, h, t, k)` | floating point; t ≤ s |
 # | `key` | `(b, h, s, k)` | floating point |
 # | `value` | `(b, h, s, v)` | floating point |
-# | `tokens` | `(b, s)` | token ids of the keys; the padding may stand anywhere |
+# | `tokens` | `(b, s)` | token ids of the keys; the padding may be anywhere |
 # | `pad` | an integer | the id of padding, not always 0 |
 # | result | `(b, h, t, v)` | softmax(q kᵀ/√k) v over the visible keys |
 #
 # - A query with nothing to attend to gets zeros, and finite gradients.
-# - A NaN in a query is a fault that must show: its output is NaN then.
+# - A NaN in a query must not be hidden: its output is NaN, too.
 # - Scores may be of any size: a hidden one 120, or all visible ones near −30 000.
 # - All three floating-point arguments must get gradients, and half precision
 #   (float16) must work.
@@ -207,10 +207,10 @@ check("ch04-masked-attention", masked_attention)
 # | `mask` | `(b, 1, 1, t)` | `torch.bool`; True = a real token |
 # | result | `(b, d)` | of the dtype of `x` |
 #
-# - Padding may stand anywhere: on the right, on the left, in between.
+# - Padding may be anywhere: on the right, on the left, in between.
 # - A sequence with **no** real token gives zeros, and zeros as its gradient.
-# - Whatever stands at the padding must not matter, NaN and infinity included.
-# - A NaN at a *real* token is a fault that must show: the mean is NaN then.
+# - What the padding holds must not matter, NaN and infinity included.
+# - A NaN at a *real* token must not be hidden: the mean is NaN, too.
 # - `x` must get gradients, and neither argument may be changed.
 #
 # *Example.* For the rows (1, 2), (3, 4), (9, 9) and a mask that is False at the
@@ -271,7 +271,7 @@ print("nothing masked  ", broken_weights(scores, padded | True)[0, 0, 0])
 # | result | `(b, h, t, s)` | of the dtype of `scores` |
 #
 # - A row with nothing to attend to gets zeros, and finite gradients.
-# - A NaN in a visible score is a fault that must show: its row is NaN then.
+# - A NaN in a visible score must not be hidden: its row is NaN, too.
 # - Scores may be of any size: a hidden one 120, or all visible ones near −30 000.
 # - They may be in half precision (float16), must get gradients, and must not be changed.
 #
@@ -316,7 +316,7 @@ def broken_decoder_mask(tokens, pad, training):
     return mask
 
 
-sentence = torch.tensor([[5, 7, 0]])  # two words and a padding
+sentence = torch.tensor([[5, 7, 0]])  # two words and one pad
 print("training\n", broken_decoder_mask(sentence, 0, True)[0, 0].int())
 print("evaluation\n", broken_decoder_mask(sentence, 0, False)[0, 0].int())
 
@@ -327,7 +327,7 @@ print("evaluation\n", broken_decoder_mask(sentence, 0, False)[0, 0].int())
 # | argument | shape | |
 # |---|---|---|
 # | `tokens` | `(b, t)` | token ids |
-# | `pad` | an integer | the id of padding, which may stand anywhere |
+# | `pad` | an integer | the id of padding, which may be anywhere |
 # | `training` | True or False | is the model in training, or in evaluation? |
 # | result | `(b, 1, t, t)` | `torch.bool`; rows are queries, columns keys |
 #
@@ -390,12 +390,12 @@ for words in ([2, 1], [2, 1, 0], [2, 1, 0, 0, 0, 0]):
 # |---|---|---|
 # | `logits` | `(b, t, v)` | floating point; v is the number of words |
 # | `targets` | `(b, t)` | int64, ids from 0 to v − 1 |
-# | `pad` | an integer | the id of padding, from 0 to v − 1; may stand anywhere |
+# | `pad` | an integer | the id of padding, from 0 to v − 1; may be anywhere |
 # | result | `()`, one number | a tensor of the dtype of `logits` |
 #
 # - Each real target counts the same, in a long sentence as in a short one.
 # - A batch with no real target has the loss 0, and finite gradients.
-# - A NaN in the logits of a real target must show: the loss is NaN then.
+# - A NaN in the logits of a real target must not be hidden: the loss is NaN, too.
 #   At padding the logits are finite.
 # - Logits may be of any size: if the target's is 1000 below the largest, the loss is
 #   1000, not infinite.
