@@ -5,6 +5,7 @@
 """
 
 import json
+import re
 from collections.abc import Collection
 from importlib import resources
 from typing import Any
@@ -62,8 +63,8 @@ def laboratory(
     return Html(
         f"""<style class="annotated-shared">{static("laboratory.css")}</style>
 <script class="annotated-shared">
-{static("laboratory_engine.js")}
-{static("laboratory.js")}
+{_code("laboratory_engine.js")}
+{_code("laboratory.js")}
 var laboratoryFile = {_json(file)};
 </script>
 <section class="annotated-laboratory" id="{root}" aria-label="{escape(label)}">
@@ -72,6 +73,11 @@ var laboratoryFile = {_json(file)};
 {{ file: laboratoryFile, engine: laboratoryEngine, ...{options} }});</script>
 </section>"""
     )
+
+
+def _code(name: str) -> str:
+    """Return a script without its lines of comment: readers have them in the file."""
+    return re.sub(r"^ *//.*\n", "", static(name), flags=re.MULTILINE)
 
 
 def _recorded() -> list[dict[str, Any]]:

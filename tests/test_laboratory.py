@@ -59,6 +59,11 @@ def test_it_is_light():
     assert len(gzip.compress(laboratory().text.encode())) <= 25_000
 
 
+def test_its_lines_of_comment_are_not_sent():
+    assert not re.search(r"^ *// ", laboratory().text, re.MULTILINE)
+    assert "serve(self)" in laboratory().text  # nothing else is missing
+
+
 def test_pytorch_did_what_the_page_says():
     rows = recorded("laboratory")
     assert [(row["experiment"], row["seed"]) for row in rows["rows"]] == [
@@ -80,3 +85,11 @@ def test_an_experiment_is_complete(name):
     assert it["exact"][0] < it["exact"][1] and it["loss"][0] < it["loss"][1]
     assert set(it["changes"]) <= {*SWITCHES, "steps"}
     assert laboratory_settings(name) == FILE["settings"] | it["changes"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_an_experiment_differs_from_its_control_in_one_thing(name):
+    it = FILE["experiments"][name]
+    changed, control = (FILE["settings"] | it[one] for one in ("changes", "control"))
+    different = {one for one in changed if changed[one] != control[one]} - {"steps"}
+    assert len(different) == (name != "whole") and it["against"]

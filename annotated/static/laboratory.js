@@ -5,35 +5,44 @@
 // root is the element to fill; file is laboratory.json, with PyTorch's recorded runs;
 // names are the experiments that are offered, switches the settings that are shown.
 function laboratory(root, { file, engine, names, switches }) {
+  const small = matchMedia("(max-width: 540px)").matches;
+  const base = { ...file.settings, ...(small ? file.phone : {}) };
+  // The loss of a model that ignores what it reads: every letter is as likely.
+  const guessing = ({ longest, letters }) => (longest * Math.log(letters)) / (longest + 1);
   const SWITCHES = { // label, one line of help, choices, and what a switch that is off is called
     task: ["Task", "What it has to write for the word that it reads.", { copy: "copy", reverse: "write backwards", sort: "sort" }],
     model: ["Model", "An encoder reads the word, and a decoder writes the answer. A decoder alone does both, in one row of symbols.", { "encoder-decoder": "encoder and decoder", decoder: "decoder alone" }],
-    layers: ["Layers", "How many times in a row each letter gathers from the others and is worked on.", { 1: "1", 2: "2", 3: "3" }],
+    layers: ["Layers", "How many times in a row each letter gathers from the others and is worked on. A layer has two or three blocks.", { 1: "1", 2: "2", 3: "3" }],
     heads: ["Heads", "How many places a layer can look at in different ways at once.", { 1: "1", 2: "2", 4: "4", 8: "8" }],
-    width: ["Width", "How many numbers stand for each letter.", { 16: "16", 32: "32", 64: "64" }],
-    positions: ["Positions", "How a letter says which place it has in the word: chapter 5.", { none: "none", sinusoidal: "sinusoidal", learned: "learned", rotary: "rotary" }],
+    width: ["Width", "How many numbers stand for each letter. The heads share them out: of 32, each of 4 heads gets 8.", { 16: "16", 32: "32", 64: "64" }],
+    positions: ["Positions", "How a letter says which place it has in the word: with fixed waves (sinusoidal), with numbers that are learnt, or by turning what attention compares (rotary). Chapter 5.", { none: "none", sinusoidal: "sinusoidal", learned: "learned", rotary: "rotary" }],
     norm: ["Normalisation", "Keeps numbers at one size, before a block (pre-norm) or after it (post-norm): chapter 6.", { none: "none", pre: "pre-norm", post: "post-norm" }],
-    smoothing: ["Label smoothing", "Asks the model to be sure of the right letter, but not entirely: chapter 7.", { 0: "none", 0.1: "0.1" }],
+    smoothing: ["Label smoothing", "The model should be sure of the right letter, but not entirely: chapter 7.", { 0: "none", 0.1: "0.1" }],
     causal: ["Causal mask in training", "Hides the letters that come later in the answer: chapter 4.", null, "no causal mask"],
-    scaled: ["Scores divided by √k", "A score says how well a letter fits what is looked for; k is the width of a head: chapter 2.", null, "no 1/√k"],
-    residual: ["Residuals", "Each block adds to what it read; without, it overwrites it: chapter 6.", null, "no residuals"],
+    scaled: ["Scores divided by √k", "k is how many numbers one head has: chapter 2.", null, "no 1/√k"],
+    residual: ["Residuals", "Each block adds its result to what it read; without residuals, the result replaces it: chapter 6.", null, "no residuals"],
     feed_forward: ["Feed-forward networks", "A small network that works on each letter by itself: chapter 6.", null, "no feed-forward"],
     warmup: ["Warm-up", "The learning rate rises over the first 50 steps: chapter 7.", null, "no warm-up"],
-    rate: ["Learning rate", "How far each step of training moves the numbers of the model: chapter 7."],
-    seed: ["Seed", "Where the random numbers begin: those of the model, and the words."],
+    rate: ["Learning rate", "How far each step of training moves the model’s numbers: chapter 7."],
+    seed: ["Seed", "Where the random numbers begin: the model’s first ones, and the words."],
   };
   const WORDS = {
     Attention: "For each letter that it writes, the model spreads a weight of 100 % over the letters it can see. A head is one such spread.",
-    Step: "32 words are read, and the model is changed a little.",
-    Loss: "How surprised the model is by each right letter, in nats: −ln p, if it gave that letter the probability p. Letters and the end ■ count alike.",
+    Encoder: "The part of the model that reads the word. The decoder is the part that writes the answer.",
+    Block: "One stage of a layer: attention, which fetches from other letters, or a feed-forward network, which works on each letter by itself.",
+    Score: "How well a letter fits what a head is looking for.",
+    Softmax: "Turns scores into weights that add up to 100 %. The larger a score, the larger its share.",
+    Loss: `How surprised the model is by each right letter: −ln p, if it gave that letter the probability p. (The unit is the nat; 1 nat is 1.44 bits.) Blind guessing costs ln ${base.letters} = ${Math.log(base.letters).toFixed(2)} for each letter and nothing for the end ■, on average ${guessing(base).toFixed(2)}. An untrained model starts above that: it is sure of the wrong letters.`,
+    Gradient: "For every number in the model: how the loss would change if that number grew a little. Training moves each number in the direction that lowers the loss.",
+    Step: "The model reads 32 words, and all its numbers move a little.",
+    Adam: "The usual rule for such a step (an optimiser). It divides each gradient by its usual size.",
+    PyTorch: "The software in which the chapters of this book build their models.",
   };
   const TYPED = { // a number that is typed: what it may be
     rate: [(x) => x > 0 && x <= 10, "a number above 0 and up to 10, such as 0.005"],
     seed: [(x) => Number.isInteger(x) && x >= 0 && x < 1e6, "a whole number from 0 to 999999"],
   };
   const calm = matchMedia("(prefers-reduced-motion: reduce)").matches;
-  const small = matchMedia("(max-width: 540px)").matches;
-  const base = { ...file.settings, ...(small ? file.phone : {}) };
   const percent = (x) => `${(100 * x).toFixed(x > 0.99 && x < 1 ? 1 : 0)}\u00a0%`;
   const last = (list) => list[list.length - 1];
   const rounded = (x) => (x < 1000 ? x.toFixed(3) : x.toExponential(0));
@@ -56,7 +65,11 @@ function laboratory(root, { file, engine, names, switches }) {
     node.textContent = text;
     return parent.appendChild(node);
   }
-  const id = (name) => `${root.id}-${name}`;
+  const id = (name) => `${root.id}-${name.toLowerCase().replace(/\W+/g, "-")}`;
+  // A [word] in brackets leads to its meaning.
+  const linked = (text) => text.split(/\[(.*?)\]/).map((part, i) => (i % 2 ? make("a", {
+    href: `#${id(`word ${part}`)}`, title: WORDS[part[0].toUpperCase() + part.slice(1)], onclick() { help.open = true; },
+  }, part) : part));
   const labelled = (text, control) => make("label", { className: "lab-control" }, text, " ", control);
   const select = (name, options) => make("select", { id: id(name) },
     ...Object.entries(options).map(([value, text]) => make("option", { value }, text)));
@@ -88,15 +101,15 @@ function laboratory(root, { file, engine, names, switches }) {
   }
   const meanings = Object.entries({ ...WORDS, ...Object.fromEntries(switches.map((name) => SWITCHES[name])) });
   const help = make("details", {}, make("summary", {}, "What the words mean"),
-    make("dl", {}, ...meanings.flatMap(([term, text]) => [make("dt", {}, term), make("dd", {}, text)])));
+    make("dl", {}, ...meanings.flatMap(([term, text]) => [make("dt", { id: id(`word ${term}`) }, term), make("dd", {}, text)])));
   const few = switches.length <= 6;
   const panel = make(few ? "div" : "details", { className: "lab-panel" });
   panel.append(...(few ? [] : [make("summary", {}, "All switches")]), grid);
 
-  const first = base.longest === 8 ? "headache" : "facade";
+  const first = small ? "chafed" : "bigfaced"; // no letter twice
   const word = make("input", {
     id: id("word"), type: "text", value: first,
-    autocomplete: "off", spellcheck: false, autocapitalize: "off", size: 12,
+    autocomplete: "off", spellcheck: false, autocapitalize: "off", size: 9,
     "aria-describedby": id("word-trouble"),
   });
   const wordTrouble = make("p", { id: id("word-trouble"), className: "lab-trouble", "aria-live": "polite" });
@@ -110,23 +123,23 @@ function laboratory(root, { file, engine, names, switches }) {
   const rows = make("tbody");
   const writing = make("div", { hidden: true }); // there is nothing to see before a run
   const runs = make("div", { hidden: true });
-  const verdict = make("p", { className: "lab-judged", hidden: true });
+  const verdict = make("p", { className: "lab-judged" });
+  const greys = []; // the legends of the grey curves
 
   // ---- Curves ---------------------------------------------------------------------
 
   // Axes stay where they are: 0 to `top` upwards, all steps of the experiment across.
   function chart(name, top, ticks, format, lines) {
-    const LEFT = 44, RIGHT = 352, BOTTOM = 150, TOP = 8;
+    const LEFT = 44, RIGHT = 352, BOTTOM = 112, TOP = 8;
     const svg = draw(document.createElement("div"), "svg", {
-      viewBox: "0 0 360 190", role: "img", "aria-label": `${name}; the line below says the numbers`,
+      viewBox: "0 0 360 146", role: "img", "aria-label": `${name}; the line below says the numbers`,
     });
     return {
       svg,
-      paint(run, before, floor) {
+      paint(run, grey, floor) {
         const x = (step) => LEFT + ((RIGHT - LEFT) * step) / run.settings.steps;
         const y = (value) => BOTTOM - ((BOTTOM - TOP) * value) / top;
         svg.replaceChildren();
-        svg.parentNode.classList.toggle("lab-alone", !before);
         for (const tick of ticks) {
           draw(svg, "line", { class: "lab-grid", x1: LEFT, x2: RIGHT, y1: y(tick), y2: y(tick) });
           draw(svg, "text", { x: LEFT - 5, y: y(tick) + 4, "text-anchor": "end" }, format(tick));
@@ -135,7 +148,7 @@ function laboratory(root, { file, engine, names, switches }) {
           const step = Math.round(part * run.settings.steps);
           draw(svg, "text", { x: x(step), y: BOTTOM + 16, "text-anchor": ["start", "middle", "end"][2 * part] }, step);
         }
-        draw(svg, "text", { x: (LEFT + RIGHT) / 2, y: BOTTOM + 33, "text-anchor": "middle" }, "step");
+        draw(svg, "text", { x: (LEFT + RIGHT) / 2, y: BOTTOM + 30, "text-anchor": "middle" }, "step");
         if (floor) {
           draw(svg, "line", { class: "lab-floor", x1: LEFT, x2: RIGHT, y1: y(floor), y2: y(floor) });
           draw(svg, "text", { x: RIGHT, y: y(floor) + 15, "text-anchor": "end" }, "the best without any order");
@@ -143,7 +156,7 @@ function laboratory(root, { file, engine, names, switches }) {
         // What lies outside of the axes isn't drawn.
         const frame = [LEFT - 2, TOP - 2, RIGHT - LEFT + 4, BOTTOM - TOP + 4];
         const inside = draw(svg, "svg", { x: frame[0], y: frame[1], width: frame[2], height: frame[3], viewBox: frame.join(" ") });
-        for (const [shown, kind] of [[before, "old"], [run, "new"]]) {
+        for (const [shown, kind] of [[grey, "old"], [run, "new"]]) {
           for (const [style, points] of shown ? lines(shown) : []) {
             const every = Math.ceil(points.length / 150);
             const kept = points.filter(([step, value], i) => step <= run.settings.steps && Number.isFinite(value)
@@ -213,7 +226,7 @@ function laboratory(root, { file, engine, names, switches }) {
       const wrong = !input.value.trim() || !fits(settings[name]);
       input.setAttribute("aria-invalid", wrong);
       if (wrong) {
-        trouble.textContent = `${SWITCHES[name][0]}: ${input.value.trim() ? `“${input.value}” won't do` : "nothing is filled in"}. It must be ${wanted}.`;
+        trouble.textContent = `${SWITCHES[name][0]}: ${input.value.trim() ? `“${input.value}” won’t do` : "nothing is filled in"}. It must be ${wanted}.`;
         if (lead) {
           panel.open = true;
           input.focus();
@@ -232,63 +245,69 @@ function laboratory(root, { file, engine, names, switches }) {
   }
 
   let fresh = true; // the attention that tells most is to be chosen
-  let asked = null; // the experiment whose question stands there
+  let compared = null; // the experiment whose control is drawn in grey
   function chooseExperiment() {
-    const it = asked = chosen();
-    leave();
-    fresh = true;
-    question.textContent = it ? it.question : "Set the switches as you like.";
+    const it = chosen();
+    compared = it || compared;
+    status.textContent = "";
+    leave("you chose another experiment");
+    status.textContent += current ? ` ${it ? "Make your guess, then press" : "Press"} Train.` : "Nothing is trained yet.";
+    fresh = again.disabled = true;
+    question.replaceChildren(...linked(it ? it.question : "Set the switches as you like. What do you expect?"));
     guesses.hidden = !it;
     guesses.replaceChildren(make("legend", {}, "Your guess"), ...(it ? it.guesses : []).map((text) => make(
       "label", {}, make("input", { type: "radio", name: id("guess"), value: text }), " ", text)));
-    verdict.hidden = answer.hidden = true; // nobody is told before a guess or a run
-    answer.open = false;
+    answer.open = true;
     answer.replaceChildren(make("summary", {}, it ? `${it.title}: what happens, and why` : ""),
-      ...(it ? [make("p", {}, it.answer), ...recorded()] : []));
+      ...(it ? [make("p", {}, ...linked(it.answer)), ...recorded(it)] : []));
     if (it) show({ ...base, ...it.changes });
     else panel.open = true;
-    if (current) {
-      status.textContent = `Nothing is trained yet for this experiment. The grey curves: ${nameOf(current)}.`;
-      before = current;
-    }
-    paintEmpty();
+    curves(empty(own));
   }
-  function paintEmpty() {
-    const empty = { settings: { ...own }, points: [], tests: [] };
-    loss.paint(empty, before, floor(empty.settings));
-    accuracy.paint(empty, before);
+  const empty = (settings) => ({ settings, points: [], tests: [] });
+  const over = ({ end }) => end === "learnt" || end === "steps";
+  const same = (one, other) => Object.keys(base).every((name) => name === "seed" || name === "steps" || one[name] === other[name]);
+  const control = () => ({ ...base, ...compared.control });
+  function curves(run, grey = past.find((old) => old !== run && over(old) && same(old.settings, control()))) {
+    // The floor would tell too much before a guess.
+    loss.paint(run, grey, run.end || (run.guess && run.step) ? floor(run.settings) : null);
+    accuracy.paint(run, grey);
+    for (const node of greys) node.textContent = grey ? `${compared.against} (run ${grey.id})` : "";
+    return grey;
   }
   // A run that goes on while the experiment changes would be taken for one of the new.
-  function leave() {
-    if (training) {
-      worker.postMessage({ stop: true });
-      current.end = "stopped";
-      current.exam = null;
-      ended();
-      paint();
-    }
+  function leave(why) {
+    verdict.textContent = "";
+    answer.hidden = writing.hidden = true;
     clearInterval(timer);
-    writing.hidden = true;
+    if (!training) return;
+    worker.postMessage({ stop: true });
+    Object.assign(current, { end: "stopped", exam: null });
+    ended();
+    paint();
+    live.textContent = status.textContent = `${nameOf(current)} was stopped after ${current.step} steps, because ${why}.`;
   }
   function table(caption, head, body) {
     return make("div", { className: "lab-scroll", tabIndex: 0, role: "region", "aria-label": caption },
       make("table", {}, make("caption", {}, caption),
         make("thead", {}, make("tr", {}, ...head.map((text) => make("th", { scope: "col" }, text)))), body));
   }
-  function recorded() {
-    const found = (file.recorded || []).filter((row) => row.experiment === experiment.value);
+  function recorded(it) {
+    const found = file.recorded.filter((row) => file.experiments[row.experiment] === it);
     if (!found.length) return [];
     const body = make("tbody", {}, ...found.map((row) => make("tr", {},
       make("th", { scope: "row" }, `seed ${row.seed}`),
       ...[row.steps, row.loss.toFixed(3), Math.round(1000 * row.exact)].map((x) => make("td", {}, String(x))))));
-    const [low, high] = asked.exact.map(percent), usual = `${low} to ${high} of new words right is usual.`;
-    return [make("details", {}, make("summary", {}, "Three runs in PyTorch"), table(`PyTorch, the same switches, words of ${file.settings.longest} letters`, ["run", "steps", "loss", "words right of 1000"], body),
-      make("p", { className: "lab-note" }, `From the same seed PyTorch draws other random numbers than this page, so its seed 1 is another run. ${usual}`))];
+    const [low, high] = it.exact.map(percent);
+    return [make("details", {}, make("summary", {}, "Was that luck? Three more runs"),
+      make("p", {}, ...linked(`The same model in [PyTorch], on words of ${file.settings.longest} letters. ${low} to ${high} of new words right is usual.`)),
+      table("Three runs in PyTorch", ["run", "steps", "loss", "words right of 1000"], body))];
   }
 
   // ---- A run ----------------------------------------------------------------------
 
-  let worker = null, current = null, before = null, training = false, count = 0;
+  let worker = null, current = null, training = false;
+  const past = [];
   let painted = 0, waiting = false, spoken = 0, timer = null, spelled = 0;
   const nameOf = ({ id: number, title }) => (names.length > 1 ? `Run ${number} (${title})` : `Run ${number}`);
 
@@ -298,7 +317,7 @@ function laboratory(root, { file, engine, names, switches }) {
       const source = `(${engine})().serve(self);`;
       worker = new Worker(URL.createObjectURL(new Blob([source], { type: "text/javascript" })));
     } catch (error) {
-      status.textContent = `This browser doesn't let the page compute in the background (${error.message}).`;
+      status.textContent = `This browser doesn’t let the page compute in the background (${error.message}).`;
       return false;
     }
     worker.onmessage = ({ data }) => receive(data);
@@ -311,34 +330,41 @@ function laboratory(root, { file, engine, names, switches }) {
   function begin() {
     const settings = settingsNow();
     if (!settings || !start()) return;
-    if (current && current.points.length) before = current;
-    const guess = guesses.querySelector("input:checked");
-    count += 1;
-    current = { id: count, settings, points: [], tests: [], step: 0, seconds: 0, end: null, look: null };
-    const it = chosen(), planned = it && { ...base, ...it.changes, seed: settings.seed };
+    const it = chosen(), guess = guesses.querySelector("input:checked");
     // Only a run with the experiment's own switches can tell whether a guess was right.
-    current.asked = it && Object.keys(planned).every((name) => planned[name] === settings[name]) ? it : null;
-    current.title = current.asked || (it && names.length === 1) ? it.title : "own switches";
-    current.guess = guess && current.asked ? guess.value : null;
-    current.row = rows.insertRow(0);
-    training = true;
-    answer.open = false;
-    answer.hidden ||= !current.asked;
-    verdict.hidden = true;
-    writing.hidden = runs.hidden = false;
-    output.textContent = "";
+    const asked = it && same(settings, { ...base, ...it.changes }) ? it : null;
+    const title = asked || (it && names.length === 1) ? it.title : "own switches";
+    const run = { settings, asked, title, guess: asked && guess ? guess.value : null };
+    verdict.textContent = "";
+    answer.hidden = true;
+    runs.hidden = false;
     spoken = performance.now();
     train.textContent = "Stop";
-    again.disabled = true;
+    again.disabled = training = true;
     live.textContent = "Training.";
-    worker.postMessage({ train: count, settings, text: wordNow() ?? first });
-    paint();
-    charts.scrollIntoView({ block: "nearest", behavior: calm ? "auto" : "smooth" });
+    // An experiment is compared with its control, which may have to be trained first.
+    const reference = { ...control(), seed: settings.seed };
+    if (asked && !same(settings, reference) && !curves(empty(settings))) launch({ settings: reference, title: it.against, next: run });
+    else launch(run);
+    buttons.scrollIntoView({ behavior: calm ? "auto" : "smooth" });
   }
-  function judged({ asked: it, guess, end, exam }) {
-    if (!it || !["learnt", "steps"].includes(end)) return "";
+  function launch(run) {
+    current = { ...run, ...empty(run.settings), id: past.length + 1, step: 0, seconds: 0, row: rows.insertRow(0) };
+    past.push(current);
+    writing.hidden = Boolean(run.next);
+    output.textContent = "";
+    maps.replaceChildren();
+    maps.dataset.shape = "";
+    words.lastChild.replaceChildren();
+    worker.postMessage({ train: current.id, settings: run.settings, text: wordNow() ?? first });
+    paint();
+  }
+  function judged(run) {
+    const { asked: it, guess, exam } = run;
+    if (!it || !over(run)) return "";
     const right = it.guesses[it.right], usual = it.exact[0] <= exam && exam <= it.exact[1];
-    const words = guess === null ? `The answer: ${right}.`
+    const told = past.some((old) => old !== run && over(old) && old.asked === it && old.guess === guess);
+    const words = told ? `Once more: ${right}.` : guess === null ? `The answer: ${right}.`
       : guess === right ? `You were right: ${right}.` : `Not quite: you guessed “${guess}”; the answer is “${right}”.`;
     return usual ? words : `${words} (This run came out unusually; try another seed.)`;
   }
@@ -347,10 +373,9 @@ function laboratory(root, { file, engine, names, switches }) {
     train.textContent = "Train";
     again.disabled = false;
   }
-  guesses.addEventListener("change", () => { answer.hidden = false; });
   function receive(data) {
     if (!current || data.id !== current.id || (current.end && data.step !== undefined)) return;
-    if (data.look) {
+    if (data.look && !current.next) {
       current.look = data.look;
       if (training && !data.end) setTimeout(showWritten, 0, Infinity); // a task of its own
     }
@@ -361,17 +386,16 @@ function laboratory(root, { file, engine, names, switches }) {
     current.tests.push(...data.tests);
     if (data.end) {
       Object.assign(current, { end: data.end, exam: data.exam, words: data.words });
+      if (current.next && over(current)) {
+        paint();
+        return launch(current.next);
+      }
       ended();
       paint();
       write();
       verdict.textContent = judged(current);
-      verdict.hidden = !verdict.textContent;
-      if (verdict.textContent) {
-        answer.hidden = false;
-        answer.open = true;
-      }
+      answer.hidden = !verdict.textContent;
       live.textContent = `${status.textContent} ${verdict.textContent}`.trim();
-      root.dispatchEvent(new CustomEvent("trained", { detail: current }));
     } else if (!waiting) {
       waiting = true;
       requestAnimationFrame(() => {
@@ -387,54 +411,52 @@ function laboratory(root, { file, engine, names, switches }) {
     }
   }
 
-  // The loss of a model that ignores what it reads: every letter is as likely.
-  const guessing = ({ longest, letters }) => (longest * Math.log(letters)) / (longest + 1);
   const recent = (run) => mean(run.points.slice(-20).map(([, value]) => value));
   function told(run) {
     if (!run.points.length) return "Starting …";
-    const value = recent(run), time = `${run.seconds.toFixed(1)} s`;
+    const value = recent(run), time = `${run.seconds.toFixed(1)} s`, blind = guessing(run.settings);
     if (!run.end) {
-      const test = run.tests.length ? ` It writes ${percent(last(run.tests)[1])} of new words right.` : "";
-      return `${nameOf(run)}: step ${run.step} of at most ${run.settings.steps}, ${time}. Loss ${rounded(value)}.${test}`;
+      const test = run.tests.length ? ` It writes ${percent(last(run.tests)[1])} of the new words right.` : "";
+      return `${run.next ? "First the grey curve, to compare with. " : ""}${nameOf(run)}: step ${run.step} of at most ${run.settings.steps}, ${time}. Loss ${rounded(value)}.${test}`;
     }
     if (run.end === "diverged") {
-      return `${nameOf(run)}: stopped at step ${run.step}, because the loss isn't a number any more. Try a smaller learning rate.`;
+      return `${nameOf(run)}: stopped at step ${run.step}, because the loss isn’t a number any more. Try a lower learning rate.`;
     }
-    const ends = { learnt: "it has learnt the task in", steps: "finished after", stopped: "stopped after" };
+    const ends = { learnt: "learnt the task in", steps: "finished after", stopped: "stopped after" };
     let text = `${nameOf(run)}: ${ends[run.end]} ${run.step} steps (${time}), loss ${rounded(value)}.`;
     if (run.words) text += ` It writes ${Math.round(run.words * run.exam)} of ${run.words} new words right.`;
-    if (run.words && run.words < 1000) text += " (Not 1000: without the mask the test takes longer.)";
-    const blind = guessing(run.settings);
-    if (value > blind && run.step > 100 && !run.settings.smoothing) {
-      text += ` Guessing blindly would give ${blind.toFixed(2)}: the model is worse than that. With such large steps it doesn't settle.`;
+    if (run.words && run.words < 1000) text += " (Not 1000, because without the mask the test takes longer.)";
+    if (value > 3 * blind) text += " The loss has exploded.";
+    else if (value > blind && run.step > 100 && !run.settings.smoothing) {
+      text += ` That is worse than blind guessing (${blind.toFixed(2)}): with such large steps it never settles.`;
     }
     return text;
   }
   function paint() {
     status.textContent = told(current);
-    loss.paint(current, before, floor(current.settings));
-    accuracy.paint(current, before);
-    const { id: number, settings, step, seconds, points, exam, tests, guess, end, title } = current;
+    const { id: number, next, settings, step, seconds, points, exam, tests, guess, asked, end, title } = current;
+    if (next && training) curves(empty(next.settings), current);
+    else curves(current);
     const share = exam ?? (tests.length ? last(tests)[1] : null);
-    const judgement = judged(current);
-    const mark = guess && judgement ? `${judgement.startsWith("You") ? "✓" : "✗"} ${guess}` : guess || "–";
-    const cells = [...(names.length > 1 ? [title] : []), difference(settings), settings.seed, end === "stopped" ? `${step}, stopped` : step,
-      share === null ? "–" : percent(share), points.length ? rounded(recent(current)) : "–", mark, seconds.toFixed(1)];
-    current.row.replaceChildren(make("th", { scope: "row" }, String(number)), ...cells.map((text) => make("td", {}, String(text))));
+    const mark = guess && over(current) ? `${guess === asked.guesses[asked.right] ? "✓" : "✗"} ${guess}` : guess || "–";
+    const changed = difference(settings), what = make("td", {}, names.length > 1 && title !== "own switches" ? title : changed);
+    if (names.length > 1 && title !== "own switches") what.append(make("small", {}, changed));
+    current.row.replaceChildren(make("th", { scope: "row" }, String(number)), what, ...[mark, settings.seed,
+      end === "stopped" ? `${step}, stopped` : step, seconds.toFixed(1), share === null ? "–" : percent(share),
+      points.length ? rounded(recent(current)) : "–"].map((text) => make("td", {}, String(text))));
   }
 
   // ---- What it writes, and where it looks -----------------------------------------
 
   // The word that is typed; null, and a message, if the model can't read it.
   function wordNow() {
-    const text = word.value.trim().toLowerCase(), { shortest, longest, letters } = current ? current.settings : base;
+    const text = word.value.trim().toLowerCase(), { longest, letters } = base;
     const end = String.fromCharCode(96 + letters);
     const strange = [...text].find((letter) => !(letter >= "a" && letter <= end));
-    const size = shortest === longest ? `${longest}` : `${shortest} to ${longest}`;
-    const length = text.length < shortest || text.length > longest;
-    wordTrouble.textContent = strange ? `“${strange}” isn't a letter from a to ${end}; the model knows no others.`
-      : length ? `${text ? `Your word has ${text.length} letter${text.length > 1 ? "s" : ""}` : "No word is filled in"}; the model reads exactly ${size}.` : "";
-    if (wordTrouble.textContent && current && current.look) wordTrouble.textContent += ` Below is still ${current.look.text}.`;
+    const length = text.length !== longest;
+    wordTrouble.textContent = strange ? `“${strange}” isn’t a letter from a to ${end}, and the model knows no others.`
+      : length ? `${text ? `Your word has ${text.length} letter${text.length > 1 ? "s" : ""}. ` : ""}Type a word of exactly ${longest} letters.` : "";
+    if (wordTrouble.textContent && current && current.look) wordTrouble.textContent += ` Until then, ${current.look.text} stays.`;
     word.setAttribute("aria-invalid", Boolean(strange || length));
     return strange || length ? null : text;
   }
@@ -468,13 +490,14 @@ function laboratory(root, { file, engine, names, switches }) {
   const KINDS = { "decoder.cross_attention": "from the answer to the word",
     "decoder.attention": "from the answer to itself", "encoder.attention": "within the word" };
   const LINES = { copy: "from top left to bottom right", reverse: "from top right to bottom left" };
-  function explained(kind, { task, causal }, alone) {
-    const line = LINES[task] ? ` A line ${LINES[task]} says: the right letter is fetched.` : "";
-    const peeking = "Drawn as in training, with the right answer in its place. In each row the outlined square is the letter to be predicted: colour there is peeking. While the model writes by itself, that square is still empty.";
-    if (alone) return `Each row and each column is a letter of the word, and after ▶ one of the answer. ${causal ? "" : peeking}`;
-    if (kind.startsWith("encoder")) return "Each row is a letter of the word, and so is each column: this is where the encoder looks before anything is written.";
-    if (kind.includes("cross")) return `Each row is a letter that it writes, each column one of the word that it reads.${line}`;
-    return `Each row is a letter that it writes, each column one of the answer. ${causal ? "To the right of the slope all is empty: the mask hides what isn't written yet." : peeking}`;
+  function explained(kind, { task, causal, positions }, alone) {
+    const own = causal ? " What isn’t written yet is hidden by the mask, and left blank."
+      : " Drawn as in training, with the right answer in its place. In each row the outlined square is the letter to be predicted: colour there is peeking. While the model writes by itself, that square is still empty.";
+    const line = positions === "none" ? " Without positions, equal letters get equal weight, wherever they stand."
+      : LINES[task] ? ` A line ${LINES[task]} means: the right letter is fetched.` : "";
+    if (alone) return ` First come the letters of the word, then, after the bar, what is written so far.${own}`;
+    return kind.startsWith("encoder") ? " This is where the encoder looks before anything is written."
+      : kind.includes("cross") ? line : own;
   }
   const kindOf = ({ name }) => name.replace(/layers\.\d+\./, "");
 
@@ -484,38 +507,41 @@ function laboratory(root, { file, engine, names, switches }) {
     if (which.dataset.kinds !== String(kinds)) {
       which.dataset.kinds = kinds;
       which.disabled = false;
-      which.replaceChildren(...kinds.map((value) => make("option", { value }, alone ? "within word and answer" : KINDS[value])));
+      which.replaceChildren(...kinds.map((value) => make("option", { value }, alone ? "from the answer to everything" : KINDS[value])));
     }
     if (fresh) which.value = settings.causal ? kinds[0] : "decoder.attention";
     fresh = false;
-    caption.textContent = `${explained(which.value, settings, alone)} The stronger the colour, the more weight. ▶ is the start, ■ the end.`;
+    const encoder = which.value.startsWith("encoder"), itself = !encoder && !which.value.includes("cross");
+    caption.textContent = `A row for each letter ${encoder ? "of the word" : "that it writes"}, a column for each that it looks at.${explained(which.value, settings, alone)} The stronger the colour, the more weight. ▶ is the start, ■ the end.`;
     const source = [...look.text, "■"], written = ["▶", ...look.given];
     const next = [...look.given, "■"]; // what each position of the decoder leads to
-    const encoder = which.value.startsWith("encoder");
-    const across = encoder || which.value.includes("cross") ? source : alone ? [...source, ...written] : written;
-    const down = (encoder ? source : alone ? [...source, ...next] : next).slice(0, encoder ? source.length : look.length);
-    const hidden = encoder || !settings.causal ? Infinity : upTo + (alone ? source.length : 0);
+    const before = alone ? source.length : 0; // places of the word, in one row with the answer
+    const across = !itself ? source : alone ? [...source, ...written] : written;
+    const down = encoder ? source : next.slice(0, look.length - before);
+    const hidden = encoder || !settings.causal ? Infinity : upTo;
     const layers = look.maps.filter((map) => kindOf(map) === which.value);
-    const shape = `${layers.length} ${layers[0].heads}`;
+    const shape = `${which.value} ${layers.length} ${layers[0].heads}`;
     if (maps.dataset.shape !== shape) {
       maps.dataset.shape = shape;
       maps.replaceChildren(...layers.map((map, l) => make("div", { className: "lab-layer" },
-        make("p", {}, `Layer ${l + 1}`),
+        layers.length > 1 ? make("p", {}, `Layer ${l + 1}`) : "",
         ...Array.from({ length: map.heads }, (_, h) => make("div", {}, `head ${h + 1}`,
           make("canvas", { role: "img", "aria-label": `Layer ${l + 1}, head ${h + 1}: its weights are below, in words` }))))));
     }
     const style = getComputedStyle(maps);
-    const abreast = { 1: 1, 8: 4 }[layers[0].heads] || 2; // canvases side by side
-    const cell = Math.max(13, Math.min(22, Math.floor((maps.clientWidth / abreast - 16) / (across.length + 1))));
-    const asideOf = settings.causal || encoder || which.value.includes("cross") ? -1 : alone ? source.length : 0;
+    const room = maps.clientWidth, place = across.length + 1;
+    const fit = Math.min(layers[0].heads, Math.floor(room / (14 * place + 10))); // canvases side by side
+    const cell = Math.max(13, Math.min(22, Math.floor((room / (fit > 3 ? 4 : fit > 1 ? 2 : 1) - 10) / place)));
     const colours = [style.color, style.getPropertyValue("--accent")];
+    const weight = (map, h, i, j) => map.weights[(h * map.rows + i + before) * map.columns + j];
     layers.forEach((map, l) => [...maps.children[l].querySelectorAll("canvas")].forEach((canvas, h) => {
-      paintMap(canvas, colours, cell, asideOf, down, across, hidden, (i, j) => map.weights[(h * map.rows + i) * map.columns + j]);
+      const seen = (i, j) => (itself && settings.causal && j > i + before ? null : i < hidden ? weight(map, h, i, j) : 0);
+      paintMap(canvas, colours, cell, itself && !settings.causal ? before : -1, before, down, across, hidden, seen);
     }));
-    if (words.open) words.lastChild.replaceChildren(...inWords(layers, down, across));
+    if (words.open) words.lastChild.replaceChildren(...inWords(layers, down, across, weight));
   }
   // From row `peek` on, the square of the letter that is to be predicted gets an outline.
-  function paintMap(canvas, [ink, accent], CELL, peek, down, across, hidden, weight) {
+  function paintMap(canvas, [ink, accent], CELL, peek, bar, down, across, hidden, seen) {
     const sharp = window.devicePixelRatio || 1, pen = canvas.getContext("2d");
     const width = CELL * (across.length + 1), height = CELL * (down.length + 1);
     if (canvas.style.width !== `${width}px` || canvas.style.height !== `${height}px`) {
@@ -529,19 +555,20 @@ function laboratory(root, { file, engine, names, switches }) {
     down.forEach((text, i) => { if (i < hidden) pen.fillText(text, CELL / 2, CELL * (i + 1.5)); });
     pen.fillStyle = accent;
     down.forEach((_, i) => across.forEach((__, j) => {
-      pen.globalAlpha = 0.1 + 0.9 * (i < hidden ? weight(i, j) : 0);
+      pen.globalAlpha = seen(i, j) === null ? 0 : 0.1 + 0.9 * seen(i, j);
       pen.fillRect(CELL * (j + 1), CELL * (i + 1), CELL - 1, CELL - 1);
     }));
     Object.assign(pen, { globalAlpha: 1, strokeStyle: ink, lineWidth: 1.5 });
+    if (bar) pen.strokeRect(CELL * (bar + 1) - 0.5, 0, 0, height);
     for (let i = peek; peek >= 0 && i + 1 < across.length; i += 1) {
       pen.strokeRect(CELL * (i + 2), CELL * (i + 1), CELL - 1, CELL - 1);
     }
   }
-  function inWords(layers, down, across) {
+  function inWords(layers, down, across, weight) {
     const spoken = { "■": "the end", "▶": "the start" };
     return layers.flatMap((map, l) => Array.from({ length: map.heads }, (_, h) => {
       const parts = down.map((text, i) => {
-        const weights = across.map((__, j) => map.weights[(h * map.rows + i) * map.columns + j]);
+        const weights = across.map((__, j) => weight(map, h, i, j));
         const top = weights.indexOf(Math.max(...weights));
         return `${spoken[text] || text}: place ${top + 1}, ${spoken[across[top]] || across[top]} (${percent(weights[top])})`;
       });
@@ -555,10 +582,12 @@ function laboratory(root, { file, engine, names, switches }) {
   grid.addEventListener("change", (event) => {
     own = { ...own, ...(settingsNow(false) || {}) };
     if (event.target === inputs.seed) return;
-    if (training) leave();
+    verdict.textContent = "";
+    answer.hidden = true; // it is about other switches
+    if (training) leave("you changed a switch");
     if (names.length === 1 || experiment.value === "own") return; // its question stays
-    experiment.value = "own"; // the answer stays, with its name: it may say what to try next
-    question.textContent = "Your own switches. The run before stays in the curves, in grey: compare.";
+    experiment.value = "own";
+    question.textContent = "Your own switches. What do you expect?";
     guesses.hidden = true;
   });
   train.addEventListener("click", () => (training ? worker.postMessage({ stop: true }) : begin()));
@@ -574,10 +603,10 @@ function laboratory(root, { file, engine, names, switches }) {
     const text = wordNow();
     if (text === null) return;
     if (worker) worker.postMessage({ look: text });
-    else wordTrouble.textContent = "The run is gone: train again.";
+    else wordTrouble.textContent = "That model is gone. Train again.";
   });
   random.addEventListener("click", () => {
-    const { longest, letters } = current.settings;
+    const { longest, letters } = base;
     word.value = Array.from({ length: longest }, () => String.fromCharCode(97 + Math.floor(letters * Math.random()))).join("");
     word.dispatchEvent(new Event("input"));
   });
@@ -595,31 +624,32 @@ function laboratory(root, { file, engine, names, switches }) {
     worker = null;
     if (training) {
       current.end = "stopped";
-      status.textContent = "Stopped, because the page was left.";
+      status.textContent = "Stopped, because you left the page.";
       ended();
     }
   });
 
   const key = (style, text) => make("span", { className: `lab-key lab-key-${style}` }, text);
-  const figure = (title, drawing, ...keys) => make("figure", {}, make("figcaption", {}, title), drawing,
-    make("p", { className: "lab-keys" }, ...keys));
-  const head = ["run", ...(names.length > 1 ? ["experiment"] : []), "what is different", "seed", "steps", "words right", "loss", "your guess", "seconds"];
+  const figure = (title, drawing, ...keys) => {
+    const grey = key("old", "");
+    greys.push(grey);
+    return make("figure", {}, make("figcaption", {}, title), drawing, make("p", { className: "lab-keys" }, ...keys, grey));
+  };
+  const head = ["run", names.length > 1 ? "experiment" : "what is different", "your guess", "seed", "steps", "seconds", "words right", "loss"];
   const charts = make("div", { className: "lab-charts" },
-    figure(`Loss: 0 is perfect, ${guessing(base).toFixed(2)} blind guessing`, loss.svg, key("solid", "this run"), key("old", "the run before")),
-    figure("Right answers", accuracy.svg, key("solid", "whole new words, with no help"),
-      key("dashed", "the next letter, as in training"), key("old", "the run before")));
+    figure(`Loss: 0 is perfect, ${guessing(base).toFixed(2)} blind guessing`, loss.svg, key("solid", "this run")),
+    figure("Right answers", accuracy.svg, key("solid", "whole words, by itself"), key("dashed", "next letter, as in training")));
+  const buttons = make("p", { className: "lab-buttons" }, train, again);
   root.append(
-    names.length > 1 ? labelled("Experiment", experiment) : "", question, guesses, panel, help, trouble,
-    make("p", { className: "lab-buttons" }, train, again),
-    small ? make("p", { className: "lab-note" }, `On a small screen words have ${base.longest} letters in place of ${file.settings.longest}, so that a phone keeps up.`) : "",
-    verdict, status, live, answer, charts, writing, runs,
+    names.length > 1 ? labelled("Experiment", experiment) : "", question, guesses, panel, trouble,
+    small ? make("p", { className: "lab-note" }, `On a small screen words have ${base.longest} letters instead of ${file.settings.longest}, so that a phone keeps up.`) : "",
+    buttons, make("div", { className: "lab-said" }, verdict, status), live, charts, writing, answer, help, runs,
   );
   writing.append(
-    make("p", {}, labelled(`A word of ${base.longest} letters, a to ${String.fromCharCode(96 + base.letters)}`, word), " ", random, replay), wordTrouble, output,
-    labelled("Attention", which), caption, maps, words,
+    output, make("p", { className: "lab-word" }, labelled(`A word of ${base.longest} letters, a to ${String.fromCharCode(96 + base.letters)}`, word), random, replay), wordTrouble,
+    labelled("Attention", which), maps, caption, words,
   );
   runs.append(table(small ? "Your runs (scroll sideways →)" : "Your runs", head, rows));
   chooseExperiment();
   root.dataset.ready = "true";
-  return { show, get run() { return current; } };
 }

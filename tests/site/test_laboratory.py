@@ -37,6 +37,12 @@ def finished(page) -> str:
     return status(page)
 
 
+def table(page) -> list[list[str]]:
+    """The runs so far, the newest first: number, experiment, guess, seed, steps …"""
+    rows = page.locator(".lab-scroll[aria-label='Your runs'] tbody tr").all()
+    return [row.locator("th, td").all_inner_texts() for row in rows]
+
+
 def switches(page) -> None:
     page.get_by_text("All switches", exact=True).click()
 
@@ -48,23 +54,33 @@ def short(page) -> None:
     page.get_by_label("Heads").select_option("1")
 
 
+def in_sight(page) -> bool:
+    """Whether curves, what is written and a first picture are in the window at once."""
+    boxes = [
+        page.locator(name).first.bounding_box()
+        for name in (".lab-judged", ".lab-charts", ".lab-written", ".lab-maps canvas")
+    ]
+    height = page.viewport_size["height"]
+    return all(0 <= box["y"] and box["y"] + box["height"] <= height for box in boxes)
+
+
 def learns(visit) -> None:
     page = visit.page
     assert page.workers == []  # nothing starts by itself
     assert status(page) == "Nothing is trained yet."
     button(page, "Train").click()
     found = re.match(
-        r".* has learnt the task in (\d+) steps .* writes (\d+) of 1000", finished(page)
+        r".* learnt the task in (\d+) steps .* writes (\d+) of 1000", finished(page)
     )
     steps, right = map(int, found.groups())
     assert 100 <= steps <= 300 and right >= 990
     page.locator(".lab-verdict", has_text="✓ right").wait_for()
-    assert "headache → ehcadaeh" in page.locator(".lab-written").inner_text()
-    assert page.locator(".lab-maps canvas").count() == 4
-    (row,) = page.locator(".lab-scroll[aria-label='Your runs'] tbody tr").all()
-    assert row.inner_text().split("\t")[:5] == (
-        ["1", "The whole model", "everything on", "1", str(steps)]
-    )
+    assert "bigfaced → decafgib" in page.locator(".lab-written").inner_text()
+    assert page.locator(".lab-maps canvas").count() == 4 and in_sight(page)
+    (row,) = table(page)
+    assert row[:5] == ["1", "The whole model\neverything on", "–", "1", str(steps)]
+    fits = "(node) => node.scrollWidth <= node.clientWidth"
+    assert page.locator(".lab-scroll[aria-label='Your runs']").evaluate(fits)
 
 
 def test_it_learns_over_http(visit):
@@ -91,11 +107,10 @@ def test_train_and_stop_by_keyboard_and_again(page):
     page.locator(".lab-status", has_text="step").wait_for()
     page.keyboard.press("Space")  # the button that stops has the focus
     assert "stopped after" in finished(page)
-    rows = page.locator(".lab-scroll[aria-label='Your runs'] tbody tr")
-    found = [row.split("\t") for row in rows.all_inner_texts()]
+    found = table(page)
     assert [row[3] for row in found] == ["2", "1"]
     assert all(row[4].endswith(", stopped") for row in found)
-    assert page.locator("polyline.lab-old").count() >= 1
+    assert page.locator("polyline.lab-old").count() == 0  # half a run is no reference
 
 
 def test_a_screen_reader_hears_little(page):
@@ -118,8 +133,8 @@ def test_a_screen_reader_hears_little(page):
 @pytest.mark.parametrize(
     ("field", "typed", "said"),
     [
-        ("Learning rate", "fast", "“fast” won't do. It must be a number above 0"),
-        ("Learning rate", "-1", "“-1” won't do."),
+        ("Learning rate", "fast", "“fast” won’t do. It must be a number above 0"),
+        ("Learning rate", "-1", "“-1” won’t do."),
         ("Learning rate", "", "Learning rate: nothing is filled in."),
         ("Seed", "1.5", "It must be a whole number"),
     ],
@@ -139,23 +154,23 @@ def test_a_number_that_makes_no_sense_is_refused(page, field, typed, said):
 @pytest.mark.parametrize(
     ("typed", "said"),
     [
-        ("headac", "Your word has 6 letters; the model reads exactly 8. Below is"),
-        ("headachesss", "“s” isn't a letter from a to j"),
+        ("headac", "Your word has 6 letters. Type a word of exactly 8 letters. Until"),
+        ("headachesss", "“s” isn’t a letter from a to j"),
         ("aaaaaaaaaa", "Your word has 10 letters"),
-        ("", "No word is filled in; the model reads exactly 8."),
-        ("HEAD 123", "“ ” isn't a letter"),
+        ("", "Type a word of exactly 8 letters."),
+        ("HEAD 123", "“ ” isn’t a letter"),
     ],
 )
 def test_a_word_that_it_cannot_read(page, typed, said):
     button(page, "Train").click()
-    page.locator(".lab-written", has_text="headache → ").wait_for()
+    page.locator(".lab-written", has_text="bigfaced → ").wait_for()
     word = page.get_by_label("A word of 8 letters")
     word.fill(typed)
     trouble = page.locator(f"#{word.get_attribute('aria-describedby')}")
     assert said in trouble.inner_text()
-    word.fill("bigcabde")
+    word.fill("headache")
     assert trouble.inner_text() == ""
-    page.locator(".lab-written", has_text="bigcabde → ").wait_for()
+    page.locator(".lab-written", has_text="headache → ").wait_for()
 
 
 def test_a_run_that_diverges_says_so(page):
@@ -164,7 +179,7 @@ def test_a_run_that_diverges_says_so(page):
     page.get_by_label("Learning rate").fill("10")
     button(page, "Train").click()
     said = finished(page)
-    assert "isn't a number" in said or "is worse than that" in said
+    assert "isn’t a number" in said or "has exploded" in said
     assert not re.search(r"\d{7}", said)  # however large the loss, its number is short
 
 
@@ -172,7 +187,7 @@ def test_a_word_that_cannot_be_read_is_not_written(page):
     short(page)
     page.get_by_label("A word of 8 letters").evaluate("input => input.value = 'xyz'")
     button(page, "Train").click()
-    page.locator(".lab-written", has_text="headache → ").wait_for()
+    page.locator(".lab-written", has_text="bigfaced → ").wait_for()
 
 
 def test_an_answer_goes_with_its_switches(page):
@@ -197,14 +212,14 @@ def test_a_hidden_tab_pauses(page):
     page.wait_for_timeout(700)
     assert status(page) == paused
     page.evaluate(HIDE, False)
-    assert "has learnt" in finished(page)
+    assert "learnt the task" in finished(page)
 
 
 def test_leaving_the_page_stops_it(page):
     button(page, "Train").click()
     page.locator(".lab-status", has_text="step").wait_for()
     page.evaluate("dispatchEvent(new Event('pagehide'))")
-    assert status(page).startswith("Stopped, because the page was left.")
+    assert status(page).startswith("Stopped, because you left the page.")
     page.wait_for_timeout(300)
     assert page.workers == []
     button(page, "Train").click()  # it can begin anew
@@ -223,27 +238,32 @@ def test_own_switches_have_no_question_to_answer(page):
 
 STATE = """() => [".lab-judged", ".lab-answer"].map((name) => {
   const node = document.querySelector(name);
-  return !node.hidden && (node.tagName === "DETAILS" ? node.open : node.textContent);
+  return node.tagName === "DETAILS" ? !node.hidden && node.open : node.textContent;
 })"""
 
 
 def test_a_guess_is_judged_and_the_answer_opens_when_the_run_ends(page):
     assert page.locator(".lab-answer").is_hidden()
     page.get_by_label("at the first letter, then the second").check()
-    assert page.evaluate(STATE) == [False, False]
-    assert page.locator(".lab-answer").is_visible()  # who has guessed may read on
+    assert page.evaluate(STATE) == ["", False]
     button(page, "Train").click()
     finished(page)
     said, opened = page.evaluate(STATE)
     assert said.startswith("Not quite: you guessed “at the first letter") and opened
     page.get_by_label("at the last letter, then the one before").check()
     button(page, "Train").click()
-    assert page.evaluate(STATE) == [False, False]
+    assert page.evaluate(STATE) == ["", False]
     finished(page)
     assert page.evaluate(STATE) == [
         "You were right: at the last letter, then the one before.",
         True,
     ]
+    button(page, "Train").click()
+    finished(page)
+    again, _ = page.evaluate(
+        STATE
+    )  # who has been told isn't told as if for the first time
+    assert again == "Once more: at the last letter, then the one before."
     top, after = (
         page.locator(name).bounding_box()["y"] for name in (".lab-train", ".lab-judged")
     )
@@ -256,24 +276,29 @@ def test_two_experiments_are_not_mixed(page):
     page.get_by_label("Experiment").select_option("mask")
     assert button(page, "Train").is_visible()  # the run was stopped
     said = status(page)
-    assert "Nothing is trained yet for this" in said and "Run 1 (The whole" in said
+    assert re.fullmatch(
+        r"Run 1 \(The whole model\) was stopped after \d+ steps, because you chose "
+        r"another experiment. Make your guess, then press Train.",
+        said,
+    )
     page.wait_for_timeout(500)
-    assert status(page) == said and page.evaluate(STATE) == [False, False]
+    assert status(page) == said and page.evaluate(STATE) == ["", False]
     assert page.locator(".lab-written").is_hidden()
     points = page.locator("polyline.lab-new").evaluate_all(
         "all => all.map((one) => one.getAttribute('points'))"
     )
     assert not any(" " in one for one in points)  # no line of this experiment yet
-    (row,) = page.locator(".lab-scroll[aria-label='Your runs'] tbody tr").all()
-    assert row.inner_text().split("\t")[1] == "The whole model"
-    assert "stopped" in row.inner_text()
+    (row,) = table(page)
+    assert row[1].startswith("The whole model") and "stopped" in row[4]
 
 
 def test_without_the_mask_the_picture_shows_what_is_peeked_at(page):
+    button(page, "Train").click()
+    finished(page)  # the control, so that it needn't be trained
     page.get_by_label("Experiment").select_option("mask")
     button(page, "Train").click()
-    caption = page.locator(".lab-note", has_text="Each row is")
-    caption.wait_for()
+    caption = page.locator(".lab-note")
+    page.locator(".lab-note", has_text="Drawn as in training").wait_for()
     view = page.locator("select:has(option[value='decoder.attention'])")
     assert view.input_value() == "decoder.attention"
     assert "the outlined square is the letter to be predicted" in caption.inner_text()
@@ -282,15 +307,96 @@ def test_without_the_mask_the_picture_shows_what_is_peeked_at(page):
     words = page.get_by_text("Layer 1, head 1. Most of the weight").inner_text()
     assert words.count("place") == 9  # the whole answer, whatever it wrote
     view.select_option("encoder.attention")
-    assert "Each row is a letter of the word, and so is" in caption.inner_text()
+    assert "A row for each letter of the word, a" in caption.inner_text()
 
 
-def test_a_longer_run_before_is_cut_off_at_the_last_step(page):
-    short(page)
-    page.get_by_label("Learning rate").fill("0.0001")  # all of its 400 steps
+def test_without_its_control_an_experiment_trains_that_first(page):
+    page.get_by_label("Experiment").select_option("rate")
     button(page, "Train").click()
+    page.locator(".lab-status", has_text="Run 1 (the whole model): step").wait_for()
+    assert status(page).startswith("First the grey curve")
+    assert page.locator(".lab-written").is_hidden()
+    page.locator(".lab-status", has_text="Run 2 (A rate").wait_for(timeout=RUN_MS)
+    assert page.locator(".lab-key-old").all_inner_texts() == (
+        ["the whole model (run 1)"] * 2
+    )
+    button(page, "Stop").click()
     finished(page)
-    page.get_by_label("Experiment").select_option("rate")  # 250 steps
+    button(page, "Train").click()  # it's there now
+    page.locator(".lab-status", has_text="Run 3 (A rate").wait_for()
+    button(page, "Stop").click()
+    assert [row[0] for row in table(page)] == ["3", "2", "1"]
+    assert page.locator("polyline.lab-old").count() == 3
+
+
+def test_a_control_that_is_stopped_ends_the_experiment(page):
+    page.get_by_label("Experiment").select_option("rate")
+    button(page, "Train").click()
+    page.locator(".lab-status", has_text="First the grey").wait_for()
+    button(page, "Stop").click()
+    assert "Run 1 (the whole model): stopped" in finished(page)
+    page.wait_for_timeout(500)
+    assert button(page, "Train").is_visible() and len(table(page)) == 1
+
+
+def test_the_floor_tells_nothing_before_a_guess(page):
+    floor = page.locator(".lab-floor")
+    page.get_by_label("Experiment").select_option("positions")
+    page.get_by_label("part of the way").check()
+    assert floor.count() == 0
+    button(page, "Train").click()
+    page.locator(".lab-status", has_text="Run 2 (Without").wait_for(timeout=RUN_MS)
+    floor.wait_for(state="attached")
+    button(page, "Stop").click()
+    page.get_by_label("Experiment").select_option("positions")
+    page.get_by_label("Experiment").select_option("mask")
+    assert floor.count() == 0
+    page.get_by_label("Experiment").select_option("positions")
+    button(page, "Train").click()  # with no guess
+    page.locator(".lab-status", has_text="Run 3 (Without positions): step").wait_for()
+    assert floor.count() == 0
+    button(page, "Stop").click()
+    floor.wait_for(state="attached")
+
+
+def test_a_decoder_alone_is_drawn_with_its_answers_only(page):
+    switches(page)
+    page.locator("select[id$=-model]").select_option("decoder")
+    button(page, "Train").click()
+    page.locator(".lab-note", has_text="First come the letters of the word").wait_for()
+    button(page, "Stop").click()
+    page.get_by_text("The attention in words").click()
+    words = page.get_by_text("Layer 1, head 1. Most of the weight").inner_text()
+    assert 1 <= words.count("place") <= 9  # nothing of what it reads
+
+
+def test_a_word_in_the_text_leads_to_its_meaning(page):
+    page.get_by_role("link", name="attention", exact=True).click()
+    meaning = page.locator("dt:target")
+    assert meaning.inner_text() == "Attention" and meaning.is_visible()
+
+
+def test_every_marked_word_has_a_meaning(page):
+    for name in page.locator("select[id$=-experiment] option").evaluate_all(
+        "all => all.map((one) => one.value)"
+    ):
+        page.get_by_label("Experiment").select_option(name)
+        links = page.locator(".lab-question a, .lab-answer a")
+        for title, there in links.evaluate_all(
+            "all => all.map((a) => [a.title, Boolean(document.querySelector(a.hash))])"
+        ):
+            assert there and len(title) > 20
+
+
+def test_a_reference_that_is_longer_is_cut_off_at_the_last_step(page):
+    page.get_by_label("Experiment").select_option("positions")
+    button(page, "Train").click()
+    finished(page)  # 400 steps
+    page.get_by_label("Experiment").select_option("sort")
+    steps = "laboratoryFile.experiments.sort.changes.steps = 250"
+    page.evaluate(steps)
+    page.get_by_label("Experiment").select_option("whole")
+    page.get_by_label("Experiment").select_option("sort")
     ends = page.locator("polyline.lab-old").evaluate_all(
         "all => all.map((one) => Math.max(...one.getAttribute('points').split(' ')"
         ".map((point) => +point.split(',')[0])))"
@@ -305,14 +411,14 @@ def test_each_switch_is_explained(page):
     terms = page.locator("dt").all_inner_texts()
     switches(page)
     labels = page.locator(".lab-switches label").all()
-    assert len(terms) == len(labels) + 3
+    assert len(terms) == len(labels) + 10
     assert all(label.get_attribute("title") for label in labels)
 
 
 def test_a_phone_starts_smaller_and_says_so(browser, base):
     with visiting(browser, base, viewport={"width": 390, "height": 844}) as visit:
         visit.open(PAGE)
-        note = "words have 6 letters in place of 8"
+        note = "words have 6 letters instead of 8"
         assert note in visit.page.locator(".lab-note").first.inner_text()
         button(visit.page, "Train").click()
         box = visit.page.locator(".lab-charts svg").first
@@ -320,7 +426,7 @@ def test_a_phone_starts_smaller_and_says_so(browser, base):
         visit.page.wait_for_timeout(1000)
         at = box.bounding_box()
         assert at["y"] >= 0 and at["y"] + at["height"] <= 844  # in sight
-        assert "has learnt" in finished(visit.page)
+        assert "learnt the task" in finished(visit.page)
         width = "document.documentElement.scrollWidth <= innerWidth"
         assert visit.page.evaluate(width)
         assert axe(visit.page) == []
