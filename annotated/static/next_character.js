@@ -20,7 +20,7 @@ const shown = order.slice(0, 11), rest = order.slice(11);
 const name = (i) => ({ "\n": "↵", " ": "␣" }[data.characters[i]] || data.characters[i]);
 const bars = shown.map((i) => ({ text: name(i), now: chances[i], was: plain[i] }));
 bars.push({
-  text: `${rest.length} more`, now: sum(rest.map((i) => chances[i])),
+  text: "rest", now: sum(rest.map((i) => chances[i])),
   was: sum(rest.map((i) => plain[i])),
 });
 const left = 34, high = 150, base = high + 14;
@@ -46,7 +46,7 @@ bars.forEach(({ text, now, was }, j) => {
     fill: "none", stroke: "currentColor", "stroke-opacity": 0.55, "stroke-width": 2,
   });
   view.add(svg, "text", {
-    x: last ? middle + 12 : middle, y: base + 18, "text-anchor": "middle",
+    x: middle, y: base + 18, "text-anchor": "middle",
     class: last ? "" : "code", text,
   });
   view.add(svg, "text", {

@@ -151,7 +151,7 @@ print("✓ parameters within 2 %; by changing one character at a time: "
 # %% [markdown]
 # ## 11b.2 The same text, the same training
 #
-# All three read Python's standard library in windows of 64 characters, for 3000 steps
+# All three read Python's standard library in windows of 64 characters, for 3,000 steps
 # at the same rate, and are tested on modules they haven't seen. Three seeds each. Which
 # one do you expect in front, and by how much? For scale: counting which character
 # follows which two gives 2.82 bits per character, and the GPT without its questions
@@ -244,7 +244,7 @@ print("✓ every model and seed: more than 1 bit for the last character, less "
 # Which quote began a string, forty characters ago? It hardly enters into it.
 #
 # That doesn't mean that the text holds nothing more, only that models of this size,
-# after 3000 steps, don't use it. So equal loss here says little about reach.
+# after 3,000 steps, don't use it. So equal loss here says little about reach.
 #
 # ## 11b.4 When the distance counts
 #
