@@ -1,9 +1,12 @@
-"""Reformer: attention among positions that hash alike.
+"""Reformer: attention among positions that hash alike, in reversible blocks.
 
 Letters: b batch, t length, h heads, d model width, k width of a query, v width of a
 value (``book/notation.md``).
 """
 
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
 from math import ceil, prod, sqrt
 
 import torch
@@ -12,7 +15,14 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from annotated import require
-from annotated.reversible import repeated
+from annotated.gpt import GPTConfig
+from annotated.positions import PositionalEncoding
+from annotated.reversible import (
+    ChunkedFeedForward,
+    ReversibleBlock,
+    ReversibleSequence,
+    repeated,
+)
 
 # ---- attention among positions that hash alike ---------------------------------
 
@@ -236,3 +246,55 @@ class LSHSelfAttention(nn.Module):
 
     def _split(self, x: Tensor) -> Tensor:
         return x.unflatten(-1, (self.heads, -1)).transpose(1, 2)  # (b, h, t, k)
+
+
+# ---- a language model ----------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class ReformerConfig(GPTConfig):
+    """Everything that a Reformer is made from (Kitaev et al., 2020), as for a GPT."""
+
+    max_len: int = 16_384  #: number of positions, which is the context
+    chunk: int = 64  #: positions in a chunk of the attention
+    rounds: int = 4  #: of hashing
+    ff_chunk: int = 1024  #: positions that a feed-forward network maps at a time
+
+
+class Reformer(nn.Module):
+    """A language model of reversible blocks: F is attention, G a feed-forward network.
+
+    Kitaev et al. (2020), as in the authors' code: what is embedded enters as both
+    streams, and both side by side, normalised, give the logits. F and G read a
+    normalised stream. ``attention`` makes the attention of a block, a causal module of
+    ``(b, t, d)``; by default LSH attention, as ``config`` says.
+    """
+
+    def __init__(
+        self, config: ReformerConfig, attention: Callable[[], nn.Module] | None = None
+    ):
+        super().__init__()
+        c = self.config = config
+        hashed = partial(LSHSelfAttention, c.d_model, c.heads, c.chunk, c.rounds)
+        make = attention or partial(hashed, causal=True)
+
+        def reading(module: nn.Module) -> nn.Module:
+            return nn.Sequential(nn.LayerNorm(c.d_model), module, nn.Dropout(c.dropout))
+
+        def block() -> ReversibleBlock:
+            network = ChunkedFeedForward(c.d_model, c.d_ff, c.dropout, c.ff_chunk)
+            return ReversibleBlock(reading(make()), reading(network))
+
+        self.embedding = nn.Embedding(c.vocab_size, c.d_model)
+        self.positions = PositionalEncoding(c.d_model, c.max_len, c.dropout)
+        self.blocks = ReversibleSequence([block() for _ in range(c.layers)])
+        self.norm = nn.LayerNorm(2 * c.d_model)
+        self.output = nn.Linear(2 * c.d_model, c.vocab_size)
+
+    @require.shapes
+    def forward(self, tokens: Int[Tensor, "b t"]) -> Float[Tensor, "b t v"]:
+        """Return the logits of what comes after each of the ``tokens``, ``(b, t)``."""
+        require.ids(self.config.vocab_size, tokens=tokens)
+        x = self.positions(self.embedding(tokens))
+        y1, y2 = self.blocks(x, x)
+        return self.output(self.norm(torch.cat([y1, y2], dim=-1)))

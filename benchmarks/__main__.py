@@ -7,8 +7,10 @@ from benchmarks.record import record
 
 NAMES = (
     "ablations",
+    "attention_memory",
     "beginnings",
     "cached_sampling",
+    "chunked_cost",
     "copy_depth",
     "copy_parts",
     "copy_task",
@@ -19,6 +21,7 @@ NAMES = (
     "first_steps",
     "full_means",
     "heads",
+    "inverse_error",
     "laboratory",
     "ladder",
     "ladder_parts",
@@ -26,7 +29,9 @@ NAMES = (
     "positions",
     "pronouns",
     "rates",
+    "reformer_text",
     "regularisation",
+    "reversible_cost",
     "rhyme",
     "segments",
     "several_heads",

@@ -1,5 +1,6 @@
 """annotated/reformer.py: against loops over pairs, and what others computed."""
 
+from dataclasses import replace
 from math import acos, ceil, pi
 from pathlib import Path
 
@@ -10,7 +11,14 @@ from torch import nn
 from torch.nn import functional as F
 
 from annotated.masks import length_mask
-from annotated.reformer import LSHSelfAttention, lsh_attention, lsh_buckets
+from annotated.positions import sinusoidal_encoding
+from annotated.reformer import (
+    LSHSelfAttention,
+    Reformer,
+    ReformerConfig,
+    lsh_attention,
+    lsh_buckets,
+)
 from annotated.reversible import ReversibleBlock, ReversibleSequence
 
 # b 2, h 3, t 11, k 4, v 5, r 3, c 3
@@ -535,3 +543,127 @@ def test_the_chance_of_one_bucket_falls_with_the_angle():
         shares.append((one == other).double().mean().item())
         assert shares[-1] < 1 - acos(cosine) / pi  # that of two buckets
     assert shares[0] > 1.5 * shares[1] > 3 * shares[2]
+
+
+# ---- the language model ------------------------------------------------------
+
+MODEL = ReformerConfig(13, 6, 3, layers=2, d_ff=10, max_len=29, chunk=4, rounds=2)
+
+
+class Causal(nn.Module):
+    """The mean of what has come, mapped: a causal module of one line."""
+
+    def __init__(self):
+        super().__init__()
+        self.map = nn.Linear(6, 6)
+
+    def forward(self, x):
+        return self.map(x).cumsum(1) / torch.arange(1, x.shape[1] + 1)[:, None]
+
+
+def reformer(attention=None, **changes):
+    torch.manual_seed(0)
+    return Reformer(replace(MODEL, **changes), attention)
+
+
+@pytest.mark.parametrize("attention", [None, Causal])
+def test_a_reformer_does_not_see_what_comes(attention):
+    model = reformer(attention).eval()
+    tokens = torch.randint(0, 13, (2, 29))
+    changed = tokens.clone()
+    changed[:, 17:] = (changed[:, 17:] + 1) % 13
+    logits = []
+    for given in (tokens, changed):
+        torch.manual_seed(1)  # the same maps; buckets of what came stay what they were
+        logits.append(model(given))
+    assert logits[0].shape == (2, 29, 13)
+    if attention:  # (in LSH attention what comes may move the borders of chunks)
+        torch.testing.assert_close(logits[0][:, :17], logits[1][:, :17])
+    assert not torch.allclose(logits[0][:, 17:], logits[1][:, 17:])
+
+
+def test_a_reformer_is_its_blocks_one_by_one():
+    model = reformer(dropout=0.3)
+    tokens = torch.randint(0, 13, (2, 29))
+
+    def gradients(run):
+        torch.manual_seed(1)
+        logits = run()
+        loss = (logits * torch.arange(13)).sum()
+        return logits, torch.autograd.grad(loss, list(model.parameters()))
+
+    def plain():
+        x1 = x2 = model.positions(model.embedding(tokens))
+        for block in model.blocks.blocks:
+            x1, x2 = block(x1, x2)
+        return model.output(model.norm(torch.cat([x1, x2], dim=-1)))
+
+    model.double()
+    ours, found = gradients(lambda: model(tokens))
+    theirs, wanted = gradients(plain)
+    assert torch.equal(ours, theirs)
+    for one, other in zip(found, wanted, strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-9, atol=1e-9)
+
+
+def test_a_reformer_adds_positions_and_reads_normalised_streams():
+    model = reformer(Causal).eval()
+    x = model.embedding(torch.zeros(1, 29, dtype=torch.long))
+    seen = []
+    model.blocks.register_forward_pre_hook(lambda m, args: seen.extend(args))
+    for block in model.blocks.blocks:
+        for module in (block.f, block.g):
+            module[1].register_forward_pre_hook(lambda m, args: seen.extend(args))
+    model(torch.zeros(1, 29, dtype=torch.long))
+    first, second, *read = seen
+    assert torch.equal(first, second)
+    torch.testing.assert_close(first - x, sinusoidal_encoding(29, 6)[None])
+    assert len(read) == 4
+    for stream in read:
+        torch.testing.assert_close(stream.mean(-1), torch.zeros(1, 29))
+
+
+def test_a_reformer_has_what_its_config_says():
+    model = reformer(dropout=0.25, ff_chunk=7)
+    block = model.blocks.blocks[1]
+    attention, network = block.f[1], block.g[1]
+    assert (attention.chunk, attention.rounds, attention.causal) == (4, 2, True)
+    assert (network.chunk_size, network.inner.out_features) == (7, 10)
+    dropped = [m.p for m in model.modules() if isinstance(m, nn.Dropout)]
+    assert dropped == [0.25] * (1 + 2 * 3)  # positions; F, G and the network of each
+    assert len(model.blocks.blocks) == 2
+    assert model.norm.normalized_shape == (12,)
+
+
+def test_every_parameter_of_a_reformer_learns():
+    model = reformer()
+    model(torch.randint(0, 13, (2, 29))).square().sum().backward()
+    for name, parameter in model.named_parameters():
+        assert parameter.grad is not None and parameter.grad.abs().sum() > 0, name
+
+
+BAD_MODEL = {
+    "too many tokens": (
+        "reformer()(torch.zeros(1, 30).long())",
+        "length must be at most max_len, got length=30 and max_len=29",
+    ),
+    "an id out of range": (
+        "reformer()(torch.full((1, 3), 13))",
+        "tokens must hold integers from 0 to 12, got 13",
+    ),
+    "an odd width": ("reformer(d_model=9)", "d_model must be even, got 9"),
+    "no rounds": ("reformer(rounds=0)", "rounds must be an integer ≥ 1, got 0"),
+    "no chunk": ("reformer(ff_chunk=0)", "chunk_size must be an integer ≥ 1, got 0"),
+    "heads that do not divide": (
+        "reformer(heads=4)",
+        "heads must divide d_model, got heads=4 and d_model=6",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BAD_MODEL)
+def test_errors_of_a_reformer(name):
+    call, message = BAD_MODEL[name]
+    with pytest.raises((ValueError, TypeError)) as caught:
+        eval(call, globals())
+    assert str(caught.value).startswith(message)

@@ -1,0 +1,66 @@
+"""The memory that a piece of work takes at its peak, in a process of its own.
+
+The process prepares the work (imports, model, inputs, and a small run first, which
+loads what the first call of an operation loads), notes how much memory it holds, and
+runs the work. The answer is how far its resident memory rose above that at most: what
+the operating system counts, so all contenders are measured by the same thing, and
+nothing is computed. Linux alone can tell.
+
+Freed blocks above 64 KiB go back to the system at once (``MALLOC_MMAP_THRESHOLD_``), so
+the peak is that of what is alive together. Memory that was asked for and never written
+doesn't count. Resolution: pages of 4 KiB; ``reversible_cost`` keeps how far the same
+work differs from process to process. MB are 10⁶ bytes.
+"""
+
+import ctypes
+import gc
+import importlib
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+ENVIRONMENT = {"MALLOC_MMAP_THRESHOLD_": "65536", "OMP_NUM_THREADS": "1"}
+
+
+def peak(make: Callable[..., Callable[[], Any]], **arguments: Any) -> float:
+    """Return the peak of ``make(**arguments)()`` in MB, above what making it took.
+
+    Args:
+        make: a function of a module, which prepares the work and returns it.
+        arguments: its arguments, such as JSON can hold.
+    """
+    command = [sys.executable, "-m", "benchmarks.memory", make.__module__]
+    command += [make.__qualname__, json.dumps(arguments)]
+    process = subprocess.run(
+        command, env=os.environ | ENVIRONMENT, stdout=subprocess.PIPE, text=True
+    )
+    if process.returncode:
+        raise RuntimeError(f"{' '.join(command[2:])} ended with {process.returncode}")
+    return float(process.stdout.split()[-1])
+
+
+def _resident(line: str) -> int:
+    status = Path("/proc/self/status").read_text()
+    return int(status.split(f"{line}:")[1].split()[0]) * 1024
+
+
+def main() -> None:
+    import torch
+
+    torch.set_num_threads(1)
+    module, function, arguments = sys.argv[1:]
+    work = getattr(importlib.import_module(module), function)(**json.loads(arguments))
+    gc.collect()
+    ctypes.CDLL(None).malloc_trim(0)
+    Path("/proc/self/clear_refs").write_text("5")  # the peak begins again from here
+    before = _resident("VmRSS")
+    work()
+    print((_resident("VmHWM") - before) / 1e6)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,96 @@
+"""Chapter 14: a language model that reads 16 384 characters at once, on a CPU.
+
+Chapter 11's text, two Reformers of the same widths, about two CPU minutes each: one
+with LSH attention (one round), 150 windows; one with attention to all by PyTorch's
+kernel, 40 windows. A GPT of those widths reads in windows of 64 as many characters as
+the first. One seed: all of it takes about six CPU minutes. Bits per character are those
+of the held-out modules, in windows as long as those of training. Memory is the peak of
+one training step in a fresh process (``benchmarks/memory.py``), for the Reformers
+reversible as they are, and with all stored.
+
+Bands, written before the final run, from 30 steps of the first (3.9 bits, after 24 CPU
+seconds): these are few updates, so both Reformers end between 4.2 bits and 2.8, the
+first lower; the GPT, with sixteen times as many updates on the same characters, ends
+below both: early on, updates count for more than context. All stored takes at least
+1.5 times the memory of reversible with LSH attention.
+"""
+
+import time
+from collections.abc import Callable
+from math import exp, log
+from typing import Any
+
+import torch
+
+from annotated.gpt import GPT, GPTConfig, next_token_loss
+from annotated.recipes_reversible import RECIPES, reformer, run_recipe, stored
+from annotated.recipes_text import bits_per_character, read_text, train_text
+from annotated.text import library_facts
+from benchmarks.memory import peak
+
+RECIPE, LENGTH, WINDOW = RECIPES["16k"], RECIPES["16k"].model["max_len"], 64
+STEPS = {"LSH": RECIPE.steps, "all": 40}
+
+
+def step(attention: str, forget: bool, length: int = LENGTH) -> Callable[[], Any]:
+    """Return a forward and backward pass of one window, after a short one."""
+    model = reformer(RECIPE, 96, attention, seed=0)
+    if not forget:
+        blocks = model.blocks
+        blocks.forward = lambda x1, x2: stored(blocks, x1, x2)
+
+    def work(length: int = length) -> None:
+        model.zero_grad()
+        row = torch.arange(length + 1)[None] % 96
+        next_token_loss(model, (row[:, :-1], row[:, 1:])).backward()
+
+    work(256)
+    model.zero_grad()
+    return work
+
+
+def gpt() -> float:
+    """Return the bits of a GPT that read as many characters in short windows."""
+    text = read_text("library")
+    torch.manual_seed(0)
+    widths = {
+        name: RECIPE.model[name] for name in ("d_model", "heads", "layers", "d_ff")
+    }
+    model = GPT(GPTConfig(text.size, **widths, max_len=WINDOW))
+    batch = 16
+    changes = {"model": {"max_len": WINDOW}, "batch": batch}
+    changes["steps"] = RECIPE.steps * LENGTH // (WINDOW * batch)
+    train_text(model, text.train, RECIPE, seed=0, **changes)
+    return bits_per_character(model, text.validation, WINDOW)
+
+
+def run() -> dict[str, Any]:
+    """Train the three, and measure a step of each."""
+    runs = []
+    for attention, steps in STEPS.items():
+        began = time.process_time()
+        _, history, bits = run_recipe("16k", attention, steps=steps)
+        entry = {"model": f"Reformer, attention: {attention}", "length": LENGTH}
+        entry |= {"seed": 0, "steps": len(history), "bits": bits}
+        entry["seconds"] = time.process_time() - began
+        entry["losses, bits"] = [round(h["loss"] / log(2), 3) for h in history[9::10]]
+        runs.append(entry)
+        print(entry, flush=True)
+    began = time.process_time()
+    runs.append({"model": "GPT", "length": WINDOW, "seed": 0, "bits": gpt()})
+    runs[-1]["seconds"] = time.process_time() - began
+    for entry in runs:
+        entry["perplexity"] = exp(entry["bits"] * log(2))
+    peaks = [
+        {"attention": attention, "reversible": forget, "length": length}
+        | {
+            "MB": round(
+                peak(step, attention=attention, forget=forget, length=length), 1
+            )
+        }
+        for attention in ("LSH", "all")
+        for forget in (True, False)
+        for length in (LENGTH // 4, LENGTH)
+    ]
+    print(peaks, flush=True)
+    return {"text": library_facts(), "runs": runs, "one step": peaks}

@@ -1,0 +1,165 @@
+"""annotated/recipes_reversible.py: ways agree, and one pair has no inverse."""
+
+import pytest
+import torch
+from torch import nn
+
+from annotated.masks import causal_mask
+from annotated.recipes_reversible import (
+    RECIPES,
+    WAYS,
+    CausalAttention,
+    PrintedBlock,
+    checkpointed,
+    layers,
+    reformer,
+    run_recipe,
+    undo_by_iteration,
+)
+from annotated.reformer import LSHSelfAttention
+from annotated.reversible import ReversibleBlock
+
+T, D = 7, 8
+
+
+@pytest.fixture(autouse=True)
+def seeded():
+    torch.manual_seed(0)
+
+
+def test_causal_attention_is_that_of_a_mask():
+    attention = CausalAttention(D, 2)
+    x = torch.randn(2, T, D)
+    wanted = super(CausalAttention, attention).forward(x, mask=causal_mask(T))
+    torch.testing.assert_close(attention(x), wanted)
+
+
+def test_causal_attention_drops_in_training_alone():
+    attention = CausalAttention(D, 2, dropout=0.5)
+    x = torch.randn(2, T, D)
+    assert not torch.equal(attention(x), attention(x))
+    attention.eval()
+    assert torch.equal(attention(x), attention(x))
+
+
+def test_three_ways_are_one_function():
+    stack, x = layers(3, D, 2, 11, dropout=0.2).double(), torch.randn(2, 1, T, D)
+    x1, x2 = x.double()
+    found = {}
+    for way, run in WAYS.items():
+        torch.manual_seed(1)
+        y1, y2 = run(stack, x1, x2)
+        loss = (y1 * torch.arange(D)).sum() + y2.square().sum()
+        found[way] = [y1, y2, *torch.autograd.grad(loss, list(stack.parameters()))]
+    for way in WAYS:
+        for one, other in zip(found[way], found["stored"], strict=True):
+            torch.testing.assert_close(one, other, rtol=1e-9, atol=1e-11)
+
+
+def test_the_three_ways_store_most_little_and_least():
+    from torch.autograd.graph import saved_tensors_hooks
+
+    def kept(way, depth):
+        stack, sizes = layers(depth, D, 2, 11), []
+        own = {p.data_ptr() for p in stack.parameters()}
+
+        def pack(tensor):
+            if tensor.data_ptr() not in own:
+                sizes.append(tensor.numel())
+            return tensor
+
+        x1, x2 = torch.randn(2, 1, T, D, requires_grad=True)
+        with saved_tensors_hooks(pack, lambda tensor: tensor):
+            ends = WAYS[way](stack, x1, x2)
+        del ends
+        return sum(sizes)
+
+    slopes = {way: (kept(way, 5) - kept(way, 2)) / 3 for way in WAYS}
+    assert slopes["reversible"] == 0
+    assert slopes["stored"] > 5 * T * D
+
+
+def test_a_checkpoint_stands_at_each_block():
+    stack, calls = layers(2, D, 2, 11), []
+    stack.blocks[0].register_forward_pre_hook(lambda *_: calls.append(0))
+    stack.blocks[1].register_forward_pre_hook(lambda *_: calls.append(1))
+    x = torch.randn(1, T, D, requires_grad=True)
+    ends = checkpointed(stack, x, x)
+    assert calls == [0, 1]
+    sum(ends).sum().backward()
+    assert len(calls) > 2
+
+
+def test_layers_read_normalised_streams_by_the_attention_given():
+    stack = layers(2, D, 2, 11, 0.25, nn.Identity)
+    block = stack.blocks[1]
+    assert isinstance(block.f[0], nn.LayerNorm) and isinstance(block.f[1], nn.Identity)
+    assert block.g[1].inner.out_features == 11
+    assert block.f[2].p == block.g[2].p == 0.25
+    assert isinstance(layers(1, D, 2, 11).blocks[0].f[1], CausalAttention)
+
+
+# ---- the printed pair ----------------------------------------------------------
+
+
+def test_the_printed_pair_sends_different_inputs_to_one_output():
+    block = PrintedBlock(nn.Identity(), nn.Identity())
+    one = block(torch.tensor([1.0]), torch.tensor([2.0]))
+    other = block(torch.tensor([0.0]), torch.tensor([3.0]))
+    assert one == other
+    apart = ReversibleBlock(nn.Identity(), nn.Identity())
+    assert apart(torch.tensor([1.0]), torch.tensor([2.0])) != apart(
+        torch.tensor([0.0]), torch.tensor([3.0])
+    )
+
+
+def test_the_inverse_does_not_fit_the_printed_pair():
+    x1, x2 = torch.randn(2, 1, T, D)
+    block = PrintedBlock(nn.Linear(D, D), nn.Linear(D, D))
+    _, found = block.inverse(*block(x1, x2))
+    wanted = x2 + block.g(x1) - block.g(x1 + block.f(x2))
+    torch.testing.assert_close(found, wanted)
+    assert (found - x2).abs().max() > 0.1
+
+
+@pytest.mark.parametrize(("factor", "ends"), [(0.5, True), (2.0, False)])
+def test_iterating_ends_at_what_came_if_f_and_g_shrink(factor, ends):
+    class Times(nn.Module):
+        def forward(self, x):
+            return factor * x
+
+    block = PrintedBlock(Times(), Times())
+    x1, x2 = torch.randn(2, 1, T, D, dtype=torch.float64)
+    guesses = undo_by_iteration(block, *block(x1, x2), steps=40)
+    assert len(guesses) == 41
+    assert torch.equal(guesses[0][0], block(x1, x2)[0])
+    error = max((guesses[-1][0] - x1).norm(), (guesses[-1][1] - x2).norm())
+    assert (error < 1e-9) == ends
+
+
+# ---- the language model ----------------------------------------------------------
+
+
+def test_a_recipe_trains_a_reformer():
+    small = {"model": {"d_model": 8, "heads": 2, "layers": 1, "d_ff": 8}}
+    small["model"] |= {"max_len": 128, "chunk": 16, "rounds": 1}
+    model, history, bits = run_recipe("16k", steps=3, **small)
+    assert len(history) == 3 and 4 < bits < 9
+    assert isinstance(model.blocks.blocks[0].f[1], LSHSelfAttention)
+    model, _, _ = run_recipe("16k", "all", steps=1, **small)
+    assert isinstance(model.blocks.blocks[0].f[1], CausalAttention)
+
+
+def test_models_of_recipes():
+    model = reformer(RECIPES["16k"], 96, "LSH", seed=1)
+    assert model.config.max_len == 16_384
+    assert model.config.rounds == model.blocks.blocks[0].f[1].rounds == 1
+    again = reformer(RECIPES["16k"], 96, "LSH", seed=1)
+    assert torch.equal(model.output.weight, again.output.weight)
+    with pytest.raises(ValueError, match="attention must be one of 'LSH', 'all'"):
+        reformer(RECIPES["16k"], 96, "some", seed=1)
+    with pytest.raises(ValueError, match="name must be one of"):
+        run_recipe("32k")
+    with torch.device("meta"):
+        model = reformer(RECIPES["64k"], 256, "LSH", seed=0)
+    assert 15e6 < sum(p.numel() for p in model.parameters()) < 25e6
