@@ -32,6 +32,7 @@ NAMES = (
     "reformer_text",
     "regularisation",
     "reversible_cost",
+    "reversible_length",
     "rhyme",
     "segments",
     "several_heads",
