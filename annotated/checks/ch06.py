@@ -4,6 +4,7 @@ from functools import partial
 
 import torch
 from torch import Tensor, nn
+from torch.nn.functional import gelu
 
 from annotated.checks import (
     Differentiated,
@@ -233,6 +234,7 @@ def whole_layer(
     mask,
     *,
     block=pre_norm,
+    ln=layer_norm,
     split=by_heads,
     join=joined,
     scale=lambda k, d: k**-0.5,
@@ -249,7 +251,7 @@ def whole_layer(
     w = weights | {name: torch.zeros_like(weights[name]) for name in without}
 
     def norm(n):
-        return lambda y: layer_norm(y, w[f"gain_{n}"], w[f"bias_{n}"])
+        return lambda y: ln(y, w[f"gain_{n}"], w[f"bias_{n}"])
 
     def attend(read):
         query, key = (split(read @ w[name], heads) for name in ("query", "key"))
@@ -314,6 +316,7 @@ WHOLE = {
         "without": ["inner_bias", "outer_bias"]
     },
     "nothing comes between the network's two maps": {"relu": lambda y: y},
+    "the network's activation is ReLU, not GELU": {"relu": gelu},
     "the output map of the attention is missing": {"mapped": False},
     "both blocks use the gain and bias of the first": {"second": 1},
     "the values are taken from x as it came; what does the attention read?": {
@@ -328,7 +331,11 @@ WHOLE = {
     "what is carried on is normalised too": {
         "block": lambda x, f, norm: norm(x) + f(norm(x))
     },
+    "the squares are divided by d − 1, not by d": {
+        "ln": partial(layer_norm, correction=1)
+    },
 }
+WHOLE |= {hint: {"ln": partial(layer_norm, root=root)} for hint, root in ROOTS.items()}
 
 encoder_layer = Exercise(
     "ch06-whole-layer",
@@ -370,6 +377,11 @@ def _(draw):
 @encoder_layer.case("two heads, a padded batch")
 def _(draw):
     return draw.normal(3, 5, 6), matrices(draw, 6, 8), 2, padding(draw, 3, 5)
+
+
+@encoder_layer.case("vectors so small that ε counts")
+def _(draw):
+    return 1e-3 * draw.normal(2, 3, 4), matrices(draw, 4, 6), 2, None
 
 
 @encoder_layer.case("gradients reach x", gradients=True)

@@ -402,8 +402,8 @@ print(
 # %% [markdown]
 # After four layers all ten words are *the same vector*, to the last digit of float32.
 # This is **rank collapse** ([Dong et al., 2021](https://arxiv.org/abs/2103.03404),
-# prove that it is doubly exponential in depth). Two things drive it. An average of
-# different words is short, so the next layer's scores are small, its softmax is
+# prove that it is doubly exponential in depth). Two things drive it. The average of
+# unlike vectors is shorter than they are, so the next layer's scores are small, its softmax is
 # flatter, and a flat average makes all words equal. And even if you bring the words
 # back to their old size after every layer (second curve), similar words get similar
 # weights, which makes them more similar still. (Those are twelve layers of
@@ -478,7 +478,7 @@ for size, (plain, residual) in arriving.items():
     assert residual > 1 and (plain < 1e-3 or size >= 1)
 assert plain > residual  # at the largest size
 show_table(
-    ["deviation of the weights", "f(x)", "x + f(x)"],
+    ["standard deviation of the weights", "f(x)", "x + f(x)"],
     [
         [f"{size} / √32", f"{plain:.0e}", f"{residual:.0e}"]
         for size, (plain, residual) in arriving.items()
@@ -498,18 +498,18 @@ check_close("stream = start + all additions", x, words + sum(additions))
 # Without the addition the gradient vanishes when the weights are small; with it, over
 # this range it always gets through, though it may grow.
 #
-# What does this do for our dates? The loss falls **from 0.52 to 0.39**, with not one
-# parameter more. (Here and below: the mean over three seeds. You've just trained one of
+# What does this do for our dates? The loss falls **from 0.52 to 0.39**, without a single extra
+# parameter. (Here and below: the mean over three seeds. You've just trained one of
 # them, and 6.7 shows all.)
 #
-# Take the addition away yourself, from a small Transformer that trains in your browser:
+# Now take the addition away yourself. This small Transformer trains in your browser, on
+# another task: it learns to write a word of eight letters backwards, *headache* →
+# *ehcadaeh*. (It has all the parts that this chapter is about to add.)
 
 # %% tags=["hide-input"]
 from annotated.laboratory import laboratory
 
-laboratory(
-    "residual", switches=["residual", "norm", "layers"], label="Residuals"
-)
+laboratory("residual", switches=["residual", "layers"], label="Residuals")
 
 # %% [markdown]
 # ## 6.3 A network at each position
@@ -804,7 +804,7 @@ svg_figure(
 )
 
 # %% [markdown]
-# One class, `Residual`, wraps every sublayer in this book. It knows both orders:
+# One class, `Residual`, wraps every sublayer in this book. It handles both orders:
 
 # %%
 from annotated.notebook import show_source
@@ -830,8 +830,8 @@ for order in ("pre", "post"):
 #
 # Which order is better? Pre-norm is easier to train ([Xiong et al.,
 # 2020](https://arxiv.org/abs/2002.04745), train it without a warm-up), so our model has
-# it. Post-norm needs care at the beginning, a learning rate that rises slowly (chapter 7), and
-# in some shallow models the care pays off, with a slightly better final loss
+# it. Post-norm needs a learning rate that rises slowly at first (chapter 7). In some shallow
+# models that pays off, with a slightly better final loss
 # ([Takase et al., 2022](https://arxiv.org/abs/2206.00330)). [Norm order, depth and
 # gradients](06b_norm_order.ipynb) measures what makes post-norm harder to train.
 #
@@ -918,15 +918,17 @@ for norm in ("pre", "post"):
 
 # %% [markdown]
 # On the dates, the norm takes the loss **from 0.29 to 0.21**, with hardly any parameters
-# of its own. On this rung, it helps only together with the encoder: without the encoder,
-# the loss stays at 0.31 whether or not there is a norm.
+# of its own. On this rung, it helps only together with the encoder: without one, the mean
+# of three seeds is 0.31 with norms and without.
 #
 # ## 6.6 The decoder: remember what you wrote
 #
 # One thing is missing: a look at your own text. Our decoder knows the last symbol and
 # its position, and nothing before. Suppose the last symbol is a space. After the first
-# space comes the day, after the second the year. Which one is it? The position doesn't
-# tell, because *May* and *September* differ in length. You have to look back. So the
+# space comes the day, after the second the year. Which one is it? The position alone
+# doesn't tell, because *May* and *September* differ in length. You could work it out
+# from the position and the month in the note. But one glance at your own text is easier:
+# is there a digit already? So the
 # decoder gets a self-attention of its own, over the target, under the **causal mask**:
 # no position sees what comes after it. In training the whole target is there at once,
 # and without the mask each position would simply copy its answer from the next.
@@ -1267,9 +1269,9 @@ print(
 
 # %% [markdown]
 # Go up the ladder, and the network takes the loss from 0.39 to 0.31; leave it out at
-# the end, and 0.08 becomes 0.09: the other parts can do most of its work. The encoder
-# is the other way round: it gained next to nothing on its rung, and without it the
-# whole model ends at 0.11. And without the residual, the whole model ends at 2.6 or
+# the end, and 0.08 becomes 0.09: the other parts can do most of its work. With the encoder
+# it's the reverse: it gained 0.02 of 0.31 on its rung, and without it the whole model ends
+# at 0.11. And without the residual, the whole model ends at 2.6 or
 # more, far above attention alone. **What a part is worth depends on the parts around
 # it.** Build some models yourself:
 
@@ -1357,7 +1359,7 @@ explorer(
     label="Build a model",
     checks=[(state, built(**state)) for state in states],
     question="Alone, which part helps most, and which harms most? And which "
-    "two parts together do most of it?",
+    "two parts together give most of the gain?",
     caption="32 trained models, all with seed 0. Framed: symbols that are "
     "wrong, missing (–) or too many.",
 )
@@ -1367,7 +1369,7 @@ explorer(
 #
 # Alone, the residual helps most (0.40). The encoder harms most (1.59), and the
 # decoder's self-attention comes next (1.23). Without a residual, every part replaces what
-# it reads, not only attention: a network makes both worse (2.46 and 1.98). Of the fifteen
+# it reads, not only attention: adding a network to either makes it worse still (2.46 and 1.98). Of the fifteen
 # models with parts but no residual, only the one with the network alone (0.48) beats
 # having no part at all (all of this after 300 steps). Residual and self-attention by themselves reach 0.14, with 380 of 1000 dates exact;
 # the whole model reaches 543.
@@ -1381,18 +1383,18 @@ explorer(
 # **logits**. The paper does two things here.
 #
 # **Embeddings are multiplied by √d.** What counts is their size beside the positions,
-# whose sines and cosines have a root mean square of 0.71. Draw the table with deviation
-# $d^{-1/2}$, multiply by $\sqrt d$, and the embeddings have size 1: neither swamps
+# whose sines and cosines have a root mean square of 0.71. Initialise the table with standard
+# deviation $d^{-1/2}$, multiply by $\sqrt d$, and the embeddings have size 1: neither swamps
 # the other.
-# `nn.Embedding` draws with deviation 1, and then the same factor makes the positions
+# `nn.Embedding` starts with standard deviation 1, and then the same factor makes the positions
 # negligible (6.10).
 #
 # **One matrix serves all three purposes**, if source and target share a vocabulary:
 # both embeddings and the output layer are **tied**
 # ([Press and Wolf, 2017](https://arxiv.org/abs/1608.05859)). That saves two tables, and
 # a symbol's row learns from three places at once. As an output matrix the table should
-# be small, so that no symbol starts as a favourite; as an embedding it should have size
-# 1. The factor $\sqrt d$ allows both.
+# be small, so that no symbol starts as a favourite; as an embedding its size should be 1,
+# and the factor $\sqrt d$ allows both.
 #
 # At *initialisation*, before any training, tying shows in the first loss:
 # [Inside a Transformer](06c_inside_a_transformer.ipynb) says by how much, and why.
@@ -1443,8 +1445,8 @@ folded(
 # %% [markdown]
 # The *hyperparameters*, which are chosen and not learned, are fields of the config.
 # Those of the paper's **base model** (width 512, 8 heads, 6 layers in each stack, inner
-# width 2048, 37,000 symbols) give 63 million parameters; the paper prints 65, for a
-# vocabulary of "about 37000".
+# width 2048, "about 37000" symbols) give 63 million parameters. The paper prints 65, and
+# doesn't say how they add up.
 
 # %% tags=["hide-input"]
 config = TransformerConfig(
@@ -1743,8 +1745,8 @@ show_table(
 
 # %% [markdown]
 # **The model learns words but no order.** With PyTorch's default embeddings, of
-# deviation 1, the factor $\sqrt d$ makes them 23 times as large as they should be at
-# $d = 512$, and hides the positions. Draw the table with deviation $d^{-1/2}$. ([Inside a
+# standard deviation 1, the factor $\sqrt d$ makes them 23 times as large as they should be at
+# $d = 512$, and hides the positions. Initialise the table with $d^{-1/2}$ instead. ([Inside a
 # Transformer](06c_inside_a_transformer.ipynb) trains both.)
 
 # %% tags=["hide-input", "proof"]
@@ -1779,7 +1781,8 @@ print(
 # **Your post-norm model doesn't match `nn.Transformer`.** PyTorch's version puts a
 # final norm after both stacks in *both* orders; the paper's post-norm has none, since
 # its last residual has just normalised. In a fresh model even the outputs agree,
-# because gains are 1. The gradients don't, and after some training nothing does.
+# because gains are 1 and biases 0. The gradients of the last residual's norm don't, and
+# after some training nothing does.
 
 # %% tags=["hide-input", "proof"]
 source, target = (torch.randint(1, 20, (3, size)) for size in (7, 6))

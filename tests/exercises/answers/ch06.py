@@ -182,6 +182,25 @@ def encoder_layer(x, weights, heads, mask):
     return written_out(x, weights, heads, hide, unchanged)
 
 
+@wrong("ch06-whole-layer", "ε stands outside the root")
+def encoder_layer(x, weights, heads, mask):
+    def ln(y, n):
+        centred = y - y.mean(-1, keepdim=True)
+        deviation = y.std(-1, correction=0, keepdim=True)
+        return (
+            centred / (deviation + 1e-5) * weights[f"gain_{n}"] + weights[f"bias_{n}"]
+        )
+
+    q, k, v = (
+        (ln(x, 1) @ weights[n]).unflatten(-1, (heads, -1)).transpose(1, 2)
+        for n in ("query", "key", "value")
+    )
+    mixed = torch.nn.functional.scaled_dot_product_attention(q, k, v, mask)
+    x = x + mixed.transpose(1, 2).flatten(2) @ weights["output"]
+    inner = (ln(x, 2) @ weights["inner"] + weights["inner_bias"]).relu()
+    return x + inner @ weights["outer"] + weights["outer_bias"]
+
+
 # ---- a decoder layer ---------------------------------------------------------
 
 
