@@ -43,6 +43,22 @@ def peak(make: Callable[..., Callable[[], Any]], **arguments: Any) -> float:
     return float(process.stdout.split()[-1])
 
 
+def known(megabytes: float, freed: float = 0) -> Callable[[], Any]:
+    """Return work whose peak is known: the larger of what it frees and what it keeps.
+
+    Args:
+        megabytes: written to and kept.
+        freed: written to and freed before that.
+    """
+
+    def work() -> bytearray:
+        first = bytearray(b"1") * round(freed * 1e6)
+        del first
+        return bytearray(b"1") * round(megabytes * 1e6)
+
+    return work
+
+
 def _resident(line: str) -> int:
     status = Path("/proc/self/status").read_text()
     return int(status.split(f"{line}:")[1].split()[0]) * 1024

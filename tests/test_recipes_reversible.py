@@ -1,5 +1,8 @@
 """annotated/recipes_reversible.py: ways agree, and one pair has no inverse."""
 
+import json
+from pathlib import Path
+
 import pytest
 import torch
 from torch import nn
@@ -20,6 +23,7 @@ from annotated.reformer import LSHSelfAttention
 from annotated.reversible import ReversibleBlock
 
 T, D = 7, 8
+RESULTS = Path(__file__).resolve().parents[1] / "book" / "results"
 
 
 @pytest.fixture(autouse=True)
@@ -163,3 +167,22 @@ def test_models_of_recipes():
     with torch.device("meta"):
         model = reformer(RECIPES["64k"], 256, "LSH", seed=0)
     assert 15e6 < sum(p.numel() for p in model.parameters()) < 25e6
+
+
+# ---- what was recorded ----------------------------------------------------------
+
+
+def record(name):
+    return json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8"))
+
+
+def test_the_record_of_the_inverse_keeps_its_bands():
+    runs = record("inverse_error")["runs"]
+    first = {run["dtype"]: run["input"] for run in runs if run["depth"] == 1}
+    for run in runs:
+        dtype = getattr(torch, run["dtype"])
+        assert run["input, seeds"] and first[run["dtype"]] < torch.finfo(dtype).eps
+        assert run["input"] < 100 * first[run["dtype"]]
+        assert run["raises"] == 0
+        if dtype != torch.float64:
+            assert run["gradients"] <= 2 * run["stored gradients from exact"]
