@@ -20,6 +20,7 @@ NAMES = (
     "few_keys",
     "first_steps",
     "full_means",
+    "hashes_again",
     "heads",
     "inverse_error",
     "laboratory",
