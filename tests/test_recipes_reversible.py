@@ -186,3 +186,28 @@ def test_the_record_of_the_inverse_keeps_its_bands():
         assert run["raises"] == 0
         if dtype != torch.float64:
             assert run["gradients"] <= 2 * run["stored gradients from exact"]
+
+
+def test_the_record_of_long_sequences_keeps_its_bands():
+    slopes = record("reversible_length")["MB per layer"]
+    assert 95 < slopes["stored"] < 107
+    assert 15 < slopes["checkpointed"] < 18.5
+    assert 3 < slopes["reversible"] <= 4
+
+
+def test_the_record_of_hashes_keeps_its_bands():
+    runs = record("hashes_again")["runs"]
+    for dtype, low, high in (("float32", 0, 1e-4), ("bfloat16", 0.003, 0.03)):
+        of_dtype = [run for run in runs if run["dtype"] == dtype]
+        assert all("refused" in r for r in of_dtype if r["backward"] == "new maps")
+        kept, again = (
+            [run for run in of_dtype if run["backward"] == name]
+            for name in ("kept", "hashed again")
+        )
+        assert len(kept) == len(again) == 3
+        for one, other in zip(kept, again, strict=True):
+            assert low <= one["changed buckets"] <= high
+            if dtype == "bfloat16":
+                assert other["error"] > 3 * one["error"]
+            else:
+                assert one["error"] < 1e-6
