@@ -211,3 +211,21 @@ def test_the_record_of_hashes_keeps_its_bands():
                 assert other["error"] > 3 * one["error"]
             else:
                 assert one["error"] < 1e-6
+
+
+def test_the_record_of_depth_keeps_its_bands():
+    costs = record("reversible_cost")
+    slopes = costs["memory"]["MB per layer"]
+    for kind in ("full attention", "LSH attention"):
+        ours = slopes[f"{kind}: reversible"]
+        assert ours <= 21 and ours < slopes[f"{kind}: stored"] / 4
+    assert slopes["full attention: checkpointed"] <= 15
+    times = costs["time, depth 16"]
+    for kind in ("full attention", "LSH attention"):
+        _, middle, _ = times[kind]["ratios to stored"]["reversible"]
+        assert 1.2 <= middle <= 1.35
+    assert costs["gradients"]["torch.float64"]["relative error"] < 1e-6
+    assert costs["gradients"]["torch.float32"]["relative error"] < 1e-6
+    assert max(costs["memory"]["one peak three times"]) < 1.01 * min(
+        costs["memory"]["one peak three times"]
+    )
