@@ -16,6 +16,7 @@ NAMES = (
     "copy_task",
     "dates",
     "distance",
+    "duplicate",
     "evaluation_cost",
     "few_keys",
     "first_steps",

@@ -15,7 +15,6 @@ FAULTS = {
     "lsh_attention": [
         ("F.normalize(query, dim=-1)", "query", "keys keep their lengths"),
         ("key = scale * ", "key = ", "no scale"),
-        ("min(chunk, ceil(t / 2))", "chunk", "chunks beyond the length"),
         ("n = max(2, ceil(t / c))", "n = max(2, t // c)", "the last positions cut off"),
         ("real if mask is None else mask", "real", "mask ignored"),
         ("ids.masked_fill(~real[:, None], torch.iinfo(ids.dtype).max)", "ids",
