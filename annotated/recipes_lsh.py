@@ -128,7 +128,7 @@ def prototypes(
     kinds = torch.randn(count, width, generator=generator)
     which = torch.randint(count, (length,), generator=generator)
     noise, value = torch.randn(2, length, width, generator=generator)
-    return kinds[which] + 0.2 * noise, value
+    return kinds[which] + 0.1 * noise, value
 
 
 # ---- the duplicate task --------------------------------------------------------

@@ -28,6 +28,8 @@ NAMES = (
     "ladder",
     "ladder_parts",
     "lengths",
+    "lsh_cost",
+    "lsh_error",
     "positions",
     "pronouns",
     "rates",
