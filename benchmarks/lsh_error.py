@@ -7,12 +7,12 @@ query meets in the first so many rounds. Beside ours: ours counting a pair as of
 it meets, ours within buckets alone, `transformers` and `reformer-pytorch`, all with the
 same scores and the same data, in turn. How to run it: benchmarks/lsh_peers.py.
 
-Bands, before the first recorded run, from single runs (ours .8, .36, .16, .05, .014;
-repeats .8, .44, .32, .25, .22):
+Bands, for medians over the seeds, before the first recorded run, from a single one
+(causal: ours .63, .35, .21, .11, .05; transformers .59, .41, .26, .19, .17):
 
-- With one round ours is within a fifth of the better peer; with two and more rounds the
-  median of ours is below both peers', and with 16 rounds below a fifth of them.
-- Counting repeats, ours is within a fifth of `transformers`, which counts them too.
+- With one round ours is within a quarter of the better peer, from four rounds on below
+  both, and with 16 rounds below a third of them.
+- Counting repeats, ours is within a quarter of `transformers`, which counts them too.
 - Within buckets alone the error is larger than across, at any number of rounds.
 """
 
