@@ -196,7 +196,7 @@ ASKED = {"full": FULL} | {f"LSH-{n}": (DUPLICATE["chunk"], n) for n in (8, 4, 2,
 
 
 class LSHText(GPT):
-    """A GPT that attends among positions that hash alike.
+    """A GPT that attends among positions that hash alike (chapter 13).
 
     Args:
         config: of the GPT.
@@ -259,7 +259,7 @@ def second_word(
 def duplicate_loss(model: nn.Module, batch: tuple[Tensor, Tensor]) -> Float[Tensor, ""]:
     """Return the mean loss over the second word; see :func:`second_word`.
 
-    ``model`` gives logits for the ``batch``.
+    ``model`` gives logits ``(b, t, v)`` for the tokens of the ``batch``.
     """
     return F.cross_entropy(*second_word(model, batch))
 
