@@ -6,12 +6,12 @@ vectors, in pieces. "chunked" is :class:`ChunkedFeedForward`, which computes the
 Memory is the peak of a fresh process (``benchmarks/memory.py``); times are CPU seconds
 on one thread, in turn, three times.
 
-Bands, written before the final run. Without gradients, whole takes two inner tensors at
-once (before and after the ReLU), 260 to 300 MB; cut and chunked less than 30 MB.
-Forward and backward, whole takes at least 268 MB (inner vectors and their gradient),
-cut at least two thirds as much, chunked at most 60 MB (ends, their gradients, one
-chunk, and the gradients of the maps). Chunked takes 1.2 to 1.5 times the CPU time of
-whole: one more forward pass on three.
+Bands, written before the final run, from trials. Without gradients, whole has two inner
+tensors at once (before and after the ReLU), 260 to 300 MB; cut and chunked less than 30
+MB. Forward and backward, whole has three at once (the stored one, its gradient, and
+that before the ReLU), 400 to 450 MB; cut keeps the stored one, in pieces, 134 to 200
+MB; chunked at most 60 MB: the ends and their gradients, one chunk, and the gradients of
+the maps. Chunked takes 1.1 to 1.5 times the CPU time of whole: one more forward pass.
 """
 
 import statistics
