@@ -236,3 +236,15 @@ def test_the_record_of_attention_keeps_its_bands():
     assert 2500 < peaks["materialised"] < 4500
     assert peaks["LSH, 1 round"] < peaks["LSH, 4 rounds"] <= 622
     assert peaks["fused"] <= 120 and peaks["fused"] < peaks["LSH, 1 round"]
+
+
+def test_the_record_of_chunks_keeps_its_bands():
+    runs = {
+        (run["way"], run["backward"]): run for run in record("chunked_cost")["runs"]
+    }
+    bands = {"whole": (400, 450), "cut": (134, 200), "chunked": (20, 60)}
+    for way, (low, high) in bands.items():
+        assert low < runs[way, True]["MB"] < high
+    assert 260 < runs["whole", False]["MB"] < 300
+    assert runs["cut", False]["MB"] < 30 and runs["chunked", False]["MB"] < 30
+    assert 1.1 < runs["chunked", True]["time to whole"] < 1.5
