@@ -336,3 +336,31 @@ def memory_kept(
         given = (x.clone().requires_grad_() for x in (memory, states))
         kept = answer(*given, mem_len)
     return "attached" if isinstance(kept, Tensor) and kept.requires_grad else kept
+
+
+# ---- chapter 14: dice that are rolled again, and chunks ----------------------
+
+
+def replayed(
+    answer: Callable, f: Callable, x: Tensor, rebuilt: Tensor, between: int
+) -> dict:
+    """Let an answer replay a call; what it gives, and how the generator goes on."""
+    torch.rand(2)  # not where a fresh seed stands
+    state = torch.get_rng_state()
+    f(x)
+    torch.rand(between)
+    return {"result": answer(f, state.clone(), rebuilt), "next": torch.rand(4)}
+
+
+def counting_positions(
+    answer: Callable, f: Callable, x: Tensor, size: int, reach: int
+) -> object:
+    """Let an answer compute in chunks, and watch how long they are."""
+    lengths = []
+
+    def watched(part: Tensor) -> Tensor:
+        lengths.append(part.shape[-2])
+        return f(part)
+
+    result = answer(watched, x, size, reach)
+    return "too many" if max(lengths, default=0) > size + reach else result

@@ -1,0 +1,55 @@
+// Chapter 14: what training takes by layers, length and width, for three ways of keeping;
+// body of function (state, data, view, numbers). Scaled from what was measured.
+
+const { fixed } = numbers;
+const layers = Number(state.layers), length = Number(state.length), width = Number(state.width);
+const scale = (length / data.length) * (width / data.width) / 1000; // MB to GB
+const weights = layers * 12 * width * width * 16 / 1e9; // weights, gradients, two moments
+const bars = Object.entries(data.ways).map(([name, { layer, once }]) => {
+  const parts = [weights, once * scale, layers * layer * scale];
+  return { name, parts, total: parts[0] + parts[1] + parts[2] };
+});
+
+const most = 48, left = 96, right = 26, top = 26, high = 30, step = 56;
+const wide = Math.max(200, Math.min(460, view.width() - left - right));
+const x = (gigabytes) => left + (wide * Math.min(gigabytes, most)) / most;
+const svg = view.svg(left + wide + right, top + step * bars.length + 26,
+  `${bars.length} bars: gigabytes for ${layers} layers of width ${width}, ${length} characters`);
+[0, 12, 24, 36, 48].forEach((mark) => {
+  view.add(svg, "line", {
+    x1: x(mark), x2: x(mark), y1: top - 8, y2: top + step * bars.length - 4,
+    stroke: "currentColor", "stroke-opacity": mark === data.room ? 1 : 0.2,
+    "stroke-width": mark === data.room ? 2 : 1,
+  });
+  view.add(svg, "text", {
+    x: x(mark), y: top + step * bars.length + 14, "text-anchor": "middle",
+    text: mark === most ? `${mark} GB` : String(mark), class: mark === data.room ? "strong" : "",
+  });
+});
+view.add(svg, "text", { x: x(data.room), y: 12, "text-anchor": "middle", text: "the GPU" });
+bars.forEach((bar, i) => {
+  const y = top + step * i;
+  view.add(svg, "text", { x: left - 8, y: y + 19, "text-anchor": "end", text: bar.name });
+  let sum = 0;
+  bar.parts.forEach((part, j) => {
+    const from = x(sum), to = x(sum + part);
+    sum += part;
+    view.add(svg, "rect", {
+      x: from, y, width: Math.max(0, to - from), height: high, stroke: "currentColor",
+      "stroke-opacity": 0.6, fill: ["currentColor", "var(--second)", "var(--accent)"][j],
+      "fill-opacity": [0.25, 0.6, 0.75][j],
+    });
+  });
+  const over = bar.total > most, fits = bar.total <= data.room;
+  view.add(svg, "text", {
+    x: left + 2, y: y + high + 14, class: fits ? "" : "strong",
+    text: `${fixed(bar.total, bar.total < 10 ? 1 : 0)} GB${over ? " →" : ""} ${fits ? "" : "✗"}`,
+  });
+});
+const fitting = bars.filter((bar) => bar.total <= data.room).map((bar) => bar.name);
+return {
+  values: Object.fromEntries(bars.map((bar) => [bar.name, bar.total])),
+  says: `${layers} layers, ${length} characters, width ${width}. It fits into ${data.room} GB: `
+    + `${fitting.length ? fitting.join(", ") : "none of them"}. Weights and optimiser take `
+    + `${fixed(weights, 1)} GB.`,
+};
