@@ -48,6 +48,7 @@ NAMES = (
     "text_reach",
     "text_rivals",
     "training_step",
+    "two_streams",
     "warmup",
     "wider",
 )
