@@ -159,11 +159,10 @@ from annotated.pictures import Matrix, chain
 both_signs = torch.cat([x, -x], dim=-1)
 bucket = both_signs.argmax(dim=-1)
 chain(
-    Matrix(x, "x, y", rows=list(names), columns=["x", "y"], row=4),
-    "→",
     Matrix(
         both_signs,
         "which is the largest?",
+        rows=list(names),
         columns=["x", "y", "−x", "−y"],
         row=4,
     ),
@@ -549,7 +548,7 @@ explorer(
         Slider("query", "follow query", list(names), "S"),
         Slider("turn", "turned by (°)", list(range(0, 90, 5)), 0),
         Slider("buckets", "buckets", [2, 4, 8], 4),
-        Slider("chunk", "length of a chunk", [2, 4], 2),
+        Slider("chunk", "chunk length", [2, 4], 2),
     ],
     label="Step through LSH attention",
     checks=step_checks,
@@ -935,6 +934,7 @@ show(
 )
 
 # %% tags=["hide-input"]
+from annotated.notebook import show_table
 
 
 def crossing(way, other):
@@ -944,25 +944,28 @@ def crossing(way, other):
     return min((t for t, *_ in pairs if t > last), default=None)
 
 
-for way in ("LSH, 1 round", "LSH, 4 rounds"):
-    for other in ("written out", "fused"):
-        length = crossing(way, other)
-        print(
-            f"{way}: faster than {other} "
-            + (f"from {length} on" if length else "at none of these lengths")
-        )
+crossings = [
+    [crossing(way, other) for other in ("written out", "fused")]
+    for way in ("LSH, 1 round", "LSH, 4 rounds")
+]
+show_table(
+    ("faster than attention that is", "written out", "fused"),
+    [
+        (name, *(f"from {t} on" if t else "never here" for t in row))
+        for name, row in zip(("1 round", "4 rounds"), crossings, strict=True)
+    ],
+    caption="Of the lengths measured.",
+)
 
 # %% [markdown]
-# By scores, one round should win from 256 on. By the clock it takes longer, because gathering rows here
-# and there costs more than one big matrix product, and a fused kernel is very good at those.
-# Four rounds beat attention that's written out, and come near the kernel only at the right
-# end. The slopes say the rest: twice the length costs full attention four times as much, and LSH
-# attention little more than twice.
+# By scores, one round should win from 256 on. By the clock it takes longer, because a score costs more
+# time here than in one big matrix product, and least in a fused kernel. Four rounds beat attention
+# that's written out, and come near the kernel only at the right end. The slopes say the rest: twice
+# the length costs full attention four times as much, and LSH attention little more than twice.
 #
 # And memory? This is what each way keeps for the backward pass:
 
 # %% tags=["hide-input"]
-from annotated.notebook import show_table
 
 
 def kept(attend, *inputs):
@@ -1164,7 +1167,7 @@ cost()
 # ## Further reading
 #
 # - [Kitaev, Kaiser and Levskaya (2020)](https://arxiv.org/abs/2001.04451), *Reformer*: section 2
-#   is this chapter, section 3 the next.
+#   is this chapter, section 3 is [chapter 14](14_reversible_layers.ipynb).
 # - [Andoni et al. (2015)](https://arxiv.org/abs/1509.02897): the hash, and how good it can get.
 # - [Roy et al. (2020)](https://arxiv.org/abs/2003.05997), *Routing Transformer*;
 #   [Han et al. (2023)](https://arxiv.org/abs/2310.05869), *HyperAttention*;
