@@ -28,24 +28,24 @@ for run in costs["memory"]["peaks"]:
 WAYS = "stored", "checkpointed", "reversible"
 
 
-def against_depth(ways):
+def against_depth(ways, ax, peaks):
     """Draw the peak of memory against the number of layers."""
-    figure, ax = plt.subplots(figsize=(5.6, 3.3))
     for i, way in enumerate(WAYS):
         if way not in ways:
             continue
         style = {"color": PALETTE[i], "marker": "os^"[i], "ms": 5}
         ax.plot(*zip(*peaks[way].items(), strict=True), LINES[i], **style)
         depth, top = max(peaks[way].items())
-        ax.text(depth + 0.3, top, way, va="center", color=PALETTE[i])
+        aside = {"checkpointed": 20, "reversible": -20}.get(way, 0)
+        aside = aside if len(ways) > 2 else 0
+        ax.text(depth + 0.4, top + aside, way, va="center", color=PALETTE[i])
     ax.set(
         xlabel="layers",
         ylabel="memory at the peak (MB)",
         xticks=list(peaks["stored"]),
-        xlim=(0, 21),
+        xlim=(0, 23),
         ylim=(0, None),
     )
-    return figure
 
 
 def in_words(ways):
@@ -56,8 +56,10 @@ def in_words(ways):
     )
 
 
+figure, ax = plt.subplots(figsize=(5.6, 3.3))
+against_depth(["stored", "reversible"], ax, peaks)
 show(
-    against_depth(["stored", "reversible"]),
+    figure,
     alt="Memory at the peak against the number of layers, two lines. "
     + in_words(["stored", "reversible"]),
     caption="One training step of a stack of layers, 256 wide, on 2048 characters, "
@@ -605,8 +607,9 @@ check_close(
 )
 
 # %% [markdown]
-# The same holds for all that a layer decides by chance. LSH attention hashes by random
-# rotations; if its buckets came out differently on the way back, other pairs would attend.
+# The same holds for all that a layer decides by chance. [LSH
+# attention](13_lsh_attention.ipynb) hashes by random rotations; if its buckets came out
+# differently on the way back, other pairs would attend.
 #
 # ## 14.5 A wide layer in chunks
 #
@@ -650,9 +653,9 @@ def in_chunks(G, y, size):
 # That's **chunking**: the same numbers, and only one chunk's wide vectors at a time.
 # $F$ can't be cut like this: attention needs to look at the other positions.
 #
-# Is it leaner? Our layer's feed-forward network keeps 10.5 MB in training: its input, 2.1,
-# and the wide vectors, 8.4. What will it keep in chunks of 256 positions? Guess before you
-# look.
+# Is it leaner? Our layer's feed-forward network puts 10.5 MB aside for the backward pass: its
+# input, 2.1, and the wide vectors, 8.4. What will it put aside in chunks of 256 positions? Guess
+# before you look.
 
 # %%
 wide = layer.feed_forward
@@ -660,9 +663,9 @@ print(f"at once   {saved(wide, x):.1f} MB")
 print(f"in chunks {saved(lambda x: in_chunks(wide, x, 256), x):.1f} MB")
 
 # %% [markdown]
-# The same. Each chunk puts its wide vectors aside for the backward pass, and in the end they're
-# all there. **Chunking is leaner only if each chunk forgets, too.** We know how: checkpoint it.
-# That's what the module does, in three lines:
+# The same. Each chunk puts its own wide vectors aside, and in the end they're all there. **In
+# training, a chunk has to forget as well.** We know how: checkpoint it. That's what the module does,
+# in three lines:
 
 # %%
 from annotated.reversible import ChunkedFeedForward
@@ -696,25 +699,86 @@ print(f"✓ and the gradients, to {worst:.0e} of the largest")
 print(f"✓ kept for the backward pass: {kept:.1f} MB, not {saved(wide, x):.1f}")
 
 # %% [markdown]
-# ## 14.6 Memory against depth
-#
-# So far we've counted what PyTorch puts aside. What does the operating system say? Each point
-# below is the peak of a process of its own: a forward and a backward pass of a stack, above
-# what the process held before. All three compute the same outputs and gradients.
-
-# %% tags=["hide-input"]
-show(
-    against_depth(WAYS),
-    alt="Memory at the peak, against the number of layers. " + in_words(WAYS),
-    caption="Attention and a feed-forward network in each layer, 256 and 1024 wide; "
-    "two streams of 2048 characters, float32.",
-)
+# And what does the operating system say? Here is the peak of memory for one wide network, in a
+# process of its own each time:
 
 # %% tags=["hide-input", "remove-stdout"]
 from annotated.notebook import show_table
 
+chunk_cost = {
+    (run["way"], run["backward"]): run
+    for run in recorded("chunked_cost")["runs"]
+}
+names = {
+    "whole": "at once",
+    "cut": "in chunks",
+    "chunked": "in chunks that forget",
+}
+show_table(
+    ("", "forward alone", "forward and backward", "time of both"),
+    [
+        (
+            name,
+            *(
+                f"{chunk_cost[way, back]['MB']:.0f} MB"
+                for back in (False, True)
+            ),
+            f"{chunk_cost[way, True]['time to whole']:.2f}",
+        )
+        for way, name in names.items()
+    ],
+    caption="A feed-forward network 256 wide, 4096 in the middle, on 8192 positions, "
+    "in chunks of 256. All the wide vectors together are 134 MB.",
+)
+
+# %% tags=["hide-input", "proof"]
+megabytes = {way: chunk_cost[way, True]["MB"] for way in names}
+assert megabytes["chunked"] < 134 < megabytes["cut"] < megabytes["whole"]
+assert all(chunk_cost[way, False]["MB"] < 40 for way in ("cut", "chunked"))
+print(
+    "✓ in training, chunks that don't forget take "
+    f"{megabytes['cut']:.0f} MB, and chunks that do {megabytes['chunked']:.0f}"
+)
+
+# %% [markdown]
+# Without a backward pass, plain chunks are enough. With one, they help too: at once, the peak is
+# three tensors of that size, the values and two gradients. But the 134 MB that were put aside are
+# still there, until the chunks forget.
+#
+# ## 14.6 Memory against depth
+#
+# Now the whole stack, measured in the same way: each point is the peak of a process of its own,
+# in a forward and a backward pass, above what it held before. All three ways compute the same
+# outputs and gradients.
+
+# %% tags=["hide-input", "remove-stdout"]
+longer = recorded("reversible_length")
+long_peaks = {}
+for run in longer["peaks"]:
+    long_peaks.setdefault(run["way"], {})[run["depth"]] = run["MB"]
+figure, axes = plt.subplots(1, 2, figsize=(8.2, 3.3), sharey=True)
+against_depth(WAYS, axes[0], peaks)
+against_depth(WAYS, axes[1], long_peaks)
+axes[0].set(title="2048 characters", ylim=(0, 720))
+axes[1].set(title="8192 characters", ylabel="")
+show(
+    figure,
+    alt="Two panels, memory at the peak against the number of layers. With 2048 "
+    "characters: "
+    + in_words(WAYS)
+    + " With 8192 characters and 2 or 6 layers: "
+    + ", ".join(
+        f"{way} {row[2]:.0f} and {row[6]:.0f} MB"
+        for way, row in long_peaks.items()
+    )
+    + ".",
+    caption="Attention and a feed-forward network in each layer, 256 and 1024 wide; "
+    "two streams, float32.",
+)
+
+# %% tags=["hide-input", "remove-stdout"]
 per_layer = {way: (peaks[way][16] - peaks[way][8]) / 8 for way in WAYS}
-long = recorded("reversible_length")["MB per layer"]
+long = longer["MB per layer"]
 timing = costs["time, depth 16"]["full attention"]
 show_table(
     (
