@@ -41,8 +41,9 @@ for row in range(5):
     counts = counted_after(typed[-4:])
     shares = [(c, n / counts.total()) for c, n in counts.most_common(3)]
     style = {"family": "monospace", "fontsize": 14, "va": "center"}
-    ax.text(-0.25, row, typed, ha="right", **style)
-    ax.plot([-1.17, -0.27], [row + 0.33] * 2, color="#222222", lw=1)
+    for back, character in enumerate(reversed(typed)):  # one cell each
+        ax.text(-0.3 - 0.22 * back, row, character, ha="center", **style)
+    ax.plot([-1.06, -0.2], [row + 0.33] * 2, color="#222222", lw=1)
     for i, (character, share) in enumerate(shares):
         if share < 0.005:
             continue
@@ -78,8 +79,8 @@ show(
 # ## 11.1 What comes next?
 #
 # The picture was made by counting, and counting has a problem. After `rang` it's sure. But
-# after `ange` it can't tell `range` from `change`: it has to look further back. Let it, for
-# what comes after `for i in range`:
+# after `ange` it can't tell `range` from `change`: it has to look further back. Let's do
+# that for what follows `for i in range`:
 
 # %% tags=["hide-input"]
 from annotated.notebook import show_table
@@ -107,9 +108,9 @@ assert unseen[4] < 0.12 < 0.4 < unseen[10]
 show_table(
     ("context", "seen", "then (", "unseen"),
     rows,
-    "How often each context occurs, and what follows. Last column: of the "
-    "contexts of this length in modules left out of the count, the share that never "
-    "occurred in it.",
+    "How often each context occurs, and what follows. Last column: the share of "
+    "contexts of this length, in held-out modules, that the counted text never "
+    "contains.",
 )
 
 # %% [markdown]
@@ -185,8 +186,8 @@ show(
 # **How good is a guess?** If the character that really comes had the probability $p$, the
 # guess cost $-\log_2 p$ bits: 1 bit for a half, 2 for a quarter, 10 for one in a thousand. The
 # mean over a text is the loss in **bits per character**. (It's the cross-entropy; PyTorch
-# takes natural logarithms and gives *nats*, which you divide by ln 2.) It's also what
-# compression of the text could reach: 2.4 bits in place of 8. Many papers report
+# takes natural logarithms and gives *nats*, which you divide by ln 2.) It's also how
+# far the text could be compressed: to 2.4 bits a character instead of 8. Many papers report
 # the **perplexity** instead, 2 to the power of the bits: at 2.4 bits it's 5.3, as if the model
 # had to choose among five characters that are equally likely.
 #
@@ -212,7 +213,9 @@ for order in (1, 2, 3):  # unigrams, bigrams, trigrams
 # %%
 x = torch.tensor([[1.0, 0], [0, 1], [1, 0], [1, 0]])  # f ( a b
 past = torch.ones(4, 4).tril()  # 1 = may look
-average = past / past.sum(dim=-1, keepdim=True)  # row i: i times 1/i
+average = past / past.sum(
+    dim=-1, keepdim=True
+)  # row i: its first i entries are 1/i
 averaged = average @ x
 
 # %% tags=["hide-input"]
@@ -232,7 +235,7 @@ chain(
 )
 
 # %% [markdown]
-# A lower triangular matrix does it: row $i$ holds $1/i$, $i$ times, and zeros for the
+# A lower triangular matrix does it: the first $i$ entries of row $i$ are $1/i$, with zeros for the
 # future. The highlighted row is what's known
 # after `b`: a quarter of what it has read is an open bracket.
 #
@@ -523,9 +526,9 @@ print(
 )
 
 # %% [markdown]
-# The average gains little after the first few characters, and from about twenty on it gets
-# *worse* the more it reads: whatever the last few characters say is soon one part in sixty of
-# what it knows. Attention gets better and stays good.
+# The average gains nothing after the first few characters, and from about twenty on it gets
+# *worse* the more it reads. At the end, the last character is one part in sixty-four of what it
+# knows. Attention gets better and stays good.
 #
 # **And the brackets?** Nobody has labelled them. Of the second layer's four heads, here's the one
 # that gives open brackets the most weight, as the model reads the end of a line.
@@ -646,8 +649,8 @@ print(
 )
 
 # %% [markdown]
-# It's hardest where a word begins. Once it has begun, the rest costs half as much, and in words
-# that the model knows, as `self` or `KeyError`, next to nothing.
+# Among letters, by those that begin a word. Once it has begun, the rest costs half
+# as much, and in words that the model knows, such as `self` or `KeyError`, next to nothing.
 #
 # **And counting, done well?** **Kneser–Ney smoothing**
 # ([Chen and Goodman, 1999](https://doi.org/10.1006/csla.1999.0128)) takes a little from each
@@ -713,13 +716,14 @@ print(
 )
 
 # %% [markdown]
-# **Here, careful counting beats our model**, and clearly. All it takes is enough numbers.
+# **Here, careful counting clearly beats our model.** It only needs enough numbers.
 #
 # So why attention? Compare what growing buys. Each further character of context costs the
 # count hundreds of thousands of numbers, and gains less than the one before: the seventh, less
 # than a hundredth of a bit. The model keeps gaining. Twice as wide, and trained for twice as long,
 # it's ahead of the count of four characters with fewer numbers. With a third layer, and wider
-# still, it passes **the largest count with a third of its numbers**.
+# still (one seed), it draws level with **the largest count, with a third of its numbers**:
+# ahead of it in windows of 64 characters, and 0.01 behind a count that may look further back.
 #
 # (And a recurrent or a convolutional network? At this size all three come close.
 # [Page 11b](11b_other_models.ipynb) compares their losses, how each of them deals with a
@@ -842,8 +846,8 @@ explorer(
 #
 # 14, 1 and 16. Top-p follows how sure the distribution is; that's the difference from top-k. A
 # higher temperature spreads the probability out, so it takes more characters to collect 0.9:
-# after `def`, 32. (And at 0.5 or less only the underscore is left, since it has more than that by
-# itself: greedy.)
+# after `def`, 32. (And with a top-p of 0.5 or less only the underscore is left after `def`, since
+# it has more than that by itself: greedy.)
 #
 # </details>
 #
@@ -970,8 +974,8 @@ print("✓ each step towards known words costs different ones")
 
 # %% [markdown]
 # Lower the temperature or the top-p, and you get more words that exist, fewer different ones, and
-# more spaces than real code has. But the exchange rate differs: temperature 0.5 ends up with as many
-# known words as top-p 0.5, and with more different ones.
+# more spaces than real code has. You trade variety for words that exist, whichever of the two you
+# turn.
 #
 # **Which setting should you use?** For prose, Holtzman et al. found that samples with top-p 0.95
 # came closest to what people write. For code,
@@ -1063,7 +1067,7 @@ explorer(
         in_the_browser("What is the meaning of life? ", 0.5, 0.9, 3),
     ],
     question="You write the beginning. What comes next, and how sure is it?",
-    caption="↵: a new line that the text has. Other lines are only wrapped.",
+    caption="↵: a real line break. Other breaks are only wrapping.",
 )
 
 # %% [markdown]
@@ -1072,7 +1076,7 @@ explorer(
 # 1. Rarely. It prefers `raise`, which occurs more than ten times as often in its text as
 #    `range`. Even after `    for i in range` it hardly thinks of the bracket. The counts on the
 #    first screen did better, as 11.4 says of the whole text: they remember what they have seen.
-# 2. With an ending that it knows from other words, and practically never with the `y`.
+# 2. With an ending that it knows from other words, and almost never with the `y` of `numpy`.
 # 3. In none, mostly: scraps of code and strings, and now and then words from the comments it has
 #    read. It has learned to continue a text, not to answer. (Assistants are trained a second
 #    time, on questions with good answers: [Ouyang et al., 2022](https://arxiv.org/abs/2203.02155).)
@@ -1196,7 +1200,7 @@ show(
 
 # %% [markdown]
 # But then every character moves to another position, its vector changes, and the cache is no
-# longer valid. The model computes a whole window to write one character.
+# longer valid. The model recomputes the whole window for each character.
 #
 # And what has left the window is gone: who opened the bracket, which function this is. If you
 # cut the text into windows instead, you lose the same at every cut. That's the left end of the
@@ -1272,7 +1276,7 @@ print(
 # The [exercises](../book/exercises/11_text_generation.ipynb) have you cut a text into windows that
 # overlap, compute bits per character for any kind of token, find what top-p keeps, build a GPT
 # from its matrices, repair a sampling loop, and say in words what went wrong from what a model
-# writes. Each has a check that answers at once. (For Colab:
+# writes. All but the last have a check that answers at once. (For Colab:
 # `notebooks/exercises/11_text_generation.ipynb`.)
 #
 # **Quick questions**

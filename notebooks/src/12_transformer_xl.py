@@ -72,7 +72,7 @@ show(
 # As in [chapter 11](11_text_generation.ipynb), a model reads the code of Python's standard
 # library character by character and always guesses the next one. If it gave
 # the character that comes probability $p$, its *surprise* is $-\log_2 p$ **bits**: 1 for one
-# half, 2 for a quarter, about 10 for one in a thousand. Less is better; guessing blindly among 96
+# half, 2 for a quarter, about 10 for one in a thousand. Lower is better; guessing blindly among 96
 # characters costs $\log_2 96 = 6.6$.
 #
 # We start with a small GPT, a causal Transformer that numbers its positions. It trains on
@@ -132,7 +132,7 @@ def strip(rows, alt, caption):
             ax.text(j + 0.48, i + 0.82, f"{value:.1f}", fontsize=8, **style)
         ax.text(-0.2, i + 0.55, name, ha="right", va="center")
     ax.axvline(5 - 0.02, color="black", lw=2)
-    ax.text(5.15, -0.12, "new segment →")
+    ax.text(5.15, -0.12, "guesses of the new segment →")
     ax.set(xlim=(-2.9, 11), ylim=(len(rows), -0.5))
     ax.axis("off")
     return show(figure, alt=alt, caption=caption)
@@ -172,8 +172,8 @@ strip(
 # while it reads a segment, every layer computes a vector for each character, the
 # character's **state**, and then throws it away. Keep those.
 #
-# Here is our word in miniature: a segment that begins with that `e`, and is only three
-# characters long, `eci`; and a memory of the two characters before it, `sp`. Each layer has
+# Here is our word in miniature: the segment `eci`, three characters long, and a memory of
+# the two before it, `sp`. Each layer has
 # kept the states that went *into* it. When `eci` arrives, its three characters supply the
 # queries, and all five supply keys and values.
 
@@ -206,7 +206,7 @@ blocks(
 #   q &= W_q\, h, \quad k = W_k\, \tilde h, \quad v = W_v\, \tilde h.
 # \end{aligned}$$
 #
-# As code it is one `torch.cat`. The causal mask of chapter 4 already handles more keys
+# In code it is a single `torch.cat`. The causal mask of chapter 4 already handles more keys
 # than queries: it lines up the last query with the last key.
 
 # %%
@@ -292,9 +292,10 @@ explorer(
 # %% [markdown]
 # <details><summary>Answer</summary>
 #
-# 12 and 16. Each layer adds one memory's length, because what lies in its memory has itself
-# looked back one memory further, in the layer below. With $N$ layers and memories as long as
-# the segments, $L$, the last character sees $(N+1)\,L$ characters, as far as the text goes
+# 12 and 16. Each layer adds one memory here, because what lies in its memory has itself
+# looked back one memory further, in the layer below. (If the memory is no multiple of the
+# segment, round it up to whole segments: set it to 2, and each layer still adds 4.) With $N$
+# layers and memories as long as the segments, $L$, the last character sees $(N+1)\,L$ characters, as far as the text goes
 # back. Try a memory of 0: then no number of layers helps.
 #
 # </details>
@@ -426,7 +427,7 @@ u, v = torch.tensor([1.0, 0]), torch.tensor([1.0, 1])
 # alone can't tell which one is near.
 #
 # **(b) What does this query think of that distance?** For the `c`, one back is $1$
-# and three back is $-1$. The `i` scores one, two and three back alike.
+# and three back is $-1$. The `i` gives one, two and three back the same score.
 
 # %% tags=["hide-input"]
 distance = true.clamp(min=0)
@@ -884,11 +885,11 @@ check_close(
 )
 
 # %% [markdown]
-# (The book's tests also hold it against recorded outputs of `transformers`. For vocabularies
+# (The book's tests also compare it with recorded outputs of `transformers`. For vocabularies
 # of words, see [page 12b](12b_adaptive_softmax.ipynb).)
 #
 # So the model returns two things: its predictions, and the memories for the next call. Training
-# hands them on, and that's why batches must come **in order**: row 1 of each batch continues
+# passes them along, and that's why batches must come **in order**: row 1 of each batch continues
 # where row 1 of the last one stopped.
 #
 # We train it on the same segments, for the same number of steps, with slightly fewer parameters
@@ -974,7 +975,7 @@ explorer(
         in_the_browser("def f(", 1),
         in_the_browser("argument specifies the name", 5),
     ],
-    question="There's no border yet, so both rows agree. Now set segments of 8. Where "
+    question="At first the text is one segment, and both rows agree. Now set segments of 8. Where "
     "will an empty memory cost most?",
     caption="Bits for each character but the first, which is given. Upper row: the "
     "memory is emptied at each border. Lower row: it's kept. Bars: the borders.",
@@ -1055,7 +1056,7 @@ print(
 # Both help, in different places. At the end of a segment, relative positions bring the loss
 # nearly as far down in 600 steps as numbered ones do in 1,200. At the beginning they help
 # little, and so does longer training: the first four characters still cost more than 3 bits.
-# That's what memory is for. It takes off 0.6 bits there, and next to nothing at the end,
+# That's what memory is for. There it saves 0.6 bits, and next to nothing at the end,
 # where a segment has enough of its own.
 #
 # The last column is also what segments that overlap by half would get. Relative
@@ -1127,9 +1128,10 @@ print(
 # A window that advances by one processes 800 characters for every guess: 220 times the cost of a memory.
 # That's how plain models were evaluated at the time, and what the paper's "up to 1,800 times
 # faster" refers to. A window that advances by half is even cheaper than the memory here, thanks
-# to PyTorch's fused attention, which has no room for four terms. But its first guesses see 400
-# characters, its last ones 800, and nothing reaches further. With memory, every guess looks back
-# at 800 at least, and each layer adds another 800.
+# to PyTorch's fused attention, which never builds the matrix of scores; our memory builds it,
+# to add terms (b) and (d). But the window's first guesses see 400 characters, its last ones
+# 800, and nothing reaches further. With memory, every guess looks back at least 800, and each
+# further layer adds 896, which is 800 rounded up to whole segments of 128.
 #
 # **Couldn't the plain model keep its keys and values, in a [KV cache](11c_cache.ipynb)?** While
 # it *appends*, yes. But a sliding window drops its first character, and then every other one
@@ -1176,7 +1178,8 @@ print(
 )
 
 # %% [markdown]
-# The same happens where one text ends and another begins. Start each with `memories=None`.
+# The same happens where one text ends and another begins. Start each with empty memories: hand
+# the module `memories=None`.
 #
 # **Shapes fit, values don't.** `relative_shift` expects the *largest* distance in the first
 # column. Hand it distances 0, 1, 2, … and nothing complains.
@@ -1206,8 +1209,8 @@ print(
 # <details><summary>You set u and v to zero. Can the model still tell near from
 # far?</summary>
 #
-# Yes, by (b): each query can still prefer distances. What it loses is a preference that
-# holds whoever asks.
+# Yes, by (b): each query can still prefer distances. What it loses is a separate preference
+# that holds whoever asks.
 #
 # </details>
 #
@@ -1222,8 +1225,8 @@ print(
 # ## 12.10 What to remember
 #
 # 1. Cut a text into segments, and each starts cold: plot the loss by position.
-# 2. Keep each layer's inputs, detached, and let the next segment look at them. The reach
-#    grows by one memory per layer.
+# 2. Keep each layer's inputs, detached, and let the next segment look at them. With each
+#    layer it reaches one memory further back.
 # 3. A memory's states keep no position, so scores are made of content and distance:
 #    $(q_i + u) \cdot k_j + (q_i + v) \cdot r_{i-j}$.
 # 4. `relative_shift`: a zero before each row, skip $t$, cut every $s$. Row $i$ moves left by

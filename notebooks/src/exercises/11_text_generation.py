@@ -92,7 +92,7 @@ check("ch11-windows", overlapping)
 # | `count` | `(b, t)` | bool: which targets count |
 # | result | one number | a Python number or a tensor without axes |
 #
-# Targets that don't count bring neither bits nor characters.
+# Targets that don't count contribute neither bits nor characters.
 #
 # *Example.* Two tokens count. The model gave one 1/2 and the other 1/4; the first is 1
 # character long, the second 3. That's (1 + 2) / (1 + 3) = 0.75 bits per character.
@@ -128,8 +128,8 @@ check("ch11-bits", bits_per_character)
 # | `p` | a number | above 0, at most 1 |
 # | result | `(b, v)` | bool, in the order of the logits |
 #
-# - Kept are as few characters as together have at least the probability `p`, the
-#   likeliest first. The one that reaches `p` is kept.
+# - Keep the fewest characters whose probabilities sum to at least `p`, the likeliest
+#   first. The one that reaches `p` is kept.
 # - Each row has its own nucleus.
 # - With `p = 1` everything is kept.
 #
