@@ -754,9 +754,10 @@ check_close(
 # ## 13.6 What it misses
 #
 # Now at full size: 1024 vectors of 64 numbers around 128 directions, in random order, each a
-# query and a key. 32 buckets, chunks of 64, so one round looks at 128 keys of 1024. We also compute
-# the exact weights, so we know which key is truly a query's heaviest. **How often does one round
-# find it?** And four rounds? Write down two numbers.
+# query and a key. Chunks of 64, so one round looks at 128 keys of 1024; and 32 buckets, two per
+# chunk, as is usual ([page 13c](13c_conventions.ipynb) tries others). We also compute the exact
+# weights, so we know which key is truly a query's heaviest. **How often does one round find
+# it?** And four rounds? Write down two numbers.
 
 # %% tags=["hide-input"]
 ROUNDS = (1, 2, 4, 8, 16)
@@ -862,10 +863,107 @@ print(
 # from $t = 256$ on, and four from 1024. **From which length on does it win by the clock**, against
 # attention written out, and against PyTorch's fused kernel? Guess before you look.
 
+# %% tags=["hide-input", "remove-stdout"]
+timed = recorded("lsh_cost")["runs"]
+WAYS = {
+    "plain": "written out",
+    "fused": "fused",
+    "ours, 4": "LSH, 4 rounds",
+    "ours, 1": "LSH, 1 round",
+}
+figure, axes = plt.subplots(1, 2, figsize=(7.4, 3.5), sharey=True)
+for ax, backward in zip(axes, (False, True), strict=True):
+    for i, (way, label) in enumerate(WAYS.items()):
+        line = [
+            (run["length"], run["seconds"][way])
+            for run in timed
+            if run["backward"] == backward and way in run["seconds"]
+        ]
+        style = {"color": PALETTE[i], "marker": MARKERS[i], "ms": 5}
+        ax.loglog(*zip(*line, strict=True), LINES[i], label=label, **style)
+    ax.set(
+        title="forward and backward" if backward else "forward",
+        xlabel="length",
+        xticks=(1024, 4096, 16384),
+        xticklabels=("1k", "4k", "16k"),
+        xlim=(900, 38000),
+    )
+    ax.minorticks_off()
+axes[0].set(
+    ylabel="CPU seconds",
+    yticks=(0.01, 0.1, 1, 10),
+    yticklabels=("0.01", "0.1", "1", "10"),
+)
+axes[0].legend()
+show(
+    figure,
+    alt="CPU seconds against length, both axes logarithmic; left "
+    "forward, right forward and "
+    "backward. Forward at 4096: "
+    + ", ".join(
+        f"{label} {run['seconds'][way]:.2f}"
+        for run in timed
+        if run["length"] == 4096 and not run["backward"]
+        for way, label in WAYS.items()
+    )
+    + ". The lines of LSH attention rise less steeply and cross the others.",
+    caption="Recorded: a layer of width 256 with 4 heads, causal, chunks "
+    "of 64, batch 1, on one "
+    "CPU core. Medians.",
+)
+
 # %% tags=["hide-input"]
-import time
+from annotated.notebook import show_table
 
 
+def crossing(way, other, backward):
+    """The least measured length from which on one way takes less time."""
+    ratios = {
+        run["length"]: run["ratios"][f"{way} / {other}"]
+        for run in timed
+        if run["backward"] == backward and other in run["seconds"]
+    }
+    slower = max((t for t, ratio in ratios.items() if ratio >= 1), default=0)
+    return min((t for t in ratios if t > slower), default=None)
+
+
+show_table(
+    ("faster than attention that is", "written out", "fused"),
+    [
+        (
+            f"{rounds} round{'s' * (rounds > 1)}, "
+            + ("forward and backward" if backward else "forward"),
+            *(
+                f"from {crossing(f'ours, {rounds}', other, backward)} on"
+                for other in ("plain", "fused")
+            ),
+        )
+        for backward in (False, True)
+        for rounds in (1, 4)
+    ],
+    caption="Of the lengths measured, 1024, 2048, … 32768.",
+)
+
+# %% tags=["hide-input", "proof"]
+assert crossing("ours, 1", "fused", False) <= 4096
+assert crossing("ours, 4", "fused", False) <= 32768
+last = next(run for run in timed if run["length"] == 32768)["ratios"]
+print(
+    "✓ at 32768, forward: one round takes "
+    f"{100 * last['ours, 1 / fused']:.0f} % of the fused kernel's time, four rounds "
+    f"{100 * last['ours, 4 / fused']:.0f} %"
+)
+
+# %% [markdown]
+# Against attention that's written out, the count is about right. Against the fused kernel it isn't:
+# one round wins from 2048 on, four from 16,384, because a score in the kernel costs far less time.
+# With the backward pass it's sooner. And the gap goes on growing: twice the length costs full
+# attention about four times as much, and LSH attention two to three times.
+#
+# And memory? This is what each way keeps for the backward pass:
+
+
+# %% tags=["hide-input"]
 def plain(q, k, v):
     """Causal attention written out."""
     t = q.shape[-2]
@@ -890,82 +988,6 @@ HOW = {
     "LSH, 4 rounds": by_rounds(4),
     "LSH, 1 round": by_rounds(1),
 }
-LENGTHS = (512, 1024, 2048, 4096, 8192, 16384)
-seconds = {name: [] for name in HOW}
-with torch.no_grad():
-    for t in LENGTHS:
-        qkv = torch.randn(3, 1, 4, t, 64)
-        times = {
-            name: [] for name in HOW if name != "written out" or t <= 4096
-        }
-        for _ in range(3):  # in turn, so that a busy machine slows all of them
-            for name in times:
-                began = time.process_time()
-                HOW[name](*qkv)
-                times[name].append(time.process_time() - began)
-        for name, taken in times.items():
-            seconds[name].append(min(taken))
-figure, ax = plt.subplots(figsize=(5.8, 3.6))
-for i, (name, line) in enumerate(seconds.items()):
-    style = {"color": PALETTE[i], "marker": MARKERS[i], "ms": 5}
-    ax.loglog(LENGTHS[: len(line)], line, LINES[i], label=name, **style)
-ax.set(
-    xlabel="length",
-    ylabel="CPU seconds",
-    xticks=LENGTHS,
-    xticklabels=map(str, LENGTHS),
-)
-ax.minorticks_off()
-ax.legend()
-show(
-    figure,
-    alt="CPU seconds of a forward pass against length on logarithmic axes. At 4096: "
-    + ", ".join(f"{name} {line[3]:.2f}" for name, line in seconds.items())
-    + "; at 16384: "
-    + ", ".join(
-        f"{name} {line[5]:.2f}"
-        for name, line in seconds.items()
-        if len(line) == 6
-    )
-    + ". The lines of LSH attention rise less steeply.",
-    caption="Measured while this page was built, on one core: a forward "
-    "pass, causal, 4 heads "
-    "of width 64, batch 1.",
-)
-
-# %% tags=["hide-input"]
-from annotated.notebook import show_table
-
-
-def crossing(way, other):
-    """The least measured length from which on one way takes less time."""
-    pairs = list(zip(LENGTHS, seconds[way], seconds[other], strict=False))
-    last = max((t for t, mine, theirs in pairs if mine >= theirs), default=0)
-    return min((t for t, *_ in pairs if t > last), default=None)
-
-
-crossings = [
-    [crossing(way, other) for other in ("written out", "fused")]
-    for way in ("LSH, 1 round", "LSH, 4 rounds")
-]
-show_table(
-    ("faster than attention that is", "written out", "fused"),
-    [
-        (name, *(f"from {t} on" if t else "never here" for t in row))
-        for name, row in zip(("1 round", "4 rounds"), crossings, strict=True)
-    ],
-    caption="Of the lengths measured.",
-)
-
-# %% [markdown]
-# By scores, one round should win from 256 on. By the clock it takes longer, because a score costs more
-# time here than in one big matrix product, and least in a fused kernel. Four rounds beat attention
-# that's written out, and come near the kernel only at the right end. The slopes say the rest: twice
-# the length costs full attention four times as much, and LSH attention little more than twice.
-#
-# And memory? This is what each way keeps for the backward pass:
-
-# %% tags=["hide-input"]
 
 
 def kept(attend, *inputs):
@@ -1017,8 +1039,7 @@ print(
 # The weights grow with the square of the length, the windows in proportion to it. But the fused kernel
 # keeps next to nothing, and it's exact: it stores no weights, and computes them again, block by
 # block, in the backward pass. So LSH saves memory only against attention that's written out,
-# as it was in 2020. ([Page 13c](13c_conventions.ipynb) has longer sequences, the backward pass, and
-# other people's code.)
+# as it was in 2020. ([Page 13c](13c_conventions.ipynb) has the times of other people's code.)
 #
 # ## 13.8 Pitfalls
 #
