@@ -11,11 +11,12 @@ Memory is the peak of a fresh process (``benchmarks/memory.py``); what a layer t
 the slope between two depths, its parameters and their gradients included. Times are CPU
 seconds on one thread, all in turn, and the medians and quartiles of the rounds' ratios.
 
-Bands, written before the final run, from the count of what is alive and trials at two
-depths: a reversible layer takes at most 21 MB, and less than a quarter of a stored one;
-a checkpointed one at most 15 MB; at depth 16 reversible takes 1.2 to 1.35 times the CPU
-time of stored (the backward pass of a product costs two products: 4/3), with full and
-with LSH attention; gradients in double precision are within 1e-6 relative.
+Bands, written before the final run, from the count of what is alive and earlier runs: a
+reversible layer takes at most 21 MB, and less than a quarter of a stored one; a
+checkpointed one at most 15 MB; at depth 16 reversible takes 1.2 to 1.35 times the CPU
+time of stored with full attention (the backward pass of a product costs two products:
+4/3), and 1.25 to 1.42 with LSH attention, whose sorts have no backward pass, so that
+running forward again weighs more; gradients are within 1e-6 relative.
 """
 
 import statistics

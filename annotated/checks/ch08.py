@@ -292,7 +292,7 @@ PROPERTIES = [  # a case, what it shows, who misses it; written, target, pad, en
     ),
     (
         "a padding in between, and no end",
-        "a text goes on after a padding in between",
+        "a padding in between is a symbol like others, and the text goes on after it",
         exact(
             lambda row, pad, end: (
                 row[: row.index(pad)]
@@ -300,7 +300,7 @@ PROPERTIES = [  # a case, what it shows, who misses it; written, target, pad, en
                 else text_of(row, pad, end)
             )
         ),
-        (ids("4 0 5", "4 0 5", "3 6 0"), ids("4 0 6", "4 0 5", "3 6 0"), 0, 2),
+        (ids("4 0 5", "4 0 5", "3 0 4"), ids("4 0 6", "4 0 5", "3 4 0"), 0, 2),
     ),
 ]
 

@@ -99,8 +99,8 @@ for i in range(4):
     print(f"{letters(given[0, : i + 1].tolist()):5}→ {letters([asked[0, i]])}")
 
 # %% [markdown]
-# How would *you* do it? With a finger: once you've written the first letter, you move on
-# to the second. **The answer after position *i* stands at position *i* + 1 of the
+# How would *you* do it? You'd follow along with a finger: once you've written the first
+# letter, you move on to the second. **The answer after position *i* stands at position *i* + 1 of the
 # source.** That is one cross-attention with all its weight one step to the right, and we
 # can write it down by hand. Take the word `fad`, which the model reads as `afad`.
 
@@ -322,15 +322,15 @@ print(
 
 # %% [markdown]
 # It's 3.40. Is something broken? No. The model knows nothing, but its random logits
-# aren't all equal, and betting at random costs something. As a rough guide, with logits of
+# aren't all equal, and confident random guesses cost something. As a rough guide, with logits of
 # variance $\sigma^2$ the loss starts at
 #
 # $$\ln v + \sigma^2 / 2 \approx 2.40 + 1.0 = 3.4,$$
 #
 # since the mean of $e^x$ over normal numbers of variance $\sigma^2$ is
 # $e^{\sigma^2/2}$. So a variance of 1 or 2 is nothing to worry about, and training soon
-# removes what it costs. A start at 84 is a bug. That is where four layers without norms
-# begin, and you know it before the first step.
+# removes what it costs. A start at many times ln v is a bug: four layers without norms
+# begin at 84, and you know it before the first step.
 #
 # <details><summary>And a start far <i>below</i> ln v?</summary>
 #
@@ -756,7 +756,7 @@ cured = (begun != test_target).sum().item()
 assert cured < 0.5 * later
 print(f"{flawed.sum().item()} sequences with a mistake")
 print(f"{later} later mistakes")
-print(f"{cured} of them left, first one corrected")
+print(f"{cured} of them left if the first is corrected")
 
 # %% [markdown]
 # ### Two tests for any model
@@ -764,9 +764,9 @@ print(f"{cured} of them left, first one corrected")
 # There's another easy mistake with a low loss: the labels aren't shifted. The loss
 # compares the logits with `target[:, :-1]`, the decoder's own input. Two tests tell these
 # mistakes apart. The **leak test**, from [chapter 6](06_encoder_decoder.ipynb), changes the
-# last symbol that the decoder is given: no earlier logit may move. The **source test**
-# leaves the decoder's input as it is and swaps the source: nearly all answers should
-# change.
+# last symbol that the decoder is given: no earlier logit should change. The **source test**
+# leaves the decoder's input as it is and swaps the source. With random letters, nearly
+# all answers should change. (In real text fewer do, because the prefix alone predicts much.)
 
 # %% tags=["hide-input"]
 torch.manual_seed(0)
@@ -943,13 +943,14 @@ print(
 from copy import deepcopy
 
 
-def exact_with(heads):
+def exact_with(heads, strength=1):
     silenced = deepcopy(model)
     attention = silenced.decoder.layers[0].cross_attention
     with torch.no_grad():
         for head in set(range(4)) - heads:
             columns = slice(16 * head, 16 * (head + 1))
             attention.output_map.weight[:, columns] = 0.0
+        attention.output_map.weight *= strength
     return exact_copies(silenced, 1001, count=500)
 
 
@@ -957,15 +958,22 @@ def exact_with(heads):
 every = set(range(4))
 without = [exact_with(every - {head}) for head in range(4)]
 single = [exact_with({head}) for head in range(4)]
+strong = [exact_with({head}, strength=4) for head in range(4)]
 assert min(without) > 450 and max(single) < min(without)
+assert strong[2] > 300 > 1.2 * max(strong[:2] + strong[3:])
 show_table(
     ("of 500 exact", *(f"head {head}" for head in range(4))),
-    [("without it", *without), ("it alone", *single)],
+    [
+        ("without it", *without),
+        ("it alone", *single),
+        ("alone, times 4", *strong),
+    ],
 )
 
 # %% [markdown]
-# In this model you can drop any one head and lose nothing. Alone, they differ: head 2
-# still copies hundreds of sequences, the others a few dozen. Would a model *trained* with
+# In this model you can drop any one head and lose nothing. A single head copies far less,
+# partly because it adds only a quarter of what the four did. Multiply its output by four,
+# and head 2 copies most sequences, but the others still few. Would a model *trained* with
 # one head be enough? Section 8.7 has the answer.
 #
 # And self-attention? It isn't *needed*: where to look next depends only on how many
@@ -1232,10 +1240,10 @@ print(
 # %% [markdown]
 # - **No positions: nothing.** The encoder sees a bag of letters, so the model can't know
 #   their order. **No causal mask:** next to nothing, as in 8.4.
-# - **No residual connections.** One layer still copies nearly everything, four layers
-#   copy nothing. Every way from the source to the answer then leads through at least ten
-#   sublayers (with one layer, four).
-# - **No norms.** One layer doesn't mind. With four, at this learning rate, the gradient
+# - **No residual connections.** One layer still copies nearly everything; four layers, at
+#   this rate and in this many steps, copy nothing. Every way from the source to the answer
+#   then leads through at least ten sublayers (with one layer, four).
+# - **No norms.** One layer copes without them. With four, at this learning rate, the gradient
 #   overflows with every seed. Section 8.3's first check would have stopped that run before
 #   it began: 84 instead of 3.4.
 # - **No feed-forward networks: nothing is lost.** Copying moves symbols and never
@@ -1250,7 +1258,7 @@ print(
 # whether your norms, your feed-forward networks or your self-attention work.
 # [Page 8c](08c_depth_and_steps.ipynb) varies depth, norm order, schedule and rate.
 #
-# Try it yourself, with a smaller model that learns in your browser, within seconds, to
+# Try it yourself, with a smaller model that learns in your browser, in less than a minute, to
 # write words backwards. Which of its parts matter here, too?
 # ([The laboratory](../book/laboratory.md) has more of these experiments.)
 
@@ -1312,7 +1320,7 @@ show(
 )
 
 # %% [markdown]
-# **It doesn't stop.** Ask for six symbols of a copy of `bcd`, and you get six. Nothing in
+# **It doesn't stop.** Ask for six symbols when copying `bcd`, and you get six. Nothing in
 # this data says that a sequence is over, and no shape is wrong, so no error appears:
 
 # %% tags=["hide-input"]
@@ -1343,8 +1351,9 @@ print(
 # The share of correct sequences lies above $p^9$ because mistakes cluster: a sequence
 # with one mistake tends to have more.
 #
-# **It answers differently each time.** Dropout is still on. `greedy_decode` switches
-# to evaluation mode and back; a loop of your own has to do the same.
+# **It answers differently each time.** Dropout is still on. (Our model has none; the fold
+# puts 0.3 into it.) `greedy_decode` switches to evaluation mode and back; a loop of your
+# own has to do the same.
 
 # %% tags=["hide-input", "proof"]
 shaky = Transformer(replace(config, dropout=0.3))
@@ -1402,13 +1411,13 @@ print(
 #
 # | what you see | suspect | test |
 # |---|---|---|
-# | first loss far above ln v | a scale, a missing norm | the variance of the fresh logits: far above 1 or 2? |
+# | first loss many times ln v | a scale, a missing norm | the variance of the fresh logits: far above 1 or 2? |
 # | first loss far below ln v | with tied embeddings, labels that aren't shifted | print inputs and labels side by side |
 # | one batch isn't memorised | no gradient, labels that don't match, the rate | each parameter's gradient; a tenth of the rate |
 # | the loss spikes and stays up | peak learning rate too high | the same batches at half the rate |
 # | low loss, little copied | labels that aren't shifted, or a decoder that sees the future | source test; if the answers stay, leak test |
 # | correct letters, wrong order | no positions | reorder the source: does the answer change? |
-# | only some requests fail | a start symbol or a length that training never had | test exactly what it was trained on |
+# | only some requests fail | a start symbol or a length that never occurred in training | test exactly what it was trained on |
 #
 # - And Monday's translator? Low loss, nonsense: the fifth row. Swap the source. If its
 #   answers hardly change, run the leak test. If an earlier logit moves, it's the mask; if

@@ -285,6 +285,17 @@ def leak(model, source, given, last):
     return (model(source, changed) - model(source, given))[:, :-1].abs().mean()
 
 
+@wrong("ch08-exact", "a padding in between, and no end")
+def share_of_exact(written, target, pad, end):
+    def text(row):
+        if end in row:
+            return row[: row.index(end) + 1]
+        return [symbol for symbol in row if symbol != pad]
+
+    rows = zip(written.tolist(), target.tolist(), strict=True)
+    return sum(text(a) == text(b) for a, b in rows) / len(written)
+
+
 @wrong("ch08-exact", "as if the first symbol were the end")
 def exact_match(written, target, pad, end):
     def text(row):
