@@ -30,6 +30,7 @@ NAMES = (
     "lengths",
     "lsh_cost",
     "lsh_error",
+    "one_stream",
     "positions",
     "pronouns",
     "rates",
