@@ -418,6 +418,7 @@ def rounds_of(
     *,
     future=lambda order: order,
     back=lambda order: order.argsort(),
+    lse_back=lambda order: order.argsort(),
     share=lambda lses: lses.softmax(dim=0),
     own=-1e5,
     keys=lambda x: x / x.norm(dim=-1, keepdim=True),
@@ -436,13 +437,13 @@ def rounds_of(
         scores = scores.masked_fill(window[:, None] == rows[..., None], own)
         output = scores.softmax(dim=-1) @ values[window]
         outputs.append(output.flatten(0, 1)[back(order)])
-        lses.append(scores.logsumexp(dim=-1).flatten()[back(order)])
+        lses.append(scores.logsumexp(dim=-1).flatten()[lse_back(order)])
     shares = share(torch.stack(lses))
     return (shares[..., None] * torch.stack(outputs)).sum(dim=0)
 
 
 _PLACES = {"future": lambda order: torch.arange(len(order))}
-_NOT_BACK = {"back": lambda order: order}
+_NOT_BACK = {"back": lambda order: order, "lse_back": lambda order: order}
 _POSITIONS = {"share": lambda lses: lses.softmax(dim=-1)}
 _EVEN = {"share": lambda lses: torch.full_like(lses, 1 / len(lses))}
 
@@ -470,6 +471,12 @@ fault = Exercise(
         ),
         "outputs still belong to other positions: does `[order]` undo a sort?": partial(
             rounds_of, **_NOT_BACK
+        ),
+        "the outputs are brought back now, the log-sum-exps aren't": partial(
+            rounds_of, lse_back=lambda order: order
+        ),
+        "the log-sum-exps are brought back now, the outputs aren't": partial(
+            rounds_of, back=lambda order: order
         ),
         "the shares of the rounds don't sum to 1: along which axis is the softmax?": (
             partial(rounds_of, **_POSITIONS)

@@ -15,7 +15,7 @@
 # The hash decides *who* meets. The scores decide *how much* each one gets. Nudge a vector a little, and
 # with near certainty its bucket stays the same, so the bucket has no gradient, and needs none. The
 # scores move, and they are differentiated as always. In between stands the sort, and to
-# PyTorch that's just indexing: on the way back, each gradient takes the way of its number in reverse.
+# PyTorch that's just indexing: on the way back, each gradient travels along the path its number took.
 
 # %%
 import torch

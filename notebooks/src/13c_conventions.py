@@ -40,7 +40,12 @@ show_table(
         ("other buckets in the window", "seen", "seen", "seen"),
         ("a key found in two rounds", "counts once", "twice", "twice"),
         ("oneself", "about −10³⁸", "−100,000", "−50,000"),
-        ("a length no chunk divides", "padded", "padded", "refused"),
+        (
+            "a length no chunk divides",
+            "padded",
+            "padded; refused in training",
+            "refused",
+        ),
     ],
     caption="transformers 5.23.0 and reformer-pytorch 1.4.4, with their defaults.",
 )
@@ -313,7 +318,7 @@ print(
 
 # %% [markdown]
 # So it isn't a law of attention, it's a property of sharp queries. A head that averages over
-# everything can't be had from 32 keys, by whatever search. Before you replace full
+# everything can't be reproduced from 32 keys, by any search. Before you replace full
 # attention in a trained model, draw the figure of 13.1 for *its* heads.
 #
 # ## 13c.5 Time, beside other people's code

@@ -41,7 +41,7 @@ from annotated.checks import check
 # | `x` | `(b, t, k)` | of any length |
 # | `turns` | `(r, k, n)` | one matrix per round |
 # | `real` | `(b, t)` | boolean, False for padding |
-# | result | `(b, r, t)` | whole numbers from 0 to $2n$ |
+# | result | `(b, r, t)` | whole numbers from 0 to $2n$, of dtype `torch.long` |
 #
 # *Example.* With one round, $n = 2$ and no turn, $(-7, -4)$ is in bucket 2, and $(-4, -7)$ in
 # bucket 3.
