@@ -165,6 +165,14 @@ backward = Exercise(
     "input, rebuilt by subtracting it; and the gradients of what f adds, given the "
     "gradient of the stream that it was added to",
     tolerance=1e-4,
+    symptoms=lambda result, *_: (
+        "among the gradients of the weights there is a None: the weights that you get "
+        "require no gradient, so take copies that do"
+        if isinstance(result, list | tuple)
+        and len(result) == 5
+        and any(gradient is None for gradient in result[4])
+        else None
+    ),
     mistakes={
         "the layers are undone from the first to the last": partial(
             rebuilt, order=lambda weights: list(range(len(weights)))
@@ -247,6 +255,11 @@ def put_back_to_state(f, state, x):
     return result
 
 
+@torch.no_grad()
+def without_gradients(f, state, x):
+    return replay_right(f, state, x)
+
+
 def always_zero(f, state, x):
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
@@ -269,6 +282,9 @@ replay = Exercise(
         "the generator is put back to where it stood before the first call; it had "
         "moved on since": put_back_to_state,
         "a seed of your own isn't the state that was noted": always_zero,
+        "no gradient flows from the result to x: a backward pass needs it": (
+            without_gradients
+        ),
     },
 )
 

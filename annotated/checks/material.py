@@ -341,6 +341,7 @@ def memory_kept(
 # ---- chapter 14: dice that are rolled again, and chunks ----------------------
 
 
+@torch.enable_grad()
 def replayed(
     answer: Callable, f: Callable, x: Tensor, rebuilt: Tensor, between: int
 ) -> dict:
@@ -349,7 +350,10 @@ def replayed(
     state = torch.get_rng_state()
     f(x)
     torch.rand(between)
-    return {"result": answer(f, state.clone(), rebuilt), "next": torch.rand(4)}
+    result = answer(f, state.clone(), rebuilt.clone().requires_grad_())
+    follows = isinstance(result, Tensor) and result.requires_grad
+    result = result.detach() if follows else result
+    return {"result": result, "gradients": follows, "next": torch.rand(4)}
 
 
 def counting_positions(

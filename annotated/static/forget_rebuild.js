@@ -155,7 +155,7 @@ const told = step === 0 ? "The input is there; nothing has been computed."
   : `Backward through block ${now + 1}. Gradient: ${pair(made.slopes[now])}`
     + (String(made.slopes[now]) === String(right.slopes[now]) ? "."
       : ` (wrong: it should be ${pair(right.slopes[now])}).`)
-    + (wrongStates ? ` ${wrongStates} of the states' numbers are rebuilt wrongly.` : "");
+    + (wrongStates ? ` Of the 16 numbers of the two states shown, ${wrongStates} are wrong.` : "");
 return {
   values: {
     count, rows: (forward ? states : made.rows).filter((_, k) => stateLook[k] !== "gone"),

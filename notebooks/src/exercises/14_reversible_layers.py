@@ -91,7 +91,8 @@ check("ch14-undo", undo)
 # *Example.* Without any layer (`weights` is empty), the result is `(y1, y2, dy1, dy2, [])`.
 #
 # *Beware.* As in every backward pass of your own, gradients are **off** when your function is
-# called. `torch.enable_grad()` turns them on.
+# called. `torch.enable_grad()` turns them on. And none of the tensors that you're given requires a
+# gradient, the weights included.
 
 
 # %% nbgrader={"schema_version": 3, "grade_id": "ch14-backward", "grade": false, "solution": true, "locked": false, "task": false}
@@ -124,7 +125,7 @@ check("ch14-backward", backward)
 # On the way forward, somebody noted the state of PyTorch's random generator with
 # `torch.get_rng_state()`, and then called `f`, which draws random numbers. Write `replay(f,
 # state, x)`, which calls `f` on `x` with the **same** random numbers. Afterwards the generator
-# has to go on as if nothing had been replayed.
+# has to go on as if nothing had been replayed. Gradients flow from the result to `x`.
 #
 # | argument | | |
 # |---|---|---|
@@ -259,7 +260,7 @@ check("ch14-stack", undo_all)
 #    norm. (d) A function that adds the time of day.
 # 2. A model has 24 layers. A layer's state takes 2 MB, and what else it puts aside for the
 #    backward pass takes 24 MB. How much is in memory at most if everything is stored? If each
-#    layer is checkpointed? If the layers are reversible, with two streams of 2 MB each? Count as
+#    layer is checkpointed? (States are the input and each layer's output.) If the layers are reversible, with two streams of 2 MB each? Count as
 #    the chapter does: states and insides.
 # 3. Somebody changes the second equation to $y_2 = x_2 + G(x_1)$. Find an $F$ and a $G$ with which
 #    two different inputs give the same output. What follows?
