@@ -258,3 +258,20 @@ def test_the_record_of_two_streams_keeps_its_band():
         assert all(2.4 < of_way < 3 for of_way in bits.values())
     two, one = (made["mean bits"][way] for way in ("two streams", "one stream"))
     assert abs(two - one) < 0.1
+
+
+def test_the_record_of_a_text_keeps_its_bands():
+    made = record("reformer_text")
+    bits = {run["model"].split()[-1]: run["bits"] for run in made["runs"]}
+    assert all(3.4 < bits[attention] < 4.2 for attention in ("LSH", "all"))
+    assert bits["LSH"] <= bits["all"] + 0.1
+    assert bits["GPT"] < min(bits["LSH"], bits["all"])
+    peaks = {
+        (r["attention"], r["layers"], r["forget"]): r["MB"] for r in made["one step"]
+    }
+    for attention in ("LSH", "all"):
+        few, many = (
+            peaks[attention, layers, False] / peaks[attention, layers, True]
+            for layers in (2, 8)
+        )
+        assert 1.1 < few < 1.5 and many > 2
