@@ -975,8 +975,8 @@ explorer(
         in_the_browser("def f(", 1),
         in_the_browser("argument specifies the name", 5),
     ],
-    question="At first the text is one segment, and both rows agree. Now set segments of 8. Where "
-    "will an empty memory cost most?",
+    question="At first the text is one segment, and both rows agree. Now set "
+    "segments of 8. Where will an empty memory cost most?",
     caption="Bits for each character but the first, which is given. Upper row: the "
     "memory is emptied at each border. Lower row: it's kept. Bars: the borders.",
 )
