@@ -949,7 +949,9 @@ print(
 
 # %% [markdown]
 # No difference worth mentioning. The paper found the same for models of three
-# layers, 1024 wide (its figure 3): the two curves nearly coincide.
+# layers, 1024 wide (its figure 3): the two curves nearly coincide. [Page
+# 14c](14c_reformer.ipynb) puts reversible layers, chunks and LSH attention together and lets
+# them read 16,384 characters at once.
 #
 # ## 14.8 Pitfalls
 #
