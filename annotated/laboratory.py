@@ -76,8 +76,8 @@ var laboratoryFile = {_json(file)};
 
 
 def _code(name: str) -> str:
-    """Return a script without its lines of comment: readers have them in the file."""
-    return re.sub(r"^ *//.*\n", "", static(name), flags=re.MULTILINE)
+    """Return a script without comments and indents: readers have them in the file."""
+    return re.sub(r"^ *//.*\n|^ +| +// .*$", "", static(name), flags=re.MULTILINE)
 
 
 def _recorded() -> list[dict[str, Any]]:

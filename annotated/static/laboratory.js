@@ -32,12 +32,15 @@ function laboratory(root, { file, engine, names, switches }) {
     Block: "One stage of a layer: attention, which fetches from other letters, or a feed-forward network, which works on each letter by itself.",
     Score: "How well a letter fits what a head is looking for.",
     Softmax: "Turns scores into weights that add up to 100 %. The larger a score, the larger its share.",
-    Loss: `How surprised the model is by each right letter: −ln p, if it gave that letter the probability p. (The unit is the nat; 1 nat is 1.44 bits.) Blind guessing costs ln ${base.letters} = ${Math.log(base.letters).toFixed(2)} for each letter and nothing for the end ■, on average ${guessing(base).toFixed(2)}. An untrained model starts above that: it is sure of the wrong letters.`,
+    Loss: `How surprised the model is by each right letter: −ln p, if it gave that letter the probability p. (The unit is the nat; 1 nat is 1.44 bits.) Blind guessing costs ln ${base.letters} = ${Math.log(base.letters).toFixed(2)} for each letter and nothing for the end ■, on average ${base.longest} × ${Math.log(base.letters).toFixed(2)} / ${base.longest + 1} = ${guessing(base).toFixed(2)}. An untrained model starts above that: it is sure of the wrong letters.`,
+    "By itself": "The model sees only what it has written so far. In training it always sees the right letters so far, and only its next letter is judged.",
     Gradient: "For every number in the model: how the loss would change if that number grew a little. Training moves each number in the direction that lowers the loss.",
     Step: "The model reads 32 words, and all its numbers move a little.",
     Adam: "The usual rule for such a step (an optimiser). It divides each gradient by its usual size.",
     PyTorch: "The software in which the chapters of this book build their models.",
   };
+  // What one may expect of switches of one's own, and the least share of words for it.
+  const OWN = { "most new words right": 0.9, "some of them": 0.1, "hardly a word": 0 };
   const TYPED = { // a number that is typed: what it may be
     rate: [(x) => x > 0 && x <= 10, "a number above 0 and up to 10, such as 0.005"],
     seed: [(x) => Number.isInteger(x) && x >= 0 && x < 1e6, "a whole number from 0 to 999999"],
@@ -114,12 +117,14 @@ function laboratory(root, { file, engine, names, switches }) {
   });
   const wordTrouble = make("p", { id: id("word-trouble"), className: "lab-trouble", "aria-live": "polite" });
   const random = make("button", { type: "button", disabled: true }, "Random word");
+  const failing = make("button", { type: "button", hidden: true }, "One it got wrong");
   const replay = make("button", { type: "button", disabled: true }, "Write it again");
-  const output = make("p", { className: "lab-written", "aria-live": "off" });
+  const output = make("p", { className: "lab-written", "aria-live": "off", tabIndex: 0, role: "group", "aria-label": "What it writes" });
   const which = make("select", { id: id("which"), disabled: true }, make("option", {}, "not trained yet"));
   const maps = make("div", { className: "lab-maps", tabIndex: 0, role: "region", "aria-label": "Attention of each head" });
   const words = make("details", {}, make("summary", {}, "The attention in words"), make("div"));
   const caption = make("p", { className: "lab-note" });
+  const pointed = make("p", { className: "lab-pointed", "aria-live": "polite" });
   const rows = make("tbody");
   const writing = make("div", { hidden: true }); // there is nothing to see before a run
   const runs = make("div", { hidden: true });
@@ -217,62 +222,85 @@ function laboratory(root, { file, engine, names, switches }) {
   // All settings as they stand; null if one that was typed makes no sense. Then a message
   // says so, and who wants to train is led to it.
   function settingsNow(lead = true) {
-    const settings = { ...own };
+    const settings = { ...own }, wrong = [];
     for (const [name, input] of Object.entries(inputs)) {
       if (input.type === "checkbox") settings[name] = input.checked;
       else settings[name] = typeof base[name] === "number" ? Number(input.value.trim().replace(",", ".")) : input.value;
       if (!(name in TYPED)) continue;
       const [fits, wanted] = TYPED[name];
-      const wrong = !input.value.trim() || !fits(settings[name]);
-      input.setAttribute("aria-invalid", wrong);
-      if (wrong) {
-        trouble.textContent = `${SWITCHES[name][0]}: ${input.value.trim() ? `“${input.value}” won’t do` : "nothing is filled in"}. It must be ${wanted}.`;
-        if (lead) {
-          panel.open = true;
-          input.focus();
-        }
-        return null;
-      }
+      const bad = !input.value.trim() || !fits(settings[name]);
+      input.setAttribute("aria-invalid", bad);
+      if (bad) wrong.push([input, `${SWITCHES[name][0]}: ${input.value.trim() ? `“${input.value}” won’t do` : "nothing is filled in"}. It must be ${wanted}.`]);
     }
-    trouble.textContent = "";
+    trouble.textContent = wrong.map(([, text]) => text).join(" ");
+    if (wrong.length) {
+      if (lead) {
+        panel.open = true;
+        wrong[0][0].focus();
+      }
+      return null;
+    }
     settings.inner = 2 * settings.width;
     return settings;
   }
+  function called(name, value) {
+    const [label, , options, off] = SWITCHES[name];
+    return value === false ? off : `${label.toLowerCase()}: ${value === true ? "on" : options ? options[value] : value}`;
+  }
   function difference(settings) {
-    const parts = Object.entries(SWITCHES).filter(([name]) => name !== "seed" && settings[name] !== base[name])
-      .map(([name, [label, , options, off]]) => off || `${label.toLowerCase()}: ${options ? options[settings[name]] : settings[name]}`);
+    const parts = Object.keys(SWITCHES).filter((name) => name !== "seed" && settings[name] !== base[name])
+      .map((name) => called(name, settings[name]));
     return parts.join(", ") || "everything on";
   }
 
   let fresh = true; // the attention that tells most is to be chosen
-  let compared = null; // the experiment whose control is drawn in grey
   function chooseExperiment() {
     const it = chosen();
-    compared = it || compared;
     status.textContent = "";
     leave("you chose another experiment");
     status.textContent += current ? ` ${it ? "Make your guess, then press" : "Press"} Train.` : "Nothing is trained yet.";
     fresh = again.disabled = true;
     question.replaceChildren(...linked(it ? it.question : "Set the switches as you like. What do you expect?"));
-    guesses.hidden = !it;
-    guesses.replaceChildren(make("legend", {}, "Your guess"), ...(it ? it.guesses : []).map((text) => make(
-      "label", {}, make("input", { type: "radio", name: id("guess"), value: text }), " ", text)));
+    offer(it ? it.guesses : Object.keys(OWN));
     answer.open = true;
     answer.replaceChildren(make("summary", {}, it ? `${it.title}: what happens, and why` : ""),
       ...(it ? [make("p", {}, ...linked(it.answer)), ...recorded(it)] : []));
     if (it) show({ ...base, ...it.changes });
     else panel.open = true;
-    curves(empty(own));
+    const grey = curves(empty(own, it));
+    if (it && !grey && !same(own, control(it))) status.textContent += " It trains twice: first the grey curve, to compare with, then this.";
   }
-  const empty = (settings) => ({ settings, points: [], tests: [] });
+  function offer(texts) {
+    guesses.replaceChildren(make("legend", {}, "Your guess"), ...texts.map((text) => make(
+      "label", {}, make("input", { type: "radio", name: id("guess"), value: text }), text)));
+  }
+  const empty = (settings, asked) => ({ settings, asked, points: [], tests: [] });
   const over = ({ end }) => end === "learnt" || end === "steps";
-  const same = (one, other) => Object.keys(base).every((name) => name === "seed" || name === "steps" || one[name] === other[name]);
-  const control = () => ({ ...base, ...compared.control });
-  function curves(run, grey = past.find((old) => old !== run && over(old) && same(old.settings, control()))) {
+  const apart = (one, other) => Object.keys(SWITCHES).filter((name) => one[name] !== other[name]);
+  const same = (one, other) => apart(one, other).every((name) => name === "seed");
+  const control = (it) => ({ ...base, ...it.control });
+  // The run to compare with: an experiment's control, with the same seed if there is one.
+  // With other switches, the last run that differs in one thing, or else the whole model.
+  function reference(run) {
+    const done = past.filter((old) => old !== run && over(old)).reverse();
+    const like = (wanted) => {
+      const fit = done.filter((old) => same(old.settings, wanted));
+      return fit.find((old) => old.settings.seed === run.settings.seed) || fit[0];
+    };
+    if (run.asked) return like(control(run.asked));
+    return done.find((old) => apart(old.settings, run.settings).length === 1) || like(base);
+  }
+  function legend({ asked, settings }, grey) {
+    const [name, more] = apart(grey.settings, settings);
+    const what = asked ? asked.against : name && !more ? `the same, but ${called(name, grey.settings[name])}` : "the whole model";
+    const seed = grey.settings.seed === settings.seed || what.endsWith(`seed: ${grey.settings.seed}`) ? "" : `, seed ${grey.settings.seed}`;
+    return `${what} (run ${grey.id}${seed})`;
+  }
+  function curves(run, grey = reference(run)) {
     // The floor would tell too much before a guess.
     loss.paint(run, grey, run.end || (run.guess && run.step) ? floor(run.settings) : null);
     accuracy.paint(run, grey);
-    for (const node of greys) node.textContent = grey ? `${compared.against} (run ${grey.id})` : "";
+    for (const node of greys) node.textContent = grey ? legend(run, grey) : "";
     return grey;
   }
   // A run that goes on while the experiment changes would be taken for one of the new.
@@ -308,7 +336,7 @@ function laboratory(root, { file, engine, names, switches }) {
 
   let worker = null, current = null, training = false;
   const past = [];
-  let painted = 0, waiting = false, spoken = 0, timer = null, spelled = 0;
+  let painted = 0, waiting = false, spoken = 0, timer = null, spelled = 0, lit = null;
   const nameOf = ({ id: number, title }) => (names.length > 1 ? `Run ${number} (${title})` : `Run ${number}`);
 
   function start() {
@@ -334,7 +362,7 @@ function laboratory(root, { file, engine, names, switches }) {
     // Only a run with the experiment's own switches can tell whether a guess was right.
     const asked = it && same(settings, { ...base, ...it.changes }) ? it : null;
     const title = asked || (it && names.length === 1) ? it.title : "own switches";
-    const run = { settings, asked, title, guess: asked && guess ? guess.value : null };
+    const run = { settings, asked, title, guess: guess && (asked || experiment.value === "own") ? guess.value : null };
     verdict.textContent = "";
     answer.hidden = true;
     runs.hidden = false;
@@ -343,15 +371,17 @@ function laboratory(root, { file, engine, names, switches }) {
     again.disabled = training = true;
     live.textContent = "Training.";
     // An experiment is compared with its control, which may have to be trained first.
-    const reference = { ...control(), seed: settings.seed };
-    if (asked && !same(settings, reference) && !curves(empty(settings))) launch({ settings: reference, title: it.against, next: run });
-    else launch(run);
+    if (asked && !same(settings, control(it)) && !curves(empty(settings, it))) {
+      launch({ settings: { ...control(it), seed: settings.seed }, title: it.against, next: run });
+    } else launch(run);
     buttons.scrollIntoView({ behavior: calm ? "auto" : "smooth" });
   }
   function launch(run) {
-    current = { ...run, ...empty(run.settings), id: past.length + 1, step: 0, seconds: 0, row: rows.insertRow(0) };
+    current = { ...run, ...empty(run.settings, run.asked), id: past.length + 1, step: 0, seconds: 0, row: rows.insertRow(0) };
     past.push(current);
     writing.hidden = Boolean(run.next);
+    failing.hidden = true;
+    lit = null;
     output.textContent = "";
     maps.replaceChildren();
     maps.dataset.shape = "";
@@ -359,11 +389,12 @@ function laboratory(root, { file, engine, names, switches }) {
     worker.postMessage({ train: current.id, settings: run.settings, text: wordNow() ?? first });
     paint();
   }
+  const truth = ({ asked, exam }) => (asked ? asked.guesses[asked.right] : Object.keys(OWN).find((text) => exam >= OWN[text]));
   function judged(run) {
-    const { asked: it, guess, exam } = run;
-    if (!it || !over(run)) return "";
-    const right = it.guesses[it.right], usual = it.exact[0] <= exam && exam <= it.exact[1];
-    const told = past.some((old) => old !== run && over(old) && old.asked === it && old.guess === guess);
+    const { asked: it, guess, exam } = run, right = truth(run);
+    if (!over(run) || (!it && guess === null)) return "";
+    const usual = !it || (it.exact[0] <= exam && exam <= it.exact[1]);
+    const told = it && past.some((old) => old !== run && over(old) && old.asked === it && old.guess === guess);
     const words = told ? `Once more: ${right}.` : guess === null ? `The answer: ${right}.`
       : guess === right ? `You were right: ${right}.` : `Not quite: you guessed “${guess}”; the answer is “${right}”.`;
     return usual ? words : `${words} (This run came out unusually; try another seed.)`;
@@ -394,14 +425,16 @@ function laboratory(root, { file, engine, names, switches }) {
       paint();
       write();
       verdict.textContent = judged(current);
-      answer.hidden = !verdict.textContent;
+      answer.hidden = !current.asked || !verdict.textContent;
+      current.failed = data.failed;
+      failing.hidden = !data.failed;
       live.textContent = `${status.textContent} ${verdict.textContent}`.trim();
     } else if (!waiting) {
       waiting = true;
       requestAnimationFrame(() => {
         waiting = false;
         const now = performance.now();
-        if (now - painted < (calm ? 2000 : 120)) return;
+        if (!training || now - painted < (calm ? 2000 : 120)) return;
         painted = now;
         paint();
         if (now - spoken < 8000) return;
@@ -434,11 +467,11 @@ function laboratory(root, { file, engine, names, switches }) {
   }
   function paint() {
     status.textContent = told(current);
-    const { id: number, next, settings, step, seconds, points, exam, tests, guess, asked, end, title } = current;
-    if (next && training) curves(empty(next.settings), current);
+    const { id: number, next, settings, step, seconds, points, exam, tests, guess, end, title } = current;
+    if (next && training) curves(empty(next.settings, next.asked), current);
     else curves(current);
     const share = exam ?? (tests.length ? last(tests)[1] : null);
-    const mark = guess && over(current) ? `${guess === asked.guesses[asked.right] ? "✓" : "✗"} ${guess}` : guess || "–";
+    const mark = guess && over(current) ? `${guess === truth(current) ? "✓" : "✗"} ${guess}` : guess || "–";
     const changed = difference(settings), what = make("td", {}, names.length > 1 && title !== "own switches" ? title : changed);
     if (names.length > 1 && title !== "own switches") what.append(make("small", {}, changed));
     current.row.replaceChildren(make("th", { scope: "row" }, String(number)), what, ...[mark, settings.seed,
@@ -454,9 +487,9 @@ function laboratory(root, { file, engine, names, switches }) {
     const end = String.fromCharCode(96 + letters);
     const strange = [...text].find((letter) => !(letter >= "a" && letter <= end));
     const length = text.length !== longest;
-    wordTrouble.textContent = strange ? `“${strange}” isn’t a letter from a to ${end}, and the model knows no others.`
+    wordTrouble.textContent = strange ? `The model knows only a to ${end}, so ${strange === " " ? "a space" : `“${strange}”`} won’t do.`
       : length ? `${text ? `Your word has ${text.length} letter${text.length > 1 ? "s" : ""}. ` : ""}Type a word of exactly ${longest} letters.` : "";
-    if (wordTrouble.textContent && current && current.look) wordTrouble.textContent += ` Until then, ${current.look.text} stays.`;
+    if (wordTrouble.textContent && current && current.look) wordTrouble.textContent += ` Still showing ${current.look.text}.`;
     word.setAttribute("aria-invalid", Boolean(strange || length));
     return strange || length ? null : text;
   }
@@ -479,7 +512,7 @@ function laboratory(root, { file, engine, names, switches }) {
     if (!look) return;
     const { text, written, wanted } = look;
     output.replaceChildren(`${text} → `, ...[...written].slice(0, upTo).map((letter, i) => make(
-      "span", { className: letter === wanted[i] ? "lab-right" : "lab-wrong" }, letter)));
+      "span", { className: `${letter === wanted[i] ? "lab-right" : "lab-wrong"}${i === lit ? " lab-lit" : ""}` }, letter)));
     if (upTo > written.length) {
       output.append(make("span", { className: "lab-verdict" }, written === wanted ? " ✓ right"
         : `${written ? "" : "(nothing)"} ✗ it should be ${wanted}`));
@@ -490,11 +523,11 @@ function laboratory(root, { file, engine, names, switches }) {
   const KINDS = { "decoder.cross_attention": "from the answer to the word",
     "decoder.attention": "from the answer to itself", "encoder.attention": "within the word" };
   const LINES = { copy: "from top left to bottom right", reverse: "from top right to bottom left" };
-  function explained(kind, { task, causal, positions }, alone) {
+  function explained(kind, { task, causal, positions }, alone, text) {
     const own = causal ? " What isn’t written yet is hidden by the mask, and left blank."
-      : " Drawn as in training, with the right answer in its place. In each row the outlined square is the letter to be predicted: colour there is peeking. While the model writes by itself, that square is still empty.";
-    const line = positions === "none" ? " Without positions, equal letters get equal weight, wherever they stand."
-      : LINES[task] ? ` A line ${LINES[task]} means: the right letter is fetched.` : "";
+      : " Drawn as in training, with the right answer in its place. In each row the outlined square is the letter to be predicted: any colour there means the model is peeking. While the model writes by itself, that square is still empty.";
+    const line = positions !== "none" ? LINES[task] ? ` A diagonal ${LINES[task]} means the model is looking at the letter it needs.` : ""
+      : new Set(text).size < text.length ? " Without positions, equal letters get equal weight, wherever they stand." : "";
     if (alone) return ` First come the letters of the word, then, after the bar, what is written so far.${own}`;
     return kind.startsWith("encoder") ? " This is where the encoder looks before anything is written."
       : kind.includes("cross") ? line : own;
@@ -512,7 +545,8 @@ function laboratory(root, { file, engine, names, switches }) {
     if (fresh) which.value = settings.causal ? kinds[0] : "decoder.attention";
     fresh = false;
     const encoder = which.value.startsWith("encoder"), itself = !encoder && !which.value.includes("cross");
-    caption.textContent = `A row for each letter ${encoder ? "of the word" : "that it writes"}, a column for each that it looks at.${explained(which.value, settings, alone)} The stronger the colour, the more weight. ▶ is the start, ■ the end.`;
+    const rowed = !encoder && settings.causal; // then its rows are the letters it wrote
+    caption.textContent = `A row for each letter ${encoder ? "of the word" : "that it writes"}, a column for each that it looks at.${explained(which.value, settings, alone, look.text)} The stronger the colour, the more weight. ▶ is the start, ■ the end.${rowed ? " Point at a written letter, or press ← and → on it, to see where it looked." : ""}`;
     const source = [...look.text, "■"], written = ["▶", ...look.given];
     const next = [...look.given, "■"]; // what each position of the decoder leads to
     const before = alone ? source.length : 0; // places of the word, in one row with the answer
@@ -532,16 +566,20 @@ function laboratory(root, { file, engine, names, switches }) {
     const room = maps.clientWidth, place = across.length + 1;
     const fit = Math.min(layers[0].heads, Math.floor(room / (14 * place + 10))); // canvases side by side
     const cell = Math.max(13, Math.min(22, Math.floor((room / (fit > 3 ? 4 : fit > 1 ? 2 : 1) - 10) / place)));
-    const colours = [style.color, style.getPropertyValue("--accent")];
     const weight = (map, h, i, j) => map.weights[(h * map.rows + i + before) * map.columns + j];
+    const row = rowed && lit !== null && lit < down.length ? lit : null;
+    pointed.textContent = row === null ? "" : `For ${down[row]}: ${layers.flatMap((map, l) => Array.from({ length: map.heads },
+      (_, h) => `${layers.length > 1 ? `layer ${l + 1}, ` : ""}head ${h + 1} most at ${most(across, weight, map, h, row)}`)).join("; ")}.`;
+    const colours = [style.color, style.getPropertyValue("--accent")];
     layers.forEach((map, l) => [...maps.children[l].querySelectorAll("canvas")].forEach((canvas, h) => {
       const seen = (i, j) => (itself && settings.causal && j > i + before ? null : i < hidden ? weight(map, h, i, j) : 0);
-      paintMap(canvas, colours, cell, itself && !settings.causal ? before : -1, before, down, across, hidden, seen);
+      paintMap(canvas, colours, cell, itself && !settings.causal ? before : -1, before, down, across, hidden, seen, row);
     }));
     if (words.open) words.lastChild.replaceChildren(...inWords(layers, down, across, weight));
   }
-  // From row `peek` on, the square of the letter that is to be predicted gets an outline.
-  function paintMap(canvas, [ink, accent], CELL, peek, bar, down, across, hidden, seen) {
+  // `peek` places are before the answer: then the square of the letter that is to be
+  // predicted gets an outline. If `row` isn’t null, the others are faded.
+  function paintMap(canvas, [ink, accent], CELL, peek, bar, down, across, hidden, seen, row) {
     const sharp = window.devicePixelRatio || 1, pen = canvas.getContext("2d");
     const width = CELL * (across.length + 1), height = CELL * (down.length + 1);
     if (canvas.style.width !== `${width}px` || canvas.style.height !== `${height}px`) {
@@ -555,24 +593,24 @@ function laboratory(root, { file, engine, names, switches }) {
     down.forEach((text, i) => { if (i < hidden) pen.fillText(text, CELL / 2, CELL * (i + 1.5)); });
     pen.fillStyle = accent;
     down.forEach((_, i) => across.forEach((__, j) => {
-      pen.globalAlpha = seen(i, j) === null ? 0 : 0.1 + 0.9 * seen(i, j);
+      pen.globalAlpha = (seen(i, j) === null ? 0 : 0.1 + 0.9 * seen(i, j)) * (row === null || row === i ? 1 : 0.2);
       pen.fillRect(CELL * (j + 1), CELL * (i + 1), CELL - 1, CELL - 1);
     }));
     Object.assign(pen, { globalAlpha: 1, strokeStyle: ink, lineWidth: 1.5 });
     if (bar) pen.strokeRect(CELL * (bar + 1) - 0.5, 0, 0, height);
-    for (let i = peek; peek >= 0 && i + 1 < across.length; i += 1) {
-      pen.strokeRect(CELL * (i + 2), CELL * (i + 1), CELL - 1, CELL - 1);
+    for (let i = 0; peek >= 0 && peek + i + 1 < across.length; i += 1) {
+      pen.strokeRect(CELL * (peek + i + 2), CELL * (i + 1), CELL - 1, CELL - 1);
     }
   }
+  const SPOKEN = { "■": "the end", "▶": "the start" };
+  function most(across, weight, map, h, i) {
+    const weights = across.map((_, j) => weight(map, h, i, j)), top = weights.indexOf(Math.max(...weights));
+    return `place ${top + 1}, ${SPOKEN[across[top]] || across[top]} (${percent(weights[top])})`;
+  }
   function inWords(layers, down, across, weight) {
-    const spoken = { "■": "the end", "▶": "the start" };
     return layers.flatMap((map, l) => Array.from({ length: map.heads }, (_, h) => {
-      const parts = down.map((text, i) => {
-        const weights = across.map((__, j) => weight(map, h, i, j));
-        const top = weights.indexOf(Math.max(...weights));
-        return `${spoken[text] || text}: place ${top + 1}, ${spoken[across[top]] || across[top]} (${percent(weights[top])})`;
-      });
-      return make("p", {}, `Layer ${l + 1}, head ${h + 1}. Most of the weight for ${parts.join("; ")}.`);
+      const parts = down.map((text, i) => `${SPOKEN[text] || text}: ${most(across, weight, map, h, i)}`);
+      return make("p", {}, `Layer ${l + 1}, head ${h + 1}. Largest weight for ${parts.join("; ")}.`);
     }));
   }
 
@@ -584,11 +622,16 @@ function laboratory(root, { file, engine, names, switches }) {
     if (event.target === inputs.seed) return;
     verdict.textContent = "";
     answer.hidden = true; // it is about other switches
-    if (training) leave("you changed a switch");
-    if (names.length === 1 || experiment.value === "own") return; // its question stays
+    const stopped = training;
+    if (stopped) leave("you changed a switch");
+    if (names.length === 1 || experiment.value === "own") {
+      if (stopped) curves(empty(own)); // its question stays
+      return;
+    }
     experiment.value = "own";
     question.textContent = "Your own switches. What do you expect?";
-    guesses.hidden = true;
+    offer(Object.keys(OWN));
+    if (stopped) curves(empty(own));
   });
   train.addEventListener("click", () => (training ? worker.postMessage({ stop: true }) : begin()));
   again.addEventListener("click", () => {
@@ -610,7 +653,30 @@ function laboratory(root, { file, engine, names, switches }) {
     word.value = Array.from({ length: longest }, () => String.fromCharCode(97 + Math.floor(letters * Math.random()))).join("");
     word.dispatchEvent(new Event("input"));
   });
+  failing.addEventListener("click", () => {
+    word.value = current.failed;
+    word.dispatchEvent(new Event("input"));
+  });
   replay.addEventListener("click", write);
+  // A letter that is pointed at, or reached with the arrow keys, lights its row.
+  function light(i) {
+    const to = i === null || i < 0 || i >= current.look.written.length ? null : i;
+    if (to === lit) return;
+    lit = to;
+    clearInterval(timer);
+    showWritten(Infinity);
+  }
+  const ready = () => current && current.look;
+  output.addEventListener("mouseover", ({ target }) => { if (ready()) light([...output.children].indexOf(target)); });
+  output.addEventListener("mouseleave", () => { if (ready()) light(null); });
+  output.addEventListener("blur", () => { if (ready()) light(null); });
+  output.addEventListener("keydown", (event) => {
+    const by = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+    if (!by || !ready()) return;
+    event.preventDefault();
+    light(Math.max(0, Math.min(current.look.written.length - 1, (lit ?? -1) + by)));
+  });
+  addEventListener("resize", () => { if (ready()) showMaps(Infinity); });
   for (const [node, event] of [[which, "change"], [words, "toggle"]]) {
     node.addEventListener(event, () => { if (current && current.look) showMaps(Infinity); });
   }
@@ -646,8 +712,8 @@ function laboratory(root, { file, engine, names, switches }) {
     buttons, make("div", { className: "lab-said" }, verdict, status), live, charts, writing, answer, help, runs,
   );
   writing.append(
-    output, make("p", { className: "lab-word" }, labelled(`A word of ${base.longest} letters, a to ${String.fromCharCode(96 + base.letters)}`, word), random, replay), wordTrouble,
-    labelled("Attention", which), maps, caption, words,
+    output, make("p", { className: "lab-word" }, labelled(`A word of ${base.longest} letters, a to ${String.fromCharCode(96 + base.letters)}`, word), random, failing, replay), wordTrouble,
+    labelled("Attention", which), maps, pointed, caption, words,
   );
   runs.append(table(small ? "Your runs (scroll sideways →)" : "Your runs", head, rows));
   chooseExperiment();

@@ -630,6 +630,7 @@ function laboratoryEngine() {
       const { model, network, settings } = this, random = new Random(seed);
       const { result, labels, net } = network, t = model.targetLength;
       let right = 0;
+      this.failed = null; // one of those that it got wrong
       for (let done = 0; done < count; done += settings.batch) {
         const words = Array.from({ length: Math.min(settings.batch, count - done) }, () => this.word(random));
         const answers = words.map(TASKS[settings.task]);
@@ -638,17 +639,22 @@ function laboratoryEngine() {
             model.fill(network, b, words[b % words.length], answers[b % words.length]);
           }
           net.forward();
-          right += words.filter((_, b) => {
+          right += words.filter((word, b) => {
             for (let i = b * t; i < (b + 1) * t; i += 1) {
-              if (labels[i] !== PAD && labels[i] !== result.guesses[i]) return false;
+              if (labels[i] !== PAD && labels[i] !== result.guesses[i]) return this.fails(word);
             }
             return true;
           }).length;
         } else {
-          right += model.write(network, words).filter((ids, b) => spell(ids) === spell(answers[b])).length;
+          right += model.write(network, words).filter((ids, b) => spell(ids) === spell(answers[b]) || this.fails(words[b])).length;
         }
       }
       return right / count;
+    }
+
+    fails(word) {
+      this.failed = spell(word);
+      return false;
     }
 
     // What the model writes for a text, and where each head looked. Without a causal mask
@@ -670,8 +676,8 @@ function laboratoryEngine() {
 
   // ---- Messages -----------------------------------------------------------------
   // The page sends {train: id, settings, text}, {stop}, {pause}, {resume} or {look: text};
-  // it gets {id, step, seconds, points, tests, look, end, exam, words}. A turn of training
-  // lasts some 40 ms, so that a message is never answered late.
+  // it gets {id, step, seconds, points, tests, look, end, exam, words,
+  // failed}. A turn of training lasts some 40 ms: no message is answered late.
 
   const TEST_EVERY = 25, TEST_WORDS = 64, PASS = 0.99;
 
@@ -718,7 +724,7 @@ function laboratoryEngine() {
       const due = end || performance.now() - run.looked > 250;
       if (due) run.looked = performance.now();
       const look = due && end !== "diverged" ? training.look(run.text) : null;
-      scope.postMessage({ id, step: training.step, seconds, points, tests, look, end, exam, words });
+      scope.postMessage({ id, step: training.step, seconds, points, tests, look, end, exam, words, failed: training.failed });
       run.points = [];
       run.tests = [];
       run.sent = performance.now();

@@ -151,14 +151,29 @@ def test_a_number_that_makes_no_sense_is_refused(page, field, typed, said):
     assert page.locator("[role=alert]").inner_text() == ""
 
 
+def test_all_numbers_that_make_no_sense_are_named_and_marked(page):
+    switches(page)
+    for field in ("Learning rate", "Seed"):
+        page.get_by_label(field).fill("x")
+    button(page, "Train").click()
+    said = page.get_by_role("alert").inner_text()
+    assert "Learning rate: “x”" in said and "Seed: “x”" in said
+    for field in ("Learning rate", "Seed"):
+        border = "(node) => getComputedStyle(node).borderTopWidth"
+        assert page.get_by_label(field).evaluate(border) == "2px"
+
+
 @pytest.mark.parametrize(
     ("typed", "said"),
     [
-        ("headac", "Your word has 6 letters. Type a word of exactly 8 letters. Until"),
-        ("headachesss", "“s” isn’t a letter from a to j"),
+        ("headac", "Your word has 6 letters. Type a word of exactly 8 letters. Still"),
+        (
+            "headachesss",
+            "The model knows only a to j, so “s” won’t do. Still showing bigfaced.",
+        ),
         ("aaaaaaaaaa", "Your word has 10 letters"),
         ("", "Type a word of exactly 8 letters."),
-        ("HEAD 123", "“ ” isn’t a letter"),
+        ("HEAD 123", "so a space won’t do."),
     ],
 )
 def test_a_word_that_it_cannot_read(page, typed, said):
@@ -226,7 +241,7 @@ def test_leaving_the_page_stops_it(page):
     page.locator(".lab-status", has_text="step").wait_for()
 
 
-def test_own_switches_have_no_question_to_answer(page):
+def test_own_switches_have_no_answer_and_a_question_of_their_own(page):
     switches(page)
     page.get_by_label("Residuals", exact=True).uncheck()
     assert page.get_by_label("Experiment").input_value() == "own"
@@ -234,6 +249,44 @@ def test_own_switches_have_no_question_to_answer(page):
     assert page.get_by_label("Residuals", exact=True).is_checked()
     assert not page.get_by_label("Warm-up", exact=True).is_checked()
     assert page.get_by_label("Normalisation").input_value() == "post"
+
+
+def test_a_guess_about_own_switches_is_judged(page):
+    short(page)
+    page.get_by_label("Learning rate").fill("0,00001")
+    page.get_by_label("most new words right").check()
+    button(page, "Train").click()
+    finished(page)
+    said = (
+        "Not quite: you guessed “most new words right”; the answer is “hardly a word”."
+    )
+    assert page.locator(".lab-judged").inner_text() == said
+    assert page.locator(".lab-answer").is_hidden()
+    assert table(page)[0][2] == "✗ most new words right"
+
+
+def test_own_switches_are_compared_with_what_differs_in_one_thing(page):
+    def train() -> list[str]:
+        button(page, "Train").click()
+        finished(page)
+        return page.locator(".lab-key-old").all_inner_texts()
+
+    button(page, "Train").click()
+    finished(page)
+    page.get_by_label("Experiment").select_option("rate")
+    page.evaluate("laboratoryFile.experiments.rate.changes.steps = 25")
+    assert train() == ["the whole model (run 1)"] * 2
+    page.get_by_label("Experiment").select_option("own")
+    page.get_by_label("Width").select_option("16")
+    page.get_by_label("Heads").select_option("1")
+    page.get_by_label("Learning rate").fill("0.005")
+    assert train() == ["the whole model (run 1)"] * 2
+    page.get_by_label("Heads").select_option("4")
+    assert train() == ["the same, but heads: 1 (run 3)"] * 2
+    button(page, "Again with another seed").click()
+    finished(page)
+    keys = page.locator(".lab-key-old").all_inner_texts()
+    assert keys == ["the same, but seed: 1 (run 4)"] * 2
 
 
 STATE = """() => [".lab-judged", ".lab-answer"].map((name) => {
@@ -278,7 +331,7 @@ def test_two_experiments_are_not_mixed(page):
     said = status(page)
     assert re.fullmatch(
         r"Run 1 \(The whole model\) was stopped after \d+ steps, because you chose "
-        r"another experiment. Make your guess, then press Train.",
+        r"another experiment. Make your guess, then press Train. It trains twice: .*",
         said,
     )
     page.wait_for_timeout(500)
@@ -290,6 +343,102 @@ def test_two_experiments_are_not_mixed(page):
     assert not any(" " in one for one in points)  # no line of this experiment yet
     (row,) = table(page)
     assert row[1].startswith("The whole model") and "stopped" in row[4]
+
+
+def test_a_late_frame_does_not_bring_the_old_run_back(page):
+    button(page, "Train").click()
+    page.locator(".lab-status", has_text="step").wait_for()
+    page.evaluate(
+        "window.late = []; window.requestAnimationFrame = (frame) => late.push(frame)"
+    )
+    page.wait_for_function("late.length > 0", polling=50)
+    page.wait_for_timeout(200)  # then it would paint
+    page.get_by_label("Experiment").select_option("warmup")
+    said = status(page)
+    page.evaluate("late.forEach((frame) => frame())")
+    assert status(page) == said and "you chose another experiment" in said
+    lines = "all => all.map((one) => one.getAttribute('points'))"
+    points = page.locator("polyline.lab-new").evaluate_all(lines)
+    assert not any(" " in one for one in points)
+
+
+def test_a_switch_that_is_changed_while_it_trains_clears_the_curve(page):
+    button(page, "Train").click()
+    page.locator(".lab-status", has_text="step").wait_for()
+    switches(page)
+    page.get_by_label("Residuals", exact=True).uncheck()
+    assert "because you changed a switch" in status(page)
+    lines = "all => all.map((one) => one.getAttribute('points'))"
+    points = page.locator("polyline.lab-new").evaluate_all(lines)
+    assert not any(" " in one for one in points)
+
+
+STROKES = """() => {
+  const plain = CanvasRenderingContext2D.prototype.strokeRect;
+  window.strokes = [];
+  CanvasRenderingContext2D.prototype.strokeRect = function (x, y, width, height) {
+    if (width > 0) strokes.push([x + width <= this.canvas.width,
+      y + height <= this.canvas.height]);
+    plain.call(this, x, y, width, height);
+  };
+}"""
+
+
+@pytest.mark.parametrize("model", ["encoder-decoder", "decoder"])
+def test_without_the_mask_every_outline_is_in_the_picture(page, model):
+    switches(page)
+    page.locator("select[id$=-model]").select_option(model)
+    page.get_by_label("Causal mask in training").uncheck()
+    button(page, "Train").click()
+    page.locator(".lab-maps canvas").first.wait_for()
+    button(page, "Stop").click()
+    page.evaluate(STROKES)
+    page.evaluate("dispatchEvent(new Event('resize'))")  # it is drawn again
+    page.wait_for_function("strokes.length >= 8 * 4", polling=50)
+    assert page.evaluate("strokes.flat().every(Boolean)")
+
+
+def test_a_letter_that_is_pointed_at_says_where_it_looked(page):
+    button(page, "Train").click()
+    finished(page)
+    page.locator(".lab-verdict").wait_for()
+    page.locator(".lab-written span").nth(2).hover()
+    lit = page.locator(".lab-lit")
+    assert lit.inner_text() == "c"
+    assert page.get_by_text(
+        re.compile(r"^For c: head 1 most at place \d, .*; head 4")
+    ).is_visible()
+    page.mouse.move(0, 0)
+    assert lit.count() == 0
+    page.get_by_role("group", name="What it writes").focus()
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowRight")
+    assert lit.inner_text() == "e"
+    page.keyboard.press("Tab")
+    assert lit.count() == 0
+
+
+def test_a_word_that_it_got_wrong_is_at_hand(page):
+    failing = button(page, "One it got wrong")
+    button(page, "Train").click()
+    finished(page)  # 997 of 1000
+    failing.click()
+    page.locator(".lab-verdict", has_text="✗").wait_for()
+    page.get_by_label("Experiment").select_option("rate")
+    button(page, "Train").click()
+    assert failing.is_hidden()
+
+
+def test_the_pictures_fit_again_when_the_window_is_narrower(page):
+    button(page, "Train").click()
+    page.locator(".lab-maps canvas").first.wait_for()
+    button(page, "Stop").click()
+    place = "all => new Set(all.map((one) => one.getBoundingClientRect().y)).size"
+    heads = page.locator(".lab-maps canvas")
+    for width, rows in ((1400, 1), (520, 2)):
+        page.set_viewport_size({"width": width, "height": 900})
+        page.wait_for_timeout(200)
+        assert heads.evaluate_all(place) == rows
 
 
 def test_without_the_mask_the_picture_shows_what_is_peeked_at(page):
@@ -304,7 +453,7 @@ def test_without_the_mask_the_picture_shows_what_is_peeked_at(page):
     assert "the outlined square is the letter to be predicted" in caption.inner_text()
     button(page, "Stop").click()
     page.get_by_text("The attention in words").click()
-    words = page.get_by_text("Layer 1, head 1. Most of the weight").inner_text()
+    words = page.get_by_text("Layer 1, head 1. Largest weight").inner_text()
     assert words.count("place") == 9  # the whole answer, whatever it wrote
     view.select_option("encoder.attention")
     assert "A row for each letter of the word, a" in caption.inner_text()
@@ -366,7 +515,7 @@ def test_a_decoder_alone_is_drawn_with_its_answers_only(page):
     page.locator(".lab-note", has_text="First come the letters of the word").wait_for()
     button(page, "Stop").click()
     page.get_by_text("The attention in words").click()
-    words = page.get_by_text("Layer 1, head 1. Most of the weight").inner_text()
+    words = page.get_by_text("Layer 1, head 1. Largest weight").inner_text()
     assert 1 <= words.count("place") <= 9  # nothing of what it reads
 
 
@@ -411,13 +560,20 @@ def test_each_switch_is_explained(page):
     terms = page.locator("dt").all_inner_texts()
     switches(page)
     labels = page.locator(".lab-switches label").all()
-    assert len(terms) == len(labels) + 10
+    assert len(terms) == len(labels) + 11
     assert all(label.get_attribute("title") for label in labels)
 
 
 def test_a_phone_starts_smaller_and_says_so(browser, base):
     with visiting(browser, base, viewport={"width": 390, "height": 844}) as visit:
         visit.open(PAGE)
+        lefts = """(label) => {
+          const range = document.createRange();
+          range.selectNodeContents(label.lastChild);
+          return Array.from(range.getClientRects(), (line) => Math.round(line.x));
+        }"""
+        label = visit.page.get_by_text("at the last letter, then the one before")
+        assert len(set(label.evaluate(lefts))) == 1  # no line begins below the circle
         note = "words have 6 letters instead of 8"
         assert note in visit.page.locator(".lab-note").first.inner_text()
         button(visit.page, "Train").click()

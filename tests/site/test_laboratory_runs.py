@@ -36,9 +36,9 @@ RUN = """(settings) => {
 def run(browser):
     page = browser.new_page()
     page.goto("about:blank")
-    yield lambda settings: page.evaluate(
+    yield lambda settings, script=RUN: page.evaluate(
         f"(settings) => {{ {static('laboratory_engine.js')};"
-        f" const E = laboratoryEngine(); return ({RUN})(settings); }}",
+        f" const E = laboratoryEngine(); return ({script})(settings); }}",
         settings,
     )
     page.close()
@@ -59,6 +59,67 @@ def test_an_experiment_ends_in_its_bands(run, name, seed):
     for what in ("exact", "loss"):
         low, high = EXPERIMENTS[name][what]
         assert low <= found[what] <= high, (what, found)
+
+
+# How often each next letter is right, if all letters before it are.
+PLACES = """(settings) => {
+  const training = new E.Training(settings), { model, network } = training;
+  while (training.step < settings.steps) training.train();
+  const right = Array(settings.longest + 1).fill(0), random = new E.Random(5);
+  for (let pass = 0; pass < 10; pass += 1) {
+    for (let b = 0; b < settings.batch; b += 1) {
+      const word = training.word(random);
+      model.fill(network, b, word, E.TASKS[settings.task](word));
+    }
+    network.net.forward();
+    network.labels.forEach((label, i) => {
+      right[i % right.length] += label === network.result.guesses[i];
+    });
+  }
+  return right.map((n) => n / (10 * settings.batch));
+}"""
+
+HEADS = """(settings) => {
+  const training = new E.Training(settings), { longest: n, heads, width } = settings;
+  while (training.step < settings.steps) {
+    training.train();
+    if (training.step % 25 === 0 && training.exact(64, 1) >= 0.99
+      && training.exact(1000, 2) >= 0.99) break;
+  }
+  const map = training.model.parameters["decoder.layers.0.cross_attention.output_map.weight"];
+  const size = width / heads, whole = Float64Array.from(map.value);
+  const random = new E.Random(5), sharp = Array(heads).fill(0);
+  for (let word = 0; word < 40; word += 1) {
+    const { maps } = training.look(E.spell(training.word(random)));
+    const { weights, columns } = maps.find(({ name }) => name.includes("cross"));
+    for (let row = 0; row < heads * (n + 1); row += 1) {
+      const from = row * columns;
+      sharp[Math.floor(row / (n + 1))] += Math.max(...weights.subarray(from, from + columns));
+    }
+  }
+  const without = sharp.map((_, head) => {
+    map.value.set(whole.map((x, i) => (Math.floor((i % width) / size) === head ? 0 : x)));
+    return training.exact(1000, 2);
+  });
+  return [Math.min(...sharp), Math.max(...sharp)].map((x) => without[sharp.indexOf(x)]);
+}"""
+
+
+@pytest.mark.parametrize(
+    "seed", [1, 2, 3] if os.environ.get("LABORATORY") == "all" else [1]
+)
+def test_a_blurred_head_matters_little_and_a_sharp_one_much(run, seed):
+    blurred, sharp = run(laboratory_settings(seed=seed), HEADS)
+    print(seed, blurred, sharp)
+    assert 0.955 <= blurred < 0.995 and 0.2 < sharp < 0.35
+
+
+@pytest.mark.parametrize("seed", [1])
+def test_without_positions_the_bag_shrinks(run, seed):
+    shares = run(laboratory_settings("positions", seed=seed), PLACES)
+    print(shares)
+    assert 0.25 < shares[0] < 0.4 and shares[7] > 0.85 and shares[8] > 0.98
+    assert 0.45 < sum(shares) / 9 < 0.56
 
 
 @pytest.mark.skipif(os.environ.get("LABORATORY") != "all", reason="make laboratory")
