@@ -86,19 +86,21 @@ HEADS = """(settings) => {
     if (training.step % 25 === 0 && training.exact(64, 1) >= 0.99
       && training.exact(1000, 2) >= 0.99) break;
   }
-  const map = training.model.parameters["decoder.layers.0.cross_attention.output_map.weight"];
+  const { parameters } = training.model;
+  const map = parameters["decoder.layers.0.cross_attention.output_map.weight"];
   const size = width / heads, whole = Float64Array.from(map.value);
   const random = new E.Random(5), sharp = Array(heads).fill(0);
   for (let word = 0; word < 40; word += 1) {
     const { maps } = training.look(E.spell(training.word(random)));
     const { weights, columns } = maps.find(({ name }) => name.includes("cross"));
     for (let row = 0; row < heads * (n + 1); row += 1) {
-      const from = row * columns;
-      sharp[Math.floor(row / (n + 1))] += Math.max(...weights.subarray(from, from + columns));
+      const seen = weights.subarray(row * columns, (row + 1) * columns);
+      sharp[Math.floor(row / (n + 1))] += Math.max(...seen);
     }
   }
   const without = sharp.map((_, head) => {
-    map.value.set(whole.map((x, i) => (Math.floor((i % width) / size) === head ? 0 : x)));
+    const its = (i) => Math.floor((i % width) / size) === head;
+    map.value.set(whole.map((x, i) => (its(i) ? 0 : x)));
     return training.exact(1000, 2);
   });
   return [Math.min(...sharp), Math.max(...sharp)].map((x) => without[sharp.indexOf(x)]);
