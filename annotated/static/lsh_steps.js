@@ -6,20 +6,26 @@ const names = data.names, n = names.length, stage = Number(state.step);
 const buckets = Number(state.buckets), size = Number(state.chunk);
 const width = 360 / buckets, follow = names.indexOf(state.query);
 const degrees = (angle) => ((angle % 360) + 360) % 360;
-const bucket = data.points.map(([x, y]) => Math.floor(degrees(
-  Math.atan2(y, x) * 180 / Math.PI - Number(state.turn) + width / 2) / width));
 
-// order[p] is who stands at place p once sorted: by bucket, then by original position
-const order = range(n).sort((i, j) => bucket[i] - bucket[j] || i - j);
-const chunk = range(n);
-order.forEach((i, p) => { chunk[i] = Math.floor(p / size); });
-const before = (c) => (c ? c - 1 : 1); // the first one has the second
-const inWindow = (i, j) => chunk[j] === chunk[i] || chunk[j] === before(chunk[i]);
+// one round: order[p] is who stands at place p once sorted, by bucket and position
+function hashed(turn) {
+  const bucket = data.points.map(([x, y]) => Math.floor(degrees(
+    Math.atan2(y, x) * 180 / Math.PI - turn + width / 2) / width));
+  const order = range(n).sort((i, j) => bucket[i] - bucket[j] || i - j);
+  const chunk = range(n);
+  order.forEach((i, p) => { chunk[i] = Math.floor(p / size); });
+  const before = (c) => (c ? c - 1 : 1); // the first one has the second
+  const inWindow = (i, j) => chunk[j] === chunk[i] || chunk[j] === before(chunk[i]);
+  const found = range(n).map((i) => range(n).filter((j) => j < i && inWindow(i, j)));
+  return { bucket, order, inWindow, found };
+}
+const { bucket, order, inWindow, found } = hashed(Number(state.turn));
+const other = Number(state.rounds) === 2 ? hashed(Number(state.turn) + 45) : null;
 const wanted = (i, j) => bucket[i] === bucket[j] && j < i;
-const attends = range(n).map((i) => {
-  const keys = range(n).filter((j) => j < i && inWindow(i, j));
-  return keys.length ? keys : [i];
-});
+const orSelf = (keys, i) => (keys.length ? keys : [i]);
+const attends = found.map(orSelf);
+const together = found.map((keys, i) => orSelf(range(n).filter((j) => keys.includes(j)
+  || (other && other.found[i].includes(j))), i));
 const lost = range(n).flatMap((i) => range(n).filter((j) => wanted(i, j) && !inWindow(i, j))
   .map((j) => [i, j]));
 
@@ -65,8 +71,12 @@ shown.forEach((i, p) => {
     if (stage === 1) shade = j < i ? 0.25 : 0;
     else if (stage < 5) shade = same && j < i ? 0.6 : 0;
     else if (stage === 5) shade = window ? 0.2 : 0;
-    else shade = seen ? 0.75 : window && stage === 6 ? 0.1 : 0;
-    if (stage >= 5 && wanted(i, j) && !window) [mark, frame, thick] = ["×", "var(--second)", 2.5];
+    else if (stage === 6) shade = seen ? 0.75 : window ? 0.1 : 0;
+    else shade = together[i].includes(j) ? 0.5 : 0;
+    if (stage === 7 && other) {
+      mark = [[found, "1"], [other.found, "2"]].filter(([list]) => list[i].includes(j))
+        .map(([, name]) => name).join(" ");
+    } else if (stage >= 5 && wanted(i, j) && !window) [mark, frame, thick] = ["×", "var(--second)", 2.5];
     else if (stage === 5 && same && j < i) mark = "●";
     else if (stage === 6 && window && !seen) mark = j === i ? "self" : "later";
     view.add(svg, "rect", {
@@ -77,9 +87,9 @@ shown.forEach((i, p) => {
     if (mark) {
       const node = view.add(svg, "text", {
         x: place(c) + cell / 2, y: top + cell * (p + 0.5) + (mark.length > 1 ? 3 : 5),
-        "text-anchor": "middle", text: mark, class: mark === "×" ? "strong" : "",
+        "text-anchor": "middle", text: mark, class: "×12".includes(mark) ? "strong" : "",
       });
-      if (mark.length > 1) node.setAttribute("style", "font-size: 10px");
+      if (mark.length > 1 && mark !== "1 2") node.setAttribute("style", "font-size: 10px");
     }
   });
 });
@@ -114,9 +124,12 @@ const says = [
   `Hidden: oneself, and those who come later in the sequence. ${keys[0] === follow
     ? `For ${q} nobody is left, so it looks at itself.` : `${q} looks at ${listed(keys)}.`}`
     + (missed.length ? ` It shares a bucket with ${listed(missed)}, but doesn't see it.` : ""),
-  `Back in the order of the sequence. ${q} looks at ${listed(keys)}.`,
+  "Back in the order of the sequence. " + (other
+    ? `In the first round ${q} sees ${listed(keys)}, in the second, turned by 45° more, `
+      + `${listed(orSelf(other.found[follow], follow))}; together ${listed(together[follow])}.`
+    : `${q} looks at ${listed(keys)}.`),
 ][stage - 1];
 return {
-  values: { order: order.map((i) => names[i]), attends: attends.map((k) => k.map((j) => names[j])), lost: lost.length },
+  values: { order: order.map((i) => names[i]), attends: together.map((k) => k.map((j) => names[j])), lost: lost.length },
   says: `Step ${stage}, ${data.stages[stage - 1]}. ${says}`,
 };

@@ -524,33 +524,44 @@ STAGES = [
 
 
 def windows_of(bucket, chunk):
-    """Who stands where, who looks at whom, and how many pairs of a "
+    """Who stands where, whom each one meets, and how many pairs of a "
     "bucket are lost."""
     order = sorted(range(8), key=lambda i: (bucket[i], i))
     chunk_of = {i: place // chunk for place, i in enumerate(order)}
-    attends, lost = [], 0
+    meets, lost = [], 0
     for i in range(8):
         looks_at = chunk_of[i], chunk_of[i] - 1 if chunk_of[i] else 1
-        near = [j for j in range(i) if chunk_of[j] in looks_at]
-        attends.append([names[j] for j in near] or [names[i]])
-        lost += sum(bucket[j] == bucket[i] and j not in near for j in range(i))
-    return [names[i] for i in order], attends, lost
+        meets.append({j for j in range(i) if chunk_of[j] in looks_at})
+        lost += sum(
+            bucket[j] == bucket[i] and j not in meets[i] for j in range(i)
+        )
+    return [names[i] for i in order], meets, lost
 
 
 step_checks = []
-for step, query, turn, buckets, chunk in (
-    (1, "M", 0, 4, 2),
-    (5, "S", 0, 4, 2),
-    (6, "S", 45, 4, 2),
-    (6, "M", 0, 2, 2),
-    (7, "P", 20, 8, 2),
-    (4, "B", 85, 2, 4),
+for step, query, turn, buckets, chunk, rounds in (
+    (1, "M", 0, 4, 2, 1),
+    (5, "S", 0, 4, 2, 1),
+    (6, "S", 45, 4, 2, 1),
+    (6, "M", 0, 2, 2, 1),
+    (7, "P", 20, 8, 2, 2),
+    (7, "S", 0, 4, 2, 2),
+    (4, "B", 85, 2, 4, 1),
 ):
-    keys = ("step", "query", "turn", "buckets", "chunk")
-    state = dict(zip(keys, (step, query, turn, buckets, chunk), strict=True))
-    values = windows_of(buckets_at(turn, buckets), chunk)
-    wanted = dict(zip(("order", "attends", "lost"), values, strict=True))
-    step_checks.append((state, wanted))
+    keys = ("step", "query", "turn", "buckets", "chunk", "rounds")
+    settings = (step, query, turn, buckets, chunk, rounds)
+    state = dict(zip(keys, settings, strict=True))
+    order, meets, lost = windows_of(buckets_at(turn, buckets), chunk)
+    if rounds == 2:
+        _, again, _ = windows_of(buckets_at(turn + 45, buckets), chunk)
+        meets = [one | other for one, other in zip(meets, again, strict=True)]
+    attends = [
+        [names[j] for j in sorted(seen)] or [names[i]]
+        for i, seen in enumerate(meets)
+    ]
+    step_checks.append(
+        (state, {"order": order, "attends": attends, "lost": lost})
+    )
 explorer(
     static("lsh_steps.js"),
     {"names": list(names), "points": points, "stages": STAGES},
@@ -560,19 +571,19 @@ explorer(
         Slider("turn", "turned by (°)", list(range(0, 90, 5)), 0),
         Slider("buckets", "buckets", [2, 4, 8], 4),
         Slider("chunk", "chunk length", [2, 4], 2),
+        Slider("rounds", "rounds joined in step 7", [1, 2], 1),
     ],
     label="Step through LSH attention",
     checks=step_checks,
     question="Whom will S look at in the end, without a turn? And whom "
     "after a turn by "
-    "45°? Write down the sorted line for both, then take the steps. "
-    "Last: with only 2 "
-    "buckets and no turn, which pairs share a bucket and still don't meet?",
-    caption="A row for each query, a column for each key. Filled up to "
-    "step 4: pairs of a "
-    "bucket; from step 5 on: what is computed. ●: a pair of one bucket "
-    "that meets. ×: one "
-    "that doesn't.",
+    "45°? Write down the sorted line for both, then take the steps, and join both "
+    "rounds in step 7. Last: with only 2 buckets and no turn, which "
+    "pairs share a bucket "
+    "and still don't meet?",
+    caption="A row for each query, a column for each key. Filled up to step 4: pairs "
+    "of a bucket; from step 5 on: what is computed. ●: a pair of one bucket that "
+    "meets. ×: one that doesn't. Numbers in step 7: the rounds that found the pair.",
 )
 
 # %% [markdown]
@@ -824,7 +835,7 @@ for i, (name, shares) in enumerate(recall.items()):
     axes[0].plot(ROUNDS, shares, LINES[i], label=name, **style)
 axes[0].axhline(numpy.mean(local), color="0.5", lw=1)
 axes[0].set(ylabel="share found", ylim=(0, 1.03))
-axes[0].legend(loc="lower right", bbox_to_anchor=(1, 0.14))
+axes[0].legend(loc="lower right")
 for i, (name, values) in enumerate(error.items()):
     style = {"color": PALETTE[3 + i], "marker": "Dv"[i], "ms": 5}
     axes[1].plot(ROUNDS, values, LINES[i], label=name, **style)
