@@ -139,12 +139,11 @@ print(
 # Seven on average, four in the first layer and eleven in the second. A single key carries about half, and
 # the last 32 carry almost nothing.
 #
-# Would a few dozen do for 65,536 keys, too? ([Page 13c](13c_conventions.ipynb): if queries are
-# sharp.) Then we could skip all but a thousandth of the work. But
-# there's a catch: to know which keys are heavy, you need all the scores. Unless you can tell
-# beforehand who will match. A score is large where query and key point in the same
-# direction. So the question is an old one, **nearest-neighbour search**: which vectors lie
-# close to this one? That's what the heaps are for.
+# Would a few dozen do for 65,536 keys, too? ([Page 13c](13c_conventions.ipynb) says when.) Then we could
+# skip all but a thousandth of the work. But there's a catch: to know which keys are heavy, you
+# need all the scores, unless you can tell beforehand who will match. A score is large where query
+# and key point in the same direction. So the question is an old one, **nearest-neighbour
+# search**: which vectors lie close to this one? That's what the heaps are for.
 #
 # ## 13.2 Buckets on a circle
 #
@@ -508,8 +507,8 @@ Html(
 # has exactly $2c$ keys, however long the sequence is. All of this **window** is used, whichever bucket a
 # key is from: its score is computed anyway, and exact attention would see it too.
 #
-# What comes later is decided by the **original position**. And at the end the sort is undone, so that
-# the outputs go back to where they came from.
+# What comes later is decided by the **position** in the sequence, not by the place in the sorted line.
+# And at the end the sort is undone, so that the outputs go back to where they came from.
 
 # %% tags=["hide-input"]
 STAGES = [
@@ -935,7 +934,7 @@ show_table(
 # ## 13.7 What it costs
 # First the **computational complexity**, per query. Naive attention, with the matrix written out,
 # computes $t$ scores; a fused causal kernel skips the future, so $t/2$ on average. LSH attention
-# computes $2c$ in each round, 128 for $c = 64$. Around that come the hash, about $2\sqrt{2t/c}$ products
+# computes $2c$ in each round, 128 for $c = 64$. Around that come the hash, about $\sqrt{2t/c}$ products
 # in two digits, and the sort, $\log t$. You'll read $t \log t$ for the whole, against $t^2$.
 #
 # By scores alone, one round should win from $t = 256$ on against the fused kernel, and four from 1024.
@@ -1120,8 +1119,7 @@ print(
 # ## 13.8 Pitfalls
 #
 # **Changing the last word changes earlier outputs.** You masked by the place in the sorted
-# line, where "later" means a higher bucket. Compare original positions, `order`, not
-# places.
+# line, where "later" means a higher bucket. Compare positions, which stand in `order`.
 
 
 # %% tags=["hide-input", "proof"]
