@@ -102,8 +102,8 @@ check_close(
 # **Couldn't the weights differ?** Say 0.5, 0.3 and 0.2, first noun to last. Then our
 # two sentences do give two different sums, but whatever reads the output has to take the
 # sum apart. Let any of fifty nouns stand in any of the three positions, with weights
-# that depend on the position alone: a linear layer can read at most one noun without
-# error, the heaviest ([a deeper page](03c_how_many_heads.ipynb) has the short proof).
+# that depend on the position alone: a linear layer that scores the nouns and picks the best
+# can find at most one without error, the heaviest ([a deeper page](03c_how_many_heads.ipynb) has the short proof).
 # So let's not add the answers up in the first place.
 #
 # ## 3.2 Split, attend, merge
@@ -270,8 +270,8 @@ display(
 
 # %% [markdown]
 # *Gave* scores 6 · 1 / √2 = 4.24 with *mary* and 0 with everyone else. The
-# softmax turns that into 0.95 for *mary*. (Hence the 6: a 1 in its place would leave
-# *mary* only 0.34.) Head 0's output is (1.92, 0.04), close to Mary's (2, 0). The
+# softmax turns that into 0.95 for *mary*. (That's why we chose 6: with a 1, *mary* would
+# get only 0.34.) Head 0's output is (1.92, 0.04), close to Mary's (2, 0). The
 # other words have zero queries, so their weights are uniform.
 #
 # **Merge.** Heads 1 and 2 do the same for *roses* and *susan*. Put the three
@@ -406,7 +406,7 @@ Html(
 # **What does it cost?** One head of full width needs three $d \times d$ matrices.
 # Three narrow heads need three times three matrices of $d/3 \times d$, which is
 # the same $3d^2$. The output map adds $d^2$, whatever the number of heads. So
-# splitting adds no parameters, and no multiplications in the matrix products. The price
+# splitting adds no parameters, and no extra multiplications. The price
 # is width: each head compares words by fewer numbers. (The tables of weights
 # do grow in number, one for each head.)
 
@@ -456,8 +456,8 @@ show_source(MultiHeadAttention.__init__)
 # | use | queries from | keys and values from | masked (chapter 4) |
 # |---|---|---|---|
 # | self-attention | the sentence | the same sentence | padding |
-# | causal self-attention | what is written so far | the same | the future |
-# | cross-attention | what is written so far | another sentence | its padding |
+# | causal self-attention | the words written so far | the same words | later words |
+# | cross-attention | the words written so far | another sentence | its padding |
 #
 # **Cross-attention** is how a translator reads its source. Suppose the Italian *maria
 # donò …* is being written. At the verb *donò*, the same three questions come up, but now
@@ -673,8 +673,8 @@ explorer(
     label="A tensor on its way through two heads",
     checks=checks,
     question="Step through to the end: which of steps 2, 3, 7 and 8 has to "
-    "move numbers in memory? Then split with a single view: whose numbers are "
-    "in the row of gave?",
+    "move numbers in memory? Then split with a single view: at step 3, whose "
+    "numbers are in the row meant to be gave?",
     caption="Thick frames: the numbers of the word you follow. With a "
     "single view, a row is no longer a word, so its numbers are named by row: 1:0.1.",
 )
@@ -683,7 +683,8 @@ explorer(
 # <details><summary>Answer</summary>
 #
 # Only step 8. `view` and `transpose` change how the numbers are *read*, not where
-# they lie; merging has to bring a word's heads next to each other, so it copies.
+# they lie; merging, written by hand as here, has to bring a word's heads next to each other,
+# so it copies.
 # With the single `view(h, t, k)`, nothing is ever copied, no error appears, and the row
 # of *gave* holds m2, m3, r0 and r1: not one number of *gave*.
 #
@@ -711,8 +712,8 @@ print(
 # songs to horses*. So no noun reveals its role, and the model must use positions.
 # It gets a vector per word, a vector per position, one attention layer in which
 # only the verb has a query, and a linear layer that answers all three questions from
-# the verb's output. Training is 400 steps of Adam at a rate of 0.01, on the cross-entropy
-# of the answers.
+# the verb's output. We train for 400 steps with Adam, at a learning rate of 0.01, on the
+# cross-entropy of the answers.
 
 # %%
 from annotated.recipes_heads import Giving
@@ -859,7 +860,7 @@ print("✓ and they get who {:.0%}, what {:.0%}, whom {:.0%}".format(*shares))
 # attention, train for 1200 steps at a rate of 0.003, and one head gets at least 99.7 %
 # of every question right, from each of three seeds. The network makes the difference:
 # trained the same way without it, one head never gets all three right: its
-# answers are between 3 % and 94 % correct. ([Page 3c](03c_how_many_heads.ipynb) has
+# scores on single questions range from 3 % to 94 %. ([Page 3c](03c_how_many_heads.ipynb) has
 # both runs.) The network can turn *mary as the giver*
 # and *mary as the receiver* into two unrelated vectors, which survive being added up.
 # Several heads don't need it.
@@ -868,7 +869,7 @@ print("✓ and they get who {:.0%}, what {:.0%}, whom {:.0%}".format(*shares))
 #
 # Take a stretch of English, hide one letter, and let a model guess it from eight letters on either side: *"l the wo_ds in it"*. The text
 # is the documentation inside Python's own standard library, nearly a million
-# letters that are already on your machine. The model is built like the last one,
+# letters that are already on your machine. The attention is built like the last one,
 # with the blank in the verb's role: it is the only position with a query.
 
 # %% tags=["remove-stderr"]
@@ -1027,8 +1028,9 @@ print(
 
 # %% [markdown]
 # Nearly every head has a favourite neighbour: the letter before the blank, the letter
-# after it, one further on either side. Two, heads 5 and 7, also go by content: a space is one letter in six, yet gets more
-# than half of their weight, and a space is where a word begins or ends.
+# after it, one further on either side. Some also go by content, heads 5 and 7 most of all: a
+# space is one letter in six, yet gets more than half of their weight, and a space is where a
+# word begins or ends.
 # Blend all that into one average, and *es* looks like *se*. So here, too, several heads
 # should help:
 
@@ -1082,7 +1084,7 @@ print(
 # each, are no clear gain.
 #
 # **Are all eight needed?** In this one trained model each of them helps, though not
-# equally: removing one (an *ablation*: zeros take the place of its numbers) costs anything from under 3 points to almost 17.
+# equally: removing one (an *ablation*: zeros take the place of its numbers) costs between about 3 and 17 points.
 # In larger ones many can go: [Michel et al. (2019)](https://arxiv.org/abs/1905.10650)
 # removed a fifth of a translation model's heads, and two fifths of BERT's, at test time,
 # with no retraining and no noticeable loss. In the paper that introduced heads, one head is 0.9 BLEU worse than eight, and 32 are worse again
@@ -1233,7 +1235,7 @@ else:
 # - Split: one product, `view`, `transpose`. Merge: `transpose`, `flatten`, $W_o$.
 #   A view alone mixes up the words.
 # - Scores are divided by $\sqrt k$, the width of a *head*.
-# - From a random start, heads divide the work by themselves. How many you can remove
+# - From a random start, heads often divide the work by themselves. How many you can remove
 #   afterwards depends on the model. A usual head is 64 or 128 wide.
 #
 # ## 3.10 Further reading

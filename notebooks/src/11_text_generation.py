@@ -2,9 +2,9 @@
 # # 11. Text generation
 #
 # You type `for i in ra` into your editor, and before you go on, grey letters appear after
-# the cursor: `nge(`. Something has looked at what you typed and guessed how it goes on.
+# the cursor: `nge(`. Something has looked at what you typed and guessed what comes next.
 #
-# A machine that writes needs no other skill. **Say how likely each next character is, pick
+# That guess is the only skill a writing machine needs. **Say how likely each next character is, pick
 # one, append it, and ask again.** Chat assistants write that way, too, a piece of a word at a
 # time.
 
@@ -180,7 +180,7 @@ show(
 
 # %% [markdown]
 # So a window of 64 characters isn't one question but 64. One pass through the model answers
-# them all, provided that no position can see its own answer, which stands one step to its
+# them all, provided that no position can see its own answer, which sits one step to its
 # right. That's what chapter 4's causal mask is for.
 #
 # **How good is a guess?** If the character that really comes had the probability $p$, the
@@ -191,8 +191,8 @@ show(
 # the **perplexity** instead, 2 to the power of the bits: at 2.4 bits it's 5.3, as if the model
 # had to choose among five characters that are equally likely.
 #
-# Guessing blindly among 96 characters costs $\log_2 96 = 6.58$ bits. What does counting
-# reach on the held-out modules (the *validation set*), with zero, one or two characters of
+# Guessing blindly among 96 characters costs $\log_2 96 = 6.58$ bits. How well does
+# counting do on the held-out modules (the *validation set*), with zero, one or two characters of
 # context?
 
 # %%
@@ -208,7 +208,7 @@ for order in (1, 2, 3):  # unigrams, bigrams, trigrams
 #
 # Give each character a vector. Then there's a summary for *any* past, of any length, seen
 # before or not: the average of its vectors. Take `f(ab`, and give each character two numbers
-# by hand. Is it a letter? Is it an open bracket?
+# by hand. Is it a letter? Is it an opening bracket?
 
 # %%
 x = torch.tensor([[1.0, 0], [0, 1], [1, 0], [1, 0]])  # f ( a b
@@ -237,7 +237,7 @@ chain(
 # %% [markdown]
 # A lower triangular matrix does it: the first $i$ entries of row $i$ are $1/i$, with zeros for the
 # future. The highlighted row is what's known
-# after `b`: a quarter of what it has read is an open bracket.
+# after `b`: a quarter of what it has read is an opening bracket.
 #
 # The bracket is still open. But write thirty more letters, and the
 # average says 0.03. **An average dilutes what matters.** So keep the matrix and its shape,
@@ -299,7 +299,7 @@ for claim, asked, ours in (
 # Chapter 6's decoder attends twice: to what it has written, and to the source it translates.
 # Here there's no source. Leave out the second attention, and what remains of a decoder layer
 # is the *encoder* layer, under a causal mask. That is all a GPT (a *generative pre-trained
-# Transformer*) is made of.
+# Transformer*) is made of. (GPT-2 has GELU in place of our ReLU.)
 
 # %% tags=["hide-input"]
 figure, ax = plt.subplots(figsize=(5.8, 5.4))
@@ -527,8 +527,8 @@ print(
 
 # %% [markdown]
 # The average gains nothing after the first few characters, and from about twenty on it gets
-# *worse* the more it reads. At the end, the last character is one part in sixty-four of what it
-# knows. Attention gets better and stays good.
+# *worse* the more it reads. The residual connection hands it the last character whole; the
+# one before it is soon one part in sixty-four of an average. Attention gets better and stays good.
 #
 # **And the brackets?** Nobody has labelled them. Of the second layer's four heads, here's the one
 # that gives open brackets the most weight, as the model reads the end of a line.
@@ -649,13 +649,13 @@ print(
 )
 
 # %% [markdown]
-# Among letters, by those that begin a word. Once it has begun, the rest costs half
+# At the letters that begin a word. Each further letter costs half
 # as much, and in words that the model knows, such as `self` or `KeyError`, next to nothing.
 #
 # **And counting, done well?** **Kneser–Ney smoothing**
 # ([Chen and Goodman, 1999](https://doi.org/10.1006/csla.1999.0128)) takes a little from each
 # count and hands it to the next shorter context, where a character counts by how many different
-# contexts it follows. Here the counts, too, begin afresh every 64 characters.
+# contexts it follows. Here the counts, too, start over every 64 characters.
 
 # %% tags=["hide-input", "remove-stdout"]
 counting = recorded("text_counts")["rows"]
@@ -716,7 +716,7 @@ print(
 )
 
 # %% [markdown]
-# **Here, careful counting clearly beats our model.** It only needs enough numbers.
+# **Here, careful counting clearly beats our model.** All it needs is a large enough table.
 #
 # So why attention? Compare what growing buys. Each further character of context costs the
 # count hundreds of thousands of numbers, and gains less than the one before: the seventh, less
@@ -902,7 +902,7 @@ print(
 # These are the first samples, not the best, all with the same random numbers. At 1.5 it's
 # noise. In between you'll find indentation, `self`, and words that nobody has ever seen. At 0.5,
 # where it should be at its most careful, it writes one line that looks right (Python would
-# refuse it, because `self` stands there twice), and then nothing but spaces up to the bar. Why?
+# refuse it, because `self` appears twice), and then nothing but spaces up to the bar. Why?
 
 # %% tags=["hide-input", "proof"]
 space = text.characters.encode(" ")[0]
@@ -989,7 +989,7 @@ print("✓ each step towards known words costs different ones")
 #
 # 1. Give it the line from the first screen, `    for i in ra`. Does it finish it as your editor
 #    did?
-# 2. It has never read a word that begins with `nump`. How does it go on from `    import nump`?
+# 2. It has never read a word that begins with `nump`. How does it continue `    import nump`?
 # 3. Type a question in English. What language does it answer in?
 # 4. Find a prompt after which it's sure of the next character, and one where it isn't.
 #
@@ -1199,7 +1199,7 @@ show(
 )
 
 # %% [markdown]
-# But then every character moves to another position, its vector changes, and the cache is no
+# But then every character moves to a different position, its vector changes, and the cache is no
 # longer valid. The model recomputes the whole window for each character.
 #
 # And what has left the window is gone: who opened the bracket, which function this is. If you
@@ -1256,7 +1256,7 @@ print(
 )
 
 # %% [markdown]
-# **The same model, the same text, another loss.** The shorter the windows you cut the test
+# **The same model, the same text, a different loss.** The shorter the windows you cut the test
 # text into, the more characters are guessed from nothing. Report the length.
 
 # %% tags=["hide-input", "proof"]
@@ -1325,8 +1325,8 @@ cost()
 # - [Radford et al. (2018)](https://cdn.openai.com/research-covers/language-unsupervised/language_understanding_paper.pdf)
 #   and [(2019)](https://cdn.openai.com/better-language-models/language_models_are_unsupervised_multitask_learners.pdf):
 #   GPT and GPT-2.
-# - [Karpathy, nanoGPT](https://github.com/karpathy/nanoGPT): the same model in 300 lines, for
-#   real sizes.
+# - [Karpathy, nanoGPT](https://github.com/karpathy/nanoGPT): the same model, with GELU, in
+#   300 lines, for real sizes.
 # - [Al-Rfou et al. (2018)](https://arxiv.org/abs/1808.04444): characters, deeper, with
 #   64 layers.
 # - [Holtzman et al. (2020)](https://arxiv.org/abs/1904.09751): top-p, and why the likeliest
