@@ -109,8 +109,8 @@ show_table(
             "new maps": "hashed again, other rotations",
         }.items()
     ],
-    caption="How far the gradients of eight layers are from those of a stored stack, as "
-    "a share. Medians of three seeds.",
+    caption="How far the gradients of eight layers are from those of a stored stack, "
+    "as a share. Medians of three seeds.",
 )
 
 # %% tags=["hide-input", "proof"]
