@@ -846,7 +846,7 @@ print(
 # state. A reversible one still takes 3.2, because there are no more weights than before.
 #
 # So for short texts, checkpointing is just as good, and it works with any layer. Reversible layers pull ahead when **long** texts meet **many** layers.
-# Both compute everything once more, and pay with about a quarter more time. Scale it up:
+# Both compute everything once more, and pay with a quarter to a third more time. Scale it up:
 
 # %% tags=["hide-input"]
 fits = {}
@@ -876,9 +876,7 @@ explorer(
     {"ways": fits, "length": 2048, "width": 256, "room": 24},
     [
         Slider("layers", "layers", [3, 6, 12, 24, 48, 96], 6),
-        Slider(
-            "length", "characters at once", [2**n for n in range(11, 17)], 2048
-        ),
+        Slider("length", "characters", [2**n for n in range(11, 17)], 2048),
         Slider("width", "width", [256, 512, 1024, 2048], 256),
     ],
     label="What fits",

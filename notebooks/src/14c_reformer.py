@@ -96,7 +96,7 @@ def told(dtype, way):
     found = hashed[dtype, way]
     if "refused" in found[0]:
         return "refused"
-    return f"{median(run['error'] for run in found):.1g}"
+    return f"{median(run['error'] for run in found):.2g}"
 
 
 show_table(
@@ -229,7 +229,7 @@ print(
 )
 
 # %% [markdown]
-# The three reversible ones take the same for one more layer, 3.1 MB, and it's the gradients of the
+# The three reversible ones take about the same for one more layer, 3 MB, and it's the gradients of the
 # weights again. They keep nothing else. In time they differ, and in what they take once, however many layers there are.
 #
 # ## 14c.5 Does it predict better?
@@ -237,7 +237,7 @@ print(
 # Now train it. The text is chapter 11's, Python's standard library; everything is tested on modules
 # that no model has read. Two Reformers read 16,384 characters at a time, one with LSH attention,
 # one with all pairs. A GPT of the same widths reads windows of 64, and in total as many characters
-# as the first. Guess: who predicts best?
+# as the first. Guess: which one predicts best?
 
 # %% tags=["hide-input", "remove-stdout"]
 runs = {run["model"]: run for run in result["runs"]}
