@@ -187,7 +187,7 @@ show(
 # guess cost $-\log_2 p$ bits: 1 bit for a half, 2 for a quarter, 10 for one in a thousand. The
 # mean over a text is the loss in **bits per character**. (It's the cross-entropy; PyTorch
 # takes natural logarithms and gives *nats*, which you divide by ln 2.) It's also how
-# far the text could be compressed: to 2.4 bits a character instead of 8. Many papers report
+# far compression could go: 2.4 bits a character instead of 8. Many papers report
 # the **perplexity** instead, 2 to the power of the bits: at 2.4 bits it's 5.3, as if the model
 # had to choose among five characters that are equally likely.
 #
