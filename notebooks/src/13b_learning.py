@@ -191,7 +191,7 @@ ax.plot(
 )
 ax.plot(at, right, "--", color=PALETTE[1], label="the answer is right")
 ax.set(xlabel="training step", ylabel="share", ylim=(0, 1), xlim=(0, steps))
-ax.legend(loc="upper left")
+ax.legend(loc="lower right")
 show(
     figure,
     alt="Against the training step, the share of queries whose matching "

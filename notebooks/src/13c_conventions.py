@@ -4,7 +4,7 @@
 # You load a Reformer, feed it one text twice, and get two different answers. You set eight
 # rounds in place of four, and it gets better without training. You read that each query attends to
 # its bucket, and find that the code attends to other buckets as well. **The idea is one page long;
-# what an implementation makes of it is a dozen small decisions.** This page names
+# what an implementation makes of it is half a dozen small decisions.** This page names
 # them and measures the ones that users have asked about.
 # [Chapter 13](13_lsh_attention.ipynb) stands without it. About 15 minutes.
 
@@ -22,9 +22,9 @@ from annotated.plots import LINES, MARKERS, PALETTE
 from annotated.reformer import lsh_buckets
 
 # %% [markdown]
-# ## 13c.1 A dozen decisions
+# ## 13c.1 Six decisions
 #
-# Three implementations, six decisions that change numbers:
+# Three implementations, and where they part:
 
 # %% tags=["hide-input"]
 show_table(
