@@ -643,6 +643,15 @@ leak = Exercise(
         "a logit may also move down: take the absolute value": leaking(
             size=lambda moved: moved.max()
         ),
+        "a logit may also move up: take the absolute value": leaking(
+            size=lambda moved: (-moved).max()
+        ),
+        "only the first position is looked at": leaking(
+            part=lambda moved: moved[:, :1]
+        ),
+        "only the last position but one is looked at": leaking(
+            part=lambda moved: moved[:, -2:-1]
+        ),
         "this is a mean or a sum, in which one leaking row may drown: the largest is "
         "wanted": leaking(size=lambda moved: moved.abs().mean()),
         "the first symbol is changed; change the last one": leaking(
@@ -672,6 +681,10 @@ LEAKS = {  # a case: what is added to the logits
         " * (torch.arange(given.shape[1]) == given.shape[1] - 2)[:, None]"
         " * torch.arange(-1, 4) / 8"
     ),
+    "only the first position sees the last symbol, and its logits mostly go up": (
+        "given[:, -1, None, None] * (torch.arange(given.shape[1]) == 0)[:, None]"
+        " * torch.arange(-1, 4) / 8"
+    ),
     "a single row leaks": (
         "given[:, -1, None, None] * (torch.arange(len(given)) == 2)[:, None, None]"
         " * torch.arange(-1, 4) / 16"
@@ -681,9 +694,9 @@ LEAKS = {  # a case: what is added to the logits
 for line, added in LEAKS.items():
 
     @leak.case(line)
-    def _(draw, added=added):
+    def _(draw, line=line, added=added):
         model = Function(f"{CAUSAL} + {added}", "source, given")
         given = draw.integers(4, 7, 4, 5)
-        low = added.startswith("-") or "-3" in added
-        last = torch.tensor([12, 9, 14, 11] if low else [9, 14, 2, 11])
+        all_up = "a single row" not in line
+        last = torch.tensor([12, 9, 14, 11] if all_up else [9, 14, 2, 11])
         return model, draw.integers(1, 9, 4, 6), given, last

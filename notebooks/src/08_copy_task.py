@@ -329,7 +329,7 @@ print(
 #
 # since the mean of $e^x$ over normal numbers of variance $\sigma^2$ is
 # $e^{\sigma^2/2}$. So a variance of 1 or 2 is nothing to worry about, and training soon
-# removes what it costs. A start at many times ln v is a bug: four layers without norms
+# removes what it costs. A start at ten times ln v is a bug: four layers without norms
 # begin at 84, and you know it before the first step.
 #
 # <details><summary>And a start far <i>below</i> ln v?</summary>
@@ -1411,7 +1411,7 @@ print(
 #
 # | what you see | suspect | test |
 # |---|---|---|
-# | first loss many times ln v | a scale, a missing norm | the variance of the fresh logits: far above 1 or 2? |
+# | first loss ten times ln v | a scale, a missing norm | the variance of the fresh logits: far above 1 or 2? |
 # | first loss far below ln v | with tied embeddings, labels that aren't shifted | print inputs and labels side by side |
 # | one batch isn't memorised | no gradient, labels that don't match, the rate | each parameter's gradient; a tenth of the rate |
 # | the loss spikes and stays up | peak learning rate too high | the same batches at half the rate |
@@ -1426,7 +1426,7 @@ print(
 #   start symbol used in training.
 # - Measure what a model generates, by whole sequences.
 # - What a part is worth depends on the task, the depth and the rate. Copying needs
-#   positions, and a causal mask in training; our deep stack needed residual connections
+#   positions, and a causal mask wherever the decoder has self-attention; our deep stack needed residual connections
 #   and norms. You can train with a single head, without the feed-forward networks, or
 #   without the decoder's self-attention: what isn't needed isn't tested, either.
 

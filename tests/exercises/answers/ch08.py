@@ -279,6 +279,24 @@ def leak(model, source, given, last):
     return (model(source, changed) - model(source, given))[:, :-1].max()
 
 
+@wrong("ch08-leak", "may also move up")
+def leak(model, source, given, last):
+    changed = torch.cat([given[:, :-1], last[:, None]], dim=1)
+    return (model(source, given) - model(source, changed))[:, :-1].max()
+
+
+@wrong("ch08-leak", "only the last position but one")
+def leak(model, source, given, last):
+    changed = torch.cat([given[:, :-1], last[:, None]], dim=1)
+    return (model(source, changed) - model(source, given))[:, -2].abs().max()
+
+
+@wrong("ch08-leak", "only the first position is looked at")
+def leak(model, source, given, last):
+    changed = torch.cat([given[:, :-1], last[:, None]], dim=1)
+    return (model(source, changed) - model(source, given))[:, 0].abs().max()
+
+
 @wrong("ch08-leak", "may drown")
 def leak(model, source, given, last):
     changed = torch.cat([given[:, :-1], last[:, None]], dim=1)
