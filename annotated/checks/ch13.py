@@ -454,18 +454,6 @@ fault = Exercise(
     "order, and joined by shares that sum to 1 over the rounds",
     tolerance=1e-4,
     mistakes={
-        "unchanged: all three faults are still there": partial(
-            rounds_of, **_PLACES, **_NOT_BACK, **_POSITIONS
-        ),
-        "outputs are causal now; two faults are left": partial(
-            rounds_of, **_NOT_BACK, **_POSITIONS
-        ),
-        "outputs are back in their order; two faults are left": partial(
-            rounds_of, **_PLACES, **_POSITIONS
-        ),
-        "the shares are right; two faults are left": partial(
-            rounds_of, **_PLACES, **_NOT_BACK
-        ),
         "the future is still seen: `j > i` compares places in the sorted line": partial(
             rounds_of, **_PLACES
         ),
@@ -480,6 +468,18 @@ fault = Exercise(
         ),
         "the shares of the rounds don't sum to 1: along which axis is the softmax?": (
             partial(rounds_of, **_POSITIONS)
+        ),
+        "outputs are causal now; two faults are left": partial(
+            rounds_of, **_NOT_BACK, **_POSITIONS
+        ),
+        "outputs are back in their order; two faults are left": partial(
+            rounds_of, **_PLACES, **_POSITIONS
+        ),
+        "the shares are right; two faults are left": partial(
+            rounds_of, **_PLACES, **_NOT_BACK
+        ),
+        "unchanged: all three faults are still there": partial(
+            rounds_of, **_PLACES, **_NOT_BACK, **_POSITIONS
         ),
         "the rounds count the same now; each should by what it divided by": partial(
             rounds_of, **_EVEN
