@@ -15,6 +15,7 @@ NAMES = (
     "copy_parts",
     "copy_task",
     "dates",
+    "deep_and_long",
     "distance",
     "duplicate",
     "evaluation_cost",
