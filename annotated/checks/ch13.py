@@ -506,7 +506,7 @@ def drawn_rounds(draw, r, n, c):
 
 @fault.case("one round")
 def _(draw):
-    return drawn_rounds(draw, 1, 4, draw.integer(2, 3))
+    return drawn_rounds(draw, 1, 7, draw.integer(2, 3))
 
 
 @fault.case("the bucket of all is the same: nothing moves")
