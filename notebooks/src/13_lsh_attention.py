@@ -979,7 +979,7 @@ axes[0].set(
     yticks=(0.01, 0.1, 1, 10),
     yticklabels=("0.01", "0.1", "1", "10"),
 )
-axes[0].legend()
+axes[1].legend(loc="lower right")
 show(
     figure,
     alt="CPU seconds against length, both axes logarithmic; left "
