@@ -161,9 +161,8 @@ def not_rebuilt(f, weights, y1, y2, dy1, dy2):
 backward = Exercise(
     "ch14-backward",
     right=rebuilt,
-    hint="expected for each layer, the last one first: what f adds, once more; the "
-    "input, rebuilt by subtracting it; and the gradients of what f adds, given the "
-    "gradient of the stream that it was added to",
+    hint="for each layer, the last one first: compute f again, subtract it, and "
+    "differentiate it with the gradient of the stream that it was added to",
     tolerance=1e-4,
     symptoms=lambda result, *_: (
         "among the gradients of the weights there is a None: the weights that you get "

@@ -102,7 +102,7 @@ chain(
 
 # %% [markdown]
 # Say the loss is the sum of the four outputs. If $w$ grows a little, the loss grows
-# $1 + 0 + 3 + 3 = 7$ times as much. That's the gradient, and you need $\mathrm{ReLU}(x)$ to
+# $1 + 0 + 3 + 3 = 7$ times as fast. That's the gradient, and you need $\mathrm{ReLU}(x)$ to
 # compute it. So PyTorch puts it aside on the way forward, and takes it up again on the way
 # back. It will tell you what it puts aside, if you ask. Here is one layer of chapter 6, 256
 # wide, reading 2048 characters:
@@ -135,7 +135,7 @@ x = torch.randn(1, 2048, 256, requires_grad=True)
 print(f"input {x.nbytes / 1e6:.1f} MB, kept {saved(layer, x):.1f} MB")
 
 # %% [markdown]
-# Twelve times the input, for every layer. It is of two kinds. One is the **state**, the vectors
+# Twelve times the input, for every layer. There are two kinds. One is the **state**, the vectors
 # that go from one layer to the next: 2.1 MB. All the rest is the **inside** of the layer, which
 # nobody sees from outside: what the norms give, queries, keys, values, and the wide vectors in
 # the middle of the feed-forward network, 8.4 MB alone. The attention weights, 2048 × 2048 in each
@@ -154,7 +154,7 @@ print(
 # **Couldn't we compute the inside a second time?** We could, because the state is there, and
 # the layer can start again from it. This is **checkpointing**: keep the states, forget the
 # insides, and when the backward pass reaches a layer, run it forward once more. PyTorch has
-# it ready:
+# it built in:
 
 # %%
 from torch.utils.checkpoint import checkpoint
@@ -180,6 +180,67 @@ print(f"kept {checkpointed:.1f} MB")
 #   y_2 &= x_2 + G(y_1)
 # \end{aligned}$$
 #
+# %% tags=["hide-input"]
+from annotated.frames import Html
+
+SHAPE = 'fill="none" stroke="currentColor" stroke-width="1.5"'
+
+
+def label(x, y, content, more=""):
+    return (
+        f'<text x="{x}" y="{y}" fill="currentColor" text-anchor="middle" '
+        f"{more}>{content}</text>"
+    )
+
+
+def lanes(top, names, sign, first):
+    """Two streams from left to right, and what each adds to the other."""
+    upper, lower = top + 20, top + 90
+    parts = [
+        label(14, upper + 5, names[0]),
+        label(14, lower + 5, names[1]),
+        label(346, upper + 5, names[2]),
+        label(346, lower + 5, names[3]),
+    ]
+    for y in (upper, lower):
+        parts.append(
+            f'<path d="M30 {y}H328" {SHAPE} marker-end="url(#rev-head)"/>'
+        )
+    steps = {"F": (lower, upper), "G": (upper, lower)}
+    for x, name in zip((110, 230), first, strict=True):
+        start, end = steps[name]
+        near = end + (12 if end < start else -12)
+        parts += [
+            f'<path d="M{x} {start}V{near}" {SHAPE} marker-end="url(#rev-head)"/>',
+            f'<rect x="{x - 15}" y="{top + 42}" width="30" height="26" rx="4" '
+            'fill="rgb(11, 98, 168)" stroke="currentColor"/>',
+            f'<text x="{x}" y="{top + 60}" text-anchor="middle" fill="white">'
+            f"{name}</text>",
+            f'<circle cx="{x}" cy="{end}" r="9" fill="rgb(179, 86, 15)"/>',
+            f'<text x="{x}" y="{end + 5}" text-anchor="middle" fill="white">'
+            f"{sign}</text>",
+        ]
+    return "".join(parts)
+
+
+Html(
+    '<figure class="annotated-figure"><svg role="img" viewBox="0 0 360 268" '
+    'style="display: block; width: 100%; max-width: 30rem; font-size: 14px" '
+    'aria-label="Two drawings, each with two streams from left to right. Forward: '
+    "from x2, F adds to the stream of x1, which is y1 from there on; from y1, G adds "
+    "to the stream of x2, which becomes y2. Undone: from y1, G is subtracted from y2, "
+    'which gives x2; from x2, F is subtracted from y1, which gives x1.">'
+    '<defs><marker id="rev-head" viewBox="0 0 8 8" refX="6" refY="4" '
+    'markerWidth="7" markerHeight="7" orient="auto">'
+    '<path d="M0 0L8 4L0 8z" fill="currentColor"/></marker></defs>'
+    + lanes(8, ("x₁", "x₂", "y₁", "y₂"), "+", "FG")
+    + lanes(148, ("y₁", "y₂", "x₁", "x₂"), "−", "GF")
+    + "</svg><figcaption>Above: forward. Below: undone, the last step first. Both "
+    "arrows through F and G point the same way as before; only + has become "
+    "−.</figcaption></figure>"
+)
+
+# %% [markdown]
 # In a Transformer, $F$ will be attention and $G$ the feed-forward network. For now they're
 # functions that you can do in your head. $F$ looks one position back, like an attention
 # head that always does so. $G$ is our ReLU. Each has one weight, and both weights are 1.
@@ -296,8 +357,8 @@ with torch.no_grad():
 # ## 14.3 Forget and rebuild
 #
 # A stack of such blocks needs only its last output. Here are four of them, each with weights
-# of its own, 1 or −1. Every row is the row above plus what $F$ and $G$ add to it, so you can
-# check all of it.
+# of its own: $a$ is 1, 1, −1, 1 and $w$ is 1, −1, 1, −1, from the first block to the last. A
+# state plus what $F$ and $G$ add to it is the next state, so you can check every number.
 
 # %% tags=["hide-input"]
 from annotated.frames import Choice, Slider, explorer, static
@@ -467,7 +528,9 @@ print(f"F's weight {a.grad:.0f}, G's {w.grad:.0f}")
 
 # %% [markdown]
 # (Check $a$: $\mathrm{d}x_1$ times what $F$ looks up, $2 \cdot 0 + 1 \cdot 4 + 2 \cdot 2 + 2 \cdot 0
-# = 8$.) To make PyTorch go this way, write a function with a backward pass of its own. Whatever
+# = 8$.)
+#
+# To have PyTorch do this, write a function with a backward pass of its own. Whatever
 # happens in its `forward` isn't recorded, so nothing is put aside but what you save:
 
 
@@ -491,8 +554,8 @@ class Forgetful(torch.autograd.Function):
 
 
 # %% [markdown]
-# That's the idea, complete. The module's `ReversibleSequence` is the same, with care for what a
-# real model brings along: mixed precision, buffers, and dropout.
+# That's the idea, complete. The module's `ReversibleSequence` is the same, plus what a
+# real model needs: mixed precision, buffers, and dropout.
 
 # %% tags=["hide-input", "proof"]
 from annotated.reversible import ReversibleSequence
@@ -542,7 +605,7 @@ check_close(
 # ## 14.4 The same dice
 #
 # Undoing works if $G$ gives the same numbers the second time. Does it, with **dropout**? On the
-# way forward, it keeps *u* and *d*, say, twice as large, and on the way back it draws again and
+# way forward, it keeps *u* and *d*, say, doubling them, and on the way back it draws again and
 # keeps *d* and *o*:
 
 # %% tags=["hide-input"]
@@ -755,13 +818,14 @@ print(
 # %% [markdown]
 # Without a backward pass, plain chunks are enough. With one, they help too: at once, the peak is
 # three tensors of that size, the values and two gradients. But the 134 MB that were put aside are
-# still there, until the chunks forget.
+# still there, until the chunks forget. (They pay with one more run of the network, also inside a
+# reversible block: three in all.)
 #
 # ## 14.6 Memory against depth
 #
 # Now the whole stack, measured in the same way: each point is the peak of a process of its own, in
-# a forward and a backward pass, above what it held before. What's checkpointed are ordinary
-# layers, with a single stream.
+# a forward and a backward pass, above what it held before. The checkpointed layers are
+# ordinary ones, with a single stream.
 
 # %% tags=["hide-input", "remove-stdout"]
 longer, single = recorded("reversible_length"), recorded("one_stream")
@@ -842,7 +906,7 @@ print(
 # four bytes each. (They don't come on top of what is stored: states and insides go as the gradients
 # come. The peak is whichever is larger.)
 #
-# If the text is four times as long, the two part. A checkpointed layer takes 8.4 MB now: its
+# If the text is four times as long, the two diverge. A checkpointed layer takes 8.4 MB now: its
 # state. A reversible one still takes 3.2, because there are no more weights than before.
 #
 # So for short texts, checkpointing is just as good, and it works with any layer. Reversible layers pull ahead when **long** texts meet **many** layers.
@@ -876,8 +940,8 @@ explorer(
     {"ways": fits, "length": 2048, "width": 256, "room": 24},
     [
         Slider("layers", "layers", [3, 6, 12, 24, 48, 96], 6),
-        Slider("length", "characters", [2**n for n in range(11, 17)], 2048),
-        Slider("width", "width", [256, 512, 1024, 2048], 256),
+        Slider("length", "characters", [2**n for n in range(11, 17)], 16_384),
+        Slider("width", "width", [256, 512, 1024, 2048], 1024),
     ],
     label="What fits",
     checks=[
@@ -886,7 +950,7 @@ explorer(
         gigabytes(48, 65_536, 1024),
         gigabytes(96, 4096, 2048),
     ],
-    question="A GPU has 24 GB. Which of the three will it hold, if 12 layers, 1024 "
+    question="A GPU has 24 GB. Which of the three will fit, if 12 layers, 1024 "
     "wide, read 65,536 characters at once? And 48 layers?",
     caption="Grey: weights, gradients and Adam's two averages. Orange: what is there "
     "once, however many layers. Blue: what each layer keeps. In proportion to length "
@@ -905,7 +969,7 @@ explorer(
 # ## 14.7 Does it learn as well?
 #
 # A reversible model isn't the model of chapter 6, rebuilt cheaply. It's another one, with two
-# streams. So compare them: the same attention, the same networks, as many parameters, once in
+# streams. So compare them: the same attention, the same networks, the same number of parameters, once in
 # reversible blocks, and once in a single stream, as usual.
 
 
@@ -946,7 +1010,7 @@ print(
 )
 
 # %% [markdown]
-# No difference worth mentioning. The paper found the same for models of three
+# No difference worth mentioning, at this size. The paper found the same for models of three
 # layers, 1024 wide (its figure 3): the two curves nearly coincide. [Page
 # 14c](14c_reformer.ipynb) puts reversible layers, chunks and LSH attention together and lets
 # them read 16,384 characters at once.
@@ -971,7 +1035,7 @@ print(f"✓ (1, 2) becomes {symmetric(1, 2)}, and so does (2, 1)")
 # %% [markdown]
 # **"streams were rebuilt with an error of …"** $F$ or $G$ gave something else the second
 # time. It draws from a generator of its own, or you called `model.eval()` between forward and
-# backward. The module rebuilds the input anyway, so it can compare it with what came:
+# backward. The module rebuilds the input anyway, so it can compare it with what went in:
 
 # %% tags=["hide-input", "proof"]
 moody = ReversibleSequence([real_block(dropout=0.3)])
@@ -1008,7 +1072,7 @@ print(f"✓ {message}")
 # ## 14.9 Exercises
 #
 # In the [exercises](../book/exercises/14_reversible_layers.ipynb) you undo three streams, write
-# the backward pass of a stack, replay dropout, cut a feed-forward network into chunks, and
+# the backward pass of a stack, replay dropout, cut a layer into chunks, and
 # repair a stack that doesn't come back. (For Colab:
 # `notebooks/exercises/14_reversible_layers.ipynb`.)
 #
@@ -1018,7 +1082,7 @@ print(f"✓ {message}")
 # F?</summary>
 #
 # Yes. Whatever $F$ does, it's computed forward both times. A norm *around* the sum, as in
-# post-norm, can't be undone: it forgets the length of what it normalises.
+# post-norm, can't be undone: it forgets mean and length of what it normalises.
 #
 # </details>
 #

@@ -282,13 +282,13 @@ print(
 )
 
 # %% [markdown]
-# The GPT, by far, and in the shortest time. This is no race between long windows and short ones;
-# it's what a minute of CPU time buys. A hundred windows of 16,384 characters are a hundred steps of the
+# The GPT, by far, and in the shortest time. This doesn't compare long windows with short ones; it
+# shows what a minute of CPU time can do. A hundred windows of 16,384 characters are a hundred steps of the
 # optimiser. Cut into windows of 64, in batches of 16, the same characters make 1600 steps, and in
 # the beginning it's steps that a model lacks: it has to learn letters and words before it has any use
 # for line 1 of a module.
 #
-# So what you have here is the *machine*. It reads 16,384 characters at once, in 160 MB, and it
+# The model works, then: it reads 16,384 characters at once, in 160 MB, and it
 # learns. To see what it's good for takes more steps than a CPU makes in minutes.
 #
 # ## 14c.6 On a GPU

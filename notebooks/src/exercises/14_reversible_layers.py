@@ -231,7 +231,7 @@ check("ch14-chunks", in_chunks)
 # | `y` | `(b, t, 2d)` | |
 # | result | `(b, t, d)` | |
 #
-# *Beware.* A test with an empty list of blocks should work first.
+# *Tip.* Begin with an empty list of blocks.
 
 
 # %% nbgrader={"schema_version": 3, "grade_id": "ch14-stack", "grade": false, "solution": true, "locked": false, "task": false}
@@ -260,8 +260,8 @@ check("ch14-stack", undo_all)
 #    norm. (d) A function that adds the time of day.
 # 2. A model has 24 layers. A layer's state takes 2 MB, and what else it puts aside for the
 #    backward pass takes 24 MB. How much is in memory at most if everything is stored? If each
-#    layer is checkpointed? (States are the input and each layer's output.) If the layers are reversible, with two streams of 2 MB each? Count as
-#    the chapter does: states and insides.
+#    layer is checkpointed? (States are the input and each layer's output.) If the layers are reversible, with two streams of 2 MB each (in the
+#    middle of undoing a layer: its input, its output, its inside)?
 # 3. Somebody changes the second equation to $y_2 = x_2 + G(x_1)$. Find an $F$ and a $G$ with which
 #    two different inputs give the same output. What follows?
 #
