@@ -182,7 +182,7 @@ chain(
 
 # %% [markdown]
 # In the other review *good* stands at position 3 and becomes (2.14, −0.99, 0.03, 2).
-# It's a different vector, so it gives and takes different weights, and the
+# It's a different vector, so it gives and receives different weights, and the
 # averages differ. Adding the clocks isn't enough: a plain average of `x + clocks` is
 # (0.47, 0.53, 0.51, 1.75) for both reviews. It takes something nonlinear before the
 # average, and attention is nonlinear.
@@ -284,7 +284,7 @@ chain(
 # So keep the columns and their speeds, and replace each digit by something that goes
 # up and down *smoothly*: a sine. One sine alone won't do, since at a height of 0.5 it
 # may be rising or falling. Put a cosine beside it and the doubt is gone: the two
-# trigonometric functions together are the tip of **a hand on a clock**. It never jumps,
+# trigonometric functions are the coordinates of the tip of **a hand on a clock**. It never jumps,
 # and one step further is always the same turn. One hand comes round again soon, so take
 # several clocks, each slower than the last.
 
@@ -711,15 +711,15 @@ show(
 # The dot product of two positions depends only on their offset, but adding them to words
 # spoils that. Once position and word share a vector, a score is the sum of four products:
 # word with word, word with position, position with word, position with position. The last
-# can depend on the offset alone. In the two mixed ones stands one position and no other, so
-# they depend on where one of the words is.
+# can depend on the offset alone. Each of the two mixed ones involves only one position, so
+# it depends on where one of the words is.
 #
 # **Rotary position embedding**, RoPE for short
 # ([Su et al., 2021](https://arxiv.org/abs/2104.09864)), leaves the words alone and
 # **turns the query and the key**, each by its own position. Take one pair of numbers,
 # a query $(2, 1)$ and a key $(1, 2)$, and half a radian per position. (The clocks turned
 # clockwise. These arrows turn anticlockwise, as usual in geometry, so the minus sign
-# belongs to the other sine.)
+# moves to the other sine.)
 
 
 # %%
@@ -751,7 +751,7 @@ explorer(
     {"query": query.tolist(), "key": key.tolist()},
     [
         Slider("key", "key at r", list(range(13)), 3),
-        Slider("offset", "query further on by", list(range(-8, 9)), 2),
+        Slider("offset", "query ahead by", list(range(-8, 9)), 2),
         Slider("speed", "speed", [0.01, 0.1, 0.5, 1], 0.5),
     ],
     label="A query and a key, turned by their positions",
@@ -1194,16 +1194,16 @@ show(
 # - **Learned** has to guess. Rows 32 to 127 never got a gradient: they still hold the
 #   random numbers they began with.
 # - **Sinusoidal** does barely better, although $M_{-1}$ would work at *every* position.
-#   Training needn't find it: with 32 positions in 64 dimensions, even random vectors have
-#   an exact "one before" matrix, good for these 32 and no others. And this model didn't:
-#   its line fades even within the training lengths.
+#   But training needn't find $M_{-1}$, and this model didn't: $M_{-1}$ would give every row
+#   the same line, and its line fades even within the training lengths.
 # - **Rotary** still works. The same query and the same key score at 59 and 60 what they
 #   score at 9 and 10.
 #   What could go wrong is the softmax: keys at distances that training never showed may
-#   draw weight. Here they draw little, but for the first row, which has nothing to find.
+#   draw weight. Here they draw little, except in the first row, which has no symbol before
+#   it to find.
 #
 # Don't generalise from this. The task uses a distance of one, which every training
-# sequence contains; the new distances only need ignoring. In language models, rotary
+# sequence contains; the new distances only have to be ignored. In language models, rotary
 # positions [also break down soon past the training
 # length](https://arxiv.org/abs/2108.12409). How to stretch them, and the other relative
 # positions you'll meet, ALiBi and T5's bias, are in
@@ -1354,9 +1354,9 @@ print(
 
 # %% [markdown]
 # **The model ignores order although you added positions.** They may be too small.
-# `nn.Embedding` starts with a standard deviation of 1, learned positions usually with
-# 0.02. At a fiftieth of the size, they can be drowned out. Initialise both at the same
-# scale. (For clocks the paper does it with a factor $\sqrt d$: chapter 6.)
+# `nn.Embedding` starts with a standard deviation of 1. Give learned
+# positions 0.02, a fiftieth of that, and they can be drowned out. (GPT-2's are as small, but
+# so are its words.) Initialise both at the same scale. (For clocks the paper does it with a factor $\sqrt d$: chapter 6.)
 
 # %% tags=["hide-input", "proof"]
 spread = nn.Embedding(1000, 64).weight.std().item()

@@ -248,9 +248,8 @@ show_table(
 )
 
 # %% [markdown]
-# Practitioners report that learned positions lose the ends of long sequences, in speech
-# synthesis for instance, where the last syllables go missing. Here the figure at the top
-# of the page shows it happening. We test sequences of one length at a time and look at
+# Where long sequences are rare, the last positions of a learned table are hardly trained.
+# The figure at the top of the page shows what that does. We test sequences of one length at a time and look at
 # their **last four** positions. *Often* means that at least 1000 training sequences came
 # that far, *rarely* that 1 to 100 did.
 
@@ -342,7 +341,7 @@ print("✓ the first four answers of the same sequences: at least 99 % right")
 # And rare isn't never. Where *no* sequence came, learned rows guess and the clocks do
 # little better. Only rotary positions, which know nothing but offsets, answer there.
 #
-# ## 5b.4 Does it depend on how we began?
+# ## 5b.4 Does it depend on the initialisation?
 #
 # A fair worry. Positions are added to symbols, and one may drown out the other. Clocks
 # have a size of $\sqrt{1/2} = 0.71$; our symbols began at 0.125, learned rows at 0.02. So

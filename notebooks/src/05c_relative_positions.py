@@ -52,7 +52,8 @@ chain(
 #
 # $$e_{pr} = \frac{\mathbf q_p \cdot \mathbf k_r}{\sqrt k} + b_{p-r},$$
 #
-# and the rest of attention stays what it was. Each head has its own numbers, so that
+# and the rest of attention stays what it was. (T5 leaves the $\sqrt k$ to the initialisation,
+# and its layers share one table.) Each head has its own numbers, so that
 # one can look close by and another far away. The input carries no positions at all.
 
 
