@@ -104,7 +104,7 @@ explorer(
 #
 # The reader is called the **encoder**. When it reaches the last character, its
 # state sums up the input. This summary is all that the writer, the **decoder**, learns
-# about the input. Ours gets it at every step, beside the symbol that it wrote last.
+# about the input. Ours gets it at every step, along with the last symbol it wrote.
 
 # %% tags=["hide-input"]
 from annotated.pictures import Block, Matrix, blocks, chain
@@ -214,14 +214,14 @@ show(
 # %% [markdown]
 # None at all. The curve at the top is where we're going.
 #
-# **Is the vector too small?** Four dates fit into 58 bits, and 128 numbers have
+# **Is the vector too small?** Four dates fit into 58 bits, and 128 floating-point numbers hold
 # thousands. Training twice as long, with the same 128 numbers, lifts two dates from
-# 4 % to 53 %, in the median of three seeds. So the room wasn't used up: what the network
+# 4 % to 53 %, in the median of three seeds. For two dates, then, the room wasn't used up: what the network
 # lacked was time for *learning to pack*, to put a whole line into one vector in such a
 # way that the decoder can take it apart again.
 #
 # **Why not a wider vector?** That helps, too: a wide vector learns to pack sooner. The
-# grey line has 512 numbers, and reads two dates in the same 800 steps. But it pays for
+# grey line is a network with a vector of 512 numbers; it reads two dates in the same 800 steps. But it pays for
 # them with 1.2 million parameters instead of 97 thousand, and of the lines of four dates
 # it still reads fewer than 1 %. With attention the network needn't pack. After 800 steps, a network of
 # 110 thousand parameters reads at least 99.6 % of the lines of four.
@@ -278,8 +278,7 @@ states = torch.tensor(
 # %% [markdown]
 # The decoder is about to write the year. It says so with a vector of its own, the
 # **query**. Here that is (0, 0, 1): *the year, please*. What a word offers in
-# reply is its **key**, here the state without its fourth number, which $W_k$ drops. Does
-# it match? Additive attention
+# reply is its **key**, here its state. Does it match? Additive attention
 # ([Bahdanau et al., 2015](https://arxiv.org/abs/1409.0473)) adds query and key,
 # squeezes the sum through a tanh, and boils the result down to one number, the
 # **score**:
@@ -287,7 +286,7 @@ states = torch.tensor(
 # %%
 query = torch.tensor([0.0, 0.0, 1.0])
 W_q = torch.eye(3)
-W_k = torch.eye(3, 4)  # keeps three numbers of the four
+W_k = torch.eye(3, 4)  # drops the fourth number
 w = torch.tensor([-7.0, -7.0, -7.0])
 
 sums = W_q @ query + states @ W_k.T  # the query meets each key
@@ -532,8 +531,16 @@ for name, one in {
 #
 # ### A state with gates
 #
-# A plain recurrent network computes its whole state anew at every character. What
-# it read twenty characters ago has to come through twenty such steps. A **gated
+# A plain recurrent network is a loop. At every character, a vector $x$, it computes its whole
+# state anew:
+#
+# ```python
+# state = torch.zeros(64)
+# for x in characters:
+#     state = torch.tanh(W_x @ x + W_state @ state + b)
+# ```
+#
+# What it read twenty characters ago has to come through twenty such steps. A **gated
 # recurrent unit**, or GRU, may leave numbers alone: an *update gate* $z$ says
 # for each number how much of the old value stays.
 
@@ -730,8 +737,8 @@ show_table(
 # true symbol, averaged over all symbols. (With the
 # natural logarithm its unit is the *nat*.) Padding isn't a symbol anybody
 # should predict, so it counts neither in the sum nor in the number of symbols. (If you
-# average over *all* positions, every pad symbol counts as a perfect answer, and the
-# loss falls when you add padding.)
+# set the loss at padding to 0 and still divide by *all* positions, every pad symbol counts as
+# a perfect answer, and the loss falls when you add padding.)
 
 # %%
 from annotated.seq2seq import teacher_forcing_loss
@@ -953,7 +960,7 @@ print(f"  and {lost_named:.0%} of those with a name")
 # %% [markdown]
 # Without attention it's mostly the month that goes wrong, and most often a month that
 # is written in digits: nearly half of those are wrong, and one in twelve of those with
-# a name. Two more seeds without attention do better, 89.70 % and 93.35 %, and
+# a name. (A number could be the day as well; a name leaves no doubt.) Two more seeds without attention do better, 89.70 % and 93.35 %, and
 # those with attention stay above 99.8 %. The loss shows when the two networks part ways:
 
 # %% tags=["hide-input", "remove-stderr"]

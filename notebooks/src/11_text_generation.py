@@ -265,7 +265,8 @@ chain(
 )
 
 # %% [markdown]
-# The last row puts 0.95 on the bracket, and thirty letters later it would still be 0.62. And
+# The last row puts 0.95 on the bracket, and thirty letters later it would still be 0.62. (A larger
+# score would hold it longer.) And
 # the average? It's what attention does when nobody asks for anything: with queries of zero
 # all scores are equal.
 
@@ -492,8 +493,8 @@ show(
     "four. Attention goes on falling to about 2.35 and stays there. The average turns "
     "round near 2.9 and climbs to 3.2 at the end of the window.",
     caption="Loss by position in the window; from the fifth on, the mean of four "
-    "positions. Lines: mean of three recorded seeds. Bands: their range, and two "
-    f"standard errors for the text ({len(held_out):,} windows).",
+    "positions. Lines: mean of three recorded seeds. Bands: their range, widened by "
+    f"two standard errors of the mean over {len(held_out):,} windows.",
 )
 
 # %% tags=["hide-input", "proof"]
@@ -669,7 +670,7 @@ def three(rows):
 several = [counting[back] for back in (2, 4, 7)]
 few, some, most = several
 show_table(
-    ("model", "numbers in it", "bits per character"),
+    ("model", "stored numbers", "bits per character"),
     [
         *(
             (
@@ -773,13 +774,13 @@ chain(
         f"{name}: " + ", ".join(f"{value:.2f}" for value in row)
         for name, row in zip(kinds, table.tolist(), strict=True)
     ),
-    caption="One distribution of our model, and what becomes of it. Last column: the "
-    "91 other characters.",
+    caption="One distribution of our model, and what becomes of it. 0: less than "
+    "0.005, or cut. Last column: the 91 other characters.",
 )
 
 # %% [markdown]
 # - **Temperature** divides the logits. Below 1, likely characters become likelier; above 1, the
-#   distribution flattens. Nothing is ever impossible.
+#   distribution flattens. Nothing becomes impossible, only rare.
 # - **Top-k** keeps the $k$ likeliest and scales them up to a sum of 1. $k$ is the same, whether
 #   the model is confident or not.
 # - **Top-p**, or nucleus sampling, keeps the smallest set of characters whose probabilities sum
@@ -900,7 +901,7 @@ print(
 
 # %% [markdown]
 # These are the first samples, not the best, all with the same random numbers. At 1.5 it's
-# noise. In between you'll find indentation, `self`, and words that nobody has ever seen. At 0.5,
+# noise. Between 0.8 and 1 you'll find indentation, `self`, and words that nobody has ever seen. At 0.5,
 # where it should be at its most careful, it writes one line that looks right (Python would
 # refuse it, because `self` appears twice), and then nothing but spaces up to the bar. Why?
 
@@ -970,7 +971,7 @@ assert variety[0.5, 1] < variety[0.8, 1] < variety[1, 1] < variety[1.5, 1]
 assert share[1, 0.5] > share[1, 0.9] > share[1, 1]
 assert variety[1, 0.5] < variety[1, 0.9] < variety[1, 1]
 assert share[0.5, 1] >= share[1, 0.5] and variety[0.5, 1] > variety[1, 0.5]
-print("✓ each step towards known words costs different ones")
+print("✓ each gain in known words costs variety")
 
 # %% [markdown]
 # Lower the temperature or the top-p, and you get more words that exist, fewer different ones, and
@@ -1112,8 +1113,8 @@ cached = recorded("cached_sampling")["rows"][-1]
 show_table(
     ("", "million parameters", "context", "held-out text"),
     rows,
-    "Each row is another text, so the bits can't be compared. Wikipedia: enwik8, its "
-    "first hundred million bytes.",
+    "Each row is a different text, so the bits can't be compared. Wikipedia: enwik8, "
+    "its first hundred million bytes.",
 )
 
 # %% tags=["hide-input", "proof"]
@@ -1195,7 +1196,7 @@ show(
     "bracket a b; the bracket, lit, is at position 5. After: e f space f bracket a b "
     "bracket; the same bracket is at position 4, and so is every other one a step to "
     "the left.",
-    caption="A window of eight slides by one. The same bracket is at another position.",
+    caption="A window of eight slides by one. The same bracket changes position.",
 )
 
 # %% [markdown]

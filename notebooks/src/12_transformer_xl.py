@@ -293,8 +293,8 @@ explorer(
 # <details><summary>Answer</summary>
 #
 # 12 and 16. Each layer adds one memory here, because what lies in its memory has itself
-# looked back one memory further, in the layer below. (If the memory is no multiple of the
-# segment, round it up to whole segments: set it to 2, and each layer still adds 4.) With $N$
+# looked back one memory further, in the layer below. (With a memory of 2 you get
+# 6, 10 and 14: after the first layer, each adds the memory rounded up to whole segments.) With $N$
 # layers and memories as long as the segments, $L$, the last character sees $(N+1)\,L$ characters, as far as the text goes
 # back. Try a memory of 0: then no number of layers helps.
 #
@@ -587,7 +587,7 @@ def slow_shift(by_distance):
 
 
 # %% [markdown]
-# **Step 2: what does each row need?** Compare the two matrices. The last row is right already.
+# **Step 2: what does each row need?** Compare the two matrices. The last row is already right.
 # The one above it has to move left by one, the first one by two. In general, row $i$ of
 # $t$, counting from 0, **moves left by $t - 1 - i$**. Which single operation moves each row
 # by one less than the row before?
@@ -1127,7 +1127,7 @@ print(
 # %% [markdown]
 # A window that advances by one processes 800 characters for every guess: 220 times the cost of a memory.
 # That's how plain models were evaluated at the time, and what the paper's "up to 1,800 times
-# faster" refers to. A window that advances by half is even cheaper than the memory here, thanks
+# faster" refers to (at a length of 3,800). A window that advances by half is even cheaper than the memory here, thanks
 # to PyTorch's fused attention, which never builds the matrix of scores; our memory builds it,
 # to add terms (b) and (d). But the window's first guesses see 400 characters, its last ones
 # 800, and nothing reaches further. With memory, every guess looks back at least 800, and each
@@ -1178,11 +1178,11 @@ print(
 )
 
 # %% [markdown]
-# The same happens where one text ends and another begins. Start each with empty memories: hand
+# The same happens where one text ends and another begins. Start each with empty memories: pass
 # the module `memories=None`.
 #
 # **Shapes fit, values don't.** `relative_shift` expects the *largest* distance in the first
-# column. Hand it distances 0, 1, 2, … and nothing complains.
+# column. Pass it distances 0, 1, 2, … and nothing complains.
 
 # %% tags=["hide-input", "proof"]
 upside_down = relative_shift(address.flip(-1))
