@@ -47,6 +47,15 @@ FAULTS = {
     "second_word": [
         ('DUPLICATE["word"] + 1', "0", "the first word counts too"),
     ],
+    "duplicate_loss": [
+        ("*second_word(model, batch)",
+         "model(batch[0]).flatten(0, 1), batch[1].flatten()",
+         "the first word counts too"),
+    ],
+    "train_duplicate": [
+        ("torch.manual_seed(seed)", "pass", "each model begins elsewhere"),
+        ("require.choice(TRAINED, kind=kind)", "pass", "any kind"),
+    ],
     "duplicates_right": [
         ("model.attend(*before)", "pass", "left in another way"),
         ("model.attend(*ASKED[way])", "pass", "asked in one way alone"),

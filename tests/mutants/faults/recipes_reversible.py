@@ -22,6 +22,9 @@ FAULTS = {
          "all is stored"),
         ("checkpoint(block, x1, x2", "checkpoint(block, x2, x1", "streams swapped"),
     ],
+    "reversible": [
+        ("stack(x1, x2)", "stack(x2, x1)", "streams swapped"),
+    ],
     "PrintedBlock.forward": [
         ("self.g(x1)", "self.g(x1 + self.f(x2))", "the pair that can be inverted"),
     ],
