@@ -282,7 +282,8 @@ explorer(
 # **How likely is a pair to be separated?** Borders are 90° apart, and the pair spans an arc of
 # $\theta$. Turn at random, and a border falls into the arc with probability $\theta / 90°$. So
 # two vectors share one of four buckets with probability $1 - \theta/90°$, or never if they're more
-# than 90° apart. For S and B that's 0.66. Two rounds both separate them with probability
+# than 90° apart. (That's so on a circle; in more dimensions such pairs now and then do, see the
+# figure below.) For S and B that's 0.66. Two rounds both separate them with probability
 # $0.34^2 = 0.12$, four rounds about once in 75 times.
 #
 # **And in 64 dimensions?** The same two lines. `turn` becomes a random matrix, one column for every
@@ -669,7 +670,7 @@ chain(
 )
 
 # %% [markdown]
-# 41.5, as it should be: two rounds, each half wrong, and together exact. (If S had seen nobody in one
+# 41.5, as it should be: two rounds, each half wrong, and for S together exact. (If S had seen nobody in one
 # of them, that round's `lse` would be −100,000 and its share 0.)
 #
 # **And a key that both rounds find?** It counts twice. P finds B and S in both rounds, and R only in the
@@ -942,7 +943,7 @@ show_table(
 # computes $t$ scores; a fused causal kernel skips the future, so $t/2$ on average. LSH attention
 # computes $2c$ in each round, 128 for $c = 64$. On top of that, each query pays for its hash,
 # $\sqrt{2t/c}$ dot products with two digits, and for its share of the sort, $\log t$. So the whole
-# grows nearly linearly. The paper says $t \log t$, taking the hash as constant; full attention
+# grows a little faster than linearly, like $t^{1.5}$ in the end. The paper says $t \log t$, taking the hash as constant; full attention
 # has $t^2$.
 #
 # By scores alone, one round should win from $t = 256$ on against the fused kernel, and four from 1024.
@@ -1246,7 +1247,7 @@ print(
 #    position, and nobody looks at itself unless alone.
 # 4. A pair is lost to a border or to a full bucket. Another round finds most of those, and rounds
 #    are joined by a softmax of their log-sum-exps.
-# 5. LSH attention grows nearly linearly, full attention with $t^2$. Against a fused kernel, on one
+# 5. LSH attention grows a little faster than linearly, full attention with $t^2$. Against a fused kernel, on one
 #    CPU core, it pays from thousands of positions on, if a few dozen keys carry the weight.
 #
 # **What became of it?** Fused kernels made exact attention cheap in memory soon after
