@@ -360,8 +360,9 @@ chain(
 # falls short because the other two words, at 0.02 each, pull it down: a softmax
 # gives every finite score a share, however small.
 #
-# **Why the exponential?** All our scores are negative, and shares can't be; an
-# exponential never is. And it turns a lead into a ratio: a lead of 3.9 always means
+# **Why the exponential?** A share has to be positive, and a higher score has to get a
+# larger one. (Divide our scores by their sum, and the best gets least: 0.38, 0.38, 0.24.)
+# And it turns a lead into a ratio: a lead of 3.9 always means
 # $e^{3.9}$, 50 times the weight, however high or low both scores are.
 #
 # That is attention. As a function it takes four lines:
@@ -960,7 +961,7 @@ print(f"  and {lost_named:.0%} of those with a name")
 # %% [markdown]
 # Without attention it's mostly the month that goes wrong, and most often a month that
 # is written in digits: nearly half of those are wrong, and one in twelve of those with
-# a name. (A number could be the day as well; a name leaves no doubt.) Two more seeds without attention do better, 89.70 % and 93.35 %, and
+# a name. Two more seeds without attention do better, 89.70 % and 93.35 %, and
 # those with attention stay above 99.8 %. The loss shows when the two networks part ways:
 
 # %% tags=["hide-input", "remove-stderr"]

@@ -8,8 +8,8 @@
 # to *cat*, and *le chat* takes *il*. Let the sentence end in *too wide*, and your
 # eyes land on *la rue* instead: *elle*.
 #
-# A recurrent encoder that reads from left to right can't glance back, and it reaches *it*
-# before it has read *tired*. By then the cat is six steps back and has been squeezed, with
+# A recurrent encoder that reads from left to right can't glance back, and when it gets
+# to *it*, it hasn't read *tired* yet. By then the cat is six steps back and has been squeezed, with
 # everything else, into one vector. In chapter 1
 # only the decoder could look at the words. Now the words look at each other:
 # in self-attention **every word looks at every word of its sentence, itself included,
@@ -119,7 +119,7 @@ x = torch.tensor([
 ])  # fmt: skip
 
 # %% [markdown]
-# *It* could be either noun, and its 1 under *state* lets it match
+# *It* could stand for either noun, and its 1 under *state* lets it match
 # adjectives. How do we find out which noun it is?
 #
 # **How well do two words match?** Multiply their numbers pair by pair and add up:
@@ -346,11 +346,11 @@ check_close(
 # **is asked**, and it **is handed over**. That causes two problems:
 #
 # - The table of scores is symmetric. *Tired* gives *it* exactly the score that *it*
-#   gives *tired*, 1.5, whether or not it needs to. And among vectors of the
-#   same length, a word's best match is always itself.
-# - *Gender* takes part in the match. It's what the translator needs,
-#   but no reason for two words to find each other: *cat* and *street* have a score
-#   of −1 only because one is *le* and the other *la*.
+#   gives *tired*, 1.5, and among vectors of the same length, a word's best match is
+#   always itself. But *it* should look for a noun, not for itself.
+# - Everything takes part in everything. Gender is what the translator needs, but no
+#   reason for two words to find each other; and with it, *it* gets three other numbers
+#   that nobody asked for.
 #
 # So give each part a matrix of its own. The **query** is what a word looks for,
 # the **key** is what it can be found by, and the **value** is what it hands over.
@@ -451,11 +451,13 @@ show_table(
 )
 
 # %% [markdown]
-# The roles take weight away from *it* and *tired*, and *cat* and *street* both gain. By
-# themselves they even tell the two nouns apart less well: 0.43 to 0.22, where it was 0.35
-# to 0.10. The 2 makes up for that: it doubles the scores, which sharpens the row, as it
-# does without matrices. So this example shows what the roles *are*; section 2.5 measures
-# what they're worth.
+# What did each matrix do? The −1 in $W_k$ made the table unsymmetric: words that describe a
+# state are harder to find than nouns, so *it* turns from itself and from *tired* to the
+# nouns. $W_v$ hands over one number, the gender, where it was four. And the 2 in $W_q$
+# doubles the scores, which sharpens the row, as it does without matrices. Without it, the
+# roles tell the two nouns apart less well, 0.43 to 0.22 where it was 0.35 to 0.10; more than
+# half of that comes from the division by √2, which the first two rows don't have. So this
+# example shows what the roles *are*; section 2.5 measures what they're worth.
 
 # %% tags=["hide-input", "proof"]
 wide = torch.cat([x[:3], x[3:, [1, 0, 2, 3]]])
@@ -555,7 +557,7 @@ show(
 )
 
 # %% [markdown]
-# The rest of the book calls a function, `scaled_dot_product_attention`. It does what the
+# From here on the book uses a function, `scaled_dot_product_attention`. It does what the
 # code above does with Q, K and V, and takes two more arguments: a mask says who may look at whom
 # ([chapter 4](04_masks.ipynb)), and dropout drops some weights in training
 # ([chapter 7](07_training.ipynb)).
@@ -806,7 +808,9 @@ print(
 # whose two best keys are nearly tied still pass a lot: most of the gradient comes from
 # those.) What that does to *training* is on [page 2c](02c_soft_store.ipynb).
 #
-# You can also watch it: this small model trains in your browser, within seconds.
+# You can also watch it. A small Transformer (chapters 3 to 6 build one) learns in your browser,
+# within a minute, to write a word backwards, with the factor or without. Its keys are narrow, so
+# expect a delay rather than a failure.
 
 # %% tags=["hide-input"]
 from annotated.laboratory import laboratory
@@ -931,13 +935,13 @@ print(
 #
 # **Does this task need attention? No.** Give the average a hidden layer of 32, and it's
 # always right by step 260 (if its embeddings start as small as this model's, only in one
-# seed of three). A GRU that reads the sentence is, too, by step 140. What attention gives
+# seed of three). So is a GRU that reads the sentence, by step 140. What attention gives
 # us here is weights that we can look at.
 #
 # After 200 steps the second look of the full model puts, averaged over the unseen pairs, 60
 # to 80 % of its weight on the noun that *it* stands for, and without queries and
-# keys of their own at most 20 %. Single sentences differ widely: with a *goose* that is
-# *hungry*, try the figure at the top. And don't read too much into the arcs: the model was
+# keys of their own at most 20 %. Single sentences differ widely: try a
+# *hungry goose* in the figure at the top. And don't read too much into the arcs: the model was
 # rewarded for the pronoun alone. You've seen it look at a cat and mean a bridge. And
 # another seed, when the street is too wide, puts nine tenths of its second look on *too*!
 # That word's value has come to mean *elle*, so once the first look has settled the
@@ -1000,7 +1004,7 @@ print(
 # ## 2.7 What it costs
 #
 # Every word looks at every word, so t words make t² scores. That sounds expensive.
-# Compared with a recurrent network, is it? Count the multiplications for t words of width k:
+# Is it, compared with a recurrent network? Count the multiplications for t words of width k:
 #
 # - Self-attention: three matrices of k² for each word, and for each of the t² pairs
 #   k for its score and k for its share of the mix: $3tk^2 + 2t^2k$.

@@ -448,7 +448,7 @@ chain(
 # %% [markdown]
 # Written out, the final vector at a position is the initial one plus everything added
 # along the way. So picture a **residual stream** that runs past the layers: each
-# layer reads it and adds to it, and nobody overwrites anything.
+# layer reads it and adds to it.
 #
 # $$x_L = x_0 + \sum_{l=1}^{L} f_l(x_{l-1})$$
 #
@@ -1393,7 +1393,7 @@ explorer(
 # both embeddings and the output layer are **tied**
 # ([Press and Wolf, 2017](https://arxiv.org/abs/1608.05859)). That saves two tables, and
 # a symbol's row learns from three places at once. As an output matrix the table should
-# be small, so that no symbol starts as a favourite; as an embedding its size should be 1,
+# be small, so that the first logits are small, too; as an embedding its size should be 1,
 # and the factor $\sqrt d$ allows both.
 #
 # At *initialisation*, before any training, tying shows in the first loss:

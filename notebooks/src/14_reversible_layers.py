@@ -137,8 +137,8 @@ print(f"input {x.nbytes / 1e6:.1f} MB, kept {saved(layer, x):.1f} MB")
 # %% [markdown]
 # Twelve times the input, for every layer. There are two kinds. One is the **state**, the vectors
 # that go from one layer to the next: 2.1 MB. All the rest is the **inside** of the layer, which
-# nobody sees from outside: what the norms give, queries, keys, values, and the wide vectors in
-# the middle of the feed-forward network, 8.4 MB alone. The attention weights, 2048 × 2048 in each
+# nobody sees from outside: what the norms give, queries, keys, values, what the attention gives, the stream
+# between the two, and the wide vectors in the middle of the feed-forward network, 8.4 MB alone. The attention weights, 2048 × 2048 in each
 # head, aren't among them: PyTorch's fused attention never writes them down. With dropout in the
 # attention it does, on a CPU:
 #
@@ -637,7 +637,7 @@ chain(
 #
 # </details>
 #
-# The cure is to roll the same dice. A random generator can say where it stands. Note that before
+# The cure is to roll the same dice. A random generator can report its state. Note that before
 # each call, and put it back there before the replay:
 
 # %%
@@ -652,7 +652,7 @@ print(first, replay, sep="\n")
 
 # %% [markdown]
 # The module does this for every $F$ and $G$, on a GPU as well, and leaves the generator as if
-# nothing had been replayed. Gradients with dropout are those of the stored stack:
+# nothing had been replayed. With dropout, too, the gradients match the stored stack's:
 
 # %% tags=["hide-input", "proof"]
 random_stack = nn.ModuleList(
@@ -681,7 +681,7 @@ check_close(
 )
 
 # %% [markdown]
-# The same holds for all that a layer decides by chance. [LSH
+# The same goes for everything a layer decides at random. [LSH
 # attention](13_lsh_attention.ipynb) hashes by random rotations; if its buckets came out
 # differently on the way back, other pairs would attend.
 #
@@ -774,8 +774,8 @@ print(f"✓ and the gradients, to {worst:.0e} of the largest")
 print(f"✓ kept for the backward pass: {kept:.1f} MB, not {saved(wide, x):.1f}")
 
 # %% [markdown]
-# And what does the operating system say? Here is the peak of memory for one wide network, in a
-# process of its own each time:
+# How much memory does the process really take? Here are the peaks for one wide network, each in
+# a fresh process:
 
 # %% tags=["hide-input", "remove-stdout"]
 from annotated.notebook import show_table
@@ -818,8 +818,8 @@ print(
 # %% [markdown]
 # Without a backward pass, plain chunks are enough. With one, they help too: at once, the peak is
 # three tensors of that size, the values and two gradients. But the 134 MB that were put aside are
-# still there, until the chunks forget. (They pay with one more run of the network, also inside a
-# reversible block: three in all.)
+# still there, until the chunks forget. (They pay with one more run of the network. Inside a
+# reversible block it runs three times: forward, to rebuild, and in each chunk's backward pass.)
 #
 # ## 14.6 Memory against depth
 #
@@ -909,11 +909,12 @@ print(
 # Stored, each layer takes what section 14.1 counted, 25 MB. The other two take 3.2 MB if the text is
 # short, and that's neither states nor insides. It's the gradients of the layer's 790,000 weights,
 # four bytes each. (They don't come on top of what is stored: states and insides go as the gradients
-# come. The peak is whichever is larger.)
+# come, and the peak is whichever is larger. The budget below adds them all the same, to be on
+# the safe side.)
 #
 # If the text is four times as long, the two diverge. A checkpointed layer takes 8.4 MB now: its
 # state. A reversible one still takes 3.2, because there are no more weights than before.
-# With six layers they're level; with 16, reversible is the leaner (right panel).
+# With six layers they're level; with 16, reversible takes less (right panel).
 #
 # So for short texts, checkpointing is just as good, and it works with any layer. Reversible
 # layers pull ahead when **long** texts meet **many** layers. Both compute everything once more,
@@ -968,7 +969,8 @@ explorer(
 # <details><summary>Answer</summary>
 #
 # Stored, 12 layers would take more than 40 GB; the other two fit. With 48 layers, only the
-# reversible ones do. With 96, none: now it's the weights that are too many. Short texts fit in every
+# reversible ones do (checkpoints at every second layer would halve their states, and come close).
+# With 96, none: weights and Adam's averages alone take 19 of the 24 GB. Short texts fit in every
 # way, as long as the weights do. Store there: it's the fastest.
 #
 # </details>
@@ -1017,7 +1019,7 @@ print(
 )
 
 # %% [markdown]
-# No difference worth mentioning, at this size. The paper found the same for models of three
+# No difference worth mentioning, at this size and depth. The paper found the same for models of three
 # layers, 1024 wide (its figure 3): the two curves nearly coincide. [Page
 # 14c](14c_reformer.ipynb) puts reversible layers, chunks and LSH attention together and lets
 # them read 16,384 characters at once.
@@ -1042,7 +1044,7 @@ print(f"✓ (1, 2) becomes {symmetric(1, 2)}, and so does (2, 1)")
 # %% [markdown]
 # **"streams were rebuilt with an error of …"** $F$ or $G$ gave something else the second
 # time. It draws from a generator of its own, or you called `model.eval()` between forward and
-# backward. The module rebuilds the input anyway, so it can compare it with what went in:
+# backward. The module keeps about a thousand of the numbers that went in, and compares:
 
 # %% tags=["hide-input", "proof"]
 moody = ReversibleSequence([real_block(dropout=0.3)])
@@ -1109,7 +1111,8 @@ print(f"✓ {message}")
 # 3. $y_1 = x_1 + F(x_2)$, then $y_2 = x_2 + G(y_1)$. Undo the last addition first. $F$ and $G$
 #    are never inverted.
 # 4. What is computed twice must come out the same: note the state of the random generator.
-# 5. What treats each position by itself can be done in chunks, and each has to forget.
+# 5. Anything that treats positions independently can be computed in chunks. In training, each
+#    chunk has to forget.
 
 # %% tags=["hide-input"]
 from annotated.notebook import cost

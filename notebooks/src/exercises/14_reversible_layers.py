@@ -212,7 +212,7 @@ check("ch14-chunks", in_chunks)
 #     return torch.cat([x1, x2], dim=-1)
 # ```
 #
-# She wants `x` back, and wrote this. It runs, and gives something else:
+# She wants `x` back, and wrote this. For her batches it runs, and gives something else:
 #
 # ```python
 # def undo_all(blocks, y):
