@@ -179,7 +179,7 @@ chain(
     alt="Eight points and, for each, x, y, −x, −y and the number of the "
     "largest: B 3, T 2, "
     "R 0, Y 1, S 2, P 3, G 1, M 2. Lit: S, −7 −4 7 4, bucket 2.",
-    caption="Lit: sky blue, S. The largest of −7, −4, 7 and 4 is the "
+    caption="Highlighted: S, sky blue. The largest of −7, −4, 7 and 4 is the "
     "third, −x, so its "
     "bucket is 2.",
 )
@@ -284,7 +284,7 @@ explorer(
 # two vectors share one of four buckets with probability $1 - \theta/90°$, or never if they're more
 # than 90° apart. (That's so on a circle; in more dimensions such pairs now and then do, see the
 # figure below.) For S and B that's 0.66. Two rounds both separate them with probability
-# $0.34^2 = 0.12$, four rounds about once in 75 times.
+# $0.34^2 = 0.12$, four rounds about one time in 75.
 #
 # **And in 64 dimensions?** The same two lines. `turn` becomes a random matrix, one column for every
 # two buckets: each column stands for two opposite directions. The paper writes
@@ -638,7 +638,7 @@ print(f"S: {first[4].item():.1f}, then {second[4].item():.1f}")
 #
 # How much should each round count? Exact attention divides $e^{6.95}$, for B, and $e^{6.45}$, for T, by
 # the sum of both. The first round divided by $e^{6.45}$, because T was all it saw, the second by
-# $e^{6.95}$. So weigh each round **by what it divided by**. The logarithm of that is the
+# $e^{6.95}$. So weight each round **by its denominator**. The logarithm of that is the
 # **log-sum-exp** of its scores, `lse`, and the shares are a softmax of those:
 #
 # $$o_i = \sum_r \frac{e^{z_i^{(r)}}}{\sum_{r'} e^{z_i^{(r')}}}\; o_i^{(r)}, \qquad
@@ -865,7 +865,7 @@ show(
     + ".",
     caption="Means of three seeds, causal, queries from position 64 on. "
     "Grey: how often "
-    "the heaviest key lies in the own chunk or the one before without any sorting.",
+    "the heaviest key lies in its own chunk or the one before without any sorting.",
 )
 
 # %% tags=["hide-input", "proof"]
@@ -895,7 +895,8 @@ print(
 # %% [markdown]
 # One round finds the heaviest key seven times out of ten, where unsorted windows would find it about
 # one time in four. Four rounds find it nearly always. The outputs converge more slowly: with four
-# rounds a tenth of the weight is still missing, with sixteen two percent, and the error is down to 0.05.
+# rounds a tenth of the weight is still missing, with sixteen two percent, and the error (the norm of the difference over the norm of the exact output) is down to
+# 0.05.
 # That holds only if each key counts once. Otherwise more rounds help less and less: more of the
 # right keys, but in the wrong proportion.
 #
@@ -1026,7 +1027,7 @@ show_table(
         for backward in (False, True)
         for rounds in (1, 4)
     ],
-    caption="Of the lengths measured, 1024, 2048, … 32768.",
+    caption="The shortest of the lengths measured: 1024, 2048, … 32768.",
 )
 
 # %% tags=["hide-input", "proof"]
@@ -1040,11 +1041,11 @@ print(
 )
 
 # %% [markdown]
-# Against the fused kernel it wins later than by scores, because the kernel takes far less time for each.
+# Against the fused kernel it wins later than by scores, because the kernel spends far less time per score.
 # But the gap goes on growing: twice the length costs full attention about four times as much, and
 # LSH attention two to three times.
 #
-# And memory? This is what each way keeps for the backward pass:
+# And memory? This is what each method keeps for the backward pass:
 
 
 # %% tags=["hide-input"]
@@ -1102,7 +1103,7 @@ show_table(
         (name, *(f"{mb:.0f} MB" if mb > 1 else "under 1 MB" for mb in row))
         for name, row in megabytes.items()
     ],
-    caption="Beside inputs and output: attention alone, 4 heads of width "
+    caption="Besides inputs and output: attention alone, 4 heads of width "
     "64, batch 1.",
 )
 
@@ -1163,7 +1164,7 @@ print(
 
 # %% [markdown]
 # **It finds little beyond its neighbours in the sequence.** If your vectors share a large mean, they all point
-# the same way and crowd into one or two buckets. There the sort changes nothing, and each sees its
+# the same way and crowd into one or two buckets. Then sorting changes nothing, and each query sees its
 # nearest positions in place of its most similar keys. Look at the sizes of your buckets.
 
 

@@ -110,7 +110,7 @@ print(
 #
 # ## 13b.3 The duplicate task
 #
-# Can a model be trained in one way and asked in another? The Reformer paper tests it on a task where
+# Can a model be trained in one way and tested in another? The Reformer paper tests it on a task where
 # attention must hit a single key. The model reads `0 w 0 w`, where the word `w` is random, and
 # predicts the second `w`: each symbol can be known only by looking at the one spot where it
 # stood before. Ours are words of 31 symbols (the paper's: 511), one layer of width 64, chunks of 4. So
@@ -218,7 +218,7 @@ print(
 #
 # Three models: trained with exact attention, with four rounds and with one. Each is then asked with
 # exact attention, and with 8, 4, 2 and 1 rounds. Before you look: what happens to the model
-# trained exactly, when it's asked by one round? And the other way round?
+# trained exactly, when it's tested with one round? And the other way round?
 
 # %% tags=["hide-input", "remove-stdout"]
 import numpy

@@ -24,7 +24,7 @@ from annotated.reformer import lsh_buckets
 # %% [markdown]
 # ## 13c.1 Six decisions
 #
-# Three implementations, and where they part:
+# Three implementations, and where they differ:
 
 # %% tags=["hide-input"]
 show_table(
@@ -52,7 +52,7 @@ show_table(
 
 # %% [markdown]
 # None of it matters when two chunks cover the sequence: then all three are exact shared-QK
-# attention, and the book's tests hold ours against recorded outputs and gradients of both. With
+# attention, and the book's tests compare ours with recorded outputs and gradients of both. With
 # many chunks and the same buckets they agree too, for `repeats=True`, in all rows outside the first
 # chunk of a round.
 #
@@ -123,7 +123,7 @@ print(
 #
 # The third decision is the one that surprises people.
 #
-# ## 13c.2 Only the own bucket?
+# ## 13c.2 Only its own bucket?
 #
 # Paper and blog posts say that a query attends *within its bucket*. The code, by default, lets it see
 # the whole window, whichever bucket a key is from. Is that a mistake? Let's hide the other
