@@ -169,14 +169,15 @@ class _Reversible(torch.autograd.Function):
             call = _Call(function, x2)
             x1, x2 = x2, x1 + call.first(x2)
             ctx.calls.append(call)
-        ctx.save_for_backward(x1, x2, *parameters)
+        ctx.save_for_backward(x1, x2, *parameters)  # which notices changed ones
+        ctx.parameters = parameters
         return x1, x2
 
     @staticmethod
     @once_differentiable
     def backward(ctx, dx1, dx2):
-        x1, x2, *parameters = ctx.saved_tensors
-        totals, size = dict.fromkeys(parameters), _sample(x1, x2).norm()
+        x1, x2, *_ = ctx.saved_tensors
+        totals, size = dict.fromkeys(ctx.parameters), _sample(x1, x2).norm()
         for call in reversed(ctx.calls):
             added, dx, gradients = call.again(x1, dx2)
             x1, x2 = x2 - added, x1

@@ -8,6 +8,7 @@ import torch
 from torch import nn
 from torch.autograd.graph import saved_tensors_hooks
 from torch.func import functional_call
+from torch.utils.checkpoint import checkpoint
 
 from annotated.reversible import (
     ChunkedFeedForward,
@@ -246,6 +247,22 @@ def test_parameters_may_be_handed_in():
     ys = plain(model, *xs)
     wanted = torch.autograd.grad(loss(*ys), list(model.parameters()))
     assert_near(found, [2 * gradient for gradient in wanted])
+
+
+def test_saved_tensors_may_be_packed_and_unpacked():
+    model, xs = stack(), streams()
+
+    def on_cpu(x1, x2):
+        with torch.autograd.graph.save_on_cpu():
+            return model(x1, x2)
+
+    def in_a_checkpoint(x1, x2):
+        return checkpoint(model, x1, x2, use_reentrant=False)
+
+    _, wanted = gradients(partial(plain, model), model, xs)
+    for run in (on_cpu, in_a_checkpoint):
+        _, found = gradients(run, model, xs)
+        assert_near(found, wanted)
 
 
 # ---- what is repeated, and what is kept -------------------------------------
