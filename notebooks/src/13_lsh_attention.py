@@ -68,8 +68,8 @@ show(
     "keys. Left, dark "
     "dots are scattered everywhere. Right, the same weights with rows and columns "
     "sorted by bucket: most dots lie in a staircase of boxes along the diagonal.",
-    caption="The same weights twice, dark where they are large. Right, "
-    "only the boxes are "
+    caption="The same weights twice, dark where they are large: 192 made-up vectors "
+    "around 16 directions, no mask. Right, only the boxes are "
     f"computed, a quarter of the matrix; they hold {100 * covered:.0f} % "
     f"of the weight.",
 )
@@ -139,7 +139,7 @@ print(
 # Seven on average, four in the first layer and eleven in the second. A single key carries about half, and
 # the last 32 carry almost nothing.
 #
-# Would a few dozen do for 65,536 keys, too? ([Page 13c](13c_conventions.ipynb) says when.) Then we could
+# Would a few dozen also be enough for 65,536 keys? ([Page 13c](13c_conventions.ipynb) says when.) Then we could
 # skip all but a thousandth of the work. But there's a catch: to know which keys are heavy, you
 # need all the scores, unless you can tell beforehand who will match. A score is large where query
 # and key point in the same direction. So the question is an old one, **nearest-neighbour
@@ -631,7 +631,7 @@ print(f"S: {first[4].item():.1f}, then {second[4].item():.1f}")
 # S gets the size of T alone, 44, and then that of B alone, 40. Exact attention said 41.5.
 #
 # **Why does `order.argsort()` undo the sort?** `order` says who stands at each place: 2, 3, 6, 1, 4, 7,
-# 0, 5. Ask it where number 0 is, then number 1, and so on: at places 6, 3, 0, 1, 4, 7, 2, 5. That's what
+# 0, 5. Where is number 0 now, where number 1, and so on? At places 6, 3, 0, 1, 4, 7, 2, 5. That's what
 # `argsort` answers.
 #
 # ## 13.5 Joining the rounds
@@ -784,7 +784,7 @@ check_close(
 # %% [markdown]
 # ## 13.6 What it misses
 #
-# Now at full size: 1024 vectors of 64 numbers around 128 directions, in random order, each a
+# Now at full size: 1024 vectors of 64 numbers, about 8 long, around 128 directions, in random order, each a
 # query and a key. (Clusters suit a hash; a trained model follows below.) Chunks of 64, so one round looks at 128 keys of 1024; and 32 buckets, two per
 # chunk, as is usual ([page 13c](13c_conventions.ipynb) tries others). We also compute the exact
 # weights, so we know which key is truly a query's heaviest. **How often does one round find
@@ -792,7 +792,11 @@ check_close(
 
 # %% tags=["hide-input"]
 ROUNDS = (1, 2, 4, 8, 16)
-found = {"the heaviest key": [], "of the weight": [], "the 8 heaviest": []}
+found = {
+    "the heaviest key": [],
+    "share of the weight": [],
+    "the 8 heaviest": [],
+}
 errors = {"counted once": [], "counted again in each round": []}
 long_chunk, local = [], []
 at = torch.arange(1024)
@@ -813,7 +817,7 @@ for seed in range(3):
             hits = meets.gather(1, weights.topk(count).indices)
             found[name][-1].append(hits.double().mean().item())
         share = (weights * meets).sum(dim=-1).mean().item()
-        found["of the weight"][-1].append(share)
+        found["share of the weight"][-1].append(share)
         for repeats, (_, row) in enumerate(errors.items()):
             given = queries, their_values, ids[:r], 64
             output = lsh_attention(*given, causal=True, repeats=bool(repeats))
@@ -833,14 +837,16 @@ figure, axes = plt.subplots(1, 2, figsize=(7.4, 3.3))
 for i, (name, shares) in enumerate(recall.items()):
     style = {"color": PALETTE[i], "marker": MARKERS[i], "ms": 5}
     axes[0].plot(ROUNDS, shares, LINES[i], label=name, **style)
-axes[0].axhline(numpy.mean(local), color="0.5", lw=1)
+axes[0].axhline(
+    numpy.mean(local), color="0.5", lw=1, ls=":", label="nearby keys, unsorted"
+)
 axes[0].set(ylabel="share found", ylim=(0, 1.03))
 axes[0].legend(
-    loc="lower right",
+    loc="upper center",
+    bbox_to_anchor=(0.5, -0.2),
+    ncols=2,
     fontsize="small",
-    frameon=True,
-    framealpha=1,
-    edgecolor="none",
+    frameon=False,
 )
 for i, (name, values) in enumerate(error.items()):
     style = {"color": PALETTE[3 + i], "marker": "Dv"[i], "ms": 5}
@@ -864,8 +870,8 @@ show(
     )
     + ".",
     caption="Means of three seeds, causal, queries from position 64 on. "
-    "Grey: how often "
-    "the heaviest key lies in its own chunk or the one before without any sorting.",
+    "Grey: how often the heaviest key lies in the query's own chunk or the one before, "
+    "without any sorting.",
 )
 
 # %% tags=["hide-input", "proof"]
@@ -873,7 +879,7 @@ once, again = error.values()
 assert (numpy.diff(found["the heaviest key"], axis=1) >= 0).all()
 assert recall["the heaviest key"][0] >= 0.5
 assert recall["the heaviest key"][2] >= 0.93
-assert recall["of the weight"][2] >= 0.85
+assert recall["share of the weight"][2] >= 0.85
 assert numpy.mean(long_chunk) < recall["the heaviest key"][2] - 0.05
 assert once[2] <= 0.35 and once[4] <= 0.1 < 0.15 < again[4]
 
@@ -885,7 +891,7 @@ def listed(values):
 print(
     f"✓ 1, 4 and 16 rounds: the heaviest key "
     f"{listed(recall['the heaviest key'])}; of "
-    f"the weight {listed(recall['of the weight'])}\n✓ error {listed(once)}, and "
+    f"the weight {listed(recall['share of the weight'])}\n✓ error {listed(once)}, and "
     f"{listed(again)} if keys found again count again\n✓ one round with "
     f"chunks of 256 "
     f"finds the heaviest key {numpy.mean(long_chunk):.2f} of the time; chunks of 64 "
@@ -937,7 +943,8 @@ show_table(
 
 # %% [markdown]
 # With eight rounds neither notices. With one, the model that was trained through buckets does much
-# better: it has learned to put what belongs together into one bucket.
+# better: it has learned to put what belongs together into one bucket ([page
+# 13b](13b_learning.ipynb) watches it).
 #
 # ## 13.7 What it costs
 # First the **computational complexity**, per query. Naive attention, with the matrix written out,
@@ -1249,10 +1256,10 @@ print(
 # 4. A pair is lost to a border or to a full bucket. Another round finds most of those, and rounds
 #    are joined by a softmax of their log-sum-exps.
 # 5. LSH attention grows a little faster than linearly, full attention with $t^2$. Against a fused kernel, on one
-#    CPU core, it pays from thousands of positions on, if a few dozen keys carry the weight.
+#    CPU core, it pays off from a few thousand positions on, if a few dozen keys carry the weight.
 #
 # **What became of it?** Fused kernels made exact attention cheap in memory soon after
-# ([FlashAttention](https://arxiv.org/abs/2205.14135), 2022), and most long-context models today
+# ([FlashAttention](https://arxiv.org/abs/2205.14135), 2022), and many long-context models today
 # are exact. The idea lives on where that is still too much: the Routing Transformer (2020) learns
 # its buckets, HyperAttention (2023) sorts by a hash, and MagicPIG (2024) hashes a long cache of
 # keys.
