@@ -292,9 +292,10 @@ chain(
 # <details><summary>Step by step</summary>
 #
 # Take the steps in reverse order. The last one added $G(y_1)$ to the second stream. You have
-# $y_1$, so compute it again, $(1, 0, 3, 3)$, and subtract: $x_2 = (5, 2, 3, 9) - (1, 0, 3, 3) =
-# (4, 2, 0, 6)$. The step before added $F(x_2)$ to the first stream. Now you have $x_2$. One back,
-# that's $(0, 4, 2, 0)$, and $x_1 = (1, -2, 3, 3) - (0, 4, 2, 0) = (1, -6, 1, 3)$.
+# $y_1$, so compute it again, $(1, 0, 3, 3)$, and subtract it from $(5, 2, 3, 9)$: you have
+# $x_2 = (4, 2, 0, 6)$. The step before added $F(x_2)$ to the first stream. With $x_2$ you can
+# compute that, too: one back, it's $(0, 4, 2, 0)$. Subtract it from $(1, -2, 3, 3)$, and you have
+# $x_1 = (1, -6, 1, 3)$.
 #
 # </details>
 
@@ -518,7 +519,8 @@ def backward_block(F, G, y1, y2, dy1, dy2):
 # $\mathrm{d}y_2$ are ones. Then $w$'s gradient is the 7 of section 14.1. And $y_1$ has two
 # ways to the loss: directly, and through $G$, where it is positive. That makes
 # $\mathrm{d}x_1 = (2, 1, 2, 2)$. And each number of $x_2$ counts once for itself and once more for
-# what $F$ adds at the next position: $\mathrm{d}x_2 = (1 + 1, 1 + 2, 1 + 2, 1)$.
+# what $F$ adds at the next position, so it gets 1 and the next entry of $\mathrm{d}x_1$:
+# $\mathrm{d}x_2 = (2, 3, 3, 1)$.
 
 # %%
 ones = torch.ones(4)
