@@ -350,8 +350,8 @@ check_close(
 #   *it* itself 0.22: more than half goes to words that aren't nouns. With one vector for both,
 #   you can't make *tired* harder to find without changing what it looks for.
 # - **It gets more than it needs.** All it's after is a gender, but it gets a mix of all four
-#   numbers. And then the gender takes part in the matching, too: in 2.1 *cat* and *street*
-#   scored −1 just because one is *le* and the other *la*.
+#   numbers. And whatever a word hands over takes part in the matching, too: in 2.1 *cat* and
+#   *street* scored −1 just because one is *le* and the other *la*.
 #
 # So give each part a matrix of its own. The **query** is what a word looks for,
 # the **key** is what it can be found by, and the **value** is what it hands over.
@@ -447,15 +447,16 @@ show_table(
 # - **Now it finds the nouns.** *It* and *tired* are down from more than half to
 #   0.08 + 0.13 = 0.21. That's the work of the −1 in $W_k$; take it out, and they keep
 #   0.16 + 0.27 = 0.43. It makes words that describe a state harder to find, and because $W_q$ has
-#   no such −1, they still look for the same things as before. A sharper row alone wouldn't do:
-#   with the scores simply doubled, *it* and *tired* keep 0.17 + 0.36 = 0.53.
+#   no such −1, they still look for the same things as before. The 2 in $W_q$ sharpens
+#   the row, but that alone wouldn't do: with the scores simply doubled, *it* and *tired* keep
+#   0.17 + 0.36 = 0.53.
 # - **Now it gets only what it needs.** One number comes back, the gender. And as $W_q$ and
 #   $W_k$ leave the gender out, it no longer takes part in the matching: in `x`, *cat* and
 #   *street* now score 0 instead of −1.
 #
-# One thing is no better: *cat* against *street*, 0.63 to 0.16, was clearer with doubled scores,
-# 0.43 to 0.04. So this example shows what the roles can do. Section 2.5 measures what they're
-# worth.
+# Not everything is better: doubling alone tells *cat* from *street* more clearly, 0.42 to 0.04
+# against 0.63 to 0.16. So this example shows what the roles *can* do. Section 2.5 measures what
+# they're worth.
 
 # %% tags=["hide-input", "proof"]
 wide = torch.cat([x[:3], x[3:, [1, 0, 2, 3]]])
@@ -556,9 +557,9 @@ show(
 
 # %% [markdown]
 # From here on the book uses a function, `scaled_dot_product_attention`. It does what the
-# code above does with Q, K and V, and takes two more arguments: a mask says who may look at whom
-# ([chapter 4](04_masks.ipynb)), and dropout drops some weights in training
-# ([chapter 7](07_training.ipynb)).
+# code above does with Q, K and V, and takes three more arguments, all optional: a mask says who
+# may look at whom ([chapter 4](04_masks.ipynb)), dropout drops some weights in training
+# ([chapter 7](07_training.ipynb)), and scale stands for 1/√k.
 
 # %% tags=["hide-input"]
 from annotated.attention import scaled_dot_product_attention
@@ -896,7 +897,7 @@ show(
     "seeds each. With a value of its own, with or without a query and a key of "
     "their own, every seed is at 100 % by step 200. One vector in all three "
     "roles is near 70 % then, and reaches 100 % between steps 300 and 500. The "
-    "plain average stays between 65 and 80 %.",
+    "plain average stays between 65 and 85 %.",
     caption="Recorded runs, three seeds each. Dotted: a coin. After 20 steps one vector "
     "still says “elle” nearly every time, and that’s right for 41 % of these pairs.",
 )
@@ -1081,8 +1082,8 @@ for t, (attention, its_time, recurrent, gru_time) in costs.items():
 show_table(
     ["words", "attention", "GRU"],
     rows,
-    caption="M: millions of multiplications. Width 512. Times on a CPU, "
-    f"threads: {torch.get_num_threads()}.",
+    caption="M: millions of multiplications. Width 512. Times on a CPU; "
+    f"number of threads: {torch.get_num_threads()}.",
 )
 
 # %% tags=["hide-input", "proof"]
