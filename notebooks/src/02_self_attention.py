@@ -898,8 +898,9 @@ show(
     "their own, every seed is at 100 % by step 200. One vector in all three "
     "roles is near 70 % then, and reaches 100 % between steps 300 and 500. The "
     "plain average stays between 65 and 85 %.",
-    caption="Recorded runs, three seeds each. Dotted: a coin. After 20 steps one vector "
-    "still says “elle” nearly every time, and that’s right for 41 % of these pairs.",
+    caption="Recorded runs, three seeds each. Dotted: a coin. After 20 steps one "
+    "vector still says “elle” nearly every time, and that’s right for 41 % of these "
+    "pairs.",
 )
 
 # %% tags=["hide-input", "proof"]
