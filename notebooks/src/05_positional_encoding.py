@@ -103,9 +103,9 @@ chain(
 #
 # Training can't bring the order back. Chapter 2 proved that attention without a mask is
 # *equivariant*: shuffle the words and the outputs are shuffled with them, whatever the
-# weights. More heads or more layers change nothing. A causal mask does: it shows each
-# word one word more than the last, and such models
-# [can learn the order](https://arxiv.org/abs/2203.16634) without being told.
+# weights. More heads or more layers change nothing about it. A causal mask does: each word
+# sees one more than the word before, and models with such a mask
+# [can learn the order](https://arxiv.org/abs/2203.16634) without any positions.
 
 # %% tags=["hide-input", "proof"]
 from torch import nn
@@ -637,8 +637,7 @@ assert finds[0] == 1 and 0.7 < finds[1] < 0.85 and finds[2] < 0.02
 assert own[2] > 0.99
 print(
     "✓ 32 positions of width 64, random words added: of standard deviation 0.125, "
-    f"{finds[1]:.0%} look three back; of 1, {finds[2]:.0%}, and {own[2]:.0%} at "
-    "themselves"
+    f"{finds[1]:.0%} look three back; of 1, {own[2]:.0%} look at themselves"
 )
 
 # %% [markdown]
@@ -688,8 +687,8 @@ show(
 # The dot product of two positions depends only on their offset, but adding them to words
 # spoils that. Once position and word share a vector, a score is the sum of four products:
 # word with word, word with position, position with word, position with position. Only the
-# last has both positions in it, and so an offset. Each of the two mixed ones depends on
-# where one of the words stands.
+# last involves both positions, so only the last can depend on their offset. Each of the two
+# mixed ones depends on where one of the words stands.
 #
 # **Rotary position embedding**, RoPE for short
 # ([Su et al., 2021](https://arxiv.org/abs/2104.09864)), leaves the words alone and
@@ -743,8 +742,8 @@ explorer(
 # <details><summary>Answer</summary>
 #
 # Both arrows turn, but the angle between them stays the same, and so does the score.
-# At −2 the score is another one: before isn't after. At 0.01 these
-# few positions hardly turn the arrows, and the score is nearly what it was without them.
+# At −2 the score is different: before isn't after. At a speed of 0.01, these few positions
+# hardly turn the arrows, and the score is nearly what it was without them.
 #
 # </details>
 #
@@ -845,8 +844,8 @@ Html(
     'markerWidth="7" markerHeight="7" orient="auto"><path d="M0 0L8 4L0 8Z"/>'
     f"</marker></defs>{two_layers(6, 'clocks, added', 'qkv')}"
     f"{two_layers(206, 'rotary', ('R q', 'R k', 'v'))}"
-    '<path d="M286 282V238" stroke="currentColor"/>'
-    '<path d="M86 282V262M86 242V238" stroke="currentColor"/>'
+    '<path d="M286 282V234" stroke="currentColor"/>'
+    '<path d="M86 282V262M86 242V234" stroke="currentColor"/>'
     '<circle cx="86" cy="252" r="10" fill="none" stroke="#d55e00" stroke-width="2"/>'
     '<text x="86" y="257">+</text><path d="M118 252H100" stroke="currentColor" '
     'marker-end="url(#up05)"/><text x="142" y="257">clocks</text></svg><figcaption>'
@@ -1232,7 +1231,7 @@ show(
 #
 # **The loss is excellent, and the decoder repeats itself.** A decoder that is given
 # one new symbol per step, and remembers the earlier ones, puts every symbol at position 0,
-# because the encoding sees one symbol at a time. The repair is `start`, from 5.3.
+# because the encoding sees one symbol at a time. The fix is `start`, from 5.3.
 # Here's a model that learned to copy ten symbols, decoding both ways with the same
 # weights:
 
@@ -1325,8 +1324,8 @@ with torch.no_grad():
         pieces.append(logits)
 steps = torch.cat(pieces, dim=1)
 check_close(
-    f"at position 0 it writes the first symbol {first:.0%} of the time; counted, "
-    "step by step = all at once",
+    f"at position 0 it writes the first symbol {first:.0%} of the time; with start "
+    "counted up, one step at a time equals all at once",
     steps,
     whole,
     1e-4,
@@ -1372,8 +1371,9 @@ print(
 # that stays on the CPU</summary>
 #
 # **Most columns hardly change.** In the exponent $2i/d$, $i$ counts
-# *pairs*, up to $d/2 - 1$. If it counted dimensions, the exponents would run twice as far;
-# a sine and its neighbour no longer belong to one hand, and a step is no rotation.
+# *pairs*, up to $d/2 - 1$. If it counted dimensions, the exponents would run twice as far,
+# a sine and its neighbour would no longer belong to one hand, and a step would no longer
+# be a rotation.
 #
 # **The model is on the GPU, its table is not.** The table is a plain
 # attribute, and `model.to(…)` moves only parameters and buffers. Use

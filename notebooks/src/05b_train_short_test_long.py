@@ -341,15 +341,7 @@ print(
     "✓ clocks ahead of learned rows in all settings but 0.02, 300 steps; every seed"
 )
 
-# %% [markdown]
-# In four of five settings the clocks win at rare positions, with every seed. Two cells
-# say little about rare positions, since there the model hadn't learned the task even at
-# common ones: learned rows at 0.02 beside symbols at 1, which drown them out, and clocks
-# beside symbols at 0.02, which need more than 300 steps. Against learned rows as large as
-# they are, the clocks still win.
 
-
-# %% tags=["hide-input", "proof"]
 def guessing(length, count=300):
     """Share of the commonest among the other symbols."""
     generator = torch.Generator().manual_seed(0)
@@ -383,11 +375,17 @@ print(
 )
 
 # %% [markdown]
+# In four of five settings the clocks win at rare positions, with every seed. Two cells
+# say little about rare positions, since there the model hadn't learned the task even at
+# common ones: learned rows at 0.02 beside symbols at 1, which drown them out, and clocks
+# beside symbols at 0.02, which need more than 300 steps. Making the learned
+# rows as large as the clocks doesn't help.
+#
 # ## 5b.5 What to remember
 #
 # 1. Report quality *by position* when lengths vary; an average hides a bad end.
 # 2. A learned row is trained only by sequences that reach it.
-# 3. Clocks share what they learn between positions, so rare positions do better.
+# 3. Clocks do better at rare positions: what a model learns at common ones can carry over.
 # 4. Where no sequence came, neither helps, and unseen clocks can harm the positions before
 #    them.
 #
