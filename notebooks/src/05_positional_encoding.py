@@ -98,7 +98,7 @@ chain(
 
 # %% [markdown]
 # The row of *good* is the same in both reviews, and so is every other row. They've
-# merely swapped places, and an average doesn't care about order. The classifier gets the
+# merely swapped places, and an average doesn't care about word order. The classifier gets the
 # same numbers either way, and has to give the two friends the same answer.
 #
 # Training can't bring the order back. Chapter 2 proved that attention without a mask is
@@ -277,10 +277,10 @@ chain(
 # %% [markdown]
 # So keep the columns and their speeds, and replace each digit by something that goes
 # up and down *smoothly*: a sine. One sine alone won't do, since at a height of 0.5 it
-# may be rising or falling. Put a cosine beside it and the doubt is gone: together they're
-# the coordinates of the tip of **a hand on a clock**. It never jumps, and one step further
-# is always the same turn. One hand comes round again soon, so take several clocks, each
-# slower than the last.
+# may be rising or falling. Put a cosine beside it and the doubt is gone: together, the two
+# trigonometric functions are the coordinates of the tip of **a hand on a clock**. It never
+# jumps, and one step further is always the same turn. One hand comes round again soon, so
+# take several clocks, each slower than the last.
 
 # %% [markdown]
 # That's the **sinusoidal encoding** of
