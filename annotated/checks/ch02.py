@@ -4,7 +4,7 @@ from functools import partial
 
 import torch
 
-from annotated.checks import Exercise, Function, tensor_for_bool
+from annotated.checks import Exercise, Function, Raised, tensor_for_bool
 from annotated.checks.material import written_out
 
 # ---- self-attention with a temperature ---------------------------------------
@@ -24,9 +24,18 @@ def each(tau):
 
 WRONG_AXIS = "τ is divided along the wrong axis: here it meets words, not sequences"
 
+
+def ill_fitting(result, *_):
+    """Did broadcasting fail, as it does for (b, t, t) divided by (b,)?"""
+    if isinstance(result, Raised) and "must match the size" in result.message:
+        return "two shapes don't fit each other: does τ, (b,), line up with (b, t, t)?"
+    return None
+
+
 tempered = Exercise(
     "ch02-tempered",
     right=lambda x, tau: attend(x, products(x) / each(tau)),
+    symptoms=ill_fitting,
     hint="expected the average of x with weights softmax(x xᵀ / τ)",
     mistakes={
         "the temperature multiplies the scores; it should divide them": (
@@ -323,23 +332,31 @@ is_equivariant = Exercise(
 )
 
 FUNCTIONS = [  # a function of the rows, its name, and what an answer may miss in it
-    ("2 * x", "every row for itself", None),
+    ("2 * x", "each row on its own", None),
     ("x.softmax(dim=-1)", "a softmax within each row", None),
-    ("x - x.mean(dim=0)", "the mean does not care for order", EXACT),
+    ("x - x.mean(dim=0)", "the mean of all rows taken away", EXACT),
     ("x.cumsum(dim=0)", "a sum of all rows so far", UNMOVED),
-    ("x[:, :1].square()", "it may change the width", None),
+    ("x[:, :1].square()", "squares of the first column: a narrower output", None),
     ("(x @ x.mT).softmax(dim=-1) @ x", "self-attention", EXACT),
-    ("0 * x + x.mean(dim=0)", "the same in every row", None),
+    ("0 * x + x.mean(dim=0)", "the mean in every row", None),
     ("x.roll(1, dims=0)", "the rows moved on by one", ROLLING),
     ("x.flip(0)", "the rows reversed", REVERSING),
     ("x.sort(dim=0).values", "the rows sorted", INVARIANT),
     (
         "x @ x.mT",
-        "all products of two rows",
+        "the dot products of all pairs of rows",
         "the rows move with the shuffle, but the columns do too",
     ),
-    ("x + x.clamp(max=0).cumsum(dim=0)", "numbers below 0 summed", POSITIVE),
-    ("x + 1e-2 * torch.arange(len(x))[:, None]", "a little of each number", LOOSE),
+    (
+        "x + x.clamp(max=0).cumsum(dim=0)",
+        "a running sum of the numbers below 0 added",
+        POSITIVE,
+    ),
+    (
+        "x + 1e-2 * torch.arange(len(x))[:, None]",
+        "a little added to each row, by its place",
+        LOOSE,
+    ),
     (
         "(x @ x.mT).masked_fill(torch.ones(len(x), len(x)).triu(1).bool(), -math.inf)"
         ".softmax(dim=-1) @ x",
@@ -355,15 +372,19 @@ SIGN = (
     "(x[:, {0}] - x[:, {0}, None]).sign(), 1).prod()"
 )
 FUNCTIONS += [
-    (f"x * {SIGN.format(0)}", "a sign that each exchange of two rows changes", PARITY),
+    (
+        f"x * {SIGN.format(0)}",
+        "all rows times +1 or −1; each swap flips the sign",
+        PARITY,
+    ),
     (
         "x.cumsum(dim=0) if x.sum() > 0 else x",
-        "order matters where the sum is positive",
+        "a running sum, but only if all numbers add up to more than 0",
         SOME,
     ),
     (
         "x.cumsum(dim=0) if x.sum() < 0 else x",
-        "order matters where the sum is negative",
+        "a running sum, but only if all numbers add up to less than 0",
         SOME,
     ),
 ]
@@ -375,7 +396,9 @@ for expression, name, missed in FUNCTIONS:
     )
 
 
-@is_equivariant.case("one row treated in another way", hint=ONE_SWAP)
+@is_equivariant.case(
+    "one row multiplied by a number, the others unchanged", hint=ONE_SWAP
+)
 def _(draw):
     size = draw.number(1.5, 4.0)
     changed = ["{} * x[:1], x[1:]", "x[:-1], {} * x[-1:]"]

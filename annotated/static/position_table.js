@@ -66,5 +66,5 @@ return {
   values: { alike, longest, twin: alike[twin] },
   says: `The slowest pair needs ${longest < 1000 ? longest.toFixed(1) : longest.toFixed(0)} `
     + `positions for one turn. Of the positions at least ${data.apart} away from ${p}, the `
-    + `most alike is ${twin} (ring), with ${alike[twin].toFixed(2)} of 1.`,
+    + `most similar is ${twin} (ring), at ${alike[twin].toFixed(2)}.`,
 };

@@ -52,7 +52,7 @@ view.add(svg, "rect", {
 });
 const number = (z) => numbers.fixed(z, 2);
 const lines = [
-  ["strong", `pair ${i}: ${speed.toPrecision(3)} radians a position`],
+  ["strong", `pair ${i}: ${speed.toPrecision(3)} radians per position`],
   ["", `● p = ${p}, ■ p + s = ${p + s}`],
   ["", whole ? `the arc, without whole turns: ${rest.toFixed(3)}` : "the arc: from ● to ■"],
   ["strong", `the matrix for s = ${s}`],

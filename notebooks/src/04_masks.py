@@ -826,7 +826,7 @@ show_table(
 # `attention_mask` of ones and zeros: 1 means attend. And BERT's `[MASK]` is no mask of
 # this kind, but a token that stands in for a hidden word.) Function and module also take floats
 # (an *additive mask*), which are added to the scores: 0 where a query may attend, −∞
-# where it may not.
+# where it may not. (So a mask of 0.0 and 1.0 hides nothing.)
 #
 # Mix them up and no error is raised. With a padding mask, the words then attend to the
 # padding and nothing else; with a causal mask, to the future and nothing else.

@@ -36,15 +36,15 @@ explorer(
 #
 # </details>
 #
-# By the end of this chapter you'll be able to compute these clocks, say why they're built this
-# way, and write **rotary positions** (RoPE), which most large language models use
-# today. You need attention, heads and masks (chapters 2 to 4), and sine and cosine.
-# About 37 minutes.
+# By the end of this chapter you'll be able to compute these clocks, say why they're
+# built this way, and write **rotary positions** (RoPE), which most large language models
+# use today. You need attention, heads and masks (chapters 2 to 4), and sine and cosine.
+# About 35 minutes.
 #
 # ## 5.1 Why attention needs help
 #
-# Give each symbol four numbers by hand: its mood, whether it flips a mood, whether
-# it's a pause, whether it's a word.
+# Let's give each symbol four numbers by hand: its mood, whether it flips a mood, whether
+# it's a pause, and whether it's a word.
 
 # %%
 import torch
@@ -98,12 +98,14 @@ chain(
 
 # %% [markdown]
 # The row of *good* is the same in both reviews, and so is every other row. They've
-# merely swapped places, and an average doesn't care about word order. The classifier
-# gets (0, 0.53, 0.45, 0.77) either way, and has to give the two friends the same answer.
+# merely swapped places, and an average doesn't care about word order. The classifier gets the
+# same numbers either way, and has to give the two friends the same answer.
 #
-# The word order is lost, and training can't bring it back. Chapter 2 proved that
-# attention without a mask is *equivariant*: shuffle the words and the outputs are
-# shuffled with them, whatever the weights. More heads or more layers change nothing.
+# Training can't bring the order back. Chapter 2 proved that attention without a mask is
+# *equivariant*: shuffle the words and the outputs are shuffled with them, whatever the
+# weights. More heads or more layers change nothing about it. A causal mask does: each word
+# sees one more than the word before, and models with such a mask
+# [can learn the order](https://arxiv.org/abs/2203.16634) without any positions.
 
 # %% tags=["hide-input", "proof"]
 from torch import nn
@@ -132,8 +134,9 @@ check_close(
 
 # %% [markdown]
 # What that costs depends on the task. Here a small Transformer (chapter 6 puts one
-# together) trains in your browser within seconds, without positions. First it has to
-# write words backwards, then to sort their letters:
+# together) trains in your browser within seconds, without positions. First let it write
+# words backwards. Then, in the *Experiment* menu, let it sort their letters. At the end,
+# go back and choose sinusoidal positions:
 
 # %% tags=["hide-input"]
 from annotated.laboratory import laboratory
@@ -183,9 +186,7 @@ chain(
 # %% [markdown]
 # In the other review *good* stands at position 3 and becomes (2.14, −0.99, 0.03, 2).
 # It's a different vector, so it gives and receives different weights, and the
-# averages differ. Adding the clocks isn't enough: a plain average of `x + clocks` is
-# (0.47, 0.53, 0.51, 1.75) for both reviews. It takes something nonlinear before the
-# average, and attention is nonlinear.
+# averages differ.
 #
 # **Doesn't adding blur the word? Why not put the position beside it?** You could
 # concatenate the word's vector $x$ and the position's vector $u$. The longer vector is
@@ -197,30 +198,23 @@ chain(
 # \end{aligned}$$
 #
 # Adding is concatenating with $W_x = W_u$. You give up a separate matrix for the
-# positions, and everything that follows keeps its width $d$. And there's room to
-# share: in a model of width 512, 99.5% of the first fifty positions (of their squared
-# lengths) lie in 16 directions, and 99.5% of the first 512 in 113. The other directions are
-# almost free for the word.
+# positions, and everything that follows keeps its width $d$. And there's room to share:
+# in a model of width 512, the first 512 positions lie almost entirely in 113 directions
+# (with 99.5% of their squared lengths). The other 399 are almost free for the word.
 # (Adding does have a cost: [5.5](#55-rotary-positions) begins with it.)
 
 # %% tags=["hide-cell"]
 W = torch.randn(5, 8, dtype=torch.float64)
 x, u = torch.randn(2, 4, dtype=torch.float64)
 side_by_side = W @ torch.cat([x, u])
-directions = {}
-for count in (50, 512):
-    table = sinusoidal_encoding(count, 512).double()
-    strength = torch.linalg.svdvals(table) ** 2
-    shares = strength.cumsum(dim=0) / strength.sum()
-    directions[count] = (shares < 0.995).sum().item() + 1
-assert directions == {50: 16, 512: 113}
+strength = torch.linalg.svdvals(sinusoidal_encoding(512, 512).double()) ** 2
+shares = strength.cumsum(dim=0) / strength.sum()
+directions = (shares < 0.995).sum().item() + 1
+assert directions == 113
 assert averages[0, 0] < 0.6 < 0.65 < averages[1, 0]
-without = [(words + clocks).mean(dim=0) for words in (annoyed, pleased)]
-assert torch.allclose(*without)
-assert [round(n, 2) for n in without[0].tolist()] == [0.47, 0.53, 0.51, 1.75]
 check_close(
-    f"{directions[50]} directions hold 99.5% of 50 positions, {directions[512]} of "
-    "512; concatenating is a sum of two products",
+    f"{directions} directions hold 99.5% of 512 positions; concatenating is a sum of "
+    "two products",
     side_by_side,
     W[:, :4] @ x + W[:, 4:] @ u,
     1e-12,
@@ -233,9 +227,9 @@ check_close(
 #
 # - **The number itself**, $p$ added to every entry. At position 500 each entry is
 #   about 500 and the word is a ripple on top: *cat* and *dog* point in the same
-#   direction. That hurts, because attention compares by dot products, and the position
-#   swamps them. From position 2 on, a *cat* scores higher with a *dog* one place
-#   further than with another *cat* (table below).
+#   direction. Attention compares by dot products, and the position swamps them: from
+#   position 2 on, a *cat* scores higher with a *dog* one place further than with another
+#   *cat* (table below).
 # - **The fraction** $p/(t-1)$, so that everything stays between 0 and 1. Now a step
 #   has no fixed size: the next word is 1/9 further in a sentence of ten and 1/99
 #   further in a sentence of a hundred.
@@ -283,22 +277,10 @@ chain(
 # %% [markdown]
 # So keep the columns and their speeds, and replace each digit by something that goes
 # up and down *smoothly*: a sine. One sine alone won't do, since at a height of 0.5 it
-# may be rising or falling. Put a cosine beside it and the doubt is gone: the two
-# trigonometric functions are the coordinates of the tip of **a hand on a clock**. It never jumps,
-# and one step further is always the same turn. One hand comes round again soon, so take
-# several clocks, each slower than the last.
-
-# %% tags=["hide-cell"]
-import math
-
-early, late = 2.0, math.pi / 0.3 - 2.0  # the same height, at a speed of 0.3
-heights = [math.sin(0.3 * p) for p in (early, late)]
-after = [math.sin(0.3 * (p + 1)) for p in (early, late)]
-assert abs(heights[0] - heights[1]) < 1e-12 and after[0] - after[1] > 0.1
-print(
-    f"✓ a sine of {heights[0]:.2f} (at a speed of 0.3) is followed by "
-    f"{after[0]:.2f} if it rises, {after[1]:.2f} if it falls"
-)
+# may be rising or falling. Put a cosine beside it and the doubt is gone: together, the two
+# trigonometric functions are the coordinates of the tip of **a hand on a clock**. It never
+# jumps, and one step further is always the same turn. One hand comes round again soon, so
+# take several clocks, each slower than the last.
 
 # %% [markdown]
 # That's the **sinusoidal encoding** of
@@ -313,10 +295,12 @@ print(
 #
 # For our width of four that's $\omega_0 = 1$ and $\omega_1 = 10000^{-1/2} = 1/100$, so
 # position 1 is $(\sin 1,\ \cos 1,\ \sin 0.01,\ \cos 0.01)$, or (0.84, 0.54, 0.01, 1):
-# the highlighted row above. Written the slow way:
-
+# the highlighted row in 5.2. Written the slow way:
 
 # %%
+import math
+
+
 def table_by_hand(length, d):
     table = torch.zeros(length, d, dtype=torch.float64)
     for p in range(length):
@@ -404,9 +388,9 @@ show(
 )
 
 # %% [markdown]
-# **Why 10000?** The base sets the speed of the slowest hands, and so how far the
-# vectors can tell *near* from *far*. Here is the similarity of two positions of width 512:
-# the dot product of their vectors over $d/2$, so that 1 means equal.
+# **Why 10000?** The base sets the speed of the slowest hands, and so the distance up to
+# which the vectors can tell *near* from *far*. Here is the similarity of two positions of
+# width 512: the dot product of their vectors, divided by $d/2$, so that 1 means equal.
 
 # %% tags=["hide-input"]
 away = (1, 10, 100, 1000)
@@ -434,15 +418,15 @@ show_table(
 )
 
 # %% [markdown]
-# With a base of 10 all hands are fast. Positions ten apart look as unrelated as
-# positions a thousand apart. With 10000 the similarity still falls
-# after a thousand positions: the slowest hand takes about 60 000 for one turn. The cost
-# is at short range, where slow hands make neighbours more similar. There's nothing special
-# about 10000. Llama 3, made for long texts, [takes 500
-# 000](https://arxiv.org/abs/2407.21783).
+# With a base of 10 all hands are fast, and positions ten apart look as unrelated as
+# positions a thousand apart. With 10000 the similarity still falls after a thousand
+# positions: the slowest hand takes about 60 000 for one turn. The price is paid at short
+# range, where slow hands make neighbours more similar. There's nothing special about
+# 10000: for its rotary positions (5.5), Llama 3
+# [takes 500 000](https://arxiv.org/abs/2407.21783).
 #
-# With few hands there's a second danger: all of them may return to nearly the same
-# angles together. Try it on 48 positions.
+# With few hands there's a second danger: all of them may come back to nearly the same
+# angles at once. Try it on 48 positions.
 
 
 # %% tags=["hide-input"]
@@ -467,6 +451,16 @@ for base, width, position in (
 ):
     state = {"base": base, "width": width, "position": position}
     checks.append((state, likeness(base, width, position)))
+below = {
+    (base, width): likeness(base, width, 12)["twin"] < 0.7
+    for base in bases
+    for width in (4, 8)
+}
+assert [base for base in bases if below[base, 4]] == [100] and below[10, 8]
+assert likeness(10, 4, 12)["twin"] > 0.97
+for base, width, curve in ((100, 4, 0.89), (10, 8, 0.04)):
+    alike = likeness(base, width, 12)["alike"]
+    assert round(alike[6], 2) == round(alike[18], 2) == curve
 explorer(
     static("position_table.js"),
     {"length": 48, "apart": 8},
@@ -490,23 +484,9 @@ explorer(
 # Nineteen positions are three full turns of the first hand (it comes round every 6.3)
 # and nearly one of the second. Eight numbers are enough (0.39): no far position agrees
 # with position 12 on all four hands. Models have hundreds of hands. Now drag the
-# position: the curve keeps its shape and only moves along.
-# Section 5.4 says why.
+# position: the curve keeps its shape and only moves along. Section 5.4 says why.
 #
 # </details>
-
-# %% tags=["hide-cell"]
-below = {
-    (base, width): likeness(base, width, 12)["twin"] < 0.7
-    for base in bases
-    for width in (4, 8)
-}
-assert [base for base in bases if below[base, 4]] == [100] and below[10, 8]
-assert likeness(10, 4, 12)["twin"] > 0.97
-for base, width, curve in ((100, 4, 0.89), (10, 8, 0.04)):
-    alike = likeness(base, width, 12)["alike"]
-    assert round(alike[6], 2) == round(alike[18], 2) == curve
-print("✓ the answer holds for every base on the slider")
 
 # %% [markdown]
 # ## 5.4 A step is a rotation
@@ -612,10 +592,10 @@ explorer(
 #
 # </details>
 #
-# **What is that good for?** A head projects its input to queries and keys. Let the query
-# projection be $M_{-3}$ and leave the keys alone: then the query of position 5 *is* the
-# encoding of position 2, and its best match is the key three positions earlier. Multiply
-# by 10 to make it sharp. (The input here is the positions alone, with no words in it.)
+# **What is that good for?** It lets a head look a fixed number of positions back. Take the
+# positions alone as input, with no words. Let the query projection be $M_{-3}$ and leave
+# the keys alone: then the query of position 5 *is* the encoding of position 2, and its best
+# match is the key three positions earlier. Multiply by 10 to make it sharp.
 
 # %%
 rows = table_by_hand(6, 8)
@@ -632,11 +612,11 @@ chain(
     alt="Scores and weights of six positions. Row 5 is lit: its largest score is "
     f"at position 2, which gets a weight of {weights[5, 2]:.2f}. Row 4 looks at 1, "
     "row 3 at 0.",
-    caption="Positions only, no words: a head that looks three back, with no training. "
-    "Positions 0 to 2 have nothing there, and attend to whatever matches best.",
+    caption="A head that looks three back, with no training. Positions 0 to 2 have "
+    "nothing there, and attend to whatever matches best.",
 )
 
-# %% tags=["hide-cell"]
+# %% tags=["hide-input", "proof"]
 turned_back = 8 * PE[:12] @ move(-3, d).T @ PE[:12].T / d**0.5
 looks_at = turned_back.argmax(dim=-1)
 assert (looks_at[3:] == torch.arange(9)).all()
@@ -656,16 +636,14 @@ for spread in (0, 0.125, 1):  # of random words, added to the positions
 assert finds[0] == 1 and 0.7 < finds[1] < 0.85 and finds[2] < 0.02
 assert own[2] > 0.99
 print(
-    f"✓ width 64, words of spread 0, 0.125 and 1 added: {finds[0]:.0%}, "
-    f"{finds[1]:.0%} and {finds[2]:.0%} look three back"
+    "✓ 32 positions of width 64, random words added: of standard deviation 0.125, "
+    f"{finds[1]:.0%} look three back; of 1, {own[2]:.0%} look at themselves"
 )
 
 # %% [markdown]
-# Add words, and it's not so easy. Take 32 positions of width 64. With random words of
-# standard deviation 0.125 added to them, three quarters still look three back. With
-# words of standard deviation 1, nearly all look at *themselves*: the words are compared,
-# too, and $M_{-3}$ leaves a word much as it was, since 25 of its 32 hands turn by less
-# than half a radian. A real head has to learn projections that filter the words out.
+# With words it's not so easy. They're compared, too, and $M_{-3}$ leaves a word much as it
+# was, since 25 of its 32 hands turn by less than half a radian. So a loud word finds
+# *itself*. A real head has to learn projections that filter the words out.
 #
 # One more thing follows. The dot product of two hands at the angles $p\,\omega$ and
 # $r\,\omega$ is the cosine of the angle between them, so
@@ -675,13 +653,11 @@ print(
 # it depends on the **offset** $p - r$ and on nothing else. That's why the curve kept
 # its shape when you dragged the position.
 
-# %% tags=["hide-cell"]
+# %% tags=["hide-input"]
 distance = torch.arange(100)[:, None] - torch.arange(100)
 kernel = torch.cos(distance[..., None] * frequencies(d)).sum(dim=-1)
 assert kernel[0, 0] == d / 2 and kernel[0, 10] < kernel[0, 80]
-check_close("the dot product depends on p − r alone", PE @ PE.T, kernel, 1e-12)
-
-# %% tags=["hide-input"]
+assert torch.allclose(PE @ PE.T, kernel, atol=1e-12)
 figure, axes = plt.subplots(1, 2, figsize=(9.2, 3.5))
 image = axes[0].imshow(kernel, cmap="viridis")
 figure.colorbar(image, ax=axes[0], label="dot product")
@@ -702,7 +678,7 @@ show(
     "512 it falls with small ripples, for 20 the ripples are large.",
     caption="Stripes: only the offset counts. The more hands, the smoother the fall. "
     "Left and right are mirror images: the dot product alone can't tell before from "
-    "after, a query projection can.",
+    "after. A query projection can.",
 )
 
 # %% [markdown]
@@ -710,22 +686,21 @@ show(
 #
 # The dot product of two positions depends only on their offset, but adding them to words
 # spoils that. Once position and word share a vector, a score is the sum of four products:
-# word with word, word with position, position with word, position with position. The last
-# can depend on the offset alone. Each of the two mixed ones involves only one position, so
-# it depends on where one of the words is.
+# word with word, word with position, position with word, position with position. Only the
+# last involves both positions, so only the last can depend on their offset. Each of the two
+# mixed ones depends on where one of the words stands.
 #
 # **Rotary position embedding**, RoPE for short
 # ([Su et al., 2021](https://arxiv.org/abs/2104.09864)), leaves the words alone and
 # **turns the query and the key**, each by its own position. Take one pair of numbers,
-# a query $(2, 1)$ and a key $(1, 2)$, and half a radian per position. (The clocks turned
-# clockwise. These arrows turn anticlockwise, as usual in geometry, so the minus sign
-# moves to the other sine.)
+# a query $(2, 1)$ and a key $(1, 2)$, and half a radian per position.
 
 
 # %%
 def turn(pair, position, speed=0.5):
     a, b = pair
     cos, sin = math.cos(position * speed), math.sin(position * speed)
+    # anticlockwise, so the minus is at the other sine than in 5.4
     return torch.stack([a * cos - b * sin, a * sin + b * cos])
 
 
@@ -767,8 +742,8 @@ explorer(
 # <details><summary>Answer</summary>
 #
 # Both arrows turn, but the angle between them stays the same, and so does the score.
-# At −2 the score is another one: before isn't after. At 0.01 these
-# few positions hardly turn the arrows, and the score is nearly what it was without them.
+# At −2 the score is different: before isn't after. At a speed of 0.01, these few positions
+# hardly turn the arrows, and the score is nearly what it was without them.
 #
 # </details>
 #
@@ -820,18 +795,67 @@ Html(
 )
 
 # %% [markdown]
-# A score is the sum of their dot products, and each of these
-# depends only on the two lengths and the angle between them. Turning keeps the lengths,
-# and the angles stay if both sides turn by the same amount. So let $R_p$ be the rotation
-# at position $p$, each pair at its own speed $\omega_i$. Then turn everything back by
-# $r$ positions: the key returns to where it began, and the score is still the same,
+# The score adds up one dot product per pair, and a dot product depends only on the two
+# lengths and the angle between them. Turning both sides by the same amount changes neither.
+# So let $R_p$ be the rotation at position $p$, each pair at its own speed $\omega_i$, and
+# turn everything back by $r$ positions. The key returns to where it began, and the score
+# stays the same:
 #
 # $$(R_p\,\mathbf q)^\top (R_r\,\mathbf k) = (R_{p-r}\,\mathbf q)^\top\,\mathbf k.$$
 #
 # It depends on the query, the key and their **offset** $p - r$, whose sign says which
-# comes first. That's exact, in every layer, and takes no parameter. Values aren't turned,
-# since they say *what* to fetch and not *where*. To see the difference, take one random
-# query and one random key of width 16, and put them at every pair of positions:
+# comes first. That's exact, and takes no parameters. Values aren't turned, since they say
+# *what* to fetch and not *where*:
+
+
+# %% tags=["hide-input"]
+def two_layers(x, title, queries_keys_values):
+    """Two layers from x on; what carries a position is orange."""
+    arrow = 'stroke="currentColor" marker-end="url(#up05)"'
+    parts = [f'<text x="{x + 80}" y="16" font-weight="bold">{title}</text>']
+    for number, y in ((2, 48), (1, 142)):
+        parts.append(
+            f'<rect x="{x}" y="{y}" width="160" height="70" rx="6" fill="none" '
+            f'stroke="currentColor"/><text x="{x + 80}" y="{y + 20}">attention, '
+            f"layer {number}</text>"
+            f'<path d="M{x + 80} {y + 92}V{y + 74}" {arrow}/>'
+        )
+        for i, name in enumerate(queries_keys_values):
+            paint = "#d55e00" if "R" in name else "currentColor"
+            at = x + 12 + 48 * i
+            parts.append(
+                f'<rect x="{at}" y="{y + 32}" width="40" height="26" fill="none" '
+                f'stroke="{paint}" stroke-width="{1 + ("R" in name)}"/>'
+                f'<text x="{at + 20}" y="{y + 50}">{name}</text>'
+            )
+    parts.append(f'<path d="M{x + 80} 46V30" {arrow}/>')
+    parts.append(f'<text x="{x + 80}" y="296">words</text>')
+    return "".join(parts)
+
+
+Html(
+    '<figure class="annotated-figure"><svg viewBox="0 0 372 304" role="img" '
+    'aria-label="Two stacks of two layers of attention. Left: the clocks are added '
+    "to the words once, below layer 1. Right: nothing is added to the words, and in "
+    'each layer the query and the key are turned, and the value is not." '
+    'style="width: 100%; max-width: 27rem; height: auto; display: block; '
+    'margin: 0 auto; font: 13px sans-serif" text-anchor="middle" '
+    'fill="currentColor"><defs><marker id="up05" viewBox="0 0 8 8" refX="6" refY="4" '
+    'markerWidth="7" markerHeight="7" orient="auto"><path d="M0 0L8 4L0 8Z"/>'
+    f"</marker></defs>{two_layers(6, 'clocks, added', 'qkv')}"
+    f"{two_layers(206, 'rotary', ('R q', 'R k', 'v'))}"
+    '<path d="M286 282V234" stroke="currentColor"/>'
+    '<path d="M86 282V262M86 242V234" stroke="currentColor"/>'
+    '<circle cx="86" cy="252" r="10" fill="none" stroke="#d55e00" stroke-width="2"/>'
+    '<text x="86" y="257">+</text><path d="M118 252H100" stroke="currentColor" '
+    'marker-end="url(#up05)"/><text x="142" y="257">clocks</text></svg><figcaption>'
+    "Where positions enter (orange). Clocks: once, below the first layer. Rotary: in "
+    "every layer, at the queries and the keys.</figcaption></figure>"
+)
+
+# %% [markdown]
+# To see what that changes, take one random query and one random key of width 16, and put
+# them at every pair of positions:
 
 # %% tags=["hide-input"]
 from annotated.positions import RotaryMultiHeadAttention, rotary_embedding
@@ -843,19 +867,6 @@ added = (q + PE16[:5]) @ (k + PE16[:5]).T
 rotated = (
     rotary_embedding(q.expand(5, 16)) @ rotary_embedding(k.expand(5, 16)).T
 )
-places = [str(p) for p in range(5)]
-chain(
-    Matrix(added, "clocks added", rows=places, columns=places, digits=1),
-    Matrix(rotated, "rotary", rows=places, columns=places, digits=1),
-    alt="Scores of one query and one key at all pairs of five positions. With "
-    "clocks added, the numbers along each diagonal differ. With rotary positions "
-    "each diagonal holds one number five times.",
-    caption="Scores of one q and one k. Rows: where the query stands; columns: where "
-    "the key stands. Read along a diagonal, where the offset is the same: on the "
-    "right, one number. (How large the numbers are doesn't matter here.)",
-)
-
-# %% tags=["hide-cell"]
 scores = [
     (rotary_embedding(q, p) * rotary_embedding(k, p + 3)).sum()
     for p in (0, 1, 10, 100, 190)
@@ -871,13 +882,24 @@ ahead = (rotary_embedding(q, 50) * rotary_embedding(k, 47)).sum()
 assert torch.isclose(back, ahead)  # at p and r, as at p − r and 0
 another = (rotary_embedding(q, 10) * rotary_embedding(k, 12)).sum()
 assert (another - scores[0]).abs() > 1e-3  # another offset, another score
-check_close("rotary: one score at p and p + 3, 0 to 190", scores, same, 1e-12)
+assert torch.allclose(scores, same, atol=1e-12)
+places = [str(p) for p in range(5)]
+chain(
+    Matrix(added, "clocks added", rows=places, columns=places, digits=1),
+    Matrix(rotated, "rotary", rows=places, columns=places, digits=1),
+    alt="Scores of one query and one key at all pairs of five positions. With "
+    "clocks added, the numbers along each diagonal differ. With rotary positions "
+    "each diagonal holds one number five times.",
+    caption="Scores of one q and one k. Rows: where the query stands; columns: where "
+    "the key stands. Read along a diagonal, where the offset is the same: on the "
+    "right, one number. (How large the numbers are doesn't matter here.)",
+)
 
 # %% [markdown]
-# Here is the whole of it, for any batch and any number of heads. Dimensions 0 and 1
-# are the first pair, 2 and 3 the second, and so on. Compared with chapter 3, only the
-# method that makes queries and keys changes. (Its `start` is for a decoder that
-# remembers earlier keys: with more keys than queries, the queries are the last ones.)
+# Here's the code, for any batch and any number of heads. Dimensions 0 and 1 are the first
+# pair, 2 and 3 the second, and so on. Compared with chapter 3, only the method that makes
+# queries and keys changes. (Its `start` is for a decoder that remembers earlier keys: with
+# more keys than queries, the queries are the last ones.)
 
 # %%
 show_source(rotary_embedding, RotaryMultiHeadAttention)
@@ -996,13 +1018,9 @@ check_close(
 # ## 5.6 Which encoding still works on longer sequences?
 #
 # Now let's test them. The task needs order and nothing else: **for each
-# symbol, name the one before it.** The model is small, two layers of attention that
-# look both ways, and trains on sequences of 8 to 32 random symbols. Then it gets
-# longer ones, up to 128. (It has to look both ways: a *causal* model can find out the
-# order [with no positions at all](https://arxiv.org/abs/2203.16634), since its
-# first word sees one word, its second two.)
-#
-# Four candidates:
+# symbol, name the one before it.** The model is small: two layers of attention without a
+# mask, trained on sequences of 8 to 32 random symbols. Then it gets longer ones, up to
+# 128. The four candidates are
 #
 # - **none**;
 # - **sinusoidal**: the clocks, added to the symbols;
@@ -1139,10 +1157,9 @@ print(
 
 # %% [markdown]
 # Within the training lengths, every model with positions knows the answer, and the one
-# without them guesses. There are sixteen symbols, and the best guess is the most frequent
-# of the others in the sequence: the longer the sequence, the less that helps. Beyond the
-# training lengths, only rotary holds up. In two of the models, one layer has learned to look
-# at the previous position. For the clocks it's the first, for rotary the second:
+# without them guesses (the best guess is the most frequent of the other symbols in the
+# sequence). Beyond the training lengths, only rotary holds up. In two of the models, one
+# layer has learned to look at the previous position. Here are these two layers:
 
 # %% tags=["hide-input"]
 generator = torch.Generator().manual_seed(3)
@@ -1197,46 +1214,24 @@ show(
 #   But training needn't find $M_{-1}$, and this model didn't: $M_{-1}$ would give every row
 #   the same line, and its line fades even within the training lengths.
 # - **Rotary** still works. The same query and the same key score at 59 and 60 what they
-#   score at 9 and 10.
-#   What could go wrong is the softmax: keys at distances that training never showed may
-#   draw weight. Here they draw little, except in the first row, which has no symbol before
-#   it to find.
+#   score at 9 and 10. The softmax could still go wrong, if keys at distances that training
+#   never showed drew weight. Here they draw little, except in the first row, which has no
+#   symbol before it to find.
 #
 # Don't generalise from this. The task uses a distance of one, which every training
 # sequence contains; the new distances only have to be ignored. In language models, rotary
 # positions [also break down soon past the training
-# length](https://arxiv.org/abs/2108.12409). How to stretch them, and the other relative
-# positions you'll meet, ALiBi and T5's bias, are in
-# [5c](05c_relative_positions.ipynb). [5b](05b_train_short_test_long.ipynb) looks closer
-# at this experiment: what unseen positions do to the seen ones, and what happens where
-# long sequences are *rare*.
-#
-# %% tags=["hide-cell"]
-generator, misses = torch.Generator().manual_seed(0), {}
-
-
-def worst_miss(table):
-    """How far the best single matrix for "one before" is off, at its worst."""
-    best = torch.linalg.lstsq(table[1:], table[:-1], driver="gelsd").solution
-    return (table[1:] @ best - table[:-1]).abs().max().item()
-
-
-for length in (32, 65, 66, 128):
-    random = torch.randn(length, 64, generator=generator, dtype=torch.float64)
-    misses[length] = worst_miss(random)
-    assert (misses[length] < 1e-9) == (length <= 65)
-    assert worst_miss(table_by_hand(length, 64)) < 1e-9
-print(
-    f"✓ one matrix for one before, width 64: for 32 random vectors off by "
-    f"{misses[32]:.0e}, for 128 by {misses[128]:.0f}; for the clocks by nothing"
-)
+# length](https://arxiv.org/abs/2108.12409). [5c](05c_relative_positions.ipynb) shows how
+# to stretch them, and the other relative positions you'll meet: ALiBi and T5's bias.
+# [5b](05b_train_short_test_long.ipynb) looks closer at this experiment: what happens where
+# long sequences are *rare*, and what unseen positions do to the seen ones.
 
 # %% [markdown]
 # ## 5.7 Pitfalls
 #
 # **The loss is excellent, and the decoder repeats itself.** A decoder that is given
 # one new symbol per step, and remembers the earlier ones, puts every symbol at position 0,
-# because the encoding sees one symbol at a time. The repair is `start`, from 5.3.
+# because the encoding sees one symbol at a time. The fix is `start`, from 5.3.
 # Here's a model that learned to copy ten symbols, decoding both ways with the same
 # weights:
 
@@ -1329,8 +1324,8 @@ with torch.no_grad():
         pieces.append(logits)
 steps = torch.cat(pieces, dim=1)
 check_close(
-    f"at position 0 it writes the first symbol {first:.0%} of the time; counted, "
-    "step by step = all at once",
+    f"at position 0 it writes the first symbol {first:.0%} of the time; with start "
+    "counted up, one step at a time equals all at once",
     steps,
     whole,
     1e-4,
@@ -1354,9 +1349,10 @@ print(
 
 # %% [markdown]
 # **The model ignores order although you added positions.** They may be too small.
-# `nn.Embedding` starts with a standard deviation of 1. Give learned
-# positions 0.02, a fiftieth of that, and they can be drowned out. (GPT-2's are as small, but
-# so are its words.) Initialise both at the same scale. (For clocks the paper does it with a factor $\sqrt d$: chapter 6.)
+# `nn.Embedding` starts with a standard deviation of 1. Give learned positions 0.02, a
+# fiftieth of that, and they can be drowned out. (BERT's are as small, but so are its
+# words.) Initialise both at the same scale. (For clocks, the paper multiplies the words
+# by $\sqrt d$: chapter 6.)
 
 # %% tags=["hide-input", "proof"]
 spread = nn.Embedding(1000, 64).weight.std().item()
@@ -1375,8 +1371,9 @@ print(
 # that stays on the CPU</summary>
 #
 # **Most columns hardly change.** In the exponent $2i/d$, $i$ counts
-# *pairs*, up to $d/2 - 1$. If it counted dimensions, the exponents would run twice as far;
-# a sine and its neighbour no longer belong to one hand, and a step is no rotation.
+# *pairs*, up to $d/2 - 1$. If it counted dimensions, the exponents would run twice as far,
+# a sine and its neighbour would no longer belong to one hand, and a step would no longer
+# be a rotation.
 #
 # **The model is on the GPU, its table is not.** The table is a plain
 # attribute, and `model.to(…)` moves only parameters and buffers. Use
@@ -1410,7 +1407,6 @@ else:
     raise AssertionError("a table of twice the width was added")
 
 
-# %% tags=["hide-cell"]
 class PlainTable(nn.Module):
     def __init__(self, d, max_len=100):
         super().__init__()

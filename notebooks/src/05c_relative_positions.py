@@ -1,8 +1,8 @@
 # %% [markdown]
 # # 5c. Distances instead of positions
 #
-# Ask where the salt is, and nobody gives you coordinates. "Two to your
-# left." Rotary positions talk like that, by turning arrows. There's a blunter way:
+# Ask where the salt is, and nobody gives you coordinates. They say, "two to your
+# left". Rotary positions talk like that, by turning arrows. There's a blunter way:
 # **leave queries and keys alone, and add to each score a number that depends on the
 # distance.** T5 learns these numbers, ALiBi writes them down.
 
@@ -42,7 +42,7 @@ chain(
 
 # %% [markdown]
 # You'll meet these in the papers and configuration files of language models; nothing
-# later in the book needs them. The page follows on
+# later in the book needs them. This page continues
 # [chapter 5](05_positional_encoding.ipynb). About 10 minutes.
 #
 # ## 5c.1 A number for each distance
@@ -208,7 +208,7 @@ print(
 # **ALiBi is right half of the time**, at every length. It finds the two neighbours, and
 # can't tell them apart: a distance without a sign is the same to the left and to the
 # right. In a causal model, its home, there's nothing to the right. Its strength is
-# what you might overlook: the score hardly drops with the length. ALiBi knows as much
+# easy to overlook: the score hardly drops with the length. ALiBi knows as much
 # about long sequences as about short ones.
 #
 # **T5's bias depends on its buckets.** With buckets up to 128, those for distances from

@@ -88,8 +88,20 @@ check("ch02-tempered", tempered)
 # get gradients, and none may be changed. The widths d, k and v may all be different:
 # which of them belongs under the root?
 #
-# *Example.* With the four words and the matrices of section 2.3, *it* gets 0: in
-# `x`, not in `mixed`, *cat* and *street* still tie.
+# *Example.* `self_attention(words, W_q, W_k, W_v)`, with the four words of section 2.1 and the
+# matrices of section 2.3, gives *it*, the third word, 0: before a first look, *cat* and
+# *street* still tie.
+
+# %%
+words = torch.tensor([[
+    [2.0, 0.0, 0.0, -1.0],  # cat: animal, place, state, gender
+    [0.0, 2.0, 0.0, 1.0],  # street
+    [0.5, 0.5, 1.0, 0.0],  # it
+    [1.5, -0.5, 1.0, 0.0],  # tired
+]])  # fmt: skip
+W_q = torch.tensor([[2.0, 0.0], [0.0, 2.0], [0.0, 0.0], [0.0, 0.0]])
+W_k = torch.tensor([[1.0, 0.0], [0.0, 1.0], [-1.0, -1.0], [0.0, 0.0]])
+W_v = torch.tensor([[0.0], [0.0], [0.0], [1.0]])
 
 
 # %% nbgrader={"schema_version": 3, "grade_id": "ch02-self-attention", "grade": false, "solution": true, "locked": false, "task": false}
