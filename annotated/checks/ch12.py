@@ -73,9 +73,9 @@ shift = Exercise(
 )
 
 
-@shift.case("the example: 2 queries, 3 keys")
+@shift.case("the example: 3 queries, 4 keys")
 def _(draw):
-    return (torch.tensor([[10.0, 11, 12], [20, 21, 22]]),)
+    return (10.0 * torch.arange(1, 4)[:, None] + torch.arange(4),)
 
 
 @shift.case("no memory: as many queries as keys")
@@ -220,6 +220,9 @@ attention = Exercise(
         "divided by k, not by √k": partial(attend, width=lambda q, v: q.shape[-1]),
         "divided by the root of the width of the values, not of the queries": partial(
             attend, width=lambda q, values: values.shape[-1] ** 0.5
+        ),
+        "divided by √s, the number of keys: k is the width of a query": partial(
+            attend, width=lambda q, values: values.shape[-2] ** 0.5
         ),
         "u and v are exchanged: u meets the keys, v the distances": partial(
             attend, content=lambda q, u, v: q + v, position=lambda q, u, v: q + u

@@ -63,7 +63,7 @@ show(
 # matched a plain Transformer of 64.
 #
 # By the end of this chapter you can give a model a memory, write attention that knows
-# distances, and work through **`relative_shift`** by hand: two lines of code that puzzle
+# distances, and work through **`relative_shift`** by hand: a few lines of code that puzzle
 # nearly everyone at first. You need attention, heads, masks and the sinusoids of chapters 2 to 5.
 # About 35 minutes.
 #
@@ -71,7 +71,7 @@ show(
 #
 # As in [chapter 11](11_text_generation.ipynb), a model reads the code of Python's standard
 # library character by character and always guesses the next one. If it gave
-# the character that comes probability $p$, its *surprise* is $-\log_2 p$ **bits**: 1 for one
+# probability $p$ to the character that came, its *surprise* is $-\log_2 p$ **bits**: 1 for one
 # half, 2 for a quarter, about 10 for one in a thousand. Lower is better; guessing blindly among 96
 # characters costs $\log_2 96 = 6.6$.
 #
@@ -162,9 +162,8 @@ strip(
 #
 # **Why not let the segments overlap?** People do. Advance by 16 characters, read 32, and score
 # only the last 16: now every guess has at least 16 characters before it, and you compute
-# everything twice. The most context comes from advancing by a single character, a *sliding
-# window*, at 32 times the cost. Section 12.7
-# measures both.
+# everything twice. Advancing one character at a time, a *sliding window*, gives the most
+# context, at 32 times the cost. Section 12.7 measures both.
 #
 # ## 12.2 Keep the states
 #
@@ -232,7 +231,7 @@ mem_len = 2
 memory = known[:, -mem_len:].detach()  # c i
 
 # %% [markdown]
-# The paper calls this the **recurrence mechanism**, and what is kept the **segment
+# The paper calls this a **segment-level recurrence mechanism**. What is kept is the **segment
 # memory**. A segment looks back `mem_len` characters. But when those were read, they looked
 # back too.
 
@@ -372,7 +371,8 @@ chain(
 
 # %% [markdown]
 # To the `e`, both `s` and `p` seem to lie in the future, and `s`, which is farther, seems
-# nearer. And `p` and `i` have the same number, although they are three apart.
+# nearer. And `p` and `i` have the same number, although they are three apart. (12.6 trains
+# such a model, and it fails.)
 #
 # You could keep counting through the whole text, 0, 1, 2, … But at character 50,000 every
 # position is one that training never showed. And to guess what follows `speci`, it matters
@@ -399,8 +399,8 @@ chain(
 #
 # 1. The key's position $p_j$, in (b) and (d), becomes the **distance** $R_{i-j}$, chapter 5's
 #    sinusoid of $i - j$.
-# 2. Characters and distances are different things, so distances get a matrix of their own,
-#    $W_R$.
+# 2. One matrix, $W_k$, would have to serve both characters and distances. So distances get
+#    their own, $W_R$.
 # 3. The query's position, $W_q p_i$ in (c) and (d), has to go. One learned vector takes
 #    its place, the same for all queries: $u$ in (c), and another, $v$, in (d). (The paper's
 #    names; this $v$ has nothing to do with the values.)
@@ -411,7 +411,7 @@ chain(
 #   + \underbrace{u \cdot k_j}_{(c)} + \underbrace{v \cdot r_{i-j}}_{(d)}$$
 #
 # (As always, the score is divided by the root of the head width before the softmax.) Let's give
-# our five letters two numbers each, small enough to check every cell in your head. A key says
+# our five letters two numbers each, so that you can check every cell in your head. A key says
 # how much *consonant* and how much *vowel* it is; a query says how much it wants of each. The
 # `r` are chosen by hand, too.
 
@@ -448,7 +448,7 @@ chain(
 # **(c) Is this key worth a look, whoever asks?** Every row is the same. With
 # $u = (1, 0)$, the answer is: if it's a consonant.
 #
-# **(d) Is this distance worth a look, whoever asks?** Every *diagonal* is the same. One
+# **(d) Is this distance worth a look, whoever asks?** Each *diagonal* holds a single value. One
 # back scores best, 3, and from there the score falls to −1 at four back. A letter's own
 # position gets −2.
 
@@ -708,17 +708,28 @@ from annotated.notebook import show_source
 
 show_source(relative_shift)
 
+# %% [markdown]
+# The published code takes four. It cuts the padded line every $t$, so that the $t$ numbers
+# to skip are a row of their own, drops that row, and cuts the rest every $s$:
+
+
+# %% tags=["hide-input"]
+def published_shift(x):  # as in the paper's code, for a single matrix
+    t, s = x.shape
+    padded = torch.cat([torch.zeros(t, 1), x], dim=1)  # (t, s + 1)
+    tall = padded.view(s + 1, t)  # the same line, cut every t
+    return tall[1:].view(t, s)  # without its first t, cut every s
+
+
 # %% tags=["hide-input", "proof"]
 from annotated.notebook import check_close
-from annotated.recipes_xl import paper_shift
 
 for t, s in ((1, 1), (3, 5), (4, 6), (5, 5), (2, 9), (7, 11)):
     x = torch.randn(t, s)
     seen = causal_mask(t, s)[0, 0]
     fast, slow = relative_shift(x) * seen, slow_shift(x) * seen
     assert torch.equal(fast, slow)
-    wide = torch.cat([torch.randn(t, 1), x, torch.randn(t, t - 1)], dim=1)
-    assert torch.equal(paper_shift(wide), relative_shift(x))
+    assert torch.equal(published_shift(x), relative_shift(x))
 check_close(
     "equals the slow loop wherever a key is visible, for six shapes, and the "
     "published code everywhere",
@@ -893,7 +904,8 @@ check_close(
 # where row 1 of the last one stopped.
 #
 # We train it on the same segments, for the same number of steps, with slightly fewer parameters
-# than the model that forgets. Guess first: the `c` after the border cost 4.7 bits. And now?
+# than the model that forgets. (But a query has up to 64 keys now, not 32, so a step takes
+# longer.) Guess first: the `c` after the border cost 4.7 bits. And now?
 
 # %% tags=["remove-stderr"]
 models["Transformer-XL"], _ = train_on_segments("Transformer-XL", seed=0)
@@ -915,7 +927,8 @@ strip(
 
 # %% [markdown]
 # The border is gone. Try a text of your own: the trained model runs here, in your browser. It
-# reads twice, with its memory, and with the memory emptied at every border.
+# reads twice, with its memory, and with the memory emptied at every border (which it isn't
+# trained for: a model that never had one loses [a little less](12c_options.ipynb)).
 
 # %% tags=["hide-input"]
 from copy import deepcopy
@@ -991,16 +1004,18 @@ explorer(
 # </details>
 #
 # But this model differs from the plain one in two ways, memory *and* relative positions.
-# Which one helps? And would the plain model catch up if it trained longer?
+# Which one helps? And would the plain model catch up if both trained longer?
 
 # %% tags=["hide-input", "remove-stdout"]
 from annotated.notebook import show_table
 
 names = {
     ("vanilla", 600): "forgets, numbered positions",
-    ("vanilla", 1200): "the same, twice the steps",
+    ("numbered, with memory", 600): "remembers, numbered positions",
     ("relative, no memory", 600): "forgets, relative positions",
     ("Transformer-XL", 600): "remembers, relative positions",
+    ("vanilla", 1200): "forgets, numbered, 1,200 steps",
+    ("Transformer-XL", 1200): "remembers, relative, 1,200 steps",
 }
 by_kind, table, spread = {}, [], 0.0
 for key, name in names.items():
@@ -1010,12 +1025,14 @@ for key, name in names.items():
     columns = (by_place, by_place[:, :4], by_place[:, 16:])
     means = [part.mean(axis=1) for part in columns]  # of each seed
     spread = max(spread, *(numpy.ptp(seeds) for seeds in means))
-    table.append((name, *(f"{seeds.mean():.2f}" for seeds in means)))
+    seconds = numpy.mean([run["cpu_seconds"] for run in rows])
+    entries = [f"{seeds.mean():.2f}" for seeds in means]
+    table.append((name, *entries, f"{seconds:.0f}"))
 show_table(
-    ("model", "all positions", "1 to 4", "17 to 32"),
+    ("model", "all positions", "1 to 4", "17 to 32", "training, s"),
     table,
     caption="Bits per character of held-out modules: the mean of three recorded "
-    f"seeds, which differ by at most {spread:.2f}.",
+    f"seeds, which differ by at most {spread:.2f}; the first four after 600 steps.",
 )
 
 # %% tags=["hide-input", "proof"]
@@ -1026,12 +1043,20 @@ def mean_bits(key):
 
 
 xl = mean_bits(("Transformer-XL", 600))
-gains = {
-    key: mean_bits(key) - xl for key in names if key != ("Transformer-XL", 600)
-}
+gains = {key: mean_bits(key) - xl for key in names}
 assert gains["vanilla", 600].min() >= 0.2
 assert gains["vanilla", 1200].min() >= 0.02
 assert gains["relative, no memory", 600].min() >= 0.05
+assert gains["numbered, with memory", 600].min() >= 0.1
+later = mean_bits(("vanilla", 1200)) - mean_bits(("Transformer-XL", 1200))
+assert later.min() >= 0.1
+by_place = [
+    numpy.array([run["bits by position"] for run in by_kind[key]])
+    for key in (("numbered, with memory", 600), ("vanilla", 600))
+]
+for part in (slice(None), slice(4), slice(16, None)):
+    numbered, plain = (bits[:, part].mean(axis=1) for bits in by_place)
+    assert (numbered > plain).all()
 without, with_memory = (
     numpy.array([run["bits by position"] for run in by_kind[key]])
     for key in (("relative, no memory", 600), ("Transformer-XL", 600))
@@ -1051,18 +1076,27 @@ print(
     f"{listed(gains['relative, no memory', 600])} on average, {listed(first)} at "
     f"positions 1 to 4, {listed(last)} at 17 to 32"
 )
+print(
+    "✓ bits that the plain model is behind with 1,200 steps each: "
+    + listed(later)
+)
 
 # %% [markdown]
-# Both help, in different places. At the end of a segment, relative positions bring the loss
-# nearly as far down in 600 steps as numbered ones do in 1,200. At the beginning they help
-# little, and so does longer training: the first four characters still cost more than 3 bits.
-# That's what memory is for. There it saves 0.6 bits, and next to nothing at the end,
-# where a segment has enough of its own.
+# First, the failure that 12.3 foretold. With numbered positions, remembering is far *worse*
+# than forgetting: every number belongs to two characters now, one in the segment and one
+# in memory, and a look at one takes in the other.
 #
-# The last column is also what segments that overlap by half would get. Relative
-# positions, or twice the steps, bring them close to the model that remembers. So what does
-# each way cost? (A configuration for a GPU is on [page 12c](12c_options.ipynb), with the options
-# of the published code.)
+# With relative positions, memory helps, and each part helps in a place of its own. At the
+# end of a segment, relative positions bring the loss nearly as far down in 600 steps as
+# numbered ones do in 1,200. At the beginning they help little, and so does longer training:
+# the first four characters still cost 3 bits. That's what memory is for. There it saves 0.6
+# bits, and next to nothing at the end, where a segment has enough context of its own. And the
+# plain model doesn't catch up: with 1,200 steps each, it's 0.3 bits behind.
+#
+# The third column of numbers is also what segments that overlap by half would get: there,
+# relative positions alone come close to the model that remembers. So what does each way cost?
+# (A configuration for a GPU is on [page 12c](12c_options.ipynb), with the options of the
+# published code.)
 #
 # ## 12.7 What evaluation costs
 #
@@ -1124,14 +1158,38 @@ print(
     f"advances by half, {half[2]:.1f} times ({unfused:.1f} without fused attention)"
 )
 
+# %% tags=["hide-input", "remove-stdout"]
+layers, segment, length = 4, 128, 800
+begin = 100 * segment  # of a segment, far from the beginning of the text
+reached = begin
+for _ in range(layers):
+    reached = reached // segment * segment - length
+times = (f"{price[800]['fused / XL by 128']:.0f}", f"{half[2]:.1f}", "1")
+spans = (
+    (length, length),
+    (length // 2 + 1, length),
+    (begin - reached + 1, begin - reached + segment),
+)
+show_table(
+    ("length 800", "cost", "least context", "most context"),
+    [
+        (name, times_as_much, f"{least:,}", f"{most:,}")
+        for name, times_as_much, (least, most) in zip(
+            cost_of, times, spans, strict=True
+        )
+    ],
+    caption="Cost: compared with the memory. Context: characters that a guess can "
+    f"depend on, through {layers} layers.",
+)
+
 # %% [markdown]
-# A window that advances by one processes 800 characters for every guess: 220 times the cost of a memory.
-# That's how plain models were evaluated at the time, and what the paper's "up to 1,800 times
-# faster" refers to (at a length of 3,800). A window that advances by half is even cheaper than the memory here, thanks
-# to PyTorch's fused attention, which never builds the matrix of scores; our memory builds it,
-# to add terms (b) and (d). But the window's first guesses see 400 characters, its last ones
-# 800, and nothing reaches further. With memory, every guess looks back at least 800, and each
-# further layer adds 896, which is 800 rounded up to whole segments of 128.
+# A window that advances by one processes 800 characters for every guess. That's how plain
+# models were evaluated at the time, and what the paper's "up to 1,800 times faster" refers to
+# (at a length of 3,800; at 800 it has 363). A window that advances by half its length costs even less than the
+# memory here, thanks to PyTorch's fused attention, which never builds the matrix of scores; our
+# memory builds it, to add terms (b) and (d). But it never reaches beyond its 800 characters.
+# With memory, the first layer looks back 800, and each further one adds 896, which is 800
+# rounded up to whole segments of 128.
 #
 # **Couldn't the plain model keep its keys and values, in a [KV cache](11c_cache.ipynb)?** While
 # it *appends*, yes. But a sliding window drops its first character, and then every other one

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 12b. A quarter of a million words
 #
-# *The* is one word in twenty. *Zyzzyva* you'll meet once in your life. Yet in an ordinary
+# *The* is one word in twenty. You'll meet *zyzzyva* once in your life. Yet in an ordinary
 # model both have a vector of the same width, and at every position the model works out the
 # probability of each. **Give frequent words wide vectors and rare words narrow ones, and ask
 # for a rare word only after its group.** That's the adaptive embedding and the adaptive
@@ -59,7 +59,7 @@ print(
 
 # %% [markdown]
 # Isn't a vector of 16 numbers too little for a word? A word that occurs three times in a
-# hundred million gives its vector three updates. There's nothing to fill a wide one with.
+# hundred million is read three times per epoch. That's little to fill a wide vector with.
 #
 # ## 12b.2 Embed: a table for each cluster
 #

@@ -44,11 +44,12 @@ from annotated.checks import check
 #
 # No loop over rows or columns: a few operations on the whole tensor.
 #
-# *Example.* For $t = 2$ and $s = 3$,
+# *Example.* For $t = 3$ and $s = 4$,
 #
 # ```
-# 10 11 12        11 10  0
-# 20 21 22   →    22 21 20
+# 10 11 12 13        11 10  0  0
+# 20 21 22 23   →    22 21 20  0
+# 30 31 32 33        33 32 31 30
 # ```
 #
 # *Beware.* After the shift, something still stands right of the diagonal. And what do
@@ -132,7 +133,7 @@ check("ch12-memory", update)
 # *Example.* With all of `q`, `u`, `v` zero, each query gets the plain average of the values
 # that it may see.
 #
-# *Beware.* The square root is that of the width of a query. And mask before the softmax: a
+# *Beware.* Divide by the root of the query's width. And mask before the softmax: a
 # score of 0 isn't a weight of 0.
 
 
@@ -262,8 +263,7 @@ check("ch12-reader", bits_per_character)
 # 1. For each head: which **one** term is enough, with the other three zero? For one of the
 #    four, the term alone doesn't give the habit *exactly* as described. Which, and what
 #    is missing?
-# 2. Which of the four habits could a model learn whose attention has no positions
-#    at all, and no causal mask?
+# 2. A model has no positions and no causal mask. Which of the four habits could it learn?
 # 3. $u$ and $v$ begin at zero, and so do (c) and (d). Do they get a gradient in the first
 #    step?
 #

@@ -112,6 +112,16 @@ def relative_attention(q, k, values, r, u, v):
     return scores.softmax(-1) @ values
 
 
+@wrong("ch12-attention", "divided by √s, the number of keys")
+def relative_attention(q, k, values, r, u, v):
+    t, s = q.shape[1], k.shape[1]
+    distance = torch.arange(s - t, s)[:, None] - torch.arange(s)
+    pairs = r[distance.clamp(min=0)]
+    scores = (q + u) @ k.mT + torch.einsum("btk,tsk->bts", q + v, pairs)
+    scores = (scores / math.sqrt(s)).masked_fill(distance < 0, -torch.inf)
+    return scores.softmax(-1) @ values
+
+
 @wrong("ch12-attention", "u and v are exchanged")
 def relative_attention(q, k, values, r, u, v):
     t, s = q.shape[1], k.shape[1]
