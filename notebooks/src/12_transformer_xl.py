@@ -1029,10 +1029,11 @@ for key, name in names.items():
     entries = [f"{seeds.mean():.2f}" for seeds in means]
     table.append((name, *entries, f"{seconds:.0f}"))
 show_table(
-    ("model", "all positions", "1 to 4", "17 to 32", "training, s"),
+    ("model", "all", "1–4", "17–32", "CPU s"),
     table,
-    caption="Bits per character of held-out modules: the mean of three recorded "
-    f"seeds, which differ by at most {spread:.2f}; the first four after 600 steps.",
+    caption="Bits per character of held-out modules, by position in the segment, and "
+    "seconds of training, 600 steps if not given: the mean of three recorded seeds, "
+    f"whose bits differ by at most {spread:.2f}.",
 )
 
 # %% tags=["hide-input", "proof"]
@@ -1086,17 +1087,16 @@ print(
 # than forgetting: every number belongs to two characters now, one in the segment and one
 # in memory, and a look at one takes in the other.
 #
-# With relative positions, memory helps, and each part helps in a place of its own. At the
-# end of a segment, relative positions bring the loss nearly as far down in 600 steps as
+# Relative positions and memory together both help, in different places. At the end of a
+# segment, relative positions bring the loss nearly as far down in 600 steps as
 # numbered ones do in 1,200. At the beginning they help little, and so does longer training:
 # the first four characters still cost 3 bits. That's what memory is for. There it saves 0.6
 # bits, and next to nothing at the end, where a segment has enough context of its own. And the
 # plain model doesn't catch up: with 1,200 steps each, it's 0.3 bits behind.
 #
-# The third column of numbers is also what segments that overlap by half would get: there,
-# relative positions alone come close to the model that remembers. So what does each way cost?
-# (A configuration for a GPU is on [page 12c](12c_options.ipynb), with the options of the
-# published code.)
+# The column 17–32 is also what segments that overlap by half would get: there, relative
+# positions alone come close to the model that remembers. So what does each way cost?
+# (The options of the published code are on [page 12c](12c_options.ipynb).)
 #
 # ## 12.7 What evaluation costs
 #
@@ -1155,7 +1155,8 @@ assert half[2] < 1 < unfused
 print(
     "✓ a window that advances by 1 costs "
     f"{price[800]['fused / XL by 128']:.0f} times as much as a memory of 800; one that "
-    f"advances by half, {half[2]:.1f} times ({unfused:.1f} without fused attention)"
+    f"advances by half its length, {half[2]:.1f} times ({unfused:.1f} without fused "
+    "attention)"
 )
 
 # %% tags=["hide-input", "remove-stdout"]
@@ -1185,17 +1186,16 @@ show_table(
 # %% [markdown]
 # A window that advances by one processes 800 characters for every guess. That's how plain
 # models were evaluated at the time, and what the paper's "up to 1,800 times faster" refers to
-# (at a length of 3,800; at 800 it has 363). A window that advances by half its length costs even less than the
-# memory here, thanks to PyTorch's fused attention, which never builds the matrix of scores; our
-# memory builds it, to add terms (b) and (d). But it never reaches beyond its 800 characters.
+# (at a length of 3,800; at 800 it has 363). A window that advances by half its length costs
+# even less than the memory here, thanks to PyTorch's fused attention, which never builds the
+# matrix of scores; our memory builds it, to add terms (b) and (d). But it never reaches beyond its 800 characters.
 # With memory, the first layer looks back 800, and each further one adds 896, which is 800
 # rounded up to whole segments of 128.
 #
 # **Couldn't the plain model keep its keys and values, in a [KV cache](11c_cache.ipynb)?** While
 # it *appends*, yes. But a sliding window drops its first character, and then every other one
 # moves: number 5 becomes number 4, its vector changes, and so does everything that was
-# computed from it. A state that knows only distances stays valid. (It isn't what a window
-# would compute, though: it has also seen the characters that the window dropped.)
+# computed from it. A state that knows only distances stays valid.
 #
 # ## 12.8 Pitfalls
 #

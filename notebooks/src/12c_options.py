@@ -2,8 +2,8 @@
 # # 12c. Options, lengths and questions
 #
 # You download a Transformer-XL, evaluate it on the text of the paper, and get a perplexity
-# of 24.2. You make its memory longer, change nothing else, and get 20.3. The weights are
-# the same. This page answers, by runs, what users of the published code have asked since
+# of 24.2. You make its segments and memory longer, and get 20.3. The weights are the
+# same. This page answers, by runs, what users of the published code have asked since
 # 2019. [Chapter 12](12_transformer_xl.ipynb) stands without it; pick the question that is
 # yours. All of them take about 15 minutes.
 #
