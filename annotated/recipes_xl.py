@@ -29,6 +29,7 @@ from annotated.transformer_xl import (
     TransformerXL,
     TransformerXLConfig,
     relative_shift,
+    update_memory,
 )
 
 # ---- three published shifts, and a loop ----------------------------------------
@@ -132,16 +133,60 @@ def slow_attention(
 # ---- segments of one text, with memory and without -----------------------------
 
 SEGMENTS = {"length": 32, "batch": 32, "steps": 600, "rate": 8e-3, "clip": 1.0}
+
+
+class RememberingGPT(GPT):
+    """A GPT with a memory, in which every segment's positions are numbered from 0.
+
+    Dai et al. (2019), section 3.3, ask how such a model should tell a segment's
+    position from the same position of the segment before. ``config`` is a GPT's; its
+    ``max_len`` is also the most that is remembered.
+    """
+
+    def loss(
+        self,
+        tokens: Int[Tensor, "b t"],
+        target: Int[Tensor, "b t"],
+        memories: Float[Tensor, "_ b _ d"] | None = None,
+    ) -> tuple[Float[Tensor, "b t"], Float[Tensor, "_ b _ d"]]:
+        """Return the loss of each ``target``, in nats, and new memories.
+
+        Args:
+            tokens: ids of a segment.
+            target: what follows each of them.
+            memories: what the segment before gave, ``(layers, b, m, d)``; none at the
+                beginning of a text.
+        """
+        x = self.embed(tokens)
+        if memories is None:
+            memories = x.new_zeros(len(self.blocks.layers), len(x), 0, x.shape[2])
+        mask = causal_mask(x.shape[1], memories.shape[2] + x.shape[1], device=x.device)
+        states = []
+        for layer, memory in zip(self.blocks.layers, memories, strict=True):
+            states.append(x)
+            attend, map_each = layer.residuals
+            known = torch.cat([memory, x], dim=1)
+            y = layer.attention(attend.norm(x), attend.norm(known), mask=mask)
+            x = map_each(x + y, layer.feed_forward)
+        logits = self.output(self.blocks.norm(x))
+        losses = F.cross_entropy(logits.mT, target, reduction="none")
+        kept = update_memory(memories, torch.stack(states), self.config.max_len)
+        return losses, kept
+
+
 _WIDTHS = {"vocab_size": len(CHARACTERS), "d_model": 64, "heads": 4, "layers": 2}
 _XL = _WIDTHS | {"d_ff": 256, "norm": "pre"}
-# the vanilla model's network is wider by what the maps of positions take in the others
+# a GPT's network is wider by what the maps of distances take in the others
+_NUMBERED = GPTConfig(**_WIDTHS, d_ff=288, max_len=SEGMENTS["length"])
 MODELS: dict[str, Callable[[], nn.Module]] = {
-    "vanilla": lambda: GPT(GPTConfig(**_WIDTHS, d_ff=288, max_len=SEGMENTS["length"])),
+    "vanilla": lambda: GPT(_NUMBERED),
+    "numbered, with memory": lambda: RememberingGPT(_NUMBERED),
     "relative, no memory": lambda: TransformerXL(TransformerXLConfig(**_XL)),
     "Transformer-XL": lambda: TransformerXL(
         TransformerXLConfig(**_XL, mem_len=SEGMENTS["length"])
     ),
 }
+_WITH_MEMORY = TransformerXL, RememberingGPT
 
 
 @cache
@@ -172,7 +217,7 @@ def train_on_segments(
     whole = segments(text.roll(-begin), SEGMENTS["batch"], SEGMENTS["length"])
     batches = list(islice(whole, steps))
     optimizer, schedule = one_cycle(model, SEGMENTS["rate"], len(batches))
-    loss = SegmentLoss() if isinstance(model, TransformerXL) else next_token_loss
+    loss = SegmentLoss() if isinstance(model, _WITH_MEMORY) else next_token_loss
     extras = {"schedule": schedule, "clip": SEGMENTS["clip"]}
     history = fit(model, loss, batches, optimizer, **extras)
     return model, history[-1]["cpu_seconds"]
@@ -184,7 +229,7 @@ def token_bits(
     """Read segments one after another, with memory if the model has any.
 
     Args:
-        model: a Transformer-XL, or one that gives logits.
+        model: one of ``MODELS``.
         batches: tokens and targets, ``(b, t)`` each, such as
             :func:`~annotated.segments.segments` gives.
 
@@ -194,7 +239,7 @@ def token_bits(
     memories = None
     for tokens, target in batches:
         with evaluating(model):
-            if isinstance(model, TransformerXL):
+            if isinstance(model, _WITH_MEMORY):
                 losses, memories = model.loss(tokens, target, memories)
             else:
                 logits = model(tokens)

@@ -10,11 +10,12 @@ import pytest
 import torch
 
 from annotated import recipes_xl
-from annotated.gpt import GPT
+from annotated.gpt import GPT, GPTConfig
 from annotated.recipes_xl import (
     MODELS,
     SEGMENTS,
     SHIFTS,
+    RememberingGPT,
     bits_by_position,
     four_terms,
     labml_shift,
@@ -105,6 +106,7 @@ def test_models_are_of_equal_size_and_the_vanilla_one_is_no_smaller():
     assert 1 <= sizes["vanilla"] / sizes["Transformer-XL"] < 1.03
     assert MODELS["Transformer-XL"]().config.mem_len == SEGMENTS["length"]
     assert isinstance(MODELS["vanilla"](), GPT)
+    assert sizes["numbered, with memory"] == sizes["vanilla"]
 
 
 def test_ids_are_the_characters_of_the_text():
@@ -171,12 +173,66 @@ def test_bits_are_those_of_the_loss_with_memories():
     torch.testing.assert_close(first, wanted.detach())
 
 
+@pytest.fixture
+def remembering():
+    torch.manual_seed(0)
+    config = GPTConfig(11, d_model=10, heads=5, layers=2, d_ff=14, max_len=4)
+    return RememberingGPT(config).double().eval()
+
+
+def test_a_numbered_memory_begins_as_a_gpt_and_numbers_each_segment_from_0(remembering):
+    gpt = GPT(remembering.config).double().eval()
+    gpt.load_state_dict(remembering.state_dict())
+    tokens, target = torch.randint(11, (2, 3, 4))
+    losses, memories = remembering.loss(tokens, target)
+    log_p = gpt(tokens).log_softmax(-1)
+    wanted = -log_p.gather(-1, target[..., None])[..., 0]
+    torch.testing.assert_close(losses, wanted)
+    assert memories.shape == (2, 3, 4, 10)
+    assert not memories.requires_grad
+    torch.testing.assert_close(memories[0], gpt.embed(tokens))  # numbers and all
+
+
+def test_a_numbered_memory_is_attended_to_layer_by_layer(remembering):
+    read = torch.randint(11, (2, 3, 4))
+    _, memories = remembering.loss(read[0], read[0])
+    losses, kept = remembering.loss(read[1], read[1], memories)
+    x, states = remembering.embed(read[1]), []
+    for layer, memory in zip(remembering.blocks.layers, memories, strict=True):
+        states.append(x)
+        attend, map_each = layer.residuals
+        known = torch.cat([memory, x], dim=1)
+        hidden = torch.ones(4, 8, dtype=torch.bool).tril(4)
+        given = attend.norm(x), attend.norm(known)
+        x = map_each(x + layer.attention(*given, mask=hidden), layer.feed_forward)
+    log_p = remembering.output(remembering.blocks.norm(x)).log_softmax(-1)
+    wanted = -log_p.gather(-1, read[1][..., None])[..., 0]
+    torch.testing.assert_close(losses, wanted)
+    torch.testing.assert_close(kept, torch.stack(states))  # the last four alone
+
+
+def test_to_a_numbered_memory_a_segment_and_the_one_before_look_alike(remembering):
+    # the query at the last number sees each number twice: swap the two segments, but
+    # for the query itself, and the first layer's sums stay the same
+    remembering.blocks.layers = remembering.blocks.layers[:1]
+    one, other = torch.randint(11, (2, 1, 4))
+    other[:, -1] = one[:, -1]
+    target = torch.zeros(1, 4, dtype=torch.long)
+    last = []
+    for before, after in ((one, other), (other, one)):
+        _, memories = remembering.loss(before, target)
+        losses, _ = remembering.loss(after, target, memories)
+        last.append(losses[0, -1])
+    assert not torch.equal(one, other)
+    torch.testing.assert_close(*last)
+
+
 def test_the_record_is_of_its_recipe_and_keeps_its_bands():
     record = json.loads((RESULTS / "segments.json").read_text(encoding="utf-8"))
     assert record["config"] == SEGMENTS
     for seed in (0, 1, 2):
         runs = {(r["kind"], r["steps"]): r for r in record["runs"] if r["seed"] == seed}
-        assert len(runs) == 4
+        assert len(runs) == 6
         xl = runs["Transformer-XL", 600]
         alone = runs["relative, no memory", 600]
         assert xl["bits"] < runs["vanilla", 600]["bits"] - 0.2
@@ -186,3 +242,12 @@ def test_the_record_is_of_its_recipe_and_keeps_its_bands():
             xl["bits by position"]
         )
         assert gain[:4].mean() > 2 * gain[-16:].mean()
+        numbered = runs["numbered, with memory", 600]
+        lost = torch.tensor(numbered["bits by position"]) - torch.tensor(
+            runs["vanilla", 600]["bits by position"]
+        )
+        assert lost[0] < -0.2
+        assert lost[-16:].mean() > 0.05
+        assert numbered["bits"] > xl["bits"] + 0.1
+        longer = runs["Transformer-XL", 1200]
+        assert longer["bits"] < runs["vanilla", 1200]["bits"] - 0.1

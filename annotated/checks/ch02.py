@@ -4,7 +4,7 @@ from functools import partial
 
 import torch
 
-from annotated.checks import Exercise, Function, tensor_for_bool
+from annotated.checks import Exercise, Function, Raised, tensor_for_bool
 from annotated.checks.material import written_out
 
 # ---- self-attention with a temperature ---------------------------------------
@@ -24,9 +24,18 @@ def each(tau):
 
 WRONG_AXIS = "τ is divided along the wrong axis: here it meets words, not sequences"
 
+
+def ill_fitting(result, *_):
+    """Did broadcasting fail, as it does for (b, t, t) divided by (b,)?"""
+    if isinstance(result, Raised) and "must match the size" in result.message:
+        return "two shapes don't fit each other: does τ, (b,), line up with (b, t, t)?"
+    return None
+
+
 tempered = Exercise(
     "ch02-tempered",
     right=lambda x, tau: attend(x, products(x) / each(tau)),
+    symptoms=ill_fitting,
     hint="expected the average of x with weights softmax(x xᵀ / τ)",
     mistakes={
         "the temperature multiplies the scores; it should divide them": (

@@ -28,6 +28,13 @@ FAULTS = {
         ("** 0.5", "** 1.0", "wrong scale"),
         ("causal_mask(query.shape[1], key.shape[1])", "None", "no mask"),
     ],
+    "RememberingGPT.loss": [
+        ("torch.cat([memory, x], dim=1)", "x", "no memory"),
+        ("states.append(x)\n", "states.append(x.detach() * 0)\n", "empty states"),
+        ("attend.norm(known)", "known", "memory and segment not normalised"),
+        ("memories.shape[2] + x.shape[1]", "x.shape[1]", "a mask of the segment"),
+        ("self.config.max_len)", "self.config.max_len + 1)", "one too many"),
+    ],
     "library_ids": [
         ("standard_library(split)", 'standard_library("train")', "one text for all"),
     ],
