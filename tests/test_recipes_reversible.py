@@ -260,6 +260,16 @@ def test_the_record_of_two_streams_keeps_its_band():
     assert abs(two - one) < 0.1
 
 
+def test_the_record_at_equal_steps_keeps_its_bands():
+    long, cut, *short = record("reformer_steps")["runs"]
+    expected = (3.68, 3.17, 3.46, 2.38)
+    for run, bits in zip((long, *short), expected, strict=True):
+        assert abs(run["bits"] - bits) < 0.1
+    assert 3.0 < cut["bits"] < 3.8
+    assert [run["steps"] for run in (long, cut, *short)] == [100] * 4 + [1600]
+    assert long["characters"] == cut["characters"] == short[0]["characters"]
+
+
 def test_the_record_of_a_text_keeps_its_bands():
     made = record("reformer_text")
     bits = {run["model"].split()[-1]: run["bits"] for run in made["runs"]}

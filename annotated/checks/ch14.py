@@ -5,7 +5,7 @@ from functools import partial
 import torch
 
 from annotated.checks import Exercise, Function
-from annotated.checks.material import counting_positions, replayed
+from annotated.checks.material import counting_positions, leaving_flags, replayed
 
 # ---- undo three streams ------------------------------------------------------
 
@@ -158,20 +158,30 @@ def not_rebuilt(f, weights, y1, y2, dy1, dy2):
     return y1, y2, dx1, dx2, gradients
 
 
+def _left_behind(result, *_):
+    """What can be seen of flags and missing gradients."""
+    if isinstance(result, str) and result == "touched":
+        return (
+            "your code turns on requires_grad in a tensor that it was given: take a "
+            "copy first, w.detach().requires_grad_()"
+        )
+    none = isinstance(result, list | tuple) and len(result) == 5
+    if none and any(gradient is None for gradient in result[4]):
+        return (
+            "among the gradients of the weights there is a None: the weights that you "
+            "get require no gradient, so take copies that do"
+        )
+    return None
+
+
 backward = Exercise(
     "ch14-backward",
     right=rebuilt,
+    through=leaving_flags,
     hint="for each layer, the last one first: compute f again, subtract it, and "
     "differentiate it with the gradient of the stream that it was added to",
     tolerance=1e-4,
-    symptoms=lambda result, *_: (
-        "among the gradients of the weights there is a None: the weights that you get "
-        "require no gradient, so take copies that do"
-        if isinstance(result, list | tuple)
-        and len(result) == 5
-        and any(gradient is None for gradient in result[4])
-        else None
-    ),
+    symptoms=_left_behind,
     mistakes={
         "the layers are undone from the first to the last": partial(
             rebuilt, order=lambda weights: list(range(len(weights)))
@@ -281,7 +291,7 @@ replay = Exercise(
         "the generator is put back to where it stood before the first call; it had "
         "moved on since": put_back_to_state,
         "a seed of your own isn't the state that was noted": always_zero,
-        "no gradient flows from the result to x: a backward pass needs it": (
+        "no gradient flows from the result to x: is a detach in the way, or no_grad?": (
             without_gradients
         ),
     },

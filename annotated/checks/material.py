@@ -341,6 +341,15 @@ def memory_kept(
 # ---- chapter 14: dice that are rolled again, and chunks ----------------------
 
 
+def leaving_flags(
+    answer: Callable, f: Callable, weights: list[Tensor], *streams: Tensor
+) -> object:
+    """Let an answer differentiate, and see whether its arguments came out of it."""
+    result = answer(f, weights, *streams)
+    touched = any(given.requires_grad for given in (*weights, *streams))
+    return "touched" if touched else result
+
+
 @torch.enable_grad()
 def replayed(
     answer: Callable, f: Callable, x: Tensor, rebuilt: Tensor, between: int
@@ -350,9 +359,12 @@ def replayed(
     state = torch.get_rng_state()
     f(x)
     torch.rand(between)
-    result = answer(f, state.clone(), rebuilt.clone().requires_grad_())
+    x = rebuilt.clone().requires_grad_()
+    result = answer(f, state.clone(), x)
     follows = isinstance(result, Tensor) and result.requires_grad
-    result = result.detach() if follows else result
+    if follows:
+        (gradient,) = torch.autograd.grad(result.sum(), x, allow_unused=True)
+        follows, result = gradient is not None, result.detach()
     return {"result": result, "gradients": follows, "next": torch.rand(4)}
 
 

@@ -49,7 +49,7 @@ bars.forEach((bar, i) => {
 const fitting = bars.filter((bar) => bar.total <= data.room).map((bar) => bar.name);
 return {
   values: Object.fromEntries(bars.map((bar) => [bar.name, bar.total])),
-  says: `${layers} layers, ${length} characters, width ${width}. It fits into ${data.room} GB: `
-    + `${fitting.length ? fitting.join(", ") : "none of them"}. Weights and optimiser take `
+  says: `${layers} layers, ${length} characters, width ${width}. What fits into ${data.room} GB: `
+    + `${fitting.length ? fitting.join(", ") : "none of them"}. Weights, gradients and optimiser take `
     + `${fixed(weights, 1)} GB.`,
 };

@@ -2,12 +2,13 @@
 # # 14. Reversible layers and chunking
 #
 # Press Ctrl+Z forty times, and your document walks back to what it was an hour ago. The
-# editor hasn't kept forty copies of it. It has the text as it is now, and it knows how to
-# undo each change.
+# editor hasn't kept forty copies of it. It has the text as it is now and a list of the changes,
+# and it knows how to undo each of them.
 #
 # Training a deep network does keep the copies. The backward pass needs what each layer
-# computed on the way forward, so everything stays in memory until then: twice the layers,
-# twice the memory, until you read `CUDA out of memory`. There's another way. **Build layers
+# computed on the way forward, its **activations**, so they all stay in memory until then: twice
+# the layers, twice the memory, until you read `CUDA out of memory`. There's another way, and it
+# doesn't even take a list. **Build layers
 # that can be undone. Keep only the last one's output, forget the others, and rebuild each of
 # them on the way back, when it's needed.**
 
@@ -36,7 +37,7 @@ def against_depth(ways, ax, peaks):
         style = {"color": PALETTE[i], "marker": "os^"[i], "ms": 5}
         ax.plot(*zip(*peaks[way].items(), strict=True), LINES[i], **style)
         depth, top = max(peaks[way].items())
-        aside = {"checkpointed": 20, "reversible": -20}.get(way, 0)
+        aside = {"checkpointed": 32, "reversible": -32}.get(way, 0)
         aside = aside if len(ways) > 2 else 0
         ax.text(depth + 0.4, top + aside, way, va="center", color=PALETTE[i])
     ax.set(
@@ -103,7 +104,7 @@ chain(
 # %% [markdown]
 # Say the loss is the sum of the four outputs. If $w$ grows a little, the loss grows
 # $1 + 0 + 3 + 3 = 7$ times as fast. That's the gradient, and you need $\mathrm{ReLU}(x)$ to
-# compute it. So PyTorch puts it aside on the way forward, and takes it up again on the way
+# compute it. So PyTorch puts it aside on the way forward, and picks it up again on the way
 # back. It will tell you what it puts aside, if you ask. Here is one layer of chapter 6, 256
 # wide, reading 2048 characters:
 
@@ -118,7 +119,7 @@ weights = {p.untyped_storage().data_ptr() for p in layer.parameters()}
 
 
 def saved(compute, x):
-    """Megabytes that are put aside for the backward pass, weights aside."""
+    """Megabytes that are put aside for the backward pass, not counting weights."""
     kept = {}
 
     def note(tensor):
@@ -135,12 +136,13 @@ x = torch.randn(1, 2048, 256, requires_grad=True)
 print(f"input {x.nbytes / 1e6:.1f} MB, kept {saved(layer, x):.1f} MB")
 
 # %% [markdown]
-# Twelve times the input, for every layer. There are two kinds. One is the **state**, the vectors
-# that go from one layer to the next: 2.1 MB. All the rest is the **inside** of the layer, which
-# nobody sees from outside: what the norms give, queries, keys, values, what the attention gives, the stream
-# between the two, and the wide vectors in the middle of the feed-forward network, 8.4 MB alone. The attention weights, 2048 × 2048 in each
-# head, aren't among them: PyTorch's fused attention never writes them down. With dropout in the
-# attention it does, on a CPU:
+# Twelve times the input, for every layer. There are two kinds of activations. One is the
+# **state**, the vectors that go from one layer to the next: 2.1 MB. The others are the **inside**
+# of the layer, which never leaves it: what the norms give, queries, keys and values, what the
+# attention gives, the stream after that is added, and the wide vectors in the middle of the
+# feed-forward network, 8.4 MB alone. The attention weights, 2048 × 2048 in each head, aren't among
+# them: PyTorch's fused attention never writes them down. With dropout in the attention it does, on
+# a CPU:
 #
 # %% tags=["hide-input", "proof"]
 with_dropout = saved(layer.train(), x)
@@ -152,9 +154,9 @@ print(
 
 # %% [markdown]
 # **Couldn't we compute the inside a second time?** We could, because the state is there, and
-# the layer can start again from it. This is **checkpointing**: keep the states, forget the
-# insides, and when the backward pass reaches a layer, run it forward once more. PyTorch has
-# it built in:
+# the layer can start again from it. This is **checkpointing**, or *activation recomputation*:
+# keep the states, forget the insides, and when the backward pass reaches a layer, run it forward
+# once more. PyTorch has it built in:
 
 # %%
 from torch.utils.checkpoint import checkpoint
@@ -314,8 +316,8 @@ with torch.no_grad():
 # **$F$ and $G$ are never inverted.** They're computed forward both times, and what they added
 # is taken away. Alone, each of them loses something: the 6 in $x_2$ doesn't show in $F(x_2)$,
 # and $G$ turns every negative number into 0. The block loses nothing. So any two functions
-# will do, as long as they give the same result twice. In the module it's `ReversibleBlock(f, g)`,
-# with `forward` and `inverse`:
+# will do, as long as they give the same result twice. In our module, `annotated.reversible`, it's
+# `ReversibleBlock(f, g)`, with `forward` and `inverse`:
 
 # %% tags=["hide-input", "proof"]
 from torch import nn
@@ -340,7 +342,7 @@ torch.manual_seed(0)
 block, given = real_block(), torch.randn(2, 3, 17, 64)
 with torch.no_grad():
     check_close(
-        "attention and a feed-forward network, undone",
+        "attention and a feed-forward network in float32, undone",
         block.inverse(*block(*given)),
         tuple(given),
         1e-5,
@@ -475,10 +477,12 @@ explorer(
         remembered("reversible", "drawn again", "backward 1"),
     ],
     question="Stored as usual, how many numbers are in memory after the fourth "
-    "block? A state has 8, and so has what F and G add. With reversible blocks, what "
-    "is the most that has to be there at any one time? And with forty blocks?",
+    "block? A state has 8, and so has what F and G add; gradients aren't counted. With "
+    "reversible blocks, what is the most that has to be there at any one time? And "
+    "with forty blocks?",
     caption="Filled: in memory. Dashed: used in this step, then forgotten. Framed: "
-    "rebuilt, or computed again. Empty: gone. The loss is the sum of all outputs.",
+    "rebuilt, or computed again. Empty: gone. Bold and underlined: a wrong number; ✗ "
+    "marks its row. The loss is the sum of all outputs.",
 )
 
 # %% [markdown]
@@ -518,8 +522,8 @@ def backward_block(F, G, y1, y2, dy1, dy2):
 # Try it on our block, with the sum of all outputs as the loss, so that $\mathrm{d}y_1$ and
 # $\mathrm{d}y_2$ are ones. Then $w$'s gradient is the 7 of section 14.1. And $y_1$ has two
 # ways to the loss: directly, and through $G$, where it is positive. That makes
-# $\mathrm{d}x_1 = (2, 1, 2, 2)$. And each number of $x_2$ counts once for itself and once more for
-# what $F$ adds at the next position, so it gets 1 and the next entry of $\mathrm{d}x_1$:
+# $\mathrm{d}x_1 = (2, 1, 2, 2)$. Each number of $x_2$ has two ways as well: directly, which counts
+# 1, and through what $F$ adds to the next position, which counts that entry of $\mathrm{d}x_1$. So
 # $\mathrm{d}x_2 = (2, 3, 3, 1)$.
 
 # %%
@@ -594,7 +598,7 @@ plain, ours, module = (
     )
 )
 check_close(
-    "six real blocks: Forgetful = stored, outputs and gradients",
+    "six real blocks in float64: Forgetful = stored, outputs and gradients",
     ours,
     plain,
     1e-8,
@@ -626,21 +630,22 @@ chain(
 )
 
 # %% [markdown]
-# Nothing crashes. Go back to the figure of 14.3 and choose *reversible* and *drawn again*. Before
-# you move the slider: which states will be wrong, and will it stay at a few numbers?
+# Nothing crashes. Go back to the figure of [14.3](#143-forget-and-rebuild) and choose
+# *reversible* and *drawn again*. Before you move the slider: which states will be wrong, and will
+# it stay at a few numbers?
 #
 # <details><summary>Answer</summary>
 #
-# The output is right, because it was kept. $x_2$ before block 4 is wrong at *u* and *d*, where
-# this block's two draws differ. So what $F$ looks up is wrong at *n* and *o*, one position on, and
+# The output is right, because it was kept. In block 4 the two draws differ at *u* and *d*, so $x_2$
+# before it is wrong there. So what $F$ looks up is wrong at *n* and *o*, one position on, and
 # with it $x_1$. Block 3 starts from wrong numbers and adds its own mistakes, and at the
 # input five of eight are off: the last one of $x_1$ reads 31 and was 3. The gradients are wrong
 # as well. The loss doesn't show any of it. It was computed on the way forward.
 #
 # </details>
 #
-# The cure is to roll the same dice. A random generator can report its state. Note that before
-# each call, and put it back there before the replay:
+# The cure is to replay the first roll of the dice. A random generator can report where it stands,
+# its *generator state*. Note that before each call, and go back to it before the replay:
 
 # %%
 drop = nn.Dropout(0.5)
@@ -675,8 +680,8 @@ for run in (stored_with_dropout, forgetting):
     results.append(gradients_of(run, list(random_stack.parameters())))
     results[-1].append(torch.rand(1))  # where the generator stands afterwards
 check_close(
-    "six real blocks with dropout 0.3: ReversibleSequence = stored, outputs, "
-    "gradients and the next random number",
+    "the same with dropout 0.3: ReversibleSequence = stored, outputs, gradients and "
+    "the next random number",
     results[1],
     results[0],
     1e-8,
@@ -689,34 +694,22 @@ check_close(
 #
 # ## 14.5 A wide layer in chunks
 #
-# Now one inside is left, that of the block being computed. The largest thing in it is the
+# What remains is the inside of one block, the one being computed. The largest thing in it is the
 # middle of the feed-forward network. With $65{,}536 = 2^{16}$ positions, $4096 = 2^{12}$
-# numbers for each and $4 = 2^2$ bytes a number, that's $2^{30}$ bytes, a whole gibibyte,
+# numbers for each and $4 = 2^2$ bytes per number, that's $2^{30}$ bytes, a whole gibibyte,
 # for a single tensor.
 #
-# But $G$ treats each position by itself. Nothing forces you to do all of them at once. Do *u*
-# and *n*, keep the result, then *d* and *o*:
+# But $G$ treats each position by itself, so nothing forces you to do all of them at once. Do *u*
+# and *n*, keep the result, then do *d* and *o*:
 
 # %% tags=["hide-input"]
-halves = [
-    Matrix(part, name, columns=list(name))
-    for part, name in zip(y1.split(2), ("un", "do"), strict=True)
-]
-done = [
-    Matrix(G(part), f"G({name})", columns=list(name))
-    for part, name in zip(y1.split(2), ("un", "do"), strict=True)
-]
 chain(
-    halves[0],
+    Matrix(y1, "y₁: first un, then do", heads=2, **seen),
     "→",
-    done[0],
-    "  then  ",
-    halves[1],
-    "→",
-    done[1],
+    Matrix(G(y1), "G(un), then G(do)", heads=2, **seen),
     alt="G of 1 and −2, at u and n, gives 1 and 0. Then G of 3 and 3, at d and o, "
     "gives 3 and 3.",
-    caption="Two chunks, one after the other. Together they are G(y₁) = 1 0 3 3.",
+    caption="Two chunks, one after the other. Put together, they're G(y₁).",
 )
 
 
@@ -739,9 +732,9 @@ print(f"at once   {saved(wide, x):.1f} MB")
 print(f"in chunks {saved(lambda x: in_chunks(wide, x, 256), x):.1f} MB")
 
 # %% [markdown]
-# The same. Each chunk puts its own wide vectors aside, and in the end they're all there. **In
-# training, a chunk has to forget as well.** We know how: checkpoint it. That's what the module does,
-# in three lines:
+# The same! Each chunk puts its own wide vectors aside, and in the end they're all there. **In
+# training, a chunk has to forget as well**, and we know how: checkpoint it. The module does it in
+# three lines:
 
 # %%
 from annotated.notebook import show_source
@@ -776,8 +769,8 @@ print(f"✓ and the gradients, to {worst:.0e} of the largest")
 print(f"✓ kept for the backward pass: {kept:.1f} MB, not {saved(wide, x):.1f}")
 
 # %% [markdown]
-# How much memory does the process really take? Here are the peaks for one wide network, each in
-# a fresh process:
+# How much memory does the process really take? Here are the peaks for one wide network, each
+# measured in a fresh process:
 
 # %% tags=["hide-input", "remove-stdout"]
 from annotated.notebook import show_table
@@ -818,16 +811,17 @@ print(
 )
 
 # %% [markdown]
-# Without a backward pass, plain chunks are enough. With one, they help too: at once, the peak is
-# three tensors of that size, the values and two gradients. But the 134 MB that were put aside are
-# still there, until the chunks forget. (They pay with one more run of the network. Inside a
-# reversible block it runs three times: forward, to rebuild, and in each chunk's backward pass.)
+# Without a backward pass, plain chunks are enough. With one, they help, too: without chunks, the
+# peak is three tensors of 134 MB, the wide vectors and two gradients. But the 134 MB that are put
+# aside only go when the chunks forget, and for that they run the network once more. (Inside a
+# reversible block it then runs three times: forward, to rebuild, and in each chunk's backward
+# pass.)
 #
 # ## 14.6 Memory against depth
 #
-# Now the whole stack, measured in the same way: each point is the peak of a process of its own, in
-# a forward and a backward pass, above what it held before. The checkpointed layers are
-# ordinary ones, with a single stream.
+# Now the whole stack, measured in the same way: each point is the peak of a fresh process in a
+# forward and a backward pass, above what it held before. The checkpointed layers are ordinary
+# ones, with a single stream.
 
 # %% tags=["hide-input", "remove-stdout"]
 longer, single = recorded("reversible_length"), recorded("one_stream")
@@ -884,7 +878,7 @@ show_table(
         for way in WAYS
     ],
     caption="Time: CPU seconds of a step, against stored, at 2048 characters; medians "
-    "of five rounds, in turn.",
+    "of five rounds, the methods taking turns.",
 )
 
 # %% tags=["hide-input", "proof"]
@@ -909,25 +903,24 @@ print(
 
 # %% [markdown]
 # Stored, each layer takes what section 14.1 counted, 25 MB. The other two take 3.2 MB if the text is
-# short, and that's neither states nor insides. It's the gradients of the layer's 790,000 weights,
-# four bytes each. (They don't come on top of what is stored: states and insides go as the gradients
-# come, and the peak is whichever is larger. The budget below adds them all the same, to be on
-# the safe side.)
+# short, and that's neither states nor insides: it's the gradients of the layer's 790,000 weights,
+# four bytes each. (They don't come on top of the activations. Those are freed while the gradients
+# are filled in, so the peak is whichever is larger.)
 #
-# If the text is four times as long, the two diverge. A checkpointed layer takes 8.4 MB now: its
-# state. A reversible one still takes 3.2, because there are no more weights than before.
-# With six layers they're level; with 16, reversible takes less (right panel).
+# If the text is four times as long, the two diverge. A checkpointed layer now takes 8.4 MB, its
+# state. A reversible one still takes 3.2, because it has no more weights than before. With six
+# layers they're level; with 16, reversible takes less (right panel).
 #
-# So for short texts, checkpointing is just as good, and it works with any layer. Reversible
-# layers pull ahead when **long** texts meet **many** layers. Both compute everything once more,
-# and pay with a quarter to a third more time. Scale it up:
+# So for short texts, checkpointing is just as good, and it works with any layer. Large language
+# models [commonly use it](https://arxiv.org/abs/2205.05198). Reversible layers pull ahead when
+# **long** texts meet **many** layers. Both compute everything once more, and pay with a quarter
+# to a third more time. Scale it up:
 
 # %% tags=["hide-input"]
 fits = {}
 for way in WAYS:  # at 2048 positions, of what grows with the length
-    activations = long[way] - (gradients if way == "reversible" else 0)
     fits[way] = {
-        "layer": activations / 4,
+        "layer": 0 if way == "reversible" else long[way] / 4,
         "once": (long_peaks[way][2] - 2 * long[way]) / 4,
     }
 
@@ -964,24 +957,43 @@ explorer(
     "wide, read 65,536 characters at once? And 48 layers?",
     caption="Grey: weights, gradients and Adam's two averages. Orange: what is there "
     "once, however many layers. Blue: what each layer keeps. In proportion to length "
-    "and width, from the peaks with 8192 characters, on a CPU.",
+    "and width, from the peaks with 8192 characters, on a CPU; to be on the safe side, "
+    "gradients and activations are added.",
 )
 
 # %% [markdown]
 # <details><summary>Answer</summary>
 #
 # Stored, 12 layers would take more than 40 GB; the other two fit. With 48 layers, only the
-# reversible ones do (checkpoints at every second layer would halve their states, and come close).
-# With 96, none: weights and Adam's averages alone take 19 of the 24 GB. Short texts fit in every
-# way, as long as the weights do. Store there: it's the fastest.
+# reversible ones do. With 96, none: weights, gradients and Adam's averages alone take 19 of the
+# 24 GB. Short texts fit in every way, as long as the weights do. For those, store everything:
+# it's the fastest.
+#
+# Checkpointing has one more card to play: checkpoint *groups* of about $\sqrt N$ layers, and each
+# layer again inside its group ([Chen et al., 2016](https://arxiv.org/abs/1604.06174)). Seven
+# groups of seven hold 14 states at a time, and 48 layers fit as well, for another forward pass.
 #
 # </details>
-#
+
+# %% tags=["hide-input", "proof"]
+long_and_deep, sizes = gigabytes(48, 65_536, 1024)[1], 128 / 1000
+grouped = (
+    long_and_deep["checkpointed"] - 34 * fits["checkpointed"]["layer"] * sizes
+)
+assert abs(long["reversible"] - gradients) < 0.1  # nothing grows with length
+assert long_and_deep["reversible"] < 24 < long_and_deep["checkpointed"]
+assert grouped < 24
+print(
+    "✓ 48 layers on 65,536 characters, with 14 checkpoints instead of 48: "
+    f"{grouped:.0f} GB"
+)
+
+# %% [markdown]
 # ## 14.7 Does it learn as well?
 #
-# A reversible model isn't the model of chapter 6, rebuilt cheaply. It's another one, with two
-# streams. So compare them: the same attention, the same networks, the same number of parameters, once in
-# reversible blocks, and once in a single stream, as usual.
+# A reversible model isn't the model of chapter 6, made cheaper. It's another one, with two
+# streams. So compare them: the same attention, the same networks, the same number of parameters,
+# once in reversible blocks, and once in a single stream, as usual.
 
 
 # %%
@@ -1021,9 +1033,9 @@ print(
 )
 
 # %% [markdown]
-# No difference worth mentioning, at this size and depth. The paper found the same for models of three
-# layers, 1024 wide (its figure 3): the two curves nearly coincide. [Page
-# 14c](14c_reformer.ipynb) puts reversible layers, chunks and LSH attention together and lets
+# No difference worth mentioning, at this size and depth and after a thousand steps. The paper
+# found the same for models of three layers, 1024 wide (its figure 3): the two curves nearly
+# coincide. [Page 14c](14c_reformer.ipynb) puts reversible layers, chunks and LSH attention together and lets
 # them read 16,384 characters at once.
 #
 # ## 14.8 Pitfalls
@@ -1063,7 +1075,8 @@ print(f"✓ {message[:82]}…")
 # %% [markdown]
 # **Your own `Function` trains nothing.** "element 0 of tensors does not require grad": PyTorch
 # calls your `backward` only if an *argument* of `apply` needs a gradient, and it doesn't look
-# into `blocks`. In a model, the embedding does. The module passes the weights as arguments, too.
+# into `blocks`. In a model, the embedding does. The module passes the weights as arguments, too,
+# and returns their gradients, so `torch.autograd.grad` finds them.
 
 # %% tags=["hide-input", "proof"]
 message = ""
@@ -1106,8 +1119,8 @@ print(f"✓ {message}")
 #
 # ## 14.10 What to remember
 #
-# 1. The backward pass needs what each layer computed, so memory grows with depth: states, and
-#    eleven times as much inside.
+# 1. The backward pass needs each layer's activations, so memory grows with depth: states, and in
+#    our layer eleven times as much inside.
 # 2. Checkpointing forgets the insides and computes them again. Reversible layers forget the
 #    states, too.
 # 3. $y_1 = x_1 + F(x_2)$, then $y_2 = x_2 + G(y_1)$. Undo the last addition first. $F$ and $G$
@@ -1128,10 +1141,11 @@ cost()
 #   the block, for images.
 # - [Kitaev et al. (2020)](https://arxiv.org/abs/2001.04451), *Reformer*: section 3, on
 #   reversible layers and chunking.
-# - [Dinh et al. (2015)](https://arxiv.org/abs/1410.8516), *NICE*: the same pair of equations, to
-#   turn noise into pictures and back.
+# - [Dinh et al. (2015)](https://arxiv.org/abs/1410.8516), *NICE*: the same idea, called a
+#   *coupling layer*, to turn noise into pictures and back.
 # - [Chen et al. (2016)](https://arxiv.org/abs/1604.06174): checkpointing, with $\sqrt N$ states
-#   instead of $N$.
+#   instead of $N$. [Korthikanti et al. (2022)](https://arxiv.org/abs/2205.05198): which
+#   activations are worth computing again in a large language model.
 # - [Mangalam et al. (2022)](https://arxiv.org/abs/2302.04869), *Reversible Vision Transformers*.
 #
 # ## Where this comes from

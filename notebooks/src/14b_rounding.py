@@ -305,8 +305,8 @@ print(
 #
 # ## 14b.5 One letter off
 #
-# The block is $y_1 = x_1 + F(x_2)$ and $y_2 = x_2 + G(y_1)$. You'll find it written with
-# $G(x_1)$ in the second line, and solved by
+# The block is $y_1 = x_1 + F(x_2)$ and $y_2 = x_2 + G(y_1)$. Suppose you slip by one
+# letter and write $G(x_1)$ in the second line. Then you'd want to solve it by
 #
 # $$x_1 = y_1 - F(x_2), \qquad x_2 = y_2 - G(x_1).$$
 #

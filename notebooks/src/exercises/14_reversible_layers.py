@@ -92,7 +92,7 @@ check("ch14-undo", undo)
 #
 # *Beware.* As in every backward pass of your own, gradients are **off** when your function is
 # called. `torch.enable_grad()` turns them on. And none of the tensors that you're given requires a
-# gradient, the weights included.
+# gradient, the weights included. Leave them so, and work on copies: `w.detach().requires_grad_()`.
 
 
 # %% nbgrader={"schema_version": 3, "grade_id": "ch14-backward", "grade": false, "solution": true, "locked": false, "task": false}
@@ -212,7 +212,7 @@ check("ch14-chunks", in_chunks)
 #     return torch.cat([x1, x2], dim=-1)
 # ```
 #
-# She wants `x` back, and wrote this. For her batches it runs, and gives something else:
+# She wants `x` back, and wrote this. For a batch of two it runs, and gives something else:
 #
 # ```python
 # def undo_all(blocks, y):
@@ -258,10 +258,11 @@ check("ch14-stack", undo_all)
 # 1. Which of these may stand in for $F$ in a reversible block, if nothing is done about it?
 #    (a) A function that gives 0 whatever it gets. (b) Attention with dropout. (c) A layer
 #    norm. (d) A function that adds the time of day.
-# 2. A model has 24 layers. A layer's state takes 2 MB, and what else it puts aside for the
-#    backward pass takes 24 MB. How much is in memory at most if everything is stored? If each
-#    layer is checkpointed? (States are the input and each layer's output.) If the layers are reversible, with two streams of 2 MB each (in the
-#    middle of undoing a layer: its input, its output, its inside)?
+# 2. A model has 24 layers. A state takes 2 MB (the input is one, and so is each layer's output),
+#    and what else a layer puts aside for the backward pass takes 24 MB. How much is in memory at
+#    most if everything is stored? If each layer is checkpointed? And if the layers are reversible,
+#    with two streams of 2 MB each? (Then count the middle of undoing one layer: its input, its
+#    output, its inside.)
 # 3. Somebody changes the second equation to $y_2 = x_2 + G(x_1)$. Find an $F$ and a $G$ with which
 #    two different inputs give the same output. What follows?
 #
@@ -282,7 +283,7 @@ check("ch14-stack", undo_all)
 # 3. With $F(x) = x$ and $G(x) = x$, both outputs are $x_1 + x_2$, so $(1, 2)$ and $(2, 1)$ give
 #    the same, $(3, 3)$. No function can get back from there: the layer isn't reversible.
 #
-# *Where chapter 14 shows it.* 14.2, 14.3 and 14.7.
+# *Where chapter 14 shows it.* 14.2, 14.3, 14.4 and 14.8.
 #
 # *How the points are given.* A quarter for each letter; a third for each number of question 2
 # (24 states instead of 25 counts); one for an example with "can't be undone".

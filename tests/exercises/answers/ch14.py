@@ -110,6 +110,20 @@ def backward(f, weights, y1, y2, dy1, dy2):
     return y1, y2, dy1, dy2, grads
 
 
+@wrong("ch14-backward", "in a tensor that it was given")
+def backward(f, weights, y1, y2, dy1, dy2):
+    grads = []
+    for w in reversed(weights):
+        w.requires_grad_()
+        with torch.enable_grad():
+            z = y1.detach().requires_grad_()
+            a = f(z, w)
+        dz, dw = torch.autograd.grad(a, (z, w), dy2)
+        y1, y2, dy1, dy2 = y2 - a.detach(), y1, dy2, dy1 + dz
+        grads = [dw, *grads]
+    return y1, y2, dy1, dy2, grads
+
+
 # ---- the same dice -----------------------------------------------------------
 
 
@@ -143,6 +157,15 @@ def replay(f, state, x):
     y = f(x)
     torch.set_rng_state(state)
     return y
+
+
+@wrong("ch14-replay", "no gradient flows from the result to x")
+def replay(f, state, x):
+    now = torch.get_rng_state()
+    torch.set_rng_state(state)
+    result = f(x.detach().requires_grad_())
+    torch.set_rng_state(now)
+    return result
 
 
 # ---- chunks that look back ---------------------------------------------------
