@@ -112,8 +112,9 @@ show_table(
             "new maps": "hashed again, other rotations",
         }.items()
     ],
-    caption="Relative error of the gradients of eight layers, against those of a stored "
-    "stack. Medians of three seeds. Refused: the backward pass stops with an error.",
+    caption="Relative error of the gradients of eight layers, against those of a "
+    "stored stack. Medians of three seeds. Refused: the backward pass stops with an "
+    "error.",
 )
 
 # %% tags=["hide-input", "proof"]
