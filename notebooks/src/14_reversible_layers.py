@@ -245,7 +245,7 @@ Html(
 # %% [markdown]
 # In a Transformer, $F$ will be attention and $G$ the feed-forward network. For now they're
 # functions that you can do in your head. $F$ looks one position back, like an attention
-# head that always does so. $G$ is our ReLU. Each has one weight, and both weights are 1.
+# head that only ever looks at its left neighbour. $G$ is our ReLU. Each has one weight, and both weights are 1.
 
 # %%
 a = torch.tensor(1.0, requires_grad=True)
@@ -560,7 +560,7 @@ class Forgetful(torch.autograd.Function):
 
 
 # %% [markdown]
-# That's the idea, complete. The module's `ReversibleSequence` is the same, plus what a
+# That's the whole idea. The module's `ReversibleSequence` does the same, plus what a
 # real model needs: mixed precision, buffers, and dropout.
 
 # %% tags=["hide-input", "proof"]
@@ -644,8 +644,8 @@ chain(
 #
 # </details>
 #
-# The cure is to replay the first roll of the dice. A random generator can report where it stands,
-# its *generator state*. Note that before each call, and go back to it before the replay:
+# The cure is to replay the first roll of the dice. A random generator can report where it stands.
+# Note that before each call, and go back there before the replay:
 
 # %%
 drop = nn.Dropout(0.5)
