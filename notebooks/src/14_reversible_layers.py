@@ -245,7 +245,7 @@ Html(
 # %% [markdown]
 # In a Transformer, $F$ will be attention and $G$ the feed-forward network. For now they're
 # functions that you can do in your head. $F$ looks one position back, like an attention
-# head that always does so. $G$ is our ReLU. Each has one weight, and both weights are 1.
+# head that only ever looks at its left neighbour. $G$ is our ReLU. Each has one weight, and both weights are 1.
 
 # %%
 a = torch.tensor(1.0, requires_grad=True)
@@ -560,7 +560,7 @@ class Forgetful(torch.autograd.Function):
 
 
 # %% [markdown]
-# That's the idea, complete. The module's `ReversibleSequence` is the same, plus what a
+# That's the whole idea. The module's `ReversibleSequence` does the same, plus what a
 # real model needs: mixed precision, buffers, and dropout.
 
 # %% tags=["hide-input", "proof"]
@@ -644,8 +644,8 @@ chain(
 #
 # </details>
 #
-# The cure is to replay the first roll of the dice. A random generator can report where it stands,
-# its *generator state*. Note that before each call, and go back to it before the replay:
+# The cure is to replay the first roll of the dice. A random generator can report where it stands.
+# Note that before each call, and go back there before the replay:
 
 # %%
 drop = nn.Dropout(0.5)
@@ -912,7 +912,7 @@ print(
 # layers they're level; with 16, reversible takes less (right panel).
 #
 # So for short texts, checkpointing is just as good, and it works with any layer. Large language
-# models [commonly use it](https://arxiv.org/abs/2205.05198). Reversible layers pull ahead when
+# models are [commonly trained with it](https://arxiv.org/abs/2205.05198). Reversible layers pull ahead when
 # **long** texts meet **many** layers. Both compute everything once more, and pay with a quarter
 # to a third more time. Scale it up:
 
@@ -969,11 +969,11 @@ explorer(
 # 24 GB. Short texts fit in every way, as long as the weights do. For those, store everything:
 # it's the fastest.
 #
-# Checkpointing has one more card to play: checkpoint *groups* of about $\sqrt N$ layers, and each
-# layer again inside its group ([Chen et al., 2016](https://arxiv.org/abs/1604.06174)). Seven
-# groups of seven hold 14 states at a time, and 48 layers fit as well, for another forward pass.
-#
 # </details>
+#
+# Checkpoints can be fewer, too: checkpoint *groups* of about $\sqrt N$ layers, and each layer again
+# inside its group ([Chen et al., 2016](https://arxiv.org/abs/1604.06174)). With seven groups of
+# seven, 14 states are there at a time instead of 48, for yet another forward pass.
 
 # %% tags=["hide-input", "proof"]
 long_and_deep, sizes = gigabytes(48, 65_536, 1024)[1], 128 / 1000
@@ -984,7 +984,7 @@ assert abs(long["reversible"] - gradients) < 0.1  # nothing grows with length
 assert long_and_deep["reversible"] < 24 < long_and_deep["checkpointed"]
 assert grouped < 24
 print(
-    "✓ 48 layers on 65,536 characters, with 14 checkpoints instead of 48: "
+    "✓ 48 layers on 65,536 characters, checkpointed in groups of seven: "
     f"{grouped:.0f} GB"
 )
 
