@@ -1087,9 +1087,9 @@ print(
 # than forgetting: every number belongs to two characters now, one in the segment and one
 # in memory, and a look at one takes in the other.
 #
-# Relative positions and memory together both help, in different places. At the end of a
-# segment, relative positions bring the loss nearly as far down in 600 steps as
-# numbered ones do in 1,200. At the beginning they help little, and so does longer training:
+# Relative positions and memory help in different places. At the end of a segment, relative
+# positions bring the loss nearly as far down in 600 steps as numbered ones do in 1,200. At
+# the beginning they help little, and so does longer training:
 # the first four characters still cost 3 bits. That's what memory is for. There it saves 0.6
 # bits, and next to nothing at the end, where a segment has enough context of its own. And the
 # plain model doesn't catch up: with 1,200 steps each, it's 0.3 bits behind.
