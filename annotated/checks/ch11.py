@@ -34,11 +34,20 @@ def cutting(**changes):
     return lambda *given: cut(*given, **changes)
 
 
-def not_three(result, *_):
+def not_three(result, ids, length, stride):
     if not (isinstance(result, tuple | list) and len(result) == 3):
         return None
     if isinstance(result[2], Tensor) and result[2].dtype != torch.bool:
         return "the third tensor says yes or no: bool"
+    rows = len(starts(len(ids), length, stride))
+    if len(result[0]) <= rows or len(result[0]) == len(ids) - length:
+        return None
+    if rows * stride + length == len(ids):
+        return (
+            "one window too many: nothing follows the last character of the last one, "
+            "so its target is missing"
+        )
+    return "more windows than there are: what is left at the end is dropped"
 
 
 windows = Exercise(
@@ -230,6 +239,17 @@ def first_row_for_all(logits, temperature, p):
     return nucleus(logits, temperature, p)[:1].expand_as(logits)
 
 
+def gathered(logits, temperature, p):
+    chances = (logits / temperature).softmax(dim=-1)
+    falling, places = chances.sort(dim=-1, descending=True)
+    kept = (falling.cumsum(dim=-1) - falling < p) | (torch.tensor(p) == 1)
+    return kept.gather(-1, places)
+
+
+def above_the_rest(logits, temperature, p):
+    return (logits / temperature).softmax(dim=-1) >= 1 - p
+
+
 def not_bool(result, *_):
     if isinstance(result, Tensor) and result.dtype != torch.bool:
         return "the result says yes or no: bool"
@@ -249,6 +269,8 @@ drawn = Exercise(
         "the result is in the order of the probabilities, not in that of the logits": (
             in_order
         ),
+        "brought back to the order of the logits the wrong way round: `gather` where "
+        "`scatter` is needed, or indices that were not inverted": gathered,
         "the least likely characters come first here": lambda logits, *given: nucleus(
             -logits, *given
         ),
@@ -272,6 +294,9 @@ drawn = Exercise(
         "p is a sum of probabilities; here each one alone is compared with it": (
             nucleus_with(before=lambda falling, reached, p: falling >= p)
         ),
+        "p is a sum of probabilities; here each one alone is compared with 1 − p": (
+            above_the_rest
+        ),
         "this is min-p: each probability is compared with the largest": nucleus_with(
             before=lambda falling, reached, p: falling >= p * falling[:, :1]
         ),
@@ -279,9 +304,9 @@ drawn = Exercise(
 )
 
 
-@drawn.case("the example: the last two of three")
+@drawn.case("the example: the last three of five")
 def _(draw):
-    return torch.tensor([[0.1, 0.6, 0.3]]).log(), 1.0, 0.7
+    return torch.tensor([[0.05, 0.1, 0.25, 0.2, 0.4]]).log(), 1.0, 0.7
 
 
 @drawn.case("four rows, each with a nucleus of its own")
@@ -334,6 +359,8 @@ def gpt(
     map_each=lambda x, f: x + f(norm(x)),
     both=None,
     mix=None,
+    out=lambda mixed, w: mixed @ w["output"].T,
+    bend=torch.relu,
     last=norm,
 ):
     t, d = tokens.shape[1], embedding.shape[1]
@@ -343,10 +370,10 @@ def gpt(
         q, k, v = (y @ w[name].T for name in ("query", "key", "value"))
         scores = (q @ k.mT * scale(d)).masked_fill(~past(t), float("-inf"))
         weights = mix(scores) if mix else scores.softmax(dim=-1)
-        return weights.nan_to_num() @ v @ w["output"].T
+        return out(weights.nan_to_num() @ v, w)
 
     def network(y, w):
-        return (y @ w["inner"].T).relu() @ w["outer"].T
+        return bend(y @ w["inner"].T) @ w["outer"].T
 
     for w in layers:
         if both:
@@ -368,9 +395,18 @@ def transposed(tokens, embedding, positions, layers):
     return gpt(tokens, embedding, positions, turned)
 
 
+def no_number(result, *_):
+    if isinstance(result, Tensor) and result.isnan().any():
+        return (
+            "NaN: the first position, which has only itself, must be allowed to look "
+            "at itself; or a mask multiplied 0 by ∞ (use `masked_fill`)"
+        )
+
+
 whole = Exercise(
     "ch11-gpt",
     right=gpt,
+    symptoms=no_number,
     hint="expected embedding + position; in each layer attention to the past, then the "
     "network, each added to the stream and reading its LN; LN; the embedding again",
     mistakes={
@@ -383,6 +419,15 @@ whole = Exercise(
         "a position may look at itself, too": gpt_with(
             past=lambda t: torch.ones(t, t).tril(-1).bool()
         ),
+        "a position may look at itself, too: the first one has nothing else": gpt_with(
+            past=lambda t: torch.ones(t, t).tril(-1).bool(),
+            mix=lambda scores: scores.clamp(min=-1e9).softmax(dim=-1),
+        ),
+        'what attention mixes goes through `"output"` before it is added': gpt_with(
+            out=lambda mixed, w: mixed
+        ),
+        "the network uses ReLU, not GELU": gpt_with(bend=F.gelu),
+        "the network is linear: where is the ReLU?": gpt_with(bend=lambda y: y),
         "the mask lets each position see one step ahead": gpt_with(
             past=lambda t: torch.ones(t, t).tril(1).bool()
         ),

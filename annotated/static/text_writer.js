@@ -36,24 +36,24 @@ function reader() {
     return times(vectors, normalise("blocks.norm", x));
   };
 }
-// The distribution at a temperature, and which symbols top-p keeps of it.
+// The distribution at a temperature, of which top-p keeps some symbols: they share the whole.
 function distribution(logits) {
-  const chances = softmax(logits.map((z) => z / state.temperature));
-  const order = range(chances.length).sort((i, j) => chances[j] - chances[i] || i - j);
+  const warm = softmax(logits.map((z) => z / state.temperature));
+  const order = range(warm.length).sort((i, j) => warm[j] - warm[i] || i - j);
   const kept = new Set();
   let before = 0;
   for (const i of order) {
     if (before < state.top_p || state.top_p === 1) kept.add(i);
-    before += chances[i];
+    before += warm[i];
   }
-  return { chances, order, kept };
+  const whole = sum(order.map((i) => (kept.has(i) ? warm[i] : 0)));
+  return { chances: warm.map((p, i) => (kept.has(i) ? p / whole : 0)), order, kept };
 }
-// The symbol that a number from 0 to 1 falls on, when those kept share the whole.
+// The symbol that a number from 0 to 1 falls on.
 function chosen({ chances, kept }, draw) {
   const ids = range(chances.length).filter((i) => kept.has(i));
-  const goal = draw * sum(ids.map((i) => chances[i]));
   let mass = 0;
-  return ids.find((i) => { mass += chances[i]; return mass > goal; }) ?? ids[ids.length - 1];
+  return ids.find((i) => { mass += chances[i]; return mass > draw; }) ?? ids[ids.length - 1];
 }
 function write(ids) {
   const all = [...ids], picked = [];
@@ -109,30 +109,34 @@ lines.forEach((line, i) => [true, false].forEach((given) => {
     textLength: size * text.length, lengthAdjust: "spacingAndGlyphs",
   });
 }));
-["the first new character: its probability (outlines:", "at temperature 1; pale: cut by top-p)"].forEach(
+["the first new character: what it's drawn from", "(outlines: the model's own distribution)"].forEach(
   (text, i) => view.add(svg, "text", { x: 0, y: top - 28 + 18 * i, text }));
 const step = Math.min(44, (columns * size) / shown.length), most = first.chances[shown[0]];
+const named = (id) => ({ "\n": "↵", " ": "␣" }[data.characters[id]] || data.characters[id]);
+const share = (p) => (p >= 0.995 ? "1" : p.toFixed(2));
 shown.forEach((id, i) => {
   const height = 60 * first.chances[id], was = 60 * first.plain[id];
-  const name = { "\n": "↵", " ": "␣" }[data.characters[id]] || data.characters[id];
   view.add(svg, "rect", {
     x: i * step, y: top + 62 - height, width: step - 6, height, fill: "var(--accent)",
-    "fill-opacity": first.kept.has(id) ? 1 : 0.25,
   });
   view.add(svg, "rect", {
     x: i * step - 1, y: top + 62 - was, width: step - 4, height: was, fill: "none",
     stroke: "currentColor", "stroke-opacity": 0.55, "stroke-width": 2,
   });
   view.add(svg, "text", {
-    x: i * step + (step - 6) / 2, y: top + 78, "text-anchor": "middle", class: "code", text: name,
+    x: i * step + (step - 6) / 2, y: top + 78, "text-anchor": "middle", class: "code",
+    text: named(id),
   });
   view.add(svg, "text", {
     x: i * step + (step - 6) / 2, y: top + 94, "text-anchor": "middle",
-    style: "font-size: 11px", text: first.chances[id].toFixed(2).replace("0.", "."),
+    style: "font-size: 11px", text: first.kept.has(id) ? share(first.chances[id]).replace("0.", ".") : "cut",
   });
 });
+const full = state.prompt.length >= data.most ? ` The box takes ${data.most} characters.` : "";
+const cut = prompt.length > data.context ? ` It reads only the last ${data.context} of yours.` : "";
 return {
   values: { written, chances: first.chances, kept: first.kept.size },
-  says: `${first.kept.size} character${first.kept.size > 1 ? "s" : ""} may come first, the likeliest with a probability of `
-    + `${most.toFixed(2)}. The model writes: ${written}`,
+  says: (first.kept.size === 1 ? `Only ${named(shown[0])} may come first, with a probability of 1.`
+    : `${first.kept.size} characters may come first; ${named(shown[0])}, the likeliest, has a probability `
+    + `of ${share(most)}.`) + `${cut}${full} The model writes: ${written}`,
 };

@@ -638,10 +638,10 @@ chain(
 )
 
 # %% [markdown]
-# *e* was at position 1 and is now at position 0. Its embedding plus position is another
-# vector, so its key is another one, already in the first block. Nothing that was kept
+# *e* was at position 1 and is now at position 0. Its embedding plus position is a different
+# vector, so its key is different, too, already in the first block. Nothing that was kept
 # is of use, and each further character costs a whole window. You saw it in the
-# interactive at step nine; here is what it does to the time:
+# interactive at step nine; here's what it does to the time:
 
 # %% tags=["hide-input"]
 CONTEXT, COUNT, REPEATS = 64, 88, 3
@@ -687,10 +687,11 @@ show(
 )
 
 # %% [markdown]
-# Positions that are counted from the beginning are to blame. If attention knew only how
-# far apart two characters are, sliding would change nothing about *e* and *f*. That's
-# one of the two ideas of Transformer-XL, the subject of
-# [chapter 12](12_transformer_xl.ipynb).
+# In the first block, positions that are counted from the beginning are to blame. If attention
+# knew only how far apart two characters are, *e* and *f* would keep their keys there. From the
+# second block on they wouldn't: *e* has read *d*, which the new window no longer holds. But
+# then you could decide to keep the old keys and values all the same, as a memory of what has
+# been read. That's what Transformer-XL does, in [chapter 12](12_transformer_xl.ipynb).
 #
 # ## 11c.8 Quick questions
 #

@@ -1,9 +1,9 @@
 # %% [markdown]
 # # Exercises for chapter 11: text generation
 #
-# Each exercise is a cell for your answer and a cell that checks it. Run both, as often
-# as you like: the check says at once what is right and what has probably gone wrong.
-# Everything you need is in chapter 11. (These are the *public* checks. A course may
+# Exercises 1 to 5 have a cell for your answer and a cell that checks it. Run both, as
+# often as you like: the check says at once what is right and what has probably gone
+# wrong. You answer exercise 6 in words. Everything you need is in chapter 11. (These are the *public* checks. A course may
 # grade your notebook with the same checks on other numbers, the *graded* ones.)
 #
 # Write the answers in plain PyTorch. You may try things out with functions of
@@ -133,8 +133,8 @@ check("ch11-bits", bits_per_character)
 # - Each row has its own nucleus.
 # - With `p = 1` everything is kept.
 #
-# *Example.* The logits are the logarithms of (0.1, 0.6, 0.3). At temperature 1, p = 0.7 keeps
-# the last two.
+# *Example.* The logits are the logarithms of (0.05, 0.1, 0.25, 0.2, 0.4). At temperature
+# 1, p = 0.7 keeps the last three: 0.4 and 0.25 don't reach it yet.
 
 
 # %% nbgrader={"schema_version": 3, "grade_id": "ch11-nucleus", "grade": false, "solution": true, "locked": false, "task": false}

@@ -50,6 +50,28 @@ def overlapping(ids, length, stride):
     return windows, targets, new.expand(len(windows), -1)
 
 
+@wrong("ch11-windows", "its target is missing")
+def overlapping(ids, length, stride):
+    windows = ids.unfold(0, length, stride)
+    targets = ids.roll(-1).unfold(0, length, stride)
+    count = torch.zeros_like(windows, dtype=torch.bool)
+    count[:, -stride:] = True
+    count[0] = True
+    return windows, targets, count
+
+
+@wrong("ch11-windows", "what is left at the end is dropped")
+def overlapping(ids, length, stride):
+    rows = range(0, len(ids) - 1, stride)
+    padded = F.pad(ids, (0, length + 1))
+    windows = torch.stack([padded[i : i + length] for i in rows])
+    targets = torch.stack([padded[i + 1 : i + length + 1] for i in rows])
+    count = torch.zeros_like(windows, dtype=torch.bool)
+    count[:, -stride:] = True
+    count[0] = True
+    return windows, targets, count
+
+
 # ---- bits per character --------------------------------------------------------
 
 
@@ -111,6 +133,19 @@ def may_be_drawn(logits, temperature, p):
     return (falling.cumsum(-1) - falling < p) | torch.tensor(p == 1)
 
 
+@wrong("ch11-nucleus", "alone is compared with 1 − p")
+def may_be_drawn(logits, temperature, p):
+    return (logits / temperature).softmax(dim=-1) >= 1 - p
+
+
+@wrong("ch11-nucleus", "the wrong way round")
+def may_be_drawn(logits, temperature, p):
+    chances = (logits / temperature).softmax(dim=-1)
+    falling, places = chances.sort(descending=True)
+    kept = (falling.cumsum(-1) - falling < p) | torch.tensor(p == 1)
+    return torch.gather(kept, -1, places)
+
+
 @wrong("ch11-nucleus", "the temperature multiplies the logits")
 def may_be_drawn(logits, temperature, p):
     chances = (logits * temperature).softmax(dim=-1)
@@ -143,14 +178,14 @@ def gpt(tokens, embedding, positions, layers):
     return F.linear(norm(x), embedding)
 
 
-def unfinished(tokens, embedding, positions, layers, mask, norm, last):
+def unfinished(tokens, embedding, positions, layers, mask, norm, last, bend=F.relu):
     t, d = tokens.shape[1], embedding.shape[1]
     x = embedding[tokens] + positions[:t]
     for w in layers:
         q, k, v = (norm(x) @ w[n].T for n in ("query", "key", "value"))
         scores = (q @ k.mT / d**0.5).masked_fill(mask(t), float("-inf"))
         x = x + scores.softmax(-1) @ v @ w["output"].T
-        x = x + (norm(x) @ w["inner"].T).relu() @ w["outer"].T
+        x = x + bend(norm(x) @ w["inner"].T) @ w["outer"].T
     return last(x) @ embedding.T
 
 
@@ -166,20 +201,40 @@ def gpt(*given):
     return unfinished(*given, mask, layer_norm, layer_norm)
 
 
-@wrong("ch11-gpt", "the LN after the last layer is missing")
+def future(t):
+    return torch.ones(t, t, dtype=torch.bool).triu(1)
+
+
+@wrong("ch11-gpt", "NaN: the first position")
 def gpt(*given):
     def mask(t):
-        return torch.ones(t, t, dtype=torch.bool).triu(1)
+        return torch.ones(t, t, dtype=torch.bool).triu(0)
 
-    return unfinished(*given, mask, layer_norm, lambda x: x)
+    return unfinished(*given, mask, layer_norm, layer_norm)
+
+
+@wrong("ch11-gpt", "not GELU")
+def gpt(*given):
+    return unfinished(*given, future, layer_norm, layer_norm, F.gelu)
+
+
+@wrong("ch11-gpt", "before it is added")
+def gpt(tokens, embedding, positions, layers):
+    eye = torch.eye(embedding.shape[1])
+    layers = [w | {"output": eye} for w in layers]
+    return unfinished(
+        tokens, embedding, positions, layers, future, layer_norm, layer_norm
+    )
+
+
+@wrong("ch11-gpt", "the LN after the last layer is missing")
+def gpt(*given):
+    return unfinished(*given, future, layer_norm, lambda x: x)
 
 
 @wrong("ch11-gpt", "nothing is normalised before the sublayers")
 def gpt(*given):
-    def mask(t):
-        return torch.ones(t, t, dtype=torch.bool).triu(1)
-
-    return unfinished(*given, mask, lambda x: x, layer_norm)
+    return unfinished(*given, future, lambda x: x, layer_norm)
 
 
 # ---- a sampling loop -----------------------------------------------------------
