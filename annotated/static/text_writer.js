@@ -136,7 +136,7 @@ const full = state.prompt.length >= data.most ? ` The box takes ${data.most} cha
 const cut = prompt.length > data.context ? ` It reads only the last ${data.context} of yours.` : "";
 return {
   values: { written, chances: first.chances, kept: first.kept.size },
-  says: (first.kept.size === 1 ? `Only ${named(shown[0])} may come first, with a probability of 1.`
-    : `${first.kept.size} characters may come first; ${named(shown[0])}, the likeliest, has a probability `
-    + `of ${share(most)}.`) + `${cut}${full} The model writes: ${written}`,
+  says: (first.kept.size === 1 ? `Only “${named(shown[0])}” may come first, with a probability of 1.`
+    : `${first.kept.size} characters may come first; the likeliest, “${named(shown[0])}”, has a `
+    + `probability of ${share(most)}.`) + `${cut}${full} The model writes: ${written}`,
 };
