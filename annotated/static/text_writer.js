@@ -132,11 +132,11 @@ shown.forEach((id, i) => {
     style: "font-size: 11px", text: first.kept.has(id) ? share(first.chances[id]).replace("0.", ".") : "cut",
   });
 });
-const full = state.prompt.length >= data.most ? ` The box takes ${data.most} characters.` : "";
-const cut = prompt.length > data.context ? ` It reads only the last ${data.context} of yours.` : "";
+const full = state.prompt.length < data.context ? ""
+  : ` The box is full: the model can read ${data.context} characters.`;
 return {
   values: { written, chances: first.chances, kept: first.kept.size },
   says: (first.kept.size === 1 ? `Only “${named(shown[0])}” may come first, with a probability of 1.`
     : `${first.kept.size} characters may come first; the likeliest, “${named(shown[0])}”, has a `
-    + `probability of ${share(most)}.`) + `${cut}${full} The model writes: ${written}`,
+    + `probability of ${share(most)}.`) + `${full} The model writes: ${written}`,
 };

@@ -1123,10 +1123,9 @@ explorer(
         "context": 64,
         "characters": "".join(text.characters.symbols),
         "draws": draws,
-        "most": 120,
     },
     [
-        Text("prompt", "you begin", "    return se", most=120),
+        Text("prompt", "you begin", "    return se", most=64),
         Slider("temperature", "temperature", [0.25, 0.5, 0.75, 1, 1.5], 1),
         Slider("top_p", "top-p", [0.5, 0.75, 0.9, 0.95, 1], 0.9),
         Slider("seed", "another try", [1, 2, 3, 4, 5], 1),
