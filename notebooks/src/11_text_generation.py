@@ -660,8 +660,9 @@ print(
 )
 
 # %% [markdown]
-# At the letters that begin a word. Each further letter costs half as much, and in words that the
-# model knows, such as `self` or `KeyError`, next to nothing.
+# Mostly at the letters that begin a word, and here also where a word ends, at the dot and the
+# brackets. Each further letter costs half as much, and in words that the model knows, such as
+# `self` or `KeyError`, next to nothing.
 #
 # **And counting, done well?** With **Kneser–Ney smoothing**
 # ([Chen and Goodman, 1999](https://doi.org/10.1006/csla.1999.0128)), you can count with long
