@@ -185,8 +185,8 @@ show(
 # **How good is a guess?** If the character that really comes had the probability $p$, the
 # guess cost $-\log_2 p$ bits: 1 bit for a half, 2 for a quarter, 10 for one in a thousand. The
 # mean over a text is the loss in **bits per character**. (It's the cross-entropy; PyTorch
-# takes natural logarithms and gives *nats*, which you divide by ln 2.) It also says how far the
-# text could be compressed: to 2.4 bits a character, say, instead of 8. Many papers report the
+# takes natural logarithms and gives *nats*, which you divide by ln 2.) It also says how far
+# compression of the text could go: to 2.4 bits a character, say, instead of 8. Many papers report the
 # **perplexity** instead, which is 2 to the power of the bits. At 2.4 bits it's 5.3, as if the
 # model had to choose among five equally likely characters. (Papers usually mean it per
 # *token*, which can be a whole word.)
@@ -411,8 +411,8 @@ check_close(claim, answers[0], answers[2], 1e-9)
 # ## 11.4 Does attention earn its place?
 #
 # Our text is the source code of Python's own standard library: two million characters from
-# 39 modules to learn from, and eight other modules to test on. A token is a single character.
-# (Large models read *subword tokens*, common words whole and rare ones in pieces; nothing else
+# 39 modules to learn from, and eight other modules to test on. We work at character level:
+# each token is a single character. (Large models read *subword tokens*, common words whole and rare ones in pieces; nothing else
 # on this page would change.) The model is tiny: two layers of width 48, four heads, no dropout.
 # It trains with [chapter 7](07_training.ipynb)'s loop for 3,000 steps, each on 16 random windows
 # of 64 characters, at a learning rate of up to 0.01.
@@ -741,9 +741,9 @@ show(
     )
     + ". The last lies below every count. Open marks, without cuts: counting "
     f"{longest['bits']:.2f}, attention {grown['overlapping']:.2f}.",
-    caption="Held-out modules, cut into windows of 64 characters. Open marks: the count "
-    "without any cuts, and the largest model in windows that overlap by half. Recorded; "
-    "three, three and one seed, trained for "
+    caption="Held-out modules, cut into windows of 64 characters. Open marks: the "
+    "count without any cuts, and the largest model in windows that overlap by half. "
+    "Recorded; three, three and one seed, trained for "
     + ", ".join(
         f"{max(row['cpu_seconds'] for row in rows) / 60:.1f}"
         for rows in trained[:-1]
