@@ -225,9 +225,11 @@ join = Exercise(
         ),
     },
     symptoms=lambda result, outputs, lses: (
-        "the result holds NaN: e to a large number is infinite, and infinity through "
-        "infinity is none; subtract the largest first"
-        if isinstance(result, torch.Tensor) and result.isnan().any() and lses.max() > 90
+        "e to a large number is infinite, and infinity divided by infinity is NaN: "
+        "subtract the largest log-sum-exp first"
+        if isinstance(result, torch.Tensor)
+        and not result.isfinite().all()
+        and lses.max() > 90
         else None
     ),
 )
@@ -270,6 +272,14 @@ def _(draw):
 def _(draw):
     r, b, t, v = draw.sizes(4)
     return draw.normal(r, b, t, v), draw.normal(r, b, t)
+
+
+@join.case("gradients are numbers where a query saw nobody", gradients=True)
+def _(draw):
+    r, b, t, v = draw.sizes(4, low=3, high=7)
+    lses = draw.normal(r, b, t)
+    lses[0, 1, 0] = lses[:, 0, 1] = -math.inf
+    return draw.normal(r, b, t, v), lses
 
 
 # ---- look to both sides --------------------------------------------------------
@@ -353,6 +363,21 @@ def own_bucket(x, values, bucket, c):
     return dense(x, values, bucket, c, hidden=lambda i, j: (i == j) | ~same)
 
 
+def zero_keys(x, values, bucket, c):
+    """Missing neighbours are filled up with keys and values of zeros, not hidden."""
+    t, k = x.shape
+    order = bucket.argsort(stable=True)
+    ends = torch.cat([x.new_zeros(c, k), x[order], x.new_zeros(c, k)])
+    padded = torch.nn.functional.pad(values[order], (0, 0, c, c))
+    window = torch.arange(0, t, c)[:, None] + torch.arange(3 * c)
+    here = torch.arange(c, t + c).view(-1, c)
+    keys = torch.nn.functional.normalize(ends, dim=-1)
+    scores = ends[here] @ keys[window].mT
+    scores = scores.masked_fill(here[..., None] == window[:, None], -1e5)
+    output = (scores.softmax(dim=-1) @ padded[window]).flatten(0, 1)
+    return output[order.argsort()]
+
+
 encoder = Exercise(
     "ch13-encoder",
     right=dense,
@@ -364,6 +389,7 @@ encoder = Exercise(
         "only keys of the query's own bucket are seen; the window's others count": (
             own_bucket
         ),
+        "keys of zeros at the ends still get weight (e^0 is 1): hide them": zero_keys,
         "the outputs are still sorted": sorted_still,
         "the outputs are sorted twice, not brought back": sorted_twice,
     },
@@ -509,7 +535,7 @@ def _(draw):
     return drawn_rounds(draw, 1, 7, draw.integer(2, 3))
 
 
-@fault.case("the bucket of all is the same: nothing moves")
+@fault.case("all in one bucket: nothing moves")
 def _(draw):
     x, values, buckets, c = drawn_rounds(draw, 2, 3, 4)
     return x, values, 0 * buckets, c

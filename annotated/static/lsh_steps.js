@@ -3,7 +3,7 @@
 
 const { range } = numbers;
 const names = data.names, n = names.length, stage = Number(state.step);
-const buckets = Number(state.buckets), size = Number(state.chunk);
+const buckets = Number(state.buckets), size = 2; // of a chunk
 const width = 360 / buckets, follow = names.indexOf(state.query);
 const degrees = (angle) => ((angle % 360) + 360) % 360;
 
@@ -28,6 +28,16 @@ const together = found.map((keys, i) => orSelf(range(n).filter((j) => keys.inclu
   || (other && other.found[i].includes(j))), i));
 const lost = range(n).flatMap((i) => range(n).filter((j) => wanted(i, j) && !inWindow(i, j))
   .map((j) => [i, j]));
+
+// what the joined rounds give the followed one: a softmax over all keys found
+const [qx, qy] = data.points[follow];
+const powers = together[follow].map((j) => {
+  const [kx, ky] = data.points[j];
+  return Math.exp((qx * kx + qy * ky) / Math.hypot(kx, ky));
+});
+const sum = powers.reduce((a, b) => a + b, 0);
+const shares = powers.map((p) => p / sum);
+const output = together[follow].reduce((a, j, k) => a + shares[k] * data.sizes[j], 0);
 
 const shown = stage < 3 || stage === 7 ? range(n) : order;
 const sorted = shown === order;
@@ -127,9 +137,11 @@ const says = [
   "Back in the order of the sequence. " + (other
     ? `In the first round ${q} sees ${listed(keys)}, in the second, turned by 45° more, `
       + `${listed(orSelf(other.found[follow], follow))}; together ${listed(together[follow])}.`
-    : `${q} looks at ${listed(keys)}.`),
+    : `${q} looks at ${listed(keys)}.`)
+    + ` Shares: ${together[follow].map((j, k) => `${names[j]} ${shares[k].toFixed(2)}`).join(", ")};`
+    + ` output ${output.toFixed(1)}.`,
 ][stage - 1];
 return {
-  values: { order: order.map((i) => names[i]), attends: together.map((k) => k.map((j) => names[j])), lost: lost.length },
+  values: { order: order.map((i) => names[i]), attends: together.map((k) => k.map((j) => names[j])), lost: lost.length, output },
   says: `Step ${stage}, ${data.stages[stage - 1]}. ${says}`,
 };

@@ -13,7 +13,7 @@
 # ## 13b.1 What gets a gradient
 #
 # The hash decides *who* meets. The scores decide *how much* each one gets. Nudge a vector a little, and
-# with near certainty its bucket stays the same, so the bucket has no gradient, and needs none. The
+# with near certainty its bucket stays the same, so there's no gradient to follow. The
 # scores move, and they are differentiated as always. In between stands the sort, and to
 # PyTorch that's just indexing: on the way back, each gradient travels along the path its number took.
 
@@ -52,9 +52,9 @@ print(
 )
 
 # %% [markdown]
-# So nothing ever tells a vector: *you should have been in that other bucket*. If two vectors
-# match but never meet, the loss doesn't know what it misses. They have to meet by luck, in one of
-# many steps with new random matrices. Does that suffice? 13b.3 watches a model learn to make
+# So nothing ever tells a vector: *you should have been in that other bucket*. If two
+# vectors match but never meet, the loss doesn't know what it's missing. They have to meet by luck, in one of the many steps
+# with new random matrices. Is that enough? 13b.3 watches a model learn to make
 # its pairs meet.
 #
 # ## 13b.2 The same buckets, twice
@@ -62,7 +62,7 @@ print(
 # To save memory, checkpointing and reversible layers ([chapter 14](14_reversible_layers.ipynb))
 # throw away what the forward pass computed and compute it once more during the backward pass. With
 # dropout that means replaying the random numbers. With LSH attention as well: hash anew, and the
-# gradients belong to **other windows** than the outputs did. There's no error message, because
+# gradients belong to **different windows** from the outputs. There's no error message, because
 # the shapes fit. How wrong do the gradients get? Guess, then look.
 
 # %%
@@ -186,12 +186,10 @@ fit(
 )
 at, met, right = zip(*watched, strict=True)
 figure, ax = plt.subplots(figsize=(5.8, 3.4))
-ax.plot(
-    at, met, "-", color=PALETTE[0], label="the matching key is in the window"
-)
-ax.plot(at, right, "--", color=PALETTE[1], label="the answer is right")
+ax.plot(at, met, "-", color=PALETTE[0], label="matching key in the window")
+ax.plot(at, right, "--", color=PALETTE[1], label="right answers")
 ax.set(xlabel="training step", ylabel="share", ylim=(0, 1), xlim=(0, steps))
-ax.legend(loc="lower right")
+ax.legend(loc="lower right", fontsize="small")
 show(
     figure,
     alt="Against the training step, the share of queries whose matching "
@@ -213,12 +211,12 @@ print(
 )
 
 # %% [markdown]
-# Luck suffices. The few meetings teach the scores, the scores need vectors that point alike, and
-# vectors that point alike share a bucket. Both curves take off together.
+# Luck is enough. The few pairs that meet by chance train the scores; a high score needs vectors that
+# point the same way, and such vectors share a bucket. Both curves take off together.
 #
-# Three models: trained with exact attention, with four rounds and with one. Each is then asked with
-# exact attention, and with 8, 4, 2 and 1 rounds. Before you look: what happens to the model
-# trained exactly, when it's tested with one round? And the other way round?
+# Now train three models: with exact attention, with four rounds and with one. Then test each with
+# exact attention and with 8, 4, 2 and 1 rounds. Before you look: what happens to the model trained with
+# exact attention when it's tested with one round? And the other way round?
 
 # %% tags=["hide-input", "remove-stdout"]
 import numpy
@@ -249,7 +247,7 @@ for kind, name in NAMES.items():
     rows.append((f"{name}, here", *(f"{share:.1f}" for share in shares)))
     rows.append((f"{name}, paper", *(f"{share:.1f}" for share in PAPER[kind])))
 show_table(
-    ("trained with", "asked: exact", "8 rounds", "4", "2", "1"),
+    ("trained with", "tested: exact", "8 rounds", "4", "2", "1"),
     rows,
     caption="Symbols of the second word that are right, in percent. "
     "Here: recorded, means "
@@ -271,23 +269,23 @@ def percent(shares):
 
 
 print(
-    f"✓ asked by one round, three seeds: {percent(exact[:, 4])} % if "
+    f"✓ tested with one round, three seeds: {percent(exact[:, 4])} % if "
     f"trained exactly, "
     f"{percent(by_one[:, 4])} % if trained by one round"
 )
 
 # %% [markdown]
 # The pattern of the paper is here. More rounds never hurt. A model trained with exact attention does
-# well with eight rounds and poorly with one: nothing ever asked its matching vectors to share a bucket.
-# In training through buckets, everything does.
+# well with eight rounds and poorly with one: nothing in its
+# training depended on matching vectors sharing a bucket. In training through buckets, everything does.
 #
-# Two things differ. In the paper, models trained by LSH fail when they're asked to attend exactly, 0.8 %;
-# ours are as good as before. And ours are best with one round if trained with one; the paper's if trained
-# with four.
+# Two things differ. In the paper, models trained with LSH fail with exact attention (0.8 %);
+# ours stay as good as before. And when tested with one round, ours are best if trained with one, the
+# paper's if trained with four.
 #
-# **So does LSH attention learn as full attention does?** On this task, yes: 400 steps each, and all nine
-# models know the answer when asked with eight rounds or exactly. What they give up shows only when
-# rounds are scarce.
+# **So does LSH attention learn as well as full attention?** On this task, yes: after 400 steps, all nine
+# models know the answer with eight rounds or with exact attention. A difference shows only with few
+# rounds.
 #
 # ## Further reading
 #

@@ -1,10 +1,10 @@
 # %% [markdown]
 # # 13c. What the published code does
 #
-# You load a Reformer, feed it one text twice, and get two different answers. You set eight
-# rounds in place of four, and it gets better without training. You read that each query attends to
+# You load a Reformer, feed it the same text twice, and get two different answers. You set eight rounds instead
+# of four, and it gets better without any training. You read that each query attends to
 # its bucket, and find that the code attends to other buckets as well. **The idea is one page long;
-# what an implementation makes of it is half a dozen small decisions.** This page names
+# an implementation has to make half a dozen small decisions.** This page names
 # them and measures the ones that users have asked about.
 # [Chapter 13](13_lsh_attention.ipynb) stands without it. About 15 minutes.
 
@@ -97,7 +97,7 @@ show(
         for way, label in PEERS.items()
     ),
     caption="Recorded, means of five seeds: 1024 vectors around 128 "
-    "directions, chunks of 64.",
+    "directions, closer to them than in 13.6, chunks of 64, no causal mask.",
 )
 
 # %% tags=["hide-input", "proof"]
@@ -125,9 +125,9 @@ print(
 #
 # ## 13c.2 Only its own bucket?
 #
-# Paper and blog posts say that a query attends *within its bucket*. The code, by default, lets it see
+# The paper and blog posts say that a query attends *within its bucket*. The code, by default, lets it see
 # the whole window, whichever bucket a key is from. Is that a mistake? Let's hide the other
-# buckets and compare: 1024 vectors around 128 directions, chunks of 64, three seeds.
+# buckets and compare, with the vectors of 13.6 but without its causal mask.
 
 
 # %% tags=["hide-input"]
@@ -157,7 +157,7 @@ def over_pairs(x, values, meets):
 
 # %% tags=["hide-input"]
 FEW = (1, 2, 4, 8)
-rows = {"the whole window": [], "only the own bucket": []}
+rows = {"the whole window": [], "only its own bucket": []}
 outside = []
 for seed in range(3):
     generator = torch.Generator().manual_seed(seed)
@@ -167,7 +167,7 @@ for seed in range(3):
     ids = lsh_buckets(x, 32, 8, generator)
     meets = who_meets(ids, 64)
     same = ids[..., None] == ids[:, None]
-    pairs = {"the whole window": meets, "only the own bucket": meets & same}
+    pairs = {"the whole window": meets, "only its own bucket": meets & same}
     for name, seen in pairs.items():
         rows[name].append([])
         for r in FEW:
@@ -259,8 +259,7 @@ show(
 
 # %% [markdown]
 # With few buckets, most of the missed ones share a bucket and stand too far away. With many, the borders
-# take over. Together they're least from two buckets per chunk on (32 here), and then it hardly
-# matters. That's the module's default, and the paper's rule as well: chunks twice as long as the
+# take over. Together they're least from two buckets per chunk on (32 here), and then more buckets hardly matter. That's the module's default, and the paper's rule as well: chunks twice as long as the
 # average bucket.
 #
 # ## 13c.4 Are 32 keys enough?
@@ -317,7 +316,7 @@ print(
 )
 
 # %% [markdown]
-# So it isn't a law of attention, it's a property of sharp queries. A head that averages over
+# So it isn't a law of attention but a property of sharp queries. A head that averages over
 # everything can't be reproduced from 32 keys, by any search. Before you replace full
 # attention in a trained model, draw the figure of 13.1 for *its* heads.
 #

@@ -13,7 +13,7 @@
 # |---|---|---|
 # | 1 Bucket ids | 2 | hash a batch, in several rounds, with padding |
 # | 2 Undo the sort | 2 | bring sorted outputs back to where they belong |
-# | 3 Join the rounds | 3 | weigh rounds by their log-sum-exp, empty ones too |
+# | 3 Join the rounds | 3 | weight rounds by their log-sum-exp, empty ones too |
 # | 4 Look to both sides | 4 | write LSH attention for an encoder |
 # | 5 Find the fault: it sees the future | 3 | tell places from positions |
 # | 6 In words | 3 | say which pair is lost, and what finds it |
@@ -38,7 +38,7 @@ from annotated.checks import check
 #
 # | argument | shape | |
 # |---|---|---|
-# | `x` | `(b, t, k)` | of any length |
+# | `x` | `(b, t, k)` | of any norm |
 # | `turns` | `(r, k, n)` | one matrix per round |
 # | `real` | `(b, t)` | boolean, False for padding |
 # | result | `(b, r, t)` | whole numbers from 0 to $2n$, of dtype `torch.long` |
@@ -103,11 +103,11 @@ check("ch13-unsort", unsort)
 # %% [markdown]
 # ## 3. Join the rounds
 #
-# *3 points. Goal: weigh rounds by their log-sum-exp, empty ones too.*
+# *3 points. Goal: weight rounds by their log-sum-exp, empty ones too.*
 #
 # Each round hands over an output and the log-sum-exp of its scores. Here, a round in which a
-# query saw nobody has **−∞** as its log-sum-exp. Write `join(outputs, lses)`:
-# the rounds' outputs, each weighed by what it divided by. A query that saw nobody in any
+# query saw nobody has **−∞** as its log-sum-exp, and its output is some finite number. Write `join(outputs, lses)`:
+# the rounds' outputs, each weighted by its denominator. A query that saw nobody in any
 # round gets zeros.
 #
 # | argument | shape | |
@@ -120,7 +120,8 @@ check("ch13-unsort", unsort)
 # result is $(3 \cdot 44 + 5 \cdot 40) / 8 = 41.5$.
 #
 # *Beware.* $e^{500}$ is infinite in single precision, but 500 and 501 are fine as
-# log-sum-exps. And what is $-\infty - (-\infty)$?
+# log-sum-exps. And what is $-\infty - (-\infty)$? Gradients mustn't be
+# NaN there, either.
 
 
 # %% nbgrader={"schema_version": 3, "grade_id": "ch13-join", "grade": false, "solution": true, "locked": false, "task": false}
@@ -143,7 +144,7 @@ check("ch13-join", join)
 #
 # *4 points. Goal: write LSH attention for an encoder.*
 #
-# An encoder has no causal mask. A query of it looks at its own chunk, the one before **and the
+# An encoder has no causal mask. Each query looks at its own chunk, the one before **and the
 # one after**. Here nothing wraps around: the first chunk has none before it, the last none
 # after. Write `encoder_round(x, values, bucket, c)`: one round for one head. Queries are the
 # rows of `x`, keys the same vectors at length 1; a score is $q_i \cdot k_j$, undivided. Sort by
@@ -273,7 +274,7 @@ check("ch13-fault", lsh_attention)
 #    number of buckets. How many scores does A15 compute then? And which of the three lets
 #    it see A2 for certain?
 #
-# *Points.* One for each question.
+# *Points.* One for each paragraph.
 
 # %% [markdown] nbgrader={"schema_version": 3, "grade_id": "ch13-in-words", "grade": true, "solution": true, "locked": false, "task": false, "points": 3}
 # <!-- exercise: ch13-in-words -->

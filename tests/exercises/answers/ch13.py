@@ -81,12 +81,26 @@ def unsort(y, order):
 
 @right("ch13-join")
 def join(outputs, lses):
-    total = torch.logsumexp(lses, dim=0)
-    share = torch.exp(lses - total.clamp(min=-1e30))
+    largest = lses.amax(dim=0).clamp(min=-1e30)
+    powers = torch.exp(lses - largest)
+    share = powers / powers.sum(dim=0).clamp(min=1e-30)
     return torch.einsum("rbt,rbtv->btv", share, outputs)
 
 
-@wrong("ch13-join", "infinity through")
+@wrong("ch13-join", "the gradient of outputs holds NaN")
+def join(outputs, lses):
+    return (lses.softmax(0)[..., None] * outputs).sum(0).nan_to_num()
+
+
+@wrong("ch13-join", "infinity divided by")
+def join(outputs, lses):
+    nobody = (lses == -torch.inf).all(0)
+    powers = lses.exp()
+    share = powers / powers.sum(0).masked_fill(nobody, 1)
+    return (share[..., None] * outputs).sum(0)
+
+
+@wrong("ch13-join", "infinity divided by")
 def join(outputs, lses):
     powers = lses.exp()
     share = powers / powers.sum(0)
@@ -138,6 +152,19 @@ def encoder_round(x, values, bucket, c):
     scores = scores.masked_fill(window[:, None] == rows[..., None], -1e5)
     output = scores.softmax(-1) @ values[window]
     return output.flatten(0, 1)[order.argsort()]
+
+
+@wrong("ch13-encoder", "keys of zeros at the ends still get weight")
+def encoder_round(x, values, bucket, c):
+    order = bucket.argsort(stable=True)
+    keys, out = F.pad(F.normalize(x, dim=-1)[order], (0, 0, c, c)), []
+    v = F.pad(values[order], (0, 0, c, c))
+    for s in range(0, len(x), c):
+        scores = x[order[s : s + c]] @ keys[s : s + 3 * c].T
+        itself = torch.arange(c)[:, None] + c == torch.arange(3 * c)
+        scores = scores.masked_fill(itself, -torch.inf)
+        out.append(scores.softmax(-1) @ v[s : s + 3 * c])
+    return torch.cat(out)[order.argsort()]
 
 
 @wrong("ch13-encoder", "yours only looks back")
