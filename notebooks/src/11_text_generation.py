@@ -769,7 +769,8 @@ assert all(a > b > 0 for a, b in pairwise(won)) and won[6] < 0.01
 print(
     f"✓ the fifth, sixth and seventh character gain the count {won[4]:.2f}, "
     f"{won[5]:.2f} and {won[6]:.3f} bits; without cuts it reaches "
-    f"{longest['bits']:.2f}, attention in overlapping windows {grown['overlapping']:.2f}"
+    f"{longest['bits']:.2f}, attention in overlapping windows "
+    f"{grown['overlapping']:.2f}"
 )
 
 # %% [markdown]
