@@ -5,7 +5,8 @@ from functools import partial
 import torch
 
 from annotated.checks import Exercise, Function, tensor_for_bool
-from annotated.checks.material import differentiable
+from annotated.checks.ch02 import fused
+from annotated.checks.material import differentiable, written_out
 
 MIXED = "numbers of one word end up in another word's row"
 
@@ -507,6 +508,8 @@ def one_wide_head(part, heads):
 multi_head = Exercise(
     "ch03-multi-head",
     right=whole,
+    through=written_out,
+    symptoms=fused,
     hint="split the three projections, attend in each head with scores over √k, put "
     "the heads side by side, apply W_o",
     mistakes={
@@ -563,6 +566,14 @@ multi_head = Exercise(
             "every h-th number goes to the same head; a head has k numbers side by "
             "side": {"apart": in_turn},
         }.items()
+    }
+    | {
+        "x and memory are swapped: queries come from x, keys and values from memory": (
+            lambda x, memory, *rest: whole(memory, x, *rest)
+        ),
+        "the queries are made from memory; x is not used": (
+            lambda x, memory, *rest: whole(memory, memory, *rest)
+        ),
     },
 )
 

@@ -12,7 +12,7 @@ const linear = (name, v) => plus(times(model[`${name}.weight`], v), model[`${nam
 const side = data.side, h = data.heads;
 const removed = new Set(state.removed.map(([, r]) => r));
 range(h).forEach((r) => view.cell("removed", 0, r, {
-  on: !removed.has(r), text: removed.has(r) ? "✗" : `${r}`,
+  on: !removed.has(r), text: removed.has(r) ? `✗${r}` : `${r}`,
   label: `head ${r}: ${removed.has(r) ? "removed" : "in use"}`,
 }));
 
@@ -83,7 +83,7 @@ best.forEach(({ chance, letter }, i) => {
     x: left, y: y + 3, width: Math.max(1, 160 * chance), height: 16, fill: "var(--second)",
   });
   view.add(svg, "text", {
-    x: left + 168, y: y + 16, text: `${fixed(100 * chance, 1)} %`,
+    x: left + 168, y: y + 16, text: `${fixed(100 * chance, 1)}%`,
   });
 });
 const looks = weights.map((row, r) => {
@@ -94,5 +94,5 @@ const looks = weights.map((row, r) => {
 return {
   values: { guess: data.alphabet[best[0].letter], chance: best[0].chance, looks: weights.map((row) => argmax(row) - side) },
   says: `The guess is “${name(best[0].letter)}” with a probability of `
-    + `${fixed(100 * best[0].chance, 1)} %. Each head looks most at: ${looks.join(", ")}.`,
+    + `${fixed(100 * best[0].chance, 1)}%. Each head looks most at: ${looks.join(", ")}.`,
 };

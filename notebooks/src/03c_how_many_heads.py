@@ -70,7 +70,7 @@ chain(
 
 # %% [markdown]
 # There are two ways out, and neither is good: look at one noun and guess the rest,
-# or spread out and be middling at everything.
+# or spread out and be mediocre at everything.
 #
 # Why? The value of a word is $W_v(\text{noun} + \text{position})$, and $W_v$ is
 # linear, so that's $W_v\,\text{noun} + W_v\,\text{position}$. In a uniform average
@@ -129,7 +129,7 @@ check_close(
 #
 # </details>
 #
-# Trained weights may depend on the nouns too, and the model with three middling
+# Trained weights may depend on the nouns too, and the model with three mediocre
 # answers relies on that: if *mary* always gets more weight than *susan*, then how
 # strongly each one shows in the blend hints at where it stood. Take this away, by
 # giving each word the mean weight of its position, and little is left:
@@ -211,7 +211,7 @@ with_it, without_it = (
 )
 assert min(with_it) >= 0.99 and max(without_it) <= 0.9
 assert min(who, what, whom) >= 0.99
-print("✓ with the network one head answers at least 99 % of every question, "
+print("✓ with the network one head answers at least 99% of every question, "
       "in three seeds of three; without it, in none")  # fmt: skip
 
 # %% [markdown]

@@ -168,7 +168,8 @@ check("ch03-multi-head", multi_head)
 # A model that generates text stores the keys and values of all words so far. To store
 # less, several query heads may **share** one head of keys and values: of 8 query heads,
 # say, heads 0 to 3 use one and heads 4 to 7 another. Keys and values are then made for
-# only `key_value_heads` heads, here two. Every head, shared or not, is
+# only `key_value_heads` heads, here two ([page
+# 3c](../../notebooks/03c_how_many_heads.ipynb), section 4, has such a model). Every head, shared or not, is
 # $k = d_\text{model} / h$ wide.
 #
 # Write `count_parameters(d_model, heads, key_value_heads, bias)`: how many parameters do

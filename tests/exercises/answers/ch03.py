@@ -231,3 +231,32 @@ def multi_head(x, memory, W_q, W_k, W_v, W_o, heads):
     q, key, v = (torch.stack((x @ W.T).chunk(heads, -1), 1) for W in (W_q, W_k, W_v))
     answers = (q @ key.mT / q.shape[-1] ** 0.5).softmax(-1) @ v
     return torch.cat(answers.unbind(1), -1) @ W_o.T
+
+
+@wrong("ch03-multi-head", "x and memory are swapped")
+def multi_head(x, memory, W_q, W_k, W_v, W_o, heads):
+    q, key, v = (
+        torch.stack((y @ W.T).chunk(heads, -1), 1)
+        for y, W in ((memory, W_q), (x, W_k), (x, W_v))
+    )
+    answers = (q @ key.mT / q.shape[-1] ** 0.5).softmax(-1) @ v
+    return torch.cat(answers.unbind(1), -1) @ W_o.T
+
+
+@wrong("ch03-multi-head", "x is not used")
+def multi_head(x, memory, W_q, W_k, W_v, W_o, heads):
+    q, key, v = (
+        torch.stack((memory @ W.T).chunk(heads, -1), 1) for W in (W_q, W_k, W_v)
+    )
+    answers = (q @ key.mT / q.shape[-1] ** 0.5).softmax(-1) @ v
+    return torch.cat(answers.unbind(1), -1) @ W_o.T
+
+
+@wrong("ch03-multi-head", "write it out: F.scaled_dot_product_attention")
+def multi_head(x, memory, W_q, W_k, W_v, W_o, heads):
+    parts = [
+        torch.stack((y @ W.T).chunk(heads, -1), 1)
+        for y, W in ((x, W_q), (memory, W_k), (memory, W_v))
+    ]
+    answers = torch.nn.functional.scaled_dot_product_attention(*parts)
+    return torch.cat(answers.unbind(1), -1) @ W_o.T
