@@ -35,6 +35,7 @@ NAMES = (
     "positions",
     "pronouns",
     "rates",
+    "reformer_pairs",
     "reformer_steps",
     "reformer_text",
     "regularisation",
