@@ -307,22 +307,20 @@ for r in range(3):
     share = (q[:, own] @ key[:, own].T / 2**0.5).softmax(dim=-1)
     parts.append(share @ v[:, own])
 picture = chain(
-    *(
-        Matrix(
-            parts[r],
-            f"head {r}: {name}",
-            words if r == 0 else None,
-            traits[:2],
-            row=gave,
-        )
-        for r, name in enumerate(("who", "what", "whom"))
+    Matrix(
+        torch.cat(parts, dim=-1),
+        "merged",
+        words,
+        head_columns,
+        row=gave,
+        heads=3,
     ),
     alt="The outputs of the three heads, two columns each, side by side: one "
     "matrix of six columns. The row of gave reads 1.92, 0.04 for who, 0.05, "
     "1.9 for what, 1.92, 0.97 for whom.",
-    caption="Merged: read across, each word has six numbers again.",
+    caption="From each head: person, flower. Each word has six numbers again.",
 )
-in_head_colours(picture, [r for r in range(3) for _ in range(10)])
+in_head_colours(picture, by_head)
 
 # %% [markdown]
 # Swap Mary and Susan, and now the first and last pair of numbers swap too.
@@ -976,7 +974,8 @@ guessing = explorer(
     "move between them, Space switches.",
 )
 Html(
-    "<style>.one-row .annotated-grid { grid-template-rows: auto }</style>"
+    "<style>.one-row .annotated-grid { grid-template-rows: auto }"
+    ".one-row .annotated-reset { margin-top: 0; align-self: center }</style>"
     f'<div class="one-row">{guessing._repr_html_()}</div>'
 )
 
