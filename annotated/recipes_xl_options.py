@@ -61,11 +61,13 @@ def remembered(
     return kept
 
 
-def times_added(length: int, mem_len: int, count: int, in_place: bool) -> list[int]:
+def times_added(
+    length: int, mem_len: int, count: int, in_place: bool, positioned: bool = True
+) -> list[int]:
     """Return how often each state has its position added when it is seen as memory.
 
-    With absolute positions (``attn_type=2``) the paper's code remembers words with
-    their positions, and adds positions again to the memory that a segment sees.
+    With absolute positions (``attn_type`` 2 and 3) the paper's code remembers states
+    with their positions, and adds positions again to the memory that a segment sees.
 
     Args:
         length: of a segment.
@@ -73,11 +75,14 @@ def times_added(length: int, mem_len: int, count: int, in_place: bool) -> list[i
         count: number of segments; the last one looks.
         in_place: whether they are added to the memory itself, as in the paper's code,
             or to a copy.
+        positioned: whether states go into memory with their position, as in the
+            paper's code.
     """
     memory, seen = torch.empty(0, 1), torch.empty(0, 1)
     for _ in range(count):
         seen = memory.add_(1) if in_place else memory + 1
-        memory = update_memory(memory, torch.ones(length, 1), mem_len)
+        states = torch.full((length, 1), float(positioned))
+        memory = update_memory(memory, states, mem_len)
     return seen[:, 0].int().tolist()
 
 
@@ -88,7 +93,8 @@ def attention_entropy(growth: float, normalised: bool, keys: int = 8) -> float:
         growth: what the stream is multiplied by; later layers of a pre-norm stack read
             larger sums.
         normalised: whether queries are made of the normalised stream, as keys are; the
-            paper's code makes them of the stream itself where it has no memory.
+            paper's code, with absolute positions (``attn_type`` 2 and 3) and
+            ``pre_lnorm``, makes them of the stream itself.
         keys: number of keys, and of queries.
     """
     generator = torch.Generator().manual_seed(0)
@@ -193,19 +199,14 @@ def reached_by_gradient(
 
 # segment, memory, and other options
 LENGTHS: list[tuple[int, int, dict[str, Any]]] = [
+    (8, 0, {}),
     (32, 0, {}),
-    (8, 32, {}),
-    (32, 32, {}),
-    (32, 64, {}),
-    (32, 128, {}),
-    (32, 256, {}),
-    (128, 128, {}),
+    (256, 0, {}),
+    (8, 256, {}),
     (256, 256, {}),
-    (32, 32, {"same_length": True}),
-    (32, 64, {"same_length": True}),
-    (32, 256, {"clamp_len": 63}),
-    (256, 256, {"clamp_len": 63}),
-    (32, 256, {"clamp_len": 31}),
+    *((32, mem_len, {}) for mem_len in (32, 64, 128, 256)),
+    *((32, mem_len, {"same_length": True}) for mem_len in (32, 64, 128, 256)),
+    *((32, mem_len, {"clamp_len": 63}) for mem_len in (64, 128, 256)),
 ]
 
 

@@ -41,6 +41,17 @@ def test_swapped_lengths_keep_what_is_read_again():
     assert right[2] == swapped[2] == list(range(7, 15))
 
 
+@pytest.mark.parametrize("mem_len, last", [(8, 2), (16, 4), (32, 7)])
+def test_doubled_positions_stay_until_they_slide_out(mem_len, last):
+    right, swapped = (
+        remembered([8] * 9, mem_len, ext_len=3, update=update)
+        for update in ("right", "swapped")
+    )
+    assert all(len(set(kept)) == len(kept) for kept in right)
+    doubled = [n for n, kept in enumerate(swapped, 1) if len(set(kept)) < len(kept)]
+    assert doubled == list(range(2, last + 1))
+
+
 @pytest.mark.parametrize("memory", [0, 3, 8])
 def test_swapped_lengths_are_harmless_without_extension(memory):
     generator = torch.Generator().manual_seed(0)
@@ -54,6 +65,8 @@ def test_swapped_lengths_are_harmless_without_extension(memory):
 def test_positions_pile_up_in_place_and_are_double_in_a_copy():
     assert times_added(2, mem_len=6, count=4, in_place=True) == [4, 4, 3, 3, 2, 2]
     assert times_added(2, mem_len=6, count=4, in_place=False) == [2] * 6
+    assert times_added(2, 6, 4, in_place=False, positioned=False) == [1] * 6
+    assert times_added(2, 6, 4, in_place=True, positioned=False) == [3, 3, 2, 2, 1, 1]
     assert times_added(2, mem_len=6, count=1, in_place=True) == []
 
 
@@ -126,7 +139,11 @@ def test_the_record_keeps_its_bands():
         }
         trained = bits[32, 32, None, None]
         assert bits[32, 0, None, None] > trained + 0.1
-        assert abs(bits[8, 32, None, None] - trained) < 0.02
+        none = [bits[length, 0, None, None] for length in (8, 32, 256)]
+        assert none[0] > none[1] + 0.1 > none[2] + 0.2
+        assert none[2] > trained
+        long = [bits[length, 256, None, None] for length in (8, 32, 256)]
+        assert max(long) - min(long) < 0.02
         for length, mem_len, same, clamp in bits:
             if mem_len >= 64 and not (same or clamp):
                 assert abs(bits[length, mem_len, None, None] - trained) < 0.05

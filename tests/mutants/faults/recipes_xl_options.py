@@ -12,6 +12,7 @@ FAULTS = {
     ],
     "times_added": [
         ("memory.add_(1) if in_place else memory + 1", "memory + 1", "always a copy"),
+        ("float(positioned)", "1.0", "always with a position"),
     ],
     "attention_entropy": [
         ("key if normalised else x", "key", "queries always normalised"),
