@@ -6,7 +6,7 @@
 # is right?](https://github.com/kimiyoung/transformer-xl/issues/99) This page answers
 # questions that users of the published code have asked since 2019, most of them with a short
 # run. You can read [chapter 12](12_transformer_xl.ipynb) without it, so pick the question
-# that is yours. All of them take about 14 minutes.
+# that is yours. All of them take about 13 minutes.
 #
 # | question | answer |
 # |---|---|
@@ -29,20 +29,21 @@
 # Training fixes neither the length of a segment nor that of the memory. In their [evaluation
 # scripts](https://github.com/kimiyoung/transformer-xl/tree/master/pytorch) the authors make
 # segments shorter and the memory much longer, always with the two options of 12c.2,
-# `same_length` and `clamp_len`:
+# `same_length` and `clamp_len`. Segment + memory, in words (for enwik8 in bytes):
 #
-# | model | trained: segment, memory | evaluated: segment, memory | `clamp_len` |
+# | model | trained | evaluated | `clamp_len` |
 # |---|---|---|---|
-# | WikiText-103, base | 150, 150 | 64, 640 | 400 |
-# | WikiText-103, large | 384, 384 | 128, 1600 | 1000 |
-# | enwik8, base | 512, 512 | 80, 2100 | 820 |
+# | WikiText-103, base | 150 + 150 | 64 + 640 | 400 |
+# | WikiText-103, large | 384 + 384 | 128 + 1600 | 1000 |
+# | enwik8, base | 512 + 512 | 80 + 2100 | 820 |
 #
 # So both numbers above are right. The base model gets 24.2 with a memory of 150, and 23.7
 # with these settings. The [paper](https://arxiv.org/abs/1901.02860)'s table 6 agrees: a model
 # has 23.43 with the lengths of its training, and 23.35, 23.16 and 23.09 when a query can
 # attend to 300, 450 and 640 words.
 #
-# Ours gains nothing. It was trained with segments of 32 and a memory of 32:
+# Ours doesn't gain. It was trained with segments of 32 and a memory of 32, and a much longer
+# one makes it slightly worse:
 
 # %% tags=["hide-input", "remove-stdout"]
 import matplotlib.pyplot as plt
@@ -52,6 +53,11 @@ from annotated.notebook import recorded, show, show_table
 from annotated.plots import LINES, PALETTE
 
 runs = recorded("lengths")["runs"]
+alone = [
+    run["bits"]
+    for run in recorded("segments")["runs"]
+    if (run["kind"], run["steps"]) == ("relative, no memory", 600)
+]
 
 
 def seeds(length, mem_len, same_length=False, clamp_len=None):
@@ -118,16 +124,11 @@ show(
         for name, change in changes.items()
     )
     + " The three lines nearly coincide.",
-    caption="Segments of 32, three recorded seeds: mean, least and most. Grey: the "
-    "lengths of training.",
+    caption="Segments of 32. The mean of three recorded seeds, and their range. "
+    "Grey: as trained.",
 )
 
 # %% tags=["hide-input", "proof"]
-alone = [
-    run["bits"]
-    for run in recorded("segments")["runs"]
-    if (run["kind"], run["steps"]) == ("relative, no memory", 600)
-]
 longer = changes["neither option"][-1]
 assert len(trained) == len(alone) == 3
 assert 0 < longer.min() and longer.max() < 0.05
@@ -206,7 +207,7 @@ chain(
 )
 
 # %% [markdown]
-# Both are one line:
+# Each takes one line:
 #
 # ```python
 # mask = mask & (distance < mem_len)                # same_length
@@ -253,10 +254,9 @@ clamped = seeds(32, 256, clamp_len=63) - seeds(32, 256)
 hidden_beyond = seeds(32, 64, same_length=True) - seeds(32, 256)
 assert abs(clamped).max() < 0.005 and hidden_beyond.max() < -0.005
 print(
-    "✓ chapter 12's models, memory 256, seed by seed: clamped at 63 they change by "
-    + ", ".join(f"{x:+.3f}" for x in clamped)
-    + " bits; with all keys beyond 63 hidden, by "
-    + ", ".join(f"{x:+.3f}" for x in hidden_beyond)
+    "✓ chapter 12's models, memory 256: clamped at 63 they change by at most "
+    f"{abs(clamped).max():.3f} bits; with all keys beyond 63 hidden they gain "
+    + ", ".join(f"{-x:.3f}" for x in hidden_beyond)
 )
 
 # %% [markdown]
@@ -288,20 +288,19 @@ for update in ("right", "swapped"):
 
 # %% [markdown]
 # Swapped, the first memory holds positions 5, 6 and 7, which the next segment reads again. So
-# the second holds them twice. A longer memory keeps them for longer. In which memories does
-# some position stand twice?
+# the second holds them twice. A longer memory keeps them for longer. Which memories hold a
+# position twice?
 
 # %%
 for mem_len in (8, 16, 32):
     memories = remembered([8] * 9, mem_len, ext_len=3, update="swapped")
-    twice = [
-        n for n, kept in enumerate(memories, 1) if len({*kept}) < len(kept)
-    ]
+    twice = [n for n, m in enumerate(memories, 1) if len({*m}) < len(m)]
     print(f"mem_len {mem_len:2}: memory", *twice)
 
 # %% [markdown]
-# Only the first segment goes wrong, but the doubled positions stay until they slide out. While
-# `ext_len` is 0, its default, the order makes no difference.
+# Only the first update goes wrong, because from then on both lengths reach `ext_len`. But the
+# doubled positions stay until they slide out. With an `ext_len` of 0, the default, the order
+# makes no difference.
 
 # %% tags=["hide-input", "proof"]
 right = remembered([8, 8, 8], 8, 3)
@@ -336,16 +335,6 @@ print("✓ without ext_len both orders keep the same positions")
 # %% tags=["hide-input", "proof"]
 from torch.utils.flop_counter import FlopCounterMode
 
-from annotated.recipes_xl_options import reached_by_gradient
-
-small = reach_model(TransformerXL)  # three layers
-felt = reached_by_change(small, text.repeat(2), 4).sum().item()
-grads = (reached_by_gradient(small, text.repeat(2), 4) > 0).sum().item()
-assert (felt, grads) == (16, 4)
-print(
-    f"✓ three layers, segments and memory of 4: a change is felt from {felt} "
-    f"positions; the gradient reaches {grads}"
-)
 t, s, d = 32, 64, 64
 wide = {"dtype": torch.float64}
 q, R, W = (torch.randn(n, d, **wide) for n in (t, s, d))
@@ -389,25 +378,23 @@ assert rows_differ > 1
 # ## 12c.5 Why are positions added twice?
 #
 # The published code can run with absolute positions, too, as sinusoids (`attn_type` 2) or
-# learned (3). Then a state goes into memory *with* its position, and when the next segment looks
-# back, it gets another. That makes two. And because it's added **in place**, `mems_i += …`, it
-# stays for the segment after that, which adds a third. How many has each of six states in
-# memory been given, after four segments of two?
+# learned (3). Then a state goes into memory *with* its position, and when the next segment
+# looks back, it gets another. That makes two. And because it's added **in place** (`mems_i +=`),
+# it's still there for the segment after that, which adds a third. How many has each of six
+# states in memory been given, after four segments of two?
 
 # %%
 from annotated.recipes_xl_options import times_added
 
-lengths = {"length": 2, "mem_len": 6, "count": 4}
-print("as published        ", *times_added(**lengths, in_place=True))
-print("added to a copy     ", *times_added(**lengths, in_place=False))
-print(
-    "and stored without  ",
-    *times_added(**lengths, in_place=False, positioned=False),
-)
+run = {"length": 2, "mem_len": 6, "count": 4}
+print("as published   ", *times_added(**run, in_place=True))
+run["in_place"] = False
+print("added to a copy", *times_added(**run))
+print("stored without ", *times_added(**run, positioned=False))
 
 # %% [markdown]
-# Only the last gives each state one position. (`attn_type` 2 does this in its first layer, 3 in
-# every layer.)
+# So a copy isn't enough: the states have to be stored without their positions as well.
+# (`attn_type` 2 adds them in its first layer, 3 in every layer.)
 
 # %% tags=["hide-input", "proof"]
 assert times_added(2, 6, 4, in_place=True) == [4, 4, 3, 3, 2, 2]
@@ -486,9 +473,9 @@ print(
 #
 # **NaN at the first step.** There $u$ and $v$ are `nn.Parameter(torch.Tensor(h, k))`, memory
 # that isn't initialised; something has to fill it afterwards. If you copy the class without
-# that, you start from whatever was there, sometimes NaN. Ours begin at
-# zero, one pair for each layer; the published code shares one pair among all layers unless
-# you pass `untie_r`.
+# that, you start from whatever was there, sometimes NaN. Ours begin at zero, one pair for each
+# layer. The published PyTorch code shares one pair among all layers, and so does its TensorFlow
+# code, unless you pass `untie_r`.
 #
 # **"masked_fill_ only supports boolean masks."** The published masks end in `.byte()`, from a
 # time before PyTorch had booleans. Today `masked_fill` refuses them. Replace `.byte()` by
