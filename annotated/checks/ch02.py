@@ -120,7 +120,7 @@ def _(draw):
 def fused(result, *_):
     """Was PyTorch's attention called? ``written_out`` then leaves no width."""
     if isinstance(result, torch.Tensor) and result.shape[-1:] == (0,):
-        return "write it out: F.scaled_dot_product_attention is what you build here"
+        return "write it out: the attention you call ready-made is what you build here"
     return None
 
 

@@ -611,6 +611,11 @@ def _(draw):
     return x, memory, *four_maps(draw, h * k), h
 
 
+@multi_head.case("in double precision", dtype=torch.float64)
+def _(draw):
+    return draw.normal(2, 4, 6), draw.normal(2, 5, 6), *four_maps(draw, 6), 3
+
+
 @multi_head.case("gradients reach all four matrices", gradients=True)
 def _(draw):
     x = draw.normal(2, 3, 8)

@@ -43,13 +43,16 @@ def first_if_differentiated(answer: Callable, *arguments: Tensor) -> object:
 # ---- chapter 02: self-attention, whole ---------------------------------------
 
 
+ATTENTION = (F.scaled_dot_product_attention, F.multi_head_attention_forward)
+
+
 class Watched(TorchFunctionMode):
     """Notes whether PyTorch's own attention is called."""
 
     fused = False
 
     def __torch_function__(self, function, types, args=(), kwargs=None):
-        self.fused |= function is F.scaled_dot_product_attention
+        self.fused |= function in ATTENTION
         return function(*args, **(kwargs or {}))
 
 

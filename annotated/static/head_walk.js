@@ -46,7 +46,8 @@ const whole = (title, numbers, labels) =>
   [{ title, numbers, names: labels, rows: words }];
 const cut = split(names);
 const owner = (label) => words.find((w) => w[0] === label[0]) || `row ${label[0]}`;
-const mark = (label) => [words[word], `row ${word}`].includes(owner(label));
+const mark = (label) => (straight && step === 7 ? mergedNames[word].includes(label)
+  : [words[word], `row ${word}`].includes(owner(label)));
 const lies = flat(names), lain = flat(foundNames);
 const same = "the same memory";
 const readAs = {

@@ -123,17 +123,17 @@ check_close(
 #
 # **Couldn't the weights differ?** Say 0.5, 0.3 and 0.2, first noun to last. Then our
 # two sentences do give two different sums, but whatever reads the output has to take the
-# sum apart. Let any of fifty nouns stand in any of the three positions, with weights
-# that depend on the position alone: a linear layer that scores the nouns and picks the best
-# can find at most one without error, the heaviest ([a deeper page](03c_how_many_heads.ipynb) has the short proof).
-# So let's not add the answers up in the first place.
+# sum apart. With any of fifty nouns in each of the three positions, a linear layer can't:
+# as long as the weights depend on the position alone, it can name only one of the three
+# without error, the one with weight 0.5 ([a deeper page](03c_how_many_heads.ipynb) has
+# the short proof). So let's not add the answers up in the first place.
 #
 # ## 3.2 Split, attend, merge
 #
 # We want three attentions, called **attention heads**: one for *who*, one for
 # *what*, one for *whom*. Each needs its own queries, keys and values. If every head
 # kept all six numbers, three heads would cost three times as much. So each works
-# with just two, by a **projection** from six down to two (*dimensionality
+# with just two, which a **projection** makes from the six (*dimensionality
 # reduction*).
 #
 # In general, a model of width $d$ with $h$ heads gives each head $k = d/h$
@@ -201,9 +201,10 @@ W_v[[1, 3, 5], traits.index("flower")] = 1.0  # what the word is
 W_o = torch.eye(6)
 
 # %% [markdown]
-# **Split.** All three heads have the same queries here: a verb asks. *What* it asks is
-# up to the keys. Each head's key matrix is 2 × 6. Stack the three on top of each other
-# and you have one 6 × 6 matrix, so a single product makes all the keys.
+# **Split.** A score is the product of a query and a key, so a head's question may be
+# written into either. Here the queries are all alike (a verb asks) and the keys differ;
+# in trained heads, both differ. Each head's key matrix is 2 × 6. Stack the three on top
+# of each other and you have one 6 × 6 matrix, so a single product makes all the keys.
 
 # %% tags=["hide-input"]
 stacked = chain(
@@ -224,7 +225,9 @@ Html(f'<div style="max-width: 23rem">{stacked.text}</div>')
 # %% [markdown]
 # Queries and values work the same way. Two rows of $W_k$ make two columns of the keys
 # $X W_k^\top$: head 0 owns the first two columns, head 1 the next two, head 2 the last
-# two. So splitting means cutting the columns in three:
+# two. So `split` cuts the columns in three (`view`) and puts the heads before the words
+# (`transpose`), because `@` multiplies over the last two axes and repeats that for all
+# the axes before them:
 
 
 # %%
@@ -240,6 +243,7 @@ head_columns = ["who", "", "what", "", "whom", ""]
 by_head = [0, 0, 1, 1, 2, 2] * 5
 picture = chain(
     Matrix(q, "queries", words, head_columns, row=gave, heads=3),
+    "",  # a gap wider than those between heads
     Matrix(key, "keys", None, head_columns, heads=3),
     alt="Queries and keys, five by six each, with gaps between the three "
     "heads. In the queries only the row of gave is not zero: 6, 0 in each "
@@ -251,7 +255,7 @@ picture = chain(
     Matrix(v, "values", words, head_columns, heads=3),
     alt="Values: each head has person and flower of each word, mary 2, 0, "
     "roses 0, 2, susan 2, 1.",
-    caption="Each is X times its own matrix transposed.",
+    caption="Each is X times the transpose of its own matrix.",
 )
 display(in_head_colours(picture, by_head))
 
@@ -420,13 +424,16 @@ blocks(
 # %% [markdown]
 # **What does it cost?** One head of full width needs three $d \times d$ matrices.
 # Three narrow heads need three times three matrices of $d/3 \times d$, which is
-# the same $3d^2$. The output map adds $d^2$, whatever the number of heads. So
-# splitting adds no parameters, and no extra multiplications. The price
-# is width: each head has fewer numbers to compare words by. (And there are more tables
-# of weights, one for each head.)
+# the same $3d^2$. The output map adds $d^2$, whatever the number of heads. And the
+# multiplications? There are $h$ tables of $t \cdot s$ scores, and each score takes
+# $k = d/h$: $t \cdot s \cdot d$ in all, for any $h$. Averaging the values takes as many.
+# So splitting adds neither parameters nor multiplications. The price is width: each head
+# has fewer numbers to compare words by. (And there are more tables of weights.)
 
 
 # %% tags=["hide-input", "proof"]
+from torch.utils.flop_counter import FlopCounterMode
+
 from annotated.attention import MultiHeadAttention
 
 counts = {
@@ -441,6 +448,17 @@ print(
     f"✓ 1, 4 and 8 heads of a model of width 256 have {counts[1]:,} "
     "parameters each, 4 · 256²"
 )
+products = set()
+for heads in (1, 3, 6):
+    with FlopCounterMode(display=False) as counter:
+        multi_head(many, memory, *W, heads)
+    flops = counter.get_total_flops()  # multiplications and additions
+    products.add(flops // 2)
+# the four maps; scores and blends
+t, s = many.shape[1], memory.shape[1]
+assert products == {b * ((2 * t + 2 * s) * d**2 + 2 * t * s * d)}, products
+print(f"✓ 1, 3 and 6 heads of width {d} in all take {products.pop():,} "
+      "multiplications each")  # fmt: skip
 
 # %% [markdown]
 # ## 3.3 The class, checked
@@ -611,8 +629,8 @@ assert plain.weights(many, memory, real).shape == (b, h, t, 7)
 #
 # ## 3.4 Follow one word through
 #
-# Splitting is easy to get wrong, and no error will tell you. Follow a word yourself: three words, four numbers each, two heads. Every number
-# has a name. *g2* is number 2 of *gave* (counting from 0); after the heads have
+# Splitting is easy to get wrong, and no error will tell you. Follow a word yourself:
+# three words, four numbers each, two heads. Every number has a name. *g2* is number 2 of *gave* (counting from 0); after the heads have
 # averaged, *g1.0* is number 0 of *gave* in head 1. The strip on top is memory, in
 # the order in which the numbers really lie. **Strides** say how a tensor is read from
 # that strip: with strides (4, 1), the next word is 4 numbers further on, and the next
@@ -692,9 +710,9 @@ explorer(
     question="Step through to the end: which of steps 2, 3, 7 and 8 has to "
     "move numbers in memory? Then split with a single view: at step 3, whose "
     "numbers are in the row meant to be gave?",
-    caption="Thick frames: the numbers of the word you follow. With a "
-    "single view, a row is no longer a word, so its numbers are named by row, head and "
-    "place: 1:0.1 is number 1 of row 1 in head 0.",
+    caption="Thick frames: the numbers of the word you follow. With a single view, a "
+    "row is no longer a word. From step 4 on, the frames then show the row meant to be "
+    "your word, and 1:0.1 is number 1 of row 1 in head 0.",
 )
 
 # %% [markdown]
@@ -742,7 +760,7 @@ show_source(Giving)
 
 # %% [markdown]
 # **Predict first:** how many of the three questions will one head get right? Two
-# heads? Three? Every model has the same width and the same number of parameters.
+# heads? Three? Every model has the same width, 48, and the same number of parameters.
 
 # %%
 from annotated.recipes_heads import answers_right, train_giving
@@ -797,13 +815,13 @@ for seed in (0, 1, 2):
 assert min(answers_right(models[3])) >= 0.99
 assert mean(answers_right(models[1])) <= 0.85
 print(
-    "✓ three heads or more answer at least 99% of each question, in every "
-    "seed; one head at most 85% on average"
+    "✓ three heads or more answer each question correctly at least 99% of the "
+    "time, with every seed; one head at most 85%, on average over the three"
 )
 
 # %% [markdown]
-# Three heads answer everything, every time. With the same training, one head
-# either learns a single question and guesses the others, or settles for three mediocre
+# At this width, three heads answer everything, with every seed. After the same training,
+# one head either learns a single question and guesses the others, or settles for three mediocre
 # answers (its weights then depend on the nouns as well; see
 # [page 3c](03c_how_many_heads.ipynb)). Two
 # heads have to share, and how well that goes depends on the seed.
@@ -840,7 +858,8 @@ picture = chain(
     alt="Weights of the verb in the trained models. One head: spread over mary, "
     "roses and susan. Three heads: each has most of its weight on one noun, and "
     f"each on a different one: in order {', '.join(jobs)}.",
-    caption="Trained, not hand-made: each head took one question, and has its colour.",
+    caption="Trained, not hand-made: each head took one question, and is "
+    "shown in that question's colour.",
 )
 asked = [("who", "what", "whom").index(job) for job in jobs]
 in_head_colours(picture, [None] * 5 + [r for r in asked for _ in words])
@@ -877,17 +896,17 @@ print("✓ and they get who {:.0%}, what {:.0%}, whom {:.0%}".format(*shares))
 
 # %% [markdown]
 # **Is one head hopeless, then?** No. Put a small network on each word *before*
-# attention, train for 1200 steps at a learning rate of 0.003, and one head gets at least 99.7%
-# of every question right, from each of three seeds. Trained the same way without the
-# network, it never gets all three right. ([Page 3c](03c_how_many_heads.ipynb) has both
-# runs.) The network can turn *mary as the giver*
-# and *mary as the receiver* into two unrelated vectors, which survive being added up.
+# attention, train for 1200 steps at a learning rate of 0.003, and one head answers each
+# question correctly at least 99.7% of the time, with each of three seeds. Trained the
+# same way without the network, it never gets all three right.
+# ([Page 3c](03c_how_many_heads.ipynb) has both runs.) The network can turn *mary as the
+# giver* and *mary as the receiver* into two unrelated vectors, which survive being added up.
 # Several heads don't need it.
 #
 # ## 3.6 Eight heads on real text
 #
-# Take a stretch of English, hide one letter, and let a model guess it from eight letters on either side: *"l the wo_ds in it"*. The text
-# is the documentation inside Python's own standard library, nearly a million
+# Take a stretch of English, hide one letter, and let a model guess it from eight letters
+# on either side: *"l the wo_ds in it"*. The text is the documentation inside Python's own standard library, nearly a million
 # letters that are already on your machine. The attention is built like the last one,
 # with the blank in the verb's role: it is the only position with a query. What reads its
 # output is now a small network (linear, ReLU, linear), no longer a single linear layer.
@@ -903,8 +922,8 @@ print(
 )
 
 # %% [markdown]
-# Type your own text with one
-# underscore, and remove as many heads as you like.
+# Type your own text with one underscore, and remove as many heads as you like. (The model
+# has read Python's documentation and nothing else, so *I lo_e you* is beyond it.)
 
 # %% tags=["hide-input"]
 import copy
@@ -997,11 +1016,27 @@ pairs = {
 pairs = {
     pair: letter for pair, letter in pairs.items() if letter != everything
 }
+whole = guess(EXAMPLES[0])["chance"]
+gains = {r: guess(EXAMPLES[0], (r,))["chance"] for r in harmless}
+best = max(gains, key=gains.get)  # the head without which r is likeliest
+healed = [
+    (r, other)
+    for (r,) in alone
+    for other in harmless
+    if guess(EXAMPLES[0], (r, other))["guess"] == everything
+]
 assert everything == "r" and 1 <= len(alone) <= 5
+more = ""
+if gains[best] > whole and healed:
+    more = (
+        f"</p><p>The effects of heads don't add up. Without {best}, r even becomes "
+        f"likelier, {gains[best]:.0%} in place of {whole:.0%}. Removing {healed[0][0]} "
+        f"flips the guess, but remove {healed[0][1]} as well and it's r again."
+    )
 Html(
     "<details><summary>Answer, for “all the wo_ds in it”</summary><p>With all eight "
     f"heads the guess is r. Single heads: {spoken(alone)}; no other head flips it. "
-    f"Pairs of the others: {spoken(pairs)}.</p></details>"
+    f"Pairs of the others: {spoken(pairs)}.{more}</p></details>"
 )
 
 # %% [markdown]
@@ -1058,9 +1093,9 @@ print(
 # after it, one further on either side. Some also go by content, heads 5 and 7 most of all: a
 # space is one letter in six, yet gets more than half of their weight, and a space is where a
 # word begins or ends.
-# Blend all that evenly, and *es* looks like *se*. One head can still tell them apart, by
-# weighting the two letters unequally, and here a network can learn to take the blend
-# apart. So do several heads help here, too?
+# Could one head do all that? In an even blend, *es* looks like *se*. But one head may
+# weight the two letters unequally, and here a network reads the blend and may learn to
+# take it apart. So do several heads still help?
 
 # %% tags=["hide-input"]
 from annotated.recipes_heads import right_without_each
@@ -1078,7 +1113,7 @@ axes[1].bar(range(8), without, color=PALETTE[1], width=0.6)
 axes[1].axhline(whole, color="black", linestyle="--", label="all eight heads")
 axes[1].set(xlabel="head removed", title="one head fewer")
 axes[1].set_xticks(range(8))
-axes[1].legend(loc="lower left", facecolor="white", frameon=True)
+axes[1].legend(loc="upper right")
 show(
     figure,
     alt="Left: share of letters guessed correctly against the number of heads, three "
@@ -1111,9 +1146,9 @@ print(
 # about a third to nearly 60%, at the same number of parameters. Sixteen heads, with only
 # four numbers each, bring no clear gain.
 #
-# **Are all eight needed?** In this one trained model each of them helps, though not
-# equally: removing one (an *ablation*: zeros take the place of its numbers) costs between about 3 and 17 points.
-# In larger ones many can go: [Michel et al. (2019)](https://arxiv.org/abs/1905.10650)
+# **Are all eight needed?** In this one trained model each of them helps on average, though
+# not equally: removing one (an *ablation*: zeros take the place of its numbers) costs
+# between about 3 and 17 points. In larger ones many can go: [Michel et al. (2019)](https://arxiv.org/abs/1905.10650)
 # removed a fifth of a translation model's heads, and two fifths of BERT's, at test time,
 # with no retraining and no noticeable loss. What do a large model's heads look at? In a
 # translator's encoder, [Voita et al. (2019)](https://arxiv.org/abs/1905.09418) found heads
@@ -1174,7 +1209,7 @@ for kind in (MultiHeadAttention, StraightView):
 assert padded_right[MultiHeadAttention, 3] >= 0.97
 assert padded_right[StraightView, 3] <= 0.8
 show_table(
-    ["who, what, whom", "no padding", "3 words of padding, masked"],
+    ["mean of who, what, whom", "no padding", "3 words of padding, masked"],
     [
         [name, *(f"{padded_right[kind, n]:.0%}" for n in (0, 3))]
         for name, kind in (

@@ -280,9 +280,9 @@ print(
 )
 
 # %% [markdown]
-# More looks at once, each of them coarser. That's why the curve of chapter 3 flattens
-# and in the paper's table turns down again: where the best
-# place is, only experiments can tell.
+# More looks at once, each of them coarser. That may be why the curve of chapter 3
+# flattens, and why the quality in the paper's table falls again with 32 heads. Only
+# experiments can tell which number is best.
 #
 # ## 3c.4 Shared keys and values
 #

@@ -54,7 +54,7 @@ from annotated.checks import check
 # `[[10, 11], [22, 23], [34, 35]]`.
 #
 # *Beware.* A view keeps the numbers in the order they have in memory. So name the axes
-# in that order first, and only then move one.
+# in that order first, and only then move them.
 
 
 # %% nbgrader={"schema_version": 3, "grade_id": "ch03-split-packed", "grade": false, "solution": true, "locked": false, "task": false}
@@ -130,8 +130,8 @@ check("ch03-merge-folded", merge_folded)
 # | `heads` | an integer, $h$ | divides $d$ |
 # | result | `(b, t, d)` | of the dtype of `x` |
 #
-# Do the scores, the softmax and the average yourself, without
-# `F.scaled_dot_product_attention`. Gradients must reach every tensor.
+# Do the scores, the softmax and the average yourself, without the attention functions of
+# PyTorch. Gradients must reach every tensor.
 #
 # *Example.* Let `x` and `memory` be `torch.eye(2)[None]`, all four matrices
 # `torch.eye(2)`, and take two heads, so $k = 1$. In head 0 the first word scores 1 with

@@ -252,7 +252,7 @@ def multi_head(x, memory, W_q, W_k, W_v, W_o, heads):
     return torch.cat(answers.unbind(1), -1) @ W_o.T
 
 
-@wrong("ch03-multi-head", "write it out: F.scaled_dot_product_attention")
+@wrong("ch03-multi-head", "write it out: the attention")
 def multi_head(x, memory, W_q, W_k, W_v, W_o, heads):
     parts = [
         torch.stack((y @ W.T).chunk(heads, -1), 1)
@@ -260,3 +260,24 @@ def multi_head(x, memory, W_q, W_k, W_v, W_o, heads):
     ]
     answers = torch.nn.functional.scaled_dot_product_attention(*parts)
     return torch.cat(answers.unbind(1), -1) @ W_o.T
+
+
+@wrong("ch03-multi-head", "write it out: the attention")
+def multi_head(x, memory, W_q, W_k, W_v, W_o, heads):
+    found, _ = torch.nn.functional.multi_head_attention_forward(
+        x.transpose(0, 1), memory.transpose(0, 1), memory.transpose(0, 1), x.shape[2],
+        heads, None, None, None, None, False, 0.0, W_o, None,
+        use_separate_proj_weight=True,
+        q_proj_weight=W_q, k_proj_weight=W_k, v_proj_weight=W_v,
+    )  # fmt: skip
+    return found.transpose(0, 1)
+
+
+@wrong("ch03-multi-head", "float64")
+def multi_head(x, memory, W_q, W_k, W_v, W_o, heads):
+    q, key, v = (
+        torch.stack((y @ W.T).chunk(heads, -1), 1)
+        for y, W in ((x, W_q), (memory, W_k), (memory, W_v))
+    )
+    answers = (q @ key.mT / q.shape[-1] ** 0.5).softmax(-1) @ v
+    return (torch.cat(answers.unbind(1), -1) @ W_o.T).float()
