@@ -270,6 +270,15 @@ def test_the_record_at_equal_steps_keeps_its_bands():
     assert long["characters"] == cut["characters"] == short[0]["characters"]
 
 
+def test_the_record_with_all_pairs_keeps_its_bands():
+    cut, long = record("reformer_pairs")["runs"]
+    assert 3.2 < long["bits"] < 3.8 and 3.17 < cut["bits"] < 3.57
+    assert long["bits"] - cut["bits"] > 0.15  # the window costs bits, not hashing
+    for run, length in ((cut, 64), (long, 16_384)):
+        assert run["window"] == length and run["in a row"] == 16_384
+        assert (run["steps"], run["seed"], run["characters"]) == (100, 0, 1_638_400)
+
+
 def test_the_record_of_a_text_keeps_its_bands():
     made = record("reformer_text")
     bits = {run["model"].split()[-1]: run["bits"] for run in made["runs"]}
