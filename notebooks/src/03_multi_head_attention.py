@@ -261,9 +261,7 @@ display(in_head_colours(picture, by_head))
 
 # %% [markdown]
 # No head gets *a piece of the word*. Each reads all six numbers,
-# through its own matrices, and keeps the two it cares about. The same holds at
-# full size: with width 256 and four heads, each head reads 256 numbers and makes
-# 64 of its own.
+# through its own matrices, and keeps the two it cares about.
 #
 # **Attend.** Now each head does exactly what chapter 2 did, on its own two
 # columns. Here is head 0, the one that asks *who*:
@@ -478,7 +476,7 @@ show_source(MultiHeadAttention.__init__)
 # ([chapter 7](07_training.ipynb)); and a mask, which says which word may attend to which
 # ([chapter 4](04_masks.ipynb)). PyTorch's `F.scaled_dot_product_attention` does scores,
 # softmax and average in one call: most machines have fast code for it (a *fused
-# kernel*), which never stores the whole table of weights. Without mask and dropout,
+# kernel*). Without mask and dropout,
 # that leaves three lines (the whole `forward` is folded below):
 #
 # ```python
@@ -711,7 +709,7 @@ explorer(
     "move numbers in memory? Then split with a single view: at step 3, whose "
     "numbers are in the row meant to be gave?",
     caption="Thick frames: the numbers of the word you follow. With a single view, a "
-    "row is no longer a word. From step 4 on, the frames then show the row meant to be "
+    "row is no longer a word: from step 4 on, the frames show the row meant to be "
     "your word, and 1:0.1 is number 1 of row 1 in head 0.",
 )
 
@@ -1089,10 +1087,10 @@ print(
 )
 
 # %% [markdown]
-# Nearly every head has a favourite neighbour: the letter before the blank, the letter
-# after it, one further on either side. Some also go by content, heads 5 and 7 most of all: a
-# space is one letter in six, yet gets more than half of their weight, and a space is where a
-# word begins or ends.
+# Nearly every head has a favourite neighbour. Some also go by content, heads 5 and 7 most
+# of all: a space is one letter in six, yet gets more than half of their weight, and a space
+# is where a word begins or ends.
+#
 # Could one head do all that? In an even blend, *es* looks like *se*. But one head may
 # weight the two letters unequally, and here a network reads the blend and may learn to
 # take it apart. So do several heads still help?
@@ -1251,10 +1249,7 @@ print(f"✓ outputs are off by up to {gap:.2f} with time first, and by up to "
 # ## 3.8 Exercises
 #
 # The [exercise page](../book/exercises/03_multi_head_attention.ipynb) has instant checks
-# and folded solutions. You'll write multi-head attention whole, split and merge heads in
-# other layouts, count parameters, and find a split that mixes up the words.
-#
-# First, three quick questions.
+# and folded solutions. First, three quick questions.
 #
 # <details><summary>A friend explains: “With 256 numbers and four heads, head 0
 # attends to the first 64 numbers of each word.” What's wrong?</summary>
