@@ -58,7 +58,7 @@ halves = Exercise(
     hint="expected sin(p / base^(2i/d)) for all pairs, and then the cosines",
     tolerance=1e-4,
     mistakes={
-        "sines and cosines alternate, as in the chapter; here all sines come first": (
+        "yours alternate, as in the chapter; the exercise wants all sines first": (
             partial(halves_table, layout=lambda s, c: torch.stack([s, c], 2).flatten(1))
         ),
         "the cosines come first; the sines should": (
@@ -222,16 +222,16 @@ def rotary(x, start=0, half_split=False, **wrong):
     return wrong.get("together", from_pairs)(*turn(a, b, c, s), half_split)
 
 
-def repeated(x, start=0, half_split=False):
-    """A mistake: the angles of the interleaved layout for halves."""
-    if not half_split:
-        return rotary(x, start)
+def repeated(x, start=0, half_split=False, *, where=True):
+    """A mistake ``where`` half_split is this: the angles of the other layout."""
+    if half_split != where:
+        return rotary(x, start, half_split)
     t, k = x.shape[-2:]
     positions, pairs = torch.arange(start, start + t), torch.arange(k // 2).double()
-    angles = positions[:, None] * 10000 ** -paper(pairs, k)
-    angles = angles.repeat_interleave(2, dim=-1).to(x.dtype)
-    a, b = x.chunk(2, dim=-1)
-    return x * angles.cos() + torch.cat([-b, a], dim=-1) * angles.sin()
+    angles = (positions[:, None] * 10000 ** -paper(pairs, k)).to(x.dtype)
+    angles = from_pairs(angles, angles, not half_split)
+    a, b = in_pairs(x, half_split)
+    return x * angles.cos() + from_pairs(-b, a, half_split) * angles.sin()
 
 
 def along_heads(x, *options):
@@ -241,12 +241,21 @@ def along_heads(x, *options):
     return rotary(x.transpose(1, 2), *options).transpose(1, 2)
 
 
+def of_another_dtype(result, x, *options):
+    """Values right to the last digit of a narrower dtype still get their name."""
+    value = getattr(result, "value", result)  # without its gradients
+    if isinstance(value, torch.Tensor) and value.dtype != x.dtype:
+        found, wanted = (str(t.dtype).removeprefix("torch.") for t in (value, x))
+        return f"the result is {found}, x is {wanted}"
+
+
 NO_TURN = "that is no rotation: the lengths of the pairs change"
 
 turned = Exercise(
     "ch05-rotary",
     right=rotary,
     hint="turn pair i at position p by p / 10000^(2i/k), and put it back where it was",
+    symptoms=of_another_dtype,
     tolerance=1e-5,  # angles in single precision will do, for x in double too
     mistakes={
         hint: partial(rotary, **wrong)
@@ -299,6 +308,8 @@ turned = Exercise(
     | {
         "half-split, but angle i stands beside dimensions 2i and 2i + 1; it belongs "
         "beside i and k/2 + i": repeated,
+        "interleaved, but angle i stands beside dimensions i and k/2 + i; it belongs "
+        "beside 2i and 2i + 1": partial(repeated, where=False),
         "your positions run along the heads: they are the axis before the last": (
             along_heads
         ),
@@ -542,15 +553,21 @@ def stays(
     moved=lambda p, r, c: (p + c, r + c),
     shift=lambda p, r: int(torch.randint(-min(p, r), 101 - max(p, r), ())),
     tolerance=1e-3,
+    trials=60,
 ):
     """Does a score stay the same where both positions move together?"""
-    for _ in range(60):
+    for _ in range(trials):
         q, k = pair(width)
         p, r = place(*torch.randint(highest + 1, (2,)).tolist())
         there = score(q, k, *moved(p, r, shift(p, r)))
         if abs(float(score(q, k, p, r)) - float(there)) > tolerance:
             return False
     return True
+
+
+def most(score, width):
+    """A mistake: a few trials in a hundred may differ."""
+    return sum(stays(score, width, trials=1) for _ in range(200)) > 180
 
 
 def even_shift(p, r):
@@ -579,10 +596,12 @@ STEPS = "some shifts hide it: do you draw the shift afresh in every trial?"
 ALIKE = "it shows where q and k differ: is each drawn independently?"
 SOME = "it shows for some vectors only: are q and k drawn afresh in every trial?"
 SMALL = "a small difference is a difference: how much is due to rounding?"
+FEW = "it shows in one trial of 25: do you try 200, and is a single difference enough?"
 
 relative = Exercise(
     "ch05-relative",
-    right=stays,
+    # vectors three times as long, so that few trials meet what is rare (FEW)
+    right=partial(stays, pair=lambda width: 3 * torch.randn(2, width)),
     hint="compare score(q, k, p, r) with score(q, k, p + c, r + c)",
     symptoms=tensor_for_bool,
     mistakes={
@@ -601,6 +620,7 @@ relative = Exercise(
             stays, pair=lambda width: torch.arange(1.0, 3)[:, None].expand(2, width)
         ),
         SMALL: partial(stays, tolerance=1.0),
+        FEW: most,
     },
 )
 
@@ -637,6 +657,9 @@ SCORES = {  # a score with a number in it, what it is, and what an answer may mi
     "q @ k + {} * p * (k - q).sum()": ("q·k, and p times the sum of k − q", ALIKE),
     "q @ k + {} * p * (q[0] < 0)": ("q·k, and p for some queries", SOME),
     "q @ k + 0.01 * {} * p": ("q·k, and a little of p", SMALL),
+    "q @ k + {} * p * (q[0] > 1.75)": ("q·k, and p for few queries", FEW),
+    "q @ k + {} * p * (k[1] < -1.75)": ("q·k, and p for few keys", FEW),
+    "q @ k - {} * r * (k[0] > 1.75)": ("q·k, less with r for few keys", FEW),
 }
 
 for _expression, (_name, _missed) in SCORES.items():

@@ -103,7 +103,7 @@ chain(
 #
 # Training can't bring the order back. Chapter 2 proved that attention without a mask is
 # *equivariant*: shuffle the words and the outputs are shuffled with them, whatever the
-# weights. More heads or more layers change nothing about it. A causal mask does: each word
+# weights. More heads or layers don't change that. A causal mask does: each word
 # sees one more than the word before, and models with such a mask
 # [can learn the order](https://arxiv.org/abs/2203.16634) without any positions.
 
@@ -133,7 +133,7 @@ check_close(
 )
 
 # %% [markdown]
-# What that costs depends on the task. Here a small Transformer (chapter 6 puts one
+# How much a missing order costs depends on the task. Here a small Transformer (chapter 6 puts one
 # together) trains in your browser within seconds, without positions. First let it write
 # words backwards. Then, in the *Experiment* menu, let it sort their letters. At the end,
 # go back and choose sinusoidal positions:
@@ -151,7 +151,7 @@ laboratory(
 # %% [markdown]
 # ## 5.2 Add the position
 #
-# So the input itself has to say where each word stands. To each word's vector we add
+# So the input itself has to say where each word is. To each word's vector we add
 # a vector that depends on its position alone. Positions count from 0. With a width of
 # four there's room for two clocks, a fast one and a slow one, and *good*, at position
 # 1, gets their reading: (0.84, 0.54, 0.01, 1).
@@ -184,7 +184,7 @@ chain(
 )
 
 # %% [markdown]
-# In the other review *good* stands at position 3 and becomes (2.14, −0.99, 0.03, 2).
+# In the other review *good* is at position 3 and becomes (2.14, −0.99, 0.03, 2).
 # It's a different vector, so it gives and receives different weights, and the
 # averages differ.
 #
@@ -201,7 +201,7 @@ chain(
 # positions, and everything that follows keeps its width $d$. And there's room to share:
 # in a model of width 512, the first 512 positions lie almost entirely in 113 directions
 # (with 99.5% of their squared lengths). The other 399 are almost free for the word.
-# (Adding does have a cost: [5.5](#55-rotary-positions) begins with it.)
+# (Adding does have a cost, as [5.5](#55-rotary-positions) explains.)
 
 # %% tags=["hide-cell"]
 W = torch.randn(5, 8, dtype=torch.float64)
@@ -228,11 +228,11 @@ check_close(
 # - **The number itself**, $p$ added to every entry. At position 500 each entry is
 #   about 500 and the word is a ripple on top: *cat* and *dog* point in the same
 #   direction. Attention compares by dot products, and the position swamps them: from
-#   position 2 on, a *cat* scores higher with a *dog* one place further than with another
-#   *cat* (table below).
+#   position 2 on, a *cat* scores higher with a *dog* one place further than with itself
+#   (table below).
 # - **The fraction** $p/(t-1)$, so that everything stays between 0 and 1. Now a step
-#   has no fixed size: the next word is 1/9 further in a sentence of ten and 1/99
-#   further in a sentence of a hundred.
+#   has no fixed size: the next word is 1/9 further along in a sentence of ten and 1/99
+#   in a sentence of a hundred.
 # - **Binary digits.** The values are bounded, every step adds one, and four digits
 #   give each of 16 positions its own code. This is nearly it: the last digit flips at
 #   every step, the one before it at every second step, and so on, each half as fast.
@@ -364,8 +364,9 @@ colours = LinearSegmentedColormap.from_list(
 figure, axes = plt.subplots(2, 1, figsize=(6.6, 6.0))
 for i, dim in enumerate((4, 5, 6, 7)):
     kind = "cosine" if dim % 2 else "sine"
-    axes[0].plot(by_hand[:, dim], LINES[i], color=PALETTE[i])
-    axes[0].lines[-1].set_label(f"dim {dim} ({kind})")
+    line = "--" if dim % 2 else "-"
+    axes[0].plot(by_hand[:, dim], line, color=PALETTE[i // 2])
+    axes[0].lines[-1].set_label(f"hand {dim // 2}: dim {dim} ({kind})")
 axes[0].set(ylabel="value", ylim=(-1.1, 1.1), title="four columns, d = 20")
 axes[0].legend(loc="lower center", bbox_to_anchor=(0.5, 1.12), ncols=2)
 image = axes[1].imshow(
@@ -483,7 +484,7 @@ explorer(
 #
 # Nineteen positions are three full turns of the first hand (it comes round every 6.3)
 # and nearly one of the second. Eight numbers are enough (0.39): no far position agrees
-# with position 12 on all four hands. Models have hundreds of hands. Now drag the
+# with position 12 on all four hands. Real models have dozens to hundreds. Now drag the
 # position: the curve keeps its shape and only moves along. Section 5.4 says why.
 #
 # </details>
@@ -491,8 +492,8 @@ explorer(
 # %% [markdown]
 # ## 5.4 A step is a rotation
 #
-# Look at one hand. At position $p$ it stands at the angle $p\,\omega$, and $s$ steps
-# later at $(p+s)\,\omega$. It has turned by $s\,\omega$, **wherever it started**. Turning
+# Look at one hand. At position $p$ its angle is $p\,\omega$, and $s$ steps later it's
+# $(p+s)\,\omega$. It has turned by $s\,\omega$, **wherever it started**. Turning
 # is linear, so a matrix does it:
 #
 # $$\begin{pmatrix} \sin((p+s)\,\omega) \\ \cos((p+s)\,\omega) \end{pmatrix} =
@@ -642,8 +643,8 @@ print(
 
 # %% [markdown]
 # With words it's not so easy. They're compared, too, and $M_{-3}$ leaves a word much as it
-# was, since 25 of its 32 hands turn by less than half a radian. So a loud word finds
-# *itself*. A real head has to learn projections that filter the words out.
+# was, since 25 of its 32 hands turn by less than half a radian. So a word with large
+# entries attends to *itself*. A real head has to learn projections that filter the words out.
 #
 # One more thing follows. The dot product of two hands at the angles $p\,\omega$ and
 # $r\,\omega$ is the cosine of the angle between them, so
@@ -688,7 +689,7 @@ show(
 # spoils that. Once position and word share a vector, a score is the sum of four products:
 # word with word, word with position, position with word, position with position. Only the
 # last involves both positions, so only the last can depend on their offset. Each of the two
-# mixed ones depends on where one of the words stands.
+# mixed ones depends on where one of the words is.
 #
 # **Rotary position embedding**, RoPE for short
 # ([Su et al., 2021](https://arxiv.org/abs/2104.09864)), leaves the words alone and
@@ -700,7 +701,7 @@ show(
 def turn(pair, position, speed=0.5):
     a, b = pair
     cos, sin = math.cos(position * speed), math.sin(position * speed)
-    # anticlockwise, so the minus is at the other sine than in 5.4
+    # anticlockwise, as in the paper, so the minus is on the other sine (compare 5.4)
     return torch.stack([a * cos - b * sin, a * sin + b * cos])
 
 
@@ -717,7 +718,7 @@ def turned_pair(p, r, speed):
 
 
 checks = []
-tried = (0, 0, 0.5), (5, 3, 0.5), (12, 10, 1), (3, 11, 0.1), (7, 2, 0.01)
+tried = (8, 8, 0.5), (12, 10, 0.5), (18, 16, 1), (3, 11, 0.1), (17, 12, 0.01)
 for p, r, speed in tried:
     state = {"key": r, "offset": p - r, "speed": speed}
     checks.append((state, turned_pair(p, r, speed)))
@@ -725,7 +726,7 @@ explorer(
     static("rotary_pair.js"),
     {"query": query.tolist(), "key": key.tolist()},
     [
-        Slider("key", "key at r", list(range(13)), 3),
+        Slider("key", "key at r", list(range(8, 21)), 10),
         Slider("offset", "query ahead by", list(range(-8, 9)), 2),
         Slider("speed", "speed", [0.01, 0.1, 0.5, 1], 0.5),
     ],
@@ -804,8 +805,8 @@ Html(
 # $$(R_p\,\mathbf q)^\top (R_r\,\mathbf k) = (R_{p-r}\,\mathbf q)^\top\,\mathbf k.$$
 #
 # It depends on the query, the key and their **offset** $p - r$, whose sign says which
-# comes first. That's exact, and takes no parameters. Values aren't turned, since they say
-# *what* to fetch and not *where*:
+# comes first. That's exact, and takes no parameters. Values aren't turned: if they were,
+# moving the whole sequence along would change the output.
 
 
 # %% tags=["hide-input"]
@@ -890,16 +891,16 @@ chain(
     alt="Scores of one query and one key at all pairs of five positions. With "
     "clocks added, the numbers along each diagonal differ. With rotary positions "
     "each diagonal holds one number five times.",
-    caption="Scores of one q and one k. Rows: where the query stands; columns: where "
-    "the key stands. Read along a diagonal, where the offset is the same: on the "
+    caption="Scores of one q and one k. Rows: position of the query; columns: position "
+    "of the key. Read along a diagonal, where the offset is the same: on the "
     "right, one number. (How large the numbers are doesn't matter here.)",
 )
 
 # %% [markdown]
 # Here's the code, for any batch and any number of heads. Dimensions 0 and 1 are the first
 # pair, 2 and 3 the second, and so on. Compared with chapter 3, only the method that makes
-# queries and keys changes. (Its `start` is for a decoder that remembers earlier keys: with
-# more keys than queries, the queries are the last ones.)
+# queries and keys changes. (Its `start` is for a decoder that remembers earlier keys: if
+# there are more keys than queries, the queries belong to the last positions.)
 
 # %%
 show_source(rotary_embedding, RotaryMultiHeadAttention)
@@ -955,6 +956,7 @@ q, k = turn_as_complex(q), turn_as_complex(k)
 heads = (q @ k.transpose(-2, -1) / 8**0.5).softmax(dim=-1) @ v
 by_formula = rotary.output_map(heads.transpose(1, 2).flatten(2))
 wanted, upstream = (z, *rotary.parameters()), torch.randn_like(by_formula)
+
 module, formula = (
     [y, *torch.autograd.grad((y * upstream).sum(), wanted)]
     for y in (rotary(z), by_formula)
@@ -964,6 +966,27 @@ check_close(
     [ours, ours[1, 2], grads[0], grads[0][1, 2], *module],
     [theirs, loops, grads[1], part[1, 2], *formula],
     1e-12,
+)
+
+
+def outputs(start, values_too):
+    """Outputs of the heads when the first row is at position start."""
+    q, k, v = (f(z).unflatten(-1, (3, 8)).transpose(1, 2) for f in maps)
+    q, k = turn_as_complex(q, start), turn_as_complex(k, start)
+    v = turn_as_complex(v, start) if values_too else v
+    return (q @ k.mT / 8**0.5).softmax(dim=-1) @ v
+
+
+def seven_along(values_too):
+    """The largest change when the whole sequence moves along by seven."""
+    now, later = outputs(0, values_too), outputs(7, values_too)
+    return (now - later).abs().max().item()
+
+
+assert seven_along(False) < 1e-12 and seven_along(True) > 0.1
+print(
+    "✓ the whole sequence seven positions along: the same outputs; with values "
+    f"turned too, up to {seven_along(True):.1f} away"
 )
 
 # %% [markdown]
@@ -1092,7 +1115,7 @@ def percent(shares):
 
 table = [[way, *(f"{share:.0%}" for share in live[way, 0])] for way in ways]
 table.append(["(guessing)", f"{guessing(32):.0%}", f"{guessing(64):.0%}"])
-show_table(
+table = show_table(
     ["", "length 32", "length 64, after position 31"],
     table,
     "Right answers of four models, trained just now",
@@ -1103,7 +1126,10 @@ from statistics import median
 
 figure, ax = plt.subplots(figsize=(6.4, 3.7))
 for i, way in enumerate(ways):
-    runs = [r["beyond"] for r in runs_of[way, config["spread"]]]
+    runs = [
+        {n: r["right"][n] for n in ("8", "16", "24", "32")} | r["beyond"]
+        for r in runs_of[way, config["spread"]]
+    ]
     lengths = [int(n) for n in runs[0]]
     lines = [[100 * share for share in r.values()] for r in runs]
     middle = [median(column) for column in zip(*lines, strict=True)]
@@ -1115,21 +1141,27 @@ guessed = [100 * guessing(n) for n in lengths]
 ax.plot(lengths, guessed, color="0.4", lw=1, label="guessing")
 ax.axvspan(8, 32, color="0.5", alpha=0.15)
 ax.text(20, 50, "lengths\nof training", fontsize=9, ha="center")
+ax.text(124, 91, "rotary", fontsize=9, ha="right")
+ax.text(124, 16, "all the others, and guessing", fontsize=9, ha="right")
 ax.set(
-    xlabel="length of the sequence",
-    ylabel="right after position 31 (%)",
-    ylim=(-3, 106),
+    xlabel="length of the sequence", ylabel="right answers (%)", ylim=(-3, 106)
 )
 figure.legend(
     *ax.get_legend_handles_labels(), loc="outside upper center", ncols=3
 )
-show(
+drawn = show(
     figure,
-    alt="Right answers after position 31 against the length of the sequence, 40 to "
-    "128. Rotary stays at the top throughout. Sinusoidal begins at about 24 percent, "
-    "learned at 13, and both sink to guessing, where the model without positions is.",
-    caption="Trained on 8 to 32 symbols, asked about positions that training never "
-    "reached. Lines join medians, pale marks are three recorded seeds.",
+    alt="Right answers against the length of the sequence, 8 to 128. Up to 32, "
+    "sinusoidal, learned and rotary are at the top. Then rotary stays there. "
+    "Sinusoidal drops to about 24 percent at 40, learned to 13, and both sink to "
+    "guessing, where the model without positions is throughout.",
+    caption="In the grey, all answers; to its right, only those after position 31, "
+    "which training never reached. Lines join medians, pale marks are three recorded "
+    "seeds.",
+)
+Html(
+    "<details><summary>The answer: a table and a figure</summary>"
+    f"{table.text}{drawn.text}</details>"
 )
 
 # %% tags=["hide-input", "proof"]
@@ -1158,8 +1190,8 @@ print(
 # %% [markdown]
 # Within the training lengths, every model with positions knows the answer, and the one
 # without them guesses (the best guess is the most frequent of the other symbols in the
-# sequence). Beyond the training lengths, only rotary holds up. In two of the models, one
-# layer has learned to look at the previous position. Here are these two layers:
+# sequence). Beyond the training lengths, only rotary holds up. In each of the three, one
+# layer has learned to look at the previous position. Here are two of these layers:
 
 # %% tags=["hide-input"]
 generator = torch.Generator().manual_seed(3)
@@ -1191,6 +1223,11 @@ for ax, (way, layer) in zip(
     ax.set(title=f"{way}, layer {layer + 1}", xlabel="key at position")
 axes[0].set(ylabel="query at position")
 figure.colorbar(image, ax=axes, label="attention weight")
+with torch.no_grad(), record_attention(models["learned"]) as maps:
+    models["learned"].eval()(tokens[:, :32], mask[..., :32])
+both = [maps[f"layers.{n}.attention"][0].mean(dim=(0, 1)) for n in (0, 1)]
+first, second = (seen.diagonal(-1).mean() for seen in both)
+assert first > 0.5 > 0.1 > second  # so the first layer looks back here, too
 assert min(one_before["rotary"]) > 0.9
 assert fading[0] > 0.6 > 0.5 > fading[1] > 0.25 and stray < 0.2
 assert one_before["sinusoidal"][0] > 0.4 > 0.2 > one_before["sinusoidal"][1]
@@ -1206,13 +1243,26 @@ show(
     f"more than 31 positions away together get at most {stray:.0%} of a row.",
 )
 
+# %% tags=["hide-input", "proof"]
+generator = torch.Generator().manual_seed(0)
+noise = torch.randn(50, 128, 64, generator=generator, dtype=torch.float64)
+x = table_by_hand(128, 64) + config["spread"] * noise
+best = (x @ move(-1, 64).T @ x.mT).argmax(dim=-1)
+found = (best[:, 1:] == torch.arange(127)).double().mean(dim=0)
+early, late = found[:31].mean().item(), found[31:].mean().item()
+assert 0.45 < late < 0.6 and abs(early - late) < 0.05
+print(
+    f"✓ M₋₁ alone, random words of standard deviation {config['spread']} added: "
+    f"{early:.0%} look one back up to position 31, {late:.0%} after it"
+)
+
 # %% [markdown]
-#
 # - **Learned** has to guess. Rows 32 to 127 never got a gradient: they still hold the
 #   random numbers they began with.
-# - **Sinusoidal** does barely better, although $M_{-1}$ would work at *every* position.
-#   But training needn't find $M_{-1}$, and this model didn't: $M_{-1}$ would give every row
-#   the same line, and its line fades even within the training lengths.
+# - **Sinusoidal** does barely better, although $M_{-1}$ treats all positions alike: with
+#   words of the size ours begin with, it finds the previous position about half the time,
+#   early and late. But training needn't find $M_{-1}$, and this model didn't: its line
+#   fades even within the training lengths.
 # - **Rotary** still works. The same query and the same key score at 59 and 60 what they
 #   score at 9 and 10. The softmax could still go wrong, if keys at distances that training
 #   never showed drew weight. Here they draw little, except in the first row, which has no
@@ -1229,7 +1279,7 @@ show(
 # %% [markdown]
 # ## 5.7 Pitfalls
 #
-# **The loss is excellent, and the decoder repeats itself.** A decoder that is given
+# **The loss is very low, and the decoder repeats itself.** A decoder that is given
 # one new symbol per step, and remembers the earlier ones, puts every symbol at position 0,
 # because the encoding sees one symbol at a time. The fix is `start`, from 5.3.
 # Here's a model that learned to copy ten symbols, decoding both ways with the same
@@ -1351,8 +1401,9 @@ print(
 # **The model ignores order although you added positions.** They may be too small.
 # `nn.Embedding` starts with a standard deviation of 1. Give learned positions 0.02, a
 # fiftieth of that, and they can be drowned out. (BERT's are as small, but so are its
-# words.) Initialise both at the same scale. (For clocks, the paper multiplies the words
-# by $\sqrt d$: chapter 6.)
+# words.) Initialise both at the same scale. That won't help positions that training rarely
+# reached ([5b.4](05b_train_short_test_long.ipynb)). (For clocks, the paper multiplies the
+# words by $\sqrt d$: chapter 6.)
 
 # %% tags=["hide-input", "proof"]
 spread = nn.Embedding(1000, 64).weight.std().item()
@@ -1496,7 +1547,7 @@ print(provenance.getvalue().strip())
 # - [Press et al. (2022)](https://arxiv.org/abs/2108.12409): which positions survive
 #   longer texts, in language models, and ALiBi, their answer.
 # - [Kazemnejad et al. (2023)](https://arxiv.org/abs/2305.19466): the same question
-#   on many tasks, with causal models; no positions at all do surprisingly well.
+#   on many tasks, with causal models; using no positions at all works surprisingly well.
 # - [Haviv et al. (2022)](https://arxiv.org/abs/2203.16634): causal models without
 #   positions learn the order all the same.
 #

@@ -2,7 +2,7 @@
 # # 5c. Distances instead of positions
 #
 # Ask where the salt is, and nobody gives you coordinates. They say, "two to your
-# left". Rotary positions talk like that, by turning arrows. There's a blunter way:
+# left". Rotary positions work that way. There's a blunter one:
 # **leave queries and keys alone, and add to each score a number that depends on the
 # distance.** T5 learns these numbers, ALiBi writes them down.
 
@@ -37,7 +37,7 @@ chain(
     "diagonal, -1 beside it, down to -4. Row dogs: its scores 2 0.5 1 0.5 2 "
     "get the bias -2 -1 0 -1 -2 and become weights that favour the word "
     "itself and its neighbours.",
-    caption="ALiBi: a word that stands further away needs a higher score to be heard.",
+    caption="ALiBi: a word further away needs a higher score to be heard.",
 )
 
 # %% [markdown]
@@ -299,7 +299,7 @@ print(f"✓ squeezed: {before[0]:.1%} right; 80 steps later {min(after):.1%}")
 # | rotary | none | offsets | Llama, Mistral, Qwen |
 #
 # Everything below the second row is called **relative**: a score depends on where the
-# query and the key stand to each other, not on where they are.
+# query and the key are in relation to each other, and not on where each one is.
 #
 # [Back to chapter 5](05_positional_encoding.ipynb) ·
 # [Train short, test long](05b_train_short_test_long.ipynb)

@@ -294,7 +294,7 @@ check("ch05-learned", add_learned)
 #
 # *3 points. Goal: repair a step that forgets where it is.*
 #
-# A colleague trained a decoder on whole sequences, and the loss is excellent. To generate,
+# A colleague trained a decoder on whole sequences, and the loss is very low. To generate,
 # she gives it only what's new at each step: the vectors `x` of the new tokens, and a
 # `cache` of what came before. The first step is right, and a whole sequence at once (with
 # an empty cache) is right, too. But written step by step, the model keeps repeating

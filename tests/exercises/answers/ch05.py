@@ -195,6 +195,29 @@ def rotary(x, start=0, half_split=False):
     return torch.stack(turned, -1).flatten(-2)
 
 
+@wrong("ch05-rotary", "interleaved, but angle i stands beside dimensions i and k/2 + i")
+def rotary(x, start=0, half_split=False):
+    k = x.shape[-1]
+    p = torch.arange(start, start + x.shape[-2], dtype=x.dtype)
+    a = torch.outer(p, 10000.0 ** (-torch.arange(0, k, 2, dtype=x.dtype) / k))
+    a = torch.cat([a, a], dim=-1)
+    if half_split:
+        swapped = torch.cat([-x[..., k // 2 :], x[..., : k // 2]], dim=-1)
+    else:
+        swapped = torch.stack([-x[..., 1::2], x[..., ::2]], dim=-1).flatten(-2)
+    return x * a.cos() + swapped * a.sin()
+
+
+@wrong("ch05-rotary", "the result is float32, x is float64")
+def rotary(x, start=0, half_split=False):  # right but for its dtype
+    x, k = x.float(), x.shape[-1]
+    i = torch.arange(start, start + x.shape[-2])[:, None]
+    a = i * 10000.0 ** (-torch.arange(0, k, 2) / k)
+    even, odd = x.chunk(2, dim=-1) if half_split else (x[..., ::2], x[..., 1::2])
+    turned = even * a.cos() - odd * a.sin(), even * a.sin() + odd * a.cos()
+    return torch.cat(turned, -1) if half_split else torch.stack(turned, -1).flatten(-2)
+
+
 # ---- learned positions that refuse -------------------------------------------
 
 
@@ -269,6 +292,29 @@ def depends_on_offset(score, width):
 def depends_on_offset(score, width):
     q, k = torch.randn(width), torch.randn(width)
     return (score(q, k, 5, 3) - score(q, k, 25, 23)).abs() < 1e-3
+
+
+def same_once(score, width):
+    q, k = torch.randn(width), torch.randn(width)
+    p, r = torch.randint(101, (2,)).tolist()
+    c = torch.randint(-min(p, r), 101 - max(p, r), ()).item()
+    here, there = score(q, k, p, r), score(q, k, p + c, r + c)
+    return torch.allclose(here, there, atol=1e-3)
+
+
+@right("ch05-relative")
+def depends_on_offset(score, width):
+    return all(same_once(score, width) for _ in range(200))
+
+
+@wrong("ch05-relative", "is a single difference enough")
+def depends_on_offset(score, width):
+    return sum(same_once(score, width) for _ in range(200)) > 150
+
+
+@wrong("ch05-relative", "is a single difference enough")
+def depends_on_offset(score, width):
+    return sum(same_once(score, width) for _ in range(200)) > 190
 
 
 # ---- find the fault: a decoder that stutters ---------------------------------
