@@ -1058,6 +1058,7 @@ check_close(
 import contextlib
 import io
 from collections import defaultdict
+from statistics import median
 
 from annotated.attention import record_attention
 from annotated.notebook import recorded
@@ -1096,7 +1097,6 @@ def after_31(way, length):
     return [r["beyond"][length] for r in runs_of[way, config["spread"]]]
 
 
-# %% tags=["hide-input"]
 def guessing(length, count=300):
     """Share of the most frequent of the other symbols: what order-blind scores."""
     generator = torch.Generator().manual_seed(0)
@@ -1120,9 +1120,6 @@ table = show_table(
     table,
     "Right answers of four models, trained just now",
 )
-
-# %% tags=["hide-input"]
-from statistics import median
 
 figure, ax = plt.subplots(figsize=(6.4, 3.7))
 for i, way in enumerate(ways):
@@ -1163,29 +1160,6 @@ Html(
     "<details><summary>The answer: a table and a figure</summary>"
     f"{table.text}{drawn.text}</details>"
 )
-
-# %% tags=["hide-input", "proof"]
-bands = {  # least at length 32, least and most after position 31
-    "sinusoidal": (0.99, 0.0, 0.80),
-    "learned": (0.99, 0.0, 0.20),
-    "rotary": (0.99, 0.95, 1.0),
-    "none": (0.0, 0.0, 0.25),
-}
-results = [(way, *both) for (way, _), both in live.items()]
-for way in ways:
-    for r in runs_of[way, config["spread"]]:
-        results.append((way, r["right"]["32"], r["beyond"]["64"]))
-for way, inside, outside in results:
-    least, low, high = bands[way]
-    assert inside >= least and low <= outside <= high, (way, inside, outside)
-    assert way != "none" or inside <= 0.25, inside
-assert min(after_31("sinusoidal", "48")) > max(after_31("learned", "48"))
-assert max(after_31("sinusoidal", "128")) <= 0.20
-print(
-    "✓ at length 32 all three are at least 99 % right, without positions at most "
-    "25 %; after position 31, rotary at least 95 %, learned at most 20 %"
-)
-
 
 # %% [markdown]
 # Within the training lengths, every model with positions knows the answer, and the one
@@ -1244,6 +1218,26 @@ show(
 )
 
 # %% tags=["hide-input", "proof"]
+bands = {  # least at length 32, least and most after position 31
+    "sinusoidal": (0.99, 0.0, 0.80),
+    "learned": (0.99, 0.0, 0.20),
+    "rotary": (0.99, 0.95, 1.0),
+    "none": (0.0, 0.0, 0.25),
+}
+results = [(way, *both) for (way, _), both in live.items()]
+for way in ways:
+    for r in runs_of[way, config["spread"]]:
+        results.append((way, r["right"]["32"], r["beyond"]["64"]))
+for way, inside, outside in results:
+    least, low, high = bands[way]
+    assert inside >= least and low <= outside <= high, (way, inside, outside)
+    assert way != "none" or inside <= 0.25, inside
+assert min(after_31("sinusoidal", "48")) > max(after_31("learned", "48"))
+assert max(after_31("sinusoidal", "128")) <= 0.20
+print(
+    "✓ at length 32 all three are at least 99 % right, without positions at most "
+    "25 %; after position 31, rotary at least 95 %, learned at most 20 %"
+)
 generator = torch.Generator().manual_seed(0)
 noise = torch.randn(50, 128, 64, generator=generator, dtype=torch.float64)
 x = table_by_hand(128, 64) + config["spread"] * noise

@@ -357,7 +357,7 @@ show(
     figure,
     alt="Two panels, right answers at the end against the length. Left, symbols "
     "that start at 1: large learned rows fall to a tenth before the lengths seen "
-    "rarely begin, clocks only among them. Right, symbols that start at 0.02: clocks "
+    "rarely begin, clocks only among them, with a peak at 80. Right, symbols that start at 0.02: clocks "
     "stay near the top up to 80, learned rows fall among the lengths seen rarely. "
     "Beyond 80 both are low in both panels.",
     caption="As in the first figure, with other sizes at the beginning.",
@@ -445,8 +445,8 @@ print(
 )
 
 # %% [markdown]
-# In both, the clocks win at rare positions, with every seed, and making the learned rows
-# as large as the clocks doesn't help. The clocks lose in one setting only: beside symbols
+# In both, the clocks win over all rare positions together, with every seed, and learned
+# rows as large as the clocks don't help. The clocks lose in one setting only: beside symbols
 # at 0.02 and after 300 steps, when they haven't learned the task even at common positions.
 #
 # ## 5b.5 What to remember
