@@ -98,8 +98,8 @@ chain(
 
 # %% [markdown]
 # The row of *good* is the same in both reviews, and so is every other row. They've
-# merely swapped places, and an average doesn't care about word order. The classifier gets the
-# same numbers either way, and has to give the two friends the same answer.
+# merely swapped places, and an average doesn't care about word order. So the classifier has
+# to give the two friends the same answer.
 #
 # Training can't bring the order back. Chapter 2 proved that attention without a mask is
 # *equivariant*: shuffle the words and the outputs are shuffled with them, whatever the
@@ -133,8 +133,8 @@ check_close(
 )
 
 # %% [markdown]
-# How much a missing order costs depends on the task. Here a small Transformer (chapter 6 puts one
-# together) trains in your browser within seconds, without positions. First let it write
+# How much a missing order costs depends on the task. Here a small Transformer (see
+# chapter 6) trains in your browser within seconds, without positions. First let it write
 # words backwards. Then, in the *Experiment* menu, let it sort their letters. At the end,
 # go back and choose sinusoidal positions:
 
@@ -594,7 +594,7 @@ explorer(
 # </details>
 #
 # **What is that good for?** It lets a head look a fixed number of positions back. Take the
-# positions alone as input, with no words. Let the query projection be $M_{-3}$ and leave
+# positions alone, without words. Let the query projection be $M_{-3}$ and leave
 # the keys alone: then the query of position 5 *is* the encoding of position 2, and its best
 # match is the key three positions earlier. Multiply by 10 to make it sharp.
 
@@ -855,8 +855,8 @@ Html(
 )
 
 # %% [markdown]
-# To see what that changes, take one random query and one random key of width 16, and put
-# them at every pair of positions:
+# Take one random query and one random key of width 16, and put them at every pair of
+# positions:
 
 # %% tags=["hide-input"]
 from annotated.positions import RotaryMultiHeadAttention, rotary_embedding
@@ -1267,8 +1267,8 @@ print(
 # positions [also break down soon past the training
 # length](https://arxiv.org/abs/2108.12409). [5c](05c_relative_positions.ipynb) shows how
 # to stretch them, and the other relative positions you'll meet: ALiBi and T5's bias.
-# [5b](05b_train_short_test_long.ipynb) looks closer at this experiment: what happens where
-# long sequences are *rare*, and what unseen positions do to the seen ones.
+# [5b](05b_train_short_test_long.ipynb) shows what happens where long sequences are *rare*,
+# and what unseen positions do to the seen ones.
 
 # %% [markdown]
 # ## 5.7 Pitfalls
@@ -1395,9 +1395,9 @@ print(
 # **The model ignores order although you added positions.** They may be too small.
 # `nn.Embedding` starts with a standard deviation of 1. Give learned positions 0.02, a
 # fiftieth of that, and they can be drowned out. (BERT's are as small, but so are its
-# words.) Initialise both at the same scale. That won't help positions that training rarely
-# reached ([5b.4](05b_train_short_test_long.ipynb)). (For clocks, the paper multiplies the
-# words by $\sqrt d$: chapter 6.)
+# words.) Initialise both at the same scale. (Rare positions need more:
+# [5b.4](05b_train_short_test_long.ipynb). For clocks, the paper multiplies the words by
+# $\sqrt d$: chapter 6.)
 
 # %% tags=["hide-input", "proof"]
 spread = nn.Embedding(1000, 64).weight.std().item()
