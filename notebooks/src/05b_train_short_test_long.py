@@ -358,8 +358,8 @@ show(
     alt="Two panels, right answers at the end against the length. Left, symbols "
     "that start at 1: large learned rows fall to a tenth before the lengths seen "
     "rarely begin, clocks only among them, with a peak at 80. Right, symbols that "
-    "start at 0.02: clocks stay near the top up to 80, learned rows fall among the lengths seen rarely. "
-    "Beyond 80 both are low in both panels.",
+    "start at 0.02: clocks stay near the top up to 80, learned rows fall among the "
+    "lengths seen rarely. Beyond 80 both are low in both panels.",
     caption="As in the first figure, with other sizes at the beginning.",
 )
 
