@@ -201,9 +201,9 @@ W_v[[1, 3, 5], traits.index("flower")] = 1.0  # what the word is
 W_o = torch.eye(6)
 
 # %% [markdown]
-# **Split.** A score is the product of a query and a key, so a head's question may be
-# written into either. Here the queries are all alike (a verb asks) and the keys differ;
-# in trained heads, both differ. Each head's key matrix is 2 × 6. Stack the three on top
+# **Split.** A score is the product of a query and a key, so either can hold a head's
+# question. Here the queries are all alike (a verb asks) and the keys differ; in trained
+# heads, both differ. Each head's key matrix is 2 × 6. Stack the three on top
 # of each other and you have one 6 × 6 matrix, so a single product makes all the keys.
 
 # %% tags=["hide-input"]
@@ -1093,7 +1093,7 @@ print(
 #
 # Could one head do all that? In an even blend, *es* looks like *se*. But one head may
 # weight the two letters unequally, and here a network reads the blend and may learn to
-# take it apart. So do several heads still help?
+# take it apart. Do several heads still help, then?
 
 # %% tags=["hide-input"]
 from annotated.recipes_heads import right_without_each
