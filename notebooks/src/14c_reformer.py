@@ -4,11 +4,11 @@
 # The model of chapter 11 reads programs through a slot of 64 characters. It can close a bracket,
 # but it has long forgotten what was imported on line 1. Here one CPU core trains a model that
 # reads 16,384 characters at once, in 160 MB. **Reversible layers let it grow deep at hardly any
-# cost in memory. LSH attention, it turns out, saves time but no memory any more:** with all pairs
+# cost in memory. LSH attention saves time, but, it turns out, no longer memory:** with all pairs
 # and today's fused kernel, the same model takes 86 MB.
 #
-# Does the long window pay? We train with windows of 16,384 and of 64 characters, for equally many
-# steps. Which will predict better? Keep your guess until section 14c.5. You need [chapter
+# Does the long window pay? Windows of 16,384 and of 64 characters, equally many steps: which will
+# predict better? Keep your guess until section 14c.5. You need [chapter
 # 13](13_lsh_attention.ipynb) and [chapter 14](14_reversible_layers.ipynb), which stands without
 # this page. About 10 minutes.
 
@@ -51,7 +51,7 @@ def step(x, name, start, end):
 
 
 lanes = "".join(
-    f'<path d="M90 {y}H315" {LINE} marker-end="url(#ref-head)"/>'
+    f'<path d="M90 {y}H309" {LINE} marker-end="url(#ref-head)"/>'
     for y in (45, 115)
 )
 Html(
@@ -64,19 +64,19 @@ Html(
     'markerWidth="7" markerHeight="7" orient="auto">'
     '<path d="M0 0L8 4L0 8z" fill="currentColor"/></marker></defs>'
     f'<rect x="4" y="30" width="86" height="100" rx="4" {LINE}/>'
-    f'<rect x="318" y="30" width="88" height="100" rx="4" {LINE}/>'
+    f'<rect x="312" y="30" width="94" height="100" rx="4" {LINE}/>'
     f'<rect x="130" y="12" width="150" height="136" rx="6" {LINE} '
     'stroke-dasharray="4 4"/>'
     + lanes
     + step(172, "F", 115, 45)
     + step(238, "G", 45, 115)
     + words(47, 76, "embedding,", "positions")
-    + words(362, 67, "side by side:", "norm,", "output map")
+    + words(359, 67, "side by side:", "norm,", "output map")
     + words(110, 38, "x₁")
     + words(110, 108, "x₂")
     + words(47, 150, "characters", "(b, t)")
     + words(205, 167, "a block, repeated")
-    + words(362, 150, "logits", "(b, t, v)")
+    + words(359, 150, "logits", "(b, t, v)")
     + "</svg><figcaption>b texts, t characters, v characters to choose from. Each "
     "stream is (b, t, d), side by side they are (b, t, 2d), d being the model's width. "
     "F and G begin with a norm.</figcaption></figure>"
@@ -231,14 +231,14 @@ print(
 # %% [markdown]
 # Four times as many layers, and reversible takes hardly more. What may surprise you is that all
 # pairs take *less* than LSH attention. A matrix of all pairs would fill $16{,}384^2 \cdot 4$
-# bytes, 1.1 GB for each head, but a fused kernel never holds it in one piece, while LSH attention
-# sorts and copies. There was no such kernel when the Reformer was written. What LSH attention
-# still saves is time: here it takes a fifth (second line of the check).
+# bytes, 1.1 GB for each head, but a fused kernel, which didn't exist when the Reformer was written,
+# never holds it in one piece. LSH attention sorts and copies. What it still saves is time: here it
+# takes a fifth (second line of the check).
 #
 # ## 14c.4 Beside the published ones
 #
-# You can also take a Reformer from `reformer-pytorch` or from `transformers`. Here they are beside
-# ours, all with LSH attention of one round, 256 wide, on 2048 positions:
+# Reformers also come in `reformer-pytorch` and in `transformers`. Here they are beside ours, all
+# with LSH attention of one round, 256 wide, on 2048 positions:
 
 # %% tags=["hide-input", "remove-stdout"]
 costs = recorded("reversible_cost")
@@ -284,12 +284,11 @@ print(
 #
 # ## 14c.5 Does the long window pay?
 #
-# Now train it, on chapter 11's text, Python's standard library. Everything is tested on modules
-# that no model has read. One model reads 16,384 characters in one window. Another reads *the very
-# same* 16,384, cut into 256 windows of 64. For a third, the 256 windows come from all over the
-# text. Each takes a hundred optimiser steps and reads the same number of characters. Two more read
-# only 16 windows of 64 in a step, one for as many steps, one for as many characters. Which of them
-# predicts best? And will all pairs do better than LSH attention?
+# Now train it, on chapter 11's text, Python's standard library, and test it on modules that it
+# hasn't read. One model reads 16,384 characters in one window. Another reads *the very same*
+# 16,384, cut into 256 windows of 64. For a third, the 256 windows come from all over the text. Each
+# takes a hundred optimiser steps. Two more read only 16 windows of 64 in a step, one for as many
+# steps, one for as many characters. Which predicts best? And will all pairs beat LSH attention?
 
 # %% tags=["hide-input", "remove-stdout"]
 import matplotlib.pyplot as plt
@@ -298,13 +297,13 @@ from annotated.notebook import show
 from annotated.plots import MARKERS, PALETTE
 
 RUNS = (  # the run, its colour and marker, its name, which way from the marker
-    (long, 0, "1 window of 16,384", -1),
-    (long_all, 0, "1 of 16,384", 0),
+    (long, 0, "1 window\nof 16,384", -1),
+    (long_all, 0, "", 0),
     (cut, 1, "the same, cut into 256 of 64", 1),
     (cut_all, 1, "", -1),
     (scattered, 2, "256 of 64 from all over", 1),
     (few, 3, "16 of 64", 0),
-    (many, 3, "16 of 64, 1,600 steps", -1),
+    (many, 3, "16 of 64, 1,600 steps", 1),
 )
 figure, ax = plt.subplots(figsize=(6.2, 3.7))
 for run, i, name, way in RUNS:
@@ -327,6 +326,9 @@ for run, i, name, way in RUNS:
         va="center" if way else "bottom",
         fontsize="small",
     )
+for run, other in ((long, long_all), (cut, cut_all)):
+    ends = [(at["seconds"], at["bits"]) for at in (run, other)]
+    ax.plot(*zip(*ends, strict=True), ":", color="grey", lw=1, zorder=0)
 for fill, label in ((None, "LSH attention"), ("none", "all pairs")):
     ax.plot([], [], "o", color="grey", mfc=fill, mew=2, ms=8, label=label)
 ax.legend(loc="lower left")
@@ -344,14 +346,14 @@ show(
     figure,
     alt="Bits per character against CPU seconds on a logarithmic axis. "
     + " ".join(
-        f"{run['batch'] * run['in a row'] // run['window']} windows of "
+        f"Windows in a step: {run['batch'] * run['in a row'] // run['window']} of "
         f"{run['window']}, {'all pairs' if 'attention' in run else 'LSH attention'}, "
         f"{run['steps']} steps: {run['bits']:.2f} bits, {run['seconds']:.0f} seconds."
         for run, *_ in RUNS
     ),
-    caption="Recorded: 2 layers, width 64, LSH attention of one round. 100 steps "
-    "unless it says otherwise. Lower is better. Tested in windows as long as those of "
-    "training. One seed.",
+    caption="Recorded: windows in a step. 2 layers, width 64, LSH attention of one "
+    "round, 100 steps unless it says otherwise. Dotted: the same windows. Lower is "
+    "better. Tested in windows as long as those of training. One seed.",
 )
 
 # %% tags=["hide-input", "proof"]
@@ -389,28 +391,24 @@ print(
 
 # %% [markdown]
 # The long window loses, at equal steps and on the very same characters. LSH attention isn't to
-# blame: with all pairs, the bits are the same, in the long window and in the short ones.
-# Windows from all over the text help further.
-#
-# And what do the models of the long window make of their 16,384 characters? Test them in windows
-# of 64, and they're hardly any worse (third line of the check). After a hundred steps, they make
-# next to no use of what's far away. How well a long window does after proper training, runs this
-# short can't say.
+# blame: with all pairs, the bits are the same. Windows from all over the text help further. And
+# tested in windows of 64, the models of the long window are hardly any worse (third line of the
+# check). After a hundred steps, they make next to no use of what's far away. (What they'd learn in
+# a long training, runs this short can't say.)
 #
 # **So what does a barely trained model lack, characters or steps?** Steps. A sixteenth of the
-# characters costs three tenths of a bit, and sixteen times the steps gain more than one, in about
-# the time that LSH attention took for the long window. So a long window isn't the place to begin
-# on a CPU. If you have a GPU, `run_recipe("64k", device="cuda")` from
-# `annotated.recipes_reversible` takes 20,000 steps with 65,536 bytes of Wikipedia at once, the
+# characters costs three tenths of a bit, and sixteen times the steps gain more than one. So a long
+# window isn't the place to begin on a CPU. If you have a GPU, `run_recipe("64k", device="cuda")`
+# from `annotated.recipes_reversible` takes 20,000 steps with 65,536 bytes of Wikipedia at once, the
 # paper's length. (All numbers on this page come from a CPU.)
 #
 # ## 14c.6 What to remember
 #
-# 1. Reversible layers save memory as the model gets deeper. LSH attention saves time. Memory it no
-#    longer saves: all pairs in a fused kernel take less.
+# 1. Reversible layers save memory as a model gets deeper. In a long window, LSH attention saves
+#    time, but no longer memory: all pairs in a fused kernel take less.
 # 2. On the way back, replay what was random, and keep what rounding could change: the buckets.
-# 3. Fitting a long window into memory doesn't mean that it pays. For the same steps and
-#    characters, short windows predicted better, and more steps helped most of all.
+# 3. A long window that fits into memory needn't pay. For the same steps and characters, short
+#    windows predicted better, and more steps helped most of all.
 
 # %% tags=["hide-input"]
 from annotated.notebook import cost
