@@ -278,10 +278,6 @@ print(
 )
 
 # %% [markdown]
-# Why do the clocks recover at 80? Partly because of the `clamp` above: it cuts every longer
-# draw to 80, so far more training sequences end there than at any length shortly before.
-# Without that cut the peak is lower, but it's still there.
-#
 # So a learned table loses the ends of long sequences, and only the ends: the first answers
 # of the same sequences are right. Clocks lose some ends, too, but fewer, and with twice the
 # training they get nearly all of the rare ones right. The same turn leads from each clock to
@@ -290,6 +286,10 @@ print(
 #
 # And rare isn't never. Where *no* sequence came, learned rows guess and the clocks do
 # little better. Only rotary positions, which know nothing but offsets, answer there.
+#
+# Why do the clocks recover at 80? Partly because of the `clamp` above: it cuts every longer
+# draw to 80, so far more training sequences end there than at any length shortly before.
+# Without that cut the peak is lower, but it's still there.
 #
 # ## 5b.3 Unseen positions harm the seen ones
 #
