@@ -228,8 +228,8 @@ uniform_factor = Exercise(
     "ch02-uniform-factor",
     right=lambda width: 3 / width**0.5,
     tolerance=0.03,  # an answer may measure on the spot
-    hint="measured, the factor is another one: draw thousands of pairs, and divide 1 "
-    "by the spread of their dot products",
+    hint="measured, the factor is a different one: draw thousands of pairs, and divide "
+    "1 by the spread of their dot products",
     mistakes={
         "that is the factor for variance 1; here q and k have variance 1/3": (
             lambda width: width**-0.5
@@ -237,6 +237,8 @@ uniform_factor = Exercise(
         "each of the two has variance 1/3: what is the variance of a product?": (
             lambda width: (3 / width) ** 0.5
         ),
+        "the 3 is on the wrong side: do smaller entries need a smaller factor, or a "
+        "larger one?": lambda width: width**-0.5 / 3,
         "that is the spread; the factor is what brings it to 1": (
             lambda width: width**0.5 / 3
         ),

@@ -23,7 +23,9 @@ const cell = Math.max(26, Math.min(40,
 const size = cell < 34 ? "10.5px" : "13px", side = label + 4 * cell, tall = head + n * high + foot;
 const x = state.look === data.looks[0] ? "mixed" : "x";
 const mixed = state.look === data.looks[0] ? "mixed again" : "mixed";
-const [words, traits] = [data.words, data.traits];
+const traits = data.traits; // said of places rather than of animals, “tired” becomes “wide”
+const words = data.words.map((word) => (
+  word === "tired" && Number(state.place) > Number(state.animal) ? "wide" : word));
 const all = {
   x: [now.x, x, words, traits, before.x, 2],
   xT: [turned(now.x), `${x} transposed`, traits, words, turned(before.x), 2],
@@ -36,7 +38,7 @@ const plan = wide
   : [["x", "", "scores", ""], ["weights", "", "mixed", ""]];
 const bars = tall * plan.length + 8;
 const svg = view.svg(across * side + (across - 1) * gap, bars + 26 + 22 * n,
-  `the matrices of self-attention with their numbers, the row of ${state.row} highlighted`);
+  `the matrices of self-attention with their numbers, the row of ${words[lit]} highlighted`);
 const text = (attributes, style = "") => view.add(svg, "text", { style, ...attributes });
 
 plan.forEach((parts, line) => {
@@ -83,7 +85,7 @@ plan.forEach((parts, line) => {
     }, "font-size: 17px");
   }
 });
-text({ x: 0, y: bars + 14, text: `weights of “${state.row}”; grey: before you changed anything` });
+text({ x: 0, y: bars + 14, text: `weights of “${words[lit]}”; grey: before you changed anything` });
 words.forEach((word, j) => {
   const y = bars + 24 + 22 * j, long = 200, w = now.weights[lit][j];
   text({ x: label + 6, y: y + 14, "text-anchor": "end", text: word });
@@ -107,7 +109,7 @@ const rather = Math.abs(animal - place) < 0.005 ? "as much an animal as a place"
   : `more of ${animal > place ? "an animal" : "a place"}`;
 return {
   values: { weights, output, scores: now.scores[lit] },
-  says: `“${state.row}” looks most at ${most.map((w) => `“${w}”`).join(" and ")} `
+  says: `“${words[lit]}” looks most at ${most.map((w) => `“${w}”`).join(" and ")} `
     + `(${fixed(top, 2)}${most.length > 1 ? " each" : ""}). Mixed, it is ${rather}: animal `
     + `${fixed(animal, 2)}, place ${fixed(place, 2)}.`,
 };

@@ -100,13 +100,14 @@ print(
 # %% [markdown]
 # By the end of this chapter you can write self-attention in three lines, say what query,
 # key and value are for, and explain the one number in the formula that looks
-# arbitrary, √k. You need dot products and matrix products. About 35 minutes.
+# arbitrary, √k. You need dot products and matrix products; section 2.4 also takes a
+# variance and a derivative. About 35 minutes.
 #
 # ## 2.1 Mixing words
 #
-# Four words of that sentence are enough. Give each of them four numbers, chosen
-# by hand: how much of an *animal* it is, how much of a *place*, how much it
-# speaks of a *state*, and its French *gender*, −1 for *le* and +1 for *la*.
+# Four words from that sentence are enough. Give each of them four numbers, chosen
+# by hand: how much of an *animal* it is, how much of a *place*, how far it
+# describes a *state*, and its French *gender*, −1 for *le* and +1 for *la*.
 
 # %%
 words = ["cat", "street", "it", "tired"]
@@ -173,14 +174,14 @@ chain(
 )
 
 # %% [markdown]
-# That is self-attention. In code it takes three lines:
+# That is self-attention. For t words of width d, it takes three lines of code:
 
 
 # %%
 def self_attention(x):
     scores = x @ x.transpose(-2, -1)  # (t, t): how well does each pair match?
     weights = scores.softmax(dim=-1)  # (t, t): each row sums to 1
-    return weights @ x  # (t, k): a mix for each word
+    return weights @ x  # (t, d): a mix for each word
 
 
 # %% tags=["hide-input", "proof"]
@@ -211,8 +212,8 @@ check_close(
 
 # %% [markdown]
 # **Now look again.** Put the mixed words through the same three lines, `mixed` in
-# place of `x`. *It* is no longer torn: as an animal it matches *cat* (0.35) far better
-# than *street* (0.10). The first look says what to look for, and the second finds it.
+# place of `x`. *It* is no longer torn: now that it's more of an animal, it gives *cat* a
+# weight of 0.35, and *street* only 0.10. The first look says what to look for, and the second finds it.
 # Each such step is a **layer**, and the model at the top of this page has two.
 #
 # Here is that second look, and now you can change the words.
@@ -336,9 +337,9 @@ check_close(
 # %% [markdown]
 # The rows start at random and are parameters like any other: training nudges them
 # until the dot products say what the task needs. Nobody labels a column *animal*,
-# and single columns rarely mean anything by themselves. You can watch
-# vectors of films that the same people like drift together on the deeper page
-# [Dot products that mean something](02b_learned_vectors.ipynb).
+# and single columns rarely mean anything by themselves. On the deeper page
+# [Dot products that mean something](02b_learned_vectors.ipynb), films that the same
+# people like end up side by side.
 #
 # ## 2.3 Query, key and value
 #
@@ -346,17 +347,16 @@ check_close(
 # **is asked**, and it **is handed over**. Follow *it* through its second look, and you'll
 # see two things go wrong:
 #
-# - **It finds the wrong words.** *Cat* gets 0.35 and *street* 0.10, but *tired* gets 0.32 and
+# - ***It* finds the wrong words.** *Cat* gets 0.35 and *street* 0.10, but *tired* gets 0.32 and
 #   *it* itself 0.22: more than half goes to words that aren't nouns. With one vector for both,
 #   you can't make *tired* harder to find without changing what it looks for.
-# - **It gets more than it needs.** All it's after is a gender, but it gets a mix of all four
-#   numbers. And whatever a word hands over takes part in the matching, too: in 2.1 *cat* and
+# - ***It* gets more than it needs.** The pronoun depends on a gender alone, but what comes
+#   back is a mix of all four numbers. And whatever a word hands over takes part in the matching, too: in 2.1 *cat* and
 #   *street* scored −1 just because one is *le* and the other *la*.
 #
 # So give each part a matrix of its own. The **query** is what a word looks for,
 # the **key** is what it can be found by, and the **value** is what it hands over.
-# How you find a thing and what you take from it are different questions: you find
-# a book by its title, but what you read is its contents. Here are three matrices
+# (You find a book by its title, but what you read is its contents.) Here are three matrices
 # made by hand for our four words:
 
 # %%
@@ -430,9 +430,9 @@ plain = mixed @ mixed.T
 findable = mixed @ W_k.clamp(min=0)  # the keys, without the −1
 compared = {
     "no matrices": plain,
-    "no matrices, scores doubled": 2 * plain,
-    "three matrices, but no −1 in W_k": query @ findable.T / 2**0.5,
     "three matrices": query @ key.T / 2**0.5,
+    "… without the −1 in W_k": query @ findable.T / 2**0.5,
+    "… with the −1 in W_q, too": 2 * key @ key.T / 2**0.5,
 }
 compared = {name: s[2].softmax(dim=-1) for name, s in compared.items()}
 show_table(
@@ -444,19 +444,15 @@ show_table(
 )
 
 # %% [markdown]
-# - **Now it finds the nouns.** *It* and *tired* are down from more than half to
-#   0.08 + 0.13 = 0.21. That's the work of the −1 in $W_k$; take it out, and they keep
-#   0.16 + 0.27 = 0.43. It makes words that describe a state harder to find, and because $W_q$ has
-#   no such −1, they still look for the same things as before. The 2 in $W_q$ sharpens
-#   the row, but that alone wouldn't do: with the scores simply doubled, *it* and *tired* keep
-#   0.17 + 0.36 = 0.53.
-# - **Now it gets only what it needs.** One number comes back, the gender. And as $W_q$ and
+# - **Now *it* finds the nouns.** *It* and *tired* are down from more than half to
+#   0.08 + 0.13 = 0.21, because $W_k$ subtracts their state. Take out that −1, and they keep
+#   0.16 + 0.27 = 0.43. Put it into $W_q$ as well, as $W_q = 2\,W_k$, and they keep
+#   0.19 + 0.33 = 0.52: here the trick only works if asking and being found can differ.
+# - **Now *it* gets only what it needs.** One number comes back, the gender. And as $W_q$ and
 #   $W_k$ leave the gender out, it no longer takes part in the matching: in `x`, *cat* and
 #   *street* now score 0 instead of −1.
 #
-# Not everything is better: doubling alone tells *cat* from *street* more clearly, 0.42 to 0.04
-# against 0.63 to 0.16. So this example shows what the roles *can* do. Section 2.5 measures what
-# they're worth.
+# That is what the roles *can* do. Section 2.5 measures what they're worth.
 
 # %% tags=["hide-input", "proof"]
 wide = torch.cat([x[:3], x[3:, [1, 0, 2, 3]]])
@@ -467,10 +463,14 @@ check_close(
     wide_scores.softmax(dim=-1)[2] @ (second @ W_v),
     -output[2],
 )
-none, doubled, no_minus, three = compared.values()
 others = [row[2:].sum().item() for row in compared.values()]
-assert others[0] > 0.5 and others[1] > 0.5 > others[2] > 0.4 > 0.22 > others[3]
-assert none[0] / none[1] < three[0] / three[1] < doubled[0] / doubled[1]
+check_close(
+    "“it” and “tired” keep 0.55; 0.21; 0.43; and 0.52 of the second look",
+    torch.tensor(others),
+    torch.tensor([0.55, 0.21, 0.43, 0.52]),
+    0.006,
+)
+assert ((2 * W_k)[:2] == W_q[:2]).all()
 between = (x @ W_q @ (x @ W_k).T)[:2, :2]
 assert (x @ x.T)[0, 1] == -1 and between[0, 1] == between[1, 0] == 0
 first = ((x @ W_q) @ (x @ W_k).T / 2**0.5).softmax(dim=-1)[2]
@@ -490,8 +490,8 @@ check_close(
 # The rows of $Q$, $K$ and $V$ are the queries, keys and values, and $k$ is the
 # width of a query. This is equation 1 of *Attention is all you need*
 # ([Vaswani et al., 2017](https://arxiv.org/abs/1706.03762)), **scaled dot-product
-# attention**. For b sequences at once, the shapes are these, with t for the words
-# that ask and s for the words that are asked; here they're the same words:
+# attention**. For b sequences at once, the shapes are these, with d for the width of
+# the words, t for the words that ask and s for those that are asked (here the same):
 
 # %% tags=["hide-input"]
 import matplotlib.pyplot as plt
@@ -558,7 +558,7 @@ show(
 # %% [markdown]
 # From here on the book uses a function, `scaled_dot_product_attention`. It does what the
 # code above does with Q, K and V, and takes three more arguments, all optional: a mask says who
-# may look at whom ([chapter 4](04_masks.ipynb)), dropout drops some weights in training
+# may look at whom (`masked_softmax`; [chapter 4](04_masks.ipynb)), dropout drops some weights in training
 # ([chapter 7](07_training.ipynb)), and scale stands for 1/√k.
 
 # %% tags=["hide-input"]
@@ -605,7 +605,7 @@ check_close(
 # ## 2.4 Why √k
 #
 # A dot product of vectors of width k adds up k products. The wider the vectors, the
-# further apart the scores. Suppose the entries of a query $q$ and a key $c$ (k is taken) are
+# further apart the scores. Suppose the entries of a query $q$ and a key $c$ (the letter k is taken) are
 # independent, with mean 0 and variance 1. Then each product of two entries has mean
 # 0 and variance 1 too, and variances of independent terms add up:
 #
@@ -736,9 +736,9 @@ check_close(
 
 
 # %% tags=["hide-input"]
-def through_softmax(width, scaled, count=200, keys=32):
+def through_softmax(width, scaled, count=200, keys=32, variance=1.0):
     q, c = torch.randn(count, 1, width), torch.randn(count, keys, width)
-    scores = (q @ c.transpose(1, 2))[:, 0]  # (count, keys)
+    scores = variance * (q @ c.transpose(1, 2))[:, 0]  # (count, keys)
     if scaled:
         scores = scores / width**0.5
     scores.requires_grad_()
@@ -790,7 +790,9 @@ raw_means = [mean for _, _, mean in measured["as they are"]]
 assert max(scaled_medians) < 2 * min(scaled_medians)
 assert raw_medians[-1] < 1e-3 * raw_medians[0]
 assert raw_means[-1] > 100 * raw_medians[-1]
-assert 0.01 < raw_medians[2] < scaled_medians[2]  # k = 64: sharp, not dead
+assert (
+    0.3 < raw_medians[2] / scaled_medians[2] < 0.45
+)  # k = 64: two thirds lost
 print(
     f"✓ gradient at k = 64, median {scaled_medians[2]:.3f} divided by √k, "
     f"{raw_medians[2]:.3f} as they are"
@@ -799,13 +801,24 @@ print(
     f"✓ at k = 4096, median {scaled_medians[-1]:.3f} and {raw_medians[-1]:.0e}, "
     f"mean {measured['divided by √k'][-1][2]:.3f} and {raw_means[-1]:.3f}"
 )
+fresh = {  # entries out of a fresh nn.Linear: variance 1/3
+    (k, scaled): through_softmax(k, scaled, count=1000, variance=1 / 3)[1]
+    for k, scaled in ((64, True), (64, False), (576, False))
+}
+assert fresh[64, False] > fresh[64, True]
+print(
+    f"✓ entries of variance 1/3: {fresh[64, True]:.3f} divided by √k and "
+    f"{fresh[64, False]:.3f} as they are at 64, {fresh[576, False]:.3f} at 9 · 64"
+)
+assert abs(fresh[576, False] - raw_medians[2]) < 0.03
 
 # %% [markdown]
 # The width that counts is the width of a *query*, in Transformers usually 64 to 128
-# ([chapter 3](03_multi_head_attention.ipynb) says why). At 64 a typical row loses about
-# two thirds of its gradient, and from there on it falls fast. (A few rows
-# whose two best keys are nearly tied still pass a lot: most of the gradient comes from
-# those.)
+# ([chapter 3](03_multi_head_attention.ipynb) says why). With entries of variance 1, a
+# typical row at 64 loses about two thirds of its gradient, and from there on it falls
+# fast. (A few rows whose two best keys are nearly tied still pass a lot.) Out of a fresh
+# `nn.Linear` the entries have variance 1/3, and all this happens at nine times the
+# width: at 64 nothing is lost yet.
 #
 # And training? [Page 2c](02c_soft_store.ipynb) measures that, and here you can watch it. A
 # small Transformer (chapters 3 to 6 build one) learns in your browser, in less than a minute,
@@ -820,10 +833,10 @@ laboratory("scale", switches=["scaled"], label="Train without √k")
 # %% [markdown]
 # <details><summary>What should you have seen?</summary>
 #
-# A delay. While the grey run is learning already, the other one's loss stays near 2, which is
-# blind guessing. Then it falls, too: in three recorded runs the model got 97 to 100 % of the
-# words right after 300 to 500 steps. Its keys are only 32 wide, and at that width a softmax
-# without the factor still passes on some gradient (see the curves above).
+# A delay. While the grey run is learning already, the other one is still far behind. Then it
+# catches up: in three recorded runs the model got 97 to 100 % of the words right after 300 to
+# 500 steps. Its keys are only 32 wide, and “hardly any gradient” is true of its surest rows
+# only: at that width the curves above have just begun to fall.
 #
 # </details>
 #
@@ -833,7 +846,8 @@ laboratory("scale", switches=["scaled"], label="Train without √k")
 # Then only *it* looks around (in a Transformer every word does, all at once):
 #
 # 1. **First look.** Its query meets the keys of all eleven words. Set *look* to *first*
-#    in the figure at the top: *tired*, *cat* and *street* get most of the weight. What
+#    in the figure at the top: in this sentence *tired*, *cat* and *street* get most of
+#    the weight. What
 #    they hand over is **added to** the vector of *it* (a *residual connection*), which now
 #    holds all three hints.
 # 2. **Second look.** With that vector *it* asks again, through the matrices of a second
@@ -873,24 +887,18 @@ right = {
 on_noun = {(row["roles"], row["seed"]): row["on_noun"] for row in readers}
 
 # %% tags=["hide-input"]
+LABELS = [(400, 64), (452, 87), (166, 84), (0, 92)]
 figure, ax = plt.subplots(figsize=(7.4, 3.6))
 for i, (roles, name) in enumerate(ROLES.items()):
     for seed in (0, 1, 2):
         shares = [100 * share for share in right[roles, seed].values()]
-        label = name if seed == 0 else None
-        ax.plot(
-            run["steps"],
-            shares,
-            LINES[i],
-            color=PALETTE[i],
-            alpha=0.8,
-            label=label,
-        )
+        ax.plot(run["steps"], shares, LINES[i], color=PALETTE[i], alpha=0.8)
+    ax.text(*LABELS[i], name, color=PALETTE[i], fontsize=9)
 ax.set(
     xlabel="training step", ylabel="right on unseen pairs (%)", ylim=(38, 103)
 )
-ax.hlines(50, 0, 310, color="grey", lw=1, ls=":")  # a coin, left of the legend
-ax.legend(loc="lower right")
+ax.hlines(50, 0, 600, color="grey", lw=1, ls=":")
+ax.text(600, 51, "a coin toss", color="grey", fontsize=9, ha="right")
 show(
     figure,
     alt="Share of right pronouns against the training step, four models, three "
@@ -898,7 +906,7 @@ show(
     "their own, every seed is at 100 % by step 200. One vector in all three "
     "roles is near 70 % then, and reaches 100 % between steps 300 and 500. The "
     "plain average stays between 65 and 85 %.",
-    caption="Recorded runs, three seeds each. Dotted: a coin. After 20 steps one "
+    caption="Recorded runs, three seeds each. After 20 steps one "
     "vector still says “elle” nearly every time, and that’s right for 41 % of these "
     "pairs.",
 )
@@ -945,13 +953,15 @@ by_itself = another.answer(another.looks[1][2](another.embedding(tokens[0])))
 assert by_itself[too].argmax() == 1
 print(
     "✓ from step 200 on at least 97 % in every seed with a value of its own; one "
-    "vector gets there by 600, the average alone never"
+    "vector gets there by 600, the average alone never, with a hidden layer by 260; "
+    "a GRU by 140"
 )
 
 # %% [markdown]
 # The plain average goes through a linear layer to the answer, and that gets about three
 # in four right, however long it trains: half of the pairs agree in gender, and there the
-# pronoun is the same whichever noun is meant. Once words have separate values, every pronoun is right by step 160: what
+# pronoun is the same whichever noun is meant. Once each word has a value of its own, every
+# pronoun is right by step 160: what
 # a word hands over no longer has to be what it's found by. With a query and a key of their
 # own as well, step 120 is enough. One vector for everything *can* learn it, too, but needs
 # 300 to 500 steps. **Among these models, separate roles learn faster** (they also have more
@@ -959,17 +969,17 @@ print(
 #
 # **Does this task need attention? No.** Give the average a hidden layer of 32, and it's
 # always right by step 260 (if its embeddings start as small as this model's, only in one
-# seed of three). So is a GRU that reads the sentence, by step 140. What attention is really
-# good for comes in section 2.7.
+# seed of three). So is a GRU, by step 140: it answers after the last word, and by then it has
+# read *tired*. What attention is really good for comes in section 2.7.
 #
 # It also gives us weights to look at. With all three roles, the second look puts 60 to 80 % of
 # its weight on the noun that *it* stands for, averaged over the unseen pairs after 200 steps.
 # Without queries and keys of their own, it's at most 20 %. But single sentences differ widely:
-# try a *hungry goose* in the figure at the top. And a right answer doesn't need the right arc,
-# because the model was rewarded for the pronoun alone. You've seen it look at a cat and mean a
-# bridge. Another seed, when the street is too wide, puts nine tenths of its second look on
-# *too*! That word's value has come to mean *elle*, so once the first look has settled the
-# question, *too* is where the answer is fetched. **Weights show where information came
+# try a *hungry goose* in the figure at the top.
+#
+# And a right answer doesn't need the right arc, because the model was rewarded for the pronoun
+# alone. You've seen it look at a cat and mean a bridge. Another seed, when the street is too wide, puts nine tenths of its second look on
+# *too*! That word's value has come to mean *elle*, so that's where the answer is fetched. **Weights show where information came
 # from in one layer. By themselves they aren't an explanation.**
 #
 # ## 2.6 A set, not a sequence
@@ -1028,16 +1038,16 @@ print(
 # ## 2.7 What it costs
 #
 # Every word looks at every word, so t words make t² scores. That sounds expensive.
-# Is it, compared with a recurrent network? Count the multiplications for t words of width k:
+# Is it, compared with a recurrent network? Count the multiplications for t words of width d,
+# with queries, keys and values as wide as the words:
 #
-# - Self-attention: three matrices of k² for each word, and for each of the t² pairs
-#   k for its score and k for its share of the mix: $3tk^2 + 2t^2k$.
-# - A GRU, the recurrent network of chapter 1: six matrices of k² for each word,
-#   $6tk^2$.
+# - Self-attention: three d × d matrices for each word, d² multiplications each, and for
+#   each of the t² pairs d for its score and d for its share of the mix: $3td^2 + 2t^2d$.
+# - A GRU, the recurrent network of chapter 1: six such matrices for each word, $6td^2$.
 #
-# The two are equal at t = 1.5 k. For a model of width 512, that's a text of 768 words.
+# The two are equal at t = 1.5 d. For a model of width 512, that's a text of 768 words.
 # **Below that, attention needs fewer** (bare attention, without the layers that a
-# Transformer puts around it). Beyond, t² takes over: twice the text, four
+# Transformer puts around it). Above it, t² takes over: twice the text, four
 # times the scores.
 
 # %% tags=["hide-input"]
@@ -1045,9 +1055,9 @@ import time
 
 from torch.utils.flop_counter import FlopCounterMode
 
-k = 512
-gru = nn.GRU(k, k, batch_first=True)
-maps = nn.ModuleList(nn.Linear(k, k, bias=False) for _ in range(3))
+d = 512
+gru = nn.GRU(d, d, batch_first=True)
+maps = nn.ModuleList(nn.Linear(d, d, bias=False) for _ in range(3))
 
 
 def attend(x):
@@ -1057,7 +1067,7 @@ def attend(x):
 
 def counted(layer, t):
     """Multiplications, counted by PyTorch; and milliseconds, best of three."""
-    x, times = torch.randn(1, t, k), []
+    x, times = torch.randn(1, t, d), []
     with torch.no_grad():
         with FlopCounterMode(display=False) as counter:
             layer(x)
@@ -1083,25 +1093,25 @@ for t, (attention, its_time, recurrent, gru_time) in costs.items():
 show_table(
     ["words", "attention", "GRU"],
     rows,
-    caption="M: millions of multiplications. Width 512. Times on a CPU; "
-    f"number of threads: {torch.get_num_threads()}.",
+    caption="M: millions of multiplications. Width 512, one text at a time. Times on a "
+    f"CPU; number of threads: {torch.get_num_threads()}.",
 )
 
 # %% tags=["hide-input", "proof"]
 for t, (attention, _, recurrent, _) in costs.items():
-    assert attention == 3 * t * k**2 + 2 * t**2 * k
-    assert recurrent == 6 * t * k**2
-print("✓ PyTorch counts exactly 3tk² + 2t²k and 6tk² multiplications")
+    assert attention == 3 * t * d**2 + 2 * t**2 * d
+    assert recurrent == 6 * t * d**2
+print("✓ PyTorch counts exactly 3td² + 2t²d and 6td² multiplications")
 
 # %% [markdown]
-# The GRU never does more than twice attention's multiplications, and takes far longer
-# than that, because it has to finish one word before it starts the next. Attention is a
-# few large matrix products, for all words at once, and that is what GPUs are built for.
-# It also takes **one step** from any word to any other, where a recurrent encoder takes
-# up to t. (Chapter 1's attention took one step, too, but only from the decoder.)
+# The GRU never does more than twice attention's multiplications, but with one text at a
+# time it takes far longer than that. Attention is a few large matrix products, for all
+# words at once, and that is what GPUs are built for; a GRU has to finish one word before
+# it starts the next. Attention also takes **one step** from any word to any other, where a
+# recurrent encoder takes up to t. (Chapter 1's attention took one step, too, but only from the decoder.)
 #
-# The price is t², in memory as well. Kernels behind `F.scaled_dot_product_attention` can save
-# the memory by never storing the t² weights ([Dao et al., 2022](https://arxiv.org/abs/2205.14135)).
+# The price is t², in memory as well. Kernels behind `F.scaled_dot_product_attention` avoid
+# that memory by never storing the t² weights ([Dao et al., 2022](https://arxiv.org/abs/2205.14135)).
 #
 # ## 2.8 Pitfalls
 #

@@ -86,7 +86,7 @@ explorer(
     checks=checks,
     question="Halfway between two stations, what does a cold lookup answer? "
     "And a hot one?",
-    caption="The larger the disc, the larger the weight. The line asks.",
+    caption="The larger the disc, the larger the weight. The line is the query.",
 )
 
 # %% tags=["hide-input"]
@@ -178,10 +178,9 @@ def train_store(width, scale, seed, steps, rate=1e-3):
 
 # %%
 settings = [(64, 150), (512, 150)]  # width, steps
-seeds = (0,)
+seeds = (0, 1, 2)
 if device.type == "cuda":
     settings.append((2048, 300))
-    seeds = (0, 1, 2)
 FACTORS = {"1/√k": None, "none": 1.0}
 
 # %% tags=["hide-input"]
@@ -216,7 +215,7 @@ for width, _ in settings:
 show_table(
     ["store", "right over the last 50 steps", "step that reaches 90 %"],
     table,
-    caption="Seeds 0, 1 and 2." if len(seeds) == 3 else "One seed.",
+    caption="Seeds 0, 1 and 2.",
 )
 
 # %% tags=["hide-input", "proof"]
@@ -224,8 +223,12 @@ with_factor = [last_share(runs[512, "1/√k", seed]) for seed in seeds]
 without = [last_share(runs[512, "none", seed]) for seed in seeds]
 assert min(with_factor) >= 0.99
 assert max(without) <= 0.95
+for seed in seeds:
+    with_it, without_it = (last_share(runs[64, f, seed]) for f in FACTORS)
+    assert with_it > without_it
 print(
-    "✓ at width 512, at least 99 % right with the factor, at most 95 % without"
+    "✓ at width 512, at least 99 % right with the factor, at most 95 % without; at "
+    "64, fewer without it in every seed"
 )
 
 # %% tags=["hide-input"]
@@ -260,22 +263,24 @@ show(
 )
 
 # %% [markdown]
-# Both widths pay. Is it only the learning rate, since larger scores move faster? Try
-# three of them at width 512, without the factor:
+# Both widths pay, and at 512 no seed gets to 90 %. Is it only the learning rate, since
+# larger scores move faster? Try three of them at width 512, without the factor:
 
 # %% tags=["hide-input"]
 rates = (3e-4, 1e-3, 3e-3)
-by_rate = {1e-3: last_share(runs[512, "none", 0])}
+by_rate = {1e-3: without}
 for rate in (3e-4, 3e-3):
-    by_rate[rate] = last_share(train_store(512, 1.0, 0, 150, rate))
+    by_rate[rate] = [
+        last_share(train_store(512, 1.0, seed, 150, rate)) for seed in seeds
+    ]
 show_table(
     ["learning rate", "right without the factor"],
-    [(f"{rate:g}", f"{by_rate[rate]:.1%}") for rate in rates],
-    caption="Right over the last 50 of 150 steps, seed 0.",
+    [(f"{r:g}", ", ".join(f"{x:.1%}" for x in by_rate[r])) for r in rates],
+    caption="Right over the last 50 of 150 steps, seeds 0, 1 and 2.",
 )
 
 # %% tags=["hide-input", "proof"]
-assert max(by_rate.values()) < 0.97 < last_share(runs[512, "1/√k", 0])
+assert max(map(max, by_rate.values())) < 0.97 < min(with_factor)
 print("✓ with the factor, more are right than without at any of the rates")
 
 # %% [markdown]

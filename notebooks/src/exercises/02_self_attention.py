@@ -14,7 +14,7 @@
 # |---|---|---|
 # | 1 Self-attention with a temperature | 3 | write the three lines for a batch |
 # | 2 Self-attention, whole | 4 | build it with queries, keys and values |
-# | 3 Find the fault | 3 | tell from the symptoms what an attention does wrong |
+# | 3 Find the fault | 3 | tell from the symptoms what is wrong with an attention function |
 # | 4 The factor for a different distribution | 2 | derive the factor 1/√k, and measure it |
 # | 5 Equivariance | 4 | test whether a function sees a set or a sequence |
 # | 6 In words | 3 | say what a factor does that an initialisation can't |
@@ -58,7 +58,7 @@ from annotated.checks import check
 # %% nbgrader={"schema_version": 3, "grade_id": "ch02-tempered", "grade": false, "solution": true, "locked": false, "task": false}
 # exercise: ch02-tempered
 def tempered(x, tau):
-    """Self-attention of (b, t, k); one temperature a sequence, (b,)."""
+    """Self-attention of (b, t, k); one temperature per sequence, (b,)."""
     ### BEGIN SOLUTION
     raw = torch.bmm(x, x.transpose(1, 2)) / tau[:, None, None]  # (b, t, t)
     weights = raw.softmax(dim=-1)
@@ -121,7 +121,7 @@ check("ch02-self-attention", self_attention)
 # %% [markdown]
 # ## 3. Find the fault
 #
-# *3 points. Goal: tell from the symptoms what an attention does wrong.*
+# *3 points. Goal: tell from the symptoms what is wrong with an attention function.*
 #
 # > "It runs, and all shapes are right. But my model learns next to nothing. When I add
 # > a query, the outputs of the *other* queries change. With long sentences the weights
@@ -188,10 +188,10 @@ check("ch02-repair-attention", attention)
 # | argument | | |
 # |---|---|---|
 # | `width` | a whole number, 1 or more | the width of query and key |
-# | result | a number | what $q^\top k$ is multiplied by |
+# | result | a number | what the dot product is multiplied by |
 #
 # A formula is best. A function that measures on the spot passes too, if it comes
-# within 3 %: ten thousand pairs do.
+# within 3 %: ten thousand pairs are enough.
 #
 # *Example.* For entries of variance 1 the answer would be `width ** -0.5`.
 
@@ -221,12 +221,12 @@ check("ch02-uniform-factor", uniform_factor)
 # | argument | | |
 # |---|---|---|
 # | `f` | a function | takes a tensor `(t, k)`, with `t` and `k` at least 2, returns a tensor with `t` rows |
-# | result | `True` or `False` | a plain one, no tensor |
+# | result | `True` or `False` | a plain Python bool, not a tensor |
 #
 # Try random inputs of five rows or more, and random shuffles. How many? One may happen
-# to leave the only row that matters in its place, and some functions mind the order
-# for some inputs only. And how exactly must two results agree? A sum taken in another
-# order differs in its last digits, but a difference of 0.01 is one.
+# to leave the only row that matters in its place, and for some functions the order
+# matters only for some inputs. And how exactly must two results agree? A sum taken in
+# another order differs in its last digits, but 0.01 is a real difference.
 #
 # *Example.* `is_equivariant(lambda x: 2 * x)` is `True`, and
 # `is_equivariant(lambda x: x.flip(0))`, which reverses the rows, `False`.

@@ -113,7 +113,7 @@ def uniform_factor(width):
     return 1 / (q * k).sum(dim=-1).std()
 
 
-@wrong("ch02-uniform-factor", "measured, the factor is another one")
+@wrong("ch02-uniform-factor", "measured, the factor is a different one")
 def uniform_factor(width):
     q, k = torch.rand(10_000, width), torch.rand(10_000, width)
     return 1 / (q * k).sum(dim=-1).std().item()
@@ -123,6 +123,11 @@ def uniform_factor(width):
 def uniform_factor(width):
     q, k = 2 * torch.rand(10_000, width) - 1, 2 * torch.rand(10_000, width) - 1
     return float((q * k).sum(dim=-1).std())
+
+
+@wrong("ch02-uniform-factor", "the 3 is on the wrong side")
+def uniform_factor(width):
+    return 1 / (3 * width**0.5)
 
 
 @wrong("ch02-uniform-factor", "depends on it")
