@@ -445,7 +445,7 @@ show_table(
 
 # %% [markdown]
 # - **Now *it* finds the nouns.** *It* and *tired* are down from more than half to
-#   0.08 + 0.13 = 0.21, because $W_k$ subtracts their state. Take out that −1, and they keep
+#   0.08 + 0.13 = 0.21, mostly because $W_k$ subtracts their state. Take out that −1, and they keep
 #   0.16 + 0.27 = 0.43. Put it into $W_q$ as well, as $W_q = 2\,W_k$, and they keep
 #   0.19 + 0.33 = 0.52: here the trick only works if asking and being found can differ.
 # - **Now *it* gets only what it needs.** One number comes back, the gender. And as $W_q$ and
@@ -558,8 +558,9 @@ show(
 # %% [markdown]
 # From here on the book uses a function, `scaled_dot_product_attention`. It does what the
 # code above does with Q, K and V, and takes three more arguments, all optional: a mask says who
-# may look at whom (`masked_softmax`; [chapter 4](04_masks.ipynb)), dropout drops some weights in training
-# ([chapter 7](07_training.ipynb)), and scale stands for 1/√k.
+# may look at whom (`masked_softmax`; [chapter 4](04_masks.ipynb)), dropout drops some
+# weights in training ([chapter 7](07_training.ipynb)), and scale stands for 1/√k. The types
+# give the shapes; `*batch` is any number of axes in front.
 
 # %% tags=["hide-input"]
 from annotated.attention import scaled_dot_product_attention
@@ -873,8 +874,8 @@ backwards = [
 ]
 ROLES = {
     "equal": "a plain average, no looking",
-    "one": "one vector in all three roles",
-    "value": "+ a value of its own",
+    "one": "one vector in\nall three roles",
+    "value": "+ a value\nof its own",
     "three": "+ a query and a key of their own",
 }
 readers = [row for row in run["rows"] if row["roles"] in ROLES]
@@ -887,15 +888,15 @@ right = {
 on_noun = {(row["roles"], row["seed"]): row["on_noun"] for row in readers}
 
 # %% tags=["hide-input"]
-LABELS = [(400, 64), (452, 87), (166, 84), (0, 92)]
+LABELS = [(376, 63), (455, 83), (172, 88), (45, 102)]
 figure, ax = plt.subplots(figsize=(7.4, 3.6))
 for i, (roles, name) in enumerate(ROLES.items()):
     for seed in (0, 1, 2):
         shares = [100 * share for share in right[roles, seed].values()]
         ax.plot(run["steps"], shares, LINES[i], color=PALETTE[i], alpha=0.8)
-    ax.text(*LABELS[i], name, color=PALETTE[i], fontsize=9)
+    ax.text(*LABELS[i], name, color=PALETTE[i], fontsize=9, weight="bold")
 ax.set(
-    xlabel="training step", ylabel="right on unseen pairs (%)", ylim=(38, 103)
+    xlabel="training step", ylabel="right on unseen pairs (%)", ylim=(38, 107)
 )
 ax.hlines(50, 0, 600, color="grey", lw=1, ls=":")
 ax.text(600, 51, "a coin toss", color="grey", fontsize=9, ha="right")
