@@ -836,8 +836,8 @@ laboratory("scale", switches=["scaled"], label="Train without √k")
 #
 # A delay. While the grey run is learning already, the other one is still far behind. Then it
 # catches up: in three recorded runs the model got 97 to 100 % of the words right after 300 to
-# 500 steps. Its keys are only 32 wide, and “hardly any gradient” is true of its surest rows
-# only: at that width the curves above have just begun to fall.
+# 500 steps. “Hardly any gradient” is true of rows that are nearly sure. But its keys are only
+# 32 wide, and at that width the curves above have just begun to fall.
 #
 # </details>
 #
