@@ -263,8 +263,9 @@ show(
 )
 
 # %% [markdown]
-# Both widths pay, and at 512 no seed gets to 90 %. Is it only the learning rate, since
-# larger scores move faster? Try three of them at width 512, without the factor:
+# Both widths pay, and without the factor no seed at 512 gets to 90 %. Is it only the
+# learning rate, since larger scores move faster? Try three of them at width 512,
+# without the factor:
 
 # %% tags=["hide-input"]
 rates = (3e-4, 1e-3, 3e-3)
