@@ -27,11 +27,11 @@ class Counted(TorchFunctionMode):
         return function(*args, **(kwargs or {}))
 
 
-def without_loops(answer: Callable, *arguments: Tensor) -> object:
+def without_loops(answer: Callable, *arguments: Tensor, most: int = 200) -> object:
     """Let an answer compute, with far fewer calls than it has queries or keys."""
     with Counted() as seen:
         result = answer(*arguments)
-    return "loops" if seen.calls > 200 else result
+    return "loops" if seen.calls > most else result
 
 
 def first_if_differentiated(answer: Callable, *arguments: Tensor) -> object:

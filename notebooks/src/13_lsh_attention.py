@@ -4,13 +4,13 @@
 # It's laundry day, and you have a basket of a hundred single socks. To find the pairs, you don't compare
 # every sock with every other. You make piles, red ones here, blue ones there, and search
 # within a pile. Now and then that fails: one sock lands with the blue ones, and its partner, a
-# shade greener, with the green. So you sort the leftovers into piles again, by a different rule.
+# shade greener, with the green. So you mix all the socks again and make new piles, by a different rule.
 #
 # Attention compares everything with everything. For 65,536 characters, the weights of a single
 # head are four billion numbers, 16 GiB. The cure is the same: **hash every
 # vector into a bucket, so that similar ones usually share it; line the vectors up by bucket, and
-# compare only those that stand close together; then hash again, differently, for the pairs you
-# missed.**
+# compare only those that stand close together; then hash everything again, differently, for the
+# pairs you missed.**
 #
 # That is **LSH attention** (locality-sensitive hashing), the heart of the
 # [Reformer](https://arxiv.org/abs/2001.04451). In 2020 it read 65,536 characters of Wikipedia at a
@@ -100,7 +100,7 @@ for layer, name in enumerate(("first layer", "second layer")):
 ax.plot(counts, counts / 64, color="0.5", lw=1, label="uniform weights")
 ax.set_xscale("log", base=2)
 ax.set(
-    xlabel="keys, from the heaviest on",
+    xlabel="number of keys, heaviest first",
     ylabel="share of the weight",
     ylim=(0, 1.02),
     xlim=(1, 64),
@@ -141,7 +141,7 @@ print(
 #
 # If a few dozen were also enough for 65,536 keys, we could skip all but a thousandth of the work.
 # ([Page 13c](13c_conventions.ipynb) shows when they are.) But there's a catch: to know which keys are
-# heavy, you need all the scores, unless you can tell beforehand who will match. Among keys of one
+# heavy, you need all the scores, unless you can tell beforehand who will match. Among keys of equal
 # length, the score is largest for the one that points in the query's direction. So this is an old
 # problem, **nearest-neighbour search**: which vectors lie close to this one? That's what the piles
 # are for.
@@ -276,7 +276,7 @@ explorer(
 #
 # With four buckets there's no such turn. T and B lie on either side of S, 67.4° apart, and the
 # borders are 90° apart, so at most one of them fits in between. With eight buckets it's
-# 45°, and a turn by 20° to 35° leaves S alone. More buckets mean smaller piles, but more
+# 45°, and a turn by 20° to 35° (or 65° to 80°) leaves S alone. More buckets mean smaller piles, but more
 # separated pairs.
 #
 # </details>
@@ -291,8 +291,8 @@ explorer(
 # for every two buckets, because each column stands for two opposite directions. The paper writes
 # $h(x) = \arg\max\,[\,xR;\, -xR\,]$, with normal random numbers in $R$; elsewhere it's called
 # **cross-polytope LSH**. Such an $R$ prefers no direction, so the probability still depends on the
-# angle alone. But it isn't a pure turn any more, so now even pairs more than 90° apart sometimes
-# share one of four buckets:
+# angle alone. But for four buckets it keeps only two numbers of the 64, and two vectors can come closer
+# in such a projection. So now even pairs more than 90° apart sometimes share a bucket:
 
 # %% tags=["hide-input"]
 from annotated.reformer import lsh_buckets
@@ -366,7 +366,7 @@ check_close(
     2e-3,
 )
 check_close(
-    "the sample is as the integral says",
+    "sampled pairs: the theory",
     torch.tensor(sampled),
     torch.tensor(predicted),
     0.04,
@@ -374,10 +374,7 @@ check_close(
 
 # %% [markdown]
 # That's what makes the hash **locality-sensitive**: vectors that are close often share a bucket,
-# distant ones rarely do. The module's `lsh_buckets` takes batches, heads and rounds. For many buckets
-# it combines two hashes, like the digits of a number: `(24, 24)` gives $24 \cdot 24 = 576$ buckets
-# from 12 columns each, where a single hash would need 288 columns. (The price: a pair has to agree
-# in both digits.)
+# distant ones rarely do. The module's `lsh_buckets` takes batches, heads and rounds.
 
 # %% tags=["hide-cell"]
 from annotated.notebook import show_source
@@ -699,9 +696,16 @@ chain(
 # met in the first. That's what the argument `met` is for:
 
 # %%
-chunk = buckets[0].argsort(stable=True).argsort() // 2  # (t,): round 1
-before = torch.where(chunk == 0, 1, chunk - 1)
-met = (chunk == chunk[:, None]) | (chunk == before[:, None])  # (t, t)
+place = (
+    buckets[0].argsort(stable=True).argsort()
+)  # (t,): each one's place, round 1
+chunk = place // 2  # (t,): its chunk, for c = 2
+before = torch.where(
+    chunk == 0, 1, chunk - 1
+)  # (t,): the chunk it looks back at
+met = (chunk == chunk[:, None]) | (
+    chunk == before[:, None]
+)  # (t, t): in its window
 again, again_lse = one_round(x, sizes, buckets[1], c=2, met=met)
 once = join([first, again], [first_lse, again_lse])
 print(
@@ -741,8 +745,9 @@ chain(
 # softmax over all keys that any round found**. (The paper divides each pair's weight by the number of
 # rounds in which it meets, which comes to the same.)
 #
-# The module does all this for batches, heads, padding, and sequences that don't divide into whole
-# chunks:
+# For long sequences, a $(t, t)$ matrix like `met` would be just what we want to avoid. The module keeps
+# `chunk` of each earlier round instead, and compares those numbers within a window only. It also takes
+# batches, heads, padding, and sequences that don't divide into whole chunks:
 
 # %%
 from annotated.reformer import LSHSelfAttention
@@ -877,14 +882,29 @@ axes[1].set(ylabel="relative error", ylim=(0, 1))
 for ax, columns in zip(axes, (2, 1), strict=True):
     ax.legend(
         loc="upper center",
-        bbox_to_anchor=(0.5, -0.2),
+        bbox_to_anchor=(0.5, -0.27),
         ncols=columns,
         fontsize="small",
         frameon=False,
     )
 for ax in axes:
     ax.set_xscale("log", base=2)
-    ax.set(xlabel="rounds", xticks=ROUNDS, xticklabels=map(str, ROUNDS))
+    ticks = [f"{r}\n{128 * r}" for r in ROUNDS]
+    ax.set(
+        xlabel="rounds, and scores per query", xticks=ROUNDS, xticklabels=ticks
+    )
+    ax.minorticks_off()
+    for r, exactly in ((4, "causal, t/2"), (8, "full, t")):
+        ax.axvline(r, color="0.5", lw=0.8, zorder=0)
+        if ax is axes[1]:
+            ax.text(
+                r,
+                0.99,
+                f"exact, {exactly} ",
+                rotation=90,
+                ha="right",
+                va="top",
+            )
 show(
     figure,
     alt="Left, what is found with 1, 2, 4, 8 and 16 rounds. "
@@ -897,11 +917,12 @@ show(
         f"{name}: {', '.join(f'{value:.2f}' for value in values)}"
         for name, values in error.items()
     )
-    + ".",
-    caption="Means of three seeds, causal, queries from position 64 on. "
+    + ". Lines mark the cost of exact attention: 4 rounds the causal half, 8 the whole.",
+    caption="Means of three seeds, causal, queries from position 64 on; the values are "
+    "random, independent of the keys. "
     "Grey: how often the heaviest key lies in the query's own chunk or the one before, "
     "without any sorting. Right: each key counted once, or again in each round that "
-    "finds it.",
+    "finds it. Vertical lines: where exact attention computes as many scores.",
 )
 
 # %% tags=["hide-input", "proof"]
@@ -930,12 +951,50 @@ print(
 
 # %% [markdown]
 # One round finds the heaviest key seven times out of ten, where unsorted windows would find it about
-# one time in four. Four rounds nearly always find it. The outputs converge more slowly: with four
-# rounds a tenth of the weight is still missing, with sixteen only two percent. By then the relative
-# error (the norm of the difference, divided by the norm of the exact output) is down to 0.05.
+# one time in four. Four rounds nearly always find it, though a tenth of the weight is still missing.
+# The outputs converge more slowly (the relative error is the norm of the difference, divided by the norm
+# of the exact output), and only if each key counts once. Otherwise more rounds find more of the right
+# keys, but in the wrong proportions.
 #
-# But that holds only if each key counts once. Otherwise more rounds help less and less: they find more of
-# the right keys, but in the wrong proportions.
+# **But is it cheaper?** Not at this length. Causal attention needs $t/2 = 512$ scores per query
+# on average, and four rounds compute as many; eight match the full matrix, sixteen are twice that. The
+# right half of the plots shows only that the method converges. The saving comes with length, because four
+# rounds stay at 512. Let's take 16,384 vectors:
+
+# %% tags=["hide-input", "proof"]
+asking = torch.arange(64, 16384, 16)  # a sample of the queries
+long, lines = {}, []
+for directions in (128, 2048):
+    long[directions] = []
+    for seed in range(3):
+        generator = torch.Generator().manual_seed(seed)
+        those = noisy_prototypes(16384, directions, generator)
+        scores = those[asking] @ F.normalize(those, dim=-1).T
+        later = torch.arange(16384) >= asking[:, None]
+        weights = scores.masked_fill(later, -torch.inf).softmax(dim=-1)
+        meets = torch.zeros_like(later)
+        for chunk in lsh_buckets(those, (22, 22), 4, generator):
+            chunk = chunk.argsort(dim=-1, stable=True).argsort() // 64
+            before = torch.where(chunk == 0, 1, chunk - 1)[asking, None]
+            meets |= (chunk == chunk[asking, None]) | (chunk == before)
+        hits = meets.gather(1, weights.argmax(dim=-1, keepdim=True))
+        top = weights.topk(512).values.sum(dim=-1)
+        shares = hits.double(), (weights * meets).sum(dim=-1), top
+        long[directions].append([share.mean().item() for share in shares])
+    key, weight, most = long[directions] = numpy.mean(long[directions], axis=0)
+    lines.append(
+        f"✓ {directions} directions, 512 scores instead of {16384 // 2}: the heaviest "
+        f"key found {100 * key:.0f} % of the time, of the weight {100 * weight:.0f} % "
+        f"(the 512 heaviest keys carry {100 * most:.0f} %)"
+    )
+assert long[128][0] > 0.9 and long[128][1] > 0.8
+assert long[2048][0] > 0.8 and long[2048][1] < 0.5
+print(*lines, sep="\n")
+
+# %% [markdown]
+# A sixteenth of the causal scores finds the heaviest key almost as often as four rounds did at 1024.
+# Around sixteen times as many directions it still does so 87 % of the time, but misses most of the weight:
+# there even the 512 heaviest keys carry only 62 %.
 #
 # **And does a trained model notice?** Give it a task where each output depends on a single key: it
 # reads a random word twice and has to predict the second copy
@@ -944,6 +1003,7 @@ print(
 
 # %% tags=["hide-input", "remove-stdout"]
 from annotated.notebook import show_table
+from annotated.recipes_lsh import DUPLICATE, LENGTH
 
 ASKED = ("full", "LSH-8", "LSH-4", "LSH-2", "LSH-1")
 trained = [
@@ -969,21 +1029,24 @@ show_table(
         (name, *(f"{share:.0f} %" for share in shares))
         for name, *shares in trained
     ],
-    caption="Symbols of the second word that are right; means of three "
-    "recorded seeds.",
+    caption="Accuracy on the second word; means of three recorded seeds. "
+    f"{LENGTH} positions in chunks of {DUPLICATE['chunk']}: "
+    f"{2 * DUPLICATE['chunk']} scores per query and round.",
 )
 
 # %% [markdown]
-# With eight rounds, neither model notices. With one, the model that was trained through buckets does
-# much better. [Page 13b](13b_learning.ipynb) watches it learn to put matching vectors into one bucket.
+# With eight rounds, neither model notices; but those compute 64 scores per query, as many as exact
+# attention. The column that counts is the last: with one round, the model that was trained through
+# buckets does much better. [Page 13b](13b_learning.ipynb) watches it learn to put matching vectors into one bucket.
 #
 # ## 13.7 What it costs
 # First the **computational complexity**: what does a single query cost? Naive attention, which writes
 # the whole matrix out, computes $t$ scores. A fused causal kernel, which works block by block and never
 # stores the matrix, skips the future and computes $t/2$ on average. LSH attention computes $2c$ in each
 # round, 128 for $c = 64$. On top of that, each query pays in every round for its hash
-# ($\sqrt{2t/c}$ dot products, with two digits) and for its share of the sort ($\log t$). So the total
-# grows a little faster than linearly, and in the end like $t^{1.5}$. The paper says $t \log t$, because
+# ($\sqrt{2t/c}$ dot products, because for many buckets `lsh_buckets` combines two small hashes, like the
+# digits of a number) and for its share of the sort ($\log t$). So the total
+# grows a little faster than linearly, asymptotically like $t^{1.5}$. The paper says $t \log t$, because
 # it counts the hash as constant. Full attention grows like $t^2$.
 #
 # By the number of scores, one round should beat the fused kernel above $t = 256$, and four rounds
@@ -1035,7 +1098,7 @@ show(
     + ". The lines of LSH attention rise less steeply and cross the others.",
     caption="Recorded: a layer of width 256 with 4 heads, causal, chunks "
     "of 64, batch 1, on one "
-    "CPU core. Medians; naive up to 4096, with backward up to 8192.",
+    "CPU core. Medians. Naive only up to 4096, right panel only up to 8192.",
 )
 
 # %% tags=["hide-input"]
@@ -1066,24 +1129,34 @@ show_table(
         for backward in (False, True)
         for rounds in (1, 4)
     ],
-    caption="From which of the lengths measured (1024, 2048, … 32768) LSH attention "
-    "is faster.",
+    caption="The shortest measured length (1024, 2048, … 32768) from which LSH "
+    "attention is faster.",
 )
 
 # %% tags=["hide-input", "proof"]
 assert crossing("ours, 1", "fused", False) <= 4096
 assert crossing("ours, 4", "fused", False) <= 32768
 last = next(run for run in timed if run["length"] == 32768)["ratios"]
+early, late = (
+    next(run["seconds"] for run in timed if run["length"] == t)
+    for t in (4096, 32768)
+)
+times = {
+    way: late[way] / early[way] for way in ("fused", "ours, 1", "ours, 4")
+}
+assert times["fused"] > 3 * max(times["ours, 1"], times["ours, 4"])
 print(
     "✓ at 32768, forward: one round takes "
     f"{100 * last['ours, 1 / fused']:.0f} % of the fused kernel's time, four rounds "
-    f"{100 * last['ours, 4 / fused']:.0f} %"
+    f"{100 * last['ours, 4 / fused']:.0f} %\n✓ from 4096 to 32768 the fused kernel's "
+    f"time grows {times['fused']:.0f}-fold, that of one round "
+    f"{times['ours, 1']:.0f}-fold, of four {times['ours, 4']:.0f}-fold"
 )
 
 # %% [markdown]
-# In the forward pass, it beats the fused kernel later than the number of scores suggests: with its
-# hash and its sort, it takes more time per score. But then its lead keeps growing: twice the length
-# costs full attention about four times as much, and LSH attention two to three times.
+# In the forward pass, it beats the fused kernel later than the number of scores suggests: each score
+# takes it more time. But then its lead keeps growing: eight times the length costs the fused kernel
+# about 50 times as much, and LSH attention 13 times.
 #
 # And memory? This is what each method keeps for the backward pass:
 
@@ -1161,7 +1234,8 @@ print(
 )
 
 # %% [markdown]
-# The matrix grows with the square of the length, the windows only in proportion to it. But the fused
+# The matrix grows with the square of the length. LSH attention keeps the weights of its windows and a
+# copy of their queries, keys and values, all in proportion to the length. But the fused
 # kernel keeps no weights at all: it recomputes them, block by block, in the backward pass. So LSH
 # attention saves memory only over naive attention, which was the norm in 2020, and with four rounds
 # only from 2048 on. ([Page 13c](13c_conventions.ipynb) times other people's code.)
@@ -1275,7 +1349,7 @@ print(
 #
 # That costs the same number of scores. But a border that separates a pair stays where it is, and the
 # two may still stand far apart in the line. Four rounds draw the borders four times: in 13.6 they find the
-# heaviest key 0.96 of the time, the long chunk 0.83.
+# heaviest key 96 % of the time, the long chunk 83 %.
 #
 # </details>
 #
@@ -1293,11 +1367,10 @@ print(
 #    On one CPU core, one round beats a fused kernel from a few thousand positions on, four rounds only
 #    later. It pays off if a few dozen keys carry most of the weight.
 #
-# **What became of it?** Soon after, fused kernels made exact attention cheap in memory
-# ([FlashAttention](https://arxiv.org/abs/2205.14135), 2022). The idea survives where even that is too
-# slow: the Routing Transformer (2020) learns
-# its buckets, HyperAttention (2023) sorts by a hash, and MagicPIG (2024) hashes a long cache of
-# keys.
+# **What became of it?** The Routing Transformer (2020) replaced the hash by k-means clusters that it
+# learns. Then fused kernels made exact attention cheap in memory
+# ([FlashAttention](https://arxiv.org/abs/2205.14135), 2022). For very long sequences the hash came
+# back: HyperAttention (2023) sorts by it, and MagicPIG (2024) hashes a long cache of keys.
 
 # %% tags=["hide-input"]
 from annotated.notebook import cost

@@ -211,7 +211,8 @@ print(
 )
 
 # %% [markdown]
-# Luck is enough. The few pairs that meet by chance train the scores; a high score needs vectors that
+# Luck is enough. (Four heads look, and one that meets the key can be enough: hence more right answers
+# than meetings.) The few pairs that meet by chance train the scores; a high score needs vectors that
 # point the same way, and such vectors share a bucket. Both curves take off together.
 #
 # Now train three models: with exact attention, with four rounds and with one. Then test each with
@@ -249,7 +250,7 @@ for kind, name in NAMES.items():
 show_table(
     ("trained with", "tested: exact", "8 rounds", "4", "2", "1"),
     rows,
-    caption="Symbols of the second word that are right, in percent. "
+    caption="Accuracy on the second word, in percent. "
     "Here: recorded, means "
     "of three seeds, chance is 3. Paper: table 2.",
 )

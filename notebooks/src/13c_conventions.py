@@ -39,7 +39,7 @@ show_table(
         ),
         ("other buckets in the window", "seen", "seen", "seen"),
         ("a key found in two rounds", "counts once", "twice", "twice"),
-        ("oneself", "about −10³⁸", "−100,000", "−50,000"),
+        ("score of oneself", "half the lowest float", "−100,000", "−50,000"),
         (
             "a length no chunk divides",
             "padded",
@@ -53,8 +53,8 @@ show_table(
 # %% [markdown]
 # None of it matters when two chunks cover the sequence: then all three are exact shared-QK
 # attention, and the book's tests compare ours with recorded outputs and gradients of both. With
-# many chunks and the same buckets they agree too, for `repeats=True`, in all rows outside the first
-# chunk of a round.
+# many chunks and the same buckets they agree too, once ours counts such keys twice as well
+# (`repeats=True`), in all rows outside the first chunk of a round.
 #
 # The fourth decision matters most. Same data, same scores, counted once and counted again:
 
@@ -259,7 +259,7 @@ show(
 
 # %% [markdown]
 # With few buckets, most of the missed ones share a bucket and stand too far away. With many, the borders
-# take over. Together they're least from two buckets per chunk on (32 here), and then more buckets hardly matter. That's the module's default, and the paper's rule as well: chunks twice as long as the
+# take over. Their sum is smallest from two buckets per chunk upwards (32 here), and then more buckets hardly matter. That's the module's default, and the paper's rule as well: chunks twice as long as the
 # average bucket.
 #
 # ## 13c.4 Are 32 keys enough?
@@ -288,7 +288,7 @@ for i, factor in enumerate((2.0, 1.0, 0.5, 0.25)):
     ax.plot(KEPT, carried, LINES[i], label=f"‖q‖ ≈ {norm}", **style)
 ax.set_xscale("log", base=2)
 ax.set(
-    xlabel="keys, from the heaviest on",
+    xlabel="number of keys, heaviest first",
     ylabel="share of the weight",
     xticks=KEPT,
     xticklabels=map(str, KEPT),

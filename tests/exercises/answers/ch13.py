@@ -67,7 +67,31 @@ def unsort(y, order):
     return y[:, order[0].argsort()]
 
 
-@wrong("ch13-unsort", "hundreds of times")
+@wrong("ch13-unsort", "again and again")
+def unsort(y, order):
+    return torch.stack([a[o.argsort()] for a, o in zip(y, order, strict=True)])
+
+
+@wrong("ch13-unsort", "again and again")
+def unsort(y, order):
+    place = order.argsort(1)
+    return torch.stack([a[i] for a, i in zip(y, place, strict=True)])
+
+
+@wrong("ch13-unsort", "again and again")
+def unsort(y, order):
+    result, rows = torch.empty_like(y), torch.arange(len(y))
+    for column, p in zip(order.unbind(1), y.unbind(1), strict=True):
+        result[rows, column] = p
+    return result
+
+
+@right("ch13-unsort")
+def unsort(y, order):
+    return torch.func.vmap(lambda a, o: a[o.argsort()])(y, order)
+
+
+@wrong("ch13-unsort", "again and again")
 def unsort(y, order):
     result = torch.zeros_like(y)
     for b in range(len(y)):
