@@ -882,7 +882,7 @@ axes[1].set(ylabel="relative error", ylim=(0, 1))
 for ax, columns in zip(axes, (2, 1), strict=True):
     ax.legend(
         loc="upper center",
-        bbox_to_anchor=(0.5, -0.27),
+        bbox_to_anchor=(0.5, -0.4),
         ncols=columns,
         fontsize="small",
         frameon=False,
@@ -894,17 +894,10 @@ for ax in axes:
         xlabel="rounds, and scores per query", xticks=ROUNDS, xticklabels=ticks
     )
     ax.minorticks_off()
-    for r, exactly in ((4, "causal, t/2"), (8, "full, t")):
+    for r, name in ((4, " exact, causal"), (8, " exact, full")):
         ax.axvline(r, color="0.5", lw=0.8, zorder=0)
         if ax is axes[1]:
-            ax.text(
-                r,
-                0.99,
-                f"exact, {exactly} ",
-                rotation=90,
-                ha="right",
-                va="top",
-            )
+            ax.text(r, 1, name, rotation=90, va="top", fontsize="small")
 show(
     figure,
     alt="Left, what is found with 1, 2, 4, 8 and 16 rounds. "
@@ -918,11 +911,10 @@ show(
         for name, values in error.items()
     )
     + ". Lines mark the cost of exact attention: 4 rounds the causal half, 8 the whole.",
-    caption="Means of three seeds, causal, queries from position 64 on; the values are "
-    "random, independent of the keys. "
-    "Grey: how often the heaviest key lies in the query's own chunk or the one before, "
-    "without any sorting. Right: each key counted once, or again in each round that "
-    "finds it. Vertical lines: where exact attention computes as many scores.",
+    caption="Means of three seeds, causal, queries from position 64 on, random values. "
+    "Dotted grey: how often the heaviest key lies in the query's own chunk or the one "
+    "before, without sorting. Right: each key counted once, or again in each round that "
+    "finds it. Vertical lines: as many scores as exact attention.",
 )
 
 # %% tags=["hide-input", "proof"]
@@ -956,10 +948,10 @@ print(
 # of the exact output), and only if each key counts once. Otherwise more rounds find more of the right
 # keys, but in the wrong proportions.
 #
-# **But is it cheaper?** Not at this length. Causal attention needs $t/2 = 512$ scores per query
-# on average, and four rounds compute as many; eight match the full matrix, sixteen are twice that. The
-# right half of the plots shows only that the method converges. The saving comes with length, because four
-# rounds stay at 512. Let's take 16,384 vectors:
+# **But is it cheaper?** Not with four rounds, at this length: exact causal attention needs $t/2 = 512$
+# scores per query on average, and four rounds compute as many. Eight match the full matrix, and sixteen
+# are twice that, so the right half of each plot shows only that the method converges. The saving comes
+# with length: four rounds compute 512 scores among 16,384 vectors, too.
 
 # %% tags=["hide-input", "proof"]
 asking = torch.arange(64, 16384, 16)  # a sample of the queries
@@ -983,18 +975,18 @@ for directions in (128, 2048):
         long[directions].append([share.mean().item() for share in shares])
     key, weight, most = long[directions] = numpy.mean(long[directions], axis=0)
     lines.append(
-        f"✓ {directions} directions, 512 scores instead of {16384 // 2}: the heaviest "
-        f"key found {100 * key:.0f} % of the time, of the weight {100 * weight:.0f} % "
-        f"(the 512 heaviest keys carry {100 * most:.0f} %)"
+        f"✓ {directions} directions: 512 scores instead of {16384 // 2} find the "
+        f"heaviest key {100 * key:.0f} % of the time and {100 * weight:.0f} % of the "
+        f"weight (the 512 heaviest keys carry {100 * most:.0f} %)"
     )
 assert long[128][0] > 0.9 and long[128][1] > 0.8
 assert long[2048][0] > 0.8 and long[2048][1] < 0.5
 print(*lines, sep="\n")
 
 # %% [markdown]
-# A sixteenth of the causal scores finds the heaviest key almost as often as four rounds did at 1024.
-# Around sixteen times as many directions it still does so 87 % of the time, but misses most of the weight:
-# there even the 512 heaviest keys carry only 62 %.
+# With a sixteenth of the scores, four rounds find the heaviest key almost as often as before. Around
+# 2048 directions it's still 87 % of the time, but they miss most of the weight: there, even the 512
+# heaviest keys carry only 62 %.
 #
 # **And does a trained model notice?** Give it a task where each output depends on a single key: it
 # reads a random word twice and has to predict the second copy
@@ -1035,15 +1027,14 @@ show_table(
 )
 
 # %% [markdown]
-# With eight rounds, neither model notices; but those compute 64 scores per query, as many as exact
-# attention. The column that counts is the last: with one round, the model that was trained through
+# With eight rounds, neither model notices, but eight rounds compute 64 scores per query, as many as
+# exact attention. The test is the last column: with one round, the model that was trained through
 # buckets does much better. [Page 13b](13b_learning.ipynb) watches it learn to put matching vectors into one bucket.
 #
 # ## 13.7 What it costs
 # First the **computational complexity**: what does a single query cost? Naive attention, which writes
-# the whole matrix out, computes $t$ scores. A fused causal kernel, which works block by block and never
-# stores the matrix, skips the future and computes $t/2$ on average. LSH attention computes $2c$ in each
-# round, 128 for $c = 64$. On top of that, each query pays in every round for its hash
+# the whole matrix out, computes $t$ scores; a fused causal kernel, which never stores the matrix, skips
+# the future and computes $t/2$ on average; LSH attention $2c$ in each round. On top of that, each query pays in every round for its hash
 # ($\sqrt{2t/c}$ dot products, because for many buckets `lsh_buckets` combines two small hashes, like the
 # digits of a number) and for its share of the sort ($\log t$). So the total
 # grows a little faster than linearly, asymptotically like $t^{1.5}$. The paper says $t \log t$, because
