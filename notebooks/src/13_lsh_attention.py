@@ -696,16 +696,11 @@ chain(
 # met in the first. That's what the argument `met` is for:
 
 # %%
-place = (
-    buckets[0].argsort(stable=True).argsort()
-)  # (t,): each one's place, round 1
-chunk = place // 2  # (t,): its chunk, for c = 2
-before = torch.where(
-    chunk == 0, 1, chunk - 1
-)  # (t,): the chunk it looks back at
-met = (chunk == chunk[:, None]) | (
-    chunk == before[:, None]
-)  # (t, t): in its window
+place = buckets[0].argsort(stable=True).argsort()  # (t,): place in round 1
+chunk = place // 2  # (t,): its chunk
+before = torch.where(chunk == 0, 1, chunk - 1)  # (t,): the chunk before
+# (t, t): whether the key is in the query's chunk or in the one before
+met = (chunk == chunk[:, None]) | (chunk == before[:, None])
 again, again_lse = one_round(x, sizes, buckets[1], c=2, met=met)
 once = join([first, again], [first_lse, again_lse])
 print(
@@ -951,7 +946,7 @@ print(
 # **But is it cheaper?** Not with four rounds, at this length: exact causal attention needs $t/2 = 512$
 # scores per query on average, and four rounds compute as many. Eight match the full matrix, and sixteen
 # are twice that, so the right half of each plot shows only that the method converges. The saving comes
-# with length: four rounds compute 512 scores among 16,384 vectors, too.
+# with length: among 16,384 vectors, four rounds still compute 512.
 
 # %% tags=["hide-input", "proof"]
 asking = torch.arange(64, 16384, 16)  # a sample of the queries
