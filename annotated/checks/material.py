@@ -27,11 +27,18 @@ class Counted(TorchFunctionMode):
         return function(*args, **(kwargs or {}))
 
 
-def without_loops(answer: Callable, *arguments: Tensor, most: int = 200) -> object:
+def without_loops(answer: Callable, *arguments: Tensor) -> object:
     """Let an answer compute, with far fewer calls than it has queries or keys."""
     with Counted() as seen:
         result = answer(*arguments)
-    return "loops" if seen.calls > most else result
+    return "loops" if seen.calls > 200 else result
+
+
+def with_few_calls(answer: Callable, *arguments: Tensor) -> object:
+    """Let an answer compute, with fewer calls than it has sequences or positions."""
+    with Counted() as seen:
+        result = answer(*arguments)
+    return "loops" if seen.calls > 40 else result
 
 
 def first_if_differentiated(answer: Callable, *arguments: Tensor) -> object:

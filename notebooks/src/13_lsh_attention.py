@@ -114,7 +114,7 @@ show(
     "carry. In the first "
     f"layer 8 keys carry {carried[:, 0, :, 7].mean():.2f}, in the second "
     f"{carried[:, 1, :, 7].mean():.2f}; uniform weights would give 0.12.",
-    caption="The last query of 1024 held-out windows. Lines: mean of "
+    caption="The last query in each of 1024 held-out windows. Lines: mean of "
     "four heads and three "
     "seeds; bands: range over heads and seeds.",
 )
@@ -355,7 +355,7 @@ show(
     "All fall from 1 at angle 0; at 40 degrees they are "
     + ", ".join(f"{share[2]:.2f}" for share in sampled)
     + "; dots of a sample lie on the lines.",
-    caption="Lines: theory. Markers: 6,000 random pairs each, 64 numbers wide.",
+    caption="Lines: theory. Each marker: 6,000 random pairs of 64 numbers.",
 )
 
 # %% tags=["hide-input", "proof"]
@@ -905,11 +905,12 @@ show(
         f"{name}: {', '.join(f'{value:.2f}' for value in values)}"
         for name, values in error.items()
     )
-    + ". Lines mark the cost of exact attention: 4 rounds the causal half, 8 the whole.",
-    caption="Means of three seeds, causal, queries from position 64 on, random values. "
+    + ". Lines mark the cost of exact attention, 4 rounds causal, 8 rounds full.",
+    caption="Means of three seeds, causal, queries from position 64 on, random "
+    "values. "
     "Dotted grey: how often the heaviest key lies in the query's own chunk or the one "
-    "before, without sorting. Right: each key counted once, or again in each round that "
-    "finds it. Vertical lines: as many scores as exact attention.",
+    "before, without sorting. Right: each key counted once, or again in each round "
+    "that finds it. Vertical lines: as many scores as exact attention.",
 )
 
 # %% tags=["hide-input", "proof"]
@@ -1028,7 +1029,8 @@ show_table(
 #
 # ## 13.7 What it costs
 # First the **computational complexity**: what does a single query cost? Naive attention, which writes
-# the whole matrix out, computes $t$ scores; a fused causal kernel, which never stores the matrix, skips
+# the whole matrix out, computes $t$ scores; a fused causal kernel
+# (PyTorch's `scaled_dot_product_attention`), which never stores the matrix, skips
 # the future and computes $t/2$ on average; LSH attention $2c$ in each round. On top of that, each query pays in every round for its hash
 # ($\sqrt{2t/c}$ dot products, because for many buckets `lsh_buckets` combines two small hashes, like the
 # digits of a number) and for its share of the sort ($\log t$). So the total
