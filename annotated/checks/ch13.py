@@ -423,6 +423,14 @@ def _(draw):
     return drawn_round(draw, draw.integer(6, 8), 1)
 
 
+@encoder.case("long vectors in opposite directions")
+def _(draw):
+    k, v = draw.sizes(2, low=3)
+    side = torch.tensor([[1.0], [-1.0]])
+    x = side * 40 * torch.nn.functional.normalize(draw.normal(1, k), dim=-1)
+    return x, draw.normal(2, v), torch.tensor([0, 1]), 2
+
+
 @encoder.case("alone in the whole sequence")
 def _(draw):
     return drawn_round(draw, 1, 1)

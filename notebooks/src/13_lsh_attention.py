@@ -510,7 +510,8 @@ Html(
 # looks at itself and at the one before**. (The first has none before it, so it looks at the second.)
 # With $c$ positions per chunk, each query has exactly $2c$ keys, however long the sequence is. It may
 # use all of this **window**, whichever bucket a key is from: the score is computed anyway, and exact
-# attention would see that key too.
+# attention would see that key too. (The paper's formula hides other buckets; see [page
+# 13c](13c_conventions.ipynb).)
 #
 # Who comes later is decided by the original **position** in the sequence, not by the place in the
 # sorted line. At the end we undo the sort, so that each output returns to where it belongs.
@@ -812,8 +813,8 @@ check_close(
 # %% [markdown]
 # ## 13.6 What it misses
 #
-# Now a larger test: 1024 vectors of 64 numbers, with a length of about 8, scattered around 128
-# directions, in random order. Each is both a query and a key. (Clusters suit a hash; a trained model
+# Now a larger test: 1024 vectors of 64 numbers, with a length of about 8, around 128 directions
+# (the noise is a fifth as long), in random order. Each is both a query and a key. (Clusters suit a hash; a trained model
 # follows below.) With chunks of 64, one round looks at 128 of the 1024 keys, and there are 32 buckets,
 # two per chunk, as is usual ([page 13c](13c_conventions.ipynb) tries others). We also compute the exact
 # weights, so we know which key really is a query's heaviest. **How often does one round find it?**

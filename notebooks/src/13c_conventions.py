@@ -317,8 +317,9 @@ print(
 
 # %% [markdown]
 # So it isn't a law of attention but a property of sharp queries. A head that averages over
-# everything can't be reproduced from 32 keys, by any search. Before you replace full
-# attention in a trained model, draw the figure of 13.1 for *its* heads.
+# everything can't be reproduced from 32 keys, by any search. Before you give up full attention, draw
+# the figure of 13.1 for *your* model's heads. (And a model trained with separate queries and keys
+# can't simply be switched: here, they're one vector.)
 #
 # ## 13c.5 Time, beside other people's code
 #

@@ -216,6 +216,17 @@ def encoder_round(x, values, bucket, c):
     return torch.cat(out)
 
 
+@wrong("ch13-encoder", "looks at itself although others")
+def encoder_round(x, values, bucket, c):
+    t = len(x)
+    chunk = torch.empty_like(bucket)
+    chunk[bucket.argsort(stable=True)] = torch.arange(t) // c
+    far = (chunk[:, None] - chunk).abs() > 1
+    scores = x @ F.normalize(x, dim=1).T
+    scores = scores.masked_fill(torch.eye(t, dtype=torch.bool), -10.0)
+    return scores.masked_fill(far, -torch.inf).softmax(1) @ values
+
+
 # ---- find the fault ------------------------------------------------------------
 
 
