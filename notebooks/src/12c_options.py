@@ -5,19 +5,19 @@
 # perplexity of 24.2. Their evaluation script, on the same weights, reports 23.7. [Which one
 # is right?](https://github.com/kimiyoung/transformer-xl/issues/99) This page answers
 # questions that users of the published code have asked since 2019, most of them with a short
-# run. You can read [chapter 12](12_transformer_xl.ipynb) without it, so pick the question
-# that is yours. All of them take about 13 minutes.
+# run. You can read [chapter 12](12_transformer_xl.ipynb) without it, so pick the one you
+# came with. Together they take about 13 minutes.
 #
 # | question | answer |
 # |---|---|
-# | [12c.1 Does more memory help a trained model?](#12c1-does-more-memory-help-a-trained-model) | The paper's, yes: 23.43 falls to 23.09. Ours, no: with eight times as much it gets 0.01 to 0.02 bits worse. |
+# | [12c.1 Does more memory help a trained model?](#12c1-does-more-memory-help-a-trained-model) | The paper's, yes: 23.43 falls to 23.09. Ours, no: with eight times as much, its loss rises by 0.01 to 0.02 bits. |
 # | [12c.2 What do the two length options do?](#12c2-what-do-the-two-length-options-do) | `same_length` lets every query see equally many keys, `clamp_len` caps the distances. Ours hardly notices either. |
-# | [12c.3 Two arguments are swapped: does it matter?](#12c3-two-arguments-are-swapped-does-it-matter) | Only with `ext_len`: some positions are then in memory twice, until they slide out. |
-# | [12c.4 How far do gradients reach, and how many rows does R have?](#12c4-how-far-do-gradients-reach-and-how-many-rows-does-r-have) | To the beginning of the segment. One for each key. |
-# | [12c.5 Why are positions added twice?](#12c5-why-are-positions-added-twice) | Once when a state is stored, and once when it's seen. In place, the oldest get theirs four times. |
-# | [12c.6 Why does attention get sharper with depth?](#12c6-why-does-attention-get-sharper-with-depth) | Queries that aren't normalised: if they grow 100 times, the entropy falls from 1.74 to 0.03. |
-# | [12c.7 Is labml's shift wrong?](#12c7-is-labmls-shift-wrong) | No: 15 of 15 cells are right. |
-# | [12c.8 Why does the published code stop, or start with NaN?](#12c8-why-does-the-published-code-stop-or-start-with-nan) | Lengths of `None`, masks of bytes, uninitialised parameters. |
+# | [12c.3 Two arguments are swapped: what goes wrong?](#12c3-two-arguments-are-swapped-what-goes-wrong) | Nothing without `ext_len`. With it, a segment sees some positions twice, and part of its own future. |
+# | [12c.4 How far do gradients reach, and how many rows does R have?](#12c4-how-far-do-gradients-reach-and-how-many-rows-does-r-have) | Gradients end at the beginning of the segment. R has one row for each key. |
+# | [12c.5 Why are positions added twice?](#12c5-why-are-positions-added-twice) | Once before a state is stored, and once when it's seen. In place, once more for every segment that sees it. |
+# | [12c.6 What if queries aren't normalised?](#12c6-what-if-queries-arent-normalised) | Attention gets sharper as the stream grows: with 100 times as much, its entropy falls from 1.74 to 0.03. |
+# | [12c.7 Is labml's shift wrong?](#12c7-is-labmls-shift-wrong) | No. It's exact, also for keys after the query. |
+# | [12c.8 Why does the published code stop, or start with NaN?](#12c8-why-does-the-published-code-stop-or-start-with-nan) | Lengths left at `None`, byte masks, uninitialised parameters. |
 # | [12c.9 And on a GPU?](#12c9-and-on-a-gpu) | The code is here, to be run on one. |
 
 # %% tags=["setup"]
@@ -37,10 +37,10 @@
 # | WikiText-103, large | 384 + 384 | 128 + 1600 | 1000 |
 # | enwik8, base | 512 + 512 | 80 + 2100 | 820 |
 #
-# So both numbers above are right. The base model gets 24.2 with a memory of 150, and 23.7
-# with these settings. The [paper](https://arxiv.org/abs/1901.02860)'s table 6 agrees: a model
-# has 23.43 with the lengths of its training, and 23.35, 23.16 and 23.09 when a query can
-# attend to 300, 450 and 640 words.
+# So both numbers above are right: the base model gets 24.2 with a memory of 150, and 23.7
+# with these settings. The [paper](https://arxiv.org/abs/1901.02860)'s 24.0 lies between them.
+# In its table 6 a model has 23.43 with the lengths of its training, and 23.35, 23.16 and 23.09
+# when a query can attend to 300, 450 and 640 words.
 #
 # Ours doesn't gain. It was trained with segments of 32 and a memory of 32, and a much longer
 # one makes it slightly worse:
@@ -134,7 +134,7 @@ assert len(trained) == len(alone) == 3
 assert 0 < longer.min() and longer.max() < 0.05
 assert (seeds(32, 0) > numpy.array(alone)).all()
 print(
-    "✓ with eight times as much memory the same weights lose "
+    "✓ with eight times as much memory the loss of the same weights rises by "
     + ", ".join(f"{x:.3f}" for x in longer)
     + " bits"
 )
@@ -175,9 +175,9 @@ print(
 )
 
 # %% [markdown]
-# Not if the memory works. So if your loss falls as segments get longer, check the memory first:
-# does it arrive, in order, at the right distances? And only compare losses that were measured
-# with the same lengths.
+# Not if the memory works. We don't know what went wrong for that user, but if your loss falls
+# as segments get longer, check the memory first: does it arrive, in order, at the right
+# distances? And only compare losses that were measured with the same lengths.
 #
 # ## 12c.2 What do the two length options do?
 #
@@ -185,7 +185,8 @@ print(
 # and the segment as well. **`same_length`** lets every query see equally many, `mem_len`,
 # itself included. It adds a second diagonal to the mask. **`clamp_len`** treats all distances
 # beyond it as equal. Set it to the largest distance of training, and the model meets no
-# sinusoid that it hasn't seen.
+# sinusoid that it hasn't seen. The authors set it elsewhere: the models of 12c.1 were trained
+# on distances up to 299, 767 and 1023, and are clamped at 400, 1000 and 820.
 
 # %% tags=["hide-input"]
 import torch
@@ -248,15 +249,16 @@ print(
     f"{reaches[0].sum()} characters, with same_length on {reaches[1].sum()}"
 )
 print(
-    "✓ exchange the two that are farthest: the output moves, but not if clamp_len is 5"
+    "✓ swap the two visible characters that are farthest from the last query: its "
+    "output changes, but not if clamp_len is 5"
 )
 clamped = seeds(32, 256, clamp_len=63) - seeds(32, 256)
 hidden_beyond = seeds(32, 64, same_length=True) - seeds(32, 256)
 assert abs(clamped).max() < 0.005 and hidden_beyond.max() < -0.005
 print(
     "✓ chapter 12's models, memory 256: clamped at 63 they change by at most "
-    f"{abs(clamped).max():.3f} bits; with all keys beyond 63 hidden they gain "
-    + ", ".join(f"{-x:.3f}" for x in hidden_beyond)
+    f"{abs(clamped).max():.3f} bits; with all keys beyond 63 hidden, "
+    "their loss falls by " + ", ".join(f"{-x:.3f}" for x in hidden_beyond)
 )
 
 # %% [markdown]
@@ -264,7 +266,7 @@ print(
 # the loss. *Hiding* those keys brings it back to where it was: with `same_length` and a memory
 # of 64, every query sees distances 0 to 63.
 #
-# ## 12c.3 Two arguments are swapped: does it matter?
+# ## 12c.3 Two arguments are swapped: what goes wrong?
 #
 # With **`ext_len`** a segment begins a few positions *before* the end of the last one and
 # reads them again. What will be read again mustn't be in memory as well. So the memory
@@ -275,20 +277,50 @@ print(
 # again and again ([#59](https://github.com/kimiyoung/transformer-xl/issues/59),
 # [#96](https://github.com/kimiyoung/transformer-xl/issues/96),
 # [#118](https://github.com/kimiyoung/transformer-xl/issues/118)), once with the words
-# [*no functional impact*](https://github.com/kimiyoung/transformer-xl/pull/133). Here are
-# the positions in memory after each of three segments of 8, with `mem_len` 8 and `ext_len`
-# 3:
+# [*no functional impact*](https://github.com/kimiyoung/transformer-xl/pull/133). That holds
+# for an `ext_len` of 0, the default. Here it is 3:
 
-# %%
+# %% tags=["hide-input", "remove-stdout"]
 from annotated.recipes_xl_options import remembered
 
-for update in ("right", "swapped"):
-    for kept in remembered([8, 8, 8], mem_len=8, ext_len=3, update=update):
-        print(f"{update:8}", *kept)
+rows = [
+    (f"{update}, segment {n + 2}", kept, range(5 * n + 5, 5 * n + 13))
+    for update in ("right", "swapped")
+    for n, kept in enumerate(
+        remembered([8, 8], mem_len=8, ext_len=3, update=update)
+    )
+]
+figure, ax = plt.subplots(figsize=(4.9, 2.0))
+for y, (name, kept, segment) in enumerate(rows):
+    seen = [*kept, *segment]
+    label = name.replace(" ", "\n", 1)
+    ax.text(-8.4, y, label, ha="right", va="center", fontsize=9)
+    for x, position in enumerate(seen, -len(kept)):
+        left = x + 0.4 * (x >= 0)  # a gap before the segment
+        colour = PALETTE[1] if seen.count(position) > 1 else "none"
+        ax.add_patch(
+            plt.Rectangle((left, y - 0.4), 1, 0.8, fc=colour, ec="grey")
+        )
+        ax.text(left + 0.5, y, position, ha="center", va="center", fontsize=9)
+ax.text(-4, -0.8, "memory", ha="center", fontsize=9)
+ax.text(4.4, -0.8, "segment", ha="center", fontsize=9)
+ax.set(xlim=(-12, 8.6), ylim=(3.5, -1.3))
+ax.axis("off")
+show(
+    figure,
+    alt="What a segment sees, its memory and then itself. "
+    + " ".join(
+        f"{name}: {' '.join(map(str, kept))} | {' '.join(map(str, segment))}."
+        for name, kept, segment in rows
+    ),
+    caption="The positions that segments 2 and 3 see, for a mem_len of 8. "
+    "Filled: seen twice.",
+)
 
 # %% [markdown]
-# Swapped, the first memory holds positions 5, 6 and 7, which the next segment reads again. So
-# the second holds them twice. A longer memory keeps them for longer. Which memories hold a
+# Swapped, segment 2 finds 5, 6 and 7 in memory and reads them again. So query 5 sees 6 and 7,
+# its own future, and all older keys appear three positions too far away. Segment 3 then finds
+# all three in memory twice. A longer memory keeps them for longer. Which memories hold a
 # position twice?
 
 # %%
@@ -298,9 +330,8 @@ for mem_len in (8, 16, 32):
     print(f"mem_len {mem_len:2}: memory", *twice)
 
 # %% [markdown]
-# Only the first update goes wrong, because from then on both lengths reach `ext_len`. But the
-# doubled positions stay until they slide out. With an `ext_len` of 0, the default, the order
-# makes no difference.
+# Only the first update goes wrong, because from then on the memory is at least as long as
+# `ext_len`. But the doubled positions stay until they slide out.
 
 # %% tags=["hide-input", "proof"]
 right = remembered([8, 8, 8], 8, 3)
@@ -319,14 +350,20 @@ for mem_len in (8, 16, 32):
 assert doubled[8] == [0, 3, 0, 0, 0, 0, 0, 0, 0]
 assert doubled[16] == [0, 3, 3, 1, 0, 0, 0, 0, 0]
 assert doubled[32] == [0, 3, 3, 3, 3, 3, 2, 0, 0]
+(first,) = remembered([8], 8, 3, "swapped")  # query 5 comes at len(first)
+assert {6, 7} <= {*first}
+assert len(first) - first.index(4) == (5 - 4) + 3
 print("✓ without ext_len both orders keep the same positions")
+print(
+    "✓ with it, query 5 has 6 and 7 in memory, and key 4 at distance 4 and not 1"
+)
 
 # %% [markdown]
 # ## 12c.4 How far do gradients reach, and how many rows does R have?
 #
-# **Does the gradient reach as far as the memory?** No, it ends at the beginning of the
-# segment, while changes are felt from several segments back (12.2 counts both). So measure a
-# receptive field by *changing* the input.
+# **How far do gradients reach?** To the beginning of the segment, though changes are felt from
+# several segments back (12.2 counts both). So measure a receptive field by *changing* the
+# input.
 #
 # **How many rows does $R$ have, as many as the segment, or as the segment and the memory?**
 # ([#132](https://github.com/kimiyoung/transformer-xl/issues/132)) One for each key, in memory
@@ -380,8 +417,9 @@ assert rows_differ > 1
 # The published code can run with absolute positions, too, as sinusoids (`attn_type` 2) or
 # learned (3). Then a state goes into memory *with* its position, and when the next segment
 # looks back, it gets another. That makes two. And because it's added **in place** (`mems_i +=`),
-# it's still there for the segment after that, which adds a third. How many has each of six
-# states in memory been given, after four segments of two?
+# it's still there for the segment after that, which adds a third. Segments have two positions.
+# How many times has each of the six states in memory been given one, when the fourth segment
+# sees them?
 
 # %%
 from annotated.recipes_xl_options import times_added
@@ -400,16 +438,16 @@ print("stored without ", *times_added(**run, positioned=False))
 assert times_added(2, 6, 4, in_place=True) == [4, 4, 3, 3, 2, 2]
 assert times_added(2, 6, 4, in_place=False) == [2] * 6
 assert times_added(2, 6, 4, in_place=False, positioned=False) == [1] * 6
-print("✓ as published, the oldest states have collected four")
+print("✓ as published, the fourth segment sees the oldest states with four")
 
 # %% [markdown]
-# ## 12c.6 Why does attention get sharper with depth?
+# ## 12c.6 What if queries aren't normalised?
 #
 # With `pre_lnorm` and absolute positions (`attn_type` 2 or 3), the published code makes keys
 # and values from the *normalised* stream, but queries from the stream itself, with or without
-# a memory. (Its default attention normalises all three.) The stream of a pre-norm stack grows
-# from layer to layer ([chapter 6](06_encoder_decoder.ipynb)), the queries grow with it, and the
-# softmax picks a single key:
+# a memory. (Its default attention normalises all three.) The stream of a pre-norm stack can
+# grow from layer to layer ([chapter 6](06_encoder_decoder.ipynb)), and then the queries grow
+# with it. In one layer with random weights we multiply the stream by hand:
 
 # %% tags=["hide-input"]
 from annotated.recipes_xl_options import attention_entropy
@@ -431,17 +469,21 @@ show_table(
 # ## 12c.7 Is labml's shift wrong?
 #
 # [#185](https://github.com/labmlai/annotated_deep_learning_paper_implementations/issues/185)
-# calls the shift in labml's annotated implementations a bug, and proposes another. A model
-# that looks ahead needs negative distances too, $s$ down to $-(t-1)$, and a shift over $s + t$
-# columns. Here are three published shifts beside a plain loop. Each gets the numbers 1 to 24,
-# in three rows of eight:
+# calls the shift in labml's annotated implementations a bug, and proposes another. labml's
+# also serves models that look ahead. So for $t$ queries and $s$ keys it takes the distances
+# from $s$ down to $-(t-1)$, in $s + t$ columns. Here $t = 3$ and $s = 5$: eight columns for the
+# distances 5 to −2, filled row by row with the numbers 1 to 24. The paper's code computes no
+# negative distances, so it gets columns 2 to 6, distances 4 to 0. In the last row we give its
+# shift columns 2 to 8, and keep the first five of what it returns:
 
 # %% tags=["hide-input"]
 from annotated.recipes_xl import SHIFTS
+from annotated.transformer_xl import relative_shift
 
 scores = torch.arange(1.0, 25).view(3, 8)
 causal = torch.arange(2, 5)[:, None] >= torch.arange(5)  # (t, s)
 shifted = {name: shift(scores) for name, shift in SHIFTS.items()}
+shifted["the paper's, columns 2 to 8"] = relative_shift(scores[:, 1:])[:, :5]
 looked_up = shifted["index loop"]
 correct = {name: found == looked_up for name, found in shifted.items()}
 show_table(
@@ -455,19 +497,21 @@ show_table(
         )
         for name, found in shifted.items()
     ],
-    caption="Visible: not after the query.",
+    caption="Visible: keys up to the query.",
 )
 
 # %% tags=["hide-input", "proof"]
 assert correct["labml's"].all() and correct["the paper's code"][causal].all()
 assert not correct["the paper's code"][~causal].any()
+assert correct["the paper's, columns 2 to 8"].all()
 assert not correct["labml's, changed as proposed"].any()
 print(
-    "✓ labml's is exact everywhere, the paper's wherever a causal model looks"
+    "✓ given the negative distances, labml's and the paper's are exact everywhere"
 )
 
 # %% [markdown]
-# The one proposed in its place is right nowhere: it moves every row by $t$ columns too many.
+# So both are right for the distances they were made for. The one proposed in #185 is right
+# nowhere: it moves every row by $t$ columns too many.
 #
 # ## 12c.8 Why does the published code stop, or start with NaN?
 #
@@ -479,21 +523,16 @@ print(
 #
 # **"masked_fill_ only supports boolean masks."** The published masks end in `.byte()`, from a
 # time before PyTorch had booleans. Today `masked_fill` refuses them. Replace `.byte()` by
-# `.bool()`, also because `~` means something else on bytes: it flips all eight bits.
-
-# %%
-hidden = torch.ones(2, 4).triu(1)
-print((~hidden.bool())[0].tolist())
-print((~hidden.byte())[0].tolist())  # none is 0, so all count as True
+# `.bool()`.
 
 # %% tags=["hide-input", "proof"]
+hidden = torch.ones(2, 4).triu(1)
 try:
     torch.zeros(2, 4).masked_fill(hidden.byte(), -torch.inf)
     refused = ""
 except RuntimeError as error:
     refused = str(error)
 assert "only supports boolean masks" in refused
-assert (~hidden.byte()).bool().all() and not (~hidden.bool()).all()
 print(f"✓ {refused}")
 
 # %% [markdown]
@@ -508,7 +547,7 @@ print(f"✓ {refused}")
 # without a GPU.** To run it, set `ENWIK8` to `True` and start the page on one; it downloads 36
 # MB.
 
-# %%
+# %% tags=["hide-input"]
 from annotated.recipes_xl_enwik8 import train_on_enwik8
 
 ENWIK8 = False
@@ -521,10 +560,10 @@ if ENWIK8:
 # ## 12c.10 What the book leaves out
 #
 # The published code has four kinds of attention, `attn_type` 0 to 3. Number 0 is the one of
-# chapter 12; 1 is [Shaw et al.](https://arxiv.org/abs/1803.02155)'s learned vector for each
-# distance; 2 and 3 add absolute positions to the states, sinusoids in the first layer (2) or
+# chapter 12; 1 learns a vector for each distance, like
+# [Shaw et al.](https://arxiv.org/abs/1803.02155), and a bias; 2 and 3 add absolute positions to the states, sinusoids in the first layer (2) or
 # learned ones in every layer (3). All four can have a memory. A *sampled softmax* compares the
-# target with a sample of the vocabulary in place of all of it, and is for training alone.
+# target with a sample of the vocabulary instead of all of it, in training only.
 # `tie_projs` shares the maps of clusters between embedding and softmax, where
 # [page 12b](12b_adaptive_softmax.ipynb) shares the tables. None of them is built here.
 
