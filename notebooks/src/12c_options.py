@@ -417,9 +417,9 @@ assert rows_differ > 1
 # The published code can run with absolute positions, too, as sinusoids (`attn_type` 2) or
 # learned (3). Then a state goes into memory *with* its position, and when the next segment
 # looks back, it gets another. That makes two. And because it's added **in place** (`mems_i +=`),
-# it's still there for the segment after that, which adds a third. Segments have two positions.
-# How many times has each of the six states in memory been given one, when the fourth segment
-# sees them?
+# it's still there for the segment after that, which adds a third. Take segments of two: how
+# often have positions been added to each of the six states that the fourth segment finds in
+# memory, once it has added its own?
 
 # %%
 from annotated.recipes_xl_options import times_added
