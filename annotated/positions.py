@@ -124,7 +124,7 @@ class LearnedPositionalEmbedding(nn.Module):
         super().__init__()
         self.d_model = d_model
         self.table = nn.Parameter(torch.empty(max_len, d_model))
-        nn.init.normal_(self.table, std=0.02)  # as BERT and GPT-2 begin
+        nn.init.normal_(self.table, std=0.02)  # as BERT begins
 
     @require.shapes(d="d_model")
     def forward(

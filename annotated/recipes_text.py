@@ -173,7 +173,11 @@ def bits_by_position(
     Position i has read ``i + 1`` characters. A shorter window at the end of the text is
     left out. Arguments are those of :func:`bits_per_character`: ``model``, ``ids``,
     ``length``, ``size``.
+
+    Raises:
+        ValueError: if the text, less its first character, is shorter than a window.
     """
+    require.at_most(length=length, targets=len(ids) - 1)
     device = next(model.parameters()).device
     total, count = torch.zeros(length, dtype=torch.float64), 0
     with evaluating(model):

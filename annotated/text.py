@@ -148,9 +148,10 @@ def all_windows(
     require.count(length=length, size=size)
     require.at_most(two=2, characters=len(ids))
     ids, whole = ids.long(), (len(ids) - 1) // length * length
-    windows = ids[:whole].view(-1, length).split(size)
-    targets = ids[1 : whole + 1].view(-1, length).split(size)
-    yield from zip(windows, targets, strict=True)
+    if whole:
+        windows = ids[:whole].view(-1, length).split(size)
+        targets = ids[1 : whole + 1].view(-1, length).split(size)
+        yield from zip(windows, targets, strict=True)
     if whole < len(ids) - 1:
         yield ids[None, whole:-1], ids[None, whole + 1 :]
 

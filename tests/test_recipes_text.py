@@ -181,7 +181,7 @@ class Certain(torch.nn.Module):
         return (right * sure[:, None] + (1 - right) * sure.new_tensor(1 / 7)).log()
 
 
-@pytest.mark.parametrize("length", [5, 16, 99])
+@pytest.mark.parametrize("length", [5, 16, 99, 150])
 def test_bits_are_minus_log2_in_the_mean_of_all_characters(length):
     model, ids = Certain().train(), torch.arange(100) % 8
     ids[50:] = 3  # from here on always wrong, but for one step
@@ -204,6 +204,8 @@ def test_bits_by_position_are_means_over_whole_windows():
     ids = draw_tokens(1, 641)[0]
     mean = bits_by_position(model, ids, 64).mean().item()
     assert mean == pytest.approx(bits_per_character(model, ids, 64), rel=1e-5)
+    with pytest.raises(ValueError, match="got length=64 and targets=63"):
+        bits_by_position(model, ids[:64], 64)
 
 
 # ---- what depends on length ---------------------------------------------------------

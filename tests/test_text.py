@@ -117,7 +117,7 @@ def test_every_character_but_the_first_is_the_target_of_one_window(length, size)
     targets, shapes = [], []
     for window, target in all_windows(IDS, length, size):
         assert torch.equal(target, window + 1)
-        assert window.shape[0] <= size and window.shape[1] <= length
+        assert 1 <= window.shape[0] <= size and 1 <= window.shape[1] <= length
         shapes.append(tuple(window.shape))
         targets += target.flatten().tolist()
     assert targets == IDS[1:].tolist(), "in order, nothing twice"

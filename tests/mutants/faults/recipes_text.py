@@ -28,6 +28,7 @@ FAULTS = {
         ("weight=lambda b: b[1].numel()", "weight=lambda b: 1.0", "mean of batches"),
     ],
     "bits_by_position": [
+        ("require.at_most(length=length, targets=len(ids) - 1)", "pass", "too short"),
         ("count += len(window)", "count += 1", "batches counted"),
         ("* log(2)", "", "nats"),
         ("if window.shape[1] == length", "if window.shape[1]", "a shorter one, too"),

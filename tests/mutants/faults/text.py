@@ -29,6 +29,7 @@ FAULTS = {
         ("ids[1 : whole + 1]", "ids[:whole]", "not shifted"),
         ("    if whole < len(ids) - 1:\n", "    if False:\n", "the rest cut"),
         ("(len(ids) - 1) // length", "len(ids) // length", "a target too few"),
+        ("    if whole:\n", "    if True:\n", "a batch of no windows"),
         ("ids[None, whole:-1]", "ids[None, whole - 1:-2]", "the rest one too early"),
     ],
     "ngram_bits": [
