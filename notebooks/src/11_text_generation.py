@@ -118,7 +118,7 @@ show_table(
 # letter. We want a model that can use a long past it has **never met**.
 #
 # Such a model computes the probability of the next character $x_i$ given all the characters
-# before it. Multiply them all, and you have the probability of a whole text:
+# before it. Multiply these probabilities along a text, and you have the probability of all of it:
 #
 # $$p(x_1, \dots, x_n) = \prod_{i=1}^{n} p(x_i \mid x_1, \dots, x_{i-1}).$$
 #
@@ -182,14 +182,15 @@ show(
 # them all, as long as no position can see its own answer, which sits one step to its
 # right. That's what chapter 4's causal mask is for.
 #
-# **How good is a guess?** If the character that really comes had the probability $p$, the
-# guess cost $-\log_2 p$ bits: 1 bit for a half, 2 for a quarter, 10 for one in a thousand. The
-# mean over a text is the loss in **bits per character**. (It's the cross-entropy; PyTorch
-# takes natural logarithms and gives *nats*, which you divide by ln 2.) It also says how far
-# compression of the text could go: to 2.4 bits a character, say, instead of 8. Many papers report the
-# **perplexity** instead, which is 2 to the power of the bits. At 2.4 bits it's 5.3, as if the
-# model had to choose among five equally likely characters. (Papers usually mean it per
-# *token*, which can be a whole word.)
+# **How good is a guess?** If the model gave probability $p$ to the character that actually
+# comes, its guess costs $-\log_2 p$ bits: 1 bit for a half, 2 for a quarter, 10 for one in a
+# thousand. The mean over a text is the loss in **bits per character**. It also says how far the
+# text could be compressed with this model: to 2.4 bits per character, say, instead of 8.
+#
+# You'll meet the same loss in other units. PyTorch's cross-entropy takes natural logarithms and
+# gives *nats*; divide by ln 2 to get bits. Many papers report the **perplexity**, which is 2 to
+# the power of the bits: at 2.4 bits it's 5.3, as if the model had to choose among five equally
+# likely characters. (Usually it's per *token*, which can be a whole word.)
 #
 # Guessing blindly among 96 characters costs $\log_2 96 = 6.58$ bits. How well does
 # counting do on the held-out modules (the *validation set*), with zero, one or two characters of
@@ -288,7 +289,7 @@ for claim, asked, ours in (
     check_close(claim, theirs, ours)
 
 # %% [markdown]
-# In a trained model, nobody writes queries by hand. Section 11.4 looks whether one of its heads
+# In a trained model, nobody writes queries by hand. Section 11.4 checks whether one of its heads
 # has come up with the same question.
 #
 # ## 11.3 A GPT is half of chapter 6
@@ -412,8 +413,8 @@ check_close(claim, answers[0], answers[2], 1e-9)
 #
 # Our text is the source code of Python's own standard library: two million characters from
 # 39 modules to learn from, and eight other modules to test on. We work at character level:
-# each token is a single character. (Large models read *subword tokens*, common words whole and rare ones in pieces; nothing else
-# on this page would change.) The model is tiny: two layers of width 48, four heads, no dropout.
+# each token is a single character. (Large models read *subword tokens*, common words whole and rare ones in pieces; the code
+# would stay the same.) The model is tiny: two layers of width 48, four heads, no dropout.
 # It trains with [chapter 7](07_training.ipynb)'s loop for 3,000 steps, each on 16 random windows
 # of 64 characters, at a learning rate of up to 0.01.
 
@@ -432,7 +433,7 @@ parameters = sum(p.numel() for p in model.parameters())
 print(f"{parameters:,} parameters, {bits:.2f} bits per character")
 
 # %% [markdown]
-# For comparison, take the same model with queries and keys of zero, so that each head can only
+# For comparison, take the same model with queries and keys set to zero, so that each head can only
 # average the past. Over three seeds, attention is about 0.66 bits better. **Where does the
 # average lose?** Guess before you look: how does the loss of either model change from the first
 # position of a window to the last?
@@ -525,7 +526,7 @@ print(
 
 # %% [markdown]
 # The average gains nothing after the first few characters, and from about twenty on it gets
-# *worse* the more it reads. Attention improves up to about sixteen, and stays there.
+# *worse* the more it reads. Attention improves until about the sixteenth character, then levels off.
 #
 # **And the brackets?** Nobody has labelled them. But as the model reads the end of the line below,
 # one of the second layer's four heads gives the open bracket more weight than the others do.
@@ -664,7 +665,7 @@ print(
 # brackets. Each further letter costs half as much, and in words that the model knows, such as
 # `self` or `KeyError`, next to nothing.
 #
-# **And counting, done well?** With **Kneser–Ney smoothing**
+# **What about counting, done well?** With **Kneser–Ney smoothing**
 # ([Chen and Goodman, 1999](https://doi.org/10.1006/csla.1999.0128)), you can count with long
 # contexts: where one has been seen too rarely, the next shorter one helps out. It reads the same
 # windows of 64 characters as the model. Which is better, and which gains more by growing?
@@ -775,8 +776,8 @@ print(
 
 # %% [markdown]
 # Looking back at three characters, the count already beats this page's model, but with two and a
-# half times as many stored numbers. For any loss in the figure, attention needs fewer. And the
-# count's curve flattens: each further character costs hundreds of thousands of numbers, and the
+# half times as many stored numbers. Wherever both curves reach a loss, attention needs fewer. And
+# the count's curve flattens: each further character costs hundreds of thousands of numbers, and the
 # seventh gains less than a hundredth of a bit. A wider model, trained for longer, keeps gaining.
 # The largest one here (a single seed) **passes every count with a third of the numbers**, and with
 # windows that overlap (exercise 1) it passes the uncut count as well.
@@ -1049,7 +1050,8 @@ print("✓ each gain in known words costs variety")
 
 # %% [markdown]
 # Lower the temperature or the top-p, and you get more words that exist, fewer different ones, and
-# more spaces than real code has. Whichever of the two you turn, you trade variety for real words.
+# more spaces than real code has. But *distinct* counts invented words, too: at temperature 1,
+# most of the words have never been seen. So a good part of the variety you lose is invented.
 #
 # **Which setting should you use?** For prose, Holtzman et al. found that samples with top-p 0.95
 # came closest to what people write. For code,
@@ -1163,8 +1165,8 @@ explorer(
 #
 # Nothing in the code depends on the size. So let's give the first screen's line once more to this
 # page's model, and then to the largest one in 11.4's figure, which is nine times its size and
-# trained for twice as many steps. Both write at Chen et al.'s temperature of 0.8 and top-p of
-# 0.95. This is the first try, at three points of the larger model's training:
+# trained for twice as many steps. Both write at temperature 0.8 (at 0.5 ours got stuck in spaces)
+# and top-p 0.95. This is the first try, at three points in the larger model's training:
 
 # %% tags=["hide-input", "remove-stdout"]
 shakespeare = recorded("shakespeare")["rows"]
@@ -1350,8 +1352,8 @@ show(
 # longer valid. The model recomputes the whole window for each character it writes.
 #
 # And what has left the window is gone: where the bracket was opened, which function this is. If
-# you cut the text into windows instead, you lose as much at every cut. That's the left end of the
-# curves in 11.4, near 3.7 bits. [Chapter 12](12_transformer_xl.ipynb) gives the model a memory.
+# you cut the text into windows instead, you lose more: at every cut, all of the past. That's the
+# left end of the curves in 11.4, near 3.7 bits. [Chapter 12](12_transformer_xl.ipynb) gives the model a memory.
 #
 # ## 11.9 Pitfalls
 #
@@ -1436,8 +1438,8 @@ print(
 #
 # </details>
 #
-# <details><summary>A model gives the characters that really came the probabilities 1/2, 1/4
-# and 1/2. How many bits per character is that?</summary>
+# <details><summary>A model assigns 1/2, 1/4 and 1/2 to the characters that actually came.
+# How many bits per character is that?</summary>
 #
 # (1 + 2 + 1) / 3 = 1.33 bits.
 #
@@ -1473,7 +1475,7 @@ cost()
 #   and [(2019)](https://cdn.openai.com/better-language-models/language_models_are_unsupervised_multitask_learners.pdf):
 #   GPT and GPT-2.
 # - [Karpathy, nanoGPT](https://github.com/karpathy/nanoGPT): the same model, with GELU, in
-#   300 lines, for real sizes.
+#   300 lines, at real sizes.
 # - [Al-Rfou et al. (2018)](https://arxiv.org/abs/1808.04444): characters, deeper, with
 #   64 layers.
 # - [Holtzman et al. (2020)](https://arxiv.org/abs/1904.09751): top-p, and why the likeliest

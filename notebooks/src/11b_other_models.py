@@ -154,7 +154,7 @@ print("✓ parameters within 2 %; by changing one character at a time: "
 # All three read Python's standard library in windows of 64 characters, for 3,000 steps
 # at the same rate, and are tested on modules they haven't seen. Three seeds each. Which
 # one do you expect in front, and by how much? For scale: counting which character
-# follows which two gives 2.82 bits per character, and the GPT without its questions
+# follows which two gives 2.82 bits per character, and the GPT with its queries off
 # (chapter 11's average of the past) 3.07.
 
 # %% tags=["hide-input"]

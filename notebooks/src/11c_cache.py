@@ -538,7 +538,7 @@ show_table(
 #
 # ## 11c.6 What it takes
 #
-# Time is paid for with memory: a key and a value, $d$ numbers each, for every layer and
+# The time saved is paid for in memory: a key and a value, $d$ numbers each, for every layer and
 # each of $s$ positions. For one sequence that's
 #
 # $$2 \times \text{layers} \times s \times d \text{ numbers.}$$
