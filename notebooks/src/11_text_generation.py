@@ -184,8 +184,8 @@ show(
 #
 # **How good is a guess?** If the model gave probability $p$ to the character that actually
 # comes, its guess costs $-\log_2 p$ bits: 1 bit for a half, 2 for a quarter, 10 for one in a
-# thousand. The mean over a text is the loss in **bits per character**. It also says how far the
-# text could be compressed with this model: to 2.4 bits per character, say, instead of 8.
+# thousand. The mean over a text is the loss in **bits per character**. It also measures compression:
+# with this model, the text would fit into 2.4 bits per character, say, instead of 8.
 #
 # You'll meet the same loss in other units. PyTorch's cross-entropy takes natural logarithms and
 # gives *nats*; divide by ln 2 to get bits. Many papers report the **perplexity**, which is 2 to

@@ -468,8 +468,8 @@ print(f"✓ {maps:,} multiplications for the maps of a position; as many for its
 #
 # - At equal parameters on short windows of text, the three are nearly equal, because
 #   the models use only the last few characters.
-# - Where something far back has to be found, the length of the path decides whether it
-#   is learned at all.
+# - Where something far back has to be found, it's learned only if enough of the
+#   gradient comes through.
 # - The comparison of steps and paths is table 1 of
 #   [Vaswani et al. (2017)](https://arxiv.org/abs/1706.03762); the GRU against
 #   convolutions on many tasks is in [Bai et al.
