@@ -46,18 +46,19 @@ def remembered(
     """Return which positions of a text are in memory after each of its segments.
 
     Args:
-        lengths: of the segments; each begins ``ext_len`` positions before the end of
-            the one before it.
+        lengths: new positions in each segment. As in the paper's loader, it also reads
+            the last ``ext_len`` before them again.
         mem_len: most positions in memory.
         ext_len: positions that are read again.
         update: one of ``UPDATES``.
     """
     memory, kept, begin = torch.empty(0, 1), [], 0
     for length in lengths:
-        states = torch.arange(float(begin), begin + length)[:, None]  # its position
+        again, end = max(0, begin - ext_len), begin + length
+        states = torch.arange(float(again), end)[:, None]  # its position
         memory = UPDATES[update](memory, states, mem_len, ext_len)
         kept.append(memory[:, 0].int().tolist())
-        begin += length - ext_len
+        begin = end
     return kept
 
 

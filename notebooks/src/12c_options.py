@@ -2,20 +2,21 @@
 # # 12c. Options, lengths and questions
 #
 # You train a Transformer-XL with its authors' script. When training ends, it reports a test
-# perplexity of 24.2. Their evaluation script, on the same weights, reports 23.7. [Which one
-# is right?](https://github.com/kimiyoung/transformer-xl/issues/99) This page answers
+# perplexity of 24.2. Their evaluation script, on the same weights, reports 23.7
+# ([#99](https://github.com/kimiyoung/transformer-xl/issues/99)). Which one is right? Both, as
+# section 12c.1 shows. This page answers
 # questions that users of the published code have asked since 2019, most of them with a short
 # run. You can read [chapter 12](12_transformer_xl.ipynb) without it, so pick the one you
 # came with. Together they take about 13 minutes.
 #
 # | question | answer |
 # |---|---|
-# | [12c.1 Does more memory help a trained model?](#12c1-does-more-memory-help-a-trained-model) | The paper's, yes: 23.43 falls to 23.09. Ours, no: with eight times as much, its loss rises by 0.01 to 0.02 bits. |
-# | [12c.2 What do the two length options do?](#12c2-what-do-the-two-length-options-do) | `same_length` lets every query see equally many keys, `clamp_len` caps the distances. Ours hardly notices either. |
+# | [12c.1 Does more memory help a trained model?](#12c1-does-more-memory-help-a-trained-model) | The paper's, yes: 23.43 falls to 23.09. Ours isn't helped: with eight times as much, its loss rises by 0.01 to 0.02 bits. |
+# | [12c.2 What do the two length options do?](#12c2-what-do-the-two-length-options-do) | `same_length` lets every query see the same number of keys, `clamp_len` caps the distances. Ours hardly notices either. |
 # | [12c.3 Two arguments are swapped: what goes wrong?](#12c3-two-arguments-are-swapped-what-goes-wrong) | Nothing without `ext_len`. With it, a segment sees some positions twice, and part of its own future. |
 # | [12c.4 How far do gradients reach, and how many rows does R have?](#12c4-how-far-do-gradients-reach-and-how-many-rows-does-r-have) | Gradients end at the beginning of the segment. R has one row for each key. |
 # | [12c.5 Why are positions added twice?](#12c5-why-are-positions-added-twice) | Once before a state is stored, and once when it's seen. In place, once more for every segment that sees it. |
-# | [12c.6 What if queries aren't normalised?](#12c6-what-if-queries-arent-normalised) | Attention gets sharper as the stream grows: with 100 times as much, its entropy falls from 1.74 to 0.03. |
+# | [12c.6 What if queries aren't normalised?](#12c6-what-if-queries-arent-normalised) | Attention gets sharper as the stream grows: when the stream is 100 times larger, its entropy falls from 1.74 to 0.03. |
 # | [12c.7 Is labml's shift wrong?](#12c7-is-labmls-shift-wrong) | No. It's exact, also for keys after the query. |
 # | [12c.8 Why does the published code stop, or start with NaN?](#12c8-why-does-the-published-code-stop-or-start-with-nan) | Lengths left at `None`, byte masks, uninitialised parameters. |
 # | [12c.9 And on a GPU?](#12c9-and-on-a-gpu) | The code is here, to be run on one. |
@@ -39,11 +40,11 @@
 #
 # So both numbers above are right: the base model gets 24.2 with a memory of 150, and 23.7
 # with these settings. The [paper](https://arxiv.org/abs/1901.02860)'s 24.0 lies between them.
-# In its table 6 a model has 23.43 with the lengths of its training, and 23.35, 23.16 and 23.09
+# In its table 6, one model scores 23.43 at its training lengths, and 23.35, 23.16 and 23.09
 # when a query can attend to 300, 450 and 640 words.
 #
 # Ours doesn't gain. It was trained with segments of 32 and a memory of 32, and a much longer
-# one makes it slightly worse:
+# one makes it slightly worse (12c.2 looks at what hurts):
 
 # %% tags=["hide-input", "remove-stdout"]
 import matplotlib.pyplot as plt
@@ -175,15 +176,15 @@ print(
 )
 
 # %% [markdown]
-# Not if the memory works. We don't know what went wrong for that user, but if your loss falls
+# Not in our model, whose memory works. We don't know what went wrong for that user, but if your loss falls
 # as segments get longer, check the memory first: does it arrive, in order, at the right
 # distances? And only compare losses that were measured with the same lengths.
 #
 # ## 12c.2 What do the two length options do?
 #
 # In chapter 12 the last query of a segment sees more keys than the first: the whole memory
-# and the segment as well. **`same_length`** lets every query see equally many, `mem_len`,
-# itself included. It adds a second diagonal to the mask. **`clamp_len`** treats all distances
+# and the segment as well. **`same_length`** lets every query see the same number,
+# `mem_len`, itself included. It adds a second diagonal to the mask. **`clamp_len`** treats all distances
 # beyond it as equal. Set it to the largest distance of training, and the model meets no
 # sinusoid that it hasn't seen. The authors set it elsewhere: the models of 12c.1 were trained
 # on distances up to 299, 767 and 1023, and are clamped at 400, 1000 and 820.
@@ -264,12 +265,13 @@ print(
 # %% [markdown]
 # Our models saw no distance above 63 in training. Clamping all others to 63 hardly changes
 # the loss. *Hiding* those keys brings it back to where it was: with `same_length` and a memory
-# of 64, every query sees distances 0 to 63.
+# of 64, every query sees distances 0 to 63. So the additional keys hurt, at whichever distance
+# they are put.
 #
 # ## 12c.3 Two arguments are swapped: what goes wrong?
 #
-# With **`ext_len`** a segment begins a few positions *before* the end of the last one and
-# reads them again. What will be read again mustn't be in memory as well. So the memory
+# With **`ext_len`** a segment first reads the last few positions of the one before it again,
+# and then its own. What will be read again mustn't be in memory as well. So the memory
 # leaves out the last `ext_len` positions.
 #
 # The published code gets that wrong. Its method is defined as `_update_mems(hids, mems,
@@ -278,16 +280,16 @@ print(
 # [#96](https://github.com/kimiyoung/transformer-xl/issues/96),
 # [#118](https://github.com/kimiyoung/transformer-xl/issues/118)), once with the words
 # [*no functional impact*](https://github.com/kimiyoung/transformer-xl/pull/133). That holds
-# for an `ext_len` of 0, the default. Here it is 3:
+# for an `ext_len` of 0, the default. Here it is 2, with four new positions in each segment:
 
 # %% tags=["hide-input", "remove-stdout"]
 from annotated.recipes_xl_options import remembered
 
 rows = [
-    (f"{update}, segment {n + 2}", kept, range(5 * n + 5, 5 * n + 13))
+    (f"{update}, segment {n + 2}", kept, range(4 * n + 2, 4 * n + 8))
     for update in ("right", "swapped")
     for n, kept in enumerate(
-        remembered([8, 8], mem_len=8, ext_len=3, update=update)
+        remembered([4, 4], mem_len=8, ext_len=2, update=update)
     )
 ]
 figure, ax = plt.subplots(figsize=(4.9, 2.0))
@@ -303,8 +305,8 @@ for y, (name, kept, segment) in enumerate(rows):
         )
         ax.text(left + 0.5, y, position, ha="center", va="center", fontsize=9)
 ax.text(-4, -0.8, "memory", ha="center", fontsize=9)
-ax.text(4.4, -0.8, "segment", ha="center", fontsize=9)
-ax.set(xlim=(-12, 8.6), ylim=(3.5, -1.3))
+ax.text(3.4, -0.8, "segment", ha="center", fontsize=9)
+ax.set(xlim=(-12, 6.6), ylim=(3.5, -1.3))
 ax.axis("off")
 show(
     figure,
@@ -318,45 +320,43 @@ show(
 )
 
 # %% [markdown]
-# Swapped, segment 2 finds 5, 6 and 7 in memory and reads them again. So query 5 sees 6 and 7,
-# its own future, and all older keys appear three positions too far away. Segment 3 then finds
-# all three in memory twice. A longer memory keeps them for longer. Which memories hold a
-# position twice?
+# Swapped, segment 2 finds 2 and 3 in memory and reads them again. So query 2 sees 3, its own
+# future, and all older keys appear two positions too far away. Segment 3 then finds both in
+# memory twice. A longer memory keeps them for longer. Which memories hold a position twice?
 
 # %%
-for mem_len in (8, 16, 32):
-    memories = remembered([8] * 9, mem_len, ext_len=3, update="swapped")
+for mem_len in (4, 8, 16):
+    memories = remembered([4] * 9, mem_len, ext_len=2, update="swapped")
     twice = [n for n, m in enumerate(memories, 1) if len({*m}) < len(m)]
-    print(f"mem_len {mem_len:2}: memory", *twice)
+    print(f"mem_len {mem_len:2}: memory", *twice or ["none"])
 
 # %% [markdown]
 # Only the first update goes wrong, because from then on the memory is at least as long as
-# `ext_len`. But the doubled positions stay until they slide out.
+# `ext_len`. But where the memory is long enough, the doubled positions stay until they slide
+# out.
 
 # %% tags=["hide-input", "proof"]
-right = remembered([8, 8, 8], 8, 3)
-swapped = remembered([8, 8, 8], 8, 3, "swapped")
-assert right[0] == [0, 1, 2, 3, 4] and swapped[0] == list(range(8))
-assert swapped[1] == [5, 6, 7, 5, 6, 7, 8, 9] and swapped[2] == right[2]
-for lengths in ([8, 8, 8], [3, 5, 2]):
+right = remembered([4, 4, 4], 8, 2)
+swapped = remembered([4, 4, 4], 8, 2, "swapped")
+assert right[0] == [0, 1] and swapped[0] == [0, 1, 2, 3]
+assert swapped[1] == [0, 1, 2, 3, 2, 3, 4, 5] and swapped[2] == right[2]
+for lengths in ([4, 4, 4], [3, 5, 2]):
     assert remembered(lengths, 6, 0) == remembered(lengths, 6, 0, "swapped")
 doubled = {}
-for mem_len in (8, 16, 32):
-    right = remembered([8] * 9, mem_len, 3)
-    swapped = remembered([8] * 9, mem_len, 3, "swapped")
+for mem_len in (4, 8, 16):
+    right = remembered([4] * 9, mem_len, 2)
+    swapped = remembered([4] * 9, mem_len, 2, "swapped")
     assert all(len({*kept}) == len(kept) for kept in right)
     doubled[mem_len] = [len(kept) - len({*kept}) for kept in swapped]
     assert swapped[-1] == right[-1]
-assert doubled[8] == [0, 3, 0, 0, 0, 0, 0, 0, 0]
-assert doubled[16] == [0, 3, 3, 1, 0, 0, 0, 0, 0]
-assert doubled[32] == [0, 3, 3, 3, 3, 3, 2, 0, 0]
-(first,) = remembered([8], 8, 3, "swapped")  # query 5 comes at len(first)
-assert {6, 7} <= {*first}
-assert len(first) - first.index(4) == (5 - 4) + 3
+assert doubled[4] == [0] * 9
+assert doubled[8] == [0, 2, 0, 0, 0, 0, 0, 0, 0]
+assert doubled[16] == [0, 2, 2, 2, 0, 0, 0, 0, 0]
+(first,) = remembered([4], 8, 2, "swapped")  # query 2 comes at len(first)
+assert 3 in first
+assert len(first) - first.index(1) == (2 - 1) + 2
 print("✓ without ext_len both orders keep the same positions")
-print(
-    "✓ with it, query 5 has 6 and 7 in memory, and key 4 at distance 4 and not 1"
-)
+print("✓ with it, query 2 has 3 in memory, and key 1 at distance 3 and not 1")
 
 # %% [markdown]
 # ## 12c.4 How far do gradients reach, and how many rows does R have?
@@ -367,7 +367,7 @@ print(
 #
 # **How many rows does $R$ have, as many as the segment, or as the segment and the memory?**
 # ([#132](https://github.com/kimiyoung/transformer-xl/issues/132)) One for each key, in memory
-# or segment (12.5). Each is multiplied by $W_R$ once for all queries:
+# or segment (12.5). Each is multiplied by $W_R$ once for all queries, and then by each query:
 
 # %% tags=["hide-input", "proof"]
 from torch.utils.flop_counter import FlopCounterMode
@@ -438,7 +438,7 @@ print("stored without ", *times_added(**run, positioned=False))
 assert times_added(2, 6, 4, in_place=True) == [4, 4, 3, 3, 2, 2]
 assert times_added(2, 6, 4, in_place=False) == [2] * 6
 assert times_added(2, 6, 4, in_place=False, positioned=False) == [1] * 6
-print("✓ as published, the fourth segment sees the oldest states with four")
+print("✓ as published, the oldest states that segment 4 sees have four")
 
 # %% [markdown]
 # ## 12c.6 What if queries aren't normalised?
@@ -447,7 +447,7 @@ print("✓ as published, the fourth segment sees the oldest states with four")
 # and values from the *normalised* stream, but queries from the stream itself, with or without
 # a memory. (Its default attention normalises all three.) The stream of a pre-norm stack can
 # grow from layer to layer ([chapter 6](06_encoder_decoder.ipynb)), and then the queries grow
-# with it. In one layer with random weights we multiply the stream by hand:
+# with it. In one layer with random weights, we scale the residual stream ourselves:
 
 # %% tags=["hide-input"]
 from annotated.recipes_xl_options import attention_entropy
@@ -522,7 +522,7 @@ print(
 # code, unless you pass `untie_r`.
 #
 # **"masked_fill_ only supports boolean masks."** The published masks end in `.byte()`, from a
-# time before PyTorch had booleans. Today `masked_fill` refuses them. Replace `.byte()` by
+# time before PyTorch had booleans. Today `masked_fill` refuses them. Replace `.byte()` with
 # `.bool()`.
 
 # %% tags=["hide-input", "proof"]
@@ -544,7 +544,7 @@ print(f"✓ {refused}")
 # The models of chapter 12 have 114 thousand parameters. Here is the same comparison with 41
 # million, on 90 million bytes of Wikipedia: enwik8, which the paper used too. Both models take
 # 20,000 steps of 64 segments of 512 bytes. **No run of it is recorded: the book was built
-# without a GPU.** To run it, set `ENWIK8` to `True` and start the page on one; it downloads 36
+# without a GPU.** To run it, set `ENWIK8` to `True` and run this page on a GPU; it downloads 36
 # MB.
 
 # %% tags=["hide-input"]

@@ -8,7 +8,8 @@ FAULTS = {
         (".detach()", "", "no stop-gradient"),
     ],
     "remembered": [
-        ("begin += length - ext_len", "begin += length", "nothing is read again"),
+        ("begin - ext_len)", "begin)", "nothing is read again"),
+        ("begin = end", "begin = end - ext_len", "less of the text is new"),
     ],
     "times_added": [
         ("memory.add_(1) if in_place else memory + 1", "memory + 1", "always a copy"),
