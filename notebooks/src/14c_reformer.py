@@ -337,7 +337,7 @@ RUNS = (  # the run, its colour and marker, its name, which way from the marker
     (cut, 1, "the same, cut into 256 of 64", 1),
     (cut_all, 1, "", -1),
     (scattered, 2, "256 of 64 from all over", 1),
-    (few, 3, "16 of 64", 0),
+    (few, 3, "16 of 64", 1),
     (many, 3, "16 of 64, 1,600 steps", 1),
 )
 figure, ax = plt.subplots(figsize=(6.2, 3.7))
