@@ -470,7 +470,7 @@ noise = numpy.array(  # twice the standard error of a group's mean
 )
 by_position = {
     name: numpy.array([row["by_position"] for row in group])
-    for name, group in (("average", averages), ("attention", attention))
+    for name, group in (("attention", attention), ("average", averages))
 }
 figure, ax = plt.subplots(figsize=(6.0, 3.5))
 for i, (name, lines) in enumerate(by_position.items()):
