@@ -287,6 +287,10 @@ drawn = Exercise(
                 )
             )
         ),
+        "softmax(logits) / temperature does not sum to 1; the temperature divides the "
+        "logits, before the softmax": nucleus_with(
+            heat=lambda z, temperature: z.softmax(dim=-1) / temperature
+        ),
         "each row has its own nucleus": first_row_for_all,
         "at p = 1 everything is kept, also what is too small to change a rounded sum": (
             lambda logits, temperature, p: nucleus(logits, temperature, p - 1e-6)
@@ -317,7 +321,7 @@ def _(draw):
 
 @drawn.case("a low temperature leaves fewer")
 def _(draw):
-    return draw.normal(3, 12), 0.3, 0.9
+    return 0.3 * draw.normal(3, 12), 0.3, 0.9  # still leaves several
 
 
 @drawn.case("a high temperature leaves more")

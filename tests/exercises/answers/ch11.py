@@ -154,6 +154,14 @@ def may_be_drawn(logits, temperature, p):
     return torch.zeros_like(kept).scatter(-1, places, kept)
 
 
+@wrong("ch11-nucleus", "does not sum to 1")
+def may_be_drawn(logits, temperature, p):
+    chances = logits.softmax(dim=-1) / temperature
+    falling, places = chances.sort(descending=True)
+    kept = (falling.cumsum(-1) - falling < p) | torch.tensor(p == 1)
+    return torch.zeros_like(kept).scatter(-1, places, kept)
+
+
 @wrong("ch11-nucleus", "too small to change a rounded sum")
 def may_be_drawn(logits, temperature, p):
     chances = (logits / temperature).softmax(dim=-1)
