@@ -265,8 +265,7 @@ print(
 # %% [markdown]
 # Our models saw no distance above 63 in training. Clamping all others to 63 hardly changes
 # the loss. *Hiding* those keys brings it back to where it was: with `same_length` and a memory
-# of 64, every query sees distances 0 to 63. So the additional keys hurt, at whichever distance
-# they are put.
+# of 64, every query sees distances 0 to 63. So it's the additional keys that hurt, clamped or not.
 #
 # ## 12c.3 Two arguments are swapped: what goes wrong?
 #
