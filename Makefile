@@ -48,6 +48,7 @@ STRICT = --all -W --keep-going
 book: executed ## build the book: notebooks, their outputs, the HTML; warnings are errors
 	@echo "== HTML"
 	@$(PY) $(BIN)/jupyter-book build . $(STRICT)
+	@$(PY) -m tools.findings
 	@echo "The book: _build/html/index.html (open that file, or run: make serve)"
 
 .PHONY: serve
@@ -102,6 +103,8 @@ test-exercises: $(INSTALLED)
 	@$(PYTEST) tests/exercises -n 2 --dist loadfile
 
 test-notebooks: executed
+	@$(PY) -m tools.findings --strict
+	@$(PY) -m tools.numbers
 
 test-site: book
 	@echo "== the built pages in a browser"
@@ -139,6 +142,10 @@ grade: $(INSTALLED) ## grade what is in a course's inbox: make grade COURSE=../a
 .PHONY: bench
 bench: $(INSTALLED) ## repeat the recorded runs in book/results (long)
 	@$(PY) -m benchmarks
+
+.PHONY: machines
+machines: $(INSTALLED) ## what notebooks find on thirty other machines, simulated (hours; NOTEBOOKS=... for some)
+	@$(PY) -m tools.machines $(NOTEBOOKS)
 
 .PHONY: repository
 repository: $(INSTALLED) ## change the repository's address: make repository URL=https://github.com/OWNER/NAME

@@ -4,13 +4,16 @@ import ast
 import importlib.util
 import inspect
 import json
+import math
 import os
 import platform
 import random
+import re
 import sys
 import textwrap
 import time
 from collections.abc import Iterable, Sequence
+from html import escape
 from importlib import resources
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any
@@ -33,7 +36,8 @@ def setup(seed: int = 0) -> torch.device:
     """Seed everything, set the figure style, choose and name the device.
 
     ``ANNOTATED_DEVICE`` in the environment (``cpu`` or ``cuda``) decides the device;
-    without it, a GPU is taken where there is one. Threads are left as they are.
+    without it, a GPU is taken where there is one. TF32 is switched off, so that a GPU
+    counts in single precision too. Threads are left as they are.
 
     Args:
         seed: seed of ``torch``, ``numpy`` and ``random``.
@@ -50,6 +54,9 @@ def setup(seed: int = 0) -> torch.device:
     if wanted == "cuda" and not available:
         raise RuntimeError("ANNOTATED_DEVICE=cuda, but PyTorch finds no GPU here")
     device = torch.device(wanted or ("cuda" if available else "cpu"))
+    # cuDNN's default, TF32, keeps ten bits: too few for proofs. (These are the older
+    # names; after the newer ones torch.compile raises on CUDA, pytorch#166387.)
+    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
     torch.manual_seed(seed)
     numpy.random.seed(seed)
     random.seed(seed)
@@ -149,7 +156,7 @@ def check_close(
         AssertionError: if a pair differs in shape, or by more than ``tolerance``.
     """
     pairs = [
-        [t.detach().double().cpu() for t in ([x] if isinstance(x, Tensor) else x)]
+        [t.detach().cpu().double() for t in ([x] if isinstance(x, Tensor) else x)]
         for x in (actual, expected)
     ]
     torch.testing.assert_close(
@@ -159,6 +166,110 @@ def check_close(
         (one - other).abs().max().item() for one, other in zip(*pairs, strict=True)
     )
     print(f"✓ {claim}, " + (f"to {worst:.0e}" if worst else "exactly"))
+
+
+_FINDING = "application/vnd.annotated.finding+json"
+
+
+def expect(
+    name: str,
+    words: str,
+    value: float | Sequence[float],
+    *,
+    unlike: tuple[str, float | Sequence[float]],
+    above: float = -math.inf,
+    below: float = math.inf,
+    at_least: float = -math.inf,
+    at_most: float = math.inf,
+) -> None:
+    """State what was found about something trained; another machine may differ.
+
+    The same seed gives another model on another processor, so a finding is no law: its
+    band follows from the words, and ``book/results/findings`` holds what other machines
+    found (``python -m tools.machines``). A missed band stops nothing. The page says so
+    in a line, and ``make book`` lists it; ``make test`` fails. The verdict is data in
+    the output of the cell.
+
+    Args:
+        name: page and name, such as ``"08b-longer"``; each once in the book.
+        words: the claim, a sentence.
+        value: what was measured; of several numbers, each has to be in the band.
+        unlike: a named alternative that lies outside the band (untrained, ablated, the
+            other method), and its value or values.
+        above, below: the band, without the bounds themselves.
+        at_least, at_most: the band, with them.
+
+    Raises:
+        ValueError: if ``name`` names no page, or the band leaves nothing out.
+    """
+    from IPython.display import display
+
+    if not re.fullmatch(r"\d\d[a-z]?-[a-z0-9-]+", name):
+        raise ValueError(f"name must be like '08b-longer', got {name!r}")
+    bounds = ((">", above), ("≥", at_least), ("<", below), ("≤", at_most))
+    band = " and ".join(f"{sign} {end:g}" for sign, end in bounds if math.isfinite(end))
+    if not band:
+        raise ValueError(f"{name}: the band must have a finite bound, got none")
+
+    def inside(number: float) -> bool:  # a NaN is nowhere
+        return above < number < below and at_least <= number <= at_most
+
+    values, others = (
+        [
+            float(number)
+            for number in (given if isinstance(given, Iterable) else [given])
+        ]
+        for given in (value, unlike[1])
+    )
+    held = all(map(inside, values))
+    verdict = {
+        "name": name,
+        "words": words,
+        "value": list(map(_plain, values)),
+        "band": band,
+        "held": held,
+        "unlike": {
+            "words": unlike[0],
+            "value": list(map(_plain, others)),
+            "outside": not any(map(inside, others)),
+        },
+    }
+    line = "" if held else _differs(verdict)
+    html = f'<p class="annotated-finding"><small>{escape(line)}</small></p>'
+    data = {_FINDING: verdict, "text/html": html if line else "", "text/plain": line}
+    display(data, raw=True)
+
+
+def _plain(number: float) -> float | str:
+    """A number as JSON can hold it; ``float`` reads it back."""
+    return number if math.isfinite(number) else str(number)
+
+
+def _differs(verdict: dict[str, Any]) -> str:
+    """What was found here and what the recorded machines found, in a line."""
+    here = ", ".join(f"{float(number):.4g}" for number in verdict["value"])
+    text = f"Not so on this machine: {verdict['words']} Measured here: {here}"
+    page = verdict["name"].split("-")[0]
+    file = resources.files("annotated.results").joinpath("findings", f"{page}.json")
+    if file.is_file():
+        record = json.loads(file.read_text("utf-8"))["findings"]
+        found = record.get(verdict["name"], {}).get("values", {})
+        spread = [float(number) for numbers in found.values() for number in numbers]
+        if spread:
+            low, high = min(spread), max(spread)
+            text += f"; {len(found)} recorded machines: {low:.4g} to {high:.4g}"
+    return f"{text}."
+
+
+def say(text: str) -> None:
+    """Show a paragraph whose numbers come from this run, the same on every front end.
+
+    Args:
+        text: Markdown, an f-string as a rule: ``say(f"It ends at {loss:.2f}.")``.
+    """
+    from IPython.display import Markdown, display
+
+    display(Markdown(text))
 
 
 def recorded(name: str) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from sphinx.errors import ExtensionError
 from sphinx.util.docutils import SphinxDirective
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-from tools import cache
+from tools import cache, findings
 
 
 def executed(docname: str, notebook: dict, env) -> dict:
@@ -33,6 +33,8 @@ def show_outputs(app, docname: str, source: list[str]) -> None:
         return
     notebook = json.loads(source[0])
     cache.take_outputs(notebook, executed(docname, notebook, app.env))
+    for cell in cache.code_cells(notebook):  # what holds, the prose says already
+        cell["outputs"] = [o for o in cell["outputs"] if not findings.held(o)]
     notebook["metadata"]["language_info"]["pygments_lexer"] = "ipython3"  # knows %pip
     source[0] = json.dumps(notebook)
 
