@@ -1,72 +1,47 @@
-"""Run and record benchmarks: ``python -m benchmarks [NAME …]``, all by default."""
+"""Run and record benchmarks: ``python -m benchmarks [NAME …]``, all by default.
+
+``--status`` lists the records whose code has changed since, and what of it.
+``--confirm NAME …`` repeats the first steps, and keeps the record if they are the same.
+"""
 
 import argparse
-import importlib
+import sys
 
-from benchmarks.record import record
-
-NAMES = (
-    "ablations",
-    "attention_memory",
-    "beginnings",
-    "cached_sampling",
-    "chunked_cost",
-    "copy_depth",
-    "copy_parts",
-    "copy_task",
-    "dates",
-    "deep_and_long",
-    "distance",
-    "duplicate",
-    "evaluation_cost",
-    "few_keys",
-    "first_steps",
-    "full_means",
-    "hashes_again",
-    "heads",
-    "inverse_error",
-    "laboratory",
-    "ladder",
-    "ladder_parts",
-    "lengths",
-    "lsh_cost",
-    "lsh_error",
-    "one_stream",
-    "positions",
-    "pronouns",
-    "rates",
-    "reformer_pairs",
-    "reformer_steps",
-    "reformer_text",
-    "regularisation",
-    "reversible_cost",
-    "reversible_length",
-    "rhyme",
-    "segments",
-    "several_heads",
-    "shakespeare",
-    "text",
-    "text_counts",
-    "text_deeper",
-    "text_larger",
-    "text_reach",
-    "text_rivals",
-    "training_step",
-    "two_streams",
-    "warmup",
-    "wider",
-)
+from benchmarks.record import confirm, names, record, stale
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(prog="benchmarks", description=__doc__)
-    parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(NAMES))
-    names = parser.parse_args().names or NAMES
-    unknown = sorted(set(names) - set(NAMES))
-    if unknown:
-        parser.error(f"NAME must be among {', '.join(NAMES)}; got {', '.join(unknown)}")
-    for name in names:
-        record(name, importlib.import_module(f"benchmarks.{name}").run)
+def main() -> int:
+    known = names()
+    parser = argparse.ArgumentParser(
+        prog="benchmarks",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(known))
+    what = parser.add_mutually_exclusive_group()
+    what.add_argument("--status", action="store_true")
+    what.add_argument("--confirm", action="store_true")
+    parser.add_argument(
+        "--because", default="", metavar="REASON", help="confirm without running"
+    )
+    options = parser.parse_args()
+    if unknown := sorted(set(options.names) - set(known)):
+        parser.error(f"NAME must be among {', '.join(known)}; got {', '.join(unknown)}")
+    if options.confirm and not options.names:
+        parser.error("--confirm needs a NAME")
+    failed = False
+    for name in options.names or known:
+        if options.status:
+            problem = "\n  ".join(stale(name))
+        elif options.confirm:
+            problem = confirm(name, options.because)
+        else:
+            problem = record(name)
+        if problem:
+            failed = True
+            print(f"{name}\n  {problem}", flush=True)
+    return failed
 
 
-main()
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,18 +1,92 @@
-"""Recording a run with its provenance."""
+"""Recording a run with its provenance, and telling whether the record still holds.
+
+A record holds the digests of the definitions that its run used. Where they are others
+today, it is stale, and its first steps may confirm it: if the gradients of the first
+optimiser steps are as large as they were, it is still the run of this code.
+"""
 
 import datetime
+import importlib
 import json
 import os
 import platform
 import re
 import subprocess
-from collections.abc import Callable
+from collections.abc import Iterator
+from contextlib import contextmanager
+from math import isclose
 from pathlib import Path
 from typing import Any
 
 import torch
+from torch.optim.optimizer import register_optimizer_step_pre_hook
 
-RESULTS = Path(__file__).parents[1] / "book" / "results"
+from tools.definitions import CODE, changes, reached
+
+ROOT = Path(__file__).parents[1]
+RESULTS = ROOT / "book" / "results"
+STEPS = 20
+# Another processor rounds otherwise, which 20 steps make no larger than about 1e-4;
+# another seed, rate or model changes them in the second digit.
+TOLERANCE = 1e-3
+
+
+def names() -> list[str]:
+    """Return the benchmarks: the modules here that define ``run``."""
+    files = sorted((ROOT / "benchmarks").glob("*.py"))
+    return [
+        f.stem for f in files if re.search(r"(?m)^def run\(\)", f.read_text("utf-8"))
+    ]
+
+
+def read(name: str) -> dict[str, Any]:
+    return json.loads((RESULTS / f"{name}.json").read_text("utf-8"))
+
+
+def definitions(name: str) -> dict[str, str]:
+    """Return the digests of what a benchmark uses now."""
+    found = reached(f"from benchmarks.{name} import run\nrun()", ROOT)
+    itself = CODE, f"book/results/{name}.json"
+    return {one: found[one] for one in found if one not in itself}
+
+
+def stale(name: str) -> list[str]:
+    """Return what a benchmark uses that is not as it was when it was recorded."""
+    return changes(read(name)["provenance"].get("definitions", {}), definitions(name))
+
+
+class Enough(BaseException):
+    """All steps were seen that were to be seen."""
+
+
+@contextmanager
+def first_steps(only: bool = False) -> Iterator[list[float]]:
+    """Yield a list that gets the largest gradient of each of the first optimiser steps.
+
+    Not their norm, which is 1 at every step of a run that clips it.
+
+    Args:
+        only: leave the block after those steps.
+    """
+    seen = []
+
+    def note(optimizer: torch.optim.Optimizer, *_: Any) -> None:
+        if len(seen) < STEPS:
+            parameters = [
+                p for group in optimizer.param_groups for p in group["params"]
+            ]
+            largest = max(p.grad.abs().max() for p in parameters if p.grad is not None)
+            seen.append(float(f"{largest:.5g}"))
+        if only and len(seen) == STEPS:
+            raise Enough
+
+    hook = register_optimizer_step_pre_hook(note)
+    try:
+        yield seen
+    except Enough:
+        pass
+    finally:
+        hook.remove()
 
 
 def _output(*command: str) -> str:
@@ -42,6 +116,7 @@ def provenance(name: str) -> dict[str, Any]:
         "threads": torch.get_num_threads(),
         "python": platform.python_version(),
         "torch": torch.__version__,
+        "definitions": definitions(name),
     }
 
 
@@ -52,17 +127,48 @@ def as_text(result: dict[str, Any]) -> str:
     return numbers.sub(lambda found: f"[{' '.join(found[1].split())}]", text)
 
 
-def record(name: str, run: Callable[[], dict[str, Any]]) -> Path:
-    """Run a benchmark on one thread and write ``book/results/NAME.json`` at once.
-
-    The file is replaced only when the run is complete.
-    """
-    torch.set_num_threads(1)
-    made = provenance(name)
-    result = {"provenance": made, **run()}
+def write(name: str, result: dict[str, Any]) -> None:
+    """Write ``book/results/NAME.json`` at once."""
     path = RESULTS / f"{name}.json"
     part = path.with_suffix(".part")
-    part.write_text(as_text(result))
+    part.write_text(as_text(result), "utf-8")
     part.replace(path)
     print(f"recorded in book/results/{path.name}")
-    return path
+
+
+def record(name: str) -> None:
+    """Run a benchmark on one thread; its file is replaced when the run is complete."""
+    torch.set_num_threads(1)
+    run = importlib.import_module(f"benchmarks.{name}").run
+    made = provenance(name)
+    with first_steps() as steps:
+        result = run()
+    write(name, {"provenance": made | {"first_steps": steps}} | result)
+
+
+def confirm(name: str, reason: str = "") -> str:
+    """Renew the definitions of a record that holds; return why it can't be done, or "".
+
+    Args:
+        name: the benchmark. Its first steps must be as they were recorded.
+        reason: why it holds nevertheless, if its first steps can't tell.
+    """
+    result, now = read(name), definitions(name)
+    made = result["provenance"]
+    before = made["first_steps"]
+    if not reason:
+        if not before:
+            return "it trains nothing: run it again, or say why it holds (--because)"
+        torch.set_num_threads(1)
+        with first_steps(only=True) as steps:
+            importlib.import_module(f"benchmarks.{name}").run()
+        if len(steps) != len(before) or not all(map(_agree, steps, before)):
+            return f"its first steps are others now: {steps}, recorded are {before}"
+        reason = "its first steps are the same"
+    made |= {"definitions": now, "confirmed": reason}
+    write(name, result)
+    return ""
+
+
+def _agree(one: float, other: float) -> bool:
+    return isclose(one, other, rel_tol=TOLERANCE)
