@@ -119,8 +119,10 @@ def keep_top_p(
     require.positive(p=p)
     require.at_most(p=p, one=1)
     falling, places = probabilities.sort(dim=-1, descending=True, stable=True)
-    before = falling.double().cumsum(dim=-1) - falling  # what the likelier ones have
-    falling = falling.masked_fill((before >= p) & (p < 1), 0.0)
+    exact = falling.cpu().double()
+    before = exact.cumsum(dim=-1) - exact  # what the likelier ones have
+    dropped = ((before >= p) & (p < 1)).to(falling.device)
+    falling = falling.masked_fill(dropped, 0.0)
     kept = torch.zeros_like(probabilities).scatter(-1, places, falling)
     return kept / kept.sum(dim=-1, keepdim=True)
 

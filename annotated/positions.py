@@ -166,8 +166,8 @@ def rotary_embedding(
         ValueError: if the width is odd.
     """
     positions = torch.arange(start, start + x.shape[-2], dtype=torch.float64)
-    angles = (positions[:, None] * frequencies(x.shape[-1], base)).to(x.device)
-    sine, cosine = angles.sin().to(x.dtype), angles.cos().to(x.dtype)  # (t, k/2)
+    angles = positions[:, None] * frequencies(x.shape[-1], base)  # float64: on the CPU
+    sine, cosine = angles.sin().to(x), angles.cos().to(x)  # (t, k/2)
     first, second = x[..., 0::2], x[..., 1::2]
     turned = (first * cosine - second * sine, first * sine + second * cosine)
     return torch.stack(turned, dim=-1).flatten(-2)

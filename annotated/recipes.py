@@ -16,6 +16,7 @@ from torch.optim.lr_scheduler import OneCycleLR
 from annotated.attention import MultiHeadAttention
 from annotated.checkpoints import Record
 from annotated.data import Vocabulary, batches, make_batch
+from annotated.devices import device_of, to_device
 from annotated.masks import length_mask
 from annotated.positions import (
     LearnedPositionalEmbedding,
@@ -144,8 +145,8 @@ def read_dates(
 
     ``symbols`` are from :func:`date_symbols`; ``most`` ends what has no end.
     """
-    device = model.decoder.head.weight.device
-    batch = make_batch([(text, "") for text in texts], *symbols).to(device)
+    batch = make_batch([(text, "") for text in texts], *symbols)
+    batch = to_device(batch, device_of(model))
     ends = Vocabulary.start, Vocabulary.end
     with evaluating(model):
         tokens, weights = model.greedy(batch.source, batch.lengths, *ends, most)

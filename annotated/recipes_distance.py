@@ -12,6 +12,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from annotated.attention import MultiHeadAttention, masked_softmax
+from annotated.devices import device_of, to_device
 from annotated.positions import RotaryMultiHeadAttention
 from annotated.recipes import (
     POSITIONS,
@@ -148,9 +149,10 @@ def neighbours_named(
         count: how many sequences.
     """
     generator = torch.Generator().manual_seed(10_000 + length)
-    tokens, mask = reading_task(torch.full((count,), length), generator)
+    batch = reading_task(torch.full((count,), length), generator)
+    tokens, mask = to_device(batch, device_of(model))
     with evaluating(model):
         guesses = model(tokens, mask).argmax(dim=-1)
-    right = guesses[:, 1:] == tokens[:, :-1]
-    either = right[:, :-1] | (guesses[:, 1:-1] == tokens[:, 2:])
+    right = (guesses[:, 1:] == tokens[:, :-1]).cpu()
+    either = right[:, :-1] | (guesses[:, 1:-1] == tokens[:, 2:]).cpu()
     return right.double().mean(dim=0), either.double().mean().item()

@@ -16,6 +16,7 @@ from torch.nn import functional as F
 
 from annotated.attention import MultiHeadAttention
 from annotated.checkpoints import Record
+from annotated.devices import device_of, to_device
 from annotated.recipes import one_cycle
 from annotated.training import evaluating, fit
 
@@ -102,10 +103,10 @@ def train_giving(
     There are ``steps`` of Adam at a constant ``rate``.
     """
     generator = torch.Generator().manual_seed(seed)
-    device = model.positions.device
+    device = device_of(model)
     optimizer = torch.optim.Adam(model.parameters(), lr=rate)
     for _ in range(steps):
-        tokens, nouns = (x.to(device) for x in giving_sentences(generator))
+        tokens, nouns = to_device(giving_sentences(generator), device)
         loss = F.cross_entropy(model(tokens).flatten(0, 1), nouns.flatten())
         optimizer.zero_grad()
         loss.backward()
@@ -118,9 +119,9 @@ def answers_right(model: Giving, seed: int = 1000, count: int = 1000) -> list[fl
 
     ``seed`` draws ``count`` fresh sentences.
     """
-    device = model.positions.device
+    device = device_of(model)
     generator = torch.Generator().manual_seed(seed)
-    tokens, nouns = (x.to(device) for x in giving_sentences(generator, count))
+    tokens, nouns = to_device(giving_sentences(generator, count), device)
     with evaluating(model):
         right = model(tokens).argmax(dim=-1) == nouns
     return right.float().mean(dim=0).tolist()
@@ -206,12 +207,11 @@ def train_letters(
     """
     train, _ = letter_windows()
     generator = torch.Generator().manual_seed(seed)
-    device = model.positions.device
 
     def batches():
         for _ in range(steps):
             chosen = torch.randint(len(train), (LETTERS["batch"],), generator=generator)
-            yield train[chosen].to(device)
+            yield train[chosen]
 
     optimizer, schedule = one_cycle(model, LETTERS["rate"], steps)
     return fit(model, letter_loss, batches(), optimizer, schedule=schedule)
@@ -222,7 +222,7 @@ def letters_right(model: MissingLetter, count: int = 10_000) -> float:
     _, test = letter_windows()
     generator = torch.Generator().manual_seed(1000)
     chosen = test[torch.randint(len(test), (count,), generator=generator)]
-    hidden, letters = hide_letter(chosen.to(model.positions.device))
+    hidden, letters = hide_letter(to_device(chosen, device_of(model)))
     with evaluating(model):
         return (model(hidden).argmax(dim=-1) == letters).float().mean().item()
 

@@ -16,6 +16,7 @@ from torch import Tensor, nn
 
 from annotated import require
 from annotated.attention import MultiHeadAttention
+from annotated.devices import device_of, to_device
 from annotated.frames import static
 from annotated.masks import causal_mask, padding_mask
 from annotated.positions import LearnedPositionalEmbedding, RotaryMultiHeadAttention
@@ -124,7 +125,7 @@ class LaboratoryTransformer(Transformer):
         """
         mask = padding_mask(target, self.config.pad)
         if self.causal:
-            mask = mask & causal_mask(target.shape[1])
+            mask = mask & causal_mask(target.shape[1], device=target.device)
         x = self.positions(self.target_embedding(target) * self.config.d_model**0.5)
         memory = () if self.alone else (memory,)
         masks = (mask,) if self.alone else (mask, memory_mask)
@@ -204,6 +205,12 @@ def laboratory_batch(
     )
 
 
+def _batch(
+    model: nn.Module, settings: Settings, words: list[list[int]]
+) -> tuple[Tensor, Tensor, Tensor]:
+    return to_device(laboratory_batch(settings, words), device_of(model))
+
+
 def laboratory_rate(settings: Settings, step: int) -> float:
     """Return the rate that ``settings`` give a ``step``, counted from 1.
 
@@ -219,7 +226,7 @@ def laboratory_loss(
     model: LaboratoryTransformer, settings: Settings, words: list[list[int]]
 ) -> Float[Tensor, ""]:
     """Return the loss of a ``model`` on ``words``, with ``settings``' smoothing."""
-    source, target, labels = laboratory_batch(settings, words)
+    source, target, labels = _batch(model, settings, words)
     size = LETTERS + settings["letters"]
     loss = LabelSmoothing(size, PAD, settings["smoothing"])
     return loss(model(source, target), labels)
@@ -233,7 +240,7 @@ def laboratory_writes(
 
     It writes symbol by symbol, and never padding or the start.
     """
-    source, target, _ = laboratory_batch(settings, words)
+    source, target, _ = _batch(model, settings, words)
     told = len(words[0]) + 2 if model.alone else 1  # up to START
     written = target[:, :told]
     for _ in range(settings["longest"] + 1):
@@ -266,11 +273,11 @@ def laboratory_exact(
     if and only if each symbol is the likeliest after the right ones before it.
     """
     if settings["causal"]:
-        source, target, labels = laboratory_batch(settings, words)
+        source, target, labels = _batch(model, settings, words)
         logits = model(source, target)
         logits[..., [PAD, START]] = -torch.inf
         right = (logits.argmax(-1) == labels) | (labels == PAD)
-        return right.all(-1).double().mean().item()
+        return right.all(-1).cpu().double().mean().item()
     written = laboratory_writes(model, settings, words)
     answer = TASKS[settings["task"]]
     return sum(map(operator.eq, written, map(answer, words))) / len(words)

@@ -21,6 +21,7 @@ from annotated.data import (
     write_date,
 )
 from annotated.decoding import greedy_decode
+from annotated.devices import device_of, to_device
 from annotated.recipes import one_cycle
 from annotated.recipes_part2 import take_away
 from annotated.recipes_training import label_loss
@@ -106,6 +107,7 @@ def translations(rung: Rung, texts: Sequence[str]) -> list[str]:
     """Return what a ``rung`` writes for ``texts``, symbol by symbol, greedily."""
     pairs = [(text, "") for text in texts]
     source = make_batch(pairs, rung.source, rung.target).source
+    source = to_device(source, device_of(rung.model))
     written = greedy_decode(
         rung.model,
         source,

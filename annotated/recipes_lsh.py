@@ -16,6 +16,7 @@ from torch.nn import functional as F
 
 from annotated import reformer, require
 from annotated.attention import masked_softmax
+from annotated.devices import device_of, to_device
 from annotated.gpt import GPT, GPTConfig
 from annotated.recipes import one_cycle
 from annotated.reformer import LSHSelfAttention
@@ -110,7 +111,8 @@ def lost_pairs(
     those of :func:`meetings`.
     """
     t = buckets.shape[-1]
-    pairs = (buckets[..., None] == buckets[..., None, :]) & ~torch.eye(t).bool()
+    oneself = torch.eye(t, dtype=torch.bool, device=buckets.device)
+    pairs = (buckets[..., None] == buckets[..., None, :]) & ~oneself
     either = met | met.mT  # one of the two looks at the other
     return 1 - (pairs & either).sum().item() / pairs.sum().item()
 
@@ -302,6 +304,7 @@ def duplicates_right(
         size: number of fresh words.
     """
     batch = duplicates(size, torch.Generator().manual_seed(10_000))
+    batch = to_device(batch, device_of(model))
     attention, shares = model.blocks.layers[0].attention, {}
     before = attention.chunk, attention.rounds
     for way in ways:

@@ -17,6 +17,7 @@ from annotated import require
 from annotated.checkpoints import Record
 from annotated.data import sequence_task
 from annotated.decoding import greedy_decode
+from annotated.devices import device_of, to_device
 from annotated.masks import padding_mask
 from annotated.positions import PositionalEncoding
 from annotated.training import fit
@@ -158,10 +159,12 @@ def exact_copies(model: Transformer, seed: int, count: int = 1000) -> int:
 
     ``seed`` is that of the sequences.
     """
-    device = model.output.weight.device
     source, target = sequence_task("copy", count, torch.Generator().manual_seed(seed))
     written = greedy_decode(
-        model, source.to(device), start=START, max_new_tokens=target.shape[1] - 1
+        model,
+        to_device(source, device_of(model)),
+        start=START,
+        max_new_tokens=target.shape[1] - 1,
     )
     return int((written.cpu() == target[:, 1:]).all(dim=1).sum())
 

@@ -18,6 +18,7 @@ from torch.optim.lr_scheduler import OneCycleLR
 from annotated import require
 from annotated.checkpoints import Record
 from annotated.datasets import enwik8, tinyshakespeare
+from annotated.devices import device_of
 from annotated.gpt import GPT, GPTConfig, next_token_loss
 from annotated.text import (
     CHARACTERS,
@@ -178,7 +179,7 @@ def bits_by_position(
         ValueError: if the text, less its first character, is shorter than a window.
     """
     require.at_most(length=length, targets=len(ids) - 1)
-    device = next(model.parameters()).device
+    device = device_of(model)
     total, count = torch.zeros(length, dtype=torch.float64), 0
     with evaluating(model):
         for window, target in all_windows(ids, length, size):

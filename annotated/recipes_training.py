@@ -17,6 +17,7 @@ from torch.optim.lr_scheduler import LambdaLR
 
 from annotated.checkpoints import Record
 from annotated.data import Batch, Vocabulary, batches, date_pairs
+from annotated.devices import device_of, to_device
 from annotated.recipes_part2 import CLIMB, RATE_SHAPES
 from annotated.training import LabelSmoothing, evaluating, fit
 from annotated.transformer import Transformer, TransformerConfig
@@ -156,6 +157,7 @@ def how_well(model: Transformer, data: Dates) -> dict[str, float]:
     loss = confidence = right = symbols = exact = 0.0
     with evaluating(model):
         for batch in batches(*data, 250):
+            batch = to_device(batch, device_of(model))
             logs = model(batch.source, batch.target).log_softmax(dim=-1)
             real = batch.labels != Vocabulary.pad
             sure, answer = logs.max(dim=-1)
@@ -213,6 +215,7 @@ def differences(model: Transformer, batch: Batch) -> float:
     """
     kept = []
     hook = model.decoder.register_forward_hook(lambda part, given, x: kept.append(x))
+    batch = to_device(batch, device_of(model))
     with evaluating(model):
         model(batch.source, batch.target)
     hook.remove()

@@ -17,6 +17,7 @@ from torch.nn import functional as F
 
 from annotated import require
 from annotated.attention import masked_softmax
+from annotated.devices import device_of, to_device
 from annotated.gpt import GPT, GPTConfig, next_token_loss
 from annotated.masks import causal_mask
 from annotated.positions import sinusoidal_encoding
@@ -42,7 +43,7 @@ def shift_by_index(scores: Float[Tensor, "t _"]) -> Float[Tensor, "t s"]:
     """Return ``scores`` by key, each looked up by its distance: slow, plainly right."""
     t, width = scores.shape
     s = width - t
-    shifted = torch.empty(t, s, dtype=scores.dtype)
+    shifted = scores.new_empty(t, s)
     for i in range(t):
         for j in range(s):
             distance = (i + s - t) - j  # from the query's position to the key's
@@ -124,7 +125,8 @@ def slow_attention(
     """Return what ``attention`` makes of ``query`` and ``key``, from the four terms."""
     scores = sum(four_terms(attention, query, key).values())
     scores = scores / (attention.d_model // attention.heads) ** 0.5
-    weights = masked_softmax(scores, causal_mask(query.shape[1], key.shape[1]))
+    mask = causal_mask(query.shape[1], key.shape[1], device=query.device)
+    weights = masked_softmax(scores, mask)
     values = attention.value_map(key).unflatten(-1, (attention.heads, -1))
     heads = torch.einsum("bhts,bshk->bthk", weights, values)
     return attention.output_map(heads.flatten(2))
@@ -237,7 +239,8 @@ def token_bits(
         The bits of each target, ``(b, t)``.
     """
     memories = None
-    for tokens, target in batches:
+    for batch in batches:
+        tokens, target = to_device(batch, device_of(model))
         with evaluating(model):
             if isinstance(model, _WITH_MEMORY):
                 losses, memories = model.loss(tokens, target, memories)

@@ -13,6 +13,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from annotated.attention import MultiHeadAttention
+from annotated.devices import device_of, to_device
 from annotated.recipes_xl import SEGMENTS, library_ids, token_bits
 from annotated.segments import segments
 from annotated.training import evaluating
@@ -142,7 +143,7 @@ def last_output(
 
     ``model`` hands its memories from segment to segment, the last of which is whole.
     """
-    memories = None
+    text, memories = to_device(text, device_of(model)), None
     for tokens in text[None].split(length, dim=1):
         output, memories = model(tokens, memories)
     return output[0, -1]

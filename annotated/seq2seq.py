@@ -16,6 +16,7 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from annotated import require
 from annotated.data import Batch, Vocabulary
+from annotated.devices import device_of, to_device
 from annotated.masks import length_mask
 from annotated.recurrent_attention import ScoredAttention
 from annotated.training import evaluating
@@ -286,14 +287,13 @@ def exact_matches(model: Seq2Seq, batches: Iterable[Batch]) -> Bool[Tensor, "n"]
 
     The ``model`` decodes greedily, and never sees the labels of the ``batches``.
     """
-    hits = []
+    hits, ends = [], (Vocabulary.start, Vocabulary.end)
     with evaluating(model):
         for batch in batches:
+            batch = to_device(batch, device_of(model))
             # one symbol more than the longest label: an output too long is wrong too
             size = batch.labels.shape[1] + 1
-            tokens, _ = model.greedy(
-                batch.source, batch.lengths, Vocabulary.start, Vocabulary.end, size
-            )
+            tokens, _ = model.greedy(batch.source, batch.lengths, *ends, size)
             tokens = F.pad(tokens, (0, size - tokens.shape[1]), value=Vocabulary.pad)
             labels = F.pad(batch.labels, (0, 1), value=Vocabulary.pad)
             hits.append((tokens == labels).all(dim=1))

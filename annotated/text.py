@@ -182,7 +182,7 @@ def ngram_bits(
 
     def codes(ids: Tensor) -> Tensor:  # one number for each run of `order` characters
         weights = size ** torch.arange(order - 1, -1, -1)
-        return ids.unfold(0, order, 1) @ weights
+        return ids.cpu().unfold(0, order, 1) @ weights
 
     counts = torch.bincount(codes(train), minlength=size**order).view(-1, size) + 1.0
     chances = (counts / counts.sum(dim=1, keepdim=True)).flatten()

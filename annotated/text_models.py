@@ -10,6 +10,7 @@ from torch.nn import functional as F
 
 from annotated import require
 from annotated.attention import MultiHeadAttention
+from annotated.devices import device_of, to_device
 
 
 class PastAverage(MultiHeadAttention):
@@ -112,7 +113,7 @@ def influence(model: nn.Module, windows: Int[Tensor, "b t"]) -> Float[Tensor, "t
 
     handle = model.embedding.register_forward_hook(keep)
     try:
-        model(windows)[:, -1].amax(dim=-1).sum().backward()
+        model(to_device(windows, device_of(model)))[:, -1].amax(dim=-1).sum().backward()
     finally:
         handle.remove()
         model.zero_grad()

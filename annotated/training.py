@@ -21,6 +21,7 @@ from tqdm import tqdm
 
 from annotated import require
 from annotated.checkpoints import Record, load_checkpoint, save_checkpoint
+from annotated.devices import device_of, to_device
 
 Loss = Callable[[nn.Module, Any], Tensor]
 Weight = Callable[[Any], float]
@@ -164,14 +165,13 @@ def evaluate(
     Raises:
         ValueError: if there is no batch.
     """
-    device, total, counted = _device(model), 0.0, 0.0
+    device, total, counted = device_of(model), 0.0, 0.0
     with evaluating(model):
         for batch in batches:
             size = weight(batch)
-            total += size * loss(model, _moved(batch, device)).item()
+            total += size * loss(model, to_device(batch, device)).item()
             counted += size
-    if not counted:
-        raise ValueError("batches must hold at least one batch, got none")
+    require.that(counted, "batches must hold at least one batch, got none")
     return total / counted
 
 
@@ -223,7 +223,7 @@ def fit(
     """
     require.count(accumulate=accumulate)
     require.choice((None, torch.bfloat16, torch.float16), precision=precision)
-    device, half = _device(model), precision == torch.float16
+    device, half = device_of(model), precision == torch.float16
     scaler = torch.amp.GradScaler(device.type, enabled=half)
     state = {"model": model, "optimizer": optimizer, "schedule": schedule}
     state["scaler"] = scaler if half else None
@@ -247,7 +247,7 @@ def fit(
             weights, mean = [weight(batch) for batch in group], 0.0
             for batch, size in zip(group, weights, strict=True):
                 with torch.autocast(device.type, precision, enabled=bool(precision)):
-                    part = loss(model, _moved(batch, device)) * (size / sum(weights))
+                    part = loss(model, to_device(batch, device)) * (size / sum(weights))
                 scaler.scale(part).backward()
                 mean += part.item()
             if all(parameter.grad is None for parameter in held):
@@ -277,23 +277,7 @@ def fit(
             # last of all: what `on_step` draws at random belongs to this step
             if save_every is not None and step % save_every == 0:
                 save_checkpoint(checkpoint, **state, history=history)
-    if not history:
-        raise ValueError("batches must hold at least one batch, got none")
+    require.that(history, "batches must hold at least one batch, got none")
     if checkpoint is not None:
         save_checkpoint(checkpoint, **state, history=history)
     return history
-
-
-def _device(model: nn.Module) -> torch.device:
-    return next(model.parameters()).device
-
-
-def _moved(batch: Any, device: torch.device) -> Any:
-    if hasattr(batch, "to"):
-        return batch.to(device)
-    if isinstance(batch, dict):
-        return {name: _moved(part, device) for name, part in batch.items()}
-    if isinstance(batch, tuple | list):
-        make = getattr(type(batch), "_make", type(batch))  # of a NamedTuple
-        return make(_moved(part, device) for part in batch)
-    return batch

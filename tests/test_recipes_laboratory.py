@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from torch import nn
 from torch.nn import functional as F
 
 from annotated.attention import MultiHeadAttention
@@ -81,18 +82,22 @@ def test_the_causal_mask_hides_what_comes_later(model, causal):
     assert same[:-1].all() == causal and not same[-1]
 
 
-def test_writing_goes_symbol_by_symbol_until_the_end():
-    s, network = settings(), None
+def scripted(forward) -> nn.Module:
+    """Return a model of encoder and decoder whose logits a function gives."""
+    model = nn.Identity()
+    model.forward, model.alone = forward, False
+    return model
 
+
+def test_writing_goes_symbol_by_symbol_until_the_end():
     def script(source, written):  # writes b, a, and then the end; never PAD or START
         logits = torch.zeros(len(source), written.shape[1], 7)
         logits[..., [PAD, START]] = 9
         logits[:, -1, [B, A, END, C][min(3, written.shape[1] - 1)]] = 5
         return logits
 
-    network = script
-    network.alone = False
-    assert laboratory_writes(network, s, [[A, B, C]] * 2) == [[B, A]] * 2
+    written = laboratory_writes(scripted(script), settings(), [[A, B, C]] * 2)
+    assert written == [[B, A]] * 2
 
 
 def test_unscaled_queries_are_root_k_times_as_long():
@@ -132,11 +137,11 @@ def test_a_word_is_right_when_all_its_letters_are(causal):
                 logits[row, i, A if letter == B else letter] = 1
         return logits
 
-    backwards_but_b.alone = False
+    model = scripted(backwards_but_b)
     words = [[A, C, C], [C, A, A], [A, B, C], [C, C, A]]
-    assert laboratory_exact(backwards_but_b, s, words) == 0.75
+    assert laboratory_exact(model, s, words) == 0.75
     if causal:
-        assert laboratory_exact(backwards_but_b, s, [[A, C], [B, B]]) == 0.5
+        assert laboratory_exact(model, s, [[A, C], [B, B]]) == 0.5
 
 
 def test_training_is_these_steps():

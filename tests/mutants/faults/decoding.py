@@ -33,7 +33,7 @@ FAULTS = {
     ],
     "keep_top_p": [
         ("before >= p", "before > p", "one too many"),
-        (" - falling  #", "  #", "without the one that reaches p"),
+        (" - exact  #", "  #", "without the one that reaches p"),
         (" & (p < 1)", "", "the smallest lost"),
         (", descending=True", "", "the least likely first"),
         ("return kept / kept.sum(dim=-1, keepdim=True)", "return kept",

@@ -52,11 +52,13 @@ FAULTS = {
         ("* frequencies(x.shape[-1], base)", ".float() * frequencies(x.shape[-1], base)"
          ".float()", "angles in single precision"),
         ("(x.shape[-1], base)", "(x.shape[-1])", "base ignored"),
-        (".to(x.device)", "", "device of the angles"),
-        ("angles.sin().to(x.dtype), angles.cos().to(x.dtype)",
-         "angles.sin(), angles.cos()", "dtype of the input lost"),
-        ("angles.sin().to(x.dtype), angles.cos().to(x.dtype)",
-         "angles.to(x.dtype).sin(), angles.to(x.dtype).cos()",
+        ("angles.sin().to(x), angles.cos().to(x)",
+         "angles.sin().to(x.dtype), angles.cos().to(x.dtype)", "device of the angles"),
+        ("angles.sin().to(x), angles.cos().to(x)",
+         "angles.sin().to(x.device), angles.cos().to(x.device)",
+         "dtype of the input lost"),
+        ("angles.sin().to(x), angles.cos().to(x)",
+         "angles.to(x).sin(), angles.to(x).cos()",
          "angles in half precision"),
     ],
     "RotaryMultiHeadAttention._queries_and_keys": [

@@ -26,7 +26,7 @@ FAULTS = {
     ],
     "slow_attention": [
         ("** 0.5", "** 1.0", "wrong scale"),
-        ("causal_mask(query.shape[1], key.shape[1])", "None", "no mask"),
+        ("masked_softmax(scores, mask)", "masked_softmax(scores)", "no mask"),
     ],
     "RememberingGPT.loss": [
         ("torch.cat([memory, x], dim=1)", "x", "no memory"),

@@ -50,9 +50,9 @@ FAULTS = {
     "evaluate": [
         ("total += size * loss", "total += loss", "weights ignored"),
         ("return total / counted", "return total", "a sum, no mean"),
-        ("_moved(batch, device)", "batch", "batches not moved"),
+        ("to_device(batch, device)", "batch", "batches not moved"),
         ("    with evaluating(model):", "    if True:", "in training mode"),
-        ("    if not counted:", "    if False:", "no batch"),
+        ("require.that(counted, ", "require.that(True, ", "no batch"),
     ],
     "fit": [
         ("        model.train()\n", "        pass\n", "not in training mode"),
@@ -61,7 +61,7 @@ FAULTS = {
         (" * (size / sum(weights))", " / len(weights)", "weights ignored"),
         (" * (size / sum(weights))", " * size", "not divided by the weights"),
         ("mean += part", "mean = part", "loss of the last batch alone"),
-        ("_moved(batch, device)", "batch", "batches not moved"),
+        ("to_device(batch, device)", "batch", "batches not moved"),
         ("clip_grad_norm_(held, clip)", "clip_grad_norm_(held, math.inf)",
          "clip ignored"),
         ("clip_grad_norm_(held, clip)", "clip_grad_norm_(held, min(clip, 1.0))",
@@ -107,16 +107,6 @@ FAULTS = {
         ('"schedule": schedule}', '"schedule": None}', "schedule not saved"),
         ("    if checkpoint is not None:\n        save", "    if False:\n        save",
          "not saved at the end"),
-        ("    if not history:", "    if False:", "no batch"),
-    ],
-    "_moved": [
-        ("{name: _moved(part, device) for name, part in batch.items()}", "batch",
-         "dictionaries stay"),
-        ("make(_moved(part, device) for part in batch)", "batch",
-         "lists and tuples stay"),
-        ("make = getattr(type(batch), \"_make\", type(batch))", "make = tuple",
-         "lists become tuples"),
-        ("getattr(type(batch), \"_make\", type(batch))", "type(batch)",
-         "named tuples fail"),
+        ("require.that(history, ", "require.that(True, ", "no batch"),
     ],
 }
