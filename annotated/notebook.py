@@ -5,6 +5,7 @@ import importlib.util
 import inspect
 import json
 import math
+import operator
 import os
 import platform
 import random
@@ -168,19 +169,20 @@ def check_close(
     print(f"✓ {claim}, " + (f"to {worst:.0e}" if worst else "exactly"))
 
 
+_SIGNS = {">": operator.gt, "≥": operator.ge, "<": operator.lt, "≤": operator.le}
 _FINDING = "application/vnd.annotated.finding+json"
 
 
 def expect(
     name: str,
     words: str,
-    value: float | Sequence[float],
+    value: float | Iterable[float],
     *,
-    unlike: tuple[str, float | Sequence[float]],
-    above: float = -math.inf,
-    below: float = math.inf,
-    at_least: float = -math.inf,
-    at_most: float = math.inf,
+    unlike: tuple[str, float | Iterable[float]],
+    above: float | None = None,
+    below: float | None = None,
+    at_least: float | None = None,
+    at_most: float | None = None,
 ) -> None:
     """State what was found about something trained; another machine may differ.
 
@@ -200,33 +202,27 @@ def expect(
         at_least, at_most: the band, with them.
 
     Raises:
-        ValueError: if ``name`` names no page, or the band leaves nothing out.
+        ValueError: if ``name`` names no page, or there is no band.
     """
     from IPython.display import display
 
     if not re.fullmatch(r"\d\d[a-z]?-[a-z0-9-]+", name):
         raise ValueError(f"name must be like '08b-longer', got {name!r}")
-    bounds = ((">", above), ("≥", at_least), ("<", below), ("≤", at_most))
-    band = " and ".join(f"{sign} {end:g}" for sign, end in bounds if math.isfinite(end))
-    if not band:
-        raise ValueError(f"{name}: the band must have a finite bound, got none")
+    given = ((">", above), ("≥", at_least), ("<", below), ("≤", at_most))
+    bounds = [(sign, end) for sign, end in given if end is not None]
+    if not bounds:
+        raise ValueError(f"{name}: the band must have a bound, got none")
 
     def inside(number: float) -> bool:  # a NaN is nowhere
-        return above < number < below and at_least <= number <= at_most
+        return all(_SIGNS[sign](number, end) for sign, end in bounds)
 
-    values, others = (
-        [
-            float(number)
-            for number in (given if isinstance(given, Iterable) else [given])
-        ]
-        for given in (value, unlike[1])
-    )
+    values, others = _numbers(value), _numbers(unlike[1])
     held = all(map(inside, values))
     verdict = {
         "name": name,
         "words": words,
         "value": list(map(_plain, values)),
-        "band": band,
+        "band": " and ".join(f"{sign} {end:g}" for sign, end in bounds),
         "held": held,
         "unlike": {
             "words": unlike[0],
@@ -238,6 +234,13 @@ def expect(
     html = f'<p class="annotated-finding"><small>{escape(line)}</small></p>'
     data = {_FINDING: verdict, "text/html": html if line else "", "text/plain": line}
     display(data, raw=True)
+
+
+def _numbers(value: float | Iterable[float]) -> list[float]:
+    if not isinstance(value, Tensor):
+        several = [*value] if isinstance(value, Iterable) else [value]
+        value = torch.tensor(several, dtype=torch.float64)
+    return value.cpu().double().flatten().tolist()
 
 
 def _plain(number: float) -> float | str:

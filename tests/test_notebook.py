@@ -2,11 +2,13 @@
 
 import ast
 import inspect
+import json
 import math
 import random
 import re
 import textwrap
 import time
+import warnings
 
 import matplotlib.pyplot as plt
 import numpy
@@ -20,7 +22,9 @@ from annotated.notebook import (
     check_close,
     check_shape,
     cost,
+    expect,
     recorded,
+    say,
     setup,
     show,
     show_source,
@@ -100,6 +104,21 @@ def test_the_environment_chooses_the_device(wanted, found, device, monkeypatch):
     monkeypatch.setattr(torch.cuda, "get_device_name", lambda *_: "a GPU")
     monkeypatch.setattr(torch.cuda, "manual_seed_all", lambda seed: None)
     assert setup() == torch.device(device)
+
+
+def test_no_device_counts_in_tf32():
+    units = torch.backends.cuda.matmul, torch.backends.cudnn
+    before = [unit.allow_tf32 for unit in units]
+    try:
+        for unit in units:
+            unit.allow_tf32 = True
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            setup()
+        assert [unit.allow_tf32 for unit in units] == [False, False]
+    finally:
+        for unit, kept in zip(units, before, strict=True):
+            unit.allow_tf32 = kept
 
 
 # ---- show_source -------------------------------------------------------------
@@ -268,6 +287,91 @@ def test_what_does_not_agree_is_an_error(actual, expected, tolerance):
 def test_nothing_is_no_proof(nothing):
     with pytest.raises((RuntimeError, ValueError), match="max"):
         check_close("claim", nothing, nothing)
+
+
+# ---- expect, say -------------------------------------------------------------
+
+FINDING = "application/vnd.annotated.finding+json"
+
+
+@pytest.fixture
+def displayed(monkeypatch):
+    """What cells display, in order."""
+    outputs = []
+    keep = lambda thing, raw=False: outputs.append(thing)  # noqa: E731
+    monkeypatch.setattr("IPython.display.display", keep)
+    return outputs
+
+
+def found(displayed, value, **band) -> dict:
+    expect("02-twice", "Twice as much.", value, unlike=("untrained", 0.5), **band)
+    return displayed.pop()
+
+
+@pytest.mark.parametrize(
+    ("band", "inside", "outside"),
+    [
+        ({"above": 1}, 1.01, 1),
+        ({"at_least": 1}, 1, 0.99),
+        ({"below": 1}, 0.99, 1),
+        ({"at_most": 1}, 1, 1.01),
+        ({"above": 1, "at_most": 2}, [1.5, 2], [1.5, 2.1]),
+        ({"above": 1, "at_most": 2}, torch.tensor([1.5, 2]), [1, 1.5]),
+        ({"above": 1}, math.inf, math.nan),
+    ],
+)
+def test_a_finding_is_held_or_not_and_never_raises(displayed, band, inside, outside):
+    assert found(displayed, inside, **band)[FINDING]["held"] is True
+    assert found(displayed, outside, **band)[FINDING]["held"] is False
+
+
+def test_a_finding_that_holds_shows_nothing_and_leaves_all_as_data(displayed):
+    output = found(displayed, [2.0, math.inf], above=1)
+    assert output["text/html"] == output["text/plain"] == ""
+    assert json.loads(json.dumps(output[FINDING], allow_nan=False)) == {
+        "name": "02-twice",
+        "words": "Twice as much.",
+        "value": [2.0, "inf"],
+        "band": "> 1",
+        "held": True,
+        "unlike": {"words": "untrained", "value": [0.5], "outside": True},
+    }
+
+
+def test_an_alternative_in_the_band_is_noted(displayed):
+    assert found(displayed, 2.0, above=0.4)[FINDING]["unlike"]["outside"] is False
+
+
+def test_a_finding_that_differs_says_what_others_found(
+    displayed, tmp_path, monkeypatch
+):
+    record = {"findings": {"02-twice": {"values": {"one": [2, 3], "two": [2.5, 4]}}}}
+    (tmp_path / "findings").mkdir()
+    (tmp_path / "findings" / "02.json").write_text(json.dumps(record))
+    monkeypatch.setattr(notebook.resources, "files", lambda name: tmp_path)
+    output = found(displayed, 0.25, above=1)
+    assert output["text/plain"] == (
+        "Not so on this machine: Twice as much. Measured here: 0.25; 2 recorded "
+        "machines: 2 to 4."
+    )
+    assert output["text/plain"] in output["text/html"]
+
+
+def test_a_finding_without_a_record_says_what_was_found_here(displayed):
+    assert found(displayed, 0.25, above=1)["text/plain"].endswith("here: 0.25.")
+
+
+def test_a_finding_needs_a_page_and_a_band(displayed):
+    with pytest.raises(ValueError, match="name must be like '08b-longer', got 'x'"):
+        expect("x", "Twice.", 2, above=1, unlike=("untrained", 0))
+    with pytest.raises(ValueError, match="02-twice: the band must have a bound"):
+        found(displayed, 2)
+
+
+def test_says_a_paragraph(displayed):
+    say("It ends at **2.5**.")
+    (paragraph,) = displayed
+    assert paragraph.data == "It ends at **2.5**."
 
 
 # ---- recorded, show_table ----------------------------------------------------

@@ -95,7 +95,7 @@ def test_a_fault_without_an_end_is_cut_off_and_named(mutants):
     table = {"count": [("n += 1", "pass", "endless"), ("<", "<=", "one more")]}
     status, said = mutants(table, seconds=3)
     assert status == 1
-    assert "tiny.count: endless\n    no end after 3 seconds" in said
+    assert "tiny.count: endless\n    no end after 3 CPU seconds" in said
     assert "1 of 2 faults found" in said
 
 

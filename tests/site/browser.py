@@ -22,7 +22,7 @@ SWITCHES = [
     "--disable-component-update",
     "--disable-sync",
 ]
-TIMEOUT_MS = 30_000  # generous: a shared machine, and nothing here measures speed
+TIMEOUT_MS = 300_000  # for what never comes: nothing here measures speed
 
 WAIT_MS = 20_000  # for the page's own scripts
 SETTLE = """async (wait) => {

@@ -7,6 +7,8 @@ FAULTS = {
         ("    numpy.random.seed(seed)\n", "", "numpy not seeded"),
         ("    random.seed(seed)\n    use", "    use", "random not seeded"),
         ("    use_style()\n", "", "no style"),
+        ("torch.backends.cuda.matmul.allow_tf32 = ", "", "products in TF32"),
+        ("torch.backends.cudnn.allow_tf32 = ", "", "recurrent layers in TF32"),
         ("wanted or (", "(", "environment ignored"),
         ('("cuda" if available else "cpu")', '"cpu"', "GPU unused"),
     ],
@@ -34,8 +36,35 @@ FAULTS = {
     "check_close": [
         ("rtol=0", "rtol=1", "relative"),
         ("atol=tolerance", "atol=1", "tolerance ignored"),
-        ("t.detach().double()", "t.detach().half()", "compared in half precision"),
+        ("t.detach().cpu().double()", "t.detach().cpu().half()",
+         "compared in half precision"),
         ("max(\n", "min(\n", "smallest difference printed"),
+    ],
+    "expect": [
+        ("return all(", "return any(", "one bound is enough"),
+        ('("≥", at_least)', '(">", at_least)', "at least is above"),
+        ('("≤", at_most)', '("<", at_most)', "at most is below"),
+        ('(">", above)', '("≥", above)', "above is at least"),
+        ('("<", below)', '("≤", below)', "below is at most"),
+        ("all(map(inside, values))", "any(map(inside, values))", "one is enough"),
+        ("not any(map(inside, others))", "True", "any alternative will do"),
+        ('"" if held else _differs(verdict)', "_differs(verdict)", "always shown"),
+        ("if not bounds:", "if False:", "no band at all"),
+        ("re.fullmatch(", "re.search(", "any name"),
+    ],
+    "_numbers": [
+        ("[*value]", "[*value][:1]", "the first alone"),
+        (".flatten()", "[:1]", "the first of a tensor"),
+    ],
+    "_plain": [
+        ("if math.isfinite(number) else str(number)", "", "JSON holds no infinity"),
+    ],
+    "_differs": [
+        ("min(spread), max(spread)", "spread[0], spread[-1]", "first and last"),
+        ("{len(found)} recorded", "{len(spread)} recorded", "counts values"),
+    ],
+    "say": [
+        ("display(Markdown(text))", "display(text)", "not as Markdown"),
     ],
     "recorded": [
         ('[entry["seed"]] if "seed" in entry else []', "[]", "seeds not said"),
