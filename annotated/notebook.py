@@ -289,10 +289,14 @@ def recorded(name: str) -> dict[str, Any]:
 
     file = resources.files("annotated.results").joinpath(f"{name}.json")
     result = json.loads(file.read_text("utf-8"), object_hook=note_seed)
-    made = result["provenance"]
+    made, exact = result["provenance"], ""
+    if made.get("commit_is_lost"):
+        exact = " (not exact: that commit is no longer in the repository)"
+    elif not made["commit_is_exact"]:
+        exact = " (not exact: with changes that were not committed)"
     print(
         f"recorded {made['date']} by `{made['command']}` at commit "
-        f"{made['commit'][:7]}"
+        f"{made['commit'][:7]}{exact}"
         + f", seeds {', '.join(map(str, sorted(seeds)))}"
         * bool(seeds)
         + f"\nPyTorch {made['torch']}, Python {made['python']}, "

@@ -386,6 +386,26 @@ def test_a_recorded_run_is_read_with_where_it_comes_from(capsys):
     assert f"PyTorch {made['torch']}" in said and made["date"] in said
 
 
+@pytest.mark.parametrize(
+    ("made", "said"),
+    [
+        ({}, "at commit 1234567\n"),
+        (
+            {"commit_is_exact": False},
+            "(not exact: with changes that were not committed)",
+        ),
+        ({"commit_is_lost": True}, "(not exact: that commit is no longer in the repo"),
+    ],
+)
+def test_a_record_says_where_it_is_not_exact(made, said, tmp_path, monkeypatch, capsys):
+    made = {"commit_is_exact": True, "commit": "123456789", "date": "today"} | made
+    made |= dict.fromkeys(("command", "torch", "python", "processor", "threads"), 1)
+    (tmp_path / "run.json").write_text(json.dumps({"provenance": made}))
+    monkeypatch.setattr(notebook.resources, "files", lambda package: tmp_path)
+    recorded("run")
+    assert said in capsys.readouterr().out
+
+
 def test_a_table_names_its_rows_and_columns():
     table = show_table(["model", "loss"], [["<b>", 1.5], ["c", None]], "Two <models>")
     page = BeautifulSoup(table._repr_html_(), "html.parser")

@@ -69,6 +69,8 @@ FAULTS = {
     "recorded": [
         ('[entry["seed"]] if "seed" in entry else []', "[]", "seeds not said"),
         ("made['commit'][:7]", "made['command'][:7]", "commit not said"),
+        ('elif not made["commit_is_exact"]', "elif False", "uncommitted not said"),
+        ('made.get("commit_is_lost")', "False", "a lost commit not said"),
     ],
     "cost": [
         ("time.process_time()", "time.perf_counter()", "seconds of the clock"),
