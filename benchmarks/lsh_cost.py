@@ -5,7 +5,7 @@ out, "fused" calls the kernel, told that attention is causal; LSH by ours,
 `transformers` and `reformer-pytorch`, with 1 and 4 rounds. All have maps for queries,
 values and output, and the first two one for keys besides. At each length all are timed
 in turn, so that a busy machine slows all of them; ratios are medians of those of the
-turns. How to run it: benchmarks/lsh_peers.py.
+turns. ``make bench NAME=lsh_cost`` installs the peers.
 
 Bands, before the first recorded run, from single runs at 8k (forward .81 and .73 of
 `transformers`, forward and backward .72 and .48) and measurements of others:

@@ -5,7 +5,8 @@ chunks of 64. The error is ‖found − exact‖ / ‖exact‖, exact being shar
 over all pairs; recall is the share of the 1, 8 and 32 keys of the highest scores that a
 query meets in the first so many rounds. Beside ours: ours counting a pair as often as
 it meets, ours within buckets alone, `transformers` and `reformer-pytorch`, all with the
-same scores and the same data, in turn. How to run it: benchmarks/lsh_peers.py.
+same scores and the same data, in turn. ``make bench NAME=lsh_error`` installs
+the peers.
 
 Bands, for medians over the seeds, before the first recorded run, from a single one
 (causal: ours .63, .35, .21, .11, .05; transformers .59, .41, .26, .19, .17):

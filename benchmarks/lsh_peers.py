@@ -1,11 +1,7 @@
 """Two published LSH attentions behind one face, for benchmarks/lsh_error and lsh_cost.
 
-They need an environment of their own, and the benchmarks run in it:
-
-    python3.11 -m venv ENV
-    ENV/bin/pip install "transformers==5.23.0" "reformer-pytorch==1.4.4" "torch==2.13.0"
-    ENV/bin/pip install --editable .
-    ENV/bin/python -m benchmarks lsh_error lsh_cost
+``make bench NAME=lsh_cost`` installs them in an environment of their own, and runs a
+benchmark in it.
 """
 
 import logging

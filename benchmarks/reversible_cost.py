@@ -4,8 +4,8 @@ A stack of blocks reads one sequence, forward and backward. "stored" calls the b
 the reversible stack one by one, "checkpointed" puts a checkpoint at each block; all
 three compute the same. Peers, with LSH attention of one round (chunks of 64), have ours
 beside them with the same: reformer-pytorch 1.4.4, which can store instead
-(``reverse_thres``), and transformers 5, which can't. They run in an environment that
-holds them beside the book's packages.
+(``reverse_thres``), and transformers 5, which can't. ``make bench
+NAME=reversible_cost`` installs both.
 
 Memory is the peak of a fresh process (``benchmarks/memory.py``); what a layer takes is
 the slope between two depths, its parameters and their gradients included. Times are CPU
