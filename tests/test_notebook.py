@@ -345,7 +345,7 @@ def test_an_alternative_in_the_band_is_noted(displayed):
 def test_a_finding_that_differs_says_what_others_found(
     displayed, tmp_path, monkeypatch
 ):
-    record = {"findings": {"02-twice": {"values": {"one": [2, 3], "two": [2.5, 4]}}}}
+    record = {"findings": {"02-twice": {"values": {"one": [3, 2], "two": [4, 2.5]}}}}
     (tmp_path / "findings").mkdir()
     (tmp_path / "findings" / "02.json").write_text(json.dumps(record))
     monkeypatch.setattr(notebook.resources, "files", lambda name: tmp_path)
@@ -362,8 +362,8 @@ def test_a_finding_without_a_record_says_what_was_found_here(displayed):
 
 
 def test_a_finding_needs_a_page_and_a_band(displayed):
-    with pytest.raises(ValueError, match="name must be like '08b-longer', got 'x'"):
-        expect("x", "Twice.", 2, above=1, unlike=("untrained", 0))
+    with pytest.raises(ValueError, match="name must be like '08b-longer', got 'x02-y'"):
+        expect("x02-y", "Twice.", 2, above=1, unlike=("untrained", 0))
     with pytest.raises(ValueError, match="02-twice: the band must have a bound"):
         found(displayed, 2)
 

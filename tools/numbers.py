@@ -77,6 +77,8 @@ def paragraphs(text: str) -> Iterator[tuple[str, list[str]]]:
     """Each block of Markdown, with the comments in it and in those right after it."""
     blocks = re.split(r"\n\s*\n", text)
     for i, block in enumerate(blocks):
+        if not COMMENT.sub("", block).strip():
+            continue
         comments = COMMENT.findall(block)
         for after in blocks[i + 1 :]:
             if COMMENT.sub("", after).strip():
@@ -120,10 +122,10 @@ def printed(notebook: dict) -> str:
     )
 
 
-def wrong(path: Path, sections: set[str]) -> list[str]:
+def wrong(path: Path, sections: set[str], root: Path = ROOT) -> list[str]:
     """The numbers of a notebook that come from nowhere, or from something else."""
     notebook, found = cache.read(path), []
-    kept = cache.place(path, notebook)
+    kept = cache.place(path, notebook, root)
     shown = printed(cache.read(kept)) if kept.is_file() else None
     for text, comments in pieces(notebook):
         marks, there = list(marked(comments)), numbers(text, sections)
@@ -142,7 +144,7 @@ def wrong(path: Path, sections: set[str]) -> list[str]:
             elif kind == "recorded" and not (name and how):
                 found.append(f"recorded: {number} names no record, or no value in it")
             elif how:
-                file = ROOT / "book" / "results" / f"{name}.json"
+                file = root / "book" / "results" / f"{name}.json"
                 value = computed(how, cache.read(file) if name else {})
                 percent = re.search(rf"{re.escape(number)}\s?%", text) is not None
                 if not agrees(number, percent, value):

@@ -1,0 +1,128 @@
+"""tools/machines.py: other machines differ, each always in the same way."""
+
+import json
+
+import pytest
+from nbformat.v4 import new_code_cell, new_notebook
+
+from tools import machines
+
+PAGE = """
+
+# %%
+import torch
+from IPython.display import display
+
+torch.manual_seed(0)
+layer = torch.nn.Linear(3, 1)
+optimizer = torch.optim.Adam(layer.parameters(), lr=1.0)
+for _ in range(5):
+    optimizer.zero_grad()
+    layer(torch.ones(3)).square().sum().backward()
+    optimizer.step()
+
+
+def expect(name, words, value, **band):
+    verdict = {"name": name, "words": words, "value": [value], "band": "> 0"}
+    verdict["held"] = value > 0
+    verdict["unlike"] = {"words": "none", "value": [-1], "outside": True}
+    data = {"application/vnd.annotated.finding+json": verdict}
+    display(data, raw=True)
+
+
+weight = layer.weight.double().sum().item()
+expect("01-weight", "It moves.", abs(weight), above=0)
+
+# %%
+assert weight == 0, "mathematics"
+"""
+
+
+@pytest.fixture
+def page(workshop):
+    source = workshop.read("notebooks/src/01_tiny.py") + PAGE
+    workshop.write("notebooks/src/01_tiny.py", source)
+    workshop.tool("notebooks")
+    return workshop
+
+
+def recorded(page):
+    return json.loads(page.read("book/results/findings/01.json"))
+
+
+def sweep(page, *names):
+    return page.tool("machines", "--machines", *names)
+
+
+def test_each_machine_finds_its_own_and_runs_once(page):
+    first = sweep(page, "noise-1", "noise-2", "plain")
+    assert "3 runs" in first.stdout, first.stdout
+    record = recorded(page)
+    values = record["findings"]["01-weight"]["values"]
+    assert len({*map(tuple, values.values())}) == 3
+    assert max(values.values())[0] - min(values.values())[0] < 1e-4
+    assert "0 runs" in sweep(page, "noise-1", "noise-2").stdout
+    page.replace("notebooks/src/01_tiny.py", "range(5)", "range(6)")
+    page.tool("notebooks")
+    assert "1 runs" in sweep(page, "noise-1").stdout
+    again = recorded(page)["findings"]["01-weight"]["values"]
+    assert again["noise-1"] != values["noise-1"]
+    assert again["noise-2"] == values["noise-2"]
+
+
+def test_a_machine_is_the_same_each_time(page):
+    sweep(page, "noise-1")
+    first = recorded(page)["findings"]
+    (page.root / "book/results/findings/01.json").unlink()
+    sweep(page, "noise-1")
+    assert recorded(page)["findings"] == first
+
+
+def test_a_false_assertion_is_noted_and_an_error_ends_the_run(page):
+    said = sweep(page, "noise-1")
+    assert said.returncode == 1
+    assert "assert weight == 0" in said.stdout
+    assert recorded(page)["machines"]["noise-1"]["asserts"] == ["weight == 0"]
+    page.replace("notebooks/src/01_tiny.py", "assert weight", "assert wait")
+    page.tool("notebooks")
+    assert "stopped: NameError: name 'wait'" in sweep(page, "noise-1").stdout
+    assert "NameError" in recorded(page)["machines"]["noise-1"]["stopped"]
+
+
+def test_other_machines_are_tried_without_a_record(page):
+    said = page.tool("machines", "--noise", "901-902")
+    assert "01_tiny on noise-902: 1 findings" in said.stdout
+    assert not (page.root / "book/results/findings").exists()
+
+
+def test_ci_runs_what_has_changed_on_one_machine(page):
+    first = page.tool("machines", "--ci").stdout
+    assert "1 runs" in first and "on noise-" in first
+    assert page.tool("machines", "--ci").stdout == first  # a second try is the same
+    sweep(page, "noise-1")
+    assert "0 runs" in page.tool("machines", "--ci").stdout
+    page.write("annotated/answer.py", "ANSWER = 42\n")  # drawn, when the module changes
+    assert "1 runs" in page.tool("machines", "--ci").stdout
+
+
+def code(*cells):
+    return machines.code_hash(new_notebook(cells=[new_code_cell(c) for c in cells]))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "same"),
+    [
+        (
+            "expect('01-a', 'Words.', x, above=1)",
+            "expect('01-a', 'W', x, below=2)",
+            True,
+        ),
+        ("expect('01-a', 'Words.', x, above=1)", "expect('01-b', 'Words.', x)", False),
+        ("expect('01-a', 'Words.', x)", "expect('01-a', 'Words.', y)", False),
+        ("f(); say('one')", "f(); say('two')", True),
+        ("show(f, caption='one')", "show(f, caption='two')", True),
+        ("train(x, steps=10)", "train(x, steps=20)", False),
+    ],
+)
+def test_words_and_bands_change_without_a_new_run(old, new, same):
+    assert (code(old) == code(new)) is same
