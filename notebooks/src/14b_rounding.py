@@ -276,7 +276,7 @@ for name in ("bfloat16", "float16"):
 # %% [markdown]
 # It's the low precision itself that costs. In half precision, rebuilding adds little to it. In
 # `float32`, rebuilt gradients stay within a thousandth of the stored ones, and mostly far closer
-# (recorded, 32 blocks): now and then, rounding switches a unit of the ReLU.
+# (recorded, 32 blocks; a unit of the ReLU that stands right at 0 may switch).
 #
 # ## 14b.4 Losing nothing
 #
