@@ -87,7 +87,7 @@ def gradient(replayed):
 torch.manual_seed(1)
 plain = torch.autograd.grad(layer(inputs).square().sum(), inputs)[0]
 check_close(
-    "random numbers replayed: the plain gradient", gradient(True), plain
+    "random numbers replayed: the plain gradient", gradient(True), plain, 1e-4
 )
 off = gradient(False) - plain
 wrong = (off.norm() / plain.norm()).item()
@@ -114,7 +114,7 @@ print(
 # attention must hit a single key. The model reads `0 w 0 w`, where the word `w` is random, and
 # predicts the second `w`: each symbol can be known only by looking at the one spot where it
 # stood before. Ours are words of 31 symbols (the paper's: 511), one layer of width 64, chunks of 4. So
-# one round sees 8 of 63 positions.
+# one round sees 8 of 63 positions. <!-- given: 8 of 63 -->
 #
 # Here is one that learns with a single round. At each position of the second `w` there's exactly one key
 # that knows the answer. How often does it lie in the window, in a head, as training goes on? By
@@ -125,7 +125,7 @@ import matplotlib.pyplot as plt
 from torch import nn
 
 from annotated.gpt import GPTConfig
-from annotated.notebook import show
+from annotated.notebook import expect, show
 from annotated.plots import PALETTE
 from annotated.recipes import one_cycle
 from annotated.recipes_lsh import (
@@ -185,6 +185,7 @@ fit(
     on_step=watch,
 )
 at, met, right = zip(*watched, strict=True)
+# given: 8 of 63
 figure, ax = plt.subplots(figsize=(5.8, 3.4))
 ax.plot(at, met, "-", color=PALETTE[0], label="matching key in the window")
 ax.plot(at, right, "--", color=PALETTE[1], label="right answers")
@@ -195,19 +196,37 @@ show(
     alt="Against the training step, the share of queries whose matching "
     "key is in the window, "
     f"from {met[0]:.2f} to {met[-1]:.2f}, and the share of right answers, from "
-    f"{right[0]:.2f} to {right[-1]:.2f}. Both rise together, steeply "
-    f"after about 150 steps.",
+    f"{right[0]:.2f} to {right[-1]:.2f}. Both rise together.",
     caption="Trained on this page: one round, four heads. A head's "
     "window holds 8 of 63 "
     "positions.",
 )
 
 # %% tags=["hide-input", "proof"]
-assert met[0] < 0.2 and met[-1] > 0.4 and right[-1] > 0.8
+expect(
+    "13b-luck-is-enough",
+    "With a single round, the model learns to give most of the answers.",
+    right[-1],
+    above=0.5,
+    unlike=("when training begins", right[0]),
+)
+expect(
+    "13b-pairs-meet",
+    "In the end, the matching key is met more than twice as often as at first.",
+    met[-1] / met[0],
+    above=2,
+    unlike=("when training begins", 1),
+)
+expect(
+    "13b-more-answers-than-meetings",
+    "More answers are right than matching keys are met in a head.",
+    right[-1] - met[-1],
+    above=0,
+    unlike=("when training begins", right[0] - met[0]),
+)
 print(
-    f"✓ the matching key is met {100 * met[0]:.0f} % of the time after "
-    f"{at[0]} steps, "
-    f"{100 * met[-1]:.0f} % after {at[-1]}"
+    f"measured: the matching key is met {100 * met[0]:.0f} % of the time after "
+    f"{at[0]} steps, {100 * met[-1]:.0f} % after {at[-1]}"
 )
 
 # %% [markdown]
@@ -281,7 +300,7 @@ print(
 # training depended on matching vectors sharing a bucket. In training through buckets, everything does.
 #
 # Two things differ. In the paper, models trained with LSH fail with exact attention (0.8 %);
-# ours stay as good as before. And when tested with one round, ours are best if trained with one, the
+# ours stay as good as before. <!-- cited: 0.8 % --> And when tested with one round, ours are best if trained with one, the
 # paper's if trained with four.
 #
 # **So does LSH attention learn as well as full attention?** On this task, yes: after 400 steps, all nine
