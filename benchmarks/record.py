@@ -72,10 +72,10 @@ def first_steps(only: bool = False) -> Iterator[list[float]]:
 
     def note(optimizer: torch.optim.Optimizer, *_: Any) -> None:
         if len(seen) < STEPS:
-            parameters = [
-                p for group in optimizer.param_groups for p in group["params"]
-            ]
-            largest = max(p.grad.abs().max() for p in parameters if p.grad is not None)
+            groups = (group["params"] for group in optimizer.param_groups)
+            gradients = [p.grad for params in groups for p in params]
+            full = (g for g in gradients if g is not None and g.numel())
+            largest = max(g.abs().max() for g in full)
             seen.append(float(f"{largest:.5g}"))
         if only and len(seen) == STEPS:
             raise Enough
@@ -150,25 +150,30 @@ def confirm(name: str, reason: str = "") -> str:
     """Renew the definitions of a record that holds; return why it can't be done, or "".
 
     Args:
-        name: the benchmark. Its first steps must be as they were recorded.
+        name: the benchmark. Its first steps must be as they were recorded; if they were
+            not, and the definitions are the same, they are recorded now.
         reason: why it holds nevertheless, if its first steps can't tell.
     """
     result, now = read(name), definitions(name)
     made = result["provenance"]
-    before = made["first_steps"]
+    before = made.get("first_steps", [])
+    new = "first_steps" not in made and not stale(name)
     if not reason:
-        if not before:
-            return "it trains nothing: run it again, or say why it holds (--because)"
+        if not before and not new:
+            return "no first steps are recorded: run it again, or say --because why not"
         torch.set_num_threads(1)
         with first_steps(only=True) as steps:
             importlib.import_module(f"benchmarks.{name}").run()
-        if len(steps) != len(before) or not all(map(_agree, steps, before)):
+        if not new and not _agree(steps, before):
             return f"its first steps are others now: {steps}, recorded are {before}"
-        reason = "its first steps are the same"
+        made["first_steps"] = steps if new else before
+        reason = made.get("confirmed", "") if new else "its first steps are the same"
     made |= {"definitions": now, "confirmed": reason}
     write(name, result)
     return ""
 
 
-def _agree(one: float, other: float) -> bool:
-    return isclose(one, other, rel_tol=TOLERANCE)
+def _agree(steps: list[float], others: list[float]) -> bool:
+    pairs = zip(steps, others, strict=False)
+    same = all(isclose(*pair, rel_tol=TOLERANCE) for pair in pairs)
+    return same and len(steps) == len(others)
