@@ -77,6 +77,15 @@ def test_with_a_gpu_every_notebook_is_told_to_use_it(folder):
     assert "notebooks/01_tiny.ipynb" in shown.stdout
 
 
+def test_a_benchmark_runs_by_its_name_where_the_peers_are(folder):
+    (folder.root / ".venv-bench/bin").mkdir(parents=True)
+    folder.write(".venv-bench/bin/python", '#!/bin/sh\necho "ran $*"\n')
+    (folder.root / ".venv-bench/bin/python").chmod(0o755)
+    quiet = "make", "-o", ".venv-bench/.installed", "bench"
+    assert folder.run(*quiet).stdout == "ran -m benchmarks\n"
+    assert folder.run(*quiet, "NAME=rhyme").stdout == "ran -m benchmarks rhyme\n"
+
+
 def test_clean_removes_what_is_built_and_nothing_else(folder):
     before = {path for path in folder.root.rglob("*") if path.is_file()}
     for name in ("_build/html/a.html", "annotated/__pycache__/a.pyc", ".ruff_cache/a"):
