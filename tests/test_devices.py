@@ -1,10 +1,9 @@
-"""Batches go where the model is: annotated/devices.py, and all that reads batches."""
+"""All that computes with tensors runs on a GPU, if only on a pretended one."""
 
 import inspect
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 import torch
@@ -41,7 +40,7 @@ from annotated.attention import (
 )
 from annotated.data import batches
 from annotated.decoding import greedy_decode, sample
-from annotated.devices import device_of, to_device
+from annotated.devices import to_device
 from annotated.gpt import GPT, GPTConfig, next_token_loss
 from annotated.masks import causal_mask, length_mask, padding_mask
 from annotated.positions import (
@@ -59,42 +58,6 @@ from annotated.transformer_xl import TransformerXL, TransformerXLConfig
 from tests.pretended_gpu import GPU, on_gpu, pretended_gpu
 
 ROOT = Path(__file__).resolve().parents[1]
-
-
-class Fed(NamedTuple):
-    inputs: Tensor
-    parts: dict
-
-
-def test_a_model_is_where_its_first_tensor_is():
-    model = nn.Linear(2, 2)
-    assert device_of(model) == torch.device("cpu")
-    assert device_of(model.to("meta")) == torch.device("meta")
-
-
-def test_a_model_without_parameters_is_where_its_buffers_are():
-    norm = nn.BatchNorm1d(2, affine=False)
-    assert device_of(norm.to("meta")) == torch.device("meta")
-
-
-def test_a_model_without_tensors_is_on_the_cpu():
-    assert device_of(nn.Identity()) == torch.device("cpu")
-
-
-def test_all_that_can_be_moved_moves_and_the_rest_stays():
-    one = torch.ones(2)
-    batch = {"one": one, "fed": Fed(one, {"deep": [one, ("text", one)]}), "seven": 7}
-    moved = to_device(batch, "meta")
-    assert list(moved) == list(batch) and moved["seven"] == 7
-    inputs, parts = moved["fed"]
-    assert type(moved["fed"]) is Fed and type(parts["deep"]) is list
-    text, deepest = parts["deep"][1]
-    tensors = moved["one"], inputs, parts["deep"][0], deepest
-    assert {tensor.device.type for tensor in tensors} == {"meta"} and text == "text"
-    assert one.device.type == "cpu", "the batch itself stays as it was"
-
-
-# ---- everything that reads batches, on a GPU -----------------------------------------
 
 # Each case runs on the pretended GPU what its names say, in a tiny configuration. A
 # name is that of a public function, or of a class of models, as ``module.name``.

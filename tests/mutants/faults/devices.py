@@ -1,5 +1,7 @@
 """Faults of annotated/devices.py: (text, what replaces it, what is wrong then)."""
 
+TESTS = ("to_device",)
+
 # fmt: off
 FAULTS = {
     "device_of": [
