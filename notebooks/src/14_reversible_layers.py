@@ -149,7 +149,7 @@ with_dropout = saved(layer.train(), x)
 layer.eval()
 assert with_dropout > 5 * saved(layer, x)
 print(
-    f"✓ the same layer with dropout {config.dropout}: kept {with_dropout:.0f} MB"
+    f"the same layer with dropout {config.dropout}: kept {with_dropout:.0f} MB"
 )
 
 # %% [markdown]
@@ -725,6 +725,7 @@ def in_chunks(G, y, size):
 # Does it save memory? Our layer's feed-forward network puts 10.5 MB aside for the backward pass: its
 # input, 2.1, and the wide vectors, 8.4. What will it put aside in chunks of 256 positions? Guess
 # before you look.
+# <!-- exact: 10.5 = 2048 * (256 + 1024) * 4 / 1e6 -->
 
 # %%
 wide = layer.feed_forward
@@ -762,11 +763,11 @@ worst = max(
     ((one - other).abs().max() / other.abs().max()).item()
     for one, other in zip(*both, strict=True)
 )
-assert worst < 1e-5
+assert worst < 1e-4
 kept = saved(chunked, x)
 assert kept < 0.25 * saved(wide, x)
 print(f"✓ and the gradients, to {worst:.0e} of the largest")
-print(f"✓ kept for the backward pass: {kept:.1f} MB, not {saved(wide, x):.1f}")
+print(f"kept for the backward pass: {kept:.1f} MB, not {saved(wide, x):.1f}")
 
 # %% [markdown]
 # How much memory does the process really take? Here are the peaks for one wide network, each
@@ -806,7 +807,7 @@ megabytes = {way: chunk_cost[way, True]["MB"] for way in names}
 assert megabytes["chunked"] < 134 < megabytes["cut"] < megabytes["whole"]
 assert all(chunk_cost[way, False]["MB"] < 40 for way in ("cut", "chunked"))
 print(
-    "✓ in training, chunks that don't forget take "
+    "recorded: in training, chunks that don't forget take "
     f"{megabytes['cut']:.0f} MB, and chunks that do {megabytes['chunked']:.0f}"
 )
 
@@ -885,18 +886,18 @@ show_table(
 gradients = sum(p.nbytes for p in layer.parameters()) / 1e6
 assert per_layer["stored"] > 20 and per_layer["checkpointed"] < 4
 assert gradients < per_layer["reversible"] < gradients + 1
-assert max(ratios.values()) <= 1.35
+assert max(ratios.values()) <= 1.35 and ratios["checkpointed"] > 1.2
 grown = {way: long[way] / per_layer[way] for way in WAYS}
 assert grown["stored"] > 3.8 and grown["checkpointed"] > 2
 assert grown["reversible"] < 1.1
 ahead = long_peaks["checkpointed"][16] - long_peaks["reversible"][16]
 assert ahead > 30
 print(
-    f"✓ one more reversible layer: {per_layer['reversible']:.1f} MB, of which the "
-    f"gradients of its weights are {gradients:.1f}"
+    f"recorded: one more reversible layer: {per_layer['reversible']:.1f} MB; the "
+    f"gradients of its weights alone fill {gradients:.1f}"
 )
 print(
-    "✓ with four times the length, a layer takes "
+    "recorded: with four times the length, a layer takes "
     + ", ".join(f"{grown[way]:.1f} ({way})" for way in WAYS)
     + " times as much"
 )
@@ -966,14 +967,15 @@ explorer(
 #
 # Stored, 12 layers would take more than 40 GB; the other two fit. With 48 layers, only the
 # reversible ones do. With 96, none: weights, gradients and Adam's averages alone take 19 of the
-# 24 GB. Short texts fit in every way, as long as the weights do. For those, store everything:
-# it's the fastest.
+# 24 GB. A short text, 2048 characters, fits through 12 layers in every way. Then store
+# everything: it's the fastest.
 #
 # </details>
 #
 # Checkpoints can be fewer, too: checkpoint *groups* of about $\sqrt N$ layers, and each layer again
 # inside its group ([Chen et al., 2016](https://arxiv.org/abs/1604.06174)). With seven groups of
-# seven, 14 states are there at a time instead of 48, for yet another forward pass.
+# seven, 14 states are there at a time instead of 48, for yet another forward pass. By the same
+# arithmetic, the 48 layers then fit as well.
 
 # %% tags=["hide-input", "proof"]
 long_and_deep, sizes = gigabytes(48, 65_536, 1024)[1], 128 / 1000
@@ -983,9 +985,13 @@ grouped = (
 assert abs(long["reversible"] - gradients) < 0.1  # nothing grows with length
 assert long_and_deep["reversible"] < 24 < long_and_deep["checkpointed"]
 assert grouped < 24
+short = gigabytes(12, 2048, 1024)[1]
+assert (
+    max(short.values()) < 24 and gigabytes(12, 65_536, 1024)[1]["stored"] > 40
+)
 print(
-    "✓ 48 layers on 65,536 characters, checkpointed in groups of seven: "
-    f"{grouped:.0f} GB"
+    "estimated, not measured: 48 layers on 65,536 characters, checkpointed in "
+    f"groups of seven: {grouped:.0f} GB"
 )
 
 # %% [markdown]
@@ -1027,7 +1033,7 @@ apart = [
 ]
 assert len(apart) == 3 and max(map(abs, apart)) < 0.05
 print(
-    "✓ two streams minus one, seed by seed: "
+    "recorded: two streams minus one, seed by seed: "
     + ", ".join(f"{difference:+.3f}" for difference in apart).replace("-", "−")
     + " bits"
 )
