@@ -40,6 +40,7 @@ def keep(step):  # for the pictures of 1.5
 @torch.no_grad()
 def browser_state(text, step):  # what Python computes where the browser does
     (output,), weights = read_dates(in_browser, [text], symbols)
+    step = min(step, len(weights[0]))  # it may have stopped before
     b = make_batch([(text, output)], *symbols).to(device)
     logits = in_browser(b.source, b.lengths, b.target)[0, step - 1]
     values = {"output": output, "alignment": weights[0, step - 1].tolist()}
@@ -78,9 +79,9 @@ explorer(
 # %% [markdown]
 # <details><summary>Which letters?</summary>
 #
-# For the *7* mostly one, the *l*. It needn't look at *ipca* as well, because what
-# it finds at the *l* already knows what follows (section 1.3 says how). For the *0* at
-# step 6 it looks at the space before. Section 1.5 comes back to such looks.
+# For the *7* it looks mostly at *lipca* or at a space beside it. One or two
+# characters can do: what it finds at the *l* already knows what follows (section
+# 1.3 says how). Section 1.5 comes back to such looks.
 #
 # </details>
 #
@@ -160,7 +161,7 @@ print(f"{len(train_days)} days of training")
 march, july = datetime.date(2024, 3, 7), datetime.date(2024, 7, 3)
 short = write_date(march, "en_US", "short")
 assert short == write_date(july, "es", "short") == "3/7/24"
-print(f"✓ {short} is March in the United States and July in Spain:", end=" ")
+print(f"{short} is March in the United States and July in Spain:", end=" ")
 print("nobody can read it, so that style is left out")
 
 # %% [markdown]
@@ -202,10 +203,10 @@ ax.legend(loc="upper right", bbox_to_anchor=(1.02, 0.94))
 show(
     figure,
     alt="Share of lines read exactly against the number of dates in the line. "
-    "With one vector of 128 numbers both curves fall from above 90 % at one "
-    "date to 0 % at four; a vector of 512 numbers reads "
+    "With one vector of 128 numbers both curves fall from above nine in ten "
+    "at one date to none at four; a vector of 512 numbers reads "
     f"{wide['exact']['4']:.1%} of the lines of four. The curve with "
-    "attention stays at 100 %.",
+    "attention stays at the top.",
     caption="Lines join the medians of three seeds; pale marks show each seed. "
     "The grey line is one seed. Trained on lines of one to four dates, tested "
     "on unseen ones.",
@@ -218,13 +219,20 @@ show(
 # thousands. Training twice as long, with the same 128 numbers, lifts two dates from
 # 4 % to 53 %, in the median of three seeds. For two dates, then, the room wasn't used up: what the network
 # lacked was time for *learning to pack*, to put a whole line into one vector in such a
-# way that the decoder can take it apart again.
+# way that the decoder can take it apart again. (Whether time is enough for three or
+# four, these runs don't say.)
+# <!-- recorded dates: 4 = median(r["exact"]["2"] for r in record["lines"]
+# if (r["way"], r["steps"]) == ("none", 800)), 53 = median(r["exact"]["2"]
+# for r in record["lines"] if (r["way"], r["steps"]) == ("none", 1600)) -->
 #
 # **Why not a wider vector?** That helps, too: a wide vector learns to pack sooner. The
 # grey line is a network with a vector of 512 numbers; it reads two dates in the same 800 steps. But it pays for
 # them with 1.2 million parameters instead of 97 thousand, and of the lines of four dates
 # it still reads fewer than 1 %. With attention the network needn't pack. After 800 steps, a network of
-# 110 thousand parameters reads at least 99.6 % of the lines of four.
+# 110 thousand parameters reads at least 99.8 % of the lines of four, with each of three seeds.
+# <!-- recorded wider: 1 = record["lines"][0]["exact"]["4"] -->
+# <!-- recorded dates: 99.8 = min(r["exact"]["4"] for r in record["lines"]
+# if r["way"] == "additive") -->
 
 # %% tags=["hide-input", "proof"]
 assert record["config"] == DATES, "page and record differ in set-up"
@@ -234,7 +242,7 @@ for run in record["lines"]:
         assert kept < 0.5, run
     if run["way"] == "additive":
         assert kept > 0.9, run
-        assert run["exact"]["4"] >= 0.996, run
+        assert run["exact"]["4"] >= 0.998, run
 assert wide["exact"]["4"] < 0.01 and wide["exact"]["2"] > 0.9
 bits = 4 * math.log2(len(train_days | test_days))
 two = {
@@ -245,12 +253,15 @@ two = {
 }
 assert round(bits, -1) < 128 and two[1600] > 10 * two[800]
 print(
-    f"✓ four of {len(train_days | test_days)} days: {bits:.0f} bits;", end=" "
+    f"counted: four of {len(train_days | test_days)} days are {bits:.0f} bits;"
 )
-print(f"two dates, one vector: {two[800]:.1%} after 800 steps,", end=" ")
+print(
+    f"recorded: two dates, one vector: {two[800]:.1%} after 800 steps,",
+    end=" ",
+)
 print(f"{two[1600]:.1%} after 1600")
 print(
-    "✓ every seed: from one date to four, one vector loses more than half",
+    "every recorded seed: from one date to four, one vector loses more than half",
     end="",
 )
 print(" of its lines, attention less than a tenth")
@@ -309,6 +320,7 @@ chain(
 )
 
 # %% tags=["hide-input"]
+# exact: 0.96 = tanh(2), 0.76 = tanh(1), 10.66 = 14*tanh(1), 6.75 = 7*tanh(2)
 chain(
     Matrix(sums, "sums", words, kinds, row=2),
     "tanh →",
@@ -326,6 +338,8 @@ chain(
 # the tanh turns it into 0.96, and times −7 that's −6.75. For *March* they disagree:
 # a 1 in each of two columns, 0.76 each, 1.52 together, and a score of −10.66. So
 # *2024* wins.
+# <!-- exact: 0.96 = tanh(2), 6.75 = 7*tanh(2), 0.76 = tanh(1) -->
+# <!-- exact: 1.52 = 2*tanh(1), 10.66 = 14*tanh(1) -->
 #
 # **Why the tanh?** Without it *March* would get 1 + 1 and *2024* would get 2, the same
 # total and the same score. The tanh flattens large numbers, so one 2 counts for less
@@ -342,6 +356,10 @@ weights = scores.softmax(dim=0)  # positive, and they sum to 1
 context = weights @ states  # the weighted average
 
 # %% tags=["hide-input"]
+# exact: 0.96 = 1 / (1 + 2*exp(7*tanh(2) - 14*tanh(1)))
+# exact: 0.02 = 1 / (2 + exp(14*tanh(1) - 7*tanh(2)))
+# exact: 23.27 = 24 - 38 / (2 + exp(14*tanh(1) - 7*tanh(2)))
+# exact: 10.66 = 14*tanh(1), 6.75 = 7*tanh(2)
 chain(
     Matrix(weights, "weights", columns=words, weights=True),
     "·",
@@ -359,11 +377,15 @@ chain(
 # It asked for the year, and the fourth number that it got is 23.27, nearly 24. It
 # falls short because the other two words, at 0.02 each, pull it down: a softmax
 # gives every finite score a share, however small.
+# <!-- exact: 23.27 = 24 - 38 / (2 + exp(14*tanh(1) - 7*tanh(2))) -->
+# <!-- exact: 0.02 = 1 / (2 + exp(14*tanh(1) - 7*tanh(2))) -->
 #
 # **Why the exponential?** A share has to be positive, and a higher score has to get a
 # larger one. (Divide our scores by their sum, and the best gets least: 0.38, 0.38, 0.24.)
 # And it turns a lead into a ratio: a lead of 3.9 always means
 # $e^{3.9}$, 50 times the weight, however high or low both scores are.
+# <!-- exact: 0.38 = 14*tanh(1) / (28*tanh(1) + 7*tanh(2)) -->
+# <!-- exact: 0.24 = 7*tanh(2) / (28*tanh(1) + 7*tanh(2)) -->
 #
 # That is attention. As a function it takes four lines:
 
@@ -408,6 +430,10 @@ contexts = torch.stack([context for context, _ in steps])
 alignment = torch.stack([weights for _, weights in steps])
 
 # %% tags=["hide-input"]
+# exact: 0.96 = 1 / (1 + 2*exp(7*tanh(2) - 14*tanh(1)))
+# exact: 23.27 = 24 - 38 / (2 + exp(14*tanh(1) - 7*tanh(2)))
+# exact: 3.48 = 3 + 25 / (2 + exp(14*tanh(1) - 7*tanh(2)))
+# exact: 7.25 = 7 + 13 / (2 + exp(14*tanh(1) - 7*tanh(2)))
 asked = ["year?", "month?", "day?"]
 chain(
     Matrix(alignment, "alignment", asked, words, weights=True, row=1),
@@ -443,6 +469,7 @@ blocked = batch_scores.masked_fill(~real, -torch.inf)
 batch_weights = blocked.softmax(dim=-1)
 
 # %% tags=["hide-input"]
+# exact: 10.66 = 14*tanh(1), 6.75 = 7*tanh(2)
 names = ["7 March 2024", "May 8"]
 chain(
     Matrix(batch_scores, "scores", names, mask=real),
@@ -546,6 +573,8 @@ for name, one in {
 # for each number how much of the old value stays.
 
 # %% tags=["hide-input"]
+# given: 0.9, 0.6, 0.3, 0.2, 0.8, 0.5
+# exact: 0.4 = (0.3 + 0.5) / 2
 old, candidate = torch.tensor([0.9, -0.6, 0.3]), torch.tensor([-0.2, 0.8, 0.5])
 z = torch.tensor([1.0, 0.0, 0.5])
 chain(
@@ -806,6 +835,7 @@ check_close(
     "gru_step = nn.GRU, over five inputs",
     torch.stack(walked),
     ours(inputs)[0][0],
+    1e-5,
 )
 check_shape("encoder states", memory.states, batch=1, characters=21, width=128)
 pair = make_batch([(samples[1], "2024-03-15"), (text, "2024-07-16")], *symbols)
@@ -814,45 +844,49 @@ check_close(
     "padding changes no encoder state, in either direction",
     [together.states[1:, : len(text)], together.summary[1:]],
     [memory.states, memory.summary],
+    1e-4,
 )
 for written, iso in train[:3]:
     b = make_batch([(written, iso)], *symbols)
     ends = Vocabulary.start, Vocabulary.end
     tokens, _ = reader.greedy(b.source, b.lengths, *ends, 12)
     assert tokens[0].tolist() == write(b.source, b.lengths)
-_, looks = read_dates(reader, [text], symbols)
-assert looks[0, 6].argmax() == text.index("l") and looks[0, 6].max() > 0.5
 print("✓ write = Seq2Seq.greedy, which decodes a whole batch at once")
+
+fresh = date_reader("additive", *symbols).double()
+head, a = fresh.decoder, fresh.decoder.attention
+scorer = a.query_map.weight, a.key_map.weight, a.direction.weight[0]
+untrained = scorer, list(head.cell.parameters()), head.head
 
 
 def decode_by_hand(states, summary, target):
-    state, rows = torch.tanh(decoder.bridge(summary)), []
-    for last in decoder.embedding(target):
-        logits, state, _ = decoder_step(state, last, states, *learned)
+    state, rows = torch.tanh(head.bridge(summary)), []
+    for last in head.embedding(target):
+        logits, state, _ = decoder_step(state, last, states, *untrained)
         rows.append(logits)
     return torch.stack(rows)
 
 
 three = make_batch(train[:3], *symbols)
-batched, by_hand = reader(three.source, three.lengths, three.target), []
+batched, by_hand = fresh(three.source, three.lengths, three.target), []
 for n, size in enumerate(three.lengths):
-    one = reader.encoder(three.source[n : n + 1, :size], size[None])
+    one = fresh.encoder(three.source[n : n + 1, :size], size[None])
     args = one.states[0], one.summary[0], three.target[n]
     by_hand.append(decode_by_hand(*args))
 by_hand, upstream = torch.stack(by_hand), torch.randn_like(batched)
-weights_of = list(reader.parameters())
+weights_of = list(fresh.parameters())
 check_close(
     "date by date, by hand = the batched model, logits and all gradients",
     [by_hand, *gradients(by_hand, weights_of)],
     [batched, *gradients(batched, weights_of)],
-    1e-3,
+    1e-9,
 )
 
 # %% [markdown]
 # ## 1.4 Does it earn its place?
 #
-# Two new networks, for one date at a time: the same 25,600 written dates in the same
-# order, the same 400 steps. One has attention; the other gets the summary as its context at every
+# Two networks, for one date at a time: the same 25,600 written dates in the same
+# order, the same 400 steps. One, that of the first figure, has attention; the other gets the summary as its context at every
 # step instead. **Predict:** without attention, how many of the
 # unseen dates will be right, and what will go wrong in the others?
 
@@ -861,7 +895,7 @@ without = date_reader("none", *symbols).to(device)
 history_without = train_dates(without, train, symbols, epochs)
 
 # %% [markdown]
-# Like the network at the top, both go through the dates once,
+# Both go through the dates once,
 # 64 at a time, and Adam follows the gradient of the loss, with a learning rate
 # that rises for a tenth of the steps and then decays. A date counts as right only
 # if *all* its symbols are, the end included.
@@ -933,64 +967,89 @@ for answer, written, iso in errors["without"][:5]:
     print(f"{answer}  should be {iso}  ←  {written}")
 
 # %% tags=["hide-input", "proof"]
-assert exact["with attention"] >= 0.995
-assert exact["with attention"] > exact["without"]
+from annotated.notebook import expect
+
 seeds = defaultdict(list)
 for run in record["single"]:
     seeds[run["way"]].append(run["exact"]["1"])
 for way, name in {"additive": "with attention", "none": "without"}.items():
     shown = " · ".join(f"{share:.2%}" for share in seeds[way])
-    print(f"✓ recorded, seeds 0 · 1 · 2, {name}: {shown}")
+    print(f"recorded, seeds 0 · 1 · 2, {name}: {shown}")
+assert min(seeds["additive"]) >= 0.999 and max(seeds["none"]) < 0.94
 agree = exact_matches(in_browser, test_batches).double().mean().item()
-assert agree >= 0.995
-print(f"✓ {agree:.2%} with the weights rounded to 16 bits, as in your browser")
-wrong_month = [
-    written
+print(f"measured: {agree:.2%} with the weights rounded as in your browser")
+expect(
+    "01-exact",
+    "With attention more than 98 in 100 unseen dates are right, also with "
+    "the rounded weights of the browser.",
+    [exact["with attention"], agree],
+    above=0.98,
+    unlike=("without attention", exact["without"]),
+)
+of_july = slice(text.index("lipca") - 1, text.index("lipca") + 6)
+
+
+def on_july(model):  # the weight on lipca and the spaces around, at the 7
+    rows = read_dates(model, [text], symbols)[1][0]
+    return rows[min(6, len(rows) - 1), of_july].sum().item()
+
+
+expect(
+    "01-lipca",
+    "For the 7 it looks mostly at lipca or at a space beside it.",
+    on_july(reader),
+    above=0.5,
+    unlike=("untrained", on_july(date_reader("additive", *symbols))),
+)
+wrong_parts = [
+    share / max(1, len(errors["without"]))
+    for share in by_part(errors["without"])
+]
+expect(
+    "01-month",
+    "Without attention more than half of the dates that go wrong have a wrong month.",
+    wrong_parts[1],
+    above=0.5,
+    unlike=("a wrong year", wrong_parts[0]),
+)
+in_digits = [
+    not named(written)
     for answer, written, iso in errors["without"]
     if answer[PARTS["month"]] != iso[PARTS["month"]]
 ]
-assert len(wrong_month) > 0.5 * len(errors["without"])
-in_digits = [not named(written) for written in wrong_month]
 all_in_digits = [not named(written) for written, _ in test]
 lost = sum(in_digits) / sum(all_in_digits)
-lost_named = (len(in_digits) - sum(in_digits)) / all_in_digits.count(False)
-assert epochs > 1 or lost > 3 * lost_named
-print(f"✓ without attention {lost:.0%} of the months in digits are wrong,")
-print(f"  and {lost_named:.0%} of those with a name")
+lost_named = in_digits.count(False) / all_in_digits.count(False)
+expect(
+    "01-digits",
+    "Without attention a month in digits goes wrong more than twice as often "
+    "as one with a name.",
+    lost / max(lost_named, 1e-3),
+    above=2,
+    unlike=("before training, when all are wrong", 1),
+)
+print(f"measured: without attention {lost:.0%} of the months in digits are")
+print(f"wrong, and {lost_named:.0%} of those with a name")
 
 # %% [markdown]
 # Without attention it's mostly the month that goes wrong, and most often a month that
-# is written in digits: nearly half of those are wrong, and one in twelve of those with
-# a name. Two more seeds without attention do better, 89.70 % and 93.35 %, and
-# those with attention stay above 99.8 %. The loss shows when the two networks part ways:
+# is written in digits. Three recorded seeds without attention read 87 % to 93 % of the
+# dates, and three with it at least 99.9 %. The loss shows when the two networks part ways:
+# <!-- recorded dates: 87 = min(r["exact"]["1"] for r in record["single"]
+# if r["way"] == "none"), 93 = max(r["exact"]["1"] for r in record["single"]
+# if r["way"] == "none"), 99.9 = min(r["exact"]["1"] for r in record["single"]
+# if r["way"] == "additive") -->
 
 # %% tags=["hide-input", "remove-stderr"]
 from annotated.plots import learning_curve
 
-
-class NoTanh(AdditiveAttention):
-    """For the pitfalls below: the same, but for the tanh."""
-
-    def score(self, query, prepared, previous=None):
-        sums = self.query_map(query)[:, :, None, :] + prepared[:, None, :, :]
-        return self.direction(sums).squeeze(-1)
-
-
-no_tanh = date_reader(NoTanh, *symbols).to(device)
-history_no_tanh = train_dates(no_tanh, train, symbols, epochs)
-curves = {
-    "without attention": history_without,
-    "attention without tanh (see 1.6)": history_no_tanh,
-    "additive attention": history,
-}
+curves = {"without attention": history_without, "additive attention": history}
 settled = [mean(r["loss"] for r in h[-50:]) for h in curves.values()]
 ax = learning_curve(curves)
 show(
     ax.figure,
-    alt="Training loss against step, logarithmic. All three curves start "
-    "together; after about 50 steps the one with attention dives, and ends "
-    "more "
-    "than ten times lower than the other two.",
+    alt="Training loss against step, logarithmic. Both curves start together; "
+    "then the one with attention dives, and ends far below the other.",
     caption="Loss on the training batches, one seed. Mean of the last 50 "
     "steps: "
     + ", ".join(f"{loss:.4f}" for loss in settled)
@@ -998,17 +1057,14 @@ show(
 )
 
 # %% tags=["hide-input", "proof"]
-assert settled[0] > 10 * settled[2]
-print(
-    f"✓ over the last 50 steps the loss is {settled[0] / settled[2]:.0f} "
-    "times",
-    end="",
+first_losses = [h[0]["loss"] for h in curves.values()]
+expect(
+    "01-loss",
+    "With attention the loss ends far lower, at less than a fifth.",
+    settled[1] / settled[0],
+    below=0.2,
+    unlike=("at the first step", first_losses[1] / first_losses[0]),
 )
-print(" lower with attention")
-for run in record["single"]:
-    if run["way"] in ("additive", "additive, state and output"):
-        assert run["exact"]["1"] >= 0.995, run
-print("✓ at least 99.5 % in all recorded seeds, too")
 
 # %% [markdown]
 # **When doesn't it help?** When the input is short and you can afford longer
@@ -1016,12 +1072,15 @@ print("✓ at least 99.5 % in all recorded seeds, too")
 # those with a single date at 99.8 % after 1600 steps. And attention has its price. At
 # every step it scores every character, so the work grows with input length times output
 # length.
+# <!-- recorded dates: 99.8 = median(r["exact"]["1"] for r in record["lines"]
+# if (r["way"], r["steps"]) == ("none", 1600)) -->
 #
 # ## 1.5 Where it looks
 #
 # Nobody showed the network where the month is. How did it find out? Back to the toy.
 # Suppose all three scores are 0, so the context mixes the fourth numbers evenly:
 # (7 + 3 + 24) / 3 = 11.33, and it should have been 24. What does the gradient say?
+# <!-- exact: 11.33 = (7 + 3 + 24) / 3 -->
 
 # %%
 free = torch.zeros(3, requires_grad=True)
@@ -1039,7 +1098,8 @@ for answer in (average, pick):  # the gradient of the scores
 # networks. **That's why attention averages**, and doesn't just pick the best word: in
 # an average every word has a share, so the loss can tell each score which way to
 # move. A pick jumps from word to word, and passes no gradient to the scores: `None`.
-# (The average is called *soft* attention, the pick *hard* attention.)
+# (The average is called *soft* attention, the pick *hard* attention. Hard attention
+# can be learned by drawing samples: [Xu et al., 2015](https://arxiv.org/abs/1502.03044).)
 #
 # You can watch it learn. **Predict:** what comes first, sharp weights or right
 # answers? Is it the same for the year and the month?
@@ -1105,12 +1165,11 @@ frame_slider(
 # %% [markdown]
 # <details><summary>What comes first?</summary>
 #
-# For the year, **the weights**: at step 40 the largest is above one half, and fewer than
-# one year in five is right. For the day, and even more for the month, **right answers**:
-# at step 100 four months in five are right, and the weights are half as sharp as they
-# will be. A possible reason: a month's name has many letters, whose states know their
-# neighbours, so a rough look could be enough. The table below tests that on the trained
-# network.
+# For the year, both come together: when most years are right, its rows are already
+# dark. For the month, **right answers**: when most months are first right, their rows
+# are paler than the year's were. A possible reason: a month's name has many letters,
+# whose states know their neighbours, so a rough look could be enough. The table below
+# tests that on the trained network.
 #
 # </details>
 #
@@ -1131,34 +1190,29 @@ axes[0].set_ylabel("mean over 500 dates")
 show(
     figure,
     alt="Two panels against the training step: the largest weight of a row, "
-    "and the share of dates in which that part is right. Year and day rise in "
-    "both, the year first. Four months in five are right by step 100, when "
-    "the largest weight is still below 0.3.",
+    "and the share of dates in which that part is right. Of the months "
+    f"{hits[100]['month']:.0%} are right at step 100, when their largest "
+    f"weight is {peaks[100]['month']:.2f}; at step 400 it is "
+    f"{peaks[400]['month']:.2f}.",
     caption="How sharp the weights are (left), and how often a whole part is "
     "right (right), while the network learns.",
 )
 
+
 # %% tags=["hide-input", "proof"]
-if epochs == 1:
-    of = {
-        (name, part): [by_step[n][part] for n in formed]
-        for name, by_step in (("weight", peaks), ("right", hits))
-        for part in ROWS
-    }
-    when = dict(zip(formed, range(len(formed)), strict=True))
-    assert of["weight", "year"][when[60]] > 0.7 < of["right", "year"][when[60]]
-    assert of["weight", "day"][when[100]] > 0.7 < of["right", "day"][when[100]]
-    for part, (before, after) in {"year": (20, 60), "day": (40, 80)}.items():
-        for name in ("weight", "right"):
-            curve = of[name, part]
-            assert curve[when[after]] - curve[when[before]] > 0.5
-    early, late = (of["weight", "month"][when[n]] for n in (100, 400))
-    right_early = of["right", "month"][when[100]]
-    assert right_early > 0.7 and early < 0.6 * late
-    print(f"✓ at step 100 {right_early:.0%} of the months are right,")
-    print(
-        f"  with a largest weight of {early:.2f}; at the end it is {late:.2f}"
-    )
+def sharpness(part):  # the largest weight when most are first right
+    right = [step for step in formed if hits[step][part] > 0.5]
+    return peaks[min(right, default=400)][part]
+
+
+expect(
+    "01-month-first",
+    "When most months are first right, their weights are clearly flatter than "
+    "the year's are when most years are.",
+    sharpness("year") - sharpness("month"),
+    above=0.1,
+    unlike=("before training", peaks[1]["year"] - peaks[1]["month"]),
+)
 
 # %% [markdown]
 # ### Does the picture tell you why?
@@ -1198,7 +1252,7 @@ def second(weights):
 month_named = torch.tensor([named(written) for written, _ in test[:500]])
 everyone = torch.ones(500, dtype=torch.bool)
 WHAT = {
-    "year": (everyone, [0, 1, 2, 3]),
+    "year, last two digits": (everyone, [2, 3]),
     "day": (everyone, [8, 9]),
     "month, from a word": (month_named, [5, 6]),
     "month, from digits": (~month_named, [5, 6]),
@@ -1229,39 +1283,55 @@ show_table(
 
 # %% tags=["hide-input", "proof"]
 heaviest, other = means
-assert max(heaviest["year"], heaviest["day"]) < 0.5
-assert heaviest["month, from digits"] < heaviest["month, from a word"]
-assert min(heaviest["hyphens"], heaviest["end"]) > 0.95
-assert min(other.values()) > 0.95
-print("✓ year and day fall below one half, hyphens and end stay above 95 %")
-zero = symbols[1].encode("0")[0]
-for what, first in {"day": 8, "month, from digits": 5}.items():
-    who = WHAT[what][0]
-    wrote, is_zero = (
-        (ids[who, first] == zero).double().mean().item()
-        for ids in (tried[0], labels)
-    )
-    assert epochs > 1 or wrote > 0.9
-    print(f"✓ {what}: it writes 0 first in {wrote:.0%} of the dates;", end=" ")
-    print(f"in {is_zero:.0%} that's right")
+year = "year, last two digits"
+digits = [heaviest[year], heaviest["day"]]
+expect(
+    "01-hidden",
+    "With the heaviest character hidden, fewer than half of the digits of "
+    "the day, and of the last two of the year, are right.",
+    digits,
+    below=0.5,
+    unlike=("with the second heaviest hidden", [other[year], other["day"]]),
+)
+expect(
+    "01-second",
+    "With the second heaviest hidden, nearly all symbols are right.",
+    list(other.values()),
+    above=0.9,
+    unlike=("with the heaviest hidden", digits),
+)
+expect(
+    "01-word",
+    "With the heaviest character hidden, more than half of the symbols of a "
+    "month in words are right.",
+    heaviest["month, from a word"],
+    above=0.5,
+    unlike=("of a day", heaviest["day"]),
+)
+expect(
+    "01-hyphen",
+    "With the heaviest character hidden, nearly all hyphens are right.",
+    heaviest["hyphens"],
+    above=0.9,
+    unlike=("of the digits", digits),
+)
 
 # %% [markdown]
-# For a digit of the year or the day, yes: hide the character it looks at, and the
-# digit is lost. A month mostly survives if it's a word. A month in digits is lost as a
-# day is; its score in the table flatters it, because with the heaviest character hidden
-# the network writes 0, and a month begins with 0 much more often than a day does.
+# For a digit of the day, or of the last two of the year, mostly yes: hide the character
+# it looks at, and the digit is lost. A month mostly survives if it's a word. A month in digits doesn't do as
+# well as the table says: nine months in twelve begin with 0, so a blind 0 is often right.
 #
-# Two more surprises. The network may look beside the character it needs: to write the
-# month's 0 in our first date, the network looks at the space before *lipca*, and from the
-# right that state has read *lipca*. And a hyphen nearly always comes out right, whichever
-# of the two is hidden. Weights have to sum to 1, so the network must look *somewhere*.
+# Two more surprises. The network may look beside the character it needs, such as at the
+# space before a month's name: from the right, the state there has read the name. And a
+# hyphen nearly always comes out right, in either
+# case. Weights have to sum to 1, so the network must look *somewhere*.
 #
 # ### Too cold, too hot
 #
 # Divide the scores by a number before the softmax, a **temperature** $\tau$. Below
 # 1 the weights get sharper, above 1 flatter. At $\tau = 0.01$ each step sees a single
-# character, and that's enough to read by, if not to learn by. At 16 it gets nearly the same
-# average of all characters. In this date the day is the first part to go wrong.
+# character, and this trained network still reads most dates. At 16 it gets nearly the
+# same average of all characters, and hardly a date is right.
 
 # %% tags=["hide-input"]
 from contextlib import contextmanager
@@ -1292,8 +1362,20 @@ show_table(
 
 # %% tags=["hide-input", "proof"]
 cold, hot = tempered[0.01][1], tempered[16.0][1]
-assert cold > 0.9 > 0.5 > tempered[4.0][1] > hot
-print(f"✓ at τ = 0.01 {cold:.1%} of the dates are exact, at τ = 16 {hot:.1%}")
+expect(
+    "01-cold",
+    "At a temperature of 0.01 most dates are still read.",
+    cold,
+    above=0.5,
+    unlike=("at 16", hot),
+)
+expect(
+    "01-hot",
+    "At a temperature of 16 hardly a date is right.",
+    hot,
+    below=0.1,
+    unlike=("at 1", tempered[1.0][1]),
+)
 
 # %% [markdown]
 # ## 1.6 Pitfalls
@@ -1302,8 +1384,20 @@ print(f"✓ at τ = 0.01 {cold:.1%} of the dates are exact, at τ = 16 {hot:.1%}
 # $w^\top(W_q q + W_k k_j)$ splits into $w^\top W_q q$, which is the same for every
 # key, and a rest that doesn't know the query. Whatever is added to all scores of
 # a row cancels in the softmax, so the query has no say. Training runs, the loss
-# falls (see the curve in 1.4), and the network has one context for all steps. With
-# this seed it does worse than all three runs without attention.
+# falls, and the network has one context for all steps. Here are a hundred steps of it:
+
+
+# %% tags=["hide-input", "remove-stderr"]
+class NoTanh(AdditiveAttention):
+    """The same, but for the tanh."""
+
+    def score(self, query, prepared, previous=None):
+        sums = self.query_map(query)[:, :, None, :] + prepared[:, None, :, :]
+        return self.direction(sums).squeeze(-1)
+
+
+no_tanh = date_reader(NoTanh, *symbols).to(device)
+history_no_tanh = train_dates(no_tanh, train[:6_400], symbols)
 
 # %% tags=["hide-input"]
 figure, axes = plt.subplots(1, 2, figsize=(9.6, 3.6))
@@ -1323,23 +1417,26 @@ show(
     alt="Two alignments of 7. Oktober 1962. Without tanh all rows are the "
     "same "
     "vertical stripes; with tanh every row looks elsewhere.",
-    caption="The same date, the same training, one missing function.",
+    caption="The same date, one missing function. Without it the loss fell "
+    f"from {history_no_tanh[0]['loss']:.2f} to "
+    f"{history_no_tanh[-1]['loss']:.2f} in 100 steps.",
 )
 
 # %% tags=["hide-input", "proof"]
-assert (answers[0] - answers[0][:1]).abs().max() < 1e-5
-broken = exact_matches(no_tanh, test_batches).double().mean().item()
-assert broken < 0.995 <= exact["with attention"]
-assert epochs > 1 or broken < min(seeds["none"])
-print(
-    f"✓ without tanh all rows are equal, and {broken:.1%} of the dates exact,"
+ends = mean(r["loss"] for r in history_no_tanh[-10:])
+expect(
+    "01-no-tanh",
+    "Without the tanh the loss falls to less than half.",
+    ends / history_no_tanh[0]["loss"],
+    below=0.5,
+    unlike=("at the first step", 1),
 )
-print(f"  against {min(seeds['none']):.1%} or more without attention")
+assert (answers[0] - answers[0][:1]).abs().max() < 1e-4
 for attention in (NoTanh(5, 7, 6), AdditiveAttention(5, 7, 6)):
     _, rows = attention(torch.randn(2, 3, 5), torch.randn(2, 4, 7))
     gap = (rows - rows[:, :1]).abs().max().item()
-    assert (gap < 1e-6) == isinstance(attention, NoTanh)
-print("✓ equal even before training; with tanh they differ")
+    assert (gap < 1e-5) == isinstance(attention, NoTanh)
+print("✓ without tanh all rows are equal, trained or not; with it they differ")
 
 # %% [markdown]
 # **The answer changes with the batch.** You forgot the mask, so the network attends
@@ -1353,37 +1450,42 @@ for masked in (False, True):
     mask = padded.mask if masked else torch.ones_like(padded.mask)
     _, rows = reader.decoder(b.target, padded._replace(mask=mask))
     on_padding[masked] = rows[0, :, len(samples[1]) :].sum(-1).max().item()
-assert on_padding[True] == 0 < on_padding[False]
-print(f"✓ up to {on_padding[False]:.1%} of a step's weight on padding", end="")
-print(" without the mask, exactly none with it")
+assert on_padding[True] == 0
+expect(
+    "01-padding",
+    "Without the mask some step gives padding more than a hundredth of its "
+    "weight.",
+    on_padding[False],
+    above=0.01,
+    unlike=("with the mask", on_padding[True]),
+)
+print(f"measured: up to {on_padding[False]:.1%} of a step's weight is on")
+print("padding without the mask, and exactly none with it")
 
 # %% [markdown]
-# **98 % accurate, and every eighth date is wrong.** You counted symbols. A date has
+# **Nearly all is right, and yet many dates are wrong.** You counted symbols. A date has
 # eleven of them, and one wrong symbol spoils it. Count what your user gets: whole
 # dates.
 
 # %% tags=["hide-input", "proof"]
-counts = {}
-for name in ("teacher forcing", "writing alone"):
-    hits, symbols_hit, total = [], 0, 0
-    for b in test_batches:
-        size, real = b.labels.shape[1], b.labels != Vocabulary.pad
-        if name == "writing alone":
-            ends = Vocabulary.start, Vocabulary.end
-            guesses, _ = without.greedy(b.source, b.lengths, *ends, size)
-            guesses = F.pad(guesses, (0, size - guesses.shape[1]))
-        else:
-            guesses = without(b.source, b.lengths, b.target).argmax(dim=-1)
-        symbols_hit += (guesses == b.labels)[real].sum().item()
-        total += real.sum().item()
-        hits.append(((guesses == b.labels) | ~real).all(dim=1))
-    counts[name] = symbols_hit / total, torch.cat(hits)
-(forced, forced_dates), (alone, alone_dates) = counts.values()
-assert torch.equal(forced_dates, alone_dates)
-share = alone_dates.double().mean().item()
-assert forced >= alone and forced - alone < 0.2 * (alone - share)
-print(f"✓ without attention {alone:.1%} of the symbols are right,", end=" ")
-print(f"and {share:.1%} of the dates")
+symbols_hit = total = 0
+for b in test_batches:
+    size, real = b.labels.shape[1], b.labels != Vocabulary.pad
+    ends = Vocabulary.start, Vocabulary.end
+    guesses, _ = without.greedy(b.source, b.lengths, *ends, size)
+    guesses = F.pad(guesses, (0, size - guesses.shape[1]))
+    symbols_hit += (guesses == b.labels)[real].sum().item()
+    total += real.sum().item()
+alone = symbols_hit / total
+print(f"measured: without attention {alone:.1%} of the symbols are right,")
+print(f"and {exact['without']:.1%} of the dates")
+expect(
+    "01-symbols",
+    "The share of wrong dates is more than three times that of wrong symbols.",
+    (1 - exact["without"]) / max(1 - alone, 1e-6),
+    above=3,
+    unlike=("if wrong dates had no right symbol", 1),
+)
 
 # %% [markdown]
 # ## 1.7 Exercises
