@@ -70,6 +70,7 @@ def computed(how: str, record: dict) -> float:
 def agrees(number: str, percent: bool, value: float) -> bool:
     """Whether a number, as it is written, is what a value rounds to."""
     digits = len(number.partition(".")[2])
+    number = number.split()[0]  # of "380 of 1000"
     return abs(float(number) - value * (100 if percent else 1)) <= 0.501 * 10**-digits
 
 
@@ -168,7 +169,8 @@ def main(arguments: list[str] | None = None) -> int:
     paths = [p.absolute() for p in parser.parse_args(arguments).notebooks] or every
     sections, bad = headings(every), 0
     for path in paths:
-        for line in wrong(path, sections):
+        own = {s for s in sections if int(s.split(".")[0]) == int(path.stem[:2])}
+        for line in wrong(path, own):
             print(f"{path.name}: {line}")
             bad += 1
     print(f"{len(paths)} notebooks, {bad} numbers in prose to mend")

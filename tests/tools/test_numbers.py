@@ -29,6 +29,7 @@ def wrong(book, prose, code="1", outputs=()):
         "It is 33 % of all. <!-- exact: 33 = 1 / 3 -->",
         "Five of them, 10 of 20. <!-- given: 10 of 20 -->",
         "BLEU 28.4 and 25.8 <!-- cited: 28.4, 25.8 -->",
+        "It copies 534 of 1000. <!-- exact: 534 of 1000 = 533.9 -->",
         "It ends at 0.83. <!-- recorded run: 0.83 = record['losses'] -->",
     ],
 )
@@ -47,6 +48,7 @@ def test_what_is_marked_or_no_measurement_passes(book, prose):
         ("Marked: 0.5 <!-- cited: 0.6, 0.5 -->", "cited: 0.6 is marked and not there"),
         ("At 2.41. <!-- exact: 2.41 = log(11) -->", "2.41 is 2.3979 by log(11)"),
         ("It ends at 0.83. <!-- recorded run: 0.83 -->", "0.83 names no record"),
+        ("It copies 534 of 1000. <!-- exact: 534 of 1000 = 530 -->", "534 of 1000 is"),
         ("0.5 here.\n\nAnd 0.5 there.\n\n<!-- given: 0.5 -->", "0.5 has no mark"),
     ],
 )
