@@ -326,8 +326,10 @@ def weights_by_hand(asking, asked, mask):
 
 
 check_close("recorded = derived", maps[""],
-    [weights_by_hand(x, x, past), weights_by_hand(x, memory, real)])  # fmt: skip
-check_close("rows sum to 1", cross_weights.sum(dim=-1), torch.ones(b, h, t))
+    [weights_by_hand(x, x, past), weights_by_hand(x, memory, real)],
+    1e-5)  # fmt: skip
+check_close("rows sum to 1", cross_weights.sum(dim=-1), torch.ones(b, h, t),
+    1e-5)  # fmt: skip
 assert not causal_weights.requires_grad  # no graph hangs on it
 
 # %% tags=["hide-input", "proof"]
@@ -370,7 +372,7 @@ with torch.no_grad():
     packed.out_proj.load_state_dict(ours.output_map.state_dict())
 uses = {"self": (x, x, None), "causal": (x, x, past)}
 uses["cross"] = (x, memory, real)
-for dtype, tolerance in ((torch.float16, 2e-3), (torch.bfloat16, 2e-2)):
+for dtype, tolerance in ((torch.float16, 1e-2), (torch.bfloat16, 8e-2)):
     low, other = copy.deepcopy(ours).to(dtype), copy.deepcopy(packed).to(dtype)
     exact = copy.deepcopy(low).float()
     results, wanted = [], []
@@ -497,8 +499,9 @@ check_close(
     "dividing by √d is a softmax at temperature √h",
     (queries @ keys.T / 512**0.5).softmax(dim=-1),
     (queries @ keys.T / 64**0.5 / 8**0.5).softmax(dim=-1),
+    1e-5,
 )
-assert abs(entropies[1][1] - entropies[1][0]) < 1e-6
+assert abs(entropies[1][1] - entropies[1][0]) < 1e-4
 assert entropies[8][1] - entropies[8][0] > 0.25
 show_table(
     [
