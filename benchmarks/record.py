@@ -168,7 +168,9 @@ def confirm(name: str, reason: str = "") -> str:
             return f"its first steps are others now: {steps}, recorded are {before}"
         made["first_steps"] = steps if new else before
         reason = made.get("confirmed", "") if new else "its first steps are the same"
-    made |= {"definitions": now, "confirmed": reason}
+    made["definitions"] = now
+    if reason:
+        made["confirmed"] = reason
     write(name, result)
     return ""
 
