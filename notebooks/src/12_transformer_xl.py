@@ -1377,8 +1377,8 @@ cost()
 # %% [markdown]
 # ## Further reading
 #
-# - [Dai et al. (2019)](https://arxiv.org/abs/1901.02860), *Transformer-XL*: sections 3.2
-#   and 3.3; the shift is in appendix B.
+# - [Dai et al. (2019)](https://arxiv.org/abs/1901.02860), *Transformer-XL*:
+#   sections 3.2 and 3.3; the shift is in appendix B.
 # - [Al-Rfou et al. (2018)](https://arxiv.org/abs/1808.04444): the plain model, 64 layers,
 #   with a sliding window.
 # - [Shaw et al. (2018)](https://arxiv.org/abs/1803.02155): the first relative positions.
