@@ -171,7 +171,7 @@ x = torch.tensor([
 # that is their dot product. For *it* and *cat* we get 0.5 · 2 = 1. For *it* and
 # *street* it's 1 as well, so *it* is torn between them. But for *it* and *tired*
 # it's 0.5 · 1.5 − 0.5 · 0.5 + 1 · 1 = 1.5. All sixteen dot products at once are
-# one matrix product, `x @ x.T`. <!-- exact: 0.5 -->
+# one matrix product, `x @ x.T`. <!-- exact: 0.5, 1.5 -->
 
 # %% tags=["hide-input"]
 from annotated.pictures import Matrix, chain
@@ -185,6 +185,7 @@ chain(
     Matrix(x.T, "x transposed", columns=words),
     "=",
     Matrix(scores, "scores", columns=words, row=2),
+    # printed: 1.5
     alt="x times x transposed gives the scores, with all numbers. The row of it is "
     "lit: its scores are 1 for cat, 1 for street, 1.5 for it and 1.5 for tired.",
     caption="Highlighted: the row for “it”. The rows of “x transposed” are the "
@@ -203,7 +204,7 @@ chain(
 # take that much of each word's vector and add: animal rises
 # from 0.5 to 0.19 · 2 + 0.31 · 0.5 + 0.31 · 1.5 = 1.00, and place falls to 0.38. *Cat* and
 # *street* pull equally hard; *tired* tips the balance towards the animal.
-# <!-- exact: 2.72 = e, 4.48 = e**1.5, 14.40 = 2*e + 2*e**1.5, 0.5 -->
+# <!-- exact: 2.72 = e, 4.48 = e**1.5, 14.40 = 2*e + 2*e**1.5, 0.5, 1.5 -->
 # <!-- exact: 0.19 = 0.5 / (1 + sqrt(e)), 0.31 = 0.5 / (1 + 1/sqrt(e)) -->
 # <!-- exact: 1.00 = (2 + 2*sqrt(e)) / (2 + 2*sqrt(e)), 0.38 = 1 / (1 + sqrt(e)) -->
 
@@ -325,7 +326,7 @@ explorer(
     checks=[(asked | c, attention_chain(**c)) for c in changes],
     question="Turn “tired” into “wide”: animal −0.5, place 1.5. What will the second "
     "look of “it” find? Then switch to the first look. Why don’t its weights change?",
-    # given: 0.5, 0.1
+    # given: 0.5, 1.5, 0.1
     caption="Dashed: moved by your change, by 0.1 or more.",
 )
 
@@ -336,7 +337,7 @@ explorer(
 # stay as they were, because *it* is as much an animal as a place: its score with *wide* is
 # 0.5 · (−0.5) + 0.5 · 1.5 + 1 = 1.5 again. What has changed is what that word **hands
 # over**. What a word is found by and what it gives are two different things; section 2.3
-# gives each a vector of its own. <!-- exact: 0.35, 0.5 -->
+# gives each a vector of its own. <!-- exact: 0.35, 0.5, 1.5 -->
 #
 # </details>
 
@@ -782,6 +783,7 @@ check_close(
 # is the **entropy** of the weights, which says how evenly they are spread: ln 32 ≈ 3.5
 # if all are equal, 0 if one key has everything. On the right, we send a gradient of random
 # numbers back into the weights, as a loss would: how much of it reaches the scores?
+# <!-- exact: 3.5 = log(32) -->
 
 
 # %% tags=["hide-input", "proof"]
@@ -1143,7 +1145,7 @@ print(
 # The two are equal at t = 1.5 d. For a model of width 512, that's a text of 768 words.
 # **Below that, attention needs fewer** (bare attention, without the layers that a
 # Transformer puts around it). Above it, t² takes over: twice the text, four
-# times the scores.
+# times the scores. <!-- exact: 1.5 = 3 / 2 -->
 
 # %% tags=["hide-input"]
 import time

@@ -371,7 +371,7 @@ print("✓ both standard deviations with the factor: √2/3 = 0.47, within 15 %"
 # the division, have variance 1/3 · 2/3 = 2/9 and standard deviation √2/3 ≈ 0.47, at
 # *every* width. That's what matters. Without the division it's 0.47 √k: 3.8 at width
 # 64, 10.7 at 512.
-# <!-- exact: 0.47 = sqrt(2) / 3, 10.7 = sqrt(2 * 512) / 3 -->
+# <!-- exact: 0.47 = sqrt(2) / 3, 3.8 = sqrt(2 * 64) / 3, 10.7 = sqrt(2 * 512) / 3 -->
 #
 # ## 2c.4 Masks, empty rows and half precision
 #
