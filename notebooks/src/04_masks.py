@@ -1208,10 +1208,10 @@ def loss_without(model, ahead):
     """Its loss if no query sees the key so many positions ahead."""
     starts = torch.arange(0, len(data) - WINDOW, 9, device=device)
     text = data[starts[:, None] + torch.arange(WINDOW + 1, device=device)]
-    away = torch.ones(WINDOW, WINDOW, device=device).triu(ahead)
-    mask = ~(away - away.triu(1)).bool()
+    hidden = torch.ones(WINDOW, WINDOW, device=device).triu(ahead).tril(ahead)
     x = model.embed(text[:, :-1]) + model.positions.weight
-    logits = model.logits(model.layers(x, mask))[:, :-1].transpose(1, 2)
+    logits = model.logits(model.layers(x, hidden == 0))
+    logits = logits[:, :-1].transpose(1, 2)
     return F.cross_entropy(logits, text[:, 1:-1]).item()
 
 
