@@ -18,6 +18,7 @@ from annotated.attention import MultiHeadAttention
 from annotated.checkpoints import Record
 from annotated.devices import device_of, to_device
 from annotated.recipes import one_cycle
+from annotated.text import MODULES
 from annotated.training import evaluating, fit
 
 # ---- who gave what to whom -------------------------------------------------------
@@ -137,9 +138,13 @@ LETTERS = {"width": 64, "hidden": 128, "batch": 128, "steps": 1200, "rate": 3e-3
 
 @cache
 def library_prose() -> str:
-    """Return the English of the docstrings in Python's own library, in lower case."""
+    """Return the English of the docstrings in Python's own library, in lower case.
+
+    Which modules is fixed (``annotated.text.MODULES``); each Python has its own text.
+    """
     folder = Path(sysconfig.get_paths()["stdlib"])
-    sources = (p.read_text("utf-8", "replace") for p in sorted(folder.glob("*.py")))
+    files = [folder / f"{m}.py" for modules in MODULES.values() for m in modules]
+    sources = (file.read_text("utf-8", "replace") for file in files)
     docstrings = (re.findall(r'"""(.*?)"""', source, re.DOTALL) for source in sources)
     text = " ".join(text for several in docstrings for text in several).lower()
     return re.sub(" +", " ", re.sub(f"[^{ALPHABET}]", " ", text))

@@ -108,7 +108,11 @@ def run(path: Path, machine: str) -> dict:
     shell.ast_transformers.append(Softened())
     stopped, began = None, time.process_time()
     os.chdir(path.parent)
-    with open(os.devnull, "w") as quiet, contextlib.redirect_stdout(quiet):
+    with (
+        open(os.devnull, "w") as quiet,
+        contextlib.redirect_stdout(quiet),
+        contextlib.redirect_stderr(quiet),  # progress bars
+    ):
         for cell in nbformat.read(path, 4).cells:
             if cell.cell_type != "code":
                 continue
