@@ -261,7 +261,8 @@ print(
 )
 print(f"{two[1600]:.1%} after 1600")
 print(
-    "every recorded seed: from one date to four, one vector loses more than half",
+    "every recorded seed: from one date to four, one vector loses more than "
+    "half",
     end="",
 )
 print(" of its lines, attention less than a tenth")
@@ -385,6 +386,7 @@ chain(
 # And it turns a lead into a ratio: a lead of 3.9 always means
 # $e^{3.9}$, 50 times the weight, however high or low both scores are.
 # <!-- exact: 0.38 = 14*tanh(1) / (28*tanh(1) + 7*tanh(2)) -->
+# <!-- given: 3.9 -->
 # <!-- exact: 0.24 = 7*tanh(2) / (28*tanh(1) + 7*tanh(2)) -->
 #
 # That is attention. As a function it takes four lines:
@@ -715,10 +717,12 @@ Html(
     '<figure class="annotated-figure"><svg viewBox="-90 14 486 316" role="img" '
     f'aria-label="{alt}" style="width: 100%; max-width: 38rem; height: auto; '
     f'display: block; margin: 0 auto; font: 13px sans-serif">{unrolled()}'
-    "</svg><figcaption>The network unrolled, with the words of 1.2. Below, the "
+    "</svg><figcaption>The network unrolled, with the words of 1.2. Below, "
+    "the "
     "encoder reads in both directions. Shaded: step 2 of the decoder, about "
     "to write the month. Its query is the state of step 1; the lines into the "
-    "context are as thick as their weights. The curved arrow takes the context "
+    "context are as thick as their weights. The curved arrow takes the "
+    "context "
     "to the answer, too. Steps 1 and 3 do the same; where they look is drawn "
     "in grey."
     "</figcaption></figure>"
@@ -1007,7 +1011,8 @@ wrong_parts = [
 ]
 expect(
     "01-month",
-    "Without attention more than half of the dates that go wrong have a wrong month.",
+    "Without attention more than half of the dates that go wrong have a wrong "
+    "month.",
     wrong_parts[1],
     above=0.5,
     unlike=("a wrong year", wrong_parts[0]),

@@ -163,7 +163,8 @@ for way in ("additive", "additive, state and output"):
     for run in ways[way]:
         assert run["exact"]["1"] >= 0.995, run
 print(
-    "recorded: additive attention reads at least 99.5 % with every seed, whether the",
+    "recorded: additive attention reads at least 99.5 % with every seed, "
+    "whether the",
     end="",
 )
 print(" state asks alone or with the output")

@@ -63,8 +63,10 @@ explorer(
     question="Where will “it” look if you swap “tired” for “wide”? Try it. Then "
     "look for a sentence in which its second look goes to the wrong noun.",
     caption="A small model, trained by this page, with the one of section 2.5's three "
-    "seeds whose recorded run looks most at the right noun. It has two layers of "
-    "attention, so “it” looks twice. The thicker an arc, the more it takes from that "
+    "seeds whose recorded run looks most at the right noun. It has two layers "
+    "of "
+    "attention, so “it” looks twice. The thicker an arc, the more it takes "
+    "from that "
     "word.",
 )
 
@@ -120,7 +122,8 @@ expect(
 )
 expect(
     "02-second-look",
-    "On average over the 64 sentences, its second look puts most of its weight on "
+    "On average over the 64 sentences, its second look puts most of its "
+    "weight on "
     "the noun that “it” stands for.",
     on_it.mean().item(),
     above=0.5,
@@ -133,7 +136,8 @@ hints = [1, 5, 10]  # cat, street, tired
 first_look = looks[choices.index(("cat", "street", "tired")), 0]
 expect(
     "02-first-look",
-    "With “cat”, “street” and “tired”, the first look gives these three most of its "
+    "With “cat”, “street” and “tired”, the first look gives these three most "
+    "of its "
     "weight.",
     first_look[hints].sum().item(),
     above=0.5,
@@ -187,7 +191,8 @@ chain(
     Matrix(scores, "scores", columns=words, row=2),
     # printed: 1.5
     alt="x times x transposed gives the scores, with all numbers. The row of it is "
-    "lit: its scores are 1 for cat, 1 for street, 1.5 for it and 1.5 for tired.",
+    "lit: its scores are 1 for cat, 1 for street, 1.5 for it and 1.5 for "
+    "tired.",
     caption="Highlighted: the row for “it”. The rows of “x transposed” are the "
     "four traits.",
 )
@@ -216,7 +221,8 @@ chain(
     "=",
     Matrix(mixed, "mixed", columns=traits, row=2),
     alt="The weights times x give the mixed words, with all numbers. The row of it "
-    "is lit: its weights are 0.19, 0.19, 0.31 and 0.31, and its mix is animal 1, "
+    "is lit: its weights are 0.19, 0.19, 0.31 and 0.31, and its mix is animal "
+    "1, "
     "place 0.38, state 0.62, gender 0.",
     # printed: 0.19, 0.31, 0.38, 0.62
     caption="The softmax of each row of scores, and what it mixes.",
@@ -325,7 +331,8 @@ explorer(
     label="Self-attention, number by number",
     checks=[(asked | c, attention_chain(**c)) for c in changes],
     question="Turn “tired” into “wide”: animal −0.5, place 1.5. What will the second "
-    "look of “it” find? Then switch to the first look. Why don’t its weights change?",
+    "look of “it” find? Then switch to the first look. Why don’t its weights "
+    "change?",
     # given: 0.5, 1.5, 0.1
     caption="Dashed: moved by your change, by 0.1 or more.",
 )
@@ -345,7 +352,8 @@ explorer(
 again = (mixed @ mixed.T).softmax(dim=-1)[2]
 mirrored = attention_chain(animal=-0.5, place=1.5)["weights"]
 check_close(
-    "second looks: 0.35 for cat and 0.10 for street; after the change, mirrored",
+    "second looks: 0.35 for cat and 0.10 for street; after the change, "
+    "mirrored",
     [again[:2], torch.tensor(mirrored[:2])],
     [torch.tensor([0.35, 0.10]), torch.tensor([0.10, 0.35])],
     0.005,
@@ -739,11 +747,13 @@ explorer(
     label="Width and temperature of a row of attention",
     checks=checks,
     question="Leave the scores undivided and widen the vectors. From what width on "
-    "does one key have 0.99 of this row? Then stay at k = 4096: which temperature "
+    "does one key have 0.99 of this row? Then stay at k = 4096: which "
+    "temperature "
     "fills the grey outlines again?",
     # given: 0.99
     caption="Grey outlines: the weights with scores divided by √k, at temperature 1. "
-    "Each width takes more of the same random numbers, so the best key changes.",
+    "Each width takes more of the same random numbers, so the best key "
+    "changes.",
 )
 
 # %% [markdown]
@@ -840,10 +850,12 @@ show(
     alt="Two panels against the width k. With scores divided by root k, "
     "entropy and gradient norm stay level. With scores as they are, the "
     "entropy falls towards zero, and the median gradient norm falls slowly up "
-    "to width 64 and by many orders of magnitude at 4096. A grey band marks the "
+    "to width 64 and by many orders of magnitude at 4096. A grey band marks "
+    "the "
     "widths 64 to 128.",
     caption="Without the division, wide attention looks at a single key, and from "
-    "a typical row almost no gradient comes back. Grey: widths of 64 to 128, usual "
+    "a typical row almost no gradient comes back. Grey: widths of 64 to 128, "
+    "usual "
     "for a query in a Transformer.",
 )
 
@@ -860,11 +872,13 @@ many = {  # 200 rows are few for a median
 }
 assert 0.3 < many[False] / many[True] < 0.48  # more than half is lost
 print(
-    f"✓ gradient at k = 64, median of 4000 rows {many[True]:.3f} divided by √k, "
+    f"✓ gradient at k = 64, median of 4000 rows {many[True]:.3f} divided by "
+    f"√k, "
     f"{many[False]:.3f} as they are"
 )
 print(
-    f"✓ at k = 4096, median {scaled_medians[-1]:.3f} and {raw_medians[-1]:.0e}, "
+    f"✓ at k = 4096, median {scaled_medians[-1]:.3f} and "
+    f"{raw_medians[-1]:.0e}, "
     f"mean {measured['divided by √k'][-1][2]:.3f} and {raw_means[-1]:.3f}"
 )
 fresh = {  # entries out of a fresh nn.Linear: variance 1/3
@@ -874,7 +888,8 @@ fresh = {  # entries out of a fresh nn.Linear: variance 1/3
 assert fresh[64, False] > 1.2 * fresh[64, True]
 print(
     f"✓ entries of variance 1/3: {fresh[64, True]:.3f} divided by √k and "
-    f"{fresh[64, False]:.3f} as they are at 64, {fresh[576, False]:.3f} at 9 · 64"
+    f"{fresh[64, False]:.3f} as they are at 64, {fresh[576, False]:.3f} at 9 "
+    f"· 64"
 )
 assert 0.5 < fresh[576, False] / many[False] < 2
 
@@ -970,9 +985,12 @@ ax.text(600, 51, "a coin toss", color="grey", fontsize=9, ha="right")
 show(
     figure,
     alt="Share of right pronouns against the training step, four models, three "
-    "seeds each. With a value of its own, with or without a query and a key of "
-    "their own, every seed has all of them right by step 200. One vector in all "
-    "three roles has about seven in ten then, and all between steps 300 and 500. "
+    "seeds each. With a value of its own, with or without a query and a key "
+    "of "
+    "their own, every seed has all of them right by step 200. One vector in "
+    "all "
+    "three roles has about seven in ten then, and all between steps 300 and "
+    "500. "
     "The plain average stays near three in four to the end.",
     # exact: 41 = 52 / 128
     caption="Recorded runs, three seeds each. After 20 steps, one vector does hardly "
@@ -1048,21 +1066,27 @@ with torch.no_grad():
     word = another.embedding(pronouns.encode(choices)[0][i, at])
     alone = another.answer(another.looks[1][2](word)).argmax()
 fetched = (
-    f"! That word's value has come to mean *{pronouns.PRONOUNS[answer[i]]}*, so "
+    f"! That word's value has come to mean *{pronouns.PRONOUNS[answer[i]]}*, "
+    f"so "
     "that's where the answer is fetched."
 )
 say(
-    f"Another seed, when the {choices[i][0]} doesn't cross the {choices[i][1]} because "
-    f"it was too {choices[i][2]}, puts {elsewhere[i, at]:.0%} of its second look on "
-    f"*{texts[i][at]}*{fetched if alone == answer[i] else ', and is right.'} **Weights "
-    "show where information came from in one layer. By themselves they aren't an "
+    f"Another seed, when the {choices[i][0]} doesn't cross the "
+    f"{choices[i][1]} because "
+    f"it was too {choices[i][2]}, puts {elsewhere[i, at]:.0%} of its second "
+    f"look on "
+    f"*{texts[i][at]}*{fetched if alone == answer[i] else ', and is right.'} "
+    f"**Weights "
+    "show where information came from in one layer. By themselves they aren't "
+    "an "
     "explanation.**"
 )
 
 # %% tags=["hide-input", "proof"]
 expect(
     "02-sentences-differ",
-    "How much of the second look goes to the right noun differs widely from sentence "
+    "How much of the second look goes to the right noun differs widely from "
+    "sentence "
     "to sentence.",
     (on_it.max() - on_it.min()).item(),
     above=0.3,
@@ -1070,7 +1094,8 @@ expect(
 )
 expect(
     "02-elsewhere",
-    "Another model is right about a sentence with most of its second look on a word "
+    "Another model is right about a sentence with most of its second look on "
+    "a word "
     "that is neither noun.",
     elsewhere[i, at].item(),
     above=0.5,

@@ -85,7 +85,8 @@ from annotated.notebook import expect
 often = likes[known].mean().item()
 expect(
     "02b-films",
-    "The learned numbers predict unseen likes almost as well as the true ones do.",
+    "The learned numbers predict unseen likes almost as well as the true ones "
+    "do.",
     right / best,
     above=0.9,
     unlike=("always the commoner answer", max(often, 1 - often) / best),

@@ -295,14 +295,16 @@ with_factor = [last_share(runs[512, "1/√k", seed]) for seed in seeds]
 without = [last_share(runs[512, "none", seed]) for seed in seeds]
 expect(
     "02c-wide",
-    "At width 512, nearly all answers are right with the factor, and not without "
+    "At width 512, nearly all answers are right with the factor, and not "
+    "without "
     "it, at any of the three learning rates.",
     with_factor,
     above=0.9,
     unlike=("without it", [*without, *by_rate.values()]),
 )
 print(
-    f"measured: at least {min(with_factor):.1%} right with the factor, at most "
+    f"measured: at least {min(with_factor):.1%} right with the factor, at "
+    f"most "
     f"{max(*without, *by_rate.values()):.1%} without"
 )
 

@@ -29,7 +29,8 @@ RGB = [", ".join(str(round(255 * c)) for c in color) for color in PALETTE]
 
 
 def in_head_colours(picture, heads):
-    """The picture, each cell in the colour of its head; None stands for no head."""
+    """The picture, each cell in the colour of its head; None stands for no "
+    "head."""
     cells = iter(heads)
 
     def tinted(match):
@@ -106,7 +107,8 @@ for names, sentence in ((words, x), (rows, swapped)):
         Matrix(one @ sentence[:, :2], "output", columns=traits[:2]),
         # printed: 1.33
         alt=f"The weights of gave, a third each on the nouns, times person and "
-        f"flower of each word of {' '.join(names)}, give the output person 1.33, "
+        f"flower of each word of {' '.join(names)}, give the output person "
+        f"1.33, "
         "flower 1.",
     )
     display(picture)
@@ -220,8 +222,10 @@ stacked = chain(
         for r, name in enumerate(("who", "what", "whom"))
     ),
     alt="The key matrix as three blocks of two rows and six columns, one on "
-    "top of the other. The first row of head who has a 1 in the column 1st, that "
-    "of what in the column 3rd, that of whom in the column 5th; all else is 0.",
+    "top of the other. The first row of head who has a 1 in the column 1st, "
+    "that "
+    "of what in the column 3rd, that of whom in the column 5th; all else is "
+    "0.",
     caption="Together they are W_k, 6 × 6.",
 )
 stacked = in_head_colours(stacked, [r for r in range(3) for _ in range(12)])
@@ -545,10 +549,13 @@ Html(
     '<figure class="annotated-figure"><svg width="340" height="180" '
     'viewBox="0 0 340 180" style="max-width: 100%; font-size: 15px" '
     'fill="currentColor" role="img" aria-label="Two sentences. From the verb of '
-    "the lower one, maria donò, three thick lines lead to words of the upper one: "
+    "the lower one, maria donò, three thick lines lead to words of the upper "
+    "one: "
     'who to mary, what to roses, whom to susan.">'
-    f"{''.join(lines + labels) + text}</svg><figcaption>Queries from the lower "
-    "sentence, keys and values from the upper one. Thicker lines: larger weights; "
+    f"{''.join(lines + labels) + text}</svg><figcaption>Queries from the "
+    f"lower "
+    "sentence, keys and values from the upper one. Thicker lines: larger "
+    "weights; "
     "colours: heads.</figcaption></figure>"
 )
 
@@ -722,7 +729,8 @@ explorer(
     "numbers are in the row meant to be gave?",
     # given: 0.1
     caption="Thick frames: the numbers of the word you follow. With a single view, a "
-    "row is no longer a word: from step 4 on, the frames show the row meant to be "
+    "row is no longer a word: from step 4 on, the frames show the row meant "
+    "to be "
     "your word, and 1:0.1 is number 1 of row 1 in head 0.",
 )
 
@@ -746,7 +754,8 @@ whose = torch.arange(12).view(2, 3, 2) // 4
 own_rows = (whose == torch.arange(3)[:, None]).all(dim=-1).sum().item()
 assert row == ["m2", "m3", "r0", "r1"] and gap > 0.1 and own_rows == 2
 print(
-    f"✓ split with a single view, {6 - own_rows} of 6 rows aren't their word's; "
+    f"✓ split with a single view, {6 - own_rows} of 6 rows aren't their "
+    f"word's; "
     f"the row of gave holds {', '.join(row)}, and the "
     f"outputs differ by up to {gap:.2f}"
 )
@@ -810,7 +819,8 @@ show(
     figure,
     alt="Share of right answers to who, what and whom for 1, 2, 3, 4 and 8 "
     "heads, three seeds each. With one head, either one question is right "
-    "and the others guessed, or all three are near three quarters. With two, most "
+    "and the others guessed, or all three are near three quarters. With two, "
+    "most "
     "marks are in the upper fifth and one is near zero. From three heads on "
     "every mark is at 1.",
     caption="Three seeds (recorded); each mark is one question for one seed.",
@@ -828,14 +838,16 @@ for seed in (0, 1, 2):
 three_right, one_right = answers_right(models[3]), answers_right(models[1])
 expect(
     "03-three-heads",
-    "Three heads answer each of the three questions nearly always, and one head "
+    "Three heads answer each of the three questions nearly always, and one "
+    "head "
     "doesn't.",
     three_right,
     above=0.9,
     unlike=("one head, on average over the questions", mean(one_right)),
 )
 print(
-    f"measured: three heads at least {min(three_right):.1%} in each question; one "
+    f"measured: three heads at least {min(three_right):.1%} in each question; "
+    f"one "
     f"head {mean(one_right):.1%}, on average over the three"
 )
 
@@ -876,7 +888,8 @@ picture = chain(
         weights=True,
     ),
     alt="Weights of the verb in the trained models, over the five words. One head: "
-    f"{', '.join(f'{w:.2f}' for w in rows_of_one[0].tolist())}. Three heads have "
+    f"{', '.join(f'{w:.2f}' for w in rows_of_one[0].tolist())}. Three heads "
+    f"have "
     f"their largest weight, in this order, at {', '.join(jobs)}.",
     caption="Trained, not hand-made. Each head is named, and coloured, for the "
     "question whose answer it looks at most.",
@@ -1063,15 +1076,21 @@ healed = [
 more = ""
 if best is not None and gains[best] > whole and healed:
     more = (
-        f"</p><p>The effects of heads don't add up. Without {best}, {everything} even "
-        f"becomes likelier, {gains[best]:.0%} in place of {whole:.0%}. Removing "
-        f"{healed[0][0]} flips the guess, but remove {healed[0][1]} as well and it's "
+        f"</p><p>The effects of heads don't add up. Without {best}, "
+        f"{everything} even "
+        f"becomes likelier, {gains[best]:.0%} in place of {whole:.0%}. "
+        f"Removing "
+        f"{healed[0][0]} flips the guess, but remove {healed[0][1]} as well "
+        f"and it's "
         f"{everything} again."
     )
 Html(
-    "<details><summary>Answer, for “all the wo_ds in it”</summary><p>With all eight "
-    f"heads the guess is {everything}. Single heads: {spoken(alone) or 'none'}; no "
-    f"other head flips it. Pairs of the others: {spoken(pairs) or 'none'}.{more}</p>"
+    "<details><summary>Answer, for “all the wo_ds in it”</summary><p>With all "
+    "eight "
+    f"heads the guess is {everything}. Single heads: "
+    f"{spoken(alone) or 'none'}; no "
+    f"other head flips it. Pairs of the others: "
+    f"{spoken(pairs) or 'none'}.{more}</p>"
     "</details>"
 )
 
@@ -1116,7 +1135,8 @@ shifted = (pattern - average).abs().sum(dim=-1).mean(dim=0) / 2
 beside = near[:, [0, 1, 3, 4]].sum(dim=1)  # two letters on each side
 expect(
     "03-neighbours",
-    "Most of the heads' weight, taken together, is on the two letters to the left "
+    "Most of the heads' weight, taken together, is on the two letters to the "
+    "left "
     "of the blank and the two to its right.",
     beside.mean().item(),
     above=0.5,
@@ -1124,14 +1144,16 @@ expect(
 )
 expect(
     "03-content",
-    "Some head moves more than a fifth of its weight from text to text, so it goes "
+    "Some head moves more than a fifth of its weight from text to text, so it "
+    "goes "
     "by letters, too.",
     shifted.max().item(),
     above=0.2,
     unlike=("a head that goes by position alone", 0),
 )
 print(
-    f"measured: neighbours get {beside.mean():.0%}; head {shifted.argmax()} moves "
+    f"measured: neighbours get {beside.mean():.0%}; head {shifted.argmax()} "
+    f"moves "
     f"{shifted.max():.0%} of its weight from text to text, on average"
 )
 print(
@@ -1167,7 +1189,8 @@ axes[1].legend(loc="upper right")
 show(
     figure,
     alt="Left: share of letters guessed correctly against the number of heads, three "
-    "seeds: about a third with one head, more with two, half with four, nearly "
+    "seeds: about a third with one head, more with two, half with four, "
+    "nearly "
     "six tenths with eight and no more with sixteen. Right: the trained model "
     f"without each of its eight heads in turn, from {min(without):.2f} to "
     f"{max(without):.2f}; the dashed line of all eight is at {whole:.2f}.",
@@ -1199,7 +1222,8 @@ expect(
     unlike=("heads that help alike", 1),
 )
 print(
-    f"recorded: 8 heads, {min(by_heads[8]):.0%} to {max(by_heads[8]):.0%} of the "
+    f"recorded: 8 heads, {min(by_heads[8]):.0%} to {max(by_heads[8]):.0%} of "
+    f"the "
     f"letters; 1 head, {min(by_heads[1]):.0%} to {max(by_heads[1]):.0%}"
 )
 print(
@@ -1289,7 +1313,8 @@ show_table(
 padded_wrong = padded_right.pop((StraightView, 3))
 expect(
     "03-view-alone",
-    "A split by a view alone trains well and goes wrong with padding; with the "
+    "A split by a view alone trains well and goes wrong with padding; with "
+    "the "
     "transpose, nothing does.",
     list(padded_right.values()),
     above=0.9,

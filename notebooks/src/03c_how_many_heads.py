@@ -77,7 +77,8 @@ from annotated.notebook import expect
 
 expect(
     "03c-one-head",
-    "One head never answers all three questions well: on average over the three, "
+    "One head never answers all three questions well: on average over the "
+    "three, "
     "less than nine in ten.",
     [mean(shares) for shares in right.values()],
     below=0.9,
@@ -182,7 +183,8 @@ show_table(
 # %% tags=["hide-input", "proof"]
 expect(
     "03c-fixed-weights",
-    "With weights by position only, at most about half of the answers stay right.",
+    "With weights by position only, at most about half of the answers stay "
+    "right.",
     [mean(shares) for shares in fixed.values()],
     below=0.6,
     unlike=("a model that answers all", 1),

@@ -590,7 +590,8 @@ for left, name, mask, rows in (
 show(
     figure,
     alt="Two masks of two queries and five keys, a small dog barks loudly. "
-    "causal_mask(2, 5): the query barks sees the first four words, loudly sees "
+    "causal_mask(2, 5): the query barks sees the first four words, loudly "
+    "sees "
     "all five. is_causal=True: the same two queries see one word and two.",
     caption="Two new queries, barks and loudly, and five keys. Hatched: "
     "hidden.",
@@ -662,7 +663,8 @@ for dtype in (torch.float32, torch.float16, torch.bfloat16):
     assert torch.equal(outputs[1], layer.output_map.bias.expand(5, 16))
 print(
     "✓ an empty row gives zeros, forward and backward, in float32, float16 "
-    "and bfloat16,\n  and MultiHeadAttention gives the bias of its output projection"
+    "and bfloat16,\n  and MultiHeadAttention gives the bias of its output "
+    "projection"
 )
 
 # %% [markdown]
@@ -714,7 +716,8 @@ def build(length, prefix, causality, hiding, cells):
 
 
 def as_values(mask, weights):
-    """As JSON: a row of NaN is None, and nothing can be said about its leak."""
+    """As JSON: a row of NaN is None, and nothing can be said about its "
+    "leak."""
     leaked = (weights * ~mask).sum(dim=1).tolist()
     lost = weights.isnan().any(dim=1).tolist()
     return {
@@ -1152,7 +1155,8 @@ show_table(
     ],
     caption="Measured on windows of the rhyme, the text they were trained on. "
     "Right: the window is cut off before the character to guess, as in "
-    f"writing. A blind guess among {v} characters costs {math.log(v):.2f} nats.",
+    f"writing. A blind guess among {v} characters costs {math.log(v):.2f} "
+    f"nats.",
 )
 
 # %% [markdown]
@@ -1191,7 +1195,8 @@ assert line[13:15] == "al" and looks["masked"].triu(1).eq(0).all()
 show(
     figure,
     alt="Attention weights of the strongest head of the first layer of each "
-    "model, over the characters of a line. Masked: only at and below the diagonal. Not "
+    "model, over the characters of a line. Masked: only at and below the "
+    "diagonal. Not "
     "masked: one column to the right of the diagonal has "
     f"{ahead.max():.0%} of the weight. In the row "
     "of the letter a of malt, a frame marks the column of l.",

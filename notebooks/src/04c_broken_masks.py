@@ -156,7 +156,8 @@ expect(
 leaky = ("no_mask", "tiny_positive", "tiny_negative")
 expect(
     "04c-few",
-    "With no pads appended, every slip but the inverted mask turns fewer than a "
+    "With no pads appended, every slip but the inverted mask turns fewer than "
+    "a "
     "tenth of the answers.",
     [turned[name, 0] for name in leaky],
     below=0.1,

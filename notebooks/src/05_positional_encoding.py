@@ -24,7 +24,8 @@ explorer(
     question="Step from 1 to 2, then go to 30 and step to 31. Does the first hand "
     "turn further the second time? Does the second?",
     caption="The label gives the number of positions in one full turn. Dashed: "
-    "the hand one position earlier. In the boxes: how far right and how far up "
+    "the hand one position earlier. In the boxes: how far right and how far "
+    "up "
     "the hand points. Those eight numbers are the position's vector.",
 )
 
@@ -128,7 +129,8 @@ gap = (with_positions[0] - with_positions[1]).abs().max().item()
 assert gap > 1e-3
 one, other = pooled(embedding(tokens))
 check_close(
-    f"with positions added, random heads give two vectors {gap:.2f} apart; without "
+    f"with positions added, random heads give two vectors {gap:.2f} apart; "
+    f"without "
     "them, both reviews give one",
     one,
     other,
@@ -175,7 +177,8 @@ chain(
     "=",
     Matrix(annoyed + clocks, "what attention sees", row=1),
     alt="The four word vectors plus the four position vectors, entry by entry. "
-    "Lit: good, 2 0 0 1, plus position 1, 0.84 0.54 0.01 1, is 2.84 0.54 0.01 2.",
+    "Lit: good, 2 0 0 1, plus position 1, 0.84 0.54 0.01 1, is 2.84 0.54 0.01 "
+    "2.",
     caption="Each word plus the clocks of its position.",
 )
 
@@ -221,7 +224,8 @@ directions = (shares < 0.995).sum().item() + 1
 assert directions == 113
 assert averages[0, 0] < 0.6 < 0.65 < averages[1, 0]
 check_close(
-    f"{directions} directions hold 99.5% of 512 positions; concatenating is a sum of "
+    f"{directions} directions hold 99.5% of 512 positions; concatenating is a "
+    f"sum of "
     "two products",
     side_by_side,
     W[:, :4] @ x + W[:, 4:] @ u,
@@ -264,7 +268,8 @@ assert abs(F.cosine_similarity(cat, dog, dim=0)) < 0.5 < 0.99 < alike
 show_table(
     ["p", "cosine of cat and dog", "cat · cat at p", "cat · dog at p + 1"],
     table,
-    "The number itself, added to two random vectors, cat and dog. On the right, the "
+    "The number itself, added to two random vectors, cat and dog. On the "
+    "right, the "
     "scores of a cat at p",
 )
 
@@ -390,11 +395,15 @@ axes[1].set(xlabel="position", ylabel="dimension", title="all columns, d = 64")
 show(
     figure,
     alt="Above, four columns of the table over 100 positions: dimensions 4 and 5 "
-    "are a sine and a cosine of the same speed, 6 and 7 a slower pair. Below, the "
-    "whole table of width 64: low dimensions alternate quickly along the positions, "
-    "higher ones ever more slowly, and from about dimension 40 on they hardly change.",
+    "are a sine and a cosine of the same speed, 6 and 7 a slower pair. Below, "
+    "the "
+    "whole table of width 64: low dimensions alternate quickly along the "
+    "positions, "
+    "higher ones ever more slowly, and from about dimension 40 on they hardly "
+    "change.",
     caption="Two hands as curves, and the whole table. The slow hands at the bottom "
-    "have hardly moved after a hundred positions: they're there for longer texts.",
+    "have hardly moved after a hundred positions: they're there for longer "
+    "texts.",
 )
 
 # %% [markdown]
@@ -486,7 +495,8 @@ explorer(
     question="Positions 12 and 31 have nearly the same vector. Why, with a base of 10 "
     "and two hands? Bring the ring below 0.7 with the width alone.",
     caption="Above, the table, a column for each position. Below, the similarity of "
-    "each position to the marked one. The ring: the most similar of those at least "
+    "each position to the marked one. The ring: the most similar of those at "
+    "least "
     "8 positions away.",
 )
 
@@ -497,6 +507,7 @@ explorer(
 # and nearly one of the second. Eight numbers are enough (0.39): no far position agrees
 # with position 12 on all four hands. Real models have dozens to hundreds. Now drag the
 # position: the curve keeps its shape and only moves along. Section 5.4 says why.
+# <!-- exact: 6.3 = 2 * pi -->
 # <!-- exact: 0.39 -->
 #
 # </details>
@@ -538,7 +549,8 @@ chain(
     "=",
     Matrix(rows[4][:, None], "position 4"),
     alt="The matrix M3, two blocks of two by two along the diagonal, times the "
-    "column of position 1, 0.84 0.54 0.01 1, is the column of position 4, -0.76 "
+    "column of position 1, 0.84 0.54 0.01 1, is the column of position 4, "
+    "-0.76 "
     "-0.65 0.04 1.",
     caption="The same matrix takes 0 to 3, 7 to 10, and 1000 to 1003.",
 )
@@ -554,7 +566,8 @@ identity = torch.eye(d, dtype=torch.float64)
 moved += [move(14, d) @ move(3, d), move(3, d).T @ move(3, d)]
 wanted += [move(17, d), identity]
 check_close(
-    "M(1), M(3), M(14) and M(−3) move every position; M(14) M(3) is M(17); the "
+    "M(1), M(3), M(14) and M(−3) move every position; M(14) M(3) is M(17); "
+    "the "
     "transpose of M(3) undoes it",
     moved,
     wanted,
@@ -624,7 +637,8 @@ chain(
     "→\nsoftmax",
     Matrix(weights, "weights", places, places, row=5, weights=True),
     alt="Scores and weights of six positions. Row 5 is lit: its largest score is "
-    f"at position 2, which gets a weight of {weights[5, 2]:.2f}. Row 4 looks at 1, "
+    f"at position 2, which gets a weight of {weights[5, 2]:.2f}. Row 4 looks "
+    f"at 1, "
     "row 3 at 0.",
     caption="A head that looks three back, with no training. Positions 0 to 2 have "
     "nothing there, and attend to whatever matches best.",
@@ -650,7 +664,8 @@ for spread in (0, 0.125, 1):  # of random words, added to the positions
 assert finds[0] == 1 and 0.7 < finds[1] < 0.85 and finds[2] < 0.02
 assert own[2] > 0.99
 print(
-    "✓ 32 positions of width 64, random words added: of standard deviation 0.125, "
+    "✓ 32 positions of width 64, random words added: of standard deviation "
+    "0.125, "
     f"{finds[1]:.0%} look three back; of 1, {own[2]:.0%} look at themselves"
 )
 
@@ -687,11 +702,14 @@ axes[1].legend()
 show(
     figure,
     alt="Left, the dot products of 100 positions: stripes along the diagonal, "
-    "brightest on it. Right, the dot product against the offset for three widths: a "
-    "peak at zero and the same curve to the left and to the right. For widths 128 and "
+    "brightest on it. Right, the dot product against the offset for three "
+    "widths: a "
+    "peak at zero and the same curve to the left and to the right. For widths "
+    "128 and "
     "512 it falls with small ripples, for 20 the ripples are large.",
     caption="Stripes: only the offset counts. The more hands, the smoother the fall. "
-    "Left and right are mirror images: the dot product alone can't tell before from "
+    "Left and right are mirror images: the dot product alone can't tell "
+    "before from "
     "after. A query projection can.",
 )
 
@@ -746,7 +764,8 @@ explorer(
     label="A query and a key, turned by their positions",
     checks=checks,
     question="Drag the key along: the query keeps its distance. What happens to "
-    "the arrows, and what to the score? Then put the query before the key, at −2: "
+    "the arrows, and what to the score? Then put the query before the key, at "
+    "−2: "
     "is the score the same? At which speed do the positions hardly matter?",
     caption="One pair of a query and a key. Faint: before turning. The speed is in "
     "radians per position.",
@@ -804,7 +823,8 @@ Html(
     'position 10; pairs 2 and 3 stand almost still." style="width: 100%; '
     "max-width: 30rem; height: auto; display: block; margin: 0 auto; "
     f'font: 13px sans-serif">{many_pairs((1, 3, 10))}</svg><figcaption>One '
-    "query of eight numbers at three positions. Above, the speed of each pair in "
+    "query of eight numbers at three positions. Above, the speed of each pair "
+    "in "
     "radians per position; faint, the pair before it is turned.</figcaption>"
     "</figure>"
 )
@@ -851,7 +871,8 @@ def two_layers(x, title, queries_keys_values):
 Html(
     '<figure class="annotated-figure"><svg viewBox="0 0 372 304" role="img" '
     'aria-label="Two stacks of two layers of attention. Left: the clocks are added '
-    "to the words once, below layer 1. Right: nothing is added to the words, and in "
+    "to the words once, below layer 1. Right: nothing is added to the words, "
+    "and in "
     'each layer the query and the key are turned, and the value is not." '
     'style="width: 100%; max-width: 27rem; height: auto; display: block; '
     'margin: 0 auto; font: 13px sans-serif" text-anchor="middle" '
@@ -864,7 +885,8 @@ Html(
     '<circle cx="86" cy="252" r="10" fill="none" stroke="#d55e00" stroke-width="2"/>'
     '<text x="86" y="257">+</text><path d="M118 252H100" stroke="currentColor" '
     'marker-end="url(#up05)"/><text x="142" y="257">clocks</text></svg><figcaption>'
-    "Where positions enter (orange). Clocks: once, below the first layer. Rotary: in "
+    "Where positions enter (orange). Clocks: once, below the first layer. "
+    "Rotary: in "
     "every layer, at the queries and the keys.</figcaption></figure>"
 )
 
@@ -904,7 +926,8 @@ chain(
     Matrix(added, "clocks added", rows=places, columns=places, digits=1),
     Matrix(rotated, "rotary", rows=places, columns=places, digits=1),
     alt="Scores of one query and one key at all pairs of five positions. With "
-    "clocks added, the numbers along each diagonal differ. With rotary positions "
+    "clocks added, the numbers along each diagonal differ. With rotary "
+    "positions "
     "each diagonal holds one number five times.",
     caption="Scores of one q and one k. Rows: position of the query; columns: position "
     "of the key. Read along a diagonal, where the offset is the same: on the "
@@ -977,7 +1000,8 @@ module, formula = (
     for y in (rotary(z), by_formula)
 )
 check_close(
-    "rotary_embedding agrees with loops and the class with its formula, gradients too",
+    "rotary_embedding agrees with loops and the class with its formula, "
+    "gradients too",
     [ours, ours[1, 2], grads[0], grads[0][1, 2], *module],
     [theirs, loops, grads[1], part[1, 2], *formula],
     1e-12,
@@ -1000,7 +1024,8 @@ def seven_along(values_too):
 
 assert seven_along(False) < 1e-12 and seven_along(True) > 0.1
 print(
-    "✓ the whole sequence seven positions along: the same outputs; with values "
+    "✓ the whole sequence seven positions along: the same outputs; with "
+    "values "
     f"turned too, up to {seven_along(True):.1f} away"
 )
 
@@ -1046,7 +1071,8 @@ scores = [
 apart = (scores[0] - scores[1]).abs().max().item()
 assert apart > 0.1
 check_close(
-    f"without reordering, scores differ by {apart:.1f}; with it, the layouts agree",
+    f"without reordering, scores differ by {apart:.1f}; with it, the layouts "
+    f"agree",
     rotary_half_split(q, 4),
     one_by_one,
     1e-12,
@@ -1099,7 +1125,8 @@ def after_31(way, length):
 
 
 def guessing(length, count=300):
-    """Share of the most frequent of the other symbols: what order-blind scores."""
+    """Share of the most frequent of the other symbols: what order-blind "
+    "scores."""
     generator = torch.Generator().manual_seed(0)
     shape = (count, length)
     tokens = torch.randint(config["symbols"], shape, generator=generator)
@@ -1154,10 +1181,12 @@ drawn = show(
     figure,
     alt="Right answers against the length of the sequence, 8 to 128. Up to 32, "
     "sinusoidal, learned and rotary are at the top. Then rotary stays there. "
-    "Sinusoidal drops to about 24 percent at 40, learned to 13, and both sink to "
+    "Sinusoidal drops to about 24 percent at 40, learned to 13, and both sink "
+    "to "
     "guessing, where the model without positions is throughout.",
     caption="In the grey, all answers; to its right, only those after position 31, "
-    "which training never reached. Lines join medians, pale marks are three recorded "
+    "which training never reached. Lines join medians, pale marks are three "
+    "recorded "
     "seeds.",
 )
 Html(
@@ -1228,13 +1257,18 @@ figure.colorbar(image, ax=axes, label="attention weight")
 show(
     figure,
     alt="Two maps of attention weights of 64 positions. Sinusoidal: a line just "
-    "below the diagonal, dark at first and fading up to position 31, after which the "
-    "weights scatter over many keys. Rotary: the dark line runs on to position 63.",
+    "below the diagonal, dark at first and fading up to position 31, after "
+    "which the "
+    "weights scatter over many keys. Rotary: the dark line runs on to "
+    "position 63.",
     caption="Average over four heads and a hundred sequences of 64 symbols. Dashed: "
-    "the end of the training lengths. The line on the left fades earlier. On sequences "
+    "the end of the training lengths. The line on the left fades earlier. On "
+    "sequences "
     f"of 32 it fades as well, from {fading['sinusoidal'][0]:.2f} to "
-    f"{fading['sinusoidal'][1]:.2f}. On the right, below the dashed line, all keys "
-    f"more than 31 positions away together get at most {stray.max():.0%} of a row.",
+    f"{fading['sinusoidal'][1]:.2f}. On the right, below the dashed line, all "
+    f"keys "
+    f"more than 31 positions away together get at most {stray.max():.0%} of a "
+    f"row.",
 )
 
 # %% tags=["hide-input", "proof"]
@@ -1255,7 +1289,8 @@ for way, inside, outside in results:
 assert min(after_31("sinusoidal", "48")) > max(after_31("learned", "48"))
 assert max(after_31("sinusoidal", "128")) <= 0.20
 print(
-    "✓ at length 32 all three are at least 99 % right, without positions at most "
+    "✓ at length 32 all three are at least 99 % right, without positions at "
+    "most "
     "25 %; after position 31, rotary at least 95 %, learned at most 20 %"
 )
 generator = torch.Generator().manual_seed(0)
@@ -1266,7 +1301,8 @@ found = (best[:, 1:] == torch.arange(127)).double().mean(dim=0)
 early, late = found[:31].mean().item(), found[31:].mean().item()
 assert 0.45 < late < 0.6 and abs(early - late) < 0.05
 print(
-    f"✓ M₋₁ alone, random words of standard deviation {config['spread']} added: "
+    f"✓ M₋₁ alone, random words of standard deviation {config['spread']} "
+    f"added: "
     f"{early:.0%} look one back up to position 31, {late:.0%} after it"
 )
 
@@ -1275,7 +1311,8 @@ from annotated.notebook import expect
 
 expect(
     "05-looks-one-back",
-    "In both models, one layer gives the previous position at least five times an "
+    "In both models, one layer gives the previous position at least five "
+    "times an "
     "even share of its weight.",
     [32 * trained for trained, _ in back.values()],
     above=5,
@@ -1283,7 +1320,8 @@ expect(
 )
 expect(
     "05-rotary-goes-on",
-    "After position 31, the rotary model still gives nine right answers in ten.",
+    "After position 31, the rotary model still gives nine right answers in "
+    "ten.",
     right(models["rotary"], 64)[31:].mean().item(),
     above=0.9,
     unlike=("sinusoidal", right(models["sinusoidal"], 64)[31:].mean().item()),
@@ -1291,7 +1329,8 @@ expect(
 lost = {way: 1 - late / early for way, (early, late) in fading.items()}
 expect(
     "05-line-fades",
-    "Within the training lengths, the line of the model with clocks fades by more "
+    "Within the training lengths, the line of the model with clocks fades by "
+    "more "
     "than a tenth.",
     lost["sinusoidal"],
     above=0.1,
@@ -1307,7 +1346,8 @@ expect(
 )
 expect(
     "05-strange-distances",
-    "Keys at distances that training never showed draw little of the rotary weight.",
+    "Keys at distances that training never showed draw little of the rotary "
+    "weight.",
     stray.mean().item(),
     below=0.1,
     unlike=("even weights", far[32:].double().mean().item()),
@@ -1425,14 +1465,16 @@ show_table(
 # %% tags=["hide-input", "proof"]
 expect(
     "05-copies",
-    "With start counted up, the decoder copies nine rows in ten without a mistake.",
+    "With start counted up, the decoder copies nine rows in ten without a "
+    "mistake.",
     copied["start=step"],
     above=0.9,
     unlike=("position 0 each time", copied["position 0 each time"]),
 )
 expect(
     "05-stutters",
-    "At position 0 each time, most of what follows the first symbol repeats it.",
+    "At position 0 each time, most of what follows the first symbol repeats "
+    "it.",
     stuck["position 0 each time"],
     above=0.5,
     unlike=("start=step", stuck["start=step"]),
@@ -1466,13 +1508,15 @@ with patch("annotated.positions.rotary_embedding", rotary_half_split):
     other_layout = right(models["rotary"], 32).mean().item()
 expect(
     "05-other-layout",
-    "In the other layout, the rotary model loses more than a tenth of its answers.",
+    "In the other layout, the rotary model loses more than a tenth of its "
+    "answers.",
     1 - other_layout,
     above=0.1,
     unlike=("in its own layout", 1 - as_trained),
 )
 print(
-    f"measured: {as_trained:.0%} right as trained, {other_layout:.0%} in the other "
+    f"measured: {as_trained:.0%} right as trained, {other_layout:.0%} in the "
+    f"other "
     "layout"
 )
 
@@ -1492,8 +1536,10 @@ for way in ("learned", "learned, large"):
 assert max(table["learned"]) < 0.25 and min(table["learned, large"]) > 0.99
 assert 0.98 < spread < 1.02
 print(
-    f"✓ three seeds, positions initialised at 0.02: {percent(table['learned'])} "
-    f"right; at 0.71, the size of the clocks: {percent(table['learned, large'])}"
+    f"✓ three seeds, positions initialised at 0.02: "
+    f"{percent(table['learned'])} "
+    f"right; at 0.71, the size of the clocks: "
+    f"{percent(table['learned, large'])}"
 )
 
 # %% [markdown]

@@ -92,11 +92,14 @@ figure.legend(
 show(
     figure,
     alt="Share of right answers at the end against the length. Rotary is at the top "
-    "throughout. Learned falls before the lengths seen rarely begin, sinusoidal "
+    "throughout. Learned falls before the lengths seen rarely begin, "
+    "sinusoidal "
     "among them, with a peak at 80; both are low where no sequence came.",
     caption="The task of chapter 5: name the symbol one before. Right answers at the "
-    "last four positions of a sequence. The greys say how many training sequences "
-    "reached that length: 1000 or more (often), 101 to 999, 1 to 100 (rarely), none. "
+    "last four positions of a sequence. The greys say how many training "
+    "sequences "
+    "reached that length: 1000 or more (often), 101 to 999, 1 to 100 "
+    "(rarely), none. "
     "Lines join medians; pale marks are three seeds.",
 )
 
@@ -212,8 +215,10 @@ near = [
 peaks, before = ([run["ends"][n] for run in runs] for n in ("80", "76"))
 assert min(cut) >= 16 > 5 >= max(near) and min(peaks) > max(before)
 print(
-    f"✓ training sequences of length 80: {min(cut)} to {max(cut)}; of each length "
-    f"from 70 to 79, at most {max(near)}; clocks at length 80: {percent(peaks)} "
+    f"✓ training sequences of length 80: {min(cut)} to {max(cut)}; of each "
+    f"length "
+    f"from 70 to 79, at most {max(near)}; clocks at length 80: "
+    f"{percent(peaks)} "
     f"right, at 76 {percent(before)}"
 )
 
@@ -296,9 +301,12 @@ axes[1].set(ylabel="")
 show(
     figure,
     alt="Two panels, right answers at the end against the length. Left, symbols "
-    "that start at 1: large learned rows fall to a tenth before the lengths seen "
-    "rarely begin, clocks only among them, with a peak at 80. Right, symbols that "
-    "start at 0.02: clocks stay near the top up to 80, learned rows fall among the "
+    "that start at 1: large learned rows fall to a tenth before the lengths "
+    "seen "
+    "rarely begin, clocks only among them, with a peak at 80. Right, symbols "
+    "that "
+    "start at 0.02: clocks stay near the top up to 80, learned rows fall "
+    "among the "
     "lengths seen rarely. Beyond 80 both are low in both panels.",
     caption="As in the first figure, with other sizes at the beginning.",
 )
@@ -348,7 +356,8 @@ for spread in (0.125, 0.02):
     assert min(rarely("sinusoidal", spread, 600)) > 0.95
     assert max(rarely("learned", spread, 600)) < 0.90
 print(
-    "✓ clocks ahead of learned rows in all settings but 0.02, 300 steps; every seed"
+    "✓ clocks ahead of learned rows in all settings but 0.02, 300 steps; "
+    "every seed"
 )
 
 

@@ -96,7 +96,8 @@ chain(
     Matrix(far[None, :].float(), "keys this far to the left", digits=0),
     Matrix(t5_bucket(-far)[None, :].float(), "are in bucket", digits=0),
     alt="Distances and their buckets: 0 to 7 have a bucket each; 8 and 11 share bucket "
-    "8; 12 has bucket 9, 16 bucket 10, 32 bucket 12, 64 bucket 14; 127, 128 and 1000 "
+    "8; 12 has bucket 9, 16 bucket 10, 32 bucket 12, 64 bucket 14; 127, 128 "
+    "and 1000 "
     "share bucket 15.",
     caption="Sixteen buckets for everything to the left.",
 )
@@ -200,7 +201,8 @@ assert min(untrained[0] + trained[0] + trained[1]) > 0.9
 assert max(untrained[2]) < min(trained[2]) and max(untrained[1]) < 0.95
 assert min(map(min, shares["rotary"])) > 0.95
 print(
-    f"✓ {percent(either)} of ALiBi's answers are the symbol before or the one after"
+    f"✓ {percent(either)} of ALiBi's answers are the symbol before or the one "
+    f"after"
 )
 print(
     f"✓ T5's bias at length 128: {percent(untrained[2])} right with untrained "
@@ -273,7 +275,8 @@ show_table(
 # %% tags=["hide-input", "proof"]
 expect(
     "05c-squeezing-ruins",
-    "Squeezed by four and not trained again, the model is wrong more often than right.",
+    "Squeezed by four and not trained again, the model is wrong more often "
+    "than right.",
     before,
     below=0.5,
     unlike=("as trained", plain),

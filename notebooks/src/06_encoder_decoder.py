@@ -182,22 +182,31 @@ def svg_architecture(alt):
 
 ALT = (
     "Two columns, read from top to bottom. The encoder: source ids (b, s) are "
-    "embedded, a position is added, (b, s, d). This stream is a thick line that "
-    "runs straight down past all layers. In a layer, a branch of it goes through "
-    "a norm and self-attention, with a padding mask, and is added to it; a second "
-    "branch goes through a norm and a network, and is added. After six layers, a "
+    "embedded, a position is added, (b, s, d). This stream is a thick line "
+    "that "
+    "runs straight down past all layers. In a layer, a branch of it goes "
+    "through "
+    "a norm and self-attention, with a padding mask, and is added to it; a "
+    "second "
+    "branch goes through a norm and a network, and is added. After six "
+    "layers, a "
     "last norm gives the memory, (b, s, d). The decoder: target ids (b, t), "
     "embedded; in each of its six layers self-attention with a causal and a "
-    "padding mask, cross-attention with the source's padding mask, and a network, "
+    "padding mask, cross-attention with the source's padding mask, and a "
+    "network, "
     "all added to the stream. An arrow leads from the memory to the "
-    "cross-attention of every layer. A last norm and an output layer give logits "
+    "cross-attention of every layer. A last norm and an output layer give "
+    "logits "
     "(b, t, v)."
 )
 svg_figure(
     svg_architecture(ALT),
-    "The thick line is the residual stream: each sublayer reads it through a norm "
-    "and adds to it (⊕). Every layer of the decoder reads the same memory. (Six "
-    "layers as in the original of 2017, which is drawn upwards and has its norms "
+    "The thick line is the residual stream: each sublayer reads it through a "
+    "norm "
+    "and adds to it (⊕). Every layer of the decoder reads the same memory. "
+    "(Six "
+    "layers as in the original of 2017, which is drawn upwards and has its "
+    "norms "
     "elsewhere: 6.5. The models we'll train have two.) "
     "Shapes: b sentences in a batch, s and t symbols of source and target, "
     "d width, v vocabulary.",
@@ -394,7 +403,8 @@ assert resized[3] > 10 * alone[3]
 shrinks = (sizes[0] / sizes[1]) ** 2
 assert shrinks > 5
 print(
-    f"measured: after 4 layers the words differ by {alone[4]:.0e} of their size; "
+    f"measured: after 4 layers the words differ by {alone[4]:.0e} of their "
+    f"size; "
     f"layer 1 takes their root mean square from {sizes[0]:.2f} to "
     f"{sizes[1]:.2f}, so the scores of layer 2 are about {shrinks:.0f} times "
     f"smaller; with x + attention(x), {added[-1]:.0%} is left after 12 layers"
@@ -1226,7 +1236,8 @@ expect(
     unlike=("the whole model", sum(map(str.__eq__, by_whole, rights)) / 1000),
 )
 print(
-    f"measured: {looks:.0%} of the weight on the 7; of the {len(missed[True])} "
+    f"measured: {looks:.0%} of the weight on the 7; of the "
+    f"{len(missed[True])} "
     f"of 1000 unseen dates that begin with their year, the day is missed in "
     f"{year_first:.0%}, of the others in {others:.0%}"
 )
@@ -1344,7 +1355,8 @@ print(
 )
 expect(
     "06-whole-loss",
-    "The whole model ends at less than a third of the loss of attention alone.",
+    "The whole model ends at less than a third of the loss of attention "
+    "alone.",
     last_loss / first_loss,
     below=1 / 3,
     unlike=(
@@ -1365,6 +1377,8 @@ expect(
 # model ends at 0.11. And without the residual, the whole model ends at 2.6 or
 # more, far above attention alone. **What a part is worth depends on the parts around
 # it.** Build some models yourself:
+# <!-- recorded ladder_parts: 2.6 = min(r["loss"] for r in record["rows"]
+# if "residual" not in r["parts"] and len(r["parts"]) == 4) -->
 # <!-- recorded ladder: 0.39 = mean(r["loss"] for r in
 # record["rows"] if r["rung"] == "+ residual") -->
 # <!-- recorded ladder: 0.31 = mean(r["loss"] for r in
@@ -1919,7 +1933,8 @@ nn.init.uniform_(final.weight, 0.5, 1.5)  # as if it had learned
 learned_gap = (reference(source, target) - before).abs().max().item()
 assert outputs_gap < 1e-3 and gradients_gap > 0.1 and learned_gap > 0.1
 print(
-    f"measured: with and without it, fresh: outputs differ by {outputs_gap:.0e}, "
+    f"measured: with and without it, fresh: outputs differ by "
+    f"{outputs_gap:.0e}, "
     f"gradients by {gradients_gap:.1f}; once gains have moved, outputs differ "
     f"by {learned_gap:.2f}"
 )

@@ -500,7 +500,8 @@ for way in (("post", 0), ("post", 100), ("pre", 0)):
     trained[way], at_first[way] = train_with_warmup(*way, seed=0)
 expect(
     "06b-order",
-    "Without warm-up, post-norm ends with a clearly higher loss than pre-norm.",
+    "Without warm-up, post-norm ends with a clearly higher loss than "
+    "pre-norm.",
     trained["post", 0] / trained["pre", 0],
     above=1.5,
     unlike=("before training", at_first["post", 0] / at_first["pre", 0]),

@@ -50,9 +50,11 @@ show(
     figure,
     alt="A sequence of nine letters, bigfachej, and below it what a "
     "Transformer "
-    f"writes when it is asked to copy it: {lines}. Correct letters are framed.",
+    f"writes when it is asked to copy it: {lines}. Correct letters are "
+    f"framed.",
     caption="A Transformer learns to copy. Top: what it reads. Below: what it "
-    "writes after the given number of training steps. Correct letters are bold "
+    "writes after the given number of training steps. Correct letters are "
+    "bold "
     "and framed.",
 )
 
@@ -152,7 +154,8 @@ chain(
     "is highlighted: it points at the third position of the source, an a.",
     caption="Copying as one attention. Subscripts are positions in the "
     "source; letters without one are the vocabulary (eight empty columns are "
-    "left out). The highlighted row: af is written, the weight lies on position "
+    "left out). The highlighted row: af is written, the weight lies on "
+    "position "
     "2, and an a comes out.",
 )
 
@@ -213,9 +216,11 @@ ax.axis("off")
 show(
     figure,
     alt="A flow from top to bottom, with a loop. The encoder reads the source "
-    "once. The decoder reads its memory and, from the side, what is written so "
+    "once. The decoder reads its memory and, from the side, what is written "
+    "so "
     "far, in the beginning the start symbol. Of the logits the last position "
-    "is kept, the most likely symbol is taken and appended to what is written, "
+    "is kept, the most likely symbol is taken and appended to what is "
+    "written, "
     "and an arrow leads back up to the decoder.",
     caption="Greedy decoding. b sequences, s source positions, i symbols "
     "written so far, d model width, v vocabulary.",
@@ -517,7 +522,8 @@ show(
     figure,
     alt="Training loss against the step, the first hundred steps: a band over "
     "three seeds for each of three models. All three fall together from above "
-    "3 to about 2 by step 30. Then the model without positions flattens, above "
+    "3 to about 2 by step 30. Then the model without positions flattens, "
+    "above "
     "the line for the best loss without the order, and the other two fall "
     "steeply towards 0 by step 65.",
     caption="The first hundred steps, three recorded seeds each: median and "
@@ -624,7 +630,8 @@ show(
     "mark stands above.",
     caption="What the decoder's self-attention may see when it is asked what "
     "follows a, b in abigfachej. Without the mask, the answer stands in the "
-    "input, one place to the right (orange). When the model generates, nothing "
+    "input, one place to the right (orange). When the model generates, "
+    "nothing "
     "stands there yet.",
 )
 
@@ -686,7 +693,8 @@ show_table(
         for name in models
     ],
     caption="A thousand fresh sequences. Given: correct symbols under teacher "
-    "forcing. Alone: correct symbols when it generates. Exact: sequences copied "
+    "forcing. Alone: correct symbols when it generates. Exact: sequences "
+    "copied "
     "without a mistake. The third model was trained for 80 steps only, with "
     "batches of 64.",
 )
@@ -743,7 +751,8 @@ expect(
     unlike=("with the mask", follows["with the mask"]),
 )
 print(
-    f"measured, twenty such pairs: without the mask {follows['without it']:.0%} "
+    f"measured, twenty such pairs: without the mask "
+    f"{follows['without it']:.0%} "
     f"of the answers follow the target, with it {follows['with the mask']:.0%}"
 )
 
@@ -1229,7 +1238,8 @@ show(
     figure,
     alt=f"Exact copies of 1000, three seeds each, as bars. {lines}.",
     caption="A dot for each of three recorded seeds; the bar ends at the middle "
-    "one. Four layers train with smaller batches and more steps, and not every "
+    "one. Four layers train with smaller batches and more steps, and not "
+    "every "
     "part was tried with them.",
 )
 
@@ -1261,7 +1271,7 @@ print(
 #   then leads through at least ten sublayers (with one layer, four).
 # - **No norms.** One layer copes without them. With four, at this learning rate, the gradient
 #   overflows with every seed. Section 8.3's first check would have stopped that run before
-#   it began: 84 instead of 3.4.
+#   it began: 84 instead of 3.4. <!-- exact: 3.4 = log(11) + 1 -->
 # - **No feed-forward networks: nothing is lost.** Copying moves symbols and never
 #   changes them, and moving is what attention does. Tasks that compute something are
 #   another matter, as the ladder of [chapter 6](06_encoder_decoder.ipynb) shows.
@@ -1327,7 +1337,8 @@ each = ", ".join(
 show(
     figure,
     alt="Exact copies in percent, by the symbol that decoding starts from: "
-    f"bars for the model of this page, {each}. Circles for three other runs lie "
+    f"bars for the model of this page, {each}. Circles for three other runs "
+    f"lie "
     "at 100 for a, below 10 for the padding, and anywhere between 10 and 94 "
     "for the other letters.",
     caption="Exact copies of 1000, by the symbol that decoding starts from. "

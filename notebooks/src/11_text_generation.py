@@ -107,8 +107,10 @@ assert unseen[1] < unseen[4] < unseen[10]
 show_table(
     ("context", "seen", "then (", "unseen"),
     rows,
-    "How often each context occurs, and what follows. Last column: the share of "
-    "contexts of this length, in held-out modules, that the counted text never "
+    "How often each context occurs, and what follows. Last column: the share "
+    "of "
+    "contexts of this length, in held-out modules, that the counted text "
+    "never "
     "contains.",
 )
 
@@ -171,7 +173,8 @@ ax.axis("off")
 show(
     figure,
     alt="Eight rows. In row i the first i characters of the window stand in lit cells; "
-    "the others are grey and empty. An arrow leads to the target, the character after "
+    "the others are grey and empty. An arrow leads to the target, the "
+    "character after "
     f"them. The window: {shown!r}, the targets: {after!r}.",
     caption="The beginning of a window. Each row is a question: from the characters in "
     "blue, predict the one on the right. Grey: hidden by the mask.",
@@ -231,7 +234,8 @@ chain(
     Matrix(averaged, "averages", rows=letters, columns=features, row=3),
     # exact: 0.5, 0.33 = 1 / 3, 0.25, 0.75
     alt="A lower triangular matrix whose rows are 1; 0.5 0.5; 0.33 three times; 0.25 "
-    "four times. Times the vectors of f, bracket, a, b. Lit, the last row of the "
+    "four times. Times the vectors of f, bracket, a, b. Lit, the last row of "
+    "the "
     "product: 0.75 letter, 0.25 bracket.",
     caption="Every average of the past in one matrix product. Highlighted: after b.",
 )
@@ -342,7 +346,8 @@ show(
     figure,
     alt="A flow from top to bottom: characters, embedding plus position; then, in a "
     "frame that says one layer, repeated: norm and causal attention, norm and "
-    "feed-forward network, each with a line beside it that is added to what comes "
+    "feed-forward network, each with a line beside it that is added to what "
+    "comes "
     "out; then norm and output, logits.",
     caption="A GPT. b windows, t characters, d model width, v characters in the "
     "vocabulary.",
@@ -497,10 +502,12 @@ ax.legend(loc="upper right", bbox_to_anchor=(1, 0.98))
 show(
     figure,
     alt="Loss against the number of characters read. Both fall steeply over the first "
-    "four. Attention goes on falling for a while and then stays level. The average "
+    "four. Attention goes on falling for a while and then stays level. The "
+    "average "
     "turns round and climbs towards the end of the window.",
     caption="Loss by position in the window; from the fifth on, the mean of four "
-    "positions. Lines: mean of three recorded seeds. Bands: their range, widened by "
+    "positions. Lines: mean of three recorded seeds. Bands: their range, "
+    "widened by "
     f"two standard errors of the mean over {len(held_out):,} windows.",
 )
 
@@ -528,7 +535,8 @@ early, late = (
 assert (late < early - 0.1).all()
 ends = by_position["average"][:, -8:].mean()
 print(
-    f"recorded, the average: {by_position['average'][:, 3].mean():.2f} bits after four "
+    f"recorded, the average: {by_position['average'][:, 3].mean():.2f} bits "
+    f"after four "
     f"characters, {ends:.2f} at the end; attention: {early.mean():.2f} and "
     f"{late.mean():.2f}"
 )
@@ -596,8 +604,10 @@ strongest = looks.argmax().item()
 show(
     figure,
     alt="Bars over the characters of the line def write, bracket, self, comma, name, "
-    f"comma, value, equals sign. The highest, {looks[strongest]:.2f}, stands over "
-    f"{visible(line[strongest])!r}, {len(line) - 1 - strongest} characters before the "
+    f"comma, value, equals sign. The highest, {looks[strongest]:.2f}, stands "
+    f"over "
+    f"{visible(line[strongest])!r}, {len(line) - 1 - strongest} characters "
+    f"before the "
     "end.",
     caption=f"Where head {head} looks after the last character. Dashed: an average of "
     "everything.",
@@ -610,15 +620,18 @@ untrained = text_model("attention", text.size, seed=0).to(device)
 before = [kind[head] for kind in weight_on_brackets(untrained)]
 expect(
     "11-open-brackets",
-    "At the same distance, this head gives an open bracket at least half as much weight "
+    "At the same distance, this head gives an open bracket at least half as "
+    "much weight "
     "again as a closed one.",
     on_open[head] / on_closed[head],
     at_least=1.5,
     unlike=("before training", before[0] / before[1]),
 )
 print(
-    f"measured in 256 windows of new code, {enough[0]} to {enough[-1]} characters back: "
-    f"this head gives a bracket that is still open {on_open[head]:.1f} × the average's "
+    f"measured in 256 windows of new code, {enough[0]} to {enough[-1]} "
+    f"characters back: "
+    f"this head gives a bracket that is still open {on_open[head]:.1f} × the "
+    f"average's "
     f"weight, one that was closed {on_closed[head]:.1f} ×"
 )
 
@@ -660,7 +673,8 @@ Html(
     + coloured
     + "</pre>"
     "<figcaption>The stronger the colour, the more bits: "
-    f"{costs.mean():.2f} on average, {costs.max():.1f} for the strongest. (Hold the "
+    f"{costs.mean():.2f} on average, {costs.max():.1f} for the strongest. "
+    f"(Hold the "
     "pointer over a character for its bits.)</figcaption></figure>"
 )
 
@@ -682,7 +696,8 @@ for row, values in zip(row_ids.tolist(), held_out, strict=True):
         selfs += values[found.end() - 2 : found.end()].tolist()
 expect(
     "11-first-letters",
-    "A letter that begins a word costs at least half as much again as one that "
+    "A letter that begins a word costs at least half as much again as one "
+    "that "
     "continues it.",
     first_letter / later_letter,
     at_least=1.5,
@@ -697,7 +712,8 @@ expect(
 )
 print(
     f"measured over the held-out modules: a letter that begins a word costs "
-    f"{first_letter:.1f} bits, one that continues it {later_letter:.1f}, and the last "
+    f"{first_letter:.1f} bits, one that continues it {later_letter:.1f}, and "
+    f"the last "
     f"two of self {numpy.mean(selfs):.1f}"
 )
 
@@ -784,7 +800,8 @@ show(
     f"cuts {longest['bits']:.2f}, attention in overlapping windows "
     f"{grown['overlapping']:.2f}.",
     caption="Held-out modules, cut into windows of 64 characters. Open marks: the "
-    "count without any cuts, and the largest model in windows that overlap by half. "
+    "count without any cuts, and the largest model in windows that overlap by "
+    "half. "
     "Recorded; three, three and one seed, trained for "
     + ", ".join(
         f"{max(row['cpu_seconds'] for row in rows) / 60:.1f}"
@@ -808,7 +825,8 @@ assert grown["parameters"] < 0.34 * longest["numbers"]
 won = [a - b for a, b in pairwise(cuts)]
 assert all(a > b > 0 for a, b in pairwise(won)) and won[6] < 0.01
 print(
-    f"recorded: the fifth, sixth and seventh character gain the count {won[4]:.2f}, "
+    f"recorded: the fifth, sixth and seventh character gain the count "
+    f"{won[4]:.2f}, "
     f"{won[5]:.2f} and {won[6]:.3f} bits; without cuts it reaches "
     f"{longest['bits']:.2f}, attention in overlapping windows "
     f"{grown['overlapping']:.2f}"
@@ -939,7 +957,8 @@ explorer(
     ],
     # given: 0.9
     question="Set top-p to 0.9. How many characters does it leave after def, after "
-    "retur, after self._? And if you raise the temperature to 2, more or fewer?",
+    "retur, after self._? And if you raise the temperature to 2, more or "
+    "fewer?",
     caption="Outlines: the model's own distribution. Bars: what is drawn from. "
     "Paler, on the right: all the others together.",
 )
@@ -1029,7 +1048,8 @@ assert (
     and drawn[0] == drawn[1]
 )
 print(
-    "✓ the module's sample(…) writes what our loop writes, with and without a cache"
+    "✓ the module's sample(…) writes what our loop writes, with and without a "
+    "cache"
 )
 
 # %% [markdown]
@@ -1056,7 +1076,8 @@ def leaves(model, temperature):
 
 expect(
     "11-stuck",
-    "At temperature 0.5 it's at least twice as hard to leave a row of spaces as at 1.",
+    "At temperature 0.5 it's at least twice as hard to leave a row of spaces "
+    "as at 1.",
     leaves(model, 1) / leaves(model, 0.5),
     at_least=2,
     unlike=("before training", leaves(untrained, 1) / leaves(untrained, 0.5)),
@@ -1140,8 +1161,10 @@ rows.append(
 show_table(
     ("", "known", "distinct", "spaces"),
     rows,
-    f"{taken} words at each setting, of three letters or more; spaces: their share of "
-    "all characters. Held-out modules: all of their text; for distinct, as many words "
+    f"{taken} words at each setting, of three letters or more; spaces: their "
+    f"share of "
+    "all characters. Held-out modules: all of their text; for distinct, as "
+    "many words "
     "from 60 pieces after def, as long as the samples (median of ten draws).",
 )
 
@@ -1188,7 +1211,8 @@ expect(
 )
 expect(
     "11-invented",
-    "At no setting does the model write as many different known words as real code.",
+    "At no setting does the model write as many different known words as real "
+    "code.",
     [
         known_words / numpy.median(genuine_real)
         for known_words in real.values()
@@ -1201,8 +1225,10 @@ expect(
 )
 print(
     f"measured: held-out modules, ten draws, {min(genuine_variety)} to "
-    f"{max(genuine_variety)} distinct words; the model writes {variety[1, 0.5]} with "
-    f"top-p 0.5, {variety[1, 1]} without; of known ones, {min(genuine_real)} to "
+    f"{max(genuine_variety)} distinct words; the model writes "
+    f"{variety[1, 0.5]} with "
+    f"top-p 0.5, {variety[1, 1]} without; of known ones, {min(genuine_real)} "
+    f"to "
     f"{max(genuine_real)}, and the model at most {max(real.values())}"
 )
 
@@ -1317,7 +1343,8 @@ assert "nump" not in library
 assert library.count("raise") > 9 * library.count("range")
 expect(
     "11-hesitates",
-    "It's sure of neither the n after for i in ra nor the bracket after range.",
+    "It's sure of neither the n after for i in ra nor the bracket after "
+    "range.",
     [
         chances_after("    for i in ra")["n"],
         chances_after("    for i in range")["("],
@@ -1340,7 +1367,8 @@ expect(
 )
 expect(
     "11-keywords",
-    "Inside keywords, and after def __init__(, it's sure of the next character.",
+    "Inside keywords, and after def __init__(, it's sure of the next "
+    "character.",
     [
         max(chances_after(known_prompt).values())
         for known_prompt in ("    retur", "    impor", "    def __init__(")
@@ -1378,7 +1406,8 @@ for title, wrote, most in (
     (f"this page's model, {parameters:,} parameters", decode(ours[0].tolist()), 10),
     *(
         (
-            f"{grown['parameters']:,} parameters, after {step:,} of {steps:,} steps",
+            f"{grown['parameters']:,} parameters, after {step:,} of {steps:,} "
+            f"steps",
             row["written"],
             10 if step == steps else 2,
         )
@@ -1426,7 +1455,8 @@ except SyntaxError as error:
     refused = error.msg
 assert 8.5 < grown["parameters"] / parameters < 9.5
 print(
-    f"recorded: after for i in ra, the larger model gives n {final['likeliest']['n']:.2f}; of "
+    f"recorded: after for i in ra, the larger model gives n "
+    f"{final['likeliest']['n']:.2f}; of "
     f"what it writes, Python says: {refused}"
 )
 
@@ -1452,9 +1482,12 @@ assert (
     round(counts["shakespeare"], 1) == 10.8 and round(counts["enwik8"]) == 38
 )
 print(
-    f"recorded: the same loop on Shakespeare, {shakespeare[0]['parameters']:,} parameters, "
-    f"three recorded seeds: at most {worst:.2f} bits ({worst * math.log(2):.2f} nats) "
-    f"per character in {seconds:.0f} CPU seconds (nanoGPT's example for a CPU: 1.88 "
+    f"recorded: the same loop on Shakespeare, "
+    f"{shakespeare[0]['parameters']:,} parameters, "
+    f"three recorded seeds: at most {worst:.2f} bits "
+    f"({worst * math.log(2):.2f} nats) "
+    f"per character in {seconds:.0f} CPU seconds (nanoGPT's example for a "
+    f"CPU: 1.88 "
     "nats in about three minutes)"
 )
 
@@ -1493,8 +1526,10 @@ except ValueError as error:
 # %% tags=["hide-input", "proof"]
 assert cached["identical"] and cached["times"] > 6
 print(
-    f"recorded: width 256, four layers, {cached['length']} characters for 16 texts: "
-    f"{cached['plain']:.0f} CPU seconds without a cache, {cached['cached']:.1f} with "
+    f"recorded: width 256, four layers, {cached['length']} characters for 16 "
+    f"texts: "
+    f"{cached['plain']:.0f} CPU seconds without a cache, "
+    f"{cached['cached']:.1f} with "
     "it, and the same text"
 )
 
@@ -1530,8 +1565,10 @@ ax.axis("off")
 show(
     figure,
     alt="Two rows of eight characters over the positions 0 to 7. Before: d e f space f "
-    "bracket a b; the bracket, lit, is at position 5. After: e f space f bracket a b "
-    "bracket; the same bracket is at position 4, and so is every other one a step to "
+    "bracket a b; the bracket, lit, is at position 5. After: e f space f "
+    "bracket a b "
+    "bracket; the same bracket is at position 4, and so is every other one a "
+    "step to "
     "the left.",
     caption="A window of eight slides by one. The same bracket changes position.",
 )
@@ -1564,13 +1601,15 @@ stuck = decode(
 )
 expect(
     "11-copycat",
-    "Of what the model without shifted targets writes, nearly all is one character.",
+    "Of what the model without shifted targets writes, nearly all is one "
+    "character.",
     stuck.count("d") / len(stuck),
     above=0.9,
     unlike=("a character drawn blindly", 1 / text.size),
 )
 print(
-    f"measured: after 60 steps the loss is {falls[-1]['loss']:.3f}, and after d comes {stuck}"
+    f"measured: after 60 steps the loss is {falls[-1]['loss']:.3f}, and after "
+    f"d comes {stuck}"
 )
 
 # %% [markdown]
@@ -1581,7 +1620,8 @@ print(
 wrong = (plain / 0.5).softmax(dim=-1)
 assert wrong.max() < 0.1  # at most e² / (e² + 95)
 print(
-    f"measured: temperature 0.5, likeliest character: {cooler.max():.2f} from logits, "
+    f"measured: temperature 0.5, likeliest character: {cooler.max():.2f} from "
+    f"logits, "
     f"{wrong.max():.2f} from probabilities"
 )
 

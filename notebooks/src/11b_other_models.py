@@ -230,7 +230,8 @@ show(
     figure,
     alt="Bits lost against the distance of the exchanged character, for three "
     "models. All three curves fall alike from more than four bits at "
-    "distance 0 to a tenth or two at distance 4 and next to nothing from 8 on.",
+    "distance 0 to a tenth or two at distance 4 and next to nothing from 8 "
+    "on.",
     caption="Mean of three seeds (recorded). From distance 8 on, no model "
     f"loses more than {worst:.2f} bits, with any seed.",
 )

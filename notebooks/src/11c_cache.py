@@ -578,7 +578,8 @@ show_table(
         ]
         for name, (layers, width, positions, size) in MODELS.items()
     ],
-    "One sequence, full context; 4 bytes a number for our models, 2 for others",
+    "One sequence, full context; 4 bytes a number for our models, 2 for "
+    "others",
 )
 
 # %% tags=["hide-input", "proof"]

@@ -49,11 +49,14 @@ ax.legend()
 show(
     figure,
     alt="Surprise in bits against the position in a segment of 32 characters, a "
-    "band over three seeds for each of two models. Without memory it starts high, "
-    "falls steeply over the first five positions and then stays level. With memory "
+    "band over three seeds for each of two models. Without memory it starts "
+    "high, "
+    "falls steeply over the first five positions and then stays level. With "
+    "memory "
     "it is flat, a little below that level, from the first position on.",
     caption="How hard is it to guess the next character? A Transformer that knows "
-    "distances, trained with a memory of 32 characters and without, three seeds each.",
+    "distances, trained with a memory of 32 characters and without, three "
+    "seeds each.",
 )
 
 # %% [markdown]
@@ -118,7 +121,8 @@ def surprises(model):
 
 
 def strip(rows, alt, caption):
-    """Draw the characters of the window, shaded by their bits, a row a model."""
+    """Draw the characters of the window, shaded by their bits, a row a "
+    "model."""
     figure, ax = plt.subplots(figsize=(5.4, 0.75 + 0.66 * len(rows)))
     for i, (name, bits) in enumerate(rows.items()):
         for j, value in enumerate(bits.tolist()):
@@ -188,10 +192,12 @@ blocks(
     Block("attention", "(b, s, k) each", "queries of e c i alone, (b, t, k)"),
     Block("", "e c i  (b, t, d)"),
     alt="A flow from top to bottom. The segment, e, c, i, comes in; the memory, s "
-    "and p, is put in front; keys and values are made of all five, queries of e, "
+    "and p, is put in front; keys and values are made of all five, queries of "
+    "e, "
     "c, i alone; attention gives three outputs.",
     caption="One layer with memory. b texts side by side, t characters of the "
-    "segment, m of the memory, s = m + t of both, d model width, k head width.",
+    "segment, m of the memory, s = m + t of both, d model width, k head "
+    "width.",
 )
 
 # %% [markdown]
@@ -279,10 +285,12 @@ explorer(
     label="What a segment can look back at",
     checks=reach_checks,
     question="Segments of 4 characters, a memory of 4. With one layer, the last "
-    "character of a segment can be influenced by 8 characters. How many with two "
+    "character of a segment can be influenced by 8 characters. How many with "
+    "two "
     "layers? With three?",
     caption="A row of cells for each layer's states, the characters below. Filled: "
-    "the segment being read. Framed: in memory. Dotted: what the segment's last "
+    "the segment being read. Framed: in memory. Dotted: what the segment's "
+    "last "
     "output can depend on. Pale: forgotten.",
 )
 
@@ -361,7 +369,8 @@ chain(
         mask=visible,
     ),
     alt="Two matrices, a row for each of e, c, i and a column for each of s, p, e, "
-    "c, i. By the numbers 1 2 0 1 2, the distances of e are −1, −2 and 0. The true "
+    "c, i. By the numbers 1 2 0 1 2, the distances of e are −1, −2 and 0. The "
+    "true "
     "distances of e are 2, 1 and 0.",
     caption="Query's number minus key's number. Left: by each segment's own numbering. "
     "Right: true distances. Hatched: hidden by the causal mask.",
@@ -456,7 +465,8 @@ chain(
     "+",
     Matrix(d, "(d) v · r of the distance", **look),
     alt="Terms c and d. Every row of c is 2 2 0 2 0, as far as it is visible. Along "
-    "the diagonals d is constant: −2 at distance 0, 3 at one, 2 at two, 1 at three, "
+    "the diagonals d is constant: −2 at distance 0, 3 at one, 2 at two, 1 at "
+    "three, "
     "−1 at four.",
 )
 
@@ -562,7 +572,8 @@ chain(
         wanted, "what we want", rows=asked, columns=answering, mask=visible
     ),
     alt="Left, columns are the distances 4 to 0: 14 13 12 11 10, 24 23 22 21 20, 34 "
-    "33 32 31 30. Right, columns are the keys s p e c i: 12 11 10 and two hidden; 23 "
+    "33 32 31 30. Right, columns are the keys s p e c i: 12 11 10 and two "
+    "hidden; 23 "
     "22 21 20 and one hidden; 34 33 32 31 30.",
     caption="Tens: which query. Units: which distance. Left sorted by distance, right "
     "by key.",
@@ -623,7 +634,8 @@ INK = 'fill="currentColor" text-anchor="middle"'
 
 
 def bracket(start, end, y, tip, label):
-    """Draw a bracket over the cells from start to end, its tips at height tip."""
+    """Draw a bracket over the cells from start to end, its tips at height "
+    "tip."""
     left, right = 20 * start + 2, 20 * end - 2
     return (
         f'<path d="M{left} {tip}V{y}H{right}V{tip}" fill="none" '
@@ -655,13 +667,17 @@ Html(
     '<figure class="annotated-figure"><svg role="img" viewBox="0 0 360 96" '
     'style="display: block; width: 100%; max-width: 46rem; font-size: 11px" '
     'aria-label="Eighteen cells in a line: 0 14 13 12 11 10, 0 24 23 22 21 20, 0 34 '
-    "33 32 31 30. Brackets above mark the three old rows of six. Brackets below mark "
-    "three cells to skip, 0 14 13, and then three new rows of five: 12 11 10 0 24, "
+    "33 32 31 30. Brackets above mark the three old rows of six. Brackets "
+    "below mark "
+    "three cells to skip, 0 14 13, and then three new rows of five: 12 11 10 "
+    "0 24, "
     '23 22 21 20 0, 34 33 32 31 30.">'
     + "".join(drawn)
     + "</svg><figcaption>A shade for each old row. No number moves; only the cuts "
-    "do. Three cells are skipped (dashed), e's zero and its first two numbers, so "
-    "the rest of e stands two places further left. Each new row is filled up from "
+    "do. Three cells are skipped (dashed), e's zero and its first two "
+    "numbers, so "
+    "the rest of e stands two places further left. Each new row is filled up "
+    "from "
     "the next old one: 0 and 24 end e's, a 0 ends c's.</figcaption></figure>"
 )
 
@@ -694,7 +710,8 @@ chain(
         mask=visible,
     ),
     alt="The result with columns s p e c i: 12 11 10 0 24, 23 22 21 20 0, 34 33 32 31 "
-    "30. Under the causal mask 0 and 24 of the first row and 0 of the second are "
+    "30. Under the causal mask 0 and 24 of the first row and 0 of the second "
+    "are "
     "hidden.",
     caption="Two checks when you do it by hand: the last row hasn't changed, and each "
     "query's distance 0 (10, 20, 30) stands at the query's own letter.",
@@ -935,7 +952,8 @@ from annotated.notebook import expect
 
 expect(
     "12-cold-start",
-    "The first character of a segment costs the model that forgets much more than the "
+    "The first character of a segment costs the model that forgets much more "
+    "than the "
     "average.",
     bits[0] - bits.mean(),
     above=0.5,
@@ -1053,7 +1071,8 @@ explorer(
     question="At first the text is one segment, and both rows agree. Now set "
     "segments of 8. Where will an empty memory cost most?",
     caption="Bits for each character but the first, which is given. Upper row: the "
-    "memory is emptied at each border. Lower row: it's kept. Bars: the borders.",
+    "memory is emptied at each border. Lower row: it's kept. Bars: the "
+    "borders.",
 )
 
 # %% [markdown]
@@ -1094,7 +1113,8 @@ show_table(
     ("model", "all", "1–4", "17–32", "CPU s"),
     table,
     caption="Bits per character of held-out modules, by position in the segment, and "
-    "seconds of training, 600 steps if not given: the mean of three recorded seeds, "
+    "seconds of training, 600 steps if not given: the mean of three recorded "
+    "seeds, "
     f"whose bits differ by at most {spread:.2f}.",
 )
 
@@ -1135,7 +1155,8 @@ def listed(values):
 
 print(
     "recorded: bits that memory saves, seed by seed: "
-    f"{listed(gains['relative, no memory', 600])} on average, {listed(first)} at "
+    f"{listed(gains['relative, no memory', 600])} on average, {listed(first)} "
+    f"at "
     f"positions 1 to 4, {listed(last)} at 17 to 32"
 )
 print(
@@ -1208,7 +1229,8 @@ show(
         for i, n in enumerate(context)
     ),
     caption="Recorded: 4 layers of width 256 on one CPU core; with memory, segments of "
-    "128. Both windows use fused attention, which computes weights and average in one "
+    "128. Both windows use fused attention, which computes weights and "
+    "average in one "
     "go (page 3b).",
 )
 
@@ -1222,8 +1244,10 @@ unfused = price[800]["plain / XL by 128"] / 400
 assert half[2] < 1 < unfused
 print(
     "recorded: a window that advances by 1 costs "
-    f"{price[800]['fused / XL by 128']:.0f} times as much as a memory of 800; one that "
-    f"advances by half its length, {half[2]:.1f} times ({unfused:.1f} without fused "
+    f"{price[800]['fused / XL by 128']:.0f} times as much as a memory of 800; "
+    f"one that "
+    f"advances by half its length, {half[2]:.1f} times ({unfused:.1f} without "
+    f"fused "
     "attention)"
 )
 
@@ -1305,8 +1329,10 @@ expect(
     unlike=("in order", bits_xl[0] - bits[0]),
 )
 print(
-    f"measured: in order {bits_xl.mean():.2f} bits, shuffled {shuffled.mean():.2f}; the first "
-    f"position {bits_xl[0]:.2f} and {shuffled[0]:.2f} (12.1's model {bits[0]:.2f})"
+    f"measured: in order {bits_xl.mean():.2f} bits, shuffled "
+    f"{shuffled.mean():.2f}; the first "
+    f"position {bits_xl[0]:.2f} and {shuffled[0]:.2f} (12.1's model "
+    f"{bits[0]:.2f})"
 )
 
 # %% [markdown]
@@ -1321,7 +1347,8 @@ upside_down = relative_shift(address.flip(-1))
 agree = (upside_down == wanted)[visible].sum().item()
 assert agree < visible.sum().item() / 2
 print(
-    f"✓ with distances 0 to 4, {agree} of {visible.sum().item()} visible cells are "
+    f"✓ with distances 0 to 4, {agree} of {visible.sum().item()} visible "
+    f"cells are "
     "right"
 )
 

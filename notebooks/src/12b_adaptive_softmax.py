@@ -53,7 +53,8 @@ show_table(
 # %% tags=["hide-input", "proof"]
 assert 274 < millions(plain) < 274.3 and 37 < millions(adaptive) < 37.6
 print(
-    f"✓ {millions(plain):.1f} million numbers become {millions(adaptive):.1f} million, "
+    f"✓ {millions(plain):.1f} million numbers become {millions(adaptive):.1f} "
+    f"million, "
     f"{millions(plain) / millions(adaptive):.1f} times fewer"
 )
 
@@ -136,7 +137,8 @@ loss = ours.loss(x, target)
 wanted = -theirs(x.flatten(0, 1), target.flatten()).output.view(2, 9)
 (wanted_gradient,) = torch.autograd.grad(wanted.sum(), x)
 check_close(
-    "equals nn.AdaptiveLogSoftmaxWithLoss(head_bias=False), losses and gradients",
+    "equals nn.AdaptiveLogSoftmaxWithLoss(head_bias=False), losses and "
+    "gradients",
     [loss, gradient],
     [wanted, wanted_gradient],
     1e-9,

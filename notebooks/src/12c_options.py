@@ -145,12 +145,12 @@ assert len(trained) == len(alone) == 3
 assert 0 < longer.min() and longer.max() < 0.05
 assert (seeds(32, 0) > numpy.array(alone)).all()
 print(
-    "recorded: with eight times as much memory the loss of the same weights rises by "
-    + ", ".join(f"{x:.3f}" for x in longer)
-    + " bits"
+    "recorded: with eight times as much memory the loss of the same weights "
+    "rises by " + ", ".join(f"{x:.3f}" for x in longer) + " bits"
 )
 print(
-    f"recorded: trained with a memory: {trained.mean():.2f} bits; evaluated without it: "
+    f"recorded: trained with a memory: {trained.mean():.2f} bits; evaluated "
+    f"without it: "
     f"{seeds(32, 0).mean():.2f}; trained without one: {numpy.mean(alone):.2f}"
 )
 
@@ -181,7 +181,8 @@ kept = by_segment["a memory of 256"]
 falls = -numpy.diff(by_segment["no memory"], axis=0)
 assert numpy.ptp(kept, axis=0).max() < 0.02 and falls.min() > 0.1
 print(
-    "recorded: between segments of 8 and 256, seed by seed: with memory at most "
+    "recorded: between segments of 8 and 256, seed by seed: with memory at "
+    "most "
     f"{numpy.ptp(kept, axis=0).max():.3f} bits, without at least "
     f"{falls.sum(axis=0).min():.2f}"
 )
@@ -215,7 +216,8 @@ chain(
     "  ",
     Matrix(distance.clamp(max=2), "clamp_len 2", mask=causal, **names),
     alt="Three matrices of distances, for a memory of two. Causal: 2 1 0; 3 2 1 0. "
-    "Same length: two distances in each row, 1 and 0. Clamped at 2: 2 1 0; 2 2 1 0.",
+    "Same length: two distances in each row, 1 and 0. Clamped at 2: 2 1 0; 2 "
+    "2 1 0.",
     caption="A memory of 2, a segment of 2. In the cells: the distance.",
 )
 
@@ -261,14 +263,16 @@ print(
     f"{reaches[0].sum()} characters, with same_length on {reaches[1].sum()}"
 )
 print(
-    "✓ swap the two visible characters that are farthest from the last query: its "
+    "✓ swap the two visible characters that are farthest from the last query: "
+    "its "
     "output changes, but not if clamp_len is 5"
 )
 clamped = seeds(32, 256, clamp_len=63) - seeds(32, 256)
 hidden_beyond = seeds(32, 64, same_length=True) - seeds(32, 256)
 assert abs(clamped).max() < 0.005 and hidden_beyond.max() < -0.005
 print(
-    "recorded: chapter 12's models, memory 256: clamped at 63 they change by at most "
+    "recorded: chapter 12's models, memory 256: clamped at 63 they change by "
+    "at most "
     f"{abs(clamped).max():.3f} bits; with all keys beyond 63 hidden, "
     "their loss falls by " + ", ".join(f"{-x:.3f}" for x in hidden_beyond)
 )
@@ -396,7 +400,8 @@ for compute in (
     counts.append(counter.get_total_flops() // 2)  # multiplications
 assert counts == [t * s * d * d + t * s * d, s * d * d + t * s * d]
 print(
-    f"✓ 32 queries, 64 keys, width 64: {counts[0]:,} multiplications pair by pair, "
+    f"✓ 32 queries, 64 keys, width 64: {counts[0]:,} multiplications pair by "
+    f"pair, "
     f"{counts[1]:,} by distance"
 )
 
@@ -517,7 +522,8 @@ assert not correct["the paper's code"][~causal].any()
 assert correct["the paper's, columns 2 to 8"].all()
 assert not correct["labml's, changed as proposed"].any()
 print(
-    "✓ given the negative distances, labml's and the paper's are exact everywhere"
+    "✓ given the negative distances, labml's and the paper's are exact "
+    "everywhere"
 )
 
 # %% [markdown]

@@ -66,8 +66,10 @@ show(
     figure,
     alt="Two square matrices of attention weights, 192 queries by 192 "
     "keys. Left, dark "
-    "dots are scattered everywhere. Right, the same weights with rows and columns "
-    "sorted by bucket: most dots lie in a staircase of boxes along the diagonal.",
+    "dots are scattered everywhere. Right, the same weights with rows and "
+    "columns "
+    "sorted by bucket: most dots lie in a staircase of boxes along the "
+    "diagonal.",
     caption="The same weights twice, dark where they are large: 192 made-up vectors "
     "around 16 directions, no mask. Right, only the boxes are "
     f"computed, a quarter of the matrix; they hold {100 * covered:.0f} % "
@@ -268,7 +270,8 @@ explorer(
     "And with 8 buckets?",
     caption="The points turn, the buckets stand still. Shaded: the "
     "bucket of the one you "
-    "follow, and bold: who shares it. Each further round adds a turn of its own.",
+    "follow, and bold: who shares it. Each further round adds a turn of its "
+    "own.",
 )
 
 # %% [markdown]
@@ -304,7 +307,8 @@ from annotated.reformer import lsh_buckets
 
 
 def collision_probability(angle, buckets, step=0.02):
-    """Two vectors at an angle share a bucket: the integral over normal numbers."""
+    """Two vectors at an angle share a bucket: the integral over normal "
+    "numbers."""
     u = torch.arange(0, 6, step, dtype=torch.float64) + step / 2
     rho = torch.cos(torch.deg2rad(torch.tensor(angle, dtype=torch.float64)))
 
@@ -441,7 +445,8 @@ chain(
     "and T 0.38 and "
     "nothing to R and Y. Its output is 41.5.",
     caption="Exact attention, with each sock's size as its value. S's "
-    "score with B is 56/√65 = 6.95 and with T 52/√65 = 6.45; the softmax makes that "
+    "score with B is 56/√65 = 6.95 and with T 52/√65 = 6.45; the softmax "
+    "makes that "
     "0.62 and 0.38.",
 )
 
@@ -599,13 +604,17 @@ explorer(
     checks=step_checks,
     question="Who will S look at in the end, without a turn? And who "
     "after a turn by "
-    "45°? Write down the sorted line for both, then take the steps. Then turn back "
-    "to 0 and join 2 rounds in step 7. Last: with 2 buckets and no turn, which "
+    "45°? Write down the sorted line for both, then take the steps. Then turn "
+    "back "
+    "to 0 and join 2 rounds in step 7. Last: with 2 buckets and no turn, "
+    "which "
     "pairs share a bucket "
     "and still don't meet?",
     caption="A row for each query, a column for each key. Filled up to step 4: pairs "
-    "of a bucket; from step 5 on: what is computed. ●: a pair of one bucket that "
-    "meets. ×: one that doesn't. Numbers in step 7: the rounds that found the pair "
+    "of a bucket; from step 5 on: what is computed. ●: a pair of one bucket "
+    "that "
+    "meets. ×: one that doesn't. Numbers in step 7: the rounds that found the "
+    "pair "
     "(a second round turns by 45° more).",
 )
 
@@ -810,7 +819,8 @@ for compute in (
         [result, *torch.autograd.grad(result.square().sum(), given)]
     )
 check_close(
-    "three rounds = one softmax over all pairs that any round found, outputs and "
+    "three rounds = one softmax over all pairs that any round found, outputs "
+    "and "
     "gradients",
     results[0],
     results[1],
@@ -923,8 +933,10 @@ show(
     + ". Lines mark the cost of exact attention, 4 rounds causal, 8 rounds full.",
     caption="Means of three seeds, causal, queries from position 64 on, random "
     "values. "
-    "Dotted grey: how often the heaviest key lies in the query's own chunk or the one "
-    "before, without sorting. Right: each key counted once, or again in each round "
+    "Dotted grey: how often the heaviest key lies in the query's own chunk or "
+    "the one "
+    "before, without sorting. Right: each key counted once, or again in each "
+    "round "
     "that finds it. Vertical lines: as many scores as exact attention.",
 )
 
@@ -945,9 +957,11 @@ def listed(values):
 print(
     f"✓ 1, 4 and 16 rounds: the heaviest key "
     f"{listed(recall['the heaviest key'])}; of "
-    f"the weight {listed(recall['share of the weight'])}\n✓ error {listed(once)}, and "
+    f"the weight {listed(recall['share of the weight'])}\n✓ error "
+    f"{listed(once)}, and "
     f"{listed(again)} if keys found again count again\n✓ one round with "
-    f"chunks of 256 finds the heaviest key {100 * numpy.mean(long_chunk):.0f} % of "
+    f"chunks of 256 finds the heaviest key {100 * numpy.mean(long_chunk):.0f} "
+    f"% of "
     f"the time; chunks of 64 without sorting, {100 * numpy.mean(local):.0f} %"
 )
 
@@ -985,8 +999,10 @@ for directions in (128, 2048):
         long[directions].append([share.mean().item() for share in shares])
     key, weight, most = long[directions] = numpy.mean(long[directions], axis=0)
     lines.append(
-        f"✓ {directions} directions: 512 scores instead of {16384 // 2} find the "
-        f"heaviest key {100 * key:.0f} % of the time and {100 * weight:.0f} % of the "
+        f"✓ {directions} directions: 512 scores instead of {16384 // 2} find "
+        f"the "
+        f"heaviest key {100 * key:.0f} % of the time and {100 * weight:.0f} % "
+        f"of the "
         f"weight (the 512 heaviest keys carry {100 * most:.0f} %)"
     )
 assert long[128][0] > 0.9 and long[128][1] > 0.8
@@ -1150,8 +1166,10 @@ times = {
 assert times["fused"] > 3 * max(times["ours, 1"], times["ours, 4"])
 print(
     "✓ at 32768, forward: one round takes "
-    f"{100 * last['ours, 1 / fused']:.0f} % of the fused kernel's time, four rounds "
-    f"{100 * last['ours, 4 / fused']:.0f} %\n✓ from 4096 to 32768 the fused kernel's "
+    f"{100 * last['ours, 1 / fused']:.0f} % of the fused kernel's time, four "
+    f"rounds "
+    f"{100 * last['ours, 4 / fused']:.0f} %\n✓ from 4096 to 32768 the fused "
+    f"kernel's "
     f"time grows {times['fused']:.0f}-fold, that of one round "
     f"{times['ours, 1']:.0f}-fold, of four {times['ours, 4']:.0f}-fold"
 )
@@ -1275,7 +1293,8 @@ for name, attend in (
     )
 assert moved["by position"] == 0 and moved["by place"] >= 3
 print(
-    f"✓ 64 positions, the last value changed: {moved['by position']} earlier outputs "
+    f"✓ 64 positions, the last value changed: {moved['by position']} earlier "
+    f"outputs "
     f"move with the right mask, {moved['by place']} with the wrong one"
 )
 
@@ -1288,7 +1307,8 @@ print(
 
 # %% tags=["hide-input", "proof"]
 def one_round_finds(x):
-    """How often one round meets the heaviest key, and the largest bucket's share."""
+    """How often one round meets the heaviest key, and the largest bucket's "
+    "share."""
     scores = x @ F.normalize(x, dim=-1).T
     scores = scores.masked_fill(at >= at[:, None], -torch.inf)[64:]
     ids = lsh_buckets(x, 32, 1, torch.Generator().manual_seed(0))

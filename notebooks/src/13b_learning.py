@@ -152,7 +152,8 @@ watched = []
 
 
 def watch(step):
-    """Note how often the matching key is met, and how many answers are right."""
+    """Note how often the matching key is met, and how many answers are "
+    "right."""
     if step % 25:
         return
     read = []
@@ -195,7 +196,8 @@ show(
     figure,
     alt="Against the training step, the share of queries whose matching "
     "key is in the window, "
-    f"from {met[0]:.2f} to {met[-1]:.2f}, and the share of right answers, from "
+    f"from {met[0]:.2f} to {met[-1]:.2f}, and the share of right answers, "
+    f"from "
     f"{right[0]:.2f} to {right[-1]:.2f}. Both rise together.",
     caption="Trained on this page: one round, four heads. A head's "
     "window holds 8 of 63 "
@@ -212,7 +214,8 @@ expect(
 )
 expect(
     "13b-pairs-meet",
-    "In the end, the matching key is met more than twice as often as at first.",
+    "In the end, the matching key is met more than twice as often as at "
+    "first.",
     met[-1] / met[0],
     above=2,
     unlike=("when training begins", 1),
@@ -225,7 +228,8 @@ expect(
     unlike=("when training begins", right[0] - met[0]),
 )
 print(
-    f"measured: the matching key is met {100 * met[0]:.0f} % of the time after "
+    f"measured: the matching key is met {100 * met[0]:.0f} % of the time "
+    f"after "
     f"{at[0]} steps, {100 * met[-1]:.0f} % after {at[-1]}"
 )
 

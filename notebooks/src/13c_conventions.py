@@ -386,7 +386,8 @@ print(
     f"{100 * min(ratios):.0f} to {100 * max(ratios):.0f} % of the "
     f"others' time, from 4096 "
     "on, forward and backward; counting again would save another "
-    f"{100 - 100 * max(saved):.0f} to {100 - 100 * min(saved):.0f} % with four rounds"
+    f"{100 - 100 * max(saved):.0f} to {100 - 100 * min(saved):.0f} % with "
+    f"four rounds"
 )
 
 # %% [markdown]

@@ -64,7 +64,8 @@ show(
     alt="Memory at the peak against the number of layers, two lines. "
     + in_words(["stored", "reversible"]),
     caption="One training step of a stack of layers, 256 wide, on 2048 characters, "
-    "measured: layers that store, and the same layers rebuilt on the way back.",
+    "measured: layers that store, and the same layers rebuilt on the way "
+    "back.",
 )
 
 # %% [markdown]
@@ -119,7 +120,8 @@ weights = {p.untyped_storage().data_ptr() for p in layer.parameters()}
 
 
 def saved(compute, x):
-    """Megabytes that are put aside for the backward pass, not counting weights."""
+    """Megabytes that are put aside for the backward pass, not counting "
+    "weights."""
     kept = {}
 
     def note(tensor):
@@ -140,6 +142,7 @@ print(f"input {x.nbytes / 1e6:.1f} MB, kept {saved(layer, x):.1f} MB")
 # **state**, the vectors that go from one layer to the next: 2.1 MB. The others are the **inside**
 # of the layer, which never leaves it: what the norms give, queries, keys and values, what the
 # attention gives, the stream after that is added, and the wide vectors in the middle of the
+# <!-- exact: 2.1 = 2048 * 256 * 4 / 1e6, 8.4 = 2048 * 1024 * 4 / 1e6 -->
 # feed-forward network, 8.4 MB alone. The attention weights, 2048 × 2048 in each head, aren't among
 # them: PyTorch's fused attention never writes them down. With dropout in the attention it does, on
 # a CPU:
@@ -229,8 +232,10 @@ Html(
     '<figure class="annotated-figure"><svg role="img" viewBox="0 0 360 268" '
     'style="display: block; width: 100%; max-width: 30rem; font-size: 14px" '
     'aria-label="Two drawings, each with two streams from left to right. Forward: '
-    "from x2, F adds to the stream of x1, which is y1 from there on; from y1, G adds "
-    "to the stream of x2, which becomes y2. Undone: from y1, G is subtracted from y2, "
+    "from x2, F adds to the stream of x1, which is y1 from there on; from y1, "
+    "G adds "
+    "to the stream of x2, which becomes y2. Undone: from y1, G is subtracted "
+    "from y2, "
     'which gives x2; from x2, F is subtracted from y1, which gives x1.">'
     '<defs><marker id="rev-head" viewBox="0 0 8 8" refX="6" refY="4" '
     'markerWidth="7" markerHeight="7" orient="auto">'
@@ -477,11 +482,14 @@ explorer(
         remembered("reversible", "drawn again", "backward 1"),
     ],
     question="Stored as usual, how many numbers are in memory after the fourth "
-    "block? A state has 8, and so has what F and G add; gradients aren't counted. With "
-    "reversible blocks, what is the most that has to be there at any one time? And "
+    "block? A state has 8, and so has what F and G add; gradients aren't "
+    "counted. With "
+    "reversible blocks, what is the most that has to be there at any one "
+    "time? And "
     "with forty blocks?",
     caption="Filled: in memory. Dashed: used in this step, then forgotten. Framed: "
-    "rebuilt, or computed again. Empty: gone. Bold and underlined: a wrong number; ✗ "
+    "rebuilt, or computed again. Empty: gone. Bold and underlined: a wrong "
+    "number; ✗ "
     "marks its row. The loss is the sum of all outputs.",
 )
 
@@ -680,7 +688,8 @@ for run in (stored_with_dropout, forgetting):
     results.append(gradients_of(run, list(random_stack.parameters())))
     results[-1].append(torch.rand(1))  # where the generator stands afterwards
 check_close(
-    "the same with dropout 0.3: ReversibleSequence = stored, outputs, gradients and "
+    "the same with dropout 0.3: ReversibleSequence = stored, outputs, "
+    "gradients and "
     "the next random number",
     results[1],
     results[0],
@@ -726,6 +735,7 @@ def in_chunks(G, y, size):
 # input, 2.1, and the wide vectors, 8.4. What will it put aside in chunks of 256 positions? Guess
 # before you look.
 # <!-- exact: 10.5 = 2048 * (256 + 1024) * 4 / 1e6 -->
+# <!-- exact: 2.1 = 2048 * 256 * 4 / 1e6, 8.4 = 2048 * 1024 * 4 / 1e6 -->
 
 # %%
 wide = layer.feed_forward
@@ -893,7 +903,8 @@ assert grown["reversible"] < 1.1
 ahead = long_peaks["checkpointed"][16] - long_peaks["reversible"][16]
 assert ahead > 30
 print(
-    f"recorded: one more reversible layer: {per_layer['reversible']:.1f} MB; the "
+    f"recorded: one more reversible layer: {per_layer['reversible']:.1f} MB; "
+    f"the "
     f"gradients of its weights alone fill {gradients:.1f}"
 )
 print(
@@ -906,11 +917,12 @@ print(
 # Stored, each layer takes what section 14.1 counted, 25 MB. The other two take 3.2 MB if the text is
 # short, and that's neither states nor insides: it's the gradients of the layer's 790,000 weights,
 # four bytes each. (They don't come on top of the activations. Those are freed while the gradients
-# are filled in, so the peak is whichever is larger.)
+# are filled in, so the peak is whichever is larger.) <!-- exact: 3.2 = 0.79 * 4 -->
 #
 # If the text is four times as long, the two diverge. A checkpointed layer now takes 8.4 MB, its
 # state. A reversible one still takes 3.2, because it has no more weights than before. With six
 # layers they're level; with 16, reversible takes less (right panel).
+# <!-- exact: 8.4 = 4 * 2048 * 256 * 4 / 1e6, 3.2 = 0.79 * 4 -->
 #
 # So for short texts, checkpointing is just as good, and it works with any layer. Large language
 # models are [commonly trained with it](https://arxiv.org/abs/2205.05198). Reversible layers pull ahead when
@@ -957,8 +969,10 @@ explorer(
     question="A GPU has 24 GB. Which of the three will fit, if 12 layers, 1024 "
     "wide, read 65,536 characters at once? And 48 layers?",
     caption="Grey: weights, gradients and Adam's two averages. Orange: what is there "
-    "once, however many layers. Blue: what each layer keeps. In proportion to length "
-    "and width, from the peaks with 8192 characters, on a CPU; to be on the safe side, "
+    "once, however many layers. Blue: what each layer keeps. In proportion to "
+    "length "
+    "and width, from the peaks with 8192 characters, on a CPU; to be on the "
+    "safe side, "
     "gradients and activations are added.",
 )
 

@@ -4,7 +4,7 @@
 # Add 5 to 0.12 on a pocket calculator that shows two digits, and it says 5.1. Subtract 5, and
 # you have 0.1. **Whatever falls off the end when you add doesn't come back when you
 # subtract.** Reversible layers rebuild their inputs this way, one from the other, down the
-# whole stack. This page measures what gets lost, in which precision, and how to lose nothing; and
+# whole stack. <!-- exact: 5.1 = 5.12 --> This page measures what gets lost, in which precision, and how to lose nothing; and
 # it looks at the pair of equations that can't be undone at all. [Chapter
 # 14](14_reversible_layers.ipynb) stands without it. About 10 minutes.
 # <!-- given: 0.12 -->
@@ -82,7 +82,8 @@ def rebuilt(blocks, x):
 
 
 def errors(gain):
-    """The relative error of the rebuilt input, for each precision and depth."""
+    """The relative error of the rebuilt input, for each precision and "
+    "depth."""
     torch.manual_seed(0)
     blocks = nn.ModuleList(real_block(gain) for _ in range(max(DEPTHS)))
     given = torch.randn(2, 1, 64, WIDTH)
@@ -123,7 +124,8 @@ show(
     alt="Three panels, relative error of the rebuilt input against the number of "
     "blocks, both axes logarithmic, a line for each precision. "
     + " ".join(
-        f"{'As initialised' if gain == 1 else f'Matrices times {gain}'}, at 64 blocks: "
+        f"{'As initialised' if gain == 1 else f'Matrices times {gain}'}, at "
+        f"64 blocks: "
         + ", ".join(
             f"{str(dtype).removeprefix('torch.')} {row[-1]:.0e}"
             for dtype, row in table.items()
@@ -188,7 +190,8 @@ given = torch.randn(2, 1, 64, WIDTH)
 lost = ((rebuilt(mixed, given) - given).norm() / given.norm()).item()
 assert lost < half[-1] / 2
 print(
-    f"measured: F and G in bfloat16, streams in float32: {lost:.1e} after 64 blocks, with "
+    f"measured: F and G in bfloat16, streams in float32: {lost:.1e} after 64 "
+    f"blocks, with "
     f"everything in bfloat16 {half[-1]:.1e}"
 )
 
@@ -205,7 +208,8 @@ from annotated.reversible import ReversibleSequence
 
 
 def gradients(blocks, given, forget):
-    """The gradients of all weights, for the sum of squares, in double precision."""
+    """The gradients of all weights, for the sum of squares, in double "
+    "precision."""
     stack = ReversibleSequence(blocks)
     streams = tuple(x.clone().requires_grad_() for x in given)
     if forget:
@@ -270,7 +274,8 @@ for name in ("bfloat16", "float16"):
     assert apart < 1.2 * exact
     print(
         f"recorded, 32 blocks, three seeds, {name}: rebuilt gradients are "
-        f"{apart:.1%} from stored ones, which are {exact:.1%} from those in float64"
+        f"{apart:.1%} from stored ones, which are {exact:.1%} from those in "
+        f"float64"
     )
 
 # %% [markdown]
@@ -309,7 +314,8 @@ on_grid = (torch.randn(2, 1, 64, WIDTH) * 2**12).round() / 2**12
 back = rebuilt(exact, on_grid)
 assert torch.equal(back, on_grid)
 print(
-    "✓ 64 blocks, matrices twice as large, float32: every number comes back exactly"
+    "✓ 64 blocks, matrices twice as large, float32: every number comes back "
+    "exactly"
 )
 
 # %% [markdown]
@@ -340,7 +346,8 @@ ROUNDS = range(21)
 
 
 def guesses(gain):
-    """How far each guess is from the input, with F(x) = G(x) = gain · sin x."""
+    """How far each guess is from the input, with F(x) = G(x) = gain · sin "
+    "x."""
     x = torch.tensor([0.3, -0.2], dtype=torch.float64)
     y = x + gain * x.flip(0).sin()
     guess, distances = y.clone(), []
@@ -372,7 +379,8 @@ frame_slider(
     GAINS,
     label="c",
     alt=lambda gain: (
-        f"With c = {gain}: the guess is {guesses(gain)[0]:.2g} off in the beginning "
+        f"With c = {gain}: the guess is {guesses(gain)[0]:.2g} off in the "
+        f"beginning "
         f"and {guesses(gain)[-1]:.1g} after 20 rounds."
     ),
     # given: 0.5

@@ -55,7 +55,8 @@ Html(
     '<figure class="annotated-figure"><svg role="img" viewBox="0 0 410 180" '
     'style="display: block; width: 100%; max-width: 34rem; font-size: 13px" '
     'aria-label="Two streams from left to right. Embedding and positions enter as '
-    "both, x1 and x2. In a block, F of x2 is added to x1, and then G of the new x1 to "
+    "both, x1 and x2. In a block, F of x2 is added to x1, and then G of the "
+    "new x1 to "
     'x2. At the end both go side by side through a norm and the output map.">'
     '<defs><marker id="ref-head" viewBox="0 0 8 8" refX="6" refY="4" '
     'markerWidth="7" markerHeight="7" orient="auto">'
@@ -75,7 +76,8 @@ Html(
     + words(205, 167, "a block, repeated")
     + words(359, 150, "logits", "(b, t, v)")
     + "</svg><figcaption>b texts, t characters, v characters to choose from. Each "
-    "stream is (b, t, d), side by side they are (b, t, 2d), d being the model's width. "
+    "stream is (b, t, d), side by side they are (b, t, 2d), d being the "
+    "model's width. "
     "F and G begin with a norm.</figcaption></figure>"
 )
 
@@ -107,7 +109,8 @@ for keep in (False, True):
     both.append([loss, *(parameter.grad for parameter in model.parameters())])
 largest = max(gradient.abs().max() for gradient in both[1][1:])
 check_close(
-    "LSH attention, dropout, chunks: rebuilt = stored, loss and all gradients, "
+    "LSH attention, dropout, chunks: rebuilt = stored, loss and all "
+    "gradients, "
     "relative to the largest gradient",
     *([value / largest for value in values] for values in both),
     1e-9,
@@ -150,7 +153,8 @@ show_table(
         }.items()
     ],
     caption="Relative error of the gradients of eight layers, against those of a "
-    "stored stack in the same format. Medians of three seeds. Refused: the backward "
+    "stored stack in the same format. Medians of three seeds. Refused: the "
+    "backward "
     "pass stops with an error.",
 )
 
@@ -171,7 +175,8 @@ assert max(moved["float32"]) < 1e-4 and min(moved["bfloat16"]) > 0.003
 assert min(worse) > 3
 assert all("refused" in run for run in hashed["float32", "new maps"])
 print(
-    f"recorded: rebuilt vectors that would change their bucket: {max(moved['float32']):.1%} in "
+    f"recorded: rebuilt vectors that would change their bucket: "
+    f"{max(moved['float32']):.1%} in "
     f"float32, {median(moved['bfloat16']):.1%} in bfloat16"
 )
 
@@ -222,7 +227,7 @@ print(
 # %% [markdown]
 # Four times as many layers, and reversible takes hardly more. What may surprise you is that all
 # pairs take *less* than LSH attention. A matrix of all pairs would fill $16{,}384^2 \cdot 4$
-# bytes, 1.1 GB for each head, but a fused kernel, which didn't exist when the Reformer was
+# bytes, 1.1 GB <!-- exact: 1.1 = 16384**2 * 4 / 1e9 --> for each head, but a fused kernel, which didn't exist when the Reformer was
 # written, never holds it in one piece. LSH attention sorts and copies. What it still saves is
 # time: a hundred steps and the test take 66 seconds, with all pairs 320 (the table in 14c.5).
 #
@@ -321,7 +326,8 @@ show_table(
         for run in same
     ],
     caption="2 layers, width 64, LSH attention of one round unless it says all pairs. "
-    "CPU seconds of training and test. Bits per character of the test, in windows as "
+    "CPU seconds of training and test. Bits per character of the test, in "
+    "windows as "
     "long as those of training. One seed.",
 )
 
@@ -390,13 +396,17 @@ ax.minorticks_off()
 show(
     figure,
     alt="The bits of the table against its seconds, on a logarithmic axis. Top right, "
-    "the long window, LSH attention and all pairs level; below, the same cut, again "
-    "level; below, windows from all over; far below, at about the same seconds, 16 "
+    "the long window, LSH attention and all pairs level; below, the same cut, "
+    "again "
+    "level; below, windows from all over; far below, at about the same "
+    "seconds, 16 "
     "windows for 1,600 steps. 16 windows for 100 steps lie far to the left. "
-    f"A dashed line, counting pairs of characters, at {counted:.2f} bits: the long "
+    f"A dashed line, counting pairs of characters, at {counted:.2f} bits: the "
+    f"long "
     "window stays above it.",
     caption="The table's runs: windows in a step, 100 steps unless it says otherwise. "
-    "Dotted: the same windows. Dashed: counts of pairs of characters, as in 11.1. "
+    "Dotted: the same windows. Dashed: counts of pairs of characters, as in "
+    "section 11.1. "
     "Lower is better.",
 )
 
@@ -423,7 +433,8 @@ assert (
 assert 0 < lost < gained / 2
 assert cut["bits"] < counted < long["bits"]
 print(
-    f"recorded: cutting saves {long['bits'] - cut['bits']:.2f} bits, and reading from all "
+    f"recorded: cutting saves {long['bits'] - cut['bits']:.2f} bits, and "
+    f"reading from all "
     f"over another {cut['bits'] - scattered['bits']:.2f}"
 )
 assert [round(run["seconds"]) for run in (long, long_all, cut, cut_all)] == [
@@ -437,8 +448,10 @@ print(
     f"{long_all['bits in windows of 64']:.2f}"
 )
 print(
-    f"recorded: windows of 64 from all over: at equal characters, 16 times the steps gain "
-    f"{gained:.2f} bits; at equal steps, 16 times the characters gain {lost:.2f}"
+    f"recorded: windows of 64 from all over: at equal characters, 16 times "
+    f"the steps gain "
+    f"{gained:.2f} bits; at equal steps, 16 times the characters gain "
+    f"{lost:.2f}"
 )
 
 # %% [markdown]
