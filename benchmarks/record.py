@@ -12,6 +12,7 @@ import os
 import platform
 import re
 import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from math import isclose
@@ -150,8 +151,9 @@ def confirm(name: str, reason: str = "") -> str:
     """Renew the definitions of a record that holds; return why it can't be done, or "".
 
     Args:
-        name: the benchmark. Its first steps must be as they were recorded; if they were
-            not, and the definitions are the same, they are recorded now.
+        name: the benchmark. Its first steps must be as they were recorded, and call all
+            functions that have changed. If no first steps were recorded, and no
+            definition has changed, they are recorded now.
         reason: why it holds nevertheless, if its first steps can't tell.
     """
     result, now = read(name), definitions(name)
@@ -162,10 +164,14 @@ def confirm(name: str, reason: str = "") -> str:
         if not before and not new:
             return "no first steps are recorded: run it again, or say --because why not"
         torch.set_num_threads(1)
-        with first_steps(only=True) as steps:
+        with first_steps(only=True) as steps, _calls() as called:
             importlib.import_module(f"benchmarks.{name}").run()
         if not new and not _agree(steps, before):
             return f"its first steps are others now: {steps}, recorded are {before}"
+        then = made.get("definitions", {}).values()
+        changed = [one for one in now if now[one] not in then and _callable(one)]
+        if unmet := sorted(set(changed) - called):
+            return f"its first steps are the same, but do not call {', '.join(unmet)}"
         made["first_steps"] = steps if new else before
         reason = made.get("confirmed", "") if new else "its first steps are the same"
     made["definitions"] = now
@@ -173,6 +179,30 @@ def confirm(name: str, reason: str = "") -> str:
         made["confirmed"] = reason
     write(name, result)
     return ""
+
+
+@contextmanager
+def _calls() -> Iterator[set[str]]:
+    """Yield a set that gets the names of all functions and classes that run."""
+    called = set()
+
+    def note(frame: Any, event: str, _: Any) -> None:
+        if event == "call":
+            top = frame.f_code.co_qualname.partition(".")[0]
+            called.add(f"{frame.f_globals.get('__name__')}.{top}")
+
+    sys.setprofile(note)
+    try:
+        yield called
+    finally:
+        sys.setprofile(None)
+
+
+def _callable(name: str) -> bool:
+    module, _, last = name.rpartition(".")
+    return "/" not in name and callable(
+        getattr(importlib.import_module(module), last, None)
+    )
 
 
 def _agree(steps: list[float], others: list[float]) -> bool:

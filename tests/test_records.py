@@ -124,6 +124,16 @@ def test_a_record_is_made_becomes_stale_and_is_confirmed(bench):
     assert first == second, "the run stays that of 30 steps"
 
 
+def test_first_steps_say_nothing_of_what_is_called_later(bench):
+    later = "\n\ndef judge(x):\n    return x\n"
+    text = BENCHMARK.replace("x.norm()", "judge(x.norm())") + later
+    bench.write(text)
+    bench("small")
+    bench.write(text.replace("return x\n", "return 2 * x\n"))
+    status, said = bench("--confirm", "small")
+    assert status == 1 and "do not call benchmarks.small.judge" in said
+
+
 def test_other_first_steps_confirm_nothing(bench):
     bench("small")
     before = bench.result.read_text()
