@@ -198,8 +198,10 @@ def expect(
         value: what was measured; of several numbers, each has to be in the band.
         unlike: a named alternative that lies outside the band (untrained, ablated, the
             other method), and its value or values.
-        above, below: the band, without the bounds themselves.
-        at_least, at_most: the band, with them.
+        above: all below this, and this itself, is outside the band.
+        below: all above this, and this itself.
+        at_least: all below this.
+        at_most: all above this.
 
     Raises:
         ValueError: if ``name`` names no page, or there is no band.
