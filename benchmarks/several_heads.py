@@ -8,7 +8,9 @@
 
 The page asserts: with three heads or more, at least 99 % on each question; one head
 below 85 % on their mean, and at least 99 % with a network. Of the letters, 8 heads get
-at least 15 points more right than one and 10 more than two.
+more right than one or two with every seed, on average 20 points more than one and 10
+more than two. (With twice the prose, from all modules of a Python, the worst of 8 heads
+was 15 points above the best of one; since the modules are named, it is 12.)
 """
 
 from typing import Any

@@ -1203,9 +1203,10 @@ by_heads = {
     heads: [r["right"] for r in record["letters"] if r["heads"] == heads]
     for heads in letter_counts
 }
-assert min(by_heads[8]) > max(by_heads[1]) + 0.15
-assert min(by_heads[8]) > max(by_heads[2]) + 0.1
-assert min(by_heads[2]) > max(by_heads[1])
+average = {heads: sum(all_of) / 3 for heads, all_of in by_heads.items()}
+assert average[8] > average[1] + 0.2 and min(by_heads[8]) > max(by_heads[1])
+assert average[8] > average[2] + 0.1 and min(by_heads[8]) > max(by_heads[2])
+assert 0 < average[16] - average[8] < 0.05
 lost = [whole - share for share in without]
 expect(
     "03-each-head-helps",
@@ -1223,8 +1224,7 @@ expect(
 )
 print(
     f"recorded: 8 heads, {min(by_heads[8]):.0%} to {max(by_heads[8]):.0%} of "
-    f"the "
-    f"letters; 1 head, {min(by_heads[1]):.0%} to {max(by_heads[1]):.0%}"
+    f"the letters; 1 head, {min(by_heads[1]):.0%} to {max(by_heads[1]):.0%}"
 )
 print(
     f"measured: removing one of the eight costs {100 * min(lost):.1f} to "
@@ -1234,7 +1234,7 @@ print(
 # %% [markdown]
 # They do: from one head to eight, the share of letters guessed correctly climbs from
 # about a third to nearly six tenths, at the same number of parameters. Sixteen heads, with only
-# four numbers each, bring no clear gain.
+# four numbers each, add little.
 #
 # **Are all eight needed?** In this one trained model each of them helps on average, though
 # not equally: removing one (an *ablation*: zeros take the place of its numbers) may cost a few
