@@ -1191,7 +1191,7 @@ show(
     alt="Left: share of letters guessed correctly against the number of heads, three "
     "seeds: about a third with one head, more with two, half with four, "
     "nearly "
-    "six tenths with eight and no more with sixteen. Right: the trained model "
+    "six tenths with eight and little more with sixteen. Right: the trained model "
     f"without each of its eight heads in turn, from {min(without):.2f} to "
     f"{max(without):.2f}; the dashed line of all eight is at {whole:.2f}.",
     caption="Left: three seeds (recorded), same width, same number of "
