@@ -136,9 +136,13 @@ def run(path: Path, machine: str) -> dict:
 
 
 class Text(ast.NodeTransformer):
-    """Leave out what a run doesn't depend on: words, bands and pictures' texts."""
+    """Leave out what no finding depends on: words, bands, proofs, what is shown."""
 
     WORDS = {"alt", "caption", "question", "above", "below", "at_least", "at_most"}
+    SHOW = {"print", "say", "show", "show_table", "show_source"}
+
+    def visit_Assert(self, node: ast.Assert) -> None:
+        return None
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
         self.generic_visit(node)
@@ -149,7 +153,7 @@ class Text(ast.NodeTransformer):
 
     def visit_Expr(self, node: ast.Expr) -> ast.AST | None:
         called = getattr(getattr(node.value, "func", None), "id", "")
-        return None if called == "say" else self.generic_visit(node)
+        return None if called in self.SHOW else self.generic_visit(node)
 
 
 def short(text: str) -> str:
@@ -199,11 +203,20 @@ def keep(path: Path, machine: str, result: dict, code: str, module: str) -> None
     file = record_of(path)
     file.parent.mkdir(parents=True, exist_ok=True)
     beside = file.with_suffix(".partial")
-    text = json.dumps(record, indent=1, ensure_ascii=False)
+    text = json.dumps(shortened(record), indent=1, ensure_ascii=False)
     # a machine, and a list of numbers, in a line
     text = re.sub(r"\{[^{}]*\}|\[[^][{}]*\]", lambda m: " ".join(m[0].split()), text)
     beside.write_text(text + "\n", encoding="utf-8")
     beside.replace(file)
+
+
+def shortened(value):
+    """The same with numbers of nine digits."""
+    if isinstance(value, dict):
+        return {key: shortened(entry) for key, entry in value.items()}
+    if isinstance(value, list):
+        return [shortened(entry) for entry in value]
+    return float(f"{value:.9g}") if isinstance(value, float) else value
 
 
 def wrong(result: dict) -> list[str]:

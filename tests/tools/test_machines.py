@@ -120,6 +120,7 @@ def code(*cells):
         ("expect('01-a', 'Words.', x, above=1)", "expect('01-b', 'Words.', x)", False),
         ("expect('01-a', 'Words.', x)", "expect('01-a', 'Words.', y)", False),
         ("f(); say('one')", "f(); say('two')", True),
+        ("f(); assert 1", "f(); assert 2; print(3)", True),
         ("show(f, caption='one')", "show(f, caption='two')", True),
         ("train(x, steps=10)", "train(x, steps=20)", False),
     ],
