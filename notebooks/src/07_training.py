@@ -142,8 +142,8 @@ show(
     "position "
     "alone at 1.12. Below, on a logarithmic axis, how much the outputs "
     "differ: in the first case it drops below a thousandth within fifteen "
-    "steps and stays there; in the second it dips to a few hundredths "
-    "and comes back.",
+    "steps and stays there; in the second it dips to between one and four "
+    "hundredths and comes back.",
     caption="A line for each of three seeds. Below: the standard deviation "
     "of the decoder's outputs, as a share of their size.",
 )
@@ -271,7 +271,7 @@ expect(
     unlike=("before the first step", 1),
 )
 for row in runs["0"]:
-    assert min(row["losses"][5:]) > 2.2 and row["differ"][3] < 1.5e-3
+    assert min(row["losses"][5:]) > 2.2 and max(row["differ"][3:]) < 1e-3
 for row in runs["5 0.001"]:
     assert by_position < row["losses"][-1] < 1.5
     assert 5e-3 < min(row["differ"]) < row["differ"][-1] / 5
@@ -1132,8 +1132,9 @@ chain(
         torch.stack([x, training, using]),
         rows=["x", "in training", "at inference"],
     ),
-    alt="Eight numbers from 1 to 8. In training some of them become 0 and the "
-    "others are a third larger. At inference all stay as they are.",
+    alt="Eight numbers from 1 to 8. In training, "
+    f"{(training == 0).sum()} of them become 0, and the others are a third "
+    "larger. At inference all stay as they are.",
     caption="In training each number is lost with probability 0.25; what "
     "survives is divided by 0.75.",
 )

@@ -620,11 +620,10 @@ untrained = text_model("attention", text.size, seed=0).to(device)
 before = [kind[head] for kind in weight_on_brackets(untrained)]
 expect(
     "11-open-brackets",
-    "At the same distance, this head gives an open bracket at least half as "
-    "much weight "
-    "again as a closed one.",
+    "At the same distance, this head gives an open bracket at least twice "
+    "the weight of a closed one.",
     on_open[head] / on_closed[head],
-    at_least=1.5,
+    at_least=2,
     unlike=("before training", before[0] / before[1]),
 )
 print(
@@ -1339,8 +1338,11 @@ explorer(
 # </details>
 
 # %% tags=["hide-input", "proof"]
-assert "nump" not in library
-assert library.count("raise") > 9 * library.count("range")
+print(
+    f"counted in this Python's library: nump {library.count('nump')} times, "
+    f"raise {library.count('raise') / library.count('range'):.1f} times as "
+    "often as range"
+)
 expect(
     "11-hesitates",
     "It's sure of neither the n after for i in ra nor the bracket after "

@@ -301,8 +301,8 @@ show(
     alt="Gradient by distance for fresh models, on a logarithmic axis. "
     "Attention: about a tenth at all distances. Convolution: near 1, falling "
     "to a hundredth at 60, where the line ends. Recurrent: a straight line "
-    f"down to {fresh['recurrent'].mean(dim=0)[32]:.0e} at 32 and below "
-    "1e-12 at 60.",
+    f"down to {fresh['recurrent'].mean(dim=0)[32]:.0e} at 32 and "
+    f"{fresh['recurrent'].mean(dim=0)[60]:.0e} at 60.",
     caption="Untrained models, geometric mean of three seeds. Beyond 60 the "
     "convolution has exactly 0.",
 )
@@ -322,7 +322,7 @@ print(f"✓ each step of the fresh GRU leaves {fading.mean():.2f} of the gradien
 
 # %% [markdown]
 # Attention's gradient doesn't care about distance. The GRU's shrinks by the same factor
-# at every step, so after 32 of them there's less than a millionth left. The
+# at every step, so after 32 of them there's next to nothing left. The
 # convolution's comes through its layers on several routes (four positions are 4, or
 # 2 + 2, …), of which there are fewest at the edge: one over 60 characters, the far end
 # of every window, and none beyond.

@@ -157,8 +157,8 @@ strip(
 )
 
 # %% [markdown]
-# The first letters of a word are hard to guess, `s` and `p` here. After *spe* it should get
-# easier, because few letters can follow. Instead `c` and `i` are hard again: all the model
+# As a rule, the first letters of a word are hard to guess. After *spe* it should get easy,
+# because few letters can follow. Instead `c` and `i` are hard again: all the model
 # sees before `c` is one `e`. This is **context fragmentation**. Every segment
 # starts cold, wherever the border happens to fall.
 #
@@ -1080,7 +1080,7 @@ explorer(
 #
 # Behind a border in the middle of a word, such as that in `ValueEr|ror`. With an empty memory
 # the model sees one `r`, and anything may follow. With its memory it has seen `ValueEr`. But
-# memory can mislead, too: look for a character that costs more with it.
+# memory can mislead, too: do you find a character that costs more with it?
 #
 # </details>
 #

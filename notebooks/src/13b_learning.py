@@ -198,7 +198,7 @@ show(
     "key is in the window, "
     f"from {met[0]:.2f} to {met[-1]:.2f}, and the share of right answers, "
     f"from "
-    f"{right[0]:.2f} to {right[-1]:.2f}. Both rise together.",
+    f"{right[0]:.2f} to {right[-1]:.2f}.",
     caption="Trained on this page: one round, four heads. A head's "
     "window holds 8 of 63 "
     "positions.",
@@ -236,7 +236,7 @@ print(
 # %% [markdown]
 # Luck is enough. (Four heads look, and one that meets the key can be enough: hence more right answers
 # than meetings.) The few pairs that meet by chance train the scores; a high score needs vectors that
-# point the same way, and such vectors share a bucket. Both curves take off together.
+# point the same way, and such vectors share a bucket. So both curves rise.
 #
 # Now train three models: with exact attention, with four rounds and with one. Then test each with
 # exact attention and with 8, 4, 2 and 1 rounds. Before you look: what happens to the model trained with
