@@ -934,7 +934,7 @@ laboratory("scale", switches=["scaled"], label="Train without √k")
 #    they hand over is **added to** the vector of *it* (a *residual connection*), which now
 #    holds all three hints.
 # 2. **Second look.** With that vector *it* asks again, through the matrices of a second
-#    layer. Now it knows what to look for, and finds *cat*.
+#    layer. Now it knows what to look for: here, for *cat*.
 # 3. A linear layer turns what the second look brought back into *il* or *elle*.
 
 # %% tags=["hide-cell"]

@@ -268,8 +268,8 @@ show(
     figure,
     alt="Training loss against step for widths 64 and 512. "
     "At width 64 the loss falls later without the factor; at width 512 it "
-    "drops to zero within a few dozen steps with the factor and is still high "
-    "at the end without it.",
+    "comes down to nearly zero with the factor and is still high at the end "
+    "without it.",
     caption="The same store, the same questions.",
 )
 
@@ -295,9 +295,7 @@ with_factor = [last_share(runs[512, "1/√k", seed]) for seed in seeds]
 without = [last_share(runs[512, "none", seed]) for seed in seeds]
 expect(
     "02c-wide",
-    "At width 512, nearly all answers are right with the factor, and not "
-    "without "
-    "it, at any of the three learning rates.",
+    "At width 512, nearly all answers are right with the factor.",
     with_factor,
     above=0.9,
     unlike=("without it", [*without, *by_rate.values()]),

@@ -838,9 +838,7 @@ for seed in (0, 1, 2):
 three_right, one_right = answers_right(models[3]), answers_right(models[1])
 expect(
     "03-three-heads",
-    "Three heads answer each of the three questions nearly always, and one "
-    "head "
-    "doesn't.",
+    "Three heads answer each of the three questions nearly always.",
     three_right,
     above=0.9,
     unlike=("one head, on average over the questions", mean(one_right)),
@@ -971,7 +969,7 @@ print(
 
 # %% [markdown]
 # Type your own text with one underscore, and remove as many heads as you like. (The model
-# has read Python's documentation and nothing else, so *I lo_e you* is beyond it.)
+# has read Python's documentation and nothing else, so don't expect much of it in *I lo_e you*.)
 
 # %% tags=["hide-input"]
 import copy
@@ -1162,8 +1160,8 @@ print(
 )
 
 # %% [markdown]
-# Most of the weight goes to near neighbours. But position isn't all: some heads also go by
-# content, and move a good part of their weight according to the letters that they find.
+# Most of the weight goes to near neighbours. But position isn't all: at least one head also goes
+# by content, and moves a good part of its weight according to the letters that it finds.
 #
 # Could one head do all that? In an even blend, *es* looks like *se*. But one head may
 # weight the two letters unequally, and here a network reads the blend and may learn to
@@ -1313,9 +1311,8 @@ show_table(
 padded_wrong = padded_right.pop((StraightView, 3))
 expect(
     "03-view-alone",
-    "A split by a view alone trains well and goes wrong with padding; with "
-    "the "
-    "transpose, nothing does.",
+    "A split by a view alone trains well; with the transpose, padding does no "
+    "harm either.",
     list(padded_right.values()),
     above=0.9,
     unlike=("a view alone, with padding", padded_wrong),

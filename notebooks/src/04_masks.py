@@ -1054,8 +1054,8 @@ axis.text(0, 0.85 * floor, note, fontsize=9, va="top")
 show(
     figure,
     alt="Two training losses over 300 steps, and a dotted line. Both fall; "
-    "the model with a mask comes down to the line, the one without a mask "
-    "ends far below it.",
+    "the model with a mask comes down towards the line, the one without "
+    "a mask ends far below it.",
     caption="Dotted: the lowest loss possible without seeing the future, "
     "counted over all windows of the rhyme.",
 )

@@ -386,9 +386,9 @@ show(
     figure,
     alt="Left, training losses of three models: with the mask always and in "
     "training only they fall alike and level off well above zero; never "
-    "masked it falls to nearly zero. Right, evaluated loss at letters that "
-    "come for the first time: at the logarithm of 33 with the mask always, "
-    "nearly zero in the other two cases.",
+    "masked it falls far lower. Right, evaluated loss at letters that "
+    "come for the first time: near the logarithm of 33 with the mask always, "
+    "far below it in the other two cases.",
     caption="Left: one seed of each, first and later letters together; the "
     "first two curves are one. Right: bars are means, strokes the three "
     "seeds. A loss below the dotted line is a leak.",

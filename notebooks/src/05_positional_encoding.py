@@ -1315,7 +1315,7 @@ expect(
     "times an "
     "even share of its weight.",
     [32 * trained for trained, _ in back.values()],
-    above=5,
+    at_least=5,
     unlike=("before training", [32 * before for _, before in back.values()]),
 )
 expect(

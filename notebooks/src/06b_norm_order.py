@@ -510,7 +510,7 @@ expect(
     "06b-warm-up",
     "With warm-up, post-norm ends at least a tenth lower than without.",
     trained["post", 100] / trained["post", 0],
-    below=0.9,
+    at_most=0.9,
     unlike=("before training", at_first["post", 100] / at_first["post", 0]),
 )
 show_table(
