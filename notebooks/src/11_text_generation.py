@@ -1325,9 +1325,9 @@ explorer(
 # %% [markdown]
 # <details><summary>What we found</summary>
 #
-# 1. It can't be relied on. `raise` occurs about ten times as often in its text as `range`, and
-#    after `ra` the model hesitates; even after `range` it isn't sure of the bracket. The counts on the
-#    first screen did better, and so will a larger model in 11.7.
+# 1. It can't be relied on. `raise` occurs about ten times as often in its text as `range`. And
+#    even if you type `    for i in range`, it isn't sure of the bracket. The counts on the first
+#    screen did better, and so will a larger model in 11.7.
 # 2. With an ending that it knows from other words, and almost never with the `y` of `numpy`.
 # 3. Usually in none: scraps of code and strings, and now and then words from the comments it has
 #    read. It has learned to continue a text, not to answer. (Assistants are trained a second
@@ -1345,19 +1345,12 @@ print(
 )
 expect(
     "11-hesitates",
-    "It's sure of neither the n after for i in ra nor the bracket after "
-    "range.",
-    [
-        chances_after("    for i in ra")["n"],
-        chances_after("    for i in range")["("],
-    ],
-    below=0.75,
+    "After for i in range, it gives the bracket less than half.",
+    chances_after("    for i in range")["("],
+    below=0.5,
     unlike=(
         "the counts after the same line",
-        [
-            counted_after(line)[d] / counted_after(line).total()
-            for line, d in ((" in ra", "n"), (" in range", "("))
-        ],
+        counted_after(" in range")["("] / counted_after(" in range").total(),
     ),
 )
 expect(
