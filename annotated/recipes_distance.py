@@ -68,7 +68,8 @@ def t5_bucket(
     side, exact = buckets // 2, buckets // 4
     distance = offset.abs()
     steps = (distance.clamp(min=exact) / exact).log() / math.log(furthest / exact)
-    shared = exact + (steps * (side - exact)).long()
+    # 16, 32 and 64 lie on borders, which another processor's logarithm may just miss
+    shared = exact + (steps * (side - exact) + 1e-4).long()
     bucket = torch.where(distance < exact, distance, shared.clamp(max=side - 1))
     return bucket + side * (offset > 0)
 

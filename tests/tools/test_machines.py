@@ -83,7 +83,7 @@ def test_a_false_assertion_is_noted_and_an_error_ends_the_run(page):
     assert said.returncode == 1
     assert "assert weight == 0" in said.stdout
     assert recorded(page)["machines"]["noise-1"]["asserts"] == ["weight == 0"]
-    page.replace("notebooks/src/01_tiny.py", "assert weight", "assert wait")
+    page.replace("notebooks/src/01_tiny.py", "= layer.weight", "= wait.weight")
     page.tool("notebooks")
     assert "stopped: NameError: name 'wait'" in sweep(page, "noise-1").stdout
     assert "NameError" in recorded(page)["machines"]["noise-1"]["stopped"]

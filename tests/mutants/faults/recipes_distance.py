@@ -14,6 +14,7 @@ FAULTS = {
     "t5_bucket": [
         ("offset > 0", "offset < 0", "left is right"),
         ("(side - exact)", "side", "too few buckets near by"),
+        ("+ 1e-4", "- 1e-4", "rounding decides on a border"),
     ],
     "T5Attention.bias": [
         (", furthest=self.furthest", "", "furthest ignored"),
