@@ -339,7 +339,7 @@ class Job:
 
 
 def one(machine: str, path: Path, target: Path) -> None:
-    result = run(path, machine)
+    result = run(path.absolute(), machine)
     target.write_text(json.dumps(result), encoding="utf-8")
 
 

@@ -376,6 +376,7 @@ written = [
 
 # %% tags=["hide-input", "proof"]
 assert torch.equal(*written) and written[0].unique().numel() > 60
+model.float()
 print(f"✓ {written[0].numel()} characters drawn, identical with and without")
 
 # %% [markdown]
