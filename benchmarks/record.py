@@ -14,7 +14,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from math import isclose
 from pathlib import Path
 from typing import Any
@@ -83,9 +83,8 @@ def first_steps(only: bool = False) -> Iterator[list[float]]:
 
     hook = register_optimizer_step_pre_hook(note)
     try:
-        yield seen
-    except Enough:
-        pass
+        with suppress(Enough):
+            yield seen
     finally:
         hook.remove()
 
