@@ -66,6 +66,9 @@ class _Factories(TorchDispatchMode):
         return _run(operation, args, kwargs or {})
 
 
+ran: list[str] = []  # operations on the pretended GPU, by name
+
+
 def _run(operation, args, kwargs):
     name = operation._schema.name
     changes = name.endswith("_") and not name.endswith("__")  # its first argument
@@ -76,6 +79,8 @@ def _run(operation, args, kwargs):
     else:
         stays = torch.device(wanted) == GPU
         kwargs = kwargs | {"device": torch.device("cpu")}
+    if stays:
+        ran.append(name)
     if operation not in COPIES and any(isinstance(x, OnGPU) for x in tensors):
         # a number, a tensor without an axis, may come from the CPU to be read
         aside = [x for x in tensors if not isinstance(x, OnGPU) and x.dim()]

@@ -55,7 +55,7 @@ from annotated.text import all_windows, ngram_bits, random_windows
 from annotated.training import LabelSmoothing, evaluate, fit
 from annotated.transformer import Transformer, TransformerConfig
 from annotated.transformer_xl import TransformerXL, TransformerXLConfig
-from tests.pretended_gpu import GPU, on_gpu, pretended_gpu
+from tests.pretended_gpu import GPU, on_gpu, pretended_gpu, ran
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -744,5 +744,7 @@ def _():
 
 @pytest.mark.parametrize("run", CASES.values(), ids=(names[0] for names in CASES))
 def test_it_runs_on_a_gpu(run, small):
+    ran.clear()
     with pretended_gpu():
-        run()
+        run()  # raises where devices are mixed
+    assert ran, "nothing ran on the GPU"
