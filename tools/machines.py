@@ -14,7 +14,7 @@ standard library) and Colab's versions.
 
 `book/results/findings/NN.json` holds, for each finding of page NN, what every machine
 found, and for the named alternative as well. A machine that has run a notebook as it is
-now doesn't run it again. Words and bands can change without a new run.
+now doesn't run it again; what findings don't depend on can change (see `slices`).
 """
 
 import argparse
@@ -30,7 +30,7 @@ import sys
 import time
 from pathlib import Path
 
-from tools import CHAPTERS, ROOT, cache, findings
+from tools import CHAPTERS, ROOT, cache, findings, slices
 
 # Not those at which bands were looked at while they were written: these are 1 to 9.
 NOISE = [f"noise-{number}" for number in range(11, 36)]
@@ -135,35 +135,13 @@ def run(path: Path, machine: str) -> dict:
 # ---- which, where, and what for ------------------------------------------------------
 
 
-class Text(ast.NodeTransformer):
-    """Leave out what no finding depends on: words, bands, proofs, what is shown."""
-
-    WORDS = {"alt", "caption", "question", "above", "below", "at_least", "at_most"}
-    SHOW = {"print", "say", "show", "show_table", "show_source"}
-    SHOW |= {"check_close", "check_shape"}
-
-    def visit_Assert(self, node: ast.Assert) -> None:
-        return None
-
-    def visit_Call(self, node: ast.Call) -> ast.AST:
-        self.generic_visit(node)
-        node.keywords = [k for k in node.keywords if k.arg not in self.WORDS]
-        if getattr(node.func, "id", "") == "expect":
-            del node.args[1:2]
-        return node
-
-    def visit_Expr(self, node: ast.Expr) -> ast.AST | None:
-        called = getattr(getattr(node.value, "func", None), "id", "")
-        return None if called in self.SHOW else self.generic_visit(node)
-
-
 def short(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
 def code_hash(notebook: dict) -> str:
     """Of all in a notebook's code that its findings may depend on."""
-    return short(ast.dump(Text().visit(ast.parse(cache.code_of(notebook)))))
+    return short(slices.slice_of(cache.code_of(notebook)))
 
 
 def module_hash(notebook: dict) -> str:
