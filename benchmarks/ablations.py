@@ -28,17 +28,17 @@ from typing import Any
 import torch
 
 from annotated.decoding import greedy_decode
-from annotated.recipes_part2 import (
+from annotated.recipes.copy_task import (
     COPY,
+    COPY_START,
     COPY_TRAINING,
-    START,
     VOCAB,
     SeesAhead,
     copy_batches,
     exact_copies,
-    take_away,
     train_copy,
 )
+from annotated.recipes.parts import take_away
 from annotated.training import LabelSmoothing, fit, noam_schedule
 from annotated.transformer import Transformer, TransformerConfig
 from benchmarks.copy_depth import CHANGED
@@ -52,7 +52,7 @@ from benchmarks.copy_task import (
     told,
 )
 
-WATCHED = [START, *map("·abcdefghij".index, "bigfachej")]
+WATCHED = [COPY_START, *map("·abcdefghij".index, "bigfachej")]
 LOOKS = (0, 20, 30, 40, 50, 60, 80, 100, 250)
 PEAKS = (0.005, 0.01, 0.02, 0.03)  # of the published setting, after 40 steps
 PEAK_WARMUP = 40
@@ -127,7 +127,7 @@ def look(model: Transformer, step: int) -> dict[str, Any]:
     """Return what a model writes for one sequence after a number of steps."""
     source = torch.tensor([WATCHED])
     most = len(WATCHED) - 1
-    written = greedy_decode(model, source, start=START, max_new_tokens=most)
+    written = greedy_decode(model, source, start=COPY_START, max_new_tokens=most)
     return {"step": step, "written": written[0].tolist()}
 
 

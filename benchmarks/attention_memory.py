@@ -21,7 +21,7 @@ import torch
 
 from annotated.attention import MultiHeadAttention
 from annotated.masks import causal_mask
-from annotated.recipes_reversible import CausalAttention
+from annotated.recipes.reversible import CausalAttention
 from annotated.reformer import LSHSelfAttention
 from benchmarks.memory import peak
 

@@ -22,7 +22,8 @@ from collections.abc import Callable
 from statistics import mean
 from typing import Any
 
-from annotated.recipes_training import (
+from annotated.recipes.common import paper_adam
+from annotated.recipes.date_transformer import (
     DATE_RUN,
     FIRST_STEPS,
     SMALL,
@@ -30,7 +31,6 @@ from annotated.recipes_training import (
     date_model,
     differences,
     label_loss,
-    paper_adam,
 )
 from annotated.training import fit
 

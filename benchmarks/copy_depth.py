@@ -16,7 +16,7 @@ it has no number any more, and the run that is recorded has seeds that were not 
 from itertools import product
 from typing import Any
 
-from annotated.recipes_part2 import COPY, COPY_TRAINING
+from annotated.recipes.copy_task import COPY, COPY_TRAINING
 from benchmarks.copy_task import COUNT, told, train
 
 SEEDS = (6, 7, 8)

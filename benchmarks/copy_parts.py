@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from torch.optim.lr_scheduler import LambdaLR
 
-from annotated.recipes_part2 import (
+from annotated.recipes.copy_task import (
     COPY,
     COPY_TRAINING,
     VOCAB,

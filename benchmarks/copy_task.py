@@ -31,11 +31,11 @@ from torch.nn import functional as F
 
 from annotated.data import sequence_task
 from annotated.decoding import greedy_decode
-from annotated.recipes_part2 import (
+from annotated.recipes.copy_task import (
     COPY,
+    COPY_END,
+    COPY_START,
     COPY_TRAINING,
-    END,
-    START,
     VOCAB,
     SeesAhead,
     Shifted,
@@ -60,7 +60,11 @@ SOURCE_WARMUP, SHORTER = 400, (20, 40, 100)
 
 
 def written(
-    model: Transformer, length: int, seed: int, start: int = START, end: bool = False
+    model: Transformer,
+    length: int,
+    seed: int,
+    start: int = COPY_START,
+    end: bool = False,
 ) -> tuple[Tensor, Tensor]:
     """Return what the model writes for fresh sequences, and what it should."""
     generator = torch.Generator().manual_seed(seed)
@@ -69,7 +73,9 @@ def written(
     )
     if end:
         most = length + 8
-        found = greedy_decode(model, source, start=start, end=END, max_new_tokens=most)
+        found = greedy_decode(
+            model, source, start=start, end=COPY_END, max_new_tokens=most
+        )
         target = with_end(target)
         size = max(found.shape[1], target.shape[1] - 1)
         found = F.pad(found, (0, size - found.shape[1]))
@@ -175,7 +181,9 @@ def ablations() -> list[dict[str, Any]]:
 def ends(model: Transformer, length: int) -> dict[str, int]:
     """Count after how many symbols the model writes the end, none included."""
     found, _ = written(model, length, FRESH[0] + length, end=True)
-    where = Counter(row.index(END) if END in row else None for row in found.tolist())
+    where = Counter(
+        row.index(COPY_END) if COPY_END in row else None for row in found.tolist()
+    )
     return {str(place): count for place, count in where.most_common()}
 
 
@@ -231,7 +239,9 @@ def source_setting(
             test = list(copy_batches(9000 + seed, 5, **drawn))
             generator = torch.Generator().manual_seed(FRESH[0])
             fresh, target = sequence_task("copy", COUNT, generator, vocab_size=vocab)
-            found = greedy_decode(model, fresh, start=START, max_new_tokens=LENGTH - 1)
+            found = greedy_decode(
+                model, fresh, start=COPY_START, max_new_tokens=LENGTH - 1
+            )
             right = found == target[:, 1:]
             with evaluating(model):
                 guesses = model(fresh, target[:, :-1]).argmax(dim=-1)

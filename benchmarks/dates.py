@@ -5,7 +5,13 @@ import time
 from typing import Any
 
 from annotated.data import batches, date_pairs
-from annotated.recipes import DATES, WAYS, date_reader, date_symbols, train_dates
+from annotated.recipes.dates import (
+    DATE_READERS,
+    DATES,
+    date_reader,
+    date_symbols,
+    train_date_reader,
+)
 from annotated.seq2seq import exact_matches
 
 SEEDS = (0, 1, 2)
@@ -22,7 +28,7 @@ def one(
     }
     symbols = date_symbols(train)
     model = date_reader(way, *symbols, seed)
-    history = train_dates(model, train, symbols, epochs, seed)
+    history = train_date_reader(model, train, symbols, epochs, seed)
     began = time.process_time()
     exact = {
         str(count): exact_matches(model, batches(test, *symbols, 250))
@@ -49,7 +55,7 @@ def one(
 def run() -> dict[str, Any]:
     """Run all ways on single dates, and three ways on lines of one to four."""
     single = []
-    for way in WAYS:
+    for way in DATE_READERS:
         for seed in SEEDS:
             single.append(one(way, seed, (1, 1)))
             print(single[-1], flush=True)

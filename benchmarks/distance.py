@@ -8,13 +8,13 @@ from typing import Any
 
 import torch
 
-from annotated.recipes import POSITIONS
-from annotated.recipes_distance import (
-    KINDS,
+from annotated.recipes.distance import (
+    DISTANCE_KINDS,
     distance_reader,
     neighbours_named,
     train_distance,
 )
+from annotated.recipes.reading import POSITIONS
 
 SEEDS = (0, 1, 2)
 LENGTHS = (32, 64, 128)
@@ -23,7 +23,7 @@ LENGTHS = (32, 64, 128)
 def run() -> dict[str, Any]:
     """Train each kind with each seed."""
     runs = []
-    for kind in KINDS:
+    for kind in DISTANCE_KINDS:
         for seed in SEEDS:
             torch.manual_seed(seed)
             model = distance_reader(kind)

@@ -16,8 +16,8 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from annotated.attention import record_attention
-from annotated.recipes_text import (
-    RECIPES,
+from annotated.recipes.text import (
+    TEXT_RECIPES,
     bits_per_character,
     read_text,
     text_model,
@@ -32,7 +32,7 @@ WINDOWS = 1024
 
 def carried(model: nn.Module, ids: Int[Tensor, "n"]) -> Float[Tensor, "layers h s"]:
     """Return the mean share that the 1, 2, … heaviest keys of a last query carry."""
-    length = RECIPES["library"].model["max_len"]
+    length = TEXT_RECIPES["library"].model["max_len"]
     tokens, _ = next(all_windows(ids, length, WINDOWS))
     with evaluating(model), record_attention(model) as maps:
         model(tokens)
@@ -43,7 +43,7 @@ def carried(model: nn.Module, ids: Int[Tensor, "n"]) -> Float[Tensor, "layers h 
 
 def one(seed: int) -> dict[str, Any]:
     """Train with one seed and measure."""
-    text, recipe = read_text("library"), RECIPES["library"]
+    text, recipe = read_text("library"), TEXT_RECIPES["library"]
     model = text_model("attention", text.size, seed)
     train_text(model, text.train, recipe, seed)
     length = recipe.model["max_len"]

@@ -7,7 +7,7 @@ rate, then 0.01 up to step 60. What stuck is there: a loss near 2.27 at the end.
 from collections.abc import Callable
 from typing import Any
 
-from annotated.recipes_training import DATE_RUN, SMALL
+from annotated.recipes.date_transformer import DATE_RUN, SMALL
 from benchmarks.beginnings import EVERY, SEEDS, watched
 
 SIZES = (2.5e-4, 1e-3, 3e-3)

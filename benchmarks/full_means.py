@@ -11,8 +11,8 @@ below 1.95 after the latter, for every seed.
 from statistics import mean
 from typing import Any
 
-from annotated.recipes_part2 import DEEP, train_deep
-from annotated.recipes_training import BEGINNINGS, begin
+from annotated.recipes.date_transformer import BEGINNINGS, begin
+from annotated.recipes.rates import DEEP, train_deep
 
 SEEDS = (0, 1, 2)
 

@@ -22,7 +22,7 @@ import torch
 from torch import Tensor
 
 from annotated import reformer
-from annotated.recipes_reversible import WAYS, layers
+from annotated.recipes.reversible import STACKS, layers
 
 D, HEADS, D_FF, DEPTH, LENGTH, CHUNK, SEEDS = 64, 4, 128, 8, 2048, 32, (0, 1, 2)
 BACKWARD = ("kept", "hashed again", "new maps")
@@ -51,7 +51,7 @@ def gradient(way: str, backward: str, dtype: torch.dtype, seed: int):
         patch.object(reformer, "repeated", repeated),
         patch.object(reformer, "lsh_buckets", lsh_buckets),
     ):
-        y1, y2 = WAYS[way](stack, x, x)
+        y1, y2 = STACKS[way](stack, x, x)
         loss = ((y1 + y2) * weights).float().mean()
         parts = torch.autograd.grad(loss, list(stack.parameters()))
     # the first half of the calls is the forward pass

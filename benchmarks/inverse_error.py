@@ -22,7 +22,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from annotated.recipes_reversible import layers, reversible, stored
+from annotated.recipes.reversible import layers, reversible, stored
 
 D, HEADS, D_FF, LENGTH, SEEDS = 64, 4, 256, 256, (0, 1, 2)
 DEPTHS = (1, 2, 4, 8, 16, 32)

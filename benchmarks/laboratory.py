@@ -1,8 +1,8 @@
 """The laboratory's experiments in PyTorch, three seeds each.
 
-``annotated/static/laboratory.json`` holds the experiments, with the band in which the
-words written right at the end, and the loss, have to lie for every seed, here and in
-the browser. As there, a run ends as soon as 99 % of 1000 fresh words are right.
+``annotated/page/static/laboratory.json`` has the experiments, with the band in which
+the words written right at the end, and the loss, have to lie for every seed, here and
+in the browser. As there, a run ends as soon as 99 % of 1000 fresh words are right.
 """
 
 import json
@@ -11,8 +11,8 @@ from typing import Any
 
 import torch
 
-from annotated.frames import static
-from annotated.recipes_laboratory import laboratory_settings, train_laboratory
+from annotated.page.frames import static
+from annotated.recipes.laboratory import laboratory_settings, train_laboratory
 
 SEEDS = (0, 1, 2)
 

@@ -11,7 +11,7 @@ model without its norms; in the mean of the seeds, each rung is below the one be
 from collections.abc import Collection
 from typing import Any
 
-from annotated.recipes_ladder import (
+from annotated.recipes.ladder import (
     LADDER,
     LADDER_PARTS,
     LADDER_TRAINING,

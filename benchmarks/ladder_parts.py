@@ -13,7 +13,7 @@ lower loss than the whole model.
 from itertools import combinations
 from typing import Any
 
-from annotated.recipes_ladder import LADDER, LADDER_PARTS, LADDER_TRAINING
+from annotated.recipes.ladder import LADDER, LADDER_PARTS, LADDER_TRAINING
 from benchmarks.ladder import EXAMPLES, SEEDS, one
 
 WITHOUT_ONE = [tuple(p for p in LADDER_PARTS if p != part) for part in LADDER_PARTS]

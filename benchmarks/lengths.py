@@ -13,8 +13,8 @@ by at most 0.02 each.
 
 from typing import Any
 
-from annotated.recipes_xl import SEGMENTS, train_on_segments
-from annotated.recipes_xl_options import LENGTHS, bits_at
+from annotated.recipes.segments import SEGMENTS, train_on_segments
+from annotated.recipes.segments_options import LENGTHS, bits_at
 from annotated.text import library_facts
 
 SEEDS = (0, 1, 2)

@@ -20,7 +20,7 @@ import torch
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
-from annotated.recipes_reversible import layers
+from annotated.recipes.reversible import layers
 from benchmarks.memory import peak
 from benchmarks.reversible_cost import D_FF, HEADS, D, Work, _work
 

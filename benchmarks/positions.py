@@ -25,10 +25,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from annotated.recipes import (
+from annotated.recipes.common import one_cycle
+from annotated.recipes.reading import (
     POSITIONS,
     Reader,
-    one_cycle,
     previous_symbol_loss,
     reading_task,
     skewed_lengths,

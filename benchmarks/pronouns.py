@@ -20,7 +20,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from annotated.pronouns import (
+from annotated.recipes.pronouns import (
     IDS,
     PRONOUNS,
     SENTENCE,

@@ -20,8 +20,8 @@ No band for 3e-2, and none for pre-norm.
 from statistics import mean
 from typing import Any
 
-from annotated.recipes_part2 import CLIMB, RATE_SHAPES
-from annotated.recipes_training import DATE_RUN, SMALL, train_dates
+from annotated.recipes.date_transformer import DATE_RUN, SMALL, train_date_transformer
+from annotated.recipes.rates import CLIMB, RATE_SHAPES
 
 SEEDS = (0, 1, 2)
 HEIGHTS = (3e-4, 1e-3, 3e-3, 1e-2, 3e-2)
@@ -38,7 +38,9 @@ PLAN = [
 
 def one(norm: str, shape: str, height: float, seed: int) -> dict[str, Any]:
     """Train one model; return the mean loss of its last twenty steps."""
-    history = train_dates(lambda n: height * RATE_SHAPES[shape](n), seed, norm=norm)
+    history = train_date_transformer(
+        lambda n: height * RATE_SHAPES[shape](n), seed, norm=norm
+    )
     row = {"norm": norm, "shape": shape, "height": height, "seed": seed}
     row["end"] = mean(record["loss"] for record in history[-20:])
     row["cpu_seconds"] = history[-1]["cpu_seconds"]

@@ -17,15 +17,15 @@ long window does, they stay at least 0.15 apart. Which of the two isn't foretold
 import time
 from typing import Any
 
-from annotated.recipes_reversible import RECIPES, reformer
-from annotated.recipes_text import bits_per_character, read_text, train_text
+from annotated.recipes.reversible import REFORMER_RECIPES, reformer
+from annotated.recipes.text import bits_per_character, read_text, train_text
 from annotated.text import library_facts
 from benchmarks.reformer_steps import LONG, SHORT, Cut
 
 
 def run() -> dict[str, Any]:
     """Train both, and test them on modules that they haven't read."""
-    text, runs, recipe, seed = read_text("library"), [], RECIPES["16k"], 0
+    text, runs, recipe, seed = read_text("library"), [], REFORMER_RECIPES["16k"], 0
     for window in (SHORT, LONG):
         began = time.process_time()
         model = reformer(recipe, text.size, "all", seed)

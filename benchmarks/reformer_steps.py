@@ -18,11 +18,11 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from annotated.recipes_reversible import RECIPES, reformer
-from annotated.recipes_text import bits_per_character, read_text, train_text
+from annotated.recipes.reversible import REFORMER_RECIPES, reformer
+from annotated.recipes.text import bits_per_character, read_text, train_text
 from annotated.text import library_facts
 
-LONG, SHORT = RECIPES["16k"].model["max_len"], 64
+LONG, SHORT = REFORMER_RECIPES["16k"].model["max_len"], 64
 CASES = [
     # characters in a window, windows in a batch, steps, whether a window is cut
     (LONG, 1, 100, False),
@@ -50,8 +50,8 @@ def run() -> dict[str, Any]:
     text, runs = read_text("library"), []
     for length, batch, steps, cut in CASES:
         began, reads = time.process_time(), SHORT if cut else length
-        sizes = RECIPES["16k"].model | {"max_len": length}
-        recipe = RECIPES["16k"]._replace(model=sizes, batch=batch, steps=steps)
+        sizes = REFORMER_RECIPES["16k"].model | {"max_len": length}
+        recipe = REFORMER_RECIPES["16k"]._replace(model=sizes, batch=batch, steps=steps)
         model = reformer(recipe, text.size, "LSH", seed=0)
         train_text(Cut(model) if cut else model, text.train, recipe, seed=0)
         bits = {

@@ -24,12 +24,21 @@ from typing import Any
 import torch
 
 from annotated.gpt import GPT, GPTConfig, next_token_loss
-from annotated.recipes_reversible import RECIPES, reformer, run_recipe, stored
-from annotated.recipes_text import bits_per_character, read_text, train_text
+from annotated.recipes.reversible import (
+    REFORMER_RECIPES,
+    reformer,
+    run_reformer_recipe,
+    stored,
+)
+from annotated.recipes.text import bits_per_character, read_text, train_text
 from annotated.text import library_facts
 from benchmarks.memory import peak
 
-RECIPE, LENGTH, WINDOW = RECIPES["16k"], RECIPES["16k"].model["max_len"], 64
+RECIPE, LENGTH, WINDOW = (
+    REFORMER_RECIPES["16k"],
+    REFORMER_RECIPES["16k"].model["max_len"],
+    64,
+)
 STEPS = {"LSH": RECIPE.steps, "all": 25}
 
 
@@ -80,7 +89,7 @@ def run() -> dict[str, Any]:
     runs[-1]["seconds"] = time.process_time() - began
     for attention, steps in STEPS.items():
         began = time.process_time()
-        _, history, bits = run_recipe("16k", attention, steps=steps)
+        _, history, bits = run_reformer_recipe("16k", attention, steps=steps)
         entry = {"model": f"Reformer, attention: {attention}", "length": LENGTH}
         entry |= {"seed": 0, "steps": len(history), "bits": bits}
         entry["seconds"] = time.process_time() - began

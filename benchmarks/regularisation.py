@@ -6,7 +6,7 @@ The model of chapter 06, pre-norm, 500 steps on 1000 pairs, so that it sees each
 
 from typing import Any
 
-from annotated.recipes_training import FEW, SMALL, dates, how_well, train_on_few
+from annotated.recipes.date_transformer import FEW, SMALL, dates, how_well, train_on_few
 
 SEEDS = (0, 1, 2)
 SETTINGS = ((0.0, 0.0), (0.1, 0.0), (0.3, 0.0), (0.0, 0.1), (0.1, 0.1))

@@ -28,7 +28,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from annotated.recipes_reversible import WAYS, layers
+from annotated.recipes.reversible import STACKS, layers
 from annotated.reformer import LSHSelfAttention
 from benchmarks.memory import peak
 
@@ -44,7 +44,7 @@ def ours(
     torch.manual_seed(0)
     attention = partial(LSHSelfAttention, D, HEADS, CHUNK, rounds=1, causal=True)
     stack = layers(depth, D, HEADS, D_FF, dropout, attention if lsh else None)
-    return _work(lambda x: sum(WAYS[way](stack, x, x)), stack, length)
+    return _work(lambda x: sum(STACKS[way](stack, x, x)), stack, length)
 
 
 def lucidrains(reverse: bool, depth: int) -> Work:
@@ -161,7 +161,7 @@ def gradients(dtype: torch.dtype, depth: int = DEPTH) -> dict[str, float]:
     found = {}
     for way in ("stored", "reversible"):
         torch.manual_seed(1)
-        y1, y2 = WAYS[way](stack, x, x)
+        y1, y2 = STACKS[way](stack, x, x)
         loss = (y1 * weights).sum() + y2.square().sum()
         parts = torch.autograd.grad(loss, list(stack.parameters()))
         found[way] = torch.cat([part.flatten() for part in parts]).double()

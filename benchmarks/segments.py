@@ -29,10 +29,10 @@ their runs:
 
 from typing import Any
 
-from annotated.recipes_xl import (
+from annotated.recipes.segments import (
     MODELS,
     SEGMENTS,
-    bits_by_position,
+    bits_by_segment_position,
     train_on_segments,
 )
 from annotated.text import library_facts
@@ -47,7 +47,7 @@ def run() -> dict[str, Any]:
         longer = [("vanilla", 2), ("Transformer-XL", 2)]
         for kind, times in [*((kind, 1) for kind in MODELS), *longer]:
             model, seconds = train_on_segments(kind, seed, times * SEGMENTS["steps"])
-            bits = bits_by_position(model)
+            bits = bits_by_segment_position(model)
             entry = {"kind": kind, "seed": seed, "steps": times * SEGMENTS["steps"]}
             entry["parameters"] = sum(p.numel() for p in model.parameters())
             entry |= {"cpu_seconds": seconds, "bits": bits.mean().item()}

@@ -18,9 +18,9 @@ from typing import Any
 import torch
 
 from annotated.attention import MultiHeadAttention
-from annotated.recipes_heads import (
+from annotated.recipes.several_heads import (
     GIVING,
-    LETTERS,
+    MISSING_LETTER,
     NETWORK,
     Giving,
     GroupedQueryAttention,
@@ -70,9 +70,9 @@ def letters(attention: MultiHeadAttention, seed: int, **setting: Any) -> dict[st
 
 def run() -> dict[str, Any]:
     """Run all four, each with all seeds."""
-    width = LETTERS["width"]
+    width = MISSING_LETTER["width"]
     results: dict[str, Any] = {
-        "config": {"giving": GIVING, "network": NETWORK, "letters": LETTERS},
+        "config": {"giving": GIVING, "network": NETWORK, "letters": MISSING_LETTER},
         "giving": [giving(h, s) for h in (1, 2, 3, 4, 8) for s in SEEDS],
         "network": [network(n, s) for n in (False, True) for s in SEEDS],
         "letters": [],

@@ -10,14 +10,14 @@ at most 180 CPU seconds of an idle core, for every seed.
 from math import log
 from typing import Any
 
-from annotated.recipes_text import RECIPES, run_recipe
+from annotated.recipes.text import TEXT_RECIPES, run_text_recipe
 
 NAME, SEEDS = "shakespeare, CPU", (0, 1, 2)
 
 
 def one(seed: int) -> dict[str, Any]:
     """Train with one seed, and return what is worth recording."""
-    model, history, bits = run_recipe(NAME, seed=seed)
+    model, history, bits = run_text_recipe(NAME, seed=seed)
     row = {
         "seed": seed,
         "parameters": sum(p.numel() for p in model.parameters()),
@@ -31,7 +31,7 @@ def one(seed: int) -> dict[str, Any]:
 
 def run() -> dict[str, Any]:
     """Train with every seed."""
-    recipe = RECIPES[NAME]
+    recipe = TEXT_RECIPES[NAME]
     training = {"batch": recipe.batch, "steps": recipe.steps, "rate": recipe.rate}
     rows = [one(seed) for seed in SEEDS]
     return {"model": recipe.model, "training": training, "rows": rows}

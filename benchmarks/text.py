@@ -14,8 +14,8 @@ from typing import Any
 import torch
 
 from annotated.decoding import sample
-from annotated.recipes_text import (
-    RECIPES,
+from annotated.recipes.text import (
+    TEXT_RECIPES,
     bits_by_position,
     bits_per_character,
     read_text,
@@ -31,7 +31,7 @@ PROMPT = "def "
 
 def one(way: str, seed: int) -> dict[str, Any]:
     """Train one model, and return what is worth recording."""
-    text, recipe = read_text("library"), RECIPES["library"]
+    text, recipe = read_text("library"), TEXT_RECIPES["library"]
     model = text_model(way, text.size, seed)
     history = train_text(model, text.train, recipe, seed)
     length = recipe.model["max_len"]
@@ -69,7 +69,7 @@ def one(way: str, seed: int) -> dict[str, Any]:
 
 def facts() -> dict[str, Any]:
     """Return the recipe, the text's facts and the bits of counting."""
-    text, recipe = read_text("library"), RECIPES["library"]
+    text, recipe = read_text("library"), TEXT_RECIPES["library"]
     return {
         "text": library_facts(),
         "model": recipe.model,

@@ -23,9 +23,9 @@ from torch import nn
 
 from annotated.decoding import sample
 from annotated.gpt import GPT
-from annotated.recipes_text import (
-    RECIPES,
-    Text,
+from annotated.recipes.text import (
+    TEXT_RECIPES,
+    Corpus,
     bits_per_character,
     read_text,
     text_model,
@@ -34,7 +34,7 @@ from annotated.recipes_text import (
 from annotated.text import library_facts
 from annotated.training import evaluating
 
-MODEL = RECIPES["library"].model | {"d_model": 128, "d_ff": 384, "layers": 3}
+MODEL = TEXT_RECIPES["library"].model | {"d_model": 128, "d_ff": 384, "layers": 3}
 CHANGES = {"model": MODEL, "steps": 6000, "rate": 4e-3}
 WRITES = {"temperature": 0.8, "top_p": 0.95}
 PROMPTS, WRITTEN, AT = ("    def ", "    for i in ra"), 400, (100, 1000, 6000)
@@ -58,7 +58,7 @@ def overlapping_bits(model: nn.Module, ids: torch.Tensor, length: int) -> float:
     return total / (len(ids) - 1) / log(2)
 
 
-def writer(model: GPT, text: Text) -> tuple[list[dict], Callable[[int], None]]:
+def writer(model: GPT, text: Corpus) -> tuple[list[dict], Callable[[int], None]]:
     """Return a list, and what adds to it at the steps of ``AT`` what the model writes.
 
     With the text comes how likely the three likeliest characters are after the prompt.
@@ -86,7 +86,7 @@ def writer(model: GPT, text: Text) -> tuple[list[dict], Callable[[int], None]]:
 
 def run() -> dict[str, Any]:
     """Train with one seed, and let the model write."""
-    text, recipe = read_text("library"), RECIPES["library"]._replace(**CHANGES)
+    text, recipe = read_text("library"), TEXT_RECIPES["library"]._replace(**CHANGES)
     model = text_model("attention", text.size, 0, recipe)
     written, write = writer(model, text)
     history = train_text(model, text.train, recipe, 0, write)

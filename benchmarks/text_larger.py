@@ -10,17 +10,17 @@ CPU, which goes through three quarters of the text, was at 2.31 for one seed.
 
 from typing import Any
 
-from annotated.recipes_text import RECIPES, run_recipe
+from annotated.recipes.text import TEXT_RECIPES, run_text_recipe
 from annotated.text import library_facts
 
 SEEDS = (0, 1, 2)
-MODEL = RECIPES["library"].model | {"d_model": 96, "d_ff": 288}
+MODEL = TEXT_RECIPES["library"].model | {"d_model": 96, "d_ff": 288}
 CHANGES = {"model": MODEL, "steps": 6000, "rate": 5e-3}
 
 
 def one(seed: int) -> dict[str, Any]:
     """Train with one seed, and return what is worth recording."""
-    model, history, bits = run_recipe("library", seed=seed, **CHANGES)
+    model, history, bits = run_text_recipe("library", seed=seed, **CHANGES)
     row = {
         "seed": seed,
         "parameters": sum(p.numel() for p in model.parameters()),

@@ -21,8 +21,8 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.optim.lr_scheduler import OneCycleLR
 
-from annotated.recipes_text import (
-    RECIPES,
+from annotated.recipes.text import (
+    TEXT_RECIPES,
     bits_per_character,
     read_text,
     text_model,
@@ -40,7 +40,7 @@ FIRST = (4, 8, 16, 24, 32, 48, 60, 63)  # how far back the first symbol stands
 
 def bits_lost(model: nn.Module, ids: Int[Tensor, "n"], seed: int = 0) -> list[float]:
     """Return the bits that the last prediction of a window loses, by distance."""
-    length = RECIPES["library"].model["max_len"]
+    length = TEXT_RECIPES["library"].model["max_len"]
     tokens, targets = next(all_windows(ids, length, len(ids)))
     generator = torch.Generator().manual_seed(seed)
 
@@ -82,7 +82,7 @@ def steps_to_first(way: str, distance: int, seed: int) -> int | None:
 
 def one(way: str, seed: int) -> dict[str, Any]:
     """Measure both with one way and one seed."""
-    text, recipe = read_text("library"), RECIPES["library"]
+    text, recipe = read_text("library"), TEXT_RECIPES["library"]
     row = {"way": way, "seed": seed}
     row["steps"] = {n: steps_to_first(way, n, seed) for n in FIRST}
     print(row, flush=True)

@@ -11,7 +11,7 @@ is asserted.
 
 from typing import Any
 
-from annotated.recipes_text import seconds_by_length
+from annotated.recipes.text import seconds_by_length
 from benchmarks.text import SEEDS, facts, one
 
 LENGTHS = (64, 128, 256, 512, 1024, 2048, 4096)

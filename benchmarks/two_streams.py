@@ -19,11 +19,16 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from annotated.recipes_reversible import CausalAttention
-from annotated.recipes_text import RECIPES, bits_per_character, read_text, train_text
+from annotated.recipes.reversible import CausalAttention
+from annotated.recipes.text import (
+    TEXT_RECIPES,
+    bits_per_character,
+    read_text,
+    train_text,
+)
 from annotated.reformer import Reformer, ReformerConfig
 
-RECIPE, SEEDS = RECIPES["library"]._replace(steps=1000), (0, 1, 2)
+RECIPE, SEEDS = TEXT_RECIPES["library"]._replace(steps=1000), (0, 1, 2)
 
 
 class OneStream(Reformer):

@@ -18,7 +18,7 @@ No band for 3e-4, for 3e-2, or for the difference at 1e-3.
 from statistics import mean
 from typing import Any
 
-from annotated.recipes_part2 import CLIMB, DEEP, RATE_SHAPES, train_deep
+from annotated.recipes.rates import CLIMB, DEEP, RATE_SHAPES, train_deep
 
 SEEDS = (3, 4, 5)
 HEIGHTS = (3e-4, 1e-3, 3e-3, 1e-2, 3e-2)

@@ -14,7 +14,7 @@ from typing import Any
 import torch
 
 from annotated.data import batches, date_pairs
-from annotated.recipes import DATES, date_symbols, train_dates
+from annotated.recipes.dates import DATES, date_symbols, train_date_reader
 from annotated.seq2seq import AttentionDecoder, RNNEncoder, Seq2Seq, exact_matches
 
 TIMES = 4
@@ -29,7 +29,7 @@ def one(seed: int, dates: tuple[int, int] = (1, 4), each: int = 500) -> dict[str
     encoder = RNNEncoder(len(source), width, hidden)
     decoder = AttentionDecoder(len(target), width, hidden, 2 * hidden)
     model = Seq2Seq(encoder, decoder)
-    history = train_dates(model, train, (source, target), 2, seed)
+    history = train_date_reader(model, train, (source, target), 2, seed)
     exact = {}
     for count in range(dates[0], dates[1] + 1):
         test = date_pairs(each, "test", seed, dates=(count, count))

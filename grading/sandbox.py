@@ -218,7 +218,7 @@ def confinement(kind: str) -> tuple[list[str], dict]:
         prefix += ["--ro-bind-try", path, path]
     # of the repository only what student code needs: no solution, no mistake, no test
     package = Path(annotated.__file__).parent
-    needed = [*package.glob("*.py")]
+    needed = [f for f in package.rglob("*.py") if f.parent.name != "checks"]
     needed += [package / "checks" / n for n in ("__init__.py", "calling.py")]
     needed += [package / "checks" / "material.py"]
     needed += [ROOT / "grading" / n for n in ("__init__.py", "student.py", "plain.py")]

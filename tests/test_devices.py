@@ -13,23 +13,9 @@ from torch.nn.functional import cross_entropy
 from annotated import (
     attention,
     decoding,
-    pronouns,
     recipes,
-    recipes_distance,
-    recipes_heads,
-    recipes_laboratory,
-    recipes_ladder,
-    recipes_lsh,
-    recipes_part2,
-    recipes_reversible,
-    recipes_text,
-    recipes_training,
-    recipes_xl,
-    recipes_xl_enwik8,
-    recipes_xl_options,
     recurrent_attention,
     reformer,
-    text_models,
     transformer_xl,
 )
 from annotated.adaptive import AdaptiveEmbedding, AdaptiveSoftmax
@@ -68,60 +54,59 @@ NO_TENSOR = "neither takes nor gives a tensor"
 DATA = "makes data or constants, which are on the CPU until a model reads them"
 OWN = "makes a model of its own, on the CPU; cases run the loss that it trains with"
 NOT_RUN = {
-    "recipes": {
-        "date_symbols": NO_TENSOR,
-        "uniform_lengths": DATA,
-        "skewed_lengths": DATA,
-    },
-    "recipes_heads": {
+    "recipes.dates": {"date_symbols": NO_TENSOR},
+    "recipes.reading": {"uniform_lengths": DATA, "skewed_lengths": DATA},
+    "recipes.several_heads": {
         "giving_sentences": DATA,
         "letter_codes": DATA,
         "letter_windows": DATA,
     },
-    "recipes_laboratory": {
+    "recipes.laboratory": {
         "laboratory_settings": NO_TENSOR,
         "laboratory_words": NO_TENSOR,
         "laboratory_batch": DATA,
         "laboratory_rate": NO_TENSOR,
         "train_laboratory": OWN,
     },
-    "recipes_ladder": {"ladder_pairs": NO_TENSOR, "train_rung": OWN},
-    "recipes_lsh": {
+    "recipes.ladder": {"ladder_pairs": NO_TENSOR, "train_rung": OWN},
+    "recipes.lsh": {
         "prototypes": DATA,
         "gradient_error": OWN,
         "duplicates": DATA,
         "train_duplicate": OWN,
     },
-    "recipes_part2": {"copy_batches": DATA, "copy_rate": NO_TENSOR},
-    "recipes_text": {"read_text": DATA, "seconds_by_length": OWN},
-    "recipes_training": {
+    "recipes.copy_task": {"copy_batches": DATA, "copy_rate": NO_TENSOR},
+    "recipes.text": {"read_text": DATA, "seconds_by_length": OWN},
+    "recipes.date_transformer": {
         "date_batches": DATA,
         "train_on_few": OWN,
         "begin": NO_TENSOR,
     },
-    "recipes_xl": {"train_on_segments": OWN},
-    "recipes_xl_options": {
+    "recipes.segments": {"train_on_segments": OWN},
+    "recipes.segments_options": {
         "remembered": NO_TENSOR,
         "times_added": NO_TENSOR,
         "attention_entropy": OWN,
     },
-    "pronouns": {
+    "recipes.pronouns": {
         "sentences": NO_TENSOR,
         "meant": NO_TENSOR,
         "encode": DATA,
         "train_reader": OWN,
     },
-    "text_models": {"path_length": NO_TENSOR},
+    "recipes.text_models": {"path_length": NO_TENSOR},
     "training": {"noam_rate": NO_TENSOR, "noam_schedule": NO_TENSOR},
     "positions": {"frequencies": DATA, "sinusoidal_encoding": DATA},
     "text": {"standard_library": NO_TENSOR, "library_facts": NO_TENSOR},
 }
 MODULES = [
-    *sorted(path.stem for path in (ROOT / "annotated").glob("recipes*.py")),
-    *("adaptive", "attention", "decoding", "gpt", "masks", "positions", "pronouns"),
+    *(f"recipes.{p.stem}" for p in sorted((ROOT / "annotated/recipes").glob("[!_]*"))),
+    *("adaptive", "attention", "decoding", "gpt", "masks", "positions"),
     *("recurrent_attention", "reformer", "reversible", "segments", "seq2seq", "text"),
-    *("text_models", "training", "transformer", "transformer_xl"),
+    *("training", "transformer", "transformer_xl"),
 ]
+for name in MODULES:  # so that recipes.dates and the others are there
+    import_module(f"annotated.{name}")
 
 
 def public(module: str) -> set[str]:
@@ -175,16 +160,18 @@ def case(*names: str):
 def small(monkeypatch):
     """Texts and sentences that take no time."""
     ids = torch.arange(400) % 96
-    text = recipes_text.Text(ids, ids, None, 96)
-    for module in (recipes_text, recipes_reversible, recipes_xl_enwik8):
+    text = recipes.text.Corpus(ids, ids, None, 96)
+    for module in (recipes.text, recipes.reversible, recipes.segments_enwik8):
         monkeypatch.setattr(module, "read_text", lambda name: text)
-    for module in (recipes_xl, recipes_xl_options):
+    for module in (recipes.segments, recipes.segments_options):
         monkeypatch.setattr(module, "library_ids", lambda split: ids)
     windows = (torch.arange(600) % 31).unfold(0, 17, 1)
-    monkeypatch.setattr(recipes_heads, "letter_windows", lambda: (windows, windows))
-    monkeypatch.setitem(recipes_xl.SEGMENTS, "batch", 2)
-    monkeypatch.setattr(recipes_training, "dates", lambda *_: DATES)
-    monkeypatch.setattr(recipes_ladder, "ladder_pairs", lambda *_: PAIRS)
+    monkeypatch.setattr(
+        recipes.several_heads, "letter_windows", lambda: (windows, windows)
+    )
+    monkeypatch.setitem(recipes.segments.SEGMENTS, "batch", 2)
+    monkeypatch.setattr(recipes.date_transformer, "dates", lambda *_: DATES)
+    monkeypatch.setattr(recipes.ladder, "ladder_pairs", lambda *_: PAIRS)
     torch.manual_seed(0)
 
 
@@ -394,39 +381,41 @@ def _():
         ngram_bits(text, text, 2, 11)
 
 
-@case("text_models.PastAverage")
+@case("recipes.text_models.PastAverage")
 def _():
-    on_gpu(text_models.PastAverage(8, 2))(draw(2, 3, 8))
+    on_gpu(recipes.text_models.PastAverage(8, 2))(draw(2, 3, 8))
 
 
-@case("text_models.GRUText")
+@case("recipes.text_models.GRUText")
 def _():
-    learns(next_token_loss, on_gpu(text_models.GRUText(11, 8)), pair(2, 9))
+    learns(next_token_loss, on_gpu(recipes.text_models.GRUText(11, 8)), pair(2, 9))
 
 
-@case("text_models.ConvolutionText")
+@case("recipes.text_models.ConvolutionText")
 def _():
-    learns(next_token_loss, on_gpu(text_models.ConvolutionText(11, 8)), pair(2, 9))
+    learns(
+        next_token_loss, on_gpu(recipes.text_models.ConvolutionText(11, 8)), pair(2, 9)
+    )
 
 
-@case("text_models.influence")
+@case("recipes.text_models.influence")
 def _():
-    text_models.influence(gpt(), ids(2, 9))
+    recipes.text_models.influence(gpt(), ids(2, 9))
 
 
-@case("pronouns.PronounReader")
+@case("recipes.pronouns.PronounReader")
 def _():
-    tokens, wanted = pronouns.encode(pronouns.sentences()[0][:5])
+    tokens, wanted = recipes.pronouns.encode(recipes.pronouns.sentences()[0][:5])
     loss = lambda model, batch: cross_entropy(model(batch[0])[0], batch[1])  # noqa: E731
     for roles in ("three", "value", "one", "equal"):
-        learns(loss, on_gpu(pronouns.PronounReader(roles)), (tokens, wanted))
+        learns(loss, on_gpu(recipes.pronouns.PronounReader(roles)), (tokens, wanted))
 
 
 # ---- chapters 1, 5 and 3
 
 PAIRS = [("1 May", "05-01"), ("2 June", "06-02")] * 2
-SYMBOLS = recipes.date_symbols(PAIRS)
-DATES = recipes_training.Dates(PAIRS, *SYMBOLS)
+SYMBOLS = recipes.dates.date_symbols(PAIRS)
+DATES = recipes.date_transformer.Dates(PAIRS, *SYMBOLS)
 
 
 @case(
@@ -435,76 +424,80 @@ DATES = recipes_training.Dates(PAIRS, *SYMBOLS)
     "seq2seq.Seq2Seq",
     "seq2seq.teacher_forcing_loss",
     "seq2seq.exact_matches",
-    "recipes.date_reader",
-    "recipes.train_dates",
-    "recipes.read_dates",
-    "recipes.one_cycle",
+    "recipes.dates.date_reader",
+    "recipes.dates.train_date_reader",
+    "recipes.dates.read_dates",
+    "recipes.common.one_cycle",
 )
 def _():
-    for way in recipes.WAYS:
-        model = on_gpu(recipes.date_reader(way, *SYMBOLS))
-        recipes.train_dates(model, PAIRS, SYMBOLS)
+    for way in recipes.dates.DATE_READERS:
+        model = on_gpu(recipes.dates.date_reader(way, *SYMBOLS))
+        recipes.dates.train_date_reader(model, PAIRS, SYMBOLS)
     exact_matches(model, batches(PAIRS, *SYMBOLS, 3))
-    _, weights = recipes.read_dates(model, ["1 May"], SYMBOLS, most=3)
+    _, weights = recipes.dates.read_dates(model, ["1 May"], SYMBOLS, most=3)
     assert weights.device.type == "cpu", "for a figure"
 
 
 @case(
-    "recipes.ReaderLayer",
-    "recipes.Reader",
-    "recipes.reading_task",
-    "recipes.previous_symbol_loss",
+    "recipes.reading.ReaderLayer",
+    "recipes.reading.Reader",
+    "recipes.reading.reading_task",
+    "recipes.reading.previous_symbol_loss",
 )
 def _():
     for way in ("sinusoidal", "learned", "learned, large", "rotary", "none"):
-        batch = recipes.reading_task(torch.tensor([4, 6]), seeded())
-        learns(recipes.previous_symbol_loss, on_gpu(recipes.Reader(way)), batch)
+        batch = recipes.reading.reading_task(torch.tensor([4, 6]), seeded())
+        learns(
+            recipes.reading.previous_symbol_loss,
+            on_gpu(recipes.reading.Reader(way)),
+            batch,
+        )
 
 
 @case(
-    "recipes_distance.BiasedAttention",
-    "recipes_distance.ALiBiAttention",
-    "recipes_distance.T5Attention",
-    "recipes_distance.t5_bucket",
-    "recipes_distance.distance_reader",
-    "recipes_distance.train_distance",
-    "recipes_distance.neighbours_named",
+    "recipes.distance.BiasedAttention",
+    "recipes.distance.ALiBiAttention",
+    "recipes.distance.T5Attention",
+    "recipes.distance.t5_bucket",
+    "recipes.distance.distance_reader",
+    "recipes.distance.train_distance",
+    "recipes.distance.neighbours_named",
 )
 def _():
-    for kind in recipes_distance.KINDS:
-        model = on_gpu(recipes_distance.distance_reader(kind))
-        recipes_distance.train_distance(model, seed=0, steps=2)
-        recipes_distance.neighbours_named(model, 9, count=3)
+    for kind in recipes.distance.DISTANCE_KINDS:
+        model = on_gpu(recipes.distance.distance_reader(kind))
+        recipes.distance.train_distance(model, seed=0, steps=2)
+        recipes.distance.neighbours_named(model, 9, count=3)
 
 
 @case(
-    "recipes_heads.Giving",
-    "recipes_heads.WordNetwork",
-    "recipes_heads.with_network",
-    "recipes_heads.train_giving",
-    "recipes_heads.answers_right",
+    "recipes.several_heads.Giving",
+    "recipes.several_heads.WordNetwork",
+    "recipes.several_heads.with_network",
+    "recipes.several_heads.train_giving",
+    "recipes.several_heads.answers_right",
 )
 def _():
-    model = on_gpu(recipes_heads.with_network(recipes_heads.Giving(2)))
-    recipes_heads.train_giving(model, seed=0, steps=1)
-    recipes_heads.answers_right(model, count=5)
+    model = on_gpu(recipes.several_heads.with_network(recipes.several_heads.Giving(2)))
+    recipes.several_heads.train_giving(model, seed=0, steps=1)
+    recipes.several_heads.answers_right(model, count=5)
 
 
 @case(
-    "recipes_heads.GroupedQueryAttention",
-    "recipes_heads.MissingLetter",
-    "recipes_heads.hide_letter",
-    "recipes_heads.letter_loss",
-    "recipes_heads.train_letters",
-    "recipes_heads.letters_right",
-    "recipes_heads.right_without_each",
+    "recipes.several_heads.GroupedQueryAttention",
+    "recipes.several_heads.MissingLetter",
+    "recipes.several_heads.hide_letter",
+    "recipes.several_heads.letter_loss",
+    "recipes.several_heads.train_letters",
+    "recipes.several_heads.letters_right",
+    "recipes.several_heads.right_without_each",
 )
 def _():
-    attention = recipes_heads.GroupedQueryAttention(8, 2, shared=1)
-    model = on_gpu(recipes_heads.MissingLetter(attention))
-    recipes_heads.train_letters(model, seed=0, steps=2)
-    recipes_heads.letters_right(model, count=5)
-    recipes_heads.right_without_each(model)
+    attention = recipes.several_heads.GroupedQueryAttention(8, 2, shared=1)
+    model = on_gpu(recipes.several_heads.MissingLetter(attention))
+    recipes.several_heads.train_letters(model, seed=0, steps=2)
+    recipes.several_heads.letters_right(model, count=5)
+    recipes.several_heads.right_without_each(model)
 
 
 # ---- chapters 6 to 8, and the laboratory
@@ -513,16 +506,16 @@ LAB = {"width": 8, "inner": 8, "heads": 2, "layers": 1, "longest": 3}
 
 
 @case(
-    "recipes_laboratory.LaboratoryTransformer",
-    "recipes_laboratory.UnscaledAttention",
-    "recipes_laboratory.UnscaledRotaryAttention",
-    "recipes_laboratory.NoResidual",
-    "recipes_laboratory.laboratory_loss",
-    "recipes_laboratory.laboratory_writes",
-    "recipes_laboratory.laboratory_exact",
+    "recipes.laboratory.LaboratoryTransformer",
+    "recipes.laboratory.UnscaledAttention",
+    "recipes.laboratory.UnscaledRotaryAttention",
+    "recipes.laboratory.NoResidual",
+    "recipes.laboratory.laboratory_loss",
+    "recipes.laboratory.laboratory_writes",
+    "recipes.laboratory.laboratory_exact",
 )
 def _():
-    lab, words = recipes_laboratory, [[3, 4], [4, 3]]
+    lab, words = recipes.laboratory, [[3, 4], [4, 3]]
     for changes in (
         {},
         {"model": "decoder", "positions": "rotary", "scaled": False},
@@ -536,207 +529,224 @@ def _():
         lab.laboratory_exact(model, settings, words)
 
 
-@case("recipes_ladder.translations", "recipes_ladder.rung_scores")
+@case("recipes.ladder.translations", "recipes.ladder.rung_scores")
 def _():
     config = TransformerConfig(*map(len, SYMBOLS), **BOTH | {"norm": "pre"})
-    rung = recipes_ladder.Rung(on_gpu(Transformer(config)), *SYMBOLS, [])
-    recipes_ladder.translations(rung, ["1 May"])
-    recipes_ladder.rung_scores(rung, count=3)
+    rung = recipes.ladder.Rung(on_gpu(Transformer(config)), *SYMBOLS, [])
+    recipes.ladder.translations(rung, ["1 May"])
+    recipes.ladder.rung_scores(rung, count=3)
 
 
 @case(
-    "recipes_part2.next_symbol_loss",
-    "recipes_part2.train_copy",
-    "recipes_part2.with_end",
-    "recipes_part2.exact_copies",
-    "recipes_part2.SeesAhead",
-    "recipes_part2.Shifted",
+    "recipes.copy_task.next_symbol_loss",
+    "recipes.copy_task.train_copy",
+    "recipes.copy_task.with_end",
+    "recipes.copy_task.exact_copies",
+    "recipes.copy_task.SeesAhead",
+    "recipes.copy_task.Shifted",
 )
 def _():
-    for kind in (Transformer, recipes_part2.SeesAhead):
+    for kind in (Transformer, recipes.copy_task.SeesAhead):
         model = transformer(kind)
-        model.positions = on_gpu(recipes_part2.Shifted(8, 40))
-        recipes_part2.train_copy(model, recipes_part2.copy_batches(0, 2, 3), steps=2)
-        recipes_part2.exact_copies(model, seed=0, count=3)
-    recipes_part2.with_end(moved(torch.tensor([[3, 4, 0], [5, 6, 7]])))
+        model.positions = on_gpu(recipes.copy_task.Shifted(8, 40))
+        recipes.copy_task.train_copy(
+            model, recipes.copy_task.copy_batches(0, 2, 3), steps=2
+        )
+        recipes.copy_task.exact_copies(model, seed=0, count=3)
+    recipes.copy_task.with_end(moved(torch.tensor([[3, 4, 0], [5, 6, 7]])))
 
 
-@case("recipes_part2.train_deep")
+@case("recipes.rates.train_deep")
 def _():
-    recipes_part2.train_deep(lambda step: 1e-3, seed=0, steps=1, device=GPU)
+    recipes.rates.train_deep(lambda step: 1e-3, seed=0, steps=1, device=GPU)
 
 
 @case(
-    "recipes_part2.take_away",
-    "recipes_part2.Replaces",
-    "recipes_part2.Skips",
-    "recipes_part2.Raw",
+    "recipes.parts.take_away",
+    "recipes.parts.Replaces",
+    "recipes.parts.Skips",
+    "recipes.parts.Raw",
 )
 def _():
-    for part in recipes_part2.PARTS:
-        model = recipes_part2.take_away(transformer(norm="pre"), part)
-        learns(recipes_part2.next_symbol_loss, model, pair(2, 5))
-
-
-@case("recipes_training.date_model", "recipes_training.train_dates")
-def _():
-    recipes_training.train_dates(lambda step: 1e-3, seed=0, steps=1, device=GPU)
+    for part in recipes.parts.PARTS:
+        model = recipes.parts.take_away(transformer(norm="pre"), part)
+        learns(recipes.copy_task.next_symbol_loss, model, pair(2, 5))
 
 
 @case(
-    "recipes_training.label_loss",
-    "recipes_training.paper_adam",
-    "recipes_training.how_well",
-    "recipes_training.differences",
+    "recipes.date_transformer.date_model",
+    "recipes.date_transformer.train_date_transformer",
 )
 def _():
-    model = on_gpu(recipes_training.date_model(0))
-    (batch,) = recipes_training.date_batches(0, 1, DATES)
-    optimizer, schedule = recipes_training.paper_adam(model, lambda step: 1e-3)
-    fit(model, recipes_training.label_loss, [batch], optimizer, schedule=schedule)
-    recipes_training.how_well(model, DATES)
-    recipes_training.differences(model, batch)
+    recipes.date_transformer.train_date_transformer(
+        lambda step: 1e-3, seed=0, steps=1, device=GPU
+    )
+
+
+@case(
+    "recipes.date_transformer.label_loss",
+    "recipes.common.paper_adam",
+    "recipes.date_transformer.how_well",
+    "recipes.date_transformer.differences",
+)
+def _():
+    model = on_gpu(recipes.date_transformer.date_model(0))
+    (batch,) = recipes.date_transformer.date_batches(0, 1, DATES)
+    optimizer, schedule = recipes.common.paper_adam(model, lambda step: 1e-3)
+    fit(
+        model,
+        recipes.date_transformer.label_loss,
+        [batch],
+        optimizer,
+        schedule=schedule,
+    )
+    recipes.date_transformer.how_well(model, DATES)
+    recipes.date_transformer.differences(model, batch)
 
 
 # ---- chapters 11 to 14
 
-LIBRARY = recipes_text.RECIPES["library"]._replace(batch=2, steps=1)
+LIBRARY = recipes.text.TEXT_RECIPES["library"]._replace(batch=2, steps=1)
 
 
 @case(
-    "recipes_text.text_model",
-    "recipes_text.train_text",
-    "recipes_text.bits_per_character",
-    "recipes_text.bits_by_position",
+    "recipes.text.text_model",
+    "recipes.text.train_text",
+    "recipes.text.bits_per_character",
+    "recipes.text.bits_by_position",
 )
 def _():
-    for way in recipes_text.WAYS:
-        model, text = on_gpu(recipes_text.text_model(way, 96)), ids(150, most=96)
-        recipes_text.train_text(model, text, LIBRARY)
-        recipes_text.bits_per_character(model, text, 20)
-        recipes_text.bits_by_position(model, text, 20)
+    for way in recipes.text.TEXT_MODELS:
+        model, text = on_gpu(recipes.text.text_model(way, 96)), ids(150, most=96)
+        recipes.text.train_text(model, text, LIBRARY)
+        recipes.text.bits_per_character(model, text, 20)
+        recipes.text.bits_by_position(model, text, 20)
 
 
-@case("recipes_text.run_recipe")
+@case("recipes.text.run_text_recipe")
 def _():
-    recipes_text.run_recipe("library", GPU, batch=2, steps=1)
+    recipes.text.run_text_recipe("library", GPU, batch=2, steps=1)
 
 
 @case(
-    "recipes_xl.shift_by_index",
-    "recipes_xl.paper_shift",
-    "recipes_xl.labml_shift",
-    "recipes_xl.labml_shift_changed",
+    "recipes.segments.shift_by_index",
+    "recipes.segments.paper_shift",
+    "recipes.segments.labml_shift",
+    "recipes.segments.labml_shift_changed",
 )
 def _():
-    for shift in recipes_xl.SHIFTS.values():
+    for shift in recipes.segments.SHIFTS.values():
         assert shift(draw(3, 8)).device == GPU
 
 
-@case("recipes_xl.four_terms", "recipes_xl.slow_attention")
+@case("recipes.segments.four_terms", "recipes.segments.slow_attention")
 def _():
     module = on_gpu(transformer_xl.RelativeMultiHeadAttention(8, 2))
-    recipes_xl.slow_attention(module, draw(2, 3, 8), draw(2, 5, 8))
+    recipes.segments.slow_attention(module, draw(2, 3, 8), draw(2, 5, 8))
 
 
 @case(
-    "recipes_xl.RememberingGPT", "recipes_xl.token_bits", "recipes_xl.bits_by_position"
+    "recipes.segments.RememberingGPT",
+    "recipes.segments.token_bits",
+    "recipes.segments.bits_by_segment_position",
 )
 def _():
-    remembers = gpt(kind=recipes_xl.RememberingGPT)
+    remembers = gpt(kind=recipes.segments.RememberingGPT)
     learns(SegmentLoss(), remembers, pair(2, 4))
     for model in (gpt(), remembers, xl()):
-        list(recipes_xl.token_bits(model, segments(ids(50, most=96), 2, 6)))
-        recipes_xl.bits_by_position(model, 6)
+        list(recipes.segments.token_bits(model, segments(ids(50, most=96), 2, 6)))
+        recipes.segments.bits_by_segment_position(model, 6)
 
 
-@case("recipes_xl_enwik8.enwik8_model", "recipes_xl_enwik8.train_on_enwik8")
+@case("recipes.segments_enwik8.enwik8_model", "recipes.segments_enwik8.train_on_enwik8")
 def _():
     widths = {"d_model": 8, "heads": 2, "layers": 1, "d_ff": 8, "max_len": 16}
-    for kind in recipes_xl_enwik8.KINDS:
+    for kind in recipes.segments_enwik8.ENWIK8_MODELS:
         options = {"model": widths, "batch": 2, "steps": 2, "precision": None}
-        recipes_xl_enwik8.train_on_enwik8(kind, GPU, **options)
+        recipes.segments_enwik8.train_on_enwik8(kind, GPU, **options)
 
 
-@case("recipes_xl_options.swapped_update")
+@case("recipes.segments_options.swapped_update")
 def _():
-    recipes_xl_options.swapped_update(draw(4, 2), draw(3, 2), 4, 1)
+    recipes.segments_options.swapped_update(draw(4, 2), draw(3, 2), 4, 1)
 
 
 @case(
-    "recipes_xl_options.AttachedXL",
-    "recipes_xl_options.reach_model",
-    "recipes_xl_options.last_output",
-    "recipes_xl_options.reached_by_change",
-    "recipes_xl_options.reached_by_gradient",
+    "recipes.segments_options.AttachedXL",
+    "recipes.segments_options.reach_model",
+    "recipes.segments_options.last_output",
+    "recipes.segments_options.reached_by_change",
+    "recipes.segments_options.reached_by_gradient",
 )
 def _():
-    model = on_gpu(recipes_xl_options.reach_model(recipes_xl_options.AttachedXL))
+    model = on_gpu(
+        recipes.segments_options.reach_model(recipes.segments_options.AttachedXL)
+    )
     text = ids(8, most=96)
-    recipes_xl_options.last_output(model, text, 4)
-    recipes_xl_options.reached_by_change(model, text, 4)
-    recipes_xl_options.reached_by_gradient(model, text, 4)
+    recipes.segments_options.last_output(model, text, 4)
+    recipes.segments_options.reached_by_change(model, text, 4)
+    recipes.segments_options.reached_by_gradient(model, text, 4)
 
 
-@case("recipes_xl_options.bits_at")
+@case("recipes.segments_options.bits_at")
 def _():
-    recipes_xl_options.bits_at(xl(), 8, 4, same_length=True)
+    recipes.segments_options.bits_at(xl(), 8, 4, same_length=True)
 
 
 @case(
-    "recipes_lsh.exact_attention",
-    "recipes_lsh.meetings",
-    "recipes_lsh.recall",
-    "recipes_lsh.lost_pairs",
+    "recipes.lsh.exact_attention",
+    "recipes.lsh.meetings",
+    "recipes.lsh.recall",
+    "recipes.lsh.lost_pairs",
 )
 def _():
     query, value = draw(2, 9, 4), draw(2, 9, 4)
     buckets = reformer.lsh_buckets(query, 4, rounds=2)
-    met = recipes_lsh.meetings(buckets, 3, within=True)
-    recipes_lsh.exact_attention(query, value, met[:, 0], causal=True)
-    recipes_lsh.recall(query, met, 2, causal=True)
-    recipes_lsh.lost_pairs(buckets, met)
+    met = recipes.lsh.meetings(buckets, 3, within=True)
+    recipes.lsh.exact_attention(query, value, met[:, 0], causal=True)
+    recipes.lsh.recall(query, met, 2, causal=True)
+    recipes.lsh.lost_pairs(buckets, met)
 
 
 @case(
-    "recipes_lsh.LSHText",
-    "recipes_lsh.second_word",
-    "recipes_lsh.duplicate_loss",
-    "recipes_lsh.duplicates_right",
+    "recipes.lsh.LSHText",
+    "recipes.lsh.second_word",
+    "recipes.lsh.duplicate_loss",
+    "recipes.lsh.duplicates_right",
 )
 def _():
-    model = gpt(32, recipes_lsh.LSHText, recipes_lsh.LENGTH)
-    learns(recipes_lsh.duplicate_loss, model, recipes_lsh.duplicates(2, seeded()))
-    recipes_lsh.duplicates_right(model, ["LSH-2"], size=3)
+    model = gpt(32, recipes.lsh.LSHText, recipes.lsh.LENGTH)
+    learns(recipes.lsh.duplicate_loss, model, recipes.lsh.duplicates(2, seeded()))
+    recipes.lsh.duplicates_right(model, ["LSH-2"], size=3)
 
 
 @case(
-    "recipes_reversible.layers",
-    "recipes_reversible.stored",
-    "recipes_reversible.checkpointed",
-    "recipes_reversible.reversible",
-    "recipes_reversible.CausalAttention",
+    "recipes.reversible.layers",
+    "recipes.reversible.stored",
+    "recipes.reversible.checkpointed",
+    "recipes.reversible.reversible",
+    "recipes.reversible.CausalAttention",
 )
 def _():
-    stack = on_gpu(recipes_reversible.layers(2, 8, 2, 8, dropout=0.1))
-    for way in recipes_reversible.WAYS.values():
+    stack = on_gpu(recipes.reversible.layers(2, 8, 2, 8, dropout=0.1))
+    for way in recipes.reversible.STACKS.values():
         sum(way(stack, draw(2, 5, 8), draw(2, 5, 8))).sum().backward()
 
 
-@case("recipes_reversible.PrintedBlock", "recipes_reversible.undo_by_iteration")
+@case("recipes.reversible.PrintedBlock", "recipes.reversible.undo_by_iteration")
 def _():
-    block = on_gpu(recipes_reversible.PrintedBlock(nn.Linear(8, 8), nn.Linear(8, 8)))
+    block = on_gpu(recipes.reversible.PrintedBlock(nn.Linear(8, 8), nn.Linear(8, 8)))
     y1, y2 = block(draw(2, 3, 8), draw(2, 3, 8))
-    recipes_reversible.undo_by_iteration(block, y1, y2, 2)
+    recipes.reversible.undo_by_iteration(block, y1, y2, 2)
 
 
-@case("recipes_reversible.run_recipe", "recipes_reversible.reformer")
+@case("recipes.reversible.run_reformer_recipe", "recipes.reversible.reformer")
 def _():
     sizes = {"d_model": 8, "heads": 2, "layers": 1, "d_ff": 8}
     sizes |= {"max_len": 64, "rounds": 1, "chunk": 8}
     for kind in ("LSH", "all"):
         options = {"model": sizes, "steps": 1, "batch": 1}
-        recipes_reversible.run_recipe("16k", kind, GPU, **options)
+        recipes.reversible.run_reformer_recipe("16k", kind, GPU, **options)
 
 
 # ---- each of them

@@ -4,7 +4,7 @@
 define at the top of a file: functions, classes, assigned names. A digest is of what a
 definition computes. Where it stands, comments, docstrings, annotations, imports and
 checks of arguments don't count, so a move or a better sentence changes nothing. The
-files that it names do count: data in `annotated/static`, and recorded runs without
+files that it names do count: data in `annotated/page/static`, and recorded runs without
 their provenance.
 
 A name that may stand for several things is followed to each of them: one definition too
@@ -22,7 +22,7 @@ from pathlib import Path
 from tools import ROOT
 
 PACKAGES = ("annotated", "benchmarks")
-FILES = ("annotated/static", "book/results")
+FILES = ("annotated/page/static", "book/results")
 CODE = "(the code)"  # what the code is called that `reached` begins with
 DIGITS = 8  # of a digest
 

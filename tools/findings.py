@@ -3,8 +3,8 @@
     python -m tools.findings            list what differs here; the book is built anyway
     python -m tools.findings --strict   exit 1 if anything does, or lacks its record
 
-A finding is data in a cell's output (`expect` in annotated/notebook.py). Mathematics
-is asserted and stops a notebook; a finding never does.
+A finding is data in a cell's output (`expect` in annotated/page/notebook.py).
+Mathematics is asserted and stops a notebook; a finding never does.
 """
 
 import argparse

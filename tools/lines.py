@@ -61,9 +61,9 @@ def shown_files() -> list[Path]:
         nodes = list(ast.walk(ast.parse(chapter.read_text(encoding="utf-8"))))
         imports = [node for node in nodes if isinstance(node, ast.ImportFrom)]
         home = {name.name: node.module for node in imports for name in node.names}
-        for name, package in home.items():  # from annotated import recipes
-            if package == "annotated":
-                home[name] = f"annotated.{name}"
+        for name, package in home.items():  # from annotated.recipes import pronouns
+            if (ROOT / package.replace(".", "/") / f"{name}.py").is_file():
+                home[name] = f"{package}.{name}"
         for node in nodes:
             if isinstance(node, ast.Call) and ast.unparse(node.func) == "show_source":
                 things = [ast.unparse(thing).partition(".")[0] for thing in node.args]
@@ -94,11 +94,12 @@ def _lines_of(node: ast.stmt) -> set[int]:
 
 def main() -> None:
     shown = shown_files()
-    print("file                   total  docstrings  checks  compute ratio")
-    for path in sorted((ROOT / "annotated").glob("*.py")):
+    print("file                               total  docstrings  checks  compute ratio")
+    for path in sorted((ROOT / "annotated").rglob("*.py")):
         lines = count(path.read_text(encoding="utf-8"))
+        name = path.relative_to(ROOT / "annotated").with_suffix("").as_posix()
         print(
-            f"{path.stem:20} {lines.total:7} {lines.docstrings:11} {lines.checks:7} "
+            f"{name:32} {lines.total:7} {lines.docstrings:11} {lines.checks:7} "
             f"{lines.compute:8} {lines.ratio:5.1f}{' shown' * (path in shown)}"
         )
 

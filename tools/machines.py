@@ -357,8 +357,6 @@ def work(jobs: list[tuple[Path, str]], side_by_side: int, record: bool) -> int:
     import torch
     from IPython.core import interactiveshell  # noqa: F401
 
-    from annotated import notebook  # noqa: F401
-
     torch.set_num_threads(1)
     waiting, running, bad, done = list(jobs), {}, 0, 0
     while waiting or running:

@@ -5,7 +5,7 @@ from pathlib import Path
 from docutils import nodes
 from sphinx.util.docutils import SphinxDirective
 
-from annotated.laboratory import laboratory
+from annotated.page.laboratory import laboratory
 
 STATIC = Path(__file__).parents[2] / "annotated" / "static"
 

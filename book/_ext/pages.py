@@ -13,7 +13,7 @@ from urllib.parse import unquote, urlsplit
 from docutils import nodes
 from sphinx.util import logging
 
-from annotated.frames import alt_problem
+from annotated.page.frames import alt_problem
 
 logger = logging.getLogger(__name__)
 

@@ -16,8 +16,13 @@ import torch
 
 from annotated import recipes
 from annotated.data import Vocabulary, date_pairs, make_batch
-from annotated.frames import Slider, Text, explorer, pack, static, unpack
-from annotated.recipes import DATES, date_reader, read_dates, train_dates
+from annotated.page.frames import Slider, Text, explorer, pack, static, unpack
+from annotated.recipes.dates import (
+    DATES,
+    date_reader,
+    read_dates,
+    train_date_reader,
+)
 
 train = date_pairs(DATES["pairs"], "train", seed=0)
 symbols = recipes.date_symbols(train)
@@ -48,7 +53,7 @@ def browser_state(text, step):  # what Python computes where the browser does
     return {"date": text, "step": step}, values
 
 
-history = train_dates(reader, train, symbols, epochs, on_step=keep)
+history = train_date_reader(reader, train, symbols, epochs, on_step=keep)
 packed = {name: pack(weight) for name, weight in reader.state_dict().items()}
 in_browser = date_reader("additive", *symbols).to(device)
 in_browser.load_state_dict({name: unpack(p) for name, p in packed.items()})
@@ -108,7 +113,7 @@ explorer(
 # about the input. Ours gets it at every step, along with the last symbol it wrote.
 
 # %% tags=["hide-input"]
-from annotated.pictures import Block, Matrix, blocks, chain
+from annotated.page.pictures import Block, Matrix, blocks, chain
 
 text = samples[0]
 batch = make_batch([(text, "2024-07-16")], *symbols)
@@ -175,8 +180,8 @@ from statistics import mean, median
 
 import matplotlib.pyplot as plt
 
-from annotated.notebook import recorded, show
-from annotated.plots import LINES, MARKERS
+from annotated.page.notebook import recorded, show
+from annotated.page.plots import LINES, MARKERS
 
 record, wide = recorded("dates"), recorded("wider")["lines"][0]
 NAMES = {"none": "one vector", "additive": "attention"}
@@ -494,14 +499,14 @@ chain(
 # batch; `t` and `s` count queries and keys.)
 
 # %%
-from annotated.notebook import show_source
+from annotated.page.notebook import show_source
 from annotated.recurrent_attention import AdditiveAttention
 
 show_source(AdditiveAttention)
 
 # %% tags=["hide-input", "proof"]
 from annotated.masks import length_mask
-from annotated.notebook import check_close, check_shape
+from annotated.page.notebook import check_close, check_shape
 
 module = AdditiveAttention(query_size=5, key_size=7, hidden=6)
 queries = torch.randn(2, 3, 5, requires_grad=True)
@@ -635,7 +640,7 @@ def gru_step(x, state, W_x, W_state, b_x, b_state):
 # %% tags=["hide-input"]
 from html import escape
 
-from annotated.frames import Html
+from annotated.page.frames import Html
 
 
 def label(x, y, text, style=""):
@@ -755,7 +760,7 @@ def decoder_step(state, last, states, scorer, gru, head):
 # answer are the same sequence, one step apart:
 
 # %% tags=["hide-input"]
-from annotated.notebook import show_table
+from annotated.page.notebook import show_table
 
 names = dict(enumerate(symbols[1].symbols))
 show_table(
@@ -896,7 +901,7 @@ check_close(
 
 # %% tags=["hide-input", "remove-stderr"]
 without = date_reader("none", *symbols).to(device)
-history_without = train_dates(without, train, symbols, epochs)
+history_without = train_date_reader(without, train, symbols, epochs)
 
 # %% [markdown]
 # Both go through the dates once (on a GPU three times),
@@ -971,7 +976,7 @@ for answer, written, iso in errors["without"][:5]:
     print(f"{answer}  should be {iso}  ←  {written}")
 
 # %% tags=["hide-input", "proof"]
-from annotated.notebook import expect
+from annotated.page.notebook import expect
 
 seeds = defaultdict(list)
 for run in record["single"]:
@@ -1046,7 +1051,7 @@ print(f"wrong, and {lost_named:.0%} of those with a name")
 # if r["way"] == "additive") -->
 
 # %% tags=["hide-input", "remove-stderr"]
-from annotated.plots import learning_curve
+from annotated.page.plots import learning_curve
 
 curves = {"without attention": history_without, "additive attention": history}
 settled = [mean(r["loss"] for r in h[-50:]) for h in curves.values()]
@@ -1110,8 +1115,8 @@ for answer in (average, pick):  # the gradient of the scores
 # answers? Is it the same for the year and the month?
 
 # %% tags=["hide-input"]
-from annotated.frames import frame_slider
-from annotated.plots import attention_heatmap
+from annotated.page.frames import frame_slider
+from annotated.page.plots import attention_heatmap
 
 watched = date_reader("additive", *symbols).to(device)
 ROWS = {"year": range(4), "day": (8, 9), "month": (5, 6)}
@@ -1402,7 +1407,7 @@ class NoTanh(AdditiveAttention):
 
 
 no_tanh = date_reader(NoTanh, *symbols).to(device)
-history_no_tanh = train_dates(no_tanh, train[:6_400], symbols)
+history_no_tanh = train_date_reader(no_tanh, train[:6_400], symbols)
 
 # %% tags=["hide-input"]
 figure, axes = plt.subplots(1, 2, figsize=(9.6, 3.6))

@@ -12,7 +12,7 @@
 # %% tags=["hide-input"]
 import torch
 
-from annotated.pictures import Matrix, chain
+from annotated.page.pictures import Matrix, chain
 
 words, kinds = ["7", "March", "2024"], ["day", "month", "year"]
 asked = ["year?", "month?", "day?"]
@@ -60,7 +60,7 @@ chain(
 # thing that computers do best. The next chapter is built on it.
 
 # %%
-from annotated.notebook import show_source
+from annotated.page.notebook import show_source
 from annotated.recurrent_attention import DotAttention
 
 show_source(DotAttention)
@@ -71,7 +71,7 @@ from functools import partial
 from torch.nn import functional as F
 
 from annotated.masks import length_mask
-from annotated.notebook import check_close
+from annotated.page.notebook import check_close
 
 b, t, s, lengths = 2, 3, 4, [4, 2]
 mask = length_mask(torch.tensor(lengths), size=s)[:, 0]
@@ -135,7 +135,7 @@ for name, other in {"loops": loops, "PyTorch's kernel": fused}.items():
 from collections import defaultdict
 from statistics import mean
 
-from annotated.notebook import recorded, show_table
+from annotated.page.notebook import recorded, show_table
 
 record, ways = recorded("dates"), defaultdict(list)
 for run in record["single"]:
@@ -207,7 +207,7 @@ with torch.no_grad():
 show_source(LocationSensitiveAttention.score)
 
 # %% tags=["hide-input"]
-from annotated.frames import frame_slider
+from annotated.page.frames import frame_slider
 from annotated.recurrent_attention import AdditiveAttention
 
 same, query = torch.ones(1, 7, 1), torch.ones(1, 1, 1)
@@ -238,7 +238,7 @@ chain(
 # %% tags=["hide-input"]
 import matplotlib.pyplot as plt
 
-from annotated.plots import LINES, MARKERS
+from annotated.page.plots import LINES, MARKERS
 
 
 def draw(position):
@@ -471,7 +471,7 @@ show_table(
 )
 
 # %% tags=["hide-input", "proof"]
-from annotated.notebook import expect
+from annotated.page.notebook import expect
 
 first, second = (stopped for stopped, _ in heard.values())
 expect(
@@ -491,8 +491,8 @@ expect(
 )
 
 # %% tags=["hide-input"]
-from annotated.notebook import cost, show
-from annotated.plots import attention_heatmap
+from annotated.page.notebook import cost, show
+from annotated.page.plots import attention_heatmap
 
 letters = torch.tensor([[3, 7, 7, 7, 4]])  # one letter three times in a row
 names = ["ABCDEFGH"[i - 3] for i in letters[0].tolist()]

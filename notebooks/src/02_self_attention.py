@@ -23,8 +23,8 @@ from itertools import product
 
 import torch
 
-from annotated import pronouns
-from annotated.frames import Choice, explorer, pack, static, unpack
+from annotated.page.frames import Choice, explorer, pack, static, unpack
+from annotated.recipes import pronouns
 
 parts = {
     "animal": ["cat", "dog", "cow", "goose"],
@@ -71,7 +71,7 @@ explorer(
 )
 
 # %% tags=["remove-input"]
-from annotated.notebook import say
+from annotated.page.notebook import say
 
 
 def read_by(reader):
@@ -110,7 +110,7 @@ the pronoun is *{pronouns.PRONOUNS[said[wide]]}*. {example}
 </details>""")
 
 # %% tags=["hide-input", "proof"]
-from annotated.notebook import expect
+from annotated.page.notebook import expect
 
 before = read_by(pronouns.train_reader("three", seed=2, steps=0))
 expect(
@@ -178,7 +178,7 @@ x = torch.tensor([
 # one matrix product, `x @ x.T`. <!-- exact: 0.5, 1.5 -->
 
 # %% tags=["hide-input"]
-from annotated.pictures import Matrix, chain
+from annotated.page.pictures import Matrix, chain
 
 scores = x @ x.T
 weights = scores.softmax(dim=-1)
@@ -240,7 +240,7 @@ def self_attention(x):
 
 
 # %% tags=["hide-input", "proof"]
-from annotated.notebook import check_close, check_shape
+from annotated.page.notebook import check_close, check_shape
 
 
 def softmax_by_hand(row):
@@ -276,7 +276,7 @@ check_close(
 # Here is that second look, and now you can change the words.
 
 # %% tags=["hide-input"]
-from annotated.frames import Slider
+from annotated.page.frames import Slider
 
 LOOKS = ["second", "first"]
 moved = [  # a slider, where its number stands in x, and its values
@@ -487,7 +487,7 @@ chain(
 # <!-- exact: 0.43 -->
 
 # %% tags=["hide-input"]
-from annotated.notebook import show_table
+from annotated.page.notebook import show_table
 
 plain = mixed @ mixed.T
 findable = mixed @ W_k.clamp(min=0)  # the keys, without the −1
@@ -562,8 +562,8 @@ check_close(
 # %% tags=["hide-input"]
 import matplotlib.pyplot as plt
 
-from annotated.notebook import show
-from annotated.plots import LINES, MARKERS, PALETTE
+from annotated.page.notebook import show
+from annotated.page.plots import LINES, MARKERS, PALETTE
 
 figure, ax = plt.subplots(figsize=(7.2, 5.4))
 ax.set(xlim=(0, 9), ylim=(0.5, 10.4))
@@ -630,7 +630,7 @@ show(
 
 # %% tags=["hide-input"]
 from annotated.attention import scaled_dot_product_attention
-from annotated.notebook import show_source
+from annotated.page.notebook import show_source
 
 show_source(scaled_dot_product_attention)
 
@@ -907,7 +907,7 @@ assert 0.5 < fresh[576, False] / many[False] < 2
 # factor (grey), then without:
 
 # %% tags=["hide-input"]
-from annotated.laboratory import laboratory
+from annotated.page.laboratory import laboratory
 
 laboratory("scale", switches=["scaled"], label="Train without √k")
 
@@ -946,7 +946,7 @@ show_source(pronouns.PronounReader)
 # a plain average, and add them one by one.
 
 # %% tags=["hide-input", "remove-stdout"]
-from annotated.notebook import recorded
+from annotated.page.notebook import recorded
 
 run = recorded("pronouns")
 backwards = [
@@ -1314,7 +1314,7 @@ assert right.shape == reshaped.shape and not torch.allclose(right, reshaped)
 # looks at attention as a dictionary, and trains it with and without √k.
 
 # %% tags=["hide-input"]
-from annotated.notebook import cost
+from annotated.page.notebook import cost
 
 cost()
 

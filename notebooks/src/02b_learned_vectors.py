@@ -80,7 +80,7 @@ print(f"likes that the model never saw: {right:.1%} right")
 print(f"with the true tastes and traits: {best:.1%}")
 
 # %% tags=["hide-input", "proof"]
-from annotated.notebook import expect
+from annotated.page.notebook import expect
 
 often = likes[known].mean().item()
 expect(
@@ -133,8 +133,8 @@ expect(
 # %% tags=["hide-input"]
 import matplotlib.pyplot as plt
 
-from annotated.notebook import show
-from annotated.plots import MARKERS, PALETTE
+from annotated.page.notebook import show
+from annotated.page.plots import MARKERS, PALETTE
 
 # %% tags=["hide-input"]
 groups = {"romance": [], "action": [], "both": [], "neither": []}
@@ -231,7 +231,7 @@ def learn(answer):
 models = {"who": learn(answer=1), "where": learn(answer=5)}
 
 # %% tags=["hide-input"]
-from annotated.notebook import show_table
+from annotated.page.notebook import show_table
 
 kinds = {"nouns that act": NOUNS, "places": SPOTS, "“the”": ["the"]}
 accuracy, dots = {}, {}

@@ -32,7 +32,7 @@ def soft_lookup(query, keys, values, temperature):
 
 
 # %% tags=["hide-input", "proof"]
-from annotated.notebook import check_close
+from annotated.page.notebook import check_close
 
 keys, values, query = torch.randn(6, 4), torch.randn(6, 2), torch.randn(4)
 check_close(
@@ -65,7 +65,7 @@ def ask(direction, temperature):
 
 
 # %% tags=["hide-input"]
-from annotated.frames import Slider, explorer, static
+from annotated.page.frames import Slider, explorer, static
 
 tried = [(0.0, 0.1), (67.5, 0.01), (97.5, 0.3), (255.0, 1.0), (345.0, 10.0)]
 checks = [({"direction": d, "temperature": t}, ask(d, t)) for d, t in tried]
@@ -90,7 +90,7 @@ explorer(
 )
 
 # %% tags=["hide-input"]
-from annotated.notebook import show_table
+from annotated.page.notebook import show_table
 
 rows = []
 for direction in (60.0, 67.5, 75.0):
@@ -223,7 +223,7 @@ show_table(
 )
 
 # %% tags=["hide-input", "proof"]
-from annotated.notebook import expect
+from annotated.page.notebook import expect
 
 until = {
     name: [min(steps_until(runs[64, name, seed]), 151) for seed in seeds]
@@ -245,8 +245,8 @@ print(f"measured: at width 64, {delays} steps later without the factor")
 # %% tags=["hide-input"]
 import matplotlib.pyplot as plt
 
-from annotated.notebook import show
-from annotated.plots import LINES, PALETTE
+from annotated.page.notebook import show
+from annotated.page.plots import LINES, PALETTE
 
 figure, axes = plt.subplots(1, 2, figsize=(9.2, 3.4), sharey=True)
 for ax, width in zip(axes, (64, 512), strict=True):

@@ -21,9 +21,9 @@ import re
 import torch
 from IPython.display import display
 
-from annotated.frames import Html
-from annotated.pictures import Block, Matrix, blocks, chain
-from annotated.plots import PALETTE
+from annotated.page.frames import Html
+from annotated.page.pictures import Block, Matrix, blocks, chain
+from annotated.page.plots import PALETTE
 
 RGB = [", ".join(str(round(255 * c)) for c in color) for color in PALETTE]
 
@@ -114,7 +114,7 @@ for names, sentence in ((words, x), (rows, swapped)):
     display(picture)
 
 # %% tags=["hide-input", "proof"]
-from annotated.notebook import check_close
+from annotated.page.notebook import check_close
 
 check_close(
     "both sentences leave the same output at the verb",
@@ -155,7 +155,7 @@ check_close(
 # %% tags=["hide-input"]
 import matplotlib.pyplot as plt
 
-from annotated.notebook import show
+from annotated.page.notebook import show
 
 figure, ax = plt.subplots(figsize=(4.8, 4.6))
 ax.set(xlim=(0, 6), ylim=(0, 7.6))
@@ -482,7 +482,7 @@ print(f"✓ 1, 3 and 6 heads of width {d} in all take {products.pop():,} "
 
 # %%
 from annotated.attention import MultiHeadAttention
-from annotated.notebook import show_source
+from annotated.page.notebook import show_source
 
 show_source(MultiHeadAttention.__init__)
 
@@ -685,7 +685,7 @@ def stages(way):
 
 
 # %% tags=["hide-input"]
-from annotated.frames import Choice, Slider, Text, explorer, static
+from annotated.page.frames import Choice, Slider, Text, explorer, static
 
 
 def after(step, word, way):
@@ -772,7 +772,7 @@ print(
 # cross-entropy of the answers. <!-- given: 0.01 -->
 
 # %%
-from annotated.recipes_heads import Giving
+from annotated.recipes.several_heads import Giving
 
 # VERB is 1, the verb's place; `before` does nothing yet; in "b _ v",
 # the axis without a name holds the three questions, and v is the vocabulary
@@ -783,7 +783,7 @@ show_source(Giving)
 # heads? Three? Every model has the same width, 48, and the same number of parameters.
 
 # %%
-from annotated.recipes_heads import answers_right, train_giving
+from annotated.recipes.several_heads import answers_right, train_giving
 
 models = {}
 for heads in (1, 3):
@@ -793,8 +793,8 @@ for heads in (1, 3):
     print(f"heads: {heads}; who {who:.0%}, what {what:.0%}, whom {whom:.0%}")
 
 # %% tags=["hide-input", "remove-stdout"]
-from annotated.notebook import recorded
-from annotated.plots import MARKERS
+from annotated.page.notebook import recorded
+from annotated.page.plots import MARKERS
 
 record = recorded("several_heads")
 figure, ax = plt.subplots(figsize=(6.6, 3.2))
@@ -829,7 +829,7 @@ show(
 # %% tags=["hide-input", "proof"]
 from statistics import mean
 
-from annotated.notebook import expect
+from annotated.page.notebook import expect
 
 right = {(r["heads"], r["seed"]): r["right"] for r in record["giving"]}
 for seed in (0, 1, 2):
@@ -861,7 +861,7 @@ print(
 
 # %%
 from annotated.attention import record_attention
-from annotated.recipes_heads import WORDS
+from annotated.recipes.several_heads import WORDS
 
 sentence = "mary gave roses to susan".split()
 tokens = torch.tensor([[WORDS.index(word) for word in sentence]]).to(device)
@@ -958,7 +958,11 @@ check_close("started alike, three heads have the same weights after 20 steps",
 # output is now a small network (linear, ReLU, linear), no longer a single linear layer.
 
 # %% tags=["remove-stderr"]
-from annotated.recipes_heads import MissingLetter, letters_right, train_letters
+from annotated.recipes.several_heads import (
+    MissingLetter,
+    letters_right,
+    train_letters,
+)
 
 torch.manual_seed(0)
 guesser = MissingLetter(MultiHeadAttention(64, heads=8)).to(device)
@@ -974,8 +978,8 @@ print(
 # %% tags=["hide-input"]
 import copy
 
-from annotated.frames import pack, unpack
-from annotated.recipes_heads import ALPHABET, SIDE, letter_codes
+from annotated.page.frames import pack, unpack
+from annotated.recipes.several_heads import ALPHABET, SIDE, letter_codes
 
 packed = {name: pack(value) for name, value in guesser.state_dict().items()}
 in_browser = copy.deepcopy(guesser).cpu()
@@ -1001,7 +1005,7 @@ def guess(text, removed=()):
 
 
 # %% tags=["hide-input"]
-from annotated.frames import Grid
+from annotated.page.frames import Grid
 
 EXAMPLES = [
     "all the wo_ds in it",
@@ -1097,7 +1101,7 @@ Html(
 # the model never saw:
 
 # %% tags=["hide-input"]
-from annotated.recipes_heads import hide_letter, letter_windows
+from annotated.recipes.several_heads import hide_letter, letter_windows
 
 _, unseen = letter_windows()
 hidden, _ = hide_letter(unseen[:: len(unseen) // 2000].to(device))
@@ -1168,7 +1172,7 @@ print(
 # take it apart. Do several heads still help, then?
 
 # %% tags=["hide-input"]
-from annotated.recipes_heads import right_without_each
+from annotated.recipes.several_heads import right_without_each
 
 whole, without = letters_right(guesser), right_without_each(guesser)
 figure, axes = plt.subplots(1, 2, figsize=(8.6, 3.2), sharey=True)
@@ -1264,7 +1268,7 @@ print(
 # it. Padding changes $t$, and with it which words are mixed (one training run each):
 
 # %% tags=["hide-input"]
-from annotated.notebook import show_table
+from annotated.page.notebook import show_table
 
 
 class StraightView(MultiHeadAttention):

@@ -29,7 +29,7 @@ swapped = viewed.transpose(1, 2)  # (b, h, t, k)
 copied = swapped.contiguous()
 
 # %% tags=["hide-input"]
-from annotated.notebook import check_close, show_table
+from annotated.page.notebook import check_close, show_table
 
 
 def same_memory(tensor):
@@ -237,7 +237,7 @@ show_table(
 # way.
 
 # %% tags=["hide-input"]
-from annotated.notebook import recorded
+from annotated.page.notebook import recorded
 
 record = recorded("heads")
 by_kind = {}
@@ -304,7 +304,7 @@ print(
 # beside the forward pass, and only while you look:
 
 # %%
-from annotated.notebook import show_source
+from annotated.page.notebook import show_source
 
 show_source(record_attention)
 

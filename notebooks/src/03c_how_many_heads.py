@@ -20,7 +20,7 @@
 import torch
 
 from annotated.attention import MultiHeadAttention, record_attention
-from annotated.recipes_heads import (
+from annotated.recipes.several_heads import (
     NOUNS,
     WORDS,
     Giving,
@@ -35,7 +35,7 @@ for seed in (0, 1, 2):
     models[seed] = train_giving(Giving(heads=1).to(device), seed)
 
 # %% tags=["hide-input"]
-from annotated.pictures import Matrix, chain
+from annotated.page.pictures import Matrix, chain
 
 words = "mary gave roses to susan".split()
 roses = torch.tensor([[WORDS.index(word) for word in words]], device=device)
@@ -73,7 +73,7 @@ chain(
 # %% tags=["hide-input", "proof"]
 from statistics import mean
 
-from annotated.notebook import expect
+from annotated.page.notebook import expect
 
 expect(
     "03c-one-head",
@@ -97,7 +97,7 @@ expect(
 # %% tags=["hide-input", "proof"]
 from itertools import permutations
 
-from annotated.notebook import check_close
+from annotated.page.notebook import check_close
 
 even = MultiHeadAttention(48, 1).to(device)
 _ = torch.nn.init.zeros_(even.key_map.weight)  # all scores alike
@@ -153,7 +153,7 @@ check_close(
 
 
 # %% tags=["hide-input"]
-from annotated.notebook import show_table
+from annotated.page.notebook import show_table
 
 
 def right_with_fixed_weights(model, count=1000):
@@ -200,8 +200,8 @@ expect(
 # break the linearity. Give each word a small network of its own, before attention:
 
 # %%
-from annotated.notebook import recorded, show_source
-from annotated.recipes_heads import WordNetwork
+from annotated.page.notebook import recorded, show_source
+from annotated.recipes.several_heads import WordNetwork
 
 show_source(WordNetwork)
 
@@ -316,7 +316,7 @@ print(
 # split.
 
 # %%
-from annotated.recipes_heads import GroupedQueryAttention
+from annotated.recipes.several_heads import GroupedQueryAttention
 
 show_source(GroupedQueryAttention)
 

@@ -17,7 +17,7 @@ import torch
 
 from annotated.attention import masked_softmax
 from annotated.masks import causal_mask
-from annotated.pictures import Matrix, chain
+from annotated.page.pictures import Matrix, chain
 
 first_words = ["the", "cat", "sleeps", "here"]
 first_weights = torch.tensor(
@@ -110,8 +110,8 @@ chain(
 # %% tags=["hide-input"]
 import matplotlib.pyplot as plt
 
-from annotated.frames import frame_slider
-from annotated.plots import PALETTE
+from annotated.page.frames import frame_slider
+from annotated.page.plots import PALETTE
 
 
 def shares_of_cat(pads):
@@ -184,7 +184,7 @@ def pad_to(sentence, size):
 
 
 # %% tags=["hide-input"]
-from annotated.notebook import show_table
+from annotated.page.notebook import show_table
 
 added, moved_by = [0, 1, 2, 4, 8, 16, 32, 48, 64], []
 with torch.no_grad():
@@ -244,7 +244,7 @@ chain(
 )
 
 # %% tags=["hide-input", "proof"]
-from annotated.notebook import check_close
+from annotated.page.notebook import check_close
 
 short = x[:3]
 check_close(
@@ -297,7 +297,7 @@ story = "the cat sleeps here now".split()
 inputs, targets = story[:-1], story[1:]
 
 # %% tags=["hide-input"]
-from annotated.notebook import show
+from annotated.page.notebook import show
 
 figure, axis = plt.subplots(figsize=(5.6, 2.5))
 for i, target in enumerate(targets):
@@ -366,7 +366,7 @@ check_close(
 # it *and* the second one does:
 
 # %%
-from annotated.notebook import check_shape
+from annotated.page.notebook import check_shape
 
 batch = torch.tensor(
     [pad_to("the cat sleeps", 5), pad_to("a small dog barks loudly", 5)]
@@ -472,7 +472,7 @@ show(
 
 # %%
 from annotated.masks import causal_mask, length_mask, padding_mask
-from annotated.notebook import show_source
+from annotated.page.notebook import show_source
 
 show_source(padding_mask, causal_mask)
 
@@ -689,7 +689,7 @@ print(
 # 3. What does that row become with each of the other two ways of hiding?
 
 # %% tags=["hide-input"]
-from annotated.frames import Choice, Grid, Slider, explorer, static
+from annotated.page.frames import Choice, Grid, Slider, explorer, static
 
 text = "the old cat sleeps on the warm mat".split()
 CAUSALITY = ["itself and the past", "everything"]
@@ -1028,7 +1028,7 @@ def train(masked, seed=0, steps=300, rate=5e-3):
 # %% tags=["hide-input"]
 from collections import Counter
 
-from annotated.plots import learning_curve
+from annotated.page.plots import learning_curve
 
 
 def honest_floor():
@@ -1110,7 +1110,7 @@ show_table(
 )
 
 # %% tags=["hide-input", "proof"]
-from annotated.notebook import expect, recorded
+from annotated.page.notebook import expect, recorded
 
 shares = {
     name: sum(text in rhyme for text in texts) / len(texts)
@@ -1168,8 +1168,8 @@ show_table(
 # loss grows more than tenfold. When it writes, there is nothing ahead.
 
 # %% tags=["hide-input"]
-from annotated.plots import attention_heatmap
-from annotated.plots import visible as as_symbol
+from annotated.page.plots import attention_heatmap
+from annotated.page.plots import visible as as_symbol
 
 line = rhyme[35:57]
 tokens = torch.tensor([[indices[c] for c in line]], device=device)
@@ -1272,7 +1272,7 @@ expect(
 # browser, in less than a minute, to write it backwards:
 
 # %% tags=["hide-input"]
-from annotated.laboratory import laboratory
+from annotated.page.laboratory import laboratory
 
 laboratory("mask", switches=["causal"], label="Train without the mask")
 
@@ -1468,7 +1468,7 @@ else:
 #   moves. A loss can make you suspicious, but it can't prove a mask right.
 
 # %% tags=["hide-input"]
-from annotated.notebook import cost
+from annotated.page.notebook import cost
 
 cost()
 

@@ -22,7 +22,7 @@ scores = torch.tensor([1.0, -0.5, 2.0])
 hidden = torch.tensor([False, False, True])
 
 # %% tags=["hide-input"]
-from annotated.notebook import show_table
+from annotated.page.notebook import show_table
 
 powers = scores.exp() * ~hidden
 by_hand = powers / powers.sum()
@@ -116,7 +116,7 @@ for fill in (-torch.inf, -1e9):
     print(scores.masked_fill(~visible, fill).softmax(dim=-1)[1])
 
 # %% tags=["hide-input", "proof"]
-from annotated.notebook import check_close
+from annotated.page.notebook import check_close
 
 naive = scores.masked_fill(~visible, -torch.inf).softmax(dim=-1)
 assert naive[1].isnan().all()
@@ -179,7 +179,7 @@ print("✓ NaN in the gradient when −∞ is added, none when it is filled in")
 
 # %%
 from annotated.attention import masked_softmax
-from annotated.notebook import show_source
+from annotated.page.notebook import show_source
 
 show_source(masked_softmax)
 

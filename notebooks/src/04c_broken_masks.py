@@ -109,7 +109,7 @@ def of_queries(scores, mask):
 # answers turn into the opposite?
 
 # %% tags=["hide-input"]
-from annotated.notebook import check_close, show_table
+from annotated.page.notebook import check_close, show_table
 
 maskings = {"correct": masked_softmax}
 slips = (no_mask, thrown_away, tiny_positive, tiny_negative)
@@ -136,7 +136,7 @@ show_table(
 )
 
 # %% tags=["hide-input", "proof"]
-from annotated.notebook import expect
+from annotated.page.notebook import expect
 
 for (name, extra), share in turned.items():
     if name == "correct":
@@ -360,8 +360,8 @@ expect(
 # %% tags=["hide-input"]
 import matplotlib.pyplot as plt
 
-from annotated.notebook import show
-from annotated.plots import PALETTE, learning_curve
+from annotated.page.notebook import show
+from annotated.page.plots import PALETTE, learning_curve
 
 figure, axes = plt.subplots(1, 2, figsize=(9.4, 3.5))
 learning_curve(

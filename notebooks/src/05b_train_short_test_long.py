@@ -21,16 +21,16 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from annotated.frames import Html
-from annotated.notebook import (
+from annotated.page.frames import Html
+from annotated.page.notebook import (
     check_close,
     recorded,
     show,
     show_source,
     show_table,
 )
-from annotated.plots import LINES, MARKERS, PALETTE
-from annotated.recipes import POSITIONS as config
+from annotated.page.plots import LINES, MARKERS, PALETTE
+from annotated.recipes.reading import POSITIONS as config
 
 with contextlib.redirect_stdout(
     io.StringIO()
@@ -154,7 +154,7 @@ else:
 # short, a few are long, and none is longer than 80:
 
 # %%
-from annotated.recipes import skewed_lengths
+from annotated.recipes.reading import skewed_lengths
 
 show_source(skewed_lengths)
 

@@ -12,7 +12,7 @@
 # %% tags=["hide-input"]
 import torch
 
-from annotated.pictures import Matrix, chain
+from annotated.page.pictures import Matrix, chain
 
 scores = torch.tensor(
     [
@@ -59,8 +59,8 @@ chain(
 
 
 # %%
-from annotated.notebook import show_source
-from annotated.recipes_distance import BiasedAttention
+from annotated.page.notebook import show_source
+from annotated.recipes.distance import BiasedAttention
 
 show_source(BiasedAttention)
 
@@ -73,7 +73,7 @@ show_source(BiasedAttention)
 
 
 # %%
-from annotated.recipes_distance import ALiBiAttention
+from annotated.recipes.distance import ALiBiAttention
 
 show_source(ALiBiAttention)
 
@@ -86,7 +86,7 @@ show_source(ALiBiAttention)
 # left, has all of them there.)
 
 # %%
-from annotated.recipes_distance import T5Attention, t5_bucket
+from annotated.recipes.distance import T5Attention, t5_bucket
 
 show_source(t5_bucket, T5Attention)
 
@@ -105,7 +105,7 @@ chain(
 # %% tags=["hide-input", "proof"]
 from torch.nn import functional as F
 
-from annotated.notebook import check_close
+from annotated.page.notebook import check_close
 
 
 def bucket_by_hand(offset):
@@ -152,14 +152,14 @@ for kind in (ALiBiAttention, T5Attention):
 # more. **Predict:** our reader looks both ways. What will ALiBi make of that?
 
 # %% tags=["hide-input", "remove-stderr"]
-from annotated.notebook import recorded, show_table
-from annotated.recipes import POSITIONS as config
-from annotated.recipes_distance import (
-    KINDS,
+from annotated.page.notebook import recorded, show_table
+from annotated.recipes.distance import (
+    DISTANCE_KINDS,
     distance_reader,
     neighbours_named,
     train_distance,
 )
+from annotated.recipes.reading import POSITIONS as config
 
 
 def percent(shares):
@@ -170,7 +170,7 @@ def percent(shares):
 record = recorded("distance")
 assert record["config"] == config, "page and record differ in set-up"
 shares = {}  # by kind and length, three seeds
-for kind in KINDS:
+for kind in DISTANCE_KINDS:
     runs = [run for run in record["runs"] if run["kind"] == kind]
     shares[kind] = [
         [run[f"right at {n}"] for run in runs] for n in (32, 64, 128)
@@ -250,7 +250,7 @@ def squeezed(factor):
 # %% tags=["hide-input", "remove-stderr"]
 from unittest.mock import patch
 
-from annotated.notebook import expect
+from annotated.page.notebook import expect
 
 torch.manual_seed(0)
 table, reader = [], distance_reader("rotary")

@@ -16,7 +16,7 @@
 # %% tags=["hide-input"]
 from html import escape
 
-from annotated.frames import Html
+from annotated.page.frames import Html
 
 BOLD, SMALL, CODE = (
     'font-weight="700"',
@@ -226,7 +226,7 @@ svg_figure(
 # American English, symbol by symbol.
 
 # %%
-from annotated.recipes_ladder import ladder_pairs
+from annotated.recipes.ladder import ladder_pairs
 
 for source, target in ladder_pairs(5, "train", seed=0):
     print(f"{source:28} → {target}")
@@ -284,7 +284,7 @@ svg_figure(
 # <!-- given: 0.005 -->
 
 # %% tags=["remove-stderr"]
-from annotated.recipes_ladder import rung_scores, train_rung, translations
+from annotated.recipes.ladder import rung_scores, train_rung, translations
 
 baseline = train_rung(parts=(), seed=0)
 first_loss, exact = rung_scores(baseline)
@@ -299,7 +299,7 @@ import torch
 from torch import nn
 
 from annotated.data import make_batch
-from annotated.notebook import check_close
+from annotated.page.notebook import check_close
 
 
 def streams_in(rung, pairs):
@@ -335,8 +335,8 @@ check_close("the trained model is these three lines", by_hand, logits, 1e-4)
 import matplotlib.pyplot as plt
 
 from annotated.attention import MultiHeadAttention
-from annotated.notebook import show
-from annotated.plots import LINES, PALETTE
+from annotated.page.notebook import show
+from annotated.page.plots import LINES, PALETTE
 
 torch.manual_seed(0)
 words = torch.randn(1, 10, 32)
@@ -435,7 +435,7 @@ print(
 # each (whole words in the pictures, single characters in our model):
 
 # %% tags=["hide-input"]
-from annotated.pictures import Matrix, chain
+from annotated.page.pictures import Matrix, chain
 
 torch.manual_seed(3)
 toy_words = ["7", "mars", "2024"]
@@ -470,7 +470,7 @@ chain(
 # size after 30 layers of `tanh`, for four sizes of the weights:
 
 # %% tags=["hide-input"]
-from annotated.notebook import show_table
+from annotated.page.notebook import show_table
 
 
 def arriving_gradient(residual, size, depth=30):
@@ -523,7 +523,7 @@ check_close("stream = start + all additions", x, words + sum(additions), 1e-5)
 # *ehcadaeh*. (It has all the parts that this chapter is about to add.)
 
 # %% tags=["hide-input"]
-from annotated.laboratory import laboratory
+from annotated.page.laboratory import laboratory
 
 laboratory("residual", switches=["residual", "layers"], label="Residuals")
 
@@ -613,7 +613,7 @@ import itertools
 
 from torch.nn import functional as F
 
-from annotated.notebook import expect
+from annotated.page.notebook import expect
 
 torch.manual_seed(0)
 keys, answers = torch.randn(1000, 16), torch.randint(16, (1000,))
@@ -713,7 +713,7 @@ def encode(layers, x, mask):
 
 # %% tags=["hide-input", "proof"]
 from annotated.masks import causal_mask, length_mask, padding_mask
-from annotated.recipes_part2 import take_away
+from annotated.recipes.parts import take_away
 from annotated.transformer import Transformer, TransformerConfig
 
 
@@ -855,7 +855,7 @@ svg_figure(
 # One class, `Residual`, wraps every sublayer in this book. It handles both orders:
 
 # %%
-from annotated.notebook import show_source
+from annotated.page.notebook import show_source
 from annotated.transformer import Residual
 
 show_source(Residual.forward)
@@ -1053,7 +1053,7 @@ for norm in ("pre", "post"):
 # record["rows"] if r["rung"] == "+ self-attention") -->
 
 # %% tags=["remove-stderr"]
-from annotated.recipes_ladder import LADDER_PARTS
+from annotated.recipes.ladder import LADDER_PARTS
 
 print("parts:", ", ".join(LADDER_PARTS))
 whole = train_rung(parts=LADDER_PARTS, seed=0)
@@ -1101,7 +1101,7 @@ print("✓ writes what was printed above")
 
 # %% tags=["hide-input"]
 from annotated.attention import record_attention
-from annotated.frames import Choice, Grid, Slider, explorer, static
+from annotated.page.frames import Choice, Grid, Slider, explorer, static
 
 LAST_LOOK = "decoder.layers.1.cross_attention"
 
@@ -1252,7 +1252,7 @@ print(
 # Every rung, trained with three seeds (`python -m benchmarks ladder` repeats it):
 
 # %% tags=["hide-input", "remove-stdout"]
-from annotated.notebook import recorded
+from annotated.page.notebook import recorded
 
 ladder = recorded("ladder")
 NAMES = {
@@ -1983,7 +1983,7 @@ print(
 # - Three attentions, three masks; change the future and see whether a logit moves.
 
 # %% tags=["hide-input"]
-from annotated.notebook import cost
+from annotated.page.notebook import cost
 
 cost()
 

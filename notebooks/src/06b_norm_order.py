@@ -24,7 +24,7 @@ pair = torch.tensor([[1.0, 2.0], [3.0, 4.0]])
 rows, columns = nn.LayerNorm(2)(pair), nn.BatchNorm1d(2)(pair)
 
 # %% tags=["hide-input"]
-from annotated.pictures import Matrix, chain
+from annotated.page.pictures import Matrix, chain
 
 chain(
     Matrix(pair, "two vectors"),
@@ -37,7 +37,7 @@ chain(
 )
 
 # %% tags=["hide-input", "proof"]
-from annotated.notebook import check_close
+from annotated.page.notebook import check_close
 
 signs = torch.tensor([[-1.0, 1.0], [-1.0, 1.0]])
 check_close("layer norm: each row is −1, 1", rows, signs, 1e-4)
@@ -48,7 +48,7 @@ check_close("batch norm: each column is −1, 1", columns, signs.T, 1e-4)
 # padding, join it in the batch. How far does it move?
 
 # %% tags=["hide-input"]
-from annotated.notebook import show_table
+from annotated.page.notebook import show_table
 
 sentence = torch.randn(1, 3, 8)
 neighbour, padding = 3 + torch.randn(1, 3, 8), torch.zeros(1, 9, 8)
@@ -152,8 +152,8 @@ from statistics import geometric_mean, mean
 import matplotlib.pyplot as plt
 from torch.nn import functional as F
 
-from annotated.notebook import show
-from annotated.plots import LINES, PALETTE
+from annotated.page.notebook import show
+from annotated.page.plots import LINES, PALETTE
 from annotated.transformer import Transformer, TransformerConfig
 
 
@@ -462,7 +462,7 @@ show_table(
 # 0.005, in 200 steps: <!-- given: 0.005 -->
 
 # %% tags=["hide-input"]
-from annotated.notebook import expect
+from annotated.page.notebook import expect
 from annotated.training import fit
 
 

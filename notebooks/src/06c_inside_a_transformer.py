@@ -30,7 +30,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from annotated.notebook import check_close, expect, show_table
+from annotated.page.notebook import check_close, expect, show_table
 from annotated.positions import PositionalEncoding
 from annotated.training import fit
 from annotated.transformer import (
@@ -176,7 +176,7 @@ def as_values(order, place, stage):
 
 
 # %% tags=["hide-input"]
-from annotated.frames import Choice, Slider, explorer, static
+from annotated.page.frames import Choice, Slider, explorer, static
 
 tried = [
     ("pre-norm", 2, 0),

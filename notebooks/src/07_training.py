@@ -19,8 +19,8 @@ from contextlib import redirect_stdout
 import matplotlib.pyplot as plt
 import torch
 
-from annotated.notebook import recorded, show
-from annotated.plots import LINES, MARKERS, PALETTE
+from annotated.page.notebook import recorded, show
+from annotated.page.plots import LINES, MARKERS, PALETTE
 
 with redirect_stdout(io.StringIO()):  # where it comes from: section 7.12
     sweep = recorded("rates")
@@ -83,7 +83,8 @@ show(
 # %% tags=["hide-input"]
 from collections import Counter
 
-from annotated.recipes_training import date_batches, date_model, dates
+from annotated.recipes.common import paper_adam
+from annotated.recipes.date_transformer import date_batches, date_model, dates
 
 with redirect_stdout(io.StringIO()):
     grid = recorded("first_steps")
@@ -174,7 +175,7 @@ show(
 #    <!-- given: 0.001, 0.00025 -->
 
 # %% tags=["hide-input"]
-from annotated.frames import Choice, Slider, explorer, static
+from annotated.page.frames import Choice, Slider, explorer, static
 
 ALIKE = 0.01  # outputs that differ less than this are called collapsed
 
@@ -247,8 +248,8 @@ explorer(
 # %% tags=["hide-input", "proof"]
 from statistics import mean, median
 
-from annotated.notebook import expect
-from annotated.recipes_training import FIRST_STEPS, label_loss, paper_adam
+from annotated.page.notebook import expect
+from annotated.recipes.date_transformer import FIRST_STEPS, label_loss
 
 WARMUP, PEAK = 40, 1e-2
 assert abs(by_frequency - 2.274) < 5e-4 and abs(by_position - 1.122) < 5e-3
@@ -382,7 +383,7 @@ def noam_rate(n, d, w, f=1.0):
 from torch import nn
 
 from annotated import training
-from annotated.notebook import check_close
+from annotated.page.notebook import check_close
 
 hand, module, above, used = [], [], [], []
 for d, w in [(512, 4000), (512, 8000), (256, 4000)]:
@@ -418,7 +419,7 @@ print(
 # To hand the rule to PyTorch, wrap it in a `LambdaLR`, as the module does:
 
 # %%
-from annotated.notebook import show_source
+from annotated.page.notebook import show_source
 from annotated.training import noam_schedule
 
 show_source(noam_schedule)
@@ -484,7 +485,7 @@ show(
 # it and with it:
 
 # %% tags=["hide-input"]
-from annotated.laboratory import laboratory
+from annotated.page.laboratory import laboratory
 
 laboratory(
     "warmup", "rate", switches=["warmup", "norm", "rate"], label="Warm-up"
@@ -497,7 +498,7 @@ laboratory(
 # each, and $v = 14$ symbols to choose from.
 
 # %% tags=["hide-input"]
-from annotated.pictures import Block, Matrix, blocks, chain
+from annotated.page.pictures import Block, Matrix, blocks, chain
 
 blocks(
     Block("model", "source (b, s) and target (b, t)"),
@@ -521,7 +522,7 @@ blocks(
 
 # %% tags=["hide-input"]
 from annotated.data import Vocabulary, make_batch
-from annotated.notebook import show_table
+from annotated.page.notebook import show_table
 
 answer = "2024-03-07"
 show_table(
@@ -1479,7 +1480,7 @@ show_table(
 # a model that copies digits. Nothing can be predicted now, and yet:
 
 # %% tags=["hide-input", "proof", "remove-stderr"]
-from annotated.recipes_part2 import copy_batches, next_symbol_loss
+from annotated.recipes.copy_task import copy_batches, next_symbol_loss
 from annotated.transformer import Transformer, TransformerConfig
 
 tiny = TransformerConfig(
@@ -1656,7 +1657,7 @@ print(f"✓ log of probabilities: {naive:.0f}; from logits: {ours:.0f}, finite")
 # task whose answer is known, and lists what it keeps of this recipe.
 
 # %% tags=["hide-cell"]
-from annotated.notebook import cost
+from annotated.page.notebook import cost
 
 for name in ("rates", "first_steps", "beginnings", "regularisation"):
     recorded(name)

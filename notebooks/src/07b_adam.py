@@ -26,7 +26,7 @@
 # %% tags=["hide-input"]
 import torch
 
-from annotated.pictures import Matrix, chain
+from annotated.page.pictures import Matrix, chain
 
 beta = 0.9
 steps = torch.arange(1, 5)
@@ -75,7 +75,7 @@ def adam_moves(gradients, betas=(0.9, 0.98), eps=1e-9):
 # %% tags=["hide-input", "proof"]
 from torch import nn
 
-from annotated.notebook import check_close
+from annotated.page.notebook import check_close
 
 
 def torch_moves(gradients, betas=(0.9, 0.98), eps=1e-9):
@@ -116,7 +116,8 @@ for size in (1e-4, 1.0, -1e4):
 # four post-norm layers that learn to copy seven numbers, and ask two batches:
 
 # %%
-from annotated.recipes_part2 import DEEP, copy_batches, next_symbol_loss
+from annotated.recipes.copy_task import copy_batches, next_symbol_loss
+from annotated.recipes.rates import DEEP
 from annotated.transformer import Transformer, TransformerConfig
 
 deep = TransformerConfig(11, 11, **DEEP)  # post-norm is the default
@@ -138,7 +139,7 @@ one, other = gradient_of(model, first), gradient_of(model, second)
 # %% tags=["hide-input", "proof"]
 import copy
 
-from annotated.notebook import expect
+from annotated.page.notebook import expect
 
 used = (one != 0) & (other != 0)
 same_sign = (one.sign() == other.sign())[used].float().mean().item()
@@ -191,8 +192,8 @@ print(
 # the means are only half full. Guessing costs $\ln 10 = 2.30$.
 
 # %% tags=["hide-input"]
-from annotated.notebook import recorded, show_table
-from annotated.recipes_training import BEGINNINGS
+from annotated.page.notebook import recorded, show_table
+from annotated.recipes.date_transformer import BEGINNINGS
 
 run = recorded("full_means")
 ends = {name: [] for name in BEGINNINGS}
@@ -272,8 +273,8 @@ def followed(rate, seed):
 # %% tags=["hide-input"]
 import matplotlib.pyplot as plt
 
-from annotated.notebook import show
-from annotated.plots import LINES, MARKERS, PALETTE
+from annotated.page.notebook import show
+from annotated.page.plots import LINES, MARKERS, PALETTE
 
 ways = {
     "climbing to 0.01": lambda n: 1e-2 * min(1, n / 40),
@@ -350,8 +351,8 @@ expect(
 # copying, 400 steps, three seeds:
 
 # %% tags=["hide-input"]
-from annotated.notebook import recorded
-from annotated.recipes_part2 import RATE_SHAPES
+from annotated.page.notebook import recorded
+from annotated.recipes.rates import RATE_SHAPES
 
 by_rate = recorded("warmup")
 by_height = {}

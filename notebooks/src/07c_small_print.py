@@ -29,7 +29,7 @@ from pathlib import Path
 import torch
 from torch import nn
 
-from annotated.recipes_part2 import copy_batches, next_symbol_loss
+from annotated.recipes.copy_task import copy_batches, next_symbol_loss
 from annotated.training import fit, noam_schedule
 from annotated.transformer import Transformer, TransformerConfig
 
@@ -157,7 +157,7 @@ missed = {
 }
 
 # %% tags=["hide-input"]
-from annotated.notebook import show_table
+from annotated.page.notebook import show_table
 
 show_table(
     ["left out", "losses off by up to", "last loss"],
@@ -183,7 +183,7 @@ print("✓ each of the five is needed, and only with all of them nothing shows")
 
 # %%
 from annotated.checkpoints import load_checkpoint, save_checkpoint
-from annotated.notebook import show_source
+from annotated.page.notebook import show_source
 
 show_source(save_checkpoint)
 
@@ -255,7 +255,7 @@ print("✓ load_checkpoint refused it; with weights_only=False its code has run"
 # %% tags=["hide-input", "proof", "remove-stderr"]
 from dataclasses import replace
 
-from annotated.notebook import expect
+from annotated.page.notebook import expect
 
 seen, runs = set(), {}
 for precision in (None, torch.bfloat16):
@@ -311,7 +311,7 @@ print(
 # never an answer. Five symbols, $\varepsilon = 0.4$, the label 2:
 
 # %% tags=["hide-input"]
-from annotated.pictures import Matrix, chain
+from annotated.page.pictures import Matrix, chain
 from annotated.training import LabelSmoothing
 
 size, epsilon = 5, 0.4
@@ -342,7 +342,7 @@ chain(
 # exact: 0.6 = 1 - 0.4, 0.1 = 0.4 / 4, 0.133 = 0.4 / 3
 
 # %% tags=["hide-input", "proof"]
-from annotated.notebook import check_close
+from annotated.page.notebook import check_close
 
 size = 7
 labels = torch.tensor([[3, 1, 5, 0, 0], [6, 2, 2, 4, 1]])
@@ -392,8 +392,8 @@ from math import log
 
 import matplotlib.pyplot as plt
 
-from annotated.notebook import show
-from annotated.plots import LINES, PALETTE
+from annotated.page.notebook import show
+from annotated.page.plots import LINES, PALETTE
 
 
 def loss_at(confidence, size, epsilon):
@@ -541,7 +541,7 @@ bins = {
 }
 
 # %% tags=["hide-input"]
-from annotated.plots import MARKERS
+from annotated.page.plots import MARKERS
 
 figure, axes = plt.subplots(1, 2, figsize=(7.4, 3.7), sharey=True)
 titles = {"repeated": "200 examples, repeated", "fresh": "fresh examples"}
@@ -643,7 +643,7 @@ print(
 # makes your *whole* curve equal to the paper's?
 
 # %% tags=["hide-input"]
-from annotated.frames import Slider, explorer, static
+from annotated.page.frames import Slider, explorer, static
 from annotated.training import noam_rate
 
 LAST, TOP = 40_000, 1.6e-3

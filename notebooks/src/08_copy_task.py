@@ -17,7 +17,7 @@
 import matplotlib.pyplot as plt
 import torch
 
-from annotated.notebook import recorded, show
+from annotated.page.notebook import recorded, show
 
 parts, runs = recorded("ablations"), recorded("copy_task")
 plain = recorded("copy_parts")
@@ -117,7 +117,7 @@ copied = pointing @ symbols  # (3, v)
 print(letters(copied.argmax(dim=-1)))
 
 # %% tags=["hide-input"]
-from annotated.pictures import Matrix, chain
+from annotated.page.pictures import Matrix, chain
 
 used = [LETTERS.index(letter) for letter in "adf"]
 chain(
@@ -174,7 +174,7 @@ chain(
 # cross-attention to watch.
 
 # %%
-from annotated.recipes_part2 import COPY
+from annotated.recipes.copy_task import COPY
 from annotated.transformer import Transformer, TransformerConfig
 
 config = TransformerConfig(11, 11, **COPY)
@@ -265,7 +265,7 @@ print(letters(generate(untrained, watched.to(device), most=9)))
 # learned that padding never comes, guessing costs $\ln 10 = 2.30$.)
 
 # %%
-from annotated.recipes_part2 import copy_batches
+from annotated.recipes.copy_task import copy_batches
 
 source, target = next(copy_batches(seed=0, steps=1, size=128))
 torch.manual_seed(0)
@@ -280,7 +280,8 @@ print(
 import math
 from dataclasses import replace
 
-from annotated.recipes_part2 import next_symbol_loss, take_away
+from annotated.recipes.copy_task import next_symbol_loss
+from annotated.recipes.parts import take_away
 
 
 def first_loss(tied=False, shrink=1.0, labels=target[:, 1:], seed=0):
@@ -355,7 +356,7 @@ print(
 # **Can it memorise one batch?** Eight sequences, a hundred steps on the same eight:
 
 # %% tags=["remove-stderr"]
-from annotated.recipes_part2 import train_copy
+from annotated.recipes.copy_task import train_copy
 
 eight = next(copy_batches(seed=1, steps=1, size=8))
 torch.manual_seed(0)
@@ -364,8 +365,8 @@ memorised = train_copy(learner, [eight] * 100, steps=100)
 print(f"{memorised[0]['loss']:.2f} → {memorised[-1]['loss']:.4f}")
 
 # %% tags=["hide-input", "proof", "remove-stderr"]
-from annotated.notebook import expect
-from annotated.recipes_part2 import SeesAhead
+from annotated.page.notebook import expect
+from annotated.recipes.copy_task import SeesAhead
 
 torch.manual_seed(0)
 blind = train_copy(SeesAhead(config).to(device), [eight] * 100, steps=100)
@@ -401,8 +402,8 @@ print(f"measured: without a causal mask it ends at {blind[-1]['loss']:.4f}")
 # </details>
 
 # %%
-from annotated.notebook import show_source, show_table
-from annotated.recipes_part2 import COPY_TRAINING
+from annotated.page.notebook import show_source, show_table
+from annotated.recipes.copy_task import COPY_TRAINING
 
 print(COPY_TRAINING)
 show_source(next_symbol_loss)
@@ -475,7 +476,7 @@ print(f"loss {leaky_history[0]['loss']:.2f} → {leaky_history[-1]['loss']:.4f}"
 # %% tags=["hide-input", "remove-stdout"]
 import numpy
 
-from annotated.plots import LINES, PALETTE, attention_heatmap
+from annotated.page.plots import LINES, PALETTE, attention_heatmap
 
 drawn, _ = sequence_task("copy", 20000, torch.Generator().manual_seed(8))
 counts = F.one_hot(drawn[:, 1:], 11).sum(dim=1)  # n_i of each sequence
@@ -665,7 +666,7 @@ train_copy(short, copy_batches(0, 80, 64), steps=80)
 models["cut short"] = short
 
 # %% tags=["hide-input"]
-from annotated.recipes_part2 import exact_copies
+from annotated.recipes.copy_task import exact_copies
 
 exact, shares = {}, {}
 pairs = next(copy_batches(seed=1001, steps=1, size=1000))
@@ -702,7 +703,7 @@ show_table(
 # %% tags=["hide-input", "proof"]
 from copy import deepcopy
 
-from annotated.notebook import check_close
+from annotated.page.notebook import check_close
 
 expect(
     "08-mask-copies",
@@ -928,7 +929,7 @@ def on_the_page(step):
 
 
 # %% tags=["hide-input"]
-from annotated.frames import Choice, Slider, Text, explorer, static
+from annotated.page.frames import Choice, Slider, Text, explorer, static
 
 checks = [({"step": step}, on_the_page(step)) for step in LOOKS]
 data = {
@@ -1002,7 +1003,7 @@ print(
 # parts out now:
 
 # %% tags=["hide-input"]
-from annotated.recipes_part2 import Skips, take_away
+from annotated.recipes.parts import Skips, take_away
 
 no_layer = deepcopy(model)
 no_layer.encoder.layers[0].residuals[0] = Skips()
@@ -1054,7 +1055,7 @@ show_table(
 # %% tags=["hide-input", "proof"]
 import base64
 
-from annotated.frames import pack, unpack
+from annotated.page.frames import pack, unpack
 
 
 def pack_rows(weight):
@@ -1289,7 +1290,7 @@ print(
 # ([The laboratory](../book/laboratory.md) has more of these experiments.)
 
 # %% tags=["hide-input"]
-from annotated.laboratory import laboratory
+from annotated.page.laboratory import laboratory
 
 laboratory(
     "residual", "network", "positions", "mask", label="Take a part away"
@@ -1462,7 +1463,7 @@ print(
 #   without the decoder's self-attention: what isn't needed isn't tested, either.
 
 # %% tags=["hide-input"]
-from annotated.notebook import cost
+from annotated.page.notebook import cost
 
 cost()
 

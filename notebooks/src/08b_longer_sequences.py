@@ -15,8 +15,8 @@
 import matplotlib.pyplot as plt
 import numpy
 
-from annotated.notebook import recorded, show
-from annotated.plots import LINES, PALETTE
+from annotated.page.notebook import recorded, show
+from annotated.page.plots import LINES, PALETTE
 
 runs = recorded("copy_task")
 spans = [int(n) for n in runs["main"][0]["lengths"]]
@@ -59,7 +59,7 @@ show(
 # for the right number of symbols at other lengths, a thousand sequences of each:
 
 # %% tags=["hide-input"]
-from annotated.notebook import show_table
+from annotated.page.notebook import show_table
 
 
 def table_of(names):
@@ -97,8 +97,8 @@ print("✓ at length 10 at least 99.5 %, at length 16 at most 10 %, every seed")
 import torch
 
 from annotated.data import sequence_task
-from annotated.notebook import show_source
-from annotated.recipes_part2 import END, with_end
+from annotated.page.notebook import show_source
+from annotated.recipes.copy_task import COPY_END, with_end
 
 LETTERS = "·abcdefghij."
 START, PAD = 1, 0
@@ -127,7 +127,7 @@ show_source(with_end)
 # ones.)
 
 # %%
-from annotated.recipes_part2 import Shifted
+from annotated.recipes.copy_task import Shifted
 
 show_source(Shifted)
 
@@ -197,7 +197,7 @@ show_table(
 # Let's train one here, with mixed lengths, an end symbol and shifts.
 
 # %%
-from annotated.recipes_part2 import COPY, copy_batches, train_copy
+from annotated.recipes.copy_task import COPY, copy_batches, train_copy
 from annotated.transformer import Transformer, TransformerConfig
 
 torch.manual_seed(0)
@@ -223,7 +223,9 @@ from annotated.decoding import greedy_decode
 generator = torch.Generator().manual_seed(6)
 tests, _ = sequence_task("copy", 8, generator, length=14, shortest=2)
 tests = tests.to(device)
-written = greedy_decode(stops, tests, start=START, end=END, max_new_tokens=20)
+written = greedy_decode(
+    stops, tests, start=START, end=COPY_END, max_new_tokens=20
+)
 for source, row in zip(tests.tolist(), written.tolist(), strict=True):
     print(f"{letters(source):16} → {letters(row)}")
 
@@ -237,14 +239,14 @@ from copy import deepcopy
 
 from torch.nn import functional as F
 
-from annotated.notebook import check_close, expect
+from annotated.page.notebook import check_close, expect
 
 
 @torch.no_grad()
 def write_by_hand(model, source, most):
     """Greedy decoding of one sequence, as in 8.2."""
     written = [START]
-    while len(written) <= most and written[-1] != END:
+    while len(written) <= most and written[-1] != COPY_END:
         so_far = torch.tensor([written], device=source.device)
         written.append(model(source, so_far)[0, -1].argmax().item())
     return written[1:]
@@ -252,7 +254,7 @@ def write_by_hand(model, source, most):
 
 exactly = deepcopy(stops).double().eval()  # so that no two logits tie
 by_module = greedy_decode(
-    exactly, tests, start=START, end=END, max_new_tokens=20
+    exactly, tests, start=START, end=COPY_END, max_new_tokens=20
 )
 loops = [write_by_hand(exactly, row[None], 20) for row in tests]
 size = max(len(row) for row in loops)
@@ -269,7 +271,7 @@ def share_copied(model):
     wanted = with_end(many)[:, 1:]
     size = wanted.shape[1]
     found = greedy_decode(
-        model, many.to(device), start=START, end=END, max_new_tokens=size
+        model, many.to(device), start=START, end=COPY_END, max_new_tokens=size
     )
     found = F.pad(found.cpu(), (0, size - found.shape[1]))
     return (found == wanted).all(dim=1).float().mean().item()

@@ -15,8 +15,8 @@
 # %% tags=["hide-input", "remove-stdout"]
 import matplotlib.pyplot as plt
 
-from annotated.notebook import recorded, show
-from annotated.plots import PALETTE
+from annotated.page.notebook import recorded, show
+from annotated.page.plots import PALETTE
 
 deep = recorded("copy_depth")
 table = {}
@@ -58,7 +58,7 @@ show(
 # stay affordable.
 
 # %% tags=["hide-input"]
-from annotated.notebook import show_table
+from annotated.page.notebook import show_table
 
 show_table(
     ("layers", "highest rate", "pre-norm", "post-norm"),

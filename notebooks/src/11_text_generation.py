@@ -16,7 +16,7 @@ from collections import Counter
 
 import matplotlib.pyplot as plt
 
-from annotated.notebook import show
+from annotated.page.notebook import show
 from annotated.text import standard_library
 
 library = standard_library("train")
@@ -82,7 +82,7 @@ show(
 # that for what follows `for i in range`:
 
 # %% tags=["hide-input"]
-from annotated.notebook import show_table
+from annotated.page.notebook import show_table
 
 fresh_text = standard_library("validation")
 begun, rows, unseen = "for i in range", [], {}
@@ -132,7 +132,7 @@ show_table(
 # %%
 import torch
 
-from annotated.recipes_text import read_text
+from annotated.recipes.text import read_text
 from annotated.text import random_windows
 
 text = read_text("library")  # ids of 39 modules to train on, 8 held out
@@ -223,7 +223,7 @@ average = past / past.sum(dim=-1, keepdim=True)  # row i: 1/i, then zeros
 averaged = average @ x
 
 # %% tags=["hide-input"]
-from annotated.pictures import Matrix, chain
+from annotated.page.pictures import Matrix, chain
 
 letters, features = [*"f(ab"], ["letter", "bracket"]
 chain(
@@ -281,7 +281,7 @@ chain(
 # %% tags=["hide-input", "proof"]
 from annotated.attention import scaled_dot_product_attention
 from annotated.masks import causal_mask
-from annotated.notebook import check_close
+from annotated.page.notebook import check_close
 
 later = torch.cat([x, x[:1].repeat(30, 1)])  # thirty letters more
 far_scores = later @ query[0]
@@ -355,7 +355,7 @@ show(
 
 # %%
 from annotated.gpt import GPT, GPTConfig
-from annotated.notebook import show_source
+from annotated.page.notebook import show_source
 
 show_source(GPT)
 
@@ -436,7 +436,7 @@ from annotated.gpt import next_token_loss
 show_source(next_token_loss)
 
 # %% tags=["remove-stderr"]
-from annotated.recipes_text import bits_per_character, text_model, train_text
+from annotated.recipes.text import bits_per_character, text_model, train_text
 
 model = text_model("attention", text.size, seed=0).to(device)
 history = train_text(model, text.train, seed=0)
@@ -458,8 +458,8 @@ import math
 import numpy
 from torch.nn import functional as F
 
-from annotated.notebook import recorded
-from annotated.plots import LINES, PALETTE
+from annotated.page.notebook import recorded
+from annotated.page.plots import LINES, PALETTE
 from annotated.text import all_windows
 
 runs = recorded("text")
@@ -614,7 +614,7 @@ show(
 )
 
 # %% tags=["hide-input", "proof"]
-from annotated.notebook import expect
+from annotated.page.notebook import expect
 
 untrained = text_model("attention", text.size, seed=0).to(device)
 before = [kind[head] for kind in weight_on_brackets(untrained)]
@@ -647,7 +647,7 @@ print(
 import re
 from html import escape
 
-from annotated.frames import Html
+from annotated.page.frames import Html
 
 piece = re.search(
     r"    def __delitem__\(self, key\):\n        del self.dict.*?pass\n",
@@ -904,7 +904,7 @@ chain(
 
 # %% tags=["hide-input"]
 from annotated.decoding import tempered
-from annotated.frames import (
+from annotated.page.frames import (
     Choice,
     Slider,
     Text,
@@ -1465,7 +1465,7 @@ print(
 # writes four lines, and then nothing but spaces.
 
 # %% tags=["hide-input", "proof"]
-from annotated.recipes_text import RECIPES
+from annotated.recipes.text import TEXT_RECIPES
 
 seconds = max(row["cpu_seconds"] for row in shakespeare)
 worst = max(row["bits"] for row in shakespeare)
@@ -1473,7 +1473,7 @@ assert worst * math.log(2) <= 1.88 and seconds <= 180
 counts = {}
 for name, size in (("shakespeare", 65), ("enwik8", 256)):
     with torch.device("meta"):
-        large = GPT(GPTConfig(size, **RECIPES[name].model))
+        large = GPT(GPTConfig(size, **TEXT_RECIPES[name].model))
     counts[name] = sum(p.numel() for p in large.parameters()) / 1e6
 assert (
     round(counts["shakespeare"], 1) == 10.8 and round(counts["enwik8"]) == 38
@@ -1498,9 +1498,9 @@ print(
 # are downloads.
 #
 # ```python
-# from annotated.recipes_text import run_recipe
+# from annotated.recipes.text import run_text_recipe
 #
-# large_model, history, bits = run_recipe("shakespeare", "cuda")
+# large_model, history, bits = run_text_recipe("shakespeare", "cuda")
 # ```
 #
 # </details>
@@ -1711,7 +1711,7 @@ print(
 #    text, the less varied it is.
 
 # %% tags=["hide-input"]
-from annotated.notebook import cost
+from annotated.page.notebook import cost
 
 cost()
 

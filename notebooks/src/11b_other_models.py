@@ -26,8 +26,8 @@
 import matplotlib.pyplot as plt
 import torch
 
-from annotated.notebook import show
-from annotated.plots import LINES, MARKERS, PALETTE
+from annotated.page.notebook import show
+from annotated.page.plots import LINES, MARKERS, PALETTE
 
 JUMPS = (1, 2, 4)  # how far apart the layers of the convolution look
 figure, axes = plt.subplots(
@@ -81,8 +81,8 @@ show(
 # and each character updates it. What isn't in the state is lost:
 
 # %%
-from annotated.notebook import show_source
-from annotated.text_models import ConvolutionText, GRUText
+from annotated.page.notebook import show_source
+from annotated.recipes.text_models import ConvolutionText, GRUText
 
 show_source(GRUText)
 
@@ -101,9 +101,9 @@ show_source(ConvolutionText)
 # chapter 11's GPT:
 
 # %% tags=["hide-input"]
-from annotated.notebook import show_table
-from annotated.recipes_text import text_model
-from annotated.text_models import path_length
+from annotated.page.notebook import show_table
+from annotated.recipes.text import text_model
+from annotated.recipes.text_models import path_length
 
 WAYS = ("attention", "recurrent", "convolution")
 FAR = (4, 16, 60, 63)
@@ -161,7 +161,7 @@ print("✓ parameters within 2 %; by changing one character at a time: "
 # %% tags=["hide-input"]
 from statistics import mean
 
-from annotated.notebook import recorded
+from annotated.page.notebook import recorded
 
 records = {name: recorded(name) for name in ("text", "text_rivals")}
 rows = [row for record in records.values() for row in record["rows"]]
@@ -274,7 +274,7 @@ def a_batch(distance, count=64):
 from collections import Counter
 from itertools import product
 
-from annotated.text_models import influence
+from annotated.recipes.text_models import influence
 
 torch.manual_seed(0)
 windows, _ = a_batch(63)

@@ -25,9 +25,9 @@
 import torch
 
 from annotated.decoding import KeyValueCache, sample
-from annotated.frames import Slider, explorer, static
 from annotated.gpt import GPT, GPTConfig
-from annotated.notebook import check_close, show_table
+from annotated.page.frames import Slider, explorer, static
+from annotated.page.notebook import check_close, show_table
 
 LETTERS = " (,abcdefg"
 
@@ -123,7 +123,7 @@ with torch.no_grad():
         keys[text] = reader.kept[1][0][0, 0]  # second block: its keys
 
 # %% tags=["hide-input"]
-from annotated.pictures import Matrix, chain
+from annotated.page.pictures import Matrix, chain
 
 BEFORE, AFTER = list("def␣"), list("def␣g")
 chain(
@@ -290,7 +290,7 @@ def read_one(token, kept):
 # `read` takes one new token or many.
 
 # %%
-from annotated.notebook import show_source
+from annotated.page.notebook import show_source
 
 show_source(KeyValueCache._attend)
 
@@ -387,7 +387,7 @@ print(f"✓ {written[0].numel()} characters drawn, identical with and without")
 # Does it save a factor of 128 in time? Guess before you look at the table.
 
 # %% tags=["hide-input"]
-from annotated.notebook import recorded, show
+from annotated.page.notebook import recorded, show
 
 record = recorded("cached_sampling")
 rows = record["rows"]
@@ -411,7 +411,7 @@ show_table(
 # %% tags=["hide-input"]
 import matplotlib.pyplot as plt
 
-from annotated.plots import LINES, PALETTE
+from annotated.page.plots import LINES, PALETTE
 
 lengths = [row["length"] for row in rows]
 figure, ax = plt.subplots(figsize=(6.0, 3.6))

@@ -17,8 +17,8 @@
 import matplotlib.pyplot as plt
 import numpy
 
-from annotated.notebook import recorded, show
-from annotated.plots import LINES, PALETTE
+from annotated.page.notebook import recorded, show
+from annotated.page.plots import LINES, PALETTE
 
 runs = recorded("segments")["runs"]
 curves = {
@@ -83,12 +83,15 @@ show(
 # never read.
 
 # %%
-from annotated.recipes_xl import bits_by_position, train_on_segments
+from annotated.recipes.segments import (
+    bits_by_segment_position,
+    train_on_segments,
+)
 
 # %% tags=["remove-stderr"]
 models = {}
 models["vanilla"], _ = train_on_segments("vanilla", seed=0)
-bits = bits_by_position(models["vanilla"])  # held-out modules, (32,)
+bits = bits_by_segment_position(models["vanilla"])  # held-out modules, (32,)
 print(f"all positions {bits.mean():.2f}, the first {bits[0]:.2f} bits")
 
 # %% [markdown]
@@ -98,7 +101,7 @@ print(f"all positions {bits.mean():.2f}, the first {bits[0]:.2f} bits")
 # %% tags=["hide-input"]
 import torch
 
-from annotated.recipes_xl import SEGMENTS, library_ids, token_bits
+from annotated.recipes.segments import SEGMENTS, library_ids, token_bits
 from annotated.segments import segments
 from annotated.text import CHARACTERS, Characters
 
@@ -179,7 +182,7 @@ strip(
 # queries, and all five supply keys and values.
 
 # %% tags=["hide-input"]
-from annotated.pictures import Block, Matrix, blocks, chain
+from annotated.page.pictures import Block, Matrix, blocks, chain
 
 blocks(
     Block(
@@ -240,8 +243,8 @@ memory = known[:, -mem_len:].detach()  # c i
 # back too.
 
 # %% tags=["hide-input"]
-from annotated.frames import Grid, Slider, explorer, static
-from annotated.recipes_xl_options import (
+from annotated.page.frames import Grid, Slider, explorer, static
+from annotated.recipes.segments_options import (
     reach_model,
     reached_by_change,
     remembered,
@@ -308,7 +311,7 @@ explorer(
 # A real model agrees: change one character far back, and see whether its last output moves.
 
 # %% tags=["hide-input", "proof"]
-from annotated.recipes_xl_options import AttachedXL, reached_by_gradient
+from annotated.recipes.segments_options import AttachedXL, reached_by_gradient
 
 torch.manual_seed(0)
 long_text = torch.randint(96, (24,))
@@ -627,7 +630,7 @@ chain(
 # Now the line. Above it, where the old rows were; below it, where we cut:
 
 # %% tags=["hide-input"]
-from annotated.frames import Html
+from annotated.page.frames import Html
 from annotated.transformer_xl import relative_shift
 
 INK = 'fill="currentColor" text-anchor="middle"'
@@ -721,7 +724,7 @@ chain(
 # As code, the rule is two lines:
 
 # %%
-from annotated.notebook import show_source
+from annotated.page.notebook import show_source
 
 show_source(relative_shift)
 
@@ -739,7 +742,7 @@ def published_shift(x):  # as in the paper's code, for a single matrix
 
 
 # %% tags=["hide-input", "proof"]
-from annotated.notebook import check_close
+from annotated.page.notebook import check_close
 
 for t, s in ((1, 1), (3, 5), (4, 6), (5, 5), (2, 9), (7, 11)):
     x = torch.randn(t, s)
@@ -873,7 +876,7 @@ def read_segment(model, tokens, memories):
 # %% tags=["hide-input", "proof"]
 from torch import nn
 
-from annotated.recipes_xl import slow_attention
+from annotated.recipes.segments import slow_attention
 from annotated.transformer_xl import (
     RelativeMultiHeadAttention,
     TransformerXLConfig,
@@ -931,7 +934,7 @@ check_close(
 
 # %% tags=["remove-stderr"]
 models["Transformer-XL"], _ = train_on_segments("Transformer-XL", seed=0)
-bits_xl = bits_by_position(models["Transformer-XL"])
+bits_xl = bits_by_segment_position(models["Transformer-XL"])
 print(f"all positions {bits_xl.mean():.2f}, the first {bits_xl[0]:.2f} bits")
 
 # %% tags=["hide-input"]
@@ -948,7 +951,7 @@ strip(
 )
 
 # %% tags=["hide-input", "proof"]
-from annotated.notebook import expect
+from annotated.page.notebook import expect
 
 expect(
     "12-cold-start",
@@ -1005,7 +1008,7 @@ expect(
 from copy import deepcopy
 from dataclasses import replace
 
-from annotated.frames import Text, pack, unpack
+from annotated.page.frames import Text, pack, unpack
 
 weights = {
     name: pack(parameter)
@@ -1088,7 +1091,7 @@ explorer(
 # Which one helps? And would the plain model catch up if both trained longer?
 
 # %% tags=["hide-input", "remove-stdout"]
-from annotated.notebook import show_table
+from annotated.page.notebook import show_table
 
 names = {
     ("vanilla", 600): "forgets, numbered positions",
@@ -1295,7 +1298,7 @@ show_table(
 # `detach()`. The second segment's loss reaches back into the first, whose graph is gone.
 
 # %% tags=["hide-input", "proof"]
-from annotated.recipes_xl_options import REACH
+from annotated.recipes.segments_options import REACH
 
 torch.manual_seed(0)
 careless = AttachedXL(REACH)
@@ -1397,7 +1400,7 @@ print(
 # too, score by distance: with the [rotary positions](05_positional_encoding.ipynb) of chapter 5.
 
 # %% tags=["hide-input"]
-from annotated.notebook import cost
+from annotated.page.notebook import cost
 
 cost()
 

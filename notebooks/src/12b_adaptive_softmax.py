@@ -30,7 +30,7 @@ with torch.device("meta"):  # shapes alone, no memory
     )
 
 # %% tags=["hide-input"]
-from annotated.notebook import show_table
+from annotated.page.notebook import show_table
 
 
 def millions(model):
@@ -69,7 +69,7 @@ print(
 # model:
 
 # %% tags=["hide-input"]
-from annotated.pictures import Matrix, chain
+from annotated.page.pictures import Matrix, chain
 
 torch.manual_seed(0)
 embedding = AdaptiveEmbedding(10, 8, cutoffs=[4, 7], div_value=2)
@@ -87,7 +87,7 @@ chain(
 )
 
 # %%
-from annotated.notebook import show_source
+from annotated.page.notebook import show_source
 
 show_source(AdaptiveEmbedding.forward)
 
@@ -118,7 +118,7 @@ show_source(AdaptiveSoftmax.loss)
 from torch import nn
 from torch.nn import functional as F
 
-from annotated.notebook import check_close
+from annotated.page.notebook import check_close
 
 torch.manual_seed(0)
 ours = AdaptiveSoftmax(30, 16, cutoffs=[6, 14], div_value=2).double()
@@ -178,7 +178,7 @@ check_close(
 # </details>
 
 # %% tags=["hide-input"]
-from annotated.notebook import cost
+from annotated.page.notebook import cost
 
 cost()
 

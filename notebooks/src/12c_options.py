@@ -60,8 +60,8 @@
 import matplotlib.pyplot as plt
 import numpy
 
-from annotated.notebook import recorded, show, show_table
-from annotated.plots import LINES, PALETTE
+from annotated.page.notebook import recorded, show, show_table
+from annotated.page.plots import LINES, PALETTE
 
 runs = recorded("lengths")["runs"]
 alone = [
@@ -204,7 +204,7 @@ print(
 # %% tags=["hide-input"]
 import torch
 
-from annotated.pictures import Matrix, chain
+from annotated.page.pictures import Matrix, chain
 
 distance = torch.arange(2, 4)[:, None] - torch.arange(4)  # (t, s)
 causal = distance >= 0
@@ -230,7 +230,7 @@ chain(
 # ```
 
 # %% tags=["hide-input", "proof"]
-from annotated.recipes_xl_options import (
+from annotated.recipes.segments_options import (
     last_output,
     reach_model,
     reached_by_change,
@@ -297,7 +297,7 @@ print(
 # for an `ext_len` of 0, the default. Here it is 2, with four new positions in each segment:
 
 # %% tags=["hide-input", "remove-stdout"]
-from annotated.recipes_xl_options import remembered
+from annotated.recipes.segments_options import remembered
 
 rows = [
     (f"{update}, segment {n + 2}", kept, range(4 * n + 2, 4 * n + 8))
@@ -411,7 +411,7 @@ print(
 # And since (b) needs the whole matrix, adding $v$ to the query first gives (d) almost for free.
 
 # %% tags=["hide-input", "proof"]
-from annotated.notebook import check_close
+from annotated.page.notebook import check_close
 from annotated.transformer_xl import relative_shift
 
 r, v = R @ W.T, torch.randn(d, **wide)
@@ -437,7 +437,7 @@ assert rows_differ > 1
 # memory, once it has added its own?
 
 # %%
-from annotated.recipes_xl_options import times_added
+from annotated.recipes.segments_options import times_added
 
 run = {"length": 2, "mem_len": 6, "count": 4}
 print("as published   ", *times_added(**run, in_place=True))
@@ -465,7 +465,7 @@ print("✓ as published, the oldest states that segment 4 sees have four")
 # with it. In one layer with random weights, we scale the residual stream ourselves:
 
 # %% tags=["hide-input"]
-from annotated.recipes_xl_options import attention_entropy
+from annotated.recipes.segments_options import attention_entropy
 
 growths = (1, 3, 10, 30, 100)
 raw = [attention_entropy(g, normalised=False) for g in growths]
@@ -493,7 +493,7 @@ show_table(
 # shift columns 2 to 8, and keep the first five of what it returns:
 
 # %% tags=["hide-input"]
-from annotated.recipes_xl import SHIFTS
+from annotated.recipes.segments import SHIFTS
 from annotated.transformer_xl import relative_shift
 
 scores = torch.arange(1.0, 25).view(3, 8)
@@ -565,7 +565,7 @@ print(f"✓ {refused}")
 # MB.
 
 # %% tags=["hide-input"]
-from annotated.recipes_xl_enwik8 import train_on_enwik8
+from annotated.recipes.segments_enwik8 import train_on_enwik8
 
 ENWIK8 = False
 if ENWIK8:
@@ -585,7 +585,7 @@ if ENWIK8:
 # [page 12b](12b_adaptive_softmax.ipynb) shares the tables. None of them is built here.
 
 # %% tags=["hide-input"]
-from annotated.notebook import cost
+from annotated.page.notebook import cost
 
 cost()
 

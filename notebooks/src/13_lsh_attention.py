@@ -26,8 +26,8 @@ import numpy
 import torch
 from torch.nn import functional as F
 
-from annotated.notebook import check_close, show
-from annotated.plots import LINES, MARKERS, PALETTE, WEIGHTS
+from annotated.page.notebook import check_close, show
+from annotated.page.plots import LINES, MARKERS, PALETTE, WEIGHTS
 
 
 def noisy_prototypes(t, prototypes, generator, k=64, noise=0.2):
@@ -89,7 +89,7 @@ show(
 # keys does it take to carry nine tenths of the weight?
 
 # %% tags=["hide-input", "remove-stdout"]
-from annotated.notebook import recorded
+from annotated.page.notebook import recorded
 
 # exact: 0.12 = 8 / 64
 carried = numpy.array([run["carried"] for run in recorded("few_keys")["rows"]])
@@ -168,7 +168,7 @@ x = torch.tensor(
 # $x, y, -x, -y$.
 
 # %% tags=["hide-input"]
-from annotated.pictures import Matrix, chain
+from annotated.page.pictures import Matrix, chain
 
 both_signs = torch.cat([x, -x], dim=-1)
 bucket = both_signs.argmax(dim=-1)
@@ -216,7 +216,7 @@ by_45 = torch.tensor([[1, -1], [1, 1]]) / 2**0.5
 # %% tags=["hide-input"]
 from math import atan2, degrees
 
-from annotated.frames import Slider, explorer, static
+from annotated.page.frames import Slider, explorer, static
 
 points = x.int().tolist()
 OTHER_TURNS = [0, 45, 70, 25]
@@ -387,7 +387,7 @@ check_close(
 # distant ones rarely do. The module's `lsh_buckets` takes batches, heads and rounds.
 
 # %% tags=["hide-cell"]
-from annotated.notebook import show_source
+from annotated.page.notebook import show_source
 
 show_source(lsh_buckets)
 
@@ -461,7 +461,7 @@ chain(
 # equal length, no matter where a bucket ends:
 
 # %% tags=["hide-input"]
-from annotated.frames import Html
+from annotated.page.frames import Html
 
 INK = 'fill="currentColor" text-anchor="middle"'
 order = bucket.argsort(stable=True).tolist()
@@ -1020,8 +1020,8 @@ print(*lines, sep="\n")
 # it with other numbers of rounds:
 
 # %% tags=["hide-input", "remove-stdout"]
-from annotated.notebook import show_table
-from annotated.recipes_lsh import DUPLICATE, LENGTH
+from annotated.page.notebook import show_table
+from annotated.recipes.lsh import DUPLICATE, LENGTH
 
 ASKED = ("full", "LSH-8", "LSH-4", "LSH-2", "LSH-1")
 trained = [
@@ -1398,7 +1398,7 @@ print(
 # back: HyperAttention (2023) sorts by it, and MagicPIG (2024) hashes a long cache of keys.
 
 # %% tags=["hide-input"]
-from annotated.notebook import cost
+from annotated.page.notebook import cost
 
 cost()
 

@@ -27,7 +27,7 @@ weights = torch.tensor([10.0, 20, 30, 40])
 print(x.grad)  # position 2 stood first, so its gradient is 10
 
 # %% tags=["hide-input", "proof"]
-from annotated.notebook import check_close
+from annotated.page.notebook import check_close
 from annotated.reformer import LSHSelfAttention, lsh_attention, lsh_buckets
 
 generator = torch.Generator().manual_seed(0)
@@ -125,10 +125,10 @@ import matplotlib.pyplot as plt
 from torch import nn
 
 from annotated.gpt import GPTConfig
-from annotated.notebook import expect, show
-from annotated.plots import PALETTE
-from annotated.recipes import one_cycle
-from annotated.recipes_lsh import (
+from annotated.page.notebook import expect, show
+from annotated.page.plots import PALETTE
+from annotated.recipes.common import one_cycle
+from annotated.recipes.lsh import (
     DUPLICATE,
     LENGTH,
     LSHText,
@@ -245,7 +245,7 @@ print(
 # %% tags=["hide-input", "remove-stdout"]
 import numpy
 
-from annotated.notebook import recorded, show_table
+from annotated.page.notebook import recorded, show_table
 
 record = recorded("duplicate")
 ASKED = ("full", "LSH-8", "LSH-4", "LSH-2", "LSH-1")

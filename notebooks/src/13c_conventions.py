@@ -17,8 +17,8 @@ import numpy
 import torch
 from torch.nn import functional as F
 
-from annotated.notebook import show, show_table
-from annotated.plots import LINES, MARKERS, PALETTE
+from annotated.page.notebook import show, show_table
+from annotated.page.plots import LINES, MARKERS, PALETTE
 from annotated.reformer import lsh_buckets
 
 # %% [markdown]
@@ -59,7 +59,7 @@ show_table(
 # The fourth decision matters most. Same data, same scores, counted once and counted again:
 
 # %% tags=["hide-input", "remove-stdout"]
-from annotated.notebook import recorded
+from annotated.page.notebook import recorded
 
 record = [run for run in recorded("lsh_error")["runs"] if not run["causal"]]
 PEERS = {

@@ -18,8 +18,8 @@
 # %% tags=["hide-input", "remove-stdout"]
 import matplotlib.pyplot as plt
 
-from annotated.notebook import recorded, show
-from annotated.plots import LINES, PALETTE
+from annotated.page.notebook import recorded, show
+from annotated.page.plots import LINES, PALETTE
 
 costs = recorded("reversible_cost")
 peaks = {}
@@ -87,7 +87,7 @@ show(
 # %% tags=["hide-input"]
 import torch
 
-from annotated.pictures import Matrix, chain
+from annotated.page.pictures import Matrix, chain
 
 letters = list("undo")
 seen = {"columns": letters}
@@ -186,7 +186,7 @@ print(f"kept {checkpointed:.1f} MB")
 # \end{aligned}$$
 #
 # %% tags=["hide-input"]
-from annotated.frames import Html
+from annotated.page.frames import Html
 
 SHAPE = 'fill="none" stroke="currentColor" stroke-width="1.5"'
 
@@ -328,7 +328,7 @@ with torch.no_grad():
 from torch import nn
 
 from annotated.attention import MultiHeadAttention
-from annotated.notebook import check_close
+from annotated.page.notebook import check_close
 from annotated.reversible import ReversibleBlock
 from annotated.transformer import FeedForward
 
@@ -369,7 +369,7 @@ with torch.no_grad():
 # state plus what $F$ and $G$ add to it is the next state, so you can check every number.
 
 # %% tags=["hide-input"]
-from annotated.frames import Choice, Slider, explorer, static
+from annotated.page.frames import Choice, Slider, explorer, static
 
 WEIGHTS = [[1, 1], [1, -1], [-1, 1], [1, -1]]  # of F and of G, block by block
 KEEP = {  # which positions dropout keeps, twice as large
@@ -748,7 +748,7 @@ print(f"in chunks {saved(lambda x: in_chunks(wide, x, 256), x):.1f} MB")
 # three lines:
 
 # %%
-from annotated.notebook import show_source
+from annotated.page.notebook import show_source
 from annotated.reversible import ChunkedFeedForward
 
 show_source(ChunkedFeedForward.forward)
@@ -784,7 +784,7 @@ print(f"kept for the backward pass: {kept:.1f} MB, not {saved(wide, x):.1f}")
 # measured in a fresh process:
 
 # %% tags=["hide-input", "remove-stdout"]
-from annotated.notebook import show_table
+from annotated.page.notebook import show_table
 
 chunk_cost = {
     (run["way"], run["backward"]): run
@@ -1150,7 +1150,7 @@ print(f"✓ {message}")
 #    chunk has to forget.
 
 # %% tags=["hide-input"]
-from annotated.notebook import cost
+from annotated.page.notebook import cost
 
 cost()
 

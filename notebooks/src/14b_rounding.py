@@ -48,8 +48,8 @@ import matplotlib.pyplot as plt
 from torch import nn
 
 from annotated.attention import MultiHeadAttention
-from annotated.notebook import show
-from annotated.plots import LINES, PALETTE
+from annotated.page.notebook import show
+from annotated.page.plots import LINES, PALETTE
 from annotated.reversible import ReversibleBlock
 from annotated.transformer import FeedForward
 
@@ -203,7 +203,7 @@ print(
 # rebuilds.
 
 # %% tags=["hide-input"]
-from annotated.notebook import show_table
+from annotated.page.notebook import show_table
 from annotated.reversible import ReversibleSequence
 
 
@@ -258,7 +258,7 @@ print(
 )
 
 # %% tags=["hide-input", "remove-stdout"]
-from annotated.notebook import recorded
+from annotated.page.notebook import recorded
 
 deepest = {
     run["dtype"]: run
@@ -339,7 +339,7 @@ print(
 # differences smaller, each round brings the guess closer. If they don't, it runs away:
 
 # %% tags=["hide-input"]
-from annotated.frames import frame_slider
+from annotated.page.frames import frame_slider
 
 GAINS = (0.25, 0.5, 0.75, 0.9, 1.0, 1.1, 1.5)
 ROUNDS = range(21)
@@ -436,7 +436,7 @@ print(
 #    $y_1$, not at $x_1$.
 
 # %% tags=["hide-input"]
-from annotated.notebook import cost
+from annotated.page.notebook import cost
 
 cost()
 

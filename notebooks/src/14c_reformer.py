@@ -20,7 +20,7 @@
 # normalised, and adds to the other.
 
 # %% tags=["hide-input"]
-from annotated.frames import Html
+from annotated.page.frames import Html
 
 LINE = 'fill="none" stroke="currentColor" stroke-width="1.5"'
 
@@ -82,7 +82,7 @@ Html(
 )
 
 # %%
-from annotated.notebook import show_source
+from annotated.page.notebook import show_source
 from annotated.reformer import Reformer
 
 show_source(Reformer.forward)
@@ -91,11 +91,13 @@ show_source(Reformer.forward)
 import torch
 
 from annotated.gpt import next_token_loss
-from annotated.notebook import check_close
-from annotated.recipes_reversible import RECIPES, reformer, stored
+from annotated.page.notebook import check_close
+from annotated.recipes.reversible import REFORMER_RECIPES, reformer, stored
 
 widths = {"d_model": 32, "layers": 3, "max_len": 256, "dropout": 0.1}
-recipe = RECIPES["16k"]._replace(model=RECIPES["16k"].model | widths)
+recipe = REFORMER_RECIPES["16k"]._replace(
+    model=REFORMER_RECIPES["16k"].model | widths
+)
 row = torch.randint(96, (1, 257), generator=torch.Generator().manual_seed(0))
 both = []
 for keep in (False, True):
@@ -127,7 +129,7 @@ check_close(
 # %% tags=["hide-input", "remove-stdout"]
 from statistics import median
 
-from annotated.notebook import recorded, show_table
+from annotated.page.notebook import recorded, show_table
 
 hashed = {}
 for run in recorded("hashes_again")["runs"]:
@@ -334,8 +336,8 @@ show_table(
 # %% tags=["hide-input", "remove-stdout"]
 import matplotlib.pyplot as plt
 
-from annotated.notebook import show
-from annotated.plots import MARKERS, PALETTE
+from annotated.page.notebook import show
+from annotated.page.plots import MARKERS, PALETTE
 
 counted = recorded("text_counts")["rows"][1]["bits"]  # by one character back
 
@@ -471,7 +473,7 @@ print(
 # **So what does a barely trained model lack, characters or steps?** Here, steps. At equal
 # characters, 16 times the steps take it from 3.17 to 2.38 bits, a gain of 0.79. At equal steps, 16
 # times the characters gain 0.29. So with little time, don't begin with a long window. If you have a
-# GPU, `run_recipe("64k", device="cuda")` from `annotated.recipes_reversible` takes 20,000 steps
+# GPU, `run_reformer_recipe("64k", device="cuda")` from `annotated.recipes.reversible` takes 20,000 steps
 # with 65,536 bytes of Wikipedia at once, the paper's length. (All numbers on this page come from
 # a CPU.)
 # <!-- recorded reformer_steps: 3.17 = record["runs"][2]["bits"] -->
@@ -488,7 +490,7 @@ print(
 #    short windows predicted better, and more steps helped most of all (one seed, one learning rate).
 
 # %% tags=["hide-input"]
-from annotated.notebook import cost
+from annotated.page.notebook import cost
 
 cost()
 

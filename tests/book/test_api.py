@@ -15,10 +15,11 @@ from torch import nn
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "book" / "api.md").read_text(encoding="utf-8")
 FILES = {
-    f"annotated.{path.stem}": path
-    for path in sorted((ROOT / "annotated").glob("*.py"))
-    if not path.stem.startswith("_")
+    ".".join(path.relative_to(ROOT).with_suffix("").parts): path
+    for path in sorted((ROOT / "annotated").rglob("[!_]*.py"))
+    if path.parent.name != "checks"
 }
+del FILES["annotated.notebook"]  # a name of annotated.page.notebook's, kept
 # the checks of the exercises: the rest is for those who write exercises
 CHECKS = "annotated.checks"
 FILES[CHECKS] = ROOT / "annotated" / "checks" / "__init__.py"
@@ -185,7 +186,7 @@ def test_the_page_shows_what_a_reader_calls_of_the_others():
 
 def test_there_is_something_to_check():
     assert {"attention.masked_softmax", "data.Batch", "data.Batch.to"} <= set(IDS)
-    notebook = {item.name: item for item in items("annotated.notebook")}
+    notebook = {item.name: item for item in items("annotated.page.notebook")}
     assert notebook["show_source"].raises == {"TypeError"}
     assert set(notebook["show"].parameters) == {"figure", "alt", "caption"}
 

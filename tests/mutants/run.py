@@ -62,7 +62,7 @@ class Result:
 
 def faults(module: str) -> list[Fault]:
     """Return the faults in ``tests/mutants/faults/<module>.py``."""
-    table = importlib.import_module(f"tests.mutants.faults.{module}")
+    table = importlib.import_module(f"tests.mutants.faults.{module.replace('/', '.')}")
     return [
         Fault(module, owner, *texts)
         for owner, several in table.FAULTS.items()
@@ -71,17 +71,19 @@ def faults(module: str) -> list[Fault]:
 
 
 def modules() -> list[str]:
-    return sorted(
-        path.stem for path in (ROOT / "tests" / "mutants" / "faults").glob("*.py")
-    )
+    """Return the modules that have faults, such as "masks" and "recipes/dates"."""
+    folder = ROOT / "tests" / "mutants" / "faults"
+    files = folder.rglob("*.py")
+    return sorted(f.relative_to(folder).with_suffix("").as_posix() for f in files)
 
 
 @cache
 def files_of_tests(module: str) -> list[Path]:
     """Return the files whose tests should find the faults of a module."""
-    table = importlib.import_module(f"tests.mutants.faults.{module}")
-    names = getattr(table, "TESTS", (module,))
-    return [ROOT / "tests" / f"test_{name}.py" for name in names]
+    table = importlib.import_module(f"tests.mutants.faults.{module.replace('/', '.')}")
+    folder, _, name = module.rpartition("/")
+    names = getattr(table, "TESTS", (name,))
+    return [ROOT / "tests" / folder / f"test_{name}.py" for name in names]
 
 
 # ---- the text ----------------------------------------------------------------
@@ -213,7 +215,7 @@ def _test(
     file = package / f"{module}.py"
     if text is not None:
         file.write_text(text, encoding="utf-8")
-        for stale in (package / "__pycache__").glob(f"{module}.*"):
+        for stale in (file.parent / "__pycache__").glob(f"{file.stem}.*"):
             stale.unlink()
     tests = _Tests(first, only)
     for name in [name for name in os.environ if name.startswith("PYTEST_")]:
@@ -230,7 +232,7 @@ def _test(
         ],
         plugins=[tests],
     )
-    ran = sys.modules.get(f"annotated.{module}")
+    ran = sys.modules.get(f"annotated.{module.replace('/', '.')}")
     said = {
         "status": int(status),
         "passed": tests.passed,

@@ -3,7 +3,7 @@
 import matplotlib.pyplot as plt
 import pytest
 
-from annotated.frames import Choice, Slider, Text, explorer, frame_slider
+from annotated.page.frames import Choice, Slider, Text, explorer, frame_slider
 from book._ext.pages import SHARED
 from tests.site import checkers
 from tests.site.browser import built_pages, served, visiting

@@ -1,4 +1,4 @@
-"""annotated/static/laboratory_engine.js in the browser, against PyTorch."""
+"""annotated/page/static/laboratory_engine.js in the browser, against PyTorch."""
 
 import itertools
 import json
@@ -6,11 +6,11 @@ import json
 import pytest
 import torch
 
-from annotated.frames import static
+from annotated.page.frames import static
 from annotated.positions import sinusoidal_encoding
-from annotated.recipes_laboratory import (
+from annotated.recipes.laboratory import (
+    LABORATORY_TASKS,
     LETTERS,
-    TASKS,
     LaboratoryTransformer,
     laboratory_batch,
     laboratory_loss,
@@ -95,7 +95,7 @@ def double():
 
 def settings_of(number: int, switches) -> dict:
     """The tasks, and one or two layers, take turns."""
-    task = list(TASKS)[number % 3]
+    task = list(LABORATORY_TASKS)[number % 3]
     layers = 1 + number // 3 % 2
     return laboratory_settings(
         seed=number, task=task, layers=layers, **SMALL, **switches

@@ -1,10 +1,10 @@
-"""annotated/static/numbers.js in the browser, against PyTorch and Python."""
+"""annotated/page/static/numbers.js in the browser, against PyTorch and Python."""
 
 import pytest
 import torch
 from torch import nn
 
-from annotated.frames import pack, static, unpack
+from annotated.page.frames import pack, static, unpack
 
 
 @pytest.fixture(scope="module")

@@ -1,11 +1,11 @@
-"""annotated/static/text_writer.js writes what the model in Python writes."""
+"""annotated/page/static/text_writer.js writes what the model in Python writes."""
 
 import pytest
 import torch
 
 from annotated.decoding import keep_top_p, tempered
-from annotated.frames import pack, static, unpack
 from annotated.gpt import GPT, GPTConfig
+from annotated.page.frames import pack, static, unpack
 
 CHARACTERS = "abcdefg \n("
 CONTEXT, HEADS, LAYERS = 8, 2, 2

@@ -41,9 +41,10 @@ ANSWER + first
 TEXTS = {
     "notebooks/src/01_tiny.py": SOURCE,
     "annotated/__init__.py": "",
-    "annotated/notebook.py": "def setup(seed):\n    return 'cpu'\n",
+    "annotated/page/notebook.py": "def setup(seed):\n    return 'cpu'\n",
     "annotated/answer.py": "ANSWER = 41\n",
-    "annotated/static/explorer.js": "// nothing\n",
+    "annotated/page/__init__.py": "",
+    "annotated/page/static/explorer.js": "// nothing\n",
     "book/results/run.json": "{}\n",
     "requirements.txt": "torch\n",
 }

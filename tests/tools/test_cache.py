@@ -22,9 +22,9 @@ FILES = {
     "annotated/checks/ch01.py": "from annotated.checks import material\n",
     "annotated/checks/ch02.py": "",
     "annotated/checks/material.py": "",
-    "annotated/static/explorer.js": 'load("shared.js")',
-    "annotated/static/other.js": "",
-    "annotated/static/shared.js": "",
+    "annotated/page/static/explorer.js": 'load("shared.js")',
+    "annotated/page/static/other.js": "",
+    "annotated/page/static/shared.js": "",
     "book/results/other.json": "{}",
 }
 
@@ -49,8 +49,8 @@ def place(book, notebook):
         "annotated/deeper.py",
         "annotated/checks/ch01.py",
         "annotated/checks/material.py",
-        "annotated/static/explorer.js",
-        "annotated/static/shared.js",
+        "annotated/page/static/explorer.js",
+        "annotated/page/static/shared.js",
         "book/results/run.json",
         "requirements.txt",
     ],
@@ -68,7 +68,7 @@ def test_an_edit_of_what_is_used_counts_until_it_is_taken_back(book, notebook, n
     [
         "annotated/other.py",
         "annotated/checks/ch02.py",
-        "annotated/static/other.js",
+        "annotated/page/static/other.js",
         "book/results/other.json",
         "book/intro.md",
     ],

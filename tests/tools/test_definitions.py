@@ -9,7 +9,7 @@ from tools.definitions import CODE, changes, digest, reached
 
 FILES = {
     "annotated/__init__.py": "",
-    "annotated/static/table.json": "[1, 2]",
+    "annotated/page/static/table.json": "[1, 2]",
     "annotated/sizes.py": """
         WIDTH = 4
         WIDTHS = [WIDTH]
@@ -90,7 +90,7 @@ def test_what_is_reached(write):
         "annotated.sizes.DEPTH",
         "annotated.sizes.WIDTH",
         "annotated.sizes.WIDTHS",
-        "annotated/static/table.json",
+        "annotated/page/static/table.json",
         "benchmarks.first.TABLE",
         "benchmarks.first.run",
     ]

@@ -162,15 +162,17 @@ def test_the_setup_cell_reaches_the_notebook_with_its_tag(book):
 def test_the_setup_cell_installs_what_is_missing_and_goes_on(monkeypatch):
     def install(magic, line):
         installed.append((magic, line))
-        for name in ("annotated", "annotated.notebook"):
+        for name in ("annotated", "annotated.page.notebook"):
             monkeypatch.setitem(sys.modules, name, ModuleType(name))
-        sys.modules["annotated.notebook"].setup = lambda seed: f"device, seed {seed}"
+        sys.modules["annotated.page.notebook"].setup = lambda seed: (
+            f"device, seed {seed}"
+        )
 
     installed = []
     shell = ModuleType("shell")
     shell.run_line_magic = install
     monkeypatch.setitem(sys.modules, "annotated", None)  # so that importing fails
-    monkeypatch.setitem(sys.modules, "annotated.notebook", None)
+    monkeypatch.setitem(sys.modules, "annotated.page.notebook", None)
     code = TransformerManager().transform_cell(source.setup_cell())
     names = {"get_ipython": lambda: shell}
     exec(compile(ast.parse(code), "setup cell", "exec"), names)

@@ -1,0 +1,1 @@
+"""What a page is made of: its set-up, statements, figures and explorers."""

@@ -1,0 +1,341 @@
+"""Interactive figures that move in the static page, with no kernel and no network.
+
+:func:`frame_slider` shows pictures drawn beforehand behind one slider. An
+:func:`explorer` draws in the reader's browser from data that the page's cells
+computed. Both are plain HTML with a few lines of script, the same in the built
+page, in Jupyter and in Colab; the HTML is written by ``static/html.jinja``.
+"""
+
+import base64
+import hashlib
+import io
+import math
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, Any
+
+from jinja2 import Environment, FunctionLoader, StrictUndefined
+from jinja2.utils import htmlsafe_json_dumps
+from markupsafe import Markup
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+FILE_NAME = re.compile(r"\S+\.(png|jpe?g|gif|svg|webp|bmp|ico|pdf)$", re.IGNORECASE)
+
+
+@cache
+def static(name: str) -> str:
+    """Return a script or style sheet that comes with the package, by its ``name``."""
+    return resources.files("annotated.page").joinpath("static", name).read_text("utf-8")
+
+
+class Html:
+    """A piece of HTML, ``text``, that a cell shows."""
+
+    def __init__(self, text: str):
+        self.text = text
+
+    def _repr_html_(self) -> str:
+        return self.text
+
+
+def _json(value: Any) -> Markup:
+    """Return a value as JSON, in which no text can end the element around it."""
+    return htmlsafe_json_dumps(value, ensure_ascii=False, allow_nan=False)
+
+
+@cache
+def _templates() -> Environment:
+    templates = Environment(
+        autoescape=True,
+        loader=FunctionLoader(static),
+        lstrip_blocks=True,
+        trim_blocks=True,
+        undefined=StrictUndefined,
+    )
+    templates.filters["json"] = _json
+    templates.globals["static"] = lambda name: Markup(static(name))
+    return templates
+
+
+def render(macro: str, **values: Any) -> Markup:
+    """Return the HTML that a ``macro`` of ``static/html.jinja`` makes of ``values``."""
+    return getattr(_templates().get_template("html.jinja").module, macro)(**values)
+
+
+def alt_problem(alt: str | None, source: str = "") -> str:
+    """Return what is wrong with an image's alternative text; nothing if it is sound.
+
+    Args:
+        alt: what the image shows, in words.
+        source: the file of the image, which tools fill in where the text is missing.
+    """
+    text = (alt or "").strip()
+    if not text:
+        return "has no alt text"
+    path = PurePosixPath(source)
+    if text in (source, path.name, path.stem) or FILE_NAME.search(text):
+        return f"has a file name as its alt text: {text!r}"
+    if len(text.split()) < 3:
+        return f"has an alt text that says too little: {text!r}"
+    return ""
+
+
+def require_alt(alt: str | None) -> str:
+    """Return the alternative text ``alt`` without the spaces around it.
+
+    Raises:
+        ValueError: if it says nothing.
+    """
+    if problem := alt_problem(alt):
+        raise ValueError(f"alt must say what the figure shows: the figure {problem}")
+    return alt.strip()
+
+
+def image_html(
+    figure: "Figure", alt: str, dpi: int = 144, colours: int = 128
+) -> Markup:
+    """Return a figure as one ``<img>`` that carries its own picture, and close it.
+
+    Args:
+        figure: a matplotlib figure.
+        alt: what it shows, in words.
+        dpi: dots per inch; the picture is shown at 96 to the inch.
+        colours: size of the palette, which makes a picture a third as heavy.
+
+    Raises:
+        ValueError: if ``alt`` says nothing.
+    """
+    from matplotlib import pyplot
+    from PIL import Image
+
+    alt = require_alt(alt)
+    raw, small = io.BytesIO(), io.BytesIO()
+    figure.savefig(raw, format="png", dpi=dpi, bbox_inches="tight", facecolor="white")
+    pyplot.close(figure)
+    with Image.open(raw) as picture:
+        width, height = (round(pixels * 96 / dpi) for pixels in picture.size)
+        picture.convert("RGB").quantize(colours).save(small, "png", optimize=True)
+    png = base64.b64encode(small.getvalue()).decode()
+    return render("image", alt=alt, width=width, height=height, png=png)
+
+
+def _name(kind: str, *contents: Any) -> str:
+    """Return an id that is the same at every run, and another for other contents."""
+    digest = hashlib.sha256("".join(map(str, contents)).encode()).hexdigest()
+    return f"{kind}-{digest[:12]}"
+
+
+def frame_slider(
+    draw: Callable[[Any], "Figure"],
+    values: Iterable[Any],
+    *,
+    label: str,
+    alt: Callable[[Any], str],
+    question: str | None = None,
+    caption: str | None = None,
+    dpi: int = 120,
+) -> Html:
+    """Show pictures drawn beforehand behind one slider, moved by mouse or keyboard.
+
+    For one parameter of up to about forty values; more parameters, or free input,
+    are the business of :func:`explorer`.
+
+    Args:
+        draw: ``draw(value)`` gives the matplotlib figure for a value.
+        values: the values, one frame each.
+        label: what the slider sets, with its unit.
+        alt: ``alt(value)`` says in words what the frame shows.
+        question: what the reader should predict before moving the slider.
+        caption: text below the picture.
+        dpi: dots per inch of a frame.
+
+    Returns:
+        The slider with its pictures, for a cell to show.
+
+    Raises:
+        ValueError: if an alternative text says nothing.
+    """
+    values = list(values)
+    images = [image_html(draw(value), alt(value), dpi) for value in values]
+    names = [str(value) for value in values]
+    return Html(
+        render(
+            "frame_slider",
+            root=_name("frames", label, names, images),
+            label=label,
+            names=names,
+            images=images,
+            question=question,
+            caption=caption,
+        )
+    )
+
+
+@dataclass(frozen=True)
+class Slider:
+    """A control with a few values in order.
+
+    Args:
+        name: its key in the explorer's state.
+        label: what it sets, with the unit.
+        values: the values, in order.
+        start: the one to begin with; the first if not given.
+    """
+
+    name: str
+    label: str
+    values: Sequence[float | int | str]
+    start: Any = None
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A control that picks one of several texts; the first one to begin with.
+
+    Args:
+        name: its key in the explorer's state.
+        label: what it sets.
+        options: the texts.
+    """
+
+    name: str
+    label: str
+    options: Sequence[str]
+
+
+@dataclass(frozen=True)
+class Text:
+    """A control for free input.
+
+    Args:
+        name: its key in the explorer's state.
+        label: what it sets.
+        start: the text to begin with.
+        suggestions: texts that drop down from it.
+        most: most characters that it takes.
+    """
+
+    name: str
+    label: str
+    start: str
+    suggestions: Sequence[str] = ()
+    most: int = 60
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A table of cells that the reader switches, by mouse or keyboard.
+
+    ``state[name]`` holds the switched cells, ``[[row, column], …]`` from top left to
+    bottom right. What a cell looks like is up to the drawing: it calls ``view.cell(
+    name, row, column, {on, text, label})`` for each of them, and ``view.names(name,
+    rows, columns)`` for what stands beside and above.
+
+    Args:
+        name: its key in the explorer's state.
+        label: what a switched cell means.
+        rows: number of rows.
+        columns: number of columns.
+    """
+
+    name: str
+    label: str
+    rows: int
+    columns: int
+
+
+def explorer(
+    script: str,
+    data: Mapping[str, Any],
+    controls: Sequence[Slider | Choice | Text | Grid],
+    *,
+    label: str,
+    checks: Sequence[tuple[Mapping[str, Any], Mapping[str, Any]]],
+    question: str | None = None,
+    caption: str | None = None,
+) -> Html:
+    """Show an explorer: a drawing that the reader's browser makes from data.
+
+    Args:
+        script: JavaScript, the body of ``function (state, data, view, numbers)``:
+            computes with the functions of ``static/numbers.js``, draws with
+            ``view.svg(width, height, label)`` and ``view.add(parent, tag, {…})``
+            and returns ``{values, says}``: what was computed, and one sentence on
+            it for screen readers.
+        data: numbers and texts that the page's cells computed, as JSON.
+        controls: what the reader sets; ``state`` holds their values by name.
+        label: name of the explorer.
+        checks: pairs (state, values) computed in Python; the tests of the site put
+            the explorer into each state and compare its values with these.
+        question: what the reader should predict before trying.
+        caption: text below the drawing.
+
+    Returns:
+        The explorer, for a cell to show.
+
+    Raises:
+        ValueError: if ``data`` or ``checks`` hold a number that is not finite, or a
+            slider starts at none of its values.
+    """
+    inner = _json(data)
+    wanted = [{"state": state, "values": values} for state, values in checks]
+    return Html(
+        render(
+            "explorer",
+            root=_name("explorer", label, script, inner, controls),
+            script=Markup(script),
+            data=inner,
+            controls=controls,
+            label=label,
+            checks=_json(wanted),
+            question=question,
+            caption=caption,
+        )
+    )
+
+
+def pack(tensor: Any) -> dict[str, Any]:
+    """Pack numbers for an explorer as 16-bit integers with one scale.
+
+    A trained model goes into the page this way; :func:`unpack` gives the numbers
+    that the browser will see, so that Python's check computes with the same ones.
+
+    Args:
+        tensor: a tensor of finite floating-point numbers.
+
+    Returns:
+        ``{"shape": …, "scale": …, "base64": …}``; a number is its integer × scale.
+
+    Raises:
+        ValueError: if a number is not finite.
+    """
+    import numpy
+
+    array = tensor.detach().cpu().double().numpy()
+    largest = float(numpy.abs(array).max(initial=0.0))
+    if not math.isfinite(largest):
+        raise ValueError("tensor must hold finite numbers to be packed")
+    scale = largest / 32767 or 1.0
+    whole = numpy.round(array / scale).astype("<i2")
+    text = base64.b64encode(whole.tobytes()).decode()
+    return {"shape": list(array.shape), "scale": scale, "base64": text}
+
+
+def unpack(packed: Mapping[str, Any]) -> Any:
+    """Return the float32 tensor that :func:`pack` packed, as the browser sees it.
+
+    Args:
+        packed: what :func:`pack` returned.
+    """
+    import numpy
+    import torch
+
+    whole = numpy.frombuffer(base64.b64decode(packed["base64"]), "<i2")
+    numbers = torch.from_numpy(whole.astype("float64") * packed["scale"])
+    return numbers.reshape(packed["shape"]).float()

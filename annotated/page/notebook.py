@@ -1,0 +1,352 @@
+"""What a notebook needs around its ideas: set-up, checks, sources, figures."""
+
+import ast
+import importlib.util
+import inspect
+import json
+import math
+import operator
+import os
+import platform
+import random
+import re
+import sys
+import textwrap
+import time
+from collections.abc import Iterable, Sequence
+from html import escape
+from importlib import resources
+from itertools import takewhile
+from typing import TYPE_CHECKING, Any
+
+import numpy
+import torch
+from torch import Tensor
+
+from annotated import require
+from annotated.page.frames import Html, image_html, render
+from annotated.page.plots import use_style
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+_WITH_DOCSTRING = ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+
+
+def setup(seed: int = 0) -> torch.device:
+    """Seed everything, set the figure style, choose and name the device.
+
+    ``ANNOTATED_DEVICE`` in the environment (``cpu`` or ``cuda``) decides the device;
+    without it, a GPU is taken where there is one. TF32 is switched off, so that a GPU
+    counts in single precision too. Threads are left as they are.
+
+    Args:
+        seed: seed of ``torch``, ``numpy`` and ``random``.
+
+    Returns:
+        The device.
+
+    Raises:
+        RuntimeError: if ``ANNOTATED_DEVICE`` asks for a GPU that is not there.
+    """
+    wanted = os.environ.get("ANNOTATED_DEVICE", "")
+    require.choice(("", "cpu", "cuda"), ANNOTATED_DEVICE=wanted)
+    available = torch.cuda.is_available()
+    if wanted == "cuda" and not available:
+        raise RuntimeError("ANNOTATED_DEVICE=cuda, but PyTorch finds no GPU here")
+    device = torch.device(wanted or ("cuda" if available else "cpu"))
+    # cuDNN's default, TF32, keeps ten bits: too few for proofs. (These are the older
+    # names; after the newer ones torch.compile raises on CUDA, pytorch#166387.)
+    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
+    torch.manual_seed(seed)
+    numpy.random.seed(seed)
+    random.seed(seed)
+    use_style()
+    where = torch.cuda.get_device_name() if device.type == "cuda" else "CPU"
+    print(
+        f"Python {platform.python_version()}, PyTorch {torch.__version__}, {where}, "
+        f"{torch.get_num_threads()} thread(s), seed {seed}"
+    )
+    return device
+
+
+def show_source(*things: Any) -> None:
+    """Show the source of classes and functions, as the module ships it.
+
+    Of each docstring the first paragraph is shown; the checks of arguments, all that
+    calls :mod:`annotated.require`, are left out. Both are in the reference.
+
+    Args:
+        things: the classes and functions, in the order wanted.
+
+    Raises:
+        TypeError: if one of the things has no Python source.
+    """
+    from IPython.display import Markdown, display
+
+    for thing in things:
+        try:
+            source = inspect.getsource(thing)
+        except (TypeError, OSError) as error:
+            raise TypeError(
+                f"show_source needs a class or function, got {thing!r}"
+            ) from error
+        code = _brief(textwrap.dedent(source).rstrip())
+        display(Markdown(f"```python\n{code}\n```"))
+
+
+def _brief(code: str) -> str:
+    """Cut checks of arguments, and docstrings after their first paragraph."""
+    lines = code.splitlines()
+    cuts = []  # first line, line after the last, what stands there instead
+    for node in ast.walk(ast.parse(code)):
+        if isinstance(node, _WITH_DOCSTRING) and ast.get_docstring(node) is not None:
+            first, end = node.body[0].lineno - 1, node.body[0].end_lineno
+            kept = list(takewhile(str.strip, lines[first:end]))
+            if len(kept) < end - first:
+                kept[-1] += '"""'
+            cuts.append((first, end, kept))
+        checks = [d for d in getattr(node, "decorator_list", []) if _requires(d)]
+        if isinstance(node, ast.Expr) and _requires(node.value):
+            checks.append(node)
+        cuts += [(check.lineno - 1, check.end_lineno, []) for check in checks]
+    for first, end, kept in sorted(cuts, reverse=True):
+        lines[first:end] = kept
+    return "\n".join(lines)
+
+
+def _requires(node: ast.expr) -> bool:
+    called = node.func if isinstance(node, ast.Call) else node
+    return isinstance(called, ast.Attribute) and ast.unparse(called.value) == "require"
+
+
+def check_shape(name: str, tensor: Tensor, **axes: int) -> None:
+    """Print the shape of a tensor by the names of its axes, or say what is wrong.
+
+    Args:
+        name: what the tensor is.
+        tensor: the tensor.
+        axes: letter and length of each axis, in order, such as ``b=2, t=3, d=8``.
+
+    Raises:
+        AssertionError: if the shape is another one.
+    """
+    wanted = ", ".join(f"{letter}={size}" for letter, size in axes.items())
+    if tuple(tensor.shape) != tuple(axes.values()):
+        raise AssertionError(
+            f"{name} should have shape ({wanted}), but has {tuple(tensor.shape)}"
+        )
+    print(f"{name}: ({wanted})")
+
+
+def check_close(
+    claim: str,
+    actual: Tensor | Sequence[Tensor],
+    expected: Tensor | Sequence[Tensor],
+    tolerance: float = 1e-6,
+) -> None:
+    """Prove that tensors agree: print the worst difference, or say where they differ.
+
+    Args:
+        claim: what is proved, in words.
+        actual: a tensor, or several (an output and its gradients, say).
+        expected: as many of the same shapes; dtypes and devices may differ.
+        tolerance: largest absolute difference allowed.
+
+    Raises:
+        AssertionError: if a pair differs in shape, or by more than ``tolerance``.
+    """
+    pairs = [
+        [t.detach().cpu().double() for t in ([x] if isinstance(x, Tensor) else x)]
+        for x in (actual, expected)
+    ]
+    torch.testing.assert_close(
+        *pairs, rtol=0, atol=tolerance, msg=lambda message: f"{claim}: {message}"
+    )
+    worst = max(
+        (one - other).abs().max().item() for one, other in zip(*pairs, strict=True)
+    )
+    print(f"✓ {claim}, " + (f"to {worst:.0e}" if worst else "exactly"))
+
+
+_SIGNS = {">": operator.gt, "≥": operator.ge, "<": operator.lt, "≤": operator.le}
+_FINDING = "application/vnd.annotated.finding+json"
+
+
+def expect(
+    name: str,
+    words: str,
+    value: float | Iterable[float],
+    *,
+    unlike: tuple[str, float | Iterable[float]],
+    above: float | None = None,
+    below: float | None = None,
+    at_least: float | None = None,
+    at_most: float | None = None,
+) -> None:
+    """State what was found about something trained; another machine may differ.
+
+    The same seed gives another model on another processor, so a finding is no law: its
+    band follows from the words, and ``book/results/findings`` holds what other machines
+    found (``python -m tools.machines``). A missed band stops nothing. The page says so
+    in a line, and ``make book`` lists it; ``make test`` fails. The verdict is data in
+    the output of the cell.
+
+    Args:
+        name: page and name, such as ``"08b-longer"``; each once in the book.
+        words: the claim, a sentence.
+        value: what was measured; of several numbers, each has to be in the band.
+        unlike: a named alternative that lies outside the band (untrained, ablated, the
+            other method), and its value or values.
+        above: all below this, and this itself, is outside the band.
+        below: all above this, and this itself.
+        at_least: all below this.
+        at_most: all above this.
+
+    Raises:
+        ValueError: if ``name`` names no page, or there is no band.
+    """
+    from IPython.display import display
+
+    if not re.fullmatch(r"\d\d[a-z]?-[a-z0-9-]+", name):
+        raise ValueError(f"name must be like '08b-longer', got {name!r}")
+    given = ((">", above), ("≥", at_least), ("<", below), ("≤", at_most))
+    bounds = [(sign, end) for sign, end in given if end is not None]
+    if not bounds:
+        raise ValueError(f"{name}: the band must have a bound, got none")
+
+    def inside(number: float) -> bool:  # a NaN is nowhere
+        return all(_SIGNS[sign](number, end) for sign, end in bounds)
+
+    values, others = _numbers(value), _numbers(unlike[1])
+    held = all(map(inside, values))
+    verdict = {
+        "name": name,
+        "words": words,
+        "value": list(map(_plain, values)),
+        "band": " and ".join(f"{sign} {end:g}" for sign, end in bounds),
+        "held": held,
+        "unlike": {
+            "words": unlike[0],
+            "value": list(map(_plain, others)),
+            "outside": not any(map(inside, others)),
+        },
+    }
+    line = "" if held else _differs(verdict)
+    html = f'<p class="annotated-finding"><small>{escape(line)}</small></p>'
+    data = {_FINDING: verdict, "text/html": html if line else "", "text/plain": line}
+    display(data, raw=True)
+
+
+def _numbers(value: float | Iterable[float]) -> list[float]:
+    if not isinstance(value, Tensor):
+        several = [*value] if isinstance(value, Iterable) else [value]
+        value = torch.tensor(several, dtype=torch.float64)
+    return value.cpu().double().flatten().tolist()
+
+
+def _plain(number: float) -> float | str:
+    """A number as JSON can hold it; ``float`` reads it back."""
+    return number if math.isfinite(number) else str(number)
+
+
+def _differs(verdict: dict[str, Any]) -> str:
+    """What was found here and what the recorded machines found, in a line."""
+    here = ", ".join(f"{float(number):.4g}" for number in verdict["value"])
+    text = f"Not so on this machine: {verdict['words']} Measured here: {here}"
+    page = verdict["name"].split("-")[0]
+    file = resources.files("annotated.results").joinpath("findings", f"{page}.json")
+    if file.is_file():
+        record = json.loads(file.read_text("utf-8"))["findings"]
+        found = record.get(verdict["name"], {}).get("values", {})
+        spread = [float(number) for numbers in found.values() for number in numbers]
+        if spread:
+            low, high = min(spread), max(spread)
+            text += f"; {len(found)} recorded machines: {low:.4g} to {high:.4g}"
+    return f"{text}."
+
+
+def say(text: str) -> None:
+    """Show a paragraph whose numbers come from this run, the same on every front end.
+
+    Args:
+        text: Markdown, an f-string as a rule: ``say(f"It ends at {loss:.2f}.")``.
+    """
+    from IPython.display import Markdown, display
+
+    display(Markdown(text))
+
+
+def recorded(name: str) -> dict[str, Any]:
+    """Return a long run that was recorded in ``book/results``, and print where from.
+
+    Args:
+        name: the benchmark: ``python -m benchmarks NAME`` repeats it.
+    """
+    seeds = set()
+
+    def note_seed(entry: dict[str, Any]) -> dict[str, Any]:
+        seeds.update([entry["seed"]] if "seed" in entry else [])
+        return entry
+
+    file = resources.files("annotated.results").joinpath(f"{name}.json")
+    result = json.loads(file.read_text("utf-8"), object_hook=note_seed)
+    made, exact = result["provenance"], ""
+    if made.get("commit_is_lost"):
+        exact = " (not exact: that commit is no longer in the repository)"
+    elif not made["commit_is_exact"]:
+        exact = " (not exact: with changes that were not committed)"
+    print(
+        f"recorded {made['date']} by `{made['command']}` at commit "
+        f"{made['commit'][:7]}{exact}"
+        + f", seeds {', '.join(map(str, sorted(seeds)))}"
+        * bool(seeds)
+        + f"\nPyTorch {made['torch']}, Python {made['python']}, "
+        f"{made['processor']}, {made['threads']} thread(s)"
+    )
+    return result
+
+
+def show_table(
+    header: Sequence[str], rows: Iterable[Sequence[Any]], caption: str = ""
+) -> Html:
+    """Return a table for a cell to show, each row named by its first entry.
+
+    Args:
+        header: names of the columns.
+        rows: entries of the rows, from left to right; texts as they should appear.
+        caption: what the table shows, above it.
+    """
+    return Html(render("table", header=header, rows=list(rows), caption=caption))
+
+
+def cost() -> None:
+    """Print what the session has taken so far: CPU seconds, and memory at its peak.
+
+    The memory is left out where the system does not tell it (Windows).
+    """
+    text = f"this page so far: {time.process_time():.0f} CPU seconds"
+    if importlib.util.find_spec("resource"):
+        import resource
+
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        unit = 2**30 if sys.platform == "darwin" else 2**20  # bytes there, KiB here
+        text += f", {peak / unit:.1f} GiB of memory at the peak"
+    print(text)
+
+
+def show(figure: "Figure", *, alt: str | None = None, caption: str = "") -> Html:
+    """Show a figure with its alternative text and caption, and close it.
+
+    Args:
+        figure: a matplotlib figure.
+        alt: what the figure shows, in words, for those who cannot see it.
+        caption: text below it.
+
+    Returns:
+        The figure, for a cell to show.
+
+    Raises:
+        ValueError: if ``alt`` is missing or says nothing.
+    """
+    return Html(render("figure", image=image_html(figure, alt), caption=caption))

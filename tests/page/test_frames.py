@@ -1,0 +1,324 @@
+"""annotated/page/frames.py: what stands in the page is what was computed.
+
+That it works there, tests/site tries in a browser.
+"""
+
+import base64
+import io
+import json
+import math
+import struct
+
+import matplotlib.pyplot as plt
+import pytest
+import torch
+from bs4 import BeautifulSoup
+from PIL import Image
+
+from annotated.page.frames import (
+    Choice,
+    Grid,
+    Slider,
+    Text,
+    alt_problem,
+    explorer,
+    frame_slider,
+    image_html,
+    pack,
+    static,
+    unpack,
+)
+
+NASTY = "<b>\"x\" & 'y'</b></script>"
+
+
+@pytest.fixture(autouse=True)
+def figures():
+    yield
+    plt.close("all")
+
+
+def bar(height: float = 1.0):
+    figure, axes = plt.subplots(figsize=(2, 1))
+    axes.bar([0], [height])
+    return figure
+
+
+def soup(html) -> BeautifulSoup:
+    text = html if isinstance(html, str) else html._repr_html_()
+    return BeautifulSoup(text, "html.parser")
+
+
+def picture(tag) -> Image.Image:
+    kind, data = tag["src"].split(",")
+    assert kind == "data:image/png;base64"
+    return Image.open(io.BytesIO(base64.b64decode(data)))
+
+
+def ids(page: BeautifulSoup) -> list[str]:
+    return [tag["id"] for tag in page.find_all(id=True)]
+
+
+# ---- alternative texts, images ------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("alt", "source", "problem"),
+    [
+        ("Loss falls from 4.1 to 0.2.", "loss.png", ""),
+        ("Loss falls slowly", "", ""),
+        (None, "", "has no alt text"),
+        (" \n", "", "has no alt text"),
+        ("plots/loss_curve.SVG", "", "has a file name"),
+        ("The figure loss.png ", "", "has a file name"),
+        ("The loss", "The loss", "has a file name"),
+        ("loss by step", "figures/loss by step.png", "has a file name"),
+        ("Figure 3.", "", "says too little"),
+    ],
+)
+def test_alternative_texts(alt, source, problem):
+    said = alt_problem(alt, source)
+    assert problem in said if problem else said == ""
+
+
+def test_an_image_carries_its_picture_and_its_alternative_text():
+    figure = bar()
+    page = soup(image_html(figure, f" What {NASTY} looks like ", dpi=72, colours=4))
+    (image,) = page.find_all(True)
+    assert image["alt"] == f"What {NASTY} looks like"
+    with picture(image) as png:
+        assert int(image["width"]) == round(png.width * 96 / 72)
+        assert int(image["height"]) == round(png.height * 96 / 72)
+        assert len(png.getcolors()) <= 4
+    assert not plt.fignum_exists(figure.number)
+
+
+@pytest.mark.parametrize("alt", [None, "loss.png"])
+def test_an_image_needs_an_alternative_text(alt):
+    with pytest.raises(ValueError, match="alt must say what the figure shows"):
+        image_html(bar(), alt)
+
+
+def test_scripts_and_styles_come_with_the_package():
+    assert "function explorer" in static("explorer.js")
+    with pytest.raises(FileNotFoundError):
+        static("nothing.js")
+
+
+# ---- frame_slider ------------------------------------------------------------
+
+
+def make_slider(values=(1, 2, 5), **changes):
+    arguments = {"label": "height (cm)", "alt": lambda value: f"A bar of {value}"}
+    return frame_slider(bar, values, **(arguments | changes))
+
+
+def test_each_value_is_drawn_once_and_only_the_first_is_seen():
+    drawn = []
+
+    def draw(value):
+        drawn.append(value)
+        return bar(value)
+
+    values = iter([1, 2, 5])
+    made = frame_slider(draw, values, label="n", alt=lambda n: f"A bar of {n}", dpi=90)
+    assert drawn == [1, 2, 5]
+    frames = soup(made).select("div.annotated-frames figure.annotated-frame")
+    assert [frame.has_attr("hidden") for frame in frames] == [False, True, True]
+    for frame, height in zip(frames, drawn, strict=True):
+        wanted = soup(image_html(bar(height), f"A bar of {height}", dpi=90)).img
+        assert frame.img == wanted
+
+
+def test_the_slider_goes_over_all_values_and_is_named():
+    page = soup(make_slider([0.5, "two"]))
+    (slider,) = page.find_all("input")
+    kept = [slider[name] for name in ("type", "min", "max", "step", "value")]
+    assert kept == ["range", "0", "1", "1", "0"]
+    assert json.loads(slider["data-names"]) == ["0.5", "two"]
+    assert slider["aria-valuetext"] == page.output.text == "0.5"
+    assert page.label["for"] == slider["id"] == page.output["for"][0]
+    assert page.label.text == "height (cm)"
+    assert page.select("p") == []
+
+
+def test_words_around_the_slider_are_escaped():
+    page = soup(make_slider([NASTY], label=NASTY, question=NASTY, caption=NASTY))
+    assert page.b is None
+    assert page.label.text == page.output.text == NASTY
+    assert page.select_one(".annotated-question").text == NASTY
+    assert page.select_one(".annotated-caption").text == NASTY
+    assert page.input["aria-valuetext"] == NASTY
+    assert json.loads(page.input["data-names"]) == [NASTY]
+
+
+def test_two_sliders_share_no_id_and_the_same_one_keeps_its_own():
+    one, other = ids(soup(make_slider())), ids(soup(make_slider(label="depth (cm)")))
+    assert len(set(one)) == 2 and not set(one) & set(other)
+    assert one == ids(soup(make_slider()))
+
+
+# ---- explorer ----------------------------------------------------------------
+
+
+CONTROLS = [Slider("n", "number", [1, 2, 3]), Choice("way", "way", ["up", NASTY])]
+
+
+def make_explorer(**changes):
+    arguments = {
+        "script": "return {values: {y: state.n * data.k}, says: 'drawn'};",
+        "data": {"k": 2.5},
+        "controls": CONTROLS,
+        "label": "Multiplier",
+        "checks": [({"n": 2, "way": "up"}, {"y": 5.0})],
+    }
+    return explorer(**(arguments | changes))
+
+
+def control(one) -> BeautifulSoup:
+    page = soup(make_explorer(controls=[one])).select_one(".annotated-control")
+    named = page.select_one("[data-name]")
+    assert named["data-name"] == one.name
+    assert named["id"].startswith("explorer-") and named["id"].endswith(f"-{one.name}")
+    return page
+
+
+@pytest.mark.parametrize(("start", "index"), [(None, "0"), (0, "1"), (5, "2")])
+def test_a_slider_starts_where_it_is_told(start, index):
+    page = control(Slider("rate", f"rate {NASTY}", [3, 0, 5], start))
+    slider = page.input
+    kept = [slider[name] for name in ("type", "min", "max", "value")]
+    assert kept == ["range", "0", "2", index]
+    assert json.loads(slider["data-values"]) == [3, 0, 5]
+    assert page.output.text == str(3 if start is None else start)
+    assert page.label["for"] == slider["id"] == page.output["for"][0]
+    assert page.label.text == f"rate {NASTY}"
+
+
+def test_a_choice_offers_its_options():
+    page = control(Choice("way", "way", ["dot", NASTY]))
+    assert [option.text for option in page.find_all("option")] == ["dot", NASTY]
+    assert page.label["for"] == page.select_one("select")["id"]
+
+
+def test_a_text_can_be_typed_and_is_suggested():
+    page = control(Text("date", "a date", NASTY, ["7. März", NASTY], most=23))
+    field = page.input
+    assert (field["type"], field["value"], field["maxlength"]) == ("text", NASTY, "23")
+    assert field["list"] == page.datalist["id"]
+    offers = [option["value"] for option in page.find_all("option")]
+    assert offers == ["7. März", NASTY]
+    assert page.label["for"] == field["id"]
+    assert page.label.text == "a date"
+
+
+def test_a_grid_has_names_and_cells_in_the_order_of_the_page():
+    page = control(Grid("cells", f"click {NASTY}", rows=2, columns=3))
+    grid = page.select_one(".annotated-grid")
+    kinds = [
+        "above" if tag.get("class") else "beside" if tag.name == "span" else "cell"
+        for tag in grid.find_all(["span", "button"])
+    ]
+    row = ["beside", "cell", "cell", "cell"]
+    assert kinds == ["beside", "above", "above", "above", *row, *row]
+    assert "--columns: 3" in grid["style"]
+    places = [(b["data-row"], b["data-column"]) for b in grid.find_all("button")]
+    assert places == [(i, j) for i in "01" for j in "012"]
+    stops = [button["tabindex"] for button in grid.find_all("button")]
+    assert stops == ["0", "-1", "-1", "-1", "-1", "-1"]
+    assert page.find(id=grid["aria-labelledby"]).text == f"click {NASTY}"
+    assert page.select_one("button.annotated-reset").parent == grid.parent
+
+
+def json_of(page: BeautifulSoup, name: str):
+    return json.loads(page.select_one(f"script.annotated-explorer-{name}").string)
+
+
+def test_an_explorer_holds_its_data_its_checks_and_its_script():
+    data = {"k": 2.5, "text": f"März 三月 {NASTY}"}
+    made = make_explorer(data=data, checks=[({"n": 1, "way": "up"}, {"y": NASTY})])
+    page = soup(made)
+    assert json_of(page, "data") == data
+    assert json_of(page, "checks") == [
+        {"state": {"n": 1, "way": "up"}, "values": {"y": NASTY}}
+    ]
+    assert "März 三月" in made.text
+    script = page.find_all("script")[-1].string
+    assert f'getElementById("{page.section["id"]}")' in script
+    assert "return {values: {y: state.n * data.k}, says: 'drawn'};" in script
+    shared = page.select_one("script.annotated-shared").string
+    assert static("numbers.js") in shared and static("explorer.js") in shared
+
+
+def test_words_around_an_explorer_are_escaped():
+    page = soup(make_explorer(label=NASTY, question=NASTY, caption=NASTY))
+    assert page.b is None
+    assert page.section["aria-label"] == NASTY
+    assert page.select_one(".annotated-view")["aria-label"] == f"{NASTY}: drawing"
+    assert page.select_one(".annotated-question").text == NASTY
+    assert page.select_one(".annotated-caption").text == NASTY
+
+
+def test_two_explorers_share_no_id_and_the_same_one_keeps_its_own():
+    one = ids(soup(make_explorer()))
+    assert len(one) == len(set(one)) == 3
+    for change in (
+        {"label": "Other"},
+        {"data": {"k": 3}},
+        {"script": "return {};"},
+        {"controls": [Slider("n", "number", [1, 2]), CONTROLS[1]]},
+    ):
+        assert not set(one) & set(ids(soup(make_explorer(**change))))
+    assert one == ids(soup(make_explorer()))
+
+
+@pytest.mark.parametrize("number", [math.nan, -math.inf])
+def test_what_is_no_json_is_refused(number):
+    for change in ({"data": {"k": [number]}}, {"checks": [({}, {"y": number})]}):
+        with pytest.raises(ValueError, match="not JSON compliant"):
+            make_explorer(**change)
+
+
+# ---- pack, unpack ------------------------------------------------------------
+
+
+@pytest.mark.parametrize("size", [(3, 5), (7,), (2, 3, 5), ()])
+@pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
+def test_packing_errs_by_half_a_step_at_most(size, scale):
+    tensor = scale * torch.randn(size, generator=torch.Generator().manual_seed(0))
+    packed = pack(tensor)
+    assert packed["scale"] == pytest.approx(tensor.abs().max().item() / 32767)
+    back = unpack(packed)
+    assert back.shape == tensor.shape and back.dtype == torch.float32
+    allowed = packed["scale"] * (0.5 + 1e-3)  # the rest is float32's own rounding
+    assert (back - tensor).abs().max() <= allowed
+
+
+def test_packed_numbers_are_read_as_the_browser_reads_them():
+    # little-endian 16-bit integers, row by row: getInt16(i, true) in numbers.js
+    tensor = torch.tensor([[1.0, -0.5, 0.25], [0.0, -1.0, 0.125]])
+    packed = json.loads(json.dumps(pack(tensor)))
+    assert packed["shape"] == [2, 3]
+    whole = struct.unpack("<6h", base64.b64decode(packed["base64"]))
+    assert whole == (32767, -16384, 8192, 0, -32767, 4096)
+    numbers = [i * packed["scale"] for i in whole]
+    assert unpack(packed).flatten().tolist() == pytest.approx(numbers)
+
+
+@pytest.mark.filterwarnings("error")  # of a division by zero
+@pytest.mark.parametrize("tensor", [torch.zeros(3, 2), torch.zeros(0), torch.zeros(())])
+def test_zeros_and_nothing_can_be_packed(tensor):
+    back = unpack(pack(tensor))
+    assert back.shape == tensor.shape
+    assert back.eq(0).all()
+
+
+def test_parameters_in_half_precision_can_be_packed():
+    tensor = torch.nn.Parameter(torch.tensor([[0.5, -1.0]], dtype=torch.bfloat16))
+    assert unpack(pack(tensor)).tolist() == [pytest.approx([0.5, -1.0], abs=2e-5)]
+
+
+@pytest.mark.parametrize("number", [math.nan, math.inf])
+def test_only_finite_numbers_can_be_packed(number):
+    with pytest.raises(ValueError, match="tensor must hold finite numbers"):
+        pack(torch.tensor([1.0, number, 2.0]))

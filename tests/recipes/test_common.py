@@ -1,0 +1,33 @@
+"""annotated/recipes/common.py: the optimisers and learning rates of several recipes."""
+
+import pytest
+from torch import nn
+
+from annotated.recipes.common import one_cycle, paper_adam
+
+
+def test_one_cycle_rises_for_a_tenth_of_the_steps():
+    optimizer, schedule = one_cycle(nn.Linear(1, 1), 0.5, 100)
+    rates = []
+    for _ in range(100):
+        rates.append(optimizer.param_groups[0]["lr"])
+        optimizer.step()
+        schedule.step()
+    assert max(rates) == pytest.approx(0.5) and rates.index(max(rates)) == 9
+    assert rates[0] < 0.1 and rates[-1] < 1e-3
+
+
+def test_the_optimiser_is_that_of_the_paper():
+    optimizer, _ = paper_adam(nn.Linear(2, 2), lambda n: 0.5)
+    group = optimizer.param_groups[0]
+    assert (group["betas"], group["eps"], group["lr"]) == ((0.9, 0.98), 1e-9, 0.5)
+
+
+def test_step_n_has_the_rate_of_n():
+    optimizer, schedule = paper_adam(nn.Linear(2, 2), lambda n: n / 1000)
+    rates = []
+    for _ in range(3):
+        rates.append(optimizer.param_groups[0]["lr"])
+        optimizer.step()
+        schedule.step()
+    assert rates == [0.001, 0.002, 0.003]
