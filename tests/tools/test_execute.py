@@ -137,6 +137,9 @@ def press(workshop):
     # a copy: it takes the folder that it lies in for the book
     copied = shutil.ignore_patterns("__pycache__")
     shutil.copytree(ROOT / "book/_ext", root / "book/_ext", ignore=copied)
+    for real in (ROOT / "annotated/page").glob("*.py"):  # what the extensions import
+        if not (root / "annotated/page" / real.name).exists():
+            shutil.copy(real, root / "annotated/page")
     workshop.write("book/intro.md", "# Tiny\n\nAll is well {cite}`one`.\n")
     workshop.write("book/references.md", "# References\n\n```{bibliography}\n```\n")
     workshop.write(
