@@ -96,5 +96,3 @@ def take_outputs(notebook: dict, executed: dict) -> None:
     """Give a notebook the outputs of its run."""
     for cell, done in zip(code_cells(notebook), code_cells(executed), strict=True):
         cell["outputs"] = done["outputs"]
-    if "widgets" in executed["metadata"]:
-        notebook["metadata"]["widgets"] = executed["metadata"]["widgets"]

@@ -1,8 +1,9 @@
 """A plugin of pytest: what nbval executed is kept, if every cell of a notebook passed.
 
 nbval runs the cells and judges them. What the kernel said meanwhile is handed to
-nbclient, which makes of it what a page shows: widgets with their state, and printed
-lines between the figures, where nbval would move them to the front.
+nbclient, which makes of it what a page shows: printed lines between the figures, where
+nbval would move them to the front. The state of widgets isn't kept, as a page shows
+their other form.
 """
 
 from contextlib import suppress
@@ -39,7 +40,6 @@ class Run:
         if self.passed == len(cache.code_cells(self.file.nb)) and self.place == (
             cache.place(self.file.path, self.file.nb)
         ):
-            self.client.set_widgets_metadata()
             cache.keep(self.file.nb, self.place)
 
 

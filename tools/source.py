@@ -1,10 +1,17 @@
 """Read the sources of notebooks, notebooks/src/**/*.py, and name their cells.
 
+What a page folds, by its tags, is folded in Colab and JupyterLab as well, under a title
+that says what is inside: the one in the source (`# %% A title tags=["hide-input"]`), or
+one that follows from what the cell shows.
+
 A cell that was only moved or edited keeps its id, a new one gets an id that depends on
 nothing but its content: two people who generate get the same file.
 """
 
+import ast
 import hashlib
+import re
+import textwrap
 from itertools import count
 from pathlib import Path
 
@@ -28,7 +35,10 @@ NOTEBOOK_METADATA = {
     "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
     "language_info": {"name": "python"},
 }
-CELL_METADATA = {"tags", "mystnb", "nbgrader"}
+CELL_METADATA = {"tags", "mystnb", "nbgrader", "title"}
+FOLDED = {"setup", "hide-input", "hide-cell", "remove-input", "remove-cell"}
+SET_UP = "Set-up: the module annotated, the seed, the device"
+LONGEST = 72  # characters of a title
 
 
 class SourceError(ValueError):
@@ -77,9 +87,61 @@ def read_source(path: Path, setup: str) -> nbformat.NotebookNode:
             )
         for key in cell.metadata.keys() - CELL_METADATA:
             del cell.metadata[key]
+        title = cell.metadata.pop("title", "")
+        if cell.cell_type == "code" and FOLDED & set(cell.metadata.get("tags", [])):
+            fold(cell, SET_UP if cell is found[0] else title)
+        elif title:
+            raise SourceError(
+                f"{path}: the title {title!r} is of a cell that no tag folds"
+            )
     notebook.metadata = nbformat.from_dict(NOTEBOOK_METADATA)
     notebook.nbformat, notebook.nbformat_minor = 4, 5
     return notebook
+
+
+def fold(cell, title: str) -> None:
+    """Fold a code cell wherever it can be: a form in Colab, closed in JupyterLab."""
+    cell.source = f"#@title {title or title_of(cell)}\n{cell.source}"
+    cell.metadata["cellView"] = "form"
+    cell.metadata["jupyter"] = {"source_hidden": True}
+
+
+def title_of(cell) -> str:
+    """What a cell shows or proves, by the words that its calls are given."""
+    tags = cell.metadata.get("tags", [])
+    words = {}
+    for node in ast.walk(ast.parse(re.sub(r"(?m)^( *)[%!].*", r"\1pass", cell.source))):
+        if isinstance(node, ast.Call) and (name := getattr(node.func, "id", "")):
+            keywords = {k.arg: k.value for k in node.keywords}
+            texts = [*map(_said, node.args), *map(_said, keywords.values())]
+            label = _said(keywords.get("label")) or _said(keywords.get("alt"))
+            words.setdefault(name, label or max(texts, key=len, default=""))
+    if "proof" in tags:
+        said = words.get("check_close", "")
+        return _cut(f"Proof: {said}" if said else "Proof")
+    for name, kind in (
+        ("show_table", "Table"), ("explorer", "Try it"), ("play", "Try it"),
+        ("frame_slider", "Try it"), ("laboratory", "Laboratory"), ("show", "Figure"),
+        ("chain", "Picture"), ("blocks", "Picture"), ("expect", "Measured"),
+    ):  # fmt: skip
+        if name in words:
+            return _cut(f"{kind}: {words[name]}" if words[name] else kind)
+    return "Code"
+
+
+def _said(node: ast.expr | None) -> str:
+    """The text of a string in the code, as far as it stands there."""
+    if isinstance(node, ast.Constant):
+        return node.value if isinstance(node.value, str) else ""
+    if isinstance(node, ast.JoinedStr) and isinstance(node.values[0], ast.Constant):
+        return node.values[0].value
+    return ""
+
+
+def _cut(title: str) -> str:
+    """A title in one line: its first sentence, or as many words as fit."""
+    first = re.split(r"(?<=[.?!]) ", " ".join(title.split()))[0].rstrip(".:;, ")
+    return textwrap.shorten(first, LONGEST, placeholder=" …")
 
 
 def new_id(name: str, cell, taken: set[str]) -> str:

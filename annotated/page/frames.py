@@ -125,8 +125,13 @@ def image_html(
     return render("image", alt=alt, width=width, height=height, png=png)
 
 
-def _name(kind: str, *contents: Any) -> str:
-    """Return an id that is the same at every run, and another for other contents."""
+def name_of(kind: str, *contents: Any) -> str:
+    """Return an id for HTML: the same at every run, another for other contents.
+
+    Args:
+        kind: what it begins with.
+        contents: what it depends on.
+    """
     digest = hashlib.sha256("".join(map(str, contents)).encode()).hexdigest()
     return f"{kind}-{digest[:12]}"
 
@@ -166,11 +171,12 @@ def frame_slider(
     names = [str(value) for value in values]
     return Html(
         render(
-            "frame_slider",
-            root=_name("frames", label, names, images),
+            "frames",
+            root=name_of("frames", label, names, images),
             label=label,
-            names=names,
-            images=images,
+            controls=[Slider("frame", label, names)],
+            frames=images,
+            shown=0,
             question=question,
             caption=caption,
         )
@@ -196,17 +202,19 @@ class Slider:
 
 @dataclass(frozen=True)
 class Choice:
-    """A control that picks one of several texts; the first one to begin with.
+    """A control that picks one of several texts.
 
     Args:
         name: its key in the explorer's state.
         label: what it sets.
         options: the texts.
+        start: the one to begin with; the first if not given.
     """
 
     name: str
     label: str
     options: Sequence[str]
+    start: str | None = None
 
 
 @dataclass(frozen=True)
@@ -288,7 +296,7 @@ def explorer(
     return Html(
         render(
             "explorer",
-            root=_name("explorer", label, script, inner, controls),
+            root=name_of("explorer", label, script, inner, controls),
             script=Markup(script),
             data=inner,
             controls=controls,

@@ -13,7 +13,7 @@ from typing import Any
 from markupsafe import escape
 
 from annotated import require
-from annotated.page.frames import Html, _json, _name, static
+from annotated.page.frames import Html, _json, name_of, static
 
 SWITCHES = (
     "task",
@@ -58,7 +58,7 @@ def laboratory(
     for switch in switches:
         require.choice(SWITCHES, switch=switch)
     names = list(experiments or file["experiments"])
-    root = _name("laboratory", label, names, list(switches))
+    root = name_of("laboratory", label, names, list(switches))
     options = _json({"names": names, "switches": list(switches)})
     return Html(
         f"""<style class="annotated-shared">{static("laboratory.css")}</style>

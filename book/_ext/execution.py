@@ -5,6 +5,7 @@ a notebook that has the ``:label:`` given.
 """
 
 import json
+import re
 import sys
 from pathlib import Path
 
@@ -33,8 +34,10 @@ def show_outputs(app, docname: str, source: list[str]) -> None:
         return
     notebook = json.loads(source[0])
     cache.take_outputs(notebook, executed(docname, notebook, app.env))
-    for cell in cache.code_cells(notebook):  # what holds, the prose says already
+    for cell in cache.code_cells(notebook):
+        # what holds, the prose says already; and the page has folds of its own
         cell["outputs"] = [o for o in cell["outputs"] if not findings.held(o)]
+        cell["source"] = re.sub(r"\A#@title .*\n", "", "".join(cell["source"]))
     notebook["metadata"]["language_info"]["pygments_lexer"] = "ipython3"  # knows %pip
     source[0] = json.dumps(notebook)
 

@@ -27,7 +27,7 @@ CALLS = {
     "check_close": "the proof that derivation, module and reference agree",
     "show_source": "the class that ships, from the module's own source",
 }
-MOVING = {"frame_slider", "explorer"}
+MOVING = {"frame_slider", "explorer", "play"}
 PICTURED = {"chain", "blocks"}
 HEADINGS = ("pitfalls", "exercises", "remember", "further reading")
 PICTURES = (".png", ".svg", ".jpg", ".jpeg", ".gif", ".webp")

@@ -135,7 +135,7 @@ def test_the_slider_goes_over_all_values_and_is_named():
     (slider,) = page.find_all("input")
     kept = [slider[name] for name in ("type", "min", "max", "step", "value")]
     assert kept == ["range", "0", "1", "1", "0"]
-    assert json.loads(slider["data-names"]) == ["0.5", "two"]
+    assert json.loads(slider["data-values"]) == ["0.5", "two"]
     assert slider["aria-valuetext"] == page.output.text == "0.5"
     assert page.label["for"] == slider["id"] == page.output["for"][0]
     assert page.label.text == "height (cm)"
@@ -149,7 +149,7 @@ def test_words_around_the_slider_are_escaped():
     assert page.select_one(".annotated-question").text == NASTY
     assert page.select_one(".annotated-caption").text == NASTY
     assert page.input["aria-valuetext"] == NASTY
-    assert json.loads(page.input["data-names"]) == [NASTY]
+    assert json.loads(page.input["data-values"]) == [NASTY]
 
 
 def test_two_sliders_share_no_id_and_the_same_one_keeps_its_own():

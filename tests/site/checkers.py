@@ -1,6 +1,7 @@
 """What a page in the browser must satisfy. Each check returns what is wrong with it."""
 
 from collections.abc import Iterator
+from math import prod
 
 from playwright.sync_api import Page, TimeoutError
 
@@ -239,34 +240,45 @@ FRAMES = """(slider) => [...slider.querySelectorAll(".annotated-frame")]
     .flatMap((frame, number) => frame.offsetParent === null ? [] : [number])"""
 
 
+CHOSEN = """(box) => [...box.querySelectorAll("[data-name]")].map((input) =>
+    input.tagName === "SELECT" ? [input.selectedIndex, input.options.length]
+    : [Number(input.value), Number(input.max) + 1])"""
+
+
 def slider(page: Page, number: int) -> list[str]:
-    """Move the n-th frame slider by keyboard and by mouse."""
+    """Move the controls of the n-th box of frames by keyboard, one also by mouse."""
     box = page.locator(".annotated-frames").nth(number)
-    control = box.locator("input[type=range]")
-    if control.count() != 1:
-        return [f"holds {control.count()} range inputs, expected 1"]
-    wrong = []
-    if not control.evaluate("(input) => input.labels.length"):
-        wrong.append("its range input has no label")
+    controls, wrong = box.locator("[data-name]"), []
     frames = box.locator(".annotated-frame").count()
-    if frames < 2:
-        wrong.append(f"holds {frames} frames, expected at least 2")
-
-    def expect(shown: int, after: str) -> None:
-        found = box.evaluate(FRAMES)
-        if found != [shown]:
-            wrong.append(f"after {after} shows frames {found}, expected [{shown}]")
-
-    control.scroll_into_view_if_needed()
-    control.focus()
-    for key, shown in [("Home", 0), ("ArrowRight", 1), ("ArrowLeft", 0)]:
-        page.keyboard.press(key)
-        expect(shown, f"the key {key}")
-    page.keyboard.press("End")
-    expect(frames - 1, "the key End")
-    place = control.bounding_box()
-    page.mouse.click(place["x"] + 2, place["y"] + place["height"] / 2)
-    expect(0, "a click at the left end")
+    if frames < 2 or frames != prod(size for _, size in box.evaluate(CHOSEN)):
+        wrong.append(f"{frames} frames for controls {box.evaluate(CHOSEN)}")
+    for n in range(controls.count()):
+        control = controls.nth(n)
+        if not control.evaluate("(input) => input.labels.length"):
+            wrong.append(f"control {n} has no label")
+        control.scroll_into_view_if_needed()
+        control.focus()
+        last = box.evaluate(CHOSEN)[n][1] - 1
+        ranges = control.evaluate("(input) => input.type === 'range'")
+        right = "ArrowRight" if ranges else "ArrowDown"
+        moves = [("Home", 0), (right, min(1, last)), ("End", last)]
+        for key, wanted in moves:
+            page.keyboard.press(key)
+            at = box.evaluate(CHOSEN)
+            index = 0
+            for place, size in at:  # as itertools.product counts
+                index = index * size + place
+            if at[n][0] != wanted or box.evaluate(FRAMES) != [index]:
+                wrong.append(
+                    f"after the key {key} control {n} of {at} shows frames "
+                    f"{box.evaluate(FRAMES)}, expected [{index}]"
+                )
+    if box.locator("input[type=range]").count():
+        control = box.locator("input[type=range]").first
+        place = control.bounding_box()
+        page.mouse.click(place["x"] + 2, place["y"] + place["height"] / 2)
+        if control.input_value() != "0":
+            wrong.append("a click at the left end doesn't move the slider there")
     wrong += box.evaluate(
         """(slider) => [...slider.querySelectorAll(".annotated-frame img")]
             .filter((image) => !image.complete || !image.naturalWidth)

@@ -127,10 +127,8 @@ def test_tags_and_mystnb_metadata_reach_the_notebook(book):
     header = '# %% tags=["hide-input"] mystnb={"image": {"alt": "a line"}}\nfirst = 1\n'
     book.replace(SOURCE, "# %%\nfirst = 1\n", header)
     cell = generate(book).cells[2]
-    assert cell.metadata == {
-        "tags": ["hide-input"],
-        "mystnb": {"image": {"alt": "a line"}},
-    }
+    assert cell.metadata["tags"] == ["hide-input"]
+    assert cell.metadata["mystnb"] == {"image": {"alt": "a line"}}
 
 
 def test_the_notebook_on_disk_cannot_overrule_its_source(book):
@@ -140,6 +138,56 @@ def test_the_notebook_on_disk_cannot_overrule_its_source(book):
     edit_notebook(book, lambda n: n["cells"][2]["metadata"].update(tags=["hide-cell"]))
     generate(book)
     assert book.read(TARGET) == clean
+
+
+# ---- what is folded --------------------------------------------------------
+
+
+def folded(book, header, code):
+    """The metadata of a cell, and its lines."""
+    book.replace(SOURCE, "# %%\nfirst = 1\n", f"# %%{header}\n{code}\nfirst = 1\n")
+    cell = next(c for c in generate(book).cells if c.source.endswith("device)"))
+    return cell.metadata, cell.source.splitlines()
+
+
+@pytest.mark.parametrize("tag", ["hide-input", "hide-cell", "remove-input"])
+def test_what_the_page_folds_is_folded_everywhere_under_its_title(book, tag):
+    metadata, lines = folded(book, f' What is inside tags=["{tag}"]', "x = 1")
+    assert lines[:2] == ["#@title What is inside", "x = 1"]
+    assert metadata["cellView"] == "form" and "title" not in metadata
+    assert metadata["jupyter"] == {"source_hidden": True}
+
+
+def test_what_is_in_sight_stays_in_sight(book):
+    metadata, lines = folded(book, "", "x = 1")
+    assert lines[0] == "x = 1" and metadata == {}
+    with pytest.raises(AssertionError):  # nobody would see the title
+        folded(book, " A title", "y = 2")
+
+
+@pytest.mark.parametrize(
+    ("tag", "code", "title"),
+    [
+        (
+            "hide-cell",
+            'show(f, alt="Two bars. One is", caption="C")',
+            "Figure: Two bars",
+        ),
+        ("hide-cell", 'show_table(["a"], [], "Loss by step")', "Table: Loss by step"),
+        (
+            "hide-cell",
+            'explorer(s, d, c, label="Build a mask")',
+            "Try it: Build a mask",
+        ),
+        ("proof", 'check_close("equals the loop", a, b)', "Proof: equals the loop"),
+        ("proof", "assert 1", "Proof"),
+        ("hide-cell", "%time x = 2", "Code"),
+        ("hide-cell", f'chain(a, alt="{"word " * 30}")', "Picture: word"),
+    ],
+)
+def test_a_title_follows_from_what_the_cell_shows(book, tag, code, title):
+    _, lines = folded(book, f' tags=["hide-input", "{tag}"]', code)
+    assert lines[0].startswith(f"#@title {title}") and len(lines[0]) < 85
 
 
 # ---- the setup cell ---------------------------------------------------------
@@ -156,7 +204,8 @@ def test_the_setup_cell_is_short_and_leaves_torch_and_numpy_alone():
 
 def test_the_setup_cell_reaches_the_notebook_with_its_tag(book):
     (cell,) = [c for c in generate(book).cells if source.is_setup(c)]
-    assert cell.source == source.setup_cell(book.root)
+    title, _, code = cell.source.partition("\n")
+    assert code == source.setup_cell(book.root) and title.startswith("#@title Set-up")
 
 
 def test_the_setup_cell_installs_what_is_missing_and_goes_on(monkeypatch):

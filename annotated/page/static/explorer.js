@@ -1,16 +1,26 @@
 // The helpers behind every slider and explorer of the book; html.jinja writes their
 // controls as plain HTML and calls these.
 
-// A slider over pictures drawn beforehand.
-function frameSlider(root) {
-  const slider = root.querySelector("input");
-  const frames = root.querySelectorAll(".annotated-frame");
-  const names = JSON.parse(slider.dataset.names);
-  slider.addEventListener("input", () => {
-    frames.forEach((frame, i) => { frame.hidden = i !== Number(slider.value); });
-    root.querySelector("output").textContent = names[slider.value];
-    slider.setAttribute("aria-valuetext", names[slider.value]);
-  });
+// Frames made beforehand, one for each combination of the controls' values, in the
+// order of Python's itertools.product.
+function frames(root) {
+  const inputs = [...root.querySelectorAll("[data-name]")];
+  const all = root.querySelectorAll(".annotated-frame");
+  function show() {
+    let index = 0;
+    for (const input of inputs) {
+      if (input.tagName === "SELECT") {
+        index = index * input.options.length + input.selectedIndex;
+        continue;
+      }
+      const values = JSON.parse(input.dataset.values);
+      index = index * values.length + Number(input.value);
+      root.querySelector(`output[for="${input.id}"]`).textContent = values[input.value];
+      input.setAttribute("aria-valuetext", values[input.value]);
+    }
+    all.forEach((frame, i) => { frame.hidden = i !== index; });
+  }
+  inputs.forEach((input) => input.addEventListener("input", show));
 }
 
 // An explorer: a chapter supplies render(state, data, view, numbers), which draws and

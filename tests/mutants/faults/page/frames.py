@@ -47,7 +47,7 @@ FAULTS = {
         ("pixels * 96 / dpi", "pixels", "twice as large"),
         ("quantize(colours)", "quantize(256)", "colours ignored"),
     ],
-    "_name": [
+    "name_of": [
         ('"".join(map(str, contents))', "str(contents[0])", "ids by the label alone"),
     ],
     "frame_slider": [
@@ -56,7 +56,7 @@ FAULTS = {
         ("alt(value), dpi)", "alt(value))", "dpi ignored"),
         ("image_html(draw(value)",
          "image_html(draw(values[0])", "first picture everywhere"),
-        ('_name("frames", label, names', '_name("frames", names', "ids of sliders"),
+        ('name_of("frames", label, names', 'name_of("frames", names', "ids of sliders"),
     ],
     "explorer": [
         ('"values": values}', '"values": state}', "checks without values"),
