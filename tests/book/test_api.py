@@ -17,7 +17,7 @@ PAGE = (ROOT / "book" / "api.md").read_text(encoding="utf-8")
 FILES = {
     ".".join(path.relative_to(ROOT).with_suffix("").parts): path
     for path in sorted((ROOT / "annotated").rglob("[!_]*.py"))
-    if path.parent.name != "checks"
+    if path.parent.name != "checks" and not re.match(r"ch\d\d", path.stem)  # drawings
 }
 del FILES["annotated.notebook"]  # a name of annotated.page.notebook's, kept
 # the checks of the exercises: the rest is for those who write exercises
