@@ -22,8 +22,8 @@ class _Clusters(nn.Module):
     Args:
         vocab_size: number v of words.
         d_model: width d of the model.
-        cutoffs: the first id of each cluster after the first, ascending; none makes one
-            cluster of all words.
+        cutoffs: the first id of each cluster after the first, ascending; without any,
+            all words form one cluster.
         div_value: how many times narrower each cluster is than the one before it.
         d_embed: width of the first cluster; ``d_model`` if not given.
 
@@ -75,8 +75,8 @@ class AdaptiveEmbedding(_Clusters):
     Args:
         vocab_size: number v of words, the most frequent first.
         d_model: width d of the model.
-        cutoffs: the first id of each cluster after the first, ascending; none makes one
-            cluster of all words, which is an ordinary embedding.
+        cutoffs: the first id of each cluster after the first, ascending; without any,
+            this is an ordinary embedding.
         div_value: how many times narrower each cluster is than the one before it.
         d_embed: width of the first cluster; ``d_model`` if not given.
 
@@ -101,7 +101,7 @@ class AdaptiveEmbedding(_Clusters):
         """Return the vectors of ``tokens``, ids ``(b, t)``, as ``(b, t, d)``.
 
         Raises:
-            ValueError: if an id is outside the vocabulary (looked at on the CPU alone).
+            ValueError: if an id is outside the vocabulary (checked only on the CPU).
         """
         require.ids(self.vocab_size, tokens=tokens)
         x = self.tables[0].new_zeros(*tokens.shape, self.d_model)
@@ -123,8 +123,8 @@ class AdaptiveSoftmax(_Clusters):
     Args:
         vocab_size: number v of words, the most frequent first.
         d_model: width d of the model.
-        cutoffs: the first id of each cluster after the first, ascending; none makes an
-            ordinary softmax.
+        cutoffs: the first id of each cluster after the first, ascending; without any,
+            this is an ordinary softmax.
         div_value: how many times narrower each cluster is than the one before it.
         d_embed: width of the first cluster; ``d_model`` if not given.
 
@@ -151,6 +151,8 @@ class AdaptiveSoftmax(_Clusters):
     def forward(self, x: Float[Tensor, "*batch d"]) -> Float[Tensor, "*batch v"]:
         """Return the log-probabilities of all words, ``(…, v)``.
 
+        They are computed in single precision at least, as are losses.
+
         Args:
             x: what the model makes of each position, ``(…, d)``.
         """
@@ -173,7 +175,7 @@ class AdaptiveSoftmax(_Clusters):
             target: ids, ``(b, t)``.
 
         Raises:
-            ValueError: if an id is outside the vocabulary (looked at on the CPU alone).
+            ValueError: if an id is outside the vocabulary (checked only on the CPU).
         """
         require.ids(self.vocab_size, target=target)
         starts = torch.tensor(self.bounds[1:-1], device=target.device)
@@ -188,8 +190,12 @@ class AdaptiveSoftmax(_Clusters):
         return -log_p
 
     def _head(self, x: Tensor) -> Tensor:
-        rows = torch.cat([self.tables[0], self.clusters])
-        return F.linear(self.maps[0](x), rows).log_softmax(dim=-1)
+        return self._logs(0, x, torch.cat([self.tables[0], self.clusters]))
 
     def _tail(self, i: int, x: Tensor) -> Tensor:
-        return F.linear(self.maps[i](x), self.tables[i]).log_softmax(dim=-1)
+        return self._logs(i, x, self.tables[i])
+
+    def _logs(self, i: int, x: Tensor, rows: Tensor) -> Tensor:
+        logits = F.linear(self.maps[i](x), rows)
+        wide = torch.promote_types(logits.dtype, torch.float32)
+        return logits.log_softmax(dim=-1, dtype=wide)

@@ -157,11 +157,34 @@ def test_logits_of_all_clusters_begin_with_deviation_one():
     assert (x @ module.clusters.T).std().item() == pytest.approx(1, abs=0.3)
 
 
-def test_a_loss_has_the_dtype_of_its_input_under_autocast():
-    module = AdaptiveSoftmax(V, D, CUTOFFS, div_value=2)
+def test_log_probabilities_are_at_least_in_single_precision_under_autocast():
+    module, words = AdaptiveSoftmax(V, D, CUTOFFS, div_value=2), every_word()
+    x = torch.randn(1, V, D)
     with torch.autocast("cpu", torch.bfloat16):
-        losses = module.loss(torch.randn(1, V, D), every_word())
-    assert losses.isfinite().all()
+        logs, losses = module(x), module.loss(x, words)
+    assert logs.dtype == losses.dtype == torch.float32
+    assert_near(logs.exp().sum(-1), torch.ones(1, V))
+    assert_near(losses, -logs.gather(-1, words[..., None])[..., 0])
+
+
+@pytest.mark.parametrize(
+    ("given", "computed"),
+    [
+        (torch.bfloat16, torch.float32),
+        (torch.float16, torch.float32),
+        (torch.float64, torch.float64),
+    ],
+)
+def test_log_probabilities_are_at_least_in_single_precision(given, computed):
+    module, words = AdaptiveSoftmax(V, D, CUTOFFS, div_value=2).to(given), every_word()
+    x = torch.randn(1, V, D, dtype=given)
+    logs, losses = module(x), module.loss(x, words)
+    assert logs.dtype == losses.dtype == computed
+    limit = 10 * torch.finfo(computed).eps
+    assert_near(logs.exp().sum(-1), torch.ones(1, V, dtype=computed), limit)
+    losses.mean().backward()
+    for p in module.parameters():
+        assert p.grad.dtype == given and p.grad.isfinite().all()
 
 
 # ---- errors ------------------------------------------------------------------

@@ -42,11 +42,18 @@ FAULTS = {
         ('@require.shapes(d="d_model")', "", "shapes unchecked"),
     ],
     "AdaptiveSoftmax._head": [
-        ("self.maps[0](x)", "x", "first map ignored"),
-        (".log_softmax(dim=-1)", "", "not normalised"),
+        ("[self.tables[0], self.clusters]", "[self.clusters, self.tables[0]]",
+         "clusters first"),
     ],
     "AdaptiveSoftmax._tail": [
-        (".log_softmax(dim=-1)", "", "not normalised"),
         ("self.tables[i]", "self.tables[i].detach()", "nothing is learned"),
+    ],
+    "AdaptiveSoftmax._logs": [
+        ("self.maps[i](x)", "self.maps[i](x) if i else x", "first map ignored"),
+        (".log_softmax(dim=-1, dtype=wide)", "", "not normalised"),
+        ("torch.promote_types(logits.dtype, torch.float32)", "logits.dtype",
+         "normalised in half precision"),
+        ("torch.promote_types(logits.dtype, torch.float32)", "torch.float32",
+         "double precision lost"),
     ],
 }
