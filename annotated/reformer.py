@@ -34,7 +34,7 @@ def lsh_buckets(
     rounds: int = 1,
     generator: torch.Generator | None = None,
 ) -> Int[Tensor, "*batch _ t"]:
-    """Hash vectors so that those of like directions mostly get the same bucket.
+    """Hash vectors so that those of similar directions mostly share a bucket.
 
     Kitaev et al. (2020), section 2, after Andoni et al. (2015). A random map turns all
     vectors alike; the axis that lies nearest, in either direction, is the bucket.
@@ -44,7 +44,7 @@ def lsh_buckets(
         buckets: how many, an even number; or several, ``(8, 16)``: then each bucket is
             a pair of smaller ones, 128 in all for the work of 24.
         rounds: number of hashes, each by a map of its own.
-        generator: of the maps; PyTorch's own if not given.
+        generator: draws the maps on its own device; PyTorch's on the CPU if not given.
 
     Returns:
         Numbers from 0 to ``buckets − 1``, ``(…, rounds, t)``. They have no gradient.
@@ -57,9 +57,9 @@ def lsh_buckets(
     found = 0
     for size in factors:
         require.even(buckets=size)
-        maps = torch.randn(
-            rounds, vectors.shape[-1], size // 2, generator=generator
-        ).to(vectors)
+        sizes = rounds, vectors.shape[-1], size // 2
+        device = None if generator is None else generator.device
+        maps = torch.randn(*sizes, generator=generator, device=device).to(vectors)
         turned = vectors.detach().unsqueeze(-3) @ maps  # (…, rounds, t, size / 2)
         nearest = torch.cat([turned, -turned], dim=-1).max(dim=-1).indices
         found = found * size + nearest
@@ -89,13 +89,14 @@ def lsh_attention(
         query: ``(…, t, k)``, queries and keys in one.
         value: ``(…, t, v)``.
         buckets: of each round, ``(…, rounds, t)``, such as :func:`lsh_buckets` gives.
-        chunk: most positions in a chunk; t need not be a multiple of it. If it is at
+        chunk: most positions in a chunk; t needn't be a multiple of it. If it's at
             least half of t, this is exact attention.
         causal: whether positions after the query are hidden.
         mask: True = may attend, ``(…, t)``; False for padding, which gets zeros.
         scale: factor of the scores.
-        repeats: whether a pair that meets in several rounds counts as often. Faster,
-            and what other implementations do; but further from exact attention.
+        repeats: whether a pair that meets in several rounds counts once in each of
+            them. Faster, and what other implementations do; but further from exact
+            attention.
 
     Returns:
         ``(…, t, v)``.
@@ -105,12 +106,13 @@ def lsh_attention(
     c = min(chunk, ceil(t / 2))
     n = max(2, ceil(t / c))  # chunks
     fill = n * c - t
-    key = scale * F.normalize(query, dim=-1)
+    length = query.norm(dim=-1, keepdim=True)  # adds up squares in single precision
+    key = scale * (query / length.masked_fill(length == 0, 1.0))  # 0: no direction
     query, key, value = (F.pad(x, (0, 0, 0, fill)) for x in (query, key, value))
     real = torch.ones_like(buckets[..., 0, :], dtype=torch.bool)
     real = F.pad(real if mask is None else mask, (0, fill)).reshape(prod(batch), n * c)
 
-    ids = F.pad(buckets, (0, fill)).view(prod(batch), rounds, n * c)
+    ids = F.pad(buckets, (0, fill)).reshape(prod(batch), rounds, n * c)
     ids = ids.masked_fill(~real[:, None], torch.iinfo(ids.dtype).max)  # padding: last
     order = ids.argsort(dim=-1, stable=True)  # positions, sorted by bucket
     place = order.argsort(dim=-1)  # of each position in that order
@@ -146,13 +148,14 @@ def _hidden(
     those whose chunks met ``before``, so that no pair counts twice.
     """
 
-    def of(x: Tensor, positions: Tensor) -> Tensor:
+    def look_up(x: Tensor, positions: Tensor) -> Tensor:
         return x.gather(1, positions.flatten(1)).view_as(positions)
 
-    latest = of(time, own)[..., None] if causal else time.shape[1] - 1
-    hidden = of(time, near)[:, :, None] > latest
+    latest = look_up(time, own)[..., None] if causal else time.shape[1] - 1
+    hidden = look_up(time, near)[:, :, None] > latest
     for chunks in before.unbind(1):
-        mine, theirs = of(chunks, own)[..., None], of(chunks, near)[:, :, None]
+        mine = look_up(chunks, own)[..., None]
+        theirs = look_up(chunks, near)[:, :, None]
         first = (mine - 1).clamp(min=0)  # of the two chunks that were looked at
         hidden = hidden | (theirs == first) | (theirs == first + 1)
     return hidden
@@ -182,7 +185,7 @@ class LSHSelfAttention(nn.Module):
         repeats: as for :func:`lsh_attention`.
 
     Raises:
-        TypeError: if a size is no integer.
+        TypeError: if a size is not an integer.
         ValueError: if a size is below 1, or ``heads`` does not divide ``d_model``.
     """
 
@@ -227,8 +230,16 @@ class LSHSelfAttention(nn.Module):
             buckets = repeated(self._hash(query))
         if mask is not None:
             mask = mask[:, 0].expand(query.shape[:3])  # (b, h, t)
-        options = self.chunk, self.causal, mask, self.scale, self.repeats
-        heads = lsh_attention(query, value, buckets, *options)
+        heads = lsh_attention(
+            query,
+            value,
+            buckets,
+            chunk=self.chunk,
+            causal=self.causal,
+            mask=mask,
+            scale=self.scale,
+            repeats=self.repeats,
+        )
         return self.output_map(heads.transpose(1, 2).flatten(2))
 
     @require.shapes(d="d_model")
@@ -264,8 +275,8 @@ class ReformerConfig(GPTConfig):
 class Reformer(nn.Module):
     """A language model of reversible blocks: F is attention, G a feed-forward network.
 
-    Kitaev et al. (2020), as in the authors' code: what is embedded enters as both
-    streams, and both side by side, normalised, give the logits. F and G read a
+    Kitaev et al. (2020), as in the authors' code: both streams begin as the embedded
+    tokens, and their concatenated outputs, normalised, give the logits. F and G read a
     normalised stream. ``attention`` makes the attention of a block, a causal module of
     ``(b, t, d)``; by default LSH attention, as ``config`` says.
     """

@@ -86,6 +86,32 @@ def test_buckets_have_no_gradient_and_take_any_precision():
         assert set(found.flatten().tolist()) == {0, 1, 2, 3}
 
 
+def test_maps_are_drawn_where_the_generator_is(monkeypatch):
+    """There's no GPU here, and PyTorch's own generators are all on the CPU."""
+    where, draw = [], torch.randn
+
+    class OnGPU(torch.Generator):
+        device = torch.device("meta")
+
+    def randn(*sizes, generator=None, device=None):
+        where.append(torch.device(device or "cpu").type)
+        return draw(*sizes)
+
+    monkeypatch.setattr(torch, "randn", randn)
+    x = torch.ones(T, K)
+    for generator in (None, torch.Generator(), OnGPU()):
+        lsh_buckets(x, 4, R, generator)
+    assert where == ["cpu", "cpu", "meta"]
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")
+@pytest.mark.parametrize("place", ["cpu", "cuda"])
+def test_vectors_on_a_gpu_are_hashed_by_a_generator_of_either_device(place):
+    x, draws = torch.randn(T, K).cuda(), torch.Generator(place)
+    one, other = (lsh_buckets(x, 4, R, draws.manual_seed(1)) for _ in range(2))
+    assert one.is_cuda and torch.equal(one, other)
+
+
 def test_rounds_have_maps_of_their_own():
     found = lsh_buckets(torch.randn(100, K), 8, 2)
     assert not torch.equal(found[0], found[1])
@@ -286,6 +312,34 @@ def test_half_precision_is_near_and_finite(dtype, limit, causal):
         assert gradient.isfinite().all()
     large = lsh_attention(3000 * query, value, buckets, C, causal)
     assert large.isfinite().all()
+
+
+@pytest.mark.parametrize(
+    ("dtype", "limit"),
+    [(torch.float16, 4e-3), (torch.bfloat16, 4e-2), (torch.float32, 1e-6)],
+)
+def test_a_query_of_zeros_weighs_all_alike(dtype, limit):
+    query, value, buckets = data(dtype=dtype)
+    with torch.no_grad():
+        query[:, 3] = 0
+    found = lsh_attention(query, value, buckets, chunk=T)  # all meet
+    others = torch.arange(T) != 3
+    assert_near(found[:, 3], value[:, others].mean(dim=1), limit)
+    assert found.isfinite().all()
+    upstream = torch.randn_like(found)
+    for gradient in torch.autograd.grad((found * upstream).sum(), (query, value)):
+        assert gradient.abs().max() < 100, "it has no direction to be divided by"
+
+
+@pytest.mark.parametrize("t", [2 * C, 4 * C, T])
+def test_buckets_may_lie_anyhow_in_memory(t):
+    query, value, buckets = (torch.stack([x, x, x]) for x in data(t))
+    buckets = buckets.random_(4)
+    wanted = lsh_attention(query, value, buckets, C)
+    turned = [x.transpose(0, 1).contiguous().transpose(0, 1) for x in (query, buckets)]
+    assert not any(x.is_contiguous() for x in turned)
+    found = lsh_attention(turned[0], value, turned[1], C)
+    assert torch.equal(found, wanted)
 
 
 def test_axes_before_the_positions_are_alike():
