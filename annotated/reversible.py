@@ -3,8 +3,8 @@
 Letters: b batch, t length, d model width (``book/notation.md``).
 """
 
+import threading
 from collections.abc import Callable
-from typing import ClassVar
 
 import torch
 from jaxtyping import Float
@@ -18,15 +18,15 @@ from annotated.transformer import FeedForward
 
 
 class ReversibleBlock(nn.Module):
-    """Two streams in turn: each is added what a module makes of the other.
+    """Two streams take turns: to each is added what a module makes of the other.
 
     Gomez et al. (2017), section 3.1, and Kitaev et al. (2020), section 3, where F is
-    attention and G a feed-forward network. All that is computed is stored, as usual:
+    attention and G a feed-forward network. Whatever is computed is stored, as usual:
     :class:`ReversibleSequence` is what forgets.
 
     Args:
         f: F, any module that takes ``(b, t, d)`` and gives the same shape.
-        g: G, such a module too.
+        g: G, a module of the same kind.
     """
 
     def __init__(self, f: nn.Module, g: nn.Module):
@@ -48,7 +48,7 @@ class ReversibleBlock(nn.Module):
     ) -> tuple[Float[Tensor, "*batch d"], Float[Tensor, "*batch d"]]:
         """Return the ``x1`` and ``x2`` that gave ``y1`` and ``y2``, if F and G repeat.
 
-        Dropout, for one, doesn't: its mask is another in each call.
+        Dropout, for one, doesn't: each call draws a new mask.
         """
         x2 = y2 - self.g(y1)
         x1 = y1 - self.f(x2)
@@ -56,13 +56,14 @@ class ReversibleBlock(nn.Module):
 
 
 class ReversibleSequence(nn.Module):
-    """Reversible blocks one after another that keep the last outputs alone.
+    """A stack of reversible blocks that keeps only its last outputs.
 
     Gomez et al. (2017), section 3.2. The backward pass rebuilds what each block was
     given from what it gave, the last block first, and runs F and G once more for their
     gradients, which are those of the blocks called one by one. For that it keeps random
-    states (so dropout has the same mask again), buffers, and what :func:`repeated` was
-    given; no F or G may depend on anything else that changes.
+    states, those of the CPU and of the streams' device (so dropout has the same mask
+    again), buffers, and what :func:`repeated` was given; no F or G may depend on
+    anything else that changes.
 
     Args:
         blocks: at least one.
@@ -102,21 +103,40 @@ def repeated(choice: Tensor) -> Tensor:
     Args:
         choice: a tensor of any shape, without gradient.
     """
-    return _Call.under_way[-1].keep(choice) if _Call.under_way else choice
+    return _under_way.calls[-1].keep(choice) if _under_way.calls else choice
+
+
+class _UnderWay(threading.local):
+    """The calls of F or G that a thread is in, one in another, the innermost last."""
+
+    def __init__(self):
+        self.calls: list[_Call] = []
+
+
+_under_way = _UnderWay()
 
 
 class _Call:
-    """A call of F or G, and all that it takes to make it again."""
+    """A call of F or G, and all that it takes to make it again.
 
-    under_way: ClassVar[list["_Call"]] = []
+    It's made just before the call, and notes parameters, buffers, random states and
+    autocast as they are then. ``first`` makes the call, in the forward pass; meanwhile
+    it's under way, and ``keep`` notes each choice that is to be ``repeated``. ``again``
+    makes it once more in the backward pass, with what was noted; then ``keep`` hands
+    the choices out, in the same order. For a further backward pass it can be made again
+    any number of times, until the graph that holds it goes.
+    """
 
     def __init__(self, module: nn.Module, x: Tensor):
         self.module, kind = module, x.device.type
         self.parameters = dict(module.named_parameters())
         self.buffers = {name: b.clone() for name, b in module.named_buffers()}
-        self.devices = [x.device.index] if x.is_cuda else []
+        self.devices = [] if kind in ("cpu", "meta") else [x.device]
         self.random = torch.get_rng_state()
-        self.cuda_random = [torch.cuda.get_rng_state(d) for d in self.devices]
+        self.device_random = [
+            torch.get_device_module(device).get_rng_state(device)
+            for device in self.devices
+        ]
         self.autocast = {"device_type": kind, "dtype": torch.get_autocast_dtype(kind)}
         self.autocast["enabled"] = torch.is_autocast_enabled(kind)
         self.choices, self.replay = [], None
@@ -130,10 +150,11 @@ class _Call:
         # copies, for a further backward pass
         state = self.parameters | {name: b.clone() for name, b in self.buffers.items()}
         self.replay = iter(self.choices)
-        with torch.random.fork_rng(self.devices), torch.enable_grad():
+        kind = self.devices[0].type if self.devices else None
+        with torch.random.fork_rng(self.devices, device_type=kind), torch.enable_grad():
             torch.set_rng_state(self.random)
-            for device, random in zip(self.devices, self.cuda_random, strict=True):
-                torch.cuda.set_rng_state(random, device)
+            for device, random in zip(self.devices, self.device_random, strict=True):
+                torch.get_device_module(device).set_rng_state(random, device)
             added = self._run(lambda x: functional_call(self.module, state, x), x)
         learned = [p for p in self.parameters.values() if p.requires_grad]
         if not added.requires_grad:  # the module gives a constant
@@ -151,12 +172,12 @@ class _Call:
         return choice
 
     def _run(self, function: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
-        self.under_way.append(self)
+        _under_way.calls.append(self)
         try:
             with torch.autocast(**self.autocast):
                 return function(x)
         finally:
-            self.under_way.pop()
+            _under_way.calls.pop()
 
 
 class _Reversible(torch.autograd.Function):
@@ -207,7 +228,7 @@ class ChunkedFeedForward(FeedForward):
     """A feed-forward network that maps a few positions at a time.
 
     Kitaev et al. (2020), section 3. Each position is mapped by itself, so cutting the
-    sequence changes nothing. Of a chunk only its ends are stored: its inner vectors,
+    sequence changes nothing. Only the ends of a chunk are stored: its inner vectors,
     ``d_ff`` wide, are computed again in the backward pass. ``d_model``, ``d_ff`` and
     ``dropout`` are as in its parent.
 

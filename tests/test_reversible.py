@@ -1,7 +1,10 @@
 """annotated/reversible.py: against blocks called one by one, and plain networks."""
 
 import random
+from contextlib import nullcontext
 from functools import partial
+from threading import Thread
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -14,6 +17,7 @@ from annotated.reversible import (
     ChunkedFeedForward,
     ReversibleBlock,
     ReversibleSequence,
+    _Call,
     repeated,
 )
 from annotated.transformer import FeedForward
@@ -413,6 +417,23 @@ def test_a_choice_outside_a_reversible_sequence_is_itself():
     assert repeated(choice) is choice
 
 
+def test_a_choice_in_another_thread_is_none_of_a_sequence():
+    """Python's threads take turns; here another one does in the middle of F."""
+    seen = []
+
+    class Waiting(nn.Module):
+        def forward(self, x):
+            elsewhere = Thread(target=lambda: seen.append(repeated(len(seen))))
+            elsewhere.start()
+            elsewhere.join()
+            return x * repeated(torch.tensor(2.0))
+
+    xs = streams()
+    model = ReversibleSequence([ReversibleBlock(Waiting(), nn.Identity())])
+    loss(*model(*xs)).backward()
+    assert seen == [0, 1], "its choice of the second time is not that of the first"
+
+
 # ---- modes, precisions, devices ---------------------------------------------
 
 
@@ -477,6 +498,34 @@ def test_weights_keep_their_gradient_elsewhere_under_autocast():
         elsewhere = model.blocks[0].f[1](xs[0])
     elsewhere.float().sum().backward()
     assert model.blocks[0].f[1].weight.grad.abs().sum() > 0
+
+
+class Accelerator:
+    """The random numbers of a device that isn't here, as ``torch.mps`` has them."""
+
+    def __init__(self):
+        self.states, self.set = {}, []
+
+    def get_rng_state(self, device):
+        return self.states[device.type]
+
+    def set_rng_state(self, state, device):
+        self.set.append((state, device.type))
+
+
+def test_random_states_of_an_accelerator_are_kept_and_restored(monkeypatch):
+    accelerator = Accelerator()
+    monkeypatch.setattr(torch, "get_device_module", lambda device: accelerator)
+    monkeypatch.setattr(torch, "autocast", lambda **_: nullcontext())
+    accelerator.states["mps"] = "as in the forward pass"
+    x = torch.ones(2, requires_grad=True)
+    call = _Call(nn.Identity(), SimpleNamespace(device=torch.device("mps", 0)))
+    accelerator.states["mps"] = "as in the backward pass"
+    call.again(x, torch.ones(2))
+    assert accelerator.set == [
+        ("as in the forward pass", "mps"),
+        ("as in the backward pass", "mps"),
+    ]
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")

@@ -23,9 +23,12 @@ FAULTS = {
         ("for block in self.blocks", "for block in self.blocks[:1]", "one block"),
     ],
     "repeated": [
-        ("_Call.under_way[-1].keep(choice) if _Call.under_way else choice", "choice",
+        ("_under_way.calls[-1].keep(choice) if _under_way.calls else choice", "choice",
          "choices are made anew"),
-        (" if _Call.under_way else choice", "", "no use outside a sequence"),
+        (" if _under_way.calls else choice", "", "no use outside a sequence"),
+    ],
+    "_UnderWay": [
+        ("threading.local", "object", "the calls of all threads together"),
     ],
     "_Call.__init__": [
         ("b.clone()", "b", "buffers are kept without a copy"),
@@ -33,13 +36,16 @@ FAULTS = {
          "buffers as they are now"),
         ('self.autocast["enabled"] = torch.is_autocast_enabled(kind)',
          'self.autocast["enabled"] = False', "no autocast"),
+        ("[] if kind", "[] if True", "random state of the CPU alone"),
         ("self.parameters = dict(module.named_parameters())", "self.parameters = {}",
          "parameters get no gradient"),
     ],
     "_Call.again": [
         ("torch.set_rng_state(self.random)", "pass", "dropout isn't replayed"),
-        ("torch.random.fork_rng(self.devices), torch.enable_grad()",
+        ("torch.random.fork_rng(self.devices, device_type=kind), torch.enable_grad()",
          "torch.enable_grad()", "random numbers begin again after the replay"),
+        ("torch.get_device_module(device).set_rng_state(random, device)", "pass",
+         "dropout isn't replayed on an accelerator"),
         ("self.parameters | {name: b.clone() for name, b in self.buffers.items()}",
          "self.parameters", "buffers change twice"),
         ("{name: b.clone() for", "{name: b for", "the second pass reads other buffers"),
