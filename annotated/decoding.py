@@ -75,7 +75,9 @@ def tempered(
         temperature: above 0.
     """
     require.positive(temperature=temperature)
-    return (logits / temperature).softmax(dim=-1)
+    # the largest stays at 0, so that nothing overflows, and nor is 0 divided by 0
+    below = logits - logits.amax(dim=-1, keepdim=True)
+    return (below / max(temperature, torch.finfo(torch.float32).tiny)).softmax(dim=-1)
 
 
 @require.shapes

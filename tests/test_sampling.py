@@ -75,6 +75,15 @@ def test_a_low_temperature_takes_the_largest_and_a_high_one_evens_out():
     assert torch.allclose(tempered(logits, 1e6), torch.full((3,), 1 / 3), atol=1e-5)
 
 
+@pytest.mark.parametrize("temperature", [1e-30, 1e-39, 5e-324])
+@pytest.mark.parametrize("dtype", [torch.float16, torch.float32, torch.float64])
+def test_however_low_the_temperature_the_largest_are_taken(temperature, dtype):
+    logits = torch.tensor([[1.0, 3.0, -torch.inf, 3.0], [-9.0, -7.0, 0.0, -8.0]])
+    found = tempered(logits.to(dtype), temperature)
+    assert found.dtype == dtype
+    assert found.tolist() == [[0.0, 0.5, 0.0, 0.5], [0.0, 0.0, 1.0, 0.0]]
+
+
 @pytest.mark.parametrize(
     ("k", "kept"),
     [(1, [1]), (2, [1, 3]), (3, [0, 1, 3]), (5, [0, 1, 2, 3, 4])],

@@ -20,9 +20,13 @@ FAULTS = {
         ("most=config.max_len,", "most=config.max_len - 1,", "last position refused"),
     ],
     "tempered": [
-        ("(logits / temperature).", "(logits * temperature).", "upside down"),
-        ("(logits / temperature).", "logits.", "temperature ignored"),
-        ("dim=-1", "dim=0", "over the batch"),
+        ("(below / max(", "(below * max(", "upside down"),
+        ("(below / max(temperature, torch.finfo(torch.float32).tiny))", "below",
+         "temperature ignored"),
+        ("max(temperature, torch.finfo(torch.float32).tiny)", "temperature",
+         "nothing divided by nothing"),
+        ("logits - logits.amax(dim=-1, keepdim=True)", "logits", "overflow"),
+        (".softmax(dim=-1)", ".softmax(dim=0)", "over the batch"),
     ],
     "keep_top_k": [
         ("return kept / kept.sum(dim=-1, keepdim=True)", "return kept",
