@@ -1,8 +1,12 @@
 """Checkpoints: what a training needs to go on as if it had never stopped."""
 
+import ast
 import os
 import random
+import re
+import warnings
 from collections.abc import Iterable
+from dataclasses import MISSING, asdict, fields, is_dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -22,6 +26,7 @@ def save_checkpoint(
     schedule: LRScheduler | None = None,
     scaler: torch.amp.GradScaler | None = None,
     history: Iterable[Record] = (),
+    loss: Any = None,
 ) -> None:
     """Save all that training needs to go on, random states included.
 
@@ -30,13 +35,14 @@ def save_checkpoint(
 
     Args:
         path: where to save; the folder must exist.
-        model: its parameters and buffers are saved.
+        model: its parameters and buffers are saved, and the fields of its ``config``.
         optimizer: its state is saved.
         schedule: its state is saved.
         scaler: its state is saved.
         history: the records so far, as :func:`annotated.training.fit` returns them.
+        loss: its state is saved, for a loss that remembers something.
     """
-    parts = _present(model, optimizer, schedule, scaler)
+    parts = _present(model, optimizer, schedule, scaler, loss)
     content = {name: part.state_dict() for name, part in parts.items()}
     content |= {"kinds": _kinds(parts), "history": list(history)}
     content |= {"random": _random_state()}
@@ -56,6 +62,7 @@ def load_checkpoint(
     schedule: LRScheduler | None = None,
     scaler: torch.amp.GradScaler | None = None,
     skip: Iterable[Any] = (),
+    loss: Any = None,
 ) -> list[Record]:
     """Load a checkpoint into a model and into what trains it.
 
@@ -71,25 +78,33 @@ def load_checkpoint(
         scaler: gets its state.
         skip: an iterator over the training batches; those already used are drawn
             from it, before the random states are restored.
+        loss: gets its state. An old file has none: the loss stays as it is, with a
+            warning.
 
     Returns:
         The records so far.
 
     Raises:
-        ValueError: if the file is damaged or no checkpoint, was saved with another
-            config, optimiser or schedule, or ``skip`` ends too early.
+        ValueError: if the file is damaged or not a checkpoint, was saved with another
+            config, optimiser, schedule or loss, or ``skip`` ends too early. A field
+            that the config got since then must have its default.
     """
     try:
         content = torch.load(path, map_location="cpu", weights_only=True)
         history, saved = content["history"], content["kinds"]
+        config = getattr(model, "config", None)
+        saved["model"], wanted = _differing(saved["model"], config)
     except FileNotFoundError:
         raise
     except Exception as error:  # a damaged file can raise anything
-        message = f"{path} is no checkpoint, or a damaged one: {error}"
+        message = f"{path} is not a checkpoint, or a damaged one: {error}"
         raise ValueError(message) from error
-    parts = _present(model, optimizer, schedule, scaler)
-    kinds = _kinds(parts)
-    for name in saved | kinds if optimizer else kinds:
+    if loss is not None and "loss" not in saved:
+        warnings.warn(f"{path} holds no state of the loss", stacklevel=2)
+        loss = None
+    parts = _present(model, optimizer, schedule, scaler, loss)
+    kinds = _kinds(parts) | {"model": wanted}
+    for name in saved | kinds if optimizer else parts:
         if saved.get(name) != kinds.get(name):
             raise ValueError(
                 f"{path} is of another {name}: it was saved with {saved.get(name)}, "
@@ -106,15 +121,48 @@ def load_checkpoint(
 
 
 def _present(*parts: Any) -> dict[str, Any]:
-    names = ("model", "optimizer", "schedule", "scaler")
+    names = ("model", "optimizer", "schedule", "scaler", "loss")
     return {n: part for n, part in zip(names, parts, strict=True) if part is not None}
 
 
-def _kinds(parts: dict[str, Any]) -> dict[str, str]:
+def _kinds(parts: dict[str, Any]) -> dict[str, Any]:
     """Describe each part, so that no state is loaded into something else."""
     kinds = {name: type(part).__name__ for name, part in parts.items()}
-    # of a model the config: its shapes do not show the number of heads
-    return kinds | {"model": str(getattr(parts["model"], "config", None))}
+    # of a model the config: its shapes don't show the number of heads
+    kinds["model"] = _fields(getattr(parts["model"], "config", None))
+    return {"loss": None} | kinds
+
+
+def _fields(config: Any) -> dict[str, Any] | str:
+    """Return the fields of a config; of one that isn't a dataclass its text."""
+    if not is_dataclass(config):
+        return str(config)
+    return asdict(config, dict_factory=lambda pairs: {n: _plain(v) for n, v in pairs})
+
+
+def _plain(value: Any) -> Any:
+    """Return ``value``, or the name of a function or class: no code is loaded."""
+    if value is None or isinstance(value, int | float | str | tuple | list | dict):
+        return value
+    return getattr(value, "__qualname__", str(value))
+
+
+def _differing(saved: dict[str, Any] | str, config: Any) -> tuple[Any, Any]:
+    """Return the fields that differ between a saved config and this one, of each."""
+    now = _fields(config)
+    if isinstance(now, str):
+        return saved, now
+    if isinstance(saved, str):  # an older version wrote `Config(heads=4, …)`
+        text = re.fullmatch(r"[\w.<>]+(\(.*\))", saved)
+        if text is None:
+            return saved, now
+        call = ast.parse("dict" + text[1], mode="eval").body
+        saved = {field.arg: ast.literal_eval(field.value) for field in call.keywords}
+    # a field that's newer than the file had its default
+    newer = (field for field in fields(config) if field.default is not MISSING)
+    saved = {field.name: _plain(field.default) for field in newer} | saved
+    names = [name for name in now if name in saved and saved[name] != now[name]]
+    return {name: saved[name] for name in names}, {name: now[name] for name in names}
 
 
 def _random_state() -> dict[str, Any]:

@@ -196,6 +196,7 @@ def fit(
         model: what to train; batches are moved to its device. In evaluation mode it is
             set to training; otherwise its parts keep their modes (some may be frozen).
         loss: ``loss(model, batch)`` gives the scalar to lower, a mean over the batch.
+            If it has a ``state_dict``, checkpoints hold that too.
         batches: tensors, or tuples, lists and dictionaries of them. To resume, hand
             over the same ones again: random ones from a generator of their own.
         optimizer: updates the parameters that it holds.
@@ -227,6 +228,7 @@ def fit(
     scaler = torch.amp.GradScaler(device.type, enabled=half)
     state = {"model": model, "optimizer": optimizer, "schedule": schedule}
     state["scaler"] = scaler if half else None
+    state["loss"] = loss if hasattr(loss, "state_dict") else None
     held = [p for group in optimizer.param_groups for p in group["params"]]
     history, remaining = [], iter(batches)
     if checkpoint is not None:

@@ -5,7 +5,10 @@ import io
 import os
 import pickle
 import random
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy
 import pytest
@@ -337,7 +340,7 @@ def test_a_strangers_file_cannot_run_code(kind, tmp_path):
     pickle.loads(pickle.dumps(Spring()))
     assert Spring.calls == [("code ran",)], "the trap works"
     Spring.calls.clear()
-    message = r"c\.pt is no checkpoint, or a damaged one: "
+    message = r"c\.pt is not a checkpoint, or a damaged one: "
     with pytest.raises(ValueError, match=message):
         load_checkpoint(path, make_model())
     assert Spring.calls == []
@@ -348,17 +351,38 @@ def test_a_file_without_its_end_says_so(keep, saved):
     path, parts, _ = saved
     data = path.read_bytes()
     path.write_bytes(data[: keep if isinstance(keep, int) else int(keep * len(data))])
-    with pytest.raises(ValueError, match=r"c\.pt is no checkpoint, or a damaged one: "):
+    with pytest.raises(
+        ValueError, match=r"c\.pt is not a checkpoint, or a damaged one: "
+    ):
         load_checkpoint(path, **parts)
 
 
 @pytest.mark.parametrize("content", [[1, 2], {"0.weight": torch.ones(3)}])
 def test_a_file_that_is_no_checkpoint_says_so(content, tmp_path):
     torch.save(content, tmp_path / "c.pt")
-    with pytest.raises(ValueError, match=r"c\.pt is no checkpoint, or a damaged one: "):
+    with pytest.raises(
+        ValueError, match=r"c\.pt is not a checkpoint, or a damaged one: "
+    ):
         load_checkpoint(tmp_path / "c.pt", make_model())
     with pytest.raises(FileNotFoundError, match="none"):
         load_checkpoint(tmp_path / "none.pt", make_model())
+
+
+class Remembering:
+    """A loss that adds up what it has seen."""
+
+    def __init__(self, seen=0.0):
+        self.seen = seen
+
+    def __call__(self, model, batch):
+        self.seen += batch.sum().item()
+        return loss(model, batch) * self.seen
+
+    def state_dict(self):
+        return {"seen": self.seen}
+
+    def load_state_dict(self, state):
+        self.seen = state["seen"]
 
 
 def adagrad(parts):
@@ -374,6 +398,9 @@ def other_config(parts):
 MISTAKES = {
     "optimizer: it was saved with Adam, but this one is Adagrad": adagrad,
     "model: it was saved with None, but this one is {'heads': 4}": other_config,
+    "loss: it was saved with None, but this one is Remembering": lambda parts: (
+        parts | {"loss": Remembering()}
+    ),
     "schedule: it was saved with LambdaLR, but this one is StepLR": lambda parts: (
         parts | {"schedule": torch.optim.lr_scheduler.StepLR(parts["optimizer"], 2)}
     ),
@@ -394,6 +421,127 @@ def test_a_checkpoint_of_another_run_is_refused_and_changes_nothing(message, sav
         load_checkpoint(path, **parts)
     assert str(caught.value) == f"{path} is of another {message}"
     assert_same(parts["model"].state_dict(), before["model"].state_dict())
+
+
+# ---- configs -----------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Config:
+    heads: int = 2
+    rate: float = 0.5
+    cutoffs: tuple[int, ...] = (3, 5)
+    norm: str | None = None
+
+
+@dataclass(frozen=True)
+class Newer:
+    """As Config, with fields more and one field less."""
+
+    heads: int
+    width: int
+    cutoffs: tuple[int, ...] = (3, 5)
+    norm: str | None = None
+    activation: Callable = nn.ReLU
+    bias: bool = True
+
+
+def configured(config, path=None) -> nn.Module:
+    """A model with a config, saved if there is a path."""
+    model = make_model()
+    model.config = config
+    if path is not None:
+        save_checkpoint(path, model, torch.optim.SGD(model.parameters(), lr=1.0))
+    return model
+
+
+def as_text(config, path) -> None:
+    """Save as an earlier version did: the config as its repr, no state of the loss."""
+    configured(config, path)
+    content = torch.load(path, weights_only=True)
+    content["kinds"]["model"] = str(config)
+    torch.save(content, path)
+
+
+@pytest.mark.parametrize("save", [configured, as_text])
+@pytest.mark.parametrize("was", [Config(), Config(4, norm="pre", cutoffs=())])
+def test_a_model_of_the_same_config_is_loaded(was, save, tmp_path):
+    save(was, tmp_path / "c.pt")
+    model = configured(replace(was))
+    load_checkpoint(tmp_path / "c.pt", model)
+    saved = torch.load(tmp_path / "c.pt", weights_only=True)
+    assert_same(model.state_dict(), saved["model"])
+
+
+@pytest.mark.parametrize("save", [configured, as_text])
+def test_the_fields_that_differ_are_named_and_no_others(save, tmp_path):
+    save(Config(heads=4, cutoffs=()), tmp_path / "c.pt")
+    with pytest.raises(ValueError) as caught:
+        load_checkpoint(tmp_path / "c.pt", configured(Config()))
+    assert str(caught.value) == (
+        f"{tmp_path / 'c.pt'} is of another model: it was saved with "
+        "{'heads': 4, 'cutoffs': ()}, but this one is "
+        "{'heads': 2, 'cutoffs': (3, 5)}"
+    )
+
+
+@pytest.mark.parametrize("save", [configured, as_text])
+def test_a_field_that_the_file_does_not_know_had_its_default(save, tmp_path):
+    save(Config(heads=4), tmp_path / "c.pt")
+    load_checkpoint(tmp_path / "c.pt", configured(Newer(heads=4, width=7)))
+    given = "{'activation': 'GELU', 'bias': False}"
+    with pytest.raises(ValueError, match=f"but this one is {given}$"):
+        load_checkpoint(
+            tmp_path / "c.pt", configured(Newer(4, 7, activation=nn.GELU, bias=False))
+        )
+
+
+def test_a_function_in_a_config_is_saved_by_its_name(tmp_path):
+    configured(Newer(2, 7, activation=nn.GELU), tmp_path / "c.pt")
+    load_checkpoint(tmp_path / "c.pt", configured(Newer(2, 7, activation=nn.GELU)))
+    with pytest.raises(ValueError, match=r"{'activation': 'GELU'}, but .*'ReLU'}$"):
+        load_checkpoint(tmp_path / "c.pt", configured(Newer(2, 7)))
+
+
+@pytest.mark.parametrize("config", [None, {"heads": 4}, SimpleNamespace(heads=4)])
+@pytest.mark.parametrize("save", [configured, as_text])
+def test_a_config_that_is_not_a_dataclass_is_compared_as_a_whole(
+    config, save, tmp_path
+):
+    save(config, tmp_path / "c.pt")
+    load_checkpoint(tmp_path / "c.pt", configured(config))
+    with pytest.raises(ValueError, match="of another model: it was saved with"):
+        load_checkpoint(tmp_path / "c.pt", configured(Config()))
+
+
+# ---- the state of a loss -----------------------------------------------------
+
+
+@pytest.mark.parametrize("until", [1, 4, 7])
+def test_a_loss_goes_on_with_its_own_state(until, tmp_path):
+    data = [torch.full((1, 4), float(i + 1)) for i in range(9)]
+
+    def losses(count, path=None):
+        torch.manual_seed(0)
+        model = make_model().eval()
+        model[1].p = 0.0
+        optimizer = torch.optim.SGD(model.parameters(), lr=1e-4)
+        history = fit(model, Remembering(), data[:count], optimizer, checkpoint=path)
+        return [record["loss"] for record in history]
+
+    losses(until, tmp_path / "run.pt")
+    assert losses(9, tmp_path / "run.pt") == losses(9)
+
+
+def test_a_checkpoint_from_before_the_loss_was_saved_says_so(saved):
+    path, parts, history = saved
+    content = torch.load(path, weights_only=True)
+    content["kinds"].pop("loss")
+    torch.save(content, path)
+    loss = Remembering(7.0)
+    with pytest.warns(UserWarning, match=r"c\.pt holds no state of the loss"):
+        assert load_checkpoint(path, **parts, loss=loss) == history
+    assert loss.seen == 7.0
 
 
 def test_pytorch_names_what_does_not_fit_a_model(saved):

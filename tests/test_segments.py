@@ -3,9 +3,11 @@
 import pytest
 import torch
 
+from annotated.devices import to_device
 from annotated.segments import SegmentLoss, segments
 from annotated.training import evaluate, fit
 from annotated.transformer_xl import TransformerXL, TransformerXLConfig
+from tests.pretended_gpu import GPU, on_gpu, pretended_gpu
 
 
 def model(mem_len=4):
@@ -35,6 +37,11 @@ def test_a_batch_that_the_text_cannot_fill_is_refused(batch):
         next(segments(torch.arange(4), batch=batch, length=2))
 
 
+def test_a_segment_without_positions_is_refused():
+    with pytest.raises(ValueError, match="length must be an integer ≥ 1, got 0"):
+        next(segments(torch.arange(31), batch=3, length=0))
+
+
 def test_losses_hand_memories_on_and_a_new_one_begins_anew():
     xl, loss = model(), SegmentLoss()
     batches = list(segments(torch.arange(31), batch=3, length=4))
@@ -55,3 +62,43 @@ def test_fit_and_evaluate_take_it():
     for _ in range(3):
         fit(xl, SegmentLoss(), segments(text, 2, 5), optimizer)
     assert evaluate(xl, SegmentLoss(), segments(text, 2, 5)) < before - 0.5
+
+
+def resumable(path, steps):
+    """A run of so many steps over one text; a new memory in each process."""
+    xl = model()
+    optimizer = torch.optim.Adam(xl.parameters(), lr=0.02)
+    batches = list(segments(torch.arange(31).repeat(4), 2, 5))[:steps]
+    history = fit(xl, SegmentLoss(), batches, optimizer, checkpoint=path)
+    return [record["loss"] for record in history], list(xl.parameters())
+
+
+@pytest.mark.parametrize("until", [1, 4])
+def test_a_resumed_run_remembers_what_it_read(until, tmp_path):
+    wanted, parameters = resumable(None, 8)
+    resumable(tmp_path / "run.pt", until)
+    losses, resumed = resumable(tmp_path / "run.pt", 8)
+    assert losses == wanted
+    assert all(map(torch.equal, resumed, parameters))
+
+
+def test_a_state_is_that_of_the_memory():
+    xl, loss, other = model(), SegmentLoss(), SegmentLoss()
+    batches = list(segments(torch.arange(31), batch=3, length=4))
+    other.load_state_dict(loss.state_dict())
+    assert other(xl, batches[0]) == loss(xl, batches[0])
+    other.load_state_dict(loss.state_dict())
+    assert other(xl, batches[1]) == loss(xl, batches[1])
+
+
+def test_a_memory_from_a_file_goes_where_the_batch_is():
+    xl, loss = model(), SegmentLoss()
+    batches = list(segments(torch.arange(31), batch=3, length=4))
+    loss(xl, batches[0])
+    state = loss.state_dict()  # on the CPU, as a checkpoint is loaded
+    wanted = loss(xl, batches[1])
+    with pretended_gpu():
+        loss.load_state_dict(state)
+        found = loss(on_gpu(xl), to_device(batches[1], GPU))
+        assert found.device == GPU
+        torch.testing.assert_close(found.numbers, wanted)

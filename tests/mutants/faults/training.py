@@ -60,6 +60,8 @@ FAULTS = {
         ("            optimizer.zero_grad()\n", "", "gradients add up"),
         (" * (size / sum(weights))", " / len(weights)", "weights ignored"),
         (" * (size / sum(weights))", " * size", "not divided by the weights"),
+        ('state["loss"] = loss if hasattr(loss, "state_dict") else None', "pass",
+         "what the loss remembers is not saved"),
         ("mean += part", "mean = part", "loss of the last batch alone"),
         ("to_device(batch, device)", "batch", "batches not moved"),
         ("clip_grad_norm_(held, clip)", "clip_grad_norm_(held, math.inf)",
