@@ -16,6 +16,7 @@ from typing import Any
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
+from torch.nn import functional as F
 from torch.optim.lr_scheduler import LambdaLR, LRScheduler
 from tqdm import tqdm
 
@@ -95,40 +96,50 @@ class LabelSmoothing(nn.Module):
         require.choice(("others", "all"), spread=spread)
         self.size, self.pad = size, pad
         self.smoothing, self.spread = smoothing, spread
+        self.share = smoothing / (size if spread == "all" else size - 2)
+        self.own = 1 - smoothing + (self.share if spread == "all" else 0.0)
 
     @require.shapes
-    def distribution(self, target: Int[Tensor, "b t"]) -> Float[Tensor, "b t v"]:
+    def distribution(self, target: Int[Tensor, "*batch"]) -> Float[Tensor, "*batch v"]:
         """Return the smoothed target of each position; zeros where it is padding.
 
         Args:
-            target: ids.
+            target: ids, ``(…)``.
         """
         require.ids(self.size, target=target)
-        share = self.smoothing / (self.size if self.spread == "all" else self.size - 2)
-        own = 1 - self.smoothing + (share if self.spread == "all" else 0.0)
-        rows = torch.full((*target.shape, self.size), share, device=target.device)
+        rows = torch.full((*target.shape, self.size), self.share, device=target.device)
         if self.spread == "others":
             rows[..., self.pad] = 0.0
-        rows.scatter_(-1, target[..., None].long(), own)
+        rows.scatter_(-1, target[..., None].long(), self.own)
         return rows.masked_fill((target == self.pad)[..., None], 0.0)
 
     @require.shapes(v="size")
     def forward(
-        self, logits: Float[Tensor, "b t v"], target: Int[Tensor, "b t"]
+        self, logits: Float[Tensor, "*batch v"], target: Int[Tensor, "*batch"]
     ) -> Float[Tensor, ""]:
         """Return the mean divergence over the real targets, in nats per token.
 
+        As all others have the same share, their log-probabilities are added up first,
+        and :meth:`distribution` isn't needed.
+
         Args:
-            logits: scores of all symbols at each position.
-            target: ids; if all of them are padding, the divergence is 0.
+            logits: scores of all symbols at each position, ``(…, v)``.
+            target: ids, ``(…)``; if all of them are padding, the divergence is 0.
         """
+        require.ids(self.size, target=target)
         wide = torch.promote_types(logits.dtype, torch.float32)
-        goal = self.distribution(target).to(wide)
         logs = logits.to(wide).log_softmax(dim=-1)
-        # where the goal is 0, so is the product, even with −∞: 0 · log 0 = 0
-        cross = torch.where(goal > 0, goal * logs, 0.0)
-        divergence = torch.xlogy(goal, goal) - cross
-        return divergence.sum() / (target != self.pad).sum().clamp(min=1)
+        right = target[..., None].long()
+        divergence = self.own * (math.log(self.own) - logs.gather(-1, right)[..., 0])
+        if self.share:
+            apart = right  # from the others
+            if self.spread == "others":
+                apart = F.pad(right, (0, 1), value=self.pad)
+            others = logs.scatter(-1, apart, 0.0).sum(dim=-1)
+            wanted = (self.size - apart.shape[-1]) * math.log(self.share)
+            divergence = divergence + self.share * (wanted - others)
+        real = target != self.pad
+        return torch.where(real, divergence, 0.0).sum() / real.sum().clamp(min=1)
 
 
 @contextmanager

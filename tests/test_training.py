@@ -572,6 +572,34 @@ def test_spread_over_all_it_is_pytorchs_but_for_a_constant(smoothing, pad):
 
 
 @every_spread
+@every_pad
+@every_smoothing
+@pytest.mark.parametrize("shape", [(10,), (2, 5), (2, 1, 5), ()])
+@pytest.mark.parametrize(
+    ("dtype", "limit"),
+    [(torch.float64, 1e-7), (torch.float32, 1e-6), (torch.bfloat16, 1e-2)],
+)
+def test_the_closed_form_is_the_divergence_term_by_term(
+    spread, pad, smoothing, shape, dtype, limit
+):
+    """For logits of any leading shape; the target's own precision is single."""
+    smooth = LabelSmoothing(V, pad, smoothing, spread)
+    logits = (3 * torch.randn(*shape, V)).to(dtype).requires_grad_()
+    target = torch.randint(0, V, shape)
+    goal = smooth.distribution(target)
+    assert goal.shape == (*shape, V)
+    wide = torch.promote_types(dtype, torch.float32)
+    cross = torch.where(goal > 0, goal * logits.to(wide).log_softmax(dim=-1), 0.0)
+    divergence = torch.xlogy(goal, goal) - cross
+    wanted = divergence.sum() / (target != pad).sum().clamp(min=1)
+    found = smooth(logits, target)
+    assert found.dtype == wide
+    assert found.item() == pytest.approx(wanted.item(), rel=1e-6, abs=1e-6)
+    gradients = [torch.autograd.grad(loss, logits)[0] for loss in (found, wanted)]
+    torch.testing.assert_close(*gradients, rtol=limit, atol=limit)
+
+
+@every_spread
 def test_what_stands_at_padding_does_not_matter(spread):
     logits, target = scored()
     smooth = LabelSmoothing(V, spread=spread)
@@ -610,6 +638,17 @@ def test_an_impossible_symbol_costs_nothing_where_nobody_asks_for_it(smoothing, 
     assert loss.isfinite() and torch.autograd.grad(loss, logits)[0].isfinite().all()
 
 
+@every_spread
+@pytest.mark.parametrize("symbol", [1, 2])
+@pytest.mark.parametrize("smoothing", [0.1, 0.95])
+def test_an_impossible_symbol_costs_infinitely_where_it_is_asked_for(
+    spread, symbol, smoothing
+):
+    logits, target = torch.randn(1, 2, V), torch.tensor([[1, 3]])
+    logits[0, 0, symbol] = -math.inf
+    assert LabelSmoothing(V, 0, smoothing, spread)(logits, target) == math.inf
+
+
 # ---- honest mistakes ---------------------------------------------------------
 
 
@@ -639,6 +678,10 @@ def tried(batches=None, of=None, **settings):
         (
             lambda: smooth(target=torch.tensor([[1, 7]])),
             "target must hold integers from 0 to 6, got 7",
+        ),
+        (
+            lambda: LabelSmoothing(7).distribution(torch.tensor([[-1]])),
+            "target must hold integers from 0 to 6, got -1",
         ),
         (lambda: smooth(target=torch.ones(1, 3).long()), "target must have .*shape"),
         (lambda: smooth(logits=torch.randn(1, 2, 6)), "logits must have .*shape"),
