@@ -144,7 +144,7 @@ class LabelSmoothing(nn.Module):
 
 @contextmanager
 def evaluating(model: nn.Module) -> Iterator[None]:
-    """Return a block in which ``model`` is evaluated: no gradients, evaluation mode.
+    """Return a block that evaluates ``model``: in evaluation mode, without gradients.
 
     Afterwards every part has its own mode again: some may be frozen on purpose.
     """
@@ -168,21 +168,21 @@ def evaluate(
     """Return the mean loss over batches: in evaluation mode, without gradients.
 
     Args:
-        model: all its parts are left in the mode that they were in.
+        model: all its parts keep their modes.
         loss: ``loss(model, batch)``, as for :func:`fit`.
         batches: at least one; moved to the model's device.
         weight: what a batch counts, as for :func:`fit`.
 
     Raises:
-        ValueError: if there is no batch.
+        ValueError: if there is no batch, or none that counts.
     """
     device, total, counted = device_of(model), 0.0, 0.0
     with evaluating(model):
         for batch in batches:
-            size = weight(batch)
-            total += size * loss(model, to_device(batch, device)).item()
-            counted += size
-    require.that(counted, "batches must hold at least one batch, got none")
+            if size := weight(batch):
+                total += size * loss(model, to_device(batch, device)).item()
+                counted += size
+    require.that(counted, "batches must hold at least one of weight > 0, got none")
     return total / counted
 
 
@@ -208,15 +208,16 @@ def fit(
             set to training; otherwise its parts keep their modes (some may be frozen).
         loss: ``loss(model, batch)`` gives the scalar to lower, a mean over the batch.
             If it has a ``state_dict``, checkpoints hold that too.
-        batches: tensors, or tuples, lists and dictionaries of them. To resume, hand
-            over the same ones again: random ones from a generator of their own.
+        batches: tensors, or tuples, lists and dictionaries of them. To resume, pass the
+            same ones again: if they're random, from a generator of their own.
         optimizer: updates the parameters that it holds.
         schedule: stepped after each step of the optimiser.
         clip: largest norm of the whole gradient; no clipping by default.
         on_step: called with the number of each step after it, in evaluation mode.
         accumulate: batches per step; the last group may hold fewer.
         weight: what a batch counts in its group, for example its number of real
-            tokens: the step is then that of one large batch. All alike by default.
+            tokens: the step is then that of one large batch. A batch that counts 0,
+            such as one of nothing but padding, is left out. By default all count 1.
         precision: ``torch.bfloat16`` or ``torch.float16`` for mixed precision. The
             latter scales the loss up, and leaves out a step whose gradient overflows.
         checkpoint: file to save to at the end. If it exists, training resumes from it,
@@ -225,13 +226,13 @@ def fit(
 
     Returns:
         A record of each step: ``step`` (from 1), ``loss``, ``learning_rate`` (of the
-        first group of parameters), ``gradient_norm`` (before clipping), and, so far,
-        ``batches`` used and ``cpu_seconds`` spent, those in ``on_step`` left out.
+        first group of parameters), ``gradient_norm`` (before clipping), and the
+        ``batches`` used and ``cpu_seconds`` spent so far, without those in ``on_step``.
 
     Raises:
-        FloatingPointError: if loss or gradient are not finite, with the step.
-        ValueError: if there is no batch, the optimiser holds no parameter that the
-            loss uses, or the checkpoint is of another run.
+        FloatingPointError: if the loss or the gradient isn't finite; it names the step.
+        ValueError: if there is no batch, none that counts in a step, the optimiser
+            holds no parameter that the loss uses, or the checkpoint is of another run.
     """
     require.count(accumulate=accumulate)
     require.choice((None, torch.bfloat16, torch.float16), precision=precision)
@@ -257,10 +258,12 @@ def fit(
         for step, group in enumerate(bar, start=len(history) + 1):
             began = time.process_time()
             optimizer.zero_grad()
-            weights, mean = [weight(batch) for batch in group], 0.0
-            for batch, size in zip(group, weights, strict=True):
+            weighed = [(b, size) for b in group if (size := weight(b))]
+            require.that(weighed, f"weight must not be 0 throughout step {step}")
+            whole, mean = sum(size for _, size in weighed), 0.0
+            for batch, size in weighed:
                 with torch.autocast(device.type, precision, enabled=bool(precision)):
-                    part = loss(model, to_device(batch, device)) * (size / sum(weights))
+                    part = loss(model, to_device(batch, device)) * (size / whole)
                 scaler.scale(part).backward()
                 mean += part.item()
             if all(parameter.grad is None for parameter in held):

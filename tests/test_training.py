@@ -289,6 +289,23 @@ def test_small_batches_together_are_the_step_of_the_large_one(clip):
     assert column(one[0], "batches") == [3, 6, 8]
 
 
+def test_a_batch_that_counts_nothing_is_left_out():
+    def mean_of_real(model, batch):
+        return (model.place * batch[batch > 0]).mean()  # of none: NaN
+
+    def real(batch):
+        return (batch > 0).sum().item()
+
+    batches = [torch.tensor(x) for x in ([1.0, 3.0], [0.0, 0.0], [8.0, 0.0])]
+    model = Pulled()
+    (record,) = fit(model, mean_of_real, batches, sgd(model), accumulate=3, weight=real)
+    assert record["batches"] == 3 and model.place.item() == pytest.approx(-4)
+    model = Pulled()
+    with torch.no_grad():
+        model.place.fill_(1.0)
+    assert evaluate(model, mean_of_real, batches, weight=real) == pytest.approx(4)
+
+
 def test_batches_of_one_group_count_alike_without_a_weight():
     small = ragged([3, 8])
     same_size = [tuple(p.repeat(24 // rows(b), 1) for p in b) for b in small]
@@ -661,7 +678,18 @@ def tried(batches=None, of=None, **settings):
     ("make", "message"),
     [
         (lambda: tried(batches=iter(())), "batches must hold at least one batch, got"),
-        (lambda: evaluate(Pulled(), pull, []), "batches must hold at least one batch"),
+        (
+            lambda: evaluate(Pulled(), pull, []),
+            "batches must hold at least one of weight",
+        ),
+        (
+            lambda: tried(ones(3), accumulate=2, weight=lambda batch: 0),
+            "weight must not be 0 throughout step 1",
+        ),
+        (
+            lambda: evaluate(Pulled(), pull, ones(2), weight=lambda batch: 0),
+            "batches must hold at least one of weight > 0, got none",
+        ),
         (lambda: tried(of=Pulled()), "optimizer must hold parameters that the loss"),
         (lambda: tried(accumulate=0), "accumulate must be an integer ≥ 1, got 0"),
         (lambda: tried(precision=torch.int8), "precision must be one of"),
