@@ -58,7 +58,6 @@ def test_the_chapters_show_these_files():
 def test_in_what_chapters_show_the_mathematics_comes_first(path):
     lines = count(path.read_text(encoding="utf-8"))
     assert lines.ratio >= RATIO, f"{lines.checks} lines of checks"
-    assert lines.total <= LONGEST
     assert lines.fit_to_show
 
 
@@ -69,6 +68,7 @@ def test_files_that_check_more_or_are_longer_would_be_named():
     assert not count(quarter + "    require.even(x=x)\n").fit_to_show
     assert count("x = 1\n" * LONGEST).fit_to_show
     assert not count("x = 1\n" * (LONGEST + 1)).fit_to_show
+    assert count('"""One.\n\nTwo."""\n' + "x = 1\n" * LONGEST).fit_to_show
     text = (ROOT / "annotated" / "attention.py").read_text(encoding="utf-8")
     guard = "        if self.heads < 1:\n            raise ValueError('no heads')\n"
     guarded = text.replace(
