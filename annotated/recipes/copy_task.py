@@ -122,8 +122,9 @@ def train_copy(
     """
     optimizer = torch.optim.Adam(model.parameters(), rate, betas=(0.9, 0.98))
     schedule = LambdaLR(optimizer, lambda done: copy_rate(done, steps, fall, warmup))
-    extras = {"schedule": schedule, "on_step": on_step}
-    return fit(model, next_symbol_loss, batches, optimizer, **extras)
+    return fit(
+        model, next_symbol_loss, batches, optimizer, schedule=schedule, on_step=on_step
+    )
 
 
 def exact_copies(model: Transformer, seed: int, count: int = 1000) -> int:

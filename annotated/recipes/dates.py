@@ -118,8 +118,15 @@ def train_date_reader(
         for epoch in range(epochs)
         for batch in batches(pairs, *symbols, size, seed=seed + epoch)
     )
-    extras = {"schedule": schedule, "clip": DATES["clip"], "on_step": on_step}
-    return fit(model, teacher_forcing_loss, shuffled, optimizer, **extras)
+    return fit(
+        model,
+        teacher_forcing_loss,
+        shuffled,
+        optimizer,
+        schedule=schedule,
+        clip=DATES["clip"],
+        on_step=on_step,
+    )
 
 
 def read_dates(

@@ -132,8 +132,14 @@ def train_distance(
         reading_task(uniform_lengths(generator), generator) for _ in range(steps)
     )
     optimizer, schedule = one_cycle(model, rate, steps)
-    extras = {"schedule": schedule, "clip": POSITIONS["clip"]}
-    history = fit(model, previous_symbol_loss, batches, optimizer, **extras)
+    history = fit(
+        model,
+        previous_symbol_loss,
+        batches,
+        optimizer,
+        schedule=schedule,
+        clip=POSITIONS["clip"],
+    )
     return history[-1]["cpu_seconds"]
 
 

@@ -298,8 +298,7 @@ def train_duplicate(
     batches = [duplicates(task["batch"], generator) for _ in range(steps)]
     optimizer, schedule = one_cycle(model, task["rate"], steps)
     began = time.process_time()
-    extras = {"schedule": schedule, "clip": task["clip"]}
-    fit(model, duplicate_loss, batches, optimizer, **extras)
+    fit(model, duplicate_loss, batches, optimizer, schedule=schedule, clip=task["clip"])
     return model, time.process_time() - began
 
 

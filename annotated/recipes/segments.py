@@ -220,8 +220,9 @@ def train_on_segments(
     batches = list(islice(whole, steps))
     optimizer, schedule = one_cycle(model, SEGMENTS["rate"], len(batches))
     loss = SegmentLoss() if isinstance(model, _WITH_MEMORY) else next_token_loss
-    extras = {"schedule": schedule, "clip": SEGMENTS["clip"]}
-    history = fit(model, loss, batches, optimizer, **extras)
+    history = fit(
+        model, loss, batches, optimizer, schedule=schedule, clip=SEGMENTS["clip"]
+    )
     return model, history[-1]["cpu_seconds"]
 
 

@@ -65,8 +65,15 @@ def train_on_enwik8(
     # round after round; once in each, a row begins with the memory of its own end
     rounds = (segments(text.train.long(), *sizes) for _ in count())
     batches = islice(chain.from_iterable(rounds), r.steps)
-    extras = {"schedule": schedule, "clip": 1.0, "precision": r.precision}
-    history = fit(model, loss(), batches, optimizer, **extras)
+    history = fit(
+        model,
+        loss(),
+        batches,
+        optimizer,
+        schedule=schedule,
+        clip=1.0,
+        precision=r.precision,
+    )
     held_out = segments(text.validation.long(), *sizes)
     nats = evaluate(model, loss(), held_out, weight=lambda b: b[1].numel())
     return model, history, nats / log(2)

@@ -142,9 +142,16 @@ def train_text(
     )
     schedule = OneCycleLR(optimizer, r.rate, total_steps=r.steps, pct_start=0.1)
     windows = random_windows(ids, r.model["max_len"], r.batch, r.steps, seed)
-    extras = {"schedule": schedule, "clip": 1.0, "on_step": on_step}
-    extras["precision"] = r.precision
-    return fit(model, next_token_loss, windows, optimizer, **extras)
+    return fit(
+        model,
+        next_token_loss,
+        windows,
+        optimizer,
+        schedule=schedule,
+        clip=1.0,
+        on_step=on_step,
+        precision=r.precision,
+    )
 
 
 def bits_per_character(

@@ -18,7 +18,7 @@ FAULTS = {
         ("(steps * fall)", "steps", "falls from the beginning"),
     ],
     "train_copy": [
-        ('"schedule": schedule', '"schedule": None', "schedule forgotten"),
+        ("schedule=schedule", "schedule=None", "schedule forgotten"),
     ],
     "exact_copies": [
         (".all(dim=1)", ".any(dim=1)", "one right symbol is enough"),

@@ -11,7 +11,7 @@ FAULTS = {
     ],
     "train_date_reader": [
         ("seed=seed + epoch", "seed=epoch", "seed ignored"),
-        ('"on_step": on_step', '"on_step": None', "nobody looks on"),
+        ("on_step=on_step", "on_step=None", "nobody looks on"),
     ],
     "read_dates": [
         ("with evaluating(model):", "if model.eval():", "left in evaluation mode"),

@@ -18,10 +18,10 @@ FAULTS = {
     "train_text": [
         ("r.batch, r.steps, seed)", "r.batch, r.steps, 0)", "seed ignored"),
         ("weight_decay=r.decay", "weight_decay=0.0", "no decay"),
-        ('extras["precision"] = r.precision', "pass", "precision ignored"),
+        ("precision=r.precision", "precision=None", "precision ignored"),
         ('r.model["max_len"]', "64", "windows of another length"),
         ("pct_start=0.1", "pct_start=0.9", "rises nearly to the end"),
-        ('"clip": 1.0,', '"clip": 9e9,', "not clipped"),
+        ("clip=1.0,", "clip=9e9,", "not clipped"),
     ],
     "bits_per_character": [
         ("nats / log(2)", "nats", "nats"),
