@@ -51,6 +51,18 @@ book: executed ## build the book: notebooks, their outputs, the HTML; warnings a
 	@$(PY) -m tools.findings
 	@echo "The book: _build/html/index.html (open that file, or run: make serve)"
 
+# A hedge: Jupyter Book 1 stays with Sphinx 7. The newer packages come first on the path.
+SPHINX9 := .sphinx9
+
+$(SPHINX9)/.installed: tools/sphinx9/requirements.txt
+	@$(PIP) --quiet --target $(SPHINX9) --upgrade -r $<
+	@touch $@
+
+.PHONY: sphinx9
+sphinx9: executed $(SPHINX9)/.installed ## the book on plain Sphinx 9, without Jupyter Book: _build/sphinx9
+	@PYTHONPATH=$(SPHINX9):. $(PY) -m sphinx -b html -c tools/sphinx9 --keep-going -W \
+		. _build/sphinx9
+
 .PHONY: serve
 serve: book ## show the book on localhost and keep it up to date
 	@$(PY) -m tools.serve

@@ -31,7 +31,7 @@ from grading.collect import Known, Submission, collect
 from grading.normalise import normalise
 from grading.runner import Runner
 from grading.sandbox import SANDBOXES
-from tools import ROOT
+from tools import ROOT, STUDENT
 from tools.exercises import (
     exercises,
     read_exercises,
@@ -146,13 +146,15 @@ def make_assignment(chapter: str, folder: Path, root: Path = ROOT) -> None:
     problem = course.run(GenerateAssignment, assignment, ".")
     if problem:
         raise CourseError(f"nbgrader generate_assignment: {problem}")
+    release = course.release(assignment)
+    shutil.copy(root / STUDENT / "AGENTS.md", release.parent)
     say(f"Assignment {assignment} in {folder}:")
     for exercise in exercises(notebook):
         kind = "in words, marked by hand"
         if not exercise.in_words:
             kind = f"{len(exercise_named(exercise.id).cases())} cases"
         say(f"  {exercise.id:34} {exercise.points:g} points, {kind}")
-    say(f"Give students {course.release(assignment).relative_to(folder.resolve())}")
+    say(f"Give students {release.relative_to(folder.resolve())}")
     say(f"Put what they hand in into inbox/, then: make grade COURSE={folder}")
 
 

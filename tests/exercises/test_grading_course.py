@@ -78,6 +78,11 @@ def graded(course, maker):
     return handed, grading("grade", course, expect=1)
 
 
+def test_an_assistant_finds_its_rules_beside_the_release(course):
+    rules = (course / "release" / ASSIGNMENT / "AGENTS.md").read_text("utf-8")
+    assert "Don't write, complete or correct" in rules and "# exercise:" in rules
+
+
 def test_the_release_holds_no_solution_and_is_the_student_notebook(course, solved):
     release = read_notebook(next((course / "release" / ASSIGNMENT).glob("*.ipynb")))
     student = student_notebook(solved)
