@@ -1,7 +1,7 @@
 """The book on plain Sphinx 9, without Jupyter Book, from the same two files.
 
-`make sphinx9`, weekly in CI: Jupyter Book 1 stays with Sphinx 7, and one day that may not
-install any more.
+`make sphinx9`, weekly in CI: Jupyter Book 1 stays with Sphinx 7, and one day that may
+not install any more.
 """
 
 import sys
@@ -14,7 +14,7 @@ sys.path.insert(0, str(ROOT / "book" / "_ext"))
 book = yaml.safe_load((ROOT / "_config.yml").read_text("utf-8"))
 globals().update(book["sphinx"]["config"])
 
-extensions = [name for name in book["sphinx"]["config"]["extensions"]]
+extensions = list(book["sphinx"]["config"]["extensions"])
 extensions.remove("jupyter_book")
 project, author, copyright = book["title"], book["author"], book["copyright"]
 exclude_patterns = book["exclude_patterns"]
