@@ -2,8 +2,8 @@
 
 A reader should see the mathematics, not its guards. Counted are lines of docstrings; of
 checks (calls of ``require``, as decorators too, the lists of names that they are given,
-every ``if`` that only raises, functions named ``_require_…``); and of what computes: all
-other code but imports and signatures, to which other decorators and the fields of a
+every ``if`` that only raises, functions named ``_require_…``); and of what computes:
+all other code but imports and signatures, to which other decorators and the fields of a
 class belong. Blank lines and comments are part of the total alone. A file may be as
 long as it likes in its docstrings.
 """
