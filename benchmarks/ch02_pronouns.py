@@ -30,8 +30,8 @@ from annotated.recipes.pronouns import (
     sentences,
     train_reader,
 )
+from benchmarks.record import SEEDS
 
-SEEDS = (0, 1, 2)
 ROLES = ("equal", "one", "value", "three")
 RIVALS, STARTS = ("hidden", "gru"), (1.0, 0.3)
 STEPS, EVERY, SHOWN = 600, 20, 200

@@ -17,7 +17,7 @@ from itertools import product
 from typing import Any
 
 from annotated.recipes.copy_task import COPY, COPY_TRAINING
-from benchmarks.copy_task import COUNT, told, train
+from benchmarks.ch08_copy_task import COUNT, told, train
 
 SEEDS = (6, 7, 8)
 EARLIER = [

@@ -13,8 +13,7 @@ import torch
 
 from annotated.page.frames import static
 from annotated.recipes.laboratory import laboratory_settings, train_laboratory
-
-SEEDS = (0, 1, 2)
+from benchmarks.record import SEEDS
 
 
 def one(name: str, seed: int) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """Chapter 06: the same models with every set of parts that the ladder leaves out.
 
-Five parts can be there or not, which makes 32 models. ``benchmarks/ladder.py`` trains
+Five parts can be there or not, which makes 32 models. The benchmark ``ladder`` trains
 the seven that stand on the page's ladder; this one trains the other 25 with seed 0, and
 with all seeds those that the page compares with a rung: the whole model without one
 part, the norm's rung without the encoder, and the residual with self-attention alone.
@@ -14,7 +14,8 @@ from itertools import combinations
 from typing import Any
 
 from annotated.recipes.ladder import LADDER, LADDER_PARTS, LADDER_TRAINING
-from benchmarks.ladder import EXAMPLES, SEEDS, one
+from benchmarks.ch06_ladder import EXAMPLES, one
+from benchmarks.record import SEEDS
 
 WITHOUT_ONE = [tuple(p for p in LADDER_PARTS if p != part) for part in LADDER_PARTS]
 COMPARED = [

@@ -15,8 +15,8 @@ from annotated.recipes.distance import (
     train_distance,
 )
 from annotated.recipes.reading import POSITIONS
+from benchmarks.record import SEEDS
 
-SEEDS = (0, 1, 2)
 LENGTHS = (32, 64, 128)
 
 

@@ -9,9 +9,9 @@ peaks of six layers (217 and 212 MB): checkpointed 290 to 315 MB, reversible 235
 
 from typing import Any
 
+from benchmarks.ch14_one_stream import ordinary
+from benchmarks.ch14_reversible_cost import ours
 from benchmarks.memory import peak
-from benchmarks.one_stream import ordinary
-from benchmarks.reversible_cost import ours
 
 
 def run() -> dict[str, Any]:

@@ -32,8 +32,7 @@ from annotated.recipes.several_heads import (
     train_letters,
     with_network,
 )
-
-SEEDS = (0, 1, 2)
+from benchmarks.record import SEEDS
 
 
 def giving(heads: int, seed: int) -> dict[str, Any]:

@@ -11,8 +11,8 @@ takes doesn't, since it is the gradients of its own weights: 3.2 MB, at most 4.
 
 from typing import Any
 
+from benchmarks.ch14_reversible_cost import ours
 from benchmarks.memory import peak
-from benchmarks.reversible_cost import ours
 
 LENGTH, DEPTHS, WAYS = 8192, (2, 6), ("stored", "checkpointed", "reversible")
 

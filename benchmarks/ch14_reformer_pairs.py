@@ -20,7 +20,7 @@ from typing import Any
 from annotated.recipes.reversible import REFORMER_RECIPES, reformer
 from annotated.recipes.text import bits_per_character, read_text, train_text
 from annotated.text import library_facts
-from benchmarks.reformer_steps import LONG, SHORT, Cut
+from benchmarks.ch14_reformer_steps import LONG, SHORT, Cut
 
 
 def run() -> dict[str, Any]:

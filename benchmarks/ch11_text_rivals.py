@@ -12,7 +12,8 @@ is asserted.
 from typing import Any
 
 from annotated.recipes.text import seconds_by_length
-from benchmarks.text import SEEDS, facts, one
+from benchmarks.ch11_text import facts, one
+from benchmarks.record import SEEDS
 
 LENGTHS = (64, 128, 256, 512, 1024, 2048, 4096)
 WAYS = ("recurrent", "convolution")

@@ -12,8 +12,8 @@ from typing import Any
 
 from annotated.recipes.text import TEXT_RECIPES, run_text_recipe
 from annotated.text import library_facts
+from benchmarks.record import SEEDS
 
-SEEDS = (0, 1, 2)
 MODEL = TEXT_RECIPES["library"].model | {"d_model": 96, "d_ff": 288}
 CHANGES = {"model": MODEL, "steps": 6000, "rate": 5e-3}
 

@@ -20,8 +20,8 @@ from annotated.recipes.ladder import (
     train_rung,
     translations,
 )
+from benchmarks.record import SEEDS
 
-SEEDS = (0, 1, 2)
 WIDTHS = (64, 1024)  # of the networks; the ladder has 256
 EXAMPLES = [text for text, _ in ladder_pairs(14, "test", 1)]
 

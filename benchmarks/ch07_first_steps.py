@@ -8,7 +8,8 @@ from collections.abc import Callable
 from typing import Any
 
 from annotated.recipes.date_transformer import DATE_RUN, SMALL
-from benchmarks.beginnings import EVERY, SEEDS, watched
+from benchmarks.ch07_beginnings import EVERY, watched
+from benchmarks.record import SEEDS
 
 SIZES = (2.5e-4, 1e-3, 3e-3)
 NUMBERS = (0, 1, 2, 5, 10, 20)

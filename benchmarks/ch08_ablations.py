@@ -41,16 +41,16 @@ from annotated.recipes.copy_task import (
 from annotated.recipes.parts import take_away
 from annotated.training import LabelSmoothing, fit, noam_schedule
 from annotated.transformer import Transformer, TransformerConfig
-from benchmarks.copy_depth import CHANGED
-from benchmarks.copy_task import (
+from benchmarks.ch08_copy_depth import CHANGED
+from benchmarks.ch08_copy_task import (
     COUNT,
     FRESH,
-    SEEDS,
     SOURCE,
     SOURCE_STEPS,
     source_setting,
     told,
 )
+from benchmarks.record import SEEDS
 
 WATCHED = [COPY_START, *map("·abcdefghij".index, "bigfachej")]
 LOOKS = (0, 20, 30, 40, 50, 60, 80, 100, 250)

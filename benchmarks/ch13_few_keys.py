@@ -25,7 +25,8 @@ from annotated.recipes.text import (
 )
 from annotated.text import all_windows
 from annotated.training import evaluating
-from benchmarks.text import SEEDS, facts
+from benchmarks.ch11_text import facts
+from benchmarks.record import SEEDS
 
 WINDOWS = 1024
 

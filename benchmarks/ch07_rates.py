@@ -22,8 +22,8 @@ from typing import Any
 
 from annotated.recipes.date_transformer import DATE_RUN, SMALL, train_date_transformer
 from annotated.recipes.rates import CLIMB, RATE_SHAPES
+from benchmarks.record import SEEDS
 
-SEEDS = (0, 1, 2)
 HEIGHTS = (3e-4, 1e-3, 3e-3, 1e-2, 3e-2)
 HIGH = HEIGHTS[3:]
 PLAN = [

@@ -17,8 +17,8 @@ from torch.nn import functional as F
 
 from annotated.masks import causal_mask
 from annotated.transformer import Encoder, TransformerConfig
+from benchmarks.record import SEEDS
 
-SEEDS = (0, 1, 2)
 STEPS, RATE, WINDOW, WIDTH = 300, 5e-3, 48, 64
 BEGINNINGS = ("This is the ", "the cat ", "the dog that ")
 VERSES = (

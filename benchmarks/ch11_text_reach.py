@@ -30,7 +30,8 @@ from annotated.recipes.text import (
 )
 from annotated.text import all_windows
 from annotated.training import evaluating
-from benchmarks.text import SEEDS, facts
+from benchmarks.ch11_text import facts
+from benchmarks.record import SEEDS
 
 WAYS = ("attention", "recurrent", "convolution")
 DISTANCES = (0, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 63)

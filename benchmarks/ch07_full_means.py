@@ -13,8 +13,7 @@ from typing import Any
 
 from annotated.recipes.date_transformer import BEGINNINGS, begin
 from annotated.recipes.rates import DEEP, train_deep
-
-SEEDS = (0, 1, 2)
+from benchmarks.record import SEEDS
 
 
 def run() -> dict[str, Any]:

@@ -21,8 +21,8 @@ from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
 from annotated.recipes.reversible import layers
+from benchmarks.ch14_reversible_cost import D_FF, HEADS, D, Work, _work
 from benchmarks.memory import peak
-from benchmarks.reversible_cost import D_FF, HEADS, D, Work, _work
 
 DEPTHS = {2048: (1, 2, 4, 8, 16), 8192: (2, 6)}
 ROUNDS = 5

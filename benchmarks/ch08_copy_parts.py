@@ -26,8 +26,9 @@ from annotated.recipes.copy_task import (
 )
 from annotated.training import fit
 from annotated.transformer import TransformerConfig
-from benchmarks.ablations import one
-from benchmarks.copy_task import SEEDS, curve
+from benchmarks.ch08_ablations import one
+from benchmarks.ch08_copy_task import curve
+from benchmarks.record import SEEDS
 
 LEAPS = 4  # a seed whose loss leaps
 BACK = 12  # steps before the leap

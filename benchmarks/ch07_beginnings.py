@@ -33,8 +33,8 @@ from annotated.recipes.date_transformer import (
     label_loss,
 )
 from annotated.training import fit
+from benchmarks.record import SEEDS
 
-SEEDS = (0, 1, 2)
 STEPS = {name: 160 if "high" in name else 60 for name in FIRST_STEPS}
 EVERY = 5
 

@@ -24,7 +24,7 @@ import torch
 from torch import Tensor, nn
 
 from annotated.reformer import LSHSelfAttention
-from benchmarks.evaluation_cost import FusedAttention, PlainAttention
+from benchmarks.ch12_evaluation_cost import FusedAttention, PlainAttention
 from benchmarks.lsh_peers import TransformersLayer, reformer_pytorch_layer
 
 D_MODEL, HEADS, CHUNK, HASHES = 256, 4, 64, (1, 4)
