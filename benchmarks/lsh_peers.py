@@ -1,4 +1,4 @@
-"""Two published LSH attentions behind one face, for benchmarks/lsh_error and lsh_cost.
+"""Two published LSH attentions behind one face, for ``lsh_error`` and ``lsh_cost``.
 
 ``make bench NAME=lsh_cost`` installs them in an environment of their own, and runs a
 benchmark in it.

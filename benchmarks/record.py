@@ -26,6 +26,7 @@ from tools.definitions import CODE, changes, reached
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "book" / "results"
+SEEDS = (0, 1, 2)  # of what is trained several times, unless a benchmark has its own
 STEPS = 20
 # Another processor rounds otherwise, which 20 steps make no larger than about 1e-4;
 # another seed, rate or model changes them in the second digit.
@@ -33,11 +34,18 @@ TOLERANCE = 1e-3
 
 
 def names() -> list[str]:
-    """Return the benchmarks: the modules here that define ``run``."""
-    files = sorted((ROOT / "benchmarks").glob("*.py"))
-    return [
-        f.stem for f in files if re.search(r"(?m)^def run\(\)", f.read_text("utf-8"))
-    ]
+    """Return the benchmarks: ``rates`` for ``benchmarks/ch07_rates.py``."""
+    return sorted(path.stem.partition("_")[2] for path in _files("*"))
+
+
+def module(name: str) -> str:
+    """Return the name of a benchmark's module, which begins with its chapter."""
+    (path,) = _files(name)
+    return f"benchmarks.{path.stem}"
+
+
+def _files(name: str) -> list[Path]:
+    return list((ROOT / "benchmarks").glob(f"ch[0-9][0-9]_{name}.py"))
 
 
 def read(name: str) -> dict[str, Any]:
@@ -46,7 +54,7 @@ def read(name: str) -> dict[str, Any]:
 
 def definitions(name: str) -> dict[str, str]:
     """Return the digests of what a benchmark uses now."""
-    found = reached(f"from benchmarks.{name} import run\nrun()", ROOT)
+    found = reached(f"from {module(name)} import run\nrun()", ROOT)
     itself = CODE, f"book/results/{name}.json"
     return {one: found[one] for one in found if one not in itself}
 
@@ -139,7 +147,7 @@ def write(name: str, result: dict[str, Any]) -> None:
 def record(name: str) -> None:
     """Run a benchmark on one thread; its file is replaced when the run is complete."""
     torch.set_num_threads(1)
-    run = importlib.import_module(f"benchmarks.{name}").run
+    run = importlib.import_module(module(name)).run
     made = provenance(name)
     with first_steps() as steps:
         result = run()
@@ -164,7 +172,7 @@ def confirm(name: str, reason: str = "") -> str:
             return "no first steps are recorded: run it again, or say --because why not"
         torch.set_num_threads(1)
         with first_steps(only=True) as steps, _calls() as called:
-            importlib.import_module(f"benchmarks.{name}").run()
+            importlib.import_module(module(name)).run()
         if not new and not _agree(steps, before):
             return f"its first steps are others now: {steps}, recorded are {before}"
         then = made.get("definitions", {}).values()

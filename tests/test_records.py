@@ -81,10 +81,10 @@ def bench(tmp_path, monkeypatch, capsys):
         return main(), capsys.readouterr().out
 
     def write(text: str) -> None:
-        (tmp_path / "benchmarks/small.py").write_text(text)
-        module = ModuleType("benchmarks.small")
+        (tmp_path / "benchmarks/ch01_small.py").write_text(text)
+        module = ModuleType("benchmarks.ch01_small")
         exec(text, vars(module))
-        monkeypatch.setitem(sys.modules, "benchmarks.small", module)
+        monkeypatch.setitem(sys.modules, "benchmarks.ch01_small", module)
 
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(record, "ROOT", tmp_path)
@@ -112,8 +112,8 @@ def test_a_record_is_made_becomes_stale_and_is_confirmed(bench):
     bench.write(BENCHMARK.replace("'''Train.'''", "# nothing"))
     assert bench("--status") == (0, "")
     bench.write(BENCHMARK.replace("RATE = 0.1", "RATE = 0.2 / 2").replace("30", "40"))
-    changed = "small\n  changed: benchmarks.small.RATE, benchmarks.small.run\n"
-    assert bench("--status") == (1, changed)
+    what = ", ".join(f"benchmarks.ch01_small.{name}" for name in ("RATE", "run"))
+    assert bench("--status") == (1, f"small\n  changed: {what}\n")
 
     assert bench("--confirm", "small")[0] == 0
     assert bench("--status") == (0, "")
@@ -131,7 +131,7 @@ def test_first_steps_say_nothing_of_what_is_called_later(bench):
     bench("small")
     bench.write(text.replace("return x\n", "return 2 * x\n"))
     status, said = bench("--confirm", "small")
-    assert status == 1 and "do not call benchmarks.small.judge" in said
+    assert status == 1 and "do not call benchmarks.ch01_small.judge" in said
 
 
 def test_other_first_steps_confirm_nothing(bench):

@@ -379,31 +379,6 @@ def test_additive_attention_is_that_of_keras(keras, masked):
 # ---- wrong arguments ---------------------------------------------------------
 
 
-@every_kind
-@pytest.mark.parametrize(
-    ("name", "index", "message"),
-    [
-        ("query", 0, r"query must have the shape \(b, t, q\), got \(3, 1"),
-        ("keys", 0, r"keys must have the shape \(b, s, k\), got \(5, 13\)"),
-        ("keys", slice(1), r"keys must .* with b=2 as in query, got \(1, 5, 13\)"),
-        ("values", slice(1), r"values must .* with b=2 as in query, got \(1, 5, 7\)"),
-    ],
-)
-def test_inputs_have_three_axes_and_one_batch(kind, name, index, message):
-    tensors = dict(zip(["query", "keys", "values"], inputs(kind), strict=True))
-    tensors[name] = tensors[name][index]
-    with pytest.raises(ValueError, match=message):
-        make(kind)(**tensors)
-
-
-@every_kind
-def test_each_key_needs_a_value(kind):
-    query, keys, values = inputs(kind)
-    message = r"values must have .* with s=5 as in keys, got \(2, 4, 7\)"
-    with pytest.raises(ValueError, match=message):
-        make(kind)(query, keys, values[:, 1:])
-
-
 @pytest.mark.parametrize("kind", ["general", "additive", "location"])
 def test_widths_must_be_those_of_the_module(kind):
     query, keys, values = inputs(kind)
@@ -420,24 +395,16 @@ def test_the_plain_dot_product_needs_equal_widths():
 
 
 @every_kind
-@pytest.mark.parametrize("axes", [(B, S, T), (T,), (B, 1, T, S)])
-def test_a_mask_must_fit_the_scores(kind, axes):
+def test_a_mask_must_fit_the_scores(kind):
     message = r"mask must be broadcastable to the shape \(2, 3, 5\)"
     with pytest.raises(ValueError, match=message):
-        make(kind)(*inputs(kind), torch.ones(axes, dtype=torch.bool))
+        make(kind)(*inputs(kind), torch.ones(B, S, T).bool())
 
 
-@every_kind
-def test_a_mask_must_be_boolean(kind):
-    with pytest.raises(TypeError, match=r"mask must be .* booleans .* torch.float32"):
-        make(kind)(*inputs(kind), torch.ones(B, T, S))
-
-
-@pytest.mark.parametrize("given", ["query_size", "key_size"])
-def test_the_general_score_needs_both_widths(given):
-    message = f"query_size and key_size go together: .*{given}=5"
+def test_the_general_score_needs_both_widths():
+    message = "query_size and key_size go together: .*key_size=5"
     with pytest.raises(ValueError, match=message):
-        DotAttention(**{given: 5})
+        DotAttention(key_size=5)
 
 
 def test_a_kernel_must_have_a_centre():

@@ -507,17 +507,9 @@ def test_a_rebuilt_input_keeps_its_buckets():
 # ---- errors ------------------------------------------------------------------
 
 BAD = {
-    "an odd number of buckets": (
-        "lsh_buckets(x, 5)",
-        "buckets must be even, got 5",
-    ),
     "an odd digit": (
         "lsh_buckets(x, (4, 3))",
         "buckets must be even, got 3",
-    ),
-    "no buckets": (
-        "lsh_buckets(x, ())",
-        "factors_of_buckets must be an integer ≥ 1, got 0",
     ),
     "no rounds": (
         "lsh_buckets(x, 4, 0)",
@@ -527,26 +519,6 @@ BAD = {
         "lsh_attention(x, x, buckets[..., :3])",
         "buckets must have the shape (*batch, _, t) with t=5 as in query, "
         "got (2, 2, 3)",
-    ),
-    "buckets that are no integers": (
-        "lsh_attention(x, x, buckets.float())",
-        "buckets must be a tensor of integers, got torch.float32",
-    ),
-    "values of another length": (
-        "lsh_attention(x, x[:, 1:], buckets)",
-        "value must have the shape (*batch, t, v) with t=5 as in query, got (2, 4, 6)",
-    ),
-    "a mask of pairs": (
-        "lsh_attention(x, x, buckets, mask=torch.ones(2, 5, 5, dtype=torch.bool))",
-        "mask must have the shape (*batch, t)",
-    ),
-    "no positions": (
-        "lsh_attention(x[:, :0], x[:, :0], buckets[..., :0])",
-        "positions must be an integer ≥ 1, got 0",
-    ),
-    "no round": (
-        "lsh_attention(x, x, buckets[:, :0])",
-        "rounds must be an integer ≥ 1, got 0",
     ),
     "an empty chunk": (
         "lsh_attention(x, x, buckets, 0)",
@@ -560,21 +532,9 @@ BAD = {
         "LSHSelfAttention(6, 4)",
         "heads must divide d_model, got heads=4 and d_model=6",
     ),
-    "an odd number of buckets in a layer": (
-        "LSHSelfAttention(6, 2, buckets=7)(x)",
-        "buckets must be even, got 7",
-    ),
     "a causal mask": (
         "LSHSelfAttention(6, 2)(x, torch.ones(1, 1, 5, 5, dtype=torch.bool))",
         "mask must have the shape (b, 1, 1, t)",
-    ),
-    "buckets of too few heads": (
-        "LSHSelfAttention(6, 3)(x, buckets=buckets[:, None])",
-        "buckets must have the shape (b, h, _, t) with h=3",
-    ),
-    "another width": (
-        "LSHSelfAttention(8, 2)(x)",
-        "x must have the shape (b, t, d) with d=8",
     ),
 }
 
@@ -696,28 +656,7 @@ def test_every_parameter_of_a_reformer_learns():
         assert parameter.grad is not None and parameter.grad.abs().sum() > 0, name
 
 
-BAD_MODEL = {
-    "too many tokens": (
-        "reformer()(torch.zeros(1, 30).long())",
-        "length must be at most max_len, got length=30 and max_len=29",
-    ),
-    "an id out of range": (
-        "reformer()(torch.full((1, 3), 13))",
-        "tokens must hold integers from 0 to 12, got 13",
-    ),
-    "an odd width": ("reformer(d_model=9)", "d_model must be even, got 9"),
-    "no rounds": ("reformer(rounds=0)", "rounds must be an integer ≥ 1, got 0"),
-    "no chunk": ("reformer(ff_chunk=0)", "chunk_size must be an integer ≥ 1, got 0"),
-    "heads that do not divide": (
-        "reformer(heads=4)",
-        "heads must divide d_model, got heads=4 and d_model=6",
-    ),
-}
-
-
-@pytest.mark.parametrize("name", BAD_MODEL)
-def test_errors_of_a_reformer(name):
-    call, message = BAD_MODEL[name]
-    with pytest.raises((ValueError, TypeError)) as caught:
-        eval(call, globals())
-    assert str(caught.value).startswith(message)
+def test_an_id_that_a_reformer_does_not_know_is_named():
+    message = "^tokens must hold integers from 0 to 12, got 13$"
+    with pytest.raises(ValueError, match=message):
+        reformer()(torch.full((1, 3), 13))

@@ -621,7 +621,6 @@ BAD = {
         "ChunkedFeedForward(6, 9, chunk_size=0)",
         "chunk_size must be an integer ≥ 1, got 0",
     ),
-    "integers": ("stack(1)(x.long(), x)", "x1 must be a tensor of floats, got"),
 }
 
 

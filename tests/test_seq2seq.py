@@ -394,12 +394,6 @@ def test_the_padding_symbol_of_the_target_has_no_embedding():
         assert decoder.embedding.weight[pad - 1].ne(0).all()
 
 
-def test_a_query_is_the_previous_state_unless_said_otherwise():
-    decoder = AttentionDecoder(TARGET, EMBEDDED, DECODED, MEMORY)
-    assert decoder.query == "previous"
-    assert decoder.attention is None
-
-
 # ---- Seq2Seq -----------------------------------------------------------------
 
 
@@ -678,28 +672,19 @@ def changed(tensor: Tensor, value: int) -> Tensor:
 
 
 @pytest.mark.parametrize(
-    ("error", "change", "message"),
+    ("change", "message"),
     [
-        (ValueError, lambda s, n, t: (changed(s, 19), n, t), "source .* 18, got 19"),
-        (ValueError, lambda s, n, t: (changed(s, -1), n, t), "source .* 18, got -1"),
-        (ValueError, lambda s, n, t: (s, changed(n, 0), t), "lengths .* 1 to 5, got 0"),
-        (ValueError, lambda s, n, t: (s, changed(n, 6), t), "lengths .* 1 to 5, got 6"),
-        (ValueError, lambda s, n, t: (s, n, changed(t, 13)), "target .* 12, got 13"),
-        (ValueError, lambda s, n, t: (s, n[:2], t), "lengths .* b=3 as in source"),
-        (ValueError, lambda s, n, t: (s, n, t[:2]), "target .* b=3 as in source"),
-        (TypeError, lambda s, n, t: (s.float(), n, t), "source .* integers, got torch"),
-        (TypeError, lambda s, n, t: (s, n.float(), t), "lengths .* integers, got torc"),
-        (TypeError, lambda s, n, t: (s, n.tolist(), t), "lengths .* integers, got lis"),
-        (TypeError, lambda s, n, t: (s, n, t.double()), "target .* integers, got torc"),
+        (lambda s, n, t: (changed(s, 19), n, t), "source .* 18, got 19"),
+        (lambda s, n, t: (s, changed(n, 0), t), "lengths .* 1 to 5, got 0"),
+        (lambda s, n, t: (s, n[:2], t), "lengths .* b=3 as in source"),
+        (lambda s, n, t: (s, n, changed(t, 13)), "target .* 12, got 13"),
+        (lambda s, n, t: (s, n, t[:2]), "target .* b=3 as in source"),
     ],
 )
-def test_a_batch_fits_the_model(error, change, message):
+def test_a_batch_fits_the_model(change, message):
     model, batch = make_model(), (*make_source(), make_target())
-    with pytest.raises(error, match=f"^{message}"):
+    with pytest.raises(ValueError, match=f"^{message}"):
         model(*change(*batch))
-    if not message.startswith("target"):
-        with pytest.raises(error, match=f"^{message}"):
-            model.encoder(*change(*batch)[:2])
 
 
 def test_a_query_must_be_one_of_those_named():
@@ -725,7 +710,6 @@ def test_the_attention_must_take_the_decoders_queries_and_the_encoders_states(qu
     ("arguments", "message"),
     [
         ((START, END, 0), "^max_length must be an integer ≥ 1, got 0$"),
-        ((-1, END, 3), "^start must be an integer from 0 to 12, got -1$"),
         ((START, TARGET, 3), "^end must be an integer from 0 to 12, got 13$"),
     ],
 )

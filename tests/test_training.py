@@ -626,11 +626,10 @@ def test_what_stands_at_padding_does_not_matter(spread):
     assert nothing.item() == 0 and torch.autograd.grad(nothing, logits)[0].eq(0).all()
 
 
-def test_one_tenth_is_shared_among_others_unless_said_otherwise():
+def test_ids_may_be_integers_of_any_width():
     logits, target = scored()
-    named = LabelSmoothing(V, pad=0, smoothing=0.1, spread="others")
-    assert torch.equal(LabelSmoothing(V)(logits, target), named(logits, target))
-    assert torch.equal(named(logits, target.int()), named(logits, target))
+    smooth = LabelSmoothing(V)
+    assert torch.equal(smooth(logits, target.int()), smooth(logits, target))
 
 
 @pytest.mark.parametrize(
@@ -679,10 +678,6 @@ def tried(batches=None, of=None, **settings):
     [
         (lambda: tried(batches=iter(())), "batches must hold at least one batch, got"),
         (
-            lambda: evaluate(Pulled(), pull, []),
-            "batches must hold at least one of weight",
-        ),
-        (
             lambda: tried(ones(3), accumulate=2, weight=lambda batch: 0),
             "weight must not be 0 throughout step 1",
         ),
@@ -692,17 +687,9 @@ def tried(batches=None, of=None, **settings):
         ),
         (lambda: tried(of=Pulled()), "optimizer must hold parameters that the loss"),
         (lambda: tried(accumulate=0), "accumulate must be an integer ≥ 1, got 0"),
-        (lambda: tried(precision=torch.int8), "precision must be one of"),
         (lambda: noam_rate(0, 64, 4), "step must be an integer ≥ 1, got 0"),
-        (lambda: noam_rate(1, 64, -4), "warmup must be an integer ≥ 1, got -4"),
         (lambda: noam_schedule(sgd(Pulled(), 0.5), 64, 4), r"lr=1.0, got \[0.5\]"),
-        (lambda: noam_schedule(sgd(Pulled()), 0, 4), "d_model must be an integer ≥ 1"),
         (lambda: LabelSmoothing(2), "size must be an integer ≥ 3, got 2"),
-        (lambda: LabelSmoothing(7, smoothing=1.5), "smoothing must be .* got 1.5"),
-        (
-            lambda: LabelSmoothing(7, spread="none"),
-            "spread must be one of .* got 'none",
-        ),
         (
             lambda: smooth(target=torch.tensor([[1, 7]])),
             "target must hold integers from 0 to 6, got 7",
@@ -711,7 +698,6 @@ def tried(batches=None, of=None, **settings):
             lambda: LabelSmoothing(7).distribution(torch.tensor([[-1]])),
             "target must hold integers from 0 to 6, got -1",
         ),
-        (lambda: smooth(target=torch.ones(1, 3).long()), "target must have .*shape"),
         (lambda: smooth(logits=torch.randn(1, 2, 6)), "logits must have .*shape"),
     ],
 )

@@ -71,7 +71,7 @@ def faults(module: str) -> list[Fault]:
 
 
 def modules() -> list[str]:
-    """Return the modules that have faults, such as "masks" and "recipes/dates"."""
+    """Return the modules that have faults, such as "masks" and "page/frames"."""
     folder = ROOT / "tests" / "mutants" / "faults"
     files = folder.rglob("*.py")
     return sorted(f.relative_to(folder).with_suffix("").as_posix() for f in files)

@@ -232,13 +232,6 @@ def test_the_record_of_depth_keeps_its_bands():
     )
 
 
-def test_the_record_of_attention_keeps_its_bands():
-    peaks = {run["way"]: run["MB"] for run in record("attention_memory")["runs"]}
-    assert 2500 < peaks["materialised"] < 4500
-    assert peaks["LSH, 1 round"] < peaks["LSH, 4 rounds"] <= 622
-    assert peaks["fused"] <= 120 and peaks["fused"] < peaks["LSH, 1 round"]
-
-
 def test_the_record_of_chunks_keeps_its_bands():
     runs = {
         (run["way"], run["backward"]): run for run in record("chunked_cost")["runs"]

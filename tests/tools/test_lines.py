@@ -3,7 +3,7 @@
 import pytest
 
 from tools import ROOT
-from tools.lines import LONGEST, RATIO, count, main, shown_files
+from tools.lines import LONGEST, RATIO, count, shown_files
 
 SAMPLE = '''"""Of a module."""
 
@@ -77,12 +77,3 @@ def test_files_that_check_more_or_are_longer_would_be_named():
         "        key = query if", 12 * guard + "        key = query if"
     )
     assert count(text).fit_to_show and not count(guarded).fit_to_show
-
-
-def test_the_table_has_a_row_for_each_file(capsys):
-    main()
-    header, *rows = capsys.readouterr().out.splitlines()
-    assert header.split() == "file total docstrings checks compute ratio".split()
-    assert len(rows) == len(list((ROOT / "annotated").rglob("*.py")))
-    (row,) = (row.split() for row in rows if row.startswith("masks "))
-    assert row[-1] == "shown" and float(row[-2]) >= RATIO

@@ -1,4 +1,4 @@
-"""The Makefile explains itself and says clearly what a machine lacks."""
+"""What the Makefile removes, leaves out and reports."""
 
 import re
 import shutil
@@ -17,44 +17,6 @@ def folder(book):
     return book
 
 
-def fake_python(book, script):
-    book.write("python", f"#!/bin/sh\n{script}\n")
-    (book.root / "python").chmod(0o755)
-    return "PYTHON=./python"
-
-
-def test_help_is_what_make_alone_shows_and_names_every_command(folder):
-    shown = folder.run("make")
-    assert shown.returncode == 0, shown.stdout
-    assert folder.run("make", "help").stdout == shown.stdout
-    for (
-        command
-    ) in "book test serve notebooks clean test-gpu bench repository vendor".split():
-        assert re.search(rf"^  {command} +\S", shown.stdout, re.M), command
-
-
-def test_an_old_python_is_refused_by_name(folder):
-    old = 'case "$1" in --version) echo Python 3.9.2;; *) exit 1;; esac'
-    failed = folder.run("make", "book", fake_python(folder, old))
-    assert failed.returncode != 0
-    assert "Python 3.11 or newer, and './python' is: Python 3.9.2" in failed.stdout
-    assert not (folder.root / ".venv").exists()
-
-
-def test_a_python_that_is_not_there_is_named(folder):
-    failed = folder.run("make", "book", "PYTHON=no-such-python")
-    assert failed.returncode != 0
-    assert "'no-such-python'" in failed.stdout
-
-
-def test_a_python_without_venv_is_answered_with_the_package_to_install(folder):
-    without = 'case "$2" in *venv*) exit 1;; *) exit 0;; esac'
-    failed = folder.run("make", "book", fake_python(folder, without))
-    assert failed.returncode != 0
-    assert "python3-venv" in failed.stdout
-    assert not (folder.root / ".venv").exists()
-
-
 def test_without_a_gpu_the_gpu_test_says_so_in_a_line(folder):
     (folder.root / ".venv").symlink_to(sys.prefix)
     shown = folder.run(
@@ -62,28 +24,6 @@ def test_without_a_gpu_the_gpu_test_says_so_in_a_line(folder):
     )
     assert shown.returncode == 0, shown.stdout
     assert shown.stdout == "No CUDA GPU here: nothing to test.\n"
-
-
-def test_with_a_gpu_every_notebook_is_told_to_use_it(folder):
-    # stands in for torch, which finds a GPU, and for pytest
-    python = 'case "$1" in -c) exit 0;; *) echo "$ANNOTATED_DEVICE: $*";; esac'
-    folder.write(".venv/bin/python", f"#!/bin/sh\n{python}\n")
-    (folder.root / ".venv/bin/python").chmod(0o755)
-    folder.write("notebooks/01_tiny.ipynb", "")
-    shown = folder.run("make", "-o", ".venv/.installed", "test-gpu")
-    assert shown.returncode == 0, shown.stdout
-    assert shown.stdout.startswith("cuda: -m pytest")
-    assert "--nbval-lax" in shown.stdout
-    assert "notebooks/01_tiny.ipynb" in shown.stdout
-
-
-def test_a_benchmark_runs_by_its_name_where_the_peers_are(folder):
-    (folder.root / ".venv-bench/bin").mkdir(parents=True)
-    folder.write(".venv-bench/bin/python", '#!/bin/sh\necho "ran $*"\n')
-    (folder.root / ".venv-bench/bin/python").chmod(0o755)
-    quiet = "make", "-o", ".venv-bench/.installed", "bench"
-    assert folder.run(*quiet).stdout == "ran -m benchmarks\n"
-    assert folder.run(*quiet, "NAME=rhyme").stdout == "ran -m benchmarks rhyme\n"
 
 
 def test_clean_removes_what_is_built_and_nothing_else(folder):

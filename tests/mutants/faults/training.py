@@ -15,7 +15,6 @@ FAULTS = {
         ("rates != {1.0}", "False", "rate of the optimiser unseen"),
     ],
     "LabelSmoothing.__init__": [
-        ("smoothing: float = 0.1", "smoothing: float = 0.0", "no smoothing by default"),
         ('spread: str = "others"', 'spread: str = "all"', "spread by default"),
         ("else size - 2", "else size - 1", "others are one more"),
         ('(self.share if spread == "all" else 0.0)', "0.0", "own share forgotten"),
