@@ -3,7 +3,9 @@
 Letters: b batch, t length, d model width, v vocabulary (``book/notation.md``).
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar
 
 from jaxtyping import Float, Int
@@ -11,7 +13,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from annotated import require
-from annotated.masks import causal_mask
+from annotated.attention import MultiHeadAttention
 from annotated.positions import LearnedPositionalEmbedding
 from annotated.transformer import Encoder
 
@@ -51,18 +53,23 @@ class GPT(nn.Module):
     """Embeddings, blocks under a causal mask, and the embeddings again as the output.
 
     Radford et al. (2018, 2019). A block is the encoder layer of chapter 06: what makes
-    it a decoder's is the mask alone. ``config`` holds widths, heads and the rest. The
+    it a decoder's is that no position sees a later one. ``config`` holds widths, heads
+    and the rest; ``attention`` makes another attention for each block, causal too. The
     output is the embedding once more (Press and Wolf, 2017), drawn with deviation
     ``d^−½``, so that logits begin with deviation 1; matrices of blocks are Glorot's.
     """
 
-    def __init__(self, config: GPTConfig):
+    def __init__(
+        self, config: GPTConfig, attention: Callable[[], nn.Module] | None = None
+    ):
         super().__init__()
         c = self.config = config
+        sizes = c.d_model, c.heads, c.dropout
+        make = attention or partial(MultiHeadAttention, *sizes, causal=True)
         self.embedding = nn.Embedding(c.vocab_size, c.d_model)
         self.positions = LearnedPositionalEmbedding(c.max_len, c.d_model)
         self.dropout = nn.Dropout(c.dropout)
-        self.blocks = Encoder(c)
+        self.blocks = Encoder(c, make)
         self.output = nn.Linear(c.d_model, c.vocab_size, bias=False)
         self.output.weight = self.embedding.weight
         nn.init.normal_(self.embedding.weight, std=c.d_model**-0.5)
@@ -97,8 +104,7 @@ class GPT(nn.Module):
         Raises:
             ValueError: as :meth:`embed` does.
         """
-        mask = causal_mask(tokens.shape[1], device=tokens.device)
-        return self.output(self.blocks(self.embed(tokens), mask))
+        return self.output(self.blocks(self.embed(tokens)))
 
 
 def next_token_loss(

@@ -7,6 +7,7 @@ from token ids.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
@@ -110,13 +111,19 @@ class Residual(nn.Module):
 class EncoderLayer(nn.Module):
     """Self-attention, then a feed-forward network, each in a residual.
 
-    Vaswani et al. (2017), section 3.1. ``config`` holds widths, heads and the rest.
+    Vaswani et al. (2017), section 3.1. ``config`` holds widths, heads and the rest;
+    ``attention`` makes another one than multi-head attention of these.
     """
 
-    def __init__(self, config: TransformerConfig):
+    def __init__(
+        self,
+        config: TransformerConfig,
+        attention: Callable[[], nn.Module] | None = None,
+    ):
         super().__init__()
         c = config
-        self.attention = MultiHeadAttention(c.d_model, c.heads, c.dropout)
+        make = attention or partial(MultiHeadAttention, c.d_model, c.heads, c.dropout)
+        self.attention = make()
         self.feed_forward = FeedForward(c.d_model, c.d_ff, c.dropout)
         self.residuals = nn.ModuleList(
             Residual(c.d_model, c.dropout, c.norm) for _ in range(2)
@@ -172,11 +179,18 @@ class Encoder(nn.Module):
     """A stack of encoder layers, made from a ``config``; pre-norm normalises its end.
 
     Vaswani et al. (2017), section 3.1; Xiong et al. (2020) for the last normalisation.
+    ``attention`` is as in :class:`EncoderLayer`.
     """
 
-    def __init__(self, config: TransformerConfig):
+    def __init__(
+        self,
+        config: TransformerConfig,
+        attention: Callable[[], nn.Module] | None = None,
+    ):
         super().__init__()
-        self.layers = nn.ModuleList(EncoderLayer(config) for _ in range(config.layers))
+        self.layers = nn.ModuleList(
+            EncoderLayer(config, attention) for _ in range(config.layers)
+        )
         # the stream of a pre-norm stack is a plain sum, which grows layer by layer
         pre = config.norm == "pre"
         self.norm = nn.LayerNorm(config.d_model) if pre else nn.Identity()

@@ -484,7 +484,6 @@ def _():
 
 
 @case(
-    "recipes.several_heads.GroupedQueryAttention",
     "recipes.several_heads.MissingLetter",
     "recipes.several_heads.hide_letter",
     "recipes.several_heads.letter_loss",
@@ -493,7 +492,7 @@ def _():
     "recipes.several_heads.right_without_each",
 )
 def _():
-    attention = recipes.several_heads.GroupedQueryAttention(8, 2, shared=1)
+    attention = MultiHeadAttention(8, 2, kv_heads=1)
     model = on_gpu(recipes.several_heads.MissingLetter(attention))
     recipes.several_heads.train_letters(model, seed=0, steps=2)
     recipes.several_heads.letters_right(model, count=5)
@@ -725,7 +724,6 @@ def _():
     "recipes.reversible.stored",
     "recipes.reversible.checkpointed",
     "recipes.reversible.reversible",
-    "recipes.reversible.CausalAttention",
 )
 def _():
     stack = on_gpu(recipes.reversible.layers(2, 8, 2, 8, dropout=0.1))

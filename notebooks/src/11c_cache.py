@@ -292,7 +292,7 @@ def read_one(token, kept):
 # %%
 from annotated.page.notebook import show_source
 
-show_source(KeyValueCache._attend)
+show_source(KeyValueCache.attend)
 
 # %% tags=["hide-input", "proof"]
 with torch.no_grad():

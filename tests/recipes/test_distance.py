@@ -47,8 +47,7 @@ def test_biased_attention_is_attention_with_the_bias_as_its_mask(kind):
     layer, x = kind(16, heads=2), torch.randn(3, 5, 16)
     mask = torch.ones(3, 1, 1, 5, dtype=torch.bool)
     mask[0, ..., 3:] = False
-    q, k = layer._queries_and_keys(x, x)
-    v = layer._split(layer.value_map(x))
+    q, k, v = layer.project(x)
     offset = torch.arange(5) - torch.arange(5)[:, None]
     bias = layer.bias(offset).expand(3, -1, -1, -1).masked_fill(~mask, -torch.inf)
     heads = torch.nn.functional.scaled_dot_product_attention(q, k, v, attn_mask=bias)

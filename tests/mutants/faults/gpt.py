@@ -13,6 +13,8 @@ FAULTS = {
         ("nn.init.xavier_uniform_(parameter)", "pass", "PyTorch's own matrices"),
         ("nn.Dropout(c.dropout)", "nn.Dropout(0.0)", "no dropout in the sum"),
         ("c.vocab_size, bias=False", "c.vocab_size", "bias in the output"),
+        (", causal=True", "", "sees the future"),
+        ("attention or ", "", "the attention given is ignored"),
     ],
     "GPT.embed": [
         (", start))", "))", "start ignored"),
@@ -22,10 +24,7 @@ FAULTS = {
         ("require.ids(self.config.vocab_size, tokens=tokens)", "pass", "ids"),
     ],
     "GPT.forward": [
-        (", mask))", "))", "sees the future"),
-        ("causal_mask(tokens.shape[1], device=tokens.device)",
-         "~causal_mask(tokens.shape[1], device=tokens.device)", "inverted mask"),
-        (", device=tokens.device", "", "mask on another device"),
+        ("self.output(", "(", "the stream itself"),
     ],
     "next_token_loss": [
         ("targets.flatten()", "tokens.flatten()", "asks what it reads"),

@@ -2,10 +2,10 @@
 
 # fmt: off
 FAULTS = {
-    "BiasedAttention.forward": [
-        (" / q.shape[-1] ** 0.5", "", "no scale"),
-        ("scores + self.bias(offset)", "scores", "no bias"),
-        ("position - position[:, None]", "position[:, None] - position", "turned"),
+    "BiasedAttention.score_bias": [
+        ("position - queries[:, None]", "queries[:, None] - position", "turned"),
+        ("position[k.shape[2] - q.shape[2] :]", "position[: q.shape[2]]",
+         "as if the first queries"),
     ],
     "ALiBiAttention.bias": [
         ("-8 * head", "-8 / head", "slopes of another law"),

@@ -2,11 +2,6 @@
 
 # fmt: off
 FAULTS = {
-    "CausalAttention.forward": [
-        ("is_causal=True", "is_causal=False", "sees what comes"),
-        ("self.dropout * self.training", "self.dropout", "dropout in evaluation"),
-        ("self.value_map(x)", "self.key_map(x)", "keys for values"),
-    ],
     "layers": [
         ("nn.Dropout(dropout)", "nn.Dropout(0.0)", "no dropout"),
         ("attention or (", "(", "the attention given is ignored"),

@@ -32,7 +32,6 @@ FAULTS = {
         ("torch.cat([memory, x], dim=1)", "x", "no memory"),
         ("states.append(x)\n", "states.append(x.detach() * 0)\n", "empty states"),
         ("attend.norm(known)", "known", "memory and segment not normalised"),
-        ("memories.shape[2] + x.shape[1]", "x.shape[1]", "a mask of the segment"),
         ("self.config.max_len)", "self.config.max_len + 1)", "one too many"),
     ],
     "library_ids": [

@@ -53,8 +53,4 @@ FAULTS = {
         ("columns.copy_(kept)", "columns.add_(0)", "heads stay away"),
         ("chunk(attention.heads, dim=1)", "chunk(attention.heads, dim=0)", "its rows"),
     ],
-    "GroupedQueryAttention._split": [
-        ("repeat_interleave(self.heads // split.shape[1], dim=1)",
-         "repeat(1, self.heads // split.shape[1], 1, 1)", "dealt out in turn"),
-    ],
 }

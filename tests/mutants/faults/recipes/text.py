@@ -35,7 +35,8 @@ FAULTS = {
     ],
     "text_model": [
         ("manual_seed(seed)", "manual_seed(0)", "seed ignored"),
-        ("layer.attention = average", "pass", "asks all the same"),
+        ('way == "average"', "False", "asks all the same"),
+        (", causal=True", "", "the average of the future, too"),
         ("GRUText(size, WIDTHS[way])", "GRUText(size, 48)", "too few parameters"),
     ],
     "run_text_recipe": [
