@@ -4,7 +4,7 @@ Letters: b batch, t length, d model width, v vocabulary (``book/notation.md``).
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from typing import ClassVar
 
@@ -14,12 +14,12 @@ from torch.nn import functional as F
 
 from annotated import require
 from annotated.attention import MultiHeadAttention
-from annotated.positions import LearnedPositionalEmbedding
-from annotated.transformer import Encoder
+from annotated.positions import LearnedPositionalEmbedding, RotaryMultiHeadAttention
+from annotated.transformer import BlockConfig, Encoder
 
 
 @dataclass(frozen=True)
-class GPTConfig:
+class GPTConfig(BlockConfig):
     """Everything that a GPT is made from; the defaults are a small one for characters.
 
     Radford et al. (2018), section 4.1, for the parts; Radford et al. (2019), section
@@ -27,8 +27,8 @@ class GPTConfig:
 
     Raises:
         TypeError: if a size is no integer, or ``dropout`` no number.
-        ValueError: if a number is out of range, or ``heads`` does not divide
-            ``d_model``.
+        ValueError: if a number is out of range, ``heads`` does not divide ``d_model``,
+            or a choice is unknown.
     """
 
     vocab_size: int  #: number of tokens that there are
@@ -40,13 +40,22 @@ class GPTConfig:
     #: weights, feed-forward networks, and what each sublayer adds
     dropout: float = 0.0
     max_len: int = 128  #: number of positions, which is the context
+    _: KW_ONLY
+    #: "learned" adds a vector for each position, "rotary" turns queries and keys
+    positions: str = "learned"
+    rotary_base: float = 10000.0  #: the larger, the slower the last pairs turn
+    kv_heads: int | None = None  #: heads of keys and values; as many if not given
+    tied: bool = True  #: whether the output is the embedding once more
     norm: ClassVar[str] = "pre"  #: every sublayer reads a normalised stream
 
     def __post_init__(self):
+        super().__post_init__()
         sizes = "vocab_size d_model heads layers d_ff max_len".split()
         require.count(**{name: getattr(self, name) for name in sizes})
         require.divides(heads=self.heads, d_model=self.d_model)
         require.probability(dropout=self.dropout)
+        require.choice(("learned", "rotary"), positions=self.positions)
+        require.positive(rotary_base=self.rotary_base)
 
 
 class GPT(nn.Module):
@@ -64,14 +73,21 @@ class GPT(nn.Module):
     ):
         super().__init__()
         c = self.config = config
-        sizes = c.d_model, c.heads, c.dropout
-        make = attention or partial(MultiHeadAttention, *sizes, causal=True)
+        kind, options = MultiHeadAttention, {"causal": True, "kv_heads": c.kv_heads}
+        if c.positions == "rotary":
+            kind, options["base"] = RotaryMultiHeadAttention, c.rotary_base
+        plain = partial(kind, c.d_model, c.heads, c.dropout, c.bias, **options)
         self.embedding = nn.Embedding(c.vocab_size, c.d_model)
-        self.positions = LearnedPositionalEmbedding(c.max_len, c.d_model)
+        self.positions = None
+        if c.positions == "learned":
+            self.positions = LearnedPositionalEmbedding(c.max_len, c.d_model)
         self.dropout = nn.Dropout(c.dropout)
-        self.blocks = Encoder(c, make)
+        self.blocks = Encoder(c, attention or plain)
         self.output = nn.Linear(c.d_model, c.vocab_size, bias=False)
-        self.output.weight = self.embedding.weight
+        if c.tied:
+            self.output.weight = self.embedding.weight
+        else:
+            nn.init.normal_(self.output.weight, std=c.d_model**-0.5)
         nn.init.normal_(self.embedding.weight, std=c.d_model**-0.5)
         for parameter in self.blocks.parameters():
             if parameter.dim() > 1:
@@ -92,7 +108,9 @@ class GPT(nn.Module):
                 the vocabulary (looked at on the CPU alone).
         """
         require.ids(self.config.vocab_size, tokens=tokens)
-        return self.dropout(self.positions(self.embedding(tokens), start))
+        length, x = start + tokens.shape[1], self.embedding(tokens)
+        require.at_most(length=length, max_len=self.config.max_len)
+        return self.dropout(x if self.positions is None else self.positions(x, start))
 
     @require.shapes
     def forward(self, tokens: Int[Tensor, "b t"]) -> Float[Tensor, "b t v"]:

@@ -290,6 +290,12 @@ class ReformerConfig(GPTConfig):
     rounds: int = 4  #: of hashing
     ff_chunk: int = 1024  #: positions that a feed-forward network maps at a time
 
+    def __post_init__(self):
+        super().__post_init__()
+        fixed = "activation norm_kind norm_epsilon bias positions kv_heads tied".split()
+        for name in fixed:  # what a GPT may have, and a Reformer has in one form alone
+            require.choice({getattr(GPTConfig, name)}, **{name: getattr(self, name)})
+
 
 class Reformer(nn.Module):
     """A language model of reversible blocks: F is attention, G a feed-forward network.

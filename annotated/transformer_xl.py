@@ -16,11 +16,11 @@ from annotated import require
 from annotated.adaptive import AdaptiveEmbedding, AdaptiveSoftmax
 from annotated.attention import MultiHeadAttention
 from annotated.positions import sinusoidal_encoding
-from annotated.transformer import EncoderLayer
+from annotated.transformer import BlockConfig, EncoderLayer, last_norm
 
 
 @dataclass(frozen=True)
-class TransformerXLConfig:
+class TransformerXLConfig(BlockConfig):
     """Everything that a Transformer-XL is made from (Dai et al., 2019).
 
     Raises:
@@ -46,6 +46,7 @@ class TransformerXLConfig:
     tied: bool = True  #: whether embedding and softmax share their tables
 
     def __post_init__(self):
+        super().__post_init__()
         sizes = "vocab_size d_model heads layers d_ff".split()
         require.count(**{name: getattr(self, name) for name in sizes})
         require.count(0, mem_len=self.mem_len, ext_len=self.ext_len)
@@ -184,7 +185,7 @@ class TransformerXL(nn.Module):
         sizes = c.vocab_size, c.d_model, c.cutoffs, c.div_value
         self.embedding = AdaptiveEmbedding(*sizes)
         self.layers = nn.ModuleList(TransformerXLLayer(c) for _ in range(c.layers))
-        self.norm = nn.LayerNorm(c.d_model) if c.norm == "pre" else nn.Identity()
+        self.norm = last_norm(c)
         self.output = AdaptiveSoftmax(*sizes)
         self.dropout = nn.Dropout(c.dropout)
         self.register_buffer("table", torch.empty(0, c.d_model), persistent=False)

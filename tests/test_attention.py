@@ -592,6 +592,12 @@ def test_a_mask_of_keys_alone_fits_causal_attention():
     assert_close(causal(x, mask=mask), plain(x, mask=mask & causal_mask(T)))
 
 
+def test_what_comes_later_is_hidden_on_any_device():
+    module = make_heads(causal=True).to("meta")
+    key = torch.randn(B, S, D, dtype=torch.float64, device="meta")
+    assert module(key[:, :T], key).shape == (B, T, D)
+
+
 def test_attention_sees_all_keys_unless_it_is_causal():
     module, (x, *_) = make_heads(), sequences("self")
     assert_close(module(x), module(x, mask=torch.ones(T, T, dtype=torch.bool)))

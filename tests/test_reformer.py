@@ -706,6 +706,15 @@ BAD_MODEL = {
         "tokens must hold integers from 0 to 12, got 13",
     ),
     "an odd width": ("reformer(d_model=9)", "d_model must be even, got 9"),
+    "no width": ("reformer(d_model=0)", "d_model must be an integer ≥ 1, got 0"),
+    "an activation that would be ignored": (
+        "reformer(activation='gelu')",
+        "activation must be one of 'relu', got 'gelu'",
+    ),
+    "positions that would be ignored": (
+        "reformer(positions='rotary')",
+        "positions must be one of 'learned', got 'rotary'",
+    ),
     "no rounds": ("reformer(rounds=0)", "rounds must be an integer ≥ 1, got 0"),
     "no chunk": ("reformer(ff_chunk=0)", "chunk_size must be an integer ≥ 1, got 0"),
     "heads that do not divide": (

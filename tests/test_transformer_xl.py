@@ -630,6 +630,10 @@ BAD = {
         "TransformerXLConfig(13, d_model=10, heads=3)",
         "heads must divide d_model, got heads=3 and d_model=10",
     ),
+    "an unknown kind of norm": (
+        "TransformerXLConfig(13, norm_kind='none')",
+        "norm_kind must be one of 'layer', 'rms', got 'none'",
+    ),
     "an unknown norm": (
         "TransformerXLConfig(13, norm='none')",
         "norm must be one of 'pre', 'post', got 'none'",

@@ -70,6 +70,11 @@ FAULTS = {
         ("self.query_map = nn.Linear(d_model, d_model, bias=False)",
          "self.query_map = nn.Linear(d_model, d_model)", "a map with bias"),
     ],
+    "ReformerConfig": [
+        ("super().__post_init__()", "pass", "sizes unchecked"),
+        ("require.choice({getattr(GPTConfig, name)}, **{name: getattr(self, name)})",
+         "pass", "options that would be ignored"),
+    ],
     "LSHSelfAttention.forward": [
         (", mask, buckets)", ", mask)", "buckets ignored"),
     ],

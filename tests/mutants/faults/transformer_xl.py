@@ -4,6 +4,7 @@
 FAULTS = {
     "TransformerXLConfig": [
         ("require.even(d_model=self.d_model)", "pass", "odd width"),
+        ("super().__post_init__()", "pass", "choices unchecked"),
         ("require.count(0, mem_len=self.mem_len, ext_len=self.ext_len)", "pass",
          "negative lengths"),
         ("self.same_length and not self.mem_len", "False", "same_length, no memory"),
@@ -60,7 +61,7 @@ FAULTS = {
          "lengths unchecked"),
     ],
     "TransformerXL.__init__": [
-        ('if c.norm == "pre" else nn.Identity()', "", "end of post-norm normalised"),
+        ("last_norm(c)", "nn.LayerNorm(c.d_model)", "end of post-norm normalised"),
         ("if c.tied:", "if True:", "always tied"),
         (", persistent=False", "", "the table is saved"),
         ("nn.Dropout(c.dropout)", "nn.Dropout(0.0)", "no dropout"),
