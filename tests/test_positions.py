@@ -488,6 +488,13 @@ def test_rotation_in_half_precision_is_the_right_answer_rounded(dtype):
         assert (wrong <= exact.abs() * torch.finfo(dtype).eps / 2 + 1e-5).all()
 
 
+def test_a_model_made_half_as_precise_keeps_its_angles():
+    module, x = RotaryMultiHeadAttention(D, 1), torch.randn(B, 50, D)
+    module.turn(x, 1003)
+    half = x.bfloat16()
+    assert torch.equal(module.bfloat16().turn(half, 1003), rotary_embedding(half, 1003))
+
+
 def test_start_is_the_position_of_the_first_key():
     module, x = make_rotary(), sequence(S)
     whole, parts = module.project(x), [module.project(x[:, :4])]

@@ -55,6 +55,12 @@ def test_biased_attention_is_attention_with_the_bias_as_its_mask(kind):
     torch.testing.assert_close(layer(x, mask=mask), expected)
 
 
+@pytest.mark.parametrize("kind", [ALiBiAttention, T5Attention])
+def test_with_more_keys_the_queries_are_the_last(kind):
+    layer, x = kind(16, heads=2), torch.randn(3, 5, 16)
+    torch.testing.assert_close(layer(x[:, 3:], x), layer(x)[:, 3:])
+
+
 def test_t5_tells_left_from_right_and_alibi_does_not():
     offset = torch.arange(5) - torch.arange(5)[:, None]
     alibi, t5 = (

@@ -4,7 +4,7 @@
 FAULTS = {
     "layers": [
         ("nn.Dropout(dropout)", "nn.Dropout(0.0)", "no dropout"),
-        ("attention or (", "(", "the attention given is ignored"),
+        ("attention or ", "", "the attention given is ignored"),
         ("range(depth)", "range(1)", "one block"),
         ("nn.LayerNorm(d_model), ", "nn.Identity(), ", "streams as they are"),
     ],
