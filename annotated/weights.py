@@ -21,7 +21,7 @@ StateDict = Mapping[str, Tensor]
 class _Entry(NamedTuple):
     """One official tensor: our parameters, one after another along the first axis."""
 
-    ours: tuple[str, ...]
+    ours: tuple[str, ...]  # all of one shape
     transposed: bool = False
 
 
@@ -45,9 +45,9 @@ def load_gpt2(state: StateDict, config: GPTConfig) -> GPT:
     _require(config, activation="gelu_tanh", norm_kind="layer", positions="learned")
     _require(config, bias=True, tied=True, kv_heads=None)
     state = {name.removeprefix("transformer."): x for name, x in state.items()}
-    tied = state.pop("lm_head.weight", None)
     masks = ".attn.bias", ".attn.masked_bias"  # no weights, but older files hold them
     state = {name: x for name, x in state.items() if not name.endswith(masks)}
+    _drop_copy(state, "lm_head.weight", "wte.weight")
     entries = {
         "wte.weight": _Entry(("embedding.weight",)),
         "wpe.weight": _Entry(("positions.table",)),
@@ -68,7 +68,6 @@ def load_gpt2(state: StateDict, config: GPTConfig) -> GPT:
                 f"{theirs}mlp.c_proj", f"{ours}feed_forward.outer", transposed=True
             ),
         }
-    _require_tied("lm_head.weight", tied, state.get("wte.weight"))
     return _fill(GPT(config), state, entries)
 
 
@@ -95,10 +94,9 @@ def load_bert(state: StateDict, config: BertConfig) -> Bert:
         state = {name.replace(old, new): x for name, x in state.items()}
     state = {n: x for n, x in state.items() if not n.endswith(".position_ids")}
     head = "cls.predictions."
-    weight, bias = (state.pop(f"{head}decoder.{n}", None) for n in ("weight", "bias"))
     table = "bert.embeddings.word_embeddings.weight"
-    _require_tied(f"{head}decoder.weight", weight, state.get(table))
-    _require_tied(f"{head}decoder.bias", bias, state.get(f"{head}bias"))
+    _drop_copy(state, f"{head}decoder.weight", table)
+    _drop_copy(state, f"{head}decoder.bias", f"{head}bias")
     entries = {
         table: _Entry(("embedding.weight",)),
         "bert.embeddings.position_embeddings.weight": _Entry(("positions.table",)),
@@ -152,8 +150,7 @@ def load_llama(state: StateDict, config: GPTConfig) -> GPT:
         "model.norm.weight": _Entry(("blocks.norm.weight",)),
     }
     if config.tied:
-        tied = state.pop("lm_head.weight", None)
-        _require_tied("lm_head.weight", tied, state.get("model.embed_tokens.weight"))
+        _drop_copy(state, "lm_head.weight", "model.embed_tokens.weight")
     else:
         entries["lm_head.weight"] = _Entry(("output.weight",))
     names = {
@@ -205,8 +202,7 @@ def _fill(model: nn.Module, state: StateDict, entries: dict[str, _Entry]) -> nn.
     parameters, faults = dict(model.named_parameters()), []
     for name, entry in entries.items():
         parts = [parameters.pop(ours) for ours in entry.ours]
-        rows = [len(part) for part in parts]
-        shape = (sum(rows), *parts[0].shape[1:])
+        shape = (len(parts) * len(parts[0]), *parts[0].shape[1:])
         wanted = shape[::-1] if entry.transposed else shape
         if name not in state:
             faults.append(f"{name} is missing: {wanted} wanted")
@@ -215,7 +211,7 @@ def _fill(model: nn.Module, state: StateDict, entries: dict[str, _Entry]) -> nn.
             faults.append(f"{name} must have the shape {wanted}, got {got}{turned}")
         elif not faults:
             weight = state[name].T if entry.transposed else state[name]
-            for part, piece in zip(parts, weight.split(rows), strict=True):
+            for part, piece in zip(parts, weight.chunk(len(parts)), strict=True):
                 part.data.copy_(piece)
     faults += [
         f"{name} is not expected: {tuple(state[name].shape)}"
@@ -232,11 +228,13 @@ def _require(config: GPTConfig | BertConfig, **fields: object) -> None:
         require.choice([value], **{f"config.{name}": getattr(config, name)})
 
 
-def _require_tied(name: str, copy: Tensor | None, original: Tensor | None) -> None:
-    """Require that what a file holds twice is the same both times."""
-    if copy is not None and original is not None:
+def _drop_copy(state: dict[str, Tensor], copy: str, original: str) -> None:
+    """Drop what a file holds twice, and require that it is the same both times."""
+    twin = state.pop(copy, None)
+    if twin is not None and original in state:
+        first = state[original]
         require.that(
-            copy.shape == original.shape and torch.equal(copy, original),
-            f"{name} must be the embedding once more, got {tuple(copy.shape)} "
-            f"beside {tuple(original.shape)}",
+            twin.shape == first.shape and torch.equal(twin, first),
+            f"{copy}, {tuple(twin.shape)}, must be {original} once more, which is "
+            f"{tuple(first.shape)}",
         )

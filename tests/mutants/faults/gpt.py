@@ -12,7 +12,8 @@ FAULTS = {
     ],
     "GPT.__init__": [
         ("self.output.weight = self.embedding.weight", "pass", "head not tied"),
-        ("std=c.d_model**-0.5", "std=1.0", "begins too large"),
+        ("(self.embedding.weight, std=c.d_model**-0.5)", "(self.embedding.weight)",
+         "begins too large"),
         ("nn.init.xavier_uniform_(parameter)", "pass", "PyTorch's own matrices"),
         ("nn.Dropout(c.dropout)", "nn.Dropout(0.0)", "no dropout in the sum"),
         ("c.vocab_size, bias=False", "c.vocab_size", "bias in the output"),

@@ -3,7 +3,6 @@
 # fmt: off
 FAULTS = {
     "TransformerConfig": [
-        ("@dataclass(frozen=True)", "@dataclass", "can be changed"),
         ('norm: str = "post"', 'norm: str = "pre"', "default norm"),
     ],
     "TransformerConfig.__post_init__": [
