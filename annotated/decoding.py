@@ -7,13 +7,12 @@ width (``book/notation.md``).
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
-from torch.nn import functional as F
 
 from annotated import require
+from annotated.attention import MultiHeadAttention
 from annotated.gpt import GPT
-from annotated.masks import causal_mask
 from annotated.training import evaluating
-from annotated.transformer import EncoderLayer, Transformer
+from annotated.transformer import Transformer
 
 
 @require.shapes
@@ -135,9 +134,21 @@ class KeyValueCache:
     Under a causal mask the past never looks at what comes later, so its keys and
     values stay as they are. Only the new positions go through the ``model``, a
     :class:`~annotated.gpt.GPT` in evaluation mode, and look at all that is kept.
+
+    Raises:
+        ValueError: if a layer's attention isn't a causal
+            :class:`~annotated.attention.MultiHeadAttention`: what such a layer gave
+            may change with what comes later.
     """
 
     def __init__(self, model: GPT):
+        for layer in model.blocks.layers:
+            kind, causal = type(layer.attention), layer.attention.causal
+            refused = f"{kind.__name__} with {causal=}: pass cache=False to sample"
+            require.that(
+                issubclass(kind, MultiHeadAttention) and causal,
+                f"model must have MultiHeadAttention with causal=True, got {refused}",
+            )
         self.model = model
         self.kept: list[tuple[Tensor, Tensor] | None] = [None] * model.config.layers
         self.length = 0  #: number of positions that are kept
@@ -157,24 +168,29 @@ class KeyValueCache:
         if self.length:
             require.choice({self.kept[0][0].shape[0]}, sequences=tokens.shape[0])
         x = self.model.embed(tokens, start=self.length)
-        self.length += tokens.shape[1]
-        mask = causal_mask(tokens.shape[1], self.length, device=tokens.device)
         for i, layer in enumerate(self.model.blocks.layers):
             attend, map_each = layer.residuals
-            x = attend(x, lambda x, i=i, layer=layer: self._attend(i, layer, x, mask))
+            x = attend(x, lambda x, i=i, one=layer.attention: self.attend(i, one, x))
             x = map_each(x, layer.feed_forward)
+        self.length += tokens.shape[1]
         return self.model.output(self.model.blocks.norm(x))
 
-    def _attend(self, i: int, layer: EncoderLayer, x: Tensor, mask: Tensor) -> Tensor:
-        attention = layer.attention
-        q, k = attention._queries_and_keys(x, x)  # of the new positions alone
-        v = attention._split(attention.value_map(x))
+    def attend(
+        self, i: int, attention: MultiHeadAttention, x: Float[Tensor, "b t d"]
+    ) -> Float[Tensor, "b t d"]:
+        """Return what new positions make of all so far, and keep their keys and values.
+
+        Args:
+            i: the layer.
+            attention: of that layer.
+            x: what it reads at the new positions.
+        """
+        q, k, v = attention.project(x, start=self.length)  # new positions alone
         if self.kept[i] is not None:
             past_k, past_v = self.kept[i]
             k, v = torch.cat([past_k, k], dim=2), torch.cat([past_v, v], dim=2)
-        self.kept[i] = k, v  # (b, h, s, k) each, s positions so far
-        heads = F.scaled_dot_product_attention(q, k, v, attn_mask=mask)
-        return attention.output_map(heads.transpose(1, 2).flatten(2))
+        self.kept[i] = k, v  # (b, kv_heads, s, k) each, s positions so far
+        return attention.attend(q, k, v)
 
 
 @require.shapes
@@ -204,7 +220,8 @@ def sample(
         top_p: as for :func:`keep_top_p`; all by default.
         generator: draws on the CPU, whatever the model's device, so that a seed writes
             the same everywhere.
-        cache: whether keys and values are kept; it changes the time alone.
+        cache: whether keys and values are kept; it changes the time alone. A model that
+            :class:`KeyValueCache` refuses, such as one with LSH attention, needs False.
         slide: go on beyond the model's context by reading its last ``max_len`` symbols
             only. Every symbol moves to another position at each step, so that nothing
             of the past can be kept.
@@ -214,11 +231,12 @@ def sample(
 
     Raises:
         ValueError: if prompt and new symbols do not fit into the context and ``slide``
-            is not set, or an argument is out of range.
+            is not set, an argument is out of range, or the model can't be cached.
     """
     require.count(max_new_tokens=max_new_tokens)
     require.at_most(one=1, prompt_length=prompt.shape[1])
-    context, written, past = model.config.max_len, prompt, KeyValueCache(model)
+    context, written = model.config.max_len, prompt
+    past = KeyValueCache(model) if cache else None
     if not slide:
         needed = prompt.shape[1] + max_new_tokens
         require.at_most(prompt_and_new_tokens=needed, max_len=context)

@@ -3,7 +3,9 @@
 Letters: b batch, t length, d model width, v vocabulary (``book/notation.md``).
 """
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass
+from functools import partial
 from typing import ClassVar
 
 from jaxtyping import Float, Int
@@ -11,13 +13,13 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from annotated import require
-from annotated.masks import causal_mask
-from annotated.positions import LearnedPositionalEmbedding
-from annotated.transformer import Encoder
+from annotated.attention import MultiHeadAttention
+from annotated.positions import LearnedPositionalEmbedding, RotaryMultiHeadAttention
+from annotated.transformer import BlockConfig, Encoder
 
 
 @dataclass(frozen=True)
-class GPTConfig:
+class GPTConfig(BlockConfig):
     """Everything that a GPT is made from; the defaults are a small one for characters.
 
     Radford et al. (2018), section 4.1, for the parts; Radford et al. (2019), section
@@ -25,8 +27,8 @@ class GPTConfig:
 
     Raises:
         TypeError: if a size is no integer, or ``dropout`` no number.
-        ValueError: if a number is out of range, or ``heads`` does not divide
-            ``d_model``.
+        ValueError: if a number is out of range, ``heads`` does not divide ``d_model``,
+            or a choice is unknown.
     """
 
     vocab_size: int  #: number of tokens that there are
@@ -38,33 +40,54 @@ class GPTConfig:
     #: weights, feed-forward networks, and what each sublayer adds
     dropout: float = 0.0
     max_len: int = 128  #: number of positions, which is the context
+    _: KW_ONLY
+    #: "learned" adds a vector for each position, "rotary" turns queries and keys
+    positions: str = "learned"
+    rotary_base: float = 10000.0  #: the larger, the slower the last pairs turn
+    kv_heads: int | None = None  #: heads of keys and values; as many if not given
+    tied: bool = True  #: whether the output is the embedding once more
     norm: ClassVar[str] = "pre"  #: every sublayer reads a normalised stream
 
     def __post_init__(self):
+        super().__post_init__()
         sizes = "vocab_size d_model heads layers d_ff max_len".split()
         require.count(**{name: getattr(self, name) for name in sizes})
         require.divides(heads=self.heads, d_model=self.d_model)
         require.probability(dropout=self.dropout)
+        require.choice(("learned", "rotary"), positions=self.positions)
+        require.positive(rotary_base=self.rotary_base)
 
 
 class GPT(nn.Module):
     """Embeddings, blocks under a causal mask, and the embeddings again as the output.
 
     Radford et al. (2018, 2019). A block is the encoder layer of chapter 06: what makes
-    it a decoder's is the mask alone. ``config`` holds widths, heads and the rest. The
+    it a decoder's is that no position sees a later one. ``config`` holds widths, heads
+    and the rest; ``attention`` makes another attention for each block, causal too. The
     output is the embedding once more (Press and Wolf, 2017), drawn with deviation
     ``d^−½``, so that logits begin with deviation 1; matrices of blocks are Glorot's.
     """
 
-    def __init__(self, config: GPTConfig):
+    def __init__(
+        self, config: GPTConfig, attention: Callable[[], nn.Module] | None = None
+    ):
         super().__init__()
         c = self.config = config
+        kind, options = MultiHeadAttention, {"causal": True, "kv_heads": c.kv_heads}
+        if c.positions == "rotary":
+            kind, options["base"] = RotaryMultiHeadAttention, c.rotary_base
+        plain = partial(kind, c.d_model, c.heads, c.dropout, c.bias, **options)
         self.embedding = nn.Embedding(c.vocab_size, c.d_model)
-        self.positions = LearnedPositionalEmbedding(c.max_len, c.d_model)
+        self.positions = None
+        if c.positions == "learned":
+            self.positions = LearnedPositionalEmbedding(c.max_len, c.d_model)
         self.dropout = nn.Dropout(c.dropout)
-        self.blocks = Encoder(c)
+        self.blocks = Encoder(c, attention or plain)
         self.output = nn.Linear(c.d_model, c.vocab_size, bias=False)
-        self.output.weight = self.embedding.weight
+        if c.tied:
+            self.output.weight = self.embedding.weight
+        else:
+            nn.init.normal_(self.output.weight, std=c.d_model**-0.5)
         nn.init.normal_(self.embedding.weight, std=c.d_model**-0.5)
         for parameter in self.blocks.parameters():
             if parameter.dim() > 1:
@@ -85,7 +108,9 @@ class GPT(nn.Module):
                 the vocabulary (looked at on the CPU alone).
         """
         require.ids(self.config.vocab_size, tokens=tokens)
-        return self.dropout(self.positions(self.embedding(tokens), start))
+        length, x = start + tokens.shape[1], self.embedding(tokens)
+        require.at_most(length=length, max_len=self.config.max_len)
+        return self.dropout(x if self.positions is None else self.positions(x, start))
 
     @require.shapes
     def forward(self, tokens: Int[Tensor, "b t"]) -> Float[Tensor, "b t v"]:
@@ -97,8 +122,7 @@ class GPT(nn.Module):
         Raises:
             ValueError: as :meth:`embed` does.
         """
-        mask = causal_mask(tokens.shape[1], device=tokens.device)
-        return self.output(self.blocks(self.embed(tokens), mask))
+        return self.output(self.blocks(self.embed(tokens)))
 
 
 def next_token_loss(

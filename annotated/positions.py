@@ -6,6 +6,7 @@ a decoder that goes on where it stopped.
 """
 
 import math
+from typing import Any
 
 import torch
 from jaxtyping import Float
@@ -160,31 +161,102 @@ def rotary_embedding(
         base: as in :func:`sinusoidal_encoding`, whose angles these are.
 
     Returns:
-        ``(…, t, k)``, in the dtype of ``x``.
+        ``(…, t, k)``, in the dtype of ``x``; turned in single precision at least.
 
     Raises:
         ValueError: if the width is odd.
     """
-    positions = torch.arange(start, start + x.shape[-2], dtype=torch.float64)
-    angles = positions[:, None] * frequencies(x.shape[-1], base)  # float64: on the CPU
-    sine, cosine = angles.sin().to(x), angles.cos().to(x)  # (t, k/2)
-    first, second = x[..., 0::2], x[..., 1::2]
-    turned = (first * cosine - second * sine, first * sine + second * cosine)
-    return torch.stack(turned, dim=-1).flatten(-2)
+    return turn_pairs(x, rotary_table(start, start + x.shape[-2], x.shape[-1], base))
+
+
+def rotary_table(
+    start: int, end: int, width: int, base: float = 10000.0
+) -> Float[Tensor, "t _ 2"]:
+    """Return the cosine and sine by which positions turn each pair of dimensions.
+
+    Args:
+        start: the first position.
+        end: the one after the last.
+        width: number k of dimensions, even.
+        base: as in :func:`sinusoidal_encoding`, whose angles these are.
+
+    Returns:
+        ``(t, k / 2, 2)``, in double precision.
+    """
+    positions = torch.arange(start, end, dtype=torch.float64)
+    angles = positions[:, None] * frequencies(width, base)  # (t, k/2)
+    return torch.stack([angles.cos(), angles.sin()], dim=-1)
+
+
+def turn_pairs(
+    x: Float[Tensor, "*batch t k"], table: Float[Tensor, "t _ 2"]
+) -> Float[Tensor, "*batch t k"]:
+    """Turn the pairs of ``x``, each by the cosine and sine that ``table`` has for it.
+
+    Args:
+        x: queries or keys, ``(…, t, k)``.
+        table: of their positions, ``(t, k / 2, 2)``, as :func:`rotary_table` gives it.
+
+    Returns:
+        ``(…, t, k)``, turned in single precision at least, in the dtype of ``x``.
+    """
+    wide = torch.promote_types(x.dtype, torch.float32)
+    cosine, sine = table.to(wide).to(x.device).unbind(-1)  # (t, k/2)
+    first, second = x.to(wide).unflatten(-1, (-1, 2)).unbind(-1)
+    turned = first * cosine - second * sine, first * sine + second * cosine
+    return torch.stack(turned, dim=-1).flatten(-2).to(x.dtype)
 
 
 class RotaryMultiHeadAttention(MultiHeadAttention):
     """Multi-head self-attention whose queries and keys are turned by their positions.
 
     Su et al. (2021). The width of a head must be even. With more keys than queries the
-    queries are the last ones, as in :func:`~annotated.masks.causal_mask`. Arguments are
-    those of :class:`~annotated.attention.MultiHeadAttention`.
+    queries are the last ones, as in :func:`~annotated.masks.causal_mask`.
+
+    Args:
+        sizes: of :class:`~annotated.attention.MultiHeadAttention`, its first arguments.
+        base: as in :func:`rotary_embedding`.
+        options: its other arguments.
     """
 
-    def _queries_and_keys(self, query: Tensor, key: Tensor) -> tuple[Tensor, Tensor]:
-        q, k = super()._queries_and_keys(query, key)
-        require.at_most(queries=q.shape[-2], keys=k.shape[-2])
-        return rotary_embedding(q, start=k.shape[-2] - q.shape[-2]), rotary_embedding(k)
+    def __init__(self, *sizes: Any, base: float = 10000.0, **options: Any):
+        super().__init__(*sizes, **options)
+        self.base = base
+        self.register_buffer("table", torch.empty(0), persistent=False)
+
+    def project(
+        self,
+        query: Float[Tensor, "b t d"],
+        key: Float[Tensor, "b s d"] | None = None,
+        value: Float[Tensor, "b s d"] | None = None,
+        start: int = 0,
+    ) -> tuple[
+        Float[Tensor, "b h t k"], Float[Tensor, "b _ s k"], Float[Tensor, "b _ s k"]
+    ]:
+        """Return queries and keys, turned by their positions, and values.
+
+        ``query``, ``key``, ``value`` and ``start`` are as in the class above.
+        """
+        q, k, v = super().project(query, key, value)
+        require.at_most(queries=q.shape[2], keys=k.shape[2])
+        first = start + k.shape[2] - q.shape[2]
+        return self.turn(q, first), self.turn(k, start), v
+
+    def turn(
+        self, x: Float[Tensor, "*batch t k"], start: int
+    ) -> Float[Tensor, "*batch t k"]:
+        """Return what :func:`rotary_embedding` does of ``x`` from ``start`` on.
+
+        The table of angles is kept, and made anew when it is too short.
+        """
+        end = start + x.shape[-2]
+        wide = torch.promote_types(x.dtype, torch.float32)
+        if end > len(self.table) or self.table.dtype != wide:  # or after half()
+            longer = max(end, 2 * len(self.table))
+            with torch.inference_mode(False):  # the table may be learned with, later
+                table = rotary_table(0, longer, x.shape[-1], self.base).to(wide)
+                self.table = table.to(x.device)  # an MPS device has no float64
+        return turn_pairs(x, self.table[start:end])
 
 
 def _rows(table: Tensor, x: Tensor, start: int) -> Tensor:

@@ -225,7 +225,29 @@ class LSHSelfAttention(nn.Module):
                 :func:`~annotated.masks.padding_mask` gives; padding gets zeros.
             buckets: ``(b, h, rounds, t)``; hashed anew if not given.
         """
-        query, value = self._split(self.query_map(x)), self._split(self.value_map(x))
+        return self.attend(*self.project(x), mask, buckets)
+
+    def project(
+        self, x: Float[Tensor, "b t d"]
+    ) -> tuple[Float[Tensor, "b h t k"], Float[Tensor, "b h t k"]]:
+        """Return queries, which are keys too, and values of each head of ``x``."""
+        mapped = self.query_map(x), self.value_map(x)
+        query, value = (
+            x.unflatten(-1, (self.heads, -1)).transpose(1, 2) for x in mapped
+        )
+        return query, value
+
+    def attend(
+        self,
+        query: Float[Tensor, "b h t k"],
+        value: Float[Tensor, "b h t k"],
+        mask: Bool[Tensor, "b 1 1 t"] | None = None,
+        buckets: Int[Tensor, "b h _ t"] | None = None,
+    ) -> Float[Tensor, "b t d"]:
+        """Return the output of a ``query`` and ``value`` that :meth:`project` gave.
+
+        ``mask`` and ``buckets`` are as in :meth:`forward`.
+        """
         if buckets is None:
             buckets = repeated(self._hash(query))
         if mask is not None:
@@ -245,7 +267,7 @@ class LSHSelfAttention(nn.Module):
     @require.shapes(d="d_model")
     def hash(self, x: Float[Tensor, "b t d"]) -> Int[Tensor, "b h _ t"]:
         """Return buckets of ``x`` in each head and round, by new random maps."""
-        return self._hash(self._split(self.query_map(x)))
+        return self._hash(self.project(x)[0])
 
     def _hash(self, query: Tensor) -> Tensor:
         buckets = self.buckets
@@ -254,9 +276,6 @@ class LSHSelfAttention(nn.Module):
             if buckets > 64:
                 buckets = (2 * ceil(sqrt(buckets) / 2),) * 2
         return lsh_buckets(query, buckets, self.rounds)
-
-    def _split(self, x: Tensor) -> Tensor:
-        return x.unflatten(-1, (self.heads, -1)).transpose(1, 2)  # (b, h, t, k)
 
 
 # ---- a language model ----------------------------------------------------------
@@ -270,6 +289,12 @@ class ReformerConfig(GPTConfig):
     chunk: int = 64  #: positions in a chunk of the attention
     rounds: int = 4  #: of hashing
     ff_chunk: int = 1024  #: positions that a feed-forward network maps at a time
+
+    def __post_init__(self):
+        super().__post_init__()
+        fixed = "activation norm_kind norm_epsilon bias positions kv_heads tied".split()
+        for name in fixed:  # what a GPT may have, and a Reformer has in one form alone
+            require.choice({getattr(GPTConfig, name)}, **{name: getattr(self, name)})
 
 
 class Reformer(nn.Module):

@@ -7,6 +7,7 @@ from token ids.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
@@ -17,9 +18,42 @@ from annotated.attention import MultiHeadAttention
 from annotated.masks import causal_mask, padding_mask
 from annotated.positions import PositionalEncoding
 
+#: what stands between the two maps of a feed-forward network; with "swiglu" it is a
+#: gate (Shazeer, 2020), and "gelu_tanh" is GPT-2's approximation of "gelu"
+ACTIVATIONS = {
+    "relu": F.relu,
+    "gelu": F.gelu,
+    "gelu_tanh": partial(F.gelu, approximate="tanh"),
+    "swiglu": F.silu,
+}
+NORMS = {"layer": nn.LayerNorm, "rms": nn.RMSNorm}
+
+
+@dataclass(frozen=True, kw_only=True)
+class BlockConfig:
+    """What the blocks of every model are made of, beside their sizes.
+
+    The defaults are those of Vaswani et al. (2017).
+
+    Raises:
+        TypeError: if ``norm_epsilon`` is no number.
+        ValueError: if an activation or norm is unknown, or ``norm_epsilon`` is not
+            above 0.
+    """
+
+    activation: str = "relu"  #: of feed-forward networks, one of ``ACTIVATIONS``
+    norm_kind: str = "layer"  #: "layer", or "rms" (Zhang and Sennrich, 2019)
+    norm_epsilon: float = 1e-5  #: what norms add to a variance
+    bias: bool = True  #: whether the maps of attention and networks have biases
+
+    def __post_init__(self):
+        require.choice(ACTIVATIONS, activation=self.activation)
+        require.choice(NORMS, norm_kind=self.norm_kind)
+        require.positive(norm_epsilon=self.norm_epsilon)
+
 
 @dataclass(frozen=True)
-class TransformerConfig:
+class TransformerConfig(BlockConfig):
     """Everything that a Transformer is made from; the defaults are the base model.
 
     Vaswani et al. (2017), table 3.
@@ -49,6 +83,7 @@ class TransformerConfig:
     pad: int = 0  #: the id of padding
 
     def __post_init__(self):
+        super().__post_init__()
         sizes = "source_vocab target_vocab d_model heads layers d_ff max_len".split()
         require.count(**{name: getattr(self, name) for name in sizes})
         require.even(d_model=self.d_model)
@@ -67,17 +102,40 @@ class FeedForward(nn.Module):
 
     Vaswani et al. (2017), equation 2: ``max(0, x W_1 + b_1) W_2 + b_2``. Vectors are
     ``d_model`` wide, and ``d_ff`` wide between the maps, where ``dropout`` applies.
+
+    Args:
+        d_model: width of the vectors.
+        d_ff: width between the maps.
+        dropout: probability of dropping a number between the maps in training.
+        activation: one of ``ACTIVATIONS``; with "swiglu" a third map, ``gate``, has the
+            activation, and multiplies the first (Shazeer, 2020, equation 6).
+        bias: whether the maps have a bias.
     """
 
-    def __init__(self, d_model: int, d_ff: int, dropout: float = 0.0):
+    def __init__(
+        self,
+        d_model: int,
+        d_ff: int,
+        dropout: float = 0.0,
+        activation: str = "relu",
+        bias: bool = True,
+    ):
         super().__init__()
-        self.inner = nn.Linear(d_model, d_ff)
-        self.outer = nn.Linear(d_ff, d_model)
+        require.choice(ACTIVATIONS, activation=activation)
+        self.inner = nn.Linear(d_model, d_ff, bias=bias)
+        self.outer = nn.Linear(d_ff, d_model, bias=bias)
+        gated = activation == "swiglu"
+        self.gate = nn.Linear(d_model, d_ff, bias=bias) if gated else None
+        self.activation = ACTIVATIONS[activation]
         self.dropout = nn.Dropout(dropout)
 
     def forward(self, x: Float[Tensor, "*batch d"]) -> Float[Tensor, "*batch d"]:
         """Return ``x``, ``(…, d)``, with each vector mapped."""
-        return self.outer(self.dropout(F.relu(self.inner(x))))
+        if self.gate is None:
+            inner = self.activation(self.inner(x))
+        else:
+            inner = self.activation(self.gate(x)) * self.inner(x)
+        return self.outer(self.dropout(inner))
 
 
 class Residual(nn.Module):
@@ -85,16 +143,30 @@ class Residual(nn.Module):
 
     Vaswani et al. (2017), section 3.1, normalise the sum ("post"): ``norm(x + f(x))``.
     Xiong et al. (2020) normalise what the sublayer reads ("pre"): ``x + f(norm(x))``.
-    ``norm`` says which; ``d_model`` is the width, ``dropout`` applies to what is added.
+
+    Args:
+        d_model: width of the stream.
+        dropout: probability of dropping a number of what is added, in training.
+        norm: "post" or "pre".
+        kind: of the norm, "layer" or "rms".
+        epsilon: of the norm.
 
     Raises:
-        ValueError: if ``norm`` is neither.
+        ValueError: if ``norm`` or ``kind`` is unknown.
     """
 
-    def __init__(self, d_model: int, dropout: float = 0.0, norm: str = "post"):
+    def __init__(
+        self,
+        d_model: int,
+        dropout: float = 0.0,
+        norm: str = "post",
+        kind: str = "layer",
+        epsilon: float = 1e-5,
+    ):
         super().__init__()
         require.choice(("pre", "post"), norm=norm)
-        self.norm = nn.LayerNorm(d_model)
+        require.choice(NORMS, kind=kind)
+        self.norm = NORMS[kind](d_model, eps=epsilon)
         self.dropout = nn.Dropout(dropout)
         self.norm_order = norm
 
@@ -107,20 +179,43 @@ class Residual(nn.Module):
         return self.norm(x + self.dropout(sublayer(x)))
 
 
+def last_norm(config: TransformerConfig) -> nn.Module:
+    """Return the norm after the last layer of a stack, by its ``config``.
+
+    The stream of a pre-norm stack is a plain sum, which grows layer by layer; that of a
+    post-norm stack is normalised already.
+    """
+    if config.norm == "post":
+        return nn.Identity()
+    return NORMS[config.norm_kind](config.d_model, eps=config.norm_epsilon)
+
+
+def _residuals(config: TransformerConfig, count: int) -> nn.ModuleList:
+    c = config
+    options = c.dropout, c.norm, c.norm_kind, c.norm_epsilon
+    return nn.ModuleList(Residual(c.d_model, *options) for _ in range(count))
+
+
 class EncoderLayer(nn.Module):
     """Self-attention, then a feed-forward network, each in a residual.
 
-    Vaswani et al. (2017), section 3.1. ``config`` holds widths, heads and the rest.
+    Vaswani et al. (2017), section 3.1. ``config`` holds widths, heads and the rest;
+    ``attention`` makes another one than multi-head attention of these.
     """
 
-    def __init__(self, config: TransformerConfig):
+    def __init__(
+        self,
+        config: TransformerConfig,
+        attention: Callable[[], nn.Module] | None = None,
+    ):
         super().__init__()
         c = config
-        self.attention = MultiHeadAttention(c.d_model, c.heads, c.dropout)
-        self.feed_forward = FeedForward(c.d_model, c.d_ff, c.dropout)
-        self.residuals = nn.ModuleList(
-            Residual(c.d_model, c.dropout, c.norm) for _ in range(2)
+        plain = partial(MultiHeadAttention, c.d_model, c.heads, c.dropout, c.bias)
+        self.attention = (attention or plain)()
+        self.feed_forward = FeedForward(
+            c.d_model, c.d_ff, c.dropout, c.activation, c.bias
         )
+        self.residuals = _residuals(c, 2)
 
     def forward(
         self, x: Float[Tensor, "b s d"], mask: Bool[Tensor, "..."] | None = None
@@ -137,18 +232,25 @@ class EncoderLayer(nn.Module):
 class DecoderLayer(nn.Module):
     """Causal self-attention, attention to the encoder's output, feed-forward network.
 
-    Vaswani et al. (2017), section 3.1. ``config`` holds widths, heads and the rest.
+    Vaswani et al. (2017), section 3.1. ``config`` holds widths, heads and the rest;
+    ``attention`` and ``cross_attention`` make others than multi-head attention.
     """
 
-    def __init__(self, config: TransformerConfig):
+    def __init__(
+        self,
+        config: TransformerConfig,
+        attention: Callable[[], nn.Module] | None = None,
+        cross_attention: Callable[[], nn.Module] | None = None,
+    ):
         super().__init__()
         c = config
-        self.attention = MultiHeadAttention(c.d_model, c.heads, c.dropout)
-        self.cross_attention = MultiHeadAttention(c.d_model, c.heads, c.dropout)
-        self.feed_forward = FeedForward(c.d_model, c.d_ff, c.dropout)
-        self.residuals = nn.ModuleList(
-            Residual(c.d_model, c.dropout, c.norm) for _ in range(3)
+        plain = partial(MultiHeadAttention, c.d_model, c.heads, c.dropout, c.bias)
+        self.attention = (attention or plain)()
+        self.cross_attention = (cross_attention or plain)()
+        self.feed_forward = FeedForward(
+            c.d_model, c.d_ff, c.dropout, c.activation, c.bias
         )
+        self.residuals = _residuals(c, 3)
 
     def forward(
         self,
@@ -172,14 +274,19 @@ class Encoder(nn.Module):
     """A stack of encoder layers, made from a ``config``; pre-norm normalises its end.
 
     Vaswani et al. (2017), section 3.1; Xiong et al. (2020) for the last normalisation.
+    ``attention`` is as in :class:`EncoderLayer`.
     """
 
-    def __init__(self, config: TransformerConfig):
+    def __init__(
+        self,
+        config: TransformerConfig,
+        attention: Callable[[], nn.Module] | None = None,
+    ):
         super().__init__()
-        self.layers = nn.ModuleList(EncoderLayer(config) for _ in range(config.layers))
-        # the stream of a pre-norm stack is a plain sum, which grows layer by layer
-        pre = config.norm == "pre"
-        self.norm = nn.LayerNorm(config.d_model) if pre else nn.Identity()
+        self.layers = nn.ModuleList(
+            EncoderLayer(config, attention) for _ in range(config.layers)
+        )
+        self.norm = last_norm(config)
 
     def forward(
         self, x: Float[Tensor, "b s d"], mask: Bool[Tensor, "..."] | None = None
@@ -194,13 +301,21 @@ class Decoder(nn.Module):
     """A stack of decoder layers, made from a ``config``; pre-norm normalises its end.
 
     Vaswani et al. (2017), section 3.1; Xiong et al. (2020) for the last normalisation.
+    ``attention`` and ``cross_attention`` are as in :class:`DecoderLayer`.
     """
 
-    def __init__(self, config: TransformerConfig):
+    def __init__(
+        self,
+        config: TransformerConfig,
+        attention: Callable[[], nn.Module] | None = None,
+        cross_attention: Callable[[], nn.Module] | None = None,
+    ):
         super().__init__()
-        self.layers = nn.ModuleList(DecoderLayer(config) for _ in range(config.layers))
-        pre = config.norm == "pre"
-        self.norm = nn.LayerNorm(config.d_model) if pre else nn.Identity()
+        self.layers = nn.ModuleList(
+            DecoderLayer(config, attention, cross_attention)
+            for _ in range(config.layers)
+        )
+        self.norm = last_norm(config)
 
     def forward(
         self,

@@ -14,14 +14,13 @@ from torch.nn import functional as F
 
 from annotated import require
 from annotated.adaptive import AdaptiveEmbedding, AdaptiveSoftmax
-from annotated.attention import MultiHeadAttention, masked_softmax
-from annotated.masks import causal_mask
+from annotated.attention import MultiHeadAttention
 from annotated.positions import sinusoidal_encoding
-from annotated.transformer import EncoderLayer
+from annotated.transformer import BlockConfig, EncoderLayer, last_norm
 
 
 @dataclass(frozen=True)
-class TransformerXLConfig:
+class TransformerXLConfig(BlockConfig):
     """Everything that a Transformer-XL is made from (Dai et al., 2019).
 
     Raises:
@@ -47,6 +46,7 @@ class TransformerXLConfig:
     tied: bool = True  #: whether embedding and softmax share their tables
 
     def __post_init__(self):
+        super().__post_init__()
         sizes = "vocab_size d_model heads layers d_ff".split()
         require.count(**{name: getattr(self, name) for name in sizes})
         require.count(0, mem_len=self.mem_len, ext_len=self.ext_len)
@@ -87,69 +87,36 @@ class RelativeMultiHeadAttention(MultiHeadAttention):
     Dai et al. (2019), section 3.3: ``q·k + q·W R + u·k + v·W R``, terms (a) to (d). W
     is ``position_map``, u ``content_bias``, v ``position_bias``, one of each a layer.
     ``d_model``, ``heads`` and ``dropout`` are as in its parent; no map has a bias.
+    Queries are the last of the keys' positions.
     """
 
     def __init__(self, d_model: int, heads: int, dropout: float = 0.0):
-        super().__init__(d_model, heads, dropout, bias=False)
+        super().__init__(d_model, heads, dropout, bias=False, causal=True)
         self.position_map = nn.Linear(d_model, d_model, bias=False)
         self.content_bias = nn.Parameter(torch.zeros(heads, 1, d_model // heads))
         self.position_bias = nn.Parameter(torch.zeros(heads, 1, d_model // heads))
 
     @require.shapes(d="d_model")
-    def forward(
+    def score_bias(
         self,
-        query: Float[Tensor, "b t d"],
-        key: Float[Tensor, "b s d"] | None = None,
-        mask: Bool[Tensor, "..."] | None = None,
-        positions: Float[Tensor, "s d"] | None = None,
-    ) -> Float[Tensor, "b t d"]:
-        """Return what the queries, ``(b, t, d)``, make of the keys: 0 if there is none.
-
-        Args:
-            query: the last t of the keys' positions.
-            key: memory and segment, ``(b, s, d)``; the query if not given.
-            mask: broadcastable to ``(b, h, t, s)``; True = may attend. It must hide all
-                keys after a query, where scores mean nothing; causal if not given.
-            positions: the vectors R of the distances s − 1 to 0; sinusoids if none.
-        """
-        key = query if key is None else key
-        q, k = self._queries_and_keys(query, key)  # (b, h, t, k), (b, h, s, k)
-        v = self._split(self.value_map(key))
-        bias, mask = self._position_scores(q, positions, mask, k.shape[2])
-        empty = ~mask.any(dim=-1, keepdim=True)  # see MultiHeadAttention.forward
-        bias = bias.masked_fill(~(mask | empty), -torch.inf)
-        dropout = self.dropout if self.training else 0.0
-        heads = F.scaled_dot_product_attention(
-            q + self.content_bias, k, v, attn_mask=bias, dropout_p=dropout
-        ).masked_fill(empty, 0.0)
-        return self.output_map(heads.transpose(1, 2).flatten(2))
-
-    @require.shapes(d="d_model")
-    def weights(
-        self,
-        query: Float[Tensor, "b t d"],
-        key: Float[Tensor, "b s d"] | None = None,
-        mask: Bool[Tensor, "..."] | None = None,
+        q: Float[Tensor, "b h t k"],
+        k: Float[Tensor, "b h s k"],
         positions: Float[Tensor, "s d"] | None = None,
     ) -> Float[Tensor, "b h t s"]:
-        """Return weights of ``query``, ``key``, ``mask`` and ``positions``."""
-        q, k = self._queries_and_keys(query, query if key is None else key)
-        bias, mask = self._position_scores(q, positions, mask, k.shape[2])
-        scores = (q + self.content_bias) @ k.mT * q.shape[-1] ** -0.5 + bias
-        return masked_softmax(scores, mask)
+        """Return terms (b), (c) and (d), scaled as (a) is.
 
-    def _position_scores(
-        self, q: Tensor, positions: Tensor | None, mask: Tensor | None, s: int
-    ) -> tuple[Tensor, Tensor]:
+        Args:
+            q: queries.
+            k: keys, of memory and segment.
+            positions: the vectors R of the distances s − 1 to 0; sinusoids if none.
+        """
         if positions is None:
-            positions = sinusoidal_encoding(s, self.d_model).flip(0).to(q)
-        r = self._split(self.position_map(positions)[None])  # once for each distance
-        q = (q + self.position_bias) * q.shape[-1] ** -0.5
-        scores = relative_shift(q @ r.mT)  # terms (b) and (d), scaled, (b, h, t, s)
-        if mask is None:
-            mask = causal_mask(q.shape[2], s, device=q.device)
-        require.mask(mask, scores.shape)
-        return scores, torch.atleast_2d(mask)
+            positions = sinusoidal_encoding(k.shape[2], self.d_model).flip(0).to(q)
+        r = self.position_map(positions).unflatten(-1, (self.heads, -1))  # (s, h, k)
+        scale = q.shape[-1] ** -0.5
+        by_distance = ((q + self.position_bias) * scale) @ r.permute(1, 2, 0)
+        content = (self.content_bias * scale) @ k.mT  # (b, h, 1, s), of every query
+        return relative_shift(by_distance) + content
 
 
 class TransformerXLLayer(EncoderLayer):
@@ -167,16 +134,19 @@ class TransformerXLLayer(EncoderLayer):
         self,
         x: Float[Tensor, "b t d"],
         memory: Float[Tensor, "b _ d"],
-        mask: Bool[Tensor, "t s"],
+        mask: Bool[Tensor, "t s"] | None,
         positions: Float[Tensor, "s d"],
     ) -> Float[Tensor, "b t d"]:
         """Return ``x`` after a look at ``memory`` by ``mask`` and ``positions``."""
         attend, map_each = self.residuals
         if attend.norm_order == "pre":
             memory = attend.norm(memory)  # as queries are: both meet in one product
-        more = mask, positions
-        x = attend(x, lambda x: self.attention(x, torch.cat([memory, x], 1), *more))
-        return map_each(x, self.feed_forward)
+
+        def look(x: Tensor) -> Tensor:
+            both = torch.cat([memory, x], dim=1)
+            return self.attention(x, both, mask=mask, positions=positions)
+
+        return map_each(attend(x, look), self.feed_forward)
 
 
 @require.shapes
@@ -215,7 +185,7 @@ class TransformerXL(nn.Module):
         sizes = c.vocab_size, c.d_model, c.cutoffs, c.div_value
         self.embedding = AdaptiveEmbedding(*sizes)
         self.layers = nn.ModuleList(TransformerXLLayer(c) for _ in range(c.layers))
-        self.norm = nn.LayerNorm(c.d_model) if c.norm == "pre" else nn.Identity()
+        self.norm = last_norm(c)
         self.output = AdaptiveSoftmax(*sizes)
         self.dropout = nn.Dropout(c.dropout)
         self.register_buffer("table", torch.empty(0, c.d_model), persistent=False)
@@ -225,12 +195,12 @@ class TransformerXL(nn.Module):
         if c.tied:
             self.output.tables = self.embedding.tables
 
-    @require.shapes
+    @require.shapes(layers="config.layers", d="config.d_model")
     def forward(
         self,
         tokens: Int[Tensor, "b t"],
-        memories: Float[Tensor, "_ b _ d"] | None = None,
-    ) -> tuple[Float[Tensor, "b t v"], Float[Tensor, "_ b _ d"]]:
+        memories: Float[Tensor, "layers b _ d"] | None = None,
+    ) -> tuple[Float[Tensor, "b t v"], Float[Tensor, "layers b _ d"]]:
         """Return log-probabilities of the next symbols, and new memories.
 
         Args:
@@ -245,13 +215,13 @@ class TransformerXL(nn.Module):
         x, memories = self._read(tokens, memories)
         return self.output(x), memories
 
-    @require.shapes
+    @require.shapes(layers="config.layers", d="config.d_model")
     def loss(
         self,
         tokens: Int[Tensor, "b t"],
         target: Int[Tensor, "b _"],
-        memories: Float[Tensor, "_ b _ d"] | None = None,
-    ) -> tuple[Float[Tensor, "b _"], Float[Tensor, "_ b _ d"]]:
+        memories: Float[Tensor, "layers b _ d"] | None = None,
+    ) -> tuple[Float[Tensor, "b _"], Float[Tensor, "layers b _ d"]]:
         """Return the loss of each target, in nats, and new memories.
 
         ``target`` holds what follows the last ``tokens``, or all; see :meth:`forward`
@@ -259,7 +229,7 @@ class TransformerXL(nn.Module):
         """
         x, memories = self._read(tokens, memories)
         require.at_most(targets=target.shape[1], tokens=tokens.shape[1])
-        return self.output.loss(x[:, -target.shape[1] :], target), memories
+        return self.output.loss(x[:, x.shape[1] - target.shape[1] :], target), memories
 
     def _read(
         self,
@@ -269,18 +239,11 @@ class TransformerXL(nn.Module):
         c = self.config
         if memories is None:
             memories = self.table.new_zeros(c.layers, len(tokens), 0, c.d_model)
-        require.that(
-            memories.shape[::3] == (c.layers, c.d_model),
-            f"memories must have the shape (layers={c.layers}, b, m, d={c.d_model}), "
-            f"got {tuple(memories.shape)}",
-        )
         m, t = memories.shape[2], tokens.shape[1]
         require.at_most(memories=m, mem_len=c.mem_len)
-        key = torch.arange(m + t, device=tokens.device)
-        distance = key[m:, None] - key  # (t, s)
-        mask = distance >= 0
+        key, mask = torch.arange(m + t, device=tokens.device), None
         if c.same_length:
-            mask = mask & (distance < c.mem_len)
+            mask = key[m:, None] - key < c.mem_len  # (t, s)
         if m + t > len(self.table):  # computed once, and again for more keys
             self.table = sinusoidal_encoding(m + t, c.d_model).to(self.table)
         furthest = m + t if c.clamp_len is None else c.clamp_len

@@ -23,7 +23,6 @@ from annotated.recipes.several_heads import (
     MISSING_LETTER,
     NETWORK,
     Giving,
-    GroupedQueryAttention,
     MissingLetter,
     answers_right,
     letters_right,
@@ -87,6 +86,6 @@ def run() -> dict[str, Any]:
     for shared in (4, 2, 1):  # 8 of 8 is plain multi-head attention
         for seed in SEEDS:
             torch.manual_seed(seed)
-            attention = GroupedQueryAttention(width, 8, shared)
+            attention = MultiHeadAttention(width, 8, kv_heads=shared)
             results["grouped"].append(letters(attention, seed, shared=shared))
     return results

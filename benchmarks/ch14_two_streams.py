@@ -14,12 +14,13 @@ difference by reversing, so the means of the two are within 0.1 bits of each oth
 
 import statistics
 import time
+from functools import partial
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from annotated.recipes.reversible import CausalAttention
+from annotated.attention import MultiHeadAttention
 from annotated.recipes.text import (
     TEXT_RECIPES,
     bits_per_character,
@@ -53,7 +54,8 @@ def run() -> dict[str, Any]:
     for seed in SEEDS:
         for way, make in WAYS.items():
             torch.manual_seed(seed)
-            model = make(config, lambda: CausalAttention(config.d_model, config.heads))
+            sizes = config.d_model, config.heads
+            model = make(config, partial(MultiHeadAttention, *sizes, causal=True))
             began = time.process_time()
             train_text(model, text.train, RECIPE, seed)
             seconds = time.process_time() - began

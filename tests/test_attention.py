@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from functools import partial
 
 import pytest
 import torch
@@ -15,6 +16,11 @@ from annotated.attention import (
     scaled_dot_product_attention,
 )
 from annotated.masks import causal_mask, length_mask
+from annotated.positions import RotaryMultiHeadAttention
+from annotated.recipes.distance import ALiBiAttention, T5Attention
+from annotated.recipes.laboratory import UnscaledAttention
+from annotated.recipes.text_models import PastAverage
+from annotated.transformer_xl import RelativeMultiHeadAttention
 
 # every axis another length: two that change places cannot pass
 B, H, T, S, K, V = 2, 3, 7, 11, 5, 13
@@ -187,8 +193,10 @@ def test_dropout_drops_weights_on_their_way_to_the_output():
 # ---- several heads -----------------------------------------------------------
 
 
-def make_heads(dtype=torch.float64, dropout=0.0, bias=True) -> MultiHeadAttention:
-    return MultiHeadAttention(D, H, dropout, bias).to(dtype)
+def make_heads(
+    dtype=torch.float64, dropout=0.0, bias=True, causal=False
+) -> MultiHeadAttention:
+    return MultiHeadAttention(D, H, dropout, bias, causal).to(dtype)
 
 
 def sequences(kind="others", dtype=torch.float64) -> tuple[Tensor, Tensor, Tensor]:
@@ -441,6 +449,179 @@ def test_autocast_levels_dtypes():
     assert output.dtype == torch.bfloat16
 
 
+# ---- the interface of variants -----------------------------------------------
+
+
+class Graded(MultiHeadAttention):
+    """Adds to each score, by an argument of its own."""
+
+    def score_bias(self, q, k, slope=0.5):
+        """Return minus slope times the key's position."""
+        return -slope * torch.arange(k.shape[2], dtype=k.dtype)
+
+
+VARIANTS = {
+    "plain": partial(MultiHeadAttention, D, H),
+    "causal": partial(MultiHeadAttention, D, H, causal=True),
+    "grouped": partial(MultiHeadAttention, 16, 4, kv_heads=2),
+    "graded": partial(Graded, D, H),
+    "rotary": partial(RotaryMultiHeadAttention, 18, H),
+    "rotary, grouped": partial(RotaryMultiHeadAttention, 16, 4, kv_heads=1),
+    "relative": partial(RelativeMultiHeadAttention, 18, H),
+    "ALiBi": partial(ALiBiAttention, D, H),
+    "T5": partial(T5Attention, D, H),
+    "average": partial(PastAverage, D, H, causal=True),
+    "unscaled": partial(UnscaledAttention, D, H),
+}
+
+
+def of_values(module, weights, value):
+    """What the weights make of the values: the output."""
+    width = module.d_model // module.heads
+    values = module.value_map(value).unflatten(-1, (-1, width)).transpose(1, 2)
+    values = values.repeat_interleave(module.heads // values.shape[1], dim=1)
+    return module.output_map((weights @ values).transpose(1, 2).flatten(2))
+
+
+@pytest.mark.parametrize("masked", [False, True])
+@pytest.mark.parametrize("name", VARIANTS)
+def test_recorded_weights_are_those_that_the_output_is_made_of(name, masked):
+    module = VARIANTS[name]().double()
+    for parameter in module.parameters():
+        nn.init.normal_(parameter, std=0.5)
+    d = module.d_model
+    key = torch.randn(B, S, d, dtype=torch.float64)
+    query = key[:, S - T :]
+    mask = length_mask(torch.tensor([S, 6]), S) if masked else None
+    with record_attention(module) as maps:
+        output = module(query, key, mask=mask)
+    (weights,) = maps[""]
+    assert_close(of_values(module, weights, key), output)
+    assert_close(weights.sum(-1), torch.ones(B, module.heads, T).double())
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_a_call_is_attend_after_project(name):
+    module = VARIANTS[name]()
+    x = torch.randn(B, T, module.d_model)
+    mask = length_mask(torch.tensor([T, 4]), T)
+    q, k, v = module.project(x)
+    width = module.d_model // module.heads
+    assert q.shape == (B, module.heads, T, width)
+    assert k.shape == v.shape == (B, module.kv_heads, T, width)
+    assert torch.equal(module.attend(q, k, v, mask), module(x, mask=mask))
+
+
+def test_a_bias_of_scores_goes_with_any_mask_and_its_own_arguments():
+    module = Graded(D, H).double()
+    query, key, value = sequences()
+    mask = some_mask(B, H, T, S)
+    plain = MultiHeadAttention(D, H).double()
+    plain.load_state_dict(module.state_dict())
+    assert_close(module(query, key, value, slope=0.0), plain(query, key, value))
+    q, k, _ = plain.project(query, key)
+    scores = q @ k.mT / K**0.5 - 2.0 * torch.arange(S)
+    wanted = masked_softmax(scores, mask)
+    with record_attention(module) as maps:
+        module(query, key, value, mask, slope=2.0)
+    assert_close(maps[""][0], wanted)
+    # in a lower precision than the bias, too
+    half = module.bfloat16()
+    x = query.detach().bfloat16()
+    assert half(x).dtype == torch.bfloat16
+
+
+def test_a_row_with_no_key_is_empty_beside_a_bias():
+    module, (x, *_) = Graded(D, H).double(), sequences("self")
+    mask = length_mask(torch.tensor([T, 0]), T)
+    output = module(x, mask=mask)
+    assert torch.equal(output[1], module.output_map.bias.expand(T, D))
+    gradient = named_gradients(output, module, x=x)
+    assert all(one.isfinite().all() for one in gradient.values())
+
+
+class Kernel:
+    """PyTorch's kernel, and what it was called with."""
+
+    def __init__(self, monkeypatch):
+        self.calls, self.run = [], F.scaled_dot_product_attention
+        monkeypatch.setattr(F, "scaled_dot_product_attention", self)
+
+    def __call__(self, q, k, v, **given):
+        self.calls.append(given)
+        return self.run(q, k, v, **given)
+
+
+def causal_pair() -> tuple[MultiHeadAttention, MultiHeadAttention]:
+    """Causal attention, and plain attention with its weights."""
+    causal, plain = make_heads(causal=True), make_heads()
+    plain.load_state_dict(causal.state_dict())
+    return causal, plain
+
+
+def test_the_kernel_is_told_that_attention_is_causal(monkeypatch):
+    module, (x, *_) = make_heads(causal=True), sequences("self")
+    kernel = Kernel(monkeypatch)
+    output = module(x)
+    (given,) = kernel.calls
+    assert given["is_causal"] and given.get("attn_mask") is None, "no mask in memory"
+    module.causal = False
+    wanted = module(x, mask=causal_mask(T))
+    assert_close(output, wanted)
+    assert_gradients_close((output,), (wanted,), [x, *module.parameters()])
+
+
+@pytest.mark.parametrize("masked", [False, True])
+@pytest.mark.parametrize("keys", [T, S])
+def test_causal_attention_is_that_of_a_mask(keys, masked):
+    causal, plain = causal_pair()
+    query, *_ = sequences()
+    key = torch.randn(B, keys, D, dtype=torch.float64)
+    mask = length_mask(torch.tensor([keys, 6]), keys) if masked else None
+    both = causal_mask(T, keys) if mask is None else mask & causal_mask(T, keys)
+    assert_close(causal(query, key, mask=mask), plain(query, key, mask=both))
+    assert torch.equal(
+        causal.weights(query, key, mask), plain.weights(query, key, both)
+    )
+
+
+def test_a_mask_of_keys_alone_fits_causal_attention():
+    causal, plain = causal_pair()
+    x, *_ = sequences("self")
+    mask = torch.arange(T) != 3
+    assert_close(causal(x, mask=mask), plain(x, mask=mask & causal_mask(T)))
+
+
+def test_what_comes_later_is_hidden_on_any_device():
+    module = make_heads(causal=True).to("meta")
+    key = torch.randn(B, S, D, dtype=torch.float64, device="meta")
+    assert module(key[:, :T], key).shape == (B, T, D)
+
+
+def test_attention_sees_all_keys_unless_it_is_causal():
+    module, (x, *_) = make_heads(), sequences("self")
+    assert_close(module(x), module(x, mask=torch.ones(T, T, dtype=torch.bool)))
+
+
+@pytest.mark.parametrize("shared", [1, 2, 6])
+def test_shared_keys_equal_plain_heads_whose_keys_are_repeated(shared):
+    grouped = MultiHeadAttention(12, 6, kv_heads=shared)
+    plain = MultiHeadAttention(12, 6)
+    assert grouped.key_map.weight.shape == (2 * shared, 12)
+    with torch.no_grad():
+        for name in ("query_map", "output_map"):
+            getattr(plain, name).load_state_dict(getattr(grouped, name).state_dict())
+        for name in ("key_map", "value_map"):
+            few, many = getattr(grouped, name), getattr(plain, name)
+            for r in range(6):
+                g = r // (6 // shared)
+                many.weight[2 * r : 2 * r + 2] = few.weight[2 * g : 2 * g + 2]
+                many.bias[2 * r : 2 * r + 2] = few.bias[2 * g : 2 * g + 2]
+    x, mask = torch.randn(2, 5, 12), causal_mask(5)
+    assert_close(grouped(x, mask=mask), plain(x, mask=mask))
+    assert_close(grouped.weights(x, mask=mask), plain.weights(x, mask=mask))
+
+
 # ---- record_attention --------------------------------------------------------
 
 
@@ -685,6 +866,10 @@ def test_a_mask_of_numbers_is_refused(call):
         ((0, 1), "^d_model must be an integer ≥ 1, got 0$"),
         ((4, -2), "^heads must be an integer ≥ 1, got -2$"),
         ((4, 2, 1.0), r"^dropout must be a number in \[0, 1\), got 1.0$"),
+        (
+            (8, 4, 0.0, True, False, 3),
+            "^kv_heads must divide heads, got kv_heads=3 and heads=4$",
+        ),
     ],
 )
 def test_heads_and_width_must_fit(arguments, message):

@@ -24,6 +24,7 @@ from annotated.attention import (
     record_attention,
     scaled_dot_product_attention,
 )
+from annotated.bert import Bert, BertConfig
 from annotated.data import batches
 from annotated.decoding import greedy_decode, sample
 from annotated.devices import to_device
@@ -96,14 +97,19 @@ NOT_RUN = {
     },
     "recipes.text_models": {"path_length": NO_TENSOR},
     "training": {"noam_rate": NO_TENSOR, "noam_schedule": NO_TENSOR},
-    "positions": {"frequencies": DATA, "sinusoidal_encoding": DATA},
+    "positions": {
+        "frequencies": DATA,
+        "sinusoidal_encoding": DATA,
+        "rotary_table": DATA,
+    },
+    "weights": dict.fromkeys(("load_gpt2", "load_bert", "load_llama"), OWN),
     "text": {"standard_library": NO_TENSOR, "library_facts": NO_TENSOR},
 }
 MODULES = [
     *(f"recipes.{p.stem}" for p in sorted((ROOT / "annotated/recipes").glob("[!_]*"))),
     *("adaptive", "attention", "decoding", "gpt", "masks", "positions"),
     *("recurrent_attention", "reformer", "reversible", "segments", "seq2seq", "text"),
-    *("training", "transformer", "transformer_xl"),
+    *("bert", "training", "transformer", "transformer_xl", "weights"),
 ]
 for name in MODULES:  # so that recipes.dates and the others are there
     import_module(f"annotated.{name}")
@@ -257,7 +263,11 @@ def _():
     on_gpu(LearnedPositionalEmbedding(5, 8))(draw(2, 4, 8))
 
 
-@case("positions.rotary_embedding", "positions.RotaryMultiHeadAttention")
+@case(
+    "positions.rotary_embedding",
+    "positions.turn_pairs",
+    "positions.RotaryMultiHeadAttention",
+)
 def _():
     rotary_embedding(draw(2, 4, 8), start=3).sum().backward()
     on_gpu(RotaryMultiHeadAttention(8, 2))(draw(2, 3, 8))
@@ -283,6 +293,7 @@ def _():
 @case(
     "transformer.FeedForward",
     "transformer.Residual",
+    "transformer.last_norm",
     "transformer.EncoderLayer",
     "transformer.DecoderLayer",
     "transformer.Encoder",
@@ -351,6 +362,19 @@ def _():
 @case("gpt.GPT", "gpt.next_token_loss")
 def _():
     learns(next_token_loss, gpt(), pair(2, 9))
+    kinds = {"activation": "swiglu", "norm_kind": "rms", "bias": False}
+    config = GPTConfig(96, 8, 2, positions="rotary", kv_heads=1, tied=False, **kinds)
+    modern = on_gpu(GPT(config))
+    learns(next_token_loss, modern, pair(2, 9))
+    sample(modern, moved(ids(2, 3)), max_new_tokens=2)
+
+
+@case("bert.Bert")
+def _():
+    model = on_gpu(Bert(BertConfig(96, 8, 2, 1, 8)))
+    states = model(moved(ids(2, 5)))
+    model.guess_tokens(states).sum().backward()
+    model.guess_next(states)
 
 
 @case("decoding.greedy_decode")
@@ -484,7 +508,6 @@ def _():
 
 
 @case(
-    "recipes.several_heads.GroupedQueryAttention",
     "recipes.several_heads.MissingLetter",
     "recipes.several_heads.hide_letter",
     "recipes.several_heads.letter_loss",
@@ -493,7 +516,7 @@ def _():
     "recipes.several_heads.right_without_each",
 )
 def _():
-    attention = recipes.several_heads.GroupedQueryAttention(8, 2, shared=1)
+    attention = MultiHeadAttention(8, 2, kv_heads=1)
     model = on_gpu(recipes.several_heads.MissingLetter(attention))
     recipes.several_heads.train_letters(model, seed=0, steps=2)
     recipes.several_heads.letters_right(model, count=5)
@@ -725,7 +748,6 @@ def _():
     "recipes.reversible.stored",
     "recipes.reversible.checkpointed",
     "recipes.reversible.reversible",
-    "recipes.reversible.CausalAttention",
 )
 def _():
     stack = on_gpu(recipes.reversible.layers(2, 8, 2, 8, dropout=0.1))

@@ -7,8 +7,10 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
+from annotated.attention import MultiHeadAttention
 from annotated.gpt import GPT, GPTConfig, next_token_loss
 from annotated.masks import causal_mask
+from annotated.positions import RotaryMultiHeadAttention
 from annotated.transformer import EncoderLayer
 
 # b 3, t 5, d 8 in 2 heads, 13 tokens, a context of 7
@@ -199,6 +201,58 @@ def test_dropout_is_in_the_sum_and_in_the_blocks_and_nowhere_in_evaluation():
     assert torch.equal(plain(tokens), plain(tokens))
 
 
+MODERN = {
+    "activation": "swiglu",
+    "norm_kind": "rms",
+    "norm_epsilon": 1e-3,
+    "bias": False,
+    "positions": "rotary",
+    "rotary_base": 50.0,
+    "kv_heads": 1,
+    "tied": False,
+}
+
+
+def test_a_model_of_today_is_a_config():
+    model = make_model(**MODERN)
+    for layer in model.blocks.layers:
+        attention = layer.attention
+        assert isinstance(attention, RotaryMultiHeadAttention) and attention.causal
+        assert attention.base == 50.0 and attention.kv_heads == 1
+        assert attention.query_map.bias is None
+        assert layer.feed_forward.gate.bias is None
+        assert isinstance(layer.residuals[0].norm, torch.nn.RMSNorm)
+    assert isinstance(model.blocks.norm, torch.nn.RMSNorm)
+    assert model.blocks.norm.eps == 1e-3 and model.positions is None
+    assert model.output.weight is not model.embedding.weight
+    tokens = draw_tokens()
+    order = tokens.flip(1)
+    assert not torch.allclose(model(tokens)[:, -1], model(order)[:, -1], atol=1e-3)
+    with pytest.raises(ValueError, match="length must be at most max_len, got length="):
+        model(torch.zeros(1, CONTEXT + 1).long())
+
+
+def test_an_output_of_its_own_begins_as_the_embedding_does():
+    model = GPT(GPTConfig(500, d_model=128, tied=False))
+    for table in (model.output.weight, model.embedding.weight):
+        assert table.std().item() == pytest.approx(128**-0.5, rel=0.05)
+
+
+def test_weights_are_dropped_as_the_config_says():
+    for layer in make_model(dropout=0.4).blocks.layers:
+        assert layer.attention.dropout == 0.4
+
+
+class Other(MultiHeadAttention):
+    """Another kind of attention."""
+
+
+def test_attention_may_be_another():
+    config = make_model().config
+    model = GPT(config, lambda: Other(D, config.heads, causal=True))
+    assert [type(x.attention) for x in model.blocks.layers] == [Other] * config.layers
+
+
 def test_the_loss_is_the_mean_of_all_positions():
     model, tokens, targets = make_model(), draw_tokens(), draw_tokens()
     logs = model(tokens).log_softmax(dim=-1)
@@ -239,6 +293,9 @@ def test_it_goes_where_its_tokens_are():
         ({"max_len": 0}, ValueError, "max_len must be an integer ≥ 1, got 0"),
         ({"d_ff": 2.5}, TypeError, "d_ff must be an integer ≥ 1, got 2.5"),
         ({"dropout": 1.0}, ValueError, r"dropout must be a number in \[0, 1\), got 1"),
+        ({"positions": "none"}, ValueError, "positions must be one of 'learned', 'rot"),
+        ({"rotary_base": 0}, ValueError, "rotary_base must be a number above 0"),
+        ({"norm_kind": "batch"}, ValueError, "norm_kind must be one of 'layer', 'rms'"),
     ],
 )
 def test_a_config_that_cannot_be_is_named(given, error, message):

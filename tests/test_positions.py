@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from annotated import positions
 from annotated.attention import MultiHeadAttention, record_attention
 from annotated.masks import causal_mask, length_mask
 from annotated.positions import (
@@ -473,6 +474,80 @@ def test_rotary_attention_is_recorded(dropout):
     assert [*maps] == ["own"] and len(maps["own"]) == 1
     assert_near(maps["own"][0], weights, 1e-10)
     assert not maps["own"][0].requires_grad
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_rotation_in_half_precision_is_the_right_answer_rounded(dtype):
+    x = torch.randn(B, 50, D).to(dtype)
+    exact = torch.stack([turned(one, 1003) for one in x])
+    module = RotaryMultiHeadAttention(D, 1).to(dtype)
+    for output in (rotary_embedding(x, 1003), module.turn(x, 1003)):
+        wrong = (output.double() - exact).abs()
+        assert output.dtype == dtype
+        # half of the last digit, and what single precision adds
+        assert (wrong <= exact.abs() * torch.finfo(dtype).eps / 2 + 1e-5).all()
+
+
+def test_a_model_made_half_as_precise_keeps_its_angles():
+    module, x = RotaryMultiHeadAttention(D, 1), torch.randn(B, 50, D)
+    module.turn(x, 1003)
+    half = x.bfloat16()
+    assert torch.equal(module.bfloat16().turn(half, 1003), rotary_embedding(half, 1003))
+
+
+def test_start_is_the_position_of_the_first_key():
+    module, x = make_rotary(), sequence(S)
+    whole, parts = module.project(x), [module.project(x[:, :4])]
+    parts.append(module.project(x[:, 4:6], start=4))
+    parts.append(module.project(x[:, 8:], x[:, 6:], start=6))  # the last of the keys
+    for i in range(3):
+        found = torch.cat([part[i] for part in parts], dim=2)
+        wanted = whole[i] if i else whole[i][:, :, [0, 1, 2, 3, 4, 5, 8, 9, 10]]
+        assert_near(found, wanted, 1e-12)
+
+
+@pytest.mark.parametrize("base", BASES)
+def test_the_attention_turns_as_the_function_does(base):
+    module = RotaryMultiHeadAttention(H * K, H, base=base)
+    for dtype in (torch.float64, torch.float32):
+        x = torch.randn(B, H, T, K, dtype=dtype)
+        assert torch.equal(module.turn(x, 3), rotary_embedding(x, 3, base))
+
+
+def test_angles_are_computed_once_and_again_for_more_positions(monkeypatch):
+    made, compute = [], positions.rotary_table
+
+    def counted(start, end, *given):
+        made.append(end)
+        return compute(start, end, *given)
+
+    monkeypatch.setattr(positions, "rotary_table", counted)
+    module, x = make_rotary(torch.float32), sequence(S, torch.float32)
+    for length in (T, T, 3, T):
+        module(x[:, :length])
+    assert made == [T]
+    for start in range(20):  # a position at a time, as a cache reads
+        module.project(x[:, :1], start=start)
+    assert made == [T, 2 * T, 4 * T]
+
+
+def test_the_table_of_angles_is_a_buffer_that_is_not_saved():
+    module = make_rotary(torch.float32)
+    module(sequence(T, torch.float32))
+    assert (
+        "table" in dict(module.named_buffers()) and "table" not in module.state_dict()
+    )
+    assert module.to("meta").table.device == torch.device("meta")
+    again = make_rotary(torch.float32)
+    again.load_state_dict(make_rotary(torch.float32).state_dict())
+
+
+def test_what_was_read_without_gradients_can_learn_afterwards():
+    module, x = make_rotary(), sequence(T)
+    with torch.inference_mode():
+        module(x)
+    (gradient,) = gradients(module(x), [x])
+    assert gradient.ne(0).any()
 
 
 # ---- wrong arguments ---------------------------------------------------------

@@ -660,3 +660,11 @@ def test_an_id_that_a_reformer_does_not_know_is_named():
     message = "^tokens must hold integers from 0 to 12, got 13$"
     with pytest.raises(ValueError, match=message):
         reformer()(torch.full((1, 3), 13))
+
+
+@pytest.mark.parametrize(
+    ("field", "value"), [("activation", "gelu"), ("positions", "rotary")]
+)
+def test_what_a_reformer_would_ignore_is_refused(field, value):
+    with pytest.raises(ValueError, match=f"^{field} must be one of .*, got '{value}'$"):
+        reformer(**{field: value})

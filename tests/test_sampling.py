@@ -1,8 +1,11 @@
 """annotated/decoding.py: what is drawn, from which distribution, and what is kept."""
 
+from functools import partial
+
 import pytest
 import torch
 
+from annotated.attention import MultiHeadAttention
 from annotated.decoding import (
     KeyValueCache,
     keep_top_k,
@@ -11,6 +14,11 @@ from annotated.decoding import (
     tempered,
 )
 from annotated.gpt import GPT, GPTConfig
+from annotated.positions import RotaryMultiHeadAttention
+from annotated.recipes.distance import ALiBiAttention
+from annotated.recipes.lsh import LSHText
+from annotated.recipes.text_models import PastAverage
+from annotated.transformer_xl import RelativeMultiHeadAttention
 
 # b 3, prompts of 4, a context of 12, 11 tokens
 B, S, V, CONTEXT = 3, 4, 11, 12
@@ -149,6 +157,53 @@ def test_in_pieces_the_logits_are_those_of_the_whole(pieces):
         parts.append(cache.read(part))
         assert cache.length == sum(p.shape[1] for p in parts)
     assert torch.allclose(torch.cat(parts, dim=1), model(tokens), atol=1e-10)
+
+
+ATTENTIONS = {
+    "rotary": partial(RotaryMultiHeadAttention, 8, 2, causal=True),
+    "grouped": partial(MultiHeadAttention, 8, 4, causal=True, kv_heads=2),
+    "rotary, grouped": partial(
+        RotaryMultiHeadAttention, 8, 4, causal=True, kv_heads=1, base=100.0
+    ),
+    "ALiBi": partial(ALiBiAttention, 8, 2, causal=True),
+    "relative": partial(RelativeMultiHeadAttention, 8, 2),
+    "average": partial(PastAverage, 8, 2, causal=True),
+}
+
+
+@pytest.mark.parametrize("name", ATTENTIONS)
+def test_attention_that_knows_positions_is_cached_too(name):
+    torch.manual_seed(0)
+    config = GPTConfig(V, d_model=8, heads=2, layers=2, d_ff=12, max_len=CONTEXT)
+    model = GPT(config, ATTENTIONS[name]).double().eval()
+    tokens, cache = draw_prompt(CONTEXT), KeyValueCache(model)
+    parts = [cache.read(part) for part in tokens.split([4, 1, 2, 5], dim=1)]
+    assert torch.allclose(torch.cat(parts, dim=1), model(tokens), atol=1e-10)
+    heads = model.blocks.layers[0].attention.kv_heads
+    assert cache.kept[0][0].shape[1] == heads, "no shared key is kept twice"
+
+
+class Careless(GPT):
+    """Its attention sees what comes later."""
+
+    def __init__(self):
+        super().__init__(
+            GPTConfig(V, d_model=8, heads=2, max_len=CONTEXT),
+            lambda: MultiHeadAttention(8, 2),
+        )
+
+
+@pytest.mark.parametrize(
+    "make", [Careless, lambda: LSHText(GPTConfig(V, 8, 2, max_len=CONTEXT), chunk=4)]
+)
+def test_what_cannot_be_kept_is_refused_and_read_without_a_cache(make):
+    model, given = make(), {"max_new_tokens": 3, "generator": seed()}
+    message = (
+        "^model must have MultiHeadAttention with causal=True, .* pass cache=False"
+    )
+    with pytest.raises(ValueError, match=message):
+        sample(model, draw_prompt(), **given)
+    assert sample(model, draw_prompt(), **given, cache=False).shape == (B, 3)
 
 
 def test_only_what_is_new_is_mapped():

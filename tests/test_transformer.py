@@ -6,6 +6,7 @@ import itertools
 import math
 import subprocess
 import sys
+from functools import partial
 
 import pytest
 import torch
@@ -14,6 +15,7 @@ from torch.nn import functional as F
 
 from annotated.attention import MultiHeadAttention
 from annotated.transformer import (
+    ACTIVATIONS,
     Decoder,
     DecoderLayer,
     Encoder,
@@ -22,6 +24,7 @@ from annotated.transformer import (
     Residual,
     Transformer,
     TransformerConfig,
+    last_norm,
 )
 
 # b 2, s 7, t 5; 23 and 19 symbols; d 12 in 3 heads; two layers, inside 17 wide
@@ -645,6 +648,10 @@ def test_the_base_model_has_as_many_parameters_as_the_paper_says():
 
 def test_the_defaults_are_the_base_model():
     assert dataclasses.asdict(TransformerConfig(7, 9)) == {
+        "activation": "relu",
+        "norm_kind": "layer",
+        "norm_epsilon": 1e-5,
+        "bias": True,
         "source_vocab": 7,
         "target_vocab": 9,
         "d_model": 512,
@@ -774,6 +781,105 @@ def test_the_smallest_and_the_largest_numbers_are_taken(changes):
     assert model(tokens, tokens).shape == (B, 1, model.config.target_vocab)
 
 
+# ---- what blocks may be made of ------------------------------------------------
+
+
+def by_formula(layer: FeedForward, x: Tensor, name: str) -> Tensor:
+    inner = layer.inner(x)
+    if name == "swiglu":
+        gate = layer.gate(x)
+        return layer.outer(inner * gate / (1 + (-gate).exp()))
+    root = math.sqrt(2 / math.pi)
+    return layer.outer(
+        {
+            "relu": lambda: inner * (inner > 0),
+            "gelu": lambda: inner * (1 + torch.erf(inner / 2**0.5)) / 2,
+            "gelu_tanh": lambda: (
+                inner * (1 + (root * (inner + 0.044715 * inner**3)).tanh()) / 2
+            ),
+        }[name]()
+    )
+
+
+@pytest.mark.parametrize("name", ACTIVATIONS)
+def test_activations_are_those_of_their_formulas(name):
+    layer, x = FeedForward(D, INNER, activation=name).double(), stream()
+    assert_close(layer(x), by_formula(layer, x, name))
+    assert (layer.gate is not None) == (name == "swiglu")
+
+
+@pytest.mark.parametrize("name", ["relu", "swiglu"])
+def test_a_network_may_have_no_bias(name):
+    layer = FeedForward(D, INNER, activation=name, bias=False)
+    assert all(parameter.dim() == 2 for parameter in layer.parameters())
+    with_bias = FeedForward(D, INNER, activation=name)
+    assert count(with_bias) - count(layer) == D + INNER * (1 + (name == "swiglu"))
+
+
+def test_a_root_mean_square_norm_is_its_formula():
+    module, x = Residual(D, norm="pre", kind="rms", epsilon=0.5).double(), stream()
+    nn.init.normal_(module.norm.weight)
+    size = (x.square().mean(dim=-1, keepdim=True) + 0.5).sqrt()
+    assert_close(module(x, torch.sin), x + (x / size * module.norm.weight).sin())
+
+
+OPTIONS = {
+    "activation": "gelu",
+    "norm_kind": "rms",
+    "norm_epsilon": 0.25,
+    "bias": False,
+    "norm": "pre",
+}
+
+
+def test_every_layer_is_made_of_what_the_config_says():
+    model = Transformer(make_config(**OPTIONS))
+    kinds = {
+        "norms": [m for m in model.modules() if isinstance(m, nn.RMSNorm)],
+        "networks": [m for m in model.modules() if isinstance(m, FeedForward)],
+        "maps": [m for m in model.modules() if isinstance(m, nn.Linear)],
+    }
+    assert not any(isinstance(m, nn.LayerNorm) for m in model.modules())
+    assert {norm.eps for norm in kinds["norms"]} == {0.25}
+    # 2 in each layer of the encoder, 3 of the decoder, and the ends
+    assert len(kinds["norms"]) == 5 * LAYERS + 2
+    assert {m.activation for m in kinds["networks"]} == {ACTIVATIONS["gelu"]}
+    assert len(kinds["networks"]) == 2 * LAYERS
+    assert not any(m.bias is not None for m in kinds["maps"])
+    with_biases = Transformer(make_config()).modules()
+    biased = [m.bias is not None for m in with_biases if isinstance(m, nn.Linear)]
+    assert biased == [True] * (len(biased) - 1) + [False], "but for the output"
+
+
+def test_the_last_norm_is_of_the_kind_of_the_others():
+    post, pre = make_config(norm="post"), make_config(norm="pre", norm_epsilon=0.5)
+    assert isinstance(last_norm(post), nn.Identity)
+    assert isinstance(last_norm(pre), nn.LayerNorm) and last_norm(pre).eps == 0.5
+    rms = last_norm(make_config(norm="pre", norm_kind="rms", norm_epsilon=0.5))
+    assert isinstance(rms, nn.RMSNorm) and rms.eps == 0.5
+
+
+class Other(MultiHeadAttention):
+    """Another kind of attention."""
+
+
+def test_attention_may_be_another_in_each_place():
+    config = make_config()
+    own = partial(Other, D, HEADS)
+    cross = partial(MultiHeadAttention, D, HEADS, 0.0, False)
+    encoder = Encoder(config, own)
+    assert all(type(layer.attention) is Other for layer in encoder.layers)
+    decoder = Decoder(config, own, cross)
+    for layer in decoder.layers:
+        assert type(layer.attention) is Other
+        assert layer.cross_attention.query_map.bias is None
+    for layer in Decoder(config).layers:
+        assert type(layer.attention) is type(layer.cross_attention)
+        assert layer.cross_attention.query_map.bias is not None
+    first, second = (layer.attention for layer in encoder.layers)
+    assert first is not second
+
+
 # ---- compiled ----------------------------------------------------------------
 
 COMPILED = """
@@ -816,6 +922,9 @@ def test_sizes_are_integers_above_zero(name):
         ({"pad": TARGETS}, "^pad must be an integer from 0 to 18, got 19$"),
         ({"source_vocab": 9, "pad": 9}, "^pad must be an integer from 0 to 8, got 9$"),
         ({"pad": -1}, "^pad must be an integer from 0 to 18, got -1$"),
+        ({"activation": "elu"}, "^activation must be one of 'relu', .* got 'elu'$"),
+        ({"norm_kind": "batch"}, "^norm_kind must be one of 'layer', 'rms', got 'b"),
+        ({"norm_epsilon": 0}, "^norm_epsilon must be a number above 0 and finite, got"),
         (
             {"tied": True, "target_vocab": TARGETS},
             "^tied needs .*source_vocab=23, target_vocab=19,",
@@ -825,6 +934,13 @@ def test_sizes_are_integers_above_zero(name):
 def test_numbers_of_a_config_fit_each_other(changes, message):
     with pytest.raises(ValueError, match=message):
         make_config(**changes)
+
+
+def test_kinds_that_there_are_not_are_named():
+    with pytest.raises(ValueError, match=r"^kind must be one of 'layer', 'rms', got"):
+        Residual(D, kind="batch")
+    with pytest.raises(ValueError, match=r"^activation must be one of 'relu', "):
+        FeedForward(D, INNER, activation="elu")
 
 
 def test_the_norm_of_a_residual_is_pre_or_post():

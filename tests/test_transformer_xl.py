@@ -156,9 +156,9 @@ def test_a_mask_hides_more_and_a_row_without_keys_gives_zeros():
     mask[..., 0] = True
     vectors = sinusoidal_encoding(S, D)
     wanted = slow_attention(module, key[:, M:], key, vectors, mask)
-    assert_near(module(key[:, M:], key, mask), wanted)
+    assert_near(module(key[:, M:], key, mask=mask), wanted)
     mask[1, 0, 2] = False
-    found = module(key[:, M:], key.requires_grad_(), mask)
+    found = module(key[:, M:], key.requires_grad_(), mask=mask)
     assert torch.equal(found[1, 2], torch.zeros(D))
     assert_near(found[0], wanted[0])
     (gradient,) = torch.autograd.grad(found.sum(), key)
@@ -169,11 +169,12 @@ def test_weights_are_those_of_the_output_and_are_recorded():
     module = attention()
     key, vectors = torch.randn(B, S, D), torch.randn(S, D)
     mask = causal_mask(T, S)
-    weights = module.weights(key[:, M:], key, mask, vectors)
+    given = {"mask": mask, "positions": vectors}
+    weights = module.weights(key[:, M:], key, **given)
     assert weights.shape == (B, H, T, S)
     values = module.value_map(key).view(B, S, H, -1).transpose(1, 2)
     heads = (weights @ values).transpose(1, 2).flatten(2)
-    assert_near(module(key[:, M:], key, mask, vectors), module.output_map(heads))
+    assert_near(module(key[:, M:], key, **given), module.output_map(heads))
     assert_near(weights.sum(-1), torch.ones(B, H, T))
     with record_attention(module) as maps:
         module(key[:, M:], key)
@@ -184,7 +185,7 @@ def test_moving_all_positions_changes_nothing():
     module = attention()
     x = torch.randn(B, S, D)
     alone = module(x[:, M:])
-    longer = module(x[:, M:], x, causal_mask(T, S) & (torch.arange(S) >= M))
+    longer = module(x[:, M:], x, mask=torch.arange(S) >= M)
     assert_near(longer, alone)
 
 
@@ -425,6 +426,59 @@ def test_distances_beyond_clamp_len_count_as_it():
     assert_near(found[0], wanted)
 
 
+def test_recorded_weights_are_those_that_the_model_used():
+    """With a memory, clamped distances and dropout, which positions have too."""
+    model = small(layers=2, clamp_len=3, dropout=0.5).train()
+    for name, parameter in model.named_parameters():
+        if name.endswith("_bias"):
+            nn.init.normal_(parameter)
+    attention, calls = model.layers[1].attention, []
+    attention.dropout = 0.0  # of the weights alone, so that the output is made of them
+    attention.register_forward_hook(
+        lambda module, args, options, output: calls.append((args[1], output)),
+        with_kwargs=True,
+    )
+    tokens, memories = torch.randint(0, V, (B, T)), torch.randn(2, B, M, D)
+
+    def run():
+        torch.manual_seed(7)
+        return model(tokens, memories)[0]
+
+    plain = run()
+    with record_attention(model) as maps:
+        assert torch.equal(run(), plain), "outputs stay what they were"
+    (weights,), (key, output) = maps["layers.1.attention"], calls[-1]
+    values = attention.value_map(key).unflatten(-1, (H, -1)).transpose(1, 2)
+    heads = (weights @ values).transpose(1, 2).flatten(2)
+    assert_near(attention.output_map(heads), output)
+
+
+@pytest.mark.parametrize("autocast", [False, True])
+def test_weights_are_in_single_precision_at_least(autocast):
+    module = attention() if autocast else attention().bfloat16()
+    key = torch.randn(B, S, D).to(module.content_bias.dtype)
+    with torch.autocast("cpu", torch.bfloat16, enabled=autocast):
+        weights = module.weights(key[:, M:], key)
+    assert weights.dtype == torch.float32
+    assert_near(weights.sum(-1), torch.ones(B, H, T), 1e-6)
+
+
+def test_large_queries_and_keys_do_not_overflow():
+    module = attention().half()
+    with torch.no_grad():  # q and k of some 200, whose product is above 65,504
+        for parameter in (module.query_map.weight, module.key_map.weight):
+            parameter.mul_(200 / parameter.std())
+    x = torch.randn(B, S, D).half() / D**0.5
+    with record_attention(module) as maps:
+        assert module(x).isfinite().all()
+    assert maps[""][0].isfinite().all()
+
+
+def test_targets_may_be_none():
+    loss, _ = small().loss(torch.randint(0, V, (B, T)), torch.zeros(B, 0).long())
+    assert loss.shape == (B, 0)
+
+
 def test_lengths_may_change_after_training():
     model = small()
     tokens = torch.randint(0, V, (B, 6))
@@ -519,16 +573,18 @@ def test_norm_says_where_it_stands():
 BAD = {
     "memories of another batch": (
         "model(tokens[:1], memories)",
-        "memories must have the shape (_, b, _, d) with b=1 as in tokens, "
+        "memories must have the shape (layers, b, _, d) with b=1 as in tokens, "
         "got (2, 2, 4, 10)",
     ),
     "memories of too few layers": (
         "model(tokens, memories[:1])",
-        "memories must have the shape (layers=2, b, m, d=10), got (1, 2, 4, 10)",
+        "memories must have the shape (layers, b, _, d) with layers=2 as in "
+        "self.config.layers, got (1, 2, 4, 10)",
     ),
     "memories of another width": (
         "model(tokens, memories[..., :6])",
-        "memories must have the shape (layers=2, b, m, d=10), got (2, 2, 4, 6)",
+        "memories must have the shape (layers, b, _, d) with d=10 as in "
+        "self.config.d_model, got (2, 2, 4, 6)",
     ),
     "memories that are too long": (
         "model(tokens, torch.randn(2, 2, 5, 10))",
@@ -573,6 +629,10 @@ BAD = {
     "heads that do not divide": (
         "TransformerXLConfig(13, d_model=10, heads=3)",
         "heads must divide d_model, got heads=3 and d_model=10",
+    ),
+    "an unknown kind of norm": (
+        "TransformerXLConfig(13, norm_kind='none')",
+        "norm_kind must be one of 'layer', 'rms', got 'none'",
     ),
     "an unknown norm": (
         "TransformerXLConfig(13, norm='none')",

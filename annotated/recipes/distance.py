@@ -8,10 +8,10 @@ import math
 from functools import partial
 
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from annotated.attention import MultiHeadAttention, masked_softmax
+from annotated.attention import MultiHeadAttention
 from annotated.devices import device_of, to_device
 from annotated.positions import RotaryMultiHeadAttention
 from annotated.recipes.common import one_cycle
@@ -31,17 +31,13 @@ class BiasedAttention(MultiHeadAttention):
     What Raffel et al. (2020) and Press et al. (2022) have in common.
     """
 
-    def forward(
-        self, x: Float[Tensor, "b t d"], mask: Bool[Tensor, "..."] | None = None
-    ) -> Float[Tensor, "b t d"]:
-        """Return what ``x`` makes of itself under ``mask``."""
-        q, k = self._queries_and_keys(x, x)  # (b, h, t, k)
-        v = self._split(self.value_map(x))
-        scores = q @ k.transpose(-2, -1) / q.shape[-1] ** 0.5
-        position = torch.arange(x.shape[1], device=x.device)
-        offset = position - position[:, None]  # from the query to the key
-        weights = masked_softmax(scores + self.bias(offset), mask)
-        return self.output_map((weights @ v).transpose(1, 2).flatten(2))
+    def score_bias(
+        self, q: Float[Tensor, "b h t k"], k: Float[Tensor, "b h s k"]
+    ) -> Float[Tensor, "h t s"]:
+        """Return numbers by the distance from each of ``q`` to each of ``k``."""
+        position = torch.arange(k.shape[2], device=k.device)
+        queries = position[k.shape[2] - q.shape[2] :]  # the last ones
+        return self.bias(position - queries[:, None])  # from the query to the key
 
 
 class ALiBiAttention(BiasedAttention):
@@ -50,7 +46,7 @@ class ALiBiAttention(BiasedAttention):
     Press et al. (2022).
     """
 
-    def bias(self, offset: Int[Tensor, "t t"]) -> Float[Tensor, "h t t"]:
+    def bias(self, offset: Int[Tensor, "t s"]) -> Float[Tensor, "h t s"]:
         """Return minus slope times distance, for each ``offset``."""
         head = torch.arange(1, self.heads + 1, device=offset.device)
         slopes = 2.0 ** (-8 * head / self.heads)
@@ -91,7 +87,7 @@ class T5Attention(BiasedAttention):
         self.table = nn.Embedding(32, heads)
         nn.init.normal_(self.table.weight, std=0.1)
 
-    def bias(self, offset: Int[Tensor, "t t"]) -> Float[Tensor, "h t t"]:
+    def bias(self, offset: Int[Tensor, "t s"]) -> Float[Tensor, "h t s"]:
         """Return the learned numbers of each ``offset``."""
         bucket = t5_bucket(offset, furthest=self.furthest)
         return self.table(bucket).permute(2, 0, 1)

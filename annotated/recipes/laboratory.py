@@ -48,9 +48,13 @@ def laboratory_settings(experiment: str = "whole", **changes: Any) -> dict[str, 
 class Unscaled:
     """Attention without 1/√k, to be mixed in: queries are √k times as long."""
 
-    def _queries_and_keys(self, query, key):
-        q, k = super()._queries_and_keys(query, key)
-        return q * q.shape[-1] ** 0.5, k
+    def project(self, query, key=None, value=None, start=0):
+        """Return longer queries, and keys and values as they were.
+
+        ``query``, ``key``, ``value`` and ``start`` are as in the class above.
+        """
+        q, k, v = super().project(query, key, value, start)
+        return q * q.shape[-1] ** 0.5, k, v
 
 
 class UnscaledAttention(Unscaled, MultiHeadAttention):

@@ -223,10 +223,6 @@ class LSHText(GPT):
             for parameter in block.attention.parameters():
                 nn.init.xavier_uniform_(parameter)
 
-    def forward(self, tokens: Int[Tensor, "b t"]) -> Float[Tensor, "b t v"]:
-        """Return the logits of the symbol that comes next; ``tokens`` are ids."""
-        return self.output(self.blocks(self.embed(tokens)))  # attention is causal
-
     def attend(self, chunk: int, rounds: int) -> None:
         """Attend from now on in chunks of another size, and in so many ``rounds``.
 

@@ -4,12 +4,12 @@ Letters: b batch, t length, d model width (``book/notation.md``).
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
-from torch.nn import functional as F
 from torch.utils.checkpoint import checkpoint
 
 from annotated import require
@@ -21,23 +21,6 @@ from annotated.reversible import ReversibleBlock, ReversibleSequence
 from annotated.transformer import FeedForward
 
 Streams = tuple[Float[Tensor, "b t d"], Float[Tensor, "b t d"]]
-
-
-class CausalAttention(MultiHeadAttention):
-    """Multi-head attention by PyTorch's kernel, told that it is causal.
-
-    That of chapter 05, without a mask in memory: the kernel skips what comes later.
-    ``d_model``, ``heads`` and ``dropout`` are as in its parent.
-    """
-
-    def forward(self, x: Float[Tensor, "b t d"]) -> Float[Tensor, "b t d"]:
-        """Return what each position of ``x``, ``(b, t, d)``, makes of those so far."""
-        q, k = self._queries_and_keys(x, x)
-        v, dropout = self._split(self.value_map(x)), self.dropout * self.training
-        heads = F.scaled_dot_product_attention(
-            q, k, v, dropout_p=dropout, is_causal=True
-        )
-        return self.output_map(heads.transpose(1, 2).flatten(2))
 
 
 def layers(
@@ -56,13 +39,13 @@ def layers(
         heads: of the attention.
         d_ff: inner width of the networks.
         dropout: probability, at the end of F and of G.
-        attention: makes the attention of a block; :class:`CausalAttention` if none.
+        attention: makes the attention of a block; causal multi-head attention if none.
     """
 
     def reads(module: nn.Module) -> nn.Module:
         return nn.Sequential(nn.LayerNorm(d_model), module, nn.Dropout(dropout))
 
-    make = attention or (lambda: CausalAttention(d_model, heads))
+    make = attention or partial(MultiHeadAttention, d_model, heads, causal=True)
     return ReversibleSequence(
         [
             ReversibleBlock(reads(make()), reads(FeedForward(d_model, d_ff)))
@@ -206,5 +189,5 @@ def reformer(recipe: Recipe, size: int, attention: str, seed: int) -> Reformer:
     config = ReformerConfig(size, **recipe.model)
     make = None
     if attention == "all":
-        make = lambda: CausalAttention(config.d_model, config.heads)  # noqa: E731
+        make = partial(MultiHeadAttention, config.d_model, config.heads, causal=True)
     return Reformer(config, make)

@@ -162,13 +162,12 @@ class RememberingGPT(GPT):
         x = self.embed(tokens)
         if memories is None:
             memories = x.new_zeros(len(self.blocks.layers), len(x), 0, x.shape[2])
-        mask = causal_mask(x.shape[1], memories.shape[2] + x.shape[1], device=x.device)
         states = []
         for layer, memory in zip(self.blocks.layers, memories, strict=True):
             states.append(x)
             attend, map_each = layer.residuals
             known = torch.cat([memory, x], dim=1)
-            y = layer.attention(attend.norm(x), attend.norm(known), mask=mask)
+            y = layer.attention(attend.norm(x), attend.norm(known))
             x = map_each(x + y, layer.feed_forward)
         logits = self.output(self.blocks.norm(x))
         losses = F.cross_entropy(logits.mT, target, reduction="none")

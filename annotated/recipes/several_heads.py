@@ -249,24 +249,3 @@ def right_without_each(model: MissingLetter) -> list[float]:
         shares.append(letters_right(model))
         columns.copy_(kept)
     return shares
-
-
-class GroupedQueryAttention(MultiHeadAttention):
-    """Groups of query heads share one head of keys and values (Ainslie et al., 2023).
-
-    Args:
-        d_model: width of inputs and output.
-        heads: number of query heads.
-        shared: number of heads of keys and values; it divides ``heads``.
-    """
-
-    def __init__(self, d_model: int, heads: int, shared: int):
-        super().__init__(d_model, heads)
-        narrow = d_model // heads * shared
-        self.key_map = nn.Linear(d_model, narrow)
-        self.value_map = nn.Linear(d_model, narrow)
-
-    def _split(self, x: Tensor) -> Tensor:
-        split = x.unflatten(-1, (-1, self.d_model // self.heads)).transpose(1, 2)
-        # a shared head serves several query heads: repeat it, group by group
-        return split.repeat_interleave(self.heads // split.shape[1], dim=1)

@@ -6,6 +6,7 @@ trains the others. Losses are in bits per character: nats divided by ln 2.
 
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from math import log
 from typing import Any, NamedTuple
 
@@ -224,13 +225,10 @@ def text_model(
         return GRUText(size, WIDTHS[way])
     if way == "convolution":
         return ConvolutionText(size, WIDTHS[way])
-    model = GPT(GPTConfig(size, **recipe.model))
+    config, attention = GPTConfig(size, **recipe.model), None
     if way == "average":
-        for layer in model.blocks.layers:
-            average = PastAverage(recipe.model["d_model"], recipe.model["heads"])
-            average.load_state_dict(layer.attention.state_dict())
-            layer.attention = average
-    return model
+        attention = partial(PastAverage, config.d_model, config.heads, causal=True)
+    return GPT(config, attention)
 
 
 def run_text_recipe(

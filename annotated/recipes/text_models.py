@@ -20,9 +20,13 @@ class PastAverage(MultiHeadAttention):
     leaves.
     """
 
-    def _queries_and_keys(self, query: Tensor, key: Tensor) -> tuple[Tensor, Tensor]:
-        q, k = super()._queries_and_keys(query, key)
-        return torch.zeros_like(q), torch.zeros_like(k)
+    def project(self, query, key=None, value=None, start=0):
+        """Return zeros, zeros and the values of each head.
+
+        ``query``, ``key``, ``value`` and ``start`` are as in the class above.
+        """
+        q, k, v = super().project(query, key, value, start)
+        return torch.zeros_like(q), torch.zeros_like(k), v
 
 
 class GRUText(nn.Module):

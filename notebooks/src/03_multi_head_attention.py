@@ -478,7 +478,9 @@ print(f"✓ 1, 3 and 6 heads of width {d} in all take {products.pop():,} "
 # ## 3.3 The class, checked
 #
 # The same dozen lines make a module. It owns the four matrices, each with a bias unless
-# you say otherwise. (Two lines that check the arguments are left out.)
+# you say otherwise. (The lines that check the arguments are left out. `causal` is for
+# [chapter 11](11_text_generation.ipynb), and `kv_heads` for
+# [page 3c](03c_how_many_heads.ipynb): until then all heads have keys of their own.)
 
 # %%
 from annotated.attention import MultiHeadAttention
@@ -487,22 +489,27 @@ from annotated.page.notebook import show_source
 show_source(MultiHeadAttention.__init__)
 
 # %% [markdown]
-# Its `_split` is ours, and its `forward` is `multi_head` with three things added: the
+# A call is our `multi_head` in two steps, `project` and `attend`:
+
+# %%
+show_source(MultiHeadAttention.forward, MultiHeadAttention.project)
+
+# %% [markdown]
+# `project` maps and splits as we did. `attend` does the rest, with three things added: the
 # biases; *dropout*, which zeroes random weights in training
 # ([chapter 7](07_training.ipynb)); and a mask, which says which word may attend to which
 # ([chapter 4](04_masks.ipynb)). PyTorch's `F.scaled_dot_product_attention` does scores,
 # softmax and average in one call: most machines have fast code for it (a *fused
 # kernel*). Without mask and dropout,
-# that leaves three lines (the whole `forward` is folded below):
+# that leaves two lines (the whole `attend` is folded below):
 #
 # ```python
-# q = self._split(self.query_map(query))  # k and v likewise
 # heads = F.scaled_dot_product_attention(q, k, v)
 # return self.output_map(heads.transpose(1, 2).flatten(2))
 # ```
 
 # %% tags=["hide-cell"]
-show_source(MultiHeadAttention.forward)
+show_source(MultiHeadAttention.attend)
 
 # %% [markdown]
 # A Transformer uses this class in three ways:
@@ -1274,8 +1281,9 @@ from annotated.page.notebook import show_table
 class StraightView(MultiHeadAttention):
     """The mistake: split by a view alone."""
 
-    def _split(self, x):
-        return x.view(len(x), self.heads, x.shape[1], -1)
+    def project(self, *inputs):
+        right = super().project(*inputs)  # each (b, h, t, k): undo, and view
+        return [x.transpose(1, 2).reshape(x.shape) for x in right]
 
 
 class Padded(Giving):

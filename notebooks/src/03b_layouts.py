@@ -196,10 +196,7 @@ def looped(x):
 
 
 def written_out(x):
-    maps = (timed.query_map, timed.key_map, timed.value_map)
-    heads, _ = scaled_dot_product_attention(
-        *(timed._split(m(x)) for m in maps)
-    )
+    heads, _ = scaled_dot_product_attention(*timed.project(x))
     return timed.output_map(heads.transpose(1, 2).flatten(2))
 
 

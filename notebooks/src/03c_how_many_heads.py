@@ -312,16 +312,12 @@ print(
 # 2023](https://arxiv.org/abs/2305.13245)) groups of query heads share one head of keys
 # and values. With a single shared head it's called *multi-query* attention ([Shazeer,
 # 2019](https://arxiv.org/abs/1911.02150)). Most large language models today do one or
-# the other. The change to our class is small: narrower maps, and a repeat after the
-# split.
+# the other. Our class takes the number of shared heads, `kv_heads`. Its maps of keys and
+# values are narrower then, and before the scores each shared head is repeated for its
+# group: `x.repeat_interleave(heads // kv_heads, dim=1)`, if x is `(b, kv_heads, s, k)`.
 
 # %%
-from annotated.recipes.several_heads import GroupedQueryAttention
-
-show_source(GroupedQueryAttention)
-
-# %%
-attention = GroupedQueryAttention(d_model=64, heads=8, shared=2)
+attention = MultiHeadAttention(d_model=64, heads=8, kv_heads=2)
 x = torch.randn(1, 5, 64)
 attention(x).shape, attention.key_map(x).shape  # 16 numbers a word, not 64
 

@@ -938,10 +938,16 @@ chain(
 # Here's the code, for any batch and any number of heads. Dimensions 0 and 1 are the first
 # pair, 2 and 3 the second, and so on. Compared with chapter 3, only the method that makes
 # queries and keys changes. (Its `start` is for a decoder that remembers earlier keys: if
-# there are more keys than queries, the queries belong to the last positions.)
+# there are more keys than queries, the queries belong to the last positions. And its
+# `turn` is `rotary_embedding` with a table of angles that is computed once.)
 
 # %%
-show_source(rotary_embedding, RotaryMultiHeadAttention)
+from annotated.positions import rotary_table, turn_pairs
+
+show_source(rotary_embedding, rotary_table, turn_pairs)
+
+# %%
+show_source(RotaryMultiHeadAttention.project)
 
 
 # %% tags=["hide-input", "proof"]
@@ -1504,7 +1510,9 @@ check_close(
 from unittest.mock import patch
 
 as_trained = right(models["rotary"], 32).mean().item()
-with patch("annotated.positions.rotary_embedding", rotary_half_split):
+with patch.object(
+    RotaryMultiHeadAttention, "turn", staticmethod(rotary_half_split)
+):
     other_layout = right(models["rotary"], 32).mean().item()
 expect(
     "05-other-layout",

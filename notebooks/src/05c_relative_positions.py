@@ -65,6 +65,8 @@ from annotated.recipes.distance import BiasedAttention
 show_source(BiasedAttention)
 
 # %% [markdown]
+# (Chapter 3's `attend` adds a `score_bias` to the scores, if a class has one.)
+#
 # **ALiBi** (*attention with linear biases*,
 # [Press et al., 2022](https://arxiv.org/abs/2108.12409)) takes $b = -m\,|p - r|$: each
 # step away costs $m$. With eight heads the slopes $m$ are ½, ¼, … 1/256, and none of
@@ -232,7 +234,11 @@ print(
 
 
 # %%
-from annotated.positions import frequencies, rotary_embedding
+from annotated.positions import (
+    RotaryMultiHeadAttention,
+    frequencies,
+    rotary_embedding,
+)
 
 
 def squeezed(factor):
@@ -264,7 +270,8 @@ def measure(name):
 
 
 plain = measure("as trained")
-with patch("annotated.positions.rotary_embedding", squeezed(4)):
+squeeze = staticmethod(squeezed(4))
+with patch.object(RotaryMultiHeadAttention, "turn", squeeze):
     before = measure("positions squeezed by 4")
     train_distance(reader, seed=1, steps=80, rate=1e-3)
     after = measure("and trained 80 more steps, on 8 to 32 symbols")

@@ -360,7 +360,9 @@ from annotated.page.notebook import show_source
 show_source(GPT)
 
 # %% [markdown]
-# `Encoder` is chapter 6's stack. The positions are a learned table
+# `Encoder` is chapter 6's stack, and `causal=True` is the mask: PyTorch's kernel hides what
+# comes later by itself, and nothing of size $t \times t$ is stored. The positions are a
+# learned table
 # ([page 5b](05b_train_short_test_long.ipynb)) with a row for each of `max_len` positions, and
 # the output uses the embedding matrix a second time, as chapter 6 did.
 

@@ -143,8 +143,6 @@ chain(
 # there'd be nothing to keep. That's why chapter 6's encoder can't have such a cache.
 
 # %% tags=["hide-input", "proof"]
-from annotated.masks import causal_mask
-
 check_close(
     "the first four keys don't change when a fifth character is read",
     keys["def g"][:4],
@@ -154,10 +152,10 @@ check_close(
 with torch.no_grad():
     first, second = tiny.blocks.layers
     rows = {}
-    for masked in (True, False):
+    for masked in (False, True):
+        first.attention.causal = masked
         for text in keys:
-            mask = causal_mask(len(text)) if masked else None
-            x = first(tiny.embed(encode(text)), mask)
+            x = first(tiny.embed(encode(text)))
             norm = second.residuals[0].norm
             rows[masked, text] = second.attention.key_map(norm(x))[0]
 check_close(
@@ -195,7 +193,7 @@ with torch.no_grad():
     reader = KeyValueCache(tiny)
     reader.read(encode("def "))
     past_k, past_v = (kept[0, 0] for kept in reader.kept[1])
-    whole = first(tiny.embed(encode("def g")), causal_mask(5))
+    whole = first(tiny.embed(encode("def g")))
     attention = second.attention
     x = second.residuals[0].norm(whole)[0]  # (5, d): what attention reads
     x_new = x[-1:]
@@ -245,6 +243,8 @@ chain(
 # kept, and of the new ones those up to itself:
 
 # %%
+from annotated.masks import causal_mask
+
 mask = causal_mask(3, 5)[0, 0]  # three new positions, five in all
 
 # %% tags=["hide-input"]
@@ -292,7 +292,7 @@ def read_one(token, kept):
 # %%
 from annotated.page.notebook import show_source
 
-show_source(KeyValueCache._attend)
+show_source(KeyValueCache.attend)
 
 # %% tags=["hide-input", "proof"]
 with torch.no_grad():

@@ -47,13 +47,18 @@ def test_biased_attention_is_attention_with_the_bias_as_its_mask(kind):
     layer, x = kind(16, heads=2), torch.randn(3, 5, 16)
     mask = torch.ones(3, 1, 1, 5, dtype=torch.bool)
     mask[0, ..., 3:] = False
-    q, k = layer._queries_and_keys(x, x)
-    v = layer._split(layer.value_map(x))
+    q, k, v = layer.project(x)
     offset = torch.arange(5) - torch.arange(5)[:, None]
     bias = layer.bias(offset).expand(3, -1, -1, -1).masked_fill(~mask, -torch.inf)
     heads = torch.nn.functional.scaled_dot_product_attention(q, k, v, attn_mask=bias)
     expected = layer.output_map(heads.transpose(1, 2).flatten(2))
     torch.testing.assert_close(layer(x, mask=mask), expected)
+
+
+@pytest.mark.parametrize("kind", [ALiBiAttention, T5Attention])
+def test_with_more_keys_the_queries_are_the_last(kind):
+    layer, x = kind(16, heads=2), torch.randn(3, 5, 16)
+    torch.testing.assert_close(layer(x[:, 3:], x), layer(x)[:, 3:])
 
 
 def test_t5_tells_left_from_right_and_alibi_does_not():

@@ -104,8 +104,9 @@ def test_unscaled_queries_are_root_k_times_as_long():
     plain, unscaled = MultiHeadAttention(8, 2), UnscaledAttention(8, 2)
     unscaled.load_state_dict(plain.state_dict())
     x = torch.randn(1, 3, 8)
-    (q, k), (longer, same) = (a._queries_and_keys(x, x) for a in (plain, unscaled))
-    assert torch.allclose(longer, 2 * q) and torch.equal(same, k)
+    (q, k, v), (longer, *same) = (a.project(x) for a in (plain, unscaled))
+    assert torch.allclose(longer, 2 * q)
+    assert torch.equal(same[0], k) and torch.equal(same[1], v)
 
 
 def test_without_a_residual_nothing_is_added():

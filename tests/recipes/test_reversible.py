@@ -7,11 +7,10 @@ import pytest
 import torch
 from torch import nn
 
-from annotated.masks import causal_mask
+from annotated.attention import MultiHeadAttention
 from annotated.recipes.reversible import (
     REFORMER_RECIPES,
     STACKS,
-    CausalAttention,
     PrintedBlock,
     checkpointed,
     layers,
@@ -29,21 +28,6 @@ RESULTS = Path(__file__).resolve().parents[2] / "book" / "results"
 @pytest.fixture(autouse=True)
 def seeded():
     torch.manual_seed(0)
-
-
-def test_causal_attention_is_that_of_a_mask():
-    attention = CausalAttention(D, 2)
-    x = torch.randn(2, T, D)
-    wanted = super(CausalAttention, attention).forward(x, mask=causal_mask(T))
-    torch.testing.assert_close(attention(x), wanted)
-
-
-def test_causal_attention_drops_in_training_alone():
-    attention = CausalAttention(D, 2, dropout=0.5)
-    x = torch.randn(2, T, D)
-    assert not torch.equal(attention(x), attention(x))
-    attention.eval()
-    assert torch.equal(attention(x), attention(x))
 
 
 def test_three_ways_are_one_function():
@@ -100,7 +84,8 @@ def test_layers_read_normalised_streams_by_the_attention_given():
     assert isinstance(block.f[0], nn.LayerNorm) and isinstance(block.f[1], nn.Identity)
     assert block.g[1].inner.out_features == 11
     assert block.f[2].p == block.g[2].p == 0.25
-    assert isinstance(layers(1, D, 2, 11).blocks[0].f[1], CausalAttention)
+    attention = layers(1, D, 2, 11).blocks[0].f[1]
+    assert isinstance(attention, MultiHeadAttention) and attention.causal
 
 
 # ---- the printed pair ----------------------------------------------------------
@@ -152,7 +137,8 @@ def test_a_recipe_trains_a_reformer():
     assert isinstance(model.blocks.blocks[0].f[1], LSHSelfAttention)
     mixed = {"steps": 1, "precision": torch.bfloat16}  # as on a GPU
     model, _, _ = run_reformer_recipe("16k", "all", **mixed, **small)
-    assert isinstance(model.blocks.blocks[0].f[1], CausalAttention)
+    attention = model.blocks.blocks[0].f[1]
+    assert isinstance(attention, MultiHeadAttention) and attention.causal
 
 
 def test_models_of_recipes():

@@ -1,6 +1,5 @@
 """annotated/recipes/several_heads.py: what was recorded is what chapter 03 trains."""
 
-import pytest
 import torch
 
 from annotated.attention import MultiHeadAttention
@@ -12,7 +11,6 @@ from annotated.recipes.several_heads import (
     VERB,
     WORDS,
     Giving,
-    GroupedQueryAttention,
     MissingLetter,
     answers_right,
     giving_sentences,
@@ -162,20 +160,3 @@ def test_taking_heads_away_one_by_one_leaves_the_model_as_it_was(monkeypatch):
     right_without_each(model)
     assert lost == torch.eye(4, dtype=torch.bool).tolist()
     assert torch.equal(model.attention.output_map.weight, before)
-
-
-@pytest.mark.parametrize("shared", [1, 2, 6])
-def test_shared_keys_equal_plain_heads_whose_keys_are_repeated(shared):
-    torch.manual_seed(0)
-    grouped, plain = GroupedQueryAttention(12, 6, shared), MultiHeadAttention(12, 6)
-    with torch.no_grad():
-        for name in ("query_map", "output_map"):
-            getattr(plain, name).load_state_dict(getattr(grouped, name).state_dict())
-        for name in ("key_map", "value_map"):
-            few, many = getattr(grouped, name), getattr(plain, name)
-            for r in range(6):
-                g = r // (6 // shared)
-                many.weight[2 * r : 2 * r + 2] = few.weight[2 * g : 2 * g + 2]
-                many.bias[2 * r : 2 * r + 2] = few.bias[2 * g : 2 * g + 2]
-    x = torch.randn(2, 5, 12)
-    torch.testing.assert_close(grouped(x), plain(x))

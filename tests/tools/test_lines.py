@@ -74,6 +74,6 @@ def test_files_that_check_more_or_are_longer_would_be_named():
     text = (ROOT / "annotated" / "attention.py").read_text(encoding="utf-8")
     guard = "        if self.heads < 1:\n            raise ValueError('no heads')\n"
     guarded = text.replace(
-        "        key = query if", 12 * guard + "        key = query if"
+        "        key = query if", 20 * guard + "        key = query if"
     )
     assert count(text).fit_to_show and not count(guarded).fit_to_show

@@ -48,22 +48,24 @@ FAULTS = {
     ],
     "KeyValueCache.read": [
         (", start=self.length)", ")", "always at the first position"),
-        ("tokens.shape[1], self.length, device", "tokens.shape[1], device",
-         "mask of the new positions alone"),
         ("self.length += tokens.shape[1]", "self.length += 1", "one by one"),
         ("self.model.blocks.norm(x)", "x", "no last norm"),
         (", i=i,", ", i=0,", "one cache for all layers"),
+        ("one=layer.attention", "one=self.model.blocks.layers[0].attention",
+         "one attention for all layers"),
         ("x = map_each(x, layer.feed_forward)", "pass", "no network"),
         ('require.that(not self.model.training, "model must be in evaluation mode")',
          "pass", "trained with, too"),
     ],
-    "KeyValueCache._attend": [
+    "KeyValueCache.__init__": [
+        (" and causal", "", "attention that sees what comes later"),
+        ("issubclass(kind, MultiHeadAttention) and", "", "LSH attention"),
+    ],
+    "KeyValueCache.attend": [
+        (", start=self.length)", ")", "every piece turned from 0 on"),
         ("[past_k, k]", "[k, past_k]", "keys in the wrong order"),
         ("[past_v, v]", "[v, past_v]", "values in the wrong order"),
         ("self.kept[i] = k, v", "self.kept[i] = v, k", "swapped"),
-        (", attn_mask=mask", "", "no mask inside a piece"),
-        ("heads.transpose(1, 2).flatten(2)", "heads.reshape(x.shape)", "heads mixed"),
-        ("attention.output_map(", "(", "heads not joined"),
     ],
     "sample": [
         ("logits[:, -1]", "logits[:, 0]", "first position asked"),

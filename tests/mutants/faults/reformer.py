@@ -70,9 +70,20 @@ FAULTS = {
         ("self.query_map = nn.Linear(d_model, d_model, bias=False)",
          "self.query_map = nn.Linear(d_model, d_model)", "a map with bias"),
     ],
+    "ReformerConfig": [
+        ("super().__post_init__()", "pass", "sizes unchecked"),
+        ("require.choice({getattr(GPTConfig, name)}, **{name: getattr(self, name)})",
+         "pass", "options that would be ignored"),
+    ],
     "LSHSelfAttention.forward": [
-        ("self._split(self.value_map(x))", "self._split(self.query_map(x))",
-         "values are queries"),
+        (", mask, buckets)", ", mask)", "buckets ignored"),
+    ],
+    "LSHSelfAttention.project": [
+        ("self.value_map(x)", "self.query_map(x)", "values are queries"),
+        ("x.unflatten(-1, (self.heads, -1)).transpose(1, 2)",
+         "x.reshape(len(x), self.heads, x.shape[1], -1)", "view without transpose"),
+    ],
+    "LSHSelfAttention.attend": [
         ("repeated(self._hash(query))", "self._hash(query)",
          "hashed anew when rebuilt"),
         ("if buckets is None", "if True", "buckets ignored"),
@@ -80,7 +91,8 @@ FAULTS = {
         ("scale=self.scale", "scale=1.0", "scale ignored"),
         ("repeats=self.repeats", "repeats=False", "repeats ignored"),
         ("self.output_map(heads.transpose(1, 2).flatten(2))",
-         "self.output_map(heads.flatten(2).view_as(x))", "heads and positions mixed"),
+         "self.output_map(heads.flatten(2).view(len(query), -1, self.d_model))",
+         "heads and positions mixed"),
     ],
     "LSHSelfAttention.hash": [
         ("self.query_map(x)", "self.value_map(x)", "values hashed"),

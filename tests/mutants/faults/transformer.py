@@ -3,7 +3,6 @@
 # fmt: off
 FAULTS = {
     "TransformerConfig": [
-        ("@dataclass(frozen=True)", "@dataclass", "can be changed"),
         ('norm: str = "post"', 'norm: str = "pre"', "default norm"),
     ],
     "TransformerConfig.__post_init__": [
@@ -14,13 +13,30 @@ FAULTS = {
         ("- 1, pad=self.pad", ", pad=self.pad", "padding outside the vocabulary"),
         ("not self.tied or", "True or", "tied vocabularies of two sizes"),
     ],
+    "BlockConfig": [
+        ('activation: str = "relu"', 'activation: str = "gelu"', "default activation"),
+        ("require.choice(ACTIVATIONS, activation=self.activation)", "pass",
+         "unknown activation"),
+        ("require.choice(NORMS, norm_kind=self.norm_kind)", "pass", "unknown norm"),
+        ("require.positive(norm_epsilon=self.norm_epsilon)", "pass", "any epsilon"),
+    ],
+    "FeedForward.__init__": [
+        ("d_ff, d_model, bias=bias", "d_ff, d_model", "bias of the second map"),
+        ("d_model, d_ff, bias=bias) if gated", "d_model, d_ff) if gated",
+         "bias of the gate"),
+        ("ACTIVATIONS[activation]", "F.relu", "activation ignored"),
+    ],
     "FeedForward.forward": [
-        ("self.outer(self.dropout(F.relu(self.inner(x))))",
-         "self.dropout(self.outer(F.relu(self.inner(x))))", "dropout of the output"),
-        ("self.dropout(F.relu(self.inner(x)))", "F.relu(self.inner(x))", "no dropout"),
-        ("F.relu", "F.gelu", "another activation"),
+        ("self.outer(self.dropout(inner))", "self.dropout(self.outer(inner))",
+         "dropout of the output"),
+        ("self.dropout(inner)", "inner", "no dropout"),
+        ("self.activation(self.gate(x)) * self.inner(x)",
+         "self.gate(x) * self.activation(self.inner(x))", "the gate is not the gate"),
     ],
     "Residual.__init__": [
+        (", eps=epsilon", "", "epsilon ignored"),
+        ("NORMS[kind]", "nn.LayerNorm", "kind ignored"),
+        ("require.choice(NORMS, kind=kind)", "pass", "unknown kind"),
         ('norm: str = "post"', 'norm: str = "pre"', "default order"),
     ],
     "Residual.forward": [
@@ -34,13 +50,24 @@ FAULTS = {
          "self.dropout(x + sublayer(self.norm(x)))", "stream dropped"),
         ("x + self.dropout(sublayer(x))", "self.dropout(sublayer(x))", "no residual"),
     ],
+    "last_norm": [
+        ('config.norm == "post"', 'config.norm == "pre"', "last norms swapped"),
+        ("NORMS[config.norm_kind]", "nn.LayerNorm", "kind ignored"),
+        (", eps=config.norm_epsilon", "", "epsilon ignored"),
+    ],
+    "_residuals": [
+        ("c.dropout, c.norm,", "c.dropout, 'post',", "norm ignored"),
+        ("options = c.dropout", "options = 0.0", "no dropout of what is added"),
+        ("c.norm_kind", "'layer'", "kind ignored"),
+        (", c.norm_epsilon", "", "epsilon ignored"),
+    ],
     "EncoderLayer.__init__": [
-        ("c.heads, c.dropout)", "c.heads)", "no dropout of weights"),
-        ("c.d_ff, c.dropout)", "c.d_ff)", "no dropout within feed-forward networks"),
-        ("Residual(c.d_model, c.dropout, c.norm)", "Residual(c.d_model, c.dropout)",
-         "norm ignored"),
-        ("Residual(c.d_model, c.dropout, c.norm)", "Residual(c.d_model, 0.0, c.norm)",
-         "no dropout of what is added"),
+        ("c.heads, c.dropout, c.bias", "c.heads, 0.0, c.bias", "no dropout of weights"),
+        ("c.d_ff, c.dropout,", "c.d_ff, 0.0,", "no dropout in feed-forward networks"),
+        ("c.heads, c.dropout, c.bias", "c.heads, c.dropout", "biases of attention"),
+        (", c.activation, c.bias", ", c.activation", "biases of networks"),
+        ("c.activation", "'relu'", "activation ignored"),
+        ("attention or plain", "plain", "the attention given is ignored"),
     ],
     "EncoderLayer.forward": [
         ("attend, map_each = self", "map_each, attend = self", "residuals swapped"),
@@ -48,12 +75,13 @@ FAULTS = {
         ("lambda x:", "lambda _:", "attention reads the stream"),
     ],
     "DecoderLayer.__init__": [
-        ("self.cross_attention = MultiHeadAttention(c.d_model, c.heads, c.dropout)",
-         "self.cross_attention = MultiHeadAttention(c.d_model, c.heads)",
-         "no dropout of weights across"),
-        ("c.d_ff, c.dropout)", "c.d_ff)", "no dropout within feed-forward networks"),
-        ("Residual(c.d_model, c.dropout, c.norm)", "Residual(c.d_model, c.dropout)",
-         "norm ignored"),
+        ("c.heads, c.dropout, c.bias", "c.heads, 0.0, c.bias", "no dropout of weights"),
+        ("c.d_ff, c.dropout,", "c.d_ff, 0.0,", "no dropout in feed-forward networks"),
+        ("c.heads, c.dropout, c.bias", "c.heads, c.dropout", "biases of attention"),
+        (", c.activation, c.bias", ", c.activation", "biases of networks"),
+        ("c.activation", "'relu'", "activation ignored"),
+        ("(attention or plain)", "plain", "the attention given is ignored"),
+        ("(cross_attention or plain)", "(attention or plain)", "one kind for both"),
     ],
     "DecoderLayer.forward": [
         ("attend, look_up, map", "look_up, attend, map", "residuals swapped"),
@@ -64,18 +92,21 @@ FAULTS = {
         ("lambda x: self.cross", "lambda _: self.cross", "attention reads the stream"),
     ],
     "Encoder.__init__": [
-        ("nn.ModuleList(EncoderLayer(config) for _ in range(config.layers))",
-         "nn.ModuleList([EncoderLayer(config)] * config.layers)", "layers shared"),
-        ("if pre else", "if not pre else", "last norms swapped"),
+        ("EncoderLayer(config, attention) for _ in range(config.layers)",
+         "[EncoderLayer(config, attention)] * config.layers", "layers shared"),
+        ("last_norm(config)", "nn.Identity()", "no last norm"),
     ],
     "Encoder.forward": [
         ("layer(x, mask)", "layer(x)", "mask forgotten"),
         ("self.norm(x)", "x", "no last norm"),
     ],
     "Decoder.__init__": [
-        ("nn.ModuleList(DecoderLayer(config) for _ in range(config.layers))",
-         "nn.ModuleList([DecoderLayer(config)] * config.layers)", "layers shared"),
-        ("if pre else", "if not pre else", "last norms swapped"),
+        ("DecoderLayer(config, attention, cross_attention)\n"
+         "            for _ in range(config.layers)",
+         "[DecoderLayer(config, attention, cross_attention)]\n"
+         "            * config.layers", "layers shared"),
+        ("last_norm(config)", "nn.Identity()", "no last norm"),
+        ("(config, attention, cross_attention)", "(config)", "attention ignored"),
     ],
     "Decoder.forward": [
         (", mask, memory_mask)", ", mask)", "mask of the memory forgotten"),

@@ -4,6 +4,7 @@
 FAULTS = {
     "TransformerXLConfig": [
         ("require.even(d_model=self.d_model)", "pass", "odd width"),
+        ("super().__post_init__()", "pass", "choices unchecked"),
         ("require.count(0, mem_len=self.mem_len, ext_len=self.ext_len)", "pass",
          "negative lengths"),
         ("self.same_length and not self.mem_len", "False", "same_length, no memory"),
@@ -24,29 +25,19 @@ FAULTS = {
          "self.content_bias = nn.Parameter(torch.empty(", "u is never initialised"),
         ("self.position_bias = nn.Parameter(torch.zeros(",
          "self.position_bias = nn.Parameter(torch.empty(", "v is never initialised"),
-        ("dropout, bias=False)", "dropout, bias=True)", "maps with biases"),
+        ("bias=False, causal", "bias=True, causal", "maps with biases"),
+        (", causal=True)", ")", "sees what comes next"),
         ("(d_model, heads, dropout,", "(d_model, heads, 0.0,", "no dropout"),
     ],
-    "RelativeMultiHeadAttention.forward": [
-        ("q + self.content_bias", "q", "no u"),
-        ("self.value_map(key)", "self.key_map(key)", "keys for values"),
-        ("~(mask | empty)", "(mask | empty)", "inverted mask"),
-        (".masked_fill(empty, 0.0)", "", "a row without keys sees all"),
-        (" if self.training else 0.0", "", "dropout in evaluation"),
-    ],
-    "RelativeMultiHeadAttention.weights": [
-        ("q + self.content_bias", "q", "no u"),
-        ("* q.shape[-1] ** -0.5 + bias", "+ bias", "no scale"),
-        ("+ bias", "", "no positions"),
-    ],
-    "RelativeMultiHeadAttention._position_scores": [
+    "RelativeMultiHeadAttention.score_bias": [
+        (" + content", "", "no u"),
         ("q + self.position_bias", "q", "no v"),
         ("q + self.position_bias", "q + self.content_bias", "u for v"),
         (".flip(0)", "", "R from distance 0 on"),
-        ("relative_shift(q @ r.mT)", "q @ r.mT", "no shift"),
-        (" * q.shape[-1] ** -0.5", "", "no scale"),
+        ("relative_shift(by_distance)", "by_distance", "no shift"),
+        ("((q + self.position_bias) * scale)", "(q + self.position_bias)", "no scale"),
+        ("(self.content_bias * scale)", "self.content_bias", "no scale of u"),
         ("self.position_map(positions)", "self.key_map(positions)", "W_kE for W_kR"),
-        ("require.mask(mask, scores.shape)", "pass", "mask unchecked"),
     ],
     "TransformerXLLayer.__init__": [
         ("config.heads, config.dropout", "config.heads, 0.0", "no dropout"),
@@ -54,7 +45,7 @@ FAULTS = {
     "TransformerXLLayer.forward": [
         ("memory = attend.norm(memory)", "pass", "memory is not normalised"),
         ('== "pre"', '== "post"', "normalised where it should not be"),
-        ("torch.cat([memory, x], 1)", "torch.cat([x, memory], 1)",
+        ("torch.cat([memory, x], dim=1)", "torch.cat([x, memory], dim=1)",
          "memory after the segment"),
     ],
     "update_memory": [
@@ -70,26 +61,28 @@ FAULTS = {
          "lengths unchecked"),
     ],
     "TransformerXL.__init__": [
-        ('if c.norm == "pre" else nn.Identity()', "", "end of post-norm normalised"),
+        ("last_norm(c)", "nn.LayerNorm(c.d_model)", "end of post-norm normalised"),
         ("if c.tied:", "if True:", "always tied"),
         (", persistent=False", "", "the table is saved"),
         ("nn.Dropout(c.dropout)", "nn.Dropout(0.0)", "no dropout"),
     ],
     "TransformerXL.forward": [
         ("self._read(tokens, memories)", "self._read(tokens)", "memories ignored"),
-        ("    @require.shapes\n", "", "shapes unchecked"),
+        ('    @require.shapes(layers="config.layers", d="config.d_model")\n', "",
+         "shapes unchecked"),
     ],
     "TransformerXL.loss": [
-        ("x[:, -target.shape[1] :]", "x[:, : target.shape[1]]",
+        ("x[:, x.shape[1] - target.shape[1] :]", "x[:, : target.shape[1]]",
          "the first positions predict"),
+        ("x[:, x.shape[1] - target.shape[1] :]", "x[:, -target.shape[1] :]",
+         "all positions for no target"),
         ("self._read(tokens, memories)", "self._read(tokens)", "memories ignored"),
         ("require.at_most(targets=target.shape[1], tokens=tokens.shape[1])", "pass",
          "more targets than tokens"),
     ],
     "TransformerXL._read": [
-        ("distance >= 0", "distance > 0", "a query does not see itself"),
-        ("distance >= 0", "distance >= -1", "sees what comes next"),
-        ("distance < c.mem_len", "distance <= c.mem_len", "one key too many"),
+        ("key < c.mem_len", "key <= c.mem_len", "one key too many"),
+        ("if c.same_length:", "if False:", "no same_length"),
         ("key.flip(0)", "key", "R from distance 0 on"),
         (".clamp(max=furthest)", "", "no clamp_len"),
         ("m + t > len(self.table)", "True", "the table is computed each time"),
@@ -103,7 +96,6 @@ FAULTS = {
         ("[self.dropout(self.embedding(tokens))]", "[self.embedding(tokens)]",
          "no dropout of embeddings"),
         ("require.at_most(memories=m, mem_len=c.mem_len)", "pass", "memories too long"),
-        ("memories.shape[::3] == (c.layers, c.d_model)", "True", "memories unchecked"),
         ("self.norm(x)", "x", "end of pre-norm not normalised"),
     ],
     "TransformerXL.remember": [

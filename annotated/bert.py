@@ -1,0 +1,130 @@
+"""BERT: an encoder that guesses hidden words, and whether sentences follow each other.
+
+Letters: b batch, t length, d model width, v vocabulary (``book/notation.md``).
+"""
+
+from dataclasses import KW_ONLY, dataclass
+from typing import ClassVar
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+
+from annotated import require
+from annotated.masks import padding_mask
+from annotated.positions import LearnedPositionalEmbedding
+from annotated.transformer import ACTIVATIONS, NORMS, BlockConfig, Encoder
+
+
+@dataclass(frozen=True)
+class BertConfig(BlockConfig):
+    """Everything that a BERT is made from; the defaults are the base model.
+
+    Devlin et al. (2019), section 3 and appendix A.2.
+
+    Raises:
+        TypeError: if a size is no integer, or ``dropout`` no number.
+        ValueError: if a number is out of range, ``heads`` does not divide ``d_model``,
+            or a choice is unknown.
+    """
+
+    vocab_size: int = 30_522  #: number of tokens that there are
+    d_model: int = 768  #: width of the residual stream
+    heads: int = 12  #: heads of each attention; they must divide ``d_model``
+    layers: int = 12  #: number of layers
+    d_ff: int = 3072  #: inner width of the feed-forward networks
+    dropout: float = 0.1  #: probability of dropout, as in the Transformer
+    max_len: int = 512  #: number of positions
+    segments: int = 2  #: kinds of segments: a token is of the first sentence or second
+    pad: int = 0  #: the id of padding
+    _: KW_ONLY
+    activation: str = "gelu"  #: of feed-forward networks, and before the output
+    norm_epsilon: float = 1e-12  #: what norms add to a variance
+    norm: ClassVar[str] = "post"  #: every sum is normalised
+
+    def __post_init__(self):
+        super().__post_init__()
+        sizes = "vocab_size d_model heads layers d_ff max_len segments".split()
+        require.count(**{name: getattr(self, name) for name in sizes})
+        require.count(0, self.vocab_size - 1, pad=self.pad)
+        require.divides(heads=self.heads, d_model=self.d_model)
+        require.probability(dropout=self.dropout)
+
+
+class Bert(nn.Module):
+    """Chapter 06's encoder, and what asks it: two heads for two tasks of guessing.
+
+    Devlin et al. (2019). Tokens, positions and segments have embeddings, which are
+    added, normalised and dropped. ``config`` holds widths, heads and the rest. All
+    matrices begin with deviation 0.02.
+    """
+
+    def __init__(self, config: BertConfig):
+        super().__init__()
+        c = self.config = config
+        norm = NORMS[c.norm_kind]
+        self.embedding = nn.Embedding(c.vocab_size, c.d_model)
+        self.positions = LearnedPositionalEmbedding(c.max_len, c.d_model)
+        self.segments = nn.Embedding(c.segments, c.d_model)
+        self.norm = norm(c.d_model, eps=c.norm_epsilon)
+        self.dropout = nn.Dropout(c.dropout)
+        self.encoder = Encoder(c)
+        self.pooler = nn.Linear(c.d_model, c.d_model)
+        self.transform = nn.Linear(c.d_model, c.d_model)
+        self.activation = ACTIVATIONS[c.activation]
+        self.transform_norm = norm(c.d_model, eps=c.norm_epsilon)
+        self.output = nn.Linear(c.d_model, c.vocab_size)  # tied but for its bias
+        self.follows = nn.Linear(c.d_model, 2)
+        self.output.weight = self.embedding.weight
+        for name, parameter in self.named_parameters():
+            if parameter.dim() > 1:
+                nn.init.normal_(parameter, std=0.02)
+            elif name.endswith("bias"):
+                nn.init.zeros_(parameter)
+
+    @require.shapes
+    def forward(
+        self,
+        tokens: Int[Tensor, "b t"],
+        segments: Int[Tensor, "b t"] | None = None,
+        mask: Bool[Tensor, "..."] | None = None,
+    ) -> Float[Tensor, "b t d"]:
+        """Return what the encoder makes of each token.
+
+        Args:
+            tokens: ids, padded with ``pad``.
+            segments: the number of each token's sentence, from 0; all 0 if not given.
+            mask: broadcastable to ``(b, h, t, t)``; True = may attend. All but padding
+                if not given.
+
+        Raises:
+            ValueError: if ``tokens`` are longer than ``max_len``, or an id is outside
+                its vocabulary (looked at on the CPU alone).
+        """
+        c = self.config
+        segments = torch.zeros_like(tokens) if segments is None else segments
+        require.ids(c.vocab_size, tokens=tokens)
+        require.ids(c.segments, segments=segments)
+        x = self.positions(self.embedding(tokens) + self.segments(segments))
+        mask = padding_mask(tokens, c.pad) if mask is None else mask
+        return self.encoder(self.dropout(self.norm(x)), mask)
+
+    def guess_tokens(self, states: Float[Tensor, "*batch d"]) -> Float[Tensor, "... v"]:
+        """Return logits of the token that stood at each of the ``states``, ``(…, d)``.
+
+        The masked language model of section 3.1; its output is the embedding.
+        """
+        x = self.transform_norm(self.activation(self.transform(states)))
+        return self.output(x)
+
+    def pool(self, states: Float[Tensor, "b t d"]) -> Float[Tensor, "b d"]:
+        """Return a vector for each sequence: its first state of ``states``, mapped."""
+        return self.pooler(states[:, 0]).tanh()
+
+    def guess_next(self, states: Float[Tensor, "b t d"]) -> Float[Tensor, "b 2"]:
+        """Return two logits for each sequence of ``states``, ``(b, t, d)``.
+
+        The next sentence prediction of section 3.1: number 0 says that the second
+        sentence follows the first, number 1 that it is from elsewhere.
+        """
+        return self.follows(self.pool(states))

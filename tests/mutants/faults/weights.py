@@ -1,0 +1,46 @@
+"""Faults of annotated/weights.py: (text, what replaces it, what is wrong then)."""
+
+# fmt: off
+FAULTS = {
+    "load_gpt2": [
+        ("*maps, transposed=True", "*maps",
+         "query, key and value map not transposed"),
+        ('("query", "key", "value")', '("key", "query", "value")', "another order"),
+        ('"wte.weight")\n', '"wpe.weight")\n', "the output is no position"),
+        ('activation="gelu_tanh", ', "", "another activation"),
+        ('".attn.bias", ', "", "masks of older files"),
+    ],
+    "load_bert": [
+        ('"LayerNorm.gamma": "LayerNorm.weight",', "", "names of 2018"),
+        ('f"{ours}residuals.1.norm"', 'f"{ours}residuals.0.norm"', "one norm for both"),
+        ('if not n.endswith(".position_ids")', "", "positions of older files"),
+        ('_drop_copy(state, f"{head}decoder.bias", f"{head}bias")', "pass",
+         "the bias is there twice"),
+    ],
+    "load_llama": [
+        ('"feed_forward.gate"', '"feed_forward.inner"', "the gate is not filled"),
+        ("(layer.attention.query_map, layer.attention.key_map)",
+         "(layer.attention.query_map,)", "keys in another order"),
+        ('if not n.endswith(".inv_freq")', "", "angles of older files"),
+        ("if config.tied:", "if False:", "an output that is not there"),
+    ],
+    "_in_pairs": [
+        ("(-1, 2, width // 2)", "(-1, width // 2, 2)", "the other way round"),
+        ("heads.transpose(1, 2)", "heads", "halves"),
+    ],
+    "_fill": [
+        ("shape[::-1] if entry.transposed else shape", "shape", "transposed refused"),
+        (", which is transposed", "", "not told"),
+        ("part.data.copy_(piece)", "part.data = piece", "not copied"),
+        ("if name not in entries", "if False", "unexpected names"),
+        ("faults.append(f\"{name} is missing: {wanted} wanted\")", "pass", "missing"),
+        ("model.eval()", "model", "in training"),
+    ],
+    "_require": [
+        ("require.choice([value], ", "dict(", "another kind of model"),
+    ],
+    "_drop_copy": [
+        ("twin.shape == first.shape and torch.equal(twin, first)", "True",
+         "another table"),
+    ],
+}

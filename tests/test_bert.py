@@ -1,0 +1,158 @@
+"""annotated/bert.py: embeddings, the encoder of chapter 6, and its two answers."""
+
+import dataclasses
+
+import pytest
+import torch
+
+from annotated.bert import Bert, BertConfig
+from annotated.masks import length_mask
+from annotated.transformer import Encoder
+
+# b 2, t 5, 13 tokens, d 6 in 3 heads, 7 positions
+B, T, V, D, MOST = 2, 5, 13, 6, 7
+SIZES = {"d_model": D, "heads": 3, "layers": 2, "d_ff": 10, "max_len": MOST}
+
+
+@pytest.fixture(autouse=True)
+def seeded():
+    torch.manual_seed(0)
+
+
+def make_model(**changes) -> Bert:
+    given = SIZES | {"dropout": 0.0} | changes
+    model = Bert(BertConfig(V, **given)).double().eval()
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.add_(torch.randn_like(parameter) * 0.3)
+    return model
+
+
+def draw(length: int = T) -> torch.Tensor:
+    return torch.randint(1, V, (B, length))
+
+
+def assert_near(found, wanted) -> None:
+    torch.testing.assert_close(found, wanted, rtol=0, atol=1e-10)
+
+
+def test_what_it_computes_by_its_parts():
+    model, tokens = make_model(), draw()
+    segments = torch.tensor([[0, 0, 1, 1, 1], [0, 1, 1, 1, 1]])
+    x = model.embedding.weight[tokens] + model.positions.table[:T]
+    x = x + model.segments.weight[segments]
+    mean, spread = x.mean(-1, keepdim=True), x.var(-1, keepdim=True, correction=0)
+    x = (x - mean) / (spread + 1e-12).sqrt()
+    x = x * model.norm.weight + model.norm.bias
+    assert isinstance(model.encoder, Encoder)
+    states = model(tokens, segments)
+    assert_near(states, model.encoder(x))
+    inner = torch.nn.functional.gelu(model.transform(states))
+    logits = model.transform_norm(inner) @ model.embedding.weight.T + model.output.bias
+    assert_near(model.guess_tokens(states), logits)
+    assert_near(model.guess_tokens(states[0, 2]), logits[0, 2])
+    pooled = torch.tanh(model.pooler(states[:, 0]))
+    assert_near(model.pool(states), pooled)
+    assert_near(model.guess_next(states), model.follows(pooled))
+
+
+def test_all_tokens_are_of_the_first_segment_unless_said_otherwise():
+    model, tokens = make_model(), draw()
+    assert torch.equal(model(tokens), model(tokens, torch.zeros_like(tokens)))
+    assert not torch.allclose(model(tokens), model(tokens, torch.ones_like(tokens)))
+
+
+@pytest.mark.parametrize("pad", [0, 3])
+def test_padding_is_not_seen(pad):
+    model, tokens = make_model(pad=pad), draw()
+    tokens[tokens == pad] = pad + 1
+    longer = torch.nn.functional.pad(tokens, (0, 2), value=pad)
+    assert_near(model(longer)[:, :T], model(tokens))
+
+
+def test_a_mask_may_be_given():
+    model, tokens = make_model(), draw()
+    mask = length_mask(torch.tensor([3, 3]), T)
+    assert_near(model(tokens, mask=mask)[:, :3], model(tokens[:, :3]))
+
+
+def test_every_token_sees_every_other():
+    model, tokens = make_model(), draw()
+    changed = tokens.clone()
+    changed[:, 2] = changed[:, 2] % (V - 1) + 1
+    assert (model(changed) != model(tokens)).any(dim=-1).all()
+
+
+def test_the_base_model_has_as_many_parameters_as_the_paper_says():
+    with torch.device("meta"):
+        model = Bert(BertConfig())
+    heads = [model.transform, model.transform_norm, model.follows]
+    extra = sum(p.numel() for head in heads for p in head.parameters())
+    extra += model.output.bias.numel()
+    # 110 million, which are those of the encoder, its embeddings and its pooler
+    assert sum(p.numel() for p in model.parameters()) - extra == 109_482_240
+    config = dataclasses.asdict(BertConfig())
+    assert config["activation"] == "gelu" and config["norm_epsilon"] == 1e-12
+
+
+def test_the_output_is_the_embedding():
+    model = make_model()
+    assert model.output.weight is model.embedding.weight
+
+
+def test_matrices_begin_small_and_biases_at_zero():
+    model = Bert(BertConfig(500, 60, 3, 2, 100))
+    for name, parameter in model.named_parameters():
+        if parameter.dim() > 1:
+            wanted = 0.02 if parameter.numel() > 1000 else parameter.std().item()
+            assert parameter.std().item() == pytest.approx(wanted, rel=0.1), name
+        else:
+            value = 0.0 if name.endswith("bias") else 1.0
+            assert (parameter == value).all(), name
+
+
+def test_dropout_is_in_the_sum_and_in_training_alone():
+    model, tokens = make_model(dropout=0.5), draw()
+    assert torch.equal(model(tokens), model(tokens))
+    assert model.dropout.p == 0.5
+    seen = []
+    model.dropout.register_forward_hook(lambda m, args, output: seen.append(output))
+    model.train()(tokens)
+    assert 0.2 < (seen[0] == 0).double().mean() < 0.8
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"heads": 4}, "heads must divide d_model, got heads=4 and d_model=6"),
+        ({"segments": 0}, "segments must be an integer ≥ 1, got 0"),
+        ({"pad": V}, "pad must be an integer from 0 to 12, got 13"),
+        ({"dropout": 1.0}, r"dropout must be a number in \[0, 1\), got 1"),
+        ({"activation": "elu"}, "activation must be one of 'relu', "),
+    ],
+)
+def test_a_config_that_cannot_be_is_named(given, message):
+    with pytest.raises(ValueError, match=message):
+        BertConfig(V, **SIZES | given)
+
+
+@pytest.mark.parametrize(
+    ("tokens", "segments", "message"),
+    [
+        (torch.full((1, 2), V), None, "tokens must hold integers from 0 to 12, got 13"),
+        (torch.ones(1, 8).long(), None, "length must be at most max_len, got length=8"),
+        (
+            torch.ones(1, 2).long(),
+            torch.full((1, 2), 2),
+            "segments must hold integers from 0 to 1, got 2",
+        ),
+        (
+            torch.ones(1, 2).long(),
+            torch.zeros(1, 3).long(),
+            r"segments must have the shape \(b, t\) with t=2 as in tokens",
+        ),
+    ],
+)
+def test_what_does_not_fit_is_named(tokens, segments, message):
+    with pytest.raises(ValueError, match=message):
+        make_model()(tokens, segments)

@@ -1,0 +1,240 @@
+"""annotated/weights.py: official weights give official logits, or it says why not."""
+
+import re
+from functools import cache
+from pathlib import Path
+
+import numpy
+import pytest
+import torch
+from torch import Tensor
+
+from annotated.bert import BertConfig
+from annotated.decoding import KeyValueCache
+from annotated.gpt import GPTConfig
+from annotated.weights import load_bert, load_gpt2, load_llama
+
+SIZES = {"d_model": 12, "heads": 3, "layers": 2, "d_ff": 20, "max_len": 16}
+CONFIGS = {
+    "gpt2": GPTConfig(23, **SIZES, activation="gelu_tanh"),
+    "bert": BertConfig(23, **SIZES),
+    "llama": GPTConfig(
+        23,
+        **SIZES | {"d_model": 24, "heads": 4},
+        activation="swiglu",
+        norm_kind="rms",
+        norm_epsilon=1e-3,
+        bias=False,
+        positions="rotary",
+        rotary_base=500.0,
+        kv_heads=2,
+        tied=False,
+    ),
+}
+LOAD = {"gpt2": load_gpt2, "bert": load_bert, "llama": load_llama}
+KINDS = list(CONFIGS)
+
+
+@cache
+def reference() -> dict[str, Tensor]:
+    file = numpy.load(Path(__file__).parent / "references" / "official.npz")
+    return {name: torch.from_numpy(file[name]) for name in file.files}
+
+
+def of(kind: str, what: str) -> dict[str, Tensor]:
+    prefix = f"{kind}.{what}."
+    return {
+        name.removeprefix(prefix): x
+        for name, x in reference().items()
+        if name.startswith(prefix)
+    }
+
+
+def load(kind: str, state: dict[str, Tensor] | None = None):
+    return LOAD[kind](of(kind, "state") if state is None else state, CONFIGS[kind])
+
+
+def assert_near(found: Tensor, wanted: Tensor) -> None:
+    torch.testing.assert_close(found, wanted, rtol=1e-5, atol=1e-5)
+
+
+# ---- the same numbers ----------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["gpt2", "llama"])
+def test_logits_are_those_of_transformers(kind):
+    model, tokens = load(kind), of(kind, "given")["input_ids"]
+    assert not model.training
+    assert_near(model(tokens), reference()[f"{kind}.logits"])
+
+
+@pytest.mark.parametrize("kind", ["gpt2", "llama"])
+def test_with_a_cache_the_logits_are_the_same(kind):
+    model, tokens = load(kind), of(kind, "given")["input_ids"]
+    cache = KeyValueCache(model)
+    parts = [cache.read(part) for part in tokens.split([4, 1, 4], dim=1)]
+    assert_near(torch.cat(parts, dim=1), reference()[f"{kind}.logits"])
+
+
+def test_berts_two_answers_are_those_of_transformers():
+    model, given = load("bert"), of("bert", "given")
+    assert not model.training
+    states = model(given["input_ids"], given["token_type_ids"])
+    assert_near(model.guess_tokens(states), reference()["bert.prediction_logits"])
+    assert_near(model.guess_next(states), reference()["bert.seq_relationship_logits"])
+
+
+# ---- other files of the same model ---------------------------------------------
+
+
+def same(kind: str, state: dict[str, Tensor]) -> bool:
+    ours = (load(kind, given).state_dict() for given in (None, state))
+    pairs = zip(*(x.values() for x in ours), strict=True)
+    return all(torch.equal(one, other) for one, other in pairs)
+
+
+def test_a_gpt2_without_its_head_and_with_masks():
+    state = {
+        name.removeprefix("transformer."): x
+        for name, x in of("gpt2", "state").items()
+        if name != "lm_head.weight"
+    }
+    state |= {"h.0.attn.bias": torch.ones(1, 1, 16, 16)}
+    state |= {"h.1.attn.masked_bias": torch.tensor(-1e4)}
+    assert same("gpt2", state)
+
+
+def test_a_bert_with_the_names_of_2018():
+    state = {
+        name.replace("LayerNorm.weight", "LayerNorm.gamma").replace(
+            "LayerNorm.bias", "LayerNorm.beta"
+        ): x
+        for name, x in of("bert", "state").items()
+        if "decoder" not in name
+    }
+    state["bert.embeddings.position_ids"] = torch.arange(16)[None]
+    assert same("bert", state)
+
+
+def test_a_llama_whose_output_is_its_embedding():
+    state = of("llama", "state")
+    del state["lm_head.weight"]
+    state["model.layers.0.self_attn.rotary_emb.inv_freq"] = torch.ones(3)
+    config = GPTConfig(**vars(CONFIGS["llama"]) | {"tied": True})
+    model = load_llama(state, config)
+    assert model.output.weight is model.embedding.weight
+    assert torch.equal(model.output.weight, state["model.embed_tokens.weight"])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_state_is_left_alone_and_copied(kind):
+    state = of(kind, "state")
+    before, names = [x.clone() for x in state.values()], list(state)
+    model = load(kind, state)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.add_(1.0)
+    assert list(state) == names
+    for x, copy in zip(state.values(), before, strict=True):
+        assert torch.equal(x, copy)
+
+
+# ---- what does not fit -----------------------------------------------------------
+
+SOME = {
+    "gpt2": "transformer.h.1.mlp.c_fc.weight",
+    "bert": "bert.encoder.layer.1.intermediate.dense.weight",
+    "llama": "model.layers.1.mlp.up_proj.weight",
+}
+SHAPE = {"gpt2": (12, 20), "bert": (20, 12), "llama": (20, 24)}
+
+
+def refused(kind: str, state: dict[str, Tensor], **changes) -> str:
+    config = type(CONFIGS[kind])(**vars(CONFIGS[kind]) | changes)
+    with pytest.raises(ValueError, match=r".") as caught:
+        LOAD[kind](state, config)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_is_missing_is_named_with_its_shape(kind):
+    state, name = of(kind, "state"), SOME[kind]
+    del state[name]
+    name = name.removeprefix("transformer.")
+    assert f"{name} is missing: {SHAPE[kind]} wanted" in refused(kind, state)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_is_not_expected_is_named_with_its_shape(kind):
+    state = of(kind, "state") | {"adapter.weight": torch.ones(2, 3)}
+    assert "adapter.weight is not expected: (2, 3)" in refused(kind, state)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_another_shape_is_named_beside_the_one_that_is_wanted(kind):
+    state, shape = of(kind, "state"), SHAPE[kind]
+    state[SOME[kind]] = torch.ones(5, 7)
+    message = refused(kind, state)
+    assert f"weight must have the shape {shape}, got (5, 7)" in message
+    assert "transposed" not in message
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_transposed_matrix_is_told(kind):
+    state, shape = of(kind, "state"), SHAPE[kind]
+    state[SOME[kind]] = state[SOME[kind]].T
+    wanted = f"must have the shape {shape}, got {shape[::-1]}, which is transposed"
+    assert wanted in refused(kind, state)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_all_faults_are_told_at_once(kind):
+    state = of(kind, "state")
+    del state[SOME[kind]]
+    message = refused(kind, state, vocab_size=24)
+    assert "is missing" in message and "got (23, " in message
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_layer_too_few_is_not_overlooked(kind):
+    assert "1." in refused(kind, of(kind, "state"), layers=1)
+    assert "2." in refused(kind, of(kind, "state"), layers=3)
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [
+        ("gpt2", "lm_head.weight"),
+        ("bert", "cls.predictions.decoder.weight"),
+        ("bert", "cls.predictions.decoder.bias"),
+    ],
+)
+def test_a_copy_that_differs_from_the_embedding_is_refused(kind, name):
+    state = of(kind, "state")
+    state[name] = state[name] + 1.0
+    assert re.match(f"{name}, .*, must be .* once more", refused(kind, state))
+
+
+@pytest.mark.parametrize(
+    ("kind", "changes", "message"),
+    [
+        (
+            "gpt2",
+            {"activation": "gelu"},
+            "config.activation must be one of 'gelu_tanh'",
+        ),
+        ("gpt2", {"positions": "rotary"}, "config.positions must be one of 'learned'"),
+        ("gpt2", {"tied": False}, "config.tied must be one of True, got False"),
+        ("gpt2", {"kv_heads": 1}, "config.kv_heads must be one of None, got 1"),
+        ("gpt2", {"bias": False}, "config.bias must be one of True, got False"),
+        ("gpt2", {"norm_kind": "rms"}, "config.norm_kind must be one of 'layer'"),
+        ("bert", {"activation": "relu"}, "config.activation must be one of 'gelu'"),
+        ("bert", {"norm_kind": "rms"}, "config.norm_kind must be one of 'layer'"),
+        ("llama", {"activation": "gelu"}, "config.activation must be one of 'swiglu'"),
+        ("llama", {"norm_kind": "layer"}, "config.norm_kind must be one of 'rms'"),
+        ("llama", {"positions": "learned"}, "config.positions must be one of 'rotary'"),
+        ("llama", {"bias": True}, "config.bias must be one of False, got True"),
+    ],
+)
+def test_a_config_of_another_kind_of_model_is_refused(kind, changes, message):
+    assert refused(kind, of(kind, "state"), **changes).startswith(message)
