@@ -1,24 +1,26 @@
 """Exercises, each written once: right answer, mistakes, and how cases are drawn.
 
-An :class:`Exercise` stands in ``annotated/checks/chNN.py``::
+An exercise stands in ``annotated/checks/chNN.py``::
 
-    scaled_energies = Exercise(
-        "ch02-scaled-scores",
-        right=lambda q, k: q @ k.mT / k.shape[-1] ** 0.5,
-        hint="expected q·k/√k for each query and each key",
-        mistakes={
-            "the factor 1/√k is missing": lambda q, k: q @ k.mT,
-            "divided by k, not by √k": lambda q, k: q @ k.mT / k.shape[-1],
-        },
-    )
+    @exercise("ch02-scaled-scores", "expected q·k/√k for each query and each key")
+    def scaled_scores(q, k):
+        return q @ k.mT / k.shape[-1] ** 0.5
 
 
-    @scaled_energies.case("a batch of two, every axis of another length")
+    scaled_scores.instead_of[" / k.shape[-1] ** 0.5"] = {
+        "": "the factor 1/√k is missing",
+        " / k.shape[-1]": "divided by k, not by √k",
+    }
+
+
+    @scaled_scores.case("a batch of two, every axis of another length")
     def _(draw):
         t, s, k = draw.sizes(3)
         return draw.normal(2, t, k), draw.normal(2, s, k)
 
-Three things follow from it. ``check("ch02-scaled-scores", answer)`` in a notebook
+The decorated function is the right answer. A mistake is a change of its text, with the
+hint that names it; where it is another way to go about the exercise, it is a function,
+``@exercise(…, mistakes={hint: function})``. Three things follow. A notebook's ``check``
 draws each case with seed 0; a course draws the same cases with its own secret seed, so
 that a table of known results is worth nothing; and the tests try every mistake as an
 answer, which must be rejected with its own hint.
@@ -33,8 +35,12 @@ import importlib
 import inspect
 import math
 import re
+import textwrap
+from ast import parse
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations
 from typing import Any
 
 import torch
@@ -54,7 +60,15 @@ from annotated.checks.calling import (
     mapped,
 )
 
-__all__ = ["CheckFailed", "Exercise", "Function", "check", "tensor_for_bool"]
+__all__ = [
+    "CheckFailed",
+    "Exercise",
+    "Function",
+    "check",
+    "exercise",
+    "faults",
+    "tensor_for_bool",
+]
 
 EXERCISE = re.compile(r"ch\d\d-[a-z0-9]+(-[a-z0-9]+)*")
 # How near an answer must come in each precision, when the right one is computed wide.
@@ -155,7 +169,8 @@ class Exercise:
             called with the arguments in double precision. Where it raises, the answer
             has to raise the same kind of exception.
         hint: said where a result is wrong and no known mistake gives it.
-        mistakes: hint -> a function that makes this mistake, called as ``right`` is.
+        mistakes: hint -> a function that makes this mistake, called as ``right`` is; or
+            several changes ``(old, new)`` of the text of ``right``, one after another.
         symptoms: called as ``symptoms(result, *arguments)`` first of all: returns a
             hint for what can be seen of the result itself (an infinity, a number
             where True or False is asked), which rejects it, or None. What was raised
@@ -164,6 +179,10 @@ class Exercise:
         through: called as ``through(answer, *arguments)`` in place of the answer, for
             answers that take or change what is no plain data, modules say. A function
             of ``annotated.checks.material``, which students' processes have.
+
+    Attributes:
+        instead_of: mistakes that are one change of the text of ``right``, to be filled
+            in: ``instead_of[old] = {new: hint}``, where ``old`` occurs once in it.
     """
 
     def __init__(
@@ -171,7 +190,7 @@ class Exercise:
         name: str,
         right: Callable,
         hint: str,
-        mistakes: dict[str, Callable] | None = None,
+        mistakes: dict[str, Callable | Sequence[tuple[str, str]]] | None = None,
         *,
         symptoms: Callable | None = None,
         tolerance: float | None = None,
@@ -183,26 +202,59 @@ class Exercise:
                 "and hyphens, ch02-self-attention say"
             )
         self.name, self.right, self.hint = name, right, hint
-        self.mistakes, self.symptoms = mistakes or {}, symptoms
-        self.tolerance, self.through = tolerance, through
+        self.symptoms, self.tolerance, self.through = symptoms, tolerance, through
         self.parameters = list(inspect.signature(right).parameters)
+        self.instead_of: dict[str, dict[str, str]] = {}
+        self._mistakes = mistakes or {}
         self._cases: list[tuple] = []
         _EXERCISES[name] = self
+
+    @cached_property
+    def mistakes(self) -> dict[str, Callable]:
+        """The mistakes as functions: hint -> function, in the order they are tried.
+
+        Where the source of the right answer is not to be had (a package of compiled
+        files alone), these are the functions only. What is wrong is refused all the
+        same, then with the hint of the exercise.
+
+        Raises:
+            ValueError: if the old text of a change is not in the right answer once.
+        """
+        made = dict(self._mistakes)
+        for old, instead in self.instead_of.items():
+            made |= {hint: [(old, new)] for new, hint in instead.items()}
+        functions = {hint: way for hint, way in made.items() if callable(way)}
+        if len(functions) < len(made):
+            try:
+                text = source_of(self.right)
+            except OSError:
+                return functions
+            for hint in made.keys() - functions.keys():
+                functions[hint] = self._changed(text, made[hint])
+        return {hint: functions[hint] for hint in made}
+
+    def _changed(self, text: str, changes: Sequence[tuple[str, str]]) -> Callable:
+        """The right answer, its text changed, among the names of its module."""
+        code = compile(replaced(text, changes), f"<a mistake in {self.name}>", "exec")
+        defined: dict[str, Callable] = {}
+        exec(code, inspect.unwrap(self.right).__globals__, defined)
+        return defined[self.right.__name__]
 
     def case(
         self,
         line: str,
+        make: Callable[[Draw], tuple] | None = None,
         *,
         gradients: bool = False,
         hint: str | None = None,
         dtype: torch.dtype = torch.float32,
         graded_only: bool = False,
     ) -> Callable:
-        """Declare a case: the decorated function takes a :class:`Draw`, and returns
-        the arguments as a tuple.
+        """Declare a case. Without ``make``, a decorator of it.
 
         Args:
             line: what is tested, for the reader.
+            make: takes a :class:`Draw`, and returns the arguments as a tuple.
             gradients: compare the gradients of all floating-point tensors too.
             hint: said where the result is wrong, before any mistake is looked for.
             dtype: precision of what is drawn.
@@ -213,7 +265,7 @@ class Exercise:
             self._cases.append((line, make, gradients, hint, dtype, graded_only))
             return make
 
-        return declare
+        return declare(make) if make else declare
 
     def cases(self, seed: str = "0", graded: bool = False) -> list[Case]:
         """The cases, drawn: in a notebook with seed 0, by a course with its own.
@@ -241,6 +293,53 @@ class Exercise:
             return v.to(dtype) if double else v
 
         return mapped(narrow, result)
+
+
+def exercise(
+    name: str, hint: str, mistakes: dict | None = None, **options: Any
+) -> Callable[[Callable], Exercise]:
+    """Make a right answer an `Exercise`: a decorator, with its other arguments."""
+    return lambda right: Exercise(name, right, hint, mistakes, **options)
+
+
+def faults(questions: dict[str, tuple[str, str]]) -> dict[str, list[tuple[str, str]]]:
+    """The mistakes of an exercise that gives code with faults: any of them are left.
+
+    Args:
+        questions: what to ask somebody who left this fault in -> the change
+            ``(old, new)`` that puts it back into the right answer.
+    """
+    numbers = ["", "a fault is", "two faults are", "three faults are"]
+    made = {}
+    for count in range(1, len(questions) + 1):
+        for left in combinations(questions, count):
+            hint = f"{numbers[count]} left: {' '.join(left)}"
+            made[hint] = [questions[question] for question in left]
+    return made
+
+
+def source_of(function: Callable) -> str:
+    """The source of a function that ``def`` defines, without its decorators.
+
+    Raises:
+        OSError: if it is not to be had.
+    """
+    text = textwrap.dedent(inspect.getsource(function))
+    first = parse(text).body[0].lineno
+    return "".join(text.splitlines(keepends=True)[first - 1 :])
+
+
+def replaced(text: str, changes: Sequence[tuple[str, str]]) -> str:
+    """``text`` after changes ``(old, new)``, each of which finds its place.
+
+    Raises:
+        ValueError: if an old text does not occur exactly once.
+    """
+    for old, new in changes:
+        if (times := text.count(old)) != 1:
+            raise ValueError(f"expected {old!r} once, found it {times} times in {text}")
+        text = text.replace(old, new)
+    return text
 
 
 def _dtype_of(arguments: Any) -> torch.dtype:

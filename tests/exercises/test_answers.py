@@ -11,7 +11,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from annotated.checks import close, exercise_named, try_case
+from annotated.checks import close, exercise_named, replaced, try_case
 from annotated.checks.calling import NOT_DONE, call, copied, mapped
 from grading.runner import Runner
 from tests.exercises.answers import ANSWERS
@@ -176,7 +176,11 @@ WRONG = [answer for answer in ANSWERS if answer.hint is not None]
     "answer", WRONG, ids=lambda answer: f"{answer.exercise}: {answer.hint}"
 )
 def test_a_wrong_answer_gets_its_hint_in_the_notebook(answer):
-    found = problems(public(answer.exercise), answer.function)
+    text = CODING[answer.exercise]
+    function = answer.function or function_of(
+        answer.exercise, replaced(text, answer.changes)
+    )
+    found = problems(public(answer.exercise), function)
     assert any(answer.hint in problem for problem in found), found
 
 

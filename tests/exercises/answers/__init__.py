@@ -1,37 +1,36 @@
 """Answers as students write them, one file a chapter, right ones and wrong ones.
 
 They were written apart from ``annotated/checks``, so that the checks are tried by code
-that their author did not derive from them. An answer is a function with the name that
-the exercise asks for, decorated by its id, and for a wrong one a piece of the hint that
-has to appear. Beside these, the tests try every mistake of an exercise by itself.
+that their author did not derive from them. A right answer is a function with the name
+that the exercise asks for, ``@right("ch02-tempered")``. A wrong one is mostly a change
+of the model answer's text, with a piece of the hint that has to appear::
+
+    wrong("ch02-tempered", "the temperature is not used", (" / tau[:, None, None]", ""))
+
+Only where it goes about the exercise in another way is it a function, decorated with
+``@wrong("ch02-tempered", "a piece of the hint")``. Beside these, the tests try every
+mistake of an exercise by itself.
 """
 
-import inspect
-import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass
+
+from annotated.checks import source_of
 
 
 @dataclass(frozen=True)
 class Answer:
-    """An answer: the exercise, the source below its tag, and the hint if it is wrong.
-
-    ``function`` is the answer itself, compiled with the notebook's imports.
-    """
+    """A function, or changes of the model answer; and the hint, if it is wrong."""
 
     exercise: str
-    function: Callable
-    hint: str | None = None
+    hint: str | None
+    function: Callable | None
+    changes: tuple[tuple[str, str], ...] = ()
 
     @property
     def source(self) -> str:
-        text = textwrap.dedent(inspect.getsource(self.function))
-        return text[text.index("\ndef ") + 1 :] if text.startswith("@") else text
-
-    @property
-    def cell(self) -> str:
-        """The answer cell of a notebook."""
-        return f"# exercise: {self.exercise}\n{self.source}"
+        """The function as a cell of a notebook holds it."""
+        return source_of(self.function)
 
 
 ANSWERS: list[Answer] = []
@@ -42,11 +41,20 @@ def right(exercise: str) -> Callable:
     return wrong(exercise, None)
 
 
-def wrong(exercise: str, hint: str | None) -> Callable:
-    """A wrong answer, and a piece of what a public check has to say about it."""
+def wrong(exercise: str, hint: str | None, *changes: tuple[str, str]) -> Callable:
+    """A wrong answer, and a piece of what a public check has to say about it.
+
+    Args:
+        exercise: its id.
+        hint: the piece, letter for letter.
+        changes: of the model answer's text, ``(old, new)``, where ``old`` occurs once;
+            without any, a decorator of the answer.
+    """
+    if changes:
+        ANSWERS.append(Answer(exercise, hint, None, changes))
 
     def declare(function: Callable) -> Callable:
-        ANSWERS.append(Answer(exercise, function, hint))
+        ANSWERS.append(Answer(exercise, hint, function))
         return function
 
     return declare
