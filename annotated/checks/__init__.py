@@ -36,6 +36,7 @@ import inspect
 import math
 import re
 import textwrap
+import warnings
 from ast import parse
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -74,6 +75,9 @@ EXERCISE = re.compile(r"ch\d\d-[a-z0-9]+(-[a-z0-9]+)*")
 # How near an answer must come in each precision, when the right one is computed wide.
 TOLERANCES = {torch.float16: 5e-3, torch.bfloat16: 4e-2, torch.float64: 1e-9}
 _EXERCISES: dict[str, "Exercise"] = {}
+
+Change = tuple[str, str] | Sequence[tuple[str, str]]
+"""A change ``(old, new)`` of a text, or several, one after the other."""
 
 
 class CheckFailed(AssertionError):
@@ -170,7 +174,7 @@ class Exercise:
             has to raise the same kind of exception.
         hint: said where a result is wrong and no known mistake gives it.
         mistakes: hint -> a function that makes this mistake, called as ``right`` is; or
-            several changes ``(old, new)`` of the text of ``right``, one after another.
+            a `Change` of the text of ``right``, of several places say.
         symptoms: called as ``symptoms(result, *arguments)`` first of all: returns a
             hint for what can be seen of the result itself (an infinity, a number
             where True or False is asked), which rejects it, or None. What was raised
@@ -190,7 +194,7 @@ class Exercise:
         name: str,
         right: Callable,
         hint: str,
-        mistakes: dict[str, Callable | Sequence[tuple[str, str]]] | None = None,
+        mistakes: dict[str, Callable | Change] | None = None,
         *,
         symptoms: Callable | None = None,
         tolerance: float | None = None,
@@ -220,9 +224,10 @@ class Exercise:
         Raises:
             ValueError: if the old text of a change is not in the right answer once.
         """
-        made = dict(self._mistakes)
+        made: dict[str, Callable | Change] = {}
         for old, instead in self.instead_of.items():
-            made |= {hint: [(old, new)] for new, hint in instead.items()}
+            made |= {hint: (old, new) for new, hint in instead.items()}
+        made |= self._mistakes
         functions = {hint: way for hint, way in made.items() if callable(way)}
         if len(functions) < len(made):
             try:
@@ -233,9 +238,9 @@ class Exercise:
                 functions[hint] = self._changed(text, made[hint])
         return {hint: functions[hint] for hint in made}
 
-    def _changed(self, text: str, changes: Sequence[tuple[str, str]]) -> Callable:
+    def _changed(self, text: str, change: Change) -> Callable:
         """The right answer, its text changed, among the names of its module."""
-        code = compile(replaced(text, changes), f"<a mistake in {self.name}>", "exec")
+        code = compile(replaced(text, change), f"<a mistake in {self.name}>", "exec")
         defined: dict[str, Callable] = {}
         exec(code, inspect.unwrap(self.right).__globals__, defined)
         return defined[self.right.__name__]
@@ -285,7 +290,9 @@ class Exercise:
         """What a function of ours gives for a case: computed wide, cast back."""
         wide = mapped(lambda v: v.double() if is_float(v) else v, case.arguments)
         # (leaves of a list or dict of arguments hold no gradient, as for the answer)
-        result = call(answer, copied(wide), case.gradients, self.through).result
+        with warnings.catch_warnings():  # a mistake may be one that PyTorch warns of
+            warnings.simplefilter("ignore")
+            result = call(answer, copied(wide), case.gradients, self.through).result
         dtype = _dtype_of(case.arguments)
 
         def narrow(v: Any) -> Any:
@@ -302,20 +309,31 @@ def exercise(
     return lambda right: Exercise(name, right, hint, mistakes, **options)
 
 
-def faults(questions: dict[str, tuple[str, str]]) -> dict[str, list[tuple[str, str]]]:
+def faults(questions: dict[str, Change]) -> dict[str, Change]:
     """The mistakes of an exercise that gives code with faults: any of them are left.
 
     Args:
-        questions: what to ask somebody who left this fault in -> the change
-            ``(old, new)`` that puts it back into the right answer.
+        questions: what to tell somebody who left this fault in -> the change that puts
+            it back into the right answer.
     """
-    numbers = ["", "a fault is", "two faults are", "three faults are"]
+    numbers = [
+        "",
+        "a fault is",
+        "two faults are",
+        "three faults are",
+        "four faults are",
+    ]
     made = {}
     for count in range(1, len(questions) + 1):
         for left in combinations(questions, count):
-            hint = f"{numbers[count]} left: {' '.join(left)}"
-            made[hint] = [questions[question] for question in left]
+            hint = f"{numbers[count]} left: {' And: '.join(left)}"
+            parts = [_parts(questions[question]) for question in left]
+            made[hint] = [part for change in parts for part in change]
     return made
+
+
+def _parts(change: Change) -> Sequence[tuple[str, str]]:
+    return [change] if isinstance(change[0], str) else change
 
 
 def source_of(function: Callable) -> str:
@@ -329,13 +347,13 @@ def source_of(function: Callable) -> str:
     return "".join(text.splitlines(keepends=True)[first - 1 :])
 
 
-def replaced(text: str, changes: Sequence[tuple[str, str]]) -> str:
-    """``text`` after changes ``(old, new)``, each of which finds its place.
+def replaced(text: str, change: Change) -> str:
+    """``text`` after a change, each part of which finds its place.
 
     Raises:
         ValueError: if an old text does not occur exactly once.
     """
-    for old, new in changes:
+    for old, new in _parts(change):
         if (times := text.count(old)) != 1:
             raise ValueError(f"expected {old!r} once, found it {times} times in {text}")
         text = text.replace(old, new)

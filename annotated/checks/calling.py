@@ -42,8 +42,8 @@ class Function:
         text = f"lambda {self.parameters}: {self.expression}"
         return eval(text, {"torch": torch, "math": math})
 
-    def __call__(self, *arguments: Any) -> Any:
-        return self._function(*arguments)
+    def __call__(self, *arguments: Any, **named: Any) -> Any:
+        return self._function(*arguments, **named)
 
 
 class Differentiated(NamedTuple):

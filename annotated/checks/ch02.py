@@ -301,17 +301,18 @@ def cycled(n):
     return shuffled
 
 
-is_equivariant.instead_of |= {
-    "f(x)[p]": {"f(x)": INVARIANT},
-    "1e-5": {"0.0": EXACT, "0.1": LOOSE},
-    "torch.randn(7, 4)": {"torch.rand(7, 4)": POSITIVE, "-torch.rand(7, 4)": SOME},
-    "torch.randperm(7)": {
-        "torch.arange(7)": UNMOVED,
-        "torch.arange(7).roll(1)": ROLLING,
-        "torch.arange(7).flip(0)": REVERSING,
-        "torch.tensor([0, 2, 1, 3, 4, 5, 6])": ONE_SWAP,
-        "cycled(7)": PARITY,
-    },
+is_equivariant.instead_of["f(x)[p]"] = {"f(x)": INVARIANT}
+is_equivariant.instead_of["1e-5"] = {"0.0": EXACT, "0.1": LOOSE}
+is_equivariant.instead_of["torch.randn(7, 4)"] = {
+    "torch.rand(7, 4)": POSITIVE,
+    "-torch.rand(7, 4)": SOME,
+}
+is_equivariant.instead_of["torch.randperm(7)"] = {
+    "torch.arange(7)": UNMOVED,
+    "torch.arange(7).roll(1)": ROLLING,
+    "torch.arange(7).flip(0)": REVERSING,
+    "torch.tensor([0, 2, 1, 3, 4, 5, 6])": ONE_SWAP,
+    "cycled(7)": PARITY,
 }
 
 FUNCTIONS = [  # a function of the rows, its name, and what an answer may miss in it

@@ -14,6 +14,11 @@ from torch.nn import functional as F
 from torch.optim.lr_scheduler import LambdaLR
 from torch.overrides import TorchFunctionMode
 
+
+class Refused(Exception):
+    """A model was asked what it should not be asked."""
+
+
 # ---- chapter 01: scores in one sum -------------------------------------------
 
 
@@ -122,6 +127,56 @@ def tied(tie: Callable, source: tuple, target: tuple, output: tuple) -> dict:
         "equal": [torch.equal(weight, weights[0]) for weight in weights],
         "learns": [weight.requires_grad for weight in weights],
     }
+
+
+# ---- chapter 05: scores that are compared --------------------------------------
+
+
+def scores_tried(
+    answer: Callable, score: Callable, width: int, count: bool = False
+) -> object:
+    """Let an answer try a score.
+
+    Args:
+        count: is it asked for at least 200 times?
+    """
+    asked = 0
+
+    def watched(*given: object) -> Tensor:
+        nonlocal asked
+        asked += 1
+        return score(*given)
+
+    result = answer(watched, width)
+    return "few" if count and asked < 200 else result
+
+
+# ---- chapter 06: sequences that a model is tried with --------------------------
+
+
+def sequences_tried(
+    answer: Callable, model: Callable, length: int, vocab: int, count: bool = False
+) -> object:
+    """Let an answer try a model, with sequences of one length alone.
+
+    Args:
+        count: are nearly ten times as many sequences tried as differ from one of them
+            in one symbol after the first?
+    """
+    tried = set()
+
+    def watched(ids: Tensor) -> Tensor:
+        if ids.shape[1] != length:
+            raise Refused("length")
+        tried.update(map(tuple, ids.tolist()))
+        return model(ids)
+
+    try:
+        result = answer(watched, length, vocab)
+    except Refused as refused:
+        return str(refused)
+    enough = 9 * (length - 1) * (vocab - 1)
+    return "few" if count and len(tried) < enough else result
 
 
 # ---- chapter 07: accumulation ------------------------------------------------
@@ -286,10 +341,6 @@ def looped(
 
 
 # ---- chapter 08: greedy decoding ---------------------------------------------
-
-
-class Refused(Exception):
-    """A model was asked what it should not be asked."""
 
 
 def asked(

@@ -14,7 +14,7 @@ from torch import Tensor
 from annotated.checks import close, exercise_named, replaced, try_case
 from annotated.checks.calling import NOT_DONE, call, copied, mapped
 from grading.runner import Runner
-from tests.exercises.answers import ANSWERS
+from tests.exercises.answers import answers
 from tools.exercises import exercises, read_exercises, solution, sources
 
 SECONDS = 20  # of CPU that a case may take: a hundred times the slowest
@@ -32,6 +32,7 @@ CODING = {name: text for name, (e, text) in ASKED.items() if not e.in_words}
 CHAPTERS = sorted({name[:4] for name in ASKED})
 for chapter in CHAPTERS:
     importlib.import_module(f"tests.exercises.answers.{chapter}")
+ANSWERS = list(answers())
 
 
 def function_of(exercise, source):
@@ -43,6 +44,14 @@ def function_of(exercise, source):
 
 def model_answer(exercise):
     return function_of(exercise, CODING[exercise])
+
+
+def written(answer):
+    """The function of an answer, or what its changes make of the model answer."""
+    if answer.function:
+        return answer.function
+    changed = replaced(CODING[answer.exercise], answer.change)
+    return function_of(answer.exercise, changed)
 
 
 @contextmanager
@@ -103,7 +112,7 @@ RIGHT = [answer for answer in ANSWERS if answer.hint is None]
 @pytest.mark.parametrize("answer", RIGHT, ids=lambda answer: answer.exercise)
 def test_a_right_answer_in_another_style_passes(answer):
     cases = public(answer.exercise) + graded(answer.exercise)
-    assert problems(cases, answer.function) == []
+    assert problems(cases, written(answer)) == []
 
 
 class Calls:
@@ -176,11 +185,7 @@ WRONG = [answer for answer in ANSWERS if answer.hint is not None]
     "answer", WRONG, ids=lambda answer: f"{answer.exercise}: {answer.hint}"
 )
 def test_a_wrong_answer_gets_its_hint_in_the_notebook(answer):
-    text = CODING[answer.exercise]
-    function = answer.function or function_of(
-        answer.exercise, replaced(text, answer.changes)
-    )
-    found = problems(public(answer.exercise), function)
+    found = problems(public(answer.exercise), written(answer))
     assert any(answer.hint in problem for problem in found), found
 
 

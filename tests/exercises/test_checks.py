@@ -113,7 +113,7 @@ def changed(**options):
 def test_a_change_of_the_right_answers_text_is_a_mistake():
     exercise = changed(mistakes={"both": [("y = x", "y = x + 1"), ("2 * y", "y")]})
     [case] = exercise.cases()
-    assert list(exercise.mistakes) == ["both", "you squared", "you left it"]
+    assert list(exercise.mistakes) == ["you squared", "you left it", "both"]
     assert try_case(case, lambda x: x * x) == "you squared"
     assert try_case(case, lambda x: x) == "you left it"
     assert try_case(case, lambda x: x + 1) == "both"

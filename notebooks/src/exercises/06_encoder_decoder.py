@@ -138,10 +138,9 @@ def encoder_layer(x, weights, heads, mask):
 # *3 points. Goal: say who attends to whom, and with which mask.*
 #
 # Write `decoder_layer(x, memory, parts, mask, memory_mask)`, a layer of the decoder
-# in **post-norm**, as in the paper, from functions that are given to you. Call them
-# with their arguments in the order of the table, not by name. It has three blocks: the target attends to itself,
-# then to the memory (the output of the encoder), and then comes the feed-forward
-# network.
+# in **post-norm**, as in the paper, from functions that are given to you. It has three
+# blocks: the target attends to itself, then to the memory (the output of the encoder),
+# and then comes the feed-forward network.
 #
 # | argument | | |
 # |---|---|---|
@@ -328,7 +327,7 @@ def tie(source, target, output):
 # | argument | | |
 # |---|---|---|
 # | `model` | a function | takes target ids `(b, t)`, int64, from 0 to `vocab − 1`; gives logits `(b, t, v)` in float32; b is yours to choose |
-# | `length` | an integer, 2 to 10 | the t to try |
+# | `length` | an integer, 2 to 10 | the t of every call |
 # | `vocab` | an integer, 2 to 50 | |
 # | result | `True` or `False` | a plain one, no tensor |
 #

@@ -3,29 +3,32 @@
 They were written apart from ``annotated/checks``, so that the checks are tried by code
 that their author did not derive from them. A right answer is a function with the name
 that the exercise asks for, ``@right("ch02-tempered")``. A wrong one is mostly a change
-of the model answer's text, with a piece of the hint that has to appear::
+of the model answer's text, ``(old, new)`` or a list of these, where ``old`` occurs
+once; with it stands a piece of the hint that has to appear::
 
-    wrong("ch02-tempered", "the temperature is not used", (" / tau[:, None, None]", ""))
+    WRONG["ch02-tempered"] = {
+        "the temperature is not used": (" / tau[:, None, None]", ""),
+    }
 
 Only where it goes about the exercise in another way is it a function, decorated with
 ``@wrong("ch02-tempered", "a piece of the hint")``. Beside these, the tests try every
 mistake of an exercise by itself.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from annotated.checks import source_of
+from annotated.checks import Change, source_of
 
 
 @dataclass(frozen=True)
 class Answer:
-    """A function, or changes of the model answer; and the hint, if it is wrong."""
+    """A function, or a change of the model answer; and the hint, if it is wrong."""
 
     exercise: str
     hint: str | None
-    function: Callable | None
-    changes: tuple[tuple[str, str], ...] = ()
+    function: Callable | None = None
+    change: Change = ()
 
     @property
     def source(self) -> str:
@@ -33,7 +36,9 @@ class Answer:
         return source_of(self.function)
 
 
-ANSWERS: list[Answer] = []
+RIGHT: dict[str, list[Change]] = {}
+WRONG: dict[str, dict[str, Change]] = {}
+_FUNCTIONS: list[Answer] = []
 
 
 def right(exercise: str) -> Callable:
@@ -41,20 +46,22 @@ def right(exercise: str) -> Callable:
     return wrong(exercise, None)
 
 
-def wrong(exercise: str, hint: str | None, *changes: tuple[str, str]) -> Callable:
-    """A wrong answer, and a piece of what a public check has to say about it.
-
-    Args:
-        exercise: its id.
-        hint: the piece, letter for letter.
-        changes: of the model answer's text, ``(old, new)``, where ``old`` occurs once;
-            without any, a decorator of the answer.
-    """
-    if changes:
-        ANSWERS.append(Answer(exercise, hint, None, changes))
+def wrong(exercise: str, hint: str | None) -> Callable:
+    """A wrong answer, and a piece of what a public check has to say about it."""
 
     def declare(function: Callable) -> Callable:
-        ANSWERS.append(Answer(exercise, hint, function))
+        _FUNCTIONS.append(Answer(exercise, hint, function))
         return function
 
     return declare
+
+
+def answers() -> Iterator[Answer]:
+    """All answers of the chapters that were imported."""
+    yield from _FUNCTIONS
+    for exercise, changes in RIGHT.items():
+        for change in changes:
+            yield Answer(exercise, None, change=change)
+    for exercise, wrongs in WRONG.items():
+        for hint, change in wrongs.items():
+            yield Answer(exercise, hint, change=change)

@@ -2,7 +2,7 @@
 
 import torch
 
-from tests.exercises.answers import right, wrong
+from tests.exercises.answers import WRONG, right, wrong
 
 SDPA = "torch.nn.functional.scaled_dot_product_attention"
 
@@ -15,14 +15,15 @@ def tempered(x, tau):
     return torch.nn.functional.scaled_dot_product_attention(q, x, x, scale=1.0)
 
 
-wrong("ch02-tempered", "does τ, (b,), line up", ("tau[:, None, None]", "tau"))
-wrong(
-    "ch02-tempered",
-    "changes its argument `x` in place",
-    ("    raw", "    x /= tau[:, None, None] ** 0.5\n    raw"),
-)
-wrong("ch02-tempered", "no gradient reaches tau", ("/ tau", "/ tau.detach()"))
-wrong("ch02-tempered", "one more axis did not help", ("[:, None, None]", "[:, None]"))
+WRONG["ch02-tempered"] = {
+    "does τ, (b,), line up": ("tau[:, None, None]", "tau"),
+    "changes its argument `x` in place": (
+        "    raw",
+        "    x /= tau[:, None, None] ** 0.5\n    raw",
+    ),
+    "no gradient reaches tau": ("/ tau", "/ tau.detach()"),
+    "one more axis did not help": ("[:, None, None]", "[:, None]"),
+}
 
 # ---- self-attention, whole -----------------------------------------------------
 
@@ -34,26 +35,24 @@ def self_attention(x, W_q, W_k, W_v):
     return torch.einsum("bts,bsd,dv->btv", weights, x, W_v)
 
 
-wrong("ch02-self-attention", "scaled by the width of x", ("query.shape", "x.shape"))
-wrong("ch02-self-attention", "gradient", ("dim=-1)", "dim=-1).detach()"))
-wrong("ch02-self-attention", "the mix is still to come", (" @ value", ""))
-wrong(
-    "ch02-self-attention",
-    "is what you build here",
-    ("scores.softmax(dim=-1) @ value", f"{SDPA}(query, key, value)"),
-)
-wrong("ch02-self-attention", "what does a word hand over", (" @ value", " @ x"))
-wrong(
-    "ch02-self-attention",
-    "it belongs before it",
-    (" / query.shape[-1] ** 0.5", ""),
-    ("dim=-1)", "dim=-1) / query.shape[-1] ** 0.5"),
-)
-wrong(
-    "ch02-self-attention",
-    "which number belongs to which word",
-    ("key.transpose(1, 2)", "key.reshape(key.mT.shape)"),
-)
+WRONG["ch02-self-attention"] = {
+    "scaled by the width of x": ("query.shape", "x.shape"),
+    "gradient": ("dim=-1)", "dim=-1).detach()"),
+    "the mix is still to come": (" @ value", ""),
+    "is what you build here": (
+        "scores.softmax(dim=-1) @ value",
+        f"{SDPA}(query, key, value)",
+    ),
+    "what does a word hand over": (" @ value", " @ x"),
+    "it belongs before it": [
+        (" / query.shape[-1] ** 0.5", ""),
+        ("dim=-1)", "dim=-1) / query.shape[-1] ** 0.5"),
+    ],
+    "which number belongs to which word": (
+        "key.transpose(1, 2)",
+        "key.reshape(key.mT.shape)",
+    ),
+}
 
 # ---- find the fault ------------------------------------------------------------
 
@@ -64,21 +63,16 @@ def attention(query, key, value):
     return torch.einsum("bts,bsv->btv", scores.softmax(dim=2), value)
 
 
-wrong(
-    "ch02-repair-attention",
-    "is what you build here",
-    ("scores.softmax(dim=-1) @ value", f"{SDPA}(query, key, value)"),
-)
-wrong(
-    "ch02-repair-attention", "divided by k, not by", ("shape[-1] ** 0.5", "shape[-1]")
-)
-wrong(
-    "ch02-repair-attention",
-    "compare one score",
-    ("key.transpose(1, 2)", "key.view(key.mT.shape)"),
-)
-wrong("ch02-repair-attention", "over which width", ("shape[-1]", "shape[1]"))
-wrong("ch02-repair-attention", "sum to 1", ("dim=-1)", "dim=1)"))
+WRONG["ch02-repair-attention"] = {
+    "is what you build here": (
+        "scores.softmax(dim=-1) @ value",
+        f"{SDPA}(query, key, value)",
+    ),
+    "divided by k, not by": ("shape[-1] ** 0.5", "shape[-1]"),
+    "compare one score": ("key.transpose(1, 2)", "key.view(key.mT.shape)"),
+    "over which width": ("shape[-1]", "shape[1]"),
+    "sum to 1": ("dim=-1)", "dim=1)"),
+}
 
 # ---- the factor of other entries ---------------------------------------------
 
@@ -89,16 +83,12 @@ def uniform_factor(width):
     return 1 / (q * k).sum(dim=-1).std()
 
 
-wrong(
-    "ch02-uniform-factor",
-    "measured, the factor is a different one",
-    ("return 3 /", "return 4 /"),
-)
-wrong("ch02-uniform-factor", "that is the spread", ("3 / width**0.5", "width**0.5 / 3"))
-wrong(
-    "ch02-uniform-factor", "the 3 is on the wrong", ("3 / width**", "1 / 3 / width**")
-)
-wrong("ch02-uniform-factor", "depends on it", ("3 / width**0.5", "1 / (1 / 3)"))
+WRONG["ch02-uniform-factor"] = {
+    "measured, the factor is a different one": ("return 3 /", "return 4 /"),
+    "that is the spread": ("3 / width**0.5", "width**0.5 / 3"),
+    "the 3 is on the wrong": ("3 / width**", "1 / 3 / width**"),
+    "depends on it": ("3 / width**0.5", "1 / (1 / 3)"),
+}
 
 # ---- equivariance ------------------------------------------------------------
 
@@ -129,15 +119,14 @@ def is_equivariant(f):
     print(torch.allclose(f(x[p]), f(x)[p], atol=1e-5))
 
 
-wrong(
-    "ch02-is-equivariant",
-    "is one shuffle enough",
-    ("torch.randperm(7)", "torch.tensor([0, 2, 1, 3, 4, 5, 6])"),
-)
-wrong("ch02-is-equivariant", "how many do you try", ("range(20)", "range(1)"))
-wrong(
-    "ch02-is-equivariant",
-    "rows further down",
-    ("randn(7, 4)", "randn(3, 4)"),
-    ("randperm(7)", "randperm(3)"),
-)
+WRONG["ch02-is-equivariant"] = {
+    "is one shuffle enough": (
+        "torch.randperm(7)",
+        "torch.tensor([0, 2, 1, 3, 4, 5, 6])",
+    ),
+    "how many do you try": ("range(20)", "range(1)"),
+    "rows further down": [
+        ("randn(7, 4)", "randn(3, 4)"),
+        ("randperm(7)", "randperm(3)"),
+    ],
+}
