@@ -128,8 +128,8 @@ def prefix_mask(prefix, size):
 # - All three floating-point arguments must get gradients, and half precision
 #   (float16) must work.
 #
-# (`F.scaled_dot_product_attention` is good for comparing. You learn more by writing the
-# softmax out.)
+# Write the softmax out: `F.scaled_dot_product_attention` is good for comparing, not as an
+# answer.
 #
 # *Example.* Three positions with equal scores, the last one padding. The values are
 # one-hot, so the outputs are the weights:
