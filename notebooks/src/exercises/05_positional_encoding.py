@@ -133,8 +133,8 @@ def shift_matrix(steps, d_model):
 # | `half_split` | `True` or `False` | the layout |
 # | result | `(…, t, k)` | as `x`; gradients reach `x` |
 #
-# *Example.* The row `1 0 0 0` at position 1 becomes `0.5403 0.8415 0 0` interleaved,
-# and `0.5403 0 0.8415 0` half-split.
+# *Example.* The row `1 2 0 0` at position 1 becomes `-1.1426 1.9221 0 0` interleaved,
+# and `0.5403 1.9999 0.8415 0.0200` half-split.
 #
 # *Beware.* `x` may have a batch and heads before $t$, or neither: which axis do your
 # angles run along?
