@@ -224,19 +224,22 @@ class Exercise:
         Raises:
             ValueError: if the old text of a change is not in the right answer once.
         """
-        made: dict[str, Callable | Change] = {}
-        for old, instead in self.instead_of.items():
-            made |= {hint: (old, new) for new, hint in instead.items()}
-        made |= self._mistakes
-        functions = {hint: way for hint, way in made.items() if callable(way)}
-        if len(functions) < len(made):
+        functions = {h: made for h, made in self._mistakes.items() if callable(made)}
+        changes = [
+            (hint, (old, new))
+            for old, instead in self.instead_of.items()
+            for new, hint in instead.items()
+        ]
+        changes += [
+            (h, made) for h, made in self._mistakes.items() if h not in functions
+        ]
+        if changes:
             try:
                 text = source_of(self.right)
             except OSError:
                 return functions
-            for hint in made.keys() - functions.keys():
-                functions[hint] = self._changed(text, made[hint])
-        return {hint: functions[hint] for hint in made}
+            functions |= {hint: self._changed(text, made) for hint, made in changes}
+        return functions
 
     def _changed(self, text: str, change: Change) -> Callable:
         """The right answer, its text changed, among the names of its module."""
