@@ -9,8 +9,10 @@ POLARITY = "True and False are exchanged: True = may attend"
 TURNED = "queries and keys are exchanged: rows are queries, columns keys"
 HEADLESS = "the axis of the heads is missing: masks have four axes"
 ONESELF = "a position does not see itself: its own key isn't the future"
-JOINED = "the two masks are joined by |: is it enough for a key to be real, wherever "
-"it stands?"
+JOINED = (
+    "the two masks are joined by |: is it enough for a key to be real, wherever "
+    "it stands?"
+)
 QUERIES = "the queries of padding are masked as well: only keys need it"
 NUMBER = "padding is `pad`, whatever its number: not always 0"
 SUM_TO_1 = "the weights of a row should sum to 1: you mask after the softmax"
