@@ -52,6 +52,12 @@ def first_if_differentiated(answer: Callable, *arguments: Tensor) -> object:
     return result[0] if arguments[0].requires_grad else result
 
 
+def first_two_if_differentiated(answer: Callable, *arguments: Tensor) -> object:
+    """Let an answer compute; gradients are compared of its first two results."""
+    result = answer(*arguments)
+    return torch.cat(result[:2], dim=-1) if arguments[0].requires_grad else result
+
+
 # ---- chapter 02: self-attention, whole ---------------------------------------
 
 
