@@ -183,6 +183,8 @@ class Exercise:
         through: called as ``through(answer, *arguments)`` in place of the answer, for
             answers that take or change what is no plain data, modules say. A function
             of ``annotated.checks.material``, which students' processes have.
+        also: a change of the text of ``right`` that gives another right answer, by
+            another convention; its results are accepted, too.
 
     Attributes:
         instead_of: mistakes that are one change of the text of ``right``, to be filled
@@ -199,6 +201,7 @@ class Exercise:
         symptoms: Callable | None = None,
         tolerance: float | None = None,
         through: Callable | None = None,
+        also: Change | None = None,
     ) -> None:
         if not EXERCISE.fullmatch(name):
             raise ValueError(
@@ -207,6 +210,7 @@ class Exercise:
             )
         self.name, self.right, self.hint = name, right, hint
         self.symptoms, self.tolerance, self.through = symptoms, tolerance, through
+        self._also = also
         self.parameters = list(inspect.signature(right).parameters)
         self.instead_of: dict[str, dict[str, str]] = {}
         self._mistakes = mistakes or {}
@@ -240,6 +244,14 @@ class Exercise:
                 return functions
             functions |= {hint: self._changed(text, made) for hint, made in changes}
         return functions
+
+    @cached_property
+    def other(self) -> Callable | None:
+        """The right answer by another convention, if there is one (and a source)."""
+        try:
+            return self._also and self._changed(source_of(self.right), self._also)
+        except OSError:
+            return None
 
     def _changed(self, text: str, change: Change) -> Callable:
         """The right answer, its text changed, among the names of its module."""
@@ -456,6 +468,9 @@ def verdict(case: Case, called: Call, quote: bool = True) -> str | None:
         return seen
     tolerance = _tolerance(case)
     if close(result, expected, tolerance):
+        return None
+    other = exercise.other and exercise.result_of(exercise.other, case)
+    if other is not None and close(result, other, tolerance):
         return None
     return next(_reasons(case, result, expected, tolerance, quote))
 

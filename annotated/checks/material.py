@@ -405,6 +405,35 @@ def memory_kept(
     return "attached" if isinstance(kept, Tensor) and kept.requires_grad else kept
 
 
+# ---- chapter 13: windows, and no table of all pairs ----------------------------
+
+
+class Measured(Counted):
+    """Counts calls, and remembers the size of the largest result."""
+
+    largest = 0
+
+    def __torch_function__(self, function, types, args=(), kwargs=None):
+        result = super().__torch_function__(function, types, args, kwargs)
+        if isinstance(result, Tensor):
+            self.largest = max(self.largest, result.numel())
+        return result
+
+
+def within_windows(
+    answer: Callable, x: Tensor, values: Tensor, bucket: Tensor, c: int
+) -> object:
+    """Let an answer attend; a long sequence needs far less than all its pairs."""
+    with Measured() as seen:
+        result = answer(x, values, bucket, c)
+    t = len(x)
+    if t < 100:
+        return result
+    if seen.largest >= t * t:
+        return "dense"
+    return "loops" if seen.calls > 40 * t else result
+
+
 # ---- chapter 14: dice that are rolled again, and chunks ----------------------
 
 

@@ -136,7 +136,7 @@ def join(outputs, lses):
 # *Example.* If one chunk holds all, each gets the softmax average of all others.
 #
 # *Beware.* Where a neighbour is missing, its keys have to be hidden, not zero. A loop over
-# chunks is fine here.
+# chunks is fine here; a number for each pair of positions isn't, nor a loop over pairs.
 
 
 # %%
@@ -175,7 +175,8 @@ def encoder_round(x, values, bucket, c):
 #     for bucket in buckets:
 #         order = bucket.argsort(stable=True)
 #         rows = torch.arange(len(x)).view(-1, c)
-#         before = torch.cat([rows[1:2], rows[:-1]])
+#         first = rows[1:2] if len(rows) > 1 else rows
+#         before = torch.cat([first, rows[:-1]])
 #         window = torch.cat([before, rows], dim=1)
 #         scores = x[order][rows] @ keys[order][window].mT
 #         i, j = rows[:, :, None], window[:, None, :]
@@ -197,6 +198,8 @@ def encoder_round(x, values, bucket, c):
 # | `buckets` | `(r, t)` | |
 # | `c` | a number | length of a chunk; it divides $t$ |
 # | result | `(t, v)` | as in section 13.5: a key that two rounds find counts twice |
+#
+# The first chunk may look at the second, as here, or at the last, as the published codes do.
 
 
 # %%
@@ -209,7 +212,8 @@ def lsh_attention(x, values, buckets, c):
     for bucket in buckets:
         order = bucket.argsort(stable=True)
         rows = order.view(-1, c)
-        before = torch.cat([rows[1:2], rows[:-1]])
+        first = rows[1:2] if len(rows) > 1 else rows
+        before = torch.cat([first, rows[:-1]])
         window = torch.cat([before, rows], dim=1)
         scores = x[rows] @ keys[window].mT
         i, j = rows[:, :, None], window[:, None, :]
