@@ -7,6 +7,7 @@ exercise's ``symptoms`` have the hint.
 
 import re
 from collections.abc import Callable
+from weakref import WeakSet
 
 import torch
 from torch import Tensor, nn
@@ -437,13 +438,49 @@ def within_windows(
 # ---- chapter 14: dice that are rolled again, and chunks ----------------------
 
 
+class Kept(torch.autograd.Function):
+    """Let an answer compute in chunks, and watch how long they are, and how many."""
+
+    @staticmethod
+    def forward(x: Tensor, mark: object) -> Tensor:
+        return x.view_as(x)
+
+    @staticmethod
+    def setup_context(ctx, inputs: tuple, output: Tensor) -> None:
+        ctx.mark = inputs[1]
+
+    @staticmethod
+    def backward(ctx, gradient: Tensor) -> tuple:
+        ctx.mark = None
+        return gradient, None
+
+
+class Mark:
+    """Lives as long as somebody holds it."""
+
+
 def leaving_flags(
     answer: Callable, f: Callable, weights: list[Tensor], *streams: Tensor
 ) -> object:
-    """Let an answer differentiate, and see whether its arguments came out of it."""
-    result = answer(f, weights, *streams)
-    touched = any(given.requires_grad for given in (*weights, *streams))
-    return "touched" if touched else result
+    """Let an answer differentiate, and see whether its arguments came out of it, and
+    whether it kept the graphs of more than two calls at once."""
+    marks, most = WeakSet(), 0
+
+    def watched(z: Tensor, w: Tensor) -> Tensor:
+        nonlocal most
+        added = f(z, w)
+        if added.requires_grad:
+            mark = Mark()
+            marks.add(mark)
+            added = Kept.apply(added, mark)
+            del mark
+            most = max(most, len(marks))
+        return added
+
+    result = answer(watched, weights, *streams)
+    if any(given.requires_grad for given in (*weights, *streams)):
+        return "touched"
+    return "graph" if most > 2 else result
 
 
 @torch.enable_grad()
@@ -467,7 +504,7 @@ def replayed(
 def counting_positions(
     answer: Callable, f: Callable, x: Tensor, size: int, reach: int
 ) -> object:
-    """Let an answer compute in chunks, and watch how long they are."""
+    """Let an answer compute in chunks, and watch how long and how many they are."""
     lengths = []
 
     def watched(part: Tensor) -> Tensor:
@@ -475,4 +512,6 @@ def counting_positions(
         return f(part)
 
     result = answer(watched, x, size, reach)
-    return "too many" if max(lengths, default=0) > size + reach else result
+    if max(lengths, default=0) > size + reach:
+        return "too many"
+    return "too often" if len(lengths) > -(-x.shape[-2] // size) else result

@@ -73,6 +73,7 @@ def undo(y1, y2, y3, F, G, H):
 # *Beware.* As in every backward pass of your own, gradients are **off** when your function is
 # called. `torch.enable_grad()` turns them on. And none of the tensors that you're given requires a
 # gradient, the weights included. Leave them so, and work on copies: `w.detach().requires_grad_()`.
+# There's memory for the graph of one layer at a time.
 
 
 # %%
@@ -137,9 +138,9 @@ def replay(f, state, x):
 # good: what it gives at a position depends on that position and the `reach` positions before
 # it. Where there are fewer before, at the beginning of its input, it takes zeros for them.
 #
-# Write `in_chunks(f, x, size, reach)`, with the same result as `f(x)`. `f` may get at most
-# `size + reach` positions at a time. With a reach of 0, that's the chunked feed-forward network
-# of the chapter.
+# Write `in_chunks(f, x, size, reach)`, with the same result as `f(x)`. Call `f` once for each
+# chunk, with at most `size + reach` positions. With a reach of 0, that's the chunked
+# feed-forward network of the chapter.
 #
 # | argument | | |
 # |---|---|---|
