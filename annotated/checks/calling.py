@@ -8,7 +8,9 @@ import builtins
 import linecache
 import math
 import numbers
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any, NamedTuple
@@ -23,6 +25,7 @@ PROBLEMS = {
     "no gradient": "no gradient flows from the result to the arguments (is there a "
     "detach, a .data, an .item() or a new tensor on the way?)",
     "not plain": "expected a tensor, a number or the like, or lists of these",
+    "annotated": "your code calls `annotated`: an answer is written with PyTorch alone",
     "exit": "your code ends the program: no exit() here, please",
 }
 
@@ -96,6 +99,31 @@ def call(
     if not callable(answer):
         return Call(Problem("no function"))
     called = partial(through, answer) if through else answer
+    with _watched() as modules:
+        outcome = _called(answer, called, arguments, gradients)
+    return Call(Problem("annotated"), outcome.after) if modules else outcome
+
+
+@contextmanager
+def _watched() -> Iterator[set[str]]:
+    """The modules of the book, but for the checks, whose functions are called."""
+    modules: set[str] = set()
+
+    def note(frame, event: str, _) -> None:
+        name = frame.f_globals.get("__name__", "")
+        if event == "call" and name.startswith("annotated."):
+            modules.add(name)
+
+    before = sys.getprofile()
+    sys.setprofile(note)
+    try:
+        yield modules
+    finally:
+        sys.setprofile(before)
+        modules -= {name for name in modules if name.startswith("annotated.checks")}
+
+
+def _called(answer: Any, called: Any, arguments: tuple, gradients: bool) -> Call:
     try:
         # answers may draw random numbers: always the same, and the notebook's own
         # sequence goes on as if they had not

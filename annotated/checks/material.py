@@ -439,7 +439,7 @@ def within_windows(
 
 
 class Kept(torch.autograd.Function):
-    """Let an answer compute in chunks, and watch how long they are, and how many."""
+    """The same tensor; a mark lives as long as its graph, until somebody goes back."""
 
     @staticmethod
     def forward(x: Tensor, mark: object) -> Tensor:

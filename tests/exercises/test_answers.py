@@ -189,6 +189,24 @@ def test_a_wrong_answer_gets_its_hint_in_the_notebook(answer):
     assert any(answer.hint in problem for problem in found), found
 
 
+OTHERS = {  # a piece of the hint for a wrong answer, and of one that would mislead
+    "interleaved pairs come back half-split": "is half_split used?",
+    "a fault is left": "faults are left",
+    "(and ∞ · 0 is NaN)": "the softmax gives all weight",
+}
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [a for a in WRONG if any(piece in a.hint for piece in OTHERS)],
+    ids=lambda answer: f"{answer.exercise}: {answer.hint}",
+)
+def test_a_wrong_answer_gets_no_hint_that_would_mislead(answer):
+    [misleading] = [other for piece, other in OTHERS.items() if piece in answer.hint]
+    found = problems(public(answer.exercise), written(answer))
+    assert not any(misleading in problem for problem in found), found
+
+
 # ---- mistakes that fit every exercise ----------------------------------------
 
 

@@ -141,6 +141,25 @@ def test_without_its_source_what_is_wrong_is_refused_by_the_general_hint(monkeyp
     assert try_case(case, lambda x: 2 * x) is None
 
 
+def test_a_result_by_another_convention_is_accepted():
+    exercise = Exercise("ch99-also", doubled, "twice x", also=("2 * y", "-2 * y"))
+    exercise.case("doubles", lambda draw: (draw.normal(2, 3),))
+    [case] = exercise.cases()
+    assert try_case(case, lambda x: 2 * x) is None
+    assert try_case(case, lambda x: -2 * x) is None
+    assert try_case(case, lambda x: 3 * x) == "twice x"
+
+
+def test_an_answer_that_calls_the_book_is_refused():
+    from annotated.masks import causal_mask
+
+    def answer(x):
+        causal_mask(2)
+        return 2 * x
+
+    assert "calls `annotated`" in try_case(DOUBLE, answer)
+
+
 def test_gradients_are_compared_and_named():
     gradients = case(
         lambda x, y: x**2 * y,
