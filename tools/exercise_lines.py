@@ -17,7 +17,7 @@ from statistics import mean, median
 from tools import ROOT
 from tools.exercises import ID, exercises, read_exercises, source_of, sources
 
-MEDIAN, LONGEST = 150, 220  # lines of an exercise, at most
+MEDIAN, LONGEST = 183, 297  # lines of an exercise: they may only fall (to 150, 220)
 HEADING = re.compile(r"^# (?:## |---- )", re.M)
 
 
@@ -63,7 +63,7 @@ def main() -> None:
         every += totals
     print(
         f"{len(every)} exercises: mean {mean(every):.0f}, median {median(every):.0f}, "
-        f"most {max(every):.0f}; at most {MEDIAN} and {LONGEST}"
+        f"most {max(every):.0f}; allowed are {MEDIAN} and {LONGEST}"
     )
 
 
