@@ -307,7 +307,9 @@ class Exercise:
         # (leaves of a list or dict of arguments hold no gradient, as for the answer)
         with warnings.catch_warnings():  # a mistake may be one that PyTorch warns of
             warnings.simplefilter("ignore")
-            result = call(answer, copied(wide), case.gradients, self.through).result
+            result = call(
+                answer, copied(wide), case.gradients, self.through, watched=False
+            ).result
         dtype = _dtype_of(case.arguments)
 
         def narrow(v: Any) -> Any:

@@ -87,6 +87,7 @@ def call(
     arguments: tuple,
     gradients: bool = False,
     through: Callable | None = None,
+    watched: bool = True,
 ) -> Call:
     """Call an answer. What it raises becomes a result, and no exception.
 
@@ -95,24 +96,28 @@ def call(
         arguments: what it is called with; given away, so pass a copy.
         gradients: return a `Differentiated`.
         through: called as ``through(answer, *arguments)`` in place of the answer.
+        watched: refuse an answer that calls functions of the book.
     """
     if not callable(answer):
         return Call(Problem("no function"))
     called = partial(through, answer) if through else answer
-    with _watched() as modules:
+    if not watched:
+        return _called(answer, called, arguments, gradients)
+    with _modules_called() as modules:
         outcome = _called(answer, called, arguments, gradients)
     return Call(Problem("annotated"), outcome.after) if modules else outcome
 
 
 @contextmanager
-def _watched() -> Iterator[set[str]]:
+def _modules_called() -> Iterator[set[str]]:
     """The modules of the book, but for the checks, whose functions are called."""
     modules: set[str] = set()
 
     def note(frame, event: str, _) -> None:
-        name = frame.f_globals.get("__name__", "")
-        if event == "call" and name.startswith("annotated."):
-            modules.add(name)
+        if event == "call":
+            name = frame.f_globals.get("__name__", "")
+            if name.startswith("annotated."):
+                modules.add(name)
 
     before = sys.getprofile()
     sys.setprofile(note)
