@@ -39,7 +39,7 @@ import textwrap
 import warnings
 from ast import parse
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import combinations
 from typing import Any
@@ -155,6 +155,7 @@ class Case:
         arguments: what the answer is called with.
         gradients: the gradients of the arguments are compared too.
         hint: said where the result is wrong, whatever it is.
+        results: of the functions of ours that have been called with it.
     """
 
     exercise: "Exercise"
@@ -162,6 +163,7 @@ class Case:
     arguments: tuple
     gradients: bool = False
     hint: str | None = None
+    results: dict[Callable, Any] = field(default_factory=dict, compare=False)
 
 
 class Exercise:
@@ -303,6 +305,8 @@ class Exercise:
 
     def result_of(self, answer: Callable, case: Case) -> Any:
         """What a function of ours gives for a case: computed wide, cast back."""
+        if answer in case.results:
+            return case.results[answer]
         wide = mapped(lambda v: v.double() if is_float(v) else v, case.arguments)
         # (leaves of a list or dict of arguments hold no gradient, as for the answer)
         with warnings.catch_warnings():  # a mistake may be one that PyTorch warns of
@@ -316,7 +320,8 @@ class Exercise:
             double = isinstance(v, Tensor) and v.dtype == torch.float64
             return v.to(dtype) if double else v
 
-        return mapped(narrow, result)
+        case.results[answer] = mapped(narrow, result)
+        return case.results[answer]
 
 
 def exercise(

@@ -470,10 +470,7 @@ TWO_TANHS = ("(asked + offered).tanh()", "(asked.tanh() + offered.tanh())")
     "allows",
     {
         "both faults are still there: the query has no say, and where keys are "
-        "masked, the rows don't sum to 1": [
-            TWO_TANHS,
-            LATE,
-        ]
+        "masked, the rows don't sum to 1": [TWO_TANHS, LATE]
     },
     symptoms=lambda result, queries, keys, mask, *rest: leaks_to_masked(result, mask),
     through=first_if_differentiated,

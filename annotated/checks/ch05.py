@@ -521,10 +521,7 @@ def _(draw):
     "step by step should equal all at once: compare the two for each token",
     {
         "nothing has been repaired yet: what do a position and a mask know of the "
-        "cache?": [
-            ("table[s : s + n]", "table[:n]"),
-            ("tril(s)", "tril()"),
-        ],
+        "cache?": [("table[s : s + n]", "table[:n]"), ("tril(s)", "tril()")],
         "the cached tokens are not attended to": [
             ("new @ seen.mT", "new @ new.mT"),
             ("tril(s)", "tril()"),

@@ -408,10 +408,7 @@ DEADS = {
     }
     | {
         "two cases are missing, nobody to share with and a forbidden target: yours "
-        f"{what}": [
-            (KEEPS, "1 - smoothing"),
-            ("0.0, rows", f"{row}, rows"),
-        ]
+        f"{what}": [(KEEPS, "1 - smoothing"), ("0.0, rows", f"{row}, rows")]
         for row, what in DEADS.items()
         if "shares out" not in what  # nobody is there to get it
     },

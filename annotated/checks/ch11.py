@@ -399,10 +399,7 @@ SHARED = "        chances = chances / chances.sum(dim=-1, keepdim=True)\n"
                 "logits.softmax(dim=-1)",
             ),
             "what top-k keeps does not add up to 1, so a large draw finds nothing, "
-            "and id 0 is written": (
-                SHARED,
-                "",
-            ),
+            "and id 0 is written": (SHARED, ""),
         }
     ),
 )

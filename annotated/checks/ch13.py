@@ -366,10 +366,7 @@ BEFORE = "torch.cat([first, rows[:-1]])"
                 ("lse.flatten()[place]", "lse.flatten()[order]"),
             ],
             "the shares of the rounds don't sum to 1: along which axis is the "
-            "softmax?": (
-                "softmax(dim=0)",
-                "softmax(dim=-1)",
-            ),
+            "softmax?": ("softmax(dim=0)", "softmax(dim=-1)"),
         }
     ),
     tolerance=1e-4,
