@@ -64,14 +64,6 @@ def encoder_layer(x, weights, heads, mask):
 LN_1 = 'F.layer_norm(x, (d,), w["gain_1"], w["bias_1"])'
 LN_2 = 'F.layer_norm(x, (d,), w["gain_2"], w["bias_2"])'
 MASKED = "scores.masked_fill(~mask, -torch.inf)"
-EPSILON_OUTSIDE = """    w, (b, s, d) = weights, x.shape
-
-    class F:
-        def layer_norm(y, _, gain, bias):
-            deviation = y.std(-1, correction=0, keepdim=True)
-            return (y - y.mean(-1, keepdim=True)) / (deviation + 1e-5) * gain + bias
-"""
-
 WRONG["ch06-whole-layer"] = {
     "how wide is one head?": ("(d // heads) ** 0.5", "d**0.5"),
     "when the heads are joined": ("mixed.transpose(1, 2).reshape", "mixed.reshape"),
@@ -87,10 +79,6 @@ WRONG["ch06-whole-layer"] = {
         ("softmax(dim=-1)", "softmax(dim=-1) * (1 if mask is None else mask)"),
     ],
     "the mask is added as 0 and 1": (MASKED, "scores + mask"),
-    "ε stands outside the root": (
-        "    w, F = weights, torch.nn.functional\n    b, s, d = x.shape\n",
-        EPSILON_OUTSIDE,
-    ),
     "a matrix is turned": [("w[name]", "w[name].T"), ('w["output"]', 'w["output"].T')],
     "use the first gain": ("gain_2", "gain_1"),
     "adds the first x": [
