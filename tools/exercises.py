@@ -7,6 +7,11 @@
 
 `python -m tools.notebooks` writes both, and `python -m grading assignment` makes an
 nbgrader course of the same source.
+
+A source holds what an author writes: of each exercise the statement, whose second line
+says its points and its goal, and the answer, whose first line says its id. What follows
+from these is made here: the introduction with its table, nbgrader's metadata, and the
+cell that checks an answer.
 """
 
 import ast
@@ -26,6 +31,22 @@ SOLUTION = re.compile(
     r"^([ \t]*)### BEGIN SOLUTION\n(.*?)^[ \t]*### END SOLUTION[ \t]*$", re.S | re.M
 )
 MARKER = re.compile(r"^[ \t]*### (BEGIN|END) SOLUTION[ \t]*$", re.M)
+TITLE = re.compile(r"^## (.+)$", re.M)
+STATEMENT = re.compile(r"^\*(\d+) points?\. Goal: (.+?)\.\*$", re.M | re.S)
+FUNCTION = re.compile(r"^def (\w+)\(", re.M)
+
+INTRODUCTION = """\
+Each exercise has a cell for your answer and a cell that checks it. Run both: the check
+tells you at once what is right and what is probably wrong, as often as you like. These
+checks are *public*: anyone can read their cases. In a course, your answers are *graded*
+by the same checks on other numbers. Chapter {chapter} has everything you need.
+
+Write your answers in plain PyTorch. Use functions of `annotated` to try things out, but
+not inside an answer: the point is that you can write them yourself.
+
+| exercise | points | after it you can |
+|---|---|---|
+"""
 
 # nbgrader is told to write the same (grading/course.py)
 CODE_STUB = "# your code here\nraise NotImplementedError()"
@@ -131,17 +152,11 @@ def exercises(notebook) -> list[Exercise]:
 
 
 def read_exercises(path: Path, setup: str) -> nbformat.NotebookNode:
-    """The notebook with solutions that a source describes, checked."""
+    """The notebook with solutions that a source describes, complete and checked."""
     notebook = read_source(path, setup)
     try:
+        _complete(notebook, chapter=int(path.name[:2]))
         found = exercises(notebook)
-        for exercise in found:
-            definition, answer = rf"^def {exercise.function}\(", exercise.answer
-            source = notebook.cells[answer].source
-            if not exercise.in_words and not re.search(definition, source, re.M):
-                raise SourceError(
-                    f"{exercise.id}: the answer cell defines no {exercise.function}"
-                )
         for cell in notebook.cells:
             if role(cell) == "answer":
                 _check_markers(cell)
@@ -152,6 +167,54 @@ def read_exercises(path: Path, setup: str) -> nbformat.NotebookNode:
     if not any(exercise.in_words for exercise in found):
         raise SourceError(f"{path}: at least one question is answered in words")
     return notebook
+
+
+def _complete(notebook, chapter: int) -> None:
+    """Add what follows from the statements and the ids of the answers."""
+    first, *others = notebook.cells
+    cells, rows, statement = [first], [], None
+    for cell in others:
+        cells.append(cell)
+        if cell.cell_type == "markdown" and TITLE.search(cell.source):
+            statement, answered = cell.source, False
+        if (exercise := tag_of(cell)) is None:
+            continue
+        said = statement and STATEMENT.search(statement)
+        if not said or answered:
+            raise SourceError(
+                f"{exercise}: expected a statement of its own before it, with a line "
+                "*3 points. Goal: say what it is for.*"
+            )
+        title, points, goal = TITLE.search(statement)[1], int(said[1]), said[2]
+        rows.append(f"| {title} | {points} | {' '.join(goal.split())} |")
+        answered = True
+        if cell.cell_type == "code":
+            cell.metadata["nbgrader"] = _grader(exercise, solution=True)
+            cells.append(_test_cell(exercise, cell, points))
+        else:
+            cell.metadata["nbgrader"] = _grader(exercise, solution=True, points=points)
+    introduction = INTRODUCTION.format(chapter=chapter)
+    first.source = f"{first.source}\n\n{introduction}" + "\n".join(rows)
+    notebook.cells = cells
+
+
+def _grader(grade_id: str, solution: bool, points: int | None = None) -> dict:
+    """nbgrader's metadata of a cell."""
+    graded = points is not None
+    made = {"schema_version": 3, "grade_id": grade_id, "grade": graded}
+    made |= {"solution": solution, "locked": not solution, "task": False}
+    return made | ({"points": points} if graded else {})
+
+
+def _test_cell(exercise: str, answer, points: int) -> nbformat.NotebookNode:
+    """The cell that checks the last function of an answer."""
+    functions = FUNCTION.findall(answer.source)
+    if not functions:
+        raise SourceError(f"{exercise}: the answer cell defines no function")
+    cell = nbformat.v4.new_code_cell(f'check("{exercise}", {functions[-1]})')
+    grader = _grader(f"{exercise}-test", solution=False, points=points)
+    cell.metadata["nbgrader"] = grader
+    return cell
 
 
 def _check_markers(cell) -> None:

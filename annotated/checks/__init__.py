@@ -1,24 +1,26 @@
 """Exercises, each written once: right answer, mistakes, and how cases are drawn.
 
-An :class:`Exercise` stands in ``annotated/checks/chNN.py``::
+An exercise stands in ``annotated/checks/chNN.py``::
 
-    scaled_energies = Exercise(
-        "ch02-scaled-scores",
-        right=lambda q, k: q @ k.mT / k.shape[-1] ** 0.5,
-        hint="expected q·k/√k for each query and each key",
-        mistakes={
-            "the factor 1/√k is missing": lambda q, k: q @ k.mT,
-            "divided by k, not by √k": lambda q, k: q @ k.mT / k.shape[-1],
-        },
-    )
+    @exercise("ch02-scaled-scores", "expected q·k/√k for each query and each key")
+    def scaled_scores(q, k):
+        return q @ k.mT / k.shape[-1] ** 0.5
 
 
-    @scaled_energies.case("a batch of two, every axis of another length")
+    scaled_scores.instead_of[" / k.shape[-1] ** 0.5"] = {
+        "": "the factor 1/√k is missing",
+        " / k.shape[-1]": "divided by k, not by √k",
+    }
+
+
+    @scaled_scores.case("a batch of two, every axis of another length")
     def _(draw):
         t, s, k = draw.sizes(3)
         return draw.normal(2, t, k), draw.normal(2, s, k)
 
-Three things follow from it. ``check("ch02-scaled-scores", answer)`` in a notebook
+The decorated function is the right answer. A mistake is a change of its text, with the
+hint that names it; where it is another way to go about the exercise, it is a function,
+``@exercise(…, mistakes={hint: function})``. Three things follow. A notebook's ``check``
 draws each case with seed 0; a course draws the same cases with its own secret seed, so
 that a table of known results is worth nothing; and the tests try every mistake as an
 answer, which must be rejected with its own hint.
@@ -33,8 +35,13 @@ import importlib
 import inspect
 import math
 import re
+import textwrap
+import warnings
+from ast import parse
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import combinations
 from typing import Any
 
 import torch
@@ -54,12 +61,23 @@ from annotated.checks.calling import (
     mapped,
 )
 
-__all__ = ["CheckFailed", "Exercise", "Function", "check", "tensor_for_bool"]
+__all__ = [
+    "CheckFailed",
+    "Exercise",
+    "Function",
+    "check",
+    "exercise",
+    "faults",
+    "tensor_for_bool",
+]
 
 EXERCISE = re.compile(r"ch\d\d-[a-z0-9]+(-[a-z0-9]+)*")
 # How near an answer must come in each precision, when the right one is computed wide.
 TOLERANCES = {torch.float16: 5e-3, torch.bfloat16: 4e-2, torch.float64: 1e-9}
 _EXERCISES: dict[str, "Exercise"] = {}
+
+Change = tuple[str, str] | Sequence[tuple[str, str]]
+"""A change ``(old, new)`` of a text, or several, one after the other."""
 
 
 class CheckFailed(AssertionError):
@@ -137,6 +155,7 @@ class Case:
         arguments: what the answer is called with.
         gradients: the gradients of the arguments are compared too.
         hint: said where the result is wrong, whatever it is.
+        results: of the functions of ours that have been called with it.
     """
 
     exercise: "Exercise"
@@ -144,6 +163,7 @@ class Case:
     arguments: tuple
     gradients: bool = False
     hint: str | None = None
+    results: dict[Callable, Any] = field(default_factory=dict, compare=False)
 
 
 class Exercise:
@@ -155,7 +175,8 @@ class Exercise:
             called with the arguments in double precision. Where it raises, the answer
             has to raise the same kind of exception.
         hint: said where a result is wrong and no known mistake gives it.
-        mistakes: hint -> a function that makes this mistake, called as ``right`` is.
+        mistakes: hint -> a function that makes this mistake, called as ``right`` is; or
+            a `Change` of the text of ``right``, of several places say.
         symptoms: called as ``symptoms(result, *arguments)`` first of all: returns a
             hint for what can be seen of the result itself (an infinity, a number
             where True or False is asked), which rejects it, or None. What was raised
@@ -164,6 +185,12 @@ class Exercise:
         through: called as ``through(answer, *arguments)`` in place of the answer, for
             answers that take or change what is no plain data, modules say. A function
             of ``annotated.checks.material``, which students' processes have.
+        also: a change of the text of ``right`` that gives another right answer, by
+            another convention; its results are accepted, too.
+
+    Attributes:
+        instead_of: mistakes that are one change of the text of ``right``, to be filled
+            in: ``instead_of[old] = {new: hint}``, where ``old`` occurs once in it.
     """
 
     def __init__(
@@ -171,11 +198,12 @@ class Exercise:
         name: str,
         right: Callable,
         hint: str,
-        mistakes: dict[str, Callable] | None = None,
+        mistakes: dict[str, Callable | Change] | None = None,
         *,
         symptoms: Callable | None = None,
         tolerance: float | None = None,
         through: Callable | None = None,
+        also: Change | None = None,
     ) -> None:
         if not EXERCISE.fullmatch(name):
             raise ValueError(
@@ -183,26 +211,72 @@ class Exercise:
                 "and hyphens, ch02-self-attention say"
             )
         self.name, self.right, self.hint = name, right, hint
-        self.mistakes, self.symptoms = mistakes or {}, symptoms
-        self.tolerance, self.through = tolerance, through
+        self.symptoms, self.tolerance, self.through = symptoms, tolerance, through
+        self._also = also
         self.parameters = list(inspect.signature(right).parameters)
+        self.instead_of: dict[str, dict[str, str]] = {}
+        self._mistakes = mistakes or {}
         self._cases: list[tuple] = []
         _EXERCISES[name] = self
+
+    @cached_property
+    def mistakes(self) -> dict[str, Callable]:
+        """The mistakes as functions: hint -> function, in the order they are tried.
+
+        Where the source of the right answer is not to be had (a package of compiled
+        files alone), these are the functions only. What is wrong is refused all the
+        same, then with the hint of the exercise.
+
+        Raises:
+            ValueError: if the old text of a change is not in the right answer once.
+        """
+        functions = {h: made for h, made in self._mistakes.items() if callable(made)}
+        changes = [
+            (hint, (old, new))
+            for old, instead in self.instead_of.items()
+            for new, hint in instead.items()
+        ]
+        changes += [
+            (h, made) for h, made in self._mistakes.items() if h not in functions
+        ]
+        if changes:
+            try:
+                text = source_of(self.right)
+            except OSError:
+                return functions
+            functions |= {hint: self._changed(text, made) for hint, made in changes}
+        return functions
+
+    @cached_property
+    def other(self) -> Callable | None:
+        """The right answer by another convention, if there is one (and a source)."""
+        try:
+            return self._also and self._changed(source_of(self.right), self._also)
+        except OSError:
+            return None
+
+    def _changed(self, text: str, change: Change) -> Callable:
+        """The right answer, its text changed, among the names of its module."""
+        code = compile(replaced(text, change), f"<a mistake in {self.name}>", "exec")
+        defined: dict[str, Callable] = {}
+        exec(code, inspect.unwrap(self.right).__globals__, defined)
+        return defined[self.right.__name__]
 
     def case(
         self,
         line: str,
+        make: Callable[[Draw], tuple] | None = None,
         *,
         gradients: bool = False,
         hint: str | None = None,
         dtype: torch.dtype = torch.float32,
         graded_only: bool = False,
     ) -> Callable:
-        """Declare a case: the decorated function takes a :class:`Draw`, and returns
-        the arguments as a tuple.
+        """Declare a case. Without ``make``, a decorator of it.
 
         Args:
             line: what is tested, for the reader.
+            make: takes a :class:`Draw`, and returns the arguments as a tuple.
             gradients: compare the gradients of all floating-point tensors too.
             hint: said where the result is wrong, before any mistake is looked for.
             dtype: precision of what is drawn.
@@ -213,7 +287,7 @@ class Exercise:
             self._cases.append((line, make, gradients, hint, dtype, graded_only))
             return make
 
-        return declare
+        return declare(make) if make else declare
 
     def cases(self, seed: str = "0", graded: bool = False) -> list[Case]:
         """The cases, drawn: in a notebook with seed 0, by a course with its own.
@@ -231,16 +305,81 @@ class Exercise:
 
     def result_of(self, answer: Callable, case: Case) -> Any:
         """What a function of ours gives for a case: computed wide, cast back."""
+        if answer in case.results:
+            return case.results[answer]
         wide = mapped(lambda v: v.double() if is_float(v) else v, case.arguments)
         # (leaves of a list or dict of arguments hold no gradient, as for the answer)
-        result = call(answer, copied(wide), case.gradients, self.through).result
+        with warnings.catch_warnings():  # a mistake may be one that PyTorch warns of
+            warnings.simplefilter("ignore")
+            result = call(
+                answer, copied(wide), case.gradients, self.through, watched=False
+            ).result
         dtype = _dtype_of(case.arguments)
 
         def narrow(v: Any) -> Any:
             double = isinstance(v, Tensor) and v.dtype == torch.float64
             return v.to(dtype) if double else v
 
-        return mapped(narrow, result)
+        case.results[answer] = mapped(narrow, result)
+        return case.results[answer]
+
+
+def exercise(
+    name: str, hint: str, mistakes: dict | None = None, **options: Any
+) -> Callable[[Callable], Exercise]:
+    """Make a right answer an `Exercise`: a decorator, with its other arguments."""
+    return lambda right: Exercise(name, right, hint, mistakes, **options)
+
+
+def faults(questions: dict[str, Change]) -> dict[str, Change]:
+    """The mistakes of an exercise that gives code with faults: any of them are left.
+
+    Args:
+        questions: what to tell somebody who left this fault in -> the change that puts
+            it back into the right answer.
+    """
+    numbers = [
+        "",
+        "a fault is",
+        "two faults are",
+        "three faults are",
+        "four faults are",
+    ]
+    made = {}
+    for count in range(1, len(questions) + 1):
+        for left in combinations(questions, count):
+            hint = f"{numbers[count]} left: {' And: '.join(left)}"
+            parts = [_parts(questions[question]) for question in left]
+            made[hint] = [part for change in parts for part in change]
+    return made
+
+
+def _parts(change: Change) -> Sequence[tuple[str, str]]:
+    return [change] if isinstance(change[0], str) else change
+
+
+def source_of(function: Callable) -> str:
+    """The source of a function that ``def`` defines, without its decorators.
+
+    Raises:
+        OSError: if it is not to be had.
+    """
+    text = textwrap.dedent(inspect.getsource(function))
+    first = parse(text).body[0].lineno
+    return "".join(text.splitlines(keepends=True)[first - 1 :])
+
+
+def replaced(text: str, change: Change) -> str:
+    """``text`` after a change, each part of which finds its place.
+
+    Raises:
+        ValueError: if an old text does not occur exactly once.
+    """
+    for old, new in _parts(change):
+        if (times := text.count(old)) != 1:
+            raise ValueError(f"expected {old!r} once, found it {times} times in {text}")
+        text = text.replace(old, new)
+    return text
 
 
 def _dtype_of(arguments: Any) -> torch.dtype:
@@ -336,6 +475,9 @@ def verdict(case: Case, called: Call, quote: bool = True) -> str | None:
         return seen
     tolerance = _tolerance(case)
     if close(result, expected, tolerance):
+        return None
+    other = exercise.other and exercise.result_of(exercise.other, case)
+    if other is not None and close(result, other, tolerance):
         return None
     return next(_reasons(case, result, expected, tolerance, quote))
 

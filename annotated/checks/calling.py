@@ -8,7 +8,9 @@ import builtins
 import linecache
 import math
 import numbers
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any, NamedTuple
@@ -23,6 +25,7 @@ PROBLEMS = {
     "no gradient": "no gradient flows from the result to the arguments (is there a "
     "detach, a .data, an .item() or a new tensor on the way?)",
     "not plain": "expected a tensor, a number or the like, or lists of these",
+    "annotated": "your code calls `annotated`: an answer is written with PyTorch alone",
     "exit": "your code ends the program: no exit() here, please",
 }
 
@@ -42,8 +45,8 @@ class Function:
         text = f"lambda {self.parameters}: {self.expression}"
         return eval(text, {"torch": torch, "math": math})
 
-    def __call__(self, *arguments: Any) -> Any:
-        return self._function(*arguments)
+    def __call__(self, *arguments: Any, **named: Any) -> Any:
+        return self._function(*arguments, **named)
 
 
 class Differentiated(NamedTuple):
@@ -84,6 +87,7 @@ def call(
     arguments: tuple,
     gradients: bool = False,
     through: Callable | None = None,
+    watched: bool = True,
 ) -> Call:
     """Call an answer. What it raises becomes a result, and no exception.
 
@@ -92,10 +96,39 @@ def call(
         arguments: what it is called with; given away, so pass a copy.
         gradients: return a `Differentiated`.
         through: called as ``through(answer, *arguments)`` in place of the answer.
+        watched: refuse an answer that calls functions of the book.
     """
     if not callable(answer):
         return Call(Problem("no function"))
     called = partial(through, answer) if through else answer
+    if not watched:
+        return _called(answer, called, arguments, gradients)
+    with _modules_called() as modules:
+        outcome = _called(answer, called, arguments, gradients)
+    return Call(Problem("annotated"), outcome.after) if modules else outcome
+
+
+@contextmanager
+def _modules_called() -> Iterator[set[str]]:
+    """The modules of the book, but for the checks, whose functions are called."""
+    modules: set[str] = set()
+
+    def note(frame, event: str, _) -> None:
+        if event == "call":
+            name = frame.f_globals.get("__name__", "")
+            if name.startswith("annotated."):
+                modules.add(name)
+
+    before = sys.getprofile()
+    sys.setprofile(note)
+    try:
+        yield modules
+    finally:
+        sys.setprofile(before)
+        modules -= {name for name in modules if name.startswith("annotated.checks")}
+
+
+def _called(answer: Any, called: Any, arguments: tuple, gradients: bool) -> Call:
     try:
         # answers may draw random numbers: always the same, and the notebook's own
         # sequence goes on as if they had not

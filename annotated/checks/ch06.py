@@ -1,115 +1,20 @@
 """The exercises of chapter 06; ``__init__.py`` says how one is written."""
 
-from functools import partial
-
 import torch
-from torch import Tensor, nn
-from torch.nn.functional import gelu
+from torch import Tensor, nn  # noqa: F401, mistakes use it
+from torch.nn.functional import gelu, relu  # noqa: F401
 
 from annotated.checks import (
     Differentiated,
-    Exercise,
     Function,
     Raised,
+    exercise,
+    faults,
     tensor_for_bool,
 )
-from annotated.checks.material import tied
-
-# ---- a residual, in both orders ----------------------------------------------
-
-
-def pre_norm(x, f, norm):
-    return x + f(norm(x))
-
-
-def post_norm(x, f, norm):
-    return norm(x + f(x))
-
-
-def in_both(block):
-    return {"pre": block, "post": block}
-
-
-RIGHT_BLOCKS = {"pre": pre_norm, "post": post_norm}
-WRONG_BLOCKS = {
-    'this is post-norm; "pre" normalises what the sublayer reads': {"pre": post_norm},
-    'this is pre-norm; "post" normalises the sum': {"post": pre_norm},
-    "the residual is missing: nothing carries x on": {
-        "pre": lambda x, f, norm: f(norm(x)),
-        "post": lambda x, f, norm: norm(f(x)),
-    },
-    "nothing is normalised": in_both(lambda x, f, norm: x + f(x)),
-    "what the sublayer gives is normalised, before it is added": (
-        in_both(lambda x, f, norm: x + norm(f(x)))
-    ),
-    "both are normalised, what the sublayer reads and the sum": (
-        in_both(lambda x, f, norm: norm(x + f(norm(x))))
-    ),
-    'in "pre", what is carried on is normalised too': {
-        "pre": lambda x, f, norm: norm(x) + f(norm(x))
-    },
-    'in "post", only x is normalised, and not the sum': {
-        "post": lambda x, f, norm: norm(x) + f(x)
-    },
-}
+from annotated.checks.material import sequences_tried, tied
 
 # ---- a residual block --------------------------------------------------------
-
-
-def rooted(variance):
-    return (variance + 1e-5).sqrt()
-
-
-def normalised(y, axes=-1, correction=0, centred=True, root=rooted):
-    variance, mean = torch.var_mean(y, axes, correction=correction, keepdim=True)
-    return (y - mean if centred else y) / root(variance)
-
-
-def layer_norm(y, weight, bias, **changed):
-    return normalised(y, **changed) * weight + bias
-
-
-def residual(x, sublayer, weight, bias, norm, *, ln=layer_norm, **blocks):
-    block = (RIGHT_BLOCKS | blocks)[norm]
-    return block(x, sublayer, lambda y: ln(y, weight, bias))
-
-
-ROOTS = {
-    "ε stands outside the root": lambda variance: variance.sqrt() + 1e-5,
-    "ε is a floor of the variance; it should be added": (
-        lambda variance: variance.clamp(min=1e-5).sqrt()
-    ),
-    "ε is missing, or is only a floor of the deviation": Tensor.sqrt,
-    "ε is 1e-5; yours is 1e-6": lambda variance: (variance + 1e-6).sqrt(),
-    "divided by the variance, not by its root": lambda variance: variance + 1e-5,
-    "not divided by the deviation": lambda variance: 1.0,
-}
-AXES = {
-    "the positions": 1,
-    "the batch": 0,
-    "all that a sequence holds": (1, 2),
-    "batch and positions, as in batch normalisation": (0, 1),
-}
-NORMS = {
-    "the squares are divided by d − 1, not by d": partial(layer_norm, correction=1),
-    "the squares are divided by d − 1, not by d, and ε stands outside the root": (
-        partial(layer_norm, correction=1, root=ROOTS["ε stands outside the root"])
-    ),
-    "the mean is not subtracted": partial(layer_norm, centred=False),
-    "weight and bias are not used": lambda y, weight, bias: normalised(y),
-    "the weight is not used": lambda y, weight, bias: normalised(y) + bias,
-    "the bias is not used": lambda y, weight, bias: normalised(y) * weight,
-    "the bias is added before the weight multiplies": (
-        lambda y, weight, bias: (normalised(y) + bias) * weight
-    ),
-}
-NORMS |= {hint: partial(layer_norm, root=root) for hint, root in ROOTS.items()}
-NORMS |= {
-    f"the mean runs over {what}; each vector has its own": partial(
-        layer_norm, axes=axes
-    )
-    for what, axes in AXES.items()
-}
 
 
 def not_a_number(y, *arguments):
@@ -119,14 +24,74 @@ def not_a_number(y, *arguments):
         return "a gradient holds NaN: is the root of 0 taken, where entries are equal?"
 
 
-residual_block = Exercise(
+@exercise(
     "ch06-residual",
-    right=residual,
-    hint='expected x + f(LN(x)) in "pre", LN(x + f(x)) in "post"',
+    'expected x + f(LN(x)) in "pre", LN(x + f(x)) in "post"',
+    {
+        "the squares are divided by d − 1, not by d, and ε stands outside the root": [
+            ("correction=0", "correction=1"),
+            ("(variance + 1e-5).sqrt()", "(variance.sqrt() + 1e-5)"),
+        ]
+    },
     symptoms=not_a_number,
-    mistakes={hint: partial(residual, **wrong) for hint, wrong in WRONG_BLOCKS.items()}
-    | {hint: partial(residual, ln=wrong) for hint, wrong in NORMS.items()},
 )
+def residual(x, sublayer, weight, bias, norm):
+    def ln(y):
+        variance, mean = torch.var_mean(y, -1, correction=0, keepdim=True)
+        return (y - mean) / (variance + 1e-5).sqrt() * weight + bias
+
+    def same(y):
+        return y
+
+    first, last = (ln, same) if norm == "pre" else (same, ln)
+    return last(x + sublayer(first(x)))
+
+
+BLOCK = {
+    "last(sublayer(first(x)))": "the residual is missing: nothing carries x on",
+    "x + sublayer(x)": "nothing is normalised",
+    "x + ln(sublayer(x))": "what the sublayer gives is normalised, before it is added",
+    "ln(x + sublayer(ln(x)))": "what the sublayer reads is normalised, and the sum",
+    "first(x) + sublayer(first(x))": 'in "pre", what is carried on is normalised too',
+    "last(x) + sublayer(first(x))": 'in "post", only x is normalised, and not the sum',
+}
+ROOTS = {
+    "(variance.sqrt() + 1e-5)": "ε stands outside the root",
+    "variance.clamp(min=1e-5).sqrt()": "ε is a floor of the variance; it should be "
+    "added",
+    "variance.sqrt()": "ε is missing, or is only a floor of the deviation",
+    "(variance + 1e-6).sqrt()": "ε is 1e-5; yours is 1e-6",
+    "(variance + 1e-5)": "divided by the variance, not by its root",
+    "1": "not divided by the deviation",
+}
+D_MINUS_1 = {"correction=1": "the squares are divided by d − 1, not by d"}
+EACH = "each vector has its own"
+
+residual.instead_of["last(x + sublayer(first(x)))"] = BLOCK
+residual.instead_of["(ln, same)"] = {
+    "(same, ln)": 'this is post-norm; "pre" normalises what the sublayer reads'
+}
+residual.instead_of["(same, ln)"] = {
+    "(ln, same)": 'this is pre-norm; "post" normalises the sum'
+}
+residual.instead_of["(variance + 1e-5).sqrt()"] = ROOTS
+residual.instead_of["correction=0"] = D_MINUS_1
+residual.instead_of["(y, -1,"] = {
+    "(y, 1,": f"the mean runs over the positions; {EACH}",
+    "(y, 0,": f"the mean runs over the batch; {EACH}",
+    "(y, (1, 2),": f"the mean runs over all that a sequence holds; {EACH}",
+    "(y, (0, 1),": f"the mean runs over batch and positions, as in BatchNorm; {EACH}",
+}
+residual.instead_of["(y - mean) / (variance"] = {
+    "y / (variance": "the mean is not subtracted",
+    "y / (y.square().mean(-1, True)": "this is RMSNorm: LN subtracts the mean",
+}
+residual.instead_of[" * weight + bias"] = {
+    "": "weight and bias are not used",
+    " + bias": "the weight is not used",
+    " * weight": "the bias is not used",
+    " * weight + bias * weight": "the bias is added before the weight multiplies",
+}
 
 
 def given(draw, x, norm):
@@ -144,38 +109,29 @@ def some_equal(draw):
 
 for _norm, _result in {"post": "(−1, 1)", "pre": "(−1, 5)"}.items():
 
-    @residual_block.case(f'the example, "{_norm}": {_result}')
+    @residual.case(f'the example, "{_norm}": {_result}')
     def _(draw, norm=_norm):
         x = torch.tensor([[[1.0, 3.0]]])
         return x, Function("2 * x"), torch.ones(2), torch.zeros(2), norm
 
-    @residual_block.case(f'every axis of another length, "{_norm}"')
+    @residual.case(f'every axis of another length, "{_norm}"')
+    @residual.case(f'in double precision, "{_norm}"', dtype=torch.float64)
     def _(draw, norm=_norm):
         return given(draw, draw.normal(*draw.sizes(3)), norm)
 
+    @residual.case(f'gradients, "{_norm}"', gradients=True)
+    def _(draw, norm=_norm):
+        return given(draw, draw.normal(2, 3, 5), norm)
 
-@residual_block.case("vectors so small that ε counts")
+
+@residual.case("vectors so small that ε counts")
 def _(draw):
     x = 1e-3 * draw.normal(2, 3, 4)
     return x, Function("x.cumsum(1)"), draw.normal(4), draw.normal(4), "pre"
 
 
-@residual_block.case("vectors of equal entries")
-def _(draw):
-    return given(draw, some_equal(draw), "pre")
-
-
-@residual_block.case("in double precision", dtype=torch.float64)
-def _(draw):
-    return given(draw, draw.normal(2, 3, 4), "post")
-
-
-@residual_block.case("gradients reach x, the weight and the bias", gradients=True)
-def _(draw):
-    return given(draw, draw.normal(2, 3, 5), "post")
-
-
-@residual_block.case("gradients where entries are equal", gradients=True)
+@residual.case("vectors of equal entries")
+@residual.case("gradients where entries are equal", gradients=True)
 def _(draw):
     return given(draw, some_equal(draw), "pre")
 
@@ -213,136 +169,113 @@ def causal(draw, b, t):
 
 # ---- an encoder layer, from its matrices --------------------------------------
 
-
-def by_heads(x, heads):
-    b, s, d = x.shape
-    return x.reshape(b, s, heads, d // heads).transpose(1, 2)
-
-
-def joined(x):
-    return x.transpose(1, 2).flatten(-2)
+SPLIT = ("heads, d // heads).transpose(1, 2)", "-1).view(b, heads, s, -1)")
+JOIN = (".transpose(1, 2).reshape(b", ".reshape(b")
+MASK = "scores.masked_fill(~mask, -torch.inf)"
 
 
-def hidden(scores, mask):
-    return scores.masked_fill(~mask, -torch.inf)
+@exercise(
+    "ch06-whole-layer",
+    "expected x + attention(LN(x)), and then x + network(LN(x))",
+    {
+        "one head as wide as all: where are the others?": [
+            ("heads, d // heads)", "1, d)"),
+            ("(d // heads) ** 0.5", "d**0.5"),
+        ],
+        "positions and heads are mixed up, both ways: split the width, and transpose": [
+            SPLIT,
+            JOIN,
+        ],
+        "the mask comes after the softmax: do the weights that are left sum to 1?": [
+            ("softmax(-1)", "softmax(-1) * (1 if mask is None else mask)"),
+            (MASK, "scores"),
+        ],
+        "neither of the network's biases is used": [
+            (' + w["inner_bias"]', ""),
+            (' + w["outer_bias"]', ""),
+        ],
+        "a matrix is turned: here each multiplies from the right, read @ W": [
+            ("w[name]", "w[name].T"),
+            ('w["output"]', 'w["output"].T'),
+        ],
+    },
+)
+def encoder_layer(x, weights, heads, mask):
+    w, (b, s, d) = weights, x.shape
 
+    def ln(y, n):
+        variance, mean = torch.var_mean(y, -1, correction=0, keepdim=True)
+        y = (y - mean) / (variance + 1e-5).sqrt()
+        return y * w[f"gain_{n}"] + w[f"bias_{n}"]
 
-def whole_layer(
-    x,
-    weights,
-    heads,
-    mask,
-    *,
-    block=pre_norm,
-    ln=layer_norm,
-    split=by_heads,
-    join=joined,
-    scale=lambda k, d: k**-0.5,
-    hide=hidden,
-    hide_weights=lambda shares, mask: shares,
-    without=(),
-    relu=torch.relu,
-    second=2,
-    values=None,
-    mapped=True,
-    causal=False,
-):
-    """An encoder layer; the switches are what goes wrong with it."""
-    w = weights | {name: torch.zeros_like(weights[name]) for name in without}
+    def split(y):
+        return y.reshape(b, s, heads, d // heads).transpose(1, 2)
 
-    def norm(n):
-        return lambda y: ln(y, w[f"gain_{n}"], w[f"bias_{n}"])
-
-    def attend(read):
-        query, key = (split(read @ w[name], heads) for name in ("query", "key"))
-        value = split((read if values is None else values(x, read)) @ w["value"], heads)
-        scores = query @ key.mT * scale(query.shape[-1], x.shape[-1])
+    def attention(read):
+        q, k, v = (split(read @ w[name]) for name in ("query", "key", "value"))
+        scores = q @ k.mT / (d // heads) ** 0.5
         if mask is not None:
-            scores = hide(scores, mask)
-        if causal:
-            square = torch.ones(x.shape[1], x.shape[1], dtype=torch.bool)
-            scores = scores.masked_fill(~square.tril(), -torch.inf)
-        shares = scores.softmax(-1)
-        if mask is not None:
-            shares = hide_weights(shares, mask)
-        mixed = join(shares @ value)
-        return mixed @ w["output"] if mapped else mixed
+            scores = scores.masked_fill(~mask, -torch.inf)
+        mixed = scores.softmax(-1) @ v
+        return mixed.transpose(1, 2).reshape(b, s, d) @ w["output"]
 
     def network(read):
         inner = relu(read @ w["inner"] + w["inner_bias"])
         return inner @ w["outer"] + w["outer_bias"]
 
-    middle = block(x, attend, norm(1))
-    return block(middle, network, norm(second))
+    def block(y, f, n):
+        return y + f(ln(y, n))
+
+    return block(block(x, attention, 1), network, 2)
 
 
-def one_head(x, heads):
-    return x[:, None]
-
-
-WHOLE = {
-    "the scores are not divided by √k": {"scale": lambda k, d: 1.0},
-    "divided by √d: how wide is one head?": {"scale": lambda k, d: d**-0.5},
-    "one head as wide as all: where are the others?": {"split": one_head},
-    "position and head are mixed up when the width is split into heads": {
-        "split": lambda x, heads: x.reshape(
-            x.shape[0], heads, x.shape[1], x.shape[2] // heads
-        )
-    },
-    "position and head are mixed up when the heads are joined": {
-        "join": lambda x: x.reshape(x.shape[0], x.shape[2], -1)
-    },
-    "positions and heads are mixed up, both ways: split the width, then transpose": {
-        "split": lambda x, heads: x.reshape(
-            x.shape[0], heads, x.shape[1], x.shape[2] // heads
-        ),
-        "join": lambda x: x.reshape(x.shape[0], x.shape[2], -1),
-    },
-    "the mask has no effect": {"hide": lambda scores, mask: scores},
-    "the mask is the wrong way round: True = may attend": {
-        "hide": lambda scores, mask: hidden(scores, ~mask)
-    },
-    "the mask is added as 0 and 1: what does softmax need to give exactly 0?": {
-        "hide": torch.add
-    },
-    "hidden scores are 0, and e⁰ isn't 0": {"hide": torch.mul},
-    "the mask comes after the softmax: do the weights that are left sum to 1?": {
-        "hide": lambda scores, mask: scores,
-        "hide_weights": torch.mul,
-    },
-    "inner_bias is not used": {"without": ["inner_bias"]},
-    "outer_bias is not used": {"without": ["outer_bias"]},
-    "neither of the network's biases is used": {
-        "without": ["inner_bias", "outer_bias"]
-    },
-    "nothing comes between the network's two maps": {"relu": lambda y: y},
-    "the network's activation is ReLU, not GELU": {"relu": gelu},
-    "the output map of the attention is missing": {"mapped": False},
-    "both blocks use the gain and bias of the first": {"second": 1},
-    "the values are taken from x as it came; what does the attention read?": {
-        "values": lambda x, read: x
-    },
-    "the encoder sees no future: whose mask is that?": {"causal": True},
-    "this is post-norm; the norm comes before the sublayer here": {"block": post_norm},
-    "a residual is missing: nothing carries x on": {
-        "block": lambda x, f, norm: f(norm(x))
-    },
-    "nothing is normalised": {"block": lambda x, f, norm: x + f(x)},
-    "what is carried on is normalised too": {
-        "block": lambda x, f, norm: norm(x) + f(norm(x))
-    },
-    "the squares are divided by d − 1, not by d": {
-        "ln": partial(layer_norm, correction=1)
-    },
+encoder_layer.instead_of["y + f(ln(y, n))"] = {
+    "ln(y + f(y), n)": "this is post-norm; the norm comes before the sublayer here",
+    "f(ln(y, n))": "a residual is missing: nothing carries x on",
+    "y + f(y)": "nothing is normalised",
+    "ln(y, n) + f(ln(y, n))": "what is carried on is normalised too",
+    "(x if n == 2 else y) + f(ln(y, n))": "the last residual adds the first x",
 }
-WHOLE |= {hint: {"ln": partial(layer_norm, root=root)} for hint, root in ROOTS.items()}
-
-encoder_layer = Exercise(
-    "ch06-whole-layer",
-    right=whole_layer,
-    hint="expected x + attention(LN(x)), and then x + network(LN(x))",
-    mistakes={hint: partial(whole_layer, **wrong) for hint, wrong in WHOLE.items()},
-)
+encoder_layer.instead_of["(d // heads) ** 0.5"] = {
+    "1": "the scores are not divided by √k",
+    "d**0.5": "divided by √d: how wide is one head?",
+}
+encoder_layer.instead_of[SPLIT[0]] = {
+    SPLIT[1]: "position and head are mixed up when the width is split into heads"
+}
+encoder_layer.instead_of[JOIN[0]] = {
+    JOIN[1]: "position and head are mixed up when the heads are joined"
+}
+encoder_layer.instead_of[MASK] = {
+    "scores": "the mask has no effect",
+    MASK.replace("~", ""): "the mask is the wrong way round: True = may attend",
+    "scores + mask": "the mask is added as 0 and 1: what does softmax need to give "
+    "exactly 0?",
+    "scores * mask": "hidden scores are 0, and e⁰ isn't 0",
+}
+encoder_layer.instead_of[' + w["inner_bias"]'] = {"": "inner_bias is not used"}
+encoder_layer.instead_of[' + w["outer_bias"]'] = {"": "outer_bias is not used"}
+encoder_layer.instead_of["relu("] = {
+    "(": "nothing comes between the network's two maps",
+    "gelu(": "the network's activation is ReLU, not GELU",
+}
+encoder_layer.instead_of[' @ w["output"]'] = {
+    "": "the output map of the attention is missing"
+}
+encoder_layer.instead_of["network, 2)"] = {
+    "network, 1)": "both blocks use the gain and bias of the first"
+}
+encoder_layer.instead_of["gain_{n}"] = {"gain_1": "both blocks use the first gain"}
+encoder_layer.instead_of["        scores = q"] = {
+    '        v = split(x @ w["value"])\n        scores = q': "the values are taken "
+    "from x as it came; what does the attention read?"
+}
+encoder_layer.instead_of["scores.softmax"] = {
+    "scores.masked_fill(torch.ones(s, s).triu(1) > 0, -torch.inf).softmax": "the "
+    "encoder sees no future: whose mask is that?"
+}
+encoder_layer.instead_of["correction=0"] = D_MINUS_1
+encoder_layer.instead_of["(variance + 1e-5).sqrt()"] = ROOTS
 
 
 def matrices(draw, d, d_ff):
@@ -364,180 +297,127 @@ def _(draw):
     return torch.tensor([[[1.0, 3.0]]]), weights, 1, None
 
 
-@encoder_layer.case("one head, no mask")
-def _(draw):
-    return draw.normal(1, 3, 4), matrices(draw, 4, 7), 1, None
+for _line, (_size, _width, _heads, _padded) in {
+    "one head, no mask": ((1, 3), 4, 1, False),
+    "three heads, every axis of another length": ((2, 5), 12, 3, False),
+    "two heads, a padded batch": ((3, 5), 6, 2, True),
+    "gradients reach x": ((2, 3), 4, 2, True),
+}.items():
+
+    @encoder_layer.case(_line, gradients="gradients" in _line)
+    def _(draw, size=_size, width=_width, heads=_heads, padded=_padded):
+        mask = padding(draw, *size) if padded else None
+        return draw.normal(*size, width), matrices(draw, width, 7), heads, mask
 
 
-@encoder_layer.case("three heads, every axis of another length")
-def _(draw):
-    return draw.normal(2, 5, 12), matrices(draw, 12, 7), 3, None
-
-
-@encoder_layer.case("two heads, a padded batch")
-def _(draw):
-    return draw.normal(3, 5, 6), matrices(draw, 6, 8), 2, padding(draw, 3, 5)
-
-
-@encoder_layer.case("vectors so small that ε counts")
-def _(draw):
-    return 1e-3 * draw.normal(2, 3, 4), matrices(draw, 4, 6), 2, None
-
-
-@encoder_layer.case("gradients reach x", gradients=True)
-def _(draw):
-    return draw.normal(2, 3, 4), matrices(draw, 4, 6), 2, padding(draw, 2, 3)
+encoder_layer.case(
+    "vectors so small that ε counts",
+    lambda draw: (1e-3 * draw.normal(2, 3, 4), matrices(draw, 4, 6), 2, None),
+)
 
 
 # ---- a decoder layer ---------------------------------------------------------
 
-
-def to_itself(attend, x, memory, mask, memory_mask):
-    return attend(x, x, mask)
+ORDER = '"a1", "c2", "f3"'  # each sublayer, and the number of its norm
 
 
-def to_memory(attend, x, memory, mask, memory_mask):
-    return attend(x, memory, memory_mask)
-
-
-def decoder(
-    x,
-    memory,
-    parts,
-    mask,
-    memory_mask,
-    *,
-    sublayers="acf",
-    norms=(1, 2, 3),
-    own=to_itself,
-    cross=to_memory,
-    post=post_norm,
-):
-    """The sublayers are a, attention, c, cross-attention, and f, the network."""
-    others = memory, mask, memory_mask
-    functions = {
-        "a": lambda y: own(parts["attention"], y, *others),
-        "c": lambda y: cross(parts["cross_attention"], y, *others),
+@exercise(
+    "ch06-decoder-layer",
+    "expected the target's attention to itself, then to the memory, then the "
+    "feed-forward network, each sum normalised by its own norm",
+    {
+        "the masks are exchanged": [
+            ("(y, y, mask)", "(y, y, memory_mask)"),
+            ("(y, memory, memory_mask)", "(y, memory, mask)"),
+        ],
+        "the two attention functions are exchanged": [
+            ('parts["attention"]', 'parts["first"]'),
+            ('parts["cross_attention"]', 'parts["attention"]'),
+            ('parts["first"]', 'parts["cross_attention"]'),
+        ],
+    },
+)
+def decoder_layer(x, memory, parts, mask, memory_mask):
+    sublayers = {
+        "a": lambda y: parts["attention"](y, y, mask),
+        "c": lambda y: parts["cross_attention"](y, memory, memory_mask),
         "f": parts["feed_forward"],
     }
-    for sublayer, n in zip(sublayers, norms, strict=True):
-        x = post(x, functions[sublayer], parts[f"norm_{n}"])
-    return x
+    stream = x
+    for name, n in ("a1", "c2", "f3"):
+        norm, f = parts[f"norm_{n}"], sublayers[name]
+        stream = norm(stream + f(stream))
+    return stream
 
 
-def with_parts(change):
-    def answer(x, memory, parts, *masks):
-        return decoder(x, memory, parts | change(parts), *masks)
+NOT_THE_PLACES = "norm_2 and norm_3 go with the places, not with the blocks"
 
-    return answer
-
-
-def with_masks(choose):
-    return lambda *given: decoder(*given[:3], *choose(*given[3:]))
-
-
-def asks_with_the_first_x(x, *given):
-    def first(attend, y, *others):
-        return to_memory(attend, x, *others)
-
-    return decoder(x, *given, cross=first)
-
-
-def first_target_again(x, memory, parts, *masks):
-    middle = decoder(x, memory, parts, *masks, sublayers="ac", norms=(1, 2))
-    return parts["norm_3"](x + parts["feed_forward"](middle))
-
-
-ATTENTIONS = {
-    "in cross-attention the target asks the target: where is the memory?": (
-        partial(decoder, cross=to_itself)
-    ),
-    "both attentions go to the memory; the first is the target's to itself": (
-        partial(decoder, own=to_memory)
-    ),
-    "the two attention functions are exchanged": with_parts(
-        lambda parts: {
-            "attention": parts["cross_attention"],
-            "cross_attention": parts["attention"],
-        }
-    ),
-    "parts['attention'] is used twice: the memory has a function of its own": (
-        with_parts(lambda parts: {"cross_attention": parts["attention"]})
-    ),
-    "cross-attention asks with x as it came, not with what the first block gave": (
-        asks_with_the_first_x
-    ),
-    "in cross-attention the memory asks the target; it should be asked": partial(
-        decoder, cross=lambda attend, x, memory, mask, _: attend(memory, x, mask)
-    ),
-    "in cross-attention the memory asks the target, with the mask of the memory": (
-        partial(
-            decoder, cross=lambda attend, x, memory, _, mask: attend(memory, x, mask)
-        )
-    ),
-    "the memory is normalised; it comes ready from the encoder": (
-        lambda x, memory, parts, *masks: decoder(
-            x, parts["norm_2"](memory), parts, *masks
-        )
-    ),
+decoder_layer.instead_of["norm(stream + f(stream))"] = {
+    "stream + f(norm(stream))": 'this is pre-norm; "post" normalises the sum',
+    "norm(f(stream))": "the residual is missing: nothing carries x on",
+    "stream + f(stream)": "nothing is normalised",
+    "stream + norm(f(stream))": "what the sublayer gives is normalised, not the sum",
+    "norm(stream + f(norm(stream)))": "both are normalised, what the sublayer "
+    "reads and the sum",
+    "norm(stream) + f(stream)": 'in "post", only x is normalised, and not the sum',
+    'norm((x if name == "f" else stream) + f(stream))': "the last residual adds "
+    "the x of the beginning",
 }
-SUBLAYERS = {
-    "the memory is asked first, before the target itself": ("caf", (1, 2, 3)),
-    "the feed-forward network comes before the cross-attention": ("afc", (1, 3, 2)),
-    "the feed-forward network comes before the cross-attention, and norm_2 and "
-    "norm_3 go with the places, not with the blocks": ("afc", (1, 2, 3)),
-    "the memory is asked first, before the target itself, and each norm goes with its "
-    "block": ("caf", (2, 1, 3)),
-    "the cross-attention is missing": ("af", (1, 3)),
-    "the self-attention is missing": ("cf", (2, 3)),
-    "the feed-forward network is missing": ("ac", (1, 2)),
-    "norm_1 and norm_2 are exchanged": ("acf", (2, 1, 3)),
-    "norm_2 and norm_3 are exchanged": ("acf", (1, 3, 2)),
-    "norm_1 and norm_3 are exchanged": ("acf", (3, 2, 1)),
-    "norm_1 is used for all three blocks": ("acf", (1, 1, 1)),
+decoder_layer.instead_of["(y, memory, memory_mask)"] = {
+    "(y, y, mask)": "in cross-attention the target asks the target: where is the "
+    "memory?",
+    "(x, memory, memory_mask)": "cross-attention asks with x as it came, not with "
+    "what the first block gave",
+    "(memory, y, mask)": "in cross-attention the memory asks the target; it should "
+    "be asked",
+    "(memory, y, memory_mask)": "in cross-attention the memory asks the target, "
+    "with the mask of the memory",
+    '(y, parts["norm_2"](memory), memory_mask)': "the memory is normalised; it "
+    "comes ready from the encoder",
+    "(y, memory, None)": "the mask of the memory is not passed on",
+    "(y, memory, mask)": "the mask of the target is used twice",
 }
-MASKS = {
-    "the mask of the target is not passed on": lambda mask, memory: (None, memory),
-    "the mask of the memory is not passed on": lambda mask, memory: (mask, None),
-    "the masks are exchanged": lambda mask, memory: (memory, mask),
-    "the mask of the target is used twice": lambda mask, memory: (mask, mask),
-    "the mask of the memory is used twice": lambda mask, memory: (memory, memory),
+decoder_layer.instead_of["(y, y, mask)"] = {
+    "(y, memory, memory_mask)": "both attentions go to the memory; the first is "
+    "the target's to itself",
+    "(y, y, None)": "the mask of the target is not passed on",
+    "(y, y, memory_mask)": "the mask of the memory is used twice",
 }
-
-decoder_layer = Exercise(
-    "ch06-decoder-layer",
-    right=decoder,
-    hint="expected the target's attention to itself, then to the memory, then the "
-    "feed-forward network, each sum normalised by its own norm",
-    mistakes={
-        hint: partial(decoder, post=wrong["post"])
-        for hint, wrong in WRONG_BLOCKS.items()
-        if "post" in wrong
-    }
-    | ATTENTIONS
-    | {
-        hint: partial(decoder, sublayers=sublayers, norms=norms)
-        for hint, (sublayers, norms) in SUBLAYERS.items()
-    }
-    | {hint: with_masks(choose) for hint, choose in MASKS.items()}
-    | {"the last residual adds the x of the beginning": first_target_again},
-)
+decoder_layer.instead_of['parts["cross_attention"]'] = {
+    'parts["attention"]': "parts['attention'] is used twice: the memory has a "
+    "function of its own"
+}
+decoder_layer.instead_of[ORDER] = {
+    '"c1", "a2", "f3"': "the memory is asked first, before the target itself",
+    '"c2", "a1", "f3"': "the memory is asked first, before the target itself, and "
+    "each norm goes with its block",
+    '"a1", "f3", "c2"': "the feed-forward network comes before the cross-attention",
+    '"a1", "f2", "c3"': "the feed-forward network comes before the cross-"
+    f"attention, and {NOT_THE_PLACES}",
+    '"a1", "f3"': "the cross-attention is missing",
+    '"c2", "f3"': "the self-attention is missing",
+    '"a1", "c2"': "the feed-forward network is missing",
+    '"a2", "c1", "f3"': "norm_1 and norm_2 are exchanged",
+    '"a1", "c3", "f2"': "norm_2 and norm_3 are exchanged",
+    '"a3", "c2", "f1"': "norm_1 and norm_3 are exchanged",
+    '"a1", "c1", "f1"': "norm_1 is used for all three blocks",
+}
 
 NUMBER_PARTS = {
     "attention": Function("query + 3 * key", "query, key, mask"),
     "cross_attention": Function("query + 10 * key", "query, key, mask"),
     "feed_forward": Function("3 * x"),
-    **{
-        "norm_1": Function("x / 6"),
-        "norm_2": Function("x - 3"),
-        "norm_3": Function("x / 2"),
-    },
+    "norm_1": Function("x / 6"),
+    "norm_2": Function("x - 3"),
+    "norm_3": Function("x / 2"),
 }
 VECTOR_PARTS = {
     "attention": attention(0.5),
     "cross_attention": attention(1.5),
     "feed_forward": NETWORK,
-    **{"norm_1": FIRST, "norm_2": SECOND, "norm_3": THIRD},
+    "norm_1": FIRST,
+    "norm_2": SECOND,
+    "norm_3": THIRD,
 }
 
 
@@ -565,49 +445,37 @@ for _line, _options in {
 # ---- find the fault: a decoder layer that sees the future ----------------------
 
 
-def repaired(x, memory, parts, memory_mask, *, diagonal=0, centred=False, padded=True):
-    """A pre-norm decoder layer; the switches are the faults of the one given."""
+@exercise(
+    "ch06-repair-decoder",
+    "expected the layer as given, without its faults, else unchanged",
+    faults(
+        {
+            "change the last position of x; does the one before move?": (
+                "tril()",
+                "tril(1)",
+            ),
+            "change the last position of x; does the first one move?": (
+                "    return x",
+                "    x = x - x.mean(1, keepdim=True)\n    return x",
+            ),
+            "change the padding of the source; does anything move?": (
+                "memory, memory_mask)",
+                "memory, None)",
+            ),
+        }
+    ),
+)
+def repair_decoder(x, memory, parts, memory_mask):
     t = x.shape[1]
-    mask = torch.ones(t, t, dtype=torch.bool).tril(diagonal)[None, None]
+    mask = torch.ones(t, t, dtype=torch.bool).tril()[None, None]
     read = parts["norm_1"](x)
     x = x + parts["attention"](read, read, mask)
     read = parts["norm_2"](x)
-    x = x + parts["cross_attention"](read, memory, memory_mask if padded else None)
-    if centred:
-        x = x - x.mean(1, keepdim=True)
+    x = x + parts["cross_attention"](read, memory, memory_mask)
     return x + parts["feed_forward"](parts["norm_3"](x))
 
 
-DIAGONAL = "a fault is left: change the last position of x; does the one before move?"
-CENTRED = "a fault is left: change the last position of x; does the first one move?"
-PADDED = "a fault is left: change the padding of the source; does anything move?"
-LEFT = {
-    DIAGONAL: {"diagonal": 1},
-    CENTRED: {"centred": True},
-    PADDED: {"padded": False},
-    f"{DIAGONAL} And does the first one?": {"diagonal": 1, "centred": True},
-    f"{DIAGONAL} And if you change the padding of the source?": {
-        "diagonal": 1,
-        "padded": False,
-    },
-    f"{CENTRED} And if you change the padding of the source?": {
-        "centred": True,
-        "padded": False,
-    },
-    "all three faults are still there": {
-        "diagonal": 1,
-        "centred": True,
-        "padded": False,
-    },
-    "now a position does not see itself": {"diagonal": -1},
-}
-
-repair_decoder = Exercise(
-    "ch06-repair-decoder",
-    right=repaired,
-    hint="expected the layer as given, without its faults, else unchanged",
-    mistakes={hint: partial(repaired, **faults) for hint, faults in LEFT.items()},
-)
+repair_decoder.instead_of["tril()"] = {"tril(-1)": "now a position does not see itself"}
 
 
 @repair_decoder.case("every axis of another length")
@@ -631,35 +499,6 @@ def _(draw):
 
 # ---- tie the weights ---------------------------------------------------------
 
-
-def tying(
-    weights=lambda source, target, output: (source, source, source),
-    kind=ValueError,
-    say=str,
-    also=lambda source, target, output: None,
-):
-    """An answer: the weights that three modules get, and what it raises if they do not
-    fit."""
-
-    def answer(*modules):
-        given = [module.weight for module in modules]
-        shapes = [tuple(weight.shape) for weight in given]
-        if kind and len(set(shapes)) > 1:
-            raise kind(say(shapes))
-        for module, weight in zip(modules, weights(*given), strict=True):
-            module.weight = weight
-        also(*modules)
-
-    return answer
-
-
-def too_late(source, target, output):
-    for module in target, output:
-        if module.weight.shape != source.weight.shape:
-            raise ValueError(f"{source.weight.shape}, {module.weight.shape}")
-        module.weight = source.weight
-
-
 ASSERT = "an assert is gone when Python runs with -O: refuse in a way that stays"
 LATE = "this is raised on the way: look at all sizes first, and refuse (a ValueError)"
 
@@ -678,67 +517,57 @@ def not_refused(result, *shapes):
     return None if all(result["unchanged"]) else TOO_LATE
 
 
-def new(weight):
-    return nn.Parameter(weight.clone())
-
-
-tie = Exercise(
+@exercise(
     "ch06-tie",
-    right=tying(),
-    hint="the three modules should hold one parameter, that of source",
+    "the three modules should hold one parameter, that of source",
     symptoms=not_refused,
     through=tied,
-    mistakes={
-        "nothing is tied: a name for a module or a weight changes no module": (
-            tying(lambda source, target, output: (source, target, output))
-        ),
-        "the numbers are equal, but copied: after one step they differ": (
-            tying(lambda source, *_: (source, new(source), new(source)))
-        ),
-        "the numbers lie in one place, but in three parameters with a gradient each": (
-            tying(lambda s, *_: (s, nn.Parameter(s), nn.Parameter(s)))
-        ),
-        "the output is not tied": tying(
-            lambda source, _, output: (source, source, output)
-        ),
-        "the target is not tied": tying(
-            lambda source, target, _: (source, target, source)
-        ),
-        "it is one parameter, but that of the output": (
-            tying(lambda source, target, output: [output] * 3)
-        ),
-        "it is one parameter, but that of the target": (
-            tying(lambda source, target, output: [target] * 3)
-        ),
-        "it is one parameter, but a new one: an optimiser has the source's": (
-            tying(lambda source, *_: [new(source)] * 3)
-        ),
-        "the source has other numbers than before": (
-            tying(also=lambda source, *_: nn.init.normal_(source.weight))
-        ),
-        "the table no longer learns": (
-            tying(also=lambda source, *_: source.requires_grad_(False))
-        ),
-        "something is left to learn besides the table": (
-            tying(
-                also=lambda *modules: setattr(modules[2], "bias", new(torch.zeros(2)))
-            )
-        ),
-        ALL_THE_SAME: tying(kind=None),
-        TOO_LATE: too_late,
-        "the message should hold two numbers that should be equal and are not": (
-            tying(say=lambda shapes: "the sizes differ")
-        ),
-        ASSERT: tying(kind=AssertionError),
-        LATE: tying(kind=RuntimeError),
-    },
 )
+def tie(source, target, output):
+    table = source.weight
+    for module in (target, output):
+        if module.weight.shape != table.shape:
+            raise ValueError(f"{table.shape} is not {module.weight.shape}")
+    target.weight = output.weight = table
 
 
-@tie.case("one parameter, that of the source")
-def _(draw):
-    return (tuple(draw.sizes(2)),) * 3
+ONE = "it is one parameter, but"
+TIE = "target.weight = output.weight = table"
+tie.instead_of[TIE] = {
+    "target, output = source, source": "nothing is tied: a name for a module or a "
+    "weight changes no module",
+    "target.weight, output.weight = (nn.Parameter(table.clone()) for _ in 'to')": (
+        "the numbers are equal, but copied: after one step they differ"
+    ),
+    "target.weight, output.weight = (nn.Parameter(table) for _ in 'to')": (
+        "the numbers lie in one place, but in three parameters with a gradient each"
+    ),
+    "target.weight = table": "the output is not tied",
+    "output.weight = table": "the target is not tied",
+    "source.weight = target.weight = output.weight": f"{ONE} that of the output",
+    "source.weight = output.weight = target.weight": f"{ONE} that of the target",
+    "source.weight = target.weight = output.weight = nn.Parameter(table.clone())": (
+        f"{ONE} a new one: an optimiser has the source's"
+    ),
+    f"{TIE}\n    output.bias = nn.Parameter(torch.zeros(2))": "something is left "
+    "to learn besides the table",
+}
+tie.instead_of["table = source.weight"] = {
+    "table = nn.init.normal_(source.weight)": "the source has other numbers than "
+    "before",
+    "table = source.weight.requires_grad_(False)": "the table no longer learns",
+}
+tie.instead_of['raise ValueError(f"{table.shape} is not {module.weight.shape}")'] = {
+    "pass": ALL_THE_SAME,
+    'raise ValueError("{table.shape} is not {module.weight.shape}")': "the message "
+    "should hold two numbers that should be equal and are not",
+}
+tie.instead_of["ValueError"] = {"AssertionError": ASSERT, "RuntimeError": LATE}
+tie.instead_of['{module.weight.shape}")'] = {
+    '{module.weight.shape}")\n        module.weight = table': TOO_LATE
+}
 
+tie.case("one parameter, that of the source", lambda draw: (tuple(draw.sizes(2)),) * 3)
 
 for _line, _sizes in {  # of target and output, beyond those of the source
     "two vocabularies: refused": ((2, 0), (0, 0)),
@@ -755,50 +584,6 @@ for _line, _sizes in {  # of target and output, beyond those of the source
 
 
 # ---- find the leak of the future ---------------------------------------------
-
-
-def largest(difference):
-    return difference.abs().max()
-
-
-def leaks(
-    model,
-    length,
-    vocab,
-    sequences=10,
-    places=lambda length: range(1, length),
-    symbols=lambda old, vocab: torch.arange(vocab),
-    compared=slice,
-    size=largest,
-    tolerance=1e-3,
-):
-    """Does a symbol at a later place change a logit at an earlier one?"""
-    for _ in range(sequences):
-        ids = torch.randint(vocab, (1, length))
-        for place in places(length):
-            new = symbols(ids[:, place], vocab)
-            changed = ids.repeat(len(new), 1)
-            changed[:, place] = new
-            if size((model(changed) - model(ids))[:, compared(place)]) > tolerance:
-                return True
-    return False
-
-
-def in_place(model, length, vocab):
-    ids = torch.randint(vocab, (1, length))
-    before = model(ids)
-    for place in range(1, length):
-        for symbol in range(vocab):
-            ids[0, place] = symbol
-            if largest((model(ids) - before)[:, :place]) > 1e-3:
-                return True
-    return False
-
-
-def cut(model, length, vocab):
-    ids = torch.randint(vocab, (1, length))
-    return bool(largest(model(ids[:, :-1]) - model(ids)[:, :-1]) > 1e-3)
-
 
 OWN = "it does not: a logit may depend on the symbol at its own position, and before it"
 ITSELF = "it does: do you compare two sequences, or one, changed in place, with itself?"
@@ -823,29 +608,64 @@ SMALL = "it does, in one logit, by 0.02: how much is due to rounding?"
 BALANCED = "it does, but the sum of the logits stays: is each logit compared?"
 ELSEWHERE = "it does, if other symbols allow it: are several sequences tried?"
 ROUNDING = "it does not: the last digits differ by rounding"
-LENGTH = "it does not: its logits depend on the length, which should stay the same"
-
-find_leak = Exercise(
-    "ch06-find-leak",
-    right=leaks,
-    hint="change one position, and compare the logits of those before it",
-    symptoms=tensor_for_bool,
-    mistakes={
-        OWN: partial(leaks, compared=lambda place: slice(place + 1)),
-        ITSELF: lambda model, length, vocab: False,
-        EARLIER: in_place,
-        FIRST_PLACE: partial(leaks, places=lambda length: [length - 1]),
-        LAST_PLACE: partial(leaks, compared=lambda place: 0),
-        DISTANCE: partial(leaks, compared=lambda place: place - 1),
-        SYMBOL: partial(leaks, symbols=lambda old, vocab: (old + 1) % vocab),
-        LOWERED: partial(leaks, size=torch.max),
-        SMALL: partial(leaks, tolerance=0.1),
-        BALANCED: partial(leaks, size=lambda moved: largest(moved.sum(-1))),
-        ELSEWHERE: partial(leaks, sequences=1),
-        ROUNDING: partial(leaks, tolerance=0.0),
-        LENGTH: cut,
-    },
+LENGTH = (
+    "call the model with all `length` positions: its logits may depend on the length"
 )
+FEW = "it does not, but to be sure takes the 10 sequences that the text asks for"
+
+
+def missed(result, *_):
+    return {"length": LENGTH, "few": FEW}.get(result) or tensor_for_bool(result)
+
+
+@exercise(
+    "ch06-find-leak",
+    "change one position, and compare the logits of those before it",
+    {
+        OWN: ("[:, :place]", "[:, : place + 1]"),
+        EARLIER: [
+            ("- model(ids)", "- before"),
+            (
+                "(1, length))",
+                "(1, length)).repeat(vocab, 1)\n        before = model(ids)",
+            ),
+            ("ids.repeat(vocab, 1)", "ids"),
+        ],
+        SYMBOL: [
+            ("ids.repeat(vocab, 1)", "ids.clone()"),
+            ("torch.arange(vocab)", "(ids[:, place] + 1) % vocab"),
+        ],
+    },
+    symptoms=missed,
+    through=sequences_tried,
+)
+def find_leak(model, length, vocab):
+    for _ in range(10):
+        ids = torch.randint(vocab, (1, length))
+        for place in range(1, length):
+            changed = ids.repeat(vocab, 1)
+            changed[:, place] = torch.arange(vocab)
+            moved = (model(changed) - model(ids))[:, :place]
+            if moved.abs().max() > 1e-3:
+                return True
+    return False
+
+
+find_leak.instead_of["[:, :place]"] = {
+    "[:, :1]": LAST_PLACE,
+    "[:, place - 1]": DISTANCE,
+}
+find_leak.instead_of["return True"] = {"pass": ITSELF}
+find_leak.instead_of["range(1, length)"] = {"[length - 1]": FIRST_PLACE}
+find_leak.instead_of["moved.abs().max()"] = {
+    "moved.max()": LOWERED,
+    "moved.sum(-1).abs().max()": BALANCED,
+}
+find_leak.instead_of["1e-3"] = {"0.1": SMALL, "0.0": ROUNDING}
+find_leak.instead_of["range(10)"] = {"range(1)": ELSEWHERE, "range(3)": FEW}
+find_leak.instead_of["model(ids))[:, :place]"] = {
+    "model(ids[:, :place]))[:, :place]": LENGTH
+}
 
 
 def model(expression, vocab):
@@ -862,7 +682,7 @@ MODELS = {
     "one.cumsum(1)": ("sums up to each position", None),
     "one.flip(1).cumsum(1).flip(1)": ("sums over what is still to come", ITSELF),
     "one.cumsum(1) - one": ("sums up to the position before", EARLIER),
-    "one.cumsum(1) / ids.shape[1]": ("sums, divided by the length", LENGTH),
+    "one.cumsum(1) / ids.shape[1]": ("sums, divided by the length", None),
     "one + (ids.sum(1, True) / 7 - (ids / 7).flip(1).cumsum(1).flip(1))[..., None]": (
         "the sum of all less what comes later, up to rounding",
         ROUNDING,
@@ -899,3 +719,8 @@ for _rest in range(3):  # of one size, so that one sequence misses one of them
     def _(draw, rest=_rest):
         allowed = f"((ids + {rest}) % 3 > 0)[..., None]"
         return model(f"one + at(2) * next(1) * {allowed}", 9), 5, 9
+
+
+@find_leak.case("as many sequences as the text asks for")
+def _(draw):
+    return model("one.cumsum(1)", 20), 5, 20, True

@@ -3,8 +3,10 @@
 import torch
 from torch import Tensor
 
-from annotated.checks import Exercise, Function
+from annotated.checks import Function, exercise
 from annotated.checks.material import asked
+
+NUMBER = "padding is `pad`, whatever its number: not always 0"
 
 
 def ids(*rows):
@@ -26,47 +28,6 @@ def disguised(draw, *things):
 
 # ---- greedy decoding with early stop -----------------------------------------
 
-
-def by_end(tokens, end, pad):
-    """Which rows hold an end."""
-    return (tokens == end).any(dim=1)
-
-
-def decode(
-    next_logits,
-    b,
-    start,
-    end,
-    pad,
-    most,
-    *,
-    fill=lambda end, pad: pad,
-    kept=True,
-):
-    written = torch.full((b, most), fill(end, pad))
-    tokens, rows = torch.full((b, 1), start), torch.arange(b)
-    for i in range(most):
-        symbols = next_logits(tokens, rows).argmax(dim=-1)
-        ended = symbols == end
-        written[rows, i] = symbols if kept else symbols.masked_fill(ended, pad)
-        tokens = torch.cat([tokens, symbols[:, None]], dim=1)[~ended]
-        rows = rows[~ended]
-        if not len(rows):
-            break
-    return written[:, : i + 1]
-
-
-def variant(**switches):
-    return lambda *given: decode(*given, **switches)
-
-
-def then(change):
-    """What was written, changed."""
-    return lambda next_logits, b, start, end, pad, most: change(
-        decode(next_logits, b, start, end, pad, most), start, end, pad, most
-    )
-
-
 FAULTS = {  # what `asked` has seen
     "tensors": "next_logits takes two tensors: ids (n, t) and the numbers of the rows "
     "(n,)",
@@ -83,53 +44,58 @@ FAULTS = {  # what `asked` has seen
     "first symbol of a row is not start",
     "room": "next_logits was given more than start and `most` − 1 symbols: was it "
     "asked once too often, or given room for what is still to come?",
-    "fed": "next_logits was given other symbols than start and the most likely "
-    "one at each step: do ids and numbers of rows still belong together?",
+    "fed": "next_logits was given other symbols than start and the most likely one at "
+    "each step: do ids and numbers of rows still belong together?",
 }
 
-greedy = Exercise(
+
+@exercise(
     "ch08-greedy",
-    right=decode,
+    "expected the likeliest symbol after start and all that was written, again and "
+    "again, until every row has written end",
     through=asked,
     symptoms=lambda written, *_: (
         FAULTS.get(written) if isinstance(written, str) else None
     ),
-    hint="expected the likeliest symbol after start and all that was written, again "
-    "and again, until every row has written end",
-    mistakes={
-        "start counts as an end, because it is the same id": then(
-            lambda w, start, end, pad, most: w[:, :1] if start == end else w
-        ),
-        "start counts as an end, because it is the same id: nothing is written": then(
-            lambda w, start, end, pad, most: w[:, :0] if start == end else w
-        ),
-        "start is returned as well; only what was written is wanted": then(
-            lambda w, start, end, pad, most: torch.cat(
-                [torch.full((len(w), 1), start), w], dim=1
-            )
-        ),
-        "the last symbol is missing: is start counted, or an end not written?": then(
-            lambda w, start, end, pad, most: w[:, :-1]
-        ),
-        "padding is `pad`, whatever its number: not always 0": variant(
-            fill=lambda end, pad: 0
-        ),
-        "after its end a row is filled with end; it should be `pad`": variant(
-            fill=lambda end, pad: end
-        ),
-        "the end itself is replaced by padding": variant(kept=False),
-        "the result is always `most` wide; it ends where the last row ends": then(
-            lambda w, start, end, pad, most: torch.nn.functional.pad(
-                w, (0, most - w.shape[1]), value=pad
-            )
-        ),
-        "all rows write what the first one writes": then(
-            lambda w, *_: w[:1].expand_as(w)
-        ),
-        "the rows are not in their own places": then(lambda w, *_: w.flip(0)),
-        "batch first: the result is (b, t), a row a sequence": then(lambda w, *_: w.mT),
-    },
 )
+def greedy(next_logits, b, start, end, pad, most):
+    written = torch.full((b, most), pad)
+    tokens, rows = torch.full((b, 1), start), torch.arange(b)
+    for i in range(most):
+        symbols = next_logits(tokens, rows).argmax(dim=-1)
+        going = symbols != end
+        written[rows, i] = symbols
+        tokens = torch.cat([tokens, symbols[:, None]], dim=1)[going]
+        rows = rows[going]
+        if not len(rows):
+            break
+    return written[:, : i + 1]
+
+
+START = "start counts as an end, because it is the same id"
+greedy.instead_of["return written[:, : i + 1]"] = {
+    "return written[:, : 1 if start == end else i + 1]": START,
+    "return written[:, : 0 if start == end else i + 1]": f"{START}: nothing is written",
+    "return torch.cat([torch.full((b, 1), start), written[:, : i + 1]], dim=1)": (
+        "start is returned as well; only what was written is wanted"
+    ),
+    "return written[:, :i]": "the last symbol is missing: is start counted, or an end "
+    "not written?",
+    "return written": "the result is always `most` wide; it ends where the last row "
+    "ends",
+    "return written[:1, : i + 1].expand(b, -1)": "all rows write what the first one "
+    "writes",
+    "return written[:, : i + 1].flip(0)": "the rows are not in their own places",
+    "return written[:, : i + 1].mT": "batch first: the result is (b, t), a row a "
+    "sequence",
+}
+greedy.instead_of["(b, most), pad)"] = {
+    "(b, most), 0)": NUMBER,
+    "(b, most), end)": "after its end a row is filled with end; it should be `pad`",
+}
+greedy.instead_of["i] = symbols"] = {
+    "i] = symbols.where(going, pad)": "the end itself is replaced by padding"
+}
 
 
 def nearest(symbols, v):
@@ -189,181 +155,130 @@ def stripped(row, pad):
     return stripped(row[:-1], pad) if row and row[-1] == pad else row
 
 
-def text_of(row, pad, end):
-    return row[: row.index(end) + 1] if end in row else stripped(row, pad)
+STRIPPED = "return stripped(row, pad)"
+TEXT = "return row[: row.index(end) + 1]"
+SAME = "text(one) == text(other)"
 
 
-def exact(text=text_of, same=lambda one, other, pad: one == other, told=None):
-    def share(written, target, pad, end):
-        pairs = zip(written.tolist(), target.tolist(), strict=True)
-        right = [same(text(a, pad, end), text(b, pad, end), pad) for a, b in pairs]
-        return told(sum(right), len(right)) if told else sum(right) / len(right)
+@exercise(
+    "ch08-exact",
+    "expected the number of rows that are right, divided by that of all rows",
+)
+def exact_match(written, target, pad, end):
+    def text(row):
+        if end in row:
+            return row[: row.index(end) + 1]
+        return stripped(row, pad)
 
-    return share
-
-
-def placewise(rule):
-    """Rows compared place by place, as far as both of them go."""
-    return exact(
-        text=lambda row, pad, end: row,
-        same=lambda one, other, pad: all(
-            rule(a, b, pad) for a, b in zip(one, other, strict=False)
-        ),
-    )
+    pairs = list(zip(written.tolist(), target.tolist(), strict=True))
+    right = [text(one) == text(other) for one, other in pairs]
+    return sum(right) / len(right)
 
 
-def of_symbols(written, target, pad, end):
-    right = []
-    for one, two in zip(written.tolist(), target.tolist(), strict=True):
-        one, two = text_of(one, pad, end), text_of(two, pad, end)
-        right += [n < len(one) and one[n] == symbol for n, symbol in enumerate(two)]
-    return sum(right) / max(len(right), 1)
-
-
+ARGMAX = "does `argmax` find an end where there is none?"
 PROPERTIES = [  # a case, what it shows, who misses it; written, target, pad, end
     (
         "no end at all",
         "without an end the text is the whole row: `argmax` gives 0 there, as if the "
         "first symbol were the end",
-        exact(lambda row, pad, end: row[: row.index(end) + 1] if end in row else []),
+        (STRIPPED, "return []"),
         (ids("3 4 5", "6 3 5", "4 4 3"), ids("3 4 5", "6 3 4", "4 4 3"), 0, 2),
     ),
     (
         "rubbish after the end",
         "what comes after the end is not part of a text",
-        exact(lambda row, pad, end: stripped(row, pad)),
+        (TEXT, STRIPPED),
         (ids("5 2 0 0", "4 2 3 0", "3 2 6 5"), ids("5 2", "4 2", "3 4"), 0, 2),
     ),
     (
         "several ends in a row",
         "a text ends with its first end, not with its last",
-        exact(
-            lambda row, pad, end: (
-                row[: len(row) - row[::-1].index(end)]
-                if end in row
-                else stripped(row, pad)
-            )
-        ),
+        (TEXT, "return row[: len(row) - row[::-1].index(end)]"),
         (ids("3 2 4 2", "4 2 2 0", "5 2 0 0"), ids("3 2", "4 2", "7 2"), 0, 2),
     ),
     (
         "a row that has not ended is not one that has",
-        "the end is a symbol to be written: a row without it is not the same "
-        "(or does `argmax` find an end where there is none?)",
-        exact(
-            lambda row, pad, end: (
-                row[: row.index(end)] if end in row else stripped(row, pad)
-            )
-        ),
+        "the end is a symbol to be written: a row without it is not the same (or "
+        f"{ARGMAX})",
+        (TEXT, "return row[: row.index(end)]"),
         (ids("3 4 5", "3 4 5", "5 5 2"), ids("3 4 5 2", "3 4 2 0", "5 5 2 0"), 0, 2),
     ),
     (
         "a row that goes on",
         "a row that goes on where its target has ended is wrong",
-        placewise(lambda one, other, pad: other in (one, pad)),
+        (SAME, "all(b in (a, pad) for a, b in zip(one, other))"),
         (ids("3 4 2 0", "3 4 5 5", "6 4 5 2"), ids("3 4 2", "3 4 0", "6 4 5"), 0, 2),
     ),
     (
         "a row that is longer than its target",
-        "a row that is longer than its target is not judged as it should be: is it cut "
-        "to the target's length, or its end dropped?",
-        placewise(lambda one, other, pad: one == other),
+        "a row that is longer than its target is not judged as it should be: is it "
+        "cut to the target's length, or its end dropped?",
+        (SAME, "all(a == b for a, b in zip(one, other))"),
         (ids("7 3 7 8", "4 7 3 3", "4 4 4 7", "7 8 8 8"), ids(*"7447"), 8, 7),
     ),
     (
         "padding, and no end",
-        "without an end, the padding at the end of a row is not part of its text "
-        "(or does `argmax` find an end where there is none?)",
-        exact(lambda row, pad, end: row[: row.index(end) + 1] if end in row else row),
+        "without an end, the padding at the end of a row is not part of its text (or "
+        f"{ARGMAX})",
+        (STRIPPED, "return row"),
         (ids("4 4 0 0", "5 3 0 0", "6 3 0 0"), ids("4 4 0", "5 3 6", "6 3 0"), 0, 2),
     ),
     (
         "another padding, and no end",
-        "padding is `pad`, whatever its number: not always 0 "
-        "(or does `argmax` find an end where there is none?)",
-        exact(lambda row, pad, end: text_of(row, 0, end)),
+        f"{NUMBER} (or {ARGMAX})",
+        (STRIPPED, "return stripped(row, 0)"),
         (ids("4 4 9 9", "5 0 9 9", "6 3 9 9"), ids("4 4 9", "5 0 9", "6 4 9"), 9, 2),
     ),
     (
         "a padding in between",
         "a padding in between is a symbol like others",
-        exact(lambda row, pad, end: [i for i in text_of(row, pad, end) if i != pad]),
+        (
+            "    def text(row):",
+            "    def text(row):\n        row = [i for i in row if i != pad]",
+        ),
         (ids("3 0 4 2", "3 4 2 0", "5 0 6 2"), ids("3 4 2", "3 4 2", "5 6 2"), 0, 2),
     ),
     (
         "a padding in between, and no end",
         "a padding in between is a symbol like others, and the text goes on after it",
-        exact(
-            lambda row, pad, end: (
-                row[: row.index(pad)]
-                if pad in row and end not in row
-                else text_of(row, pad, end)
-            )
-        ),
+        (STRIPPED, "return row[: row.index(pad)] if pad in row else row"),
         (ids("4 0 5", "4 0 5", "3 0 4"), ids("4 0 6", "4 0 5", "3 4 0"), 0, 2),
     ),
 ]
 
-match = Exercise(
-    "ch08-exact",
-    right=exact(),
-    hint="expected the number of rows that are right, divided by that of all rows",
-    mistakes={
-        **{hint: mistake for _, hint, mistake, _ in PROPERTIES},
-        "this is the share of right symbols; a row counts only if all of it is": (
-            of_symbols
-        ),
-        "a share from 0 to 1 is wanted, no percentage": exact(
-            told=lambda right, count: 100 * right / count
-        ),
-        "this is how many rows are right; their share is wanted": exact(
-            told=lambda right, count: right
-        ),
-        "this is the share of the rows that are wrong": exact(
-            told=lambda right, count: 1 - right / count
-        ),
-    },
-)
+for _line, _hint, (_old, _new), _things in PROPERTIES:
+    exact_match.instead_of.setdefault(_old, {})[_new] = _hint
+
+    @exact_match.case(_line, hint=None if _line == "a row that goes on" else _hint)
+    def _(draw, things=_things):
+        return disguised(draw, *things)
 
 
-@match.case("the example: one of two is right")
+exact_match.instead_of["sum(right) / len(right)"] = {
+    "100 * sum(right) / len(right)": "a share from 0 to 1 is wanted, no percentage",
+    "sum(right)": "this is how many rows are right; their share is wanted",
+    "1 - sum(right) / len(right)": "this is the share of the rows that are wrong",
+}
+exact_match.instead_of[f"[{SAME} for one, other in pairs]"] = {
+    "[text(o)[n : n + 1] == [s] for o, r in pairs for n, s in enumerate(text(r))]": (
+        "this is the share of right symbols; a row counts only if all of it is"
+    )
+}
+
+
+@exact_match.case("the example: one of two is right")
 def _(draw):
     return ids("3 4 2 5", "3 5 2 0"), ids("3 4 2", "3 4 2"), 0, 2
 
 
-@match.case("nothing but symbols and ends: two of five are right")
+@exact_match.case("nothing but symbols and ends: two of five are right")
 def _(draw):
     target = ids("3 4 2", "5 6 2", "7 4 2", "4 5 2", "3 5 2")
     written = ids("3 4 2", "5 6 2", "7 3 2", "4 4 2", "6 5 2")
     return disguised(draw, written, target, 0, 2)
 
 
-for line, hint, _, things in PROPERTIES:
-    match.case(line, hint=None if line == "a row that goes on" else hint)(
-        lambda draw, things=things: disguised(draw, *things)
-    )
-
-
 # ---- reverse instead of copy -------------------------------------------------
-
-
-def by_row(change):
-    """Rows of real symbols changed one by one, and padded again."""
-
-    def targets(source, pad):
-        rows = [[i for i in row if i != pad] for row in source.tolist()]
-        rows = [change(row) for row in rows]
-        rows = [r + [pad] * (source.shape[1] - len(r)) for r in rows]
-        return torch.tensor(rows, dtype=source.dtype)
-
-    return targets
-
-
-def turned(row):
-    return row[:1] + row[:0:-1]
-
-
-backwards = by_row(turned)
 
 
 def around(row):
@@ -379,187 +294,130 @@ def overwritten(row):
     return row
 
 
-def of_first(source, pad):
-    n = int((source[0] != pad).sum())
-    return torch.cat([source[:, :1], source[:, 1:n].flip(1), source[:, n:]], dim=1)
-
-
-def zeros(source, pad):
-    """0 is taken for the padding."""
-    place, size = torch.arange(source.shape[1]), (source != 0).sum(1, keepdim=True)
-    moved = (place > 0) & (place < size)
-    return source.gather(1, torch.where(moved, size - place, place))
-
-
-ROWS = {
-    "nothing is reversed": lambda row: row,
-    "the start symbol is reversed, too": lambda row: row[::-1],
-    "the start symbol has become padding": lambda row: row[:0:-1],
-    "the symbols are sorted, not turned round": (
-        lambda row: row[:1] + sorted(row[1:], reverse=True)
-    ),
-    "the last real symbol stays where it is": (
-        lambda row: turned(row[:-1]) + row[-1:] if len(row) > 1 else row
-    ),
-    "the first symbol after start stays where it is": lambda row: row[:2] + row[:1:-1],
-    "a start symbol further on stays where it is; there it is a symbol like others": (
-        around
-    ),
-    "start symbols further on come to the front; there they are symbols like others": (
-        lambda row: sorted(turned(row), key=lambda i: i != row[0])
-    ),
-    "start symbols further on are lost; there they are symbols like others": (
-        lambda row: row[:1] + [i for i in row[::-1] if i != row[0]]
-    ),
-    "a symbol is lost to one that stands there twice: the row is written while it is "
-    "read": overwritten,
-}
-
-reverse = Exercise(
+@exercise(
     "ch08-reverse",
-    right=backwards,
-    hint="expected the start symbol, the other real ones backwards, the padding",
-    mistakes={
-        **{hint: by_row(change) for hint, change in ROWS.items()},
-        "the padding is reversed, too, and comes first": (
-            lambda source, pad: source.flip(1)
-        ),
-        "the padding stands between the start symbol and the others": (
-            lambda source, pad: torch.cat([source[:, :1], source[:, 1:].flip(1)], dim=1)
-        ),
-        "the start symbol is missing": lambda *given: backwards(*given)[:, 1:],
-        "every row has its own length; you use that of the first": of_first,
-        "the order of the rows is reversed, not that of the symbols": (
-            lambda source, pad: source.flip(0)
-        ),
-        "padding is `pad`, whatever its number: not always 0": zeros,
-        "padding is `pad`, in the result, too: not always 0": (
-            lambda source, pad: backwards(source, pad).masked_fill(source == pad, 0)
-        ),
-        "batch first: the result is (b, s), a row a sequence": (
-            lambda *given: backwards(*given).mT
-        ),
-        "ids of another dtype than those of `source`": (
-            lambda *given: backwards(*given).long()
-        ),
-    },
+    "expected the start symbol, the other real ones backwards, the padding",
 )
+def reversed_targets(source, pad):
+    result = source.clone()
+    for row, new in zip(source.tolist(), result, strict=True):
+        real = [i for i in row if i != pad]
+        turned = real[:1] + real[:0:-1]
+        new[:] = torch.tensor(turned + [pad] * (len(row) - len(turned)))
+    return result
 
 
-@reverse.case("ids of 32 bits stay ids of 32 bits")
-def _(draw):
-    return draw.integers(1, 9, 3, 5).int(), 0
-
-
-@reverse.case("the example: a full row and a padded one")
-def _(draw):
-    return ids("1 5 3 4 7", "1 6 2 0 0"), 0
-
-
-SOURCES = {
-    "padding is 9, say, and 0 is a symbol like others": (
-        ids("1 3 8 2 5 4 9", "1 7 0 3 9 9 9", "1 4 9 9 9 9 9"),
-        9,
-    ),
-    "the start symbol once more, and a row with nothing but start": (
-        ids("2 2 5 2 0 0", "2 0 0 0 0 0", "2 4 2 6 7 3"),
-        0,
-    ),
+LIKE = "there they are symbols like others"
+reversed_targets.instead_of["real[:1] + real[:0:-1]"] = {
+    "real": "nothing is reversed",
+    "real[::-1]": "the start symbol is reversed, too",
+    "real[:0:-1]": "the start symbol has become padding",
+    "real[:1] + sorted(real[1:], reverse=True)": "the symbols are sorted, not turned "
+    "round",
+    "real[:1] + real[-2:0:-1] + real[1:][-1:]": "the last real symbol stays where it "
+    "is",
+    "real[:2] + real[:1:-1]": "the first symbol after start stays where it is",
+    "around(real)": "a start symbol further on stays where it is; there it is a "
+    "symbol like others",
+    "sorted(real[:1] + real[:0:-1], key=lambda i: i != real[0])": "start symbols "
+    f"further on come to the front; {LIKE}",
+    "real[:1] + [i for i in real[::-1] if i != real[0]]": "start symbols further on "
+    f"are lost; {LIKE}",
+    "overwritten(real)": "a symbol is lost to one that stands there twice: the row is "
+    "written while it is read",
 }
+reversed_targets.instead_of["return result"] = {
+    "return source.flip(1)": "the padding is reversed, too, and comes first",
+    "return torch.cat([source[:, :1], source[:, 1:].flip(1)], dim=1)": (
+        "the padding stands between the start symbol and the others"
+    ),
+    "return result[:, 1:]": "the start symbol is missing",
+    "return source.flip(0)": "the order of the rows is reversed, not that of the "
+    "symbols",
+    "return result.masked_fill(source == pad, 0)": "padding is `pad`, in the result, "
+    "too: not always 0",
+    "return result.mT": "batch first: the result is (b, s), a row a sequence",
+    "return result.long()": "ids of another dtype than those of `source`",
+}
+reversed_targets.instead_of["[i for i in row if i != pad]"] = {
+    "row[: int((source[0] != pad).sum())]": "every row has its own length; you use "
+    "that of the first"
+}
+reversed_targets.instead_of["i != pad"] = {"i != 0": NUMBER}
 
-for line, things in SOURCES.items():
-    reverse.case(line)(lambda draw, things=things: disguised(draw, *things))
 
+reversed_targets.case(
+    "ids of 32 bits stay ids of 32 bits",
+    lambda draw: (draw.integers(1, 9, 3, 5).int(), 0),
+)
+reversed_targets.case(
+    "the example: a full row and a padded one",
+    lambda draw: (ids("1 5 3 4 7", "1 6 2 0 0"), 0),
+)
+reversed_targets.case(
+    "padding is 9, say, and 0 is a symbol like others",
+    lambda draw: disguised(
+        draw, ids("1 3 8 2 5 4 9", "1 7 0 3 9 9 9", "1 4 9 9 9 9 9"), 9
+    ),
+)
+reversed_targets.case(
+    "the start symbol once more, and a row with nothing but start",
+    lambda draw: disguised(draw, ids("2 2 5 2 0 0", "2 0 0 0 0 0", "2 4 2 6 7 3"), 0),
+)
 
 # ---- find the fault: it copies everything -------------------------------------
 
 
-def writes(
-    model,
-    source,
-    target,
-    *,
-    alone=True,
-    whole=True,
-    start=lambda source, target: target[:, :1],
-    chosen=-1,
-    compared=lambda written, target: written == target[:, 1:],
-):
-    written = start(source, target)
-    for _ in range(target.shape[1] - 1):
-        symbol = model(source, written)[:, chosen].argmax(dim=-1)
-        written = torch.cat([written, symbol[:, None]], dim=1)
-    if not alone:
-        guesses = model(source, target[:, :-1]).argmax(dim=-1)
-        written = torch.cat([target[:, :1], guesses], dim=1)
-    right = compared(written[:, 1:], target)
-    return (right.all(dim=1) if whole else right).double().mean().item()
-
-
-def writing(**switches):
-    return lambda *given: writes(*given, **switches)
-
-
-def with_room(model, source, target):
-    """Written into a buffer of zeros that the model is given as a whole."""
-    written = torch.zeros_like(target)
-    written[:, 0] = target[:, 0]
-    for i in range(target.shape[1] - 1):
-        written[:, i + 1] = model(source, written[:, :-1])[:, i].argmax(dim=-1)
-    return (written == target).all(dim=1).double().mean().item()
-
-
-honest = Exercise(
+@exercise(
     "ch08-honest",
-    right=writes,
-    hint="expected the share of rows in which all that the model writes by itself is "
-    "right",
-    mistakes={
-        "it is still given the right beginning; nobody has that when it is used": (
-            writing(alone=False)
-        ),
-        "unchanged: it is given the right beginning, and single symbols count": (
-            writing(alone=False, whole=False)
-        ),
-        "the model is given room for what is still to come; give it what has been "
-        "written, and no more": with_room,
-        "single symbols count; a row counts if all of it is right": writing(
-            whole=False
-        ),
-        "one right symbol is enough; a row counts if all of it is right": writing(
-            compared=lambda written, target: (written == target[:, 1:]).any(
-                dim=1, keepdim=True
-            )
-        ),
-        "it begins with 1 in every row, not with the target's first symbol": writing(
-            start=lambda source, target: torch.ones_like(target[:, :1])
-        ),
-        "the start symbol is compared, too, and it isn't the target's": (
-            lambda model, source, target: writes(
-                model,
-                source,
-                target,
-                start=lambda source, target: torch.ones_like(target[:, :1]),
-                compared=lambda written, target: (
-                    (written == target[:, 1:]) & (target[:, :1] == 1)
-                ),
-            )
-        ),
-        "this is the symbol after start, again and again": writing(chosen=0),
-        "it begins with the source's first symbol, not with the target's": writing(
-            start=lambda source, target: source[:, :1]
-        ),
-        "the last symbol is not compared": writing(
-            compared=lambda written, target: (written == target[:, 1:])[:, :-1]
-        ),
-        "this is how many rows are right; their share is wanted": (
-            lambda model, source, target: writes(model, source, target) * len(source)
-        ),
-        "this is the share of the rows that are wrong": (
-            lambda model, source, target: 1 - writes(model, source, target)
-        ),
+    "expected the share of rows in which all that the model writes by itself is right",
+    {
+        "unchanged: it is given the right beginning, and single symbols count": [
+            ("written[:, 1:] ==", "model(source, target[:, :-1]).argmax(dim=-1) =="),
+            (".all(dim=1)", ""),
+        ],
+        "the start symbol is compared, too, and it isn't the target's": [
+            ("written = target[:, :1]", "written = torch.ones_like(target[:, :1])"),
+            ("written[:, 1:] == target[:, 1:]", "written == target"),
+        ],
     },
 )
+def exact_share(model, source, target):
+    written = target[:, :1]
+    for n in range(1, target.shape[1]):  # noqa: B007, a mistake uses n
+        symbol = model(source, written)[:, -1:].argmax(dim=-1)
+        written = torch.cat([written, symbol], dim=1)
+    right = written[:, 1:] == target[:, 1:]
+    return right.all(dim=1).double().mean().item()
+
+
+exact_share.instead_of["written[:, 1:] == target[:, 1:]"] = {
+    "model(source, target[:, :-1]).argmax(dim=-1) == target[:, 1:]": (
+        "it is still given the right beginning; nobody has that when it is used"
+    )
+}
+exact_share.instead_of["written = target[:, :1]"] = {
+    "written = torch.ones_like(target[:, :1])": "it begins with 1 in every row, not "
+    "with the target's first symbol",
+    "written = source[:, :1]": "it begins with the source's first symbol, not with "
+    "the target's",
+}
+exact_share.instead_of[".all(dim=1)"] = {
+    "": "single symbols count; a row counts if all of it is right",
+    ".any(dim=1)": "one right symbol is enough; a row counts if all of it is right",
+    "[:, :-1].all(dim=1)": "the last symbol is not compared",
+}
+exact_share.instead_of["model(source, written)[:, -1:]"] = {
+    "model(source, torch.cat([written, 0 * target[:, n:-1]], dim=1))[:, n - 1 : n]": (
+        "the model is given room for what is still to come; give it what has been "
+        "written, and no more"
+    ),
+    "model(source, written)[:, :1]": "this is the symbol after start, again and again",
+}
+exact_share.instead_of[".mean().item()"] = {
+    ".sum().item()": "this is how many rows are right; their share is wanted",
+    ".sub(1).mean().neg().item()": "this is the share of the rows that are wrong",
+}
 
 
 def next_symbols(symbols, v=9):
@@ -571,26 +429,28 @@ def next_symbols(symbols, v=9):
 COPIES = "source[:, 1 : given.shape[1] + 1]"
 
 
-@honest.case("a model that copies has all rows right")
+@exact_share.case("a model that copies has all rows right")
 def _(draw):
     source = draw.integers(2, 8, 4, 5)
     return next_symbols(COPIES), source, source.clone()
 
 
-@honest.case("a model that reads the answer off what it is given has none")
+@exact_share.case("a model that reads the answer off what it is given has none")
 def _(draw):
     target = torch.cat([draw.integers(1, 1, 4, 1), draw.integers(2, 8, 4, 5)], dim=1)
     peeking = "torch.cat([given[:, 1:], source[:, -1:] * (given.shape[1] == 5)], dim=1)"
     return next_symbols(peeking), target.clone(), target
 
 
-@honest.case("a wrong symbol leads to the next one")
+@exact_share.case("a wrong symbol leads to the next one")
 def _(draw):
     source = ids("1 2 3 4 5", "1 4 4 4 4", "1 8 2 3 4", "1 3 4 5 6", "1 3 5 6 7")
     return next_symbols("given % 8 + 1"), source, source.clone()
 
 
-@honest.case("a model that looks at the last symbol it is given, whatever the position")
+@exact_share.case(
+    "a model that looks at the last symbol it is given, whatever the position"
+)
 def _(draw):
     # zeros in place of what is to come would make the fourth or the fifth right
     texts = "1 2 3 4 5", "5 6 7 8 1", "1 4 4 4 4", "5 1 1 1 2", "6 1 1 1 1"
@@ -599,7 +459,7 @@ def _(draw):
     return next_symbols(next_one), source, source.clone()
 
 
-@honest.case("nearly right is wrong: one symbol of each row")
+@exact_share.case("nearly right is wrong: one symbol of each row")
 def _(draw):
     target = ids("1 5 3 4 7", "1 2 2 8 6", "1 3 6 6 3", "1 7 4 5 3")
     source = target.clone()
@@ -607,7 +467,7 @@ def _(draw):
     return next_symbols(COPIES), source, target
 
 
-@honest.case("the target has a start symbol of its own, which the source lacks")
+@exact_share.case("the target has a start symbol of its own, which the source lacks")
 def _(draw):
     source = draw.integers(3, 8, 3, 4)
     source[0, 0] = 2
@@ -619,54 +479,35 @@ def _(draw):
 # ---- the leak test -------------------------------------------------------------
 
 
-def leaking(
-    part=lambda moved: moved[:, :-1],
-    size=lambda moved: moved.abs().max(),
-    change=lambda given, last: torch.cat([given[:, :-1], last[:, None]], dim=1),
-    said=lambda logits: logits,
-):
-    def leak(model, source, given, last):
-        before, after = (said(model(source, x)) for x in (given, change(given, last)))
-        return size(part(after - before)).item()
-
-    return leak
-
-
-leak = Exercise(
+@exercise(
     "ch08-leak",
-    right=leaking(),
-    hint="expected the largest absolute change of a logit before the last position",
-    mistakes={
-        "the last position's logits may move: leave them out": leaking(
-            part=lambda moved: moved
-        ),
-        "a logit may also move down: take the absolute value": leaking(
-            size=lambda moved: moved.max()
-        ),
-        "a logit may also move up: take the absolute value": leaking(
-            size=lambda moved: (-moved).max()
-        ),
-        "only the first position is looked at": leaking(
-            part=lambda moved: moved[:, :1]
-        ),
-        "only the last position but one is looked at": leaking(
-            part=lambda moved: moved[:, -2:-1]
-        ),
-        "this is a mean or a sum, in which one leaking row may drown: the largest is "
-        "wanted": leaking(size=lambda moved: moved.abs().mean()),
-        "the first symbol is changed; change the last one": leaking(
-            change=lambda given, last: torch.cat([last[:, None], given[:, 1:]], dim=1)
-        ),
-        "every row gets the first row's new symbol": leaking(
-            change=lambda given, last: torch.cat(
-                [given[:, :-1], last[:1].expand(len(last))[:, None]], dim=1
-            )
-        ),
-        "the answers are compared, not the logits: a small leak changes no answer": (
-            leaking(said=lambda logits: logits.argmax(dim=-1)[..., None].double())
-        ),
-    },
+    "expected the largest absolute change of a logit before the last position",
 )
+def leak(model, source, given, last):
+    changed = torch.cat([given[:, :-1], last[:, None]], dim=1)
+    before, after = model(source, given), model(source, changed)
+    moved = (after - before)[:, :-1]
+    return moved.abs().max().item()
+
+
+leak.instead_of["(after - before)[:, :-1]"] = {
+    "(after - before)": "the last position's logits may move: leave them out",
+    "(after - before)[:, :1]": "only the first position is looked at",
+    "(after - before)[:, -2:-1]": "only the last position but one is looked at",
+    "(1.0 * (after.argmax(-1) != before.argmax(-1)))[:, :-1]": "the answers are "
+    "compared, not the logits: a small leak changes no answer",
+}
+leak.instead_of["moved.abs().max()"] = {
+    "moved.max()": "a logit may also move down: take the absolute value",
+    "moved.neg().max()": "a logit may also move up: take the absolute value",
+    "moved.abs().mean()": "this is a mean or a sum, in which one leaking row may "
+    "drown: the largest is wanted",
+}
+leak.instead_of["[given[:, :-1], last[:, None]]"] = {
+    "[last[:, None], given[:, 1:]]": "the first symbol is changed; change the last one",
+    "[given[:, :-1], last[:1].expand(len(last))[:, None]]": "every row gets the first "
+    "row's new symbol",
+}
 
 
 # The last symbol moves the logits of the last position: by a lot, and that is allowed.
@@ -677,26 +518,27 @@ LEAKS = {  # a case: what is added to the logits
         "given.sum(1)[:, None, None] * torch.arange(-3, 2) / 8"
     ),
     "only the last but one sees one symbol ahead, and its logits go down": (
-        "-torch.cat([given[:, 1:], given[:, :1] * 0], dim=1)[..., None]"
-        " * (torch.arange(given.shape[1]) == given.shape[1] - 2)[:, None]"
-        " * torch.arange(-1, 4) / 8"
+        "-torch.cat([given[:, 1:], given[:, :1] * 0], dim=1)[..., None] * "
+        "(torch.arange(given.shape[1]) == given.shape[1] - 2)[:, None] * "
+        "torch.arange(-1, 4) / 8"
     ),
     "only the first position sees the last symbol, and its logits mostly go up": (
-        "given[:, -1, None, None] * (torch.arange(given.shape[1]) == 0)[:, None]"
-        " * torch.arange(-1, 4) / 8"
+        "given[:, -1, None, None] * (torch.arange(given.shape[1]) == 0)[:, None] * "
+        "torch.arange(-1, 4) / 8"
     ),
     "a single row leaks": (
-        "given[:, -1, None, None] * (torch.arange(len(given)) == 2)[:, None, None]"
-        " * torch.arange(-1, 4) / 16"
+        "given[:, -1, None, None] * (source[:, :1, None] == 10) * torch.arange(-1, 4) "
+        "/ 16"
     ),
 }
 
-for line, added in LEAKS.items():
+for _line, _added in LEAKS.items():
 
-    @leak.case(line)
-    def _(draw, line=line, added=added):
+    @leak.case(_line)
+    def _(draw, line=_line, added=_added):
         model = Function(f"{CAUSAL} + {added}", "source, given")
-        given = draw.integers(4, 7, 4, 5)
+        source, given = draw.integers(1, 9, 4, 6), draw.integers(4, 7, 4, 5)
+        source[2, 0] = 10  # the row that leaks, wherever in a batch it stands
         all_up = "a single row" not in line
         last = torch.tensor([12, 9, 14, 11] if all_up else [9, 14, 2, 11])
-        return model, draw.integers(1, 9, 4, 6), given, last
+        return model, source, given, last

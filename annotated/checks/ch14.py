@@ -1,170 +1,90 @@
 """The exercises of chapter 14; ``__init__.py`` says how one is written."""
 
-from functools import partial
-
 import torch
 
-from annotated.checks import Exercise, Function
+from annotated.checks import Function, exercise, faults
 from annotated.checks.material import counting_positions, leaving_flags, replayed
 
 # ---- undo three streams ------------------------------------------------------
 
-
-def undone(y1, y2, y3, F, G, H):
+STEPS = """
     x3 = y3 - H(y1, y2)
-    x2 = y2 * (-G(y1, x3)).exp()
-    return y1 - F(x2, x3), x2, x3
-
-
-def from_the_first(y1, y2, y3, F, G, H):
-    """The steps in the order of the forward pass, each with what is there by then."""
+    x2 = y2 / G(y1, x3).exp()
+    x1 = y1 - F(x2, x3)
+"""
+FORWARD = """
     x1 = y1 - F(y2, y3)
     x2 = y2 / G(x1, y3).exp()
-    return x1, x2, y3 - H(x1, x2)
+    x3 = y3 - H(x1, x2)
+"""
 
 
-def multiplied(y1, y2, y3, F, G, H):
-    x3 = y3 - H(y1, y2)
-    x2 = y2 * G(y1, x3).exp()
-    return y1 - F(x2, x3), x2, x3
-
-
-def subtracted(y1, y2, y3, F, G, H):
-    x3 = y3 - H(y1, y2)
-    x2 = y2 - G(y1, x3).exp()
-    return y1 - F(x2, x3), x2, x3
-
-
-def without_exp(y1, y2, y3, F, G, H):
-    x3 = y3 - H(y1, y2)
-    x2 = y2 / G(y1, x3)
-    return y1 - F(x2, x3), x2, x3
-
-
-def with_outputs(y1, y2, y3, F, G, H):
-    """Every function gets outputs."""
-    return y1 - F(y2, y3), y2 / G(y1, y3).exp(), y3 - H(y1, y2)
-
-
-def forward_again(y1, y2, y3, F, G, H):
-    z1 = y1 + F(y2, y3)
-    z2 = y2 * G(z1, y3).exp()
-    return z1, z2, y3 + H(z1, z2)
-
-
-def only_g_wrong(y1, y2, y3, F, G, H):
-    x3 = y3 - H(y1, y2)
-    x2 = y2 / G(y1, y3).exp()
-    return y1 - F(x2, x3), x2, x3
-
-
-def only_f_wrong(y1, y2, y3, F, G, H):
-    _, x2, x3 = undone(y1, y2, y3, F, G, H)
-    return y1 - F(y2, x3), x2, x3
-
-
-undo = Exercise(
+@exercise(
     "ch14-undo",
-    right=undone,
-    hint="expected the layer's own inputs: take the last step back first, then the one "
+    "expected the layer's own inputs: take the last step back first, then the one "
     "before",
     tolerance=1e-4,
-    mistakes={
-        "the steps are taken back in the order of the forward pass: which stream was "
-        "changed last?": from_the_first,
-        "what was multiplied has to be divided": multiplied,
-        "the second stream was multiplied, not added to": subtracted,
-        "the factor was e to the power of G": without_exp,
-        "F and G looked at inputs, and yours look at outputs": with_outputs,
-        "that goes forward once more; undoing takes away what was added": (
-            forward_again
-        ),
-        "G looked at x3, and yours looks at y3": only_g_wrong,
-        "F looked at x2, and yours looks at y2": only_f_wrong,
-    },
 )
+def undo(y1, y2, y3, F, G, H):
+    x3 = y3 - H(y1, y2)
+    x2 = y2 / G(y1, x3).exp()
+    x1 = y1 - F(x2, x3)
+    return x1, x2, x3
+
+
+undo.instead_of[STEPS] = {
+    FORWARD: "the steps are taken back in the order of the forward pass: which stream "
+    "was changed last?",
+    FORWARD.replace("-", "+").replace(
+        "/", "*"
+    ): "that goes forward once more; undoing takes away what was added",
+}
+undo.instead_of["y2 / G(y1, x3).exp()"] = {
+    "y2 * G(y1, x3).exp()": "what was multiplied has to be divided",
+    "y2 - G(y1, x3).exp()": "the second stream was multiplied, not added to",
+    "y2 / G(y1, x3)": "the factor was e to the power of G",
+    "y2 / G(y1, y3).exp()": "G looked at x3, and yours looks at y3",
+}
+undo.instead_of["F(x2, x3)"] = {"F(y2, x3)": "F looked at x2, and yours looks at y2"}
+undo.instead_of["return x1, x2, x3"] = {
+    "return y1 - F(y2, y3), y2 / G(y1, y3).exp(), x3": "F and G looked at inputs, and "
+    "yours look at outputs"
+}
 
 _MIXED = Function("0.5 * torch.tanh(p) * q.roll(1, 0)", "p, q")
 _POSITIVE = Function("0.3 * (p - q).relu() + 0.1", "p, q")
 _SQUARES = Function("0.2 * p * p + 0.4 * q.cumsum(0)", "p, q")
 
 
-@undo.case("the example: functions that give 0")
-def _(draw):
-    t, d = draw.sizes(2)
-    nothing = Function("0.0 * p", "p, q")
-    return *(draw.normal(t, d) for _ in range(3)), nothing, nothing, nothing
+_NOTHING = Function("0.0 * p", "p, q")
 
+for _line, _functions in {
+    "the example: functions that give 0": (_NOTHING, _NOTHING, _NOTHING),
+    "only H does something": (_NOTHING, _NOTHING, _SQUARES),
+    "all three, none of which has an inverse": (_MIXED, _POSITIVE, _SQUARES),
+    "three other functions": (_POSITIVE, _MIXED, _POSITIVE),
+}.items():
 
-@undo.case("only H does something")
-def _(draw):
-    t, d = draw.sizes(2)
-    nothing = Function("0.0 * p", "p, q")
-    return *(draw.normal(t, d) for _ in range(3)), nothing, nothing, _SQUARES
-
-
-@undo.case("all three, none of which has an inverse")
-def _(draw):
-    t, d = draw.sizes(2)
-    return *(draw.normal(t, d) for _ in range(3)), _MIXED, _POSITIVE, _SQUARES
-
-
-@undo.case("three other functions")
-def _(draw):
-    t, d = draw.sizes(2)
-    return *(draw.normal(t, d) for _ in range(3)), _POSITIVE, _MIXED, _POSITIVE
+    @undo.case(_line)
+    def _(draw, functions=_functions):
+        t, d = draw.sizes(2)
+        return *(draw.normal(t, d) for _ in range(3)), *functions
 
 
 # ---- a backward pass that rebuilds -------------------------------------------
 
-
-def rebuilt(
-    f,
-    weights,
-    y1,
-    y2,
-    dy1,
-    dy2,
-    *,
-    order=lambda weights: list(reversed(range(len(weights)))),
-    looked=lambda y1, y2: y1,
-    sign=-1.0,
-    upstream=lambda dy1, dy2: dy2,
-    passed=lambda dy1, dz: dy1 + dz,
-    swapped=True,
-):
-    gradients = [None] * len(weights)
-    for n in order(weights):
-        with torch.enable_grad():
-            z = looked(y1, y2).detach().requires_grad_()
-            w = weights[n].detach().requires_grad_()
-            added = f(z, w)
-        dz, gradients[n] = torch.autograd.grad(added, (z, w), upstream(dy1, dy2))
-        y1, y2 = (y2 + sign * added).detach(), y1
-        new = passed(dy1, dz)
-        dy1, dy2 = (dy2, new) if swapped else (new, dy2)
-    return y1, y2, dy1, dy2, gradients
-
-
-def reversed_list(*given):
-    """The weights' gradients, the last layer's first."""
-    *rest, gradients = rebuilt(*given)
-    return *rest, gradients[::-1]
-
-
-def not_rebuilt(f, weights, y1, y2, dy1, dy2):
-    """Gradients at the last output everywhere, as if all layers had seen it."""
-    _, _, dx1, dx2, gradients = rebuilt(f, weights, y1, y2, dy1, dy2, sign=0.0)
-    return y1, y2, dx1, dx2, gradients
+SEEN = {
+    "touched": "your code turns on requires_grad in a tensor that it was given: take "
+    "a copy first, w.detach().requires_grad_()",
+    "graph": "the graphs of several layers are in memory at once, which is what "
+    "rebuilding avoids: go backward through a layer before you run the next one",
+}
 
 
 def _left_behind(result, *_):
-    """What can be seen of flags and missing gradients."""
-    if isinstance(result, str) and result == "touched":
-        return (
-            "your code turns on requires_grad in a tensor that it was given: take a "
-            "copy first, w.detach().requires_grad_()"
-        )
+    """What can be seen of flags, graphs and missing gradients."""
+    if isinstance(result, str):
+        return SEEN.get(result)
     none = isinstance(result, list | tuple) and len(result) == 5
     if none and any(gradient is None for gradient in result[4]):
         return (
@@ -174,43 +94,59 @@ def _left_behind(result, *_):
     return None
 
 
-backward = Exercise(
+@exercise(
     "ch14-backward",
-    right=rebuilt,
-    through=leaving_flags,
-    hint="for each layer, the last one first: compute f again, subtract it, and "
+    "for each layer, the last one first: compute f again, subtract it, and "
     "differentiate it with the gradient of the stream that it was added to",
+    {
+        "the outputs are returned as they came": [
+            ("(y2 - added).detach()", "y2"),
+            ("    gradients = ", "    given = y1, y2\n    gradients = "),
+            ("return y1, y2", "return *given"),
+        ]
+    },
+    through=leaving_flags,
     tolerance=1e-4,
     symptoms=_left_behind,
-    mistakes={
-        "the layers are undone from the first to the last": partial(
-            rebuilt, order=lambda weights: list(range(len(weights)))
-        ),
-        "f looked at z2, which comes out as the first stream; yours looks at the "
-        "second": partial(rebuilt, looked=lambda y1, y2: y2),
-        "what f added is added once more, not taken away": partial(rebuilt, sign=1.0),
-        "the streams aren't rebuilt: f is looked at in the wrong place": partial(
-            rebuilt, sign=0.0
-        ),
-        "the outputs are returned as they came": not_rebuilt,
-        "f's result was added to one stream: the gradient that comes to f is dy2, not "
-        "dy1": partial(rebuilt, upstream=lambda dy1, dy2: dy1),
-        "the gradient that comes from above is left out (ones stand in its place)": (
-            partial(rebuilt, upstream=lambda dy1, dy2: torch.ones_like(dy2))
-        ),
-        "z2 has two ways to the loss: directly, and through f": partial(
-            rebuilt, passed=lambda dy1, dz: dz
-        ),
-        "the way through f is missing in the gradient of z2": partial(
-            rebuilt, passed=lambda dy1, dz: dy1
-        ),
-        "the streams changed places, and so do their gradients": partial(
-            rebuilt, swapped=False
-        ),
-        "the weights' gradients come in the order of the weights, the first layer's "
-        "first": reversed_list,
-    },
 )
+def backward(f, weights, y1, y2, dy1, dy2):
+    gradients = [None] * len(weights)
+    for n in reversed(range(len(weights))):
+        with torch.enable_grad():
+            z, w = y1.detach().requires_grad_(), weights[n].detach().requires_grad_()
+            added = f(z, w)
+        dz, gradients[n] = torch.autograd.grad(added, (z, w), dy2)
+        y1, y2 = (y2 - added).detach(), y1
+        dy1, dy2 = dy2, dy1 + dz
+    return y1, y2, dy1, dy2, gradients
+
+
+backward.instead_of["reversed(range(len(weights)))"] = {
+    "range(len(weights))": "the layers are undone from the first to the last"
+}
+backward.instead_of["y1.detach()"] = {
+    "y2.detach()": "f looked at z2, which comes out as the first stream; yours looks "
+    "at the second"
+}
+backward.instead_of["(y2 - added)"] = {
+    "(y2 + added)": "what f added is added once more, not taken away",
+    "y2": "the streams aren't rebuilt: f is looked at in the wrong place",
+}
+backward.instead_of["(z, w), dy2)"] = {
+    "(z, w), dy1)": "f's result was added to one stream: the gradient that comes to f "
+    "is dy2, not dy1",
+    "(z, w), torch.ones_like(dy2))": "the gradient that comes from above is left out "
+    "(ones stand in its place)",
+}
+backward.instead_of["dy2, dy1 + dz"] = {
+    "dy2, dz": "z2 has two ways to the loss: directly, and through f",
+    "dy2, dy1": "the way through f is missing in the gradient of z2",
+    "dy1 + dz, dy2": "the streams changed places, and so do their gradients",
+}
+backward.instead_of["dy2, gradients\n"] = {
+    "dy2, gradients[::-1]\n": "the weights' gradients come in the order of the "
+    "weights, the first layer's first"
+}
 
 _TANH = Function("torch.tanh(w * z) + 0.1 * z.roll(1, 0)", "z, w")
 _RELU = Function("w * (z - 0.2).relu()", "z, w")
@@ -237,66 +173,42 @@ for _line, _layers, _f in (
 # ---- the same dice -----------------------------------------------------------
 
 
-def replay_right(f, state, x):
-    with torch.random.fork_rng(devices=[]):
-        torch.set_rng_state(state)
-        return f(x)
-
-
-def drawn_again(f, state, x):
-    return f(x)
-
-
-def drawn_elsewhere(f, state, x):
-    with torch.random.fork_rng(devices=[]):
-        return f(x)
-
-
-def not_put_back(f, state, x):
-    torch.set_rng_state(state)
-    return f(x)
-
-
-def put_back_to_state(f, state, x):
+@exercise(
+    "ch14-replay",
+    "expected what f makes of x with the random numbers of the first call, and the "
+    "generator afterwards where it was before",
+    {
+        "other random numbers were drawn: the generator has to stand where it stood "
+        "before the first call": [
+            ("    torch.set_rng_state(state)\n", ""),
+            ("    torch.set_rng_state(now)\n", ""),
+        ]
+    },
+    through=replayed,
+)
+def replay(f, state, x):
+    now = torch.get_rng_state()
     torch.set_rng_state(state)
     result = f(x)
-    torch.set_rng_state(state)
+    torch.set_rng_state(now)
     return result
 
 
-@torch.no_grad()
-def without_gradients(f, state, x):
-    return replay_right(f, state, x)
-
-
-def always_zero(f, state, x):
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(0)
-        return f(x)
-
-
-replay = Exercise(
-    "ch14-replay",
-    right=replay_right,
-    through=replayed,
-    hint="expected what f makes of x with the random numbers of the first call, and "
-    "the generator afterwards where it was before",
-    mistakes={
-        "other random numbers were drawn: the generator has to stand where it stood "
-        "before the first call": drawn_again,
-        "other random numbers were drawn: put the generator where it stood before the "
-        "first call, and then call f": drawn_elsewhere,
-        "the generator goes on from the replay: put it back to where it was when your "
-        "function was called": not_put_back,
-        "the generator is put back to where it stood before the first call; it had "
-        "moved on since": put_back_to_state,
-        "a seed of your own isn't the state that was noted": always_zero,
-        "no gradient flows from the result to x: is a detach in the way, or no_grad?": (
-            without_gradients
-        ),
-    },
-)
-
+replay.instead_of["    torch.set_rng_state(state)\n"] = {
+    "": "other random numbers were drawn: put the generator where it stood before the "
+    "first call, and then call f",
+    "    torch.manual_seed(0)\n": "a seed of your own isn't the state that was noted",
+}
+replay.instead_of["    torch.set_rng_state(now)\n"] = {
+    "": "the generator goes on from the replay: put it back to where it was when your "
+    "function was called",
+    "    torch.set_rng_state(state)\n": "the generator is put back to where it stood "
+    "before the first call; it had moved on since",
+}
+replay.instead_of["f(x)"] = {
+    "f(x.detach())": "no gradient flows from the result to x: is a detach in the way, "
+    "or no_grad?"
+}
 
 # explicit draws: those of dropout would depend on the precision
 _DROP = Function("2 * x * (torch.rand(x.shape) < 0.5)")
@@ -323,56 +235,42 @@ def _(draw):
 
 # ---- chunks that look back ---------------------------------------------------
 
-
-def cut(
-    f,
-    x,
-    size,
-    reach,
-    *,
-    axis=-2,
-    overlap=lambda begin, reach: min(begin, reach),
-    dropped=lambda begin, taken, reach: taken,
-    last=True,
-):
-    results, length = [], x.shape[axis]
-    for begin in range(0, length, size):
-        if not last and begin + size > length:
-            break
-        taken = overlap(begin, reach)
-        part = x.narrow(axis, begin - taken, min(size, length - begin) + taken)
-        seen, drop = f(part), dropped(begin, taken, reach)
-        results.append(seen.narrow(axis, drop, max(0, seen.shape[axis] - drop)))
-    return torch.cat(results, dim=axis)
+LENGTHS = {
+    "too many": "f gets more than size + reach positions at once: size is the length "
+    "of a chunk (not how many there are), and positions are the last axis but one",
+    "too often": "f is called more often than there are chunks of this size",
+}
 
 
-chunks = Exercise(
+@exercise(
     "ch14-chunks",
-    right=cut,
+    "expected the same as f(x): each chunk takes along the positions before it that f "
+    "looks at, and drops what f gives there",
     through=counting_positions,
     symptoms=lambda result, *_: (
-        "f gets more than size + reach positions at once: size is the length of a "
-        "chunk (not how many there are), and positions are the last axis but one"
-        if isinstance(result, str) and result == "too many"
-        else None
+        LENGTHS.get(result) if isinstance(result, str) else None
     ),
-    hint="expected the same as f(x): each chunk takes along the positions before it "
-    "that f looks at, and drops what f gives there",
-    mistakes={
-        "a chunk's first positions don't see what stands before the chunk": partial(
-            cut, overlap=lambda begin, reach: 0
-        ),
-        "what was only there to be looked at is part of the result": partial(
-            cut, dropped=lambda begin, taken, reach: 0
-        ),
-        "results of the first chunk are dropped: nothing was taken along there": (
-            partial(cut, dropped=lambda begin, taken, reach: reach)
-        ),
-        "the last chunk is missing: size needn't divide the length": partial(
-            cut, last=False
-        ),
-    },
 )
+def in_chunks(f, x, size, reach):
+    results = []
+    for begin in range(0, x.shape[-2], size):
+        first = max(0, begin - reach)
+        seen = f(x[..., first : begin + size, :])
+        results.append(seen[..., begin - first :, :])
+    return torch.cat(results, dim=-2)
+
+
+in_chunks.instead_of["max(0, begin - reach)"] = {
+    "begin": "a chunk's first positions don't see what stands before the chunk"
+}
+in_chunks.instead_of["begin - first :"] = {
+    ":": "what was only there to be looked at is part of the result",
+    "reach:": "results of the first chunk are dropped: nothing was taken along there",
+}
+in_chunks.instead_of["range(0, x.shape[-2], size)"] = {
+    "range(0, x.shape[-2] - size + 1, size)": "the last chunk is missing: size "
+    "needn't divide the length"
+}
 
 _REACHES = {
     0: Function("2 * x.relu() - x.flip(-1)"),
@@ -394,74 +292,61 @@ for _line, _shape, _size, _reach in (
     ("all positions in one chunk", (2, 5, 3), 8, 1),
 ):
 
-    @chunks.case(_line)
+    @in_chunks.case(_line)
     def _(draw, shape=_shape, size=_size, reach=_reach):
         return _REACHES[reach], draw.normal(*shape), size, reach
 
 
 # ---- find the fault ----------------------------------------------------------
 
-
-def come_back(
-    blocks,
-    y,
-    *,
-    axis=-1,
-    order=lambda blocks: list(reversed(blocks)),
-    f_first=False,
-    other=False,
-):
-    y1, y2 = y.chunk(2, dim=axis)
-    for F, G in order(blocks):
-        if f_first:
-            y1 = y1 - F(y2)
-            y2 = y2 - G(y1)
-        else:
-            y2 = y2 - G(y1)
-            y1 = y1 - F(y2)
-    return y2 if other else y1
+STEPS_BACK = """
+        y2 = y2 - G(y1)
+        y1 = y1 - F(y2)
+"""
+STEPS_ON = """
+        y1 = y1 - F(y2)
+        y2 = y2 - G(y1)
+"""
 
 
-def both_from_outputs(blocks, y):
+@exercise(
+    "ch14-stack",
+    "expected the x that forward was given: take apart what cat put together, then "
+    "undo the last block first, and in each block the last step first",
+    faults(
+        {
+            "along which axis did cat put the two streams side by side?": (
+                "dim=-1",
+                "dim=0",
+            ),
+            "the blocks are undone from the first to the last.": (
+                "reversed(blocks)",
+                "blocks",
+            ),
+            "in a block, the step that was taken last has to be undone first.": (
+                STEPS_BACK,
+                STEPS_ON,
+            ),
+        }
+    ),
+    tolerance=1e-3,
+)
+def undo_all(blocks, y):
     y1, y2 = y.chunk(2, dim=-1)
     for F, G in reversed(blocks):
-        y1, y2 = y1 - F(y2), y2 - G(y1)
+        y2 = y2 - G(y1)
+        y1 = y1 - F(y2)
     return y1
 
 
-def joined(blocks, y):
-    return come_back(blocks, y) + come_back(blocks, y, other=True)
-
-
-_AS_IT_WAS = {"order": lambda blocks: list(blocks)}
-
-stack = Exercise(
-    "ch14-stack",
-    right=come_back,
-    hint="expected the x that forward was given: take apart what cat put together, "
-    "then undo the last block first, and in each block the last step first",
-    tolerance=1e-3,
-    mistakes={
-        "unchanged: all three faults are still there": partial(
-            come_back, axis=0, f_first=True, **_AS_IT_WAS
-        ),
-        "the streams are told apart now; two faults are left": partial(
-            come_back, f_first=True, **_AS_IT_WAS
-        ),
-        "the blocks are undone from the first to the last": partial(
-            come_back, **_AS_IT_WAS
-        ),
-        "in a block, the step that was taken last has to be undone first": partial(
-            come_back, f_first=True
-        ),
-        "F looked at the other stream as it was before G added to it": (
-            both_from_outputs
-        ),
-        "x is there twice in the beginning: return one of the streams, not their sum": (
-            joined
-        ),
-    },
-)
+undo_all.instead_of[STEPS_BACK] = {
+    "\n        y1, y2 = y1 - F(y2), y2 - G(y1)\n": "F looked at the other stream as "
+    "it was before G added to it"
+}
+undo_all.instead_of["return y1"] = {
+    "return y1 + y2": "x is there twice in the beginning: return one of the streams, "
+    "not their sum"
+}
 
 _HALVES = [
     (Function("x.roll(1, 1).tanh()"), Function("(x - 0.1).relu()")),
@@ -485,7 +370,7 @@ for _line, _blocks in {
     "three blocks": _HALVES,
 }.items():
 
-    @stack.case(_line)
+    @undo_all.case(_line)
     def _(draw, blocks=_blocks):
         t, d = draw.sizes(2, 3, 6)
         return list(blocks), through_blocks(blocks, 0.5 * draw.normal(4, t, d))

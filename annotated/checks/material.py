@@ -7,12 +7,18 @@ exercise's ``symptoms`` have the hint.
 
 import re
 from collections.abc import Callable
+from weakref import WeakSet
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.optim.lr_scheduler import LambdaLR
 from torch.overrides import TorchFunctionMode
+
+
+class Refused(Exception):
+    """A model was asked what it should not be asked."""
+
 
 # ---- chapter 01: scores in one sum -------------------------------------------
 
@@ -45,6 +51,12 @@ def first_if_differentiated(answer: Callable, *arguments: Tensor) -> object:
     """Let an answer compute; gradients are compared of its first result."""
     result = answer(*arguments)
     return result[0] if arguments[0].requires_grad else result
+
+
+def first_two_if_differentiated(answer: Callable, *arguments: Tensor) -> object:
+    """Let an answer compute; gradients are compared of its first two results."""
+    result = answer(*arguments)
+    return torch.cat(result[:2], dim=-1) if arguments[0].requires_grad else result
 
 
 # ---- chapter 02: self-attention, whole ---------------------------------------
@@ -122,6 +134,56 @@ def tied(tie: Callable, source: tuple, target: tuple, output: tuple) -> dict:
         "equal": [torch.equal(weight, weights[0]) for weight in weights],
         "learns": [weight.requires_grad for weight in weights],
     }
+
+
+# ---- chapter 05: scores that are compared --------------------------------------
+
+
+def scores_tried(
+    answer: Callable, score: Callable, width: int, count: bool = False
+) -> object:
+    """Let an answer try a score.
+
+    Args:
+        count: is it asked for at least 200 times?
+    """
+    asked = 0
+
+    def watched(*given: object) -> Tensor:
+        nonlocal asked
+        asked += 1
+        return score(*given)
+
+    result = answer(watched, width)
+    return "few" if count and asked < 200 else result
+
+
+# ---- chapter 06: sequences that a model is tried with --------------------------
+
+
+def sequences_tried(
+    answer: Callable, model: Callable, length: int, vocab: int, count: bool = False
+) -> object:
+    """Let an answer try a model, with sequences of one length alone.
+
+    Args:
+        count: are nearly ten times as many sequences tried as differ from one of them
+            in one symbol after the first?
+    """
+    tried = set()
+
+    def watched(ids: Tensor) -> Tensor:
+        if ids.shape[1] != length:
+            raise Refused("length")
+        tried.update(map(tuple, ids.tolist()))
+        return model(ids)
+
+    try:
+        result = answer(watched, length, vocab)
+    except Refused as refused:
+        return str(refused)
+    enough = 9 * (length - 1) * (vocab - 1)
+    return "few" if count and len(tried) < enough else result
 
 
 # ---- chapter 07: accumulation ------------------------------------------------
@@ -288,10 +350,6 @@ def looped(
 # ---- chapter 08: greedy decoding ---------------------------------------------
 
 
-class Refused(Exception):
-    """A model was asked what it should not be asked."""
-
-
 def asked(
     answer: Callable,
     next_logits: Callable,
@@ -348,16 +406,81 @@ def memory_kept(
     return "attached" if isinstance(kept, Tensor) and kept.requires_grad else kept
 
 
+# ---- chapter 13: windows, and no table of all pairs ----------------------------
+
+
+class Measured(Counted):
+    """Counts calls, and remembers the size of the largest result."""
+
+    largest = 0
+
+    def __torch_function__(self, function, types, args=(), kwargs=None):
+        result = super().__torch_function__(function, types, args, kwargs)
+        if isinstance(result, Tensor):
+            self.largest = max(self.largest, result.numel())
+        return result
+
+
+def within_windows(
+    answer: Callable, x: Tensor, values: Tensor, bucket: Tensor, c: int
+) -> object:
+    """Let an answer attend; a long sequence needs far less than all its pairs."""
+    with Measured() as seen:
+        result = answer(x, values, bucket, c)
+    t = len(x)
+    if t < 100:
+        return result
+    if seen.largest >= t * t:
+        return "dense"
+    return "loops" if seen.calls > 40 * t else result
+
+
 # ---- chapter 14: dice that are rolled again, and chunks ----------------------
+
+
+class Kept(torch.autograd.Function):
+    """The same tensor; a mark lives as long as its graph, until somebody goes back."""
+
+    @staticmethod
+    def forward(x: Tensor, mark: object) -> Tensor:
+        return x.view_as(x)
+
+    @staticmethod
+    def setup_context(ctx, inputs: tuple, output: Tensor) -> None:
+        ctx.mark = inputs[1]
+
+    @staticmethod
+    def backward(ctx, gradient: Tensor) -> tuple:
+        ctx.mark = None
+        return gradient, None
+
+
+class Mark:
+    """Lives as long as somebody holds it."""
 
 
 def leaving_flags(
     answer: Callable, f: Callable, weights: list[Tensor], *streams: Tensor
 ) -> object:
-    """Let an answer differentiate, and see whether its arguments came out of it."""
-    result = answer(f, weights, *streams)
-    touched = any(given.requires_grad for given in (*weights, *streams))
-    return "touched" if touched else result
+    """Let an answer differentiate, and see whether its arguments came out of it, and
+    whether it kept the graphs of more than two calls at once."""
+    marks, most = WeakSet(), 0
+
+    def watched(z: Tensor, w: Tensor) -> Tensor:
+        nonlocal most
+        added = f(z, w)
+        if added.requires_grad:
+            mark = Mark()
+            marks.add(mark)
+            added = Kept.apply(added, mark)
+            del mark
+            most = max(most, len(marks))
+        return added
+
+    result = answer(watched, weights, *streams)
+    if any(given.requires_grad for given in (*weights, *streams)):
+        return "touched"
+    return "graph" if most > 2 else result
 
 
 @torch.enable_grad()
@@ -381,7 +504,7 @@ def replayed(
 def counting_positions(
     answer: Callable, f: Callable, x: Tensor, size: int, reach: int
 ) -> object:
-    """Let an answer compute in chunks, and watch how long they are."""
+    """Let an answer compute in chunks, and watch how long and how many they are."""
     lengths = []
 
     def watched(part: Tensor) -> Tensor:
@@ -389,4 +512,6 @@ def counting_positions(
         return f(part)
 
     result = answer(watched, x, size, reach)
-    return "too many" if max(lengths, default=0) > size + reach else result
+    if max(lengths, default=0) > size + reach:
+        return "too many"
+    return "too often" if len(lengths) > -(-x.shape[-2] // size) else result

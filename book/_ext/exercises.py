@@ -20,11 +20,10 @@ from sphinx.util.docutils import SphinxDirective
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from tools import ROOT
-from tools.exercises import exercises, read_exercises
+from tools.exercises import STATEMENT, exercises, read_exercises
 from tools.source import setup_cell
 
 SOURCES = ROOT / "notebooks" / "src" / "exercises"
-STATEMENT = re.compile(r"^\*(\d+) points?\. Goal: (.+?)\.\*$", re.M | re.S)
 
 PAGES = "book/exercises/"
 STUDENT = "notebooks/exercises/"

@@ -1,6 +1,7 @@
 """`check` in a notebook: one friendly line a case, hints, and never a traceback."""
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -94,6 +95,69 @@ def test_an_unfinished_answer_is_told_from_what_torch_lacks(message, hint):
         raise NotImplementedError(message)
 
     assert hint in try_case(DOUBLE, answer)
+
+
+def doubled(x):
+    y = x
+    return 2 * y
+
+
+def changed(**options):
+    """The exercise `doubled`, whose mistakes are changes of its text."""
+    exercise = Exercise("ch99-changed", doubled, "expected twice x", **options)
+    exercise.instead_of["2 * y"] = {"y * y": "you squared", "y": "you left it"}
+    exercise.case("doubles", lambda draw: (draw.normal(2, 3),))
+    return exercise
+
+
+def test_a_change_of_the_right_answers_text_is_a_mistake():
+    exercise = changed(mistakes={"both": [("y = x", "y = x + 1"), ("2 * y", "y")]})
+    [case] = exercise.cases()
+    assert list(exercise.mistakes) == ["you squared", "you left it", "both"]
+    assert try_case(case, lambda x: x * x) == "you squared"
+    assert try_case(case, lambda x: x) == "you left it"
+    assert try_case(case, lambda x: x + 1) == "both"
+    assert try_case(case, lambda x: x + x) is None
+    assert doubled(1) == 2, "the right answer stays what it is"
+
+
+@pytest.mark.parametrize("old", ["3 * y", "y"])
+def test_a_change_that_finds_no_place_or_several_is_an_error(old):
+    exercise = changed()
+    exercise.instead_of[old] = {"z": "no mistake"}
+    with pytest.raises(ValueError, match=f"expected '{re.escape(old)}' once, found it"):
+        _ = exercise.mistakes
+
+
+def test_without_its_source_what_is_wrong_is_refused_by_the_general_hint(monkeypatch):
+    def no_source(function):
+        raise OSError("could not get source code")
+
+    monkeypatch.setattr(annotated.checks.inspect, "getsource", no_source)
+    exercise = changed(mistakes={"you negated": lambda x: -x})
+    [case] = exercise.cases()
+    assert try_case(case, lambda x: x * x) == "expected twice x"
+    assert try_case(case, lambda x: -x) == "you negated"
+    assert try_case(case, lambda x: 2 * x) is None
+
+
+def test_a_result_by_another_convention_is_accepted():
+    exercise = Exercise("ch99-also", doubled, "twice x", also=("2 * y", "-2 * y"))
+    exercise.case("doubles", lambda draw: (draw.normal(2, 3),))
+    [case] = exercise.cases()
+    assert try_case(case, lambda x: 2 * x) is None
+    assert try_case(case, lambda x: -2 * x) is None
+    assert try_case(case, lambda x: 3 * x) == "twice x"
+
+
+def test_an_answer_that_calls_the_book_is_refused():
+    from annotated.masks import causal_mask
+
+    def answer(x):
+        causal_mask(2)
+        return 2 * x
+
+    assert "calls `annotated`" in try_case(DOUBLE, answer)
 
 
 def test_gradients_are_compared_and_named():

@@ -19,7 +19,7 @@ from annotated.checks.calling import NOT_DONE, Differentiated, Problem, Raised
 from grading import plain
 from grading.runner import NO_RESULT, Runner, RunnerError, judged, shown
 from grading.sandbox import MOST_PROCESSES, NOBODY, SANDBOXES
-from tests.exercises import answers
+from tests.exercises.answers import answers
 from tools.exercises import sources
 
 IMPORTS = """import math, numpy as np, torch
@@ -49,7 +49,7 @@ CASES = halved.cases("a course's")
 
 for path in sources():
     importlib.import_module(f"tests.exercises.answers.ch{path.name[:2]}")
-ANSWERS = [answer for answer in answers.ANSWERS if answer.hint is None]
+ANSWERS = [answer for answer in answers() if answer.function and not answer.hint]
 
 
 @pytest.fixture(scope="module")

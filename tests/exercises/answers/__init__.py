@@ -1,40 +1,44 @@
 """Answers as students write them, one file a chapter, right ones and wrong ones.
 
 They were written apart from ``annotated/checks``, so that the checks are tried by code
-that their author did not derive from them. An answer is a function with the name that
-the exercise asks for, decorated by its id, and for a wrong one a piece of the hint that
-has to appear. Beside these, the tests try every mistake of an exercise by itself.
+that their author did not derive from them. A right answer is a function with the name
+that the exercise asks for, ``@right("ch02-tempered")``. A wrong one is mostly a change
+of the model answer's text, ``(old, new)`` or a list of these, where ``old`` occurs
+once; with it stands a piece of the hint that has to appear::
+
+    WRONG["ch02-tempered"] = {
+        "the temperature is not used": (" / tau[:, None, None]", ""),
+    }
+
+Only where it goes about the exercise in another way is it a function, decorated with
+``@wrong("ch02-tempered", "a piece of the hint")``. Beside these, the tests try every
+mistake of an exercise by itself.
 """
 
-import inspect
-import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+
+from annotated.checks import Change, source_of
 
 
 @dataclass(frozen=True)
 class Answer:
-    """An answer: the exercise, the source below its tag, and the hint if it is wrong.
-
-    ``function`` is the answer itself, compiled with the notebook's imports.
-    """
+    """A function, or a change of the model answer; and the hint, if it is wrong."""
 
     exercise: str
-    function: Callable
-    hint: str | None = None
+    hint: str | None
+    function: Callable | None = None
+    change: Change = ()
 
     @property
     def source(self) -> str:
-        text = textwrap.dedent(inspect.getsource(self.function))
-        return text[text.index("\ndef ") + 1 :] if text.startswith("@") else text
-
-    @property
-    def cell(self) -> str:
-        """The answer cell of a notebook."""
-        return f"# exercise: {self.exercise}\n{self.source}"
+        """The function as a cell of a notebook holds it."""
+        return source_of(self.function)
 
 
-ANSWERS: list[Answer] = []
+RIGHT: dict[str, list[Change]] = {}
+WRONG: dict[str, dict[str, Change]] = {}
+_FUNCTIONS: list[Answer] = []
 
 
 def right(exercise: str) -> Callable:
@@ -46,7 +50,18 @@ def wrong(exercise: str, hint: str | None) -> Callable:
     """A wrong answer, and a piece of what a public check has to say about it."""
 
     def declare(function: Callable) -> Callable:
-        ANSWERS.append(Answer(exercise, function, hint))
+        _FUNCTIONS.append(Answer(exercise, hint, function))
         return function
 
     return declare
+
+
+def answers() -> Iterator[Answer]:
+    """All answers of the chapters that were imported."""
+    yield from _FUNCTIONS
+    for exercise, changes in RIGHT.items():
+        for change in changes:
+            yield Answer(exercise, None, change=change)
+    for exercise, wrongs in WRONG.items():
+        for hint, change in wrongs.items():
+            yield Answer(exercise, hint, change=change)

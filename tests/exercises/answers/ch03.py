@@ -2,7 +2,7 @@
 
 import torch
 
-from tests.exercises.answers import right, wrong
+from tests.exercises.answers import WRONG, right, wrong
 
 # ---- split packed heads ------------------------------------------------------
 
@@ -15,32 +15,21 @@ def split_packed(x, heads):
     return [torch.stack(part, dim=1) for part in parts]
 
 
-@wrong("ch03-split-packed", "alternate word by word")
-def split_packed(x, heads):
-    b, t, width = x.shape
-    return x.reshape(b, 3 * heads, t, width // 3 // heads).chunk(3, dim=1)
-
-
-@wrong("ch03-split-packed", "every h-th number goes to the same head")
-def split_packed(x, heads):
-    b, t, width = x.shape
-    parts = x.view(b, t, 3, width // 3 // heads, heads)
-    return parts.permute(2, 0, 4, 1, 3).unbind(0)
-
-
-@wrong("ch03-split-packed", "what you return as the keys are the values")
-def split_packed(x, heads):
-    b, t, width = x.shape
-    apart = x.view(b, t, 3, heads, width // 3 // heads).permute(2, 0, 3, 1, 4)
-    return apart[0], apart[2], apart[1]
-
-
-@wrong("ch03-split-packed", "changes its argument `x` in place")
-def split_packed(x, heads):
-    x.transpose_(1, 2)
-    parts = x.chunk(3, dim=1)
-    return tuple(p.unflatten(1, (heads, -1)).transpose(2, 3) for p in parts)
-
+WRONG["ch03-split-packed"] = {
+    "alternate word by word": [
+        ("3, heads, width // (3 * heads))", "-1).view(b, 3, heads, t, -1)"),
+        (".permute(2, 0, 3, 1, 4).unbind(0)", ".unbind(1)"),
+    ],
+    "every h-th number goes to the same head": [
+        ("3, heads, width // (3 * heads)", "3, width // (3 * heads), heads"),
+        ("2, 0, 3, 1, 4", "2, 0, 4, 1, 3"),
+    ],
+    "what you return as the keys are the values": (
+        ".unbind(0)",
+        "[[0, 2, 1]].unbind(0)",
+    ),
+    "changes its argument `x` in place": ("    b, t", "    x.mul_(2)\n    b, t"),
+}
 
 # ---- merge folded heads ------------------------------------------------------
 
@@ -52,29 +41,21 @@ def merge_folded(y, heads):
     return torch.einsum("nhtk,hj->ntjk", apart, chosen).flatten(-2)
 
 
-@wrong("ch03-merge-folded", "you read head 0 of all sequences first")
-def merge_folded(y, heads):
-    return torch.cat(y.chunk(heads), dim=-1)
-
-
-@wrong("ch03-merge-folded", "are neighbours, and a reshape")
-def merge_folded(y, heads):
-    folded, t, k = y.shape
-    apart = y.view(heads, folded // heads, t, k).transpose(0, 1)
-    return apart.reshape(folded // heads, t, heads * k)
-
-
-@wrong("ch03-merge-folded", "the gradient of y is another one")
-def merge_folded(y, heads):
-    apart = y.unflatten(0, (-1, heads)).transpose(1, 2)
-    return torch.cat([apart[:, :, :1], apart[:, :, 1:].detach()], 2).flatten(2)
-
-
-@wrong("ch03-merge-folded", "the shape is (1,")
-def merge_folded(y, heads):
-    folded, t, k = y.shape
-    return y.transpose(0, 1).reshape(1, t, folded * k)
-
+HEAD_MAJOR = ("folded // heads, heads, t, k)", "heads, -1, t, k).transpose(0, 1)")
+MERGE = "apart.transpose(1, 2).flatten(2)"
+WRONG["ch03-merge-folded"] = {
+    "you read head 0 of all sequences first": HEAD_MAJOR,
+    "are neighbours, and a reshape": [
+        HEAD_MAJOR,
+        (MERGE, "apart.reshape(folded // heads, t, heads * k)"),
+    ],
+    "the gradient of y is another one": (
+        "    return",
+        "    apart = torch.cat([apart[:, :1], apart[:, 1:].detach()], dim=1)\n    "
+        "return",
+    ),
+    "the shape is (1,": (MERGE, "y.transpose(0, 1).reshape(1, t, folded * k)"),
+}
 
 # ---- count parameters --------------------------------------------------------
 
@@ -89,24 +70,11 @@ def count_parameters(d_model, heads, key_value_heads, bias):
     return count
 
 
-@wrong("ch03-count-parameters", "how long are their biases")
-def count_parameters(d_model, heads, key_value_heads, bias):
-    shared = key_value_heads * (d_model // heads)
-    return 2 * d_model * d_model + 2 * d_model * shared + 4 * d_model * bias
-
-
-@wrong("ch03-count-parameters", "where does yours become a float")
-def count_parameters(d_model, heads, key_value_heads, bias):
-    shared = key_value_heads * d_model / heads
-    return 2 * (d_model + shared) * (d_model + bias)
-
-
-@wrong("ch03-count-parameters", "one of the four maps is missing")
-def count_parameters(d_model, heads, key_value_heads, bias):
-    k = d_model // heads
-    widths = {"query": d_model, "key": key_value_heads * k, "output": d_model}
-    return sum(width * (d_model + bias) for width in widths.values())
-
+WRONG["ch03-count-parameters"] = {
+    "how long are their biases": ("(d_model + bias)", "d_model + 4 * d_model * bias"),
+    "where does yours become a float": ("(d_model // heads)", "d_model / heads"),
+    "one of the four maps is missing": ("shared + shared", "shared"),
+}
 
 # ---- find the split that mixes words -----------------------------------------
 
@@ -143,42 +111,24 @@ def mixes_tokens(split):
     return False
 
 
-@wrong("ch03-mixes-tokens", "do you try several shapes")
-def mixes_tokens(split):
-    label = torch.arange(12).view(3, 4, 1)
-    return bool((split(label.repeat(1, 1, 10), 5) != label[:, None]).any())
-
-
-@wrong("ch03-mixes-tokens", "unless there are as many words as heads")
-def mixes_tokens(split):
-    label = torch.arange(9).view(3, 3, 1)
-    return bool((split(label.repeat(1, 1, 9), 3) != label[:, None]).any())
-
-
-@wrong("ch03-mixes-tokens", "Do you try several words and several heads")
-def mixes_tokens(split):
-    label = torch.arange(12).view(3, 4, 1)
-    return not bool((split(label.repeat(1, 1, 5), 1) == label[:, None]).all())
-
-
-@wrong("ch03-mixes-tokens", "look at which word stands where")
-def mixes_tokens(split):
-    label = torch.arange(12).view(3, 4, 1)
-    rows = split(label.repeat(1, 1, 10), 5)
-    return bool((rows != rows[..., :1]).any())
-
-
-@wrong("ch03-mixes-tokens", "a word of another sequence is another word")
-def mixes_tokens(split):
-    one = torch.arange(4).view(1, 4, 1).repeat(3, 1, 10)
-    return not bool((split(one, 5) == torch.arange(4)[:, None]).all())
-
-
-@wrong("ch03-mixes-tokens", "is a `return` missing")
-def mixes_tokens(split):
-    label = torch.arange(12).view(3, 4, 1)
-    print(bool((split(label.repeat(1, 1, 10), 5) != label[:, None]).any()))
-
+SHAPES = "[(3, 4, 5, 2), (3, 3, 3, 3), (4, 5, 3, 6)]"
+WRONG["ch03-mixes-tokens"] = {
+    "do you try several shapes": (SHAPES, "[(3, 4, 5, 2)]"),
+    "unless there are as many words as heads": (SHAPES, "[(3, 3, 3, 3)]"),
+    "Do you try several words and several heads": (SHAPES, "[(3, 4, 1, 5)]"),
+    "look at which word stands where": (
+        "rows == label[:, None]",
+        "rows == rows[..., :1]",
+    ),
+    "a word of another sequence is another word": (
+        "torch.arange(b * t).view(b, t, 1)",
+        "torch.arange(t).view(1, t, 1).repeat(b, 1, 1)",
+    ),
+    "is a `return` missing": (
+        "            return True\n    return False",
+        "            1",
+    ),
+}
 
 # ---- write multi-head attention ----------------------------------------------
 
@@ -190,76 +140,11 @@ def multi_head(x, memory, W_q, W_k, W_v, W_o, heads):
     for j in range(heads):
         rows = slice(j * k, (j + 1) * k)
         q, key, v = x @ W_q[rows].T, memory @ W_k[rows].T, memory @ W_v[rows].T
-        powers = torch.exp(torch.bmm(q, key.mT) / k**0.5)
+        scores = torch.bmm(q, key.mT) / k**0.5
+        powers = torch.exp(scores - scores.amax(dim=2, keepdim=True))
         head = torch.bmm(powers / powers.sum(dim=2, keepdim=True), v)
         total = total + head @ W_o[:, rows].T
     return total
-
-
-@wrong("ch03-multi-head", "when you merge: in which order")
-def multi_head(x, memory, W_q, W_k, W_v, W_o, heads):
-    b, t, d = x.shape
-    parts = [(y @ W.T).view(b, -1, heads, d // heads).permute(0, 2, 1, 3)
-             for y, W in ((x, W_q), (memory, W_k), (memory, W_v))]  # fmt: skip
-    weights = torch.softmax(parts[0] @ parts[1].mT * (d // heads) ** -0.5, -1)
-    return (weights @ parts[2]).reshape(b, t, d) @ W_o.T
-
-
-@wrong("ch03-multi-head", "by the root of the model's width")
-def multi_head(x, memory, W_q, W_k, W_v, W_o, heads):
-    d = x.shape[-1]
-    q, key, v = (
-        torch.stack((y @ W.T).chunk(heads, -1), 1)
-        for y, W in ((x, W_q), (memory, W_k), (memory, W_v))
-    )
-    answers = (q @ key.mT / d**0.5).softmax(-1) @ v
-    return torch.cat(answers.unbind(1), -1) @ W_o.T
-
-
-@wrong("ch03-multi-head", "W_o is used the other way round")
-def multi_head(x, memory, W_q, W_k, W_v, W_o, heads):
-    q, key, v = (
-        torch.stack((y @ W.T).chunk(heads, -1), 1)
-        for y, W in ((x, W_q), (memory, W_k), (memory, W_v))
-    )
-    answers = (q @ key.mT / q.shape[-1] ** 0.5).softmax(-1) @ v
-    return torch.cat(answers.unbind(1), -1) @ W_o
-
-
-@wrong("ch03-multi-head", "memory is not used")
-def multi_head(x, memory, W_q, W_k, W_v, W_o, heads):
-    q, key, v = (torch.stack((x @ W.T).chunk(heads, -1), 1) for W in (W_q, W_k, W_v))
-    answers = (q @ key.mT / q.shape[-1] ** 0.5).softmax(-1) @ v
-    return torch.cat(answers.unbind(1), -1) @ W_o.T
-
-
-@wrong("ch03-multi-head", "x and memory are swapped")
-def multi_head(x, memory, W_q, W_k, W_v, W_o, heads):
-    q, key, v = (
-        torch.stack((y @ W.T).chunk(heads, -1), 1)
-        for y, W in ((memory, W_q), (x, W_k), (x, W_v))
-    )
-    answers = (q @ key.mT / q.shape[-1] ** 0.5).softmax(-1) @ v
-    return torch.cat(answers.unbind(1), -1) @ W_o.T
-
-
-@wrong("ch03-multi-head", "x is not used")
-def multi_head(x, memory, W_q, W_k, W_v, W_o, heads):
-    q, key, v = (
-        torch.stack((memory @ W.T).chunk(heads, -1), 1) for W in (W_q, W_k, W_v)
-    )
-    answers = (q @ key.mT / q.shape[-1] ** 0.5).softmax(-1) @ v
-    return torch.cat(answers.unbind(1), -1) @ W_o.T
-
-
-@wrong("ch03-multi-head", "write it out: the attention")
-def multi_head(x, memory, W_q, W_k, W_v, W_o, heads):
-    parts = [
-        torch.stack((y @ W.T).chunk(heads, -1), 1)
-        for y, W in ((x, W_q), (memory, W_k), (memory, W_v))
-    ]
-    answers = torch.nn.functional.scaled_dot_product_attention(*parts)
-    return torch.cat(answers.unbind(1), -1) @ W_o.T
 
 
 @wrong("ch03-multi-head", "write it out: the attention")
@@ -273,11 +158,24 @@ def multi_head(x, memory, W_q, W_k, W_v, W_o, heads):
     return found.transpose(0, 1)
 
 
-@wrong("ch03-multi-head", "float64")
-def multi_head(x, memory, W_q, W_k, W_v, W_o, heads):
-    q, key, v = (
-        torch.stack((y @ W.T).chunk(heads, -1), 1)
-        for y, W in ((x, W_q), (memory, W_k), (memory, W_v))
-    )
-    answers = (q @ key.mT / q.shape[-1] ** 0.5).softmax(-1) @ v
-    return (torch.cat(answers.unbind(1), -1) @ W_o.T).float()
+INTO = "x @ W_q.T, memory @ W_k.T, memory @ W_v.T"
+WRONG["ch03-multi-head"] = {
+    "when you merge: in which order": (
+        MERGE.replace("apart", "answers"),
+        "answers.reshape(x.shape)",
+    ),
+    "by the root of the model's width": ("q.shape[-1] **", "x.shape[-1] **"),
+    "W_o is used the other way round": ("W_o.T", "W_o"),
+    "memory is not used": (INTO, INTO.replace("memory", "x")),
+    "x and memory are swapped": (INTO, "memory @ W_q.T, x @ W_k.T, x @ W_v.T"),
+    "x is not used": (INTO, INTO.replace("x @", "memory @")),
+    "write it out: the attention": (
+        "scores.softmax(dim=-1) @ v",
+        "torch.nn.functional.scaled_dot_product_attention(q, key, v)",
+    ),
+    "float64": ("flatten(2) @ W_o.T", "flatten(2).float() @ W_o.T.float()"),
+    "does the exponential of a large score overflow?": (
+        "scores.softmax(dim=-1)",
+        "(scores.exp() / scores.exp().sum(dim=-1, keepdim=True))",
+    ),
+}

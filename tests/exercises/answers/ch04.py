@@ -2,7 +2,7 @@
 
 import torch
 
-from tests.exercises.answers import right, wrong
+from tests.exercises.answers import WRONG, right, wrong
 
 # ---- a prefix and then causal ------------------------------------------------
 
@@ -15,27 +15,18 @@ def prefix_mask(prefix, size):
     return mask
 
 
-@wrong("ch04-prefix", "prefix of the first sequence is used")
-def prefix_mask(prefix, size):
-    mask = torch.ones(len(prefix), 1, size, size, dtype=torch.bool).tril()
-    mask[..., : prefix[0]] = True
-    return mask
-
-
-@wrong("ch04-prefix", "on the axis of the queries")
-def prefix_mask(prefix, size):
-    j = torch.arange(size)
-    mask = (j < prefix[:, None]) | (j <= j[:, None])
-    return mask.expand(len(prefix), 1, size, size)
-
-
-@wrong("ch04-prefix", "the shape is (1, 1, 4, 4)")
-def prefix_mask(prefix, size):
-    mask = torch.ones(1, 1, size, size, dtype=torch.bool).tril()
-    for length in prefix:
-        mask[..., :length] = True
-    return mask
-
+WRONG["ch04-prefix"] = {
+    "prefix of the first sequence is used": (
+        "position < prefix[:, None, None, None]",
+        "(position < prefix[0]).expand(len(prefix), 1, 1, -1)",
+    ),
+    "on the axis of the queries": (
+        "return within | before",
+        "return ((position < prefix[:, None]) | before).expand(len(prefix), 1, size, "
+        "size)",
+    ),
+    "the shape is (1, 1, 4, 4)": ("prefix[:, None", "prefix.max().view(1)[:, None"),
+}
 
 # ---- a causal window ---------------------------------------------------------
 
@@ -55,18 +46,13 @@ def window_mask(queries, keys, width):
     return mask
 
 
-@wrong("ch04-window", "the lower edge of the window")
-def window_mask(queries, keys, width):
-    square = torch.ones(1, 1, queries, keys, dtype=torch.bool)
-    return square.tril(keys - queries).triu(1 - width)
-
-
-@wrong("ch04-window", "expected torch.bool")
-def window_mask(queries, keys, width):
-    square = torch.ones(1, 1, queries, keys, dtype=torch.bool)
-    square = square.tril(keys - queries).triu(keys - queries + 1 - width)
-    return torch.zeros(1, 1, queries, keys).masked_fill(~square, -torch.inf)
-
+WRONG["ch04-window"] = {
+    "the lower edge of the window": (
+        "key > own",
+        "key > torch.arange(queries)[:, None]",
+    ),
+    "expected torch.bool": ("[None, None]", "[None, None].float()"),
+}
 
 # ---- masked attention, whole ---------------------------------------------------
 
@@ -85,97 +71,51 @@ def masked_attention(query, key, value, tokens, pad):
     return torch.stack(rows).view(b, t, h, -1).transpose(1, 2)
 
 
-@wrong("ch04-masked-attention", "takes sentences for heads")
-def masked_attention(query, key, value, tokens, pad):
-    t = tokens.shape[1]
-    mask = (tokens != pad)[:, None, :] & torch.ones(t, t).tril().bool()
-    if len(tokens) != query.shape[1]:
-        mask = mask[:, None]  # it raised, so I added an axis here
-    empty = ~mask.any(dim=-1, keepdim=True)
-    scores = query @ key.mT / query.shape[-1] ** 0.5
-    scores = scores.masked_fill(~mask, -torch.inf).masked_fill(empty, 0)
-    return scores.softmax(dim=-1).masked_fill(empty, 0) @ value
-
-
-@wrong("ch04-masked-attention", "last query should stand at the last key")
-def masked_attention(query, key, value, tokens, pad):
-    t, s = query.shape[2], tokens.shape[1]
-    mask = (tokens != pad)[:, None, None] & torch.ones(t, s).tril().bool()
-    empty = ~mask.any(dim=-1, keepdim=True)
-    scores = query @ key.mT / query.shape[-1] ** 0.5
-    scores = scores.masked_fill(~mask, -torch.inf).masked_fill(empty, 0)
-    return scores.softmax(dim=-1).masked_fill(empty, 0) @ value
-
-
-@wrong("ch04-masked-attention", "you mask after the softmax")
-def masked_attention(query, key, value, tokens, pad):
-    t = tokens.shape[1]
-    mask = (tokens != pad)[:, None, None] & torch.ones(t, t).tril().bool()
-    weights = (query @ key.mT / query.shape[-1] ** 0.5).softmax(dim=-1)
-    return (weights * mask) @ value
-
-
-@wrong("ch04-masked-attention", "averages everything")
-def masked_attention(query, key, value, tokens, pad):
-    t = tokens.shape[1]
-    mask = (tokens != pad)[:, None, None] & torch.ones(t, t).tril().bool()
-    scores = query @ key.mT / query.shape[-1] ** 0.5
-    return scores.masked_fill(~mask, -1e9).softmax(dim=-1) @ value
-
-
-@wrong("ch04-masked-attention", "without overflow")
-def masked_attention(query, key, value, tokens, pad):
-    t = tokens.shape[1]
-    mask = (tokens != pad)[:, None, None] & torch.ones(t, t).tril().bool()
-    scores = query @ key.mT / query.shape[-1] ** 0.5
-    return (scores.masked_fill(~mask, -1e9).softmax(dim=-1) * mask) @ value
-
-
-@wrong("ch04-masked-attention", "a hidden score of 120 leaves")
-@wrong("ch04-masked-attention", "visible scores near −30000 get")
-def masked_attention(query, key, value, tokens, pad):
-    t, s = query.shape[2], tokens.shape[1]
-    mask = (tokens != pad)[:, None, None] & torch.ones(t, s).tril(s - t).bool()
-    scores = query @ key.mT / query.shape[-1] ** 0.5
-    weights = scores.softmax(dim=-1) * mask
-    return weights / weights.sum(dim=-1, keepdim=True).clamp(min=1e-6) @ value
-
-
-@wrong("ch04-masked-attention", "visible scores near −30000 get")
-def masked_attention(query, key, value, tokens, pad):
-    t, s = query.shape[2], tokens.shape[1]
-    mask = (tokens != pad)[:, None, None] & torch.ones(t, s).tril(s - t).bool()
-    scores = query @ key.mT / query.shape[-1] ** 0.5
-    return (scores.masked_fill(~mask, -1e4).softmax(dim=-1) * mask) @ value
-
-
-@wrong("ch04-masked-attention", "a hidden score of 120 leaves")
-@wrong("ch04-masked-attention", "visible scores near −30000 get")
-def masked_attention(query, key, value, tokens, pad):
-    t, s = query.shape[2], tokens.shape[1]
-    mask = (tokens != pad)[:, None, None] & torch.ones(t, s).tril(s - t).bool()
-    scores = query @ key.mT / query.shape[-1] ** 0.5
-    powers = scores.exp() * mask
-    return powers / powers.sum(dim=-1, keepdim=True).clamp(min=1e-6) @ value
-
-
-@wrong("ch04-masked-attention", "beside visible scores near −30000 a hidden key gets")
-def masked_attention(query, key, value, tokens, pad):
-    t, s = query.shape[2], tokens.shape[1]
-    mask = (tokens != pad)[:, None, None] & torch.ones(t, s).tril(s - t).bool()
-    scores = query @ key.mT / query.shape[-1] ** 0.5
-    weights = scores.masked_fill(~mask, -1e4).softmax(dim=-1)
-    return weights.masked_fill(~mask.any(dim=-1, keepdim=True), 0) @ value
-
-
-@wrong("ch04-masked-attention", "a NaN of a visible score has gone")
-def masked_attention(query, key, value, tokens, pad):
-    t, s = query.shape[2], tokens.shape[1]
-    mask = (tokens != pad)[:, None, None] & torch.ones(t, s).tril(s - t).bool()
-    scores = query @ key.mT / query.shape[-1] ** 0.5
-    weights = scores.masked_fill(~mask, -torch.inf).softmax(dim=-1)
-    return weights.nan_to_num(0) @ value
-
+FILLED = "scores.masked_fill(~mask, -torch.inf).masked_fill(empty, 0.0)"
+EMPTIED = "softmax(dim=-1).masked_fill(empty, 0.0)"
+SUMMED = "/ weights.sum(-1, keepdim=True).clamp(min=1e-6)"
+WRONG["ch04-masked-attention"] = {
+    "takes sentences for heads": (
+        "    empty",
+        "    mask = mask[:, 0] if len(mask) == query.shape[1] else mask\n    empty",
+    ),
+    "last query should stand at the last key": ("tril(s - t)", "tril()"),
+    "you mask after the softmax": [(FILLED, "scores"), (EMPTIED, "softmax(-1) * mask")],
+    "averages everything": [
+        (FILLED, "scores.masked_fill(~mask, -1e9)"),
+        (EMPTIED, "softmax(-1)"),
+    ],
+    "without overflow": [
+        (FILLED, "scores.masked_fill(~mask, -1e9)"),
+        (EMPTIED, "softmax(-1) * mask"),
+    ],
+    "a hidden score of 120 leaves": [
+        (FILLED, "scores"),
+        (EMPTIED, "softmax(-1) * mask"),
+        ("weights @ value", f"weights {SUMMED} @ value"),
+    ],
+    "visible scores near −30000 get": [
+        (FILLED, "scores.masked_fill(~mask, -1e4)"),
+        (EMPTIED, "softmax(-1) * mask"),
+    ],
+    "visible scores near −30000 get 0": [
+        (FILLED, "scores.exp() * mask"),
+        (f"scores.{EMPTIED}", "scores"),
+        ("weights @ value", f"weights {SUMMED} @ value"),
+    ],
+    "beside visible scores near −30000 a hidden key gets": (
+        FILLED,
+        "scores.masked_fill(~mask, -1e4)",
+    ),
+    "a NaN of a visible score has gone": [
+        (FILLED, "scores.masked_fill(~mask, -torch.inf)"),
+        (EMPTIED, "softmax(-1).nan_to_num(0)"),
+    ],
+    "is what you build here": (
+        "weights @ value",
+        "torch.nn.functional.scaled_dot_product_attention(query, key, value, mask)",
+    ),
+}
 
 # ---- the masked mean ---------------------------------------------------------
 
@@ -189,43 +129,34 @@ def masked_mean(x, mask):
     return torch.stack(means)
 
 
-@wrong("ch04-masked-mean", "0/0 was replaced after the division")
-def masked_mean(x, mask):
-    real = mask[:, 0, 0, :, None]
-    total, count = (x.nan_to_num(0, 0, 0) * real).sum(dim=1), real.sum(dim=1)
-    return torch.where(count > 0, total / count, 0)
-
-
-@wrong("ch04-masked-mean", "expected the sum over the real tokens, divided by")
-def masked_mean(x, mask):
-    real = mask[:, 0, 0, :, None]
-    return x.masked_fill(~real, 0).sum(dim=1) / (real.sum(dim=1) + 1e-3)
-
-
-@wrong("ch04-masked-mean", "these are the first tokens")
-def masked_mean(x, mask):
-    counts = mask.sum(dim=-1).flatten().tolist()
-    pairs = zip(x, counts, strict=True)
-    return torch.stack([one[:n].sum(dim=0) / max(n, 1) for one, n in pairs])
-
-
-@wrong("ch04-masked-mean", "changes its argument `x` in place")
-def masked_mean(x, mask):
-    real = mask[:, 0, 0, :, None]
-    return x.masked_fill_(~real, 0).sum(dim=1) / real.sum(dim=1).clamp(min=1)
-
-
-@wrong("ch04-masked-mean", "a NaN at a real token has gone")
-def masked_mean(x, mask):
-    real = mask[:, 0, 0, :, None]
-    return (x.nan_to_num(0, 0, 0) * real).sum(dim=1) / real.sum(dim=1).clamp(min=1)
-
-
-@wrong("ch04-masked-mean", "a NaN at a real token has gone from the mean")
-def masked_mean(x, mask):
-    real = mask[:, 0, 0, :, None]
-    return (x.masked_fill(~real, 0).sum(dim=1) / real.sum(dim=1)).nan_to_num(0)
-
+CLAMPED = "real.sum(dim=1).clamp(min=1)"
+SWEPT = ("x.masked_fill(~real, 0.0)", "(x.nan_to_num(0, 0, 0) * real)")
+WRONG["ch04-masked-mean"] = {
+    "0/0 was replaced after the division": [
+        SWEPT,
+        (CLAMPED, "real.sum(dim=1)"),
+        ("return total / count", "return torch.where(count > 0, total / count, 0)"),
+    ],
+    "expected the sum over the real tokens, divided by": (
+        CLAMPED,
+        "(real.sum(dim=1) + 1e-3)",
+    ),
+    "these are the first tokens": ("mask[:,", "mask.sort(-1, descending=True)[0][:,"),
+    "changes its argument `x` in place": ("x.masked_fill(", "x.masked_fill_("),
+    "a NaN at a real token has gone": SWEPT,
+    "a NaN at a real token has gone from the mean": [
+        (CLAMPED, "real.sum(dim=1)"),
+        ("return total / count", "return (total / count).nan_to_num(0)"),
+    ],
+    "nanmean leaves it out": (
+        "return total / count",
+        "return x.masked_fill(~real, torch.nan).nanmean(1).nan_to_num(0)",
+    ),
+    "all sequences are pooled": (
+        "return total / count",
+        "return x[mask[:, 0, 0]].mean(dim=0)",
+    ),
+}
 
 # ---- broken: the weights -----------------------------------------------------
 
@@ -237,64 +168,49 @@ def masked_weights(scores, mask):
     return torch.where(mask, weights, 0)
 
 
-@wrong("ch04-repair-weights", "exp(0) is 1")
-def masked_weights(scores, mask):
-    return (scores * mask).softmax(dim=-1)
-
-
-@wrong("ch04-repair-weights", "gets the same weight for every key")
-def masked_weights(scores, mask):
-    return scores.masked_fill(~mask, -1e9).softmax(dim=-1)
-
-
-@wrong("ch04-repair-weights", "expected the softmax over the keys that the mask allows")
-def masked_weights(scores, mask):
-    mask = mask[:, :1, :1]  # right for padding, and for nothing else
-    empty = ~mask.any(dim=-1, keepdim=True)
-    scores = scores.masked_fill(~mask, -torch.inf).masked_fill(empty, 0)
-    return scores.softmax(dim=-1).masked_fill(empty, 0)
-
-
-@wrong("ch04-repair-weights", "the gradient of scores holds NaN")
-def masked_weights(scores, mask):
-    powers = scores.exp() * mask
-    return (powers / powers.sum(dim=-1, keepdim=True)).nan_to_num(0)
-
-
-@wrong("ch04-repair-weights", "without overflow")
-def masked_weights(scores, mask):
-    return scores.masked_fill(~mask, -1e9).softmax(dim=-1) * mask
-
-
-@wrong("ch04-repair-weights", "a hidden score of 120 leaves")
-@wrong("ch04-repair-weights", "visible scores near −30000 get")
-def masked_weights(scores, mask):
-    weights = scores.softmax(dim=-1) * mask
-    return weights / weights.sum(dim=-1, keepdim=True).clamp(min=1e-6)
-
-
-@wrong("ch04-repair-weights", "visible scores near −30000 get")
-def masked_weights(scores, mask):
-    return scores.masked_fill(~mask, -20).softmax(dim=-1) * mask
-
-
-@wrong("ch04-repair-weights", "a hidden score of 120 leaves")
-@wrong("ch04-repair-weights", "visible scores near −30000 get")
-def masked_weights(scores, mask):
-    powers = scores.exp() * mask
-    return powers / powers.sum(dim=-1, keepdim=True).clamp(min=1e-6)
-
-
-@wrong("ch04-repair-weights", "beside visible scores near −30000 a hidden key gets")
-def masked_weights(scores, mask):
-    weights = scores.masked_fill(~mask, -1e4).softmax(dim=-1)
-    return weights.masked_fill(~mask.any(dim=-1, keepdim=True), 0)
-
-
-@wrong("ch04-repair-weights", "a NaN of a visible score has gone")
-def masked_weights(scores, mask):
-    return scores.masked_fill(~mask, -torch.inf).softmax(dim=-1).nan_to_num(0)
-
+LAST = "return weights.masked_fill(empty, 0.0)"
+WRONG["ch04-repair-weights"] = {
+    "exp(0) is 1": [(FILLED, "scores * mask"), (LAST, "return weights")],
+    "gets the same weight for every key": [
+        (FILLED, "scores.masked_fill(~mask, -1e9)"),
+        (LAST, "return weights"),
+    ],
+    # right for padding, and for nothing else
+    "expected the softmax over the keys that the mask allows": (
+        "    empty",
+        "    mask = mask[:, :1, :1]\n    empty",
+    ),
+    "the gradient of scores holds NaN": [
+        (FILLED, "scores.exp() * mask"),
+        ("scores.softmax(dim=-1)", "(scores / scores.sum(-1, True)).nan_to_num(0)"),
+    ],
+    "without overflow": [
+        (FILLED, "scores.masked_fill(~mask, -1e9)"),
+        (LAST, "return weights * mask"),
+    ],
+    "a hidden score of 120 leaves": [
+        (FILLED, "scores"),
+        ("scores.softmax(dim=-1)", "scores.softmax(dim=-1) * mask"),
+        (LAST, f"return weights {SUMMED}"),
+    ],
+    "visible scores near −30000 get": [
+        (FILLED, "scores.masked_fill(~mask, -20)"),
+        (LAST, "return weights * mask"),
+    ],
+    "visible scores near −30000 get 0": [
+        (FILLED, "scores.exp() * mask"),
+        ("scores.softmax(dim=-1)", "scores"),
+        (LAST, f"return weights {SUMMED}"),
+    ],
+    "beside visible scores near −30000 a hidden key gets": (
+        FILLED,
+        "scores.masked_fill(~mask, -1e4)",
+    ),
+    "a NaN of a visible score has gone": [
+        (FILLED, "scores.masked_fill(~mask, -torch.inf)"),
+        (LAST, "return weights.nan_to_num(0)"),
+    ],
+}
 
 # ---- broken: the decoder's mask ----------------------------------------------
 
@@ -306,27 +222,20 @@ def decoder_mask(tokens, pad, training):
     return real.repeat(1, 1, t, 1).tril()
 
 
-@wrong("ch04-repair-decoder", "future is seen when training is False")
-def decoder_mask(tokens, pad, training):
-    t = tokens.shape[1]
-    mask = (tokens != pad)[:, None, None, :].expand(-1, 1, t, t)
-    if training:
-        mask = mask & torch.ones(t, t, dtype=torch.bool).tril()
-    return mask
-
-
-@wrong("ch04-repair-decoder", "the queries of padding are masked as well")
-def decoder_mask(tokens, pad, training):
-    real = tokens != pad
-    return (real[:, None, None, :] & real[:, None, :, None]).tril()
-
-
-@wrong("ch04-repair-decoder", "changes its argument `tokens` in place")
-def decoder_mask(tokens, pad, training):
-    t = tokens.shape[1]
-    tokens -= pad
-    return tokens.bool()[:, None, None, :] & torch.ones(t, t).tril().bool()
-
+WRONG["ch04-repair-decoder"] = {
+    "future is seen when training is False": (
+        "square.tril()",
+        "(square.tril() if training else square)",
+    ),
+    "the queries of padding are masked as well": (
+        "return real &",
+        "return real & real.mT &",
+    ),
+    "changes its argument `tokens` in place": (
+        "(tokens != pad)",
+        "tokens.sub_(pad).bool()",
+    ),
+}
 
 # ---- broken: the loss --------------------------------------------------------
 
@@ -339,44 +248,20 @@ def masked_loss(logits, targets, pad):
     return total / max(1, int((targets != pad).sum()))
 
 
-@wrong("ch04-repair-loss", "the mean of nothing is 0/0")
-def masked_loss(logits, targets, pad):
-    return torch.nn.functional.cross_entropy(
-        logits.transpose(1, 2), targets, ignore_index=pad
-    )
-
-
-@wrong("ch04-repair-loss", "a NaN of a real target has gone")
-def masked_loss(logits, targets, pad):
-    return torch.nn.functional.cross_entropy(
-        logits.transpose(1, 2), targets, ignore_index=pad
-    ).nan_to_num(0)
-
-
-@wrong("ch04-repair-loss", "expected a tensor, got float")
-def masked_loss(logits, targets, pad):
-    losses = torch.nn.functional.cross_entropy(
-        logits.transpose(1, 2), targets, reduction="none"
-    )
-    real = targets != pad
-    return (losses * real).sum().item() / max(real.sum().item(), 1)
-
-
-@wrong("ch04-repair-loss", "expected the mean of −log p")
-def masked_loss(logits, targets, pad):
-    words = torch.arange(logits.shape[-1])
-    losses = torch.nn.functional.cross_entropy(
-        logits.masked_fill(words == pad, -1e4).transpose(1, 2),
-        targets,
-        reduction="none",
-    )
-    real = targets != pad
-    return (losses * real).sum() / real.sum().clamp(min=1)
-
-
-@wrong("ch04-repair-loss", "infinite: a small probability is rounded to 0")
-def masked_loss(logits, targets, pad):
-    logs = logits.softmax(dim=-1).log()
-    losses = -logs.gather(2, targets[..., None])[..., 0]
-    real = targets != pad
-    return losses.masked_fill(~real, 0).sum() / real.sum().clamp(min=1)
+LOSS = "return summed / real.sum().clamp(min=1)"
+WRONG["ch04-repair-loss"] = {
+    "the mean of nothing is 0/0": (LOSS, "return summed / real.sum()"),
+    "a NaN of a real target has gone": (
+        LOSS,
+        "return (summed / real.sum()).nan_to_num(0)",
+    ),
+    "expected a tensor, got float": (LOSS, "return (summed / real.sum()).item()"),
+    "expected the mean of −log p": (
+        "logits[real]",
+        "logits[real].masked_fill(torch.arange(logits.shape[-1]) == pad, -1e4)",
+    ),
+    "infinite: a small probability is rounded to 0": (
+        "log_softmax(dim=-1)",
+        "softmax(dim=-1).log()",
+    ),
+}

@@ -1,9 +1,8 @@
 """Answers to the exercises of chapter 06."""
 
 import torch
-from torch import nn
 
-from tests.exercises.answers import right, wrong
+from tests.exercises.answers import RIGHT, WRONG, right
 
 # ---- a residual block --------------------------------------------------------
 
@@ -29,37 +28,15 @@ def residual(x, sublayer, weight, bias, norm):
     return x + sublayer(read(x, x.shape[-1:], weight, bias))
 
 
-@wrong("ch06-residual", "a gradient holds NaN")
-def residual(x, sublayer, weight, bias, norm):
-    def layer_norm(y):
-        centred = y - y.mean(dim=-1, keepdim=True)
-        deviation = centred.square().mean(dim=-1, keepdim=True).sqrt()
-        return centred / (deviation**2 + 1e-5).sqrt() * weight + bias
-
-    if norm == "pre":
-        return x + sublayer(layer_norm(x))
-    return layer_norm(x + sublayer(x))
-
-
-@wrong("ch06-residual", "the gradient of x is another one")
-def residual(x, sublayer, weight, bias, norm):
-    def layer_norm(y):
-        mean, std = y.mean(-1, keepdim=True), y.var(-1, correction=0, keepdim=True)
-        std = (std + 1e-5).sqrt().detach()
-        return (y - mean.detach()) / std * weight + bias
-
-    if norm == "pre":
-        return x + sublayer(layer_norm(x))
-    return layer_norm(x + sublayer(x))
-
-
-@wrong("ch06-residual", "the weight is not used")
-def residual(x, sublayer, weight, bias, norm):
-    layer_norm = nn.LayerNorm(x.shape[-1]).to(x)
-    layer_norm.bias = nn.Parameter(bias)
-    y = x if norm == "pre" else x + sublayer(x)
-    return x + sublayer(layer_norm(x)) if norm == "pre" else layer_norm(y)
-
+WRONG["ch06-residual"] = {
+    "a gradient holds NaN": ("(variance", "(variance.sqrt() ** 2"),
+    "the gradient of x is another one": (
+        "y - y.mean(dim=-1, keepdim=True)",
+        "y - y.mean(dim=-1, keepdim=True).detach()",
+    ),
+    "the weight is not used": (" * weight + bias", " + bias"),
+    "this is RMSNorm": ("y - y.mean(dim=-1, keepdim=True)", "y"),
+}
 
 # ---- an encoder layer, from its matrices ----------------------------------------
 
@@ -84,122 +61,31 @@ def encoder_layer(x, weights, heads, mask):
     return torch.addmm(w["outer_bias"], inner.flatten(0, 1), w["outer"]).view_as(x) + x
 
 
-@wrong("ch06-whole-layer", "how wide is one head?")
-def encoder_layer(x, weights, heads, mask):
-    w, (b, s, d) = weights, x.shape
-    ln = torch.nn.functional.layer_norm
-    read = ln(x, (d,), w["gain_1"], w["bias_1"])
-    q, k, v = (
-        (read @ w[n]).view(b, s, heads, -1).transpose(1, 2)
-        for n in ("query", "key", "value")
-    )
-    scores = q @ k.mT / d**0.5
-    if mask is not None:
-        scores = scores.masked_fill(~mask, float("-inf"))
-    mixed = (scores.softmax(-1) @ v).transpose(1, 2).reshape(b, s, d)
-    x = x + mixed @ w["output"]
-    read = ln(x, (d,), w["gain_2"], w["bias_2"])
-    return (
-        x + (read @ w["inner"] + w["inner_bias"]).relu() @ w["outer"] + w["outer_bias"]
-    )
-
-
-@wrong("ch06-whole-layer", "when the heads are joined")
-def encoder_layer(x, weights, heads, mask):
-    w, (b, s, d) = weights, x.shape
-    ln = torch.nn.functional.layer_norm
-    read = ln(x, (d,), w["gain_1"], w["bias_1"])
-    q, k, v = (
-        (read @ w[n]).view(b, s, heads, -1).transpose(1, 2)
-        for n in ("query", "key", "value")
-    )
-    scores = q @ k.mT / (d / heads) ** 0.5
-    if mask is not None:
-        scores = scores.masked_fill(~mask, float("-inf"))
-    x = x + (scores.softmax(-1) @ v).reshape(b, s, d) @ w["output"]
-    read = ln(x, (d,), w["gain_2"], w["bias_2"])
-    inner = (read @ w["inner"] + w["inner_bias"]).relu()
-    return x + inner @ w["outer"] + w["outer_bias"]
-
-
-@wrong("ch06-whole-layer", "this is post-norm")
-def encoder_layer(x, weights, heads, mask):
-    w, (b, s, d) = weights, x.shape
-    ln = torch.nn.functional.layer_norm
-    q, k, v = (
-        (x @ w[n]).view(b, s, heads, -1).transpose(1, 2)
-        for n in ("query", "key", "value")
-    )
-    mixed = torch.nn.functional.scaled_dot_product_attention(q, k, v, mask)
-    x = x + mixed.transpose(1, 2).reshape(b, s, d) @ w["output"]
-    x = ln(x, (d,), w["gain_1"], w["bias_1"])
-    inner = (x @ w["inner"] + w["inner_bias"]).relu()
-    x = x + inner @ w["outer"] + w["outer_bias"]
-    return ln(x, (d,), w["gain_2"], w["bias_2"])
-
-
-def written_out(x, weights, heads, hide, finish):
-    """An encoder layer as students write it, with their way to use the mask."""
-    w, (b, s, d) = weights, x.shape
-    ln = torch.nn.functional.layer_norm
-    read = ln(x, (d,), w["gain_1"], w["bias_1"])
-    q, k, v = (
-        (read @ w[n]).view(b, s, heads, -1).transpose(1, 2)
-        for n in ("query", "key", "value")
-    )
-    shares = finish(hide(q @ k.mT / (d // heads) ** 0.5).softmax(-1))
-    x = x + (shares @ v).transpose(1, 2).reshape(b, s, d) @ w["output"]
-    read = ln(x, (d,), w["gain_2"], w["bias_2"])
-    inner = (read @ w["inner"] + w["inner_bias"]).relu()
-    return x + inner @ w["outer"] + w["outer_bias"]
-
-
-def unchanged(tensor):
-    return tensor
-
-
-@wrong("ch06-whole-layer", "the mask is the wrong way round")
-def encoder_layer(x, weights, heads, mask):
-    def hide(scores):
-        return scores if mask is None else scores.masked_fill(mask, -torch.inf)
-
-    return written_out(x, weights, heads, hide, unchanged)
-
-
-@wrong("ch06-whole-layer", "do the weights that are left sum to 1?")
-def encoder_layer(x, weights, heads, mask):
-    def finish(shares):
-        return shares if mask is None else shares.masked_fill(~mask, 0.0)
-
-    return written_out(x, weights, heads, unchanged, finish)
-
-
-@wrong("ch06-whole-layer", "the mask is added as 0 and 1")
-def encoder_layer(x, weights, heads, mask):
-    def hide(scores):
-        return scores if mask is None else scores + mask.to(scores.dtype)
-
-    return written_out(x, weights, heads, hide, unchanged)
-
-
-@wrong("ch06-whole-layer", "ε stands outside the root")
-def encoder_layer(x, weights, heads, mask):
-    def ln(y, n):
-        centred = y - y.mean(-1, keepdim=True)
-        deviation = y.std(-1, correction=0, keepdim=True)
-        return (
-            centred / (deviation + 1e-5) * weights[f"gain_{n}"] + weights[f"bias_{n}"]
-        )
-
-    q, k, v = (
-        (ln(x, 1) @ weights[n]).unflatten(-1, (heads, -1)).transpose(1, 2)
-        for n in ("query", "key", "value")
-    )
-    mixed = torch.nn.functional.scaled_dot_product_attention(q, k, v, mask)
-    x = x + mixed.transpose(1, 2).flatten(2) @ weights["output"]
-    inner = (ln(x, 2) @ weights["inner"] + weights["inner_bias"]).relu()
-    return x + inner @ weights["outer"] + weights["outer_bias"]
-
+LN_1 = 'F.layer_norm(x, (d,), w["gain_1"], w["bias_1"])'
+LN_2 = 'F.layer_norm(x, (d,), w["gain_2"], w["bias_2"])'
+MASKED = "scores.masked_fill(~mask, -torch.inf)"
+WRONG["ch06-whole-layer"] = {
+    "how wide is one head?": ("(d // heads) ** 0.5", "d**0.5"),
+    "when the heads are joined": ("mixed.transpose(1, 2).reshape", "mixed.reshape"),
+    "this is post-norm": [
+        (LN_1, "x"),
+        (f"    read = {LN_2}", f"    read = x = {LN_1}"),
+        ("    return x +", "    x = x +"),
+        ('w["outer_bias"]', f'w["outer_bias"]\n    return {LN_2}'),
+    ],
+    "the mask is the wrong way round": ("~mask", "mask"),
+    "do the weights that are left sum to 1?": [
+        (MASKED, "scores"),
+        ("softmax(dim=-1)", "softmax(dim=-1) * (1 if mask is None else mask)"),
+    ],
+    "the mask is added as 0 and 1": (MASKED, "scores + mask"),
+    "a matrix is turned": [("w[name]", "w[name].T"), ('w["output"]', 'w["output"].T')],
+    "use the first gain": ("gain_2", "gain_1"),
+    "adds the first x": [
+        ("b, s, d = x.shape", "b, s, d = x.shape\n    start = x"),
+        ("return x", "return start"),
+    ],
+}
 
 # ---- a decoder layer ---------------------------------------------------------
 
@@ -212,35 +98,32 @@ def decoder_layer(x, memory, parts, mask, memory_mask):
     return p.pop("norm_3")(torch.stack([two, p["feed_forward"](two)]).sum(dim=0))
 
 
-@wrong("ch06-decoder-layer", "changes its argument `parts` in place")
-def decoder_layer(x, memory, parts, mask, memory_mask):
-    x = parts.pop("norm_1")(x + parts["attention"](x, x, mask))
-    x = parts.pop("norm_2")(x + parts["cross_attention"](x, memory, memory_mask))
-    return parts.pop("norm_3")(x + parts["feed_forward"](x))
+CROSS = 'parts["cross_attention"](x, memory, memory_mask)'
+NETWORK = 'parts["feed_forward"](x)'
 
-
-@wrong("ch06-decoder-layer", "no gradient reaches memory")
-def decoder_layer(x, memory, parts, mask, memory_mask):
-    with torch.no_grad():
-        memory = memory.clone()
-    x = parts["norm_1"](x + parts["attention"](x, x, mask))
-    x = parts["norm_2"](x + parts["cross_attention"](x, memory, memory_mask))
-    return parts["norm_3"](x + parts["feed_forward"](x))
-
-
-@wrong("ch06-decoder-layer", "feed-forward network comes before the cross-attention")
-def decoder_layer(x, memory, parts, mask, memory_mask):
-    x = parts["norm_1"](x + parts["attention"](x, x, mask))
-    x = parts["norm_3"](x + parts["feed_forward"](x))
-    return parts["norm_2"](x + parts["cross_attention"](x, memory, memory_mask))
-
-
-@wrong("ch06-decoder-layer", "cross-attention asks with x as it came")
-def decoder_layer(x, memory, parts, mask, memory_mask):
-    y = parts["norm_1"](x + parts["attention"](x, x, mask))
-    y = parts["norm_2"](y + parts["cross_attention"](x, memory, memory_mask))
-    return parts["norm_3"](y + parts["feed_forward"](y))
-
+RIGHT["ch06-decoder-layer"] = [("(x, x, mask)", "(query=x, key=x, mask=mask)")]
+WRONG["ch06-decoder-layer"] = {
+    "changes its argument `parts` in place": ('parts["norm_3"]', 'parts.pop("norm_3")'),
+    "no gradient reaches memory": (
+        "(x, memory, memory_mask)",
+        "(x, memory.detach(), memory_mask)",
+    ),
+    "feed-forward network comes before the cross-attention": [
+        (NETWORK, "last"),
+        (CROSS, NETWORK),
+        ("last", CROSS),
+        ("norm_2", "norm_last"),
+        ("norm_3", "norm_2"),
+        ("norm_last", "norm_3"),
+    ],
+    "cross-attention asks with x as it came": [
+        (
+            '    found = parts["attention"]',
+            '    start = x\n    found = parts["attention"]',
+        ),
+        ("(x, memory, memory_mask)", "(start, memory, memory_mask)"),
+    ],
+}
 
 # ---- find the fault --------------------------------------------------------------
 
@@ -254,39 +137,14 @@ def decoder_layer(x, memory, parts, memory_mask):
     return parts["feed_forward"](parts["norm_3"](x)) + x
 
 
-@wrong("ch06-repair-decoder", "does the first one move?")
-def decoder_layer(x, memory, parts, memory_mask):
-    t = x.shape[1]
-    mask = torch.ones(t, t, dtype=torch.bool).tril()[None, None]
-    read = parts["norm_1"](x)
-    x = x + parts["attention"](read, read, mask)
-    read = parts["norm_2"](x)
-    x = x + parts["cross_attention"](read, memory, memory_mask)
-    x = x - x.mean(dim=1, keepdim=True)
-    return x + parts["feed_forward"](parts["norm_3"](x))
-
-
-@wrong("ch06-repair-decoder", "change the padding of the source")
-def decoder_layer(x, memory, parts, memory_mask):
-    t = x.shape[1]
-    mask = torch.ones(t, t, dtype=torch.bool).triu(1).logical_not()[None, None]
-    read = parts["norm_1"](x)
-    x = x + parts["attention"](read, read, mask)
-    x = x + parts["cross_attention"](parts["norm_2"](x), memory, None)
-    return x + parts["feed_forward"](parts["norm_3"](x))
-
-
-@wrong("ch06-repair-decoder", "without its faults, else unchanged")
-def decoder_layer(x, memory, parts, memory_mask):
-    t = x.shape[1]
-    mask = torch.ones(t, t, dtype=torch.bool).tril(-1)[None, None]
-    mask[..., 0, 0] = True  # a row needs something to look at
-    read = parts["norm_1"](x)
-    x = x + parts["attention"](read, read, mask)
-    read = parts["norm_2"](x)
-    x = x + parts["cross_attention"](read, memory, memory_mask)
-    return x + parts["feed_forward"](parts["norm_3"](x))
-
+WRONG["ch06-repair-decoder"] = {
+    "does the first one move?": (
+        "    return x",
+        "    x = x - x.mean(dim=1, keepdim=True)\n    return x",
+    ),
+    "change the padding of the source": ("memory, memory_mask)", "memory, None)"),
+    "without its faults, else unchanged": ("tril()", "tril(-1)\n    mask[0, 0] = True"),
+}
 
 # ---- tie the weights ---------------------------------------------------------
 
@@ -305,30 +163,21 @@ def tie(source, target, output):
         module.register_parameter("weight", source.weight)
 
 
-@wrong("ch06-tie", "the numbers are equal, but copied")
-def tie(source, target, output):
-    shapes = {tuple(m.weight.shape) for m in (source, target, output)}
-    if len(shapes) > 1:
-        raise ValueError(f"expected one shape, got {shapes}")
-    target.load_state_dict(source.state_dict())
-    output.load_state_dict(source.state_dict())
-
-
-@wrong("ch06-tie", "the numbers lie in one place")
-def tie(source, target, output):
-    for module in (target, output):
-        if module.weight.shape != source.weight.shape:
-            raise ValueError(f"{module.weight.shape} is not {source.weight.shape}")
-    target.weight.data = output.weight.data = source.weight.data
-
-
-@wrong("ch06-tie", "the sizes do not fit")
-def tie(source, target, output):
-    for module in (target, output):
-        if module.weight.numel() != source.weight.numel():
-            raise ValueError(f"{module.weight.shape} is not {source.weight.shape}")
-    target.weight = output.weight = source.weight
-
+TIE = "target.weight = output.weight = table"
+WRONG["ch06-tie"] = {
+    "the numbers are equal, but copied": (
+        TIE,
+        "[m.load_state_dict(source.state_dict()) for m in (target, output)]",
+    ),
+    "the numbers lie in one place": (
+        TIE,
+        "target.weight.data = output.weight.data = table.data",
+    ),
+    "the sizes do not fit": (
+        "module.weight.shape != table.shape",
+        "len(module.weight) != len(table)",
+    ),
+}
 
 # ---- find the leak of the future ---------------------------------------------
 
@@ -349,67 +198,22 @@ def leaks(model, length, vocab):
     return False
 
 
-@wrong("ch06-find-leak", "do ids that are changed in place stay changed")
-def leaks(model, length, vocab):
-    for _ in range(10):
-        ids = torch.randint(vocab, (1, length))
-        before = model(ids)
-        for place in range(1, length):
-            for symbol in range(vocab):
-                ids[:, place] = symbol
-                if (model(ids) - before)[:, :place].abs().max() > 1e-3:
-                    return True
-    return False
-
-
-@wrong("ch06-find-leak", "it does, by one symbol at one position")
-def leaks(model, length, vocab):
-    for _ in range(10):
-        ids = torch.randint(vocab, (1, length))
-        for place in range(1, length):
-            for symbol in range(vocab):
-                changed = ids.clone()
-                changed[:, place] = symbol
-                one, other = model(changed)[:, :place], model(ids)[:, :place]
-                if (one.argmax(-1) != other.argmax(-1)).any():
-                    return True
-    return False
-
-
-@wrong("ch06-find-leak", "a plain True or False")
-def leaks(model, length, vocab):
-    leak = torch.tensor(False)
-    for _ in range(10):
-        ids = torch.randint(vocab, (1, length))
-        for place in range(1, length):
-            changed = ids.repeat(vocab, 1)
-            changed[:, place] = torch.arange(vocab)
-            moved = model(changed)[:, :place] - model(ids)[:, :place]
-            leak = leak | (moved.abs() > 1e-3).any()
-    return leak
-
-
-@wrong("ch06-find-leak", "by 0.02")
-def leaks(model, length, vocab):
-    for _ in range(10):
-        ids = torch.randint(vocab, (1, length))
-        for place in range(1, length):
-            changed = ids.repeat(vocab, 1)
-            changed[:, place] = torch.arange(vocab)
-            moved = model(changed)[:, :place] - model(ids)[:, :place]
-            if moved.abs().max() > 0.1:
-                return True
-    return False
-
-
-@wrong("ch06-find-leak", "over a distance")
-def leaks(model, length, vocab):
-    for _ in range(10):
-        ids = torch.randint(vocab, (1, length))
-        for place in range(1, length):
-            changed = ids.repeat(vocab, 1)
-            changed[:, place] = torch.arange(vocab)
-            moved = (model(changed) - model(ids))[:, place - 1]
-            if moved.abs().max() > 1e-3:
-                return True
-    return False
+MOVED = "model(changed)[:, :place] - before[:, :place]"
+WRONG["ch06-find-leak"] = {
+    "do ids that are changed in place stay changed": [
+        ("(1, length))", "(1, length)).repeat(vocab, 1)"),
+        ("ids.repeat(vocab, 1)", "ids"),
+    ],
+    "it does, by one symbol at one position": (
+        MOVED,
+        "1.0 * (model(changed).argmax(-1) != before.argmax(-1))[:, :place]",
+    ),
+    "a plain True or False": ("return True", "return moved.abs().max() > 1e-3"),
+    "by 0.02": ("1e-3", "0.1"),
+    "over a distance": (MOVED, "(model(changed) - before)[:, place - 1]"),
+    "takes the 10 sequences": ("range(10)", "range(3)"),
+    "with all `length` positions": (
+        MOVED,
+        "model(changed[:, :place]) - before[:, :place]",
+    ),
+}

@@ -4,7 +4,7 @@ import math
 
 import torch
 
-from tests.exercises.answers import right, wrong
+from tests.exercises.answers import RIGHT, WRONG, right, wrong
 
 # ---- a training step ---------------------------------------------------------
 
@@ -26,97 +26,23 @@ def training_step(model, source, target, optimizer, schedule, clip):
     return loss.detach()
 
 
-@wrong("ch07-training-step", "keeps its whole graph")
-def training_step(model, source, target, optimizer, schedule, clip):
-    optimizer.zero_grad()
-    logits = model(source, target[:, :-1])
-    loss = torch.nn.functional.cross_entropy(logits.mT, target[:, 1:], ignore_index=0)
-    loss.backward()
-    torch.nn.utils.clip_grad_norm_(model.parameters(), clip)
-    optimizer.step()
-    schedule.step()
-    return loss
-
-
-@wrong("ch07-training-step", "cleared only at the end")
-def training_step(model, source, target, optimizer, schedule, clip):
-    logits = model(source, target[:, :-1])
-    loss = torch.nn.functional.cross_entropy(
-        logits.flatten(0, 1), target[:, 1:].flatten(), ignore_index=0
-    )
-    loss.backward()
-    torch.nn.utils.clip_grad_norm_(model.parameters(), clip)
-    optimizer.step()
-    schedule.step()
-    optimizer.zero_grad()
-    return loss.item()
-
-
-@wrong("ch07-training-step", "padding is counted")
-def training_step(model, source, target, optimizer, schedule, clip):
-    model.zero_grad()
-    logits = model(source, target[:, :-1])
-    loss = torch.nn.functional.cross_entropy(logits.mT, target[:, 1:])
-    loss.backward()
-    torch.nn.utils.clip_grad_norm_(model.parameters(), clip)
-    optimizer.step()
-    schedule.step()
-    return loss.item()
-
-
-@wrong("ch07-training-step", "reads the very symbol")
-def training_step(model, source, target, optimizer, schedule, clip):
-    optimizer.zero_grad()
-    loss = torch.nn.functional.cross_entropy(
-        model(source, target).mT, target, ignore_index=0
-    )
-    loss.backward()
-    torch.nn.utils.clip_grad_norm_(model.parameters(), clip)
-    optimizer.step()
-    schedule.step()
-    return loss.item()
-
-
-@wrong("ch07-training-step", "return the loss")
-def training_step(model, source, target, optimizer, schedule, clip):
-    optimizer.zero_grad()
-    loss = torch.nn.functional.cross_entropy(
-        model(source, target[:, :-1]).mT, target[:, 1:], ignore_index=0
-    )
-    loss.backward()
-    torch.nn.utils.clip_grad_norm_(model.parameters(), clip)
-    optimizer.step()
-    schedule.step()
-
-
-def in_mode(first, last):
-    """A step that is right, but for the mode that the model is in."""
-
-    def training_step(model, source, target, optimizer, schedule, clip):
-        model.train(first)
-        optimizer.zero_grad()
-        logits = model(source, target[:, :-1]).mT
-        loss = torch.nn.functional.cross_entropy(logits, target[:, 1:], ignore_index=0)
-        loss.backward()
-        torch.nn.utils.clip_grad_norm_(model.parameters(), clip)
-        optimizer.step()
-        schedule.step()
-        model.train(last)
-        return loss.item()
-
-    return training_step
-
-
-wrong("ch07-training-step", "evaluation mode")(in_mode(False, True))
-wrong("ch07-training-step", "evaluation mode")(in_mode(True, False))
-
+WRONG["ch07-training-step"] = {
+    "keeps its whole graph": ("loss.item()", "loss"),
+    "cleared only at the end": [
+        ("    optimizer.zero_grad()\n", ""),
+        ("    schedule.step()\n", "    schedule.step()\n    optimizer.zero_grad()\n"),
+    ],
+    "padding is counted": (", ignore_index=0", ""),
+    "reads the very symbol": [
+        ("target[:, :-1]", "target"),
+        ("target[:, 1:]", "target"),
+    ],
+    "return the loss": ("    return loss.item()", ""),
+    "evaluation mode": ("    loss.backward()", "    model.eval()\n    loss.backward()"),
+    "put into evaluation mode": ("    return", "    model.eval()\n    return"),
+}
 
 # ---- find the fault ----------------------------------------------------------
-
-
-def loss_of(model, source, target):
-    logits = model(source, target[:, :-1]).mT
-    return torch.nn.functional.cross_entropy(logits, target[:, 1:], ignore_index=0)
 
 
 @right("ch07-repair-loop")
@@ -140,131 +66,36 @@ def train_epoch(model, training, checking, optimizer, schedule, clip):
     return losses, ((each * counts).sum() / counts.sum()).item()
 
 
-@wrong("ch07-repair-loop", "left behind; and the checking loss")
-def train_epoch(model, training, checking, optimizer, schedule, clip):
-    losses = []
-    for source, target in training:
-        loss = loss_of(model, source, target)
-        loss.backward()
-        torch.nn.utils.clip_grad_norm_(model.parameters(), clip)
-        optimizer.step()
-        optimizer.zero_grad()
-        schedule.step()
-        losses.append(loss.item())
-    checked = []
-    for source, target in checking:
-        loss = loss_of(model, source, target)
-        loss.backward()
-        checked.append(loss.item())
-    return losses, sum(checked) / len(checked)
-
-
-@wrong("ch07-repair-loop", "longer than `clip` gets through")
-def train_epoch(model, training, checking, optimizer, schedule, clip):
-    losses = []
-    for source, target in training:
-        loss = loss_of(model, source, target)
-        loss.backward()
-        optimizer.step()
-        torch.nn.utils.clip_grad_norm_(model.parameters(), clip)
-        optimizer.zero_grad()
-        schedule.step()
-        losses.append(loss.item())
-    total = tokens = 0
-    for source, target in checking:
-        with torch.no_grad():
-            loss = loss_of(model, source, target)
-        count = (target[:, 1:] != 0).sum().item()
-        total, tokens = total + loss.item() * count, tokens + count
-    return losses, total / tokens
-
-
-@wrong("ch07-repair-loop", "the rate does not move within an epoch")
-def train_epoch(model, training, checking, optimizer, schedule, clip):
-    losses = []
-    for source, target in training:
-        optimizer.zero_grad()
-        loss = loss_of(model, source, target)
-        loss.backward()
-        torch.nn.utils.clip_grad_norm_(model.parameters(), clip)
-        optimizer.step()
-        losses.append(loss.item())
-    schedule.step()
-    total = tokens = 0
-    for source, target in checking:
-        with torch.no_grad():
-            loss = loss_of(model, source, target)
-        count = (target[:, 1:] != 0).sum().item()
-        total, tokens = total + loss.item() * count, tokens + count
-    return losses, total / tokens
-
-
-@right("ch07-repair-loop")
-def train_epoch(model, training, checking, optimizer, schedule, clip):
-    def loss_of(model, source, target):
-        logits = model(source, target[:, :-1]).mT
-        return torch.nn.functional.cross_entropy(logits, target[:, 1:], ignore_index=0)
-
-    losses = []
-    model.train()
-    for source, target in training:
-        optimizer.zero_grad()
-        loss = loss_of(model, source, target)
-        loss.backward()
-        torch.nn.utils.clip_grad_norm_(model.parameters(), clip)
-        optimizer.step()
-        schedule.step()
-        losses.append(loss.item())
-    model.eval()
-    total = tokens = 0
-    for source, target in checking:
-        with torch.no_grad():
-            loss = loss_of(model, source, target)
-        count = (target[:, 1:] != 0).sum().item()
-        total, tokens = total + loss.item() * count, tokens + count
-    return losses, total / tokens
-
-
-@wrong("ch07-repair-loop", "in evaluation mode, without dropout")
-def train_epoch(model, training, checking, optimizer, schedule, clip):
-    losses = []
-    for source, target in training:
-        optimizer.zero_grad()
-        loss = loss_of(model, source, target)
-        loss.backward()
-        torch.nn.utils.clip_grad_norm_(model.parameters(), clip)
-        optimizer.step()
-        schedule.step()
-        losses.append(loss.item())
-    model.eval()
-    total = tokens = 0
-    for source, target in checking:
-        with torch.no_grad():
-            loss = loss_of(model, source, target)
-        count = (target[:, 1:] != 0).sum().item()
-        total, tokens = total + loss.item() * count, tokens + count
-    return losses, total / tokens
-
-
-@wrong("ch07-repair-loop", "counts the start symbol")
-def train_epoch(model, training, checking, optimizer, schedule, clip):
-    losses = []
-    for source, target in training:
-        loss = loss_of(model, source, target)
-        loss.backward()
-        torch.nn.utils.clip_grad_norm_(model.parameters(), clip)
-        optimizer.step()
-        optimizer.zero_grad()
-        schedule.step()
-        losses.append(loss.item())
-    total = tokens = 0
-    for source, target in checking:
-        with torch.no_grad():
-            loss = loss_of(model, source, target)
-        count = (target != 0).sum().item()
-        total, tokens = total + loss.item() * count, tokens + count
-    return losses, total / tokens
-
+RIGHT["ch07-repair-loop"] = [
+    [
+        ("    losses = []", "    losses = []\n    model.train()"),
+        ("    total, tokens", "    model.eval()\n    total, tokens"),
+    ]
+]
+COUNT = "(target[:, 1:] != 0).sum().item()"
+CLIP = "        torch.nn.utils.clip_grad_norm_(model.parameters(), clip)\n"
+STEP = "        optimizer.step()\n"
+WRONG["ch07-repair-loop"] = {
+    "evaluation left behind": [
+        (
+            "            loss =",
+            "            torch.set_grad_enabled(True)\n            loss =",
+        ),
+        ("        count =", "        loss.backward()\n        count ="),
+        (COUNT, "1"),
+    ],
+    "longer than `clip` gets through": (CLIP + STEP, STEP + CLIP),
+    "the rate does not move within an epoch": [
+        ("        schedule.step()\n", ""),
+        ("    total, tokens", "    schedule.step()\n    total, tokens"),
+    ],
+    "in evaluation mode, without dropout": (
+        "    total, tokens",
+        "    model.eval()\n    total, tokens",
+    ),
+    "counts the start symbol": ("(target[:, 1:] != 0)", "(target != 0)"),
+    "counts padding": (COUNT, "target[:, 1:].numel()"),
+}
 
 # ---- another schedule --------------------------------------------------------
 
@@ -282,36 +113,21 @@ def warm_cosine(step, warmup, total, peak, floor=0.0):
     return floor + (peak - floor) * math.cos(math.pi / 2 * x) ** 2
 
 
-@wrong("ch07-schedule", "your code raised ZeroDivisionError")
-def warm_cosine(step, warmup, total, peak, floor=0.0):
-    if step < 1:
-        raise ValueError(step)
-    x = (step - warmup) / (total - warmup)
-    if step <= warmup:
-        return peak * step / warmup
-    return floor + (peak - floor) * (1 + math.cos(math.pi * min(x, 1))) / 2
-
-
-@wrong("ch07-schedule", "cuts the wave off")
-def warm_cosine(step, warmup, total, peak, floor=0.0):
-    if step < 1:
-        raise ValueError(step)
-    if step <= warmup:
-        return peak * step / warmup
-    x = min(1, (step - warmup) / max(total - warmup, 1))
-    return max(floor, peak * (1 + math.cos(math.pi * x)) / 2)
-
-
-@wrong("ch07-schedule", "an assert is gone")
-def warm_cosine(step, warmup, total, peak, floor=0.0):
-    assert step >= 1
-    if step <= warmup:
-        return peak * step / warmup
-    if step >= total:
-        return floor
-    x = (step - warmup) / (total - warmup)
-    return floor + (peak - floor) * (1 + math.cos(math.pi * x)) / 2
-
+SHARE = "share = (step - warmup) / (total - warmup)"
+WRONG["ch07-schedule"] = {
+    "ZeroDivisionError": (
+        "    if step <= warmup",
+        f"    {SHARE}\n    if step <= warmup",
+    ),
+    "cuts the wave off": (
+        "floor + (peak - floor) * (1 + cos(pi * share)) / 2",
+        "max(floor, peak * (1 + cos(pi * share)) / 2)",
+    ),
+    "an assert is gone": (
+        '        raise ValueError(f"steps are counted from 1, got {step}")',
+        "        raise AssertionError",
+    ),
+}
 
 # ---- smoothing with forbidden symbols ----------------------------------------
 
@@ -337,22 +153,22 @@ def smoothed(target, size, smoothing, forbidden):
     return rows.masked_fill(banned[..., None], 0)
 
 
-@wrong("ch07-smoothing", "asks for the forbidden symbol")
-def smoothed(target, size, smoothing, forbidden):
-    others = max(size - 1 - len(forbidden), 1)
-    rows = torch.full((*target.shape, size), smoothing / others)
-    rows[..., forbidden] = 0
-    return rows.scatter(-1, target[..., None], 1 - smoothing)
-
-
-@wrong("ch07-smoothing", "two cases are missing")
-def smoothed(target, size, smoothing, forbidden):
-    asked = torch.nn.functional.one_hot(target, size).float()
-    free = 1 - asked
-    free[..., forbidden] = 0
-    share = smoothing / free.sum(dim=-1, keepdim=True).clamp(min=1)
-    return asked * (1 - smoothing) + free * share
-
+LAST = (
+    "    return rows.masked_fill(banned | banned[target][..., None], 0.0)",
+    "    return rows",
+)
+OWN = "    rows.scatter_(-1, target[..., None], own)\n"
+WRONG["ch07-smoothing"] = {
+    "asks for the forbidden symbol": [
+        LAST,
+        (OWN, f"    rows = rows.masked_fill(banned, 0.0)\n{OWN}"),
+    ],
+    "two cases are missing": [
+        LAST,
+        (OWN, f"    rows = rows.masked_fill(banned, 0.0)\n{OWN}"),
+        ("1 - smoothing if others > 0 else 1.0", "1 - smoothing"),
+    ],
+}
 
 # ---- batches by tokens -------------------------------------------------------
 
@@ -374,69 +190,19 @@ def group_by_tokens(lengths, tokens):
     return tuple(groups)
 
 
-@wrong("ch07-token-batches", "the groups fit, but only a sequence that does not")
-def group_by_tokens(lengths, tokens):
-    groups = []
-    for i in sorted(range(len(lengths)), key=lambda i: lengths[i]):
-        if lengths[i] > tokens:
-            raise ValueError(f"{lengths[i]} > {tokens}")
-        full = groups and (len(groups[-1]) + 1) * lengths[i] > tokens
-        if not groups or full or lengths[groups[-1][0]] != lengths[i]:
-            groups.append([])
-        groups[-1].append(i)
-    return groups
-
-
-@wrong("ch07-token-batches", "changes its argument `lengths`")
-def group_by_tokens(lengths, tokens):
-    kept = list(lengths)
-    lengths.sort()
-    groups = []
-    for i in sorted(range(len(kept)), key=lambda i: kept[i]):
-        if kept[i] > tokens:
-            raise ValueError(f"{kept[i]} > {tokens}")
-        if not groups or (len(groups[-1]) + 1) * kept[i] > tokens:
-            groups.append([])
-        groups[-1].append(i)
-    return groups
-
-
-@wrong("ch07-token-batches", "is in no group")
-def group_by_tokens(lengths, tokens):
-    groups = []
-    for length in sorted(lengths):
-        if length > tokens:
-            raise ValueError(f"{length} > {tokens}")
-        if not groups or (len(groups[-1]) + 1) * length > tokens:
-            groups.append([])
-        groups[-1].append(lengths.index(length))
-    return groups
-
-
-@wrong("ch07-token-batches", "the message should hold")
-def group_by_tokens(lengths, tokens):
-    if lengths and max(lengths) > tokens:
-        raise ValueError("a sequence is too long")
-    groups, group = [], []
-    for length, i in sorted(zip(lengths, range(len(lengths)), strict=True)):
-        if (len(group) + 1) * length > tokens:
-            groups.append(group)
-            group = []
-        group = [*group, i]
-    return groups + [group] if group else groups
-
-
-@wrong("ch07-token-batches", "does fit into")
-def group_by_tokens(lengths, tokens):
-    groups = []
-    for i in sorted(range(len(lengths)), key=lambda i: lengths[i]):
-        if lengths[i] >= tokens:
-            raise ValueError(f"{lengths[i]} is more than {tokens}")
-        if not groups or (len(groups[-1]) + 1) * lengths[i] > tokens:
-            groups.append([])
-        groups[-1].append(i)
-    return groups
-
+WRONG["ch07-token-batches"] = {
+    "the groups fit, but only a sequence that does not": (
+        "not groups or",
+        "not groups or lengths[groups[-1][0]] != length or",
+    ),
+    "changes its argument `lengths`": (
+        "    groups = []",
+        "    groups = []\n    lengths.sort()",
+    ),
+    "is in no group": ("append(index)", "append(lengths.index(length))"),
+    "the message should hold": ("{length} tokens, more than {tokens}", "many tokens"),
+    "does fit into": ("if length > tokens", "if length >= tokens"),
+}
 
 # ---- accumulation ------------------------------------------------------------
 
@@ -461,34 +227,21 @@ def accumulated_gradient(model_loss, parameter, batches, counts):
     return parameter.grad
 
 
-@wrong("ch07-accumulate", "the old gradient is there, and no batch is weighed")
-def accumulated_gradient(model_loss, parameter, batches, counts):
-    for batch, count in zip(batches, counts, strict=True):
-        if count:
-            model_loss(parameter, batch).backward()
-    return parameter.grad
-
-
-@wrong("ch07-accumulate", "losses were in memory at once")
-def accumulated_gradient(model_loss, parameter, batches, counts):
-    total = 0
-    for batch, count in zip(batches, counts, strict=True):
-        if count:
-            total = total + model_loss(parameter, batch) * count / sum(counts)
-    return torch.autograd.grad(total, parameter)[0]
-
-
-@wrong("ch07-accumulate", "does not require grad")
-def accumulated_gradient(model_loss, parameter, batches, counts):
-    total = 0
-    for batch, count in zip(batches, counts, strict=True):
-        if count:
-            loss = model_loss(parameter.detach(), batch) * count / sum(counts)
-            total = total + torch.autograd.grad(loss, parameter)[0]
-    return total
-
-
-@wrong("ch07-accumulate", "none of the batches")
-def accumulated_gradient(model_loss, parameter, batches, counts):
-    joined = torch.cat([batch.flatten() for batch in batches])
-    return torch.autograd.grad(model_loss(parameter, joined), parameter)[0]
+LOSS = "model_loss(parameter, batch) * (count / sum(counts))"
+ADDED = "            total += torch.autograd.grad(loss, parameter)[0]\n"
+WRONG["ch07-accumulate"] = {
+    "the old gradient is there, and no batch is weighed": [
+        (f"loss = {LOSS}", "model_loss(parameter, batch).backward()"),
+        (ADDED, ""),
+        ("return total", "return parameter.grad"),
+    ],
+    "losses were in memory at once": [
+        (ADDED, "            total = total + loss\n"),
+        ("return total", "return torch.autograd.grad(total.sum(), parameter)[0]"),
+    ],
+    "does not require grad": ("(parameter, batch)", "(parameter.detach(), batch)"),
+    "none of the batches": (
+        "(parameter, batch)",
+        "(parameter, torch.cat([one.flatten() for one in batches]))",
+    ),
+}

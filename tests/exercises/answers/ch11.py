@@ -6,7 +6,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from tests.exercises.answers import right, wrong
+from tests.exercises.answers import WRONG, right
 
 # ---- windows that overlap ------------------------------------------------------
 
@@ -24,53 +24,19 @@ def overlapping(ids, length, stride):
     return torch.tensor(windows), torch.tensor(targets), torch.tensor(count)
 
 
-@wrong("ch11-windows", "the last window is missing")
-def overlapping(ids, length, stride):
-    rows = [ids[i : i + length + 1] for i in range(0, len(ids) - length - 1, stride)]
-    rows = torch.stack(rows)
-    count = torch.zeros(len(rows), length, dtype=torch.bool)
-    count[:, -stride:] = True
-    count[0] = True
-    return rows[:, :-1], rows[:, 1:], count
-
-
-@wrong("ch11-windows", "shifted within each window")
-def overlapping(ids, length, stride):
-    windows = ids[:-1].unfold(0, length, stride)
-    count = torch.zeros_like(windows, dtype=torch.bool)
-    count[:, -stride:] = True
-    count[0] = True
-    return windows, torch.cat([windows[:, 1:], windows[:, :1]], dim=1), count
-
-
-@wrong("ch11-windows", "none has counted its beginning")
-def overlapping(ids, length, stride):
-    windows, targets = (x.unfold(0, length, stride) for x in (ids[:-1], ids[1:]))
-    new = torch.arange(length) >= length - stride
-    return windows, targets, new.expand(len(windows), -1)
-
-
-@wrong("ch11-windows", "its target is missing")
-def overlapping(ids, length, stride):
-    windows = ids.unfold(0, length, stride)
-    targets = ids.roll(-1).unfold(0, length, stride)
-    count = torch.zeros_like(windows, dtype=torch.bool)
-    count[:, -stride:] = True
-    count[0] = True
-    return windows, targets, count
-
-
-@wrong("ch11-windows", "what is left at the end is dropped")
-def overlapping(ids, length, stride):
-    rows = range(0, len(ids) - 1, stride)
-    padded = F.pad(ids, (0, length + 1))
-    windows = torch.stack([padded[i : i + length] for i in rows])
-    targets = torch.stack([padded[i + 1 : i + length + 1] for i in rows])
-    count = torch.zeros_like(windows, dtype=torch.bool)
-    count[:, -stride:] = True
-    count[0] = True
-    return windows, targets, count
-
+WRONG["ch11-windows"] = {
+    "the last window is missing": [("ids[:-1]", "ids[:-2]"), ("ids[1:]", "ids[1:-1]")],
+    "shifted within each window": (
+        "ids[1:].unfold(0, length, stride)",
+        "windows.roll(-1, 1)",
+    ),
+    "none has counted its beginning": ("    count[0] = True\n", ""),
+    "its target is missing": [("ids[:-1]", "ids"), ("ids[1:]", "ids.roll(-1)")],
+    "what is left at the end is dropped": (
+        "    windows =",
+        "    ids = torch.cat([ids, ids.new_zeros(length)])\n    windows =",
+    ),
+}
 
 # ---- bits per character --------------------------------------------------------
 
@@ -86,23 +52,17 @@ def bits_per_character(logits, targets, sizes, count):
     return nats / math.log(2) / characters
 
 
-@wrong("ch11-bits", "these are nats")
-def bits_per_character(logits, targets, sizes, count):
-    loss = F.cross_entropy(logits[count], targets[count], reduction="sum")
-    return loss / sizes[targets[count]].sum()
-
-
-@wrong("ch11-bits", "each token's own bits per character")
-def bits_per_character(logits, targets, sizes, count):
-    loss = F.cross_entropy(logits.mT, targets, reduction="none") / math.log(2)
-    return (loss / sizes[targets])[count].mean()
-
-
-@wrong("ch11-bits", "targets that do not count are among them")
-def bits_per_character(logits, targets, sizes, count):
-    loss = F.cross_entropy(logits.mT, targets, reduction="sum") / math.log(2)
-    return loss / sizes[targets].sum()
-
+WRONG["ch11-bits"] = {
+    "these are nats": ("log2", "log"),
+    "each token's own bits per character": [
+        ("log2()[count]", "log2().div(sizes[targets])[count]"),
+        ("sizes[targets][count].sum()", "count.sum()"),
+    ],
+    "targets that do not count are among them": [
+        ("log2()[count]", "log2()"),
+        ("sizes[targets][count]", "sizes[targets]"),
+    ],
+}
 
 # ---- which characters may be drawn ---------------------------------------------
 
@@ -119,56 +79,19 @@ def may_be_drawn(logits, temperature, p):
     return kept
 
 
-@wrong("ch11-nucleus", "the character that reaches p is dropped")
-def may_be_drawn(logits, temperature, p):
-    chances = (logits / temperature).softmax(dim=-1)
-    falling, places = chances.sort(descending=True)
-    kept = falling.cumsum(-1) <= p
-    return torch.zeros_like(kept).scatter(-1, places, kept)
-
-
-@wrong("ch11-nucleus", "not in that of the logits")
-def may_be_drawn(logits, temperature, p):
-    falling, _ = (logits / temperature).softmax(dim=-1).sort(descending=True)
-    return (falling.cumsum(-1) - falling < p) | torch.tensor(p == 1)
-
-
-@wrong("ch11-nucleus", "alone is compared with 1 − p")
-def may_be_drawn(logits, temperature, p):
-    return (logits / temperature).softmax(dim=-1) >= 1 - p
-
-
-@wrong("ch11-nucleus", "the wrong way round")
-def may_be_drawn(logits, temperature, p):
-    chances = (logits / temperature).softmax(dim=-1)
-    falling, places = chances.sort(descending=True)
-    kept = (falling.cumsum(-1) - falling < p) | torch.tensor(p == 1)
-    return torch.gather(kept, -1, places)
-
-
-@wrong("ch11-nucleus", "the temperature multiplies the logits")
-def may_be_drawn(logits, temperature, p):
-    chances = (logits * temperature).softmax(dim=-1)
-    falling, places = chances.sort(descending=True)
-    kept = (falling.cumsum(-1) - falling < p) | torch.tensor(p == 1)
-    return torch.zeros_like(kept).scatter(-1, places, kept)
-
-
-@wrong("ch11-nucleus", "does not sum to 1")
-def may_be_drawn(logits, temperature, p):
-    chances = logits.softmax(dim=-1) / temperature
-    falling, places = chances.sort(descending=True)
-    kept = (falling.cumsum(-1) - falling < p) | torch.tensor(p == 1)
-    return torch.zeros_like(kept).scatter(-1, places, kept)
-
-
-@wrong("ch11-nucleus", "too small to change a rounded sum")
-def may_be_drawn(logits, temperature, p):
-    chances = (logits / temperature).softmax(dim=-1)
-    falling, places = chances.sort(descending=True)
-    kept = falling.cumsum(-1) - falling < p
-    return torch.zeros_like(kept).scatter(-1, places, kept)
-
+BACK = "torch.zeros_like(before < p).scatter(-1, places, before < p)"
+WRONG["ch11-nucleus"] = {
+    "the character that reaches p is dropped": (" - falling", ""),
+    "not in that of the logits": (BACK, "before < p"),
+    "alone is compared with 1 − p": (BACK, "chances >= 1 - p"),
+    "the wrong way round": (BACK, "(before < p).gather(-1, places)"),
+    "the temperature multiplies the logits": ("/ temperature", "* temperature"),
+    "does not sum to 1": (
+        "(logits / temperature).softmax(dim=-1)",
+        "logits.softmax(dim=-1) / temperature",
+    ),
+    "too small to change a rounded sum": ("if p == 1:", "if p > 1:"),
+}
 
 # ---- a GPT ---------------------------------------------------------------------
 
@@ -186,64 +109,27 @@ def gpt(tokens, embedding, positions, layers):
     return F.linear(norm(x), embedding)
 
 
-def unfinished(tokens, embedding, positions, layers, mask, norm, last, bend=F.relu):
-    t, d = tokens.shape[1], embedding.shape[1]
-    x = embedding[tokens] + positions[:t]
-    for w in layers:
-        q, k, v = (norm(x) @ w[n].T for n in ("query", "key", "value"))
-        scores = (q @ k.mT / d**0.5).masked_fill(mask(t), float("-inf"))
-        x = x + scores.softmax(-1) @ v @ w["output"].T
-        x = x + bend(norm(x) @ w["inner"].T) @ w["outer"].T
-    return last(x) @ embedding.T
-
-
-def layer_norm(x):
-    return F.layer_norm(x, x.shape[-1:])
-
-
-@wrong("ch11-gpt", "one step ahead")
-def gpt(*given):
-    def mask(t):
-        return torch.ones(t, t, dtype=torch.bool).triu(2)
-
-    return unfinished(*given, mask, layer_norm, layer_norm)
-
-
-def future(t):
-    return torch.ones(t, t, dtype=torch.bool).triu(1)
-
-
-@wrong("ch11-gpt", "NaN: the first position")
-def gpt(*given):
-    def mask(t):
-        return torch.ones(t, t, dtype=torch.bool).triu(0)
-
-    return unfinished(*given, mask, layer_norm, layer_norm)
-
-
-@wrong("ch11-gpt", "not GELU")
-def gpt(*given):
-    return unfinished(*given, future, layer_norm, layer_norm, F.gelu)
-
-
-@wrong("ch11-gpt", "before it is added")
-def gpt(tokens, embedding, positions, layers):
-    eye = torch.eye(embedding.shape[1])
-    layers = [w | {"output": eye} for w in layers]
-    return unfinished(
-        tokens, embedding, positions, layers, future, layer_norm, layer_norm
-    )
-
-
-@wrong("ch11-gpt", "the LN after the last layer is missing")
-def gpt(*given):
-    return unfinished(*given, future, layer_norm, lambda x: x)
-
-
-@wrong("ch11-gpt", "nothing is normalised before the sublayers")
-def gpt(*given):
-    return unfinished(*given, future, lambda x: x, layer_norm)
-
+INNER = '(y @ w["inner"].T)'
+WRONG["ch11-gpt"] = {
+    "one step ahead": ("tril()", "tril(1)"),
+    "NaN: the first position": ("tril()", "tril(-1)"),
+    "not GELU": (f"{INNER}.relu()", f"F.gelu{INNER}"),
+    "before it is added": (' @ w["output"].T', ""),
+    "the LN after the last layer is missing": (
+        "return F.layer_norm(x, (d,))",
+        "return x",
+    ),
+    "nothing is normalised before the sublayers": [
+        ("F.layer_norm(x, (d,))\n        q", "x\n        q"),
+        ("F.layer_norm(x, (d,))\n        x", "x\n        x"),
+    ],
+    "for query, key and value, too": ("w[name].T", "w[name]"),
+    "is not multiplied by √d": ("embedding[tokens]", "embedding[tokens] * d**0.5"),
+    "attention reads the stream without": (
+        "F.layer_norm(x, (d,))\n        q",
+        "x\n        q",
+    ),
+}
 
 # ---- a sampling loop -----------------------------------------------------------
 
@@ -264,30 +150,15 @@ def write_on(logits_of, prompt, draws, temperature, k, context):
     return torch.tensor([ids[prompt.shape[1] :]])
 
 
-def loop(logits_of, prompt, draws, temperature, k, context, first=False, sums=True):
-    ids = prompt
-    for draw in draws:
-        seen = ids[:, :context] if first else ids[:, -context:]
-        chances = (logits_of(seen)[:, -1] / temperature).softmax(dim=-1)
-        values, places = chances.topk(k)
-        if sums:
-            values = values / values.sum(dim=-1, keepdim=True)
-        chances = torch.zeros_like(chances).scatter(-1, places, values)
-        symbol = (chances.cumsum(dim=-1) > draw).int().argmax(dim=-1)
-        ids = torch.cat([ids, symbol[:, None]], dim=1)
-    return ids[:, prompt.shape[1] :]
-
-
-@wrong("ch11-repair", "does not add up to 1")
-def write_on(*given):
-    return loop(*given, sums=False)
-
-
-@wrong("ch11-repair", "the window does not slide")
-def write_on(*given):
-    return loop(*given, first=True)
-
-
-@wrong("ch11-repair", "the temperature changes nothing")
-def write_on(logits_of, prompt, draws, temperature, k, context):
-    return loop(logits_of, prompt, draws, 1.0, k, context)
+WRONG["ch11-repair"] = {
+    "does not add up to 1": (
+        "chances = chances / chances.sum(dim=-1, keepdim=True)",
+        "",
+    ),
+    "the window does not slide": ("ids[:, -context:]", "ids[:, :context]"),
+    "the temperature changes nothing": (
+        "(logits / temperature).softmax(dim=-1)",
+        "logits.softmax(dim=-1) / temperature",
+    ),
+    "the sum should exceed the draw": ("> draw", ">= draw"),
+}

@@ -3,9 +3,8 @@
 import math
 
 import torch
-from torch.nn import functional as F
 
-from tests.exercises.answers import right, wrong
+from tests.exercises.answers import WRONG, right, wrong
 
 # ---- the other shift ---------------------------------------------------------
 
@@ -18,39 +17,30 @@ def shift_nearest_first(x):
     return torch.gather(x, -1, index) * (distance >= 0)
 
 
-@wrong("ch12-shift", "right of the diagonal something is left")
+@wrong("ch12-shift", "a loop over rows")
 def shift_nearest_first(x):
     t, s = x.shape[-2:]
-    x = F.pad(torch.flip(x, (-1,)), (1, 0))
-    x = x.reshape(*x.shape[:-2], s + 1, t)[..., 1:, :]
-    return x.reshape(*x.shape[:-2], t, s)
+    rows = [x[..., i, : s - t + i + 1].flip(-1) for i in range(t)]
+    return torch.stack(
+        [torch.nn.functional.pad(r, (0, s - r.shape[-1])) for r in rows], -2
+    )
 
 
-@wrong("ch12-shift", "is there a memory in front?")
-def shift_nearest_first(x):
-    t, s = x.shape[-2:]
-    i, j = torch.arange(t)[:, None], torch.arange(s)[None]
-    out = x.gather(-1, (i - j).clamp(min=0).expand_as(x))
-    return out.masked_fill(i < j, 0)
-
-
-@wrong("ch12-shift", "your diagonal ignores the memory")
-def shift_nearest_first(x):
-    t, s = x.shape[-2:]
-    line = F.pad(x.flip(-1), (1, 0)).flatten(-2)[..., t:]
-    return line.unflatten(-1, (t, s)).tril()
-
-
-@wrong("ch12-shift", "hundreds of times")
-def shift_nearest_first(x):
-    t, s = x.shape[-2:]
-    out = torch.zeros_like(x)
-    for i in range(t):
-        for j in range(s):
-            if s - t + i - j >= 0:
-                out[..., i, j] = x[..., i, s - t + i - j]
-    return out
-
+WRONG["ch12-shift"] = {
+    "right of the diagonal something is left": (".tril(s - t)", ""),
+    "is there a memory in front?": (
+        "    return line",
+        "    i, j = torch.arange(t)[:, None], torch.arange(s)\n    return "
+        "x.gather(-1, (i - j).clamp(min=0).expand_as(x)).tril()\n    return line",
+    ),
+    "your diagonal ignores the memory": ("tril(s - t)", "tril()"),
+    "the dtype is torch.float32": ("x.flip(-1)", "x.flip(-1).float()"),
+    "calls `annotated`": (
+        "    return line",
+        "    from annotated.transformer_xl import relative_shift\n\n    return "
+        "relative_shift(x.flip(-1)).tril(s - t)\n    return line",
+    ),
+}
 
 # ---- update the memory -------------------------------------------------------
 
@@ -63,21 +53,11 @@ def update(memory, states, mem_len):
         return joined.narrow(2, n - min(n, mem_len), min(n, mem_len))
 
 
-@wrong("ch12-memory", "what does [-0:] give?")
-def update(memory, states, mem_len):
-    return torch.cat([memory, states], dim=2)[:, :, -mem_len:].detach()
-
-
-@wrong("ch12-memory", "a gradient flows out of the memory")
-def update(memory, states, mem_len):
-    joined = torch.cat([memory.detach(), states], dim=2)
-    return joined[:, :, max(0, joined.shape[2] - mem_len) :]
-
-
-@wrong("ch12-memory", "a short segment doesn't fill the memory")
-def update(memory, states, mem_len):
-    return states[:, :, max(0, states.shape[2] - mem_len) :].detach()
-
+WRONG["ch12-memory"] = {
+    "what does [-0:] give?": ("first:", "-mem_len:"),
+    "a gradient flows out of the memory": (".detach()", ""),
+    "a short segment doesn't fill the memory": ("[memory, states]", "[states]"),
+}
 
 # ---- relative attention ------------------------------------------------------
 
@@ -94,63 +74,24 @@ def relative_attention(q, k, values, r, u, v):
     return torch.einsum("bts,bsw->btw", scores.softmax(-1), values)
 
 
-@wrong("ch12-attention", "as if the largest distance came first")
-def relative_attention(q, k, values, r, u, v):
-    t, s = q.shape[1], k.shape[1]
-    x = F.pad((q + v) @ r.T, (1, 0)).view(len(q), s + 1, t)[:, 1:].view(len(q), t, s)
-    scores = ((q + u) @ k.transpose(1, 2) + x) / q.shape[-1] ** 0.5
-    future = torch.ones(t, s).triu(s - t + 1).bool()
-    return scores.masked_fill(future, -1e9).softmax(-1) @ values
-
-
-@wrong("ch12-attention", "a column is still a distance")
-def relative_attention(q, k, values, r, u, v):
-    t, s = q.shape[1], k.shape[1]
-    scores = (q + u) @ k.mT + (q + v) @ r.T
-    future = torch.ones(t, s).triu(s - t + 1).bool()
-    scores = scores.masked_fill(future, -torch.inf) / q.shape[-1] ** 0.5
-    return scores.softmax(-1) @ values
-
-
-@wrong("ch12-attention", "divided by √s, the number of keys")
-def relative_attention(q, k, values, r, u, v):
-    t, s = q.shape[1], k.shape[1]
-    distance = torch.arange(s - t, s)[:, None] - torch.arange(s)
-    pairs = r[distance.clamp(min=0)]
-    scores = (q + u) @ k.mT + torch.einsum("btk,tsk->bts", q + v, pairs)
-    scores = (scores / math.sqrt(s)).masked_fill(distance < 0, -torch.inf)
-    return scores.softmax(-1) @ values
-
-
-@wrong("ch12-attention", "u and v are exchanged")
-def relative_attention(q, k, values, r, u, v):
-    t, s = q.shape[1], k.shape[1]
-    distance = torch.arange(s - t, s)[:, None] - torch.arange(s)
-    pairs = r[distance.clamp(min=0)]
-    scores = (q + v) @ k.mT + torch.einsum("btk,tsk->bts", q + u, pairs)
-    scores = (scores / q.shape[-1] ** 0.5).masked_fill(distance < 0, -torch.inf)
-    return scores.softmax(-1) @ values
-
-
-@wrong("ch12-attention", "only the first product is divided")
-def relative_attention(q, k, values, r, u, v):
-    t, s = q.shape[1], k.shape[1]
-    pairs = r[(torch.arange(s - t, s)[:, None] - torch.arange(s)).clamp(min=0)]
-    scores = (q + u) @ k.mT / q.shape[-1] ** 0.5
-    scores = scores + torch.einsum("btk,tsk->bts", q + v, pairs)
-    future = torch.ones(t, s).triu(s - t + 1).bool()
-    return scores.masked_fill(future, -torch.inf).softmax(-1) @ values
-
-
-@wrong("ch12-attention", "your mask ignores the memory")
-def relative_attention(q, k, values, r, u, v):
-    t, s = q.shape[1], k.shape[1]
-    pairs = r[(torch.arange(s - t, s)[:, None] - torch.arange(s)).clamp(min=0)]
-    scores = (q + u) @ k.mT + torch.einsum("btk,tsk->bts", q + v, pairs)
-    visible = torch.ones(t, s).tril().bool()
-    scores = scores.masked_fill(~visible, -torch.inf) / q.shape[-1] ** 0.5
-    return scores.softmax(-1) @ values
-
+WRONG["ch12-attention"] = {
+    "as if the largest distance came first": ("r.flip(0).T", "r.T"),
+    "a column is still a distance": [
+        ("r.flip(0).T", "r.T"),
+        ("line.unflatten(1, (t, s))", "by_distance"),
+    ],
+    "divided by √s, the number of keys": ("q.shape[-1] ** 0.5", "s**0.5"),
+    "u and v are exchanged": [
+        ("q + u", "q + w"),
+        ("q + v", "q + u"),
+        ("q + w", "q + v"),
+    ],
+    "only the first product is divided": [
+        ("(q + u) @ k.mT", "(q + u) @ k.mT / q.shape[-1] ** 0.5"),
+        ("(t, s))) / q.shape[-1] ** 0.5", "(t, s)))"),
+    ],
+    "your mask ignores the memory": ("tril(s - t)", "tril()"),
+}
 
 # ---- how far back ------------------------------------------------------------
 
@@ -167,23 +108,17 @@ def first_seen(position, length, mem_len, layers):
     return min(needed)
 
 
-@wrong("ch12-reach", "looked back from the beginning of its own segment")
-def first_seen(position, length, mem_len, layers):
-    return max(0, position // length * length - mem_len * layers)
-
-
-@wrong("ch12-reach", "not before the position")
-def first_seen(position, length, mem_len, layers):
-    return max(0, position - mem_len * layers)
-
-
-@wrong("ch12-reach", "how many there are")
-def first_seen(position, length, mem_len, layers):
-    first = position
-    for _ in range(layers):
-        first = max(0, first // length * length - mem_len)
-    return position - first + 1
-
+WRONG["ch12-reach"] = {
+    "looked back from the beginning of its own segment": (
+        "    for",
+        "    return max(0, position // length * length - mem_len * layers)\n    for",
+    ),
+    "not before the position": ("begin - mem_len", "position - mem_len"),
+    "how many there are": [
+        ("    for", "    asked = position\n    for"),
+        ("return position", "return asked - position + 1"),
+    ],
+}
 
 # ---- find the fault ----------------------------------------------------------
 
@@ -197,43 +132,15 @@ def bits_per_character(model, segments):
     return total / count / math.log(2)
 
 
-@wrong("ch12-reader", "counts as much as a long one")
-def bits_per_character(model, segments):
-    memory, total = None, 0.0
-    for tokens, target in segments:
-        nats, memory = model(tokens, target, memory)
-        total = total + nats.mean().item()
-    return total / len(segments) / math.log(2)
-
-
-@wrong("ch12-reader", "the memory is thrown away")
-def bits_per_character(model, segments):
-    nats = torch.cat([model(x, y, None)[0] for x, y in segments], dim=1)
-    return nats.mean().item() / math.log(2)
-
-
-@wrong("ch12-reader", "that is the loss in nats")
-def bits_per_character(model, segments):
-    memory, every = None, []
-    for tokens, target in segments:
-        nats, memory = model(tokens, target, memory)
-        every += nats.flatten().tolist()
-    return sum(every) / len(every)
-
-
-@wrong("ch12-reader", "that is the perplexity")
-def bits_per_character(model, segments):
-    memory, every = None, []
-    for tokens, target in segments:
-        nats, memory = model(tokens, target, memory)
-        every += nats.flatten().tolist()
-    return math.exp(sum(every) / len(every))
-
-
-@wrong("ch12-reader", "the characters of one row")
-def bits_per_character(model, segments):
-    memory, total, count = None, 0.0, 0
-    for tokens, target in segments:
-        nats, memory = model(tokens, target, memory)
-        total, count = total + nats.sum(), count + target.shape[1]
-    return total / count / math.log(2)
+LAST = "(mean / torch.tensor(2.0).log())"
+MEAN = "torch.cat(losses, dim=1).mean()"
+WRONG["ch12-reader"] = {
+    "counts as much as a long one": (
+        MEAN,
+        "torch.stack([n.mean() for n in losses]).mean()",
+    ),
+    "the memory is thrown away": ("nats, memory =", "nats, _ ="),
+    "that is the loss in nats": (LAST, "mean"),
+    "that is the perplexity": (LAST, "mean.exp()"),
+    "the characters of one row": (MEAN, "torch.cat(losses, dim=1).sum(0).mean()"),
+}

@@ -3,7 +3,7 @@
 import torch
 from torch.nn import functional as F
 
-from tests.exercises.answers import right, wrong
+from tests.exercises.answers import RIGHT, WRONG, right, wrong
 
 # ---- bucket ids ----------------------------------------------------------------
 
@@ -21,32 +21,13 @@ def bucket_ids(x, turns, real):
     return torch.stack(rounds, dim=1)
 
 
-@wrong("ch13-buckets", "where are the opposites?")
-def bucket_ids(x, turns, real):
-    turned = x.unsqueeze(1) @ turns
-    ids = turned.argmax(-1)
-    return ids.masked_fill(~real.unsqueeze(1), 2 * turns.shape[-1])
-
-
-@wrong("ch13-buckets", "the rounds come before the positions")
-def bucket_ids(x, turns, real):
-    turned = torch.einsum("btk,rkn->btrn", x, turns)
-    ids = torch.cat([turned, -turned], -1).argmax(-1)
-    return ids.masked_fill(~real[..., None], 2 * turns.shape[-1])
-
-
-@wrong("ch13-buckets", "padding gets 2n")
-def bucket_ids(x, turns, real):
-    turned = x[:, None] @ turns
-    ids = torch.cat([turned, -turned], -1).argmax(-1)
-    return ids * real[:, None]
-
-
-@wrong("ch13-buckets", "padding is hashed like the rest")
-def bucket_ids(x, turns, real):
-    turned = x[:, None] @ turns
-    return torch.cat([turned, -turned], -1).argmax(-1)
-
+MASKED = "ids.masked_fill(~real[:, None], 2 * turns.shape[-1])"
+WRONG["ch13-buckets"] = {
+    "where are the opposites?": ("[turned, -turned]", "[turned]"),
+    "the rounds come before the positions": (MASKED, f"{MASKED}.mT.contiguous()"),
+    "padding gets 2n": (MASKED, "ids * real[:, None]"),
+    "padding is hashed like the rest": (MASKED, "ids"),
+}
 
 # ---- undo the sort -------------------------------------------------------------
 
@@ -57,25 +38,14 @@ def unsort(y, order):
     return result.scatter(1, order[..., None].expand_as(y), y)
 
 
-@wrong("ch13-unsort", "that sorts once more")
+@right("ch13-unsort")
 def unsort(y, order):
-    return torch.take_along_dim(y, order[..., None], dim=1)
-
-
-@wrong("ch13-unsort", "by the order of the first")
-def unsort(y, order):
-    return y[:, order[0].argsort()]
+    return torch.func.vmap(lambda a, o: a[o.argsort()])(y, order)
 
 
 @wrong("ch13-unsort", "again and again")
 def unsort(y, order):
     return torch.stack([a[o.argsort()] for a, o in zip(y, order, strict=True)])
-
-
-@wrong("ch13-unsort", "again and again")
-def unsort(y, order):
-    place = order.argsort(1)
-    return torch.stack([a[i] for a, i in zip(y, place, strict=True)])
 
 
 @wrong("ch13-unsort", "again and again")
@@ -86,11 +56,6 @@ def unsort(y, order):
     return result
 
 
-@right("ch13-unsort")
-def unsort(y, order):
-    return torch.func.vmap(lambda a, o: a[o.argsort()])(y, order)
-
-
 @wrong("ch13-unsort", "again and again")
 def unsort(y, order):
     result = torch.zeros_like(y)
@@ -99,6 +64,16 @@ def unsort(y, order):
             result[b, order[b, p]] = y[b, p]
     return result
 
+
+GATHERED = "y.gather(1, place[..., None].expand_as(y))"
+WRONG["ch13-unsort"] = {
+    "that sorts once more": ("order.argsort(dim=-1)", "order"),
+    "by the order of the first": (GATHERED, "y[:, place[0]]"),
+    "again and again": (
+        GATHERED,
+        "torch.stack([a[i] for a, i in zip(y, place, strict=True)])",
+    ),
+}
 
 # ---- join the rounds -----------------------------------------------------------
 
@@ -111,47 +86,43 @@ def join(outputs, lses):
     return torch.einsum("rbt,rbtv->btv", share, outputs)
 
 
-@wrong("ch13-join", "the gradient of outputs holds NaN")
-def join(outputs, lses):
-    return (lses.softmax(0)[..., None] * outputs).sum(0).nan_to_num()
-
-
-@wrong("ch13-join", "infinity divided by")
-def join(outputs, lses):
-    nobody = (lses == -torch.inf).all(0)
-    powers = lses.exp()
-    share = powers / powers.sum(0).masked_fill(nobody, 1)
-    return (share[..., None] * outputs).sum(0)
-
-
-@wrong("ch13-join", "infinity divided by")
-def join(outputs, lses):
-    powers = lses.exp()
-    share = powers / powers.sum(0)
-    return (share.unsqueeze(-1) * outputs).sum(0)
-
-
-@wrong("ch13-join", "gets zeros, not NaN")
-def join(outputs, lses):
-    return (lses.softmax(0)[..., None] * outputs).sum(0)
-
-
-@wrong("ch13-join", "every round counts the same")
-def join(outputs, lses):
-    return outputs.mean(0)
-
-
-@wrong("ch13-join", "over positions")
-def join(outputs, lses):
-    nobody = (lses == -torch.inf).all(0)
-    share = lses.masked_fill(nobody, 0).softmax(-1)
-    return (share[..., None] * outputs).sum(0).masked_fill(nobody[..., None], 0)
-
+SAFE = "lses.masked_fill(nobody, 0.0)"
+LAST = "joined.masked_fill(nobody[..., None], 0.0)"
+WRONG["ch13-join"] = {
+    "the gradient of outputs holds NaN": [
+        (SAFE, "lses"),
+        (LAST, "joined.nan_to_num()"),
+    ],
+    "infinity divided by": (
+        f"{SAFE}.softmax(dim=0)",
+        f"{SAFE}.exp() / {SAFE}.exp().sum(0)",
+    ),
+    "infinity divided by infinity": [
+        (f"{SAFE}.softmax(dim=0)", "lses.exp() / lses.exp().sum(0)"),
+        (LAST, "joined"),
+    ],
+    "gets zeros, not NaN": [(SAFE, "lses"), (LAST, "joined")],
+    "every round counts the same": ("(share[..., None] * outputs).sum", "outputs.mean"),
+    "over positions": ("softmax(dim=0)", "softmax(dim=-1)"),
+}
 
 # ---- look to both sides --------------------------------------------------------
 
 
 @right("ch13-encoder")
+def encoder_round(x, values, bucket, c):
+    t, n = len(x), len(x) // c
+    order = bucket.argsort(stable=True)
+    at = torch.arange(-c, 2 * c) + torch.arange(0, t, c)[:, None]  # (n, 3c), places
+    window, rows = order[at.clamp(0, t - 1)], order.view(n, c)
+    scores = x[rows] @ F.normalize(x, dim=-1)[window].mT
+    scores = scores.masked_fill(rows[..., None] == window[:, None], -1e5)
+    scores = scores.masked_fill(((at < 0) | (at >= t))[:, None], float("-inf"))
+    output = torch.softmax(scores, -1) @ values[window]
+    return output.flatten(0, 1)[order.argsort()]
+
+
+@wrong("ch13-encoder", "a number for each pair of positions")
 def encoder_round(x, values, bucket, c):
     t = len(x)
     order = bucket.argsort(stable=True)
@@ -164,18 +135,16 @@ def encoder_round(x, values, bucket, c):
     return torch.softmax(scores, 1) @ values
 
 
-@wrong("ch13-encoder", "nothing wraps around")
+@wrong("ch13-encoder", "a loop over pairs of positions")
 def encoder_round(x, values, bucket, c):
-    order = bucket.argsort(stable=True)
-    rows = order.view(-1, c)
-    if len(rows) < 3:
-        window = order.expand(len(rows), -1)
-    else:
-        window = torch.cat([rows.roll(1, 0), rows, rows.roll(-1, 0)], 1)
-    scores = x[rows] @ F.normalize(x, dim=-1)[window].mT
-    scores = scores.masked_fill(window[:, None] == rows[..., None], -1e5)
-    output = scores.softmax(-1) @ values[window]
-    return output.flatten(0, 1)[order.argsort()]
+    keys, chunk = F.normalize(x, dim=-1), torch.empty_like(bucket)
+    chunk[bucket.argsort(stable=True)] = torch.arange(len(x)) // c
+    rows = []
+    for i in range(len(x)):
+        near = [j for j in range(len(x)) if abs(chunk[i] - chunk[j]) <= 1 and j != i]
+        near = near or [i]
+        rows.append((x[i] @ keys[near].T).softmax(0) @ values[near])
+    return torch.stack(rows)
 
 
 @wrong("ch13-encoder", "keys of zeros at the ends still get weight")
@@ -191,41 +160,13 @@ def encoder_round(x, values, bucket, c):
     return torch.cat(out)[order.argsort()]
 
 
-@wrong("ch13-encoder", "yours only looks back")
-def encoder_round(x, values, bucket, c):
-    order = bucket.argsort(stable=True)
-    out = torch.zeros_like(values)
-    keys = F.normalize(x, dim=-1)
-    for s in range(0, len(x), c):
-        mine, near = order[s : s + c], order[max(0, s - c) : s + c]
-        scores = x[mine] @ keys[near].T
-        scores = scores.masked_fill(mine[:, None] == near, -1e5)
-        out[mine] = scores.softmax(-1) @ values[near]
-    return out
-
-
-@wrong("ch13-encoder", "still sorted")
-def encoder_round(x, values, bucket, c):
-    order = bucket.argsort(stable=True)
-    keys, out = F.normalize(x, dim=-1), []
-    for s in range(0, len(x), c):
-        mine, near = order[s : s + c], order[max(0, s - c) : s + 2 * c]
-        scores = x[mine] @ keys[near].T
-        scores = scores.masked_fill(mine[:, None] == near, -1e5)
-        out.append(scores.softmax(-1) @ values[near])
-    return torch.cat(out)
-
-
-@wrong("ch13-encoder", "looks at itself although others")
-def encoder_round(x, values, bucket, c):
-    t = len(x)
-    chunk = torch.empty_like(bucket)
-    chunk[bucket.argsort(stable=True)] = torch.arange(t) // c
-    far = (chunk[:, None] - chunk).abs() > 1
-    scores = x @ F.normalize(x, dim=1).T
-    scores = scores.masked_fill(torch.eye(t, dtype=torch.bool), -10.0)
-    return scores.masked_fill(far, -torch.inf).softmax(1) @ values
-
+WINDOW = "order[max(0, start - c) : start + 2 * c]"
+WRONG["ch13-encoder"] = {
+    "nothing wraps around": (WINDOW, "order.roll(c - start)[: 3 * c]"),
+    "yours only looks back": (WINDOW, "order[max(0, start - c) : start + c]"),
+    "still sorted": ("output[rows]", "output[start : start + c]"),
+    "looks at itself although others": ("len(x) > 1", "len(x) > 1000"),
+}
 
 # ---- find the fault ------------------------------------------------------------
 
@@ -249,39 +190,15 @@ def lsh_attention(x, values, buckets, c):
     return torch.einsum("rt,rtv->tv", share, torch.stack(numerator))
 
 
-def _colleague(x, values, buckets, c, places, undo, dim):
-    keys = F.normalize(x, dim=-1)
-    outputs, lses = [], []
-    for bucket in buckets:
-        order = bucket.argsort(stable=True)
-        rows = torch.arange(len(x)).view(-1, c) if places else order.view(-1, c)
-        window = torch.cat([torch.cat([rows[1:2], rows[:-1]]), rows], dim=1)
-        q, k, v = (y[order] if places else y for y in (x, keys, values))
-        scores = q[rows] @ k[window].mT
-        i, j = rows[:, :, None], window[:, None, :]
-        scores = scores.masked_fill(j > i, -torch.inf).masked_fill(j == i, -1e5)
-        back = order.argsort() if undo else order
-        outputs.append((scores.softmax(-1) @ v[window]).flatten(0, 1)[back])
-        lses.append(scores.logsumexp(-1).flatten()[back])
-    share = torch.stack(lses).softmax(dim)
-    return (share[..., None] * torch.stack(outputs)).sum(0)
-
-
-@wrong("ch13-fault", "all three faults are still there")
-def lsh_attention(x, values, buckets, c):
-    return _colleague(x, values, buckets, c, places=True, undo=False, dim=-1)
-
-
-@wrong("ch13-fault", "compares places in the sorted line")
-def lsh_attention(x, values, buckets, c):
-    return _colleague(x, values, buckets, c, places=True, undo=True, dim=0)
-
-
-@wrong("ch13-fault", "does `[order]` undo a sort?")
-def lsh_attention(x, values, buckets, c):
-    return _colleague(x, values, buckets, c, places=False, undo=False, dim=0)
-
-
-@wrong("ch13-fault", "along which axis is the softmax?")
-def lsh_attention(x, values, buckets, c):
-    return _colleague(x, values, buckets, c, places=False, undo=True, dim=-1)
+BEFORE = "torch.cat([first, rows[:-1]])"
+NUMBERS = "rows[:, :, None], window[:, None, :]"
+PLACES = (NUMBERS, "order.argsort()[rows][..., None], order.argsort()[window][:, None]")
+UNDO, SHARE = ("undo = order.argsort()", "undo = order"), ("dim=0)\n", "dim=-1)\n")
+RIGHT["ch13-fault"] = [(BEFORE, "rows.roll(1, 0)")]  # as the published codes do
+WRONG["ch13-fault"] = {
+    "three faults are left": [PLACES, UNDO, SHARE],
+    "compares places in the sorted line": PLACES,
+    "does `[order]` undo a sort?": UNDO,
+    "along which axis is the softmax?": SHARE,
+    "your code raised RuntimeError": (BEFORE, "torch.cat([rows[1:2], rows[:-1]])"),
+}

@@ -1,9 +1,8 @@
 """Answers to the exercises of chapter 14."""
 
 import torch
-from torch.nn import functional as nnf
 
-from tests.exercises.answers import right, wrong
+from tests.exercises.answers import WRONG, right, wrong
 
 # ---- undo three streams ------------------------------------------------------
 
@@ -25,23 +24,25 @@ def undo(y1, y2, y3, F, G, H):
     return x1, x2, x3
 
 
-@wrong("ch14-undo", "has to be divided")
-def undo(y1, y2, y3, F, G, H):
-    x3 = y3 - H(y1, y2)
-    x2 = torch.exp(G(y1, x3)) * y2
-    x1 = y1 - F(x2, x3)
-    return x1, x2, x3
-
-
-@wrong("ch14-undo", "yours look at outputs")
-def undo(y1, y2, y3, F, G, H):
-    return y1 - F(y2, y3), y2 * (-G(y1, y3)).exp(), y3 - H(y1, y2)
-
+WRONG["ch14-undo"] = {
+    "has to be divided": ("y2 / G", "y2 * G"),
+    "yours look at outputs": [("G(y1, x3)", "G(y1, y3)"), ("F(x2, x3)", "F(y2, y3)")],
+}
 
 # ---- a backward pass that rebuilds -------------------------------------------
 
 
 @right("ch14-backward")
+def backward(f, weights, y1, y2, dy1, dy2):
+    gradients = {}
+    for n in range(len(weights) - 1, -1, -1):
+        added, pull = torch.func.vjp(f, y1, weights[n])
+        dz, gradients[n] = pull(dy2)
+        y1, y2, dy1, dy2 = y2 - added, y1, dy2, dy1 + dz
+    return y1, y2, dy1, dy2, [gradients[n] for n in sorted(gradients)]
+
+
+@wrong("ch14-backward", "the graphs of several layers are in memory")
 def backward(f, weights, y1, y2, dy1, dy2):
     """Rebuild everything first, then one graph forward from there."""
     x1, x2 = y1, y2
@@ -58,71 +59,27 @@ def backward(f, weights, y1, y2, dy1, dy2):
     return x1, x2, dz1, dz2, dw
 
 
-@wrong("ch14-backward", "from the first to the last")
+@wrong("ch14-backward", "take copies that do")
 def backward(f, weights, y1, y2, dy1, dy2):
-    grads = []
-    for w in weights:
-        with torch.enable_grad():
-            z, w = y1.detach().requires_grad_(), w.detach().requires_grad_()
-            a = f(z, w)
-            a.backward(dy2)
-        y1, y2, dy1, dy2 = y2 - a.detach(), y1, dy2, dy1 + z.grad
-        grads.append(w.grad)
-    return y1, y2, dy1, dy2, grads
-
-
-@wrong("ch14-backward", "so do their gradients")
-def backward(f, weights, y1, y2, dy1, dy2):
-    grads = []
     for w in reversed(weights):
-        with torch.enable_grad():
-            z, w = y1.detach().requires_grad_(), w.detach().requires_grad_()
-            a = f(z, w)
-            a.backward(dy2)
-        y1, y2, dy1 = y2 - a.detach(), y1, dy1 + z.grad
-        grads = [w.grad, *grads]
-    return y1, y2, dy1, dy2, grads
-
-
-@wrong("ch14-backward", "in the order of the weights")
-def backward(f, weights, y1, y2, dy1, dy2):
-    grads = []
-    for w in reversed(weights):
-        with torch.enable_grad():
-            z, w = y1.detach().requires_grad_(), w.detach().requires_grad_()
-            a = f(z, w)
-            a.backward(dy2)
-        y1, y2, dy1, dy2 = y2 - a.detach(), y1, dy2, dy1 + z.grad
-        grads.append(w.grad)
-    return y1, y2, dy1, dy2, grads
-
-
-@wrong("ch14-backward", "directly, and through f")
-def backward(f, weights, y1, y2, dy1, dy2):
-    grads = []
-    for w in reversed(weights):
-        with torch.enable_grad():
-            z, w = y1.detach().requires_grad_(), w.detach().requires_grad_()
-            a = f(z, w)
-        dz, dw = torch.autograd.grad(a, (z, w), dy2)
-        y1, y2, dy1, dy2 = y2 - a.detach(), y1, dy2, dz
-        grads = [dw, *grads]
-    return y1, y2, dy1, dy2, grads
-
-
-@wrong("ch14-backward", "in a tensor that it was given")
-def backward(f, weights, y1, y2, dy1, dy2):
-    grads = []
-    for w in reversed(weights):
-        w.requires_grad_()
         with torch.enable_grad():
             z = y1.detach().requires_grad_()
             a = f(z, w)
-        dz, dw = torch.autograd.grad(a, (z, w), dy2)
-        y1, y2, dy1, dy2 = y2 - a.detach(), y1, dy2, dy1 + dz
-        grads = [dw, *grads]
-    return y1, y2, dy1, dy2, grads
+        a.backward(dy2)
+        y1, y2, dy1, dy2 = y2 - a.detach(), y1, dy2, dy1 + z.grad
+    return y1, y2, dy1, dy2, [w.grad for w in weights]
 
+
+WRONG["ch14-backward"] = {
+    "from the first to the last": [
+        ("reversed(weights)", "weights"),
+        ("insert(0, dw)", "append(dw)"),
+    ],
+    "so do their gradients": ("dy1, dy2 = dy2, dy1 + dz2", "dy1 = dy1 + dz2"),
+    "in the order of the weights": ("insert(0, dw)", "append(dw)"),
+    "directly, and through f": ("dy1 + dz2", "dz2"),
+    "in a tensor that it was given": ("w = w.detach()", "w = w"),
+}
 
 # ---- the same dice -----------------------------------------------------------
 
@@ -137,36 +94,17 @@ def replay(f, state, x):
         torch.random.set_rng_state(before)
 
 
-@wrong("ch14-replay", "put it back to where it was")
-def replay(f, state, x):
-    torch.set_rng_state(state)
-    return f(x)
-
-
-@wrong("ch14-replay", "other random numbers were drawn")
-def replay(f, state, x):
-    now = torch.get_rng_state()
-    result = f(x)
-    torch.set_rng_state(now)
-    return result
-
-
-@wrong("ch14-replay", "it had moved on since")
-def replay(f, state, x):
-    torch.set_rng_state(state)
-    y = f(x)
-    torch.set_rng_state(state)
-    return y
-
-
-@wrong("ch14-replay", "no gradient flows from the result to x")
-def replay(f, state, x):
-    now = torch.get_rng_state()
-    torch.set_rng_state(state)
-    result = f(x.detach().requires_grad_())
-    torch.set_rng_state(now)
-    return result
-
+FIRST, LAST = "    torch.set_rng_state(state)\n", "    torch.set_rng_state(now)\n"
+WRONG["ch14-replay"] = {
+    "put it back to where it was": (LAST, ""),
+    "other random numbers were drawn": (FIRST, ""),
+    "it had moved on since": (LAST, FIRST),
+    "no gradient flows from the result to x": (
+        "f(x)",
+        "f(x.detach().requires_grad_())",
+    ),
+    "is a detach in the way, or no_grad?": ("f(x)", "torch.no_grad()(f)(x)"),
+}
 
 # ---- chunks that look back ---------------------------------------------------
 
@@ -182,22 +120,9 @@ def in_chunks(f, x, size, reach):
     return torch.cat(result, dim=-2)
 
 
-@wrong("ch14-chunks", "don't see what stands before the chunk")
+@wrong("ch14-chunks", "size is the length of a chunk")
 def in_chunks(f, x, size, reach):
-    return torch.cat([f(part) for part in x.split(size, dim=-2)], dim=-2)
-
-
-@wrong("ch14-chunks", "nothing was taken along there")
-def in_chunks(f, x, size, reach):
-    out = []
-    for i in range(0, x.shape[-2], size):
-        out.append(f(x[..., max(0, i - reach) : i + size, :])[..., reach:, :])
-    return torch.cat(out, dim=-2)
-
-
-@wrong("ch14-chunks", "more than size + reach positions")
-def in_chunks(f, x, size, reach):
-    return f(x)
+    return torch.cat([f(part) for part in x.chunk(size, dim=-2)], dim=-2)
 
 
 @wrong("ch14-chunks", "the last chunk is missing")
@@ -210,14 +135,20 @@ def in_chunks(f, x, size, reach):
     return torch.cat(out, dim=-2) if out else x[..., :0, :]
 
 
-@wrong("ch14-chunks", "part of the result")
-def in_chunks(f, x, size, reach):
-    out = []
-    for i in range(0, x.shape[-2], size):
-        padded = nnf.pad(x, (0, 0, 0, 0))[..., max(0, i - reach) : i + size, :]
-        out.append(f(padded))
-    return torch.cat(out, dim=-2)
-
+FIRST = "first = max(0, begin - reach)"
+WRONG["ch14-chunks"] = {
+    "don't see what stands before the chunk": (FIRST, "first = begin"),
+    "nothing was taken along there": ("begin - first :", "reach:"),
+    "more than size + reach positions": (
+        "    results = []",
+        "    return f(x)\n    results = []",
+    ),
+    "part of the result": ("seen[..., begin - first :, :]", "seen"),
+    "more often than there are chunks": (
+        "    results = []",
+        "    size, results = 1, []",
+    ),
+}
 
 # ---- find the fault ----------------------------------------------------------
 
@@ -233,60 +164,13 @@ def undo_all(blocks, y):
     return y2
 
 
-@wrong("ch14-stack", "all three faults are still there")
-def undo_all(blocks, y):
-    y1, y2 = y.chunk(2)
-    for F, G in blocks:
-        y1 = y1 - F(y2)
-        y2 = y2 - G(y1)
-    return y1
-
-
-@wrong("ch14-stack", "two faults are left")
-def undo_all(blocks, y):
-    y1, y2 = y.chunk(2, dim=-1)
-    for F, G in blocks:
-        y1 = y1 - F(y2)
-        y2 = y2 - G(y1)
-    return y1
-
-
-@wrong("ch14-stack", "has to be undone first")
-def undo_all(blocks, y):
-    y1, y2 = y.chunk(2, dim=2)
-    for F, G in reversed(blocks):
-        y1 = y1 - F(y2)
-        y2 = y2 - G(y1)
-    return y1
-
-
-@wrong("ch14-stack", "from the first to the last")
-def undo_all(blocks, y):
-    y1, y2 = y.chunk(2, dim=-1)
-    for F, G in blocks:
-        y2 = y2 - G(y1)
-        y1 = y1 - F(y2)
-    return y1
-
-
-@wrong("ch14-chunks", "size is the length of a chunk")
-def in_chunks(f, x, size, reach):
-    return torch.cat([f(part) for part in x.chunk(size, dim=-2)], dim=-2)
-
-
-@wrong("ch14-backward", "take copies that do")
-def backward(f, weights, y1, y2, dy1, dy2):
-    for w in reversed(weights):
-        with torch.enable_grad():
-            z = y1.detach().requires_grad_()
-            a = f(z, w)
-        a.backward(dy2)
-        y1, y2, dy1, dy2 = y2 - a.detach(), y1, dy2, dy1 + z.grad
-    return y1, y2, dy1, dy2, [w.grad for w in weights]
-
-
-@wrong("ch14-replay", "no gradient flows from the result to x")
-def replay(f, state, x):
-    with torch.no_grad(), torch.random.fork_rng():
-        torch.set_rng_state(state)
-        return f(x)
+AXIS, ORDER = ("dim=-1", "dim=0"), ("reversed(blocks)", "blocks")
+STEPS = "        y2 = y2 - G(y1)\n", "        y1 = y1 - F(y2)\n"
+SWAPPED = ("".join(STEPS), "".join(STEPS[::-1]))
+WRONG["ch14-stack"] = {
+    "three faults are left": [AXIS, ORDER, SWAPPED],
+    "two faults are left: the blocks are": [ORDER, SWAPPED],
+    "a fault is left: in a block": SWAPPED,
+    "a fault is left: the blocks are": ORDER,
+    "a fault is left: along which axis": AXIS,
+}
