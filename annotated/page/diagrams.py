@@ -5,6 +5,7 @@ page. Its unit is a CSS pixel on a phone, where 350 fit beside each other; where
 is room, it is drawn a fifth larger. x runs to the right, y down.
 """
 
+from collections.abc import Sequence
 from math import hypot
 from typing import Any
 
@@ -13,6 +14,7 @@ from annotated.page.frames import Html, render, require_alt
 
 Point = tuple[float, float]
 LINE, GAP = 16, 13  # from one line of text to the next; from one box to the next
+BLUE = "rgb(11, 98, 168)"  # as positive numbers have it in pictures.css
 NOTE = 12.2  # size of a note's letters: 12 on a phone
 PLUS = 8  # radius of a plus sign
 
@@ -31,7 +33,7 @@ class Drawing:
 
     def text(
         self,
-        x: float,
+        x: float | Sequence[float],
         y: float,
         words: str,
         *,
@@ -43,7 +45,7 @@ class Drawing:
         """Write ``words`` on the line ``y``.
 
         Args:
-            x: where they stand, by ``anchor``.
+            x: where they stand, by ``anchor``; or a place for each letter.
             y: the line that they stand on.
             words: the text.
             anchor: what is at ``x``: their "start", "middle" or "end".
@@ -57,7 +59,8 @@ class Drawing:
         require.choice(("start", "middle", "end"), anchor=anchor)
         weight, family = "700" if bold else None, "monospace" if code else None
         style = {"font_size": size, "font_weight": weight, "font_family": family}
-        places = {"x": x, "y": y, "text_anchor": anchor}
+        across = " ".join(f"{at:g}" for at in x) if isinstance(x, Sequence) else x
+        places = {"x": across, "y": y, "text_anchor": anchor}
         self._add("text", words, **places, **style, fill="currentColor")
 
     def line(self, *points: Point, width: float = 1.5) -> None:
@@ -85,6 +88,7 @@ class Drawing:
         height: float,
         *,
         dashed: bool = False,
+        shade: float = 0.0,
     ) -> None:
         """Draw a frame with round corners.
 
@@ -94,9 +98,12 @@ class Drawing:
             width: its width.
             height: its height.
             dashed: with a dashed line, around several things.
+            shade: how blue it is inside, from 0 to 1.
         """
-        places = {"x": left, "y": top, "width": width, "height": height, "rx": 6}
-        style = {"fill": "none", "stroke": "currentColor"}
+        places = {"x": left, "y": top, "width": width, "height": height}
+        places["rx"] = min(6, width / 5)
+        style: dict[str, Any] = {"fill": "none", "stroke": "currentColor"}
+        style |= {"fill": BLUE, "fill_opacity": shade} if shade else {}
         dashes = "4 4" if dashed else None
         self._add("rect", **places, **style, stroke_dasharray=dashes)
 

@@ -47,6 +47,20 @@ def test_words_are_escaped_and_attributes_of_no_value_left_out(drawing):
     assert not second.has_attr("font-weight") and not soup(drawing).figcaption
 
 
+def test_each_letter_may_have_its_own_place(drawing):
+    drawing.text([3, 7.5], 4, "ab")
+    assert soup(drawing).select_one("svg text")["x"] == "3 7.5"
+
+
+def test_a_frame_may_be_shaded(drawing):
+    drawing.frame(0, 0, 10, 20)
+    drawing.frame(0, 0, 40, 20, shade=0.3)
+    plain, shaded = soup(drawing).select("rect")
+    assert plain["fill"] == "none" and not plain.has_attr("fill-opacity")
+    assert shaded["fill"].startswith("rgb") and shaded["fill-opacity"] == "0.3"
+    assert (plain["rx"], shaded["rx"]) == ("2.0", "6")  # a small one isn't a circle
+
+
 def test_colours_are_those_of_the_page(drawing):
     drawing.plus(20, 20)
     drawing.arrow((0, 0), (9, 0))

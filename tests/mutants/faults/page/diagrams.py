@@ -8,6 +8,7 @@ FAULTS = {
     "Drawing.text": [
         ('"700" if bold else None', '"700"', "all bold"),
         ('"monospace" if code else None', "None", "symbols in type of any width"),
+        ('" ".join(f"{at:g}" for at in x)', "x[0]", "all at the first letter's place"),
         ('"font_size": size', '"font_size": 13', "size ignored"),
     ],
     "Drawing.arrow": [
@@ -19,6 +20,7 @@ FAULTS = {
     ],
     "Drawing.frame": [
         ('"4 4" if dashed else None', '"4 4"', "all dashed"),
+        ('"fill_opacity": shade', '"fill_opacity": 1', "one shade for all"),
     ],
     "Drawing.box": [
         ("middle - width / 2", "middle", "beside its text"),
