@@ -29,7 +29,7 @@ def dependencies(code: str, root: Path = ROOT) -> set[Path]:
     """
     finder = ModuleFinder(path=[str(root)])
     finder.scan_code(compile(code, "notebook", "exec"), finder.add_module("notebook"))
-    for chapter in set(re.findall(r"\bch\d\d\b", code)):
+    for chapter in set(re.findall(r"\b(ch\d\d)-", code)):
         if (root / "annotated/checks" / f"{chapter}.py").is_file():
             finder.import_hook(f"annotated.checks.{chapter}")
     modules = finder.modules.values()

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 
 WORDS = {"alt", "caption", "question", "above", "below", "at_least", "at_most"}
 SHOW = {"print", "say", "show", "show_table", "show_source", "check_close"}
-SHOW |= {"check_shape", "play"}
+SHOW |= {"check_same", "check_shape", "play"}
 CHANGES = re.compile(r"train|fit|step|backward|optim|load|update|append")
 SEED = re.compile(r"seed\b")
 

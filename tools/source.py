@@ -117,7 +117,7 @@ def title_of(cell) -> str:
             label = _said(keywords.get("label")) or _said(keywords.get("alt"))
             words.setdefault(name, label or max(texts, key=len, default=""))
     if "proof" in tags:
-        said = words.get("check_close", "")
+        said = words.get("check_same") or words.get("check_close", "")
         return _cut(f"Proof: {said}" if said else "Proof")
     for name, kind in (
         ("show_table", "Table"), ("explorer", "Try it"), ("play", "Try it"),

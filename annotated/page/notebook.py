@@ -13,7 +13,7 @@ import re
 import sys
 import textwrap
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from html import escape
 from importlib import resources
 from itertools import takewhile
@@ -70,7 +70,7 @@ def setup(seed: int = 0) -> torch.device:
     return device
 
 
-def show_source(*things: Any) -> None:
+def show_source(*things: Any, fold: str = "") -> None:
     """Show the source of classes and functions, as the module ships it.
 
     Of each docstring the first paragraph is shown; the checks of arguments, all that
@@ -78,12 +78,14 @@ def show_source(*things: Any) -> None:
 
     Args:
         things: the classes and functions, in the order wanted.
+        fold: a title, behind which they wait for a click.
 
     Raises:
         TypeError: if one of the things has no Python source.
     """
     from IPython.display import Markdown, display
 
+    shown = []
     for thing in things:
         try:
             source = inspect.getsource(thing)
@@ -92,7 +94,12 @@ def show_source(*things: Any) -> None:
                 f"show_source needs a class or function, got {thing!r}"
             ) from error
         code = _brief(textwrap.dedent(source).rstrip())
-        display(Markdown(f"```python\n{code}\n```"))
+        shown.append(f"```python\n{code}\n```")
+    if fold:
+        summary = f"<summary>{escape(fold)}</summary>"
+        shown = ["\n\n".join([f"<details>{summary}", *shown, "</details>"])]
+    for text in shown:
+        display(Markdown(text))
 
 
 def _brief(code: str) -> str:
@@ -167,6 +174,55 @@ def check_close(
         (one - other).abs().max().item() for one, other in zip(*pairs, strict=True)
     )
     print(f"✓ {claim}, " + (f"to {worst:.0e}" if worst else "exactly"))
+
+
+def check_same(
+    claim: str,
+    ours: Callable[..., Tensor],
+    reference: Callable[..., Tensor],
+    *inputs: Any,
+    parameters: Iterable[Tensor] = (),
+    tolerance: float = 1e-6,
+) -> None:
+    """Prove that two functions agree: in their output, and in all its gradients.
+
+    Both are called with ``inputs``. The gradients are those of the sum of the output's
+    numbers, each times a random one, so that none can hide behind another.
+
+    Args:
+        claim: what is proved, in words.
+        ours: a function or module; its output is a tensor of any shape.
+        reference: what it has to agree with.
+        inputs: arguments of both; those of floating-point numbers get gradients.
+        parameters: tensors that both compute with, whose gradients are compared too.
+        tolerance: largest absolute difference allowed.
+
+    Raises:
+        AssertionError: if output or gradients differ in shape, or by more than
+            ``tolerance``.
+        ValueError: if there is nothing that could have a gradient.
+    """
+    parameters, results, upstream = [*parameters], [], None
+    for function in (ours, reference):
+        given = [
+            x.detach().clone().requires_grad_()
+            if isinstance(x, Tensor) and x.is_floating_point()
+            else x
+            for x in inputs
+        ]
+        leaves = [x for x in given if getattr(x, "requires_grad", False)] + parameters
+        require.that(leaves, f"{claim}: inputs or parameters must be able to learn")
+        output = function(*given)
+        if upstream is None:
+            upstream = torch.randn_like(output)
+        if output.shape != upstream.shape:
+            shapes = f"{tuple(upstream.shape)} and {tuple(output.shape)}"
+            raise AssertionError(f"{claim}: outputs have the shapes {shapes}")
+        gradients = torch.autograd.grad(output, leaves, upstream.to(output))
+        results.append([output, *gradients])
+    number = len(leaves)
+    gradients = "its gradient" if number == 1 else f"{number} gradients"
+    check_close(f"{claim}: output and {gradients}", *results, tolerance)
 
 
 _SIGNS = {">": operator.gt, "≥": operator.ge, "<": operator.lt, "≤": operator.le}

@@ -21,6 +21,7 @@ from annotated import attention, masks, require, training
 from annotated.page import notebook
 from annotated.page.notebook import (
     check_close,
+    check_same,
     check_shape,
     cost,
     expect,
@@ -214,6 +215,17 @@ def test_several_things_are_shown_in_order(shown):
     ]
 
 
+def test_a_fold_holds_all_things_behind_its_title(monkeypatch):
+    outputs = []
+    monkeypatch.setattr("IPython.display.display", outputs.append)
+    show_source(masks.length_mask, brief, fold="Two <masks>")
+    (text,) = (output.data for output in outputs)
+    fences = re.findall(r"\n\n```python\n(.*?)\n```(?=\n\n)", text, re.DOTALL)
+    assert text.startswith("<details><summary>Two &lt;masks&gt;</summary>\n\n")
+    assert text.endswith("\n\n</details>") and len(fences) == 2
+    assert fences[1] == inspect.getsource(brief).rstrip()
+
+
 # ---- check_shape -------------------------------------------------------------
 
 
@@ -281,6 +293,88 @@ def test_what_does_not_agree_is_an_error(actual, expected, tolerance):
 def test_nothing_is_no_proof(nothing):
     with pytest.raises((RuntimeError, ValueError), match="max"):
         check_close("claim", nothing, nothing)
+
+
+# ---- check_same --------------------------------------------------------------
+
+
+@pytest.fixture
+def weight():
+    return nn.Parameter(torch.tensor([2.0, -1.0, 0.5]))
+
+
+def test_output_and_gradients_that_agree_are_printed_in_a_line(capsys, weight):
+    x, shift = torch.randn(4, 3), torch.arange(3)  # integers have no gradient
+    ours = lambda x, shift: x * weight + shift  # noqa: E731
+    theirs = lambda x, shift: (weight * x + shift) * 1  # noqa: E731
+    check_same("by hand", ours, theirs, x, shift, parameters=iter([weight]))
+    check_same("sine", torch.sin, lambda x: x.sin() + 0.25, x, tolerance=0.5)
+    assert capsys.readouterr().out == (
+        "✓ by hand: output and 2 gradients, exactly\n"
+        "✓ sine: output and its gradient, to 3e-01\n"
+    )
+
+
+class Other(torch.autograd.Function):
+    """The right output, and a gradient of which some entries are wrong."""
+
+    @staticmethod
+    def forward(ctx, x, wrong):
+        ctx.wrong = wrong
+        return x.clone()
+
+    @staticmethod
+    def backward(ctx, upstream):
+        return ctx.wrong(upstream), None
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda upstream: upstream * 1.01,
+        lambda upstream: upstream.flip(0),  # the same sum, if all were ones
+        lambda upstream: torch.ones_like(upstream),
+    ],
+)
+@pytest.mark.parametrize("learned", [True, False], ids=["parameter", "input"])
+def test_a_gradient_alone_that_differs_is_an_error(weight, wrong, learned):
+    other = lambda x: Other.apply(x, wrong)  # noqa: E731
+    ours = lambda x: x + weight  # noqa: E731
+    bad = (lambda x: x + other(weight)) if learned else lambda x: other(x) + weight
+    for pair in ((ours, bad), (bad, ours)):
+        with pytest.raises(AssertionError, match=r"^by hand: .*gradients"):
+            check_same("by hand", *pair, torch.randn(3), parameters=[weight])
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        lambda x: x.sin() + 1e-3,
+        lambda x: x.sin()[:1],
+        lambda x: x.sin()[None],
+        lambda x: x.detach().sin() + 0 * x,
+    ],
+    ids=["output", "rows", "axes", "detached"],
+)
+def test_another_output_is_an_error(bad):
+    with pytest.raises(AssertionError, match=r"^sine: "):
+        check_same("sine", torch.sin, bad, torch.randn(3, 2))
+
+
+def test_what_is_given_is_left_as_it_is(weight, capsys):
+    x = torch.randn(2, 3)
+    before = x.clone()
+    double = lambda x: x.mul(weight)  # noqa: E731
+    check_same("doubled", double, double, x, parameters=[weight])
+    assert torch.equal(x, before) and not x.requires_grad and weight.grad is None
+    in_place = lambda x: x.mul_(1) * weight  # noqa: E731
+    with pytest.raises(RuntimeError, match="in-place"):
+        check_same("in place", in_place, double, x, parameters=[weight])
+
+
+def test_without_anything_to_learn_no_gradient_is_compared():
+    with pytest.raises(ValueError, match=r"^none: inputs or parameters must be able"):
+        check_same("none", torch.neg, torch.neg, torch.arange(3))
 
 
 # ---- expect, say -------------------------------------------------------------

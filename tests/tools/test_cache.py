@@ -12,7 +12,8 @@ try:
 except ModuleNotFoundError:
     %pip install annotated
 explorer(static("explorer.js"), recorded("run"))
-check("ch01-tiny", ANSWER)"""
+check("ch01-tiny", ANSWER)
+ch02.draw()"""
 
 FILES = {
     "annotated/answer.py": "def ANSWER():\n    import annotated.deeper\n",

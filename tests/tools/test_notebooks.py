@@ -180,6 +180,7 @@ def test_what_is_in_sight_stays_in_sight(book):
             "Try it: Build a mask",
         ),
         ("proof", 'check_close("equals the loop", a, b)', "Proof: equals the loop"),
+        ("proof", 'check_same("equals x", f, g, x)', "Proof: equals x"),
         ("proof", "assert 1", "Proof"),
         ("hide-cell", "%time x = 2", "Code"),
         ("hide-cell", f'chain(a, alt="{"word " * 30}")', "Picture: word"),

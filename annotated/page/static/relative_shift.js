@@ -3,7 +3,7 @@
 
 const { range } = numbers;
 const t = Number(state.queries), s = Number(state.keys);
-const stage = Number(state.stage);
+const stage = Number(state.stage) + 1; // the reader counts from 0: nothing done yet
 const query = Math.min(Number(state.query), t);
 const distance = Math.min(Number(state.distance), s - 1);
 
@@ -34,7 +34,7 @@ if (stage === 1) {
 const size = Math.max(24, Math.min(40, Math.floor((view.width() - 64) / (s + 1))));
 const left = 58, top = 44;
 const svg = view.svg(left + size * (s + 1) + 4, top + size * t + 8,
-  `step ${stage}, ${data.stages[stage - 1]}: a matrix of ${t} rows and ${columns.length} columns`);
+  `step ${stage - 1}, ${data.stages[stage - 1]}: a matrix of ${t} rows and ${columns.length} columns`);
 view.add(svg, "text", { x: 0, y: 14, text: stage <= 3 ? "distance →" : "key →" });
 view.add(svg, "text", { x: 0, y: 36, text: "query ↓" });
 columns.forEach((name, c) => view.add(svg, "text", {
@@ -100,5 +100,5 @@ const says = [
 ][stage - 1];
 return {
   values: { result: result.map((cells) => cells.map((cell) => Number(text(cell)))), key: Math.max(key, -1) },
-  says: `Step ${stage}, ${data.stages[stage - 1]}. ${says}`,
+  says: `Step ${stage - 1}, ${data.stages[stage - 1]}. ${says}`,
 };

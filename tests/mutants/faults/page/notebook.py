@@ -15,6 +15,7 @@ FAULTS = {
     "show_source": [
         ("textwrap.dedent(source)", "source", "not dedented"),
         ("in things:", "in things[:1]:", "the first thing alone"),
+        ("    if fold:\n", "    if False:\n", "never folded"),
     ],
     "_brief": [
         ("sorted(cuts, reverse=True)", "sorted(cuts)", "lines move while they are cut"),
@@ -39,6 +40,15 @@ FAULTS = {
         ("t.detach().cpu().double()", "t.detach().cpu().half()",
          "compared in half precision"),
         ("max(\n", "min(\n", "smallest difference printed"),
+    ],
+    "check_same": [
+        ("torch.randn_like(output)", "torch.ones_like(output)", "sums alone compared"),
+        ("+ parameters\n", "\n", "parameters left out"),
+        ("[output, *gradients]", "[output]", "no gradients"),
+        ("[output, *gradients]", "gradients", "no output"),
+        (".detach().clone()", ".detach()", "inputs changed in place"),
+        ("if output.shape != upstream.shape:", "if False:", "shapes that broadcast"),
+        ("*results, tolerance)", "*results)", "tolerance ignored"),
     ],
     "expect": [
         ("return all(", "return any(", "one bound is enough"),
