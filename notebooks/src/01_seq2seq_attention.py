@@ -14,18 +14,18 @@
 # %% tags=["hide-input", "remove-stderr"]
 import torch
 
-from annotated import recipes
 from annotated.data import Vocabulary, date_pairs, make_batch
 from annotated.page.frames import Slider, Text, explorer, pack, static, unpack
 from annotated.recipes.dates import (
     DATES,
     date_reader,
+    date_symbols,
     read_dates,
     train_date_reader,
 )
 
 train = date_pairs(DATES["pairs"], "train", seed=0)
-symbols = recipes.date_symbols(train)
+symbols = date_symbols(train)
 epochs = 1 if device.type == "cpu" else 3
 reader, snapshots = date_reader("additive", *symbols).to(device), {}
 samples = ["wtorek, 16 lipca 2024", "Friday, March 15, 2024"]
