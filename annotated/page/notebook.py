@@ -182,19 +182,21 @@ def check_same(
     reference: Callable[..., Tensor],
     *inputs: Any,
     parameters: Iterable[Tensor] = (),
-    tolerance: float = 1e-6,
+    tolerance: float = 1e-5,
 ) -> None:
     """Prove that two functions agree: in their output, and in all its gradients.
 
     Both are called with ``inputs``. The gradients are those of the sum of the output's
-    numbers, each times a random one, so that none can hide behind another.
+    numbers, each times a random one, so that none can hide behind another. They are
+    taken to the inputs and to the parameters of every module that is given, as function
+    or as input, so that ``check_same("…", Layer.forward, by_hand, layer, x)`` does.
 
     Args:
         claim: what is proved, in words.
         ours: a function or module; its output is a tensor of any shape.
-        reference: what it has to agree with.
-        inputs: arguments of both; those of floating-point numbers get gradients.
-        parameters: tensors that both compute with, whose gradients are compared too.
+        reference: what it has to agree with, computing with the same parameters.
+        inputs: arguments of both.
+        parameters: further tensors that both compute with.
         tolerance: largest absolute difference allowed.
 
     Raises:
@@ -202,15 +204,18 @@ def check_same(
             ``tolerance``.
         ValueError: if there is nothing that could have a gradient.
     """
-    parameters, results, upstream = [*parameters], [], None
+    modules = [m for m in (ours, reference, *inputs) if isinstance(m, torch.nn.Module)]
+    learned = [*parameters, *(p for m in modules for p in m.parameters())]
+    learned = list(dict.fromkeys(learned))  # each once
+    results, upstream = [], None
     for function in (ours, reference):
         given = [
-            x.detach().clone().requires_grad_()
+            x.detach().requires_grad_()
             if isinstance(x, Tensor) and x.is_floating_point()
             else x
             for x in inputs
         ]
-        leaves = [x for x in given if getattr(x, "requires_grad", False)] + parameters
+        leaves = learned + [x for x in given if getattr(x, "requires_grad", False)]
         require.that(leaves, f"{claim}: inputs or parameters must be able to learn")
         output = function(*given)
         if upstream is None:

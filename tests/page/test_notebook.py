@@ -361,6 +361,28 @@ def test_another_output_is_an_error(bad):
         check_same("sine", torch.sin, bad, torch.randn(3, 2))
 
 
+@pytest.mark.parametrize("place", ["ours", "reference", "input"])
+def test_the_parameters_of_a_module_are_compared(place, capsys):
+    layer, x = nn.Linear(3, 2), torch.randn(4, 3)
+    right = lambda x: x @ layer.weight.T + layer.bias  # noqa: E731
+    wrong = lambda x: x @ layer.weight.detach().T + 0 * layer.weight.sum()  # noqa: E731
+
+    def compare(by_hand):
+        if place == "ours":
+            check_same("linear", layer, by_hand, x)
+        elif place == "reference":
+            check_same("linear", by_hand, layer, x, parameters=[layer.weight])
+        else:
+            called = lambda layer, x: by_hand(x)  # noqa: E731
+            check_same("linear", nn.Linear.forward, called, layer, x)
+
+    compare(right)
+    assert capsys.readouterr().out.startswith("✓ linear: output and 3 gradients, ")
+    layer.bias.data.zero_()
+    with pytest.raises(AssertionError, match=r"^linear: "):
+        compare(lambda x: wrong(x) + layer.bias)
+
+
 def test_what_is_given_is_left_as_it_is(weight, capsys):
     x = torch.randn(2, 3)
     before = x.clone()
