@@ -265,9 +265,15 @@ def feed_forward(x, W_1, b_1, W_2, b_2):
 
 
 # %% Picture: three words pass through a network tags=["hide-input"]
-from annotated.transformer import Decoder, DecoderLayer, EncoderLayer
-from annotated.transformer import FeedForward, Residual, Transformer
-from annotated.transformer import TransformerConfig
+from annotated.transformer import (
+    Decoder,
+    DecoderLayer,
+    EncoderLayer,
+    FeedForward,
+    Residual,
+    Transformer,
+    TransformerConfig,
+)
 
 toy_network = FeedForward(4, 5)
 toy_inner = toy_network.inner(toy_stream).relu()

@@ -95,7 +95,8 @@ def test_has_the_parts_of_a_chapter(chapter):
     for name, part in CALLS.items():
         assert name in called, f"no {name}(…): {part}"
     assert called & MOVING, f"no interactive figure: one of {sorted(MOVING)}"
-    assert called & PICTURED or drawn, f"no picture of matrices or blocks: {sorted(PICTURED)}"
+    pictured = called & PICTURED or drawn
+    assert pictured, f"no picture of matrices or blocks: {sorted(PICTURED)}"
     titles = headings(chapter)
     for part in HEADINGS:
         assert any(part in title for title in titles), f"no section {part!r}"
