@@ -33,7 +33,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("notebooks", nargs="*", type=Path)
     parser.add_argument("--jobs", type=int, default=available_cores())
     parser.add_argument(
-        "--timeout", type=int, default=300, help="seconds that one cell may take"
+        "--timeout", type=int, default=1800, help="seconds that one cell may take"
     )
     options = parser.parse_args(arguments)
     paths = [path.absolute() for path in options.notebooks]
