@@ -5,6 +5,7 @@
 Writes `_build/colab_view/NAME.html`, with the outputs of the notebook's last run.
 """
 
+import json
 import re
 import sys
 from pathlib import Path
@@ -32,7 +33,7 @@ def as_shown(path: Path) -> nbformat.NotebookNode:
         if cell["metadata"].get("cellView") == "form":
             title = re.match(r"#@title (.*)", "".join(cell["source"]))[1]
             cell["source"] = f"# ▸ {title}"
-    return nbformat.from_dict(notebook)
+    return nbformat.reads(json.dumps(notebook), 4)  # with its lines joined
 
 
 def main(arguments: list[str]) -> None:
