@@ -12,9 +12,12 @@ from pathlib import Path
 
 import nbformat
 from nbconvert import HTMLExporter
+from nbconvert.preprocessors import CoalesceStreamsPreprocessor
 
 from tools import ROOT, cache
 
+LOAD = "<!-- Load mathjax -->"
+DOLLARS = '<script>MathJax = {tex: {inlineMath: [["$", "$"]]}}</script>'
 MATHJAX = ROOT / "book" / "vendor" / "mathjax" / "tex-mml-chtml.js"
 
 
@@ -40,10 +43,11 @@ def main(arguments: list[str]) -> None:
     folder = ROOT / "_build" / "colab_view"
     folder.mkdir(parents=True, exist_ok=True)
     exporter = HTMLExporter(template_name="lab", mathjax_url=MATHJAX.as_uri())
+    exporter.register_preprocessor(CoalesceStreamsPreprocessor, enabled=True)
     for path in map(Path, arguments):
         html, _ = exporter.from_notebook_node(as_shown(path.absolute()))
         target = folder / f"{path.stem}.html"
-        target.write_text(html, encoding="utf-8")
+        target.write_text(html.replace(LOAD, DOLLARS), encoding="utf-8")
         print(target.relative_to(ROOT))
 
 
