@@ -99,9 +99,9 @@ def check_gains(runs: Sequence[Mapping[str, Any]]) -> None:
         assert (saved(vanilla, numbered, part) > 0).all()
     assert (early > 2 * late).all()
     print(
-        f"recorded: memory saves {early.round(2)} bits at positions 1 to 4, "
-        f"{late.round(2)} at 17 to 32; after 1,200 steps each, the plain model is "
-        f"{saved(xl_longer, longer).round(2)} behind"
+        f"recorded, bits that memory saves at positions 1 to 4: {early.round(2)}, at "
+        f"17 to 32: {late.round(2)}\nbits that the plain model is behind with 1,200 "
+        f"steps each: {saved(xl_longer, longer).round(2)}"
     )
 
 

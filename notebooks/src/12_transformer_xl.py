@@ -234,10 +234,8 @@ for layers in (1, 2, 3):  # memories of 4, segments of 4
         small = options.reach_model(kind, layers=layers)
         gradient = options.reached_by_gradient(small, long_text, 4)
         assert (gradient != 0).sum() == count
-print(
-    f"✓ in {len(cases)} models, a change in just these characters is felt; "
-    "the gradient stops at the border; without detach it reaches them all"
-)
+print(f"✓ {len(cases)} models feel a change in just these characters")
+print("✓ detach stops gradients at the border; otherwise they go as far")
 
 # %% [markdown]
 # So the information gets through, and only the gradient stops at the border. No later
@@ -488,7 +486,7 @@ ch12.cuts(padded, asked)
 #
 # what row $i$ needs, for any $t$ and $s$. Had we skipped $n$ numbers, it would be $n - i$; but
 # the last row must come out whole, so $n = t$. (Zeros *behind* the rows would do, too: then
-# skip $t - 1$. Code counts rows from 0, so its comments say $t - 1 - i$.)
+# skip $t - 1$. The code counts rows from 0, and says $t - 1 - i$.)
 #
 # **What stands right of the diagonal?** Whatever comes next in the line: a zero, and
 # numbers of the *next* query. They're wrong, but they stand exactly where the key is in the
@@ -583,7 +581,8 @@ def relative_attention(q, k, values, r, u, v):
 
 # %% [markdown]
 # `RelativeMultiHeadAttention` does the same for batches and heads. It is chapter 3's attention
-# without biases, and with three more parameters, $W_R$, $u$ and $v$:
+# without biases, which computes (a), and with three more parameters, $W_R$, $u$ and $v$, that
+# give the other terms:
 
 # %%
 from annotated.transformer_xl import RelativeMultiHeadAttention
@@ -644,8 +643,7 @@ for tokens in torch.randint(96, (3, 1, 4)):
 check_close("read_segment = the model, 3 segments", written, shipped, 1e-5)
 
 # %% [markdown]
-# (The book's tests also compare it with recorded outputs of `transformers`. For vocabularies
-# of words, see [page 12b](12b_adaptive_softmax.ipynb).)
+# (For vocabularies of words, see [page 12b](12b_adaptive_softmax.ipynb).)
 #
 # So the model returns two things: its predictions, and the memories for the next call. Training
 # passes them along, and that's why batches must come **in order**: row 1 of each batch continues
@@ -654,7 +652,7 @@ check_close("read_segment = the model, 3 segments", written, shipped, 1e-5)
 # %%
 from annotated.segments import SegmentLoss
 
-show_source(SegmentLoss)
+show_source(SegmentLoss.__call__)
 
 # %% [markdown]
 # We train it on the same segments, for the same number of steps, with slightly fewer parameters
@@ -724,7 +722,7 @@ expect(
 # reads the text twice: once keeping its memory, once emptying it at every border (which it isn't
 # trained for: a model that never had one loses [a little less](12c_options.ipynb)).
 
-# %% Measured: a border in a text of our own tags=["hide-input", "proof"]
+# %% The trained model, as the browser has it tags=["hide-input", "proof"]
 from copy import deepcopy
 from dataclasses import replace
 
@@ -823,14 +821,15 @@ fused, unfused = price["fused / XL by 128"], price["plain / XL by 128"]
 assert fused >= 100 and fused / 400 < 1 < unfused / 400
 far = 800 + 3 * 896  # through four layers, before the segment
 show_table(
-    ("length 800", "cost", "characters that a guess can depend on"),
+    ("length 800", "times memory's cost", "characters a guess can see"),
     [
         ("window, advances by 1", f"{fused:.0f}", "800"),
         ("window, advances by half", f"{fused / 400:.1f}", "401 to 800"),
         ("memory", "1", f"{far + 1:,} to {far + 128:,}"),
     ],
-    caption="Recorded: 4 layers of width 256, segments of 128 with memory, one "
-    f"CPU core. ({unfused / 400:.1f} instead of {fused / 400:.1f} unfused.)",
+    caption="Recorded on one CPU core: 4 layers of width 256, memory with "
+    "segments of 128, windows with fused attention; without it, advancing by "
+    f"half costs {unfused / 400:.1f}.",
 )
 
 # %% [markdown]
