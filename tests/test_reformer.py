@@ -668,3 +668,8 @@ def test_an_id_that_a_reformer_does_not_know_is_named():
 def test_what_a_reformer_would_ignore_is_refused(field, value):
     with pytest.raises(ValueError, match=f"^{field} must be one of .*, got '{value}'$"):
         reformer(**{field: value})
+
+
+def test_a_reformer_has_a_gpts_sizes():
+    with pytest.raises(ValueError, match=r"^layers must be an integer ≥ 1, got 0$"):
+        reformer(layers=0)

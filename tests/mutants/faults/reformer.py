@@ -95,7 +95,7 @@ FAULTS = {
          "heads and positions mixed"),
     ],
     "LSHSelfAttention.hash": [
-        ("self.query_map(x)", "self.value_map(x)", "values hashed"),
+        ("self.project(x)[0]", "self.project(x)[1]", "values hashed"),
     ],
     "LSHSelfAttention._hash": [
         ("2 * ceil(query.shape[2] / self.chunk)", "2", "two buckets at any length"),
