@@ -14,7 +14,7 @@ from torch.func import functional_call
 from torch.nn import functional as F
 
 from annotated.positions import sinusoidal_encoding
-from annotated.transformer import Transformer
+from annotated.transformer import ACTIVATIONS, Transformer
 
 # patterns in names of ours, and what stands there in PyTorch's
 _NAMES = {
@@ -53,10 +53,12 @@ def nn_transformer(
 ) -> Callable[[Int[Tensor, "b s"], Int[Tensor, "b t"]], Float[Tensor, "b t v"]]:
     """Return PyTorch's nn.Transformer, between the tables of ``model``, as a function.
 
-    It maps ids of source and target to logits, as ``model`` does, without dropout.
+    It maps ids of source and target to logits, as ``model`` does, without dropout. (A
+    model whose parts PyTorch's layers don't have is refused when it is called.)
     """
     c, pre = model.config, model.config.norm == "pre"
-    sizes, settings = (c.d_model, c.heads, c.d_ff, 0.0), {"batch_first": True}
+    sizes = c.d_model, c.heads, c.d_ff, 0.0, ACTIVATIONS[c.activation], c.norm_epsilon
+    settings = {"batch_first": True}
     with torch.device("meta"):  # no numbers: the weights come with each call
         encoder = nn.TransformerEncoder(
             nn.TransformerEncoderLayer(*sizes, norm_first=pre, **settings),

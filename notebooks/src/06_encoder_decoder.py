@@ -130,7 +130,7 @@ def through_layers(step):
 
 collapse = {
     "attention alone": through_layers(lambda x, seen: seen),
-    "the same, brought back to size 1": through_layers(
+    "attention, size restored": through_layers(
         lambda x, seen: seen / ch06.rms(seen)
     ),
     "x + attention(x)": through_layers(lambda x, seen: x + seen),
@@ -265,15 +265,7 @@ def feed_forward(x, W_1, b_1, W_2, b_2):
 
 
 # %% Picture: three words pass through a network tags=["hide-input"]
-from annotated.transformer import (
-    Decoder,
-    DecoderLayer,
-    EncoderLayer,
-    FeedForward,
-    Residual,
-    Transformer,
-    TransformerConfig,
-)
+from annotated.transformer import FeedForward, Residual
 
 toy_network = FeedForward(4, 5)
 toy_inner = toy_network.inner(toy_stream).relu()
@@ -528,14 +520,15 @@ def encoder_layer(layer, x, mask):
 # As the module ships it, in both orders and with dropout:
 
 # %%
-show_source(EncoderLayer)
+from annotated.transformer import Decoder, DecoderLayer, EncoderLayer
+
+show_source(EncoderLayer.forward)
+show_source(EncoderLayer.__init__, fold="What the layer is made of")
 
 # %% Proof: the encoder layer, and its mask tags=["hide-input", "proof"]
 layer = ch06.redrawn(EncoderLayer(ch06.small("pre").config))
 given = layer, torch.randn(2, 5, 32), mask
-check_same(
-    "EncoderLayer, by lines", EncoderLayer.forward, encoder_layer, *given
-)
+check_same("the encoder layer", EncoderLayer.forward, encoder_layer, *given)
 x, encoded = given[1], layer(*given[1:])
 claim = "a padded batch = one sentence at a time, without a mask"
 alone = [layer(x[:1])[0], layer(x[1:, :3])[0]]
@@ -595,9 +588,7 @@ show_source(Decoder, fold="Decoder: a stack of them, with a last norm")
 # %% Proof: the decoder layer, and its masks tags=["hide-input", "proof"]
 layer = ch06.redrawn(DecoderLayer(ch06.small("pre").config))
 given = layer, torch.randn(2, 4, 32), x, causal_mask(4), mask
-check_same(
-    "DecoderLayer, by lines", DecoderLayer.forward, decoder_layer, *given
-)
+check_same("the decoder layer", DecoderLayer.forward, decoder_layer, *given)
 y, decoded = given[1], layer(*given[1:])
 claim = "its masks = word by word, without any mask"
 alone = [
@@ -708,7 +699,7 @@ ch06.date_writer(writings)
 #
 # </details>
 
-# %% Measured: where it looks, and when it misses the day tags=["hide-input", "proof"]
+# %% Translate 1,000 unseen dates, and count the days missed tags=["hide-input", "proof"]
 import re
 
 note = "7 mars 2024"
@@ -739,7 +730,7 @@ expect(
 )
 
 
-# %% Measured: what both models write tags=["hide-input", "proof"]
+# %% Measured: where it looks, what it misses, what it writes tags=["hide-input", "proof"]
 def share_of_dates(texts):
     form = re.compile(r"[A-Z][a-z]+ \d\d?, \d{4}")
     return sum(bool(form.fullmatch(text)) for text in texts) / len(texts)
@@ -899,6 +890,8 @@ ch06.check_tied()
 # What comes back are logits, not probabilities.
 
 # %%
+from annotated.transformer import Transformer, TransformerConfig
+
 show_source(Transformer.encode, Transformer.decode, Transformer.forward)
 show_source(Transformer.__init__, fold="How its parts are made")
 
@@ -974,7 +967,7 @@ ch06.padding_moves()
 # %% Measured: sizes of embeddings and positions tags=["hide-input", "proof"]
 positions, table = ch06.small("pre").positions.table, nn.Embedding(1000, 512)
 size = ch06.rms(table.weight * 512**0.5)
-print(f"positions {ch06.rms(positions):.2f}, by default, times √d: {size:.2f}")
+print(f"positions {ch06.rms(positions):.2f}, embeddings by default {size:.2f}")
 assert size > 20
 
 # %% [markdown]
@@ -987,7 +980,7 @@ six, in_a_list = nn.ModuleList([layer] * 6), nn.Module()
 in_a_list.layers = [layer] * 6
 stack = Decoder(ch06.small("pre", layers=6).config).layers
 counts = [ch06.count(one) for one in (stack, six, in_a_list, layer)]
-print("parameters of six in a loop, [layer] * 6, a list, and one:", *counts)
+print("six in a loop {:,}, [layer] * 6 {:,}, a list {:,}".format(*counts))
 assert counts == [6 * counts[3], counts[3], 0, counts[3]]
 
 # %% [markdown]

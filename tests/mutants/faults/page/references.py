@@ -13,6 +13,7 @@ FAULTS = {
         ('"src_key_padding_mask": source == c.pad,\n', "", "padding encoded"),
         ("    with torch.device(\"meta\"):", "    if True:", "random numbers drawn"),
         ("strict=True", "strict=False", "a parameter left out"),
+        (", c.norm_epsilon", "", "another epsilon"),
         ("model.output.weight.T", "model.output.weight.detach().T",
          "no gradient of the output"),
     ],
