@@ -205,8 +205,8 @@ class MultiHeadAttention(nn.Module):
     def attend(
         self,
         q: Float[Tensor, "b h t k"],
-        k: Float[Tensor, "b g s k"],
-        v: Float[Tensor, "b g s k"],
+        k: Float[Tensor, "b _ s k"],
+        v: Float[Tensor, "b _ s k"],
         mask: Bool[Tensor, "..."] | None = None,
         **options: Any,
     ) -> Float[Tensor, "b t d"]:
