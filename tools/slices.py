@@ -53,7 +53,7 @@ def slice_of(code: str) -> str:
     chosen, imported, draws = [], set(), False
     for statement in reversed(statements):
         expects = any(_called(node) == "expect" for node in ast.walk(statement))
-        given = _bound(statement) | (_changed(statement, functions) - modules)
+        given = _bound(statement) | _changed(statement, functions, modules)
         if isinstance(statement, ast.Expr) and SEED.search(ast.unparse(statement)):
             if draws:  # something after it is in the slice
                 chosen.append(_spelled(statement))
@@ -114,15 +114,17 @@ def _bound(statement: ast.stmt) -> set[str]:
     return names
 
 
-def _changed(statement: ast.stmt, functions: dict[str, Scope]) -> set[str]:
+def _changed(
+    statement: ast.stmt, functions: dict[str, Scope], imported: set[str]
+) -> set[str]:
     """Return the names whose values a statement may change without binding them."""
     names = set()
     for node in _outside(statement):
         if isinstance(node, ast.Attribute | ast.Subscript):
             if isinstance(node.ctx, ast.Store | ast.Del):
                 names.add(_root(node))
-        elif isinstance(node, ast.Expr):  # model.eval(), results.append(x)
-            names.add(_root(node.value))
+        elif isinstance(node, ast.Expr):  # model.eval(), but not plt.close()
+            names |= {_root(node.value)} - imported
         elif isinstance(node, ast.Call):
             function = ast.unparse(node.func)
             own = functions.get(function)
@@ -133,7 +135,7 @@ def _changed(statement: ast.stmt, functions: dict[str, Scope]) -> set[str]:
     if not isinstance(statement, Scope):  # functions that it calls, or hands on
         for name in _free(statement) & functions.keys():
             body = functions[name].body
-            inner = set().union(*(_changed(one, {}) for one in body))
+            inner = set().union(*(_changed(one, {}, imported) for one in body))
             names |= inner & _free(functions[name])
     return names - {""}
 
