@@ -5,6 +5,7 @@ broken that a result cannot show, the name of the fault is returned in its place
 exercise's ``symptoms`` have the hint.
 """
 
+import math
 import re
 from collections.abc import Callable
 from weakref import WeakSet
@@ -23,28 +24,48 @@ class Refused(Exception):
 # ---- chapter 01: scores in one sum -------------------------------------------
 
 
-class Counted(TorchFunctionMode):
-    """Counts the calls of PyTorch's functions."""
+class Looping(BaseException):
+    """An answer calls PyTorch too often; no `except Exception` of its own helps it."""
 
-    calls = 0
+
+class Counted(TorchFunctionMode):
+    """Counts the calls of PyTorch's functions, and ends an answer that makes too many.
+
+    Args:
+        most: so many are allowed.
+    """
+
+    def __init__(self, most: float):
+        super().__init__()
+        self.calls, self.most = 0, most
 
     def __torch_function__(self, function, types, args=(), kwargs=None):
         self.calls += 1
+        if self.loops:
+            raise Looping
         return function(*args, **(kwargs or {}))
+
+    def __exit__(self, kind, error, traceback) -> bool:
+        super().__exit__(kind, error, traceback)
+        return kind is Looping
+
+    @property
+    def loops(self) -> bool:
+        return self.calls > self.most
 
 
 def without_loops(answer: Callable, *arguments: Tensor) -> object:
     """Let an answer compute, with far fewer calls than it has queries or keys."""
-    with Counted() as seen:
+    with Counted(200) as seen:
         result = answer(*arguments)
-    return "loops" if seen.calls > 200 else result
+    return "loops" if seen.loops else result
 
 
 def with_few_calls(answer: Callable, *arguments: Tensor) -> object:
     """Let an answer compute, with fewer calls than it has sequences or positions."""
-    with Counted() as seen:
+    with Counted(40) as seen:
         result = answer(*arguments)
-    return "loops" if seen.calls > 40 else result
+    return "loops" if seen.loops else result
 
 
 def first_if_differentiated(answer: Callable, *arguments: Tensor) -> object:
@@ -425,14 +446,13 @@ def within_windows(
     answer: Callable, x: Tensor, values: Tensor, bucket: Tensor, c: int
 ) -> object:
     """Let an answer attend; a long sequence needs far less than all its pairs."""
-    with Measured() as seen:
-        result = answer(x, values, bucket, c)
     t = len(x)
-    if t < 100:
-        return result
-    if seen.largest >= t * t:
+    long = t >= 100
+    with Measured(40 * t if long else math.inf) as seen:
+        result = answer(x, values, bucket, c)
+    if long and seen.largest >= t * t:
         return "dense"
-    return "loops" if seen.calls > 40 * t else result
+    return "loops" if seen.loops else result
 
 
 # ---- chapter 14: dice that are rolled again, and chunks ----------------------
