@@ -8,13 +8,12 @@ Mathematics is asserted and stops a notebook; a finding never does.
 """
 
 import argparse
-import json
 import operator
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from tools import CHAPTERS, ROOT, cache
+from tools import CHAPTERS, ROOT, cache, slices
 
 MIME = "application/vnd.annotated.finding+json"
 RECORDS = "book/results/findings"
@@ -48,10 +47,27 @@ def executed(root: Path = ROOT) -> dict[str, list[dict]]:
 
 
 def recorded(name: str, root: Path = ROOT) -> dict:
-    """What the machines found: their values, and those of the alternative."""
-    file = root / RECORDS / f"{name.split('-')[0]}.json"
-    pages = json.loads(file.read_text("utf-8")) if file.is_file() else {"findings": {}}
-    return pages["findings"].get(name, {"values": {}, "unlike": {"values": {}}})
+    """What the machines found: their values, and those of the alternative.
+
+    Only of those that ran the page's code as it is now, to its end.
+    """
+    page = name.split("-")[0]
+    file = root / RECORDS / f"{page}.json"
+    paths = list((root / CHAPTERS).glob(f"{page}_*.ipynb"))
+    if not (file.is_file() and paths):
+        return {"values": {}, "unlike": {}}
+    record, code = cache.read(file), slices.hash_of(cache.code_of(cache.read(paths[0])))
+    known = {
+        machine
+        for machine, ran in record["machines"].items()
+        if ran["code"] == code and not ran["stopped"] and not ran["asserts"]
+    }
+    found = record["findings"].get(name, {"values": {}, "unlike": {"values": {}}})
+    values, others = found["values"], found["unlike"]["values"]
+    return {
+        "values": {m: values[m] for m in values if m in known},
+        "unlike": {m: others[m] for m in others if m in known},
+    }
 
 
 def spread(numbers: list) -> str:
@@ -83,7 +99,7 @@ def faults(finding: dict, root: Path = ROOT) -> list[str]:
     """What an author has to mend: no record, or one that doesn't carry the words."""
     name, band = finding["name"], finding["band"]
     record = recorded(name, root)
-    values, others = record["values"], record["unlike"]["values"]
+    values, others = record["values"], record["unlike"]
     wrong = []
     if len(values) < MACHINES:
         wrong.append(f"{len(values)} of {MACHINES} machines are recorded")

@@ -141,7 +141,7 @@ def short(text: str) -> str:
 
 def code_hash(notebook: dict) -> str:
     """Of all in a notebook's code that its findings may depend on."""
-    return short(slices.slice_of(cache.code_of(notebook)))
+    return slices.hash_of(cache.code_of(notebook))
 
 
 def module_hash(notebook: dict) -> str:

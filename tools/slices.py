@@ -12,6 +12,7 @@ call changes its arguments only if it is a training run by its words (`CHANGES`)
 """
 
 import ast
+import hashlib
 import re
 from collections.abc import Iterator
 
@@ -70,6 +71,11 @@ def slice_of(code: str) -> str:
             for name in needed & functions.keys():
                 needed |= _free(functions[name])
     return "\n".join([*sorted(imported), *reversed(chosen)])
+
+
+def hash_of(code: str) -> str:
+    """Return twelve hexadecimal digits that a change of the slice changes."""
+    return hashlib.sha256(slice_of(code).encode()).hexdigest()[:12]
 
 
 def _parts(statement: ast.stmt) -> Iterator[ast.stmt]:

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tools import findings
+from tools import findings, slices
 
 FINDING = {
     "name": "01-twice",
@@ -19,9 +19,22 @@ MACHINES = {f"noise-{number}": [2.0] for number in range(ENOUGH)}
 OTHERS = {f"noise-{number}": [0.5] for number in range(ENOUGH)}
 
 
+CODE = slices.hash_of("")  # of a page that calls no `expect`
+
+
 def record(book, values, others):
+    """On machines that ran the page, but for two by their names."""
+    book.write("notebooks/01_tiny.ipynb", json.dumps({"cells": []}))
+    machines = {
+        name: {
+            "code": "of yesterday" if name == "old" else CODE,
+            "asserts": [],
+            "stopped": "MemoryError" if name == "stopped" else None,
+        }
+        for name in values
+    }
     entry = {"values": values, "unlike": {"values": others}}
-    text = json.dumps({"findings": {"01-twice": entry}})
+    text = json.dumps({"machines": machines, "findings": {"01-twice": entry}})
     book.write("book/results/findings/01.json", text)
 
 
@@ -52,9 +65,23 @@ def test_a_finding_that_enough_machines_carry_has_no_fault(book):
             OTHERS,
             f"{ENOUGH - 1} of {ENOUGH} machines are recorded",
         ),
+        (
+            dict([*list(MACHINES.items())[1:], ("old", [2.0])]),
+            OTHERS,
+            f"{ENOUGH - 1} of {ENOUGH} machines are recorded",
+        ),
         ({**MACHINES, "plain": [0.9]}, OTHERS, "Twice as much. Missed on plain"),
         ({**MACHINES, "plain": [2, 9]}, OTHERS, "Twice as much. Missed on plain"),
-        (MACHINES, {**OTHERS, "plain": [0, 2]}, "untrained is in the band"),
+        (
+            {**MACHINES, "plain": [2]},
+            {**OTHERS, "plain": [0, 2]},
+            "untrained is in the band",
+        ),
+        (
+            dict([*list(MACHINES.items())[1:], ("stopped", [2.0])]),
+            OTHERS,
+            f"{ENOUGH - 1} of {ENOUGH} machines are recorded",
+        ),
     ],
 )
 def test_any_other_is_the_authors_fault(book, values, others, fault):
