@@ -30,6 +30,13 @@ except ModuleNotFoundError:  # on Colab, or wherever it is not installed yet
     %pip install --quiet "annotated-transformers @ git+{url}@{branch}"
     from annotated.page.notebook import setup
 device = setup(seed=0)"""
+# What a chapter's cells may use without an import, whichever cells were skipped before.
+IMPORTS = """\
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+"""
 
 NOTEBOOK_METADATA = {
     "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
@@ -37,7 +44,7 @@ NOTEBOOK_METADATA = {
 }
 CELL_METADATA = {"tags", "mystnb", "nbgrader", "title"}
 FOLDED = {"setup", "hide-input", "hide-cell", "remove-input", "remove-cell"}
-SET_UP = "Set-up: the module annotated, the seed, the device"
+SET_UP = "Set-up: torch, the module annotated, the seed, the device"
 LONGEST = 72  # characters of a title
 
 
@@ -74,7 +81,7 @@ def read_source(path: Path, setup: str) -> nbformat.NotebookNode:
             f"{path}: the setup cell is the same in every chapter, so its source holds "
             f"only {PLACEHOLDER!r}, found {found[0].source!r}"
         )
-    found[0].source = setup
+    found[0].source = setup if path.parent.name == "exercises" else IMPORTS + setup
     for cell in notebook.cells:
         # jupytext notes blank lines here, for the way back, which we never go
         unknown = {key for key in cell.metadata if not key.startswith("lines_to_")}

@@ -314,7 +314,7 @@ def _plain(number: float) -> float | str:
 def _differs(verdict: dict[str, Any]) -> str:
     """What was found here and what the recorded machines found, in a line."""
     here = ", ".join(f"{float(number):.4g}" for number in verdict["value"])
-    text = f"Not so on this machine: {verdict['words']} Measured here: {here}"
+    text = f"Not so here: {verdict['words']} Measured: {here}"
     page = verdict["name"].split("-")[0]
     file = resources.files("annotated.results").joinpath("findings", f"{page}.json")
     if file.is_file():
@@ -323,7 +323,7 @@ def _differs(verdict: dict[str, Any]) -> str:
         spread = [float(number) for numbers in found.values() for number in numbers]
         if spread:
             low, high = min(spread), max(spread)
-            text += f"; {len(found)} recorded machines: {low:.4g} to {high:.4g}"
+            text += f"; {len(found)} other machines: {low:.4g} to {high:.4g}"
     return f"{text}."
 
 
@@ -339,11 +339,15 @@ def say(text: str) -> None:
 
 
 def recorded(name: str) -> dict[str, Any]:
-    """Return a long run that was recorded in ``book/results``, and print where from.
+    """Return a long run that was recorded in ``book/results``, and say where from.
+
+    In a line that pages hide, unless today's code may give something else.
 
     Args:
         name: the benchmark: ``python -m benchmarks NAME`` repeats it.
     """
+    from IPython.display import display
+
     seeds = set()
 
     def note_seed(entry: dict[str, Any]) -> dict[str, Any]:
@@ -352,19 +356,19 @@ def recorded(name: str) -> dict[str, Any]:
 
     file = resources.files("annotated.results").joinpath(f"{name}.json")
     result = json.loads(file.read_text("utf-8"), object_hook=note_seed)
-    made, exact = result["provenance"], ""
+    made = result["provenance"]
+    line = f"recorded {made['date']}: {made['command']}"
+    if seeds:
+        line += f" (seeds {', '.join(map(str, sorted(seeds)))})"
     if made.get("commit_is_lost"):
-        exact = " (not exact: that commit is no longer in the repository)"
+        line += "; not exact: the repository no longer holds its commit"
     elif not made["commit_is_exact"]:
-        exact = " (not exact: with changes that were not committed)"
-    print(
-        f"recorded {made['date']} by `{made['command']}` at commit "
-        f"{made['commit'][:7]}{exact}"
-        + f", seeds {', '.join(map(str, sorted(seeds)))}"
-        * bool(seeds)
-        + f"\nPyTorch {made['torch']}, Python {made['python']}, "
-        f"{made['processor']}, {made['threads']} thread(s)"
-    )
+        line += "; not exact: made with changes that were not committed"
+    else:
+        print(line)
+        return result
+    html = f'<p class="annotated-finding"><small>{escape(line)}</small></p>'
+    display({"text/html": html, "text/plain": line}, raw=True)
     return result
 
 

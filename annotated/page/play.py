@@ -111,7 +111,7 @@ class _Play:
         text = printed.getvalue() if made is None else f"{printed.getvalue()}{made}"
         return f"<pre>{escape(text)}</pre>"
 
-    def _repr_html_(self) -> str:
+    def frames_html(self) -> str:
         """Return the form for the page: frames, of which the controls show one."""
         combinations = list(product(*self.stops.values()))
         if len(combinations) > MOST_FRAMES:
@@ -142,7 +142,7 @@ class _Play:
         """Return the forms: a live front end takes the widgets, the page the frames."""
         forms: dict[str, Any] = {"text/plain": f"<{self.label}>"}
         if "google.colab" not in sys.modules:  # where a kernel always answers
-            forms["text/html"] = self._repr_html_()
+            forms["text/html"] = self.frames_html()
         if (widget := self.widget()) is not None:
             version = {"version_major": 2, "version_minor": 0}
             forms[VIEW] = {**version, "model_id": widget.model_id}

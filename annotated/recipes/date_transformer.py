@@ -1,6 +1,6 @@
 """Chapter 07: the model of chapter 06 reads dates, one rule at a time.
 
-As in :mod:`annotated.recipes`: one seed trains on the page, ``python -m benchmarks``
+As in ``annotated.recipes``: one seed trains on the page, ``python -m benchmarks``
 trains the others.
 """
 

@@ -1,6 +1,6 @@
 """Chapter 11: models that write text, and the texts they learn from.
 
-As in :mod:`annotated.recipes`: one seed trains on the page, ``python -m benchmarks``
+As in ``annotated.recipes``: one seed trains on the page, ``python -m benchmarks``
 trains the others. Losses are in bits per character: nats divided by ln 2.
 """
 

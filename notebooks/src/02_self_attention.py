@@ -21,8 +21,6 @@
 # %% tags=["hide-input"]
 from itertools import product
 
-import torch
-
 from annotated.page.frames import Choice, explorer, pack, static, unpack
 from annotated.recipes import pronouns
 
@@ -378,15 +376,11 @@ check_close(
 # **embedding**. Looking up a row is all it does.
 
 # %%
-from torch import nn
-
 table = nn.Embedding(num_embeddings=5, embedding_dim=3)
 sentence = torch.tensor([4, 0, 4])  # word 4, word 0, word 4 again
 print(table(sentence))
 
 # %% tags=["hide-input", "proof"]
-from torch.nn import functional as F
-
 one_hot = F.one_hot(sentence, 5).float()
 check_close(
     "a lookup is a row of the table, and a product with one-hot rows",

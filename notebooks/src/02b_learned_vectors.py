@@ -43,8 +43,6 @@ films = {
 }  # fmt: skip
 
 # %%
-import torch
-
 traits = torch.tensor(list(films.values()))  # (15, 2): romance, action
 tastes = torch.randn(400, 2)
 chance = torch.sigmoid(4 * tastes @ traits.T)  # that a person likes a film
@@ -56,9 +54,6 @@ known = torch.rand_like(likes) < 0.7  # what the model may see
 # the sigmoid of their dot product as the chance of a like.
 
 # %%
-from torch import nn
-from torch.nn import functional as F
-
 people = nn.Parameter(0.1 * torch.randn(400, 2))
 factors = nn.Parameter(0.1 * torch.randn(len(films), 2))
 

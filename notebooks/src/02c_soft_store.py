@@ -23,9 +23,6 @@
 # lookup. When it's hot, every key counts the same: the plain average.
 
 # %%
-import torch
-
-
 def soft_lookup(query, keys, values, temperature):
     scores = keys @ query / temperature
     return scores.softmax(dim=0) @ values
@@ -119,8 +116,6 @@ show_table(
 # symbols. **Predict:** which width suffers more without the factor, 64 or 512?
 
 # %%
-from torch import nn
-
 from annotated.attention import scaled_dot_product_attention
 
 
@@ -147,9 +142,6 @@ class Store(nn.Module):
 
 
 # %% tags=["hide-input"]
-from torch.nn import functional as F
-
-
 def questions(generator, count=64, symbols=64, pairs=8):
     order = torch.rand(count, symbols, generator=generator).argsort(dim=1)
     keys = order[:, :pairs]  # no key twice

@@ -18,7 +18,6 @@
 # %% tags=["hide-input"]
 import re
 
-import torch
 from IPython.display import display
 
 from annotated.page.frames import Html
@@ -577,8 +576,6 @@ attention(batch, mask=torch.ones(5, 5).tril().bool())  # causal
 attention(batch, other).shape  # cross: one output for each query
 
 # %% tags=["hide-input", "proof"]
-from torch import nn
-
 from annotated.masks import causal_mask, length_mask
 
 torch.manual_seed(0)
@@ -661,8 +658,6 @@ assert plain.weights(many, memory, real).shape == (b, h, t, 7)
 # number of a word is 1 further on.
 
 # %% tags=["hide-input"]
-from torch.nn import functional as F
-
 toy = ["mary", "gave", "roses"]
 generator = torch.Generator().manual_seed(3)
 toy_q, toy_k, toy_v = torch.randint(

@@ -19,8 +19,6 @@
 # projection:
 
 # %%
-import torch
-
 b, t, d, h = 2, 5, 12, 3
 k = d // h
 projected = torch.randn(b, t, d)
@@ -84,8 +82,6 @@ print("\nreshape:", tuple(folded.shape), "and a copy")
 # a fused kernel even that may be free: it can write its result word by word.
 
 # %%
-from torch.nn import functional as F
-
 q = swapped
 by_hand = (q @ q.transpose(-2, -1) / k**0.5).softmax(dim=-1) @ q
 by_kernel = F.scaled_dot_product_attention(q, q, q)
@@ -259,7 +255,6 @@ show_table(
 # none of that. PyTorch's profiler counts the copies of one pass forward and back:
 
 # %%
-from torch import nn
 from torch.profiler import ProfilerActivity, profile
 
 

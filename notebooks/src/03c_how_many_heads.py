@@ -17,8 +17,6 @@
 # what its verb attends to in *mary gave roses to susan*:
 
 # %%
-import torch
-
 from annotated.attention import MultiHeadAttention, record_attention
 from annotated.recipes.several_heads import (
     NOUNS,

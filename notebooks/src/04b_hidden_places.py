@@ -16,8 +16,6 @@
 # Three scores, the last of them hidden. The words should share all the weight:
 
 # %%
-import torch
-
 scores = torch.tensor([1.0, -0.5, 2.0])
 hidden = torch.tensor([False, False, True])
 

@@ -20,10 +20,6 @@
 # slip can replace the masking:
 
 # %%
-import torch
-from torch import nn
-from torch.nn import functional as F
-
 from annotated.attention import masked_softmax
 from annotated.masks import length_mask
 

@@ -49,8 +49,6 @@ explorer(
 # it's a pause, and whether it's a word.
 
 # %%
-import torch
-
 vectors = {
     "not": [0, 2, 0, 1],
     "good": [2, 0, 0, 1],
@@ -111,8 +109,6 @@ chain(
 # [can learn the order](https://arxiv.org/abs/2203.16634) without any positions.
 
 # %% tags=["hide-input", "proof"]
-from torch import nn
-
 from annotated.attention import MultiHeadAttention
 from annotated.page.notebook import check_close
 
@@ -252,8 +248,6 @@ check_close(
 #   one digit.
 
 # %% tags=["hide-input"]
-from torch.nn import functional as F
-
 from annotated.page.notebook import show_table
 
 cat, dog = torch.randn(2, 64, generator=torch.Generator().manual_seed(0))

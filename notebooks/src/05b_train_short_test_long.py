@@ -17,9 +17,6 @@ from collections import defaultdict
 from statistics import median
 
 import matplotlib.pyplot as plt
-import torch
-from torch import nn
-from torch.nn import functional as F
 
 from annotated.page.frames import Html
 from annotated.page.notebook import (

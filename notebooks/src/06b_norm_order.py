@@ -17,9 +17,6 @@
 # vectors of two numbers:
 
 # %%
-import torch
-from torch import nn
-
 pair = torch.tensor([[1.0, 2.0], [3.0, 4.0]])
 rows, columns = nn.LayerNorm(2)(pair), nn.BatchNorm1d(2)(pair)
 
@@ -150,7 +147,6 @@ from contextlib import ExitStack
 from statistics import geometric_mean, mean
 
 import matplotlib.pyplot as plt
-from torch.nn import functional as F
 
 from annotated.page.notebook import show
 from annotated.page.plots import LINES, PALETTE

@@ -26,10 +26,6 @@
 from collections import defaultdict
 from dataclasses import replace
 
-import torch
-from torch import nn
-from torch.nn import functional as F
-
 from annotated.page.notebook import check_close, expect, show_table
 from annotated.positions import PositionalEncoding
 from annotated.training import fit

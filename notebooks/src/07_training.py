@@ -17,7 +17,6 @@ import io
 from contextlib import redirect_stdout
 
 import matplotlib.pyplot as plt
-import torch
 
 from annotated.page.notebook import recorded, show
 from annotated.page.plots import LINES, MARKERS, PALETTE
@@ -380,8 +379,6 @@ def noam_rate(n, d, w, f=1.0):
 
 
 # %% tags=["hide-input", "proof"]
-from torch import nn
-
 from annotated import training
 from annotated.page.notebook import check_close
 
@@ -545,10 +542,8 @@ print("✓ what is a label at one position is read at the next")
 # decoder reads the *right* symbols so far and not its own answers; that's called **teacher
 # forcing**.
 
+
 # %%
-from torch.nn import functional as F
-
-
 def training_step(model, batch, optimizer, schedule, clip=1.0):
     optimizer.zero_grad()  # forget the last batch
     logits = model(batch.source, batch.target)  # (b, t, v)

@@ -24,8 +24,6 @@
 # tenth. Below, each row is one step, each column one gradient.
 
 # %% tags=["hide-input"]
-import torch
-
 from annotated.page.pictures import Matrix, chain
 
 beta = 0.9
@@ -73,8 +71,6 @@ def adam_moves(gradients, betas=(0.9, 0.98), eps=1e-9):
 
 
 # %% tags=["hide-input", "proof"]
-from torch import nn
-
 from annotated.page.notebook import check_close
 
 

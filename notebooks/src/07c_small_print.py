@@ -26,9 +26,6 @@
 import tempfile
 from pathlib import Path
 
-import torch
-from torch import nn
-
 from annotated.recipes.copy_task import copy_batches, next_symbol_loss
 from annotated.training import fit, noam_schedule
 from annotated.transformer import Transformer, TransformerConfig

@@ -15,7 +15,6 @@
 
 # %% tags=["hide-input", "remove-stdout"]
 import matplotlib.pyplot as plt
-import torch
 
 from annotated.page.notebook import recorded, show
 
@@ -108,8 +107,6 @@ for i in range(4):
 # can write it down by hand. Take the word `fad`, which the model reads as `afad`.
 
 # %%
-from torch.nn import functional as F
-
 word = torch.tensor([LETTERS.index(letter) for letter in "afad"])
 symbols = F.one_hot(word, 11).float()  # (4, v): what stands at each position
 pointing = torch.eye(4)[1:]  # (3, 4): row i points at position i + 1

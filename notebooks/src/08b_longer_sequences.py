@@ -94,8 +94,6 @@ print("✓ at length 10 at least 99.5 %, at length 16 at most 10 %, every seed")
 # 10. (With one length only, *end after nine* would be all there is to learn.)
 
 # %%
-import torch
-
 from annotated.data import sequence_task
 from annotated.page.notebook import show_source
 from annotated.recipes.copy_task import COPY_END, with_end
@@ -236,8 +234,6 @@ for source, row in zip(tests.tolist(), written.tolist(), strict=True):
 
 # %% tags=["hide-input", "proof"]
 from copy import deepcopy
-
-from torch.nn import functional as F
 
 from annotated.page.notebook import check_close, expect
 

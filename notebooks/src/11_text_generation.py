@@ -130,8 +130,6 @@ show_table(
 # that's chapter 8's teacher forcing.)
 
 # %%
-import torch
-
 from annotated.recipes.text import read_text
 from annotated.text import random_windows
 
@@ -367,8 +365,6 @@ show_source(GPT)
 # the output uses the embedding matrix a second time, as chapter 6 did.
 
 # %% tags=["hide-input", "proof"]
-from torch import nn
-
 torch.manual_seed(0)
 small = GPT(
     GPTConfig(13, d_model=8, heads=2, layers=3, d_ff=12, max_len=7)
@@ -458,7 +454,6 @@ print(f"{parameters:,} parameters, {bits:.2f} bits per character")
 import math
 
 import numpy
-from torch.nn import functional as F
 
 from annotated.page.notebook import recorded
 from annotated.page.plots import LINES, PALETTE

@@ -24,7 +24,6 @@
 
 # %% tags=["hide-input"]
 import matplotlib.pyplot as plt
-import torch
 
 from annotated.page.notebook import show
 from annotated.page.plots import LINES, MARKERS, PALETTE

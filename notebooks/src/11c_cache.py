@@ -22,8 +22,6 @@
 # the positions that go through its blocks. Predict before you move the slider:
 
 # %% tags=["hide-input"]
-import torch
-
 from annotated.decoding import KeyValueCache, sample
 from annotated.gpt import GPT, GPTConfig
 from annotated.page.frames import Slider, explorer, static
@@ -465,8 +463,6 @@ show(
 # %% tags=["hide-input"]
 import time
 from statistics import median
-
-from torch.nn import functional as F
 
 
 def milliseconds(operation, *given, repeats=9):

@@ -19,8 +19,6 @@
 # vectors are four times narrower than those of the one before it.
 
 # %%
-import torch
-
 from annotated.adaptive import AdaptiveEmbedding
 
 with torch.device("meta"):  # shapes alone, no memory
@@ -115,9 +113,6 @@ from annotated.adaptive import AdaptiveSoftmax
 show_source(AdaptiveSoftmax.loss)
 
 # %% tags=["hide-input", "proof"]
-from torch import nn
-from torch.nn import functional as F
-
 from annotated.page.notebook import check_close
 
 torch.manual_seed(0)

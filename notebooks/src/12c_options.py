@@ -202,8 +202,6 @@ print(
 # on distances up to 299, 767 and 1023, and are clamped at 400, 1000 and 820.
 
 # %% tags=["hide-input"]
-import torch
-
 from annotated.page.pictures import Matrix, chain
 
 distance = torch.arange(2, 4)[:, None] - torch.arange(4)  # (t, s)

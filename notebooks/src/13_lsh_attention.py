@@ -23,8 +23,6 @@
 # %% tags=["hide-input"]
 import matplotlib.pyplot as plt
 import numpy
-import torch
-from torch.nn import functional as F
 
 from annotated.page.notebook import check_close, show
 from annotated.page.plots import LINES, MARKERS, PALETTE, WEIGHTS
@@ -1120,9 +1118,8 @@ show(
     "CPU core. Medians. Naive only up to 4096, right panel only up to 8192.",
 )
 
+
 # %% tags=["hide-input"]
-
-
 def crossing(way, other, backward):
     """The least measured length from which on one way takes less time."""
     ratios = {

@@ -18,8 +18,6 @@
 # PyTorch that's just indexing: on the way back, each gradient travels along the path its number took.
 
 # %%
-import torch
-
 x = torch.tensor([1.0, 2.0, 3.0, 4.0], requires_grad=True)
 order = torch.tensor([2, 0, 3, 1])
 weights = torch.tensor([10.0, 20, 30, 40])
@@ -122,7 +120,6 @@ print(
 
 # %% tags=["hide-input", "remove-stderr"]
 import matplotlib.pyplot as plt
-from torch import nn
 
 from annotated.gpt import GPTConfig
 from annotated.page.notebook import expect, show

@@ -14,8 +14,6 @@
 # %% tags=["hide-input"]
 import matplotlib.pyplot as plt
 import numpy
-import torch
-from torch.nn import functional as F
 
 from annotated.page.notebook import show, show_table
 from annotated.page.plots import LINES, MARKERS, PALETTE

@@ -85,8 +85,6 @@ show(
 # by 0, and multiplies by $w$. Four positions go in. Let's call them *u*, *n*, *d* and *o*:
 
 # %% tags=["hide-input"]
-import torch
-
 from annotated.page.pictures import Matrix, chain
 
 letters = list("undo")
@@ -325,8 +323,6 @@ with torch.no_grad():
 # `ReversibleBlock(f, g)`, with `forward` and `inverse`:
 
 # %% tags=["hide-input", "proof"]
-from torch import nn
-
 from annotated.attention import MultiHeadAttention
 from annotated.page.notebook import check_close
 from annotated.reversible import ReversibleBlock
@@ -1065,9 +1061,8 @@ print(
 # to get the other. With $F$ and $G$ that leave a number as it is, $(1, 2)$ and $(2, 1)$ both become
 # $(3, 3)$. [Page 14b](14b_rounding.ipynb) has more about it.
 
+
 # %% tags=["hide-input", "proof"]
-
-
 def symmetric(x1, x2):
     return x1 + x2, x2 + x1  # F and G give back what they get
 

@@ -21,8 +21,6 @@
 # `bfloat16`. Our example in all four:
 
 # %%
-import torch
-
 DTYPES = (torch.float64, torch.float32, torch.float16, torch.bfloat16)
 for dtype in DTYPES:
     x, added = torch.tensor([0.12, 5.0], dtype=dtype)
@@ -45,7 +43,6 @@ for dtype in DTYPES:
 from copy import deepcopy
 
 import matplotlib.pyplot as plt
-from torch import nn
 
 from annotated.attention import MultiHeadAttention
 from annotated.page.notebook import show
@@ -167,9 +164,8 @@ print(
 # So keep the **streams** in `float32`, even if $F$ and $G$ compute in half precision. They're two
 # tensors, whatever the depth.
 
+
 # %% tags=["hide-input", "proof"]
-
-
 class Half(nn.Module):
     """Computes in bfloat16, and gives float32."""
 

@@ -88,8 +88,6 @@ from annotated.reformer import Reformer
 show_source(Reformer.forward)
 
 # %% tags=["hide-input", "proof"]
-import torch
-
 from annotated.gpt import next_token_loss
 from annotated.page.notebook import check_close
 from annotated.recipes.reversible import REFORMER_RECIPES, reformer, stored

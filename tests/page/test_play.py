@@ -6,6 +6,7 @@ import sys
 import ipywidgets
 import pytest
 from bs4 import BeautifulSoup
+from IPython.core.formatters import DisplayFormatter
 from matplotlib import pyplot
 
 from annotated.page.frames import Html
@@ -17,7 +18,7 @@ def say(**values):
 
 
 def soup(played):
-    return BeautifulSoup(played._repr_html_(), "html.parser")
+    return BeautifulSoup(played.frames_html(), "html.parser")
 
 
 def texts(played):
@@ -75,7 +76,7 @@ def test_what_a_function_gives_becomes_html():
     alts = [image["alt"] for image in soup(drawn).select(".annotated-frame img")]
     assert alts == ["A bar of 1", "A bar of 2"] and not pyplot.get_fignums()
     with pytest.raises(ValueError, match="alt must say"):
-        play(bar, label="L", height=[1, 2])._repr_html_()
+        play(bar, label="L", height=[1, 2]).frames_html()
     assert texts(play(printing, label="L", n=[1, 2])) == ["<n> is 1\n", "<n> is 2\n"]
     bold = play(lambda n: Html(f"<b>{n}</b>"), label="L", n=[1, 2])
     assert [b.text for b in soup(bold).select(".annotated-frame b")] == ["1", "2"]
@@ -83,9 +84,9 @@ def test_what_a_function_gives_becomes_html():
 
 def test_the_page_stays_light():
     with pytest.raises(ValueError, match=r"at most 60 combinations, got 61"):
-        play(say, label="L", n=list(range(61)))._repr_html_()
+        play(say, label="L", n=list(range(61))).frames_html()
     with pytest.raises(ValueError, match=r"at most 200,000 bytes in all, got 3\d\d,"):
-        play(lambda n: "x" * 100_000, label="L", n=[1, 2, 3])._repr_html_()
+        play(lambda n: "x" * 100_000, label="L", n=[1, 2, 3]).frames_html()
     with pytest.raises(ValueError, match=r"low < high, got \(2, 1\)"):
         play(say, label="L", n=(2, 1))
 
@@ -129,11 +130,15 @@ def test_an_error_of_the_readers_is_shown_where_the_figure_was():
 
 def test_one_output_has_both_forms_and_colab_the_live_one(monkeypatch):
     played = play(say, label="L", n=[1, 2])
-    forms = played._repr_mimebundle_()
+
+    def shown():
+        return DisplayFormatter().format(played)[0]
+
+    forms = shown()
     assert set(forms) == {"text/plain", "text/html", VIEW}
     assert forms[VIEW]["model_id"] and "annotated-frames" in forms["text/html"]
     monkeypatch.setitem(sys.modules, "google.colab", ipywidgets)
-    assert set(played._repr_mimebundle_()) == {"text/plain", VIEW}
+    assert set(shown()) == {"text/plain", VIEW}
     monkeypatch.delitem(sys.modules, "google.colab")
     monkeypatch.setitem(sys.modules, "ipywidgets", None)
-    assert set(played._repr_mimebundle_()) == {"text/plain", "text/html"}
+    assert set(shown()) == {"text/plain", "text/html"}

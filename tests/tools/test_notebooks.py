@@ -206,7 +206,9 @@ def test_the_setup_cell_is_short_and_leaves_torch_and_numpy_alone():
 def test_the_setup_cell_reaches_the_notebook_with_its_tag(book):
     (cell,) = [c for c in generate(book).cells if source.is_setup(c)]
     title, _, code = cell.source.partition("\n")
-    assert code == source.setup_cell(book.root) and title.startswith("#@title Set-up")
+    assert code == source.IMPORTS + source.setup_cell(book.root) and title.startswith(
+        "#@title Set-up"
+    )
 
 
 def test_the_setup_cell_installs_what_is_missing_and_goes_on(monkeypatch):
