@@ -141,7 +141,7 @@ def short(text: str) -> str:
 
 def code_hash(notebook: dict) -> str:
     """Of all in a notebook's code that its findings may depend on."""
-    return slices.hash_of(cache.code_of(notebook))
+    return slices.hash_of(notebook)
 
 
 def module_hash(notebook: dict) -> str:
@@ -168,7 +168,7 @@ def keep(path: Path, machine: str, result: dict, code: str, module: str) -> None
     record = read_record(path)
     machines = record["machines"]
     machines[machine] = {"code": code, "module": module}
-    for key in ("python", "torch", "seconds", "asserts", "stopped"):
+    for key in ("python", "torch", "seconds", "asserts"):
         machines[machine][key] = result[key]
     names = {finding["name"] for finding in result["findings"]}
     found = {name: f for name, f in record["findings"].items() if name in names}
@@ -311,8 +311,8 @@ class Job:
 
     def take(self) -> dict:
         if not self.result.is_file():
-            lost = {"python": "", "torch": "", "seconds": 0, "asserts": []}
-            return lost | {"findings": [], "stopped": "its process ended"}
+            lost = {"seconds": 0, "asserts": [], "findings": []}
+            return lost | {"stopped": "its process ended"}
         return cache.read(self.result)
 
 
@@ -339,8 +339,8 @@ def for_ci(paths: list[Path]) -> list[tuple[Path, str]]:
         if not any(m["code"] == code_hash(notebook) for m in known):
             changed.append((cost, path, name))
         elif not any(m["module"] == module_hash(notebook) for m in known):
-            moved.append((cost, path, name))
-    draw = sorted(moved, key=lambda job: short(job[1].stem + job[2]))[:CHANGED]
+            moved.append((short(module_hash(notebook) + name), cost, path, name))
+    draw = [job[1:] for job in sorted(moved)[:CHANGED]]
     chosen, seconds = [], 0
     for cost, path, name in [*sorted(changed, key=lambda job: job[2]), *draw]:
         if seconds + cost <= CI_SECONDS:
@@ -381,7 +381,8 @@ def work(jobs: list[tuple[Path, str]], side_by_side: int, record: bool) -> int:
             print(f"    {line}", flush=True)
         now = cache.read(job.path)
         # not if something was edited meanwhile: who knows which text was imported
-        if record and result["torch"] and hashes == (code_hash(now), module_hash(now)):
+        same = hashes == (code_hash(now), module_hash(now))
+        if record and not result["stopped"] and same:
             keep(job.path, job.machine, result, *hashes)
     return bad
 

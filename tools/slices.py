@@ -8,18 +8,25 @@ name is imported from.
 
 Two approximations. A statement that only draws random numbers is left out, although
 those after it then differ: that is one more noise, and findings hold over noise. And a
-call changes its arguments only if it is a training run by its words (`CHANGES`).
+call changes its arguments only if it is a training run by its words (`CHANGES`); so
+what trains outside proofs belongs to the slice in any case, since an optimiser may be
+all that holds the parameters.
 """
 
 import ast
 import hashlib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-WORDS = {"alt", "caption", "question", "above", "below", "at_least", "at_most"}
+from tools import cache
+
+WORDS = {"alt", "caption", "question"}
+BAND = {"above", "below", "at_least", "at_most"}
 SHOW = {"print", "say", "show", "show_table", "show_source", "check_close"}
 SHOW |= {"check_same", "check_shape", "play"}
 CHANGES = re.compile(r"train|fit|step|backward|optim|load|update|append")
+# (`model.train()` is no training)
+TRAINS = re.compile(r"\.(step|backward)$|(^|[._])fit$|(^|\.)train_\w+$|^train$")
 SEED = re.compile(r"seed\b")
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -35,18 +42,29 @@ class Text(ast.NodeTransformer):
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
         self.generic_visit(node)
-        node.keywords = [k for k in node.keywords if k.arg not in WORDS]
-        if _called(node) == "expect":
+        states = _called(node) == "expect"
+        words = WORDS | BAND if states else WORDS
+        node.keywords = [k for k in node.keywords if k.arg not in words]
+        if states:
             del node.args[1:2]
         return node
 
     def visit_Expr(self, node: ast.Expr) -> ast.AST | None:
-        return None if _called(node.value) in SHOW else self.generic_visit(node)
+        shows = _called(node.value) in SHOW and not _trains(node, {})
+        return None if shows else self.generic_visit(node)
 
 
-def slice_of(code: str) -> str:
-    """Return the statements that findings depend on, as a text to be hashed."""
+def slice_of(code: str, proofs: Sequence[str] = ()) -> str:
+    """Return the statements that findings depend on, as a text to be hashed.
+
+    Args:
+        code: all of a notebook.
+        proofs: the cells in it that prove something, and may train for that alone.
+    """
     statements = [one for s in Text().visit(ast.parse(code)).body for one in _parts(s)]
+    proving = {
+        _spelled(s) for cell in proofs for s in Text().visit(ast.parse(cell)).body
+    }
     functions = {s.name: s for s in statements if isinstance(s, Scope)}
     imports = [s for s in statements if isinstance(s, ast.Import | ast.ImportFrom)]
     modules = set().union(*map(_bound, imports))
@@ -55,12 +73,13 @@ def slice_of(code: str) -> str:
     for statement in reversed(statements):
         expects = any(_called(node) == "expect" for node in ast.walk(statement))
         given = _bound(statement) | _changed(statement, functions, modules)
-        if isinstance(statement, ast.Expr) and SEED.search(ast.unparse(statement)):
+        trains = not isinstance(statement, Scope) and _trains(statement, functions)
+        spelled = _spelled(statement)
+        if _seeds(statement):
             if draws:  # something after it is in the slice
-                chosen.append(_spelled(statement))
+                chosen.append(spelled)
                 draws = False
-        elif expects or needed & given:
-            spelled = _spelled(statement)
+        elif expects or needed & given or (trains and spelled not in proving):
             if statement in imports:
                 imported.add(spelled)
             else:
@@ -73,9 +92,30 @@ def slice_of(code: str) -> str:
     return "\n".join([*sorted(imported), *reversed(chosen)])
 
 
-def hash_of(code: str) -> str:
+def hash_of(notebook: dict) -> str:
     """Return twelve hexadecimal digits that a change of the slice changes."""
-    return hashlib.sha256(slice_of(code).encode()).hexdigest()[:12]
+    proofs = [
+        cache.code_of({"cells": [cell]})
+        for cell in cache.code_cells(notebook)
+        if "proof" in cell["metadata"].get("tags", [])
+    ]
+    text = slice_of(cache.code_of(notebook), proofs)
+    return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+
+def _seeds(statement: ast.stmt) -> bool:
+    """Whether a statement is there to seed a generator."""
+    text = ast.unparse(statement)
+    alone = isinstance(statement, ast.Expr) and SEED.search(text)
+    return bool(alone) or "setup(seed=" in text
+
+
+def _trains(node: ast.AST, functions: dict[str, ast.AST]) -> bool:
+    """Whether a statement calls what trains, or an own function that does."""
+    calls = [one for one in ast.walk(node) if isinstance(one, ast.Call)]
+    names = {ast.unparse(call.func) for call in calls}
+    own = (functions[name] for name in names & functions.keys())
+    return any(map(TRAINS.search, names)) or any(_trains(one, {}) for one in own)
 
 
 def _parts(statement: ast.stmt) -> Iterator[ast.stmt]:

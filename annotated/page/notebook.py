@@ -265,7 +265,8 @@ def expect(
         at_most: all above this.
 
     Raises:
-        ValueError: if ``name`` names no page, or there is no band.
+        ValueError: if ``name`` names no page, the band is none or holds no number, or
+            there is nothing to compare with it.
     """
     from IPython.display import display
 
@@ -275,17 +276,25 @@ def expect(
     bounds = [(sign, end) for sign, end in given if end is not None]
     if not bounds:
         raise ValueError(f"{name}: the band must have a bound, got none")
+    low = [end for sign, end in bounds if sign in ">≥"]
+    high = [end for sign, end in bounds if sign in "<≤"]
+    if len(low) > 1 or len(high) > 1 or any(a >= b for a in low for b in high):
+        raise ValueError(f"{name}: the band must hold numbers, got {_band(bounds)}")
 
     def inside(number: float) -> bool:  # a NaN is nowhere
         return all(_SIGNS[sign](number, end) for sign, end in bounds)
 
     values, others = _numbers(value), _numbers(unlike[1])
+    if not values or not others or any(map(math.isnan, others)):
+        raise ValueError(
+            f"{name}: value and alternative must be numbers, got {values} and {others}"
+        )
     held = all(map(inside, values))
     verdict = {
         "name": name,
         "words": words,
         "value": list(map(_plain, values)),
-        "band": " and ".join(f"{sign} {end:g}" for sign, end in bounds),
+        "band": _band(bounds),
         "held": held,
         "unlike": {
             "words": unlike[0],
@@ -297,6 +306,14 @@ def expect(
     html = f'<p class="annotated-finding"><small>{escape(line)}</small></p>'
     data = {_FINDING: verdict, "text/html": html if line else "", "text/plain": line}
     display(data, raw=True)
+
+
+def _band(bounds: list[tuple[str, float]]) -> str:
+    short = [(sign, end, f"{end:g}") for sign, end in bounds]
+    return " and ".join(
+        f"{sign} {text if float(text) == end else repr(end)}"
+        for sign, end, text in short
+    )
 
 
 def _numbers(value: float | Iterable[float]) -> list[float]:

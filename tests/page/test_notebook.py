@@ -477,6 +477,26 @@ def test_a_finding_needs_a_page_and_a_band(displayed):
         found(displayed, 2)
 
 
+@pytest.mark.parametrize(
+    "band",
+    [{"above": 2, "below": 2}, {"at_least": 3, "at_most": 1}]
+    + [{"above": 1, "at_least": 5}],
+)
+def test_a_band_without_numbers_is_refused(displayed, band):
+    with pytest.raises(ValueError, match="02-twice: the band must hold numbers, got"):
+        found(displayed, 2, **band)
+
+
+def test_nothing_to_compare_is_no_finding(displayed):
+    for value, unlike in (([], 0.5), (2, []), (2, math.nan)):
+        with pytest.raises(ValueError, match="value and alternative must be numbers"):
+            expect("02-twice", "Twice.", value, above=1, unlike=("untrained", unlike))
+
+
+def test_a_bound_is_kept_to_its_last_digit(displayed):
+    assert found(displayed, 2.0, below=2.0000001)[FINDING]["band"] == "< 2.0000001"
+
+
 def test_says_a_paragraph(displayed):
     say("It ends at **2.5**.")
     (paragraph,) = displayed

@@ -19,7 +19,7 @@ MACHINES = {f"noise-{number}": [2.0] for number in range(ENOUGH)}
 OTHERS = {f"noise-{number}": [0.5] for number in range(ENOUGH)}
 
 
-CODE = slices.hash_of("")  # of a page that calls no `expect`
+CODE = slices.hash_of({"cells": []})  # of a page that calls no `expect`
 
 
 def record(book, values, others):
@@ -28,8 +28,7 @@ def record(book, values, others):
     machines = {
         name: {
             "code": "of yesterday" if name == "old" else CODE,
-            "asserts": [],
-            "stopped": "MemoryError" if name == "stopped" else None,
+            "asserts": ["x == y"] if name == "broken" else [],
         }
         for name in values
     }
@@ -78,7 +77,7 @@ def test_a_finding_that_enough_machines_carry_has_no_fault(book):
             "untrained is in the band",
         ),
         (
-            dict([*list(MACHINES.items())[1:], ("stopped", [2.0])]),
+            dict([*list(MACHINES.items())[1:], ("broken", [2.0])]),
             OTHERS,
             f"{ENOUGH - 1} of {ENOUGH} machines are recorded",
         ),
@@ -146,3 +145,14 @@ def test_a_name_belongs_to_its_page_and_stands_there_once(workshop):
     failed = workshop.tool("findings")
     assert "02-twice: on page 01" in failed.stdout
     assert failed.returncode == 1
+
+
+def test_what_should_be_stated_and_is_not_fails_the_test(book):
+    record(book, MACHINES, OTHERS)
+    assert findings.lacking({"01_tiny": ["01-twice"]}, book.root) == []
+    (gone,) = findings.lacking({"01_tiny": []}, book.root)
+    assert gone == "01-twice: recorded, and not stated"
+    cell = {"cell_type": "code", "source": ["expect('01-twice', x)"]}
+    book.write("notebooks/01_tiny.ipynb", json.dumps({"cells": [cell]}))
+    (unread,) = findings.lacking({}, book.root)
+    assert unread == "01_tiny: not executed here as it is now"
