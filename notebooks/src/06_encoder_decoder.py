@@ -217,8 +217,8 @@ ch06.check_stream(gradients)
 print("(loss, exact) =", rung_scores(train_rung(parts=("residual",), seed=0)))
 
 # %% [markdown]
-# The mean over three seeds falls **from 0.52 to 0.39** (6.7 shows all of them). In the same
-# way you can train every other rung: just give `parts` more names.
+# The mean over three seeds falls **from 0.52 to 0.39**. In the same way you can train
+# every other rung: just give `parts` more names.
 # <!-- recorded ladder: 0.52 = mean(r["loss"] for r in
 # record["rows"] if r["rung"] == "cross-attention alone") -->
 # <!-- recorded ladder: 0.39 = mean(r["loss"] for r in
@@ -226,7 +226,7 @@ print("(loss, exact) =", rung_scores(train_rung(parts=("residual",), seed=0)))
 #
 # Now take the addition away yourself. This small Transformer trains in your browser, on
 # another task: it learns to write a word of eight letters backwards, *headache* →
-# *ehcadaeh*. (It has all the parts that this chapter is about to add.)
+# *ehcadaeh*.
 
 # %% Try it: train a small Transformer in the browser tags=["hide-input"]
 from annotated.page.laboratory import laboratory
@@ -361,8 +361,7 @@ expect(
 # x = x + layer.feed_forward(x)
 # ```
 #
-# On the dates, the network takes the loss **from 0.39 to 0.31**. (Twelve months in
-# sixteen languages are few facts; 6.7 shows that attention can learn them, too.)
+# On the dates, the network takes the loss **from 0.39 to 0.31**.
 # <!-- recorded ladder: 0.39 = mean(r["loss"] for r in
 # record["rows"] if r["rung"] == "+ residual") -->
 # <!-- recorded ladder: 0.31 = mean(r["loss"] for r in
@@ -504,7 +503,7 @@ ch06.check_encoder_layer(encoder_layer)
 # %% [markdown]
 # On the dates, the norm takes the loss **from 0.29 to 0.21**, with hardly any parameters
 # of its own. Without the encoder the norm would change nothing: 0.31 with it and without
-# it (6.7 has both).
+# it.
 # <!-- recorded ladder: 0.29 = mean(r["loss"] for r in
 # record["rows"] if r["rung"] == "+ encoder") -->
 # <!-- recorded ladder: 0.21 = mean(r["loss"] for r in
@@ -651,8 +650,7 @@ ch06.date_writer(writings)
 # %% [markdown]
 # <details><summary>Answer</summary>
 #
-# Mostly at the `7`. Nobody told it which part is which. Elsewhere the weight may spread:
-# after `Marc` comes `h`, whatever the note says. And the Hungarian date begins with its
+# Mostly at the `7`. Elsewhere the weight may spread: after `Marc` comes `h`, whatever the note says. And the Hungarian date begins with its
 # year. If the day comes out wrong, see where the model looked for it: a glance at the
 # first number of the note, right in most dates, finds `1936` in this one. The count
 # below says how often the day of such a date is missed. (Read such maps with care: this is
@@ -805,7 +803,7 @@ ch06.model_builder(ladder, more)
 # decoder's self-attention comes next (1.23). Without a residual, every part replaces what
 # it reads, not only attention: adding a network to either makes it worse still. Of the
 # fifteen models with parts but no residual, only the one with the network alone beats
-# having no part at all (all of this after 300 steps). Residual and self-attention by
+# having no part at all. Residual and self-attention by
 # themselves reach 0.14, with 380 dates of a thousand exact; the whole model reaches 543.
 # (Recorded on another machine: from the same seed, yours may get a few more or fewer.)
 # <!-- recorded ladder: 0.40 = next(r["loss"] for r in record["rows"]
