@@ -1,6 +1,6 @@
 """Chapter 06, encoder and decoder: its drawings, and its longest proofs."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import matplotlib.pyplot as plt
@@ -9,6 +9,8 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from annotated.attention import MultiHeadAttention as Attention
+from annotated.data import Vocabulary, make_batch
+from annotated.masks import causal_mask, length_mask
 from annotated.page.diagrams import Drawing
 from annotated.page.frames import (
     Choice,
@@ -19,11 +21,20 @@ from annotated.page.frames import (
     image_html,
     static,
 )
-from annotated.page.notebook import check_close, show, show_table
+from annotated.page.notebook import check_close, check_same, show, show_table
 from annotated.page.pictures import Matrix, chain
 from annotated.page.plots import LINES, MARKERS, PALETTE
-from annotated.recipes.ladder import ladder_pairs
-from annotated.transformer import Transformer, TransformerConfig
+from annotated.recipes.ladder import Rung, ladder_pairs, translations
+from annotated.recipes.parts import take_away
+from annotated.transformer import (
+    NORMS,
+    DecoderLayer,
+    EncoderLayer,
+    FeedForward,
+    Residual,
+    Transformer,
+    TransformerConfig,
+)
 
 WORDS = ("7", "mars", "2024")
 
@@ -49,7 +60,152 @@ def count(module: nn.Module) -> int:
     return sum(p.numel() for p in module.parameters())
 
 
-# ---- proofs --------------------------------------------------------------------------
+def padded() -> Tensor:
+    """Return the mask of two sources, of five symbols and of three."""
+    return length_mask(torch.tensor([5, 3]), 5)
+
+
+# ---- proofs: each is given the function that the page defines -----------------------
+
+
+def check_baseline(attention_alone: Callable, decoder: nn.Module) -> None:
+    """Prove that the trained decoder of the first rung is ``attention_alone``."""
+    memory, mask = torch.randn(2, 5, 64), padded()
+    check_same(
+        "the trained decoder is attention_alone",
+        lambda decoder, x: decoder(x, memory, causal_mask(7), mask),
+        lambda decoder, x: attention_alone(decoder.layers, x, memory, mask),
+        decoder,
+        torch.randn(2, 7, 64),
+        tolerance=1e-4,
+    )
+
+
+def check_stream(gradients: Callable) -> None:
+    """Prove that a stream is a sum, and what the addition does to ``gradients``."""
+    start = torch.randn(1, 10, 32)
+    x, additions = start, []
+    for layer in [nn.Linear(32, 32) for _ in range(6)]:
+        additions.append(layer(x).tanh())
+        x = x + additions[-1]
+    check_close("stream = start + all additions", x, start + sum(additions), 1e-5)
+    for size in (0.3, 0.5, 1, 2, 4):
+        plain, residual = (gradients(added, size)[0] for added in (False, True))
+        assert residual > 1, (
+            f"weight size {size}: with x +, only {residual:.0e} is left"
+        )
+        if size < 1:
+            assert plain < 1e-3, f"weight size {size}: {plain:.0e} arrives without x +"
+    assert plain > residual, f"weight size {size}: the gradient grows more with x +"
+    print(f"✓ weight size {size}: {plain:.0e} arrives without x +, {residual:.0e} with")
+
+
+def check_feed_forward(feed_forward: Callable) -> None:
+    """Prove that ``feed_forward`` is the module, one position at a time."""
+
+    def by_lines(network: nn.Module, x: Tensor) -> Tensor:
+        return feed_forward(x, *network.parameters())
+
+    def by_loops(network: nn.Module, x: Tensor) -> Tensor:
+        return torch.stack([by_lines(network, word) for word in x])
+
+    given = FeedForward(d_model=8, d_ff=32), torch.randn(5, 8)
+    check_same("equals FeedForward", FeedForward.forward, by_lines, *given)
+    check_same("one position at a time", FeedForward.forward, by_loops, *given)
+
+
+def check_encode(encode: Callable) -> None:
+    """Prove that ``encode`` is the encoder of its rung, which has no norms."""
+    mask = padded()
+    check_same(
+        "the encoder of this rung is encode",
+        lambda encoder, x: encoder(x, mask),
+        lambda encoder, x: encode(encoder.layers, x, mask),
+        take_away(small("pre", layers=2), "norm").encoder,
+        torch.randn(2, 5, 32),
+    )
+
+
+def check_norms(normalise: Callable) -> None:
+    """Prove that ``normalise`` is the norm of a residual, in both orders."""
+
+    def by_hand(norm: nn.Module, x: Tensor) -> Tensor:
+        return normalise(x, *norm.parameters())
+
+    def add_by_hand(residual: Residual, x: Tensor, f: Callable) -> Tensor:
+        if residual.norm_order == "pre":
+            return x + f(by_hand(residual.norm, x))
+        return by_hand(residual.norm, x + f(x))
+
+    x, f = torch.randn(2, 5, 8), nn.Linear(8, 8)  # some sublayer
+    for order in ("pre", "post"):
+        given = redrawn(Residual(8, norm=order)), x, f
+        check_same(f"Residual, {order}-norm", Residual.forward, add_by_hand, *given)
+
+
+def check_encoder_layer(encoder_layer: Callable) -> None:
+    """Prove that ``encoder_layer`` is the module, and that padding is hidden."""
+    layer = redrawn(EncoderLayer(small("pre").config))
+    x, mask = torch.randn(2, 5, 32), padded()
+    check_same("encoder_layer", EncoderLayer.forward, encoder_layer, layer, x, mask)
+    y = encoder_layer(layer, x, mask)
+    check_close(
+        "a padded batch = one sentence at a time, without a mask",
+        [y[0], y[1, :3]],
+        [layer(x[:1])[0], layer(x[1:, :3])[0]],
+        1e-5,
+    )
+
+
+def check_decoder_layer(decoder_layer: Callable) -> None:
+    """Prove that ``decoder_layer`` is the module, and what its masks hide."""
+    layer = redrawn(DecoderLayer(small("pre").config))
+    x, memory = torch.randn(2, 4, 32), torch.randn(2, 5, 32)
+    masks = causal_mask(4), padded()
+    y = decoder_layer(layer, x, memory, *masks)
+    changed = torch.cat([x[:, :3], torch.randn(2, 1, 32)], dim=1)  # the last word
+    moved = decoder_layer(layer, changed, memory, *masks)[:, :3] - y[:, :3]
+    assert moved.abs().max() < 1e-5, "decoder_layer sees the future: is it causal?"
+    given = layer, x, memory, *masks
+    check_same("decoder_layer", DecoderLayer.forward, decoder_layer, *given)
+    alone = [
+        layer(x[i : i + 1, :j], memory[i : i + 1, :length])[0, -1]
+        for i, length in enumerate((5, 3))
+        for j in range(1, 5)
+    ]
+    claim = "its masks = word by word, without any mask"
+    check_close(claim, y.flatten(0, 1), torch.stack(alone), 1e-5)
+
+
+@torch.no_grad()
+def check_write(write: Callable, rung: Rung) -> None:
+    """Prove that ``write`` writes what ``translations`` gives."""
+    for note in ("7 mars 2024", "1936. márc. 20."):
+        ids = make_batch([(note, "")], rung.source, rung.target).source
+        text = write(rung.model.eval(), ids, Vocabulary.start, Vocabulary.end)
+        written, right = "".join(rung.target.decode(text)), translations(rung, [note])
+        assert written == right[0], f"{note}: write gives {written!r}, not {right[0]!r}"
+    print("✓ write gives what was printed above")
+
+
+def check_whole(reference: Callable) -> None:
+    """Prove that the model equals ``reference``, PyTorch's, in a padded batch."""
+    ids = [torch.randint(1, 20, (3, size)) for size in (7, 6)]
+    ids[0][1, 4:], ids[0][2, 6:], ids[1][0, 3:] = 0, 0, 0  # padding
+    for norm in ("pre", "post"):
+        for tied in (True, False):
+            model = redrawn(small(norm, layers=2, tied=tied)).double()
+            name = f"nn.Transformer, {norm}-norm, {'tied' if tied else 'untied'}"
+            check_same(name, model, reference(model), *ids, tolerance=1e-9)
+
+
+def check_reach(reach: Callable) -> None:
+    """Prove that no logit moves when a later symbol changes, in both orders."""
+    for norm in ("pre", "post"):
+        moved = reach(small(norm, 2), *torch.randint(1, 20, (2, 3, 6)))
+        assert not moved.tril(-1).any(), f"{norm}-norm: a logit sees the future"
+        assert moved.triu().sum() == 21, f"{norm}-norm: a logit misses the past"
+    print("✓ pre-norm and post-norm: no logit sees the future, each sees all before")
 
 
 def check_tied() -> None:
@@ -62,7 +218,7 @@ def check_tied() -> None:
     upstream = torch.randn_like(one)
     one.backward(upstream)
     other.backward(upstream)
-    assert tied.output.weight is tied.source_embedding.weight
+    assert tied.output.weight is tied.source_embedding.weight, "they aren't tied"
     check_close(
         "tied or not, the same logits; tied, the sum of three gradients",
         [one, tied.output.weight.grad],
@@ -78,17 +234,20 @@ def check_dropout() -> None:
         model = small("post", 2, dropout=p).train()
         rates = [m.dropout for m in model.modules() if isinstance(m, Attention)]
         rates += [m.p for m in model.modules() if isinstance(m, nn.Dropout)]
-        assert set(rates) == {p} and len(rates) == 21
+        assert set(rates) == {p}, f"dropout={p}, but some places drop {set(rates)}"
+        assert len(rates) == 21, f"{len(rates)} places drop, the text counts on 21"
         one, other = model(source, target), model(source, target)
-        assert torch.allclose(one, other, atol=1e-5) == same
+        equal = torch.allclose(one, other, atol=1e-5)
+        assert equal == same, f"dropout={p}: are two passes equal? {equal}"
     print(f"✓ dropout=0 drops nothing, 0.3 reaches all {len(rates)} places that drop")
 
 
 def one_norm_more() -> None:
     """Measure what the last norm changes that PyTorch adds to a post-norm stack."""
     theirs = nn.Transformer(32, 4, 1, 1, batch_first=True, norm_first=False)
-    assert isinstance(theirs.decoder.norm, nn.LayerNorm)
-    decoder, final = small("post", 2).decoder, nn.LayerNorm(32)
+    final = theirs.decoder.norm
+    assert isinstance(final, nn.LayerNorm), "nn.Transformer has no last norm any more"
+    decoder = small("post", 2).decoder
     plain = decoder(torch.randn(3, 6, 32), torch.randn(3, 7, 32))
     more = final(plain)
     gain, upstream = decoder.layers[-1].residuals[-1].norm.weight, torch.randn(3, 6, 32)
@@ -99,7 +258,9 @@ def one_norm_more() -> None:
     nn.init.uniform_(final.weight, 0.5, 1.5)  # as if it had learned
     pairs = ((plain, more), (one, other), (plain, final(plain)))
     fresh, gradients, learned = ((x - y).abs().max().item() for x, y in pairs)
-    assert fresh < 1e-3 and gradients > 0.1 and learned > 0.1
+    assert fresh < 1e-3, f"in a fresh model, outputs differ by {fresh:.0e}"
+    assert gradients > 0.1, f"gradients differ by {gradients:.0e} only"
+    assert learned > 0.1, f"with gains that moved, outputs differ by {learned:.0e} only"
     print(
         f"measured: one norm more, fresh: outputs differ by {fresh:.0e}, gradients by "
         f"{gradients:.1f};\n  once gains have moved, outputs differ by {learned:.2f}"
@@ -112,31 +273,42 @@ def check_collapse(streams: Mapping[str, Sequence[Tensor]]) -> None:
     alone, resized, added = every
     before, after = (rms(x) for x in streams["attention alone"][:2])
     shrinks = (before / after) ** 2
+    ends = streams["x + attention(x)"][0], streams["x + attention(x)"][-1]
+    apart, common = ([part(x) for x in ends] for part in (spread, shared))
     print(
         f"measured: after 4 layers the words differ by {alone[4]:.0e} of their size\n"
-        f"  (layer 1 makes scores of layer 2 {shrinks:.0f} times smaller);\n"
-        f"  with x + attention(x), {added[-1]:.0%} is left after 12 layers"
+        f"  (after layer 1, the scores in layer 2 are {shrinks:.0f} times smaller);\n"
+        f"  with x + attention(x), {added[-1]:.0%} is left after {len(added) - 1} "
+        f"layers: their differences\n  grow from {apart[0]:.0f} to {apart[1]:.0f}, "
+        f"what they share from {common[0]:.0f} to {common[1]:.0f}"
     )
-    assert alone[4] < 2e-6 and resized[5] < 2e-6  # roundings are 6e-8
-    assert resized[3] > 10 * alone[3] and shrinks > 5
-    assert added[4] > 0.8 and abs(added[-1] - 0.18) < 0.01  # as the text says
+    # roundings are 6e-8
+    assert alone[4] < 2e-6, f"attention alone: {alone[4]:.0e} is left after 4 layers"
+    assert resized[5] < 2e-6, f"size restored: {resized[5]:.0e} is left after 5 layers"
+    assert resized[3] > 10 * alone[3] and shrinks > 5, "the size makes no difference"
+    assert added[4] > 0.8, f"with x +, only {added[4]:.0%} is left after 4 layers"
+    assert abs(added[-1] - 0.18) < 0.01, f"the text says 18%, not {added[-1]:.0%}"
+    grows = 1 < apart[1] / apart[0] < common[1] / common[0]
+    assert grows, "with x +, what words share no longer grows faster than the rest"
 
 
 def check_ladder(ladder: dict, more: dict) -> None:
     """Hold the page to what it says of the recorded models."""
     runs = by_parts(ladder, more)
     ups = [sum(row["loss"] for row in runs[bits]) for bits in UP.values()]
-    assert ups == sorted(ups, reverse=True)
+    assert ups == sorted(ups, reverse=True), "a rung isn't below the one before"
     for rows in zip(*(runs[bits] for bits in ("00000", "11111", "11101")), strict=True):
         first, last, bare = (row["loss"] for row in rows)
-        assert last < first / 3 and last < bare
-    exact = {bits: rows[0]["exact"] for bits, rows in runs.items()}
-    assert (exact["10001"], exact["11111"]) == (380, 543)
+        assert last < first / 3 and last < bare, "the whole model isn't far below"
+    exact = [runs[bits][0]["exact"] for bits in ("10001", "11111")]
+    assert exact == [380, 543], f"the text says 380 and 543 exact, the record {exact}"
     best = sorted(runs, key=lambda bits: runs[bits][0]["loss"])  # of seed 0
     one, two = ([bits for bits in best if bits.count("1") == n] for n in (1, 2))
-    assert [best[0], one[0], one[-1], two[0]] == ["11111", "10000", "00100", "10001"]
+    ends = [best[0], one[0], one[-1], two[0]]
+    assert ends == ["11111", "10000", "00100", "10001"], f"best and worst: {ends}"
     bare = [bits for bits in best if bits[0] == "0"]  # without the residual
-    assert len(bare) == 16 and bare[:2] == ["01000", "00000"]
+    ends = [len(bare), *bare[:2]]
+    assert ends == [16, "01000", "00000"], f"without the residual: {ends}"
 
 
 @torch.no_grad()
@@ -151,29 +323,29 @@ def padding_moves() -> None:
             memory, mask = model.encode(F.pad(source, (0, extra)))
             after = model.decode(target, memory, mask if masked else None)
             moved[masked].append(((after - before).norm() / before.norm()).item())
-    assert max(moved[True]) < 1e-4 and min(moved[False]) > 1e-3
+    assert max(moved[True]) < 1e-4, "with the mask, padding moves the logits"
+    assert min(moved[False]) > 1e-3, "without the mask, padding moves nothing"
+    print("1, 8 or 64 symbols of padding move the logits, in percent of their size,")
     for masked, shares in moved.items():
-        said = ", ".join(
-            f"{share:.0e}" if masked else f"{share:.1%}" for share in shares
-        )
-        print(f"1, 8 or 64 more, {'with' if masked else 'without'} the mask: {said}")
+        said = ", ".join(f"{share:.1%}" for share in shares)
+        print(f"  {'with' if masked else 'without'} the mask: by {said}")
 
 
 # ---- drawings ------------------------------------------------------------------------
 
 ENCODER = (["self-attention", "mask: padding"],)
 DECODER = (
-    ["self-attention", "mask: causal, padding"],
-    ["cross-attention", "mask: source padding"],
+    ["self-attention", "mask: causal,", "and padding"],
+    ["cross-attention", "mask: padding", "of the source"],
 )
 
 
 def architecture() -> Html:
     """Draw the whole model, encoder beside decoder."""
-    drawing = Drawing(356, 690)
+    drawing = Drawing(356, 722)
     for left, stream, name, text, letter, attentions in (
         (2, 14, "encoder", "7 mars 2024", "s", ENCODER),
-        (188, 342, "decoder", "▷March 7, ", "t", DECODER),
+        (188, 342, "decoder", "▷March␣7,␣", "t", DECODER),
     ):
         middle, outwards = left + 83, 1 if stream > left + 83 else -1
         boxes = middle - 9 * outwards
@@ -189,7 +361,7 @@ def architecture() -> Html:
         for box in (*attentions, ["network"]):
             top = drawing.branch(stream, boxes, top, 138, ["norm"], box) + 13
             if box[0] == "cross-attention":
-                look = top - 46
+                look = top - 54
         drawing.frame(left, 115, 166, top - 115, dashed=True)
         last = top + 16 + 44
         for number, at in ((2, top + 16), (6, last)):
@@ -212,7 +384,7 @@ def architecture() -> Html:
     out = drawing.box(middle, end + 18, 166, "output layer")
     drawing.arrow((middle, out), (middle, out + 22))
     drawing.text(middle + 10, out + 15, "(b, t, v)", anchor="start")
-    drawing.text(middle, out + 36, "March 7, 2", code=True)
+    drawing.text(middle, out + 36, "March␣7,␣2", code=True)
     return drawing.figure(
         alt="Two columns, read from top to bottom. The encoder: source ids (b, s) are "
         "embedded, a position is added, (b, s, d). This stream is a thick line that "
@@ -356,9 +528,19 @@ def rms(x: Tensor) -> float:
     return x.square().mean().sqrt().item()
 
 
+def shared(x: Tensor) -> float:
+    """Return the size of what all words share, their mean, in each of them."""
+    return x.mean(dim=1, keepdim=True).expand_as(x).norm().item()
+
+
+def spread(x: Tensor) -> float:
+    """Return the size of what words don't share: their distance from their mean."""
+    return (x - x.mean(dim=1, keepdim=True)).norm().item()
+
+
 def difference(x: Tensor) -> float:
     """Return the share of the words' size that isn't common to all of them."""
-    return ((x - x.mean(dim=1, keepdim=True)).norm() / x.norm()).item()
+    return spread(x) / x.norm().item()
 
 
 def collapse(streams: Mapping[str, Sequence[Tensor]]) -> Html:
@@ -378,16 +560,17 @@ def collapse(streams: Mapping[str, Sequence[Tensor]]) -> Html:
         f"x + attention(x) it falls slowly, to {difference(words[-1]):.2f} after "
         "twelve.",
         caption="Fresh weights (Xavier, as in this book's models), one sentence of ten "
-        "random words, one seed. The floor at 10⁻⁷ is float32's rounding: there, the "
-        "words are equal.",
+        "random words, one seed. Difference: the words' distance from their mean, as "
+        "a share of their size. The floor at 10⁻⁷ is float32's rounding: there, they "
+        "are equal.",
     )
 
 
-def gradients(norms: Sequence[float]) -> Html:
+def plot_gradients(norms: Sequence[float]) -> Html:
     """Plot the gradient at each layer, on the same axes for all weights."""
     figure, ax = plt.subplots(figsize=(4.4, 2.8))
     ax.semilogy(norms, "o-", ms=4)
-    ax.set_xlabel("layers below")
+    ax.set_xlabel("layer (0 = input)")
     ax.set_ylabel("size of the gradient")
     ax.set_ylim(1e-16, 1e12)
     ax.set_yticks([1e-15, 1e-10, 1e-5, 1, 1e5, 1e10])
@@ -411,7 +594,7 @@ WITHOUT = {
     "without norm": "11101",
     "without self-attention": "11110",
     "without encoder": "11011",
-    "without these two": "11010",
+    "without encoder and\nself-attention": "11010",
     "without residual": "01111",
 }
 
@@ -419,14 +602,14 @@ WITHOUT = {
 def ladder_losses(ladder: dict, more: dict) -> Html:
     """Plot the losses of the rungs, and of the whole model without a part or two."""
     runs = by_parts(ladder, more)
-    figure, ax = plt.subplots(figsize=(4.4, 4.4))
+    figure, ax = plt.subplots(figsize=(4.4, 4.8))
     said, ticks = [], []
     for label, bits in (*UP.items(), *WITHOUT.items()):
         losses = [row["loss"] for row in runs[bits]]
         level, y = sum(losses) / 3, len(ticks) + 0.7 * (len(ticks) >= len(UP))
         ax.plot(losses, [y] * 3, "o", color=PALETTE[0], alpha=0.6)
         ax.text(max(losses) * 1.15, y, f"{level:.2f}", va="center")
-        said.append(f"{label} {level:.2f}")
+        said.append(f"{' '.join(label.split())} {level:.2f}")
         ticks.append((y, label))
     ax.set_xscale("log")
     ax.set_xlim(0.05, 6)
@@ -456,24 +639,31 @@ def facts_table(facts: Mapping[str, int]) -> Html:
 
 
 def parameter_table(c: TransformerConfig) -> Html:
-    """Count the parameters of each part, from the config alone, behind a title."""
-    attention = 4 * (c.d_model**2 + c.d_model)
-    inner = 2 * c.d_model * c.d_ff + c.d_ff + c.d_model
-    sizes = {
-        f"one table of {c.source_vocab:,} symbols, tied": c.source_vocab * c.d_model,
-        f"attention, in {c.layers} encoder layers": c.layers * attention,
-        f"attention, in {c.layers} decoder layers, two each": c.layers * 2 * attention,
-        f"networks, in {2 * c.layers} layers": 2 * c.layers * inner,
-        "norms": c.layers * (2 + 3) * 2 * c.d_model,
-    }
-    total = sum(sizes.values())
+    """Count the parameters of each part of a model, behind a title."""
     with torch.device("meta"):  # shapes without numbers
-        assert total == count(Transformer(c))
+        model = Transformer(c)
+    parts = {
+        f"attention, in {c.layers} encoder layers": (model.encoder, Attention),
+        f"attention, in {c.layers} decoder layers, two each": (
+            model.decoder,
+            Attention,
+        ),
+        f"networks, in {2 * c.layers} layers": (model, FeedForward),
+        "norms": (model, NORMS[c.norm_kind]),
+    }
+    sizes = {
+        name: sum(count(m) for m in part.modules() if isinstance(m, kind))
+        for name, (part, kind) in parts.items()
+    }
+    total = count(model)
+    tied = f"one table of {c.source_vocab:,} symbols, tied"
+    tables = {tied if c.tied else "three tables": total - sum(sizes.values())}
+    sizes = tables | sizes
     rows = [[name, f"{size:,}", f"{size / total:.0%}"] for name, size in sizes.items()]
     table = show_table(
         ["part", "parameters", "share"],
-        [*rows, ["the base model", f"{total:,}", "100%"]],
-        "Parameters of the base model, from its config alone",
+        [*rows, ["the whole model", f"{total:,}", "100%"]],
+        f"Parameters of a model of width {c.d_model}",
     )
     title = f"Where the {total / 1e6:.0f} million are"
     return Html(f"<details><summary>{title}</summary>{table.text}</details>")
@@ -505,8 +695,8 @@ def date_writer(writings: Mapping[str, dict]) -> Html:
         checks=[
             ({"date": date, "step": step}, seen(date, step)) for date, step in tried
         ],
-        question="Step to the day: which symbol of the note does it look at?",
-        caption="■ is the end symbol. Darker: more of the weight.",
+        question="Move the slider one step: it writes the day. Where does it look?",
+        caption="■ is the end symbol. The stronger the shade, the more of the weight.",
     )
 
 

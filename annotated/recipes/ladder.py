@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import torch
 
+from annotated import require
 from annotated.checkpoints import Record
 from annotated.data import (
     LOCALES,
@@ -96,7 +97,16 @@ def train_rung(
 
     Returns:
         The trained model with its vocabularies and its history.
+
+    Raises:
+        ValueError: if ``parts`` is a text, or names a part that there isn't.
     """
+    require.that(
+        not isinstance(parts, str),
+        f"parts must be several names, such as ('residual',), got {parts!r}",
+    )
+    for part in parts:
+        require.choice(LADDER_PARTS, part=part)
     batch = LADDER_TRAINING["batch"]
     pairs = ladder_pairs(steps * batch, "train", seed)
     source, target = ladder_vocabularies()
@@ -111,7 +121,15 @@ def train_rung(
 
 
 def translations(rung: Rung, texts: Sequence[str]) -> list[str]:
-    """Return what a ``rung`` writes for ``texts``, symbol by symbol, greedily."""
+    """Return what a ``rung`` writes for ``texts``, symbol by symbol, greedily.
+
+    Raises:
+        ValueError: if ``texts`` is one text, whose letters would be translated.
+    """
+    require.that(
+        not isinstance(texts, str),
+        f"texts must be a list of texts, got {texts!r}",
+    )
     pairs = [(text, "") for text in texts]
     source = make_batch(pairs, rung.source, rung.target).source
     source = to_device(source, device_of(rung.model))

@@ -92,6 +92,18 @@ def test_translations_are_what_greedy_decoding_writes():
         assert text.startswith("".join(rung.target.decode(row[1:])))
 
 
+@pytest.mark.parametrize("parts", [("norms",), "residual", ("residual", "heads")])
+def test_parts_that_there_are_not_are_refused_before_training(parts, monkeypatch):
+    monkeypatch.setattr("annotated.recipes.ladder.fit", None)
+    with pytest.raises(ValueError, match=r"^part.*, got '(norms|residual|heads)'"):
+        train_rung(parts, seed=0, steps=2)
+
+
+def test_one_text_is_not_translated_letter_by_letter():
+    with pytest.raises(ValueError, match=r"texts must be a list .* '7 mars 2024'"):
+        translations(untrained(), "7 mars 2024")
+
+
 def test_what_it_writes_is_text_and_is_scored_against_unseen_dates(monkeypatch):
     rung = untrained()
     written = translations(rung, ["14 Jun 2013", "2082. máj. 25."])
