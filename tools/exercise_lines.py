@@ -17,7 +17,7 @@ from statistics import mean, median
 from tools import ROOT
 from tools.exercises import ID, exercises, read_exercises, source_of, sources
 
-MEDIAN, LONGEST = 184, 285  # lines of an exercise: they may only fall (to 150, 220)
+MEDIAN, LONGEST = 173, 253  # lines of an exercise: they may only fall (to 150, 220)
 HEADING = re.compile(r"^# (?:## |---- )", re.M)
 
 

@@ -7,10 +7,12 @@ An exercise stands in ``annotated/checks/chNN.py``::
         return q @ k.mT / k.shape[-1] ** 0.5
 
 
-    scaled_scores.instead_of[" / k.shape[-1] ** 0.5"] = {
-        "": "the factor 1/√k is missing",
-        " / k.shape[-1]": "divided by k, not by √k",
-    }
+    scaled_scores.instead('''
+    / k.shape[-1] ** 0.5
+        # the factor 1/√k is missing
+        / k.shape[-1]  # divided by k, not by √k
+    k.mT -> k  # the keys are not transposed
+    ''')
 
 
     @scaled_scores.case("a batch of two, every axis of another length")
@@ -18,12 +20,24 @@ An exercise stands in ``annotated/checks/chNN.py``::
         t, s, k = draw.sizes(3)
         return draw.normal(2, t, k), draw.normal(2, s, k)
 
+
+    @scaled_scores.each('''
+    one query -> 1, 4
+    as many queries as keys -> 3, 3
+    ''')
+    def _(draw, t, s):
+        return draw.normal(2, t, 5), draw.normal(2, s, 5)
+
 The decorated function is the right answer. A mistake is a change of its text, with the
-hint that names it; where it is another way to go about the exercise, it is a function,
-``@exercise(…, mistakes={hint: function})``. Three things follow. A notebook's ``check``
-draws each case with seed 0; a course draws the same cases with its own secret seed, so
-that a table of known results is worth nothing; and the tests try every mistake as an
-answer, which must be rejected with its own hint.
+hint that names it: a line of a table that `changes` reads. Where it is another way to
+go about the exercise, it is a function, ``@exercise(…, {hint: function})``. A case is a
+function that draws the arguments; cases that differ in plain values alone are lines of
+a table, too.
+
+Three things follow. A notebook's ``check`` draws each case with seed 0; a course draws
+the same cases with its own secret seed, so that a table of known results is worth
+nothing; and the tests try every mistake as an answer, which must be rejected with its
+own hint.
 
 Right answers and mistakes are computed in double precision, and cast to the precision
 of the arguments. Judging needs plain results only and never calls the answer, which in
@@ -37,10 +51,10 @@ import math
 import re
 import textwrap
 import warnings
-from ast import parse
+from ast import literal_eval, parse
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import combinations
 from typing import Any
 
@@ -65,9 +79,11 @@ __all__ = [
     "CheckFailed",
     "Exercise",
     "Function",
+    "changes",
     "check",
     "exercise",
     "faults",
+    "fused",
     "tensor_for_bool",
 ]
 
@@ -176,7 +192,8 @@ class Exercise:
             has to raise the same kind of exception.
         hint: said where a result is wrong and no known mistake gives it.
         mistakes: hint -> a function that makes this mistake, called as ``right`` is; or
-            a `Change` of the text of ``right``, of several places say.
+            a `Change` of the text of ``right``, where a table of `instead` won't do.
+        broken: hints for the rules whose name ``through`` returns in place of a result.
         symptoms: called as ``symptoms(result, *arguments)`` first of all: returns a
             hint for what can be seen of the result itself (an infinity, a number
             where True or False is asked), which rejects it, or None. What was raised
@@ -187,10 +204,6 @@ class Exercise:
             of ``annotated.checks.material``, which students' processes have.
         also: a change of the text of ``right`` that gives another right answer, by
             another convention; its results are accepted, too.
-
-    Attributes:
-        instead_of: mistakes that are one change of the text of ``right``, to be filled
-            in: ``instead_of[old] = {new: hint}``, where ``old`` occurs once in it.
     """
 
     def __init__(
@@ -200,6 +213,7 @@ class Exercise:
         hint: str,
         mistakes: dict[str, Callable | Change] | None = None,
         *,
+        broken: dict[str, str] | None = None,
         symptoms: Callable | None = None,
         tolerance: float | None = None,
         through: Callable | None = None,
@@ -212,12 +226,43 @@ class Exercise:
             )
         self.name, self.right, self.hint = name, right, hint
         self.symptoms, self.tolerance, self.through = symptoms, tolerance, through
+        self.broken = broken or {}
         self._also = also
         self.parameters = list(inspect.signature(right).parameters)
-        self.instead_of: dict[str, dict[str, str]] = {}
+        self._instead: dict[str, Change] = {}
         self._mistakes = mistakes or {}
         self._cases: list[tuple] = []
         _EXERCISES[name] = self
+
+    def instead(self, table: str) -> None:
+        """Declare mistakes that are changes of the text of the right answer.
+
+        Args:
+            table: as `changes` reads it. What is said elsewhere, too, stands there by
+                its name: ``{NAME}`` of a text of the right answer's module, ``{line}``
+                of a case that has this hint, ``{key}`` of ``broken``.
+
+        Raises:
+            ValueError: if it can't be read, repeats a hint, or names what isn't there
+                (yet: the cases that it names come first).
+        """
+        for hint, change in changes(table).items():
+            hint = self._named(hint)
+            if hint in self._instead or hint in self._mistakes:
+                raise ValueError(f"{self.name} has two mistakes with the hint {hint!r}")
+            self._instead[hint] = change
+
+    def _named(self, hint: str) -> str:
+        """A hint, with what is said elsewhere in place of its name in braces."""
+        names = {line: told for line, _, _, told, *_ in self._cases if told}
+        names |= self.broken | self.right.__globals__
+
+        def said(name: re.Match) -> str:
+            if name[1] not in names:
+                raise ValueError(f"{self.name}: no hint is called {name[1]!r}")
+            return names[name[1]]
+
+        return re.sub(r"{(.*?)}", said, hint)
 
     @cached_property
     def mistakes(self) -> dict[str, Callable]:
@@ -231,20 +276,15 @@ class Exercise:
             ValueError: if the old text of a change is not in the right answer once.
         """
         functions = {h: made for h, made in self._mistakes.items() if callable(made)}
-        changes = [
-            (hint, (old, new))
-            for old, instead in self.instead_of.items()
-            for new, hint in instead.items()
-        ]
-        changes += [
-            (h, made) for h, made in self._mistakes.items() if h not in functions
-        ]
-        if changes:
+        changed = self._instead | {
+            h: made for h, made in self._mistakes.items() if h not in functions
+        }
+        if changed:
             try:
                 text = source_of(self.right)
             except OSError:
                 return functions
-            functions |= {hint: self._changed(text, made) for hint, made in changes}
+            functions |= {h: self._changed(text, made) for h, made in changed.items()}
         return functions
 
     @cached_property
@@ -289,6 +329,32 @@ class Exercise:
 
         return declare(make) if make else declare
 
+    def each(self, table: str, **options: Any) -> Callable:
+        """Declare the cases of a table that differ only in what ``make`` is given.
+
+        Args:
+            table: lines ``what is tested -> 3, "word"``, of plain Python values, which
+                ``make`` takes after the draw; ``# hint`` may follow, as in `instead`.
+                Eight spaces go on with the line above.
+            options: of `case`, for all of them.
+
+        Raises:
+            ValueError: for a line without values, or with others than plain ones.
+        """
+
+        def declare(make: Callable) -> Callable:
+            for row in _joined(table):
+                line, *rest = re.split(r" ->(?: |$)", row, maxsplit=1)
+                if not rest:
+                    raise ValueError(f"expected a case, line -> values, got {row!r}")
+                values, *hint = re.split(r"\s+# ", rest[0], maxsplit=1)
+                given = literal_eval(f"[{values}]")
+                told = {"hint": self._named(hint[0])} if hint else {}
+                self.case(line, partial(_with, make, given), **options, **told)
+            return make
+
+        return declare
+
     def cases(self, seed: str = "0", graded: bool = False) -> list[Case]:
         """The cases, drawn: in a notebook with seed 0, by a course with its own.
 
@@ -331,13 +397,66 @@ def exercise(
     return lambda right: Exercise(name, right, hint, mistakes, **options)
 
 
-def faults(questions: dict[str, Change]) -> dict[str, Change]:
+def changes(table: str) -> dict[str, Change]:
+    r"""Read a table of changes of a text, each with its hint: hint -> change.
+
+    ::
+
+        old -> new  # hint
+        old
+            new  # hint
+            # hint of a change that takes `old` out
+        old -> new
+        other old -> other new  # hint of both changes together
+
+    Eight spaces go on with the line above. A line break in a text is written ``\n``,
+    in a raw string. A text has no space at its beginning or end.
+
+    Raises:
+        ValueError: for a change without a hint, a hint without a change or told twice.
+    """
+    found: dict[str, Change] = {}
+    old, parts, unchanged = "", [], ""
+    for line in _joined(table):
+        code, *hint = re.split(r"(?:^|\s)# ", line, maxsplit=1)
+        if line[0] == " ":
+            new = code.strip()
+        elif arrow := re.search(r" ->( |$)", code):
+            old, new = code[: arrow.start()], code[arrow.end() :].rstrip()
+        elif hint or parts or unchanged:
+            raise ValueError(f"expected a change, old -> new, got {line!r}")
+        else:
+            old = unchanged = code
+            continue
+        unchanged = ""
+        parts.append((old.replace(r"\n", "\n"), new.replace(r"\n", "\n")))
+        if hint:
+            if hint[0] in found:
+                raise ValueError(f"two changes have the hint {hint[0]!r}")
+            found[hint[0]], parts = parts, []
+    if parts or unchanged:
+        raise ValueError(f"expected a change with a hint after {line!r}")
+    return found
+
+
+def _joined(table: str) -> list[str]:
+    """The lines of a table that say something, each with those that go on with it."""
+    lines = re.sub(r"\n {8,}", " ", textwrap.dedent(table)).splitlines()
+    return [line for line in lines if line.strip()]
+
+
+def _with(make: Callable, given: list, draw: Draw) -> tuple:
+    return make(draw, *given)
+
+
+def faults(questions: dict[str, Change] | str) -> dict[str, Change]:
     """The mistakes of an exercise that gives code with faults: any of them are left.
 
     Args:
         questions: what to tell somebody who left this fault in -> the change that puts
-            it back into the right answer.
+            it back into the right answer; or a table that `changes` reads.
     """
+    questions = changes(questions) if isinstance(questions, str) else questions
     numbers = [
         "",
         "a fault is",
@@ -482,6 +601,12 @@ def verdict(case: Case, called: Call, quote: bool = True) -> str | None:
     return next(_reasons(case, result, expected, tolerance, quote))
 
 
+def fused(result: Any, *arguments: Any) -> str | None:
+    """A symptom: PyTorch's attention was called, so `written_out` left no width."""
+    if isinstance(result, Tensor) and result.shape[-1:] == (0,):
+        return "write it out: the attention you call ready-made is what you build here"
+
+
 def tensor_for_bool(verdict: Any, *arguments: Any) -> str | None:
     """A symptom of several exercises: a tensor where True or False is asked for."""
     if isinstance(verdict, Tensor) and verdict.numel() == 1:
@@ -489,6 +614,8 @@ def tensor_for_bool(verdict: Any, *arguments: Any) -> str | None:
 
 
 def _symptom(case: Case, result: Any) -> str | None:
+    if isinstance(result, str) and result in case.exercise.broken:
+        return case.exercise.broken[result]
     if case.exercise.symptoms is None:
         return None
     try:

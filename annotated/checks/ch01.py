@@ -16,25 +16,14 @@ BY_ROW = "the softmax runs over the queries: each row, over the keys, should sum
 # ---- additive scores ---------------------------------------------------------
 
 
-def looped(result, *arguments):
-    if result == "loops":
-        return (
-            "a loop over queries or keys: the answer is right, and slow; let one sum "
-            "broadcast over both"
-        )
-
-
 @exercise(
     "ch01-additive-scores",
     "expected w · tanh(W_q q + W_k k) for each query and each key",
-    {
-        "tanh acts on the sum W_q q + W_k k, not on its two parts one by one": [
-            ("sums.tanh()", "sums"),
-            ("    sums", "    asked, offered = asked.tanh(), offered.tanh()\n    sums"),
-        ]
-    },
-    symptoms=looped,
     through=without_loops,
+    broken={
+        "loops": "a loop over queries or keys: the answer is right, and slow; let one "
+        "sum broadcast over both"
+    },
 )
 def additive_scores(queries, keys, W_q, W_k, w):
     asked, offered = queries @ W_q.mT, keys @ W_k.mT
@@ -42,26 +31,29 @@ def additive_scores(queries, keys, W_q, W_k, w):
     return sums.tanh() @ w
 
 
-additive_scores.instead_of["sums.tanh() @ w"] = {
-    "sums @ w": f"tanh is missing, and {NO_TANH}",
-    "(sums @ w).tanh()": "tanh comes before w, not after it",
-    "sums.tanh().sum(dim=-1)": "w is missing: the components are weighted by w, not "
-    "only added",
-    "(sums.tanh() @ w).softmax(dim=-1)": "these are weights: return the scores, "
-    "before the softmax",
-    "(sums.tanh() @ w).mT": "queries and keys are exchanged: e[…, i, j] is for query "
-    "i and key j",
-    "(sums.tanh() @ w).squeeze()": "squeeze() drops every axis of length 1, also that "
-    "of a lone source or query",
-}
-additive_scores.instead_of["queries @ W_q.mT, keys @ W_k.mT"] = {
-    "queries @ W_k.mT, keys @ W_q.mT": "W_q and W_k are exchanged: W_q maps the "
-    "queries, W_k the keys",
-    "queries @ W_q, keys @ W_k": "the queries are rows here, and q W_q is not W_q q",
-}
+additive_scores.instead(r"""
+sums.tanh() @ w
+    sums @ w  # tanh is missing, and {NO_TANH}
+    (sums @ w).tanh()  # tanh comes before w, not after it
+    sums.tanh().sum(dim=-1)
+        # w is missing: the components are weighted by w, not only added
+    (sums.tanh() @ w).softmax(dim=-1)
+        # these are weights: return the scores, before the softmax
+    (sums.tanh() @ w).mT
+        # queries and keys are exchanged: e[…, i, j] is for query i and key j
+    (sums.tanh() @ w).squeeze()
+        # squeeze() drops every axis of length 1, also that of a lone source or query
+queries @ W_q.mT, keys @ W_k.mT
+    queries @ W_k.mT, keys @ W_q.mT
+        # W_q and W_k are exchanged: W_q maps the queries, W_k the keys
+    queries @ W_q, keys @ W_k  # the queries are rows here, and q W_q is not W_q q
+sums.tanh() -> sums
+\n    sums -> \n    asked, offered = asked.tanh(), offered.tanh()\n    sums
+        # tanh acts on the sum W_q q + W_k k, not on its two parts one by one
+""")
 
 
-def arguments(draw, *batch, t, s, q=4, k=7, hidden=6):
+def arguments(draw, batch, t, s, q=4, k=7, hidden=6):
     """queries, keys, W_q, W_k, w."""
     shapes = (*batch, t, q), (*batch, s, k), (hidden, q), (hidden, k), (hidden,)
     return tuple(draw.normal(*shape) for shape in shapes)
@@ -75,28 +67,21 @@ def _(draw):
 
 @additive_scores.case("every axis of another length")
 def _(draw):
-    b, t, s, q, k, hidden = draw.sizes(6, high=9)
-    return arguments(draw, b, t=t, s=s, q=q, k=k, hidden=hidden)
+    b, *sizes = draw.sizes(6, high=9)
+    return arguments(draw, [b], *sizes)
 
 
-SIZES = {  # batch axes, and the others
-    "square matrices, as many queries as keys: nothing is exchanged": (
-        [2],
-        {"t": 3, "s": 3, "q": 4, "k": 4, "hidden": 4},
-    ),
-    "two batch axes": ([2, 5], {"t": 3, "s": 4}),
-    "one source and one query": ([1], {"t": 1, "s": 5}),
-    "gradients reach queries, keys, W_q, W_k and w": ([2], {"t": 3, "s": 5}),
-    "a quarter of a million pairs: no loops": (
-        [4],
-        {"t": 256, "s": 256, "q": 2, "k": 3, "hidden": 4},
-    ),
-}
-for _line, (_batch, _sizes) in SIZES.items():
-
-    @additive_scores.case(_line, gradients="gradients" in _line)
-    def _(draw, batch=_batch, sizes=_sizes):
-        return arguments(draw, *batch, **sizes)
+@additive_scores.each("""
+square matrices, as many queries as keys: nothing is exchanged -> [2], 3, 3, 4, 4, 4
+two batch axes -> [2, 5], 3, 4
+one source and one query -> [1], 1, 5
+a quarter of a million pairs: no loops -> [4], 256, 256, 2, 3, 4
+""")
+@additive_scores.each(
+    "gradients reach queries, keys, W_q, W_k and w -> [2], 3, 5", gradients=True
+)
+def _(draw, batch, *sizes):
+    return arguments(draw, batch, *sizes)
 
 
 # ---- masked weights --------------------------------------------------------
@@ -126,25 +111,6 @@ def leaks(weights, scores, lengths):
     "ch01-mask-padding",
     "expected a softmax over the real positions of each source alone, and exactly 0 "
     "elsewhere",
-    {
-        "a score of 0 is no weight of 0, for exp(0) = 1": [
-            ("-1e30", "0.0"),
-            ("weights.masked_fill(~real, 0.0)", "weights"),
-        ],
-        "a source of length 0 gives NaN: all its scores are −∞, and its softmax is "
-        "0/0; it should give zeros": [
-            ("-1e30", "-torch.inf"),
-            ("weights.masked_fill(~real, 0.0)", "weights"),
-        ],
-        "NaN comes back in the gradient: it was mended after the softmax, which still "
-        "sends it back": [
-            (
-                "scores.masked_fill(~real, -1e30)",
-                "(scores + torch.zeros(real.shape).masked_fill(~real, -torch.inf))",
-            ),
-            ("weights.masked_fill(~real, 0.0)", "weights.nan_to_num(0.0)"),
-        ],
-    },
     symptoms=leaks,
 )
 def mask_padding(scores, lengths):
@@ -156,30 +122,37 @@ def mask_padding(scores, lengths):
 
 
 OWN_LENGTH = "each source has its own length, and you use"
-mask_padding.instead_of["place >= start"] = {
-    "place < lengths[:, None]": "here the padding stands at the front: the last "
-    "lengths[n] positions are real (you mask the end)",
-    "place < start": "the mask is upside down: only padding gets weight",
-    "place > start": "off by one: the first real position gets no weight",
-    "place >= start - 1": "off by one: one position of padding gets weight",
-    "place >= start[:1]": f"{OWN_LENGTH} that of the first",
-    "place >= start.min().view(1, 1)": f"{OWN_LENGTH} the longest",
-    "(place >= start) | (start > place.max())": "a source of length 0 has no real "
-    "position: [-0:] is the whole row",
-}
-mask_padding.instead_of["return weights.masked_fill(~real, 0.0)"] = {
-    "return scores.softmax(dim=-1)": "nothing is masked, or each source by the "
-    "longest of the lengths",
-    "return weights": "a source of length 0 should give zeros: equal scores, however "
-    "low, give equal weights",
-}
-mask_padding.instead_of["-1e30"] = {
-    "0.0": "the rows do not sum to 1: the padding took its share, with a score of 0"
-}
-mask_padding.instead_of["scores.masked_fill(~real, -1e30)"] = {
-    "scores": "the rows do not sum to 1: the softmax has seen the padding"
-}
-mask_padding.instead_of["softmax(dim=-1)"] = {"softmax(dim=1)": BY_ROW}
+mask_padding.instead("""
+place >= start
+    place < lengths[:, None]  # here the padding stands at the front: the last
+        lengths[n] positions are real (you mask the end)
+    place < start  # the mask is upside down: only padding gets weight
+    place > start  # off by one: the first real position gets no weight
+    place >= start - 1  # off by one: one position of padding gets weight
+    place >= start[:1]  # {OWN_LENGTH} that of the first
+    place >= start.min().view(1, 1)  # {OWN_LENGTH} the longest
+    (place >= start) | (start > place.max())
+        # a source of length 0 has no real position: [-0:] is the whole row
+return weights.masked_fill(~real, 0.0)
+    return scores.softmax(dim=-1)
+        # nothing is masked, or each source by the longest of the lengths
+    return weights  # a source of length 0 should give zeros: equal scores, however low,
+        give equal weights
+-1e30 -> 0.0  # the rows do not sum to 1: the padding took its share, with a score of 0
+scores.masked_fill(~real, -1e30) -> scores
+        # the rows do not sum to 1: the softmax has seen the padding
+softmax(dim=-1) -> softmax(dim=1)  # {BY_ROW}
+-1e30 -> 0.0
+weights.masked_fill(~real, 0.0) -> weights
+        # a score of 0 is no weight of 0, for exp(0) = 1
+-1e30 -> -torch.inf
+weights.masked_fill(~real, 0.0) -> weights  # a source of length 0 gives NaN: all its
+        scores are −∞, and its softmax is 0/0; it should give zeros
+scores.masked_fill(~real, -1e30) -> (scores + torch.zeros(real.shape).masked_fill(~real,
+        -torch.inf))
+weights.masked_fill(~real, 0.0) -> weights.nan_to_num(0.0)  # NaN comes back in the
+        gradient: it was mended after the softmax, which still sends it back
+""")
 
 
 mask_padding.case(
@@ -241,38 +214,30 @@ def temper(scores, tau):
 
 
 TIES = "keys that tie for the largest score"
-temper.instead_of["(scores / tau).softmax(dim=-1)"] = {
-    "(scores * tau).softmax(dim=-1)": "the temperature multiplies the scores; it "
-    "should divide them",
-    "scores.softmax(dim=-1)": "the temperature is not used",
-    "scores.softmax(dim=-1) / tau": "the temperature divides the scores before the "
-    "softmax, not the weights after it",
-    "scores / tau": "the rows of weights should sum to 1: the softmax is missing",
-    "(scores / tau).softmax(dim=1)": BY_ROW,
-}
-temper.instead_of["largest / largest.sum(dim=-1, keepdim=True)"] = {
-    "largest * (largest.cumsum(dim=-1) == 1)": f"{TIES} share the weight equally",
-    "largest": f"{TIES} get 1 each: they should share it",
-}
-temper.instead_of["    if tau"] = {
-    "    tau = tau or 1e-3\n    if tau": "a small number stands in for τ = 0, and "
-    "there the largest score takes all, however small its lead"
-}
+temper.instead(r"""
+(scores / tau).softmax(dim=-1)
+    (scores * tau).softmax(dim=-1)
+        # the temperature multiplies the scores; it should divide them
+    scores.softmax(dim=-1)  # the temperature is not used
+    scores.softmax(dim=-1) / tau  # the temperature divides the scores before the
+        softmax, not the weights after it
+    scores / tau  # the rows of weights should sum to 1: the softmax is missing
+    (scores / tau).softmax(dim=1)  # {BY_ROW}
+largest / largest.sum(dim=-1, keepdim=True)
+    largest * (largest.cumsum(dim=-1) == 1)  # {TIES} share the weight equally
+    largest  # {TIES} get 1 each: they should share it
+if tau -> tau = tau or 1e-3\n    if tau  # a small number stands in for τ = 0, and there
+        the largest score takes all, however small its lead
+""")
 
 
-for _line, _tau in {
-    "τ = 1 is the plain softmax": 1.0,
-    "τ = 2 makes the rows flatter": 2,
-    "so hot that all keys count the same": 1e9,
-}.items():
-    temper.case(_line, lambda draw, tau=_tau: (draw.normal(2, 3, 4), tau))
-temper.case(
-    "so cold that exponentials overflow: τ = 0.01",
-    lambda draw: (3.0 + draw.normal(2, 3, 4), 0.01),
-)
-temper.case(
-    "τ = 0, and a small lead", lambda draw: (1.0 + 1e-3 * draw.normal(2, 3, 4), 0.0)
-)
+temper.each("""
+τ = 1 is the plain softmax -> 0, 1, 1.0
+τ = 2 makes the rows flatter -> 0, 1, 2
+so hot that all keys count the same -> 0, 1, 1e9
+so cold that exponentials overflow: τ = 0.01 -> 3, 1, 0.01
+τ = 0, and a small lead -> 1, 1e-3, 0.0
+""")(lambda draw, mean, spread, tau: (mean + spread * draw.normal(2, 3, 4), tau))
 
 
 @temper.case("another temperature")
@@ -332,29 +297,14 @@ def leaks_to_masked(result, mask):
 # ---- one step of a decoder ---------------------------------------------------
 
 
-def updated(old, last, gru):  # the state that has read the symbol, and no context
-    missing = gru[0].shape[1] - last.shape[1]
-    return torch.gru_cell(torch.nn.functional.pad(last, (0, missing)), old, *gru)
-
-
 DETACHED = "is detached: the loss can't tell the scores where to look (section 1.5)"
-HIDDEN = "scores.masked_fill(~mask, -torch.inf).softmax(dim=-1)"
-CONTEXT = "(weights[:, None] @ states)[:, 0]"
-AGAIN = f"""
-    sums = (new @ W_q.mT)[:, None] + states @ W_k.mT
-    scores = sums.tanh() @ w
-    weights = {HIDDEN}
-    context = {CONTEXT}
-    logits ="""
 
 
 @exercise(
     "ch01-decoder-step",
     "expected logits, new state and weights: look back with the old state, update "
     "with last and context, answer from new state and context",
-    symptoms=lambda result, state, last, states, mask, *rest: leaks_to_masked(
-        result, mask
-    ),
+    symptoms=lambda result, _, last, states, mask, *rest: leaks_to_masked(result, mask),
     through=first_two_if_differentiated,
 )
 def decoder_step(state, last, states, mask, scorer, gru, head):
@@ -368,52 +318,48 @@ def decoder_step(state, last, states, mask, scorer, gru, head):
     return logits, new, weights
 
 
-decoder_step.instead_of[CONTEXT] = {f"{CONTEXT}.detach()": f"the context {DETACHED}"}
-decoder_step.instead_of["= scorer"] = {
-    "= (weight.detach() for weight in scorer)": "W_q, W_k and w are detached: no "
-    "gradient reaches them, so they never learn"
-}
-decoder_step.instead_of["sums.tanh() @ w"] = {
-    "sums @ w": f"tanh is missing, and {NO_TANH}"
-}
-decoder_step.instead_of[" + head[1]"] = {"": "the bias of the head is missing"}
-decoder_step.instead_of[HIDDEN] = {
-    f"{HIDDEN}.detach()": f"the weight of each state {DETACHED}",
-    "scores.masked_fill(~mask, -1e30).softmax(dim=0)": "the softmax runs over the "
-    "batch: the weights of each source should sum to 1",
-    "scores.softmax(dim=-1)": "padding gets weight: the mask isn't used",
-    "scores.masked_fill(mask, -1e30).softmax(dim=-1)": "the mask is upside down: True "
-    "means that a position may be attended to",
-    "scores.softmax(dim=-1) * mask": "beside padding the weights do not sum to 1: the "
-    "softmax has seen it",
-    "renormalised(scores, mask)": SEEN_FIRST,
-    "scores.masked_fill(~mask, 0.0)": "the weights should be positive and sum to 1: "
-    "these are scores",
-}
-decoder_step.instead_of["[last, context]"] = {
-    "[context, last]": "the GRU reads the last symbol first, and then the context"
-}
-decoder_step.instead_of["[new, context]"] = {
-    "[state, context]": "the logits are of the old state: answer after the update",
-    "[context, new]": "the head reads the new state first, and then the context",
-}
-decoder_step.instead_of["return logits, new, weights"] = {
-    "return logits, state, weights": "the state that you return is the old one",
-    "return logits.softmax(dim=-1), new, weights": "these are probabilities: return "
-    "the logits, before the softmax",
-    "return logits, weights, new": "return the logits, the new state and the weights, "
-    "in this order",
-    "return logits, new.detach(), weights": "the state that you return is detached: "
-    "no gradient flows from one step to the step before",
-}
-decoder_step.instead_of["    sums = (state @"] = {
-    "    sums = (updated(state, last, gru) @": "the query is the state before the "
-    "step, not one that is updated already"
-}
-decoder_step.instead_of["\n    logits ="] = {
-    AGAIN: "you look back once more, with the new state: the answer takes the context "
-    "of the old one"
-}
+decoder_step.instead(r"""
+(weights[:, None] @ states)[:, 0] -> (weights[:, None] @ states)[:, 0].detach()
+        # the context {DETACHED}
+= scorer -> = (weight.detach() for weight in scorer)
+        # W_q, W_k and w are detached: no gradient reaches them, so they never learn
+sums.tanh() @ w -> sums @ w  # tanh is missing, and {NO_TANH}
++ head[1] -> # the bias of the head is missing
+scores.masked_fill(~mask, -torch.inf).softmax(dim=-1)
+    scores.masked_fill(~mask, -torch.inf).softmax(dim=-1).detach()
+        # the weight of each state {DETACHED}
+    scores.masked_fill(~mask, -1e30).softmax(dim=0)
+        # the softmax runs over the batch: the weights of each source should sum to 1
+    scores.softmax(dim=-1)  # padding gets weight: the mask isn't used
+    scores.masked_fill(mask, -1e30).softmax(dim=-1)
+        # the mask is upside down: True means that a position may be attended to
+    scores.softmax(dim=-1) * mask
+        # beside padding the weights do not sum to 1: the softmax has seen it
+    renormalised(scores, mask)  # {SEEN_FIRST}
+    scores.masked_fill(~mask, 0.0)
+        # the weights should be positive and sum to 1: these are scores
+[last, context] -> [context, last]
+        # the GRU reads the last symbol first, and then the context
+[new, context]
+    [state, context]  # the logits are of the old state: answer after the update
+    [context, new]  # the head reads the new state first, and then the context
+return logits, new, weights
+    return logits, state, weights  # the state that you return is the old one
+    return logits.softmax(dim=-1), new, weights
+        # these are probabilities: return the logits, before the softmax
+    return logits, weights, new
+        # return the logits, the new state and the weights, in this order
+    return logits, new.detach(), weights  # the state that you return is detached: no
+        gradient flows from one step to the step before
+sums = (state @ -> sums = (torch.gru_cell(torch.nn.functional.pad(last, (0,
+        states.shape[2])), state, *gru) @
+        # the query is the state before the step, not one that is updated already
+logits = -> sums = (new @ W_q.mT)[:, None] + states @ W_k.mT\n    scores = sums.tanh() @
+        w\n    weights = scores.masked_fill(~mask,
+        -torch.inf).softmax(dim=-1)\n    context = (weights[:, None] @ states)[:,
+        0]\n    logits =  # you look back once more, with the new state: the answer
+        takes the context of the old one
+""")
 
 
 def parts_of_a_step(draw, b, s, d=4, e=3, m=5, hidden=6, v=7):
@@ -438,10 +384,9 @@ def _(draw):
     return parts_of_a_step(draw, b, s, d, e, m, hidden, v=11)
 
 
-decoder_step.case(
-    "last symbol, state and encoder states of one width",
-    lambda draw: parts_of_a_step(draw, 3, 4, d=4, e=4, m=4),
-)
+decoder_step.each(
+    "last symbol, state and encoder states of one width -> 3, 4, 4, 4, 4"
+)(parts_of_a_step)
 decoder_step.case(
     "gradients of the logits and of the state reach states and all weights",
     lambda draw: parts_of_a_step(draw, 3, 4),
@@ -459,19 +404,11 @@ def _(draw):
 
 # ---- find the fault ----------------------------------------------------------
 
-ALLOWED = "scores.masked_fill(~mask[:, None], -torch.inf).softmax(dim=-1)"
-LATE = (ALLOWED, "scores.softmax(dim=-1) * mask[:, None]")
-TWO_TANHS = ("(asked + offered).tanh()", "(asked.tanh() + offered.tanh())")
-
 
 @exercise(
     "ch01-mended-attention",
     "expected contexts and weights of additive attention, over the keys that the mask "
     "allows",
-    {
-        "both faults are still there: the query has no say, and where keys are "
-        "masked, the rows don't sum to 1": [TWO_TANHS, LATE]
-    },
     symptoms=lambda result, queries, keys, mask, *rest: leaks_to_masked(result, mask),
     through=first_if_differentiated,
 )
@@ -482,29 +419,30 @@ def mended_attention(queries, keys, mask, W_q, W_k, w):
     return weights @ keys, weights
 
 
-mended_attention.instead_of["weights @ keys"] = {
-    "weights.detach() @ keys": f"the weight of each key {DETACHED}"
-}
-mended_attention.instead_of[TWO_TANHS[0]] = {
-    TWO_TANHS[
-        1
-    ]: "the query still has no say: it adds the same number to all scores of a row",
-    "(asked + offered)": "without any tanh the query has no say, either",
-}
-mended_attention.instead_of["(asked + offered).tanh() @ w"] = {
-    "((asked + offered) @ w).tanh()": "tanh comes before w, not after it"
-}
-mended_attention.instead_of[ALLOWED] = {
-    LATE[1]: "where keys are masked, the rows still don't sum to 1",
-    "renormalised(scores, mask[:, None])": SEEN_FIRST,
-    "scores.masked_fill(~mask[:, None], -1e30).softmax(dim=1)": BY_ROW,
-    "scores.softmax(dim=-1)": "the mask isn't used: padding gets weight",
-}
+mended_attention.instead("""
+weights @ keys -> weights.detach() @ keys  # the weight of each key {DETACHED}
+(asked + offered).tanh()
+    (asked.tanh() + offered.tanh())
+        # the query still has no say: it adds the same number to all scores of a row
+    (asked + offered)  # without any tanh the query has no say, either
+(asked + offered).tanh() @ w -> ((asked + offered) @ w).tanh()
+        # tanh comes before w, not after it
+scores.masked_fill(~mask[:, None], -torch.inf).softmax(dim=-1)
+    scores.softmax(dim=-1) * mask[:, None]
+        # where keys are masked, the rows still don't sum to 1
+    renormalised(scores, mask[:, None])  # {SEEN_FIRST}
+    scores.masked_fill(~mask[:, None], -1e30).softmax(dim=1)  # {BY_ROW}
+    scores.softmax(dim=-1)  # the mask isn't used: padding gets weight
+(asked + offered).tanh() -> (asked.tanh() + offered.tanh())
+scores.masked_fill(~mask[:, None], -torch.inf).softmax(dim=-1) -> scores.softmax(dim=-1)
+        * mask[:, None]  # both faults are still there: the query has no say, and where
+        keys are masked, the rows don't sum to 1
+""")
 
 
 @mended_attention.case("nothing masked")
 def _(draw):
-    queries, keys, *rest = arguments(draw, 2, t=3, s=4)
+    queries, keys, *rest = arguments(draw, [2], 3, 4)
     return queries, keys, torch.ones(2, 4, dtype=torch.bool), *rest
 
 
@@ -512,7 +450,7 @@ def _(draw):
 def _(draw):
     b, t, s, q, k, hidden = draw.sizes(6, high=9)
     s += 8  # several keys are left in each row, so that the scores matter
-    queries, keys, *rest = arguments(draw, b, t=t, s=s, q=q, k=k, hidden=hidden)
+    queries, keys, *rest = arguments(draw, [b], t, s, q, k, hidden)
     return queries, keys, draw.mask(b, s), *rest
 
 
@@ -523,15 +461,11 @@ def _(draw):
     return draw.normal(2, 3, 4), keys, mask, W_q, W_k, w
 
 
-@mended_attention.case(
-    "gradients of the contexts reach queries, keys, W_q, W_k and w", gradients=True
+@mended_attention.each("as many queries as keys as sources -> 7, 7, 7")
+@mended_attention.each(
+    "gradients of the contexts reach queries, keys, W_q, W_k and w -> 2, 3, 5",
+    gradients=True,
 )
-def _(draw):
-    queries, keys, *rest = arguments(draw, 2, t=3, s=5)
-    return queries, keys, draw.mask(2, 5), *rest
-
-
-@mended_attention.case("as many queries as keys as sources")
-def _(draw):
-    queries, keys, *rest = arguments(draw, 7, t=7, s=7)
-    return queries, keys, draw.mask(7, 7), *rest
+def _(draw, b, t, s):
+    queries, keys, *rest = arguments(draw, [b], t, s)
+    return queries, keys, draw.mask(b, s), *rest

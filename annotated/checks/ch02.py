@@ -2,7 +2,7 @@
 
 import torch
 
-from annotated.checks import Function, Raised, exercise, faults, tensor_for_bool
+from annotated.checks import Function, Raised, exercise, faults, fused, tensor_for_bool
 from annotated.checks.material import written_out
 
 # ---- self-attention with a temperature ---------------------------------------
@@ -18,12 +18,6 @@ def ill_fitting(result, *_):
 @exercise(
     "ch02-tempered",
     "expected the average of x with weights softmax(x xᵀ / τ)",
-    {
-        "the temperature divides the weights after the softmax; it belongs before it": [
-            (" / each", ""),
-            ("weights @ x", "weights @ x / each"),
-        ]
-    },
     symptoms=ill_fitting,
 )
 def tempered(x, tau):
@@ -36,24 +30,26 @@ def tempered(x, tau):
 VIEWED = "view and reshape change which number belongs to which word"
 WRONG_AXIS = "τ is divided along the wrong axis: here it meets words, not sequences"
 
-tempered.instead_of[" / each"] = {
-    " * each": "the temperature multiplies the scores; it should divide them",
-    "": "the temperature is not used",
-    " / each / x.shape[-1] ** 0.5": "the scores are divided by √k, too: here by τ only",
-    " / each ** 0.5": "the scores are divided by √τ: here by τ",
-    " / tau[0]": "every sequence has its own temperature; you use the first for all",
-    " / tau": WRONG_AXIS,
-    " / tau[:, None]": f"{WRONG_AXIS}; one more axis did not help",
-}
-tempered.instead_of["scores.softmax(-1)"] = {
-    "scores.softmax(1)": "the softmax runs over the wrong axis: row i, over all j, "
-    "should sum to 1",
-    "scores": "the softmax is missing: the weights of a row should sum to 1",
-}
-tempered.instead_of["x.mT"] = {"x.reshape(x.mT.shape)": VIEWED}
-tempered.instead_of["weights @ x"] = {
-    "weights": "these are the weights: the average of the inputs is still to come"
-}
+tempered.instead("""
+/ each
+    * each  # the temperature multiplies the scores; it should divide them
+    # the temperature is not used
+    / each / x.shape[-1] ** 0.5  # the scores are divided by √k, too: here by τ only
+    / each ** 0.5  # the scores are divided by √τ: here by τ
+    / tau[0]  # every sequence has its own temperature; you use the first for all
+    / tau  # {WRONG_AXIS}
+    / tau[:, None]  # {WRONG_AXIS}; one more axis did not help
+scores.softmax(-1)
+    scores.softmax(1)
+        # the softmax runs over the wrong axis: row i, over all j, should sum to 1
+    scores  # the softmax is missing: the weights of a row should sum to 1
+x.mT -> x.reshape(x.mT.shape)  # {VIEWED}
+weights @ x -> weights
+        # these are the weights: the average of the inputs is still to come
+/ each ->
+weights @ x -> weights @ x / each
+        # the temperature divides the weights after the softmax; it belongs before it
+""")
 
 WORDS = torch.tensor(
     [
@@ -71,20 +67,13 @@ tempered.case(
     "the same words twice, cold and warm",
     lambda draw: (torch.stack([WORDS, WORDS]), torch.tensor([0.5, 8.0])),
 )
-tempered.case(
-    "as many sequences as words: each keeps its own τ",
-    lambda draw: (draw.normal(3, 3, 5), draw.uniform(0.3, 5.0, 3)),
-)
-tempered.case(
-    "in double precision",
-    lambda draw: (draw.normal(2, 4, 3), draw.uniform(0.5, 4.0, 2)),
-    dtype=torch.float64,
-)
-tempered.case(
-    "gradients reach x and τ",
-    lambda draw: (draw.normal(2, 3, 4), draw.uniform(0.5, 4.0, 2)),
-    gradients=True,
-)
+
+
+@tempered.each("as many sequences as words: each keeps its own τ -> 3, 3, 5, 0.3, 5.0")
+@tempered.each("in double precision -> 2, 4, 3, 0.5, 4.0", dtype=torch.float64)
+@tempered.each("gradients reach x and τ -> 2, 3, 4, 0.5, 4.0", gradients=True)
+def _(draw, b, t, k, low, high):
+    return draw.normal(b, t, k), draw.uniform(low, high, b)
 
 
 @tempered.case("every axis of another length")
@@ -96,22 +85,9 @@ def _(draw):
 # ---- self-attention, whole -----------------------------------------------------
 
 
-def fused(result, *_):
-    """Was PyTorch's attention called? ``written_out`` then leaves no width."""
-    if isinstance(result, torch.Tensor) and result.shape[-1:] == (0,):
-        return "write it out: the attention you call ready-made is what you build here"
-    return None
-
-
 @exercise(
     "ch02-self-attention",
     "expected softmax(Q Kᵀ / √k) V with Q = x W_q, K = x W_k, V = x W_v",
-    {
-        "the division stands after the softmax; it belongs before it": [
-            (" / width**0.5", ""),
-            ("weights @ v", "weights @ v / width**0.5"),
-        ]
-    },
     through=written_out,
     symptoms=fused,
 )
@@ -126,27 +102,28 @@ def self_attention(x, W_q, W_k, W_v):
 SUMS = "over which width does q·k sum?"
 SHARES = "what sums to 1 for each query?"
 
-self_attention.instead_of["width**0.5"] = {
-    "1": "the division by √k is missing",
-    "width": "divided by k, not by √k",
-    "x.shape[-1] ** 0.5": f"scaled by the width of x: {SUMS}",
-    "v.shape[-1] ** 0.5": f"scaled by the width of the values: {SUMS}",
-    "x.shape[1] ** 0.5": f"scaled by the number of words: {SUMS}",
-}
-self_attention.instead_of["scores.softmax(-1)"] = {
-    "scores.softmax(1)": f"the softmax runs over the wrong axis: {SHARES}",
-    "scores.softmax(0)": f"the softmax runs over the sequences of the batch: {SHARES}",
-    "scores": "the softmax is missing",
-}
-self_attention.instead_of["x @ W_q, x @ W_k"] = {
-    "x @ W_k, x @ W_q": "queries and keys have changed places",
-    "x @ W_q, x @ W_q": "the keys are made by the matrix of the queries",
-}
-self_attention.instead_of["weights @ v"] = {
-    "weights @ x": "the weights mix the inputs: what does a word hand over?",
-    "weights": "these are the weights: the mix is still to come",
-}
-self_attention.instead_of["k.mT"] = {"k.reshape(k.mT.shape)": VIEWED}
+self_attention.instead("""
+width**0.5
+    1  # the division by √k is missing
+    width  # divided by k, not by √k
+    x.shape[-1] ** 0.5  # scaled by the width of x: {SUMS}
+    v.shape[-1] ** 0.5  # scaled by the width of the values: {SUMS}
+    x.shape[1] ** 0.5  # scaled by the number of words: {SUMS}
+scores.softmax(-1)
+    scores.softmax(1)  # the softmax runs over the wrong axis: {SHARES}
+    scores.softmax(0)  # the softmax runs over the sequences of the batch: {SHARES}
+    scores  # the softmax is missing
+x @ W_q, x @ W_k
+    x @ W_k, x @ W_q  # queries and keys have changed places
+    x @ W_q, x @ W_q  # the keys are made by the matrix of the queries
+weights @ v
+    weights @ x  # the weights mix the inputs: what does a word hand over?
+    weights  # these are the weights: the mix is still to come
+k.mT -> k.reshape(k.mT.shape)  # {VIEWED}
+/ width**0.5 ->
+weights @ v -> weights @ v / width**0.5
+        # the division stands after the softmax; it belongs before it
+""")
 
 
 @self_attention.case("every axis of another length")
@@ -182,16 +159,12 @@ self_attention.case(
 @exercise(
     "ch02-repair-attention",
     "expected softmax(query · keyᵀ / √k) · value, as in section 2.3",
-    faults(
-        {
-            "do the weights of a query sum to 1?": ("softmax(-1)", "softmax(1)"),
-            "over which width does the dot product sum?": ("shape[-1]", "shape[1]"),
-            "compare one score with the dot product it should be.": (
-                "key.mT",
-                "key.reshape(key.mT.shape)",
-            ),
-        }
-    ),
+    faults("""
+softmax(-1) -> softmax(1)  # do the weights of a query sum to 1?
+shape[-1] -> shape[1]  # over which width does the dot product sum?
+key.mT -> key.reshape(key.mT.shape)
+        # compare one score with the dot product it should be.
+"""),
     through=written_out,
     symptoms=fused,
 )
@@ -200,10 +173,11 @@ def repair_attention(query, key, value):
     return scores.softmax(-1) @ value
 
 
-repair_attention.instead_of["query.shape[-1] ** 0.5"] = {
-    "1": "the division is missing",
-    "query.shape[-1]": "divided by k, not by √k",
-}
+repair_attention.instead("""
+query.shape[-1] ** 0.5
+    1  # the division is missing
+    query.shape[-1]  # divided by k, not by √k
+""")
 
 
 @repair_attention.case("two keys, and one of them matches")
@@ -243,19 +217,19 @@ def uniform_factor(width):
     return 3 / width**0.5
 
 
-uniform_factor.instead_of["3 / width**0.5"] = {
-    "1 / width**0.5": "that is the factor for variance 1; here q and k have variance "
-    "1/3",
-    "(3 / width) ** 0.5": "each of the two has variance 1/3: what is the variance of a "
-    "product?",
-    "1 / width**0.5 / 3": "the 3 is on the wrong side: do smaller entries need a "
-    "smaller factor, or a larger one?",
-    "width**0.5 / 3": "that is the spread; the factor is what brings it to 1",
-    "width / 9": "that is the variance; the factor is what brings the spread to 1",
-    "9 / width": "that is 1 over the variance; the factor is 1 over its root",
-    "3.0": "the spread grows with the width: the factor depends on it",
-    "3 / width": "divided by the width; the spread grows as its root",
-}
+uniform_factor.instead("""
+3 / width**0.5
+    1 / width**0.5  # that is the factor for variance 1; here q and k have variance 1/3
+    (3 / width) ** 0.5
+        # each of the two has variance 1/3: what is the variance of a product?
+    1 / width**0.5 / 3  # the 3 is on the wrong side: do smaller entries need a smaller
+        factor, or a larger one?
+    width**0.5 / 3  # that is the spread; the factor is what brings it to 1
+    width / 9  # that is the variance; the factor is what brings the spread to 1
+    9 / width  # that is 1 over the variance; the factor is 1 over its root
+    3.0  # the spread grows with the width: the factor depends on it
+    3 / width  # divided by the width; the spread grows as its root
+""")
 
 uniform_factor.case("width 64", lambda draw: (64,))
 uniform_factor.case("width 256: half of that", lambda draw: (256,))
@@ -264,26 +238,12 @@ uniform_factor.case("another width", lambda draw: (draw.integer(100, 900),))
 
 # ---- equivariance ------------------------------------------------------------
 
-INVARIANT = "that is invariant, f(x[p]) = f(x), which is another property"
-EXACT = (
-    "it is equivariant. If you compare f(x[p]) with f(x)[p], allow for rounding: a sum "
-    "in another order differs in its last digits. If with f(x), that is invariance"
-)
-UNMOVED = "it is not: are the rows shuffled, and do they really change their places?"
-ROLLING = "it commutes with rolling, but not with every shuffle"
-REVERSING = "it commutes with reversing, but not with every shuffle"
-POSITIVE = "only numbers below 0 tell: which x do you try?"
-LOOSE = "a small difference is a difference: how much is due to rounding?"
 ONE_SWAP = "only a shuffle that moves a certain row tells: is one shuffle enough?"
-SOME = "order matters for some inputs only: how many do you try?"
-PARITY = "half of all shuffles do not tell: how many do you try?"
-FEW_ROWS = "the rows further down are treated in another way: how many do you try?"
 
 
 @exercise(
     "ch02-is-equivariant",
     "compare f(x[p]) with f(x)[p]",
-    {FEW_ROWS: [("randn(7", "randn(3"), ("randperm(7", "randperm(3")]},
     symptoms=tensor_for_bool,
 )
 def is_equivariant(f):
@@ -301,83 +261,47 @@ def cycled(n):
     return shuffled
 
 
-is_equivariant.instead_of["f(x)[p]"] = {"f(x)": INVARIANT}
-is_equivariant.instead_of["1e-5"] = {"0.0": EXACT, "0.1": LOOSE}
-is_equivariant.instead_of["torch.randn(7, 4)"] = {
-    "torch.rand(7, 4)": POSITIVE,
-    "-torch.rand(7, 4)": SOME,
-}
-is_equivariant.instead_of["torch.randperm(7)"] = {
-    "torch.arange(7)": UNMOVED,
-    "torch.arange(7).roll(1)": ROLLING,
-    "torch.arange(7).flip(0)": REVERSING,
-    "torch.tensor([0, 2, 1, 3, 4, 5, 6])": ONE_SWAP,
-    "cycled(7)": PARITY,
-}
-
-FUNCTIONS = [  # a function of the rows, its name, and what an answer may miss in it
-    ("2 * x", "each row on its own", None),
-    ("x.softmax(dim=-1)", "a softmax within each row", None),
-    ("x - x.mean(dim=0)", "the mean of all rows taken away", EXACT),
-    ("x.cumsum(dim=0)", "a sum of all rows so far", UNMOVED),
-    ("x[:, :1].square()", "squares of the first column: a narrower output", None),
-    ("(x @ x.mT).softmax(dim=-1) @ x", "self-attention", EXACT),
-    ("0 * x + x.mean(dim=0)", "the mean in every row", None),
-    ("x.roll(1, dims=0)", "the rows moved on by one", ROLLING),
-    ("x.flip(0)", "the rows reversed", REVERSING),
-    ("x.sort(dim=0).values", "the rows sorted", INVARIANT),
-    (
-        "x @ x.mT",
-        "the dot products of all pairs of rows",
-        "the rows move with the shuffle, but the columns do too",
-    ),
-    (
-        "x + x.clamp(max=0).cumsum(dim=0)",
-        "a running sum of the numbers below 0 added",
-        POSITIVE,
-    ),
-    (
-        "x + 1e-2 * torch.arange(len(x))[:, None]",
-        "a little added to each row, by its place",
-        LOOSE,
-    ),
-    (
-        "(x @ x.mT).masked_fill(torch.ones(len(x), len(x)).triu(1).bool(), -math.inf)"
-        ".softmax(dim=-1) @ x",
-        "causal attention",
-        "causal attention knows the order (section 2.6)",
-    ),
-    ("torch.cat([x[:4], 2 * x[4:]])", "all rows from the fifth on doubled", FEW_ROWS),
-]
-
-# +1 or −1: every exchange of two rows changes the sign
-SIGN = (
-    "torch.where(torch.ones(len(x), len(x)).triu(1) > 0, "
-    "(x[:, {0}] - x[:, {0}, None]).sign(), 1).prod()"
-)
-FUNCTIONS += [
-    (
-        f"x * {SIGN.format(0)}",
-        "all rows times +1 or −1; each swap flips the sign",
-        PARITY,
-    ),
-    (
-        "x.cumsum(dim=0) if x.sum() > 0 else x",
-        "a running sum, but only if all numbers add up to more than 0",
-        SOME,
-    ),
-    (
-        "x.cumsum(dim=0) if x.sum() < 0 else x",
-        "a running sum, but only if all numbers add up to less than 0",
-        SOME,
-    ),
-]
-
-for expression, name, missed in FUNCTIONS:
-    shown = f"{expression}: " if len(expression) < 20 else ""
-    is_equivariant.case(f"{shown}{name}", hint=missed)(
-        lambda draw, expression=expression: (Function(expression),)
-    )
+# what stands before a colon is the function itself; what an answer may miss in it
+@is_equivariant.each("""
+2 * x: each row on its own -> "2 * x"
+x.softmax(dim=-1): a softmax within each row -> "x.softmax(dim=-1)"
+x - x.mean(dim=0): the mean of all rows taken away -> "x - x.mean(dim=0)"  # it is
+        equivariant. If you compare f(x[p]) with f(x)[p], allow for rounding: a sum in
+        another order differs in its last digits. If with f(x), that is invariance
+x.cumsum(dim=0): a sum of all rows so far -> "x.cumsum(dim=0)"
+        # it is not: are the rows shuffled, and do they really change their places?
+x[:, :1].square(): squares of the first column: a narrower output -> "x[:, :1].square()"
+self-attention -> "(x @ x.mT).softmax(dim=-1) @ x"
+        # {x - x.mean(dim=0): the mean of all rows taken away}
+the mean in every row -> "0 * x + x.mean(dim=0)"
+x.roll(1, dims=0): the rows moved on by one -> "x.roll(1, dims=0)"
+        # it commutes with rolling, but not with every shuffle
+x.flip(0): the rows reversed -> "x.flip(0)"
+        # it commutes with reversing, but not with every shuffle
+the rows sorted -> "x.sort(dim=0).values"
+        # that is invariant, f(x[p]) = f(x), which is another property
+x @ x.mT: the dot products of all pairs of rows -> "x @ x.mT"
+        # the rows move with the shuffle, but the columns do too
+a running sum of the numbers below 0 added -> "x + x.clamp(max=0).cumsum(dim=0)"
+        # only numbers below 0 tell: which x do you try?
+a little added to each row, by its place -> "x + 1e-2 * torch.arange(len(x))[:, None]"
+        # a small difference is a difference: how much is due to rounding?
+causal attention -> "(x @ x.mT).masked_fill(torch.ones(len(x), len(x)).triu(1).bool(),
+        -math.inf).softmax(dim=-1) @ x"
+        # causal attention knows the order (section 2.6)
+all rows from the fifth on doubled -> "torch.cat([x[:4], 2 * x[4:]])"
+        # the rows further down are treated in another way: how many do you try?
+all rows times +1 or −1; each swap flips the sign -> "x * torch.where(torch.ones(len(x),
+        len(x)).triu(1) > 0, (x[:, 0] - x[:, 0, None]).sign(), 1).prod()"
+        # half of all shuffles do not tell: how many do you try?
+a running sum, but only if all numbers add up to more than 0 -> "x.cumsum(dim=0) if
+        x.sum() > 0 else x"  # order matters for some inputs only: how many do you try?
+a running sum, but only if all numbers add up to less than 0 -> "x.cumsum(dim=0) if
+        x.sum() < 0 else x"
+        # {a running sum, but only if all numbers add up to more than 0}
+""")
+def _(draw, expression):
+    return (Function(expression),)
 
 
 @is_equivariant.case(
@@ -387,3 +311,22 @@ def _(draw):
     size = draw.number(1.5, 4.0)
     changed = ["{} * x[:1], x[1:]", "x[:-1], {} * x[-1:]"]
     return (Function(f"torch.cat([{draw.choice(changed).format(round(size, 2))}])"),)
+
+
+is_equivariant.instead("""
+f(x)[p] -> f(x)  # {the rows sorted}
+1e-5
+    0.0  # {self-attention}
+    0.1  # {a little added to each row, by its place}
+torch.randn(7, 4)
+    torch.rand(7, 4)  # {a running sum of the numbers below 0 added}
+    -torch.rand(7, 4)  # {a running sum, but only if all numbers add up to more than 0}
+torch.randperm(7)
+    torch.arange(7)  # {x.cumsum(dim=0): a sum of all rows so far}
+    torch.arange(7).roll(1)  # {x.roll(1, dims=0): the rows moved on by one}
+    torch.arange(7).flip(0)  # {x.flip(0): the rows reversed}
+    torch.tensor([0, 2, 1, 3, 4, 5, 6])  # {ONE_SWAP}
+    cycled(7)  # {all rows times +1 or −1; each swap flips the sign}
+randn(7 -> randn(3
+randperm(7 -> randperm(3  # {all rows from the fifth on doubled}
+""")

@@ -2,8 +2,7 @@
 
 import torch
 
-from annotated.checks import Function, exercise, tensor_for_bool
-from annotated.checks.ch02 import fused
+from annotated.checks import Function, exercise, fused, tensor_for_bool
 from annotated.checks.material import differentiable, written_out
 
 MIXED = "numbers of one word end up in another word's row"
@@ -19,22 +18,9 @@ def exchanged(parts, x, heads):
                 return f"what you return as the {name} are the {other}"
 
 
-VIEWED = "part.reshape(b, heads, t, k)"
-
-
 @exercise(
     "ch03-split-packed",
     "head j has the columns j·k to (j+1)·k of the queries, keys or values",
-    {
-        f"{MIXED}: in memory, queries, keys and values alternate word by word": [
-            ("x.chunk(3, dim=-1)", "x.reshape(b, 3, t, heads * k).unbind(1)"),
-            ("torch.stack(part.chunk(heads, dim=-1), dim=1)", VIEWED),
-        ],
-        f"{MIXED}: x does not begin with all queries, its first axis is the batch": [
-            ("x.chunk(3, dim=-1)", "x.reshape(3, b, t, heads * k)"),
-            ("torch.stack(part.chunk(heads, dim=-1), dim=1)", VIEWED),
-        ],
-    },
     symptoms=exchanged,
 )
 def split_packed(x, heads):
@@ -44,36 +30,35 @@ def split_packed(x, heads):
     return tuple(y.permute(0, 1, 2, 3) for y in apart)
 
 
-split_packed.instead_of["permute(0, 1, 2, 3)"] = {
-    f"permute{order}": f"the axes are {axes}, expected (b, h, t, k)"
-    for axes, order in {
-        "(b, t, h, k)": (0, 2, 1, 3),
-        "(b, h, k, t)": (0, 1, 3, 2),
-        "(h, b, t, k)": (1, 0, 2, 3),
-    }.items()
-}
-split_packed.instead_of["torch.stack(part.chunk(heads, dim=-1), dim=1)"] = {
-    VIEWED: f"{MIXED}: in memory, the heads of a word stand side by side",
-    "torch.stack([part[..., j::heads] for j in range(heads)], dim=1)": (
-        "every h-th number goes to the same head; a head has k numbers side by side"
-    ),
-    "torch.cat(part.chunk(heads, dim=-1)).reshape(b, heads, t, k)": (
-        "head 0 of all sequences comes first, then head 1 of all, and that is read "
-        "sequence by sequence"
-    ),
-    "torch.stack(part.chunk(heads, dim=-1)[::-1], dim=1)": "the heads come in reverse "
-    "order",
-}
-split_packed.instead_of["x.chunk(3, dim=-1)"] = {
-    "[x[..., p::3] for p in range(3)]": "you take every third number; the queries are "
-    "the first third of the width",
-    "x.chunk(3, dim=1)": "you cut the words into three parts; it is the width that "
-    "holds them",
-    "[x.unflatten(2, (heads, 3, k))[:, :, :, p].flatten(2) for p in range(3)]": (
-        "you read x head by head, with query, key and value in each; here all queries "
-        "of a word come first, then all keys, then all values"
-    ),
-}
+split_packed.instead("""
+permute(0, 1, 2, 3)
+    permute(0, 2, 1, 3)  # the axes are (b, t, h, k), expected (b, h, t, k)
+    permute(0, 1, 3, 2)  # the axes are (b, h, k, t), expected (b, h, t, k)
+    permute(1, 0, 2, 3)  # the axes are (h, b, t, k), expected (b, h, t, k)
+torch.stack(part.chunk(heads, dim=-1), dim=1)
+    part.reshape(b, heads, t, k)
+        # {MIXED}: in memory, the heads of a word stand side by side
+    torch.stack([part[..., j::heads] for j in range(heads)], dim=1)
+        # every h-th number goes to the same head; a head has k numbers side by side
+    torch.cat(part.chunk(heads, dim=-1)).reshape(b, heads, t, k)  # head 0 of all
+        sequences comes first, then head 1 of all, and that is read sequence by sequence
+    torch.stack(part.chunk(heads, dim=-1)[::-1], dim=1)
+        # the heads come in reverse order
+x.chunk(3, dim=-1)
+    [x[..., p::3] for p in range(3)]
+        # you take every third number; the queries are the first third of the width
+    x.chunk(3, dim=1)
+        # you cut the words into three parts; it is the width that holds them
+    [x.unflatten(2, (heads, 3, k))[:, :, :, p].flatten(2) for p in range(3)]
+        # you read x head by head, with query, key and value in each; here all queries
+        of a word come first, then all keys, then all values
+x.chunk(3, dim=-1) -> x.reshape(b, 3, t, heads * k).unbind(1)
+torch.stack(part.chunk(heads, dim=-1), dim=1) -> part.reshape(b, heads, t, k)
+        # {MIXED}: in memory, queries, keys and values alternate word by word
+x.chunk(3, dim=-1) -> x.reshape(3, b, t, heads * k)
+torch.stack(part.chunk(heads, dim=-1), dim=1) -> part.reshape(b, heads, t, k)
+        # {MIXED}: x does not begin with all queries, its first axis is the batch
+""")
 
 
 split_packed.case(
@@ -104,45 +89,38 @@ def _(draw):
 BESIDE = "a reshape joins neighbouring axes, and here t stands between h and k"
 HEAD_MAJOR = "you read head 0 of all sequences first; here the heads of one sequence "
 HEAD_MAJOR += "are neighbours"
-FOLDED = "y.unflatten(0, (-1, heads))"
 
 
 @exercise(
     "ch03-merge-folded",
     "head j of sequence n, y[n·h + j], becomes the columns j·k to (j+1)·k",
-    {
-        f"{HEAD_MAJOR}, and {BESIDE}": [
-            (FOLDED, "y.unflatten(0, (heads, -1)).transpose(0, 1)"),
-            (
-                "apart.transpose(1, 2)",
-                "apart.reshape(len(apart), y.shape[1], heads, -1)",
-            ),
-        ]
-    },
 )
 def merge_folded(y, heads):
     apart = y.unflatten(0, (-1, heads))  # (b, h, t, k)
     return apart.transpose(1, 2).flatten(2)
 
 
-merge_folded.instead_of[FOLDED] = {
-    "y.unflatten(0, (heads, -1)).transpose(0, 1)": HEAD_MAJOR,
-    f"{FOLDED}.flip(1)": "the heads come in reverse order",
-}
-merge_folded.instead_of["apart.transpose(1, 2).flatten(2)"] = {
-    "apart.reshape(len(apart), y.shape[1], -1)": f"{MIXED}: {BESIDE}",
-    "y.transpose(0, 1).reshape(len(apart), y.shape[1], -1)": f"{MIXED}: the words "
-    "stand in front of b and h here",
-    "apart.movedim(1, 3).flatten(2)": "the numbers of the heads are dealt out in "
-    "turn; the k numbers of a head stay side by side",
-    "apart.transpose(1, 2)": "the axes are (b, t, h, k): h and k are to become one",
-    "apart": "the axes are (b, h, t, k): the heads are to stand side by side",
-    "apart.transpose(1, 2).flatten(2).transpose(0, 1)": "the axes are (t, b, d), "
-    "expected (b, t, d)",
-    "apart.transpose(1, 2).flatten(2).mT": "the axes are (b, d, t), expected (b, t, d)",
-    "apart.sum(1)": "the heads are added up; they stand side by side",
-    "apart.mean(1)": "the heads are averaged; they stand side by side",
-}
+merge_folded.instead("""
+y.unflatten(0, (-1, heads))
+    y.unflatten(0, (heads, -1)).transpose(0, 1)  # {HEAD_MAJOR}
+    y.unflatten(0, (-1, heads)).flip(1)  # the heads come in reverse order
+apart.transpose(1, 2).flatten(2)
+    apart.reshape(len(apart), y.shape[1], -1)  # {MIXED}: {BESIDE}
+    y.transpose(0, 1).reshape(len(apart), y.shape[1], -1)
+        # {MIXED}: the words stand in front of b and h here
+    apart.movedim(1, 3).flatten(2)  # the numbers of the heads are dealt out in turn;
+        the k numbers of a head stay side by side
+    apart.transpose(1, 2)  # the axes are (b, t, h, k): h and k are to become one
+    apart  # the axes are (b, h, t, k): the heads are to stand side by side
+    apart.transpose(1, 2).flatten(2).transpose(0, 1)
+        # the axes are (t, b, d), expected (b, t, d)
+    apart.transpose(1, 2).flatten(2).mT  # the axes are (b, d, t), expected (b, t, d)
+    apart.sum(1)  # the heads are added up; they stand side by side
+    apart.mean(1)  # the heads are averaged; they stand side by side
+y.unflatten(0, (-1, heads)) -> y.unflatten(0, (heads, -1)).transpose(0, 1)
+apart.transpose(1, 2) -> apart.reshape(len(apart), y.shape[1], heads, -1)
+        # {HEAD_MAJOR}, and {BESIDE}
+""")
 
 
 merge_folded.case(
@@ -174,24 +152,10 @@ def float_for_int(count, *arguments):
         return "a count is a whole number, int: where does yours become a float?"
 
 
-def one_missing(d_model, heads, key_value_heads, bias):
-    """It cannot be told which where all four are alike."""
-    maps = 3 if key_value_heads == heads else 4
-    return maps * count_parameters.right(d_model, heads, key_value_heads, bias) // 4
-
-
 @exercise(
     "ch03-count-parameters",
     "four maps, each with its bias if there is one: queries and output of width "
     "d_model, keys and values as wide as the heads that they are made for",
-    {
-        "one of the four maps is missing: queries, keys, values, output": one_missing,
-        "each head is counted with the width d_model; that is the width of all heads "
-        "together": [
-            ("d, g * k, g * k, d\n", "h * d, g * d, g * d, h * d\n"),
-            ("sum(outputs) if", "(h + 2 * g + 1) * d if"),
-        ],
-    },
     symptoms=float_for_int,
     tolerance=0.0,  # a count is right or wrong
 )
@@ -203,37 +167,42 @@ def count_parameters(d_model, heads, key_value_heads, bias):
     return d * sum(outputs) + biases
 
 
-count_parameters.instead_of["outputs = d, g * k, g * k, d"] = {
-    "outputs = d, d, d, d": "keys and values are as wide as the queries here: they "
-    "are made for key_value_heads heads only",
-    "outputs = d, g * k, g * k": "the output map is missing",
-    "outputs = d, d, d": "the output map is missing, and keys and values are made for "
-    "every head",
-    "outputs = d, g * k, d": "keys or values are forgotten: both have a map",
-    "outputs = d, d": "the maps of keys and values are forgotten",
-    "outputs = g * k, g * k, g * k, d": "you let the queries have key_value_heads "
-    "heads: they keep all",
-    "outputs = 4 * (g * k,)": "all four maps have the width of the keys: queries and "
-    "output keep d_model",
-    "outputs = d, g * d, g * d, d": "each shared head is counted with the width "
-    "d_model; it has d_model / heads",
-    "outputs = d, k, k, d": "the map of one shared head is counted; there are "
-    "key_value_heads of them",
-    "outputs = d, d // g, d // g, d": "a head has the width d_model / heads, also "
-    "where heads are shared; you divide by key_value_heads",
-    "outputs = 2 * (h * d, h * g * k)": "this is multiplied by the number of heads; "
-    "the width d_model is that of all heads together",
-}
-count_parameters.instead_of["sum(outputs) if bias else 0"] = {
-    "0": "the biases are missing",
-    "4 * d if bias else 0": "keys and values give fewer numbers than d_model: how "
-    "long are their biases?",
-    "2 * d if bias else 0": "only queries and output have a bias here: keys and "
-    "values have one too",
-    "d + 2 * g * k if bias else 0": "the bias of the output map is missing",
-    "d if bias else 0": "one bias is counted; each of the four maps has its own",
-    "sum(outputs)": "biases are counted, although there are none",
-}
+count_parameters.instead("""
+return d * sum(outputs) + biases -> return (d * sum(outputs) + biases) * (3 if g == h
+        else 4) // 4  # one of the four maps is missing: queries, keys, values, output
+outputs = d, g * k, g * k, d
+    outputs = d, d, d, d  # keys and values are as wide as the queries here: they are
+        made for key_value_heads heads only
+    outputs = d, g * k, g * k  # the output map is missing
+    outputs = d, d, d
+        # the output map is missing, and keys and values are made for every head
+    outputs = d, g * k, d  # keys or values are forgotten: both have a map
+    outputs = d, d  # the maps of keys and values are forgotten
+    outputs = g * k, g * k, g * k, d
+        # you let the queries have key_value_heads heads: they keep all
+    outputs = 4 * (g * k,)
+        # all four maps have the width of the keys: queries and output keep d_model
+    outputs = d, g * d, g * d, d
+        # each shared head is counted with the width d_model; it has d_model / heads
+    outputs = d, k, k, d
+        # the map of one shared head is counted; there are key_value_heads of them
+    outputs = d, d // g, d // g, d  # a head has the width d_model / heads, also where
+        heads are shared; you divide by key_value_heads
+    outputs = 2 * (h * d, h * g * k)  # this is multiplied by the number of heads; the
+        width d_model is that of all heads together
+sum(outputs) if bias else 0
+    0  # the biases are missing
+    4 * d if bias else 0
+        # keys and values give fewer numbers than d_model: how long are their biases?
+    2 * d if bias else 0
+        # only queries and output have a bias here: keys and values have one too
+    d + 2 * g * k if bias else 0  # the bias of the output map is missing
+    d if bias else 0  # one bias is counted; each of the four maps has its own
+    sum(outputs)  # biases are counted, although there are none
+d, g * k, g * k, d -> h * d, g * d, g * d, h * d
+sum(outputs) if -> (h + 2 * g + 1) * d if  # each head is counted with the width
+        d_model; that is the width of all heads together
+""")
 
 
 def width_and_heads(draw):
@@ -246,14 +215,10 @@ count_parameters.case(
     "the example: d_model = 8, four heads share keys and values",
     lambda draw: (8, 4, 1, True),
 )
-count_parameters.case(
-    "3 heads of keys and values, no bias",
-    lambda draw: (*width_and_heads(draw), 3, False),
-)
-count_parameters.case(
-    "3 heads of keys and values, with biases",
-    lambda draw: (*width_and_heads(draw), 3, True),
-)
+count_parameters.each("""
+3 heads of keys and values, no bias -> False
+3 heads of keys and values, with biases -> True
+""")(lambda draw, bias: (*width_and_heads(draw), 3, bias))
 
 
 @count_parameters.case("nothing shared")
@@ -263,27 +228,6 @@ def _(draw):
 
 
 # ---- find the split that mixes words -----------------------------------------
-
-NONE = "it mixes none: row [n, j, i] holds numbers of word i of sequence n alone. Do "
-NONE += "you compare that row with x[n, i]?"
-VIEW = (
-    "it does: with two heads and four words, the first row of head 0 is the first "
-    "half of word 0, and its second row the other half of word 0. Do you try several "
-    "words and several heads, and can you tell the words apart?"
-)
-BATCH = "it does, from one sequence to another: head 0 of sequence 1 becomes head 1 of "
-BATCH += "sequence 0. Would you see that in what you try?"
-OTHER_HEADS = "it mixes no words: which numbers a head gets, and where, is not asked"
-MEMORY = "it mixes none: what counts is where the numbers stand, not how they lie"
-TWO = "it does, behind the first word: would you see that with two words?"
-HEAD = "it does, in one head: look at all heads"
-NUMBER = "it does, in one number of each row: look at all numbers"
-SEQUENCE = "it does, in one sequence: look at all sequences"
-AS_MANY = "it does, where there are as many words as heads: do you try several shapes?"
-NOT_AS_MANY = "it does, unless there are as many words as heads: do you try several "
-NOT_AS_MANY += "shapes, and not always as many of one as of the other?"
-
-LABELS = "torch.arange(b * t).view(b, t, 1)"
 
 
 @exercise(
@@ -301,30 +245,6 @@ def mixes_tokens(split):
     return False
 
 
-mixes_tokens.instead_of["(4, 5, 3, 2), (4, 3, 3, 2), (4, 3, 5, 2)"] = {
-    "(4, 2, 3, 2),": TWO,
-    "(4, 5, 3, 2),": AS_MANY,
-    "(3, 3, 3, 3),": NOT_AS_MANY,
-}
-mixes_tokens.instead_of[LABELS] = {
-    "torch.arange(t).view(1, t, 1).repeat(b, 1, 1)": BATCH
-}
-mixes_tokens.instead_of["(rows != label[:, None]).any()"] = {
-    "True": NONE,
-    "rows.shape != (b, h, t, k)": VIEW,
-    "not_the_right_one(split)": OTHER_HEADS,
-    "rows.is_contiguous()": MEMORY,
-    "(rows != label[:, None])[:, 0].any()": HEAD,
-    "(rows != label[:, None])[..., 0].any()": NUMBER,
-    "(rows != label[:, None])[0].any()": SEQUENCE,
-}
-
-
-def not_the_right_one(split):
-    x = torch.randn(3, 4, 10)
-    return not torch.equal(split(x, 5), torch.stack(x.chunk(5, dim=-1), dim=1))
-
-
 def splitting(expression):
     """A split, written with the right one, y, and the sizes b, t, k at hand."""
     right = "x.unflatten(2, (heads, -1)).transpose(1, 2)"
@@ -332,64 +252,80 @@ def splitting(expression):
     return Function(f"(lambda b, t, k, y: {expression})({sizes})", "x, heads")
 
 
-CUT = "torch.cat(x.chunk(heads, dim=-1)).reshape(b, heads, t, k)"
-ROW = "it does: row i holds the numbers of another word. Do you look at which word "
-ROW += "stands where, and not only whether a row holds one word?"
-TWICE = "it mixes no words: a number may stand twice in its row, and another nowhere"
-OTHER = "it does: a word of another sequence is another word"
-SEVERAL = "it does, as soon as there are several sequences"
+@mixes_tokens.each("""
+candidate_a: a view and a transpose -> "y"
+candidate_b: a view alone -> "x.reshape(b, heads, t, k)"
+        # it does: with two heads and four words, the first row of head 0 is the first
+        half of word 0, and its second row the other half of word 0. Do you try several
+        words and several heads, and can you tell the words apart?
+candidate_c: cut into heads, joined along the batch, then a view ->
+        "torch.cat(x.chunk(heads, dim=-1)).reshape(b, heads, t, k)"
+        # it does, from one sequence to another: head 0 of sequence 1 becomes head 1 of
+        sequence 0. Would you see that in what you try?
+the heads in reverse order -> "y.flip(1)"
+        # it mixes no words: which numbers a head gets, and where, is not asked
+dealt out in turn -> "x.reshape(b, t, k, heads).permute(0, 3, 1, 2)"
+        # {the heads in reverse order}
+the first number of each head, k times -> "y[..., :1].repeat(1, 1, 1, k)"
+        # it mixes no words: a number may stand twice in its row, and another nowhere
+the right split, copied -> "y.contiguous()"
+        # it mixes none: what counts is where the numbers stand, not how they lie
+no transpose where the shape is right without -> "y.transpose(1, 2) if t == heads else
+        y"
+        # it does, where there are as many words as heads: do you try several shapes?
+the words in reverse order, unless there are as many as heads -> "y if t == heads else
+        y.flip(2)"  # it does, unless there are as many words as heads: do you try
+        several shapes, and not always as many of one as of the other?
+the words in reverse order -> "y.flip(2)"
+        # it does: row i holds the numbers of another word. Do you look at which word
+        stands where, and not only whether a row holds one word?
+all words but the first reversed -> "y[:, :, [0, *range(t - 1, 0, -1)]]"
+        # it does, behind the first word: would you see that with two words?
+the sequences in reverse order -> "y.flip(0)"
+        # it does: a word of another sequence is another word
+b and t in one view -> "x.reshape(t, b, heads, k).permute(1, 2, 0, 3)"
+        # it does, as soon as there are several sequences
+""")
+def _(draw, expression):
+    return (splitting(expression),)
 
-SPLITS = [  # what it does, its expression, and what an answer may miss in it
-    ("candidate_a: a view and a transpose", "y", None),
-    ("candidate_b: a view alone", "x.reshape(b, heads, t, k)", VIEW),
-    ("candidate_c: cut into heads, joined along the batch, then a view", CUT, BATCH),
-    ("the heads in reverse order", "y.flip(1)", OTHER_HEADS),
-    ("dealt out in turn", "x.reshape(b, t, k, heads).permute(0, 3, 1, 2)", OTHER_HEADS),
-    ("the first number of each head, k times", "y[..., :1].repeat(1, 1, 1, k)", TWICE),
-    ("the right split, copied", "y.contiguous()", MEMORY),
-    (
-        "no transpose where the shape is right without",
-        "y.transpose(1, 2) if t == heads else y",
-        AS_MANY,
-    ),
-    (
-        "the words in reverse order, unless there are as many as heads",
-        "y if t == heads else y.flip(2)",
-        NOT_AS_MANY,
-    ),
-    ("the words in reverse order", "y.flip(2)", ROW),
-    ("all words but the first reversed", "y[:, :, [0, *range(t - 1, 0, -1)]]", TWO),
-    ("the sequences in reverse order", "y.flip(0)", OTHER),
-    ("b and t in one view", "x.reshape(t, b, heads, k).permute(1, 2, 0, 3)", SEVERAL),
-]
 
-for line, expression, missed in SPLITS:
-    mixes_tokens.case(line, hint=missed)(
-        lambda draw, expression=expression: (splitting(expression),)
-    )
+@mixes_tokens.each("""
+one sequence whose words have moved on -> 0
+        # it does, in one sequence: look at all sequences
+one head whose words have moved on -> 1  # it does, in one head: look at all heads
+one number of each row from another word -> 3
+        # it does, in one number of each row: look at all numbers
+""")
+def _(draw, axis):
+    before = ":, " * axis  # the last one along the axis is moved
+    moved = draw.choice(["roll(1, 2)", "roll(-1, 2)", "flip(2)"])
+    pieces = f"y[{before}:-1], y[{before}-1:].{moved}"
+    return (splitting(f"torch.cat([{pieces}], dim={axis})"),)
 
-for axis, line, missed in [
-    (0, "one sequence whose words have moved on", SEQUENCE),
-    (1, "one head whose words have moved on", HEAD),
-    (3, "one number of each row from another word", NUMBER),
-]:
 
-    @mixes_tokens.case(line, hint=missed)
-    def _(draw, axis=axis):
-        before = ":, " * axis  # the last one along the axis is moved
-        moved = draw.choice(["roll(1, 2)", "roll(-1, 2)", "flip(2)"])
-        pieces = f"y[{before}:-1], y[{before}-1:].{moved}"
-        return (splitting(f"torch.cat([{pieces}], dim={axis})"),)
+mixes_tokens.instead("""
+(4, 5, 3, 2), (4, 3, 3, 2), (4, 3, 5, 2)
+    (4, 2, 3, 2),  # {all words but the first reversed}
+    (4, 5, 3, 2),  # {no transpose where the shape is right without}
+    (3, 3, 3, 3),  # {the words in reverse order, unless there are as many as heads}
+torch.arange(b * t).view(b, t, 1) -> torch.arange(t).view(1, t, 1).repeat(b, 1, 1)
+        # {candidate_c: cut into heads, joined along the batch, then a view}
+(rows != label[:, None]).any()
+    True  # it mixes none: row [n, j, i] holds numbers of word i of sequence n alone. Do
+        you compare that row with x[n, i]?
+    rows.shape != (b, h, t, k)  # {candidate_b: a view alone}
+    not split(x := torch.randn(3, 4, 10), 5).equal(torch.stack(x.chunk(5, -1), 1))
+        # {dealt out in turn}
+    rows.is_contiguous()  # {the right split, copied}
+    (rows != label[:, None])[:, 0].any()  # {one head whose words have moved on}
+    (rows != label[:, None])[..., 0].any()  # {one number of each row from another word}
+    (rows != label[:, None])[0].any()  # {one sequence whose words have moved on}
+""")
 
 
 # ---- write multi-head attention ----------------------------------------------
 
-SPLIT = "y.unflatten(2, (heads, k)).transpose(1, 2)"
-SPLIT_WRONG = "y.reshape(len(y), heads, -1, k)"
-MERGE = ".transpose(1, 2).flatten(2)"
-MERGE_WRONG = ".reshape(x.shape)"
-INTO = "x @ W_q.mT, memory @ W_k.mT, memory @ W_v.mT"
-INTO_TURNED = "x @ W_q, memory @ W_k, memory @ W_v"
 TURNED = "the other way round: which"
 
 
@@ -397,16 +333,6 @@ TURNED = "the other way round: which"
     "ch03-multi-head",
     "split the three projections, attend in each head with scores over √k, put the "
     "heads side by side, apply W_o",
-    {
-        f"{MIXED}, when you split and again when you merge": [
-            (SPLIT, SPLIT_WRONG),
-            (MERGE + " @", MERGE_WRONG + " @"),
-        ],
-        f"all four matrices are used {TURNED} axis is input?": [
-            (INTO, INTO_TURNED),
-            ("W_o.mT", "W_o"),
-        ],
-    },
     through=written_out,
     symptoms=fused,
 )
@@ -421,45 +347,46 @@ def multi_head(x, memory, W_q, W_k, W_v, W_o, heads):
     return (weights @ v).transpose(1, 2).flatten(2) @ W_o.mT
 
 
-multi_head.instead_of[SPLIT] = {
-    SPLIT_WRONG: f"{MIXED} when you split: does a view alone read the right numbers?",
-    "y[:, None]": "there is one head of the whole width",
-    "torch.stack([y[..., j::heads] for j in range(heads)], dim=1)": (
-        "every h-th number goes to the same head; a head has k numbers side by side"
-    ),
-}
-multi_head.instead_of[MERGE + " @"] = {
-    MERGE_WRONG + " @": f"{MIXED} when you merge: in which order do t and h stand?"
-}
-multi_head.instead_of["q.shape[-1] ** 0.5"] = {
-    "x.shape[2] ** 0.5": "the scores are divided by the root of the model's width",
-    "1": "the scores are not scaled",
-    "q.shape[-1]": "the scores are divided by k, not by its root",
-}
-multi_head.instead_of["softmax(dim=-1)"] = {
-    "softmax(dim=-2)": "the softmax runs over the queries",
-    "softmax(dim=1)": "the softmax runs over the heads",
-    "clone()": "the scores have not gone through a softmax",
-}
-multi_head.instead_of[" @ W_o.mT"] = {
-    "": "the output map W_o is missing",
-    " @ W_o": f"W_o is used {TURNED} of its axes is the input?",
-}
-multi_head.instead_of[INTO] = {
-    INTO_TURNED: f"W_q, W_k and W_v are used {TURNED} axis is the input?",
-    "x @ W_q.mT, x @ W_k.mT, memory @ W_v.mT": "the keys are made from x, not from "
-    "memory",
-    "x @ W_q.mT, memory @ W_k.mT, x @ W_v.mT": "the values are made from x, not from "
-    "memory",
-    "x @ W_q.mT, x @ W_k.mT, x @ W_v.mT": "keys and values are made from x; memory is "
-    "not used",
-    "x @ W_q.mT, memory @ W_v.mT, memory @ W_k.mT": "W_k makes your values and W_v "
-    "your keys",
-    "memory @ W_q.mT, x @ W_k.mT, x @ W_v.mT": "x and memory are swapped: queries "
-    "come from x, keys and values from memory",
-    "memory @ W_q.mT, memory @ W_k.mT, memory @ W_v.mT": "the queries are made from "
-    "memory; x is not used",
-}
+multi_head.instead("""
+y.unflatten(2, (heads, k)).transpose(1, 2)
+    y.reshape(len(y), heads, -1, k)
+        # {MIXED} when you split: does a view alone read the right numbers?
+    y[:, None]  # there is one head of the whole width
+    torch.stack([y[..., j::heads] for j in range(heads)], dim=1)
+        # every h-th number goes to the same head; a head has k numbers side by side
+.transpose(1, 2).flatten(2) @ -> .reshape(x.shape) @
+        # {MIXED} when you merge: in which order do t and h stand?
+q.shape[-1] ** 0.5
+    x.shape[2] ** 0.5  # the scores are divided by the root of the model's width
+    1  # the scores are not scaled
+    q.shape[-1]  # the scores are divided by k, not by its root
+softmax(dim=-1)
+    softmax(dim=-2)  # the softmax runs over the queries
+    softmax(dim=1)  # the softmax runs over the heads
+    clone()  # the scores have not gone through a softmax
+@ W_o.mT
+    # the output map W_o is missing
+    @ W_o  # W_o is used {TURNED} of its axes is the input?
+x @ W_q.mT, memory @ W_k.mT, memory @ W_v.mT
+    x @ W_q, memory @ W_k, memory @ W_v
+        # W_q, W_k and W_v are used {TURNED} axis is the input?
+    x @ W_q.mT, x @ W_k.mT, memory @ W_v.mT  # the keys are made from x, not from memory
+    x @ W_q.mT, memory @ W_k.mT, x @ W_v.mT
+        # the values are made from x, not from memory
+    x @ W_q.mT, x @ W_k.mT, x @ W_v.mT
+        # keys and values are made from x; memory is not used
+    x @ W_q.mT, memory @ W_v.mT, memory @ W_k.mT
+        # W_k makes your values and W_v your keys
+    memory @ W_q.mT, x @ W_k.mT, x @ W_v.mT
+        # x and memory are swapped: queries come from x, keys and values from memory
+    memory @ W_q.mT, memory @ W_k.mT, memory @ W_v.mT
+        # the queries are made from memory; x is not used
+y.unflatten(2, (heads, k)).transpose(1, 2) -> y.reshape(len(y), heads, -1, k)
+.transpose(1, 2).flatten(2) @ -> .reshape(x.shape) @
+        # {MIXED}, when you split and again when you merge
+x @ W_q.mT, memory @ W_k.mT, memory @ W_v.mT -> x @ W_q, memory @ W_k, memory @ W_v
+W_o.mT -> W_o  # all four matrices are used {TURNED} axis is input?
+""")
 
 
 def four_maps(draw, d):

@@ -2,7 +2,7 @@
 
 import torch
 
-from annotated.checks import exercise
+from annotated.checks import exercise, fused
 from annotated.checks.material import written_out
 
 POLARITY = "True and False are exchanged: True = may attend"
@@ -36,26 +36,26 @@ def prefix_mask(prefix, size):
 
 
 WITHIN = "it is the positions 0 to prefix − 1"
-prefix_mask.instead_of["(j < n) | (j <= i)"] = {
-    "(j < n) & (j <= i)": "joined by &: may a key be seen only if it is in the prefix "
-    "AND not after the query?",
-    "j <= i + 0 * n": "this is the causal mask: within the prefix, everyone sees all "
-    "of it",
-    "(j < n).expand(-1, -1, size, -1)": "only the prefix is seen: after it, a "
-    "position sees what came before, too",
-    "(j < n) | (j < i)": ONESELF,
-    "(j <= n) | (j <= i)": f"the prefix is taken one too long: {WITHIN}",
-    "(j < n - 1) | (j <= i)": f"the prefix is taken one too short: {WITHIN}",
-    "(i < n) | (j <= i)": "positions of the prefix see all that comes after it as well",
-    "(j < n) | (j >= i)": "after the prefix, the future is seen and the past is not",
-    "(j < n[:1]) | (j <= i)": "the prefix of the first sequence is used for all",
-    "(j < n[:, 0, 0]) | (j <= i)": "the prefixes stand on the axis of the queries",
-}
-prefix_mask.instead_of["return mask.expand(len(prefix), 1, size, size)"] = {
-    "return ~mask": POLARITY,
-    "return mask.mT": TURNED,
-    "return mask[:, 0]": f"{HEADLESS}, (b, 1, t, t)",
-}
+prefix_mask.instead("""
+(j < n) | (j <= i)
+    (j < n) & (j <= i)  # joined by &: may a key be seen only if it is in the prefix AND
+        not after the query?
+    j <= i + 0 * n
+        # this is the causal mask: within the prefix, everyone sees all of it
+    (j < n).expand(-1, -1, size, -1)
+        # only the prefix is seen: after it, a position sees what came before, too
+    (j < n) | (j < i)  # {ONESELF}
+    (j <= n) | (j <= i)  # the prefix is taken one too long: {WITHIN}
+    (j < n - 1) | (j <= i)  # the prefix is taken one too short: {WITHIN}
+    (i < n) | (j <= i)  # positions of the prefix see all that comes after it as well
+    (j < n) | (j >= i)  # after the prefix, the future is seen and the past is not
+    (j < n[:1]) | (j <= i)  # the prefix of the first sequence is used for all
+    (j < n[:, 0, 0]) | (j <= i)  # the prefixes stand on the axis of the queries
+return mask.expand(len(prefix), 1, size, size)
+    return ~mask  # {POLARITY}
+    return mask.mT  # {TURNED}
+    return mask[:, 0]  # {HEADLESS}, (b, 1, t, t)
+""")
 
 
 prefix_mask.case(
@@ -88,29 +88,28 @@ def window_mask(queries, keys, width):
 
 
 EDGE = "edge of the window stands where it would with as many queries as keys"
-window_mask.instead_of["(j <= own) & (j > own - width)"] = {
-    "j <= own": "no window: only the last `width` keys up to one's own are seen",
-    "j > own - width": "the future is seen: a query attends to nothing after its own "
-    "key",
-    "(j - own).abs() < width": "the window reaches into the future: it ends at one's "
-    "own key",
-    "(j <= own) & (j >= own - width)": "the window is one too wide: one's own key is "
-    "one of the `width`",
-    "(j <= own) & (j > own - width + 1)": "the window is one too narrow: it holds "
-    "`width` keys",
-    "(j < own) & (j >= own - width)": "a query does not see its own key: the window "
-    "ends with it",
-    "(j <= i) & (j > i - width)": "query i stands at key i; the last query should "
-    "stand at the last key",
-    "(j <= own) & (j > i - width)": f"the lower {EDGE}",
-    "(j <= i) & (j > own - width)": f"the upper {EDGE}",
-    "j <= own - width": "these are the keys before the window",
-}
-window_mask.instead_of["mask[None, None]"] = {
-    "~mask[None, None]": POLARITY,
-    "mask[None, None].mT": TURNED,
-    "mask": "two axes of size 1, for batch and heads, are missing",
-}
+window_mask.instead("""
+(j <= own) & (j > own - width)
+    j <= own  # no window: only the last `width` keys up to one's own are seen
+    j > own - width  # the future is seen: a query attends to nothing after its own key
+    (j - own).abs() < width
+        # the window reaches into the future: it ends at one's own key
+    (j <= own) & (j >= own - width)
+        # the window is one too wide: one's own key is one of the `width`
+    (j <= own) & (j > own - width + 1)
+        # the window is one too narrow: it holds `width` keys
+    (j < own) & (j >= own - width)
+        # a query does not see its own key: the window ends with it
+    (j <= i) & (j > i - width)
+        # query i stands at key i; the last query should stand at the last key
+    (j <= own) & (j > i - width)  # the lower {EDGE}
+    (j <= i) & (j > own - width)  # the upper {EDGE}
+    j <= own - width  # these are the keys before the window
+mask[None, None]
+    ~mask[None, None]  # {POLARITY}
+    mask[None, None].mT  # {TURNED}
+    mask  # two axes of size 1, for batch and heads, are missing
+""")
 
 window_mask.case(
     "the example: 3 queries, 5 keys, a window of 2", lambda draw: (3, 5, 2)
@@ -173,7 +172,7 @@ def gaps(*rows):
 # ---- masked attention, whole ---------------------------------------------------
 
 
-def extreme(*scores):
+def extreme(draw, *scores):
     """Arguments with these scores for four keys; the third key is padding."""
     query, key = torch.ones(1, 1, 4, 1), torch.tensor(scores)[None, None, :, None]
     return query, key, torch.eye(4)[None, None], torch.tensor([[5, 7, 0, 6]]), 0
@@ -181,24 +180,12 @@ def extreme(*scores):
 
 def seen(output, query, key, value, tokens, pad):
     """Is PyTorch's attention called, or is a row lost?"""
-    if output.shape[-1] == 0:
-        return "write it out: the attention you call ready-made is what you build here"
-    return lost(output, query @ key.mT)
-
-
-MASKED = "scores.masked_fill(~mask, -torch.inf)"
+    return fused(output) or lost(output, query @ key.mT)
 
 
 @exercise(
     "ch04-masked-attention",
     "expected softmax(q kᵀ/√k) v over the real keys that are not after the query",
-    {
-        "a row with nothing to attend to averages everything; it should give zeros": [
-            ("-torch.inf", "-1e9"),
-            (".masked_fill(empty, 0.0)", ""),
-        ],
-        SUM_TO_1: [(MASKED, "scores"), ("masked_fill(empty", "masked_fill(~mask")],
-    },
     through=written_out,
     symptoms=seen,
 )
@@ -213,39 +200,41 @@ def masked_attention(query, key, value, tokens, pad):
     return weights @ value
 
 
-masked_attention.instead_of["real & (j <= own)"] = {
-    "real.expand(-1, -1, t, -1)": "the future is seen",
-    "j <= own + 0 * real": "padding is seen",
-    "real | (j <= own)": JOINED,
-    "real & (j < own)": ONESELF,
-    "real & (j >= own)": "the future is seen and the past is not",
-    "real.mT[:, :, -t:] & (j <= own)": "the mask of padding stands on the axis of the "
-    "queries",
-    "real & real.mT[:, :, -t:] & (j <= own)": QUERIES,
-    "real & (j <= i)": "query i stands at key i; the last query should stand at the "
-    "last key",
-    "~(real & (j <= own))": POLARITY,
-    "(real & (j <= own))[:, 0]": "the mask has no axis for the heads, so it takes "
-    "sentences for heads",
-    "(real & (j <= own))[:1]": "every sentence has its own padding: you use the first "
-    "one's for all",
-    "torch.ones(t, s) > 0": "this is without a mask",
-}
-masked_attention.instead_of["-torch.inf"] = {
-    "0.0": "masked keys still get weight: exp(0) is 1"
-}
-masked_attention.instead_of["softmax(-1).masked_fill(empty, 0.0)"] = {
-    "softmax(-1)": "a row with nothing to attend to gives NaN: what is the softmax of "
-    "nothing but −∞?",
-    "softmax(-1).nan_to_num(0.0)": GONE,
-    "softmax(-2).nan_to_num(0.0) * mask": "the softmax runs over the queries; it "
-    "belongs over the keys",
-}
-masked_attention.instead_of["query.shape[-1] ** 0.5"] = {
-    "1": "the factor 1/√k is missing",
-    "query.shape[-1]": "divided by k, not by √k",
-}
-masked_attention.instead_of["tokens != pad"] = {"tokens != 0": NUMBER}
+masked_attention.instead("""
+real & (j <= own)
+    real.expand(-1, -1, t, -1)  # the future is seen
+    j <= own + 0 * real  # padding is seen
+    real | (j <= own)  # {JOINED}
+    real & (j < own)  # {ONESELF}
+    real & (j >= own)  # the future is seen and the past is not
+    real.mT[:, :, -t:] & (j <= own)
+        # the mask of padding stands on the axis of the queries
+    real & real.mT[:, :, -t:] & (j <= own)  # {QUERIES}
+    real & (j <= i)
+        # query i stands at key i; the last query should stand at the last key
+    ~(real & (j <= own))  # {POLARITY}
+    (real & (j <= own))[:, 0]
+        # the mask has no axis for the heads, so it takes sentences for heads
+    (real & (j <= own))[:1]
+        # every sentence has its own padding: you use the first one's for all
+    torch.ones(t, s) > 0  # this is without a mask
+-torch.inf -> 0.0  # masked keys still get weight: exp(0) is 1
+softmax(-1).masked_fill(empty, 0.0)
+    softmax(-1)  # a row with nothing to attend to gives NaN: what is the softmax of
+        nothing but −∞?
+    softmax(-1).nan_to_num(0.0)  # {GONE}
+    softmax(-2).nan_to_num(0.0) * mask
+        # the softmax runs over the queries; it belongs over the keys
+query.shape[-1] ** 0.5
+    1  # the factor 1/√k is missing
+    query.shape[-1]  # divided by k, not by √k
+tokens != pad -> tokens != 0  # {NUMBER}
+-torch.inf -> -1e9
+.masked_fill(empty, 0.0) ->
+        # a row with nothing to attend to averages everything; it should give zeros
+scores.masked_fill(~mask, -torch.inf) -> scores
+masked_fill(empty -> masked_fill(~mask  # {SUM_TO_1}
+""")
 
 
 def sentences(draw, b, t, pad, h=2):
@@ -258,26 +247,17 @@ def sentences(draw, b, t, pad, h=2):
     return query, key, draw.normal(b, h, t, 3), tokens, pad
 
 
-for _line, _sizes in {
-    "every axis of another length": (3, 6, 0),
-    "as many sentences as heads, and padding that is not 0": (2, 5, 7),
-}.items():
-
-    @masked_attention.case(_line)
-    def _(draw, sizes=_sizes):
-        return sentences(draw, *sizes)
-
-
+masked_attention.each("""
+every axis of another length -> 3, 6, 0
+as many sentences as heads, and padding that is not 0 -> 2, 5, 7
+""")(sentences)
 masked_attention.case(
     "in half precision", lambda draw: sentences(draw, 2, 5, 0), dtype=torch.float16
 )
-masked_attention.case(
-    "a hidden score of 120", lambda draw: extreme(0.0, 2.0, 120.0, 1.0)
-)
-masked_attention.case(
-    "visible scores near −30000, a hidden one of 0",
-    lambda draw: extreme(-30000.0, -29998.0, 0.0, -29999.0),
-)
+masked_attention.each("""
+a hidden score of 120 -> 0.0, 2.0, 120.0, 1.0
+visible scores near −30000, a hidden one of 0 -> -30000.0, -29998.0, 0.0, -29999.0
+""")(extreme)
 
 
 @masked_attention.case("the example: equal scores, two words and one pad")
@@ -314,21 +294,6 @@ REPLACED = "a NaN at a real token has gone"
 @exercise(
     "ch04-masked-mean",
     "expected the sum over the real tokens, divided by their number",
-    {
-        "NaN comes back in the gradient: 0/0 was replaced after the division": [
-            (".clamp(min=1)", ""),
-            ("x.masked_fill(~real, 0.0)", "(x.nan_to_num(0.0, 0.0, 0.0) * real)"),
-            ("total / count", "torch.where(count > 0, total / count, 0.0)"),
-        ],
-        f"{REPLACED} from the mean: is every NaN there a 0/0?": [
-            (".clamp(min=1)", ""),
-            ("total / count", "(total / count).nan_to_num(0.0)"),
-        ],
-        f"{REPLACED}: nanmean leaves it out of the sum and of the count": (
-            "total / count",
-            "x.masked_fill(~real, torch.nan).nanmean(1).where(real.any(1), 0.0)",
-        ),
-    },
 )
 def masked_mean(x, mask):
     real = mask[:, 0, 0, :, None]
@@ -338,40 +303,44 @@ def masked_mean(x, mask):
 
 
 OWN = "every sequence has its own number of real tokens; you use"
-masked_mean.instead_of[".clamp(min=1)"] = {
-    "": "NaN: a sequence with no real token should give zeros, not 0/0",
-    " + 1e-6": "a small number is added to that of the tokens",
-}
-masked_mean.instead_of["x.masked_fill(~real, 0.0)"] = {
-    "(x * real)": "NaN: here the padding holds NaN and infinity, and 0 times these is "
-    "NaN",
-    "(x.nan_to_num(0.0, 0.0, 0.0) * real)": f"{REPLACED}: what did you replace "
-    "besides padding?",
-}
-masked_mean.instead_of["real.sum(dim=1).clamp(min=1)"] = {
-    "x.shape[1]": "the sum is divided by t, which counts the padding too",
-    "1": "the sum is not divided by the number of real tokens",
-    "real.sum(dim=1).max().clamp(min=1)": f"{OWN} the largest",
-    "real.sum().clamp(min=1)": f"{OWN} that of the batch",
-}
-masked_mean.instead_of["mask[:, 0, 0, :, None]"] = {
-    "~mask[:, 0, 0, :, None]": "this is the mean of the padding: True = a real token",
-    "mask.sort(descending=True).values[:, 0, 0, :, None]": "padding may stand "
-    "anywhere: these are the first tokens, as many as are real",
-}
-masked_mean.instead_of["total / count"] = {
-    "x.mean(dim=1)": "the mask is not used",
-    "x.mean(dim=2)": "this is the mean of each vector's entries; wanted is that of "
-    "the tokens",
-    "(total / count)[:, None]": "the axis of the tokens should go: (b, d), not (b, 1, "
-    "d)",
-    "(total / count).squeeze()": "squeeze() drops every axis of length 1, also that "
-    "of a lone sequence",
-    "(total / count).mean(dim=0)": "the mean over tokens is wanted, and each sequence "
-    "keeps its own: (b, d)",
-    "total.sum(dim=0) / real.sum().clamp(min=1)": "all sequences are pooled into one "
-    "mean; each keeps its own: (b, d)",
-}
+masked_mean.instead("""
+.clamp(min=1)
+    # NaN: a sequence with no real token should give zeros, not 0/0
+    + 1e-6  # a small number is added to that of the tokens
+x.masked_fill(~real, 0.0)
+    (x * real)  # NaN: here the padding holds NaN and infinity, and 0 times these is NaN
+    (x.nan_to_num(0.0, 0.0, 0.0) * real)
+        # {REPLACED}: what did you replace besides padding?
+real.sum(dim=1).clamp(min=1)
+    x.shape[1]  # the sum is divided by t, which counts the padding too
+    1  # the sum is not divided by the number of real tokens
+    real.sum(dim=1).max().clamp(min=1)  # {OWN} the largest
+    real.sum().clamp(min=1)  # {OWN} that of the batch
+mask[:, 0, 0, :, None]
+    ~mask[:, 0, 0, :, None]  # this is the mean of the padding: True = a real token
+    mask.sort(descending=True).values[:, 0, 0, :, None]
+        # padding may stand anywhere: these are the first tokens, as many as are real
+total / count
+    x.mean(dim=1)  # the mask is not used
+    x.mean(dim=2)
+        # this is the mean of each vector's entries; wanted is that of the tokens
+    (total / count)[:, None]  # the axis of the tokens should go: (b, d), not (b, 1, d)
+    (total / count).squeeze()
+        # squeeze() drops every axis of length 1, also that of a lone sequence
+    (total / count).mean(dim=0)
+        # the mean over tokens is wanted, and each sequence keeps its own: (b, d)
+    total.sum(dim=0) / real.sum().clamp(min=1)
+        # all sequences are pooled into one mean; each keeps its own: (b, d)
+.clamp(min=1) ->
+x.masked_fill(~real, 0.0) -> (x.nan_to_num(0.0, 0.0, 0.0) * real)
+total / count -> torch.where(count > 0, total / count, 0.0)
+        # NaN comes back in the gradient: 0/0 was replaced after the division
+.clamp(min=1) ->
+total / count -> (total / count).nan_to_num(0.0)
+        # {REPLACED} from the mean: is every NaN there a 0/0?
+total / count -> x.masked_fill(~real, torch.nan).nanmean(1).where(real.any(1), 0.0)
+        # {REPLACED}: nanmean leaves it out of the sum and of the count
+""")
 
 
 def spoiled(x, mask):
@@ -392,20 +361,19 @@ def _(draw):
     return draw.normal(b, t, d), draw.mask(b, 1, 1, t)
 
 
-masked_mean.case(
-    "as many sequences as tokens and entries",
-    lambda draw: (draw.normal(3, 3, 3), gaps("x--", "-xx", "xxx")),
-)
-masked_mean.case(
-    "a sequence with no real token gives zeros",
-    lambda draw: (draw.normal(2, 3, 4), gaps("x-x", "---")),
-)
+masked_mean.each("""
+as many sequences as tokens and entries -> 3, "x--", "-xx", "xxx"
+a sequence with no real token gives zeros -> 4, "x-x", "---"
+""")(lambda draw, d, *rows: (draw.normal(len(rows), 3, d), gaps(*rows)))
 
 
-@masked_mean.case("padding that holds NaN and infinity")
-def _(draw):
-    mask = gaps("xx--", "--xx")
-    return spoiled(draw.normal(2, 4, 3), mask), mask
+@masked_mean.each('padding that holds NaN and infinity -> 3, "xx--", "--xx"')
+@masked_mean.each(
+    'gradients reach x, and are finite -> 2, "x--x", "----", "xxxx"', gradients=True
+)
+def _(draw, d, *rows):
+    mask = gaps(*rows)
+    return spoiled(draw.normal(len(rows), 4, d), mask), mask
 
 
 @masked_mean.case("a NaN at a real token is not hidden")
@@ -415,19 +383,12 @@ def _(draw):
     return x, gaps("xx-", "x-x")
 
 
-@masked_mean.case("gradients reach x, and are finite", gradients=True)
-def _(draw):
-    mask = gaps("x--x", "----", "xxxx")
-    return spoiled(draw.normal(3, 4, 2), mask), mask
-
-
 # ---- broken: the weights -----------------------------------------------------
 
 
 @exercise(
     "ch04-repair-weights",
     "expected the softmax over the keys that the mask allows, 0 elsewhere",
-    {SUM_TO_1: [(MASKED, "scores"), ("masked_fill(empty", "masked_fill(~mask")]},
     symptoms=lambda output, scores, mask: lost(output, scores),
 )
 def masked_weights(scores, mask):
@@ -437,34 +398,35 @@ def masked_weights(scores, mask):
 
 
 ZEROS = "it should get zeros"
-masked_weights.instead_of["weights.masked_fill(empty, 0.0)"] = {
-    "weights": f"NaN: the softmax of nothing but −∞ is 0/0; {ZEROS}",
-    "weights.masked_fill(empty, 1 / scores.shape[-1])": "a row with nothing to "
-    f"attend to gets the same weight for every key; {ZEROS}",
-    "weights.where(~empty, scores.softmax(-1))": "a row with nothing to attend to "
-    f"attends to everything; {ZEROS}",
-    "weights.nan_to_num(0.0)": GONE,
-}
-masked_weights.instead_of[MASKED] = {
-    "scores": "the mask has no effect: masked_fill returns a new tensor, and leaves "
-    "its own alone",
-    "scores.masked_fill(~mask, -1e-9)": "masked keys still get weight: −1e-9 is "
-    "nearly 0, and exp(0) is 1",
-}
-masked_weights.instead_of["    empty ="] = {
-    "    mask = ~mask\n    empty =": "the mask is read the wrong way round: True = "
-    "may attend"
-}
-masked_weights.instead_of[".softmax(-1)"] = {
-    ".softmax(-2).nan_to_num(0.0) * mask": "the softmax runs over the queries; it "
-    "belongs over the keys",
-    ".masked_fill(~mask, 0.0)": "the softmax is missing",
-}
+masked_weights.instead(r"""
+weights.masked_fill(empty, 0.0)
+    weights  # NaN: the softmax of nothing but −∞ is 0/0; {ZEROS}
+    weights.masked_fill(empty, 1 / scores.shape[-1])
+        # a row with nothing to attend to gets the same weight for every key; {ZEROS}
+    weights.where(~empty, scores.softmax(-1))
+        # a row with nothing to attend to attends to everything; {ZEROS}
+    weights.nan_to_num(0.0)  # {GONE}
+scores.masked_fill(~mask, -torch.inf)
+    scores  # the mask has no effect: masked_fill returns a new tensor, and leaves its
+        own alone
+    scores.masked_fill(~mask, -1e-9)
+        # masked keys still get weight: −1e-9 is nearly 0, and exp(0) is 1
+empty = -> mask = ~mask\n    empty =
+        # the mask is read the wrong way round: True = may attend
+.softmax(-1)
+    .softmax(-2).nan_to_num(0.0) * mask
+        # the softmax runs over the queries; it belongs over the keys
+    .masked_fill(~mask, 0.0)  # the softmax is missing
+scores.masked_fill(~mask, -torch.inf) -> scores
+masked_fill(empty -> masked_fill(~mask  # {SUM_TO_1}
+""")
 
 
-@masked_weights.case("the example: scores 1, 1 and 5, the last of them masked")
-def _(draw):
-    return torch.tensor([[[[1.0, 1.0, 5.0]]]]), gaps("xx-")
+masked_weights.each("""
+the example: scores 1, 1 and 5, the last of them masked -> "xx-", 1.0, 1.0, 5.0
+a hidden score of 120 -> "xx-x", 0.0, 2.0, 120.0, 1.0
+visible scores near −30000, a hidden one of 0 -> "xx-x", -3e4, -29998.0, 0.0, -29999.0
+""")(lambda draw, mask, *scores: (torch.tensor([[[scores]]]), gaps(mask)))
 
 
 @masked_weights.case("every axis of another length")
@@ -483,16 +445,6 @@ def _(draw):
 @masked_weights.case("gradients reach the scores, and are finite", gradients=True)
 def _(draw):
     return draw.normal(2, 1, 3, 5), gaps("x-x-x", "-----")
-
-
-@masked_weights.case("a hidden score of 120")
-def _(draw):
-    return torch.tensor([[[[0.0, 2.0, 120.0, 1.0]]]]), gaps("xx-x")
-
-
-@masked_weights.case("visible scores near −30000, a hidden one of 0")
-def _(draw):
-    return torch.tensor([[[[-30000.0, -29998.0, 0.0, -29999.0]]]]), gaps("xx-x")
 
 
 @masked_weights.case("a NaN in a visible score is not hidden")
@@ -516,24 +468,25 @@ def decoder_mask(tokens, pad, training):
 
 
 EVALUATED = "when training is False: it must be the same then"
-decoder_mask.instead_of["real & (j <= i)"] = {
-    "real & (j <= i) if training else real": f"the future is seen {EVALUATED}",
-    "real & (j <= i) if training else j <= i": f"padding is seen {EVALUATED}",
-    "real & (j <= i) if training else j >= 0": f"everything is seen {EVALUATED}",
-    "real": "the future is seen",
-    "j <= i": "padding is seen",
-    "j >= 0": "everything is seen",
-    "real | (j <= i)": JOINED,
-    "real & (j < i)": ONESELF,
-    "real & (j >= i)": "the future is seen and the past is not",
-    "real & real.mT & (j <= i)": QUERIES,
-    "real.mT & (j <= i)": "the mask of padding stands on the axis of the queries: "
-    "rows are queries, columns keys",
-    "~(real & (j <= i))": POLARITY,
-    "(real & (j <= i)).mT": TURNED,
-}
-decoder_mask.instead_of["tokens != pad"] = {"tokens != 0": NUMBER}
-decoder_mask.instead_of[".expand(b, 1, t, t)"] = {"[:, 0]": f"{HEADLESS}, (b, 1, t, t)"}
+decoder_mask.instead("""
+real & (j <= i)
+    real & (j <= i) if training else real  # the future is seen {EVALUATED}
+    real & (j <= i) if training else j <= i  # padding is seen {EVALUATED}
+    real & (j <= i) if training else j >= 0  # everything is seen {EVALUATED}
+    real  # the future is seen
+    j <= i  # padding is seen
+    j >= 0  # everything is seen
+    real | (j <= i)  # {JOINED}
+    real & (j < i)  # {ONESELF}
+    real & (j >= i)  # the future is seen and the past is not
+    real & real.mT & (j <= i)  # {QUERIES}
+    real.mT & (j <= i)  # the mask of padding stands on the axis of the queries: rows
+        are queries, columns keys
+    ~(real & (j <= i))  # {POLARITY}
+    (real & (j <= i)).mT  # {TURNED}
+tokens != pad -> tokens != 0  # {NUMBER}
+.expand(b, 1, t, t) -> [:, 0]  # {HEADLESS}, (b, 1, t, t)
+""")
 
 
 def padded(draw, b, t, pad):
@@ -541,30 +494,20 @@ def padded(draw, b, t, pad):
     return draw.integers(0, 9, b, t).masked_fill(~draw.mask(b, t), pad)
 
 
-for _line, (_words, _pad, _training) in {
-    "the example: two words and one pad, in training": ([[5, 7, 0]], 0, True),
-    "the same in evaluation: the same mask": ([[5, 7, 0]], 0, False),
-    "two sentences, and a padding that is not 0": (
-        [[3, 4, 1, 1], [2, 0, 5, 1]],
-        1,
-        True,
-    ),
-}.items():
-
-    @decoder_mask.case(_line)
-    def _(draw, words=_words, pad=_pad, training=_training):
-        return torch.tensor(words), pad, training
+decoder_mask.each("""
+the example: two words and one pad, in training -> [[5, 7, 0]], 0, True
+the same in evaluation: the same mask -> [[5, 7, 0]], 0, False
+two sentences, and a padding that is not 0 -> [[3, 4, 1, 1], [2, 0, 5, 1]], 1, True
+""")(lambda draw, words, pad, training: (torch.tensor(words), pad, training))
 
 
-for _line, (_rows, _length, _training) in {
-    "padding in front, and in between": (3, 6, True),
-    "as many sentences as positions, in evaluation": (4, 4, False),
-}.items():
-
-    @decoder_mask.case(_line)
-    def _(draw, rows=_rows, length=_length, training=_training):
-        pad = draw.integer(2, 9)
-        return padded(draw, rows, length, pad), pad, training
+@decoder_mask.each("""
+padding in front, and in between -> 3, 6, True
+as many sentences as positions, in evaluation -> 4, 4, False
+""")
+def _(draw, rows, length, training):
+    pad = draw.integer(2, 9)
+    return padded(draw, rows, length, pad), pad, training
 
 
 # ---- broken: the loss --------------------------------------------------------
@@ -573,22 +516,6 @@ for _line, (_rows, _length, _training) in {
 @exercise(
     "ch04-repair-loss",
     "expected the mean of −log p(target) over the real targets of the batch",
-    {
-        "a NaN of a real target has gone: is every NaN there a 0/0?": [
-            (".clamp(min=1)", ""),
-            ("total / count", "(total / count).nan_to_num(0)"),
-        ],
-        "this is the mean of the sentences' means: words of short sentences count for "
-        "more": [
-            (".sum()\n    count", ".sum(1)\n    count"),
-            ("real.sum()", "real.sum(1)"),
-            ("total / count", "(total / count).mean()"),
-        ],
-        "this is one loss for each sentence; one for the batch is wanted": [
-            (".sum()\n    count", ".sum(1)\n    count"),
-            ("real.sum()", "real.sum(1)"),
-        ],
-    },
 )
 def masked_loss(logits, targets, pad):
     real = targets != pad
@@ -599,29 +526,36 @@ def masked_loss(logits, targets, pad):
     return total / count
 
 
-masked_loss.instead_of["real.sum().clamp(min=1)"] = {
-    "real.sum()": "NaN: with no real target the loss should be 0, and the mean of "
-    "nothing is 0/0",
-    "real.numel()": "the sum is divided by all positions: padding counts as a loss of "
-    "0",
-    "1": "the sum is not divided by the number of real targets",
-    "len(real)": "the sum is divided by the number of sentences",
-}
-masked_loss.instead_of["total / count"] = {
-    "losses.mean()": "the loss at the padding is counted",
-    "losses * real": "these are the losses of single positions; their mean is wanted",
-}
-masked_loss.instead_of["targets != pad"] = {
-    "targets == pad": "only the loss at the padding is counted",
-    "targets != 0": NUMBER,
-}
-masked_loss.instead_of["logits.log_softmax(-1)"] = {
-    "logits.reshape(logits.mT.shape).mT.log_softmax(-1)": "view and reshape change "
-    "which number belongs to which word",
-    "logits.softmax(-1).log()": "infinite: a small probability is rounded to 0, and "
-    "log 0 is −∞; log_softmax and logsumexp never form it",
-    "logits.softmax(-1)": "the probabilities have no logarithm",
-}
+masked_loss.instead(r"""
+real.sum().clamp(min=1)
+    real.sum()
+        # NaN: with no real target the loss should be 0, and the mean of nothing is 0/0
+    real.numel()  # the sum is divided by all positions: padding counts as a loss of 0
+    1  # the sum is not divided by the number of real targets
+    len(real)  # the sum is divided by the number of sentences
+total / count
+    losses.mean()  # the loss at the padding is counted
+    losses * real  # these are the losses of single positions; their mean is wanted
+targets != pad
+    targets == pad  # only the loss at the padding is counted
+    targets != 0  # {NUMBER}
+logits.log_softmax(-1)
+    logits.reshape(logits.mT.shape).mT.log_softmax(-1)
+        # view and reshape change which number belongs to which word
+    logits.softmax(-1).log()  # infinite: a small probability is rounded to 0, and log 0
+        is −∞; log_softmax and logsumexp never form it
+    logits.softmax(-1)  # the probabilities have no logarithm
+.clamp(min=1) ->
+total / count -> (total / count).nan_to_num(0)
+        # a NaN of a real target has gone: is every NaN there a 0/0?
+.sum()\n    count -> .sum(1)\n    count
+real.sum() -> real.sum(1)
+total / count -> (total / count).mean()  # this is the mean of the sentences' means:
+        words of short sentences count for more
+.sum()\n    count -> .sum(1)\n    count
+real.sum() -> real.sum(1)
+        # this is one loss for each sentence; one for the batch is wanted
+""")
 
 
 @masked_loss.case("the example: four words, all equally likely, give ln 4")
@@ -629,9 +563,15 @@ def _(draw):
     return torch.zeros(1, 3, 4), torch.tensor([[2, 1, 0]]), 0
 
 
-@masked_loss.case("a long sentence and a short one, padding is word 3")
-def _(draw):
-    return draw.normal(2, 4, 5), torch.tensor([[2, 0, 4, 3], [1, 3, 3, 3]]), 3
+@masked_loss.each("""
+a long sentence and a short one, padding is word 3 -> 5, 3, [2, 0, 4, 3], [1, 3, 3, 3]
+with no real target the loss is 0 -> 3, 0, [0, 0], [0, 0]
+""")
+@masked_loss.each(
+    "gradients with no real target: finite ones -> 3, 0, [0, 0], [0, 0]", gradients=True
+)
+def _(draw, v, pad, *rows):
+    return draw.normal(2, len(rows[0]), v), torch.tensor(rows), pad
 
 
 @masked_loss.case("padding in front, and in between")
@@ -640,12 +580,6 @@ def _(draw):
 def _(draw):
     pad = draw.integer(1, 9)
     return draw.normal(3, 6, 10), padded(draw, 3, 6, pad), pad
-
-
-@masked_loss.case("with no real target the loss is 0")
-@masked_loss.case("gradients with no real target: finite ones", gradients=True)
-def _(draw):
-    return draw.normal(2, 2, 3), torch.zeros(2, 2).long(), 0
 
 
 @masked_loss.case("a NaN at a real target is not hidden")

@@ -10,14 +10,6 @@ from annotated.checks.material import scores_tried
 
 # ---- what three of them ask --------------------------------------------------
 
-EXPONENTS = {  # in place of 2 * i / d
-    "i / d": "the exponent is i/d: look at the formula again",
-    "4 * i / d": "the exponent is 4i/d: does your index count 0, 2, 4, … already?",
-    "i / (d / 2 - 1)": "the exponent is i/(d/2 − 1), as in tensor2tensor; the paper's "
-    "is wanted",
-    "-2 * i / d": "the later pairs turn faster; they should turn slower",
-    "0 * i": "all pairs turn like the first; each has a speed of its own",
-}
 AT_ZERO = "your positions begin at 0: is start used?"
 
 # ---- sines first -------------------------------------------------------------
@@ -28,15 +20,6 @@ TO_D = "i runs up to d − 1, but there are only d/2 pairs"
 @exercise(
     "ch05-table",
     "expected sin(p / base^(2i/d)) for all pairs, and then the cosines",
-    {
-        f"{TO_D}; and the exponent is i/d": [
-            ("2 * i / d", "i / d"),
-            (
-                "angles.cos()",
-                "torch.outer(positions, base ** -((i + d / 2) / d)).cos()",
-            ),
-        ]
-    },
     tolerance=1e-4,
 )
 def halves_table(length, d_model, start=0, base=10000.0):
@@ -47,28 +30,33 @@ def halves_table(length, d_model, start=0, base=10000.0):
     return torch.cat([sines, cosines], dim=1).float()
 
 
-halves_table.instead_of["2 * i / d"] = EXPONENTS
-halves_table.instead_of["torch.cat([sines, cosines], dim=1)"] = {
-    "torch.stack([sines, cosines], 2).flatten(1)": "yours alternate, as in the "
-    "chapter; the exercise wants all sines first",
-    "torch.cat([cosines, sines], dim=1)": "the cosines come first; the sines should",
-    "sines": "the cosines are missing",
-    "torch.cat([sines, cosines], dim=1).mT": "the table is transposed: a row is a "
-    "position",
-}
-halves_table.instead_of["angles.cos()"] = {
-    "torch.outer(positions, base ** -(2 * (i + d / 2) / d)).cos()": TO_D
-}
-halves_table.instead_of["torch.arange(start, start + length)"] = {
-    "torch.arange(length)": AT_ZERO,
-    "torch.arange(start + 1, start + length + 1)": "your positions are one too high: "
-    "the first row is that of position start",
-    "torch.arange(start, max(start, length))": "length is the number of rows, not the "
-    "position where they end",
-}
-halves_table.instead_of["base **"] = {
-    "10000.0 **": "the base is not used: it isn't always 10000"
-}
+halves_table.instead("""
+2 * i / d
+    i / d  # the exponent is i/d: look at the formula again
+    4 * i / d  # the exponent is 4i/d: does your index count 0, 2, 4, … already?
+    i / (d / 2 - 1)
+        # the exponent is i/(d/2 − 1), as in tensor2tensor; the paper's is wanted
+    -2 * i / d  # the later pairs turn faster; they should turn slower
+    0 * i  # all pairs turn like the first; each has a speed of its own
+torch.cat([sines, cosines], dim=1)
+    torch.stack([sines, cosines], 2).flatten(1)
+        # yours alternate, as in the chapter; the exercise wants all sines first
+    torch.cat([cosines, sines], dim=1)  # the cosines come first; the sines should
+    sines  # the cosines are missing
+    torch.cat([sines, cosines], dim=1).mT
+        # the table is transposed: a row is a position
+angles.cos() -> torch.outer(positions, base ** -(2 * (i + d / 2) / d)).cos()  # {TO_D}
+torch.arange(start, start + length)
+    torch.arange(length)  # {AT_ZERO}
+    torch.arange(start + 1, start + length + 1)
+        # your positions are one too high: the first row is that of position start
+    torch.arange(start, max(start, length))
+        # length is the number of rows, not the position where they end
+base ** -> 10000.0 **  # the base is not used: it isn't always 10000
+2 * i / d -> i / d
+angles.cos() -> torch.outer(positions, base ** -((i + d / 2) / d)).cos()
+        # {TO_D}; and the exponent is i/d
+""")
 
 halves_table.case(
     "the example: positions 1 and 2, width 6, base 1000", lambda draw: (2, 6, 1, 1000.0)
@@ -102,44 +90,42 @@ def shift_matrix(steps, d_model):
     return matrix[order][:, order]
 
 
-shift_matrix.instead_of["2 * i / d"] = EXPONENTS
-shift_matrix.instead_of["[[c, s], [-s, c]]"] = {
-    "[[c, -s], [s, c]]": "it turns the wrong way: PE(p − steps) comes out",
-    "[[c, s], [s, c]]": "neither sine of a block has a minus: that is no rotation",
-    "[[c, -s], [-s, c]]": "both sines of a block have a minus: that is no rotation",
-    "[[s, c], [-c, s]]": "sine and cosine are exchanged: 0 steps should give the "
-    "identity",
-}
-shift_matrix.instead_of["matrix[order][:, order]"] = {
-    "matrix": "that is for the chapter's table, where sines and cosines alternate; "
-    "here all sines come first, as in exercise 1",
-    "matrix[order.argsort()][:, order.argsort()]": "that regroups the wrong way "
-    "round: row 1 should be the sine of pair 1",
-    "matrix[order]": "the rows are regrouped, the columns are not",
-    "torch.stack(blocks)": "these are the blocks alone; they belong into one matrix "
-    "(d, d)",
-}
-shift_matrix.instead_of["angle = steps *"] = {
-    "angle =": "it turns by one step: is `steps` used?"
-}
+shift_matrix.instead("""
+2 * i / d
+    i / d  # the exponent is i/d: look at the formula again
+    4 * i / d  # the exponent is 4i/d: does your index count 0, 2, 4, … already?
+    i / (d / 2 - 1)
+        # the exponent is i/(d/2 − 1), as in tensor2tensor; the paper's is wanted
+    -2 * i / d  # the later pairs turn faster; they should turn slower
+    0 * i  # all pairs turn like the first; each has a speed of its own
+[[c, s], [-s, c]]
+    [[c, -s], [s, c]]  # it turns the wrong way: PE(p − steps) comes out
+    [[c, s], [s, c]]  # neither sine of a block has a minus: that is no rotation
+    [[c, -s], [-s, c]]  # both sines of a block have a minus: that is no rotation
+    [[s, c], [-c, s]]  # sine and cosine are exchanged: 0 steps should give the identity
+matrix[order][:, order]
+    matrix  # that is for the chapter's table, where sines and cosines alternate; here
+        all sines come first, as in exercise 1
+    matrix[order.argsort()][:, order.argsort()]
+        # that regroups the wrong way round: row 1 should be the sine of pair 1
+    matrix[order]  # the rows are regrouped, the columns are not
+    torch.stack(blocks)
+        # these are the blocks alone; they belong into one matrix (d, d)
+angle = steps * -> angle =  # it turns by one step: is `steps` used?
+""")
 
-for _line, _steps, _widths, _hint in (
-    ("the example: one step, width 2, a single block", (1, 1), [2], None),
-    ("each pair turns at its own speed", (2, 9), [6, 8, 10], None),
-    ("backwards", (-9, -2), [6, 8, 10], None),
-    ("no step at all: the identity", (0, 0), [6, 8, 10], None),
-    ("many steps", (50, 200), [6, 8, 10], None),
-    (
-        "a hundred thousand steps",
-        (90_000, 110_000),
-        [6, 8, 10],
-        "off in the fourth digit: in which precision are the angles of so many steps?",
-    ),
-):
 
-    @shift_matrix.case(_line, hint=_hint)
-    def _(draw, steps=_steps, widths=_widths):
-        return draw.integer(*steps), draw.choice(widths)
+@shift_matrix.each("""
+the example: one step, width 2, a single block -> (1, 1), [2]
+each pair turns at its own speed -> (2, 9), [6, 8, 10]
+backwards -> (-9, -2), [6, 8, 10]
+no step at all: the identity -> (0, 0), [6, 8, 10]
+many steps -> (50, 200), [6, 8, 10]
+a hundred thousand steps -> (90_000, 110_000), [6, 8, 10]
+        # off in the fourth digit: in which precision are the angles of so many steps?
+""")
+def _(draw, steps, widths):
+    return draw.integer(*steps), draw.choice(widths)
 
 
 # ---- write rotary positions --------------------------------------------------
@@ -185,48 +171,46 @@ def rotary(x, start=0, half_split=False):
 
 NO_TURN = "that is no rotation: the lengths of the pairs change"
 STAY = "turned numbers stay where they were"
-CAT = "        return torch.cat(turned, dim=-1)"
-STACK = "    return torch.stack(turned, dim=-1).flatten(-2)"
 
-rotary.instead_of["a * c - b * s, a * s + b * c"] = {
-    "a * c + b * s, b * c - a * s": "it turns the wrong way: which of the two sines "
-    "has a minus?",
-    "a * c + b * s, a * s + b * c": f"{NO_TURN} (neither sine has a minus)",
-    "a * c - b * s, (a * c - b * s) * s + b * c": f"{NO_TURN} (is b computed from the "
-    "new a?)",
-    "a + s, b + c": f"{NO_TURN} (sines and cosines are added, not multiplied)",
-    "a * s - b * c, a * c + b * s": "sine and cosine are exchanged: position 0 should "
-    "change nothing",
-}
-rotary.instead_of["torch.arange(start, start + t)"] = {
-    "torch.arange(t)": AT_ZERO,
-    "torch.arange(start + 1, start + t + 1)": "your positions are one too high: the "
-    "first row is that of position start",
-    "torch.full((t,), start + 1)": "all rows turn alike: each has a position of its "
-    "own",
-}
-rotary.instead_of["    t, d ="] = {
-    "    half_split = False\n    t, d =": "you pair neighbours where the halves are "
-    "asked for: is half_split used?",
-    "    half_split = True\n    t, d =": "you pair the halves where neighbours are "
-    "asked for: is half_split used?",
-}
-rotary.instead_of[STACK] = {
-    "    return torch.cat(turned, dim=-1)": "interleaved pairs come back half-split: "
-    f"{STAY}",
-    "    a, b = x, torch.stack([-b, a], dim=-1).flatten(-2)\n    return a * "
-    "torch.cat([c, c], -1) + b * torch.cat([s, s], -1)": "interleaved, but angle i "
-    "stands beside dimensions i and k/2 + i; it belongs beside 2i and 2i + 1",
-}
-rotary.instead_of[CAT] = {
-    f"    {STACK}": f"half-split pairs come back interleaved: {STAY}",
-    "        c, s = c.repeat_interleave(2, -1), s.repeat_interleave(2, -1)\n        "
-    "return x * c + torch.cat([-b, a], -1) * s": "half-split, but angle i stands "
-    "beside dimensions 2i and 2i + 1; it belongs beside i and k/2 + i",
-}
-rotary.instead_of["2 * i / d"] = {
-    new: hint.replace("i/d", "i/k") for new, hint in EXPONENTS.items()
-}
+rotary.instead(r"""
+a * c - b * s, a * s + b * c
+    a * c + b * s, b * c - a * s
+        # it turns the wrong way: which of the two sines has a minus?
+    a * c + b * s, a * s + b * c  # {NO_TURN} (neither sine has a minus)
+    a * c - b * s, (a * c - b * s) * s + b * c
+        # {NO_TURN} (is b computed from the new a?)
+    a + s, b + c  # {NO_TURN} (sines and cosines are added, not multiplied)
+    a * s - b * c, a * c + b * s
+        # sine and cosine are exchanged: position 0 should change nothing
+torch.arange(start, start + t)
+    torch.arange(t)  # {AT_ZERO}
+    torch.arange(start + 1, start + t + 1)
+        # your positions are one too high: the first row is that of position start
+    torch.full((t,), start + 1)  # all rows turn alike: each has a position of its own
+t, d =
+    half_split = False\n    t, d =
+        # you pair neighbours where the halves are asked for: is half_split used?
+    half_split = True\n    t, d =
+        # you pair the halves where neighbours are asked for: is half_split used?
+return torch.stack(turned, dim=-1).flatten(-2)
+    return torch.cat(turned, dim=-1)  # interleaved pairs come back half-split: {STAY}
+    a, b = x, torch.stack([-b, a], dim=-1).flatten(-2)\n    return a * torch.cat([c, c],
+        -1) + b * torch.cat([s, s], -1)  # interleaved, but angle i stands beside
+        dimensions i and k/2 + i; it belongs beside 2i and 2i + 1
+return torch.cat(turned, dim=-1)
+    return torch.stack(turned, dim=-1).flatten(-2)
+        # half-split pairs come back interleaved: {STAY}
+    c, s = c.repeat_interleave(2, -1), s.repeat_interleave(2, -1)\n        return x * c
+        + torch.cat([-b, a], -1) * s  # half-split, but angle i stands beside dimensions
+        2i and 2i + 1; it belongs beside i and k/2 + i
+2 * i / d
+    i / d  # the exponent is i/k: look at the formula again
+    4 * i / d  # the exponent is 4i/k: does your index count 0, 2, 4, … already?
+    i / (d / 2 - 1)
+        # the exponent is i/(d/2 − 1), as in tensor2tensor; the paper's is wanted
+    -2 * i / d  # the later pairs turn faster; they should turn slower
+    0 * i  # all pairs turn like the first; each has a speed of its own
+""")
 
 for _half, _line in enumerate(("interleaved", "half-split")):
     rotary.case(
@@ -279,10 +263,8 @@ def refusal(result, x, table, start=0):
     return None if numbers & {t, start + t - 1, start + t} else NO_LENGTH
 
 
-MESSAGE = 'f"start {start}, {t} vectors, max_len {max_len}"'
 REFUSES = "start < 0 or start + t > max_len"
 ROWS = "x + table[positions]"
-THERE = "there = table[max(start, 0) : start + t]"
 UNREFUSED = {  # what becomes of positions that are not in the table
     "x + table[positions[positions < max_len]]": "only one row was left, and every "
     "vector got it; these should be refused",
@@ -311,33 +293,36 @@ def add_learned(x, table, start=0):
     return x + table[positions]
 
 
-add_learned.instead_of["> max_len"] = {"> max_len - 1": LAST, "> max_len - 4": NOT_DUE}
-add_learned.instead_of["ValueError"] = {"AssertionError": ASSERT, "IndexError": LATE}
-add_learned.instead_of[MESSAGE] = {
-    'f"{t} vectors, {max_len} rows"': NO_START,
-    'f"{t} vectors from {start} on"': NO_MAX_LEN,
-    'f"{start}: only {max_len} rows"': NO_LENGTH,
-}
-add_learned.instead_of["start < 0 or "] = {
-    "": "a negative index counts from the end of the table: refuse a start below 0"
-}
-add_learned.instead_of[ROWS] = {
-    "x + table[positions - start]": AT_ZERO,
-    "x + table[(positions + 1) % max_len]": "your positions are one too high: the "
-    "first is start",
-    "x + table[positions - positions[-1] - 1]": "these are the last rows of the "
-    "table: start counts from its beginning",
-    "x + table[positions[:1]]": "every vector gets the row of the first; each has its "
-    "own position",
-    "x + table[positions[:, None]]": "the rows run along the batch; positions are the "
-    "second axis",
-    "there.expand_as(x)": "these are rows of the table alone: where is x?",
-    "there": "these are rows of the table alone, and for one sequence: where is x?",
-    "x": "x comes back as it was",
-    "x * there": "the rows multiply x; they should be added",
-    "x * x.shape[-1] ** 0.5 + there": "x is multiplied by √d as well; here it is only "
-    "added to",
-}
+add_learned.instead("""
+> max_len
+    > max_len - 1  # {LAST}
+    > max_len - 4  # {NOT_DUE}
+ValueError
+    AssertionError  # {ASSERT}
+    IndexError  # {LATE}
+f"start {start}, {t} vectors, max_len {max_len}"
+    f"{t} vectors, {max_len} rows"  # {NO_START}
+    f"{t} vectors from {start} on"  # {NO_MAX_LEN}
+    f"{start}: only {max_len} rows"  # {NO_LENGTH}
+start < 0 or ->
+        # a negative index counts from the end of the table: refuse a start below 0
+x + table[positions]
+    x + table[positions - start]  # {AT_ZERO}
+    x + table[(positions + 1) % max_len]
+        # your positions are one too high: the first is start
+    x + table[positions - positions[-1] - 1]
+        # these are the last rows of the table: start counts from its beginning
+    x + table[positions[:1]]
+        # every vector gets the row of the first; each has its own position
+    x + table[positions[:, None]]
+        # the rows run along the batch; positions are the second axis
+    there.expand_as(x)  # these are rows of the table alone: where is x?
+    there  # these are rows of the table alone, and for one sequence: where is x?
+    x  # x comes back as it was
+    x * there  # the rows multiply x; they should be added
+    x * x.shape[-1] ** 0.5 + there
+        # x is multiplied by √d as well; here it is only added to
+""")
 
 
 @add_learned.case("the example: positions 1 and 2 of a table of three rows")
@@ -352,22 +337,19 @@ def vectors_and_table(draw, t, max_len, start):
     return x, table, start + more * (start > 0)
 
 
-for _line, _sizes in {  # vectors, rows of the table, start
-    "from position 0 on": (4, 7, 0),
-    "from another position on": (4, 9, 2),
-    "as many sequences as positions": (3, 11, 4),
-    "up to the last row: they just fit": (4, 9, 5),
-    "more vectors than rows: refused": (14, 11, 0),
-    "one vector too many: refused": (4, 11, 8),
-    "only one row is left: refused": (4, 11, 10),
-    "beyond the last row: refused": (1, 11, 16),
-    "a negative start: refused": (3, 11, -5),
-    "partly before the table: refused": (6, 11, -2),
-}.items():
-
-    @add_learned.case(_line)
-    def _(draw, sizes=_sizes):
-        return vectors_and_table(draw, *sizes)
+# vectors, rows of the table, start
+add_learned.each("""
+from position 0 on -> 4, 7, 0
+from another position on -> 4, 9, 2
+as many sequences as positions -> 3, 11, 4
+up to the last row: they just fit -> 4, 9, 5
+more vectors than rows: refused -> 14, 11, 0
+one vector too many: refused -> 4, 11, 8
+only one row is left: refused -> 4, 11, 10
+beyond the last row: refused -> 1, 11, 16
+a negative start: refused -> 3, 11, -5
+partly before the table: refused -> 6, 11, -2
+""")(vectors_and_table)
 
 
 @add_learned.case("in double precision", dtype=torch.float64)
@@ -378,59 +360,19 @@ def _(draw):
 
 # ---- only the offset counts --------------------------------------------------
 
-MOVED = (
-    "only p − r counts: do both positions move by the same number, and do q and k "
-    "stay what they were?"
-)
-ROUNDING = (
-    "only p − r counts: if q and k stay what they were, the last digits differ by "
-    "rounding alone"
-)
-CONTENT = (
-    "q · PE(r) and PE(p) · k are part of it, and change with the positions: are your "
-    "q and k random, and not zero?"
-)
-STILL = "only q is turned, so p alone counts: do your positions really move?"
-SUM = "p + r counts, which is no offset: do both positions move the same way?"
-APART = "p − r is not all that counts: do you try positions that differ?"
-ORDER = "it shows where p is before r: do you try positions in either order?"
-FAR = "it shows where p and r are far apart: do you try the whole range?"
-BEHIND = "it shows late in the sequence: do you try positions up to 100?"
-STEPS = "some shifts hide it: do you draw the shift afresh in every trial?"
-ALIKE = "it shows where q and k differ: is each drawn independently?"
-SOME = "it shows for some vectors only: are q and k drawn afresh in every trial?"
-SMALL = "a small difference is a difference: how much is due to rounding?"
-FEW = "it shows in one trial of 25: do you try 200, and is a single difference enough?"
-
-DRIFT = "it shows over many steps: do you try large shifts, too?"
-TOO_FEW = "it does, but to be sure takes the 200 trials that the text asks for"
-
-
-def missed(result, *_):
-    return TOO_FEW if result == "few" else tensor_for_bool(result)
-
 
 @exercise(
     "ch05-relative",
     "compare score(q, k, p, r) with score(q, k, p + c, r + c)",
-    {
-        BEHIND: [
-            ("randint(101, (2,))", "randint(11, (2,))"),
-            ("int(torch.randint(-min(p, r), 101 - max(p, r), ()))", "10"),
-        ],
-        FEW: [
-            ("    for _", "    differ = 0\n    for _"),
-            ("return False", "differ += 1"),
-            ("return True", "return differ < 10"),
-            ("3 * torch", "torch"),
-        ],
-    },
-    symptoms=missed,
     through=scores_tried,
+    broken={
+        "few": "it does, but to be sure takes the 200 trials that the text asks for"
+    },
+    symptoms=tensor_for_bool,
 )
 def depends_on_offset(score, width):
     for _ in range(110):
-        # vectors three times as long, so that few trials meet what is rare (FEW)
+        # vectors three times as long, so that few trials meet what is rare
         q, k = 3 * torch.randn(2, width)
         p, r = torch.randint(101, (2,)).tolist()
         c = int(torch.randint(-min(p, r), 101 - max(p, r), ()))
@@ -439,26 +381,6 @@ def depends_on_offset(score, width):
             return False
     return True
 
-
-depends_on_offset.instead_of |= {
-    "p + c, r + c": {"p + c, r": MOVED, "p, r": STILL, "p + c, r - c": SUM},
-    "1e-3": {"0.0": ROUNDING, "1.0": SMALL},
-    "3 * torch.randn(2, width)": {
-        "torch.zeros(2, width)": CONTENT,
-        "[torch.randn(width)] * 2": ALIKE,
-        "torch.arange(1.0, 3)[:, None].expand(2, width)": SOME,
-    },
-    "torch.randint(101, (2,))": {
-        "torch.randint(101, ()).expand(2)": APART,
-        "torch.randint(101, (2,)).sort(descending=True).values": ORDER,
-        "torch.randint(41, (2,))": FAR,
-    },
-    "int(torch.randint(-min(p, r), 101 - max(p, r), ()))": {
-        "10 if max(p, r) <= 90 else -10": STEPS,
-        "1 if max(p, r) < 100 else -1": DRIFT,
-    },
-    "range(110)": {"range(30)": TOO_FEW},
-}
 
 # Angles of position p, for a vector of the width of x; sinusoids; and a vector turned.
 ANGLES = "p * 10000.0 ** (-torch.arange(0, len(x), 2).double() / len(x))"
@@ -477,40 +399,85 @@ def score(expression):
     return Function(text, "q, k, p, r")
 
 
-SCORES = {  # a score with a number in it, what it is, and what an answer may miss
-    "q @ k - {} * (p - r)": ("q·k, less with p − r", None),
-    "q @ k / (1 + {} * (p - r) ** 2)": ("q·k, divided by the distance squared", MOVED),
-    "{} * (pe(q, p) * pe(k, r)).sum()": ("PE(p) · PE(r) alone", MOVED),
-    "{} * (turn(q, p) * turn(k, r)).sum()": ("q and k turned by positions", ROUNDING),
-    "((q + pe(q, p)) * (k + {} * pe(k, r))).sum()": ("sinusoids added", CONTENT),
-    "{} * (turn(q, p) * k).sum()": ("only q turned by its position", STILL),
-    "q @ k + {} * (p + r)": ("q·k, more with p + r", SUM),
-    "q @ k + {} * r * (p - r)": ("q·k, and r times the distance", APART),
-    "q @ k + {} * p * (p < r)": ("q·k, and p where p < r", ORDER),
-    "q @ k + {} * p * (abs(p - r) > 45)": ("q·k, and p from a distance", FAR),
-    "q @ k + {} * max(p - 30, 0)": ("q·k, and p beyond 30", BEHIND),
-    "q @ k + {} * (r % 2)": ("q·k, more where r is odd", STEPS),
-    "q @ k + {} * p * (k - q).sum()": ("q·k, and p times the sum of k − q", ALIKE),
-    "q @ k + {} * p * (q[0] < 0)": ("q·k, and p for some queries", SOME),
-    "q @ k + 0.01 * {} * p": ("q·k, and a little of p", SMALL),
-    "q @ k + 0.001 * {} * p": ("q·k, and a drift", DRIFT),
-    "q @ k + {} * p * (q[0] > 1.75)": ("q·k, and p for few queries", FEW),
-    "q @ k + {} * p * (k[1] < -1.75)": ("q·k, and p for few keys", FEW),
-    "q @ k - {} * r * (k[0] > 1.75)": ("q·k, less with r for few keys", FEW),
-}
-
-
-for _expression, (_name, _missed) in SCORES.items():
-
-    @depends_on_offset.case(_name, hint=_missed)
-    def _(draw, expression=_expression):
-        number = round(draw.number(0.2, 0.9), 2)
-        return score(expression.format(number)), draw.choice([4, 6, 8])
+# a score with a number in it, and what an answer may miss
+@depends_on_offset.each("""
+q·k, less with p − r -> "q @ k - {} * (p - r)"
+q·k, divided by the distance squared -> "q @ k / (1 + {} * (p - r) ** 2)"
+        # only p − r counts: do both positions move by the same number, and do q and k
+        stay what they were?
+PE(p) · PE(r) alone -> "{} * (pe(q, p) * pe(k, r)).sum()"
+        # {q·k, divided by the distance squared}
+q and k turned by positions -> "{} * (turn(q, p) * turn(k, r)).sum()"  # only p − r
+        counts: if q and k stay what they were, the last digits differ by rounding alone
+sinusoids added -> "((q + pe(q, p)) * (k + {} * pe(k, r))).sum()"
+        # q · PE(r) and PE(p) · k are part of it, and change with the positions: are
+        your q and k random, and not zero?
+only q turned by its position -> "{} * (turn(q, p) * k).sum()"
+        # only q is turned, so p alone counts: do your positions really move?
+q·k, more with p + r -> "q @ k + {} * (p + r)"
+        # p + r counts, which is no offset: do both positions move the same way?
+q·k, and r times the distance -> "q @ k + {} * r * (p - r)"
+        # p − r is not all that counts: do you try positions that differ?
+q·k, and p where p < r -> "q @ k + {} * p * (p < r)"
+        # it shows where p is before r: do you try positions in either order?
+q·k, and p from a distance -> "q @ k + {} * p * (abs(p - r) > 45)"
+        # it shows where p and r are far apart: do you try the whole range?
+q·k, and p beyond 30 -> "q @ k + {} * max(p - 30, 0)"
+        # it shows late in the sequence: do you try positions up to 100?
+q·k, more where r is odd -> "q @ k + {} * (r % 2)"
+        # some shifts hide it: do you draw the shift afresh in every trial?
+q·k, and p times the sum of k − q -> "q @ k + {} * p * (k - q).sum()"
+        # it shows where q and k differ: is each drawn independently?
+q·k, and p for some queries -> "q @ k + {} * p * (q[0] < 0)"
+        # it shows for some vectors only: are q and k drawn afresh in every trial?
+q·k, and a little of p -> "q @ k + 0.01 * {} * p"
+        # a small difference is a difference: how much is due to rounding?
+q·k, and a drift -> "q @ k + 0.001 * {} * p"
+        # it shows over many steps: do you try large shifts, too?
+q·k, and p for few queries -> "q @ k + {} * p * (q[0] > 1.75)"  # it shows in one trial
+        of 25: do you try 200, and is a single difference enough?
+q·k, and p for few keys -> "q @ k + {} * p * (k[1] < -1.75)"
+        # {q·k, and p for few queries}
+q·k, less with r for few keys -> "q @ k - {} * r * (k[0] > 1.75)"
+        # {q·k, and p for few queries}
+""")
+def _(draw, expression):
+    number = round(draw.number(0.2, 0.9), 2)
+    return score(expression.format(number)), draw.choice([4, 6, 8])
 
 
 @depends_on_offset.case("as many trials as the text asks for")
 def _(draw):
     return score("q @ k - abs(p - r)"), draw.choice([4, 6, 8]), True
+
+
+depends_on_offset.instead(r"""
+p + c, r + c
+    p + c, r  # {PE(p) · PE(r) alone}
+    p, r  # {only q turned by its position}
+    p + c, r - c  # {q·k, more with p + r}
+1e-3
+    0.0  # {q and k turned by positions}
+    1.0  # {q·k, and a little of p}
+3 * torch.randn(2, width)
+    torch.zeros(2, width)  # {sinusoids added}
+    [torch.randn(width)] * 2  # {q·k, and p times the sum of k − q}
+    torch.arange(1.0, 3)[:, None].expand(2, width)  # {q·k, and p for some queries}
+torch.randint(101, (2,))
+    torch.randint(101, ()).expand(2)  # {q·k, and r times the distance}
+    torch.randint(101, (2,)).sort(descending=True).values  # {q·k, and p where p < r}
+    torch.randint(41, (2,))  # {q·k, and p from a distance}
+int(torch.randint(-min(p, r), 101 - max(p, r), ()))
+    10 if max(p, r) <= 90 else -10  # {q·k, more where r is odd}
+    1 if max(p, r) < 100 else -1  # {q·k, and a drift}
+range(110) -> range(30)  # {few}
+randint(101, (2,)) -> randint(11, (2,))
+int(torch.randint(-min(p, r), 101 - max(p, r), ())) -> 10  # {q·k, and p beyond 30}
+for _ -> differ = 0\n    for _
+return False -> differ += 1
+return True -> return differ < 10
+3 * torch -> torch  # {q·k, and p for few keys}
+""")
 
 
 # ---- find the fault: a decoder that stutters ---------------------------------
@@ -519,15 +486,6 @@ def _(draw):
 @exercise(
     "ch05-stutter",
     "step by step should equal all at once: compare the two for each token",
-    {
-        "nothing has been repaired yet: what do a position and a mask know of the "
-        "cache?": [("table[s : s + n]", "table[:n]"), ("tril(s)", "tril()")],
-        "the cached tokens are not attended to": [
-            ("new @ seen.mT", "new @ new.mT"),
-            ("tril(s)", "tril()"),
-            ("weights @ seen,", "weights @ new,"),
-        ],
-    },
 )
 def decode_step(x, table, cache):
     s, n = cache.shape[1], x.shape[1]
@@ -539,32 +497,33 @@ def decode_step(x, table, cache):
     return weights @ seen, seen
 
 
-decode_step.instead_of["table[s : s + n]"] = {
-    "table[:n]": "every step begins at position 0 again",
-    "table[s + 1 : s + n + 1]": "your positions are one too high",
-    "table[s + n - 1 : s + 2 * n - 1]": "your positions begin at the end of the new "
-    "tokens, not at their beginning",
-    "table[n : 2 * n]": "your positions count the new tokens, not the cached ones",
-}
-decode_step.instead_of["tril(s)"] = {
-    "tril()": "the positions are right; which tokens, cached and new, does your mask "
-    "let a new one see?",
-    "tril(s + 1)": "a new token sees the one after it",
-    "tril(s - 1)": "a new token does not see itself",
-    "tril(10_000)": "a new token sees all new tokens, later ones too",
-}
-decode_step.instead_of["weights @ seen, seen"] = {
-    "weights @ seen, torch.cat([cache, x], dim=1)": "the output is right; the new "
-    "cache lacks the positions",
-    "weights @ seen, cache": "the output is right; the new cache lacks the new tokens",
-}
-decode_step.instead_of["    seen ="] = {
-    "    cache = cache + table[:s]\n    seen =": "the cached tokens have their "
-    "positions already; you add them again"
-}
-decode_step.instead_of["x.shape[-1] ** 0.5"] = {
-    "1.0": "the scores are not divided by √d"
-}
+decode_step.instead(r"""
+table[s : s + n]
+    table[:n]  # every step begins at position 0 again
+    table[s + 1 : s + n + 1]  # your positions are one too high
+    table[s + n - 1 : s + 2 * n - 1]
+        # your positions begin at the end of the new tokens, not at their beginning
+    table[n : 2 * n]  # your positions count the new tokens, not the cached ones
+tril(s)
+    tril()  # the positions are right; which tokens, cached and new, does your mask let
+        a new one see?
+    tril(s + 1)  # a new token sees the one after it
+    tril(s - 1)  # a new token does not see itself
+    tril(10_000)  # a new token sees all new tokens, later ones too
+weights @ seen, seen
+    weights @ seen, torch.cat([cache, x], dim=1)
+        # the output is right; the new cache lacks the positions
+    weights @ seen, cache  # the output is right; the new cache lacks the new tokens
+seen = -> cache = cache + table[:s]\n    seen =
+        # the cached tokens have their positions already; you add them again
+x.shape[-1] ** 0.5 -> 1.0  # the scores are not divided by √d
+table[s : s + n] -> table[:n]
+tril(s) -> tril()  # nothing has been repaired yet: what do a position and a mask know
+        of the cache?
+new @ seen.mT -> new @ new.mT
+tril(s) -> tril()
+weights @ seen, -> weights @ new,  # the cached tokens are not attended to
+""")
 
 
 @decode_step.case("the example: one token in the cache, one new one")
@@ -573,19 +532,16 @@ def _(draw):
     return torch.zeros(1, 1, 1), table, torch.full((1, 1, 1), 2.0)
 
 
-for _line, _sizes in {  # new tokens, tokens in the cache
-    "an empty cache: the first token": (1, 0),
-    "an empty cache: a whole sequence": (5, 0),
-    "one new token after four": (1, 4),
-    "three new tokens after five": (3, 5),
-    "five new tokens after two": (5, 2),
-}.items():
-
-    @decode_step.case(_line)
-    def _(draw, sizes=_sizes):
-        n, s = sizes
-        d = draw.integer(4, 6)
-        return draw.normal(3, n, d), draw.normal(s + n + 8, d), draw.normal(3, s, d)
+@decode_step.each("""
+an empty cache: the first token -> 1, 0
+an empty cache: a whole sequence -> 5, 0
+one new token after four -> 1, 4
+three new tokens after five -> 3, 5
+five new tokens after two -> 5, 2
+""")
+def _(draw, n, s):
+    d = draw.integer(4, 6)
+    return draw.normal(3, n, d), draw.normal(s + n + 8, d), draw.normal(3, s, d)
 
 
 @decode_step.case("in double precision", dtype=torch.float64)

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy, one_hot
 
-from annotated.checks import Function, Raised, exercise, faults
+from annotated.checks import Function, Raised, changes, exercise, faults
 from annotated.checks.material import accumulated, looped, steps_taken
 
 
@@ -20,9 +20,7 @@ def asserts(result):
 
 
 def no_step(result, *_):
-    """The symptom of a result that is no number, or of a model in another mode."""
-    if result in ("a step in evaluation mode", "left in evaluation mode"):
-        return "the model is put into evaluation mode: a step wants its dropout"
+    """The symptom of a result that is no number."""
     if result is None:
         return "return the loss, a number"
     if isinstance(result, Tensor) and result.requires_grad:
@@ -30,20 +28,14 @@ def no_step(result, *_):
     return None
 
 
-CLEAR = "    optimizer.zero_grad()\n"
-CLIP = "nn.utils.clip_grad_norm_(model.parameters(), clip)"
-
-
 @exercise(
     "ch07-training-step",
     "the loss, or the parameters after the step, are other ones",
-    {
-        "cleared only at the end: what waited there at first is in the first step": [
-            (CLEAR, ""),
-            ("    schedule", f"{CLEAR}    schedule"),
-        ]
-    },
     through=steps_taken,
+    broken=dict.fromkeys(
+        ("a step in evaluation mode", "left in evaluation mode"),
+        "the model is put into evaluation mode: a step wants its dropout",
+    ),
     symptoms=no_step,
 )
 def training_step(model, source, target, optimizer, schedule, clip):
@@ -59,35 +51,33 @@ def training_step(model, source, target, optimizer, schedule, clip):
     return loss.item()
 
 
-training_step.instead_of[CLEAR] = {
-    "": "gradients that were there before are in your step"
-}
-training_step.instead_of[f"{CLEAR}    loss.backward()\n"] = {
-    f"    loss.backward()\n{CLEAR}": "the parameters stay where they are: is there a "
-    "gradient when you step?"
-}
-training_step.instead_of[CLIP] = {
-    "pass": "a gradient longer than `clip` gets through",
-    "[nn.utils.clip_grad_norm_([p], clip) for p in model.parameters()]": "each "
-    "parameter is shortened by itself",
-    CLIP.replace("norm", "value"): "each number is cut off: the direction changes",
-}
-training_step.instead_of["    schedule.step()\n"] = {"": "the rate stays where it is"}
-training_step.instead_of["optimizer.step()\n    schedule.step()"] = {
-    "schedule.step()\n    optimizer.step()": "each step has the rate of the next one"
-}
-training_step.instead_of["losses[real].mean()"] = {
-    "losses.mean()": "padding is counted, in the sum and in the number",
-    "losses[real].sum() / real.numel()": "the sum is divided by all positions, "
-    "padding too",
-    "((losses * real).sum(1) / real.sum(1)).mean()": "this is the mean of the "
-    "sentences' means, not of the tokens",
-    "losses[real].sum()": "this is the sum, not the mean",
-}
-training_step.instead_of["target[:, :-1], target[:, 1:]"] = {
-    "target, target": "the model reads the very symbol that it should say",
-    "target[:, :-1], target[:, :-1]": "the labels are those of the position before",
-}
+training_step.instead(r"""
+optimizer.zero_grad() -> # gradients that were there before are in your step
+optimizer.zero_grad()\n    loss.backward() -> loss.backward()\n    optimizer.zero_grad()
+        # the parameters stay where they are: is there a gradient when you step?
+nn.utils.clip_grad_norm_(model.parameters(), clip)
+    pass  # a gradient longer than `clip` gets through
+    [nn.utils.clip_grad_norm_([p], clip) for p in model.parameters()]
+        # each parameter is shortened by itself
+    nn.utils.clip_grad_value_(model.parameters(), clip)
+        # each number is cut off: the direction changes
+schedule.step() -> # the rate stays where it is
+optimizer.step()\n    schedule.step() -> schedule.step()\n    optimizer.step()
+        # each step has the rate of the next one
+losses[real].mean()
+    losses.mean()  # padding is counted, in the sum and in the number
+    losses[real].sum() / real.numel()
+        # the sum is divided by all positions, padding too
+    ((losses * real).sum(1) / real.sum(1)).mean()
+        # this is the mean of the sentences' means, not of the tokens
+    losses[real].sum()  # this is the sum, not the mean
+target[:, :-1], target[:, 1:]
+    target, target  # the model reads the very symbol that it should say
+    target[:, :-1], target[:, :-1]  # the labels are those of the position before
+optimizer.zero_grad() ->
+\n    schedule -> \n    optimizer.zero_grad()\n    schedule
+        # cleared only at the end: what waited there at first is in the first step
+""")
 
 
 def speaker(draw, symbols=7, wide=4):
@@ -104,34 +94,19 @@ def padded_targets(draw, lengths, symbols=7):
     return draw.integers(3, symbols - 1, len(lengths), 3), rows
 
 
-TRAINED = {  # lengths of each batch, scale of the model, rates, longest gradient
-    "one step, no padding, nothing to clip": ([[4, 4]], 1, [0.1, 0.2], 100.0),
-    "sentences of several lengths": ([[1, 3, 6]], 1, [0.3, 0.1], 100.0),
-    "a long gradient": ([[5, 2]], 6, [0.5, 0.1], 0.05),
-    "four steps, and a rate that climbs": (
-        4 * [[1, 2, 5]],
-        1,
-        [0.1, 0.2, 0.3, 0.4, 0.5],
-        0.2,
-    ),
-}
-for _line, _given in TRAINED.items():
-
-    @training_step.case(_line)
-    def _(draw, given=_given):
-        sets, scale, rates, clip = given
-        batches = [padded_targets(draw, draw.shuffled(lengths)) for lengths in sets]
-        return [scale * table for table in speaker(draw)], batches, rates, clip
+# lengths of a batch, scale of the model, rates, longest gradient
+@training_step.each("""
+one step, no padding, nothing to clip -> [4, 4], 1, [0.1, 0.2], 100.0
+sentences of several lengths -> [1, 3, 6], 1, [0.3, 0.1], 100.0
+a long gradient -> [5, 2], 6, [0.5, 0.1], 0.05
+four steps, and a rate that climbs -> [1, 2, 5], 1, [0.1, 0.2, 0.3, 0.4, 0.5], 0.2
+""")
+def _(draw, lengths, scale, rates, clip):
+    batches = [padded_targets(draw, draw.shuffled(lengths)) for _ in rates[1:]]
+    return [scale * table for table in speaker(draw)], batches, rates, clip
 
 
 # ---- find the fault ----------------------------------------------------------
-
-
-def without_dropout(result, *_):
-    """The symptom of a model that stays in evaluation mode."""
-    if result == "a step in evaluation mode":
-        return "a step is taken in evaluation mode, without dropout: back to train()"
-    return None
 
 
 def token_loss(model, source, target):
@@ -139,45 +114,38 @@ def token_loss(model, source, target):
     return cross_entropy(logits.mT, target[:, 1:], ignore_index=0)
 
 
-LEAK = ("        tokens =", "        checked.backward()\n        tokens =")
-STILL_THERE = {
-    "the rate does not move within an epoch": [
-        ("        schedule.step()\n", ""),
-        ("    total = count", "    schedule.step()\n    total = count"),
-    ],
-    "a gradient longer than `clip` gets through": [
-        ("        loss.backward()\n", ""),
-        (
-            "        optimizer.step()",
-            "        loss.backward()\n        optimizer.step()",
-        ),
-    ],
-}
-LEAKS = {
-    "the next epoch begins with something that the evaluation left behind": LEAK,
-    # the steps are the right ones, if they clear first
-    "the evaluation goes backward: its gradients are left until the next step": [
-        LEAK,
-        ("        optimizer.zero_grad()\n", ""),
-        ("        loss =", "        optimizer.zero_grad()\n        loss ="),
-    ],
-}
-TOKENS = "(target[:, 1:] != 0).sum().item()"
-COUNTS = {
-    "the checking loss depends on how tokens are split into batches": "1",
-    "the checking loss weighs a batch by sentences, not by tokens": "len(target)",
-    "the checking loss counts the start symbol, which is never said": (
-        "(target != 0).sum().item()"
-    ),
-    "the checking loss counts padding": "target[:, 1:].numel()",
-}
+STILL_THERE = r"""
+schedule.step() ->
+total = count -> schedule.step()\n    total = count
+        # the rate does not move within an epoch
+loss.backward() ->
+optimizer.step() -> loss.backward()\n        optimizer.step()
+        # a gradient longer than `clip` gets through
+"""
+# the last one's steps are the right ones, if they clear first
+LEAKS = r"""
+tokens = -> checked.backward()\n        tokens =
+        # the next epoch begins with something that the evaluation left behind
+tokens = -> checked.backward()\n        tokens =
+optimizer.zero_grad() ->
+loss = -> optimizer.zero_grad()\n        loss =
+        # the evaluation goes backward: its gradients are left until the next step
+"""
+COUNTS = """
+(target[:, 1:] != 0).sum().item()
+    1  # the checking loss depends on how tokens are split into batches
+    len(target)  # the checking loss weighs a batch by sentences, not by tokens
+    (target != 0).sum().item()
+        # the checking loss counts the start symbol, which is never said
+    target[:, 1:].numel()  # the checking loss counts padding
+"""
 
 
 def left_over():
     """Every set of faults that may be left, of each kind one."""
-    for hint, leak in LEAKS.items():
-        for name, count in COUNTS.items():
-            yield faults(STILL_THERE | {hint: leak, name: (TOKENS, count)})
+    for leak in changes(LEAKS).items():
+        for count in changes(COUNTS).items():
+            yield faults(changes(STILL_THERE) | dict([leak, count]))
 
 
 @exercise(
@@ -185,7 +153,10 @@ def left_over():
     "something else has changed: repair the faults, and leave the rest as it is",
     {hint: change for made in left_over() for hint, change in made.items()},
     through=looped,
-    symptoms=without_dropout,
+    broken={
+        "a step in evaluation mode": "a step is taken in evaluation mode, without "
+        "dropout: back to train()"
+    },
 )
 def repair_loop(model, training, checking, optimizer, schedule, clip):
     losses = []
@@ -205,19 +176,17 @@ def repair_loop(model, training, checking, optimizer, schedule, clip):
     return losses, total / count
 
 
-for _line, (_scale, _clip, _epochs) in {
-    "one epoch": (1.0, 0.3, 1),
-    "two epochs, with an evaluation between them": (1.0, 0.3, 2),
-    "long gradients": (4.0, 0.05, 2),
-}.items():
-
-    @repair_loop.case(_line)
-    def _(draw, scale=_scale, clip=_clip, epochs=_epochs):
-        tables = [scale * table for table in speaker(draw)]
-        training = [padded_targets(draw, draw.shuffled([1, 2, 5])) for _ in range(3)]
-        checking = [padded_targets(draw, [1]), padded_targets(draw, [6, 4, 5])]
-        rates = [0.1 * n for n in range(1, 9)]
-        return tables, training, checking, rates, clip, epochs
+@repair_loop.each("""
+one epoch -> 1.0, 0.3, 1
+two epochs, with an evaluation between them -> 1.0, 0.3, 2
+long gradients -> 4.0, 0.05, 2
+""")
+def _(draw, scale, clip, epochs):
+    tables = [scale * table for table in speaker(draw)]
+    training = [padded_targets(draw, draw.shuffled([1, 2, 5])) for _ in range(3)]
+    checking = [padded_targets(draw, [1]), padded_targets(draw, [6, 4, 5])]
+    rates = [0.1 * n for n in range(1, 9)]
+    return tables, training, checking, rates, clip, epochs
 
 
 # ---- another schedule --------------------------------------------------------
@@ -239,9 +208,6 @@ def undecided(x, p, f):
     return missing if missing > f else wave(x, p, f)
 
 
-CLIMB = "peak * step / warmup"
-
-
 @exercise(
     "ch07-schedule",
     "expected another rate: see the three cases of the statement",
@@ -258,80 +224,72 @@ def warm_cosine(step, warmup, total, peak, floor=0.0):
     return wave(x, peak, floor)
 
 
-warm_cosine.instead_of["    if step <= warmup:"] = {
-    "    if step >= total:\n        return floor\n    if step <= warmup:": "this step "
-    "is still the top of the climb",
-    "    if step:": "the climb goes on after the warm-up",
-}
-warm_cosine.instead_of["    x ="] = {
-    "    warmup, total = max(warmup, 1), max(total, 1)\n    x =": "no warm-up became "
-    "one of 1 step"
-}
-warm_cosine.instead_of[CLIMB] = {
-    "peak * (step - 1) / warmup": "the climb begins one step late",
-    "peak * step / (warmup + 1)": "the climb ends one step late",
-    "peak * (step + 1) / warmup": "the climb is one step early",
-    "floor + (peak - floor) * step / warmup": "the climb begins at 0, not at `floor`",
-    f"max(floor, {CLIMB})": "the floor is where the rate ends",
-    "peak": "no climb: the rate is at the peak at once",
-    "wave(step / total, peak, floor)": "no climb: the cosine begins at step 1",
-    "wave(step / warmup, 0, peak)": "the climb is straight, not a cosine",
-    "wave(x, peak, floor)": "the cosine falls before the climb is over",
-    "peak * step / total": "the climb ends at step `total`, too late",
-    "step / warmup": "the climb goes up to 1, not to the peak",
-}
-warm_cosine.instead_of["part(step, warmup, total)"] = {
-    "step / total": "the share is that of all steps, the warm-up included",
-    "step / max(total - warmup, 1)": "the steps of the warm-up do not count in the "
-    "share",
-    "(step - warmup) / total": "the share is divided by `total`, warm-up included",
-    "part(step - 1, warmup, total)": "the cosine begins one step late",
-    "part(step + 1, warmup, total)": "the cosine begins one step early",
-}
-warm_cosine.instead_of["wave(x, peak, floor)"] = {
-    "undecided(x, peak, floor)": "the floor is missing, or it only cuts the wave off",
-    "max(floor, wave(x, peak, 0))": "the floor cuts the wave off before its end",
-    "wave(x, peak, 0)": "the floor is missing",
-    "wave(x, peak - floor, 0)": "the wave has the right height, but ends at 0",
-    "wave(x, peak + floor, floor)": "the floor is added on top of the peak",
-    "wave(x, floor, peak)": "this climbs from the floor to the peak",
-    "floor + (peak - floor) * math.cos(math.pi * x / 2)": "half a wave goes from 0 to "
-    "π, not to π/2",
-    "wave(2 * x, peak, floor)": "half a wave goes from 0 to π, not to 2π",
-    "wave(x / math.pi, peak, floor)": "π is missing in the cosine",
-    "wave(180 / math.pi * x, peak, floor)": "the cosine is taken of degrees",
-    "wave(x, 2 * peak - floor, floor)": "1 + cos is 2 at first: it is not halved",
-    "wave(x, peak, 2 * floor - peak)": "a cosine alone becomes negative",
-    "peak + (floor - peak) * x": "this is a straight line down, no cosine",
-    "peak": "after the warm-up the rate stays at the peak",
-    "floor": "after the warm-up the rate drops to the floor at once",
-}
-warm_cosine.instead_of["return floor"] = {
-    "return wave(x, peak, floor)": "after `total` the cosine climbs again",
-    "return 0.0": "after `total` the rate is the floor, not 0",
-    "return peak": "after `total` the rate is the floor, not the peak",
-    "return peak + (floor - peak) * x": "after `total` the straight line goes on",
-}
+warm_cosine.instead(r"""
+if step <= warmup:
+    if step >= total:\n        return floor\n    if step <= warmup:
+        # this step is still the top of the climb
+    if step:  # the climb goes on after the warm-up
+x = -> warmup, total = max(warmup, 1), max(total, 1)\n    x =
+        # no warm-up became one of 1 step
+peak * step / warmup
+    peak * (step - 1) / warmup  # the climb begins one step late
+    peak * step / (warmup + 1)  # the climb ends one step late
+    peak * (step + 1) / warmup  # the climb is one step early
+    floor + (peak - floor) * step / warmup  # the climb begins at 0, not at `floor`
+    max(floor, peak * step / warmup)  # the floor is where the rate ends
+    peak  # no climb: the rate is at the peak at once
+    wave(step / total, peak, floor)  # no climb: the cosine begins at step 1
+    wave(step / warmup, 0, peak)  # the climb is straight, not a cosine
+    wave(x, peak, floor)  # the cosine falls before the climb is over
+    peak * step / total  # the climb ends at step `total`, too late
+    step / warmup  # the climb goes up to 1, not to the peak
+part(step, warmup, total)
+    step / total  # the share is that of all steps, the warm-up included
+    step / max(total - warmup, 1)  # the steps of the warm-up do not count in the share
+    (step - warmup) / total  # the share is divided by `total`, warm-up included
+    part(step - 1, warmup, total)  # the cosine begins one step late
+    part(step + 1, warmup, total)  # the cosine begins one step early
+wave(x, peak, floor)
+    undecided(x, peak, floor)  # the floor is missing, or it only cuts the wave off
+    max(floor, wave(x, peak, 0))  # the floor cuts the wave off before its end
+    wave(x, peak, 0)  # the floor is missing
+    wave(x, peak - floor, 0)  # the wave has the right height, but ends at 0
+    wave(x, peak + floor, floor)  # the floor is added on top of the peak
+    wave(x, floor, peak)  # this climbs from the floor to the peak
+    floor + (peak - floor) * math.cos(math.pi * x / 2)
+        # half a wave goes from 0 to π, not to π/2
+    wave(2 * x, peak, floor)  # half a wave goes from 0 to π, not to 2π
+    wave(x / math.pi, peak, floor)  # π is missing in the cosine
+    wave(180 / math.pi * x, peak, floor)  # the cosine is taken of degrees
+    wave(x, 2 * peak - floor, floor)  # 1 + cos is 2 at first: it is not halved
+    wave(x, peak, 2 * floor - peak)  # a cosine alone becomes negative
+    peak + (floor - peak) * x  # this is a straight line down, no cosine
+    peak  # after the warm-up the rate stays at the peak
+    floor  # after the warm-up the rate drops to the floor at once
+return floor
+    return wave(x, peak, floor)  # after `total` the cosine climbs again
+    return 0.0  # after `total` the rate is the floor, not 0
+    return peak  # after `total` the rate is the floor, not the peak
+    return peak + (floor - peak) * x  # after `total` the straight line goes on
+""")
 
-SHARES = {  # step, warm-up and total of each line, from two lengths w and 7 r
-    "a climb that is below the floor at first": lambda w, r: (1, w, w + 7 * r),
-    "the top of the climb": lambda w, r: (w, w, w + 7 * r),
-    "on the way down": lambda w, r: (w + 2 * r, w, w + 7 * r),
-    "so far down that the wave is below the floor": (
-        lambda w, r: (w + 6 * r, w, w + 7 * r)
-    ),
-    "after the end": lambda w, r: (w + 9 * r, w, w + 7 * r),
-    "no warm-up": lambda w, r: (3, 0, 7 * r),
-    "nothing but warm-up, and its last step": lambda w, r: (w, w, w),
-    "nothing but warm-up, and the step after it": lambda w, r: (w + 1, w, w),
-}
-for _line, _steps in SHARES.items():
 
-    @warm_cosine.case(_line)
-    def _(draw, steps=_steps):
-        peak = draw.number(1.0, 3.0)
-        floor = peak * draw.number(0.2, 0.4)
-        return *steps(draw.integer(6, 20), draw.integer(3, 6)), peak, floor
+# step, warm-up and total
+@warm_cosine.each("""
+a climb that is below the floor at first -> "1, w, w + 7 * r"
+the top of the climb -> "w, w, w + 7 * r"
+on the way down -> "w + 2 * r, w, w + 7 * r"
+so far down that the wave is below the floor -> "w + 6 * r, w, w + 7 * r"
+after the end -> "w + 9 * r, w, w + 7 * r"
+no warm-up -> "3, 0, 7 * r"
+nothing but warm-up, and its last step -> "w, w, w"
+nothing but warm-up, and the step after it -> "w + 1, w, w"
+""")
+def _(draw, steps):
+    peak = draw.number(1.0, 3.0)
+    floor = peak * draw.number(0.2, 0.4)
+    steps = Function(f"({steps})", "w, r")
+    return *steps(draw.integer(6, 20), draw.integer(3, 6)), peak, floor
 
 
 @warm_cosine.case(
@@ -342,15 +300,10 @@ def _(draw):
     return w + 1, w, w + 1, draw.number(0.5, 3.0), 0.1
 
 
-warm_cosine.case(
-    "in the climb: a quarter of the peak at step 1 of 4",
-    lambda draw: (1, 4, 12, 1.0, 0.2),
-)
-warm_cosine.case(
-    "half way down: 0.6 at step 8",
-    lambda draw: (8, 4, 12, 1.0, 0.2),
-    hint="0.6 is the middle of 1.0 and 0.2",
-)
+warm_cosine.each("""
+in the climb: a quarter of the peak at step 1 of 4 -> 1, 4, 12, 1.0, 0.2
+half way down: 0.6 at step 8 -> 8, 4, 12, 1.0, 0.2  # 0.6 is the middle of 1.0 and 0.2
+""")(lambda draw, *given: given)
 warm_cosine.case(
     "without a floor it ends at 0", lambda draw: (12, 3, 11, draw.number(0.5, 3.0))
 )
@@ -368,50 +321,14 @@ def infinite(rows, *_):
         return "NaN or infinity: what if nobody is left to share with?"
 
 
-KEEPS = "1 - smoothing if others > 0 else 1.0"
-SHARED = ("size - 1 - len(forbidden)", "size")
-ON_TOP = ("1 - smoothing if", "1 - smoothing + smoothing / others if")
-DEAD = "where the target is forbidden the whole row is 0; yours "
-DEADS = {
-    "asks": "asks for the forbidden symbol",
-    "rows": "asks for the forbidden symbol, and shares out",
-    "asks + others_get(size - len(forbidden))": "asks for the forbidden symbol, and "
-    "shares ε among the allowed",
-    "others_get(others)": "shares out ε",
-    "others_get(size - len(forbidden))": "shares ε among the allowed",
-}
+DEAD = "where the target is forbidden the whole row is 0; yours"
+TWO = "two cases are missing, nobody to share with and a forbidden target: yours"
 
 
 @exercise(
     "ch07-smoothing",
     "expected 1 − ε at the right symbol, an equal share of ε at each symbol that is "
     "neither right nor forbidden, 0 elsewhere",
-    {
-        "the right symbol gets a share on top of 1 − ε": [
-            (SHARED[0], "size - len(forbidden)"),
-            ON_TOP,
-        ],
-        "the right symbol gets a share on top of its own, as in PyTorch": [
-            SHARED,
-            ON_TOP,
-        ],
-        "all symbols share ε, as in PyTorch, the forbidden ones too": [
-            SHARED,
-            ON_TOP,
-            (" * ~banned", ""),
-            ("0.0, rows", "rows, rows"),
-        ],
-        "forbidden symbols get a share, and no row is 0": [
-            (" * ~banned", ""),
-            ("0.0, rows", "rows, rows"),
-        ],
-    }
-    | {
-        "two cases are missing, nobody to share with and a forbidden target: yours "
-        f"{what}": [(KEEPS, "1 - smoothing"), ("0.0, rows", f"{row}, rows")]
-        for row, what in DEADS.items()
-        if "shares out" not in what  # nobody is there to get it
-    },
     symptoms=infinite,
 )
 def smoothed(target, size, smoothing, forbidden):
@@ -427,42 +344,60 @@ def smoothed(target, size, smoothing, forbidden):
     return torch.where(banned[target][..., None], 0.0, rows).float()
 
 
-smoothed.instead_of[KEEPS] = {
-    "1 - smoothing": "nobody is left to share with, and yet ε is lost",
-    "1.0": "the right symbol gives nothing away",
-}
-smoothed.instead_of[SHARED[0]] = {
-    "size": "ε is shared by all v symbols: who should get none?",
-    "size - 1": "ε is shared by v − 1 symbols; the forbidden ones get none",
-    "size - 2": "ε is shared by v − 2 symbols: how many are forbidden here?",
-    "size - len(forbidden)": "the right symbol is counted among those that share",
-    "size - 2 - len(forbidden)": "a forbidden symbol too many is counted",
-}
-smoothed.instead_of["max(count, 1)"] = {
-    "1": "nothing is shared out: each of the others gets ε"
-}
-smoothed.instead_of["    right ="] = {
-    "    smoothing = 1 - smoothing\n    right =": "the right symbol gets ε and the "
-    "others share 1 − ε",
-    "    smoothing = 0\n    right =": "this is the target without smoothing",
-    "    forbidden = forbidden[:1]\n    right =": "only the first forbidden id is "
-    "looked at",
-    "    forbidden = [0]\n    right =": "only the padding, 0, is forbidden",
-    "    forbidden = range(max(forbidden, default=-1) + 1)\n    right =": "all ids up "
-    "to the largest are forbidden",
-    "    forbidden = range(len(forbidden))\n    right =": "as many ids are forbidden, "
-    "but the first ones",
-    "    forbidden = []\n    right =": "`forbidden` is not used",
-}
-smoothed.instead_of[" * ~banned"] = {"": "the forbidden symbols get a share"}
-smoothed.instead_of["0.0, rows"] = {
-    f"{row}, rows": DEAD + what for row, what in DEADS.items()
-}
-smoothed.instead_of[".float()"] = {
-    ".float().mT": "the symbols stand on the wrong axis",
-    ".float().flatten(0, 1)": "batch and places should stay two axes",
-    ".float()[~banned[target]]": "rows of forbidden targets are left out",
-}
+smoothed.instead(r"""
+1 - smoothing if others > 0 else 1.0
+    1 - smoothing  # nobody is left to share with, and yet ε is lost
+    1.0  # the right symbol gives nothing away
+size - 1 - len(forbidden)
+    size  # ε is shared by all v symbols: who should get none?
+    size - 1  # ε is shared by v − 1 symbols; the forbidden ones get none
+    size - 2  # ε is shared by v − 2 symbols: how many are forbidden here?
+    size - len(forbidden)  # the right symbol is counted among those that share
+    size - 2 - len(forbidden)  # a forbidden symbol too many is counted
+max(count, 1) -> 1  # nothing is shared out: each of the others gets ε
+right =
+    smoothing = 1 - smoothing\n    right =
+        # the right symbol gets ε and the others share 1 − ε
+    smoothing = 0\n    right =  # this is the target without smoothing
+    forbidden = forbidden[:1]\n    right =  # only the first forbidden id is looked at
+    forbidden = [0]\n    right =  # only the padding, 0, is forbidden
+    forbidden = range(max(forbidden, default=-1) + 1)\n    right =
+        # all ids up to the largest are forbidden
+    forbidden = range(len(forbidden))\n    right =
+        # as many ids are forbidden, but the first ones
+    forbidden = []\n    right =  # `forbidden` is not used
+* ~banned -> # the forbidden symbols get a share
+0.0, rows
+    asks, rows  # {DEAD} asks for the forbidden symbol
+    rows, rows  # {DEAD} asks for the forbidden symbol, and shares out
+    asks + others_get(size - len(forbidden)), rows
+        # {DEAD} asks for the forbidden symbol, and shares ε among the allowed
+    others_get(others), rows  # {DEAD} shares out ε
+    others_get(size - len(forbidden)), rows  # {DEAD} shares ε among the allowed
+.float()
+    .float().mT  # the symbols stand on the wrong axis
+    .float().flatten(0, 1)  # batch and places should stay two axes
+    .float()[~banned[target]]  # rows of forbidden targets are left out
+size - 1 - len(forbidden) -> size - len(forbidden)
+1 - smoothing if -> 1 - smoothing + smoothing / others if
+        # the right symbol gets a share on top of 1 − ε
+size - 1 - len(forbidden) -> size
+1 - smoothing if -> 1 - smoothing + smoothing / others if
+        # the right symbol gets a share on top of its own, as in PyTorch
+size - 1 - len(forbidden) -> size
+1 - smoothing if -> 1 - smoothing + smoothing / others if
+* ~banned ->
+0.0, rows -> rows, rows  # all symbols share ε, as in PyTorch, the forbidden ones too
+* ~banned ->
+0.0, rows -> rows, rows  # forbidden symbols get a share, and no row is 0
+1 - smoothing if others > 0 else 1.0 -> 1 - smoothing
+0.0, rows -> asks, rows  # {TWO} asks for the forbidden symbol
+1 - smoothing if others > 0 else 1.0 -> 1 - smoothing
+0.0, rows -> asks + others_get(size - len(forbidden)), rows
+        # {TWO} asks for the forbidden symbol, and shares ε among the allowed
+1 - smoothing if others > 0 else 1.0 -> 1 - smoothing
+0.0, rows -> others_get(size - len(forbidden)), rows  # {TWO} shares ε among the allowed
+""")
 
 
 @smoothed.case("the example: six symbols, two of them forbidden")
@@ -525,9 +460,6 @@ def misplaced(result, lengths, tokens):
         return "the groups fit, but only a sequence that does not may open another one"
 
 
-FULL = "(len(found[-1]) + 1) * length > tokens"
-
-
 @exercise(
     "ch07-token-batches",
     "expected a list of groups, each of them a list of indices",
@@ -546,99 +478,73 @@ def group_by_tokens(lengths, tokens):
     return found
 
 
-group_by_tokens.instead_of[FULL] = {
-    "sum(lengths[i] for i in found[-1]) + length > tokens": "the sum of the lengths "
-    "is limited, but padding takes positions too",
-    FULL.replace(">", ">="): "a group of exactly `tokens` places fits",
-    "len(found[-1]) * length > tokens": "the newcomer is not counted: a group holds "
-    "one sequence too many",
-    "(len(found[-1]) + 1) * lengths[found[-1][0]] > tokens": "the rectangle is as "
-    "wide as its longest sequence, not as its shortest",
-    "len(found[-1]) >= tokens": "the number of sequences is limited, not that of "
-    "places",
-    "(len(found[-1]) + 1) * lengths[found[-1][-1]] > tokens": "the newcomer is the "
-    "longest: the rectangle is as wide as it",
-    "len(found[-1]) * lengths[found[-1][-1]] > tokens": "this is the rectangle before "
-    "the newcomer",
-    "True": "each group holds one sequence",
-}
-group_by_tokens.instead_of["key=lengths.__getitem__"] = {
-    "key=str": "sequences are not sorted by length",
-    "key=lambda i: -lengths[i]": "the longest comes first",
-    "key=lambda i: (lengths[i], -i)": "sequences of one length have changed places",
-}
-group_by_tokens.instead_of["return found"] = {
-    "return [[lengths[i] for i in g] for g in found]": "these are lengths, not indices",
-    "return [[order.index(i) for i in g] for g in found]": "these are places in the "
-    "sorted order, no indices",
-    "return [[i + 1 for i in g] for g in found]": "indices are counted from 0",
-    "return found[:-1]": "the last group is missing",
-    "return found or [[]]": "no sequences, no groups",
-    "return [[], *found]": "an empty group stands in front",
-    "return [*found, []]": "an empty group stands at the end",
-    "return [i for g in found for i in g]": "this is one list for all groups",
-    "return found[::-1]": "the groups are not in the order of their opening",
-    "return [g[::-1] for g in found]": "each group begins with its longest",
-    "return [sorted(g) for g in found]": "within a group, length decides, not the "
-    "index",
-}
+group_by_tokens.instead("""
+(len(found[-1]) + 1) * length > tokens
+    sum(lengths[i] for i in found[-1]) + length > tokens
+        # the sum of the lengths is limited, but padding takes positions too
+    (len(found[-1]) + 1) * length >= tokens  # a group of exactly `tokens` places fits
+    len(found[-1]) * length > tokens
+        # the newcomer is not counted: a group holds one sequence too many
+    (len(found[-1]) + 1) * lengths[found[-1][0]] > tokens
+        # the rectangle is as wide as its longest sequence, not as its shortest
+    len(found[-1]) >= tokens  # the number of sequences is limited, not that of places
+    (len(found[-1]) + 1) * lengths[found[-1][-1]] > tokens
+        # the newcomer is the longest: the rectangle is as wide as it
+    len(found[-1]) * lengths[found[-1][-1]] > tokens
+        # this is the rectangle before the newcomer
+    True  # each group holds one sequence
+key=lengths.__getitem__
+    key=str  # sequences are not sorted by length
+    key=lambda i: -lengths[i]  # the longest comes first
+    key=lambda i: (lengths[i], -i)  # sequences of one length have changed places
+return found
+    return [[lengths[i] for i in g] for g in found]  # these are lengths, not indices
+    return [[order.index(i) for i in g] for g in found]
+        # these are places in the sorted order, no indices
+    return [[i + 1 for i in g] for g in found]  # indices are counted from 0
+    return found[:-1]  # the last group is missing
+    return found or [[]]  # no sequences, no groups
+    return [[], *found]  # an empty group stands in front
+    return [*found, []]  # an empty group stands at the end
+    return [i for g in found for i in g]  # this is one list for all groups
+    return found[::-1]  # the groups are not in the order of their opening
+    return [g[::-1] for g in found]  # each group begins with its longest
+    return [sorted(g) for g in found]  # within a group, length decides, not the index
+""")
 
 group_by_tokens.case(
     "the example: six sequences, twelve places", lambda draw: ([9, 3, 2, 5, 3, 6], 12)
 )
-SETS = {
-    "sequences of one length keep their order": ([2, 2, 2, 2, 4, 4, 4, 4], 8),
-    "many short ones, few long ones": ([1, 1, 1, 1, 2, 2, 3, 4, 5, 7, 8], 16),
-    "lengths that grow within a group": ([2, 2, 3, 3, 3, 4, 5, 5, 5, 9], 10),
-    "no sequence at all": ([], 10),
-    "a sequence that fills a group by itself": ([3, 5, 16, 2], 16),
-    "a sequence that is too long: refused": ([3, 5, 17], 16),
-}
-
-for _line, (_lengths, _tokens) in SETS.items():
-
-    @group_by_tokens.case(_line)
-    def _(draw, lengths=_lengths, tokens=_tokens):
-        return draw.shuffled(lengths), tokens
+group_by_tokens.each("""
+sequences of one length keep their order -> [2, 2, 2, 2, 4, 4, 4, 4], 8
+many short ones, few long ones -> [1, 1, 1, 1, 2, 2, 3, 4, 5, 7, 8], 16
+lengths that grow within a group -> [2, 2, 3, 3, 3, 4, 5, 5, 5, 9], 10
+no sequence at all -> [], 10
+a sequence that fills a group by itself -> [3, 5, 16, 2], 16
+a sequence that is too long: refused -> [3, 5, 17], 16
+""")(lambda draw, lengths, tokens: (draw.shuffled(lengths), tokens))
 
 
 # ---- accumulation ------------------------------------------------------------
 
-FAULTS = {  # what `accumulated` has seen
-    "moved": "the parameter has changed: only its gradient is wanted",
-    "joined": "model_loss got something that is none of the batches, one at a time; "
-    "joined they would not fit into memory",
-    "attached": "the result still hangs on the graphs of all losses",
-    "together": "losses were in memory at once: when do you go backward?",
-}
 
-
-def seen(result, *_):
-    if isinstance(result, str):
-        return FAULTS.get(result)
+def not_a_number(result, *_):
     if isinstance(result, Tensor) and result.isnan().any():
         return "the result holds NaN: what is 0 times the loss of an empty batch?"
-
-
-WEIGHED = "gradient * counts[i] / sum(counts)"
-OLD = "return total if parameter.grad is None else total + parameter.grad"
 
 
 @exercise(
     "ch07-accumulate",
     "expected the gradients of the batches, each times its share of tokens",
-    {
-        "the old gradient is there, and batches count alike": [
-            (WEIGHED, "gradient / len(real)"),
-            ("return total", OLD),
-        ],
-        "the old gradient is there, and no batch is weighed": [
-            (WEIGHED, "gradient"),
-            ("return total", OLD),
-        ],
-    },
     through=accumulated,
-    symptoms=seen,
+    broken={
+        "moved": "the parameter has changed: only its gradient is wanted",
+        "joined": "model_loss got something that is none of the batches, one at a "
+        "time; joined they would not fit into memory",
+        "attached": "the result still hangs on the graphs of all losses",
+        "together": "losses were in memory at once: when do you go backward?",
+    },
+    symptoms=not_a_number,
 )
 def accumulate(model_loss, parameter, batches, counts):
     total = torch.zeros_like(parameter, requires_grad=False)
@@ -650,36 +556,43 @@ def accumulate(model_loss, parameter, batches, counts):
     return total
 
 
-accumulate.instead_of[WEIGHED] = {
-    "gradient / len(real)": "this is the mean of the gradients: a batch with more "
-    "tokens counts more",
-    "gradient / len(counts)": "this is the mean over all batches, those without a "
-    "real token included",
-    "gradient": "the gradients are added up as they are",
-    "gradient * counts[i]": "this is count times gradient: by what is the sum divided?",
-    "gradient * counts[i] / len(counts)": "divided by the number of batches, not by "
-    "that of all tokens",
-    "gradient * batches[i].numel() / sum(batches[j].numel() for j in real)": "padding "
-    "is counted",
-    "gradient * batches[i].numel() / sum(b.numel() for b in batches)": "padding is "
-    "counted, and that of batches without a real token too",
-    "gradient * len(batches[i]) / sum(len(batches[j]) for j in real)": "sequences are "
-    "counted, not tokens",
-    "gradient / counts[i] / sum(1 / counts[j] for j in real)": "a batch with more "
-    "tokens counts less",
-    f"{WEIGHED} * (i == real[-1])": "only the gradient of the last batch is left: was "
-    "it cleared in between?",
-    "gradient * (i == real[-1])": "this is the gradient of the last batch alone",
-    "gradient * (i == real[0])": "this is the gradient of the first batch alone",
-    f"-{WEIGHED}": "the sign: wanted is the gradient, not the step against it",
-}
-accumulate.instead_of["return total"] = {
-    OLD: "the old gradient is in the result",
-    "return parameter.grad.clone()": "this is the old gradient, from `parameter.grad`",
-}
-accumulate.instead_of["[gradient] = torch.autograd.grad(loss, [parameter])"] = {
-    "gradient = loss.detach()": "this is the mean loss; wanted is its gradient"
-}
+accumulate.instead("""
+gradient * counts[i] / sum(counts)
+    gradient / len(real)
+        # this is the mean of the gradients: a batch with more tokens counts more
+    gradient / len(counts)
+        # this is the mean over all batches, those without a real token included
+    gradient  # the gradients are added up as they are
+    gradient * counts[i]  # this is count times gradient: by what is the sum divided?
+    gradient * counts[i] / len(counts)
+        # divided by the number of batches, not by that of all tokens
+    gradient * batches[i].numel() / sum(batches[j].numel() for j in real)
+        # padding is counted
+    gradient * batches[i].numel() / sum(b.numel() for b in batches)
+        # padding is counted, and that of batches without a real token too
+    gradient * len(batches[i]) / sum(len(batches[j]) for j in real)
+        # sequences are counted, not tokens
+    gradient / counts[i] / sum(1 / counts[j] for j in real)
+        # a batch with more tokens counts less
+    gradient * counts[i] / sum(counts) * (i == real[-1])
+        # only the gradient of the last batch is left: was it cleared in between?
+    gradient * (i == real[-1])  # this is the gradient of the last batch alone
+    gradient * (i == real[0])  # this is the gradient of the first batch alone
+    -gradient * counts[i] / sum(counts)
+        # the sign: wanted is the gradient, not the step against it
+return total
+    return total if parameter.grad is None else total + parameter.grad
+        # the old gradient is in the result
+    return parameter.grad.clone()  # this is the old gradient, from `parameter.grad`
+[gradient] = torch.autograd.grad(loss, [parameter]) -> gradient = loss.detach()
+        # this is the mean loss; wanted is its gradient
+gradient * counts[i] / sum(counts) -> gradient / len(real)
+return total -> return total if parameter.grad is None else total + parameter.grad
+        # the old gradient is there, and batches count alike
+gradient * counts[i] / sum(counts) -> gradient
+return total -> return total if parameter.grad is None else total + parameter.grad
+        # the old gradient is there, and no batch is weighed
+""")
 
 SQUARES = Function("((batch - parameter) ** 2).mean()", "parameter, batch")
 # The mean over tokens: what is 0 is padding.

@@ -54,9 +54,7 @@ FAULTS = {  # what `asked` has seen
     "expected the likeliest symbol after start and all that was written, again and "
     "again, until every row has written end",
     through=asked,
-    symptoms=lambda written, *_: (
-        FAULTS.get(written) if isinstance(written, str) else None
-    ),
+    broken=FAULTS,
 )
 def greedy(next_logits, b, start, end, pad, most):
     written = torch.full((b, most), pad)
@@ -73,29 +71,24 @@ def greedy(next_logits, b, start, end, pad, most):
 
 
 START = "start counts as an end, because it is the same id"
-greedy.instead_of["return written[:, : i + 1]"] = {
-    "return written[:, : 1 if start == end else i + 1]": START,
-    "return written[:, : 0 if start == end else i + 1]": f"{START}: nothing is written",
-    "return torch.cat([torch.full((b, 1), start), written[:, : i + 1]], dim=1)": (
-        "start is returned as well; only what was written is wanted"
-    ),
-    "return written[:, :i]": "the last symbol is missing: is start counted, or an end "
-    "not written?",
-    "return written": "the result is always `most` wide; it ends where the last row "
-    "ends",
-    "return written[:1, : i + 1].expand(b, -1)": "all rows write what the first one "
-    "writes",
-    "return written[:, : i + 1].flip(0)": "the rows are not in their own places",
-    "return written[:, : i + 1].mT": "batch first: the result is (b, t), a row a "
-    "sequence",
-}
-greedy.instead_of["(b, most), pad)"] = {
-    "(b, most), 0)": NUMBER,
-    "(b, most), end)": "after its end a row is filled with end; it should be `pad`",
-}
-greedy.instead_of["i] = symbols"] = {
-    "i] = symbols.where(going, pad)": "the end itself is replaced by padding"
-}
+greedy.instead("""
+return written[:, : i + 1]
+    return written[:, : 1 if start == end else i + 1]  # {START}
+    return written[:, : 0 if start == end else i + 1]  # {START}: nothing is written
+    return torch.cat([torch.full((b, 1), start), written[:, : i + 1]], dim=1)
+        # start is returned as well; only what was written is wanted
+    return written[:, :i]
+        # the last symbol is missing: is start counted, or an end not written?
+    return written  # the result is always `most` wide; it ends where the last row ends
+    return written[:1, : i + 1].expand(b, -1)
+        # all rows write what the first one writes
+    return written[:, : i + 1].flip(0)  # the rows are not in their own places
+    return written[:, : i + 1].mT  # batch first: the result is (b, t), a row a sequence
+(b, most), pad)
+    (b, most), 0)  # {NUMBER}
+    (b, most), end)  # after its end a row is filled with end; it should be `pad`
+i] = symbols -> i] = symbols.where(going, pad)  # the end itself is replaced by padding
+""")
 
 
 def nearest(symbols, v):
@@ -107,12 +100,6 @@ def nearest(symbols, v):
 def script_of(rows):
     """An expression: what each row wants to write now."""
     return f"torch.tensor({rows})[rows, tokens.shape[1] - 1, None]"
-
-
-def scripted(draw, rows, *symbols):
-    """Row n wants to write rows[n], whatever it has written so far."""
-    rows, *symbols = disguised(draw, rows, *symbols)
-    return nearest(script_of(rows.tolist()), 10), len(rows), *symbols, rows.shape[1]
 
 
 @greedy.case("the example: one row ends after two symbols, one after three")
@@ -129,22 +116,16 @@ def _(draw):
     return nearest(f"({symbols})", v), 3, start, v - 1, v, 5
 
 
-SCRIPTS = {  # rows; start, end, pad
-    "another padding, and a row that writes a padding itself": (
-        ids("2 5 3 3 1 1", "5 4 4 4 4 4", "6 2 4 6 4 5", "3 3 5 4 2 0"),
-        (2, 5, 6),
-    ),
-    "start and end are the same id": (ids("3 3 1 4", "4 1 3 1"), (1, 1, 0)),
-    "a row that never ends is cut after `most` symbols": (
-        ids("3 4 5", "4 2 6"),
-        (1, 2, 7),
-    ),
-}
-
-for line, (rows, symbols) in SCRIPTS.items():
-    greedy.case(line)(
-        lambda draw, rows=rows, symbols=symbols: scripted(draw, rows, *symbols)
-    )
+# start, end and pad; what the rows want to write, whatever they have written so far
+@greedy.each("""
+another padding, and a row that writes a padding itself -> 2, 5, 6,
+        "2 5 3 3 1 1", "5 4 4 4 4 4", "6 2 4 6 4 5", "3 3 5 4 2 0"
+start and end are the same id -> 1, 1, 0, "3 3 1 4", "4 1 3 1"
+a row that never ends is cut after `most` symbols -> 1, 2, 7, "3 4 5", "4 2 6"
+""")
+def _(draw, start, end, pad, *rows):
+    rows, *symbols = disguised(draw, ids(*rows), start, end, pad)
+    return nearest(script_of(rows.tolist()), 10), len(rows), *symbols, rows.shape[1]
 
 
 # ---- exact match -------------------------------------------------------------
@@ -153,11 +134,6 @@ for line, (rows, symbols) in SCRIPTS.items():
 def stripped(row, pad):
     """Without the padding at its end."""
     return stripped(row[:-1], pad) if row and row[-1] == pad else row
-
-
-STRIPPED = "return stripped(row, pad)"
-TEXT = "return row[: row.index(end) + 1]"
-SAME = "text(one) == text(other)"
 
 
 @exercise(
@@ -175,95 +151,7 @@ def exact_match(written, target, pad, end):
     return sum(right) / len(right)
 
 
-ARGMAX = "does `argmax` find an end where there is none?"
-PROPERTIES = [  # a case, what it shows, who misses it; written, target, pad, end
-    (
-        "no end at all",
-        "without an end the text is the whole row: `argmax` gives 0 there, as if the "
-        "first symbol were the end",
-        (STRIPPED, "return []"),
-        (ids("3 4 5", "6 3 5", "4 4 3"), ids("3 4 5", "6 3 4", "4 4 3"), 0, 2),
-    ),
-    (
-        "rubbish after the end",
-        "what comes after the end is not part of a text",
-        (TEXT, STRIPPED),
-        (ids("5 2 0 0", "4 2 3 0", "3 2 6 5"), ids("5 2", "4 2", "3 4"), 0, 2),
-    ),
-    (
-        "several ends in a row",
-        "a text ends with its first end, not with its last",
-        (TEXT, "return row[: len(row) - row[::-1].index(end)]"),
-        (ids("3 2 4 2", "4 2 2 0", "5 2 0 0"), ids("3 2", "4 2", "7 2"), 0, 2),
-    ),
-    (
-        "a row that has not ended is not one that has",
-        "the end is a symbol to be written: a row without it is not the same (or "
-        f"{ARGMAX})",
-        (TEXT, "return row[: row.index(end)]"),
-        (ids("3 4 5", "3 4 5", "5 5 2"), ids("3 4 5 2", "3 4 2 0", "5 5 2 0"), 0, 2),
-    ),
-    (
-        "a row that goes on",
-        "a row that goes on where its target has ended is wrong",
-        (SAME, "all(b in (a, pad) for a, b in zip(one, other))"),
-        (ids("3 4 2 0", "3 4 5 5", "6 4 5 2"), ids("3 4 2", "3 4 0", "6 4 5"), 0, 2),
-    ),
-    (
-        "a row that is longer than its target",
-        "a row that is longer than its target is not judged as it should be: is it "
-        "cut to the target's length, or its end dropped?",
-        (SAME, "all(a == b for a, b in zip(one, other))"),
-        (ids("7 3 7 8", "4 7 3 3", "4 4 4 7", "7 8 8 8"), ids(*"7447"), 8, 7),
-    ),
-    (
-        "padding, and no end",
-        "without an end, the padding at the end of a row is not part of its text (or "
-        f"{ARGMAX})",
-        (STRIPPED, "return row"),
-        (ids("4 4 0 0", "5 3 0 0", "6 3 0 0"), ids("4 4 0", "5 3 6", "6 3 0"), 0, 2),
-    ),
-    (
-        "another padding, and no end",
-        f"{NUMBER} (or {ARGMAX})",
-        (STRIPPED, "return stripped(row, 0)"),
-        (ids("4 4 9 9", "5 0 9 9", "6 3 9 9"), ids("4 4 9", "5 0 9", "6 4 9"), 9, 2),
-    ),
-    (
-        "a padding in between",
-        "a padding in between is a symbol like others",
-        (
-            "    def text(row):",
-            "    def text(row):\n        row = [i for i in row if i != pad]",
-        ),
-        (ids("3 0 4 2", "3 4 2 0", "5 0 6 2"), ids("3 4 2", "3 4 2", "5 6 2"), 0, 2),
-    ),
-    (
-        "a padding in between, and no end",
-        "a padding in between is a symbol like others, and the text goes on after it",
-        (STRIPPED, "return row[: row.index(pad)] if pad in row else row"),
-        (ids("4 0 5", "4 0 5", "3 0 4"), ids("4 0 6", "4 0 5", "3 4 0"), 0, 2),
-    ),
-]
-
-for _line, _hint, (_old, _new), _things in PROPERTIES:
-    exact_match.instead_of.setdefault(_old, {})[_new] = _hint
-
-    @exact_match.case(_line, hint=None if _line == "a row that goes on" else _hint)
-    def _(draw, things=_things):
-        return disguised(draw, *things)
-
-
-exact_match.instead_of["sum(right) / len(right)"] = {
-    "100 * sum(right) / len(right)": "a share from 0 to 1 is wanted, no percentage",
-    "sum(right)": "this is how many rows are right; their share is wanted",
-    "1 - sum(right) / len(right)": "this is the share of the rows that are wrong",
-}
-exact_match.instead_of[f"[{SAME} for one, other in pairs]"] = {
-    "[text(o)[n : n + 1] == [s] for o, r in pairs for n, s in enumerate(text(r))]": (
-        "this is the share of right symbols; a row counts only if all of it is"
-    )
-}
+ARGMAX = "(or does `argmax` find an end where there is none?)"
 
 
 @exact_match.case("the example: one of two is right")
@@ -271,11 +159,62 @@ def _(draw):
     return ids("3 4 2 5", "3 5 2 0"), ids("3 4 2", "3 4 2"), 0, 2
 
 
-@exact_match.case("nothing but symbols and ends: two of five are right")
-def _(draw):
-    target = ids("3 4 2", "5 6 2", "7 4 2", "4 5 2", "3 5 2")
-    written = ids("3 4 2", "5 6 2", "7 3 2", "4 4 2", "6 5 2")
-    return disguised(draw, written, target, 0, 2)
+@exact_match.each("""
+nothing but symbols and ends: two of five are right -> "3 4 2|5 6 2|7 3 2|4 4 2|6 5 2",
+        "3 4 2|5 6 2|7 4 2|4 5 2|3 5 2", 0, 2
+no end at all -> "3 4 5|6 3 5|4 4 3", "3 4 5|6 3 4|4 4 3", 0, 2
+        # without an end the text is the whole row: `argmax` gives 0 there, as if the
+        first symbol were the end
+rubbish after the end -> "5 2 0 0|4 2 3 0|3 2 6 5", "5 2|4 2|3 4", 0, 2
+        # what comes after the end is not part of a text
+several ends in a row -> "3 2 4 2|4 2 2 0|5 2 0 0", "3 2|4 2|7 2", 0, 2
+        # a text ends with its first end, not with its last
+a row that has not ended is not one that has -> "3 4 5|3 4 5|5 5 2",
+        "3 4 5 2|3 4 2 0|5 5 2 0", 0, 2  # the end is a symbol to be written: a row
+        without it is not the same {ARGMAX}
+a row that goes on -> "3 4 2 0|3 4 5 5|6 4 5 2", "3 4 2|3 4 0|6 4 5", 0, 2
+a row that is longer than its target -> "7 3 7 8|4 7 3 3|4 4 4 7|7 8 8 8", "7|4|4|7",
+        8, 7  # a row that is longer than its target is not judged as it should be: is
+        it cut to the target's length, or its end dropped?
+padding, and no end -> "4 4 0 0|5 3 0 0|6 3 0 0", "4 4 0|5 3 6|6 3 0", 0, 2
+        # without an end, the padding at the end of a row is not part of its text
+        {ARGMAX}
+another padding, and no end -> "4 4 9 9|5 0 9 9|6 3 9 9", "4 4 9|5 0 9|6 4 9", 9, 2
+        # {NUMBER} {ARGMAX}
+a padding in between -> "3 0 4 2|3 4 2 0|5 0 6 2", "3 4 2|3 4 2|5 6 2", 0, 2
+        # a padding in between is a symbol like others
+a padding in between, and no end -> "4 0 5|4 0 5|3 0 4", "4 0 6|4 0 5|3 4 0", 0, 2
+        # a padding in between is a symbol like others, and the text goes on after it
+""")
+def _(draw, written, target, pad, end):
+    return disguised(draw, ids(*written.split("|")), ids(*target.split("|")), pad, end)
+
+
+exact_match.instead(r"""
+return stripped(row, pad)
+    return []  # {no end at all}
+    return row  # {padding, and no end}
+    return stripped(row, 0)  # {another padding, and no end}
+    return row[: row.index(pad)] if pad in row else row
+        # {a padding in between, and no end}
+return row[: row.index(end) + 1]
+    return stripped(row, pad)  # {rubbish after the end}
+    return row[: len(row) - row[::-1].index(end)]  # {several ends in a row}
+    return row[: row.index(end)]  # {a row that has not ended is not one that has}
+text(one) == text(other)
+    all(b in (a, pad) for a, b in zip(one, other))
+        # a row that goes on where its target has ended is wrong
+    all(a == b for a, b in zip(one, other))  # {a row that is longer than its target}
+if end in row -> row = [i for i in row if i != pad]\n        if end in row
+        # {a padding in between}
+sum(right) / len(right)
+    100 * sum(right) / len(right)  # a share from 0 to 1 is wanted, no percentage
+    sum(right)  # this is how many rows are right; their share is wanted
+    1 - sum(right) / len(right)  # this is the share of the rows that are wrong
+[text(one) == text(other) for one, other in pairs] -> [text(o)[n : n + 1] == [s] for o,
+        r in pairs for n, s in enumerate(text(r))]
+        # this is the share of right symbols; a row counts only if all of it is
+""")
 
 
 # ---- reverse instead of copy -------------------------------------------------
@@ -308,42 +247,37 @@ def reversed_targets(source, pad):
 
 
 LIKE = "there they are symbols like others"
-reversed_targets.instead_of["real[:1] + real[:0:-1]"] = {
-    "real": "nothing is reversed",
-    "real[::-1]": "the start symbol is reversed, too",
-    "real[:0:-1]": "the start symbol has become padding",
-    "real[:1] + sorted(real[1:], reverse=True)": "the symbols are sorted, not turned "
-    "round",
-    "real[:1] + real[-2:0:-1] + real[1:][-1:]": "the last real symbol stays where it "
-    "is",
-    "real[:2] + real[:1:-1]": "the first symbol after start stays where it is",
-    "around(real)": "a start symbol further on stays where it is; there it is a "
-    "symbol like others",
-    "sorted(real[:1] + real[:0:-1], key=lambda i: i != real[0])": "start symbols "
-    f"further on come to the front; {LIKE}",
-    "real[:1] + [i for i in real[::-1] if i != real[0]]": "start symbols further on "
-    f"are lost; {LIKE}",
-    "overwritten(real)": "a symbol is lost to one that stands there twice: the row is "
-    "written while it is read",
-}
-reversed_targets.instead_of["return result"] = {
-    "return source.flip(1)": "the padding is reversed, too, and comes first",
-    "return torch.cat([source[:, :1], source[:, 1:].flip(1)], dim=1)": (
-        "the padding stands between the start symbol and the others"
-    ),
-    "return result[:, 1:]": "the start symbol is missing",
-    "return source.flip(0)": "the order of the rows is reversed, not that of the "
-    "symbols",
-    "return result.masked_fill(source == pad, 0)": "padding is `pad`, in the result, "
-    "too: not always 0",
-    "return result.mT": "batch first: the result is (b, s), a row a sequence",
-    "return result.long()": "ids of another dtype than those of `source`",
-}
-reversed_targets.instead_of["[i for i in row if i != pad]"] = {
-    "row[: int((source[0] != pad).sum())]": "every row has its own length; you use "
-    "that of the first"
-}
-reversed_targets.instead_of["i != pad"] = {"i != 0": NUMBER}
+reversed_targets.instead("""
+real[:1] + real[:0:-1]
+    real  # nothing is reversed
+    real[::-1]  # the start symbol is reversed, too
+    real[:0:-1]  # the start symbol has become padding
+    real[:1] + sorted(real[1:], reverse=True)
+        # the symbols are sorted, not turned round
+    real[:1] + real[-2:0:-1] + real[1:][-1:]  # the last real symbol stays where it is
+    real[:2] + real[:1:-1]  # the first symbol after start stays where it is
+    around(real)
+        # a start symbol further on stays where it is; there it is a symbol like others
+    sorted(real[:1] + real[:0:-1], key=lambda i: i != real[0])
+        # start symbols further on come to the front; {LIKE}
+    real[:1] + [i for i in real[::-1] if i != real[0]]
+        # start symbols further on are lost; {LIKE}
+    overwritten(real)  # a symbol is lost to one that stands there twice: the row is
+        written while it is read
+return result
+    return source.flip(1)  # the padding is reversed, too, and comes first
+    return torch.cat([source[:, :1], source[:, 1:].flip(1)], dim=1)
+        # the padding stands between the start symbol and the others
+    return result[:, 1:]  # the start symbol is missing
+    return source.flip(0)  # the order of the rows is reversed, not that of the symbols
+    return result.masked_fill(source == pad, 0)
+        # padding is `pad`, in the result, too: not always 0
+    return result.mT  # batch first: the result is (b, s), a row a sequence
+    return result.long()  # ids of another dtype than those of `source`
+[i for i in row if i != pad] -> row[: int((source[0] != pad).sum())]
+        # every row has its own length; you use that of the first
+i != pad -> i != 0  # {NUMBER}
+""")
 
 
 reversed_targets.case(
@@ -354,16 +288,12 @@ reversed_targets.case(
     "the example: a full row and a padded one",
     lambda draw: (ids("1 5 3 4 7", "1 6 2 0 0"), 0),
 )
-reversed_targets.case(
-    "padding is 9, say, and 0 is a symbol like others",
-    lambda draw: disguised(
-        draw, ids("1 3 8 2 5 4 9", "1 7 0 3 9 9 9", "1 4 9 9 9 9 9"), 9
-    ),
-)
-reversed_targets.case(
-    "the start symbol once more, and a row with nothing but start",
-    lambda draw: disguised(draw, ids("2 2 5 2 0 0", "2 0 0 0 0 0", "2 4 2 6 7 3"), 0),
-)
+reversed_targets.each("""
+padding is 9, say, and 0 is a symbol like others -> 9,
+        "1 3 8 2 5 4 9", "1 7 0 3 9 9 9", "1 4 9 9 9 9 9"
+the start symbol once more, and a row with nothing but start -> 0,
+        "2 2 5 2 0 0", "2 0 0 0 0 0", "2 4 2 6 7 3"
+""")(lambda draw, pad, *rows: disguised(draw, ids(*rows), pad))
 
 # ---- find the fault: it copies everything -------------------------------------
 
@@ -371,16 +301,6 @@ reversed_targets.case(
 @exercise(
     "ch08-honest",
     "expected the share of rows in which all that the model writes by itself is right",
-    {
-        "unchanged: it is given the right beginning, and single symbols count": [
-            ("written[:, 1:] ==", "model(source, target[:, :-1]).argmax(dim=-1) =="),
-            (".all(dim=1)", ""),
-        ],
-        "the start symbol is compared, too, and it isn't the target's": [
-            ("written = target[:, :1]", "written = torch.ones_like(target[:, :1])"),
-            ("written[:, 1:] == target[:, 1:]", "written == target"),
-        ],
-    },
 )
 def exact_share(model, source, target):
     written = target[:, :1]
@@ -391,33 +311,33 @@ def exact_share(model, source, target):
     return right.all(dim=1).double().mean().item()
 
 
-exact_share.instead_of["written[:, 1:] == target[:, 1:]"] = {
-    "model(source, target[:, :-1]).argmax(dim=-1) == target[:, 1:]": (
-        "it is still given the right beginning; nobody has that when it is used"
-    )
-}
-exact_share.instead_of["written = target[:, :1]"] = {
-    "written = torch.ones_like(target[:, :1])": "it begins with 1 in every row, not "
-    "with the target's first symbol",
-    "written = source[:, :1]": "it begins with the source's first symbol, not with "
-    "the target's",
-}
-exact_share.instead_of[".all(dim=1)"] = {
-    "": "single symbols count; a row counts if all of it is right",
-    ".any(dim=1)": "one right symbol is enough; a row counts if all of it is right",
-    "[:, :-1].all(dim=1)": "the last symbol is not compared",
-}
-exact_share.instead_of["model(source, written)[:, -1:]"] = {
-    "model(source, torch.cat([written, 0 * target[:, n:-1]], dim=1))[:, n - 1 : n]": (
-        "the model is given room for what is still to come; give it what has been "
-        "written, and no more"
-    ),
-    "model(source, written)[:, :1]": "this is the symbol after start, again and again",
-}
-exact_share.instead_of[".mean().item()"] = {
-    ".sum().item()": "this is how many rows are right; their share is wanted",
-    ".sub(1).mean().neg().item()": "this is the share of the rows that are wrong",
-}
+exact_share.instead("""
+written[:, 1:] == target[:, 1:] -> model(source, target[:, :-1]).argmax(dim=-1) ==
+        target[:, 1:]
+        # it is still given the right beginning; nobody has that when it is used
+written = target[:, :1]
+    written = torch.ones_like(target[:, :1])
+        # it begins with 1 in every row, not with the target's first symbol
+    written = source[:, :1]
+        # it begins with the source's first symbol, not with the target's
+.all(dim=1)
+    # single symbols count; a row counts if all of it is right
+    .any(dim=1)  # one right symbol is enough; a row counts if all of it is right
+    [:, :-1].all(dim=1)  # the last symbol is not compared
+model(source, written)[:, -1:]
+    model(source, torch.cat([written, 0 * target[:, n:-1]], dim=1))[:, n - 1 : n]
+        # the model is given room for what is still to come; give it what has been
+        written, and no more
+    model(source, written)[:, :1]  # this is the symbol after start, again and again
+.mean().item()
+    .sum().item()  # this is how many rows are right; their share is wanted
+    .sub(1).mean().neg().item()  # this is the share of the rows that are wrong
+written[:, 1:] == -> model(source, target[:, :-1]).argmax(dim=-1) ==
+.all(dim=1) -> # unchanged: it is given the right beginning, and single symbols count
+written = target[:, :1] -> written = torch.ones_like(target[:, :1])
+written[:, 1:] == target[:, 1:] -> written == target
+        # the start symbol is compared, too, and it isn't the target's
+""")
 
 
 def next_symbols(symbols, v=9):
@@ -490,55 +410,44 @@ def leak(model, source, given, last):
     return moved.abs().max().item()
 
 
-leak.instead_of["(after - before)[:, :-1]"] = {
-    "(after - before)": "the last position's logits may move: leave them out",
-    "(after - before)[:, :1]": "only the first position is looked at",
-    "(after - before)[:, -2:-1]": "only the last position but one is looked at",
-    "(1.0 * (after.argmax(-1) != before.argmax(-1)))[:, :-1]": "the answers are "
-    "compared, not the logits: a small leak changes no answer",
-}
-leak.instead_of["moved.abs().max()"] = {
-    "moved.max()": "a logit may also move down: take the absolute value",
-    "moved.neg().max()": "a logit may also move up: take the absolute value",
-    "moved.abs().mean()": "this is a mean or a sum, in which one leaking row may "
-    "drown: the largest is wanted",
-}
-leak.instead_of["[given[:, :-1], last[:, None]]"] = {
-    "[last[:, None], given[:, 1:]]": "the first symbol is changed; change the last one",
-    "[given[:, :-1], last[:1].expand(len(last))[:, None]]": "every row gets the first "
-    "row's new symbol",
-}
+leak.instead("""
+(after - before)[:, :-1]
+    (after - before)  # the last position's logits may move: leave them out
+    (after - before)[:, :1]  # only the first position is looked at
+    (after - before)[:, -2:-1]  # only the last position but one is looked at
+    (1.0 * (after.argmax(-1) != before.argmax(-1)))[:, :-1]
+        # the answers are compared, not the logits: a small leak changes no answer
+moved.abs().max()
+    moved.max()  # a logit may also move down: take the absolute value
+    moved.neg().max()  # a logit may also move up: take the absolute value
+    moved.abs().mean()  # this is a mean or a sum, in which one leaking row may drown:
+        the largest is wanted
+[given[:, :-1], last[:, None]]
+    [last[:, None], given[:, 1:]]  # the first symbol is changed; change the last one
+    [given[:, :-1], last[:1].expand(len(last))[:, None]]
+        # every row gets the first row's new symbol
+""")
 
 
 # The last symbol moves the logits of the last position: by a lot, and that is allowed.
 CAUSAL = "(source[:, :1] + given.cumsum(1))[..., None] * torch.arange(1, 6) / 4"
-LEAKS = {  # a case: what is added to the logits
-    "no position sees what comes after it: 0": "0",
-    "all positions see everything": (
-        "given.sum(1)[:, None, None] * torch.arange(-3, 2) / 8"
-    ),
-    "only the last but one sees one symbol ahead, and its logits go down": (
-        "-torch.cat([given[:, 1:], given[:, :1] * 0], dim=1)[..., None] * "
-        "(torch.arange(given.shape[1]) == given.shape[1] - 2)[:, None] * "
-        "torch.arange(-1, 4) / 8"
-    ),
-    "only the first position sees the last symbol, and its logits mostly go up": (
-        "given[:, -1, None, None] * (torch.arange(given.shape[1]) == 0)[:, None] * "
-        "torch.arange(-1, 4) / 8"
-    ),
-    "a single row leaks": (
-        "given[:, -1, None, None] * (source[:, :1, None] == 10) * torch.arange(-1, 4) "
-        "/ 16"
-    ),
-}
 
-for _line, _added in LEAKS.items():
 
-    @leak.case(_line)
-    def _(draw, line=_line, added=_added):
-        model = Function(f"{CAUSAL} + {added}", "source, given")
-        source, given = draw.integers(1, 9, 4, 6), draw.integers(4, 7, 4, 5)
-        source[2, 0] = 10  # the row that leaks, wherever in a batch it stands
-        all_up = "a single row" not in line
-        last = torch.tensor([12, 9, 14, 11] if all_up else [9, 14, 2, 11])
-        return model, source, given, last
+@leak.each("""
+no position sees what comes after it: 0 -> "0"
+all positions see everything -> "given.sum(1)[:, None, None] * torch.arange(-3, 2) / 8"
+only the last but one sees one symbol ahead, and its logits go down ->
+        "-torch.cat([given[:, 1:], given[:, :1] * 0], dim=1)[..., None] *
+        (torch.arange(given.shape[1]) == given.shape[1] - 2)[:, None] *
+        torch.arange(-1, 4) / 8"
+only the first position sees the last symbol, and its logits mostly go up ->
+        "given[:, -1, None, None] * (torch.arange(given.shape[1]) == 0)[:, None] *
+        torch.arange(-1, 4) / 8"
+a single row leaks -> "given[:, -1, None, None] * (source[:, :1, None] == 10) *
+        torch.arange(-1, 4) / 16", [9, 14, 2, 11]
+""")
+def _(draw, added, last=(12, 9, 14, 11)):  # what is added to the logits
+    model = Function(f"{CAUSAL} + {added}", "source, given")
+    source, given = draw.integers(1, 9, 4, 6), draw.integers(4, 7, 4, 5)
+    source[2, 0] = 10  # the row that leaks, wherever in a batch it stands
+    return model, source, given, torch.tensor(last)

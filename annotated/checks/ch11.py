@@ -42,45 +42,40 @@ def overlapping(ids, length, stride):
     return windows, targets, count
 
 
-overlapping.instead_of["ids[i + 1 : i + length + 1]"] = {
-    "ids[i : i + length]": "the targets are the windows themselves: each target is "
-    "one character later",
-    "ids[i : i + length].roll(-1)": "the targets are shifted within each window; the "
-    "last one is the character that follows in the text",
-}
-overlapping.instead_of["range(0, len(ids) - length, stride)"] = {
-    "range(0, len(ids) - length, length)": "the windows lie end to end; the next one "
-    "begins `stride` further",
-    "range(0, max(len(ids) - length - 1, 1), stride)": "the last window is missing, "
-    "though all its targets are there",
-    "range(len(ids) - length)": "windows begin at every character; they should begin "
-    "every `stride`",
-}
-overlapping.instead_of["(row == 0) | (place >= length - stride)"] = {
-    "(row >= 0) & (place >= 0)": "everything counts, so that some characters count "
-    "several times",
-    "(row >= 0) & (place >= length - stride)": "the first window counts only its end; "
-    "none has counted its beginning",
-    "(row == 0) | (place < stride)": "the first `stride` targets of a window count; "
-    "new are the last ones",
-    "(row == 0) | (place >= stride)": "what overlaps is length − stride, not stride",
-    "(row > 0) & (place < length - stride)": "it is the other way round: True = counts",
-}
+overlapping.instead("""
+ids[i + 1 : i + length + 1]
+    ids[i : i + length]
+        # the targets are the windows themselves: each target is one character later
+    ids[i : i + length].roll(-1)  # the targets are shifted within each window; the last
+        one is the character that follows in the text
+range(0, len(ids) - length, stride)
+    range(0, len(ids) - length, length)
+        # the windows lie end to end; the next one begins `stride` further
+    range(0, max(len(ids) - length - 1, 1), stride)
+        # the last window is missing, though all its targets are there
+    range(len(ids) - length)
+        # windows begin at every character; they should begin every `stride`
+(row == 0) | (place >= length - stride)
+    (row >= 0) & (place >= 0)
+        # everything counts, so that some characters count several times
+    (row >= 0) & (place >= length - stride)
+        # the first window counts only its end; none has counted its beginning
+    (row == 0) | (place < stride)
+        # the first `stride` targets of a window count; new are the last ones
+    (row == 0) | (place >= stride)  # what overlaps is length − stride, not stride
+    (row > 0) & (place < length - stride)  # it is the other way round: True = counts
+""")
 
 overlapping.case(
     "the example: nine characters, windows of 4, 2 apart",
     lambda draw: (torch.arange(9), 4, 2),
 )
-for _line, _sizes in {  # of the text, a window and its stride
-    "another text; some characters are left at the end": (5 + 3 * 4 + 2, 5, 3),
-    "a text that ends with the last target": (7 + 2 * 3 + 1, 7, 2),
-    "windows that do not overlap": (14, 4, 4),
-    "one character further each time": (9, 5, 1),
-}.items():
-
-    @overlapping.case(_line)
-    def _(draw, sizes=_sizes):
-        return draw.integers(0, 90, sizes[0]), *sizes[1:]
+overlapping.each("""
+another text; some characters are left at the end -> 19, 5, 3
+a text that ends with the last target -> 14, 7, 2
+windows that do not overlap -> 14, 4, 4
+one character further each time -> 9, 5, 1
+""")(lambda draw, size, *window: (draw.integers(0, 90, size), *window))
 
 
 # ---- bits per character --------------------------------------------------------
@@ -96,27 +91,22 @@ def bits_per_character(logits, targets, sizes, count):
     return (bits[count].sum() / characters[count].sum()).item()
 
 
-bits_per_character.instead_of["/ math.log(2)"] = {
-    "/ 1": "these are nats; a bit is ln 2 of them",
-    "* math.log(2)": "nats are multiplied by ln 2; they should be divided by it",
-}
-bits_per_character.instead_of["(bits[count].sum() / characters[count].sum())"] = {
-    "bits[count].mean()": "these are bits per token: sizes are not used",
-    "(bits / characters)[count].mean()": "this is the mean of each token's own bits "
-    "per character; all bits are divided by all characters",
-    "(bits.sum() / characters.sum())": "targets that do not count are among them",
-    "(bits[count].sum() / characters.sum())": "targets that do not count bring "
-    "characters",
-    "((bits * count).sum(1) / (characters * count).sum(1)).mean()": (
-        "this is the mean over the rows, which need not be equally long"
-    ),
-}
-bits_per_character.instead_of["logits.log_softmax(dim=-1)"] = {
-    "(logits * math.log(2))": "the logits are not probabilities: where is the softmax?"
-}
-bits_per_character.instead_of["-logs"] = {
-    "logs": "the sign is wrong: a surprise is positive"
-}
+bits_per_character.instead("""
+/ math.log(2)
+    / 1  # these are nats; a bit is ln 2 of them
+    * math.log(2)  # nats are multiplied by ln 2; they should be divided by it
+(bits[count].sum() / characters[count].sum())
+    bits[count].mean()  # these are bits per token: sizes are not used
+    (bits / characters)[count].mean()  # this is the mean of each token's own bits per
+        character; all bits are divided by all characters
+    (bits.sum() / characters.sum())  # targets that do not count are among them
+    (bits[count].sum() / characters.sum())  # targets that do not count bring characters
+    ((bits * count).sum(1) / (characters * count).sum(1)).mean()
+        # this is the mean over the rows, which need not be equally long
+logits.log_softmax(dim=-1) -> (logits * math.log(2))
+        # the logits are not probabilities: where is the softmax?
+-logs -> logs  # the sign is wrong: a surprise is positive
+""")
 
 
 @bits_per_character.case("the example: 0.75 bits")
@@ -163,44 +153,34 @@ def may_be_drawn(logits, temperature, p):
     return torch.zeros_like(kept).scatter(-1, places, kept)
 
 
-may_be_drawn.instead_of["reached - falling < p"] = {
-    "reached <= p": "the character that reaches p is dropped; it should be kept",
-    "falling >= p": "p is a sum of probabilities; here each one alone is compared "
-    "with it",
-    "falling >= p * falling[:, :1]": "this is min-p: each probability is compared "
-    "with the largest",
-}
-may_be_drawn.instead_of["torch.zeros_like(kept).scatter(-1, places, kept)"] = {
-    "(chances.cumsum(dim=-1) - chances < p) | torch.tensor(p == 1)": (
-        "the probabilities are added up in the order of the ids; the likeliest come "
-        "first"
-    ),
-    "kept": "the result is in the order of the probabilities, not in that of the "
-    "logits",
-    "kept.gather(-1, places)": "brought back to the order of the logits the wrong way "
-    "round: `gather` where `scatter` is needed, or indices that were not inverted",
-    "torch.zeros_like(kept).scatter(-1, places, kept)[:1].expand_as(kept)": (
-        "each row has its own nucleus"
-    ),
-    "chances >= 1 - p": "p is a sum of probabilities; here each one alone is compared "
-    "with 1 − p",
-}
-may_be_drawn.instead_of["descending=True"] = {
-    "descending=False": "the least likely characters come first here"
-}
-may_be_drawn.instead_of["(logits / temperature).softmax(dim=-1)"] = {
-    "logits.softmax(dim=-1)": "the temperature is not used",
-    "(logits * temperature).softmax(dim=-1)": "the temperature multiplies the logits; "
-    "it should divide them",
-    "(logits.softmax(dim=-1) / temperature).softmax(dim=-1)": "the temperature "
-    "divides probabilities; it should divide the logits",
-    "logits.softmax(dim=-1) / temperature": "softmax(logits) / temperature does not "
-    "sum to 1; the temperature divides the logits, before the softmax",
-}
-may_be_drawn.instead_of["falling < p) | torch.tensor(p == 1)"] = {
-    "falling < p - 1e-6)": "at p = 1 everything is kept, also what is too small to "
-    "change a rounded sum"
-}
+may_be_drawn.instead("""
+reached - falling < p
+    reached <= p  # the character that reaches p is dropped; it should be kept
+    falling >= p  # p is a sum of probabilities; here each one alone is compared with it
+    falling >= p * falling[:, :1]
+        # this is min-p: each probability is compared with the largest
+torch.zeros_like(kept).scatter(-1, places, kept)
+    (chances.cumsum(dim=-1) - chances < p) | torch.tensor(p == 1)  # the probabilities
+        are added up in the order of the ids; the likeliest come first
+    kept  # the result is in the order of the probabilities, not in that of the logits
+    kept.gather(-1, places)  # brought back to the order of the logits the wrong way
+        round: `gather` where `scatter` is needed, or indices that were not inverted
+    torch.zeros_like(kept).scatter(-1, places, kept)[:1].expand_as(kept)
+        # each row has its own nucleus
+    chances >= 1 - p
+        # p is a sum of probabilities; here each one alone is compared with 1 − p
+descending=True -> descending=False  # the least likely characters come first here
+(logits / temperature).softmax(dim=-1)
+    logits.softmax(dim=-1)  # the temperature is not used
+    (logits * temperature).softmax(dim=-1)
+        # the temperature multiplies the logits; it should divide them
+    (logits.softmax(dim=-1) / temperature).softmax(dim=-1)
+        # the temperature divides probabilities; it should divide the logits
+    logits.softmax(dim=-1) / temperature  # softmax(logits) / temperature does not sum
+        to 1; the temperature divides the logits, before the softmax
+falling < p) | torch.tensor(p == 1) -> falling < p - 1e-6)
+        # at p = 1 everything is kept, also what is too small to change a rounded sum
+""")
 
 
 @may_be_drawn.case("the example: the last three of five")
@@ -214,28 +194,20 @@ def _(draw):
     return spread * draw.normal(4, 11), 1.0, draw.number(0.7, 0.8)
 
 
-@may_be_drawn.case("a low temperature leaves fewer")
-def _(draw):
-    return 0.3 * draw.normal(3, 12), 0.3, 0.9  # still leaves several
+may_be_drawn.each("""
+a low temperature leaves fewer -> 0.3, 0.3, 0.9
+a high temperature leaves more -> 2, 3.0, 0.6
+""")(lambda draw, spread, *given: (spread * draw.normal(3, 12), *given))
 
 
-@may_be_drawn.case("a high temperature leaves more")
-def _(draw):
-    return 2 * draw.normal(3, 12), 3.0, 0.6
-
-
-@may_be_drawn.case("one character that has more than p is left alone")
-def _(draw):
+@may_be_drawn.each("""
+one character that has more than p is left alone -> 4, 12, 0.5
+p = 1 keeps everything -> 2, 40, 1
+""")
+def _(draw, symbol, lead, p):  # beside 40 more, the others vanish in float32
     logits = draw.normal(2, 7)
-    logits[:, 4] += 12
-    return logits, 1.0, 0.5
-
-
-@may_be_drawn.case("p = 1 keeps everything")
-def _(draw):
-    logits = draw.normal(2, 7)
-    logits[:, 2] += 40  # beside it, the others vanish in float32
-    return logits, 1.0, 1
+    logits[:, symbol] += lead
+    return logits, 1.0, p
 
 
 # ---- a GPT ---------------------------------------------------------------------
@@ -253,8 +225,6 @@ def no_number(result, *_):
         )
 
 
-NETWORK = '(y @ w["inner"].T).relu() @ w["outer"].T'
-MIXED = 'x + mixed @ w["output"].T'
 ITSELF = "a position may look at itself, too"
 ROWS = "a matrix W maps x to Wx: with rows, x @ W.T"
 
@@ -263,35 +233,6 @@ ROWS = "a matrix W maps x to Wx: with rows, x @ W.T"
     "ch11-gpt",
     "expected embedding + position; in each layer attention to the past, then the "
     "network, each added to the stream and reading its LN; LN; the embedding again",
-    {
-        ITSELF: [
-            ("tril()", "tril(-1)"),
-            ("softmax(dim=-1)", "softmax(dim=-1).nan_to_num()"),
-        ],
-        f"{ITSELF}: the first one has nothing else": [
-            ("tril()", "tril(-1)"),
-            ("-torch.inf", "-1e9"),
-        ],
-        "what is added to the stream replaces it: where is the residual?": [
-            ("x + mixed", "mixed"),
-            ("middle + (y", "(y"),
-        ],
-        "the sums are normalised, not what the sublayers read (post-norm)": [
-            ("y = norm(x)", "y = x"),
-            (MIXED, f"norm({MIXED})"),
-            ("y = norm(middle)", "y = middle"),
-            (f"middle + {NETWORK}", f"norm(middle + {NETWORK})"),
-        ],
-        "nothing is normalised before the sublayers": [
-            ("y = norm(x)", "y = x"),
-            ("y = norm(middle)", "y = middle"),
-        ],
-        "the normalised stream is carried on; add to the stream itself": [
-            ("x + mixed", "norm(x) + mixed"),
-            ("middle + (y", "norm(middle) + (y"),
-        ],
-        ROWS: [("w[name].T", "w[name]"), ('w["output"].T', 'w["output"]')],
-    },
     symptoms=no_number,
 )
 def gpt(tokens, embedding, positions, layers):
@@ -309,45 +250,55 @@ def gpt(tokens, embedding, positions, layers):
     return norm(x) @ embedding.T
 
 
-gpt.instead_of["tril()"] = {
-    "fill_(1)": "every position sees the whole sequence: where is the causal mask?",
-    "triu()": "the mask is upside down: positions see the future, not the past",
-    "tril(1)": "the mask lets each position see one step ahead",
-}
-gpt.instead_of[' @ w["output"].T'] = {
-    "": 'what attention mixes goes through `"output"` before it is added',
-    ' @ w["output"]': f"{ROWS}, for the output, too",
-}
-gpt.instead_of["w[name].T"] = {"w[name]": f"{ROWS}, for query, key and value, too"}
-gpt.instead_of['(y @ w["inner"].T).relu()'] = {
-    'F.gelu(y @ w["inner"].T)': "the network uses ReLU, not GELU",
-    '(y @ w["inner"].T)': "the network is linear: where is the ReLU?",
-}
-gpt.instead_of[" + positions[:t]"] = {
-    "": "the positions are not added",
-    " + positions[-t:]": "the last positions of the table are taken, not the first",
-    " * d**0.5 + positions[:t]": "the embedding is not multiplied by √d in this model",
-}
-gpt.instead_of[" / d**0.5"] = {
-    "": "scores are divided by √d",
-    " / d": "scores are divided by d, not by √d",
-}
-gpt.instead_of["y = norm(x)"] = {"y = x": "attention reads the stream without its LN"}
-gpt.instead_of["y = norm(middle)"] = {
-    "y = norm(x)": "the network reads the stream from before the attention",
-    "y = middle": "the network reads the stream without its LN",
-}
-gpt.instead_of["norm(x) @ embedding"] = {
-    "x @ embedding": "the LN after the last layer is missing"
-}
-gpt.instead_of["scores.softmax(dim=-1)"] = {
-    "scores.softmax(dim=-2)": "the softmax runs over the queries; each row of weights "
-    "sums to 1"
-}
-gpt.instead_of["-torch.inf"] = {
-    "0.0": "future scores are multiplied by 0, which still has weight; −∞ has none"
-}
-gpt.instead_of["in layers"] = {"in layers[-1:]": "only the last layer is applied"}
+gpt.instead("""
+tril()
+    fill_(1)  # every position sees the whole sequence: where is the causal mask?
+    triu()  # the mask is upside down: positions see the future, not the past
+    tril(1)  # the mask lets each position see one step ahead
+@ w["output"].T
+    # what attention mixes goes through `"output"` before it is added
+    @ w["output"]  # {ROWS}, for the output, too
+w[name].T -> w[name]  # {ROWS}, for query, key and value, too
+(y @ w["inner"].T).relu()
+    F.gelu(y @ w["inner"].T)  # the network uses ReLU, not GELU
+    (y @ w["inner"].T)  # the network is linear: where is the ReLU?
++ positions[:t]
+    # the positions are not added
+    + positions[-t:]  # the last positions of the table are taken, not the first
+    * d**0.5 + positions[:t]  # the embedding is not multiplied by √d in this model
+/ d**0.5
+    # scores are divided by √d
+    / d  # scores are divided by d, not by √d
+y = norm(x) -> y = x  # attention reads the stream without its LN
+y = norm(middle)
+    y = norm(x)  # the network reads the stream from before the attention
+    y = middle  # the network reads the stream without its LN
+norm(x) @ embedding -> x @ embedding  # the LN after the last layer is missing
+scores.softmax(dim=-1) -> scores.softmax(dim=-2)
+        # the softmax runs over the queries; each row of weights sums to 1
+-torch.inf -> 0.0
+        # future scores are multiplied by 0, which still has weight; −∞ has none
+in layers -> in layers[-1:]  # only the last layer is applied
+tril() -> tril(-1)
+softmax(dim=-1) -> softmax(dim=-1).nan_to_num()  # {ITSELF}
+tril() -> tril(-1)
+-torch.inf -> -1e9  # {ITSELF}: the first one has nothing else
+x + mixed -> mixed
+middle + (y -> (y  # what is added to the stream replaces it: where is the residual?
+y = norm(x) -> y = x
+x + mixed @ w["output"].T -> norm(x + mixed @ w["output"].T)
+y = norm(middle) -> y = middle
+middle + (y @ w["inner"].T).relu() @ w["outer"].T -> norm(middle + (y @
+        w["inner"].T).relu() @ w["outer"].T)
+        # the sums are normalised, not what the sublayers read (post-norm)
+y = norm(x) -> y = x
+y = norm(middle) -> y = middle  # nothing is normalised before the sublayers
+x + mixed -> norm(x) + mixed
+middle + (y -> norm(middle) + (y
+        # the normalised stream is carried on; add to the stream itself
+w[name].T -> w[name]
+w["output"].T -> w["output"]  # {ROWS}
+""")
 
 
 def parts(draw, layers, t, d, v, f, n):
@@ -359,15 +310,11 @@ def parts(draw, layers, t, d, v, f, n):
     return tokens, draw.normal(v, d), draw.normal(n, d), made
 
 
-for _line, _sizes in {  # layers, t, d, v, f and the length of the table
-    "no layer: embedding, position, LN, and the embedding again": (0, 5, 4, 7, 6, 8),
-    "one layer": (1, 5, 4, 7, 6, 8),
-    "a single token": (2, 1, 4, 7, 6, 3),
-}.items():
-
-    @gpt.case(_line)
-    def _(draw, sizes=_sizes):
-        return parts(draw, *sizes)
+gpt.each("""
+no layer: embedding, position, LN, and the embedding again -> 0, 5, 4, 7, 6, 8
+one layer -> 1, 5, 4, 7, 6, 8
+a single token -> 2, 1, 4, 7, 6, 3
+""")(parts)
 
 
 @gpt.case("three layers, every axis of another length")
@@ -378,30 +325,20 @@ def _(draw):
 
 # ---- a sampling loop -----------------------------------------------------------
 
-READ = "ids[:, -context:]"
-HEAT = "(logits / temperature).softmax(dim=-1)"
-SHARED = "        chances = chances / chances.sum(dim=-1, keepdim=True)\n"
-
 
 @exercise(
     "ch11-repair",
     "expected the first character at which the probabilities that top-k keeps of "
     "softmax(logits / temperature), brought to a sum of 1, exceed the draw",
-    faults(
-        {
-            "the window does not slide: the first characters are read, not the last": (
-                READ,
-                "ids[:, :context]",
-            ),
-            "the temperature changes nothing: probabilities divided by it, and "
-            "brought back to a sum of 1, are what they were": (
-                HEAT,
-                "logits.softmax(dim=-1)",
-            ),
-            "what top-k keeps does not add up to 1, so a large draw finds nothing, "
-            "and id 0 is written": (SHARED, ""),
-        }
-    ),
+    faults("""
+ids[:, -context:] -> ids[:, :context]
+        # the window does not slide: the first characters are read, not the last
+(logits / temperature).softmax(dim=-1) -> logits.softmax(dim=-1)
+        # the temperature changes nothing: probabilities divided by it, and brought back
+        to a sum of 1, are what they were
+chances = chances / chances.sum(dim=-1, keepdim=True) -> # what top-k keeps does not add
+        up to 1, so a large draw finds nothing, and id 0 is written
+"""),
 )
 def write_on(logits_of, prompt, draws, temperature, k, context):
     ids = prompt
@@ -415,33 +352,26 @@ def write_on(logits_of, prompt, draws, temperature, k, context):
     return ids[:, prompt.shape[1] :]
 
 
-write_on.instead_of[READ] = {
-    "ids": "everything is read, more than the model can",
-    "ids[:, -1:]": "only the last character is read; the model can see more",
-}
-write_on.instead_of[HEAT] = {
-    "(logits.softmax(-1) / temperature).softmax(-1)": "the temperature divides "
-    "probabilities; it should divide the logits",
-    "(logits * temperature).softmax(dim=-1)": "the temperature multiplies the logits; "
-    "it should divide them",
-}
-write_on.instead_of["(chances.cumsum(dim=-1) > draw).int().argmax(dim=-1)"] = {
-    "chances.argmax(dim=-1)": "the likeliest character is always taken; the draw "
-    "decides",
-    "(chances.cumsum(dim=-1) >= draw).int().argmax(dim=-1)": "a draw of 0 writes a "
-    "character whose probability is 0: the sum should exceed the draw",
-}
-write_on.instead_of["chances * (chances >= chances.topk(k).values[:, -1:])"] = {
-    "chances": "all characters may be drawn: where is top-k?"
-}
-write_on.instead_of["topk(k)"] = {
-    "topk(max(k - 1, 1))": "k characters may be drawn, not k − 1"
-}
-write_on.instead_of["[:, prompt.shape[1] :]"] = {"": "the prompt is returned as well"}
-write_on.instead_of["[:, -1]\n"] = {
-    "[:, 0]\n": "the logits of the first position are used; those of the last are "
-    "wanted"
-}
+write_on.instead("""
+ids[:, -context:]
+    ids  # everything is read, more than the model can
+    ids[:, -1:]  # only the last character is read; the model can see more
+(logits / temperature).softmax(dim=-1)
+    (logits.softmax(-1) / temperature).softmax(-1)
+        # the temperature divides probabilities; it should divide the logits
+    (logits * temperature).softmax(dim=-1)
+        # the temperature multiplies the logits; it should divide them
+(chances.cumsum(dim=-1) > draw).int().argmax(dim=-1)
+    chances.argmax(dim=-1)  # the likeliest character is always taken; the draw decides
+    (chances.cumsum(dim=-1) >= draw).int().argmax(dim=-1)  # a draw of 0 writes a
+        character whose probability is 0: the sum should exceed the draw
+chances * (chances >= chances.topk(k).values[:, -1:]) -> chances
+        # all characters may be drawn: where is top-k?
+topk(k) -> topk(max(k - 1, 1))  # k characters may be drawn, not k − 1
+[:, prompt.shape[1] :] -> # the prompt is returned as well
+[:, -1] -> [:, 0]
+        # the logits of the first position are used; those of the last are wanted
+""")
 
 
 def model_of(v, weight):
@@ -450,31 +380,30 @@ def model_of(v, weight):
     return Function(f"{weight} * torch.sin({total} + 1.7 * torch.arange({v}))", "ids")
 
 
-for _line, _draws in {
-    "the toy model, cold: 3, 4, 5, 6": [0.5, 0.9, 0.6, 0.97],
-    "draws of 0": [0.0, 0.5, 0.0],
-}.items():
-
-    @write_on.case(_line)
-    def _(draw, draws=_draws):
-        toy = "-2.0 * (torch.arange(9) - ids[..., None] - 1.2).abs().double()"
-        draws = torch.tensor(draws, dtype=torch.float64)
-        return Function(toy, "ids"), torch.tensor([[2]]), draws, 0.1, 2, 3
+@write_on.each("""
+the toy model, cold: 3, 4, 5, 6 -> 0.5, 0.9, 0.6, 0.97
+draws of 0 -> 0.0, 0.5, 0.0
+""")
+def _(draw, *draws):
+    toy = "-2.0 * (torch.arange(9) - ids[..., None] - 1.2).abs().double()"
+    draws = torch.tensor(draws, dtype=torch.float64)
+    return Function(toy, "ids"), torch.tensor([[2]]), draws, 0.1, 2, 3
 
 
-for line, s, temperature, k, context in (
-    ("temperature 1, everything kept, all that was written fits", 1, 1.0, None, 12),
-    ("a low temperature", 4, 0.4, None, 14),
-    ("a high temperature", 2, 2.0, None, 12),
-    ("top-k, with draws near 1", 3, 1.5, 3, 14),
-    ("a window that slides", 3, 1.0, None, 4),
-    ("all of it, and a prompt that is longer than the context", 5, 2.0, 4, 3),
-):
+table = """
+temperature 1, everything kept, all that was written fits -> 1, 1.0, None, 12
+a low temperature -> 4, 0.4, None, 14
+a high temperature -> 2, 2.0, None, 12
+top-k, with draws near 1 -> 3, 1.5, 3, 14
+a window that slides -> 3, 1.0, None, 4
+all of it, and a prompt that is longer than the context -> 5, 2.0, 4, 3
+"""
 
-    @write_on.case(line, dtype=torch.float64)
-    def _(draw, s=s, temperature=temperature, k=k, context=context):
-        v = draw.integer(8, 10)
-        prompt, draws = draw.integers(0, v - 1, 1, s), draw.uniform(0.02, 0.98, 9)
-        if k:
-            draws[::3] = draw.uniform(0.95, 0.99, 3)
-        return model_of(v, 2.0), prompt, draws, temperature, k or v, context
+
+@write_on.each(table, dtype=torch.float64)
+def _(draw, s, temperature, k, context):
+    v = draw.integer(8, 10)
+    prompt, draws = draw.integers(0, v - 1, 1, s), draw.uniform(0.02, 0.98, 9)
+    if k:
+        draws[::3] = draw.uniform(0.95, 0.99, 3)
+    return model_of(v, 2.0), prompt, draws, temperature, k or v, context

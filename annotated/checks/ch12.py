@@ -22,12 +22,10 @@ def leftovers(x):
     "expected in entry (i, j) the score of query i at the distance of key j, s − t + "
     "i − j, and 0 where that is below 0",
     through=with_few_calls,
-    symptoms=lambda result, *_: (
-        "your function calls PyTorch dozens of times: is there a loop over rows, "
-        "columns or batches?"
-        if isinstance(result, str) and result == "loops"
-        else None
-    ),
+    broken={
+        "loops": "your function calls PyTorch dozens of times: is there a loop over "
+        "rows, columns or batches?"
+    },
 )
 def shift_nearest_first(x):
     t, s = x.shape[-2:]
@@ -38,26 +36,22 @@ def shift_nearest_first(x):
 
 
 OTHER_WAY = "that would be right for the chapter's order"
-shift_nearest_first.instead_of["picked.masked_fill(distance < 0, 0.0)"] = {
-    "leftovers(x)": "right of the diagonal something is left; keys in the future get 0",
-    "leftovers(x.flip(-1)).tril(s - t)": f"{OTHER_WAY}; here column 0 is distance 0",
-    "leftovers(x.flip(-1))": f"{OTHER_WAY}, leftovers and all; here column 0 is "
-    "distance 0",
-    "picked.masked_fill(distance < 0, -math.inf)": "keys in the future get 0, not −∞",
-    "leftovers(x).tril()": "your diagonal ignores the memory: the first query stands "
-    "at key s − t, so tril needs the diagonal s − t",
-    "leftovers(x.flatten(0, -2)).view(x.shape).tril(s - t)": "rows are shifted across "
-    "the borders of batches or heads",
-}
-shift_nearest_first.instead_of["s - t + i - j"] = {
-    "i - j": "query i stands at key s − t + i, not at key i: is there a memory in "
-    "front?"
-}
-shift_nearest_first.instead_of["distance.clamp(0, s - 1)"] = {
-    "j": "the distances grow from left to right; the nearest key is the last visible "
-    "one",
-    "(distance + 1).clamp(0, s - 1)": "each distance is one too large",
-}
+shift_nearest_first.instead("""
+picked.masked_fill(distance < 0, 0.0)
+    leftovers(x)  # right of the diagonal something is left; keys in the future get 0
+    leftovers(x.flip(-1)).tril(s - t)  # {OTHER_WAY}; here column 0 is distance 0
+    leftovers(x.flip(-1))  # {OTHER_WAY}, leftovers and all; here column 0 is distance 0
+    picked.masked_fill(distance < 0, -math.inf)  # keys in the future get 0, not −∞
+    leftovers(x).tril()  # your diagonal ignores the memory: the first query stands at
+        key s − t, so tril needs the diagonal s − t
+    leftovers(x.flatten(0, -2)).view(x.shape).tril(s - t)
+        # rows are shifted across the borders of batches or heads
+s - t + i - j -> i - j
+        # query i stands at key s − t + i, not at key i: is there a memory in front?
+distance.clamp(0, s - 1)
+    j  # the distances grow from left to right; the nearest key is the last visible one
+    (distance + 1).clamp(0, s - 1)  # each distance is one too large
+""")
 
 
 @shift_nearest_first.case("the example: 3 queries, 4 keys")
@@ -84,86 +78,61 @@ def _(draw):
     return (draw.normal(2, draw.integer(41, 43), draw.integer(48, 52)),)
 
 
-@shift_nearest_first.case("a single query")
-def _(draw):
-    return (draw.normal(2, 1, draw.integer(4, 7)),)
+shift_nearest_first.case(
+    "a single query", lambda draw: (draw.normal(2, 1, draw.integer(4, 7)),)
+)
 
 
 # ---- update the memory -------------------------------------------------------
-
-KEPT = "both[:, :, max(0, both.shape[2] - mem_len) :]"
 
 
 @exercise(
     "ch12-memory",
     "expected the last mem_len of the old memory and the new states, in order",
     through=memory_kept,
-    symptoms=lambda result, *_: (
-        "a gradient flows out of the memory into earlier segments"
-        if isinstance(result, str) and result == "attached"
-        else None
-    ),
+    broken={"attached": "a gradient flows out of the memory into earlier segments"},
 )
 def update(memory, states, mem_len):
     both = torch.cat([memory, states], dim=2)
     return both[:, :, max(0, both.shape[2] - mem_len) :].detach()
 
 
-update.instead_of[KEPT] = {
-    "both[:, :, -mem_len:]": "with mem_len 0 nothing is remembered: what does [-0:] "
-    "give?",
-    "both[:, :, :mem_len]": "the oldest are kept, not the latest",
-    "both": "everything is kept: is mem_len used?",
-    f"torch.nn.functional.pad({KEPT}, (0, 0, max(0, mem_len - both.shape[2]), 0))": (
-        "the result is filled up to mem_len; there is less at the beginning"
-    ),
-}
-update.instead_of["[memory, states]"] = {
-    "[states]": "the old memory is dropped: a short segment doesn't fill the memory",
-    "[states, memory]": "the segment stands before the old memory",
-}
+update.instead("""
+both[:, :, max(0, both.shape[2] - mem_len) :]
+    both[:, :, -mem_len:]  # with mem_len 0 nothing is remembered: what does [-0:] give?
+    both[:, :, :mem_len]  # the oldest are kept, not the latest
+    both  # everything is kept: is mem_len used?
+    torch.nn.functional.pad(both[:, :, max(0, both.shape[2] - mem_len) :], (0, 0, max(0,
+        mem_len - both.shape[2]), 0))
+        # the result is filled up to mem_len; there is less at the beginning
+[memory, states]
+    [states]  # the old memory is dropped: a short segment doesn't fill the memory
+    [states, memory]  # the segment stands before the old memory
+""")
 
-for _line, _sizes in {
-    "the example: positions 4 and 5, then 6, 7 and 8": (2, 3, 4),
-    "at the beginning of a text: no memory yet, and not enough states": (0, 3, 5),
-    "a segment longer than the memory": (3, 6, 4),
-    "mem_len is 0": (2, 3, 0),
-    "less than mem_len so far": (2, 3, 7),
-}.items():
 
-    @update.case(_line)
-    def _(draw, sizes=_sizes):
-        m, t, mem_len = sizes
-        position = torch.arange(4.0, 4 + m + t)[:, None]  # told apart by whole parts
-        both = position + draw.uniform(0, 0.5, 3, 2, m + t, 5)
-        return both[:, :, :m].clone(), both[:, :, m:].clone(), mem_len
+@update.each("""
+the example: positions 4 and 5, then 6, 7 and 8 -> 2, 3, 4
+at the beginning of a text: no memory yet, and not enough states -> 0, 3, 5
+a segment longer than the memory -> 3, 6, 4
+mem_len is 0 -> 2, 3, 0
+less than mem_len so far -> 2, 3, 7
+""")
+def _(draw, m, t, mem_len):
+    position = torch.arange(4.0, 4 + m + t)[:, None]  # told apart by whole parts
+    both = position + draw.uniform(0, 0.5, 3, 2, m + t, 5)
+    return both[:, :, :m].clone(), both[:, :, m:].clone(), mem_len
 
 
 # ---- relative attention ------------------------------------------------------
 
 ROOT, CONTENT, BY_DISTANCE = "q.shape[-1] ** 0.5", "(q + u) @ k.mT", "(q + v) @ r.mT"
-SHIFTED = f"shift_nearest_first.right({BY_DISTANCE})"
 
 
 @exercise(
     "ch12-attention",
     "expected softmax(((q + u)·k + (q + v)·r of the distance) / √k) · values, for the "
     "keys that a query may see",
-    {
-        "u and v are exchanged: u meets the keys, v the distances": [
-            ("(q + u)", "(q + w)"),
-            ("(q + v)", "(q + u)"),
-            ("(q + w)", "(q + v)"),
-        ],
-        "terms (a) and (b) are missing: the query isn't used": [
-            ("(q + u)", "(u + 0 * q)"),
-            ("(q + v)", "(v + 0 * q)"),
-        ],
-        "weights are hidden after the softmax: they no longer sum to 1": [
-            (".masked_fill(future, -torch.inf)", ""),
-            ("weights @ values", "weights.masked_fill(future, 0.0) @ values"),
-        ],
-    },
     tolerance=1e-4,
 )
 def relative_attention(q, k, values, r, u, v):
@@ -175,33 +144,36 @@ def relative_attention(q, k, values, r, u, v):
     return weights @ values
 
 
-relative_attention.instead_of[SHIFTED] = {
-    BY_DISTANCE: "(q + v)·r isn't shifted: a column is still a distance, not a key",
-    SHIFTED.replace(
-        "r.mT", "r.flip(0).mT"
-    ): "(q + v)·r is shifted as if the largest distance came first; here row 0 of r "
-    "is distance 0",
-    SHIFTED.replace("(q + v)", "q"): "term (d) is missing: v isn't used",
-    f"{SHIFTED} * {ROOT}": "only the first product is divided by √k: divide the sum",
-}
-relative_attention.instead_of[CONTENT] = {
-    "q @ k.mT": "term (c) is missing: u isn't used",
-    f"{CONTENT} * {ROOT}": "only the second product is divided by √k: divide the sum",
-}
-relative_attention.instead_of[f" / {ROOT}"] = {
-    "": "the factor 1/√k is missing",
-    " / q.shape[-1]": "divided by k, not by √k",
-    " / values.shape[-1] ** 0.5": "divided by the root of the width of the values, "
-    "not of the queries",
-    " / s**0.5": "divided by √s, the number of keys: k is the width of a query",
-}
-relative_attention.instead_of[".masked_fill(future, -torch.inf)"] = {
-    "": "keys in the future are visible"
-}
-relative_attention.instead_of["triu(s - t + 1)"] = {
-    "triu(1)": "your mask ignores the memory: the first query stands at key s − t, so "
-    "the diagonal of tril or triu has to move by s − t"
-}
+relative_attention.instead("""
+shift_nearest_first.right((q + v) @ r.mT)
+    (q + v) @ r.mT  # (q + v)·r isn't shifted: a column is still a distance, not a key
+    shift_nearest_first.right((q + v) @ r.flip(0).mT)  # (q + v)·r is shifted as if the
+        largest distance came first; here row 0 of r is distance 0
+    shift_nearest_first.right(q @ r.mT)  # term (d) is missing: v isn't used
+    shift_nearest_first.right((q + v) @ r.mT) * q.shape[-1] ** 0.5
+        # only the first product is divided by √k: divide the sum
+(q + u) @ k.mT
+    q @ k.mT  # term (c) is missing: u isn't used
+    (q + u) @ k.mT * q.shape[-1] ** 0.5
+        # only the second product is divided by √k: divide the sum
+/ q.shape[-1] ** 0.5
+    # the factor 1/√k is missing
+    / q.shape[-1]  # divided by k, not by √k
+    / values.shape[-1] ** 0.5
+        # divided by the root of the width of the values, not of the queries
+    / s**0.5  # divided by √s, the number of keys: k is the width of a query
+.masked_fill(future, -torch.inf) -> # keys in the future are visible
+triu(s - t + 1) -> triu(1)  # your mask ignores the memory: the first query stands at
+        key s − t, so the diagonal of tril or triu has to move by s − t
+(q + u) -> (q + w)
+(q + v) -> (q + u)
+(q + w) -> (q + v)  # u and v are exchanged: u meets the keys, v the distances
+(q + u) -> (u + 0 * q)
+(q + v) -> (v + 0 * q)  # terms (a) and (b) are missing: the query isn't used
+.masked_fill(future, -torch.inf) ->
+weights @ values -> weights.masked_fill(future, 0.0) @ values
+        # weights are hidden after the softmax: they no longer sum to 1
+""")
 
 
 def drawn_attention(draw, m):
@@ -243,37 +215,30 @@ def first_seen(position, length, mem_len, layers):
     return position
 
 
-AT_ONCE = "asked // length * length - layers * mem_len"
-first_seen.instead_of["return position"] = {
-    f"return max(0, {AT_ONCE})": "from the second layer on, a position in memory "
-    "looked back from the beginning of its own segment",
-    f"return {AT_ONCE}": "the text begins at 0: no position is below",
-    "return asked - position + 1": "the first position is wanted, not how many there "
-    "are",
-}
-first_seen.instead_of["position // length * length"] = {
-    "position": "the memory is that of a segment: it begins before the segment, not "
-    "before the position"
-}
-first_seen.instead_of["range(layers)"] = {
-    "range(1)": "is the number of layers used?",
-    "range(layers - 1)": "the first layer looks back as well",
-    "range(layers + 1)": "that is one layer too many",
-}
+first_seen.instead("""
+return position
+    return max(0, asked // length * length - layers * mem_len)  # from the second layer
+        on, a position in memory looked back from the beginning of its own segment
+    return asked // length * length - layers * mem_len
+        # the text begins at 0: no position is below
+    return asked - position + 1  # the first position is wanted, not how many there are
+position // length * length -> position  # the memory is that of a segment: it begins
+        before the segment, not before the position
+range(layers)
+    range(1)  # is the number of layers used?
+    range(layers - 1)  # the first layer looks back as well
+    range(layers + 1)  # that is one layer too many
+""")
 
-for _line, _given in {
-    "the example: one layer": (14, 4, 4, 1),
-    "the example: two layers": (14, 4, 4, 2),
-    "the example: a memory of 6": (26, 4, 6, 2),
-    "a short memory and three layers": (23, 4, 2, 3),
-    "no memory: the segment alone": (13, 5, 0, 4),
-    "more than the text has": (9, 4, 6, 5),
-    "the last position of a segment": (19, 5, 3, 2),
-}.items():
-
-    @first_seen.case(_line)
-    def _(draw, given=_given):
-        return given
+first_seen.each("""
+the example: one layer -> 14, 4, 4, 1
+the example: two layers -> 14, 4, 4, 2
+the example: a memory of 6 -> 26, 4, 6, 2
+a short memory and three layers -> 23, 4, 2, 3
+no memory: the segment alone -> 13, 5, 0, 4
+more than the text has -> 9, 4, 6, 5
+the last position of a segment -> 19, 5, 3, 2
+""")(lambda draw, *given: given)
 
 
 @first_seen.case("somewhere in a long text")
@@ -285,27 +250,18 @@ def _(draw):
 
 # ---- find the fault ----------------------------------------------------------
 
-MEAN = "torch.cat(losses, dim=1).mean()"
-IN_BITS = "mean / math.log(2)"
-
 
 @exercise(
     "ch12-reader",
     "expected the mean of the losses of all characters, in bits, with the memory "
     "handed on from segment to segment",
-    faults(
-        {
-            "the memory is thrown away: each segment begins like the first.": (
-                "nats, memory = model",
-                "nats, _ = model",
-            ),
-            "a short last segment counts as much as a long one.": (
-                MEAN,
-                "sum(nats.mean() for nats in losses) / len(losses)",
-            ),
-            "nats times ln 2 aren't bits.": (IN_BITS, "mean * math.log(2)"),
-        }
-    ),
+    faults("""
+nats, memory = model -> nats, _ = model
+        # the memory is thrown away: each segment begins like the first.
+torch.cat(losses, dim=1).mean() -> sum(nats.mean() for nats in losses) / len(losses)
+        # a short last segment counts as much as a long one.
+mean / math.log(2) -> mean * math.log(2)  # nats times ln 2 aren't bits.
+"""),
     tolerance=1e-4,
 )
 def bits_per_character(model, segments):
@@ -317,15 +273,15 @@ def bits_per_character(model, segments):
     return (mean / math.log(2)).item()
 
 
-bits_per_character.instead_of[IN_BITS] = {
-    "mean": "that is the loss in nats",
-    "mean.exp()": "that is the perplexity: the bits are its logarithm to base 2",
-}
-bits_per_character.instead_of[MEAN] = {
-    "torch.cat(losses, dim=1).sum()": "that is the sum of all losses, not their mean",
-    "torch.cat(losses, dim=1).sum(dim=0).mean()": "divided by the characters of one "
-    "row: a segment has b × t",
-}
+bits_per_character.instead("""
+mean / math.log(2)
+    mean  # that is the loss in nats
+    mean.exp()  # that is the perplexity: the bits are its logarithm to base 2
+torch.cat(losses, dim=1).mean()
+    torch.cat(losses, dim=1).sum()  # that is the sum of all losses, not their mean
+    torch.cat(losses, dim=1).sum(dim=0).mean()
+        # divided by the characters of one row: a segment has b × t
+""")
 
 # the losses depend on the target, on what was read in the segment, and on the memory
 _MODEL = Function(
@@ -336,20 +292,14 @@ _MODEL = Function(
 )
 
 
-def cut(draw, *lengths):
+@bits_per_character.each("""
+one segment -> 5
+segments of one length -> 4, 4, 4
+a last segment that is shorter -> 6, 6, 2
+""")
+def _(draw, *lengths):
     b = draw.integer(2, 4)
-    return [
+    return _MODEL, [
         (draw.integers(1, 9, b, length), draw.integers(1, 9, b, length))
         for length in lengths
     ]
-
-
-for _line, _lengths in {
-    "one segment": (5,),
-    "segments of one length": (4, 4, 4),
-    "a last segment that is shorter": (6, 6, 2),
-}.items():
-
-    @bits_per_character.case(_line)
-    def _(draw, lengths=_lengths):
-        return _MODEL, cut(draw, *lengths)

@@ -20,33 +20,29 @@ def bucket_ids(x, turns, real):
     return torch.where(real[:, None], ids, 2 * n)
 
 
-bucket_ids.instead_of["torch.cat([turned, -turned], dim=-1)"] = {
-    "turned": "a column and its opposite are two buckets: where are the opposites?",
-    "turned.abs()": "a column and its opposite are two buckets: yours are one",
-    "torch.stack([turned, -turned], -1).flatten(-2)": "first all columns, then all "
-    "opposites: bucket n is the opposite of bucket 0",
-    "torch.cat([-turned, turned], dim=-1)": "first the columns, then their opposites: "
-    "yours are the other way round",
-}
-bucket_ids.instead_of["torch.where(real[:, None], ids, 2 * n)"] = {
-    "ids": "padding is hashed like the rest",
-    "torch.where(real[:, None], ids, n)": "padding gets 2n, a number that no other "
-    "vector has",
-    "torch.where(real[:, None], ids, -1)": "padding gets 2n, so that a sort puts it "
-    "last",
-    "torch.where(real[:, None], ids, 0)": "padding gets 2n: bucket 0 has vectors of "
-    "its own",
-    "torch.where(~real[:, None], ids, 2 * n)": "True is real and False is padding: "
-    "yours are exchanged",
-    "torch.where(real[:, None], ids, 2 * n).mT.contiguous()": "the rounds come before "
-    "the positions: (b, r, t)",
-    "torch.where(real[:, None], ids, 2 * n).transpose(0, 1).contiguous()": (
-        "the batch comes first: (b, r, t)"
-    ),
-}
-bucket_ids.instead_of["x, turns)"] = {
-    "x, turns[:1].expand_as(turns))": "every round uses the first matrix"
-}
+bucket_ids.instead("""
+torch.cat([turned, -turned], dim=-1)
+    turned  # a column and its opposite are two buckets: where are the opposites?
+    turned.abs()  # a column and its opposite are two buckets: yours are one
+    torch.stack([turned, -turned], -1).flatten(-2)
+        # first all columns, then all opposites: bucket n is the opposite of bucket 0
+    torch.cat([-turned, turned], dim=-1)
+        # first the columns, then their opposites: yours are the other way round
+torch.where(real[:, None], ids, 2 * n)
+    ids  # padding is hashed like the rest
+    torch.where(real[:, None], ids, n)
+        # padding gets 2n, a number that no other vector has
+    torch.where(real[:, None], ids, -1)  # padding gets 2n, so that a sort puts it last
+    torch.where(real[:, None], ids, 0)
+        # padding gets 2n: bucket 0 has vectors of its own
+    torch.where(~real[:, None], ids, 2 * n)
+        # True is real and False is padding: yours are exchanged
+    torch.where(real[:, None], ids, 2 * n).mT.contiguous()
+        # the rounds come before the positions: (b, r, t)
+    torch.where(real[:, None], ids, 2 * n).transpose(0, 1).contiguous()
+        # the batch comes first: (b, r, t)
+x, turns) -> x, turns[:1].expand_as(turns))  # every round uses the first matrix
+""")
 
 
 @bucket_ids.case("the example: S and B of the chapter, no turn")
@@ -83,28 +79,27 @@ def _(draw):
     "ch13-unsort",
     "expected y[b, p] at position order[b][p] of the result",
     through=with_few_calls,
-    symptoms=lambda result, *_: (
-        "your function calls PyTorch again and again: is there a loop over sequences "
-        "or positions?"
-        if isinstance(result, str) and result == "loops"
-        else None
-    ),
+    broken={
+        "loops": "your function calls PyTorch again and again: is there a loop over "
+        "sequences or positions?"
+    },
 )
 def unsort(y, order):
     place = order.argsort(dim=-1)
     return y.gather(1, place[..., None].expand_as(y))
 
 
-unsort.instead_of["order.argsort(dim=-1)"] = {
-    "order": "that sorts once more: `order` says who stands at a place, and you need "
-    "the place at which each one stands",
-    "order[:1].argsort(dim=-1).expand_as(order)": "all sequences are brought back by "
-    "the order of the first",
-    "torch.arange(y.shape[1]).expand_as(order)": "still sorted",
-    "order.flip(-1)": "the order is turned round, not undone",
-    "order.argsort(0).remainder(y.shape[1])": "argsort runs over the sequences of the "
-    "batch, not over positions",
-}
+unsort.instead("""
+order.argsort(dim=-1)
+    order  # that sorts once more: `order` says who stands at a place, and you need the
+        place at which each one stands
+    order[:1].argsort(dim=-1).expand_as(order)
+        # all sequences are brought back by the order of the first
+    torch.arange(y.shape[1]).expand_as(order)  # still sorted
+    order.flip(-1)  # the order is turned round, not undone
+    order.argsort(0).remainder(y.shape[1])
+        # argsort runs over the sequences of the batch, not over positions
+""")
 
 
 @unsort.case("the example: 2, 0, 1")
@@ -164,26 +159,23 @@ def join(outputs, lses):
     return torch.where(nobody[..., None], 0.0, total)
 
 
-join.instead_of["safe.softmax(dim=0)"] = {
-    "torch.full_like(safe, 1 / len(safe))": "every round counts the same: weigh each "
-    "by what it divided by",
-    "(lses > -math.inf) / (lses > -math.inf).sum(dim=0)": "every round that saw "
-    "somebody counts the same: weigh each by what it divided by",
-    "torch.ones_like(safe)": "the outputs are added up: weigh each by its share",
-    "safe.softmax(dim=-1)": "the shares sum to 1 over positions; they have to over "
-    "rounds",
-    "safe.softmax(dim=1)": "the shares sum to 1 over the batch; they have to over "
-    "rounds",
-    "safe / safe.sum(dim=0)": "lse is a logarithm: the shares are in proportion to "
-    "e^lse",
-    "safe.exp()": "e^lse isn't divided by the sum over all rounds",
-    "(safe == safe.amax(dim=0)).to(safe)": "the heaviest round alone counts",
-}
-join.instead_of["0.0, total"] = {
-    "math.nan, total": "a query that saw nobody in any round gets zeros, not NaN",
-    "outputs.mean(dim=0), total": "a query that saw nobody in any round gets zeros, "
-    "not an average",
-}
+join.instead("""
+safe.softmax(dim=0)
+    torch.full_like(safe, 1 / len(safe))
+        # every round counts the same: weigh each by what it divided by
+    (lses > -math.inf) / (lses > -math.inf).sum(dim=0)  # every round that saw somebody
+        counts the same: weigh each by what it divided by
+    torch.ones_like(safe)  # the outputs are added up: weigh each by its share
+    safe.softmax(dim=-1)  # the shares sum to 1 over positions; they have to over rounds
+    safe.softmax(dim=1)  # the shares sum to 1 over the batch; they have to over rounds
+    safe / safe.sum(dim=0)  # lse is a logarithm: the shares are in proportion to e^lse
+    safe.exp()  # e^lse isn't divided by the sum over all rounds
+    (safe == safe.amax(dim=0)).to(safe)  # the heaviest round alone counts
+0.0, total
+    math.nan, total  # a query that saw nobody in any round gets zeros, not NaN
+    outputs.mean(dim=0), total
+        # a query that saw nobody in any round gets zeros, not an average
+""")
 
 
 @join.case("the example: log 3 and log 5")
@@ -192,17 +184,14 @@ def _(draw):
     return torch.tensor([[[[44.0]]], [[[40.0]]]]), lses
 
 
-@join.case("several rounds, every axis of another length")
-@join.case("gradients reach outputs and log-sum-exps", gradients=True)
-def _(draw):
+@join.each("""
+several rounds, every axis of another length -> 0
+large log-sum-exps -> 500
+""")
+@join.each("gradients reach outputs and log-sum-exps -> 0", gradients=True)
+def _(draw, mean):
     r, b, t, v = draw.sizes(4)
-    return draw.normal(r, b, t, v), 2 * draw.normal(r, b, t)
-
-
-@join.case("large log-sum-exps")
-def _(draw):
-    r, b, t, v = draw.sizes(4)
-    return draw.normal(r, b, t, v), 500 + 2 * draw.normal(r, b, t)
+    return draw.normal(r, b, t, v), mean + 2 * draw.normal(r, b, t)
 
 
 @join.case("some rounds saw nobody")
@@ -224,28 +213,6 @@ def _(draw):
 # ---- look to both sides --------------------------------------------------------
 
 
-def zero_keys(x, values, bucket, c):
-    """Missing neighbours are filled up with keys and values of zeros, not hidden."""
-    t, k = x.shape
-    order = bucket.argsort(stable=True)
-    ends = torch.cat([x.new_zeros(c, k), x[order], x.new_zeros(c, k)])
-    padded = torch.nn.functional.pad(values[order], (0, 0, c, c))
-    window = torch.arange(0, t, c)[:, None] + torch.arange(3 * c)
-    here = torch.arange(c, t + c).view(-1, c)
-    keys = torch.nn.functional.normalize(ends, dim=-1)
-    scores = ends[here] @ keys[window].mT
-    scores = scores.masked_fill(here[..., None] == window[:, None], -1e5)
-    output = (scores.softmax(dim=-1) @ padded[window]).flatten(0, 1)
-    return output[order.argsort()]
-
-
-SEEN = {
-    "dense": "a number for each pair of positions is what LSH attention avoids: a "
-    "chunk needs the keys of three",
-    "loops": "so many calls of PyTorch: is there a loop over pairs of positions?",
-}
-UNIT = "x / x.norm(dim=-1, keepdim=True)"
-WINDOW = "order[max(0, start - c) : start + 2 * c]"
 BOTH = "each chunk looks at the one before and at the one after; yours only looks"
 
 
@@ -253,10 +220,13 @@ BOTH = "each chunk looks at the one before and at the one after; yours only look
     "ch13-encoder",
     "expected for each query the softmax average of the others in its chunk, the one "
     "before and the one after, in the order of the sequence",
-    {"keys of zeros at the ends still get weight (e^0 is 1): hide them": zero_keys},
     tolerance=1e-4,
     through=within_windows,
-    symptoms=lambda result, *_: SEEN.get(result) if isinstance(result, str) else None,
+    broken={
+        "dense": "a number for each pair of positions is what LSH attention avoids: a "
+        "chunk needs the keys of three",
+        "loops": "so many calls of PyTorch: is there a loop over pairs of positions?",
+    },
 )
 def encoder_round(x, values, bucket, c):
     keys, t = x / x.norm(dim=-1, keepdim=True), len(x)
@@ -272,47 +242,42 @@ def encoder_round(x, values, bucket, c):
     return output
 
 
-encoder_round.instead_of[WINDOW] = {
-    "order[max(0, start - c) : start + c]": f"{BOTH} back",
-    "order[start : start + 2 * c]": f"{BOTH} ahead",
-    "order[start : start + c]": "a chunk sees its neighbours, too",
-    "order.roll(c - start)[: min(3 * c, t)]": "nothing wraps around: the first chunk "
-    "has none before it, the last none after",
-    f"torch.cat([order[max(2 * c, t - c) :] if start == 0 else order[:0], {WINDOW}])": (
-        "the first chunk wraps around to the last; it has none before it"
-    ),
-    "order": "every chunk sees every other: that is exact attention",
-}
-encoder_round.instead_of[UNIT] = {"x": "keys aren't of length 1"}
-encoder_round.instead_of["x[rows] @"] = {
-    "keys[rows] @": "queries keep their length; only keys are brought to length 1"
-}
-encoder_round.instead_of["keys[window].mT"] = {
-    "keys[window].mT / x.shape[-1] ** 0.5": "the scores are divided by √k; here they "
-    "aren't"
-}
-encoder_round.instead_of["rows[:, None] == window"] = {
-    "(rows[:, None] == window) & (t < 0)": "a query looks at itself although others "
-    "are there",
-    "rows[:, None] <= window": "keys that come later are hidden: an encoder has no "
-    "causal mask",
-    "(rows[:, None] == window) | (bucket[rows][:, None] != bucket[window])": (
-        "only keys of the query's own bucket are seen; the window's others count"
-    ),
-}
-encoder_round.instead_of["bucket.argsort(stable=True)"] = {
-    "torch.arange(t)": "the sequence isn't sorted by bucket",
-    "bucket.argsort(stable=True, descending=True)": "sort by bucket, the lowest "
-    "first, and within a bucket by position: is your sort stable, and not turned "
-    "round?",
-}
-encoder_round.instead_of["-torch.inf"] = {
-    "0.0": "what isn't seen has the score 0; it needs −∞"
-}
-encoder_round.instead_of["return output"] = {
-    "return output[order]": "the outputs are still sorted",
-    "return output[order][order]": "the outputs are sorted twice, not brought back",
-}
+encoder_round.instead("""
+itself & (t > 1) -> itself
+scores.softmax(dim=-1) -> torch.cat([scores, scores.new_zeros(len(rows), 3 * c -
+        len(window))], dim=1).softmax(dim=-1)[:, : len(window)]
+        # keys of zeros at the ends still get weight (e^0 is 1): hide them
+order[max(0, start - c) : start + 2 * c]
+    order[max(0, start - c) : start + c]  # {BOTH} back
+    order[start : start + 2 * c]  # {BOTH} ahead
+    order[start : start + c]  # a chunk sees its neighbours, too
+    order.roll(c - start)[: min(3 * c, t)]
+        # nothing wraps around: the first chunk has none before it, the last none after
+    torch.cat([order[max(2 * c, t - c) :] if start == 0 else order[:0], order[max(0,
+        start - c) : start + 2 * c]])
+        # the first chunk wraps around to the last; it has none before it
+    order  # every chunk sees every other: that is exact attention
+x / x.norm(dim=-1, keepdim=True) -> x  # keys aren't of length 1
+x[rows] @ -> keys[rows] @
+        # queries keep their length; only keys are brought to length 1
+keys[window].mT -> keys[window].mT / x.shape[-1] ** 0.5
+        # the scores are divided by √k; here they aren't
+rows[:, None] == window
+    (rows[:, None] == window) & (t < 0)
+        # a query looks at itself although others are there
+    rows[:, None] <= window
+        # keys that come later are hidden: an encoder has no causal mask
+    (rows[:, None] == window) | (bucket[rows][:, None] != bucket[window])
+        # only keys of the query's own bucket are seen; the window's others count
+bucket.argsort(stable=True)
+    torch.arange(t)  # the sequence isn't sorted by bucket
+    bucket.argsort(stable=True, descending=True)  # sort by bucket, the lowest first,
+        and within a bucket by position: is your sort stable, and not turned round?
+-torch.inf -> 0.0  # what isn't seen has the score 0; it needs −∞
+return output
+    return output[order]  # the outputs are still sorted
+    return output[order][order]  # the outputs are sorted twice, not brought back
+""")
 
 
 def drawn_round(draw, n, c, buckets=4):
@@ -322,19 +287,17 @@ def drawn_round(draw, n, c, buckets=4):
     return draw.normal(t, k), draw.normal(t, v), bucket, c
 
 
-for _line, _chunks, _length in (
-    ("the example: one chunk holds all", (1, 1), (5, 7)),
-    ("three chunks: the middle one sees all, the others don't wrap", (3, 3), (3, 4)),
-    ("many chunks", (5, 7), (2, 4)),
-    ("chunks of one", (6, 8), (1, 1)),
-    ("alone in the whole sequence", (1, 1), (1, 1)),
-    ("so many chunks that no table of all pairs fits", (40, 44), (3, 3)),
-    ("gradients reach x and values", (5, 5), (3, 3)),
-):
-
-    @encoder_round.case(_line, gradients="gradients" in _line)
-    def _(draw, chunks=_chunks, length=_length):
-        return drawn_round(draw, draw.integer(*chunks), draw.integer(*length))
+@encoder_round.each("""
+the example: one chunk holds all -> (1, 1), (5, 7)
+three chunks: the middle one sees all, the others don't wrap -> (3, 3), (3, 4)
+many chunks -> (5, 7), (2, 4)
+chunks of one -> (6, 8), (1, 1)
+alone in the whole sequence -> (1, 1), (1, 1)
+so many chunks that no table of all pairs fits -> (40, 44), (3, 3)
+""")
+@encoder_round.each("gradients reach x and values -> (5, 5), (3, 3)", gradients=True)
+def _(draw, chunks, length):
+    return drawn_round(draw, draw.integer(*chunks), draw.integer(*length))
 
 
 @encoder_round.case("long vectors in opposite directions")
@@ -347,7 +310,6 @@ def _(draw):
 
 # ---- find the fault ------------------------------------------------------------
 
-NUMBERS = "rows[..., None], window[:, None]"
 BEFORE = "torch.cat([first, rows[:-1]])"
 
 
@@ -355,20 +317,15 @@ BEFORE = "torch.cat([first, rows[:-1]])"
     "ch13-fault",
     "expected each round causal by position in the sequence, brought back to its "
     "order, and joined by shares that sum to 1 over the rounds",
-    faults(
-        {
-            "the future is still seen: `j > i` compares places in the sorted line": (
-                NUMBERS,
-                "place[rows][..., None], place[window][:, None]",
-            ),
-            "outputs still belong to other positions: does `[order]` undo a sort?": [
-                ("output.flatten(0, 1)[place]", "output.flatten(0, 1)[order]"),
-                ("lse.flatten()[place]", "lse.flatten()[order]"),
-            ],
-            "the shares of the rounds don't sum to 1: along which axis is the "
-            "softmax?": ("softmax(dim=0)", "softmax(dim=-1)"),
-        }
-    ),
+    faults("""
+rows[..., None], window[:, None] -> place[rows][..., None], place[window][:, None]
+        # the future is still seen: `j > i` compares places in the sorted line
+output.flatten(0, 1)[place] -> output.flatten(0, 1)[order]
+lse.flatten()[place] -> lse.flatten()[order]
+        # outputs still belong to other positions: does `[order]` undo a sort?
+softmax(dim=0) -> softmax(dim=-1)
+        # the shares of the rounds don't sum to 1: along which axis is the softmax?
+"""),
     tolerance=1e-4,
     also=(BEFORE, "rows.roll(1, dims=0)"),  # the published convention
 )
@@ -390,24 +347,18 @@ def lsh_attention(x, values, buckets, c):
     return (shares[..., None] * torch.stack(outputs)).sum(dim=0)
 
 
-lsh_attention.instead_of["lse.flatten()[place]"] = {
-    "lse.flatten()[order]": "the outputs are brought back now, the log-sum-exps aren't"
-}
-lsh_attention.instead_of["output.flatten(0, 1)[place]"] = {
-    "output.flatten(0, 1)[order]": "the log-sum-exps are brought back now, the "
-    "outputs aren't"
-}
-lsh_attention.instead_of["torch.stack(lses).softmax(dim=0)"] = {
-    "torch.full((len(lses), 1), 1 / len(lses))": "the rounds count the same now; each "
-    "should by what it divided by"
-}
-lsh_attention.instead_of["-1e5"] = {
-    "0.0": "a query looks at itself although others are there"
-}
-lsh_attention.instead_of[UNIT] = {"x": "keys have to stay at length 1"}
-lsh_attention.instead_of[BEFORE] = {
-    "rows.roll(-1, dims=0)": "a chunk looks one back, not one ahead"
-}
+lsh_attention.instead("""
+lse.flatten()[place] -> lse.flatten()[order]
+        # the outputs are brought back now, the log-sum-exps aren't
+output.flatten(0, 1)[place] -> output.flatten(0, 1)[order]
+        # the log-sum-exps are brought back now, the outputs aren't
+torch.stack(lses).softmax(dim=0) -> torch.full((len(lses), 1), 1 / len(lses))
+        # the rounds count the same now; each should by what it divided by
+-1e5 -> 0.0  # a query looks at itself although others are there
+x / x.norm(dim=-1, keepdim=True) -> x  # keys have to stay at length 1
+torch.cat([first, rows[:-1]]) -> rows.roll(-1, dims=0)
+        # a chunk looks one back, not one ahead
+""")
 
 
 def drawn_rounds(draw, r, n, c):
@@ -416,9 +367,9 @@ def drawn_rounds(draw, r, n, c):
     return draw.normal(t, k), draw.normal(t, v), draw.integers(0, 3, r, t), c
 
 
-@lsh_attention.case("one round")
-def _(draw):
-    return drawn_rounds(draw, 1, 7, draw.integer(2, 3))
+lsh_attention.case(
+    "one round", lambda draw: drawn_rounds(draw, 1, 7, draw.integer(2, 3))
+)
 
 
 @lsh_attention.case("one chunk that holds all")

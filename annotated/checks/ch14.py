@@ -7,17 +7,6 @@ from annotated.checks.material import counting_positions, leaving_flags, replaye
 
 # ---- undo three streams ------------------------------------------------------
 
-STEPS = """
-    x3 = y3 - H(y1, y2)
-    x2 = y2 / G(y1, x3).exp()
-    x1 = y1 - F(x2, x3)
-"""
-FORWARD = """
-    x1 = y1 - F(y2, y3)
-    x2 = y2 / G(x1, y3).exp()
-    x3 = y3 - H(x1, x2)
-"""
-
 
 @exercise(
     "ch14-undo",
@@ -32,24 +21,22 @@ def undo(y1, y2, y3, F, G, H):
     return x1, x2, x3
 
 
-undo.instead_of[STEPS] = {
-    FORWARD: "the steps are taken back in the order of the forward pass: which stream "
-    "was changed last?",
-    FORWARD.replace("-", "+").replace(
-        "/", "*"
-    ): "that goes forward once more; undoing takes away what was added",
-}
-undo.instead_of["y2 / G(y1, x3).exp()"] = {
-    "y2 * G(y1, x3).exp()": "what was multiplied has to be divided",
-    "y2 - G(y1, x3).exp()": "the second stream was multiplied, not added to",
-    "y2 / G(y1, x3)": "the factor was e to the power of G",
-    "y2 / G(y1, y3).exp()": "G looked at x3, and yours looks at y3",
-}
-undo.instead_of["F(x2, x3)"] = {"F(y2, x3)": "F looked at x2, and yours looks at y2"}
-undo.instead_of["return x1, x2, x3"] = {
-    "return y1 - F(y2, y3), y2 / G(y1, y3).exp(), x3": "F and G looked at inputs, and "
-    "yours look at outputs"
-}
+undo.instead(r"""
+x3 = y3 - H(y1, y2)\n    x2 = y2 / G(y1, x3).exp()\n    x1 = y1 - F(x2, x3)
+    x1 = y1 - F(y2, y3)\n    x2 = y2 / G(x1, y3).exp()\n    x3 = y3 - H(x1, x2)
+        # the steps are taken back in the order of the forward pass: which stream was
+        changed last?
+    x1 = y1 + F(y2, y3)\n    x2 = y2 * G(x1, y3).exp()\n    x3 = y3 + H(x1, x2)
+        # that goes forward once more; undoing takes away what was added
+y2 / G(y1, x3).exp()
+    y2 * G(y1, x3).exp()  # what was multiplied has to be divided
+    y2 - G(y1, x3).exp()  # the second stream was multiplied, not added to
+    y2 / G(y1, x3)  # the factor was e to the power of G
+    y2 / G(y1, y3).exp()  # G looked at x3, and yours looks at y3
+F(x2, x3) -> F(y2, x3)  # F looked at x2, and yours looks at y2
+return x1, x2, x3 -> return y1 - F(y2, y3), y2 / G(y1, y3).exp(), x3
+        # F and G looked at inputs, and yours look at outputs
+""")
 
 _MIXED = Function("0.5 * torch.tanh(p) * q.roll(1, 0)", "p, q")
 _POSITIVE = Function("0.3 * (p - q).relu() + 0.1", "p, q")
@@ -73,18 +60,9 @@ for _line, _functions in {
 
 # ---- a backward pass that rebuilds -------------------------------------------
 
-SEEN = {
-    "touched": "your code turns on requires_grad in a tensor that it was given: take "
-    "a copy first, w.detach().requires_grad_()",
-    "graph": "the graphs of several layers are in memory at once, which is what "
-    "rebuilding avoids: go backward through a layer before you run the next one",
-}
-
 
 def _left_behind(result, *_):
-    """What can be seen of flags, graphs and missing gradients."""
-    if isinstance(result, str):
-        return SEEN.get(result)
+    """What can be seen of missing gradients."""
     none = isinstance(result, list | tuple) and len(result) == 5
     if none and any(gradient is None for gradient in result[4]):
         return (
@@ -98,14 +76,13 @@ def _left_behind(result, *_):
     "ch14-backward",
     "for each layer, the last one first: compute f again, subtract it, and "
     "differentiate it with the gradient of the stream that it was added to",
-    {
-        "the outputs are returned as they came": [
-            ("(y2 - added).detach()", "y2"),
-            ("    gradients = ", "    given = y1, y2\n    gradients = "),
-            ("return y1, y2", "return *given"),
-        ]
-    },
     through=leaving_flags,
+    broken={
+        "touched": "your code turns on requires_grad in a tensor that it was given: "
+        "take a copy first, w.detach().requires_grad_()",
+        "graph": "the graphs of several layers are in memory at once, which is what "
+        "rebuilding avoids: go backward through a layer before you run the next one",
+    },
     tolerance=1e-4,
     symptoms=_left_behind,
 )
@@ -121,32 +98,29 @@ def backward(f, weights, y1, y2, dy1, dy2):
     return y1, y2, dy1, dy2, gradients
 
 
-backward.instead_of["reversed(range(len(weights)))"] = {
-    "range(len(weights))": "the layers are undone from the first to the last"
-}
-backward.instead_of["y1.detach()"] = {
-    "y2.detach()": "f looked at z2, which comes out as the first stream; yours looks "
-    "at the second"
-}
-backward.instead_of["(y2 - added)"] = {
-    "(y2 + added)": "what f added is added once more, not taken away",
-    "y2": "the streams aren't rebuilt: f is looked at in the wrong place",
-}
-backward.instead_of["(z, w), dy2)"] = {
-    "(z, w), dy1)": "f's result was added to one stream: the gradient that comes to f "
-    "is dy2, not dy1",
-    "(z, w), torch.ones_like(dy2))": "the gradient that comes from above is left out "
-    "(ones stand in its place)",
-}
-backward.instead_of["dy2, dy1 + dz"] = {
-    "dy2, dz": "z2 has two ways to the loss: directly, and through f",
-    "dy2, dy1": "the way through f is missing in the gradient of z2",
-    "dy1 + dz, dy2": "the streams changed places, and so do their gradients",
-}
-backward.instead_of["dy2, gradients\n"] = {
-    "dy2, gradients[::-1]\n": "the weights' gradients come in the order of the "
-    "weights, the first layer's first"
-}
+backward.instead(r"""
+reversed(range(len(weights))) -> range(len(weights))
+        # the layers are undone from the first to the last
+y1.detach() -> y2.detach()
+        # f looked at z2, which comes out as the first stream; yours looks at the second
+(y2 - added)
+    (y2 + added)  # what f added is added once more, not taken away
+    y2  # the streams aren't rebuilt: f is looked at in the wrong place
+(z, w), dy2)
+    (z, w), dy1)  # f's result was added to one stream: the gradient that comes to f is
+        dy2, not dy1
+    (z, w), torch.ones_like(dy2))
+        # the gradient that comes from above is left out (ones stand in its place)
+dy2, dy1 + dz
+    dy2, dz  # z2 has two ways to the loss: directly, and through f
+    dy2, dy1  # the way through f is missing in the gradient of z2
+    dy1 + dz, dy2  # the streams changed places, and so do their gradients
+dy2, gradients -> dy2, gradients[::-1]  # the weights' gradients come in the order of
+        the weights, the first layer's first
+(y2 - added).detach() -> y2
+gradients = -> given = y1, y2\n    gradients =
+return y1, y2 -> return *given  # the outputs are returned as they came
+""")
 
 _TANH = Function("torch.tanh(w * z) + 0.1 * z.roll(1, 0)", "z, w")
 _RELU = Function("w * (z - 0.2).relu()", "z, w")
@@ -164,10 +138,7 @@ for _line, _layers, _f in (
     ("two layers", 2, _RELU),
     ("five layers", 5, _TANH),
 ):
-
-    @backward.case(_line)
-    def _(draw, layers=_layers, f=_f):
-        return streams(draw, layers, f)
+    backward.case(_line, lambda draw, layers=_layers, f=_f: streams(draw, layers, f))
 
 
 # ---- the same dice -----------------------------------------------------------
@@ -177,13 +148,6 @@ for _line, _layers, _f in (
     "ch14-replay",
     "expected what f makes of x with the random numbers of the first call, and the "
     "generator afterwards where it was before",
-    {
-        "other random numbers were drawn: the generator has to stand where it stood "
-        "before the first call": [
-            ("    torch.set_rng_state(state)\n", ""),
-            ("    torch.set_rng_state(now)\n", ""),
-        ]
-    },
     through=replayed,
 )
 def replay(f, state, x):
@@ -194,21 +158,22 @@ def replay(f, state, x):
     return result
 
 
-replay.instead_of["    torch.set_rng_state(state)\n"] = {
-    "": "other random numbers were drawn: put the generator where it stood before the "
-    "first call, and then call f",
-    "    torch.manual_seed(0)\n": "a seed of your own isn't the state that was noted",
-}
-replay.instead_of["    torch.set_rng_state(now)\n"] = {
-    "": "the generator goes on from the replay: put it back to where it was when your "
-    "function was called",
-    "    torch.set_rng_state(state)\n": "the generator is put back to where it stood "
-    "before the first call; it had moved on since",
-}
-replay.instead_of["f(x)"] = {
-    "f(x.detach())": "no gradient flows from the result to x: is a detach in the way, "
-    "or no_grad?"
-}
+replay.instead("""
+torch.set_rng_state(state)
+    # other random numbers were drawn: put the generator where it stood before the
+        first call, and then call f
+    torch.manual_seed(0)  # a seed of your own isn't the state that was noted
+torch.set_rng_state(now)
+    # the generator goes on from the replay: put it back to where it was when your
+        function was called
+    torch.set_rng_state(state)  # the generator is put back to where it stood before the
+        first call; it had moved on since
+f(x) -> f(x.detach())
+        # no gradient flows from the result to x: is a detach in the way, or no_grad?
+torch.set_rng_state(state) ->
+torch.set_rng_state(now) -> # other random numbers were drawn: the generator has to
+        stand where it stood before the first call
+""")
 
 # explicit draws: those of dropout would depend on the precision
 _DROP = Function("2 * x * (torch.rand(x.shape) < 0.5)")
@@ -235,21 +200,18 @@ def _(draw):
 
 # ---- chunks that look back ---------------------------------------------------
 
-LENGTHS = {
-    "too many": "f gets more than size + reach positions at once: size is the length "
-    "of a chunk (not how many there are), and positions are the last axis but one",
-    "too often": "f is called more often than there are chunks of this size",
-}
-
 
 @exercise(
     "ch14-chunks",
     "expected the same as f(x): each chunk takes along the positions before it that f "
     "looks at, and drops what f gives there",
     through=counting_positions,
-    symptoms=lambda result, *_: (
-        LENGTHS.get(result) if isinstance(result, str) else None
-    ),
+    broken={
+        "too many": "f gets more than size + reach positions at once: size is the "
+        "length of a chunk (not how many there are), and positions are the last axis "
+        "but one",
+        "too often": "f is called more often than there are chunks of this size",
+    },
 )
 def in_chunks(f, x, size, reach):
     results = []
@@ -260,17 +222,15 @@ def in_chunks(f, x, size, reach):
     return torch.cat(results, dim=-2)
 
 
-in_chunks.instead_of["max(0, begin - reach)"] = {
-    "begin": "a chunk's first positions don't see what stands before the chunk"
-}
-in_chunks.instead_of["begin - first :"] = {
-    ":": "what was only there to be looked at is part of the result",
-    "reach:": "results of the first chunk are dropped: nothing was taken along there",
-}
-in_chunks.instead_of["range(0, x.shape[-2], size)"] = {
-    "range(0, x.shape[-2] - size + 1, size)": "the last chunk is missing: size "
-    "needn't divide the length"
-}
+in_chunks.instead("""
+max(0, begin - reach) -> begin
+        # a chunk's first positions don't see what stands before the chunk
+begin - first :
+    :  # what was only there to be looked at is part of the result
+    reach:  # results of the first chunk are dropped: nothing was taken along there
+range(0, x.shape[-2], size) -> range(0, x.shape[-2] - size + 1, size)
+        # the last chunk is missing: size needn't divide the length
+""")
 
 _REACHES = {
     0: Function("2 * x.relu() - x.flip(-1)"),
@@ -283,52 +243,31 @@ _REACHES = {
 }
 
 
-for _line, _shape, _size, _reach in (
-    ("the example: ten positions, size 4, reach 1", (10, 3), 4, 1),
-    ("a feed-forward network: reach 0", (6, 3), 2, 0),
-    ("a size that divides the length, reach 2", (3, 9, 4), 3, 2),
-    ("batches and heads, a short last chunk", (2, 3, 11, 4), 4, 2),
-    ("a reach longer than a chunk", (2, 7, 3), 1, 2),
-    ("all positions in one chunk", (2, 5, 3), 8, 1),
-):
-
-    @in_chunks.case(_line)
-    def _(draw, shape=_shape, size=_size, reach=_reach):
-        return _REACHES[reach], draw.normal(*shape), size, reach
+@in_chunks.each("""
+the example: ten positions, size 4, reach 1 -> (10, 3), 4, 1
+a feed-forward network: reach 0 -> (6, 3), 2, 0
+a size that divides the length, reach 2 -> (3, 9, 4), 3, 2
+batches and heads, a short last chunk -> (2, 3, 11, 4), 4, 2
+a reach longer than a chunk -> (2, 7, 3), 1, 2
+all positions in one chunk -> (2, 5, 3), 8, 1
+""")
+def _(draw, shape, size, reach):
+    return _REACHES[reach], draw.normal(*shape), size, reach
 
 
 # ---- find the fault ----------------------------------------------------------
-
-STEPS_BACK = """
-        y2 = y2 - G(y1)
-        y1 = y1 - F(y2)
-"""
-STEPS_ON = """
-        y1 = y1 - F(y2)
-        y2 = y2 - G(y1)
-"""
 
 
 @exercise(
     "ch14-stack",
     "expected the x that forward was given: take apart what cat put together, then "
     "undo the last block first, and in each block the last step first",
-    faults(
-        {
-            "along which axis did cat put the two streams side by side?": (
-                "dim=-1",
-                "dim=0",
-            ),
-            "the blocks are undone from the first to the last.": (
-                "reversed(blocks)",
-                "blocks",
-            ),
-            "in a block, the step that was taken last has to be undone first.": (
-                STEPS_BACK,
-                STEPS_ON,
-            ),
-        }
-    ),
+    faults(r"""
+dim=-1 -> dim=0  # along which axis did cat put the two streams side by side?
+reversed(blocks) -> blocks  # the blocks are undone from the first to the last.
+y2 = y2 - G(y1)\n        y1 = y1 - F(y2) -> y1 = y1 - F(y2)\n        y2 = y2 - G(y1)
+        # in a block, the step that was taken last has to be undone first.
+"""),
     tolerance=1e-3,
 )
 def undo_all(blocks, y):
@@ -339,14 +278,12 @@ def undo_all(blocks, y):
     return y1
 
 
-undo_all.instead_of[STEPS_BACK] = {
-    "\n        y1, y2 = y1 - F(y2), y2 - G(y1)\n": "F looked at the other stream as "
-    "it was before G added to it"
-}
-undo_all.instead_of["return y1"] = {
-    "return y1 + y2": "x is there twice in the beginning: return one of the streams, "
-    "not their sum"
-}
+undo_all.instead(r"""
+y2 = y2 - G(y1)\n        y1 = y1 - F(y2) -> y1, y2 = y1 - F(y2), y2 - G(y1)
+        # F looked at the other stream as it was before G added to it
+return y1 -> return y1 + y2
+        # x is there twice in the beginning: return one of the streams, not their sum
+""")
 
 _HALVES = [
     (Function("x.roll(1, 1).tanh()"), Function("(x - 0.1).relu()")),

@@ -2,7 +2,7 @@
 
 Students' processes import this file: there is no right answer in it. Where a rule is
 broken that a result cannot show, the name of the fault is returned in its place; the
-exercise's ``symptoms`` have the hint.
+exercise's ``broken`` has the hint.
 """
 
 import math

@@ -15,6 +15,7 @@ from annotated.checks import (
     CheckFailed,
     Exercise,
     Function,
+    changes,
     check,
     close,
     exercise_named,
@@ -105,7 +106,11 @@ def doubled(x):
 def changed(**options):
     """The exercise `doubled`, whose mistakes are changes of its text."""
     exercise = Exercise("ch99-changed", doubled, "expected twice x", **options)
-    exercise.instead_of["2 * y"] = {"y * y": "you squared", "y": "you left it"}
+    exercise.instead("""
+2 * y
+    y * y  # you squared
+    y  # you left it
+""")
     exercise.case("doubles", lambda draw: (draw.normal(2, 3),))
     return exercise
 
@@ -121,10 +126,106 @@ def test_a_change_of_the_right_answers_text_is_a_mistake():
     assert doubled(1) == 2, "the right answer stays what it is"
 
 
+TABLE = r"""
+2 * y
+    y * y  # you squared
+    # nothing is left of it, and that in so many words that the line
+        goes on
+y = x\n    return -> return  # y is missing
+y = x ->
+2 * y -> x  # two places: # 1 and # 2
+"""
+
+
+def test_a_table_of_changes_is_read():
+    assert changes(TABLE) == {
+        "you squared": [("2 * y", "y * y")],
+        "nothing is left of it, and that in so many words that the line goes on": [
+            ("2 * y", "")
+        ],
+        "y is missing": [("y = x\n    return", "return")],
+        "two places: # 1 and # 2": [("y = x", ""), ("2 * y", "x")],
+    }
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        ("2 * y  # you squared", "expected a change, old -> new, got '2"),
+        (
+            "2 * y\ny = x\n    y = 1  # one",
+            "expected a change, old -> new, got 'y = x'",
+        ),
+        ("2 * y -> y\ny = x", "expected a change, old -> new, got 'y = x'"),
+        ("2 * y -> y", "expected a change with a hint after '2"),
+        ("2 * y", "expected a change with a hint after '2"),
+        ("y = x -> y = 1  # one\n2 * y -> 1  # one", "two changes have the hint 'one'"),
+    ],
+)
+def test_a_table_that_cannot_be_read_is_an_error(table, message):
+    with pytest.raises(ValueError, match=re.escape(message)):
+        changes(table)
+
+
+def test_a_hint_may_name_a_text_of_its_module_and_is_said_once(monkeypatch):
+    monkeypatch.setitem(globals(), "LEFT", "you left it")
+    exercise = changed(mistakes={"by hand": lambda x: -x})
+    exercise.instead("y = x -> y = x + 1  # {LEFT}, or one more")
+    assert "you left it, or one more" in exercise.mistakes
+    for hint in ("{LEFT}", "by hand"):
+        with pytest.raises(ValueError, match="ch99-changed has two mistakes"):
+            exercise.instead(f"2 * y -> 3 * y  # {hint}")
+
+
+def test_cases_of_a_table_take_its_values_and_its_hints(monkeypatch):
+    monkeypatch.setitem(globals(), "LEFT", "you left it")
+    exercise = Exercise("ch99-each", doubled, "twice x", broken={"rule": "no rules"})
+    table = r"""
+    plain -> 3, "a word -> and more"
+    told -> 4,
+            "b"  # {LEFT}, or {rule}
+    once more -> 5, "c"  # {told}
+    """
+    drawn = []
+    make = exercise.each(table, gradients=True)(
+        lambda draw, *given: drawn.append(given)
+    )
+    cases = exercise.cases()
+    assert drawn == [(3, "a word -> and more"), (4, "b"), (5, "c")]
+    assert [case.line for case in cases] == ["plain", "told", "once more"]
+    told = "you left it, or no rules"
+    assert [case.hint for case in cases] == [None, told, told]
+    assert all(case.gradients for case in cases)
+    assert make(None, 7) is None, "the function stays what it is"
+
+
+def test_a_case_of_a_table_without_values_is_an_error():
+    with pytest.raises(ValueError, match="expected a case, line -> values, got 'two"):
+        changed().each("two rows: 2, 3")(lambda draw: ())
+
+
+def test_a_mistake_may_have_the_hint_of_a_case_that_there_is():
+    exercise = changed()
+    exercise.each("twice -> 2  # it is not twice")(lambda draw, n: (draw.normal(n),))
+    exercise.instead("y = x -> y = x + 1  # {twice}")
+    assert "it is not twice" in exercise.mistakes
+    with pytest.raises(ValueError, match="ch99-changed: no hint is called 'thrice'"):
+        exercise.instead("y = x -> y = x + 2  # {thrice}")
+
+
+def test_a_rule_that_was_broken_has_its_hint_before_all_else():
+    options = {"broken": {"rule": "no rules"}, "symptoms": lambda *_: "a symptom"}
+    exercise = Exercise("ch99-broken", doubled, "twice x", **options)
+    exercise.case("doubles", lambda draw: (draw.normal(2, 3),))
+    [case] = exercise.cases()
+    assert try_case(case, lambda x: "rule") == "no rules"
+    assert try_case(case, lambda x: "other") == "a symptom"
+
+
 @pytest.mark.parametrize("old", ["3 * y", "y"])
 def test_a_change_that_finds_no_place_or_several_is_an_error(old):
     exercise = changed()
-    exercise.instead_of[old] = {"z": "no mistake"}
+    exercise.instead(f"{old} -> z  # no mistake")
     with pytest.raises(ValueError, match=f"expected '{re.escape(old)}' once, found it"):
         _ = exercise.mistakes
 

@@ -174,9 +174,8 @@ def decoder_step(state, last, states, mask, scorer, gru, head):
     """Logits (b, v), new state (b, d) and weights (b, s)."""
     ### BEGIN SOLUTION
     W_q, W_k, w = scorer
-    hidden = torch.tanh(
-        (state @ W_q.T)[:, None, :] + states @ W_k.T
-    )  # (b, s, h)
+    # (b, s, h)
+    hidden = torch.tanh((state @ W_q.T)[:, None, :] + states @ W_k.T)
     scores = (hidden @ w).masked_fill(~mask, -torch.inf)
     weights = scores.softmax(dim=-1)
     context = (weights[:, None, :] @ states)[:, 0]
@@ -211,9 +210,7 @@ def broken_attention(queries, keys, mask, W_q, W_k, w):
 generator = torch.Generator().manual_seed(1)
 queries = torch.randn(1, 2, 3, generator=generator)
 keys = torch.randn(1, 4, 3, generator=generator)
-mask = torch.tensor(
-    [[True, True, True, False]]
-)  # the fourth position is padding
+mask = torch.tensor([[True, True, True, False]])  # the fourth is padding
 _, weights = broken_attention(
     queries, keys, mask, torch.eye(3), torch.eye(3), torch.ones(3)
 )
@@ -239,9 +236,8 @@ def mended_attention(queries, keys, mask, W_q, W_k, w):
     asked = (queries @ W_q.T)[:, :, None, :]
     offered = (keys @ W_k.T)[:, None, :, :]
     scores = torch.tanh(asked + offered) @ w  # one tanh, of the sum
-    scores = scores.masked_fill(
-        ~mask[:, None, :], -torch.inf
-    )  # before the softmax
+    # hidden before the softmax
+    scores = scores.masked_fill(~mask[:, None, :], -torch.inf)
     weights = scores.softmax(dim=-1)
     return weights @ keys, weights
     ### END SOLUTION

@@ -113,9 +113,7 @@ def broken_attention(query, key, value):
     return scores.softmax(dim=1) @ value
 
 
-query = torch.tensor(
-    [[[2.0, 0.0]]]
-)  # one query, two keys; it matches the first
+query = torch.tensor([[[2.0, 0.0]]])  # it matches the first of two keys
 key = torch.tensor([[[3.0, 0.0], [0.0, 3.0]]])
 value = torch.tensor([[[1.0], [5.0]]])
 print(broken_attention(query, key, value))  # far from the first value
@@ -140,9 +138,8 @@ def attention(query, key, value):
     """Outputs (b, t, v) of queries (b, t, k)."""
     ### BEGIN SOLUTION
     scores = query @ key.transpose(1, 2)  # not reshape: a row is one key
-    scores = (
-        scores / query.shape[-1] ** 0.5
-    )  # the width, not the number of queries
+    # the width, not the number of queries
+    scores = scores / query.shape[-1] ** 0.5
     return scores.softmax(dim=-1) @ value  # over the keys, not the queries
     ### END SOLUTION
 

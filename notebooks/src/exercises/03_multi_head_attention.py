@@ -239,9 +239,8 @@ def mixes_tokens(split):
     for b, t, heads, k in [(3, 4, 5, 2), (3, 3, 3, 3), (4, 5, 3, 6)]:
         label = torch.arange(b * t).view(b, t, 1)  # one for each word
         rows = split(label.repeat(1, 1, heads * k), heads)
-        if not (
-            rows == label[:, None]
-        ).all():  # (b, 1, t, 1) against (b, h, t, k)
+        # (b, h, t, k) against (b, 1, t, 1)
+        if not (rows == label[:, None]).all():
             return True
     return False
     ### END SOLUTION

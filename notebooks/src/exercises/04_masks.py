@@ -132,15 +132,8 @@ def prefix_mask(prefix, size):
 # answer.
 #
 # *Example.* Three positions with equal scores, the last one padding. The values are
-# one-hot, so the outputs are the weights:
-#
-# ```text
-# 1.0 0.0 0.0
-# 0.5 0.5 0.0
-# 0.5 0.5 0.0
-# ```
-#
-# With the last query alone (t = 1), the result is the last row alone.
+# one-hot, so the outputs are the weights: `1 0 0` for the first query, `0.5 0.5 0` for
+# the others. With the last query alone (t = 1), the result is the last row alone.
 #
 # *Beware.* With as many sentences as heads, a mask with a missing axis fits, and
 # hides the wrong words.

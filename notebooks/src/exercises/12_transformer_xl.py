@@ -45,9 +45,8 @@ def shift_nearest_first(x):
     """Scores by distance, nearest first, to scores by key, (…, t, s)."""
     ### BEGIN SOLUTION
     t, s = x.shape[-2:]
-    padded = torch.nn.functional.pad(
-        x.flip(-1), (1, 0)
-    )  # distances s − 1 to 0
+    # distances s − 1 to 0
+    padded = torch.nn.functional.pad(x.flip(-1), (1, 0))
     line = padded.flatten(-2)[..., t:]
     return line.unflatten(-1, (t, s)).tril(s - t)
     ### END SOLUTION

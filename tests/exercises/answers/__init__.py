@@ -3,13 +3,14 @@
 They were written apart from ``annotated/checks``, so that the checks are tried by code
 that their author did not derive from them. A right answer is a function with the name
 that the exercise asks for, ``@right("ch02-tempered")``. A wrong one is mostly a change
-of the model answer's text, ``(old, new)`` or a list of these, where ``old`` occurs
-once; with it stands a piece of the hint that has to appear::
+of the model answer's text, in a table that `annotated.checks.changes` reads; with it
+stands a piece of the hint that has to appear::
 
-    WRONG["ch02-tempered"] = {
-        "the temperature is not used": (" / tau[:, None, None]", ""),
-    }
+    WRONG["ch02-tempered"] = '''
+    / tau[:, None, None] -> # the temperature is not used
+    '''
 
+``RIGHT`` is a table of right ones; in place of a hint stands what is other in them.
 Only where it goes about the exercise in another way is it a function, decorated with
 ``@wrong("ch02-tempered", "a piece of the hint")``. Beside these, the tests try every
 mistake of an exercise by itself.
@@ -18,7 +19,7 @@ mistake of an exercise by itself.
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from annotated.checks import Change, source_of
+from annotated.checks import Change, changes, source_of
 
 
 @dataclass(frozen=True)
@@ -36,8 +37,8 @@ class Answer:
         return source_of(self.function)
 
 
-RIGHT: dict[str, list[Change]] = {}
-WRONG: dict[str, dict[str, Change]] = {}
+RIGHT: dict[str, str] = {}
+WRONG: dict[str, str] = {}
 _FUNCTIONS: list[Answer] = []
 
 
@@ -59,9 +60,9 @@ def wrong(exercise: str, hint: str | None) -> Callable:
 def answers() -> Iterator[Answer]:
     """All answers of the chapters that were imported."""
     yield from _FUNCTIONS
-    for exercise, changes in RIGHT.items():
-        for change in changes:
+    for exercise, table in RIGHT.items():
+        for change in changes(table).values():
             yield Answer(exercise, None, change=change)
-    for exercise, wrongs in WRONG.items():
-        for hint, change in wrongs.items():
+    for exercise, table in WRONG.items():
+        for hint, change in changes(table).items():
             yield Answer(exercise, hint, change=change)

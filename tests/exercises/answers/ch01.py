@@ -25,19 +25,14 @@ def additive_scores(queries, keys, W_q, W_k, w):
     return torch.stack(rows, dim=-2)
 
 
-WRONG["ch01-additive-scores"] = {
-    "your code raised IndexError": [
-        ("asked[..., :, None, :]", "asked[:, :, None, :]"),
-        ("offered[..., None, :, :]", "offered[:, None, :, :]"),
-    ],
-    "q W_q is not W_q q": (
-        "    asked",
-        "    W_q, W_k = (W.T if W.shape[0] == W.shape[1] else W for W in (W_q, "
-        "W_k))\n    asked",
-    ),
-    "squeeze() drops every axis": (") @ w", ").matmul(w[:, None]).squeeze()"),
-    "no gradient reaches W_q": ("W_q.T", "W_q.detach().T"),
-}
+WRONG["ch01-additive-scores"] = r"""
+asked[..., :, None, :] -> asked[:, :, None, :]
+offered[..., None, :, :] -> offered[:, None, :, :]  # your code raised IndexError
+\n    asked -> \n    W_q, W_k = (W.T if W.shape[0] == W.shape[1] else W for W in (W_q,
+        W_k))\n    asked  # q W_q is not W_q q
+) @ w -> ).matmul(w[:, None]).squeeze()  # squeeze() drops every axis
+W_q.T -> W_q.detach().T  # no gradient reaches W_q
+"""
 
 # ---- masked weights --------------------------------------------------------
 
@@ -59,22 +54,17 @@ def mask_padding(scores, lengths):
     return (powers / powers.sum(dim=-1, keepdim=True)).nan_to_num(0.0)
 
 
-SOFTMAX = "scores.masked_fill(padding, lowest).softmax(dim=-1)"
-WRONG["ch01-mask-padding"] = {
-    "with a score of 0": ("(padding, lowest)", "(padding, 0.0)"),
-    "and should get exactly 0": [
-        ("(padding, lowest)", "(padding, -20.0)"),
-        ("weights.masked_fill(padding, 0.0)", "weights * (lengths > 0)[:, None, None]"),
-    ],
-    "your code raised RuntimeError": (
-        "(positions < s - lengths[:, None])[:, None, :]",
-        "positions < s - lengths",
-    ),
-    "real scores of −200 get no weight": (
-        SOFTMAX,
-        "(scores - scores.masked_fill(padding, 0.0).amax(-1, True)).exp() * ~padding",
-    ),
-}
+WRONG["ch01-mask-padding"] = """
+(padding, lowest) -> (padding, 0.0)  # with a score of 0
+(padding, lowest) -> (padding, -20.0)
+weights.masked_fill(padding, 0.0) -> weights * (lengths > 0)[:, None, None]
+        # and should get exactly 0
+(positions < s - lengths[:, None])[:, None, :] -> positions < s - lengths
+        # your code raised RuntimeError
+scores.masked_fill(padding, lowest).softmax(dim=-1) -> (scores -
+        scores.masked_fill(padding, 0.0).amax(-1, True)).exp() * ~padding
+        # real scores of −200 get no weight
+"""
 
 # ---- temperature -------------------------------------------------------------
 
@@ -87,22 +77,17 @@ def temper(scores, tau):
     return (powers / powers.sum(dim=-1, keepdim=True)).to(scores.dtype)
 
 
-COLD = "    if tau > 0:"
-SHARED = "largest / largest.sum(dim=-1, keepdim=True)"
-WRONG["ch01-temper"] = {
-    "a small number stands in for τ = 0": (COLD, f"    tau = max(tau, 1e-3)\n{COLD}"),
-    "however small its lead": (COLD, f"    tau = max(tau, 1e-6)\n{COLD}"),
-    "NaN at τ = 0": (
-        COLD,
-        "    if tau >= 0:\n        scores = scores - scores.amax(-1, True)",
-    ),
-    "NaN at τ = 0.01": (
-        "(scores / tau).softmax(dim=-1)",
-        "(scores / tau).exp() / (scores / tau).exp().sum(dim=-1, keepdim=True)",
-    ),
-    "keys that tie": (SHARED, "largest * (largest.cumsum(dim=-1) == 1)"),
-    "get 1 each": (SHARED, "largest"),
-}
+WRONG["ch01-temper"] = r"""
+if tau > 0:
+    tau = max(tau, 1e-3)\n    if tau > 0:  # a small number stands in for τ = 0
+    tau = max(tau, 1e-6)\n    if tau > 0:  # however small its lead
+    if tau >= 0:\n        scores = scores - scores.amax(-1, True)  # NaN at τ = 0
+(scores / tau).softmax(dim=-1) -> (scores / tau).exp() / (scores /
+        tau).exp().sum(dim=-1, keepdim=True)  # NaN at τ = 0.01
+largest / largest.sum(dim=-1, keepdim=True)
+    largest * (largest.cumsum(dim=-1) == 1)  # keys that tie
+    largest  # get 1 each
+"""
 
 # ---- one step of a decoder ---------------------------------------------------
 
@@ -124,34 +109,27 @@ def decoder_step(state, last, states, mask, scorer, gru, head):
     return logits, new, weights
 
 
-SOFTMAX = "scores.softmax(dim=-1)"
-MASKED = ".masked_fill(~mask, -torch.inf)"
-WRONG["ch01-decoder-step"] = {
-    "answer after the update": [
-        ("    state = torch", "    new = torch"),
-        ("return logits, state", "return logits, new"),
-    ],
-    "the softmax has seen it": [(MASKED, ""), (SOFTMAX, f"{SOFTMAX} * mask")],
-    "your code raised RuntimeError": ("(state @ W_q.T)[:, None, :]", "state @ W_q.T"),
-    "the context is detached": ("@ states)[:, 0]", "@ states)[:, 0].detach()"),
-    "the weight of each state is detached": (SOFTMAX, f"{SOFTMAX}.detach()"),
-    "W_q, W_k and w are detached": ("= scorer", "= (W.detach() for W in scorer)"),
-    "its score should be −∞": ("-torch.inf", "-20.0"),
-    "no gradient flows from one step to the step before": (
-        "return logits, state,",
-        "return logits, state.detach(),",
-    ),
-    "you look back once more, with the new state": (
-        "    logits = ",
-        "    hidden = torch.tanh((state @ W_q.T)[:, None, :] + states @ W_k.T)\n    "
-        f"weights = (hidden @ w){MASKED}.softmax(dim=-1)\n    context = (weights[:, "
-        "None, :] @ states)[:, 0]\n    logits = ",
-    ),
-    "(and ∞ · 0 is NaN)": [
-        (MASKED, ""),
-        (SOFTMAX, "scores.exp() * mask\n    weights = weights / weights.sum(-1, True)"),
-    ],
-}
+WRONG["ch01-decoder-step"] = r"""
+state = torch -> new = torch
+return logits, state -> return logits, new  # answer after the update
+.masked_fill(~mask, -torch.inf) ->
+scores.softmax(dim=-1) -> scores.softmax(dim=-1) * mask  # the softmax has seen it
+(state @ W_q.T)[:, None, :] -> state @ W_q.T  # your code raised RuntimeError
+@ states)[:, 0] -> @ states)[:, 0].detach()  # the context is detached
+scores.softmax(dim=-1) -> scores.softmax(dim=-1).detach()
+        # the weight of each state is detached
+= scorer -> = (W.detach() for W in scorer)  # W_q, W_k and w are detached
+-torch.inf -> -20.0  # its score should be −∞
+return logits, state, -> return logits, state.detach(),
+        # no gradient flows from one step to the step before
+logits = -> hidden = torch.tanh((state @ W_q.T)[:, None, :] + states @
+        W_k.T)\n    weights = (hidden @ w).masked_fill(~mask,
+        -torch.inf).softmax(dim=-1)\n    context = (weights[:, None, :] @ states)[:,
+        0]\n    logits =  # you look back once more, with the new state
+.masked_fill(~mask, -torch.inf) ->
+scores.softmax(dim=-1) -> scores.exp() * mask\n    weights = weights / weights.sum(-1,
+        True)  # (and ∞ · 0 is NaN)
+"""
 
 # ---- find the fault ----------------------------------------------------------
 
@@ -167,26 +145,16 @@ def mended_attention(queries, keys, mask, W_q, W_k, w):
     return torch.bmm(weights, keys), weights
 
 
-TANH = "torch.tanh(asked + offered)"
-LATE = (
-    "    scores = scores.masked_fill(\n        ~mask[:, None, :], -torch.inf\n    )  "
-    "# before the softmax\n",
-    "",
-)
-WRONG["ch01-mended-attention"] = {
-    "0 is divided by 0": [
-        LATE,
-        (
-            SOFTMAX,
-            f"{SOFTMAX} * mask[:, None]\n    weights = weights / weights.sum(-1, True)",
-        ),
-    ],
-    "still don't sum to 1": [LATE, (SOFTMAX, f"{SOFTMAX} * mask[:, None]")],
-    "without any tanh": (TANH, "(asked + offered)"),
-    "it adds the same number to all scores of a row": (
-        TANH,
-        "(asked.tanh() + offered.tanh())",
-    ),
-    "the weight of each key is detached": (SOFTMAX, f"{SOFTMAX}.detach()"),
-    "its score should be −∞": ("-torch.inf", "-20.0"),
-}
+WRONG["ch01-mended-attention"] = r"""
+scores.masked_fill(~mask[:, None, :], -torch.inf) -> scores
+scores.softmax(dim=-1) -> scores.softmax(dim=-1) * mask[:, None]\n    weights = weights
+        / weights.sum(-1, True)  # 0 is divided by 0
+scores.masked_fill(~mask[:, None, :], -torch.inf) -> scores
+scores.softmax(dim=-1) -> scores.softmax(dim=-1) * mask[:, None]  # still don't sum to 1
+torch.tanh(asked + offered)
+    (asked + offered)  # without any tanh
+    (asked.tanh() + offered.tanh())  # it adds the same number to all scores of a row
+scores.softmax(dim=-1) -> scores.softmax(dim=-1).detach()
+        # the weight of each key is detached
+-torch.inf -> -20.0  # its score should be −∞
+"""

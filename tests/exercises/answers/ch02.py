@@ -4,8 +4,6 @@ import torch
 
 from tests.exercises.answers import WRONG, right, wrong
 
-SDPA = "torch.nn.functional.scaled_dot_product_attention"
-
 # ---- self-attention with a temperature ---------------------------------------
 
 
@@ -15,15 +13,13 @@ def tempered(x, tau):
     return torch.nn.functional.scaled_dot_product_attention(q, x, x, scale=1.0)
 
 
-WRONG["ch02-tempered"] = {
-    "does τ, (b,), line up": ("tau[:, None, None]", "tau"),
-    "changes its argument `x` in place": (
-        "    raw",
-        "    x /= tau[:, None, None] ** 0.5\n    raw",
-    ),
-    "no gradient reaches tau": ("/ tau", "/ tau.detach()"),
-    "one more axis did not help": ("[:, None, None]", "[:, None]"),
-}
+WRONG["ch02-tempered"] = r"""
+tau[:, None, None] -> tau  # does τ, (b,), line up
+\n    raw -> \n    x /= tau[:, None, None] ** 0.5\n    raw
+        # changes its argument `x` in place
+/ tau -> / tau.detach()  # no gradient reaches tau
+[:, None, None] -> [:, None]  # one more axis did not help
+"""
 
 # ---- self-attention, whole -----------------------------------------------------
 
@@ -35,24 +31,19 @@ def self_attention(x, W_q, W_k, W_v):
     return torch.einsum("bts,bsd,dv->btv", weights, x, W_v)
 
 
-WRONG["ch02-self-attention"] = {
-    "scaled by the width of x": ("query.shape", "x.shape"),
-    "gradient": ("dim=-1)", "dim=-1).detach()"),
-    "the mix is still to come": (" @ value", ""),
-    "is what you build here": (
-        "scores.softmax(dim=-1) @ value",
-        f"{SDPA}(query, key, value)",
-    ),
-    "what does a word hand over": (" @ value", " @ x"),
-    "it belongs before it": [
-        (" / query.shape[-1] ** 0.5", ""),
-        ("dim=-1)", "dim=-1) / query.shape[-1] ** 0.5"),
-    ],
-    "which number belongs to which word": (
-        "key.transpose(1, 2)",
-        "key.reshape(key.mT.shape)",
-    ),
-}
+WRONG["ch02-self-attention"] = """
+query.shape -> x.shape  # scaled by the width of x
+dim=-1) -> dim=-1).detach()  # gradient
+@ value
+    # the mix is still to come
+    @ x  # what does a word hand over
+scores.softmax(dim=-1) @ value ->
+        torch.nn.functional.scaled_dot_product_attention(query, key, value)
+        # is what you build here
+/ query.shape[-1] ** 0.5 ->
+dim=-1) -> dim=-1) / query.shape[-1] ** 0.5  # it belongs before it
+key.transpose(1, 2) -> key.reshape(key.mT.shape)  # which number belongs to which word
+"""
 
 # ---- find the fault ------------------------------------------------------------
 
@@ -63,16 +54,15 @@ def attention(query, key, value):
     return torch.einsum("bts,bsv->btv", scores.softmax(dim=2), value)
 
 
-WRONG["ch02-repair-attention"] = {
-    "is what you build here": (
-        "scores.softmax(dim=-1) @ value",
-        f"{SDPA}(query, key, value)",
-    ),
-    "divided by k, not by": ("shape[-1] ** 0.5", "shape[-1]"),
-    "compare one score": ("key.transpose(1, 2)", "key.view(key.mT.shape)"),
-    "over which width": ("shape[-1]", "shape[1]"),
-    "sum to 1": ("dim=-1)", "dim=1)"),
-}
+WRONG["ch02-repair-attention"] = """
+scores.softmax(dim=-1) @ value ->
+        torch.nn.functional.scaled_dot_product_attention(query, key, value)
+        # is what you build here
+shape[-1] ** 0.5 -> shape[-1]  # divided by k, not by
+key.transpose(1, 2) -> key.view(key.mT.shape)  # compare one score
+shape[-1] -> shape[1]  # over which width
+dim=-1) -> dim=1)  # sum to 1
+"""
 
 # ---- the factor of other entries ---------------------------------------------
 
@@ -83,12 +73,13 @@ def uniform_factor(width):
     return 1 / (q * k).sum(dim=-1).std()
 
 
-WRONG["ch02-uniform-factor"] = {
-    "measured, the factor is a different one": ("return 3 /", "return 4 /"),
-    "that is the spread": ("3 / width**0.5", "width**0.5 / 3"),
-    "the 3 is on the wrong": ("3 / width**", "1 / 3 / width**"),
-    "depends on it": ("3 / width**0.5", "1 / (1 / 3)"),
-}
+WRONG["ch02-uniform-factor"] = """
+return 3 / -> return 4 /  # measured, the factor is a different one
+3 / width**0.5
+    width**0.5 / 3  # that is the spread
+    1 / (1 / 3)  # depends on it
+3 / width** -> 1 / 3 / width**  # the 3 is on the wrong
+"""
 
 # ---- equivariance ------------------------------------------------------------
 
@@ -119,14 +110,9 @@ def is_equivariant(f):
     print(torch.allclose(f(x[p]), f(x)[p], atol=1e-5))
 
 
-WRONG["ch02-is-equivariant"] = {
-    "is one shuffle enough": (
-        "torch.randperm(7)",
-        "torch.tensor([0, 2, 1, 3, 4, 5, 6])",
-    ),
-    "how many do you try": ("range(20)", "range(1)"),
-    "rows further down": [
-        ("randn(7, 4)", "randn(3, 4)"),
-        ("randperm(7)", "randperm(3)"),
-    ],
-}
+WRONG["ch02-is-equivariant"] = """
+torch.randperm(7) -> torch.tensor([0, 2, 1, 3, 4, 5, 6])  # is one shuffle enough
+range(20) -> range(1)  # how many do you try
+randn(7, 4) -> randn(3, 4)
+randperm(7) -> randperm(3)  # rows further down
+"""

@@ -15,21 +15,14 @@ def split_packed(x, heads):
     return [torch.stack(part, dim=1) for part in parts]
 
 
-WRONG["ch03-split-packed"] = {
-    "alternate word by word": [
-        ("3, heads, width // (3 * heads))", "-1).view(b, 3, heads, t, -1)"),
-        (".permute(2, 0, 3, 1, 4).unbind(0)", ".unbind(1)"),
-    ],
-    "every h-th number goes to the same head": [
-        ("3, heads, width // (3 * heads)", "3, width // (3 * heads), heads"),
-        ("2, 0, 3, 1, 4", "2, 0, 4, 1, 3"),
-    ],
-    "what you return as the keys are the values": (
-        ".unbind(0)",
-        "[[0, 2, 1]].unbind(0)",
-    ),
-    "changes its argument `x` in place": ("    b, t", "    x.mul_(2)\n    b, t"),
-}
+WRONG["ch03-split-packed"] = r"""
+3, heads, width // (3 * heads)) -> -1).view(b, 3, heads, t, -1)
+.permute(2, 0, 3, 1, 4).unbind(0) -> .unbind(1)  # alternate word by word
+3, heads, width // (3 * heads) -> 3, width // (3 * heads), heads
+2, 0, 3, 1, 4 -> 2, 0, 4, 1, 3  # every h-th number goes to the same head
+.unbind(0) -> [[0, 2, 1]].unbind(0)  # what you return as the keys are the values
+\n    b, t -> \n    x.mul_(2)\n    b, t  # changes its argument `x` in place
+"""
 
 # ---- merge folded heads ------------------------------------------------------
 
@@ -41,21 +34,17 @@ def merge_folded(y, heads):
     return torch.einsum("nhtk,hj->ntjk", apart, chosen).flatten(-2)
 
 
-HEAD_MAJOR = ("folded // heads, heads, t, k)", "heads, -1, t, k).transpose(0, 1)")
-MERGE = "apart.transpose(1, 2).flatten(2)"
-WRONG["ch03-merge-folded"] = {
-    "you read head 0 of all sequences first": HEAD_MAJOR,
-    "are neighbours, and a reshape": [
-        HEAD_MAJOR,
-        (MERGE, "apart.reshape(folded // heads, t, heads * k)"),
-    ],
-    "the gradient of y is another one": (
-        "    return",
-        "    apart = torch.cat([apart[:, :1], apart[:, 1:].detach()], dim=1)\n    "
-        "return",
-    ),
-    "the shape is (1,": (MERGE, "y.transpose(0, 1).reshape(1, t, folded * k)"),
-}
+WRONG["ch03-merge-folded"] = r"""
+folded // heads, heads, t, k) -> heads, -1, t, k).transpose(0, 1)
+        # you read head 0 of all sequences first
+folded // heads, heads, t, k) -> heads, -1, t, k).transpose(0, 1)
+apart.transpose(1, 2).flatten(2) -> apart.reshape(folded // heads, t, heads * k)
+        # are neighbours, and a reshape
+return -> apart = torch.cat([apart[:, :1], apart[:, 1:].detach()], dim=1)\n    return
+        # the gradient of y is another one
+apart.transpose(1, 2).flatten(2) -> y.transpose(0, 1).reshape(1, t, folded * k)
+        # the shape is (1,
+"""
 
 # ---- count parameters --------------------------------------------------------
 
@@ -70,11 +59,11 @@ def count_parameters(d_model, heads, key_value_heads, bias):
     return count
 
 
-WRONG["ch03-count-parameters"] = {
-    "how long are their biases": ("(d_model + bias)", "d_model + 4 * d_model * bias"),
-    "where does yours become a float": ("(d_model // heads)", "d_model / heads"),
-    "one of the four maps is missing": ("shared + shared", "shared"),
-}
+WRONG["ch03-count-parameters"] = """
+(d_model + bias) -> d_model + 4 * d_model * bias  # how long are their biases
+(d_model // heads) -> d_model / heads  # where does yours become a float
+shared + shared -> shared  # one of the four maps is missing
+"""
 
 # ---- find the split that mixes words -----------------------------------------
 
@@ -86,11 +75,9 @@ def mixes_tokens(split):
         rows = split(x, heads)
         for n in range(b):
             for i in range(t):
-                (reached,) = torch.autograd.grad(
-                    rows[n, :, i].sum(), x, retain_graph=True
-                )
-                reached[n, i] = 0
-                if reached.any():
+                seen = torch.autograd.grad(rows[n, :, i].sum(), x, retain_graph=True)[0]
+                seen[n, i] = 0
+                if seen.any():
                     return True
     return False
 
@@ -111,24 +98,16 @@ def mixes_tokens(split):
     return False
 
 
-SHAPES = "[(3, 4, 5, 2), (3, 3, 3, 3), (4, 5, 3, 6)]"
-WRONG["ch03-mixes-tokens"] = {
-    "do you try several shapes": (SHAPES, "[(3, 4, 5, 2)]"),
-    "unless there are as many words as heads": (SHAPES, "[(3, 3, 3, 3)]"),
-    "Do you try several words and several heads": (SHAPES, "[(3, 4, 1, 5)]"),
-    "look at which word stands where": (
-        "rows == label[:, None]",
-        "rows == rows[..., :1]",
-    ),
-    "a word of another sequence is another word": (
-        "torch.arange(b * t).view(b, t, 1)",
-        "torch.arange(t).view(1, t, 1).repeat(b, 1, 1)",
-    ),
-    "is a `return` missing": (
-        "            return True\n    return False",
-        "            1",
-    ),
-}
+WRONG["ch03-mixes-tokens"] = r"""
+[(3, 4, 5, 2), (3, 3, 3, 3), (4, 5, 3, 6)]
+    [(3, 4, 5, 2)]  # do you try several shapes
+    [(3, 3, 3, 3)]  # unless there are as many words as heads
+    [(3, 4, 1, 5)]  # Do you try several words and several heads
+rows == label[:, None] -> rows == rows[..., :1]  # look at which word stands where
+torch.arange(b * t).view(b, t, 1) -> torch.arange(t).view(1, t, 1).repeat(b, 1, 1)
+        # a word of another sequence is another word
+return True\n    return False -> 1  # is a `return` missing
+"""
 
 # ---- write multi-head attention ----------------------------------------------
 
@@ -158,24 +137,18 @@ def multi_head(x, memory, W_q, W_k, W_v, W_o, heads):
     return found.transpose(0, 1)
 
 
-INTO = "x @ W_q.T, memory @ W_k.T, memory @ W_v.T"
-WRONG["ch03-multi-head"] = {
-    "when you merge: in which order": (
-        MERGE.replace("apart", "answers"),
-        "answers.reshape(x.shape)",
-    ),
-    "by the root of the model's width": ("q.shape[-1] **", "x.shape[-1] **"),
-    "W_o is used the other way round": ("W_o.T", "W_o"),
-    "memory is not used": (INTO, INTO.replace("memory", "x")),
-    "x and memory are swapped": (INTO, "memory @ W_q.T, x @ W_k.T, x @ W_v.T"),
-    "x is not used": (INTO, INTO.replace("x @", "memory @")),
-    "write it out: the attention": (
-        "scores.softmax(dim=-1) @ v",
-        "torch.nn.functional.scaled_dot_product_attention(q, key, v)",
-    ),
-    "float64": ("flatten(2) @ W_o.T", "flatten(2).float() @ W_o.T.float()"),
-    "does the exponential of a large score overflow?": (
-        "scores.softmax(dim=-1)",
-        "(scores.exp() / scores.exp().sum(dim=-1, keepdim=True))",
-    ),
-}
+WRONG["ch03-multi-head"] = """
+answers.transpose(1, 2).flatten(2) -> answers.reshape(x.shape)
+        # when you merge: in which order
+q.shape[-1] ** -> x.shape[-1] **  # by the root of the model's width
+W_o.T -> W_o  # W_o is used the other way round
+x @ W_q.T, memory @ W_k.T, memory @ W_v.T
+    x @ W_q.T, x @ W_k.T, x @ W_v.T  # memory is not used
+    memory @ W_q.T, x @ W_k.T, x @ W_v.T  # x and memory are swapped
+    memory @ W_q.T, memory @ W_k.T, memory @ W_v.T  # x is not used
+scores.softmax(dim=-1) @ v -> torch.nn.functional.scaled_dot_product_attention(q, key,
+        v)  # write it out: the attention
+flatten(2) @ W_o.T -> flatten(2).float() @ W_o.T.float()  # float64
+scores.softmax(dim=-1) -> (scores.exp() / scores.exp().sum(dim=-1, keepdim=True))
+        # does the exponential of a large score overflow?
+"""

@@ -17,15 +17,13 @@ def halves_table(length, d_model, start=0, base=10000.0):
     return torch.from_numpy(table.astype(np.float32))
 
 
-WRONG["ch05-table"] = {
-    "i runs up to d − 1": [
-        ("torch.arange(0, d_model, 2)", "2 * torch.arange(d_model)"),
-        ("angles.sin()", "angles[:, : d_model // 2].sin()"),
-        ("angles.cos()", "angles[:, d_model // 2 :].cos()"),
-    ],
-    "expected a tensor, got a list": ("dim=-1)", "dim=-1).tolist()"),
-    "the dtype is torch.float64": ("start + length)", "start + length).double()"),
-}
+WRONG["ch05-table"] = """
+torch.arange(0, d_model, 2) -> 2 * torch.arange(d_model)
+angles.sin() -> angles[:, : d_model // 2].sin()
+angles.cos() -> angles[:, d_model // 2 :].cos()  # i runs up to d − 1
+dim=-1) -> dim=-1).tolist()  # expected a tensor, got a list
+start + length) -> start + length).double()  # the dtype is torch.float64
+"""
 
 # ---- the rotation matrix -----------------------------------------------------
 
@@ -47,17 +45,13 @@ def shift_matrix(steps, d_model):  # from position 0 alone
     return (torch.outer(there, here) / (here @ here)).float()
 
 
-WRONG["ch05-shift-matrix"] = {
-    "that is for the chapter's table": [
-        ("torch.arange(d_model // 2)", "torch.arange(0, d_model, 2)"),
-        ("sines + d_model // 2", "sines + 1"),
-    ],
-    "it turns the wrong way": ("matrix.float()", "matrix.mT.float()"),
-    "in which precision are the angles": [
-        ("2, dtype=torch.float64)", "2)"),
-        ("d_model, dtype=torch.float64)", "d_model)"),
-    ],
-}
+WRONG["ch05-shift-matrix"] = """
+torch.arange(d_model // 2) -> torch.arange(0, d_model, 2)
+sines + d_model // 2 -> sines + 1  # that is for the chapter's table
+matrix.float() -> matrix.mT.float()  # it turns the wrong way
+2, dtype=torch.float64) -> 2)
+d_model, dtype=torch.float64) -> d_model)  # in which precision are the angles
+"""
 
 # ---- write rotary positions --------------------------------------------------
 
@@ -77,32 +71,24 @@ def rotary(x, start=0, half_split=False):
     return (back.mT if half_split else back).flatten(-2)
 
 
-STACK = "    return torch.stack([first, second], dim=-1).flatten(-2)"
-CAT = "        return torch.cat([first, second], dim=-1)"
-WRONG["ch05-rotary"] = {
-    "you pair neighbours where": ("    t, k", "    half_split = False\n    t, k"),
-    "you pair the halves where": ("    t, k", "    half_split = True\n    t, k"),
-    "is b computed from the new a?": ("second = a *", "second = first *"),
-    "interleaved pairs come back half-split": (STACK, CAT[4:]),
-    "half-split, but angle i stands beside dimensions 2i": (
-        CAT,
-        "        wide = angles.repeat_interleave(2, -1)\n        return x * "
-        "wide.cos() + torch.cat([-b, a], -1) * wide.sin()",
-    ),
-    "your positions run along the heads": [
-        ("t, k = x.shape[-2:]", "t, k = x.shape[min(x.ndim - 2, 1)], x.shape[-1]"),
-        (
-            "* speeds",
-            "* speeds\n    angles = angles[:, None] if x.ndim == 4 else angles",
-        ),
-    ],
-    "interleaved, but angle i stands beside dimensions i and k/2 + i": (
-        STACK,
-        "    wide, b = torch.cat([angles, angles], -1), torch.stack([-b, a], -1)\n    "
-        "return x * wide.cos() + b.flatten(-2) * wide.sin()",
-    ),
-    "the result is float32, x is float64": ("    t, k", "    x = x.float()\n    t, k"),
-}
+WRONG["ch05-rotary"] = r"""
+\n    t, k
+    \n    half_split = False\n    t, k  # you pair neighbours where
+    \n    half_split = True\n    t, k  # you pair the halves where
+    \n    x = x.float()\n    t, k  # the result is float32, x is float64
+second = a * -> second = first *  # is b computed from the new a?
+return torch.stack([first, second], dim=-1).flatten(-2)
+    return torch.cat([first, second], dim=-1)  # interleaved pairs come back half-split
+    wide, b = torch.cat([angles, angles], -1), torch.stack([-b, a], -1)\n    return x *
+        wide.cos() + b.flatten(-2) * wide.sin()
+        # interleaved, but angle i stands beside dimensions i and k/2 + i
+return torch.cat([first, second], dim=-1) -> wide = angles.repeat_interleave(2,
+        -1)\n        return x * wide.cos() + torch.cat([-b, a], -1) * wide.sin()
+        # half-split, but angle i stands beside dimensions 2i
+t, k = x.shape[-2:] -> t, k = x.shape[min(x.ndim - 2, 1)], x.shape[-1]
+* speeds -> * speeds\n    angles = angles[:, None] if x.ndim == 4 else angles
+        # your positions run along the heads
+"""
 
 # ---- learned positions that refuse -------------------------------------------
 
@@ -123,10 +109,10 @@ def add_learned(x, table, start=0):
     return x + table[torch.arange(start, start + x.shape[1])]
 
 
-WRONG["ch05-learned"] = {
-    "the message should name max_len": ("max_len is {max_len}", "the table ends"),
-    "no gradient reaches table": ("table[start:end]", "table[start:end].detach()"),
-}
+WRONG["ch05-learned"] = """
+max_len is {max_len} -> the table ends  # the message should name max_len
+table[start:end] -> table[start:end].detach()  # no gradient reaches table
+"""
 
 # ---- only the offset counts --------------------------------------------------
 
@@ -143,25 +129,20 @@ def depends_on_offset(score, width):
     return True
 
 
-COUNTED = [("    for _", "    differ = 0\n    for _"), ("return False", "differ += 1")]
-WRONG["ch05-relative"] = {
-    "do q and k stay what they were": (
-        "score(q, k, p + c, r + c)",
-        "score(*torch.randn(2, width), p + c, r + c)",
-    ),
-    "the last digits differ by rounding": ("atol=1e-3", "atol=0, rtol=0"),
-    "a plain True or False": ("return True", "return torch.tensor(True)"),
-    "is a single difference enough": [*COUNTED, ("return True", "return differ < 50")],
-    "do you try 200, and is a single": [
-        *COUNTED,
-        ("return True", "return differ < 10"),
-    ],
-    "do you try large shifts": (
-        "torch.randint(low, high + 1, ()).item()",
-        "int(high > 0)",
-    ),
-    "takes the 200 trials": ("range(200)", "range(30)"),
-}
+WRONG["ch05-relative"] = r"""
+score(q, k, p + c, r + c) -> score(*torch.randn(2, width), p + c, r + c)
+        # do q and k stay what they were
+atol=1e-3 -> atol=0, rtol=0  # the last digits differ by rounding
+return True -> return torch.tensor(True)  # a plain True or False
+for _ -> differ = 0\n    for _
+return False -> differ += 1
+return True -> return differ < 50  # is a single difference enough
+for _ -> differ = 0\n    for _
+return False -> differ += 1
+return True -> return differ < 10  # do you try 200, and is a single
+torch.randint(low, high + 1, ()).item() -> int(high > 0)  # do you try large shifts
+range(200) -> range(30)  # takes the 200 trials
+"""
 
 # ---- find the fault: a decoder that stutters ---------------------------------
 
@@ -177,12 +158,10 @@ def decode_step(x, table, cache):
     return torch.stack(outputs, dim=1), cache
 
 
-WRONG["ch05-stutter"] = {
-    "which tokens, cached and new, does your mask let": ("diagonal=s", "diagonal=0"),
-    "later ones too": (".tril(diagonal=s)", ""),
-    "begins at position 0 again": ("table[s : s + n]", "table[:n]"),
-    "nothing has been repaired yet": [
-        ("table[s : s + n]", "table[:n]"),
-        ("diagonal=s", "diagonal=0"),
-    ],
-}
+WRONG["ch05-stutter"] = """
+diagonal=s -> diagonal=0  # which tokens, cached and new, does your mask let
+.tril(diagonal=s) -> # later ones too
+table[s : s + n] -> table[:n]  # begins at position 0 again
+table[s : s + n] -> table[:n]
+diagonal=s -> diagonal=0  # nothing has been repaired yet
+"""

@@ -28,15 +28,13 @@ def residual(x, sublayer, weight, bias, norm):
     return x + sublayer(read(x, x.shape[-1:], weight, bias))
 
 
-WRONG["ch06-residual"] = {
-    "a gradient holds NaN": ("(variance", "(variance.sqrt() ** 2"),
-    "the gradient of x is another one": (
-        "y - y.mean(dim=-1, keepdim=True)",
-        "y - y.mean(dim=-1, keepdim=True).detach()",
-    ),
-    "the weight is not used": (" * weight + bias", " + bias"),
-    "this is RMSNorm": ("y - y.mean(dim=-1, keepdim=True)", "y"),
-}
+WRONG["ch06-residual"] = """
+(variance -> (variance.sqrt() ** 2  # a gradient holds NaN
+y - y.mean(dim=-1, keepdim=True)
+    y - y.mean(dim=-1, keepdim=True).detach()  # the gradient of x is another one
+    y  # this is RMSNorm
+* weight + bias -> + bias  # the weight is not used
+"""
 
 # ---- an encoder layer, from its matrices ----------------------------------------
 
@@ -61,31 +59,26 @@ def encoder_layer(x, weights, heads, mask):
     return torch.addmm(w["outer_bias"], inner.flatten(0, 1), w["outer"]).view_as(x) + x
 
 
-LN_1 = 'F.layer_norm(x, (d,), w["gain_1"], w["bias_1"])'
-LN_2 = 'F.layer_norm(x, (d,), w["gain_2"], w["bias_2"])'
-MASKED = "scores.masked_fill(~mask, -torch.inf)"
-WRONG["ch06-whole-layer"] = {
-    "how wide is one head?": ("(d // heads) ** 0.5", "d**0.5"),
-    "when the heads are joined": ("mixed.transpose(1, 2).reshape", "mixed.reshape"),
-    "this is post-norm": [
-        (LN_1, "x"),
-        (f"    read = {LN_2}", f"    read = x = {LN_1}"),
-        ("    return x +", "    x = x +"),
-        ('w["outer_bias"]', f'w["outer_bias"]\n    return {LN_2}'),
-    ],
-    "the mask is the wrong way round": ("~mask", "mask"),
-    "do the weights that are left sum to 1?": [
-        (MASKED, "scores"),
-        ("softmax(dim=-1)", "softmax(dim=-1) * (1 if mask is None else mask)"),
-    ],
-    "the mask is added as 0 and 1": (MASKED, "scores + mask"),
-    "a matrix is turned": [("w[name]", "w[name].T"), ('w["output"]', 'w["output"].T')],
-    "use the first gain": ("gain_2", "gain_1"),
-    "adds the first x": [
-        ("b, s, d = x.shape", "b, s, d = x.shape\n    start = x"),
-        ("return x", "return start"),
-    ],
-}
+WRONG["ch06-whole-layer"] = r"""
+(d // heads) ** 0.5 -> d**0.5  # how wide is one head?
+mixed.transpose(1, 2).reshape -> mixed.reshape  # when the heads are joined
+F.layer_norm(x, (d,), w["gain_1"], w["bias_1"]) -> x
+read = F.layer_norm(x, (d,), w["gain_2"], w["bias_2"]) -> read = x = F.layer_norm(x,
+        (d,), w["gain_1"], w["bias_1"])
+return x + -> x = x +
+w["outer_bias"] -> w["outer_bias"]\n    return F.layer_norm(x, (d,), w["gain_2"],
+        w["bias_2"])  # this is post-norm
+~mask -> mask  # the mask is the wrong way round
+scores.masked_fill(~mask, -torch.inf) -> scores
+softmax(dim=-1) -> softmax(dim=-1) * (1 if mask is None else mask)
+        # do the weights that are left sum to 1?
+scores.masked_fill(~mask, -torch.inf) -> scores + mask  # the mask is added as 0 and 1
+w[name] -> w[name].T
+w["output"] -> w["output"].T  # a matrix is turned
+gain_2 -> gain_1  # use the first gain
+b, s, d = x.shape -> b, s, d = x.shape\n    start = x
+return x -> return start  # adds the first x
+"""
 
 # ---- a decoder layer ---------------------------------------------------------
 
@@ -98,32 +91,21 @@ def decoder_layer(x, memory, parts, mask, memory_mask):
     return p.pop("norm_3")(torch.stack([two, p["feed_forward"](two)]).sum(dim=0))
 
 
-CROSS = 'parts["cross_attention"](x, memory, memory_mask)'
-NETWORK = 'parts["feed_forward"](x)'
-
-RIGHT["ch06-decoder-layer"] = [("(x, x, mask)", "(query=x, key=x, mask=mask)")]
-WRONG["ch06-decoder-layer"] = {
-    "changes its argument `parts` in place": ('parts["norm_3"]', 'parts.pop("norm_3")'),
-    "no gradient reaches memory": (
-        "(x, memory, memory_mask)",
-        "(x, memory.detach(), memory_mask)",
-    ),
-    "feed-forward network comes before the cross-attention": [
-        (NETWORK, "last"),
-        (CROSS, NETWORK),
-        ("last", CROSS),
-        ("norm_2", "norm_last"),
-        ("norm_3", "norm_2"),
-        ("norm_last", "norm_3"),
-    ],
-    "cross-attention asks with x as it came": [
-        (
-            '    found = parts["attention"]',
-            '    start = x\n    found = parts["attention"]',
-        ),
-        ("(x, memory, memory_mask)", "(start, memory, memory_mask)"),
-    ],
-}
+RIGHT["ch06-decoder-layer"] = "(x, x, mask) -> (query=x, key=x, mask=mask)  # names"
+WRONG["ch06-decoder-layer"] = r"""
+parts["norm_3"] -> parts.pop("norm_3")  # changes its argument `parts` in place
+(x, memory, memory_mask) -> (x, memory.detach(), memory_mask)
+        # no gradient reaches memory
+parts["feed_forward"](x) -> last
+parts["cross_attention"](x, memory, memory_mask) -> parts["feed_forward"](x)
+last -> parts["cross_attention"](x, memory, memory_mask)
+norm_2 -> norm_last
+norm_3 -> norm_2
+norm_last -> norm_3  # feed-forward network comes before the cross-attention
+found = parts["attention"] -> start = x\n    found = parts["attention"]
+(x, memory, memory_mask) -> (start, memory, memory_mask)
+        # cross-attention asks with x as it came
+"""
 
 # ---- find the fault --------------------------------------------------------------
 
@@ -137,14 +119,12 @@ def decoder_layer(x, memory, parts, memory_mask):
     return parts["feed_forward"](parts["norm_3"](x)) + x
 
 
-WRONG["ch06-repair-decoder"] = {
-    "does the first one move?": (
-        "    return x",
-        "    x = x - x.mean(dim=1, keepdim=True)\n    return x",
-    ),
-    "change the padding of the source": ("memory, memory_mask)", "memory, None)"),
-    "without its faults, else unchanged": ("tril()", "tril(-1)\n    mask[0, 0] = True"),
-}
+WRONG["ch06-repair-decoder"] = r"""
+return x -> x = x - x.mean(dim=1, keepdim=True)\n    return x
+        # does the first one move?
+memory, memory_mask) -> memory, None)  # change the padding of the source
+tril() -> tril(-1)\n    mask[0, 0] = True  # without its faults, else unchanged
+"""
 
 # ---- tie the weights ---------------------------------------------------------
 
@@ -163,21 +143,14 @@ def tie(source, target, output):
         module.register_parameter("weight", source.weight)
 
 
-TIE = "target.weight = output.weight = table"
-WRONG["ch06-tie"] = {
-    "the numbers are equal, but copied": (
-        TIE,
-        "[m.load_state_dict(source.state_dict()) for m in (target, output)]",
-    ),
-    "the numbers lie in one place": (
-        TIE,
-        "target.weight.data = output.weight.data = table.data",
-    ),
-    "the sizes do not fit": (
-        "module.weight.shape != table.shape",
-        "len(module.weight) != len(table)",
-    ),
-}
+WRONG["ch06-tie"] = """
+target.weight = output.weight = table
+    [m.load_state_dict(source.state_dict()) for m in (target, output)]
+        # the numbers are equal, but copied
+    target.weight.data = output.weight.data = table.data  # the numbers lie in one place
+module.weight.shape != table.shape -> len(module.weight) != len(table)
+        # the sizes do not fit
+"""
 
 # ---- find the leak of the future ---------------------------------------------
 
@@ -198,22 +171,15 @@ def leaks(model, length, vocab):
     return False
 
 
-MOVED = "model(changed)[:, :place] - before[:, :place]"
-WRONG["ch06-find-leak"] = {
-    "do ids that are changed in place stay changed": [
-        ("(1, length))", "(1, length)).repeat(vocab, 1)"),
-        ("ids.repeat(vocab, 1)", "ids"),
-    ],
-    "it does, by one symbol at one position": (
-        MOVED,
-        "1.0 * (model(changed).argmax(-1) != before.argmax(-1))[:, :place]",
-    ),
-    "a plain True or False": ("return True", "return moved.abs().max() > 1e-3"),
-    "by 0.02": ("1e-3", "0.1"),
-    "over a distance": (MOVED, "(model(changed) - before)[:, place - 1]"),
-    "takes the 10 sequences": ("range(10)", "range(3)"),
-    "with all `length` positions": (
-        MOVED,
-        "model(changed[:, :place]) - before[:, :place]",
-    ),
-}
+WRONG["ch06-find-leak"] = """
+(1, length)) -> (1, length)).repeat(vocab, 1)
+ids.repeat(vocab, 1) -> ids  # do ids that are changed in place stay changed
+model(changed)[:, :place] - before[:, :place]
+    1.0 * (model(changed).argmax(-1) != before.argmax(-1))[:, :place]
+        # it does, by one symbol at one position
+    (model(changed) - before)[:, place - 1]  # over a distance
+    model(changed[:, :place]) - before[:, :place]  # with all `length` positions
+return True -> return moved.abs().max() > 1e-3  # a plain True or False
+1e-3 -> 0.1  # by 0.02
+range(10) -> range(3)  # takes the 10 sequences
+"""

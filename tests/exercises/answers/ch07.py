@@ -26,21 +26,17 @@ def training_step(model, source, target, optimizer, schedule, clip):
     return loss.detach()
 
 
-WRONG["ch07-training-step"] = {
-    "keeps its whole graph": ("loss.item()", "loss"),
-    "cleared only at the end": [
-        ("    optimizer.zero_grad()\n", ""),
-        ("    schedule.step()\n", "    schedule.step()\n    optimizer.zero_grad()\n"),
-    ],
-    "padding is counted": (", ignore_index=0", ""),
-    "reads the very symbol": [
-        ("target[:, :-1]", "target"),
-        ("target[:, 1:]", "target"),
-    ],
-    "return the loss": ("    return loss.item()", ""),
-    "evaluation mode": ("    loss.backward()", "    model.eval()\n    loss.backward()"),
-    "put into evaluation mode": ("    return", "    model.eval()\n    return"),
-}
+WRONG["ch07-training-step"] = r"""
+loss.item() -> loss  # keeps its whole graph
+optimizer.zero_grad() ->
+schedule.step() -> schedule.step()\n    optimizer.zero_grad()  # cleared only at the end
+, ignore_index=0 -> # padding is counted
+target[:, :-1] -> target
+target[:, 1:] -> target  # reads the very symbol
+return loss.item() -> # return the loss
+loss.backward() -> model.eval()\n    loss.backward()  # evaluation mode
+\n    return -> \n    model.eval()\n    return  # put into evaluation mode
+"""
 
 # ---- find the fault ----------------------------------------------------------
 
@@ -66,36 +62,23 @@ def train_epoch(model, training, checking, optimizer, schedule, clip):
     return losses, ((each * counts).sum() / counts.sum()).item()
 
 
-RIGHT["ch07-repair-loop"] = [
-    [
-        ("    losses = []", "    losses = []\n    model.train()"),
-        ("    total, tokens", "    model.eval()\n    total, tokens"),
-    ]
-]
-COUNT = "(target[:, 1:] != 0).sum().item()"
-CLIP = "        torch.nn.utils.clip_grad_norm_(model.parameters(), clip)\n"
-STEP = "        optimizer.step()\n"
-WRONG["ch07-repair-loop"] = {
-    "evaluation left behind": [
-        (
-            "            loss =",
-            "            torch.set_grad_enabled(True)\n            loss =",
-        ),
-        ("        count =", "        loss.backward()\n        count ="),
-        (COUNT, "1"),
-    ],
-    "longer than `clip` gets through": (CLIP + STEP, STEP + CLIP),
-    "the rate does not move within an epoch": [
-        ("        schedule.step()\n", ""),
-        ("    total, tokens", "    schedule.step()\n    total, tokens"),
-    ],
-    "in evaluation mode, without dropout": (
-        "    total, tokens",
-        "    model.eval()\n    total, tokens",
-    ),
-    "counts the start symbol": ("(target[:, 1:] != 0)", "(target != 0)"),
-    "counts padding": (COUNT, "target[:, 1:].numel()"),
-}
+RIGHT["ch07-repair-loop"] = r"""
+losses = [] -> losses = []\n    model.train()
+total, tokens -> model.eval()\n    total, tokens  # both modes
+"""
+WRONG["ch07-repair-loop"] = r"""
+\n            loss = -> \n            torch.set_grad_enabled(True)\n            loss =
+count = -> loss.backward()\n        count =
+(target[:, 1:] != 0).sum().item() -> 1  # evaluation left behind
+optimizer.step() ->
+torch.nn.utils -> optimizer.step()\n        torch.nn.utils  # `clip` gets through
+schedule.step() ->
+total, tokens -> schedule.step()\n    total, tokens
+        # the rate does not move within an epoch
+total, tokens -> model.eval()\n    total, tokens  # in evaluation mode, without dropout
+(target[:, 1:] != 0) -> (target != 0)  # counts the start symbol
+(target[:, 1:] != 0).sum().item() -> target[:, 1:].numel()  # counts padding
+"""
 
 # ---- another schedule --------------------------------------------------------
 
@@ -113,21 +96,14 @@ def warm_cosine(step, warmup, total, peak, floor=0.0):
     return floor + (peak - floor) * math.cos(math.pi / 2 * x) ** 2
 
 
-SHARE = "share = (step - warmup) / (total - warmup)"
-WRONG["ch07-schedule"] = {
-    "ZeroDivisionError": (
-        "    if step <= warmup",
-        f"    {SHARE}\n    if step <= warmup",
-    ),
-    "cuts the wave off": (
-        "floor + (peak - floor) * (1 + cos(pi * share)) / 2",
-        "max(floor, peak * (1 + cos(pi * share)) / 2)",
-    ),
-    "an assert is gone": (
-        '        raise ValueError(f"steps are counted from 1, got {step}")',
-        "        raise AssertionError",
-    ),
-}
+WRONG["ch07-schedule"] = r"""
+if step <= warmup -> share = (step - warmup) / (total - warmup)\n    if step <= warmup
+        # ZeroDivisionError
+floor + (peak - floor) * (1 + cos(pi * share)) / 2 -> max(floor, peak * (1 + cos(pi *
+        share)) / 2)  # cuts the wave off
+raise ValueError(f"steps are counted from 1, got {step}") -> raise AssertionError
+        # an assert is gone
+"""
 
 # ---- smoothing with forbidden symbols ----------------------------------------
 
@@ -153,22 +129,16 @@ def smoothed(target, size, smoothing, forbidden):
     return rows.masked_fill(banned[..., None], 0)
 
 
-LAST = (
-    "    return rows.masked_fill(banned | banned[target][..., None], 0.0)",
-    "    return rows",
-)
-OWN = "    rows.scatter_(-1, target[..., None], own)\n"
-WRONG["ch07-smoothing"] = {
-    "asks for the forbidden symbol": [
-        LAST,
-        (OWN, f"    rows = rows.masked_fill(banned, 0.0)\n{OWN}"),
-    ],
-    "two cases are missing": [
-        LAST,
-        (OWN, f"    rows = rows.masked_fill(banned, 0.0)\n{OWN}"),
-        ("1 - smoothing if others > 0 else 1.0", "1 - smoothing"),
-    ],
-}
+WRONG["ch07-smoothing"] = r"""
+return rows.masked_fill(banned | banned[target][..., None], 0.0) -> return rows
+rows.scatter_(-1, target[..., None], own) -> rows = rows.masked_fill(banned,
+        0.0)\n    rows.scatter_(-1, target[..., None], own)
+        # asks for the forbidden symbol
+return rows.masked_fill(banned | banned[target][..., None], 0.0) -> return rows
+rows.scatter_(-1, target[..., None], own) -> rows = rows.masked_fill(banned,
+        0.0)\n    rows.scatter_(-1, target[..., None], own)
+1 - smoothing if others > 0 else 1.0 -> 1 - smoothing  # two cases are missing
+"""
 
 # ---- batches by tokens -------------------------------------------------------
 
@@ -190,19 +160,14 @@ def group_by_tokens(lengths, tokens):
     return tuple(groups)
 
 
-WRONG["ch07-token-batches"] = {
-    "the groups fit, but only a sequence that does not": (
-        "not groups or",
-        "not groups or lengths[groups[-1][0]] != length or",
-    ),
-    "changes its argument `lengths`": (
-        "    groups = []",
-        "    groups = []\n    lengths.sort()",
-    ),
-    "is in no group": ("append(index)", "append(lengths.index(length))"),
-    "the message should hold": ("{length} tokens, more than {tokens}", "many tokens"),
-    "does fit into": ("if length > tokens", "if length >= tokens"),
-}
+WRONG["ch07-token-batches"] = r"""
+not groups or -> not groups or lengths[groups[-1][0]] != length or
+        # the groups fit, but only a sequence that does not
+groups = [] -> groups = []\n    lengths.sort()  # changes its argument `lengths`
+append(index) -> append(lengths.index(length))  # is in no group
+{length} tokens, more than {tokens} -> many tokens  # the message should hold
+if length > tokens -> if length >= tokens  # does fit into
+"""
 
 # ---- accumulation ------------------------------------------------------------
 
@@ -227,21 +192,16 @@ def accumulated_gradient(model_loss, parameter, batches, counts):
     return parameter.grad
 
 
-LOSS = "model_loss(parameter, batch) * (count / sum(counts))"
-ADDED = "            total += torch.autograd.grad(loss, parameter)[0]\n"
-WRONG["ch07-accumulate"] = {
-    "the old gradient is there, and no batch is weighed": [
-        (f"loss = {LOSS}", "model_loss(parameter, batch).backward()"),
-        (ADDED, ""),
-        ("return total", "return parameter.grad"),
-    ],
-    "losses were in memory at once": [
-        (ADDED, "            total = total + loss\n"),
-        ("return total", "return torch.autograd.grad(total.sum(), parameter)[0]"),
-    ],
-    "does not require grad": ("(parameter, batch)", "(parameter.detach(), batch)"),
-    "none of the batches": (
-        "(parameter, batch)",
-        "(parameter, torch.cat([one.flatten() for one in batches]))",
-    ),
-}
+WRONG["ch07-accumulate"] = """
+loss = model_loss(parameter, batch) * (count / sum(counts)) -> model_loss(parameter,
+        batch).backward()
+total += torch.autograd.grad(loss, parameter)[0] ->
+return total -> return parameter.grad
+        # the old gradient is there, and no batch is weighed
+total += torch.autograd.grad(loss, parameter)[0] -> total = total + loss
+return total -> return torch.autograd.grad(total.sum(), parameter)[0]
+        # losses were in memory at once
+(parameter, batch)
+    (parameter.detach(), batch)  # does not require grad
+    (parameter, torch.cat([one.flatten() for one in batches]))  # none of the batches
+"""

@@ -22,30 +22,18 @@ def greedy(next_logits, b, start, end, pad, most):
     return torch.tensor([text + [pad] * (width - len(text)) for text in texts])
 
 
-@wrong("ch08-greedy", "about all rows that have not")
-def greedy(next_logits, b, start, end, pad, most):
-    rows = []
-    for n in range(b):
-        row = [start]
-        while len(row) <= most and end not in row[1:]:
-            logits = next_logits(torch.tensor([row]), torch.tensor([n]))
-            row.append(int(logits.argmax()))
-        rows.append(row[1:] + [pad] * (most + 1 - len(row)))
-    return torch.tensor(rows)
-
-
-CUT = "dim=1)[going]"
-NEXT = "next_logits(tokens, rows)"
-WRONG["ch08-greedy"] = {
-    "about a row that has written end": [
-        (CUT, "dim=1)"),
-        ("rows = rows[going]", "pass"),
-    ],
-    "numbered afresh, from 0": (NEXT, "next_logits(tokens, torch.arange(len(rows)))"),
-    "only one of the two been cut": (CUT, "dim=1)"),
-    "as at the beginning, also when others": (NEXT, "next_logits(tokens, rows + 1)"),
-    "ids and numbers of rows still belong together": (CUT, "dim=1)[: going.sum()]"),
-}
+WRONG["ch08-greedy"] = """
+dim=1)[going] -> dim=1)
+rows = rows[going] -> pass  # about a row that has written end
+next_logits(tokens, rows)
+    next_logits(tokens, torch.arange(len(rows)))  # numbered afresh, from 0
+    next_logits(tokens, rows + 1)  # as at the beginning, also when others
+    torch.cat([next_logits(tokens[[i]], rows[[i]]) for i in range(len(rows))])
+        # about all rows that have not
+dim=1)[going]
+    dim=1)  # only one of the two been cut
+    dim=1)[: going.sum()]  # ids and numbers of rows still belong together
+"""
 
 # ---- exact match -------------------------------------------------------------
 
@@ -69,18 +57,15 @@ def exact_match(written, target, pad, end):
     return sum(x == y for x, y in pairs) / len(written)
 
 
-LAST = "return row[:size]"
-FIRST = "return row[: row.index(end) + 1]"
-WRONG["ch08-exact"] = {
-    "what comes after the end is not part": (FIRST, "pass"),
-    "without an end the text is the whole row": (LAST, "return []"),
-    "a padding in between is a symbol": (
-        "    def text(row):",
-        "    def text(row):\n        row = [i for i in row if i != pad]",
-    ),
-    "a padding in between, and no end": (LAST, "return [i for i in row if i != pad]"),
-    "as if the first symbol were the end": (LAST, "return row[:1]"),
-}
+WRONG["ch08-exact"] = r"""
+return row[: row.index(end) + 1] -> pass  # what comes after the end is not part
+return row[:size]
+    return []  # without an end the text is the whole row
+    return [i for i in row if i != pad]  # a padding in between, and no end
+    return row[:1]  # as if the first symbol were the end
+def text(row): -> def text(row):\n        row = [i for i in row if i != pad]
+        # a padding in between is a symbol
+"""
 
 # ---- reverse instead of copy -------------------------------------------------
 
@@ -92,21 +77,19 @@ def reversed_targets(source, pad):
     return torch.cat([source[:, :1], others.gather(1, order)], dim=1)
 
 
-GATHERED = "source.gather(1, torch.where(turned, size - position, position))"
-WRONG["ch08-reverse"] = {
-    "another dtype than those of `source`": (GATHERED, f"{GATHERED}.long()"),
-    "the padding stands between": (
-        ".sum(dim=1, keepdim=True)",
-        ".sum(dim=1, keepdim=True).max().repeat(len(source), 1)",
-    ),
-    "changes its argument `source` in place": (GATHERED, f"source.copy_({GATHERED})"),
-    "a start symbol further on stays where it is": (
-        f"    return {GATHERED}",
-        "    result = source.clone()\n    for row in result:\n        keep = (row != "
-        "pad) & (row != row[0])\n        row[keep] = row[keep].flip(0)\n    return "
-        "result",
-    ),
-}
+WRONG["ch08-reverse"] = r"""
+source.gather(1, torch.where(turned, size - position, position))
+    source.gather(1, torch.where(turned, size - position, position)).long()
+        # another dtype than those of `source`
+    source.copy_(source.gather(1, torch.where(turned, size - position, position)))
+        # changes its argument `source` in place
+.sum(dim=1, keepdim=True) -> .sum(dim=1, keepdim=True).max().repeat(len(source), 1)
+        # the padding stands between
+return source.gather(1, torch.where(turned, size - position, position)) -> result =
+        source.clone()\n    for row in result:\n        keep = (row != pad) & (row !=
+        row[0])\n        row[keep] = row[keep].flip(0)\n    return result
+        # a start symbol further on stays where it is
+"""
 
 # ---- find the fault: it copies everything --------------------------------------
 
@@ -122,31 +105,18 @@ def exact_share(model, source, target):
     return sum(hits) / len(hits)
 
 
-ASKED = "model(source, written)[:, -1:]"
-BEGUN = "written = target[:, :1]"
-WRONG["ch08-honest"] = {
-    "still given the right beginning": (
-        "(written == target)",
-        "(model(source, target[:, :-1]).argmax(dim=-1) == target[:, 1:])",
-    ),
-    "room for what is still to come": (
-        ASKED,
-        "model(source, torch.cat([written, 0 * target], 1)[:, : target.shape[1]])[:, "
-        "written.shape[1] - 1 :][:, :1]",
-    ),
-    "single symbols count": (
-        "(written == target).all(dim=1)",
-        "(written == target)[:, 1:]",
-    ),
-    "with the source's first symbol": [
-        (BEGUN, "written = source[:, :1]"),
-        ("(written == target)", "(written == target)[:, 1:]"),
-    ],
-    "begins with 1 in every row": [
-        (BEGUN, "written = torch.ones_like(target[:, :1])"),
-        ("(written == target)", "(written == target)[:, 1:]"),
-    ],
-}
+WRONG["ch08-honest"] = """
+(written == target) -> (model(source, target[:, :-1]).argmax(dim=-1) == target[:, 1:])
+        # still given the right beginning
+model(source, written)[:, -1:] -> model(source, torch.cat([written, 0 * target], 1)[:, :
+        target.shape[1]])[:, written.shape[1] - 1 :][:, :1]
+        # room for what is still to come
+(written == target).all(dim=1) -> (written == target)[:, 1:]  # single symbols count
+written = target[:, :1] -> written = source[:, :1]
+(written == target) -> (written == target)[:, 1:]  # with the source's first symbol
+written = target[:, :1] -> written = torch.ones_like(target[:, :1])
+(written == target) -> (written == target)[:, 1:]  # begins with 1 in every row
+"""
 
 # ---- the leak test -------------------------------------------------------------
 
@@ -159,24 +129,21 @@ def leak(model, source, given, last):
     return max(abs(one - two) for one, two in rows)
 
 
-MOVED = "model(source, changed) - model(source, given)"
-RIGHT["ch08-leak"] = [
-    (  # both questions in one batch
-        MOVED,
-        "torch.sub(*model(source.repeat(2, 1), torch.cat([changed, given])).chunk(2))",
-    ),
-    (  # row by row
-        MOVED,
-        "torch.cat([model(source[n : n + 1], changed[n : n + 1]) - model(source[n : n "
-        "+ 1], given[n : n + 1]) for n in range(len(given))])",
-    ),
-]
-WRONG["ch08-leak"] = {
-    "changes its argument `given` in place": ("given.clone()", "given"),
-    "leave them out": ("[:, :-1]", ""),
-    "may also move down": (".abs()", ""),
-    "may also move up": (".abs()", ".neg()"),
-    "only the last position but one": ("[:, :-1]", "[:, -2]"),
-    "only the first position is looked at": ("[:, :-1]", "[:, 0]"),
-    "may drown": (".max()", ".mean()"),
-}
+RIGHT["ch08-leak"] = """
+model(source, changed) - model(source, given)
+    torch.sub(*model(source.repeat(2, 1), torch.cat([changed, given])).chunk(2))
+        # both questions in one batch
+    torch.cat([model(source[n : n + 1], changed[n : n + 1]) - model(source[n : n + 1],
+        given[n : n + 1]) for n in range(len(given))])  # row by row
+"""
+WRONG["ch08-leak"] = """
+given.clone() -> given  # changes its argument `given` in place
+[:, :-1]
+    # leave them out
+    [:, -2]  # only the last position but one
+    [:, 0]  # only the first position is looked at
+.abs()
+    # may also move down
+    .neg()  # may also move up
+.max() -> .mean()  # may drown
+"""

@@ -24,19 +24,16 @@ def overlapping(ids, length, stride):
     return torch.tensor(windows), torch.tensor(targets), torch.tensor(count)
 
 
-WRONG["ch11-windows"] = {
-    "the last window is missing": [("ids[:-1]", "ids[:-2]"), ("ids[1:]", "ids[1:-1]")],
-    "shifted within each window": (
-        "ids[1:].unfold(0, length, stride)",
-        "windows.roll(-1, 1)",
-    ),
-    "none has counted its beginning": ("    count[0] = True\n", ""),
-    "its target is missing": [("ids[:-1]", "ids"), ("ids[1:]", "ids.roll(-1)")],
-    "what is left at the end is dropped": (
-        "    windows =",
-        "    ids = torch.cat([ids, ids.new_zeros(length)])\n    windows =",
-    ),
-}
+WRONG["ch11-windows"] = r"""
+ids[:-1] -> ids[:-2]
+ids[1:] -> ids[1:-1]  # the last window is missing
+ids[1:].unfold(0, length, stride) -> windows.roll(-1, 1)  # shifted within each window
+count[0] = True -> # none has counted its beginning
+ids[:-1] -> ids
+ids[1:] -> ids.roll(-1)  # its target is missing
+windows = -> ids = torch.cat([ids, ids.new_zeros(length)])\n    windows =
+        # what is left at the end is dropped
+"""
 
 # ---- bits per character --------------------------------------------------------
 
@@ -52,17 +49,13 @@ def bits_per_character(logits, targets, sizes, count):
     return nats / math.log(2) / characters
 
 
-WRONG["ch11-bits"] = {
-    "these are nats": ("log2", "log"),
-    "each token's own bits per character": [
-        ("log2()[count]", "log2().div(sizes[targets])[count]"),
-        ("sizes[targets][count].sum()", "count.sum()"),
-    ],
-    "targets that do not count are among them": [
-        ("log2()[count]", "log2()"),
-        ("sizes[targets][count]", "sizes[targets]"),
-    ],
-}
+WRONG["ch11-bits"] = """
+log2 -> log  # these are nats
+log2()[count] -> log2().div(sizes[targets])[count]
+sizes[targets][count].sum() -> count.sum()  # each token's own bits per character
+log2()[count] -> log2()
+sizes[targets][count] -> sizes[targets]  # targets that do not count are among them
+"""
 
 # ---- which characters may be drawn ---------------------------------------------
 
@@ -79,19 +72,17 @@ def may_be_drawn(logits, temperature, p):
     return kept
 
 
-BACK = "torch.zeros_like(before < p).scatter(-1, places, before < p)"
-WRONG["ch11-nucleus"] = {
-    "the character that reaches p is dropped": (" - falling", ""),
-    "not in that of the logits": (BACK, "before < p"),
-    "alone is compared with 1 − p": (BACK, "chances >= 1 - p"),
-    "the wrong way round": (BACK, "(before < p).gather(-1, places)"),
-    "the temperature multiplies the logits": ("/ temperature", "* temperature"),
-    "does not sum to 1": (
-        "(logits / temperature).softmax(dim=-1)",
-        "logits.softmax(dim=-1) / temperature",
-    ),
-    "too small to change a rounded sum": ("if p == 1:", "if p > 1:"),
-}
+WRONG["ch11-nucleus"] = """
+- falling -> # the character that reaches p is dropped
+torch.zeros_like(before < p).scatter(-1, places, before < p)
+    before < p  # not in that of the logits
+    chances >= 1 - p  # alone is compared with 1 − p
+    (before < p).gather(-1, places)  # the wrong way round
+/ temperature -> * temperature  # the temperature multiplies the logits
+(logits / temperature).softmax(dim=-1) -> logits.softmax(dim=-1) / temperature
+        # does not sum to 1
+if p == 1: -> if p > 1:  # too small to change a rounded sum
+"""
 
 # ---- a GPT ---------------------------------------------------------------------
 
@@ -109,27 +100,20 @@ def gpt(tokens, embedding, positions, layers):
     return F.linear(norm(x), embedding)
 
 
-INNER = '(y @ w["inner"].T)'
-WRONG["ch11-gpt"] = {
-    "one step ahead": ("tril()", "tril(1)"),
-    "NaN: the first position": ("tril()", "tril(-1)"),
-    "not GELU": (f"{INNER}.relu()", f"F.gelu{INNER}"),
-    "before it is added": (' @ w["output"].T', ""),
-    "the LN after the last layer is missing": (
-        "return F.layer_norm(x, (d,))",
-        "return x",
-    ),
-    "nothing is normalised before the sublayers": [
-        ("F.layer_norm(x, (d,))\n        q", "x\n        q"),
-        ("F.layer_norm(x, (d,))\n        x", "x\n        x"),
-    ],
-    "for query, key and value, too": ("w[name].T", "w[name]"),
-    "is not multiplied by √d": ("embedding[tokens]", "embedding[tokens] * d**0.5"),
-    "attention reads the stream without": (
-        "F.layer_norm(x, (d,))\n        q",
-        "x\n        q",
-    ),
-}
+WRONG["ch11-gpt"] = r"""
+tril()
+    tril(1)  # one step ahead
+    tril(-1)  # NaN: the first position
+(y @ w["inner"].T).relu() -> F.gelu(y @ w["inner"].T)  # not GELU
+@ w["output"].T -> # before it is added
+return F.layer_norm(x, (d,)) -> return x  # the LN after the last layer is missing
+F.layer_norm(x, (d,))\n        q -> x\n        q
+F.layer_norm(x, (d,))\n        x -> x\n        x
+        # nothing is normalised before the sublayers
+w[name].T -> w[name]  # for query, key and value, too
+embedding[tokens] -> embedding[tokens] * d**0.5  # is not multiplied by √d
+F.layer_norm(x, (d,))\n        q -> x\n        q  # attention reads the stream without
+"""
 
 # ---- a sampling loop -----------------------------------------------------------
 
@@ -150,15 +134,10 @@ def write_on(logits_of, prompt, draws, temperature, k, context):
     return torch.tensor([ids[prompt.shape[1] :]])
 
 
-WRONG["ch11-repair"] = {
-    "does not add up to 1": (
-        "chances = chances / chances.sum(dim=-1, keepdim=True)",
-        "",
-    ),
-    "the window does not slide": ("ids[:, -context:]", "ids[:, :context]"),
-    "the temperature changes nothing": (
-        "(logits / temperature).softmax(dim=-1)",
-        "logits.softmax(dim=-1) / temperature",
-    ),
-    "the sum should exceed the draw": ("> draw", ">= draw"),
-}
+WRONG["ch11-repair"] = """
+chances = chances / chances.sum(dim=-1, keepdim=True) -> # does not add up to 1
+ids[:, -context:] -> ids[:, :context]  # the window does not slide
+(logits / temperature).softmax(dim=-1) -> logits.softmax(dim=-1) / temperature
+        # the temperature changes nothing
+> draw -> >= draw  # the sum should exceed the draw
+"""

@@ -26,21 +26,17 @@ def shift_nearest_first(x):
     )
 
 
-WRONG["ch12-shift"] = {
-    "right of the diagonal something is left": (".tril(s - t)", ""),
-    "is there a memory in front?": (
-        "    return line",
-        "    i, j = torch.arange(t)[:, None], torch.arange(s)\n    return "
-        "x.gather(-1, (i - j).clamp(min=0).expand_as(x)).tril()\n    return line",
-    ),
-    "your diagonal ignores the memory": ("tril(s - t)", "tril()"),
-    "the dtype is torch.float32": ("x.flip(-1)", "x.flip(-1).float()"),
-    "calls `annotated`": (
-        "    return line",
-        "    from annotated.transformer_xl import relative_shift\n\n    return "
-        "relative_shift(x.flip(-1)).tril(s - t)\n    return line",
-    ),
-}
+WRONG["ch12-shift"] = r"""
+.tril(s - t) -> # right of the diagonal something is left
+return line
+    i, j = torch.arange(t)[:, None], torch.arange(s)\n    return x.gather(-1, (i -
+        j).clamp(min=0).expand_as(x)).tril()\n    return line
+        # is there a memory in front?
+    from annotated.transformer_xl import relative_shift\n\n    return
+        relative_shift(x.flip(-1)).tril(s - t)\n    return line  # calls `annotated`
+tril(s - t) -> tril()  # your diagonal ignores the memory
+x.flip(-1) -> x.flip(-1).float()  # the dtype is torch.float32
+"""
 
 # ---- update the memory -------------------------------------------------------
 
@@ -53,11 +49,11 @@ def update(memory, states, mem_len):
         return joined.narrow(2, n - min(n, mem_len), min(n, mem_len))
 
 
-WRONG["ch12-memory"] = {
-    "what does [-0:] give?": ("first:", "-mem_len:"),
-    "a gradient flows out of the memory": (".detach()", ""),
-    "a short segment doesn't fill the memory": ("[memory, states]", "[states]"),
-}
+WRONG["ch12-memory"] = """
+first: -> -mem_len:  # what does [-0:] give?
+.detach() -> # a gradient flows out of the memory
+[memory, states] -> [states]  # a short segment doesn't fill the memory
+"""
 
 # ---- relative attention ------------------------------------------------------
 
@@ -74,24 +70,18 @@ def relative_attention(q, k, values, r, u, v):
     return torch.einsum("bts,bsw->btw", scores.softmax(-1), values)
 
 
-WRONG["ch12-attention"] = {
-    "as if the largest distance came first": ("r.flip(0).T", "r.T"),
-    "a column is still a distance": [
-        ("r.flip(0).T", "r.T"),
-        ("line.unflatten(1, (t, s))", "by_distance"),
-    ],
-    "divided by √s, the number of keys": ("q.shape[-1] ** 0.5", "s**0.5"),
-    "u and v are exchanged": [
-        ("q + u", "q + w"),
-        ("q + v", "q + u"),
-        ("q + w", "q + v"),
-    ],
-    "only the first product is divided": [
-        ("(q + u) @ k.mT", "(q + u) @ k.mT / q.shape[-1] ** 0.5"),
-        ("(t, s))) / q.shape[-1] ** 0.5", "(t, s)))"),
-    ],
-    "your mask ignores the memory": ("tril(s - t)", "tril()"),
-}
+WRONG["ch12-attention"] = """
+r.flip(0).T -> r.T  # as if the largest distance came first
+r.flip(0).T -> r.T
+line.unflatten(1, (t, s)) -> by_distance  # a column is still a distance
+q.shape[-1] ** 0.5 -> s**0.5  # divided by √s, the number of keys
+q + u -> q + w
+q + v -> q + u
+q + w -> q + v  # u and v are exchanged
+(q + u) @ k.mT -> (q + u) @ k.mT / q.shape[-1] ** 0.5
+(t, s))) / q.shape[-1] ** 0.5 -> (t, s)))  # only the first product is divided
+tril(s - t) -> tril()  # your mask ignores the memory
+"""
 
 # ---- how far back ------------------------------------------------------------
 
@@ -108,17 +98,13 @@ def first_seen(position, length, mem_len, layers):
     return min(needed)
 
 
-WRONG["ch12-reach"] = {
-    "looked back from the beginning of its own segment": (
-        "    for",
-        "    return max(0, position // length * length - mem_len * layers)\n    for",
-    ),
-    "not before the position": ("begin - mem_len", "position - mem_len"),
-    "how many there are": [
-        ("    for", "    asked = position\n    for"),
-        ("return position", "return asked - position + 1"),
-    ],
-}
+WRONG["ch12-reach"] = r"""
+for -> return max(0, position // length * length - mem_len * layers)\n    for
+        # looked back from the beginning of its own segment
+begin - mem_len -> position - mem_len  # not before the position
+for -> asked = position\n    for
+return position -> return asked - position + 1  # how many there are
+"""
 
 # ---- find the fault ----------------------------------------------------------
 
@@ -132,15 +118,12 @@ def bits_per_character(model, segments):
     return total / count / math.log(2)
 
 
-LAST = "(mean / torch.tensor(2.0).log())"
-MEAN = "torch.cat(losses, dim=1).mean()"
-WRONG["ch12-reader"] = {
-    "counts as much as a long one": (
-        MEAN,
-        "torch.stack([n.mean() for n in losses]).mean()",
-    ),
-    "the memory is thrown away": ("nats, memory =", "nats, _ ="),
-    "that is the loss in nats": (LAST, "mean"),
-    "that is the perplexity": (LAST, "mean.exp()"),
-    "the characters of one row": (MEAN, "torch.cat(losses, dim=1).sum(0).mean()"),
-}
+WRONG["ch12-reader"] = """
+torch.cat(losses, dim=1).mean()
+    torch.stack([n.mean() for n in losses]).mean()  # counts as much as a long one
+    torch.cat(losses, dim=1).sum(0).mean()  # the characters of one row
+nats, memory = -> nats, _ =  # the memory is thrown away
+(mean / torch.tensor(2.0).log())
+    mean  # that is the loss in nats
+    mean.exp()  # that is the perplexity
+"""

@@ -21,13 +21,14 @@ def bucket_ids(x, turns, real):
     return torch.stack(rounds, dim=1)
 
 
-MASKED = "ids.masked_fill(~real[:, None], 2 * turns.shape[-1])"
-WRONG["ch13-buckets"] = {
-    "where are the opposites?": ("[turned, -turned]", "[turned]"),
-    "the rounds come before the positions": (MASKED, f"{MASKED}.mT.contiguous()"),
-    "padding gets 2n": (MASKED, "ids * real[:, None]"),
-    "padding is hashed like the rest": (MASKED, "ids"),
-}
+WRONG["ch13-buckets"] = """
+[turned, -turned] -> [turned]  # where are the opposites?
+ids.masked_fill(~real[:, None], 2 * turns.shape[-1])
+    ids.masked_fill(~real[:, None], 2 * turns.shape[-1]).mT.contiguous()
+        # the rounds come before the positions
+    ids * real[:, None]  # padding gets 2n
+    ids  # padding is hashed like the rest
+"""
 
 # ---- undo the sort -------------------------------------------------------------
 
@@ -65,15 +66,12 @@ def unsort(y, order):
     return result
 
 
-GATHERED = "y.gather(1, place[..., None].expand_as(y))"
-WRONG["ch13-unsort"] = {
-    "that sorts once more": ("order.argsort(dim=-1)", "order"),
-    "by the order of the first": (GATHERED, "y[:, place[0]]"),
-    "again and again": (
-        GATHERED,
-        "torch.stack([a[i] for a, i in zip(y, place, strict=True)])",
-    ),
-}
+WRONG["ch13-unsort"] = """
+order.argsort(dim=-1) -> order  # that sorts once more
+y.gather(1, place[..., None].expand_as(y))
+    y[:, place[0]]  # by the order of the first
+    torch.stack([a[i] for a, i in zip(y, place, strict=True)])  # again and again
+"""
 
 # ---- join the rounds -----------------------------------------------------------
 
@@ -86,25 +84,19 @@ def join(outputs, lses):
     return torch.einsum("rbt,rbtv->btv", share, outputs)
 
 
-SAFE = "lses.masked_fill(nobody, 0.0)"
-LAST = "joined.masked_fill(nobody[..., None], 0.0)"
-WRONG["ch13-join"] = {
-    "the gradient of outputs holds NaN": [
-        (SAFE, "lses"),
-        (LAST, "joined.nan_to_num()"),
-    ],
-    "infinity divided by": (
-        f"{SAFE}.softmax(dim=0)",
-        f"{SAFE}.exp() / {SAFE}.exp().sum(0)",
-    ),
-    "infinity divided by infinity": [
-        (f"{SAFE}.softmax(dim=0)", "lses.exp() / lses.exp().sum(0)"),
-        (LAST, "joined"),
-    ],
-    "gets zeros, not NaN": [(SAFE, "lses"), (LAST, "joined")],
-    "every round counts the same": ("(share[..., None] * outputs).sum", "outputs.mean"),
-    "over positions": ("softmax(dim=0)", "softmax(dim=-1)"),
-}
+WRONG["ch13-join"] = """
+lses.masked_fill(nobody, 0.0) -> lses
+joined.masked_fill(nobody[..., None], 0.0) -> joined.nan_to_num()
+        # the gradient of outputs holds NaN
+lses.masked_fill(nobody, 0.0).softmax(dim=0) -> lses.masked_fill(nobody, 0.0).exp() /
+        lses.masked_fill(nobody, 0.0).exp().sum(0)  # infinity divided by
+lses.masked_fill(nobody, 0.0).softmax(dim=0) -> lses.exp() / lses.exp().sum(0)
+joined.masked_fill(nobody[..., None], 0.0) -> joined  # infinity divided by infinity
+lses.masked_fill(nobody, 0.0) -> lses
+joined.masked_fill(nobody[..., None], 0.0) -> joined  # gets zeros, not NaN
+(share[..., None] * outputs).sum -> outputs.mean  # every round counts the same
+softmax(dim=0) -> softmax(dim=-1)  # over positions
+"""
 
 # ---- look to both sides --------------------------------------------------------
 
@@ -160,13 +152,13 @@ def encoder_round(x, values, bucket, c):
     return torch.cat(out)[order.argsort()]
 
 
-WINDOW = "order[max(0, start - c) : start + 2 * c]"
-WRONG["ch13-encoder"] = {
-    "nothing wraps around": (WINDOW, "order.roll(c - start)[: 3 * c]"),
-    "yours only looks back": (WINDOW, "order[max(0, start - c) : start + c]"),
-    "still sorted": ("output[rows]", "output[start : start + c]"),
-    "looks at itself although others": ("len(x) > 1", "len(x) > 1000"),
-}
+WRONG["ch13-encoder"] = """
+order[max(0, start - c) : start + 2 * c]
+    order.roll(c - start)[: 3 * c]  # nothing wraps around
+    order[max(0, start - c) : start + c]  # yours only looks back
+output[rows] -> output[start : start + c]  # still sorted
+len(x) > 1 -> len(x) > 1000  # looks at itself although others
+"""
 
 # ---- find the fault ------------------------------------------------------------
 
@@ -190,15 +182,18 @@ def lsh_attention(x, values, buckets, c):
     return torch.einsum("rt,rtv->tv", share, torch.stack(numerator))
 
 
-BEFORE = "torch.cat([first, rows[:-1]])"
-NUMBERS = "rows[:, :, None], window[:, None, :]"
-PLACES = (NUMBERS, "order.argsort()[rows][..., None], order.argsort()[window][:, None]")
-UNDO, SHARE = ("undo = order.argsort()", "undo = order"), ("dim=0)\n", "dim=-1)\n")
-RIGHT["ch13-fault"] = [(BEFORE, "rows.roll(1, 0)")]  # as the published codes do
-WRONG["ch13-fault"] = {
-    "three faults are left": [PLACES, UNDO, SHARE],
-    "compares places in the sorted line": PLACES,
-    "does `[order]` undo a sort?": UNDO,
-    "along which axis is the softmax?": SHARE,
-    "your code raised RuntimeError": (BEFORE, "torch.cat([rows[1:2], rows[:-1]])"),
-}
+RIGHT["ch13-fault"] = """
+torch.cat([first, rows[:-1]]) -> rows.roll(1, 0)  # as the published codes do
+"""
+WRONG["ch13-fault"] = r"""
+rows[:, :, None], window[:, None, :] -> order.argsort()[rows][..., None],
+        order.argsort()[window][:, None]
+undo = order.argsort() -> undo = order
+softmax(dim=0) -> softmax(dim=-1)  # three faults are left
+rows[:, :, None], window[:, None, :] -> order.argsort()[rows][..., None],
+        order.argsort()[window][:, None]  # compares places in the sorted line
+undo = order.argsort() -> undo = order  # does `[order]` undo a sort?
+softmax(dim=0) -> softmax(dim=-1)  # along which axis is the softmax?
+torch.cat([first, rows[:-1]]) -> torch.cat([rows[1:2], rows[:-1]])
+        # your code raised RuntimeError
+"""

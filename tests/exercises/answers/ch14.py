@@ -24,10 +24,11 @@ def undo(y1, y2, y3, F, G, H):
     return x1, x2, x3
 
 
-WRONG["ch14-undo"] = {
-    "has to be divided": ("y2 / G", "y2 * G"),
-    "yours look at outputs": [("G(y1, x3)", "G(y1, y3)"), ("F(x2, x3)", "F(y2, y3)")],
-}
+WRONG["ch14-undo"] = """
+y2 / G -> y2 * G  # has to be divided
+G(y1, x3) -> G(y1, y3)
+F(x2, x3) -> F(y2, y3)  # yours look at outputs
+"""
 
 # ---- a backward pass that rebuilds -------------------------------------------
 
@@ -70,16 +71,14 @@ def backward(f, weights, y1, y2, dy1, dy2):
     return y1, y2, dy1, dy2, [w.grad for w in weights]
 
 
-WRONG["ch14-backward"] = {
-    "from the first to the last": [
-        ("reversed(weights)", "weights"),
-        ("insert(0, dw)", "append(dw)"),
-    ],
-    "so do their gradients": ("dy1, dy2 = dy2, dy1 + dz2", "dy1 = dy1 + dz2"),
-    "in the order of the weights": ("insert(0, dw)", "append(dw)"),
-    "directly, and through f": ("dy1 + dz2", "dz2"),
-    "in a tensor that it was given": ("w = w.detach()", "w = w"),
-}
+WRONG["ch14-backward"] = """
+reversed(weights) -> weights
+insert(0, dw) -> append(dw)  # from the first to the last
+dy1, dy2 = dy2, dy1 + dz2 -> dy1 = dy1 + dz2  # so do their gradients
+insert(0, dw) -> append(dw)  # in the order of the weights
+dy1 + dz2 -> dz2  # directly, and through f
+w = w.detach() -> w = w  # in a tensor that it was given
+"""
 
 # ---- the same dice -----------------------------------------------------------
 
@@ -94,17 +93,15 @@ def replay(f, state, x):
         torch.random.set_rng_state(before)
 
 
-FIRST, LAST = "    torch.set_rng_state(state)\n", "    torch.set_rng_state(now)\n"
-WRONG["ch14-replay"] = {
-    "put it back to where it was": (LAST, ""),
-    "other random numbers were drawn": (FIRST, ""),
-    "it had moved on since": (LAST, FIRST),
-    "no gradient flows from the result to x": (
-        "f(x)",
-        "f(x.detach().requires_grad_())",
-    ),
-    "is a detach in the way, or no_grad?": ("f(x)", "torch.no_grad()(f)(x)"),
-}
+WRONG["ch14-replay"] = """
+torch.set_rng_state(now)
+    # put it back to where it was
+    torch.set_rng_state(state)  # it had moved on since
+torch.set_rng_state(state) -> # other random numbers were drawn
+f(x)
+    f(x.detach().requires_grad_())  # no gradient flows from the result to x
+    torch.no_grad()(f)(x)  # is a detach in the way, or no_grad?
+"""
 
 # ---- chunks that look back ---------------------------------------------------
 
@@ -135,20 +132,14 @@ def in_chunks(f, x, size, reach):
     return torch.cat(out, dim=-2) if out else x[..., :0, :]
 
 
-FIRST = "first = max(0, begin - reach)"
-WRONG["ch14-chunks"] = {
-    "don't see what stands before the chunk": (FIRST, "first = begin"),
-    "nothing was taken along there": ("begin - first :", "reach:"),
-    "more than size + reach positions": (
-        "    results = []",
-        "    return f(x)\n    results = []",
-    ),
-    "part of the result": ("seen[..., begin - first :, :]", "seen"),
-    "more often than there are chunks": (
-        "    results = []",
-        "    size, results = 1, []",
-    ),
-}
+WRONG["ch14-chunks"] = r"""
+first = max(0, begin - reach) -> first = begin  # don't see what stands before the chunk
+begin - first : -> reach:  # nothing was taken along there
+results = []
+    return f(x)\n    results = []  # more than size + reach positions
+    size, results = 1, []  # more often than there are chunks
+seen[..., begin - first :, :] -> seen  # part of the result
+"""
 
 # ---- find the fault ----------------------------------------------------------
 
@@ -164,13 +155,16 @@ def undo_all(blocks, y):
     return y2
 
 
-AXIS, ORDER = ("dim=-1", "dim=0"), ("reversed(blocks)", "blocks")
-STEPS = "        y2 = y2 - G(y1)\n", "        y1 = y1 - F(y2)\n"
-SWAPPED = ("".join(STEPS), "".join(STEPS[::-1]))
-WRONG["ch14-stack"] = {
-    "three faults are left": [AXIS, ORDER, SWAPPED],
-    "two faults are left: the blocks are": [ORDER, SWAPPED],
-    "a fault is left: in a block": SWAPPED,
-    "a fault is left: the blocks are": ORDER,
-    "a fault is left: along which axis": AXIS,
-}
+WRONG["ch14-stack"] = r"""
+dim=-1 -> dim=0
+reversed(blocks) -> blocks
+y2 = y2 - G(y1)\n        y1 = y1 - F(y2) -> y1 = y1 - F(y2)\n        y2 = y2 - G(y1)
+        # three faults are left
+reversed(blocks) -> blocks
+y2 = y2 - G(y1)\n        y1 = y1 - F(y2) -> y1 = y1 - F(y2)\n        y2 = y2 - G(y1)
+        # two faults are left: the blocks are
+y2 = y2 - G(y1)\n        y1 = y1 - F(y2) -> y1 = y1 - F(y2)\n        y2 = y2 - G(y1)
+        # a fault is left: in a block
+reversed(blocks) -> blocks  # a fault is left: the blocks are
+dim=-1 -> dim=0  # a fault is left: along which axis
+"""
