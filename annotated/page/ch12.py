@@ -466,6 +466,15 @@ def shift_explorer() -> Html:
     )
 
 
+def error_of(function: Callable[..., Any], *arguments: Any) -> str:
+    """Return what PyTorch says when a function fails: the beginning, or that it ran."""
+    try:
+        function(*arguments)
+    except RuntimeError as error:
+        return f"{str(error)[:58]}…"
+    return "no error"
+
+
 # ---- a trained model in the page -----------------------------------------------------
 
 

@@ -65,6 +65,13 @@ def test_a_right_memory_passes():
     ch12.check_memory(update_memory)
 
 
+def test_an_error_is_quoted_and_none_is_said():
+    assert ch12.error_of(torch.add, torch.ones(2), torch.ones(3)).startswith("The size")
+    assert ch12.error_of(torch.add, torch.ones(2), torch.ones(2)) == "no error"
+    with pytest.raises(TypeError):  # not what the chapter is about
+        ch12.error_of(torch.add)
+
+
 def states_needed(n, segment, memory, layers, late=0):
     p = torch.arange(n)
     first = p // segment * segment - memory + late

@@ -30,7 +30,7 @@ FAULTS = {
         ("(d_model, heads, dropout,", "(d_model, heads, 0.0,", "no dropout"),
     ],
     "RelativeMultiHeadAttention.score_bias": [
-        (" + by_key", "", "no u"),
+        (" + content", "", "no u"),
         ("q + self.position_bias", "q", "no v"),
         ("q + self.position_bias", "q + self.content_bias", "u for v"),
         (".flip(0)", "", "R from distance 0 on"),

@@ -20,6 +20,9 @@ FAULTS = {
         ("parameter.normal_(generator=generator)", "parameter.zero_()",
          "without u and v all are alike"),
     ],
+    "error_of": [
+        ("except RuntimeError", "except Exception", "other errors are hidden"),
+    ],
     "_weights": [
         ("mask=weights > 0", "mask=torch.ones(3, 5).tril(2).bool()",
          "weights that were not masked are hatched"),
