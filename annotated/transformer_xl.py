@@ -61,12 +61,12 @@ class TransformerXLConfig(BlockConfig):
 
 @require.shapes
 def relative_shift(x: Float[Tensor, "*batch t s"]) -> Float[Tensor, "*batch t s"]:
-    """Move row i to the left by t − 1 − i, so that distances line up with keys.
+    """Move each row left by the number of rows below it: distances line up with keys.
 
     Dai et al. (2019), appendix B. Column c of ``x`` is the score of distance s − 1 − c;
     column j of the result is that of key j. A zero is put before each row, the rows
     are read as one line, its first t numbers are skipped, and the rest is cut into
-    rows of s again: each row then begins one number further left than the row before.
+    rows of s again: each cut falls one number earlier in its row than the cut before.
 
     Args:
         x: a score for each query and distance, ``(…, t, s)``, t at most s.
@@ -103,7 +103,7 @@ class RelativeMultiHeadAttention(MultiHeadAttention):
         k: Float[Tensor, "b h s k"],
         positions: Float[Tensor, "s d"] | None = None,
     ) -> Float[Tensor, "b h t s"]:
-        """Return terms (b), (c) and (d), scaled as (a) is.
+        """Return terms (b), (c) and (d), scaled as (a) is, which the parent adds.
 
         Args:
             q: queries.
@@ -115,8 +115,8 @@ class RelativeMultiHeadAttention(MultiHeadAttention):
         r = self.position_map(positions).unflatten(-1, (self.heads, -1))  # (s, h, k)
         scale = q.shape[-1] ** -0.5
         by_distance = ((q + self.position_bias) * scale) @ r.permute(1, 2, 0)
-        content = (self.content_bias * scale) @ k.mT  # (b, h, 1, s), of every query
-        return relative_shift(by_distance) + content
+        content = (self.content_bias * scale) @ k.mT  # (b, h, 1, s): (c) of all queries
+        return relative_shift(by_distance) + content  # (b) + (d), and (c), without (a)
 
 
 class TransformerXLLayer(EncoderLayer):
