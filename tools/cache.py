@@ -17,7 +17,7 @@ from pathlib import Path
 from tools import ROOT
 
 FOLDER = "_build/executed"
-DATA = ("annotated/page/static/*.*", "book/results/*.json")
+DATA = ("annotated/page/static/**/*.*", "book/results/*.json")
 
 
 def dependencies(code: str, root: Path = ROOT) -> set[Path]:

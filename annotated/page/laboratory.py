@@ -1,7 +1,8 @@
 """The laboratory: a small Transformer that the reader trains on the page, and breaks.
 
-``static/laboratory_engine.js`` trains it, ``static/laboratory.js`` shows it, and
-``static/laboratory.json`` holds the settings and the experiments.
+``static/laboratory_engine.js`` trains it; ``static/laboratory.js``, with the parts in
+``static/laboratory/``, shows it; and ``static/laboratory.json`` holds the settings and
+the experiments.
 """
 
 import json
@@ -31,6 +32,21 @@ SWITCHES = (
     "residual",
     "feed_forward",
     "warmup",
+)
+
+# The scripts that show it, in any order: nothing in them is called before the last.
+SHOWN = (
+    "laboratory/elements.js",
+    "laboratory/form.js",
+    "laboratory/curves.js",
+    "laboratory/sentences.js",
+    "laboratory/tables.js",
+    "laboratory/attention.js",
+    "laboratory/writing.js",
+    "laboratory/run.js",
+    "laboratory/experiments.js",
+    "laboratory/settings.js",
+    "laboratory.js",
 )
 
 
@@ -64,7 +80,9 @@ def laboratory(
         f"""<style class="annotated-shared">{static("laboratory.css")}</style>
 <script class="annotated-shared">
 {_code("laboratory_engine.js")}
-{_code("laboratory.js")}
+var laboratory = (function () {{
+{"".join(map(_code, SHOWN))}return laboratory;
+}})();
 var laboratoryFile = {_json(file)};
 </script>
 <section class="annotated-laboratory" id="{root}" aria-label="{escape(label)}">
@@ -76,8 +94,8 @@ var laboratoryFile = {_json(file)};
 
 
 def _code(name: str) -> str:
-    """Return a script without comments and indents: readers have them in the file."""
-    return re.sub(r"^ *//.*\n|^ +| +// .*$", "", static(name), flags=re.MULTILINE)
+    """Return a script without comments, indents and empty lines: the file has them."""
+    return re.sub(r"^\s*//.*\n|^\s+| +// .*$", "", static(name), flags=re.MULTILINE)
 
 
 def _recorded() -> list[dict[str, Any]]:

@@ -7,13 +7,14 @@ from sphinx.util.docutils import SphinxDirective
 
 from annotated.page.laboratory import laboratory
 
-STATIC = Path(__file__).parents[2] / "annotated" / "static"
+STATIC = Path(__file__).parents[2] / "annotated" / "page" / "static"
 
 
 class Laboratory(SphinxDirective):
     def run(self) -> list[nodes.Node]:
-        for file in STATIC.glob("laboratory*"):  # the page is read again after an edit
-            self.env.note_dependency(str(file))
+        for pattern in ("laboratory*.*", "laboratory/*"):
+            for file in STATIC.glob(pattern):  # the page is read again after an edit
+                self.env.note_dependency(str(file))
         return [nodes.raw("", laboratory().text, format="html")]
 
 

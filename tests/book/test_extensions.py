@@ -3,12 +3,13 @@
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from docutils import nodes
 from sphinx import addnodes
 
-from book._ext import api, language
+from book._ext import api, laboratory, language
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -57,6 +58,21 @@ def test_parameters_on_their_own_lines_are_no_list_without_terms():
     assert context["body"].count('<span class="sig-line"') == 2
     assert context["body"].count("<dl>") == context["body"].count("<dd>") == 1
     assert context["body"].endswith(kept)
+
+
+# ---- laboratory --------------------------------------------------------------------
+
+
+def test_an_edit_of_any_of_its_files_builds_the_laboratory_s_page_again():
+    noted = []
+    env = SimpleNamespace(note_dependency=noted.append)
+    laboratory.Laboratory.run(SimpleNamespace(env=env))
+    static = ROOT / "annotated/page/static"
+    files = [path for path in static.rglob("*") if path.is_file()]
+    names = {path.relative_to(static).as_posix() for path in files}
+    assert {Path(path).relative_to(static).as_posix() for path in noted} == {
+        name for name in names if name.startswith("laboratory")
+    }
 
 
 # ---- all of them in a small book ---------------------------------------------------

@@ -3,13 +3,14 @@
 import gzip
 import json
 import re
+from importlib import resources
 from pathlib import Path
 
 import pytest
 from bs4 import BeautifulSoup
 
 from annotated.page.frames import static
-from annotated.page.laboratory import SWITCHES, laboratory
+from annotated.page.laboratory import SHOWN, SWITCHES, laboratory
 from annotated.recipes.laboratory import laboratory_settings
 
 FILE = json.loads(static("laboratory.json"))
@@ -46,6 +47,17 @@ def test_two_elements_share_their_code_and_no_id():
     for kind in ("style", "script"):
         first, second = page.select(f"{kind}.annotated-shared")
         assert first == second
+
+
+def test_all_parts_are_sent_and_their_names_stay_their_own():
+    parts = resources.files("annotated.page").joinpath("static", "laboratory").iterdir()
+    assert {f"laboratory/{part.name}" for part in parts} == set(SHOWN[:-1])
+    script = BeautifulSoup(laboratory().text, "html.parser").script.string
+    before, _, inside = script.partition("var laboratory = (function () {\n")
+    inside, _, after = inside.partition("\nreturn laboratory;\n})();\n")
+    for name in ("make", "paintMap", "laboratory"):
+        assert f"function {name}(" in inside
+        assert f"function {name}(" not in before + after
 
 
 def test_what_does_not_exist_is_refused():

@@ -1,0 +1,145 @@
+// Where the model looks: a map for each head, and the same in words.
+//
+// Needs elements.js. Reads `lab.current`, whose `look` is what the engine found,
+// and `lab.lit`, the letter that is pointed at. Writes `lab.fresh`, which is true until
+// the attention that tells most has been chosen.
+
+function makeAttention(lab) {
+  const which = make("select", { id: idOf(lab, "which"), disabled: true }, make("option", {}, "not trained yet"));
+  const maps = make("div", { className: "lab-maps", tabIndex: 0, role: "region", "aria-label": "Attention of each head" });
+  const words = make("details", {}, make("summary", {}, "The attention in words"), make("div"));
+  const caption = make("p", { className: "lab-note" });
+  const pointed = make("p", { className: "lab-pointed", "aria-live": "polite" });
+  return { which, maps, words, caption, pointed };
+}
+
+const KINDS = { "decoder.cross_attention": "from the answer to the word",
+  "decoder.attention": "from the answer to itself", "encoder.attention": "within the word" };
+const LINES = { copy: "from top left to bottom right", reverse: "from top right to bottom left" };
+
+// What the picture tells, and what is hidden in it.
+function explained(kind, { task, causal, positions }, alone, text) {
+  const own = causal ? " What isn’t written yet is hidden by the mask, and left blank."
+    : " Drawn as in training, with the right answer in its place. In each row the outlined square is the letter to be predicted: any colour there means the model is peeking. While the model writes by itself, that square is still empty.";
+  const line = positions !== "none" ? LINES[task] ? ` A diagonal ${LINES[task]} means the model is looking at the letter it needs.` : ""
+    : new Set(text).size < text.length ? " Without positions, equal letters get equal weight, wherever they stand." : "";
+  if (alone) return ` First come the letters of the word, then, after the bar, what is written so far.${own}`;
+  return kind.startsWith("encoder") ? " This is where the encoder looks before anything is written."
+    : kind.includes("cross") ? line : own;
+}
+
+const ready = ({ current }) => current && current.look;
+const kindOf = ({ name }) => name.replace(/layers\.\d+\./, "");
+
+// Offers the kinds of attention that the model has; of a new experiment the one that
+// tells most.
+function chooseKind(lab) {
+  const { which } = lab.dom, { look, settings } = lab.current;
+  const kinds = Object.keys(KINDS).filter((kind) => look.maps.some((map) => kindOf(map) === kind));
+  if (which.dataset.kinds !== String(kinds)) {
+    which.dataset.kinds = kinds;
+    which.disabled = false;
+    which.replaceChildren(...kinds.map((value) => make("option", { value }, settings.model === "decoder" ? "from the answer to everything" : KINDS[value])));
+  }
+  if (lab.fresh) which.value = settings.causal ? kinds[0] : "decoder.attention";
+  lab.fresh = false;
+  return which.value;
+}
+
+// The symbols of a kind's rows, `down`, and of its columns, `across`; the map of each
+// layer, and the weight that head h of a map has in row i, column j.
+function viewOf(kind, { look, settings }) {
+  const alone = settings.model === "decoder";
+  const encoder = kind.startsWith("encoder"), itself = !encoder && !kind.includes("cross");
+  const source = [...look.text, "■"], written = ["▶", ...look.given];
+  const next = [...look.given, "■"]; // what each position of the decoder leads to
+  const before = alone ? source.length : 0; // places of the word, in one row with the answer
+  const across = !itself ? source : alone ? [...source, ...written] : written;
+  const down = encoder ? source : next.slice(0, look.length - before);
+  const layers = look.maps.filter((map) => kindOf(map) === kind);
+  const weight = (map, h, i, j) => map.weights[(h * map.rows + i + before) * map.columns + j];
+  return { alone, encoder, itself, before, across, down, layers, weight };
+}
+
+// A canvas for each head, unless they are there.
+function layOutMaps({ maps }, kind, layers) {
+  const shape = `${kind} ${layers.length} ${layers[0].heads}`;
+  if (maps.dataset.shape === shape) return;
+  maps.dataset.shape = shape;
+  maps.replaceChildren(...layers.map((map, l) => make("div", { className: "lab-layer" },
+    layers.length > 1 ? make("p", {}, `Layer ${l + 1}`) : "",
+    ...Array.from({ length: map.heads }, (_, h) => make("div", {}, `head ${h + 1}`,
+      make("canvas", { role: "img", "aria-label": `Layer ${l + 1}, head ${h + 1}: its weights are below, in words` }))))));
+}
+
+// Shows the attention with which the first `upTo` letters were written.
+function showMaps(lab, upTo) {
+  const { lit, current: { look, settings }, dom: { maps, words, caption, pointed } } = lab;
+  const kind = chooseKind(lab), view = viewOf(kind, lab.current);
+  const { alone, encoder, itself, before, across, down, layers, weight } = view;
+  const rowed = !encoder && settings.causal; // then its rows are the letters it wrote
+  caption.textContent = `A row for each letter ${encoder ? "of the word" : "that it writes"}, a column for each that it looks at.${explained(kind, settings, alone, look.text)} The stronger the colour, the more weight. ▶ is the start, ■ the end.${rowed ? " Point at a written letter, or press ← and → on it, to see where it looked." : ""}`;
+  const hidden = encoder || !settings.causal ? Infinity : upTo;
+  layOutMaps(lab.dom, kind, layers);
+  const style = getComputedStyle(maps);
+  const room = maps.clientWidth, place = across.length + 1;
+  const fit = Math.min(layers[0].heads, Math.floor(room / (14 * place + 10))); // canvases side by side
+  const cell = Math.max(13, Math.min(22, Math.floor((room / (fit > 3 ? 4 : fit > 1 ? 2 : 1) - 10) / place)));
+  const row = rowed && lit !== null && lit < down.length ? lit : null;
+  pointed.textContent = row === null ? "" : `For ${down[row]}: ${layers.flatMap((map, l) => Array.from({ length: map.heads },
+    (_, h) => `${layers.length > 1 ? `layer ${l + 1}, ` : ""}head ${h + 1} most at ${most(view, map, h, row)}`)).join("; ")}.`;
+  const colours = [style.color, style.getPropertyValue("--accent")];
+  layers.forEach((map, l) => [...maps.children[l].querySelectorAll("canvas")].forEach((canvas, h) => {
+    const seen = (i, j) => (itself && settings.causal && j > i + before ? null : i < hidden ? weight(map, h, i, j) : 0);
+    paintMap(canvas, colours, cell, itself && !settings.causal ? before : -1, before, down, across, hidden, seen, row);
+  }));
+  if (words.open) words.lastChild.replaceChildren(...inWords(view));
+}
+
+// `peek` places are before the answer: then the square of the letter that is to be
+// predicted gets an outline. If `row` isn’t null, the others are faded.
+function paintMap(canvas, [ink, accent], CELL, peek, bar, down, across, hidden, seen, row) {
+  const sharp = window.devicePixelRatio || 1, pen = canvas.getContext("2d");
+  const width = CELL * (across.length + 1), height = CELL * (down.length + 1);
+  if (canvas.style.width !== `${width}px` || canvas.style.height !== `${height}px`) {
+    Object.assign(canvas, { width: width * sharp, height: height * sharp });
+    Object.assign(canvas.style, { width: `${width}px`, height: `${height}px` });
+  }
+  pen.setTransform(sharp, 0, 0, sharp, 0, 0);
+  pen.clearRect(0, 0, width, height);
+  Object.assign(pen, { font: `${Math.min(14, CELL - 3)}px sans-serif`, textAlign: "center", textBaseline: "middle", fillStyle: ink, globalAlpha: 1 });
+  across.forEach((text, j) => pen.fillText(text, CELL * (j + 1.5), CELL / 2));
+  down.forEach((text, i) => { if (i < hidden) pen.fillText(text, CELL / 2, CELL * (i + 1.5)); });
+  pen.fillStyle = accent;
+  down.forEach((_, i) => across.forEach((__, j) => {
+    pen.globalAlpha = (seen(i, j) === null ? 0 : 0.1 + 0.9 * seen(i, j)) * (row === null || row === i ? 1 : 0.2);
+    pen.fillRect(CELL * (j + 1), CELL * (i + 1), CELL - 1, CELL - 1);
+  }));
+  Object.assign(pen, { globalAlpha: 1, strokeStyle: ink, lineWidth: 1.5 });
+  if (bar) pen.strokeRect(CELL * (bar + 1) - 0.5, 0, 0, height);
+  for (let i = 0; peek >= 0 && peek + i + 1 < across.length; i += 1) {
+    pen.strokeRect(CELL * (peek + i + 2), CELL * (i + 1), CELL - 1, CELL - 1);
+  }
+}
+
+const SPOKEN = { "■": "the end", "▶": "the start" };
+
+// Where a row's largest weight is.
+function most({ across, weight }, map, h, i) {
+  const weights = across.map((_, j) => weight(map, h, i, j)), top = weights.indexOf(Math.max(...weights));
+  return `place ${top + 1}, ${SPOKEN[across[top]] || across[top]} (${percent(weights[top])})`;
+}
+
+function inWords(view) {
+  return view.layers.flatMap((map, l) => Array.from({ length: map.heads }, (_, h) => {
+    const parts = view.down.map((text, i) => `${SPOKEN[text] || text}: ${most(view, map, h, i)}`);
+    return make("p", {}, `Layer ${l + 1}, head ${h + 1}. Largest weight for ${parts.join("; ")}.`);
+  }));
+}
+
+function listenToAttention(lab) {
+  const { which, words } = lab.dom, redraw = () => { if (ready(lab)) showMaps(lab, Infinity); };
+  addEventListener("resize", redraw);
+  which.addEventListener("change", redraw);
+  words.addEventListener("toggle", redraw);
+}

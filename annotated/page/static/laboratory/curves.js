@@ -1,0 +1,114 @@
+// The curves of a run, and the grey ones of the run that it is compared with.
+//
+// Needs elements.js and settings.js. Reads `lab.past` and `lab.base`. A run has
+// `settings`, `points` [step, loss, share of next letters right] and `tests` [step, share
+// of words right]; one that can answer an experiment's question has that as `asked`.
+
+// Axes stay where they are: 0 to `top` upwards, all steps of the experiment across.
+function chart(name, top, ticks, format, lines) {
+  const LEFT = 44, RIGHT = 352, BOTTOM = 112, TOP = 8;
+  const svg = draw(document.createElement("div"), "svg", {
+    viewBox: "0 0 360 146", role: "img", "aria-label": `${name}; the line below says the numbers`,
+  });
+  return {
+    svg,
+    paint(run, grey, floor) {
+      const x = (step) => LEFT + ((RIGHT - LEFT) * step) / run.settings.steps;
+      const y = (value) => BOTTOM - ((BOTTOM - TOP) * value) / top;
+      svg.replaceChildren();
+      for (const tick of ticks) {
+        draw(svg, "line", { class: "lab-grid", x1: LEFT, x2: RIGHT, y1: y(tick), y2: y(tick) });
+        draw(svg, "text", { x: LEFT - 5, y: y(tick) + 4, "text-anchor": "end" }, format(tick));
+      }
+      for (const part of [0, 0.5, 1]) {
+        const step = Math.round(part * run.settings.steps);
+        draw(svg, "text", { x: x(step), y: BOTTOM + 16, "text-anchor": ["start", "middle", "end"][2 * part] }, step);
+      }
+      draw(svg, "text", { x: (LEFT + RIGHT) / 2, y: BOTTOM + 30, "text-anchor": "middle" }, "step");
+      if (floor) {
+        draw(svg, "line", { class: "lab-floor", x1: LEFT, x2: RIGHT, y1: y(floor), y2: y(floor) });
+        draw(svg, "text", { x: RIGHT, y: y(floor) + 15, "text-anchor": "end" }, "the best without any order");
+      }
+      // What lies outside of the axes isn't drawn.
+      const frame = [LEFT - 2, TOP - 2, RIGHT - LEFT + 4, BOTTOM - TOP + 4];
+      const inside = draw(svg, "svg", { x: frame[0], y: frame[1], width: frame[2], height: frame[3], viewBox: frame.join(" ") });
+      for (const [shown, kind] of [[grey, "old"], [run, "new"]]) {
+        for (const [style, points] of shown ? lines(shown) : []) {
+          const every = Math.ceil(points.length / 150);
+          const kept = points.filter(([step, value], i) => step <= run.settings.steps && Number.isFinite(value)
+            && (i % every === 0 || i === points.length - 1));
+          if (kind === "new" && kept.length && last(kept)[1] > top) {
+            draw(svg, "text", { x: x(last(kept)[0]) + 4, y: TOP + 10 }, `↑ above ${top}`);
+          }
+          draw(inside, "polyline", {
+            class: `lab-${kind} lab-${style}`,
+            points: kept.map(([step, value]) => `${x(step).toFixed(1)},${y(Math.min(value, 9)).toFixed(1)}`).join(" "),
+          });
+        }
+      }
+    },
+  };
+}
+
+// Single batches jump about: their running average is easier to read.
+function smooth(points, column) {
+  let value = null;
+  return points.map((point) => {
+    value = value === null ? point[column] : 0.85 * value + 0.15 * point[column];
+    return [point[0], value];
+  });
+}
+
+const key = (style, text) => make("span", { className: `lab-key lab-key-${style}` }, text);
+
+// Makes both charts. `greys` are the legends of their grey curves.
+function makeCharts({ base }) {
+  const greys = [];
+  const loss = chart("Loss by step", 3, [0, 1, 2, 3], String, (run) => [["solid", smooth(run.points, 1)]]);
+  const accuracy = chart("Right answers by step", 1, [0, 0.5, 1], percent, (run) => [
+    ["dashed", smooth(run.points, 2)], ["solid", [[0, 0], ...run.tests]],
+  ]);
+  const figure = (title, drawing, ...keys) => {
+    const grey = key("old", "");
+    greys.push(grey);
+    return make("figure", {}, make("figcaption", {}, title), drawing, make("p", { className: "lab-keys" }, ...keys, grey));
+  };
+  const charts = make("div", { className: "lab-charts" },
+    figure(`Loss: 0 is perfect, ${guessing(base).toFixed(2)} blind guessing`, loss.svg, key("solid", "this run")),
+    figure("Right answers", accuracy.svg, key("solid", "whole words, by itself"), key("dashed", "next letter, as in training")));
+  return { loss, accuracy, greys, charts };
+}
+
+// A run of which nothing is there yet, and whether one went to its end.
+const empty = (settings, asked) => ({ settings, asked, points: [], tests: [] });
+const over = ({ end }) => end === "learnt" || end === "steps";
+
+// The run to compare with: an experiment's control, with the same seed if there is one.
+// With other switches, the last run that differs in one thing, or else the whole model.
+function reference(lab, run) {
+  const done = lab.past.filter((old) => old !== run && over(old)).reverse();
+  const like = (wanted) => {
+    const fit = done.filter((old) => same(old.settings, wanted));
+    return fit.find((old) => old.settings.seed === run.settings.seed) || fit[0];
+  };
+  if (run.asked) return like(control(lab.base, run.asked));
+  return done.find((old) => apart(old.settings, run.settings).length === 1) || like(lab.base);
+}
+
+// What the grey curve is called.
+function legend({ asked, settings }, grey) {
+  const [name, more] = apart(grey.settings, settings);
+  const what = asked ? asked.against : name && !more ? `the same, but ${called(name, grey.settings[name])}` : "the whole model";
+  const seed = grey.settings.seed === settings.seed || what.endsWith(`seed: ${grey.settings.seed}`) ? "" : `, seed ${grey.settings.seed}`;
+  return `${what} (run ${grey.id}${seed})`;
+}
+
+// Draws a run before the one that it is compared with, and returns that.
+function curves(lab, run, grey = reference(lab, run)) {
+  const { loss, accuracy, greys } = lab.dom;
+  // The floor would tell too much before a guess.
+  loss.paint(run, grey, run.end || (run.guess && run.step) ? floor(run.settings) : null);
+  accuracy.paint(run, grey);
+  for (const node of greys) node.textContent = grey ? legend(run, grey) : "";
+  return grey;
+}

@@ -1,0 +1,80 @@
+// The form: experiments with their question, guesses and answer, the switches, and what
+// the words mean.
+//
+// Needs elements.js and settings.js. Writes `lab.own`, the settings as they were last
+// shown or read.
+
+function makeForm(lab) {
+  const { file, names, switches } = lab;
+  const experiment = select(lab, "experiment", {
+    ...Object.fromEntries(names.map((name) => [name, file.experiments[name].title])),
+    own: "Your own switches",
+  });
+  const question = make("p", { className: "lab-question" });
+  const guesses = make("fieldset", { className: "lab-guesses" });
+  const answer = make("details", { className: "lab-answer" });
+  const trouble = make("p", { className: "lab-trouble", role: "alert" });
+  const inputs = {};
+  const grid = make("div", { className: "lab-switches" });
+  for (const name of switches) {
+    const [label, title, options] = SWITCHES[name];
+    const kind = name in TYPED ? "text" : "checkbox";
+    inputs[name] = options ? select(lab, name, options) : make("input", { id: idOf(lab, name), type: kind });
+    if (kind === "text" && !options) Object.assign(inputs[name], { inputMode: "decimal", autocomplete: "off", size: 8 });
+    const control = options || name in TYPED ? labelled(label, inputs[name])
+      : make("label", { className: "lab-control" }, inputs[name], " ", label);
+    control.title = title;
+    grid.append(control);
+  }
+  const meanings = Object.entries({ ...lab.terms, ...Object.fromEntries(switches.map((name) => SWITCHES[name])) });
+  const help = make("details", {}, make("summary", {}, "What the words mean"),
+    make("dl", {}, ...meanings.flatMap(([term, text]) => [make("dt", { id: idOf(lab, `word ${term}`) }, term), make("dd", {}, text)])));
+  const few = switches.length <= 6;
+  const panel = make(few ? "div" : "details", { className: "lab-panel" });
+  panel.append(...(few ? [] : [make("summary", {}, "All switches")]), grid);
+  return { experiment, question, guesses, answer, trouble, inputs, grid, help, panel };
+}
+
+// The experiment that is chosen; none for switches of one's own.
+const chosen = (lab) => lab.file.experiments[lab.dom.experiment.value];
+
+// Sets the inputs. What isn't among them keeps its value in `lab.own`.
+function show(lab, settings) {
+  lab.own = { ...settings };
+  for (const [name, input] of Object.entries(lab.dom.inputs)) {
+    if (input.type === "checkbox") input.checked = settings[name];
+    else input.value = String(settings[name]);
+  }
+  lab.dom.trouble.textContent = "";
+}
+
+// All settings as they stand; null if one that was typed makes no sense. Then a message
+// says so, and who wants to train is led to it.
+function settingsNow(lab, lead = true) {
+  const settings = { ...lab.own }, wrong = [];
+  for (const [name, input] of Object.entries(lab.dom.inputs)) {
+    if (input.type === "checkbox") settings[name] = input.checked;
+    else settings[name] = typeof lab.base[name] === "number" ? Number(input.value.trim().replace(",", ".")) : input.value;
+    if (!(name in TYPED)) continue;
+    const [fits, wanted] = TYPED[name];
+    const bad = !input.value.trim() || !fits(settings[name]);
+    input.setAttribute("aria-invalid", bad);
+    if (bad) wrong.push([input, `${SWITCHES[name][0]}: ${input.value.trim() ? `“${input.value}” won’t do` : "nothing is filled in"}. It must be ${wanted}.`]);
+  }
+  lab.dom.trouble.textContent = wrong.map(([, text]) => text).join(" ");
+  if (wrong.length) {
+    if (lead) {
+      lab.dom.panel.open = true;
+      wrong[0][0].focus();
+    }
+    return null;
+  }
+  settings.inner = 2 * settings.width;
+  return settings;
+}
+
+// Asks for a guess, which is one of the texts.
+function offer(lab, texts) {
+  lab.dom.guesses.replaceChildren(make("legend", {}, "Your guess"), ...texts.map((text) => make(
+    "label", {}, make("input", { type: "radio", name: idOf(lab, "guess"), value: text }), text)));
+}

@@ -1,0 +1,175 @@
+// A run: the Worker that trains it, and what that posts.
+//
+// Needs elements.js, settings.js, curves.js, form.js, sentences.js, tables.js and
+// writing.js. Writes `lab.worker`, `lab.current` and
+// `lab.past` (the runs), `lab.training`, and when it painted and spoke last.
+
+function makeRun() {
+  const train = make("button", { type: "button", className: "lab-train" }, "Train");
+  const again = make("button", { type: "button", disabled: true }, "Again with another seed");
+  const status = make("p", { className: "lab-status" }, "Nothing is trained yet.");
+  const live = make("p", { className: "lab-unseen", role: "status" });
+  const rows = make("tbody");
+  const runs = make("div", { hidden: true });
+  const verdict = make("p", { className: "lab-judged" });
+  const buttons = make("p", { className: "lab-buttons" }, train, again);
+  return { train, again, buttons, status, live, verdict, rows, runs };
+}
+
+// Starts the Worker, unless it runs; false if the browser has none.
+function start(lab) {
+  const { dom } = lab;
+  if (lab.worker) return true;
+  try {
+    const source = `(${lab.engine})().serve(self);`;
+    lab.worker = new Worker(URL.createObjectURL(new Blob([source], { type: "text/javascript" })));
+  } catch (error) {
+    dom.status.textContent = `This browser doesn’t let the page compute in the background (${error.message}).`;
+    return false;
+  }
+  lab.worker.onmessage = ({ data }) => receive(lab, data);
+  lab.worker.onerror = (event) => {
+    dom.status.textContent = `The engine stopped: ${event.message}. Reload the page to begin anew.`;
+    ended(lab);
+  };
+  return true;
+}
+
+// Trains with the settings as they stand.
+function begin(lab) {
+  const { dom } = lab;
+  const settings = settingsNow(lab);
+  if (!settings || !start(lab)) return;
+  const it = chosen(lab), guess = dom.guesses.querySelector("input:checked");
+  // Only a run with the experiment's own switches can tell whether a guess was right.
+  const asked = it && same(settings, { ...lab.base, ...it.changes }) ? it : null;
+  const title = asked || (it && lab.names.length === 1) ? it.title : "own switches";
+  const run = { settings, asked, title, guess: guess && (asked || dom.experiment.value === "own") ? guess.value : null };
+  dom.verdict.textContent = "";
+  dom.answer.hidden = true;
+  dom.runs.hidden = false;
+  lab.spoken = performance.now();
+  dom.train.textContent = "Stop";
+  dom.again.disabled = lab.training = true;
+  dom.live.textContent = "Training.";
+  // An experiment is compared with its control, which may have to be trained first.
+  if (asked && !same(settings, control(lab.base, it)) && !curves(lab, empty(settings, it))) {
+    launch(lab, { settings: { ...control(lab.base, it), seed: settings.seed }, title: it.against, next: run });
+  } else launch(lab, run);
+  dom.buttons.scrollIntoView({ behavior: lab.calm ? "auto" : "smooth" });
+}
+
+// Makes a run the current one, and has it trained.
+function launch(lab, run) {
+  const { dom } = lab;
+  const current = { ...run, ...empty(run.settings, run.asked), id: lab.past.length + 1, step: 0, seconds: 0, row: dom.rows.insertRow(0) };
+  lab.past.push(current);
+  lab.current = current;
+  dom.writing.hidden = Boolean(run.next);
+  dom.failing.hidden = true;
+  lab.lit = null;
+  dom.output.textContent = "";
+  dom.maps.replaceChildren();
+  dom.maps.dataset.shape = "";
+  dom.words.lastChild.replaceChildren();
+  lab.worker.postMessage({ train: current.id, settings: run.settings, text: wordNow(lab) ?? lab.first });
+  paint(lab);
+}
+
+function ended(lab) {
+  lab.training = false;
+  lab.dom.train.textContent = "Train";
+  lab.dom.again.disabled = false;
+}
+
+// Takes what the engine's `serve` posts.
+function receive(lab, data) {
+  const { dom, current } = lab;
+  if (!current || data.id !== current.id || (current.end && data.step !== undefined)) return;
+  if (data.look && !current.next) {
+    current.look = data.look;
+    if (lab.training && !data.end) setTimeout(showWritten, 0, lab, Infinity); // a task of its own
+  }
+  if (data.step === undefined) return write(lab); // the answer to a word that was typed
+  current.step = data.step;
+  current.seconds = data.seconds;
+  current.points.push(...data.points);
+  current.tests.push(...data.tests);
+  if (data.end) {
+    Object.assign(current, { end: data.end, exam: data.exam, words: data.words });
+    if (current.next && over(current)) {
+      paint(lab);
+      return launch(lab, current.next);
+    }
+    ended(lab);
+    paint(lab);
+    write(lab);
+    dom.verdict.textContent = judged(lab, current);
+    dom.answer.hidden = !current.asked || !dom.verdict.textContent;
+    current.failed = data.failed;
+    dom.failing.hidden = !data.failed;
+    dom.live.textContent = `${dom.status.textContent} ${dom.verdict.textContent}`.trim();
+  } else if (!lab.waiting) {
+    lab.waiting = true;
+    requestAnimationFrame(() => {
+      lab.waiting = false;
+      const now = performance.now();
+      if (!lab.training || now - lab.painted < (lab.calm ? 2000 : 120)) return;
+      lab.painted = now;
+      paint(lab);
+      if (now - lab.spoken < 8000) return;
+      lab.spoken = now;
+      dom.live.textContent = dom.status.textContent;
+    });
+  }
+}
+
+// Shows the current run as it stands.
+function paint(lab) {
+  const { current } = lab, { next } = current;
+  lab.dom.status.textContent = told(lab, current);
+  if (next && lab.training) curves(lab, empty(next.settings, next.asked), current);
+  else curves(lab, current);
+  fillRow(lab, current);
+}
+
+// A run that goes on while the experiment changes would be taken for one of the new.
+function leave(lab, why) {
+  const { dom, current } = lab;
+  dom.verdict.textContent = "";
+  dom.answer.hidden = dom.writing.hidden = true;
+  clearInterval(lab.timer);
+  if (!lab.training) return;
+  lab.worker.postMessage({ stop: true });
+  Object.assign(current, { end: "stopped", exam: null });
+  ended(lab);
+  paint(lab);
+  dom.live.textContent = dom.status.textContent = `${nameOf(lab, current)} was stopped after ${current.step} steps, because ${why}.`;
+}
+
+function listenToRun(lab) {
+  const { train, again, inputs, status } = lab.dom;
+  train.addEventListener("click", () => (lab.training ? lab.worker.postMessage({ stop: true }) : begin(lab)));
+  again.addEventListener("click", () => {
+    const settings = settingsNow(lab);
+    if (!settings) return;
+    lab.own.seed = settings.seed + 1;
+    if (inputs.seed) inputs.seed.value = lab.own.seed;
+    begin(lab);
+    train.focus();
+  });
+  document.addEventListener("visibilitychange", () => {
+    if (!lab.training) return;
+    lab.worker.postMessage(document.hidden ? { pause: true } : { resume: true });
+  });
+  addEventListener("pagehide", () => {
+    if (!lab.worker) return;
+    lab.worker.terminate();
+    lab.worker = null;
+    if (lab.training) {
+      lab.current.end = "stopped";
+      status.textContent = "Stopped, because you left the page.";
+      ended(lab);
+    }
+  });
+}
