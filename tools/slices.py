@@ -50,8 +50,8 @@ class Text(ast.NodeTransformer):
         return node
 
     def visit_Expr(self, node: ast.Expr) -> ast.AST | None:
-        shows = _called(node.value) in SHOW and not _trains(node, {})
-        return None if shows else self.generic_visit(node)
+        gone = _shows(node) and not _trains(node, {})
+        return None if gone else self.generic_visit(node)
 
 
 def slice_of(code: str, proofs: Sequence[str] = ()) -> str:
@@ -74,6 +74,7 @@ def slice_of(code: str, proofs: Sequence[str] = ()) -> str:
         expects = any(_called(node) == "expect" for node in ast.walk(statement))
         given = _bound(statement) | _changed(statement, functions, modules)
         trains = not isinstance(statement, Scope) and _trains(statement, functions)
+        trains &= not _shows(statement)  # then only what it changes counts
         spelled = _spelled(statement)
         if _seeds(statement):
             if draws:  # something after it is in the slice
@@ -106,8 +107,12 @@ def hash_of(notebook: dict) -> str:
 def _seeds(statement: ast.stmt) -> bool:
     """Whether a statement is there to seed a generator."""
     text = ast.unparse(statement)
-    alone = isinstance(statement, ast.Expr) and SEED.search(text)
-    return bool(alone) or "setup(seed=" in text
+    alone = isinstance(statement, ast.Expr) and not _shows(statement)
+    return bool(alone and SEED.search(text)) or "setup(seed=" in text
+
+
+def _shows(statement: ast.stmt) -> bool:
+    return isinstance(statement, ast.Expr) and _called(statement.value) in SHOW
 
 
 def _trains(node: ast.AST, functions: dict[str, ast.AST]) -> bool:
@@ -177,13 +182,14 @@ def _changed(
             if CHANGES.search(function) or (own and CHANGES.search(ast.unparse(own))):
                 arguments = [*node.args, *(k.value for k in node.keywords)]
                 names |= {_root(argument) for argument in arguments}
-                names.add(_root(node.func))
+                if isinstance(node.func, ast.Attribute):  # optimizer.step()
+                    names.add(_root(node.func))
     if not isinstance(statement, Scope):  # functions that it calls, or hands on
         for name in _free(statement) & functions.keys():
             body = functions[name].body
             inner = set().union(*(_changed(one, {}, imported) for one in body))
             names |= inner & _free(functions[name])
-    return names - {""}
+    return names - {""} - SHOW
 
 
 def _live(statements: list[ast.stmt], after: set[str]) -> set[str]:
