@@ -1322,11 +1322,11 @@ expect(
 
 # %% [markdown]
 # For a digit of the day, or of the last two of the year, mostly yes: hide the character
-# it looks at, and the digit is lost. A month mostly survives if it's a word. A month in digits doesn't do as
-# well as the table says: nine months in twelve begin with 0, so a blind 0 is often right.
+# it looks at, and the digit is lost. A month mostly survives if it's a word. A month in digits looks
+# better in the table than it is: nine months in twelve begin with 0, so a blind 0 is often right.
 #
 # Two more surprises. The network may look beside the character it needs, such as at the
-# space before a month's name: from the right, the state there has read the name. And a
+# space before a month's name: the state there, read from the right, comes after the name and may hold it. And a
 # hyphen nearly always comes out right, in either
 # case. Weights have to sum to 1, so the network must look *somewhere*.
 #

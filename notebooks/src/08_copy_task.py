@@ -334,8 +334,8 @@ print(
 #
 # since the mean of $e^x$ over normal numbers of variance $\sigma^2$ is
 # $e^{\sigma^2/2}$. So a variance of 1 or 2 is nothing to worry about, and training soon
-# removes what it costs. A start at ten times ln v is a bug: four layers without norms
-# begin at 84, and you know it before the first step.
+# removes what it costs. A start at ten times ln v is a bug: so begin four layers without
+# norms, with every seed tried, and you know it before the first step.
 #
 # <details><summary>And a start far <i>below</i> ln v?</summary>
 #
@@ -1268,8 +1268,8 @@ print(
 #   this rate and in this many steps, copy nothing. Every way from the source to the answer
 #   then leads through at least ten sublayers (with one layer, four).
 # - **No norms.** One layer copes without them. With four, at this learning rate, the gradient
-#   overflows with every seed. Section 8.3's first check would have stopped that run before
-#   it began: 84 instead of 3.4. <!-- exact: 3.4 = log(11) + 1 -->
+#   overflows with every seed. Section 8.3's first check would have stopped those runs before
+#   they began: they start many times above ln v + 1.
 # - **No feed-forward networks: nothing is lost.** Copying moves symbols and never
 #   changes them, and moving is what attention does. Tasks that compute something are
 #   another matter, as the ladder of [chapter 6](06_encoder_decoder.ipynb) shows.
