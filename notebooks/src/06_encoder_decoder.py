@@ -824,8 +824,8 @@ ch06.model_builder(ladder, more)
 # The paper treats them in two special ways.
 #
 # **Embeddings are multiplied by √d.** What counts is their size beside the positions,
-# whose sines and cosines have a root mean square of 0.71. Initialise the table with standard
-# deviation $d^{-1/2}$, multiply by $\sqrt d$, and the embeddings have size 1: neither swamps
+# whose sines and cosines have a root mean square of 0.71. With an initialisation of standard
+# deviation $d^{-1/2}$, multiplied by $\sqrt d$, the embeddings have size 1: neither swamps
 # the other (unlike PyTorch's default, 6.10).
 # <!-- exact: 0.71 = sqrt(0.5) -->
 #
