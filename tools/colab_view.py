@@ -18,6 +18,10 @@ from tools import ROOT, cache
 
 LOAD = "<!-- Load mathjax -->"
 DOLLARS = '<script>MathJax = {tex: {inlineMath: [["$", "$"]]}}</script>'
+# nbconvert alone shows a fence in an output in the font of texts
+FENCES = """<style>
+.jp-RenderedMarkdown .highlight { font-family: monospace; white-space: pre }
+</style>"""
 MATHJAX = ROOT / "book" / "vendor" / "mathjax" / "tex-mml-chtml.js"
 
 
@@ -47,7 +51,7 @@ def main(arguments: list[str]) -> None:
     for path in map(Path, arguments):
         html, _ = exporter.from_notebook_node(as_shown(path.absolute()))
         target = folder / f"{path.stem}.html"
-        target.write_text(html.replace(LOAD, DOLLARS), encoding="utf-8")
+        target.write_text(html.replace(LOAD, DOLLARS + FENCES), encoding="utf-8")
         print(target.relative_to(ROOT))
 
 
