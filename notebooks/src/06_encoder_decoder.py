@@ -214,7 +214,8 @@ ch06.check_stream(gradients)
 # What does this do for our dates? It adds no parameters. Train it:
 
 # %% tags=["remove-stderr"]
-print("(loss, exact) =", rung_scores(train_rung(parts=("residual",), seed=0)))
+line = "unseen dates: {:.2f} nats per symbol, {} of 1000 exact"
+print(line.format(*rung_scores(train_rung(parts=("residual",), seed=0))))
 
 # %% [markdown]
 # The mean over three seeds falls **from 0.52 to 0.39**. In the same way you can train
@@ -224,7 +225,7 @@ print("(loss, exact) =", rung_scores(train_rung(parts=("residual",), seed=0)))
 # <!-- recorded ladder: 0.39 = mean(r["loss"] for r in
 # record["rows"] if r["rung"] == "+ residual") -->
 #
-# Now take the addition away yourself. This small Transformer trains in your browser, on
+# What if you take the addition away? This small Transformer trains in your browser, on
 # another task: it learns to write a word of eight letters backwards, *headache* →
 # *ehcadaeh*.
 
@@ -387,7 +388,9 @@ def encode(layers, x, mask):
     return x
 
 
-small = TransformerConfig(20, 20, d_model=8, heads=2, layers=2, dropout=0.0)
+small = TransformerConfig(
+    20, 20, d_model=8, heads=2, layers=2, d_ff=32, dropout=0.0, norm="pre"
+)
 layers = [EncoderLayer(small) for _ in range(2)]
 print(encode(layers, torch.ones(1, 5, 8), mask=None).shape)
 
@@ -518,8 +521,8 @@ ch06.check_encoder_layer(encoder_layer)
 # One thing is missing: a look at your own text. Our decoder knows the last symbol and
 # its position, and nothing before. Suppose the last symbol is a space. After the first
 # space comes the day, after the second the year. Which one is it? The position alone
-# doesn't tell, because *May* and *September* differ in length. One glance at your own
-# text does: is there a digit already? So the decoder gets a self-attention of its own,
+# doesn't tell: after six characters, a space precedes the day in *August 7, 2024* and the
+# year in *May 7, 2024*. One glance at your own text does: is there a digit already? So the decoder gets a self-attention of its own,
 # over the target, under the **causal mask**: no position sees what comes after it. In
 # training the whole target is there at once, and without the mask each position would
 # simply copy its answer from the next.
@@ -749,7 +752,7 @@ for row in ladder["rows"]:
 more = recorded("ladder_parts")
 ch06.ladder_losses(ladder, more)
 
-# %% Measured: every rung is below the one before tags=["hide-input", "proof"]
+# %% Measured: on average, every rung is below the one before tags=["hide-input", "proof"]
 ch06.check_ladder(ladder, more)
 say(
     f"Trained here, the whole model's loss is {last_loss / first_loss:.0%} of "
@@ -829,8 +832,8 @@ ch06.model_builder(ladder, more)
 # the other (unlike PyTorch's default, 6.10).
 # <!-- exact: 0.71 = sqrt(0.5) -->
 #
-# **One matrix serves all three purposes**, if source and target share a vocabulary:
-# both embeddings and the output layer are **tied**
+# **One matrix can do three jobs**, if source and target share a vocabulary: both
+# embeddings and the output layer are **tied**
 # ([Press and Wolf, 2017](https://arxiv.org/abs/1608.05859)). That saves two tables, and
 # a symbol's row learns from three places at once. As an output matrix the table should
 # be small, so that the first logits are small, too; as an embedding its size should be 1,

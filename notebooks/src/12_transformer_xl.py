@@ -22,8 +22,8 @@ ch12.with_and_without(runs)
 
 # %% [markdown]
 # In [2019](https://arxiv.org/abs/1901.02860) Transformer-XL brought the best perplexity (2
-# raised to the bits per word) on WikiText-103, a hundred million words of Wikipedia, from 20.5 down to 18.3. <!-- cited: 20.5, 18.3 --> On enwik8, Wikipedia byte by byte, 12 of its layers
-# matched a plain Transformer of 64.
+# raised to the bits per word) on WikiText-103, a hundred million words of Wikipedia, from 20.5 down to 18.3. <!-- cited: 20.5, 18.3 --> On enwik8, Wikipedia byte by byte, a Transformer-XL
+# of 12 layers matched a plain Transformer of 64.
 #
 # By the end of this chapter you can give a model a memory, write attention that knows
 # distances, and explain **`relative_shift`**: two lines that you won't believe until you've
@@ -93,8 +93,7 @@ ch12.strip(shown, letters)
 # As a rule, the first letters of a word are hard to guess. After *spe* it should get easy,
 # because few letters can follow. Instead `c` and `i` are hard again: all the model
 # sees before `c` is one `e`. (Our borders stand between guesses: the `e` is the last guess of
-# one segment and the first character that the next segment reads. The word's end is
-# hard for another reason: *specific* and *specified* fit, too.) This is **context
+# one segment and the first character that the next segment reads.) This is **context
 # fragmentation**. Every segment starts cold, wherever the border happens to fall.
 #
 # **Why not let the segments overlap?** People do. Advance by 16 characters, read 32, and score
@@ -235,7 +234,7 @@ ch12.distances()
 # %% [markdown]
 # To the `e`, both `s` and `p` seem to lie in the future, and `s`, the farther of
 # the two, seems the nearer. And `p` and `i` have the same number, although they are three
-# apart. (12.6 trains such a model, and it fails.)
+# apart. (12.6 has such a model, recorded, and it fails.)
 #
 # You could keep counting through the whole text, 0, 1, 2, … But our training would end at
 # number 19,199 (600 segments of 32), and at character 50,000 every position is new.
@@ -463,7 +462,7 @@ ch12.check_shifts(
 
 # %% [markdown]
 # Now you. Take a sheet of paper, write down four rows of six (15 14 13 12 11 10, then 25 24
-# …), and do it. Then compare: the numbers of the steps are those above.
+# …), and do it. Then compare: steps 1 to 3 are the three rules above.
 
 # %% Try it: step through relative_shift tags=["hide-input"]
 ch12.shift_explorer()
@@ -651,7 +650,8 @@ expect(
     ),
 )
 say(
-    f"Per character, remembering saves {bits.mean() - bits_xl.mean():.2f} bits."
+    f"Memory and distances together save {bits.mean() - bits_xl.mean():.2f} bits "
+    "per character; the table below parts them."
 )
 
 # %% [markdown]
@@ -669,7 +669,7 @@ for mem_len in (0, 16, 64):  # 32 as in training: see above
 # %% [markdown]
 # The border is gone. Try a text of your own: the trained model runs here, in your browser. It
 # reads the text twice: once keeping its memory, once emptying it at every border (which it isn't
-# trained for: a model that never had one loses [a little less](12c_options.ipynb)).
+# trained for: a model trained without one loses [a little less](12c_options.ipynb)).
 
 # %% A copy of the trained model for the next figure tags=["hide-input", "proof"]
 from copy import deepcopy
@@ -872,7 +872,7 @@ print(relative_shift(address.flip(-1)))  # the e wants 12 11 10 first
 #
 # 1. Cut a text into segments, and each starts cold: plot the loss by position.
 # 2. Keep each layer's inputs, detached, and let the next segment look at them. With each
-#    layer it reaches one memory further back.
+#    further layer it reaches about one memory further back.
 # 3. A memory's states keep no position, so scores are made of content and distance:
 #    $(q_i + u) \cdot k_j + (q_i + v) \cdot r_{i-j}$.
 # 4. `relative_shift`: a zero before each row, skip $t$, cut every $s$. Each row moves left by
