@@ -65,7 +65,13 @@ FAULTS = {
         ("not any(map(inside, others))", "True", "any alternative will do"),
         ('"" if held else _differs(verdict)', "_differs(verdict)", "always shown"),
         ("if not bounds:", "if False:", "no band at all"),
+        ("any(a >= b for a in low for b in high)", "False", "an empty band"),
+        ("if not values or", "if", "nothing measured"),
+        ("math.isnan, others", "math.isnan, []", "an alternative that is no number"),
         ("re.fullmatch(", "re.search(", "any name"),
+    ],
+    "_band": [
+        ("else repr(end)", "else text", "a bound loses digits"),
     ],
     "_numbers": [
         ("[*value]", "[*value][:1]", "the first alone"),
@@ -76,14 +82,14 @@ FAULTS = {
     ],
     "_differs": [
         ("min(spread), max(spread)", "spread[0], spread[-1]", "first and last"),
-        ("{len(found)} recorded", "{len(spread)} recorded", "counts values"),
+        ("{len(found)} other", "{len(spread)} other", "counts values"),
     ],
     "say": [
         ("display(Markdown(text))", "display(text)", "not as Markdown"),
     ],
     "recorded": [
         ('[entry["seed"]] if "seed" in entry else []', "[]", "seeds not said"),
-        ("made['commit'][:7]", "made['command'][:7]", "commit not said"),
+        ("{made['command']}", "{name}", "command not said"),
         ('elif not made["commit_is_exact"]', "elif False", "uncommitted not said"),
         ('made.get("commit_is_lost")', "False", "a lost commit not said"),
     ],

@@ -13,7 +13,7 @@ FAULTS = {
         ("with redirect_stdout(printed):", "if True:", "what is printed is lost"),
         ("escape(text)", "text", "text as HTML"),
     ],
-    "_Play._repr_html_": [
+    "_Play.frames_html": [
         ("> MOST_FRAMES", "> 10**9", "any number of frames"),
         ("> MOST_BYTES", "> 10**9", "pages of any weight"),
         ("shown=values.index(self.start)", "shown=0", "another frame first"),
