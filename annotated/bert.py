@@ -35,7 +35,7 @@ class BertConfig(BlockConfig):
     d_ff: int = 3072  #: inner width of the feed-forward networks
     dropout: float = 0.1  #: probability of dropout, as in the Transformer
     max_len: int = 512  #: number of positions
-    segments: int = 2  #: how many segments: a token is of the first sentence or second
+    segments: int = 2  #: a token is of the first sentence or of the second
     pad: int = 0  #: the id of padding
     _: KW_ONLY
     activation: str = "gelu"  #: of feed-forward networks, and before the output
