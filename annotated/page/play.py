@@ -5,6 +5,7 @@ With a kernel, they are ipywidgets that call the reader's own function. In the b
 page they choose among frames that the same function made beforehand.
 """
 
+import re
 import sys
 import traceback
 from collections.abc import Callable, Sequence
@@ -15,11 +16,13 @@ from itertools import product
 from typing import Any
 
 from annotated import require
-from annotated.page.frames import Choice, Slider, image_html, name_of, render
+from annotated.page.frames import Choice, Slider, name_of, render
+from annotated.page.svg import svg_html
 
 MOST_FRAMES = 60
 MOST_BYTES = 200_000
 STOPS = {1: 13, 2: 7}  # of a range in the page, by the number of ranges
+SHARED = re.compile(r'<style class="annotated-shared">.*?</style>', re.DOTALL)
 VIEW = "application/vnd.jupyter.widget-view+json"
 
 
@@ -105,7 +108,8 @@ class _Play:
         with redirect_stdout(printed):
             made = self.function(**values)
         if isinstance(made, Figure):
-            return str(image_html(made, self.alt and self.alt(**values), dpi=120))
+            alt = self.alt and self.alt(**values)
+            return str(svg_html(made, alt, once=True))
         if hasattr(made, "_repr_html_"):
             return str(made._repr_html_())
         text = printed.getvalue() if made is None else f"{printed.getvalue()}{made}"
@@ -121,13 +125,15 @@ class _Play:
             )
         values = [dict(zip(self.stops, one, strict=True)) for one in combinations]
         frames = [self.frame(**one) for one in values]
+        styles = dict.fromkeys(SHARED.findall("".join(frames)))  # each once
+        frames = [SHARED.sub("", frame) for frame in frames]
         if (size := len("".join(frames).encode())) > MOST_BYTES:
             raise ValueError(
                 f"the frames must have at most {MOST_BYTES:,} bytes in all, got "
                 f"{size:,} in {len(frames)}: list fewer values, or draw less"
             )
         controls = [_control(n, s, self.start[n]) for n, s in self.stops.items()]
-        return render(
+        return "".join(styles) + render(
             "frames",
             root=name_of("play", self.label, frames),
             label=self.label,

@@ -1,0 +1,135 @@
+"""Figures of matplotlib as SVG in the page's type and colours.
+
+What is drawn in a colour of :data:`COLOURS` follows the theme, and text is text. A
+figure is drawn twice, for the page and for a phone, where panels that stand side by
+side are stacked: one unit is a pixel in both, so letters are as large as asked for.
+"""
+
+import hashlib
+import io
+import math
+import re
+from typing import TYPE_CHECKING
+
+from annotated.page.frames import Markup, render, require_alt, static
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+TEXT, PHONE = 688, 350  # pixels of the column, and of a phone's
+INCH = 80  # pixels, so that a figure of 8.6 inches is as wide as the text
+SMALLEST = 12.5  # pixels of a letter
+LINE_END = "line-end"  # names what :func:`annotated.page.plots.name_lines` writes
+MOST_MARKS = 2000  # more become a transparent picture inside the drawing
+
+# by name, as the light theme has them
+COLOURS = dict(
+    re.findall(r"--at-([a-z]+): (#[0-9a-f]{6})\b", static("tokens.css").split("}")[0])
+)
+
+
+def svg_html(figure: "Figure", alt: str | None, *, once: bool = False) -> Markup:
+    """Return a figure as SVG that follows the theme, and close it.
+
+    Args:
+        figure: a matplotlib figure.
+        alt: what it shows, in words.
+        once: draw it for a phone alone, and enlarge that where there is room: one of
+            many frames.
+
+    Raises:
+        ValueError: if ``alt`` says nothing.
+    """
+    from matplotlib import pyplot
+
+    alt = require_alt(alt)
+    width, height = (inches * INCH for inches in figure.get_size_inches())
+    for ax in figure.axes:
+        _lighten(ax)
+    drawn = [] if once else [_drawing(figure, min(width, TEXT), height, alt)]
+    if once or width > PHONE:
+        height *= 1 + 0.85 * (_stack(figure) - 1)
+        drawn.append(_drawing(figure, min(width, PHONE), height, alt))
+    pyplot.close(figure)
+    return render("plot", drawings=drawn, alt=alt, larger=1.35 if once else 1)
+
+
+def _lighten(ax: "Axes") -> None:
+    """Write the name of the upright axis above it, and few numbers beside it."""
+    from matplotlib.ticker import AutoLocator
+
+    label = ax.yaxis.label
+    if label.get_text() and hasattr(ax, "get_subplotspec") and ax.get_subplotspec():
+        label.set(rotation=0, ha="left", va="bottom")
+        ax.yaxis.set_label_coords(0, 1.03)
+        if title := ax.get_title("left"):
+            ax.set_title(title, loc="left", pad=22)
+    for axis in (ax.xaxis, ax.yaxis):
+        if isinstance(axis.get_major_locator(), AutoLocator):
+            axis.get_major_locator().set_params(nbins=5)
+
+
+def _stack(figure: "Figure") -> int:
+    """Put panels that stand in one row below each other; how many there are."""
+    specs = {ax: ax.get_subplotspec() for ax in figure.axes}
+    row = [ax for ax, spec in specs.items() if spec and spec.get_gridspec().nrows == 1]
+    if len(row) < 2:
+        return 1
+    grid = figure.add_gridspec(len(row), 1)
+    for place, ax in zip(grid, row, strict=True):
+        ax.set_subplotspec(place)
+        ax.tick_params(labelbottom=True, labelleft=True)
+    return len(row)
+
+
+def _drawing(figure: "Figure", width: float, height: float, alt: str) -> dict:
+    """Return the drawing at a width and height in pixels."""
+    import matplotlib
+    from matplotlib.collections import Collection
+    from matplotlib.text import Text
+
+    figure.set_dpi(72)  # a pixel of matplotlib's is ours
+    figure.set_size_inches(width / 72, height / 72)
+    for text in figure.findobj(Text):
+        text.set_fontsize(max(text.get_fontsize(), SMALLEST))
+    for marks in figure.findobj(Collection):
+        marks.set_rasterized(len(marks.get_offsets()) > MOST_MARKS)
+    salt = hashlib.sha256(f"{alt}{width}".encode()).hexdigest()[:12]
+    figure.draw_without_rendering()  # now things are in their places
+    for ax in figure.axes:
+        _part(ax)
+    raw = io.StringIO()
+    with matplotlib.rc_context({"svg.hashsalt": salt, "svg.fonttype": "none"}):
+        figure.savefig(raw, format="svg", transparent=True, metadata={"Date": None})
+    return {"width": round(width), "height": round(height), "inner": _inner(raw)}
+
+
+def _part(ax: "Axes") -> None:
+    """Move names of lines apart that would stand on each other."""
+    names = [text for text in ax.texts if text.get_gid() == LINE_END]
+    at = {name: ax.transData.transform(name.xy)[1] for name in names}
+    above = -math.inf
+    for name in sorted(names, key=at.__getitem__):
+        above = max(at[name], above + 1.2 * SMALLEST)
+        name.set_position((8, above - at[name]))
+
+
+def _inner(raw: io.StringIO) -> Markup:
+    """Return what matplotlib drew, without what only a file of its own needs."""
+    text = raw.getvalue()
+    text = text[text.index("</metadata>") + 11 : text.rindex("</svg>")]
+    text = re.sub(
+        r"<defs>\s*<style.*?</style>\s*</defs>|<!--.*?-->", "", text, flags=re.S
+    )
+    used = set(re.findall(r"(?:url\(|href=\")#([\w-]+)", text))
+    text = re.sub(r' id="([\w-]+)"', lambda m: m[0] if m[1] in used else "", text)
+    # a tenth of a pixel is enough, and a hundredth of an opacity
+    text = re.sub(r"opacity: (\d\.\d+)", lambda m: f"opacity:{float(m[1]):.2g}", text)
+    text = re.sub(
+        r"-?\d+\.\d\d\d+", lambda m: f"{float(m[0]):.1f}".removesuffix(".0"), text
+    )
+    for name, colour in COLOURS.items():
+        text = text.replace(colour, f"var(--at-{name}, {colour})")
+    text = re.sub(r"'DejaVu Sans'[^;\"]*", "var(--at-sans, sans-serif)", text)
+    return Markup(re.sub(r">\s+<", "><", text).strip())
