@@ -18,12 +18,13 @@ from annotated.page.frames import (
     Html,
     Slider,
     explorer,
+    plot_html,
     static,
 )
 from annotated.page.notebook import check_close, check_same, show, show_table
 from annotated.page.pictures import Matrix, chain
 from annotated.page.plots import OTHER, THIS, name_lines
-from annotated.page.svg import COLOURS, svg_html
+from annotated.page.svg import COLOURS
 from annotated.recipes.ladder import Rung, ladder_pairs, translations
 from annotated.recipes.parts import take_away
 from annotated.transformer import (
@@ -575,7 +576,7 @@ def plot_gradients(norms: Sequence[float]) -> Html:
     ax.text(0, 1e10, f"{norms[0]:.0e} arrives at the input")
     ends = f"from {norms[-1]:.0f} above the last layer to {norms[0]:.0e} at the input"
     alt = f"The gradient, on a logarithmic axis: {ends}."
-    return Html(svg_html(figure, alt, once=True))
+    return Html(plot_html(figure, alt, once=True))
 
 
 UP = {

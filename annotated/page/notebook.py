@@ -24,9 +24,8 @@ import torch
 from torch import Tensor
 
 from annotated import require
-from annotated.page.frames import Html, render
+from annotated.page.frames import Html, plot_html, render
 from annotated.page.plots import use_style
-from annotated.page.svg import svg_html
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -435,5 +434,5 @@ def show(
     Raises:
         ValueError: if ``alt`` is missing or says nothing.
     """
-    image = svg_html(figure, alt)
+    image = plot_html(figure, alt)
     return Html(render("figure", image=image, caption=caption, title=title))

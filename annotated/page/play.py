@@ -5,7 +5,6 @@ With a kernel, they are ipywidgets that call the reader's own function. In the b
 page they choose among frames that the same function made beforehand.
 """
 
-import re
 import sys
 import traceback
 from collections.abc import Callable, Sequence
@@ -16,13 +15,11 @@ from itertools import product
 from typing import Any
 
 from annotated import require
-from annotated.page.frames import Choice, Slider, name_of, render
-from annotated.page.svg import svg_html
+from annotated.page.frames import SHARED, Choice, Slider, name_of, plot_html, render
 
 MOST_FRAMES = 60
 MOST_BYTES = 200_000
 STOPS = {1: 13, 2: 7}  # of a range in the page, by the number of ranges
-SHARED = re.compile(r'<style class="annotated-shared">.*?</style>', re.DOTALL)
 VIEW = "application/vnd.jupyter.widget-view+json"
 
 
@@ -109,7 +106,7 @@ class _Play:
             made = self.function(**values)
         if isinstance(made, Figure):
             alt = self.alt and self.alt(**values)
-            return str(svg_html(made, alt, once=True))
+            return str(plot_html(made, alt, once=True))
         if hasattr(made, "_repr_html_"):
             return str(made._repr_html_())
         text = printed.getvalue() if made is None else f"{printed.getvalue()}{made}"

@@ -5,13 +5,13 @@ figure is drawn twice, for the page and for a phone, where panels that stand sid
 side are stacked: one unit is a pixel in both, so letters are as large as asked for.
 """
 
-import hashlib
 import io
 import math
 import re
+from importlib import resources
 from typing import TYPE_CHECKING
 
-from annotated.page.frames import Markup, render, require_alt, static
+from markupsafe import Markup
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -24,35 +24,31 @@ LINE_END = "line-end"  # names what :func:`annotated.page.plots.name_lines` writ
 MOST_MARKS = 2000  # more become a transparent picture inside the drawing
 
 # by name, as the light theme has them
+TOKENS = resources.files("annotated.page").joinpath("static", "tokens.css")
 COLOURS = dict(
-    re.findall(r"--at-([a-z]+): (#[0-9a-f]{6})\b", static("tokens.css").split("}")[0])
+    re.findall(r"--at-([a-z]+): (#[0-9a-f]{6})\b", TOKENS.read_text().split("}")[0])
 )
 
 
-def svg_html(figure: "Figure", alt: str | None, *, once: bool = False) -> Markup:
-    """Return a figure as SVG that follows the theme, and close it.
+def drawings(figure: "Figure", salt: str, *, once: bool = False) -> list[dict]:
+    """Return the drawings of a figure: for the page, and for a phone if it needs one.
 
     Args:
-        figure: a matplotlib figure.
-        alt: what it shows, in words.
-        once: draw it for a phone alone, and enlarge that where there is room: one of
-            many frames.
+        figure: a matplotlib figure; it is changed.
+        salt: what makes its names differ from those of other figures on a page.
+        once: draw it for a phone alone.
 
-    Raises:
-        ValueError: if ``alt`` says nothing.
+    Returns:
+        ``{"width": …, "height": …, "inner": …}`` of each; the SVG's contents are safe.
     """
-    from matplotlib import pyplot
-
-    alt = require_alt(alt)
     width, height = (inches * INCH for inches in figure.get_size_inches())
     for ax in figure.axes:
         _lighten(ax)
-    drawn = [] if once else [_drawing(figure, min(width, TEXT), height, alt)]
+    drawn = [] if once else [_drawing(figure, min(width, TEXT), height, salt)]
     if once or width > PHONE:
         height *= 1 + 0.85 * (_stack(figure) - 1)
-        drawn.append(_drawing(figure, min(width, PHONE), height, alt))
-    pyplot.close(figure)
-    return render("plot", drawings=drawn, alt=alt, larger=1.35 if once else 1)
+        drawn.append(_drawing(figure, min(width, PHONE), height, salt))
+    return drawn
 
 
 def _lighten(ax: "Axes") -> None:
@@ -83,7 +79,7 @@ def _stack(figure: "Figure") -> int:
     return len(row)
 
 
-def _drawing(figure: "Figure", width: float, height: float, alt: str) -> dict:
+def _drawing(figure: "Figure", width: float, height: float, salt: str) -> dict:
     """Return the drawing at a width and height in pixels."""
     import matplotlib
     from matplotlib.collections import Collection
@@ -95,12 +91,12 @@ def _drawing(figure: "Figure", width: float, height: float, alt: str) -> dict:
         text.set_fontsize(max(text.get_fontsize(), SMALLEST))
     for marks in figure.findobj(Collection):
         marks.set_rasterized(len(marks.get_offsets()) > MOST_MARKS)
-    salt = hashlib.sha256(f"{alt}{width}".encode()).hexdigest()[:12]
     figure.draw_without_rendering()  # now things are in their places
     for ax in figure.axes:
         _part(ax)
     raw = io.StringIO()
-    with matplotlib.rc_context({"svg.hashsalt": salt, "svg.fonttype": "none"}):
+    style = {"svg.hashsalt": f"{salt}{width}", "svg.fonttype": "none"}
+    with matplotlib.rc_context(style):
         figure.savefig(raw, format="svg", transparent=True, metadata={"Date": None})
     return {"width": round(width), "height": round(height), "inner": _inner(raw)}
 
