@@ -49,15 +49,20 @@ class Evidence(SphinxPostTransform):
     formats = ("html",)
 
     def run(self, **kwargs) -> None:
-        for section in list(self.document.findall(nodes.section)):
-            run: list[nodes.container] = []
-            for child in list(section.children):
-                if folded(child):
-                    run.append(child)
-                elif not isinstance(child, nodes.comment):
-                    gather(run)
-                    run = []
-            gather(run)
+        gather_all(self.document)
+
+
+def gather_all(document: nodes.Element) -> None:
+    """Put a line below each run of neighbours in each section."""
+    for section in list(document.findall(nodes.section)):
+        run: list[nodes.container] = []
+        for child in list(section.children):
+            if folded(child):
+                run.append(child)
+            elif not isinstance(child, nodes.comment):
+                gather(run)
+                run = []
+        gather(run)
 
 
 def folded(node: nodes.Node) -> bool:

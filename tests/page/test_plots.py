@@ -49,8 +49,7 @@ def history(*losses: float) -> list[dict[str, float]]:
 def test_the_style_is_set_for_the_session():
     use_style()
     assert not plt.rcParams["axes.spines.top"]
-    assert plt.rcParams["figure.figsize"] == [7.0, 3.6]
-    assert plt.rcParams["axes.titlesize"] == "medium"
+    assert plt.rcParams["figure.figsize"] == [8.6, 3.4]
     cycle = plt.rcParams["axes.prop_cycle"].by_key()["color"]
     assert [to_hex(c) for c in cycle] == [to_hex(c) for c in PALETTE]
 
