@@ -102,7 +102,9 @@ def require_alt(alt: str | None) -> str:
     return alt.strip()
 
 
-def plot_html(figure: "Figure", alt: str | None, *, once: bool = False) -> Markup:
+def plot_html(
+    figure: "Figure", alt: str | None, *, once: bool = False, salt: str = ""
+) -> Markup:
     """Return a figure as SVG that follows the page's theme, and close it.
 
     Args:
@@ -110,6 +112,7 @@ def plot_html(figure: "Figure", alt: str | None, *, once: bool = False) -> Marku
         alt: what it shows, in words.
         once: draw it for a phone alone, and enlarge that where there is room: it is
             one of many frames.
+        salt: tells figures of one page apart that have the same ``alt``.
 
     Raises:
         ValueError: if ``alt`` says nothing.
@@ -117,7 +120,7 @@ def plot_html(figure: "Figure", alt: str | None, *, once: bool = False) -> Marku
     from matplotlib import pyplot
 
     alt = require_alt(alt)
-    drawn = drawings(figure, alt, once=once)
+    drawn = drawings(figure, alt + salt, once=once)
     pyplot.close(figure)
     return render("plot", drawings=drawn, alt=alt, larger=1.35 if once else 1)
 
@@ -162,7 +165,9 @@ def frame_slider(
         ValueError: if an alternative text says nothing.
     """
     values = list(values)
-    images = [plot_html(draw(value), alt(value), once=True) for value in values]
+    images = [
+        plot_html(draw(value), alt(value), once=True, salt=label) for value in values
+    ]
     names = [str(value) for value in values]
     return Html(
         render(

@@ -118,8 +118,8 @@ def _inner(raw: io.StringIO) -> Markup:
     text = re.sub(
         r"<defs>\s*<style.*?</style>\s*</defs>|<!--.*?-->", "", text, flags=re.S
     )
-    used = set(re.findall(r"(?:url\(|href=\")#([\w-]+)", text))
-    text = re.sub(r' id="([\w-]+)"', lambda m: m[0] if m[1] in used else "", text)
+    used = set(re.findall(r"(?:url\(|href=\")#([\w.-]+)", text))
+    text = re.sub(r' id="([\w.-]+)"', lambda m: m[0] if m[1] in used else "", text)
     # a tenth of a pixel is enough, and a hundredth of an opacity
     text = re.sub(r"opacity: (\d\.\d+)", lambda m: f"opacity:{float(m[1]):.2g}", text)
     text = re.sub(

@@ -1,6 +1,7 @@
 """annotated/page/svg.py: a figure in the page's type and colours, wide and narrow."""
 
 import re
+from itertools import pairwise
 
 import matplotlib.pyplot as plt
 import numpy
@@ -40,7 +41,7 @@ def soup(drawing) -> BeautifulSoup:
 def place(drawing, words: str) -> tuple[float, float]:
     (text,) = (t for t in soup(drawing).find_all("text") if t.text == words)
     numbers = re.findall(r"translate\(([-\d.]+) ([-\d.]+)\)", text["transform"])
-    return tuple(map(float, numbers[0])) if numbers else (text["x"], text["y"])
+    return tuple(map(float, numbers[0] if numbers else (text["x"], text["y"])))
 
 
 def test_what_is_drawn_in_a_term_s_colour_follows_the_theme():
@@ -76,6 +77,7 @@ def test_a_figure_is_drawn_for_the_page_and_for_a_phone():
     page, phone = drawn()
     assert (page["width"], phone["width"]) == (TEXT, PHONE)
     assert page["height"] == phone["height"] == 240
+    assert drawn(size=(12, 3))[0]["width"] == TEXT, "no wider than the column"
     (small,) = drawn(size=(3, 2))
     assert (small["width"], small["height"]) == (240, 160)
     (frame,) = drawn(once=True)
@@ -97,6 +99,8 @@ def test_the_upright_axis_is_named_above_it():
     (x, y), (_, title) = (place(drawn()[0], f"{what} 0") for what in ("loss", "panel"))
     assert x < 60
     assert title < y - 10, "below the title"
+    (text,) = (t for t in soup(drawn()[0]).find_all("text") if t.text == "loss 0")
+    assert "rotate(-90" not in text.get("transform", "")
     assert y < 60
 
 
@@ -107,7 +111,7 @@ def test_names_of_lines_stand_apart_at_their_ends():
     name_lines(ax)
     for drawing in drawings(figure, "three lines"):
         heights = [place(drawing, f"line {i}")[1] for i in range(3)]
-        gaps = [upper - lower for upper, lower in zip(heights, heights[1:])]
+        gaps = [lower - upper for upper, lower in pairwise(sorted(heights))]
         assert min(gaps) > SMALLEST
 
 
