@@ -172,7 +172,7 @@ def frame_slider(
     return Html(
         render(
             "frames",
-            root=name_of("frames", label, names, images),
+            root=name_of("frames", images),
             label=label,
             controls=[Slider("frame", label, names)],
             frames=[SHARED.sub("", image) for image in images],

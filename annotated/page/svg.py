@@ -115,9 +115,7 @@ def _inner(raw: io.StringIO) -> Markup:
     """Return what matplotlib drew, without what only a file of its own needs."""
     text = raw.getvalue()
     text = text[text.index("</metadata>") + 11 : text.rindex("</svg>")]
-    text = re.sub(
-        r"<defs>\s*<style.*?</style>\s*</defs>|<!--.*?-->", "", text, flags=re.S
-    )
+    text = re.sub(r"(?s)<defs>\s*<style.*?</style>\s*</defs>", "", text)
     used = set(re.findall(r"(?:url\(|href=\")#([\w.-]+)", text))
     text = re.sub(r' id="([\w.-]+)"', lambda m: m[0] if m[1] in used else "", text)
     # a tenth of a pixel is enough, and a hundredth of an opacity

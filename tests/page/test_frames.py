@@ -88,10 +88,11 @@ def test_a_plot_carries_its_drawings_and_its_alternative_text():
 
 
 def test_one_of_many_frames_is_drawn_once_and_enlarged():
-    page = soup(plot_html(bar(), "A bar of one", once=True))
-    (svg,) = page.find_all("svg")
-    assert svg["viewbox"] == "0 0 160 80"
-    assert svg["style"] == "max-width: 216px"
+    figure = bar()
+    figure.set_size_inches(6, 3)
+    (svg,) = soup(plot_html(figure, "A bar of one", once=True)).find_all("svg")
+    assert svg["viewbox"] == "0 0 350 240"
+    assert svg["style"] == "max-width: 472px"
 
 
 @pytest.mark.parametrize("alt", [None, " ", "loss.png"])

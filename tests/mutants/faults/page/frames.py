@@ -56,7 +56,6 @@ FAULTS = {
         ('SHARED.sub("", image)', "image", "styles once a frame"),
         ("plot_html(draw(value)",
          "plot_html(draw(values[0])", "first picture everywhere"),
-        ('name_of("frames", label, names', 'name_of("frames", names', "ids of sliders"),
     ],
     "explorer": [
         ('"values": values}', '"values": state}', "checks without values"),
