@@ -20,7 +20,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 THIS, OTHER = COLOURS["this"], COLOURS["other"]  # a model, what it is compared with
-PALETTE = [THIS, OTHER, *(COLOURS[name] for name in ("key", "query", "value", "minus"))]
+PALETTE = sns.color_palette(
+    [COLOURS[name] for name in "this other key query value minus right wrong".split()]
+)
 LINES = ("-", "--", ":", "-.")  # lines can be told apart without colour
 MARKERS = ("o", "s", "^", "D")
 # a weight of 0 is the page itself, in the dark, too

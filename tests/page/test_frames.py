@@ -92,7 +92,7 @@ def test_one_of_many_frames_is_drawn_once_and_enlarged():
     figure.set_size_inches(6, 3)
     (svg,) = soup(plot_html(figure, "A bar of one", once=True)).find_all("svg")
     assert svg["viewbox"] == "0 0 350 240"
-    assert svg["style"] == "max-width: 472px"
+    assert svg["style"] == "max-width: 473px"
 
 
 @pytest.mark.parametrize("alt", [None, " ", "loss.png"])
