@@ -121,7 +121,8 @@ STRIP = """
 {%- for number, link, names in chapters %}
 <a href="{{ link }}" title="{{ names }}"
 {%- if number == here %} aria-current="true"
-{%- else %} aria-label="{{ number }} {{ names }}"{% endif %}>{{ number }}{% if number == here %} {{ names }}{% endif %}</a>
+{%- else %} aria-label="{{ number }} {{ names }}"{% endif -%}
+>{{ number }}{% if number == here %} {{ names }}{% endif %}</a>
 {%- endfor %}
 <a class="whole" href="{{ whole }}">the map</a></nav>
 """
