@@ -118,12 +118,15 @@ def _inner(raw: io.StringIO) -> Markup:
     text = re.sub(r"(?s)<defs>\s*<style.*?</style>\s*</defs>", "", text)
     used = set(re.findall(r"(?:url\(|href=\")#([\w.-]+)", text))
     text = re.sub(r' id="([\w.-]+)"', lambda m: m[0] if m[1] in used else "", text)
-    # a tenth of a pixel is enough, and a hundredth of an opacity
-    text = re.sub(r"opacity: (\d\.\d+)", lambda m: f"opacity:{float(m[1]):.2g}", text)
-    text = re.sub(
-        r"-?\d+\.\d\d\d+", lambda m: f"{float(m[0]):.1f}".removesuffix(".0"), text
-    )
+    text = re.sub(r"<[^>]+>", lambda tag: _rounded(tag[0]), text)
     for name, colour in COLOURS.items():
         text = text.replace(colour, f"var(--at-{name}, {colour})")
     text = re.sub(r"'DejaVu Sans'[^;\"]*", "var(--at-sans, sans-serif)", text)
     return Markup(re.sub(r">\s+<", "><", text).strip())
+
+
+def _rounded(tag: str) -> str:
+    """Return a tag with a tenth of a pixel, and two digits of an opacity."""
+    tag = re.sub(r"opacity: (\d\.\d+)", lambda m: f"opacity:{float(m[1]):.2g}", tag)
+    short = r"-?\d+\.\d\d\d+"
+    return re.sub(short, lambda m: f"{float(m[0]):.1f}".removesuffix(".0"), tag)

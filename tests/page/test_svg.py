@@ -63,6 +63,18 @@ def test_text_is_text_in_the_page_s_type():
         assert "DejaVu" not in text["style"]
 
 
+def test_places_are_rounded_and_what_is_written_is_not():
+    figure, ax = plt.subplots(figsize=(4, 3))
+    ax.set(yticks=[0.0031, 0.25], ylim=(0, 3))
+    curve(ax, alpha=0.12345)
+    inner = drawings(figure, "small numbers")[0]["inner"]
+    texts = [text.text for text in BeautifulSoup(inner, "html.parser").find_all("text")]
+    assert {"0.0031", "0.2500"} <= set(texts)
+    assert "opacity:0.12" in inner
+    places = re.sub(r">[^<]+<", "><", inner).replace("opacity:0.12", "")
+    assert not re.search(r"\d\.\d{3}", places)
+
+
 def test_no_letter_is_too_small():
     figure, ax = plt.subplots(figsize=(4, 3))
     ax.text(0, 0, "small", fontsize=5)

@@ -24,6 +24,8 @@ FAULTS = {
     ],
     "_inner": [
         ('m[0] if m[1] in used else ""', "m[0]", "names that two figures share"),
+        ("_rounded(tag[0]), text", 'tag[0], text', "twelve digits"),
+        ('r"<[^>]+>"', 'r".+"', "numbers of an axis rounded"),
         ("var(--at-{name}, {colour})", "{colour}", "colours of one theme"),
     ],
 }
