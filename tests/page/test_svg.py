@@ -69,7 +69,7 @@ def test_places_are_rounded_and_what_is_written_is_not():
     curve(ax, alpha=0.12345)
     inner = drawings(figure, "small numbers")[0]["inner"]
     texts = [text.text for text in BeautifulSoup(inner, "html.parser").find_all("text")]
-    assert {"0.0031", "0.2500"} <= set(texts)
+    assert {"0.003", "0.250"} <= set(texts)
     assert "opacity:0.12" in inner
     places = re.sub(r">[^<]+<", "><", inner).replace("opacity:0.12", "")
     assert not re.search(r"\d\.\d{3}", places)
