@@ -21,6 +21,7 @@ from annotated.recipes.distance import ALiBiAttention, T5Attention
 from annotated.recipes.laboratory import UnscaledAttention
 from annotated.recipes.text_models import PastAverage
 from annotated.transformer_xl import RelativeMultiHeadAttention
+from tests.compare import assert_close, gradients
 
 # every axis another length: two that change places cannot pass
 B, H, T, S, K, V = 2, 3, 7, 11, 5, 13
@@ -32,23 +33,6 @@ every_dtype = pytest.mark.parametrize("dtype", DTYPES, ids=str)
 @pytest.fixture(autouse=True)
 def seeded():
     torch.manual_seed(0)
-
-
-def assert_close(actual: Tensor, expected: Tensor, why: str = "") -> None:
-    limit = 1e-10 if actual.dtype == torch.float64 else 1e-5
-    torch.testing.assert_close(
-        actual, expected, rtol=0, atol=limit, msg=lambda text: f"{why}\n{text}"
-    )
-
-
-def gradients(outputs: tuple[Tensor, ...], of: list[Tensor]) -> tuple[Tensor, ...]:
-    """Gradients of a random mixture of all that was computed."""
-    generator = torch.Generator().manual_seed(1)
-    mixture = sum(
-        (out * torch.randn(out.shape, generator=generator).to(out)).sum()
-        for out in outputs
-    )
-    return torch.autograd.grad(mixture, of)
 
 
 def assert_gradients_close(ours: tuple, theirs: tuple, of: list[Tensor]) -> None:

@@ -20,6 +20,7 @@ from annotated.positions import (
     rotary_embedding,
     sinusoidal_encoding,
 )
+from tests.compare import gradients
 
 # b 2, t 5, d 6 (three pairs), 11 positions in a table
 B, T, D, MOST = 2, 5, 6, 11
@@ -52,13 +53,6 @@ def assert_near(actual: Tensor, expected, limit: float, why: str = "") -> None:
     torch.testing.assert_close(
         actual.double(), expected, rtol=0, atol=limit, msg=lambda text: f"{why}\n{text}"
     )
-
-
-def gradients(output: Tensor, of: list[Tensor]) -> tuple[Tensor, ...]:
-    """Gradients of a random mixture of all that was computed."""
-    generator = torch.Generator().manual_seed(1)
-    mixture = torch.randn(output.shape, generator=generator).to(output)
-    return torch.autograd.grad((output * mixture).sum(), of)
 
 
 # ---- frequencies -------------------------------------------------------------

@@ -14,6 +14,7 @@ from annotated.recurrent_attention import (
     LocationSensitiveAttention,
     ScoredAttention,
 )
+from tests.compare import assert_close, gradients
 
 # every axis another prime: two that change places cannot pass
 B, T, S, V, QUERY, KEY, HIDDEN = 2, 3, 5, 7, 11, 13, 17
@@ -53,26 +54,6 @@ def some_mask() -> Tensor:
     mask[..., 2] = True
     mask[0, 0] = True
     return mask
-
-
-def assert_close(ours, theirs, why: str = "") -> None:
-    if isinstance(ours, Tensor):
-        ours, theirs = (ours,), (theirs,)
-    for one, other in zip(ours, theirs, strict=True):
-        limit = 1e-10 if one.dtype == torch.float64 else 1e-5
-        torch.testing.assert_close(
-            one, other, rtol=0, atol=limit, msg=lambda text: f"{why}\n{text}"
-        )
-
-
-def gradients(outputs: tuple[Tensor, ...], of: list[Tensor]) -> tuple[Tensor, ...]:
-    """Gradients of a random mixture of all that was computed."""
-    generator = torch.Generator().manual_seed(1)
-    mixture = sum(
-        (out * torch.randn(out.shape, generator=generator).to(out)).sum()
-        for out in outputs
-    )
-    return torch.autograd.grad(mixture, of)
 
 
 # ---- what all kinds share ----------------------------------------------------

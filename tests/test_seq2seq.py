@@ -1,6 +1,7 @@
 """annotated/seq2seq.py: the batched modules are their sentences, step by step."""
 
 import copy
+from functools import partial
 
 import pytest
 import torch
@@ -23,6 +24,8 @@ from annotated.seq2seq import (
     exact_matches,
     teacher_forcing_loss,
 )
+from tests import compare
+from tests.compare import assert_close
 
 # every axis another prime (the encoder's states are twice ENCODED wide)
 B, S, T = 3, 5, 7
@@ -38,6 +41,7 @@ ATTENTIONS = {
     "additive": lambda size: AdditiveAttention(size, MEMORY, 31),
     "location": lambda size: LocationSensitiveAttention(size, MEMORY, 31, 37, 3),
 }
+gradients = partial(compare.gradients, materialize_grads=True)
 every_attention = pytest.mark.parametrize("attention", ATTENTIONS)
 every_query = pytest.mark.parametrize("query", QUERIES)
 
@@ -72,22 +76,6 @@ def make_target() -> Tensor:
     target = torch.randint(3, TARGET, (B, T))
     target[:, 0] = START
     return target
-
-
-def assert_close(actual: Tensor, expected: Tensor, why: str = "") -> None:
-    torch.testing.assert_close(
-        actual, expected, rtol=0, atol=1e-10, msg=lambda text: f"{why}\n{text}"
-    )
-
-
-def gradients(outputs: list[Tensor], of: list[Tensor]) -> tuple[Tensor, ...]:
-    """Gradients of a random mixture of all that was computed."""
-    generator = torch.Generator().manual_seed(1)
-    mixture = sum(
-        (out * torch.randn(out.shape, generator=generator).to(out)).sum()
-        for out in outputs
-    )
-    return torch.autograd.grad(mixture, of, materialize_grads=True)
 
 
 def assert_same_gradients(module: nn.Module, ours: list, theirs: list) -> None:

@@ -26,12 +26,14 @@ from annotated.transformer import (
     TransformerConfig,
     last_norm,
 )
+from tests import compare
 
 # b 2, s 7, t 5; 23 and 19 symbols; d 12 in 3 heads; two layers, inside 17 wide
 B, S, T = 2, 7, 5
 SOURCES, TARGETS, D, HEADS, LAYERS, INNER = 23, 19, 12, 3, 2, 17
 SIZES = {"d_model": D, "heads": HEADS, "layers": LAYERS, "d_ff": INNER}
 NORMS = ["pre", "post"]
+assert_close = partial(compare.assert_close, single=3e-5)
 either_norm = pytest.mark.parametrize("norm", NORMS)
 either_tie = pytest.mark.parametrize("tied", [False, True])
 
@@ -78,13 +80,6 @@ def padded_batch(high: int = TARGETS, pad: int = 0) -> tuple[Tensor, Tensor]:
 
 def stream(length: int = T, dtype=torch.float64) -> Tensor:
     return torch.randn(B, length, D, dtype=dtype, requires_grad=True)
-
-
-def assert_close(actual: Tensor, expected: Tensor, why: str = "") -> None:
-    limit = 1e-10 if actual.dtype == torch.float64 else 3e-5
-    torch.testing.assert_close(
-        actual, expected, rtol=0, atol=limit, msg=lambda text: f"{why}\n{text}"
-    )
 
 
 def backward(output: Tensor) -> None:

@@ -20,6 +20,7 @@ now doesn't run it again; what findings don't depend on can change (see `slices`
 import argparse
 import ast
 import contextlib
+import functools
 import hashlib
 import json
 import os
@@ -213,6 +214,7 @@ def wrong(result: dict) -> list[str]:
 # ---- many, side by side --------------------------------------------------------------
 
 
+@functools.cache  # pip would make Colab's anew for every notebook
 def environment(machine: str) -> tuple[Path, dict[str, str]]:
     """The Python of a machine, and its settings."""
     settings = {

@@ -79,6 +79,38 @@ PACKAGES = [
         "OFL-1.1",
         {"LICENSE.txt": "html-manager/FONT-AWESOME-LICENSE.txt"},
     ),
+    # The book's type, one family in three styles. All weights are in one file; of the
+    # scripts, Latin and Greek.
+    Package(
+        "@fontsource-variable/source-serif-4",
+        "5.3.1",
+        "OFL-1.1",
+        {
+            "LICENSE": "fonts/SOURCE-SERIF-LICENSE.txt",
+            "files/source-serif-4-latin-wght-*.woff2": "fonts/",
+            "files/source-serif-4-greek-wght-normal.woff2": "fonts/",
+        },
+    ),
+    Package(
+        "@fontsource-variable/source-sans-3",
+        "5.3.0",
+        "OFL-1.1",
+        {
+            "LICENSE": "fonts/SOURCE-SANS-LICENSE.txt",
+            "files/source-sans-3-latin-wght-normal.woff2": "fonts/",
+            "files/source-sans-3-greek-wght-normal.woff2": "fonts/",
+        },
+    ),
+    Package(
+        "@fontsource-variable/source-code-pro",
+        "5.3.0",
+        "OFL-1.1",
+        {
+            "LICENSE": "fonts/SOURCE-CODE-LICENSE.txt",
+            "files/source-code-pro-latin-wght-normal.woff2": "fonts/",
+            "files/source-code-pro-greek-wght-normal.woff2": "fonts/",
+        },
+    ),
 ]
 # Finds faults of accessibility. The packages for Python bundle versions years old.
 TEST_PACKAGES = [

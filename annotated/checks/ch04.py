@@ -15,7 +15,10 @@ JOINED = (
 )
 QUERIES = "the queries of padding are masked as well: only keys need it"
 NUMBER = "padding is `pad`, whatever its number: not always 0"
+ON_QUERIES = "the mask of padding stands on the axis of the queries"
+AT_THE_END = "query i stands at key i; the last query should stand at the last key"
 SUM_TO_1 = "the weights of a row should sum to 1: you mask after the softmax"
+OVER_QUERIES = "the softmax runs over the queries; it belongs over the keys"
 
 
 def grid(queries, keys):
@@ -100,8 +103,7 @@ window_mask.instead("""
         # the window is one too narrow: it holds `width` keys
     (j < own) & (j >= own - width)
         # a query does not see its own key: the window ends with it
-    (j <= i) & (j > i - width)
-        # query i stands at key i; the last query should stand at the last key
+    (j <= i) & (j > i - width)  # {AT_THE_END}
     (j <= own) & (j > i - width)  # the lower {EDGE}
     (j <= i) & (j > own - width)  # the upper {EDGE}
     j <= own - width  # these are the keys before the window
@@ -172,22 +174,18 @@ def gaps(*rows):
 # ---- masked attention, whole ---------------------------------------------------
 
 
-def extreme(draw, *scores):
-    """Arguments with these scores for four keys; the third key is padding."""
-    query, key = torch.ones(1, 1, 4, 1), torch.tensor(scores)[None, None, :, None]
-    return query, key, torch.eye(4)[None, None], torch.tensor([[5, 7, 0, 6]]), 0
-
-
-def seen(output, query, key, value, tokens, pad):
-    """Is PyTorch's attention called, or is a row lost?"""
-    return fused(output) or lost(output, query @ key.mT)
+def scored(draw, *scores):
+    """Arguments with these scores, one for each key; the third key is padding."""
+    t, key = len(scores), torch.tensor(scores)[None, None, :, None]
+    tokens = torch.tensor([[5, 7, 0, 6]])[:, :t]
+    return torch.ones(1, 1, t, 1), key, torch.eye(t)[None, None], tokens, 0
 
 
 @exercise(
     "ch04-masked-attention",
     "expected softmax(q kᵀ/√k) v over the real keys that are not after the query",
     through=written_out,
-    symptoms=seen,
+    symptoms=lambda y, query, key, *_: fused(y) or lost(y, query @ key.mT),
 )
 def masked_attention(query, key, value, tokens, pad):
     t, s = query.shape[2], tokens.shape[1]
@@ -207,11 +205,9 @@ real & (j <= own)
     real | (j <= own)  # {JOINED}
     real & (j < own)  # {ONESELF}
     real & (j >= own)  # the future is seen and the past is not
-    real.mT[:, :, -t:] & (j <= own)
-        # the mask of padding stands on the axis of the queries
+    real.mT[:, :, -t:] & (j <= own)  # {ON_QUERIES}
     real & real.mT[:, :, -t:] & (j <= own)  # {QUERIES}
-    real & (j <= i)
-        # query i stands at key i; the last query should stand at the last key
+    real & (j <= i)  # {AT_THE_END}
     ~(real & (j <= own))  # {POLARITY}
     (real & (j <= own))[:, 0]
         # the mask has no axis for the heads, so it takes sentences for heads
@@ -223,8 +219,7 @@ softmax(-1).masked_fill(empty, 0.0)
     softmax(-1)  # a row with nothing to attend to gives NaN: what is the softmax of
         nothing but −∞?
     softmax(-1).nan_to_num(0.0)  # {GONE}
-    softmax(-2).nan_to_num(0.0) * mask
-        # the softmax runs over the queries; it belongs over the keys
+    softmax(-2).nan_to_num(0.0) * mask  # {OVER_QUERIES}
 query.shape[-1] ** 0.5
     1  # the factor 1/√k is missing
     query.shape[-1]  # divided by k, not by √k
@@ -251,19 +246,12 @@ masked_attention.each("""
 every axis of another length -> 3, 6, 0
 as many sentences as heads, and padding that is not 0 -> 2, 5, 7
 """)(sentences)
-masked_attention.case(
-    "in half precision", lambda draw: sentences(draw, 2, 5, 0), dtype=torch.float16
-)
+masked_attention.each("in half precision -> 2, 5, 0", dtype=torch.float16)(sentences)
 masked_attention.each("""
+the example: equal scores, two words and one pad -> 0.0, 0.0, 0.0
 a hidden score of 120 -> 0.0, 2.0, 120.0, 1.0
 visible scores near −30000, a hidden one of 0 -> -30000.0, -29998.0, 0.0, -29999.0
-""")(extreme)
-
-
-@masked_attention.case("the example: equal scores, two words and one pad")
-def _(draw):
-    zeros = torch.zeros(1, 1, 3, 2)
-    return zeros, zeros.clone(), torch.eye(3)[None, None], torch.tensor([[5, 7, 0]]), 0
+""")(scored)
 
 
 @masked_attention.case("two new queries, and the keys of earlier words")
@@ -414,8 +402,7 @@ scores.masked_fill(~mask, -torch.inf)
 empty = -> mask = ~mask\n    empty =
         # the mask is read the wrong way round: True = may attend
 .softmax(-1)
-    .softmax(-2).nan_to_num(0.0) * mask
-        # the softmax runs over the queries; it belongs over the keys
+    .softmax(-2).nan_to_num(0.0) * mask  # {OVER_QUERIES}
     .masked_fill(~mask, 0.0)  # the softmax is missing
 scores.masked_fill(~mask, -torch.inf) -> scores
 masked_fill(empty -> masked_fill(~mask  # {SUM_TO_1}
@@ -480,8 +467,7 @@ real & (j <= i)
     real & (j < i)  # {ONESELF}
     real & (j >= i)  # the future is seen and the past is not
     real & real.mT & (j <= i)  # {QUERIES}
-    real.mT & (j <= i)  # the mask of padding stands on the axis of the queries: rows
-        are queries, columns keys
+    real.mT & (j <= i)  # {ON_QUERIES}: rows are queries, columns keys
     ~(real & (j <= i))  # {POLARITY}
     (real & (j <= i)).mT  # {TURNED}
 tokens != pad -> tokens != 0  # {NUMBER}

@@ -11,6 +11,15 @@ from annotated.checks.material import scores_tried
 # ---- what three of them ask --------------------------------------------------
 
 AT_ZERO = "your positions begin at 0: is start used?"
+SPEEDS = """
+2 * i / d
+    i / d  # the exponent is i/d: look at the formula again
+    4 * i / d  # the exponent is 4i/d: does your index count 0, 2, 4, … already?
+    i / (d / 2 - 1)
+        # the exponent is i/(d/2 − 1), as in tensor2tensor; the paper's is wanted
+    -2 * i / d  # the later pairs turn faster; they should turn slower
+    0 * i  # all pairs turn like the first; each has a speed of its own
+"""
 
 # ---- sines first -------------------------------------------------------------
 
@@ -30,14 +39,8 @@ def halves_table(length, d_model, start=0, base=10000.0):
     return torch.cat([sines, cosines], dim=1).float()
 
 
+halves_table.instead(SPEEDS)
 halves_table.instead("""
-2 * i / d
-    i / d  # the exponent is i/d: look at the formula again
-    4 * i / d  # the exponent is 4i/d: does your index count 0, 2, 4, … already?
-    i / (d / 2 - 1)
-        # the exponent is i/(d/2 − 1), as in tensor2tensor; the paper's is wanted
-    -2 * i / d  # the later pairs turn faster; they should turn slower
-    0 * i  # all pairs turn like the first; each has a speed of its own
 torch.cat([sines, cosines], dim=1)
     torch.stack([sines, cosines], 2).flatten(1)
         # yours alternate, as in the chapter; the exercise wants all sines first
@@ -90,14 +93,8 @@ def shift_matrix(steps, d_model):
     return matrix[order][:, order]
 
 
+shift_matrix.instead(SPEEDS)
 shift_matrix.instead("""
-2 * i / d
-    i / d  # the exponent is i/d: look at the formula again
-    4 * i / d  # the exponent is 4i/d: does your index count 0, 2, 4, … already?
-    i / (d / 2 - 1)
-        # the exponent is i/(d/2 − 1), as in tensor2tensor; the paper's is wanted
-    -2 * i / d  # the later pairs turn faster; they should turn slower
-    0 * i  # all pairs turn like the first; each has a speed of its own
 [[c, s], [-s, c]]
     [[c, -s], [s, c]]  # it turns the wrong way: PE(p − steps) comes out
     [[c, s], [s, c]]  # neither sine of a block has a minus: that is no rotation
@@ -203,14 +200,8 @@ return torch.cat(turned, dim=-1)
     c, s = c.repeat_interleave(2, -1), s.repeat_interleave(2, -1)\n        return x * c
         + torch.cat([-b, a], -1) * s  # half-split, but angle i stands beside dimensions
         2i and 2i + 1; it belongs beside i and k/2 + i
-2 * i / d
-    i / d  # the exponent is i/k: look at the formula again
-    4 * i / d  # the exponent is 4i/k: does your index count 0, 2, 4, … already?
-    i / (d / 2 - 1)
-        # the exponent is i/(d/2 − 1), as in tensor2tensor; the paper's is wanted
-    -2 * i / d  # the later pairs turn faster; they should turn slower
-    0 * i  # all pairs turn like the first; each has a speed of its own
 """)
+rotary.instead(SPEEDS.replace("i/d", "i/k"))  # k is the width of a head
 
 for _half, _line in enumerate(("interleaved", "half-split")):
     rotary.case(

@@ -14,18 +14,6 @@ from annotated.checks import (
 )
 from annotated.checks.material import sequences_tried, tied
 
-# mistakes of both layer normalisations
-ROOTS = """
-(variance + 1e-5).sqrt()
-    (variance.sqrt() + 1e-5)  # ε stands outside the root
-    variance.clamp(min=1e-5).sqrt()  # ε is a floor of the variance; it should be added
-    variance.sqrt()  # ε is missing, or is only a floor of the deviation
-    (variance + 1e-6).sqrt()  # ε is 1e-5; yours is 1e-6
-    (variance + 1e-5)  # divided by the variance, not by its root
-    1  # not divided by the deviation
-correction=0 -> correction=1  # the squares are divided by d − 1, not by d
-"""
-
 # ---- a residual block --------------------------------------------------------
 
 
@@ -78,11 +66,18 @@ last(x + sublayer(first(x)))
     + bias  # the weight is not used
     * weight  # the bias is not used
     * weight + bias * weight  # the bias is added before the weight multiplies
+(variance + 1e-5).sqrt()
+    (variance.sqrt() + 1e-5)  # ε stands outside the root
+    variance.clamp(min=1e-5).sqrt()  # ε is a floor of the variance; it should be added
+    variance.sqrt()  # ε is missing, or is only a floor of the deviation
+    (variance + 1e-6).sqrt()  # ε is 1e-5; yours is 1e-6
+    (variance + 1e-5)  # divided by the variance, not by its root
+    1  # not divided by the deviation
+correction=0 -> correction=1  # the squares are divided by d − 1, not by d
 correction=0 -> correction=1
 (variance + 1e-5).sqrt() -> (variance.sqrt() + 1e-5)
         # the squares are divided by d − 1, not by d, and ε stands outside the root
 """)
-residual.instead(ROOTS)
 
 
 def given(draw, x, norm):
@@ -166,99 +161,84 @@ def causal(draw, b, t):
     "expected x + attention(LN(x)), and then x + network(LN(x))",
 )
 def encoder_layer(x, weights, heads, mask):
-    w, (b, s, d) = weights, x.shape
-
-    def ln(y, n):
-        variance, mean = torch.var_mean(y, -1, correction=0, keepdim=True)
-        y = (y - mean) / (variance + 1e-5).sqrt()
-        return y * w[f"gain_{n}"] + w[f"bias_{n}"]
-
     def split(y):
-        return y.reshape(b, s, heads, d // heads).transpose(1, 2)
+        return y.unflatten(2, (heads, -1)).transpose(1, 2)
 
     def attention(read):
-        q, k, v = (split(read @ w[name]) for name in ("query", "key", "value"))
-        scores = q @ k.mT / (d // heads) ** 0.5
+        q, k, v = (split(read @ weights[name]) for name in ("query", "key", "value"))
+        scores = q @ k.mT / k.shape[-1] ** 0.5
         if mask is not None:
             scores = scores.masked_fill(~mask, -torch.inf)
-        mixed = scores.softmax(-1) @ v
-        return mixed.transpose(1, 2).reshape(b, s, d) @ w["output"]
+        return (scores.softmax(-1) @ v).transpose(1, 2).flatten(2) @ weights["output"]
 
     def network(read):
-        inner = relu(read @ w["inner"] + w["inner_bias"])
-        return inner @ w["outer"] + w["outer_bias"]
+        inner = relu(read @ weights["inner"] + weights["inner_bias"])
+        return inner @ weights["outer"] + weights["outer_bias"]
 
     def block(y, f, n):
-        return y + f(ln(y, n))
+        return residual.right(y, f, weights[f"gain_{n}"], weights[f"bias_{n}"], "pre")
 
     return block(block(x, attention, 1), network, 2)
 
 
+for _hint in residual.mistakes:
+    if '"post"' not in _hint:  # what that alone gets wrong does not show in pre-norm
+        _change = f"residual.right -> residual.mistakes[{_hint!r}]"
+        encoder_layer.instead(f"{_change}  # {_hint}")
+
+MIXED = "position and head are mixed up"
 encoder_layer.instead(r"""
-y + f(ln(y, n))
-    ln(y + f(y), n)  # this is post-norm; the norm comes before the sublayer here
-    f(ln(y, n))  # a residual is missing: nothing carries x on
-    y + f(y)  # nothing is normalised
-    ln(y, n) + f(ln(y, n))  # what is carried on is normalised too
-    (x if n == 2 else y) + f(ln(y, n))  # the last residual adds the first x
-(d // heads) ** 0.5
+"pre") -> "pre") + (n - 1) * (x - y)  # the last residual adds the first x
+network, 2) -> network, 1)  # both blocks use the gain and bias of the first
+gain_{n} -> gain_1  # both blocks use the first gain
+k.shape[-1] ** 0.5
     1  # the scores are not divided by √k
-    d**0.5  # divided by √d: how wide is one head?
-heads, d // heads).transpose(1, 2) -> -1).view(b, heads, s, -1)
-        # position and head are mixed up when the width is split into heads
-.transpose(1, 2).reshape(b -> .reshape(b
-        # position and head are mixed up when the heads are joined
+    x.shape[-1] ** 0.5  # divided by √d: how wide is one head?
+(heads, -1) -> (1, -1)  # one head as wide as all: where are the others?
+unflatten(2, (heads, -1)).transpose(1, 2) -> reshape(len(x), heads, x.shape[1], -1)
+        # {MIXED} when the width is split into heads
+.transpose(1, 2).flatten(2) -> .reshape(x.shape)  # {MIXED} when the heads are joined
+unflatten(2, (heads, -1)).transpose(1, 2) -> reshape(len(x), heads, x.shape[1], -1)
+.transpose(1, 2).flatten(2) -> .reshape(x.shape)
+        # {MIXED}, both ways: split the width, and transpose
+~mask -> mask  # the mask is the wrong way round: True = may attend
 scores.masked_fill(~mask, -torch.inf)
     scores  # the mask has no effect
-    scores.masked_fill(mask, -torch.inf)
-        # the mask is the wrong way round: True = may attend
-    scores + mask
-        # the mask is added as 0 and 1: what does softmax need to give exactly 0?
+    scores + mask  # the mask is added as 0 and 1: what makes softmax give exactly 0?
     scores * mask  # hidden scores are 0, and e⁰ isn't 0
-+ w["inner_bias"] -> # inner_bias is not used
-+ w["outer_bias"] -> # outer_bias is not used
+scores.masked_fill(~mask, -torch.inf) -> scores
+softmax(-1) -> softmax(-1) * (1 if mask is None else mask)
+        # the mask comes after the softmax: do the weights that are left sum to 1?
+scores.softmax -> scores.masked_fill(torch.ones_like(scores).triu(1) > 0,
+        -torch.inf).softmax  # the encoder sees no future: whose mask is that?
+scores = q -> v = split(x @ weights["value"])\n        scores = q
+        # the values are taken from x as it came; what does the attention read?
+@ weights["output"] -> # the output map of the attention is missing
+weights[name] -> weights[name].T
+weights["output"] -> weights["output"].T
+        # a matrix is turned: here each multiplies from the right, read @ W
++ weights["inner_bias"] -> # inner_bias is not used
++ weights["outer_bias"] -> # outer_bias is not used
++ weights["inner_bias"] ->
++ weights["outer_bias"] -> # neither of the network's biases is used
 relu(
     (  # nothing comes between the network's two maps
     gelu(  # the network's activation is ReLU, not GELU
-@ w["output"] -> # the output map of the attention is missing
-network, 2) -> network, 1)  # both blocks use the gain and bias of the first
-gain_{n} -> gain_1  # both blocks use the first gain
-scores = q -> v = split(x @ w["value"])\n        scores = q
-        # the values are taken from x as it came; what does the attention read?
-scores.softmax -> scores.masked_fill(torch.ones(s, s).triu(1) > 0, -torch.inf).softmax
-        # the encoder sees no future: whose mask is that?
-heads, d // heads) -> 1, d)
-(d // heads) ** 0.5 -> d**0.5  # one head as wide as all: where are the others?
-heads, d // heads).transpose(1, 2) -> -1).view(b, heads, s, -1)
-.transpose(1, 2).reshape(b -> .reshape(b
-        # positions and heads are mixed up, both ways: split the width, and transpose
-softmax(-1) -> softmax(-1) * (1 if mask is None else mask)
-scores.masked_fill(~mask, -torch.inf) -> scores
-        # the mask comes after the softmax: do the weights that are left sum to 1?
-+ w["inner_bias"] ->
-+ w["outer_bias"] -> # neither of the network's biases is used
-w[name] -> w[name].T
-w["output"] -> w["output"].T
-        # a matrix is turned: here each multiplies from the right, read @ W
 """)
-encoder_layer.instead(ROOTS)
 
 
-WEIGHTS = {"query": "dd", "key": "dd", "value": "dd", "output": "dd"}  # their axes
-WEIGHTS |= {"inner": "df", "inner_bias": "f", "outer": "fd", "outer_bias": "d"}
-WEIGHTS |= {"gain_1": "d", "bias_1": "d", "gain_2": "d", "bias_2": "d"}
-
-
-def matrices(draw, **sizes):
-    shapes = {name: [sizes[axis] for axis in axes] for name, axes in WEIGHTS.items()}
-    return {name: draw.normal(*shape) for name, shape in shapes.items()}
+def matrices(draw, d, f):
+    w = {name: draw.normal(d, d) for name in ("query", "key", "value", "output")}
+    w |= {"inner": draw.normal(d, f), "inner_bias": draw.normal(f)}
+    w |= {"outer": draw.normal(f, d), "outer_bias": draw.normal(d)}
+    return w | {f"{of}_{n}": draw.normal(d) for n in (1, 2) for of in ("gain", "bias")}
 
 
 @encoder_layer.case("the example: (1, 3) becomes (0, 5)")
 def _(draw):
-    weights = {name: torch.eye(2) for name, axes in WEIGHTS.items() if len(axes) > 1}
-    weights |= {f"gain_{n}": torch.ones(2) for n in (1, 2)}
-    weights |= {name: torch.zeros(2) for name in WEIGHTS if "bias" in name}
+    drawn = matrices(draw, 2, 2).items()
+    weights = {n: torch.eye(2) if w.dim() > 1 else torch.zeros(2) for n, w in drawn}
+    weights |= {"gain_1": torch.ones(2), "gain_2": torch.ones(2)}
     return torch.tensor([[[1.0, 3.0]]]), weights, 1, None
 
 
@@ -266,17 +246,12 @@ def _(draw):
 one head, no mask -> 1, 3, 4, 1, False
 three heads, every axis of another length -> 2, 5, 12, 3, False
 two heads, a padded batch -> 3, 5, 6, 2, True
+vectors so small that ε counts -> 2, 3, 4, 2, False, 1e-3
 """)
 @encoder_layer.each("gradients reach x -> 2, 3, 4, 2, True", gradients=True)
-def _(draw, b, s, d, heads, padded):
+def _(draw, b, s, d, heads, padded, scale=1):
     mask = padding(draw, b, s) if padded else None
-    return draw.normal(b, s, d), matrices(draw, d=d, f=7), heads, mask
-
-
-encoder_layer.case(
-    "vectors so small that ε counts",
-    lambda draw: (1e-3 * draw.normal(2, 3, 4), matrices(draw, d=4, f=6), 2, None),
-)
+    return scale * draw.normal(b, s, d), matrices(draw, d, 7), heads, mask
 
 
 # ---- a decoder layer ---------------------------------------------------------

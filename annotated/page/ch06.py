@@ -18,12 +18,13 @@ from annotated.page.frames import (
     Html,
     Slider,
     explorer,
-    image_html,
+    plot_html,
     static,
 )
 from annotated.page.notebook import check_close, check_same, show, show_table
 from annotated.page.pictures import Matrix, chain
-from annotated.page.plots import LINES, MARKERS, PALETTE
+from annotated.page.plots import OTHER, THIS, name_lines
+from annotated.page.svg import COLOURS
 from annotated.recipes.ladder import Rung, ladder_pairs, translations
 from annotated.recipes.parts import take_away
 from annotated.transformer import (
@@ -545,39 +546,37 @@ def difference(x: Tensor) -> float:
 
 def collapse(streams: Mapping[str, Sequence[Tensor]]) -> Html:
     """Plot how much the words differ, layer by layer."""
-    figure, ax = plt.subplots(figsize=(4.4, 3.2))
-    for i, (name, words) in enumerate(streams.items()):
-        style = {"marker": MARKERS[i], "color": PALETTE[i], "label": name}
-        ax.semilogy([difference(x) for x in words], LINES[i], **style)
-    ax.set_xlabel("layers")
-    ax.set_ylabel("difference between words")
-    ax.legend(loc="center right", fontsize=9.5, bbox_to_anchor=(1.02, 0.55))
+    figure, ax = plt.subplots(figsize=(7, 3.2))
+    for (name, words), colour in zip(
+        streams.items(), (OTHER, COLOURS["key"], THIS), strict=True
+    ):
+        ax.semilogy([difference(x) for x in words], color=colour, label=name)
+    ax.set(xlabel="layers", ylabel="difference between words")
+    name_lines(ax)
     return show(
         figure,
+        title="Attention alone makes all words equal; x + attention(x) doesn't",
         alt="Difference between ten words after 0 to 12 layers, on a logarithmic axis. "
         "With attention alone it falls to float32's rounding within four layers, and "
         "a layer later when the size is restored after each layer. With "
         f"x + attention(x) it falls slowly, to {difference(words[-1]):.2f} after "
         "twelve.",
-        caption="Fresh weights (Xavier, as in this book's models), one sentence of ten "
-        "random words, one seed. Difference: the words' distance from their mean, as "
-        "a share of their size. The floor at 10⁻⁷ is float32's rounding: there, they "
-        "are equal.",
+        caption="Ten random words, fresh weights (Xavier, as in this book's models), "
+        "one seed. Difference: the words' distance from their mean, as a share of "
+        "their size. At 10⁻⁷, float32's rounding, they are equal.",
     )
 
 
 def plot_gradients(norms: Sequence[float]) -> Html:
     """Plot the gradient at each layer, on the same axes for all weights."""
-    figure, ax = plt.subplots(figsize=(4.4, 2.8))
+    figure, ax = plt.subplots(figsize=(4.4, 3))
     ax.semilogy(norms, "o-", ms=4)
-    ax.set_xlabel("layer (0 = input)")
-    ax.set_ylabel("size of the gradient")
-    ax.set_ylim(1e-16, 1e12)
-    ax.set_yticks([1e-15, 1e-10, 1e-5, 1, 1e5, 1e10])
+    ax.set(xlabel="layer (0 = input)", ylabel="size of the gradient")
+    ax.set(ylim=(1e-16, 1e12), yticks=[1e-15, 1e-10, 1e-5, 1, 1e5, 1e10])
     ax.text(0, 1e10, f"{norms[0]:.0e} arrives at the input")
     ends = f"from {norms[-1]:.0f} above the last layer to {norms[0]:.0e} at the input"
     alt = f"The gradient, on a logarithmic axis: {ends}."
-    return Html(image_html(figure, alt, dpi=110, colours=32))
+    return Html(plot_html(figure, alt, once=True))
 
 
 UP = {
@@ -594,7 +593,7 @@ WITHOUT = {
     "without norm": "11101",
     "without self-attention": "11110",
     "without encoder": "11011",
-    "without encoder and\nself-attention": "11010",
+    "without those two": "11010",
     "without residual": "01111",
 }
 
@@ -602,25 +601,23 @@ WITHOUT = {
 def ladder_losses(ladder: dict, more: dict) -> Html:
     """Plot the losses of the rungs, and of the whole model without a part or two."""
     runs = by_parts(ladder, more)
-    figure, ax = plt.subplots(figsize=(4.4, 4.8))
+    figure, ax = plt.subplots(figsize=(6, 5.2))
     said, ticks = [], []
     for label, bits in (*UP.items(), *WITHOUT.items()):
         losses = [row["loss"] for row in runs[bits]]
         level, y = sum(losses) / 3, len(ticks) + 0.7 * (len(ticks) >= len(UP))
-        ax.plot(losses, [y] * 3, "o", color=PALETTE[0], alpha=0.6)
+        ax.plot(losses, [y] * 3, "o", color=THIS, alpha=0.6)
         ax.text(max(losses) * 1.15, y, f"{level:.2f}", va="center")
-        said.append(f"{' '.join(label.split())} {level:.2f}")
+        said.append(f"{label} {level:.2f}")
         ticks.append((y, label))
-    ax.set_xscale("log")
-    ax.set_xlim(0.05, 6)
+    ax.set(xscale="log", xlim=(0.05, 8), xlabel="loss on unseen dates, nats per symbol")
     ax.set_xticks([0.1, 0.3, 1, 3], ["0.1", "0.3", "1", "3"])
-    ax.minorticks_off()
     ax.set_yticks(*zip(*ticks, strict=True))
     ax.invert_yaxis()
-    ax.axhline(len(UP) - 0.15, color="black", linewidth=0.8)
-    ax.set_xlabel("loss on unseen dates, nats per symbol", loc="right")
+    ax.axhline(len(UP) - 0.15, color=COLOURS["muted"], linewidth=1)
     return show(
         figure,
+        title="Every rung is better; what a part is worth depends on the others",
         alt="Losses of models, three seeds each, on a logarithmic axis. Up the ladder, "
         f"then leaving out: {'; '.join(said)} nats per symbol.",
         caption="Above the line, the ladder: each model has the parts of those above "

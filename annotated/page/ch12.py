@@ -14,7 +14,7 @@ from annotated.page.diagrams import NOTE, Drawing
 from annotated.page.frames import Html, Slider, Text, explorer, pack, static, unpack
 from annotated.page.notebook import check_close, show, show_table
 from annotated.page.pictures import Matrix, chain, number
-from annotated.page.plots import LINES, PALETTE, visible
+from annotated.page.plots import OTHER, THIS, name_lines, visible
 from annotated.positions import sinusoidal_encoding
 from annotated.recipes.segments_options import (
     AttachedXL,
@@ -57,18 +57,20 @@ def by_position(runs: Sequence[Mapping[str, Any]]) -> dict[tuple[str, int], Any]
 def with_and_without(runs: Sequence[Mapping[str, Any]]) -> Html:
     """Plot bits by position, with memory and without."""
     bits, where = by_position(runs), numpy.arange(1, 33)
-    figure, ax = plt.subplots(figsize=(5.8, 3.4))
-    for i, (kind, label) in enumerate(
-        (("relative, no memory", "without"), ("Transformer-XL", "with memory"))
+    figure, ax = plt.subplots(figsize=(8.6, 3.2))
+    for kind, label, color in (
+        ("relative, no memory", "without memory", OTHER),
+        ("Transformer-XL", "with memory", THIS),
     ):
-        lines, color = bits[kind, 600], PALETTE[i]
-        ax.fill_between(where, lines.min(0), lines.max(0), color=color, alpha=0.3)
-        ax.plot(where, lines.mean(axis=0), LINES[i], color=color, label=label)
+        lines = bits[kind, 600]
+        ax.fill_between(where, lines.min(0), lines.max(0), color=color, alpha=0.2)
+        ax.plot(where, lines.mean(axis=0), color=color, label=label)
     ax.set(xlabel="position in the segment", ylabel="bits per character")
     ax.set(ylim=(2.2, 4), xlim=(1, 32), xticks=(1, 8, 16, 24, 32))
-    ax.legend()
+    name_lines(ax)
     return show(
         figure,
+        title="Without memory, each segment begins in the dark",
         alt="Bits per character against the position in a segment of 32, a band over "
         "three seeds for each of two models. Without memory it starts high, falls "
         "steeply over the first five positions and then stays level. With memory it is "

@@ -14,7 +14,7 @@ from annotated.page.frames import Html, render, require_alt
 
 Point = tuple[float, float]
 LINE, GAP = 16, 13  # from one line of text to the next; from one box to the next
-BLUE = "rgb(11, 98, 168)"  # as positive numbers have it in pictures.css
+BLUE = "var(--at-this)"
 NOTE = 12.2  # size of a note's letters: 12 on a phone
 PLUS = 8  # radius of a plus sign
 
@@ -57,7 +57,7 @@ class Drawing:
             ValueError: if ``anchor`` is another word.
         """
         require.choice(("start", "middle", "end"), anchor=anchor)
-        weight, family = "700" if bold else None, "monospace" if code else None
+        weight, family = "700" if bold else None, "var(--at-mono)" if code else None
         style = {"font_size": size, "font_weight": weight, "font_family": family}
         across = " ".join(f"{at:g}" for at in x) if isinstance(x, Sequence) else x
         places = {"x": across, "y": y, "text_anchor": anchor}

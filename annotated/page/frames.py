@@ -8,7 +8,6 @@ page, in Jupyter and in Colab; the HTML is written by ``static/html.jinja``.
 
 import base64
 import hashlib
-import io
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -22,10 +21,16 @@ from jinja2 import Environment, FunctionLoader, StrictUndefined
 from jinja2.utils import htmlsafe_json_dumps
 from markupsafe import Markup
 
+from annotated.page.svg import drawings
+
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 FILE_NAME = re.compile(r"\S+\.(png|jpe?g|gif|svg|webp|bmp|ico|pdf)$", re.IGNORECASE)
+
+
+# what every output brings, and a page needs once
+SHARED = re.compile(r'<style class="annotated-shared">.*?</style>', re.DOTALL)
 
 
 @cache
@@ -97,32 +102,27 @@ def require_alt(alt: str | None) -> str:
     return alt.strip()
 
 
-def image_html(
-    figure: "Figure", alt: str, dpi: int = 144, colours: int = 128
+def plot_html(
+    figure: "Figure", alt: str | None, *, once: bool = False, salt: str = ""
 ) -> Markup:
-    """Return a figure as one ``<img>`` that carries its own picture, and close it.
+    """Return a figure as SVG that follows the page's theme, and close it.
 
     Args:
         figure: a matplotlib figure.
         alt: what it shows, in words.
-        dpi: dots per inch; the picture is shown at 96 to the inch.
-        colours: size of the palette, which makes a picture a third as heavy.
+        once: draw it for a phone alone, and enlarge that where there is room: it is
+            one of many frames.
+        salt: tells figures of one page apart that have the same ``alt``.
 
     Raises:
         ValueError: if ``alt`` says nothing.
     """
     from matplotlib import pyplot
-    from PIL import Image
 
     alt = require_alt(alt)
-    raw, small = io.BytesIO(), io.BytesIO()
-    figure.savefig(raw, format="png", dpi=dpi, bbox_inches="tight", facecolor="white")
+    drawn = drawings(figure, alt + salt, once=once)
     pyplot.close(figure)
-    with Image.open(raw) as picture:
-        width, height = (round(pixels * 96 / dpi) for pixels in picture.size)
-        picture.convert("RGB").quantize(colours).save(small, "png", optimize=True)
-    png = base64.b64encode(small.getvalue()).decode()
-    return render("image", alt=alt, width=width, height=height, png=png)
+    return render("plot", drawings=drawn, alt=alt, larger=1.35 if once else 1)
 
 
 def name_of(kind: str, *contents: Any) -> str:
@@ -144,7 +144,6 @@ def frame_slider(
     alt: Callable[[Any], str],
     question: str | None = None,
     caption: str | None = None,
-    dpi: int = 120,
 ) -> Html:
     """Show pictures drawn beforehand behind one slider, moved by mouse or keyboard.
 
@@ -158,7 +157,6 @@ def frame_slider(
         alt: ``alt(value)`` says in words what the frame shows.
         question: what the reader should predict before moving the slider.
         caption: text below the picture.
-        dpi: dots per inch of a frame.
 
     Returns:
         The slider with its pictures, for a cell to show.
@@ -167,15 +165,17 @@ def frame_slider(
         ValueError: if an alternative text says nothing.
     """
     values = list(values)
-    images = [image_html(draw(value), alt(value), dpi) for value in values]
+    images = [
+        plot_html(draw(value), alt(value), once=True, salt=label) for value in values
+    ]
     names = [str(value) for value in values]
     return Html(
         render(
             "frames",
-            root=name_of("frames", label, names, images),
+            root=name_of("frames", images),
             label=label,
             controls=[Slider("frame", label, names)],
-            frames=images,
+            frames=[SHARED.sub("", image) for image in images],
             shown=0,
             question=question,
             caption=caption,

@@ -24,7 +24,7 @@ import torch
 from torch import Tensor
 
 from annotated import require
-from annotated.page.frames import Html, image_html, render
+from annotated.page.frames import Html, plot_html, render
 from annotated.page.plots import use_style
 
 if TYPE_CHECKING:
@@ -417,13 +417,16 @@ def cost() -> None:
     print(text)
 
 
-def show(figure: "Figure", *, alt: str | None = None, caption: str = "") -> Html:
+def show(
+    figure: "Figure", *, alt: str | None = None, caption: str = "", title: str = ""
+) -> Html:
     """Show a figure with its alternative text and caption, and close it.
 
     Args:
         figure: a matplotlib figure.
         alt: what the figure shows, in words, for those who cannot see it.
         caption: text below it.
+        title: what it says, in a sentence above it.
 
     Returns:
         The figure, for a cell to show.
@@ -431,4 +434,5 @@ def show(figure: "Figure", *, alt: str | None = None, caption: str = "") -> Html
     Raises:
         ValueError: if ``alt`` is missing or says nothing.
     """
-    return Html(render("figure", image=image_html(figure, alt), caption=caption))
+    image = plot_html(figure, alt)
+    return Html(render("figure", image=image, caption=caption, title=title))

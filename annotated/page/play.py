@@ -15,7 +15,7 @@ from itertools import product
 from typing import Any
 
 from annotated import require
-from annotated.page.frames import Choice, Slider, image_html, name_of, render
+from annotated.page.frames import SHARED, Choice, Slider, name_of, plot_html, render
 
 MOST_FRAMES = 60
 MOST_BYTES = 200_000
@@ -105,7 +105,8 @@ class _Play:
         with redirect_stdout(printed):
             made = self.function(**values)
         if isinstance(made, Figure):
-            return str(image_html(made, self.alt and self.alt(**values), dpi=120))
+            alt = self.alt and self.alt(**values)
+            return str(plot_html(made, alt, once=True, salt=self.label))
         if hasattr(made, "_repr_html_"):
             return str(made._repr_html_())
         text = printed.getvalue() if made is None else f"{printed.getvalue()}{made}"
@@ -121,13 +122,15 @@ class _Play:
             )
         values = [dict(zip(self.stops, one, strict=True)) for one in combinations]
         frames = [self.frame(**one) for one in values]
+        styles = dict.fromkeys(SHARED.findall("".join(frames)))  # each once
+        frames = [SHARED.sub("", frame) for frame in frames]
         if (size := len("".join(frames).encode())) > MOST_BYTES:
             raise ValueError(
                 f"the frames must have at most {MOST_BYTES:,} bytes in all, got "
                 f"{size:,} in {len(frames)}: list fewer values, or draw less"
             )
         controls = [_control(n, s, self.start[n]) for n, s in self.stops.items()]
-        return render(
+        return "".join(styles) + render(
             "frames",
             root=name_of("play", self.label, frames),
             label=self.label,

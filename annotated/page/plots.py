@@ -1,7 +1,7 @@
 """One style for all figures, and the figures that several chapters draw.
 
-Colours come from seaborn's colour-blind palette; one colour map a meaning: attention
-weights are always ``WEIGHTS``, from 0 to 1.
+Colours are those of ``static/tokens.css``, each with its meaning; attention weights are
+always ``WEIGHTS``, from 0 to 1.
 """
 
 from collections.abc import Mapping, Sequence
@@ -10,35 +10,77 @@ from typing import TYPE_CHECKING
 import matplotlib.pyplot as plt
 import seaborn as sns
 from jaxtyping import Float
+from matplotlib.colors import LinearSegmentedColormap
 from torch import Tensor
 
 from annotated import require
+from annotated.page.svg import COLOURS, LINE_END
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-WEIGHTS = "Blues"
-PALETTE = sns.color_palette("colorblind")
+THIS, OTHER = COLOURS["this"], COLOURS["other"]  # a model, what it is compared with
+PALETTE = sns.color_palette(
+    [COLOURS[name] for name in "this other key query value minus right wrong".split()]
+)
 LINES = ("-", "--", ":", "-.")  # lines can be told apart without colour
 MARKERS = ("o", "s", "^", "D")
+# a weight of 0 is the page itself, in the dark, too
+WEIGHTS = LinearSegmentedColormap.from_list(
+    "weights", [(COLOURS["weight"], alpha) for alpha in (0.0, 1.0)]
+)
 
 
 def use_style() -> None:
     """Set the book's figure style for the rest of the session."""
     sns.set_theme(
-        context="notebook",
         style="ticks",
-        palette="colorblind",
+        palette=PALETTE,
         rc={
-            "figure.figsize": (7.0, 3.6),
-            "axes.spines.top": False,
-            "axes.spines.right": False,
-            "axes.titlesize": "medium",
-            "axes.titleweight": "bold",
-            "legend.frameon": False,
+            "figure.figsize": (8.6, 3.4),
             "figure.constrained_layout.use": True,
+            "font.family": "DejaVu Sans",
+            "font.size": 13,
+            **dict.fromkeys(
+                ("xtick.labelsize", "ytick.labelsize", "axes.labelsize"), 13
+            ),
+            "axes.titlesize": 13.5,
+            "axes.titleweight": "bold",
+            "axes.titlelocation": "left",
+            "legend.frameon": False,
+            "legend.fontsize": 13,
+            # a line to stand on and a few to measure by
+            **{f"axes.spines.{side}": False for side in ("top", "right", "left")},
+            "axes.grid": True,
+            "axes.grid.axis": "y",
+            "grid.color": COLOURS["rule"],
+            "lines.linewidth": 2,
+            **dict.fromkeys(("text.color", "axes.labelcolor"), COLOURS["ink"]),
+            **dict.fromkeys(("xtick.color", "ytick.color"), COLOURS["muted"]),
+            "axes.edgecolor": COLOURS["other"],
+            **{f"{a}tick.{kind}.size": 0 for a in "xy" for kind in ("major", "minor")},
         },
     )
+
+
+def name_lines(ax: "Axes") -> None:
+    """Write the label of each line at its right end, in its colour.
+
+    Args:
+        ax: axes whose lines have labels; of two ends that are close, one moves away.
+    """
+    for line in ax.lines:
+        if not line.get_label().startswith("_"):
+            ax.annotate(
+                line.get_label(),
+                (line.get_xdata()[-1], line.get_ydata()[-1]),
+                (8, 0),
+                textcoords="offset points",
+                color=line.get_color(),
+                va="center",
+                annotation_clip=False,
+                gid=LINE_END,
+            )
 
 
 def visible(symbol: str) -> str:
@@ -89,9 +131,10 @@ def attention_heatmap(
         cbar_kws={"label": "weight"},
         xticklabels=[visible(k) for k in keys],
         yticklabels=[visible(q) for q in queries],
-        linewidths=0.3,
-        linecolor="#dddddd",
+        linewidths=1,
+        linecolor=COLOURS["rule"],
     )
+    ax.grid(visible=False)
     ax.tick_params(length=0)
     ax.set_xticklabels(ax.get_xticklabels(), rotation=0)
     ax.set_yticklabels(ax.get_yticklabels(), rotation=0)

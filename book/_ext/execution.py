@@ -37,7 +37,10 @@ def show_outputs(app, docname: str, source: list[str]) -> None:
     for cell in cache.code_cells(notebook):
         # what holds, the prose says already; and the page has folds of its own
         cell["outputs"] = [o for o in cell["outputs"] if not findings.held(o)]
-        cell["source"] = re.sub(r"\A#@title .*\n", "", "".join(cell["source"]))
+        cell["source"] = "".join(cell["source"])
+        if title := re.match(r"#@title (.*)\n", cell["source"]):
+            cell["metadata"]["title"] = title[1]
+            cell["source"] = cell["source"][title.end() :]
     notebook["metadata"]["language_info"]["pygments_lexer"] = "ipython3"  # knows %pip
     source[0] = json.dumps(notebook)
 

@@ -1,8 +1,8 @@
 """The map of the book: the Transformer and what grew out of it, each part a link.
 
-The directive ``{map}`` draws it large, in two halves: on a phone one stands above the
-other. Each chapter gets it small below its title, with
-the chapter's own parts lit; a chapter that is not there yet is drawn and not linked.
+The directive ``{map}`` draws it in two halves: on a phone one stands above the other; a
+chapter that is not there yet is drawn and not linked. Each chapter has a strip of all
+chapters below its title, in which its own is open and says what it is about.
 """
 
 from dataclasses import dataclass
@@ -74,14 +74,10 @@ ARROWS = [
 ]  # fmt: skip
 
 TEMPLATE = """
-{%- macro inner(name) %}
-{%- if here %} aria-hidden="true"
-{%- else %} role="group" aria-label="{{ name }}"{% endif %}
-{%- endmacro %}
 {%- macro boxes(parts) %}
 {%- for part in parts %}
-{%- if part.link and not here %}<a href="{{ part.link }}">{% else %}<g>{% endif %}
-<g class="part{{ ' lit' if part.lit }}{{ ' absent' if not part.link }}">
+{%- if part.link %}<a href="{{ part.link }}">{% else %}<g>{% endif %}
+<g class="part{{ ' absent' if not part.link }}">
 <rect x="{{ part.x }}" y="{{ part.y }}" width="{{ part.width }}"
  height="{{ part.height }}" rx="5"/>
 <text text-anchor="middle">
@@ -89,15 +85,13 @@ TEMPLATE = """
 <tspan x="{{ part.x + part.width / 2 }}" y="{{ part.middle + 13 * loop.index0 }}">
 {{- line }}{% if loop.last %} <tspan class="number">{{ part.chapter }}</tspan>
 {%- endif %}</tspan>{% endfor %}</text></g>
-{%- if part.link and not here %}</a>{% else %}</g>{% endif %}
+{%- if part.link %}</a>{% else %}</g>{% endif %}
 {%- endfor %}
 {%- endmacro %}
-{%- if here %}<div class="annotated-map small">
-{%- else %}<nav class="annotated-map" id="the-map" aria-label="Map of the book">
-{%- endif %}
-<div class="drawing" role="{{ 'img' if here else 'group' }}" aria-label="{{ alt }}">
-<svg viewBox="0 -8 {{ widths[0] }} {{ height }}"
- {{- inner('The Transformer') }}>
+<nav class="annotated-map" id="the-map" aria-label="Map of the book">
+<div class="drawing" role="group" aria-label="The Transformer, and what grew out of it">
+<svg viewBox="0 -8 {{ widths[0] }} {{ height }}" role="group"
+ aria-label="The Transformer">
 <defs><marker id="map-head" viewBox="0 0 8 8" refX="6" refY="4" markerWidth="6"
  markerHeight="6" orient="auto"><path d="M0 0L8 4L0 8z" fill="currentColor"/></marker>
 </defs>
@@ -111,21 +105,29 @@ TEMPLATE = """
 <path class="arrow onward" d="M316 166h20" marker-end="url(#map-head)"/></g>
 {{- boxes(transformer) }}
 </svg>
-<svg viewBox="0 -8 {{ widths[1] }} {{ height }}"
- {{- inner('What grew out of it') }}>
+<svg viewBox="0 -8 {{ widths[1] }} {{ height }}" role="group"
+ aria-label="What grew out of it">
 <g aria-hidden="true">
 {%- for y, text in groups %}
 <text class="note" x="5" y="{{ y }}">{{ text }}</text>{% endfor %}</g>
 {{- boxes(offspring) }}
 </svg></div>
-{%- if here %}
-<p>You are here: {{ names }}.<br><a href="{{ whole }}">The whole map</a></p></div>
-{%- else %}
 {%- if laboratory %}
 <p><a href="{{ laboratory }}">The laboratory</a>: train a Transformer on the page, and
- take its parts away.</p>{% endif %}</nav>{% endif %}
+ take its parts away.</p>{% endif %}</nav>
 """
-_template = Environment(autoescape=True).from_string(TEMPLATE.strip())
+STRIP = """
+<nav class="annotated-strip" aria-label="Where this chapter stands">
+{%- for number, link, names in chapters %}
+<a href="{{ link }}" title="{{ names }}"
+{%- if number == here %} aria-current="true"
+{%- else %} aria-label="{{ number }} {{ names }}"{% endif -%}
+>{{ number }}{% if number == here %} {{ names }}{% endif %}</a>
+{%- endfor %}
+<a class="whole" href="{{ whole }}">the map</a></nav>
+"""
+_environment = Environment(autoescape=True)
+_map, _strip = (_environment.from_string(text.strip()) for text in (TEMPLATE, STRIP))
 
 
 def chapter_of(docname: str) -> int | None:
@@ -136,39 +138,49 @@ def chapter_of(docname: str) -> int | None:
     return int(number) if inside and number.isdigit() else None
 
 
-def map_html(app, docname: str, here: int | None = None) -> str:
-    """The map as a page shows it; with the parts of chapter ``here`` lit, small."""
+def pages_of(app, docname: str) -> dict[int, str]:
+    """The links from a page to all main chapters that are there, by number."""
     pages = {
         chapter_of(name): name
         for name in sorted(app.env.found_docs, reverse=True)
         if name.startswith("notebooks/") and chapter_of(name)
     }
+    relative = app.builder.get_relative_uri
+    return {n: relative(docname, pages[n]) or "#" for n in sorted(pages)}
+
+
+def map_html(app, docname: str) -> str:
+    """The map as a page shows it."""
+    links = pages_of(app, docname)
 
     def drawn(part: Part) -> dict:
-        link = pages.get(part.chapter)
-        return {
-            **vars(part),
-            "lines": part.lines,
-            "middle": part.y + part.height / 2 + 4 - 6.5 * (len(part.lines) - 1),
-            "link": link and (app.builder.get_relative_uri(docname, link) or "#"),
-            "lit": part.chapter == here,
-        }
+        middle = part.y + part.height / 2 + 4 - 6.5 * (len(part.lines) - 1)
+        shown = {"lines": part.lines, "middle": middle}
+        return {**vars(part), **shown, "link": links.get(part.chapter)}
 
-    both = [*TRANSFORMER, *OFFSPRING]
-    labels = [part.label.replace("\n", " ") for part in both if part.chapter == here]
-    alt = "The Transformer, and what grew out of it"
-    if here:
-        alt += f"; you are here: chapter {here}, {' and '.join(labels)}"
     laboratory = "book/laboratory" in app.env.found_docs
-    return _template.render(
+    return _map.render(
         laboratory=laboratory
         and app.builder.get_relative_uri(docname, "book/laboratory"),
         transformer=[drawn(part) for part in TRANSFORMER],
         offspring=[drawn(part) for part in OFFSPRING],
-        groups=GROUPS, arrows=ARROWS, alt=alt, here=here,
-        names=" and ".join(labels), widths=WIDTHS, height=HEIGHT,
-        whole=app.builder.get_relative_uri(docname, app.config.root_doc) + "#the-map",
+        groups=GROUPS, arrows=ARROWS, widths=WIDTHS, height=HEIGHT,
     )  # fmt: skip
+
+
+def strip_html(app, docname: str, here: int) -> str:
+    """The strip of all chapters, of which chapter ``here`` says what it is about."""
+    labels: dict[int, list[str]] = {}
+    for part in [*TRANSFORMER, *OFFSPRING]:
+        labels.setdefault(part.chapter, []).append(part.label.replace("\n", " "))
+    return _strip.render(
+        chapters=[
+            (number, link, " and ".join(labels[number]))
+            for number, link in pages_of(app, docname).items()
+        ],
+        here=here,
+        whole=app.builder.get_relative_uri(docname, app.config.root_doc) + "#the-map",
+    )
 
 
 class map_node(nodes.General, nodes.Element):
@@ -191,7 +203,7 @@ def put_in(app, doctree: nodes.document, docname: str) -> None:
     if here and docname.startswith("notebooks/"):
         title = next(iter(doctree.findall(nodes.title)), None)
         if title is not None:
-            small = nodes.raw("", map_html(app, docname, here), format="html")
+            small = nodes.raw("", strip_html(app, docname, here), format="html")
             title.parent.insert(title.parent.index(title) + 1, small)
 
 

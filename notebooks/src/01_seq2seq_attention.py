@@ -1163,7 +1163,6 @@ frame_slider(
     question="At which step does it find the year? And is the month blank or "
     "dark when it is first right?",
     caption="The alignment of one unseen date while the network learns.",
-    dpi=100,
 )
 
 # %% [markdown]

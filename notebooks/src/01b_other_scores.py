@@ -266,7 +266,6 @@ frame_slider(
     ),
     question="Where will it look after the seventh position? Guess, then try.",
     caption="Grey: where it looked last. Seven equal keys.",
-    dpi=100,
 )
 
 # %% [markdown]

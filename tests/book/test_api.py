@@ -188,7 +188,7 @@ def test_there_is_something_to_check():
     assert {"attention.masked_softmax", "data.Batch", "data.Batch.to"} <= set(IDS)
     notebook = {item.name: item for item in items("annotated.page.notebook")}
     assert notebook["show_source"].raises == {"TypeError"}
-    assert set(notebook["show"].parameters) == {"figure", "alt", "caption"}
+    assert set(notebook["show"].parameters) == {"figure", "alt", "caption", "title"}
 
 
 @each

@@ -4,6 +4,8 @@ import json
 from types import SimpleNamespace
 
 import pytest
+from docutils import nodes
+from myst_nb.sphinx_ import HideCodeCellNode
 
 from book._ext import folds
 
@@ -17,18 +19,73 @@ def folded(tags, path="notebooks/02_self_attention.ipynb"):
 
 
 @pytest.mark.parametrize(
-    ("tags", "kept", "says"),
+    ("tags", "kept"),
     [
-        (["setup"], ["setup", "hide-cell"], "Set-up, the same in every chapter"),
-        (["hide-input", "proof"], ["hide-input", "proof"], "how we checked"),
-        (["hide-input"], ["hide-input"], None),
-        ([], [], None),
+        (["setup"], ["setup", "hide-input", "proof"]),
+        (["hide-input", "proof"], ["hide-input", "proof"]),
+        ([], []),
     ],
 )
-def test_a_fold_says_what_its_tags_mean(tags, kept, says):
-    metadata = folded(tags)
-    assert metadata["tags"] == kept
-    assert metadata.get("mystnb", {}).get("code_prompt_show") == says
+def test_the_set_up_is_folded_like_a_proof(tags, kept):
+    assert folded(tags)["tags"] == kept
+
+
+def test_a_cell_s_title_stands_above_its_code():
+    cell = {"metadata": {"tags": ["proof"], "title": "Proof: equal"}}
+    folds.fold(cell)
+    assert cell["metadata"]["mystnb"] == {"code_prompt_show": "Proof: equal"}
+    assert "title" not in cell["metadata"]
+
+
+@pytest.mark.parametrize(
+    ("printed", "line"),
+    [
+        ("", "code"),
+        ("✓ equal, to 3e-7\n", "✓ 1 check · code"),
+        ("✓ one\n  ✓ no second\n✓ two\nmeasured: 3", "✓ 2 checks · measured · code"),
+        ("measured: 3 of 4", "measured · code"),
+    ],
+)
+def test_the_line_says_how_many_checks_hold(printed, line):
+    assert folds.summary(printed) == line
+
+
+def cell(title, *outputs, proof=False):
+    """A folded cell as MyST-NB hands it on."""
+    code = nodes.literal_block(text=f"code of {title}")
+    wrapped = HideCodeCellNode("", code, prompt_show=title, prompt_hide="")
+    shown = nodes.container("", *outputs, nb_element="cell_code_output")
+    classes = ["cell", *(["tag_proof"] * proof)]
+    parts = [wrapped, *([shown] * bool(outputs))]
+    return nodes.container("", *parts, nb_element="cell_code", classes=classes)
+
+
+def test_neighbours_share_a_line_and_what_they_show_stays_in_sight():
+    picture, said = nodes.raw("", "<svg>"), nodes.paragraph("", "It ends at 0.3.")
+    tick = nodes.literal_block(text="✓ equal")
+    printed = nodes.literal_block(text="of a drawing")
+    end = nodes.paragraph("", "text")
+    later = cell("Figure: 2 < 3")
+    section = nodes.section(
+        "",
+        cell("Figure", picture, printed),
+        nodes.comment("", "a mark"),
+        cell("Proof", said, tick, proof=True),
+        end,
+        later,
+    )
+    document = nodes.section("", section)
+    folds.gather_all(document)
+    lines = [node for node in section if "annotated-evidence" in node["classes"]]
+    assert section.index(lines[0]) == section.index(end) - 1
+    text = lines[0].astext()
+    assert "✓ 1 check · code" in text
+    order = [text.index(words) for words in ("Figure", "of Figure", "Proof", "✓ equal")]
+    assert order == sorted(order)
+    assert "&lt; 3" in lines[1].astext()
+    for node, seen in ((picture, True), (said, True), (printed, True), (tick, False)):
+        behind = any(node in line.findall() for line in lines)
+        assert behind != seen
 
 
 def test_only_notebooks_have_cells():

@@ -43,7 +43,7 @@ def test_words_are_escaped_and_attributes_of_no_value_left_out(drawing):
     assert first.text == "<b>&" and drawn.figcaption.text == "a < b"
     assert (first["x"], first["y"], first["text-anchor"]) == ("3", "4", "end")
     assert first["font-weight"] == "700" and not first.has_attr("font-family")
-    assert second["font-family"] == "monospace" and second["font-size"] == "15"
+    assert second["font-family"] == "var(--at-mono)" and second["font-size"] == "15"
     assert not second.has_attr("font-weight") and not soup(drawing).figcaption
 
 
@@ -57,7 +57,7 @@ def test_a_frame_may_be_shaded(drawing):
     drawing.frame(0, 0, 40, 20, shade=0.3)
     plain, shaded = soup(drawing).select("rect")
     assert plain["fill"] == "none" and not plain.has_attr("fill-opacity")
-    assert shaded["fill"].startswith("rgb") and shaded["fill-opacity"] == "0.3"
+    assert shaded["fill"] == "var(--at-this)" and shaded["fill-opacity"] == "0.3"
     assert (plain["rx"], shaded["rx"]) == ("2.0", "6")  # a small one isn't a circle
 
 

@@ -574,11 +574,12 @@ def make_figure():
 
 def test_a_figure_is_shown_with_its_words():
     figure = make_figure()
-    html = show(figure, alt="A line & its <end>", caption="It <b>falls</b>.")
+    words = {"caption": "It <b>falls</b>.", "title": "It <b>does</b>"}
+    html = show(figure, alt="A line & its <end>", **words)
     page = BeautifulSoup(html._repr_html_(), "html.parser")
-    assert (
-        page.select_one("figure.annotated-figure > img")["alt"] == "A line & its <end>"
-    )
+    plot = page.select_one("figure.annotated-figure > div.annotated-plot")
+    assert plot["aria-label"] == "A line & its <end>"
+    assert page.select_one("figure > .annotated-title").text == "It <b>does</b>"
     assert page.select_one("figure > figcaption").text == "It <b>falls</b>."
     assert page.b is None
     assert not plt.fignum_exists(figure.number), "Jupyter would show it once more"

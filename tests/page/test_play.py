@@ -73,7 +73,8 @@ def printing(n):
 
 def test_what_a_function_gives_becomes_html():
     drawn = play(bar, label="L", alt=lambda height: f"A bar of {height}", height=[1, 2])
-    alts = [image["alt"] for image in soup(drawn).select(".annotated-frame img")]
+    plots = soup(drawn).select(".annotated-frame .annotated-plot")
+    alts = [plot["aria-label"] for plot in plots]
     assert alts == ["A bar of 1", "A bar of 2"] and not pyplot.get_fignums()
     with pytest.raises(ValueError, match="alt must say"):
         play(bar, label="L", height=[1, 2]).frames_html()

@@ -14,9 +14,11 @@ from annotated.page.plots import (
     WEIGHTS,
     attention_heatmap,
     learning_curve,
+    name_lines,
     use_style,
     visible,
 )
+from annotated.page.svg import LINE_END
 
 QUERIES, KEYS = list("2024-"), ["7", ".", " ", "M", "ä", "r", "z"]
 
@@ -49,8 +51,7 @@ def history(*losses: float) -> list[dict[str, float]]:
 def test_the_style_is_set_for_the_session():
     use_style()
     assert not plt.rcParams["axes.spines.top"]
-    assert plt.rcParams["figure.figsize"] == [7.0, 3.6]
-    assert plt.rcParams["axes.titlesize"] == "medium"
+    assert plt.rcParams["figure.figsize"] == [8.6, 3.4]
     cycle = plt.rcParams["axes.prop_cycle"].by_key()["color"]
     assert [to_hex(c) for c in cycle] == [to_hex(c) for c in PALETTE]
 
@@ -63,6 +64,19 @@ def test_lines_differ_in_more_than_colour():
 def test_a_space_is_shown():
     assert visible(" ") == "␣"
     assert visible("a") == "a"
+
+
+def test_lines_are_named_at_their_ends_in_their_colours():
+    _, ax = plt.subplots()
+    ax.plot([0, 1], [3, 4], label="rises")
+    ax.plot([0, 2], [3, 1], label="falls")
+    ax.plot([0, 2], [1, 1])  # which has no label
+    name_lines(ax)
+    for text, line in zip(ax.texts, ax.lines[:2], strict=True):
+        assert text.get_text() == line.get_label()
+        assert text.xy == (line.get_xdata()[-1], line.get_ydata()[-1])
+        assert text.get_color() == line.get_color()
+        assert text.get_gid() == LINE_END, "and it moves if another stands there"
 
 
 # ---- attention_heatmap -------------------------------------------------------
@@ -85,7 +99,7 @@ def test_the_scale_of_weights_is_always_from_0_to_1(scale):
     ax = attention_heatmap(make_weights() * scale, QUERIES, KEYS)
     (mesh,) = ax.collections
     assert mesh.get_clim() == (0.0, 1.0), "panels must be comparable"
-    assert mesh.get_cmap().name == WEIGHTS
+    assert mesh.get_cmap() == WEIGHTS
 
 
 def test_the_colour_bar_says_what_it_shows():

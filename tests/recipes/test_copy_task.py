@@ -1,8 +1,5 @@
 """annotated/recipes/copy_task.py: the copy task, and how it can fail."""
 
-import json
-from pathlib import Path
-
 import pytest
 import torch
 from torch import nn
@@ -23,12 +20,7 @@ from annotated.recipes.copy_task import (
 )
 from annotated.recipes.rates import DEEP
 from annotated.transformer import Transformer, TransformerConfig
-
-RESULTS = Path(__file__).parents[2] / "book" / "results"
-
-
-def recorded(name: str) -> dict:
-    return json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8"))
+from benchmarks.record import read as recorded
 
 
 def test_every_record_is_of_its_recipe():

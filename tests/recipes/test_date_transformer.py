@@ -1,8 +1,5 @@
 """recipes/date_transformer.py: the runs of chapter 07, and what is measured."""
 
-import json
-from pathlib import Path
-
 import pytest
 import torch
 from torch import nn
@@ -25,14 +22,12 @@ from annotated.recipes.date_transformer import (
     train_on_few,
 )
 from annotated.recipes.rates import CLIMB, DEEP, RATE_SHAPES
-
-RESULTS = Path(__file__).parents[2] / "book" / "results"
+from benchmarks.record import read as recorded
 
 
 @pytest.mark.parametrize("name", ["rates", "regularisation"])
 def test_every_record_is_of_its_recipe(name):
-    path = RESULTS / f"{name}.json"
-    run = json.loads(path.read_text(encoding="utf-8"))
+    run = recorded(name)
     wanted = {"rates": DATE_RUN, "regularisation": FEW}[name]
     assert (run["config"], run["training"]) == (SMALL, wanted)
     if name == "rates":
@@ -41,7 +36,7 @@ def test_every_record_is_of_its_recipe(name):
 
 
 def test_the_beginnings_on_record_are_those_of_the_recipe():
-    run = json.loads((RESULTS / "full_means.json").read_text(encoding="utf-8"))
+    run = recorded("full_means")
     assert run["config"] == DEEP
     assert {row["beginning"] for row in run["rows"]} == set(BEGINNINGS)
 

@@ -1,8 +1,5 @@
 """annotated/recipes/dates.py: the models of chapter 01 that read dates."""
 
-import json
-from pathlib import Path
-
 import pytest
 import torch
 
@@ -16,12 +13,7 @@ from annotated.recipes.dates import (
     train_date_reader,
 )
 from annotated.recurrent_attention import AdditiveAttention
-
-RESULTS = Path(__file__).parents[2] / "book" / "results"
-
-
-def recorded(name: str) -> dict:
-    return json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8"))
+from benchmarks.record import read as recorded
 
 
 def test_every_record_is_of_its_recipe():

@@ -1,8 +1,5 @@
 """annotated/recipes/distance.py: what was recorded is what page 5c trains."""
 
-import json
-from pathlib import Path
-
 import pytest
 import torch
 
@@ -16,12 +13,11 @@ from annotated.recipes.distance import (
     train_distance,
 )
 from annotated.recipes.reading import POSITIONS
-
-RESULTS = Path(__file__).parents[2] / "book" / "results"
+from benchmarks.record import read as recorded
 
 
 def test_the_record_is_of_its_recipe():
-    record = json.loads((RESULTS / "distance.json").read_text(encoding="utf-8"))
+    record = recorded("distance")
     assert record["config"] == POSITIONS
     assert {run["kind"] for run in record["runs"]} == set(DISTANCE_KINDS)
     assert {run["seed"] for run in record["runs"]} == {0, 1, 2}

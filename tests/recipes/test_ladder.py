@@ -1,8 +1,5 @@
 """annotated/recipes/ladder.py: what was recorded is what the page trains."""
 
-import json
-from pathlib import Path
-
 import pytest
 import torch
 
@@ -19,12 +16,7 @@ from annotated.recipes.ladder import (
     translations,
 )
 from annotated.transformer import Transformer, TransformerConfig
-
-RESULTS = Path(__file__).parents[2] / "book" / "results"
-
-
-def recorded(name):
-    return json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8"))
+from benchmarks.record import read as recorded
 
 
 @pytest.mark.parametrize("name", ["ladder", "ladder_parts"])

@@ -1,9 +1,7 @@
 """annotated/recipes/lsh.py: the dense side of LSH attention, and the duplicate task."""
 
-import json
 import statistics
 from itertools import pairwise
-from pathlib import Path
 
 import pytest
 import torch
@@ -30,8 +28,7 @@ from annotated.recipes.lsh import (
     train_duplicate,
 )
 from annotated.reformer import LSHSelfAttention, lsh_attention, lsh_buckets
-
-RESULTS = Path(__file__).parents[2] / "book" / "results"
+from benchmarks.record import read as recorded
 
 
 @pytest.fixture(autouse=True)
@@ -203,12 +200,8 @@ def test_right_answers_are_counted():
 # ---- recorded runs -----------------------------------------------------------
 
 
-def record(name):
-    return json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8"))
-
-
 def test_the_recorded_duplicates_lie_in_their_bands():
-    found = record("duplicate")
+    found = recorded("duplicate")
     assert found["config"] == DUPLICATE
     for seed in (0, 1, 2):
         runs = {r["trained"]: r["right"] for r in found["runs"] if r["seed"] == seed}
@@ -224,7 +217,7 @@ def test_the_recorded_duplicates_lie_in_their_bands():
 
 
 def test_the_recorded_errors_lie_in_their_bands():
-    runs = record("lsh_error")["runs"]
+    runs = recorded("lsh_error")["runs"]
     for causal in (False, True):
         for rounds in (1, 2, 4, 8, 16):
             which = [r for r in runs if (r["causal"], r["rounds"]) == (causal, rounds)]
@@ -245,7 +238,7 @@ def test_the_recorded_errors_lie_in_their_bands():
 
 
 def test_the_recorded_costs_lie_in_their_bands():
-    runs = record("lsh_cost")["runs"]
+    runs = recorded("lsh_cost")["runs"]
     ratios = {(r["length"], r["backward"]): r["ratios"] for r in runs}
     for (length, backward), ratio in ratios.items():
         if length < 4096:

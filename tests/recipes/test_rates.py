@@ -1,17 +1,9 @@
 """annotated/recipes/rates.py: learning rates of four shapes."""
 
-import json
-from pathlib import Path
-
 import pytest
 
 from annotated.recipes.rates import DEEP, RATE_SHAPES, train_deep
-
-RESULTS = Path(__file__).parents[2] / "book" / "results"
-
-
-def recorded(name: str) -> dict:
-    return json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8"))
+from benchmarks.record import read as recorded
 
 
 def test_every_record_is_of_its_recipe():

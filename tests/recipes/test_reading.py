@@ -1,8 +1,5 @@
 """annotated/recipes/reading.py: who names the symbol one position before."""
 
-import json
-from pathlib import Path
-
 import pytest
 import torch
 
@@ -14,12 +11,7 @@ from annotated.recipes.reading import (
     skewed_lengths,
     uniform_lengths,
 )
-
-RESULTS = Path(__file__).parents[2] / "book" / "results"
-
-
-def recorded(name: str) -> dict:
-    return json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8"))
+from benchmarks.record import read as recorded
 
 
 def test_every_record_is_of_its_recipe():

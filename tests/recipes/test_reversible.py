@@ -1,8 +1,5 @@
 """annotated/recipes/reversible.py: ways agree, and one pair has no inverse."""
 
-import json
-from pathlib import Path
-
 import pytest
 import torch
 from torch import nn
@@ -20,9 +17,9 @@ from annotated.recipes.reversible import (
 )
 from annotated.reformer import LSHSelfAttention
 from annotated.reversible import ReversibleBlock
+from benchmarks.record import read as recorded
 
 T, D = 7, 8
-RESULTS = Path(__file__).resolve().parents[2] / "book" / "results"
 
 
 @pytest.fixture(autouse=True)
@@ -159,12 +156,8 @@ def test_models_of_recipes():
 # ---- what was recorded ----------------------------------------------------------
 
 
-def record(name):
-    return json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8"))
-
-
 def test_the_record_of_the_inverse_keeps_its_bands():
-    runs = record("inverse_error")["runs"]
+    runs = recorded("inverse_error")["runs"]
     first = {run["dtype"]: run["input"] for run in runs if run["depth"] == 1}
     for run in runs:
         dtype = getattr(torch, run["dtype"])
@@ -176,14 +169,14 @@ def test_the_record_of_the_inverse_keeps_its_bands():
 
 
 def test_the_record_of_long_sequences_keeps_its_bands():
-    slopes = record("reversible_length")["MB per layer"]
+    slopes = recorded("reversible_length")["MB per layer"]
     assert 95 < slopes["stored"] < 107
     assert 15 < slopes["checkpointed"] < 18.5
     assert 3 < slopes["reversible"] <= 4
 
 
 def test_the_record_of_hashes_keeps_its_bands():
-    runs = record("hashes_again")["runs"]
+    runs = recorded("hashes_again")["runs"]
     for dtype, low, high in (("float32", 0, 1e-4), ("bfloat16", 0.003, 0.03)):
         of_dtype = [run for run in runs if run["dtype"] == dtype]
         assert all("refused" in r for r in of_dtype if r["backward"] == "new maps")
@@ -201,7 +194,7 @@ def test_the_record_of_hashes_keeps_its_bands():
 
 
 def test_the_record_of_depth_keeps_its_bands():
-    costs = record("reversible_cost")
+    costs = recorded("reversible_cost")
     slopes = costs["memory"]["MB per layer"]
     for kind in ("full attention", "LSH attention"):
         ours = slopes[f"{kind}: reversible"]
@@ -220,7 +213,7 @@ def test_the_record_of_depth_keeps_its_bands():
 
 def test_the_record_of_chunks_keeps_its_bands():
     runs = {
-        (run["way"], run["backward"]): run for run in record("chunked_cost")["runs"]
+        (run["way"], run["backward"]): run for run in recorded("chunked_cost")["runs"]
     }
     bands = {"whole": (400, 450), "cut": (134, 200), "chunked": (20, 60)}
     for way, (low, high) in bands.items():
@@ -231,7 +224,7 @@ def test_the_record_of_chunks_keeps_its_bands():
 
 
 def test_the_record_of_two_streams_keeps_its_band():
-    made = record("two_streams")
+    made = recorded("two_streams")
     for seed in (0, 1, 2):
         bits = {r["way"]: r["bits"] for r in made["runs"] if r["seed"] == seed}
         assert all(2.4 < of_way < 3 for of_way in bits.values())
@@ -240,7 +233,7 @@ def test_the_record_of_two_streams_keeps_its_band():
 
 
 def test_the_record_at_equal_steps_keeps_its_bands():
-    long, cut, *short = record("reformer_steps")["runs"]
+    long, cut, *short = recorded("reformer_steps")["runs"]
     expected = (3.68, 3.17, 3.46, 2.38)
     for run, bits in zip((long, *short), expected, strict=True):
         assert abs(run["bits"] - bits) < 0.1
@@ -250,7 +243,7 @@ def test_the_record_at_equal_steps_keeps_its_bands():
 
 
 def test_the_record_with_all_pairs_keeps_its_bands():
-    cut, long = record("reformer_pairs")["runs"]
+    cut, long = recorded("reformer_pairs")["runs"]
     assert 3.2 < long["bits"] < 3.8 and 3.17 < cut["bits"] < 3.57
     assert long["bits"] - cut["bits"] > 0.15  # the window costs bits, not hashing
     for run, length in ((cut, 64), (long, 16_384)):
@@ -259,7 +252,7 @@ def test_the_record_with_all_pairs_keeps_its_bands():
 
 
 def test_the_record_of_a_text_keeps_its_bands():
-    made = record("reformer_text")
+    made = recorded("reformer_text")
     bits = {run["model"].split()[-1]: run["bits"] for run in made["runs"]}
     assert all(3.4 < bits[attention] < 4.2 for attention in ("LSH", "all"))
     assert bits["LSH"] <= bits["all"] + 0.1

@@ -1,10 +1,8 @@
 """annotated/recipes/segments.py: published shifts, and what chapter 12 trains."""
 
-import json
 from functools import partial
 from itertools import pairwise
 from math import log
-from pathlib import Path
 
 import pytest
 import torch
@@ -30,8 +28,8 @@ from annotated.recipes.segments import (
 from annotated.segments import segments
 from annotated.text import standard_library
 from annotated.transformer_xl import RelativeMultiHeadAttention
+from benchmarks.record import read as recorded
 
-RESULTS = Path(__file__).parents[2] / "book" / "results"
 SHAPES = [(1, 1), (1, 4), (3, 3), (3, 5), (4, 6), (5, 5)]
 
 
@@ -228,7 +226,7 @@ def test_to_a_numbered_memory_a_segment_and_the_one_before_look_alike(rememberin
 
 
 def test_the_record_is_of_its_recipe_and_keeps_its_bands():
-    record = json.loads((RESULTS / "segments.json").read_text(encoding="utf-8"))
+    record = recorded("segments")
     assert record["config"] == SEGMENTS
     for seed in (0, 1, 2):
         runs = {(r["kind"], r["steps"]): r for r in record["runs"] if r["seed"] == seed}

@@ -1,9 +1,7 @@
 """annotated/recipes/segments_options.py: what page 12c tries, and what was recorded."""
 
-import json
 from dataclasses import replace
 from math import log
-from pathlib import Path
 
 import pytest
 import torch
@@ -25,8 +23,7 @@ from annotated.recipes.segments_options import (
 )
 from annotated.segments import segments
 from annotated.transformer_xl import TransformerXL, update_memory
-
-RESULTS = Path(__file__).parents[2] / "book" / "results"
+from benchmarks.record import read as recorded
 
 
 def test_swapped_lengths_keep_what_is_read_again():
@@ -127,7 +124,7 @@ def test_bits_by_other_lengths(monkeypatch):
 
 
 def test_the_record_keeps_its_bands():
-    record = json.loads((RESULTS / "lengths.json").read_text(encoding="utf-8"))
+    record = recorded("lengths")
     assert len(record["runs"]) == 3 * len(LENGTHS)
     for seed in (0, 1, 2):
         bits = {
@@ -153,7 +150,7 @@ def test_the_record_keeps_its_bands():
 
 
 def test_the_record_of_costs_keeps_its_bands():
-    record = json.loads((RESULTS / "evaluation_cost.json").read_text(encoding="utf-8"))
+    record = recorded("evaluation_cost")
     runs = {run["length"]: run for run in record["runs"]}
     for length, by_128, by_64 in ((800, 300, 250), (1600, 700, 550)):
         assert runs[length]["plain / XL by 128"] > by_128

@@ -1,8 +1,6 @@
 """annotated/recipes/text.py: what was recorded is what the page trains."""
 
-import json
 import math
-from pathlib import Path
 
 import pytest
 import torch
@@ -25,6 +23,7 @@ from annotated.recipes.text import (
     train_text,
 )
 from annotated.text import CHARACTERS, random_windows, standard_library
+from benchmarks.record import read as recorded
 
 V, SHAKESPEARE = 96, "shakespeare, CPU"
 
@@ -242,11 +241,6 @@ def test_no_character_is_outside_the_recipe():
 
 
 # ---- recorded runs -------------------------------------------------------------------
-
-
-def recorded(name: str) -> dict:
-    path = Path(__file__).parents[2] / "book" / "results" / f"{name}.json"
-    return json.loads(path.read_text(encoding="utf-8"))
 
 
 @pytest.mark.parametrize(

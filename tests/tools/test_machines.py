@@ -6,7 +6,7 @@ import re
 import pytest
 from nbformat.v4 import new_code_cell, new_notebook
 
-from tools import machines
+from tools import colab, machines
 
 PAGE = """
 
@@ -69,6 +69,16 @@ def test_each_machine_finds_its_own_and_runs_once(page):
     again = recorded(page)["findings"]["01-weight"]["values"]
     assert again["noise-1"] != values["noise-1"]
     assert again["noise-2"] == values["noise-2"]
+
+
+def test_colab_is_made_anew_for_a_process_and_not_for_a_notebook(monkeypatch, tmp_path):
+    made = []
+    monkeypatch.setattr(colab, "environment", lambda: made.append("one") or tmp_path)
+    monkeypatch.setattr(machines, "with_annotated", lambda python: python)
+    machines.environment.cache_clear()
+    found = [machines.environment("colab")[0] for _ in range(2)]
+    machines.environment.cache_clear()  # not for the tests that come after
+    assert (found, made) == ([tmp_path, tmp_path], ["one"])
 
 
 def test_a_machine_is_the_same_each_time(page):

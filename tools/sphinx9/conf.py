@@ -24,7 +24,9 @@ bibtex_bibfiles = [str(ROOT / name) for name in book["bibtex_bibfiles"]]
 nb_execution_mode = book["execute"]["execute_notebooks"]
 html_theme, html_title = "sphinx_book_theme", project
 html_favicon = str(ROOT / book["html"]["favicon"])
-html_static_path = [str(ROOT / "book" / name) for name in ("_static", "vendor")]
+html_static_path = [
+    str(ROOT / name) for name in book["sphinx"]["config"]["html_static_path"]
+]
 templates_path = [str(ROOT / "book" / "_templates")]
 html_theme_options = {
     **book["sphinx"]["config"]["html_theme_options"],

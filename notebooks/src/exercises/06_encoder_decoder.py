@@ -93,8 +93,7 @@ def residual(x, sublayer, weight, bias, norm):
 # | `"output"` | `(d, d)` | after the heads are joined, in their order |
 # | `"inner"`, `"inner_bias"` | `(d, d_ff)`, `(d_ff,)` | then a ReLU |
 # | `"outer"`, `"outer_bias"` | `(d_ff, d)`, `(d,)` | |
-# | `"gain_1"`, `"bias_1"` | `(d,)` | of the first LN, with $\epsilon = 10^{-5}$ |
-# | `"gain_2"`, `"bias_2"` | `(d,)` | of the second LN |
+# | `"gain_1"`, `"bias_1"`, `"gain_2"`, `"bias_2"` | `(d,)` | of the two LNs, with $\epsilon = 10^{-5}$ |
 #
 # You may call `torch.nn.functional` for the norm and for the attention of the heads,
 # but no module such as `nn.MultiheadAttention`: it wouldn't take these matrices.

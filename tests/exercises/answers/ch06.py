@@ -48,9 +48,8 @@ def encoder_layer(x, weights, heads, mask):
 
     read = ln(x, 1)
     outputs = []
-    for maps in zip(
-        *(w[n].chunk(heads, 1) for n in ("query", "key", "value")), strict=True
-    ):
+    cut = (w[name].chunk(heads, 1) for name in ("query", "key", "value"))
+    for maps in zip(*cut, strict=True):
         q, k, v = (read @ matrix for matrix in maps)
         bias = 0 if mask is None else torch.where(mask[:, 0], 0.0, -torch.inf)
         outputs.append(((q @ k.mT) * k.shape[-1] ** -0.5 + bias).softmax(2) @ v)

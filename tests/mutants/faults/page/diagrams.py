@@ -7,7 +7,7 @@ FAULTS = {
     ],
     "Drawing.text": [
         ('"700" if bold else None', '"700"', "all bold"),
-        ('"monospace" if code else None', "None", "symbols in type of any width"),
+        ('"var(--at-mono)" if code else None', "None", "symbols in type of any width"),
         ('" ".join(f"{at:g}" for at in x)', "x[0]", "all at the first letter's place"),
         ('"font_size": size', '"font_size": 13', "size ignored"),
     ],

@@ -42,21 +42,20 @@ FAULTS = {
     "require_alt": [
         ("return alt.strip()", "return alt", "spaces around an alt"),
     ],
-    "image_html": [
+    "plot_html": [
         ("    pyplot.close(figure)\n", "", "figure left open"),
-        ("pixels * 96 / dpi", "pixels", "twice as large"),
-        ("quantize(colours)", "quantize(256)", "colours ignored"),
+        ("larger=1.35 if once else 1", "larger=1", "frames stay small"),
+        ("once=once", "once=False", "frames are drawn twice"),
     ],
     "name_of": [
         ('"".join(map(str, contents))', "str(contents[0])", "ids by the label alone"),
     ],
     "frame_slider": [
         ("values = list(values)", "values = values", "iterator"),
-        ("alt(value), dpi)", "alt(values[0]), dpi)", "alt of the first frame"),
-        ("alt(value), dpi)", "alt(value))", "dpi ignored"),
-        ("image_html(draw(value)",
-         "image_html(draw(values[0])", "first picture everywhere"),
-        ('name_of("frames", label, names', 'name_of("frames", names', "ids of sliders"),
+        ("alt(value), once", "alt(values[0]), once", "alt of the first frame"),
+        ('SHARED.sub("", image)', "image", "styles once a frame"),
+        ("plot_html(draw(value)",
+         "plot_html(draw(values[0])", "first picture everywhere"),
     ],
     "explorer": [
         ('"values": values}', '"values": state}', "checks without values"),

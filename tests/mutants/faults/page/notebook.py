@@ -102,7 +102,8 @@ FAULTS = {
         ("caption=caption", 'caption=""', "caption of a table"),
     ],
     "show": [
-        ("image_html(figure, alt)", "str(image_html(figure, alt))", "image escaped"),
+        ("plot_html(figure, alt)", "str(plot_html(figure, alt))", "image escaped"),
+        ("title=title", 'title=""', "title of a figure"),
         ("caption=caption", 'caption=""', "caption of a figure"),
     ],
 }

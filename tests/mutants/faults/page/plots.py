@@ -3,7 +3,12 @@
 # fmt: off
 FAULTS = {
     "use_style": [
-        ('palette="colorblind"', 'palette="bright"', "colours"),
+        ("palette=PALETTE", 'palette="bright"', "colours"),
+    ],
+    "name_lines": [
+        ("color=line.get_color()", 'color="black"', "names in another colour"),
+        ("line.get_ydata()[-1]", "line.get_ydata()[0]", "names at the wrong end"),
+        ("gid=LINE_END", 'gid="name"', "names on each other"),
     ],
     "visible": [
         ('"␣" if symbol == " " else symbol', "symbol", "spaces unseen"),

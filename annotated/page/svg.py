@@ -1,0 +1,132 @@
+"""Figures of matplotlib as SVG in the page's type and colours.
+
+What is drawn in a colour of :data:`COLOURS` follows the theme, and text is text. A
+figure is drawn twice, for the page and for a phone, where panels that stand side by
+side are stacked: one unit is a pixel in both, so letters are as large as asked for.
+"""
+
+import io
+import math
+import re
+from importlib import resources
+from typing import TYPE_CHECKING
+
+from markupsafe import Markup
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+TEXT, PHONE = 688, 350  # pixels of the column, and of a phone's
+INCH = 80  # pixels, so that a figure of 8.6 inches is as wide as the text
+SMALLEST = 12.5  # pixels of a letter
+LINE_END = "line-end"  # names what :func:`annotated.page.plots.name_lines` writes
+MOST_MARKS = 2000  # more become a transparent picture inside the drawing
+
+# by name, as the light theme has them
+TOKENS = resources.files("annotated.page").joinpath("static", "tokens.css")
+COLOURS = dict(
+    re.findall(r"--at-([a-z]+): (#[0-9a-f]{6})\b", TOKENS.read_text().split("}")[0])
+)
+
+
+def drawings(figure: "Figure", salt: str, *, once: bool = False) -> list[dict]:
+    """Return the drawings of a figure: for the page, and for a phone if it needs one.
+
+    Args:
+        figure: a matplotlib figure; it is changed.
+        salt: what makes its names differ from those of other figures on a page.
+        once: draw it for a phone alone.
+
+    Returns:
+        ``{"width": …, "height": …, "inner": …}`` of each; the SVG's contents are safe.
+    """
+    width, height = (inches * INCH for inches in figure.get_size_inches())
+    for ax in figure.axes:
+        _lighten(ax)
+    drawn = [] if once else [_drawing(figure, min(width, TEXT), height, salt)]
+    if once or width > PHONE:
+        height *= 1 + 0.85 * (_stack(figure) - 1)
+        drawn.append(_drawing(figure, min(width, PHONE), height, salt))
+    return drawn
+
+
+def _lighten(ax: "Axes") -> None:
+    """Write the name of the upright axis above it, and few numbers beside it."""
+    from matplotlib.ticker import AutoLocator
+
+    label = ax.yaxis.label
+    if label.get_text() and hasattr(ax, "get_subplotspec") and ax.get_subplotspec():
+        label.set(rotation=0, ha="left", va="bottom")
+        ax.yaxis.set_label_coords(0, 1.03)
+        if title := ax.get_title("left"):
+            ax.set_title(title, loc="left", pad=22)
+    for axis in (ax.xaxis, ax.yaxis):
+        if isinstance(axis.get_major_locator(), AutoLocator):
+            axis.get_major_locator().set_params(nbins=5)
+
+
+def _stack(figure: "Figure") -> int:
+    """Put panels that stand in one row below each other; how many there are."""
+    specs = {ax: ax.get_subplotspec() for ax in figure.axes}
+    row = [ax for ax, spec in specs.items() if spec and spec.get_gridspec().nrows == 1]
+    if len(row) < 2:
+        return 1
+    grid = figure.add_gridspec(len(row), 1)
+    for place, ax in zip(grid, row, strict=True):
+        ax.set_subplotspec(place)
+        ax.tick_params(labelbottom=True, labelleft=True)
+    return len(row)
+
+
+def _drawing(figure: "Figure", width: float, height: float, salt: str) -> dict:
+    """Return the drawing at a width and height in pixels."""
+    import matplotlib
+    from matplotlib.collections import Collection
+    from matplotlib.text import Text
+
+    figure.set_dpi(72)  # a pixel of matplotlib's is ours
+    figure.set_size_inches(width / 72, height / 72)
+    for text in figure.findobj(Text):
+        text.set_fontsize(max(text.get_fontsize(), SMALLEST))
+    for marks in figure.findobj(Collection):
+        marks.set_rasterized(len(marks.get_offsets()) > MOST_MARKS)
+    figure.draw_without_rendering()  # now things are in their places
+    for ax in figure.axes:
+        _part(ax)
+    raw = io.StringIO()
+    style = {"svg.hashsalt": f"{salt}{width}", "svg.fonttype": "none"}
+    with matplotlib.rc_context(style):
+        figure.savefig(raw, format="svg", transparent=True, metadata={"Date": None})
+    return {"width": round(width), "height": round(height), "inner": _inner(raw)}
+
+
+def _part(ax: "Axes") -> None:
+    """Move names of lines apart that would stand on each other."""
+    names = [text for text in ax.texts if text.get_gid() == LINE_END]
+    at = {name: ax.transData.transform(name.xy)[1] for name in names}
+    above = -math.inf
+    for name in sorted(names, key=at.__getitem__):
+        above = max(at[name], above + 1.2 * SMALLEST)
+        name.set_position((8, above - at[name]))
+
+
+def _inner(raw: io.StringIO) -> Markup:
+    """Return what matplotlib drew, without what only a file of its own needs."""
+    text = raw.getvalue()
+    text = text[text.index("</metadata>") + 11 : text.rindex("</svg>")]
+    text = re.sub(r"(?s)<defs>\s*<style.*?</style>\s*</defs>", "", text)
+    used = set(re.findall(r"(?:url\(|href=\")#([\w.-]+)", text))
+    text = re.sub(r' id="([\w.-]+)"', lambda m: m[0] if m[1] in used else "", text)
+    text = re.sub(r"<[^>]+>", lambda tag: _rounded(tag[0]), text)
+    for name, colour in COLOURS.items():
+        text = text.replace(colour, f"var(--at-{name}, {colour})")
+    text = re.sub(r"'DejaVu Sans'[^;\"]*", "var(--at-sans, sans-serif)", text)
+    return Markup(re.sub(r">\s+<", "><", text).strip())
+
+
+def _rounded(tag: str) -> str:
+    """Return a tag with a tenth of a pixel, and two digits of an opacity."""
+    tag = re.sub(r"opacity: (\d\.\d+)", lambda m: f"opacity:{float(m[1]):.2g}", tag)
+    short = r"-?\d+\.\d\d\d+"
+    return re.sub(short, lambda m: f"{float(m[0]):.1f}".removesuffix(".0"), tag)
