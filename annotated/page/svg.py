@@ -1,6 +1,6 @@
 """Figures of matplotlib as SVG in the page's type and colours.
 
-What is drawn in a colour of :data:`COLOURS` follows the theme, and text is text. A
+What is drawn in a colour of ``COLOURS`` follows the theme, and text is text. A
 figure is drawn twice, for the page and for a phone, where panels that stand side by
 side are stacked: one unit is a pixel in both, so letters are as large as asked for.
 """
