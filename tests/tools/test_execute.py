@@ -139,6 +139,9 @@ def press(workshop):
     for real in (ROOT / "annotated/page").glob("*.py"):  # what the extensions import
         if not (root / "annotated/page" / real.name).exists():
             shutil.copy(real, root / "annotated/page")
+    static = root / "annotated/page/static"
+    static.mkdir(exist_ok=True)
+    shutil.copy(ROOT / "annotated/page/static/tokens.css", static)
     workshop.write("book/intro.md", "# Tiny\n\nAll is well {cite}`one`.\n")
     workshop.write("book/references.md", "# References\n\n```{bibliography}\n```\n")
     workshop.write(
