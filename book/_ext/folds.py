@@ -66,9 +66,13 @@ def gather_all(document: nodes.Element) -> None:
 
 
 def folded(node: nodes.Node) -> bool:
-    """Whether a node is a cell whose code stands behind a line."""
+    """Whether a cell shares a line; a solution is to be asked for by itself."""
     cell = isinstance(node, nodes.container) and node.get("nb_element") == "cell_code"
-    return cell and any(isinstance(child, HideCodeCellNode) for child in node)
+    return cell and any(
+        isinstance(child, HideCodeCellNode)
+        and not child["prompt_show"].startswith("Show ")
+        for child in node
+    )
 
 
 def gather(cells: list[nodes.container]) -> None:

@@ -66,6 +66,7 @@ def test_neighbours_share_a_line_and_what_they_show_stays_in_sight():
     printed = nodes.literal_block(text="of a drawing")
     end = nodes.paragraph("", "text")
     later = cell("Figure: 2 < 3")
+    solution = cell("Show the solution")
     section = nodes.section(
         "",
         cell("Figure", picture, printed),
@@ -73,6 +74,7 @@ def test_neighbours_share_a_line_and_what_they_show_stays_in_sight():
         cell("Proof", said, tick, proof=True),
         end,
         later,
+        solution,
     )
     document = nodes.section("", section)
     folds.gather_all(document)
@@ -83,6 +85,7 @@ def test_neighbours_share_a_line_and_what_they_show_stays_in_sight():
     order = [text.index(words) for words in ("Figure", "of Figure", "Proof", "✓ equal")]
     assert order == sorted(order)
     assert "&lt; 3" in lines[1].astext()
+    assert solution in section.children and "code of" in solution.astext()
     for node, seen in ((picture, True), (said, True), (printed, True), (tick, False)):
         behind = any(node in line.findall() for line in lines)
         assert behind != seen

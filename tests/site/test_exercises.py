@@ -61,7 +61,7 @@ def test_every_solution_is_folded_was_run_and_passed(site, page):
     assert len(folded) >= 4
     for fold in folded:
         assert not fold.has_attr("open")
-        assert re.search("solution|Model answer|Set-up", fold.summary.get_text())
+        assert re.search("solution|Model answer|code", fold.summary.get_text())
     solutions = text.count("Show the solution<")
     assert solutions >= 3
     assert len(re.findall(r"all \d+ checks of ch[\w-]+ passed", text)) == solutions
