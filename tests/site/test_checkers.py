@@ -35,7 +35,7 @@ SOUND = f"""<!doctype html><html lang="en"><head><title>A page</title>
 <meta name="viewport" content="width=device-width"><link rel="icon" href="data:,">
 <style>
   body {{ background: var(--at-paper); color: var(--at-ink) }}
-  a {{ color: inherit }}
+  a {{ color: currentcolor }}
   .note {{ background: #fff; color: #111 }}
   [data-theme=dark] .note {{ background: #111; color: #eee }}
   @media (max-width: 400px) {{ .note {{ color: #222 }} }}
