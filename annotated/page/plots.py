@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import matplotlib.pyplot as plt
 import seaborn as sns
 from jaxtyping import Float
-from matplotlib.colors import LinearSegmentedColormap
+from matplotlib.colors import LinearSegmentedColormap, to_rgba
 from torch import Tensor
 
 from annotated import require
@@ -27,7 +27,7 @@ LINES = ("-", "--", ":", "-.")  # lines can be told apart without colour
 MARKERS = ("o", "s", "^", "D")
 # a weight of 0 is the page itself, in the dark, too
 WEIGHTS = LinearSegmentedColormap.from_list(
-    "weights", [(COLOURS["weight"], alpha) for alpha in (0.0, 1.0)]
+    "weights", [to_rgba(COLOURS["weight"], alpha) for alpha in (0.0, 1.0)]
 )
 
 
