@@ -71,9 +71,11 @@ class Sandbox:
             stderr=subprocess.PIPE,
             cwd="/",
             env=environment,
+            bufsize=0,
             start_new_session=True,
             **options,
         )
+        os.set_blocking(self._process.stdin.fileno(), False)
         self._shared = _shared()
         self._unread = b""
         self._ready = False
@@ -117,13 +119,10 @@ class Sandbox:
             Ended: if no reply comes; the sandbox is dead then. One of the keys of
                 ``runner.ENDED``.
         """
-        data = json.dumps(request).encode() + b"\n"
         try:
             if self._unread:  # it spoke without being asked
                 raise Ended("died")
-            self._process.stdin.write(data)
-            self._process.stdin.flush()
-            return self._line(deadline)
+            return self._line(deadline, json.dumps(request).encode() + b"\n")
         except OSError as error:
             self.kill()
             raise Ended("died") from error
@@ -131,9 +130,11 @@ class Sandbox:
             self.kill()
             raise
 
-    def _line(self, deadline: float) -> str:
+    def _line(self, deadline: float, unsent: bytes = b"") -> str:
+        """The next line, after ``unsent`` has been taken: it may never read."""
         fd, watched = self._process.stdout.fileno(), time.monotonic()
-        while b"\n" not in self._unread:
+        to = self._process.stdin.fileno()
+        while unsent or b"\n" not in self._unread:
             now = time.monotonic()
             if now > deadline:
                 raise Ended("time")
@@ -142,7 +143,9 @@ class Sandbox:
                 watched = time.monotonic()
             if len(self._unread) > MOST_REPLY:
                 raise Ended("size")
-            ready, _, _ = select.select([fd], [], [], 0.05)
+            ready, open_, _ = select.select([fd], [to] if unsent else [], [], 0.05)
+            if open_:
+                unsent = unsent[os.write(to, unsent) :]
             if not ready:
                 continue
             if not (more := os.read(fd, 2**16)):

@@ -200,6 +200,27 @@ def f(q, k):
     assert time.process_time() - begun < 3
 
 
+def test_one_that_does_not_read_ends_at_its_deadline(runner):
+    """It answers two requests and sleeps; the third, longer than a pipe, once hung."""
+    reply = plain.dumps([True, None, []])
+    sleeping = f"""
+import os, time
+for fd in range(3, 12):
+    try:
+        os.write(fd, {reply!r}.encode() + b"\\n")
+    except OSError:
+        continue
+time.sleep(600)
+"""
+    large = [replace(CASES[0], arguments=(torch.ones(99_999), torch.ones(1)))]
+    with runner.submission() as running:
+        begun = time.monotonic()
+        outcome = tried(running, sleeping, large)
+        assert "takes longer than 2 seconds" in outcome.failures[0]
+        assert time.monotonic() - begun < 60
+        assert tried(running, f(RIGHT)).failures == {}
+
+
 # ---- what an answer finds around itself ------------------------------------------
 
 
