@@ -10,7 +10,6 @@ import codecs
 import copy
 import json
 import re
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -33,15 +32,14 @@ class Unreadable(ValueError):
     """A file that is no notebook."""
 
 
-def read_cells(path: Path) -> list[dict]:
+def read_cells(data: bytes) -> list[dict]:
     """The cells of a notebook as plain dicts `cell_type, source, metadata`.
 
     As lenient as can be: nothing is asked for but what answers need.
     """
-    if path.stat().st_size > MOST_BYTES:
+    if len(data) > MOST_BYTES:
         raise Unreadable(f"larger than {MOST_BYTES // 2**20} MB")
     try:
-        data = path.read_bytes()
         wide = data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
         text = data.decode("utf-16" if wide else "utf-8-sig", errors="replace")
         content = json.loads(text)

@@ -33,7 +33,7 @@ def grade_one(
     """
     release = student_notebook(read_exercises(source_of(chapter), setup_cell()))
     try:
-        notebook, odd = normalise(release, read_cells(path))
+        notebook, odd = normalise(release, read_cells(path.read_bytes()))
     except (Unreadable, OSError) as error:
         notebook, odd = release, [f"{path.name}: {error}"]
     tests = []

@@ -88,7 +88,7 @@ class Maker:
             cell["metadata"] = {"id": "aBcDeF"}
             cell["source"] = cell["source"].splitlines(keepends=True)
         add(
-            "cora - Copy of 02_x (1).ipynb", "cora", colab,
+            "cora - Copy of 02_self_attention (1).ipynb", "cora", colab,
             odd=("metadata is lost",),
         )  # fmt: skip
 
@@ -113,7 +113,7 @@ class Maker:
         moved["cells"].reverse()
         for cell in moved["cells"]:
             cell["id"] = "same"
-        add("mona_02_x.ipynb", "mona", moved)
+        add("mona_02_self_attention.ipynb", "mona", moved)
 
         extra = self.with_answers(
             _0=self.body(first, "    return my_helper(*locals().values())")
@@ -191,7 +191,7 @@ os.write(3, b'[null, {"tuple": []}, null]\\n' * 99)
 
         text = json.dumps(self.right())
         add(
-            "trun_02_x.ipynb",
+            "trun_02_self_attention.ipynb",
             "trun",
             text[: len(text) // 2],
             every,

@@ -50,6 +50,12 @@ NAMES = {
     "ch02-eve/ch02-bob/x.ipynb": ("eve", ""),
     "all/eve_9_88_bob_7_assignsubmission_file_x.ipynb": ("eve", "9"),
     "rene\u0301e/x.ipynb": ("ren\u00e9e", ""),
+    # what is no chapter's name belongs to the student's
+    "hw_02_ada.ipynb": ("hw_02_ada", ""),
+    "exercise_02_lovelace (1).ipynb": ("exercise_02_lovelace", ""),
+    "2026_11_22_ada.ipynb": ("2026_11_22_ada", ""),
+    "02_self_attention_ada (2).ipynb": ("ada", ""),
+    "Copy of 02_self_attention - Ada Lovelace.ipynb": ("ada_lovelace", ""),
 }
 
 
@@ -60,7 +66,14 @@ def test_who_handed_a_file_in(path):
 
 
 @pytest.mark.parametrize(
-    "path", ["02_self_attention.ipynb", "Copy of 02_self_attention.ipynb", "-.ipynb"]
+    "path",
+    [
+        "02_self_attention.ipynb",
+        "Copy of 02_self_attention.ipynb",
+        "02_self_attention-Copy1.ipynb",
+        "02_self_attention (2).ipynb",
+        "-.ipynb",
+    ],
 )
 def test_nobody_is_invented(path):
     assert identify(path) is None
@@ -160,6 +173,64 @@ def test_a_students_own_archive_holds_only_that_students_work(tmp_path):
     assert bob.source.startswith("Bob Ray_7")
 
 
+def test_no_plain_file_takes_the_place_of_anothers(tmp_path):
+    sure = "Ada Lovelace_4711_assignsubmission_file_02_x.ipynb"
+    put(tmp_path, sure, "bob.ipynb", "Cy .ipynb", "dan.ipynb")
+    doubtful = "ada_lovelace.ipynb", "Bob.ipynb", "cy.ipynb"
+    put(tmp_path, *doubtful, "dan (2).ipynb", when=200)
+    taken, odd = collect(tmp_path, ["ch02"])
+    assert {s.source for s in taken} == {sure, "dan (2).ipynb"}
+    named = {file for file, note in odd if "can't be told" in note}
+    assert named == {*doubtful, "bob.ipynb", "Cy .ipynb"}
+
+
+def test_what_is_no_notebook_is_named_where_a_student_has_no_other(tmp_path):
+    with zipfile.ZipFile(tmp_path / "all.zip", "w") as made:
+        for name in (
+            "ada_1_2_x.ipynb", "ada_1_3_plot.png", "bob_4_5_x.pdf", "cyd_6_7_x.py",
+            "cyd_6_8_y.py", "__MACOSX/._ada_1_2_x.ipynb",
+        ):  # fmt: skip
+            made.writestr(name, notebook(TEXT, name))
+        made.mkdir("Di Ef_9_assignsubmission_onlinetext")
+        made.writestr("Di Ef_9_assignsubmission_onlinetext_/onlinetext.html", "words")
+    put(tmp_path, "eve/ch02/x.ipynb", "eve/plot.png", "fay/solution.py")
+    zipfile.ZipFile(tmp_path / "gus_3_4_x.zip", "w").close()
+    taken, odd = collect(tmp_path, ["ch02"])
+    assert {s.student for s in taken} == {"ada", "eve"}
+    assert dict(odd) == {
+        "all.zip/bob_4_5_x.pdf": "no notebook: NOT COLLECTED",
+        "all.zip/cyd_6_7_x.py": "no notebook: NOT COLLECTED (and 1 more)",
+        "all.zip/Di Ef_9_assignsubmission_onlinetext_/onlinetext.html": (
+            "no notebook: NOT COLLECTED"
+        ),
+        "fay/solution.py": "no notebook: NOT COLLECTED",
+        "gus_3_4_x.zip": "no notebook: NOT COLLECTED",
+    }
+
+
+def test_an_archive_that_would_fill_the_machine_is_refused_unread(
+    tmp_path, monkeypatch
+):
+    path = tmp_path / "Eve_9_assignsubmission_file_work.zip"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as made:
+        for number in range(6):
+            made.writestr(f"{number}.ipynb", b" " * MOST_BYTES)
+    many = tmp_path / "Flo_8_assignsubmission_file_work.zip"
+    with zipfile.ZipFile(many, "w") as made:
+        for number in range(101):
+            made.writestr(f"{number}.ipynb", "")
+    with zipfile.ZipFile(tmp_path / "all.zip", "w") as made:
+        made.writestr("_" * 9999 + ".ipynb", "")  # a pattern would try it for minutes
+    monkeypatch.setattr(zipfile.ZipFile, "open", None)
+    taken, odd = collect(tmp_path, ["ch02"])
+    assert taken == []
+    assert {note for _, note in odd} == {
+        "notebooks of more than 100 MB in all: NOT COLLECTED",
+        "more than 100 notebooks: NOT COLLECTED",
+        "a long name: NOT COLLECTED",
+    }
+
+
 def test_namesakes_are_told_apart_by_number_in_every_later_run(tmp_path):
     known = {}
     name = "Sam Lee_{}_assignsubmission_file_02_x.ipynb"
@@ -193,8 +264,8 @@ def test_what_cannot_be_read_takes_the_place_of_nothing(tmp_path):
 
 
 def test_the_chapter_is_that_of_the_exercises_not_of_the_name(tmp_path):
-    (tmp_path / "ada_01_wrong_name.ipynb").write_text(notebook(TEXT))
-    (tmp_path / "bob_01_empty.ipynb").write_text(notebook())
+    (tmp_path / "ada_01_seq2seq_attention.ipynb").write_text(notebook(TEXT))
+    (tmp_path / "bob_01_seq2seq_attention.ipynb").write_text(notebook())
     (tmp_path / "dan_23_other.ipynb").write_text(notebook())
     taken, odd = collect(tmp_path, ["ch01", "ch02"])
     assert {s.student: s.chapter for s in taken} == {"ada": "ch02", "bob": "ch01"}

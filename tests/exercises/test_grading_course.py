@@ -171,7 +171,10 @@ def test_what_could_not_be_graded_is_no_zero(graded, course):
     *_, rows_of_canvas = [rows(course, "canvas.csv")]
     assert not [row for row in rows_of_canvas if row["Student"] == "trun"]
     assert not [r for r in rows(course, "exercises.csv") if r["student"] == "trun"]
-    assert "trun_02_x.ipynb: not a notebook (no JSON): NOT GRADED" in graded[1]
+    assert (
+        "trun_02_self_attention.ipynb: not a notebook (no JSON): NOT GRADED"
+        in graded[1]
+    )
 
 
 def test_exports_for_canvas_and_moodle(graded, course, maker):
