@@ -296,8 +296,8 @@ def grade_one(course: Course, submission: Submission, answers: dict) -> list[str
     for exercise in exercises(notebook):
         if exercise.in_words:
             cell = notebook.cells[exercise.answer]
-            text = cell.source.partition("\n")[2].strip()
-            answers[assignment, student, cell.metadata["nbgrader"]["grade_id"]] = text
+            words = export.brief(cell.source.partition("\n")[2]).strip()
+            answers[assignment, student, cell.metadata["nbgrader"]["grade_id"]] = words
     for result in plugins.RESULTS[before:]:
         if result.ended:
             note = result.ended.replace("your ", "the ")

@@ -59,11 +59,26 @@ def _plain_cell(cell: dict) -> dict:
         source = "".join(str(line) for line in source)
     # half a character, which JSON can hold and no file can
     source = str(source).encode("utf-8", "replace").decode("utf-8")
+    source = _with_pictures(source, cell.get("attachments"))
     return {
         "cell_type": str(cell.get("cell_type")),
         "source": source.replace("\r\n", "\n"),
         "metadata": metadata if isinstance(metadata, dict) else {},
     }
+
+
+def _with_pictures(source: str, attachments: Any) -> str:
+    """The text, with the pictures in it that Jupyter keeps beside it; each one once."""
+    kept = dict(attachments) if isinstance(attachments, dict) else {}
+
+    def inside(found: re.Match) -> str:
+        kinds = kept.pop(found[1], None)
+        if not isinstance(kinds, dict) or not kinds:
+            return found[0]
+        kind, data = next(iter(kinds.items()))
+        return f"](data:{kind};base64,{data})".replace("\n", "")
+
+    return re.sub(r"\]\(attachment:([^)\n]*)\)", inside, source)
 
 
 def exercise_ids(cells: list[dict]) -> set[str]:
@@ -110,11 +125,18 @@ def normalise(
     return made, list(dict.fromkeys(odd))
 
 
+PICTURE = r"(!\[[^]<\\]*\]\(data:image/(?:png|jpeg|gif|webp);base64,[\w+/=]+\))"
+
+
 def inert(words: str) -> str:
-    """Words of which nothing runs, and no link leads on, where a person reads them."""
-    words = re.sub(r"<(?=[a-zA-Z/!?])", "&lt;", words)
-    words = re.sub(r"\](?=[(:])", "] ", words)
-    return words.replace("\\href", "\\text")
+    """Words of which nothing runs, and no link leads on, where a person reads them;
+    pictures that were pasted in stay."""
+    parts = re.split(PICTURE, words)
+    for number, part in enumerate(parts[::2]):
+        part = re.sub(r"<(?=[a-zA-Z/!?])", "&lt;", part)
+        part = re.sub(r"\](?=[(:])", "] ", part)
+        parts[2 * number] = part.replace("\\href", "\\text")
+    return "".join(parts)
 
 
 def _own_cells(

@@ -13,6 +13,7 @@ from grading.normalise import (
     cells_for,
     inert,
     normalise,
+    read_cells,
     suspicions,
 )
 from tests.exercises.submissions import Maker
@@ -414,6 +415,21 @@ def test_nothing_runs_where_words_are_read():
     assert "]:" not in made
     assert "href" not in made
     assert inert("$a < b$, *E*[x] (as in 2.1)") == "$a < b$, *E*[x] (as in 2.1)"
+
+
+PNG = "iVBORw0KGgo="
+
+
+def test_pictures_pasted_into_words_stay():
+    """Colab writes them into the text, Jupyter beside it."""
+    picture = f"![a.png](data:image/png;base64,{PNG})"
+    assert inert(f"{picture} [a](b)") == f"{picture} [a] (b)"
+    script = "![a](data:text/html;base64,AA==)"
+    assert inert(script) == "![a] (data:text/html;base64,AA==)"
+    attached = {"a.png": {"image/png": PNG}}
+    cell = {"source": "![a.png](attachment:a.png)", "attachments": attached}
+    [read] = read_cells(json.dumps({"cells": [cell]}).encode())
+    assert read["source"] == picture
 
 
 def test_tests_and_setup_never_come_from_the_student(maker, release):
