@@ -28,7 +28,7 @@ MOST_WORDS = 30_000  # letters of a cell; Excel has room for 32 767
 
 # Where a spreadsheet may find the beginning of a cell: in one that splits at semicolons
 # or tabs, wherever these stand. The sign after it would make a formula of the cell.
-FORMULA = re.compile(r"(^|[;\t\r\n])([\s\"]*)(?='*[=+@-])")
+FORMULA = re.compile(r"(^|[;\t\r\n])((?:[^\S\t\r\n]|\")*)(?='*[=+@-])")
 NO_FORMULA = re.compile(rf"{FORMULA.pattern}'")
 csv.field_size_limit(sys.maxsize)
 

@@ -33,7 +33,7 @@ class Unreadable(ValueError):
 
 
 def read_cells(data: bytes) -> list[dict]:
-    """The cells of a notebook as plain dicts `cell_type, source, metadata`.
+    """The cells of a notebook as plain dicts `cell_type, source, metadata, ran`.
 
     As lenient as can be: nothing is asked for but what answers need.
     """
@@ -60,10 +60,12 @@ def _plain_cell(cell: dict) -> dict:
     # half a character, which JSON can hold and no file can
     source = str(source).encode("utf-8", "replace").decode("utf-8")
     source = _with_pictures(source, cell.get("attachments"))
+    count = cell.get("execution_count")
     return {
         "cell_type": str(cell.get("cell_type")),
         "source": source.replace("\r\n", "\n"),
         "metadata": metadata if isinstance(metadata, dict) else {},
+        "ran": count if isinstance(count, int) else 0,  # as which, if it did
     }
 
 
@@ -78,7 +80,7 @@ def _with_pictures(source: str, attachments: Any) -> str:
         kind, data = next(iter(kinds.items()))
         return f"](data:{kind};base64,{data})".replace("\n", "")
 
-    return re.sub(r"\]\(attachment:([^)\n]*)\)", inside, source)
+    return re.sub(r"\]\(attachment:([^)\n]{1,200})\)", inside, source)
 
 
 def exercise_ids(cells: list[dict]) -> set[str]:
@@ -114,7 +116,7 @@ def normalise(
         tag = release.cells[exercise.answer].source.split("\n", 1)[0]
         made.cells[exercise.answer].source = f"{tag}\n{body}".rstrip("\n")
     odd += _general_oddities(release, found, cells)
-    own = _own_cells(release, found, cells, list(chosen.values()))
+    own = _own_cells(release, cells, list(chosen.values()))
     for source in own.values():
         odd += [f"own cell: {note}" for note in suspicions(source)]
     last = _put_in(made, found, chosen, cells, own)
@@ -125,7 +127,7 @@ def normalise(
     return made, list(dict.fromkeys(odd))
 
 
-PICTURE = r"(!\[[^]<\\]*\]\(data:image/(?:png|jpeg|gif|webp);base64,[\w+/=]+\))"
+PICTURE = r"(!\[[^][<\\]{0,200}\]\(data:image/(?:png|jpeg|gif|webp);base64,[\w+/=]+\))"
 
 
 def inert(words: str) -> str:
@@ -139,10 +141,9 @@ def inert(words: str) -> str:
     return "".join(parts)
 
 
-def _own_cells(
-    release: Any, found: list[Exercise], cells: list[dict], answers: list[dict]
-) -> dict[int, str]:
-    """The student's own code: nothing of the release, no answer, no test.
+def _own_cells(release: Any, cells: list[dict], answers: list[dict]) -> dict[int, str]:
+    """The student's own code, first tries too: nothing of the release, no answer that
+    counts, no test.
 
     Returns:
         For each cell's ``id()``, what of it is the student's: of setup and tests, which
@@ -155,32 +156,30 @@ def _own_cells(
         if is_setup(cell) or role(cell) == "test"
         for line in cell.source.split("\n")
     }
-    functions = {exercise.id: exercise.function for exercise in found}
     taken, own = {id(cell) for cell in answers}, {}
     for cell in cells:
-        source, tag = cell["source"], tag_of_text(cell["source"])
+        source = cell["source"]
         if cell["cell_type"] != "code" or id(cell) in taken:
             continue
         if _squeezed(source) in known:
             continue
-        if tag and (functions.get(tag) is None or _defines(source, functions[tag])):
-            continue  # another try of an answer
         if SETUP.search(source) or TEST.search(source):
             kept = [x for x in source.split("\n") if _squeezed(x) not in lines]
             source = "\n".join(x for x in kept if not TEST.match(x))
-        elif tag is None and str(_grade_id(cell) or "-test")[-5:] != "-test":
-            continue
         if source.strip():
             own[id(cell)] = source
     return own
 
 
 SETUP = re.compile(r"annotated(\.page)?\.notebook import setup")
-TEST = re.compile(r"^\s*check\(\s*[\"']([\w-]+)", re.M)
+TEST = re.compile(r"^[ \t]*check\(\s*[\"']([\w-]+)", re.M)
 
 
-def _defines(source: str, name: str) -> bool:
-    pattern = rf"^(?:(?:async )?def|class) {name}\b|^{name}\s*="
+def _defines(source: str, name: str, constants: bool = True) -> bool:
+    """Does a cell define a function; is ``name = None`` one, too?"""
+    value = "" if constants else r"(?![ \t]*(?:None|True|False|[\d'\"]))"
+    assigned = rf"^{name}[ \t]*(?::[^=\n]*)?=(?!=){value}"
+    pattern = rf"^(?:(?:async )?def|class) {name}\b|{assigned}"
     return re.search(pattern, source, re.M) is not None
 
 
@@ -213,29 +212,18 @@ def _put_in(
 
 
 def cells_for(notebook: Any, exercise: Exercise) -> list[str]:
-    """What is run for an exercise: the release's code and the student's own before the
-    test, other answers that are used by name, and the answer last.
+    """What is run for an exercise: all code above its test, as in the notebook, and the
+    answer once more.
 
-    So helpers may stand between an answer and its test, an experiment there does not
-    replace the answer, and what one answer does to `torch` is not another one's loss.
+    So helpers may stand in another answer, or between an answer and its test, and an
+    experiment there does not replace the answer.
     """
-    own = [c for c in notebook.cells if OWN in c.metadata.get("tags", [])]
-    text = "\n".join(c.source for c in (*own, notebook.cells[exercise.answer]))
-    used: set[int] = set()
-    others = [other for other in exercises(notebook) if other.function]
-    for _ in others:  # what is used may use another
-        for other in others:
-            if other.answer not in used and re.search(rf"\b{other.function}\b", text):
-                used.add(other.answer)
-                text += notebook.cells[other.answer].source
-    before = [
+    above = [
         cell.source
-        for position, cell in enumerate(notebook.cells[: exercise.test])
-        if cell.cell_type == "code"
-        and not is_setup(cell)
-        and (role(cell) is None or position in used - {exercise.answer})
+        for cell in notebook.cells[: exercise.test]
+        if cell.cell_type == "code" and not is_setup(cell) and role(cell) != "test"
     ]
-    return [*before, notebook.cells[exercise.answer].source]
+    return [*above, notebook.cells[exercise.answer].source]
 
 
 def tag_of_text(source: str) -> str | None:
@@ -245,41 +233,54 @@ def tag_of_text(source: str) -> str | None:
 def _choose(
     exercise: Exercise, stub: Any, cells: list[dict]
 ) -> tuple[dict | None, list[str]]:
-    """The cell that answers an exercise; none where there is nothing but the stub."""
+    """The cell that answers an exercise; none where there is nothing but the stub.
+
+    Where a function is asked for: the one that the student's check has called last, if
+    the notebook says so, else the last one that is written.
+    """
+    stubs = {_squeezed(stub.source), _squeezed(stub.source.partition("\n")[2])}
     grade_id = stub.metadata["nbgrader"]["grade_id"]
-    tagged = [cell for cell in cells if tag_of_text(cell["source"]) == exercise.id]
-    marked = [
-        cell
-        for cell in cells
-        if _grade_id(cell) == grade_id and tag_of_text(cell["source"]) is None
-    ]
-    candidates, notes = tagged + marked, []
+    untagged = {n for n, c in enumerate(cells) if tag_of_text(c["source"]) is None}
+    marked = {n for n in untagged if _grade_id(cells[n]) == grade_id}
+    candidates = marked | {
+        n for n, cell in enumerate(cells) if tag_of_text(cell["source"]) == exercise.id
+    }
+    notes, checked = [], 0
     if name := exercise.function:
-        defining = [cell for cell in candidates if _defines(cell["source"], name)]
-        if not defining:  # the tag may be lost, with the metadata
-            defining = [
-                cell
-                for cell in cells
-                if cell["cell_type"] == "code"
-                and _defines(cell["source"], name)
-                and tag_of_text(cell["source"]) is None
-            ]
-            if defining:
-                notes.append(f"found by its name {name}, without tag")
-        candidates = defining or candidates
+        tests = [n for n, c in enumerate(cells) if _is_test(c, exercise)] or [
+            len(cells)
+        ]
+        checked = cells[tests[-1]]["ran"] if tests[-1] < len(cells) else 0
+        # the tag may be lost, with the metadata, or left in an empty answer
+        others = {
+            n
+            for n in untagged - candidates
+            if cells[n]["cell_type"] == "code"
+            and _defines(cells[n]["source"], name, constants=False)
+        }
+        defining = {n for n in candidates if _defines(cells[n]["source"], name)}
+        above = {n for n in others if n <= tests[-1]}
+        candidates = defining | above or others or candidates
     if not candidates:
         return None, ["no answer cell found"]
-    stubs = {_squeezed(stub.source), _squeezed(stub.source.partition("\n")[2])}
-    written = [c for c in candidates if _squeezed(c["source"]) not in stubs]
-    if len(candidates) > 1:
-        notes.append(
-            f"{len(candidates)} answer cells, took the last one that is written"
-        )
+    found = [cells[n] for n in sorted(candidates)]
+    written = [cell for cell in found if _squeezed(cell["source"]) not in stubs]
+    if len(found) > 1:
+        notes.append(f"{len(found)} answer cells, took the last one that is written")
     if not written:
         return None, notes
-    if written[-1]["cell_type"] != stub.cell_type:
-        notes.append(f"the answer is in a {written[-1]['cell_type']} cell")
-    return written[-1], notes
+    ran = [cell for cell in written if 0 < cell["ran"] <= checked]
+    chosen = max(ran, key=lambda cell: cell["ran"]) if ran else written[-1]
+    known = tag_of_text(chosen["source"]) or _grade_id(chosen) == grade_id
+    if exercise.function and not known:
+        notes.append(f"found by its name {exercise.function}, without tag")
+    if chosen["cell_type"] != stub.cell_type:
+        notes.append(f"the answer is in a {chosen['cell_type']} cell")
+    return chosen, notes
+
+
+def _is_test(cell: dict, exercise: Exercise) -> bool:
+    return any(name == exercise.id for name in TEST.findall(cell["source"]))
 
 
 def _grade_id(cell: dict) -> Any:

@@ -28,6 +28,7 @@ ENDED = {
     "processes": "your code starts too many processes",
     "died": "your code ended its process before it gave a result",
 }
+ABOVE = 20.0  # seconds that the cells above the answers may waste, in all exercises
 NO_RESULT = "your code sent something else than a result"
 
 
@@ -110,17 +111,18 @@ class Submission:
 
     def __init__(self, runner: Runner) -> None:
         self.runner, self.sandbox = runner, runner.fresh()
-        self.left: set[str] = set()  # cells that do not end: tried once
+        self.spare = ABOVE
+        # cell -> numbers of its statements that do not end: they are tried once
+        self.left: dict[str, set[int]] = {}
 
     def run(self, cells: list[str], function: str, cases: Sequence[Case]) -> Outcome:
         """Try the function that ``cells`` define, on one case after the other."""
         begun, seconds, ended = time.monotonic(), self.runner.seconds, None
-        deadline = begun + seconds
-        job = {"cells": cells, "function": function, "seconds": seconds}
-        job |= {"memory": self.runner.memory}
         hints: list[str | None] = []
         try:
-            missing = self._define(job, deadline)
+            self._run_above(cells[:-1])
+            deadline = time.monotonic() + seconds
+            missing = self._define(cells[-1], function, deadline)
             for case in cases:
                 hints.append(missing or judged(case, self._call(case, deadline)))
             if self.sandbox.ask({}, deadline + 1) != EXERCISE_ENDED:
@@ -137,8 +139,7 @@ class Submission:
         self, notebook: Any, exercise: Exercise, cases: Sequence[Case]
     ) -> Outcome:
         """Try an exercise of a notebook."""
-        cells = [c for c in cells_for(notebook, exercise) if c not in self.left]
-        return self.run(cells, exercise.function, cases)
+        return self.run(cells_for(notebook, exercise), exercise.function, cases)
 
     def _ask(self, request: dict, deadline: float) -> str:
         reply = self.sandbox.ask(request, deadline)
@@ -146,17 +147,35 @@ class Submission:
             raise Ended("died")
         return reply
 
-    def _define(self, job: dict, deadline: float) -> str | None:
-        """Run the cells; why there is no answer to call, or None if there is one."""
+    def _run_above(self, cells: list[str]) -> None:
+        """Run what stands above the answer; what does not end costs its time once."""
+        begun, seconds = time.monotonic(), self.runner.seconds
+        job = {"above": cells, "seconds": seconds, "spare": self.spare}
+        job["skip"] = [sorted(self.left.get(cell, ())) for cell in cells]
+        job["memory"] = self.runner.memory
+        deadline = begun + self.spare + seconds
         try:
-            defined, problem, left = plain.loads(self._ask(job, deadline))
-            self.left |= {job["cells"][number] for number in left}
-        except (plain.NotPlain, TypeError, ValueError, IndexError):
+            for cell, left in zip(
+                cells, plain.loads(self._ask(job, deadline)), strict=True
+            ):
+                self.left.setdefault(cell, set()).update(map(int, left))
+        except (plain.NotPlain, TypeError, ValueError) as error:
+            raise Ended("died") from error  # forged
+        finally:
+            took = time.monotonic() - begun
+            self.spare = max(self.spare - max(took - seconds, 0.0), 0.0)
+
+    def _define(self, answer: str, function: str, deadline: float) -> str | None:
+        """Run the answer; why there is nothing to call, or None if there is."""
+        request = {"answer": answer, "function": function}
+        try:
+            defined, problem = plain.loads(self._ask(request, deadline))
+        except (plain.NotPlain, TypeError, ValueError):
             return NO_RESULT
         if defined is True:
             return None
         if problem is None:
-            return f"there is no function {job['function']}"
+            return f"there is no function {function}"
         return f"your cell raised {_kind(problem)}"
 
     def _call(self, case: Case, deadline: float) -> str:

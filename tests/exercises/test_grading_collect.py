@@ -286,7 +286,7 @@ def release():
 
 def cells_of(notebook):
     return [
-        {key: cell[key] for key in ("cell_type", "source", "metadata")}
+        {key: cell[key] for key in ("cell_type", "source", "metadata")} | {"ran": 0}
         for cell in notebook["cells"]
     ]
 
@@ -330,7 +330,7 @@ def test_an_answer_without_its_tag_is_found_by_metadata_or_function(maker, relea
 
 
 def coded(source):
-    return {"cell_type": "code", "metadata": {}, "source": source}
+    return {"cell_type": "code", "metadata": {}, "source": source, "ran": 0}
 
 
 def run_for(made, position):
@@ -356,29 +356,44 @@ def test_own_cells_keep_their_order_and_the_answer_comes_last(maker, release):
     assert "1 of them behind the last test: not run" in odd
 
 
-def test_another_answer_runs_only_where_it_is_used(maker, release):
+def test_all_that_stands_above_is_run(maker, release):
+    """Other answers, their first tries too, as a notebook runs them."""
     first, second = maker.code[:2]
-    text = maker.solutions[first.id]
-    made, odd = normalise(release, cells_of(maker.right()))
-    assert text not in run_for(made, 1)
-    use = maker.body(second, f"    return {first.function}(q, k)")
-    made, odd = normalise(release, cells_of(maker.with_answers(_1=use)))
-    assert text in run_for(made, 1)
-    assert odd == []
+    cells = cells_of(maker.right())
+    early = maker.body(first, "    return 1")
+    cells.insert(first.answer, coded(early))
+    made, _ = normalise(release, cells)
+    sources = run_for(made, 1)
+    kept = [early, maker.solutions[first.id]]
+    assert [source for source in sources if source in kept] == kept
+    assert maker.solutions[maker.code[2].id] not in sources
+    assert sources[-1] == maker.solutions[second.id]
 
 
-def test_a_chain_of_answers_is_run_whole(maker, release):
-    first, second, third = maker.code[:3]
-    made, _ = normalise(
-        release,
-        cells_of(
-            maker.with_answers(
-                _1=maker.body(second, f"    return {first.function}(q, k)"),
-                _2=maker.body(third, f"    return {second.function}(width, 1)"),
-            )
-        ),
-    )
-    assert maker.solutions[first.id] in run_for(made, 2)
+def test_an_answer_below_an_untouched_stub_counts(maker, release):
+    first = maker.code[0]
+    text = maker.solutions[first.id].split("\n", 1)[1]
+    cells = cells_of(maker.right())
+    cells[first.answer]["source"] = maker.blank["cells"][first.answer]["source"]
+    cells.insert(first.answer + 1, coded(text))
+    made, odd = normalise(release, cells)
+    assert answer_of(made, 0).endswith(text)
+    assert any("found by its name" in note for note in odd)
+
+
+@pytest.mark.parametrize(
+    ("ran", "expected"), [((0, 0, 0), "RIGHT = 2"), ((5, 3, 6), "RIGHT = 1")]
+)
+def test_the_answer_is_what_the_check_has_called(maker, release, ran, expected):
+    """The lower of two, or the one that was run last before the check."""
+    first = maker.code[0]
+    tag, text = maker.solutions[first.id].split("\n", 1)
+    cells = cells_of(maker.with_answers(_0=f"{tag}\nRIGHT = 1\n{text}"))
+    cells.insert(first.answer + 1, coded(f"RIGHT = 2\n{text}"))
+    for cell, count in zip(cells[first.answer :], ran, strict=False):
+        cell["ran"] = count
+    made, _ = normalise(release, cells)
+    assert expected in answer_of(made, 0)
 
 
 @pytest.mark.parametrize("colab", [False, True])

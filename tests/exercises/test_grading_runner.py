@@ -201,8 +201,8 @@ def f(q, k):
 
 
 def test_one_that_does_not_read_ends_at_its_deadline(runner):
-    """It answers two requests and sleeps; the third, longer than a pipe, once hung."""
-    reply = plain.dumps([True, None, []])
+    """It answers one request and sleeps; the next, longer than a pipe, once hung."""
+    reply = plain.dumps([True, None])
     sleeping = f"""
 import os, time
 for fd in range(3, 12):
@@ -433,15 +433,44 @@ def test_magic_commands_lose_no_helper(confined):
     assert confined.run([*cells, answer], "f", CASES).failures == {}
 
 
-@pytest.mark.parametrize("body", ["pass", "\n try: 1/0\n except Exception: pass"])
-def test_cells_that_do_not_end_are_left_and_remembered(submission, body):
-    endless = f"while True: {body}"
+@pytest.mark.parametrize(
+    "body", ["pass", "\n try: 1/0\n except Exception: pass", "\n try: 1/0\n except: 0"]
+)
+def test_statements_that_do_not_end_are_left_and_remembered(submission, body):
+    endless = f"before = 2\nwhile True: {body}\nbehind = 1"
     submission.left.clear()
-    cells = [IMPORTS, endless, "def half(x): return x / 2"]
+    cells = [IMPORTS, endless, "def half(x): return behind * x / before"]
     answer = "def f(q, k): return half(q @ k.mT)"
-    outcome = submission.run([*cells, answer], "f", CASES)
-    assert outcome.failures == {}
-    assert submission.left == {endless}
+    for _ in range(2):
+        assert submission.run([*cells, answer], "f", CASES).failures == {}
+    assert {cell: left for cell, left in submission.left.items() if left} == {
+        endless: {1}
+    }
+
+
+def test_slow_cells_cost_themselves_once(submission):
+    """Six experiments of two seconds once took the time of every answer below them."""
+    slow = [f"import time; time.sleep(9)  # {n}" for n in range(2)]
+    slow += [f"for n in range(10**9): {n}" for n in range(2)]
+    for _ in range(2):
+        outcome = submission.run([IMPORTS, *slow, f(RIGHT)], "f", CASES)
+        assert outcome.failures == {}
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "from a_library_of_colab import drive\ndef half(x): return x / 2",
+        "display(3)\ndef half(x): return x / 2",
+        "check('ch02-tempered', f)\ndef half(x): return x / 2",
+        "print(no_such_name); 1 / 0\nhalf = lambda x: x / 2",
+        "import sys\nsys.exit()\nhalf = lambda x: x / 2",
+        "from __future__ import annotations\ndef half(x: Number): return x / 2",
+    ],
+)
+def test_a_statement_that_raises_costs_only_itself(submission, source):
+    answer = "def f(q, k): return half(q @ k.mT)"
+    assert submission.run([IMPORTS, source, answer], "f", CASES).failures == {}
 
 
 PARTS = {"first": [Function("x + 1")], "then": Function("3 * x")}
