@@ -23,9 +23,11 @@ MOST_CELLS = 2000
 OWN = "own"  # tag of a cell that the student added
 SUSPECT = re.compile(
     r"(\b(?:os\._exit|os\.kill\w*|os\.system|os\.fork|sys\.exit|subprocess|socket|ctypes|"
-    r"importlib|__import__|sys\.modules|inspect\.|gc\.|open\(|eval\(|exec\()"
+    r"importlib|__import__|sys\.modules|inspect\.|gc\.|open\(|eval\(|exec\(|threading|"
+    r"torch\.ops|torch\._C|resolve_name|runpy|pydoc|pickle)"
     r"|\.(?:expression|__code__|__globals__|f_back|f_locals)\b)"
 )
+MOST_LOOKED_AT = 200_000  # letters
 
 
 class Unreadable(ValueError):
@@ -293,42 +295,57 @@ def _squeezed(source: str) -> str:
 
 
 def _parsed(source: str) -> ast.Module:
-    """The tree of a cell; an empty one where it is not plain Python."""
+    """The tree of a cell, without the lines that only IPython knows."""
     lines = source.split("\n")
-    plain = ["" if line.lstrip().startswith(("%", "!")) else line for line in lines]
+    plain = ["" if IPYTHON.search(line) else line for line in lines]
     try:
+        return ast.parse(source)
+    except SyntaxError:
         return ast.parse("\n".join(plain))
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return ast.Module(body=[], type_ignores=[])
+
+
+# commands, %pwd and !ls, also behind `=`; help, sdpa?
+IPYTHON = re.compile(r"^\s*[%!?]|=\s*[%!]\S|\?\s*$")
 
 
 def suspicions(source: str) -> list[str]:
     """What in an answer a person should look at."""
+    if len(source) > MOST_LOOKED_AT:
+        return ["is too long to be looked at"]
     try:
         found = _seen_in(_parsed(source))
-    except RecursionError:
+    except (SyntaxError, ValueError):
+        found = ["is no Python that could be looked at"]
+    except (RecursionError, MemoryError):
         found = ["is nested too deeply to be looked at"]
     found += [f"contains {hit.strip('(')}" for hit in SUSPECT.findall(source)]
     return list(dict.fromkeys(found))
 
 
 def _seen_in(tree: ast.Module) -> list[str]:
-    found = []
+    found, ours = [], {"annotated"}  # names that stand for the book's modules
     for node in ast.walk(tree):
-        modules = []
+        if isinstance(node, ast.Import):
+            books = [a for a in node.names if a.name.split(".")[0] == "annotated"]
+            ours |= {alias.asname for alias in books if alias.asname}
+    for node in ast.walk(tree):
+        modules, attention = [], False
         if isinstance(node, ast.ImportFrom) and node.module:
             modules = [f"{node.module}.{alias.name}" for alias in node.names]
+            attention = any(name.endswith(READY_MADE) for name in modules)
         elif isinstance(node, ast.Import):
             modules = [alias.name for alias in node.names]
         elif isinstance(node, ast.Attribute):
             modules = [ast.unparse(node)] if _root(node) == "annotated" else []
-            if node.attr == "scaled_dot_product_attention":
-                found.append("calls PyTorch's own scaled_dot_product_attention")
+            attention = node.attr == READY_MADE and _root(node) not in ours
+        books = [name for name in modules if name.split(".")[0] == "annotated"]
         found += [
             f"takes {name} from the book's module"
-            for name in modules
-            if name.split(".")[0] == "annotated" and name not in CHECKING
+            for name in books
+            if name not in CHECKING
         ]
+        if attention and not books:
+            found.append(f"calls PyTorch's own {READY_MADE}")
         if isinstance(node, ast.Assign):
             for target in node.targets:
                 if isinstance(target, ast.Attribute) and _root(target) in PATCHED:
@@ -338,7 +355,8 @@ def _seen_in(tree: ast.Module) -> list[str]:
     return found
 
 
-CHECKING = {"annotated", "annotated.checks", "annotated.checks.check"}
+READY_MADE = "scaled_dot_product_attention"
+CHECKING = {"annotated", "annotated.checks.check"}
 PATCHED = {"torch", "annotated", "math", "builtins", "checks", "inspect"}
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from annotated.checks import Case, verdict
 from annotated.checks.calling import NOT_DONE, Call, Function, Problem, Raised
+from annotated.checks.material import written_out
 from grading import plain
 from grading.normalise import cells_for
 from grading.sandbox import (
@@ -120,7 +121,8 @@ class Submission:
         begun, seconds, ended = time.monotonic(), self.runner.seconds, None
         hints: list[str | None] = []
         try:
-            self._run_above(cells[:-1])
+            through = cases[0].exercise.through if cases else None
+            self._run_above(cells[:-1], through is written_out)
             deadline = time.monotonic() + seconds
             missing = self._define(cells[-1], function, deadline)
             for case in cases:
@@ -147,12 +149,12 @@ class Submission:
             raise Ended("died")
         return reply
 
-    def _run_above(self, cells: list[str]) -> None:
+    def _run_above(self, cells: list[str], without_attention: bool) -> None:
         """Run what stands above the answer; what does not end costs its time once."""
         begun, seconds = time.monotonic(), self.runner.seconds
         job = {"above": cells, "seconds": seconds, "spare": self.spare}
         job["skip"] = [sorted(self.left.get(cell, ())) for cell in cells]
-        job["memory"] = self.runner.memory
+        job |= {"memory": self.runner.memory, "written_out": without_attention}
         deadline = begun + self.spare + seconds
         try:
             for cell, left in zip(

@@ -26,8 +26,10 @@ from typing import Any
 
 import torch
 from IPython.core.inputtransformer2 import TransformerManager
+from torch import nn
 
 from annotated.checks.calling import Function, Problem, Raised, call, mapped
+from annotated.checks.material import ReadyMade
 from grading import plain
 
 SECONDS = 1.5  # of computing, for a statement above the answer; twice of waiting
@@ -35,7 +37,7 @@ TIMED = re.compile(r"\A\s*%%(time|capture)\b.*\n")  # commands that run their ce
 MOST_FILE = 16 * 2**20  # bytes of a file that it writes
 
 # What exercises use is loaded before the fork, so that no exercise waits for it.
-PRELOAD = ("math", "numpy", "annotated.checks.material")
+PRELOAD = ("math", "numpy")
 
 
 class NoShell:
@@ -130,6 +132,28 @@ def _no_limit() -> None:
     signal.setitimer(signal.ITIMER_REAL, 0)
 
 
+def without_attention() -> torch.library.Library:
+    """Take PyTorch's own attention out of this process, for all its threads and under
+    all its names; it is back when the library that is returned is no more."""
+
+    def ready_made(*arguments: object, **options: object) -> None:
+        raise ReadyMade
+
+    library = torch.library.Library("aten", "IMPL")
+    for name in torch._C._dispatch_get_all_op_names():
+        space, _, name = name.partition("::")
+        attends = "attention" in name or "transformer_encoder" in name
+        if space == "aten" and attends and "backward" not in name:
+            for key in (
+                "CompositeImplicitAutograd", "CPU", "AutogradCPU", "FuncTorchBatched",
+            ):  # fmt: skip
+                library.impl(name, ready_made, key)
+    nn.functional.multi_head_attention_forward = ready_made
+    for module in ("torch.nn.attention", "torch._higher_order_ops"):
+        sys.modules[f"{module}.flex_attention"] = None
+    return library
+
+
 def reply_to(request: dict, answer: Any) -> str:
     """Call the answer with one case's arguments; the result as JSON."""
     arguments = plain.load_arguments(request["arguments"])
@@ -197,6 +221,7 @@ class Lines:
 def exercise(job: dict, lines: Lines) -> None:
     """One exercise, in the fork: what stands above, the answer, a reply a case."""
     confine(job["spare"] + 2 * job["seconds"], job["memory"])
+    kept = without_attention() if job["written_out"] else None  # noqa: F841
     torch.manual_seed(0)
     cells, ends = Cells(), time.monotonic() + job["spare"]
     left = [

@@ -476,10 +476,28 @@ def test_tests_and_setup_never_come_from_the_student(maker, release):
         ("__import__('os')", "contains __import__"),
         ("f.expression in KNOWN", "contains .expression"),
         ("annotated" + ".a" * 900, "is nested too deeply to be looked at"),
+        (
+            "_ = %pwd\nsdpa?\nfrom annotated import attention",
+            "takes annotated.attention from the book's module",
+        ),
+        ("def f(:\nfrom annotated import attention", "is no Python that could be"),
+        (
+            "import annotated.checks as c",
+            "takes annotated.checks from the book's module",
+        ),
+        (
+            "from torch.nn.functional import scaled_dot_product_attention as s",
+            "calls PyTorch's own scaled_dot_product_attention",
+        ),
     ],
 )
 def test_what_a_person_should_look_at(source, note):
-    assert note in suspicions(source)
+    assert [found for found in suspicions(source) if found.startswith(note)]
+
+
+def test_nobody_is_accused_of_what_the_book_has_done():
+    source = "import annotated.attention as m\nm.scaled_dot_product_attention(q, k, v)"
+    assert suspicions(source) == ["takes annotated.attention from the book's module"]
 
 
 def test_ordinary_answers_raise_no_suspicion(maker):

@@ -258,10 +258,79 @@ def test_it_finds_no_file_of_the_course_the_book_or_its_owner(confined, tmp_path
     here = Path(__file__).resolve()
     solutions = here.parents[2] / "notebooks" / "src" / "exercises"
     right = here.parents[2] / "annotated" / "checks" / "ch02.py"
-    for path in (tmp_path, here, solutions, right, Path.home() / ".ssh", "/etc/passwd"):
+    module = here.parents[2] / "annotated" / "attention.py"
+    for path in (
+        tmp_path, here, solutions, right, module, Path.home() / ".ssh", "/etc/passwd",
+    ):  # fmt: skip
         assert not found(confined, f"__import__('os').path.exists({str(path)!r})"), path
     assert found(confined, f"__import__('os').path.exists({sys.prefix!r})")
     assert not found(confined, "__import__('os').access('/usr', 2)")
+
+
+ASKING = {
+    "plainly": "from annotated.attention import masked_softmax as found",
+    "by name": "from pkgutil import resolve_name\n"
+    "found = resolve_name('annotated.attention:masked_softmax')",
+    "by its documentation": "import pydoc\n"
+    "found = pydoc.locate('annotated.attention.masked_softmax') or 1 / 0",
+    "by a pickle": "import pickle\n"
+    "found = pickle.loads(b'cannotated.attention\\nmasked_softmax\\n.')",
+    "by a run": "import runpy\nfound = runpy.run_module('annotated.attention')",
+    "a right answer": "import annotated.checks as c\n"
+    "found = c.exercise_named('ch02-tempered').right",
+}
+
+
+@pytest.mark.parametrize("way", ASKING)
+def test_nothing_of_the_book_can_be_asked(submission, way):
+    asking = f"{ASKING[way]}\ndef f(q, k): return q @ k.mT / 2"
+    assert "there is no function f" not in tried(submission, asking).failures.values()
+    hidden = ASKING[way].replace("\n", "\n    ")
+    hidden = f"def f(q, k):\n    {hidden}\n    return q @ k.mT / 2"
+    assert "your code raised" in tried(submission, hidden).failures[0]
+
+
+ATTEND = "F.scaled_dot_product_attention(x @ W_q, x @ W_k, x @ W_v)"
+READY_MADE = {
+    "plainly": f"def f(x, W_q, W_k, W_v): return {ATTEND}",
+    "in a thread": f"""import threading
+def f(x, W_q, W_k, W_v):
+    found = []
+    thread = threading.Thread(target=lambda: found.append({ATTEND}))
+    thread.start(); thread.join()
+    return found[0]""",
+    "unwatched": f"""def f(x, W_q, W_k, W_v):
+    with torch._C.DisableTorchFunction(): return {ATTEND}""",
+    "by its operator": f"""def f(x, W_q, W_k, W_v):
+    return {ATTEND.replace("F.", "torch.ops.aten.")}""",
+    "by its parts": """def f(x, W_q, W_k, W_v):
+    q, k, v = (x @ w for w in (W_q, W_k, W_v))
+    return torch.ops.aten._scaled_dot_product_attention_math(q, k, v)[0]""",
+    "scripted": f"@torch.jit.script\ndef f(x, W_q, W_k, W_v): return {ATTEND}".replace(
+        "F.", "torch.nn.functional."
+    ),
+    "mapped": f"def f(x, *W): return torch.vmap(lambda x: {ATTEND})(x)".replace(
+        "W_q", "W[0]").replace("W_k", "W[1]").replace("W_v", "W[2]"),
+    "patched": f"""from annotated.checks import material
+material.ATTENTION = ()
+material.written_out = lambda answer, *a: answer(*a)
+def f(x, W_q, W_k, W_v): return {ATTEND}""",
+    "flexible": """from torch.nn.attention.flex_attention import flex_attention
+def f(x, W_q, W_k, W_v):
+    return flex_attention(*((x @ w)[None] for w in (W_q, W_k, W_v)))[0]""",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("way", READY_MADE)
+def test_what_is_to_be_written_out_cannot_be_called(submission, way):
+    cases = exercise_named("ch02-self-attention").cases("a course's", graded=True)
+    assert len(tried(submission, READY_MADE[way], cases).failures) == len(cases)
+
+
+def test_a_repository_that_students_could_read_grades_nobody(monkeypatch):
+    monkeypatch.setattr("grading.sandbox.ROOT", Path(sys.prefix) / "src")
+    with pytest.raises(RunnerError, match="student code could read"):
+        Runner("bubblewrap")
 
 
 def test_it_reaches_no_network(confined):
