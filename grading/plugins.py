@@ -76,7 +76,10 @@ class JudgeAnswers(NbGraderPreprocessor):
         cases = graded_cases(exercise.id, Path(self.course))
         outcome = running.grade(nb, exercise, cases)
         nb.cells[exercise.test].outputs = outputs(cases, outcome.failures)
-        failed = [(cases[n].line, hint) for n, hint in sorted(outcome.failures.items())]
+        failed = [
+            (cases[n].line, hint + f" ({outcome.raised[n]})" * (n in outcome.raised))
+            for n, hint in sorted(outcome.failures.items())
+        ]
         if NOT_DONE in outcome.failures.values():
             failed = [("", NOT_DONE)]
         who = who["student"], who["assignment"], exercise.id

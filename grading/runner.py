@@ -37,11 +37,13 @@ NO_RESULT = "your code sent something else than a result"
 class Outcome:
     """What one exercise of one submission came to.
 
-    `failures` maps the number of each failed case to its hint; `ended` says why no more
-    could be tried, where the process did not come to its end.
+    `failures` maps the number of each failed case to its hint, and `raised` to the kind
+    of exception, which no student reads: it could say what the process has seen.
+    `ended` says why no more could be tried, where the process did not come to its end.
     """
 
     failures: dict[int, str]
+    raised: dict[int, str]
     seconds: float
     ended: str | None
 
@@ -120,13 +122,19 @@ class Submission:
         """Try the function that ``cells`` define, on one case after the other."""
         begun, seconds, ended = time.monotonic(), self.runner.seconds, None
         hints: list[str | None] = []
+        raised: dict[int, str] = {}
         try:
             through = cases[0].exercise.through if cases else None
             self._run_above(cells[:-1], through is written_out)
             deadline = time.monotonic() + seconds
             missing = self._define(cells[-1], function, deadline)
-            for case in cases:
-                hints.append(missing or judged(case, self._call(case, deadline)))
+            for number, case in enumerate(cases):
+                hint, kind = missing, None
+                if not missing:
+                    hint, kind = judged(case, self._call(case, deadline))
+                hints.append(hint)
+                if hint and kind:
+                    raised[number] = kind
             if self.sandbox.ask({}, deadline + 1) != EXERCISE_ENDED:
                 raise Ended("died")  # forged lines stood before it: start afresh
         except Ended as error:
@@ -135,7 +143,8 @@ class Submission:
             self.sandbox.kill()
             self.sandbox = self.runner.fresh()
         failures = {number: hint for number, hint in enumerate(hints) if hint}
-        return Outcome(failures, round(time.monotonic() - begun, 2), ended)
+        seconds = round(time.monotonic() - begun, 2)
+        return Outcome(failures, raised, seconds, ended)
 
     def grade(
         self, notebook: Any, exercise: Exercise, cases: Sequence[Case]
@@ -190,22 +199,25 @@ class Submission:
         return self._ask(request, deadline)
 
 
-def judged(case: Case, reply: str) -> str | None:
-    """The verdict on what came back for one case; nothing of it is repeated."""
+def judged(case: Case, reply: str) -> tuple[str | None, str | None]:
+    """The verdict on what came back for one case, and the kind of exception in it;
+    nothing else of it is repeated."""
     try:
         result, after = plain.loads(reply)
     except (plain.NotPlain, TypeError, ValueError):
-        return NO_RESULT
+        return NO_RESULT, None
+    kind = None
     if isinstance(result, Raised):
-        result = Raised(_kind(result.kind), str(result.message))
+        kind = _kind(result.kind)
+        result = Raised(kind, str(result.message))
     elif not isinstance(result, Problem):
         if not isinstance(after, tuple) or len(after) != len(case.arguments):
-            return NO_RESULT
+            return NO_RESULT, None
         after = with_functions(case.arguments, after)
     try:
-        return verdict(case, Call(result, after), quote=False)
+        return verdict(case, Call(result, after), quote=False), kind
     except Exception:  # forged: no answer can return what the judge stumbles over
-        return NO_RESULT
+        return NO_RESULT, None
 
 
 def _kind(name: Any) -> str:
@@ -217,7 +229,7 @@ def _kind(name: Any) -> str:
 
 def with_functions(before: Any, after: Any) -> Any:
     """What was sent back, with the functions that only their texts stand for."""
-    if isinstance(before, Function) and after == repr(before):
+    if isinstance(before, Function) and after == before.expression:
         return before
     if isinstance(before, list | tuple) and isinstance(after, list | tuple):
         rest = after[len(before) :]
@@ -232,7 +244,8 @@ def shown(cases: Sequence[Case], failures: dict[int, str]) -> list[str]:
     """What a student may see: a line of our own for each case."""
     if NOT_DONE in failures.values():
         return ["not done"]
+    as_declared = sorted(enumerate(cases), key=lambda pair: pair[1].number)
     return [
         f"✗ {case.line}: {failures[number]}" if number in failures else f"✓ {case.line}"
-        for number, case in enumerate(cases)
+        for number, case in as_declared
     ]

@@ -160,7 +160,9 @@ def reply_to(request: dict, answer: Any) -> str:
     through = request["through"] and resolve_name(request["through"])
     called = call(answer, arguments, request["gradients"], through)
     # a function among the arguments comes back as its text
-    after = mapped(lambda v: repr(v) if isinstance(v, Function) else v, called.after)
+    after = mapped(
+        lambda v: v.expression if isinstance(v, Function) else v, called.after
+    )
     result = called.result
     if isinstance(result, Raised):  # not its words, they could be anything: the numbers
         numbers = re.findall(r"-?\d+", result.message)

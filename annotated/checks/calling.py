@@ -11,7 +11,7 @@ import numbers
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import Any, NamedTuple
 
@@ -34,10 +34,11 @@ PROBLEMS = {
 class Function:
     """A function as an argument, written as an expression, so that it is plain text.
 
-    ``Function("x.cumsum(dim=0)")(x)``; ``torch`` and ``math`` may be used in it.
+    ``Function("x.cumsum(dim=0)")(x)``; ``torch`` and ``math`` may be used in it. What
+    it is, an answer should find out by calling it: its ``repr`` does not say.
     """
 
-    expression: str
+    expression: str = field(repr=False)
     parameters: str = "x"
 
     @cached_property

@@ -313,6 +313,21 @@ def _(draw):
     return (Function(f"torch.cat([{draw.choice(changed).format(round(size, 2))}])"),)
 
 
+# which of them, and with which numbers, only the seed knows
+@is_equivariant.each(
+    "\n".join(
+        f"one of the functions above, with other numbers ({n}) -> " for n in range(6)
+    ),
+    graded_only=True,
+)
+def _(draw):
+    same = "2 * x", "x.softmax(dim=-1)", "x - x.mean(dim=0)", "0 * x + x.mean(dim=0)"
+    other = "x.cumsum(dim=0)", "x.roll(1, dims=0)", "x.flip(0)", "x.sort(dim=0).values"
+    inner, outer = (round(draw.number(0.6, 1.0), 3) for _ in range(2))
+    expression = draw.choice(draw.choice([same, other]))
+    return (Function(f"{outer} * (lambda x: {expression})({inner} * x)"),)
+
+
 is_equivariant.instead("""
 f(x)[p] -> f(x)  # {the rows sorted}
 1e-5

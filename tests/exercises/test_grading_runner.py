@@ -119,13 +119,15 @@ def test_other_styles_pass_as_in_the_notebook(submission, answer, monkeypatch):
         (f("raise NotImplementedError()"), NOT_DONE),
         (f("return q"), "the shape is another one, expected (2, 3, 5)"),
         (f("return q.new_empty(0, 31337)"), "the shape is another one"),
-        (f("return 31337"), "expected a tensor, got an int"),
-        (f("return 10**400"), "expected a tensor, got an int"),
+        (f("return 31337"), "expected a tensor, got something else"),
+        (f("return 10**400"), "expected a tensor, got something else"),
+        (f("return q.half()"), "the shape is another one"),
+        (f("return (q @ k.mT / 2).half()"), "the dtype is another one, expected"),
         (f("return q.to('meta')"), "expected a tensor, a number or the like"),
-        (f("return 1 / 0"), "your code raised ZeroDivisionError"),
+        (f("return 1 / 0"), "your code raised an exception"),
         (f("q *= 0.5; return q @ k.mT"), "changes its argument `q` in place"),
         (f("return (yield)"), "expected a tensor, a number or the like"),
-        (f("for _ in range(10**5): q = [q]\n    return q"), "raised RecursionError"),
+        (f("for _ in range(10**5): q = [q]\n    return q"), "raised an exception"),
         ("def f(q, k) return", "your cell raised SyntaxError"),
         ("f = None", "there is no function f"),
         ("", "there is no function f"),
@@ -135,7 +137,7 @@ def test_other_styles_pass_as_in_the_notebook(submission, answer, monkeypatch):
         (f("raise KeyboardInterrupt"), "ended its process"),
         (f("import os; os.kill(os.getpid(), 9)"), "ended its process"),
         (f("import os; os.kill(os.getppid(), 9); os._exit(0)"), "ended its process"),
-        (f("return torch.ones(20_000_000_000)"), "your code raised RuntimeError"),
+        (f("return torch.ones(20_000_000_000)"), "your code raised an exception"),
         (f("return torch.ones(20_000_000)"), "expected a tensor, a number or the like"),
         (f("while True: pass"), "takes longer than 2 seconds"),
         (f"{f(RIGHT)}\nwhile True: print('!' * 1000)", "takes longer than 2 seconds"),
@@ -242,15 +244,14 @@ def f(q, k):
     secret = replace(CASES[0], arguments=(torch.full((2, 3, 4), SECRET), torch.ones(1)))
     with Runner(seconds=40.0) as patient, patient.submission() as running:
         outcome = tried(running, look, [CASES[0], secret])
-    assert "IndexError" in outcome.failures[0]
     # the search is able to find it where it is
-    assert "KeyError" in outcome.failures[1]
+    assert outcome.raised == {0: "IndexError", 1: "KeyError"}
 
 
 def found(submission, expression):
     """What an answer sees when it evaluates an expression to True."""
     source = f"def f(q, k):\n    raise KeyError if {expression} else IndexError"
-    return "KeyError" in tried(submission, source, CASES[:1]).failures[0]
+    return tried(submission, source, CASES[:1]).raised == {0: "KeyError"}
 
 
 def test_it_finds_no_file_of_the_course_the_book_or_its_owner(confined, tmp_path):
@@ -349,16 +350,17 @@ def f(q, k):
 
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
-        hint = tried(confined, dial.replace("PORT", str(port))).failures[0]
-    assert "IndexError" in hint
+        outcome = tried(confined, dial.replace("PORT", str(port)))
+    assert outcome.raised[0] == "IndexError"
 
 
 def test_words_of_an_exception_reach_nobody(submission):
     source = f("raise ValueError(open('/proc/self/environ').read() + 'SECRETWORDS')")
     outcome = tried(submission, source)
     lines = "".join(shown(CASES, outcome.failures))
-    assert "ValueError" in lines
-    assert "SECRETWORDS" not in lines
+    assert outcome.raised[0] == "ValueError"
+    assert "your code raised an exception" in lines
+    assert "ValueError" not in lines  # one of fifty kinds would tell five bits
     named = 'class SECRETWORDS(BaseException): ""\nraise SECRETWORDS'
     assert "SECRETWORDS" not in "".join(tried(submission, named).failures.values())
 
@@ -432,13 +434,13 @@ def test_what_one_exercise_starts_does_not_reach_the_next(confined):
         ),
         (
             "open('/tmp/large', 'wb').write(b'0' * 10**8)\n    return q",
-            "your code raised OSError",
+            "your code raised an exception",
         ),
         *(
             (
                 f"for n in range(9): open(f'{folder}/{{n}}', 'wb').write(b'0' * 10**7)"
                 "\n    return q",
-                "your code raised OSError",
+                "your code raised an exception",
             )
             for folder in ("/dev/shm", "/dev", "/")
         ),
@@ -648,7 +650,7 @@ def test_plain_data_comes_back_as_it_was(value):
 def test_what_is_no_plain_data_is_refused(text):
     with pytest.raises(plain.NotPlain):
         plain.loads(text)
-    assert judged(CASES[0], text) == NO_RESULT
+    assert judged(CASES[0], text) == (NO_RESULT, None)
 
 
 def test_one_notebook_without_nbgrader(tmp_path):
