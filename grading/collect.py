@@ -1,10 +1,12 @@
 """Find who handed in what, under whatever name a learning platform gave the file."""
 
 import re
+import signal
 import unicodedata
 import zipfile
 import zlib
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -35,6 +37,9 @@ PATTERNS = [
 ]
 GENERIC = re.compile(r"(copy)?_?(of)?_?(\d\d_[a-z0-9_-]+|untitled\d*|copy\d*)?")
 AGAIN = re.compile(r"-(\d+)$")  # Canvas numbers attempts; a browser's "(2)" means less
+STEP = (
+    120.0  # seconds for a step of the grader's own: what it is about, a student wrote
+)
 MOST_NAME = 300  # letters of a path
 MOST_MEMBERS = (
     20_000  # of an archive, of which so many are notebooks, with so many bytes
@@ -63,6 +68,22 @@ class Submission:
     name: str = ""
     lms: str = ""
     order: tuple = ()  # of time and attempt: the last one counts
+
+
+@contextmanager
+def limited(seconds: float = STEP) -> Iterator[None]:
+    """A TimeoutError after so many seconds, in the main thread."""
+
+    def stop(*_: object) -> None:
+        raise TimeoutError(f"it takes longer than {seconds:.0f} seconds")
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
 
 
 def student_id(text: str) -> str:
@@ -237,7 +258,8 @@ def collect(
             others.setdefault(place, []).append(file)
             continue
         try:
-            cells = read_cells(file.data) if file.data is not None else None
+            with limited():
+                cells = read_cells(file.data) if file.data is not None else None
         except Unreadable as error:
             cells, file.problem = None, f"{error}: NOT GRADED"
         except Exception as error:  # whatever a student can think of

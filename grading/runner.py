@@ -1,6 +1,7 @@
 """Runs answers in sandboxes and judges their results here, where no student code is."""
 
 import builtins
+import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -30,6 +31,7 @@ ENDED = {
     "died": "your code ended its process before it gave a result",
 }
 ABOVE = 20.0  # seconds that the cells above the answers may waste, in all exercises
+JUDGING = threading.Lock()  # right answers use torch's one generator of random numbers
 NO_RESULT = "your code sent something else than a result"
 
 
@@ -194,6 +196,7 @@ class Submission:
         request = {
             "arguments": plain.dumps(case.arguments),
             "gradients": case.gradients,
+            "seed": case.number,
             "through": through and f"{through.__module__}:{through.__qualname__}",
         }
         return self._ask(request, deadline)
@@ -215,7 +218,8 @@ def judged(case: Case, reply: str) -> tuple[str | None, str | None]:
             return NO_RESULT, None
         after = with_functions(case.arguments, after)
     try:
-        return verdict(case, Call(result, after), quote=False), kind
+        with JUDGING:
+            return verdict(case, Call(result, after), quote=False), kind
     except Exception:  # forged: no answer can return what the judge stumbles over
         return NO_RESULT, None
 

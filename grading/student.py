@@ -158,7 +158,8 @@ def reply_to(request: dict, answer: Any) -> str:
     """Call the answer with one case's arguments; the result as JSON."""
     arguments = plain.load_arguments(request["arguments"])
     through = request["through"] and resolve_name(request["through"])
-    called = call(answer, arguments, request["gradients"], through)
+    seed, gradients = request["seed"], request["gradients"]
+    called = call(answer, arguments, gradients, through, seed=seed)
     # a function among the arguments comes back as its text
     after = mapped(
         lambda v: v.expression if isinstance(v, Function) else v, called.after

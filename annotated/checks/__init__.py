@@ -171,7 +171,8 @@ class Case:
         arguments: what the answer is called with.
         gradients: the gradients of the arguments are compared too.
         hint: said where the result is wrong, whatever it is.
-        number: its place among the exercise's cases.
+        number: its place among the exercise's cases, and the seed of what the answer
+            draws: too few tries must not be lucky in all of them.
         results: of the functions of ours that have been called with it.
     """
 
@@ -562,7 +563,8 @@ def try_case(case: Case, answer: Any) -> str | None:
     """None if the answer passes, otherwise the hint."""
     arguments = copied(case.arguments)
     through = case.exercise.through
-    return verdict(case, call(answer, arguments, case.gradients, through))
+    called = call(answer, arguments, case.gradients, through, seed=case.number)
+    return verdict(case, called)
 
 
 # ---- judging a plain result --------------------------------------------------
