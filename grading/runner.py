@@ -196,7 +196,7 @@ class Submission:
         request = {
             "arguments": plain.dumps(case.arguments),
             "gradients": case.gradients,
-            "seed": case.number,
+            "seed": case.seed,
             "through": through and f"{through.__module__}:{through.__qualname__}",
         }
         return self._ask(request, deadline)

@@ -171,8 +171,7 @@ class Case:
         arguments: what the answer is called with.
         gradients: the gradients of the arguments are compared too.
         hint: said where the result is wrong, whatever it is.
-        number: its place among the exercise's cases, and the seed of what the answer
-            draws: too few tries must not be lucky in all of them.
+        number: its place among the exercise's cases.
         results: of the functions of ours that have been called with it.
     """
 
@@ -183,6 +182,11 @@ class Case:
     hint: str | None = None
     number: int = 0
     results: dict[Callable, Any] = field(default_factory=dict, compare=False)
+
+    @property
+    def seed(self) -> int:
+        """Of the random numbers that an answer draws."""
+        return self.number if self.exercise.luck else 0
 
 
 class Exercise:
@@ -205,6 +209,8 @@ class Exercise:
         through: called as ``through(answer, *arguments)`` in place of the answer, for
             answers that take or change what is no plain data, modules say. A function
             of ``annotated.checks.material``, which students' processes have.
+        luck: an answer draws other numbers in each case, so that one that tries too few
+            is not lucky in all.
         also: a change of the text of ``right`` that gives another right answer, by
             another convention; its results are accepted, too.
     """
@@ -220,6 +226,7 @@ class Exercise:
         symptoms: Callable | None = None,
         tolerance: float | None = None,
         through: Callable | None = None,
+        luck: bool = False,
         also: Change | None = None,
     ) -> None:
         if not EXERCISE.fullmatch(name):
@@ -229,7 +236,7 @@ class Exercise:
             )
         self.name, self.right, self.hint = name, right, hint
         self.symptoms, self.tolerance, self.through = symptoms, tolerance, through
-        self.broken = broken or {}
+        self.broken, self.luck = broken or {}, luck
         self._also = also
         self.parameters = list(inspect.signature(right).parameters)
         self._instead: dict[str, Change] = {}
@@ -563,7 +570,7 @@ def try_case(case: Case, answer: Any) -> str | None:
     """None if the answer passes, otherwise the hint."""
     arguments = copied(case.arguments)
     through = case.exercise.through
-    called = call(answer, arguments, case.gradients, through, seed=case.number)
+    called = call(answer, arguments, case.gradients, through, seed=case.seed)
     return verdict(case, called)
 
 

@@ -248,6 +248,7 @@ ONE_SWAP = "only a shuffle that moves a certain row tells: is one shuffle enough
     "ch02-is-equivariant",
     "compare f(x[p]) with f(x)[p]",
     symptoms=tensor_for_bool,
+    luck=True,
 )
 def is_equivariant(f):
     for _ in range(40):

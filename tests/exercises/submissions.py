@@ -167,8 +167,9 @@ os.write(3, b'[null, {"tuple": []}, null]\\n' * 99)
             _0=self.solutions[first.id].split("\n", 1)[0]
             + f"\n{forging}\ndef {first.function}(*arguments): return arguments[0]",
         )
+        # (the last answer compares by torch.allclose, as it is in this notebook)
         add(
-            "forg.ipynb", "forg", forged, first.id,
+            "forg.ipynb", "forg", forged, {first.id, self.code[-1].id},
             ("assigns torch.allclose", "defines its own check"),
         )  # fmt: skip
 

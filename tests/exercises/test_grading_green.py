@@ -75,7 +75,7 @@ ODD = {
                 f"{body(TEMPERED)}\n\ndef attend(q, k, v):\n"
                 "    return (q @ k.mT / q.shape[-1] ** 0.5).softmax(-1) @ v",
             ),
-            2: tagged(2, "def repair_attention(q, k, v):\n    return attend(q, k, v)"),
+            2: tagged(2, "def attention(q, k, v):\n    return attend(q, k, v)"),
         }
     },
     "a display above a helper": {

@@ -120,38 +120,12 @@ def is_equivariant(f):
     return True
 
 
-@wrong("ch02-is-equivariant", "how many do you try")
-def is_equivariant(f):
-    for _ in range(3):
-        x, p = torch.randn(7, 4), torch.randperm(7)
-        if not torch.allclose(f(x[p]), f(x)[p], atol=1e-5):
-            return False
-    return True
-
-
-@wrong("ch02-is-equivariant", "in one column alone")
-def is_equivariant(f):
-    for _ in range(20):
-        x, p = torch.randn(7, 4), torch.randperm(7)
-        if not torch.allclose(f(x[p])[:, :1], f(x)[p][:, :1], atol=1e-5):
-            return False
-    return True
-
-
-@wrong("ch02-uniform-factor", "the root of the width itself")
-def uniform_factor(width):
-    return 3 / (width - 1) ** 0.5
-
-
-@wrong("ch02-uniform-factor", "is it rounded")
-def uniform_factor(width):
-    return 3 / int(width**0.5)
-
-
 WRONG["ch02-is-equivariant"] = """
 atol=1e-5 -> atol=0.03  # how much is due to rounding
 torch.randperm(7) -> torch.tensor([0, 2, 1, 3, 4, 5, 6])  # is one shuffle enough
 range(20) -> range(1)  # how many do you try
+range(20) -> range(3)  # how many do you try
+f(x[shuffle]), f(x)[shuffle] -> f(x[shuffle])[:, 0], f(x)[shuffle][:, 0]  # one column
 randn(7, 4) -> randn(3, 4)
 randperm(7) -> randperm(3)  # rows further down
 """
