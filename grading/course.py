@@ -14,7 +14,7 @@ import sys
 import time
 import traceback
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed, wait
 from pathlib import Path
 from queue import SimpleQueue
 
@@ -303,18 +303,16 @@ def _each(
         again = []
         for future in as_completed(futures):
             work = futures[future]
-            if problem := future.exception():
-                work.notes.append(f"NOT GRADED: {type(problem).__name__}: {problem}")
-                yield work.rows()
-                continue
-            work.outcomes = future.result()
+            work.judged(future)
             if jobs > 1 and work.ended():
                 again.append(work)  # a neighbour may have taken its time or memory
                 continue
             done += 1
             yield work.finished(f"{done:3}/{len(new)}")
         for work in again:
-            work.outcomes |= pool.submit(judge, work, work.ended()).result()
+            alone = pool.submit(judge, work, work.ended())
+            wait([alone])
+            work.judged(alone)
             done += 1
             yield work.finished(f"{done:3}/{len(new)}")
     finally:
@@ -390,15 +388,24 @@ class _Work:
         self.seconds = time.perf_counter() - begun
         self.seconds += sum(outcome.seconds for outcome in self.outcomes.values())
 
+    def judged(self, future: Future) -> None:
+        """Take what was found out about some of the exercises, or all."""
+        if problem := future.exception():
+            self.notes.append(f"NOT GRADED: {type(problem).__name__}: {problem}")
+        else:
+            self.outcomes |= future.result()
+
     def ended(self) -> set[str]:
         """The exercises whose process did not come to its end."""
         return {name for name, outcome in self.outcomes.items() if outcome.ended}
 
     def finished(self, count: str) -> list[Row]:
         """Finish, and say so."""
+        marks = ""
         try:
-            self.finish()
-            marks = _marks(self.course, self.submission)
+            if self.outcomes:
+                self.finish()
+                marks = _marks(self.course, self.submission)
         except Exception as error:  # whatever it is, the others are graded
             self.notes.append(f"NOT GRADED: {type(error).__name__}: {error}")
         if any(note.startswith("NOT GRADED") for note in self.notes):

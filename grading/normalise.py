@@ -23,7 +23,7 @@ MOST_CELLS = 2000
 OWN = "own"  # tag of a cell that the student added
 SUSPECT = re.compile(
     r"(\b(?:os\._exit|os\.kill\w*|os\.system|os\.fork|sys\.exit|subprocess|socket|ctypes|"
-    r"importlib|__import__|sys\.modules|inspect\.|gc\.|open\(|eval\(|exec\(|threading|"
+    r"importlib|__import__|sys\.modules|inspect\.|gc\b|open\(|eval\(|exec\(|threading|"
     r"torch\.ops|torch\._C|resolve_name|runpy|pydoc|pickle)"
     r"|\.(?:expression|__code__|__globals__|f_back|f_locals)\b)"
 )

@@ -172,7 +172,7 @@ class Submission:
                 cells, plain.loads(self._ask(job, deadline)), strict=True
             ):
                 self.left.setdefault(cell, set()).update(map(int, left))
-        except (plain.NotPlain, TypeError, ValueError) as error:
+        except (plain.NotPlain, ArithmeticError, TypeError, ValueError) as error:
             raise Ended("died") from error  # forged
         finally:
             took = time.monotonic() - begun

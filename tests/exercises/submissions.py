@@ -270,6 +270,11 @@ os.write(3, b'[null, {"tuple": []}, null]\\n' * 99)
         cell = {"cell_type": "code", "metadata": {}, "source": source}
         tried["cells"].insert(first.answer + 1, cell)
         made.append(Handed("expe.ipynb", "expe", json.dumps(tried)))
+        pasted = self.right()
+        data = "iVBORw0KGgo=" * 20_000  # a picture, as Colab keeps it
+        cell = pasted["cells"][self.words.answer]
+        cell["source"] += f"\n\n![photo](data:image/png;base64,{data})"
+        made.append(Handed("pict.ipynb", "pict", json.dumps(pasted)))
         wide = json.dumps(self.right())
         made.append(Handed("wide.ipynb", "wide", wide, encoding="utf-16"))
         for number in ("901", "902"):
