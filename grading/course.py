@@ -250,7 +250,8 @@ def export_marks(folder: Path) -> int:
         for _, student, assignment, note in report
         if note.startswith("NOT GRADED")
     }
-    report = [row for row in report if row[-1] != NOTHING]
+    found_again = re.compile(f"{NOTHING}|NO FEEDBACK")
+    report = [row for row in report if not found_again.search(row[-1])]
     return _finish(course, [], ungraded, report)
 
 

@@ -6,7 +6,9 @@ import os
 import sys
 
 import pytest
+from IPython.core.interactiveshell import InteractiveShell
 
+import annotated.page.notebook  # noqa: F401, what the set-up needs, before any fork
 from annotated.checks import exercise_named
 from grading.normalise import normalise, read_cells
 from grading.runner import ABOVE, Runner
@@ -295,8 +297,6 @@ def odd_notebook(change):
 
 def executed(notebook, folder):
     """The notebook after a run from top to bottom; the exercises that are green."""
-    from IPython.core.interactiveshell import InteractiveShell
-
     os.chdir(folder)
     sys.path.insert(0, "")
     for stream in (1, 2):
