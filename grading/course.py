@@ -222,6 +222,7 @@ def grade(
             for submission in _each(course, submissions, given, runners, jobs)
             for row in submission
         ]
+    graded.sort(key=lambda row: (row[2], row[1]))  # not by who was ready first
     ungraded = {
         (chapter, student)
         for _, student, chapter, note in graded
