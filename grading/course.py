@@ -482,11 +482,15 @@ def _feedback(course: Course) -> list[Row]:
             for assignment in gradebook.assignments
             for submission in assignment.submissions
         }
+    stale = {
+        who: (stored, marks)
+        for who, stored in _stores(course).items()
+        if stored and stored.get("feedback") != (marks := json.dumps(now.get(who)))
+    }
+    if stale:
+        say(f"Feedback for {len(stale)} submission(s)")
     report = []
-    for who, stored in _stores(course).items():
-        marks = json.dumps(now.get(who))
-        if not stored or stored.get("feedback") == marks:
-            continue
+    for who, (stored, marks) in stale.items():
         if problem := course.run(GenerateFeedback, *who):
             note = f"graded, but NO FEEDBACK: {problem}"
             report.append(("", who[1], who[0], note))

@@ -351,5 +351,8 @@ for fd in range(3, 30):
             body = self.body(first, "    return arguments_that_are_not_there")
             source = body.replace("\n", f"\n{source}\n", 1)
             notebook = json.dumps(self.with_answers(_0=source))
-            made.append(Handed(f"{key}.ipynb", key, notebook, {first.id}))
+            # these two attack wherever the cell runs: above every other answer, too
+            lost = self.code if key in ("many", "repl") else [first]
+            lost = {exercise.id for exercise in lost}
+            made.append(Handed(f"{key}.ipynb", key, notebook, lost))
         return made
