@@ -9,7 +9,6 @@ import argparse
 import csv
 import json
 import os
-import resource
 import subprocess
 import sys
 import tempfile
@@ -100,8 +99,7 @@ def watched(command: list[str]) -> tuple[int, float, float]:
             held = 0
             for one in [root := psutil.Process(process.pid), *root.children(True)]:
                 try:
-                    info = one.memory_info()
-                    held += info.rss - info.shared
+                    held += one.memory_full_info().pss  # forks share most of theirs
                 except psutil.Error:
                     continue
             most = max(most, held)
@@ -141,7 +139,6 @@ def main() -> None:
             if exercise in without and score > 0:
                 earned.append((name, exercise))
     count = sum(good for good, _ in deserved.values())
-    cpu = resource.getrusage(resource.RUSAGE_CHILDREN)
     print(f"{given.students} submissions, {count} honest, {given.jobs} at once")
     print(
         f"exit code {code}; {seconds:.0f} s, {cpu.ru_utime + cpu.ru_stime:.0f} of CPU"
