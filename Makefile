@@ -149,6 +149,10 @@ assignment: $(INSTALLED) ## an nbgrader course of a chapter's exercises: make as
 grade: $(INSTALLED) ## grade what is in a course's inbox: make grade COURSE=../autumn
 	@$(PY) -m grading grade "$(or $(COURSE),course)"
 
+.PHONY: export
+export: $(INSTALLED) ## take over marks given by hand, without grading again: make export COURSE=../autumn
+	@$(PY) -m grading export "$(or $(COURSE),course)"
+
 # ---- upkeep ----------------------------------------------------------------
 
 # The peers that the benchmarks compare with have needs of their own.

@@ -2,6 +2,7 @@
 
 python -m grading assignment 02 COURSE    write an assignment into a course folder
 python -m grading grade COURSE            grade what is in its inbox
+python -m grading export COURSE           take over marks given by hand, and export
 python -m grading one 02 NOTEBOOK         grade one notebook, without nbgrader
 """
 
@@ -25,16 +26,19 @@ def main(arguments: list[str] | None = None) -> int:
     old.add_argument("course", type=Path)
     old.add_argument("--pattern", help="regular expression with a group `student`")
     old.add_argument("--sandbox", choices=SANDBOXES, help="how student code is kept")
+    old.add_argument("--jobs", type=int, help="how many at once; else all processors")
+    marks = commands.add_parser("export", help="take over marks given by hand, export")
+    marks.add_argument("course", type=Path)
     single = commands.add_parser("one", help="grade one notebook, without nbgrader")
     single.add_argument("chapter")
-    single.add_argument("notebook", type=Path)
+    single.add_argument("notebook", type=Path, nargs="+", help="the newest counts")
     single.add_argument("--course", type=Path, help="whose seed and cases to use")
     single.add_argument("--results", type=Path, help="JSON for Gradescope")
     single.add_argument("--sandbox", choices=SANDBOXES)
     given = parser.parse_args(arguments)
-    if given.command == "one" and not given.notebook.is_file():
-        # a slip in the path must not be marked as a blank answer
-        parser.error(f"NOTEBOOK: no such file: {given.notebook}")
+    for path in given.notebook if given.command == "one" else ():
+        if not path.is_file():  # a slip must not be marked as a blank answer
+            parser.error(f"NOTEBOOK: no such file: {path}")
     try:
         if given.command == "one":
             results = grade_one(
@@ -51,7 +55,7 @@ def with_nbgrader(given: argparse.Namespace) -> int:
     """The commands that need nbgrader, which is a large installation."""
     from sqlalchemy.exc import SAWarning
 
-    from grading.course import grade, make_assignment, prepare
+    from grading.course import export_marks, grade, make_assignment, prepare
 
     # nbgrader 0.9 adds objects in an order that newer SQLAlchemy remarks on
     warnings.filterwarnings("ignore", category=SAWarning, module="nbgrader")
@@ -59,7 +63,9 @@ def with_nbgrader(given: argparse.Namespace) -> int:
     if given.command == "assignment":
         make_assignment(given.chapter, given.course)
         return 0
-    return 1 if grade(given.course, given.pattern, given.sandbox) else 0
+    if given.command == "export":
+        return 1 if export_marks(given.course) else 0
+    return 1 if grade(given.course, given.pattern, given.sandbox, given.jobs) else 0
 
 
 if __name__ == "__main__":

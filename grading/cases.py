@@ -49,8 +49,10 @@ def seed_of(folder: Path) -> str:
     return path.read_text(encoding="utf-8").strip()
 
 
+@cache
 def graded_cases(exercise: str, folder: Path) -> list[Case]:
-    """The cases of an exercise, as the course in a folder draws them.
+    """The cases of an exercise, as the course in a folder draws them; the same ones for
+    every submission, so that what is right for them is found out once.
 
     Raises:
         FileNotFoundError: if the course has no seed.

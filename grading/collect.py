@@ -1,16 +1,20 @@
 """Find who handed in what, under whatever name a learning platform gave the file."""
 
 import re
-import tempfile
+import signal
 import unicodedata
 import zipfile
 import zlib
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
 from grading.normalise import MOST_BYTES, Unreadable, exercise_ids, read_cells
+from tools.exercises import sources
+
+STEM = "|".join(path.stem for path in sources())  # what the book's notebooks are called
 
 # Tried in this order on the path below the inbox, `/` between folders. `student` is the
 # id, `name` what people read, `lms` the platform's own number. Of the platforms' names,
@@ -18,18 +22,30 @@ from grading.normalise import MOST_BYTES, Unreadable, exercise_ids, read_cells
 PATTERNS = [
     # Moodle, one file: Ada Lovelace_4711_assignsubmission_file_02_self_attention.ipynb
     # and with folders: Ada Lovelace_4711_assignsubmission_file_/02_self_attention.ipynb
-    r"(?P<name>[^/_]+)_(?P<lms>\d+)_assignsubmission_file_.*",
+    r"(?P<name>[^/_]+)_(?P<lms>\d+)_assignsubmission_(?:file|onlinetext)_.*",
     # Canvas: lovelaceada_4711_88001_02_self_attention-1.ipynb, late: …ada_LATE_4711_…
-    r"(?P<student>[^/_]+)_(?:LATE_)?(?P<lms>\d+)_\d+_.*",
+    # (a name has a letter, so that a date is none)
+    r"(?P<student>[^/_]*[^\W\d_][^/_]*)_(?:LATE_)?(?P<lms>\d+)_\d+_.*",
     # GitHub Classroom: ch02-ada/notebooks/exercises/02_self_attention.ipynb
     r"ch\d\d-(?P<student>[^/]+)/.*",
     # one folder a student, as in nbgrader: ada/ch02/02_self_attention.ipynb
     r"(?P<student>[^/]+)/(?:.*/)?[^/]*",
+    # 02_self_attention_ada.ipynb
+    rf"(?:Copy[_ ]of[_ ])?(?:{STEM})[ _-]+(?P<student>.*[^\W\d_].*?)(?: ?\(\d+\))?",
     # ada.ipynb, ada_02_self_attention.ipynb, "ada - Copy of 02_self_attention.ipynb"
-    r"(?P<student>.+?)(?:[ _-]+(?:Copy[_ ]of[_ ])?\d\d_[a-z_0-9]+)?(?: ?\(\d+\)|-\d+)?",
-]  # fmt: skip
-GENERIC = re.compile(r"(copy)?_?(of)?_?(\d\d_[a-z0-9_]+|untitled\d*)?")
+    rf"(?P<student>.+?)(?:[ _-]+(?:Copy[_ ]of[_ ])?(?:{STEM}))?(?: ?\(\d+\)|-\d+)?",
+]
+GENERIC = re.compile(r"(copy)?_?(of)?_?(\d\d_[a-z0-9_-]+|untitled\d*|copy\d*)?")
 AGAIN = re.compile(r"-(\d+)$")  # Canvas numbers attempts; a browser's "(2)" means less
+STEP = (
+    120.0  # seconds for a step of the grader's own: what it is about, a student wrote
+)
+MOST_NAME = 300  # letters of a path
+MOST_MEMBERS = (
+    20_000  # of an archive, of which so many are notebooks, with so many bytes
+)
+LARGEST_CLASS = 5_000, 500 * 2**20
+LARGEST_STUDENT = 100, 5 * MOST_BYTES
 
 DAMAGED = (  # what zipfile raises over bytes that are not as they were
     zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, NotImplementedError,
@@ -48,9 +64,26 @@ class Submission:
     chapter: str
     cells: list[dict]
     source: str  # the path below the inbox
+    called: str  # its student's name as it stands there
     name: str = ""
     lms: str = ""
     order: tuple = ()  # of time and attempt: the last one counts
+
+
+@contextmanager
+def limited(seconds: float = STEP) -> Iterator[None]:
+    """A TimeoutError after so many seconds, in the main thread."""
+
+    def stop(*_: object) -> None:
+        raise TimeoutError(f"it takes longer than {seconds:.0f} seconds")
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
 
 
 def student_id(text: str) -> str:
@@ -64,7 +97,8 @@ def identify(path: str, pattern: str | None = None) -> dict[str, str] | None:
     stem = path.removesuffix(".ipynb")
     for found in _matches(stem, pattern):
         parts = {key: value or "" for key, value in found.groupdict().items()}
-        parts["student"] = student_id(parts.get("student") or parts.get("name", ""))
+        parts["called"] = parts.get("student") or parts.get("name", "")
+        parts["student"] = student_id(parts["called"])
         generic = GENERIC.fullmatch(parts["student"])
         if parts["student"] and not generic:
             return parts
@@ -97,10 +131,11 @@ class Found:
     """A file of the inbox, or of an archive in it."""
 
     below: str  # its path, for people
-    path: Path | None  # None: nothing could be read there, and `problem` says why
+    data: bytes | None  # None: nothing could be read there, and `problem` says why
     who: str  # the path by which its student is known
-    time: float
+    time: float = 0.0
     problem: str = ""
+    other: bool = False  # is it no notebook, though there may be one beside it?
 
 
 def readable(name: str) -> str:
@@ -108,48 +143,87 @@ def readable(name: str) -> str:
     return "".join(letter if letter.isprintable() else "\ufffd" for letter in name)
 
 
-def files(inbox: Path, folder: Path) -> Iterator[Found]:
-    """Every notebook of the inbox; archives are opened, one deep."""
+def files(inbox: Path) -> Iterator[Found]:
+    """Every file of the inbox; archives are opened, one deep."""
     for path in sorted(inbox.rglob("*")):
-        below = readable(path.relative_to(inbox).as_posix())
-        if not path.is_file() or path.is_symlink():
+        parts = path.relative_to(inbox).parts
+        below = readable("/".join(parts))
+        if not path.is_file() or path.is_symlink() or _hidden(parts):
             continue
-        if ".ipynb_checkpoints" in path.parts:
-            continue
-        if path.suffix.lower() == ".ipynb":
-            yield Found(below, path, below, path.stat().st_mtime)
-        elif path.suffix.lower() == ".zip":
-            yield from _members(path, below, folder)
-        elif "/" not in below and not below.startswith("."):
-            yield Found(below, None, below, 0.0, "no notebook: NOT COLLECTED")
+        if path.suffix.lower() == ".zip":
+            yield from _members(path, below)
+        elif path.suffix.lower() != ".ipynb":
+            yield _no_notebook(below, below)
+        else:
+            try:
+                with path.open("rb") as stream:
+                    data = stream.read(MOST_BYTES + 1)
+            except OSError as error:
+                problem = f"{type(error).__name__}: NOT GRADED"
+                yield Found(below, None, below, problem=problem)
+            else:
+                yield Found(below, data, below, path.stat().st_mtime)
 
 
-def _members(path: Path, below: str, folder: Path) -> Iterator[Found]:
+def _hidden(parts: tuple[str, ...]) -> bool:
+    """Is it what a system leaves behind, in a folder or an archive?"""
+    return any(re.match(r"\.[^.]|__MACOSX$", part) for part in parts)
+
+
+def _no_notebook(below: str, who: str) -> Found:
+    return Found(below, None, who, problem="no notebook: NOT COLLECTED", other=True)
+
+
+def _members(path: Path, below: str) -> Iterator[Found]:
+    """The files of an archive; none is written to a disk."""
     # a student's own archive, by its number or its folder, holds that student's work,
     # whatever its folders are called; only a platform's holds a class
     own = "/" in below or any(re.fullmatch(p, below) for p in PATTERNS[:2])
     try:
         with zipfile.ZipFile(path) as archive:
-            for number, member in enumerate(archive.infolist()):
-                name = readable(f"{below}/{member.filename.lstrip('/')}")
-                who = below if own else readable(member.filename.lstrip("/"))
-                time = _time(member.date_time)
-                if member.filename.lower().endswith(".zip"):
+            members = [m for m in archive.infolist() if not m.is_dir()]
+            if too_large := _too_large(members, own):
+                yield Found(below, None, below, problem=f"{too_large}: NOT COLLECTED")
+                return
+            if not members:
+                yield _no_notebook(below, below)
+            for member in members:
+                inside = readable(member.filename.lstrip("/"))
+                name, who = f"{below}/{inside}"[:MOST_NAME], below if own else inside
+                time, suffix = _time(member.date_time), Path(inside).suffix.lower()
+                if _hidden(tuple(inside.split("/"))):
+                    continue
+                if len(inside) > MOST_NAME:
+                    yield Found(name, None, "", problem="a long name: NOT COLLECTED")
+                elif suffix == ".zip":
                     problem = "an archive in an archive: NOT COLLECTED"
-                    yield Found(name, None, who, time, problem)
-                if not member.filename.lower().endswith(".ipynb"):
-                    continue
-                # a name in an archive is not trusted with a place on the disk
-                target = folder / f"{len(list(folder.iterdir()))}-{number}.ipynb"
-                try:
-                    with archive.open(member) as stream:
-                        target.write_bytes(stream.read(MOST_BYTES + 1))
-                except DAMAGED:  # the others in it may be whole
-                    yield Found(name, None, who, time, "damaged: NOT GRADED")
-                    continue
-                yield Found(name, target, who, time)
+                    yield Found(name, None, who, problem=problem)
+                elif suffix != ".ipynb":
+                    yield _no_notebook(name, who)
+                else:
+                    try:
+                        with archive.open(member) as stream:
+                            data = stream.read(MOST_BYTES + 1)
+                    except DAMAGED:  # the others in it may be whole
+                        yield Found(name, None, who, problem="damaged: NOT GRADED")
+                    else:
+                        yield Found(name, data, who, time)
     except (*DAMAGED, OSError):
-        yield Found(below, None, below, 0.0, "no archive, or a damaged one: NOT GRADED")
+        problem = "no archive, or a damaged one: NOT GRADED"
+        yield Found(below, None, below, problem=problem)
+
+
+def _too_large(members: list[zipfile.ZipInfo], own: bool) -> str | None:
+    """Why an archive is not opened; by what it says of itself, which limits it."""
+    most, most_bytes = LARGEST_STUDENT if own else LARGEST_CLASS
+    if len(members) > MOST_MEMBERS:
+        return f"more than {MOST_MEMBERS} files"
+    sizes = [m.file_size for m in members if m.filename.lower().endswith(".ipynb")]
+    if len(sizes) > most:
+        return f"more than {most} notebooks"
+    if sum(sizes) > most_bytes:
+        return f"notebooks of more than {most_bytes // 2**20} MB in all"
+    return None
 
 
 def _time(parts: tuple[int, ...]) -> float:
@@ -175,36 +249,51 @@ def collect(
     """
     taken: list[Submission] = []
     odd: list[tuple[str, str]] = []
-    with tempfile.TemporaryDirectory() as folder:
-        for file in files(inbox, Path(folder)):
-            who = identify(file.who, pattern)
-            try:
-                cells = read_cells(file.path) if file.path else None
-            except (Unreadable, OSError) as error:
-                cells, file.problem = None, f"{error}: NOT GRADED"
-            if cells is None:  # it is no blank, and takes the place of nothing
-                odd.append((file.below, file.problem))
-                continue
-            if who is None:
-                note = "nobody can be read from the name: NOT COLLECTED"
-                odd.append((file.below, note))
-                continue
-            chapter = chapter_of(file.below, cells)
-            if chapter is None and len(chapters) == 1:
-                chapter = chapters[0]
-            if chapter not in chapters:
-                note = f"of {chapter or 'no chapter that can be read'}, which is no "
-                odd.append((file.below, f"{note}assignment here: NOT COLLECTED"))
-                continue
-            again = AGAIN.search(file.who.removesuffix(".ipynb"))
-            # (archives keep times to two seconds)
-            order = (file.time // 2, int(again[1]) if again else 0)
-            name, lms = who.get("name", ""), who.get("lms", "")
-            taken.append(
-                Submission(who["student"], chapter, cells, file.below, name, lms, order)
+    others: dict[tuple[str, str], list[Found]] = {}  # no notebooks
+    places: set[tuple[str, str]] = set()
+    for file in files(inbox):
+        who = identify(file.who, pattern)
+        place = file.below.split("/")[0], who["student"] if who else ""
+        if file.other:
+            others.setdefault(place, []).append(file)
+            continue
+        try:
+            with limited():
+                cells = read_cells(file.data) if file.data is not None else None
+        except Unreadable as error:
+            cells, file.problem = None, f"{error}: NOT GRADED"
+        except Exception as error:  # whatever a student can think of
+            cells, file.problem = None, f"{type(error).__name__}: NOT GRADED"
+        if cells is None:  # it is no blank, and takes the place of nothing
+            odd.append((file.below, file.problem))
+            continue
+        if who is None:
+            note = "nobody can be read from the name: NOT COLLECTED"
+            odd.append((file.below, note))
+            continue
+        chapter = chapter_of(file.below, cells)
+        if chapter is None and len(chapters) == 1:
+            chapter = chapters[0]
+        if chapter not in chapters:
+            note = f"of {chapter or 'no chapter that can be read'}, which is no "
+            odd.append((file.below, f"{note}assignment here: NOT COLLECTED"))
+            continue
+        again = AGAIN.search(file.who.removesuffix(".ipynb"))
+        # (archives keep times to two seconds)
+        order = (file.time // 2, int(again[1]) if again else 0)
+        called, name, lms = (who.get(key, "") for key in ("called", "name", "lms"))
+        taken.append(
+            Submission(
+                who["student"], chapter, cells, file.below, called, name, lms, order
             )
+        )
+        places.add(place)
+    for place, found in others.items():
+        if place not in places:
+            more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
+            odd.append((found[0].below, found[0].problem + more))
     odd += _tell_namesakes_apart(taken, {} if known is None else known)
-    return _newest(taken, odd), odd
+    return _one_each(taken, odd), odd
 
 
 def _tell_namesakes_apart(
@@ -232,13 +321,24 @@ def _tell_namesakes_apart(
     return odd
 
 
-def _newest(found: list[Submission], odd: list[tuple[str, str]]) -> list[Submission]:
+def _one_each(found: list[Submission], odd: list[tuple[str, str]]) -> list[Submission]:
+    """The newest of those that are surely one student's."""
     several: dict[tuple[str, str], list[Submission]] = {}
     for submission in found:
         key = submission.student, submission.chapter
         several.setdefault(key, []).append(submission)
-    for all_of_one in several.values():
-        all_of_one.sort(key=lambda submission: submission.order)
-        for older in all_of_one[:-1]:
-            odd.append((older.source, f"{all_of_one[-1].source} is taken instead"))
-    return [all_of_one[-1] for all_of_one in several.values()]
+    chosen = []
+    for (student, _), files in several.items():
+        # what came by a platform, with a number, no plain file replaces
+        sure = [s for s in files if s.lms]
+        if not sure and len({s.called for s in files}) == 1:
+            sure = files
+        whose = f"whether {student} is one student can't be told"
+        for unsure in files:
+            if unsure not in sure:
+                odd.append((unsure.source, f"{whose} (rename the file): NOT COLLECTED"))
+        sure.sort(key=lambda submission: submission.order)
+        for older in sure[:-1]:
+            odd.append((older.source, f"{sure[-1].source} is taken instead"))
+        chosen += sure[-1:]
+    return chosen

@@ -4,6 +4,8 @@ python -m grading assignment 02 COURSE
 python -m grading grade COURSE
 """
 
+import hashlib
+import json
 import logging
 import os
 import re
@@ -11,7 +13,10 @@ import shutil
 import sys
 import time
 import traceback
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed, wait
 from pathlib import Path
+from queue import SimpleQueue
 
 import nbformat
 from nbgrader.api import Gradebook, MissingEntry
@@ -24,13 +29,13 @@ from nbgrader.converters import (
 from nbgrader.coursedir import CourseDirectory
 from traitlets.config import Config, PyFileConfigLoader
 
-from annotated.checks import exercise_named
+from annotated.checks import Case, exercise_named
 from annotated.checks.calling import Raised
 from grading import cases, export, plugins
-from grading.collect import Known, Submission, collect
+from grading.collect import Known, Submission, collect, limited
 from grading.normalise import normalise
-from grading.runner import Runner
-from grading.sandbox import SANDBOXES
+from grading.runner import NOT_DONE, Outcome, Runner
+from grading.sandbox import SANDBOXES, readable_by_students
 from tools import ROOT, STUDENT
 from tools.exercises import (
     exercises,
@@ -95,7 +100,8 @@ class Course:
                 coursedir=self.directory(assignment, student), config=self.config
             )
             converter.log, converter.force = log, True
-            converter.start()
+            with limited():
+                converter.start()
         except (Exception, SystemExit) as error:
             last = traceback.format_exception_only(error)[-1].strip()
             return " / ".join([*words.errors[-2:], last])
@@ -161,8 +167,23 @@ def make_assignment(chapter: str, folder: Path, root: Path = ROOT) -> None:
 # ---- grading --------------------------------------------------------------------
 
 
-def grade(folder: Path, pattern: str | None = None, sandbox: str | None = None) -> int:
+def grade(
+    folder: Path,
+    pattern: str | None = None,
+    sandbox: str | None = None,
+    jobs: int | None = None,
+) -> int:
     """Collect, normalise, autograde, give feedback, export; one line a submission.
+
+    Those that have not changed since they were graded are not graded again, so that a
+    run that was interrupted goes on where it stopped.
+
+    Args:
+        folder: the course.
+        pattern: of files' names, with a group `student`.
+        sandbox: one of `SANDBOXES`.
+        jobs: how many submissions are tried at once; as many as there are processors,
+            if not given.
 
     Returns:
         How many files could not be graded.
@@ -170,49 +191,333 @@ def grade(folder: Path, pattern: str | None = None, sandbox: str | None = None) 
     course, started = Course(folder), time.perf_counter()
     if not course.assignments:
         raise CourseError(f"COURSE={folder}: there is no assignment in it yet")
-    if sandbox is not None:
-        course.config.JudgeAnswers.sandbox = sandbox
+    if jobs is None:
+        jobs = len(os.sched_getaffinity(0)) if sys.platform == "linux" else 1
     folder = course.folder
     folder.chmod(0o700)
-    exports = folder / "export"
-    exports.mkdir(exist_ok=True)
     settings = course.config.JudgeAnswers
-    runner = plugins.runner_for(settings.sandbox or None, settings.seconds)
-    say(f"Student code runs in: {runner.kind} ({SANDBOXES[runner.kind]})")
+    runner = Runner(sandbox or settings.sandbox or None, settings.seconds)
+    where = f"Student code runs in: {runner.kind} ({SANDBOXES[runner.kind]})"
+    say(where)
     for reason in runner.not_used:
         say(f"  not in {reason}")
-    for assignment in course.assignments:
-        prove(course, assignment, runner)
-    numbers = _numbers(folder)
-    submissions, odd = collect(folder / "inbox", course.assignments, pattern, numbers)
-    _write_numbers(folder, numbers)
-    ungraded: set[tuple[str, str]] = set()
-    report = [(file, "", "", note) for file, note in odd]
+    if runner.kind == "bubblewrap" and (shown := readable_by_students(folder)):
+        raise CourseError(
+            f"COURSE={folder}: student code could read it, below {shown}: move it"
+        )
+    runners = SimpleQueue()
+    runners.put(runner)
+    with runner:
+        given = {name: prove(course, name, runner) for name in course.assignments}
+        numbers = _numbers(folder)
+        submissions, odd = collect(
+            folder / "inbox", course.assignments, pattern, numbers
+        )
+        _write_numbers(folder, numbers)
+        report = [(file, "", "", note) for file, note in odd]
+        if runner.kind != "bubblewrap":
+            report.append(("", "", "", where))
+        graded = [
+            row
+            for submission in _each(course, submissions, given, runners, jobs)
+            for row in submission
+        ]
+    graded.sort(key=lambda row: (row[2], row[1]))  # not by who was ready first
+    ungraded = {
+        (chapter, student)
+        for _, student, chapter, note in graded
+        if note.startswith("NOT GRADED")
+    }
+    count = _finish(course, submissions, ungraded, report + graded)
+    took = time.perf_counter() - started
+    each = took / max(len(submissions), 1)
+    say(f"Marks in export/, feedback in feedback/. {took:.0f} s, {each:.1f} s each")
+    if runner.kind != "bubblewrap":
+        say(where)
+    return count
+
+
+def export_marks(folder: Path) -> int:
+    """Take over marks and comments, renew feedback, export; nothing is graded.
+
+    Returns:
+        How many rows could not be taken over, or files not graded before.
+    """
+    course = Course(folder)
+    before = export.read_rows(course.folder / "export" / "report.csv")
+    report = [tuple(row.values()) for row in before if row["file"] != "manual.csv"]
+    ungraded = {
+        (assignment, student)
+        for _, student, assignment, note in report
+        if note.startswith("NOT GRADED")
+    }
+    found_again = re.compile(f"{NOTHING}|NO FEEDBACK")
+    report = [row for row in report if not found_again.search(row[-1])]
+    return _finish(course, [], ungraded, report)
+
+
+Row = tuple[str, str, str, str]  # of the report: file, student, assignment, what is odd
+NOTHING = "handed in nothing"
+
+
+def _each(
+    course: Course,
+    submissions: list[Submission],
+    given: dict[str, dict[str, list[Case]]],
+    runners: SimpleQueue,
+    jobs: int,
+) -> Iterator[list[Row]]:
+    """Grade each submission, several at once; its rows of the report."""
+    prints = {name: _fingerprint(course, name) for name in course.assignments}
+    new, known = [], 0
+    for submission in sorted(submissions, key=lambda s: (s.chapter, s.student)):
+        work = _Work(course, submission, prints[submission.chapter])
+        if work.known():
+            known += 1
+            yield work.rows()
+        else:
+            new.append(work)
+    say(f"{len(submissions)} submission(s) in the inbox")
+    if known:
+        say(f"  {known} unchanged since they were graded")
+    kind, seconds = (first := runners.get()).kind, first.seconds
+    runners.put(first)
+    for _ in range(min(jobs, len(new)) - 1):
+        runners.put(Runner(kind, seconds))
+
+    def judge(work: _Work, only: set[str] | None = None) -> dict[str, Outcome]:
+        runner, cases = runners.get(), given[work.submission.chapter]
+        try:
+            notebook = nbformat.read(work.path, as_version=4)
+            wanted = {name: cases[name] for name in only or cases}
+            return plugins.judge(runner, notebook, wanted)
+        finally:
+            runners.put(runner)
+
+    pool, done = ThreadPoolExecutor(jobs), 0
+    try:
+        futures = {}
+        for work in new:
+            if work.prepare():
+                futures[pool.submit(judge, work)] = work
+            else:
+                yield work.rows()
+        again = []
+        for future in as_completed(futures):
+            work = futures[future]
+            work.judged(future)
+            if jobs > 1 and work.ended():
+                again.append(work)  # a neighbour may have taken its time or memory
+                continue
+            done += 1
+            yield work.finished(f"{done:3}/{len(new)}")
+        for work in again:
+            alone = pool.submit(judge, work, work.ended())
+            wait([alone])
+            work.judged(alone)
+            done += 1
+            yield work.finished(f"{done:3}/{len(new)}")
+    finally:
+        pool.shutdown(cancel_futures=True)
+        while not runners.empty():
+            runners.get().stop()
+
+
+class _Work:
+    """A submission on its way through normalising, judging and nbgrader. Its failure is
+    its own."""
+
+    def __init__(self, course: Course, submission: Submission, print_: str) -> None:
+        self.course, self.submission = course, submission
+        student, assignment = submission.student, submission.chapter
+        self.name = course.release(assignment).name
+        self.path = course.folder / "submitted" / student / assignment / self.name
+        self.store = _store(course, assignment, student)
+        cells = json.dumps(submission.cells)
+        self.key = hashlib.sha256((print_ + cells).encode()).hexdigest()
+        self.notes: list[str] = []
+        self.words: dict[str, str] = {}
+        self.outcomes: dict[str, Outcome] = {}
+        self.seconds = 0.0
+
+    def known(self) -> bool:
+        """Was it graded before, just as it is?"""
+        stored = _stored(self.store)
+        self.notes = stored.get("notes", [])
+        return stored.get("key") == self.key
+
+    def prepare(self) -> bool:
+        """Write what nbgrader reads; is there anything to judge?"""
+        self.notes = []
+        release = nbformat.read(
+            self.course.release(self.submission.chapter), as_version=4
+        )
+        try:
+            with limited():
+                notebook, self.notes = normalise(release, self.submission.cells)
+                self.path.parent.mkdir(parents=True, exist_ok=True)
+                nbformat.write(notebook, self.path)
+        except Exception as error:  # whatever a student can think of
+            kind = type(error).__name__
+            self.notes.append(f"NOT GRADED: it cannot be read: {kind}")
+            return False
+        for exercise in exercises(notebook):
+            cell = notebook.cells[exercise.answer]
+            if exercise.in_words:
+                words = export.brief(cell.source.partition("\n")[2]).strip()
+                self.words[cell.metadata["nbgrader"]["grade_id"]] = words
+        return True
+
+    def finish(self) -> None:
+        """Give nbgrader what came of the exercises."""
+        begun = time.perf_counter()
+        who = self.submission.chapter, self.submission.student
+        failed = []
+        for name, outcome in self.outcomes.items():
+            drawn = cases.graded_cases(name, self.course.folder)
+            failed += [(name, *row) for row in _failed(drawn, outcome)]
+            if outcome.ended:
+                self.notes.append(f"{name}: {outcome.ended.replace('your ', 'the ')}")
+        plugins.JUDGED[who] = self.outcomes
+        problem = self.course.run(Autograde, *who)
+        del plugins.JUDGED[who]
+        if problem:
+            self.notes.append(f"NOT GRADED: {problem}")
+        else:
+            kept = {"key": self.key, "notes": self.notes}
+            kept |= {"words": self.words, "failed": failed}
+            _write_store(self.store, kept)
+        self.seconds = time.perf_counter() - begun
+        self.seconds += sum(outcome.seconds for outcome in self.outcomes.values())
+
+    def judged(self, future: Future) -> None:
+        """Take what was found out about some of the exercises, or all."""
+        if problem := future.exception():
+            self.notes.append(f"NOT GRADED: {type(problem).__name__}: {problem}")
+        else:
+            self.outcomes |= future.result()
+
+    def ended(self) -> set[str]:
+        """The exercises whose process did not come to its end."""
+        return {name for name, outcome in self.outcomes.items() if outcome.ended}
+
+    def finished(self, count: str) -> list[Row]:
+        """Finish, and say so."""
+        marks = ""
+        try:
+            if self.outcomes:
+                self.finish()
+                marks = _marks(self.course, self.submission)
+        except Exception as error:  # whatever it is, the others are graded
+            self.notes.append(f"NOT GRADED: {type(error).__name__}: {error}")
+        if any(note.startswith("NOT GRADED") for note in self.notes):
+            marks = "not graded"
+        who = f"{self.submission.chapter}  {self.submission.student:28}"
+        say(f"  {count}  {who} {marks:>14} {self.seconds:6.1f} s")
+        return self.rows()
+
+    def rows(self) -> list[Row]:
+        who = self.submission.source, self.submission.student, self.submission.chapter
+        return [(*who, note) for note in self.notes]
+
+
+def _failed(drawn: list[Case], outcome: Outcome) -> list[tuple[str, str]]:
+    """The failed cases of an exercise, for the instructor: line and hint."""
+    if NOT_DONE in outcome.failures.values():
+        return [("", NOT_DONE)]
+    rows = []
+    for n, hint in sorted(outcome.failures.items()):
+        kind = f" ({outcome.raised[n]})" if n in outcome.raised else ""
+        rows.append((drawn[n].line, hint + kind))
+    return rows
+
+
+def _fingerprint(course: Course, assignment: str) -> str:
+    """Of all that an assignment is graded by: a change of it grades everybody anew."""
+    here, found = course.folder, hashlib.sha256()
+    paths = [here / "seed", here / "cases" / f"{assignment}.py"]
+    paths += [here / "nbgrader_config.py", course.release(assignment)]
+    paths += sorted((here / "source" / assignment).glob("*.ipynb"))
+    paths += sorted((ROOT / "grading").glob("*.py"))
+    paths += sorted((ROOT / "annotated" / "checks").glob("*.py"))
+    for path in paths:
+        found.update(path.read_bytes() if path.is_file() else b"")
+    return found.hexdigest()
+
+
+def _store(course: Course, assignment: str, student: str) -> Path:
+    """Where it stands how a submission was graded; nbgrader clears the folder."""
+    return course.folder / "autograded" / student / assignment / "graded.json"
+
+
+def _stored(path: Path) -> dict:
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):  # none, or half of one
+        return {}
+
+
+def _write_store(path: Path, content: dict) -> None:
+    path.write_text(json.dumps(content, indent=1), encoding="utf-8")
+
+
+def _stores(course: Course) -> dict[tuple[str, str], dict]:
+    """How every submission was graded: (assignment, student) -> its store."""
+    found = {}
+    for path in sorted((course.folder / "autograded").glob("*/*/graded.json")):
+        student, assignment = path.parts[-3:-1]
+        found[assignment, student] = _stored(path)
+    return found
+
+
+def _feedback(course: Course) -> list[Row]:
+    """Write the feedback of those whose marks or comments it does not hold yet."""
+    with course.gradebook() as gradebook:
+        now = {
+            (assignment.name, submission.student.id): [
+                [(g.name, g.auto_score, g.manual_score) for g in notebook.grades]
+                + [(c.name, c.comment) for c in notebook.comments]
+                for notebook in submission.notebooks
+            ]
+            for assignment in gradebook.assignments
+            for submission in assignment.submissions
+        }
+    stale = {
+        who: (stored, marks)
+        for who, stored in _stores(course).items()
+        if stored and stored.get("feedback") != (marks := json.dumps(now.get(who)))
+    }
+    if stale:
+        say(f"Feedback for {len(stale)} submission(s)")
+    report = []
+    for who, (stored, marks) in stale.items():
+        if problem := course.run(GenerateFeedback, *who):
+            note = f"graded, but NO FEEDBACK: {problem}"
+            report.append(("", who[1], who[0], note))
+        else:
+            _write_store(_store(course, *who), stored | {"feedback": marks})
+    return report
+
+
+def _finish(
+    course: Course,
+    submissions: list[Submission],
+    ungraded: set[tuple[str, str]],
+    report: list[Row],
+) -> int:
+    """Feedback, roster, manual.csv, exports and report; how much was left out."""
+    exports, known = course.folder / "export", _roster(course.folder, submissions)
+    exports.mkdir(exist_ok=True)
+    numbers = _numbers(course.folder)
     with course.gradebook() as gradebook:
         notes, refused = export.apply_manual(gradebook, exports / "manual.csv")
     report += [("manual.csv", "", "", note) for note in notes]
-    known = _roster(folder, submissions)
-    answers: dict[tuple[str, str, str], str] = {}
-    plugins.RESULTS.clear()
-    say(f"{len(submissions)} submission(s) in the inbox")
-    for submission in sorted(submissions, key=lambda s: (s.chapter, s.student)):
-        begun = time.perf_counter()
-        try:
-            notes = grade_one(course, submission, answers)
-        except Exception as error:  # whatever it is, the others are graded
-            notes = [f"NOT GRADED: {type(error).__name__}: {error}"]
-        if any(note.startswith("NOT GRADED") for note in notes):
-            ungraded.add((submission.chapter, submission.student))
-        report += [
-            (submission.source, submission.student, submission.chapter, note)
-            for note in notes
-        ]
-        key = submission.chapter, submission.student
-        marks = "not graded" if key in ungraded else _marks(course, submission)
-        seconds = time.perf_counter() - begun
-        who = f"{submission.chapter}  {submission.student:28}"
-        say(f"  {who} {marks:>14} {seconds:6.1f} s")
-    plugins.stop_runners()
+    report += _feedback(course)
+    answers = {
+        (*who, name): words
+        for who, stored in _stores(course).items()
+        for name, words in stored.get("words", {}).items()
+    }
     with course.gradebook() as gradebook:
         for student in known:
             gradebook.update_or_create_student(
@@ -229,10 +534,8 @@ def grade(folder: Path, pattern: str | None = None, sandbox: str | None = None) 
         options["numbers"] = {(a, student): n for (a, n), student in numbers.items()}
         _export(gradebook, course, exports, options)
         silent = [s.id for s in gradebook.students if not s.submissions]
-        report += [("", student, "", "handed in nothing") for student in silent]
-    _write_report(exports, report)
-    took = time.perf_counter() - started
-    each = took / max(len(submissions), 1)
+        report += [("", student, "", NOTHING) for student in silent]
+    _write_report(course, report)
     say(f"{len(report)} odd thing(s) in export/report.csv")
     left_out = [row for row in report if NOT_GRADED.search(row[-1])]
     for file, _, _, note in left_out:
@@ -240,18 +543,19 @@ def grade(folder: Path, pattern: str | None = None, sandbox: str | None = None) 
     if to_mark:
         say(
             f"{to_mark} answer(s) in words to be marked: fill in `score` in "
-            "export/manual.csv, and run this again"
+            "export/manual.csv, then: make export"
         )
-    say(f"Marks in export/, feedback in feedback/. {took:.0f} s, {each:.1f} s each")
     return len(left_out)
 
 
-def prove(course: Course, assignment: str, runner: Runner) -> None:
-    """Refuse to grade a class by cases that reject the model answers.
+def prove(course: Course, assignment: str, runner: Runner) -> dict[str, list[Case]]:
+    """The cases of each exercise; refuse to grade a class by cases that reject the
+    model answers.
 
     Cases of the course's own are the instructor's to write, and a slip in them would
     cost every student the points.
     """
+    given = {}
     [path] = (course.folder / "source" / assignment).glob("*.ipynb")
     notebook = nbformat.read(path, as_version=4)
     with runner.submission() as running:
@@ -259,6 +563,7 @@ def prove(course: Course, assignment: str, runner: Runner) -> None:
             if exercise.in_words:
                 continue
             tried = cases.graded_cases(exercise.id, course.folder)
+            given[exercise.id] = tried
             for case in tried:
                 expected = case.exercise.result_of(case.exercise.right, case)
                 # what should be refused raises a ValueError, and nothing else
@@ -274,35 +579,7 @@ def prove(course: Course, assignment: str, runner: Runner) -> None:
                     f"the model answer to {exercise.id} fails the case "
                     f"{tried[number].line!r}: {hint}. Nothing was graded"
                 )
-
-
-def grade_one(course: Course, submission: Submission, answers: dict) -> list[str]:
-    """One submission through nbgrader; what was odd. Its failure is its own."""
-    assignment, student = submission.chapter, submission.student
-    path = course.release(assignment)
-    release = nbformat.read(path, as_version=4)
-    try:
-        notebook, odd = normalise(release, submission.cells)
-    except Exception as error:  # whatever a student can think of
-        return [f"NOT GRADED: it cannot be read: {type(error).__name__}"]
-    folder = course.folder / "submitted" / student / assignment
-    folder.mkdir(parents=True, exist_ok=True)
-    nbformat.write(notebook, folder / path.name)
-    before = len(plugins.RESULTS)
-    if problem := course.run(Autograde, assignment, student):
-        return [*odd, f"NOT GRADED: {problem}"]
-    if problem := course.run(GenerateFeedback, assignment, student):
-        odd.append(f"graded, but NO FEEDBACK: {problem}")
-    for exercise in exercises(notebook):
-        if exercise.in_words:
-            cell = notebook.cells[exercise.answer]
-            text = cell.source.partition("\n")[2].strip()
-            answers[assignment, student, cell.metadata["nbgrader"]["grade_id"]] = text
-    for result in plugins.RESULTS[before:]:
-        if result.ended:
-            note = result.ended.replace("your ", "the ")
-            odd.append(f"{result.exercise}: {note}")
-    return odd
+    return given
 
 
 def _marks(course: Course, submission: Submission) -> str:
@@ -356,14 +633,15 @@ def _write_numbers(folder: Path, numbers: Known) -> None:
     export.write_rows(folder / "participants.csv", header, rows)
 
 
-def _write_report(folder: Path, odd: list[tuple[str, str, str, str]]) -> None:
+def _write_report(course: Course, odd: list[Row]) -> None:
+    folder = course.folder / "export"
     export.write_rows(
         folder / "report.csv", ("file", "student", "assignment", "odd"), odd
     )
     failed = [
-        (result.assignment, result.student, result.exercise, line, hint)
-        for result in plugins.RESULTS
-        for line, hint in result.failed
+        (*who, *row)
+        for who, stored in _stores(course).items()
+        for row in stored.get("failed", [])
     ]
     header = ("assignment", "student", "exercise", "case", "hint")
     export.write_rows(folder / "failed.csv", header, failed)

@@ -6,6 +6,8 @@ The first three are nbgrader exporters too:
 
 import csv
 import io
+import re
+import sys
 from collections.abc import Iterable
 from datetime import datetime
 from pathlib import Path
@@ -22,11 +24,29 @@ MANUAL = (
 )  # fmt: skip
 
 
+MOST_WORDS = 30_000  # letters of a cell; Excel has room for 32 767
+
+# Where a spreadsheet may find the beginning of a cell: in one that splits at semicolons
+# or tabs, wherever these stand. The sign after it would make a formula of the cell.
+FORMULA = re.compile(r"(^|[;\t\r\n])((?:[^\S\t\r\n]|\")*)(?='*[=+@-])")
+NO_FORMULA = re.compile(rf"{FORMULA.pattern}'")
+csv.field_size_limit(sys.maxsize)
+
+
 def cell_text(value: Any) -> Any:
-    """A value that no spreadsheet takes for a formula."""
-    if isinstance(value, str) and value.lstrip()[:1] in ("=", "+", "-", "@"):
-        return f"'{value}"
-    return value
+    """A value that no spreadsheet takes for a formula; `typed` undoes it."""
+    return FORMULA.sub(r"\1\2'", value) if isinstance(value, str) else value
+
+
+def typed(text: str) -> str:
+    """What was typed into a cell, or what `cell_text` was made of."""
+    return NO_FORMULA.sub(r"\1\2", text)
+
+
+def brief(words: str) -> str:
+    """An answer in words as a cell of a table can hold it: no pictures."""
+    words = re.sub(r"\bdata:[\w/+.-]+;base64,[\w+/=]+", "a picture", words)
+    return words[:MOST_WORDS]
 
 
 def write_rows(path: Path, header: Iterable[str], rows: Iterable[Iterable]) -> None:
@@ -48,7 +68,7 @@ def read_rows(path: Path) -> list[dict[str, str]]:
     header = text.partition("\n")[0]
     separator = max(",;\t", key=header.count)
     return [
-        {key: (value or "").strip() for key, value in row.items() if key}
+        {key: typed(value or "").strip() for key, value in row.items() if key}
         for row in csv.DictReader(io.StringIO(text, newline=""), delimiter=separator)
     ]
 
@@ -259,7 +279,7 @@ def write_manual(
             # nbgrader asks for every mark again after each run; only a new answer
             # needs it
             old = before.get(key)
-            new = old is not None and old != str(cell_text(answer)).strip()
+            new = old is not None and old != answer
             grade.needs_manual_grade = new
             if new:
                 changed.append(f"{student}: {exercise} has changed since it was marked")

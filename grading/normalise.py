@@ -10,7 +10,6 @@ import codecs
 import copy
 import json
 import re
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -24,24 +23,25 @@ MOST_CELLS = 2000
 OWN = "own"  # tag of a cell that the student added
 SUSPECT = re.compile(
     r"(\b(?:os\._exit|os\.kill\w*|os\.system|os\.fork|sys\.exit|subprocess|socket|ctypes|"
-    r"importlib|__import__|sys\.modules|inspect\.|gc\.|open\(|eval\(|exec\()"
+    r"importlib|__import__|sys\.modules|inspect\.|gc\b|open\(|eval\(|exec\(|threading|"
+    r"torch\.ops|torch\._C|resolve_name|runpy|pydoc|pickle)"
     r"|\.(?:expression|__code__|__globals__|f_back|f_locals)\b)"
 )
+MOST_LOOKED_AT = 200_000  # letters
 
 
 class Unreadable(ValueError):
     """A file that is no notebook."""
 
 
-def read_cells(path: Path) -> list[dict]:
-    """The cells of a notebook as plain dicts `cell_type, source, metadata`.
+def read_cells(data: bytes) -> list[dict]:
+    """The cells of a notebook as plain dicts `cell_type, source, metadata, ran`.
 
     As lenient as can be: nothing is asked for but what answers need.
     """
-    if path.stat().st_size > MOST_BYTES:
+    if len(data) > MOST_BYTES:
         raise Unreadable(f"larger than {MOST_BYTES // 2**20} MB")
     try:
-        data = path.read_bytes()
         wide = data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
         text = data.decode("utf-16" if wide else "utf-8-sig", errors="replace")
         content = json.loads(text)
@@ -61,11 +61,28 @@ def _plain_cell(cell: dict) -> dict:
         source = "".join(str(line) for line in source)
     # half a character, which JSON can hold and no file can
     source = str(source).encode("utf-8", "replace").decode("utf-8")
+    source = _with_pictures(source, cell.get("attachments"))
+    count = cell.get("execution_count")
     return {
         "cell_type": str(cell.get("cell_type")),
         "source": source.replace("\r\n", "\n"),
         "metadata": metadata if isinstance(metadata, dict) else {},
+        "ran": count if isinstance(count, int) else 0,  # as which, if it did
     }
+
+
+def _with_pictures(source: str, attachments: Any) -> str:
+    """The text, with the pictures in it that Jupyter keeps beside it; each one once."""
+    kept = dict(attachments) if isinstance(attachments, dict) else {}
+
+    def inside(found: re.Match) -> str:
+        kinds = kept.pop(found[1], None)
+        if not isinstance(kinds, dict) or not kinds:
+            return found[0]
+        kind, data = next(iter(kinds.items()))
+        return f"](data:{kind};base64,{data})".replace("\n", "")
+
+    return re.sub(r"\]\(attachment:([^)\n]{1,200})\)", inside, source)
 
 
 def exercise_ids(cells: list[dict]) -> set[str]:
@@ -101,7 +118,7 @@ def normalise(
         tag = release.cells[exercise.answer].source.split("\n", 1)[0]
         made.cells[exercise.answer].source = f"{tag}\n{body}".rstrip("\n")
     odd += _general_oddities(release, found, cells)
-    own = _own_cells(release, found, cells, list(chosen.values()))
+    own = _own_cells(release, cells, list(chosen.values()))
     for source in own.values():
         odd += [f"own cell: {note}" for note in suspicions(source)]
     last = _put_in(made, found, chosen, cells, own)
@@ -112,17 +129,23 @@ def normalise(
     return made, list(dict.fromkeys(odd))
 
 
+PICTURE = r"(!\[[^][<\\]{0,200}\]\(data:image/(?:png|jpeg|gif|webp);base64,[\w+/=]+\))"
+
+
 def inert(words: str) -> str:
-    """Words of which nothing runs, and no link leads on, where a person reads them."""
-    words = re.sub(r"<(?=[a-zA-Z/!?])", "&lt;", words)
-    words = re.sub(r"\](?=[(:])", "] ", words)
-    return words.replace("\\href", "\\text")
+    """Words of which nothing runs, and no link leads on, where a person reads them;
+    pictures that were pasted in stay."""
+    parts = re.split(PICTURE, words)
+    for number, part in enumerate(parts[::2]):
+        part = re.sub(r"<(?=[a-zA-Z/!?])", "&lt;", part)
+        part = re.sub(r"\](?=[(:])", "] ", part)
+        parts[2 * number] = part.replace("\\href", "\\text")
+    return "".join(parts)
 
 
-def _own_cells(
-    release: Any, found: list[Exercise], cells: list[dict], answers: list[dict]
-) -> dict[int, str]:
-    """The student's own code: nothing of the release, no answer, no test.
+def _own_cells(release: Any, cells: list[dict], answers: list[dict]) -> dict[int, str]:
+    """The student's own code, first tries too: nothing of the release, no answer that
+    counts, no test.
 
     Returns:
         For each cell's ``id()``, what of it is the student's: of setup and tests, which
@@ -135,32 +158,30 @@ def _own_cells(
         if is_setup(cell) or role(cell) == "test"
         for line in cell.source.split("\n")
     }
-    functions = {exercise.id: exercise.function for exercise in found}
     taken, own = {id(cell) for cell in answers}, {}
     for cell in cells:
-        source, tag = cell["source"], tag_of_text(cell["source"])
+        source = cell["source"]
         if cell["cell_type"] != "code" or id(cell) in taken:
             continue
         if _squeezed(source) in known:
             continue
-        if tag and (functions.get(tag) is None or _defines(source, functions[tag])):
-            continue  # another try of an answer
         if SETUP.search(source) or TEST.search(source):
             kept = [x for x in source.split("\n") if _squeezed(x) not in lines]
             source = "\n".join(x for x in kept if not TEST.match(x))
-        elif tag is None and str(_grade_id(cell) or "-test")[-5:] != "-test":
-            continue
         if source.strip():
             own[id(cell)] = source
     return own
 
 
 SETUP = re.compile(r"annotated(\.page)?\.notebook import setup")
-TEST = re.compile(r"^\s*check\(\s*[\"']([\w-]+)", re.M)
+TEST = re.compile(r"^[ \t]*check\(\s*[\"']([\w-]+)", re.M)
 
 
-def _defines(source: str, name: str) -> bool:
-    pattern = rf"^(?:(?:async )?def|class) {name}\b|^{name}\s*="
+def _defines(source: str, name: str, constants: bool = True) -> bool:
+    """Does a cell define a function; is ``name = None`` one, too?"""
+    value = "" if constants else r"(?![ \t]*(?:None|True|False|[\d'\"]))"
+    assigned = rf"^{name}[ \t]*(?::[^=\n]*)?=(?!=){value}"
+    pattern = rf"^(?:(?:async )?def|class) {name}\b|{assigned}"
     return re.search(pattern, source, re.M) is not None
 
 
@@ -193,29 +214,18 @@ def _put_in(
 
 
 def cells_for(notebook: Any, exercise: Exercise) -> list[str]:
-    """What is run for an exercise: the release's code and the student's own before the
-    test, other answers that are used by name, and the answer last.
+    """What is run for an exercise: all code above its test, as in the notebook, and the
+    answer once more.
 
-    So helpers may stand between an answer and its test, an experiment there does not
-    replace the answer, and what one answer does to `torch` is not another one's loss.
+    So helpers may stand in another answer, or between an answer and its test, and an
+    experiment there does not replace the answer.
     """
-    own = [c for c in notebook.cells if OWN in c.metadata.get("tags", [])]
-    text = "\n".join(c.source for c in (*own, notebook.cells[exercise.answer]))
-    used: set[int] = set()
-    others = [other for other in exercises(notebook) if other.function]
-    for _ in others:  # what is used may use another
-        for other in others:
-            if other.answer not in used and re.search(rf"\b{other.function}\b", text):
-                used.add(other.answer)
-                text += notebook.cells[other.answer].source
-    before = [
+    above = [
         cell.source
-        for position, cell in enumerate(notebook.cells[: exercise.test])
-        if cell.cell_type == "code"
-        and not is_setup(cell)
-        and (role(cell) is None or position in used - {exercise.answer})
+        for cell in notebook.cells[: exercise.test]
+        if cell.cell_type == "code" and not is_setup(cell) and role(cell) != "test"
     ]
-    return [*before, notebook.cells[exercise.answer].source]
+    return [*above, notebook.cells[exercise.answer].source]
 
 
 def tag_of_text(source: str) -> str | None:
@@ -225,41 +235,54 @@ def tag_of_text(source: str) -> str | None:
 def _choose(
     exercise: Exercise, stub: Any, cells: list[dict]
 ) -> tuple[dict | None, list[str]]:
-    """The cell that answers an exercise; none where there is nothing but the stub."""
+    """The cell that answers an exercise; none where there is nothing but the stub.
+
+    Where a function is asked for: the one that the student's check has called last, if
+    the notebook says so, else the last one that is written.
+    """
+    stubs = {_squeezed(stub.source), _squeezed(stub.source.partition("\n")[2])}
     grade_id = stub.metadata["nbgrader"]["grade_id"]
-    tagged = [cell for cell in cells if tag_of_text(cell["source"]) == exercise.id]
-    marked = [
-        cell
-        for cell in cells
-        if _grade_id(cell) == grade_id and tag_of_text(cell["source"]) is None
-    ]
-    candidates, notes = tagged + marked, []
+    untagged = {n for n, c in enumerate(cells) if tag_of_text(c["source"]) is None}
+    marked = {n for n in untagged if _grade_id(cells[n]) == grade_id}
+    candidates = marked | {
+        n for n, cell in enumerate(cells) if tag_of_text(cell["source"]) == exercise.id
+    }
+    notes, checked = [], 0
     if name := exercise.function:
-        defining = [cell for cell in candidates if _defines(cell["source"], name)]
-        if not defining:  # the tag may be lost, with the metadata
-            defining = [
-                cell
-                for cell in cells
-                if cell["cell_type"] == "code"
-                and _defines(cell["source"], name)
-                and tag_of_text(cell["source"]) is None
-            ]
-            if defining:
-                notes.append(f"found by its name {name}, without tag")
-        candidates = defining or candidates
+        tests = [n for n, c in enumerate(cells) if _is_test(c, exercise)] or [
+            len(cells)
+        ]
+        checked = cells[tests[-1]]["ran"] if tests[-1] < len(cells) else 0
+        # the tag may be lost, with the metadata, or left in an empty answer
+        others = {
+            n
+            for n in untagged - candidates
+            if cells[n]["cell_type"] == "code"
+            and _defines(cells[n]["source"], name, constants=False)
+        }
+        defining = {n for n in candidates if _defines(cells[n]["source"], name)}
+        above = {n for n in others if n <= tests[-1]}
+        candidates = defining | above or others or candidates
     if not candidates:
         return None, ["no answer cell found"]
-    stubs = {_squeezed(stub.source), _squeezed(stub.source.partition("\n")[2])}
-    written = [c for c in candidates if _squeezed(c["source"]) not in stubs]
-    if len(candidates) > 1:
-        notes.append(
-            f"{len(candidates)} answer cells, took the last one that is written"
-        )
+    found = [cells[n] for n in sorted(candidates)]
+    written = [cell for cell in found if _squeezed(cell["source"]) not in stubs]
+    if len(found) > 1:
+        notes.append(f"{len(found)} answer cells, took the last one that is written")
     if not written:
         return None, notes
-    if written[-1]["cell_type"] != stub.cell_type:
-        notes.append(f"the answer is in a {written[-1]['cell_type']} cell")
-    return written[-1], notes
+    ran = [cell for cell in written if 0 < cell["ran"] <= checked]
+    chosen = max(ran, key=lambda cell: cell["ran"]) if ran else written[-1]
+    known = tag_of_text(chosen["source"]) or _grade_id(chosen) == grade_id
+    if exercise.function and not known:
+        notes.append(f"found by its name {exercise.function}, without tag")
+    if chosen["cell_type"] != stub.cell_type:
+        notes.append(f"the answer is in a {chosen['cell_type']} cell")
+    return chosen, notes
+
+
+def _is_test(cell: dict, exercise: Exercise) -> bool:
+    return any(name == exercise.id for name in TEST.findall(cell["source"]))
 
 
 def _grade_id(cell: dict) -> Any:
@@ -272,42 +295,57 @@ def _squeezed(source: str) -> str:
 
 
 def _parsed(source: str) -> ast.Module:
-    """The tree of a cell; an empty one where it is not plain Python."""
+    """The tree of a cell, without the lines that only IPython knows."""
     lines = source.split("\n")
-    plain = ["" if line.lstrip().startswith(("%", "!")) else line for line in lines]
+    plain = ["" if IPYTHON.search(line) else line for line in lines]
     try:
+        return ast.parse(source)
+    except SyntaxError:
         return ast.parse("\n".join(plain))
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return ast.Module(body=[], type_ignores=[])
+
+
+# commands, %pwd and !ls, also behind `=`; help, sdpa?
+IPYTHON = re.compile(r"^\s*[%!?]|=\s*[%!]\S|\?\s*$")
 
 
 def suspicions(source: str) -> list[str]:
     """What in an answer a person should look at."""
+    if len(source) > MOST_LOOKED_AT:
+        return ["is too long to be looked at"]
     try:
         found = _seen_in(_parsed(source))
-    except RecursionError:
+    except (SyntaxError, ValueError):
+        found = ["is no Python that could be looked at"]
+    except (RecursionError, MemoryError):
         found = ["is nested too deeply to be looked at"]
     found += [f"contains {hit.strip('(')}" for hit in SUSPECT.findall(source)]
     return list(dict.fromkeys(found))
 
 
 def _seen_in(tree: ast.Module) -> list[str]:
-    found = []
+    found, ours = [], {"annotated"}  # names that stand for the book's modules
     for node in ast.walk(tree):
-        modules = []
+        if isinstance(node, ast.Import):
+            books = [a for a in node.names if a.name.split(".")[0] == "annotated"]
+            ours |= {alias.asname for alias in books if alias.asname}
+    for node in ast.walk(tree):
+        modules, attention = [], False
         if isinstance(node, ast.ImportFrom) and node.module:
             modules = [f"{node.module}.{alias.name}" for alias in node.names]
+            attention = any(name.endswith(READY_MADE) for name in modules)
         elif isinstance(node, ast.Import):
             modules = [alias.name for alias in node.names]
         elif isinstance(node, ast.Attribute):
             modules = [ast.unparse(node)] if _root(node) == "annotated" else []
-            if node.attr == "scaled_dot_product_attention":
-                found.append("calls PyTorch's own scaled_dot_product_attention")
+            attention = node.attr == READY_MADE and _root(node) not in ours
+        books = [name for name in modules if name.split(".")[0] == "annotated"]
         found += [
             f"takes {name} from the book's module"
-            for name in modules
-            if name.split(".")[0] == "annotated" and name not in CHECKING
+            for name in books
+            if name not in CHECKING
         ]
+        if attention and not books:
+            found.append(f"calls PyTorch's own {READY_MADE}")
         if isinstance(node, ast.Assign):
             for target in node.targets:
                 if isinstance(target, ast.Attribute) and _root(target) in PATCHED:
@@ -317,7 +355,8 @@ def _seen_in(tree: ast.Module) -> list[str]:
     return found
 
 
-CHECKING = {"annotated", "annotated.checks", "annotated.checks.check"}
+READY_MADE = "scaled_dot_product_attention"
+CHECKING = {"annotated", "annotated.checks.check"}
 PATCHED = {"torch", "annotated", "math", "builtins", "checks", "inspect"}
 
 

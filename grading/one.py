@@ -14,7 +14,7 @@ from annotated.checks import exercise_named
 from grading.cases import graded_cases
 from grading.normalise import Unreadable, normalise, read_cells
 from grading.runner import Runner, shown
-from grading.sandbox import SANDBOXES
+from grading.sandbox import SANDBOXES, readable_by_students
 from tools.exercises import (
     exercises,
     read_exercises,
@@ -25,17 +25,26 @@ from tools.source import setup_cell
 
 
 def grade_one(
-    chapter: str, path: Path, course: Path | None = None, sandbox: str | None = None
+    chapter: str,
+    paths: list[Path],
+    course: Path | None = None,
+    sandbox: str | None = None,
 ) -> dict:
     """Marks and lines for each coding exercise, as a student may see them.
 
-    Without a course the public cases are tried, those of the notebook's own checks.
+    Of several files the newest counts. Without a course the public cases are tried,
+    those of the notebook's own checks.
     """
     release = student_notebook(read_exercises(source_of(chapter), setup_cell()))
+    path = max(paths, key=lambda path: path.stat().st_mtime)
     try:
-        notebook, odd = normalise(release, read_cells(path))
+        notebook, odd = normalise(release, read_cells(path.read_bytes()))
     except (Unreadable, OSError) as error:
         notebook, odd = release, [f"{path.name}: {error}"]
+    if len(paths) > 1:
+        odd.append(f"of {len(paths)} files, {path.name} was graded, the newest")
+    if course and (shown_to := readable_by_students(course)):
+        raise ValueError(f"student code could read {course}, below {shown_to}")
     tests = []
     with Runner(sandbox) as runner, runner.submission() as running:
         for exercise in exercises(notebook):

@@ -4,7 +4,6 @@
 student code and tests share everything. A course's nbgrader_config.py puts it there.
 """
 
-from dataclasses import dataclass
 from pathlib import Path
 
 import nbformat
@@ -12,39 +11,14 @@ from nbgrader.preprocessors import NbGraderPreprocessor
 from traitlets import Float, Unicode
 
 from annotated.checks import Case
-from annotated.checks.calling import NOT_DONE
 from grading.cases import graded_cases
-from grading.runner import Runner, Submission, shown
+from grading.runner import Outcome, Runner, shown
 from grading.sandbox import SECONDS
-from tools.exercises import Exercise, exercises
+from tools.exercises import exercises
 
-
-@dataclass
-class Result:
-    """What one exercise of one student came to, for the instructor's eyes."""
-
-    student: str
-    assignment: str
-    exercise: str
-    failed: list[tuple[str, str]]  # line, hint
-    ended: str | None
-
-
-RESULTS: list[Result] = []  # of this process, in the order of grading
-_RUNNERS: dict[tuple, Runner] = {}
-
-
-def runner_for(sandbox: str | None, seconds: float) -> Runner:
-    """The one runner of its kind in this process."""
-    key = sandbox, seconds
-    if key not in _RUNNERS:
-        _RUNNERS[key] = Runner(sandbox, seconds)
-    return _RUNNERS[key]
-
-
-def stop_runners() -> None:
-    while _RUNNERS:
-        _RUNNERS.popitem()[1].stop()
+# What came of each exercise of a student's assignment, if that was found out before:
+# `grading.course` tries several submissions at once, which nbgrader can not.
+JUDGED: dict[tuple[str, str], dict[str, Outcome]] = {}
 
 
 class JudgeAnswers(NbGraderPreprocessor):
@@ -57,30 +31,34 @@ class JudgeAnswers(NbGraderPreprocessor):
     seconds = Float(SECONDS, help="limit for one exercise").tag(config=True)
 
     def preprocess(self, nb, resources):
+        who = resources["nbgrader"]
+        cases = {
+            exercise.id: graded_cases(exercise.id, Path(self.course))
+            for exercise in exercises(nb)
+            if not exercise.in_words
+        }
+        outcomes = JUDGED.get((who["assignment"], who["student"]))
+        if outcomes is None:  # by nbgrader's own command
+            with Runner(self.sandbox or None, self.seconds) as runner:
+                outcomes = judge(runner, nb, cases)
         for cell in nb.cells:
             if cell.cell_type == "code":
                 cell.outputs, cell.execution_count = [], None
-        with runner_for(self.sandbox or None, self.seconds).submission() as running:
-            for exercise in exercises(nb):
-                if not exercise.in_words:
-                    self._grade(nb, exercise, running, resources["nbgrader"])
+        for exercise in exercises(nb):
+            if not exercise.in_words:
+                failures = outcomes[exercise.id].failures
+                nb.cells[exercise.test].outputs = outputs(cases[exercise.id], failures)
         return nb, resources
 
-    def _grade(
-        self,
-        nb,
-        exercise: Exercise,
-        running: Submission,
-        who: dict,
-    ) -> None:
-        cases = graded_cases(exercise.id, Path(self.course))
-        outcome = running.grade(nb, exercise, cases)
-        nb.cells[exercise.test].outputs = outputs(cases, outcome.failures)
-        failed = [(cases[n].line, hint) for n, hint in sorted(outcome.failures.items())]
-        if NOT_DONE in outcome.failures.values():
-            failed = [("", NOT_DONE)]
-        who = who["student"], who["assignment"], exercise.id
-        RESULTS.append(Result(*who, failed, outcome.ended))
+
+def judge(runner: Runner, notebook, cases: dict[str, list[Case]]) -> dict[str, Outcome]:
+    """Try the exercises of one submission whose cases are given."""
+    with runner.submission() as running:
+        return {
+            exercise.id: running.grade(notebook, exercise, cases[exercise.id])
+            for exercise in exercises(notebook)
+            if exercise.id in cases
+        }
 
 
 def outputs(cases: list[Case], failures: dict[int, str]) -> list:

@@ -1,6 +1,7 @@
 """Runs answers in sandboxes and judges their results here, where no student code is."""
 
 import builtins
+import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -9,6 +10,7 @@ from typing import Any
 
 from annotated.checks import Case, verdict
 from annotated.checks.calling import NOT_DONE, Call, Function, Problem, Raised
+from annotated.checks.material import written_out
 from grading import plain
 from grading.normalise import cells_for
 from grading.sandbox import (
@@ -28,6 +30,8 @@ ENDED = {
     "processes": "your code starts too many processes",
     "died": "your code ended its process before it gave a result",
 }
+ABOVE = 20.0  # seconds that the cells above the answers may waste, in all exercises
+JUDGING = threading.Lock()  # right answers use torch's one generator of random numbers
 NO_RESULT = "your code sent something else than a result"
 
 
@@ -35,11 +39,13 @@ NO_RESULT = "your code sent something else than a result"
 class Outcome:
     """What one exercise of one submission came to.
 
-    `failures` maps the number of each failed case to its hint; `ended` says why no more
-    could be tried, where the process did not come to its end.
+    `failures` maps the number of each failed case to its hint, and `raised` to the kind
+    of exception, which no student reads: it could say what the process has seen.
+    `ended` says why no more could be tried, where the process did not come to its end.
     """
 
     failures: dict[int, str]
+    raised: dict[int, str]
     seconds: float
     ended: str | None
 
@@ -110,19 +116,27 @@ class Submission:
 
     def __init__(self, runner: Runner) -> None:
         self.runner, self.sandbox = runner, runner.fresh()
-        self.left: set[str] = set()  # cells that do not end: tried once
+        self.spare = ABOVE
+        # cell -> numbers of its statements that do not end: they are tried once
+        self.left: dict[str, set[int]] = {}
 
     def run(self, cells: list[str], function: str, cases: Sequence[Case]) -> Outcome:
         """Try the function that ``cells`` define, on one case after the other."""
         begun, seconds, ended = time.monotonic(), self.runner.seconds, None
-        deadline = begun + seconds
-        job = {"cells": cells, "function": function, "seconds": seconds}
-        job |= {"memory": self.runner.memory}
         hints: list[str | None] = []
+        raised: dict[int, str] = {}
         try:
-            missing = self._define(job, deadline)
-            for case in cases:
-                hints.append(missing or judged(case, self._call(case, deadline)))
+            through = cases[0].exercise.through if cases else None
+            self._run_above(cells[:-1], through is written_out)
+            deadline = time.monotonic() + seconds
+            missing = self._define(cells[-1], function, deadline)
+            for number, case in enumerate(cases):
+                hint, kind = missing, None
+                if not missing:
+                    hint, kind = judged(case, self._call(case, deadline))
+                hints.append(hint)
+                if hint and kind:
+                    raised[number] = kind
             if self.sandbox.ask({}, deadline + 1) != EXERCISE_ENDED:
                 raise Ended("died")  # forged lines stood before it: start afresh
         except Ended as error:
@@ -131,14 +145,14 @@ class Submission:
             self.sandbox.kill()
             self.sandbox = self.runner.fresh()
         failures = {number: hint for number, hint in enumerate(hints) if hint}
-        return Outcome(failures, round(time.monotonic() - begun, 2), ended)
+        seconds = round(time.monotonic() - begun, 2)
+        return Outcome(failures, raised, seconds, ended)
 
     def grade(
         self, notebook: Any, exercise: Exercise, cases: Sequence[Case]
     ) -> Outcome:
         """Try an exercise of a notebook."""
-        cells = [c for c in cells_for(notebook, exercise) if c not in self.left]
-        return self.run(cells, exercise.function, cases)
+        return self.run(cells_for(notebook, exercise), exercise.function, cases)
 
     def _ask(self, request: dict, deadline: float) -> str:
         reply = self.sandbox.ask(request, deadline)
@@ -146,17 +160,35 @@ class Submission:
             raise Ended("died")
         return reply
 
-    def _define(self, job: dict, deadline: float) -> str | None:
-        """Run the cells; why there is no answer to call, or None if there is one."""
+    def _run_above(self, cells: list[str], without_attention: bool) -> None:
+        """Run what stands above the answer; what does not end costs its time once."""
+        begun, seconds = time.monotonic(), self.runner.seconds
+        job = {"above": cells, "seconds": seconds, "spare": self.spare}
+        job["skip"] = [sorted(self.left.get(cell, ())) for cell in cells]
+        job |= {"memory": self.runner.memory, "written_out": without_attention}
+        deadline = begun + self.spare + seconds
         try:
-            defined, problem, left = plain.loads(self._ask(job, deadline))
-            self.left |= {job["cells"][number] for number in left}
-        except (plain.NotPlain, TypeError, ValueError, IndexError):
+            for cell, left in zip(
+                cells, plain.loads(self._ask(job, deadline)), strict=True
+            ):
+                self.left.setdefault(cell, set()).update(map(int, left))
+        except (plain.NotPlain, ArithmeticError, TypeError, ValueError) as error:
+            raise Ended("died") from error  # forged
+        finally:
+            took = time.monotonic() - begun
+            self.spare = max(self.spare - max(took - seconds, 0.0), 0.0)
+
+    def _define(self, answer: str, function: str, deadline: float) -> str | None:
+        """Run the answer; why there is nothing to call, or None if there is."""
+        request = {"answer": answer, "function": function}
+        try:
+            defined, problem = plain.loads(self._ask(request, deadline))
+        except (plain.NotPlain, TypeError, ValueError):
             return NO_RESULT
         if defined is True:
             return None
         if problem is None:
-            return f"there is no function {job['function']}"
+            return f"there is no function {function}"
         return f"your cell raised {_kind(problem)}"
 
     def _call(self, case: Case, deadline: float) -> str:
@@ -164,27 +196,32 @@ class Submission:
         request = {
             "arguments": plain.dumps(case.arguments),
             "gradients": case.gradients,
+            "seed": case.seed,
             "through": through and f"{through.__module__}:{through.__qualname__}",
         }
         return self._ask(request, deadline)
 
 
-def judged(case: Case, reply: str) -> str | None:
-    """The verdict on what came back for one case; nothing of it is repeated."""
+def judged(case: Case, reply: str) -> tuple[str | None, str | None]:
+    """The verdict on what came back for one case, and the kind of exception in it;
+    nothing else of it is repeated."""
     try:
         result, after = plain.loads(reply)
     except (plain.NotPlain, TypeError, ValueError):
-        return NO_RESULT
+        return NO_RESULT, None
+    kind = None
     if isinstance(result, Raised):
-        result = Raised(_kind(result.kind), str(result.message))
+        kind = _kind(result.kind)
+        result = Raised(kind, str(result.message))
     elif not isinstance(result, Problem):
         if not isinstance(after, tuple) or len(after) != len(case.arguments):
-            return NO_RESULT
+            return NO_RESULT, None
         after = with_functions(case.arguments, after)
     try:
-        return verdict(case, Call(result, after), quote=False)
+        with JUDGING:
+            return verdict(case, Call(result, after), quote=False), kind
     except Exception:  # forged: no answer can return what the judge stumbles over
-        return NO_RESULT
+        return NO_RESULT, None
 
 
 def _kind(name: Any) -> str:
@@ -196,7 +233,7 @@ def _kind(name: Any) -> str:
 
 def with_functions(before: Any, after: Any) -> Any:
     """What was sent back, with the functions that only their texts stand for."""
-    if isinstance(before, Function) and after == repr(before):
+    if isinstance(before, Function) and after == before.expression:
         return before
     if isinstance(before, list | tuple) and isinstance(after, list | tuple):
         rest = after[len(before) :]
@@ -211,7 +248,8 @@ def shown(cases: Sequence[Case], failures: dict[int, str]) -> list[str]:
     """What a student may see: a line of our own for each case."""
     if NOT_DONE in failures.values():
         return ["not done"]
+    as_declared = sorted(enumerate(cases), key=lambda pair: pair[1].number)
     return [
         f"✗ {case.line}: {failures[number]}" if number in failures else f"✓ {case.line}"
-        for number, case in enumerate(cases)
+        for number, case in as_declared
     ]

@@ -5,6 +5,7 @@ small disk of memory. What the grader has to hold to itself, time, memory, the n
 processes and the size of a reply, is held to here, outside.
 """
 
+import atexit
 import contextlib
 import json
 import os
@@ -13,12 +14,12 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
+from functools import cache
 from pathlib import Path
 
 import psutil
-
-import annotated
 
 ROOT = Path(__file__).resolve().parent.parent
 SECONDS = 8.0  # for one exercise: its cells and all its cases
@@ -31,10 +32,25 @@ READY, EXERCISE_ENDED = '"ready"', '"ended"'  # lines of grading/student.py
 
 SANDBOXES = {
     "bubblewrap": "no network, no files but Python's, processes that end with it",
-    "nobody": "another user, who cannot read the course; network and disk as usual",
-    "none": "NO SANDBOX: student code can read the course and write where you can. "
-    "Grade in a container, or install bubblewrap",
+    "nobody": "FOR A CLASS YOU TRUST: another user, who cannot read the course, but "
+    "the model answers in this repository; network and disk as usual",
+    "none": "FOR A CLASS YOU TRUST, NO SANDBOX: student code can read the model "
+    "answers and the course, and write where you can. Grade in a container, or "
+    "install bubblewrap",
 }
+
+# Of the repository only what calls an answer: no solution, no mistake, no test, and
+# nothing of the book that an answer could ask in place of being one.
+NEEDED = (
+    "annotated/__init__.py",
+    "annotated/checks/__init__.py",
+    "annotated/checks/calling.py",
+    "annotated/checks/material.py",
+    "grading/__init__.py",
+    "grading/plain.py",
+    "grading/student.py",
+)
+SYSTEM = ("/usr", "/bin", "/lib", "/lib32", "/lib64", "/etc/ld.so.cache")
 
 
 class Ended(Exception):
@@ -60,7 +76,7 @@ class Sandbox:
             "MPLBACKEND": "Agg",
             "MPLCONFIGDIR": "/tmp",
             "CUDA_VISIBLE_DEVICES": "",
-            "PYTHONPATH": str(ROOT),
+            "PYTHONPATH": str(library()),
             "PYTHONDONTWRITEBYTECODE": "1",
         }
         alone = ["--alone"] if kind == "bubblewrap" else []
@@ -71,9 +87,11 @@ class Sandbox:
             stderr=subprocess.PIPE,
             cwd="/",
             env=environment,
+            bufsize=0,
             start_new_session=True,
             **options,
         )
+        os.set_blocking(self._process.stdin.fileno(), False)
         self._shared = _shared()
         self._unread = b""
         self._ready = False
@@ -117,13 +135,10 @@ class Sandbox:
             Ended: if no reply comes; the sandbox is dead then. One of the keys of
                 ``runner.ENDED``.
         """
-        data = json.dumps(request).encode() + b"\n"
         try:
             if self._unread:  # it spoke without being asked
                 raise Ended("died")
-            self._process.stdin.write(data)
-            self._process.stdin.flush()
-            return self._line(deadline)
+            return self._line(deadline, json.dumps(request).encode() + b"\n")
         except OSError as error:
             self.kill()
             raise Ended("died") from error
@@ -131,9 +146,11 @@ class Sandbox:
             self.kill()
             raise
 
-    def _line(self, deadline: float) -> str:
+    def _line(self, deadline: float, unsent: bytes = b"") -> str:
+        """The next line, after ``unsent`` has been taken: it may never read."""
         fd, watched = self._process.stdout.fileno(), time.monotonic()
-        while b"\n" not in self._unread:
+        to = self._process.stdin.fileno()
+        while unsent or b"\n" not in self._unread:
             now = time.monotonic()
             if now > deadline:
                 raise Ended("time")
@@ -142,7 +159,9 @@ class Sandbox:
                 watched = time.monotonic()
             if len(self._unread) > MOST_REPLY:
                 raise Ended("size")
-            ready, _, _ = select.select([fd], [], [], 0.05)
+            ready, open_, _ = select.select([fd], [to] if unsent else [], [], 0.05)
+            if open_:
+                unsent = unsent[os.write(to, unsent) :]
             if not ready:
                 continue
             if not (more := os.read(fd, 2**16)):
@@ -210,21 +229,54 @@ def confinement(kind: str) -> tuple[list[str], dict]:
     bwrap = shutil.which("bwrap")
     if bwrap is None:
         raise Ended("bwrap is not installed")
+    if folder := readable_by_students(ROOT):
+        raise Ended(
+            f"student code could read {ROOT}, below {folder}: move it elsewhere"
+        )
     prefix = [bwrap, "--unshare-all", "--unshare-user", "--disable-userns"]
     prefix += ["--uid", str(NOBODY), "--gid", str(NOBODY), "--cap-drop", "ALL"]
     prefix += ["--die-with-parent", "--new-session", "--dev", "/dev", "--proc", "/proc"]
     prefix += ["--size", str(DISK), "--tmpfs", "/tmp"]
-    for path in ("/usr", "/bin", "/lib", "/lib32", "/lib64", "/etc/ld.so.cache"):
+    for path in SYSTEM:
         prefix += ["--ro-bind-try", path, path]
-    # of the repository only what student code needs: no solution, no mistake, no test
-    package = Path(annotated.__file__).parent
-    needed = [f for f in package.rglob("*.py") if f.parent.name != "checks"]
-    needed += [package / "checks" / n for n in ("__init__.py", "calling.py")]
-    needed += [package / "checks" / "material.py"]
-    needed += [ROOT / "grading" / n for n in ("__init__.py", "student.py", "plain.py")]
-    python = {Path(sys.prefix), Path(sys.prefix).resolve(), Path(sys.base_prefix)}
-    for path in (*sorted(python | {Path(sys.base_prefix).resolve()}), *needed):
+    for path in (*python_folders(), library()):
         prefix += ["--ro-bind", str(path), str(path)]
+    for path in installed_books():
+        prefix += ["--tmpfs", str(path)]
     # (what bubblewrap makes for itself has no limit of size: nothing is written there)
     prefix += ["--remount-ro", "/dev", "--remount-ro", "/"]
     return [*prefix, "--chdir", "/tmp"], {}
+
+
+@cache
+def library() -> Path:
+    """A folder that holds `NEEDED` and nothing else, readable for every user."""
+    folder = Path(tempfile.mkdtemp(prefix="grading-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    for name in NEEDED:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(ROOT / name, folder / name)
+    for path in (folder, *folder.rglob("*")):
+        path.chmod(0o755)
+    return folder
+
+
+def python_folders() -> list[Path]:
+    """Where Python and its packages lie."""
+    found = {Path(sys.prefix), Path(sys.base_prefix)}
+    return sorted(found | {path.resolve() for path in found})
+
+
+def installed_books() -> list[Path]:
+    """Packages `annotated` that somebody has installed where student code can read."""
+    folders = {Path(entry).resolve() for entry in sys.path if entry}
+    for start in ("/usr/lib", "/usr/local/lib"):
+        folders |= set(Path(start).glob("python3*/*-packages"))
+    found = {folder / "annotated" for folder in folders - {ROOT}}
+    return sorted(path for path in found if (path / "checks").is_dir())
+
+
+def readable_by_students(path: Path) -> Path | None:
+    """The folder that bubblewrap shows to student code and a path lies in, if any."""
+    shown = [Path(folder).resolve() for folder in (*SYSTEM, *python_folders())]
+    return next((f for f in shown if path.resolve().is_relative_to(f)), None)

@@ -7,30 +7,37 @@ holds no right answer, no mistake and no judge, so there is nothing to find in i
 nothing to gain by forging a reply.
 """
 
+import ast
 import gc
 import json
 import linecache
+import math
 import os
 import re
 import resource
 import signal
 import sys
+import time
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from pkgutil import resolve_name
+from types import CodeType
 from typing import Any
 
 import torch
 from IPython.core.inputtransformer2 import TransformerManager
+from torch import nn
 
 from annotated.checks.calling import Function, Problem, Raised, call, mapped
+from annotated.checks.material import ReadyMade
 from grading import plain
 
-SECONDS_A_CELL = 1.5  # for a cell that is not the answer
+SECONDS = 1.5  # of computing, for a statement above the answer; twice of waiting
 TIMED = re.compile(r"\A\s*%%(time|capture)\b.*\n")  # commands that run their cell
 MOST_FILE = 16 * 2**20  # bytes of a file that it writes
 
 # What exercises use is loaded before the fork, so that no exercise waits for it.
-PRELOAD = ("math", "numpy", "annotated.checks.material")
+PRELOAD = ("math", "numpy")
 
 
 class NoShell:
@@ -52,45 +59,111 @@ def too_long(*_: object) -> None:
     raise TooLong
 
 
-def define(sources: list[str], function: str) -> tuple[Any, str | None, list[int]]:
-    """Run cells, the answer's last.
+def nothing(*arguments: object, **options: object) -> None:
+    """What `check` and `display` do here."""
 
-    A cell that raises after its `def` has still defined it, as in a notebook, and one
-    that does not end is left.
 
-    Returns:
-        What is then called ``function``, the kind of exception that the last cell
-        raised, if any, and the numbers of the cells that were left.
-    """
-    namespace = {
-        "__name__": "__main__",
-        "device": torch.device("cpu"),  # what the setup cell defines
-        "get_ipython": NoShell,
-    }
-    signal.signal(signal.SIGALRM, too_long)
-    problem, left = None, []
-    for number, source in enumerate(sources):
-        name, problem = f"<cell {number}>", None
-        last = number == len(sources) - 1  # which has the time of the whole exercise
-        signal.setitimer(signal.ITIMER_REAL, 0 if last else SECONDS_A_CELL)
+class Cells:
+    """Runs cells in one namespace, as a notebook does, but a statement that raises or
+    does not end costs only itself: it may need a network, a file or a screen."""
+
+    def __init__(self) -> None:
+        self.namespace = {
+            "__name__": "__main__",
+            "device": torch.device("cpu"),  # what the setup cell defines
+            "check": nothing,
+            "display": nothing,
+            "get_ipython": NoShell,
+        }
+        self._futures: list[ast.stmt] = []  # IPython keeps them from cell to cell
+        signal.signal(signal.SIGALRM, too_long)
+        signal.signal(signal.SIGPROF, too_long)
+
+    def _statements(self, source: str) -> Iterator[CodeType]:
+        name = f"<cell {len(linecache.cache)}>"
+        code = TransformerManager().transform_cell(TIMED.sub("", source))
+        linecache.cache[name] = len(code), None, code.splitlines(True), name
+        for node in ast.parse(code).body:
+            if isinstance(node, ast.ImportFrom) and node.module == "__future__":
+                self._futures.append(node)
+            yield compile(ast.Module([*self._futures, node], []), name, "exec")
+
+    def run(
+        self, source: str, skip: Collection[int] = (), ends: float = math.inf
+    ) -> tuple[str | None, list[int]]:
+        """Run a cell.
+
+        Args:
+            source: its text.
+            skip: numbers of statements that are known not to end.
+            ends: on the clock of ``time.monotonic``, when only a moment is left for
+                each statement; without it, a statement has no limit.
+
+        Returns:
+            The kind of the first exception that was raised, if any, and the numbers of
+            the statements that did not end.
+        """
+        problem, left = None, []
         try:
-            code = TransformerManager().transform_cell(TIMED.sub("", source))
-            linecache.cache[name] = len(code), None, code.splitlines(True), name
-            exec(compile(code, name, "exec"), namespace)
-        except TooLong:
-            left.append(number)
-        except BaseException as error:  # SystemExit and the like included
+            for number, code in enumerate(self._statements(source)):
+                if number in skip:
+                    continue
+                limit = max(min(SECONDS, ends - time.monotonic()), 0.1)
+                limit = 0 if ends == math.inf else limit
+                try:
+                    # again and again: a bare `except` may catch the first
+                    signal.setitimer(signal.ITIMER_PROF, limit, limit)
+                    signal.setitimer(signal.ITIMER_REAL, 2 * limit, limit)
+                    exec(code, self.namespace)
+                    _no_limit()
+                except TooLong:
+                    _no_limit()
+                    left.append(number)
+                except BaseException as error:  # SystemExit and the like included
+                    _no_limit()
+                    problem = problem or type(error).__name__
+        except Exception as error:  # it is no Python
             problem = type(error).__name__
-    return namespace.get(function), problem, left
+        return problem, left
+
+
+def _no_limit() -> None:
+    signal.setitimer(signal.ITIMER_PROF, 0)
+    signal.setitimer(signal.ITIMER_REAL, 0)
+
+
+def without_attention() -> torch.library.Library:
+    """Take PyTorch's own attention out of this process, for all its threads and under
+    all its names; it is back when the library that is returned is no more."""
+
+    def ready_made(*arguments: object, **options: object) -> None:
+        raise ReadyMade
+
+    library = torch.library.Library("aten", "IMPL")
+    for name in torch._C._dispatch_get_all_op_names():
+        space, _, name = name.partition("::")
+        attends = "attention" in name or "transformer_encoder" in name
+        if space == "aten" and attends and "backward" not in name:
+            for key in (
+                "CompositeImplicitAutograd", "CPU", "AutogradCPU", "FuncTorchBatched",
+            ):  # fmt: skip
+                library.impl(name, ready_made, key)
+    nn.functional.multi_head_attention_forward = ready_made
+    for module in ("torch.nn.attention", "torch._higher_order_ops"):
+        sys.modules[f"{module}.flex_attention"] = None
+    return library
 
 
 def reply_to(request: dict, answer: Any) -> str:
     """Call the answer with one case's arguments; the result as JSON."""
     arguments = plain.load_arguments(request["arguments"])
     through = request["through"] and resolve_name(request["through"])
-    called = call(answer, arguments, request["gradients"], through)
+    seed, gradients = request["seed"], request["gradients"]
+    called = call(answer, arguments, gradients, through, seed=seed)
     # a function among the arguments comes back as its text
-    after = mapped(lambda v: repr(v) if isinstance(v, Function) else v, called.after)
+    after = mapped(
+        lambda v: v.expression if isinstance(v, Function) else v, called.after
+    )
     result = called.result
     if isinstance(result, Raised):  # not its words, they could be anything: the numbers
         numbers = re.findall(r"-?\d+", result.message)
@@ -149,11 +222,22 @@ class Lines:
 
 
 def exercise(job: dict, lines: Lines) -> None:
-    """One exercise, in the fork: define the answer, then a reply for each case."""
-    confine(job["seconds"], job["memory"])
+    """One exercise, in the fork: what stands above, the answer, a reply a case."""
+    confine(job["spare"] + 2 * job["seconds"], job["memory"])
+    kept = without_attention() if job["written_out"] else None  # noqa: F841
     torch.manual_seed(0)
-    answer, problem, left = define(job["cells"], job["function"])
-    lines.write(plain.dumps([answer is not None, problem, left]))
+    cells, ends = Cells(), time.monotonic() + job["spare"]
+    left = [
+        cells.run(source, skip, ends)[1]
+        for source, skip in zip(job["above"], job["skip"], strict=True)
+    ]
+    _no_limit()
+    lines.write(plain.dumps(left))
+    if not (request := lines.read()):
+        return
+    problem, _ = cells.run(request["answer"])
+    answer = cells.namespace.get(request["function"])
+    lines.write(plain.dumps([answer is not None, problem]))
     while (request := lines.read()) and "arguments" in request:
         lines.write(reply_to(request, answer))
 

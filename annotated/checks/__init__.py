@@ -171,6 +171,7 @@ class Case:
         arguments: what the answer is called with.
         gradients: the gradients of the arguments are compared too.
         hint: said where the result is wrong, whatever it is.
+        number: its place among the exercise's cases.
         results: of the functions of ours that have been called with it.
     """
 
@@ -179,7 +180,13 @@ class Case:
     arguments: tuple
     gradients: bool = False
     hint: str | None = None
+    number: int = 0
     results: dict[Callable, Any] = field(default_factory=dict, compare=False)
+
+    @property
+    def seed(self) -> int:
+        """Of the random numbers that an answer draws."""
+        return self.number if self.exercise.luck else 0
 
 
 class Exercise:
@@ -202,6 +209,8 @@ class Exercise:
         through: called as ``through(answer, *arguments)`` in place of the answer, for
             answers that take or change what is no plain data, modules say. A function
             of ``annotated.checks.material``, which students' processes have.
+        luck: an answer draws other numbers in each case, so that one that tries too few
+            is not lucky in all.
         also: a change of the text of ``right`` that gives another right answer, by
             another convention; its results are accepted, too.
     """
@@ -217,6 +226,7 @@ class Exercise:
         symptoms: Callable | None = None,
         tolerance: float | None = None,
         through: Callable | None = None,
+        luck: bool = False,
         also: Change | None = None,
     ) -> None:
         if not EXERCISE.fullmatch(name):
@@ -226,7 +236,7 @@ class Exercise:
             )
         self.name, self.right, self.hint = name, right, hint
         self.symptoms, self.tolerance, self.through = symptoms, tolerance, through
-        self.broken = broken or {}
+        self.broken, self.luck = broken or {}, luck
         self._also = also
         self.parameters = list(inspect.signature(right).parameters)
         self._instead: dict[str, Change] = {}
@@ -360,14 +370,16 @@ class Exercise:
 
         Args:
             seed: of all that is random in the arguments.
-            graded: with the cases that are kept for grading.
+            graded: with the cases that are kept for grading, and in an order that is
+                drawn: a list of results that the seed does not change earns nothing.
         """
         drawn = []
-        for line, make, gradients, hint, dtype, graded_only in self._cases:
+        for number, declared in enumerate(self._cases):
+            line, make, gradients, hint, dtype, graded_only = declared
             if graded or not graded_only:
                 arguments = make(Draw(f"{seed} {self.name} {line}", dtype))
-                drawn.append(Case(self, line, arguments, gradients, hint))
-        return drawn
+                drawn.append(Case(self, line, arguments, gradients, hint, number))
+        return Draw(f"{seed} {self.name}").shuffled(drawn) if graded else drawn
 
     def result_of(self, answer: Callable, case: Case) -> Any:
         """What a function of ours gives for a case: computed wide, cast back."""
@@ -558,7 +570,8 @@ def try_case(case: Case, answer: Any) -> str | None:
     """None if the answer passes, otherwise the hint."""
     arguments = copied(case.arguments)
     through = case.exercise.through
-    return verdict(case, call(answer, arguments, case.gradients, through))
+    called = call(answer, arguments, case.gradients, through, seed=case.seed)
+    return verdict(case, called)
 
 
 # ---- judging a plain result --------------------------------------------------
@@ -570,8 +583,8 @@ def verdict(case: Case, called: Call, quote: bool = True) -> str | None:
     Args:
         case: what was tried.
         called: what came of it.
-        quote: repeat what the answer said: the message of an exception, its numbers
-            and shapes. Not in grading, where they could be a file or the arguments.
+        quote: repeat what the answer said: kind and message of an exception, numbers,
+            shapes, dtypes. Not in grading, where they could be a file or the arguments.
     """
     exercise, result = case.exercise, called.result
     if isinstance(result, Problem):
@@ -639,7 +652,7 @@ def _reasons(
         if close(_as_asked(result, wrong), wrong, tolerance):
             yield hint
     if isinstance(expected, Raised):
-        yield _not_refused(result, expected)
+        yield _not_refused(result, expected, quote)
     if isinstance(expected, Differentiated) and isinstance(result, Differentiated):
         yield from _gradient_reasons(case, result, expected, tolerance)
     yield from _differences(result, expected, quote)
@@ -657,7 +670,8 @@ def _differences(result: Any, expected: Any, quote: bool) -> Iterator[str]:
             found = _shape(result) if quote else "another one"
             yield f"the shape is {found}, expected {_shape(expected)}"
         elif result.dtype != expected.dtype:
-            yield f"the dtype is {result.dtype}, expected {expected.dtype}"
+            found = result.dtype if quote else "another one"
+            yield f"the dtype is {found}, expected {expected.dtype}"
         elif result.isnan().any() and not expected.isnan().any():
             yield "the result holds NaN (not a number)"
     elif isinstance(expected, list | tuple):
@@ -696,14 +710,15 @@ def _gradient_reasons(
             yield f"the gradient of {name} is another one"
 
 
-def _not_refused(result: Any, expected: Raised) -> str:
+def _not_refused(result: Any, expected: Raised, quote: bool) -> str:
     if not isinstance(result, Raised):
         return f"expected {expected.kind}: these arguments should be refused"
-    return f"expected {expected.kind} for these arguments, got {result.kind}"
+    found = result.kind if quote else "another exception"
+    return f"expected {expected.kind} for these arguments, got {found}"
 
 
 def _raised(error: Raised, quote: bool) -> str:
-    text = f"your code raised {error.kind}"
+    text = f"your code raised {error.kind if quote else 'an exception'}"
     if quote and error.message:
         text += f": {error.message}"
     return f"{text} (in the line `{error.line}`)" if quote and error.line else text
@@ -769,8 +784,10 @@ def _shape(tensor: Tensor) -> str:
 
 def _described(value: Any, quote: bool) -> str:
     kind = type(value).__name__
+    if not quote:
+        return "something else"
     if isinstance(value, Tensor):
-        return f"a tensor of shape {_shape(value)}" if quote else "a tensor"
-    if isinstance(value, bool) or (isinstance(value, int | float) and quote):
+        return f"a tensor of shape {_shape(value)}"
+    if isinstance(value, bool | int | float):
         return f"{kind} {value!r}"
     return f"{'an' if kind == 'int' else 'a'} {kind}"

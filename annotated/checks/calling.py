@@ -11,7 +11,7 @@ import numbers
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import Any, NamedTuple
 
@@ -34,10 +34,11 @@ PROBLEMS = {
 class Function:
     """A function as an argument, written as an expression, so that it is plain text.
 
-    ``Function("x.cumsum(dim=0)")(x)``; ``torch`` and ``math`` may be used in it.
+    ``Function("x.cumsum(dim=0)")(x)``; ``torch`` and ``math`` may be used in it. What
+    it is, an answer should find out by calling it: its ``repr`` does not say.
     """
 
-    expression: str
+    expression: str = field(repr=False)
     parameters: str = "x"
 
     @cached_property
@@ -88,6 +89,7 @@ def call(
     gradients: bool = False,
     through: Callable | None = None,
     watched: bool = True,
+    seed: int = 0,
 ) -> Call:
     """Call an answer. What it raises becomes a result, and no exception.
 
@@ -97,14 +99,15 @@ def call(
         gradients: return a `Differentiated`.
         through: called as ``through(answer, *arguments)`` in place of the answer.
         watched: refuse an answer that calls functions of the book.
+        seed: of the random numbers that it draws.
     """
     if not callable(answer):
         return Call(Problem("no function"))
     called = partial(through, answer) if through else answer
     if not watched:
-        return _called(answer, called, arguments, gradients)
+        return _called(answer, called, arguments, gradients, seed)
     with _modules_called() as modules:
-        outcome = _called(answer, called, arguments, gradients)
+        outcome = _called(answer, called, arguments, gradients, seed)
     return Call(Problem("annotated"), outcome.after) if modules else outcome
 
 
@@ -128,12 +131,14 @@ def _modules_called() -> Iterator[set[str]]:
         modules -= {name for name in modules if name.startswith("annotated.checks")}
 
 
-def _called(answer: Any, called: Any, arguments: tuple, gradients: bool) -> Call:
+def _called(
+    answer: Any, called: Any, arguments: tuple, gradients: bool, seed: int
+) -> Call:
     try:
         # answers may draw random numbers: always the same, and the notebook's own
         # sequence goes on as if they had not
         with torch.random.fork_rng(devices=[]):
-            torch.default_generator.manual_seed(0)
+            torch.default_generator.manual_seed(seed)
             if gradients:
                 return _differentiated(called, arguments)
             with torch.no_grad():

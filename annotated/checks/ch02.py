@@ -229,10 +229,13 @@ uniform_factor.instead("""
     9 / width  # that is 1 over the variance; the factor is 1 over its root
     3.0  # the spread grows with the width: the factor depends on it
     3 / width  # divided by the width; the spread grows as its root
+    3 / (width - 1) ** 0.5  # the spread grows as the root of the width itself
+    3 / int(width**0.5)  # the root of the width is no whole number: is it rounded?
 """)
 
 uniform_factor.case("width 64", lambda draw: (64,))
 uniform_factor.case("width 256: half of that", lambda draw: (256,))
+uniform_factor.case("width 12", lambda draw: (12,))
 uniform_factor.case("another width", lambda draw: (draw.integer(100, 900),))
 
 
@@ -245,6 +248,7 @@ ONE_SWAP = "only a shuffle that moves a certain row tells: is one shuffle enough
     "ch02-is-equivariant",
     "compare f(x[p]) with f(x)[p]",
     symptoms=tensor_for_bool,
+    luck=True,
 )
 def is_equivariant(f):
     for _ in range(40):
@@ -284,16 +288,15 @@ x @ x.mT: the dot products of all pairs of rows -> "x @ x.mT"
         # the rows move with the shuffle, but the columns do too
 a running sum of the numbers below 0 added -> "x + x.clamp(max=0).cumsum(dim=0)"
         # only numbers below 0 tell: which x do you try?
-a little added to each row, by its place -> "x + 1e-2 * torch.arange(len(x))[:, None]"
+a little added to every second row -> "x + 0.012 * (torch.arange(len(x)) % 2)[:, None]"
         # a small difference is a difference: how much is due to rounding?
 causal attention -> "(x @ x.mT).masked_fill(torch.ones(len(x), len(x)).triu(1).bool(),
         -math.inf).softmax(dim=-1) @ x"
         # causal attention knows the order (section 2.6)
 all rows from the fifth on doubled -> "torch.cat([x[:4], 2 * x[4:]])"
         # the rows further down are treated in another way: how many do you try?
-all rows times +1 or −1; each swap flips the sign -> "x * torch.where(torch.ones(len(x),
-        len(x)).triu(1) > 0, (x[:, 0] - x[:, 0, None]).sign(), 1).prod()"
-        # half of all shuffles do not tell: how many do you try?
+one column moved on by one row -> "torch.cat([x[:, :-1], x[:, -1:].roll(1, 0)], 1)"
+        # it shows in one column alone: do you compare them all?
 a running sum, but only if all numbers add up to more than 0 -> "x.cumsum(dim=0) if
         x.sum() > 0 else x"  # order matters for some inputs only: how many do you try?
 a running sum, but only if all numbers add up to less than 0 -> "x.cumsum(dim=0) if
@@ -302,6 +305,21 @@ a running sum, but only if all numbers add up to less than 0 -> "x.cumsum(dim=0)
 """)
 def _(draw, expression):
     return (Function(expression),)
+
+
+FLIPPED = "half of all shuffles do not tell: how many do you try?"
+
+
+@is_equivariant.each("""
+all rows times +1 or −1; each swap flips the sign -> "x[:, 0]"  # {FLIPPED}
+the sign flipped, by the order in the last column -> "x[:, -1]"  # {FLIPPED}
+the sign flipped, by the order of the sums -> "x.sum(dim=1)"  # {FLIPPED}
+the sign flipped, by the order of the largest numbers -> "x.amax(dim=1)"  # {FLIPPED}
+""")
+def _(draw, key):
+    pairs = "torch.ones(len(x), len(x)).triu(1) > 0"
+    sign = f"torch.where({pairs}, ({key} - {key}[:, None]).sign(), 1).prod()"
+    return (Function(f"x * {sign}"),)
 
 
 @is_equivariant.case(
@@ -313,11 +331,27 @@ def _(draw):
     return (Function(f"torch.cat([{draw.choice(changed).format(round(size, 2))}])"),)
 
 
+# which of them, and with which numbers, only the seed knows
+@is_equivariant.each(
+    "\n".join(
+        f"one of the functions above, with other numbers ({n}) -> " for n in range(6)
+    ),
+    graded_only=True,
+)
+def _(draw):
+    same = "2 * x", "x.softmax(dim=-1)", "x - x.mean(dim=0)", "0 * x + x.mean(dim=0)"
+    other = "x.cumsum(dim=0)", "x.roll(1, dims=0)", "x.flip(0)", "x.sort(dim=0).values"
+    inner, outer = (round(draw.number(0.6, 1.0), 3) for _ in range(2))
+    expression = draw.choice(draw.choice([same, other]))
+    return (Function(f"{outer} * (lambda x: {expression})({inner} * x)"),)
+
+
 is_equivariant.instead("""
+f(x[p]), f(x)[p] -> f(x[p])[:, 0], f(x)[p][:, 0]  # {one column moved on by one row}
 f(x)[p] -> f(x)  # {the rows sorted}
 1e-5
     0.0  # {self-attention}
-    0.1  # {a little added to each row, by its place}
+    0.1  # {a little added to every second row}
 torch.randn(7, 4)
     torch.rand(7, 4)  # {a running sum of the numbers below 0 added}
     -torch.rand(7, 4)  # {a running sum, but only if all numbers add up to more than 0}

@@ -304,6 +304,19 @@ def _(draw, axis):
     return (splitting(f"torch.cat([{pieces}], dim={axis})"),)
 
 
+# which of them, and how its heads and numbers are turned, only the seed knows
+@mixes_tokens.each(
+    "\n".join(f"one of the functions above, turned ({n}) -> " for n in range(6)),
+    graded_only=True,
+)
+def _(draw):
+    keeping = "y", "x.reshape(b, t, k, heads).permute(0, 3, 1, 2)", "y.flip(1)"
+    mixing = "x.reshape(b, heads, t, k)", "y.flip(2)", "y.flip(0)"
+    expression = draw.choice(draw.choice([keeping, mixing]))
+    turned = f"roll({draw.integer(0, 5)}, 1).roll({draw.integer(0, 5)}, 3)"
+    return (splitting(f"({expression}).{turned}"),)
+
+
 mixes_tokens.instead("""
 (4, 5, 3, 2), (4, 3, 3, 2), (4, 3, 5, 2)
     (4, 2, 3, 2),  # {all words but the first reversed}

@@ -490,6 +490,14 @@ def _(draw, *sizes):  # of target and output, beyond those of the source
     return (d + 5, d), *((d + 5 + more, d + wider) for more, wider in sizes)
 
 
+@tie.each(
+    "\n".join(f"of one size or of two ({n}) -> " for n in range(4)), graded_only=True
+)
+def _(draw):
+    d, more = draw.integer(10, 30), draw.choice([0, 7])
+    return (d + 5, d), (d + 5 + more, d), (d + 5, d)
+
+
 # ---- find the leak of the future ---------------------------------------------
 
 ELSEWHERE = "it does, if other symbols allow it: are several sequences tried?"

@@ -190,6 +190,14 @@ def _(draw, written, target, pad, end):
     return disguised(draw, ids(*written.split("|")), ids(*target.split("|")), pad, end)
 
 
+@exact_match.case("other rows, of which some are right", graded_only=True)
+def _(draw):
+    target = draw.integers(3, 8, 9, 4)
+    target[:, -1] = 2
+    wrong = draw.integers(0, 1, 9, 1) * (torch.arange(4) == draw.integer(0, 2))
+    return torch.where(wrong > 0, 11 - target, target), target, 0, 2
+
+
 exact_match.instead(r"""
 return stripped(row, pad)
     return []  # {no end at all}
@@ -347,6 +355,14 @@ def next_symbols(symbols, v=9):
 
 
 COPIES = "source[:, 1 : given.shape[1] + 1]"
+
+
+@exact_share.case("other rows, of which some are right", graded_only=True)
+def _(draw):
+    source = (draw.integers(0, 7, 9, 1) + torch.arange(5)) % 8 + 1
+    wrong = draw.integers(0, 1, 9, 1) * (torch.arange(5) == draw.integer(1, 4))
+    source = torch.where(wrong > 0, source % 8 + 1, source)
+    return next_symbols("given % 8 + 1"), source, source.clone()
 
 
 @exact_share.case("a model that copies has all rows right")

@@ -143,8 +143,8 @@ def _(draw):
     "expected a sum of the outputs, each times e^lse over the sum of all rounds' "
     "e^lse, and zeros where no round saw anybody",
     symptoms=lambda result, outputs, lses: (
-        "e to a large number is infinite, and infinity divided by infinity is NaN: "
-        "subtract the largest log-sum-exp first"
+        "e to a large number is infinite or 0, and infinity by infinity, or 0 by 0, is "
+        "NaN: subtract the largest log-sum-exp of each query's own rounds first"
         if isinstance(result, torch.Tensor)
         and not result.isfinite().all()
         and lses.max() > 90
@@ -169,6 +169,8 @@ safe.softmax(dim=0)
     safe.softmax(dim=-1)  # the shares sum to 1 over positions; they have to over rounds
     safe.softmax(dim=1)  # the shares sum to 1 over the batch; they have to over rounds
     safe / safe.sum(dim=0)  # lse is a logarithm: the shares are in proportion to e^lse
+    ((safe - safe.max()).exp() / (safe - safe.max()).exp().sum(dim=0)).nan_to_num()
+        # one maximum for all queries: each needs that of its own rounds
     safe.exp()  # e^lse isn't divided by the sum over all rounds
     (safe == safe.amax(dim=0)).to(safe)  # the heaviest round alone counts
 0.0, total
@@ -185,13 +187,15 @@ def _(draw):
 
 
 @join.each("""
-several rounds, every axis of another length -> 0
-large log-sum-exps -> 500
+several rounds, every axis of another length -> 0, 1
+large log-sum-exps -> 500, 1
+log-sum-exps near 500 for one query, near −500 for the next -> 500, -1
 """)
-@join.each("gradients reach outputs and log-sum-exps -> 0", gradients=True)
-def _(draw, mean):
+@join.each("gradients reach outputs and log-sum-exps -> 0, 1", gradients=True)
+def _(draw, mean, sign):
     r, b, t, v = draw.sizes(4)
-    return draw.normal(r, b, t, v), mean + 2 * draw.normal(r, b, t)
+    means = mean * sign ** torch.arange(t)
+    return draw.normal(r, b, t, v), means + 2 * draw.normal(r, b, t)
 
 
 @join.case("some rounds saw nobody")

@@ -88,7 +88,7 @@ class Maker:
             cell["metadata"] = {"id": "aBcDeF"}
             cell["source"] = cell["source"].splitlines(keepends=True)
         add(
-            "cora - Copy of 02_x (1).ipynb", "cora", colab,
+            "cora - Copy of 02_self_attention (1).ipynb", "cora", colab,
             odd=("metadata is lost",),
         )  # fmt: skip
 
@@ -113,7 +113,7 @@ class Maker:
         moved["cells"].reverse()
         for cell in moved["cells"]:
             cell["id"] = "same"
-        add("mona_02_x.ipynb", "mona", moved)
+        add("mona_02_self_attention.ipynb", "mona", moved)
 
         extra = self.with_answers(
             _0=self.body(first, "    return my_helper(*locals().values())")
@@ -167,8 +167,9 @@ os.write(3, b'[null, {"tuple": []}, null]\\n' * 99)
             _0=self.solutions[first.id].split("\n", 1)[0]
             + f"\n{forging}\ndef {first.function}(*arguments): return arguments[0]",
         )
+        # (the last answer compares by torch.allclose, as it is in this notebook)
         add(
-            "forg.ipynb", "forg", forged, first.id,
+            "forg.ipynb", "forg", forged, {first.id, self.code[-1].id},
             ("assigns torch.allclose", "defines its own check"),
         )  # fmt: skip
 
@@ -191,7 +192,7 @@ os.write(3, b'[null, {"tuple": []}, null]\\n' * 99)
 
         text = json.dumps(self.right())
         add(
-            "trun_02_x.ipynb",
+            "trun_02_self_attention.ipynb",
             "trun",
             text[: len(text) // 2],
             every,
@@ -269,6 +270,11 @@ os.write(3, b'[null, {"tuple": []}, null]\\n' * 99)
         cell = {"cell_type": "code", "metadata": {}, "source": source}
         tried["cells"].insert(first.answer + 1, cell)
         made.append(Handed("expe.ipynb", "expe", json.dumps(tried)))
+        pasted = self.right()
+        data = "iVBORw0KGgo=" * 20_000  # a picture, as Colab keeps it
+        cell = pasted["cells"][self.words.answer]
+        cell["source"] += f"\n\n![photo](data:image/png;base64,{data})"
+        made.append(Handed("pict.ipynb", "pict", json.dumps(pasted)))
         wide = json.dumps(self.right())
         made.append(Handed("wide.ipynb", "wide", wide, encoding="utf-16"))
         for number in ("901", "902"):
@@ -345,5 +351,8 @@ for fd in range(3, 30):
             body = self.body(first, "    return arguments_that_are_not_there")
             source = body.replace("\n", f"\n{source}\n", 1)
             notebook = json.dumps(self.with_answers(_0=source))
-            made.append(Handed(f"{key}.ipynb", key, notebook, {first.id}))
+            # these two attack wherever the cell runs: above every other answer, too
+            lost = self.code if key in ("many", "repl") else [first]
+            lost = {exercise.id for exercise in lost}
+            made.append(Handed(f"{key}.ipynb", key, notebook, lost))
         return made

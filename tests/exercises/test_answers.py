@@ -376,3 +376,17 @@ def test_each_chapter_asks_enough():
         count = Counter(e.in_words for e in asked)
         assert count[False] >= 3, f"{chapter}: coding exercises"
         assert count[True] >= 1, f"{chapter}: questions in words"
+
+
+@pytest.mark.parametrize("name", sorted(CODING))
+def test_a_list_of_results_earns_nothing(name):
+    """Known from the notebook, or from another course, in the order of the calls."""
+    exercise = exercise_named(name)
+
+    def results(*drawn):
+        cases = exercise.cases(*drawn)
+        return [exercise.result_of(exercise.right, case) for case in cases]
+
+    for known in (results(), results("autumn", True)):
+        asked = results("spring", True)
+        assert not close(known + asked[len(known) :], asked, 1e-6)

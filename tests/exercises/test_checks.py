@@ -445,3 +445,17 @@ def test_nbval_passes_solutions_and_blanks_and_fails_a_wrong_answer(tmp_path):
     failed = [line for line in done.stdout.splitlines() if line.startswith("FAILED")]
     assert len(failed) == 1, done.stdout
     assert "wrong.ipynb" in failed[0]
+
+
+def test_a_question_does_not_say_what_it_asks():
+    assert "flip" not in f"{Function('x.flip(0)')} {Function('x.flip(0)')!r}"
+
+
+def test_graded_cases_come_in_an_order_that_the_seed_draws():
+    asked = exercise_named("ch05-relative")
+    declared = [case.line for case in asked.cases()]
+    drawn = [[c.line for c in asked.cases(seed, graded=True)] for seed in "abc"]
+    assert all(sorted(lines) == sorted(declared) for lines in drawn)
+    assert len({tuple(lines) for lines in (declared, *drawn)}) == 4
+    numbers = [case.number for case in asked.cases("a", graded=True)]
+    assert [declared[number] for number in numbers] == drawn[0]

@@ -13,6 +13,7 @@ from grading.normalise import (
     cells_for,
     inert,
     normalise,
+    read_cells,
     suspicions,
 )
 from tests.exercises.submissions import Maker
@@ -50,6 +51,12 @@ NAMES = {
     "ch02-eve/ch02-bob/x.ipynb": ("eve", ""),
     "all/eve_9_88_bob_7_assignsubmission_file_x.ipynb": ("eve", "9"),
     "rene\u0301e/x.ipynb": ("ren\u00e9e", ""),
+    # what is no chapter's name belongs to the student's
+    "hw_02_ada.ipynb": ("hw_02_ada", ""),
+    "exercise_02_lovelace (1).ipynb": ("exercise_02_lovelace", ""),
+    "2026_11_22_ada.ipynb": ("2026_11_22_ada", ""),
+    "02_self_attention_ada (2).ipynb": ("ada", ""),
+    "Copy of 02_self_attention - Ada Lovelace.ipynb": ("ada_lovelace", ""),
 }
 
 
@@ -60,7 +67,14 @@ def test_who_handed_a_file_in(path):
 
 
 @pytest.mark.parametrize(
-    "path", ["02_self_attention.ipynb", "Copy of 02_self_attention.ipynb", "-.ipynb"]
+    "path",
+    [
+        "02_self_attention.ipynb",
+        "Copy of 02_self_attention.ipynb",
+        "02_self_attention-Copy1.ipynb",
+        "02_self_attention (2).ipynb",
+        "-.ipynb",
+    ],
 )
 def test_nobody_is_invented(path):
     assert identify(path) is None
@@ -160,6 +174,64 @@ def test_a_students_own_archive_holds_only_that_students_work(tmp_path):
     assert bob.source.startswith("Bob Ray_7")
 
 
+def test_no_plain_file_takes_the_place_of_anothers(tmp_path):
+    sure = "Ada Lovelace_4711_assignsubmission_file_02_x.ipynb"
+    put(tmp_path, sure, "bob.ipynb", "Cy .ipynb", "dan.ipynb")
+    doubtful = "ada_lovelace.ipynb", "Bob.ipynb", "cy.ipynb"
+    put(tmp_path, *doubtful, "dan (2).ipynb", when=200)
+    taken, odd = collect(tmp_path, ["ch02"])
+    assert {s.source for s in taken} == {sure, "dan (2).ipynb"}
+    named = {file for file, note in odd if "can't be told" in note}
+    assert named == {*doubtful, "bob.ipynb", "Cy .ipynb"}
+
+
+def test_what_is_no_notebook_is_named_where_a_student_has_no_other(tmp_path):
+    with zipfile.ZipFile(tmp_path / "all.zip", "w") as made:
+        for name in (
+            "ada_1_2_x.ipynb", "ada_1_3_plot.png", "bob_4_5_x.pdf", "cyd_6_7_x.py",
+            "cyd_6_8_y.py", "__MACOSX/._ada_1_2_x.ipynb",
+        ):  # fmt: skip
+            made.writestr(name, notebook(TEXT, name))
+        made.mkdir("Di Ef_9_assignsubmission_onlinetext")
+        made.writestr("Di Ef_9_assignsubmission_onlinetext_/onlinetext.html", "words")
+    put(tmp_path, "eve/ch02/x.ipynb", "eve/plot.png", "fay/solution.py")
+    zipfile.ZipFile(tmp_path / "gus_3_4_x.zip", "w").close()
+    taken, odd = collect(tmp_path, ["ch02"])
+    assert {s.student for s in taken} == {"ada", "eve"}
+    assert dict(odd) == {
+        "all.zip/bob_4_5_x.pdf": "no notebook: NOT COLLECTED",
+        "all.zip/cyd_6_7_x.py": "no notebook: NOT COLLECTED (and 1 more)",
+        "all.zip/Di Ef_9_assignsubmission_onlinetext_/onlinetext.html": (
+            "no notebook: NOT COLLECTED"
+        ),
+        "fay/solution.py": "no notebook: NOT COLLECTED",
+        "gus_3_4_x.zip": "no notebook: NOT COLLECTED",
+    }
+
+
+def test_an_archive_that_would_fill_the_machine_is_refused_unread(
+    tmp_path, monkeypatch
+):
+    path = tmp_path / "Eve_9_assignsubmission_file_work.zip"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as made:
+        for number in range(6):
+            made.writestr(f"{number}.ipynb", b" " * MOST_BYTES)
+    many = tmp_path / "Flo_8_assignsubmission_file_work.zip"
+    with zipfile.ZipFile(many, "w") as made:
+        for number in range(101):
+            made.writestr(f"{number}.ipynb", "")
+    with zipfile.ZipFile(tmp_path / "all.zip", "w") as made:
+        made.writestr("_" * 9999 + ".ipynb", "")  # a pattern would try it for minutes
+    monkeypatch.setattr(zipfile.ZipFile, "open", None)
+    taken, odd = collect(tmp_path, ["ch02"])
+    assert taken == []
+    assert {note for _, note in odd} == {
+        "notebooks of more than 100 MB in all: NOT COLLECTED",
+        "more than 100 notebooks: NOT COLLECTED",
+        "a long name: NOT COLLECTED",
+    }
+
+
 def test_namesakes_are_told_apart_by_number_in_every_later_run(tmp_path):
     known = {}
     name = "Sam Lee_{}_assignsubmission_file_02_x.ipynb"
@@ -193,8 +265,8 @@ def test_what_cannot_be_read_takes_the_place_of_nothing(tmp_path):
 
 
 def test_the_chapter_is_that_of_the_exercises_not_of_the_name(tmp_path):
-    (tmp_path / "ada_01_wrong_name.ipynb").write_text(notebook(TEXT))
-    (tmp_path / "bob_01_empty.ipynb").write_text(notebook())
+    (tmp_path / "ada_01_seq2seq_attention.ipynb").write_text(notebook(TEXT))
+    (tmp_path / "bob_01_seq2seq_attention.ipynb").write_text(notebook())
     (tmp_path / "dan_23_other.ipynb").write_text(notebook())
     taken, odd = collect(tmp_path, ["ch01", "ch02"])
     assert {s.student: s.chapter for s in taken} == {"ada": "ch02", "bob": "ch01"}
@@ -214,7 +286,7 @@ def release():
 
 def cells_of(notebook):
     return [
-        {key: cell[key] for key in ("cell_type", "source", "metadata")}
+        {key: cell[key] for key in ("cell_type", "source", "metadata")} | {"ran": 0}
         for cell in notebook["cells"]
     ]
 
@@ -258,7 +330,7 @@ def test_an_answer_without_its_tag_is_found_by_metadata_or_function(maker, relea
 
 
 def coded(source):
-    return {"cell_type": "code", "metadata": {}, "source": source}
+    return {"cell_type": "code", "metadata": {}, "source": source, "ran": 0}
 
 
 def run_for(made, position):
@@ -284,29 +356,44 @@ def test_own_cells_keep_their_order_and_the_answer_comes_last(maker, release):
     assert "1 of them behind the last test: not run" in odd
 
 
-def test_another_answer_runs_only_where_it_is_used(maker, release):
+def test_all_that_stands_above_is_run(maker, release):
+    """Other answers, their first tries too, as a notebook runs them."""
     first, second = maker.code[:2]
-    text = maker.solutions[first.id]
-    made, odd = normalise(release, cells_of(maker.right()))
-    assert text not in run_for(made, 1)
-    use = maker.body(second, f"    return {first.function}(q, k)")
-    made, odd = normalise(release, cells_of(maker.with_answers(_1=use)))
-    assert text in run_for(made, 1)
-    assert odd == []
+    cells = cells_of(maker.right())
+    early = maker.body(first, "    return 1")
+    cells.insert(first.answer, coded(early))
+    made, _ = normalise(release, cells)
+    sources = run_for(made, 1)
+    kept = [early, maker.solutions[first.id]]
+    assert [source for source in sources if source in kept] == kept
+    assert maker.solutions[maker.code[2].id] not in sources
+    assert sources[-1] == maker.solutions[second.id]
 
 
-def test_a_chain_of_answers_is_run_whole(maker, release):
-    first, second, third = maker.code[:3]
-    made, _ = normalise(
-        release,
-        cells_of(
-            maker.with_answers(
-                _1=maker.body(second, f"    return {first.function}(q, k)"),
-                _2=maker.body(third, f"    return {second.function}(width, 1)"),
-            )
-        ),
-    )
-    assert maker.solutions[first.id] in run_for(made, 2)
+def test_an_answer_below_an_untouched_stub_counts(maker, release):
+    first = maker.code[0]
+    text = maker.solutions[first.id].split("\n", 1)[1]
+    cells = cells_of(maker.right())
+    cells[first.answer]["source"] = maker.blank["cells"][first.answer]["source"]
+    cells.insert(first.answer + 1, coded(text))
+    made, odd = normalise(release, cells)
+    assert answer_of(made, 0).endswith(text)
+    assert any("found by its name" in note for note in odd)
+
+
+@pytest.mark.parametrize(
+    ("ran", "expected"), [((0, 0, 0), "RIGHT = 2"), ((5, 3, 6), "RIGHT = 1")]
+)
+def test_the_answer_is_what_the_check_has_called(maker, release, ran, expected):
+    """The lower of two, or the one that was run last before the check."""
+    first = maker.code[0]
+    tag, text = maker.solutions[first.id].split("\n", 1)
+    cells = cells_of(maker.with_answers(_0=f"{tag}\nRIGHT = 1\n{text}"))
+    cells.insert(first.answer + 1, coded(f"RIGHT = 2\n{text}"))
+    for cell, count in zip(cells[first.answer :], ran, strict=False):
+        cell["ran"] = count
+    made, _ = normalise(release, cells)
+    assert expected in answer_of(made, 0)
 
 
 @pytest.mark.parametrize("colab", [False, True])
@@ -345,6 +432,21 @@ def test_nothing_runs_where_words_are_read():
     assert inert("$a < b$, *E*[x] (as in 2.1)") == "$a < b$, *E*[x] (as in 2.1)"
 
 
+PNG = "iVBORw0KGgo="
+
+
+def test_pictures_pasted_into_words_stay():
+    """Colab writes them into the text, Jupyter beside it."""
+    picture = f"![a.png](data:image/png;base64,{PNG})"
+    assert inert(f"{picture} [a](b)") == f"{picture} [a] (b)"
+    script = "![a](data:text/html;base64,AA==)"
+    assert inert(script) == "![a] (data:text/html;base64,AA==)"
+    attached = {"a.png": {"image/png": PNG}}
+    cell = {"source": "![a.png](attachment:a.png)", "attachments": attached}
+    [read] = read_cells(json.dumps({"cells": [cell]}).encode())
+    assert read["source"] == picture
+
+
 def test_tests_and_setup_never_come_from_the_student(maker, release):
     changed = cells_of(maker.right())
     for cell in changed:
@@ -374,10 +476,28 @@ def test_tests_and_setup_never_come_from_the_student(maker, release):
         ("__import__('os')", "contains __import__"),
         ("f.expression in KNOWN", "contains .expression"),
         ("annotated" + ".a" * 900, "is nested too deeply to be looked at"),
+        (
+            "_ = %pwd\nsdpa?\nfrom annotated import attention",
+            "takes annotated.attention from the book's module",
+        ),
+        ("def f(:\nfrom annotated import attention", "is no Python that could be"),
+        (
+            "import annotated.checks as c",
+            "takes annotated.checks from the book's module",
+        ),
+        (
+            "from torch.nn.functional import scaled_dot_product_attention as s",
+            "calls PyTorch's own scaled_dot_product_attention",
+        ),
     ],
 )
 def test_what_a_person_should_look_at(source, note):
-    assert note in suspicions(source)
+    assert [found for found in suspicions(source) if found.startswith(note)]
+
+
+def test_nobody_is_accused_of_what_the_book_has_done():
+    source = "import annotated.attention as m\nm.scaled_dot_product_attention(q, k, v)"
+    assert suspicions(source) == ["takes annotated.attention from the book's module"]
 
 
 def test_ordinary_answers_raise_no_suspicion(maker):

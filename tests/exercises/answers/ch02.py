@@ -78,6 +78,8 @@ return 3 / -> return 4 /  # measured, the factor is a different one
 3 / width**0.5
     width**0.5 / 3  # that is the spread
     1 / (1 / 3)  # depends on it
+    3 / (width - 1) ** 0.5  # the root of the width itself
+    3 / int(width**0.5)  # is it rounded
 3 / width** -> 1 / 3 / width**  # the 3 is on the wrong
 """
 
@@ -110,9 +112,22 @@ def is_equivariant(f):
     print(torch.allclose(f(x[p]), f(x)[p], atol=1e-5))
 
 
+@wrong("ch02-is-equivariant", "how many do you try")
+def is_equivariant(f):
+    p = torch.randperm(7)
+    for _ in range(20):
+        x = torch.randn(7, 4)
+        if not torch.allclose(f(x[p]), f(x)[p], atol=1e-5):
+            return False
+    return True
+
+
 WRONG["ch02-is-equivariant"] = """
+atol=1e-5 -> atol=0.03  # how much is due to rounding
 torch.randperm(7) -> torch.tensor([0, 2, 1, 3, 4, 5, 6])  # is one shuffle enough
 range(20) -> range(1)  # how many do you try
+range(20) -> range(3)  # do you try
+f(x[shuffle]), f(x)[shuffle] -> f(x[shuffle])[:, 0], f(x)[shuffle][:, 0]  # one column
 randn(7, 4) -> randn(3, 4)
 randperm(7) -> randperm(3)  # rows further down
 """

@@ -89,13 +89,15 @@ lses.masked_fill(nobody, 0.0) -> lses
 joined.masked_fill(nobody[..., None], 0.0) -> joined.nan_to_num()
         # the gradient of outputs holds NaN
 lses.masked_fill(nobody, 0.0).softmax(dim=0) -> lses.masked_fill(nobody, 0.0).exp() /
-        lses.masked_fill(nobody, 0.0).exp().sum(0)  # infinity divided by
+        lses.masked_fill(nobody, 0.0).exp().sum(0)  # infinity by
 lses.masked_fill(nobody, 0.0).softmax(dim=0) -> lses.exp() / lses.exp().sum(0)
-joined.masked_fill(nobody[..., None], 0.0) -> joined  # infinity divided by infinity
+joined.masked_fill(nobody[..., None], 0.0) -> joined  # infinity by infinity
 lses.masked_fill(nobody, 0.0) -> lses
 joined.masked_fill(nobody[..., None], 0.0) -> joined  # gets zeros, not NaN
 (share[..., None] * outputs).sum -> outputs.mean  # every round counts the same
 softmax(dim=0) -> softmax(dim=-1)  # over positions
+lses.masked_fill(nobody, 0.0).softmax(dim=0) -> (lses - lses.max()).exp() /
+        (lses - lses.max()).exp().sum(0)  # each query's own rounds
 """
 
 # ---- look to both sides --------------------------------------------------------

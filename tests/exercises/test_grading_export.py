@@ -1,0 +1,51 @@
+"""Tables that go to a person's spreadsheet and come back."""
+
+import csv
+
+import pytest
+
+from grading.export import brief, read_rows, write_rows
+
+TYPED = [
+    "-1 for the missing cost",
+    "=HYPERLINK(1)",
+    "good;=HYPERLINK(1)\n=1+1\n@SUM(1)",
+    'a "word";  "=1+1"',
+    "it's, -1",
+    "'-1",
+    "x\t+1",
+]
+
+
+@pytest.mark.parametrize("text", TYPED)
+@pytest.mark.parametrize("delimiter", [",", ";", "\t"])
+def test_no_cell_is_a_formula_however_a_spreadsheet_splits_it(
+    tmp_path, text, delimiter
+):
+    write_rows(path := tmp_path / "a.csv", ["words"], [[text]])
+    with open(path, newline="") as stream:
+        cells = [c for row in csv.reader(stream, delimiter=delimiter) for c in row]
+    lines = [line for cell in cells for line in cell.split("\n")]
+    assert not [line for line in lines if line.strip(' "')[:1] in tuple("=+-@")]
+
+
+@pytest.mark.parametrize("text", TYPED)
+def test_what_was_typed_survives_any_number_of_runs(tmp_path, text):
+    path = tmp_path / "a.csv"
+    for _ in range(3):
+        write_rows(path, ["words"], [[text]])
+        assert read_rows(path) == [{"words": text}]
+
+
+def test_a_comment_that_was_just_typed_is_taken_as_it_is(tmp_path):
+    (tmp_path / "a.csv").write_text("comment\n-1 for the missing cost\n")
+    assert read_rows(tmp_path / "a.csv") == [{"comment": "-1 for the missing cost"}]
+
+
+def test_an_answer_of_any_length_fits_a_cell(tmp_path):
+    """A pasted picture once stopped the grading of a class."""
+    picture = f"See ![a.png](data:image/png;base64,{'iVBORw0KGgo=' * 20_000})."
+    assert brief(picture) == "See ![a.png](a picture)."
+    assert len(brief("word " * 100_000)) < 32_767
+    write_rows(path := tmp_path / "a.csv", ["words"], [[picture]])
+    assert read_rows(path) == [{"words": picture}]

@@ -1,0 +1,348 @@
+"""If the check passes, so will the grading: odd notebooks, executed and then graded."""
+
+import json
+import multiprocessing
+import os
+import sys
+
+import pytest
+from IPython.core.interactiveshell import InteractiveShell
+
+import annotated.page.notebook  # noqa: F401, what the set-up needs, before any fork
+from annotated.checks import exercise_named
+from grading.normalise import normalise, read_cells
+from grading.runner import ABOVE, Runner
+from tests.exercises.submissions import Maker
+from tools.exercises import exercises, read_exercises, source_of, student_notebook
+from tools.source import setup_cell
+
+SOLVED = read_exercises(source_of("02"), setup_cell())
+RELEASE = student_notebook(SOLVED)
+MAKER = Maker(RELEASE, SOLVED)
+NAMES = [exercise.id for exercise in MAKER.code]
+
+TEMPERED, ATTENTION, REPAIRED, FACTOR, EQUIVARIANT = (
+    MAKER.solutions[name] for name in NAMES
+)
+
+
+def body(source):
+    return source.split("\n", 1)[1]
+
+
+def tagged(position, source):
+    return f"# exercise: {NAMES[position]}\n{source}"
+
+
+STUB = RELEASE.cells[MAKER.code[0].answer].source
+SOFTMAX = """def own_softmax(scores):
+    powers = (scores - scores.amax(-1, keepdim=True)).exp()
+    return powers / powers.sum(-1, keepdim=True)"""
+BY_HELPER = """def tempered(x, tau):
+    return own_softmax(x @ x.mT / tau[:, None, None]) @ x"""
+HALVES = """def tempered(x, tau):
+    return HALF * 2 * (x @ x.mT / tau[:, None, None]).softmax(-1) @ x"""
+WRONG = "def tempered(x, tau):\n    return x"
+ROOT = "def uniform_factor(width):\n    return 3 / math.sqrt(width)"
+
+# What is changed: `answers` by position, and cells of the student's own that stand
+# `before` an answer, or `below` it: between the answer and its check, or further down.
+# `red` are the exercises whose checks fail, in the notebook as when graded.
+ODD = {
+    "an import in another answer": {
+        "answers": {0: tagged(0, f"import math\n{body(TEMPERED)}"), 3: tagged(3, ROOT)}
+    },
+    "torch's functions, imported in another answer": {
+        "answers": {
+            0: tagged(0, f"import torch.nn.functional as G\n{body(TEMPERED)}"),
+            1: ATTENTION.replace("scores.softmax(-1)", "G.softmax(scores, -1)"),
+        }
+    },
+    "a helper in another answer": {
+        "answers": {
+            0: tagged(0, f"{SOFTMAX}\n\n{BY_HELPER}"),
+            1: ATTENTION.replace("scores.softmax(-1)", "own_softmax(scores)"),
+        }
+    },
+    "a constant in another answer": {
+        "answers": {
+            0: tagged(0, f"THREE = 3\n{body(TEMPERED)}"),
+            3: FACTOR.replace("3 /", "THREE /"),
+        }
+    },
+    "another answer is called": {
+        "answers": {
+            0: tagged(
+                0,
+                f"{body(TEMPERED)}\n\ndef attend(q, k, v):\n"
+                "    return (q @ k.mT / q.shape[-1] ** 0.5).softmax(-1) @ v",
+            ),
+            2: tagged(2, "def attention(q, k, v):\n    return attend(q, k, v)"),
+        }
+    },
+    "a display above a helper": {
+        "answers": {0: tagged(0, BY_HELPER)},
+        "before": {0: f"display(3)\n{SOFTMAX}"},
+    },
+    "a slow experiment": {"before": {3: "import time\ntime.sleep(4)"}},
+    "a slow experiment above a helper in one cell": {
+        "answers": {0: tagged(0, BY_HELPER)},
+        "before": {0: f"import time\ntime.sleep(4)\n{SOFTMAX}"},
+    },
+    "the answer below an untouched stub": {
+        "answers": {0: STUB},
+        "below": {0: body(TEMPERED)},
+    },
+    "the answer below a first try": {
+        "answers": {0: tagged(0, WRONG)},
+        "below": {0: body(TEMPERED)},
+    },
+    "a first try below the answer, and never run again": {
+        "answers": {0: TEMPERED},
+        "below": {1: WRONG},
+    },
+    "a wrong try, as the check says": {
+        "answers": {0: TEMPERED},
+        "below": {0: WRONG},
+        "red": {NAMES[0]},
+    },
+    "a helper that only another try has": {
+        "answers": {0: tagged(0, f"{SOFTMAX}\n\n{WRONG}")},
+        "below": {0: BY_HELPER},
+    },
+    "the tag is lost": {"answers": {0: body(TEMPERED)}},
+    "the tag stands in the second line": {"answers": {0: f"# my answer\n{TEMPERED}"}},
+    "the answer and its check in one cell": {
+        "answers": {0: f"{TEMPERED}\n\ncheck('{NAMES[0]}', tempered)"}
+    },
+    "timed": {"answers": {0: f"%%time\n{TEMPERED}"}},
+    "magic lines": {"answers": {0: f"{TEMPERED}\n%matplotlib inline\n!true"}},
+    "help is asked for": {"before": {0: "torch.softmax?"}},
+    "a helper written to a file": {
+        "answers": {0: tagged(0, f"from own import own_softmax\n{BY_HELPER}")},
+        "before": {0: f"%%writefile own.py\n{SOFTMAX}"},
+    },
+    "star imports": {
+        "before": {3: "from math import *"},
+        "answers": {3: FACTOR.replace("width**0.5", "sqrt(width)")},
+    },
+    "a name with a type": {
+        "answers": {
+            0: tagged(
+                0,
+                f"{SOFTMAX}\nfrom collections.abc import Callable\n"
+                "tempered: Callable = lambda x, tau: "
+                "own_softmax(x @ x.mT / tau[:, None, None]) @ x",
+            )
+        }
+    },
+    "annotations of the future": {
+        "answers": {
+            0: tagged(
+                0,
+                "def tempered(x: Batch, tau: Batch) -> Batch:\n"
+                "    return (x @ x.mT / tau[:, None, None]).softmax(-1) @ x",
+            )
+        },
+        "before": {0: "from __future__ import annotations"},
+    },
+    "an object": {
+        "answers": {
+            0: tagged(
+                0,
+                "class Tempered(torch.nn.Module):\n"
+                "    def forward(self, x, tau):\n"
+                "        return (x @ x.mT / tau[:, None, None]).softmax(-1) @ x\n"
+                "tempered = Tempered()",
+            )
+        }
+    },
+    "a partial function": {
+        "answers": {
+            0: tagged(
+                0,
+                "from functools import partial\n"
+                "def inner(power, x, tau):\n"
+                "    scores = x @ x.mT / tau[:, None, None] ** power\n"
+                "    return scores.softmax(-1) @ x\n"
+                "tempered = partial(inner, 1)",
+            )
+        }
+    },
+    "a decorator from a cell above": {
+        "answers": {0: tagged(0, f"@logged\n{body(TEMPERED)}")},
+        "before": {
+            0: "import functools\ndef logged(f):\n    @functools.wraps(f)\n"
+            "    def inner(*a):\n        print(f.__name__)\n        return f(*a)\n"
+            "    return inner"
+        },
+    },
+    "a dataclass for constants": {
+        "answers": {0: tagged(0, HALVES.replace("HALF", "config.half"))},
+        "before": {
+            0: "from dataclasses import dataclass\n@dataclass\nclass Config:\n"
+            "    half: float = 0.5\nconfig = Config()"
+        },
+    },
+    "a helper between the answer and its check": {
+        "answers": {0: tagged(0, BY_HELPER)},
+        "below": {0: SOFTMAX},
+    },
+    "a constant from an experiment with the answer": {
+        "answers": {0: tagged(0, HALVES)},
+        "below": {
+            0: "HALF = 1.0\nHALF = tempered(torch.ones(1, 1, 1), torch.ones(1))"
+            ".item() / 4"
+        },
+    },
+    "a constant made by a loop": {
+        "answers": {0: tagged(0, HALVES)},
+        "before": {
+            0: "table = {}\nfor n in range(9):\n    table[n] = n / 2\nHALF = table[1]"
+        },
+    },
+    "defined where a condition holds": {
+        "answers": {
+            0: tagged(
+                0,
+                "if True:\n"
+                + "\n".join(f"    {line}" for line in body(TEMPERED).split("\n")),
+            )
+        }
+    },
+    "a library that may be missing": {
+        "answers": {0: tagged(0, BY_HELPER)},
+        "before": {
+            0: f"try:\n    import einopsy\nexcept ImportError:\n    einopsy = None\n"
+            f"{SOFTMAX}"
+        },
+    },
+    "a plot above": {
+        "answers": {0: tagged(0, BY_HELPER)},
+        "before": {
+            0: "import matplotlib\nmatplotlib.use('Agg')\n"
+            f"import matplotlib.pyplot as plt\nplt.plot([1, 2])\n{SOFTMAX}"
+        },
+    },
+    "by numpy": {
+        "answers": {
+            3: tagged(
+                3,
+                "import numpy as np\ndef uniform_factor(width):\n"
+                "    return 3 / np.sqrt(width)",
+            )
+        }
+    },
+    "measured with a generator from above": {
+        "before": {3: "generator = torch.Generator().manual_seed(1)"},
+        "answers": {
+            3: tagged(
+                3,
+                "def uniform_factor(width):\n"
+                "    q, k = torch.rand(2, 40_000, width, generator=generator) * 2 - 1\n"
+                "    return 1 / (q * k).sum(-1).std()",
+            )
+        },
+    },
+    "an exercise not done": {"answers": {0: STUB}, "red": {NAMES[0]}},
+    "an exercise with an error": {
+        "answers": {0: TEMPERED + "\n    return ("},
+        "red": {NAMES[0]},
+    },
+    "a cell below the check raises": {"below": {1: "1 / 0"}},
+    "a global that counts calls": {
+        "answers": {
+            0: tagged(
+                0,
+                "calls = 0\ndef tempered(x, tau):\n"
+                "    global calls\n    calls += 1\n"
+                "    return (x @ x.mT / tau[:, None, None]).softmax(-1) @ x",
+            )
+        }
+    },
+    "scripted": {
+        "answers": {0: tagged(0, f"@torch.jit.script\n{SOFTMAX}\n\n{BY_HELPER}")}
+    },
+    "the device": {
+        "answers": {
+            0: tagged(
+                0, body(TEMPERED).replace("weights @ x", "weights @ x.to(device)")
+            )
+        }
+    },
+    "a cache": {
+        "answers": {
+            3: tagged(3, f"from functools import cache\n@cache\n{body(FACTOR)}")
+        }
+    },
+    "a random seed above, and a number drawn": {
+        "before": {0: "torch.manual_seed(3)\nHALF = torch.rand(1).item() * 0 + 0.5"},
+        "answers": {0: tagged(0, HALVES)},
+    },
+}
+
+
+def odd_notebook(change):
+    notebook = MAKER.with_answers(
+        **{f"_{n}": source for n, source in change.get("answers", {}).items()}
+    )
+    cells = notebook["cells"]
+    added = [(MAKER.code[n].answer, s) for n, s in change.get("before", {}).items()]
+    below = change.get("below", {}).items()
+    added += [(MAKER.code[n].answer + 1, source) for n, source in below]
+    for place, source in sorted(added, reverse=True):
+        cells.insert(place, {"cell_type": "code", "metadata": {}, "source": source})
+    return notebook
+
+
+def executed(notebook, folder):
+    """The notebook after a run from top to bottom; the exercises that are green."""
+    os.chdir(folder)
+    sys.path.insert(0, "")
+    for stream in (1, 2):
+        os.dup2(os.open(os.devnull, os.O_RDWR), stream)
+    shell, green = InteractiveShell.instance(), set()
+    code = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
+    for number, cell in enumerate(code, start=1):
+        source = "".join(cell["source"])
+        passed = shell.run_cell(source).success
+        cell["execution_count"] = number
+        green |= {
+            name
+            for name in NAMES
+            if passed and f"{name}', " in source.replace('"', "'")
+        }
+    return notebook, green
+
+
+@pytest.fixture(scope="module")
+def running():
+    with Runner(seconds=30.0) as runner, runner.submission() as submission:
+        yield submission
+
+
+def graded(notebook, running):
+    made, _ = normalise(RELEASE, read_cells(json.dumps(notebook).encode()))
+    running.left.clear()
+    running.spare = ABOVE
+    return {
+        exercise.id
+        for exercise in exercises(made)
+        if exercise.function
+        and not running.grade(
+            made, exercise, exercise_named(exercise.id).cases("x", graded=True)
+        ).failures
+    }
+
+
+@pytest.mark.parametrize("change", ODD, ids=str)
+def test_green_means_graded(change, running, tmp_path):
+    notebook = odd_notebook(ODD[change])
+    with multiprocessing.get_context("fork").Pool(1) as pool:
+        notebook, green = pool.apply(executed, (notebook, tmp_path))
+    assert green == set(NAMES) - ODD[change].get("red", set())
+    assert graded(notebook, running) == green
+    if "below" in ODD[change]:  # which of two counts, without what ran when?
+        for cell in notebook["cells"]:
+            cell["execution_count"] = None
+        assert graded(notebook, running) == green
