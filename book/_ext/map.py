@@ -1,133 +1,237 @@
-"""The map of the book: the Transformer and what grew out of it, each part a link.
+"""Where one is in the book: cards of its chapters, and a strip below each title.
 
-The directive ``{map}`` draws it in two halves: on a phone one stands above the other; a
-chapter that is not there yet is drawn and not linked. Each chapter has a strip of all
-chapters below its title, in which its own is open and says what it is about.
+The directive ``{cards}`` shows the chapters that it names, `2: what it is` a line,
+each with a picture. Below the title of a chapter's pages, a strip of all chapters names
+that one.
 """
 
-from dataclasses import dataclass
+import math
+import re
 from pathlib import PurePosixPath
 
+import yaml
 from docutils import nodes
 from docutils.parsers.rst import Directive
 from jinja2 import Environment
 
-HEIGHT = 360
-WIDTHS = 340, 262  # of the two drawings
+WIDTH, HEIGHT = 200, 92  # of a picture
+LETTER = 8.4  # of code, 14 pixels high, is as wide
+SOLID = ' style="fill:var(--at-paper);stroke-opacity:.8"'
 
 
-@dataclass(frozen=True)
-class Part:
-    """A box of the map: its chapter, what stands in it, and where it is."""
-
-    chapter: int
-    label: str
-    x: int
-    y: int
-    width: int = 135
-    height: int = 36
-
-    @property
-    def lines(self) -> list[str]:
-        return self.label.split("\n")
+def box(x, y, width, height, weight=None, style=""):
+    """A rectangle: an attention weight's, or empty."""
+    fill = "none" if weight is None else "var(--at-weight)"
+    shown = "" if weight is None else f' fill-opacity="{weight}"'
+    return (
+        f'<rect x="{x}" y="{y}" width="{width}" height="{height}" rx="2" fill="{fill}"'
+        f'{shown} stroke="currentColor" stroke-opacity=".25"{style}/>'
+    )
 
 
-TRANSFORMER = [
-    Part(1, "recurrent networks\nwith attention", 16, 30, 135, 50),
-    # from the inputs upwards
-    Part(5, "embeddings and positions", 16, 284, 285),
-    Part(2, "self-attention", 16, 230),
-    Part(4, "masked self-attention", 166, 230),
-    Part(3, "multi-head attention", 16, 180),
-    Part(3, "cross-attention", 166, 180),
-    Part(6, "residuals, norms, feed-forward", 16, 130, 285),
-    Part(7, "the training recipe", 166, 58),
-    Part(8, "the copy task", 166, 10),
-]
-OFFSPRING = [
-    Part(9, "translation", 5, 14, 122, 30),
-    Part(10, "classification", 5, 68, 122, 30),
-    Part(15, "BERT", 135, 68, 122, 30),
-    Part(11, "text generation", 5, 122, 122, 30),
-    Part(16, "GPT-2", 135, 122, 122, 30),
-    Part(12, "Transformer-XL", 5, 176, 122, 30),
-    Part(13, "LSH attention", 135, 176, 122, 30),
-    Part(14, "reversible layers", 5, 212, 122, 30),
-    Part(17, "sparse attention", 135, 212, 122, 30),
-    Part(18, "large models", 5, 266, 122, 30),
-    Part(19, "many at a time", 135, 266, 122, 30),
-    Part(20, "errata, executed", 5, 320, 252, 30),
-]
-GROUPS = [
-    (6, "encoder and decoder"),
-    (60, "the encoder alone"),
-    (114, "the decoder alone"),
-    (168, "longer, leaner"),
-    (258, "larger, faster"),
-    (312, "what goes wrong"),
-]
-# from the bottom of one box to the top of another
-ARROWS = [
-    "M83 338v-14", "M233 338v-14", "M83 284v-16", "M233 284v-16", "M83 230v-12",
-    "M233 230v-12", "M83 180v-12", "M233 180v-12", "M233 130v-34", "M233 58v-10",
-    "M151 198h13", "M83 80v34",
-]  # fmt: skip
+def text(x, y, words, style=""):
+    return f'<text x="{x}" y="{y}"{style}>{words}</text>'
 
-TEMPLATE = """
-{%- macro boxes(parts) %}
-{%- for part in parts %}
-{%- if part.link %}<a href="{{ part.link }}">{% else %}<g>{% endif %}
-<g class="part{{ ' absent' if not part.link }}">
-<rect x="{{ part.x }}" y="{{ part.y }}" width="{{ part.width }}"
- height="{{ part.height }}" rx="5"/>
-<text text-anchor="middle">
-{%- for line in part.lines %}
-<tspan x="{{ part.x + part.width / 2 }}" y="{{ part.middle + 13 * loop.index0 }}">
-{{- line }}{% if loop.last %} <tspan class="number">{{ part.chapter }}</tspan>
-{%- endif %}</tspan>{% endfor %}</text></g>
-{%- if part.link %}</a>{% else %}</g>{% endif %}
-{%- endfor %}
-{%- endmacro %}
-<nav class="annotated-map" id="the-map" aria-label="Map of the book">
-<div class="drawing" role="group" aria-label="The Transformer, and what grew out of it">
-<svg viewBox="0 -8 {{ widths[0] }} {{ height }}" role="group"
- aria-label="The Transformer">
-<defs><marker id="map-head" viewBox="0 0 8 8" refX="6" refY="4" markerWidth="6"
- markerHeight="6" orient="auto"><path d="M0 0L8 4L0 8z" fill="currentColor"/></marker>
-</defs>
-<g aria-hidden="true">
-<rect class="frame" x="4" y="118" width="309" height="156" rx="10"/>
-<text class="note" x="310" y="113" text-anchor="end">layers, N times</text>
-<text class="note" x="83" y="350" text-anchor="middle">source</text>
-<text class="note" x="233" y="350" text-anchor="middle">target so far</text>
-{%- for path in arrows %}
-<path class="arrow" d="{{ path }}" marker-end="url(#map-head)"/>{% endfor %}
-<path class="arrow onward" d="M316 166h20" marker-end="url(#map-head)"/></g>
-{{- boxes(transformer) }}
+
+def path(d, colour="currentColor", width=1.5, opacity=1.0):
+    return (
+        f'<path d="{d}" fill="none" stroke="{colour}" stroke-width="{width}" '
+        f'stroke-opacity="{opacity}"/>'
+    )
+
+
+def look(x, to, y, weight):
+    """An arc from one place of a line to another, as thick as it looks there."""
+    high = y - 6 - min(46, abs(x - to) * 0.42)
+    return path(f"M{x} {y}Q{(x + to) / 2} {high} {to} {y}", "var(--at-weight)",
+                0.8 + 4 * weight, 0.35 + 0.6 * weight)  # fmt: skip
+
+
+def letters(x, y, words, weights):
+    """Letters on squares that are as dark as the weights."""
+    return "".join(
+        box(x + LETTER * 1.5 * i, y - 14, LETTER * 1.5, 19, weight)
+        + text(x + LETTER * 1.5 * (i + 0.5), y, letter, ' text-anchor="middle"')
+        for i, (letter, weight) in enumerate(zip(words, weights, strict=True))
+    )
+
+
+def matrix(x, y, size, rows, hidden=False):
+    return "".join(
+        box(x + size * j, y + size * i, size, size, weight)
+        if weight is not None
+        else box(x + size * j, y + size * i, size, size)
+        + (path(f"M{x + size * j} {y + size * (i + 1)}l{size} {-size}", opacity=0.35)
+           if hidden else "")
+        for i, row in enumerate(rows)
+        for j, weight in enumerate(row)
+    )  # fmt: skip
+
+
+def curve(points):
+    return "M" + "L".join(f"{x:.0f} {y:.0f}" for x, y in points)
+
+
+def dates():
+    seen = [0, 0, 0, 0.25, 0.75, 0.55, 0.2, 0.05, 0, 0, 0, 0, 0]
+    return (
+        letters(18, 30, "16 lipca 2024", seen)
+        + path("M78 38V64", "var(--at-weight)", 3, 0.6)
+        + text(28, 80, "2024-<tspan font-weight='700'>07</tspan>")
+    )
+
+
+def words():
+    places = {"Anna": 26, "told": 70, "Eva": 109, "she": 142, "won": 178}
+    weights = {"Anna": 0.9, "told": 0.15, "Eva": 0.5}
+    return "".join(
+        text(x, 80, word, ' text-anchor="middle"') for word, x in places.items()
+    ) + "".join(look(142, places[word], 62, weight) for word, weight in weights.items())
+
+
+def heads():
+    n = range(5)
+    kinds = (
+        lambda i, j: float(j == max(i - 1, 0)),
+        lambda i, j: 0.9 if j == 0 else 0.05,
+        lambda i, j: 0.8 if abs(i - j) == 2 else 0.1,
+        lambda i, j: 0.2,
+    )
+    return "".join(
+        matrix(4 + 49 * h, 24, 8.6, [[kind(i, j) for j in n] for i in n])
+        for h, kind in enumerate(kinds)
+    )
+
+
+def mask():
+    rows = [
+        [round(1 / (1 + i), 2) if j <= i else None for j in range(6)] for i in range(6)
+    ]
+    return matrix(58, 6, 13.5, rows, hidden=True)
+
+
+def clocks():
+    drawn = ""
+    for i in range(4):
+        x, angle = 27 + 49 * i, 2 * math.pi * 7 / 4 ** (i + 0.6)
+        drawn += f'<circle cx="{x}" cy="46" r="20" fill="none" stroke="currentColor"/>'
+        tip = f"{x + 17 * math.sin(angle):.1f} {46 - 17 * math.cos(angle):.1f}"
+        drawn += path(f"M{x} 46L{tip}", "var(--at-this)", 3)
+    return drawn
+
+
+def stacks():
+    encoder = "feed-forward", "attention"
+    decoder = "feed-forward", "cross-attention", "attention"
+    drawn = path("M48 90V3H100V46H106", width=3, opacity=0.3)
+    drawn += path("M152 90V3", width=3, opacity=0.3)
+    for x, names in ((4, encoder), (108, decoder)):
+        for i, name in enumerate(names):
+            y = 10 + 56 / (len(names) - 1) * i
+            drawn += box(x, y, 88, 20, style=SOLID)
+            drawn += text(x + 44, y + 14, name, ' text-anchor="middle" class="small"')
+    return drawn
+
+
+def losses():
+    steps = range(0, 181, 6)
+    falls = [(10 + x, 12 + 66 * (1 - math.exp(-x / 38))) for x in steps]
+    stuck = [(10 + x, 12 + 26 * (1 - math.exp(-x / 15))) for x in steps]
+    return (
+        path("M10 4V84H192", opacity=0.35)
+        + path(curve(stuck), "var(--at-other)", 2.5)
+        + path(curve(falls), "var(--at-this)", 3)
+    )
+
+
+def copying():
+    drawn = ""
+    for row, word in enumerate(("aaaaaa", "fadace", "facade")):
+        for i, letter in enumerate(word):
+            right = letter == "facade"[i]
+            colour = "var(--at-right)" if right else "var(--at-muted)"
+            style = f' text-anchor="middle" style="fill:{colour}"'
+            drawn += text(40 + 24 * i, 24 + 27 * row, letter, style)
+    return drawn
+
+
+def following():
+    chances = (("n", 0.82), ("i", 0.12), ("t", 0.05))
+    return text(8, 20, "for i in ra_") + "".join(
+        text(92, 44 + 20 * i, letter)
+        + box(106, 33 + 20 * i, 84 * chance, 13, 0.85)
+        for i, (letter, chance) in enumerate(chances)
+    )  # fmt: skip
+
+
+def segments():
+    drawn = ""
+    for i in range(12):
+        x, old = 8 + 15.5 * i, i < 6
+        drawn += box(x, 66, 13, 13, 0.25 if old else 0.8)
+        drawn += box(x, 14, 13, 13, 0.25 if old else 0.8)
+    drawn += "".join(
+        path(f"M{8 + 15.5 * 9 + 6.5} 27L{8 + 15.5 * j + 6.5} 65", "var(--at-weight)",
+             1.6, 0.25 + 0.06 * j)
+        for j in range(3, 10)
+    )  # fmt: skip
+    return drawn + path("M99.5 6V86", opacity=0.7)
+
+
+def wheel():
+    drawn = '<circle cx="60" cy="46" r="40" fill="none" stroke="currentColor"/>'
+    for i in range(4):
+        a = math.pi * (i / 4 + 0.06)
+        u, v = 40 * math.cos(a), 40 * math.sin(a)
+        drawn += path(f"M{60 + u:.1f} {46 + v:.1f}L{60 - u:.1f} {46 - v:.1f}",
+                      opacity=0.35)  # fmt: skip
+    for i, angle in enumerate((12, 30, 100, 118, 131, 205, 290, 305)):
+        a = math.radians(angle)
+        shade = (0.25, 1, 0.5, 0.8)[int((angle - 11) // 45) % 4]
+        x, y = 60 + 40 * math.cos(a), 46 + 40 * math.sin(a)
+        drawn += (f'<circle cx="{x:.1f}" cy="{y:.1f}" r="5" stroke="currentColor" '
+                  f'fill="var(--at-weight)" fill-opacity="{shade}"/>')  # fmt: skip
+        drawn += box(118 + 18 * (i % 4), 24 + 26 * (i // 4), 15, 15, shade)
+    return drawn
+
+
+def streams():
+    boxes = ((58, 12, "F"), (128, 58, "G"))
+    drawn = path("M6 22H194", width=2) + path("M6 68H194", width=2)
+    drawn += path("M36 68L58 36M82 30L104 64", "var(--at-this)", 2.5)
+    drawn += path("M108 22L128 60M152 64L174 26", "var(--at-this)", 2.5)
+    for x, y, name in boxes:
+        drawn += box(x, y, 24, 22, style=SOLID)
+        drawn += text(x + 12, y + 16, name, ' text-anchor="middle"')
+    return drawn
+
+
+PICTURES = {
+    1: dates, 2: words, 3: heads, 4: mask, 5: clocks, 6: stacks, 7: losses,
+    8: copying, 11: following, 12: segments, 13: wheel, 14: streams,
+}  # fmt: skip
+
+CARDS = """
+<nav class="annotated-cards" aria-label="{{ label }}">
+{%- for card in cards %}
+<a href="{{ card.link }}">
+<svg viewBox="0 0 {{ width }} {{ height }}" aria-hidden="true">{{ card.picture | safe }}
 </svg>
-<svg viewBox="0 -8 {{ widths[1] }} {{ height }}" role="group"
- aria-label="What grew out of it">
-<g aria-hidden="true">
-{%- for y, text in groups %}
-<text class="note" x="5" y="{{ y }}">{{ text }}</text>{% endfor %}</g>
-{{- boxes(offspring) }}
-</svg></div>
-{%- if laboratory %}
-<p><a href="{{ laboratory }}">The laboratory</a>: train a Transformer on the page, and
- take its parts away.</p>{% endif %}</nav>
+<b>{{ card.title }}</b> <span>{{ card.about }}</span></a>
+{%- endfor %}
+</nav>
 """
 STRIP = """
-<nav class="annotated-strip" aria-label="Where this chapter stands">
-{%- for number, link, names in chapters %}
-<a href="{{ link }}" title="{{ names }}"
+<nav class="annotated-strip" aria-label="Chapters">
+{%- for number, link, name in chapters %}
+<a href="{{ link }}" title="{{ name }}"
 {%- if number == here %} aria-current="true"
-{%- else %} aria-label="{{ number }} {{ names }}"{% endif -%}
->{{ number }}{% if number == here %} {{ names }}{% endif %}</a>
-{%- endfor %}
-<a class="whole" href="{{ whole }}">the map</a></nav>
+{%- else %} aria-label="{{ number }} {{ name }}"{% endif -%}
+>{{ number }}{% if number == here %} {{ name }}{% endif %}</a>
+{%- endfor %}</nav>
 """
 _environment = Environment(autoescape=True)
-_map, _strip = (_environment.from_string(text.strip()) for text in (TEMPLATE, STRIP))
+_cards, _strip = (_environment.from_string(text.strip()) for text in (CARDS, STRIP))
 
 
 def chapter_of(docname: str) -> int | None:
@@ -138,67 +242,67 @@ def chapter_of(docname: str) -> int | None:
     return int(number) if inside and number.isdigit() else None
 
 
-def pages_of(app, docname: str) -> dict[int, str]:
-    """The links from a page to all main chapters that are there, by number."""
+def chapters(app, docname: str) -> dict[int, tuple[str, str]]:
+    """The link from a page to each main chapter that is there, and its title."""
     pages = {
         chapter_of(name): name
         for name in sorted(app.env.found_docs, reverse=True)
         if name.startswith("notebooks/") and chapter_of(name)
     }
-    relative = app.builder.get_relative_uri
-    return {n: relative(docname, pages[n]) or "#" for n in sorted(pages)}
+    return {
+        number: (
+            app.builder.get_relative_uri(docname, pages[number]) or "#",
+            re.sub(r"^\d+\. ", "", app.env.titles[pages[number]].astext()),
+        )
+        for number in sorted(pages)
+    }
 
 
-def map_html(app, docname: str) -> str:
-    """The map as a page shows it."""
-    links = pages_of(app, docname)
-
-    def drawn(part: Part) -> dict:
-        middle = part.y + part.height / 2 + 4 - 6.5 * (len(part.lines) - 1)
-        shown = {"lines": part.lines, "middle": middle}
-        return {**vars(part), **shown, "link": links.get(part.chapter)}
-
-    laboratory = "book/laboratory" in app.env.found_docs
-    return _map.render(
-        laboratory=laboratory
-        and app.builder.get_relative_uri(docname, "book/laboratory"),
-        transformer=[drawn(part) for part in TRANSFORMER],
-        offspring=[drawn(part) for part in OFFSPRING],
-        groups=GROUPS, arrows=ARROWS, widths=WIDTHS, height=HEIGHT,
+def cards_html(app, docname: str, label: str, about: dict[int, str]) -> str:
+    """Cards of chapters, by number, with what each is ``about``."""
+    known = chapters(app, docname)
+    return _cards.render(
+        cards=[
+            {
+                "link": known[number][0],
+                "title": f"{number}. {known[number][1]}",
+                "about": sentence,
+                "picture": PICTURES[number](),
+            }
+            for number, sentence in about.items()
+        ],
+        label=label, width=WIDTH, height=HEIGHT,
     )  # fmt: skip
 
 
 def strip_html(app, docname: str, here: int) -> str:
-    """The strip of all chapters, of which chapter ``here`` says what it is about."""
-    labels: dict[int, list[str]] = {}
-    for part in [*TRANSFORMER, *OFFSPRING]:
-        labels.setdefault(part.chapter, []).append(part.label.replace("\n", " "))
-    return _strip.render(
-        chapters=[
-            (number, link, " and ".join(labels[number]))
-            for number, link in pages_of(app, docname).items()
-        ],
-        here=here,
-        whole=app.builder.get_relative_uri(docname, app.config.root_doc) + "#the-map",
-    )
+    """The strip of all chapters, of which chapter ``here`` is named."""
+    known = chapters(app, docname)
+    return _strip.render(chapters=[(n, *known[n]) for n in known], here=here)
 
 
-class map_node(nodes.General, nodes.Element):
-    """Where the map will stand, once all pages are known."""
+class cards_node(nodes.General, nodes.Element):
+    """Where cards will stand, once all pages are known."""
 
 
-class MapDirective(Directive):
-    """The map, large."""
+class CardsDirective(Directive):
+    """Cards of chapters: ``number: what it is about`` a line, under a label."""
+
+    required_arguments = 1
+    final_argument_whitespace = True
+    has_content = True
 
     def run(self):
-        return [map_node()]
+        about = yaml.safe_load("\n".join(self.content))
+        return [cards_node(label=self.arguments[0], about=about)]
 
 
 def put_in(app, doctree: nodes.document, docname: str) -> None:
     if app.builder.format != "html":
         return
-    for node in list(doctree.findall(map_node)):
-        node.replace_self(nodes.raw("", map_html(app, docname), format="html"))
+    for node in list(doctree.findall(cards_node)):
+        html = cards_html(app, docname, node["label"], node["about"])
+        node.replace_self(nodes.raw("", html, format="html"))
     here = chapter_of(docname)
     if here and docname.startswith("notebooks/"):
         title = next(iter(doctree.findall(nodes.title)), None)
@@ -208,7 +312,7 @@ def put_in(app, doctree: nodes.document, docname: str) -> None:
 
 
 def setup(app):
-    app.add_node(map_node)
-    app.add_directive("map", MapDirective)
+    app.add_node(cards_node)
+    app.add_directive("cards", CardsDirective)
     app.connect("doctree-resolved", put_in)
-    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
+    return {"version": "2", "parallel_read_safe": True, "parallel_write_safe": True}

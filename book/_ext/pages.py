@@ -5,6 +5,7 @@ it, for a link inside the site that leads nowhere, and for anything that a page 
 load from another host.
 """
 
+import html
 import re
 from html.parser import HTMLParser
 from pathlib import Path
@@ -183,10 +184,33 @@ def repair_html(app, pagename, templatename, context, doctree) -> None:
         context["body"] = SHARED.sub(once, context["body"])
 
 
+def lead_on(app, pagename, templatename, context, doctree) -> None:
+    """From a chapter the way leads to the next chapter; what is below it is named."""
+    below = app.env.toctree_includes
+    main = below[app.config.root_doc]
+    if pagename not in main:
+        return
+
+    def link(name: str) -> dict[str, str]:
+        title = html.escape(app.env.titles[name].astext())
+        return {"link": app.builder.get_relative_uri(pagename, name), "title": title}
+
+    at = main.index(pagename)
+    context["prev"] = link(main[at - 1]) if at else link(app.config.root_doc)
+    context["next"] = link(main[at + 1]) if at + 1 < len(main) else None
+    if pages := below.get(pagename):
+        links = ('<a href="{link}">{title}</a>'.format(**link(p)) for p in pages)
+        context["body"] += (
+            '<nav class="annotated-deeper" aria-label="Pages below this chapter">'
+            f"Deeper: {' · '.join(links)}</nav>"
+        )
+
+
 def setup(app) -> dict:
     app.connect("doctree-resolved", check_images)
     app.connect("doctree-resolved", repair_tables)
     app.connect("html-page-context", repair_html)
+    app.connect("html-page-context", lead_on)
     # after Jupyter Book's own handlers, one of which writes index.html
     app.connect("build-finished", check_links, priority=900)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -26,6 +26,23 @@
     });
   });
 
+  // The front page opens with a network at work: its steps go by in under five seconds,
+  // unless the reader takes over, or wants nothing to move.
+  window.addEventListener("load", () => {
+    const step = document.querySelector(".annotated-plays ~ * input[type=range]");
+    if (!step || window.matchMedia("(prefers-reduced-motion: reduce)").matches) return;
+    const figure = step.closest("section");
+    step.value = step.min;
+    const timer = setInterval(() => {
+      step.dispatchEvent(new Event("input", { bubbles: true }));
+      if (step.value === step.max) clearInterval(timer);
+      else step.stepUp();
+    }, 420);
+    for (const touched of ["pointerdown", "keydown", "focusin"]) {
+      figure.addEventListener(touched, () => clearInterval(timer));
+    }
+  });
+
   // What scrolls in its own box must be reachable by keyboard. The theme sees to code
   // and outputs; formulas get their size only when MathJax has set them.
   function markScrollers() {

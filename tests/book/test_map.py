@@ -1,68 +1,117 @@
-"""The map links to every chapter that exists, and shows where a chapter stands."""
+"""Cards lead to the chapters that they name; a strip shows where a page stands."""
 
 from types import SimpleNamespace
 
 import pytest
 import yaml
 from bs4 import BeautifulSoup
+from docutils import nodes
 
 from book._ext import map as book_map
+from book._ext import pages
 from tools import ROOT
 
+TITLES = {
+    "book/intro": "The book",
+    "notebooks/02_self_attention": "2. Self-attention",
+    "notebooks/02b_more": "2b. More",
+    "notebooks/03_heads": "3. Heads & tails",
+    "book/laboratory": "The laboratory",
+}
 
-def app(*pages):
-    """As much of Sphinx as the map asks for."""
+
+def app():
+    """As much of Sphinx as cards, strip and ways ask for."""
 
     def relative(start, to):
         return "" if start == to else f"{to}.html"
 
+    env = SimpleNamespace(
+        found_docs=set(TITLES),
+        titles={name: nodes.title("", title) for name, title in TITLES.items()},
+        toctree_includes={
+            "book/intro": [
+                "notebooks/02_self_attention",
+                "notebooks/03_heads",
+                "book/laboratory",
+            ],
+            "notebooks/02_self_attention": ["notebooks/02b_more"],
+        },
+    )
     return SimpleNamespace(
-        env=SimpleNamespace(found_docs={"book/intro", *pages}),
+        env=env,
         builder=SimpleNamespace(get_relative_uri=relative),
         config=SimpleNamespace(root_doc="book/intro"),
     )
 
 
-PAGES = "notebooks/02_self_attention", "notebooks/02b_more", "notebooks/03_heads"
+def test_a_card_shows_a_chapter_and_leads_to_it():
+    html = book_map.cards_html(app(), "book/intro", "Part I", {3: "Many at once."})
+    soup = BeautifulSoup(html, "html.parser")
+    (card,) = soup.select("a")
+    assert card["href"] == "notebooks/03_heads.html"
+    assert card.b.text == "3. Heads & tails" and card.span.text == "Many at once."
+    assert soup.nav["aria-label"] == "Part I"
+    assert card.svg["aria-hidden"] == "true" and card.select("rect")
 
 
-def drawn(page):
-    return BeautifulSoup(book_map.map_html(app(*PAGES), page), "html.parser")
+def test_a_card_for_no_chapter_is_an_error():
+    with pytest.raises(KeyError):
+        book_map.cards_html(app(), "book/intro", "Part I", {4: "Absent."})
 
 
-def test_chapters_that_exist_are_linked_and_the_others_are_not():
-    links = {
-        a["href"]: a.get_text(" ", strip=True) for a in drawn("book/intro").select("a")
-    }
-    assert set(links) == {"notebooks/02_self_attention.html", "notebooks/03_heads.html"}
-    assert links["notebooks/02_self_attention.html"] == "self-attention 2"
-    absent = drawn("book/intro").select(".absent")
-    assert (
-        len(absent) == len(book_map.TRANSFORMER + book_map.OFFSPRING) - 3
-    )  # chapter 3 has two parts
-    assert not [part for part in absent if part.find_parent("a")]
-
-
-def test_a_chapter_sees_where_it_stands_and_the_way_to_the_whole():
-    html = book_map.strip_html(app(*PAGES), "notebooks/03_heads", 3)
-    links = BeautifulSoup(html, "html.parser").select("a")
-    assert [a["href"] for a in links] == [
-        "notebooks/02_self_attention.html",
-        "#",
-        "book/intro.html#the-map",
+def test_every_chapter_of_the_book_has_one_card_with_a_picture():
+    parts = yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf-8"))["parts"]
+    files = [chapter["file"] for part in parts for chapter in part["chapters"]]
+    chapters = [book_map.chapter_of(f) for f in files if f.startswith("notebooks/")]
+    front = (ROOT / "book" / "intro.md").read_text(encoding="utf-8")
+    cards = [
+        number
+        for block in front.split("```{cards}")[1:]
+        for number in yaml.safe_load(block.split("```")[0].split("\n", 1)[1])
     ]
-    own = "3 multi-head attention and cross-attention"
-    assert [a.text for a in links] == ["2", own, "the map"]
-    assert [a.get("aria-label") for a in links] == ["2 self-attention", None, None]
-    assert [a.get("aria-current") for a in links] == [None, "true", None]
-    assert drawn("book/intro").nav["id"] == "the-map"
+    assert cards == chapters and set(cards) <= set(book_map.PICTURES)
 
 
-def test_below_the_whole_map_is_the_way_to_the_laboratory():
-    built = app("notebooks/03_heads", "book/laboratory")
-    soup = BeautifulSoup(book_map.map_html(built, "book/intro"), "html.parser")
-    assert "book/laboratory.html" in [a["href"] for a in soup.select("a")]
-    assert "laboratory" not in str(drawn("book/intro"))
+@pytest.mark.parametrize("number", book_map.PICTURES)
+def test_a_picture_stays_inside_its_card(number):
+    soup = BeautifulSoup(book_map.PICTURES[number](), "html.parser")
+    assert soup.select("rect, path, circle, text")
+    for rect in soup.select("rect"):
+        x, y, w, h = (float(rect[name]) for name in ("x", "y", "width", "height"))
+        assert x >= 0 and x + w <= book_map.WIDTH
+        assert y >= 0 and y + h <= book_map.HEIGHT
+
+
+def test_a_chapter_sees_where_it_stands():
+    html = book_map.strip_html(app(), "notebooks/03_heads", 3)
+    links = BeautifulSoup(html, "html.parser").select("a")
+    assert [a["href"] for a in links] == ["notebooks/02_self_attention.html", "#"]
+    assert [a.text for a in links] == ["2", "3 Heads & tails"]
+    assert [a.get("aria-label") for a in links] == ["2 Self-attention", None]
+    assert [a.get("aria-current") for a in links] == [None, "true"]
+
+
+def test_from_a_chapter_the_way_leads_to_the_next_chapter():
+    context = {"body": "text", "prev": None, "next": {"link": "2b", "title": "2b"}}
+    pages.lead_on(app(), "notebooks/02_self_attention", "page.html", context, None)
+    assert context["prev"]["title"] == "The book"
+    assert context["next"]["link"] == "notebooks/03_heads.html"
+    assert context["next"]["title"] == "3. Heads &amp; tails"
+    below = BeautifulSoup(context["body"], "html.parser").nav
+    assert [(a["href"], a.text) for a in below.select("a")] == [
+        ("notebooks/02b_more.html", "2b. More")
+    ]
+
+
+def test_the_last_page_leads_nowhere_and_a_deeper_one_as_the_theme_has_it():
+    context = {"body": "", "prev": 1, "next": 2}
+    pages.lead_on(app(), "notebooks/02b_more", "page.html", context, None)
+    assert context == {"body": "", "prev": 1, "next": 2}
+    pages.lead_on(app(), "book/laboratory", "page.html", context, None)
+    assert context["next"] is None and context["prev"]["link"].startswith(
+        "notebooks/03"
+    )
 
 
 @pytest.mark.parametrize(
@@ -77,21 +126,3 @@ def test_below_the_whole_map_is_the_way_to_the_laboratory():
 )
 def test_the_chapter_of_a_page(page, chapter):
     assert book_map.chapter_of(page) == chapter
-
-
-def test_every_chapter_of_the_book_is_on_the_map():
-    parts = yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf-8"))["parts"]
-    files = [chapter["file"] for part in parts for chapter in part["chapters"]]
-    chapters = {book_map.chapter_of(f) for f in files if f.startswith("notebooks/")}
-    assert chapters
-    parts = book_map.TRANSFORMER + book_map.OFFSPRING
-    assert chapters <= {part.chapter for part in parts}
-
-
-@pytest.mark.parametrize("drawing", [book_map.TRANSFORMER, book_map.OFFSPRING])
-def test_no_two_boxes_overlap(drawing):
-    for i, one in enumerate(drawing):
-        for other in drawing[:i]:
-            beside = one.x >= other.x + other.width or other.x >= one.x + one.width
-            above = one.y >= other.y + other.height or other.y >= one.y + one.height
-            assert beside or above, (one, other)
