@@ -40,6 +40,7 @@ SHOWN = (
     "laboratory/form.js",
     "laboratory/curves.js",
     "laboratory/sentences.js",
+    "laboratory/stage.js",
     "laboratory/tables.js",
     "laboratory/attention.js",
     "laboratory/writing.js",
@@ -77,7 +78,8 @@ def laboratory(
     root = name_of("laboratory", label, names, list(switches))
     options = _json({"names": names, "switches": list(switches)})
     return Html(
-        f"""<style class="annotated-shared">{static("laboratory.css")}</style>
+        f"""<style class="annotated-shared">{static("tokens.css")}</style>
+<style class="annotated-shared">{static("laboratory.css")}</style>
 <script class="annotated-shared">
 {_code("laboratory_engine.js")}
 var laboratory = (function () {{

@@ -55,18 +55,30 @@ def short(page) -> None:
 
 
 def in_sight(page) -> bool:
-    """Whether curves, what is written and a first picture are in the window at once."""
+    """Whether the stage, the curves and the verdict are in the window at once."""
     boxes = [
         page.locator(name).first.bounding_box()
-        for name in (".lab-judged", ".lab-charts", ".lab-written", ".lab-maps canvas")
+        for name in (".lab-stage", ".lab-charts", ".lab-judged")
     ]
     height = page.viewport_size["height"]
     return all(0 <= box["y"] and box["y"] + box["height"] <= height for box in boxes)
 
 
+def heads(page) -> None:
+    page.get_by_text("Head by head", exact=True).click()
+
+
+def stage_letters(page) -> list[str]:
+    """What stands left and right on the stage."""
+    letters = page.locator(".lab-field text").all()
+    found = [(float(one.get_attribute("x")), one.text_content()) for one in letters]
+    left = min(x for x, _ in found)
+    sides = [[text for x, text in found if (x == left) == side] for side in (1, 0)]
+    return ["".join(side) for side in sides]
+
+
 def learns(visit) -> None:
     page = visit.page
-    assert page.workers == []  # nothing starts by itself
     assert status(page) == "Nothing is trained yet."
     button(page, "Train").click()
     found = re.match(
@@ -76,7 +88,10 @@ def learns(visit) -> None:
     assert 100 <= steps <= 300 and right >= 990
     page.locator(".lab-verdict", has_text="✓ right").wait_for()
     assert "bigfaced → decafgib" in page.locator(".lab-written").inner_text()
-    assert page.locator(".lab-maps canvas").count() == 4 and in_sight(page)
+    assert in_sight(page)
+    assert stage_letters(page) == ["bigfaced■", "decafgib"]
+    heads(page)
+    assert page.locator(".lab-maps canvas").count() == 4
     (row,) = table(page)
     assert row[:5] == ["1", "The whole model\neverything on", "–", "1", str(steps)]
     fits = "(node) => node.scrollWidth <= node.clientWidth"
@@ -145,7 +160,7 @@ def test_a_number_that_makes_no_sense_is_refused(page, field, typed, said):
     button(page, "Train").click()
     assert said in page.get_by_role("alert").inner_text()
     assert page.get_by_label(field).get_attribute("aria-invalid") == "true"
-    assert page.workers == []
+    assert status(page) == "Nothing is trained yet."
     page.get_by_label(field).fill("1")
     page.keyboard.press("Tab")
     assert page.locator("[role=alert]").inner_text() == ""
@@ -336,7 +351,7 @@ def test_two_experiments_are_not_mixed(page):
     )
     page.wait_for_timeout(500)
     assert status(page) == said and page.evaluate(STATE) == ["", False]
-    assert page.locator(".lab-written").is_hidden()
+    assert page.locator(".lab-written").inner_text() == ""
     points = page.locator("polyline.lab-new").evaluate_all(
         "all => all.map((one) => one.getAttribute('points'))"
     )
@@ -391,6 +406,7 @@ def test_without_the_mask_every_outline_is_in_the_picture(page, model):
     switches(page)
     page.locator("select[id$=-model]").select_option(model)
     page.get_by_label("Causal mask in training").uncheck()
+    heads(page)
     button(page, "Train").click()
     page.locator(".lab-maps canvas").first.wait_for()
     button(page, "Stop").click()
@@ -432,24 +448,26 @@ def test_a_word_that_it_got_wrong_is_at_hand(page):
 
 
 def test_the_pictures_fit_again_when_the_window_is_narrower(page):
+    heads(page)
     button(page, "Train").click()
     page.locator(".lab-maps canvas").first.wait_for()
     button(page, "Stop").click()
     place = "all => new Set(all.map((one) => one.getBoundingClientRect().y)).size"
-    heads = page.locator(".lab-maps canvas")
+    canvases = page.locator(".lab-maps canvas")
     for width, rows in ((1400, 1), (520, 2)):
         page.set_viewport_size({"width": width, "height": 900})
         page.wait_for_timeout(200)
-        assert heads.evaluate_all(place) == rows
+        assert canvases.evaluate_all(place) == rows
 
 
 def test_without_the_mask_the_picture_shows_what_is_peeked_at(page):
     button(page, "Train").click()
     finished(page)  # the control, so that it needn't be trained
     page.get_by_label("Experiment").select_option("mask")
+    heads(page)
     button(page, "Train").click()
-    caption = page.locator(".lab-note")
-    page.locator(".lab-note", has_text="Drawn as in training").wait_for()
+    caption = page.locator(".lab-caption")
+    page.locator(".lab-caption", has_text="Drawn as in training").wait_for()
     view = page.locator("select:has(option[value='decoder.attention'])")
     assert view.input_value() == "decoder.attention"
     assert "the outlined square is the letter to be predicted" in caption.inner_text()
@@ -466,7 +484,6 @@ def test_without_its_control_an_experiment_trains_that_first(page):
     button(page, "Train").click()
     page.locator(".lab-status", has_text="Run 1 (the whole model): step").wait_for()
     assert status(page).startswith("First the grey curve")
-    assert page.locator(".lab-written").is_hidden()
     page.locator(".lab-status", has_text="Run 2 (A rate").wait_for(timeout=RUN_MS)
     assert page.locator(".lab-key-old").all_inner_texts() == (
         ["the whole model (run 1)"] * 2
@@ -477,7 +494,7 @@ def test_without_its_control_an_experiment_trains_that_first(page):
     page.locator(".lab-status", has_text="Run 3 (A rate").wait_for()
     button(page, "Stop").click()
     assert [row[0] for row in table(page)] == ["3", "2", "1"]
-    assert page.locator("polyline.lab-old").count() == 3
+    assert page.locator("polyline.lab-old").count() == 2
 
 
 def test_a_control_that_is_stopped_ends_the_experiment(page):
@@ -513,8 +530,11 @@ def test_the_floor_tells_nothing_before_a_guess(page):
 def test_a_decoder_alone_is_drawn_with_its_answers_only(page):
     switches(page)
     page.locator("select[id$=-model]").select_option("decoder")
+    heads(page)
     button(page, "Train").click()
-    page.locator(".lab-note", has_text="First come the letters of the word").wait_for()
+    page.locator(
+        ".lab-caption", has_text="First come the letters of the word"
+    ).wait_for()
     button(page, "Stop").click()
     page.get_by_text("The attention in words").click()
     words = page.get_by_text("Layer 1, head 1. Largest weight").inner_text()
@@ -552,9 +572,94 @@ def test_a_reference_that_is_longer_is_cut_off_at_the_last_step(page):
         "all => all.map((one) => Math.max(...one.getAttribute('points').split(' ')"
         ".map((point) => +point.split(',')[0])))"
     )
-    assert len(ends) == 3 and max(ends) <= 352
+    assert len(ends) == 2 and max(ends) <= 292
     points = page.locator("polyline.lab-old").first.get_attribute("points").split(" ")
     assert len({point.split(",")[0] for point in points}) == len(points)
+
+
+def test_an_untrained_model_writes_on_the_stage(page):
+    page.locator(".lab-verdict", has_text="✗ it should be decafgib").wait_for()
+    assert status(page) == "Nothing is trained yet." and table(page) == []
+    left, right = stage_letters(page)
+    assert left == "bigfaced■" and right != "decafgib"
+    looks = "all => all.filter((one) => +one.style.strokeOpacity > 0).length"
+    assert page.locator(".lab-field path").evaluate_all(looks) > 9 * 4
+
+
+def test_a_part_of_the_drawing_is_a_switch(page):
+    part = page.locator(".lab-decoder").get_by_role("button", name="causal mask")
+    assert part.get_attribute("aria-pressed") == "true"
+    part.click()
+    assert part.get_attribute("aria-pressed") == "false"
+    assert page.get_by_label("Experiment").input_value() == "own"
+    switches(page)
+    assert not page.get_by_label("Causal mask in training").is_checked()
+    for box in (".lab-encoder", ".lab-decoder"):  # both have positions
+        page.locator(box).get_by_role("button", name="positions").click()
+        chosen = page.locator("select[id$=-positions]").input_value()
+        pressed = page.locator(".lab-chip", has_text="positions").evaluate_all(
+            "all => all.map((one) => one.ariaPressed)"
+        )
+        assert pressed == ["true" if chosen != "none" else "false"] * 2
+    assert chosen == "sinusoidal"
+
+
+def test_the_address_opens_what_it_shares(visit):
+    page = visit.page
+    page.locator(".lab-decoder").get_by_role("button", name="÷ √k").click()
+    switches(page)
+    page.get_by_label("Layers").select_option("3")
+    assert page.url.endswith("#experiment=own&layers=3&scaled=false")
+    visit.open(PAGE + page.url[page.url.index("#") :] + "&rate=no&heads=7")
+    assert page.get_by_label("Experiment").input_value() == "own"
+    assert page.get_by_label("Layers").input_value() == "3"
+    assert page.get_by_label("Heads").input_value() == "4"  # of 7 there is no choice
+    scaled = page.locator(".lab-chip", has_text="÷ √k")
+    assert scaled.get_attribute("aria-pressed") == "false"
+    assert "“no” won’t do" in page.get_by_role("alert").inner_text()
+
+
+def test_it_waits_goes_a_step_and_goes_back(page):
+    button(page, "Train").click()
+    page.locator(".lab-when", has_text="step").wait_for()
+    page.wait_for_function(  # two looks at least
+        "document.querySelector('.lab-scrub input').max > 0", polling=50
+    )
+    button(page, "Pause").click()
+    page.wait_for_timeout(500)
+    before = int(re.search(r"step (\d+) of", status(page))[1])
+    page.wait_for_timeout(500)
+    button(page, "One step").click()
+    page.locator(".lab-status", has_text=f"step {before + 1} of").wait_for()
+    page.get_by_label("Back through the training").fill("0")
+    first = page.locator(".lab-when").inner_text()
+    assert int(first.removeprefix("step ")) < before
+    button(page, "Go on").click()
+    assert "learnt the task" in finished(page)
+    assert button(page, "Pause").is_hidden()
+
+
+def test_the_comparison_can_be_skipped(page):
+    page.get_by_label("Experiment").select_option("rate")
+    button(page, "Train").click()
+    page.locator(".lab-status", has_text="First the grey").wait_for()
+    button(page, "Skip the comparison").click()
+    page.locator(".lab-status", has_text="Run 2 (A rate").wait_for()
+    assert button(page, "Skip the comparison").is_hidden()
+    assert page.locator(".lab-key-old").all_inner_texts() == [""] * 2
+    button(page, "Stop").click()
+    finished(page)
+
+
+def test_after_an_experiment_comes_the_next(page):
+    page.evaluate("laboratoryFile.experiments.rate.changes.steps = 25")
+    page.get_by_label("Experiment").select_option("rate")
+    button(page, "Train").click()
+    button(page, "Skip the comparison").click()
+    finished(page)
+    button(page, "Next experiment").click()
+    assert page.get_by_label("Experiment").input_value() == "own"
+    assert button(page, "Next experiment").is_hidden()
 
 
 def test_each_switch_is_explained(page):
@@ -577,10 +682,10 @@ def test_a_phone_starts_smaller_and_says_so(browser, base):
         label = visit.page.get_by_text("at the last letter, then the one before")
         assert len(set(label.evaluate(lefts))) == 1  # no line begins below the circle
         note = "words have 6 letters instead of 8"
-        assert note in visit.page.locator(".lab-note").first.inner_text()
+        assert visit.page.get_by_text(note).is_visible()
         button(visit.page, "Train").click()
-        box = visit.page.locator(".lab-charts svg").first
-        box.locator("polyline").first.wait_for(state="attached")
+        box = visit.page.locator(".lab-field")
+        visit.page.locator(".lab-status", has_text="step").wait_for()
         visit.page.wait_for_timeout(1000)
         at = box.bounding_box()
         assert at["y"] >= 0 and at["y"] + at["height"] <= 844  # in sight

@@ -1,6 +1,6 @@
-// The laboratory on a page: an experiment with its question, switches, curves, what the
-// model writes and where it looks, and the runs so far. The engine trains in a Worker;
-// nothing starts by itself, and nothing goes on in a tab that nobody sees.
+// The laboratory on a page: an experiment with its question, the model as a stage with
+// switches on it, curves, what it writes, and the runs so far. The engine trains in a
+// Worker; no training starts by itself, and none goes on in a tab that nobody sees.
 //
 // Each file of the folder laboratory/ does one part of it. What they share is the `lab`:
 // what the page passed on, the elements that the parts made (`lab.dom`), and the state that
@@ -9,14 +9,19 @@
 
 function layOut({ root, file, names, small, base, dom }) {
   const head = ["run", names.length > 1 ? "experiment" : "what is different", "your guess", "seed", "steps", "seconds", "words right", "loss"];
-  root.append(
-    names.length > 1 ? labelled("Experiment", dom.experiment) : "", dom.question, dom.guesses, dom.panel, dom.trouble,
-    small ? make("p", { className: "lab-note" }, `On a small screen words have ${base.longest} letters instead of ${file.settings.longest}, so that a phone keeps up.`) : "",
-    dom.buttons, make("div", { className: "lab-said" }, dom.verdict, dom.status), dom.live, dom.charts, dom.writing, dom.answer, dom.help, dom.runs,
-  );
+  const said = make("div", { className: "lab-said" }, dom.verdict, dom.status);
+  const title = `A word of ${base.longest} letters, a to ${String.fromCharCode(96 + base.letters)}`;
+  dom.heads.append(dom.maps, dom.caption);
   dom.writing.append(
-    dom.output, make("p", { className: "lab-word" }, labelled(`A word of ${base.longest} letters, a to ${String.fromCharCode(96 + base.letters)}`, dom.word), dom.random, dom.failing, dom.replay), dom.wordTrouble,
-    labelled("Attention", dom.which), dom.maps, dom.pointed, dom.caption, dom.words,
+    dom.output, make("p", { className: "lab-word" }, labelled(title, dom.word), dom.random, dom.failing, dom.replay), dom.wordTrouble,
+    labelled("Looks", dom.which), dom.pointed, dom.words, dom.heads,
+  );
+  root.append(
+    names.length > 1 ? labelled("Experiment", dom.experiment) : "", dom.question, dom.stage, dom.scrub,
+    make("div", { className: "lab-desk" }, make("div", {}, dom.guesses, dom.buttons, said, dom.trouble), dom.charts),
+    dom.live, dom.answer, dom.writing, dom.panel,
+    small ? make("p", { className: "lab-note" }, `On a small screen words have ${base.longest} letters instead of ${file.settings.longest}, so that a phone keeps up.`) : "",
+    dom.help, dom.runs,
   );
   dom.runs.append(table(small ? "Your runs (scroll sideways →)" : "Your runs", head, dom.rows));
 }
@@ -36,13 +41,16 @@ function laboratory(root, { file, engine, names, switches }) {
     worker: null, current: null, training: false, past: [],
     painted: 0, waiting: false, spoken: 0, timer: null, spelled: 0, lit: null,
   };
-  lab.dom = { ...makeForm(lab), ...makeRun(), ...makeCharts(lab), ...makeWriting(lab), ...makeAttention(lab) };
+  lab.dom = { ...makeForm(lab), ...makeRun(), ...makeCharts(lab), ...makeWriting(lab), ...makeAttention(lab), ...makeStage(lab) };
   listenToExperiments(lab);
   listenToRun(lab);
   listenToWord(lab);
   listenToLetters(lab);
   listenToAttention(lab);
+  listenToStage(lab);
   layOut(lab);
   chooseExperiment(lab);
+  if (names.length > 1) openShared(lab);
+  greet(lab);
   root.dataset.ready = "true";
 }

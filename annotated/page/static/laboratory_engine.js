@@ -675,7 +675,8 @@ function laboratoryEngine() {
   }
 
   // ---- Messages -----------------------------------------------------------------
-  // The page sends {train: id, settings, text}, {stop}, {pause}, {resume} or {look: text};
+  // The page sends {train: id, settings, text}, {stop}, {pause}, {once}, {resume}, {look: text} or
+  // {greet: settings, text};
   // it gets {id, step, seconds, points, tests, look, end, exam, words,
   // failed}. A turn of training lasts some 40 ms: no message is answered late.
 
@@ -739,6 +740,12 @@ function laboratoryEngine() {
       } else if ("look" in data) {
         run.text = data.look;
         scope.postMessage({ id: run.id, look: run.training.look(data.look) });
+      } else if ("greet" in data) { // a model of which nothing is trained
+        run = { id: 0, training: new Training(data.greet), end: "untrained" };
+        scope.postMessage({ id: 0, look: run.training.look(data.text) });
+      } else if (data.once && !run.end) {
+        step();
+        report();
       } else if (data.stop && !run.end) {
         finish("stopped");
         report();

@@ -1,6 +1,6 @@
 // Where the model looks: a map for each head, and the same in words.
 //
-// Needs elements.js. Reads `lab.current`, whose `look` is what the engine found,
+// Needs elements.js and stage.js. Reads `lab.current`, whose `look` is what the engine found,
 // and `lab.lit`, the letter that is pointed at. Writes `lab.fresh`, which is true until
 // the attention that tells most has been chosen.
 
@@ -8,9 +8,10 @@ function makeAttention(lab) {
   const which = make("select", { id: idOf(lab, "which"), disabled: true }, make("option", {}, "not trained yet"));
   const maps = make("div", { className: "lab-maps", tabIndex: 0, role: "region", "aria-label": "Attention of each head" });
   const words = make("details", {}, make("summary", {}, "The attention in words"), make("div"));
-  const caption = make("p", { className: "lab-note" });
+  const heads = make("details", {}, make("summary", {}, "Head by head"));
+  const caption = make("p", { className: "lab-note lab-caption" });
   const pointed = make("p", { className: "lab-pointed", "aria-live": "polite" });
-  return { which, maps, words, caption, pointed };
+  return { which, heads, maps, words, caption, pointed };
 }
 
 const KINDS = { "decoder.cross_attention": "from the answer to the word",
@@ -42,7 +43,7 @@ function chooseKind(lab) {
     which.replaceChildren(...kinds.map((value) => make("option", { value }, settings.model === "decoder" ? "from the answer to everything" : KINDS[value])));
   }
   if (lab.fresh) which.value = settings.causal ? kinds[0] : "decoder.attention";
-  lab.fresh = false;
+  lab.fresh = lab.fresh && (!lab.current.id || Boolean(lab.current.next)); // not what comes before
   return which.value;
 }
 
@@ -74,26 +75,28 @@ function layOutMaps({ maps }, kind, layers) {
 
 // Shows the attention with which the first `upTo` letters were written.
 function showMaps(lab, upTo) {
-  const { lit, current: { look, settings }, dom: { maps, words, caption, pointed } } = lab;
+  const { lit, current: { look, settings }, dom: { heads, maps, words, caption, pointed } } = lab;
   const kind = chooseKind(lab), view = viewOf(kind, lab.current);
   const { alone, encoder, itself, before, across, down, layers, weight } = view;
   const rowed = !encoder && settings.causal; // then its rows are the letters it wrote
   caption.textContent = `A row for each letter ${encoder ? "of the word" : "that it writes"}, a column for each that it looks at.${explained(kind, settings, alone, look.text)} The stronger the colour, the more weight. ▶ is the start, ■ the end.${rowed ? " Point at a written letter, or press ← and → on it, to see where it looked." : ""}`;
   const hidden = encoder || !settings.causal ? Infinity : upTo;
+  const row = rowed && lit !== null && lit < down.length ? lit : null;
+  drawStage(lab, view, hidden, row);
+  pointed.textContent = row === null ? "" : `For ${down[row]}: ${layers.flatMap((map, l) => Array.from({ length: map.heads },
+    (_, h) => `${layers.length > 1 ? `layer ${l + 1}, ` : ""}head ${h + 1} most at ${most(view, map, h, row)}`)).join("; ")}.`;
+  if (words.open) words.lastChild.replaceChildren(...inWords(view));
+  if (!heads.open) return;
   layOutMaps(lab.dom, kind, layers);
   const style = getComputedStyle(maps);
   const room = maps.clientWidth, place = across.length + 1;
   const fit = Math.min(layers[0].heads, Math.floor(room / (14 * place + 10))); // canvases side by side
   const cell = Math.max(13, Math.min(22, Math.floor((room / (fit > 3 ? 4 : fit > 1 ? 2 : 1) - 10) / place)));
-  const row = rowed && lit !== null && lit < down.length ? lit : null;
-  pointed.textContent = row === null ? "" : `For ${down[row]}: ${layers.flatMap((map, l) => Array.from({ length: map.heads },
-    (_, h) => `${layers.length > 1 ? `layer ${l + 1}, ` : ""}head ${h + 1} most at ${most(view, map, h, row)}`)).join("; ")}.`;
   const colours = [style.color, style.getPropertyValue("--accent")];
   layers.forEach((map, l) => [...maps.children[l].querySelectorAll("canvas")].forEach((canvas, h) => {
     const seen = (i, j) => (itself && settings.causal && j > i + before ? null : i < hidden ? weight(map, h, i, j) : 0);
     paintMap(canvas, colours, cell, itself && !settings.causal ? before : -1, before, down, across, hidden, seen, row);
   }));
-  if (words.open) words.lastChild.replaceChildren(...inWords(view));
 }
 
 // `peek` places are before the answer: then the square of the letter that is to be
@@ -138,8 +141,9 @@ function inWords(view) {
 }
 
 function listenToAttention(lab) {
-  const { which, words } = lab.dom, redraw = () => { if (ready(lab)) showMaps(lab, Infinity); };
+  const { which, words, heads } = lab.dom, redraw = () => { if (ready(lab)) showMaps(lab, Infinity); };
   addEventListener("resize", redraw);
   which.addEventListener("change", redraw);
   words.addEventListener("toggle", redraw);
+  heads.addEventListener("toggle", redraw);
 }

@@ -6,9 +6,9 @@
 
 // Axes stay where they are: 0 to `top` upwards, all steps of the experiment across.
 function chart(name, top, ticks, format, lines) {
-  const LEFT = 44, RIGHT = 352, BOTTOM = 112, TOP = 8;
+  const LEFT = 44, RIGHT = 292, BOTTOM = 68, TOP = 8;
   const svg = draw(document.createElement("div"), "svg", {
-    viewBox: "0 0 360 146", role: "img", "aria-label": `${name}; the line below says the numbers`,
+    viewBox: "0 0 300 88", role: "img", "aria-label": `${name}; the line below says the numbers`,
   });
   return {
     svg,
@@ -22,9 +22,8 @@ function chart(name, top, ticks, format, lines) {
       }
       for (const part of [0, 0.5, 1]) {
         const step = Math.round(part * run.settings.steps);
-        draw(svg, "text", { x: x(step), y: BOTTOM + 16, "text-anchor": ["start", "middle", "end"][2 * part] }, step);
+        draw(svg, "text", { x: x(step), y: BOTTOM + 16, "text-anchor": ["start", "middle", "end"][2 * part] }, part === 1 ? `step ${step}` : step);
       }
-      draw(svg, "text", { x: (LEFT + RIGHT) / 2, y: BOTTOM + 30, "text-anchor": "middle" }, "step");
       if (floor) {
         draw(svg, "line", { class: "lab-floor", x1: LEFT, x2: RIGHT, y1: y(floor), y2: y(floor) });
         draw(svg, "text", { x: RIGHT, y: y(floor) + 15, "text-anchor": "end" }, "the best without any order");
@@ -33,7 +32,7 @@ function chart(name, top, ticks, format, lines) {
       const frame = [LEFT - 2, TOP - 2, RIGHT - LEFT + 4, BOTTOM - TOP + 4];
       const inside = draw(svg, "svg", { x: frame[0], y: frame[1], width: frame[2], height: frame[3], viewBox: frame.join(" ") });
       for (const [shown, kind] of [[grey, "old"], [run, "new"]]) {
-        for (const [style, points] of shown ? lines(shown) : []) {
+        for (const [style, points] of shown ? lines(shown, kind === "old") : []) {
           const every = Math.ceil(points.length / 150);
           const kept = points.filter(([step, value], i) => step <= run.settings.steps && Number.isFinite(value)
             && (i % every === 0 || i === points.length - 1));
@@ -65,8 +64,8 @@ const key = (style, text) => make("span", { className: `lab-key lab-key-${style}
 function makeCharts({ base }) {
   const greys = [];
   const loss = chart("Loss by step", 3, [0, 1, 2, 3], String, (run) => [["solid", smooth(run.points, 1)]]);
-  const accuracy = chart("Right answers by step", 1, [0, 0.5, 1], percent, (run) => [
-    ["dashed", smooth(run.points, 2)], ["solid", [[0, 0], ...run.tests]],
+  const accuracy = chart("Right answers by step", 1, [0, 0.5, 1], percent, (run, old) => [
+    ...(old ? [] : [["dashed", smooth(run.points, 2)]]), ["solid", [[0, 0], ...run.tests]],
   ]);
   const figure = (title, drawing, ...keys) => {
     const grey = key("old", "");
@@ -74,7 +73,7 @@ function makeCharts({ base }) {
     return make("figure", {}, make("figcaption", {}, title), drawing, make("p", { className: "lab-keys" }, ...keys, grey));
   };
   const charts = make("div", { className: "lab-charts" },
-    figure(`Loss: 0 is perfect, ${guessing(base).toFixed(2)} blind guessing`, loss.svg, key("solid", "this run")),
+    figure(`Loss: 0 is perfect, ${guessing(base).toFixed(2)} blind guessing`, loss.svg),
     figure("Right answers", accuracy.svg, key("solid", "whole words, by itself"), key("dashed", "next letter, as in training")));
   return { loss, accuracy, greys, charts };
 }

@@ -1,13 +1,13 @@
 // Choosing an experiment, with its question and answer, or switches of one's own.
 //
-// Needs elements.js, settings.js, curves.js, form.js, tables.js and run.js.
+// Needs elements.js, settings.js, curves.js, form.js, stage.js, tables.js and run.js.
 
 function chooseExperiment(lab) {
   const { dom } = lab;
   const it = chosen(lab);
   dom.status.textContent = "";
   leave(lab, "you chose another experiment");
-  dom.status.textContent += lab.current ? ` ${it ? "Make your guess, then press" : "Press"} Train.` : "Nothing is trained yet.";
+  dom.status.textContent += lab.past.length ? ` ${it ? "Make your guess, then press" : "Press"} Train.` : "Nothing is trained yet.";
   lab.fresh = dom.again.disabled = true;
   dom.question.replaceChildren(...linked(lab, it ? it.question : "Set the switches as you like. What do you expect?"));
   offer(lab, it ? it.guesses : Object.keys(OWN));
@@ -24,6 +24,7 @@ function chooseExperiment(lab) {
 function switched(lab, target) {
   const { dom, names } = lab;
   lab.own = { ...lab.own, ...(settingsNow(lab, false) || {}) };
+  showParts(lab);
   if (target === dom.inputs.seed) return;
   dom.verdict.textContent = "";
   dom.answer.hidden = true; // it is about other switches
@@ -39,7 +40,42 @@ function switched(lab, target) {
   if (stopped) curves(lab, empty(lab.own));
 }
 
+// The address says which experiment it is, or what is switched, so that a link shares it.
+function share(lab) {
+  if (lab.names.length === 1) return;
+  const changed = chosen(lab) ? [] : Object.keys(SWITCHES).filter((name) => lab.own[name] !== lab.base[name]);
+  const parts = [["experiment", lab.dom.experiment.value], ...changed.map((name) => [name, lab.own[name]])];
+  history.replaceState(null, "", `#${new URLSearchParams(parts)}`);
+}
+
+function openShared(lab) {
+  const { experiment, inputs } = lab.dom, parts = new URLSearchParams(location.hash.slice(1));
+  if (![...experiment.options].some(({ value }) => value === parts.get("experiment"))) return;
+  experiment.value = parts.get("experiment");
+  chooseExperiment(lab);
+  for (const [name, input] of Object.entries(chosen(lab) ? {} : inputs)) {
+    if (!parts.has(name)) continue;
+    if (input.type === "checkbox") input.checked = parts.get(name) === "true";
+    else input.value = parts.get(name);
+    if (input.value === "") input.value = lab.base[name]; // no such choice
+  }
+  switched(lab, null);
+}
+
 function listenToExperiments(lab) {
-  lab.dom.experiment.addEventListener("change", () => chooseExperiment(lab));
-  lab.dom.grid.addEventListener("change", ({ target }) => switched(lab, target));
+  lab.dom.next.addEventListener("click", () => {
+    const { experiment } = lab.dom;
+    experiment.selectedIndex += 1; // after the last come the reader's own switches
+    chooseExperiment(lab);
+    share(lab);
+    experiment.focus();
+  });
+  lab.dom.experiment.addEventListener("change", () => {
+    chooseExperiment(lab);
+    share(lab);
+  });
+  lab.dom.grid.addEventListener("change", ({ target }) => {
+    switched(lab, target);
+    share(lab);
+  });
 }

@@ -46,6 +46,7 @@ function show(lab, settings) {
     else input.value = String(settings[name]);
   }
   lab.dom.trouble.textContent = "";
+  if (lab.dom.chips) showParts(lab);
 }
 
 // All settings as they stand; null if one that was typed makes no sense. Then a message

@@ -1,19 +1,23 @@
 // A run: the Worker that trains it, and what that posts.
 //
-// Needs elements.js, settings.js, curves.js, form.js, sentences.js, tables.js and
+// Needs elements.js, settings.js, curves.js, form.js, sentences.js, stage.js, tables.js and
 // writing.js. Writes `lab.worker`, `lab.current` and
 // `lab.past` (the runs), `lab.training`, and when it painted and spoke last.
 
 function makeRun() {
   const train = make("button", { type: "button", className: "lab-train" }, "Train");
   const again = make("button", { type: "button", disabled: true }, "Again with another seed");
+  const pause = make("button", { type: "button", hidden: true }, "Pause");
+  const once = make("button", { type: "button", hidden: true }, "One step");
+  const next = make("button", { type: "button", hidden: true }, "Next experiment");
+  const skip = make("button", { type: "button", hidden: true }, "Skip the comparison");
   const status = make("p", { className: "lab-status" }, "Nothing is trained yet.");
   const live = make("p", { className: "lab-unseen", role: "status" });
   const rows = make("tbody");
   const runs = make("div", { hidden: true });
   const verdict = make("p", { className: "lab-judged" });
-  const buttons = make("p", { className: "lab-buttons" }, train, again);
-  return { train, again, buttons, status, live, verdict, rows, runs };
+  const buttons = make("p", { className: "lab-buttons" }, train, pause, once, skip, again, next);
+  return { train, again, pause, once, skip, next, buttons, status, live, verdict, rows, runs };
 }
 
 // Starts the Worker, unless it runs; false if the browser has none.
@@ -46,29 +50,29 @@ function begin(lab) {
   const title = asked || (it && lab.names.length === 1) ? it.title : "own switches";
   const run = { settings, asked, title, guess: guess && (asked || dom.experiment.value === "own") ? guess.value : null };
   dom.verdict.textContent = "";
-  dom.answer.hidden = true;
+  dom.answer.hidden = dom.next.hidden = true;
   dom.runs.hidden = false;
   lab.spoken = performance.now();
   dom.train.textContent = "Stop";
   dom.again.disabled = lab.training = true;
+  hold(lab, false);
   dom.live.textContent = "Training.";
   // An experiment is compared with its control, which may have to be trained first.
   if (asked && !same(settings, control(lab.base, it)) && !curves(lab, empty(settings, it))) {
     launch(lab, { settings: { ...control(lab.base, it), seed: settings.seed }, title: it.against, next: run });
   } else launch(lab, run);
-  dom.buttons.scrollIntoView({ behavior: lab.calm ? "auto" : "smooth" });
+  lab.root.scrollIntoView({ behavior: lab.calm ? "auto" : "smooth" });
 }
 
 // Makes a run the current one, and has it trained.
 function launch(lab, run) {
   const { dom } = lab;
-  const current = { ...run, ...empty(run.settings, run.asked), id: lab.past.length + 1, step: 0, seconds: 0, row: dom.rows.insertRow(0) };
+  const current = { ...run, ...empty(run.settings, run.asked), id: lab.past.length + 1, step: 0, seconds: 0, looks: [], row: dom.rows.insertRow(0) };
   lab.past.push(current);
   lab.current = current;
-  dom.writing.hidden = Boolean(run.next);
+  dom.skip.hidden = !run.next;
   dom.failing.hidden = true;
   lab.lit = null;
-  dom.output.textContent = "";
   dom.maps.replaceChildren();
   dom.maps.dataset.shape = "";
   dom.words.lastChild.replaceChildren();
@@ -76,8 +80,19 @@ function launch(lab, run) {
   paint(lab);
 }
 
+// While it is held, it trains a step at a time.
+function hold(lab, held) {
+  const { pause, once } = lab.dom;
+  lab.held = held;
+  pause.hidden = !lab.training;
+  pause.textContent = held ? "Go on" : "Pause";
+  once.hidden = !lab.training || !held;
+}
+
 function ended(lab) {
   lab.training = false;
+  lab.dom.skip.hidden = true;
+  hold(lab, false);
   lab.dom.train.textContent = "Train";
   lab.dom.again.disabled = false;
 }
@@ -86,8 +101,10 @@ function ended(lab) {
 function receive(lab, data) {
   const { dom, current } = lab;
   if (!current || data.id !== current.id || (current.end && data.step !== undefined)) return;
-  if (data.look && !current.next) {
+  if (data.look) {
     current.look = data.look;
+    dom.stage.classList.remove("lab-stale");
+    if (data.step !== undefined) keep(lab);
     if (lab.training && !data.end) setTimeout(showWritten, 0, lab, Infinity); // a task of its own
   }
   if (data.step === undefined) return write(lab); // the answer to a word that was typed
@@ -97,7 +114,7 @@ function receive(lab, data) {
   current.tests.push(...data.tests);
   if (data.end) {
     Object.assign(current, { end: data.end, exam: data.exam, words: data.words });
-    if (current.next && over(current)) {
+    if (current.next && (over(current) || current.skipped)) {
       paint(lab);
       return launch(lab, current.next);
     }
@@ -106,6 +123,7 @@ function receive(lab, data) {
     write(lab);
     dom.verdict.textContent = judged(lab, current);
     dom.answer.hidden = !current.asked || !dom.verdict.textContent;
+    dom.next.hidden = dom.answer.hidden || lab.names.length === 1;
     current.failed = data.failed;
     dom.failing.hidden = !data.failed;
     dom.live.textContent = `${dom.status.textContent} ${dom.verdict.textContent}`.trim();
@@ -137,8 +155,12 @@ function paint(lab) {
 function leave(lab, why) {
   const { dom, current } = lab;
   dom.verdict.textContent = "";
-  dom.answer.hidden = dom.writing.hidden = true;
+  dom.answer.hidden = dom.next.hidden = true;
   clearInterval(lab.timer);
+  if (lab.past.length) { // what is drawn isn't what is chosen
+    dom.stage.classList.add("lab-stale");
+    dom.output.textContent = "";
+  }
   if (!lab.training) return;
   lab.worker.postMessage({ stop: true });
   Object.assign(current, { end: "stopped", exam: null });
@@ -148,7 +170,7 @@ function leave(lab, why) {
 }
 
 function listenToRun(lab) {
-  const { train, again, inputs, status } = lab.dom;
+  const { train, again, pause, once, skip, inputs, status } = lab.dom;
   train.addEventListener("click", () => (lab.training ? lab.worker.postMessage({ stop: true }) : begin(lab)));
   again.addEventListener("click", () => {
     const settings = settingsNow(lab);
@@ -158,8 +180,17 @@ function listenToRun(lab) {
     begin(lab);
     train.focus();
   });
+  pause.addEventListener("click", () => {
+    lab.worker.postMessage(lab.held ? { resume: true } : { pause: true });
+    hold(lab, !lab.held);
+  });
+  once.addEventListener("click", () => lab.worker.postMessage({ once: true }));
+  skip.addEventListener("click", () => {
+    lab.current.skipped = true;
+    lab.worker.postMessage({ stop: true });
+  });
   document.addEventListener("visibilitychange", () => {
-    if (!lab.training) return;
+    if (!lab.training || lab.held) return;
     lab.worker.postMessage(document.hidden ? { pause: true } : { resume: true });
   });
   addEventListener("pagehide", () => {

@@ -13,7 +13,8 @@ function told(lab, run) {
   const value = recent(run), time = `${run.seconds.toFixed(1)} s`, blind = guessing(run.settings);
   if (!run.end) {
     const test = run.tests.length ? ` It writes ${percent(last(run.tests)[1])} of the new words right.` : "";
-    return `${run.next ? "First the grey curve, to compare with. " : ""}${nameOf(lab, run)}: step ${run.step} of at most ${run.settings.steps}, ${time}. Loss ${rounded(value)}.${test}`;
+    const left = Math.ceil((run.seconds / run.step) * (run.settings.steps - run.step));
+    return `${run.next ? "First the grey curve, to compare with. " : ""}${nameOf(lab, run)}: step ${run.step} of at most ${run.settings.steps}, ${time}, at most ${left} s to go. Loss ${rounded(value)}.${test}`;
   }
   if (run.end === "diverged") {
     return `${nameOf(lab, run)}: stopped at step ${run.step}, because the loss isn’t a number any more. Try a lower learning rate.`;

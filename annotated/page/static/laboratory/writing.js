@@ -14,7 +14,7 @@ function makeWriting(lab) {
   const failing = make("button", { type: "button", hidden: true }, "One it got wrong");
   const replay = make("button", { type: "button", disabled: true }, "Write it again");
   const output = make("p", { className: "lab-written", "aria-live": "off", tabIndex: 0, role: "group", "aria-label": "What it writes" });
-  const writing = make("div", { hidden: true }); // there is nothing to see before a run
+  const writing = make("div");
   return { word, wordTrouble, random, failing, replay, output, writing };
 }
 
