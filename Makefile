@@ -122,6 +122,10 @@ test-site: book
 	@echo "== the built pages in a browser"
 	@$(PYTEST) tests/site -n 2 --dist worksteal
 
+.PHONY: look
+look: book ## every page at five widths, light and dark, touched: what is cut, too small, or moves
+	@$(PY) -m tests.site.look
+
 .PHONY: test-gpu
 test-gpu: $(INSTALLED) ## every notebook with its GPU configuration (says so without a GPU)
 	@if $(PY) -c 'import sys, torch; sys.exit(not torch.cuda.is_available())'; then \

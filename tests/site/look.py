@@ -1,0 +1,137 @@
+"""How a page looks: what is cut, too small, light in the dark, or moves when touched.
+
+python -m tests.site.look [PAGE ...]     such as notebooks/06_encoder_decoder.html
+
+Opens every page, or those given, once a theme, and resizes it to each width, before and
+after the first touch of each control.
+"""
+
+import sys
+
+from playwright.sync_api import Page, sync_playwright
+
+from tests.site.browser import (
+    built_pages,
+    find_browser,
+    launched,
+    served,
+    site_folder,
+    visiting,
+)
+from tests.site.checkers import set_theme
+
+WIDTHS = 390, 1200, 1280, 1440, 1920
+# What is read on a screen: sub- and superscripts and formulas excepted.
+LOOKS = """(dark) => {
+    const found = [], article = document.querySelector("article.bd-article");
+    if (!article) return found;
+    const told = (what, node) => found.push(
+        `${what}: ${(node.closest("[aria-label]")?.ariaLabel || node.textContent)
+            .trim().replace(/\\s+/g, " ").slice(0, 70)}`);
+    const seen = (node) => node.checkVisibility({ visibilityProperty: true });
+    for (const code of article.querySelectorAll("pre"))
+        if (seen(code) && code.scrollWidth > code.clientWidth + 1
+            && !getComputedStyle(code).backgroundImage.includes("gradient"))
+            told("code is cut, and no edge shows it", code);
+    const formulas = article.querySelectorAll("div.math, mjx-container[display]");
+    for (const formula of innerWidth > 600 ? formulas : [])
+        if (seen(formula) && formula.scrollWidth > formula.clientWidth + 1)
+            told("a formula is cut", formula);
+    const walker = document.createTreeWalker(article, NodeFilter.SHOW_TEXT);
+    const small = new Set();
+    while (walker.nextNode()) {
+        const node = walker.currentNode.parentElement;
+        if (!walker.currentNode.data.trim() || small.has(node)
+            || node.closest("sub, sup, mjx-container, script, style, .baseline")
+            || node.getAttribute("baseline-shift") || !seen(node)) continue;
+        const scale = node.getScreenCTM ? Math.hypot(node.getScreenCTM().a,
+            node.getScreenCTM().b) : 1;
+        const size = parseFloat(getComputedStyle(node).fontSize) * scale;
+        if (size < 11.8) {
+            small.add(node);
+            told(`${size.toFixed(1)} px`, node);
+        }
+    }
+    if (dark) for (const node of article.querySelectorAll("*")) {
+        const [r, g, b, a = 1] = (getComputedStyle(node).backgroundColor
+            .match(/[\\d.]+/g) || []).map(Number);
+        const box = node.getBoundingClientRect();
+        const light = a > 0.5 && 0.3 * r + 0.6 * g + 0.1 * b > 190;
+        if (light && box.width * box.height > 4000 && seen(node))
+            told("a light box in the dark", node);
+    }
+    if (document.documentElement.scrollWidth > innerWidth)
+        found.push("scrolls sideways");
+    return [...new Set(found)];
+}"""
+# The height of each figure before and after the first touch of each of its controls.
+TOUCH = """async () => {
+    const found = [], wait = () => new Promise((done) => setTimeout(done, 80));
+    for (const figure of document.querySelectorAll(
+        ".annotated-explorer, .annotated-frames")) {
+        for (const control of figure.querySelectorAll("input, select")) {
+            const before = figure.offsetHeight;
+            if (control.type === "range") {
+                control.stepUp();
+                if (+control.value === +control.defaultValue) control.stepDown();
+                control.dispatchEvent(new Event("input", { bubbles: true }));
+            } else if (control.type === "checkbox") control.click();
+            else if (control.tagName === "SELECT") {
+                control.selectedIndex = (control.selectedIndex + 1) % control.length;
+                control.dispatchEvent(new Event("input", { bubbles: true }));
+                control.dispatchEvent(new Event("change", { bubbles: true }));
+            } else continue;
+            await wait();
+            const after = figure.offsetHeight;
+            if (Math.abs(after - before) > 1) found.push(
+                `its height goes from ${before} to ${after} px at a touch of ` +
+                `${control.ariaLabel || control.id}: ${figure.ariaLabel}`);
+        }
+    }
+    return found;
+}"""
+
+
+def looks(page: Page, dark: bool) -> list[str]:
+    """What is wrong with a page's look as it stands."""
+    return page.evaluate(LOOKS, dark)
+
+
+def looked_at(visit, address: str) -> dict[str, list[str]]:
+    """What is wrong with a page, and where: at which widths, touched or not."""
+    found: dict[str, list[str]] = {}
+    for theme in ("light", "dark"):
+        visit.open(address)
+        set_theme(visit.page, theme)
+        for touched in (False, True):
+            for width in WIDTHS:
+                visit.page.set_viewport_size({"width": width, "height": 900})
+                visit.page.wait_for_timeout(300)
+                wrong = looks(visit.page, theme == "dark")
+                if touched:
+                    wrong += visit.page.evaluate(TOUCH)
+                for one in wrong:
+                    where = f"{width} {theme}{' touched' * touched}"
+                    found.setdefault(one, []).append(where)
+    return found
+
+
+def main() -> int:
+    site = site_folder()
+    pages = sys.argv[1:] or built_pages(site)
+    count = 0
+    with sync_playwright() as playwright, served(site) as base:
+        with launched(playwright, find_browser(playwright)) as browser:
+            for address in pages:
+                with visiting(browser, base) as visit:
+                    wrong = looked_at(visit, address)
+                count += len(wrong)
+                print(f"{address}: {len(wrong) or 'nothing'} wrong", flush=True)
+                for what, where in wrong.items():
+                    times = len(where)
+                    print(f"  {what} ({where[0]}, {times} times in all)", flush=True)
+    return bool(count)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
