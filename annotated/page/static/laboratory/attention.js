@@ -1,8 +1,8 @@
 // Where the model looks: a map for each head, and the same in words.
 //
 // Needs elements.js and stage.js. Reads `lab.current`, whose `look` is what the engine found,
-// and `lab.lit`, the letter that is pointed at. Writes `lab.fresh`, which is true until
-// the attention that tells most has been chosen.
+// and `lab.lit`, the letter that is pointed at. A run is `fresh` until the attention that
+// tells most has been chosen.
 
 function makeAttention(lab) {
   const which = make("select", { id: idOf(lab, "which"), disabled: true }, make("option", {}, "not trained yet"));
@@ -42,8 +42,8 @@ function chooseKind(lab) {
     which.disabled = false;
     which.replaceChildren(...kinds.map((value) => make("option", { value }, settings.model === "decoder" ? "from the answer to everything" : KINDS[value])));
   }
-  if (lab.fresh) which.value = settings.causal ? kinds[0] : "decoder.attention";
-  lab.fresh = lab.fresh && (!lab.current.id || Boolean(lab.current.next)); // not what comes before
+  if (lab.current.fresh) which.value = settings.causal ? kinds[0] : "decoder.attention";
+  lab.current.fresh = false;
   return which.value;
 }
 

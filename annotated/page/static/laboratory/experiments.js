@@ -70,6 +70,7 @@ function listenToExperiments(lab) {
     share(lab);
     experiment.focus();
   });
+  if (lab.names.length > 1) addEventListener("hashchange", () => openShared(lab));
   lab.dom.experiment.addEventListener("change", () => {
     chooseExperiment(lab);
     share(lab);

@@ -67,12 +67,14 @@ function begin(lab) {
 // Makes a run the current one, and has it trained.
 function launch(lab, run) {
   const { dom } = lab;
-  const current = { ...run, ...empty(run.settings, run.asked), id: lab.past.length + 1, step: 0, seconds: 0, looks: [], row: dom.rows.insertRow(0) };
+  const current = { ...run, ...empty(run.settings, run.asked), id: lab.past.length + 1, step: 0, seconds: 0, looks: [], fresh: lab.fresh && !run.next, row: dom.rows.insertRow(0) };
   lab.past.push(current);
   lab.current = current;
+  lab.fresh = lab.fresh && Boolean(run.next);
   dom.skip.hidden = !run.next;
   dom.failing.hidden = true;
   lab.lit = null;
+  dom.output.textContent = "";
   dom.maps.replaceChildren();
   dom.maps.dataset.shape = "";
   dom.words.lastChild.replaceChildren();
