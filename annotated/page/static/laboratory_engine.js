@@ -749,8 +749,10 @@ function laboratoryEngine() {
       } else if (data.stop && !run.end) {
         finish("stopped");
         report();
-      } else if (data.pause) going = false;
-      else if (data.resume && !run.end) go();
+      } else if (data.pause && !run.end) {
+        going = false;
+        report(); // where it stands
+      } else if (data.resume && !run.end) go();
     };
   }
 

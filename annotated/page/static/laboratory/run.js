@@ -134,7 +134,7 @@ function receive(lab, data) {
     requestAnimationFrame(() => {
       lab.waiting = false;
       const now = performance.now();
-      if (!lab.training || now - lab.painted < (lab.calm ? 2000 : 120)) return;
+      if (!lab.training || (!lab.held && now - lab.painted < (lab.calm ? 2000 : 120))) return;
       lab.painted = now;
       paint(lab);
       if (now - lab.spoken < 8000) return;
