@@ -14,7 +14,6 @@ from annotated.page.frames import Html, render, require_alt
 
 Point = tuple[float, float]
 LINE, GAP = 16, 13  # from one line of text to the next; from one box to the next
-BLUE = "var(--at-this)"
 NOTE = 12.2  # size of a note's letters: 12 on a phone
 PLUS = 8  # radius of a plus sign
 
@@ -89,6 +88,7 @@ class Drawing:
         *,
         dashed: bool = False,
         shade: float = 0.0,
+        color: str = "this",
     ) -> None:
         """Draw a frame with round corners.
 
@@ -98,12 +98,13 @@ class Drawing:
             width: its width.
             height: its height.
             dashed: with a dashed line, around several things.
-            shade: how blue it is inside, from 0 to 1.
+            shade: how strong its color is inside, from 0 to 1.
+            color: one of the look's terms, such as "key".
         """
         places = {"x": left, "y": top, "width": width, "height": height}
         places["rx"] = min(6, width / 5)
         style: dict[str, Any] = {"fill": "none", "stroke": "currentColor"}
-        style |= {"fill": BLUE, "fill_opacity": shade} if shade else {}
+        style |= {"fill": f"var(--at-{color})", "fill_opacity": shade} if shade else {}
         dashes = "4 4" if dashed else None
         self._add("rect", **places, **style, stroke_dasharray=dashes)
 

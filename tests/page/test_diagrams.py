@@ -55,7 +55,9 @@ def test_each_letter_may_have_its_own_place(drawing):
 def test_a_frame_may_be_shaded(drawing):
     drawing.frame(0, 0, 10, 20)
     drawing.frame(0, 0, 40, 20, shade=0.3)
-    plain, shaded = soup(drawing).select("rect")
+    drawing.frame(0, 0, 40, 20, shade=1, color="key")
+    plain, shaded, key = soup(drawing).select("rect")
+    assert key["fill"] == "var(--at-key)"
     assert plain["fill"] == "none" and not plain.has_attr("fill-opacity")
     assert shaded["fill"] == "var(--at-this)" and shaded["fill-opacity"] == "0.3"
     assert (plain["rx"], shaded["rx"]) == ("2.0", "6")  # a small one isn't a circle

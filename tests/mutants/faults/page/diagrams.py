@@ -21,6 +21,7 @@ FAULTS = {
     "Drawing.frame": [
         ('"4 4" if dashed else None', '"4 4"', "all dashed"),
         ('"fill_opacity": shade', '"fill_opacity": 1', "one shade for all"),
+        ("--at-{color}", "--at-this", "one color for all"),
     ],
     "Drawing.box": [
         ("middle - width / 2", "middle", "beside its text"),
