@@ -1,21 +1,22 @@
 // Chapter 02: where *it* looks; body of function (state, data, view, numbers). All
 // weights come from Python's trained reader, packed: (sentences, looks, words).
 
+const chosen = { ...state, ...data.only };
 const all = view.once("weights", () => numbers.unpack(data.weights));
 const sure = view.once("sure", () => numbers.unpack(data.elle));
-const place = (name) => data.options[name].indexOf(state[name]);
+const place = (name) => data.options[name].indexOf(chosen[name]);
 const sentence = (place("animal") * data.options.place.length + place("place"))
   * data.options.reason.length + place("reason");
 const looks = all[sentence], elle = sure[sentence];
-const words = data.frame.map((word) => (word in state ? state[word] : word));
+const words = data.frame.map((word) => chosen[word] || word);
 const n = words.length, it = words.indexOf("it");
 const look = state.look === "first" ? 0 : 1;
 const weights = looks[look];
 
-const narrow = view.width() < 640;
+const narrow = view.width() < 540;
 const label = `arcs from it to the words of its ${state.look} look`;
 const arc = (d, w) => ({
-  d, fill: "none", stroke: "var(--accent)", "stroke-linecap": "round",
+  d, fill: "none", stroke: "var(--at-weight)", "stroke-linecap": "round",
   "stroke-width": (1 + 13 * w).toFixed(2), "stroke-opacity": (0.12 + 0.7 * w).toFixed(3),
 });
 const at = [], size = narrow ? 25 : 7.7;
@@ -61,11 +62,11 @@ words.forEach((word, i) => {
   }
 });
 const most = numbers.argmax(weights), pronoun = elle > 0.5 ? "elle" : "il";
-const pair = `${state.animal} ${state.place}`;
+const pair = `${chosen.animal} ${chosen.place}`;
 const unmet = data.unseen.includes(pair)
-  ? ` In training it never met a ${state.animal} and a ${state.place} in one sentence.` : "";
+  ? " It never met this pair in training." : "";
 return {
-  values: { looks, elle },
-  says: `In its ${state.look} look “it” looks most at “${words[most]}” (${Math.round(100 * weights[most])} %). `
-    + `In French: ${pronoun} (${Math.round(100 * Math.max(elle, 1 - elle))} % sure).${unmet}`,
+  values: { weights: looks, elle },
+  says: `“It” looks most at “${words[most]}” (${Math.round(100 * weights[most])} %) and becomes `
+    + `“${pronoun}” (${Math.round(100 * Math.max(elle, 1 - elle))} % sure).${unmet}`,
 };

@@ -2,13 +2,14 @@
 // numbers). Keys are directions of stations, values what they measure.
 
 const radians = (degrees) => (degrees * Math.PI) / 180;
-const energies = data.stations.map((station) =>
+const scores = data.stations.map((station) =>
   Math.cos(radians(station.direction - state.direction)) / state.temperature);
-const weights = numbers.softmax(energies);
+const weights = numbers.softmax(scores);
 const answer = numbers.dot(weights, data.stations.map((station) => station.value));
 
-const middle = 150, ring = 105;
-const svg = view.svg(560, 300, "stations around a compass, their weights as discs");
+// on a phone the stations' values stand below the compass
+const narrow = view.width() < 540, middle = 155, ring = 105;
+const svg = view.svg(narrow ? 310 : 560, narrow ? 520 : 310, "stations around a compass, their weights as discs");
 const at = (degrees, r) => [
   middle + r * Math.sin(radians(degrees)), middle - r * Math.cos(radians(degrees))];
 view.add(svg, "circle", {
@@ -17,22 +18,22 @@ view.add(svg, "circle", {
 });
 const [x, y] = at(state.direction, ring - 14);
 view.add(svg, "line", {
-  x1: middle, y1: middle, x2: x, y2: y, stroke: "var(--second)", "stroke-width": 3,
+  x1: middle, y1: middle, x2: x, y2: y, stroke: "var(--at-query)", "stroke-width": 3,
 });
-view.add(svg, "circle", { cx: x, cy: y, r: 5, fill: "var(--second)" });
+view.add(svg, "circle", { cx: x, cy: y, r: 5, fill: "var(--at-query)" });
 data.stations.forEach((station, i) => {
   const [cx, cy] = at(station.direction, ring);
   view.add(svg, "circle", {
-    cx, cy, r: (3 + 20 * Math.sqrt(weights[i])).toFixed(2), fill: "var(--accent)",
+    cx, cy, r: (3 + 20 * Math.sqrt(weights[i])).toFixed(2), fill: "var(--at-weight)",
     "fill-opacity": 0.75,
   });
   const [tx, ty] = at(station.direction, ring + 32);
   view.add(svg, "text", { x: tx, y: ty + 4, "text-anchor": "middle", text: station.name });
-  const row = 40 + 26 * i;
-  view.add(svg, "text", { x: 325, y: row, text: `${station.name}: ${station.value} °C` });
+  const row = narrow ? 330 + 24 * i : 40 + 26 * i, left = narrow ? 20 : 330;
+  view.add(svg, "text", { x: left, y: row, text: `${station.name}: ${station.value} °C` });
   view.add(svg, "rect", {
-    x: 470, y: row - 11, width: Math.max(1, 70 * weights[i]), height: 13,
-    fill: "var(--accent)",
+    x: left + 145, y: row - 11, width: Math.max(1, 70 * weights[i]), height: 13,
+    fill: "var(--at-weight)",
   });
 });
 const nearest = numbers.argmax(weights);
