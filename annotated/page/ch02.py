@@ -160,7 +160,7 @@ def row(weights: Tensor, divided: Tensor) -> Html:
     said = f"Key {best + 1} gets {p:.3f}; with a score 0.1 higher, {raised:.3f}"
     figure, ax = plt.subplots(figsize=(4.4, 2.6))
     keys = range(1, len(weights) + 1)
-    ax.bar(keys, weights, color=COLOURS["weight"])
+    ax.bar(keys, weights, color=COLOURS["weight"], edgecolor="none")
     ax.bar(keys, divided, 0.9, fill=False, edgecolor=OTHER, linewidth=1.5)
     ax.set(ylim=(0, 1.18), xticks=keys, yticks=(0, 0.5, 1), xlabel="key")
     ax.text(0.4, 1.07, said)
@@ -289,18 +289,15 @@ def found(
     on_it, on_other = (second.gather(1, at[:, None])[:, 0] for at in (noun, 6 - noun))
     i = int((on_other - on_it).where(said == right, -1.0).argmax())
     animal, place, reason = choices[i]
-    both = pronouns.ANIMALS[animal] == pronouns.PLACES[place]
-    because = f", because both nouns are <em>{pronouns.PRONOUNS[right[i]]}</em>" * both
     wide = choices.index(("cat", "street", "wide"))
-    words = pronouns.SENTENCE.format(*choices[wide]).split()
+    most = pronouns.SENTENCE.format(*choices[wide]).split()[second[wide].argmax()]
     return Html(
-        "<details><summary>What did you find?</summary><p>With <em>wide</em>, the "
-        f"second look goes to <em>{words[second[wide].argmax()]}</em>, and the pronoun "
-        f"is <em>{pronouns.PRONOUNS[said[wide]]}</em>. For a wrong noun, let the "
-        f"{animal} not cross the {place} because it was too {reason}: "
-        f"{on_other[i]:.0%} of the look goes to "
+        "<details><summary>What did you find?</summary><p>With <em>wide</em>, its "
+        f"second look goes to <em>{most}</em>. For a wrong noun, let the {animal} not "
+        f"cross the {place} because it was too {reason}: {on_other[i]:.0%} of the "
+        "second look goes to "
         f"<em>{place if noun[i] == 1 else animal}</em>. The pronoun is right all the "
-        f"same{because}.</p></details>"
+        "same; section 2.5 comes back to that.</p></details>"
     )
 
 

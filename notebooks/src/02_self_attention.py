@@ -538,23 +538,6 @@ i = int(elsewhere.amax(dim=1).argmax())
 at = int(elsewhere[i].argmax())
 ch02.look_back(another, parts, only=choices[i])
 
-# %% tags=["remove-input"]
-from annotated.page.notebook import say
-
-with torch.no_grad():
-    word = another.embedding(pronouns.encode(choices)[0][i, at])
-    alone = another.answer(another.looks[1][2](word)).argmax()
-fetched = (
-    f"That word's value, all by itself, says *{pronouns.PRONOUNS[answer[i]]}*: "
-    "that's where the answer comes from. "
-)
-say(
-    f"It puts {elsewhere[i, at]:.0%} of its second look on *{texts[i][at]}*, "
-    f"and is right. {fetched * bool(alone == answer[i])}**Weights show where "
-    "information came from in one layer. By themselves they aren't an "
-    "explanation.**"
-)
-
 # %% Measured: looks differ, and go astray tags=["hide-input", "proof"]
 expect(
     "02-sentences-differ",
@@ -571,6 +554,23 @@ expect(
     elsewhere[i, at].item(),
     above=0.5,
     unlike=("every word the same weight", 1 / 11),
+)
+
+# %% tags=["remove-input"]
+from annotated.page.notebook import say
+
+with torch.no_grad():
+    word = another.embedding(pronouns.encode(choices)[0][i, at])
+    alone = another.answer(another.looks[1][2](word)).argmax()
+fetched = (
+    f"That word's value, all by itself, says *{pronouns.PRONOUNS[answer[i]]}*: "
+    "that's where the answer comes from. "
+)
+say(
+    f"It puts {elsewhere[i, at]:.0%} of its second look on *{texts[i][at]}*, "
+    f"and is right. {fetched * bool(alone == answer[i])}**Weights show where "
+    "information came from in one layer. By themselves they aren't an "
+    "explanation.**"
 )
 
 # %% [markdown]
