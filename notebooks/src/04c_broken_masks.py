@@ -444,6 +444,7 @@ def in_place(scores, lengths):
     return flat.softmax(dim=-1).reshape(scores.shape)
 
 
+# %%
 scores = torch.randn(2, 3, 5)
 before = scores.clone()
 in_place(scores, torch.tensor([3, 5]))
