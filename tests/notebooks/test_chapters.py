@@ -155,8 +155,6 @@ NEEDED = {
     "01_seq2seq_attention": {"train"},
     "03b_layouts": {"MultiHeadAttention", "long", "record_attention"}
     | {"scaled_dot_product_attention"},
-    "04_masks": {"indices", "masked_softmax", "rhymers", "tokens"},
-    "04c_broken_masks": {"LETTERS", "honest", "messages", "suspect"},
     "05_positional_encoding": {"RotaryMultiHeadAttention", "rotary_embedding"}
     | {"sinusoidal_encoding"},
     "05b_train_short_test_long": {"show_source"},

@@ -52,7 +52,7 @@ def test_arrows_move_and_space_switches(builder):
     assert switched(builder) == [[1, 2]]
     for key in ("End", "Enter", "ArrowRight", "Home", "ArrowUp", "Space"):
         keyboard.press(key)  # nothing lies beyond the end of a row
-    assert switched(builder) == [[0, 0], [1, 2], [1, 7]]
+    assert switched(builder) == [[0, 0], [1, 2], [1, 5]]
 
 
 def test_one_stop_for_the_tab_key_follows_the_focus(builder):
@@ -72,27 +72,27 @@ def test_clicks_can_be_undone_at_once(builder):
 
 
 def test_a_click_ends_with_the_mask_that_it_was_made_in(builder):
-    cell(builder, 7, 6).click()
-    builder.locator('select[data-name="hiding"]').select_option(index=2)
-    assert switched(builder) == [[7, 6]]  # the same mask, hidden in another way
+    cell(builder, 5, 4).click()
+    builder.locator('select[data-name="hiding"]').select_option(index=1)
+    assert switched(builder) == [[5, 4]]  # the same mask, hidden in another way
     builder.locator('input[data-name="length"]').focus()
     builder.page.keyboard.press("ArrowLeft")
-    assert switched(builder) == [] and visible(builder, 7, 6)
-    assert not visible(builder, 7, 7)  # padding
-    builder.evaluate("(node) => node.explorer.set({length: 8})")
-    builder.locator('select[data-name="hiding"]').select_option(index=0)
+    assert switched(builder) == [] and visible(builder, 5, 4)
+    assert not visible(builder, 5, 5)  # padding
+    builder.evaluate("(node) => node.explorer.set({length: 6})")
+    builder.locator('select[data-name="hiding"]').select_option(index=2)
 
 
 def test_every_place_says_what_it_is(builder):
     said = cell(builder, 1, 0).get_attribute("aria-label")
-    assert said == "query 2 old, key 1 the: 1, visible"
+    assert said == "query 2 cat, key 1 the: 1, visible"
     cell(builder, 1, 0).click()
     said = cell(builder, 1, 0).get_attribute("aria-label")
-    assert said == "query 2 old, key 1 the: 0, hidden"
+    assert said == "query 2 cat, key 1 the: 0, hidden"
 
 
 def test_the_weights_follow(builder):
     cell(builder, 0, 0).click()  # nothing is left for the first query
     values = builder.evaluate("(node) => node.explorer.values()")
-    assert values["empty"] == [0] and not any(values["weights"][0])
+    assert values["empty"] == [0] and values["weights"][0] == [1 / 6] * 6
     assert "No key is left for query 1 (the)" in builder.inner_text()
