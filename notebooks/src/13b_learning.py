@@ -24,30 +24,10 @@ weights = torch.tensor([10.0, 20, 30, 40])
 (x[order] * weights).sum().backward()
 print(x.grad)  # position 2 stood first, so its gradient is 10
 
-# %% tags=["hide-input", "proof"]
-from annotated.page.notebook import check_close
-from annotated.reformer import LSHSelfAttention, lsh_attention, lsh_buckets
+# %% Proof: gradients with the buckets held fixed tags=["hide-input", "proof"]
+from annotated.page import ch13
 
-generator = torch.Generator().manual_seed(0)
-given = torch.randn(2, 24, 4, generator=generator).double()
-query, value = (part.clone().requires_grad_() for part in given)
-ids = lsh_buckets(query, 4, 2, generator)
-assert not ids.is_floating_point() and not ids.requires_grad
-assert torch.autograd.gradcheck(
-    lambda q, v: lsh_attention(q, v, ids, 4, causal=True), (query, value)
-)
-step = 1e-6 * torch.randn(24, 4, generator=generator).double()
-seeds = [torch.Generator().manual_seed(seed) for seed in (5, 5)]
-same = [
-    lsh_buckets(moved, 4, 2, s)
-    for moved, s in zip((given[0], given[0] + step), seeds, strict=True)
-]
-assert torch.equal(*same)
-print(
-    "✓ with the buckets held fixed, gradients equal finite differences; "
-    "a nudge of 1e-6 "
-    "changes no bucket"
-)
+ch13.check_gradients()
 
 # %% [markdown]
 # So nothing ever tells a vector: *you should have been in that other bucket*. If two
@@ -66,6 +46,8 @@ print(
 # %%
 from torch.utils.checkpoint import checkpoint
 
+from annotated.reformer import LSHSelfAttention
+
 torch.manual_seed(0)
 layer = LSHSelfAttention(64, heads=4, chunk=16, rounds=1, causal=True)
 inputs = torch.randn(1, 256, 64, requires_grad=True)
@@ -81,29 +63,14 @@ def gradient(replayed):
     return torch.autograd.grad(output.square().sum(), inputs)[0]
 
 
-# %% tags=["hide-input", "proof"]
-torch.manual_seed(1)
-plain = torch.autograd.grad(layer(inputs).square().sum(), inputs)[0]
-check_close(
-    "random numbers replayed: the plain gradient", gradient(True), plain, 1e-4
-)
-off = gradient(False) - plain
-wrong = (off.norm() / plain.norm()).item()
-cosine = torch.cosine_similarity(
-    gradient(False).flatten(), plain.flatten(), dim=0
-).item()
-assert wrong > 0.3
-print(
-    f"✓ hashed anew: the gradient is off by {100 * wrong:.0f} % (cosine "
-    f"with the right "
-    f"one {cosine:.2f})"
-)
+# %% Proof: the gradient, replayed and hashed anew tags=["hide-input", "proof"]
+ch13.check_replay(gradient, layer, inputs)
 
 # %% [markdown]
 # PyTorch's checkpointing replays its own random numbers by default. It doesn't know about a
 # `torch.Generator` of yours, or about a library's shortcut that turns the replay off. In a
-# reversible stack you do the replay yourself. Ours writes the bucket numbers down in the forward pass
-# and hands them out again: `repeated(…)` in the source of `LSHSelfAttention.forward`. They're small
+# reversible stack you do the replay yourself. Ours stores the bucket numbers in the forward pass
+# and uses them again: `repeated(…)` in the source of `LSHSelfAttention.forward`. They're small
 # whole numbers, one per position, head and round.
 #
 # ## 13b.3 The duplicate task
@@ -118,12 +85,8 @@ print(
 # that knows the answer. How often does it lie in the window, in a head, as training goes on? By
 # chance it would be about one time in ten.
 
-# %% tags=["hide-input", "remove-stderr"]
-import matplotlib.pyplot as plt
-
+# %%
 from annotated.gpt import GPTConfig
-from annotated.page.notebook import expect, show
-from annotated.page.plots import PALETTE
 from annotated.recipes.common import one_cycle
 from annotated.recipes.lsh import (
     DUPLICATE,
@@ -142,6 +105,8 @@ config = GPTConfig(DUPLICATE["symbols"], layers=1, max_len=LENGTH, **sizes)
 model = LSHText(config, chunk=DUPLICATE["chunk"], rounds=1)
 nn.init.normal_(model.positions.table, std=DUPLICATE["d_model"] ** -0.5)
 attention = model.blocks.layers[0].attention
+
+# %% How often the matching key is met, as training goes on tags=["hide-input"]
 probe = duplicates(64, torch.Generator().manual_seed(1))
 asking = torch.arange(DUPLICATE["word"] + 1, LENGTH)
 answering = asking - DUPLICATE["word"]
@@ -169,6 +134,7 @@ def watch(step):
     watched.append((step, met, right))
 
 
+# %% tags=["remove-stderr"]
 generator = torch.Generator().manual_seed(0)
 steps = DUPLICATE["steps"]
 batches = [duplicates(DUPLICATE["batch"], generator) for _ in range(steps)]
@@ -183,25 +149,15 @@ fit(
     on_step=watch,
 )
 at, met, right = zip(*watched, strict=True)
-# given: 8 of 63
-figure, ax = plt.subplots(figsize=(5.8, 3.4))
-ax.plot(at, met, "-", color=PALETTE[0], label="matching key in the window")
-ax.plot(at, right, "--", color=PALETTE[1], label="right answers")
-ax.set(xlabel="training step", ylabel="share", ylim=(0, 1), xlim=(0, steps))
-ax.legend(loc="lower right", fontsize="small")
-show(
-    figure,
-    alt="Against the training step, the share of queries whose matching "
-    "key is in the window, "
-    f"from {met[0]:.2f} to {met[-1]:.2f}, and the share of right answers, "
-    f"from "
-    f"{right[0]:.2f} to {right[-1]:.2f}.",
-    caption="Trained on this page: one round, four heads. A head's "
-    "window holds 8 of 63 "
-    "positions.",
-)
 
-# %% tags=["hide-input", "proof"]
+# %% Figure: pairs that meet, and right answers tags=["hide-input"]
+from annotated.page import ch13
+
+ch13.meeting_figure(watched)
+
+# %% Measured: what a model learns by one round tags=["hide-input", "proof"]
+from annotated.page.notebook import expect
+
 expect(
     "13b-luck-is-enough",
     "With a single round, the model learns to give most of the answers.",
@@ -226,8 +182,7 @@ expect(
 )
 print(
     f"measured: the matching key is met {100 * met[0]:.0f} % of the time "
-    f"after "
-    f"{at[0]} steps, {100 * met[-1]:.0f} % after {at[-1]}"
+    f"after {at[0]} steps, {100 * met[-1]:.0f} % after {at[-1]}"
 )
 
 # %% [markdown]
@@ -237,68 +192,21 @@ print(
 #
 # Now train three models: with exact attention, with four rounds and with one. Then test each with
 # exact attention and with 8, 4, 2 and 1 rounds. Before you look: what happens to the model trained with
-# exact attention when it's tested with one round? And the other way round?
+# exact attention when it's tested with one round? And what about the reverse?
 
-# %% tags=["hide-input", "remove-stdout"]
-import numpy
+# %% Table: trained in one way, tested in others tags=["hide-input", "remove-stdout"]
+from annotated.page.notebook import recorded
 
-from annotated.page.notebook import recorded, show_table
+trained = recorded("duplicate")["runs"]
+ch13.duplicate_table(trained)
 
-record = recorded("duplicate")
-ASKED = ("full", "LSH-8", "LSH-4", "LSH-2", "LSH-1")
-NAMES = {"full": "exact", "LSH-4": "4 rounds", "LSH-1": "1 round"}
-PAPER = {
-    "full": (100, 94.8, 92.5, 76.9, 52.5),
-    "LSH-4": (0.8, 100, 99.9, 99.4, 91.9),
-    "LSH-1": (0.8, 99.9, 99.6, 94.8, 77.9),
-}
-right = {
-    kind: numpy.array(
-        [
-            [run["right"][way] for way in ASKED]
-            for run in record["runs"]
-            if run["trained"] == kind
-        ]
-    )
-    for kind in NAMES
-}
-rows = []
-for kind, name in NAMES.items():
-    shares = 100 * right[kind].mean(axis=0)
-    rows.append((f"{name}, here", *(f"{share:.1f}" for share in shares)))
-    rows.append((f"{name}, paper", *(f"{share:.1f}" for share in PAPER[kind])))
-show_table(
-    ("trained with", "tested: exact", "8 rounds", "4", "2", "1"),
-    rows,
-    caption="Accuracy on the second word, in percent. "
-    "Here: recorded, means "
-    "of three seeds, chance is 3. Paper: table 2.",
-)
-
-# %% tags=["hide-input", "proof"]
-exact, by_four, by_one = (right[kind] for kind in NAMES)
-assert (right["full"][:, 0] >= 0.99).all()
-assert (by_four[:, 0] >= 0.99).all() and (by_one[:, 0] >= 0.99).all()
-assert (exact[:, 4] <= 0.85).all() and (
-    by_one[:, 4] > exact[:, 4] + 0.05
-).all()
-assert all((numpy.diff(rows, axis=1) <= 0.01).all() for rows in right.values())
-
-
-def percent(shares):
-    return ", ".join(f"{100 * share:.0f}" for share in shares)
-
-
-print(
-    f"✓ tested with one round, three seeds: {percent(exact[:, 4])} % if "
-    f"trained exactly, "
-    f"{percent(by_one[:, 4])} % if trained by one round"
-)
+# %% Recorded: one round, seed by seed tags=["hide-input", "proof"]
+ch13.check_duplicate(trained)
 
 # %% [markdown]
 # The pattern of the paper is here. More rounds never hurt. A model trained with exact attention does
 # well with eight rounds and poorly with one: nothing in its
-# training depended on matching vectors sharing a bucket. In training through buckets, everything does.
+# training depended on matching vectors sharing a bucket. In training with LSH attention, everything does.
 #
 # Two things differ. In the paper, models trained with LSH fail with exact attention (0.8 %);
 # ours stay as good as before. <!-- cited: 0.8 % --> And when tested with one round, ours are best if trained with one, the
