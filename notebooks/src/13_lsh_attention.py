@@ -319,12 +319,9 @@ ch13.joined_picture(
 
 # %%
 def share_a_window(bucket, c):
-    chunk = (
-        bucket.argsort(stable=True).argsort() // c
-    )  # (t,), of each position
-    before = torch.where(
-        chunk == 0, 1, chunk - 1
-    )  # (t,), the chunk it looks at
+    place = bucket.argsort(stable=True).argsort()  # (t,)
+    chunk = place // c  # (t,): of each position
+    before = torch.where(chunk == 0, 1, chunk - 1)  # (t,)
     return (chunk == chunk[:, None]) | (chunk == before[:, None])  # (t, t)
 
 
@@ -574,7 +571,7 @@ ch13.check_draws()
 # ([FlashAttention](https://arxiv.org/abs/2205.14135), 2022). For very long sequences the hash came
 # back: HyperAttention (2023) sorts by it, and MagicPIG (2024) hashes a long cache of keys.
 
-# %% What this chapter cost tags=["hide-input"]
+# %% What this chapter cost tags=["hide-input", "proof"]
 from annotated.page.notebook import cost
 
 cost()

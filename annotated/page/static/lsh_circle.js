@@ -134,7 +134,7 @@ rounds.forEach((r) => {
   }
   angles.forEach((angle, i) => {
     const [x, y] = at(angle - turns[r], ring), [lx, ly] = at(angle - turns[r], ring + size + 11);
-    const point = view.add(points, "g", { style: "cursor: grab; touch-action: none" });
+    const point = view.add(points, "g", { style: "cursor: grab" });
     view.add(point, "circle", { cx: x, cy: y, r: 17, fill: "transparent" }); // to be hit by a finger
     view.add(point, "circle", {
       cx: x, cy: y, r: size, fill: `hsl(${start[i].toFixed(0)}, 80%, 50%)`, stroke: "currentColor",
@@ -149,6 +149,8 @@ rounds.forEach((r) => {
       held.drag = { r, i };
       box.setPointerCapture(event.pointerId);
     });
+    // a finger that drags a point doesn't scroll the page
+    point.addEventListener("touchstart", (event) => event.preventDefault(), { passive: false });
     if (r) return; // one stop of the Tab key for each point
     for (const [key, value] of Object.entries({
       tabindex: 0, role: "slider", "aria-label": `point ${names[i]}`, "aria-valuemin": 0,

@@ -133,7 +133,7 @@ const says = [
   `Hatched: hidden, because it's later in the sequence or the query itself. ${q} looks at ${itself(found[follow])}. `
     + `Nobody is left for ${listed(alone)}: ${alone.length > 1 ? "they look at themselves" : "it looks at itself"}.`,
   `${rounds.map((r, k) => `${rounds.length > 1 ? `Round ${k + 1}: ` : ""}${q} sees ${itself(r.found[follow])}. `).join("")}`
-    + `Output ${output(weights[follow]).toFixed(1)}, exactly ${output(exact[follow]).toFixed(1)}.`
+    + `Output ${output(weights[follow]).toFixed(1)}; exact attention gives ${output(exact[follow]).toFixed(1)}.`
     + (range(n).some((i) => range(n).some((j) => overlooked(i, j))) ? " ×: missed in every round." : ""),
 ][stage - 1];
 return {
