@@ -946,7 +946,7 @@ def check_peers(runs: Sequence[Mapping[str, Any]]) -> None:
     assert all(e["ours"] < 0.2 * min(e[peer] for peer in others) for e in errors)
     mean = {way: numpy.mean([error[way] for error in errors]) for way in PEERS}
     print(
-        "recorded with 16 rounds: "
+        "recorded with 16 rounds:\n"
         + ", ".join(f"{label} {mean[way]:.3f}" for way, label in PEERS.items())
     )
 

@@ -350,10 +350,10 @@ play(
     label="The weights that rounds find",
     query="PSGM",
     rounds=[1, 2, 3, 4],
-    keys_count=["once", "in every round that finds them"],
+    keys_count=["again in each round", "once"],
     start={"rounds": 2},
-    question="Let keys count in every round that finds them: do four rounds come "
-    "closer to exact attention than two? Guess for P, then look at M.",
+    question="Both rounds find B and S, so P gives B too much. Will four rounds come "
+    "closer? And what if each key counts once?",
     caption="The rounds turn by 0°, 45°, 70° and 25°, as on the wheels above.",
 )
 
