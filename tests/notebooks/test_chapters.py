@@ -165,7 +165,6 @@ NEEDED = {
     "11_text_generation": {"sample"},
     "11c_cache": {"GPT", "GPTConfig", "KeyValueCache", "encode", "sample", "tiny"},
     "12c_options": {"remembered"},
-    "13b_learning": {"LSHSelfAttention"},
 }
 
 

@@ -1,91 +1,228 @@
 // Chapter 13: buckets on a circle; body of function (state, data, view, numbers).
 // Points lie on one circle. A round turns them, and the nearest of the directions that
-// stand still, east first and then against the clock, is the bucket.
+// stand still, east first and then against the clock, is the bucket. The reader drags
+// points, and draws turns at random: how often each one meets the followed one, beside
+// what is to be expected.
 
 const { range } = numbers;
 const names = data.names, buckets = Number(state.buckets), width = 360 / buckets;
 const rounds = range(Number(state.rounds)), follow = names.indexOf(state.follow);
 const degrees = (angle) => ((angle % 360) + 360) % 360;
-const angles = data.points.map(([x, y]) => degrees(Math.atan2(y, x) * 180 / Math.PI));
-const turns = rounds.map((r) => (Number(state.turn) + data.turns[r]) % 360);
-const turned = turns.map((turn) => angles.map((angle) => degrees(angle - turn)));
-const bucket = turned.map((list) => list.map((angle) =>
-  Math.floor(degrees(angle + width / 2) / width)));
+const start = data.points.map(([x, y]) => degrees(Math.atan2(y, x) * 180 / Math.PI));
+const held = view.once("held", () => ({ angles: start.slice(), tries: 0 }));
+const forget = () => { held.tries = 0; held.hits = names.map(() => names.map(() => 0)); };
+const setting = `${buckets} ${rounds.length}`;
+if (held.setting !== setting) forget();
+if (held.turn !== state.turn) held.random = null; // the slider was moved
+Object.assign(held, { setting, turn: state.turn });
+
+const angles = held.angles;
+const turns = rounds.map((r) =>
+  (held.random ? held.random[r] : (Number(state.turn) + data.turns[r]) % 360));
+const hash = (turn) => angles.map((angle) =>
+  Math.floor(degrees(angle - turn + width / 2) / width));
+const bucket = turns.map(hash);
 const apart = angles.map((angle) => {
-  const gap = Math.abs(angle - angles[follow]);
+  const gap = degrees(angle - angles[follow]);
   return Math.min(gap, 360 - gap);
 });
 const shared = names.map((_, i) => rounds.filter((r) => bucket[r][i] === bucket[r][follow]));
 
-// circles beside each other, and below them who was found
-const across = rounds.length === 1 ? 1 : view.width() < 560 ? 2 : Math.min(rounds.length, 4);
-const cell = Math.min(rounds.length === 1 ? 300 : 260, Math.floor((view.width() - 4) / across));
-const down = Math.ceil(rounds.length / across);
-const ring = cell / 2 - 42, wide = Math.max(across * cell, 330), line = 20;
-const svg = view.svg(wide, down * (cell + 18) + line * 4 + 6,
-  `${rounds.length} circle(s) with eight points each, cut into ${buckets} buckets`);
+// ---- what the reader does
+
+const phone = view.width() < 560;
+const side = phone && rounds.length > 1 ? 2 : 1; // small wheels
+const across = rounds.length > 1 ? 2 : 1;
+const cell = phone ? Math.floor(Math.min(300, view.width() - 4) / side)
+  : rounds.length > 1 ? Math.min(300, Math.floor((view.width() - 4) / 2)) : 310;
+const down = Math.ceil(rounds.length / across), tall = cell + (side > 1 ? 20 : 4);
+const wheels = down * tall;
+const beside = !phone && rounds.length === 1; // the chart stands beside the wheel
+const wide = phone ? Math.max(across * cell, 290) : view.width() - 4;
+const plot = beside ? { left: cell + 62, top: 56, wide: wide - cell - 84, high: 186 }
+  : { left: 46, top: wheels + 50, wide: wide - 66, high: 110 };
+const svg = view.svg(wide, beside ? cell + 4 : plot.top + plot.high + 44,
+  `${rounds.length} circle(s) with eight points each, cut into ${buckets} buckets, `
+  + "and a chart of how often points share one");
+svg.setAttribute("role", "group"); // it holds sliders: the points
+const box = svg.parentNode, root = box.closest(".annotated-explorer");
+const draw = () => root.explorer.set({});
+
+held.act = {
+  "turn at random": () => held.turnAtRandom(1),
+  "100 times": () => held.turnAtRandom(100),
+  reset() {
+    held.angles = start.slice();
+    held.random = null;
+    forget();
+  },
+};
+held.turnAtRandom = (times) => {
+  for (let n = 0; n < times; n += 1) {
+    held.random = data.turns.map(() => Math.floor(360 * Math.random()));
+    const found = rounds.map((r) => hash(held.random[r]));
+    held.tries += 1;
+    range(names.length).forEach((i) => range(names.length).forEach((j) => {
+      if (found.some((row) => row[i] === row[j])) held.hits[i][j] += 1;
+    }));
+  }
+};
+view.once("height", () => { root.querySelector(".annotated-says").style.minHeight = "2.9em"; });
+view.once("buttons", () => Object.keys(held.act).forEach((name) => {
+  const button = document.createElement("button");
+  Object.assign(button, { type: "button", textContent: name });
+  button.style.cssText = "font: inherit; color: inherit; background: transparent;"
+    + "border: 1px solid var(--at-muted); border-radius: 4px; padding: 0.1rem 0.7rem; cursor: pointer";
+  button.addEventListener("click", () => { held.act[name](); draw(); });
+  root.querySelector(".annotated-controls").append(button);
+}));
+function move(i, angle) {
+  held.angles[i] = degrees(Math.round(angle));
+  forget();
+  draw();
+}
+box.onpointermove = (event) => {
+  if (!held.drag) return;
+  const { r, i } = held.drag, area = svg.getBoundingClientRect(), scale = wide / area.width;
+  const [cx, cy] = centre(r);
+  const x = (event.clientX - area.left) * scale - cx, y = (event.clientY - area.top) * scale - cy;
+  move(i, Math.atan2(-y, x) * 180 / Math.PI + turns[r]);
+};
+box.onpointerup = () => { held.drag = null; };
+box.onpointercancel = box.onpointerup;
+
+// ---- the wheels
+
+const ring = cell / 2 - (side > 1 ? 27 : 44), size = side > 1 ? 7 : 9;
+function centre(r) {
+  const left = beside || phone ? 0 : (wide - across * cell) / 2;
+  return [left + (r % across + 0.5) * cell, Math.floor(r / across) * tall + tall / 2 + 10];
+}
+const moves = !held.drag && held.shown && !window.matchMedia("(prefers-reduced-motion: reduce)").matches;
 rounds.forEach((r) => {
-  const cx = (r % across) * cell + cell / 2 + (wide - across * cell) / 2;
-  const cy = Math.floor(r / across) * (cell + 18) + cell / 2 + 18;
+  const [cx, cy] = centre(r), own = bucket[r][follow];
   const at = (angle, radius) => [cx + radius * Math.cos(angle * Math.PI / 180),
     cy - radius * Math.sin(angle * Math.PI / 180)];
   view.add(svg, "text", {
-    x: cx, y: cy - cell / 2 - 4, "text-anchor": "middle", class: "strong",
-    text: `round ${r + 1}: turned by ${turns[r]}°`,
+    x: cx, y: cy - cell / 2 - (side > 1 ? 4 : 0), "text-anchor": "middle", class: "strong",
+    text: side > 1 ? `${turns[r]}°` : `round ${r + 1}: turned by ${turns[r]}°`,
   });
-  const own = bucket[r][follow], large = buckets === 2 ? 0 : 0;
   const [ax, ay] = at((own - 0.5) * width, ring), [bx, by] = at((own + 0.5) * width, ring);
   view.add(svg, "path", {
-    d: `M${cx} ${cy}L${ax.toFixed(1)} ${ay.toFixed(1)}A${ring} ${ring} 0 ${large} 0 ${bx.toFixed(1)} ${by.toFixed(1)}Z`,
-    fill: "var(--accent)", "fill-opacity": 0.16,
+    d: `M${cx} ${cy}L${ax.toFixed(1)} ${ay.toFixed(1)}A${ring} ${ring} 0 0 0 ${bx.toFixed(1)} ${by.toFixed(1)}Z`,
+    fill: "var(--accent)", "fill-opacity": 0.2,
   });
   view.add(svg, "circle", {
     cx, cy, r: ring, fill: "none", stroke: "currentColor", "stroke-opacity": 0.4,
   });
   range(buckets).forEach((n) => {
-    const [x, y] = at((n + 0.5) * width, ring + 14), [tx, ty] = at(n * width, ring * 0.45);
+    const [x, y] = at((n + 0.5) * width, ring + 10), [tx, ty] = at(n * width, ring * 0.58);
     view.add(svg, "line", {
-      x1: cx, y1: cy, x2: x, y2: y, stroke: "currentColor", "stroke-opacity": 0.6,
-      "stroke-dasharray": "5 3",
+      x1: cx, y1: cy, x2: x, y2: y, stroke: "currentColor", "stroke-opacity": 0.5,
     });
     view.add(svg, "text", {
-      x: tx, y: ty + 5, "text-anchor": "middle", opacity: 0.8, text: String(n),
+      x: tx, y: ty + 5, "text-anchor": "middle", class: n === own ? "strong" : "", text: String(n),
     });
   });
-  turned[r].forEach((angle, i) => {
-    const [x, y] = at(angle, ring), [lx, ly] = at(angle, ring + 21);
-    const here = bucket[r][i] === own;
-    view.add(svg, "circle", {
-      cx: x, cy: y, r: 8, fill: `hsl(${angles[i].toFixed(0)}, 80%, 50%)`, stroke: "currentColor",
+  const points = view.add(svg, "g", {});
+  const turned = held.shown && held.shown[r] !== undefined
+    ? degrees(turns[r] - held.shown[r] + 180) - 180 : 0;
+  if (moves && turned) {
+    points.style.transformOrigin = `${cx}px ${cy}px`;
+    points.animate([{ transform: `rotate(${-turned}deg)` }, { transform: "none" }],
+      { duration: 350, easing: "ease-out" });
+  }
+  angles.forEach((angle, i) => {
+    const [x, y] = at(angle - turns[r], ring), [lx, ly] = at(angle - turns[r], ring + size + 11);
+    const point = view.add(points, "g", { style: "cursor: grab" });
+    view.add(point, "circle", { cx: x, cy: y, r: 17, fill: "transparent" }); // to be hit by a finger
+    view.add(point, "circle", {
+      cx: x, cy: y, r: size, fill: `hsl(${start[i].toFixed(0)}, 80%, 50%)`, stroke: "currentColor",
       "stroke-width": i === follow ? 3.5 : 1,
     });
-    view.add(svg, "text", {
-      x: lx, y: ly + 5, "text-anchor": "middle", class: here ? "code strong" : "code",
-      text: names[i],
+    view.add(point, "text", {
+      x: lx, y: ly + 5, "text-anchor": "middle", text: names[i],
+      class: bucket[r][i] === own ? "code strong" : "code",
     });
+    point.addEventListener("pointerdown", (event) => {
+      event.preventDefault();
+      held.drag = { r, i };
+      box.setPointerCapture(event.pointerId);
+    });
+    // a finger that drags a point doesn't scroll the page
+    point.addEventListener("touchstart", (event) => event.preventDefault(), { passive: false });
+    if (r) return; // one stop of the Tab key for each point
+    for (const [key, value] of Object.entries({
+      tabindex: 0, role: "slider", "aria-label": `point ${names[i]}`, "aria-valuemin": 0,
+      "aria-valuemax": 359, "aria-valuenow": Math.round(angle) % 360,
+      "aria-valuetext": `${Math.round(angle)}°, bucket ${bucket[0][i]}`,
+    })) point.setAttribute(key, value);
+    point.addEventListener("keydown", (event) => {
+      const step = { ArrowRight: -5, ArrowDown: -5, ArrowLeft: 5, ArrowUp: 5 }[event.key];
+      if (!step) return;
+      event.preventDefault();
+      held.focus = i;
+      move(i, angles[i] + step);
+    });
+    if (held.focus === i) point.focus();
   });
 });
-const others = range(names.length).filter((i) => i !== follow)
-  .sort((i, j) => apart[i] - apart[j]);
-const top = down * (cell + 18) + line, step = (wide - 96) / others.length;
-const write = (row, title, text, strong) => {
-  view.add(svg, "text", { x: 2, y: top + line * row, text: title });
-  others.forEach((i, n) => view.add(svg, "text", {
-    x: 96 + step * (n + 0.5), y: top + line * row, "text-anchor": "middle",
-    class: `${row ? "" : "code "}${shared[i].length || strong ? "strong" : ""}`, text: text(i),
-  }));
-};
-write(0, `from ${state.follow} to`, (i) => names[i]);
-write(1, "apart", (i) => `${Math.round(apart[i])}°`);
-write(2, "shared", (i) => (shared[i].length ? shared[i].map((r) => r + 1).join(" ") : "–"));
-view.add(svg, "text", { x: 2, y: top + line * 2 + 14, opacity: 0.8, text: "in round" });
-const listed = (list) => list.map((i) => names[i]).join(", ") || "nobody";
-const met = others.filter((i) => shared[i].length), near = others[0];
-const heaps = range(buckets).map((n) =>
-  `${n}: ${names.filter((_, i) => bucket[0][i] === n).join(" ") || "–"}`);
+held.focus = null;
+held.shown = turns;
+
+// ---- the chart: how often each one has met the followed one
+
+const others = range(names.length).filter((i) => i !== follow).sort((i, j) => apart[i] - apart[j]);
+const near = others[0], law = (angle) => 1 - Math.min(1, angle / width) ** rounds.length;
+const px = (angle) => plot.left + plot.wide * angle / 180, py = (share) => plot.top + plot.high * (1 - share);
+const share = (i) => held.hits[follow][i] / held.tries;
+const raised = ["", "", "²", "³", "⁴"][rounds.length];
+const formula = raised ? `1 − (θ/${width}°)${raised}` : `1 − θ/${width}°`;
+view.add(svg, "text", {
+  x: plot.left - 42, y: plot.top - 30, class: "strong",
+  text: held.tries === 0 ? `How often does each one meet ${names[follow]}?`
+    : `${held.tries} random turn${held.tries > 1 ? "s" : ""}: how often each one met ${names[follow]}`,
+});
+[0, 0.5, 1].forEach((y) => {
+  view.add(svg, "line", {
+    x1: plot.left, x2: plot.left + plot.wide, y1: py(y), y2: py(y), stroke: "var(--at-rule)",
+  });
+  view.add(svg, "text", { x: plot.left - 8, y: py(y) + 4, "text-anchor": "end", text: `${100 * y} %` });
+});
+[0, 45, 90, 135, 180].forEach((angle) => view.add(svg, "text", {
+  x: px(angle), y: py(0) + 36, "text-anchor": "middle", text: `${angle}°`,
+}));
+view.add(svg, "polyline", {
+  points: range(181).map((a) => `${px(a).toFixed(1)},${py(law(a)).toFixed(1)}`).join(" "),
+  fill: "none", stroke: "var(--at-other)", "stroke-width": 2,
+});
+view.add(svg, "text", {
+  x: px(180), y: py(1) - 8, "text-anchor": "end", text: `expected: ${formula}`,
+});
+let beyond = 0; // no letter on another
+others.forEach((i) => {
+  beyond = Math.max(beyond + 12, px(apart[i]));
+  view.add(svg, "text", {
+    x: beyond, y: py(0) + 18, "text-anchor": "middle", text: names[i],
+    class: shared[i].length ? "code strong" : "code",
+  });
+  if (held.tries) {
+    view.add(svg, "circle", {
+      cx: px(apart[i]), cy: py(share(i)), r: 6, stroke: "currentColor",
+      fill: `hsl(${start[i].toFixed(0)}, 80%, 50%)`,
+    });
+  }
+});
+
+const percent = (x) => `${Math.round(100 * x)}\u00a0%`;
+const met = others.filter((i) => shared[i].length);
+const inRounds = (i) => (rounds.length > 1 ? ` (round ${shared[i].map((r) => r + 1).join(", ")})` : "");
+const listed = met.map((i) => names[i] + inRounds(i)).join(", ") || "nobody";
+const missed = shared[near].length ? "found" : "missed";
 return {
   values: { buckets: bucket, met: met.map((i) => names[i]).sort() },
-  says: (rounds.length === 1 ? `Buckets: ${heaps.join("; ")}. ` : "")
-    + `${state.follow} shares a bucket with ${listed(met)}. Its nearest, ${names[near]}, is `
-    + `${Math.round(apart[near])}° away and ${shared[near].length ? "found" : "missed"}.`,
+  says: `${state.follow} shares a bucket with ${listed}. Its nearest, ${names[near]}, `
+    + `${Math.round(10 * apart[near]) / 10}° away, is ${missed}.`
+    + (held.tries ? ` In ${held.tries} random turns they met ${held.hits[follow][near]} times, `
+      + `${percent(share(near))}; expected, ${percent(law(apart[near]))}.` : ""),
 };

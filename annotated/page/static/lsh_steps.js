@@ -1,147 +1,142 @@
-// Chapter 13: hash, sort, cut into chunks, look one back, undo the sort; body of
-// function (state, data, view, numbers). Everything is computed here.
+// Chapter 13: hash, sort, cut into chunks, look one back, undo the sort, beside exact
+// attention; body of function (state, data, view, numbers). All is computed here.
 
 const { range } = numbers;
 const names = data.names, n = names.length, stage = Number(state.step);
 const buckets = Number(state.buckets), size = 2; // of a chunk
 const width = 360 / buckets, follow = names.indexOf(state.query);
 const degrees = (angle) => ((angle % 360) + 360) % 360;
+const angles = data.points.map(([x, y]) => degrees(Math.atan2(y, x) * 180 / Math.PI));
 
 // one round: order[p] is who stands at place p once sorted, by bucket and position
 function hashed(turn) {
-  const bucket = data.points.map(([x, y]) => Math.floor(degrees(
-    Math.atan2(y, x) * 180 / Math.PI - turn + width / 2) / width));
+  const bucket = angles.map((angle) => Math.floor(degrees(angle - turn + width / 2) / width));
   const order = range(n).sort((i, j) => bucket[i] - bucket[j] || i - j);
   const chunk = range(n);
   order.forEach((i, p) => { chunk[i] = Math.floor(p / size); });
   const before = (c) => (c ? c - 1 : 1); // the first one has the second
   const inWindow = (i, j) => chunk[j] === chunk[i] || chunk[j] === before(chunk[i]);
-  const found = range(n).map((i) => range(n).filter((j) => j < i && inWindow(i, j)));
+  const found = range(n).map((i) => range(i).filter((j) => inWindow(i, j)));
   return { bucket, order, inWindow, found };
 }
-const { bucket, order, inWindow, found } = hashed(Number(state.turn));
-const other = Number(state.rounds) === 2 ? hashed(Number(state.turn) + 45) : null;
+const rounds = data.turns.slice(0, Number(state.rounds))
+  .map((turn) => hashed(Number(state.turn) + turn));
+const { bucket, order, inWindow, found } = rounds[0];
+const together = range(n).map((i) => range(i).filter((j) => rounds.some((r) => r.found[i].includes(j))));
 const wanted = (i, j) => bucket[i] === bucket[j] && j < i;
-const orSelf = (keys, i) => (keys.length ? keys : [i]);
-const attends = found.map(orSelf);
-const together = found.map((keys, i) => orSelf(range(n).filter((j) => keys.includes(j)
-  || (other && other.found[i].includes(j))), i));
-const lost = range(n).flatMap((i) => range(n).filter((j) => wanted(i, j) && !inWindow(i, j))
+const lost = range(n).flatMap((i) => range(i).filter((j) => wanted(i, j) && !inWindow(i, j))
   .map((j) => [i, j]));
 
-// what the joined rounds give the followed one: a softmax over all keys found
-const [qx, qy] = data.points[follow];
-const powers = together[follow].map((j) => {
-  const [kx, ky] = data.points[j];
-  return Math.exp((qx * kx + qy * ky) / Math.hypot(kx, ky));
-});
-const sum = powers.reduce((a, b) => a + b, 0);
-const shares = powers.map((p) => p / sum);
-const output = together[follow].reduce((a, j, k) => a + shares[k] * data.sizes[j], 0);
+// weights of a query over these keys; over itself if there are none
+function weigh(i, keys) {
+  const of = keys.length ? keys : [i], [qx, qy] = data.points[i];
+  const scores = of.map((j) => {
+    const [kx, ky] = data.points[j];
+    return (qx * kx + qy * ky) / Math.hypot(kx, ky);
+  });
+  const row = range(n).map(() => 0);
+  numbers.softmax(scores).forEach((weight, k) => { row[of[k]] = weight; });
+  return row;
+}
+const weights = together.map((keys, i) => weigh(i, keys));
+const exact = range(n).map((i) => weigh(i, range(i)));
+const output = (row) => numbers.dot(row, data.sizes);
 
-const shown = stage < 3 || stage === 7 ? range(n) : order;
-const sorted = shown === order;
-const cell = Math.max(26, Math.min(38, Math.floor((view.width() - 44) / n)));
-const left = 40, strip = 22, top = strip + (stage > 1 ? 78 : 58);
-const svg = view.svg(left + cell * n + 4, top + cell * n + 30,
+// ---- the strip, and two matrices: what each query may look at, what it should
+
+const shown = stage < 3 || stage === 7 ? range(n) : order, sorted = shown === order;
+const both = view.width() >= 560, left = 28, gap = 44;
+const cell = Math.min(36, Math.floor((view.width() - (both ? 2 * left + gap : left) - 6) / (both ? 2 * n : n)));
+const strip = 30, top = strip + 74, across = left + cell * n;
+const svg = view.svg(both ? 2 * across + gap + 4 : across + 4, top + cell * n + 8,
   `step ${stage}, ${data.stages[stage - 1]}: a strip of ${n} points, and below it a matrix, `
   + "a row for each query and a column for each key");
-view.add(svg, "text", { x: 0, y: 13, text: sorted ? "sorted by bucket →" : "in the order of the sequence →" });
-const place = (p) => left + cell * p;
-shown.forEach((i, p) => {
-  const x = place(p) + cell / 2;
-  const dim = stage >= 5 && stage < 7 && !inWindow(follow, i);
-  view.add(svg, "circle", {
-    cx: x, cy: strip + 12, r: 8, stroke: "currentColor", "stroke-width": i === follow ? 3.5 : 1,
-    fill: `hsl(${Math.round(degrees(Math.atan2(data.points[i][1], data.points[i][0]) * 180 / Math.PI))}, 80%, 50%)`,
-    "fill-opacity": dim ? 0.25 : 1,
-  });
-  view.add(svg, "text", {
-    x, y: strip + 38, "text-anchor": "middle", class: i === follow ? "code strong" : "code",
-    text: names[i], opacity: dim ? 0.7 : 1,
-  });
-  if (stage > 1) {
-    view.add(svg, "text", {
-      x, y: strip + 56, "text-anchor": "middle", text: String(bucket[i]),
-    });
-  }
+view.once("height", () => {
+  svg.closest(".annotated-explorer").querySelector(".annotated-says").style.minHeight = "2.9em";
 });
-if (stage > 1) view.add(svg, "text", { x: 0, y: strip + 56, text: "bucket" });
+const hatch = view.add(view.add(svg, "defs"), "pattern", {
+  id: "lsh-hidden", width: 6, height: 6, patternUnits: "userSpaceOnUse", patternTransform: "rotate(45)",
+});
+view.add(hatch, "line", { x1: 0, x2: 0, y1: 0, y2: 6, stroke: "currentColor", "stroke-opacity": 0.55, "stroke-width": 1.5 });
 
-// the matrix: what each row's query may look at
-const lines = [];
-shown.forEach((i, p) => {
-  view.add(svg, "text", {
-    x: left - 10, y: top + cell * (p + 0.5) + 5, "text-anchor": "end",
-    class: i === follow ? "code strong" : "code", text: names[i],
+const say = (x, y, text, attributes) => view.add(svg, "text", { x, y, text, ...attributes });
+const middle = { "text-anchor": "middle" };
+function matrix(x0, title, look) {
+  const place = (p) => x0 + left + cell * p;
+  say(x0 + left, 14, title, { class: "strong" });
+  shown.forEach((i, p) => {
+    const x = place(p) + cell / 2, own = i === follow;
+    view.add(svg, "circle", {
+      cx: x, cy: strip + 6, r: 8, stroke: "currentColor", "stroke-width": own ? 3.5 : 1,
+      fill: `hsl(${Math.round(angles[i])}, 80%, 50%)`,
+    });
+    say(x, strip + 31, names[i], { ...middle, class: own ? "code strong" : "code" });
+    if (stage > 1) say(x, strip + 50, String(bucket[i]), middle);
+    say(x0 + left - 8, top + cell * (p + 0.5) + 5, names[i], {
+      "text-anchor": "end", class: own ? "code strong" : "code",
+    });
   });
-  shown.forEach((j, c) => {
-    const same = bucket[i] === bucket[j], seen = attends[i].includes(j), window = inWindow(i, j);
-    let shade = 0, mark = "", frame = "currentColor", thick = 1;
-    if (stage === 1) shade = j < i ? 0.25 : 0;
-    else if (stage < 5) shade = same && j < i ? 0.6 : 0;
-    else if (stage === 5) shade = window ? 0.2 : 0;
-    else if (stage === 6) shade = seen ? 0.75 : window ? 0.1 : 0;
-    else shade = together[i].includes(j) ? 0.5 : 0;
-    if (stage === 7 && other) {
-      mark = [[found, "1"], [other.found, "2"]].filter(([list]) => list[i].includes(j))
-        .map(([, name]) => name).join(" ");
-    } else if (stage >= 5 && wanted(i, j) && !window) [mark, frame, thick] = ["×", "var(--second)", 2.5];
-    else if (stage === 5 && same && j < i) mark = "●";
-    else if (stage === 6 && window && !seen) mark = j === i ? "self" : "later";
+  shown.forEach((i, p) => shown.forEach((j, c) => {
+    const { fill = "var(--accent)", shade = 0, mark = "", missed = false } = look(i, j);
+    const y = top + cell * p;
     view.add(svg, "rect", {
-      x: place(c) + 1, y: top + cell * p + 1, width: cell - 2, height: cell - 2,
-      fill: "var(--accent)", "fill-opacity": shade, stroke: frame, "stroke-width": thick,
-      "stroke-opacity": thick > 1 ? 1 : i === follow ? 0.9 : 0.25,
+      x: place(c) + 1, y: y + 1, width: cell - 2, height: cell - 2, fill, "fill-opacity": shade,
+      stroke: missed ? "var(--at-wrong)" : "currentColor", "stroke-width": missed ? 2.5 : 1,
+      "stroke-opacity": missed ? 1 : i === follow ? 0.9 : 0.25,
     });
     if (mark) {
-      const node = view.add(svg, "text", {
-        x: place(c) + cell / 2, y: top + cell * (p + 0.5) + (mark.length > 1 ? 3 : 5),
-        "text-anchor": "middle", text: mark, class: "×12".includes(mark) ? "strong" : "",
-      });
-      if (mark.length > 1 && mark !== "1 2") node.setAttribute("style", "font-size: 10px");
+      const text = say(place(c) + cell / 2, y + cell / 2 + 5, mark, middle);
+      if (fill === "var(--at-weight)" && shade > 0.7) text.setAttribute("style", "fill: var(--at-on)");
     }
-  });
-});
-if (sorted && stage >= 4) {
-  range(n / size + 1).forEach((c) => {
-    const at = size * c;
-    lines.push({ x1: place(at), x2: place(at), y1: strip - 2, y2: top + cell * n });
-    lines.push({ x1: left, x2: left + cell * n, y1: top + cell * at, y2: top + cell * at });
-  });
+  }));
+  if (sorted && stage >= 4) {
+    range(n / size + 1).forEach((c) => {
+      const x = place(size * c), y = top + cell * size * c;
+      const ends = [[x, strip - 6, x, top + cell * n], [place(0), y, place(n), y]];
+      ends.forEach(([x1, y1, x2, y2]) => view.add(svg, "line", {
+        x1, y1, x2, y2, stroke: "currentColor", "stroke-width": 2,
+      }));
+    });
+  }
 }
-lines.forEach((line) => view.add(svg, "line", {
-  ...line, stroke: "currentColor", "stroke-width": 2,
-}));
-view.add(svg, "text", {
-  x: left, y: top + cell * n + 20, text: "row: query, column: key",
+// heavy, and met in no round
+const overlooked = (i, j) => j < i && exact[i][j] >= 0.1 && !together[i].includes(j);
+const weight = (w) => ({
+  fill: "var(--at-weight)", shade: 0.9 * w, mark: w >= 0.005 ? String(Math.round(100 * w)) : "",
 });
+matrix(0, stage === 7 ? "LSH attention" : sorted ? "sorted by bucket" : "in sequence", (i, j) => {
+  if (stage === 7) {
+    return overlooked(i, j) ? { mark: "×", missed: true } : weight(weights[i][j]);
+  }
+  if (stage === 1) return { shade: j < i ? 0.25 : 0 };
+  if (stage < 5) return { shade: wanted(i, j) ? 0.6 : 0 };
+  if (!inWindow(i, j)) return wanted(i, j) ? { mark: "×", missed: true } : {};
+  if (stage === 5) return { shade: 0.25, mark: wanted(i, j) ? "●" : "" };
+  const alone = i === j && !found[i].length;
+  return j < i || alone ? { shade: 0.6 } : { fill: "url(#lsh-hidden)", shade: 1 };
+});
+if (both) matrix(across + gap, "exact attention", (i, j) => weight(exact[i][j]));
 
-const listed = (list) => list.map((i) => names[i]).join(", ");
-const inner = range(n).filter((j) => inWindow(follow, j)).length;
-const q = names[follow], keys = attends[follow];
-const earlier = range(n).filter((j) => wanted(follow, j));
-const missed = lost.filter(([i]) => i === follow).map(([, j]) => j);
+const q = names[follow], listed = (list) => list.map((i) => names[i]).join(", ");
+const itself = (keys) => (keys.length ? listed(keys) : "only itself");
+const earlier = range(follow).filter((j) => wanted(follow, j));
+const alone = range(n).filter((i) => !found[i].length);
 const pairs = lost.map(([i, j]) => `${names[i]} and ${names[j]}`).join("; ");
 const says = [
-  `Full attention: each one compares itself with all before it, ${n * (n - 1) / 2} pairs.`,
-  `Who shares a bucket? ${q} is in bucket ${bucket[follow]}`
+  `Full attention: each one looks at all before it, ${n * (n - 1) / 2} pairs.`,
+  `Dark: pairs of a bucket. ${q} is in bucket ${bucket[follow]}`
     + `${earlier.length ? `, with ${listed(earlier)} before it` : "; nobody before it is"}.`,
-  "Rows and columns in the order of the buckets: what was scattered lies next to the diagonal.",
-  `Chunks of ${size}: ${n / size} of them, all the same length, wherever the buckets end.`,
-  `Each chunk looks at itself and the one before; the first one, at the second. ${q} has ${inner} keys.`
-    + (pairs ? ` In one bucket, yet out of sight (×): ${pairs}.` : ""),
-  `Hidden: oneself, and those who come later in the sequence. ${keys[0] === follow
-    ? `For ${q} nobody is left, so it looks at itself.` : `${q} looks at ${listed(keys)}.`}`
-    + (missed.length ? ` It shares a bucket with ${listed(missed)}, but doesn't see it.` : ""),
-  "Back in the order of the sequence. " + (other
-    ? `In the first round ${q} sees ${listed(keys)}, in the second, turned by 45° more, `
-      + `${listed(orSelf(other.found[follow], follow))}; together ${listed(together[follow])}.`
-    : `${q} looks at ${listed(keys)}.`)
-    + ` Shares: ${together[follow].map((j, k) => `${names[j]} ${shares[k].toFixed(2)}`).join(", ")};`
-    + ` output ${output.toFixed(1)}.`,
+  "Rows and columns go by bucket now, and what was scattered stands next to the diagonal.",
+  `${n / size} chunks of ${size}, wherever the buckets end.`,
+  "Shaded: what is computed, the query's chunk and the one before (for the first chunk, the second). "
+    + (pairs ? `● pairs of a bucket. × in one bucket, yet out of sight: ${pairs}.` : "● pairs of a bucket: all meet."),
+  `Hatched: hidden, because it's later in the sequence or the query itself. ${q} looks at ${itself(found[follow])}. `
+    + `Nobody is left for ${listed(alone)}: ${alone.length > 1 ? "they look at themselves" : "it looks at itself"}.`,
+  `${rounds.map((r, k) => `${rounds.length > 1 ? `Round ${k + 1}: ` : ""}${q} sees ${itself(r.found[follow])}. `).join("")}`
+    + `Output ${output(weights[follow]).toFixed(1)}; exact attention gives ${output(exact[follow]).toFixed(1)}.`
+    + (range(n).some((i) => range(n).some((j) => overlooked(i, j))) ? " ×: missed in every round." : ""),
 ][stage - 1];
 return {
-  values: { order: order.map((i) => names[i]), attends: together.map((k) => k.map((j) => names[j])), lost: lost.length, output },
+  values: { order: order.map((i) => names[i]), weights, lost: lost.length, output: output(weights[follow]) },
   says: `Step ${stage}, ${data.stages[stage - 1]}. ${says}`,
 };
