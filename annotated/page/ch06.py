@@ -8,27 +8,22 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from annotated.attention import MultiHeadAttention as Attention
 from annotated.data import Vocabulary, make_batch
 from annotated.masks import causal_mask, length_mask
-from annotated.page.diagrams import Drawing
-from annotated.page.frames import (
-    Choice,
-    Grid,
-    Html,
-    Slider,
-    explorer,
-    plot_html,
-    static,
-)
-from annotated.page.notebook import check_close, check_same, show, show_table
-from annotated.page.pictures import Matrix, chain
+from annotated.page.diagrams import NOTE, Drawing
+from annotated.page.frames import Choice, Grid, Html, Slider, explorer, static
+from annotated.page.notebook import check_close, check_same, show
 from annotated.page.plots import OTHER, THIS, name_lines
 from annotated.page.svg import COLOURS
-from annotated.recipes.ladder import Rung, ladder_pairs, translations
+from annotated.recipes.ladder import (
+    LADDER_PARTS,
+    Rung,
+    ladder_pairs,
+    train_rung,
+    translations,
+)
 from annotated.recipes.parts import take_away
 from annotated.transformer import (
-    NORMS,
     DecoderLayer,
     EncoderLayer,
     FeedForward,
@@ -36,8 +31,6 @@ from annotated.transformer import (
     Transformer,
     TransformerConfig,
 )
-
-WORDS = ("7", "mars", "2024")
 
 
 def small(norm: str, layers: int = 1, **changes: Any) -> Transformer:
@@ -56,49 +49,40 @@ def redrawn(module: nn.Module) -> nn.Module:
     return module
 
 
-def count(module: nn.Module) -> int:
-    """Return the number of a module's parameters."""
-    return sum(p.numel() for p in module.parameters())
-
-
 def padded() -> Tensor:
     """Return the mask of two sources, of five symbols and of three."""
     return length_mask(torch.tensor([5, 3]), 5)
 
 
+Steps = Mapping[str, Callable[[Tensor, Tensor], Tensor]]
+
+
 # ---- proofs: each is given the function that the page defines -----------------------
-
-
-def check_baseline(attention_alone: Callable, decoder: nn.Module) -> None:
-    """Prove that the trained decoder of the first rung is ``attention_alone``."""
-    memory, mask = torch.randn(2, 5, 64), padded()
-    check_same(
-        "the trained decoder is attention_alone",
-        lambda decoder, x: decoder(x, memory, causal_mask(7), mask),
-        lambda decoder, x: attention_alone(decoder.layers, x, memory, mask),
-        decoder,
-        torch.randn(2, 7, 64),
-        tolerance=1e-4,
-    )
 
 
 def check_stream(gradients: Callable) -> None:
     """Prove that a stream is a sum, and what the addition does to ``gradients``."""
-    start = torch.randn(1, 10, 32)
-    x, additions = start, []
+    start = x = torch.randn(1, 10, 32)
+    additions = []
     for layer in [nn.Linear(32, 32) for _ in range(6)]:
         additions.append(layer(x).tanh())
         x = x + additions[-1]
     check_close("stream = start + all additions", x, start + sum(additions), 1e-5)
     for size in (0.3, 0.5, 1, 2, 4):
-        plain, residual = (gradients(added, size)[0] for added in (False, True))
-        assert residual > 1, (
-            f"weight size {size}: with x +, only {residual:.0e} is left"
-        )
-        if size < 1:
-            assert plain < 1e-3, f"weight size {size}: {plain:.0e} arrives without x +"
-    assert plain > residual, f"weight size {size}: the gradient grows more with x +"
-    print(f"✓ weight size {size}: {plain:.0e} arrives without x +, {residual:.0e} with")
+        plain, added = (gradients(residual, size)[0] for residual in (False, True))
+        said = f"weight size {size}: {plain:.0e} arrives without x +, {added:.0e} with"
+        assert added > 1 and (size >= 1 or plain < 1e-3), said
+    assert plain > added, said
+    print(f"✓ {said}")
+
+
+def check_train(train: Callable, *rungs: Callable) -> None:
+    """Prove that a notebook's ``train`` and its first ``rungs`` are the ladder's."""
+    for parts, decode in zip(((), ("residual",)), rungs, strict=True):
+        ours = torch.tensor(train(decode, steps=4))
+        ladder = train_rung(parts, seed=0, steps=4).history
+        claim = f"train({decode.__name__}) = train_rung({parts}), losses of 4 steps"
+        check_close(claim, ours, torch.tensor([row["loss"] for row in ladder]), 1e-4)
 
 
 def check_feed_forward(feed_forward: Callable) -> None:
@@ -219,78 +203,31 @@ def check_tied() -> None:
     upstream = torch.randn_like(one)
     one.backward(upstream)
     other.backward(upstream)
-    assert tied.output.weight is tied.source_embedding.weight, "they aren't tied"
     check_close(
         "tied or not, the same logits; tied, the sum of three gradients",
-        [one, tied.output.weight.grad],
+        [one, tied.source_embedding.weight.grad],
         [other, sum(table.weight.grad for table in tables)],
         1e-4,
     )
 
 
-def check_dropout() -> None:
-    """Prove that dropout of a config reaches every place, and that 0 drops nothing."""
-    source, target = torch.randint(1, 20, (2, 3, 6))
-    for p, same in ((0.0, True), (0.3, False)):
-        model = small("post", 2, dropout=p).train()
-        rates = [m.dropout for m in model.modules() if isinstance(m, Attention)]
-        rates += [m.p for m in model.modules() if isinstance(m, nn.Dropout)]
-        assert set(rates) == {p}, f"dropout={p}, but some places drop {set(rates)}"
-        assert len(rates) == 21, f"{len(rates)} places drop, the text counts on 21"
-        one, other = model(source, target), model(source, target)
-        equal = torch.allclose(one, other, atol=1e-5)
-        assert equal == same, f"dropout={p}: are two passes equal? {equal}"
-    print(f"✓ dropout=0 drops nothing, 0.3 reaches all {len(rates)} places that drop")
-
-
-def one_norm_more() -> None:
-    """Measure what the last norm changes that PyTorch adds to a post-norm stack."""
-    theirs = nn.Transformer(32, 4, 1, 1, batch_first=True, norm_first=False)
-    final = theirs.decoder.norm
-    assert isinstance(final, nn.LayerNorm), "nn.Transformer has no last norm any more"
-    decoder = small("post", 2).decoder
-    plain = decoder(torch.randn(3, 6, 32), torch.randn(3, 7, 32))
-    more = final(plain)
-    gain, upstream = decoder.layers[-1].residuals[-1].norm.weight, torch.randn(3, 6, 32)
-    one, other = (
-        torch.autograd.grad(output, gain, upstream, retain_graph=True)[0]
-        for output in (plain, more)
-    )
-    nn.init.uniform_(final.weight, 0.5, 1.5)  # as if it had learned
-    pairs = ((plain, more), (one, other), (plain, final(plain)))
-    fresh, gradients, learned = ((x - y).abs().max().item() for x, y in pairs)
-    assert fresh < 1e-3, f"in a fresh model, outputs differ by {fresh:.0e}"
-    assert gradients > 0.1, f"gradients differ by {gradients:.0e} only"
-    assert learned > 0.1, f"with gains that moved, outputs differ by {learned:.0e} only"
-    print(
-        f"measured: one norm more, fresh: outputs differ by {fresh:.0e}, gradients by "
-        f"{gradients:.1f};\n  once gains have moved, outputs differ by {learned:.2f}"
-    )
-
-
-def check_collapse(streams: Mapping[str, Sequence[Tensor]]) -> None:
+def check_collapse(steps: Steps) -> None:
     """Print how fast the words become equal, and hold the page to what it says."""
-    every = ([difference(x) for x in words] for words in streams.values())
-    alone, resized, added = every
-    before, after = (rms(x) for x in streams["attention alone"][:2])
-    shrinks = (before / after) ** 2
-    ends = streams["x + attention(x)"][0], streams["x + attention(x)"][-1]
-    apart, common = ([part(x) for x in ends] for part in (spread, shared))
+    streams = through_layers(steps["attention alone"])
+    alone, resized, added = (
+        [difference(words) for words in through_layers(step)] for step in steps.values()
+    )
+    shrinks = (rms(streams[0]) / rms(streams[1])) ** 2
     print(
-        f"measured: after 4 layers the words differ by {alone[4]:.0e} of their size\n"
-        f"  (after layer 1, the scores in layer 2 are {shrinks:.0f} times smaller);\n"
-        f"  with x + attention(x), {added[-1]:.0%} is left after {len(added) - 1} "
-        f"layers: their differences\n  grow from {apart[0]:.0f} to {apart[1]:.0f}, "
-        f"what they share from {common[0]:.0f} to {common[1]:.0f}"
+        f"measured: after 4 layers the words differ by {alone[4]:.0e} of their size,\n"
+        f"  the scores of layer 2 are {shrinks:.0f} times smaller than of layer 1;\n"
+        f"  with x + attention(x), {added[-1]:.0%} is left after 12 layers"
     )
     # roundings are 6e-8
     assert alone[4] < 2e-6, f"attention alone: {alone[4]:.0e} is left after 4 layers"
-    assert resized[5] < 2e-6, f"size restored: {resized[5]:.0e} is left after 5 layers"
+    assert resized[6] < 2e-6, f"size restored: {resized[6]:.0e} is left after 6 layers"
     assert resized[3] > 10 * alone[3] and shrinks > 5, "the size makes no difference"
-    assert added[4] > 0.8, f"with x +, only {added[4]:.0%} is left after 4 layers"
-    assert abs(added[-1] - 0.18) < 0.01, f"the text says 18%, not {added[-1]:.0%}"
-    grows = 1 < apart[1] / apart[0] < common[1] / common[0]
-    assert grows, "with x +, what words share no longer grows faster than the rest"
+    assert 0.02 < added[12] < 0.1, f"the text says a few percent, not {added[12]:.0%}"
 
 
 def check_ladder(ladder: dict, more: dict) -> None:
@@ -317,19 +254,14 @@ def padding_moves() -> None:
     """Print how far padding moves the logits, with the mask and without it."""
     model = small("post", 2)
     source, target = torch.randint(2, 20, (1, 5)), torch.randint(2, 20, (1, 4))
-    before, moved = model(source, target), {}
-    for masked in (True, False):
-        moved[masked] = []
-        for extra in (1, 8, 64):
-            memory, mask = model.encode(F.pad(source, (0, extra)))
-            after = model.decode(target, memory, mask if masked else None)
-            moved[masked].append(((after - before).norm() / before.norm()).item())
-    assert max(moved[True]) < 1e-4, "with the mask, padding moves the logits"
-    assert min(moved[False]) > 1e-3, "without the mask, padding moves nothing"
-    print("1, 8 or 64 symbols of padding move the logits, in percent of their size,")
-    for masked, shares in moved.items():
-        said = ", ".join(f"{share:.1%}" for share in shares)
-        print(f"  {'with' if masked else 'without'} the mask: by {said}")
+    before = model(source, target)
+    for extra in (1, 8, 64):
+        memory, mask = model.encode(F.pad(source, (0, extra)))
+        moved = [model.decode(target, memory, m) - before for m in (mask, None)]
+        hidden, seen = ((x.norm() / before.norm()).item() for x in moved)
+        said = f"{hidden:.1%} of their size with the mask, {seen:.1%} without"
+        assert hidden < 1e-4 and seen > 1e-3, said
+        print(f"measured: {extra} symbols of padding move the logits by {said}")
 
 
 # ---- drawings ------------------------------------------------------------------------
@@ -387,42 +319,45 @@ def architecture() -> Html:
     drawing.text(middle + 10, out + 15, "(b, t, v)", anchor="start")
     drawing.text(middle, out + 36, "March␣7,␣2", code=True)
     return drawing.figure(
-        alt="Two columns, read from top to bottom. The encoder: source ids (b, s) are "
-        "embedded, a position is added, (b, s, d). This stream is a thick line that "
-        "runs straight down past all layers. In a layer, a branch of it goes through a "
-        "norm and self-attention, with a padding mask, and is added to it; a second "
-        "branch goes through a norm and a network, and is added. After six layers, a "
-        "last norm gives the memory, (b, s, d). The decoder: target ids (b, t), "
-        "embedded; in each of its six layers self-attention with a causal and a "
-        "padding mask, cross-attention with the source's padding mask, and a network, "
-        "all added to the stream. An arrow leads from the memory to the "
-        "cross-attention of every layer. A last norm and an output layer give logits "
+        alt="Two columns, read downwards. The encoder embeds ids (b, s) and adds "
+        "positions: (b, s, d), a stream drawn as a thick line past all layers. In a "
+        "layer, self-attention and then a network read it through a norm, and are "
+        "added to it. A last norm gives the memory, (b, s, d). Each layer of the "
+        "decoder has causal self-attention, cross-attention, to which an arrow leads "
+        "from the memory, and a network. A last norm and an output layer give logits "
         "(b, t, v).",
-        caption="The thick line is the residual stream: each sublayer reads it through "
-        "a norm and adds to it (⊕). Every layer of the decoder reads the same memory. "
-        "(Six layers as in the original of 2017, which is drawn upwards and has its "
-        "norms elsewhere: 6.5. The models we'll train have two.) Shapes: b sentences "
-        "in a batch, s and t symbols of source and target, d width, v vocabulary.",
+        caption="Thick: the residual stream, which each sublayer reads through a norm "
+        "and adds to (⊕). b sentences, s and t symbols, d width, v vocabulary. (The "
+        "paper has its norms elsewhere: 6.5.)",
     )
 
 
-def teacher_forcing() -> Html:
-    """Draw a target that goes in shifted by one."""
-    given, wanted = "▷March␣7", "March␣7,"
-    drawing = Drawing(350, 104)
-    drawing.text(0, 25, "goes in", anchor="start")
-    drawing.text(0, 89, "to predict", anchor="start")
-    for i, symbols in enumerate(zip(given, wanted, strict=True)):
-        left = 72 + 35 * i
-        for y, symbol in zip((5, 69), symbols, strict=True):
-            drawing.frame(left, y, 30, 30)
-            drawing.text(left + 15, y + 20, symbol, code=True)
-        drawing.arrow((left + 15, 35), (left + 15, 68))
+def one_stack() -> Html:
+    """Draw the two stacks, and below them a decoder alone, which reads one text."""
+    drawing = Drawing(350, 296)
+    own, cross = "causal self-attention", "cross-attention"
+    for middle, top, text, *lines in (
+        (72, 14, "7 mars 2024", "encoder", "self-attention", "network"),
+        (276, 14, "▷March␣7,␣", "decoder", own, cross, "network"),
+        (186, 182, "Translate:␣7␣mars␣2024→March␣7,␣", "decoder alone", own, "network"),
+    ):
+        drawing.text(middle, top, text, code=True)
+        drawing.arrow((middle, top + 6), (middle, top + 24))
+        end = drawing.box(middle, top + 24, 140, *lines)
+        if own in lines:
+            drawing.arrow((middle, end), (middle, end + 16))
+            drawing.text(middle, end + 30, "2", code=True)
+    drawing.arrow((142, 84), (206, 84), width=3)
+    drawing.text(174, 76, "memory", size=NOTE)
+    drawing.frame(59, 168, 182, 20, shade=0.15)  # around Translate: …→
+    drawing.text(53, 182, "prompt", anchor="end", size=NOTE)
     return drawing.figure(
-        alt=f"The decoder gets {given}; below each symbol stands the one to predict, "
-        f"{wanted}: the same text, shifted by one.",
-        caption="Teacher forcing: the target goes in shifted by one, after the start "
-        "symbol ▷. All positions learn in one pass.",
+        alt="Above, two stacks: an encoder reads the note; its memory goes to the "
+        "cross-attention of a decoder, which has the date so far and writes 2. Below, "
+        "a decoder alone, without cross-attention, has both in one line, Translate: 7 "
+        "mars 2024 → March 7, and writes 2.",
+        caption="Above, the stacks of this chapter. Below, one stack and one stream: "
+        "the note is the beginning of the text that goes on.",
     )
 
 
@@ -445,79 +380,9 @@ def norm_orders() -> Html:
         drawing.text(left + 85, 218, formula, code=True)
     return drawing.figure(
         alt="Left, pre-norm: the stream goes straight down; a branch goes through norm "
-        "and sublayer and is added to it. Right, post-norm: the branch goes through "
-        "the sublayer alone, and the stream, after the addition, goes through the "
-        "norm.",
-        caption="The thick line is the stream. In pre-norm nothing stands in its way; "
-        "in post-norm it goes through every norm.",
-    )
-
-
-# ---- matrices ------------------------------------------------------------------------
-
-
-def addition(x: Tensor, added: Tensor) -> Html:
-    """Show what attention found, added to three words."""
-    return chain(
-        Matrix(x, "x", rows=WORDS, row=1, digits=1),
-        "+",
-        Matrix(added, "attention(x)", row=1, digits=1),
-        "=",
-        Matrix(x + added, "stream", row=1, digits=1),
-        alt="Three words of four numbers each, plus what attention found for each of "
-        "them, gives the stream. The row of mars is lit: it keeps its large second "
-        "number and gets a little of everything else.",
-        caption="Without the addition, only the matrix in the middle would go on: "
-        "three rows that are nearly equal.",
-    )
-
-
-def network(x: Tensor, inner: Tensor, added: Tensor) -> Html:
-    """Show a feed-forward network at three words."""
-    picture = chain(
-        Matrix(x, "stream", rows=WORDS, row=1, digits=1),
-        "· W₁ᵀ\nReLU\n→",
-        Matrix(inner, "which patterns match", row=1, digits=1),
-        "· W₂ᵀ\n→",
-        Matrix(added, "what they add", row=1, digits=1),
-        alt="The stream of three words, four numbers each, becomes five matches for "
-        "each word, many of them zero, and then four numbers again. The row of mars "
-        "is lit; no other row matters for it.",
-        caption="d = 4 and five inner units, fresh weights; the biases are left out of "
-        "the picture. The paper goes from 512 to 2048 and back.",
-    )
-    return Html(  # narrower cells: thirteen columns and two signs fit the page
-        "<style>.annotated-narrow-cells .annotated-cell "
-        "{ min-width: 2.1rem; padding: 0.25rem 0 }</style>"
-        f'<div class="annotated-narrow-cells">{picture.text}</div>'
-    )
-
-
-def normalised(x: Tensor, y: Tensor) -> Html:
-    """Show three words before and after their normalisation."""
-    return chain(
-        Matrix(x, "stream", rows=WORDS, row=1, digits=1),
-        "each row: − mean, ÷ deviation →",
-        Matrix(y, "what the sublayer reads", row=1, digits=1),
-        alt="Each row of the stream is brought to mean 0 and variance 1 by itself. The "
-        "row of mars is lit.",
-        caption="One position at a time: nothing else in the batch matters.",
-    )
-
-
-def reach(moved: Tensor) -> Html:
-    """Show which logits move (column) when a symbol changes (row)."""
-    return chain(
-        Matrix(
-            moved.float(),
-            "logit that moves, by position",
-            rows=[f"symbol {j + 1} changed" for j in range(len(moved))],
-            weights=True,
-        ),
-        alt="A table of six changed symbols and six logits: a changed symbol moves the "
-        "logits at its own position and after it, none before. Ones on and above the "
-        "diagonal, zeros below.",
-        caption="1: the logits move. Below the diagonal, nothing moves at all.",
+        "and sublayer and is added. Right, post-norm: the branch goes through the "
+        "sublayer alone; then the stream itself goes through the norm.",
+        caption="The thick line is the stream. In pre-norm nothing stands in its way.",
     )
 
 
@@ -529,141 +394,91 @@ def rms(x: Tensor) -> float:
     return x.square().mean().sqrt().item()
 
 
-def shared(x: Tensor) -> float:
-    """Return the size of what all words share, their mean, in each of them."""
-    return x.mean(dim=1, keepdim=True).expand_as(x).norm().item()
-
-
-def spread(x: Tensor) -> float:
-    """Return the size of what words don't share: their distance from their mean."""
-    return (x - x.mean(dim=1, keepdim=True)).norm().item()
-
-
 def difference(x: Tensor) -> float:
-    """Return the share of the words' size that isn't common to all of them."""
-    return spread(x) / x.norm().item()
+    """Return the words' distance from their mean, as a share of their size."""
+    return ((x - x.mean(dim=1, keepdim=True)).norm() / x.norm()).item()
 
 
-def collapse(streams: Mapping[str, Sequence[Tensor]]) -> Html:
+@torch.no_grad()
+def through_layers(step: Callable[[Tensor, Tensor], Tensor]) -> list[Tensor]:
+    """Return ten random words after each of twelve untrained layers of attention.
+
+    ``step`` makes the words after a layer of those before it and its attention.
+    """
+    torch.manual_seed(0)
+    streams = [torch.randn(1, 10, 32)]
+    for layer in small("pre", layers=12).encoder.layers:
+        streams.append(step(streams[-1], layer.attention(streams[-1])))
+    return streams
+
+
+def collapse(steps: Steps) -> Html:
     """Plot how much the words differ, layer by layer."""
     figure, ax = plt.subplots(figsize=(7, 3.2))
-    for (name, words), colour in zip(
-        streams.items(), (OTHER, COLOURS["key"], THIS), strict=True
-    ):
-        ax.semilogy([difference(x) for x in words], color=colour, label=name)
+    for (name, step), colour in zip(steps.items(), (OTHER, OTHER, THIS), strict=True):
+        apart = [difference(words) for words in through_layers(step)]
+        ax.semilogy(apart, color=colour, label=name)
     ax.set(xlabel="layers", ylabel="difference between words")
     name_lines(ax)
     return show(
         figure,
         title="Attention alone makes all words equal; x + attention(x) doesn't",
         alt="Difference between ten words after 0 to 12 layers, on a logarithmic axis. "
-        "With attention alone it falls to float32's rounding within four layers, and "
-        "a layer later when the size is restored after each layer. With "
-        f"x + attention(x) it falls slowly, to {difference(words[-1]):.2f} after "
-        "twelve.",
-        caption="Ten random words, fresh weights (Xavier, as in this book's models), "
-        "one seed. Difference: the words' distance from their mean, as a share of "
-        "their size. At 10⁻⁷, float32's rounding, they are equal.",
+        "With attention alone it falls to float32's rounding within four layers, a "
+        "little later when the size is restored after each layer. With x + "
+        f"attention(x) it falls slowly, to {apart[-1]:.2f} after twelve.",
+        caption="Ten random words, fresh weights. Difference: the words' distance from "
+        "their mean, as a share of their size. At 10⁻⁷ they are equal in float32.",
     )
 
 
-def plot_gradients(norms: Sequence[float]) -> Html:
+def plot_gradients(norms: Sequence[float]) -> plt.Figure:
     """Plot the gradient at each layer, on the same axes for all weights."""
     figure, ax = plt.subplots(figsize=(4.4, 3))
     ax.semilogy(norms, "o-", ms=4)
     ax.set(xlabel="layer (0 = input)", ylabel="size of the gradient")
     ax.set(ylim=(1e-16, 1e12), yticks=[1e-15, 1e-10, 1e-5, 1, 1e5, 1e10])
     ax.text(0, 1e10, f"{norms[0]:.0e} arrives at the input")
-    ends = f"from {norms[-1]:.0f} above the last layer to {norms[0]:.0e} at the input"
-    alt = f"The gradient, on a logarithmic axis: {ends}."
-    return Html(plot_html(figure, alt, once=True))
+    return figure
 
 
-UP = {
-    "attention alone": "00000",
-    "+ residual": "10000",
-    "+ network": "11000",
-    "+ encoder": "11100",
-    "+ norm": "11110",
-    "+ self-attention": "11111",
+UP = {"attention alone": "00000"} | {
+    f"+ {part}": ("1" * n).ljust(5, "0") for n, part in enumerate(LADDER_PARTS, 1)
 }
-WITHOUT = {
-    "the whole model": "11111",
-    "without network": "10111",
-    "without norm": "11101",
-    "without self-attention": "11110",
-    "without encoder": "11011",
-    "without those two": "11010",
-    "without residual": "01111",
+WITHOUT = {"the whole model": "11111", "without those two": "11010"} | {
+    f"without {part}": "1" * n + "0" + "1" * (4 - n)
+    for n, part in enumerate(LADDER_PARTS)
 }
 
 
 def ladder_losses(ladder: dict, more: dict) -> Html:
     """Plot the losses of the rungs, and of the whole model without a part or two."""
-    runs = by_parts(ladder, more)
-    figure, ax = plt.subplots(figsize=(6, 5.2))
-    said, ticks = [], []
-    for label, bits in (*UP.items(), *WITHOUT.items()):
-        losses = [row["loss"] for row in runs[bits]]
-        level, y = sum(losses) / 3, len(ticks) + 0.7 * (len(ticks) >= len(UP))
-        ax.plot(losses, [y] * 3, "o", color=THIS, alpha=0.6)
-        ax.text(max(losses) * 1.15, y, f"{level:.2f}", va="center")
-        said.append(f"{label} {level:.2f}")
-        ticks.append((y, label))
+    losses = {
+        bits: [row["loss"] for row in rows]
+        for bits, rows in by_parts(ladder, more).items()
+    }
+    left_out = sorted(WITHOUT.items(), key=lambda named: sum(losses[named[1]]))
+    figure, ax = plt.subplots(figsize=(7, 5.2))
+    ticks = {}
+    for label, bits in (*UP.items(), *left_out):
+        y = len(ticks) + 0.7 * (len(ticks) >= len(UP))
+        ax.plot(losses[bits], [y] * 3, "o", color=THIS, alpha=0.6)
+        ax.text(
+            max(losses[bits]) * 1.15, y, f"{sum(losses[bits]) / 3:.2f}", va="center"
+        )
+        ticks[f"{label} {sum(losses[bits]) / 3:.2f}"] = y, label
     ax.set(xscale="log", xlim=(0.05, 8), xlabel="loss on unseen dates, nats per symbol")
     ax.set_xticks([0.1, 0.3, 1, 3], ["0.1", "0.3", "1", "3"])
-    ax.set_yticks(*zip(*ticks, strict=True))
+    ax.set_yticks(*zip(*ticks.values(), strict=True))
     ax.invert_yaxis()
     ax.axhline(len(UP) - 0.15, color=COLOURS["muted"], linewidth=1)
     return show(
         figure,
         title="Every rung is better; what a part is worth depends on the others",
-        alt="Losses of models, three seeds each, on a logarithmic axis. Up the ladder, "
-        f"then leaving out: {'; '.join(said)} nats per symbol.",
-        caption="Above the line, the ladder: each model has the parts of those above "
-        "it, and one more. Below it, the whole model without a part or two. Dots are "
-        "the three seeds, numbers their means.",
+        alt=f"Mean losses of models, on a logarithmic axis: {'; '.join(ticks)}.",
+        caption="Above the line, the ladder: each model has one part more. Below it, "
+        "the whole model without a part or two. Dots: three seeds, and their mean.",
     )
-
-
-def facts_table(facts: Mapping[str, int]) -> Html:
-    """Show how many facts each network remembers."""
-    return show_table(
-        ["network", "facts remembered"],
-        facts.items(),
-        "Of the same 1000 facts, after 300 steps of Adam (guessing: 62)",
-    )
-
-
-def parameter_table(c: TransformerConfig) -> Html:
-    """Count the parameters of each part of a model, behind a title."""
-    with torch.device("meta"):  # shapes without numbers
-        model = Transformer(c)
-    parts = {
-        f"attention, in {c.layers} encoder layers": (model.encoder, Attention),
-        f"attention, in {c.layers} decoder layers, two each": (
-            model.decoder,
-            Attention,
-        ),
-        f"networks, in {2 * c.layers} layers": (model, FeedForward),
-        "norms": (model, NORMS[c.norm_kind]),
-    }
-    sizes = {
-        name: sum(count(m) for m in part.modules() if isinstance(m, kind))
-        for name, (part, kind) in parts.items()
-    }
-    total = count(model)
-    tied = f"one table of {c.source_vocab:,} symbols, tied"
-    tables = {tied if c.tied else "three tables": total - sum(sizes.values())}
-    sizes = tables | sizes
-    rows = [[name, f"{size:,}", f"{size / total:.0%}"] for name, size in sizes.items()]
-    table = show_table(
-        ["part", "parameters", "share"],
-        [*rows, ["the whole model", f"{total:,}", "100%"]],
-        f"Parameters of a model of width {c.d_model}",
-    )
-    title = f"Where the {total / 1e6:.0f} million are"
-    return Html(f"<details><summary>{title}</summary>{table.text}</details>")
 
 
 # ---- explorers -----------------------------------------------------------------------
@@ -710,13 +525,6 @@ def by_parts(ladder: dict, more: dict) -> dict[str, list[dict]]:
     return runs
 
 
-def ladder_models(ladder: dict, more: dict) -> dict[str, dict]:
-    """Return what the 32 models of seed 0 reach and write."""
-    runs = by_parts(ladder, more).items()
-    kept = ("loss", "exact", "written")
-    return {bits: {k: rows[0][k] for k in kept} for bits, rows in runs}
-
-
 def edits(one: str, other: str) -> int:
     """Return the fewest symbols to exchange, add or remove."""
     row = list(range(len(other) + 1))
@@ -729,7 +537,11 @@ def edits(one: str, other: str) -> int:
 
 def model_builder(ladder: dict, more: dict) -> Html:
     """Show what a model with some of the parts loses, and what it writes."""
-    models, dates = ladder_models(ladder, more), ladder["examples"]
+    dates, kept = ladder["examples"], ("loss", "exact", "written")
+    models = {  # of seed 0
+        bits: {name: rows[0][name] for name in kept}
+        for bits, rows in by_parts(ladder, more).items()
+    }
     pairs = ladder_pairs(len(dates), "test", 1)
     assert [text for text, _ in pairs] == dates == more["examples"]
     answers = [answer for _, answer in pairs]

@@ -33,6 +33,9 @@ class Matrix:
         weights: values lie between 0 and 1, and white is 0; otherwise colours tell
             negative from positive numbers.
         digits: most digits behind the point.
+        narrow: cells are as narrow as two digits: eighteen fit a page.
+        skip: of the cells, read row by row as one line, the first that are left out.
+        cut: length of the pieces that the rest is cut into; a bar begins each.
 
     Raises:
         ValueError: if labels, mask or heads do not fit the values.
@@ -48,6 +51,9 @@ class Matrix:
     heads: int = 1
     weights: bool = False
     digits: int = 2
+    narrow: bool = False
+    skip: int = 0
+    cut: int = 0
 
     def __post_init__(self):
         t, k = self.table.shape
@@ -81,11 +87,14 @@ class Matrix:
         chosen = self.row is not None or self.column is not None
         lit = i == self.row or j == self.column
         width = self.table.shape[1] // self.heads
+        rest = i * self.table.shape[1] + j - self.skip  # place in what isn't skipped
         kinds = {
             "hidden": hidden,
             "lit": lit,
             "faded": chosen and not lit,
             "head": j % width == 0 and j > 0,
+            "skipped": rest < 0,
+            "cut": self.cut and rest >= 0 and rest % self.cut == 0,
         }
         return {
             "text": "" if hidden else number(value, self.digits),
@@ -93,6 +102,16 @@ class Matrix:
             "shade": round(0.5 * min(abs(value) / largest, 1.0), 3),
             "kinds": " ".join(name for name, holds in kinds.items() if holds),
         }
+
+    def words(self) -> str:
+        """Return what one sees, for those who cannot: labels, and each row's cells."""
+        rows = [
+            " ".join(cell["text"] or "hidden" for cell in row) for row in self.cells()
+        ]
+        if self.rows is not None:
+            rows = [f"{name} {row}" for name, row in zip(self.rows, rows, strict=True)]
+        columns = f", columns {' '.join(self.columns)}" if self.columns else ""
+        return f"{self.name or 'Numbers'}{columns}: {'; '.join(rows)}."
 
 
 def number(value: float, digits: int = 2) -> str:
@@ -108,12 +127,12 @@ def number(value: float, digits: int = 2) -> str:
     return "0" if text in ("-0", "") else text.replace("-", "−")
 
 
-def chain(*parts: Matrix | str, alt: str, caption: str = "") -> Html:
+def chain(*parts: Matrix | str, alt: str | None = None, caption: str = "") -> Html:
     """Show matrices in a row, with the signs between them: X · Xᵀ = scores → weights.
 
     Args:
         parts: matrices, and texts for what happens between them.
-        alt: what one sees, for those who cannot see it.
+        alt: what one sees, for those who cannot see it; the numbers, if not given.
         caption: text below.
 
     Returns:
@@ -133,7 +152,9 @@ def chain(*parts: Matrix | str, alt: str, caption: str = "") -> Html:
         else:
             kind = type(part).__name__
             raise TypeError(f"parts must be matrices and texts, got {kind}")
-    return Html(render("chain", alt=require_alt(alt), caption=caption, parts=drawn))
+    numbers = " ".join(p if isinstance(p, str) else p.words() for p in parts)
+    alt = numbers if alt is None else require_alt(alt)
+    return Html(render("chain", alt=alt, caption=caption, parts=drawn))
 
 
 @dataclass(frozen=True)

@@ -55,12 +55,12 @@ def attention_alone(layers, x, memory, mask):
 # train it like chapter 1's decoder, with **teacher forcing**: at every position it
 # gets the *right* text so far, `▷March`, and learns to predict the next symbol, `␣`,
 # whatever it would have written itself:
-
-# %% Figure: what goes in, and what is to be predicted tags=["hide-input"]
-ch06.teacher_forcing()
-
-# %% [markdown]
-# Two layers, width 64, four heads, and 300 steps of Adam on batches of 64 dates. The
+#
+# | goes in | `▷` | `M` | `a` | `r` | `c` | `h` | `␣` | `7` |
+# |---|---|---|---|---|---|---|---|---|
+# | to predict | `M` | `a` | `r` | `c` | `h` | `␣` | `7` | `,` |
+#
+# All positions learn in one pass. Two layers, width 64, four heads, and 300 steps of Adam on batches of 64 dates. The
 # learning rate climbs to 0.005 in the first 30 steps and then falls. Less than a minute:
 # <!-- given: 0.005 -->
 
@@ -78,55 +78,30 @@ for source in ("7 mars 2024", "giovedì 7 marzo 2024", "1936. márc. 20."):
 x, memory = torch.ones(1, 7, 64), torch.ones(1, 5, 64)
 print(attention_alone(baseline.model.decoder.layers, x, memory, None).shape)
 
-# %% Proof: the trained model is attention_alone tags=["hide-input", "proof"]
-ch06.check_baseline(attention_alone, baseline.model.decoder)
-
 # %% [markdown]
 # It writes something like a date, and nearly always the wrong one. That's our baseline.
 # From here on, each section adds **one part** to the function above. You train the next
-# rung and the last; the losses of those between are recorded, with the same 300 steps,
-# as means over three seeds.
+# rung and the last; the losses of those between are recorded, with the same 300 steps and
+# the same learning rates, as means over three seeds.
 #
 # ## 6.2 Add, don't replace
 #
 # Look again at `x = cross_attention(x, …)`. Each layer throws away what it was given
 # and keeps only an average of values. After the first layer, the symbol just written
-# survives only in the weights of that average. How much a replacement can destroy is
-# plainest in self-attention, where the averages are averaged again: ten random words
-# pass through twelve untrained layers. How different are they from each other, layer by
-# layer?
+# survives only in the weights of that average. Self-attention shows best how much replacing
+# destroys, because there the averages are averaged again: ten random words pass through
+# twelve untrained layers. How different are they from each other, layer by layer?
 
 # %% Figure: ten words pass through twelve layers tags=["hide-input"]
-from annotated.attention import MultiHeadAttention
-
-torch.manual_seed(0)
-words = torch.randn(1, 10, 32)
-attentions = [MultiHeadAttention(32, heads=4) for _ in range(12)]
-for attention in attentions:
-    for weight in attention.parameters():
-        if weight.dim() > 1:
-            nn.init.xavier_uniform_(weight)  # as Transformer does
-
-
-@torch.no_grad()
-def through_layers(step):
-    streams = [words]
-    for attention in attentions:
-        streams.append(step(streams[-1], attention(streams[-1])))
-    return streams
-
-
-collapse = {
-    "attention alone": through_layers(lambda x, seen: seen),
-    "attention, size restored": through_layers(
-        lambda x, seen: seen / ch06.rms(seen)
-    ),
-    "x + attention(x)": through_layers(lambda x, seen: x + seen),
+steps = {
+    "attention alone": lambda x, seen: seen,
+    "attention, size restored": lambda x, seen: seen / ch06.rms(seen),
+    "x + attention(x)": lambda x, seen: x + seen,
 }
-ch06.collapse(collapse)
+ch06.collapse(steps)
 
 # %% Measured: how fast the words become equal tags=["hide-input", "proof"]
-ch06.check_collapse(collapse)
+ch06.check_collapse(steps)
 
 # %% [markdown]
 # After four layers all ten words are *the same vector*, to the last digit of float32.
@@ -140,9 +115,8 @@ ch06.check_collapse(collapse)
 # less.)
 #
 # The third curve needs only `x +`: keep what was there, and *add* what attention found.
-# In these untrained layers, the differences between words now even grow; but what the
-# words share grows faster, so that after twelve layers they differ by 18% of their size.
-# <!-- printed: 18 -->
+# After twelve such layers, a few percent of the difference are left: some ten thousand times
+# as much as after four layers without.
 #
 # ```python
 # x = x + layer.cross_attention(x, memory, mask=mask)
@@ -153,11 +127,20 @@ ch06.check_collapse(collapse)
 # each (whole words in the pictures, single characters in our model):
 
 # %% Picture: three words, and what attention adds to them tags=["hide-input"]
+from annotated.attention import MultiHeadAttention
+from annotated.page.pictures import Matrix, chain
+
 torch.manual_seed(3)
 toy = torch.tensor([[2, 0, -1, 1], [0, 3, 1, 0], [-1, 0, 2, 3.0]])
-toy_found = MultiHeadAttention(4, heads=2)(toy[None])[0].detach()
-toy_stream = toy + toy_found
-ch06.addition(toy, toy_found)
+found = MultiHeadAttention(4, heads=2)(toy[None])[0].detach()
+look = {"rows": ("7", "mars", "2024"), "row": 1, "digits": 1, "narrow": True}
+chain(
+    Matrix(toy, "x", **look),
+    *("+", Matrix(found, "attention(x)", **look)),
+    *("=", Matrix(toy + found, "stream", **look)),
+    caption="Without the addition, only the matrix in the middle would go on: "
+    "three rows that are nearly equal.",
+)
 
 # %% [markdown]
 # Written out, the final vector at a position is the initial one plus everything added
@@ -194,6 +177,7 @@ def arriving(residual, weight_size):
 
 play(
     arriving,
+    alt="Gradients by layer: residual {residual}, size {weight_size}".format,
     label="How much gradient arrives",
     residual=[False, True],
     weight_size=[0.3, 0.5, 1, 2, 4],
@@ -211,15 +195,57 @@ ch06.check_stream(gradients)
 # With small weights, the gradient vanishes without the addition, and arrives with it.
 # Large weights make it grow either way; at the largest here, it grows far more without.
 #
-# What does this do for our dates? It adds no parameters. Train it:
+# What does this do for our dates? It adds no parameters. Here is a whole training run, for
+# any function of the layers that you write:
 
-# %% tags=["remove-stderr"]
-line = "unseen dates: {:.2f} nats per symbol, {} of 1000 exact"
-print(line.format(*rung_scores(train_rung(parts=("residual",), seed=0))))
+
+# %%
+def with_residual(layers, x, memory, mask):
+    for layer in layers:
+        x = x + layer.cross_attention(x, memory, mask=mask)
+    return x
+
+
+# %%
+from annotated.data import Vocabulary, batches
+from annotated.masks import padding_mask
+from annotated.recipes.common import one_cycle
+from annotated.recipes.ladder import LADDER, ladder_vocabularies
+from annotated.transformer import Transformer, TransformerConfig
+
+
+def train(decode, seed=0, steps=300):
+    torch.manual_seed(seed)
+    symbols = ladder_vocabularies()  # of sources, and of targets
+    config = TransformerConfig(*map(len, symbols), **LADDER)
+    model, losses = Transformer(config), []
+    optimizer, schedule = one_cycle(model, 5e-3, steps)
+    pairs = ladder_pairs(64 * steps, "train", seed)
+    for batch in batches(pairs, *symbols, 64, seed):
+        memory = model.positions(model.source_embedding(batch.source) * 8)
+        x = model.positions(model.target_embedding(batch.target) * 8)
+        mask = padding_mask(batch.source)
+        logits = model.output(decode(model.decoder.layers, x, memory, mask))
+        right = batch.labels.flatten()
+        loss = F.cross_entropy(logits.flatten(0, 1), right, ignore_index=0)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        schedule.step()
+        losses.append(loss.item())
+    return losses
+
+
+# %%
+print(f"{sum(train(with_residual)[-20:]) / 20:.2f} nats per symbol")
+
+# %% Proof: train takes the steps of the recorded runs tags=["hide-input", "proof"]
+ch06.check_train(train, attention_alone, with_residual)
 
 # %% [markdown]
-# The mean over three seeds falls **from 0.52 to 0.39**. In the same way you can train
-# every other rung: just give `parts` more names.
+# (Every batch is new, so its loss before the step is one on unseen dates. The 8 is $\sqrt d$:
+# 6.8.) The mean over three seeds falls **from 0.52 to 0.39**. As the chapter goes on, give
+# `train` functions with more parts.
 # <!-- recorded ladder: 0.52 = mean(r["loss"] for r in
 # record["rows"] if r["rung"] == "cross-attention alone") -->
 # <!-- recorded ladder: 0.39 = mean(r["loss"] for r in
@@ -257,13 +283,6 @@ def feed_forward(x, W_1, b_1, W_2, b_2):
 x = torch.tensor([[0.0, 0], [0, 1], [1, 0], [1, 1]])
 print(feed_forward(x, torch.ones(1, 2), -1, torch.ones(2, 1), 0))
 
-# %% Picture: three words pass through a network tags=["hide-input"]
-from annotated.transformer import FeedForward
-
-toy_network = FeedForward(4, 5)
-toy_inner = toy_network.inner(toy_stream).relu()
-ch06.network(toy_stream, toy_inner, toy_network(toy_stream))
-
 # %% Proof: FeedForward is feed_forward tags=["hide-input", "proof"]
 ch06.check_feed_forward(feed_forward)
 
@@ -299,6 +318,7 @@ print(facts)
 # patterns stay random?
 
 # %% Table: how many facts networks remember tags=["hide-input"]
+from annotated.page.notebook import show_table
 from annotated.transformer import FeedForward
 
 for width in (16, 32, 64, 128):
@@ -310,7 +330,11 @@ fixed = remembered(half, frozen=half.inner.parameters())
 facts["d_ff = 64, W₁ stays random"] = fixed
 longer = remembered(FeedForward(16, 64), steps=2000)
 facts["d_ff = 64, 2000 steps"] = longer
-ch06.facts_table(facts)
+show_table(
+    ["network", "facts remembered"],
+    facts.items(),
+    "Of the same 1000 facts, after 300 steps of Adam (guessing: 62)",
+)
 
 # %% Measured: wider networks remember more tags=["hide-input", "proof"]
 import itertools
@@ -348,9 +372,8 @@ expect(
 # with random ones have about as many numbers left to train as 32 units with learned ones,
 # and remember less. (Some of this is just faster learning: with 2000 steps, $4d$ is enough.)
 #
-# Why **four times** $d$? There's no law behind it: it gives the network $8d^2$ parameters
-# beside attention's $4d^2$, two thirds of an encoder layer. The paper tried two and eight
-# times as well (its table 3: BLEU 25.4 and 26.2, beside 25.8): there, wider was better,
+# Why **four times** $d$? There's no law behind it. The paper tried two and
+# eight times as well (its table 3: BLEU 25.4 and 26.2, beside 25.8): there, wider was better,
 # and more expensive. Without the ReLU, the two maps would remember no more than one, because
 # they *are* one.
 # <!-- cited: 25.4, 26.2, 25.8 -->
@@ -378,7 +401,7 @@ expect(
 
 
 # %%
-from annotated.transformer import EncoderLayer, TransformerConfig
+from annotated.transformer import EncoderLayer
 
 
 def encode(layers, x, mask):
@@ -403,7 +426,7 @@ ch06.check_encode(encode)
 # encoder runs *once* per source, however many symbols are written afterwards: all
 # layers of the decoder read the same memory.
 #
-# Two such layers double the model, and take the loss **from 0.31 to 0.29**: a small gain
+# Two such layers double the number of parameters, and take the loss **from 0.31 to 0.29**: a small gain
 # for so many parameters. The next part changes that.
 # <!-- recorded ladder: 0.31 = mean(r["loss"] for r in
 # record["rows"] if r["rung"] == "+ network") -->
@@ -417,7 +440,7 @@ ch06.check_encode(encode)
 # sublayer reads a vector, **layer normalisation** ([Ba et al.,
 # 2016](https://arxiv.org/abs/1607.06450)) brings it to mean 0 and variance 1; then a
 # learned gain $g$ and bias $b$ give each of its $d$ numbers a scale and an offset of its
-# own.
+# own. (Why not batch normalisation? See [page 6b](06b_norm_order.ipynb).)
 #
 # $$y_i = g_i\,\frac{x_i - \mu}{\sqrt{\sigma^2 + \varepsilon}} + b_i\qquad
 # \mu = \tfrac1d \sum_i x_i,\quad \sigma^2 = \tfrac1d \sum_i (x_i - \mu)^2$$
@@ -432,27 +455,14 @@ def normalise(x, gain, bias, eps=1e-5):
 
 print(normalise(torch.tensor([2.0, 4, 6]), gain=1, bias=0))
 
-# %% Picture: three words before and after their norm tags=["hide-input"]
-ch06.normalised(
-    toy_stream, normalise(toy_stream, gain=torch.ones(4), bias=torch.zeros(4))
-)
-
 # %% [markdown]
-# <details><summary>Why not batch normalisation?</summary>
-#
-# It has the same formula along the other axis: one of the $d$ numbers, over all positions
-# of all sentences in the batch. Then what a word becomes depends on the sentences it
-# happens to be batched with, and on how much padding there is among them. A translation
-# shouldn't depend on either.
-#
-# </details>
-#
 # ### Before or after: pre-norm and post-norm
 #
 # There are two places to put the norm. The paper normalises the *sum*, so that the
-# stream itself goes through every norm: **post-norm**. Most large models since GPT-2 normalise only
-# what a sublayer *reads*: **pre-norm**. The stream stays a plain sum, and since a sum
-# grows, one last norm stands at the end of each stack.
+# stream itself goes through every norm: **post-norm**. GPT-2 and, for one, LLaMA
+# ([Touvron et al., 2023](https://arxiv.org/abs/2302.13971)) normalise only what a sublayer
+# *reads*: **pre-norm**. The stream stays a plain sum, and since a sum grows, one last norm
+# stands at the end of each stack.
 
 # %% Figure: pre-norm and post-norm tags=["hide-input"]
 ch06.norm_orders()
@@ -461,7 +471,7 @@ ch06.norm_orders()
 # One class, `Residual`, wraps every sublayer in this book. It handles both orders:
 
 # %%
-from annotated.page.notebook import cost, show_source
+from annotated.page.notebook import show_source
 from annotated.transformer import Residual
 
 show_source(Residual.forward)
@@ -481,8 +491,8 @@ ch06.check_norms(normalise)
 # <!-- cited: 0.1 -->
 #
 # Which order is better? Pre-norm is easier to train ([Xiong et al.,
-# 2020](https://arxiv.org/abs/2002.04745), train it without a warm-up), so the rungs of our
-# ladder have it; `TransformerConfig` has the paper's post-norm unless you ask. Post-norm
+# 2020](https://arxiv.org/abs/2002.04745), train it without a warm-up; ours are few steps, so
+# the rate just rises and falls once), so the rungs of our ladder have it; `TransformerConfig` has the paper's post-norm unless you ask. Post-norm
 # needs a learning rate that rises slowly at first (chapter 7), but [Takase et al.
 # (2022)](https://arxiv.org/abs/2206.00330) find it better in shallow models. [Norm order,
 # depth and gradients](06b_norm_order.ipynb) measures what makes it harder to train.
@@ -505,8 +515,8 @@ ch06.check_encoder_layer(encoder_layer)
 
 # %% [markdown]
 # On the dates, the norm takes the loss **from 0.29 to 0.21**, with hardly any parameters
-# of its own. Without the encoder the norm would change nothing: 0.31 with it and without
-# it.
+# of its own. Here it pays off only with the encoder: without one, the loss is 0.31 either
+# way.
 # <!-- recorded ladder: 0.29 = mean(r["loss"] for r in
 # record["rows"] if r["rung"] == "+ encoder") -->
 # <!-- recorded ladder: 0.21 = mean(r["loss"] for r in
@@ -599,7 +609,7 @@ def write(model, source, start, end, longest=32):
 
 
 # %%
-from annotated.data import Vocabulary, make_batch
+from annotated.data import make_batch
 
 for source in ("7 mars 2024", "1936. márc. 20."):
     ids = make_batch([(source, "")], whole.source, whole.target).source
@@ -726,10 +736,6 @@ print(
 )
 
 # %% [markdown]
-# **Why has GPT only one stack?** It continues a text; there is no source to read. So it
-# needs no encoder and no cross-attention: what's left of the decoder layer is an encoder
-# layer under a causal mask. BERT only reads, and keeps the encoder alone.
-#
 # ## 6.7 The ladder
 #
 # Every rung, trained with three seeds (`python -m benchmarks ladder` repeats it):
@@ -846,13 +852,11 @@ ch06.check_tied()
 # ## 6.9 The whole, counted and checked
 #
 # The class is put together from what you've seen. `encode` and `decode` are separate,
-# because you read once and write many times. Called as a whole, it makes its masks from the
-# ids. If you call the halves yourself, hand `encode`'s mask on to `decode` (6.10).
-# What comes back are logits, not probabilities.
+# because you read once and write many times. Called as a whole, the model builds its masks
+# from the ids. If you call the halves yourself, hand `encode`'s mask on to `decode` (6.10).
+# The output is logits, not probabilities.
 
 # %%
-from annotated.transformer import Transformer
-
 show_source(Transformer.encode, Transformer.decode, Transformer.forward)
 show_source(Transformer.__init__, fold="How its parts are made")
 
@@ -862,16 +866,28 @@ show_source(Transformer.__init__, fold="How its parts are made")
 # width 2048, "about 37000" symbols) give 63 million parameters. The paper prints 65, and
 # doesn't say how they add up.
 
-# %%
-from annotated.page.ch06 import parameter_table
 
-base = TransformerConfig(37000, 37000, tied=True)  # the rest by default
-parameter_table(base)
+# %%
+def count(module):
+    return sum(p.numel() for p in module.parameters())
+
+
+with torch.device("meta"):  # shapes without numbers
+    base = Transformer(TransformerConfig(37000, 37000, tied=True))
+sizes = {"one table of symbols": base.output.weight.numel()}
+for kind in (MultiHeadAttention, FeedForward, nn.LayerNorm):
+    sizes[kind.__name__] = sum(
+        count(part) for part in base.modules() if isinstance(part, kind)
+    )
+for name, size in {**sizes, "all": count(base)}.items():
+    print(f"{name:20} {size:>12,} {size / count(base):>6.0%}")
 
 # %% [markdown]
 # Now the check. The same weights go into our model and into PyTorch's
 # `nn.Transformer`, with embeddings and an output layer around it; then both read a
-# padded batch.
+# padded batch. (By default, `nn.Transformer` ends both stacks with a norm in *both* orders.
+# The paper's post-norm has none, since its last residual has just normalised, so for that
+# order we take it out.)
 
 # %% Proof: equals nn.Transformer, with all gradients tags=["hide-input", "proof"]
 from annotated.page.references import nn_transformer
@@ -894,22 +910,18 @@ def reach(model, source, target):
         changed[:, j] = changed[:, j] % 19 + 1  # another symbol, not padding
         moved = (model(source, changed) - model(source, target)).abs()
         rows.append(moved.amax(dim=(0, 2)) > 1e-4)  # more than rounding
-    return torch.stack(rows)  # row: position changed; column: logits that move
+    return torch.stack(rows)  # row: symbol changed; column: logit that moves
 
 
 ids = torch.tensor([[1, 2, 3, 4, 5, 6]])
-moved = reach(Transformer(small), ids, ids)
-
-# %% Picture: which logits move when a symbol changes tags=["hide-input"]
-ch06.reach(moved)
+print(reach(Transformer(small), ids, ids).int())
 
 # %% Proof: no logit sees the future, in both orders tags=["hide-input", "proof"]
 ch06.check_reach(reach)
 
-# %% Proof: dropout reaches every place, and 0 means none tags=["hide-input", "proof"]
-ch06.check_dropout()
-
 # %% [markdown]
+# Ones on and above the diagonal, zeros below: a symbol moves its own logit and later ones.
+#
 # ## 6.10 Pitfalls
 #
 # **A translation changes when you pad its source.** The decoder's cross-attention
@@ -924,12 +936,7 @@ ch06.padding_moves()
 # standard deviation 1, the factor $\sqrt d$ makes them 23 times as large as they should be at
 # $d = 512$, and hides the positions. Initialise the table with $d^{-1/2}$ instead. ([Inside a
 # Transformer](06c_inside_a_transformer.ipynb) trains both.)
-
-# %%
-too_large = nn.Embedding(1000, 512).weight * 512**0.5
-print(f"standard deviation {too_large.std():.1f}")
-
-# %% [markdown]
+#
 # **Six layers have the parameters of one.** `[layer] * 6` is one layer with six names.
 # Make six, in a loop. And put them in an `nn.ModuleList`: a plain Python list hides its
 # layers from the optimiser, and they never learn.
@@ -942,34 +949,41 @@ for name, stack in (("six", six), ("* 6", one), ("a list", listed)):
     print(f"{name:6} {sum(p.numel() for p in stack.parameters()):6}")
 
 # %% [markdown]
-# **Your post-norm model doesn't match `nn.Transformer`.** PyTorch's version puts a
-# final norm after both stacks in *both* orders; the paper's post-norm has none, since
-# its last residual has just normalised. In a fresh model even the outputs agree,
-# because gains are 1 and biases 0. The gradients of the last residual's norm don't, and
-# after some training nothing does.
+# ## 6.11 What your API runs
+#
+# Ask a chat model to translate the note. There is a source, your prompt, but no encoder and
+# no cross-attention. Prompt and answer are **one text**, and one stack under a causal mask
+# reads it from left to right. What's left of a decoder layer without cross-attention *is*
+# an encoder layer under that mask ([page 6c](06c_inside_a_transformer.ipynb) checks it).
 
-# %% Measured: what one norm more changes tags=["hide-input", "proof"]
-ch06.one_norm_more()
+# %% Figure: two stacks, and a decoder alone tags=["hide-input"]
+ch06.one_stack()
 
 # %% [markdown]
-# ## 6.11 Exercises
+# Its self-attention does both jobs: looking at the note, and at its own text so far. The keys
+# and values of the prompt play the part of the memory; they are computed once and kept, in
+# every layer ([the cache](11c_cache.ipynb)). What it gives up is the look ahead: no symbol of
+# the prompt sees what comes after it. (BERT is the other half: it only reads, and keeps the
+# encoder alone.)
+#
+# Inside, the blocks of this chapter are all there. LLaMA exchanges three parts, and its
+# successors a fourth ([Ainslie et al., 2023](https://arxiv.org/abs/2305.13245)):
+#
+# | part | in this chapter | today | where |
+# |---|---|---|---|
+# | norm | LayerNorm | before each sublayer, without mean and bias: RMSNorm | [page 6c](06c_inside_a_transformer.ipynb) |
+# | network | two maps and a ReLU | a third map as a gate: SwiGLU | [page 6c](06c_inside_a_transformer.ipynb) |
+# | positions | added to the embeddings | queries and keys are rotated: RoPE | [chapter 5](05_positional_encoding.ipynb) |
+# | heads | each has its own keys and values | several share them: grouped queries | [chapter 3](03_multi_head_attention.ipynb) |
+#
+# ## 6.12 Exercises
 #
 # On the [exercise page](../book/exercises/06_encoder_decoder.ipynb), with checks that answer
-# at once, you write a residual
-# block in both orders; build a whole encoder layer from its matrices; assemble a
-# decoder layer; repair one that sees the future; tie the weights; find a leak of the
-# future in a model you can't look into; say in words what three changes would do.
+# at once, you write a residual block in both orders, an encoder and a decoder layer; repair one
+# that sees the future; tie the weights; find a leak of the future in a model you can't look
+# into; say in words what three changes would do.
 #
-# ## 6.12 Quick questions
-#
-# <details><summary>Why does a pre-norm stack end with a norm, and a post-norm stack
-# doesn't?</summary>
-#
-# The stream of pre-norm is a plain sum that no norm ever touched, and its size depends
-# on everything that was added. Cross-attention and the output layer would have to read
-# vectors of any length. Post-norm's last residual has just normalised.
-#
-# </details>
+# ## 6.13 Quick questions
 #
 # <details><summary>A tied model of width 512 has 37,000 symbols. You double them. What
 # happens to its parameters, and to its work per word?</summary>
@@ -981,7 +995,7 @@ ch06.one_norm_more()
 #
 # </details>
 #
-# ## 6.13 What to remember
+# ## 6.14 What to remember
 #
 # - The encoder reads the whole source once. The decoder writes, and looks at the memory
 #   and at its own text so far.
@@ -993,11 +1007,8 @@ ch06.one_norm_more()
 # - What a part is worth depends on the *others*. Without the residual, nearly every set
 #   of parts did worse than none (in 300 steps, at one learning rate).
 # - Three attentions, three masks; change the future and see whether a logit moves.
-
-# %%
-cost()
-
-# %% [markdown]
+# - A chat model is a decoder alone: prompt and answer are one text.
+#
 # Two deeper pages, for whenever you like:
 # [norm order, depth and gradients](06b_norm_order.ipynb) and
 # [inside a Transformer](06c_inside_a_transformer.ipynb). The next chapter trains the

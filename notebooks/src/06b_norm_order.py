@@ -20,20 +20,16 @@
 pair = torch.tensor([[1.0, 2.0], [3.0, 4.0]])
 rows, columns = nn.LayerNorm(2)(pair), nn.BatchNorm1d(2)(pair)
 
-# %% tags=["hide-input"]
+# %% Picture: two vectors, normalised both ways tags=["hide-input"]
 from annotated.page.pictures import Matrix, chain
 
 chain(
     Matrix(pair, "two vectors"),
-    "rows →",
-    Matrix(rows.detach(), "layer norm", digits=1),
-    "columns →",
-    Matrix(columns.detach(), "batch norm", digits=1),
-    alt="Two vectors, 1 2 and 3 4. Layer norm makes each row minus 1, 1. "
-    "Batch norm makes each column minus 1, 1.",
+    *("rows →", Matrix(rows, "layer norm", digits=1)),
+    *("columns →", Matrix(columns, "batch norm", digits=1)),
 )
 
-# %% tags=["hide-input", "proof"]
+# %% Proof: what each axis gives tags=["hide-input", "proof"]
 from annotated.page.notebook import check_close
 
 signs = torch.tensor([[-1.0, 1.0], [-1.0, 1.0]])
@@ -44,32 +40,10 @@ check_close("batch norm: each column is −1, 1", columns, signs.T, 1e-4)
 # For sentences the axis matters. Take one of three words, and let another sentence, or
 # padding, join it in the batch. How far does it move?
 
-# %% tags=["hide-input"]
-from annotated.page.notebook import show_table
+# %% Table: how far a sentence moves tags=["hide-input"]
+from annotated.page import ch06b
 
-sentence = torch.randn(1, 3, 8)
-neighbour, padding = 3 + torch.randn(1, 3, 8), torch.zeros(1, 9, 8)
-
-
-def moved(norm, extra):
-    """How far the sentence moves when `extra` joins it in the batch."""
-    batch = torch.cat([sentence.flatten(0, 1), extra.flatten(0, 1)])
-    return (norm(batch)[:3] - norm(sentence.flatten(0, 1))).abs().max().item()
-
-
-moves = {
-    name: [moved(norm, extra) for extra in (neighbour, padding)]
-    for name, norm in (
-        ("layer norm", nn.LayerNorm(8)),
-        ("batch norm", nn.BatchNorm1d(8)),
-    )
-}
-assert max(moves["layer norm"]) < 1e-5 and min(moves["batch norm"]) > 0.1
-show_table(
-    ["", "a neighbour", "padding"],
-    [[name, *(f"{m:.2f}" for m in both)] for name, both in moves.items()],
-    "How far a sentence moves when the batch changes",
-)
+ch06b.moves_table()
 
 # %% [markdown]
 # In evaluation batch norm uses running averages instead of the batch, so training and
@@ -87,23 +61,8 @@ def nearly(x, eps=1e-6):
     return (x - x.mean(-1, keepdim=True)) / (x.std(-1, keepdim=True) + eps)
 
 
-# %% tags=["hide-input"]
-shrunk = {}
-for d in (8, 64, 512):
-    x = torch.randn(1000, d)
-    shrunk[d] = 1 - (nearly(x).norm() / nn.LayerNorm(d)(x).norm()).item()
-    assert abs(shrunk[d] - (1 - ((d - 1) / d) ** 0.5)) < 1e-3
-steep = {}
-for name, norm in {"nearly": nearly, "nn.LayerNorm": nn.LayerNorm(8)}.items():
-    flat = torch.zeros(1, 8, requires_grad=True)
-    (slope,) = torch.autograd.grad(norm(flat)[0, 0], flat)
-    steep[name] = slope[0, 0].item()
-assert steep["nearly"] > 1e5 and steep["nn.LayerNorm"] < 1e3
-show_table(
-    ["", "nearly", "nn.LayerNorm"],
-    [[f"size at width {d}", f"{1 - s:.1%}", "100%"] for d, s in shrunk.items()]
-    + [["gradient at a row of zeros", *(f"{s:.0f}" for s in steep.values())]],
-)
+# %% Table: nearly right, beside PyTorch's tags=["hide-input"]
+ch06b.nearly_table(nearly)
 
 # %% [markdown]
 # The factor is $\sqrt{(d-1)/d}$: it matters at width 8 and hardly at 512, and a learned
@@ -111,29 +70,7 @@ show_table(
 # of $\varepsilon$ matters where all numbers of a vector are nearly equal. Outside the
 # root, the gradient is multiplied by up to a million; inside, the divisor can't fall
 # below $\sqrt{10^{-5}} = 0.003$.
-
-
-# %% tags=["hide-input", "proof"]
-def normalise_by_loops(x, gain, bias, eps=1e-5):
-    rows = []
-    for row in x.flatten(0, -2):
-        mean = sum(row) / len(row)
-        variance = sum((number - mean) ** 2 for number in row) / len(row)
-        rows.append(gain * (row - mean) / (variance + eps) ** 0.5 + bias)
-    return torch.stack(rows).view_as(x)
-
-
-x, norm = torch.randn(2, 5, 8), nn.LayerNorm(8)
-nn.init.normal_(norm.weight)
-nn.init.normal_(norm.bias)
-check_close(
-    "nn.LayerNorm = loops over the formula",
-    norm(x),
-    normalise_by_loops(x, norm.weight, norm.bias),
-    1e-5,
-)
-
-# %% [markdown]
+#
 # ## 6b.2 Gradients by depth
 #
 # Now whole models of 2 to 32 layers, width 32, fresh weights, one batch of random
@@ -141,15 +78,7 @@ check_close(
 # Before you look: which order has the larger gradient in the last layer, and which in
 # the first?
 
-# %% tags=["hide-input"]
-from collections import defaultdict
-from contextlib import ExitStack
-from statistics import geometric_mean, mean
-
-import matplotlib.pyplot as plt
-
-from annotated.page.notebook import show
-from annotated.page.plots import LINES, PALETTE
+# %%
 from annotated.transformer import Transformer, TransformerConfig
 
 
@@ -174,6 +103,7 @@ def gradient_norms(stack):
     return torch.stack(squares).sqrt()
 
 
+# %% Figure: the gradient of each layer, by depth tags=["hide-input"]
 depths, seeds = (2, 4, 8, 16, 32), (0, 1, 2)
 slopes = {}
 for norm in ("pre", "post"):
@@ -189,50 +119,10 @@ for norm in ("pre", "post"):
                 model.decoder
             )
 
-figure, axes = plt.subplots(2, 2, figsize=(9.0, 5.6), sharex=True, sharey=True)
-for row, stack in zip(axes, ("encoder", "decoder"), strict=True):
-    for ax, norm in zip(row, ("pre", "post"), strict=True):
-        for i, depth in enumerate(depths):
-            for seed in seeds:
-                ax.semilogy(
-                    torch.arange(1, depth + 1),
-                    slopes[stack, norm, depth, seed],
-                    LINES[i % 4],
-                    marker="os^Dv"[i],
-                    markersize=4 if seed == 0 else 0,
-                    markevery=max(1, depth // 8),
-                    color=PALETTE[i],
-                    alpha=1.0 if seed == 0 else 0.35,
-                    label=f"{depth} layers" if seed == 0 else None,
-                )
-        ax.set_title(f"{stack}, {norm}-norm")
-for ax in axes[1]:
-    ax.set_xlabel("layer, counted from the input")
-for ax in axes[:, 0]:
-    ax.set_ylabel("norm of the gradient")
-axes[1, 0].legend(ncols=2, fontsize=9)
-show(
-    figure,
-    alt="Norm of the gradient of each layer, for models of 2 to 32 layers. "
-    "Pre-norm: all layers of a model are about alike, and deeper models have "
-    "smaller gradients. Post-norm: nearly flat in the encoder, but in the "
-    "decoder of 32 layers a straight line on the logarithmic axis, from above "
-    "1 at the last layer down to about a hundred thousandth at the first.",
-    caption="Fresh models, one backward pass; the same axes in all panels. "
-    "Strong lines are seed 0, pale ones seeds 1 and 2.",
-)
+ch06b.by_depth(slopes)
 
-# %% tags=["hide-input", "proof"]
-for seed in seeds:
-    pre, post = (slopes["decoder", norm, 32, seed] for norm in ("pre", "post"))
-    assert 1 / 20 < pre[0] / pre[-1] < 20 and post[0] / post[-1] < 1e-3
-    encoder = slopes["encoder", "post", 32, seed]
-    assert encoder[0] / encoder[-1] > 1 / 50  # hardly fades there
-print(
-    "✓ decoders of 32 layers, three seeds: pre-norm keeps first and last "
-    "layer within a factor of 20; under post-norm the first has less than a "
-    "thousandth of the last"
-)
+# %% Measured: first layer and last tags=["hide-input", "proof"]
+ch06b.check_fading(slopes)
 
 # %% [markdown]
 # Under **pre-norm** all layers of a model get gradients of one size, and the deeper the
@@ -241,51 +131,8 @@ print(
 # layers the last layer's gradient shrinks like $1/\sqrt L$. Under **post-norm** it
 # doesn't shrink at all. Here is that law beside the measurement:
 
-# %% tags=["hide-input"]
-last = {
-    (norm, depth): mean(
-        slopes["decoder", norm, depth, seed][-1].item() for seed in seeds
-    )
-    for norm in ("pre", "post")
-    for depth in depths
-}
-figure, ax = plt.subplots(figsize=(6.0, 3.6))
-for i, norm in enumerate(("post", "pre")):
-    ax.loglog(
-        depths,
-        [last[norm, depth] / last[norm, 2] for depth in depths],
-        LINES[i],
-        marker="os"[i],
-        color=PALETTE[i],
-        label=f"{norm}-norm, measured",
-    )
-ax.loglog(
-    depths,
-    [(2 / depth) ** 0.5 for depth in depths],
-    ":",
-    color="black",
-    label="1/√L",
-)
-ax.set_xticks(depths, [str(depth) for depth in depths])
-ax.set_xticks([], minor=True)
-ax.set_yticks([0.25, 0.5, 1, 2], ["0.25", "0.5", "1", "2"])
-ax.set_yticks([], minor=True)
-ax.set_xlabel("layers")
-ax.set_ylabel("gradient, 2 layers = 1")
-ax.legend()
-# exact: 0.25 = (2 / 32) ** 0.5
-fallen = {norm: last[norm, 32] / last[norm, 2] for norm in ("pre", "post")}
-assert fallen["pre"] < 0.6 and 1 / 4 < fallen["post"] < 4
-show(
-    figure,
-    alt="Gradient of the decoder's last layer against depth, both axes "
-    f"logarithmic. Pre-norm falls to {fallen['pre']:.2f} at 32 layers, a "
-    "little above the line 1 over root L, which is at 0.25. Post-norm stays "
-    f"near {fallen['post']:.1f}.",
-    caption="Last layer of the decoder, mean of three seeds. The law counts a "
-    "layer's network alone, at great width; we measure a whole layer, "
-    "of width 32.",
-)
+# %% Figure: the last layer's gradient, and the law tags=["hide-input"]
+ch06b.law(slopes)
 
 # %% [markdown]
 # ## 6b.3 Where post-norm loses its gradient
@@ -295,7 +142,10 @@ show(
 # its input over that at its output, geometric mean over 32 layers. Then cut the
 # sublayer's own way back, so that only the addition is left:
 
-# %% tags=["hide-input"]
+# %% What a sublayer passes back tags=["hide-input"]
+from collections import defaultdict
+from statistics import geometric_mean, mean
+
 KINDS = ("self-attention", "cross-attention", "feed-forward")
 
 
@@ -327,6 +177,7 @@ def passed_back(model, cut=False):
     }
 
 
+# %% Table: what each sublayer lets through tags=["hide-input"]
 passed = {}
 for norm in ("pre", "post"):
     for cut in (False, True):
@@ -347,38 +198,11 @@ def give_unlike_memory(model):
 torch.manual_seed(0)
 unlike = give_unlike_memory(small("post", 32))
 passed["unlike"] = passed_back(unlike)
-unlike_ratio = gradient_norms(unlike.decoder)
-unlike_ratio = (unlike_ratio[0] / unlike_ratio[-1]).item()
-names = {
-    ("pre", False): "pre-norm",
-    ("pre", True): "pre-norm, the addition alone",
-    ("post", False): "post-norm",
-    ("post", True): "post-norm, the addition alone",
-    "unlike": "post-norm, a memory of unlike words",
-}
-show_table(
-    ["", *KINDS],
-    [
-        [name, *(f"{passed[key][kind]:.2f}" for kind in KINDS)]
-        for key, name in names.items()
-    ],
-    "Share of the gradient that each sublayer lets through",
-)
+ch06b.passed_table(passed)
 
-# %% tags=["hide-input", "proof"]
-post, bare = passed["post", False], passed["post", True]
-assert post["cross-attention"] < 0.85
-assert min(post["self-attention"], post["feed-forward"]) > 0.9
-assert abs(post["cross-attention"] - bare["cross-attention"]) < 0.05
-assert post["self-attention"] - bare["self-attention"] > 0.1
-assert passed["unlike"]["cross-attention"] > 0.9 and unlike_ratio > 0.05
-layer_lets = post["self-attention"] * post["cross-attention"]
-layer_lets *= post["feed-forward"]
-norms = slopes["decoder", "post", 32, 0]
-print(
-    f"✓ a post-norm layer lets {layer_lets:.2f} through, 31 of them "
-    f"{layer_lets**31:.0e}; first layer over last: {norms[0] / norms[-1]:.0e}"
-)
+# %% Measured: where the gradient fades tags=["hide-input", "proof"]
+own = slopes["decoder", "post", 32, 0]
+ch06b.check_passed(passed, own, gradient_norms(unlike.decoder))
 
 # %% [markdown]
 # It's the cross-attention. Cut its way back and nothing changes, because its keys and
@@ -394,7 +218,10 @@ print(
 # after a fresh stack? (Chapter 6 measured this for attention alone.)
 
 
-# %% tags=["hide-input"]
+# %% Differences between words, at the end of each stack tags=["hide-input"]
+from contextlib import ExitStack
+
+
 def difference(x):
     return ((x - x.mean(dim=1, keepdim=True)).norm() / x.norm()).item()
 
@@ -419,6 +246,7 @@ def differences_after(model):
     return at_end
 
 
+# %% Table: how different words still are tags=["hide-input"]
 ends = defaultdict(list)
 for norm in ("pre", "post"):
     for depth in (6, 32):
@@ -426,21 +254,9 @@ for norm in ("pre", "post"):
             torch.manual_seed(seed)
             at_end = differences_after(small(norm, depth))
             ends[norm, depth].append(at_end)
-            if depth == 32:
+            if depth == 32:  # after some six layers, nothing has collapsed
                 assert max(at_end.values()) < 1e-2 or norm == "pre"
-            assert min(at_end.values()) > 0.01 or (norm, depth) == ("post", 32)
-show_table(
-    ["", "after the encoder", "after the decoder"],
-    [
-        [f"{norm}-norm, {depth} layers"]
-        + [
-            ", ".join(f"{at_end[stack]:.0e}" for at_end in several)
-            for stack in ("encoder", "decoder")
-        ]
-        for (norm, depth), several in ends.items()
-    ],
-    "Difference between words, three seeds",
-)
+ch06b.ends_table(ends)
 
 # %% [markdown]
 # Rank collapse is back under post-norm, at 32 layers and before training: every norm
@@ -457,8 +273,7 @@ show_table(
 # ruin the model. Here are four layers that learn to copy six letters at a rate of
 # 0.005, in 200 steps: <!-- given: 0.005 -->
 
-# %% tags=["hide-input"]
-from annotated.page.notebook import expect
+# %% Copying letters, with warm-up and without tags=["hide-input"]
 from annotated.training import fit
 
 
@@ -490,7 +305,9 @@ def train_with_warmup(norm, warmup, seed, rate=5e-3, steps=200):
     return mean(row["loss"] for row in history[-20:]), history[0]["loss"]
 
 
-# %% tags=["hide-input", "remove-stderr"]
+# %% Table: losses with warm-up and without tags=["hide-input", "remove-stderr"]
+from annotated.page.notebook import expect, show_table
+
 trained, at_first = {}, {}
 for way in (("post", 0), ("post", 100), ("pre", 0)):
     trained[way], at_first[way] = train_with_warmup(*way, seed=0)

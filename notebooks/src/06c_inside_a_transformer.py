@@ -22,19 +22,9 @@
 # stream begins as the letter just written, and should end as the next one. In which of
 # the six sublayers does it turn?
 
-# %% tags=["hide-input", "remove-stderr"]
-from collections import defaultdict
-from dataclasses import replace
-
-from annotated.page.notebook import check_close, expect, show_table
-from annotated.positions import PositionalEncoding
+# %% Small models, and sequences to copy tags=["hide-input"]
 from annotated.training import fit
-from annotated.transformer import (
-    EncoderLayer,
-    FeedForward,
-    Transformer,
-    TransformerConfig,
-)
+from annotated.transformer import Transformer, TransformerConfig
 
 
 def small(norm, layers, symbols=20, **changes):
@@ -65,6 +55,7 @@ def exact_share(model, generator, length, count=500):
     return (guess == source).all(dim=1).float().mean().item()
 
 
+# %% Train one of each norm order tags=["hide-input", "remove-stderr"]
 def train_copy(model, seed, length, steps=300, rate=3e-3):
     generator = torch.Generator().manual_seed(seed)
     batches = (copies(generator, 64, length) for _ in range(steps))
@@ -84,14 +75,9 @@ for norm in ("pre", "post"):
 
 source = torch.tensor([[LETTERS.index(letter) for letter in "fadehb"]])
 target = F.pad(source, (1, 0), value=1)[:, :-1]
-SUBLAYERS = [
-    f"{i} {kind}"
-    for i in (1, 2)
-    for kind in ("self-attention", "cross-attention", "feed-forward")
-]
-STAGES = ["embedding + position", *SUBLAYERS]
 
 
+# %%
 @torch.no_grad()
 def streams_of(model, source, target):
     """The stream of the decoder after each sublayer, (stages, b, t, d)."""
@@ -113,6 +99,7 @@ def read_out(model, stream):
     return model.output(model.decoder.norm(stream)).softmax(dim=-1)
 
 
+# %% What each sublayer adds, for the figure tags=["hide-input"]
 streams = {}
 for norm, model in trained.items():
     all_streams, logits = streams_of(model, source, target)
@@ -136,6 +123,7 @@ def parts_of(model):
     return torch.stack(added), norms
 
 
+# %% What the figure computes with tags=["hide-input"]
 def rounded(tensor):
     return [round(x, 6) for x in tensor.flatten().tolist()]
 
@@ -151,71 +139,18 @@ for norm, model in trained.items():
         "last": [[rounded(m.weight), rounded(m.bias)] for m in last],
         "table": [rounded(row) for row in model.output.weight],
     }
-WRITTEN = [LETTERS[i] for i in target[0].tolist()]
-PLACES = [f"{i + 1}: after {letter}" for i, letter in enumerate(WRITTEN)]
-NEXT = [LETTERS[i] for i in source[0].tolist()]
 
+# %% Try it: follow one position through the stream tags=["hide-input"]
+from annotated.page import ch06c
 
-def as_values(order, place, stage):
-    """What the browser must show, from the module's own run."""
-    norm, i, j = order[:-5], PLACES.index(place), STAGES.index(stage)
-    stream = streams[norm][:, i]
-    added = parts_of(trained[norm])[0][:, i]
-    read = read_out(trained[norm], stream)
-    return {
-        "stream": stream[j].tolist(),
-        "added": added[j - 1].tolist() if j else [0.0] * 32,
-        "lengths": stream.norm(dim=-1).tolist(),
-        "says": [LETTERS[k] for k in read.argmax(dim=-1).tolist()],
-        "shares": read[j].tolist(),
-    }
-
-
-# %% tags=["hide-input"]
-from annotated.page.frames import Choice, Slider, explorer, static
-
-tried = [
-    ("pre-norm", 2, 0),
-    ("pre-norm", 2, 2),
-    ("pre-norm", 5, 6),
-    ("pre-norm", 0, 5),
-    ("post-norm", 0, 0),
-    ("post-norm", 3, 5),
-    ("post-norm", 5, 6),
-]
-checks = []
-for order, i, j in tried:
-    state = {"order": order, "place": PLACES[i], "stage": STAGES[j]}
-    checks.append((state, as_values(**state)))
-explorer(
-    static("residual_stream.js"),
-    {
-        "orders": orders,
-        "places": PLACES,
-        "stages": STAGES,
-        "letters": LETTERS,
-        "written": WRITTEN,
-        "next": NEXT,
-    },
-    [
-        Choice("order", "norm order", list(orders)),
-        Slider("place", "position", PLACES, PLACES[1]),
-        Slider("stage", "the stream after", STAGES),
-    ],
-    label="One position's residual stream",
-    checks=checks,
-    question="Which sublayer turns the letter just written into the letter "
-    "to be written?",
-    caption="The source is f a d e h b. Above, the 32 numbers: what the "
-    "sublayer adds, and the stream after it. Below, a row for each stage: the "
-    "stream's length and the letter that the output layer would read from it.",
-)
+shares = {n: read_out(m, streams[n]) for n, m in trained.items()}
+ch06c.stream_explorer(orders, streams, shares, "fadehb")
 
 # %% [markdown]
 # Now count instead of looking at one sentence. Over two hundred fresh ones, how often
 # does the stream say the letter just written, and how often the next?
 
-# %% tags=["hide-input"]
+# %% Table: letters written, letters to come tags=["hide-input"]
 fresh_source, fresh_target = copies(torch.Generator().manual_seed(7), 200)
 said = {}
 for norm, model in trained.items():
@@ -226,34 +161,13 @@ for norm, model in trained.items():
         for name, which in (("now", fresh_target), ("next", fresh_source))
     }
 lengths = {n: s.norm(dim=-1).mean(dim=-1) for n, s in streams.items()}
-show_table(
-    ["the stream after", "pre: written", "pre: next", "pre: length"]
-    + ["post: written", "post: next", "post: length"],
-    [
-        [stage]
-        + [
-            entry
-            for norm in ("pre", "post")
-            for entry in (
-                f"{said[norm]['now'][i]:.0%}",
-                f"{said[norm]['next'][i]:.0%}",
-                f"{lengths[norm][i]:.1f}",
-            )
-        ]
-        for i, stage in enumerate(STAGES)
-    ],
-    "What the stream says, and how long it is",
-)
+ch06c.said_table(said, lengths)
 
-# %% tags=["hide-input", "proof"]
-for norm, model in trained.items():
-    end = read_out(model, streams[norm][-1])
-    check_close(
-        f"{norm}-norm: the last stage gives the logits",
-        end,
-        model(source, target)[0].softmax(dim=-1),
-        1e-5,
-    )
+# %% Measured: what the streams say, and how long they are tags=["hide-input", "proof"]
+from annotated.page.notebook import expect
+
+logits = {n: m(source, target)[0] for n, m in trained.items()}
+ch06c.check_last_stage(shares, logits)
 expect(
     "06c-copies",
     "Both models copy most sequences without a mistake.",
@@ -271,6 +185,7 @@ expect(
         [shares["next"][1] for shares in said.values()],
     ),
 )
+# %% Measured: how streams grow tags=["hide-input", "proof"]
 grows = {norm: long[-1] / long[0] for norm, long in lengths.items()}
 expect(
     "06c-stream-grows",
@@ -300,7 +215,11 @@ print(
 # are drawn. A third model has large embeddings *and* positions that are as much louder.
 
 
-# %% tags=["hide-input", "remove-stderr"]
+# %% Embeddings of three sizes tags=["hide-input"]
+from annotated.page.notebook import expect, show_table
+from annotated.positions import PositionalEncoding
+
+
 class Louder(PositionalEncoding):
     """Positions times √d, as the embeddings are."""
 
@@ -313,6 +232,8 @@ settings = {
     "1, times √d": (1.0, False),
     "1, times √d, and louder positions": (1.0, True),
 }
+
+# %% Table: copying with embeddings of three sizes tags=["hide-input", "remove-stderr"]
 loudness = {}
 for name, (deviation, louder) in settings.items():
     torch.manual_seed(0)
@@ -343,69 +264,15 @@ show_table(
 # deviation would depend on the size of the vocabulary, which nothing in the stream
 # should.
 
-# %% tags=["hide-input", "proof"]
-for inner, outer in ((512, 512), (512, 2048)):
-    drawn = nn.init.xavier_uniform_(torch.empty(outer, inner))
-    wanted = (2 / (inner + outer)) ** 0.5
-    assert abs(drawn.std().item() / wanted - 1) < 0.01
-    print(
-        f"✓ {inner} to {outer}: deviation {drawn.std():.4f}, the rule says "
-        f"{wanted:.4f}"
-    )
-
 # %% [markdown]
 # ### The first loss
 #
 # Guessing among $v$ symbols costs $\ln v$. A fresh model is worse than that, and a
 # fresh *tied* pre-norm model is worse still:
 
-# %%
-torch.manual_seed(0)
-config = TransformerConfig(1000, 1000, tied=True, norm="pre", dropout=0.0)
-source, target = torch.randint(1, 1000, (2, 4, 10))
-with torch.no_grad():
-    logits = Transformer(config)(source, target)  # (b, t, v)
-
-
-# %% tags=["hide-input"]
-def first_loss_of(logits):
-    """Cross-entropy, averaged over every label that could be the right one."""
-    return (logits.logsumexp(dim=-1) - logits.mean(dim=-1)).mean().item()
-
-
-def first_row(name, logits):
-    own = logits.gather(-1, target[..., None]).mean().item()
-    same = (logits.argmax(dim=-1) == target).float().mean().item()
-    half = logits.var(dim=-1).mean().item() / 2
-    row = [name, f"{own:.1f}", f"{same:.0%}", f"{half:.2f}"]
-    return own, same, half, [*row, f"{first_loss_of(logits):.2f}"]
-
-
-torch.manual_seed(0)
-with torch.no_grad():
-    untied_model = Transformer(replace(config, tied=False))
-    untied_logits = untied_model(source, target)
-uniform = torch.tensor(1000.0).log().item()
-own, same, half, tied_row = first_row("tied", logits)
-untied_own, untied_same, untied_half, untied_row = first_row(
-    "untied", untied_logits
-)
-start_loss = first_loss_of(logits)
-untied_excess = first_loss_of(untied_logits) - uniform
-assert own > 5 and same > 0.9 and start_loss > uniform + 0.7
-assert abs(untied_own) < 1 and untied_same < 0.1
-assert abs(untied_excess - untied_half) < 0.05
-show_table(
-    [
-        "fresh model",
-        "logit of the symbol just read",
-        "where it's the likeliest",
-        "half the variance of the logits",
-        "loss, mean over all labels",
-    ],
-    [tied_row, untied_row],
-    f"d = 512, v = 1000, so ln v = {uniform:.2f}; pre-norm",
-)
+# %% Table: what fresh models say, and its cost tags=["hide-input"]
+config = TransformerConfig(1000, 1000, norm="pre", dropout=0.0)
+ch06c.first_losses(config)
 
 # %% [markdown]
 # The stream *begins* as the symbol's own embedding, and a residual model never takes it
@@ -414,8 +281,7 @@ show_table(
 # But that's only part of what the first loss has above $\ln v$. The untied model
 # repeats nothing and still pays: logits that vary at random cost about half their
 # variance.
-
-# %% [markdown]
+#
 # ## 6c.3 The network, by other names
 #
 # "The same weights at every position, and no neighbour has a say" also describes a
@@ -423,28 +289,8 @@ show_table(
 # them are *one* linear map, so without the ReLU the 2048 numbers in the middle would
 # buy nothing. Both are quickly proved:
 
-# %% tags=["hide-input", "proof"]
-network = FeedForward(d_model=8, d_ff=32)
-W_1, b_1 = network.inner.weight, network.inner.bias
-W_2, b_2 = network.outer.weight, network.outer.bias
-x, upstream = torch.randn(2, 5, 8, requires_grad=True), torch.randn(2, 5, 8)
-first, second = nn.Conv1d(8, 32, 1), nn.Conv1d(32, 8, 1)
-with torch.no_grad():
-    for conv, linear in ((first, network.inner), (second, network.outer)):
-        conv.weight.copy_(linear.weight[..., None])
-        conv.bias.copy_(linear.bias)
-convolved = second(F.relu(first(x.transpose(1, 2)))).transpose(1, 2)
-check_close("network = convolution of width 1", network(x), convolved, 1e-5)
-ours = torch.autograd.grad((network(x) * upstream).sum(), (x, W_1, W_2))
-theirs = torch.autograd.grad(
-    (convolved * upstream).sum(), (x, first.weight, second.weight)
-)
-theirs = [theirs[0], theirs[1][..., 0], theirs[2][..., 0]]  # width 1
-check_close("  and its gradients", theirs, ours, 1e-4)
-without = (x @ W_1.T + b_1) @ W_2.T + b_2
-one_map = x @ (W_2 @ W_1).T + (W_2 @ b_1 + b_2)
-check_close("without the ReLU: two maps = one", without, one_map, 1e-5)
-assert (network(x) - one_map).abs().max().item() > 0.1
+# %% Proof: a convolution; and one map without the ReLU tags=["hide-input", "proof"]
+ch06c.check_network()
 
 # %% [markdown]
 # So where is a Transformer not linear? In the ReLU, in attention, whose weights are a softmax
@@ -459,6 +305,8 @@ assert (network(x) - one_map).abs().max().item() > 0.1
 # %%
 from torch.utils.flop_counter import FlopCounterMode
 
+from annotated.transformer import TransformerConfig
+
 with torch.device("meta"):
     base = Transformer(TransformerConfig(37000, 37000, tied=True))
 
@@ -472,77 +320,17 @@ def multiplications(length):
     return {name: sum(c.values()) // 2 for name, c in counts.items()}
 
 
-# %% tags=["hide-input"]
-def by_component(length):
-    counts = multiplications(length)
-    sums = defaultdict(int)
-    for name, number in counts.items():
-        sums[name.split(".")[-1]] += number
-    maps = sum(
-        sums[f"{what}_map"] for what in ("query", "key", "value", "output")
-    )
-    both = sums["attention"] + sums["cross_attention"]
-    parts = {
-        "maps of attention": maps,
-        "scores and sums": both - maps,
-        "networks": sums["feed_forward"],
-        "output layer": sums["output"],
-    }
-    assert sum(parts.values()) == counts["Transformer"]
-    return parts
-
-
-shares = {}
-for length in (64, 512, 4096):
-    parts = by_component(length)
-    shares[length] = {n: c / sum(parts.values()) for n, c in parts.items()}
-length, d, d_ff, symbols = 512, 512, 2048, 37000
-assert tuple(by_component(length).values()) == (
-    18 * 4 * d**2 * length,
-    18 * 2 * length * d * length,
-    12 * 2 * d * d_ff * length,
-    length * symbols * d,
-)
-assert shares[64]["scores and sums"] < 0.05
-assert shares[4096]["scores and sums"] == max(shares[4096].values())
-show_table(
-    ["", *(f"{length} words" for length in shares)],
-    [
-        [part, *(f"{shares[length][part]:.0%}" for length in shares)]
-        for part in shares[64]
-    ],
-    "Share of the multiplications of the base model",
-)
+# %% Table: what costs how much tags=["hide-input"]
+ch06c.component_table(multiplications)
 
 # %% [markdown]
 # For sentences, the part of attention that is quadratic in the length is next to
 # nothing. At 4096 words it's the largest part. Part III of this book is about that.
 #
-# And the modules one by one, a layer shown once:
+# And the modules of a layer, one by one:
 
-
-# %% tags=["hide-input"]
-def count(module):
-    return sum(p.numel() for p in module.parameters())
-
-
-rows = []
-for name, module in base.named_modules():
-    first_layer = ".0" in name or "layers" not in name
-    listed = isinstance(module, nn.ModuleList) or ".residuals.0." in name
-    if (
-        name
-        and first_layer
-        and name.count(".") < 4
-        and count(module)
-        and not listed
-    ):
-        rows.append([name, type(module).__name__, f"{count(module):,}"])
-show_table(
-    ["module", "class", "parameters"],
-    rows,
-    "The base model; layer 0 of each stack",
-)
+# %%
+print(base.decoder.layers[0])
 
 # %% [markdown]
 # ## 6c.5 Both stacks, or one
@@ -559,26 +347,11 @@ show_table(
 # "Decoder-only" is a misleading name, because such a layer has no cross-attention. It
 # *is* an encoder layer, under the causal mask:
 
-# %% tags=["hide-input", "proof"]
-from annotated.masks import causal_mask
-
-layer = EncoderLayer(small("pre", 1).config)
-x = torch.randn(1, 6, 32)
-changed = x.clone()
-changed[:, -1] = torch.randn(32)
-gaps = {}
-alone = torch.eye(6, dtype=torch.bool)  # each position sees itself
-for name, mask in {"no": None, "causal": causal_mask(6), "own": alone}.items():
-    moved = layer(x, mask) - layer(changed, mask)
-    gaps[name] = moved[:, :-1].abs().max().item()
-assert gaps["no"] > 0 == gaps["causal"] == gaps["own"]
-print(
-    f"✓ the last word moves the others by {gaps['no']:.2f} without a mask, "
-    "by 0 under the causal one, and by 0 when each position sees itself alone"
-)
+# %% Proof: positions interact by attention alone tags=["hide-input", "proof"]
+ch06c.check_masks()
 
 # %% [markdown]
-# The last number says what makes a model a Transformer, whichever stacks it has: the
+# The last check says what makes a model a Transformer, whichever stacks it has: the
 # *only* way in which positions interact is attention
 # ([Bloem, 2019](https://peterbloem.nl/blog/transformers)). Norms and networks work on
 # each position alone.
@@ -604,19 +377,8 @@ def swiglu(x, W_gate, W_inner, W_outer):
     return (F.silu(x @ W_gate.T) * (x @ W_inner.T)) @ W_outer.T
 
 
-# %% tags=["hide-input", "proof"]
-x, gain = torch.randn(2, 5, 8), torch.randn(8)
-theirs = F.rms_norm(x, (8,), gain, 1e-6)
-check_close("equals PyTorch's RMSNorm", rms_norm(x, gain), theirs, 1e-5)
-centred = x - x.mean(dim=-1, keepdim=True)
-check_close(
-    "on vectors of mean 0, layer norm and RMSNorm agree",
-    F.layer_norm(centred, (8,), gain, eps=1e-6),
-    rms_norm(centred, gain),
-    1e-5,
-)
-maps = [torch.randn(size) for size in ((12, 8), (12, 8), (8, 12))]
-assert swiglu(x, *maps).shape == x.shape
+# %% Proof: both equal PyTorch's and the book's tags=["hide-input", "proof"]
+ch06c.check_today(rms_norm, swiglu)
 
 # %% [markdown]
 # None of these changes what the parts are *for*. A gated network has three matrices

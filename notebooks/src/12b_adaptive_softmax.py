@@ -27,38 +27,14 @@ with torch.device("meta"):  # shapes alone, no memory
         267_735, 1024, cutoffs=[20_000, 40_000, 200_000]
     )
 
-# %% tags=["hide-input"]
-from annotated.page.notebook import show_table
+# %% Table: what each cluster's table weighs tags=["hide-input"]
+from annotated.page import ch12b
 
-
-def millions(model):
-    return sum(p.numel() for p in model.parameters()) / 1e6
-
-
-edges = adaptive.bounds
-show_table(
-    ("words", "width", "numbers in the table, millions"),
-    [
-        (f"{start:,} to {end - 1:,}", str(width), f"{table.numel() / 1e6:.1f}")
-        for start, end, width, table in zip(
-            edges, edges[1:], adaptive.widths, adaptive.tables, strict=False
-        )
-    ],
-    caption=f"With the maps between widths {millions(adaptive):.1f} million; an "
-    f"ordinary table has {millions(plain):.1f} million.",
-)
-
-# %% tags=["hide-input", "proof"]
-assert 274 < millions(plain) < 274.3 and 37 < millions(adaptive) < 37.6
-print(
-    f"✓ {millions(plain):.1f} million numbers become {millions(adaptive):.1f} "
-    f"million, "
-    f"{millions(plain) / millions(adaptive):.1f} times fewer"
-)
+ch12b.sizes_table(plain, adaptive)
 
 # %% [markdown]
 # Isn't a vector of 16 numbers too little for a word? A word that occurs three times in a
-# hundred million is read three times per epoch. That's little to fill a wide vector with.
+# hundred million is read three times per epoch: too rarely to fill a wide vector.
 #
 # ## 12b.2 Embed: a table for each cluster
 #
@@ -66,22 +42,18 @@ print(
 # cluster is half as wide as the last. A narrow vector needs a map up to the width of the
 # model:
 
-# %% tags=["hide-input"]
+# %% Picture: a narrow table, made wide tags=["hide-input"]
 from annotated.page.pictures import Matrix, chain
 
 torch.manual_seed(0)
 embedding = AdaptiveEmbedding(10, 8, cutoffs=[4, 7], div_value=2)
-with torch.no_grad():
-    narrow = embedding.tables[1]
-    wide = embedding.maps[1](narrow)
-words = ["4", "5", "6"]
+narrow = embedding.tables[1]
+look = {"rows": "456", "row": 1, "digits": 1, "narrow": True}
 chain(
-    Matrix(narrow, "table of 4 to 6", rows=words, row=1, digits=1),
-    "→",
-    Matrix(wide, "width 8", rows=words, row=1, digits=1),
-    alt="The table of words 4 to 6, three rows of four numbers, and what a linear map "
-    "makes of it: three rows of eight numbers.",
-    caption="The second cluster. A linear map takes each row to the model's width.",
+    Matrix(narrow, "table of words 4 to 6", **look),
+    *("→", Matrix(embedding.maps[1](narrow), "width 8", **look)),
+    caption="The second cluster. A linear map takes each row to the model's "
+    "width.",
 )
 
 # %%
@@ -112,45 +84,8 @@ from annotated.adaptive import AdaptiveSoftmax
 
 show_source(AdaptiveSoftmax.loss)
 
-# %% tags=["hide-input", "proof"]
-from annotated.page.notebook import check_close
-
-torch.manual_seed(0)
-ours = AdaptiveSoftmax(30, 16, cutoffs=[6, 14], div_value=2).double()
-theirs = nn.AdaptiveLogSoftmaxWithLoss(
-    16, 30, cutoffs=[6, 14], div_value=2, head_bias=False
-).double()
-with torch.no_grad():
-    theirs.head.weight.copy_(torch.cat([ours.tables[0], ours.clusters]))
-    for i, (down, up) in enumerate(theirs.tail, start=1):
-        down.weight.copy_(ours.maps[i].weight)
-        up.weight.copy_(ours.tables[i])
-x = torch.randn(2, 9, 16, dtype=torch.float64, requires_grad=True)
-target = torch.randint(30, (2, 9))
-loss = ours.loss(x, target)
-(gradient,) = torch.autograd.grad(loss.sum(), x)
-wanted = -theirs(x.flatten(0, 1), target.flatten()).output.view(2, 9)
-(wanted_gradient,) = torch.autograd.grad(wanted.sum(), x)
-check_close(
-    "equals nn.AdaptiveLogSoftmaxWithLoss(head_bias=False), losses and "
-    "gradients",
-    [loss, gradient],
-    [wanted, wanted_gradient],
-    1e-9,
-)
-everything = ours(x)
-check_close(
-    "all probabilities add up to 1",
-    everything.exp().sum(dim=-1),
-    torch.ones(2, 9),
-    1e-9,
-)
-check_close(
-    "the loss is the entry of the whole distribution",
-    loss,
-    F.nll_loss(everything.mT, target, reduction="none"),
-    1e-9,
-)
+# %% Proof: PyTorch's losses, of one whole distribution tags=["hide-input", "proof"]
+ch12b.check_softmax()
 
 # %% [markdown]
 # In a Transformer-XL both ends share their tables (`tied=True`): what a word looks like when
@@ -171,13 +106,7 @@ check_close(
 # frequent pieces. That is why adaptive softmaxes have become rare.
 #
 # </details>
-
-# %% tags=["hide-input"]
-from annotated.page.notebook import cost
-
-cost()
-
-# %% [markdown]
+#
 # ## Further reading
 #
 # - [Grave et al. (2017)](https://arxiv.org/abs/1609.04309): the adaptive softmax.

@@ -6,20 +6,19 @@
 # ([#99](https://github.com/kimiyoung/transformer-xl/issues/99)). Which one is right? Both, as
 # section 12c.1 shows. This page answers
 # questions that users of the published code have asked since 2019, most of them with a short
-# run. You can read [chapter 12](12_transformer_xl.ipynb) without it, so pick the one you
-# came with. Together they take about 13 minutes. <!-- cited: 24.2, 23.7 -->
+# run. You can read [chapter 12](12_transformer_xl.ipynb) without it, so go straight to your
+# question. Together they take about 15 minutes. <!-- cited: 24.2, 23.7 -->
 #
 # | question | answer |
 # |---|---|
 # | [12c.1 Does more memory help a trained model?](#12c1-does-more-memory-help-a-trained-model) | The paper's, yes: 23.43 falls to 23.09. Ours isn't helped: with eight times as much, its loss rises by 0.01 to 0.02 bits. |
-# | [12c.2 What do the two length options do?](#12c2-what-do-the-two-length-options-do) | `same_length` lets every query see the same number of keys, `clamp_len` caps the distances. Ours hardly notices either. |
+# | [12c.2 What do the two length options do?](#12c2-what-do-the-two-length-options-do) | `same_length` lets every query see the same number of keys, `clamp_len` caps the distances. Neither matters much for ours. |
 # | [12c.3 Two arguments are swapped: what goes wrong?](#12c3-two-arguments-are-swapped-what-goes-wrong) | Nothing without `ext_len`. With it, a segment sees some positions twice, and part of its own future. |
 # | [12c.4 How far do gradients reach, and how many rows does R have?](#12c4-how-far-do-gradients-reach-and-how-many-rows-does-r-have) | Gradients end at the beginning of the segment. R has one row for each key. |
-# | [12c.5 Why are positions added twice?](#12c5-why-are-positions-added-twice) | Once before a state is stored, and once when it's seen. In place, once more for every segment that sees it. |
+# | [12c.5 Why are positions added twice?](#12c5-why-are-positions-added-twice) | Once before a state is stored, and once when it's seen. Done in place, it is added again by each segment that sees it. |
 # | [12c.6 What if queries aren't normalised?](#12c6-what-if-queries-arent-normalised) | Attention gets sharper as the stream grows: when the stream is 100 times larger, its entropy falls from 1.74 to 0.03. |
 # | [12c.7 Is labml's shift wrong?](#12c7-is-labmls-shift-wrong) | No. It's exact, also for keys after the query. |
 # | [12c.8 Why does the published code stop, or start with NaN?](#12c8-why-does-the-published-code-stop-or-start-with-nan) | Lengths left at `None`, byte masks, uninitialised parameters. |
-# | [12c.9 And on a GPU?](#12c9-and-on-a-gpu) | Not run yet: the code is here. |
 #
 # <!-- cited: 23.43, 23.09 -->
 # <!-- recorded lengths: 0.01 = min(a["bits"] - b["bits"] for a in record["runs"]
@@ -54,105 +53,24 @@
 # <!-- cited: 24.2, 23.7, 24.0, 23.43, 23.35, 23.16, 23.09 -->
 #
 # Ours doesn't gain. It was trained with segments of 32 and a memory of 32, and a much longer
-# one makes it slightly worse (12c.2 looks at what hurts):
+# one makes it slightly worse (why: 12c.2):
 
-# %% tags=["hide-input", "remove-stdout"]
-import matplotlib.pyplot as plt
-import numpy
-
-from annotated.page.notebook import recorded, show, show_table
-from annotated.page.plots import LINES, PALETTE
+# %% Table: the loss by the memory's length tags=["hide-input", "remove-stdout"]
+from annotated.page import ch12c
+from annotated.page.notebook import recorded
 
 runs = recorded("lengths")["runs"]
+ch12c.memory_table(runs)
+
+# %% Recorded: a model trained without tags=["hide-input", "remove-stdout"]
 alone = [
     run["bits"]
     for run in recorded("segments")["runs"]
     if (run["kind"], run["steps"]) == ("relative, no memory", 600)
 ]
 
-
-def seeds(length, mem_len, same_length=False, clamp_len=None):
-    """Bits per character of three seeds, evaluated with these lengths."""
-    wanted = (length, mem_len, same_length, clamp_len)
-    return numpy.array(
-        [
-            run["bits"]
-            for run in runs
-            if (
-                run["length"],
-                run["mem_len"],
-                run.get("same_length", False),
-                run.get("clamp_len"),
-            )
-            == wanted
-        ]
-    )
-
-
-trained, memory_lengths, changes = seeds(32, 32), (32, 64, 128, 256), {}
-for name, option in {
-    "neither option": {},
-    "same_length": {"same_length": True},
-    "clamp_len 63": {"clamp_len": 63},
-}.items():
-    # with a memory of 32, no distance is above 63
-    first = 1 if "clamp_len" in option else 0
-    changes[name] = numpy.array(
-        [seeds(32, m, **option) - trained for m in memory_lengths[first:]]
-    )
-figure, ax = plt.subplots(figsize=(5.8, 3.2))
-for i, (name, change) in enumerate(changes.items()):
-    where = numpy.arange(4 - len(change), 4) + 0.09 * (i - 1)
-    mean = change.mean(axis=1)
-    spread = mean - change.min(axis=1), change.max(axis=1) - mean
-    ax.errorbar(
-        where,
-        mean,
-        yerr=spread,
-        fmt=LINES[i] + "os^"[i],
-        color=PALETTE[i],
-        capsize=3,
-        ms=5,
-        label=name,
-    )
-ax.axhline(0, color="grey", lw=1)
-ax.set(
-    xlabel="memory",
-    ylabel="bits more than as trained",
-    xticks=range(4),
-    xticklabels=map(str, memory_lengths),
-    ylim=(-0.005, 0.025),
-)
-ax.legend(loc="upper left")
-show(
-    figure,
-    alt="Bits per character more than with the lengths of training, against memories "
-    "of 32, 64, 128 and 256, means of three seeds. "
-    + " ".join(
-        f"{name}: "
-        + ", ".join(f"{value:.3f}" for value in change.mean(axis=1))
-        + "."
-        for name, change in changes.items()
-    )
-    + " The three lines nearly coincide.",
-    caption="Segments of 32. The mean of three recorded seeds, and their range. "
-    "Grey: as trained.",
-)
-
-# %% tags=["hide-input", "proof"]
-longer = changes["neither option"][-1]
-assert len(trained) == len(alone) == 3
-assert 0 < longer.min() and longer.max() < 0.05
-assert (seeds(32, 0) > numpy.array(alone)).all()
-print(
-    "recorded: with eight times as much memory the loss of the same weights "
-    "rises by " + ", ".join(f"{x:.3f}" for x in longer) + " bits"
-)
-print(
-    f"recorded: trained with a memory: {trained.mean():.2f} bits; evaluated "
-    f"without it: "
-    f"{seeds(32, 0).mean():.2f}; trained without one: {numpy.mean(alone):.2f}"
-)
+# %% Recorded: what longer memories cost tags=["hide-input", "proof"]
+ch12c.check_memory(runs, alone)
 
 # %% [markdown]
 # **"I loaded the published weights into my own code: why don't I get 18.3?"** One user's model
@@ -162,30 +80,8 @@ print(
 # the memory, 1600, 384 and 2048. Does the length of a segment matter so much?
 # <!-- cited: 18.3, 24.2, 20.34 -->
 
-# %% tags=["hide-input", "remove-stdout"]
-by_segment = {
-    name: numpy.array([seeds(length, mem_len) for length in (8, 32, 256)])
-    for name, mem_len in (("a memory of 256", 256), ("no memory", 0))
-}
-show_table(
-    ("segments of", "8", "32", "256"),
-    [
-        (name, *(f"{b:.2f}" for b in bits.mean(axis=1)))
-        for name, bits in by_segment.items()
-    ],
-    caption="Bits per character of our model, the mean of the three seeds.",
-)
-
-# %% tags=["hide-input", "proof"]
-kept = by_segment["a memory of 256"]
-falls = -numpy.diff(by_segment["no memory"], axis=0)
-assert numpy.ptp(kept, axis=0).max() < 0.02 and falls.min() > 0.1
-print(
-    "recorded: between segments of 8 and 256, seed by seed: with memory at "
-    "most "
-    f"{numpy.ptp(kept, axis=0).max():.3f} bits, without at least "
-    f"{falls.sum(axis=0).min():.2f}"
-)
+# %% Table: the loss by the length of a segment tags=["hide-input"]
+ch12c.segments_table(runs)
 
 # %% [markdown]
 # Not in our model, whose memory works. We don't know what went wrong for that user, but if your loss falls
@@ -201,23 +97,8 @@ print(
 # sinusoid that it hasn't seen. The authors set it elsewhere: the models of 12c.1 were trained
 # on distances up to 299, 767 and 1023, and are clamped at 400, 1000 and 820.
 
-# %% tags=["hide-input"]
-from annotated.page.pictures import Matrix, chain
-
-distance = torch.arange(2, 4)[:, None] - torch.arange(4)  # (t, s)
-causal = distance >= 0
-names = {"rows": [*"ec"], "columns": [*"spec"]}
-chain(
-    Matrix(distance, "causal", mask=causal, **names),
-    "  ",
-    Matrix(distance, "same_length", mask=causal & (distance < 2), **names),
-    "  ",
-    Matrix(distance.clamp(max=2), "clamp_len 2", mask=causal, **names),
-    alt="Three matrices of distances, for a memory of two. Causal: 2 1 0; 3 2 1 0. "
-    "Same length: two distances in each row, 1 and 0. Clamped at 2: 2 1 0; 2 "
-    "2 1 0.",
-    caption="A memory of 2, a segment of 2. In the cells: the distance.",
-)
+# %% Picture: the distances that queries see tags=["hide-input"]
+ch12c.distances()
 
 # %% [markdown]
 # Each takes one line:
@@ -227,58 +108,13 @@ chain(
 # positions = table[distances.clamp(max=clamp_len)] # clamp_len
 # ```
 
-# %% tags=["hide-input", "proof"]
-from annotated.recipes.segments_options import (
-    last_output,
-    reach_model,
-    reached_by_change,
-)
-from annotated.transformer_xl import TransformerXL
-
-torch.manual_seed(0)
-text = torch.randperm(96)[:12]
-reaches = [
-    reached_by_change(
-        reach_model(TransformerXL, layers=1, same_length=same), text, 4
-    )
-    for same in (False, True)
-]
-assert [reach.sum().item() for reach in reaches] == [8, 4]
-exchanged = text[[0, 1, 2, 3, 5, 4, *range(6, 12)]]  # distances 7 and 6
-moved = [
-    (last_output(model, exchanged, 4) - last_output(model, text, 4))
-    .abs()
-    .max()
-    .item()
-    for model in (
-        reach_model(TransformerXL, layers=1, clamp_len=clamp_len)
-        for clamp_len in (None, 5)
-    )
-]
-assert moved[1] < 1e-5 < 1e-3 < moved[0]
-print(
-    "✓ one layer, segments and memory of 4: the last output depends on "
-    f"{reaches[0].sum()} characters, with same_length on {reaches[1].sum()}"
-)
-print(
-    "✓ swap the two visible characters that are farthest from the last query: "
-    "its "
-    "output changes, but not if clamp_len is 5"
-)
-clamped = seeds(32, 256, clamp_len=63) - seeds(32, 256)
-hidden_beyond = seeds(32, 64, same_length=True) - seeds(32, 256)
-assert abs(clamped).max() < 0.005 and hidden_beyond.max() < -0.005
-print(
-    "recorded: chapter 12's models, memory 256: clamped at 63 they change by "
-    "at most "
-    f"{abs(clamped).max():.3f} bits; with all keys beyond 63 hidden, "
-    "their loss falls by " + ", ".join(f"{-x:.3f}" for x in hidden_beyond)
-)
+# %% Proof: what either option changes tags=["hide-input", "proof"]
+ch12c.check_options()
 
 # %% [markdown]
 # Our models saw no distance above 63 in training. Clamping all others to 63 hardly changes
 # the loss. *Hiding* those keys brings it back to where it was: with `same_length` and a memory
-# of 64, every query sees distances 0 to 63. So it's the additional keys that hurt, clamped or not.
+# of 64, every query sees distances 0 to 63. The extra keys do the harm, clamped or not.
 #
 # ## 12c.3 Two arguments are swapped: what goes wrong?
 #
@@ -292,83 +128,45 @@ print(
 # [#96](https://github.com/kimiyoung/transformer-xl/issues/96),
 # [#118](https://github.com/kimiyoung/transformer-xl/issues/118)), once with the words
 # [*no functional impact*](https://github.com/kimiyoung/transformer-xl/pull/133). That holds
-# for an `ext_len` of 0, the default. Here it is 2, with four new positions in each segment:
+# for an `ext_len` of 0, the default. Try it, with four new positions in each segment:
 
-# %% tags=["hide-input", "remove-stdout"]
+# %%
+from annotated.page import ch12c
 from annotated.recipes.segments_options import remembered
 
-rows = [
-    (f"{update}, segment {n + 2}", kept, range(4 * n + 2, 4 * n + 8))
-    for update in ("right", "swapped")
-    for n, kept in enumerate(
-        remembered([4, 4], mem_len=8, ext_len=2, update=update)
-    )
-]
-figure, ax = plt.subplots(figsize=(4.9, 2.0))
-for y, (name, kept, segment) in enumerate(rows):
-    seen = [*kept, *segment]
-    label = name.replace(" ", "\n", 1)
-    ax.text(-8.4, y, label, ha="right", va="center", fontsize=9)
-    for x, position in enumerate(seen, -len(kept)):
-        left = x + 0.4 * (x >= 0)  # a gap before the segment
-        colour = PALETTE[1] if seen.count(position) > 1 else "none"
-        ax.add_patch(
-            plt.Rectangle((left, y - 0.4), 1, 0.8, fc=colour, ec="grey")
-        )
-        ax.text(left + 0.5, y, position, ha="center", va="center", fontsize=9)
-ax.text(-4, -0.8, "memory", ha="center", fontsize=9)
-ax.text(3.4, -0.8, "segment", ha="center", fontsize=9)
-ax.set(xlim=(-12, 6.6), ylim=(3.5, -1.3))
-ax.axis("off")
-show(
-    figure,
-    alt="What a segment sees, its memory and then itself. "
-    + " ".join(
-        f"{name}: {' '.join(map(str, kept))} | {' '.join(map(str, segment))}."
-        for name, kept, segment in rows
-    ),
-    caption="The positions that segments 2 and 3 see, for a mem_len of 8. "
-    "Filled: seen twice.",
+
+def seen(order, mem_len, ext_len, segment):
+    kept = remembered([4] * segment, mem_len, ext_len, order)[segment - 2]
+    begin = 4 * (segment - 1)
+    return ch12c.seen(kept, range(begin - ext_len, begin + 4))
+
+
+# %% Try it: two lengths in the wrong order tags=["hide-input"]
+from annotated.page.play import play
+
+play(
+    seen,
+    label="What a segment sees",
+    order=["right", "swapped"],
+    segment=[2, 3, 4],
+    mem_len=[4, 8, 16],
+    ext_len=[0, 2],
+    start={"order": "swapped", "mem_len": 8, "ext_len": 2},
+    question="Which positions does a segment see twice, and what does a longer "
+    "memory change?",
+    caption="Positions in memory, and those that the segment reads. Shaded: "
+    "seen twice.",
 )
 
 # %% [markdown]
-# Swapped, segment 2 finds 2 and 3 in memory and reads them again. So query 2 sees 3, its own
-# future, and all older keys appear two positions too far away. Segment 3 then finds both in
-# memory twice. A longer memory keeps them for longer. Which memories hold a position twice?
+# Swapped, with an `ext_len` of 2, segment 2 finds 2 and 3 in memory and reads them again. So
+# query 2 sees 3, its own future, and all older keys appear two positions too far away. Segment
+# 3 then finds both in memory twice. Only the first update goes wrong, because from then on the
+# memory is at least as long as `ext_len`. But where the memory is long enough, the doubled
+# positions stay until they slide out.
 
-# %%
-for mem_len in (4, 8, 16):
-    memories = remembered([4] * 9, mem_len, ext_len=2, update="swapped")
-    twice = [n for n, m in enumerate(memories, 1) if len({*m}) < len(m)]
-    print(f"mem_len {mem_len:2}: memory", *twice or ["none"])
-
-# %% [markdown]
-# Only the first update goes wrong, because from then on the memory is at least as long as
-# `ext_len`. But where the memory is long enough, the doubled positions stay until they slide
-# out.
-
-# %% tags=["hide-input", "proof"]
-right = remembered([4, 4, 4], 8, 2)
-swapped = remembered([4, 4, 4], 8, 2, "swapped")
-assert right[0] == [0, 1] and swapped[0] == [0, 1, 2, 3]
-assert swapped[1] == [0, 1, 2, 3, 2, 3, 4, 5] and swapped[2] == right[2]
-for lengths in ([4, 4, 4], [3, 5, 2]):
-    assert remembered(lengths, 6, 0) == remembered(lengths, 6, 0, "swapped")
-doubled = {}
-for mem_len in (4, 8, 16):
-    right = remembered([4] * 9, mem_len, 2)
-    swapped = remembered([4] * 9, mem_len, 2, "swapped")
-    assert all(len({*kept}) == len(kept) for kept in right)
-    doubled[mem_len] = [len(kept) - len({*kept}) for kept in swapped]
-    assert swapped[-1] == right[-1]
-assert doubled[4] == [0] * 9
-assert doubled[8] == [0, 2, 0, 0, 0, 0, 0, 0, 0]
-assert doubled[16] == [0, 2, 2, 2, 0, 0, 0, 0, 0]
-(first,) = remembered([4], 8, 2, "swapped")  # query 2 comes at len(first)
-assert 3 in first
-assert len(first) - first.index(1) == (2 - 1) + 2
-print("✓ without ext_len both orders keep the same positions")
-print("✓ with it, query 2 has 3 in memory, and key 1 at distance 3 and not 1")
+# %% Proof: what is remembered twice, and when tags=["hide-input", "proof"]
+ch12c.check_swapped()
 
 # %% [markdown]
 # ## 12c.4 How far do gradients reach, and how many rows does R have?
@@ -379,56 +177,20 @@ print("✓ with it, query 2 has 3 in memory, and key 1 at distance 3 and not 1")
 #
 # **How many rows does $R$ have, as many as the segment, or as the segment and the memory?**
 # ([#132](https://github.com/kimiyoung/transformer-xl/issues/132)) One for each key, in memory
-# or segment (12.5). Each is multiplied by $W_R$ once for all queries, and then by each query:
-
-# %% tags=["hide-input", "proof"]
-from torch.utils.flop_counter import FlopCounterMode
-
-t, s, d = 32, 64, 64
-wide = {"dtype": torch.float64}
-q, R, W = (torch.randn(n, d, **wide) for n in (t, s, d))
-pairs = R[(torch.arange(s - t, s)[:, None] - torch.arange(s)).clamp(min=0)]
-counts = []
-for compute in (
-    lambda: torch.einsum("td,tsd->ts", q, pairs @ W.T),  # for each pair
-    lambda: q @ (R @ W.T).T,  # once for each distance
-):
-    with FlopCounterMode(display=False) as counter:
-        compute()
-    counts.append(counter.get_total_flops() // 2)  # multiplications
-assert counts == [t * s * d * d + t * s * d, s * d * d + t * s * d]
-print(
-    f"✓ 32 queries, 64 keys, width 64: {counts[0]:,} multiplications pair by "
-    f"pair, "
-    f"{counts[1]:,} by distance"
-)
-
-# %% [markdown]
+# or segment (12.5). Each is multiplied by $W_R$ once for all queries, and then by each query.
+#
 # **Could one row of scores serve all queries?** For term (d), yes: $v \cdot r$ has no query in
 # it, so before the shift all its rows are equal. For (b) no, because every query has its own.
 # And since (b) needs the whole matrix, adding $v$ to the query first gives (d) almost for free.
 
-# %% tags=["hide-input", "proof"]
-from annotated.page.notebook import check_close
-from annotated.transformer_xl import relative_shift
-
-r, v = R @ W.T, torch.randn(d, **wide)
-together = relative_shift((q + v) @ r.T)
-one_row = (v @ r.T).expand(t, s)
-check_close(
-    "(b) and one row of (d), shifted one by one, equal both shifted together",
-    relative_shift(q @ r.T) + relative_shift(one_row),
-    together,
-    1e-9,
-)
-rows_differ = (q @ r.T - (q @ r.T)[:1]).abs().amax(dim=1)[1:].min().item()
-assert rows_differ > 1
+# %% Proof: multiplications by distance; one row of (d) tags=["hide-input", "proof"]
+ch12c.check_distances()
 
 # %% [markdown]
 # ## 12c.5 Why are positions added twice?
 #
 # The published code can run with absolute positions, too, as sinusoids (`attn_type` 2) or
-# learned (3). Then a state goes into memory *with* its position, and when the next segment
+# learned (3). The stored state already contains its position, and when the next segment
 # looks back, it gets another. That makes two. And because it's added **in place** (`mems_i +=`),
 # it's still there for the segment after that, which adds a third. Take segments of two: how
 # often have positions been added to each of the six states that the fourth segment finds in
@@ -447,10 +209,10 @@ print("stored without ", *times_added(**run, positioned=False))
 # So a copy isn't enough: the states have to be stored without their positions as well.
 # (`attn_type` 2 adds them in its first layer, 3 in every layer.)
 
-# %% tags=["hide-input", "proof"]
-assert times_added(2, 6, 4, in_place=True) == [4, 4, 3, 3, 2, 2]
-assert times_added(2, 6, 4, in_place=False) == [2] * 6
-assert times_added(2, 6, 4, in_place=False, positioned=False) == [1] * 6
+# %% Proof: how often positions are added tags=["hide-input", "proof"]
+assert times_added(**run, positioned=False) == [1] * 6
+run["in_place"] = True
+assert times_added(**run) == [4, 4, 3, 3, 2, 2]
 print("✓ as published, the oldest states that segment 4 sees have four")
 
 # %% [markdown]
@@ -462,22 +224,8 @@ print("✓ as published, the oldest states that segment 4 sees have four")
 # grow from layer to layer ([chapter 6](06_encoder_decoder.ipynb)), and then the queries grow
 # with it. In one layer with random weights, we scale the residual stream ourselves:
 
-# %% tags=["hide-input"]
-from annotated.recipes.segments_options import attention_entropy
-
-growths = (1, 3, 10, 30, 100)
-raw = [attention_entropy(g, normalised=False) for g in growths]
-normed = [attention_entropy(g, normalised=True) for g in growths]
-assert raw[0] > 1.6 and raw[-1] < 0.1 and min(normed) > 1.6
-show_table(
-    ("stream multiplied by", *map(str, growths)),
-    [
-        ("queries from the stream", *(f"{e:.2f}" for e in raw)),
-        ("queries normalised", *(f"{e:.2f}" for e in normed)),
-    ],
-    # exact: 2.08 = log(8)
-    caption="Entropy of attention to 8 keys, in nats; ln 8 = 2.08 would be uniform.",
-)
+# %% Table: attention sharpens as the stream grows tags=["hide-input"]
+ch12c.entropy_table()
 
 # %% [markdown]
 # ## 12c.7 Is labml's shift wrong?
@@ -490,43 +238,12 @@ show_table(
 # negative distances, so it gets columns 2 to 6, distances 4 to 0. In the last row we give its
 # shift columns 2 to 8, and keep the first five of what it returns:
 
-# %% tags=["hide-input"]
-from annotated.recipes.segments import SHIFTS
-from annotated.transformer_xl import relative_shift
-
-scores = torch.arange(1.0, 25).view(3, 8)
-causal = torch.arange(2, 5)[:, None] >= torch.arange(5)  # (t, s)
-shifted = {name: shift(scores) for name, shift in SHIFTS.items()}
-shifted["the paper's, columns 2 to 8"] = relative_shift(scores[:, 1:])[:, :5]
-looked_up = shifted["index loop"]
-correct = {name: found == looked_up for name, found in shifted.items()}
-show_table(
-    ("shift", "first row", "cells right", "visible cells right"),
-    [
-        (
-            name,
-            " ".join(f"{value:.0f}" for value in found[0].tolist()),
-            f"{correct[name].sum().item()} of 15",
-            f"{correct[name][causal].sum().item()} of 12",
-        )
-        for name, found in shifted.items()
-    ],
-    caption="Visible: keys up to the query.",
-)
-
-# %% tags=["hide-input", "proof"]
-assert correct["labml's"].all() and correct["the paper's code"][causal].all()
-assert not correct["the paper's code"][~causal].any()
-assert correct["the paper's, columns 2 to 8"].all()
-assert not correct["labml's, changed as proposed"].any()
-print(
-    "✓ given the negative distances, labml's and the paper's are exact "
-    "everywhere"
-)
+# %% Table: four shifts, beside a loop by index tags=["hide-input"]
+ch12c.shifts_table()
 
 # %% [markdown]
 # So both are right for the distances they were made for. The one proposed in #185 is right
-# nowhere: it moves every row by $t$ columns too many.
+# nowhere: it moves every row $t$ columns too far.
 #
 # ## 12c.8 Why does the published code stop, or start with NaN?
 #
@@ -540,7 +257,7 @@ print(
 # time before PyTorch had booleans. Today `masked_fill` refuses them. Replace `.byte()` with
 # `.bool()`.
 
-# %% tags=["hide-input", "proof"]
+# %% Proof: what masked_fill refuses tags=["hide-input", "proof"]
 hidden = torch.ones(2, 4).triu(1)
 try:
     torch.zeros(2, 4).masked_fill(hidden.byte(), -torch.inf)
@@ -554,15 +271,14 @@ print(f"✓ {refused}")
 # **A `TypeError` from `MemTransformerLM`.** Its `tgt_len`, `ext_len` and
 # `mem_len` are `None` by default, and it begins by adding them up. Pass all three.
 #
-# ## 12c.9 And on a GPU?
+# ## 12c.9 A larger run, for you to make
 #
-# The models of chapter 12 have 114 thousand parameters. Here is the same comparison with 41
+# The models of chapter 12 have 114 thousand parameters. This is the same comparison with 41
 # million, on 90 million bytes of Wikipedia: enwik8, which the paper used too. Both models take
-# 20,000 steps of 64 segments of 512 bytes. **No run of it is recorded: the book was built
-# without a GPU.** To run it, set `ENWIK8` to `True` and run this page on a GPU; it downloads 36
-# MB.
+# 20,000 steps of 64 segments of 512 bytes. **Not measured yet:** set `ENWIK8` to `True` on a
+# machine with a GPU; it downloads 36 MB.
 
-# %% tags=["hide-input"]
+# %%
 from annotated.recipes.segments_enwik8 import train_on_enwik8
 
 ENWIK8 = False
@@ -581,11 +297,5 @@ if ENWIK8:
 # target with a sample of the vocabulary instead of all of it, in training only.
 # `tie_projs` shares the maps of clusters between embedding and softmax, where
 # [page 12b](12b_adaptive_softmax.ipynb) shares the tables. None of them is built here.
-
-# %% tags=["hide-input"]
-from annotated.page.notebook import cost
-
-cost()
-
-# %% [markdown]
+#
 # Back to [chapter 12](12_transformer_xl.ipynb).

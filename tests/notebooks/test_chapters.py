@@ -158,13 +158,11 @@ NEEDED = {
     "05_positional_encoding": {"RotaryMultiHeadAttention", "rotary_embedding"}
     | {"sinusoidal_encoding"},
     "05b_train_short_test_long": {"show_source"},
-    "06c_inside_a_transformer": {"Transformer", "TransformerConfig"},
     "07_training": {"Vocabulary", "date_batches", "date_model"},
     "08_copy_task": {"LETTERS", "SeesAhead", "look", "next_symbol_loss"}
     | {"test_source", "test_target"},
     "11_text_generation": {"sample"},
     "11c_cache": {"GPT", "GPTConfig", "KeyValueCache", "encode", "sample", "tiny"},
-    "12c_options": {"remembered"},
 }
 
 

@@ -1,5 +1,7 @@
 """Chapter 12's checks name what a reader broke; its drawings draw what was computed."""
 
+from functools import partial
+
 import pytest
 import torch
 from bs4 import BeautifulSoup
@@ -14,10 +16,10 @@ def line_of(x, before=1):
 
 
 SHIFTS = {
-    "row 0, counted from 0, should begin with 12 11 10, but it is 13 12 11": (
+    "row 1 should begin with 12 11 10, but it is 13 12 11": (
         lambda x: line_of(x)[x.shape[0] - 1 : -1].unflatten(-1, x.shape)
     ),
-    "row 2, counted from 0, should begin with 34 33 32 31 30, but it is 0 34": (
+    "row 3 should begin with 34 33 32 31 30, but it is 0 34": (
         lambda x: torch.cat([relative_shift(x)[:-1], line_of(x)[None, -6:-1]])
     ),
     "should begin with 12 11 10, but it is 12 11 99": (
@@ -65,11 +67,23 @@ def test_a_right_memory_passes():
     ch12.check_memory(update_memory)
 
 
-def test_an_error_is_quoted_and_none_is_said():
-    assert ch12.error_of(torch.add, torch.ones(2), torch.ones(3)).startswith("The size")
-    assert ch12.error_of(torch.add, torch.ones(2), torch.ones(2)) == "no error"
-    with pytest.raises(TypeError):  # not what the chapter is about
-        ch12.error_of(torch.add)
+def read_in_order(model, batches, optimizer, keep=True, step=True):
+    memories = None
+    for tokens, target in batches:
+        losses, new = model.loss(tokens, target, memories)
+        memories = new if keep else None
+        optimizer.zero_grad()
+        losses.mean().backward()
+        if step:
+            optimizer.step()
+
+
+def test_a_loop_is_compared_with_the_one_that_trains(capsys):
+    ch12.check_loop(read_in_order)
+    assert "✓ without detach(), it stops: Trying to" in capsys.readouterr().out
+    for broken in ({"keep": False}, {"step": False}):
+        with pytest.raises(AssertionError, match="the loop = fit"):
+            ch12.check_loop(partial(read_in_order, **broken))
 
 
 def states_needed(n, segment, memory, layers, late=0):
@@ -111,17 +125,45 @@ def test_weights_that_were_not_masked_are_not_drawn_as_hidden():
     masked = torch.ones(3, 5).tril(2)
     masked = masked / masked.sum(1, keepdim=True)
     for weights, hidden in ((masked, 3), (torch.full((3, 5), 0.2), 0)):
-        drawn = soup(ch12.some_terms(masked, weights, "ab"))
-        assert len(drawn.select(".hidden")) == 3 + hidden
+        assert sum((ch12.weights(weights).mask == 0).flatten()) == hidden
     terms = dict.fromkeys("abcd", torch.ones(3, 5))
     assert len(soup(ch12.score(terms, masked)).select(".hidden")) == 6 * 3
 
 
-def test_the_mask_is_drawn_in_two_parts():
-    mask = torch.ones(3, 5, dtype=torch.bool).tril(2)
-    drawn = soup(ch12.seen(mask))
-    assert "∘" in drawn.text and "memory" in drawn.text
-    assert len(drawn.select(".hidden")) == 3
+def test_the_pictures_of_the_shift_show_what_is_skipped_and_each_cut():
+    drawn = soup(ch12.staircase())
+    assert [cell.text for cell in drawn.select(".cut")] == ["12", "23", "34"] * 2
+    assert [cell.text for cell in drawn.select(".skipped")] == ["0", "14", "13"] * 2
+    assert "e 12 11 10 0 24; c 23 22 21 20 0; i 34 33" in str(drawn)
+    tall = soup(ch12.tall_view()).select(".annotated-cells")[0]
+    assert [cell.text for cell in tall.select(".skipped")] == ["0", "14", "13"]
+    assert [cell.text for cell in tall.select(".cut")] == ["12", "23", "34"]
+
+
+RUNS = [
+    {"kind": kind, "steps": steps, "bits by position": [bits + seed / 100] * 32}
+    for bits, (kind, steps) in zip(
+        (2.8, 3.5, 2.6, 2.5, 2.6, 2.3), ch12.MODELS, strict=True
+    )
+    for seed in range(3)
+]
+
+
+def test_runs_are_chosen_by_kind_and_steps_and_their_means_are_shown():
+    assert ch12.by_position(RUNS, "vanilla", 1200)[:, 0].tolist() == [2.6, 2.61, 2.62]
+    text = soup(ch12.results_table(RUNS)).text
+    assert "2.812.812.81" in text.replace("\n", "") and "at most 0.02" in text
+
+
+def test_gains_are_counted_at_the_beginning_and_at_the_end(capsys):
+    with pytest.raises(AssertionError):  # here, memory saves as much at the end
+        ch12.check_gains(RUNS)
+    early = [dict(run) for run in RUNS]
+    for run in early:
+        if run["kind"] == "relative, no memory":
+            run["bits by position"] = [3.0] * 4 + [2.6] * 28
+    ch12.check_gains(early)
+    assert "positions 1 to 4: [0.5  0.49 0.48]" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(("text", "memory", "size"), [("hello", 2, 2), ("h", 4, 0)])
@@ -136,7 +178,5 @@ def test_a_short_last_segment_has_its_frame(text, memory, size):
 
 def test_states_must_be_those_of_the_text():
     levels = states_needed(24, 4, 4, 2)
-    with pytest.raises(ValueError, match=r"levels must have 5 states.*got 24"):
+    with pytest.raises(ValueError, match=r"levels must have 5 states, got 24"):
         ch12.reach("hello", levels, 4, 4)
-    with pytest.raises(ValueError, match="1 to 24 characters, got 25"):
-        ch12.reach("x" * 25, states_needed(25, 4, 4, 2), 4, 4)

@@ -59,6 +59,23 @@ def test_heads_are_told_apart_by_gaps():
     assert cells(soup, "head") == ["2", "4"]
 
 
+def test_a_line_of_cells_is_skipped_and_cut_across_its_rows():
+    soup = drawn(Matrix(torch.arange(6).view(2, 3), skip=1, cut=2, narrow=True))
+    assert cells(soup, "skipped") == ["0"] and cells(soup, "cut") == ["1", "3", "5"]
+    assert soup.select_one(".annotated-cells.narrow")
+    soup = drawn(Matrix(X))
+    assert not soup.select(".skipped, .cut, .narrow")
+
+
+def test_without_words_of_its_own_a_picture_says_its_numbers():
+    a = Matrix(X, "A", rows=["x", "y"], columns=list("abc"), mask=X > 0.3)
+    html = chain(a, "→", Matrix([[1.5]])).text
+    said = BeautifulSoup(html, "html.parser").select_one("[role=img]")["aria-label"]
+    assert said == (
+        "A, columns a b c: x 1 hidden hidden; y 2 hidden 4. → Numbers: 1.5."
+    )
+
+
 def test_signs_captions_and_labels_are_escaped():
     soup = drawn(Matrix([[1.0]], "<b>", columns=["<i>"]), "→ <x>", caption="a < b")
     assert not soup.select("b, i, x")

@@ -10,6 +10,7 @@ from IPython.core.formatters import DisplayFormatter
 from matplotlib import pyplot
 
 from annotated.page.frames import Html
+from annotated.page.pictures import Matrix, chain
 from annotated.page.play import VIEW, play
 
 
@@ -38,6 +39,11 @@ def test_the_page_has_a_frame_for_each_combination_in_order():
     assert [control.name for control in controls] == ["input", "select"]
     assert json.loads(controls[0]["data-values"]) == [1, 2]
     assert [option.text for option in controls[1].select("option")] == ["x", "y", "z"]
+
+
+def test_styles_of_frames_come_once_and_as_they_are():
+    html = play(lambda n: chain(Matrix([[n]])), label="L", n=[1, 2]).frames_html()
+    assert "&lt;style" not in html and html.count(".annotated-cell.lit {") == 1
 
 
 def test_a_range_has_thirteen_stops_alone_and_seven_beside_another():

@@ -68,47 +68,55 @@ const rows = view.once([state.text, state.segment].join("|"), () => ({
 }));
 
 // a column for each character, wrapped; the first has no bits, since nothing is before it
-const cell = 25, left = 54; // left: the names of the two rows
+const cell = 17, left = 64, tall = 118, most = 12; // left: the rows' names; most: bits
+const dearer = rows.forgets.map((bits, i) => bits - rows.remembers[i]);
 const columns = Math.max(8, Math.floor((Math.min(view.width(), 860) - left - 2) / cell));
-const tall = 84, lines = Math.ceil(symbols.length / columns);
-const svg = view.svg(left + 2 + cell * Math.min(columns, symbols.length), tall * lines,
-  "each character, with its bits without memory above those with memory");
-range(lines).forEach((line) => ["emptied", "kept"].forEach((name, row) => view.add(svg, "text", {
-  x: left - 5, y: tall * line + 38 + 25 * row, "text-anchor": "end", style: "font-size: 12px",
-  text: name,
+const lines = Math.ceil(symbols.length / columns);
+const svg = view.svg(Math.max(300, left + 2 + cell * Math.min(columns, symbols.length)), tall * lines + 22,
+  "each character, with its bits without memory and with it, and below it what memory saves");
+const shown = (symbol) => (symbol === " " ? "␣" : symbol);
+const said = view.add(svg, "text", { x: 0, y: tall * lines + 14, class: "strong" });
+function tell(i) {
+  said.textContent = `“${shown(symbols[i])}”: ${rows.forgets[i - 1].toFixed(1)} bits emptied, `
+    + `${rows.remembers[i - 1].toFixed(1)} kept, ${numbers.fixed(dearer[i - 1], 1)} saved`;
+}
+range(lines).forEach((line) => ["emptied", "kept", "saved"].forEach((name, row) => view.add(svg, "text", {
+  x: left - 8, y: tall * line + [38, 58, 92][row], "text-anchor": "end", text: name,
 })));
 symbols.forEach((symbol, i) => {
   const x = left + cell * (i % columns), y = tall * Math.floor(i / columns);
-  view.add(svg, "text", {
-    x: x + cell / 2, y: y + 16, "text-anchor": "middle", class: "code strong",
-    text: symbol === " " ? "␣" : symbol,
+  const column = view.add(svg, "g", {});
+  view.add(column, "text", {
+    x: x + cell / 2, y: y + 16, "text-anchor": "middle", class: "code", text: shown(symbol),
   });
   if (i === 0) return;
-  [rows.forgets, rows.remembers].forEach((bits, row) => {
-    const top = y + 22 + 25 * row, value = bits[i - 1];
-    view.add(svg, "rect", {
-      x: x + 1, y: top, width: cell - 2, height: 23, fill: "var(--second)",
-      "fill-opacity": 0.5 * Math.min(value / 8, 1), stroke: "currentColor", "stroke-opacity": 0.25,
-    });
-    view.add(svg, "text", {
-      x: x + cell / 2, y: top + 16, "text-anchor": "middle", style: "font-size: 11px",
-      text: value.toFixed(1),
-    });
+  [rows.forgets, rows.remembers].forEach((bits, row) => view.add(column, "rect", {
+    x: x + 1, y: y + 24 + 20 * row, width: cell - 2, height: 18, fill: "var(--accent)",
+    "fill-opacity": Math.min(bits[i - 1] / most, 1).toFixed(3), stroke: "currentColor",
+    "stroke-opacity": 0.2,
+  }));
+  const bar = 3 * Math.max(-most / 3, Math.min(dearer[i - 1], most)), zero = y + 102; // 3 pixels a bit
+  view.add(column, "rect", {
+    x: x + 2, y: zero - Math.max(bar, 0), width: cell - 4, height: Math.max(Math.abs(bar), 0.5),
+    fill: bar < 0 ? "var(--second)" : "var(--accent)",
   });
+  view.add(column, "rect", { // what is pointed at
+    x, y, width: cell, height: tall - 4, fill: "transparent", style: "cursor: pointer",
+  });
+  for (const event of ["pointerenter", "click"]) column.addEventListener(event, () => tell(i));
   // the border stands before the first character that a new segment guesses
   if ((i - 1) % state.segment === 0 && i > 1) {
     view.add(svg, "line", {
-      x1: x, x2: x, y1: y + 2, y2: y + 72, stroke: "currentColor", "stroke-width": 2.5,
+      x1: x, x2: x, y1: y + 2, y2: y + tall - 4, stroke: "currentColor", "stroke-width": 2,
     });
   }
 });
+const best = dearer.indexOf(Math.max(...dearer));
+tell(best + 1);
 const mean = (bits) => (sum(bits) / bits.length).toFixed(2);
-const dearer = rows.forgets.map((bits, i) => bits - rows.remembers[i]);
-const most = dearer.indexOf(Math.max(...dearer));
-const quote = symbols[most + 1] === " " ? "␣" : symbols[most + 1];
 return {
   values: rows,
   says: `${mean(rows.forgets)} bits per character without memory, ${mean(rows.remembers)} with it. `
-    + (dearer[most] < 0.05 ? "No character gains from memory." : `Memory saves most, `
-    + `${dearer[most].toFixed(1)} bits, at “${quote}”, character ${most + 2}.`),
+    + (dearer[best] < 0.05 ? "No character gains from memory." : `Memory saves most, `
+    + `${dearer[best].toFixed(1)} bits, at “${shown(symbols[best + 1])}”, character ${best + 2}.`),
 };

@@ -2,29 +2,49 @@
 
 # fmt: off
 FAULTS = {
+    "by_position": [
+        ('(run["kind"], run["steps"]) == (kind, steps)', 'run["kind"] == kind',
+         "runs of another length"),
+    ],
+    "results_table": [
+        ("part.mean(1)", "part.mean(0)", "means over seeds, not positions"),
+    ],
+    "check_gains": [
+        ("slice(16, 32)", "slice(4)", "the beginning twice"),
+        ("assert (early > 2 * late).all()", "pass", "nothing is compared"),
+    ],
     "check_memory": [
-        ("kept.shape != wanted.shape", "False", "too much may be kept"),
-        ("if kept.requires_grad:", "if False:", "memory need not be detached"),
-        ("not kept.equal(wanted)", "False", "any states may be kept"),
+        ("kept.shape == wanted.shape", "True", "too much may be kept"),
+        ("assert not kept.requires_grad", "assert True",
+         "memory need not be detached"),
+        ("kept.equal(wanted)", "True", "any states may be kept"),
     ],
     "check_reach": [
-        ("if not felt.equal(named):", "if False:", "any states may be named"),
+        ("felt.equal(named)", "True", "any states may be named"),
     ],
     "check_shifts": [
-        ("if row[:keys] != wanted:", "if row[:1] != wanted[:1]:",
+        ("row[:keys] == wanted", "row[:1] == wanted[:1]",
          "only beginnings of rows are compared"),
-        ("if row[:keys] != wanted:", "if row != wanted:",
+        ("row[:keys] == wanted", "row == wanted",
          "cells behind the mask are compared"),
     ],
+    "staircase": [
+        ('"cut": 5', '"cut": 6', "cuts at the ends of rows"),
+    ],
+    "tall_view": [
+        ("view(6, 3)", "view(3, 6)", "not tall"),
+    ],
     "check_attention": [
-        ("parameter.normal_(generator=generator)", "parameter.zero_()",
-         "without u and v all are alike"),
+        ("nn.init.normal_(module.position_bias)", "pass", "without v all are alike"),
     ],
-    "error_of": [
-        ("except RuntimeError", "except Exception", "other errors are hidden"),
+    "check_loop": [
+        ("options.AttachedXL, mem_len", "TransformerXL, mem_len",
+         "a loop that detaches is said to stop"),
+        ("(segments(library_ids(\"validation\"), 4, 8), 3)",
+         "(segments(library_ids(\"validation\"), 4, 8), 0)", "no step is compared"),
     ],
-    "_weights": [
-        ("mask=weights > 0", "mask=torch.ones(3, 5).tril(2).bool()",
+    "weights": [
+        ("mask=table > 0", "mask=torch.ones(3, 5).tril(2).bool()",
          "weights that were not masked are hatched"),
     ],
     "reach": [

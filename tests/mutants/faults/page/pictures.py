@@ -17,7 +17,13 @@ FAULTS = {
          "rows for columns"),
         ("chosen and not lit", "not lit", "all faded"),
         ("j % width == 0", "j % self.heads == 0", "gaps elsewhere"),
+        ("j - self.skip", "j", "nothing is skipped"),
+        ("rest % self.cut == 0", "j % self.cut == 0", "each row is cut alike"),
         ('"negative" if value < 0', '"negative" if value > 0', "signs swapped"),
+    ],
+    "Matrix.words": [
+        ('cell["text"] or "hidden"', 'cell["text"]', "hidden cells are left out"),
+        ("if self.rows is not None", "if False", "no names of rows"),
     ],
     "number": [
         ('.rstrip("0").rstrip(".")', "", "zeros at the end"),

@@ -16,6 +16,7 @@ FAULTS = {
     "_Play.frames_html": [
         ("> MOST_FRAMES", "> 10**9", "any number of frames"),
         ("> MOST_BYTES", "> 10**9", "pages of any weight"),
+        ('"".join([*styles, widget])', '"".join(styles) + widget', "styles as text"),
         ("shown=values.index(self.start)", "shown=0", "another frame first"),
         ("str(shown)", "shown", "styles as text"),
     ],
