@@ -130,7 +130,7 @@ class _Play:
                 f"{size:,} in {len(frames)}: list fewer values, or draw less"
             )
         controls = [_control(n, s, self.start[n]) for n, s in self.stops.items()]
-        return "".join(styles) + render(
+        shown = render(
             "frames",
             root=name_of("play", self.label, frames),
             label=self.label,
@@ -140,6 +140,7 @@ class _Play:
             question=self.question,
             caption=self.caption,
         )
+        return "".join(styles) + str(shown)  # a Markup would escape the styles
 
     def _repr_mimebundle_(self, include=None, exclude=None) -> dict[str, Any]:
         """Return the forms: a live front end takes the widgets, the page the frames."""

@@ -76,6 +76,7 @@ def test_what_a_function_gives_becomes_html():
     plots = soup(drawn).select(".annotated-frame .annotated-plot")
     alts = [plot["aria-label"] for plot in plots]
     assert alts == ["A bar of 1", "A bar of 2"] and not pyplot.get_fignums()
+    assert "--at-" not in soup(drawn).get_text()  # styles come as styles
     with pytest.raises(ValueError, match="alt must say"):
         play(bar, label="L", height=[1, 2]).frames_html()
     assert texts(play(printing, label="L", n=[1, 2])) == ["<n> is 1\n", "<n> is 2\n"]

@@ -17,6 +17,7 @@ FAULTS = {
         ("> MOST_FRAMES", "> 10**9", "any number of frames"),
         ("> MOST_BYTES", "> 10**9", "pages of any weight"),
         ("shown=values.index(self.start)", "shown=0", "another frame first"),
+        ("str(shown)", "shown", "styles as text"),
     ],
     "_Play._repr_mimebundle_": [
         ('"google.colab" not in sys.modules', "True", "Colab may take the dead form"),
