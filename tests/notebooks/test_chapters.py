@@ -152,7 +152,6 @@ def test_a_cell_is_one_thought(chapter):
 
 # What open cells still need of folded ones, on pages that aren't rewritten yet.
 NEEDED = {
-    "01_seq2seq_attention": {"train"},
     "03b_layouts": {"MultiHeadAttention", "long", "record_attention"}
     | {"scaled_dot_product_attention"},
     "05_positional_encoding": {"RotaryMultiHeadAttention", "rotary_embedding"}

@@ -74,8 +74,15 @@ function decode(ids) {
   return steps;
 }
 
-// one space between words; a letter known only as a lower one is read as that
-const text = [...state.date.trim().replace(/\s+/g, " ")].map((symbol) => {
+// A date with slashes isn't taught, since 3/7/2024 is March in one country and July in
+// another: it is rewritten with points, day first, where only one reading is possible
+// and otherwise as in the United States.
+const typed = state.date.trim().replace(/\s+/g, " ");
+const slashes = /^(\d\d?)\/(\d\d?)\/(\d{4})$/.exec(typed);
+const ordered = slashes && (slashes[1] > 12 ? [1, 2, 3] : [2, 1, 3])
+  .map((part) => slashes[part].padStart(2, "0")).join(".");
+// a letter known only as a lower one is read as that
+const text = [...(ordered || typed)].map((symbol) => {
   const lower = symbol.toLowerCase();
   return !data.source.includes(symbol) && data.source.includes(lower) ? lower : symbol;
 });
@@ -99,11 +106,12 @@ const now = steps[at];
 // cells as large as fit, down to a size that can still be read
 const left = 48, top = 40;
 const size = Math.max(11, Math.min(21, Math.floor((view.width() - left - 2) / text.length)));
-const small = size < 16 ? "font-size: 11px" : "";
+const small = size < 16 ? "font-size: 12px" : "";
 const wide = Math.max(left + size * text.length + 2, 300);
 const below = top + size * steps.length + 14;
 const svg = view.svg(wide, below + 62,
   `alignment of the first ${at + 1} steps over ${text.length} characters`);
+svg.style.maxWidth = "none"; // a long text scrolls, and stays as large
 view.add(svg, "text", { x: 0, y: 14, text: "what is read →" });
 view.add(svg, "text", { x: 0, y: 32, text: "written" });
 text.forEach((symbol, j) => view.add(svg, "text", {
@@ -120,7 +128,7 @@ steps.forEach((step, i) => {
   }
   step.a.forEach((weight, j) => view.add(svg, "rect", {
     x: left + size * j + 1, y: y + 1, width: size - 2, height: size - 2,
-    fill: "var(--accent)", "fill-opacity": known ? weight.toFixed(3) : 0,
+    fill: "var(--at-weight)", "fill-opacity": known ? weight.toFixed(3) : 0,
     stroke: "currentColor", "stroke-opacity": i === at ? 0.8 : known ? 0.2 : 0.08,
   }));
 });
@@ -132,7 +140,7 @@ best.forEach(({ chance, token }, i) => {
     x: left - 8, y: y + 14, "text-anchor": "end", class: "code", text: name(token),
   });
   view.add(svg, "rect", {
-    x: left, y: y + 3, width: Math.max(1, 160 * chance), height: 13, fill: "var(--second)",
+    x: left, y: y + 3, width: Math.max(1, 160 * chance), height: 13, fill: "var(--accent)",
   });
   view.add(svg, "text", { x: left + 168, y: y + 14, text: (100 * chance).toFixed(1) + " %" });
 });
@@ -141,6 +149,7 @@ const line = text.join("");
 // no line of the training looked like this: 4th, ISO, year first, no full year or no day
 const unlike = /\d-\d|\d(st|nd|rd|th)\b|^\d{4}[\d. ]*$/i.test(line)
   || !/\d{4}/.test(line) || (line.match(/\d+/g) || []).length < 2;
+const both = slashes && slashes[1] < 13 && slashes[2] < 13 && slashes[1] !== slashes[2];
 const seen = text[peak] === " " ? "a space" : `“${text[peak]}”`;
 return {
   values: { output, alignment: now.a, chance: best[0].chance },
@@ -148,5 +157,7 @@ return {
     + `probability of ${(100 * best[0].chance).toFixed(1)} %, looking most at ${seen} `
     + `(character ${peak + 1}, weight ${now.a[peak].toFixed(2)}). `
     + (last ? `The whole answer: ${output}.` : `Written so far: ${output.slice(0, at + 1)}.`)
+    + (ordered ? ` It has read ${ordered}: nobody taught it slashes`
+      + `${both ? ", since this one means another day in another country" : ""}.` : "")
     + (unlike ? " It was never taught to read dates in this style, so don't trust it." : ""),
 };

@@ -32,8 +32,8 @@ from annotated.checks import check
 # one, or two. So count axes **from the end**: `x[..., None, :]` puts an axis before
 # the last one, however many there are in front.
 #
-# No loops: one batch of the check has a quarter of a million pairs, and counts the
-# calls of PyTorch. All five arguments must get gradients, and none may be changed.
+# No loops: one check uses a quarter of a million pairs, and counts your calls of
+# PyTorch. All five arguments must get gradients, and none may be changed.
 #
 # *Example.* With the toy of section 1.2, the query for the year and the key of *2024*
 # have the score $-7 \tanh 2 = -6.75$; it and the key of *March* have
@@ -158,7 +158,7 @@ def temper(scores, tau):
 #    softmax of the scores, over the positions the mask allows, gives the weights; the
 #    weighted average of the encoder states is the context.
 # 2. **Update.** The GRU reads `last` and then the context, side by side, and updates
-#    the state. `torch.gru_cell(x, state, *gru)` does for a batch what `gru_step` of
+#    the state. `torch.gru_cell(x, state, *gru)` does for a batch what `gru` of
 #    section 1.3 does for one.
 # 3. **Answer.** The linear map `head` reads the *new* state and then the context, side
 #    by side, and gives the logits.
