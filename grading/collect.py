@@ -21,8 +21,9 @@ STEM = "|".join(path.stem for path in sources())  # what the book's notebooks ar
 # the uppermost counts: what lies below it a student may have called like a classmate's.
 PATTERNS = [
     # Moodle, one file: Ada Lovelace_4711_assignsubmission_file_02_self_attention.ipynb
-    # and with folders: Ada Lovelace_4711_assignsubmission_file_/02_self_attention.ipynb
-    r"(?P<name>[^/_]+)_(?P<lms>\d+)_assignsubmission_(?:file|onlinetext)_.*",
+    # and with folders: Ada Lovelace_4711_assignsubmission_file/02_self_attention.ipynb
+    # (Moodle 3: …_file_/…)
+    r"(?P<name>[^/_]+)_(?P<lms>\d+)_assignsubmission_(?:file|onlinetext)[_/].*",
     # Canvas: lovelaceada_4711_88001_02_self_attention-1.ipynb, late: …ada_LATE_4711_…
     # (a name has a letter, so that a date is none)
     r"(?P<student>[^/_]*[^\W\d_][^/_]*)_(?:LATE_)?(?P<lms>\d+)_\d+_.*",

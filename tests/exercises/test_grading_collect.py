@@ -36,6 +36,8 @@ NAMES = {
         "ada_lovelace",
         "4711",
     ),
+    "Ada Lovelace_4711_assignsubmission_file/02_x.ipynb": ("ada_lovelace", "4711"),
+    "all/Ada Lovelace_4711_assignsubmission_file/hw/x.ipynb": ("ada_lovelace", "4711"),
     "ada/ch02/02_self_attention.ipynb": ("ada", ""),
     "ch02-ada/notebooks/exercises/02_self_attention.ipynb": ("ada", ""),
     "ada.ipynb": ("ada", ""),
