@@ -49,6 +49,9 @@ def main(arguments: list[str] | None = None) -> int:
     except (ValueError, RunnerError, FileNotFoundError) as error:
         print(error, file=sys.stderr)
         return 2
+    except KeyboardInterrupt:
+        print("Interrupted. The same command goes on from here.", file=sys.stderr)
+        return 130
 
 
 def with_nbgrader(given: argparse.Namespace) -> int:

@@ -21,8 +21,9 @@ STEM = "|".join(path.stem for path in sources())  # what the book's notebooks ar
 # the uppermost counts: what lies below it a student may have called like a classmate's.
 PATTERNS = [
     # Moodle, one file: Ada Lovelace_4711_assignsubmission_file_02_self_attention.ipynb
-    # and with folders: Ada Lovelace_4711_assignsubmission_file_/02_self_attention.ipynb
-    r"(?P<name>[^/_]+)_(?P<lms>\d+)_assignsubmission_(?:file|onlinetext)_.*",
+    # and with folders: Ada Lovelace_4711_assignsubmission_file/02_self_attention.ipynb
+    # (Moodle 3: …_file_/…)
+    r"(?P<name>[^/_]+)_(?P<lms>\d+)_assignsubmission_(?:file|onlinetext)[_/].*",
     # Canvas: lovelaceada_4711_88001_02_self_attention-1.ipynb, late: …ada_LATE_4711_…
     # (a name has a letter, so that a date is none)
     r"(?P<student>[^/_]*[^\W\d_][^/_]*)_(?:LATE_)?(?P<lms>\d+)_\d+_.*",
@@ -52,7 +53,8 @@ DAMAGED = (  # what zipfile raises over bytes that are not as they were
     ValueError,
 )  # fmt: skip
 
-# (assignment, number that the platform gives) -> student; Moodle's are one assignment's
+# (assignment, number that the platform gives) -> student. Moodle's number is of one
+# assignment; others' are a person's, and stand there without an assignment.
 Known = dict[tuple[str, str], str]
 
 
@@ -68,6 +70,11 @@ class Submission:
     name: str = ""
     lms: str = ""
     order: tuple = ()  # of time and attempt: the last one counts
+
+    @property
+    def number(self) -> tuple[str, str]:
+        """The key of `Known`. (Only Moodle tells a name beside the number.)"""
+        return self.chapter if self.name else "", self.lms
 
 
 @contextmanager
@@ -167,7 +174,8 @@ def files(inbox: Path) -> Iterator[Found]:
 
 def _hidden(parts: tuple[str, ...]) -> bool:
     """Is it what a system leaves behind, in a folder or an archive?"""
-    return any(re.match(r"\.[^.]|__MACOSX$", part) for part in parts)
+    left = r"\.[^.]|__MACOSX$|Thumbs\.db$|desktop\.ini$"
+    return any(re.match(left, part) for part in parts)
 
 
 def _no_notebook(below: str, who: str) -> Found:
@@ -301,23 +309,27 @@ def _tell_namesakes_apart(
 ) -> list[tuple[str, str]]:
     """Students of one name whose numbers differ get the number into their id."""
     owners: dict[tuple[str, str], set[str]] = {}
-    for (chapter, number), student in known.items():
-        owners.setdefault((chapter, student), set()).add(number)
-    new = [s for s in submissions if s.lms and (s.chapter, s.lms) not in known]
+    for (scope, number), student in known.items():
+        name = student.removesuffix(f"_{number}")
+        owners.setdefault((scope, name), set()).add(number)
+    new = [s for s in submissions if s.lms and s.number not in known]
     for submission in new:
-        key = submission.chapter, submission.student
+        key = submission.number[0], submission.student
         owners.setdefault(key, set()).add(submission.lms)
+    shared = {name for (_, name), numbers in owners.items() if len(numbers) > 1}
     odd = []
     for submission in submissions:
-        number = submission.chapter, submission.lms
-        if number in known:
-            submission.student = known[number]
-        elif submission.lms and len(owners[number[0], submission.student]) > 1:
-            note = f"several students are called {submission.student}"
-            odd.append((submission.source, f"{note}: told apart by their numbers"))
+        if submission.number in known:
+            submission.student = known[submission.number]
+        elif submission.lms and submission.student in shared:
+            note = f"several students are called {submission.student}: told apart by "
+            note += "their numbers"
+            if submission.name:
+                note += ", which are others in each assignment"
+            odd.append((submission.source, note))
             submission.student += f"_{submission.lms}"
     for submission in new:
-        known[submission.chapter, submission.lms] = submission.student
+        known[submission.number] = submission.student
     return odd
 
 
@@ -333,12 +345,16 @@ def _one_each(found: list[Submission], odd: list[tuple[str, str]]) -> list[Submi
         sure = [s for s in files if s.lms]
         if not sure and len({s.called for s in files}) == 1:
             sure = files
-        whose = f"whether {student} is one student can't be told"
+        whose = f"whether {student} is one student can't be told (rename the file)"
+        if sure:
+            name = sure[0].source
+            whose = f"can't be told from {name} (if it is theirs, name it like that)"
         for unsure in files:
             if unsure not in sure:
-                odd.append((unsure.source, f"{whose} (rename the file): NOT COLLECTED"))
+                odd.append((unsure.source, f"{whose}: NOT COLLECTED"))
         sure.sort(key=lambda submission: submission.order)
         for older in sure[:-1]:
-            odd.append((older.source, f"{sure[-1].source} is taken instead"))
+            if older.cells != sure[-1].cells:  # a platform gives the same again
+                odd.append((older.source, f"{sure[-1].source} is taken instead"))
         chosen += sure[-1:]
     return chosen

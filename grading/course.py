@@ -47,6 +47,7 @@ from tools.source import setup_cell
 
 TEMPLATES = Path(__file__).parent / "templates"
 FOLDERS = ("inbox", "export")
+STORE = "graded.json"
 
 
 NOT_GRADED = re.compile("NOT GRADED|NOT COLLECTED|NOT TAKEN OVER|NO FEEDBACK")
@@ -337,13 +338,14 @@ class _Work:
         self.key = hashlib.sha256((print_ + cells).encode()).hexdigest()
         self.notes: list[str] = []
         self.words: dict[str, str] = {}
+        self.seen: dict[str, str] = {}  # the words as the last manual.csv had them
         self.outcomes: dict[str, Outcome] = {}
         self.seconds = 0.0
 
     def known(self) -> bool:
         """Was it graded before, just as it is?"""
         stored = _stored(self.store)
-        self.notes = stored.get("notes", [])
+        self.notes, self.seen = stored.get("notes", []), stored.get("seen", {})
         return stored.get("key") == self.key
 
     def prepare(self) -> bool:
@@ -385,7 +387,7 @@ class _Work:
             self.notes.append(f"NOT GRADED: {problem}")
         else:
             kept = {"key": self.key, "notes": self.notes}
-            kept |= {"words": self.words, "failed": failed}
+            kept |= {"words": self.words, "seen": self.seen, "failed": failed}
             _write_store(self.store, kept)
         self.seconds = time.perf_counter() - begun
         self.seconds += sum(outcome.seconds for outcome in self.outcomes.values())
@@ -447,7 +449,7 @@ def _fingerprint(course: Course, assignment: str) -> str:
 
 def _store(course: Course, assignment: str, student: str) -> Path:
     """Where it stands how a submission was graded; nbgrader clears the folder."""
-    return course.folder / "autograded" / student / assignment / "graded.json"
+    return course.folder / "autograded" / student / assignment / STORE
 
 
 def _stored(path: Path) -> dict:
@@ -464,7 +466,7 @@ def _write_store(path: Path, content: dict) -> None:
 def _stores(course: Course) -> dict[tuple[str, str], dict]:
     """How every submission was graded: (assignment, student) -> its store."""
     found = {}
-    for path in sorted((course.folder / "autograded").glob("*/*/graded.json")):
+    for path in sorted((course.folder / "autograded").glob(f"*/*/{STORE}")):
         student, assignment = path.parts[-3:-1]
         found[assignment, student] = _stored(path)
     return found
@@ -495,6 +497,8 @@ def _feedback(course: Course) -> list[Row]:
             note = f"graded, but NO FEEDBACK: {problem}"
             report.append(("", who[1], who[0], note))
         else:
+            folder = course.folder / "feedback" / who[1] / who[0]
+            (folder / STORE).unlink(missing_ok=True)  # nbgrader copies what lies there
             _write_store(_store(course, *who), stored | {"feedback": marks})
     return report
 
@@ -513,11 +517,15 @@ def _finish(
         notes, refused = export.apply_manual(gradebook, exports / "manual.csv")
     report += [("manual.csv", "", "", note) for note in notes]
     report += _feedback(course)
-    answers = {
-        (*who, name): words
-        for who, stored in _stores(course).items()
-        for name, words in stored.get("words", {}).items()
-    }
+    stores = _stores(course)
+    answers, seen = (
+        {
+            (*who, name): words
+            for who, stored in stores.items()
+            for name, words in stored.get(key, {}).items()
+        }
+        for key in ("words", "seen")
+    )
     with course.gradebook() as gradebook:
         for student in known:
             gradebook.update_or_create_student(
@@ -526,15 +534,20 @@ def _finish(
                 last_name=known[student]["last_name"] or None,
                 email=known[student]["email"] or None,
             )
-        notes = export.write_manual(gradebook, exports / "manual.csv", answers, refused)
+        path = exports / "manual.csv"
+        notes = export.write_manual(gradebook, path, answers, seen, refused)
         report += [("manual.csv", "", "", note) for note in notes]
-        rows = export.read_rows(exports / "manual.csv")
-        to_mark = sum(not row["score"] for row in rows)
+        graded = [row for row in export.read_rows(path) if row["maximum"]]
+        to_mark = sum(not row["recorded"] for row in graded)
         options = {"roster": known, "ungraded": ungraded}
         options["numbers"] = {(a, student): n for (a, n), student in numbers.items()}
         _export(gradebook, course, exports, options)
         silent = [s.id for s in gradebook.students if not s.submissions]
         report += [("", student, "", NOTHING) for student in silent]
+    for who, stored in stores.items():
+        if stored:
+            listed = {"seen": stored.get("words", {})}
+            _write_store(_store(course, *who), stored | listed)
     _write_report(course, report)
     say(f"{len(report)} odd thing(s) in export/report.csv")
     left_out = [row for row in report if NOT_GRADED.search(row[-1])]

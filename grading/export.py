@@ -49,8 +49,13 @@ def brief(words: str) -> str:
     return words[:MOST_WORDS]
 
 
-def write_rows(path: Path, header: Iterable[str], rows: Iterable[Iterable]) -> None:
-    with open(path, "w", newline="", encoding="utf-8") as stream:
+def write_rows(
+    path: Path,
+    header: Iterable[str],
+    rows: Iterable[Iterable],
+    encoding: str = "utf-8-sig",  # by its mark Excel knows that this is UTF-8
+) -> None:
+    with open(path, "w", newline="", encoding=encoding) as stream:
         writer = csv.writer(stream)
         writer.writerow(header)
         writer.writerows([cell_text(value) for value in row] for row in rows)
@@ -86,7 +91,8 @@ class _Csv(ExportPlugin):
             if not self.assignment or assignment.name in self.assignment
         ]
         path = Path(self.to or self.name)
-        write_rows(path, self.header(assignments), self.rows(gradebook, assignments))
+        header, rows = self.header(assignments), self.rows(gradebook, assignments)
+        write_rows(path, header, rows, encoding="utf-8")  # for platforms, without
 
     def score(self, student: Any, assignment: Any) -> float | str:
         """The marks of a student; empty without any: no zero is made up."""
@@ -218,17 +224,17 @@ def apply_manual(
         What could not be taken over, and these rows' score and comment as entered.
     """
     problems, refused = [], {}
-    for number, row in enumerate(read_rows(path), start=2):
+    for row in read_rows(path):
         key = tuple(row.get(name, "") for name in MANUAL[:3])
         score, comment = row.get("score", ""), row.get("comment", "")
         marked = bool(score) and score != row.get("recorded")
-        problem = f"manual.csv, line {number}: NOT TAKEN OVER: "
+        problem = f"{key[1]}, {key[2]}: NOT TAKEN OVER: "
         try:
             [notebook] = gradebook.find_submission(*key[:2]).notebooks
             [grade] = [g for g in notebook.grades if g.name == key[2]]
         except (MissingEntry, ValueError):
             if marked or comment:
-                problems.append(f"{problem}no {key[2]!r} of {key[1]!r} is graded")
+                problems.append(f"{problem}none of {key[1]!r} is graded")
                 refused[key] = score, comment
             continue
         if marked:
@@ -250,12 +256,14 @@ def apply_manual(
 
 
 def write_manual(
-    gradebook: Gradebook, path: Path, answers: dict, refused: dict
+    gradebook: Gradebook, path: Path, answers: dict, seen: dict, refused: dict
 ) -> list[str]:
     """Write every answer that a person marks, with the marks it has.
 
-    `answers` maps (assignment, student, grade id) to the answer's text; rows of those
-    who are not graded this time are kept, and what was refused stays as entered.
+    `answers` maps (assignment, student, grade id) to the answer's text, and `seen` to
+    what it was in the last table (a spreadsheet may have changed letters in that); rows
+    of those who are not graded this time are kept, and what was refused stays as
+    entered.
 
     Returns:
         What a person should look at again: marked answers that have changed since.
@@ -278,8 +286,7 @@ def write_manual(
         if grade.manual_score is not None:
             # nbgrader asks for every mark again after each run; only a new answer
             # needs it
-            old = before.get(key)
-            new = old is not None and old != answer
+            new = seen.get(key, answer) != answer
             grade.needs_manual_grade = new
             if new:
                 changed.append(f"{student}: {exercise} has changed since it was marked")

@@ -268,7 +268,9 @@ def _choose(
     found = [cells[n] for n in sorted(candidates)]
     written = [cell for cell in found if _squeezed(cell["source"]) not in stubs]
     if len(found) > 1:
-        notes.append(f"{len(found)} answer cells, took the last one that is written")
+        notes.append(
+            f"{len(found)} answer cells: the one checked last counts, or the lowest"
+        )
     if not written:
         return None, notes
     ran = [cell for cell in written if 0 < cell["ran"] <= checked]

@@ -661,6 +661,8 @@ def _reasons(
 
 def _differences(result: Any, expected: Any, quote: bool) -> Iterator[str]:
     """Kind, shape, dtype and NaN, in words."""
+    if isinstance(expected, Differentiated) and not isinstance(result, Differentiated):
+        expected = expected.value
     if result is None:
         yield "your function returns nothing: is a `return` missing?"
     if isinstance(expected, Tensor):
@@ -757,6 +759,8 @@ def close(one: Any, other: Any, tolerance: float) -> bool:
         )
     if isinstance(one, Raised) and isinstance(other, Raised):
         return one.kind == other.kind
+    if isinstance(one, Differentiated) != isinstance(other, Differentiated):
+        return False
     if isinstance(one, list | tuple) and isinstance(other, list | tuple):
         pairs = zip(one, other, strict=False)
         return len(one) == len(other) and all(close(a, b, tolerance) for a, b in pairs)

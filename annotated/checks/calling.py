@@ -163,7 +163,9 @@ def _differentiated(answer: Callable, arguments: tuple) -> Call:
 
     given = with_leaves(arguments)
     value = answer(*given)
-    if not (isinstance(value, Tensor) and value.requires_grad):
+    if not isinstance(value, Tensor):
+        return Call(copied(unwrapped(value)), copied(given))
+    if not value.requires_grad:
         return Call(Problem("no gradient"))
     (value * upstream(value)).sum().backward()
     result = Differentiated(value.detach(), [leaf.grad for leaf in leaves])

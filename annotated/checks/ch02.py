@@ -42,6 +42,8 @@ tempered.instead("""
 scores.softmax(-1)
     scores.softmax(1)
         # the softmax runs over the wrong axis: row i, over all j, should sum to 1
+    scores.softmax(0)  # the softmax runs over the sequences of the batch (as it does
+        for three axes if dim isn't given): row i, over all j, should sum to 1
     scores  # the softmax is missing: the weights of a row should sum to 1
 x.mT -> x.reshape(x.mT.shape)  # {VIEWED}
 weights @ x -> weights
@@ -175,8 +177,10 @@ def repair_attention(query, key, value):
 
 repair_attention.instead("""
 query.shape[-1] ** 0.5
-    1  # the division is missing
+    1  # the scores aren't divided by √k
     query.shape[-1]  # divided by k, not by √k
+    key.shape[1] ** 0.5
+        # scaled by the number of keys: over which width does the dot product sum?
 """)
 
 
@@ -337,6 +341,7 @@ def _(draw):
         f"one of the functions above, with other numbers ({n}) -> " for n in range(6)
     ),
     graded_only=True,
+    hint="what is said of it above holds here, too",
 )
 def _(draw):
     same = "2 * x", "x.softmax(dim=-1)", "x - x.mean(dim=0)", "0 * x + x.mean(dim=0)"

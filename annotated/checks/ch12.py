@@ -162,7 +162,9 @@ shift_nearest_first.right((q + v) @ r.mT)
     / values.shape[-1] ** 0.5
         # divided by the root of the width of the values, not of the queries
     / s**0.5  # divided by √s, the number of keys: k is the width of a query
-.masked_fill(future, -torch.inf) -> # keys in the future are visible
+.masked_fill(future, -torch.inf)
+    # keys in the future are visible
+    .masked_fill(future, 0.0)  # a score of 0 isn't a weight of 0: e⁰ is 1
 triu(s - t + 1) -> triu(1)  # your mask ignores the memory: the first query stands at
         key s − t, so the diagonal of tril or triu has to move by s − t
 (q + u) -> (q + w)
@@ -221,13 +223,14 @@ return position
         on, a position in memory looked back from the beginning of its own segment
     return asked // length * length - layers * mem_len
         # the text begins at 0: no position is below
-    return asked - position + 1  # the first position is wanted, not how many there are
 position // length * length -> position  # the memory is that of a segment: it begins
         before the segment, not before the position
 range(layers)
     range(1)  # is the number of layers used?
     range(layers - 1)  # the first layer looks back as well
     range(layers + 1)  # that is one layer too many
+return position -> return asked - position + 1
+        # the first position is wanted, not how many there are
 """)
 
 first_seen.each("""

@@ -273,6 +273,18 @@ def test_gradients_are_compared_and_named():
     found = try_case(gradients, lambda x, y: x * x * y.detach())
     assert "no gradient reaches y" in found
     assert "no gradient flows" in try_case(gradients, lambda x, y: x.data**2 * y.data)
+    # what has none because it is no tensor is told so
+    assert "got a tuple" in try_case(gradients, lambda x, y: (x * x * y, x))
+    assert "returns nothing" in try_case(gradients, lambda x, y: None)
+    forged = gradients.exercise.result_of(gradients.exercise.right, gradients)
+    assert "got a tuple" in try_case(gradients, lambda x, y: tuple(forged))
+
+
+def test_a_drawn_function_blames_no_mistake_that_its_true_or_false_cannot_tell():
+    cases = exercise_named("ch02-is-equivariant").cases("seed", graded=True)
+    drawn = [case for case in cases if "with other numbers" in case.line]
+    said = {try_case(case, lambda f, x=x: x) for case in drawn for x in (True, False)}
+    assert said == {None, "what is said of it above holds here, too"}
 
 
 def test_a_result_is_compared_in_the_precision_of_the_arguments():

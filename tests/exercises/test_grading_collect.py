@@ -36,6 +36,8 @@ NAMES = {
         "ada_lovelace",
         "4711",
     ),
+    "Ada Lovelace_4711_assignsubmission_file/02_x.ipynb": ("ada_lovelace", "4711"),
+    "all/Ada Lovelace_4711_assignsubmission_file/hw/x.ipynb": ("ada_lovelace", "4711"),
     "ada/ch02/02_self_attention.ipynb": ("ada", ""),
     "ch02-ada/notebooks/exercises/02_self_attention.ipynb": ("ada", ""),
     "ada.ipynb": ("ada", ""),
@@ -247,6 +249,46 @@ def test_namesakes_are_told_apart_by_number_in_every_later_run(tmp_path):
     assert only.student == "sam_lee_2"
 
 
+def test_namesakes_of_one_assignment_are_nobodys_in_the_next_by_moodles_numbers(
+    tmp_path,
+):
+    known = {}
+    name = "Sam Lee_{}_assignsubmission_file_02_x.ipynb"
+    put(tmp_path, name.format(1), name.format(2))
+    collect(tmp_path, ["ch02"], known=known)
+    later = tmp_path / "Sam Lee_7_assignsubmission_file_12_x.ipynb"
+    later.write_text(notebook("# exercise: ch12-x"))
+    taken, odd = collect(tmp_path, ["ch02", "ch12"], known=known)
+    students = {s.student for s in taken}
+    assert students == {"sam_lee_1", "sam_lee_2", "sam_lee_7"}
+    assert "others in each assignment" in dict(odd)[later.name]
+
+
+def test_canvas_numbers_tell_namesakes_apart_in_every_assignment(tmp_path):
+    """Sam's marks in one assignment are never the other Sam's in the next."""
+    known = {}
+    put(tmp_path, "leesam_1_8_02_x.ipynb")
+    collect(tmp_path, ["ch02"], known=known)
+    for number in "12":
+        later = tmp_path / f"leesam_{number}_9_12_x.ipynb"
+        later.write_text(notebook("# exercise: ch12-x"))
+    taken, _ = collect(tmp_path, ["ch02", "ch12"], known=known)
+    students = {(s.student, s.chapter): s.lms for s in taken}
+    assert students == {
+        ("leesam", "ch02"): "1",
+        ("leesam", "ch12"): "1",
+        ("leesam_2", "ch12"): "2",
+    }
+
+
+def test_what_a_platform_gives_again_is_not_worth_a_line(tmp_path):
+    put(tmp_path, "ada_1_7_02_x.ipynb", "again/ada_1_7_02_x.ipynb", "Thumbs.db")
+    same = tmp_path / "again" / "ada_1_7_02_x.ipynb"
+    same.write_bytes((tmp_path / "ada_1_7_02_x.ipynb").read_bytes())
+    taken, odd = collect(tmp_path, ["ch02"])
+    assert (len(taken), odd) == (1, [])
+
+
 def test_what_cannot_be_read_takes_the_place_of_nothing(tmp_path):
     put(tmp_path, "ada_1_7_02_x.ipynb")
     (tmp_path / "ada_1_8_02_x-1.ipynb").write_text("{half a fi")
@@ -312,6 +354,21 @@ def test_nothing_gives_the_release(release, cells):
     assert sum("no answer cell found" in note for note in odd) == len(
         exercises(release)
     )
+
+
+def test_of_several_answers_the_one_that_was_checked_last_counts(maker, release):
+    right = maker.right()
+    first = maker.code[0]
+    again = {"cell_type": "code", "metadata": {}}
+    again["source"] = right["cells"][first.answer]["source"] + "\n# again"
+    right["cells"].insert(first.answer + 1, again)
+    cells = cells_of(right)
+    for ran, n in enumerate((first.answer, first.test + 1), start=1):
+        cells[n]["ran"] = ran
+    made, odd = normalise(release, cells)
+    assert answer_of(made, 0) == maker.solutions[first.id]
+    note = "2 answer cells: the one checked last counts, or the lowest"
+    assert f"{first.id}: {note}" in odd
 
 
 def test_an_answer_without_its_tag_is_found_by_metadata_or_function(maker, release):

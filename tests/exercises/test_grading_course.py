@@ -9,6 +9,8 @@ import sys
 import pytest
 from nbgrader.api import Gradebook
 
+from grading import course as grading_course
+from grading.__main__ import main
 from tests.exercises.submissions import Maker
 from tools import ROOT
 from tools.exercises import read_exercises, source_of, student_notebook
@@ -31,7 +33,7 @@ def grading(*arguments, expect=0):
 
 
 def rows(course, name):
-    with open(course / "export" / name, newline="", encoding="utf-8") as stream:
+    with open(course / "export" / name, newline="", encoding="utf-8-sig") as stream:
         return list(csv.DictReader(stream))
 
 
@@ -56,6 +58,15 @@ def solved():
 @pytest.fixture(scope="module")
 def maker(solved):
     return Maker(student_notebook(solved), solved)
+
+
+def test_an_interrupted_run_says_how_it_goes_on(tmp_path, monkeypatch, capsys):
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(grading_course, "grade", interrupted)
+    assert main(["grade", str(tmp_path)]) == 130
+    assert "The same command goes on" in capsys.readouterr().err
 
 
 @pytest.fixture(scope="module")
@@ -144,7 +155,8 @@ def test_feedback_repeats_nothing_that_student_code_says(graded, course):
     for student, submission in handed.items():
         if not submission.graded:
             continue
-        [page] = (course / "feedback" / student / ASSIGNMENT).glob("*.html")
+        # and nothing else lies there, such as what the grader noted
+        [page] = (course / "feedback" / student / ASSIGNMENT).iterdir()
         text = page.read_text(encoding="utf-8")
         # the source of an answer is shown to who wrote it, and what it raised is not
         outputs = text.split("output_stream")[1:] + text.split("traceback")[1:]
@@ -257,10 +269,11 @@ def test_marks_are_taken_over_without_grading_again(graded, course):
     assert "unchanged since they were graded" in grading("grade", course)
 
 
-def test_a_mark_out_of_range_is_refused_by_line_and_stays_as_entered(graded, course):
+def test_a_mark_out_of_range_is_refused_by_name_and_stays_as_entered(graded, course):
     fill(course, "half", score="99", comment="Nearly.")
     said = grading("grade", course, expect=1)
     assert "NOT TAKEN OVER: score '99', expected 0 to 3" in said
+    assert "half, ch02-in-words: NOT TAKEN OVER" in said
     manual = {row["student"]: row for row in rows(course, "manual.csv")}
     assert (manual["half"]["score"], manual["half"]["comment"]) == ("99", "Nearly.")
 
@@ -280,6 +293,7 @@ def test_marks_come_back_from_any_spreadsheet(graded, course):
     path = course / "export" / "manual.csv"
     table = rows(course, "manual.csv")
     for row in table:
+        row["answer"] += " = √4"  # which this encoding has not, and no answer says
         if row["student"] == "mona":
             row |= {"score": "1,5", "comment": "schön"}
         if row["student"] == "half":
@@ -290,6 +304,9 @@ def test_marks_come_back_from_any_spreadsheet(graded, course):
         writer.writerows(table)
     said = grading("grade", course, expect=1)
     assert "'halv' is graded" in said
+    assert "has changed since" not in "".join(
+        r["odd"] for r in rows(course, "report.csv")
+    )
     manual = {row["student"]: row for row in rows(course, "manual.csv")}
     assert (manual["mona"]["score"], manual["mona"]["comment"]) == ("1.5", "schön")
     assert manual["halv"]["answer"]

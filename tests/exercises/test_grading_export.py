@@ -37,6 +37,13 @@ def test_what_was_typed_survives_any_number_of_runs(tmp_path, text):
         assert read_rows(path) == [{"words": text}]
 
 
+def test_excel_knows_the_encoding_of_what_comes_back(tmp_path):
+    """Without a mark it shows another student's name, and saves it."""
+    write_rows(path := tmp_path / "a.csv", ["student"], [["björn_√"]])
+    assert path.read_bytes().decode("utf-8").startswith("\ufeff")
+    assert read_rows(path) == [{"student": "björn_√"}]
+
+
 def test_a_comment_that_was_just_typed_is_taken_as_it_is(tmp_path):
     (tmp_path / "a.csv").write_text("comment\n-1 for the missing cost\n")
     assert read_rows(tmp_path / "a.csv") == [{"comment": "-1 for the missing cost"}]

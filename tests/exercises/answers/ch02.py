@@ -19,6 +19,7 @@ tau[:, None, None] -> tau  # does τ, (b,), line up
         # changes its argument `x` in place
 / tau -> / tau.detach()  # no gradient reaches tau
 [:, None, None] -> [:, None]  # one more axis did not help
+softmax(dim=-1) -> softmax(dim=0)  # over the sequences of the batch
 """
 
 # ---- self-attention, whole -----------------------------------------------------
@@ -61,6 +62,8 @@ scores.softmax(dim=-1) @ value ->
 shape[-1] ** 0.5 -> shape[-1]  # divided by k, not by
 key.transpose(1, 2) -> key.view(key.mT.shape)  # compare one score
 shape[-1] -> shape[1]  # over which width
+query.shape[-1] -> key.shape[1]  # scaled by the number of keys
+/ query.shape[-1] ** 0.5 ->  # aren't divided by √k
 dim=-1) -> dim=1)  # sum to 1
 """
 

@@ -81,6 +81,7 @@ q + w -> q + v  # u and v are exchanged
 (q + u) @ k.mT -> (q + u) @ k.mT / q.shape[-1] ** 0.5
 (t, s))) / q.shape[-1] ** 0.5 -> (t, s)))  # only the first product is divided
 tril(s - t) -> tril()  # your mask ignores the memory
+-torch.inf -> 0.0  # a score of 0 isn't a weight of 0
 """
 
 # ---- how far back ------------------------------------------------------------
