@@ -462,11 +462,10 @@ def ladder_losses(ladder: dict, more: dict) -> Html:
     ticks = {}
     for label, bits in (*UP.items(), *left_out):
         y = len(ticks) + 0.7 * (len(ticks) >= len(UP))
+        mean = f"{sum(losses[bits]) / 3:.2f}"
         ax.plot(losses[bits], [y] * 3, "o", color=THIS, alpha=0.6)
-        ax.text(
-            max(losses[bits]) * 1.15, y, f"{sum(losses[bits]) / 3:.2f}", va="center"
-        )
-        ticks[f"{label} {sum(losses[bits]) / 3:.2f}"] = y, label
+        ax.text(max(losses[bits]) * 1.15, y, mean, va="center")
+        ticks[f"{label} {mean}"] = y, label
     ax.set(xscale="log", xlim=(0.05, 8), xlabel="loss on unseen dates, nats per symbol")
     ax.set_xticks([0.1, 0.3, 1, 3], ["0.1", "0.3", "1", "3"])
     ax.set_yticks(*zip(*ticks.values(), strict=True))

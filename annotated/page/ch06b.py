@@ -115,7 +115,7 @@ def law(slopes: Slopes) -> Html:
     assert ends["pre"] < 0.6 and 1 / 4 < ends["post"] < 4
     return show(
         figure,
-        title="Pre-norm's last layer follows the law, post-norm's keeps its gradient",
+        title="Under pre-norm, the last layer's gradient shrinks as the model deepens",
         alt="Gradient of the last layer against depth, both axes logarithmic. Pre-norm "
         f"falls to {ends['pre']:.2f} at 32 layers, the line 1/√L to 0.25; post-norm "
         f"stays near {ends['post']:.1f}.",

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from annotated import require
-from annotated.page.diagrams import NOTE, Drawing
+from annotated.page.diagrams import Drawing
 from annotated.page.frames import Html, Slider, Text, explorer, pack, static, unpack
 from annotated.page.notebook import check_close, check_same, show, show_table
 from annotated.page.pictures import Matrix, chain
@@ -172,11 +172,11 @@ def reach(text: str, levels: Sequence[Tensor], memory: int, segment: int) -> Htm
         if row and back:  # nobody looks back at the last layer
             drawing.frame(x - back, y, back, tall - 4, dashed=True)
         dots = [middle[p] for p in used.nonzero().flatten().tolist()]
-        drawing.text(dots, y + 16, "●" * len(dots), size=NOTE)
+        drawing.text(dots, y + 16, "●" * len(dots), size=14)
     base = 4 + tall * len(levels) + 14
     drawing.text(middle, base, "".join(map(visible, text)), code=True)
     borders = [left + size * p for p in range(segment, n, segment)]
-    drawing.text(borders, base, "|" * len(borders), size=NOTE)
+    drawing.text(borders, base, "|" * len(borders), size=14)
     said = f"The last output can depend on {int(levels[-1].sum())} characters."
     alt = f"Segments of {segment}, a memory of {memory}, {len(levels) - 1} layers."
     return drawing.figure(alt=f"{alt} {said}", caption=said)

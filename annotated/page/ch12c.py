@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 from torch.utils.flop_counter import FlopCounterMode
 
-from annotated.page.diagrams import NOTE, Drawing
+from annotated.page.diagrams import Drawing
 from annotated.page.frames import Html
 from annotated.page.notebook import check_close, show_table
 from annotated.page.pictures import Matrix, chain
@@ -117,12 +117,12 @@ def seen(kept: Sequence[int], segment: Sequence[int]) -> Html:
     """Draw the positions that a segment sees, ``kept`` in memory and its own."""
     drawing, every, gap = Drawing(350, 44), [*kept, *segment], 8
     for x, position in enumerate(every):
-        left = 2 + 15 * x + gap * (x >= len(kept))
+        left = 2 + 18 * x + gap * (x >= len(kept))
         twice = every.count(position) > 1
-        drawing.frame(left, 20, 15, 22, shade=0.45 if twice else 0)
-        drawing.text(left + 7.5, 36, str(position), size=NOTE)
-    for words, begin in (("memory", 0), ("segment", 15 * len(kept) + gap)):
-        drawing.text(2 + begin, 14, words, anchor="start", size=NOTE)
+        drawing.frame(left, 20, 18, 22, shade=0.45 if twice else 0)
+        drawing.text(left + 9, 36, str(position), size=14)
+    for words, begin in (("memory", 0), ("segment", 18 * len(kept) + gap)):
+        drawing.text(2 + begin, 14, words, anchor="start", size=14)
     said = f"{len(every) - len({*every})} positions are seen twice."
     return drawing.figure(alt=f"Memory {kept}, segment {[*segment]}: {said}")
 

@@ -115,8 +115,8 @@ ch06.check_collapse(steps)
 # less.)
 #
 # The third curve needs only `x +`: keep what was there, and *add* what attention found.
-# After twelve such layers, a few percent of the difference are left: some ten thousand times
-# as much as after four layers without.
+# After twelve such layers, a few percent of the difference are left: more than a hundred
+# thousand times as much as after four layers without.
 #
 # ```python
 # x = x + layer.cross_attention(x, memory, mask=mask)
@@ -491,10 +491,9 @@ ch06.check_norms(normalise)
 # <!-- cited: 0.1 -->
 #
 # Which order is better? Pre-norm is easier to train ([Xiong et al.,
-# 2020](https://arxiv.org/abs/2002.04745), train it without a warm-up; ours are few steps, so
-# the rate just rises and falls once), so the rungs of our ladder have it; `TransformerConfig` has the paper's post-norm unless you ask. Post-norm
-# needs a learning rate that rises slowly at first (chapter 7), but [Takase et al.
-# (2022)](https://arxiv.org/abs/2206.00330) find it better in shallow models. [Norm order,
+# 2020](https://arxiv.org/abs/2002.04745), train it without a warm-up), so the rungs of our
+# ladder have it. Post-norm needs a learning rate that rises slowly at first (chapter 7), but
+# [Takase et al. (2022)](https://arxiv.org/abs/2206.00330) find it better in shallow models. [Norm order,
 # depth and gradients](06b_norm_order.ipynb) measures what makes it harder to train.
 #
 # With a norm in every residual, the **encoder layer** is finished:
@@ -666,9 +665,8 @@ ch06.date_writer(writings)
 # Mostly at the `7`. Elsewhere the weight may spread: after `Marc` comes `h`, whatever the note says. And the Hungarian date begins with its
 # year. If the day comes out wrong, see where the model looked for it: a glance at the
 # first number of the note, right in most dates, finds `1936` in this one. The count
-# below says how often the day of such a date is missed. (Read such maps with care: this is
-# one layer, a mean of four heads, and a memory in which each place has already seen its
-# neighbours.)
+# below says how often the day of such a date is missed. (This is one layer, a mean of four
+# heads, and a memory in which each place has already seen its neighbours.)
 #
 # </details>
 
@@ -983,19 +981,7 @@ ch06.one_stack()
 # that sees the future; tie the weights; find a leak of the future in a model you can't look
 # into; say in words what three changes would do.
 #
-# ## 6.13 Quick questions
-#
-# <details><summary>A tied model of width 512 has 37,000 symbols. You double them. What
-# happens to its parameters, and to its work per word?</summary>
-#
-# It gets 18.9 million more parameters, once, because the matrix is shared. Embedding a
-# word is a look-up and costs the same; the output layer multiplies by every row, so it
-# costs twice as much.
-# <!-- exact: 18.9 = 37000 * 512 / 1e6 -->
-#
-# </details>
-#
-# ## 6.14 What to remember
+# ## 6.13 What to remember
 #
 # - The encoder reads the whole source once. The decoder writes, and looks at the memory
 #   and at its own text so far.

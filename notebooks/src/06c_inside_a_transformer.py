@@ -3,7 +3,7 @@
 #
 # [Chapter 6](06_encoder_decoder.ipynb) assembled the model. Here you look inside one
 # that has learned something: you follow a single position through the layers, see what
-# costs how much, and where later models differ. You don't need it to read on. About 10
+# costs how much, and where later models differ. You don't need it to read on. About 15
 # minutes.
 
 # %% tags=["setup"]
@@ -305,10 +305,11 @@ ch06c.check_network()
 # %%
 from torch.utils.flop_counter import FlopCounterMode
 
-from annotated.transformer import TransformerConfig
+from annotated import transformer
 
 with torch.device("meta"):
-    base = Transformer(TransformerConfig(37000, 37000, tied=True))
+    config = transformer.TransformerConfig(37000, 37000, tied=True)
+    base = transformer.Transformer(config)
 
 
 # %%

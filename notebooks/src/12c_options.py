@@ -7,7 +7,7 @@
 # section 12c.1 shows. This page answers
 # questions that users of the published code have asked since 2019, most of them with a short
 # run. You can read [chapter 12](12_transformer_xl.ipynb) without it, so go straight to your
-# question. Together they take about 15 minutes. <!-- cited: 24.2, 23.7 -->
+# question. Together they take less than 20 minutes. <!-- cited: 24.2, 23.7 -->
 #
 # | question | answer |
 # |---|---|
@@ -149,7 +149,7 @@ play(
     label="What a segment sees",
     order=["right", "swapped"],
     segment=[2, 3, 4],
-    mem_len=[4, 8, 16],
+    mem_len=[4, 8, 12],
     ext_len=[0, 2],
     start={"order": "swapped", "mem_len": 8, "ext_len": 2},
     question="Which positions does a segment see twice, and what does a longer "

@@ -52,6 +52,8 @@ def test_a_norm_that_is_right_is_not_nearly_right():
     assert rows.select("tbody tr")[0].select("td")[0].text in ("93.5%", "93.6%")
     with pytest.raises(AssertionError):
         ch06b.nearly_table(lambda x: nn.functional.layer_norm(x, x.shape[-1:]))
+    with pytest.raises(AssertionError):
+        ch06b.nearly_table(lambda x: nearly(x) / 2)
     assert "0.00" in ch06b.moves_table().text
 
 
@@ -62,10 +64,15 @@ def test_what_is_let_through_and_what_collapses_is_held_to_the_text(capsys):
     passed["post", True] = dict.fromkeys(ch06b.KINDS, 0.7)
     ends = torch.tensor([1e-5, 1.0]), torch.tensor([0.2, 1.0])
     ch06b.check_passed(passed, *ends)
-    assert "lets 0.69 through" in capsys.readouterr().out
+    assert "lets 0.69 through, 31 of them 8e-06" in capsys.readouterr().out
     assert "0.70" in ch06b.passed_table(passed).text
     with pytest.raises(AssertionError):
         ch06b.check_passed(passed | {("post", False): even}, *ends)
+    bare = dict.fromkeys(ch06b.KINDS, 0.7) | {"cross-attention": 0.99}
+    with pytest.raises(AssertionError):  # all of it comes through
+        ch06b.check_passed(
+            passed | {("post", False): even, ("post", True): bare}, *ends
+        )
     apart, equal = ({"encoder": x, "decoder": x} for x in (0.5, 1e-5))
     words = {("pre", 32): [apart], ("post", 6): [apart], ("post", 32): [equal]}
     assert "1e-05" in ch06b.ends_table(words).text

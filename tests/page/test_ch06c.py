@@ -20,7 +20,7 @@ def swiglu(x, W_gate, W_inner, W_outer):
 def test_what_has_changed_since_is_compared_with_pytorch(capsys):
     ch06c.check_today(rms_norm, swiglu)
     assert capsys.readouterr().out.count("✓") == 3
-    with pytest.raises(AssertionError, match="RMSNorm"):
+    with pytest.raises(AssertionError, match="equals PyTorch's RMSNorm"):
         ch06c.check_today(lambda x, gain: F.layer_norm(x, (8,), gain), swiglu)
     with pytest.raises(AssertionError, match="swiglu = FeedForward"):
         ch06c.check_today(

@@ -115,6 +115,8 @@ def test_a_head_by_hand_is_compared_with_the_modules():
     ch12.check_attention(attention)
     with pytest.raises(AssertionError, match="a head of the module"):
         ch12.check_attention(lambda q, k, x, r, u, v: attention(q, k, x, r, v, u))
+    with pytest.raises(AssertionError, match="a head of the module"):
+        ch12.check_attention(lambda q, k, x, r, u, v: attention(q, k, x, r, u, 0 * v))
 
 
 def soup(html):
@@ -136,6 +138,7 @@ def test_the_pictures_of_the_shift_show_what_is_skipped_and_each_cut():
     assert [cell.text for cell in drawn.select(".skipped")] == ["0", "14", "13"] * 2
     assert "e 12 11 10 0 24; c 23 22 21 20 0; i 34 33" in str(drawn)
     tall = soup(ch12.tall_view()).select(".annotated-cells")[0]
+    assert "repeat(3, 1fr)" in tall["style"]
     assert [cell.text for cell in tall.select(".skipped")] == ["0", "14", "13"]
     assert [cell.text for cell in tall.select(".cut")] == ["12", "23", "34"]
 

@@ -42,7 +42,9 @@ def test_a_memory_that_would_help_is_not_what_the_page_says(runs):
     without = [3.0, 3.0, 3.0]  # worse than reading without a memory
     with pytest.raises(AssertionError):
         ch12c.check_memory(runs, without)
-    better = [{**run, "bits": run["bits"] - (run["mem_len"] == 256)} for run in runs]
+    better = [
+        {**run, "bits": run["bits"] + 0.05 * (run["mem_len"] == 32)} for run in runs
+    ]
     with pytest.raises(AssertionError):
         ch12c.check_memory(better, [2.5] * 3)
     assert numpy.isfinite(ch12c.bits(runs, 8, 256)).all()
