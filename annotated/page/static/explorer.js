@@ -199,5 +199,11 @@ function explorer(root, render) {
   }
   for (const input of inputs) input.addEventListener("input", update);
   update();
+  let width = box.clientWidth;
+  new ResizeObserver(() => { // a phone that is turned gets a drawing of its width
+    if (box.clientWidth === width) return;
+    width = box.clientWidth;
+    update();
+  }).observe(box);
   root.dataset.ready = "true";
 }

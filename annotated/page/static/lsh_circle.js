@@ -67,7 +67,7 @@ held.turnAtRandom = (times) => {
     }));
   }
 };
-view.once("height", () => { root.querySelector(".annotated-says").style.minHeight = "2.9em"; });
+view.once("height", () => { root.querySelector(".annotated-says").style.minHeight = view.width() < 560 ? "7.3em" : "2.9em"; });
 view.once("buttons", () => Object.keys(held.act).forEach((name) => {
   const button = document.createElement("button");
   Object.assign(button, { type: "button", textContent: name });
