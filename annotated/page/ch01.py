@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 import matplotlib.pyplot as plt
 import numpy
 import torch
-from matplotlib.patches import Rectangle
+from matplotlib.patches import PathPatch
+from matplotlib.path import Path
 from torch import Tensor, nn
 from torch.nn import functional as F
 
@@ -397,9 +398,14 @@ def alignment(
     rows += [""] * (11 - len(rows))
     if ax is None:
         _, ax = plt.subplots(figsize=(7.2, 4.0))
-    for i, j in (weights[:11] > 0.01).nonzero().tolist():
-        cell = Rectangle((j, i), 1, 1, color=WEIGHTS(weights[i, j].item()), linewidth=0)
-        ax.add_patch(cell).set_clip_path(None)
+    shades = (20 * weights[:11]).round()
+    for shade in shades[shades > 0].unique().tolist():  # a path a shade: light frames
+        cells = [
+            Path([(j, i), (j + 1, i), (j + 1, i + 1), (j, i + 1), (j, i)], closed=True)
+            for i, j in (shades == shade).nonzero().tolist()
+        ]
+        path = Path.make_compound_path(*cells)
+        ax.add_patch(PathPatch(path, color=WEIGHTS(shade / 20), linewidth=0))
     wide = len(read)
     ax.hlines(range(12), 0, wide, color=COLOURS["rule"], linewidth=1)
     ax.vlines(range(wide + 1), 0, 11, color=COLOURS["rule"], linewidth=1)

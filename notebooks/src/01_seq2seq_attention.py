@@ -430,7 +430,7 @@ ch01.teacher_forcing(batch, symbols[1].symbols)
 
 # %% Written: the first date of this page tags=["hide-input"]
 tokens, _ = reader.greedy(batch.source, batch.lengths, 1, 2, 12)
-print(tokens[0].tolist(), "→", "".join(symbols[1].decode(tokens[0])))
+print(f"{tokens[0].tolist()} → {''.join(symbols[1].decode(tokens[0]))}")
 
 # %% [markdown]
 # ## 1.4 Does it earn its place?

@@ -346,7 +346,8 @@ show(
     title="Three equal letters: does the voice know which one it is reading?",
     alt="Two alignments of spoken frames with the letters A E E E B, one for "
     "location-sensitive and one for additive attention, a row for each frame.",
-    caption=f"A E E E B should take 15 frames: {', '.join(lengths_spoken)}.",
+    caption="A row for each frame. A E E E B should take 15: "
+    f"{', '.join(lengths_spoken)}.",
 )
 
 # %% [markdown]

@@ -4,6 +4,7 @@ import copy
 import json
 import re
 
+import matplotlib.pyplot as plt
 import pytest
 import torch
 
@@ -146,10 +147,14 @@ def test_the_page_holds_to_its_records(part, way, count, share):
 def test_an_alignment_has_a_cell_for_each_weight_and_a_row_for_each_symbol():
     weights = torch.tensor([[0.5, 0.5, 0.0], [0.005, 0.0, 0.995]])
     figure = ch01.alignment(weights, "2", "a b")
+    plt.close(figure)
     (ax,) = figure.axes
-    cells = [(p.get_x(), p.get_y(), p.get_facecolor()[3]) for p in ax.patches]
-    shades = [pytest.approx(weight, abs=0.01) for weight in (0.5, 0.5, 1)]
-    assert cells == [(0, 0, shades[0]), (1, 0, shades[1]), (2, 1, shades[2])]
+    (half, corners), (whole, corner) = (
+        (patch.get_facecolor()[3], patch.get_path().vertices) for patch in ax.patches
+    )
+    assert (half, whole) == (pytest.approx(0.5, abs=0.01), 1)
+    assert corners.min(0).tolist() == [0, 0] and corners.max(0).tolist() == [2, 1]
+    assert corner.min(0).tolist() == [2, 1] and corner.max(0).tolist() == [3, 2]
     labels = [text.get_text() for text in ax.get_yticklabels()]
     assert labels == ["2", "end"] + [""] * 9
     assert [text.get_text() for text in ax.get_xticklabels()] == ["a", "␣", "b"]

@@ -35,8 +35,8 @@ FAULTS = {
         ("nats[real].mean())", "(nats * real).mean())", "padding counts"),
     ],
     "alignment": [
-        ("Rectangle((j, i), 1, 1", "Rectangle((i, j), 1, 1", "rows are columns"),
-        ("> 0.01).nonzero()", "> 0).nonzero()", "there is a cell for nothing"),
+        ("for i, j in (shades", "for j, i in (shades", "rows are columns"),
+        ("shades[shades > 0]", "shades", "there is a cell for nothing"),
     ],
     "losses": [
         ("loss[-50:]", "loss[:50]", "the caption gives the first steps"),
