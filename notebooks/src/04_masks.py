@@ -418,17 +418,16 @@ print("module:  ", weights[0, 0].tolist())
 # %% Table: what PyTorch gives where nothing is left tags=["hide-input"]
 ch04.nothing_left()
 
+# %% Proof: our layer equals PyTorch's, masks inverted tags=["hide-input", "proof"]
+ch04.check_module(batch)
+
 # %% [markdown]
 # So NaN in the longest sentence, or in evaluation only, is a symptom of a mask with
 # the wrong polarity; its absence proves nothing. To pass our masks to PyTorch's module,
 # put a `~` before them: `key_padding_mask=~padding_mask(tokens)[:, 0, 0]` and
 # `attn_mask=~causal_mask(t)[0, 0]`. With the same parameters it then gives the same
 # result as ours.
-
-# %% Proof: our layer equals PyTorch's, masks inverted tags=["hide-input", "proof"]
-ch04.check_module(batch)
-
-# %% [markdown]
+#
 # ## 4.7 What a model without the mask writes
 #
 # Let's uncover the page and see what happens. The text is a nursery rhyme that grows
@@ -565,7 +564,7 @@ ch04.written_table(written, beginnings)
 
 # %% [markdown]
 # The masked model writes lines of the rhyme; the other one babbles, as it does with
-# all three recorded seeds. Measured fairly, its loss says so, too:
+# all three recorded seeds. Its loss says so, too, once nothing lies ahead:
 
 
 # %% Measured: losses with the text in view, and with the past alone tags=["hide-input"]
@@ -801,14 +800,6 @@ check_close("~(hidden | hidden) = visible & visible", joined, both)
 #
 # </details>
 #
-# <details><summary>What is the first word's row of weights in a causal
-# layer?</summary>
-#
-# The word sees only itself, so that weight is 1, whatever the score is. No query or key
-# projection can change the first position's output.
-#
-# </details>
-#
 # <details><summary>You double the padding of a batch, and the outputs of the real
 # words change in the seventh digit. Is the mask broken?</summary>
 #
@@ -822,9 +813,9 @@ check_close("~(hidden | hidden) = visible & visible", joined, both)
 #
 # On the [exercise page](../book/exercises/04_masks.ipynb), with checks that answer
 # at once (as a notebook: `notebooks/exercises/04_masks.ipynb`), you write a causal window
-# (*sliding window*); a mask that is causal after a prefix; masked attention with a cache,
-# from token ids to outputs; the masked mean; repair three functions from users' reports;
-# and work out in words, from three observations, which mask is broken.
+# (*sliding window*), a mask that is causal after a prefix, masked attention with a cache,
+# from token ids to outputs, and the masked mean. Then you repair three functions from
+# users' reports, and say in words, from three observations, which mask is broken.
 #
 # ## 4.12 What to remember
 #
@@ -834,13 +825,7 @@ check_close("~(hidden | hidden) = visible & visible", joined, both)
 # - For PyTorch's `nn.MultiheadAttention`, True means the opposite: ignore.
 # - To test a mask, append padding or change the future, and check that nothing
 #   moves. A loss can make you suspicious; it can't clear a mask.
-
-# %%
-from annotated.page.notebook import cost
-
-cost()
-
-# %% [markdown]
+#
 # One thing is missing: without a mask, attention doesn't notice the order of the words
 # at all ([chapter 2](02_self_attention.ipynb) shuffled them). The next chapter gives
 # every position a vector of its own.
