@@ -67,7 +67,8 @@ held.turnAtRandom = (times) => {
     }));
   }
 };
-view.once("height", () => { root.querySelector(".annotated-says").style.minHeight = view.width() < 560 ? "7.3em" : "2.9em"; });
+// room for what is said, so that nothing moves
+root.querySelector(".annotated-says").style.minHeight = view.width() < 560 ? "7.3em" : "2.9em";
 view.once("buttons", () => Object.keys(held.act).forEach((name) => {
   const button = document.createElement("button");
   Object.assign(button, { type: "button", textContent: name });
