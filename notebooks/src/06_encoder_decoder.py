@@ -866,6 +866,10 @@ show_source(Transformer.__init__, fold="How its parts are made")
 
 
 # %%
+from annotated.attention import MultiHeadAttention
+from annotated.transformer import FeedForward
+
+
 def count(module):
     return sum(p.numel() for p in module.parameters())
 
@@ -883,9 +887,8 @@ for name, size in {**sizes, "all": count(base)}.items():
 # %% [markdown]
 # Now the check. The same weights go into our model and into PyTorch's
 # `nn.Transformer`, with embeddings and an output layer around it; then both read a
-# padded batch. (By default, `nn.Transformer` ends both stacks with a norm in *both* orders.
-# The paper's post-norm has none, since its last residual has just normalised, so for that
-# order we take it out.)
+# padded batch. (`nn.Transformer` ends both stacks with a norm in *both* orders. The paper's
+# post-norm has none, so for that order we take it out.)
 
 # %% Proof: equals nn.Transformer, with all gradients tags=["hide-input", "proof"]
 from annotated.page.references import nn_transformer
@@ -977,9 +980,8 @@ ch06.one_stack()
 # ## 6.12 Exercises
 #
 # On the [exercise page](../book/exercises/06_encoder_decoder.ipynb), with checks that answer
-# at once, you write a residual block in both orders, an encoder and a decoder layer; repair one
-# that sees the future; tie the weights; find a leak of the future in a model you can't look
-# into; say in words what three changes would do.
+# at once, you write a residual block, an encoder and a decoder layer, repair one that sees the
+# future, tie the weights, and find a leak in a model you can't look into.
 #
 # ## 6.13 What to remember
 #

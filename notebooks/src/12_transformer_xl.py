@@ -546,6 +546,10 @@ show_source(TransformerXLLayer.forward)
 show_source(TransformerXL._read)
 
 # %% Proof: four terms, five lines and the module agree tags=["hide-input", "proof"]
+from annotated.page.notebook import check_close
+
+claim = "relative_attention gives the weights of 12.4"
+check_close(claim, output, weights_by("abcd"))
 torch.manual_seed(0)
 ch12.check_attention(relative_attention)
 
