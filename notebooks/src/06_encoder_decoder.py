@@ -589,8 +589,7 @@ for source in ("7 mars 2024", "giovedì 7 marzo 2024", "1936. márc. 20."):
 
 # %% [markdown]
 # What it writes now has the form of a date. But 300 steps isn't much: even this model
-# gets hundreds of the thousand unseen dates wrong, so don't be surprised if some of your
-# three are wrong, too.
+# gets hundreds of the thousand unseen dates wrong, so some of your three may be wrong, too.
 #
 # In training, one pass of the decoder made all $t$ predictions at once. To write on its
 # own, the model reads once; then the decoder runs once per symbol, and each time the
@@ -990,7 +989,6 @@ ch06.one_stack()
 # - Sublayers *add* to a residual stream. Without the addition, untrained attention makes
 #   all words equal: rank collapse.
 # - Attention moves information between positions; the network looks up facts at each.
-#   Its width, four times $d$, is a budget.
 # - Pre-norm normalises what a sublayer reads, post-norm the stream itself.
 # - What a part is worth depends on the *others*. Without the residual, nearly every set
 #   of parts did worse than none (in 300 steps, at one learning rate).
