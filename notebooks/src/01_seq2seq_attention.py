@@ -866,7 +866,6 @@ expect(
 # The choice. At $\tau = 0.01$ each step sees a single character, and most dates are
 # still read. At 16 each step gets nearly the same average of all characters, and hardly
 # a date is right.
-# <!-- given: 0.01 -->
 #
 # </details>
 #
