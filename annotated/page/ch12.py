@@ -364,7 +364,7 @@ def border_explorer(
         label="Borders in a text of your own",
         checks=[answer(text, 8), answer("def f(", 1), answer("specifies the", 5)],
         question="After which border does an empty memory cost most? Why there?",
-        caption="A square for each guess: the darker, the more bits. Bars: borders. "
+        caption="A square for each guess: the stronger, the more bits. Bars: borders. "
         "Below, what memory saves; a bar that points down is what it costs. Point at a "
         "character for its numbers.",
     )
