@@ -18,7 +18,6 @@ FAULTS = {
         ("> MOST_BYTES", "> 10**9", "pages of any weight"),
         ('"".join([*styles, widget])', '"".join(styles) + widget', "styles as text"),
         ("shown=values.index(self.start)", "shown=0", "another frame first"),
-        ("str(shown)", "shown", "styles as text"),
     ],
     "_Play._repr_mimebundle_": [
         ('"google.colab" not in sys.modules', "True", "Colab may take the dead form"),
