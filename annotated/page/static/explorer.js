@@ -59,7 +59,8 @@ function explorer(root, render) {
       const grid = inputs.find((input) => input.dataset.name === name);
       const cell = cells(grid)[i * columns(grid) + j];
       cell.setAttribute("aria-pressed", Boolean(on));
-      cell.setAttribute("aria-label", label);
+      // the name holds what is to be seen
+      cell.setAttribute("aria-label", label.includes(text) ? label : `${label}, ${text}`);
       cell.textContent = text;
     },
     // What stands beside the rows and above the columns of a grid.

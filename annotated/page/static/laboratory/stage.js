@@ -21,7 +21,7 @@ function makeStage(lab) {
   };
   const boxes = Object.entries(PARTS).map(([part, names]) => make("div", { className: `lab-box lab-${part}` }, make("b", {}, part), ...names.map(chip)));
   const stage = make("div", { className: "lab-stage" });
-  const field = draw(stage, "svg", { class: "lab-field", role: "img" });
+  const field = draw(stage, "svg", { class: "lab-field", role: "img", "aria-label": "the model, of which nothing is drawn yet" });
   stage.append(...boxes);
   const back = make("input", { id: idOf(lab, "back"), type: "range", min: 0, max: 0, value: 0, disabled: true, "aria-label": "Back through the training" });
   const when = make("output", { className: "lab-when" });
