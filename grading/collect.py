@@ -4,7 +4,6 @@ import re
 import signal
 import unicodedata
 import zipfile
-import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -25,8 +24,9 @@ PATTERNS = [
     # (Moodle 3: …_file_/…)
     r"(?P<name>[^/_]+)_(?P<lms>\d+)_assignsubmission_(?:file|onlinetext)[_/].*",
     # Canvas: lovelaceada_4711_88001_02_self_attention-1.ipynb, late: …ada_LATE_4711_…
-    # (a name has a letter, so that a date is none)
-    r"(?P<student>[^/_]*[^\W\d_][^/_]*)_(?:LATE_)?(?P<lms>\d+)_\d+_.*",
+    # (a name has a letter, and Canvas's numbers are long: no date, no hw2_11_22_ada)
+    r"(?P<student>[^/_]*[^\W\d_][^/_]*)_(?:LATE_)?(?P<lms>[1-9]\d{2,})_"
+    r"(?P<upload>[1-9]\d{4,})_(?P<rest>[^/]*?)(?: ?\(\d+\))?(?:/.*)?",
     # GitHub Classroom: ch02-ada/notebooks/exercises/02_self_attention.ipynb
     r"ch\d\d-(?P<student>[^/]+)/.*",
     # one folder a student, as in nbgrader: ada/ch02/02_self_attention.ipynb
@@ -38,20 +38,11 @@ PATTERNS = [
 ]
 GENERIC = re.compile(r"(copy)?_?(of)?_?(\d\d_[a-z0-9_-]+|untitled\d*|copy\d*)?")
 AGAIN = re.compile(r"-(\d+)$")  # Canvas numbers attempts; a browser's "(2)" means less
-STEP = (
-    120.0  # seconds for a step of the grader's own: what it is about, a student wrote
-)
+STEP = 120.0  # seconds for a step of the grader's own, about what a student wrote
 MOST_NAME = 300  # letters of a path
-MOST_MEMBERS = (
-    20_000  # of an archive, of which so many are notebooks, with so many bytes
-)
+MOST_MEMBERS = 20_000  # of an archive; of these so many notebooks, with so many bytes
 LARGEST_CLASS = 5_000, 500 * 2**20
 LARGEST_STUDENT = 100, 5 * MOST_BYTES
-
-DAMAGED = (  # what zipfile raises over bytes that are not as they were
-    zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, NotImplementedError,
-    ValueError,
-)  # fmt: skip
 
 # (assignment, number that the platform gives) -> student. Moodle's number is of one
 # assignment; others' are a person's, and stand there without an assignment.
@@ -69,6 +60,7 @@ class Submission:
     called: str  # its student's name as it stands there
     name: str = ""
     lms: str = ""
+    upload: tuple[str, str] = "", ""  # Canvas's number of the file, and its name
     order: tuple = ()  # of time and attempt: the last one counts
 
     @property
@@ -101,7 +93,7 @@ def student_id(text: str) -> str:
 
 def identify(path: str, pattern: str | None = None) -> dict[str, str] | None:
     """Who handed in a file, by its path below the inbox; None if nobody can be read."""
-    stem = path.removesuffix(".ipynb")
+    stem = re.sub(r"\.ipynb$", "", path, flags=re.I)
     for found in _matches(stem, pattern):
         parts = {key: value or "" for key, value in found.groupdict().items()}
         parts["called"] = parts.get("student") or parts.get("name", "")
@@ -146,8 +138,10 @@ class Found:
 
 
 def readable(name: str) -> str:
-    """A file's name for a terminal and a table: no line ends, no half characters."""
-    return "".join(letter if letter.isprintable() else "\ufffd" for letter in name)
+    """A file's name for a terminal and a table: no line ends, no half characters; their
+    numbers stand for them, so that two names stay two."""
+    letters = (x if x.isprintable() else f"%{ord(x):X}" for x in name)
+    return "".join(letters)
 
 
 def files(inbox: Path) -> Iterator[Found]:
@@ -212,11 +206,11 @@ def _members(path: Path, below: str) -> Iterator[Found]:
                     try:
                         with archive.open(member) as stream:
                             data = stream.read(MOST_BYTES + 1)
-                    except DAMAGED:  # the others in it may be whole
+                    except Exception:  # of any decompressor; others may be whole
                         yield Found(name, None, who, problem="damaged: NOT GRADED")
                     else:
                         yield Found(name, data, who, time)
-    except (*DAMAGED, OSError):
+    except Exception:  # whatever zipfile raises over bytes that are not as they were
         problem = "no archive, or a damaged one: NOT GRADED"
         yield Found(below, None, below, problem=problem)
 
@@ -286,15 +280,17 @@ def collect(
             note = f"of {chapter or 'no chapter that can be read'}, which is no "
             odd.append((file.below, f"{note}assignment here: NOT COLLECTED"))
             continue
-        again = AGAIN.search(file.who.removesuffix(".ipynb"))
+        again = AGAIN.search(Path(file.who).stem)
         # (archives keep times to two seconds)
         order = (file.time // 2, int(again[1]) if again else 0)
         called, name, lms = (who.get(key, "") for key in ("called", "name", "lms"))
+        upload = who.get("upload", ""), who.get("rest", "")
         taken.append(
             Submission(
-                who["student"], chapter, cells, file.below, called, name, lms, order
+                who["student"], chapter, cells, file.below, called, name, lms, upload,
+                order,
             )
-        )
+        )  # fmt: skip
         places.add(place)
     for place, found in others.items():
         if place not in places:
@@ -319,15 +315,17 @@ def _tell_namesakes_apart(
     shared = {name for (_, name), numbers in owners.items() if len(numbers) > 1}
     odd = []
     for submission in submissions:
+        name = submission.student
+        numbered = f"{name}_{submission.lms}"
         if submission.number in known:
             submission.student = known[submission.number]
-        elif submission.lms and submission.student in shared:
-            note = f"several students are called {submission.student}: told apart by "
-            note += "their numbers"
+        elif submission.lms and name in shared:
+            submission.student = numbered
+        if submission.student == numbered:  # said each time, not in the first run alone
+            note = f"several students are called {name}: told apart by their numbers"
             if submission.name:
                 note += ", which are others in each assignment"
             odd.append((submission.source, note))
-            submission.student += f"_{submission.lms}"
     for submission in new:
         known[submission.number] = submission.student
     return odd
@@ -342,8 +340,12 @@ def _one_each(found: list[Submission], odd: list[tuple[str, str]]) -> list[Submi
     chosen = []
     for (student, _), files in several.items():
         # what came by a platform, with a number, no plain file replaces
-        sure = [s for s in files if s.lms]
-        if not sure and len({s.called for s in files}) == 1:
+        rests: dict[str, set[str]] = {}
+        for upload, rest in (s.upload for s in files):
+            rests.setdefault(upload, set()).add(rest)
+        # (and Canvas gives no number to two files: hw2_11_22_ada, hw2_11_22_bert)
+        sure = [s for s in files if s.lms and len(rests[s.upload[0]]) == 1]
+        if not any(s.lms for s in files) and len({s.called for s in files}) == 1:
             sure = files
         whose = f"whether {student} is one student can't be told (rename the file)"
         if sure:

@@ -15,6 +15,7 @@ import time
 import traceback
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed, wait
+from itertools import chain
 from pathlib import Path
 from queue import SimpleQueue
 
@@ -34,7 +35,7 @@ from annotated.checks.calling import Raised
 from grading import cases, export, plugins
 from grading.collect import Known, Submission, collect, limited
 from grading.normalise import normalise
-from grading.runner import NOT_DONE, Outcome, Runner
+from grading.runner import NOT_DONE, Outcome, Runner, judge, judge_twice
 from grading.sandbox import SANDBOXES, readable_by_students
 from tools import ROOT, STUDENT
 from tools.exercises import (
@@ -192,6 +193,15 @@ def grade(
     course, started = Course(folder), time.perf_counter()
     if not course.assignments:
         raise CourseError(f"COURSE={folder}: there is no assignment in it yet")
+    with course.gradebook() as gradebook:
+        known = {assignment.name for assignment in gradebook.assignments}
+    if lost := set(course.assignments) - known:
+        name = min(lost)
+        raise CourseError(
+            f"COURSE={folder}: its gradebook.db holds no assignment {name}, which is "
+            "in release/. Bring the file back, or make it anew: make assignment "
+            f"CHAPTER={name.removeprefix('ch')} COURSE={folder}"
+        )
     if jobs is None:
         jobs = len(os.sched_getaffinity(0)) if sys.platform == "linux" else 1
     folder = course.folder
@@ -286,12 +296,12 @@ def _each(
     for _ in range(min(jobs, len(new)) - 1):
         runners.put(Runner(kind, seconds))
 
-    def judge(work: _Work, only: set[str] | None = None) -> dict[str, Outcome]:
+    def attempt(work: _Work, only: set[str] | None = None) -> dict[str, Outcome]:
         runner, cases = runners.get(), given[work.submission.chapter]
         try:
             notebook = nbformat.read(work.path, as_version=4)
             wanted = {name: cases[name] for name in only or cases}
-            return plugins.judge(runner, notebook, wanted)
+            return judge(runner, notebook, wanted)
         finally:
             runners.put(runner)
 
@@ -300,20 +310,20 @@ def _each(
         futures = {}
         for work in new:
             if work.prepare():
-                futures[pool.submit(judge, work)] = work
+                futures[pool.submit(attempt, work)] = work
             else:
                 yield work.rows()
         again = []
         for future in as_completed(futures):
             work = futures[future]
             work.judged(future)
-            if jobs > 1 and work.ended():
-                again.append(work)  # a neighbour may have taken its time or memory
+            if work.problem or work.again():
+                again.append(work)  # others may have taken its time or memory
                 continue
             done += 1
             yield work.finished(f"{done:3}/{len(new)}")
         for work in again:
-            alone = pool.submit(judge, work, work.ended())
+            alone = pool.submit(attempt, work, work.again())
             wait([alone])
             work.judged(alone)
             done += 1
@@ -340,6 +350,7 @@ class _Work:
         self.words: dict[str, str] = {}
         self.seen: dict[str, str] = {}  # the words as the last manual.csv had them
         self.outcomes: dict[str, Outcome] = {}
+        self.problem: BaseException | None = None
         self.seconds = 0.0
 
     def known(self) -> bool:
@@ -378,8 +389,7 @@ class _Work:
         for name, outcome in self.outcomes.items():
             drawn = cases.graded_cases(name, self.course.folder)
             failed += [(name, *row) for row in _failed(drawn, outcome)]
-            if outcome.ended:
-                self.notes.append(f"{name}: {outcome.ended.replace('your ', 'the ')}")
+            self.notes += [f"{name}: {said}" for said in outcome.limits]
         plugins.JUDGED[who] = self.outcomes
         problem = self.course.run(Autograde, *who)
         del plugins.JUDGED[who]
@@ -394,20 +404,21 @@ class _Work:
 
     def judged(self, future: Future) -> None:
         """Take what was found out about some of the exercises, or all."""
-        if problem := future.exception():
-            self.notes.append(f"NOT GRADED: {type(problem).__name__}: {problem}")
-        else:
+        self.problem = future.exception()
+        if not self.problem:
             self.outcomes |= future.result()
 
-    def ended(self) -> set[str]:
-        """The exercises whose process did not come to its end."""
-        return {name for name, outcome in self.outcomes.items() if outcome.ended}
+    def again(self) -> set[str]:
+        """The exercises that may come out otherwise, alone."""
+        return {name for name, outcome in self.outcomes.items() if outcome.again}
 
     def finished(self, count: str) -> list[Row]:
         """Finish, and say so."""
         marks = ""
+        if problem := self.problem:
+            self.notes.append(f"NOT GRADED: {type(problem).__name__}: {problem}")
         try:
-            if self.outcomes:
+            if self.outcomes and not problem:
                 self.finish()
                 marks = _marks(self.course, self.submission)
         except Exception as error:  # whatever it is, the others are graded
@@ -568,30 +579,28 @@ def prove(course: Course, assignment: str, runner: Runner) -> dict[str, list[Cas
     Cases of the course's own are the instructor's to write, and a slip in them would
     cost every student the points.
     """
-    given = {}
     [path] = (course.folder / "source" / assignment).glob("*.ipynb")
     notebook = nbformat.read(path, as_version=4)
-    with runner.submission() as running:
-        for exercise in exercises(notebook):
-            if exercise.in_words:
-                continue
-            tried = cases.graded_cases(exercise.id, course.folder)
-            given[exercise.id] = tried
-            for case in tried:
-                expected = case.exercise.result_of(case.exercise.right, case)
-                # what should be refused raises a ValueError, and nothing else
-                if isinstance(expected, Raised) and expected.kind != "ValueError":
-                    raise CourseError(
-                        f"the case {case.line!r} of {exercise.id} has arguments that "
-                        f"the exercise cannot take: {expected.kind}: "
-                        f"{expected.message}. Nothing was graded"
-                    )
-            outcome = running.grade(notebook, exercise, tried)
-            for number, hint in sorted(outcome.failures.items())[:1]:
-                raise CourseError(
-                    f"the model answer to {exercise.id} fails the case "
-                    f"{tried[number].line!r}: {hint}. Nothing was graded"
-                )
+    given = {
+        exercise.id: cases.graded_cases(exercise.id, course.folder)
+        for exercise in exercises(notebook)
+        if not exercise.in_words
+    }
+    for case in chain.from_iterable(given.values()):
+        expected = case.exercise.result_of(case.exercise.right, case)
+        # what should be refused raises a ValueError, and nothing else
+        if isinstance(expected, Raised) and expected.kind != "ValueError":
+            raise CourseError(
+                f"the case {case.line!r} of {case.exercise.name} has arguments that "
+                f"the exercise cannot take: {expected.kind}: {expected.message}. "
+                "Nothing was graded"
+            )
+    for name, outcome in judge_twice(runner, notebook, given).items():
+        for number, hint in sorted(outcome.failures.items())[:1]:
+            raise CourseError(
+                f"the model answer to {name} fails the case "
+                f"{given[name][number].line!r}: {hint}. Nothing was graded"
+            )
     return given
 
 

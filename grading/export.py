@@ -17,14 +17,14 @@ from nbgrader.api import Grade, Gradebook, MissingEntry
 from nbgrader.plugins.export import ExportPlugin
 from traitlets import Dict, Set
 
+from grading.normalise import MOST_WORDS
+
 ROSTER = ("student", "first_name", "last_name", "email", "lms")
 MANUAL = (
     "assignment", "student", "exercise", "maximum", "score", "comment", "recorded",
     "answer",
 )  # fmt: skip
 
-
-MOST_WORDS = 30_000  # letters of a cell; Excel has room for 32 767
 
 # Where a spreadsheet may find the beginning of a cell: in one that splits at semicolons
 # or tabs, wherever these stand. The sign after it would make a formula of the cell.
@@ -44,7 +44,8 @@ def typed(text: str) -> str:
 
 
 def brief(words: str) -> str:
-    """An answer in words as a cell of a table can hold it: no pictures."""
+    """An answer in words as a cell of a table can hold it: no pictures. (Excel has room
+    for 32 767 letters.)"""
     words = re.sub(r"\bdata:[\w/+.-]+;base64,[\w+/=]+", "a picture", words)
     return words[:MOST_WORDS]
 

@@ -10,23 +10,33 @@ import codecs
 import copy
 import json
 import re
-from types import SimpleNamespace
+import sys
 from typing import Any
 
 import nbformat
 
-from tools.exercises import Exercise, exercises, role, tag_of
+from grading.student import untimed
+from tools.exercises import Exercise, exercises, role
 from tools.source import is_setup
 
 MOST_BYTES = 20 * 2**20
 MOST_CELLS = 2000
+MOST_WORDS = 30_000  # letters of an answer in words, beside its pictures
+MOST_NOTES = 40  # of one submission
 OWN = "own"  # tag of a cell that the student added
 SUSPECT = re.compile(
-    r"(\b(?:os\._exit|os\.kill\w*|os\.system|os\.fork|sys\.exit|subprocess|socket|ctypes|"
-    r"importlib|__import__|sys\.modules|inspect\.|gc\b|open\(|eval\(|exec\(|threading|"
-    r"torch\.ops|torch\._C|resolve_name|runpy|pydoc|pickle)"
-    r"|\.(?:expression|__code__|__globals__|f_back|f_locals)\b)"
+    r"(\b(?:os\._exit|os\.kill\w*|os\.system|os\.fork|sys\.exit|sys\.modules|sys\._\w+|"
+    r"torch\.ops|torch\._\w+|__import__|__builtins__|open\(|eval\(|exec\(|vars\(|"
+    r"globals\(|[gs]etattr\(|attrgetter|__getattribute__|astuple|asdict|initial_seed|get_rng_state)"
+    r"|\.(?:expression|_function|f_back|f_globals|f_locals|cell_contents|"
+    r"__(?:closure|code|dict|globals|subclasses)__)(?!\w))"
 )
+# What a notebook of exercises may import without a word: it looks into no process.
+PLAIN = {"torch", "numpy", "matplotlib", "annotated", *sys.stdlib_module_names} - {
+    "_thread", "builtins", "concurrent", "ctypes", "dis", "gc", "importlib", "inspect",
+    "marshal", "mmap", "multiprocessing", "pickle", "pkgutil", "pydoc", "runpy",
+    "signal", "socket", "subprocess", "threading", "trace",
+}  # fmt: skip
 MOST_LOOKED_AT = 200_000  # letters
 
 
@@ -35,9 +45,9 @@ class Unreadable(ValueError):
 
 
 def read_cells(data: bytes) -> list[dict]:
-    """The cells of a notebook as plain dicts `cell_type, source, metadata, ran`.
+    """The cells of a notebook as plain dicts `cell_type, source, grade_id, ran`.
 
-    As lenient as can be: nothing is asked for but what answers need.
+    As lenient as can be: nothing is asked for, and nothing kept, but what answers need.
     """
     if len(data) > MOST_BYTES:
         raise Unreadable(f"larger than {MOST_BYTES // 2**20} MB")
@@ -56,17 +66,20 @@ def read_cells(data: bytes) -> list[dict]:
 
 
 def _plain_cell(cell: dict) -> dict:
-    source, metadata = cell.get("source", ""), cell.get("metadata")
+    source, kind = cell.get("source", ""), cell.get("cell_type")
     if isinstance(source, list):
         source = "".join(str(line) for line in source)
     # half a character, which JSON can hold and no file can
     source = str(source).encode("utf-8", "replace").decode("utf-8")
     source = _with_pictures(source, cell.get("attachments"))
+    grader = cell.get("metadata")
+    for key in ("nbgrader", "grade_id"):
+        grader = grader.get(key) if isinstance(grader, dict) else None
     count = cell.get("execution_count")
     return {
-        "cell_type": str(cell.get("cell_type")),
+        "cell_type": kind if kind in ("code", "markdown") else "raw",
         "source": source.replace("\r\n", "\n"),
-        "metadata": metadata if isinstance(metadata, dict) else {},
+        "grade_id": grader if isinstance(grader, str) else None,
         "ran": count if isinstance(count, int) else 0,  # as which, if it did
     }
 
@@ -96,37 +109,86 @@ def normalise(
 ) -> tuple[nbformat.NotebookNode, list[str]]:
     """The release with the answers that `cells` hold, and what was odd about them.
 
-    Code cells of the student's own keep their order: each stands before the answer (or
-    the test) that it stood before, so that an answer finds what it rests on.
+    Code cells of the student's own stand before the answer (or the test) that they
+    stood before. The metadata `place` says where a cell was handed in: they are run in
+    that order.
     """
     made, odd = copy.deepcopy(release), []
     found = exercises(release)
-    chosen: dict[str, dict] = {}
+    chosen: dict[str, int] = {}
     for exercise in found:
-        cell, notes = _choose(exercise, release.cells[exercise.answer], cells)
-        odd += [f"{exercise.id}: {note}" for note in notes]
-        if cell is None:
-            continue
-        chosen[exercise.id] = cell
-        body = cell["source"].strip("\n")
-        if tag_of_text(body):
-            body = body.partition("\n")[2]
+        answer = made.cells[exercise.answer]
+        tag, _, stub = answer.source.partition("\n")
+        place, notes = _choose(exercise, release.cells[exercise.answer], cells)
         if exercise.in_words:
-            body = inert(body)
+            body, more = _words(exercise, release, cells, place)
+            notes = more or notes
         else:
-            odd += [f"{exercise.id}: {note}" for note in suspicions(body)]
-        tag = release.cells[exercise.answer].source.split("\n", 1)[0]
-        made.cells[exercise.answer].source = f"{tag}\n{body}".rstrip("\n")
+            body = stub if place is None else _untagged(cells[place]["source"], 1)
+            notes += suspicions(body) if place is not None else []
+        odd += [f"{exercise.id}: {note}" for note in notes]
+        if place is not None:
+            chosen[exercise.id] = place
+        answer.source = f"{tag}\n{body or stub}".rstrip("\n")
+        if not exercise.in_words:
+            _say_places(made, exercise, cells, place)
     odd += _general_oddities(release, found, cells)
-    own = _own_cells(release, cells, list(chosen.values()))
-    for source in own.values():
-        odd += [f"own cell: {note}" for note in suspicions(source)]
+    own = _own_cells(release, cells, set(chosen.values()))
+    for place in own:
+        odd += [f"own cell: {note}" for note in suspicions(cells[place]["source"])]
     last = _put_in(made, found, chosen, cells, own)
     if own:
         odd.append(f"{len(own)} code cell(s) of the student's own")
     if last:
         odd.append(f"{last} of them behind the last test: not run")
-    return made, list(dict.fromkeys(odd))
+    odd = list(dict.fromkeys(odd))
+    if len(odd) > MOST_NOTES:
+        odd[MOST_NOTES:] = [f"and {len(odd) - MOST_NOTES} more of this kind"]
+    return made, odd
+
+
+def _say_places(made: Any, exercise: Exercise, cells: list[dict], place: Any) -> None:
+    """Note where an answer and its test stood; an answer that is none comes first."""
+    tests = [n for n, cell in enumerate(cells) if _is_test(cell, exercise)]
+    place = -1 if place is None else place
+    made.cells[exercise.answer].metadata["place"] = place
+    made.cells[exercise.test].metadata["place"] = max([place, *tests])
+
+
+def _words(
+    exercise: Exercise, release: Any, cells: list[dict], place: int | None
+) -> tuple[str, list[str]]:
+    """An answer in words, and what is odd about it: what the cell for it says, and
+    cells of the student's own below the question, which some write into."""
+    known = {_squeezed(cell.source) for cell in release.cells}
+    question = _squeezed(release.cells[exercise.answer - 1].source)
+    squeezed = [_squeezed(cell["source"]) for cell in cells]
+    tags = [tag_of_text(cell["source"]) for cell in cells]
+    its = [n == place or tags[n] == exercise.id for n in range(len(cells))]
+    starts = [n for n in range(len(cells)) if its[n] or squeezed[n] == question]
+    found, own = [], 0
+    for n in range(starts[0], len(cells)) if starts else ():
+        of_release = tags[n] or squeezed[n] in known - {""}
+        if n > starts[-1] and of_release:
+            break
+        words = cells[n]["cell_type"] != "code" or place is None
+        if n == place or (words and not of_release):
+            found.append(cells[n]["source"])
+            own += n != place and bool(squeezed[n])
+    words = "\n\n".join(_untagged(source) for source in found)
+    notes = [f"{own} cell(s) of the student's own are part of it"] if own else []
+    if (short := _shortened(words)) != words:
+        notes.append(f"is cut after {MOST_WORDS} letters")
+    return inert(short), notes
+
+
+def _shortened(words: str) -> str:
+    """Words that a page can be made of in seconds; pictures don't count."""
+    parts, left = re.split(PICTURE, words)[:201], MOST_WORDS
+    for number in range(0, len(parts), 2):
+        parts[number] = parts[number][: max(left, 0)]
+        left -= len(parts[number])
+    return "".join(parts)
 
 
 PICTURE = r"(!\[[^][<\\]{0,200}\]\(data:image/(?:png|jpeg|gif|webp);base64,[\w+/=]+\))"
@@ -139,41 +201,23 @@ def inert(words: str) -> str:
     for number, part in enumerate(parts[::2]):
         part = re.sub(r"<(?=[a-zA-Z/!?])", "&lt;", part)
         part = re.sub(r"\](?=[(:])", "] ", part)
-        parts[2 * number] = part.replace("\\href", "\\text")
+        parts[2 * number] = re.sub(r"\\(href|style|class|cssId)\b", r"\\text", part)
     return "".join(parts)
 
 
-def _own_cells(release: Any, cells: list[dict], answers: list[dict]) -> dict[int, str]:
-    """The student's own code, first tries too: nothing of the release, no answer that
-    counts, no test.
-
-    Returns:
-        For each cell's ``id()``, what of it is the student's: of setup and tests, which
-        often get an import, the lines that were added.
-    """
+def _own_cells(release: Any, cells: list[dict], answers: set[int]) -> list[int]:
+    """Where the student's own code stands, first tries too: cells that are none of the
+    release, and no answer that counts. (A `check` in them does nothing.)"""
     known = {_squeezed(cell.source) for cell in release.cells} | {""}
-    lines = {
-        _squeezed(line)
-        for cell in release.cells
-        if is_setup(cell) or role(cell) == "test"
-        for line in cell.source.split("\n")
-    }
-    taken, own = {id(cell) for cell in answers}, {}
-    for cell in cells:
-        source = cell["source"]
-        if cell["cell_type"] != "code" or id(cell) in taken:
-            continue
-        if _squeezed(source) in known:
-            continue
-        if SETUP.search(source) or TEST.search(source):
-            kept = [x for x in source.split("\n") if _squeezed(x) not in lines]
-            source = "\n".join(x for x in kept if not TEST.match(x))
-        if source.strip():
-            own[id(cell)] = source
-    return own
+    return [
+        n
+        for n, cell in enumerate(cells)
+        if cell["cell_type"] == "code"
+        and n not in answers
+        and _squeezed(cell["source"]) not in known
+    ]
 
 
-SETUP = re.compile(r"annotated(\.page)?\.notebook import setup")
 TEST = re.compile(r"^[ \t]*check\(\s*[\"']([\w-]+)", re.M)
 
 
@@ -188,22 +232,22 @@ def _defines(source: str, name: str, constants: bool = True) -> bool:
 def _put_in(
     made: Any,
     found: list[Exercise],
-    chosen: dict,
+    chosen: dict[str, int],
     cells: list[dict],
-    own: dict[int, str],
+    own: list[int],
 ) -> int:
     """Put the student's own cells before the tests; how many come after the last."""
     waiting: list = []
     before: dict[int, list] = {}  # position in the release -> own cells
-    ends = {id(cell): name for name, cell in chosen.items()}
+    ends = {place: name for name, place in chosen.items()}
     by_name = {exercise.id: exercise for exercise in found if not exercise.in_words}
-    for cell in cells:
-        if id(cell) in own:
-            own_cell = nbformat.v4.new_code_cell(own[id(cell)])
-            own_cell.metadata["tags"] = [OWN]
+    for n, cell in enumerate(cells):
+        if n in own:
+            own_cell = nbformat.v4.new_code_cell(cell["source"])
+            own_cell.metadata |= {"tags": [OWN], "place": n}
             waiting.append(own_cell)
         test = TEST.search(cell["source"])
-        name = test[1] if test else ends.get(id(cell))
+        name = test[1] if test else ends.get(n)
         if name in by_name and waiting:
             place = by_name[name].test if test else by_name[name].answer
             before.setdefault(place, []).extend(waiting)
@@ -213,39 +257,62 @@ def _put_in(
     return len(waiting)
 
 
-def cells_for(notebook: Any, exercise: Exercise) -> list[str]:
-    """What is run for an exercise: all code above its test, as in the notebook, and the
-    answer once more.
+def cells_for(notebook: Any, exercise: Exercise) -> tuple[list[str], str, list[str]]:
+    """What is run for an exercise: the code above its answer, the answer, and the code
+    between the answer and its test, in the order of what was handed in.
 
     So helpers may stand in another answer, or between an answer and its test, and an
     experiment there does not replace the answer.
     """
-    above = [
-        cell.source
-        for cell in notebook.cells[: exercise.test]
+
+    def place(n: int) -> int:
+        return notebook.cells[n].metadata.get("place", n)
+
+    answer = exercise.answer
+    code = [
+        n
+        for n, cell in enumerate(notebook.cells)
         if cell.cell_type == "code" and not is_setup(cell) and role(cell) != "test"
     ]
-    return [*above, notebook.cells[exercise.answer].source]
+    code = sorted((n for n in code if n != answer), key=place)
+    above = [n for n in code if place(n) < place(answer)]
+    below = [n for n in code if place(answer) < place(n) < place(exercise.test)]
+    sources = [[notebook.cells[n].source for n in some] for some in (above, below)]
+    return sources[0], notebook.cells[answer].source, sources[1]
+
+
+MARK = re.compile(r"\s*(?:#|<!--)\s*exercise:\s*(ch\d\d(?:-[a-z0-9]+)+)[ \t]*(?:-->)?")
 
 
 def tag_of_text(source: str) -> str | None:
-    return tag_of(SimpleNamespace(source=source))
+    """The exercise that a student's cell answers, by its first line."""
+    found = MARK.match(source)
+    return found and found[1]
+
+
+def _untagged(source: str, lines: int = 0) -> str:
+    """A cell without its tag, or without the whole line of it."""
+    if found := MARK.match(source):
+        source = source[found.end() :]
+        source = source.partition("\n")[2] if lines else source
+    return source.strip(" \n") if not lines else source.strip("\n")
 
 
 def _choose(
     exercise: Exercise, stub: Any, cells: list[dict]
-) -> tuple[dict | None, list[str]]:
-    """The cell that answers an exercise; none where there is nothing but the stub.
+) -> tuple[int | None, list[str]]:
+    """Where an exercise is answered; None where there is nothing but the stub.
 
     Where a function is asked for: the one that the student's check has called last, if
     the notebook says so, else the last one that is written.
     """
     stubs = {_squeezed(stub.source), _squeezed(stub.source.partition("\n")[2])}
     grade_id = stub.metadata["nbgrader"]["grade_id"]
-    untagged = {n for n, c in enumerate(cells) if tag_of_text(c["source"]) is None}
-    marked = {n for n in untagged if _grade_id(cells[n]) == grade_id}
-    candidates = marked | {
-        n for n, cell in enumerate(cells) if tag_of_text(cell["source"]) == exercise.id
+    tags = [tag_of_text(cell["source"]) for cell in cells]
+    candidates = {
+        n
+        for n, cell in enumerate(cells)
+        if tags[n] == exercise.id or (tags[n] is None and cell["grade_id"] == grade_id)
     }
     notes, checked = [], 0
     if name := exercise.function:
@@ -253,33 +320,36 @@ def _choose(
             len(cells)
         ]
         checked = cells[tests[-1]]["ran"] if tests[-1] < len(cells) else 0
-        # the tag may be lost, with the metadata, or left in an empty answer
+        # the tag may be lost, with the metadata, or left in an empty answer; or the
+        # answer stands in another one's cell
         others = {
             n
-            for n in untagged - candidates
-            if cells[n]["cell_type"] == "code"
-            and _defines(cells[n]["source"], name, constants=False)
+            for n, cell in enumerate(cells)
+            if n not in candidates
+            and cell["cell_type"] == "code"
+            and _defines(cell["source"], name, constants=False)
         }
         defining = {n for n in candidates if _defines(cells[n]["source"], name)}
-        above = {n for n in others if n <= tests[-1]}
-        candidates = defining | above or others or candidates
+        untagged = {n for n in others if tags[n] is None}
+        above = {n for n in untagged if n <= tests[-1]}
+        candidates = defining | above or untagged or others or candidates
     if not candidates:
         return None, ["no answer cell found"]
-    found = [cells[n] for n in sorted(candidates)]
-    written = [cell for cell in found if _squeezed(cell["source"]) not in stubs]
+    found = sorted(candidates)
+    written = [n for n in found if _squeezed(cells[n]["source"]) not in stubs]
     if len(found) > 1:
         notes.append(
             f"{len(found)} answer cells: the one checked last counts, or the lowest"
         )
     if not written:
         return None, notes
-    ran = [cell for cell in written if 0 < cell["ran"] <= checked]
-    chosen = max(ran, key=lambda cell: cell["ran"]) if ran else written[-1]
-    known = tag_of_text(chosen["source"]) or _grade_id(chosen) == grade_id
+    ran = [n for n in written if 0 < cells[n]["ran"] <= checked]
+    chosen = max(ran, key=lambda n: cells[n]["ran"]) if ran else written[-1]
+    known = tags[chosen] == exercise.id or cells[chosen]["grade_id"] == grade_id
     if exercise.function and not known:
         notes.append(f"found by its name {exercise.function}, without tag")
-    if chosen["cell_type"] != stub.cell_type:
-        notes.append(f"the answer is in a {chosen['cell_type']} cell")
+    if cells[chosen]["cell_type"] != stub.cell_type:
+        notes.append(f"the answer is in a {cells[chosen]['cell_type']} cell")
     return chosen, notes
 
 
@@ -287,27 +357,23 @@ def _is_test(cell: dict, exercise: Exercise) -> bool:
     return any(name == exercise.id for name in TEST.findall(cell["source"]))
 
 
-def _grade_id(cell: dict) -> Any:
-    grader = cell["metadata"].get("nbgrader")
-    return grader.get("grade_id") if isinstance(grader, dict) else None
-
-
 def _squeezed(source: str) -> str:
     return "".join(source.split())
 
 
 def _parsed(source: str) -> ast.Module:
-    """The tree of a cell, without the lines that only IPython knows."""
-    lines = source.split("\n")
-    plain = ["" if IPYTHON.search(line) else line for line in lines]
+    """The tree of a cell, without what only IPython knows."""
     try:
         return ast.parse(source)
     except SyntaxError:
-        return ast.parse("\n".join(plain))
+        lines = untimed(source).split("\n")
+        plain = ["" if IPYTHON.match(line) else line for line in lines]
+        return ast.parse("\n".join(ASSIGNED.sub("= 0", line) for line in plain))
 
 
-# commands, %pwd and !ls, also behind `=`; help, sdpa?
-IPYTHON = re.compile(r"^\s*[%!?]|=\s*[%!]\S|\?\s*$")
+# Lines of commands, %pwd and !ls, and of help, sdpa?; what an assignment gets from one.
+IPYTHON = re.compile(r"\s*(?:[%!?]|[%\w.*]+\?{1,2}\s*$)")
+ASSIGNED = re.compile(r"=\s*[%!]\S.*")
 
 
 def suspicions(source: str) -> list[str]:
@@ -325,40 +391,61 @@ def suspicions(source: str) -> list[str]:
 
 
 def _seen_in(tree: ast.Module) -> list[str]:
-    found, ours = [], {"annotated"}  # names that stand for the book's modules
+    found: list[str] = []
+    known = {"nn": "torch.nn", "F": "torch.nn.functional"}  # what names stand for
+    inner: set[int] = set()  # parts of a dotted name that is looked at as a whole
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            books = [a for a in node.names if a.name.split(".")[0] == "annotated"]
-            ours |= {alias.asname for alias in books if alias.asname}
+            known |= {alias.asname: alias.name for alias in node.names if alias.asname}
+        elif isinstance(node, ast.ImportFrom):
+            known |= {a.asname or a.name: f"{node.module}.{a.name}" for a in node.names}
+        elif isinstance(node, ast.Attribute):
+            inner.add(id(node.value))
     for node in ast.walk(tree):
-        modules, attention = [], False
+        modules, of_torch = [], False
         if isinstance(node, ast.ImportFrom) and node.module:
             modules = [f"{node.module}.{alias.name}" for alias in node.names]
-            attention = any(name.endswith(READY_MADE) for name in modules)
         elif isinstance(node, ast.Import):
             modules = [alias.name for alias in node.names]
-        elif isinstance(node, ast.Attribute):
-            modules = [ast.unparse(node)] if _root(node) == "annotated" else []
-            attention = node.attr == READY_MADE and _root(node) not in ours
-        books = [name for name in modules if name.split(".")[0] == "annotated"]
-        found += [
-            f"takes {name} from the book's module"
-            for name in books
-            if name not in CHECKING
-        ]
-        if attention and not books:
-            found.append(f"calls PyTorch's own {READY_MADE}")
-        if isinstance(node, ast.Assign):
-            for target in node.targets:
-                if isinstance(target, ast.Attribute) and _root(target) in PATCHED:
-                    found.append(f"assigns {ast.unparse(target)}")
+        elif isinstance(node, ast.Attribute) and (root := _root(node)):
+            full = known.get(root, root)
+            of_torch = full.split(".")[0] == "torch" and ATTENDS.search(node.attr)
+            if id(node) not in inner and (root in known or full == "annotated"):
+                name = full + ast.unparse(node).removeprefix(root)
+                if full == "annotated":
+                    modules = [name]
+                elif full != root and (hit := SUSPECT.match(name)):
+                    found.append(f"contains {hit[0]}")
+        for name in modules:
+            top = name.split(".")[0]
+            if top == "annotated" and name not in CHECKING:
+                found.append(f"takes {name} from the book's module")
+            elif top not in PLAIN:
+                found.append(f"imports {top}")
+            elif SUSPECT.match(name) or name in ("os.*", "sys.*"):
+                found.append(f"imports {name}")
+            elif top == "torch" and ATTENDS.search(name):
+                found.append(f"calls PyTorch's own {name.split('.')[-1]}")
+        if of_torch:
+            found.append(f"calls PyTorch's own {node.attr}")
+        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+            if root and full.split(".")[0] in PATCHED:
+                found.append(f"assigns {ast.unparse(node)}")
+        if isinstance(node, ast.MatchClass):
+            seen = [attr for attr in node.kwd_attrs if SUSPECT.match(f".{attr}")]
+            found += [f"contains {attr}" for attr in seen]
         if isinstance(node, ast.FunctionDef) and node.name in ("check", "CheckFailed"):
             found.append(f"defines its own {node.name}")
     return found
 
 
-READY_MADE = "scaled_dot_product_attention"
-CHECKING = {"annotated", "annotated.checks.check"}
+ATTENDS = re.compile("attention|transformer", re.I)
+CHECKING = {
+    "annotated",
+    "annotated.checks.check",
+    "annotated.notebook.setup",
+    "annotated.page.notebook.setup",
+}
 PATCHED = {"torch", "annotated", "math", "builtins", "checks", "inspect"}
 
 
@@ -372,7 +459,7 @@ def _general_oddities(
     release: nbformat.NotebookNode, found: list[Exercise], cells: list[dict]
 ) -> list[str]:
     odd = []
-    if not any(_grade_id(cell) for cell in cells):
+    if not any(cell["grade_id"] for cell in cells):
         odd.append("nbgrader's metadata is lost")
     for exercise in found:
         if exercise.in_words:

@@ -13,7 +13,7 @@ from pathlib import Path
 from annotated.checks import exercise_named
 from grading.cases import graded_cases
 from grading.normalise import Unreadable, normalise, read_cells
-from grading.runner import Runner, shown
+from grading.runner import Runner, judge_twice, shown
 from grading.sandbox import SANDBOXES, readable_by_students
 from tools.exercises import (
     exercises,
@@ -45,24 +45,27 @@ def grade_one(
         odd.append(f"of {len(paths)} files, {path.name} was graded, the newest")
     if course and (shown_to := readable_by_students(course)):
         raise ValueError(f"student code could read {course}, below {shown_to}")
+    asked = [exercise for exercise in exercises(notebook) if not exercise.in_words]
+    cases = {
+        exercise.id: graded_cases(exercise.id, course)
+        if course
+        else exercise_named(exercise.id).cases()
+        for exercise in asked
+    }
+    with Runner(sandbox) as runner:
+        outcomes = judge_twice(runner, notebook, cases)
     tests = []
-    with Runner(sandbox) as runner, runner.submission() as running:
-        for exercise in exercises(notebook):
-            if exercise.in_words:
-                continue
-            if course:
-                cases = graded_cases(exercise.id, course)
-            else:
-                cases = exercise_named(exercise.id).cases()
-            outcome = running.grade(notebook, exercise, cases)
-            tests.append(
-                {
-                    "name": exercise.id,
-                    "score": 0 if outcome.failures else exercise.points,
-                    "max_score": exercise.points,
-                    "output": "\n".join(shown(cases, outcome.failures)),
-                }
-            )
+    for exercise in asked:
+        outcome = outcomes[exercise.id]
+        odd += [f"{exercise.id}: {said}" for said in outcome.limits]
+        tests.append(
+            {
+                "name": exercise.id,
+                "score": 0 if outcome.failures else exercise.points,
+                "max_score": exercise.points,
+                "output": "\n".join(shown(cases[exercise.id], outcome.failures)),
+            }
+        )
     odd.append(f"Student code ran in: {runner.kind} ({SANDBOXES[runner.kind]})")
     return {"tests": tests, "output": "\n".join(odd)}
 

@@ -23,6 +23,7 @@ DTYPES = {
 }  # fmt: skip
 MOST_ELEMENTS = 500_000
 MOST_PARTS = 50_000  # of a text: lists of lists cost far more than their length
+MOST_KEYS = 1000  # of a dict: keys can be chosen so that each one is slow to find
 NAMED = {kind.__name__: kind for kind in (Differentiated, Raised, Problem)}
 
 
@@ -95,7 +96,7 @@ def _decoded(value: Any, functions: bool = False) -> Any:
         return _decoded_tensor(*content)
     if kind == "tuple":
         return tuple(_decoded(item, functions) for item in content)
-    if kind == "dict":
+    if kind == "dict" and len(content) <= MOST_KEYS:
         return {_decoded(k, functions): _decoded(v, functions) for k, v in content}
     if kind == "named":
         name, fields = content

@@ -12,7 +12,7 @@ from traitlets import Float, Unicode
 
 from annotated.checks import Case
 from grading.cases import graded_cases
-from grading.runner import Outcome, Runner, shown
+from grading.runner import Outcome, Runner, judge_twice, shown
 from grading.sandbox import SECONDS
 from tools.exercises import exercises
 
@@ -40,7 +40,7 @@ class JudgeAnswers(NbGraderPreprocessor):
         outcomes = JUDGED.get((who["assignment"], who["student"]))
         if outcomes is None:  # by nbgrader's own command
             with Runner(self.sandbox or None, self.seconds) as runner:
-                outcomes = judge(runner, nb, cases)
+                outcomes = judge_twice(runner, nb, cases)
         for cell in nb.cells:
             if cell.cell_type == "code":
                 cell.outputs, cell.execution_count = [], None
@@ -49,16 +49,6 @@ class JudgeAnswers(NbGraderPreprocessor):
                 failures = outcomes[exercise.id].failures
                 nb.cells[exercise.test].outputs = outputs(cases[exercise.id], failures)
         return nb, resources
-
-
-def judge(runner: Runner, notebook, cases: dict[str, list[Case]]) -> dict[str, Outcome]:
-    """Try the exercises of one submission whose cases are given."""
-    with runner.submission() as running:
-        return {
-            exercise.id: running.grade(notebook, exercise, cases[exercise.id])
-            for exercise in exercises(notebook)
-            if exercise.id in cases
-        }
 
 
 def outputs(cases: list[Case], failures: dict[int, str]) -> list:

@@ -21,7 +21,7 @@ from grading.sandbox import (
     Ended,
     Sandbox,
 )
-from tools.exercises import Exercise
+from tools.exercises import Exercise, exercises
 
 ENDED = {
     "time": "your code takes longer than {seconds:.0f} seconds (an endless loop?)",
@@ -41,13 +41,27 @@ class Outcome:
 
     `failures` maps the number of each failed case to its hint, and `raised` to the kind
     of exception, which no student reads: it could say what the process has seen.
-    `ended` says why no more could be tried, where the process did not come to its end.
+    `ended` says why no more could be tried, where the process did not come to its end,
+    `left` how many statements around the answer took too long and were left out, and
+    `again` whether the failures may come of a limit that others' work had a part in.
     """
 
     failures: dict[int, str]
     raised: dict[int, str]
     seconds: float
     ended: str | None
+    left: int
+    again: bool
+
+    @property
+    def limits(self) -> list[str]:
+        """Which limits it reached, for a person to read."""
+        said = [self.ended.replace("your ", "the ")] if self.ended else []
+        if self.left:
+            said.append(
+                f"{self.left} statement(s) around it took too long and were left out"
+            )
+        return said
 
 
 class RunnerError(RuntimeError):
@@ -120,16 +134,37 @@ class Submission:
         # cell -> numbers of its statements that do not end: they are tried once
         self.left: dict[str, set[int]] = {}
 
-    def run(self, cells: list[str], function: str, cases: Sequence[Case]) -> Outcome:
-        """Try the function that ``cells`` define, on one case after the other."""
+    def run(
+        self,
+        cells: list[str],
+        function: str,
+        cases: Sequence[Case],
+        below: Sequence[str] = (),
+    ) -> Outcome:
+        """Try a function on one case after the other.
+
+        Args:
+            cells: what stands above the answer, and the answer, which defines it.
+            function: its name.
+            cases: what it is called with.
+            below: what stands between the answer and its check.
+        """
         begun, seconds, ended = time.monotonic(), self.runner.seconds, None
+        *above, answer = cells
         hints: list[str | None] = []
         raised: dict[int, str] = {}
+        left = self._count_left()
         try:
             through = cases[0].exercise.through if cases else None
-            self._run_above(cells[:-1], through is written_out)
-            deadline = time.monotonic() + seconds
-            missing = self._define(cells[-1], function, deadline)
+            job = {"seconds": seconds, "memory": self.runner.memory}
+            job |= {"function": function, "written_out": through is written_out}
+            self._run_cells(above, job)
+            deadline = self.sandbox.clock() + seconds
+            missing = self._define(answer, function, deadline)
+            if below:
+                deadline += self._run_cells(below)
+                if missing:  # it was run after what stands below it
+                    missing = self._define(answer, function, deadline)
             for number, case in enumerate(cases):
                 hint, kind = missing, None
                 if not missing:
@@ -142,17 +177,25 @@ class Submission:
         except Ended as error:
             ended = ENDED.get(str(error), ENDED["died"]).format(seconds=seconds)
             hints += [ended] * (len(cases) - len(hints))
+            patience = self.sandbox.patience
             self.sandbox.kill()
             self.sandbox = self.runner.fresh()
+            self.sandbox.patience = patience
         failures = {number: hint for number, hint in enumerate(hints) if hint}
+        missed = failures and any(map(self.left.get, (*above, *below)))
         seconds = round(time.monotonic() - begun, 2)
-        return Outcome(failures, raised, seconds, ended)
+        left = self._count_left() - left
+        return Outcome(failures, raised, seconds, ended, left, bool(ended or missed))
+
+    def _count_left(self) -> int:
+        return sum(map(len, self.left.values()))
 
     def grade(
         self, notebook: Any, exercise: Exercise, cases: Sequence[Case]
     ) -> Outcome:
         """Try an exercise of a notebook."""
-        return self.run(cells_for(notebook, exercise), exercise.function, cases)
+        above, answer, below = cells_for(notebook, exercise)
+        return self.run([*above, answer], exercise.function, cases, below)
 
     def _ask(self, request: dict, deadline: float) -> str:
         reply = self.sandbox.ask(request, deadline)
@@ -160,29 +203,35 @@ class Submission:
             raise Ended("died")
         return reply
 
-    def _run_above(self, cells: list[str], without_attention: bool) -> None:
-        """Run what stands above the answer; what does not end costs its time once."""
-        begun, seconds = time.monotonic(), self.runner.seconds
-        job = {"above": cells, "seconds": seconds, "spare": self.spare}
-        job["skip"] = [sorted(self.left.get(cell, ())) for cell in cells]
-        job |= {"memory": self.runner.memory, "written_out": without_attention}
+    def _run_cells(self, cells: Sequence[str], job: dict | None = None) -> float:
+        """Run what stands around the answer; what does not end costs its time once.
+
+        Returns:
+            The seconds that it took.
+        """
+        begun, seconds = self.sandbox.clock(), self.runner.seconds
+        request = (job or {}) | {"cells": list(cells), "spare": self.spare}
+        request["skip"] = [sorted(self.left.get(cell, ())) for cell in cells]
         deadline = begun + self.spare + seconds
         try:
             for cell, left in zip(
-                cells, plain.loads(self._ask(job, deadline)), strict=True
+                cells, plain.loads(self._ask(request, deadline)), strict=True
             ):
                 self.left.setdefault(cell, set()).update(map(int, left))
-        except (plain.NotPlain, ArithmeticError, TypeError, ValueError) as error:
-            raise Ended("died") from error  # forged
+        except Ended:
+            raise
+        except Exception as error:  # forged
+            raise Ended("died") from error
         finally:
-            took = time.monotonic() - begun
+            took = self.sandbox.clock() - begun
             self.spare = max(self.spare - max(took - seconds, 0.0), 0.0)
+        return took
 
     def _define(self, answer: str, function: str, deadline: float) -> str | None:
         """Run the answer; why there is nothing to call, or None if there is."""
-        request = {"answer": answer, "function": function}
         try:
-            defined, problem = plain.loads(self._ask(request, deadline))
+            reply = self._ask({"answer": answer}, deadline)
+            defined, problem = plain.loads(reply)
         except (plain.NotPlain, TypeError, ValueError):
             return NO_RESULT
         if defined is True:
@@ -202,22 +251,40 @@ class Submission:
         return self._ask(request, deadline)
 
 
+def judge(
+    runner: Runner, notebook: Any, cases: dict[str, Sequence[Case]]
+) -> dict[str, Outcome]:
+    """Try the exercises of one submission whose cases are given."""
+    with runner.submission() as running:
+        return {
+            exercise.id: running.grade(notebook, exercise, cases[exercise.id])
+            for exercise in exercises(notebook)
+            if exercise.id in cases
+        }
+
+
+def judge_twice(
+    runner: Runner, notebook: Any, cases: dict[str, Sequence[Case]]
+) -> dict[str, Outcome]:
+    """The same, and once more where an outcome says so."""
+    outcomes = judge(runner, notebook, cases)
+    again = {name: cases[name] for name, found in outcomes.items() if found.again}
+    return outcomes | (judge(runner, notebook, again) if again else {})
+
+
 def judged(case: Case, reply: str) -> tuple[str | None, str | None]:
     """The verdict on what came back for one case, and the kind of exception in it;
     nothing else of it is repeated."""
+    kind = None
     try:
         result, after = plain.loads(reply)
-    except (plain.NotPlain, TypeError, ValueError):
-        return NO_RESULT, None
-    kind = None
-    if isinstance(result, Raised):
-        kind = _kind(result.kind)
-        result = Raised(kind, str(result.message))
-    elif not isinstance(result, Problem):
-        if not isinstance(after, tuple) or len(after) != len(case.arguments):
-            return NO_RESULT, None
-        after = with_functions(case.arguments, after)
-    try:
+        if isinstance(result, Raised):
+            kind = _kind(result.kind)
+            result = Raised(kind, str(result.message))
+        elif not isinstance(result, Problem):
+            if not isinstance(after, tuple) or len(after) != len(case.arguments):
+                return NO_RESULT, None
+            after = with_functions(case.arguments, after)
         with JUDGING:
             return verdict(case, Call(result, after), quote=False), kind
     except Exception:  # forged: no answer can return what the judge stumbles over

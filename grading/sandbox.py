@@ -27,6 +27,9 @@ MEMORY = 2 * 2**30  # bytes above what torch itself takes
 MOST_REPLY = 4 * 2**20  # bytes of one reply
 MOST_PROCESSES = 64  # and threads
 DISK = 32 * 2**20  # bytes of /tmp
+LOOK = 0.05  # seconds between two looks at what it does
+PATIENCE = 120.0  # seconds that a submission may wait for a processor
+WAITS = (psutil.STATUS_RUNNING, psutil.STATUS_DISK_SLEEP)  # ready to run, or for a page
 NOBODY = 65534
 READY, EXERCISE_ENDED = '"ready"', '"ended"'  # lines of grading/student.py
 
@@ -92,7 +95,10 @@ class Sandbox:
             **options,
         )
         os.set_blocking(self._process.stdin.fileno(), False)
-        self._shared = _shared()
+        self._shared, self._own, self._threads = _shared(), 0, 0
+        self._clock = self._used = 0.0
+        self._looked = time.monotonic()
+        self.patience = PATIENCE  # what is left of it
         self._unread = b""
         self._ready = False
 
@@ -115,21 +121,21 @@ class Sandbox:
         if self._ready:
             return
         try:
-            ready = self._line(time.monotonic() + seconds) == READY
+            ready = self._line(self.clock() + seconds) == READY
         except Ended:
             ready = False
         if not ready:
             self.kill()
             words = self._process.stderr.read().decode("utf-8", "replace").strip()
             raise Ended(words.splitlines()[-1] if words else "it does not start")
-        self._ready = True
+        self._ready, self.patience = True, PATIENCE  # starting it was not its own doing
 
     def ask(self, request: dict, deadline: float) -> str:
         """Send a request; the line that came back, unread.
 
         Args:
             request: plain data.
-            deadline: on the clock of ``time.monotonic``.
+            deadline: on its `clock`.
 
         Raises:
             Ended: if no reply comes; the sandbox is dead then. One of the keys of
@@ -148,18 +154,19 @@ class Sandbox:
 
     def _line(self, deadline: float, unsent: bytes = b"") -> str:
         """The next line, after ``unsent`` has been taken: it may never read."""
-        fd, watched = self._process.stdout.fileno(), time.monotonic()
-        to = self._process.stdin.fileno()
+        fd, to = self._process.stdout.fileno(), self._process.stdin.fileno()
         while unsent or b"\n" not in self._unread:
-            now = time.monotonic()
-            if now > deadline:
-                raise Ended("time")
-            if now > watched + 0.05:  # by the clock, whether it writes or not
-                self._watch()
-                watched = time.monotonic()
+            if time.monotonic() > self._looked + LOOK:  # whether it writes or not
+                self._look()
+                if self._ready and self._threads > MOST_PROCESSES:
+                    raise Ended("processes")
+                if self._ready and self._own > 2 * self.memory:
+                    raise Ended("memory")
+                if self._clock > deadline:
+                    raise Ended("time")
             if len(self._unread) > MOST_REPLY:
                 raise Ended("size")
-            ready, open_, _ = select.select([fd], [to] if unsent else [], [], 0.05)
+            ready, open_, _ = select.select([fd], [to] if unsent else [], [], LOOK)
             if open_:
                 unsent = unsent[os.write(to, unsent) :]
             if not ready:
@@ -170,24 +177,36 @@ class Sandbox:
         line, _, self._unread = self._unread.partition(b"\n")
         return line.decode("utf-8", "replace")
 
-    def _watch(self) -> None:
-        """Count what the sandbox holds: no limit of the system is for all of it."""
-        if not self._ready:
-            return
+    def clock(self) -> float:
+        """Seconds for deadlines, in which it computes or sleeps. What it waits for a
+        processor does not count while it has patience, nor what this process does
+        meanwhile, or waits itself."""
+        self._look()
+        return self._clock
+
+    def _look(self) -> None:
+        """Count what all its processes hold, as no limit of the system does, and the
+        time that they have used and waited."""
         # shared memory and files in memory are nobody's own: the machine's tell
-        own, threads = _shared() - self._shared, 0
+        own, threads, used, ready = _shared() - self._shared, 0, 0.0, False
         for process in self._family():
             try:
                 info = process.memory_info()
                 # (forks share most of their memory: what is each one's own counts)
                 own += max(info.rss - getattr(info, "shared", 0), 0)
                 threads += process.num_threads()
+                used += sum(process.cpu_times()[:4])  # of those that ended, too
+                ready |= process.status() in WAITS
             except psutil.Error:  # it ended meanwhile
                 continue
-        if threads > MOST_PROCESSES:
-            raise Ended("processes")
-        if own > 2 * self.memory:
-            raise Ended("memory")
+        now, more = time.monotonic(), max(used - self._used, 0.0)
+        passed = now - self._looked
+        rest = min(max(passed - more, 0.0), 2 * LOOK)
+        waited = min(rest, self.patience) if ready else 0.0
+        self.patience -= waited
+        self._clock += min(more, passed) + rest - waited
+        self._looked, self._used = now, self._used + more
+        self._own, self._threads = own, threads
 
     def _family(self) -> list[psutil.Process]:
         try:

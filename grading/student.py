@@ -8,11 +8,14 @@ nothing to gain by forging a reply.
 """
 
 import ast
+import asyncio
+import ctypes
 import gc
 import json
 import linecache
 import math
 import os
+import platform
 import re
 import resource
 import signal
@@ -33,19 +36,37 @@ from annotated.checks.material import ReadyMade
 from grading import plain
 
 SECONDS = 1.5  # of computing, for a statement above the answer; twice of waiting
-TIMED = re.compile(r"\A\s*%%(time|capture)\b.*\n")  # commands that run their cell
+AWAIT = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT  # as a notebook does
 MOST_FILE = 16 * 2**20  # bytes of a file that it writes
 
 # What exercises use is loaded before the fork, so that no exercise waits for it.
 PRELOAD = ("math", "numpy")
 
 
+def untimed(source: str) -> str:
+    """A cell without the commands that run it, or one line of it, and do no more."""
+    source = re.sub(r"\A\s*%%(?:time|capture)\b.*\n", "", source)
+    return re.sub(r"^([ \t]*)%time[ \t]+(?=\S)", r"\1", source, flags=re.M)
+
+
 class NoShell:
-    """Stands in for IPython's shell: a magic command does nothing but write a file."""
+    """Stands in for IPython's shell: a magic command does nothing but write a file, or
+    run one that was written."""
+
+    def __init__(self, namespace: dict[str, Any]) -> None:
+        self.namespace = namespace
 
     def run_cell_magic(self, name: str, line: str, body: str) -> None:
-        if name == "writefile":
-            Path(line.split()[-1]).write_text(body, encoding="utf-8")
+        if name in ("writefile", "file"):
+            *options, path = line.split()
+            mode = "a" if {"-a", "--append"} & set(options) else "w"
+            with open(path, mode, encoding="utf-8") as stream:
+                stream.write(body)
+
+    def run_line_magic(self, name: str, line: str, *_: object) -> None:
+        if name == "run":
+            path = Path(line.split()[-1])
+            exec(compile(path.read_text("utf-8"), path, "exec"), self.namespace)
 
     def __getattr__(self, name: str):
         return lambda *arguments, **options: None
@@ -55,8 +76,13 @@ class TooLong(BaseException):
     """What no `except Exception` of a cell catches."""
 
 
-def too_long(*_: object) -> None:
-    raise TooLong
+def clock() -> float:
+    """Seconds, less those that this process has waited for a processor (on Linux)."""
+    try:
+        waited = int(Path("/proc/self/schedstat").read_text().split()[1]) / 1e9
+    except (OSError, IndexError):
+        waited = 0.0
+    return time.monotonic() - waited
 
 
 def nothing(*arguments: object, **options: object) -> None:
@@ -73,20 +99,25 @@ class Cells:
             "device": torch.device("cpu"),  # what the setup cell defines
             "check": nothing,
             "display": nothing,
-            "get_ipython": NoShell,
         }
+        self.namespace["get_ipython"] = lambda: NoShell(self.namespace)
         self._futures: list[ast.stmt] = []  # IPython keeps them from cell to cell
-        signal.signal(signal.SIGALRM, too_long)
-        signal.signal(signal.SIGPROF, too_long)
+        self._until = math.inf
+        signal.signal(signal.SIGALRM, self._too_long)
+        signal.signal(signal.SIGPROF, self._too_long)
+
+    def _too_long(self, number: int, _: object) -> None:
+        if number == signal.SIGPROF or clock() > self._until:
+            raise TooLong
 
     def _statements(self, source: str) -> Iterator[CodeType]:
         name = f"<cell {len(linecache.cache)}>"
-        code = TransformerManager().transform_cell(TIMED.sub("", source))
+        code = TransformerManager().transform_cell(untimed(source))
         linecache.cache[name] = len(code), None, code.splitlines(True), name
         for node in ast.parse(code).body:
             if isinstance(node, ast.ImportFrom) and node.module == "__future__":
                 self._futures.append(node)
-            yield compile(ast.Module([*self._futures, node], []), name, "exec")
+            yield compile(ast.Module([*self._futures, node], []), name, "exec", AWAIT)
 
     def run(
         self, source: str, skip: Collection[int] = (), ends: float = math.inf
@@ -96,8 +127,8 @@ class Cells:
         Args:
             source: its text.
             skip: numbers of statements that are known not to end.
-            ends: on the clock of ``time.monotonic``, when only a moment is left for
-                each statement; without it, a statement has no limit.
+            ends: on the `clock`, when only a moment is left for each statement;
+                without it, a statement has no limit.
 
         Returns:
             The kind of the first exception that was raised, if any, and the numbers of
@@ -108,13 +139,16 @@ class Cells:
             for number, code in enumerate(self._statements(source)):
                 if number in skip:
                     continue
-                limit = max(min(SECONDS, ends - time.monotonic()), 0.1)
+                begun = clock()
+                limit = max(min(SECONDS, ends - begun), 0.1)
+                self._until = begun + 1.9 * limit
                 limit = 0 if ends == math.inf else limit
                 try:
                     # again and again: a bare `except` may catch the first
                     signal.setitimer(signal.ITIMER_PROF, limit, limit)
                     signal.setitimer(signal.ITIMER_REAL, 2 * limit, limit)
-                    exec(code, self.namespace)
+                    if waits := eval(code, self.namespace):
+                        asyncio.run(waits)
                     _no_limit()
                 except TooLong:
                     _no_limit()
@@ -192,6 +226,14 @@ def confine(seconds: float, memory: int) -> None:
         resource.setrlimit(kind, (least, least))
 
 
+def leave_keyrings() -> None:
+    """Begin a session of the kernel's keyrings. They are in no namespace: the login's
+    holds its keys, and what one submission wrote there, the next could read."""
+    keyctl = {"x86_64": 250, "aarch64": 219}.get(platform.machine())
+    if keyctl and sys.platform == "linux":
+        ctypes.CDLL(None).syscall(keyctl, 1, None)  # KEYCTL_JOIN_SESSION_KEYRING
+
+
 class Lines:
     """Requests and replies, unbuffered: a fork goes on where this process stopped."""
 
@@ -222,28 +264,33 @@ class Lines:
 
 
 def exercise(job: dict, lines: Lines) -> None:
-    """One exercise, in the fork: what stands above, the answer, a reply a case."""
+    """One exercise, in the fork: what stands above the answer, the answer, what stands
+    between it and its check, and a reply a case."""
     confine(job["spare"] + 2 * job["seconds"], job["memory"])
     kept = without_attention() if job["written_out"] else None  # noqa: F841
     torch.manual_seed(0)
-    cells, ends = Cells(), time.monotonic() + job["spare"]
-    left = [
-        cells.run(source, skip, ends)[1]
-        for source, skip in zip(job["above"], job["skip"], strict=True)
-    ]
-    _no_limit()
-    lines.write(plain.dumps(left))
-    if not (request := lines.read()):
-        return
-    problem, _ = cells.run(request["answer"])
-    answer = cells.namespace.get(request["function"])
-    lines.write(plain.dumps([answer is not None, problem]))
-    while (request := lines.read()) and "arguments" in request:
-        lines.write(reply_to(request, answer))
+    cells, name, answer, request = Cells(), job["function"], None, job
+    while request:
+        if "cells" in request:
+            ends = clock() + request["spare"]
+            pairs = zip(request["cells"], request["skip"], strict=True)
+            reply = plain.dumps([cells.run(*pair, ends)[1] for pair in pairs])
+            _no_limit()
+            if answer is not None:  # experiments may have taken its name
+                cells.namespace[name] = answer
+        elif "answer" in request:
+            problem, _ = cells.run(request["answer"])
+            answer = cells.namespace.get(name)
+            reply = plain.dumps([answer is not None, problem])
+        else:
+            reply = reply_to(request, answer)
+        lines.write(reply)
+        request = lines.read()
 
 
 def main() -> None:
     lines, alone = Lines(), "--alone" in sys.argv
+    leave_keyrings()
     for name in PRELOAD:
         __import__(name)
     torch.set_num_threads(1)

@@ -20,7 +20,7 @@ RECORDS = "book/results/findings"
 SIGNS = {">": operator.gt, "≥": operator.ge, "<": operator.lt, "≤": operator.le}
 # So many have to have run a notebook before its findings count. Thirty is the aim, and
 # what `make machines` works towards; raise this as the records grow.
-MACHINES = 10
+MACHINES = 18
 
 
 def held(output: dict) -> bool:

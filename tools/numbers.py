@@ -2,9 +2,10 @@
 
     python -m tools.numbers [NOTEBOOK ...]
 
-A decimal, a percentage or an "n of m" in a chapter's prose or in a figure's words is
-either inserted by the run (`say`, f-strings), or a comment in its paragraph, or right
-after it, marks it; in code a comment of the cell does:
+A decimal, a percentage, an "n of m" or an "n times" in a chapter's prose or in a
+figure's words is either inserted by the run (`say`, f-strings), or a comment in its
+paragraph, or right after it, marks it; in code a comment of the cell does, in a module
+of drawings one anywhere in it:
 
     <!-- exact: 2.40 = log(11), 0.5 -->    true everywhere; computed if it says how
     <!-- given: 0.1 -->                    a setting that the page chose
@@ -28,7 +29,8 @@ from pathlib import Path
 from tools import CHAPTERS, ROOT, cache
 
 NUMBER = re.compile(
-    r"(?<![\w.,/-])(\d+\.\d+|\d+(?=\s?%)|\d[\d ,]* (?:of|out of|in) \d+)(?![\w.]*\w)"
+    r"(?<![\w.,/-])(\d+\.\d+|\d+(?=\s?%|\s+percent)|[1-9]\d*(?=\s+times\b)"
+    r"|\d[\d ,]* (?:of|out of|in) \d+)(?![\w.]*\w)"
 )
 KINDS = "exact|given|cited|printed|recorded"
 MARK = re.compile(rf"({KINDS})(?: (\w+))?: (.*)", re.S)
@@ -42,7 +44,7 @@ PLACES = re.compile(
     r"|Python|PyTorch|[Vv]ersions?|transformers|torch)"
     r" \d[\d.]*(?:(?:,| and| to| or|–) \d[\d.]*)*"
 )
-WORDS = {"alt", "caption", "question"}
+WORDS = {"alt", "caption", "question", "title", "label"}
 
 
 def numbers(text: str, sections: set[str]) -> list[str]:
@@ -93,19 +95,34 @@ def words_in_code(code: str) -> str:
     tree = ast.parse(cache.code_of({"cells": [{"cell_type": "code", "source": code}]}))
     texts = []
     for node in ast.walk(tree):
-        if isinstance(node, ast.keyword) and node.arg in WORDS:
+        name = getattr(
+            node, "arg", None
+        )  # caption="…", or caption = "…" before the call
+        if isinstance(node, ast.Assign):
+            name = getattr(node.targets[0], "id", None)
+        if isinstance(node, ast.keyword | ast.Assign) and name in WORDS:
             parts = (n for n in ast.walk(node.value) if isinstance(n, ast.Constant))
             texts += [part.value for part in parts if isinstance(part.value, str)]
     return "\n".join(texts)
 
 
-def pieces(notebook: dict) -> Iterator[tuple[str, list[str]]]:
+def pieces(notebook: dict, root: Path) -> Iterator[tuple[str, list[str]]]:
     for cell in notebook["cells"]:
         text = "".join(cell["source"])
         if cell["cell_type"] == "markdown":
             yield from paragraphs(text)
         elif words := words_in_code(text):
             yield words, re.findall(r"(?m)^\s*# (.*)$", text)
+    for module in drawings(notebook, root):
+        text = module.read_text("utf-8")
+        yield words_in_code(text), re.findall(r"(?m)^\s*# (.*)$", text)
+
+
+def drawings(notebook: dict, root: Path) -> list[Path]:
+    """The modules of drawings that a page imports."""
+    names = re.findall(r"\bch\d\d[a-z]?\b", cache.code_of(notebook))
+    files = (root / "annotated" / "page" / f"{name}.py" for name in set(names))
+    return sorted(file for file in files if file.is_file())
 
 
 def printed(notebook: dict) -> str:
@@ -128,7 +145,7 @@ def wrong(path: Path, sections: set[str], root: Path = ROOT) -> list[str]:
     notebook, found = cache.read(path), []
     kept = cache.place(path, notebook, root)
     shown = printed(cache.read(kept)) if kept.is_file() else None
-    for text, comments in pieces(notebook):
+    for text, comments in pieces(notebook, root):
         marks, there = list(marked(comments)), numbers(text, sections)
         for number in there:
             if not any(number == mark[2] for mark in marks):

@@ -53,7 +53,7 @@ import textwrap
 import warnings
 from ast import literal_eval, parse
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from itertools import combinations
 from typing import Any
@@ -172,6 +172,7 @@ class Case:
         gradients: the gradients of the arguments are compared too.
         hint: said where the result is wrong, whatever it is.
         number: its place among the exercise's cases.
+        turn: when it is tried.
         results: of the functions of ours that have been called with it.
     """
 
@@ -181,12 +182,14 @@ class Case:
     gradients: bool = False
     hint: str | None = None
     number: int = 0
+    turn: int = 0
     results: dict[Callable, Any] = field(default_factory=dict, compare=False)
 
     @property
     def seed(self) -> int:
-        """Of the random numbers that an answer draws."""
-        return self.number if self.exercise.luck else 0
+        """Of the random numbers that an answer draws: they must not tell it which case
+        it is."""
+        return self.turn if self.exercise.luck else 0
 
 
 class Exercise:
@@ -204,7 +207,8 @@ class Exercise:
         symptoms: called as ``symptoms(result, *arguments)`` first of all: returns a
             hint for what can be seen of the result itself (an infinity, a number
             where True or False is asked), which rejects it, or None. What was raised
-            is a `Raised`.
+            is a `Raised`. The hint repeats nothing of the result: when graded, it could
+            be what the answer has read.
         tolerance: largest relative difference; by precision if not given.
         through: called as ``through(answer, *arguments)`` in place of the answer, for
             answers that take or change what is no plain data, modules say. A function
@@ -379,7 +383,8 @@ class Exercise:
             if graded or not graded_only:
                 arguments = make(Draw(f"{seed} {self.name} {line}", dtype))
                 drawn.append(Case(self, line, arguments, gradients, hint, number))
-        return Draw(f"{seed} {self.name}").shuffled(drawn) if graded else drawn
+        drawn = Draw(f"{seed} {self.name}").shuffled(drawn) if graded else drawn
+        return [replace(case, turn=turn) for turn, case in enumerate(drawn)]
 
     def result_of(self, answer: Callable, case: Case) -> Any:
         """What a function of ours gives for a case: computed wide, cast back."""

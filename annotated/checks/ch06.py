@@ -510,8 +510,7 @@ ELSEWHERE = "it does, if other symbols allow it: are several sequences tried?"
     broken={
         "length": "call the model with all `length` positions: its logits may depend "
         "on the length",
-        "few": "it does not, but to be sure takes the 10 sequences that the text asks "
-        "for",
+        "few": "it does not, but to be sure takes the 10 sequences the text asks for",
     },
     symptoms=tensor_for_bool,
 )
@@ -564,8 +563,7 @@ one symbol shows -> "one + at(0) * (ids[:, {j}] == {c})[:, None, None]"
 another symbol shows -> "one + at(1) * (ids[:, {j}] == {c})[:, None, None]"
         # {one symbol shows}
 one symbol lowers logits -> "one - at(0) * (ids[:, {j}] == {c})[:, None, None]"
-        # it does, by one symbol, which lowers a logit: is each symbol tried, and do
-        differences count with either sign?
+        # it does, by a symbol that lowers a logit: does either sign of a change count?
 another symbol lowers logits -> "one - at(1) * (ids[:, {j}] == {c})[:, None, None]"
         # {one symbol lowers logits}
 """)
@@ -589,6 +587,17 @@ def _(draw, rest):  # of one size, so that one sequence misses one of them
 @find_leak.case("as many sequences as the text asks for")
 def _(draw):
     return model("one.cumsum(1)", 20), 5, 20, True
+
+
+BY_HEART = """
+few symbols, sums up to each position -> "one.cumsum(1)", 9
+more symbols, a position sees the next -> "one + at(2) * next(1)", 20
+"""
+
+
+@find_leak.each(BY_HEART, graded_only=True)
+def _(draw, expression, v):  # of sizes from above, so that no size tells a result
+    return model(expression, v), 5, v
 
 
 find_leak.instead(r"""

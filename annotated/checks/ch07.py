@@ -453,9 +453,11 @@ def misplaced(result, lengths, tokens):
     if missing:
         return f"sequence {min(missing)} is in no group: every one is to be placed once"
     for g in result:
-        places = f"{len(g)} × {max(lengths[i] for i in g)}"
         if len(g) * max(lengths[i] for i in g) > tokens:
-            return f"the group {g} has {places} positions, more than {tokens}"
+            return (
+                f"a group takes more than {tokens} positions: as many rows as it has "
+                "sequences, each as wide as the longest"
+            )
     if result != group_by_tokens.right(lengths, tokens):
         return "the groups fit, but only a sequence that does not may open another one"
 
@@ -482,12 +484,12 @@ group_by_tokens.instead("""
 (len(found[-1]) + 1) * length > tokens
     sum(lengths[i] for i in found[-1]) + length > tokens
         # the sum of the lengths is limited, but padding takes positions too
-    (len(found[-1]) + 1) * length >= tokens  # a group of exactly `tokens` places fits
+    (len(found[-1]) + 1) * length >= tokens  # exactly `tokens` positions fit
     len(found[-1]) * length > tokens
         # the newcomer is not counted: a group holds one sequence too many
     (len(found[-1]) + 1) * lengths[found[-1][0]] > tokens
         # the rectangle is as wide as its longest sequence, not as its shortest
-    len(found[-1]) >= tokens  # the number of sequences is limited, not that of places
+    len(found[-1]) >= tokens  # the number of sequences is limited, not of positions
     (len(found[-1]) + 1) * lengths[found[-1][-1]] > tokens
         # the newcomer is the longest: the rectangle is as wide as it
     len(found[-1]) * lengths[found[-1][-1]] > tokens
@@ -513,7 +515,8 @@ return found
 """)
 
 group_by_tokens.case(
-    "the example: six sequences, twelve places", lambda draw: ([9, 3, 2, 5, 3, 6], 12)
+    "the example: six sequences, twelve positions",
+    lambda draw: ([9, 3, 2, 5, 3, 6], 12),
 )
 group_by_tokens.each("""
 sequences of one length keep their order -> [2, 2, 2, 2, 4, 4, 4, 4], 8

@@ -72,8 +72,8 @@ def date_explorer(
         label="Step through the reading of a date",
         question="It has written the year. Which letters will it need for the month? "
         "Guess, then go on to step 7.",
-        caption="A row for each symbol it writes: the darker a cell, the more it takes "
-        "from that character. Below, the three likeliest symbols.",
+        caption="A row for each symbol it writes: the stronger a cell, the more it "
+        "takes from that character. Below, the three likeliest symbols.",
     )
 
 
@@ -138,7 +138,7 @@ def lines_read(record: Mapping[str, Any], wide: Mapping[str, Any]) -> Html:
     ax.set(xticks=counts, xlim=(0.9, 4.1), ylim=(-4, 104))
     return show(
         figure,
-        title="One vector reads one date; attention reads four",
+        title="128 numbers read one date; attention reads four",
         alt="Share of lines read exactly against the number of dates in the line. With "
         "one vector of 128 numbers both curves fall from above nine in ten at one date "
         f"to none at four; a vector of {wide['numbers']} numbers reads "
@@ -154,7 +154,7 @@ def check_lines(record: Mapping[str, Any], wide: Mapping[str, Any]) -> None:
     assert record["config"] == DATES, "page and record differ in set-up"
     for (way, steps), rows in _shares(record["lines"]).items():
         lowest = " · ".join(f"{share:.1f}%" for share in rows.min(axis=0))
-        print(f"recorded: {way}, {steps} steps, lines of 1 · 2 · 3 · 4: {lowest}")
+        print(f"recorded: {way}, {steps} steps, lowest of 1 · 2 · 3 · 4: {lowest}")
         if way == "none":
             kept = (rows[:, 3] / rows[:, 0]).max()
             assert kept < 0.5, f"one vector keeps {kept:.0%} of its lines"
@@ -434,8 +434,8 @@ def learning(formed: Mapping[int, tuple], text: str) -> Any:
         training_step=steps,
         start={"training_step": steps[len(steps) // 2]},
         alt=lambda training_step: f"Alignment of {text} after {title(training_step)}.",
-        question="At which step does it find the year? And is the month blank or dark "
-        "when it is first right?",
+        question="At which step does it find the year? And is the month faint or "
+        "strong when it is first right?",
         caption="The alignment of one unseen date while the network learns.",
     )
 
@@ -480,7 +480,7 @@ def hidden(heaviest: Mapping[str, float], second: Mapping[str, float]) -> Html:
     said = (f"{n}, {heaviest[n]:.0%} and {second[n]:.0%}" for n in heaviest)
     return show(
         figure,
-        title="Hide the character it looks at, and the digit is lost",
+        title="Hide what it looks at, and most digits are lost",
         alt="Symbols still right with the heaviest character hidden, and with the "
         f"second heaviest: {'; '.join(said)}.",
         caption="500 unseen dates. At each step, one character is hidden from the "
@@ -502,8 +502,9 @@ def stripes(
         title="Without the tanh, every step looks at the same characters",
         alt=f"Two alignments of {text}. Without tanh all rows are the same vertical "
         "stripes; with tanh they differ.",
-        caption=f"Without it the loss fell all the same, from {losses[0]['loss']:.2f} "
-        f"to {losses[-1]['loss']:.2f} in {len(losses)} steps.",
+        caption="Left, a quarter of the training; without tanh rows are equal at any "
+        f"time. Its loss fell all the same, from {losses[0]['loss']:.2f} to "
+        f"{losses[-1]['loss']:.2f}.",
     )
 
 
@@ -531,6 +532,7 @@ def products(queries: Tensor, keys: Tensor, scores: Tensor) -> Html:
         Matrix(keys.T, "keysᵀ", KINDS, WORDS),
         "softmax\n→",
         Matrix(weights, "weights", columns=WORDS, weights=True, row=0),
+        # given: 4
         alt="Three queries times W times three keys, and a softmax, give a row of "
         f"weights for each query: {most} where it matches a key, {least} elsewhere.",
         caption="The toy of chapter 1, scored by products. W is 4 times the identity: "

@@ -291,13 +291,15 @@ def found(
     animal, place, reason = choices[i]
     wide = choices.index(("cat", "street", "wide"))
     most = pronouns.SENTENCE.format(*choices[wide]).split()[second[wide].argmax()]
+    same = pronouns.ANIMALS[animal] == pronouns.PLACES[place]
+    why = ", for both nouns have the same gender" if same else ""
     return Html(
         "<details><summary>What did you find?</summary><p>With <em>wide</em>, its "
         f"second look goes to <em>{most}</em>. For a wrong noun, let the {animal} not "
         f"cross the {place} because it was too {reason}: {on_other[i]:.0%} of the "
         "second look goes to "
         f"<em>{place if noun[i] == 1 else animal}</em>. The pronoun is right all the "
-        "same; section 2.5 comes back to that.</p></details>"
+        f"same{why}; section 2.5 comes back to that.</p></details>"
     )
 
 

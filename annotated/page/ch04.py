@@ -62,7 +62,7 @@ def weigh(
     if mask is None:
         caption = f"Follow the row of cat: each pad gets {weights[1, -1]:.2f}."
     else:
-        caption = "Nothing for the pads. Their own rows do no harm (4.8)."
+        caption = "The pads get no weight. Their own rows are harmless (4.8)."
     return chain(
         Matrix(scores, "scores" + hidden, mask=mask, **look),
         "softmax →",
@@ -92,7 +92,7 @@ def bar(row: Tensor) -> plt.Figure:
         ax.barh(0, share, left=start, ec=OTHER, lw=0.8, **({"fc": "none"} | look))
         if share > 0.07:
             ax.text(start + share / 2, 0.75, name, ha="center")
-            ax.text(start + share / 2, -1.05, f"{share:.2f}", ha="center")
+            ax.text(start + share / 2, -1.05, f"{share:.1%}", ha="center")
         start += share
     ax.plot([0.5, 0.5], [-0.55, 0.55], color=COLOURS["ink"])
     ax.text(0.5, -1.6, "half", ha="center")
@@ -325,8 +325,8 @@ def nothing_left() -> Html:
     return show_table(
         ["all keys hidden", "in training", "in evaluation, without gradients"],
         [[name, *kinds] for name, kinds in seen.items()],
-        caption=f"In PyTorch {torch.__version__.split('+')[0]}, with batch_first=True "
-        "and fresh modules, whose biases are 0.",
+        caption=f"On a CPU, in PyTorch {torch.__version__.split('+')[0]}, with "
+        "batch_first=True and fresh modules, whose biases are 0. Other kernels differ.",
     )
 
 
@@ -500,9 +500,9 @@ def one_ahead(looks: Mapping[str, Tensor], line: str, part: slice) -> Html:
         alt="Attention weights of one head of each model, over the characters of the "
         "malt that. Masked: at and below the diagonal alone. Not masked: one column to "
         f"the right of the diagonal has {share:.0%} of the weight.",
-        caption="Of the four heads of the first layer, the one that looks most one "
-        f"character back, or ahead: {share:.0%} of its weight. Hatched: hidden. Part "
-        "of a line; blank rows and columns are spaces.",
+        caption="Of the four heads of each first layer, the one that looks most one "
+        f"character back (masked), or ahead (not masked: {share:.0%} of its weight). "
+        "Hatched: hidden. Part of a line; blank rows and columns are spaces.",
     )
 
 

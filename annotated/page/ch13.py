@@ -539,7 +539,7 @@ def error_figure(missed: Mapping[str, Tensor]) -> Html:
     said = {name: values for name, (values, _) in lines.items()}
     return show(
         _by_rounds("relative error", lines)[0],
-        title="The error goes on falling if each key counts once",
+        title="The error falls faster if each key counts once",
         alt=f"Relative error with 1, 2, 4, 8 and 16 rounds. {_said(said)}.",
         caption="The norm of the difference from exact attention, divided by the norm "
         "of its output; random values, means of three seeds.",
@@ -698,7 +698,7 @@ def kept(attend: Callable[..., Tensor], *inputs: Tensor) -> float:
     with torch.autograd.graph.saved_tensors_hooks(note, lambda tensor: tensor):
         output = attend(*inputs)
     own = {part.untyped_storage().data_ptr() for part in (*inputs, output)}
-    return sum(size for at, size in storages.items() if at not in own) / 2**20
+    return sum(size for at, size in storages.items() if at not in own) / 1e6
 
 
 def memory_table() -> Html:

@@ -37,6 +37,8 @@ def show_outputs(app, docname: str, source: list[str]) -> None:
     for cell in cache.code_cells(notebook):
         # what holds, the prose says already; and the page has folds of its own
         cell["outputs"] = [o for o in cell["outputs"] if not findings.held(o)]
+        for output in cell["outputs"]:  # of a missed one, the page shows the line
+            output.get("data", {}).pop(findings.MIME, None)
         cell["source"] = "".join(cell["source"])
         if title := re.match(r"#@title (.*)\n", cell["source"]):
             cell["metadata"]["title"] = title[1]

@@ -129,9 +129,9 @@ ch01.check_lines(record, wide)
 # None at all.
 #
 # **Is the vector too small?** Not for two dates: trained twice as long, the same 128
-# numbers read 53 % of those lines instead of 4 % (medians of three seeds). What was
-# missing was time for *learning to pack*: to put a whole line into one vector so that
-# the decoder can take it apart again. The papers call the vector a **bottleneck** for
+# numbers read 53 % of those lines instead of 4 % (medians of three seeds). Part of
+# what was missing was time for *learning to pack*: to put a whole line into one vector so
+# that the decoder can take it apart again. The papers call the vector a **bottleneck** for
 # another reason, too: a fixed width can't have room for every length. With three and
 # four dates, our runs can't tell time from room.
 # <!-- recorded dates: 4 = median(r["exact"]["2"] for r in record["lines"]
@@ -223,8 +223,8 @@ ch01.mixing(weights, states, context)
 #
 # **Why the exponential?** A share has to be positive, and a higher score has to get a
 # larger one. The exponential also turns a lead into a ratio: a lead of 3.9 always means
-# $e^{3.9}$, 50 times the weight, however high or low both scores are.
-# <!-- given: 3.9 -->
+# $e^{3.9}$, about 50 times the weight, however high or low both scores are.
+# <!-- given: 3.9 --> <!-- exact: 50 = round(exp(3.9), -1) -->
 #
 # That is attention. As a function it takes four lines:
 
@@ -267,7 +267,7 @@ ch01.check_attend(attend)
 # %% [markdown]
 # <details><summary>Answer</summary>
 #
-# The largest: −20 makes the lead so long that the other words get nothing. Asked for
+# −20: it makes the lead so long that the other words get next to nothing. Asked for
 # two things at once, it brings back their average, 13.5: neither the month nor the
 # year. So it asks once per step.
 # <!-- exact: 13.5 = (3 + 24) / 2 -->
@@ -654,9 +654,9 @@ ch01.learning(formed, samples[1])
 # %% [markdown]
 # <details><summary>What comes first?</summary>
 #
-# For the year, both come together: when most years are right, its rows are already
-# dark. For the month, **right answers**: when most months are first right, their rows
-# are paler than the year's were. A possible reason: a month's name has many letters,
+# For the year, both come together: when most years are right, its rows already have
+# full colour. For the month, **right answers**: when most months are first right, their
+# rows are fainter than the year's were. A possible reason: a month's name has many letters,
 # whose states know their neighbours, so that a rough look is enough.
 #
 # </details>
@@ -688,7 +688,8 @@ expect(
 # An alignment is tempting: it seems to say *why* the network wrote what it wrote.
 # Test it. At each step, hide the one character with the most weight from the attention
 # (its score becomes −∞; the encoder has still read it), and see if the symbol comes
-# out right. As a control, hide the second heaviest instead.
+# out right. As a control, hide the second heaviest instead, which may have little weight:
+# that shows whether hiding as such does harm.
 
 
 # %% Hide: what it writes if each step may not see one character tags=["hide-input", "proof"]
@@ -791,10 +792,10 @@ from annotated.page.notebook import say
 zero = formed[400][1][5]  # 2024-03-15
 say(
     "The heaviest character needn't belong to what is being written. At the "
-    "last step of the slider above, the 0 of *03* takes most of its weight, "
-    f"{zero.max():.2f}, from “{samples[1][zero.argmax()]}”. Each state has "
-    "read the whole line, one half of it from the left and one from the "
-    "right, so it can hold a month that stands elsewhere."
+    "last step of the slider above, the 0 of *03* gives its largest weight, "
+    f"{zero.max():.2f}, to “{samples[1][zero.argmax()]}”. Each state has "
+    "read the whole line, its first half from the left and its second from "
+    "the right, so it can hold a month that stands elsewhere."
 )
 
 # %% [markdown]
@@ -1010,7 +1011,7 @@ expect(
 #
 # ## Further reading
 #
-# - [Bahdanau et al. (2015)](https://arxiv.org/abs/1409.0473), who invented this;
+# - [Bahdanau et al. (2015)](https://arxiv.org/abs/1409.0473), who brought it to translation;
 #   the score is in appendix A.1.2, and figure 3 shows alignments of translations.
 # - [Sutskever et al. (2014)](https://arxiv.org/abs/1409.3215) and
 #   [Cho et al. (2014)](https://arxiv.org/abs/1406.1078): sequence to sequence,

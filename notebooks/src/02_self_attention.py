@@ -196,7 +196,7 @@ check_close(
 # always positive, and they turn a *difference* between scores into a *ratio*
 # between shares: a score that is 1 higher gets e ≈ 2.7 times the share, wherever
 # on the scale that happens. And since no share is ever zero, every score gets a
-# gradient.
+# gradient, if only a small one.
 #
 # </details>
 #
@@ -302,7 +302,7 @@ ch02.check_roles(x, W_q, W_k, W_v)
 # - **Now *it* finds the nouns.** *It* and *tired* are down from more than half to
 #   0.08 + 0.13 = 0.21, mostly because $W_k$ subtracts their state. Take out that −1, and
 #   they keep 0.16 + 0.27 = 0.43. Put it into $W_q$ as well, as $W_q = 2\,W_k$, and they keep
-#   0.19 + 0.33 = 0.52: the trick works only because queries and keys use different matrices.
+#   0.19 + 0.33 = 0.52: here it pays that queries and keys use different matrices.
 # - **Now *it* gets only what it needs.** One number comes back, the gender. And as $W_q$ and
 #   $W_k$ leave the gender out, it no longer takes part in the matching: in `x`, *cat* and
 #   *street* now score 0 instead of −1.
@@ -400,7 +400,8 @@ ch02.check_row(one_row)
 # %% [markdown]
 # <details><summary>The answer</summary>
 #
-# From k = 128 on. (Other rows collapse a little earlier or later.)
+# From k = 128 on, in this row. Rows differ much: what counts is how far the best score is
+# ahead of the second best.
 #
 # </details>
 #
@@ -453,7 +454,8 @@ ch02.check_gradients(through_softmax, measured)
 # ([chapter 3](03_multi_head_attention.ipynb) says why). With entries of variance 1, a
 # typical row at 64 loses more than half of its gradient, and from there on it falls
 # fast. (A few rows whose two best keys nearly tie still pass a lot.) Where the scores
-# really start depends on the entries: out of a fresh `nn.Linear` they have variance 1/3,
+# really start depends on the entries: out of a fresh `nn.Linear` they have variance 1/3 (if its
+# inputs have 1),
 # and the collapse comes at nine times the width. Either way, √k gives the scores the same
 # spread at every width.
 #
@@ -516,7 +518,8 @@ ch02.check_learned(run, recorded("laboratory")["rows"])
 #
 # **Does this task need attention? No.** A GRU learns it as fast: it answers after the last
 # word, and by then it has read *tired*. Even an average learns it, with a hidden layer and
-# embeddings that start large enough. Section 2.7 shows what attention is good for.
+# embeddings that start large enough. Section 2.7 counts what attention costs beside
+# one.
 #
 # It also gives us weights to look at. With all three roles, the second look puts 60 to 80 %
 # of its weight on the noun that *it* stands for, averaged over the unseen pairs (the seed at
@@ -563,14 +566,14 @@ with torch.no_grad():
     word = another.embedding(pronouns.encode(choices)[0][i, at])
     alone = another.answer(another.looks[1][2](word)).argmax()
 fetched = (
-    f"That word's value, all by itself, says *{pronouns.PRONOUNS[answer[i]]}*: "
-    "that's where the answer comes from. "
+    f"That word's value, all by itself, says *{pronouns.PRONOUNS[answer[i]]}*, "
+    "and it's the same in every sentence: what the model has understood shows "
+    "in its choice of that word. "
 )
 say(
     f"It puts {elsewhere[i, at]:.0%} of its second look on *{texts[i][at]}*, "
     f"and is right. {fetched * bool(alone == answer[i])}**Weights show where "
-    "information came from in one layer. By themselves they aren't an "
-    "explanation.**"
+    "one layer looked. By themselves they aren't an explanation.**"
 )
 
 # %% [markdown]
@@ -614,7 +617,7 @@ ch02.check_set(self_attention, x)
 #
 # The two are equal at t = 1.5 d. For a model of width 512, that's a text of 768 words.
 # **Below that, attention needs fewer** (bare attention, without the layers that a
-# Transformer puts around it). Above it, t² takes over: twice the text, four
+# Transformer puts around it). Above it, t² takes over in the count: twice the text, four
 # times the scores. <!-- exact: 1.5 = 3 / 2 -->
 
 # %% Proof: PyTorch counts the same tags=["hide-input", "proof"]
@@ -637,7 +640,7 @@ ch02.costs_table(costs)
 # **Outputs that are too large or too small.** You took the softmax over the queries
 # instead of the keys: now the *columns* sum to 1, and the rows only by accident.
 #
-# **All shapes are right, and it won't learn.** A `view` or `reshape` stands where a
+# **All shapes are right, and it learns badly or not at all.** A `view` or `reshape` stands where a
 # transpose should: it hands the numbers to the wrong words.
 #
 # **Attention that is too flat or too sharp.** You scaled by the wrong width. The k
@@ -660,7 +663,7 @@ print(f"measured: row sums {sums}; scores wrong by up to {wrong:.1f}")
 # <details><summary>You double all queries. What happens to the weights?</summary>
 #
 # All scores double, which is the same as half the temperature. Each row gets
-# sharper, and its largest weight larger.
+# sharper, and its largest weight larger (unless all its scores are equal).
 #
 # </details>
 #

@@ -18,8 +18,8 @@ from annotated.page import ch04
 ch04.first_look()
 
 # %% [markdown]
-# By the end of this chapter you can write the two masks that nearly every
-# Transformer needs, one line each, combine them, and recognise a broken mask
+# By the end of this chapter you can write the two masks of a
+# Transformer, one line each, combine them, and recognise a broken mask
 # by its symptoms. You need self-attention
 # ([chapter 2](02_self_attention.ipynb)), heads
 # ([chapter 3](03_multi_head_attention.ipynb)) and 45 minutes.
@@ -90,7 +90,8 @@ play(
 # %% [markdown]
 # <details><summary>The answer</summary>
 #
-# Twelve. The words have $e^0 + e^2 + e^1 = 11.11$ together, and each pad has 1.
+# Twelve: with eleven it is 49.8%. The words have $e^0 + e^2 + e^1 = 11.11$ together, and each pad has 1.
+# <!-- exact: 49.8 = 11 / (12 + e + exp(2)) -->
 #
 # </details>
 #
@@ -204,7 +205,7 @@ ch04.lesson(inputs, targets)
 # %% [markdown]
 # The query at position $i$ may see its own word, which it has read, and the words
 # before it: keys $j \le i$. Its answer, word $i + 1$, is covered. This is the **causal
-# mask** (or *look-ahead mask*), the hallmark of an *autoregressive* model. It's a
+# mask** (or *look-ahead mask*). With it, attention can be *autoregressive*. It's a
 # triangle. For five words:
 
 # %%
@@ -260,6 +261,11 @@ check_shape("both", both, b=2, h=1, t=5, s=5)
 ch04.broadcast(padding, causal, both)
 
 # %% [markdown]
+# Compare the last matrix with the triangle. The pads stand at the end, so a real word's row
+# is the same in both: whoever can't see the future can't see these pads. It's the pads'
+# own rows that differ. With pads in front, as when prompts are padded on the left, the
+# padding mask hides them from every word.
+#
 # (The second axis is for the heads of chapter 3; they share a mask.) Which mask goes
 # where? The translator of chapter 6 has attention in three places. When
 # a whole text goes in at once, as in training and in evaluation, their masks are:
@@ -683,11 +689,11 @@ expect(
 # What could have warned you? A loss that's too good to be true. Nobody can know whether
 # *malt* or *rat* follows *This is the*, so without peeking, the mean loss can't fall
 # below the line. For real text nobody can draw that line. A very low loss
-# is a reason to be suspicious; a harmless one clears nobody.
+# is a reason to be suspicious; a normal one proves nothing.
 #
 # A test tells you more, for any model, your own or someone else's: **change the last
-# character and see whether an output before it moves.** If one does, the model peeks. If
-# none does, you know it for this text; try a few more. (For padding, append pads: no real
+# character and see whether an output before it moves** (in evaluation mode: dropout moves
+# outputs, too). If one does, the model peeks. If none does, you know it for this text; try a few more. (For padding, append pads: no real
 # word's output may move.)
 
 # %%
@@ -777,7 +783,7 @@ joined = ~(hidden_padding | hidden_future)
 check_close("~(hidden | hidden) = visible & visible", joined, both)
 
 # %% [markdown]
-# **Everything is NaN from the first layer on.** You added `(1 - mask) * -inf` to the
+# **Everything is NaN from the first layer on.** You added `(1 - mask.float()) * -inf` to the
 # scores. At the visible entries that is 0 · −∞. Use `masked_fill` or `torch.where`.
 #
 # **"The size of tensor a must match the size of tensor b", or worse, no complaint

@@ -370,10 +370,10 @@ expect(
 # %% [markdown]
 # The wider the network, the more it remembers. It pays to *learn* the patterns: 64 units
 # with random ones have about as many numbers left to train as 32 units with learned ones,
-# and remember less. (Some of this is just faster learning: with 2000 steps, $4d$ is enough.)
+# and remember less. (With 2000 steps, $4d$ is enough.)
 #
-# Why **four times** $d$? There's no law behind it. The paper tried two and
-# eight times as well (its table 3: BLEU 25.4 and 26.2, beside 25.8): there, wider was better,
+# Why **four times** $d$? No law says so. The paper tried two and
+# eight times as well (its table 3: BLEU 25.4 and 26.2, beside 25.8): wider was better,
 # and more expensive. Without the ReLU, the two maps would remember no more than one, because
 # they *are* one.
 # <!-- cited: 25.4, 26.2, 25.8 -->
@@ -936,6 +936,7 @@ ch06.padding_moves()
 # standard deviation 1, the factor $\sqrt d$ makes them 23 times as large as they should be at
 # $d = 512$, and hides the positions. Initialise the table with $d^{-1/2}$ instead. ([Inside a
 # Transformer](06c_inside_a_transformer.ipynb) trains both.)
+# <!-- exact: 23 = sqrt(512) -->
 #
 # **Six layers have the parameters of one.** `[layer] * 6` is one layer with six names.
 # Make six, in a loop. And put them in an `nn.ModuleList`: a plain Python list hides its

@@ -102,7 +102,7 @@ ch12.strip(shown, letters)
 # **Why not let the segments overlap?** People do. Advance by 16 characters, read 32, and score
 # only the last 16: now every guess sees at least 17 characters, and you compute everything
 # twice. Advancing one character at a time, a *sliding window*, gives every guess a full
-# window, at 32 times the cost. Section 12.7 measures what both cost.
+# window, at 32 times the cost. Section 12.7 measures what both cost. <!-- given: 32 -->
 #
 # ## 12.2 Keep the states
 #
@@ -350,10 +350,10 @@ play(
 # <details><summary>Answer</summary>
 #
 # Without (d): 40 % is left, and the `c` looks at itself just as much. And no, none can. (a)
-# <!-- exact: 40 = 1 / (exp(-1 / 2**0.5) + 2 + exp(-5 / 2**0.5)) -->
 # and (c) say *consonant*: each alone, or both, give `s`, `p` and `c` the same. (b) and (d) say
 # how far: each alone, or both, like the vowel one back best. It takes one of each kind, and
 # it has to be (d): with (b) in its place, `p` and `c` get the same.
+# <!-- exact: 40 = 1 / (exp(-1 / 2**0.5) + 2 + exp(-5 / 2**0.5)) -->
 #
 # </details>
 #
@@ -658,7 +658,7 @@ expect(
 say(
     f"Without memory, the first character of a segment costs {bits[0]:.2f} "
     f"bits, the average {bits.mean():.2f}; with it, {bits_xl[0]:.2f} and "
-    f"{bits_xl.mean():.2f}. The table below parts what memory and distances save."
+    f"{bits_xl.mean():.2f}. The table below separates the two effects."
 )
 
 # %% [markdown]
@@ -674,7 +674,7 @@ for mem_len in (0, 16, 64):  # 32 as in training: see above
     print(f"mem_len {mem_len}: {mean:.2f} bits per character")
 
 # %% [markdown]
-# The border is gone. Try a text of your own: the trained model runs here, in your browser. It
+# The border is gone. (Compare the last two lines before you pay for a longer memory.) Try a text of your own: the trained model runs here, in your browser. It
 # reads the text twice: once keeping its memory, once emptying it at every border (which it isn't
 # trained for: a model trained without one loses [a little less](12c_options.ipynb)).
 
@@ -762,7 +762,7 @@ ch12.check_gains(runs)
 # With 1,200 steps each, the plain model is 0.3 bits behind the one that has both. (How much of
 # that is memory's, we haven't measured: no model with relative positions alone trained that
 # long.) Per second of training it's closer: 1,200 plain steps take a little longer than 600
-# with both, and end 0.06 bits behind.
+# with both, and end about 0.06 bits behind.
 # <!-- recorded segments: 0.3 = mean(r["bits"] for r in record["runs"] if r["kind"] == "vanilla" and r["steps"] == 1200)
 # - mean(r["bits"] for r in record["runs"] if r["kind"] == "Transformer-XL"
 # and r["steps"] == 1200), 0.06 = mean(r["bits"] for r in record["runs"]
@@ -778,10 +778,12 @@ ch12.check_gains(runs)
 # cost, compared with memory's? Guess, for a window that advances by one character, and for one
 # that advances by half its length.
 #
-# <details><summary>Answer, recorded on one CPU core, with 4 layers of width 256</summary>
+# <details><summary>Answer, recorded on one CPU core: 4 layers of width 256, segments of 128</summary>
 #
 # By one character: 220 times as much. By half its length: 0.55 times, or 1.2 times without
 # PyTorch's fused attention.
+# <!-- recorded evaluation_cost: 220 = round(next(r["fused / XL by 128"]
+# for r in record["runs"] if r["length"] == 800), -1) -->
 # <!-- recorded evaluation_cost: 0.55 = next(r["fused / XL by 128"]
 # for r in record["runs"] if r["length"] == 800) / 400 -->
 # <!-- recorded evaluation_cost: 1.2 = next(r["plain / XL by 128"]
@@ -794,13 +796,13 @@ ch12.check_gains(runs)
 # (at a length of 3,800; at 800 it has 363). A window that advances by half its length costs
 # even less than the memory here, because fused attention never builds the matrix of scores; our
 # memory builds it, to add terms (b) and (d). But such a window never reaches beyond its 800
-# characters. With memory, each layer reaches further back (12.2).
+# characters. With memory, each layer reaches further back (12.2); if that helps, your own 12.6 will say.
 #
 # **Couldn't the plain model keep its keys and values, in a [KV cache](11c_cache.ipynb)?** While
 # it *appends*, yes. But a sliding window drops its first character, and then every other one
 # moves: number 5 becomes number 4, its vector changes, and so does everything that was
-# computed from it. A state that knows only distances stays usable (though a fresh window would
-# compute another).
+# computed from it. A state without absolute positions can be used again (a fresh window would
+# compute a slightly different one).
 #
 # ## 12.8 Pitfalls
 #
@@ -808,9 +810,9 @@ ch12.check_gains(runs)
 # `detach()`. The second segment's loss reaches back into the first, whose graph is gone. (The
 # check below the loop of 12.6 shows it.)
 #
-# **The first characters of each segment are worse than without memory.** Your data loader
-# shuffles, and each segment gets the memory of another text. Our model, reading the held-out
-# segments in random order:
+# **The first characters of each segment are worse than without memory.** Does your data
+# loader shuffle? Then each segment gets the memory of another text. Our model, trained in order,
+# reads the held-out segments in random order:
 
 # %% Measured: the same segments in random order tags=["hide-input", "proof"]
 from annotated.page.notebook import expect
@@ -835,7 +837,7 @@ print(
 
 # %% [markdown]
 # The same happens where one text ends and another begins. Start each text with an empty
-# memory (`memories=None`).
+# memory (`memories=None`). (For brevity ours reads all modules as one text.)
 #
 # **Shapes fit, values don't.** `relative_shift` expects the *largest* distance in the first
 # column. Pass it distances 0, 1, 2, … and nothing complains.
@@ -867,8 +869,9 @@ print(relative_shift(address.flip(-1)))  # the e wants 12 11 10 first
 # <details><summary>Why does each layer keep a memory of its own? Wouldn't the top layer's
 # be enough?</summary>
 #
-# Layer 3 compares its queries with keys made from layer 2's states. The top layer's states
-# mean something else.
+# Layer 3 compares its queries with keys made from layer 2's states, so it needs those of the
+# past. (Layers can be built to share one memory, [Fan et al., 2020](https://arxiv.org/abs/2002.09402),
+# but then the model has to read one position at a time, in training, too.)
 #
 # </details>
 #

@@ -120,11 +120,11 @@ ch13.circle_explorer(names, x)
 # S becomes (−11, 3), bucket 2, and B (−11, −3), bucket 2: they meet. T is (−7, 9), bucket 1, and M
 # (−3, 11), bucket 1: now these two are missed. Two rounds, 0° and 45°, find all three.
 #
-# <!-- exact: 36.9 = degrees(acos(52 / 65)), 30.5 = degrees(acos(56 / 65)) -->
 # With four buckets there's no turn that separates S from both. T and B are on either side of S, 36.9°
 # and 30.5° away, and the borders are 90° apart, so at most one of them fits in between. With eight
 # buckets it's 45°, and a turn by 20° to 35° (or 65° to 80°) leaves S alone. More buckets mean smaller
 # piles, but more separated pairs.
+# <!-- exact: 36.9 = degrees(acos(52 / 65)), 30.5 = degrees(acos(56 / 65)) -->
 #
 # </details>
 #
@@ -134,14 +134,14 @@ ch13.circle_explorer(names, x)
 # than 90° apart. For S and B that's 0.66. The chance that both of two rounds separate them is
 # $0.34^2 = 0.12$; four rounds do so about one time in 75. Press *100 times* in the figure, with one round
 # and with more: the dots, each a sock that has met S so often, settle on the line.
-# <!-- exact: 0.66 = 1 - degrees(acos(56 / 65)) / 90 -->
+# <!-- exact: 0.66 = 1 - degrees(acos(56 / 65)) / 90 --> <!-- given: 100 -->
 #
 # **And in 64 dimensions?** The same two lines will do. `turn` becomes a random matrix with one column
 # for every two buckets, because each column stands for two opposite directions. The paper writes
 # $h(x) = \arg\max\,[\,xR;\, -xR\,]$, with normal random numbers in $R$; elsewhere it's called
 # [cross-polytope LSH](https://arxiv.org/abs/1509.02897). Each column of $R$ gives the two vectors a pair of
 # normal numbers whose correlation is $\cos\theta$, so the angle alone decides. With two buckets they share
-# one with probability $1 - \theta/180°$, and with more it's an integral. On the circle, four buckets see
+# one with probability $1 - \theta/180°$, and with more the probability is an integral, computed in the figure. On the circle, four buckets see
 # all there is to see; here, they keep only two numbers of the 64, and so even pairs more than 90° apart
 # sometimes share one:
 
@@ -170,7 +170,7 @@ show_source(lsh_buckets, fold="lsh_buckets, as it ships")
 # ## 13.3 One vector as query and key
 #
 # So far we've compared socks with socks. But attention compares queries with keys, which come
-# from different matrices, and nothing makes a query land near the keys it needs.
+# from different matrices, and nothing guarantees that a query lands near the keys it needs.
 # The Reformer's answer is simple: **query and key are the same vector** (*shared-QK*), and the key is
 # scaled to length 1:
 #
@@ -308,7 +308,7 @@ ch13.joined_picture(
 )
 
 # %% [markdown]
-# That's 41.5, as it should be: each round missed half, and for S the two together are exact. (Had S
+# That's 41.5, as it should be: each round found what the other missed, and for S the two together are exact. (Had S
 # seen nobody in one round, that round's `lse` would be −100,000 and its share 0.)
 # <!-- exact: 41.5 = 40 + 4 / (1 + exp(4 / sqrt(65))) -->
 #
@@ -358,7 +358,8 @@ play(
 )
 
 # %% [markdown]
-# If each key counts once, the joined rounds are **exactly the
+# If keys count again in each round, P comes no closer with four rounds than with two. If each key
+# counts once, the joined rounds are **exactly the
 # softmax over all keys that any round found**. (The paper divides each pair's weight by the number of
 # rounds in which it meets, which comes to the same.)
 #
@@ -395,8 +396,8 @@ ch13.check_misses(missed)
 # %% [markdown]
 # One round finds the heaviest key seven times out of ten, where unsorted windows would find it about
 # one time in four. Four rounds nearly always find it, though a tenth of the weight is still missing.
-# The outputs converge more slowly, and only if each key counts once. Otherwise more rounds find more of
-# the right keys, but in the wrong proportions:
+# The outputs converge more slowly, above all if keys count again in each round: then more rounds find
+# more of the right keys, but in the wrong proportions:
 
 # %% Figure: the error of the outputs tags=["hide-input"]
 ch13.error_figure(missed)
@@ -408,11 +409,11 @@ ch13.check_long()
 # **But is it cheaper?** Not with four rounds, at this length: exact causal attention needs $t/2 = 512$
 # scores per query on average, and four rounds compute as many. The saving comes
 # with length. Among 16,384 vectors, four rounds still compute 512 scores, a sixteenth, and find the
-# heaviest key 94 % of the time. <!-- printed: 94 % -->
+# heaviest key 94 % of the time, and 84 % of the weight. <!-- printed: 94 %, 84 % -->
 #
 # **And does a trained model notice?** Give it a task where each output depends on a single key: it
 # reads a random word twice and has to predict the second copy
-# ([page 13b](13b_learning.ipynb)). Of 63 positions, one round sees 8:
+# ([page 13b](13b_learning.ipynb)). Of 63 positions, one round sees 8.
 
 # %% tags=["remove-input", "remove-stdout"]
 from annotated.page.notebook import say
@@ -445,8 +446,8 @@ say(
 #   sort, about $\log t$ steps, and its hash. Longer sequences have more buckets, and for many buckets
 #   `lsh_buckets` combines two small hashes, like the digits of a number: $\sqrt{2t/c}$ dot products.
 #
-# So LSH attention grows a little faster than linearly, asymptotically like $t^{1.5}$. (The paper's
-# $t \log t$ leaves out that the hash grows.) Full attention grows like $t^2$.
+# So our LSH attention grows faster than linearly, asymptotically like $t^{1.5}$. (With more small
+# hashes the power would be lower; the paper's $t \log t$ leaves the hash out.) Full attention grows like $t^2$.
 #
 # By the number of scores, one round should beat the fused kernel above $t = 256$, and four rounds
 # above 1024. **At what length does it win by the clock?** Guess before you look.
@@ -478,7 +479,7 @@ one, four, both_ways, four_both = (
 say(
     f"One round is faster than the fused kernel from {one} positions on, four "
     f"rounds from {four}; with the backward pass, from {both_ways} and "
-    f"{four_both}. (Of the lengths 1024, 2048, 4096, …)"
+    f"{four_both}. (We measured only powers of two.)"
 )
 
 # %% [markdown]
@@ -486,7 +487,10 @@ say(
 # scores in 15 % of its time. Hash, sort and gathering cost, too. But its
 # lead keeps growing: eight times the length costs the fused kernel
 # about 50 times as much, and LSH attention 13 or 14 times. <!-- exact: 0.8 = 128 / 16384 -->
-# <!-- printed: 15 % -->
+# <!-- printed: 15 % --> <!-- recorded lsh_cost: 50 = round(record["runs"][9]["seconds"]["fused"]
+# / record["runs"][4]["seconds"]["fused"], -1) -->
+# <!-- recorded lsh_cost: 14 = record["runs"][9]["seconds"]["ours, 4"]
+# / record["runs"][4]["seconds"]["ours, 4"] -->
 #
 # And memory? This is what each method keeps for the backward pass:
 
@@ -562,7 +566,7 @@ ch13.check_draws()
 #    position, and let no query look at itself unless it's alone.
 # 4. A pair is lost to a border or in a full bucket. Further rounds find most of these pairs, and the
 #    rounds are joined by a softmax of their log-sum-exps.
-# 5. LSH attention grows a little faster than linearly with the length, full attention with its square.
+# 5. LSH attention grows faster than linearly with the length, but slower than its square, as full attention does.
 #    On one CPU core, one round beats a fused kernel from one or two thousand positions on, four rounds
 #    only later. It pays off if a few dozen keys carry most of the weight.
 #

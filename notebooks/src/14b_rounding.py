@@ -36,123 +36,13 @@ for dtype in DTYPES:
 #
 # In a stack, the small error of one block is what the next one starts from. Does it grow? Here
 # are blocks with real attention and real feed-forward networks, freshly initialised. Run them
-# forward, undo them all, and compare with the input. Before you look: with 64 blocks in
-# `bfloat16`, how large is the error, as a share of the input?
+# forward, undo them all, and compare with the input. With 64 blocks in `bfloat16`, how large is
+# the error, as a share of the input?
 
-# %% tags=["hide-input", "remove-stdout"]
-from copy import deepcopy
+# %% Figure: the error by depth and precision tags=["hide-input"]
+from annotated.page import ch14
 
-import matplotlib.pyplot as plt
-
-from annotated.attention import MultiHeadAttention
-from annotated.page.notebook import show
-from annotated.page.plots import LINES, PALETTE
-from annotated.reversible import ReversibleBlock
-from annotated.transformer import FeedForward
-
-DEPTHS = (1, 2, 4, 8, 16, 32, 64)
-WIDTH = 64
-
-
-def real_block(gain):
-    """Attention and a feed-forward network, their matrices times ``gain``."""
-    block = ReversibleBlock(
-        nn.Sequential(nn.LayerNorm(WIDTH), MultiHeadAttention(WIDTH, 4)),
-        nn.Sequential(nn.LayerNorm(WIDTH), FeedForward(WIDTH, 4 * WIDTH)),
-    )
-    with torch.no_grad():
-        for parameter in block.parameters():
-            if parameter.dim() > 1:
-                parameter.mul_(gain)
-    return block
-
-
-@torch.no_grad()
-def rebuilt(blocks, x):
-    """What comes back of x, (2, b, t, d), through all blocks and back."""
-    streams = tuple(x)
-    for block in blocks:
-        streams = block(*streams)
-    for block in reversed(blocks):
-        streams = block.inverse(*streams)
-    return torch.stack(streams)
-
-
-def errors(gain):
-    """The relative error of the rebuilt input, for each precision and "
-    "depth."""
-    torch.manual_seed(0)
-    blocks = nn.ModuleList(real_block(gain) for _ in range(max(DEPTHS)))
-    given = torch.randn(2, 1, 64, WIDTH)
-    table = {}
-    for dtype in DTYPES:
-        cast, x = deepcopy(blocks).to(dtype), given.to(dtype)
-        table[dtype] = [
-            (
-                (rebuilt(cast[:depth], x) - x).double().norm()
-                / x.double().norm()
-            ).item()
-            for depth in DEPTHS
-        ]
-    return table
-
-
-by_gain = {gain: errors(gain) for gain in (1, 2, 4)}
-figure, axes = plt.subplots(1, 3, figsize=(8.4, 3.3), sharey=True)
-for ax, (gain, table) in zip(axes, by_gain.items(), strict=True):
-    for i, (dtype, row) in enumerate(table.items()):
-        ax.loglog(
-            DEPTHS,
-            row,
-            LINES[i],
-            color=PALETTE[i],
-            marker="os^D"[i],
-            ms=4,
-            label=str(dtype).removeprefix("torch."),
-        )
-    ax.axhline(1, color="0.6", lw=1)
-    title = "as initialised" if gain == 1 else f"matrices × {gain}"
-    ax.set(xlabel="blocks", title=title, xticks=DEPTHS, xticklabels=DEPTHS)
-    ax.minorticks_off()
-axes[0].set_ylabel("error / input")
-axes[0].legend(fontsize=8, loc="upper left", bbox_to_anchor=(0, 0.86))
-show(
-    figure,
-    alt="Three panels, relative error of the rebuilt input against the number of "
-    "blocks, both axes logarithmic, a line for each precision. "
-    + " ".join(
-        f"{'As initialised' if gain == 1 else f'Matrices times {gain}'}, at "
-        f"64 blocks: "
-        + ", ".join(
-            f"{str(dtype).removeprefix('torch.')} {row[-1]:.0e}"
-            for dtype, row in table.items()
-        )
-        + "."
-        for gain, table in by_gain.items()
-    ),
-    caption="Width 64, 64 positions. Grey: an error as large as the input itself.",
-)
-
-# %% tags=["hide-input", "proof"]
-single, half = by_gain[1][torch.float32], by_gain[1][torch.bfloat16]
-assert single[-1] < 1e-5 and 5e-3 < half[-1] < 0.1
-assert by_gain[2][torch.bfloat16][-1] > 0.1
-assert by_gain[4][torch.bfloat16][2] > 0.5
-for row in by_gain[
-    1
-].values():  # as initialised: it grows, but less than in step
-    assert 5 < row[-1] / row[0] < max(DEPTHS)
-print(
-    f"measured: as initialised, 64 blocks: float32 {single[-1]:.0e}, bfloat16 "
-    f"{half[-1]:.1%}"
-)
-print(
-    "measured: matrices twice as large: float32 "
-    f"{by_gain[2][torch.float32][-1]:.0e}, bfloat16 "
-    f"{by_gain[2][torch.bfloat16][-1]:.0%}; four times as large: "
-    f"{by_gain[4][torch.float32][-1]:.0e}, and in bfloat16 after four blocks "
-    f"{by_gain[4][torch.bfloat16][2]:.0%}"
-)
+ch14.plot_errors()
 
 # %% [markdown]
 # As initialised, the error grows a little less than in proportion to the depth: each block adds
@@ -165,31 +55,8 @@ print(
 # tensors, whatever the depth.
 
 
-# %% tags=["hide-input", "proof"]
-class Half(nn.Module):
-    """Computes in bfloat16, and gives float32."""
-
-    def __init__(self, module):
-        super().__init__()
-        self.module = module.to(torch.bfloat16)
-
-    def forward(self, x):
-        return self.module(x.to(torch.bfloat16)).float()
-
-
-torch.manual_seed(0)
-mixed = nn.ModuleList(
-    ReversibleBlock(Half(block.f), Half(block.g))
-    for block in [real_block(1) for _ in range(64)]
-)
-given = torch.randn(2, 1, 64, WIDTH)
-lost = ((rebuilt(mixed, given) - given).norm() / given.norm()).item()
-assert lost < half[-1] / 2
-print(
-    f"measured: F and G in bfloat16, streams in float32: {lost:.1e} after 64 "
-    f"blocks, with "
-    f"everything in bfloat16 {half[-1]:.1e}"
-)
+# %% Proof: streams in float32, F and G in bfloat16 tags=["hide-input", "proof"]
+ch14.check_mixed()
 
 # %% [markdown]
 # ## 14b.3 What it does to the gradients
@@ -198,81 +65,13 @@ print(
 # 16 blocks. One stores everything in `float64`; in each other precision, one stores and one
 # rebuilds.
 
-# %% tags=["hide-input"]
-from annotated.page.notebook import show_table
-from annotated.reversible import ReversibleSequence
+# %% Table: gradients, stored and rebuilt tags=["hide-input"]
+ch14.gradient_table()
 
-
-def gradients(blocks, given, forget):
-    """The gradients of all weights, for the sum of squares, in double "
-    "precision."""
-    stack = ReversibleSequence(blocks)
-    streams = tuple(x.clone().requires_grad_() for x in given)
-    if forget:
-        streams = stack(*streams)
-    else:
-        for block in blocks:
-            streams = block(*streams)
-    loss = sum(x.double().square().sum() for x in streams)
-    slopes = torch.autograd.grad(loss, list(stack.parameters()))
-    return torch.cat([slope.double().flatten() for slope in slopes])
-
-
-torch.manual_seed(0)
-sixteen = nn.ModuleList(real_block(1) for _ in range(16)).double()
-given = torch.randn(2, 1, 256, WIDTH).double()
-true = gradients(sixteen, given, forget=False)
-off, rows = {}, []
-for dtype in DTYPES[1:]:
-    cast = deepcopy(sixteen).to(dtype)
-    by_way = [
-        (gradients(cast, given.to(dtype), forget) - true).norm() / true.norm()
-        for forget in (False, True)
-    ]
-    off[dtype] = [error.item() for error in by_way]
-    name = str(dtype).removeprefix("torch.")
-    rows.append((name, *(f"{error:.1e}" for error in off[dtype])))
-show_table(
-    ("precision", "stored", "rebuilt"),
-    rows,
-    caption="How far the gradients are from those in float64, as a share.",
-)
-
-# %% tags=["hide-input", "proof"]
-again = gradients(sixteen, given, forget=True)
-wide = ((again - true).norm() / true.norm()).item()
-assert wide < 1e-12
-assert off[torch.float32][1] < 1e-2  # more than 1e-5 if a ReLU switches
-assert all(
-    off[half][1] < 2 * off[half][0] for half in (torch.float16, torch.bfloat16)
-)
-print(
-    f"✓ in float64, rebuilt = stored, to {wide:.0e}; in the other three, "
-    "rebuilding is off by "
-    + ", ".join(f"{b / a:.1f}" for a, b in off.values())
-    + " times as much as storing"
-)
-
-# %% tags=["hide-input", "remove-stdout"]
+# %% Proof: recorded gradients of 32 blocks tags=["hide-input", "proof"]
 from annotated.page.notebook import recorded
 
-deepest = {
-    run["dtype"]: run
-    for run in recorded("inverse_error")["runs"]
-    if run["depth"] == 32
-}
-
-# %% tags=["hide-input", "proof"]
-assert max(deepest["float32"]["gradients, seeds"]) < 1e-3
-for name in ("bfloat16", "float16"):
-    run = deepest[name]
-    apart, exact = run["gradients"], run["stored gradients from exact"]
-    assert apart < 1.2 * exact
-    print(
-        f"recorded, 32 blocks, three seeds, {name}: rebuilt gradients are "
-        f"{apart:.1%} from stored ones, which are {exact:.1%} from those in "
-        f"float64"
-    )
+ch14.check_gradients(recorded("inverse_error"))
 
 # %% [markdown]
 # It's the low precision itself that costs. In half precision, rebuilding adds little to it. In
@@ -301,18 +100,8 @@ class Rounded(nn.Module):
         return y + (whole - y).detach()  # the gradient of y
 
 
-# %% tags=["hide-input", "proof"]
-exact = nn.ModuleList(
-    ReversibleBlock(Rounded(block.f), Rounded(block.g))
-    for block in [real_block(2) for _ in range(64)]
-)
-on_grid = (torch.randn(2, 1, 64, WIDTH) * 2**12).round() / 2**12
-back = rebuilt(exact, on_grid)
-assert torch.equal(back, on_grid)
-print(
-    "✓ 64 blocks, matrices twice as large, float32: every number comes back "
-    "exactly"
-)
+# %% Proof: 64 blocks of rounded functions tags=["hide-input", "proof"]
+ch14.check_rounded(Rounded)
 
 # %% [markdown]
 # Nothing is lost, not one bit. (The gradient passes as if nothing had been rounded. $F$ is
@@ -334,54 +123,43 @@ print(
 # them in on the right, take what comes out as the next guess, and go on. If $F$ and $G$ make
 # differences smaller, each round brings the guess closer. If they don't, it runs away:
 
-# %% tags=["hide-input"]
-from annotated.page.frames import frame_slider
-
-GAINS = (0.25, 0.5, 0.75, 0.9, 1.0, 1.1, 1.5)
-ROUNDS = range(21)
+# %%
+rounds = range(21)
 
 
-def guesses(gain):
-    """How far each guess is from the input, with F(x) = G(x) = gain · sin "
-    "x."""
+def guesses(c):
+    """How far each guess is off, for F(x) = G(x) = c · sin x."""
     x = torch.tensor([0.3, -0.2], dtype=torch.float64)
-    y = x + gain * x.flip(0).sin()
+    y = x + c * x.flip(0).sin()
     guess, distances = y.clone(), []
-    for _ in ROUNDS:
+    for _ in rounds:
         distances.append((guess - x).norm().item())
-        guess = y - gain * guess.flip(0).sin()
+        guess = y - c * guess.flip(0).sin()
     return distances
 
 
-def draw(gain):
-    figure, ax = plt.subplots(figsize=(5.6, 3.2))
-    for other in GAINS:
-        grey = {"color": "0.8", "lw": 1}
-        ax.semilogy(ROUNDS, [max(d, 1e-13) for d in guesses(other)], **grey)
-    distances = [max(d, 1e-13) for d in guesses(gain)]
-    ax.semilogy(ROUNDS, distances, color=PALETTE[0], marker="o", ms=4)
-    ax.set(
-        xlabel="rounds of guessing",
-        ylabel="distance from the input",
-        ylim=(1e-13, 10),
-        xlim=(0, 20),
-        xticks=range(0, 21, 5),
-    )
-    return figure
+# %% Try it: guess, and guess again tags=["hide-input"]
+from annotated.page.play import play
+
+gains = [0.25, 0.5, 0.75, 0.9, 1.0, 1.1, 1.5]
 
 
-frame_slider(
-    draw,
-    GAINS,
-    label="c",
-    alt=lambda gain: (
-        f"With c = {gain}: the guess is {guesses(gain)[0]:.2g} off in the "
-        f"beginning "
-        f"and {guesses(gain)[-1]:.1g} after 20 rounds."
+def guess_with(c):
+    return ch14.plot_guesses(guesses, gains, c)
+
+
+play(
+    guess_with,
+    label="Guess, and guess again",
+    c=gains,
+    start={"c": 0.9},
+    alt=lambda c: (
+        f"With c = {c}, the guess is {guesses(c)[0]:.2g} off in the "
+        f"beginning and {guesses(c)[-1]:.1g} after 20 rounds."
     ),
     # given: 0.5
     question="F(x) = G(x) = c · sin x. How many rounds does it take to halve the "
-    "distance for c = 0.5? And from which c on does guessing no longer help?",
+    "distance for c = 0.5? From which c on doesn't guessing help?",
     caption="Blue: this c. Grey: the others.",
 )
 
@@ -395,31 +173,8 @@ frame_slider(
 #
 # </details>
 
-# %% tags=["hide-input", "proof"]
-near = {gain: guesses(gain) for gain in GAINS}
-assert near[0.5][-1] < 1e-5 and near[0.25][-1] < 1e-11
-assert near[1.0][-1] > 0.9 * near[1.0][0] / 10 and near[1.5][-1] > 0.1
-swapped = torch.tensor([1.0, 2.0])
-both = swapped + swapped.flip(0), swapped.flip(0) + swapped
-assert torch.equal(*both)
-x1, x2 = torch.tensor([[1, -6, 1, 3], [4, 2, 0, 6.0]])  # the chapter's example
-
-
-def one_back(x):
-    return torch.cat([torch.zeros(1), x[:-1]])
-
-
-y1, y2 = x1 + one_back(x2), x2 + x1.relu()
-wrong = y2 - y1.relu()
-assert not torch.equal(wrong, x2)
-print(
-    "distances after 20 rounds: "
-    + ", ".join(f"c = {gain}: {row[-1]:.0e}" for gain, row in near.items())
-)
-print(
-    "✓ the chapter's example with G(x₁), undone as if it were G(y₁): x₂ = "
-    f"{wrong.int().tolist()}, and was {x2.int().tolist()}"
-)
+# %% Proof: where guessing ends tags=["hide-input", "proof"]
+ch14.check_guesses(guesses)
 
 # %% [markdown]
 # ## 14b.6 What to remember
@@ -430,11 +185,6 @@ print(
 # 3. On a grid, undoing is exact.
 # 4. Each half may be changed only by what will still be known afterwards: $G$ looks at
 #    $y_1$, not at $x_1$.
-
-# %% tags=["hide-input"]
-from annotated.page.notebook import cost
-
-cost()
 
 # %% [markdown]
 # ## Further reading

@@ -46,3 +46,20 @@ def test_a_label_that_names_none_or_several_is_refused(tmp_path, monkeypatch, la
     with pytest.raises(DirectiveError) as caught:
         show(tmp_path, monkeypatch, label)
     assert f'explorers with aria-label="{label}"' in caught.value.msg
+
+
+def test_of_findings_the_page_shows_the_missed_as_a_line_alone(tmp_path, monkeypatch):
+    """Sphinx warns of data that it can't show, and a warning ends the build."""
+    cell = {"cell_type": "code", "source": "", "metadata": {}, "outputs": []}
+    path = tmp_path / "01_tiny.ipynb"
+    outputs = [
+        {"data": {"text/html": line, execution.findings.MIME: {"held": not line}}}
+        for line in ("", "Here 0.2")
+    ]
+    done = {"cells": [{**cell, "outputs": outputs}]}
+    monkeypatch.setattr(execution, "executed", lambda *_: done)
+    source = [json.dumps({"cells": [cell], "metadata": {"language_info": {}}})]
+    env = SimpleNamespace(doc2path=lambda name: path)
+    execution.show_outputs(SimpleNamespace(env=env), "01_tiny", source)
+    [shown] = json.loads(source[0])["cells"][0]["outputs"]
+    assert shown["data"] == {"text/html": "Here 0.2"}

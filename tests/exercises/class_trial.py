@@ -9,6 +9,8 @@ import argparse
 import csv
 import json
 import os
+import random
+import resource
 import subprocess
 import sys
 import tempfile
@@ -57,7 +59,11 @@ def honest(maker: Maker) -> list[Handed]:
     made = []
     for number, change in enumerate(ODD.values()):
         notebook = odd_notebook(change)
-        words = notebook["cells"][maker.words.answer]
+        [words] = [
+            cell
+            for cell in notebook["cells"]
+            if cell["source"].startswith(f"<!-- exercise: {maker.words.id}")
+        ]
         if number % 5 == 0:
             words["source"] += f"\n\n{PICTURE}"
         lost = change.get("red", set())
@@ -68,6 +74,8 @@ def honest(maker: Maker) -> list[Handed]:
 def hand_in(inbox: Path, maker: Maker, students: int) -> dict[str, tuple[bool, set]]:
     """Fill the inbox; who is honest, and which exercises each must not get."""
     good, bad, deserved = honest(maker), hostile(maker), {}
+    for kinds in (good, bad):  # a small class is a sample of them
+        random.Random(0).shuffle(kinds)
     with zipfile.ZipFile(inbox / "class.zip", "w", zipfile.ZIP_DEFLATED) as archive:
         for number in range(students):
             evil = number % 10 == 3
@@ -77,7 +85,7 @@ def hand_in(inbox: Path, maker: Maker, students: int) -> dict[str, tuple[bool, s
                 f"student{chr(97 + number // 26 % 26)}{chr(97 + number % 26)}{number}"
             )
             archive.writestr(
-                f"{name}_{number}_{9000 + number}_02_self_attention.ipynb",
+                f"{name}_{1000 + number}_{90000 + number}_02_self_attention.ipynb",
                 handed.content.encode(handed.encoding),
             )
             deserved[name] = not evil, handed.lost
@@ -140,6 +148,7 @@ def main() -> None:
                 earned.append((name, exercise))
     count = sum(good for good, _ in deserved.values())
     print(f"{given.students} submissions, {count} honest, {given.jobs} at once")
+    cpu = resource.getrusage(resource.RUSAGE_CHILDREN)
     print(
         f"exit code {code}; {seconds:.0f} s, {cpu.ru_utime + cpu.ru_stime:.0f} of CPU"
     )

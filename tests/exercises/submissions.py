@@ -70,8 +70,8 @@ class Maker:
             lost = {lost} if isinstance(lost, str) else set(lost)
             made.append(Handed(path, student, text, lost, odd, words, **options))
 
-        add("blankb_101_9001_02_x.ipynb", "blankb", self.blank, every, (), False)
-        add("rightr_LATE_102_9002_02_x-1.ipynb", "rightr", self.right())
+        add("blankb_101_90001_02_x.ipynb", "blankb", self.blank, every, (), False)
+        add("rightr_LATE_102_90002_02_x-1.ipynb", "rightr", self.right())
         wrong = self.with_answers(_0=self.body(first, GARBAGE))
         add(
             "Will Wrong_103_assignsubmission_file_02_x.ipynb",
@@ -80,7 +80,7 @@ class Maker:
             first.id,
         )
         half = self.with_answers(_0=self.blank["cells"][first.answer]["source"])
-        add("half_104_9004_02_x.ipynb", "half", half, first.id)
+        add("half_104_90004_02_x.ipynb", "half", half, first.id)
 
         colab = self.right()
         colab["metadata"] = {"colab": {"provenance": []}}
@@ -188,7 +188,7 @@ os.write(3, b'[null, {"tuple": []}, null]\\n' * 99)
     print(*seen)
     raise ValueError("".join(seen)[-5000:])"""
         peek = self.with_answers(_0=self.body(first, peeking))
-        add("peek.ipynb", "peek", peek, first.id, ("contains inspect",))
+        add("peek.ipynb", "peek", peek, first.id, ("imports inspect",))
 
         text = json.dumps(self.right())
         add(
@@ -266,10 +266,11 @@ os.write(3, b'[null, {"tuple": []}, null]\\n' * 99)
             made.append(Handed(f"{key}.ipynb", key, json.dumps(notebook), set(), odd))
 
         tried = self.right()
-        source = f"{name} = None  # what if?"
+        source = f"import time; time.sleep(60)\n{name} = None  # what if?"
         cell = {"cell_type": "code", "metadata": {}, "source": source}
         tried["cells"].insert(first.answer + 1, cell)
-        made.append(Handed("expe.ipynb", "expe", json.dumps(tried)))
+        odd = (f"{first.id}: 1 statement(s) around it took too long",)
+        made.append(Handed("expe.ipynb", "expe", json.dumps(tried), set(), odd))
         pasted = self.right()
         data = "iVBORw0KGgo=" * 20_000  # a picture, as Colab keeps it
         cell = pasted["cells"][self.words.answer]

@@ -471,3 +471,21 @@ def test_graded_cases_come_in_an_order_that_the_seed_draws():
     assert len({tuple(lines) for lines in (declared, *drawn)}) == 4
     numbers = [case.number for case in asked.cases("a", graded=True)]
     assert [declared[number] for number in numbers] == drawn[0]
+
+
+def test_random_numbers_do_not_say_which_case_it_is():
+    """The seed of an answer that draws was once the case's number, and told the answer
+    which row of a table to look up."""
+    asked = exercise_named("ch02-is-equivariant")
+    drawn = [
+        {case.seed: case.line for case in asked.cases(seed, graded=True)}
+        for seed in "ab"
+    ]
+    assert drawn[0].keys() == drawn[1].keys()
+    assert len(drawn[0]) > 20  # one for each case, so that no luck is good for all
+    assert drawn[0] != drawn[1]
+
+
+def test_a_question_does_not_carry_its_answer_in_its_text():
+    asked = exercise_named("ch02-is-equivariant").cases("a", graded=True)
+    assert len({f"{case.arguments[0]!r} {case.arguments[0]}" for case in asked}) == 1

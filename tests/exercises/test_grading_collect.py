@@ -43,22 +43,26 @@ NAMES = {
     "ada.ipynb": ("ada", ""),
     "ada@school.org - Copy of 02_self_attention (3).ipynb": ("ada@school.org", ""),
     "ada_02_self_attention.ipynb": ("ada", ""),
-    "../../=cmd()_1_2_x.ipynb": ("cmd", "1"),
+    "../../=cmd()_100_90002_x.ipynb": ("cmd", "100"),
     # what lies below a platform's name is called as its student likes
     "Eve_9_assignsubmission_file_/Bob Ray_7_assignsubmission_file_x.ipynb": (
         "eve",
         "9",
     ),
-    "Eve_9_assignsubmission_file_/work/bob_7_88_x.ipynb": ("eve", "9"),
+    "Eve_9_assignsubmission_file_/work/bob_700_90088_x.ipynb": ("eve", "9"),
     "ch02-eve/ch02-bob/x.ipynb": ("eve", ""),
-    "all/eve_9_88_bob_7_assignsubmission_file_x.ipynb": ("eve", "9"),
+    "all/eve_900_90088_bob_7_assignsubmission_file_x.ipynb": ("eve", "900"),
     "rene\u0301e/x.ipynb": ("ren\u00e9e", ""),
     # what is no chapter's name belongs to the student's
     "hw_02_ada.ipynb": ("hw_02_ada", ""),
     "exercise_02_lovelace (1).ipynb": ("exercise_02_lovelace", ""),
     "2026_11_22_ada.ipynb": ("2026_11_22_ada", ""),
+    "hw2_11_22_ada.ipynb": ("hw2_11_22_ada", ""),
+    "ex_02_4711001_ada.ipynb": ("ex_02_4711001_ada", ""),
+    "quiz_100_2026_ada.ipynb": ("quiz_100_2026_ada", ""),
     "02_self_attention_ada (2).ipynb": ("ada", ""),
     "Copy of 02_self_attention - Ada Lovelace.ipynb": ("ada_lovelace", ""),
+    "Ada.IPYNB": ("ada", ""),
 }
 
 
@@ -106,11 +110,16 @@ def put(inbox, *names, when=100):
 
 def test_the_newest_of_several_counts_and_the_others_are_named(tmp_path):
     """By time, then by Canvas's number of the attempt; a browser's says nothing."""
-    put(tmp_path, "ada_1_7_02_x.ipynb", "ada_1_8_02_x-2.ipynb", "ada_1_9_02_x-1.ipynb")
-    put(tmp_path, "bob_2_7_02_x (3).ipynb")
-    put(tmp_path, "bob_2_8_02_x.ipynb", when=200)
+    put(
+        tmp_path,
+        "ada_100_90007_02_x.ipynb",
+        "ada_100_90008_02_x-2.ipynb",
+        "ada_100_90009_02_x-1.ipynb",
+    )
+    put(tmp_path, "bob_200_90007_02_x (3).ipynb")
+    put(tmp_path, "bob_200_90008_02_x.ipynb", when=200)
     taken, odd = collect(tmp_path, ["ch02"])
-    names = {"ada_1_8_02_x-2.ipynb", "bob_2_8_02_x.ipynb"}
+    names = {"ada_100_90008_02_x-2.ipynb", "bob_200_90008_02_x.ipynb"}
     assert {s.source for s in taken} == names
     assert all("is taken instead" in note for _, note in odd)
     assert len(odd) == 3
@@ -126,7 +135,11 @@ def archive(path, members):
 def test_archives_are_opened_and_their_paths_not_trusted(tmp_path):
     inbox = tmp_path / "inbox"
     inbox.mkdir()
-    names = ["../../eve_1_2_02_x.ipynb", "fay_3_4_02_x.ipynb", "fay_3_5_02_x.ipynb"]
+    names = [
+        "../../eve_100_90002_02_x.ipynb",
+        "fay_300_90004_02_x.ipynb",
+        "fay_300_90005_02_x.ipynb",
+    ]
     archive(inbox / "all.zip", [*names, "more.zip"])
     (inbox / "broken.zip").write_bytes(b"PK no archive")
     taken, odd = collect(inbox, ["ch02"])
@@ -134,7 +147,7 @@ def test_archives_are_opened_and_their_paths_not_trusted(tmp_path):
     assert not list(tmp_path.rglob("eve*"))
     # the newer one by the archive's own times, not the last one in it
     [fay] = [s for s in taken if s.student == "fay"]
-    assert fay.source.endswith("fay_3_4_02_x.ipynb")
+    assert fay.source.endswith("fay_300_90004_02_x.ipynb")
     notes = dict(odd)
     assert notes["broken.zip"] == "no archive, or a damaged one: NOT GRADED"
     assert "archive in an archive" in notes["all.zip/more.zip"]
@@ -143,7 +156,7 @@ def test_archives_are_opened_and_their_paths_not_trusted(tmp_path):
 def test_one_damaged_or_undated_member_costs_nobody_else_the_archive(tmp_path):
     path = tmp_path / "all.zip"
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as made:
-        for name in ("ada_1_2_x.ipynb", "bob_3_4_x.ipynb"):
+        for name in ("ada_100_90002_x.ipynb", "bob_300_90004_x.ipynb"):
             made.writestr(name, notebook(TEXT, name))
     data = bytearray(path.read_bytes())
     data[50:53] = b"\xff\xff\xff"  # in the first one's text
@@ -153,11 +166,25 @@ def test_one_damaged_or_undated_member_costs_nobody_else_the_archive(tmp_path):
     (tmp_path / "folder.zip").mkdir()
     taken, odd = collect(tmp_path, ["ch02"])
     assert [s.student for s in taken] == ["bob"]
-    assert odd == [("all.zip/ada_1_2_x.ipynb", "damaged: NOT GRADED")]
+    assert odd == [("all.zip/ada_100_90002_x.ipynb", "damaged: NOT GRADED")]
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_LZMA, zipfile.ZIP_BZIP2])
+def test_a_member_that_no_decompressor_reads_costs_nobody_else(tmp_path, method):
+    path = tmp_path / "all.zip"
+    with zipfile.ZipFile(path, "w", method) as made:
+        for name in ("ada_100_90002_x.ipynb", "bob_300_90004_x.ipynb"):
+            made.writestr(name, notebook(TEXT, name))
+    data = bytearray(path.read_bytes())
+    data[70:90] = bytes(20)  # in the first one's text
+    path.write_bytes(data)
+    taken, odd = collect(tmp_path, ["ch02"])
+    assert [s.student for s in taken] == ["bob"]
+    assert odd == [("all.zip/ada_100_90002_x.ipynb", "damaged: NOT GRADED")]
 
 
 def test_a_files_name_can_be_printed_and_written(tmp_path):
-    for name in (b"ren\xe9e_1_2_x.ipynb", b"a\n\x1b[31mb_3_4_x.ipynb"):
+    for name in (b"ren\xe9e_100_90002_x.ipynb", b"a\n\x1b[31mb_300_90004_x.ipynb"):
         with open(os.path.join(os.fsencode(tmp_path), name), "w") as stream:
             stream.write(notebook(TEXT))
     taken, _ = collect(tmp_path, ["ch02"])
@@ -187,27 +214,50 @@ def test_no_plain_file_takes_the_place_of_anothers(tmp_path):
     assert named == {*doubtful, "bob.ipynb", "Cy .ipynb"}
 
 
+def test_names_that_only_look_like_canvas_merge_nobody(tmp_path):
+    """Canvas gives each file a number of its own."""
+    day = "hw_101_20261122"
+    put(tmp_path, f"{day}_ada.ipynb", f"{day}_bert.ipynb")
+    cy = "cy_100_90007_x"
+    put(tmp_path, f"{cy}.ipynb", f"{cy} (2).ipynb", "cy_100_90008_y.ipynb", when=200)
+    put(tmp_path, "di_300_90009_work/a.ipynb", "di_300_90009_work/b.ipynb")
+    put(tmp_path, "hw2_11_22_eve.ipynb", "hw2_11_23_fay.ipynb")
+    taken, odd = collect(tmp_path, ["ch02"])
+    assert {s.student for s in taken} == {"cy", "di", "hw2_11_22_eve", "hw2_11_23_fay"}
+    named = {file for file, note in odd if "can't be told" in note}
+    assert named == {f"{day}_ada.ipynb", f"{day}_bert.ipynb"}
+
+
+def test_names_that_no_terminal_can_print_stay_different(tmp_path):
+    for name in (b"ren\xe9e.ipynb", b"ren\xe8e.ipynb"):
+        with open(os.path.join(os.fsencode(tmp_path), name), "w") as stream:
+            stream.write(notebook(TEXT))
+    taken, odd = collect(tmp_path, ["ch02"])
+    assert (len({s.student for s in taken}), odd) == (2, [])
+
+
 def test_what_is_no_notebook_is_named_where_a_student_has_no_other(tmp_path):
     with zipfile.ZipFile(tmp_path / "all.zip", "w") as made:
         for name in (
-            "ada_1_2_x.ipynb", "ada_1_3_plot.png", "bob_4_5_x.pdf", "cyd_6_7_x.py",
-            "cyd_6_8_y.py", "__MACOSX/._ada_1_2_x.ipynb",
+            "ada_100_90002_x.ipynb", "ada_100_90003_plot.png", "bob_400_90005_x.pdf",
+            "cyd_600_90007_x.py", "cyd_600_90008_y.py",
+            "__MACOSX/._ada_100_90002_x.ipynb",
         ):  # fmt: skip
             made.writestr(name, notebook(TEXT, name))
         made.mkdir("Di Ef_9_assignsubmission_onlinetext")
         made.writestr("Di Ef_9_assignsubmission_onlinetext_/onlinetext.html", "words")
     put(tmp_path, "eve/ch02/x.ipynb", "eve/plot.png", "fay/solution.py")
-    zipfile.ZipFile(tmp_path / "gus_3_4_x.zip", "w").close()
+    zipfile.ZipFile(tmp_path / "gus_300_90004_x.zip", "w").close()
     taken, odd = collect(tmp_path, ["ch02"])
     assert {s.student for s in taken} == {"ada", "eve"}
     assert dict(odd) == {
-        "all.zip/bob_4_5_x.pdf": "no notebook: NOT COLLECTED",
-        "all.zip/cyd_6_7_x.py": "no notebook: NOT COLLECTED (and 1 more)",
+        "all.zip/bob_400_90005_x.pdf": "no notebook: NOT COLLECTED",
+        "all.zip/cyd_600_90007_x.py": "no notebook: NOT COLLECTED (and 1 more)",
         "all.zip/Di Ef_9_assignsubmission_onlinetext_/onlinetext.html": (
             "no notebook: NOT COLLECTED"
         ),
         "fay/solution.py": "no notebook: NOT COLLECTED",
-        "gus_3_4_x.zip": "no notebook: NOT COLLECTED",
+        "gus_300_90004_x.zip": "no notebook: NOT COLLECTED",
     }
 
 
@@ -245,8 +295,9 @@ def test_namesakes_are_told_apart_by_number_in_every_later_run(tmp_path):
     assert {s.student: s.lms for s in taken} == {"sam_lee": "1", "sam_lee_2": "2"}
     assert "told apart" in dict(odd)[name.format(2)]
     (tmp_path / name.format(1)).unlink()
-    [only], _ = collect(tmp_path, ["ch02"], known=known)
+    [only], odd = collect(tmp_path, ["ch02"], known=known)
     assert only.student == "sam_lee_2"
+    assert "told apart by their numbers" in odd[0][1]
 
 
 def test_namesakes_of_one_assignment_are_nobodys_in_the_next_by_moodles_numbers(
@@ -267,41 +318,46 @@ def test_namesakes_of_one_assignment_are_nobodys_in_the_next_by_moodles_numbers(
 def test_canvas_numbers_tell_namesakes_apart_in_every_assignment(tmp_path):
     """Sam's marks in one assignment are never the other Sam's in the next."""
     known = {}
-    put(tmp_path, "leesam_1_8_02_x.ipynb")
+    put(tmp_path, "leesam_100_90008_02_x.ipynb")
     collect(tmp_path, ["ch02"], known=known)
-    for number in "12":
-        later = tmp_path / f"leesam_{number}_9_12_x.ipynb"
+    for number in (100, 200):
+        later = tmp_path / f"leesam_{number}_90009_12_x.ipynb"
         later.write_text(notebook("# exercise: ch12-x"))
     taken, _ = collect(tmp_path, ["ch02", "ch12"], known=known)
     students = {(s.student, s.chapter): s.lms for s in taken}
     assert students == {
-        ("leesam", "ch02"): "1",
-        ("leesam", "ch12"): "1",
-        ("leesam_2", "ch12"): "2",
+        ("leesam", "ch02"): "100",
+        ("leesam", "ch12"): "100",
+        ("leesam_200", "ch12"): "200",
     }
 
 
 def test_what_a_platform_gives_again_is_not_worth_a_line(tmp_path):
-    put(tmp_path, "ada_1_7_02_x.ipynb", "again/ada_1_7_02_x.ipynb", "Thumbs.db")
-    same = tmp_path / "again" / "ada_1_7_02_x.ipynb"
-    same.write_bytes((tmp_path / "ada_1_7_02_x.ipynb").read_bytes())
+    put(
+        tmp_path,
+        "ada_100_90007_02_x.ipynb",
+        "again/ada_100_90007_02_x.ipynb",
+        "Thumbs.db",
+    )
+    same = tmp_path / "again" / "ada_100_90007_02_x.ipynb"
+    same.write_bytes((tmp_path / "ada_100_90007_02_x.ipynb").read_bytes())
     taken, odd = collect(tmp_path, ["ch02"])
     assert (len(taken), odd) == (1, [])
 
 
 def test_what_cannot_be_read_takes_the_place_of_nothing(tmp_path):
-    put(tmp_path, "ada_1_7_02_x.ipynb")
-    (tmp_path / "ada_1_8_02_x-1.ipynb").write_text("{half a fi")
+    put(tmp_path, "ada_100_90007_02_x.ipynb")
+    (tmp_path / "ada_100_90008_02_x-1.ipynb").write_text("{half a fi")
     many = notebook(*["1"] * (MOST_CELLS + 1))
-    (tmp_path / "dan_5_6_x.ipynb").write_text(many)
+    (tmp_path / "dan_500_90006_x.ipynb").write_text(many)
     (tmp_path / "bob_23_long.ipynb").write_bytes(b" " * (MOST_BYTES + 1))
     wide = notebook(TEXT).encode("utf-16")
-    (tmp_path / "cyd_3_4_02_x.ipynb").write_bytes(wide)
-    (tmp_path / "eva_7_8_02_x.pdf").write_bytes(b"%PDF")
+    (tmp_path / "cyd_300_90004_02_x.ipynb").write_bytes(wide)
+    (tmp_path / "eva_700_90008_02_x.pdf").write_bytes(b"%PDF")
     (tmp_path / ".DS_Store").write_bytes(b"")
     taken, odd = collect(tmp_path, ["ch02"])
     assert {s.student: s.chapter for s in taken} == {"ada": "ch02", "cyd": "ch02"}
-    assert dict(odd)["eva_7_8_02_x.pdf"] == "no notebook: NOT COLLECTED"
+    assert dict(odd)["eva_700_90008_02_x.pdf"] == "no notebook: NOT COLLECTED"
     assert sum("NOT GRADED" in note for _, note in odd) == 3
     assert len(odd) == 4
 
@@ -327,10 +383,7 @@ def release():
 
 
 def cells_of(notebook):
-    return [
-        {key: cell[key] for key in ("cell_type", "source", "metadata")} | {"ran": 0}
-        for cell in notebook["cells"]
-    ]
+    return read_cells(json.dumps(notebook).encode())
 
 
 def answer_of(made, position):
@@ -387,15 +440,16 @@ def test_an_answer_without_its_tag_is_found_by_metadata_or_function(maker, relea
 
 
 def coded(source):
-    return {"cell_type": "code", "metadata": {}, "source": source, "ran": 0}
+    return {"cell_type": "code", "source": source, "grade_id": None, "ran": 0}
 
 
 def run_for(made, position):
     exercise = [e for e in exercises(made) if not e.in_words][position]
-    return cells_for(made, exercise)
+    above, answer, below = cells_for(made, exercise)
+    return [*above, answer, *below]
 
 
-def test_own_cells_keep_their_order_and_the_answer_comes_last(maker, release):
+def test_own_cells_keep_their_order(maker, release):
     """Helpers may stand before an answer, or between it and its test."""
     first = maker.code[0]
     cells = cells_of(maker.right())
@@ -405,10 +459,10 @@ def test_own_cells_keep_their_order_and_the_answer_comes_last(maker, release):
     cells.insert(first.answer, coded("before = 1"))
     made, odd = normalise(release, cells)
     own = ["before = 1", "before = 2", "between = 1"]
+    answer = maker.solutions[first.id]
     for position in (0, 1):
-        sources = run_for(made, position)
-        assert [source for source in sources if source in own] == own
-        assert sources[-1] == maker.solutions[maker.code[position].id]
+        kept = [s for s in run_for(made, position) if s in (*own, answer)]
+        assert kept == [*own[:2], answer, own[2]]
     assert "4 code cell(s) of the student's own" in odd
     assert "1 of them behind the last test: not run" in odd
 
@@ -457,15 +511,17 @@ def test_the_answer_is_what_the_check_has_called(maker, release, ran, expected):
 def test_what_was_added_to_setup_and_tests_is_kept(maker, release, colab):
     cells = cells_of(maker.right())
     [setup] = [c for c in cells if "notebook import setup" in c["source"]]
-    setup["source"] += "\nimport numpy as np"
+    # lines of its own, some of which stand in the set-up, too
+    setup["source"] += (
+        "\ntry:\n    import a_library\nexcept ModuleNotFoundError:\n    0"
+    )
     test = cells[maker.code[0].test]
     test["source"] = f"A = 1\n{test['source']}\nB = 2"
     for cell in cells if colab else []:
-        cell["metadata"] = {}
+        cell["grade_id"] = None
     made, _ = normalise(release, cells)
-    own = ["import numpy as np", "A = 1\nB = 2"]
-    assert [source for source in run_for(made, 0) if source in own] == own
-    assert not [source for source in run_for(made, 0) if "check(" in source]
+    own = [setup["source"], test["source"]]
+    assert [source for source in run_for(made, 1) if source in own] == own
 
 
 def test_an_answer_may_stand_in_two_cells(maker, release):
@@ -487,6 +543,70 @@ def test_nothing_runs_where_words_are_read():
     assert "]:" not in made
     assert "href" not in made
     assert inert("$a < b$, *E*[x] (as in 2.1)") == "$a < b$, *E*[x] (as in 2.1)"
+
+
+def words_of(maker, release, change):
+    notebook = maker.right()
+    words = notebook["cells"][maker.words.answer]
+    words["source"] = maker.blank["cells"][maker.words.answer]["source"]
+    change(notebook["cells"], words)
+    made, odd = normalise(release, cells_of(notebook))
+    return made.cells[maker.words.answer].source, odd
+
+
+SAID = {"cell_type": "markdown", "metadata": {}, "source": "Two of them do."}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda cells, words: cells.append(SAID),
+        lambda cells, words: cells.append(SAID | {"cell_type": "code"}),
+        lambda cells, words: cells.insert(cells.index(words), SAID),
+        lambda cells, words: words.update(SAID),
+        lambda cells, words: words.update(
+            source=f"{words['source'].split(chr(10))[0]} {SAID['source']}", metadata={}
+        ),
+    ],
+    ids=["below", "as code", "above", "without its tag", "in the tag's line"],
+)
+def test_words_count_wherever_they_are_written(maker, release, change):
+    """Below the cell for them, they once got no points, and nobody saw them."""
+    words, odd = words_of(maker, release, change)
+    tag = f"<!-- exercise: {maker.words.id} -->"
+    assert words == f"{tag}\n{SAID['source']}"
+    assert not [note for note in odd if "no answer cell" in note]
+
+
+def test_words_go_on_in_another_cell_and_end_at_the_next_question(maker, release):
+    def change(cells, words):
+        words["source"] = words["source"].replace("*Your answer here.*", "First.")
+        place = cells.index(words) + 1
+        cells[place:] = [SAID, dict(cells[0]), SAID | {"source": "Of something else."}]
+
+    words, odd = words_of(maker, release, change)
+    assert words.endswith("\nFirst.\n\nTwo of them do.")
+    assert f"{maker.words.id}: 1 cell(s) of the student's own are part of it" in odd
+
+
+def test_words_are_cut_where_a_page_would_take_minutes(maker, release):
+    picture = f"![a](data:image/png;base64,{PNG * 9999})"
+    said = SAID | {"source": f"{'[' * 99_999} {picture}"}
+    words, odd = words_of(maker, release, lambda cells, words: cells.append(said))
+    assert words.count("[") < 30_002
+    assert words.endswith(picture)
+    assert f"{maker.words.id}: is cut after 30000 letters" in odd
+
+
+def test_nothing_is_kept_of_a_notebook_but_what_answers_need():
+    """Metadata once took half a gigabyte for each file, and, nested deeply, stopped the
+    grading of a class; a type of a cell stood in the report."""
+    deep = {}
+    for _ in range(900):
+        deep = {"a": deep}
+    cell = {"cell_type": "NOT GRADED", "metadata": {"nbgrader": deep, "b": [deep]}}
+    [read] = read_cells(json.dumps({"cells": [cell]}).encode())
+    assert read == {"cell_type": "raw", "source": "", "grade_id": None, "ran": 0}
 
 
 PNG = "iVBORw0KGgo="
@@ -531,6 +651,36 @@ def test_tests_and_setup_never_come_from_the_student(maker, release):
         ("torch.allclose = print", "assigns torch.allclose"),
         ("def check(*a): pass", "defines its own check"),
         ("__import__('os')", "contains __import__"),
+        ("nn.MultiheadAttention(4, 1)", "calls PyTorch's own MultiheadAttention"),
+        (
+            "from torch.nn import MultiheadAttention as M",
+            "calls PyTorch's own Multihead",
+        ),
+        ("from keras.layers import Attention", "imports keras"),
+        ("import torch._inductor as i", "imports torch._inductor"),
+        ("from sys import modules", "imports sys.modules"),
+        ("import sys as s\ns.modules", "contains sys.modules"),
+        ("from sys import *\nmodules", "imports sys.*"),
+        ("import os as o\no._exit(0)", "contains os._exit"),
+        ("from os import _exit", "imports os._exit"),
+        (
+            "import annotated as a\na.checks.material.tied = f",
+            "takes annotated.checks.material.tied from the book's module",
+        ),
+        ("import math as m\nm.sqrt = f", "assigns m.sqrt"),
+        (
+            "from torch.nn import functional as G\n"
+            "G.scaled_dot_product_attention(q, k, v)",
+            "calls PyTorch's own scaled_dot_product_attention",
+        ),
+        ("getattr(f, 'express' 'ion')", "contains getattr"),
+        ("from operator import attrgetter", "contains attrgetter"),
+        ("match f:\n case object(__closure__=c): ...", "contains __closure__"),
+        ("vars(f)['express' 'ion']", "contains vars"),
+        ("torch.equal, n = 1, 2", "assigns torch.equal"),
+        ("_ = %pwd\nimport keras  #?", "imports keras"),
+        ("import keras; _ = %pwd", "imports keras"),
+        ("%time import keras", "imports keras"),
         ("f.expression in KNOWN", "contains .expression"),
         ("annotated" + ".a" * 900, "is nested too deeply to be looked at"),
         (
@@ -550,6 +700,15 @@ def test_tests_and_setup_never_come_from_the_student(maker, release):
 )
 def test_what_a_person_should_look_at(source, note):
     assert [found for found in suspicions(source) if found.startswith(note)]
+
+
+def test_a_flood_of_what_is_odd_ends(maker, release):
+    cells = cells_of(maker.right())
+    flood = " ".join(f"os.kill{number}" for number in range(9999))
+    cells.insert(2, coded(f"'{flood}'"))
+    _, odd = normalise(release, cells)
+    assert len(odd) < 50
+    assert "more of this kind" in odd[-1]
 
 
 def test_nobody_is_accused_of_what_the_book_has_done():

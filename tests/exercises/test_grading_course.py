@@ -5,12 +5,20 @@ import json
 import os
 import subprocess
 import sys
+from queue import SimpleQueue
+from types import SimpleNamespace
 
 import pytest
 from nbgrader.api import Gradebook
 
 from grading import course as grading_course
 from grading.__main__ import main
+from grading.cases import graded_cases
+from grading.collect import Submission
+from grading.course import Course, CourseError, _each
+from grading.normalise import read_cells
+from grading.one import grade_one
+from grading.runner import Outcome, RunnerError
 from tests.exercises.submissions import Maker
 from tools import ROOT
 from tools.exercises import read_exercises, source_of, student_notebook
@@ -339,6 +347,9 @@ def _(draw):
     (course / "seed").rename(course / "seed.gone")
     assert "secret seed" in grading("grade", course, expect=2)
     (course / "seed.gone").rename(course / "seed")
+    (course / "gradebook.db").rename(course / "gradebook.gone")
+    assert "gradebook.db holds no assignment ch02" in grading("grade", course, expect=2)
+    (course / "gradebook.gone").rename(course / "gradebook.db")
     assert (course / "export" / "exercises.csv").read_bytes() == marks
 
 
@@ -354,6 +365,34 @@ def test_files_that_nobody_can_be_found_for_are_said_loudly(course):
     stray.unlink()
     assert said.returncode == 1, said.stdout + said.stderr
     assert "02_self_attention.ipynb: nobody can be read from the name" in said.stdout
+
+
+def test_what_others_may_have_taken_is_tried_once_more_alone(
+    course, maker, monkeypatch
+):
+    """Also where one submission is tried at a time: other programs have work, too."""
+    late, tried = maker.code[1].id, []
+
+    def judge(runner, notebook, cases):
+        tried.append(set(cases))
+        if len(tried) == 1:
+            raise OSError("no memory for another process")
+        again = {late} if len(tried) == 2 else set()
+        return {name: Outcome({}, {}, 0.0, None, 0, name in again) for name in cases}
+
+    monkeypatch.setattr(grading_course, "judge", judge)
+    cells = read_cells(json.dumps(maker.right()).encode())
+    handed = [
+        Submission(name, ASSIGNMENT, cells, f"{name}.ipynb", name)
+        for name in ("fork", "late")
+    ]
+    drawn = {e.id: graded_cases(e.id, course.resolve()) for e in maker.code}
+    runners = SimpleQueue()
+    runners.put(SimpleNamespace(kind="none", seconds=8.0, stop=lambda: None))
+    report = list(_each(Course(course), handed, {ASSIGNMENT: drawn}, runners, jobs=1))
+    assert {late} in tried[2:]
+    assert [len(names) for names in tried].count(len(drawn)) == 3
+    assert report == [[], []]
 
 
 def test_a_folder_that_is_no_course_is_refused_with_the_way_to_one(tmp_path):
@@ -375,3 +414,31 @@ def test_a_second_assignment_keeps_the_instructors_files(course):
     grading("assignment", CHAPTER, course)
     assert all(path.read_text().endswith("# mine\n") for path in kept)
     assert (course / "seed").read_text() == seed
+
+
+def test_a_course_that_student_code_could_read_grades_nobody(course, monkeypatch):
+    here = course.parent
+    for module in ("course", "one"):
+        monkeypatch.setattr(f"grading.{module}.readable_by_students", lambda _: here)
+    handed = course / "release" / ASSIGNMENT / "02_self_attention.ipynb"
+    with pytest.raises(ValueError, match=f"student code could read .*{here}"):
+        grade_one(CHAPTER, [handed], course)
+    try:
+        with pytest.raises(CourseError, match=f"student code could read .*{here}"):
+            grading_course.grade(course, sandbox="bubblewrap")
+    except RunnerError:
+        pytest.skip("needs bubblewrap")
+
+
+def test_every_grading_says_what_its_sandbox_is_for(course, monkeypatch, capsys):
+    monkeypatch.setattr(grading_course, "collect", lambda *_: ([], []))
+    monkeypatch.setattr(grading_course, "prove", lambda *_: {})
+    grading_course.grade(course, sandbox="none")
+    lines = capsys.readouterr().out.splitlines()
+    assert [n for n, line in enumerate(lines) if "FOR A CLASS YOU TRUST" in line] == [
+        0,
+        len(lines) - 1,
+    ]
+    assert [
+        r for r in rows(course, "report.csv") if "FOR A CLASS YOU TRUST" in r["odd"]
+    ]

@@ -12,6 +12,7 @@ import annotated.page.notebook  # noqa: F401, what the set-up needs, before any 
 from annotated.checks import exercise_named
 from grading.normalise import normalise, read_cells
 from grading.runner import ABOVE, Runner
+from grading.sandbox import PATIENCE
 from tests.exercises.submissions import Maker
 from tools.exercises import exercises, read_exercises, source_of, student_notebook
 from tools.source import setup_cell
@@ -24,6 +25,30 @@ NAMES = [exercise.id for exercise in MAKER.code]
 TEMPERED, ATTENTION, REPAIRED, FACTOR, EQUIVARIANT = (
     MAKER.solutions[name] for name in NAMES
 )
+
+
+def in_one_cell(cells):
+    """Two answers in the first one's cell."""
+    first, second = (cells[exercise.answer] for exercise in MAKER.code[:2])
+    first["source"] = f"{TEMPERED}\n\n{body(ATTENTION)}"
+    cells.remove(second)
+
+
+def in_another_order(cells):
+    """A later exercise first, and above it a helper that the first one uses."""
+    last = MAKER.code[-1]
+    helper = {"cell_type": "code", "metadata": {}, "source": SOFTMAX}
+    block = [helper, cells[last.answer], cells[last.test]]
+    del cells[last.answer : last.test + 1]
+    place = MAKER.code[0].answer
+    cells[place:place] = block
+
+
+def added_to_the_setup(cells):
+    [setup] = [c for c in cells if "notebook import setup" in c["source"]]
+    setup["source"] += (
+        "\ntry:\n    import einopsy\nexcept ModuleNotFoundError:\n    pass\n" + SOFTMAX
+    )
 
 
 def body(source):
@@ -46,7 +71,8 @@ WRONG = "def tempered(x, tau):\n    return x"
 ROOT = "def uniform_factor(width):\n    return 3 / math.sqrt(width)"
 
 # What is changed: `answers` by position, and cells of the student's own that stand
-# `before` an answer, or `below` it: between the answer and its check, or further down.
+# `before` an answer, or `below` it: between the answer and its check, or further down;
+# and what an `edit` does to the list of cells.
 # `red` are the exercises whose checks fail, in the notebook as when graded.
 ODD = {
     "an import in another answer": {
@@ -244,6 +270,100 @@ ODD = {
             )
         },
     },
+    "a wrapper below the answer": {
+        "answers": {0: TEMPERED},
+        "below": {
+            0: "inner = tempered\ndef tempered(x, tau):\n    return inner(x, tau)"
+        },
+    },
+    "an answer that would be another one if it ran twice": {
+        "before": {0: "HALF = 0.25"},
+        "answers": {0: tagged(0, f"HALF = 2 * HALF\n{HALVES}")},
+    },
+    "an answer that takes a while to define": {
+        "answers": {0: tagged(0, f"import time\ntime.sleep(4)\nHALF = 0.5\n{HALVES}")}
+    },
+    "two answers in one cell": {"edit": in_one_cell},
+    "exercises in another order": {
+        "answers": {0: tagged(0, BY_HELPER)},
+        "edit": in_another_order,
+    },
+    "a helper in the set-up": {
+        "answers": {0: tagged(0, BY_HELPER)},
+        "edit": added_to_the_setup,
+    },
+    "a cell that awaits": {
+        "answers": {0: tagged(0, BY_HELPER)},
+        "before": {0: f"import asyncio\nawait asyncio.sleep(0)\n{SOFTMAX}"},
+    },
+    "a timed constant": {
+        "answers": {0: tagged(0, HALVES)},
+        "before": {0: "%time HALF = 0.5"},
+    },
+    "a helper run from a file": {
+        "answers": {0: tagged(0, BY_HELPER)},
+        "before": {0: f"%%file own.py\n{SOFTMAX}"},
+        "below": {0: "%run own.py"},
+    },
+    "a helper added to a file": {
+        "answers": {0: tagged(0, f"from own import *\n{BY_HELPER}")},
+        "before": {0: "open('own.py', 'w').write('import math\\n')"},
+        "edit": lambda cells: cells.insert(
+            MAKER.code[0].answer + 1,
+            {
+                "cell_type": "code",
+                "metadata": {},
+                "source": f"%%writefile -a own.py\n{SOFTMAX}",
+            },
+        ),
+    },
+    "a helper changed below the check": {
+        "answers": {0: tagged(0, BY_HELPER)},
+        "before": {0: SOFTMAX, 1: "own_softmax = None"},
+    },
+    "a compiled function left behind": {
+        "before": {0: "@torch.compile\ndef twice(x):\n    return 2 * x"}
+    },
+    "words behind the tag": {
+        "answers": {0: tagged(0, "").strip() + f" (mine)\n{body(TEMPERED)}"}
+    },
+    "the answer twice": {
+        "edit": lambda cells: cells.insert(3, dict(cells[MAKER.code[0].answer]))
+    },
+    "all metadata lost": {
+        "edit": lambda cells: [cell.update(metadata={}) for cell in cells]
+    },
+    "the answer at the top of the notebook": {
+        "edit": lambda cells: cells.insert(3, cells.pop(MAKER.code[1].answer))
+    },
+    "lines of Windows, and tabs": {
+        "answers": {0: TEMPERED.replace("\n", "\r\n").replace("    ", "\t")}
+    },
+    "warnings are errors": {
+        "before": {0: "import warnings\nwarnings.simplefilter('error')"}
+    },
+    "without gradients": {
+        "before": {0: "torch.set_grad_enabled(False)"},
+        "red": {NAMES[0], NAMES[1]},
+    },
+    "a choice by match": {
+        "answers": {
+            0: tagged(0, f"match 1:\n    case 1:\n        HALF = 0.5\n{HALVES}")
+        }
+    },
+    "Greek letters and print": {
+        "answers": {
+            0: tagged(
+                0,
+                "def tempered(x, tau):\n    τ = tau[:, None, None]\n    print('τ', τ)\n"
+                "    return (x @ x.mT / τ).softmax(-1) @ x",
+            )
+        }
+    },
+    "a helper that is deleted after its use": {
+        "before": {0: "half = 0.5\nHALF = half\ndel half"},
+        "answers": {0: tagged(0, HALVES)},
+    },
     "an exercise not done": {"answers": {0: STUB}, "red": {NAMES[0]}},
     "an exercise with an error": {
         "answers": {0: TEMPERED + "\n    return ("},
@@ -292,6 +412,7 @@ def odd_notebook(change):
     added += [(MAKER.code[n].answer + 1, source) for n, source in below]
     for place, source in sorted(added, reverse=True):
         cells.insert(place, {"cell_type": "code", "metadata": {}, "source": source})
+    change.get("edit", lambda cells: None)(cells)
     return notebook
 
 
@@ -317,7 +438,7 @@ def executed(notebook, folder):
 
 @pytest.fixture(scope="module")
 def running():
-    with Runner(seconds=30.0) as runner, runner.submission() as submission:
+    with Runner() as runner, runner.submission() as submission:
         yield submission
 
 
@@ -325,6 +446,7 @@ def graded(notebook, running):
     made, _ = normalise(RELEASE, read_cells(json.dumps(notebook).encode()))
     running.left.clear()
     running.spare = ABOVE
+    running.sandbox.patience = PATIENCE
     return {
         exercise.id
         for exercise in exercises(made)

@@ -1,14 +1,19 @@
 """Answers run apart: what they return is judged, what they do reaches nobody else."""
 
+import ctypes
 import importlib
+import json
 import math
 import os
+import platform
+import signal
 import subprocess
 import sys
 import time
 import warnings
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import psutil
 import pytest
@@ -16,9 +21,17 @@ import torch
 
 from annotated.checks import Exercise, Function, exercise_named
 from annotated.checks.calling import NOT_DONE, Differentiated, Problem, Raised
-from grading import plain
-from grading.runner import NO_RESULT, Runner, RunnerError, judged, shown
-from grading.sandbox import MOST_PROCESSES, NOBODY, SANDBOXES
+from grading import plain, student
+from grading.runner import (
+    NO_RESULT,
+    Outcome,
+    Runner,
+    RunnerError,
+    judge_twice,
+    judged,
+    shown,
+)
+from grading.sandbox import MOST_PROCESSES, NOBODY, PATIENCE, SANDBOXES, Sandbox
 from tests.exercises.answers import answers
 from tools.exercises import sources
 
@@ -61,9 +74,15 @@ def runner():
 
 
 @pytest.fixture(scope="module")  # a sandbox takes two seconds to start
-def submission(runner):
+def running(runner):
     with runner.submission() as running:
         yield running
+
+
+@pytest.fixture
+def submission(running):
+    running.sandbox.patience = PATIENCE  # on a busy machine all tests would use it up
+    return running
 
 
 @pytest.fixture
@@ -365,6 +384,52 @@ def test_words_of_an_exception_reach_nobody(submission):
     assert "SECRETWORDS" not in "".join(tried(submission, named).failures.values())
 
 
+# Two results that are wrong in one way, and differ in what they could have read.
+READ = {
+    "ch01-mask-padding": lambda right, *_: [
+        right.masked_fill(right == 0, 10.0**-n) for n in (7, 30)
+    ],
+    "ch05-rotary": lambda right, *_: [right.half(), right.to(torch.int8)],
+    "ch07-token-batches": lambda right, lengths, _: [
+        [list(order) * 31] for order in (range(len(lengths)), range(len(lengths))[::-1])
+    ],
+}
+
+
+@pytest.mark.parametrize("name", READ)
+def test_a_hint_repeats_nothing_of_a_result(name):
+    refused = 0
+    for case in exercise_named(name).cases("a course's"):
+        right = case.exercise.result_of(case.exercise.right, case)
+        if isinstance(right, Differentiated):
+            continue
+        results = READ[name](right, *case.arguments)
+        said = [judged(case, plain.dumps([r, case.arguments])) for r in results]
+        refused += said[0][0] is not None
+        assert said[0] == said[1]
+    assert refused
+
+
+def test_no_key_is_left_for_the_next_submission(runner):
+    """The kernel's keyrings are in no namespace: a login's is the same for all."""
+    numbers = {"x86_64": (248, 250), "aarch64": (217, 219)}
+    if platform.machine() not in numbers:
+        pytest.skip("the numbers of the calls are not known")
+    add, keyctl = numbers[platform.machine()]
+    ctypes.CDLL(None).syscall(keyctl, 1, None)  # as a login does
+    kernel = "__import__('ctypes').CDLL(None).syscall"
+    rings = (-3, -4, -5)  # the session's, the user's, the user's session's
+    with Runner(runner.kind) as fresh:  # the one at hand has begun before
+        with fresh.submission() as first:
+            for ring in rings:
+                written = f"{kernel}({add}, b'user', b'note', b'31337', 5, {ring}) > 0"
+                assert found(first, written) or ring != rings[0]
+        with fresh.submission() as second:
+            for ring in rings:
+                read = f"{kernel}({keyctl}, 10, {ring}, b'user', b'note', 0) > 0"
+                assert not found(second, read)
+
+
 # ---- what an answer leaves behind ------------------------------------------------
 
 DAEMON = """
@@ -491,6 +556,126 @@ def f(q, k):
     assert "too many processes" in hint or "too much memory" in hint
 
 
+# ---- time ----------------------------------------------------------------------------
+
+
+def test_what_others_take_does_not_count(monkeypatch):
+    """On a busy machine, answers once ran out of time that they never had."""
+    now, used, state = 0.0, 0.0, psutil.STATUS_RUNNING
+    process = SimpleNamespace(
+        memory_info=lambda: SimpleNamespace(rss=1),
+        num_threads=lambda: 1,
+        cpu_times=lambda: (used, 0.0, 0.0, 0.0),
+        status=lambda: state,
+    )
+
+    def after(seconds):
+        """What its clock says that so many seconds were, with a look now and then."""
+        nonlocal now
+        before = sandbox.clock()
+        for _ in range(round(seconds / 0.05)):
+            now += 0.05
+            sandbox.clock()
+        return sandbox.clock() - before
+
+    monkeypatch.setattr(Sandbox, "_family", lambda sandbox: [process])
+    monkeypatch.setattr("grading.sandbox.time.monotonic", lambda: now)
+    sandbox = Sandbox.__new__(Sandbox)
+    sandbox._shared, sandbox.patience = 0, 20.0
+    sandbox._clock = sandbox._used = sandbox._looked = 0.0
+    assert after(10.0) == 0  # it waits for a processor
+    before, now, used = sandbox.clock(), now + 3, 3.0  # it computes
+    assert sandbox.clock() == pytest.approx(before + 3)
+    state = psutil.STATUS_SLEEPING
+    assert after(3.0) == pytest.approx(3.0)
+    before, now = sandbox.clock(), now + 99  # nobody looks: it is we who wait
+    assert sandbox.clock() < before + 1
+    state = psutil.STATUS_RUNNING  # or seems to be, for ever
+    assert after(30.0) == pytest.approx(20.0, abs=0.2)
+
+
+@pytest.mark.parametrize(("waits", "left"), [(True, []), (False, [1])])
+def test_a_statement_is_not_left_for_what_others_take(monkeypatch, waits, left):
+    before = signal.getsignal(signal.SIGALRM), signal.getsignal(signal.SIGPROF)
+    if waits:
+        monkeypatch.setattr(student, "clock", lambda: 0.0)
+    try:
+        found = student.Cells().run("import time\ntime.sleep(0.5)", ends=0.0)
+    finally:
+        signal.signal(signal.SIGALRM, before[0])
+        signal.signal(signal.SIGPROF, before[1])
+    assert found == (None, left)
+
+
+HALF = "half = __import__('time').sleep(9) or 0.5"
+
+
+@pytest.mark.parametrize(
+    ("cell", "answer", "left", "again"),
+    [
+        ("", f("import time; time.sleep(60)"), 0, True),
+        ("", f("while True: pass"), 0, True),
+        ("import time; time.sleep(9)", f(RIGHT), 1, False),
+        (HALF, f("return q @ k.mT * half"), 1, True),
+        ("", f("return q"), 0, False),
+    ],
+    ids=["waits", "computes", "right", "misses what was left", "wrong"],
+)
+def test_what_a_limit_took_is_tried_again_and_said(
+    submission, cell, answer, left, again
+):
+    outcome = submission.run([IMPORTS, cell, answer], "f", CASES)
+    assert outcome.again is again
+    assert outcome.left == left
+    assert bool(outcome.failures) is (answer != f(RIGHT))
+    assert len(outcome.limits) == (left > 0) + (outcome.ended is not None)
+    # another exercise doesn't wait for it, nor name it, once more
+    assert submission.run([IMPORTS, cell, f(RIGHT)], "f", CASES).left == 0
+
+
+def test_one_submission_waits_for_a_processor_no_longer_than_its_patience(submission):
+    """Forks that nobody waits for take their seconds with them, so that a cell which
+    computes in them would seem to wait for ever, in a new sandbox, too."""
+    submission.sandbox.patience = 1.0
+    ignored = "import os, signal, time; signal.signal(signal.SIGCHLD, signal.SIG_IGN)"
+    forks = """
+    while True:
+        if os.fork() == 0:
+            end = time.process_time() + 0.2
+            while time.process_time() < end: pass
+            os._exit(0)
+        try: os.wait()
+        except ChildProcessError: pass
+"""
+    begun = time.monotonic()
+    for _ in range(2):
+        ended = submission.run([IMPORTS, ignored, f(forks)], "f", CASES).ended
+        assert "longer than" in ended
+    assert submission.sandbox.patience == 0
+    assert time.monotonic() - begun < 60
+
+
+def test_notebooks_are_judged_twice_where_a_limit_was_reached(monkeypatch):
+    tried = []
+
+    def judge(runner, notebook, cases):
+        tried.append(sorted(cases))
+        late = len(tried) == 1
+        return {
+            name: Outcome({0: "late"} if late else {}, {}, 0.0, None, 0, late)
+            for name in cases
+            if name == "late" or not late
+        } | ({"wrong": Outcome({0: "no"}, {}, 0.0, None, 0, False)} if late else {})
+
+    monkeypatch.setattr("grading.runner.judge", judge)
+    outcomes = judge_twice(None, None, {"late": [], "wrong": []})
+    assert tried == [["late", "wrong"], ["late"]]
+    assert {name: bool(o.failures) for name, o in outcomes.items()} == {
+        "late": False,
+        "wrong": True,
+    }
+
+
 # ---- cells ---------------------------------------------------------------------------
 
 
@@ -566,6 +751,13 @@ def test_functions_may_stand_in_a_dictionary(submission, source, hint):
     code = f"def f(parts, k):\n    {source}"
     told = tried(submission, code, combined.cases()).failures.get(0)
     assert told is None if hint is None else hint in told
+
+
+def test_a_reply_of_another_kind_costs_nobody_a_grade():
+    """An argument that came back as what no list is once stopped the judge."""
+    case = combined.cases()[0]
+    after = {"first": Differentiated(1, [2]), "then": "3 * x"}
+    assert judged(case, plain.dumps([1, (after, 2)])) == (NO_RESULT, None)
 
 
 def test_an_answer_may_be_called_through_a_function(submission):
@@ -645,6 +837,8 @@ def test_plain_data_comes_back_as_it_was(value):
         '{"a": 1, "b": 2}',
         '{"named": ["Differentiated", [1]]}',
         '{"named": ["Exercise", [1]]}',
+        # whole numbers of one hash: a few thousand once took ten seconds
+        plain.dumps({n * (2**61 - 1): 0 for n in range(1001)}),
     ],
 )
 def test_what_is_no_plain_data_is_refused(text):
@@ -656,7 +850,9 @@ def test_what_is_no_plain_data_is_refused(text):
 def test_one_notebook_without_nbgrader(tmp_path):
     """As Gradescope grades it; nbgrader is not even imported."""
     notebook = tmp_path / "handed in.ipynb"
-    notebook.write_text('{"cells": []}')
+    sources = ["import time; time.sleep(60)", "check('ch02-tempered', tempered)"]
+    cells = [{"cell_type": "code", "source": source} for source in sources]
+    notebook.write_text(json.dumps({"cells": cells}))
     code = (
         "import sys; from grading.__main__ import main;"
         "code = main(sys.argv[1:]); print('nbgrader' in sys.modules); sys.exit(code)"
@@ -669,5 +865,6 @@ def test_one_notebook_without_nbgrader(tmp_path):
     )
     assert done.returncode == 1, done.stderr
     assert "ch02-tempered: 0 of 3 points\n  not done" in done.stdout
+    assert "\nch02-tempered: 1 statement(s) around it took too long" in done.stdout
     assert done.stdout.endswith("False\n")
     assert '"max_score": 3' in results.read_text()

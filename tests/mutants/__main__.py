@@ -4,9 +4,9 @@ The faults of a module stand in ``faults/<module>.py`` under the function that t
 in: a text of the function, what replaces it, and what is wrong then. Each should be one
 that a person could make, and that a reader would suffer from.
 
-Without arguments: the faults of functions that are not as they were when ``--all`` last
-found theirs (``found.json``: hashes of their text, their faults and their tests), and a
-sample of the others, another for each commit.
+Without arguments: the faults of functions that are not as they were when ``--all``, or
+their name, last found theirs (``found.json``: hashes of their text, their faults and
+their tests), and a sample of the others, another for each commit.
 """
 
 import argparse
@@ -38,17 +38,23 @@ def digest(*texts: str) -> str:
     return hashlib.sha256("\n".join(texts).encode()).hexdigest()[:12]
 
 
+def key_of(fault: Fault) -> str:
+    """The function that a fault is in."""
+    return f"{fault.module}.{fault.owner}"
+
+
 def fingerprints(table: list[Fault]) -> dict[str, str]:
     """Return for each function a hash of its text, its faults and its tests."""
     owners = defaultdict(list)
     for fault in table:
-        owners[fault.module, fault.owner].append(fault)
+        owners[key_of(fault)].append(fault)
     found = {}
-    for (module, owner), several in sorted(owners.items()):
+    for key, several in sorted(owners.items()):
+        module, owner = several[0].module, several[0].owner
         path = ROOT / "annotated" / f"{module}.py"
         text = source(path, owner) if owner in things(path) else ""
         tests = [read(file) for file in files_of_tests(module)]
-        found[f"{module}.{owner}"] = digest(text, repr(several), *tests)
+        found[key] = digest(text, repr(several), *tests)
     return found
 
 
@@ -80,7 +86,7 @@ def main() -> int:
         table = [
             fault
             for fault in whole
-            if f"{fault.module}.{fault.owner}" in changed or in_sample(fault, seed)
+            if key_of(fault) in changed or in_sample(fault, seed)
         ]
 
     failed, telling, seconds = [], defaultdict(set), 0.0
@@ -100,10 +106,15 @@ def main() -> int:
             unsound += 1
             print(f"{module}: without any fault its tests fail too\n    {trouble}")
 
-    if given.all and not unsound:
-        lost = {f"{fault.module}.{fault.owner}" for fault in failed}
-        now = {key: v for key, v in fingerprints(whole).items() if key not in lost}
-        FOUND.write_text(json.dumps(now, indent=0) + "\n", encoding="utf-8")
+    if (given.all or given.names) and not unsound:
+        lost = {key_of(fault) for fault in failed}
+        # a name can stand for some of a function's faults
+        untried = {key_of(fault) for fault in whole if fault not in table}
+        now = fingerprints(whole)
+        kept = {key: known[key] for key in now.keys() & known.keys() & untried - lost}
+        kept |= {key: now[key] for key in now.keys() - untried - lost}
+        text = json.dumps(kept, indent=0, sort_keys=True)
+        FOUND.write_text(text + "\n", encoding="utf-8")
     found = len(table) - len(failed)
     print(
         f"{found} of {len(table)} faults found ({len(whole)} in all), "

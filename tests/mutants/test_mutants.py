@@ -1,6 +1,7 @@
 """The runner of mutants: it says which faults the tests do not find, and why."""
 
 import ast
+import json
 import re
 import shutil
 import subprocess
@@ -127,6 +128,19 @@ def test_what_changed_is_run_and_a_sample_of_the_rest(mutants):
     module = mutants.folder / "annotated" / "tiny.py"
     module.write_text(MODULE.replace("n = 0", "n = int()"))
     assert f"{ran + 1} of {ran + 1}" in mutants(table)[1]
+
+
+def test_what_a_name_finds_is_remembered(mutants):
+    table = {"half": [FOUND, ("2", "1", "whole")], "count": [("<", "<=", "one more")]}
+    assert "2 of 2" in mutants(table, "tiny.half")[1]
+    assert "1 of 1" in mutants(table, "tiny.count: one")[1]
+    found = mutants.folder / "tests" / "mutants" / "found.json"
+    assert json.loads(found.read_text()).keys() == {"tiny.half", "tiny.count"}
+    assert "1 of 1" in mutants(table, "tiny.half: whole")[1]  # not all of its faults
+    assert json.loads(found.read_text()).keys() == {"tiny.half", "tiny.count"}
+    table["half"].append(("2", "2.0", "the same"))
+    assert "2 of 3" in mutants(table, "tiny.half")[1]
+    assert json.loads(found.read_text()).keys() == {"tiny.count"}
 
 
 def test_in_time_every_fault_is_in_a_sample():

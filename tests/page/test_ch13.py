@@ -99,7 +99,7 @@ def test_a_crossing_is_where_it_stays_faster():
 
 
 def test_kept_megabytes_are_counted_once_and_without_inputs():
-    x = torch.randn(512, 512, requires_grad=True)  # 1 MiB
+    x = torch.randn(500, 500, requires_grad=True)  # 1 MB
     assert ch13.kept(torch.exp, x) == 0  # it keeps its output
     assert ch13.kept(lambda x: x.exp().sin() + 1, x) == 1
     assert ch13.kept(lambda x: (x * 2).square() * x, x) == pytest.approx(2, abs=0.01)

@@ -45,6 +45,8 @@ def test_what_is_marked_or_no_measurement_passes(book, prose):
         ("It is right in 97 % of cases.", "97 has no mark"),
         ("It copies 534 of 1000.", "534 of 1000 has no mark"),
         ("| a | 0.5 |", "0.5 has no mark"),
+        ("It drops to 24 percent.", "24 has no mark"),
+        ("It takes 13 or 14 times as long.", "14 has no mark"),
         ("Marked: 0.5 <!-- cited: 0.6, 0.5 -->", "cited: 0.6 is marked and not there"),
         ("At 2.41. <!-- exact: 2.41 = log(11) -->", "2.41 is 2.3979 by log(11)"),
         ("It ends at 0.83. <!-- recorded run: 0.83 -->", "0.83 names no record"),
@@ -62,6 +64,16 @@ def test_the_words_of_figures_count_but_not_what_the_run_inserts(book):
     (line,) = wrong(book, "", cell)
     assert line.startswith("0.25 has no mark")
     assert wrong(book, "", cell + "# given: 0.25") == []
+
+
+def test_the_words_of_a_page_s_drawings_count(book):
+    module = 'def drawn():\n    caption = "It is 0.25."\n    show(alt="0.5")\n'
+    book.write("annotated/page/ch01.py", module)
+    assert wrong(book, "", "from annotated.page import ch02") == []
+    code = "from annotated.page import ch01"
+    assert [line[:5] for line in wrong(book, "", code)] == ["0.25 ", "0.5 h"]
+    book.write("annotated/page/ch01.py", module + "# given: 0.25, 0.5\n")
+    assert wrong(book, "", code) == []
 
 
 def test_what_is_printed_is_looked_for_among_the_outputs(workshop):

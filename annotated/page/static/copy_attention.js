@@ -1,6 +1,6 @@
 // Chapter 08: cross-attention while the copy task is learned; body of function
 // (state, data, view, numbers). data.maps[step][head][query][key], all heads side by side; at
-// query i the symbol to be written is that of source position i + 1. Below them the loss, as
+// query i the symbol to be written is that of source position i + 1. With them the loss, as
 // far as the slider has come.
 
 const { range, sum } = numbers;
@@ -10,12 +10,19 @@ const spots = heads.map((rows) => sum(rows.map((row, i) => row[i + 1])) / rows.l
 const right = [...written].filter((symbol, i) => symbol === data.source[i + 1]).length;
 const percent = (share) => `${(100 * share).toFixed(0)} %`;
 
-const size = 16, left = 36, gap = 14, side = size * data.source.length;
+// where there is room, the loss stands beside the heads, else below them
+const beside = view.width() >= 600, left = 36, gap = 16;
+const across = beside ? 400 : Math.min(340, view.width() - left - gap - 4);
+const size = Math.floor(across / (2 * data.source.length)), side = size * data.source.length;
 const high = size * written.length, wide = 2 * side + gap;
 const top = (h) => 42 + Math.floor(h / 2) * (high + 52);
-const base = top(heads.length) + 70, tall = 100;
-const svg = view.svg(left + wide + 4, base + 24,
-  `attention of ${heads.length} heads, and the loss below`);
+const low = top(heads.length) - 50;
+const chart = beside
+  ? { left: left + wide + 44, base: low - 20, wide: view.width() - left - wide - 52 }
+  : { left, base: low + 120, wide };
+const { base } = chart, tall = beside ? base - 62 : 100;
+const svg = view.svg(beside ? view.width() : left + wide + 4, beside ? low + 8 : base + 24,
+  `attention of ${heads.length} heads, and the loss ${beside ? "beside them" : "below"}`);
 const write = (x, y, text, more = {}) => view.add(svg, "text", { x, y, text, ...more });
 heads.forEach((rows, h) => {
   const x0 = left + (h % 2) * (side + gap), y0 = top(h);
@@ -36,22 +43,23 @@ heads.forEach((rows, h) => {
   });
 });
 
-const x = (n) => left + (wide * n) / data.steps[data.steps.length - 1];
+const x = (n) => chart.left + (chart.wide * n) / data.steps[data.steps.length - 1];
 const y = (loss) => base - (tall * loss) / data.losses[0];
 const line = (last, stroke, opacity, width) => view.add(svg, "polyline", {
   points: range(last + 1).map((i) => `${x(data.steps[i])},${y(data.losses[i])}`).join(" "),
   fill: "none", stroke, "stroke-opacity": opacity, "stroke-width": width,
 });
-write(left - 5, base - tall + 5, "loss", { "text-anchor": "end" });
-write(left - 5, base + 5, "0", { "text-anchor": "end" });
-write(left + wide, base + 19, `step ${data.steps[data.steps.length - 1]}`,
+write(chart.left - 5, base - tall + 5, "loss", { "text-anchor": "end" });
+write(chart.left - 5, base + 5, "0", { "text-anchor": "end" });
+write(chart.left + chart.wide, base + 19, `step ${data.steps[data.steps.length - 1]}`,
   { "text-anchor": "end" });
-view.add(svg, "line", { x1: left, y1: base, x2: left + wide, y2: base,
+view.add(svg, "line", { x1: chart.left, y1: base, x2: chart.left + chart.wide, y2: base,
   stroke: "currentColor", "stroke-opacity": 0.4 });
 for (const [name, level] of data.levels) {
-  view.add(svg, "line", { x1: left, y1: y(level), x2: left + wide, y2: y(level),
+  view.add(svg, "line", { x1: chart.left, y1: y(level), x2: chart.left + chart.wide, y2: y(level),
     stroke: "currentColor", "stroke-opacity": 0.3, "stroke-dasharray": "4 3" });
-  write(left + wide, y(level) - 4, `${name}: ${level.toFixed(2)}`, { "text-anchor": "end" });
+  write(chart.left + chart.wide, y(level) - 4, `${name}: ${level.toFixed(2)}`,
+    { "text-anchor": "end" });
 }
 line(data.steps.length - 1, "currentColor", 0.3, 1.5);
 line(step, "var(--accent)", 1, 2.5);

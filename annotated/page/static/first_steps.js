@@ -3,68 +3,68 @@
 // lines, one a seed, over the runs without small steps in grey.
 
 const { number, size } = state;
-const runs = data.runs[number ? `${number} ${size}` : "0"];
-const high = data.runs["0"];
-const { fixed } = numbers;
-
-const wide = Math.max(290, Math.min(620, view.width() - 8));
+const high = data.runs["0"], runs = data.runs[number ? `${number} ${size}` : "0"];
+const wide = Math.max(290, Math.min(view.width(), 688));
 const left = 52, right = wide - 14;
 const x = (step) => left + (right - left) * step / data.steps;
-const svg = view.svg(wide, 400, "loss and differences of three runs over sixty steps");
-const text = (at, y, content, more) => view.add(svg, "text", { x: at, y, text: content, ...more });
-const line = (x1, y1, x2, y2, more) => view.add(svg, "line", {
-  x1, x2, y1, y2, stroke: "currentColor", "stroke-opacity": 0.2, ...more,
+const svg = view.svg(wide, 410, "loss and differences of three runs over sixty steps");
+const text = (at, y, content, style = "", more = {}) => view.add(svg, "text", {
+  x: at, y, text: content, style, ...more,
 });
+const line = (x1, y1, x2, y2, more) => view.add(svg, "line", {
+  x1, x2, y1, y2, stroke: "var(--at-rule)", ...more,
+});
+const end = { "text-anchor": "end" }, MUTED = "fill: var(--at-muted)";
 const panel = (top, base, low, most, ticks, title) => {
   const y = (value) => base - (base - top) * (Math.max(low, Math.min(most, value)) - low)
     / (most - low);
-  text(4, top - 12, title);
+  text(0, top - 10, title);
   for (const [value, name] of ticks) {
     line(left, y(value), right, y(value));
-    text(left - 8, y(value) + 4, name, { "text-anchor": "end" });
+    text(left - 8, y(value) + 4, name, MUTED, end);
   }
   return y;
 };
-const draw = (values, first, y, more) => view.add(svg, "polyline", {
-  points: values.map((value, i) => `${x(first + data.every * i).toFixed(1)},${y(value).toFixed(1)}`)
+
+// what the lines are, in their colours
+const first = number ? `${number} step${number > 1 ? "s" : ""} of ${size}, then 0.01` : "0.01 from step 1";
+text(left, 14, first, "fill: var(--at-this); font-weight: 600");
+
+const loss = panel(54, 200, 0.8, 3.5, [1, 2, 3].map((v) => [v, v]), "loss (nats)");
+data.lines.forEach(([value, name], i) => {
+  line(left, loss(value), right, loss(value), { stroke: "var(--at-ink)", "stroke-dasharray": "4 4" });
+  text(right, loss(value) + (i ? 15 : -6), name, "", end);
+});
+const log = (value) => Math.log10(Math.max(value, 1e-5));
+const differ = panel(240, 366, -5, 0, [[0, "1"], [-1, "0.1"], [-2, "0.01"], [-3, "0.001"],
+  [-4, "0.0001"]], "how much the outputs differ");
+if (number) {
+  text(right, differ(-3) + 16, "0.01 from step 1", "fill: var(--at-other); font-weight: 600", end);
+  view.add(svg, "rect", {
+    x: left, y: 54, width: x(number) - left, height: 312, fill: "var(--at-this)", "fill-opacity": 0.12,
+  });
+}
+const draw = (values, from, y, more) => view.add(svg, "polyline", {
+  points: values.map((value, i) => `${x(from + data.every * i).toFixed(1)},${y(value).toFixed(1)}`)
     .join(" "),
   fill: "none", ...more,
 });
-const grey = { stroke: "currentColor", "stroke-opacity": 0.3, "stroke-width": 4 };
-const blue = { stroke: "var(--accent)", "stroke-width": 2 };
-
-const loss = panel(34, 184, 0.8, 3.5, [1, 1.5, 2, 2.5, 3, 3.5].map((v) => [v, v.toFixed(1)]),
-  "loss (nats)");
-for (const [value, name] of data.lines) {
-  line(left, loss(value), right, loss(value), { "stroke-opacity": 0.9, "stroke-dasharray": "5 4" });
-  text(right, loss(value) + (value > 2 ? -5 : 14), name, { "text-anchor": "end" });
-}
-const log = (value) => Math.log10(Math.max(value, 1e-5));
-const differ = panel(222, 356, -5, 0, [[0, "1"], [-1, "0.1"], [-2, "0.01"], [-3, "0.001"],
-  [-4, "0.0001"]], "how much the outputs differ");
-// the mean of five steps stands in their middle
-const middle = (data.every + 1) / 2;
-for (const [those, look] of [[high, grey], [runs, blue]]) {
+const middle = (data.every + 1) / 2; // the mean of five steps stands in their middle
+for (const [those, colour] of [[high, "var(--at-other)"], [runs, "var(--at-this)"]]) {
   for (const run of those) {
+    const look = { stroke: colour, "stroke-width": 2 };
     draw(run.losses, middle, loss, look);
     draw(run.differ.map(log), 0, differ, look);
   }
 }
-if (number) {
-  line(x(number), 34, x(number), 356, {
-    stroke: "var(--second)", "stroke-opacity": 1, "stroke-dasharray": "2 3", "stroke-width": 2,
-  });
-}
-for (const step of [0, 20, 40, 60]) text(x(step), 374, step, { "text-anchor": "middle" });
-text((left + right) / 2, 393, "training step", { "text-anchor": "middle" });
+for (const step of [0, 20, 40, 60]) text(x(step), 384, step, MUTED, { "text-anchor": "middle" });
+text((left + right) / 2, 404, "training step", "", { "text-anchor": "middle" });
 
 const ends = runs.map((run) => run.losses.at(-1));
 const alike = runs.filter((run) => run.differ.at(-1) < data.alike).length;
-const first = number
-  ? `${number} step${number > 1 ? "s" : ""} of ${size}, then 0.01.` : "0.01 from step 1.";
-const verdict = ["no run has", "one run of three has", "two runs of three have", "all three runs have"][alike];
+const verdict = ["no run has", "one run has", "two runs have", "all three have"][alike];
 return {
   values: { alike, mean: numbers.sum(ends) / ends.length },
-  says: `${first} At step ${data.steps}, ${verdict} collapsed (its outputs then differ by less `
-    + `than a hundredth). The losses are ${ends.map((end) => fixed(end, 2)).join(", ")}.`,
+  says: `At step ${data.steps}, ${verdict} collapsed (outputs differ by under 0.01). `
+    + `Losses: ${ends.map((value) => numbers.fixed(value, 2)).join(", ")}.`,
 };

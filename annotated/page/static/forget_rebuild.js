@@ -82,6 +82,7 @@ range(8).forEach((c) => view.add(svg, "text", {
   x: where(c) + size / 2, y: top - 8, "text-anchor": "middle", class: "code",
   text: data.letters[c % 4],
 }));
+const wrongly = { style: "fill: var(--at-wrong)" };
 let y = top, wrongStates = 0;
 function row(name, halves, truth, look, high, sign) {
   const values = halves.flat(), wanted = truth.flat();
@@ -105,11 +106,11 @@ function row(name, halves, truth, look, high, sign) {
     view.add(svg, "text", {
       x: where(c) + size / 2, y: y + high / 2 + 5, "text-anchor": "middle",
       text: mark + plain, class: off ? "strong" : "",
-      "text-decoration": off ? "underline" : "none",
+      "text-decoration": off ? "underline" : "none", ...(off ? wrongly : {}),
     });
   });
   if (look !== "gone" && wrong) {
-    view.add(svg, "text", { x: where(7) + size + 5, y: y + high / 2 + 5, text: "✗", class: "strong" });
+    view.add(svg, "text", { x: where(7) + size + 5, y: y + high / 2 + 5, text: "✗", class: "strong", ...wrongly });
   }
   y += high;
   return wrong;

@@ -1,8 +1,8 @@
 // Chapter 03: a tensor on its way through two heads; body of
 // function (state, data, view, numbers). Three words, width 4, two heads of width 2. Every
 // number of the queries has a name, its word's letter and its place: g2. What comes
-// out of a head is named by word, head and place, g1.0; or, where rows have ceased to
-// be words, by row, head and place, 1:1.0. All count from 0.
+// out of a head is named by row, head and place, g1.0. All count from 0. The row of the
+// followed word is framed, and what is really that word's own is filled.
 
 const { dot, fixed, range, softmax, sum } = numbers;
 const words = data.words, t = words.length, d = data.q[0].length, h = 2, k = d / h;
@@ -15,7 +15,6 @@ const flat = (rows) => rows.flat(Infinity);
 const place = (r, i, j) => (straight ? (r * t + i) * k + j : i * d + r * k + j);
 const split = (rows) => range(h).map((r) => range(t).map((i) =>
   range(k).map((j) => flat(rows)[place(r, i, j)])));
-const rowNames = straight ? words.map((_, i) => `row ${i}`) : words;
 const names = words.map((w) => range(d).map((j) => `${w[0]}${j}`));
 const [q, key, v] = [data.q, data.k, data.v].map(split);
 const scores = q.map((rows, r) => rows.map((one) =>
@@ -26,7 +25,7 @@ const found = weights.map((rows, r) => rows.map((row) => range(k).map((j) =>
 const merged = range(t).map(() => Array(d).fill(0));
 const mergedNames = range(t).map(() => Array(d).fill(""));
 const foundNames = range(h).map((r) => range(t).map((i) =>
-  range(k).map((j) => `${straight ? `${i}:` : words[i][0]}${r}.${j}`)));
+  range(k).map((j) => `${words[i][0]}${r}.${j}`)));
 found.forEach((rows, r) => rows.forEach((row, i) => row.forEach((x, j) => {
   const at = place(r, i, j);
   merged[Math.floor(at / d)][at % d] = x;
@@ -36,7 +35,7 @@ const output = merged.map((row) => data.out.map((line) => dot(row, line)));
 
 // One table: rows of numbers, names above them, the rows' and columns' titles.
 const heads = (numbers, labels, columns) => range(h).map((r) => ({
-  title: `head ${r}`, numbers: numbers[r], names: labels && labels[r], rows: rowNames, columns,
+  title: `head ${r}`, numbers: numbers[r], names: labels && labels[r], rows: words, columns,
 }));
 const byWord = (numbers, labels) => range(t).map((i) => ({
   title: words[i], numbers: range(h).map((r) => numbers[r][i]),
@@ -45,9 +44,12 @@ const byWord = (numbers, labels) => range(t).map((i) => ({
 const whole = (title, numbers, labels) =>
   [{ title, numbers, names: labels, rows: words }];
 const cut = split(names);
-const owner = (label) => words.find((w) => w[0] === label[0]) || `row ${label[0]}`;
-const mark = (label) => (straight && step === 7 ? mergedNames[word].includes(label)
-  : [words[word], `row ${word}`].includes(owner(label)));
+const owner = (label) => words.find((w) => w[0] === label[0]);
+// The names in the followed word's row, where numbers have names.
+const read = { 1: cut, 2: cut, 5: foundNames, 6: foundNames }[step];
+const labels = read ? flat(range(h).map((r) => read[r][word]))
+  : step === 0 ? names[word] : step === 7 ? mergedNames[word] : [];
+const own = (label) => (!straight || step < 3) && owner(label) === state.word;
 const lies = flat(names), lain = flat(foundNames);
 const same = "the same memory";
 const readAs = {
@@ -65,8 +67,8 @@ const stages = [
   [whole("queries", data.q, names), lies, readAs.whole, "words one after the other"],
   [straight ? heads(q, cut) : byWord(q, cut), lies, readAs.split, same],
   [heads(q, cut), lies, readAs.swapped, straight ? `${same}; nothing to transpose` : same],
-  [heads(scores, null, rowNames), null, "scores q·k / √k, (h, t, s) = (2, 3, 3)"],
-  [heads(weights, null, rowNames), null, "weights, each row sums to 1"],
+  [heads(scores, null, words), null, "scores q·k / √k, (h, t, s) = (2, 3, 3)"],
+  [heads(weights, null, words), null, "weights, each row sums to 1"],
   [heads(found, foundNames), lain, readAs.found, "new numbers, heads one after the other"],
   [straight ? heads(found, foundNames) : byWord(found, foundNames), lain, readAs.back,
     straight ? `${same}; nothing to transpose` : same],
@@ -85,21 +87,22 @@ const tall = (table) => (table.columns ? 42 : 26) + high * table.numbers.length 
 const perLine = Math.min(t * d, Math.floor((wide - 4) / cell) >= t * d ? t * d : t * d / 2);
 const lines = memory ? memory.length / perLine : 0;
 const top = memory ? 44 + 28 * lines + 14 : 40;
-const height = top + (beside ? Math.max(...tables.map(tall))
-  : sum(tables.map(tall)));
+// beside each other, as tall as the tallest step
+const most = 44 + 28 * Math.ceil((t * d) / perLine) + 14 + 56 + high * t;
+const height = beside ? most : Math.max(most, top + sum(tables.map(tall)));
 const svg = view.svg(wide, height, `step ${state.step}: ${about}`);
-const small = "font-size: 11px";
+const small = "font-size: 12.5px";
 view.add(svg, "text", { x: 2, y: 15, class: "strong", text: about });
-const box = (x, y, w, tallness, marked) => view.add(svg, "rect", {
-  x, y, width: w, height: tallness, fill: "var(--accent)",
-  "fill-opacity": marked ? 0.22 : 0, stroke: marked ? "var(--accent)" : "currentColor",
-  "stroke-width": marked ? 2.5 : 1, "stroke-opacity": marked ? 1 : 0.35,
+const box = (x, y, w, tallness, framed, filled) => view.add(svg, "rect", {
+  x, y, width: w, height: tallness, fill: "var(--accent)", "fill-opacity": filled ? 0.22 : 0,
+  stroke: framed ? "var(--accent)" : "currentColor",
+  "stroke-width": framed ? 2.5 : 1, "stroke-opacity": framed ? 1 : 0.35,
 });
 if (memory) {
   view.add(svg, "text", { x: 2, y: 36, text: `in memory (${moved}):` });
   memory.forEach((label, n) => {
     const x = 2 + cell * (n % perLine), y = 44 + 28 * Math.floor(n / perLine);
-    box(x + 1, y, cell - 3, 24, mark(label));
+    box(x + 1, y, cell - 3, 24, labels.includes(label), own(label));
     view.add(svg, "text", { x: x + cell / 2, y: y + 17, "text-anchor": "middle", text: label });
   });
 }
@@ -116,7 +119,8 @@ tables.forEach((table) => {
     row.forEach((number, j) => {
       const x = left + title + cell * j;
       const label = table.names ? table.names[i][j] : "";
-      box(x + 1, y, cell - 3, high - 3, label ? mark(label) : i === word);
+      const here = table.title === state.word || (table.rows === words && i === word);
+      box(x + 1, y, cell - 3, high - 3, here, label ? own(label) : here && !straight);
       view.add(svg, "text", {
         x: x + cell / 2, y: y + (label ? 14 : 20), "text-anchor": "middle",
         text: fixed(number, label && step < 3 ? 1 : 2),
@@ -139,21 +143,15 @@ const words_first = [0, 7, 8].includes(step);
 const split_by_word = (numbers) => range(t).map((i) => range(h).map((r) => numbers[r][i]));
 const tensor = grid || split_by_word(step === 1 ? q : found);
 const row = words_first || !grid ? tensor[word] : range(h).map((r) => tensor[r][word]);
-const read = { 1: cut, 2: cut, 5: foundNames, 6: foundNames }[step];
-const labels = read ? flat(range(h).map((r) => read[r][word]))
-  : step === 0 ? names[word] : step === 7 ? mergedNames[word] : [];
-const asRow = straight && step > 0 && step < 7 ? `row ${word}, meant to be ${state.word},`
-  : `the row of ${state.word}`;
 const owners = [...new Set(labels.map(owner))];
-const own = !straight && owners.length === 1 && (owners[0] === state.word || owners[0] === `row ${word}`);
-const holds = labels.length
-  ? labels.join(", ") + (own ? (step < 3 ? ": its own numbers" : `: blends made for ${state.word}`)
-    : step > 3 && step < 7 ? ""
-    : `: numbers of ${owners.join(" and ")}`)
+const blends = straight ? "computed from mixed rows" : `blends made for ${state.word}`;
+const source = step > 3 ? blends : labels.every(own) ? "its own numbers"
+  : `numbers of ${owners.join(" and ")}`;
+const holds = labels.length ? `${labels.join(", ")}: ${source}`
   : flat(row).map((x) => fixed(x, 2)).join(", ");
 const where = memory ? ` In memory: ${moved}.` : "";
 return {
   values: { numbers: flat(tensor), row: flat(row) },
   says: `${about.charAt(0).toUpperCase()}${about.slice(1)}.${where} `
-    + `${asRow.charAt(0).toUpperCase()}${asRow.slice(1)} holds ${holds}.`,
+    + `The row of ${state.word} holds ${holds}.`,
 };

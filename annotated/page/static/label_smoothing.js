@@ -16,8 +16,8 @@ const slope = -own / confidence + (1 - own) / (1 - confidence);
 const gap = share > 0 ? Math.log(own / share) : null;
 const lead = Math.log(confidence * places / (1 - confidence)); // the model's own
 
-const width = Math.max(300, Math.min(620, view.width() - 8));
-const left = 30, right = width - 12, high = 34, base = 206, most = 4;
+const wide = Math.max(290, Math.min(view.width(), 688));
+const left = 60, right = wide - 14, high = 34, base = 214, most = 4;
 // even in the logit: both ends of the probabilities are stretched, or the rise towards
 // certainty would be two pixels wide
 const logit = (p) => Math.log(p / (1 - p));
@@ -25,22 +25,20 @@ const low = logit(0.005), top = logit(0.9997);
 const x = (p) => left + (right - left)
   * (Math.max(low, Math.min(top, logit(p))) - low) / (top - low);
 const y = (value) => base - (base - high) * Math.min(value, most) / most;
-const svg = view.svg(width, base + 150, "loss against confidence, and both distributions");
+const svg = view.svg(wide, base + 128, "loss against confidence, and both distributions");
+const text = (at, level, content, style = "", anchor = "start") => view.add(svg, "text", {
+  x: at, y: level, text: content, style, "text-anchor": anchor,
+});
+const MUTED = "fill: var(--at-muted)", MODEL = "var(--at-this)", TARGET = "var(--at-other)";
 for (const level of [0, 1, 2, 3, 4]) {
   view.add(svg, "line", {
-    x1: left, x2: right, y1: y(level), y2: y(level), stroke: "currentColor",
-    "stroke-opacity": level ? 0.2 : 0.8,
+    x1: left, x2: right, y1: y(level), y2: y(level), stroke: level ? "var(--at-rule)" : TARGET,
   });
-  view.add(svg, "text", { x: left - 6, y: y(level) + 4, "text-anchor": "end", text: level });
+  text(left - 8, y(level) + 4, level, MUTED, "end");
 }
-for (const p of [0.01, 0.1, 0.5, 0.9, 0.99, 0.999]) {
-  view.add(svg, "text", { x: x(p), y: base + 18, "text-anchor": "middle", text: p });
-}
-view.add(svg, "text", { x: left, y: 16, text: "loss (nats)" });
-view.add(svg, "text", {
-  x: (left + right) / 2, y: base + 36, "text-anchor": "middle",
-  text: "probability of the right symbol",
-});
+for (const p of [0.01, 0.1, 0.5, 0.9, 0.99, 0.999]) text(x(p), base + 18, p, MUTED, "middle");
+text(0, 16, "loss (nats)");
+text((left + right) / 2, base + 36, "probability of the right symbol", "", "middle");
 const curve = (of, more) => {
   const points = [];
   for (let i = 0; i <= 400; i += 1) {
@@ -50,42 +48,35 @@ const curve = (of, more) => {
   }
   view.add(svg, "polyline", { points: points.join(" "), fill: "none", ...more });
 };
-curve((p) => -Math.log(p), { stroke: "currentColor", "stroke-opacity": 0.35, "stroke-width": 5 });
-curve(loss, { stroke: "var(--accent)", "stroke-width": 3 });
+curve((p) => -Math.log(p), { stroke: TARGET, "stroke-width": 2, "stroke-dasharray": "2 3" });
+curve(loss, { stroke: "var(--at-ink)", "stroke-width": 2.5 });
+text(x(0.05) + 4, y(-Math.log(0.05)) - 6, "without smoothing", MUTED);
 view.add(svg, "line", {
-  x1: x(own), x2: x(own), y1: high, y2: base, stroke: "currentColor", "stroke-dasharray": "4 4",
+  x1: x(own), x2: x(own), y1: high - 8, y2: base, stroke: TARGET, "stroke-width": 2,
 });
-view.add(svg, "text", {
-  x: x(own) - 6, y: high + 10, "text-anchor": "end", text: `target ${own.toFixed(3)}`,
-});
-view.add(svg, "circle", {
-  cx: x(confidence), cy: y(now), r: 6, fill: "var(--second)",
-});
+text(x(own) - 6, high - 10, `target ${own.toFixed(3)}`, MUTED, "end");
+view.add(svg, "circle", { cx: x(confidence), cy: y(now), r: 7, fill: MODEL });
 
 // two bars: what the target gives to the right symbol, and what the model gives
-const rows = [["target", own, "var(--accent)"], ["model", confidence, "var(--second)"]];
-const from = left + 36, long = right - from;
-rows.forEach(([name, mine, colour], i) => {
-  const edge = base + 56 + 46 * i;
-  view.add(svg, "text", { x: from - 8, y: edge + 17, "text-anchor": "end", text: name });
-  view.add(svg, "rect", { x: from, y: edge, width: long * mine, height: 24, fill: colour });
-  view.add(svg, "rect", {
-    x: from, y: edge, width: long, height: 24, fill: "none", stroke: "currentColor",
+[["target", own, TARGET, share], ["model", confidence, MODEL, (1 - confidence) / places]]
+  .forEach(([name, mine, colour, each], i) => {
+    const edge = base + 52 + 40 * i, long = right - left;
+    text(left - 8, edge + 14, name, `fill: ${colour}; font-weight: 600`, "end");
+    view.add(svg, "rect", { x: left, y: edge, width: long * mine, height: 18, fill: colour });
+    view.add(svg, "rect", {
+      x: left + 0.5, y: edge + 0.5, width: long - 1, height: 17, fill: "none", stroke: TARGET,
+    });
+    const little = each > 0 && each < 1e-3 ? numbers.scientific(each, 1) : each.toPrecision(2);
+    text(left, edge + 32, `right ${mine.toFixed(3)}, ${places} other${places > 1 ? "s" : ""} at ${little}`);
   });
-  const each = i === 0 ? share : (1 - confidence) / places;
-  const little = each > 0 && each < 1e-3 ? numbers.scientific(each, 1) : each.toPrecision(2);
-  view.add(svg, "text", {
-    x: left, y: edge + 38,
-    text: `right ${mine.toFixed(3)}, ${places} other${places > 1 ? "s" : ""} at ${little}`,
-  });
-});
 const verdict = Math.abs(slope) < 1e-6 ? "no push"
   : Math.abs(own - confidence) < 5e-4 ? "hardly any push"
     : slope < 0 ? "a push to more confidence" : "a push to less confidence";
 return {
   values: { own, share, loss: now, slope, gap: gap === null ? 0 : gap },
   says: `Loss ${numbers.fixed(now, 3)} nats, with ${verdict}. `
-    + (gap === null ? "No logit is ever far enough ahead."
+    + (gap === null ? "However far the right logit is ahead of every other logit, farther is "
+      + `better; the model's is ${lead.toFixed(2)}.`
       : `Best where the right logit is ${gap.toFixed(2)} ahead of every other logit; `
         + `the model's is ${lead.toFixed(2)}.`),
 };

@@ -67,10 +67,16 @@ weights.forEach((row, r) => {
   });
   row.forEach((weight, j) => view.add(svg, "rect", {
     x: left + size * j + 1, y: y + 1, width: size - 2, height: size - 2,
-    fill: "var(--accent)", "fill-opacity": removed.has(r) ? 0 : weight.toFixed(3),
+    fill: "var(--at-weight)", "fill-opacity": removed.has(r) ? 0 : weight.toFixed(3),
     stroke: "currentColor", "stroke-opacity": removed.has(r) ? 0.1 : 0.25,
   }));
 });
+// the switches stand in one row, with nothing above them
+const grid = svg.closest(".annotated-explorer").querySelector(".annotated-grid");
+Object.assign(grid.style, { display: "flex" });
+grid.querySelectorAll("span").forEach((span) => { span.hidden = true; });
+grid.querySelectorAll("button").forEach((button) => { button.style.width = "1.7rem"; });
+Object.assign(grid.parentElement.querySelector(".annotated-reset").style, { marginTop: "0" });
 const best = chances.map((chance, letter) => ({ chance, letter }))
   .sort((a, b) => b.chance - a.chance).slice(0, 3);
 const name = (letter) => (data.alphabet[letter] === " " ? "␣" : data.alphabet[letter]);
@@ -80,7 +86,7 @@ best.forEach(({ chance, letter }, i) => {
     x: left - 8, y: y + 16, "text-anchor": "end", class: "code strong", text: name(letter),
   });
   view.add(svg, "rect", {
-    x: left, y: y + 3, width: Math.max(1, 160 * chance), height: 16, fill: "var(--second)",
+    x: left, y: y + 3, width: Math.max(1, 160 * chance), height: 16, fill: "var(--accent)",
   });
   view.add(svg, "text", {
     x: left + 168, y: y + 16, text: `${fixed(100 * chance, 1)}%`,

@@ -1,19 +1,11 @@
 // Chapter 11: a distribution of the page's model, tempered and cut by top-p; body of
 // function (state, data, view, numbers).
 
-const { range, softmax, sum } = numbers;
+const { softmax, sum, topP } = numbers;
 const logits = data.logits[state.after];
 const plain = softmax(logits);
-const warm = softmax(logits.map((z) => z / state.temperature));
-const order = range(plain.length).sort((i, j) => plain[j] - plain[i] || i - j);
-const kept = new Set();
-let before = 0;
-for (const i of order) {
-  if (before < state.top_p || state.top_p === 1) kept.add(i);
-  before += warm[i];
-}
-const whole = sum(order.map((i) => (kept.has(i) ? warm[i] : 0)));
-const chances = warm.map((p, i) => (kept.has(i) ? p / whole : 0));
+const { chances, kept } = topP(logits, state.temperature, state.top_p);
+const { order } = topP(logits, 1, 1);
 
 // the likeliest characters of the model, in the same order whatever is set, and the rest
 const shown = order.slice(0, 11), rest = order.slice(11);
@@ -50,7 +42,7 @@ bars.forEach(({ text, now, was }, j) => {
     class: last ? "" : "code", text,
   });
   view.add(svg, "text", {
-    x: middle, y: base + 38, "text-anchor": "middle", style: "font-size: 11px",
+    x: middle, y: base + 38, "text-anchor": "middle", style: "font-size: 12.5px",
     text: now === 0 ? "cut" : now >= 0.995 ? "1" : now.toFixed(2).replace("0.", "."),
   });
 });

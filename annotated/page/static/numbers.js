@@ -21,6 +21,19 @@ const numbers = (function () {
     const total = sum(powers);
     return powers.map((power) => (total ? power / total : 0));
   }
+  // Chances at a temperature, of which top-p keeps the likeliest: they share the whole.
+  function topP(logits, temperature, p) {
+    const warm = softmax(logits.map((z) => z / temperature));
+    const order = range(warm.length).sort((i, j) => warm[j] - warm[i] || i - j);
+    const kept = new Set();
+    let before = 0;
+    for (const i of order) {
+      if (before < p || p === 1) kept.add(i);
+      before += warm[i];
+    }
+    const whole = sum(order.map((i) => (kept.has(i) ? warm[i] : 0)));
+    return { chances: warm.map((q, i) => (kept.has(i) ? q / whole : 0)), order, kept };
+  }
   function layerNorm(x, gain, bias) {
     const mean = sum(x) / x.length;
     const variance = sum(x.map((z) => (z - mean) ** 2)) / x.length;
@@ -52,7 +65,7 @@ const numbers = (function () {
     return `${mantissa} · 10${raised.join("")}`;
   }
   return {
-    range, sum, plus, dot, norm, times, argmax, sigmoid, softmax, layerNorm, unpack,
+    range, sum, plus, dot, norm, times, argmax, sigmoid, softmax, topP, layerNorm, unpack,
     fixed, scientific,
   };
 })();

@@ -24,15 +24,15 @@ const arrow = (vector, more) => {
   return [x, y];
 };
 // where they point without a position
-arrow(data.query, { stroke: "var(--accent)", "stroke-width": 1.5, "stroke-opacity": 0.45 });
+arrow(data.query, { stroke: "var(--at-query)", "stroke-width": 1.5, "stroke-opacity": 0.45 });
 arrow(data.key, {
-  stroke: "var(--second)", "stroke-width": 1.5, "stroke-opacity": 0.45,
+  stroke: "var(--at-key)", "stroke-width": 1.5, "stroke-opacity": 0.45,
   "stroke-dasharray": "6 4",
 });
-const [qx, qy] = arrow(q, { stroke: "var(--accent)" });
-const [kx, ky] = arrow(k, { stroke: "var(--second)", "stroke-dasharray": "6 4" });
-view.add(svg, "circle", { cx: qx, cy: qy, r: 6, fill: "var(--accent)" });
-view.add(svg, "rect", { x: kx - 6, y: ky - 6, width: 12, height: 12, fill: "var(--second)" });
+const [qx, qy] = arrow(q, { stroke: "var(--at-query)" });
+const [kx, ky] = arrow(k, { stroke: "var(--at-key)", "stroke-dasharray": "6 4" });
+view.add(svg, "circle", { cx: qx, cy: qy, r: 6, fill: "var(--at-query)" });
+view.add(svg, "rect", { x: kx - 6, y: ky - 6, width: 12, height: 12, fill: "var(--at-key)" });
 const number = (z) => numbers.fixed(z, 2);
 const pair = (v) => `(${v.map(number).join(", ")})`;
 const lines = [

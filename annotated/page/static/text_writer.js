@@ -2,7 +2,7 @@
 // (state, data, view, numbers). Keys and values of what was read are kept; beyond the
 // context its last symbols are read again at each step, as `sample(…, slide=True)` does.
 
-const { dot, layerNorm, plus, range, softmax, sum, times, unpack } = numbers;
+const { dot, layerNorm, plus, range, softmax, sum, times, topP, unpack } = numbers;
 const w = view.once("weights", () => Object.fromEntries(
   Object.entries(data.weights).map(([name, packed]) => [name, unpack(packed)])));
 const vectors = w["embedding.weight"];
@@ -36,19 +36,7 @@ function reader() {
     return times(vectors, normalise("blocks.norm", x));
   };
 }
-// The distribution at a temperature, of which top-p keeps some symbols: they share the whole.
-function distribution(logits) {
-  const warm = softmax(logits.map((z) => z / state.temperature));
-  const order = range(warm.length).sort((i, j) => warm[j] - warm[i] || i - j);
-  const kept = new Set();
-  let before = 0;
-  for (const i of order) {
-    if (before < state.top_p || state.top_p === 1) kept.add(i);
-    before += warm[i];
-  }
-  const whole = sum(order.map((i) => (kept.has(i) ? warm[i] : 0)));
-  return { chances: warm.map((p, i) => (kept.has(i) ? p / whole : 0)), order, kept };
-}
+const distribution = (logits) => topP(logits, state.temperature, state.top_p);
 // The symbol that a number from 0 to 1 falls on.
 function chosen({ chances, kept }, draw) {
   const ids = range(chances.length).filter((i) => kept.has(i));
@@ -98,7 +86,7 @@ const lines = [[]];
   if (symbol === "\n") lines.push([]);
 });
 const shown = first.order.slice(0, 12), top = 20 * lines.length + 52;
-const svg = view.svg(columns * size + 8, top + 100, "the text so far, and what may come first");
+const svg = view.svg(columns * size + 8, top + 150, "the text so far, and what may come first");
 lines.forEach((line, i) => [true, false].forEach((given) => {
   const start = line.findIndex((letter) => letter.given === given);
   if (start < 0) return;
@@ -115,21 +103,21 @@ const step = Math.min(44, (columns * size) / shown.length), most = first.chances
 const named = (id) => ({ "\n": "↵", " ": "␣" }[data.characters[id]] || data.characters[id]);
 const share = (p) => (p >= 0.995 ? "1" : p.toFixed(2));
 shown.forEach((id, i) => {
-  const height = 60 * first.chances[id], was = 60 * first.plain[id];
+  const height = 110 * first.chances[id], was = 110 * first.plain[id];
   view.add(svg, "rect", {
-    x: i * step, y: top + 62 - height, width: step - 6, height, fill: "var(--accent)",
+    x: i * step, y: top + 112 - height, width: step - 6, height, fill: "var(--accent)",
   });
   view.add(svg, "rect", {
-    x: i * step - 1, y: top + 62 - was, width: step - 4, height: was, fill: "none",
+    x: i * step - 1, y: top + 112 - was, width: step - 4, height: was, fill: "none",
     stroke: "currentColor", "stroke-opacity": 0.55, "stroke-width": 2,
   });
   view.add(svg, "text", {
-    x: i * step + (step - 6) / 2, y: top + 78, "text-anchor": "middle", class: "code",
+    x: i * step + (step - 6) / 2, y: top + 128, "text-anchor": "middle", class: "code",
     text: named(id),
   });
   view.add(svg, "text", {
-    x: i * step + (step - 6) / 2, y: top + 94, "text-anchor": "middle",
-    style: "font-size: 11px", text: first.kept.has(id) ? share(first.chances[id]).replace("0.", ".") : "cut",
+    x: i * step + (step - 6) / 2, y: top + 144, "text-anchor": "middle",
+    style: "font-size: 12.5px", text: first.kept.has(id) ? share(first.chances[id]).replace("0.", ".") : "cut",
   });
 });
 const full = state.prompt.length < data.context ? ""

@@ -11,7 +11,7 @@ const bars = Object.entries(data.ways).map(([name, { layer, once }]) => {
 });
 
 const most = 48, left = 96, right = 26, top = 26, high = 30, step = 56;
-const wide = Math.max(200, Math.min(460, view.width() - left - right));
+const wide = Math.max(150, Math.min(460, view.width() - left - right));
 const x = (gigabytes) => left + (wide * Math.min(gigabytes, most)) / most;
 const svg = view.svg(left + wide + right, top + step * bars.length + 26,
   `${bars.length} bars: gigabytes for ${layers} layers of width ${width}, ${length} characters`);
@@ -46,10 +46,9 @@ bars.forEach((bar, i) => {
     text: `${fixed(bar.total, bar.total < 10 ? 1 : 0)} GB${over ? " →" : ""} ${fits ? "" : "✗"}`,
   });
 });
-const fitting = bars.filter((bar) => bar.total <= data.room).map((bar) => bar.name);
+const fitting = bars.map((bar) => `${bar.name} ${bar.total <= data.room ? "yes" : "no"}`);
 return {
   values: Object.fromEntries(bars.map((bar) => [bar.name, bar.total])),
-  says: `${layers} layers, ${length} characters, width ${width}. What fits into ${data.room} GB: `
-    + `${fitting.length ? fitting.join(", ") : "none of them"}. Weights, gradients and optimiser take `
+  says: `Fits ${data.room} GB: ${fitting.join(", ")}. Weights, gradients and averages take `
     + `${fixed(weights, 1)} GB.`,
 };

@@ -118,8 +118,9 @@ def merge_folded(y, heads):
 # itself and 0 with the second; its weights are 0.731 and 0.269. The result is
 # `[[[0.731, 0.5], [0.5, 0.731]]]`, rounded.
 #
-# *Beware.* Try it with $t \ne s$ and with $b$, $t$, $h$ and $k$ all different. A wrong
-# order of axes then shows as an error, not as a wrong number.
+# *Beware.* Try it with $t \ne s$ and with $b$, $t$, $h$ and $k$ all different: many a wrong
+# order of axes then raises an error. A lone `view` never does. So compare a head with one
+# that you compute by itself.
 
 
 # %%
@@ -267,7 +268,7 @@ def mixes_tokens(split):
 # *What changes.* There are 16 tables of weights instead of 8, each of
 # $t \times s$, so a word can form 16 different averages of the sequence. Each of
 # them is chosen by products of 32 numbers instead of 64, divided by $\sqrt{32}$, so
-# that a head's energies have rank 32 at most, and it carries 32 numbers. Where the
+# that a head's scores have rank 32 at most, and it carries 32 numbers. Where the
 # weights are formed, they take twice the memory, and there are twice as many
 # softmaxes. (In the paper's table, in chapter 3, both come to 25.8 BLEU.)
 #
@@ -277,12 +278,12 @@ def mixes_tokens(split):
 #
 # *One wide head* is better where a single relation is wanted, and many numbers
 # together decide it: find the one earlier word that is the same as mine, among
-# thousands that differ from it a little. The energy of the wide head is the sum of
+# thousands that differ from it a little. The score of the wide head is the sum of
 # the products of its 16 parts, so that all the evidence is added up **before** the
 # choice. Sixteen narrow heads choose one by one, each by what its own 32 numbers
 # say, in which two different words look alike more often (the cosine of random
-# vectors has a spread of $1/\sqrt k$). Several relations at once are what it cannot
-# do: it must average them.
+# vectors has a spread of $1/\sqrt k$). Several relations at once are what it is bad at:
+# it has one average for all of them.
 #
 # *How the points are given.* 1 for what stays, with the reason that $h \cdot k$ does
 # ("the parameters" alone is half a point). 1 for what changes: twice as many

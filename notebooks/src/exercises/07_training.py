@@ -15,7 +15,7 @@ from annotated.checks import check
 # %% [markdown]
 # ## 1. A training step
 #
-# *4 points. Goal: write the step that every training consists of.*
+# *4 points. Goal: write the step that every training run repeats.*
 #
 # Write `training_step(model, source, target, optimizer, schedule, clip)`. It takes one
 # step of the optimiser on one batch and returns the loss that the batch had before it.
@@ -63,7 +63,7 @@ def training_step(model, source, target, optimizer, schedule, clip):
 #
 # *4 points. Goal: find what's wrong in a loop that runs.*
 #
-# Here's one epoch of a training: it trains on some batches, evaluates on others, and
+# Here's one epoch of a run: it trains on some batches, evaluates on others, and
 # returns the losses of all steps and the mean loss of the evaluation. It raises no error,
 # and the losses fall. Four things in it are wrong all the same. (`token_loss` stands in
 # the answer cell below; there is nothing wrong with it.)
@@ -250,12 +250,12 @@ def smoothed(target, size, smoothing, forbidden):
 # them has tokens. Write `group_by_tokens(lengths, tokens)`, which says which sequences
 # go together. Take the sequences from the shortest to the longest, those of one length
 # in the order in which they come. Put each into the newest group, unless the rectangle
-# would then have more than `tokens` places: in that case it opens a new group.
+# would then have more than `tokens` positions: in that case it opens a new group.
 #
 # | argument | | |
 # |---|---|---|
 # | `lengths` | a list of whole numbers | each 1 or more; the list may be empty |
-# | `tokens` | a whole number | the most places a group may have |
+# | `tokens` | a whole number | the largest number of positions a group may hold |
 # | result | a list of lists | of the **indices** of the sequences, counted from 0 |
 #
 # Groups come in the order in which they were opened, and so do the indices in them. A
@@ -264,15 +264,15 @@ def smoothed(target, size, smoothing, forbidden):
 #
 # *Example.* `group_by_tokens([9, 3, 2, 5, 3, 6], 12)` is
 # `[[2, 1, 4], [3, 5], [0]]`. Its groups have 3 · 3 = 9, 2 · 6 = 12 and 1 · 9 = 9
-# places.
+# positions.
 #
-# *Beware.* Padding takes places too: the sum of the lengths is not what counts.
+# *Beware.* Padding takes up positions as well: the sum of the lengths is not what counts.
 
 
 # %%
 # exercise: ch07-token-batches
 def group_by_tokens(lengths, tokens):
-    """Groups of indices, each of at most `tokens` places, padding included."""
+    """Groups of indices, each of at most `tokens` positions, padding included."""
     ### BEGIN SOLUTION
     order = sorted(range(len(lengths)), key=lengths.__getitem__)
     groups = []
@@ -342,15 +342,15 @@ def accumulated_gradient(model_loss, parameter, batches, counts):
 # Three people train translators with the recipe of chapter 7. In each of the three
 # programs exactly one thing is wrong. No error is raised.
 #
-# - **A.** A training with Adam is killed after 5000 steps and goes on from its
+# - **A.** A run with Adam is killed after 5000 steps and goes on from its
 #   checkpoint. The loss of the first batch after the break is as low as the losses
 #   before it, and the learning rate is printed and goes on where it was. Then the loss
 #   jumps up within a few steps, and needs many more to come back.
 # - **B.** Batches of 64 sentences, all of one length, no longer fit, so each becomes
-#   four of 16. Nobody changes a rate. With Adam, without clipping, the losses of the
-#   training are nearly unchanged. With plain gradient descent, which was fast
-#   but steady before, the training now diverges.
-# - **C.** Two trainings start from the same seed and get the same batches in the same
+#   four of 16. Nobody changes a rate. With Adam, without clipping, the losses are
+#   nearly unchanged. With plain gradient descent, which was fast
+#   but steady before, the run now diverges.
+# - **C.** Two runs start from the same seed and get the same batches in the same
 #   order, without dropout and without clipping. One is evaluated every 1000 steps, the
 #   other one every 100 steps. The first evaluations give the right loss. Yet the two
 #   models differ from step 101 on, and each time the step after an evaluation has a
@@ -385,7 +385,7 @@ def accumulated_gradient(model_loss, parameter, batches, counts):
 # one of them had. Random numbers that the evaluation uses up would not make a norm
 # larger, and neither would a wrong mode, since there is no dropout. The experiment:
 # look at the gradients right after an evaluation, before anything else. They should
-# be None or 0. (Or clear them there: the two trainings become equal.)
+# be None or 0. (Or clear them there: the two runs become equal.)
 #
 # *How the points are given.* 1 for each observation: what is wrong, with a reason that
 # rules out others, and an experiment that would have another outcome with the fault

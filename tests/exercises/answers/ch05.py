@@ -75,7 +75,7 @@ WRONG["ch05-rotary"] = r"""
 \n    t, k
     \n    half_split = False\n    t, k  # you pair neighbours where
     \n    half_split = True\n    t, k  # you pair the halves where
-    \n    x = x.float()\n    t, k  # the result is float32, x is float64
+    \n    x = x.float()\n    t, k  # x is float64, and the result isn't
 second = a * -> second = first *  # is b computed from the new a?
 return torch.stack([first, second], dim=-1).flatten(-2)
     return torch.cat([first, second], dim=-1)  # interleaved pairs come back half-split

@@ -1,0 +1,213 @@
+"""annotated/page/ch11.py, ch11b.py, ch11c.py: what they compute and refuse."""
+
+import math
+from collections import Counter
+
+import pytest
+import torch
+from bs4 import BeautifulSoup
+
+from annotated.decoding import keep_top_p, sample
+from annotated.gpt import GPT, GPTConfig
+from annotated.page import ch11, ch11b, ch11c
+from annotated.page.notebook import recorded
+from annotated.recipes.text import TEXT_RECIPES
+from annotated.text import CHARACTERS, Characters
+
+SYMBOLS = Characters(CHARACTERS)
+
+
+def small(size=96, **sizes):
+    torch.manual_seed(0)
+    sizes = {"d_model": 8, "heads": 2, "layers": 2, "d_ff": 8, "max_len": 64} | sizes
+    return GPT(GPTConfig(size, **sizes)).double().eval()
+
+
+def said(html):
+    page = BeautifulSoup(html.text, "html.parser")
+    return page.select_one("[role=img]")["aria-label"]
+
+
+def attend(score, past):
+    x = torch.tensor([[1.0, 0], [0, 1], [1, 0], [1, 0]])
+    scores = torch.tensor([[0.0, score]] * 4) @ x.T
+    weights = scores.masked_fill(past == 0, -math.inf).softmax(dim=-1)
+    return weights, weights @ x
+
+
+def test_the_likeliest_character_is_appended():
+    asked = []
+
+    def after(context):
+        asked.append(context)
+        return Counter({"x": 3, "y": 1})
+
+    words = said(ch11.writing(after, "abcd"))
+    assert asked == ["abcd", "bcdx", "cdxx", "dxxx", "xxxx"]
+    assert "abcd: x 75%; abcdx: x 75%" in words
+
+
+def test_attention_that_sees_the_future_is_refused(capsys):
+    x = torch.tensor([[1.0, 0], [0, 1], [1, 0], [1, 0]])
+    ch11.check_mixing(lambda score: attend(score, torch.ones(4, 4).tril()), x)
+    assert capsys.readouterr().out.count("✓") == 3
+    with pytest.raises(AssertionError, match="chapter 2's"):
+        ch11.check_mixing(lambda score: attend(score, torch.ones(4, 4)), x)
+
+
+def test_a_gpt_is_made_of_chapter_6s_layers(capsys):
+    torch.manual_seed(0)
+    ch11.check_gpt()
+    assert "nn.TransformerEncoder" in capsys.readouterr().out
+
+
+def test_what_the_page_says_of_recorded_models_holds(capsys):
+    runs = [*recorded("text")["rows"], *recorded("text_rivals")["rows"]]
+    assert ch11.by_position(runs, "recurrent").shape == (3, 64)
+    ch11.check_positions(runs, 0)
+    swapped = {"attention": "average", "average": "attention"}
+    with pytest.raises(AssertionError):
+        ch11.check_positions(
+            [row | {"way": swapped.get(row["way"], row["way"])} for row in runs], 0
+        )
+    ours = [row for row in runs if row["way"] == "attention"]
+    larger, deeper = recorded("text_larger")["rows"], recorded("text_deeper")
+    counting = recorded("text_counts")["rows"]
+    ch11.check_scaling(counting, ours, larger, deeper["rows"])
+    with pytest.raises(AssertionError):
+        ch11.check_scaling(counting, larger, ours, deeper["rows"])
+    worse = [row | {"bits": 2.7} for row in ours]
+    with pytest.raises(AssertionError):
+        ch11.check_scaling(counting, worse, larger, deeper["rows"])
+    ch11.check_larger(deeper, "    for i in ra", ours[0]["parameters"])
+    with pytest.raises(AssertionError):
+        ch11.check_larger(deeper, "    def ", ours[0]["parameters"])
+    capsys.readouterr()
+
+
+def test_a_loop_that_writes_something_else_is_refused():
+    model, prompt = small(), "    def "
+    ids = torch.tensor([SYMBOLS.encode(prompt)])
+
+    def write(prompt, length, temperature, top_p, seed=0):
+        ids, generator = SYMBOLS.encode(prompt), torch.Generator().manual_seed(seed)
+        for _ in range(length):
+            with torch.no_grad():
+                logits = model(torch.tensor([ids]))[:, -1]
+            chances = keep_top_p((logits / temperature).softmax(dim=-1), top_p)
+            ids.append(int(torch.multinomial(chances, 1, generator=generator)))
+        return "".join(SYMBOLS.decode(ids))
+
+    ch11.check_write(write, model, ids)
+    with pytest.raises(AssertionError):
+        ch11.check_write(lambda *given: write(*given, seed=1), model, ids)
+
+
+def test_what_the_browser_has_to_show_is_what_sample_writes():
+    model, prompt = small(), "def"
+    answer = ch11.answers(model, SYMBOLS, [[0.5] * 70, [0.0] * 3])
+    state, values = answer(prompt, 1.0, 0.001, 1)  # the likeliest alone
+    ids = torch.tensor([SYMBOLS.encode(prompt)])
+    new = sample(model, ids, max_new_tokens=70, top_k=1, slide=True)[0].tolist()
+    assert values["written"] == "".join(SYMBOLS.decode(new)) and values["kept"] == 1
+    assert state == {"prompt": "def", "temperature": 1.0, "top_p": 0.001, "seed": 1}
+    assert len(answer("a\\n", 1, 1, 2)[1]["written"]) == 3
+    assert answer("a\\n", 1, 1, 2)[1]["chances"] == answer("a\n", 1, 1, 2)[1]["chances"]
+
+
+def test_what_was_written_is_text_and_ten_lines_of_it():
+    (block,) = ch11.begun_by("if a", {"larger": " < b:\n" + "x\n" * 20})
+    assert "<strong>if a</strong> &lt; b:" in block and block.count("\nx") == 9
+
+
+def test_surprises_are_shown_by_their_bits():
+    html = ch11.surprises("a\n<", torch.tensor([7.0, 0.0, 20.0])).text
+    assert "minus) 50%" in html and "minus) 60%" in html and "9.00 on average" in html
+    assert "&lt;" in html and "↵\n" in html
+
+
+def test_recipes_for_a_gpu_have_the_sizes_that_the_page_names():
+    counts = []
+    for name, size in (("shakespeare", 65), ("enwik8", 256)):
+        with torch.device("meta"):
+            large = GPT(GPTConfig(size, **TEXT_RECIPES[name].model))
+        counts.append(sum(p.numel() for p in large.parameters()) / 1e6)
+    assert round(counts[0], 1) == 10.8 and round(counts[1]) == 38
+
+
+@pytest.mark.parametrize("distance", range(1, 29))
+def test_layers_of_the_convolution_carry_over_the_distance(distance):
+    moved = ch11b.steps_up(distance)
+    assert sum(moved) == distance
+    steps = zip(moved, ch11b.JUMPS, strict=False)
+    assert all(m % jump == 0 and m <= 4 * jump for m, jump in steps)
+
+
+def test_steps_and_bits_are_those_of_the_record(capsys):
+    reach = recorded("text_reach")
+    ch11b.check_steps(reach)
+    ways = {"attention": "convolution", "convolution": "attention"}
+    rows = [row | {"way": ways.get(row["way"], row["way"])} for row in reach["rows"]]
+    late = [row | {"steps": row["steps"] | {"63": 70}} for row in reach["rows"][:1]]
+    for broken in (rows, late + reach["rows"][1:]):
+        with pytest.raises(AssertionError):
+            ch11b.check_steps(reach | {"rows": broken})
+    assert "8: attention 27, 28, 27; recurrent 73, 68, 75" in said(
+        ch11b.steps_figure(reach)
+    )
+    capsys.readouterr()
+
+
+def test_sizes_of_caches_are_read_at_a_glance():
+    assert ch11c.readable(512) == "512 B" and ch11c.readable(49_152) == "49.2 kB"
+    assert ch11c.readable(9.66e9) == "9.66 GB"
+
+
+def test_a_cache_of_another_size_is_refused(capsys):
+    model = small(d_model=48, heads=4).float()
+    config = recorded("cached_sampling")["model"]
+    ch11c.check_memory(lambda n, d, s, size: 2 * n * d * s * size, model, config)
+    with pytest.raises(AssertionError):
+        ch11c.check_memory(lambda n, d, s, size: n * d * s * size, model, config)
+    capsys.readouterr()
+
+
+LETTERS = " (,abcdefg"
+
+
+def encode(text):
+    return torch.tensor([[LETTERS.index(letter) for letter in text]])
+
+
+def tiny():
+    torch.manual_seed(21)
+    model = small(len(LETTERS), d_model=4, heads=1, max_len=8).float()
+    torch.nn.init.normal_(model.positions.table, std=0.5)
+    return model
+
+
+def test_a_loop_without_positions_is_refused(capsys):
+    model = tiny()
+
+    def read_one(token, kept, start=None):
+        x = model.embed(token, start=len(kept[0][0]) if start is None else start)[0]
+        for i, block in enumerate(model.blocks.layers):
+            attention, y = block.attention, block.residuals[0].norm(x)
+            k = torch.cat([kept[i][0], attention.key_map(y)])
+            v = torch.cat([kept[i][1], attention.value_map(y)])
+            kept[i] = [k, v]
+            weights = (attention.query_map(y) @ k.T / 2).softmax(dim=-1)
+            x = x + attention.output_map(weights @ v)
+            x = x + block.feed_forward(block.residuals[1].norm(x))
+        return model.output(model.blocks.norm(x))
+
+    ch11c.check_loop(model, read_one, encode)
+    with pytest.raises(AssertionError, match="one by one"):
+        ch11c.check_loop(model, lambda *given: read_one(*given, start=0), encode)
+    ch11c.check_pitfalls(model, encode)
+    assert "refused: model must be in evaluation mode" in capsys.readouterr().out
+
+
+def test_the_counted_positions_are_the_modules(capsys):
+    html = ch11c.rows_explorer(tiny(), encode("d")).text
+    assert "[8, 8, 8, 8]" in html or "8, 8, 8, 8, 8" in html
