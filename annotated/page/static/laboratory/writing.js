@@ -49,6 +49,8 @@ function write(lab) {
   showWritten(lab, 0);
 }
 
+const inWords = ({ text, written }) => `For ${text} it wrote ${written || "nothing"}.`;
+
 // Shows the first `upTo` letters, and after the last one whether they are right.
 function showWritten(lab, upTo) {
   const { current: { look }, dom } = lab;
@@ -59,7 +61,9 @@ function showWritten(lab, upTo) {
   if (upTo > written.length) {
     dom.output.append(make("span", { className: "lab-verdict" }, written === wanted ? " ✓ right"
       : `${written ? "" : "(nothing)"} ✗ it should be ${wanted}`));
-    if (!lab.training) dom.live.textContent = `For ${text} it wrote ${written || "nothing"}.`;
+    const said = inWords(look);
+    // nothing is said twice, if the run's end has said it
+    if (!lab.training && !dom.live.textContent.endsWith(said)) dom.live.textContent = said;
   }
   showMaps(lab, upTo);
 }
