@@ -113,11 +113,10 @@ def _processor() -> str:
 
 def provenance(name: str) -> dict[str, Any]:
     """Return where and with what a run was made."""
-    dirty = _output("git", "status", "--porcelain", "annotated", "benchmarks")
+    here = ("git", "describe", "--always", "--abbrev=40", "--exclude=*", "--dirty")
     return {
         "command": f"python -m benchmarks {name}",
-        "commit": _output("git", "rev-parse", "HEAD"),
-        "commit_is_exact": not dirty,
+        "commit": _output(*here),  # a rebase may lose it
         "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
         "processor": _processor(),
         "cores": os.cpu_count(),

@@ -377,13 +377,10 @@ def recorded(name: str) -> dict[str, Any]:
     line = f"recorded {made['date']}: {made['command']}"
     if seeds:
         line += f" (seeds {', '.join(map(str, sorted(seeds)))})"
-    if made.get("commit_is_lost"):
-        line += "; not exact: the repository no longer holds its commit"
-    elif not made["commit_is_exact"]:
-        line += "; not exact: made with changes that were not committed"
-    else:
+    if made.get("exact", True):
         print(line)
         return result
+    line += "; not exact: made before a record held the code that it used"
     html = f'<p class="annotated-finding"><small>{escape(line)}</small></p>'
     display({"text/html": html, "text/plain": line}, raw=True)
     return result

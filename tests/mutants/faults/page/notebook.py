@@ -90,8 +90,7 @@ FAULTS = {
     "recorded": [
         ('[entry["seed"]] if "seed" in entry else []', "[]", "seeds not said"),
         ("{made['command']}", "{name}", "command not said"),
-        ('elif not made["commit_is_exact"]', "elif False", "uncommitted not said"),
-        ('made.get("commit_is_lost")', "False", "a lost commit not said"),
+        ('made.get("exact", True)', "True", "a record that isn't exact not said"),
     ],
     "cost": [
         ("time.process_time()", "time.perf_counter()", "seconds of the clock"),
