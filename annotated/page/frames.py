@@ -218,6 +218,21 @@ class Choice:
 
 
 @dataclass(frozen=True)
+class Switch:
+    """A control that is on or off: a checkbox.
+
+    Args:
+        name: its key in the explorer's state, which holds true or false.
+        label: what it switches.
+        start: whether it begins as on.
+    """
+
+    name: str
+    label: str
+    start: bool = False
+
+
+@dataclass(frozen=True)
 class Text:
     """A control for free input.
 
@@ -261,7 +276,7 @@ class Grid:
 def explorer(
     script: str,
     data: Mapping[str, Any],
-    controls: Sequence[Slider | Choice | Text | Grid],
+    controls: Sequence[Slider | Choice | Switch | Text | Grid],
     *,
     label: str,
     checks: Sequence[tuple[Mapping[str, Any], Mapping[str, Any]]],

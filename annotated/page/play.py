@@ -15,7 +15,15 @@ from itertools import product
 from typing import Any
 
 from annotated import require
-from annotated.page.frames import SHARED, Choice, Slider, name_of, plot_html, render
+from annotated.page.frames import (
+    SHARED,
+    Choice,
+    Slider,
+    Switch,
+    name_of,
+    plot_html,
+    render,
+)
 
 MOST_FRAMES = 60
 MOST_BYTES = 200_000
@@ -47,7 +55,8 @@ def play(
         start: values to begin with; of those left out, the first of a list and the
             middle of a range.
         parameters: ``name=(low, high)`` is a range, of integers if both are;
-            ``name=[…]`` lists the values. Spaces in a label are underscores here.
+            ``name=[…]`` lists the values, and ``[False, True]`` is a switch. Spaces in
+            a label are underscores here.
 
     Returns:
         The figure with its controls, for a cell to show.
@@ -198,8 +207,14 @@ def _said(name: str) -> str:
     return name.replace("_", " ")
 
 
-def _control(name: str, stops: list[Any], start: Any) -> Slider | Choice:
-    if all(isinstance(stop, int | float) and stop is not True for stop in stops[1:]):
+def _on_or_off(given: Sequence[Any]) -> bool:
+    return given[0] is False and list(given) == [False, True]  # [0, 1] are numbers
+
+
+def _control(name: str, stops: list[Any], start: Any) -> Slider | Choice | Switch:
+    if _on_or_off(stops):
+        return Switch(name, _said(name), start)
+    if all(isinstance(stop, int | float) for stop in stops):
         return Slider(name, _said(name), stops, start)
     return Choice(name, _said(name), [str(stop) for stop in stops], str(start))
 
@@ -213,7 +228,7 @@ def _live(ipywidgets: Any, name: str, given: tuple | Sequence[Any], start: Any) 
         if isinstance(low, int) and isinstance(high, int):
             return ipywidgets.IntSlider(**said)
         return ipywidgets.FloatSlider(step=(high - low) / 100, **said)
-    if list(given) == [False, True]:
+    if _on_or_off(given):
         return ipywidgets.Checkbox(value=start, **said)
     if isinstance(given[0], str):
         return ipywidgets.Dropdown(options=list(given), value=start, **said)

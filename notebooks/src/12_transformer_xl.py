@@ -301,7 +301,7 @@ terms = {
 
 
 def weights_by(chosen):
-    scores = sum(terms[name] for name in chosen)
+    scores = sum((terms[name] for name in chosen), torch.zeros(3, 5))
     scores = scores.masked_fill(~visible, -torch.inf)
     return (scores / 2**0.5).softmax(dim=-1)
 
@@ -332,15 +332,17 @@ from annotated.page.pictures import chain
 from annotated.page.play import play
 
 
-def by_terms(terms):
-    some = ch12.weights(weights_by(terms), " + ".join(terms))
+def by_terms(**on):
+    chosen = [name for name in on if on[name]]
+    some = ch12.weights(weights_by(chosen), " + ".join(chosen) or "none")
     return chain(ch12.weights(weights_by("abcd"), "all four"), some)
 
 
 play(
     by_terms,
     label="Switch the four terms off and on",
-    terms="abcd bcd acd abd abc ab ac ad bc bd cd a b c d".split(),
+    **dict.fromkeys("abcd", [False, True]),
+    start=dict.fromkeys("abcd", True),
     question=f"The c gives {weights_by('abcd')[1, 1]:.0%} to the nearest "
     "consonant before it, p. Without which term does p lose the most? And can "
     "any one of them do it alone?",

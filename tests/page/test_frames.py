@@ -17,6 +17,7 @@ from annotated.page.frames import (
     Choice,
     Grid,
     Slider,
+    Switch,
     Text,
     alt_problem,
     explorer,
@@ -203,6 +204,13 @@ def test_a_choice_offers_its_options():
     page = control(Choice("way", "way", ["dot", NASTY]))
     assert [option.text for option in page.find_all("option")] == ["dot", NASTY]
     assert page.label["for"] == page.select_one("select")["id"]
+
+
+@pytest.mark.parametrize("start", [False, True])
+def test_a_switch_is_a_checkbox(start):
+    page = control(Switch("on", f"it {NASTY}", start))
+    assert page.input["type"] == "checkbox" and page.input.has_attr("checked") == start
+    assert page.label["for"] == page.input["id"] and page.label.text == f"it {NASTY}"
 
 
 def test_a_text_can_be_typed_and_is_suggested():

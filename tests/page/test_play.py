@@ -41,6 +41,16 @@ def test_the_page_has_a_frame_for_each_combination_in_order():
     assert [option.text for option in controls[1].select("option")] == ["x", "y", "z"]
 
 
+def test_false_and_true_are_a_checkbox_and_0_and_1_a_slider():
+    for given, kind in ([False, True], "checkbox"), ([0, 1], "range"):
+        played = play(say, label="L", start={"a": given[1]}, a=given)
+        (control,) = soup(played).select("[data-name]")
+        assert control["type"] == kind
+        assert texts(played) == [f"a={a}" for a in given]
+        assert seen(played) == [f"a={given[1]}"]
+    assert control.has_attr("checked") is False
+
+
 def test_styles_of_frames_come_once_and_as_they_are():
     html = play(lambda n: chain(Matrix([[n]])), label="L", n=[1, 2]).frames_html()
     assert "&lt;style" not in html and html.count(".annotated-cell.lit {") == 1

@@ -242,6 +242,7 @@ FRAMES = """(slider) => [...slider.querySelectorAll(".annotated-frame")]
 
 CHOSEN = """(box) => [...box.querySelectorAll("[data-name]")].map((input) =>
     input.tagName === "SELECT" ? [input.selectedIndex, input.options.length]
+    : input.type === "checkbox" ? [Number(input.checked), 2]
     : [Number(input.value), Number(input.max) + 1])"""
 
 
@@ -259,9 +260,12 @@ def slider(page: Page, number: int) -> list[str]:
         control.scroll_into_view_if_needed()
         control.focus()
         last = box.evaluate(CHOSEN)[n][1] - 1
-        ranges = control.evaluate("(input) => input.type === 'range'")
-        right = "ArrowRight" if ranges else "ArrowDown"
+        kind = control.evaluate("(input) => input.type")
+        right = "ArrowRight" if kind == "range" else "ArrowDown"
         moves = [("Home", 0), (right, min(1, last)), ("End", last)]
+        if kind == "checkbox":
+            on = control.is_checked()
+            moves = [("Space", int(not on)), ("Space", int(on))]
         for key, wanted in moves:
             page.keyboard.press(key)
             at = box.evaluate(CHOSEN)

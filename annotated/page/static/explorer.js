@@ -13,6 +13,10 @@ function frames(root) {
         index = index * input.options.length + input.selectedIndex;
         continue;
       }
+      if (input.type === "checkbox") {
+        index = index * 2 + Number(input.checked);
+        continue;
+      }
       const values = JSON.parse(input.dataset.values);
       index = index * values.length + Number(input.value);
       root.querySelector(`output[for="${input.id}"]`).textContent = values[input.value];

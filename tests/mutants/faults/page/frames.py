@@ -27,6 +27,9 @@ FAULTS = {
         ("label: str\n    options: Sequence[str]", "options: str\n    label: str",
          "options for the label"),
     ],
+    "Switch": [
+        ("name: str\n    label: str", "label: str\n    name: str", "names swapped"),
+    ],
     "Text": [
         ("name: str\n    label: str", "label: str\n    name: str", "names swapped"),
     ],

@@ -26,6 +26,9 @@ FAULTS = {
         ('control.observe(draw, "value")', "pass", "dead controls"),
         ("except Exception:", "except TypeError:", "a reader's error is lost"),
     ],
+    "_on_or_off": [
+        ("given[0] is False and ", "", "0 and 1 as a checkbox"),
+    ],
     "play": [
         ("start or {}", "{}", "start ignored"),
     ],
