@@ -10,6 +10,10 @@ PYTEST := $(PY) -m pytest -q
 # One thread a process: several run side by side, and threads that wait must not spin.
 export OMP_NUM_THREADS = 1
 export OMP_WAIT_POLICY = PASSIVE
+# PyTorch 2.13 that is told to do without AVX-512 still packs as oneDNN would with it.
+ifneq ($(filter default avx2,$(ATEN_CPU_CAPABILITY)),)
+export ONEDNN_MAX_CPU_ISA ?= AVX2
+endif
 # Progress appears when it happens, also in a log.
 export PYTHONUNBUFFERED = 1
 

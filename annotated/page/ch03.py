@@ -601,11 +601,11 @@ def check_layout(projected: Tensor, h: int) -> None:
     check_close("merging undoes splitting", merged, projected, 0.0)
     by_hand, _ = scaled_dot_product_attention(heads, heads, heads)
     kernel = F.scaled_dot_product_attention(heads, heads, heads)
-    check_close("fused = by hand", kernel, by_hand, 1e-5)
+    check_close("fused = by hand", kernel, by_hand, 1e-4)
     W = torch.randn(h, d // h, d)
     stacked = (projected @ W.flatten(0, 1).T).view(b, t, h, -1)
     alone = [projected @ one.T for one in W]
-    check_close("one product = one for each head", stacked.unbind(2), alone, 1e-5)
+    check_close("one product = one for each head", stacked.unbind(2), alone, 1e-4)
 
 
 def check_einsum(by_einsum: Callable, x: Tensor, *maps: Tensor) -> None:
@@ -615,7 +615,7 @@ def check_einsum(by_einsum: Callable, x: Tensor, *maps: Tensor) -> None:
         for ours, W in zip(module.parameters(), maps, strict=True):
             ours.copy_(W.reshape(ours.shape))
     for use, y in (("self", x), ("cross", torch.randn(2, 7, x.shape[-1]))):
-        check_close(f"einsum = the module, {use}", by_einsum(x, y), module(x, y), 1e-5)
+        check_close(f"einsum = the module, {use}", by_einsum(x, y), module(x, y), 1e-4)
 
 
 def check_promises() -> None:

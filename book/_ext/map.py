@@ -206,9 +206,24 @@ def streams():
     return drawn
 
 
+def crossing():
+    places = [14 + 16 * i for i in range(5)]
+    drawn = box(26, 4, 26, 84, style=SOLID) + box(148, 4, 26, 84, style=SOLID)
+    for i, (letter, other) in enumerate(zip("words", "sdrow", strict=True)):
+        drawn += text(8, places[i] + 5, letter) + text(182, places[i] + 5, other)
+        drawn += path(
+            f"M148 {places[i]}C100 {places[i]} 100 {places[4 - i]} 52 {places[4 - i]}",
+            "var(--at-weight)",
+            3,
+            0.75,
+        )
+    return drawn
+
+
 PICTURES = {
     1: dates, 2: words, 3: heads, 4: mask, 5: clocks, 6: stacks, 7: losses,
     8: copying, 11: following, 12: segments, 13: wheel, 14: streams,
+    "laboratory": crossing,
 }  # fmt: skip
 
 CARDS = """
@@ -258,18 +273,23 @@ def chapters(app, docname: str) -> dict[int, tuple[str, str]]:
     }
 
 
-def cards_html(app, docname: str, label: str, about: dict[int, str]) -> str:
-    """Cards of chapters, by number, with what each is ``about``."""
-    known = chapters(app, docname)
+def cards_html(app, docname: str, label: str, about: dict[int | str, str]) -> str:
+    """Cards of chapters, by number, and of the laboratory: what each is ``about``."""
+    known = {
+        n: (link, f"{n}. {name}") for n, (link, name) in chapters(app, docname).items()
+    }
+    if "laboratory" in about:
+        link = app.builder.get_relative_uri(docname, "book/laboratory")
+        known["laboratory"] = link, app.env.titles["book/laboratory"].astext()
     return _cards.render(
         cards=[
             {
-                "link": known[number][0],
-                "title": f"{number}. {known[number][1]}",
+                "link": known[which][0],
+                "title": known[which][1],
                 "about": sentence,
-                "picture": PICTURES[number](),
+                "picture": PICTURES[which](),
             }
-            for number, sentence in about.items()
+            for which, sentence in about.items()
         ],
         label=label, width=WIDTH, height=HEIGHT,
     )  # fmt: skip

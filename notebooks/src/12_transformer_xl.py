@@ -341,7 +341,7 @@ def by_terms(**on):
 play(
     by_terms,
     label="Switch the four terms off and on",
-    **dict.fromkeys("abcd", [False, True]),
+    **{term: [False, True] for term in "abcd"},
     start=dict.fromkeys("abcd", True),
     question=f"The c gives {weights_by('abcd')[1, 1]:.0%} to the nearest "
     "consonant before it, p. Without which term does p lose the most? And can "
