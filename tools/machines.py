@@ -299,9 +299,11 @@ class Job:
                 self.result,
             ]
             paths = {"PYTHONPATH": str(ROOT)}
-            self.pid = subprocess.Popen(
+            # kept: subprocess itself would wait for one that nobody refers to
+            self.process = subprocess.Popen(
                 command, cwd=ROOT, env=os.environ | settings | paths
-            ).pid
+            )
+            self.pid = self.process.pid
 
     def fork(self) -> None:
         status = 1

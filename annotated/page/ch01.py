@@ -70,8 +70,8 @@ def date_explorer(
             state("16.07.2024", 7, "16/07/2024"),
         ],
         label="Step through the reading of a date",
-        question="It has written the year. Which letters will it need for the month? "
-        "Guess, then go on to step 7.",
+        question="Once it has written the year: which letters will it need for the "
+        "month? Guess, then go on to step 7.",
         caption="A row for each symbol it writes: the stronger a cell, the more it "
         "takes from that character. Below, the three likeliest symbols.",
     )

@@ -391,7 +391,7 @@ def letter_guesser(model: MissingLetter) -> Html:
         checks=checks,
         question="Which single heads flip the guess when you remove them? Does any "
         "pair flip it together, though neither does alone?",
-        caption="Dark squares: where a head looks. Bars: the three likeliest letters. "
+        caption="Strong squares: where a head looks. Bars: the three likeliest letters. "
         "Click a head to remove it; arrow keys move between heads, Space switches.",
     )
 
