@@ -128,7 +128,7 @@ function receive(lab, data) {
     dom.next.hidden = dom.answer.hidden || lab.names.length === 1;
     current.failed = data.failed;
     dom.failing.hidden = !data.failed;
-    const said = [dom.status.textContent, dom.verdict.textContent, current.look ? inWords(current.look) : ""];
+    const said = [dom.status.textContent, dom.verdict.textContent, current.look ? spoken(current.look) : ""];
     dom.live.textContent = said.filter(Boolean).join(" ");
   } else if (!lab.waiting) {
     lab.waiting = true;

@@ -49,7 +49,7 @@ function write(lab) {
   showWritten(lab, 0);
 }
 
-const inWords = ({ text, written }) => `For ${text} it wrote ${written || "nothing"}.`;
+const spoken = ({ text, written }) => `For ${text} it wrote ${written || "nothing"}.`;
 
 // Shows the first `upTo` letters, and after the last one whether they are right.
 function showWritten(lab, upTo) {
@@ -61,7 +61,7 @@ function showWritten(lab, upTo) {
   if (upTo > written.length) {
     dom.output.append(make("span", { className: "lab-verdict" }, written === wanted ? " ✓ right"
       : `${written ? "" : "(nothing)"} ✗ it should be ${wanted}`));
-    const said = inWords(look);
+    const said = spoken(look);
     // nothing is said twice, if the run's end has said it
     if (!lab.training && !dom.live.textContent.endsWith(said)) dom.live.textContent = said;
   }
