@@ -91,7 +91,9 @@ def learns(visit) -> None:
     assert in_sight(page)
     assert stage_letters(page) == ["bigfaced■", "decafgib"]
     heads(page)
-    assert page.locator(".lab-maps canvas").count() == 4
+    canvases = page.locator(".lab-maps canvas")
+    canvases.first.wait_for()  # the browser tells later that it was opened
+    assert canvases.count() == 4
     (row,) = table(page)
     assert row[:5] == ["1", "The whole model\neverything on", "–", "1", str(steps)]
     fits = "(node) => node.scrollWidth <= node.clientWidth"

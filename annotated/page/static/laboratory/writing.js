@@ -53,7 +53,7 @@ const spoken = ({ text, written }) => `For ${text} it wrote ${written || "nothin
 
 // Shows the first `upTo` letters, and after the last one whether they are right.
 function showWritten(lab, upTo) {
-  const { current: { look }, dom } = lab;
+  const { current: { id, look }, dom } = lab;
   if (!look) return;
   const { text, written, wanted } = look;
   dom.output.replaceChildren(`${text} → `, ...[...written].slice(0, upTo).map((letter, i) => make(
@@ -62,8 +62,9 @@ function showWritten(lab, upTo) {
     dom.output.append(make("span", { className: "lab-verdict" }, written === wanted ? " ✓ right"
       : `${written ? "" : "(nothing)"} ✗ it should be ${wanted}`));
     const said = spoken(look);
-    // nothing is said twice, if the run's end has said it
-    if (!lab.training && !dom.live.textContent.endsWith(said)) dom.live.textContent = said;
+    // not what the run's end has said, nor what is written when the page opens
+    const known = dom.live.textContent.endsWith(said) || (!id && text === lab.first);
+    if (!lab.training && !known) dom.live.textContent = said;
   }
   showMaps(lab, upTo);
 }
