@@ -85,14 +85,14 @@ def test_sine_and_cosine_alternate(width, base):
     assert table.dtype == torch.float32
     for position in range(MOST):
         wanted = encoded(position, width, base)
-        assert_near(table[position], wanted, 1e-7, f"position {position}")
+        assert_near(table[position], wanted, 3e-7, f"position {position}")
 
 
 def test_far_positions_are_exact_too():
     table = sinusoidal_encoding(FAR + 1, D)
     for position in (10_007, 99_991, FAR - 1, FAR):
         # angles in single precision are wrong by some hundredths there
-        assert_near(table[position], encoded(position), 1e-7, f"position {position}")
+        assert_near(table[position], encoded(position), 3e-7, f"position {position}")
 
 
 def test_a_step_turns_every_pair_by_the_same_angle_wherever_it_is_taken():
@@ -134,7 +134,7 @@ def test_the_encoding_of_each_position_is_added(start):
 def test_there_are_five_thousand_positions_if_no_number_is_given():
     module = PositionalEncoding(D)
     output = module(torch.zeros(1, 1, D), start=4999)
-    assert_near(output[0, 0], encoded(4999), 1e-7)
+    assert_near(output[0, 0], encoded(4999), 3e-7)
     assert len(module.table) == 5000
 
 

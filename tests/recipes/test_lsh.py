@@ -36,7 +36,7 @@ def seeded():
     torch.manual_seed(0)
 
 
-def assert_near(actual, expected, limit=1e-6):
+def assert_near(actual, expected, limit=1e-5):
     torch.testing.assert_close(actual, expected, rtol=0, atol=limit)
 
 

@@ -77,9 +77,9 @@ def test_the_four_terms_make_what_the_module_makes(attention, memory):
         outputs.append(function(key[:, memory:], key))
         loss = (outputs[-1] * upstream).sum()
         gradients.append(torch.autograd.grad(loss, inputs))
-    torch.testing.assert_close(*outputs, rtol=0, atol=2e-6)
+    torch.testing.assert_close(*outputs, rtol=0, atol=2e-5)
     for found, wanted in zip(*gradients, strict=True):
-        torch.testing.assert_close(found, wanted, rtol=0, atol=1e-5)
+        torch.testing.assert_close(found, wanted, rtol=0, atol=4e-5)
 
 
 def test_each_term_depends_on_what_it_should(attention):
