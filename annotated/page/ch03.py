@@ -391,8 +391,9 @@ def letter_guesser(model: MissingLetter) -> Html:
         checks=checks,
         question="Which single heads flip the guess when you remove them? Does any "
         "pair flip it together, though neither does alone?",
-        caption="Strong squares: where a head looks. Bars: the three likeliest letters. "
-        "Click a head to remove it; arrow keys move between heads, Space switches.",
+        caption="Strong squares: where a head looks. Bars: the three likeliest "
+        "letters. Click a head to remove it; arrow keys move between heads, Space "
+        "switches.",
     )
 
 
