@@ -53,7 +53,9 @@ function openShared(lab) {
   if (![...experiment.options].some(({ value }) => value === parts.get("experiment"))) return;
   experiment.value = parts.get("experiment");
   chooseExperiment(lab);
-  for (const [name, input] of Object.entries(chosen(lab) ? {} : inputs)) {
+  if (chosen(lab)) return;
+  show(lab, { ...lab.base }); // what the address doesn't name is as usual
+  for (const [name, input] of Object.entries(inputs)) {
     if (!parts.has(name)) continue;
     if (input.type === "checkbox") input.checked = parts.get(name) === "true";
     else input.value = parts.get(name);

@@ -109,7 +109,11 @@ function receive(lab, data) {
     if (data.step !== undefined) keep(lab);
     if (lab.training && !data.end) setTimeout(showWritten, 0, lab, Infinity); // a task of its own
   }
-  if (data.step === undefined) return write(lab); // the answer to a word that was typed
+  if (data.step === undefined) { // the answer to a word that was typed
+    current.typed = data.look;
+    toTheEnd(lab);
+    return write(lab);
+  }
   current.step = data.step;
   current.seconds = data.seconds;
   current.points.push(...data.points);

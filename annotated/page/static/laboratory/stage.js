@@ -112,20 +112,28 @@ function drawStage(lab, view, upTo, row) {
 
 // What was kept of the training: the slider goes back to it.
 function keep(lab) {
-  const { current, dom: { back, when } } = lab;
+  const { current, dom: { back } } = lab;
   current.looks.push([current.step, current.look]);
-  back.max = back.value = current.looks.length - 1;
+  current.typed = null;
+  back.max = current.looks.length - 1;
   back.disabled = current.looks.length < 2;
-  when.textContent = `step ${current.step}`;
+  toTheEnd(lab);
+}
+
+function toTheEnd(lab) {
+  const { current: { looks }, dom: { back, when } } = lab;
+  back.value = back.max;
+  if (looks.length) when.textContent = `step ${last(looks)[0]}`;
 }
 
 function listenToStage(lab) {
   const { field, back, when } = lab.dom;
   back.addEventListener("input", () => {
-    const [step, look] = lab.current.looks[back.value];
+    const { looks, typed } = lab.current, [step, kept] = looks[back.value];
+    const look = (back.value === back.max && typed) || kept;
     clearInterval(lab.timer);
     lab.current.look = look;
-    when.textContent = `step ${step}`;
+    when.textContent = `step ${step}${typed && look.text !== typed.text ? `, with ${look.text}` : ""}`;
     showWritten(lab, Infinity);
   });
   field.addEventListener("mousemove", (event) => {
