@@ -105,7 +105,7 @@ def hash_of(notebook: dict) -> str:
 
 
 def _seeds(statement: ast.stmt) -> bool:
-    """Whether a statement is there to seed a generator, and doesn't just name a seed."""
+    """Whether a statement is there to seed a generator, not just to name a seed."""
     if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
         return bool(SEEDS.search(ast.unparse(statement.value.func)))
     return "setup(seed=" in ast.unparse(statement)
