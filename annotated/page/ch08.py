@@ -4,7 +4,9 @@ import base64
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import replace
+from itertools import product
 from typing import Any
 
 import matplotlib.pyplot as plt
@@ -18,7 +20,7 @@ from annotated.decoding import greedy_decode
 from annotated.page import frames
 from annotated.page.diagrams import NOTE, Drawing
 from annotated.page.frames import Choice, Html, Slider, explorer, pack, static, unpack
-from annotated.page.notebook import show, show_table
+from annotated.page.notebook import check_close, show, show_table
 from annotated.page.pictures import Matrix, chain
 from annotated.page.plots import OTHER, THIS
 from annotated.page.svg import COLOURS
@@ -252,6 +254,36 @@ UNPLACED = ("no positions", 1)
 
 
 # ---- what it has learned -------------------------------------------------------------
+
+
+def check_generate(
+    generate: Callable[..., list[int]],
+    model: Transformer,
+    short: Transformer,
+    source: Tensor,
+) -> None:
+    """Prove that a notebook's loop writes what the module does, and one pass as well.
+
+    Args:
+        generate: the loop, of a model, a source (1, 10), a length and an ``end``.
+        model: a model that copies.
+        short: one that doesn't yet.
+        source: sequences (b, 10) to copy.
+    """
+    given = {"start": COPY_START, "max_new_tokens": 9}
+    for trained, end in product((short, model), (LETTERS.index("c"), None)):
+        exactly = deepcopy(trained).double().eval()  # so that no two logits tie
+        written = greedy_decode(exactly, source, end=end, **given)
+        loops = [generate(exactly, row[None], 9, end=end) for row in source]
+        width = max(map(len, loops))
+        padded = torch.tensor([row + [0] * (width - len(row)) for row in loops])
+        assert torch.equal(written.cpu(), padded), f"the loop writes {padded}"
+    claim = "the module writes what our loop writes, early ends too"
+    check_close(claim, written, padded)
+    begun = torch.cat([source[:, :1], written[:, :-1]], dim=1)
+    with torch.no_grad():
+        at_once = exactly(source, begun).argmax(dim=-1)
+    check_close("one pass over the finished text agrees with it", written, at_once)
 
 
 def models_table(shares: Mapping[str, Sequence[float]], copies: Mapping) -> Html:
