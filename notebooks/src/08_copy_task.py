@@ -363,9 +363,7 @@ expect(
 )
 for step in (30, 80):
     known, correct = (f"{share:.0%}" for share in stages[step])
-    print(
-        f"measured, step {step}: {known} letters of the source, {correct} right"
-    )
+    print(f"measured, step {step}: {known} in the source, {correct} right")
 ch08.check_orders(counts, floor, parts["rows"])
 
 # %% [markdown]
