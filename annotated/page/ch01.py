@@ -22,6 +22,7 @@ from annotated.page.notebook import check_close, check_same, say, show, show_tab
 from annotated.page.pictures import Matrix, chain, number
 from annotated.page.play import play
 from annotated.page.plots import OTHER, THIS, WEIGHTS, name_lines, visible
+from annotated.page.records import Rows, dots, grouped
 from annotated.page.svg import COLOURS
 from annotated.recipes.dates import DATES, date_reader, date_symbols, read_dates
 from annotated.recurrent_attention import AdditiveAttention, LocationSensitiveAttention
@@ -111,13 +112,12 @@ def check_days(train: Pairs, test: Pairs) -> None:
     print(f"none in both. Left out: {short}, March in the United States, July in Spain")
 
 
-def _shares(runs: Sequence[Mapping[str, Any]]) -> dict[tuple, numpy.ndarray]:
+def _shares(runs: Rows) -> dict[tuple, numpy.ndarray]:
     """Return the percentages read, (seeds, counts of dates), by way and steps."""
-    ways: dict[tuple, list] = {}
-    for run in runs:
-        exact = [100 * share for share in run["exact"].values()]
-        ways.setdefault((run.get("way"), run.get("steps")), []).append(exact)
-    return {way: numpy.array(rows) for way, rows in ways.items()}
+    return {
+        way: 100 * numpy.array([[*run["exact"].values()] for run in seeds])
+        for way, seeds in grouped(runs, "way", "steps").items()
+    }
 
 
 def lines_read(record: Mapping[str, Any], wide: Mapping[str, Any]) -> Html:
@@ -154,8 +154,8 @@ def check_lines(record: Mapping[str, Any], wide: Mapping[str, Any]) -> None:
     """Hold the page to what it says of the recorded runs, seed by seed."""
     assert record["config"] == DATES, "page and record differ in set-up"
     for (way, steps), rows in _shares(record["lines"]).items():
-        lowest = " · ".join(f"{share:.1f}%" for share in rows.min(axis=0))
-        print(f"recorded: {way}, {steps} steps, lowest of 1 · 2 · 3 · 4: {lowest}")
+        lowest = dots(rows.min(axis=0), ".1f")
+        print(f"recorded: {way}, {steps} steps, lowest % of 1 · 2 · 3 · 4: {lowest}")
         if way == "none":
             kept = (rows[:, 3] / rows[:, 0]).max()
             assert kept < 0.5, f"one vector keeps {kept:.0%} of its lines"
@@ -616,11 +616,7 @@ def ways(record: Mapping[str, Any]) -> Html:
     """Show how many dates each way of scoring reads, by recorded seeds."""
     parameters = {run["way"]: run["parameters"] for run in record["single"]}
     rows = [
-        [
-            way,
-            f"{parameters[way]:,}",
-            " · ".join(f"{share:.2f}%" for share in seeds[:, 0]),
-        ]
+        [way, f"{parameters[way]:,}", dots(seeds[:, 0] / 100, ".2%")]
         for (way, _), seeds in _shares(record["single"]).items()
     ]
     return show_table(

@@ -23,6 +23,7 @@ from annotated.page.frames import Choice, Html, Slider, explorer, pack, static, 
 from annotated.page.notebook import check_close, show, show_table
 from annotated.page.pictures import Matrix, chain
 from annotated.page.plots import OTHER, THIS
+from annotated.page.records import Rows, dots, grouped
 from annotated.page.svg import COLOURS
 from annotated.recipes import copy_task
 from annotated.recipes.copy_task import COPY, COPY_START, COPY_TRAINING
@@ -31,7 +32,6 @@ from annotated.transformer import Transformer, TransformerConfig
 
 LETTERS = "·abcdefghij."  # 0 is padding, 11 the end symbol where there is one
 CROSS = "decoder.layers.0.cross_attention"
-Rows = Sequence[Mapping[str, Any]]
 
 
 def letters(ids: Iterable[int]) -> str:
@@ -39,23 +39,10 @@ def letters(ids: Iterable[int]) -> str:
     return "".join(LETTERS[i] for i in ids)
 
 
-def grouped(rows: Rows, *keys: str) -> dict[tuple, list]:
-    """Group recorded runs, one for each seed, by some of their entries."""
-    groups: dict[tuple, list] = {}
-    for row in rows:
-        groups.setdefault(tuple(row[key] for key in keys), []).append(row)
-    return groups
-
-
 def copies_of(rows: Rows, *keys: str) -> dict[tuple, list[int]]:
     """Return the exact copies of each seed, on the first fresh set, by some entries."""
     groups = grouped(rows, *keys).items()
     return {key: [row["exact"][0] for row in each] for key, each in groups}
-
-
-def dots(numbers: Iterable, style: str = "") -> str:
-    """Write the numbers of several seeds in a row."""
-    return " · ".join(f"{number:{style}}" for number in numbers)
 
 
 # ---- letters, and where they come from -----------------------------------------------
@@ -532,15 +519,13 @@ def starts(model: Transformer, rows: Rows, source: Tensor) -> Html:
 
 # ---- 08b: longer than training -------------------------------------------------------
 
-Ways = Mapping[str, Sequence[Mapping[str, Any]]]
+Ways = Mapping[str, Rows]
 
 
 def lengths_of(runs: Mapping[str, Any]) -> dict[str, list]:
     """Return, for each way to train, what each seed reaches by length."""
-    ways = {"only 10": [row["lengths"] for row in runs["main"]]}
-    for row in runs["lengths"]:
-        ways.setdefault(row["name"], []).append(row["lengths"])
-    return ways
+    ways = {("only 10",): runs["main"]} | grouped(runs["lengths"], "name")
+    return {name: [row["lengths"] for row in rows] for (name,), rows in ways.items()}
 
 
 def lengths(ways: Ways) -> Html:
