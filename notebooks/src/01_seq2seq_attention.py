@@ -372,9 +372,9 @@ ch01.unrolled(alignment[1])
 # %% Proof: padding changes no encoder state tags=["hide-input", "proof"]
 pair = make_batch([(samples[1], ""), (text, "")], *symbols)
 both, memory = (reader.encoder(b.source, b.lengths) for b in (pair, batch))
-states = both.states[1:, : len(text)], both.summary[1:]
+unpadded = both.states[1:, : len(text)], both.summary[1:]
 claim = "padding changes no encoder state, in either direction"
-check_close(claim, states, memory[:2], 1e-4)
+check_close(claim, unpadded, memory[:2], 1e-4)
 
 # %% [markdown]
 # One step in code, for one source. `scorer` holds $W_q$, $W_k$ and $w$; `gru` and `head`,
