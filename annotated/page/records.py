@@ -20,5 +20,5 @@ def grouped(rows: Iterable[Mapping[str, Any]], *keys: str) -> dict[tuple, list]:
 
 
 def dots(numbers: Iterable, style: str = "") -> str:
-    """Write the numbers of several seeds in a row."""
+    """Return the ``numbers`` of several seeds in a row, in a format's ``style``."""
     return " · ".join(f"{number:{style}}" for number in numbers)
