@@ -21,10 +21,11 @@ from annotated.page.notebook import check_close, check_same, show, show_table
 from annotated.page.pictures import Matrix, chain, number
 from annotated.page.play import play
 from annotated.page.plots import OTHER, THIS, WEIGHTS, name_lines, visible
+from annotated.page.records import Rows, dots, grouped
 from annotated.page.svg import COLOURS
 from annotated.recipes.dates import DATES, date_reader, date_symbols, read_dates
 from annotated.recurrent_attention import AdditiveAttention, LocationSensitiveAttention
-from annotated.seq2seq import Seq2Seq, teacher_forcing_loss
+from annotated.seq2seq import Memory, Seq2Seq, teacher_forcing_loss
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -77,9 +78,9 @@ def date_explorer(
     )
 
 
-def bottleneck(text: str, width: int) -> Html:
-    """Draw sequence to sequence, with one vector of ``width`` numbers."""
-    drawing = Drawing(350, 104)
+def bottleneck(text: str, memory: Memory) -> Html:
+    """Draw sequence to sequence, whose ``memory`` of a text is one vector."""
+    drawing, width = Drawing(350, 104), memory.summary.shape[1]
     drawing.text(0, 14, text, anchor="start", size=12.2, code=True)
     drawing.text(350, 14, "2024-07-16", anchor="end", size=12.2, code=True)
     drawing.arrow((52, 22), (52, 46))
@@ -110,13 +111,12 @@ def check_days(train: Pairs, test: Pairs) -> None:
     print(f"none in both. Left out: {short}, March in the United States, July in Spain")
 
 
-def _shares(runs: Sequence[Mapping[str, Any]]) -> dict[tuple, numpy.ndarray]:
+def _shares(runs: Rows) -> dict[tuple, numpy.ndarray]:
     """Return the percentages read, (seeds, counts of dates), by way and steps."""
-    ways: dict[tuple, list] = {}
-    for run in runs:
-        exact = [100 * share for share in run["exact"].values()]
-        ways.setdefault((run.get("way"), run.get("steps")), []).append(exact)
-    return {way: numpy.array(rows) for way, rows in ways.items()}
+    return {
+        way: 100 * numpy.array([[*run["exact"].values()] for run in seeds])
+        for way, seeds in grouped(runs, "way", "steps").items()
+    }
 
 
 def lines_read(record: Mapping[str, Any], wide: Mapping[str, Any]) -> Html:
@@ -153,8 +153,8 @@ def check_lines(record: Mapping[str, Any], wide: Mapping[str, Any]) -> None:
     """Hold the page to what it says of the recorded runs, seed by seed."""
     assert record["config"] == DATES, "page and record differ in set-up"
     for (way, steps), rows in _shares(record["lines"]).items():
-        lowest = " · ".join(f"{share:.1f}%" for share in rows.min(axis=0))
-        print(f"recorded: {way}, {steps} steps, lowest of 1 · 2 · 3 · 4: {lowest}")
+        lowest = dots(rows.min(axis=0), ".1f")
+        print(f"recorded: {way}, {steps} steps, lowest % of 1 · 2 · 3 · 4: {lowest}")
         if way == "none":
             kept = (rows[:, 3] / rows[:, 0]).max()
             assert kept < 0.5, f"one vector keeps {kept:.0%} of its lines"
@@ -170,10 +170,6 @@ def check_lines(record: Mapping[str, Any], wide: Mapping[str, Any]) -> None:
 # ---- 1.2: attention, number by number ------------------------------------------------
 
 
-def _said(values: Tensor) -> str:
-    return ", ".join(map(number, values.flatten().tolist()))
-
-
 def meeting(asked: Tensor, offered: Tensor, sums: Tensor) -> Html:
     """Show the mapped query added to the mapped key of each word."""
     return chain(
@@ -182,9 +178,6 @@ def meeting(asked: Tensor, offered: Tensor, sums: Tensor) -> Html:
         Matrix(offered, "W_k · keys", WORDS, KINDS, row=2),
         "=",
         Matrix(sums, "sums", columns=KINDS, row=2),
-        alt=f"The mapped query {_said(asked)} is added to the mapped keys of 7, March "
-        f"and 2024. The sums are {'; '.join(map(_said, sums[:2]))} and, lit, "
-        f"{_said(sums[2])}.",
         caption="The query meets each key. The row of 2024 is highlighted.",
     )
 
@@ -197,8 +190,6 @@ def scoring(sums: Tensor, hidden: Tensor, scores: Tensor) -> Html:
         Matrix(hidden, "hidden", columns=KINDS, row=2),
         "· w →",
         Matrix(scores[:, None], "scores", row=2),
-        alt=f"After the tanh the row of 2024 is {_said(hidden[2])}, and that of March "
-        f"{_said(hidden[1])}. The scores of 7, March and 2024 are {_said(scores)}.",
         caption="Each row of sums becomes one score; w holds −7 three times.",
     )
 
@@ -218,8 +209,6 @@ def mixing(
         Matrix(states, "states", WORDS, FOUR),
         "=",
         Matrix(contexts, name, columns=FOUR, row=row),
-        alt=f"The weights of 7, March and 2024, {_said(weights)}, times the three "
-        f"states give {_said(contexts)}.",
         caption=said if caption is None else caption,
     )
 
@@ -231,9 +220,6 @@ def two_sources(scores: Tensor, weights: Tensor, real: Tensor) -> Html:
         Matrix(scores, "scores", names, mask=real),
         "softmax →",
         Matrix(weights, "weights", names, weights=True),
-        alt=f"Scores of two sources, {_said(scores[0])} and {_said(scores[1, :2])}; "
-        "the third cell of the second is hatched, for padding. After the softmax March "
-        "and May have nearly all weight, and the padding has 0.",
         caption="Which month? Hatched is the padding. Without the mask its score, "
         f"{number(scores[1, 2].item())}, would be the highest of its row.",
     )
@@ -313,11 +299,8 @@ def teacher_forcing(batch: Batch, names: Sequence[str]) -> Html:
 
 def check_decoder(decoder_step: Callable, pairs: Pairs, symbols: Symbols) -> None:
     """Prove that ``decoder_step``, one date at a time, is the batched model."""
-    model, batch = (
-        date_reader("additive", *symbols).double(),
-        make_batch(pairs, *symbols),
-    )
-    decoder, a = model.decoder, model.decoder.attention
+    model, batch = date_reader("additive", *symbols), make_batch(pairs, *symbols)
+    decoder, a = model.double().decoder, model.decoder.attention
 
     def by_hand(model: Seq2Seq) -> Tensor:
         scorer = a.query_map.weight, a.key_map.weight, a.direction.weight[0]
@@ -544,11 +527,7 @@ def ways(record: Mapping[str, Any]) -> Html:
     """Show how many dates each way of scoring reads, by recorded seeds."""
     parameters = {run["way"]: run["parameters"] for run in record["single"]}
     rows = [
-        [
-            way,
-            f"{parameters[way]:,}",
-            " · ".join(f"{share:.2f}%" for share in seeds[:, 0]),
-        ]
+        [way, f"{parameters[way]:,}", dots(seeds[:, 0] / 100, ".2%")]
         for (way, _), seeds in _shares(record["single"]).items()
     ]
     return show_table(
@@ -589,7 +568,7 @@ def moved(position: int, looked: Tensor, found: Tensor, weights: Tensor) -> Html
             weights=True,
         ),
         alt=f"Seven equal keys. It looked last at position {position}. The filter "
-        f"gives {_said(found)}, and the new weights are {_said(weights)}.",
+        f"gives {', '.join(map(number, found[0].tolist()))}.",
     )
 
 
@@ -650,9 +629,6 @@ def gated(old: Tensor, candidate: Tensor, z: Tensor) -> Html:
             rows=["old state", "candidate", "update gate z", "new state"],
             row=3,
         ),
-        alt=f"Four rows of three numbers. Old state {_said(old)}; candidate "
-        f"{_said(candidate)}; gate {_said(z)}; new state "
-        f"{_said(z * old + (1 - z) * candidate)}.",
         caption="Kept, replaced, and half of each: new = z · old + (1 − z) · "
         "candidate.",
     )

@@ -4,7 +4,9 @@ import base64
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import replace
+from itertools import product
 from typing import Any
 
 import matplotlib.pyplot as plt
@@ -18,9 +20,10 @@ from annotated.decoding import greedy_decode
 from annotated.page import frames
 from annotated.page.diagrams import NOTE, Drawing
 from annotated.page.frames import Choice, Html, Slider, explorer, pack, static, unpack
-from annotated.page.notebook import show, show_table
+from annotated.page.notebook import check_close, show, show_table
 from annotated.page.pictures import Matrix, chain
 from annotated.page.plots import OTHER, THIS
+from annotated.page.records import Rows, dots, grouped
 from annotated.page.svg import COLOURS
 from annotated.recipes import copy_task
 from annotated.recipes.copy_task import COPY, COPY_START, COPY_TRAINING
@@ -29,7 +32,6 @@ from annotated.transformer import Transformer, TransformerConfig
 
 LETTERS = "·abcdefghij."  # 0 is padding, 11 the end symbol where there is one
 CROSS = "decoder.layers.0.cross_attention"
-Rows = Sequence[Mapping[str, Any]]
 
 
 def letters(ids: Iterable[int]) -> str:
@@ -37,23 +39,10 @@ def letters(ids: Iterable[int]) -> str:
     return "".join(LETTERS[i] for i in ids)
 
 
-def grouped(rows: Rows, *keys: str) -> dict[tuple, list]:
-    """Group recorded runs, one for each seed, by some of their entries."""
-    groups: dict[tuple, list] = {}
-    for row in rows:
-        groups.setdefault(tuple(row[key] for key in keys), []).append(row)
-    return groups
-
-
 def copies_of(rows: Rows, *keys: str) -> dict[tuple, list[int]]:
     """Return the exact copies of each seed, on the first fresh set, by some entries."""
     groups = grouped(rows, *keys).items()
     return {key: [row["exact"][0] for row in each] for key, each in groups}
-
-
-def dots(numbers: Iterable, style: str = "") -> str:
-    """Write the numbers of several seeds in a row."""
-    return " · ".join(f"{number:{style}}" for number in numbers)
 
 
 # ---- letters, and where they come from -----------------------------------------------
@@ -105,22 +94,12 @@ def by_hand(word: str, weights: Tensor, symbols: Tensor) -> Html:
     used = symbols.any(dim=0).nonzero().flatten().tolist()
     begun = [word[: i + 1] for i in range(len(weights))]
     places = [f"{letter}{chr(0x2080 + i)}" for i, letter in enumerate(word)]
+    written = f"comes next: {letters(output.argmax(dim=1).tolist())}"
     look: dict[str, Any] = {"weights": True, "narrow": True}
     return chain(
-        Matrix(weights, "where to look", rows=begun, columns=places, row=1, **look),
-        "·",
-        Matrix(
-            symbols[:, used], "the source", rows=places, columns=letters(used), **look
-        ),
-        "=",
-        Matrix(
-            output[:, used],
-            f"comes next: {letters(output.argmax(dim=1).tolist())}",
-            rows=begun,
-            columns=letters(used),
-            row=1,
-            **look,
-        ),
+        *(Matrix(weights, "where to look", begun, places, row=1, **look), "·"),
+        *(Matrix(symbols[:, used], "the source", places, letters(used), **look), "="),
+        Matrix(output[:, used], written, begun, letters(used), row=1, **look),
     )
 
 
@@ -239,7 +218,8 @@ def check_orders(counts: Tensor, floor: float, rows: Rows) -> None:
     """Check what knowing letters without their order allows: ``counts`` (b, v)."""
     symbols = counts.sum(dim=1, keepdim=True)
     bag = torch.special.entr(counts / symbols).sum(dim=1).mean().item()
-    ends = [row["final_loss"] for row in grouped(rows, "name", "layers")[UNPLACED]]
+    unplaced = grouped(rows, "name", "layers")["no positions", 1]
+    ends = [row["final_loss"] for row in unplaced]
     assert floor - 0.03 < min(ends) <= max(ends) < bag - 0.2
     print(
         f"computed: knowing the letters but not their order allows {bag:.2f} nats, or "
@@ -248,10 +228,23 @@ def check_orders(counts: Tensor, floor: float, rows: Rows) -> None:
     )
 
 
-UNPLACED = ("no positions", 1)
-
-
 # ---- what it has learned -------------------------------------------------------------
+
+
+def check_generate(
+    generate: Callable[..., list[int]], models: Sequence[Transformer], source: Tensor
+) -> None:
+    """Prove that a loop writes of sources (b, 10) what the module does, and ends so."""
+    given = {"start": COPY_START, "max_new_tokens": 9}
+    for trained, end in product(models, (LETTERS.index("c"), None)):
+        exactly = deepcopy(trained).double()  # so that no two logits tie
+        written = greedy_decode(exactly, source, end=end, **given)
+        loops = [generate(exactly, row[None], 9, end=end) for row in source]
+        width = max(map(len, loops))
+        padded = torch.tensor([row + [0] * (width - len(row)) for row in loops])
+        assert torch.equal(written.cpu(), padded), f"the loop writes {padded}"
+    claim = "the module writes what our loop writes, early ends too"
+    check_close(claim, written, padded)
 
 
 def models_table(shares: Mapping[str, Sequence[float]], copies: Mapping) -> Html:
@@ -372,28 +365,17 @@ def copier(models: Mapping[str, tuple[dict[str, Any], Transformer]]) -> Html:
     tried += [("bigfachej", "a", twin, ALONE), ("face", "a", twin, ALONE)]
     tried += [("bigfachej", "a", twin, FORCED), ("face", "j", twin, FORCED)]
     tried += [("bigfachej", "a", name, BACKWARDS) for name in models]
-    names = "letters", "first", "model", "given"
-    checks = [
-        (
-            dict(zip(names, one, strict=True)),
-            copied(models[one[2]][1], one[0], one[1], one[3]),
-        )
-        for one in tried
-    ]
+    checks = []
+    for text, first, name, given in tried:
+        state = {"letters": text, "first": first, "model": name, "given": given}
+        checks.append((state, copied(models[name][1], text, first, given)))
     checks.append(({**checks[3][0], "letters": " Fa CE"}, checks[3][1]))
     starts = ["a", *LETTERS[:11].replace("a", "")]
+    data = {"alone": ALONE, "backwards": BACKWARDS, "twin": twin, "pad": 0}
+    data |= {"letters": LETTERS[:11], "start": COPY_START, "heads": COPY["heads"]}
     return explorer(
         static("copier.js"),
-        {
-            "weights": {name: packed for name, (packed, _) in models.items()},
-            "alone": ALONE,
-            "backwards": BACKWARDS,
-            "twin": twin,
-            "letters": LETTERS[:11],
-            "start": COPY_START,
-            "pad": 0,
-            "heads": COPY["heads"],
-        },
+        data | {"weights": {name: packed for name, (packed, _) in models.items()}},
         [
             frames.Text(
                 "letters", "up to 15 letters, a to j", SAMPLES[0], SAMPLES, most=15
@@ -500,15 +482,13 @@ def starts(model: Transformer, rows: Rows, source: Tensor) -> Html:
 
 # ---- 08b: longer than training -------------------------------------------------------
 
-Ways = Mapping[str, Sequence[Mapping[str, Any]]]
+Ways = Mapping[str, Rows]
 
 
 def lengths_of(runs: Mapping[str, Any]) -> dict[str, list]:
     """Return, for each way to train, what each seed reaches by length."""
-    ways = {"only 10": [row["lengths"] for row in runs["main"]]}
-    for row in runs["lengths"]:
-        ways.setdefault(row["name"], []).append(row["lengths"])
-    return ways
+    ways = {("only 10",): runs["main"]} | grouped(runs["lengths"], "name")
+    return {name: [row["lengths"] for row in rows] for (name,), rows in ways.items()}
 
 
 def lengths(ways: Ways) -> Html:

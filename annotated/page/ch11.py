@@ -2,6 +2,7 @@
 
 import ast
 import math
+import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
@@ -13,20 +14,22 @@ import numpy
 import torch
 from markupsafe import Markup
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 from annotated.attention import scaled_dot_product_attention
 from annotated.decoding import keep_top_p, sample, tempered
+from annotated.devices import device_of
 from annotated.gpt import GPT, GPTConfig
 from annotated.masks import causal_mask
 from annotated.page.diagrams import GAP, NOTE, Drawing
-from annotated.page.frames import Choice, Html, Slider, explorer, render, static
+from annotated.page.frames import Choice, Html, Slider, Text, explorer, render, static
 from annotated.page.notebook import check_close, show, show_table
 from annotated.page.pictures import Matrix, chain
 from annotated.page.plots import OTHER, THIS, name_lines, visible
+from annotated.page.records import Rows, grouped
 from annotated.page.references import torch_weights
 from annotated.text import CHARACTERS, Characters
 
-Runs = Sequence[Mapping[str, Any]]
 After = Callable[[str], Counter]
 TEMPERATURES = [0.25, 0.5, 0.75, 1, 1.25, 1.5, 2, 3]
 
@@ -199,17 +202,15 @@ def check_gpt() -> None:
 # ---- how good it gets ----------------------------------------------------------------
 
 
-def learning(history: Runs, held_out: float) -> Html:
+def learning(history: Rows, held_out: float) -> Html:
     """Plot the training loss in bits, averaged over 50 steps, and the held-out one."""
     losses = numpy.array([record["loss"] for record in history]) / math.log(2)
     losses = losses[: len(losses) // 50 * 50].reshape(-1, 50).mean(1)
     steps = 50 * numpy.arange(1, len(losses) + 1)
     figure, ax = plt.subplots(figsize=(8.6, 2.8))
     ax.plot(steps, losses, color=THIS, label=f"training batches {losses[-1]:.2f}")
-    ends = [steps[-1]] * 2, [held_out] * 2
-    ax.plot(
-        *ends, "o", color=OTHER, clip_on=False, label=f"held-out modules {held_out:.2f}"
-    )
+    name = f"held-out modules {held_out:.2f}"
+    ax.plot(steps[-1:], [held_out], "o", color=OTHER, clip_on=False, label=name)
     ax.set(xlabel="training step", ylabel="bits per character", xlim=(0, steps[-1]))
     name_lines(ax)
     return show(
@@ -223,13 +224,13 @@ def learning(history: Runs, held_out: float) -> Html:
     )
 
 
-def by_position(runs: Runs, way: str) -> Any:
+def by_position(runs: Rows, way: str) -> Any:
     """Return bits by position, (seeds, 64), of the recorded models of one kind."""
     chosen = (row["by_position"] for row in runs if row["way"] == way)
     return numpy.array([*chosen])
 
 
-def position_figure(runs: Runs, held_out: Any, trigrams: float) -> Html:
+def position_figure(runs: Rows, held_out: Any, trigrams: float) -> Html:
     """Plot bits by position of four kinds of model; ``held_out``, ours: (windows, 64).
 
     A band is the range of seeds, widened by twice the standard error of the mean.
@@ -264,8 +265,8 @@ def position_figure(runs: Runs, held_out: Any, trigrams: float) -> Html:
     )
 
 
-def check_positions(runs: Runs, without: int) -> None:
-    """Check what the page says of recorded losses; ``without``: idle parameters."""
+def check_positions(runs: Rows) -> None:
+    """Check what the page says of recorded losses."""
     attention, average = (by_position(runs, way) for way in ("attention", "average"))
     gains = (average - attention).mean(1)
     assert min(gains) > 0.64 and max(gains) < 0.68
@@ -275,10 +276,7 @@ def check_positions(runs: Runs, without: int) -> None:
     for way in ("recurrent", "convolution"):
         behind = (by_position(runs, way) - attention).mean(1)
         assert abs(behind).max() < 0.1 < gains.min()
-    print(
-        f"recorded: attention is {gains.round(2)} bits below the average, seed by seed "
-        f"({without:,} of the average's parameters, of queries and keys, are idle)"
-    )
+    print(f"recorded: attention is {gains.round(2)} bits below the average, by seed")
 
 
 def brackets(on_open: Tensor, on_closed: Tensor, before: Sequence[float]) -> Html:
@@ -325,7 +323,19 @@ def strip(line: str, looks: Tensor, head: int) -> Html:
     )
 
 
-def surprises(piece: str, costs: Tensor) -> Html:
+@torch.no_grad()
+def surprises(model: GPT, ids: Tensor, text: str) -> Html:
+    """Show a method in a held-out ``text`` of these ids, each character by its bits."""
+    method = r"    def __delitem__\(self, key\):\n        del self.dict.*?pass\n"
+    found = re.search(method, text, re.DOTALL)
+    places = torch.arange(*found.span())
+    before = ids[places[:, None] + torch.arange(-64, 0)]  # the 64 before each
+    logits = model(before.to(device_of(model)))[:, -1].cpu()
+    nats = F.cross_entropy(logits, ids[places], reduction="none")
+    return shaded(found.group(), nats / math.log(2))
+
+
+def shaded(piece: str, costs: Tensor) -> Html:
     """Show a piece of code, each character shaded by its bits."""
     cell = Markup(
         '<span style="background: color-mix(in srgb, var(--at-minus) {:.0f}%, '
@@ -351,8 +361,9 @@ def _pre(text: str) -> Markup:
     return Markup('<pre style="{}; font-size: 14px">{}</pre>').format(style, text)
 
 
-def scaling(counting: Runs, *trained: Runs) -> Html:
+def scaling(counting: Rows, runs: Rows, *larger: Rows) -> Html:
     """Plot bits against stored numbers: counts, and models of three sizes."""
+    trained = grouped(runs, "way")["attention",], *larger
     sizes = [rows[0]["parameters"] for rows in trained]
     losses = [mean(row["bits"] for row in rows) for rows in trained]
     counts = [(row["numbers"], row["cut"]) for row in counting[2:]]
@@ -364,17 +375,15 @@ def scaling(counting: Runs, *trained: Runs) -> Html:
         "width 96,\n6,000 steps",
         "width 128,\n3 layers",
     )
-    named = [(*at, name, THIS) for *at, name in zip(sizes, losses, settings)]  # noqa: B905
-    named += [
-        (*at, f"{row['back']}" + " back" * (row["back"] == 2), OTHER)
-        for at, row in zip(counts, counting[2:], strict=True)
-    ]
-    for x, y, name, color in named:
-        last = "layers" in name
-        place = {"xytext": (6, 5)} if color == OTHER else {"xytext": (-8, -4)}
-        place |= {"ha": "left" if color == OTHER or last else "right"}
-        place |= {} if color == OTHER else {"va": "top"}
-        ax.annotate(name, (x, y), color=color, textcoords="offset points", **place)
+    marks = {"textcoords": "offset points", "color": OTHER}
+    for at, row in zip(counts, counting[2:], strict=True):
+        ax.annotate(
+            f"{row['back']}" + " back" * (row["back"] == 2), at, (6, 5), **marks
+        )
+    marks |= {"xytext": (-8, -4), "color": THIS, "va": "top"}
+    for *at, name in zip(sizes, losses, settings, strict=True):
+        side = "left" if "layers" in name else "right"
+        ax.annotate(name, at, ha=side, **marks)
     ax.text(2.4e5, 2.62, "counting", color=OTHER, weight="bold")
     ax.text(3.2e4, 2.2, "attention", color=THIS, weight="bold")
     ax.set(xscale="log", xlabel="stored numbers", ylabel="bits per character")
@@ -392,8 +401,9 @@ def scaling(counting: Runs, *trained: Runs) -> Html:
     )
 
 
-def check_scaling(counting: Runs, ours: Runs, larger: Runs, deeper: Runs) -> None:
+def check_scaling(counting: Rows, runs: Rows, larger: Rows, deeper: Rows) -> None:
     """Check what the page says of counts and of recorded models of three sizes."""
+    ours = grouped(runs, "way")["attention",]
     cuts, (grown,), longest = [row["cut"] for row in counting], deeper, counting[-1]
     first, second = ([row["bits"] for row in rows] for rows in (ours, larger))
     sizes = [rows[0]["parameters"] for rows in (ours, larger)]
@@ -415,13 +425,14 @@ def check_scaling(counting: Runs, ours: Runs, larger: Runs, deeper: Runs) -> Non
 # ---- sampling ------------------------------------------------------------------------
 
 
-def distributions(kinds: Mapping[str, Tensor], symbols: Sequence[str]) -> Html:
+def distributions(kinds: Sequence[Tensor], symbols: Sequence[str]) -> Html:
     """Show distributions (v,) over the five likeliest characters, and all others."""
-    order = next(iter(kinds.values())).argsort(descending=True)
-    rows = [torch.cat([d[order[:5]], d[order[5:]].sum()[None]]) for d in kinds.values()]
+    names = ["as it is", "temperature 0.5", "top-k, 3", "top-p, 0.75"]
+    order = kinds[0].argsort(descending=True)
+    rows = [torch.cat([d[order[:5]], d[order[5:]].sum()[None]]) for d in kinds]
     columns = [*(sign(symbols[i]) for i in order[:5].tolist()), "rest"]
     return chain(
-        Matrix(torch.stack(rows), rows=[*kinds], columns=columns, weights=True),
+        Matrix(torch.stack(rows), rows=names, columns=columns, weights=True),
         # given: 0.005
         caption="One distribution of our model, and what becomes of it. 0: less than "
         f"0.005, or cut. Last column: the {len(symbols) - 5} other characters.",
@@ -536,15 +547,64 @@ def answers(
     return in_the_browser
 
 
-def begun_by(prompt: str, written: Mapping[str, str]) -> list[Markup]:
-    """Return, by title, the first ten lines of what was written after a prompt."""
+def text_writer(model: GPT, packed: Mapping[str, Any], symbols: Characters) -> Html:
+    """Show a model, with the weights that a browser has, that continues a text."""
+    draws = torch.rand(5, 70, generator=torch.Generator().manual_seed(0)).tolist()
+    answer, sizes = answers(model, symbols, draws), {"heads": 4, "layers": 2}
+    data = {"weights": packed, "characters": "".join(symbols.symbols), "draws": draws}
+    return explorer(
+        static("text_writer.js"),
+        data | sizes | {"context": 64},
+        [
+            Text("prompt", "you begin", "    return se", most=64),
+            Slider("temperature", "temperature", [0.25, 0.5, 0.75, 1, 1.5], 1),
+            Slider("top_p", "top-p", [0.5, 0.75, 0.9, 0.95, 1], 0.9),
+            Slider("seed", "another try", [1, 2, 3, 4, 5], 1),
+        ],
+        label="Our model continues your text",
+        checks=[
+            answer("    return se", 1, 0.9, 1),
+            answer("    for i in ra", 1, 1, 2),
+            answer("def f(x):\\n", 0.75, 0.9, 4),
+            answer("What is the meaning of life? ", 0.5, 0.9, 3),
+        ],
+        question="You write the beginning. What comes next, and how sure is it?",
+        caption="↵: a real line break. Other breaks are only wrapping.",
+    )
+
+
+def first_lines(begun: str, written: Mapping[str, str]) -> Html:
+    """Show, by title, the first ten lines of what was written after a beginning."""
     blocks = []
     for title, text in written.items():
         rest = "\n".join(text.split("\n")[:10]).rstrip()
-        code = _pre(Markup("<strong>{}</strong>{}").format(prompt, rest))
-        heading = Markup('<p class="annotated-title">{}</p>').format(title)
-        blocks.append(heading + code)
-    return blocks
+        code = _pre(Markup("<strong>{}</strong>{}").format(begun, rest))
+        blocks.append(Markup('<p class="annotated-title">{}</p>').format(title) + code)
+    caption = (
+        "Bold: what was given. The first lines of 400 characters each, with seed 0."
+    )
+    caption += " The larger model is recorded."
+    return Html(render("figure", image=Markup("").join(blocks), caption=caption))
+
+
+def side_by_side(
+    begun: str, model: GPT, deeper: Mapping[str, Any], symbols: Characters
+) -> Html:
+    """Show how a model and the ``deeper``, recorded one continue a line."""
+    given, last = deeper["sampling"], (begun, deeper["steps"])
+    new = sample(
+        model, torch.tensor([symbols.encode(begun)], device=device_of(model)),
+        max_new_tokens=400, slide=True,
+        temperature=given["temperature"], top_p=given["top_p"],
+        generator=torch.Generator().manual_seed(given["seed"]),
+    )  # fmt: skip
+    ours = (
+        f"This page's model, {sum(p.numel() for p in model.parameters()):,} parameters"
+    )
+    grown = {(row["prompt"], row["step"]): row["written"] for row in deeper["written"]}
+    large = f"{deeper['rows'][0]['parameters']:,} parameters"
+    written = {ours: "".join(symbols.decode(new[0].tolist())), large: grown[last]}
+    return first_lines(begun, written)
 
 
 def check_larger(deeper: Mapping[str, Any], begun: str, parameters: int) -> None:

@@ -10,7 +10,7 @@ FAULTS = {
         ("1 - near", "near", "the rest is the near"),
     ],
     "by_heads": [
-        ("row[key]", 'row["seed"]', "by seed"),
+        ("grouped(rows, key)", 'grouped(rows, "seed")', "by seed"),
     ],
     "stages": [
         ("way == WAYS[1]", "way != WAYS[1]", "the two ways exchanged"),
