@@ -10,7 +10,6 @@ import codecs
 import copy
 import json
 import re
-import sys
 from typing import Any
 
 import nbformat
@@ -23,20 +22,32 @@ MOST_BYTES = 20 * 2**20
 MOST_CELLS = 2000
 MOST_WORDS = 30_000  # letters of an answer in words, beside its pictures
 MOST_NOTES = 40  # of one submission
+MOST_NAME = 200  # letters of a name with dots
 OWN = "own"  # tag of a cell that the student added
-SUSPECT = re.compile(
-    r"(\b(?:os\._exit|os\.kill\w*|os\.system|os\.fork|sys\.exit|sys\.modules|sys\._\w+|"
-    r"torch\.ops|torch\._\w+|__import__|__builtins__|open\(|eval\(|exec\(|vars\(|"
-    r"globals\(|[gs]etattr\(|attrgetter|__getattribute__|astuple|asdict|initial_seed|get_rng_state)"
-    r"|\.(?:expression|_function|f_back|f_globals|f_locals|cell_contents|"
-    r"__(?:closure|code|dict|globals|subclasses)__)(?!\w))"
-)
-# What a notebook of exercises may import without a word: it looks into no process.
-PLAIN = {"torch", "numpy", "matplotlib", "annotated", *sys.stdlib_module_names} - {
-    "_thread", "builtins", "concurrent", "ctypes", "dis", "gc", "importlib", "inspect",
-    "marshal", "mmap", "multiprocessing", "pickle", "pkgutil", "pydoc", "runpy",
-    "signal", "socket", "subprocess", "threading", "trace",
+# What a notebook of exercises may import without a word: it looks into no process, runs
+# no text and starts no thread.
+PLAIN = {
+    "__future__", "abc", "annotated", "bisect", "cmath", "collections", "contextlib",
+    "copy", "csv", "dataclasses", "datetime", "decimal", "enum", "fractions",
+    "functools", "heapq", "itertools", "json", "math", "matplotlib", "numbers", "numpy",
+    "operator", "pprint", "random", "re", "statistics", "textwrap", "time", "torch",
+    "typing", "warnings",
 }  # fmt: skip
+LOOKS = {
+    "__builtins__", "__import__", "breakpoint", "compile", "delattr", "eval", "exec",
+    "getattr", "globals", "locals", "open", "setattr", "vars",
+}  # fmt: skip
+# The same by names behind a dot: what begins with an underscore (but for the methods
+# that everybody writes), and what leads to a module, to frames, to a question's text or
+# to its operations by their names.
+INSIDE = re.compile(
+    r"_(?!_(?:call|class|doc|getitem|init|iter|len|name|version)__)\w+|expression|"
+    r"f_(?:back|builtins|code|globals|locals)|(?:gi|tb)_\w+|cell_contents|grad_fn|"
+    r"as(?:dict|tuple)|attrgetter|methodcaller|get_type_hints|initial_seed|"
+    r"runstring|measure|load|ao|builtins|concurrent|ctypes|export|fx|gc|"
+    r"importlib|inspect|io|jit|library|multiprocessing|ops|os|overrides|package|"
+    r"pickle|profiler|signal|socket|subprocess|sys|threading"
+)
 MOST_LOOKED_AT = 200_000  # letters
 
 
@@ -386,7 +397,6 @@ def suspicions(source: str) -> list[str]:
         found = ["is no Python that could be looked at"]
     except (RecursionError, MemoryError):
         found = ["is nested too deeply to be looked at"]
-    found += [f"contains {hit.strip('(')}" for hit in SUSPECT.findall(source)]
     return list(dict.fromkeys(found))
 
 
@@ -401,42 +411,68 @@ def _seen_in(tree: ast.Module) -> list[str]:
             known |= {a.asname or a.name: f"{node.module}.{a.name}" for a in node.names}
         elif isinstance(node, ast.Attribute):
             inner.add(id(node.value))
+        elif isinstance(node, ast.Assign) and (name := _dotted(node.value)):
+            known |= {t.id: name for t in node.targets if isinstance(t, ast.Name)}
     for node in ast.walk(tree):
-        modules, of_torch = [], False
         if isinstance(node, ast.ImportFrom) and node.module:
-            modules = [f"{node.module}.{alias.name}" for alias in node.names]
+            for alias in node.names:
+                found += _seen_in_import(f"{node.module}.{alias.name}")
         elif isinstance(node, ast.Import):
-            modules = [alias.name for alias in node.names]
-        elif isinstance(node, ast.Attribute) and (root := _root(node)):
-            full = known.get(root, root)
-            of_torch = full.split(".")[0] == "torch" and ATTENDS.search(node.attr)
-            if id(node) not in inner and (root in known or full == "annotated"):
-                name = full + ast.unparse(node).removeprefix(root)
-                if full == "annotated":
-                    modules = [name]
-                elif full != root and (hit := SUSPECT.match(name)):
-                    found.append(f"contains {hit[0]}")
-        for name in modules:
-            top = name.split(".")[0]
-            if top == "annotated" and name not in CHECKING:
-                found.append(f"takes {name} from the book's module")
-            elif top not in PLAIN:
-                found.append(f"imports {top}")
-            elif SUSPECT.match(name) or name in ("os.*", "sys.*"):
-                found.append(f"imports {name}")
-            elif top == "torch" and ATTENDS.search(name):
-                found.append(f"calls PyTorch's own {name.split('.')[-1]}")
-        if of_torch:
-            found.append(f"calls PyTorch's own {node.attr}")
-        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
-            if root and full.split(".")[0] in PATCHED:
-                found.append(f"assigns {ast.unparse(node)}")
-        if isinstance(node, ast.MatchClass):
-            seen = [attr for attr in node.kwd_attrs if SUSPECT.match(f".{attr}")]
-            found += [f"contains {attr}" for attr in seen]
-        if isinstance(node, ast.FunctionDef) and node.name in ("check", "CheckFailed"):
+            for alias in node.names:
+                found += _seen_in_import(alias.name)
+        elif isinstance(node, ast.Attribute | ast.Name) and id(node) not in inner:
+            found += _seen_in_name(node, known)
+        elif isinstance(node, ast.MatchClass):
+            found += [f"contains {a}" for a in node.kwd_attrs if INSIDE.fullmatch(a)]
+        elif isinstance(node, ast.FunctionDef) and node.name in OWN_CHECKS:
             found.append(f"defines its own {node.name}")
     return found
+
+
+def _seen_in_import(name: str) -> list[str]:
+    top, *parts = name.split(".")
+    if top == "annotated":
+        of_book = name not in CHECKING
+        return [f"takes {name} from the book's module"] if of_book else []
+    if top not in PLAIN:
+        return [f"imports {top}"]
+    if any(map(INSIDE.fullmatch, parts)):
+        return [f"imports {name}"]
+    if top == "torch" and ATTENDS.search(name):
+        return [f"calls PyTorch's own {parts[-1]}"]
+    return []
+
+
+def _seen_in_name(node: ast.Attribute | ast.Name, known: dict[str, str]) -> list[str]:
+    """What a name, and all behind its dots, may be used for."""
+    root, *parts = _dotted(node).split(".")
+    full = known.get(root, root)
+    if full == "annotated" and parts:
+        return _seen_in_import(".".join(["annotated", *parts]))
+    found = [f"contains {full}"] if full in LOOKS else []
+    inside = parts[1:] if root in ("self", "cls") else parts
+    found += [f"contains .{part}" for part in inside if INSIDE.fullmatch(part)]
+    top = full.split(".")[0]
+    if top == "torch":
+        own = filter(ATTENDS.search, parts)
+        found += [f"calls PyTorch's own {part}" for part in own]
+    if parts and isinstance(node.ctx, ast.Store) and top in PATCHED:
+        found.append(f"assigns {root}.{'.'.join(parts)}")
+    if parts and parts[-1] in ("format", "format_map"):  # "{0.expression}".format(f)
+        text = node.value.value if isinstance(node.value, ast.Constant) else "{.}"
+        if re.search(r"{[^}:]*[.[]", str(text)):
+            found.append(f"contains .{parts[-1]}")
+    return found
+
+
+def _dotted(node: ast.AST) -> str:
+    """`torch.nn.functional`, or `.T` of what has no name; nothing for anything else."""
+    parts = []
+    while isinstance(node, ast.Attribute):
+        parts.append(node.attr)
+        node = node.value
+    root = [node.id] if isinstance(node, ast.Name) else [""] if parts else []
+    return ".".join(root + parts[::-1])[:MOST_NAME]
 
 
 ATTENDS = re.compile("attention|transformer", re.I)
@@ -447,12 +483,7 @@ CHECKING = {
     "annotated.page.notebook.setup",
 }
 PATCHED = {"torch", "annotated", "math", "builtins", "checks", "inspect"}
-
-
-def _root(node: ast.AST) -> str | None:
-    while isinstance(node, ast.Attribute):
-        node = node.value
-    return node.id if isinstance(node, ast.Name) else None
+OWN_CHECKS = ("check", "CheckFailed", "__torch_function__", "__torch_dispatch__")
 
 
 def _general_oddities(
