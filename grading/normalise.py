@@ -20,6 +20,7 @@ from tools.source import is_setup
 
 MOST_BYTES = 20 * 2**20
 MOST_CELLS = 2000
+MOST_CODE = 10**6  # letters of it in a notebook: what is dense takes seconds a megabyte
 MOST_WORDS = 30_000  # letters of an answer in words, beside its pictures
 MOST_NOTES = 40  # of one submission
 MOST_NAME = 200  # letters of a name with dots
@@ -73,7 +74,10 @@ def read_cells(data: bytes) -> list[dict]:
         raise Unreadable("not a notebook (no cells)")
     if len(cells) > MOST_CELLS:
         raise Unreadable(f"more than {MOST_CELLS} cells")
-    return [_plain_cell(cell) for cell in cells if isinstance(cell, dict)]
+    plain = [_plain_cell(cell) for cell in cells if isinstance(cell, dict)]
+    if sum(len(c["source"]) for c in plain if c["cell_type"] == "code") > MOST_CODE:
+        raise Unreadable(f"more than {MOST_CODE // 10**6} MB of code")
+    return plain
 
 
 def _plain_cell(cell: dict) -> dict:
@@ -130,12 +134,16 @@ def normalise(
     for exercise in found:
         answer = made.cells[exercise.answer]
         tag, _, stub = answer.source.partition("\n")
-        place, notes = _choose(exercise, release.cells[exercise.answer], cells)
+        name, given = _checked(exercise, cells)
+        place, notes = _choose(exercise, release.cells[exercise.answer], cells, name)
         if exercise.in_words:
             body, more = _words(exercise, release, cells, place)
             notes = more or notes
         else:
             body = stub if place is None else _untagged(cells[place]["source"], 1)
+            if given:
+                notes.append(f"the check is given {given[:MOST_NAME]}")
+                body += f"\n{exercise.function} = {given}"
             notes += suspicions(body) if place is not None else []
         odd += [f"{exercise.id}: {note}" for note in notes]
         if place is not None:
@@ -229,7 +237,7 @@ def _own_cells(release: Any, cells: list[dict], answers: set[int]) -> list[int]:
     ]
 
 
-TEST = re.compile(r"^[ \t]*check\(\s*[\"']([\w-]+)", re.M)
+TEST = re.compile(r"[\"'](ch\d\d(?:-[a-z0-9]+)+)[\"']")
 
 
 def _defines(source: str, name: str, constants: bool = True) -> bool:
@@ -309,13 +317,34 @@ def _untagged(source: str, lines: int = 0) -> str:
     return source.strip(" \n") if not lines else source.strip("\n")
 
 
+def _checked(exercise: Exercise, cells: list[dict]) -> tuple[str | None, str | None]:
+    """What the function is called that the student's last check tries, and what the
+    check is given if that isn't the function's own name: a second version, say."""
+    name, given = exercise.function, None
+    for cell in cells if name else ():
+        if not _is_test(cell, exercise) or len(cell["source"]) > MOST_LOOKED_AT:
+            continue
+        try:
+            tree = _parsed(cell["source"])
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            continue
+        for node in ast.walk(tree):
+            pair = getattr(node, "args" if isinstance(node, ast.Call) else "elts", ())
+            match pair:
+                case [ast.Constant(exercise.id), ast.Name(other)]:
+                    name, given = other, other
+                case [ast.Constant(exercise.id), ast.Lambda() | ast.Call() as made]:
+                    name, given = exercise.function, ast.unparse(made)
+    return name, None if given == exercise.function else given
+
+
 def _choose(
-    exercise: Exercise, stub: Any, cells: list[dict]
+    exercise: Exercise, stub: Any, cells: list[dict], name: str | None
 ) -> tuple[int | None, list[str]]:
     """Where an exercise is answered; None where there is nothing but the stub.
 
-    Where a function is asked for: the one that the student's check has called last, if
-    the notebook says so, else the last one that is written.
+    Where a function is asked for, by its name: the one that the student's check has
+    called last, if the notebook says so, else the last one that is written.
     """
     stubs = {_squeezed(stub.source), _squeezed(stub.source.partition("\n")[2])}
     grade_id = stub.metadata["nbgrader"]["grade_id"]
@@ -326,7 +355,7 @@ def _choose(
         if tags[n] == exercise.id or (tags[n] is None and cell["grade_id"] == grade_id)
     }
     notes, checked = [], 0
-    if name := exercise.function:
+    if name:
         tests = [n for n, c in enumerate(cells) if _is_test(c, exercise)] or [
             len(cells)
         ]
@@ -358,14 +387,15 @@ def _choose(
     chosen = max(ran, key=lambda n: cells[n]["ran"]) if ran else written[-1]
     known = tags[chosen] == exercise.id or cells[chosen]["grade_id"] == grade_id
     if exercise.function and not known:
-        notes.append(f"found by its name {exercise.function}, without tag")
+        notes.append(f"found by its name {name}, without tag")
     if cells[chosen]["cell_type"] != stub.cell_type:
         notes.append(f"the answer is in a {cells[chosen]['cell_type']} cell")
     return chosen, notes
 
 
 def _is_test(cell: dict, exercise: Exercise) -> bool:
-    return any(name == exercise.id for name in TEST.findall(cell["source"]))
+    """Does it name the exercise, to a `check` under whatever name, or for a loop?"""
+    return exercise.id in TEST.findall(cell["source"])
 
 
 def _squeezed(source: str) -> str:

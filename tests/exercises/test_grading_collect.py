@@ -2,11 +2,12 @@
 
 import json
 import os
+import time
 import zipfile
 
 import pytest
 
-from grading.collect import collect, identify
+from grading.collect import collect, identify, limited
 from grading.normalise import (
     MOST_BYTES,
     MOST_CELLS,
@@ -353,6 +354,8 @@ def test_what_cannot_be_read_takes_the_place_of_nothing(tmp_path):
     many = notebook(*["1"] * (MOST_CELLS + 1))
     (tmp_path / "dan_500_90006_x.ipynb").write_text(many)
     (tmp_path / "bob_23_long.ipynb").write_bytes(b" " * (MOST_BYTES + 1))
+    dense = notebook(*["a = b.c\n" * 20_000] * 8)  # once minutes of looking at it
+    (tmp_path / "fay_800_90009_x.ipynb").write_text(dense)
     wide = notebook(TEXT).encode("utf-16")
     (tmp_path / "cyd_300_90004_02_x.ipynb").write_bytes(wide)
     (tmp_path / "eva_700_90008_02_x.pdf").write_bytes(b"%PDF")
@@ -360,8 +363,17 @@ def test_what_cannot_be_read_takes_the_place_of_nothing(tmp_path):
     taken, odd = collect(tmp_path, ["ch02"])
     assert {s.student: s.chapter for s in taken} == {"ada": "ch02", "cyd": "ch02"}
     assert dict(odd)["eva_700_90008_02_x.pdf"] == "no notebook: NOT COLLECTED"
-    assert sum("NOT GRADED" in note for _, note in odd) == 3
-    assert len(odd) == 4
+    assert sum("NOT GRADED" in note for _, note in odd) == 4
+    assert len(odd) == 5
+
+
+def test_a_step_may_wait_as_long_as_the_machine_is_busy():
+    """Its limit once counted the time that other programs took."""
+    with limited(0.2):
+        time.sleep(0.5)
+    with pytest.raises(TimeoutError), limited(0.2):
+        while True:
+            pass
 
 
 def test_the_chapter_is_that_of_the_exercises_not_of_the_name(tmp_path):
