@@ -28,7 +28,10 @@ MANUAL = (
 
 # Where a spreadsheet may find the beginning of a cell: in one that splits at semicolons
 # or tabs, wherever these stand. The sign after it would make a formula of the cell.
-FORMULA = re.compile(r"(^|[;\t\r\n])((?:[^\S\t\r\n]|\")*)(?='*[=+@-])")
+# (Some leave out NUL, a byte order mark or a space without width before they look.)
+FORMULA = re.compile(
+    r"(^|[;\t\r\n])((?:[^\S\t\r\n]|[\"\0\ufeff\u200b])*)(?='*[=+@＝＋＠－-])"
+)
 NO_FORMULA = re.compile(rf"{FORMULA.pattern}'")
 csv.field_size_limit(sys.maxsize)
 

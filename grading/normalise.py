@@ -10,7 +10,6 @@ import codecs
 import copy
 import json
 import re
-import sys
 from typing import Any
 
 import nbformat
@@ -21,22 +20,35 @@ from tools.source import is_setup
 
 MOST_BYTES = 20 * 2**20
 MOST_CELLS = 2000
+MOST_CODE = 10**6  # letters of it in a notebook: what is dense takes seconds a megabyte
 MOST_WORDS = 30_000  # letters of an answer in words, beside its pictures
 MOST_NOTES = 40  # of one submission
+MOST_NAME = 200  # letters of a name with dots
 OWN = "own"  # tag of a cell that the student added
-SUSPECT = re.compile(
-    r"(\b(?:os\._exit|os\.kill\w*|os\.system|os\.fork|sys\.exit|sys\.modules|sys\._\w+|"
-    r"torch\.ops|torch\._\w+|__import__|__builtins__|open\(|eval\(|exec\(|vars\(|"
-    r"globals\(|[gs]etattr\(|attrgetter|__getattribute__|astuple|asdict|initial_seed|get_rng_state)"
-    r"|\.(?:expression|_function|f_back|f_globals|f_locals|cell_contents|"
-    r"__(?:closure|code|dict|globals|subclasses)__)(?!\w))"
-)
-# What a notebook of exercises may import without a word: it looks into no process.
-PLAIN = {"torch", "numpy", "matplotlib", "annotated", *sys.stdlib_module_names} - {
-    "_thread", "builtins", "concurrent", "ctypes", "dis", "gc", "importlib", "inspect",
-    "marshal", "mmap", "multiprocessing", "pickle", "pkgutil", "pydoc", "runpy",
-    "signal", "socket", "subprocess", "threading", "trace",
+# What a notebook of exercises may import without a word: it looks into no process, runs
+# no text and starts no thread.
+PLAIN = {
+    "__future__", "abc", "annotated", "bisect", "cmath", "collections", "contextlib",
+    "copy", "csv", "dataclasses", "datetime", "decimal", "enum", "fractions",
+    "functools", "heapq", "itertools", "json", "math", "matplotlib", "numbers", "numpy",
+    "operator", "pprint", "random", "re", "statistics", "textwrap", "time", "torch",
+    "typing", "warnings",
 }  # fmt: skip
+LOOKS = {
+    "__builtins__", "__import__", "breakpoint", "compile", "delattr", "eval", "exec",
+    "getattr", "globals", "locals", "open", "setattr", "vars",
+}  # fmt: skip
+# The same by names behind a dot: what begins with an underscore (but for the methods
+# that everybody writes), and what leads to a module, to frames, to a question's text or
+# to its operations by their names.
+INSIDE = re.compile(
+    r"_(?!_(?:call|class|doc|getitem|init|iter|len|name|version)__)\w+|expression|"
+    r"f_(?:back|builtins|code|globals|locals)|(?:gi|tb)_\w+|cell_contents|grad_fn|"
+    r"as(?:dict|tuple)|attrgetter|methodcaller|get_type_hints|initial_seed|"
+    r"runstring|measure|load|ao|builtins|concurrent|ctypes|export|fx|gc|"
+    r"importlib|inspect|io|jit|library|multiprocessing|ops|os|overrides|package|"
+    r"pickle|profiler|signal|socket|subprocess|sys|threading"
+)
 MOST_LOOKED_AT = 200_000  # letters
 
 
@@ -62,7 +74,10 @@ def read_cells(data: bytes) -> list[dict]:
         raise Unreadable("not a notebook (no cells)")
     if len(cells) > MOST_CELLS:
         raise Unreadable(f"more than {MOST_CELLS} cells")
-    return [_plain_cell(cell) for cell in cells if isinstance(cell, dict)]
+    plain = [_plain_cell(cell) for cell in cells if isinstance(cell, dict)]
+    if sum(len(c["source"]) for c in plain if c["cell_type"] == "code") > MOST_CODE:
+        raise Unreadable(f"more than {MOST_CODE // 10**6} MB of code")
+    return plain
 
 
 def _plain_cell(cell: dict) -> dict:
@@ -119,12 +134,16 @@ def normalise(
     for exercise in found:
         answer = made.cells[exercise.answer]
         tag, _, stub = answer.source.partition("\n")
-        place, notes = _choose(exercise, release.cells[exercise.answer], cells)
+        name, given = _checked(exercise, cells)
+        place, notes = _choose(exercise, release.cells[exercise.answer], cells, name)
         if exercise.in_words:
             body, more = _words(exercise, release, cells, place)
             notes = more or notes
         else:
             body = stub if place is None else _untagged(cells[place]["source"], 1)
+            if given:
+                notes.append(f"the check is given {given[:MOST_NAME]}")
+                body += f"\n{exercise.function} = {given}"
             notes += suspicions(body) if place is not None else []
         odd += [f"{exercise.id}: {note}" for note in notes]
         if place is not None:
@@ -218,7 +237,7 @@ def _own_cells(release: Any, cells: list[dict], answers: set[int]) -> list[int]:
     ]
 
 
-TEST = re.compile(r"^[ \t]*check\(\s*[\"']([\w-]+)", re.M)
+TEST = re.compile(r"[\"'](ch\d\d(?:-[a-z0-9]+)+)[\"']")
 
 
 def _defines(source: str, name: str, constants: bool = True) -> bool:
@@ -298,13 +317,34 @@ def _untagged(source: str, lines: int = 0) -> str:
     return source.strip(" \n") if not lines else source.strip("\n")
 
 
+def _checked(exercise: Exercise, cells: list[dict]) -> tuple[str | None, str | None]:
+    """What the function is called that the student's last check tries, and what the
+    check is given if that isn't the function's own name: a second version, say."""
+    name, given = exercise.function, None
+    for cell in cells if name else ():
+        if not _is_test(cell, exercise) or len(cell["source"]) > MOST_LOOKED_AT:
+            continue
+        try:
+            tree = _parsed(cell["source"])
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            continue
+        for node in ast.walk(tree):
+            pair = getattr(node, "args" if isinstance(node, ast.Call) else "elts", ())
+            match pair:
+                case [ast.Constant(exercise.id), ast.Name(other)]:
+                    name, given = other, other
+                case [ast.Constant(exercise.id), ast.Lambda() | ast.Call() as made]:
+                    name, given = exercise.function, ast.unparse(made)
+    return name, None if given == exercise.function else given
+
+
 def _choose(
-    exercise: Exercise, stub: Any, cells: list[dict]
+    exercise: Exercise, stub: Any, cells: list[dict], name: str | None
 ) -> tuple[int | None, list[str]]:
     """Where an exercise is answered; None where there is nothing but the stub.
 
-    Where a function is asked for: the one that the student's check has called last, if
-    the notebook says so, else the last one that is written.
+    Where a function is asked for, by its name: the one that the student's check has
+    called last, if the notebook says so, else the last one that is written.
     """
     stubs = {_squeezed(stub.source), _squeezed(stub.source.partition("\n")[2])}
     grade_id = stub.metadata["nbgrader"]["grade_id"]
@@ -315,7 +355,7 @@ def _choose(
         if tags[n] == exercise.id or (tags[n] is None and cell["grade_id"] == grade_id)
     }
     notes, checked = [], 0
-    if name := exercise.function:
+    if name:
         tests = [n for n, c in enumerate(cells) if _is_test(c, exercise)] or [
             len(cells)
         ]
@@ -347,14 +387,15 @@ def _choose(
     chosen = max(ran, key=lambda n: cells[n]["ran"]) if ran else written[-1]
     known = tags[chosen] == exercise.id or cells[chosen]["grade_id"] == grade_id
     if exercise.function and not known:
-        notes.append(f"found by its name {exercise.function}, without tag")
+        notes.append(f"found by its name {name}, without tag")
     if cells[chosen]["cell_type"] != stub.cell_type:
         notes.append(f"the answer is in a {cells[chosen]['cell_type']} cell")
     return chosen, notes
 
 
 def _is_test(cell: dict, exercise: Exercise) -> bool:
-    return any(name == exercise.id for name in TEST.findall(cell["source"]))
+    """Does it name the exercise, to a `check` under whatever name, or for a loop?"""
+    return exercise.id in TEST.findall(cell["source"])
 
 
 def _squeezed(source: str) -> str:
@@ -386,7 +427,6 @@ def suspicions(source: str) -> list[str]:
         found = ["is no Python that could be looked at"]
     except (RecursionError, MemoryError):
         found = ["is nested too deeply to be looked at"]
-    found += [f"contains {hit.strip('(')}" for hit in SUSPECT.findall(source)]
     return list(dict.fromkeys(found))
 
 
@@ -401,42 +441,68 @@ def _seen_in(tree: ast.Module) -> list[str]:
             known |= {a.asname or a.name: f"{node.module}.{a.name}" for a in node.names}
         elif isinstance(node, ast.Attribute):
             inner.add(id(node.value))
+        elif isinstance(node, ast.Assign) and (name := _dotted(node.value)):
+            known |= {t.id: name for t in node.targets if isinstance(t, ast.Name)}
     for node in ast.walk(tree):
-        modules, of_torch = [], False
         if isinstance(node, ast.ImportFrom) and node.module:
-            modules = [f"{node.module}.{alias.name}" for alias in node.names]
+            for alias in node.names:
+                found += _seen_in_import(f"{node.module}.{alias.name}")
         elif isinstance(node, ast.Import):
-            modules = [alias.name for alias in node.names]
-        elif isinstance(node, ast.Attribute) and (root := _root(node)):
-            full = known.get(root, root)
-            of_torch = full.split(".")[0] == "torch" and ATTENDS.search(node.attr)
-            if id(node) not in inner and (root in known or full == "annotated"):
-                name = full + ast.unparse(node).removeprefix(root)
-                if full == "annotated":
-                    modules = [name]
-                elif full != root and (hit := SUSPECT.match(name)):
-                    found.append(f"contains {hit[0]}")
-        for name in modules:
-            top = name.split(".")[0]
-            if top == "annotated" and name not in CHECKING:
-                found.append(f"takes {name} from the book's module")
-            elif top not in PLAIN:
-                found.append(f"imports {top}")
-            elif SUSPECT.match(name) or name in ("os.*", "sys.*"):
-                found.append(f"imports {name}")
-            elif top == "torch" and ATTENDS.search(name):
-                found.append(f"calls PyTorch's own {name.split('.')[-1]}")
-        if of_torch:
-            found.append(f"calls PyTorch's own {node.attr}")
-        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
-            if root and full.split(".")[0] in PATCHED:
-                found.append(f"assigns {ast.unparse(node)}")
-        if isinstance(node, ast.MatchClass):
-            seen = [attr for attr in node.kwd_attrs if SUSPECT.match(f".{attr}")]
-            found += [f"contains {attr}" for attr in seen]
-        if isinstance(node, ast.FunctionDef) and node.name in ("check", "CheckFailed"):
+            for alias in node.names:
+                found += _seen_in_import(alias.name)
+        elif isinstance(node, ast.Attribute | ast.Name) and id(node) not in inner:
+            found += _seen_in_name(node, known)
+        elif isinstance(node, ast.MatchClass):
+            found += [f"contains {a}" for a in node.kwd_attrs if INSIDE.fullmatch(a)]
+        elif isinstance(node, ast.FunctionDef) and node.name in OWN_CHECKS:
             found.append(f"defines its own {node.name}")
     return found
+
+
+def _seen_in_import(name: str) -> list[str]:
+    top, *parts = name.split(".")
+    if top == "annotated":
+        of_book = name not in CHECKING
+        return [f"takes {name} from the book's module"] if of_book else []
+    if top not in PLAIN:
+        return [f"imports {top}"]
+    if any(map(INSIDE.fullmatch, parts)):
+        return [f"imports {name}"]
+    if top == "torch" and ATTENDS.search(name):
+        return [f"calls PyTorch's own {parts[-1]}"]
+    return []
+
+
+def _seen_in_name(node: ast.Attribute | ast.Name, known: dict[str, str]) -> list[str]:
+    """What a name, and all behind its dots, may be used for."""
+    root, *parts = _dotted(node).split(".")
+    full = known.get(root, root)
+    if full == "annotated" and parts:
+        return _seen_in_import(".".join(["annotated", *parts]))
+    found = [f"contains {full}"] if full in LOOKS else []
+    inside = parts[1:] if root in ("self", "cls") else parts
+    found += [f"contains .{part}" for part in inside if INSIDE.fullmatch(part)]
+    top = full.split(".")[0]
+    if top == "torch":
+        own = filter(ATTENDS.search, parts)
+        found += [f"calls PyTorch's own {part}" for part in own]
+    if parts and isinstance(node.ctx, ast.Store) and top in PATCHED:
+        found.append(f"assigns {root}.{'.'.join(parts)}")
+    if parts and parts[-1] in ("format", "format_map"):  # "{0.expression}".format(f)
+        text = node.value.value if isinstance(node.value, ast.Constant) else "{.}"
+        if re.search(r"{[^}:]*[.[]", str(text)):
+            found.append(f"contains .{parts[-1]}")
+    return found
+
+
+def _dotted(node: ast.AST) -> str:
+    """`torch.nn.functional`, or `.T` of what has no name; nothing for anything else."""
+    parts = []
+    while isinstance(node, ast.Attribute):
+        parts.append(node.attr)
+        node = node.value
+    root = [node.id] if isinstance(node, ast.Name) else [""] if parts else []
+    return ".".join(root + parts[::-1])[:MOST_NAME]
 
 
 ATTENDS = re.compile("attention|transformer", re.I)
@@ -447,12 +513,7 @@ CHECKING = {
     "annotated.page.notebook.setup",
 }
 PATCHED = {"torch", "annotated", "math", "builtins", "checks", "inspect"}
-
-
-def _root(node: ast.AST) -> str | None:
-    while isinstance(node, ast.Attribute):
-        node = node.value
-    return node.id if isinstance(node, ast.Name) else None
+OWN_CHECKS = ("check", "CheckFailed", "__torch_function__", "__torch_dispatch__")
 
 
 def _general_oddities(

@@ -30,12 +30,13 @@ PROBLEMS = {
 }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Function:
     """A function as an argument, written as an expression, so that it is plain text.
 
     ``Function("x.cumsum(dim=0)")(x)``; ``torch`` and ``math`` may be used in it. What
-    it is, an answer should find out by calling it: its ``repr`` does not say.
+    it is, an answer should find out by calling it: neither its ``repr`` says, nor a
+    comparison with another one.
     """
 
     expression: str = field(repr=False)

@@ -10,7 +10,6 @@ import csv
 import json
 import os
 import random
-import resource
 import subprocess
 import sys
 import tempfile
@@ -96,9 +95,10 @@ def hand_in(inbox: Path, maker: Maker, students: int) -> dict[str, tuple[bool, s
     return deserved
 
 
-def watched(command: list[str]) -> tuple[int, float, float]:
-    """Run a command: its exit code, its seconds, the most bytes it held, in GB."""
-    begun, most = time.monotonic(), 0
+def watched(command: list[str]) -> tuple[int, float, float, float]:
+    """Run a command: its exit code, its seconds, those that its processes computed, and
+    the most bytes that they held, in GB."""
+    begun, most, used = time.monotonic(), 0, {}
     process = subprocess.Popen(command, cwd=ROOT)
 
     def watch() -> None:
@@ -107,6 +107,7 @@ def watched(command: list[str]) -> tuple[int, float, float]:
             held = 0
             for one in [root := psutil.Process(process.pid), *root.children(True)]:
                 try:
+                    used[one] = sum(one.cpu_times()[:2])
                     held += one.memory_full_info().pss  # forks share most of theirs
                 except psutil.Error:
                     continue
@@ -116,7 +117,7 @@ def watched(command: list[str]) -> tuple[int, float, float]:
     thread = threading.Thread(target=watch, daemon=True)
     thread.start()
     code = process.wait()
-    return code, time.monotonic() - begun, most / 2**30
+    return code, time.monotonic() - begun, sum(used.values()), most / 2**30
 
 
 def main() -> None:
@@ -131,7 +132,7 @@ def main() -> None:
         course = Path(folder) / "course"
         subprocess.run([*grading, "assignment", "02", course], cwd=ROOT, check=True)
         deserved = hand_in(course / "inbox", maker, given.students)
-        code, seconds, most = watched(
+        code, seconds, cpu, most = watched(
             [*grading, "grade", str(course), "--jobs", given.jobs]
         )
         with open(course / "export" / "exercises.csv", encoding="utf-8") as stream:
@@ -148,10 +149,8 @@ def main() -> None:
                 earned.append((name, exercise))
     count = sum(good for good, _ in deserved.values())
     print(f"{given.students} submissions, {count} honest, {given.jobs} at once")
-    cpu = resource.getrusage(resource.RUSAGE_CHILDREN)
-    print(
-        f"exit code {code}; {seconds:.0f} s, {cpu.ru_utime + cpu.ru_stime:.0f} of CPU"
-    )
+    # (looked at once a second: a process that is killed was not waited for)
+    print(f"exit code {code}; {seconds:.0f} s, about {cpu:.0f} of CPU")
     print(f"at most {most:.2f} GB held by all processes together")
     print(f"honest marks lost: {len(lost)} {lost[:9]}")
     print(f"marks earned without a right answer: {len(earned)} {earned[:9]}")

@@ -152,7 +152,7 @@ class Maker:
         )
         add(
             "quit.ipynb", "quit", quits, {first.id, second.id},
-            ("ended its process", "contains sys.exit"),
+            ("ended its process", "imports sys"),
         )  # fmt: skip
 
         forging = """\

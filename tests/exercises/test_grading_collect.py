@@ -2,11 +2,12 @@
 
 import json
 import os
+import time
 import zipfile
 
 import pytest
 
-from grading.collect import collect, identify
+from grading.collect import collect, identify, limited
 from grading.normalise import (
     MOST_BYTES,
     MOST_CELLS,
@@ -20,7 +21,9 @@ from tests.exercises.submissions import Maker
 from tools.exercises import (
     exercises,
     read_exercises,
+    solution,
     source_of,
+    sources,
     student_notebook,
 )
 from tools.source import setup_cell
@@ -351,6 +354,8 @@ def test_what_cannot_be_read_takes_the_place_of_nothing(tmp_path):
     many = notebook(*["1"] * (MOST_CELLS + 1))
     (tmp_path / "dan_500_90006_x.ipynb").write_text(many)
     (tmp_path / "bob_23_long.ipynb").write_bytes(b" " * (MOST_BYTES + 1))
+    dense = notebook(*["a = b.c\n" * 20_000] * 8)  # once minutes of looking at it
+    (tmp_path / "fay_800_90009_x.ipynb").write_text(dense)
     wide = notebook(TEXT).encode("utf-16")
     (tmp_path / "cyd_300_90004_02_x.ipynb").write_bytes(wide)
     (tmp_path / "eva_700_90008_02_x.pdf").write_bytes(b"%PDF")
@@ -358,8 +363,17 @@ def test_what_cannot_be_read_takes_the_place_of_nothing(tmp_path):
     taken, odd = collect(tmp_path, ["ch02"])
     assert {s.student: s.chapter for s in taken} == {"ada": "ch02", "cyd": "ch02"}
     assert dict(odd)["eva_700_90008_02_x.pdf"] == "no notebook: NOT COLLECTED"
-    assert sum("NOT GRADED" in note for _, note in odd) == 3
-    assert len(odd) == 4
+    assert sum("NOT GRADED" in note for _, note in odd) == 4
+    assert len(odd) == 5
+
+
+def test_a_step_may_wait_as_long_as_the_machine_is_busy():
+    """Its limit once counted the time that other programs took."""
+    with limited(0.2):
+        time.sleep(0.5)
+    with pytest.raises(TimeoutError), limited(0.2):
+        while True:
+            pass
 
 
 def test_the_chapter_is_that_of_the_exercises_not_of_the_name(tmp_path):
@@ -658,11 +672,8 @@ def test_tests_and_setup_never_come_from_the_student(maker, release):
         ),
         ("from keras.layers import Attention", "imports keras"),
         ("import torch._inductor as i", "imports torch._inductor"),
-        ("from sys import modules", "imports sys.modules"),
-        ("import sys as s\ns.modules", "contains sys.modules"),
-        ("from sys import *\nmodules", "imports sys.*"),
-        ("import os as o\no._exit(0)", "contains os._exit"),
-        ("from os import _exit", "imports os._exit"),
+        ("from sys import modules", "imports sys"),
+        ("import os as o\no.write(4, reply)", "imports os"),
         (
             "import annotated as a\na.checks.material.tied = f",
             "takes annotated.checks.material.tied from the book's module",
@@ -674,7 +685,7 @@ def test_tests_and_setup_never_come_from_the_student(maker, release):
             "calls PyTorch's own scaled_dot_product_attention",
         ),
         ("getattr(f, 'express' 'ion')", "contains getattr"),
-        ("from operator import attrgetter", "contains attrgetter"),
+        ("from operator import attrgetter", "imports operator.attrgetter"),
         ("match f:\n case object(__closure__=c): ...", "contains __closure__"),
         ("vars(f)['express' 'ion']", "contains vars"),
         ("torch.equal, n = 1, 2", "assigns torch.equal"),
@@ -682,7 +693,8 @@ def test_tests_and_setup_never_come_from_the_student(maker, release):
         ("import keras; _ = %pwd", "imports keras"),
         ("%time import keras", "imports keras"),
         ("f.expression in KNOWN", "contains .expression"),
-        ("annotated" + ".a" * 900, "is nested too deeply to be looked at"),
+        ("annotated" + ".a" * 900, "takes annotated.a.a.a"),
+        ("-" * 5000 + "1", "is nested too deeply to be looked at"),
         (
             "_ = %pwd\nsdpa?\nfrom annotated import attention",
             "takes annotated.attention from the book's module",
@@ -696,6 +708,31 @@ def test_tests_and_setup_never_come_from_the_student(maker, release):
             "from torch.nn.functional import scaled_dot_product_attention as s",
             "calls PyTorch's own scaled_dot_product_attention",
         ),
+        # each of these once earned points without a word
+        ("import asyncio\nasyncio.run(asyncio.to_thread(f))", "imports asyncio"),
+        ("@torch.jit.script\ndef f(x): return x", "contains .jit"),
+        ("t = torch\nt.fx.symbolic_trace(f).code", "contains .fx"),
+        ("torch.overrides._pop_mode_temporarily()", "contains ._pop_mode_temporarily"),
+        ("from torch.overrides import _pop_mode as p", "imports torch.overrides._pop"),
+        ("torch.importlib.import_module(name)", "contains .importlib"),
+        (
+            "import operator as o\no.methodcaller('Multihead' 'Attention', 4, 1)(m)",
+            "contains .methodcaller",
+        ),
+        ("look = getattr\nlook(f, 'express' 'ion')", "contains getattr"),
+        ("json.dumps(f, default=vars)", "contains vars"),
+        ("import string\nstring.Formatter().get_field('0.a', f, {})", "imports string"),
+        ("'{0.express' 'ion}'.format(f)", "contains .format"),
+        ("text.format(f)", "contains .format"),
+        ("f.__reduce_ex__(2)", "contains .__reduce_ex__"),
+        ("import typing\ntyping.get_type_hints(A)", "contains .get_type_hints"),
+        ("import code\ncode.InteractiveInterpreter()", "imports code"),
+        ("import timeit\ntimeit.timeit(text)", "imports timeit"),
+        ("f(x.requires_grad_()).grad_fn", "contains .grad_fn"),
+        (
+            "class Spy(torch.Tensor):\n def __torch_function__(*a): ...",
+            "defines its own __torch_function__",
+        ),
     ],
 )
 def test_what_a_person_should_look_at(source, note):
@@ -704,8 +741,7 @@ def test_what_a_person_should_look_at(source, note):
 
 def test_a_flood_of_what_is_odd_ends(maker, release):
     cells = cells_of(maker.right())
-    flood = " ".join(f"os.kill{number}" for number in range(9999))
-    cells.insert(2, coded(f"'{flood}'"))
+    cells.insert(2, coded("\n".join(f"f._{number}" for number in range(9999))))
     _, odd = normalise(release, cells)
     assert len(odd) < 50
     assert "more of this kind" in odd[-1]
@@ -716,7 +752,22 @@ def test_nobody_is_accused_of_what_the_book_has_done():
     assert suspicions(source) == ["takes annotated.attention from the book's module"]
 
 
-def test_ordinary_answers_raise_no_suspicion(maker):
-    for exercise in maker.code:
-        assert suspicions(maker.solutions[exercise.id]) == []
-    assert suspicions("from annotated.checks import check") == []
+@pytest.mark.parametrize("source", sources(), ids=lambda path: path.stem)
+def test_ordinary_answers_raise_no_suspicion(source):
+    notebook = read_exercises(source, setup_cell())
+    for exercise in exercises(notebook):
+        if not exercise.in_words:
+            assert suspicions(solution(notebook.cells[exercise.answer])) == []
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "from annotated.checks import check",
+        "class A:\n def __init__(self):\n  super().__init__()\n  self._a = 1",
+        "model.eval()\nprint('{:.3f} of {n}'.format(1, n=2))",
+        "import time, math, numpy as np\nprint(np.__version__, math.pi, __name__)",
+    ],
+)
+def test_ordinary_cells_raise_no_suspicion(source):
+    assert suspicions(source) == []

@@ -51,6 +51,28 @@ def added_to_the_setup(cells):
     )
 
 
+def checks_in_a_loop(cells):
+    """All at the end; and a helper below the answer that needs it."""
+    for exercise in MAKER.code:
+        cells[exercise.test]["source"] = ""
+    first = MAKER.code[0].answer
+    cells[first]["source"] = tagged(0, BY_HELPER)
+    cells.insert(first + 1, {"cell_type": "code", "metadata": {}, "source": SOFTMAX})
+    pairs = ", ".join(f"('{e.id}', {e.function})" for e in MAKER.code)
+    loop = f"for name, answer in [{pairs}]:\n    check(name, answer)"
+    cells.append({"cell_type": "code", "metadata": {}, "source": loop})
+
+
+def checked(source):
+    """The first check, written otherwise."""
+
+    def edit(cells):
+        [cell] = [c for c in cells if c["source"].startswith(f'check("{NAMES[0]}"')]
+        cell["source"] = source
+
+    return edit
+
+
 def body(source):
     return source.split("\n", 1)[1]
 
@@ -395,6 +417,24 @@ ODD = {
             3: tagged(3, f"from functools import cache\n@cache\n{body(FACTOR)}")
         }
     },
+    "a second version, which the check is given": {
+        "answers": {0: tagged(0, WRONG)},
+        "below": {0: body(TEMPERED).replace("tempered", "tempered_2")},
+        "edit": checked(f"check('{NAMES[0]}', tempered_2)"),
+    },
+    "another name, and a function made for the check": {
+        "answers": {0: tagged(0, body(TEMPERED).replace("tempered", "own"))},
+        "edit": checked(f"check('{NAMES[0]}', lambda x, tau: own(x, tau))"),
+    },
+    "a check under another name": {
+        "answers": {0: tagged(0, BY_HELPER)},
+        "below": {0: SOFTMAX},
+        "edit": checked(
+            f"from annotated.checks import check as verify\n"
+            f"verify('{NAMES[0]}', tempered)"
+        ),
+    },
+    "checks in a loop at the end": {"edit": checks_in_a_loop},
     "a random seed above, and a number drawn": {
         "before": {0: "torch.manual_seed(3)\nHALF = torch.rand(1).item() * 0 + 0.5"},
         "answers": {0: tagged(0, HALVES)},
