@@ -347,7 +347,7 @@ def looped(
     """
     model, optimizer, schedule = _ready(tables, rates)
     optimizer.zero_grad()
-    losses, modes, stepped, left = [], [], [], []
+    losses, modes, stepped, left, dropped = [], [], [], [], []
 
     def gradients() -> Tensor:
         each = [torch.zeros_like(p) if p.grad is None else p.grad for p in parameters]
@@ -357,8 +357,13 @@ def looped(
         modes.append(model.training)
         stepped.append(gradients())
 
+    def evaluate(model: nn.Module, given: tuple[Tensor, ...]) -> None:
+        if any(given[0] is source for source, _ in checking):
+            dropped.append(model.training)
+
     parameters = list(model.parameters())
     optimizer.register_step_pre_hook(remember)
+    model.register_forward_pre_hook(evaluate)
     with torch.enable_grad():
         for _ in range(epochs):
             said = answer(model, training, checking, optimizer, schedule, clip)
@@ -370,6 +375,10 @@ def looped(
             left.append(bool(now.any()) and not (stepped and now.equal(stepped[-1])))
     if not all(modes):
         return "a step in evaluation mode"
+    if any(dropped):
+        return "an evaluation in training mode"
+    if not model.training:
+        return "left in evaluation mode"
     weights = torch.cat([p.detach().flatten() for p in parameters])
     rate = schedule.get_last_lr()[0]
     return {"losses": losses, "rate": rate, "weights": weights, "left": left}
