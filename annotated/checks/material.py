@@ -418,6 +418,7 @@ def asked(
         ("shapes", lambda x, n: x.dim() != 2 or n.shape != x.shape[:1]),
         ("int64", lambda x, n: {x.dtype, n.dtype} != {torch.int64}),
         ("numbers", lambda x, n: not set(n.tolist()) <= set(range(b))),
+        ("afresh", lambda x, n: n.tolist() == [*range(len(history))] != [*history]),
         ("ended", lambda x, n: not set(n.tolist()) <= set(history)),
         ("together", lambda x, n: sorted(n.tolist()) != sorted(history)),
         ("start", lambda x, n: not x.shape[1] or bool((x[:, 0] != start).any())),
