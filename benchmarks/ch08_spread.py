@@ -1,7 +1,7 @@
 """Chapter 08: does one mistake lead to others if the decoder can't look back?
 
-The model that is cut short in section 8.4, 80 steps on batches of 64, with all parts and
-without the decoder's self-attention. In each of 1000 sequences the first mistake is
+The model that is cut short in section 8.4, 80 steps on batches of 64, with all parts
+and without the decoder's self-attention. In each of 1000 sequences the first mistake is
 corrected; how many of the later mistakes are left?
 
 Bands, written before the final run: with all parts at most three quarters of the later

@@ -236,6 +236,24 @@ def check_sweep(sweep: dict) -> None:
     )
 
 
+def check_mean_rates(sweep: dict, lower: dict) -> None:
+    """Hold the page to what it says of the fall, alone and against a lower rate."""
+    found, (overall, _) = ends(sweep), floors()
+    alone, falls = found["falling", 1e-2], found["climbing, then falling", 1e-2]
+    as_low = [row["end"] for row in lower["rows"] if row["as"] == 1e-2]
+    assert sum(end > overall - NEAR for end in alone) == 2
+    assert abs(median(as_low) - median(falls)) < 0.1
+    best = [
+        min(median(e) for (s, _), e in found.items() if s == shape)
+        for shape in ("climbing, then constant", "climbing, then falling")
+    ]
+    assert abs(best[0] - best[1]) < 0.05
+    print(
+        f"recorded: at the same mean rate {median(as_low):.2f} without the fall and "
+        f"{median(falls):.2f} with it"
+    )
+
+
 # ---- the schedule --------------------------------------------------------------------
 
 
