@@ -355,9 +355,8 @@ ch07.losses_and_norms(losses, norms)
 # *adds* them to those that are already there. Without this line, every gradient also contains
 # all the old ones.
 #
-# **Why does the loss start above $\ln 14 = 2.64$?** That's the loss of someone who considers
-# all fourteen symbols equally likely. An untrained model isn't that neutral. Its random logits
-# favour some symbols, and it costs more to be confidently wrong than not to know.
+# (Why does the loss start above $\ln 14 = 2.64$, that of a blind guess? [Chapter
+# 8](08_copy_task.ipynb) says so in 8.3.)
 #
 # **And a whole training run?** The book's `fit(model, loss, batches, optimizer, …)` is this step
 # in a loop, with accumulation (7.4), mixed precision and checkpoints
@@ -648,9 +647,31 @@ ch07.check_clipping(clip_by_hand)
 # are some three hundred slow steps. [Page 7b](07b_adam.ipynb) lets you play with it.
 # <!-- given: 0.999, 0.98 -->
 
-# %% Measured: the norms of 7.3 tags=["hide-input", "proof"]
+
+# %% Adam's moves around a spike tags=["hide-input"]
+def spike_moves(beta, most):
+    """Adam's moves around one gradient of 100, in units of the rate."""
+    place = nn.Parameter(torch.zeros((), dtype=torch.double))
+    adam = torch.optim.Adam([place], 1.0, (0.9, beta), 1e-9, foreach=False)
+    for n in range(-2000, 1200):
+        before = place.item()
+        place.grad = torch.tensor(100.0 if n == 0 else 1.0).double()
+        nn.utils.clip_grad_norm_([place], most)
+        adam.step()
+        yield before - place.item()
+
+
+cases = {
+    "β₂ = 0.999, PyTorch's default": (0.999, 1e9),
+    "β₂ = 0.98, the paper's": (0.98, 1e9),
+    "β₂ = 0.999, clipped at norm 5": (0.999, 5.0),
+}
+spiked = {name: list(spike_moves(*case)) for name, case in cases.items()}
+
+# %% Measured: the spike's moves, and the norms of 7.3 tags=["hide-input", "proof"]
 from statistics import median
 
+ch07.check_spikes(spiked)
 well_above = 5 * median(norms)
 expect(
     "07-always-clipped",
