@@ -250,7 +250,7 @@ def check_mean_rates(sweep: dict, lower: dict) -> None:
 
 def plot_schedule(rate: Callable[[int, int, int, float], float], *own: float) -> Figure:
     """Plot a rate by width, warm-up and factor, over the paper's in grey."""
-    figure, ax = plt.subplots(figsize=(8.6, 3.2))
+    figure, ax = plt.subplots(figsize=(4.4, 2.9))
     steps = [1, *range(100, 30_001, 100)]
     for (d, w, f), colour in (((512, 4000, 1), OTHER), (own, THIS)):
         rates = [1000 * rate(n, d, w, f) for n in steps]
@@ -670,7 +670,7 @@ def few_dates_ends(few: dict) -> Html:
             (gap, over, "o", THIS),
         ):
             ax.plot(values, [y] * 3, marker, color=colour, ms=7, alpha=0.8)
-        gap.text(9.5, y, f"{median(right):.0f} %", va="center", ha="right")
+        gap.text(17, y, f"{median(right):.0f} % right", va="center", ha="right")
         said.append(
             f"{named}: loss {median(seen):.2f} on seen dates, {median(new):.2f} on new "
             f"ones, {median(right):.0f} % right, confidence {median(over):+.0f} points"
@@ -680,9 +680,8 @@ def few_dates_ends(few: dict) -> Html:
                 where = {"textcoords": "offset points", "color": colour}
                 loss.annotate(name, (max(values), y), (9, 0), va="center", **where)
     gap.axvline(0, color=COLOURS["ink"], lw=1)
-    gap.text(9.5, -0.75, "right", ha="right", va="bottom")
     loss.set(title="loss (nats)", xlim=(-0.02, 0.62))
-    gap.set(title="confidence − right (points)", xlim=(-8, 10), xticks=(-5, 0, 5))
+    gap.set(title="confidence − right (points)", xlim=(-8, 18), xticks=(-5, 0, 5))
     for ax in (loss, gap):
         ax.set(yticks=range(len(TRIED)), ylim=(4.6, -0.7))
         ax.set_yticklabels(TRIED.values())
