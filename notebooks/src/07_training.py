@@ -314,7 +314,7 @@ def training_step(model, batch, optimizer, schedule, clip=1.0):
 # small its gradient, and in a Transformer gradients differ much in size from part to part. On our
 # dates gradient descent learns, too, but more slowly: with a momentum of 0.9, at the best of three
 # rates, its loss after 300 steps is 0.39, and Adam's 0.21. <!-- given: 0.9 -->
-# <!-- recorded plain_descent: 0.39 = min(median(row["end"] for row in record["rows"] if row["height"] == height) for height in (0.1, 0.3, 1.0)) -->
+# <!-- recorded plain_descent: 0.39 = median(row["end"] for row in record["rows"] if row["height"] == 0.1) -->
 # <!-- recorded rates: 0.21 = median(row["end"] for row in record["rows"] if (row["norm"], row["shape"], row["height"]) == ("post", "climbing, then falling", 0.003)) -->
 #
 # Now sixty steps, with a peak rate of $0.15/\sqrt{64 \cdot 40} = 0.003$:
@@ -362,8 +362,8 @@ ch07.losses_and_norms(losses, norms)
 # *adds* them to those that are already there. Without this line, every gradient also contains
 # all the old ones.
 #
-# (Why does the loss start above $\ln 14 = 2.64$, that of a blind guess? [Chapter
-# 8](08_copy_task.ipynb) says so in 8.3.)
+# (Why does the loss start above $\ln 14 = 2.64$, that of a blind guess? The third section of
+# [chapter 8](08_copy_task.ipynb) says so.)
 #
 # **And a whole training run?** The book's `fit(model, loss, batches, optimizer, …)` is this step
 # in a loop, with accumulation (7.4), mixed precision and checkpoints
@@ -535,7 +535,7 @@ ch07.check_lowest()
 #
 # What if the answer isn't certain? Suppose that a symbol really comes next 70 % of the time. The
 # smoothed targets then ask for less, at $\varepsilon = 0.1$ for 64 % if there are five symbols and
-# for 63 % if there are many. So underconfidence is built into this loss. <!-- given: 70, 0.1 -->
+# for 63 % if there are many. So underconfidence is built into this loss. <!-- given: 70 -->
 # <!-- exact: 64 = 0.9 * 0.7 + 0.1 * 0.3 / 3, 63 = 0.9 * 0.7 -->
 #
 # <details><summary>Where do these numbers come from?</summary>
@@ -613,18 +613,19 @@ ch07.check_few_dates(few)
 # overshoots: a model that was 97 % sure with 90 % right is now 86 % sure with 92 % right. *On top
 # of dropout* it makes that loss worse, with the model 88 % sure where 94 % are right, and yet
 # *more* symbols come out right than with dropout alone (93 %).
-#
-# The paper saw the same in translation: smoothing "hurts perplexity, as the model learns to be more
-# unsure, but improves accuracy and BLEU score". (Perplexity is $e^{\text{loss}}$; BLEU compares the
-# words that come out.) Why wrong targets help isn't settled. [Müller et al.
-# (2019)](https://arxiv.org/abs/1906.02629) find that smoothing draws the examples of a class
-# together into a tight cluster, equally far from all others.
 # <!-- recorded regularisation: 97 = median(row["unseen"]["confidence"] for row in record["rows"] if row["dropout"] == 0.0 and row["smoothing"] == 0.0) -->
 # <!-- recorded regularisation: 90 = median(row["unseen"]["right"] for row in record["rows"] if row["dropout"] == 0.0 and row["smoothing"] == 0.0) -->
 # <!-- recorded regularisation: 86 = median(row["unseen"]["confidence"] for row in record["rows"] if row["dropout"] == 0.0 and row["smoothing"] == 0.1) -->
 # <!-- recorded regularisation: 92 = median(row["unseen"]["right"] for row in record["rows"] if row["dropout"] == 0.0 and row["smoothing"] == 0.1) -->
 # <!-- recorded regularisation: 88 = median(row["unseen"]["confidence"] for row in record["rows"] if row["dropout"] == 0.1 and row["smoothing"] == 0.1) -->
 # <!-- recorded regularisation: 94 = median(row["unseen"]["right"] for row in record["rows"] if row["dropout"] == 0.1 and row["smoothing"] == 0.1) -->
+# <!-- recorded regularisation: 93 = median(row["unseen"]["right"] for row in record["rows"] if row["dropout"] == 0.1 and row["smoothing"] == 0.0) -->
+#
+# The paper saw the same in translation: smoothing "hurts perplexity, as the model learns to be more
+# unsure, but improves accuracy and BLEU score". (Perplexity is $e^{\text{loss}}$; BLEU compares the
+# words that come out.) Why wrong targets help isn't settled. [Müller et al.
+# (2019)](https://arxiv.org/abs/1906.02629) find that smoothing draws the examples of a class
+# together into a tight cluster, equally far from all others.
 #
 # ## 7.7 The gradient: clipping
 #
@@ -652,7 +653,7 @@ ch07.check_clipping(clip_by_hand)
 # PyTorch's $\beta_2 = 0.999$ makes a step of three times the usual size, and then more than a
 # thousand short ones, for as long as it remembers the square. With 0.98 there's no jump, but there
 # are some three hundred slow steps. [Page 7b](07b_adam.ipynb) lets you play with it.
-# <!-- given: 0.999, 0.98 -->
+# <!-- given: 0.98 -->
 
 
 # %% Adam's moves around a spike tags=["hide-input"]

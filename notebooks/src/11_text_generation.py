@@ -62,7 +62,7 @@ ch11.contexts(counted_after, library, fresh_text, "for i in range")
 # That's a **language model**. It writes **autoregressively**: what it has written is what it
 # reads next. And it's easy to train, because the text itself holds the answers. The target of
 # each character is the character after it. (In training it reads the real text, never its own;
-# that's chapter 8's teacher forcing, and [8.4](08_copy_task.ipynb) shows what it costs.)
+# that's teacher forcing, and [chapter 8](08_copy_task.ipynb) shows what it costs.)
 
 # %%
 from annotated.recipes.text import read_text
