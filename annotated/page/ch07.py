@@ -177,7 +177,7 @@ def schedules(sweep: dict, lower: dict) -> Html:
     found, as_low = ends(sweep), [r["end"] for r in lower["rows"] if r["as"] == 1e-2]
 
     def said(seeds: Sequence[float]) -> str:
-        return f"{median(seeds):.2f} ({min(seeds):.2f} to {max(seeds):.2f})"
+        return f"{median(seeds):.2f} ({min(seeds):.2f}–{max(seeds):.2f})"
 
     def best(shape: str) -> str:
         tried = {rate: median(e) for (s, rate), e in found.items() if s == shape}
@@ -196,7 +196,7 @@ def schedules(sweep: dict, lower: dict) -> Html:
         (name, said(found[shape, 1e-2]), best(shape)) for shape, name in names.items()
     ]
     rate = lower["lower"] * 1e-2
-    name = f"warm-up, then constant at {rate:.4f}: the mean rate of the row above"
+    name = f"the same mean rate without the fall, {rate:.4f}"
     return show_table(
         ["schedule", "at 0.01", "at its best rate"],
         [*rows, (name, said(as_low), "")],

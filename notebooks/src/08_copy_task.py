@@ -538,11 +538,10 @@ print(f"{cured} of them left if the first is corrected")
 # %% [markdown]
 # So mistakes spread. *How* does a wrong letter get in? Not only by the decoder's self-attention:
 # trained without it, a model that is cut short spreads its mistakes as well. (In three recorded
-# runs, 90 % of the later mistakes went when the first ones were corrected.) And *why* does it do harm?
-# One
-# suspect is that teacher forcing never showed the model a prefix with a mistake in it: **exposure
-# bias** ([Ranzato et al., 2016](https://arxiv.org/abs/1511.06732)). To test that suspect, train a
-# model on such prefixes and compare.
+# runs, 90 % of the later mistakes went when the first ones were corrected.) And *why* does it do
+# harm? One suspect is that teacher forcing never showed the model a prefix with a mistake in it:
+# **exposure bias** ([Ranzato et al., 2016](https://arxiv.org/abs/1511.06732)). To test that suspect,
+# train a model on such prefixes and compare.
 # <!-- recorded spread: 90 = 1 - sum(row["left"] for row in record["rows"] if row["without"]) / sum(row["later"] for row in record["rows"] if row["without"]) -->
 #
 # ### Two tests for any model

@@ -76,8 +76,8 @@ def test_a_table_of_schedules_gives_the_best_rate_and_all_seeds():
     ]
     lower = {"lower": 0.5, "rows": [{"as": 0.01, "end": 0.7}, {"as": 0.03, "end": 9.0}]}
     html = ch07.schedules({"rows": rows}, lower)._repr_html_()
-    assert "2.00 (1.00 to 3.00)" in html and "0.30 (0.20 to 0.40), at 0.001" in html
-    assert "0.0050" in html and "0.70 (0.70 to 0.70)" in html and "9.0" not in html
+    assert "2.00 (1.00–3.00)" in html and "0.30 (0.20–0.40), at 0.001" in html
+    assert "0.0050" in html and "0.70 (0.70–0.70)" in html and "9.0" not in html
 
 
 @pytest.mark.parametrize(
