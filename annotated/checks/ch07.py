@@ -155,7 +155,11 @@ def left_over():
     through=looped,
     broken={
         "a step in evaluation mode": "a step is taken in evaluation mode, without "
-        "dropout: back to train()"
+        "dropout: back to train()",
+        "an evaluation in training mode": "the evaluation runs in training mode: a "
+        "model with dropout would drop there, too",
+        "left in evaluation mode": "after the evaluation the model stays in evaluation "
+        "mode: the next epoch would be without dropout",
     },
 )
 def repair_loop(model, training, checking, optimizer, schedule, clip):
@@ -169,10 +173,12 @@ def repair_loop(model, training, checking, optimizer, schedule, clip):
         schedule.step()
         losses.append(loss.item())
     total = count = 0
+    model.eval()
     for source, target in checking:
         checked = token_loss(model, source, target)
         tokens = (target[:, 1:] != 0).sum().item()
         total, count = total + checked.item() * tokens, count + tokens
+    model.train()
     return losses, total / count
 
 

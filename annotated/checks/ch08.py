@@ -36,8 +36,10 @@ FAULTS = {  # what `asked` has seen
     "int64": "the ids and the numbers of rows that next_logits takes are int64",
     "numbers": "rows are numbered from 0 to b − 1, as at the beginning, also when "
     "others have ended",
-    "ended": "next_logits was asked about a row that has written end: is that row "
-    "still among them, or were the others numbered afresh, from 0?",
+    "afresh": "the rows that are left were numbered afresh, from 0: each keeps its "
+    "number",
+    "ended": "next_logits was asked about a row that has written end: is no row "
+    "dropped?",
     "together": "next_logits is asked once at each step, about all rows that have not "
     "ended; here one of them was missing, or came twice (only end stops a row)",
     "start": "next_logits takes start and all that was written after it; here the "
@@ -151,9 +153,6 @@ def exact_match(written, target, pad, end):
     return sum(right) / len(right)
 
 
-ARGMAX = "(or does `argmax` find an end where there is none?)"
-
-
 @exact_match.case("the example: one of two is right")
 def _(draw):
     return ids("3 4 2 5", "3 5 2 0"), ids("3 4 2", "3 4 2"), 0, 2
@@ -162,25 +161,22 @@ def _(draw):
 @exact_match.each("""
 nothing but symbols and ends: two of five are right -> "3 4 2|5 6 2|7 3 2|4 4 2|6 5 2",
         "3 4 2|5 6 2|7 4 2|4 5 2|3 5 2", 0, 2
-no end at all -> "3 4 5|6 3 5|4 4 3", "3 4 5|6 3 4|4 4 3", 0, 2
-        # without an end the text is the whole row: `argmax` gives 0 there, as if the
-        first symbol were the end
+no end at all -> "3 4 5|6 3 5|4 4 3|7 3 4", "3 4 5|6 3 4|4 4 3|5 3 4", 0, 2
 rubbish after the end -> "5 2 0 0|4 2 3 0|3 2 6 5", "5 2|4 2|3 4", 0, 2
         # what comes after the end is not part of a text
 several ends in a row -> "3 2 4 2|4 2 2 0|5 2 0 0", "3 2|4 2|7 2", 0, 2
         # a text ends with its first end, not with its last
 a row that has not ended is not one that has -> "3 4 5|3 4 5|5 5 2",
         "3 4 5 2|3 4 2 0|5 5 2 0", 0, 2  # the end is a symbol to be written: a row
-        without it is not the same {ARGMAX}
+        without it is not the same
 a row that goes on -> "3 4 2 0|3 4 5 5|6 4 5 2", "3 4 2|3 4 0|6 4 5", 0, 2
 a row that is longer than its target -> "7 3 7 8|4 7 3 3|4 4 4 7|7 8 8 8", "7|4|4|7",
         8, 7  # a row that is longer than its target is not judged as it should be: is
         it cut to the target's length, or its end dropped?
 padding, and no end -> "4 4 0 0|5 3 0 0|6 3 0 0", "4 4 0|5 3 6|6 3 0", 0, 2
         # without an end, the padding at the end of a row is not part of its text
-        {ARGMAX}
 another padding, and no end -> "4 4 9 9|5 0 9 9|6 3 9 9", "4 4 9|5 0 9|6 4 9", 9, 2
-        # {NUMBER} {ARGMAX}
+        # {NUMBER}
 a padding in between -> "3 0 4 2|3 4 2 0|5 0 6 2", "3 4 2|3 4 2|5 6 2", 0, 2
         # a padding in between is a symbol like others
 a padding in between, and no end -> "4 0 5|4 0 5|3 0 4", "4 0 6|4 0 5|3 4 0", 0, 2
@@ -200,7 +196,9 @@ def _(draw):
 
 exact_match.instead(r"""
 return stripped(row, pad)
-    return []  # {no end at all}
+    return []  # without an end the text is the whole row, not nothing
+    return row[:1]  # without an end the text is the whole row; `argmax` gives 0 there,
+        as if the first symbol were the end
     return row  # {padding, and no end}
     return stripped(row, 0)  # {another padding, and no end}
     return row[: row.index(pad)] if pad in row else row

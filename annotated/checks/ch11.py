@@ -81,9 +81,19 @@ one character further each time -> 9, 5, 1
 # ---- bits per character --------------------------------------------------------
 
 
+def ruled_out(result, *_):
+    number = isinstance(result, int | float | Tensor)
+    if number and not torch.as_tensor(result).isfinite().all():
+        return (
+            "infinity or NaN: the softmax of a small logit is rounded to 0 before its "
+            "logarithm is taken"
+        )
+
+
 @exercise(
     "ch11-bits",
     "expected all bits of the targets that count, over all their characters",
+    symptoms=ruled_out,
 )
 def bits_per_character(logits, targets, sizes, count):
     logs = logits.log_softmax(dim=-1).gather(-1, targets[..., None])[..., 0]
@@ -114,6 +124,14 @@ def _(draw):
     chances = torch.tensor([[[0.5, 0.25, 0.25], [0.5, 0.25, 0.25]]])
     everything = torch.ones(1, 2, dtype=torch.bool)
     return chances.log(), torch.tensor([[0, 1]]), torch.tensor([1, 3, 2]), everything
+
+
+@bits_per_character.case("a target that the model rules out: 200 below the others")
+def _(draw):
+    logits = draw.normal(1, 3, 4)
+    logits[0, 1, 2] -= 200
+    targets, everything = torch.tensor([[0, 2, 3]]), torch.ones(1, 3, dtype=torch.bool)
+    return logits, targets, draw.integers(1, 9, 4), everything
 
 
 @bits_per_character.case("rows that count more, and less")
@@ -154,6 +172,14 @@ def may_be_drawn(logits, temperature, p):
 
 
 may_be_drawn.instead("""
+(logits / temperature).softmax(dim=-1)
+    logits.softmax(dim=-1)  # the temperature is not used
+    (logits * temperature).softmax(dim=-1)
+        # the temperature multiplies the logits; it should divide them
+    (logits.softmax(dim=-1) / temperature).softmax(dim=-1)
+        # the temperature divides probabilities; it should divide the logits
+    logits.softmax(dim=-1) / temperature  # softmax(logits) / temperature does not sum
+        to 1; the temperature divides the logits, before the softmax
 reached - falling < p
     reached <= p  # the character that reaches p is dropped; it should be kept
     falling >= p  # p is a sum of probabilities; here each one alone is compared with it
@@ -170,14 +196,6 @@ torch.zeros_like(kept).scatter(-1, places, kept)
     chances >= 1 - p
         # p is a sum of probabilities; here each one alone is compared with 1 − p
 descending=True -> descending=False  # the least likely characters come first here
-(logits / temperature).softmax(dim=-1)
-    logits.softmax(dim=-1)  # the temperature is not used
-    (logits * temperature).softmax(dim=-1)
-        # the temperature multiplies the logits; it should divide them
-    (logits.softmax(dim=-1) / temperature).softmax(dim=-1)
-        # the temperature divides probabilities; it should divide the logits
-    logits.softmax(dim=-1) / temperature  # softmax(logits) / temperature does not sum
-        to 1; the temperature divides the logits, before the softmax
 falling < p) | torch.tensor(p == 1) -> falling < p - 1e-6)
         # at p = 1 everything is kept, also what is too small to change a rounded sum
 """)
@@ -258,7 +276,12 @@ tril()
 @ w["output"].T
     # what attention mixes goes through `"output"` before it is added
     @ w["output"]  # {ROWS}, for the output, too
-w[name].T -> w[name]  # {ROWS}, for query, key and value, too
+w[name].T
+    w[name]  # {ROWS}, for query, key and value, too
+    (w[name] if name == "query" else w[name].T)  # {ROWS}, for the query, too
+    (w[name] if name == "key" else w[name].T)  # {ROWS}, for the key, too
+    (w[name] if name == "value" else w[name].T)  # {ROWS}, for the value, too
+    (w[name] if name != "value" else w[name].T)  # {ROWS}, for query and key, too
 (y @ w["inner"].T).relu()
     F.gelu(y @ w["inner"].T)  # the network uses ReLU, not GELU
     (y @ w["inner"].T)  # the network is linear: where is the ReLU?

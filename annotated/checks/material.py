@@ -347,7 +347,7 @@ def looped(
     """
     model, optimizer, schedule = _ready(tables, rates)
     optimizer.zero_grad()
-    losses, modes, stepped, left = [], [], [], []
+    losses, modes, stepped, left, dropped = [], [], [], [], []
 
     def gradients() -> Tensor:
         each = [torch.zeros_like(p) if p.grad is None else p.grad for p in parameters]
@@ -357,8 +357,13 @@ def looped(
         modes.append(model.training)
         stepped.append(gradients())
 
+    def evaluate(model: nn.Module, given: tuple[Tensor, ...]) -> None:
+        if any(given[0] is source for source, _ in checking):
+            dropped.append(model.training)
+
     parameters = list(model.parameters())
     optimizer.register_step_pre_hook(remember)
+    model.register_forward_pre_hook(evaluate)
     with torch.enable_grad():
         for _ in range(epochs):
             said = answer(model, training, checking, optimizer, schedule, clip)
@@ -370,6 +375,10 @@ def looped(
             left.append(bool(now.any()) and not (stepped and now.equal(stepped[-1])))
     if not all(modes):
         return "a step in evaluation mode"
+    if any(dropped):
+        return "an evaluation in training mode"
+    if not model.training:
+        return "left in evaluation mode"
     weights = torch.cat([p.detach().flatten() for p in parameters])
     rate = schedule.get_last_lr()[0]
     return {"losses": losses, "rate": rate, "weights": weights, "left": left}
@@ -409,6 +418,7 @@ def asked(
         ("shapes", lambda x, n: x.dim() != 2 or n.shape != x.shape[:1]),
         ("int64", lambda x, n: {x.dtype, n.dtype} != {torch.int64}),
         ("numbers", lambda x, n: not set(n.tolist()) <= set(range(b))),
+        ("afresh", lambda x, n: n.tolist() == [*range(len(history))] != [*history]),
         ("ended", lambda x, n: not set(n.tolist()) <= set(history)),
         ("together", lambda x, n: sorted(n.tolist()) != sorted(history)),
         ("start", lambda x, n: not x.shape[1] or bool((x[:, 0] != start).any())),

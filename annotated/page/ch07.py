@@ -19,7 +19,7 @@ from torch.optim.lr_scheduler import LambdaLR
 from annotated.data import Vocabulary, date_pairs, make_batch, token_batches
 from annotated.data import batches as sorted_batches
 from annotated.page.frames import Choice, Html, Slider, explorer, static
-from annotated.page.notebook import check_close, check_same, show
+from annotated.page.notebook import check_close, check_same, show, show_table
 from annotated.page.pictures import Matrix, chain
 from annotated.page.plots import OTHER, THIS, name_lines
 from annotated.page.records import grouped
@@ -45,6 +45,7 @@ SCHEDULES = {
 }
 SMALL_STEPS = {"number": (0, 1, 2, 5, 10, 20), "size": (0.00025, 0.001, 0.003)}
 ALIKE = 0.01  # outputs that differ less than this are called collapsed
+NEAR = 0.1  # so near to the symbol frequencies a loss is called on their line
 
 
 @cache
@@ -93,7 +94,7 @@ def cliff(sweep: dict) -> Html:
         ],
         label="The cliff",
         checks=checks,
-        question="Slide the rate up. Where does each schedule fall off the cliff?",
+        question="Slide the rate up. At what rate does each schedule stop learning?",
         caption="The model of chapter 6 reads dates. Blue: your choice. Dots: three "
         "seeds, the mean training loss of the last twenty steps; lines: medians.",
     )
@@ -110,11 +111,12 @@ def first_steps(grid: dict) -> Html:
         for (number, size), rows in runs.items()
     }
     data = {"runs": drawn, "lines": [*zip(floors(), names, strict=True)]}
-    data |= {"every": grid["every"], "steps": grid["steps"], "alike": ALIKE}
+    data |= {"every": grid["every"], "steps": grid["steps"]}
+    data |= {"alike": ALIKE, "near": NEAR}
     checks = []
     for (number, size), rows in runs.items():
         end = sum(row["losses"][-1] for row in rows) / len(rows)
-        seen = {"alike": alike(rows), "mean": end}
+        seen = {"alike": alike(rows), "flat": on_line(rows), "mean": end}
         checks.append(({"number": number, "size": size}, seen))
     return explorer(
         static("first_steps.js"),
@@ -126,14 +128,20 @@ def first_steps(grid: dict) -> Html:
         label="The first steps",
         checks=checks,
         question="Which small steps at the start keep all three runs from collapsing?",
-        caption="A line for each of three seeds. Below: the standard deviation of the "
-        "decoder's outputs, as a share of their size.",
+        caption="A line for each of three seeds; a loss is the mean of five steps. "
+        "Below: the standard deviation of the decoder's outputs, as a share of their "
+        "size.",
     )
 
 
 def alike(rows: Sequence[Mapping[str, Any]], step: int = -1) -> int:
     """Return how many runs have collapsed: their outputs hardly differ."""
     return sum(row["differ"][step] < ALIKE for row in rows)
+
+
+def on_line(rows: Sequence[Mapping[str, Any]]) -> int:
+    """Return how many runs have learned no more than the symbol frequencies."""
+    return sum(row["losses"][-1] > floors()[0] - NEAR for row in rows)
 
 
 def check_first_steps(grid: dict, rescued: dict) -> None:
@@ -148,6 +156,9 @@ def check_first_steps(grid: dict, rescued: dict) -> None:
     stuck = {(1, 1e-3): 2, (5, 2.5e-4): 2, (20, 2.5e-4): 0, (5, 1e-3): 0, (5, 3e-3): 1}
     for setting, number in stuck.items():
         assert alike(runs[setting]) == number, f"{setting}: {alike(runs[setting])}"
+    for size in SMALL_STEPS["size"]:
+        lost = [alike(runs[number, size]) for number in SMALL_STEPS["number"][1:]]
+        assert lost == sorted(lost, reverse=True) and lost[-1] == 0
     late = []
     for row in rescued["rows"]:
         if row["beginning"] == "five high steps":
@@ -158,6 +169,38 @@ def check_first_steps(grid: dict, rescued: dict) -> None:
     print(
         f"recorded: after five high steps, low ones bring the loss below 2 nats in "
         f"{min(late)} to {max(late)} steps; after sixty, in none of a hundred"
+    )
+
+
+def schedules(sweep: dict, lower: dict) -> Html:
+    """Show where schedules end at 0.01, and each at its best rate."""
+    found, as_low = ends(sweep), [r["end"] for r in lower["rows"] if r["as"] == 1e-2]
+
+    def said(seeds: Sequence[float]) -> str:
+        return f"{median(seeds):.2f} ({min(seeds):.2f}–{max(seeds):.2f})"
+
+    def best(shape: str) -> str:
+        tried = {rate: median(e) for (s, rate), e in found.items() if s == shape}
+        if len(tried) == 1:
+            return "not tried"
+        rate = min(tried, key=tried.__getitem__)
+        return f"{said(found[shape, rate])}, at {rate:g}"
+
+    names = {
+        "constant": "constant",
+        "falling": "falling, without a warm-up",
+        "climbing, then constant": "warm-up, then constant",
+        "climbing, then falling": "warm-up, then falling",
+    }
+    rows = [
+        (name, said(found[shape, 1e-2]), best(shape)) for shape, name in names.items()
+    ]
+    rate = lower["lower"] * 1e-2
+    name = f"the same mean rate without the fall, {rate:.4f}"
+    return show_table(
+        ["schedule", "at 0.01", "at its best rate"],
+        [*rows, (name, said(as_low), "")],
+        caption="Loss after 300 steps: the median of three seeds, and their range.",
     )
 
 
@@ -181,6 +224,24 @@ def check_sweep(sweep: dict) -> None:
     print(
         f"recorded, three seeds at 0.01: {min(high):.2f} to {max(high):.2f} without "
         f"warm-up, {min(both[ten]):.2f} to {max(both[ten]):.2f} with warm-up and decay"
+    )
+
+
+def check_mean_rates(sweep: dict, lower: dict) -> None:
+    """Hold the page to what it says of the fall, alone and against a lower rate."""
+    found, (overall, _) = ends(sweep), floors()
+    alone, falls = found["falling", 1e-2], found["climbing, then falling", 1e-2]
+    as_low = [row["end"] for row in lower["rows"] if row["as"] == 1e-2]
+    assert sum(end > overall - NEAR for end in alone) == 2
+    assert abs(median(as_low) - median(falls)) < 0.1
+    best = [
+        min(median(e) for (s, _), e in found.items() if s == shape)
+        for shape in ("climbing, then constant", "climbing, then falling")
+    ]
+    assert abs(best[0] - best[1]) < 0.05
+    print(
+        f"recorded: at the same mean rate {median(as_low):.2f} without the fall and "
+        f"{median(falls):.2f} with it"
     )
 
 
@@ -333,9 +394,9 @@ def batches_cut(most: int = 2500) -> str:
     return (
         f"Sorting removes most of the padding: of 2000 lines of one to six dates, cut "
         f"32 at a time, {padding[0]:.0%} is padding as they come and {padding[1]:.0%} "
-        f"sorted. Counting tokens ({padding[2]:.0%}) removes the oversized batches, "
-        f"the ones that have to fit into memory: the largest has {largest[2]} "
-        f"positions instead of {largest[1]}."
+        f"sorted. Counting tokens, at most {most} positions a batch ({padding[2]:.0%} "
+        f"padding), removes the oversized batches, the ones that have to fit into "
+        f"memory: the largest has {largest[2]} positions instead of {largest[1]}."
     )
 
 
@@ -567,7 +628,6 @@ def seen_and_new(rows: Sequence[tuple[int, float, float]]) -> Html:
     """Plot the loss on dates that a run sees again and again, and on new ones."""
     figure, ax = plt.subplots(figsize=(8.6, 2.8))
     steps, *losses = zip(*rows, strict=True)
-    best = min(rows, key=lambda row: row[2])[0]
     for values, name, colour in zip(
         losses, ("dates it has seen", "new dates"), (OTHER, THIS), strict=True
     ):
@@ -576,11 +636,11 @@ def seen_and_new(rows: Sequence[tuple[int, float, float]]) -> Html:
     name_lines(ax)
     return show(
         figure,
-        title=f"After step {best}, only the dates that it has seen get better",
+        title="Only the dates that it has seen go on getting better",
         alt="Loss on seen and on new dates. At first both fall together; in the end it "
         f"is {losses[0][-1]:.2f} on seen dates and {losses[1][-1]:.2f} on new ones.",
         # exact: 20 = 320 / 16
-        caption="Trained here, without dropout: each of 1000 dates 20 times.",
+        caption="Trained here, one seed, without dropout: each of 1000 dates 20 times.",
     )
 
 
@@ -594,36 +654,43 @@ TRIED = {
 
 
 def few_dates_ends(few: dict) -> Html:
-    """Plot losses, right answers and confidence by dropout and smoothing."""
-    figure, axes = plt.subplots(1, 2, figsize=(8.6, 2.9), sharey=True)
-    green, said = COLOURS["right"], []
-    for panel, part, quantity, colour, marker, name, away in (
-        (0, "seen", "loss", OTHER, "^", "seen", 9),
-        (0, "unseen", "loss", THIS, "o", "new dates", 9),
-        (1, "unseen", "right", green, "s", "right", -9),
-        (1, "unseen", "confidence", THIS, "o", "confidence", 9),
-    ):
-        for y, (setting, named) in enumerate(TRIED.items()):
-            values = [
-                (1 + 99 * panel) * v for v in ending(few, setting, part, quantity)
-            ]
-            axes[panel].plot(values, [y] * 3, marker, color=colour, ms=7, alpha=0.8)
-            said.append(f"{named}, {name} {median(values):.3g}")
-            if y == 0:
-                at, ha = (max(values), "left") if away > 0 else (min(values), "right")
-                where = {"textcoords": "offset points", "color": colour, "ha": ha}
-                axes[panel].annotate(name, (at, y), (away, 0), va="center", **where)
-    for ax, title in zip(axes, ("loss (nats)", "new symbols (%)"), strict=True):
-        ax.set(title=title, yticks=range(len(TRIED)), ylim=(4.6, -0.7))
+    """Plot losses, and how far confidence is from right, by dropout and smoothing."""
+    figure, (loss, gap) = plt.subplots(1, 2, figsize=(8.6, 2.9), sharey=True)
+    said = []
+    for y, (setting, named) in enumerate(TRIED.items()):
+        seen, new = (ending(few, setting, part, "loss") for part in ("seen", "unseen"))
+        right, sure = (
+            [100 * share for share in ending(few, setting, "unseen", name)]
+            for name in ("right", "confidence")
+        )
+        over = [c - r for c, r in zip(sure, right, strict=True)]
+        for ax, values, marker, colour in (
+            (loss, seen, "^", OTHER),
+            (loss, new, "o", THIS),
+            (gap, over, "o", THIS),
+        ):
+            ax.plot(values, [y] * 3, marker, color=colour, ms=7, alpha=0.8)
+        gap.text(17, y, f"{median(right):.0f} % right", va="center", ha="right")
+        said.append(
+            f"{named}: loss {median(seen):.2f} on seen dates, {median(new):.2f} on new "
+            f"ones, {median(right):.0f} % right, confidence {median(over):+.0f} points"
+        )
+        if y == 0:
+            for values, name, colour in ((seen, "seen", OTHER), (new, "new", THIS)):
+                where = {"textcoords": "offset points", "color": colour}
+                loss.annotate(name, (max(values), y), (9, 0), va="center", **where)
+    gap.axvline(0, color=COLOURS["ink"], lw=1)
+    loss.set(title="loss (nats)", xlim=(-0.02, 0.62))
+    gap.set(title="confidence − right (points)", xlim=(-8, 18), xticks=(-5, 0, 5))
+    for ax in (loss, gap):
+        ax.set(yticks=range(len(TRIED)), ylim=(4.6, -0.7))
         ax.set_yticklabels(TRIED.values())
-    axes[0].set_xlim(-0.02, 0.62)
-    axes[1].set_xlim(82, 102)
     return show(
         figure,
         title="Dropout helps on new dates; smoothing makes the model less sure",
         alt=f"Five settings, medians of three seeds. {'; '.join(said)}.",
-        caption="Left: measured without smoothing. Right: of all symbols of new dates, "
-        "given the right ones before them (teacher forcing).",
+        caption="Left: measured without smoothing. Right: for symbols of new dates, "
+        "given the right ones before them. Beyond 0: too sure.",
     )
 
 
@@ -680,31 +747,6 @@ def check_clipping(clip_by_hand: Callable[..., list[Tensor]]) -> None:
         assert (cosine > 0.99999) == (name == "the whole"), f"{name}: {cosine:.5f}"
         said.append(f"{name} {cosine:.2f}")
     print(f"✓ clipped as a whole, it keeps its direction; cosines: {', '.join(said)}")
-
-
-def spikes(moves: Mapping[str, Sequence[float]]) -> Html:
-    """Plot Adam's moves around a spike, 50 steps before it and what follows."""
-    figure, ax = plt.subplots(figsize=(8.6, 3))
-    for (name, values), colour in zip(
-        moves.items(), (OTHER, COLOURS["ink"], THIS), strict=True
-    ):
-        label = name.split(",")[0] + (", clipped" if "clipped" in name else "")
-        ax.plot(range(-50, 1200), values[1950:], color=colour, label=label)
-    ax.set(xlabel="steps after the spike", ylabel="move (× the rate)", ylim=(0, 3.2))
-    name_lines(ax)
-    return show(
-        figure,
-        title="One long gradient: a jump, then a thousand slow steps",
-        # given: 0.999, 0.98
-        # printed: 1.4
-        alt="Adam's move around one gradient that is a hundred times too long. With "
-        "0.999 it jumps to three times the rate, then moves at a third of it and is "
-        "at half the rate 1200 steps later. With 0.98 it does not jump; it dips to a "
-        "tenth and is back after some three hundred steps. Clipped at 5, it rises to "
-        "1.4 times the rate and hardly dips.",
-        caption="The square of the spike stays in Adam's divisor for as long as its "
-        "memory lasts. Clipped: at a norm of 5.",
-    )
 
 
 def check_spikes(moves: Mapping[str, Sequence[float]]) -> None:

@@ -358,7 +358,8 @@ def say(text: str) -> None:
 def recorded(name: str) -> dict[str, Any]:
     """Return a long run that was recorded in ``book/results``, and say where from.
 
-    In a line that pages hide, unless today's code may give something else.
+    In a line that pages hide, or put behind the quiet line if today's code may give
+    something else.
 
     Args:
         name: the benchmark: ``python -m benchmarks NAME`` repeats it.
@@ -381,7 +382,7 @@ def recorded(name: str) -> dict[str, Any]:
         print(line)
         return result
     line += "; not exact: made before a record held the code that it used"
-    html = f'<p class="annotated-finding"><small>{escape(line)}</small></p>'
+    html = f'<p class="annotated-recorded"><small>{escape(line)}</small></p>'
     display({"text/html": html, "text/plain": line}, raw=True)
     return result
 

@@ -2,7 +2,8 @@
 
 Cells that draw (tag ``hide-input``), prove or measure (``proof``, too) and the set-up
 (``setup``) stand behind one line, such as "✓ 3 checks · code", each under its title.
-What they draw, and what they say to a reader, stays in sight; what they print doesn't.
+What they draw, and what they say to a reader, stays in sight; what they print doesn't,
+nor where a recorded run comes from.
 """
 
 import json
@@ -88,6 +89,10 @@ def gather(cells: list[nodes.container]) -> None:
         cell.remove(wrapped)
         title = escape(wrapped["prompt_show"])
         behind += [html(f'<p class="annotated-behind">{title}</p>'), *wrapped.children]
+        for said in list(cell.findall(nodes.raw)):
+            if 'class="annotated-recorded"' in said.astext():
+                said.parent.remove(said)
+                behind.append(said)
         if "tag_proof" in cell["classes"]:
             for text in list(cell.findall(nodes.literal_block)):
                 printed += f"{text.astext()}\n"

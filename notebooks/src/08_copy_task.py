@@ -33,7 +33,8 @@ ch08.learned(parts["watched"])
 # at random. The target is the source itself. All sequences have the same length, so
 # nothing here tests the padding mask.
 
-# %% Records that the page reads tags=["remove-input"]
+# %% Records that the page reads tags=["hide-input", "proof"]
+recorded("spread")  # 8.4
 plain = recorded("copy_parts")
 
 # %%
@@ -53,8 +54,8 @@ for row in source.tolist():
     print(letters(row))
 
 # %% [markdown]
-# There are a billion such sequences, too many to memorise, and such *synthetic data* never
-# runs out.
+# There are a billion such sequences, so training never sees one twice: such *synthetic data*
+# never runs out.
 #
 # Training uses **teacher forcing**, as in [chapter 7](07_training.ipynb): the decoder is
 # given the correct **prefix** (everything up to some position), whatever it would have
@@ -198,10 +199,10 @@ print(
 #
 # $$\ln v + \sigma^2 / 2 \approx 2.40 + 1.0 = 3.4,$$
 #
-# since the mean of $e^x$ over normal numbers of variance $\sigma^2$ is
-# $e^{\sigma^2/2}$. So a variance of 1 or 2 is nothing to worry about. A start at ten times
-# ln v is a bug, and you know it before the first step: four layers without norms begin
-# there, with every seed tried.
+# since for normally distributed $x$ of variance $\sigma^2$ the mean of $e^x$ is
+# $e^{\sigma^2/2}$. (With only eleven logits it's a little less, as a rule.) So a variance of 1 or 2
+# is nothing to worry about. A start at ten times ln v is a bug, and you know it before the first
+# step: four layers without norms begin beyond that, with every seed tried.
 #
 # <details><summary>And a start far <i>below</i> ln v?</summary>
 #
@@ -280,7 +281,7 @@ show_source(next_symbol_loss)
 # learns, `look` keeps what it writes for the sequence in the picture, where it looks, and
 # its loss on 500 other sequences, for section 8.5.
 
-# %%
+# %% What `look` needs tags=["hide-input"]
 from annotated.attention import record_attention
 from annotated.decoding import greedy_decode
 
@@ -291,7 +292,7 @@ CROSS = "decoder.layers.0.cross_attention"
 seen, stages = {}, {}
 
 
-# %%
+# %% What `look` keeps tags=["hide-input"]
 def look(step):
     """Keep what the model writes for `watched`, and where it looks."""
     if step not in LOOKS:
@@ -543,10 +544,13 @@ print(f"{later} later mistakes")
 print(f"{cured} of them left if the first is corrected")
 
 # %% [markdown]
-# So mistakes spread. *Why* is another question. One suspect is that teacher forcing never
-# showed the model a prefix with a mistake in it: **exposure bias**
-# ([Ranzato et al., 2016](https://arxiv.org/abs/1511.06732)). To convict it, you'd train a
-# model on such prefixes and compare.
+# So mistakes spread. *How* does a wrong letter get in? Not only by the decoder's self-attention:
+# trained without it, a model that is cut short spreads its mistakes as well. (In three recorded
+# runs, 90 % of the later mistakes went when the first ones were corrected.) And *why* does it do
+# harm? One suspect is that teacher forcing never showed the model a prefix with a mistake in it:
+# **exposure bias** ([Ranzato et al., 2016](https://arxiv.org/abs/1511.06732)). To test that suspect,
+# train a model on such prefixes and compare.
+# <!-- recorded spread: 90 = 1 - sum(row["left"] for row in record["rows"] if row["without"]) / sum(row["later"] for row in record["rows"] if row["without"]) -->
 #
 # ### Two tests for any model
 #
@@ -554,8 +558,9 @@ print(f"{cured} of them left if the first is corrected")
 # logits with `target[:, :-1]`, the decoder's own input. Two tests tell these mistakes
 # apart. The **leak test**, from [chapter 6](06_encoder_decoder.ipynb), changes the last
 # symbol that the decoder is given: no earlier logit should change. The **source test**
-# swaps the source and leaves the decoder's input as it is. With random letters, nearly all
-# answers should change. (In real text fewer do, because the prefix alone predicts much.)
+# swaps the source and leaves the decoder's input as it is. With random letters, 90 % of the answers
+# should change, since one letter in ten is the same by chance. (In real text fewer do, because the
+# prefix alone predicts much.) <!-- exact: 90 = 1 - 1 / 10 -->
 
 # %% A fourth model, trained on labels that aren't shifted tags=["hide-input"]
 torch.manual_seed(0)
@@ -592,8 +597,8 @@ for name, trained in models.items():
 
 # %% [markdown]
 # The source test catches both: a model that keeps most of its answers when the source
-# changes can't be copying it. The leak test then tells them apart: the twin sees the
-# future, the last model doesn't.
+# changes can't be copying it. (The twin's few changes are its last letters, which it does take from
+# the source.) The leak test then tells them apart: the twin sees the future, the last model doesn't.
 
 # %% Proof: both tests tags=["hide-input", "proof"]
 mistaken = ("without it", "labels not shifted")
@@ -651,15 +656,17 @@ for step in (0, 30, 60, 250):
 #
 # The loss starts to fall first: at step 30, in the first stage of 8.4 (*which letters*), no
 # head aims yet. Then the heads turn, and the rest of the fall, *which order*, comes with
-# them. At the end most of the weight lies on the staircase.
+# them. At the end most of the weight lies on the staircase. (If the loss jumps once more after that,
+# it's a loss spike: [8c.3](08c_depth_and_steps.ipynb).)
 #
 # </details>
 #
 # Would one head be enough? Section 8.7 has the answer. And self-attention? It isn't
 # *needed*: where to look next depends only on how many symbols you have written, and the
-# position of the last one tells you that. Train without the decoder's self-attention, or
-# without the encoder's layer, and the model learns to copy everything. But our model was
-# trained *with* them and relies on them. Take the same parts out now:
+# position of the last one tells you that. (The last *letter* reaches the query, too, since the two
+# are added up. So a wrong one can still mislead the model, as in 8.4.) Trained without the decoder's
+# self-attention, or without the encoder's layer, the model still learns to copy everything. But ours
+# was trained *with* them and relies on them. Take the same parts out now:
 
 # %% Table: without a part, before training and after tags=["hide-input"]
 from annotated.recipes.parts import Skips, take_away
@@ -718,9 +725,10 @@ print(f"measured: {copies[0]} of 1000 exact, the twin {copies[1]}")
 # %% [markdown]
 # <details><summary>The answers</summary>
 #
-# 1. Nine equal letters should be no harder than nine different ones: it goes by position.
-# 2. Four letters are fine, as a rule, since those positions are known. Beyond the tenth
-#    position it has never been trained, and it soon fails.
+# 1. Nine equal letters should be no harder than nine different ones: the model looks by position,
+#    not by letter.
+# 2. Four letters are fine, since those positions are known. A tenth letter often works, too;
+#    further on it has never been trained, and soon fails.
 #    [Page 8b](08b_longer_sequences.ipynb) has the numbers, and teaches it to go further.
 # 3. It depends on the word and on the symbol. Section 8.8 counts a thousand sequences for
 #    this very model.
@@ -745,8 +753,9 @@ ch08.parts_worth([*parts["rows"], *deep])
 ch08.check_parts(parts, deep)
 
 # %% [markdown]
-# - **No positions: nothing.** The encoder sees a bag of letters, so the model can't know
-#   their order. **No causal mask:** next to nothing, as in 8.4.
+# - **Without positions it copies nothing.** The encoder sees a bag of letters, so the model can't
+#   know their order. **Without a causal mask** it copies next to nothing, as in 8.4. (That's because
+#   of the decoder's self-attention: without that, there is no future to see.)
 # - **No residual connections.** One layer still copies nearly everything; four layers, at
 #   this rate and in this many steps, copy nothing. Every path from the source to the answer
 #   then passes through at least ten sublayers (with one layer, four).
@@ -759,8 +768,8 @@ ch08.check_parts(parts, deep)
 # - **One head** copies as well as four: there's one thing to look up.
 #   ([Chapter 3](03_multi_head_attention.ipynb) has a task for several heads.)
 #
-# So an ablation doesn't tell you what a part is worth. It tells you what the part is
-# worth *for this task, at this depth and learning rate*. Conversely, **a perfect copy
+# So an ablation tells you what a part is worth *for this task, at this depth and learning rate*, and
+# no more. Conversely, **a perfect copy
 # says little about the parts it can do without**: with one layer it can't tell you
 # whether your norms, your feed-forward networks or your self-attention work.
 # [Page 8c](08c_depth_and_steps.ipynb) varies depth, norm order, schedule and rate.
@@ -780,8 +789,8 @@ laboratory(
 # ## 8.8 Pitfalls
 #
 # **The wrong start symbol.** It looks like a formality, since it's thrown away in the end.
-# So why not start from 0, the padding? Because training only ever started from `a`. (The
-# padding has a second handicap: the decoder's mask hides it.) The damage differs from run
+# So why not start from 0, the padding? Because training only ever started from `a`. (Starting from
+# padding is worse still, since the decoder's mask hides it.) The damage differs from run
 # to run and from symbol to symbol, and no error warns you.
 
 # %% Figure: copies by the start symbol tags=["hide-input"]
@@ -812,15 +821,18 @@ expect(
     above=0,
     unlike=("independent mistakes", 0),
 )
+given_right = shares["cut short"][0]
 print(
-    f"correct symbols   {symbol_share:.1%}\n"
-    f"p⁹                {symbol_share**9:.1%}\n"
-    f"correct sequences {whole:.1%}"
+    f"it writes alone: p {symbol_share:.1%}, p⁹ {symbol_share**9:.1%}\n"
+    f"given the right prefix: p {given_right:.1%}, p⁹ {given_right**9:.1%}\n"
+    f"correct sequences: {whole:.1%}"
 )
 
 # %% [markdown]
-# A larger share is correct than $p^9$, so mistakes aren't independent. In 8.4 one mistake
-# led to others in the same sequence, which leaves more of the other sequences whole.
+# When it writes alone, a larger share is correct than $p^9$. The last line but one says why: a
+# sequence is whole if each symbol is right *given the right ones before it*, and with that $p$,
+# $p^9$ comes close. So first mistakes are nearly independent. What lowers $p$ when it writes alone are
+# the mistakes that follow a first one (8.4), and they spoil sequences that are spoilt already.
 #
 # ## 8.9 Exercises
 #
@@ -866,12 +878,14 @@ print(
 # | first loss far below ln v | with tied embeddings, labels that aren't shifted | print inputs and labels side by side |
 # | one batch isn't memorised | no gradient, labels that don't match, the rate | each parameter's gradient; a tenth of the rate |
 # | the loss spikes and stays up | peak learning rate too high | the same batches at half the rate |
+# | the loss still falls when the run ends | too few steps | twice as many steps, with a schedule to match |
 # | low loss, little copied | labels that aren't shifted, or a decoder that sees the future | source test; if the answers stay, leak test |
 # | correct letters, wrong order | no positions | reorder the source: does the answer change? |
 # | only some requests fail | a start symbol or a length that never occurred in training | test exactly what it was trained on |
 #
-# - And Monday's translator? Low loss, nonsense: the fifth row. Swap the source. If its
-#   answers hardly change, the leak test tells mask from labels. If they do change, the last
+# - And Monday's translator? Low loss, nonsense: the sixth row. Swap the source. If its
+#   answers hardly change (in real text, compare with a model that works), the leak test tells mask
+#   from labels. If they do change, the last
 #   row is next: ask for what it was trained on, from the start symbol used in training.
 # - Measure what a model generates, by whole sequences.
 # - What a part is worth depends on the task, the depth and the rate. Copying needs
@@ -882,8 +896,12 @@ print(
 # ## Further reading
 #
 # - [Karpathy (2019)](https://karpathy.github.io/2019/04/25/recipe/), *A Recipe for
-#   Training Neural Networks*: the loss at the start, one batch memorised, a baseline that
-#   gets no input (a cousin of our source test), and more.
+#   Training Neural Networks*: the loss at the start, one batch memorised, an *input-independent
+#   baseline* (a cousin of our source test), and more.
+# - [Graves et al. (2014)](https://arxiv.org/abs/1410.5401): where copying became a yardstick for
+#   sequence models. Staircases like ours are known as *monotonic alignments*; in a model with a
+#   decoder alone, the heads that copy are called *induction heads*
+#   ([Olsson et al., 2022](https://arxiv.org/abs/2209.11895)).
 # - [Ranzato et al. (2016)](https://arxiv.org/abs/1511.06732): exposure bias, and
 #   training on what the model itself generates.
 # - [Vaswani et al. (2017)](https://arxiv.org/abs/1706.03762): the model; section 6.1
@@ -893,6 +911,6 @@ print(
 #
 # ## Where this comes from
 #
-# The chapter covers section 9 of [source S0](../book/sources.md), with its
-# synthetic data and greedy decoding. The setting of that section is tried on
+# [The table of sources](../book/sources.md) lists which texts this chapter follows: the copy task,
+# its synthetic data and greedy decoding. The setting of that section is tried on
 # [page 8c](08c_depth_and_steps.ipynb).

@@ -55,7 +55,7 @@ ch08.recipes_table(parts["rows"])
 #
 # ## 8c.2 A published setting that copies nothing
 #
-# The copy task is handed on from tutorial to tutorial. One of its settings is small:
+# One of [the texts that this book follows](../book/sources.md) trains on copying in a small setting:
 # five symbols, padding included, width 8, two layers, two heads, a dropout of 0.1, a
 # smoothing of 0.01, the rate of the paper with a warm-up of 400, and ten epochs of
 # twenty batches of 30. The loss goes down nicely. How much

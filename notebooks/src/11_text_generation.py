@@ -62,7 +62,7 @@ ch11.contexts(counted_after, library, fresh_text, "for i in range")
 # That's a **language model**. It writes **autoregressively**: what it has written is what it
 # reads next. And it's easy to train, because the text itself holds the answers. The target of
 # each character is the character after it. (In training it reads the real text, never its own;
-# that's chapter 8's teacher forcing.)
+# that's teacher forcing, and [chapter 8](08_copy_task.ipynb) shows what it costs.)
 
 # %%
 from annotated.recipes.text import read_text
@@ -134,10 +134,10 @@ ch11.mixed(average, x, caption="Highlighted: after b, a quarter of each.")
 # gets zeros. The highlighted row is what's known after `b`: a quarter of what has been read is
 # an opening bracket.
 #
-# The bracket is still open. But write thirty more letters, and the average says
-# 0.03. <!-- exact: 0.03 = 1 / 34 --> **An average dilutes what matters.** So let's keep the
+# The bracket is still open. But write thirty more letters, and the average puts 0.03 on
+# it. <!-- exact: 0.03 = 1 / 34 --> **An average dilutes what matters.** So let's keep the
 # triangle and replace the numbers in it.
-# Every character now asks for brackets: a bracket scores 4, a letter 0 (that includes chapter
+# Every query now asks for brackets: a bracket scores 4, a letter 0 (that includes chapter
 # 2's division by √k). Hide the future, and take the softmax of each row:
 
 
@@ -166,8 +166,8 @@ play(
 # %% [markdown]
 # At a score of 4 the last row puts 0.95 on the bracket, and thirty letters later it would still
 # be 0.62. <!-- exact: 0.95 = exp(4) / (exp(4) + 3), 0.62 = exp(4) / (exp(4) + 33) --> (A
-# larger score would hold it longer: 8 leaves the letters next to nothing.) And the average? It's what attention does when nobody asks
-# for anything: at a score of 0, all keys are equal.
+# larger score would hold it longer: 8 leaves the letters next to nothing.) And the average? It's *uniform attention*: if all
+# queries are zero, every score is 0, and all keys are equal.
 
 # %% Proof: this is chapter 2's attention tags=["hide-input", "proof"]
 check_close("a score of 0 gives the average", attend(0.0)[0], average)
@@ -234,13 +234,13 @@ ch11.learning(history, bits)
 
 # %% [markdown]
 # In all, training reads about one and a half times the text. Its batches end clearly below the
-# held-out modules. New modules bring names of their own; how much of the gap that explains, this
-# run can't tell.
+# held-out modules, which bring names of their own.
 #
 # For comparison, take the same model with queries and keys set to zero, so that each head can only
-# average the past, and two others of the same size, a recurrent network (a GRU) and a
-# convolutional one. All train alike, on the same windows and at the same rates. Over three seeds,
-# attention is about 0.66 bits better than the average. **Where does the
+# average the past (a sixth of its parameters then lie idle), and two others of the same size, a
+# recurrent network (a GRU) and a convolutional one. All train alike, on the same windows and at
+# attention's rate; we didn't tune one for the others. Over three seeds, attention is about 0.66 bits
+# better than the average. **Where does the
 # average lose?** Guess before you look: how does its loss change from the first
 # position of a window to the last?
 # <!-- recorded text: 0.66 = mean(r["bits"] for r in record["rows"] if r["way"] == "average")
@@ -268,15 +268,17 @@ ch11.check_positions(runs)
 
 # %% [markdown]
 # The average gains nothing after the first few characters, and from about twenty on it gets
-# *worse* the more it reads. That's what dilution would do, though we haven't tried a rate of its
-# own for it. Attention improves until about the sixteenth character, then levels off. It isn't the
+# *worse* the more it reads, as dilution would make it: in the end it's worse than counting
+# trigrams. Attention improves until about the sixteenth character, then levels off. It isn't the
 # only way to do that: on this text, at this size, the GRU and the convolution stay within a
 # tenth of a bit. They differ in how they find something far back, and
 # [page 11b](11b_other_models.ipynb) compares them.
 #
-# **And the brackets?** Nobody has labelled them. But on code that the model has never read, one of
-# the second layer's four heads prefers open brackets to closed ones more than the others do. Here's
-# where it looks from the end of a line:
+# **And the brackets?** On average a guess of such a model hardly depends on any one character eight
+# or more places back ([11b.3](11b_other_models.ipynb)). Brackets are an exception. Nobody has
+# labelled them, but on code that the model has never read, one of the second layer's four heads
+# prefers open brackets to closed ones more than the others do. Here's where it looks from the end of
+# a line:
 
 # %% Measured: weights on brackets that are open, and closed tags=["hide-input"]
 from annotated.attention import record_attention
@@ -325,8 +327,8 @@ looks = maps["blocks.layers.1.attention"][0][0, head, -1].cpu()
 ch11.strip(line, looks, head)
 
 # %% [markdown]
-# That's our question from 11.2, asked more quietly: the head looks at other things as well. But is
-# it only that brackets get looked at? Compare brackets that are *still open* with others, equally
+# That's our question from 11.2, with less weight on it: the head looks at other things as well. But
+# is it only that brackets get looked at? Compare brackets that are *still open* with others, equally
 # far back, that have been closed:
 
 # %% Figure: open brackets and closed ones, head by head tags=["hide-input"]
@@ -342,9 +344,7 @@ expect(
 )  # fmt: skip
 
 # %% [markdown]
-# Don't make too much of it. It's one head of one model, and we picked it. Swap any one character
-# eight or more places back, and on average such a model's guess hardly changes
-# ([11b.3](11b_other_models.ipynb)).
+# Don't make too much of it. It's one head of one model, and we picked it, on the same code.
 #
 # **What's hard to guess?** Here's a piece of a module that the model has never read. Where will
 # it be most surprised?
@@ -402,17 +402,17 @@ ch11.scaling(*sizes)
 ch11.check_scaling(*sizes)
 
 # %% [markdown]
-# Looking back at three characters, the count already beats this page's model, but with two and a
-# half times as many stored numbers. Our two smaller models need fewer than a count that does equally well. And
-# the count's curve flattens: each further character costs hundreds of thousands of numbers, and the
+# A count that looks back at three characters already beats this page's model, but with two and a
+# half times as many stored numbers. Our two smaller models need fewer numbers than a count of the
+# same quality. And the count's curve flattens: each further character costs hundreds of thousands of numbers, and the
 # seventh gains less than a hundredth of a bit. Our models grow in width, depth and training at
 # once, so the figure doesn't say which of them helps. The largest one (a single seed) **beats every
-# count**, the best of them with a third of its numbers, and in windows that overlap (exercise 1) also the count on
-# unbroken text.
+# count**, the best of them with a third of its numbers, and in windows that overlap (exercise 1)
+# also the count on unbroken text.
 #
 # ## 11.5 From probabilities to text
 #
-# After `    def ` our model gives a good part of its probability to the underscore (of
+# After `␣␣␣␣def␣` our model gives a good part of its probability to the underscore (of
 # `__init__`, no doubt), and shares the rest among 95 characters. Which one should it write? There are three common answers.
 # Each first changes the distribution, then draws from it. (`keep_top_p` is exercise 3.)
 
@@ -440,7 +440,7 @@ ch11.distributions([plain, cooler, top_k, top_p], text.characters.symbols)
 # - **Top-k** keeps the $k$ likeliest and scales them up to a sum of 1. It keeps just as many
 #   whether the model is confident or not.
 # - **Top-p**, or nucleus sampling, keeps the smallest set of characters whose probabilities sum
-#   to at least $p$. After `retur` that's one character; here it's more.
+#   to at least $p$. After `retur` that's one character; here it's several.
 #
 # Always taking the likeliest is called **greedy** decoding: top-k with $k = 1$, or the limit
 # of temperature 0.
@@ -520,12 +520,12 @@ ch11.check_write(write, model, encode("    def "))
 model.float()
 
 # %% [markdown]
-# These are the first samples, not the best, and all use the same random numbers. (Each is as long
-# as we ask for. A chat model stops by itself: its training texts end with a special *end-of-text*
-# token, which it learns to predict like any other.) At 1.5 it's noise. Between 0.8 and 1 you'll
-# mostly find indentation, `self`, and words that nobody has ever seen. And at 0.5, where it should
-# be at its most careful? It's prone to get stuck: a line or two, and then nothing but spaces up to
-# the bar. Why? <!-- given: 1.5, 0.8, 0.5 -->
+# These are the first samples, not the best. All use the same random numbers, which is why several
+# begin alike; ask for another `seed`. (Each is as long as we ask for. A chat model stops by itself:
+# its training texts end with a special *end-of-text* token, which it learns to predict like any
+# other.) At 1.5 it's noise. Between 0.8 and 1 you'll find indentation and many words that nobody has
+# ever seen. And with a low temperature or top-p, where it should be at its most careful? It's prone to
+# get stuck: a line or two, and then nothing but spaces. Why? <!-- given: 1.5, 0.8 -->
 
 # %% Finding: a row of spaces is hard to leave tags=["hide-input", "proof"]
 space = text.characters.encode(" ")[0]
@@ -552,10 +552,11 @@ print(
 
 # %% [markdown]
 # Python is full of indentation, so another space is a fair guess, and at temperature 1 the model
-# soon moves on. At 0.5 that's far harder. <!-- given: 0.5 --> Each space is likely, and together they lead
-# nowhere. Far better models get caught in the same way, repeating whole sentences, when they
-# decode greedily or by *beam search*, which follows a few of the likeliest texts at once
-# ([Holtzman et al., 2020](https://arxiv.org/abs/1904.09751)).
+# soon moves on. At 0.5 that's far harder. <!-- given: 0.5 --> Each space is likely, and together they
+# lead nowhere. Far better models get caught in the same way when they decode greedily or by *beam
+# search*, which follows a few of the likeliest texts at once: they repeat a sentence, and each
+# repetition makes the next one likelier
+# ([Holtzman et al., 2020](https://arxiv.org/abs/1904.09751), figure 4).
 #
 # So *careful* and *varied* pull in opposite directions. Take the first words that the model
 # writes at each setting, as many from each. How many of them occur in the training text, and how many different ones
@@ -659,7 +660,8 @@ for kind, each in (("real code", genuine_real), ("model", real.values())):
 # came closest to what people write. For code,
 # [Chen et al. (2021)](https://arxiv.org/abs/2107.03374), also with top-p 0.95, did best at
 # temperature 0.2 if they had only one try, and at 0.8 if one of a hundred had to be right. That
-# was for models thousands of times as large: ours gets stuck at low temperatures. Read what comes out.
+# was for models thousands of times as large. Ours gets stuck at low temperatures: take 0.8, and read
+# what comes out.
 # <!-- cited: 0.95, 0.2, 0.8 -->
 #
 # ## 11.6 You start, it finishes
@@ -696,15 +698,15 @@ ch11.text_writer(twin, packed, text.characters)
 # %% [markdown]
 # <details><summary>What we found</summary>
 #
-# 1. You can't rely on it. `raise` occurs about ten times as often in its text as `range`. And
-#    even after `    for i in range`, the bracket gets less than half of the probability. The counts
+# 1. As a rule, no. `raise` occurs about ten times as often in its text as `range`. And
+#    even after `␣␣␣␣for i in range`, the bracket gets less than half of the probability. The counts
 #    on the first screen did better, and so will a larger model in 11.7.
 # 2. With an ending that it knows from other words, and almost never with the `y` of `numpy`.
 # 3. Usually in none: scraps of code and strings, and now and then words from the comments it has
 #    read. It has learned to continue a text, not to answer. (Assistants are trained a second
 #    time, on questions with good answers: [Ouyang et al., 2022](https://arxiv.org/abs/2203.02155).)
-# 4. It's sure inside keywords (`    retur`, `    impor`) and after `    def __init__(`, and
-#    unsure where a name begins (`    self._`).
+# 4. It's sure inside keywords (`retur`, `impor`) and after `def __init__(`, and unsure where a name
+#    begins (`self._`).
 #
 # </details>
 
@@ -750,17 +752,17 @@ ch11.check_larger(deeper, begun, parameters)
 # The small one writes things that look like code. The larger one finishes the line as your editor
 # would, closes every parenthesis, and after an empty line begins a new method, with a docstring. It
 # isn't a program, though: the indentation doesn't fit, an `elif` has no `if`, and one square bracket
-# stays open, so Python rejects it. Nor is it always this good. From `    def `, with the same
+# stays open, so Python rejects it. And this is one sample. From `␣␣␣␣def␣`, with the same
 # settings and the same seed, it writes four lines, and then nothing but spaces.
 
 # %% [markdown]
 # <details><summary>If you have a GPU</summary>
 #
 # Two larger recipes are ready. This book is built without a GPU, so they haven't been run here.
-# `"shakespeare"` has nanoGPT's 10.8 million parameters and a context of 256, and should take
-# minutes (nanoGPT reports 2.12 bits). <!-- cited: 10.8, 2.12 --> `"enwik8"` reads the first hundred million bytes of
-# Wikipedia with 38 million parameters and a context of 512, and should take an hour. Both texts
-# are downloads.
+# `"shakespeare"` has nanoGPT's 10.8 million parameters and a context of 256 (nanoGPT reports 2.12
+# bits, after about three minutes on an A100). <!-- cited: 10.8, 2.12 --> `"enwik8"` reads the first
+# hundred million bytes of Wikipedia with 38 million parameters and a context of 512. Both texts are
+# downloads.
 #
 # ```python
 # from annotated.recipes.text import run_text_recipe
@@ -781,7 +783,8 @@ except ValueError as error:
     print(*str(error).split(", "), sep=",\n")
 
 # %% [markdown]
-# There's no 65th row in its table of positions. Up to that point, writing is cheap. Under a
+# There's no 65th row in its table of positions. Up to that point, writing is cheap: each new
+# character costs one position, not a whole window. Under a
 # causal mask nothing in the past changes when you append something, so `sample` keeps the keys and
 # values of what it has read. That's a **KV cache**; [page 11c](11c_cache.ipynb) builds one.
 
@@ -905,9 +908,9 @@ print("measured, bits:", *(f"{value:.2f}" for value in by_window))
 #    chooses the numbers.
 # 4. A GPT is chapter 6's encoder layer under a causal mask.
 # 5. Temperature, top-k and top-p change the distribution, never the model. The more careful the
-#    text, the less varied it is.
+#    text, the less varied it is. (Part of that variety was invented words.)
 
-# %% tags=["hide-input"]
+# %% tags=["hide-cell"]
 cost()
 
 # %% [markdown]

@@ -62,6 +62,7 @@ def cell(title, *outputs, proof=False):
 
 def test_neighbours_share_a_line_and_what_they_show_stays_in_sight():
     picture, said = nodes.raw("", "<svg>"), nodes.paragraph("", "It ends at 0.3.")
+    origin = nodes.raw("", '<p class="annotated-recorded">recorded</p>')
     tick = nodes.literal_block(text="✓ equal")
     printed = nodes.literal_block(text="of a drawing")
     end = nodes.paragraph("", "text")
@@ -69,7 +70,7 @@ def test_neighbours_share_a_line_and_what_they_show_stays_in_sight():
     solution = cell("Show the solution")
     section = nodes.section(
         "",
-        cell("Figure", picture, printed),
+        cell("Figure", picture, printed, origin),
         nodes.comment("", "a mark"),
         cell("Proof", said, tick, proof=True),
         end,
@@ -86,7 +87,8 @@ def test_neighbours_share_a_line_and_what_they_show_stays_in_sight():
     assert order == sorted(order)
     assert "&lt; 3" in lines[1].astext()
     assert solution in section.children and "code of" in solution.astext()
-    for node, seen in ((picture, True), (said, True), (printed, True), (tick, False)):
+    sights = ((picture, True), (said, True), (printed, True), (tick, False))
+    for node, seen in (*sights, (origin, False)):
         behind = any(node in line.findall() for line in lines)
         assert behind != seen
 

@@ -59,9 +59,25 @@ def test_an_ending_is_that_of_its_dropout_and_its_smoothing():
     assert ch07.ending({"rows": rows}, (0.1, 0), "seen", "loss") == [1.0, 3.0]
 
 
-def test_the_title_names_the_step_that_is_best_on_new_dates():
-    rows = [(25, 1.0, 1.0), (50, 0.5, 0.6), (75, 0.1, 0.8)]
-    assert "After step 50" in ch07.seen_and_new(rows)._repr_html_()
+def test_a_run_is_on_the_line_if_it_knows_no_more_than_frequencies():
+    rows = [{"losses": [3.0, end]} for end in (2.28, 2.2, 2.1, 1.3)]
+    assert ch07.on_line(rows) == 2
+
+
+def test_a_table_of_schedules_gives_the_best_rate_and_all_seeds():
+    rows = [
+        {"shape": shape, "height": rate, "end": end}
+        for shape in ("constant", "climbing, then constant", "climbing, then falling")
+        for rate, ends in ((0.001, (0.3, 0.2, 0.4)), (0.01, (2.0, 1.0, 3.0)))
+        for end in ends
+    ]
+    rows += [
+        {"shape": "falling", "height": 0.01, "end": end} for end in (1.5, 1.6, 1.7)
+    ]
+    lower = {"lower": 0.5, "rows": [{"as": 0.01, "end": 0.7}, {"as": 0.03, "end": 9.0}]}
+    html = ch07.schedules({"rows": rows}, lower)._repr_html_()
+    assert "2.00 (1.00–3.00)" in html and "0.30 (0.20–0.40), at 0.001" in html
+    assert "0.0050" in html and "0.70 (0.70–0.70)" in html and "9.0" not in html
 
 
 @pytest.mark.parametrize(

@@ -62,9 +62,11 @@ text((left + right) / 2, 404, "training step", "", { "text-anchor": "middle" });
 
 const ends = runs.map((run) => run.losses.at(-1));
 const alike = runs.filter((run) => run.differ.at(-1) < data.alike).length;
+const flat = runs.filter((run) => run.losses.at(-1) > data.lines[0][0] - data.near).length;
+const yet = alike || !flat ? "" : `, but ${["", "one still sits", "two still sit", "all still sit"][flat]} on the line`;
 const verdict = ["no run has", "one run has", "two runs have", "all three have"][alike];
 return {
-  values: { alike, mean: numbers.sum(ends) / ends.length },
-  says: `At step ${data.steps}, ${verdict} collapsed (outputs differ by under 0.01). `
+  values: { alike, flat, mean: numbers.sum(ends) / ends.length },
+  says: `At step ${data.steps}, ${verdict} collapsed (outputs differ by under 0.01)${yet}. `
     + `Losses: ${ends.map((value) => numbers.fixed(value, 2)).join(", ")}.`,
 };

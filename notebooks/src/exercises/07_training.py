@@ -1,7 +1,8 @@
 # %% [markdown]
 # # Exercises for chapter 7: the training recipe
 #
-# Steps of training are counted from 1. Exercise 7A also draws on pages 7b and 7c.
+# Steps of training are counted from 1. Exercise 7A also draws on
+# [7c.1](../../notebooks/07c_small_print.ipynb).
 # Whatever an answer needs besides `torch`, it imports itself.
 
 # %% tags=["setup"]
@@ -27,7 +28,7 @@ from annotated.checks import check
 # | `target` | `(b, t + 1)` | int64: start symbol, answer, end symbol, then padding, 0 |
 # | `optimizer`, `schedule` | as PyTorch makes them | `schedule` sets the rate of the *next* step |
 # | `clip` | a number | the largest norm of the gradient, all parameters together |
-# | result | a number | the loss, without its graph |
+# | result | a number | the loss; if it's a tensor, without its graph |
 #
 # - The model reads the target from its start symbol on and should say, at each position,
 #   the symbol that comes next.
@@ -65,7 +66,7 @@ def training_step(model, source, target, optimizer, schedule, clip):
 #
 # Here's one epoch of a run: it trains on some batches, evaluates on others, and
 # returns the losses of all steps and the mean loss of the evaluation. It raises no error,
-# and the losses fall. Four things in it are wrong all the same. (`token_loss` stands in
+# and the losses fall. Five things in it are wrong all the same. (`token_loss` stands in
 # the answer cell below; there is nothing wrong with it.)
 
 
@@ -93,16 +94,13 @@ def broken_epoch(model, training, checking, optimizer, schedule, clip):
 #
 # - the rate changes with every step;
 # - no step is made with a gradient longer than `clip`, all parameters together;
-# - an evaluation leaves no trace: neither gradients in the parameters, whether or not the
-#   next step would clear them, nor a model without dropout;
+# - the evaluation runs in evaluation mode, without dropout, and afterwards the model is back
+#   in training mode;
+# - the evaluation leaves no gradients in the parameters;
 # - the second number is the mean over all real tokens of the evaluation, however they are
 #   split into batches.
 #
-# (A model with dropout also wants `model.eval()` for its evaluation. You may add it, but
-# then each step has to be taken in training mode again.)
-#
-# Batches are pairs `(source, target)` as in exercise 1. What's right stays as it is: at the
-# first call no gradients are waiting.
+# Batches are pairs `(source, target)` as in exercise 1. The model comes in training mode.
 
 
 # %%
@@ -128,12 +126,14 @@ def train_epoch(model, training, checking, optimizer, schedule, clip):
         schedule.step()
         losses.append(loss.item())
     total, tokens = 0.0, 0
+    model.eval()
     for source, target in checking:
         with torch.no_grad():
             loss = token_loss(model, source, target)
         count = (target[:, 1:] != 0).sum().item()
         total += loss.item() * count
         tokens += count
+    model.train()
     return losses, total / tokens
     ### END SOLUTION
 
@@ -223,6 +223,9 @@ def warm_cosine(step, warmup, total, peak, floor=0.0):
 # ```
 #
 # *Beware.* Count who shares: every real row should sum to 1.
+#
+# *Hint.* Fill a table with the share, and write the right symbols over it with `scatter_`.
+# What still has to become 0?
 
 
 # %%

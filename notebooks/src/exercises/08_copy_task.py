@@ -51,6 +51,8 @@ from annotated.checks import check
 # `([[1, 4, 3]], [1])`.
 #
 # *Beware.* When a row goes, its ids and its number go together.
+#
+# *Hint.* A boolean tensor `going` that says which rows go on cuts both alike.
 
 
 # %%
@@ -166,8 +168,8 @@ def reversed_targets(source, pad):
 # *2 points. Goal: tell an evaluation that flatters from one that measures.*
 #
 # A colleague is delighted. Her models copy everything; one that was trained without a
-# causal mask does too, and even one that gets the last of nine symbols wrong every time scores 89 %. This
-# is how she measures:
+# causal mask does too, and even one that gets the last of nine symbols wrong every time reaches
+# 89 %. This is how she measures:
 #
 # ```python
 # @torch.no_grad()
@@ -180,8 +182,8 @@ def reversed_targets(source, pad):
 # It runs, and it measures something. But what a user of the model gets is what it
 # **generates**, greedily, given nothing but the source and the first symbol of
 # the target; and a sequence is right only if **all** of it is. Repair the function. At
-# each step give the model what has been written so far and no more: no empty places for
-# what is still to come, since a model without a causal mask would look at them.
+# each step give the model what has been written so far and no more. (Don't pre-allocate the
+# output: a model without a causal mask would look at its empty places.)
 #
 # | argument | | |
 # |---|---|---|
@@ -259,7 +261,7 @@ def leak(model, source, given, last):
 # Four people trained the small model of chapter 8 for 250 steps, on sequences of
 # length 10: a start symbol and nine symbols after it, each one of ten. Then each of
 # them had it generate copies of a thousand fresh sequences. *Given*: the share of correct
-# next symbols under teacher forcing; *alone*: when it generates. The loss is measured
+# next symbols under teacher forcing, on targets as in training; *alone*: when it generates. The loss is measured
 # under teacher forcing, too; guessing one of ten gives $\ln 10 = 2.30$. All this is
 # measured against labels that are shifted as they should be. (The four are real runs,
 # with seed 0.)

@@ -76,16 +76,21 @@ def overlapping(ids, length, stride):
 #
 # *Example.* Two tokens count. The model gave one 1/2 and the other 1/4; the first is 1
 # character long, the second 3. That's (1 + 2) / (1 + 3) = 0.75 bits per character.
+#
+# *Beware.* A model may be nearly sure that a target can't come. Its surprise is large, but finite.
 
 
 # %%
 # exercise: ch11-bits
+import math
+
+
 def bits_per_character(logits, targets, sizes, count):
     """All bits of the targets that count, divided by all their characters."""
     ### BEGIN SOLUTION
-    chances = logits.softmax(dim=-1)
-    chances = chances.gather(-1, targets[..., None])[..., 0]  # (b, t)
-    bits = -chances.log2()[count].sum()
+    logs = logits.log_softmax(dim=-1)
+    logs = logs.gather(-1, targets[..., None])[..., 0]  # (b, t)
+    bits = -logs[count].sum() / math.log(2)
     return (bits / sizes[targets][count].sum()).item()
     ### END SOLUTION
 
@@ -112,6 +117,10 @@ def bits_per_character(logits, targets, sizes, count):
 #
 # *Example.* The logits are the logarithms of (0.05, 0.1, 0.25, 0.2, 0.4). At temperature
 # 1, p = 0.7 keeps the last three: 0.4 and 0.25 don't reach it yet.
+#
+# *Beware.* Sums of float32 are rounded: at p = 1 they may reach 1 before the last character.
+#
+# *Hint.* A character is kept if those that are likelier don't reach p without it.
 
 
 # %%
@@ -147,8 +156,8 @@ def may_be_drawn(logits, temperature, p):
 # A matrix $W$ maps a vector $x$ to $W x$, so with vectors in rows it is `x @ W.T`.
 #
 # 1. The stream begins as embedding plus position.
-# 2. Each layer adds attention to the past, oneself included, with scores divided by
-#    √d: it reads LN of the stream, and its result goes through `"output"`. Then it adds
+# 2. Each layer adds attention to the past, the position itself included, with scores
+#    divided by √d: it reads LN of the stream, and its result goes through `"output"`. Then it adds
 #    a feed-forward network, which reads LN of the *new* stream: `"inner"`, ReLU,
 #    `"outer"`.
 # 3. After the last layer come one more LN, and the embedding again as the output.
@@ -185,7 +194,7 @@ def gpt(tokens, embedding, positions, layers):
 # > the character with id 0 turns up in the wrong place, and after a while the text
 # > loses its thread."
 #
-# There is more than one fault in this loop, which applies top-k and lets a window of
+# There are three faults in this loop, which applies top-k and lets a window of
 # `context` characters slide. The toy model expects after each character the one with the next
 # id.
 
@@ -229,7 +238,7 @@ for temperature in (0.1, 3.0):
 # The draw is right: it picks the first character at which the probabilities, added up
 # in the order of the ids, exceed the number drawn. But what do they add up to?
 #
-# *Beware.* Repairing one fault may not make the text better.
+# *Beware.* One fault can hide another: the text may stay bad until all three are repaired.
 
 
 # %%

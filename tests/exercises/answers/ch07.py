@@ -57,14 +57,15 @@ def train_epoch(model, training, checking, optimizer, schedule, clip):
         schedule.step()
         losses.append(loss.item())
     with torch.no_grad():
+        model.train(False)
         counts = torch.tensor([(t[:, 1:] != 0).sum() for _, t in checking])
         each = torch.stack([loss_of(model, s, t) for s, t in checking])
+        model.train(True)
     return losses, ((each * counts).sum() / counts.sum()).item()
 
 
 RIGHT["ch07-repair-loop"] = r"""
-losses = [] -> losses = []\n    model.train()
-total, tokens -> model.eval()\n    total, tokens  # both modes
+losses = [] -> losses = []\n    model.train()  # both modes
 """
 WRONG["ch07-repair-loop"] = r"""
 \n            loss = -> \n            torch.set_grad_enabled(True)\n            loss =
@@ -75,7 +76,9 @@ torch.nn.utils -> optimizer.step()\n        torch.nn.utils  # `clip` gets throug
 schedule.step() ->
 total, tokens -> schedule.step()\n    total, tokens
         # the rate does not move within an epoch
-total, tokens -> model.eval()\n    total, tokens  # in evaluation mode, without dropout
+losses = [] -> losses = []\n    model.eval()  # in evaluation mode, without dropout
+model.eval() -> # runs in training mode
+model.train() -> # stays in evaluation mode
 (target[:, 1:] != 0) -> (target != 0)  # counts the start symbol
 (target[:, 1:] != 0).sum().item() -> target[:, 1:].numel()  # counts padding
 """

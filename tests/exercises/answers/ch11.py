@@ -44,17 +44,18 @@ def bits_per_character(logits, targets, sizes, count):
     for row, tokens, counts in zip(logits, targets, count, strict=True):
         for scores, token, one in zip(row, tokens, counts, strict=True):
             if one:
-                nats -= math.log(scores.softmax(dim=0)[token].item())
+                nats += (scores.logsumexp(dim=0) - scores[token]).item()
                 characters += sizes[token].item()
     return nats / math.log(2) / characters
 
 
 WRONG["ch11-bits"] = """
-log2 -> log  # these are nats
-log2()[count] -> log2().div(sizes[targets])[count]
+/ math.log(2) -> # these are nats
+logs[count] -> logs.div(sizes[targets])[count]
 sizes[targets][count].sum() -> count.sum()  # each token's own bits per character
-log2()[count] -> log2()
+logs[count] -> logs
 sizes[targets][count] -> sizes[targets]  # targets that do not count are among them
+log_softmax(dim=-1) -> softmax(dim=-1).log()  # rounded to 0 before its logarithm
 """
 
 # ---- which characters may be drawn ---------------------------------------------
@@ -110,7 +111,9 @@ return F.layer_norm(x, (d,)) -> return x  # the LN after the last layer is missi
 F.layer_norm(x, (d,))\n        q -> x\n        q
 F.layer_norm(x, (d,))\n        x -> x\n        x
         # nothing is normalised before the sublayers
-w[name].T -> w[name]  # for query, key and value, too
+w[name].T
+    w[name]  # for query, key and value, too
+    (w[name] if name == "query" else w[name].T)  # for the query, too
 embedding[tokens] -> embedding[tokens] * d**0.5  # is not multiplied by √d
 F.layer_norm(x, (d,))\n        q -> x\n        q  # attention reads the stream without
 """
