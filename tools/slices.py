@@ -27,7 +27,7 @@ SHOW |= {"check_same", "check_shape", "play"}
 CHANGES = re.compile(r"train|fit|step|backward|optim|load|update|append")
 # (`model.train()` is no training)
 TRAINS = re.compile(r"\.(step|backward)$|(^|[._])fit$|(^|\.)train_\w+$|^train$")
-SEED = re.compile(r"seed\b")
+SEEDS = re.compile(r"seed$")
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
@@ -105,10 +105,10 @@ def hash_of(notebook: dict) -> str:
 
 
 def _seeds(statement: ast.stmt) -> bool:
-    """Whether a statement is there to seed a generator."""
-    text = ast.unparse(statement)
-    alone = isinstance(statement, ast.Expr) and not _shows(statement)
-    return bool(alone and SEED.search(text)) or "setup(seed=" in text
+    """Whether a statement is there to seed a generator, not just to name a seed."""
+    if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
+        return bool(SEEDS.search(ast.unparse(statement.value.func)))
+    return "setup(seed=" in ast.unparse(statement)
 
 
 def _shows(statement: ast.stmt) -> bool:
@@ -183,7 +183,8 @@ def _changed(
                 arguments = [*node.args, *(k.value for k in node.keywords)]
                 names |= {_root(argument) for argument in arguments}
                 if isinstance(node.func, ast.Attribute):  # optimizer.step()
-                    names.add(_root(node.func))
+                    made = any(isinstance(one, ast.Call) for one in ast.walk(node.func))
+                    names |= {_root(node.func)} - (imported if made else set())
     if not isinstance(statement, Scope):  # functions that it calls, or hands on
         for name in _free(statement) & functions.keys():
             body = functions[name].body

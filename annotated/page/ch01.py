@@ -2,6 +2,7 @@
 
 import datetime
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
 import matplotlib.pyplot as plt
@@ -17,14 +18,15 @@ from annotated.devices import device_of
 from annotated.masks import length_mask
 from annotated.page.diagrams import Drawing
 from annotated.page.frames import Html, Slider, Text, explorer, static
-from annotated.page.notebook import check_close, check_same, show, show_table
+from annotated.page.notebook import check_close, check_same, say, show, show_table
 from annotated.page.pictures import Matrix, chain, number
 from annotated.page.play import play
 from annotated.page.plots import OTHER, THIS, WEIGHTS, name_lines, visible
+from annotated.page.records import Rows, dots, grouped
 from annotated.page.svg import COLOURS
 from annotated.recipes.dates import DATES, date_reader, date_symbols, read_dates
 from annotated.recurrent_attention import AdditiveAttention, LocationSensitiveAttention
-from annotated.seq2seq import Seq2Seq, teacher_forcing_loss
+from annotated.seq2seq import Memory, Seq2Seq, teacher_forcing_loss
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -77,9 +79,9 @@ def date_explorer(
     )
 
 
-def bottleneck(text: str, width: int) -> Html:
-    """Draw sequence to sequence, with one vector of ``width`` numbers."""
-    drawing = Drawing(350, 104)
+def bottleneck(text: str, memory: Memory) -> Html:
+    """Draw sequence to sequence, whose ``memory`` of a text is one vector."""
+    drawing, width = Drawing(350, 104), memory.summary.shape[1]
     drawing.text(0, 14, text, anchor="start", size=12.2, code=True)
     drawing.text(350, 14, "2024-07-16", anchor="end", size=12.2, code=True)
     drawing.arrow((52, 22), (52, 46))
@@ -110,13 +112,12 @@ def check_days(train: Pairs, test: Pairs) -> None:
     print(f"none in both. Left out: {short}, March in the United States, July in Spain")
 
 
-def _shares(runs: Sequence[Mapping[str, Any]]) -> dict[tuple, numpy.ndarray]:
+def _shares(runs: Rows) -> dict[tuple, numpy.ndarray]:
     """Return the percentages read, (seeds, counts of dates), by way and steps."""
-    ways: dict[tuple, list] = {}
-    for run in runs:
-        exact = [100 * share for share in run["exact"].values()]
-        ways.setdefault((run.get("way"), run.get("steps")), []).append(exact)
-    return {way: numpy.array(rows) for way, rows in ways.items()}
+    return {
+        way: 100 * numpy.array([[*run["exact"].values()] for run in seeds])
+        for way, seeds in grouped(runs, "way", "steps").items()
+    }
 
 
 def lines_read(record: Mapping[str, Any], wide: Mapping[str, Any]) -> Html:
@@ -153,8 +154,8 @@ def check_lines(record: Mapping[str, Any], wide: Mapping[str, Any]) -> None:
     """Hold the page to what it says of the recorded runs, seed by seed."""
     assert record["config"] == DATES, "page and record differ in set-up"
     for (way, steps), rows in _shares(record["lines"]).items():
-        lowest = " · ".join(f"{share:.1f}%" for share in rows.min(axis=0))
-        print(f"recorded: {way}, {steps} steps, lowest of 1 · 2 · 3 · 4: {lowest}")
+        lowest = dots(rows.min(axis=0), ".1f")
+        print(f"recorded: {way}, {steps} steps, lowest % of 1 · 2 · 3 · 4: {lowest}")
         if way == "none":
             kept = (rows[:, 3] / rows[:, 0]).max()
             assert kept < 0.5, f"one vector keeps {kept:.0%} of its lines"
@@ -302,6 +303,23 @@ def unrolled(weights: Tensor) -> Html:
     )
 
 
+def check_padding(reader: Seq2Seq, longer: str, text: str, symbols: Symbols) -> None:
+    """Prove that padding, beside a ``longer`` one, changes no state of a ``text``."""
+    together, alone = (
+        reader.encoder(batch.source, batch.lengths)
+        for batch in (
+            make_batch([(one, "") for one in texts], *symbols)
+            for texts in ([longer, text], [text])
+        )
+    )
+    check_close(
+        "padding changes no encoder state, in either direction",
+        [together.states[1:, : len(text)], together.summary[1:]],
+        [alone.states, alone.summary],
+        1e-4,
+    )
+
+
 def teacher_forcing(batch: Batch, names: Sequence[str]) -> Html:
     """Show what the decoder reads and should answer, by the ``names`` of symbols."""
     rows = {"reads": batch.target[0], "should answer": batch.labels[0]}
@@ -417,23 +435,39 @@ def alignment(
     return ax.figure
 
 
+def alignments(
+    read: Callable[[Any], tuple[str, Tensor, float]], text: str, **words: Any
+) -> Any:
+    """Show alignments of a ``text`` behind a slider.
+
+    Args:
+        read: by the slider's value: what was written, its weights, and how many of
+            the dates are right.
+        text: what was read.
+        words: of :func:`play`, the slider's name and values among them.
+    """
+
+    def title(**at: Any) -> str:
+        ((name, value),) = at.items()
+        answer, _, share = read(value)
+        return f"{name.replace('_', ' ')} {value}: {answer}, {share:.1%} of 500 exact"
+
+    def frame(**at: Any) -> "Figure":
+        answer, weights, _ = read(*at.values())
+        return alignment(weights, answer, text, title(**at))
+
+    return play(frame, alt=lambda **at: f"Alignment of {text}, {title(**at)}.", **words)
+
+
 def learning(formed: Mapping[int, tuple], text: str) -> Any:
-    """Show the alignment of a ``text`` behind a slider over the training steps."""
+    """Show the alignment of a ``text``, ``formed`` by training steps."""
     steps = [step for step, (answer, *_) in formed.items() if answer]
-
-    def title(step: int) -> str:
-        return f"step {step}: {formed[step][0]}, {formed[step][2]:.0%} of 500 exact"
-
-    def frame(training_step: int) -> "Figure":
-        answer, weights, _ = formed[training_step]
-        return alignment(weights, answer, text, title(training_step))
-
-    return play(
-        frame,
+    return alignments(
+        formed.__getitem__,
+        text,
         label="The alignment while the network learns",
         training_step=steps,
         start={"training_step": steps[len(steps) // 2]},
-        alt=lambda training_step: f"Alignment of {text} after {title(training_step)}.",
         question="At which step does it find the year? And is the month faint or "
         "strong when it is first right?",
         caption="The alignment of one unseen date while the network learns.",
@@ -485,6 +519,44 @@ def hidden(heaviest: Mapping[str, float], second: Mapping[str, float]) -> Html:
         f"second heaviest: {'; '.join(said)}.",
         caption="500 unseen dates. At each step, one character is hidden from the "
         "attention.",
+    )
+
+
+def say_where(weights: Tensor, read: str) -> None:
+    """Say where the month's first digit gets its largest weight, of (t, s)."""
+    zero = weights[5]  # 2024-03-15
+    say(
+        "The heaviest character needn't belong to what is being written. At the last "
+        "step of the slider above, the 0 of *03* gives its largest weight, "
+        f"{zero.max():.2f}, to “{read[zero.argmax()]}”. Each state has read the whole "
+        "line, its first half from the left and its second from the right, so it can "
+        "hold a month that stands elsewhere."
+    )
+
+
+def change_temperature(
+    temperature: Callable[[float], AbstractContextManager],
+    reader: Seq2Seq,
+    text: str,
+    symbols: Symbols,
+    tempered: Mapping[float, tuple[str, float]],
+) -> Any:
+    """Show the alignment at temperatures; ``tempered`` ends with what is right then."""
+
+    def read(τ: float) -> tuple[str, Tensor, float]:
+        with temperature(τ):
+            (answer,), rows = read_dates(reader, [text], symbols)
+        return answer, rows[0], tempered[τ][1]
+
+    return alignments(
+        read,
+        text,
+        label="Change the temperature",
+        τ=[0.01, 1.0, 2.0, 4.0, 16.0],
+        start={"τ": 1.0},
+        question="Which does the trained network survive: a nearly hard choice of one "
+        "character, or a nearly even average of all?",
+        caption="The same trained network, its scores divided by τ.",
     )
 
 
@@ -544,11 +616,7 @@ def ways(record: Mapping[str, Any]) -> Html:
     """Show how many dates each way of scoring reads, by recorded seeds."""
     parameters = {run["way"]: run["parameters"] for run in record["single"]}
     rows = [
-        [
-            way,
-            f"{parameters[way]:,}",
-            " · ".join(f"{share:.2f}%" for share in seeds[:, 0]),
-        ]
+        [way, f"{parameters[way]:,}", dots(seeds[:, 0] / 100, ".2%")]
         for (way, _), seeds in _shares(record["single"]).items()
     ]
     return show_table(

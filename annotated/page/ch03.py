@@ -36,6 +36,7 @@ from annotated.page.frames import (
 from annotated.page.notebook import check_close, check_same, show, show_table
 from annotated.page.pictures import Matrix, chain, number
 from annotated.page.plots import OTHER, THIS, visible
+from annotated.page.records import grouped
 from annotated.page.references import torch_weights
 from annotated.recipes.several_heads import (
     ALPHABET,
@@ -270,10 +271,8 @@ def crossed(weights: Tensor) -> Html:
 
 def by_heads(rows: Sequence[Mapping], key: str = "heads") -> dict[int, list]:
     """Return what was right in recorded runs, seed by seed, by number of heads."""
-    found: dict[int, list] = {}
-    for row in rows:
-        found.setdefault(row[key], []).append(row["right"])
-    return found
+    runs = grouped(rows, key).items()
+    return {heads: [row["right"] for row in seeds] for (heads,), seeds in runs}
 
 
 def questions_right(rows: Sequence[Mapping]) -> Html:
@@ -682,12 +681,10 @@ def speed_table(record: Mapping[str, Any]) -> Html:
     """Show PyTorch's time divided by ours, by use and length."""
     assert record["overall"] >= 0.95
     assert min(row["ratio"] for row in record["rows"]) >= 0.9
-    kinds: dict[str, list] = {}
-    for row in record["rows"]:
-        kinds.setdefault(row["kind"], []).append(row)
+    kinds = grouped(record["rows"], "kind")
     return show_table(
-        ["times faster", *(f"{row['length']} words" for row in kinds["self"])],
-        [[kind, *(f"{r['ratio']:.2f}" for r in rows)] for kind, rows in kinds.items()],
+        ["times faster", *(f"{row['length']} words" for row in kinds["self",])],
+        [[*kind, *(f"{r['ratio']:.2f}" for r in rows)] for kind, rows in kinds.items()],
         caption=f"Width 256, 8 heads (recorded). Median: {record['overall']:.2f}.",
     )
 

@@ -22,6 +22,7 @@ from annotated.page.frames import Choice, Html, Slider, explorer, static
 from annotated.page.notebook import check_close, check_same, show
 from annotated.page.pictures import Matrix, chain
 from annotated.page.plots import OTHER, THIS, name_lines
+from annotated.page.records import grouped
 from annotated.page.svg import COLOURS
 from annotated.recipes.common import paper_adam
 from annotated.recipes.date_transformer import (
@@ -63,11 +64,9 @@ def floors() -> tuple[float, float]:
 
 def ends(sweep: dict, norm: str = "post") -> dict[tuple[str, float], list[float]]:
     """Return the last losses of a sweep, by the rate's shape and height."""
-    rows: dict[tuple[str, float], list[float]] = {}
-    for row in sweep["rows"]:
-        if row.get("norm", norm) == norm:
-            rows.setdefault((row["shape"], row["height"]), []).append(row["end"])
-    return rows
+    rows = (row for row in sweep["rows"] if row.get("norm", norm) == norm)
+    runs = grouped(rows, "shape", "height").items()
+    return {run: [row["end"] for row in seeds] for run, seeds in runs}
 
 
 def cliff(sweep: dict) -> Html:
@@ -103,7 +102,7 @@ def cliff(sweep: dict) -> Html:
 def first_steps(grid: dict) -> Html:
     """Show the first sixty steps of runs, by their number of small ones."""
     names = ("symbol frequencies alone", "position alone")
-    runs = by_setting(grid)
+    runs = grouped(grid["rows"], *SMALL_STEPS)
     drawn = {
         f"{number} {size:g}" if number else "0": [
             {part: row[part] for part in ("losses", "differ")} for row in rows
@@ -132,14 +131,6 @@ def first_steps(grid: dict) -> Html:
     )
 
 
-def by_setting(grid: dict) -> dict[tuple[int, float], list[dict]]:
-    """Return recorded runs by number and size of their small steps."""
-    runs: dict[tuple[int, float], list[dict]] = {}
-    for row in grid["rows"]:
-        runs.setdefault((row["number"], row["size"]), []).append(row)
-    return runs
-
-
 def alike(rows: Sequence[Mapping[str, Any]], step: int = -1) -> int:
     """Return how many runs have collapsed: their outputs hardly differ."""
     return sum(row["differ"][step] < ALIKE for row in rows)
@@ -147,7 +138,7 @@ def alike(rows: Sequence[Mapping[str, Any]], step: int = -1) -> int:
 
 def check_first_steps(grid: dict, rescued: dict) -> None:
     """Hold the page to what it says of recorded first steps."""
-    runs, (by_frequency, by_position) = by_setting(grid), floors()
+    runs, (by_frequency, by_position) = grouped(grid["rows"], *SMALL_STEPS), floors()
     assert abs(by_frequency - 2.274) < 5e-4 and abs(by_position - 1.122) < 5e-3
     for row in runs[0, 2.5e-4]:
         assert min(row["losses"][5:]) > 2.2 and max(row["differ"][3:]) < 1e-3

@@ -4,7 +4,9 @@ import base64
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import replace
+from itertools import product
 from typing import Any
 
 import matplotlib.pyplot as plt
@@ -18,9 +20,10 @@ from annotated.decoding import greedy_decode
 from annotated.page import frames
 from annotated.page.diagrams import NOTE, Drawing
 from annotated.page.frames import Choice, Html, Slider, explorer, pack, static, unpack
-from annotated.page.notebook import show, show_table
+from annotated.page.notebook import check_close, show, show_table
 from annotated.page.pictures import Matrix, chain
 from annotated.page.plots import OTHER, THIS
+from annotated.page.records import Rows, dots, grouped
 from annotated.page.svg import COLOURS
 from annotated.recipes import copy_task
 from annotated.recipes.copy_task import COPY, COPY_START, COPY_TRAINING
@@ -29,7 +32,6 @@ from annotated.transformer import Transformer, TransformerConfig
 
 LETTERS = "·abcdefghij."  # 0 is padding, 11 the end symbol where there is one
 CROSS = "decoder.layers.0.cross_attention"
-Rows = Sequence[Mapping[str, Any]]
 
 
 def letters(ids: Iterable[int]) -> str:
@@ -37,23 +39,10 @@ def letters(ids: Iterable[int]) -> str:
     return "".join(LETTERS[i] for i in ids)
 
 
-def grouped(rows: Rows, *keys: str) -> dict[tuple, list]:
-    """Group recorded runs, one for each seed, by some of their entries."""
-    groups: dict[tuple, list] = {}
-    for row in rows:
-        groups.setdefault(tuple(row[key] for key in keys), []).append(row)
-    return groups
-
-
 def copies_of(rows: Rows, *keys: str) -> dict[tuple, list[int]]:
     """Return the exact copies of each seed, on the first fresh set, by some entries."""
     groups = grouped(rows, *keys).items()
     return {key: [row["exact"][0] for row in each] for key, each in groups}
-
-
-def dots(numbers: Iterable, style: str = "") -> str:
-    """Write the numbers of several seeds in a row."""
-    return " · ".join(f"{number:{style}}" for number in numbers)
 
 
 # ---- letters, and where they come from -----------------------------------------------
@@ -252,6 +241,36 @@ UNPLACED = ("no positions", 1)
 
 
 # ---- what it has learned -------------------------------------------------------------
+
+
+def check_generate(
+    generate: Callable[..., list[int]],
+    model: Transformer,
+    short: Transformer,
+    source: Tensor,
+) -> None:
+    """Prove that a notebook's loop writes what the module does, and one pass as well.
+
+    Args:
+        generate: the loop, of a model, a source (1, 10), a length and an ``end``.
+        model: a model that copies.
+        short: one that doesn't yet.
+        source: sequences (b, 10) to copy.
+    """
+    given = {"start": COPY_START, "max_new_tokens": 9}
+    for trained, end in product((short, model), (LETTERS.index("c"), None)):
+        exactly = deepcopy(trained).double().eval()  # so that no two logits tie
+        written = greedy_decode(exactly, source, end=end, **given)
+        loops = [generate(exactly, row[None], 9, end=end) for row in source]
+        width = max(map(len, loops))
+        padded = torch.tensor([row + [0] * (width - len(row)) for row in loops])
+        assert torch.equal(written.cpu(), padded), f"the loop writes {padded}"
+    claim = "the module writes what our loop writes, early ends too"
+    check_close(claim, written, padded)
+    begun = torch.cat([source[:, :1], written[:, :-1]], dim=1)
+    with torch.no_grad():
+        at_once = exactly(source, begun).argmax(dim=-1)
+    check_close("one pass over the finished text agrees with it", written, at_once)
 
 
 def models_table(shares: Mapping[str, Sequence[float]], copies: Mapping) -> Html:
@@ -500,15 +519,13 @@ def starts(model: Transformer, rows: Rows, source: Tensor) -> Html:
 
 # ---- 08b: longer than training -------------------------------------------------------
 
-Ways = Mapping[str, Sequence[Mapping[str, Any]]]
+Ways = Mapping[str, Rows]
 
 
 def lengths_of(runs: Mapping[str, Any]) -> dict[str, list]:
     """Return, for each way to train, what each seed reaches by length."""
-    ways = {"only 10": [row["lengths"] for row in runs["main"]]}
-    for row in runs["lengths"]:
-        ways.setdefault(row["name"], []).append(row["lengths"])
-    return ways
+    ways = {("only 10",): runs["main"]} | grouped(runs["lengths"], "name")
+    return {name: [row["lengths"] for row in rows] for (name,), rows in ways.items()}
 
 
 def lengths(ways: Ways) -> Html:

@@ -2,6 +2,7 @@
 
 import ast
 import math
+import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
@@ -13,20 +14,23 @@ import numpy
 import torch
 from markupsafe import Markup
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 from annotated.attention import scaled_dot_product_attention
 from annotated.decoding import keep_top_p, sample, tempered
-from annotated.gpt import GPT, GPTConfig
+from annotated.devices import device_of
+from annotated.gpt import GPT, GPTConfig, next_token_loss
 from annotated.masks import causal_mask
 from annotated.page.diagrams import GAP, NOTE, Drawing
-from annotated.page.frames import Choice, Html, Slider, explorer, render, static
+from annotated.page.frames import Choice, Html, Slider, Text, explorer, render, static
 from annotated.page.notebook import check_close, show, show_table
 from annotated.page.pictures import Matrix, chain
 from annotated.page.plots import OTHER, THIS, name_lines, visible
+from annotated.page.records import Rows, grouped
 from annotated.page.references import torch_weights
+from annotated.recipes.text import text_model
 from annotated.text import CHARACTERS, Characters
 
-Runs = Sequence[Mapping[str, Any]]
 After = Callable[[str], Counter]
 TEMPERATURES = [0.25, 0.5, 0.75, 1, 1.25, 1.5, 2, 3]
 
@@ -199,7 +203,7 @@ def check_gpt() -> None:
 # ---- how good it gets ----------------------------------------------------------------
 
 
-def learning(history: Runs, held_out: float) -> Html:
+def learning(history: Rows, held_out: float) -> Html:
     """Plot the training loss in bits, averaged over 50 steps, and the held-out one."""
     losses = numpy.array([record["loss"] for record in history]) / math.log(2)
     losses = losses[: len(losses) // 50 * 50].reshape(-1, 50).mean(1)
@@ -223,13 +227,13 @@ def learning(history: Runs, held_out: float) -> Html:
     )
 
 
-def by_position(runs: Runs, way: str) -> Any:
+def by_position(runs: Rows, way: str) -> Any:
     """Return bits by position, (seeds, 64), of the recorded models of one kind."""
     chosen = (row["by_position"] for row in runs if row["way"] == way)
     return numpy.array([*chosen])
 
 
-def position_figure(runs: Runs, held_out: Any, trigrams: float) -> Html:
+def position_figure(runs: Rows, held_out: Any, trigrams: float) -> Html:
     """Plot bits by position of four kinds of model; ``held_out``, ours: (windows, 64).
 
     A band is the range of seeds, widened by twice the standard error of the mean.
@@ -264,8 +268,14 @@ def position_figure(runs: Runs, held_out: Any, trigrams: float) -> Html:
     )
 
 
-def check_positions(runs: Runs, without: int) -> None:
-    """Check what the page says of recorded losses; ``without``: idle parameters."""
+def check_positions(runs: Rows) -> None:
+    """Check what the page says of recorded losses; print what the average leaves idle.
+
+    These are the parameters of its queries and keys.
+    """
+    idle, ids = text_model("average", 96), torch.randint(96, (2, 64))
+    next_token_loss(idle, (ids, ids)).backward()
+    without = sum(p.numel() for p in idle.parameters() if p.grad is None)
     attention, average = (by_position(runs, way) for way in ("attention", "average"))
     gains = (average - attention).mean(1)
     assert min(gains) > 0.64 and max(gains) < 0.68
@@ -325,7 +335,19 @@ def strip(line: str, looks: Tensor, head: int) -> Html:
     )
 
 
-def surprises(piece: str, costs: Tensor) -> Html:
+@torch.no_grad()
+def surprises(model: GPT, ids: Tensor, text: str) -> Html:
+    """Show a method in a held-out ``text`` of these ids, each character by its bits."""
+    method = r"    def __delitem__\(self, key\):\n        del self.dict.*?pass\n"
+    found = re.search(method, text, re.DOTALL)
+    places = torch.arange(*found.span())
+    before = ids[places[:, None] + torch.arange(-64, 0)]  # the 64 before each
+    logits = model(before.to(device_of(model)))[:, -1].cpu()
+    nats = F.cross_entropy(logits, ids[places], reduction="none")
+    return shaded(found.group(), nats / math.log(2))
+
+
+def shaded(piece: str, costs: Tensor) -> Html:
     """Show a piece of code, each character shaded by its bits."""
     cell = Markup(
         '<span style="background: color-mix(in srgb, var(--at-minus) {:.0f}%, '
@@ -351,8 +373,9 @@ def _pre(text: str) -> Markup:
     return Markup('<pre style="{}; font-size: 14px">{}</pre>').format(style, text)
 
 
-def scaling(counting: Runs, *trained: Runs) -> Html:
+def scaling(counting: Rows, runs: Rows, *larger: Rows) -> Html:
     """Plot bits against stored numbers: counts, and models of three sizes."""
+    trained = grouped(runs, "way")["attention",], *larger
     sizes = [rows[0]["parameters"] for rows in trained]
     losses = [mean(row["bits"] for row in rows) for rows in trained]
     counts = [(row["numbers"], row["cut"]) for row in counting[2:]]
@@ -392,8 +415,9 @@ def scaling(counting: Runs, *trained: Runs) -> Html:
     )
 
 
-def check_scaling(counting: Runs, ours: Runs, larger: Runs, deeper: Runs) -> None:
+def check_scaling(counting: Rows, runs: Rows, larger: Rows, deeper: Rows) -> None:
     """Check what the page says of counts and of recorded models of three sizes."""
+    ours = grouped(runs, "way")["attention",]
     cuts, (grown,), longest = [row["cut"] for row in counting], deeper, counting[-1]
     first, second = ([row["bits"] for row in rows] for rows in (ours, larger))
     sizes = [rows[0]["parameters"] for rows in (ours, larger)]
@@ -415,13 +439,14 @@ def check_scaling(counting: Runs, ours: Runs, larger: Runs, deeper: Runs) -> Non
 # ---- sampling ------------------------------------------------------------------------
 
 
-def distributions(kinds: Mapping[str, Tensor], symbols: Sequence[str]) -> Html:
+def distributions(kinds: Sequence[Tensor], symbols: Sequence[str]) -> Html:
     """Show distributions (v,) over the five likeliest characters, and all others."""
-    order = next(iter(kinds.values())).argsort(descending=True)
-    rows = [torch.cat([d[order[:5]], d[order[5:]].sum()[None]]) for d in kinds.values()]
+    names = ["as it is", "temperature 0.5", "top-k, 3", "top-p, 0.75"]
+    order = kinds[0].argsort(descending=True)
+    rows = [torch.cat([d[order[:5]], d[order[5:]].sum()[None]]) for d in kinds]
     columns = [*(sign(symbols[i]) for i in order[:5].tolist()), "rest"]
     return chain(
-        Matrix(torch.stack(rows), rows=[*kinds], columns=columns, weights=True),
+        Matrix(torch.stack(rows), rows=names, columns=columns, weights=True),
         # given: 0.005
         caption="One distribution of our model, and what becomes of it. 0: less than "
         f"0.005, or cut. Last column: the {len(symbols) - 5} other characters.",
@@ -536,15 +561,68 @@ def answers(
     return in_the_browser
 
 
-def begun_by(prompt: str, written: Mapping[str, str]) -> list[Markup]:
-    """Return, by title, the first ten lines of what was written after a prompt."""
+def text_writer(model: GPT, packed: Mapping[str, Any], symbols: Characters) -> Html:
+    """Show a model, with the weights that a browser has, that continues a text."""
+    generator = torch.Generator().manual_seed(0)
+    draws = torch.rand(5, 70, generator=generator).tolist()
+    sizes = {"heads": 4, "layers": 2, "context": 64}
+    answer = answers(model, symbols, draws)
+    return explorer(
+        static("text_writer.js"),
+        {"weights": packed, "characters": "".join(symbols.symbols), "draws": draws}
+        | sizes,
+        [
+            Text("prompt", "you begin", "    return se", most=64),
+            Slider("temperature", "temperature", [0.25, 0.5, 0.75, 1, 1.5], 1),
+            Slider("top_p", "top-p", [0.5, 0.75, 0.9, 0.95, 1], 0.9),
+            Slider("seed", "another try", [1, 2, 3, 4, 5], 1),
+        ],
+        label="Our model continues your text",
+        checks=[
+            answer("    return se", 1, 0.9, 1),
+            answer("    for i in ra", 1, 1, 2),
+            answer("def f(x):\\n", 0.75, 0.9, 4),
+            answer("What is the meaning of life? ", 0.5, 0.9, 3),
+        ],
+        question="You write the beginning. What comes next, and how sure is it?",
+        caption="↵: a real line break. Other breaks are only wrapping.",
+    )
+
+
+def first_lines(begun: str, written: Mapping[str, str]) -> Html:
+    """Show, by title, the first ten lines of what was written after a beginning."""
     blocks = []
     for title, text in written.items():
         rest = "\n".join(text.split("\n")[:10]).rstrip()
-        code = _pre(Markup("<strong>{}</strong>{}").format(prompt, rest))
-        heading = Markup('<p class="annotated-title">{}</p>').format(title)
-        blocks.append(heading + code)
-    return blocks
+        code = _pre(Markup("<strong>{}</strong>{}").format(begun, rest))
+        blocks.append(Markup('<p class="annotated-title">{}</p>').format(title) + code)
+    caption = "Bold: what was given. The first lines of 400 characters each, with seed "
+    caption += "0. The larger model is recorded."
+    return Html(render("figure", image=Markup("").join(blocks), caption=caption))
+
+
+def side_by_side(
+    begun: str, model: GPT, deeper: Mapping[str, Any], symbols: Characters
+) -> Html:
+    """Show how a model and the ``deeper``, recorded one continue a line."""
+    given, last = deeper["sampling"], (begun, deeper["steps"])
+    ids = torch.tensor([symbols.encode(begun)], device=device_of(model))
+    size = {"max_new_tokens": 400, "slide": True}
+    size |= {key: given[key] for key in ("temperature", "top_p")}
+    generator = torch.Generator().manual_seed(given["seed"])
+    new = sample(model, ids, generator=generator, **size)[0].tolist()
+    grown = {(row["prompt"], row["step"]): row["written"] for row in deeper["written"]}
+    parameters = sum(p.numel() for p in model.parameters())
+    large = deeper["rows"][0]["parameters"]
+    return first_lines(
+        begun,
+        {
+            f"This page's model, {parameters:,} parameters": "".join(
+                symbols.decode(new)
+            ),
+            f"{large:,} parameters": grown[last],
+        },
+    )
 
 
 def check_larger(deeper: Mapping[str, Any], begun: str, parameters: int) -> None:

@@ -17,6 +17,7 @@ from annotated.page.frames import Choice, Html, Slider, explorer, static
 from annotated.page.notebook import check_close, check_same, show, show_table
 from annotated.page.pictures import Matrix, chain
 from annotated.page.plots import COLOURS, OTHER, THIS, name_lines
+from annotated.page.records import grouped
 from annotated.recipes.reversible import REFORMER_RECIPES, layers, reformer, stored
 from annotated.reformer import Reformer, ReformerConfig, lsh_buckets
 from annotated.reversible import ChunkedFeedForward, ReversibleBlock, ReversibleSequence
@@ -708,9 +709,7 @@ def plot_hashed(x: Tensor, rebuilt: Tensor, buckets: int) -> Any:
 
 def hash_table(record: Record) -> Html:
     """Show the errors of gradients, by what happens to buckets on the way back."""
-    runs: dict = {}
-    for run in record["runs"]:
-        runs.setdefault((run["backward"], run["dtype"]), []).append(run)
+    runs = grouped(record["runs"], "backward", "dtype")
 
     def each(key: str, *at: str) -> list[float]:
         return [run[key] for run in runs[at]]

@@ -361,11 +361,9 @@ expect(
     above=0.9,
     unlike=("before training", stages[0][0]),
 )
-print(
-    f"measured: at step 30, {stages[30][0]:.0%} of the answers are letters "
-    f"of the source and {stages[30][1]:.0%} are correct; at step 80 "
-    f"{stages[80][0]:.0%} and {stages[80][1]:.0%}"
-)
+for step in (30, 80):
+    known, correct = (f"{share:.0%}" for share in stages[step])
+    print(f"measured, step {step}: {known} in the source, {correct} right")
 ch08.check_orders(counts, floor, parts["rows"])
 
 # %% [markdown]
@@ -392,9 +390,7 @@ ch08.check_orders(counts, floor, parts["rows"])
 
 # %%
 models = {"with the mask": model, "without it": leaky}
-fresh, fresh_target = sequence_task(
-    "copy", 1, torch.Generator().manual_seed(3)
-)
+fresh, _ = sequence_task("copy", 1, torch.Generator().manual_seed(3))
 print("read         ", letters(fresh[0, 1:].tolist()))
 for name, trained in models.items():
     print(f"{name:13}", letters(generate(trained, fresh.to(device), 9)))
@@ -459,10 +455,6 @@ for name, trained in models.items():
 ch08.models_table(shares, exact)
 
 # %% Proof: of three models tags=["hide-input", "proof"]
-from copy import deepcopy
-
-from annotated.page.notebook import check_close
-
 expect(
     "08-mask-copies",
     "With the mask, nearly all new sequences are copied exactly.",
@@ -505,35 +497,11 @@ expect(
     above=0.9,
     unlike=("with the mask", follows["with the mask"]),
 )
-print(
-    "measured, twenty such pairs: answers that follow the target, without "
-    f"the mask {follows['without it']:.0%}, with it "
-    f"{follows['with the mask']:.0%}"
-)
+for name, share in follows.items():
+    print(f"measured, twenty such pairs: {name} {share:.0%} follow the target")
 
 # %% Proof: loop and module agree tags=["hide-input", "proof"]
-for trained, end in (
-    (model, None),
-    (short, None),
-    (short, LETTERS.index("c")),
-):
-    exactly = deepcopy(trained).double()  # so that no two logits tie
-    options = {"start": START, "end": end, "max_new_tokens": 9}
-    written = greedy_decode(exactly, some, **options)
-    loops = [generate(exactly, row[None], 9, end=end) for row in some]
-    assert end is not None or {len(row) for row in loops} == {9}
-    width = max(len(row) for row in loops)
-    padded = torch.tensor([row + [PAD] * (width - len(row)) for row in loops])
-    assert torch.equal(written.cpu(), padded)
-check_close(
-    "the module writes what our loop writes, early ends too", written, padded
-)
-exactly = deepcopy(model).double().eval()
-written = greedy_decode(exactly, some, start=START, max_new_tokens=9)
-begun = torch.cat([some[:, :1], written[:, :-1]], dim=1)
-with torch.no_grad():
-    at_once = exactly(some, begun).argmax(dim=-1)
-check_close("one pass over the finished text agrees with it", written, at_once)
+ch08.check_generate(generate, model, short, some)
 
 # %% [markdown]
 # When a model writes alone, each of its mistakes becomes part of the prefix for the next
@@ -686,6 +654,8 @@ for step in (0, 30, 60, 250):
 # trained *with* them and relies on them. Take the same parts out now:
 
 # %% Table: without a part, before training and after tags=["hide-input"]
+from copy import deepcopy
+
 from annotated.recipes.parts import Skips, take_away
 
 no_layer = deepcopy(model)

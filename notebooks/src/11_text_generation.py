@@ -15,7 +15,8 @@
 from collections import Counter
 
 from annotated.page import ch11, ch12
-from annotated.text import standard_library
+from annotated.page.notebook import check_close, cost, expect, recorded
+from annotated.text import all_windows, standard_library
 
 library = standard_library("train")
 
@@ -153,20 +154,13 @@ weights, attended = attend(4.0)
 # %% Try it: how much a bracket scores tags=["hide-input"]
 from annotated.page.play import play
 
-
-def look(score):
-    return ch11.mixed(attend(score)[0], x)
-
-
 play(
-    look,
+    lambda score: ch11.mixed(attend(score)[0], x),
     label="What a bracket scores",
     score=[0, 1, 2, 4, 8],
     start={"score": 4},
-    question="Which score gives the average again? And what does 8 leave to "
-    "the letters?",
-    caption="The same triangle, rows that still sum to 1. The numbers now "
-    "depend on what was read.",
+    question="Which score gives the average again? And what does 8 leave to the rest?",
+    caption="The same triangle; rows still sum to 1. Now they depend on what was read.",
 )
 
 # %% [markdown]
@@ -176,8 +170,6 @@ play(
 # for anything: at a score of 0, all keys are equal.
 
 # %% Proof: this is chapter 2's attention tags=["hide-input", "proof"]
-from annotated.page.notebook import check_close
-
 check_close("a score of 0 gives the average", attend(0.0)[0], average)
 ch11.check_mixing(attend, x)
 
@@ -259,11 +251,7 @@ import math
 
 import numpy
 
-from annotated.page.notebook import recorded
-from annotated.text import all_windows
-
-runs = recorded("text")["rows"]
-rivals = recorded("text_rivals")["rows"]
+runs = recorded("text")["rows"] + recorded("text_rivals")["rows"]
 held_out = []  # bits of each character in windows of 64, (windows, 64)
 model.eval()
 with torch.no_grad():
@@ -273,13 +261,10 @@ with torch.no_grad():
             nats = F.cross_entropy(logits, following, reduction="none")
             held_out.append(nats / math.log(2))
 held_out = torch.cat(held_out).numpy()
-ch11.position_figure([*runs, *rivals], held_out, counted[3])
+ch11.position_figure(runs, held_out, counted[3])
 
 # %% Recorded: the gain, seed by seed tags=["hide-input", "proof"]
-idle = text_model("average", text.size)
-next_token_loss(idle, (window, target)).backward()
-without = sum(p.numel() for p in idle.parameters() if p.grad is None)
-ch11.check_positions([*runs, *rivals], without)
+ch11.check_positions(runs)
 
 # %% [markdown]
 # The average gains nothing after the first few characters, and from about twenty on it gets
@@ -350,16 +335,11 @@ before = [kind[head] for kind in weight_on_brackets(untrained)]
 ch11.brackets(on_open, on_closed, before)
 
 # %% Finding: at least twice the weight tags=["hide-input", "proof"]
-from annotated.page.notebook import expect
-
 expect(
-    "11-open-brackets",
-    "At the same distance, this head gives an open bracket at least twice "
-    "the weight of a closed one.",
-    on_open[head] / on_closed[head],
-    at_least=2,
+    "11-open-brackets", "Open brackets get at least twice the weight of closed ones.",
+    on_open[head] / on_closed[head], at_least=2,
     unlike=("before training", before[0] / before[1]),
-)
+)  # fmt: skip
 
 # %% [markdown]
 # Don't make too much of it. It's one head of one model, and we picked it. Swap any one character
@@ -372,19 +352,7 @@ expect(
 # %% Figure: bits of each character tags=["hide-input"]
 import re
 
-piece = re.search(
-    r"    def __delitem__\(self, key\):\n        del self.dict.*?pass\n",
-    fresh_text,
-    re.DOTALL,
-)
-end = text.validation[: piece.end()]
-pieces = torch.stack(  # each character after the 64 before it
-    [end[i - 64 : i] for i in range(piece.start(), piece.end())]
-)
-with torch.no_grad():
-    read = model(pieces.to(device))[:, -1].cpu().log_softmax(-1)
-costs = -read.gather(1, end[piece.start() :, None])[:, 0] / math.log(2)
-ch11.surprises(piece.group(), costs)
+ch11.surprises(model, text.validation, fresh_text)
 
 # %% Measured: bits of first letters, of later ones, of self tags=["hide-input", "proof"]
 kinds = {"begins": [], "goes on": []}
@@ -404,24 +372,15 @@ for row, values in zip(row_ids.tolist(), held_out, strict=True):
         selfs += values[found.end() - 2 : found.end()].tolist()
 # %% Findings: first letters cost, known words do not tags=["hide-input", "proof"]
 expect(
-    "11-first-letters",
-    "A letter that begins a word costs at least half as much again as one "
-    "that continues it.",
-    first_letter / later_letter,
-    at_least=1.5,
-    unlike=("guessing blindly", 1),
-)
+    "11-first-letters", "First letters cost at least half as much again as later ones.",
+    first_letter / later_letter, at_least=1.5, unlike=("guessing blindly", 1),
+)  # fmt: skip
 expect(
-    "11-known-words",
-    "The last letters of self cost next to nothing.",
-    numpy.mean(selfs),
-    below=0.5,
+    "11-known-words", "The last letters of self cost next to nothing.",
+    numpy.mean(selfs), below=0.5,
     unlike=("a letter that continues any word", later_letter),
-)
-print(
-    f"measured, held-out modules: first letters {first_letter:.1f} bits, "
-    f"later ones {later_letter:.1f}, the end of self {numpy.mean(selfs):.1f}"
-)
+)  # fmt: skip
+print(f"measured: first {first_letter:.1f} bits, later {later_letter:.1f}")
 
 # %% [markdown]
 # Mostly where something begins: the first letter of a word costs much more than the next, and in words that
@@ -434,13 +393,13 @@ print(
 # has met. Which is better, and which gains more by growing?
 
 # %% Figure: counts and models, by size tags=["hide-input", "remove-stdout"]
-counting = recorded("text_counts")["rows"]
-larger, deeper = recorded("text_larger"), recorded("text_deeper")
-ours = [row for row in runs if row["way"] == "attention"]
-ch11.scaling(counting, ours, larger["rows"], deeper["rows"])
+names = "text_counts", "text_larger", "text_deeper"
+counting, larger, deeper = map(recorded, names)
+sizes = counting["rows"], runs, larger["rows"], deeper["rows"]
+ch11.scaling(*sizes)
 
 # %% Recorded: which is better, and by how much tags=["hide-input", "proof"]
-ch11.check_scaling(counting, ours, larger["rows"], deeper["rows"])
+ch11.check_scaling(*sizes)
 
 # %% [markdown]
 # Looking back at three characters, the count already beats this page's model, but with two and a
@@ -473,8 +432,7 @@ top_k = top_k / top_k.sum()  # k = 3
 top_p = keep_top_p(plain, 0.75)
 
 # %% Picture: one distribution, four ways tags=["hide-input"]
-cuts = {"temperature 0.5": cooler, "top-k, 3": top_k, "top-p, 0.75": top_p}
-ch11.distributions({"as it is": plain, **cuts}, text.characters.symbols)
+ch11.distributions([plain, cooler, top_k, top_p], text.characters.symbols)
 
 # %% [markdown]
 # - **Temperature** divides the logits. Below 1, likely characters become likelier; above 1, the
@@ -521,29 +479,19 @@ one_left, several = (
     for prompts in ([RETUR], [DEF, SELF])
 )
 expect(
-    "11-sure",
-    "After retur, a top-p of 0.9 leaves one character.",
-    one_left,
-    at_most=1,
-    unlike=("after def and self._", several),
-)
+    "11-sure", "After retur, a top-p of 0.9 leaves one character.",
+    one_left, at_most=1, unlike=("after def and self._", several),
+)  # fmt: skip
 expect(
-    "11-unsure",
-    "After def and self._, a top-p of 0.9 leaves several.",
-    several,
-    above=3,
-    unlike=("after retur", one_left),
-)
+    "11-unsure", "After def and self._, a top-p of 0.9 leaves several.",
+    several, above=3, unlike=("after retur", one_left),
+)  # fmt: skip
 expect(
-    "11-underscore",
-    "After def, the underscore has a good part of the probability.",
-    plain[text.characters.encode("_")[0]],
-    above=0.2,
+    "11-underscore", "After def, the underscore has a good part of the probability.",
+    plain[text.characters.encode("_")[0]], above=0.2,
     unlike=("blindly, one of 96", 1 / 96),
-)
-print(
-    f"measured, top-p 0.9: {one_left} after retur, {several} after def, self._"
-)
+)  # fmt: skip
+print(f"measured: {one_left} after retur, {several} after def and self._")
 
 # %% [markdown]
 # The loop around it is the one from the first screen:
@@ -594,16 +542,12 @@ def leaves(model, temperature):
 
 
 expect(
-    "11-stuck",
-    "At temperature 0.5 it's at least twice as hard to leave a row of spaces "
-    "as at 1.",
-    leaves(model, 1) / leaves(model, 0.5),
-    at_least=2,
+    "11-stuck", "A row of spaces is at least twice as hard to leave at 0.5 as at 1.",
+    leaves(model, 1) / leaves(model, 0.5), at_least=2,
     unlike=("before training", leaves(untrained, 1) / leaves(untrained, 0.5)),
-)
+)  # fmt: skip
 print(
-    "measured, after 16 to 32 spaces something else than another one: "
-    + "; ".join(f"{leaves(model, t):.3f} at temperature {t}" for t in (1, 0.5))
+    f"measured: {leaves(model, 1):.3f} at 1, {leaves(model, 0.5):.3f} at 0.5"
 )
 
 # %% [markdown]
@@ -667,66 +611,42 @@ ch11.words_table(taken, share, variety, blank, real_code)
 
 # %% Findings: known words, and different ones tags=["hide-input", "proof"]
 expect(
-    "11-known-costs",
-    "A low temperature or top-p gives many more known words.",
-    [
-        share[0.5, 1] - share[1, 1],
-        share[1, 1] - share[1.5, 1],
-        share[1, 0.5] - share[1, 1],
-    ],
-    above=0.1,
-    unlike=("a setting that changes nothing", 0),
-)
+    "11-known-costs", "A low temperature or top-p gives many more known words.",
+    [share[0.5, 1] - share[1, 1], share[1, 1] - share[1.5, 1],
+     share[1, 0.5] - share[1, 1]],
+    above=0.1, unlike=("a setting that changes nothing", 0),
+)  # fmt: skip
 expect(
-    "11-variety-lost",
-    "A low temperature or top-p gives fewer different words.",
+    "11-variety-lost", "A low temperature or top-p gives fewer different words.",
     [variety[1, 1] / variety[careful] for careful in ((0.5, 1), (1, 0.5))],
-    above=1.2,
-    unlike=("a setting that changes nothing", 1),
-)
+    above=1.2, unlike=("a setting that changes nothing", 1),
+)  # fmt: skip
 # %% Findings: spaces, and words never seen tags=["hide-input", "proof"]
 expect(
-    "11-spaces",
-    "A low temperature or top-p gives more spaces than real code has.",
-    [blank[0.5, 1] - genuine_blank, blank[1, 0.5] - genuine_blank],
-    above=0,
+    "11-spaces", "A low temperature or top-p gives more spaces than real code has.",
+    [blank[0.5, 1] - genuine_blank, blank[1, 0.5] - genuine_blank], above=0,
     unlike=("temperature 1.5", blank[1.5, 1] - genuine_blank),
-)
+)  # fmt: skip
 expect(
-    "11-unseen-words",
-    "At temperature 1 about half of the words have never been seen.",
-    share[1, 1],
-    above=0.3,
-    below=0.7,
+    "11-unseen-words", "At temperature 1 about half of the words have never been seen.",
+    share[1, 1], above=0.3, below=0.7,
     unlike=("held-out modules", genuine_share),
-)
+)  # fmt: skip
 # %% Findings: as varied as real code? tags=["hide-input", "proof"]
 expect(
-    "11-less-varied",
-    "With a top-p of 0.5 the model is less varied than real code.",
-    variety[1, 0.5] / numpy.median(genuine_variety),
-    below=1,
+    "11-less-varied", "With a top-p of 0.5 the model is less varied than real code.",
+    variety[1, 0.5] / numpy.median(genuine_variety), below=1,
     unlike=("without a cut", variety[1, 1] / numpy.median(genuine_variety)),
-)
+)  # fmt: skip
 expect(
-    "11-invented",
-    "At no setting does the model write as many different known words as real "
-    "code.",
-    [
-        known_words / numpy.median(genuine_real)
-        for known_words in real.values()
-    ],
+    "11-invented", "It never writes as many different known words as real code.",
+    [known_words / numpy.median(genuine_real) for known_words in real.values()],
     below=1,
-    unlike=(
-        "with invented words, at temperature 1",
-        variety[1, 1] / numpy.median(genuine_real),
-    ),
-)
-print(
-    f"measured, distinct words: real code {min(genuine_variety)} to "
-    f"{max(genuine_variety)}; known ones {min(genuine_real)} to "
-    f"{max(genuine_real)}, and the model's at most {max(real.values())}"
-)
+    unlike=("with invented words, at temperature 1",
+            variety[1, 1] / numpy.median(genuine_real)),
+)  # fmt: skip
+for kind, each in (("real code", genuine_real), ("model", real.values())):
+    print(f"measured, distinct known words: {kind} {min(each)} to {max(each)}")
 
 # %% [markdown]
 # Lower the temperature or the top-p, and you get more known words, fewer different ones, and more
@@ -757,13 +677,9 @@ print(
 # %% The model, rounded as the browser sees it tags=["hide-input"]
 from copy import deepcopy
 
-from annotated.page.frames import Slider, Text, explorer, static
-
 twin = deepcopy(model).cpu()
 packed = ch12.rounded(twin)
 twin = twin.double().eval()
-draws = torch.rand(5, 70, generator=torch.Generator().manual_seed(0)).tolist()
-in_the_browser = ch11.answers(twin, text.characters, draws)
 
 
 def chances_after(prompt):
@@ -775,28 +691,7 @@ def chances_after(prompt):
 
 
 # %% Try it: your text, continued tags=["hide-input"]
-explorer(
-    static("text_writer.js"),
-    {
-        "weights": packed, "heads": 4, "layers": 2, "context": 64,
-        "characters": "".join(text.characters.symbols), "draws": draws,
-    },
-    [
-        Text("prompt", "you begin", "    return se", most=64),
-        Slider("temperature", "temperature", [0.25, 0.5, 0.75, 1, 1.5], 1),
-        Slider("top_p", "top-p", [0.5, 0.75, 0.9, 0.95, 1], 0.9),
-        Slider("seed", "another try", [1, 2, 3, 4, 5], 1),
-    ],
-    label="Our model continues your text",
-    checks=[
-        in_the_browser("    return se", 1, 0.9, 1),
-        in_the_browser("    for i in ra", 1, 1, 2),
-        in_the_browser("def f(x):\\n", 0.75, 0.9, 4),
-        in_the_browser("What is the meaning of life? ", 0.5, 0.9, 3),
-    ],
-    question="You write the beginning. What comes next, and how sure is it?",
-    caption="↵: a real line break. Other breaks are only wrapping.",
-)  # fmt: skip
+ch11.text_writer(twin, packed, text.characters)
 
 # %% [markdown]
 # <details><summary>What we found</summary>
@@ -814,40 +709,27 @@ explorer(
 # </details>
 
 # %% Findings: what it is sure of tags=["hide-input", "proof"]
-print(
-    f"counted in this Python's library: nump {library.count('nump')} times, "
-    f"raise {library.count('raise') / library.count('range'):.1f} times as "
-    "often as range"
-)
+nump, common, rare = map(library.count, ("nump", "raise", "range"))
+print(f"counted: nump {nump} times, raise {common / rare:.1f} times range")
 expect(
-    "11-hesitates",
-    "After for i in range, it gives the bracket less than half.",
-    chances_after("    for i in range")["("],
-    below=0.5,
-    unlike=(
-        "the counts after the same line",
-        counted_after(" in range")["("] / counted_after(" in range").total(),
-    ),
-)
+    "11-hesitates", "After for i in range, it gives the bracket less than half.",
+    chances_after("    for i in range")["("], below=0.5,
+    unlike=("the counts after the same line",
+            counted_after(" in range")["("] / counted_after(" in range").total()),
+)  # fmt: skip
 expect(
-    "11-numpy",
-    "The y of numpy almost never follows import nump.",
-    chances_after("    import nump")["y"],
-    below=0.05,
+    "11-numpy", "The y of numpy almost never follows import nump.",
+    chances_after("    import nump")["y"], below=0.05,
     unlike=("the t after impor", chances_after("    impor")["t"]),
-)
+)  # fmt: skip
 # %% Finding: it is sure inside keywords tags=["hide-input", "proof"]
 expect(
-    "11-keywords",
-    "Inside keywords, and after def __init__(, it's sure of the next "
-    "character.",
-    [
-        max(chances_after(known_prompt).values())
-        for known_prompt in ("    retur", "    impor", "    def __init__(")
-    ],
+    "11-keywords", "In keywords and after def __init__( it's sure of the next one.",
+    [max(chances_after(known_prompt).values())
+     for known_prompt in ("    retur", "    impor", "    def __init__(")],
     above=0.8,
     unlike=("where a name begins", max(chances_after("    self._").values())),
-)
+)  # fmt: skip
 
 # %% [markdown]
 # ## 11.7 The same, larger
@@ -858,30 +740,8 @@ expect(
 # <!-- given: 0.8, 0.95 --> These are their first tries:
 
 # %% Figure: the same line, continued by two models tags=["hide-input", "remove-stdout"]
-from annotated.page.frames import Html
-
-begun, given = "    for i in ra", deeper["sampling"]
-new = sample(
-    model, encode(begun), max_new_tokens=400, slide=True,
-    temperature=given["temperature"], top_p=given["top_p"],
-    generator=torch.Generator().manual_seed(given["seed"]),
-)  # fmt: skip
-grown = next(
-    row["written"]
-    for row in deeper["written"]
-    if (row["prompt"], row["step"]) == (begun, deeper["steps"])
-)
-large = deeper["rows"][0]["parameters"]
-written = {
-    f"This page's model, {parameters:,} parameters": decode(new[0].tolist())
-}
-blocks = ch11.begun_by(begun, written | {f"{large:,} parameters": grown})
-Html(
-    '<figure class="annotated-figure">'
-    + "".join(blocks)
-    + "<figcaption>Bold: what was given. The first lines of 400 characters each, with "
-    "seed 0. The larger model is recorded.</figcaption></figure>"
-)
+begun = "    for i in ra"
+ch11.side_by_side(begun, model, deeper, text.characters)
 
 # %% Recorded: what the larger model wrote tags=["hide-input", "proof", "remove-stdout"]
 ch11.check_larger(deeper, begun, parameters)
@@ -948,7 +808,7 @@ ch11.slid()
 # targets, so the model is asked for the character that it has just read.
 
 # %% Measured: a model without shifted targets tags=["hide-input", "proof", "remove-stderr"]
-from annotated.training import fit
+from annotated.training import evaluate, fit
 
 copycat = text_model("attention", text.size, seed=0)
 windows = random_windows(text.train, 64, 16, 60, seed=0)
@@ -959,17 +819,11 @@ stuck = decode(
     sample(copycat, encode("d").cpu(), max_new_tokens=40, top_k=1)[0].tolist()
 )
 expect(
-    "11-copycat",
-    "Of what the model without shifted targets writes, nearly all is one "
-    "character.",
-    stuck.count("d") / len(stuck),
-    above=0.9,
+    "11-copycat", "Without shifted targets it writes nearly only one character.",
+    stuck.count("d") / len(stuck), above=0.9,
     unlike=("a character drawn blindly", 1 / text.size),
-)
-print(
-    f"measured: after 60 steps the loss is {falls[-1]['loss']:.3f}, and after "
-    f"d comes {stuck}"
-)
+)  # fmt: skip
+print(f"measured: a loss of {falls[-1]['loss']:.3f}; after d comes {stuck}")
 
 # %% [markdown]
 # **A low temperature gives noise.** You divided probabilities instead of logits, and took
@@ -978,27 +832,17 @@ print(
 # %% Measured: softmax of probabilities tags=["hide-input", "proof"]
 wrong = (plain / 0.5).softmax(dim=-1)
 assert wrong.max() < 0.1  # at most e² / (e² + 95)
-print(
-    f"measured: temperature 0.5, likeliest character: {cooler.max():.2f} from "
-    f"logits, "
-    f"{wrong.max():.2f} from probabilities"
-)
+print(f"measured, largest: {cooler.max():.2f}, so divided {wrong.max():.2f}")
 
 # %% [markdown]
 # **Your loss is lower than anyone else's.** Compare units first. The same loss is a smaller number
 # in nats than in bits, and smaller per character than per *token* of several characters.
 
 # %% Measured: nats and bits tags=["hide-input", "proof"]
-from annotated.training import evaluate
-
-parts = all_windows(text.validation, 64, 64)
-in_nats = evaluate(
-    model, next_token_loss, parts, weight=lambda b: b[1].numel()
-)
+parts, size = all_windows(text.validation, 64, 64), lambda b: b[1].numel()
+in_nats = evaluate(model, next_token_loss, parts, weight=size)
 assert abs(in_nats / math.log(2) - bits) < 1e-4
-print(
-    f"✓ the same model on the same text: {in_nats:.2f} nats, {bits:.2f} bits"
-)
+print(f"✓ the same model, the same text: {in_nats:.2f} nats, {bits:.2f} bits")
 
 # %% [markdown]
 # **The same model, the same text, a different loss.** The shorter the windows you cut the test
@@ -1010,21 +854,12 @@ by_window = [
 ]
 part = text.validation[:20_000]
 expect(
-    "11-windows",
-    "Windows of 8 characters cost clearly more bits than windows of 64.",
-    by_window[0] / by_window[-1],
-    above=1.05,
-    unlike=(
-        "before training",
-        bits_per_character(untrained, part, 8)
-        / bits_per_character(untrained, part, 64),
-    ),
-)
-print(
-    "measured in windows of 8, 16, 32 and 64: "
-    + ", ".join(f"{value:.2f}" for value in by_window)
-    + " bits"
-)
+    "11-windows", "Windows of 8 characters cost clearly more bits than windows of 64.",
+    by_window[0] / by_window[-1], above=1.05,
+    unlike=("before training", bits_per_character(untrained, part, 8)
+            / bits_per_character(untrained, part, 64)),
+)  # fmt: skip
+print("measured, bits:", *(f"{value:.2f}" for value in by_window))
 
 # %% [markdown]
 # ## 11.10 Exercises
@@ -1073,8 +908,6 @@ print(
 #    text, the less varied it is.
 
 # %% tags=["hide-input"]
-from annotated.page.notebook import cost
-
 cost()
 
 # %% [markdown]

@@ -1,6 +1,7 @@
 """annotated/page/ch08.py: its drawings draw what ran, its checks find what didn't."""
 
 from copy import deepcopy
+from functools import partial
 
 import pytest
 import torch
@@ -58,6 +59,28 @@ def test_orders_are_held_to_what_ran_without_positions(capsys):
         ch08.check_orders(counts, 1.17, rows)
     ch08.check_orders(torch.ones(2, 6, dtype=torch.long), 1.17, rows)
     assert "allows 1.79 nats" in capsys.readouterr().out
+
+
+def generate(model, source, most, start=1, end=None):
+    written = [start]
+    while len(written) <= most and end not in written[1:]:
+        logits = model(source, torch.tensor([written]))[0, -1]
+        written.append(logits.argmax().item())
+    return written[1:]
+
+
+def test_a_loop_that_writes_something_else_is_refused(model, capsys):
+    twin, source = SeesAhead(CONFIG), torch.tensor([[1, *range(2, 11)], [1] * 10])
+    ch08.check_generate(generate, model, model, source)
+    assert capsys.readouterr().out.count("✓") == 2
+    with pytest.raises(AssertionError, match="the loop writes"):
+        ch08.check_generate(partial(generate, start=2), model, model, source)
+    with pytest.raises(AssertionError, match="one pass"):
+        ch08.check_generate(generate, twin, twin, source)
+    weight, (first,) = model.output.weight.data, generate(model, source[:1], 1)
+    weight[[first, 3]] = weight[[3, first]]  # now that is a c, and ends the sequence
+    with pytest.raises(AssertionError, match="the loop writes"):
+        ch08.check_generate(lambda *given, end: generate(*given), model, model, source)
 
 
 def test_weights_come_back_to_an_8_bit_step(model):

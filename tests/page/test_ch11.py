@@ -1,11 +1,14 @@
 """annotated/page/ch11.py, ch11b.py, ch11c.py: what they compute and refuse."""
 
+import json
 import math
+import re
 from collections import Counter
 
 import pytest
 import torch
 from bs4 import BeautifulSoup
+from markupsafe import escape
 
 from annotated.decoding import keep_top_p, sample
 from annotated.gpt import GPT, GPTConfig
@@ -64,18 +67,20 @@ def test_a_gpt_is_made_of_chapter_6s_layers(capsys):
 def test_what_the_page_says_of_recorded_models_holds(capsys):
     runs = [*recorded("text")["rows"], *recorded("text_rivals")["rows"]]
     assert ch11.by_position(runs, "recurrent").shape == (3, 64)
-    ch11.check_positions(runs, 0)
+    ch11.check_positions(runs)
+    assert "(9,408 of the average's parameters" in capsys.readouterr().out
     swapped = {"attention": "average", "average": "attention"}
     with pytest.raises(AssertionError):
         ch11.check_positions(
-            [row | {"way": swapped.get(row["way"], row["way"])} for row in runs], 0
+            [row | {"way": swapped.get(row["way"], row["way"])} for row in runs]
         )
     ours = [row for row in runs if row["way"] == "attention"]
     larger, deeper = recorded("text_larger")["rows"], recorded("text_deeper")
     counting = recorded("text_counts")["rows"]
-    ch11.check_scaling(counting, ours, larger, deeper["rows"])
+    ch11.check_scaling(counting, runs, larger, deeper["rows"])
+    grown = [row | {"way": "attention"} for row in larger]
     with pytest.raises(AssertionError):
-        ch11.check_scaling(counting, larger, ours, deeper["rows"])
+        ch11.check_scaling(counting, grown, ours, deeper["rows"])
     worse = [row | {"bits": 2.7} for row in ours]
     with pytest.raises(AssertionError):
         ch11.check_scaling(counting, worse, larger, deeper["rows"])
@@ -115,13 +120,47 @@ def test_what_the_browser_has_to_show_is_what_sample_writes():
     assert answer("a\\n", 1, 1, 2)[1]["chances"] == answer("a\n", 1, 1, 2)[1]["chances"]
 
 
+def test_the_writer_is_checked_with_its_own_draws():
+    html = ch11.text_writer(small(), {}, SYMBOLS).text
+    (text,) = re.findall(r'explorer-checks">(.*?)</script>', html, re.DOTALL)
+    draws = torch.rand(5, 70, generator=torch.Generator().manual_seed(0)).tolist()
+    answer = ch11.answers(small(), SYMBOLS, draws)
+    for check in json.loads(text):
+        assert check["values"] == answer(**check["state"])[1]
+
+
 def test_what_was_written_is_text_and_ten_lines_of_it():
-    (block,) = ch11.begun_by("if a", {"larger": " < b:\n" + "x\n" * 20})
+    block = ch11.first_lines("if a", {"larger": " < b:\n" + "x\n" * 20}).text
     assert "<strong>if a</strong> &lt; b:" in block and block.count("\nx") == 9
 
 
+def test_both_models_go_on_from_the_same_line():
+    deeper = recorded("text_deeper")
+    html = ch11.side_by_side("    def ", small(), deeper, SYMBOLS).text
+    assert html.count("<strong>    def </strong>") == 2
+    key = "    def ", deeper["steps"]
+    (last,) = (
+        r["written"] for r in deeper["written"] if (r["prompt"], r["step"]) == key
+    )
+    assert str(escape(last.split("\n")[0])) in html
+    assert "s model, 2,224 parameters" in html
+
+
+def test_each_character_costs_what_the_64_before_it_say():
+    model = small()
+    text = (
+        "x" * 70 + "    def __delitem__(self, key):\n        del self.dict\n    pass\n"
+    )
+    ids = torch.tensor(SYMBOLS.encode(text))
+    (first, *_) = ch11.surprises(model, ids, text).text.split("bits&#34;")
+    with torch.no_grad():
+        logits = model(ids[None, 6:70])[0, -1]
+    bits = -logits.log_softmax(-1)[ids[70]].item() / math.log(2)
+    assert f'title="{bits:.1f} bits"' in first
+
+
 def test_surprises_are_shown_by_their_bits():
-    html = ch11.surprises("a\n<", torch.tensor([7.0, 0.0, 20.0])).text
+    html = ch11.shaded("a\n<", torch.tensor([7.0, 0.0, 20.0])).text
     assert "minus) 50%" in html and "minus) 60%" in html and "9.00 on average" in html
     assert "&lt;" in html and "↵\n" in html
 

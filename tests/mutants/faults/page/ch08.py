@@ -15,6 +15,11 @@ FAULTS = {
     "check_orders": [
         ("counts / symbols", "counts", "counts for shares"),
     ],
+    "check_generate": [
+        ("assert torch.equal(written.cpu(), padded)", "assert len(padded)",
+         "nothing is compared"),
+        ("end=end, **given", "end=None, **given", "nothing ends early"),
+    ],
     "attention_explorer": [
         ("diagonal(offset=1,", "diagonal(offset=0,", "the position before"),
     ],

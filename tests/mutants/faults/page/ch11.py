@@ -18,10 +18,22 @@ FAULTS = {
     "answers": [
         ("seed - 1", "seed - 2", "another try's draws"),
     ],
-    "begun_by": [
+    "text_writer": [
+        ("manual_seed(0)", "manual_seed(1)", "other draws than those of the check"),
+    ],
+    "first_lines": [
         ("[:10]", "[:11]", "a line more"),
     ],
+    "side_by_side": [
+        ("grown[last]", "grown[begun, 100]", "what it wrote after 100 steps"),
+    ],
     "surprises": [
+        ("torch.arange(-64, 0)", "torch.arange(-63, 1)", "it reads the character"),
+    ],
+    "check_positions": [
+        ("if p.grad is None", "if p.grad is not None", "those that learn are counted"),
+    ],
+    "shaded": [
         ("0.6)", "0.9)", "the strongest hide their letter"),
     ],
     "check_scaling": [

@@ -1,0 +1,24 @@
+"""Recorded runs, several seeds of each, as the drawings of chapters need them."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+Rows = Sequence[Mapping[str, Any]]  # a run each
+
+
+def grouped(rows: Iterable[Mapping[str, Any]], *keys: str) -> dict[tuple, list]:
+    """Return runs by some of their entries: lists, as a rule a run for each seed.
+
+    Args:
+        rows: the runs.
+        keys: names of the entries; a run that lacks one has None there.
+    """
+    groups: dict[tuple, list] = {}
+    for row in rows:
+        groups.setdefault(tuple(row.get(key) for key in keys), []).append(row)
+    return groups
+
+
+def dots(numbers: Iterable, style: str = "") -> str:
+    """Write the numbers of several seeds in a row."""
+    return " · ".join(f"{number:{style}}" for number in numbers)

@@ -1,0 +1,16 @@
+"""annotated/page/records.py: runs by what they have in common."""
+
+from annotated.page.records import dots, grouped
+
+
+def test_runs_of_a_group_stay_in_order_and_none_gets_lost():
+    rows = [{"way": w, "seed": s} for s, w in enumerate(("b", "a", "b"))]
+    rows.append({"way": "b", "steps": 2})
+    runs = grouped(iter(rows), "way", "steps")
+    assert list(runs) == [("b", None), ("a", None), ("b", 2)]
+    assert [row["seed"] for row in runs["b", None]] == [0, 2]
+    assert grouped(rows, "way").keys() == {("b",), ("a",)}
+
+
+def test_numbers_stand_in_a_row():
+    assert dots([0.5, 1], ".0%") == "50% · 100%" and dots(iter([3])) == "3"
