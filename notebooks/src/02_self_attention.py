@@ -515,7 +515,7 @@ ch02.learned(run, far)
 
 # %% [markdown]
 # More parameters explain a part of that: one vector 62 wide has as many as the three roles,
-# and needs 200 to 220 steps, where the three roles need at most 120. The plain average stays
+# and needs 200 to 220 steps, where they need at most 120. The plain average stays
 # at about three in four, however long it trains: half of the pairs agree in gender, and only
 # there is the pronoun the same whichever noun is meant.
 #

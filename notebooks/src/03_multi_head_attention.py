@@ -419,15 +419,18 @@ print("measured: ", [f"{share:.2f}" for share in shares["trained"]])
 # %% Try it: three heads while they learn tags=["hide-input"]
 by_step = ch03.learning(tokens, rows_of_three, three_right)
 play(
-    lambda step: ch03.part_ways(*by_step[step], rows_of_three),
+    lambda step: ch03.part_ways(*by_step[step]),
     label="Three heads while they learn",
     step=list(by_step),
-    start={"step": 50},
-    question="Which comes first: does a head choose its noun, or is its question "
-    "answered?",
+    start={"step": 25},
+    question="From which step on does each noun have a head of its own? And "
+    "which question waits longest?",
     caption="Left: where the heads look in our sentence. Right: the share of a "
     "thousand fresh sentences in which each question is answered correctly.",
 )
+
+# %% Answer: when they part tags=["hide-input"]
+ch03.parted(by_step)
 
 # %% Proof: heads that start alike stay alike tags=["hide-input", "proof"]
 ch03.check_alike(tokens)

@@ -5,8 +5,9 @@ FAULTS = {
     "looks": [
         ("row.argmax()", "row.argmin()", "named after the word it avoids"),
     ],
-    "part_ways": [
-        ("enumerate(trained)", "enumerate(rows)", "named after where they look now"),
+    "parted": [
+        ("max(shared", "min(shared", "once apart is enough"),
+        ("min(range(3)", "max(range(3)", "the question that waits least"),
     ],
     "neighbours": [
         ("average = average[order]", "pass", "heads in another order than their names"),
@@ -14,7 +15,7 @@ FAULTS = {
         ("1 - near", "near", "the rest is the near"),
     ],
     "by_heads": [
-        ("row[key]", 'row["seed"]', "by seed"),
+        ("grouped(rows, key)", 'grouped(rows, "seed")', "by seed"),
     ],
     "stages": [
         ("way == WAYS[1]", "way != WAYS[1]", "the two ways exchanged"),
