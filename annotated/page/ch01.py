@@ -2,7 +2,6 @@
 
 import datetime
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
 import matplotlib.pyplot as plt
@@ -18,7 +17,7 @@ from annotated.devices import device_of
 from annotated.masks import length_mask
 from annotated.page.diagrams import Drawing
 from annotated.page.frames import Html, Slider, Text, explorer, static
-from annotated.page.notebook import check_close, check_same, say, show, show_table
+from annotated.page.notebook import check_close, check_same, show, show_table
 from annotated.page.pictures import Matrix, chain, number
 from annotated.page.play import play
 from annotated.page.plots import OTHER, THIS, WEIGHTS, name_lines, visible
@@ -173,10 +172,6 @@ def check_lines(record: Mapping[str, Any], wide: Mapping[str, Any]) -> None:
 # ---- 1.2: attention, number by number ------------------------------------------------
 
 
-def _said(values: Tensor) -> str:
-    return ", ".join(map(number, values.flatten().tolist()))
-
-
 def meeting(asked: Tensor, offered: Tensor, sums: Tensor) -> Html:
     """Show the mapped query added to the mapped key of each word."""
     return chain(
@@ -185,9 +180,6 @@ def meeting(asked: Tensor, offered: Tensor, sums: Tensor) -> Html:
         Matrix(offered, "W_k · keys", WORDS, KINDS, row=2),
         "=",
         Matrix(sums, "sums", columns=KINDS, row=2),
-        alt=f"The mapped query {_said(asked)} is added to the mapped keys of 7, March "
-        f"and 2024. The sums are {'; '.join(map(_said, sums[:2]))} and, lit, "
-        f"{_said(sums[2])}.",
         caption="The query meets each key. The row of 2024 is highlighted.",
     )
 
@@ -200,8 +192,6 @@ def scoring(sums: Tensor, hidden: Tensor, scores: Tensor) -> Html:
         Matrix(hidden, "hidden", columns=KINDS, row=2),
         "· w →",
         Matrix(scores[:, None], "scores", row=2),
-        alt=f"After the tanh the row of 2024 is {_said(hidden[2])}, and that of March "
-        f"{_said(hidden[1])}. The scores of 7, March and 2024 are {_said(scores)}.",
         caption="Each row of sums becomes one score; w holds −7 three times.",
     )
 
@@ -221,8 +211,6 @@ def mixing(
         Matrix(states, "states", WORDS, FOUR),
         "=",
         Matrix(contexts, name, columns=FOUR, row=row),
-        alt=f"The weights of 7, March and 2024, {_said(weights)}, times the three "
-        f"states give {_said(contexts)}.",
         caption=said if caption is None else caption,
     )
 
@@ -234,9 +222,6 @@ def two_sources(scores: Tensor, weights: Tensor, real: Tensor) -> Html:
         Matrix(scores, "scores", names, mask=real),
         "softmax →",
         Matrix(weights, "weights", names, weights=True),
-        alt=f"Scores of two sources, {_said(scores[0])} and {_said(scores[1, :2])}; "
-        "the third cell of the second is hatched, for padding. After the softmax March "
-        "and May have nearly all weight, and the padding has 0.",
         caption="Which month? Hatched is the padding. Without the mask its score, "
         f"{number(scores[1, 2].item())}, would be the highest of its row.",
     )
@@ -305,23 +290,6 @@ def unrolled(weights: Tensor) -> Html:
     )
 
 
-def check_padding(reader: Seq2Seq, longer: str, text: str, symbols: Symbols) -> None:
-    """Prove that padding, beside a ``longer`` one, changes no state of a ``text``."""
-    together, alone = (
-        reader.encoder(batch.source, batch.lengths)
-        for batch in (
-            make_batch([(one, "") for one in texts], *symbols)
-            for texts in ([longer, text], [text])
-        )
-    )
-    check_close(
-        "padding changes no encoder state, in either direction",
-        [together.states[1:, : len(text)], together.summary[1:]],
-        [alone.states, alone.summary],
-        1e-4,
-    )
-
-
 def teacher_forcing(batch: Batch, names: Sequence[str]) -> Html:
     """Show what the decoder reads and should answer, by the ``names`` of symbols."""
     rows = {"reads": batch.target[0], "should answer": batch.labels[0]}
@@ -333,11 +301,8 @@ def teacher_forcing(batch: Batch, names: Sequence[str]) -> Html:
 
 def check_decoder(decoder_step: Callable, pairs: Pairs, symbols: Symbols) -> None:
     """Prove that ``decoder_step``, one date at a time, is the batched model."""
-    model, batch = (
-        date_reader("additive", *symbols).double(),
-        make_batch(pairs, *symbols),
-    )
-    decoder, a = model.decoder, model.decoder.attention
+    model, batch = date_reader("additive", *symbols), make_batch(pairs, *symbols)
+    decoder, a = model.double().decoder, model.decoder.attention
 
     def by_hand(model: Seq2Seq) -> Tensor:
         scorer = a.query_map.weight, a.key_map.weight, a.direction.weight[0]
@@ -431,39 +396,23 @@ def alignment(
     return ax.figure
 
 
-def alignments(
-    read: Callable[[Any], tuple[str, Tensor, float]], text: str, **words: Any
-) -> Any:
-    """Show alignments of a ``text`` behind a slider.
-
-    Args:
-        read: by the slider's value: what was written, its weights, and how many of
-            the dates are right.
-        text: what was read.
-        words: of :func:`play`, the slider's name and values among them.
-    """
-
-    def title(**at: Any) -> str:
-        ((name, value),) = at.items()
-        answer, _, share = read(value)
-        return f"{name.replace('_', ' ')} {value}: {answer}, {share:.1%} of 500 exact"
-
-    def frame(**at: Any) -> "Figure":
-        answer, weights, _ = read(*at.values())
-        return alignment(weights, answer, text, title(**at))
-
-    return play(frame, alt=lambda **at: f"Alignment of {text}, {title(**at)}.", **words)
-
-
 def learning(formed: Mapping[int, tuple], text: str) -> Any:
-    """Show the alignment of a ``text``, ``formed`` by training steps."""
+    """Show the alignment of a ``text`` behind a slider over the training steps."""
     steps = [step for step, (answer, *_) in formed.items() if answer]
-    return alignments(
-        formed.__getitem__,
-        text,
+
+    def title(step: int) -> str:
+        return f"step {step}: {formed[step][0]}, {formed[step][2]:.0%} of 500 exact"
+
+    def frame(training_step: int) -> "Figure":
+        answer, weights, _ = formed[training_step]
+        return alignment(weights, answer, text, title(training_step))
+
+    return play(
+        frame,
         label="The alignment while the network learns",
         training_step=steps,
         start={"training_step": steps[len(steps) // 2]},
+        alt=lambda training_step: f"Alignment of {text} after {title(training_step)}.",
         question="At which step does it find the year? And is the month faint or "
         "strong when it is first right?",
         caption="The alignment of one unseen date while the network learns.",
@@ -527,44 +476,6 @@ def hidden(
         f"second heaviest: {'; '.join(said)}.",
         caption="500 unseen dates; at each step, one character is hidden. On average "
         f"the heaviest has {most:.0%} of the weight, the second {next_most:.0%}.",
-    )
-
-
-def say_where(weights: Tensor, read: str) -> None:
-    """Say where the month's first digit gets its largest weight, of (t, s)."""
-    zero = weights[5]  # 2024-03-15
-    say(
-        "The heaviest character needn't belong to what is being written. At the last "
-        "step of the slider above, the 0 of *03* gives its largest weight, "
-        f"{zero.max():.2f}, to “{read[zero.argmax()]}”. Each state has read the whole "
-        "line, its first half from the left and its second from the right, so it can "
-        "hold a month that stands elsewhere."
-    )
-
-
-def change_temperature(
-    temperature: Callable[[float], AbstractContextManager],
-    reader: Seq2Seq,
-    text: str,
-    symbols: Symbols,
-    tempered: Mapping[float, tuple[str, float]],
-) -> Any:
-    """Show the alignment at temperatures; ``tempered`` ends with what is right then."""
-
-    def read(τ: float) -> tuple[str, Tensor, float]:
-        with temperature(τ):
-            (answer,), rows = read_dates(reader, [text], symbols)
-        return answer, rows[0], tempered[τ][1]
-
-    return alignments(
-        read,
-        text,
-        label="Change the temperature",
-        τ=[0.01, 1.0, 2.0, 4.0, 16.0],
-        start={"τ": 1.0},
-        question="Which does the trained network survive: a nearly hard choice of one "
-        "character, or a nearly even average of all?",
-        caption="The same trained network, its scores divided by τ.",
     )
 
 
@@ -664,7 +575,7 @@ def moved(position: int, looked: Tensor, found: Tensor, weights: Tensor) -> Html
             weights=True,
         ),
         alt=f"Seven equal keys. It looked last at position {position}. The filter "
-        f"gives {_said(found)}, and the new weights are {_said(weights)}.",
+        f"gives {', '.join(map(number, found[0].tolist()))}.",
     )
 
 
@@ -725,9 +636,6 @@ def gated(old: Tensor, candidate: Tensor, z: Tensor) -> Html:
             rows=["old state", "candidate", "update gate z", "new state"],
             row=3,
         ),
-        alt=f"Four rows of three numbers. Old state {_said(old)}; candidate "
-        f"{_said(candidate)}; gate {_said(z)}; new state "
-        f"{_said(z * old + (1 - z) * candidate)}.",
         caption="Kept, replaced, and half of each: new = z · old + (1 − z) · "
         "candidate.",
     )

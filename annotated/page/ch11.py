@@ -19,7 +19,7 @@ from torch.nn import functional as F
 from annotated.attention import scaled_dot_product_attention
 from annotated.decoding import keep_top_p, sample, tempered
 from annotated.devices import device_of
-from annotated.gpt import GPT, GPTConfig, next_token_loss
+from annotated.gpt import GPT, GPTConfig
 from annotated.masks import causal_mask
 from annotated.page.diagrams import GAP, NOTE, Drawing
 from annotated.page.frames import Choice, Html, Slider, Text, explorer, render, static
@@ -28,7 +28,6 @@ from annotated.page.pictures import Matrix, chain
 from annotated.page.plots import OTHER, THIS, name_lines, visible
 from annotated.page.records import Rows, grouped
 from annotated.page.references import torch_weights
-from annotated.recipes.text import text_model
 from annotated.text import CHARACTERS, Characters
 
 After = Callable[[str], Counter]
@@ -210,10 +209,8 @@ def learning(history: Rows, held_out: float) -> Html:
     steps = 50 * numpy.arange(1, len(losses) + 1)
     figure, ax = plt.subplots(figsize=(8.6, 2.8))
     ax.plot(steps, losses, color=THIS, label=f"training batches {losses[-1]:.2f}")
-    ends = [steps[-1]] * 2, [held_out] * 2
-    ax.plot(
-        *ends, "o", color=OTHER, clip_on=False, label=f"held-out modules {held_out:.2f}"
-    )
+    name = f"held-out modules {held_out:.2f}"
+    ax.plot(steps[-1:], [held_out], "o", color=OTHER, clip_on=False, label=name)
     ax.set(xlabel="training step", ylabel="bits per character", xlim=(0, steps[-1]))
     name_lines(ax)
     return show(
@@ -269,13 +266,7 @@ def position_figure(runs: Rows, held_out: Any, trigrams: float) -> Html:
 
 
 def check_positions(runs: Rows) -> None:
-    """Check what the page says of recorded losses; print what the average leaves idle.
-
-    These are the parameters of its queries and keys.
-    """
-    idle, ids = text_model("average", 96), torch.randint(96, (2, 64))
-    next_token_loss(idle, (ids, ids)).backward()
-    without = sum(p.numel() for p in idle.parameters() if p.grad is None)
+    """Check what the page says of recorded losses."""
     attention, average = (by_position(runs, way) for way in ("attention", "average"))
     gains = (average - attention).mean(1)
     assert min(gains) > 0.64 and max(gains) < 0.68
@@ -285,10 +276,7 @@ def check_positions(runs: Rows) -> None:
     for way in ("recurrent", "convolution"):
         behind = (by_position(runs, way) - attention).mean(1)
         assert abs(behind).max() < 0.1 < gains.min()
-    print(
-        f"recorded: attention is {gains.round(2)} bits below the average, seed by seed "
-        f"({without:,} of the average's parameters, of queries and keys, are idle)"
-    )
+    print(f"recorded: attention is {gains.round(2)} bits below the average, by seed")
 
 
 def brackets(on_open: Tensor, on_closed: Tensor, before: Sequence[float]) -> Html:
@@ -387,17 +375,15 @@ def scaling(counting: Rows, runs: Rows, *larger: Rows) -> Html:
         "width 96,\n6,000 steps",
         "width 128,\n3 layers",
     )
-    named = [(*at, name, THIS) for *at, name in zip(sizes, losses, settings)]  # noqa: B905
-    named += [
-        (*at, f"{row['back']}" + " back" * (row["back"] == 2), OTHER)
-        for at, row in zip(counts, counting[2:], strict=True)
-    ]
-    for x, y, name, color in named:
-        last = "layers" in name
-        place = {"xytext": (6, 5)} if color == OTHER else {"xytext": (-8, -4)}
-        place |= {"ha": "left" if color == OTHER or last else "right"}
-        place |= {} if color == OTHER else {"va": "top"}
-        ax.annotate(name, (x, y), color=color, textcoords="offset points", **place)
+    marks = {"textcoords": "offset points", "color": OTHER}
+    for at, row in zip(counts, counting[2:], strict=True):
+        ax.annotate(
+            f"{row['back']}" + " back" * (row["back"] == 2), at, (6, 5), **marks
+        )
+    marks |= {"xytext": (-8, -4), "color": THIS, "va": "top"}
+    for *at, name in zip(sizes, losses, settings, strict=True):
+        side = "left" if "layers" in name else "right"
+        ax.annotate(name, at, ha=side, **marks)
     ax.text(2.4e5, 2.62, "counting", color=OTHER, weight="bold")
     ax.text(3.2e4, 2.2, "attention", color=THIS, weight="bold")
     ax.set(xscale="log", xlabel="stored numbers", ylabel="bits per character")
@@ -563,14 +549,12 @@ def answers(
 
 def text_writer(model: GPT, packed: Mapping[str, Any], symbols: Characters) -> Html:
     """Show a model, with the weights that a browser has, that continues a text."""
-    generator = torch.Generator().manual_seed(0)
-    draws = torch.rand(5, 70, generator=generator).tolist()
-    sizes = {"heads": 4, "layers": 2, "context": 64}
-    answer = answers(model, symbols, draws)
+    draws = torch.rand(5, 70, generator=torch.Generator().manual_seed(0)).tolist()
+    answer, sizes = answers(model, symbols, draws), {"heads": 4, "layers": 2}
+    data = {"weights": packed, "characters": "".join(symbols.symbols), "draws": draws}
     return explorer(
         static("text_writer.js"),
-        {"weights": packed, "characters": "".join(symbols.symbols), "draws": draws}
-        | sizes,
+        data | sizes | {"context": 64},
         [
             Text("prompt", "you begin", "    return se", most=64),
             Slider("temperature", "temperature", [0.25, 0.5, 0.75, 1, 1.5], 1),
@@ -596,8 +580,10 @@ def first_lines(begun: str, written: Mapping[str, str]) -> Html:
         rest = "\n".join(text.split("\n")[:10]).rstrip()
         code = _pre(Markup("<strong>{}</strong>{}").format(begun, rest))
         blocks.append(Markup('<p class="annotated-title">{}</p>').format(title) + code)
-    caption = "Bold: what was given. The first lines of 400 characters each, with seed "
-    caption += "0. The larger model is recorded."
+    caption = (
+        "Bold: what was given. The first lines of 400 characters each, with seed 0."
+    )
+    caption += " The larger model is recorded."
     return Html(render("figure", image=Markup("").join(blocks), caption=caption))
 
 
@@ -606,23 +592,19 @@ def side_by_side(
 ) -> Html:
     """Show how a model and the ``deeper``, recorded one continue a line."""
     given, last = deeper["sampling"], (begun, deeper["steps"])
-    ids = torch.tensor([symbols.encode(begun)], device=device_of(model))
-    size = {"max_new_tokens": 400, "slide": True}
-    size |= {key: given[key] for key in ("temperature", "top_p")}
-    generator = torch.Generator().manual_seed(given["seed"])
-    new = sample(model, ids, generator=generator, **size)[0].tolist()
-    grown = {(row["prompt"], row["step"]): row["written"] for row in deeper["written"]}
-    parameters = sum(p.numel() for p in model.parameters())
-    large = deeper["rows"][0]["parameters"]
-    return first_lines(
-        begun,
-        {
-            f"This page's model, {parameters:,} parameters": "".join(
-                symbols.decode(new)
-            ),
-            f"{large:,} parameters": grown[last],
-        },
+    new = sample(
+        model, torch.tensor([symbols.encode(begun)], device=device_of(model)),
+        max_new_tokens=400, slide=True,
+        temperature=given["temperature"], top_p=given["top_p"],
+        generator=torch.Generator().manual_seed(given["seed"]),
+    )  # fmt: skip
+    ours = (
+        f"This page's model, {sum(p.numel() for p in model.parameters()):,} parameters"
     )
+    grown = {(row["prompt"], row["step"]): row["written"] for row in deeper["written"]}
+    large = f"{deeper['rows'][0]['parameters']:,} parameters"
+    written = {ours: "".join(symbols.decode(new[0].tolist())), large: grown[last]}
+    return first_lines(begun, written)
 
 
 def check_larger(deeper: Mapping[str, Any], begun: str, parameters: int) -> None:

@@ -116,7 +116,7 @@ ch01.check_days(train, test)
 # vector gets nine lines in ten right. How many with four?
 
 # %% Figure: lines of one to four dates tags=["hide-input", "remove-stdout"]
-from annotated.page.notebook import expect, recorded, say
+from annotated.page.notebook import check_close, expect, recorded, say
 
 record, wide = recorded("dates"), recorded("wider")["lines"][0]
 ch01.lines_read(record, wide)
@@ -378,7 +378,11 @@ show_source(
 ch01.unrolled(alignment[1])
 
 # %% Proof: padding changes no encoder state tags=["hide-input", "proof"]
-ch01.check_padding(reader, samples[1], text, symbols)
+pair = make_batch([(samples[1], ""), (text, "")], *symbols)
+both, memory = (reader.encoder(b.source, b.lengths) for b in (pair, batch))
+unpadded = both.states[1:, : len(text)], both.summary[1:]
+claim = "padding changes no encoder state, in either direction"
+check_close(claim, unpadded, memory[:2], 1e-4)
 
 # %% [markdown]
 # One step in code, for one source. `scorer` holds $W_q$, $W_k$ and $w$; `gru` and `head`,
@@ -484,11 +488,11 @@ agree = exact_matches(in_browser, test_batches).double().mean().item()
 print(f"measured: {agree:.2%} with the weights rounded as in your browser")
 expect(
     "01-exact",
-    "With attention over 98 in 100 unseen dates are right, with rounded weights, too.",
-    [exact["with attention"], agree],
-    above=0.98,
+    "With attention more than 98 in 100 unseen dates are right, also with "
+    "the rounded weights of the browser.",
+    [exact["with attention"], agree], above=0.98,
     unlike=("without attention", exact["without"]),
-)
+)  # fmt: skip
 
 # %% Measured: where it looks as it writes the 7 tags=["hide-input", "proof"]
 of_july = slice(text.index("lipca") - 1, text.index("lipca") + 6)
@@ -500,12 +504,10 @@ def on_july(model):  # the weight on lipca and the spaces around, at the 7
 
 
 expect(
-    "01-lipca",
-    "For the 7 it looks mostly at lipca or at a space beside it.",
-    on_july(reader),
-    above=0.5,
+    "01-lipca", "For the 7 it looks mostly at lipca or at a space beside it.",
+    on_july(reader), above=0.5,
     unlike=("untrained", on_july(date_reader("additive", *symbols))),
-)
+)  # fmt: skip
 
 # %% Measured: which part goes wrong without attention tags=["hide-input", "proof"]
 wrong_parts = [
@@ -514,11 +516,9 @@ wrong_parts = [
 ]
 expect(
     "01-month",
-    "Without attention more than half of the wrong dates have a wrong month.",
-    wrong_parts[1],
-    above=0.5,
-    unlike=("a wrong year", wrong_parts[0]),
-)
+    "Without attention more than half of the dates that go wrong have a wrong month.",
+    wrong_parts[1], above=0.5, unlike=("a wrong year", wrong_parts[0]),
+)  # fmt: skip
 in_digits = [
     not named(written)
     for answer, written, iso in errors["without"]
@@ -529,11 +529,11 @@ lost = sum(in_digits) / sum(all_in_digits)
 lost_named = in_digits.count(False) / all_in_digits.count(False)
 expect(
     "01-digits",
-    "Without attention months in digits go wrong over twice as often as named ones.",
-    lost / max(lost_named, 1e-3),
-    above=2,
+    "Without attention a month in digits goes wrong more than twice as often "
+    "as one with a name.",
+    lost / max(lost_named, 1e-3), above=2,
     unlike=("before training, when all are wrong", 1),
-)
+)  # fmt: skip
 
 # %% [markdown]
 # Without attention it's mostly the month that goes wrong, and a month in digits far
@@ -556,12 +556,10 @@ ch01.losses(curves)
 # %% Measured: how far apart the losses end tags=["hide-input", "proof"]
 first_losses = [h[0]["loss"] for h in curves.values()]
 expect(
-    "01-loss",
-    "With attention the loss ends far lower, at less than a fifth.",
-    settled[1] / settled[0],
-    below=0.2,
+    "01-loss", "With attention the loss ends far lower, at less than a fifth.",
+    settled[1] / settled[0], below=0.2,
     unlike=("at the first step", first_losses[1] / first_losses[0]),
-)
+)  # fmt: skip
 
 # %% [markdown]
 # **When doesn't it help?** When the input is short and you can afford longer
@@ -652,11 +650,11 @@ def sharpness(part):  # the largest weight when most are first right
 
 expect(
     "01-month-first",
-    "When most are first right, months have clearly flatter weights than years.",
-    sharpness("year") - sharpness("month"),
-    above=0.1,
+    "When most months are first right, their weights are clearly flatter than "
+    "the year's are when most years are.",
+    sharpness("year") - sharpness("month"), above=0.1,
     unlike=("before training", peaks[1]["year"] - peaks[1]["month"]),
-)
+)  # fmt: skip
 
 # %% [markdown]
 # ### Does the picture tell you why?
@@ -725,34 +723,29 @@ year = "year, last two digits"
 digits = [heaviest[year], heaviest["day"]]
 expect(
     "01-hidden",
-    "Without the heaviest character, most digits of day and year (last two) are lost.",
-    digits,
-    below=0.5,
+    "With the heaviest character hidden, fewer than half of the digits of "
+    "the day, and of the last two of the year, are right.",
+    digits, below=0.5,
     unlike=("with the second heaviest hidden", [other[year], other["day"]]),
-)
+)  # fmt: skip
 
 # %% Measured: the rest stays tags=["hide-input", "proof"]
 expect(
-    "01-second",
-    "With the second heaviest hidden, nearly all symbols are right.",
-    list(other.values()),
-    above=0.9,
+    "01-second", "With the second heaviest hidden, nearly all symbols are right.",
+    list(other.values()), above=0.9,
     unlike=("with the heaviest hidden", digits),
-)
+)  # fmt: skip
 expect(
     "01-word",
-    "Without the heaviest character, most symbols of a month in words are right.",
-    heaviest["month, from a word"],
-    above=0.5,
+    "With the heaviest character hidden, more than half of the symbols of a "
+    "month in words are right.",
+    heaviest["month, from a word"], above=0.5,
     unlike=("of a day", heaviest["day"]),
-)
+)  # fmt: skip
 expect(
-    "01-hyphen",
-    "With the heaviest character hidden, nearly all hyphens are right.",
-    heaviest["hyphens"],
-    above=0.9,
-    unlike=("of the digits", digits),
-)
+    "01-hyphen", "With the heaviest character hidden, nearly all hyphens are right.",
+    heaviest["hyphens"], above=0.9, unlike=("of the digits", digits),
+)  # fmt: skip
 
 # %% [markdown]
 # Hide it, and most digits of the day and of the last two of the year are lost: there the
@@ -760,11 +753,18 @@ expect(
 # digits looks better than it is: nine months in twelve begin with 0, so a blind 0 is
 # often right.) And a hyphen nearly always comes out right. Weights have to sum to 1, so
 # the network must look *somewhere*.
+#
+# The heaviest character needn't belong to what is being written. Which has the most
+# weight, at the last step of the slider above, for the 0 of *03*?
 
 # %% Measured: where it looks for the 0 of March tags=["hide-input", "proof"]
-ch01.say_where(formed[400][1], samples[1])
+zero = formed[400][1][5]  # 2024-03-15
+say(f"It's “{samples[1][zero.argmax()]}”, with a weight of {zero.max():.2f}.")
 
 # %% [markdown]
+# Each state has read the whole line, its first half from the left and its second from
+# the right, so it can hold a month that stands elsewhere.
+#
 # ### Too cold, too hot
 #
 # Divide the scores by a number before the softmax, a **temperature** $\tau$. Below
@@ -790,24 +790,36 @@ for tau in (0.01, 0.25, 1.0, 2.0, 4.0, 16.0):
         tempered[tau] = read_dates(reader, [text], symbols)[0][0], share
 
 # %% Try it: change the temperature tags=["hide-input"]
-ch01.change_temperature(temperature, reader, text, symbols, tempered)
+
+
+def at(τ):
+    with temperature(τ):
+        (answer,), rows = read_dates(reader, [text], symbols)
+    title = f"{answer}; of 500 dates {tempered[τ][1]:.1%} exact"
+    return ch01.alignment(rows[0], answer, text, title)
+
+
+play(
+    at,
+    label="Change the temperature",
+    τ=[0.01, 1.0, 2.0, 4.0, 16.0],
+    start={"τ": 1.0},
+    alt=lambda τ: f"At temperature {τ} it reads {text} as {tempered[τ][0]}.",
+    question="Which does the trained network survive: a nearly hard choice "
+    "of one character, or a nearly even average of all?",
+    caption="The same trained network, its scores divided by τ.",
+)
 
 # %% Measured: too cold is harmless, too hot isn't tags=["hide-input", "proof"]
 cold, hot = tempered[0.01][1], tempered[16.0][1]
 expect(
-    "01-cold",
-    "At a temperature of 0.01 most dates are still read.",
-    cold,
-    above=0.5,
-    unlike=("at 16", hot),
-)
+    "01-cold", "At a temperature of 0.01 most dates are still read.",
+    cold, above=0.5, unlike=("at 16", hot),
+)  # fmt: skip
 expect(
-    "01-hot",
-    "At a temperature of 16 hardly a date is right.",
-    hot,
-    below=0.1,
-    unlike=("at 1", tempered[1.0][1]),
-)
+    "01-hot", "At a temperature of 16 hardly a date is right.",
+    hot, below=0.1, unlike=("at 1", tempered[1.0][1]),
+)  # fmt: skip
 
 # %% [markdown]
 # <details><summary>Answer</summary>
@@ -844,12 +856,10 @@ ch01.stripes(no_tanh, reader, samples[4], symbols, history_no_tanh)
 # %% Measured: it trains all the same tags=["hide-input", "proof"]
 ends = mean(r["loss"] for r in history_no_tanh[-10:])
 expect(
-    "01-no-tanh",
-    "Without the tanh the loss falls to less than half.",
-    ends / history_no_tanh[0]["loss"],
-    below=0.5,
+    "01-no-tanh", "Without the tanh the loss falls to less than half.",
+    ends / history_no_tanh[0]["loss"], below=0.5,
     unlike=("at the first step", 1),
-)
+)  # fmt: skip
 
 # %% Proof: without the tanh, all rows are equal tags=["hide-input", "proof"]
 ch01.check_rows(no_tanh, samples[4], symbols)
@@ -869,11 +879,9 @@ for masked in (False, True):
 assert on_padding[True] == 0
 expect(
     "01-padding",
-    "Without the mask some step gives padding over a hundredth of its weight.",
-    on_padding[False],
-    above=0.01,
-    unlike=("with the mask", on_padding[True]),
-)
+    "Without the mask some step gives padding more than a hundredth of its weight.",
+    on_padding[False], above=0.01, unlike=("with the mask", on_padding[True]),
+)  # fmt: skip
 say(f"Up to {on_padding[False]:.0%} of a step's weight; with the mask, none.")
 
 # %% [markdown]
@@ -895,10 +903,9 @@ say(f"{alone:.1%} of symbols are right, and {exact['without']:.1%} of dates.")
 expect(
     "01-symbols",
     "The share of wrong dates is more than three times that of wrong symbols.",
-    (1 - exact["without"]) / max(1 - alone, 1e-6),
-    above=3,
+    (1 - exact["without"]) / max(1 - alone, 1e-6), above=3,
     unlike=("if wrong dates had no right symbol", 1),
-)
+)  # fmt: skip
 
 # %% [markdown]
 # ## 1.7 Exercises

@@ -236,7 +236,7 @@ print(f"{memorised[0]['loss']:.2f} → {memorised[-1]['loss']:.4f}")
 # without its causal mask passes just as well.
 
 # %% Proof: without a causal mask tags=["hide-input", "proof", "remove-stderr"]
-from annotated.page.notebook import expect
+from annotated.page.notebook import check_close, expect
 from annotated.recipes.copy_task import SeesAhead
 
 torch.manual_seed(0)
@@ -501,7 +501,15 @@ for name, share in follows.items():
     print(f"measured, twenty such pairs: {name} {share:.0%} follow the target")
 
 # %% Proof: loop and module agree tags=["hide-input", "proof"]
-ch08.check_generate(generate, model, short, some)
+from copy import deepcopy
+
+ch08.check_generate(generate, [short, model], some)
+exactly = deepcopy(model).double().eval()
+written = greedy_decode(exactly, some, start=START, max_new_tokens=9)
+begun = torch.cat([some[:, :1], written[:, :-1]], dim=1)
+with torch.no_grad():
+    at_once = exactly(some, begun).argmax(dim=-1)
+check_close("one pass over the finished text agrees with it", written, at_once)
 
 # %% [markdown]
 # When a model writes alone, each of its mistakes becomes part of the prefix for the next
@@ -654,8 +662,6 @@ for step in (0, 30, 60, 250):
 # trained *with* them and relies on them. Take the same parts out now:
 
 # %% Table: without a part, before training and after tags=["hide-input"]
-from copy import deepcopy
-
 from annotated.recipes.parts import Skips, take_away
 
 no_layer = deepcopy(model)

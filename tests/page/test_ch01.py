@@ -3,7 +3,6 @@
 import copy
 import json
 import re
-from contextlib import contextmanager
 
 import matplotlib.pyplot as plt
 import pytest
@@ -102,52 +101,6 @@ def test_days_of_the_test_must_not_be_trained_on(capsys):
         ch01.check_days(test, train)
     with pytest.raises(AssertionError, match="is in training"):
         ch01.check_days(train + test[:1], test)
-
-
-def test_an_encoder_that_reads_padding_is_refused(capsys):
-    reader = date_reader("additive", *SYMBOLS)
-    ch01.check_padding(reader, "on May 8, 1950", "7 Mar 2024", SYMBOLS)
-    assert capsys.readouterr().out.count("✓") == 1
-    encode = type(reader.encoder).forward
-
-    def reads_all(self, source, lengths):
-        return encode(self, source, torch.full_like(lengths, source.shape[1]))
-
-    reader.encoder.forward = reads_all.__get__(reader.encoder)
-    with pytest.raises(AssertionError, match="padding changes no encoder state"):
-        ch01.check_padding(reader, "on May 8, 1950", "7 Mar 2024", SYMBOLS)
-
-
-def test_a_slider_shows_what_was_read_at_its_value():
-    found = {1: ("", torch.eye(2), 0.0), 20: ("7", torch.eye(2), 0.25)}
-    found[40] = "8", torch.eye(2), 0.5
-    html = ch01.learning(found, "a b").frames_html()
-    assert "training step 1:" not in html
-    assert "Alignment of a b, training step 40: 8, 50.0% of 500 exact." in html
-    scores = []
-
-    @contextmanager
-    def temperature(tau):
-        scores.append(tau)
-        yield
-        scores.append(1.0)
-
-    reader = date_reader("additive", *SYMBOLS)
-    tempered = {tau: ("", tau / 100) for tau in (0.01, 1.0, 2.0, 4.0, 16.0)}
-    slider = ch01.change_temperature(
-        temperature, reader, "7 Mar 2024", SYMBOLS, tempered
-    )
-    assert "τ 16.0:" in slider.frames_html() and "16.0% of 500" in slider.frames_html()
-    assert set(scores) == set(tempered) and scores[-1] == 1
-
-
-def test_the_character_named_is_the_heaviest_at_the_0(monkeypatch):
-    said = []
-    monkeypatch.setattr(ch01, "say", said.append)
-    weights = torch.zeros(11, 3)
-    weights[5, 2] = 0.75
-    ch01.say_where(weights, "abc")
-    assert "largest weight, 0.75, to “c”" in said[0]
 
 
 def test_equal_rows_are_told_from_others(capsys):

@@ -70,17 +70,15 @@ def generate(model, source, most, start=1, end=None):
 
 
 def test_a_loop_that_writes_something_else_is_refused(model, capsys):
-    twin, source = SeesAhead(CONFIG), torch.tensor([[1, *range(2, 11)], [1] * 10])
-    ch08.check_generate(generate, model, model, source)
-    assert capsys.readouterr().out.count("✓") == 2
+    source = torch.tensor([[1, *range(2, 11)], [1] * 10])
+    ch08.check_generate(generate, [model], source)
+    assert capsys.readouterr().out.count("✓") == 1
     with pytest.raises(AssertionError, match="the loop writes"):
-        ch08.check_generate(partial(generate, start=2), model, model, source)
-    with pytest.raises(AssertionError, match="one pass"):
-        ch08.check_generate(generate, twin, twin, source)
+        ch08.check_generate(partial(generate, start=2), [model], source)
     weight, (first,) = model.output.weight.data, generate(model, source[:1], 1)
     weight[[first, 3]] = weight[[3, first]]  # now that is a c, and ends the sequence
     with pytest.raises(AssertionError, match="the loop writes"):
-        ch08.check_generate(lambda *given, end: generate(*given), model, model, source)
+        ch08.check_generate(lambda *given, end: generate(*given), [model], source)
 
 
 def test_weights_come_back_to_an_8_bit_step(model):

@@ -16,21 +16,6 @@ FAULTS = {
     "check_attend": [
         ("keys[n, :size]", "keys[n]", "padding is attended to by hand"),
     ],
-    "check_padding": [
-        ("[longer, text], [text]", "[text], [text]", "there is no padding"),
-    ],
-    "alignments": [
-        ("read(*at.values())", "read(1)", "every frame is the same"),
-    ],
-    "learning": [
-        ("if answer]", "]", "there is a frame with nothing in it"),
-    ],
-    "change_temperature": [
-        ("with temperature(τ):", "if temperature(τ):", "the scores stay as they are"),
-    ],
-    "say_where": [
-        ("zero.argmax()", "zero.argmin()", "the lightest character is named"),
-    ],
     "check_decoder": [
         ("source[None, :size]", "source[None]", "padding is read by hand"),
         ("logits, state, _ =", "logits, _, _ =", "the state doesn't go on"),

@@ -30,9 +30,6 @@ FAULTS = {
     "surprises": [
         ("torch.arange(-64, 0)", "torch.arange(-63, 1)", "it reads the character"),
     ],
-    "check_positions": [
-        ("if p.grad is None", "if p.grad is not None", "those that learn are counted"),
-    ],
     "shaded": [
         ("0.6)", "0.9)", "the strongest hide their letter"),
     ],
