@@ -298,7 +298,8 @@ def questions_right(rows: Sequence[Mapping]) -> Html:
             for h, seeds in ((1, ["seed 0", "seed 1", "seed 2"]), (2, None), (3, None))
         ),
         caption="Share of right answers after 400 steps, a row for each model "
-        "(recorded). Four and eight heads do as well as three. A blind guess: 0.02.",
+        "(recorded). Four and eight heads do as well as three. A blind guess is right "
+        "once in 48.",
     )
 
 

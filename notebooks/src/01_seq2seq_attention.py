@@ -432,8 +432,13 @@ ch01.teacher_forcing(batch, symbols[1].symbols)
 # figure; the other has no attention, and gets the summary as its context at every step.
 # **Predict:** how many of the unseen dates will it get right, and what will go wrong in the
 # others? A date counts only if *every* symbol is right, the end symbol too.
+#
+# ```python
+# without = date_reader("none", *symbols).to(device)
+# history_without = train_date_reader(without, train, symbols, epochs)
+# ```
 
-# %% tags=["remove-stderr"]
+# %% Train it: the same network without attention tags=["hide-input", "remove-stderr"]
 without = date_reader("none", *symbols).to(device)
 history_without = train_date_reader(without, train, symbols, epochs)
 
