@@ -7,6 +7,7 @@ import pytest
 import torch
 from bs4 import BeautifulSoup
 from torch import nn
+from torch.nn import functional as F
 
 from annotated.attention import MultiHeadAttention, scaled_dot_product_attention
 from annotated.page import ch03
@@ -141,8 +142,11 @@ def test_neighbours_and_the_rest_are_all_the_weight():
     cells = [cell.text for cell in picture.select(".annotated-cell")]
     assert cells[:6] == ["0", "0", "0", "0.7", "0", "0.3"]
     assert "in order: +1, +1" in picture.find(role="img")["aria-label"]
-    average[5, 3] = 1.0
-    said = text_of(ch03.neighbours(average))
+    average[5] = F.one_hot(torch.tensor(3), 2 * SIDE + 1)  # far to the left
+    picture = BeautifulSoup(ch03.neighbours(average).text, "html.parser")
+    cells = [cell.text for cell in picture.select(".annotated-cell")]
+    assert cells[:6] == ["0", "0", "0", "0", "0", "1"]
+    said = picture.get_text(" ")
     assert re.search(r"head 5\b.*head 0\b.*head 7\b", said, re.DOTALL)
 
 
