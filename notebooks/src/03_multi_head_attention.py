@@ -637,7 +637,7 @@ show_table(
             ("view alone", StraightView),
         )
     ],
-    # exact: 33 = round(100 / 3)
+    # exact: 33 = 1 / 3
     caption="For comparison: a guess among the sentence's own three nouns is "
     "right in 33% of cases.",
 )
