@@ -225,7 +225,7 @@ def learned(run: Mapping[str, Any], wide: Mapping[str, Any]) -> Html:
             ax.plot(min(step, never), y + shift, mark, color=color)
         said.append(f"{name}: {', '.join(map(str, steps)).replace('inf', 'never')}")
     ax.set(xlabel="training step", xlim=(0, never + 40), ylim=(4.6, -0.6))
-    ax.set_xticks([0, 200, 400, 600, never], ["0", "200", "400", "600", "never"])
+    ax.set_xticks([0, 200, 400, never], ["0", "200", "400", "never"])
     ax.set_yticks(range(5), [name for name, _ in kinds])
     ax.grid(axis="x")
     return show(
