@@ -84,6 +84,7 @@ __all__ = [
     "exercise",
     "faults",
     "fused",
+    "overflown",
     "tensor_for_bool",
 ]
 
@@ -623,6 +624,12 @@ def fused(result: Any, *arguments: Any) -> str | None:
     """A symptom: PyTorch's attention was called, so `written_out` left no width."""
     if isinstance(result, Tensor) and result.shape[-1:] == (0,):
         return "write it out: the attention you call ready-made is what you build here"
+
+
+def overflown(result: Any, *arguments: Any) -> str | None:
+    """A symptom: a softmax written out divides ∞ by ∞."""
+    if isinstance(result, Tensor) and result.isnan().any():
+        return "not a number: does the exponential of a large score overflow?"
 
 
 def tensor_for_bool(verdict: Any, *arguments: Any) -> str | None:

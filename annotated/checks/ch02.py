@@ -2,7 +2,15 @@
 
 import torch
 
-from annotated.checks import Function, Raised, exercise, faults, fused, tensor_for_bool
+from annotated.checks import (
+    Function,
+    Raised,
+    exercise,
+    faults,
+    fused,
+    overflown,
+    tensor_for_bool,
+)
 from annotated.checks.material import written_out
 
 # ---- self-attention with a temperature ---------------------------------------
@@ -136,7 +144,9 @@ def _(draw):
 
 @self_attention.case(
     "the words of section 2.3 with its three matrices",
-    hint="not what these give: the case with other lengths says more",  # √d = k here
+    # √d = k here, so that it can't tell one mistake from another
+    hint="expected −0.98, 0.99, 0 and −0.88, rounded; the case with other lengths says "
+    "more",
 )
 def _(draw):
     W_q = torch.tensor([[2.0, 0.0], [0.0, 2.0], [0.0, 0.0], [0.0, 0.0]])
@@ -168,7 +178,7 @@ key.mT -> key.reshape(key.mT.shape)
         # compare one score with the dot product it should be.
 """),
     through=written_out,
-    symptoms=fused,
+    symptoms=lambda y, *_: fused(y) or overflown(y),
 )
 def repair_attention(query, key, value):
     scores = query @ key.mT / query.shape[-1] ** 0.5
@@ -177,7 +187,7 @@ def repair_attention(query, key, value):
 
 repair_attention.instead("""
 query.shape[-1] ** 0.5
-    1  # the scores aren't divided by √k
+    1  # the scores aren't divided by the root of the right width, √k
     query.shape[-1]  # divided by k, not by √k
     key.shape[1] ** 0.5
         # scaled by the number of keys: over which width does the dot product sum?
@@ -194,6 +204,15 @@ def _(draw):
 def _(draw):
     b, t, s, k, v = draw.sizes(5)
     return draw.normal(b, t, k), draw.normal(b, s, k), draw.normal(b, s, v)
+
+
+@repair_attention.case(
+    "scores of several thousand",
+    dtype=torch.float64,  # rounding may decide between two such scores in float32
+)
+def _(draw):
+    key = 100 * draw.normal(2, 5, 8)
+    return 100 * draw.normal(2, 3, 8), key, draw.normal(2, 5, 4)
 
 
 @repair_attention.case("a sequence that looks at itself")

@@ -3,7 +3,7 @@
 import copy
 import time
 from collections.abc import Callable, Mapping, Sequence
-from itertools import combinations, permutations
+from itertools import permutations
 from statistics import median
 from typing import Any
 
@@ -40,9 +40,11 @@ from annotated.page.records import grouped
 from annotated.page.references import torch_weights
 from annotated.recipes.several_heads import (
     ALPHABET,
+    GIVING,
     SIDE,
     Giving,
     MissingLetter,
+    answers_right,
     letter_codes,
     train_giving,
 )
@@ -89,6 +91,12 @@ def blends(blend: Tensor, x: Tensor, swapped: Tensor) -> Html:
     return Html("".join(shown))
 
 
+def keys(W_k: Tensor, traits: Sequence[str]) -> Html:
+    """Show which trait makes the keys of each head, of ``W_k`` (6, 6)."""
+    names = ["0: who", "", "1: what", "", "2: whom", ""]
+    return chain(Matrix(W_k, "W_k, two rows for each head", names, traits))
+
+
 def answer(weights: Tensor, values: Tensor) -> Html:
     """Show what a head takes: weights (t) of one query, and values (t, 2)."""
     return chain(
@@ -105,7 +113,8 @@ def merged(rows: Tensor) -> Html:
         alt="The outputs of the three heads, two columns each, side by side: one "
         "matrix of six columns. The row of gave: "
         f"{', '.join(map(number, rows[1].tolist()))}.",
-        caption="In each head: person, then flower. Each word has six numbers again.",
+        caption="In each head: person, then flower. Only “gave” has a query; the other "
+        "words get plain averages.",
     )
 
 
@@ -127,8 +136,53 @@ def looks(one: Tensor, three: Tensor) -> Html:
     )
 
 
+def learning(
+    tokens: Tensor, trained: Tensor, right: Sequence[float]
+) -> dict[int, tuple[Tensor, Sequence[float]]]:
+    """Return where three heads look, and what they answer, by training step.
+
+    It is training again from the same seed, up to a few steps before the end, where
+    the verb looks as in ``trained`` (3, t) and gets ``right`` answers.
+    """
+    by_step = {}
+    for steps in (0, 25, 50, 100, 200):
+        torch.manual_seed(0)
+        model = train_giving(Giving(3).to(tokens.device), seed=0, steps=steps)
+        with record_attention(model) as maps:
+            model(tokens)
+        by_step[steps] = maps["attention"][0][0, :, 0], answers_right(model)
+    return by_step | {GIVING["steps"]: (trained, right)}
+
+
+def part_ways(rows: Tensor, right: Sequence[float]) -> Html:
+    """Show where three heads look (3, t), and the share of right answers."""
+    names = [f"head {r}" for r in range(len(rows))]
+    return chain(
+        Matrix(rows, "weights of gave", names, WORDS, weights=True),
+        "→",
+        Matrix([right], "right answers", columns=QUESTIONS, weights=True),
+    )
+
+
+def parted(by_step: Mapping[int, tuple[Tensor, Sequence[float]]]) -> Html:
+    """Say, behind a fold, from when on each noun has a head, and what waited."""
+    nouns = {step: set(r.argmax(dim=1).tolist()) for step, (r, _) in by_step.items()}
+    shared = [step for step, found in nouns.items() if found != {0, 2, 4}]
+    since = min(step for step in by_step if step > max(shared, default=-1))
+    early = by_step[25][1]
+    last = min(range(3), key=early.__getitem__)
+    return Html(
+        "<details><summary>Answer</summary><p>The largest weights are on three "
+        f"different nouns from step {since} on. Of the questions, {QUESTIONS[last]} "
+        f"waits longest: at step 25, {early[last]:.0%} of its answers are right.</p>"
+        "</details>"
+    )
+
+
 def neighbours(average: Tensor) -> Html:
     """Show where heads look near the blank, of average weights (h, s)."""
+    order = average.argmax(dim=1).argsort(stable=True)
+    average = average[order]
     near = average[:, SIDE - 2 : SIDE + 3]
     beyond = 1 - near.sum(dim=1, keepdim=True)
     favourites = (average.argmax(dim=1) - SIDE).tolist()
@@ -136,14 +190,15 @@ def neighbours(average: Tensor) -> Html:
         Matrix(
             torch.cat([near, beyond], dim=1),
             "distance from the blank",
-            [f"head {r}" for r in range(len(near))],
-            ["−2", "−1", "_", "+1", "+2", "rest"],
+            [f"head {r}" for r in order.tolist()],
+            ["−2", "−1", "blank", "+1", "+2", "rest"],
             weights=True,
         ),
         alt="Average weights of eight heads on the positions from two to the left of "
         "the blank to two to its right, and on all the rest. The favourite positions "
         f"of the heads, in order: {', '.join(f'{n:+}' for n in favourites)}.",
-        caption="Average weights in unseen text. − is left of the blank, + right.",
+        caption="Average weights in unseen text, heads sorted by where they look most. "
+        "− is left of the blank, + right.",
     )
 
 
@@ -235,25 +290,16 @@ def by_heads(rows: Sequence[Mapping], key: str = "heads") -> dict[int, list]:
 
 
 def questions_right(rows: Sequence[Mapping]) -> Html:
-    """Plot how many questions models answer, a line of three marks for each model."""
-    figure, ax = plt.subplots(figsize=(7, 3))
+    """Show how many questions models of one, two and three heads answer, by seed."""
     runs = by_heads(rows)
-    for at, models in enumerate(runs.values()):
-        for i, shares in enumerate(models):
-            x = at + 0.2 * (i - 1)
-            ax.plot([x] * 3, shares, color=OTHER, lw=1.5)
-            ax.plot([x] * 3, shares, "o", color=THIS, ms=7, alpha=0.7)
-    ax.axhline(1 / 48, color=OTHER, lw=1)
-    ax.text(len(runs) - 0.6, 0.05, "guessing", color=OTHER, ha="right")
-    ax.set_xticks(range(len(runs)), [f"{h} head{'s'[: h > 1]}" for h in runs])
-    ax.set(ylabel="share of right answers", ylim=(-0.03, 1.05), yticks=(0, 0.5, 1))
-    said = [f"{h} heads, {min(map(min, m)):.2f} or more" for h, m in runs.items()]
-    return show(
-        figure,
-        title="Three heads answer all three questions; one head doesn't",
-        alt=f"Shares of right answers to who, what and whom. {'; '.join(said)}.",
-        caption="A line is one model, its marks the three questions; three seeds each "
-        "(recorded).",
+    return chain(
+        *(
+            Matrix(runs[h], f"{h} head{'s'[: h > 1]}", seeds, QUESTIONS, weights=True)
+            for h, seeds in ((1, ["seed 0", "seed 1", "seed 2"]), (2, None), (3, None))
+        ),
+        caption="Share of right answers after 400 steps, a row for each model "
+        "(recorded). Four and eight heads do as well as three. A blind guess is right "
+        "once in 48.",
     )
 
 
@@ -270,12 +316,12 @@ def heads_help(rows: Sequence[Mapping], lost: Sequence[float]) -> Html:
     means = [f"{heads} heads {100 * sum(s) / len(s):.0f}%" for heads, s in runs.items()]
     return show(
         figure,
-        title="More heads guess more letters; some heads matter more than others",
+        title="After the same 1,200 steps, more heads guess more letters",
         alt=f"Left, letters guessed, means of three seeds: {', '.join(means)}. Right, "
         "points lost without each of eight heads in turn: "
         f"{', '.join(f'{100 * share:.1f}' for share in lost)}.",
-        caption="First, models of one width and one number of parameters, three seeds "
-        "each (recorded); then the model you just used.",
+        caption="Left: models of one width and one number of parameters, three seeds "
+        "each (recorded). Right: the model you just used.",
     )
 
 
@@ -388,8 +434,7 @@ def letter_guesser(model: MissingLetter) -> Html:
         ],
         label="Where eight heads look for a missing letter",
         checks=checks,
-        question="Which single heads flip the guess when you remove them? Does any "
-        "pair flip it together, though neither does alone?",
+        question="Which single heads flip the guess when you remove them?",
         caption="Strong squares: where a head looks. Bars: the three likeliest "
         "letters. Click a head to remove it; arrow keys move between heads, Space "
         "switches.",
@@ -397,25 +442,19 @@ def letter_guesser(model: MissingLetter) -> Html:
 
 
 def flips(model: MissingLetter) -> Html:
-    """Say, behind a fold, which heads and pairs of heads flip the first example."""
+    """Say, behind a fold, which heads flip the guess of the first example."""
     _, sent = as_sent(model)
     text = EXAMPLES[0]
     every = guess(sent, text)["guess"]
-    alone = {(r,): guess(sent, text, (r,))["guess"] for r in range(8)}
-    others = [r for (r,), letter in alone.items() if letter == every]
-    pairs = {p: guess(sent, text, p)["guess"] for p in combinations(others, 2)}
-    one, two = (
-        "; ".join(
-            f"without {' and '.join(map(str, heads))} it's {visible(letter)}"
-            for heads, letter in guesses.items()
-            if letter != every
-        )
-        for guesses in (alone, pairs)
+    alone = [guess(sent, text, (r,))["guess"] for r in range(8)]
+    flipped = "; ".join(
+        f"without head {r} it's {visible(letter)}"
+        for r, letter in enumerate(alone)
+        if letter != every
     )
     return Html(
         f"<details><summary>Answer, for “{text}”</summary><p>With all eight heads the "
-        f"guess is {every}. Single heads: {one or 'none'}. Pairs of the others: "
-        f"{two or 'none'}.</p></details>"
+        f"guess is {every}; {flipped or 'no single head flips it'}.</p></details>"
     )
 
 
@@ -525,9 +564,8 @@ def check_view_alone() -> None:
     own = (place // 4 == torch.arange(3)[:, None]).all(dim=-1).sum().item()
     gap = (right - wrong).abs().max().item()
     assert row == ["m2", "m3", "r0", "r1"] and gap > 0.1 and own == 2, (row, gap, own)
-    print(
-        f"measured: outputs differ by up to {gap:.2f}; {own} rows of 6 are their word's"
-    )
+    print(f"measured: the outputs of the two splits differ by up to {gap:.2f}.")
+    print(f"Split by a view alone, {own} of 6 rows hold the numbers of their own word.")
 
 
 def check_alike(tokens: Tensor) -> None:
@@ -559,7 +597,7 @@ def check_record(record: Mapping[str, Any]) -> None:
     mean = {heads: sum(shares) / 3 for heads, shares in letters.items()}
     assert min(letters[8]) > max(*letters[1], *letters[2]), letters
     assert mean[8] > max(mean[1] + 0.2, mean[2] + 0.1), mean
-    assert 0 < mean[16] - mean[8] < 0.05, mean
+    assert min(letters[16]) > max(letters[8]) and 0.02 < mean[16] - mean[8] < 0.03
     print(
         f"recorded: of the letters, 8 heads {min(letters[8]):.0%} to "
         f"{max(letters[8]):.0%}, 1 head {min(letters[1]):.0%} to {max(letters[1]):.0%}"

@@ -62,15 +62,16 @@ ch01.date_explorer(in_browser, packed, symbols, samples)
 # The code of this page trained this network, and it runs in your browser. Type a date
 # of your own, in one of the styles named beside the box or in one that it suggests. It
 # has learned English, German, French, Spanish, Italian, Portuguese, Dutch, Swedish,
-# Finnish, Polish, Hungarian, Turkish, Greek, Russian and Chinese.
+# Finnish, Polish, Hungarian, Turkish, Greek, Russian and Chinese. (Slashes it was never
+# taught. Try 07/16/2024: what does the page do about that?)
 #
-# By the end of this chapter you can write what it does at each step, in four
-# lines, and the network around it. You need Python, PyTorch's tensors and
+# By the end of this chapter you can write attention, in four lines, and the network
+# around it. You need Python, PyTorch's tensors and
 # modules, and an idea of what training on a loss means. About 45 minutes.
 #
-# ## 1.1 Why one vector is not enough
+# ## 1.1 Everything through one vector
 #
-# Before attention there was *sequence to sequence*
+# Before attention there was the *sequence-to-sequence* model
 # ([Sutskever et al., 2014](https://arxiv.org/abs/1409.3215);
 # [Cho et al., 2014](https://arxiv.org/abs/1406.1078)): one network reads, another
 # one writes. Both are **recurrent networks**: they go through a sequence one element
@@ -124,23 +125,21 @@ ch01.lines_read(record, wide)
 ch01.check_lines(record, wide)
 
 # %% [markdown]
-# None at all.
-#
-# **Is the vector too small?** Not for two dates: trained twice as long, the same 128
-# numbers read 53 % of those lines instead of 4 % (medians of three seeds). Part of
-# what was missing was time for *learning to pack*: to put a whole line into one vector so
-# that the decoder can take it apart again. The papers call the vector a **bottleneck** for
-# another reason, too: a fixed width can't have room for every length. With three and
-# four dates, our runs can't tell time from room.
+# None at all, in 800 steps of training. With more steps one vector gets further, but we
+# didn't find out how far: trained twice as long, the same 128 numbers read 53 % of the lines
+# of two dates instead of 4 % (medians of three seeds). Part of what was missing was time for
+# *learning to pack*: to put a whole line into one vector so that the decoder can take it
+# apart again. The papers call this vector a **bottleneck**, and give a second reason: a
+# fixed width can't have room for every length.
 # <!-- recorded dates: 4 = median(r["exact"]["2"] for r in record["lines"]
 # if (r["way"], r["steps"]) == ("none", 800)), 53 = median(r["exact"]["2"]
 # for r in record["lines"] if (r["way"], r["steps"]) == ("none", 1600)) -->
 #
-# **Why not a wider vector?** That helps, too: with 512 numbers, the network reads two
-# dates after the same 800 steps. But it has 1.2 million parameters instead of 97
-# thousand, and of the lines of four dates it still reads fewer than 1 %. With attention
-# there's no need to pack: 110 thousand parameters and 800 steps read at least 99.8 % of
-# the lines of four, with each of three seeds.
+# **Why not a larger network?** One that is four times as wide, with 1.2 million parameters
+# instead of 97 thousand, reads two dates after the same 800 steps, and still fewer than 1 %
+# of the lines of four (one seed). With attention there's no need to pack: 110 thousand
+# parameters and 800 steps read at least 99.8 % of the lines of four, with each of three
+# seeds.
 # <!-- recorded wider: 1 = record["lines"][0]["exact"]["4"] -->
 # <!-- recorded dates: 99.8 = min(r["exact"]["4"] for r in record["lines"]
 # if r["way"] == "additive") -->
@@ -152,11 +151,11 @@ ch01.check_lines(record, wide)
 # at each step.** Three words are enough to see how.
 #
 # Suppose the encoder has turned each word into four numbers. Three of them mark it as a
-# day, a month or a year; the fourth gives its value: the 7th, month 3, year 24.
+# day, a month or a year; the fourth is its number: the 7th, month 3, year 24.
 
 # %%
 states = torch.tensor(
-    [  # day  month  year  which
+    [  # day  month  year  number
         [1.0, 0.0, 0.0, 7.0],  # 7
         [0.0, 1.0, 0.0, 3.0],  # March
         [0.0, 0.0, 1.0, 24.0],  # 2024
@@ -169,7 +168,7 @@ states = torch.tensor(
 # reply is its **key**, here its state. Does it match? Additive attention
 # ([Bahdanau et al., 2015](https://arxiv.org/abs/1409.0473)) adds query and key,
 # squeezes the sum through a tanh, and boils the result down to one number, the
-# **score**:
+# **score**. (Here $w$ is negative, so a large total means that the two *disagree*.)
 
 # %%
 query = torch.tensor([0.0, 0.0, 1.0])
@@ -197,8 +196,7 @@ ch01.scoring(sums, hidden, scores)
 #
 # **Why the tanh?** Without it *March* would get 1 + 1 and *2024* would get 2, the same
 # total and the same score. The tanh flattens large numbers, so one 2 counts for less
-# than two 1s; and since $w$ is negative, the smaller total gets the higher score. (We
-# chose $W_q$, $W_k$ and $w$ by hand; in a network they're learned.)
+# than two 1s. (We chose $W_q$, $W_k$ and $w$ by hand; in a network they're learned.)
 #
 # A **softmax** turns the scores into shares: take the exponential of each, and
 # divide by the sum. The shares are called **weights**. The decoder then gets a mix
@@ -238,10 +236,13 @@ def attend(query, keys, values, W_q, W_k, w):
 from annotated.page.play import play
 
 
-def ask(asks_for, w):
+def ask(asks_for, w, tanh):
     query = torch.tensor([float(kind in asks_for) for kind in ch01.KINDS])
     w = torch.full((3,), float(w))
     context, weights = attend(query, states, states, W_q, W_k, w)
+    if not tanh:
+        weights = ((W_q @ query + states @ W_k.T) @ w).softmax(dim=0)
+        context = weights @ states
     return ch01.mixing(weights, states, context, caption="")
 
 
@@ -250,9 +251,10 @@ play(
     label="Ask the three words",
     asks_for=["day", "month", "year", "month and year"],
     w=[-1, -3, -7, -20],
-    start={"asks_for": "year", "w": -7},
-    question="Which w gets nearest to 24? And what comes back for month and year?",
-    caption="In a notebook: take the tanh out of attend, run that cell, ask again.",
+    tanh=[False, True],
+    start={"asks_for": "year", "w": -7, "tanh": False},
+    question="Whatever you ask for, each word gets a third. Why? Then switch the "
+    "tanh on: which w gets nearest to 24?",
 )
 
 # %% Proof: attend is the module tags=["hide-input", "proof"]
@@ -261,9 +263,10 @@ ch01.check_attend(attend)
 # %% [markdown]
 # <details><summary>Answer</summary>
 #
-# −20: it makes the lead so long that the other words get next to nothing. Asked for
-# two things at once, it brings back their average, 13.5: neither the month nor the
-# year. So it asks once per step.
+# Without the tanh, the query adds the same to every score: as much to that of *7* as to
+# that of *2024*. With it, −20 gets nearest: it makes the lead so large that the other words
+# get next to nothing. Asked for two things at once, it brings back their average, 13.5:
+# neither the month nor the year. So it asks once per step.
 # <!-- exact: 13.5 = (3 + 24) / 2 -->
 #
 # </details>
@@ -327,14 +330,19 @@ ch01.two_sources(batch_scores, batch_weights, real)
 # The module below is `attend` for a whole batch and many queries at once. Queries get
 # an axis for the keys and keys get one for the queries, and broadcasting adds every
 # query to every key. `prepare` computes, once for all steps, what depends only on
-# the keys; mask, softmax and average are in a method it inherits. (In shapes `b` is the
-# batch; `t` and `s` count queries and keys.)
+# the keys; mask, softmax and average are in `attend`, which it inherits. (In shapes `b` is
+# the batch; `t` and `s` count queries and keys. `previous` is for [page
+# 1b](01b_other_scores.ipynb).)
 
 # %%
 from annotated.page.notebook import show_source
-from annotated.recurrent_attention import AdditiveAttention
+from annotated.recurrent_attention import AdditiveAttention, ScoredAttention
 
-show_source(AdditiveAttention)
+show_source(
+    AdditiveAttention,
+    ScoredAttention.attend,
+    fold="AdditiveAttention: the four lines for a whole batch",
+)
 
 # %% [markdown]
 # ## 1.3 The network around it
@@ -354,8 +362,8 @@ show_source(AdditiveAttention)
 # March or May. So a second GRU reads from the right, and each character's vector
 # is both states side by side, 64 numbers each: it knows what stands on either side. The
 # vector at the *l* of *lipca* can hold the whole word. The first date of this page
-# gives 21 such vectors of 128 numbers, our keys and values. The **summary** of 1.1 is
-# the last state of each direction: one at the last character, the other at the first.
+# gives 21 such vectors of 128 numbers, our keys and values. So the **summary** of 1.1 is
+# two states, the last of each direction: one at the last character, one at the first.
 #
 # ### The decoder writes
 #
@@ -414,29 +422,21 @@ ch01.teacher_forcing(batch, symbols[1].symbols)
 #
 # **Greedy decoding.** When the network writes on its own, nobody tells it the true
 # symbol. It reads the start symbol, writes the likeliest symbol, reads that, and
-# so on, until it writes the end symbol or reaches a limit. These are the ids it writes
-# for the first date of this page, and their symbols:
-
-# %% Written: the first date of this page tags=["hide-input"]
-tokens, _ = reader.greedy(batch.source, batch.lengths, 1, 2, 12)
-print(f"{tokens[0].tolist()} → {''.join(symbols[1].decode(tokens[0]))}")
-
-# %% [markdown]
+# so on, until it writes the end symbol or reaches a limit.
+#
 # ## 1.4 Does it earn its place?
 #
-# Two networks, for one date at a time: the same 25,600 written dates in the same
-# order, the same number of steps. One is that of the first figure; the other has no
-# attention, and gets the summary as its context at every step. **Predict:** how many of
-# the unseen dates will it get right, and what will go wrong in the others?
+# Two networks, for one date at a time: the same 25,600 dates in the same order, 64 at a
+# time, the same number of steps. Adam follows the gradient of the loss, with a learning
+# rate that rises for a tenth of the steps and then decays. One network is that of the first
+# figure; the other has no attention, and gets the summary as its context at every step.
+# **Predict:** how many of the unseen dates will it get right, and what will go wrong in the
+# others? A date counts only if *every* symbol is right, the end symbol too.
 #
 # ```python
-# without = date_reader("none", *symbols)
-# history_without = train_date_reader(without, train, symbols)
+# without = date_reader("none", *symbols).to(device)
+# history_without = train_date_reader(without, train, symbols, epochs)
 # ```
-#
-# Both go through the dates once (on a GPU three times), 64 at a time, and Adam follows
-# the gradient of the loss, with a learning rate that rises for a tenth of the steps and
-# then decays. A date counts only if *every* symbol is right, the end symbol too.
 
 # %% Train it: the same network without attention tags=["hide-input", "remove-stderr"]
 without = date_reader("none", *symbols).to(device)
@@ -542,7 +542,8 @@ expect(
 
 # %% [markdown]
 # Without attention it's mostly the month that goes wrong, and a month in digits far
-# more often than one with a name. Three recorded seeds without attention read 87 % to
+# more often than one with a name. (A guess: in digits, day and month look alike, and only
+# their places tell them apart.) Three recorded seeds without attention read 87 % to
 # 93 % of the dates, and three with it at least 99.9 %. The loss shows when the two
 # networks part ways:
 # <!-- recorded dates: 87 = min(r["exact"]["1"] for r in record["single"]
@@ -592,11 +593,14 @@ for answer in (average, pick):  # the gradient of the scores
     print(*torch.autograd.grad(loss, free, allow_unused=True))
 
 # %% [markdown]
-# Training moves each score against its gradient: the scores of *7* and *March* go down,
-# that of *2024* goes up. Through the scores, the gradient reaches $W_q$, $W_k$, $w$ and
-# both networks. **That's why attention averages**, and doesn't just pick the best word:
-# in an average every word has a share, so the loss can tell each score which way to
-# move. A pick jumps from word to word, and passes no gradient to the scores: `None`.
+# Training moves each score against its gradient, $2\,(c - 24)\,\alpha_j\,(v_j - c)$ for word
+# $j$: it goes up if the value of that word pulls the mix towards the target, as *2024* does,
+# and down otherwise. (Nothing here knows what a year is. A value of 30 would gain, too; but
+# over many dates only the right place keeps helping.) Through the scores, the gradient
+# reaches $W_q$, $W_k$, $w$ and both networks. **That's why attention averages**, and doesn't
+# just pick the best word: in an average every word has a share, so the loss can tell each
+# score which way to move. A pick jumps from word to word, and passes no gradient to the
+# scores: `None`.
 # (The average is called *soft* attention, the pick *hard* attention. Hard attention
 # can be learned by drawing samples: [Xu et al., 2015](https://arxiv.org/abs/1502.03044).)
 #
@@ -663,8 +667,8 @@ expect(
 # An alignment is tempting: it seems to say *why* the network wrote what it wrote.
 # Test it. At each step, hide the one character with the most weight from the attention
 # (its score becomes −∞; the encoder has still read it), and see if the symbol comes
-# out right. As a control, hide the second heaviest instead, which may have little weight:
-# that shows whether hiding as such does harm.
+# out right. As a control, hide the second heaviest instead. It has far less weight, so this
+# shows only whether hiding as such does harm.
 
 
 # %% Hide: what it writes if each step may not see one character tags=["hide-input", "proof"]
@@ -716,7 +720,7 @@ means = [
     }
     for guesses in tried
 ]
-ch01.hidden(*means)
+ch01.hidden(*means, reader, test_batches[0])
 
 # %% Measured: the digits are lost tags=["hide-input", "proof"]
 heaviest, other = means
@@ -749,7 +753,8 @@ expect(
 )  # fmt: skip
 
 # %% [markdown]
-# For a digit of the day, or of the last two of the year, mostly yes. A month mostly survives if it's a word. (A month in
+# Hide it, and most digits of the day and of the last two of the year are lost: there the
+# network needs what it looks at. A month mostly survives if it's a word. (A month in
 # digits looks better than it is: nine months in twelve begin with 0, so a blind 0 is
 # often right.) And a hyphen nearly always comes out right. Weights have to sum to 1, so
 # the network must look *somewhere*.
@@ -832,11 +837,10 @@ expect(
 #
 # ## 1.6 Pitfalls
 #
-# **All rows of the alignment are the same.** Look for the tanh first. Without it,
-# $w^\top(W_q q + W_k k_j)$ splits into $w^\top W_q q$, which is the same for every
-# key, and a rest that doesn't know the query. Whatever is added to all scores of
-# a row cancels in the softmax, so the query has no say. The network trains, the loss
-# falls, and all steps have one and the same context. Here are a hundred steps of it:
+# **All rows of the alignment are the same.** Look for the tanh first. Without it, as you saw
+# in 1.2, the query adds the same number to all scores of a row, $w^\top W_q q$, and that
+# cancels in the softmax. The network trains, the loss falls, and all steps have one and the
+# same context. Here are a hundred steps of it:
 
 
 # %% Train it: without the tanh tags=["hide-input", "remove-stderr"]
@@ -886,7 +890,7 @@ expect(
 say(f"Up to {on_padding[False]:.0%} of a step's weight; with the mask, none.")
 
 # %% [markdown]
-# **Nearly all is right, and yet many dates are wrong.** You counted symbols. A date has
+# **Nearly every symbol is right, yet many dates are wrong.** You counted symbols. A date has
 # eleven of them, and one wrong symbol spoils it. Count what your user gets: whole
 # dates. Our network without attention:
 
@@ -912,10 +916,14 @@ expect(
 # ## 1.7 Exercises
 #
 # On the [exercise page](../book/exercises/01_seq2seq_attention.ipynb), with checks that
-# answer at once: score all queries with all keys in one broadcast sum; mask padding that
-# comes first; a temperature, down to its limit at 0; one step of a decoder; find the
-# fault in an attention that runs and never complains; and tell in words an attention
-# that *can't* look elsewhere from one that doesn't.
+# answer at once and folded model answers:
+#
+# 1. Score all queries with all keys in one broadcast sum.
+# 2. Mask padding that comes first.
+# 3. Write a softmax with a temperature, down to its limit at 0.
+# 4. Write one step of a decoder.
+# 5. Find the fault in an attention that runs and never complains.
+# 6. In words: tell an attention that *can't* look elsewhere from one that doesn't.
 #
 # ### Quick questions
 #
@@ -945,8 +953,8 @@ expect(
 #   to look.
 # - Additive attention needs a nonlinearity, here the tanh, between sum and
 #   score. Without it the query has no say.
-# - Weights show where the network looks. That often explains its answer, but not
-#   always.
+# - Weights show where the network looks. Hide that place, and its answer often changes, but
+#   not always.
 #
 # One thing is still recurrent: each step waits for the one before it, in the encoder and
 # in the decoder. What if attention did *all* the work? That's a Transformer. Its scores

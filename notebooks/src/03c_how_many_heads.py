@@ -217,9 +217,9 @@ for heads in (1, 4, 16):
 ch03.check_rank(hundred)
 
 # %% [markdown]
-# More heads look at more things at once, each more coarsely. That may be why sixteen heads
-# add little in chapter 3, and why the quality in the paper's table falls again with 32.
-# Only experiments can tell which number is best.
+# More heads look at more things at once, each more coarsely. That may be why the quality in
+# the paper's table (chapter 3) falls again with 32. Only experiments can tell which number
+# is best.
 #
 # ## 3c.4 Shared keys and values
 #

@@ -45,13 +45,24 @@ def test_a_reader_has_learned_when_it_stays_right(right, step):
 
 @pytest.mark.parametrize("role", ["three", "value", "one", "equal", "hidden", "gru"])
 def test_records_that_say_something_else_are_refused(role):
-    run, trained = recorded("pronouns"), recorded("laboratory")["rows"]
-    ch02.check_learned(run, trained)
+    run, far = recorded("pronouns"), recorded("far_pronouns")
+    trained = recorded("laboratory")["rows"]
+    ch02.check_learned(run, far, trained)
     for row in run["rows"]:
         if row["roles"] == role:
             row["right"] = [1.0 if role == "equal" else 0.5] * len(row["right"])
     with pytest.raises(AssertionError):
-        ch02.check_learned(run, trained)
+        ch02.check_learned(run, far, trained)
+
+
+@pytest.mark.parametrize(("model", "right"), [("attention", 0.8), ("GRU", 1.0)])
+def test_a_record_of_distances_that_says_something_else_is_refused(model, right):
+    run, far = recorded("pronouns"), recorded("far_pronouns")
+    for row in far["distances"]:
+        if row["model"] == model:
+            row["right"][-1] = right
+    with pytest.raises(AssertionError):
+        ch02.check_learned(run, far, recorded("laboratory")["rows"])
 
 
 def test_the_sentence_found_is_one_where_the_answer_is_right():

@@ -7,6 +7,7 @@ import pytest
 import torch
 from bs4 import BeautifulSoup
 from torch import nn
+from torch.nn import functional as F
 
 from annotated.attention import MultiHeadAttention, scaled_dot_product_attention
 from annotated.page import ch03
@@ -124,17 +125,14 @@ def test_a_removed_head_says_nothing():
 
 def test_heads_that_flip_a_guess_are_named(monkeypatch):
     def guess(model, text, removed=()):
-        flipped = 2 in removed or removed == (0, 5)
-        return {"guess": " " if flipped else "r"}
+        return {"guess": " " if 2 in removed else "r"}
 
     monkeypatch.setattr(ch03, "guess", guess)
     said = text_of(ch03.flips(MissingLetter(MultiHeadAttention(64, 8))))
-    assert "Single heads: without 2 it's ␣." in said
-    assert "Pairs of the others: without 0 and 5 it's ␣." in said
+    assert "the guess is r; without head 2 it's ␣." in said
     monkeypatch.setattr(ch03, "guess", lambda *given: {"guess": "r"})
-    assert (
-        text_of(ch03.flips(MissingLetter(MultiHeadAttention(64, 8)))).count("none") == 2
-    )
+    said = text_of(ch03.flips(MissingLetter(MultiHeadAttention(64, 8))))
+    assert "no single head flips it" in said
 
 
 def test_neighbours_and_the_rest_are_all_the_weight():
@@ -144,6 +142,26 @@ def test_neighbours_and_the_rest_are_all_the_weight():
     cells = [cell.text for cell in picture.select(".annotated-cell")]
     assert cells[:6] == ["0", "0", "0", "0.7", "0", "0.3"]
     assert "in order: +1, +1" in picture.find(role="img")["aria-label"]
+    average[5] = F.one_hot(torch.tensor(3), 2 * SIDE + 1)  # far to the left
+    picture = BeautifulSoup(ch03.neighbours(average).text, "html.parser")
+    cells = [cell.text for cell in picture.select(".annotated-cell")]
+    assert cells[:6] == ["0", "0", "0", "0", "0", "1"]
+    said = picture.get_text(" ")
+    assert re.search(r"head 5\b.*head 0\b.*head 7\b", said, re.DOTALL)
+
+
+def test_three_heads_are_watched_while_they_learn():
+    tokens = torch.tensor([[0, 48, 8, 49, 1]])
+    trained = torch.eye(5)[[4, 2, 0]]
+    by_step = ch03.learning(tokens, trained, [1.0, 1.0, 1.0])
+    assert list(by_step) == [0, 25, 50, 100, 200, 400]
+    assert by_step[400][0] is trained and max(by_step[0][1]) < 0.2
+    assert min(by_step[200][1]) > 0.5
+    assert "0.5" in text_of(ch03.part_ways(trained, [1.0, 0.5, 0.2]))
+    apart, together = (trained, [1, 1, 1]), (trained[[0, 0, 2]], [0.4, 0.3, 0.6])
+    said = text_of(ch03.parted({0: together, 25: together, 50: apart, 100: apart}))
+    assert "from step 50 on" in said and "what waits longest" in said
+    assert "30% of its answers" in said
 
 
 def test_each_trained_head_is_named_after_the_word_it_looks_at():

@@ -14,7 +14,6 @@ const look = (x) => (second ? attend(attend(x).mixed) : attend(x));
 const changed = data.x.map((row) => [...row]);
 const [animalSaid, placeSaid] = data.last[state.last];
 changed[3].splice(0, 2, animalSaid, placeSaid);
-changed[it][2] = state.state;
 const now = look(changed), before = look(data.x);
 
 // said of places rather than of animals, “tired” becomes “wide”
@@ -63,13 +62,12 @@ function draw(name, left, top, under) {
       class: under && lit ? "strong" : "",
     });
     columns.forEach((_, j) => {
-      const value = now[name][i][j], moved = Math.abs(value - before[name][i][j]) > 0.095;
+      const value = now[name][i][j];
       const hue = name === "weights" ? "weight" : value < 0 ? "minus" : "this";
       view.add(svg, "rect", {
         x: left + label + j * cell + 1, y: y + 1, width: cell - 2, height: high - 2,
         fill: `var(--at-${hue})`, "fill-opacity": lit ? Math.min(0.6, Math.abs(value) / most).toFixed(2) : 0,
-        stroke: moved ? "var(--second)" : "currentColor", "stroke-width": moved ? 2 : 1,
-        "stroke-dasharray": moved ? "4 2" : "none", "stroke-opacity": moved || (under && lit) ? 1 : 0.3,
+        stroke: "currentColor", "stroke-opacity": under && lit ? 1 : 0.3,
       });
       text({
         x: left + label + (j + 0.5) * cell, y: y + high / 2 + 5, "text-anchor": "middle",

@@ -82,7 +82,8 @@ def additive_scores(queries, keys, W_q, W_k, w):
 # `0.25 0.25 0.25 0.25` and `0 0 0.5 0.5`.
 #
 # *Hint.* `torch.arange(s)` holds the positions. And what does a softmax make of a row
-# in which every score is −∞?
+# in which every score is −∞? (You may also repair that afterwards, if the gradient is
+# clean, too.)
 
 
 # %%

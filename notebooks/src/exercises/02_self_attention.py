@@ -68,8 +68,8 @@ def tempered(x, tau):
 # which of them belongs under the root?
 #
 # *Example.* `self_attention(words, W_q, W_k, W_v)`, with the four words of section 2.1 and the
-# matrices of section 2.3, gives *it*, the third word, 0: before a first look, *cat* and
-# *street* still tie.
+# matrices of section 2.3, gives −0.98, 0.99, 0 and −0.88, rounded. *It*, the third word,
+# gets 0: before a first look, *cat* and *street* still tie.
 
 # %%
 words = torch.tensor([[
@@ -151,9 +151,9 @@ def attention(query, key, value):
 #
 # The factor $1/\sqrt k$ was derived for entries of variance 1. Which factor brings
 # the scores to variance 1 if the entries of queries **and** keys are not normal
-# but uniform between −1 and 1? Measure first, in a cell of your own, as section
-# 2.4 does, with a few thousand pairs `2 * torch.rand(4000, width) - 1` at several
-# widths. Then write `uniform_factor(width)`.
+# but uniform between −1 and 1? (Such a number has mean 0 and variance 1/3.) Measure
+# first, in a cell of your own, as section 2.4 does, with a few thousand pairs
+# `2 * torch.rand(4000, width) - 1` at several widths. Then write `uniform_factor(width)`.
 #
 # | argument | | |
 # |---|---|---|
@@ -226,11 +226,9 @@ def is_equivariant(f):
 # cost?
 #
 # Compare the first outputs. Then take one step of training. What does the chain rule say
-# about the gradient for $W'$? How large is the step beside the weights, with gradient
-# descent? And with Adam, the optimizer of chapter 7, whose first steps are about as large
-# as the learning rate, whatever the gradient? Five sentences are enough. They should say whether the first
-# outputs are equal, and why; whether they stay equal, with a reason; and one cost that
-# follows.
+# about the gradient for $W'$? How large is the step of gradient descent beside the
+# weights? Five sentences are enough. They should say whether the first outputs are equal,
+# and why; whether they stay equal, with a reason; and one cost that follows.
 
 # %% [markdown]
 # <!-- exercise: ch02-in-words -->
@@ -241,8 +239,8 @@ def is_equivariant(f):
 #
 # *After it, no.* With $W' = W_q / 8$ the gradient for $W'$ is eight times that for
 # $W_q$, while $W'$ is eight times smaller. So the same learning rate moves the
-# scores faster: plain gradient descent 64 times as fast, and Adam, whose steps do
-# not depend on the size of the gradient, eight times. Nothing holds them back, and
+# scores faster, 64 times as fast. (With chapter 7's Adam, whose steps do not depend on
+# the size of the gradient, it is eight times.) Nothing holds them back, and
 # the softmax soon has chosen a key before much was learned.
 #
 # *What it costs.* A learning rate of its own for this matrix, and an initialisation

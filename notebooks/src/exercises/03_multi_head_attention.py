@@ -113,10 +113,11 @@ def merge_folded(y, heads):
 # Do the scores, the softmax and the average yourself, without the attention functions of
 # PyTorch. Gradients must reach every tensor.
 #
-# *Example.* Let `x` and `memory` be `torch.eye(2)[None]`, all four matrices
-# `torch.eye(2)`, and take two heads, so $k = 1$. In head 0 the first word scores 1 with
-# itself and 0 with the second; its weights are 0.731 and 0.269. The result is
-# `[[[0.731, 0.5], [0.5, 0.731]]]`, rounded.
+# *Example.* Let `x` and `memory` be `torch.tensor([[[1.0, 0.0], [1.0, 1.0]]])`, let `W_q`,
+# `W_k` and `W_v` be `torch.eye(2)` and `W_o` `torch.tensor([[1.0, 1.0], [0.0, 1.0]])`, and
+# take two heads, so $k = 1$. In head 1 the second word scores 0 with the first and 1 with
+# itself; its weights are 0.269 and 0.731. The result is
+# `[[[1.5, 0.5], [1.731, 0.731]]]`, rounded.
 #
 # *Beware.* Try it with $t \ne s$ and with $b$, $t$, $h$ and $k$ all different: many a wrong
 # order of axes then raises an error. A lone `view` never does. So compare a head with one
@@ -255,7 +256,7 @@ def mixes_tokens(split):
 # A model has $d_\text{model} = 512$ and 8 heads of width 64. A colleague changes it
 # to 16 heads of width 32. What stays the same, and what changes? Can the trained
 # parameters of one be loaded into the other? And for what kind of task would you rather
-# have **one** head of width 512? (Page 3c, section 3, helps with that. A dozen sentences will do. Count multiplications as
+# have **one** head of width 512? (Page 3c, section 3, helps with that. Eight sentences will do. Count multiplications as
 # well as parameters, and recall from chapter 2 how the spread of a dot product depends
 # on the width.)
 

@@ -63,7 +63,9 @@ shape[-1] ** 0.5 -> shape[-1]  # divided by k, not by
 key.transpose(1, 2) -> key.view(key.mT.shape)  # compare one score
 shape[-1] -> shape[1]  # over which width
 query.shape[-1] -> key.shape[1]  # scaled by the number of keys
-/ query.shape[-1] ** 0.5 ->  # aren't divided by √k
+/ query.shape[-1] ** 0.5 ->  # by the root of the right width
+scores.softmax(dim=-1) -> (scores.exp() / scores.exp().sum(dim=-1, keepdim=True))
+        # does the exponential of a large score overflow?
 dim=-1) -> dim=1)  # sum to 1
 """
 

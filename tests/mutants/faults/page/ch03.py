@@ -5,7 +5,12 @@ FAULTS = {
     "looks": [
         ("row.argmax()", "row.argmin()", "named after the word it avoids"),
     ],
+    "parted": [
+        ("max(shared", "min(shared", "once apart is enough"),
+        ("min(range(3)", "max(range(3)", "the question that waits least"),
+    ],
     "neighbours": [
+        ("average = average[order]", "pass", "heads in another order than their names"),
         ("SIDE - 2 : SIDE + 3", "SIDE - 1 : SIDE + 4", "one letter to the right"),
         ("1 - near", "near", "the rest is the near"),
     ],
@@ -23,7 +28,6 @@ FAULTS = {
     ],
     "flips": [
         ("if letter != every", "", "heads that flip nothing are named"),
-        ("if letter == every", "", "pairs with a head that flips it alone"),
     ],
     "by_loops": [
         ("None if mask is None else", "None if mask is not None else", "no mask"),
