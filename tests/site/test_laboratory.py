@@ -487,7 +487,7 @@ def test_without_the_mask_it_is_seen_to_peek_and_to_write_rubbish(page):
     strong = """all => Math.max(...all.map((one) => +one.style.strokeOpacity))"""
     assert page.locator(".lab-ahead").evaluate_all(strong) > 0.5
     peeks = page.locator(".lab-pointed").inner_text()
-    assert int(re.search(r"puts (\d+).% of its weight on the very", peeks)[1]) > 30
+    assert int(re.search(r"gives it (\d+).% of its weight", peeks)[1]) > 30
     view.select_option("decoder.attention")  # as it writes: nothing is ahead
     assert page.locator(".lab-ahead").evaluate_all(strong) == 0
     assert stage_letters(page)[1] == written

@@ -76,17 +76,12 @@ function layOutMaps({ maps }, kind, layers) {
 }
 
 // Which head of the last layer looks most at the very letter that it is about to write,
-// and how much; and how much all of them look at what isn't written yet.
+// for each of them, and how much; and how much all heads look at what isn't written yet.
 function peeking({ down, layers, before, weight }) {
-  const map = last(layers), letters = down.slice(0, -1);
-  const share = (h, until) => mean(letters.map((_, i) => {
-    let sum = 0;
-    for (let j = i + 1; j <= until(i); j += 1) sum += weight(map, h, i, before + j);
-    return sum;
-  }));
-  const heads = Array.from({ length: map.heads }, (_, h) => h);
-  const next = heads.map((h) => share(h, (i) => i + 1)), most = Math.max(...next);
-  return { head: next.indexOf(most), most, all: mean(heads.map((h) => share(h, () => down.length - 1))) };
+  const map = last(layers), letters = down.slice(0, -1), heads = Array.from({ length: map.heads }, (_, h) => h);
+  const next = letters.map((_, i) => heads.map((h) => weight(map, h, i, before + i + 1)));
+  const all = heads.map((h) => letters.map((_, i) => letters.slice(i).reduce((sum, __, j) => sum + weight(map, h, i, before + i + 1 + j), 0)));
+  return { heads: next.map((row) => row.indexOf(Math.max(...row))), most: mean(next.map((row) => Math.max(...row))), all: mean(all.flat()) };
 }
 
 // Shows the attention with which the first `upTo` letters were written.
@@ -99,10 +94,10 @@ function showMaps(lab, upTo) {
   const hidden = encoder || peeks ? Infinity : upTo;
   const row = rowed && lit !== null && lit < down.length ? lit : null;
   const peek = peeks ? peeking(view) : null, others = last(layers).heads > 1;
-  drawStage(lab, view, hidden, row, peek && peek.head);
+  drawStage(lab, view, hidden, row, peek && peek.heads);
   pointed.textContent = row !== null ? `For ${down[row]}: ${layers.flatMap((map, l) => Array.from({ length: map.heads },
     (_, h) => `${layers.length > 1 ? `layer ${l + 1}, ` : ""}head ${h + 1} looks most at ${most(view, map, h, row)}`)).join("; ")}.`
-    : peeks ? `Red: it peeks. ${others ? `Head ${peek.head + 1}, drawn strong,` : "Its head"} puts ${percent(peek.most)} of its weight on the very letter to be written${others ? `; all heads put ${percent(peek.all)} on what isn’t written yet` : ""}.` : "";
+    : peeks ? `Red: it peeks. Straight across is the very letter to be written: ${others ? "the head that looks there most" : "its head"} gives it ${percent(peek.most)} of its weight${others ? `; all together give ${percent(peek.all)} to what isn’t written yet` : ""}.` : "";
   if (words.open) words.lastChild.replaceChildren(...inWords(view));
   if (!heads.open) return;
   layOutMaps(lab.dom, view.kind, layers);

@@ -66,9 +66,9 @@ function places({ field, boxes }) {
 
 const TOP = 22; // of the drawing; above stands what its two sides are
 
-// Draws what the heads of the last layer look at, for the first `upTo` letters; the others
-// are faded if there is one that `leads`.
-function drawStage(lab, view, upTo, row, leads = null) {
+// Draws what the heads of the last layer look at, for the first `upTo` letters. Where it
+// peeks, `peeks` has the head that looks most at the next letter, and all else is faded.
+function drawStage(lab, view, upTo, row, peeks) {
   const { dom, current: { look, settings } } = lab, { field } = dom;
   // A box that has no part in this lets the letters stand inside of it.
   dom.boxes[0].classList.toggle("lab-idle", view.itself && !view.alone);
@@ -106,7 +106,7 @@ function drawStage(lab, view, upTo, row, leads = null) {
     const bend = (h - (map.heads - 1) / 2) * 7, middle = (end[0] + end[1]) / 2;
     down.forEach((_, i) => across.forEach((__, j) => {
       const ahead = view.itself && j > i + view.before, hidden = i >= upTo || (ahead && !view.peeks);
-      const share = hidden ? 0 : weight(map, h, i, j) * (row === null || row === i ? 1 : 0.1) * (leads === null || leads === h ? 1 : 0.2);
+      const share = hidden ? 0 : weight(map, h, i, j) * (row === null || row === i ? 1 : 0.1) * (!peeks || (peeks[i] === h && j === i + 1 + view.before) ? 1 : 0.15);
       const from = y(i + shift, down.length), to = y(j, across.length), path = paths[at];
       path.setAttribute("d", `M${end[1]} ${from}C${middle} ${from + bend} ${middle} ${to + bend} ${end[0]} ${to}`);
       path.setAttribute("class", ahead ? "lab-ahead" : "");
