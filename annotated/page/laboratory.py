@@ -18,6 +18,7 @@ from annotated.page.frames import Html, _json, name_of, static
 
 SWITCHES = (
     "task",
+    "words",
     "model",
     "layers",
     "heads",

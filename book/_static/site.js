@@ -26,18 +26,21 @@
     });
   });
 
-  // The front page opens with a network at work: its steps go by in under five seconds,
-  // unless the reader takes over, or wants nothing to move.
+  // The front page opens with a network at work: its first steps go by, unless the reader
+  // takes over, or wants nothing to move. It stops where the page puts the slider: what
+  // comes after is the reader's to guess.
   window.addEventListener("load", () => {
     const step = document.querySelector(".annotated-plays ~ * input[type=range]");
     if (!step || window.matchMedia("(prefers-reduced-motion: reduce)").matches) return;
     const figure = step.closest("section");
+    const show = () => step.dispatchEvent(new Event("input", { bubbles: true }));
     step.value = step.min;
+    show();
     const timer = setInterval(() => {
-      step.dispatchEvent(new Event("input", { bubbles: true }));
-      if (step.value === step.max) clearInterval(timer);
-      else step.stepUp();
-    }, 420);
+      step.stepUp();
+      show();
+      if (step.value === step.defaultValue) clearInterval(timer);
+    }, 700);
     for (const touched of ["pointerdown", "keydown", "focusin"]) {
       figure.addEventListener(touched, () => clearInterval(timer));
     }

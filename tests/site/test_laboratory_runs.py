@@ -61,6 +61,16 @@ def test_an_experiment_ends_in_its_bands(run, name, seed):
         assert low <= found[what] <= high, (what, found)
 
 
+ANY = json.loads(static("laboratory.json"))["any"]
+
+
+@pytest.mark.parametrize(
+    "seed", [1, 2, 3] if os.environ.get("LABORATORY") == "all" else [2]
+)
+def test_it_learns_words_of_any_length_from_the_whole_alphabet(run, seed):
+    assert outcome(run, "whole", seed, **ANY)["exact"] >= 0.99
+
+
 # How often each next letter is right, if all letters before it are.
 PLACES = """(settings) => {
   const training = new E.Training(settings), { model, network } = training;

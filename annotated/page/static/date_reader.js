@@ -88,11 +88,10 @@ const text = [...(ordered || typed)].map((symbol) => {
 });
 const unknown = text.filter((symbol) => !data.source.includes(symbol));
 if (!text.length || unknown.length) {
-  const svg = view.svg(320, 30, "nothing to read");
+  view.svg(320, 1, "nothing to read");
   const why = text.length
     ? `The model has never seen “${unknown[0]}”, so it cannot read this.`
     : "Type a date above.";
-  view.add(svg, "text", { x: 0, y: 20, text: "–" });
   return { values: { output: "", unknown: unknown[0] || "" }, says: why };
 }
 const steps = view.once(`of ${state.date}`, () =>

@@ -9,19 +9,18 @@
 
 function layOut({ root, file, names, small, base, dom }) {
   const head = ["run", names.length > 1 ? "experiment" : "what is different", "your guess", "seed", "steps", "seconds", "words right", "loss"];
-  const said = make("div", { className: "lab-said" }, dom.verdict, dom.status);
-  const title = `A word of ${base.longest} letters, a to ${String.fromCharCode(96 + base.letters)}`;
   dom.heads.append(dom.maps, dom.caption);
-  dom.writing.append(
-    dom.output, make("p", { className: "lab-word" }, labelled(title, dom.word), dom.random, dom.failing, dom.replay), dom.wordTrouble,
-    labelled("Looks", dom.which), dom.pointed, dom.words, dom.heads,
-  );
   root.append(
-    names.length > 1 ? labelled("Experiment", dom.experiment) : "", dom.question, dom.stage, dom.scrub,
-    make("div", { className: "lab-desk" }, make("div", {}, dom.guesses, dom.buttons, said, dom.trouble), dom.charts),
-    dom.live, dom.answer, dom.writing, dom.panel,
-    small ? make("p", { className: "lab-note" }, `On a small screen words have ${base.longest} letters instead of ${file.settings.longest}, so that a phone keeps up.`) : "",
-    dom.help, dom.runs,
+    make("div", { className: "lab-head" }, names.length > 1 ? labelled("Experiment", dom.experiment) : "", dom.state),
+    dom.notice, dom.question,
+    make("div", { className: "lab-bench" },
+      make("div", { className: "lab-drawing" }, dom.stage, dom.scrub, make("p", { className: "lab-word" }, labelled(dom.wordTitle, dom.word), dom.random, dom.failing, dom.any), dom.wordTrouble, dom.output, dom.pointed, dom.answer),
+      make("div", { className: "lab-desk" }, dom.guesses, dom.buttons, dom.verdict, dom.status),
+      dom.charts),
+    dom.live,
+    make("div", { className: "lab-more" }, labelled("The lines show the looks", dom.which), dom.heads, dom.words, dom.panel, dom.help),
+    small && file.phone.longest < file.settings.longest ? make("p", { className: "lab-note" }, `On a small screen words have ${sizes(base)} letters instead of ${sizes(file.settings)}, so that a phone keeps up.`) : "",
+    dom.runs,
   );
   dom.runs.append(table(small ? "Your runs (scroll sideways →)" : "Your runs", head, dom.rows));
 }
@@ -30,18 +29,19 @@ function layOut({ root, file, names, small, base, dom }) {
 // names are the experiments that are offered, switches the settings that are shown.
 function laboratory(root, { file, engine, names, switches }) {
   const small = matchMedia("(max-width: 540px)").matches;
-  const base = { ...file.settings, ...(small ? file.phone : {}) };
+  const base = { ...file.settings, words: "few", ...(small ? file.phone : {}) };
   const lab = {
     root, file, engine, names, switches, small, base,
     calm: matchMedia("(prefers-reduced-motion: reduce)").matches,
     first: small ? "chafed" : "bigfaced", // no letter twice
     terms: termsFor(base),
     own: { ...base }, // what isn't among the inputs keeps its value from here
-    fresh: true, // the attention that tells most is to be chosen
-    worker: null, current: null, training: false, past: [],
-    painted: 0, waiting: false, spoken: 0, timer: null, spelled: 0, lit: null,
+    fresh: 0, // models that know nothing have numbers below it
+    worker: null, current: null, training: false, past: [], seen: false,
+    painted: 0, waiting: false, spoken: 0, timer: null, film: null, spelled: 0, lit: null,
   };
   lab.dom = { ...makeForm(lab), ...makeRun(), ...makeCharts(lab), ...makeWriting(lab), ...makeAttention(lab), ...makeStage(lab) };
+  root.classList.toggle("lab-whole", names.length === Object.keys(file.experiments).length);
   listenToExperiments(lab);
   listenToRun(lab);
   listenToWord(lab);
@@ -51,6 +51,6 @@ function laboratory(root, { file, engine, names, switches }) {
   layOut(lab);
   chooseExperiment(lab);
   if (names.length > 1) openShared(lab);
-  greet(lab);
+  greetWhenSeen(lab);
   root.dataset.ready = "true";
 }

@@ -547,8 +547,9 @@ function laboratoryEngine() {
     }
 
     // Greedy decoding: each row is written symbol by symbol until END, or until it is as
-    // long as an answer can be. Nothing that isn't written yet is there to be seen.
-    write(network, words) {
+    // long as an answer can be. Nothing that isn't written yet is there to be seen. After
+    // each symbol `wrote` may look at what the network holds.
+    write(network, words, wrote = () => {}) {
       const { net, target, result, decoder } = network, { longest } = this.settings;
       const written = words.map(() => []), open = new Set(words.keys());
       for (let step = 0; open.size; step += 1) {
@@ -556,6 +557,7 @@ function laboratoryEngine() {
           this.fill(network, b, words[b % words.length], written[b % words.length]);
         }
         net.forward(step ? decoder : 0);
+        wrote();
         for (const b of [...open]) {
           const next = result.guesses[b * this.targetLength + target.lengths[b] - 1];
           if (next !== END) written[b].push(next);
@@ -630,7 +632,7 @@ function laboratoryEngine() {
       const { model, network, settings } = this, random = new Random(seed);
       const { result, labels, net } = network, t = model.targetLength;
       let right = 0;
-      this.failed = null; // one of those that it got wrong
+      this.failed = []; // some of those that it got wrong
       for (let done = 0; done < count; done += settings.batch) {
         const words = Array.from({ length: Math.min(settings.batch, count - done) }, () => this.word(random));
         const answers = words.map(TASKS[settings.task]);
@@ -653,37 +655,56 @@ function laboratoryEngine() {
     }
 
     fails(word) {
-      this.failed = spell(word);
+      if (this.failed.length < 20) this.failed.push(spell(word));
       return false;
     }
 
-    // What the model writes for a text, and where each head looked. Without a causal mask
-    // that is shown as in training, with the right answer in sight.
-    look(text) {
-      this.single ||= this.model.network(1);
-      const word = idsOf(text), answer = TASKS[this.settings.task](word);
-      const [ids] = this.model.write(this.single, [word]), given = this.settings.causal ? ids : answer;
-      if (given === answer) {
-        this.model.fill(this.single, 0, word, answer);
-        this.single.net.forward();
+    // What the model writes for a text by itself, and where each head looked for each
+    // symbol, at the moment when it was written. Without a causal mask that is another
+    // thing than in training, where the whole answer is in sight: `training` has that. With
+    // a `value` the parameters are for once those.
+    look(text, value = null) {
+      const { model, settings } = this, now = value && Float64Array.from(model.value);
+      if (value) model.value.set(value);
+      this.single ||= model.network(1);
+      const { net, target, maps } = this.single, every = Object.values(maps);
+      const word = idsOf(text), answer = TASKS[settings.task](word);
+      const copied = () => every.map((map) => ({ ...map, weights: Float32Array.from(map.weights) }));
+      let seen = null;
+      const [ids] = model.write(this.single, [word], () => {
+        seen ||= copied();
+        every.forEach(({ heads, rows, columns, weights }, m) => {
+          for (let h = 0; h < heads; h += 1) {
+            const at = (h * rows + target.lengths[0] - 1) * columns;
+            seen[m].weights.set(weights.subarray(at, at + columns), at);
+          }
+        });
+      });
+      const told = (given) => ({ given: spell(given), length: target.lengths[0] });
+      const look = { text, written: spell(ids), wanted: spell(answer), ...told(ids), maps: seen };
+      if (!settings.causal) {
+        model.fill(this.single, 0, word, answer);
+        net.forward();
+        look.training = { ...told(answer), maps: copied() };
       }
-      const maps = Object.values(this.single.maps)
-        .map((map) => ({ ...map, weights: Float32Array.from(map.weights) }));
-      const length = this.single.target.lengths[0];
-      return { text, written: spell(ids), wanted: spell(answer), given: spell(given), length, maps };
+      if (value) model.value.set(now);
+      return look;
     }
   }
 
   // ---- Messages -----------------------------------------------------------------
-  // The page sends {train: id, settings, text}, {stop}, {pause}, {once}, {resume}, {look: text} or
-  // {greet: settings, text};
-  // it gets {id, step, seconds, points, tests, look, end, exam, words,
-  // failed}. A turn of training lasts some 40 ms: no message is answered late.
+  // The page sends {train: id, settings, text}, {stop}, {pause}, {once}, {resume},
+  // {greet: id, settings, text} for a model of which nothing is trained, and
+  // {look: text, id, at}, of any model, as it was at one of the steps that were kept. It
+  // gets {id, step, seconds, points, tests, look, kept, end, exam, words, failed}. A turn
+  // of training lasts some 40 ms: no message is answered late.
 
   const TEST_EVERY = 25, TEST_WORDS = 64, PASS = 0.99;
+  const KEPT = 1e6; // numbers of one run
 
   function serve(scope) {
     const again = new MessageChannel(); // setTimeout would wait
+    const runs = new Map();
     let run = null, going = false, asked = false;
     again.port1.onmessage = () => {
       asked = false;
@@ -692,6 +713,14 @@ function laboratoryEngine() {
     function go() {
       if (!asked) again.port2.postMessage(null);
       going = asked = true;
+    }
+
+    function made(id, settings, text) {
+      if (run && run.end === "untrained") runs.delete(run.id);
+      const training = new Training(settings);
+      run = { id, training, text, kept: [], seconds: 0, points: [], tests: [], sent: 0, end: null };
+      run.words = settings.causal ? 1000 : 200; // which have to be written one by one
+      runs.set(id, run);
     }
 
     function turn() {
@@ -709,7 +738,7 @@ function laboratoryEngine() {
       if (training.step % TEST_EVERY === 0) {
         const exact = training.exact(TEST_WORDS, 1);
         run.tests.push([training.step, exact]);
-        if (exact >= PASS && training.exact(run.words, 2) >= PASS) return finish("learnt");
+        if (exact >= PASS && training.exact(run.words, 2) >= PASS) return finish("learned");
       }
       return training.step < training.settings.steps || finish("steps");
     }
@@ -718,14 +747,26 @@ function laboratoryEngine() {
       going = false;
       run.end = end;
       if (end !== "diverged") run.exam = run.training.exact(run.words, 2);
+      run.training.network = null; // it trains no more, and a batch takes much room
     }
 
-    function report() {
+    // The parameters as they are, to be looked at later. Where there are too many, every
+    // other one goes.
+    function keep() {
+      const { training: { model, step } } = run, most = Math.max(8, KEPT / model.value.length);
+      if (run.kept.length >= most) run.kept = run.kept.filter((_, i) => i % 2 === 0);
+      run.kept.push([step, Float64Array.from(model.value)]);
+    }
+
+    function report(due = run.end || performance.now() - run.looked > 250) {
       const { id, training, seconds, points, tests, end, exam, words } = run;
-      const due = end || performance.now() - run.looked > 250;
-      if (due) run.looked = performance.now();
-      const look = due && end !== "diverged" ? training.look(run.text) : null;
-      scope.postMessage({ id, step: training.step, seconds, points, tests, look, end, exam, words, failed: training.failed });
+      const whole = due && end !== "diverged";
+      if (whole) {
+        run.looked = performance.now();
+        keep();
+      }
+      const look = whole ? training.look(run.text) : null, kept = run.kept.map(([step]) => step);
+      scope.postMessage({ id, step: training.step, seconds, points, tests, look, kept, end, exam, words, failed: training.failed });
       run.points = [];
       run.tests = [];
       run.sent = performance.now();
@@ -733,25 +774,28 @@ function laboratoryEngine() {
 
     scope.onmessage = ({ data }) => {
       if ("train" in data) {
-        run = { id: data.train, training: new Training(data.settings), text: data.text, seconds: 0 };
-        Object.assign(run, { points: [], tests: [], sent: 0, looked: 0, end: null, exam: null });
-        run.words = data.settings.causal ? 1000 : 200; // which have to be written one by one
+        made(data.train, data.settings, data.text);
+        report(true); // before the first step
         go();
+      } else if ("greet" in data) {
+        made(data.greet, data.settings, data.text);
+        run.end = "untrained";
+        keep();
+        scope.postMessage({ id: run.id, look: run.training.look(data.text) });
       } else if ("look" in data) {
-        run.text = data.look;
-        scope.postMessage({ id: run.id, look: run.training.look(data.look) });
-      } else if ("greet" in data) { // a model of which nothing is trained
-        run = { id: 0, training: new Training(data.greet), end: "untrained" };
-        scope.postMessage({ id: 0, look: run.training.look(data.text) });
+        const asked = runs.get(data.id), kept = asked.kept.find(([step]) => step === data.at);
+        asked.text = data.look;
+        const look = asked.training.look(data.look, kept && kept[1]);
+        scope.postMessage({ id: data.id, at: data.at, look });
       } else if (data.once && !run.end) {
         step();
-        report();
+        report(true);
       } else if (data.stop && !run.end) {
         finish("stopped");
         report();
       } else if (data.pause && !run.end) {
         going = false;
-        report(); // where it stands
+        report(true); // where it stands
       } else if (data.resume && !run.end) go();
     };
   }

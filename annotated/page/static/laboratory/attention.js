@@ -1,8 +1,7 @@
 // Where the model looks: a map for each head, and the same in words.
 //
 // Needs elements.js and stage.js. Reads `lab.current`, whose `look` is what the engine found,
-// and `lab.lit`, the letter that is pointed at. A run is `fresh` until the attention that
-// tells most has been chosen.
+// and `lab.lit`, the letter that is pointed at.
 
 function makeAttention(lab) {
   const which = make("select", { id: idOf(lab, "which"), disabled: true }, make("option", {}, "not trained yet"));
@@ -14,14 +13,15 @@ function makeAttention(lab) {
   return { which, heads, maps, words, caption, pointed };
 }
 
-const KINDS = { "decoder.cross_attention": "from the answer to the word",
+const KINDS = { "decoder.cross_attention": "from the answer to the word", training: "from the answer to itself, in training",
   "decoder.attention": "from the answer to itself", "encoder.attention": "within the word" };
 const LINES = { copy: "from top left to bottom right", reverse: "from top right to bottom left" };
 
 // What the picture tells, and what is hidden in it.
-function explained(kind, { task, causal, positions }, alone, text) {
-  const own = causal ? " What isn’t written yet is hidden by the mask, and left blank."
-    : " Drawn as in training, with the right answer in its place. In each row the outlined square is the letter to be predicted: any colour there means the model is peeking. While the model writes by itself, that square is still empty.";
+function explained(view, { task, positions }, text) {
+  const { kind, alone, peeks } = view;
+  const own = peeks ? " This is how it trains, with the right answer in sight. In each row the outlined square is the letter to be predicted: any colour there, or to the right of it, means the model is peeking. When it writes by itself, nothing is there yet."
+    : " What isn’t written yet is left blank.";
   const line = positions !== "none" ? LINES[task] ? ` A diagonal ${LINES[task]} means the model is looking at the letter it needs.` : ""
     : new Set(text).size < text.length ? " Without positions, equal letters get equal weight, wherever they stand." : "";
   if (alone) return ` First come the letters of the word, then, after the bar, what is written so far.${own}`;
@@ -32,34 +32,36 @@ function explained(kind, { task, causal, positions }, alone, text) {
 const ready = ({ current }) => current && current.look;
 const kindOf = ({ name }) => name.replace(/layers\.\d+\./, "");
 
-// Offers the kinds of attention that the model has; of a new experiment the one that
-// tells most.
+// Offers the kinds of attention that the model has. In training without a mask it peeks:
+// that tells most.
 function chooseKind(lab) {
-  const { which } = lab.dom, { look, settings } = lab.current;
-  const kinds = Object.keys(KINDS).filter((kind) => look.maps.some((map) => kindOf(map) === kind));
-  if (which.dataset.kinds !== String(kinds)) {
-    which.dataset.kinds = kinds;
+  const { which } = lab.dom, { look, settings } = lab.current, alone = settings.model === "decoder";
+  const kinds = Object.keys(KINDS).filter((kind) => (kind === "training" ? look.training : look.maps.some((map) => kindOf(map) === kind)));
+  if (which.dataset.kinds !== `${kinds} ${alone}`) {
+    const before = which.value;
+    which.dataset.kinds = `${kinds} ${alone}`;
     which.disabled = false;
-    which.replaceChildren(...kinds.map((value) => make("option", { value }, settings.model === "decoder" ? "from the answer to everything" : KINDS[value])));
+    which.replaceChildren(...kinds.map((value) => make("option", { value }, alone ? KINDS[value].replace("itself", "everything") : KINDS[value])));
+    which.value = kinds.includes("training") ? "training" : kinds.includes(before) ? before : kinds[0];
   }
-  if (lab.current.fresh) which.value = settings.causal ? kinds[0] : "decoder.attention";
-  lab.current.fresh = false;
   return which.value;
 }
 
 // The symbols of a kind's rows, `down`, and of its columns, `across`; the map of each
 // layer, and the weight that head h of a map has in row i, column j.
 function viewOf(kind, { look, settings }) {
-  const alone = settings.model === "decoder";
+  const alone = settings.model === "decoder", peeks = kind === "training";
+  const { given, length, maps } = peeks ? { ...look, ...look.training } : look;
   const encoder = kind.startsWith("encoder"), itself = !encoder && !kind.includes("cross");
-  const source = [...look.text, "■"], written = ["▶", ...look.given];
-  const next = [...look.given, "■"]; // what each position of the decoder leads to
+  const source = [...look.text, "■"], written = ["▶", ...given];
+  const next = [...given, "■"]; // what each position of the decoder leads to
   const before = alone ? source.length : 0; // places of the word, in one row with the answer
   const across = !itself ? source : alone ? [...source, ...written] : written;
-  const down = encoder ? source : next.slice(0, look.length - before);
-  const layers = look.maps.filter((map) => kindOf(map) === kind);
+  const down = encoder ? source : next.slice(0, length - before);
+  const layers = maps.filter((map) => kindOf(map) === (peeks ? "decoder.attention" : kind));
   const weight = (map, h, i, j) => map.weights[(h * map.rows + i + before) * map.columns + j];
-  return { alone, encoder, itself, before, across, down, layers, weight };
+  const ended = look.length - before > look.written.length; // it wrote the end, too
+  return { kind, alone, encoder, itself, peeks, ended, before, across, down, layers, weight };
 }
 
 // A canvas for each head, unless they are there.
@@ -73,29 +75,40 @@ function layOutMaps({ maps }, kind, layers) {
       make("canvas", { role: "img", "aria-label": `Layer ${l + 1}, head ${h + 1}: its weights are below, in words` }))))));
 }
 
+// Which head of the last layer looks most at the very letter that it is about to write,
+// for each of them, and how much; and how much all heads look at what isn't written yet.
+function peeking({ down, layers, before, weight }) {
+  const map = last(layers), letters = down.slice(0, -1), heads = Array.from({ length: map.heads }, (_, h) => h);
+  const next = letters.map((_, i) => heads.map((h) => weight(map, h, i, before + i + 1)));
+  const all = heads.map((h) => letters.map((_, i) => letters.slice(i).reduce((sum, __, j) => sum + weight(map, h, i, before + i + 1 + j), 0)));
+  return { heads: next.map((row) => row.indexOf(Math.max(...row))), most: mean(next.map((row) => Math.max(...row))), all: mean(all.flat()) };
+}
+
 // Shows the attention with which the first `upTo` letters were written.
 function showMaps(lab, upTo) {
   const { lit, current: { look, settings }, dom: { heads, maps, words, caption, pointed } } = lab;
-  const kind = chooseKind(lab), view = viewOf(kind, lab.current);
-  const { alone, encoder, itself, before, across, down, layers, weight } = view;
-  const rowed = !encoder && settings.causal; // then its rows are the letters it wrote
-  caption.textContent = `A row for each letter ${encoder ? "of the word" : "that it writes"}, a column for each that it looks at.${explained(kind, settings, alone, look.text)} The stronger the colour, the more weight. ▶ is the start, ■ the end.${rowed ? " Point at a written letter, or press ← and → on it, to see where it looked." : ""}`;
-  const hidden = encoder || !settings.causal ? Infinity : upTo;
+  const view = viewOf(chooseKind(lab), lab.current);
+  const { encoder, itself, peeks, before, across, down, layers, weight } = view;
+  const rowed = !encoder; // then its rows are the letters it wrote
+  caption.textContent = `A row for each letter ${encoder ? "of the word" : "that it writes"}, a column for each that it looks at.${explained(view, settings, look.text)} The stronger the colour, the more weight. ▶ is the start, ■ the end.${rowed ? " Point at a written letter, or press ← and → on it, to see where it looked." : ""}`;
+  const hidden = encoder || peeks ? Infinity : upTo;
   const row = rowed && lit !== null && lit < down.length ? lit : null;
-  drawStage(lab, view, hidden, row);
-  pointed.textContent = row === null ? "" : `For ${down[row]}: ${layers.flatMap((map, l) => Array.from({ length: map.heads },
-    (_, h) => `${layers.length > 1 ? `layer ${l + 1}, ` : ""}head ${h + 1} most at ${most(view, map, h, row)}`)).join("; ")}.`;
+  const peek = peeks ? peeking(view) : null, others = last(layers).heads > 1;
+  drawStage(lab, view, hidden, row, peek && peek.heads);
+  pointed.textContent = row !== null ? `For ${down[row]}: ${layers.flatMap((map, l) => Array.from({ length: map.heads },
+    (_, h) => `${layers.length > 1 ? `layer ${l + 1}, ` : ""}head ${h + 1} looks most at ${most(view, map, h, row)}`)).join("; ")}.`
+    : peeks ? `Red: it peeks. Straight across is the very letter to be written: ${others ? "the head that looks there most" : "its head"} gives it ${percent(peek.most)} of its weight${others ? `; all together give ${percent(peek.all)} to what isn’t written yet` : ""}.` : "";
   if (words.open) words.lastChild.replaceChildren(...inWords(view));
   if (!heads.open) return;
-  layOutMaps(lab.dom, kind, layers);
+  layOutMaps(lab.dom, view.kind, layers);
   const style = getComputedStyle(maps);
   const room = maps.clientWidth, place = across.length + 1;
   const fit = Math.min(layers[0].heads, Math.floor(room / (14 * place + 10))); // canvases side by side
   const cell = Math.max(13, Math.min(22, Math.floor((room / (fit > 3 ? 4 : fit > 1 ? 2 : 1) - 10) / place)));
   const colours = [style.color, style.getPropertyValue("--accent")];
   layers.forEach((map, l) => [...maps.children[l].querySelectorAll("canvas")].forEach((canvas, h) => {
-    const seen = (i, j) => (itself && settings.causal && j > i + before ? null : i < hidden ? weight(map, h, i, j) : 0);
-    paintMap(canvas, colours, cell, itself && !settings.causal ? before : -1, before, down, across, hidden, seen, row);
+    const seen = (i, j) => (itself && !peeks && j > i + before ? null : i < hidden ? weight(map, h, i, j) : 0);
+    paintMap(canvas, colours, cell, peeks ? before : -1, before, down, across, hidden, seen, row);
   }));
 }
 
@@ -130,13 +143,13 @@ const SPOKEN = { "■": "the end", "▶": "the start" };
 // Where a row's largest weight is.
 function most({ across, weight }, map, h, i) {
   const weights = across.map((_, j) => weight(map, h, i, j)), top = weights.indexOf(Math.max(...weights));
-  return `place ${top + 1}, ${SPOKEN[across[top]] || across[top]} (${percent(weights[top])})`;
+  return `${SPOKEN[across[top]] || across[top]} at place ${top + 1} (${percent(weights[top])})`;
 }
 
 function inWords(view) {
   return view.layers.flatMap((map, l) => Array.from({ length: map.heads }, (_, h) => {
-    const parts = view.down.map((text, i) => `${SPOKEN[text] || text}: ${most(view, map, h, i)}`);
-    return make("p", {}, `Layer ${l + 1}, head ${h + 1}. Largest weight for ${parts.join("; ")}.`);
+    const parts = view.down.map((text, i) => `for ${SPOKEN[text] || text}, ${most(view, map, h, i)}`);
+    return make("p", {}, `${view.layers.length > 1 ? `Layer ${l + 1}, head` : "Head"} ${h + 1} looks most at these: ${parts.join("; ")}.`);
   }));
 }
 

@@ -6,9 +6,9 @@
 
 // Axes stay where they are: 0 to `top` upwards, all steps of the experiment across.
 function chart(name, top, ticks, format, lines) {
-  const LEFT = 44, RIGHT = 292, BOTTOM = 68, TOP = 8;
+  const LEFT = 44, RIGHT = 292, BOTTOM = 54, TOP = 8;
   const svg = draw(document.createElement("div"), "svg", {
-    viewBox: "0 0 300 88", role: "img", "aria-label": `${name}; the line below says the numbers`,
+    viewBox: "0 0 300 73", role: "img", "aria-label": `${name}; the line below says the numbers`,
   });
   return {
     svg,
@@ -60,27 +60,24 @@ function smooth(points, column) {
 
 const key = (style, text) => make("span", { className: `lab-key lab-key-${style}` }, text);
 
-// Makes both charts. `greys` are the legends of their grey curves.
-function makeCharts({ base }) {
-  const greys = [];
+// Makes both charts, and one legend for them; `grey` is what it says of the grey curves.
+function makeCharts() {
   const loss = chart("Loss by step", 3, [0, 1, 2, 3], String, (run) => [["solid", smooth(run.points, 1)]]);
   const accuracy = chart("Right answers by step", 1, [0, 0.5, 1], percent, (run, old) => [
     ...(old ? [] : [["dashed", smooth(run.points, 2)]]), ["solid", [[0, 0], ...run.tests]],
   ]);
-  const figure = (title, drawing, ...keys) => {
-    const grey = key("old", "");
-    greys.push(grey);
-    return make("figure", {}, make("figcaption", {}, title), drawing, make("p", { className: "lab-keys" }, ...keys, grey));
-  };
+  const figure = (title, { svg }) => make("figure", {}, make("figcaption", {}, title), svg);
+  const grey = key("old", ""), lossTitle = make("span");
   const charts = make("div", { className: "lab-charts" },
-    figure(`Loss: 0 is perfect, ${guessing(base).toFixed(2)} blind guessing`, loss.svg),
-    figure("Right answers", accuracy.svg, key("solid", "whole words, by itself"), key("dashed", "next letter, as in training")));
-  return { loss, accuracy, greys, charts };
+    figure(lossTitle, loss),
+    figure("Right answers", accuracy),
+    make("p", { className: "lab-keys" }, key("solid", "whole words, by itself"), key("dashed", "next letter, as in training"), grey));
+  return { loss, lossTitle, accuracy, grey, charts };
 }
 
 // A run of which nothing is there yet, and whether one went to its end.
 const empty = (settings, asked) => ({ settings, asked, points: [], tests: [] });
-const over = ({ end }) => end === "learnt" || end === "steps";
+const over = ({ end }) => end === "learned" || end === "steps";
 
 // The run to compare with: an experiment's control, with the same seed if there is one.
 // With other switches, the last run that differs in one thing, or else the whole model.
@@ -104,10 +101,11 @@ function legend({ asked, settings }, grey) {
 
 // Draws a run before the one that it is compared with, and returns that.
 function curves(lab, run, grey = reference(lab, run)) {
-  const { loss, accuracy, greys } = lab.dom;
+  const { loss, accuracy } = lab.dom;
   // The floor would tell too much before a guess.
   loss.paint(run, grey, run.end || (run.guess && run.step) ? floor(run.settings) : null);
   accuracy.paint(run, grey);
-  for (const node of greys) node.textContent = grey ? legend(run, grey) : "";
+  lab.dom.lossTitle.textContent = `Loss: 0 is perfect, ${guessing(run.settings).toFixed(2)} blind guessing`;
+  lab.dom.grey.textContent = grey ? legend(run, grey) : "";
   return grey;
 }

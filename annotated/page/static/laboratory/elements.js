@@ -1,7 +1,7 @@
 // Elements of the laboratory, and numbers as a reader sees them.
 //
 // Needs no other file. Reads `lab.root`, whose id all others begin with, so that two
-// laboratories may share a page, `lab.terms` and `lab.dom.help`.
+// laboratories may share a page, and `lab.terms`.
 
 function make(tag, properties = {}, ...children) {
   const node = document.createElement(tag);
@@ -29,10 +29,23 @@ const labelled = (text, control) => make("label", { className: "lab-control" }, 
 
 const idOf = (lab, name) => `${lab.root.id}-${name.toLowerCase().replace(/\W+/g, "-")}`;
 
-// A [word] in brackets leads to its meaning.
-const linked = (lab, text) => text.split(/\[(.*?)\]/).map((part, i) => (i % 2 ? make("a", {
-  href: `#${idOf(lab, `word ${part}`)}`, title: lab.terms[part[0].toUpperCase() + part.slice(1)], onclick() { lab.dom.help.open = true; },
-}, part) : part));
+// A [word] in brackets shows its meaning, in a small box below it.
+const linked = (lab, text) => text.split(/\[(.*?)\]/).map((part, i) => (i % 2 ? term(lab, part) : part));
+
+function term(lab, word) {
+  const box = make("span", { className: "lab-meaning", role: "note", hidden: true }, lab.terms[word[0].toUpperCase() + word.slice(1)]);
+  const show = (shown) => {
+    box.hidden = !shown;
+    button.setAttribute("aria-expanded", shown);
+  };
+  const button = make("button", {
+    type: "button", className: "lab-term", "aria-expanded": false,
+    onclick() { show(box.hidden); },
+    onblur() { show(false); },
+    onkeydown({ key }) { if (key === "Escape") show(false); },
+  }, word);
+  return make("span", {}, button, box);
+}
 
 const select = (lab, name, options) => make("select", { id: idOf(lab, name) },
   ...Object.entries(options).map(([value, text]) => make("option", { value }, text)));

@@ -1,84 +1,142 @@
-// Choosing an experiment, with its question and answer, or switches of one's own.
+// Choosing an experiment, with its question and answer, or switches of one's own, and the
+// address that shares it.
 //
 // Needs elements.js, settings.js, curves.js, form.js, stage.js, tables.js and run.js.
 
-function chooseExperiment(lab) {
-  const { dom } = lab;
-  const it = chosen(lab);
-  dom.status.textContent = "";
-  leave(lab, "you chose another experiment");
-  dom.status.textContent += lab.past.length ? ` ${it ? "Make your guess, then press" : "Press"} Train.` : "Nothing is trained yet.";
-  lab.fresh = dom.again.disabled = true;
+// Shows the model that is chosen: the last one that was trained with these settings, with
+// all that was said of it, or else one that knows nothing yet. `why` a run was stopped
+// comes before.
+function present(lab, why = "") {
+  const { dom } = lab, it = chosen(lab), asked = it && same(lab.own, usually(lab)) ? it : null;
+  const done = lab.past.filter((run) => over(run) && same(run.settings, lab.own) && run.settings.seed === lab.own.seed && (!asked || run.asked === asked));
+  lab.lit = null;
+  dom.output.textContent = "";
+  if (done.length) lab.current = last(done);
+  else lab.current = { ...empty(lab.own, asked), id: (lab.fresh -= 1), step: 0, kept: [0], failed: [] };
+  showParts(lab);
+  showChanges(lab);
+  showWords(lab);
+  toTheEnd(lab);
+  conclude(lab);
+  if (done.length) {
+    const { guess } = lab.current;
+    for (const input of dom.guesses.querySelectorAll("input")) input.checked = input.value === guess;
+    paint(lab);
+    write(lab);
+    return;
+  }
+  const grey = curves(lab, lab.current), words = [why];
+  words.push(lab.past.length ? `${it ? "Make your guess, then press" : "Press"} Train.` : "Nothing is trained yet.");
+  if (asked && !grey && !same(lab.own, control(lab.base, it))) words.push("It trains two models: first the grey curve, to compare with, then this one.");
+  dom.status.textContent = words.filter(Boolean).join(" ");
+  greet(lab);
+}
+
+function chooseExperiment(lab, settings = null) {
+  const { dom } = lab, why = leave(lab, "you chose another experiment"), it = chosen(lab);
+  const done = lab.past.filter((run) => it && over(run) && run.asked === it);
+  show(lab, settings || (done.length ? last(done).settings : usually(lab)));
   dom.question.replaceChildren(...linked(lab, it ? it.question : "Set the switches as you like. What do you expect?"));
   offer(lab, it ? it.guesses : Object.keys(OWN));
-  dom.answer.open = true;
-  dom.answer.replaceChildren(make("summary", {}, it ? `${it.title}: what happens, and why` : ""),
-    ...(it ? [make("p", {}, ...linked(lab, it.answer)), ...recorded(lab, it)] : []));
-  if (it) show(lab, { ...lab.base, ...it.changes });
-  else dom.panel.open = true;
-  const grey = curves(lab, empty(lab.own, it));
-  if (it && !grey && !same(lab.own, control(lab.base, it))) dom.status.textContent += " It trains twice: first the grey curve, to compare with, then this.";
+  dom.answer.replaceChildren(...(it ? [
+    make("p", {}, ...linked(lab, it.answer)),
+    make("details", {}, make("summary", {}, "Why, and was that luck?"), make("p", {}, ...linked(lab, it.why)), ...recorded(lab, it)),
+  ] : []));
+  if (!it) dom.panel.open = true;
+  present(lab, why);
 }
 
 // A switch that is changed leads to "your own switches", where those are offered.
-function switched(lab, target) {
-  const { dom, names } = lab;
-  lab.own = { ...lab.own, ...(settingsNow(lab, false) || {}) };
-  showParts(lab);
-  if (target === dom.inputs.seed) return;
-  dom.verdict.textContent = "";
-  dom.answer.hidden = true; // it is about other switches
-  const stopped = lab.training;
-  if (stopped) leave(lab, "you changed a switch");
-  if (names.length === 1 || dom.experiment.value === "own") {
-    if (stopped) curves(lab, empty(lab.own)); // its question stays
-    return;
+function switched(lab) {
+  const { dom, names } = lab, settings = settingsNow(lab, false);
+  if (!settings) return;
+  const moved = apart(settings, lab.own);
+  if (!moved.length) return;
+  const why = leave(lab, "you changed a switch");
+  lab.own = settings;
+  if (moved.includes("words")) show(lab, withWords(lab, settings));
+  if (names.length > 1 && chosen(lab) && String(moved) !== "seed") {
+    dom.experiment.value = "own";
+    dom.question.textContent = "Your own switches. What do you expect?";
+    offer(lab, Object.keys(OWN));
   }
-  dom.experiment.value = "own";
-  dom.question.textContent = "Your own switches. What do you expect?";
-  offer(lab, Object.keys(OWN));
-  if (stopped) curves(lab, empty(lab.own));
+  present(lab, why);
 }
 
-// The address says which experiment it is, or what is switched, so that a link shares it.
+// The address says which experiment it is, and what is switched, so that a link shares it.
 function share(lab) {
   if (lab.names.length === 1) return;
-  const changed = chosen(lab) ? [] : Object.keys(SWITCHES).filter((name) => lab.own[name] !== lab.base[name]);
-  const parts = [["experiment", lab.dom.experiment.value], ...changed.map((name) => [name, lab.own[name]])];
-  history.replaceState(null, "", `#${new URLSearchParams(parts)}`);
+  const changed = apart(lab.own, usually(lab)).map((name) => [name, lab.own[name]]);
+  history.replaceState(null, "", `#${new URLSearchParams([["experiment", lab.dom.experiment.value], ...changed])}`);
+}
+
+// What a text of the address sets a switch to; undefined if there is no such choice.
+function understood({ base }, name, text) {
+  const [, , options] = SWITCHES[name];
+  if (options) return Object.hasOwn(options, text) ? (typeof base[name] === "number" ? Number(text) : text) : undefined;
+  if (name in TYPED) return text.trim() && TYPED[name][0](Number(text)) ? Number(text) : undefined;
+  return { true: true, false: false }[text];
 }
 
 function openShared(lab) {
-  const { experiment, inputs } = lab.dom, parts = new URLSearchParams(location.hash.slice(1));
-  if (![...experiment.options].some(({ value }) => value === parts.get("experiment"))) return;
-  experiment.value = parts.get("experiment");
-  chooseExperiment(lab);
-  if (chosen(lab)) return;
-  show(lab, { ...lab.base }); // what the address doesn't name is as usual
-  for (const [name, input] of Object.entries(inputs)) {
-    if (!parts.has(name)) continue;
-    if (input.type === "checkbox") input.checked = parts.get(name) === "true";
-    else input.value = parts.get(name);
-    if (input.value === "") input.value = lab.base[name]; // no such choice
+  const { experiment, notice } = lab.dom, parts = new URLSearchParams(location.hash.slice(1)), wrong = [];
+  if (!parts.has("experiment")) return;
+  const name = parts.get("experiment"), known = [...experiment.options].some(({ value }) => value === name);
+  if (!known) wrong.push(`There is no experiment “${name}”.`);
+  parts.delete("experiment");
+  experiment.value = known ? name : lab.names[0];
+  let settings = usually(lab);
+  if (parts.get("words") === "any") settings = withWords(lab, { ...settings, words: "any" });
+  for (const [key, text] of parts) {
+    const label = Object.hasOwn(SWITCHES, key) && SWITCHES[key][0], value = label && understood(lab, key, text);
+    if (!label) wrong.push(`There is no switch “${key}”.`);
+    else if (value === undefined) wrong.push(`${label} can’t be “${text}”: it stays as usual.`);
+    else settings[key] = value;
   }
-  switched(lab, null);
+  if (chosen(lab) && !same(settings, usually(lab))) experiment.value = "own";
+  chooseExperiment(lab, settings);
+  notice.textContent = wrong.length ? `In the address: ${wrong.join(" ")}` : "";
+  share(lab);
+}
+
+// An experiment that is finished has a tick in the list.
+function markDone({ current: { asked }, dom: { experiment }, file, names }) {
+  const i = names.findIndex((name) => file.experiments[name] === asked);
+  if (i >= 0) experiment.options[i].textContent = `${i + 1}. ${asked.title} ✓`;
 }
 
 function listenToExperiments(lab) {
-  lab.dom.next.addEventListener("click", () => {
-    const { experiment } = lab.dom;
+  const { experiment, grid, next, reset, copy, notice } = lab.dom;
+  const changed = () => {
+    notice.textContent = "";
+    share(lab);
+  };
+  next.addEventListener("click", () => {
     experiment.selectedIndex += 1; // after the last come the reader's own switches
     chooseExperiment(lab);
-    share(lab);
-    experiment.focus();
+    changed();
+    experiment.focus({ preventScroll: true });
   });
   if (lab.names.length > 1) addEventListener("hashchange", () => openShared(lab));
-  lab.dom.experiment.addEventListener("change", () => {
+  experiment.addEventListener("change", () => {
     chooseExperiment(lab);
-    share(lab);
+    changed();
   });
-  lab.dom.grid.addEventListener("change", ({ target }) => {
-    switched(lab, target);
+  grid.addEventListener("change", () => {
+    switched(lab);
+    changed();
+  });
+  reset.addEventListener("click", () => {
+    const why = leave(lab, "you put everything back");
+    show(lab, usually(lab));
+    present(lab, why);
+    changed();
+    experiment.focus({ preventScroll: true });
+  });
+  copy.addEventListener("click", () => {
     share(lab);
+    const told = (text) => { copy.textContent = text; };
+    if (!navigator.clipboard) return told("Copy it from the address bar");
+    navigator.clipboard.writeText(location.href).then(() => told("Copied"), () => told("Copy it from the address bar"));
   });
 }

@@ -7,13 +7,18 @@
 function makeForm(lab) {
   const { file, names, switches } = lab;
   const experiment = select(lab, "experiment", {
-    ...Object.fromEntries(names.map((name) => [name, file.experiments[name].title])),
+    ...Object.fromEntries(names.map((name, i) => [name, `${i + 1}. ${file.experiments[name].title}`])),
     own: "Your own switches",
   });
   const question = make("p", { className: "lab-question" });
   const guesses = make("fieldset", { className: "lab-guesses" });
-  const answer = make("details", { className: "lab-answer" });
+  const answer = make("div", { className: "lab-answer", hidden: true });
   const trouble = make("p", { className: "lab-trouble", role: "alert" });
+  const notice = make("p", { className: "lab-trouble", role: "alert" });
+  const changed = make("span");
+  const reset = make("button", { type: "button", hidden: true }, names.length > 1 ? "Everything back on" : "Back to the experiment");
+  const copy = make("button", { type: "button", hidden: true }, "Copy link");
+  const state = make("p", { className: "lab-changed" }, changed, reset, copy);
   const inputs = {};
   const grid = make("div", { className: "lab-switches" });
   for (const name of switches) {
@@ -26,13 +31,14 @@ function makeForm(lab) {
     control.title = title;
     grid.append(control);
   }
-  const meanings = Object.entries({ ...lab.terms, ...Object.fromEntries(switches.map((name) => SWITCHES[name])) });
+  const meanings = Object.entries({ ...lab.terms, ...Object.fromEntries(switches.map((name) => SWITCHES[name])) })
+    .sort(([one], [other]) => one.localeCompare(other));
   const help = make("details", {}, make("summary", {}, "What the words mean"),
     make("dl", {}, ...meanings.flatMap(([term, text]) => [make("dt", { id: idOf(lab, `word ${term}`) }, term), make("dd", {}, text)])));
   const few = switches.length <= 6;
   const panel = make(few ? "div" : "details", { className: "lab-panel" });
-  panel.append(...(few ? [] : [make("summary", {}, "All switches")]), grid);
-  return { experiment, question, guesses, answer, trouble, inputs, grid, help, panel };
+  panel.append(...(few ? [] : [make("summary", {}, "All switches")]), grid, trouble);
+  return { experiment, question, guesses, answer, trouble, notice, changed, reset, copy, state, inputs, grid, help, panel };
 }
 
 // The experiment that is chosen; none for switches of one's own.
@@ -46,7 +52,18 @@ function show(lab, settings) {
     else input.value = String(settings[name]);
   }
   lab.dom.trouble.textContent = "";
-  if (lab.dom.chips) showParts(lab);
+}
+
+// The settings that an experiment begins with; switches of one's own, with all parts on.
+const usually = (lab) => ({ ...lab.base, ...(chosen(lab) && chosen(lab).changes) });
+
+// Says what differs from the whole model, and lets it be put back.
+function showChanges(lab) {
+  const { changed, reset, copy } = lab.dom, found = changes(lab.own, lab.base), its = chosen(lab) && !apart(lab.own, usually(lab)).length;
+  changed.textContent = found.length ? `${its ? "In this experiment" : "Switched"}: ${found.join(", ")}.` : "";
+  reset.hidden = !apart(lab.own, usually(lab)).length;
+  copy.hidden = lab.names.length === 1 || !found.length;
+  copy.textContent = "Copy link";
 }
 
 // All settings as they stand; null if one that was typed makes no sense. Then a message

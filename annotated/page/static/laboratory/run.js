@@ -5,18 +5,18 @@
 // `lab.past` (the runs), `lab.training`, and when it painted and spoke last.
 
 function makeRun() {
-  const train = make("button", { type: "button", className: "lab-train" }, "Train");
-  const again = make("button", { type: "button", disabled: true }, "Again with another seed");
+  const train = make("button", { type: "button", className: "lab-train lab-main" }, "Train");
+  const again = make("button", { type: "button", disabled: true, title: "Train again, from other random numbers" }, "Another seed");
   const pause = make("button", { type: "button", hidden: true }, "Pause");
   const once = make("button", { type: "button", hidden: true }, "One step");
-  const next = make("button", { type: "button", hidden: true }, "Next experiment");
+  const next = make("button", { type: "button", hidden: true, className: "lab-main", title: "The next experiment" }, "Next");
   const skip = make("button", { type: "button", hidden: true }, "Skip the comparison");
   const status = make("p", { className: "lab-status" }, "Nothing is trained yet.");
   const live = make("p", { className: "lab-unseen", role: "status" });
   const rows = make("tbody");
   const runs = make("div", { hidden: true });
   const verdict = make("p", { className: "lab-judged" });
-  const buttons = make("p", { className: "lab-buttons" }, train, pause, once, skip, again, next);
+  const buttons = make("p", { className: "lab-buttons" }, train, pause, once, skip, next, again);
   return { train, again, pause, once, skip, next, buttons, status, live, verdict, rows, runs };
 }
 
@@ -49,37 +49,42 @@ function begin(lab) {
   const asked = it && same(settings, { ...lab.base, ...it.changes }) ? it : null;
   const title = asked || (it && lab.names.length === 1) ? it.title : "own switches";
   const run = { settings, asked, title, guess: guess && (asked || dom.experiment.value === "own") ? guess.value : null };
-  dom.verdict.textContent = "";
-  dom.answer.hidden = dom.next.hidden = true;
+  clearInterval(lab.film);
   dom.runs.hidden = false;
   lab.spoken = performance.now();
   dom.train.textContent = "Stop";
-  dom.again.disabled = lab.training = true;
+  dom.again.disabled = dom.guesses.disabled = lab.training = true;
   hold(lab, false);
   dom.live.textContent = "Training.";
   // An experiment is compared with its control, which may have to be trained first.
   if (asked && !same(settings, control(lab.base, it)) && !curves(lab, empty(settings, it))) {
     launch(lab, { settings: { ...control(lab.base, it), seed: settings.seed }, title: it.against, next: run });
   } else launch(lab, run);
-  lab.root.scrollIntoView({ behavior: lab.calm ? "auto" : "smooth" });
+  (lab.small ? dom.stage : lab.root).scrollIntoView({ behavior: lab.calm ? "auto" : "smooth" });
 }
 
 // Makes a run the current one, and has it trained.
 function launch(lab, run) {
   const { dom } = lab;
-  const current = { ...run, ...empty(run.settings, run.asked), id: lab.past.length + 1, step: 0, seconds: 0, looks: [], fresh: lab.fresh && !run.next, row: dom.rows.insertRow(0) };
-  lab.past.push(current);
-  lab.current = current;
-  lab.fresh = lab.fresh && Boolean(run.next);
-  dom.skip.hidden = !run.next;
-  dom.failing.hidden = true;
+  lab.current = { ...run, ...empty(run.settings, run.asked), id: lab.past.length + 1, step: 0, seconds: 0, kept: [0], failed: [], told: 0, row: dom.rows.insertRow(0) };
+  lab.past.push(lab.current);
   lab.lit = null;
-  dom.output.textContent = "";
-  dom.maps.replaceChildren();
-  dom.maps.dataset.shape = "";
-  dom.words.lastChild.replaceChildren();
-  lab.worker.postMessage({ train: current.id, settings: run.settings, text: wordNow(lab) ?? lab.first });
+  dom.skip.hidden = !run.next;
+  lab.worker.postMessage({ train: lab.current.id, settings: run.settings, text: wordNow(lab) ?? lab.first });
+  conclude(lab);
+  showParts(lab);
+  toTheEnd(lab);
   paint(lab);
+}
+
+// What is said of the current run once it is over, and only then.
+function conclude(lab) {
+  const { dom, current } = lab, done = over(current) && !current.next;
+  dom.verdict.textContent = done ? judged(lab, current) : "";
+  dom.answer.hidden = !done || !current.asked;
+  dom.next.hidden = dom.answer.hidden || lab.names.length === 1;
+  dom.failing.hidden = !done || !current.failed.length;
+  dom.again.disabled = lab.training || current.id < 0;
 }
 
 // While it is held, it trains a step at a time.
@@ -96,30 +101,34 @@ function ended(lab) {
   lab.dom.skip.hidden = true;
   hold(lab, false);
   lab.dom.train.textContent = "Train";
-  lab.dom.again.disabled = false;
+  lab.dom.guesses.disabled = false;
+  showParts(lab);
 }
 
 // Takes what the engine's `serve` posts.
 function receive(lab, data) {
   const { dom, current } = lab;
   if (!current || data.id !== current.id || (current.end && data.step !== undefined)) return;
-  if (data.look) {
+  if (data.step === undefined) { // a word that was asked for, or a step
     current.look = data.look;
-    dom.stage.classList.remove("lab-stale");
-    if (data.step !== undefined) keep(lab);
-    if (lab.training && !data.end) setTimeout(showWritten, 0, lab, Infinity); // a task of its own
-  }
-  if (data.step === undefined) { // the answer to a word that was typed
-    current.typed = data.look;
-    toTheEnd(lab);
-    return write(lab);
+    if (data.at === undefined || data.at === last(current.kept)) return write(lab);
+    return showWritten(lab, Infinity);
   }
   current.step = data.step;
   current.seconds = data.seconds;
   current.points.push(...data.points);
   current.tests.push(...data.tests);
+  if (data.look) {
+    const atEnd = dom.back.value === dom.back.max; // who went back, stays there
+    current.kept = data.kept;
+    if (atEnd || data.end) {
+      current.look = data.look;
+      toTheEnd(lab);
+      if (!data.end) setTimeout(() => { if (lab.current === current) showWritten(lab, Infinity); }, 0); // a task of its own
+    } else dom.back.max = data.kept.length - 1;
+  }
   if (data.end) {
-    Object.assign(current, { end: data.end, exam: data.exam, words: data.words });
+    Object.assign(current, { end: data.end, exam: data.exam, words: data.words, failed: data.failed || [] });
     if (current.next && (over(current) || current.skipped)) {
       paint(lab);
       return launch(lab, current.next);
@@ -127,11 +136,8 @@ function receive(lab, data) {
     ended(lab);
     paint(lab);
     write(lab);
-    dom.verdict.textContent = judged(lab, current);
-    dom.answer.hidden = !current.asked || !dom.verdict.textContent;
-    dom.next.hidden = dom.answer.hidden || lab.names.length === 1;
-    current.failed = data.failed;
-    dom.failing.hidden = !data.failed;
+    conclude(lab);
+    if (over(current)) markDone(lab);
     const said = [dom.status.textContent, dom.verdict.textContent, current.look ? spoken(current.look) : ""];
     dom.live.textContent = said.filter(Boolean).join(" ");
   } else if (!lab.waiting) {
@@ -158,22 +164,19 @@ function paint(lab) {
   fillRow(lab, current);
 }
 
-// A run that goes on while the experiment changes would be taken for one of the new.
+// Stops a run that would be taken for one of another model.
 function leave(lab, why) {
   const { dom, current } = lab;
-  dom.verdict.textContent = "";
-  dom.answer.hidden = dom.next.hidden = true;
   clearInterval(lab.timer);
-  if (lab.past.length) { // what is drawn isn't what is chosen
-    dom.stage.classList.add("lab-stale");
-    dom.output.textContent = "";
-  }
-  if (!lab.training) return;
+  clearInterval(lab.film);
+  if (!lab.training) return "";
   lab.worker.postMessage({ stop: true });
   Object.assign(current, { end: "stopped", exam: null });
   ended(lab);
   paint(lab);
-  dom.live.textContent = dom.status.textContent = `${nameOf(lab, current)} was stopped after ${current.step} steps, because ${why}.`;
+  const said = `${nameOf(lab, current)} was stopped after ${current.step} steps, because ${why}.`;
+  dom.live.textContent = said;
+  return said;
 }
 
 function listenToRun(lab) {
@@ -184,6 +187,8 @@ function listenToRun(lab) {
     if (!settings) return;
     lab.own.seed = settings.seed + 1;
     if (inputs.seed) inputs.seed.value = lab.own.seed;
+    showChanges(lab);
+    share(lab);
     begin(lab);
     train.focus();
   });
@@ -204,6 +209,7 @@ function listenToRun(lab) {
     if (!lab.worker) return;
     lab.worker.terminate();
     lab.worker = null;
+    for (const run of [...lab.past, lab.current]) run.gone = true;
     if (lab.training) {
       lab.current.end = "stopped";
       status.textContent = "Stopped, because you left the page.";

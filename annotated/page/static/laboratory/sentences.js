@@ -19,10 +19,10 @@ function told(lab, run) {
   if (run.end === "diverged") {
     return `${nameOf(lab, run)}: stopped at step ${run.step}, because the loss isn’t a number any more. Try a lower learning rate.`;
   }
-  const ends = { learnt: "learnt the task in", steps: "finished after", stopped: "stopped after" };
+  const ends = { learned: "learned the task in", steps: "finished after", stopped: "stopped after" };
   let text = `${nameOf(lab, run)}: ${ends[run.end]} ${run.step} steps (${time}), loss ${rounded(value)}.`;
   if (run.words) text += ` It writes ${Math.round(run.words * run.exam)} of ${run.words} new words right.`;
-  if (run.words && run.words < 1000) text += " (Not 1000, because without the mask the test takes longer.)";
+  if (run.words && run.words < 1000) text += " (Without a causal mask it is tested on 200 words only.)";
   if (value > 3 * blind) text += " The loss has exploded.";
   else if (value > blind && run.step > 100 && !run.settings.smoothing) {
     text += ` That is worse than blind guessing (${blind.toFixed(2)}): with such large steps it never settles.`;
@@ -35,11 +35,12 @@ const truth = ({ asked, exam }) => (asked ? asked.guesses[asked.right] : Object.
 
 // Whether the guess was right; nothing of a run that can't tell.
 function judged(lab, run) {
-  const { asked: it, guess, exam } = run, right = truth(run);
+  const { asked: it, guess, exam, settings } = run, right = truth(run);
   if (!over(run) || (!it && guess === null)) return "";
   const usual = !it || (it.exact[0] <= exam && exam <= it.exact[1]);
-  const told = it && lab.past.some((old) => old !== run && over(old) && old.asked === it && old.guess === guess);
-  const words = told ? `Once more: ${right}.` : guess === null ? `The answer: ${right}.`
-    : guess === right ? `You were right: ${right}.` : `Not quite: you guessed “${guess}”; the answer is “${right}”.`;
+  const before = it && lab.past.find((old) => old.id < run.id && over(old) && old.asked === it && old.guess === guess);
+  const again = before && (before.settings.seed === settings.seed ? "Once more" : "The same with this seed");
+  const words = again ? `${again}: ${right}.` : guess === null ? `The answer: ${right}.`
+    : guess === right ? `You were right: ${right}.` : `Not quite. The answer: ${right}.`;
   return usual ? words : `${words} (This run came out unusually; try another seed.)`;
 }

@@ -1,11 +1,11 @@
 // The stage: the model drawn, with parts that a click takes away, and the looks of its
 // heads, alive while it trains; and a slider back through the training.
 //
-// Needs elements.js, settings.js, attention.js and writing.js. Reads `lab.current`,
-// whose `looks` are what the engine found, by step, and `lab.lit`.
+// Needs elements.js, settings.js, attention.js and writing.js. Reads `lab.current`, whose
+// `kept` are the steps that the engine can go back to, and `lab.lit`.
 
 const PARTS = { // of each box, from its entrance on
-  encoder: ["positions", "residual", "norm", "feed_forward"],
+  encoder: ["positions", "scaled", "residual", "norm", "feed_forward"],
   decoder: ["positions", "causal", "scaled", "residual", "norm", "feed_forward"],
 };
 const SHORT = { positions: "positions", causal: "causal mask", scaled: "÷ √k", residual: "residuals", norm: "norms", feed_forward: "feed-forward" };
@@ -13,9 +13,13 @@ const isOn = (value) => value !== false && value !== "none";
 
 function makeStage(lab) {
   const chips = [];
+  const twins = (name, together) => chips.forEach(([other, button]) => button.classList.toggle("lab-twin", together && other === name));
   const chip = (name) => {
-    const button = make("button", { type: "button", className: "lab-chip", disabled: !lab.switches.includes(name), title: SWITCHES[name][1] }, SHORT[name]);
+    const button = make("button", { type: "button", className: "lab-chip", disabled: !lab.switches.includes(name), title: SWITCHES[name][1] });
     button.addEventListener("click", () => flip(lab, name));
+    for (const [type, together] of [["mouseenter", true], ["focus", true], ["mouseleave", false], ["blur", false]]) {
+      button.addEventListener(type, () => twins(name, together));
+    }
     chips.push([name, button]);
     return button;
   };
@@ -24,9 +28,10 @@ function makeStage(lab) {
   const field = draw(stage, "svg", { class: "lab-field", role: "img", "aria-label": "the model, of which nothing is drawn yet" });
   stage.append(...boxes);
   const back = make("input", { id: idOf(lab, "back"), type: "range", min: 0, max: 0, value: 0, disabled: true, "aria-label": "Back through the training" });
+  const film = make("button", { type: "button", className: "lab-film", disabled: true, title: "Play the training again", "aria-label": "Play the training again" }, "▶");
   const when = make("output", { className: "lab-when" });
-  const scrub = make("p", { className: "lab-scrub" }, "before", back, "now", when);
-  return { stage, field, boxes, chips, back, when, scrub };
+  const scrub = make("p", { className: "lab-scrub" }, film, back, when);
+  return { stage, field, boxes, chips, back, film, when, scrub };
 }
 
 // A part is taken out, or put back.
@@ -37,35 +42,38 @@ function flip(lab, name) {
   input.dispatchEvent(new Event("change", { bubbles: true }));
 }
 
-// The parts as the settings have them.
+// The parts of the model that is drawn; of the one that it is compared with, while that
+// trains.
 function showParts(lab) {
-  const { chips, boxes } = lab.dom;
+  const { chips, boxes } = lab.dom, settings = lab.training ? lab.current.settings : lab.own;
   for (const [name, button] of chips) {
-    const on = isOn(lab.own[name]);
+    const on = isOn(settings[name]), usual = name !== "positions" || settings[name] === lab.base[name];
     button.setAttribute("aria-pressed", on);
-    const usual = !on || lab.own[name] === true || name !== "positions" || lab.own[name] === lab.base[name];
-    button.textContent = usual ? SHORT[name] : lab.own[name];
+    button.textContent = !on ? `no ${SHORT[name]}` : usual ? SHORT[name] : `${settings[name]} positions`;
   }
-  boxes[0].hidden = lab.own.model === "decoder";
+  boxes[0].hidden = settings.model === "decoder";
 }
 
-// Where the letters stand, and from where to where the looks go.
+// Where both boxes end, if they stand beside the drawing.
 function places({ field, boxes }) {
   const at = field.getBoundingClientRect();
-  const beside = boxes.map((box) => box.getBoundingClientRect()).map((box) => box.width && box.top < at.bottom && box.bottom > at.top && box);
+  const beside = boxes.map((box) => box.getBoundingClientRect()).map((box) => (box.width && box.top < at.bottom && box.bottom > at.top ? box : null));
   return {
     width: at.width, height: at.height,
-    left: beside[0] ? beside[0].right - at.left : 34,
-    right: beside[1] ? beside[1].left - at.left : at.width - 34,
+    left: beside[0] && beside[0].right - at.left, right: beside[1] && beside[1].left - at.left,
   };
 }
 
-// Draws what the heads of the last layer look at, for the first `upTo` letters.
-function drawStage(lab, view, upTo, row) {
+const TOP = 22; // of the drawing; above stands what its two sides are
+
+// Draws what the heads of the last layer look at, for the first `upTo` letters. Where it
+// peeks, `peeks` has the head that looks most at the next letter, and all else is faded.
+function drawStage(lab, view, upTo, row, peeks) {
   const { dom, current: { look, settings } } = lab, { field } = dom;
-  dom.boxes[0].hidden = view.itself; // both sides are the answer's
-  dom.boxes[1].hidden = view.encoder;
-  const { width, height, left, right } = places(dom);
+  // A box that has no part in this lets the letters stand inside of it.
+  dom.boxes[0].classList.toggle("lab-idle", view.itself && !view.alone);
+  dom.boxes[1].classList.toggle("lab-idle", view.encoder);
+  const { width, height, ...edges } = places(dom);
   if (!width) return;
   const { across, down, layers, weight } = view, map = last(layers);
   const shape = `${across.length} ${down.length} ${map.heads}`;
@@ -75,71 +83,105 @@ function drawStage(lab, view, upTo, row) {
     for (let i = 0; i < map.heads * down.length * across.length; i += 1) draw(field, "path", {});
     [...across, ...down].forEach(() => {
       draw(field, "line", {});
+      draw(field, "rect", { width: 11, height: 2 }); // below a wrong letter
       draw(field, "text", {});
     });
+    for (const side of ["start", "end"]) draw(field, "text", { class: "lab-side", "text-anchor": side, y: 13 });
   }
   field.setAttribute("viewBox", `0 0 ${width} ${height}`);
   field.setAttribute("aria-label", `${layers.length > 1 ? `Layer ${layers.length}: ` : ""}lines from each letter on the right to where it looks; the weights are below, in words`);
-  // the same height for the same place, where both sides have about as many
-  const most = across.length - down.length < 3 ? Math.max(across.length, down.length) : 0;
-  const y = (i, n) => (height * (i + 0.5)) / (most || n);
-  const [paths, lines, letters] = ["path", "line", "text"].map((tag) => field.getElementsByTagName(tag));
+  // The same height for the same place; where both sides are the answer, for the same letter.
+  const shift = view.itself && !view.alone ? 1 : 0, longest = Math.max(across.length, down.length + shift);
+  const close = Math.abs(across.length - down.length) < 3 || shift;
+  lab.slots = { count: close ? longest : down.length, shift };
+  const y = (i, n) => TOP + ((height - TOP) * (i + 0.5)) / (close ? longest : n);
+  const small = (height - TOP) / Math.max(across.length, down.length) < 17;
+  field.classList.toggle("lab-small", small);
+  const x = [12, width - 12], end = [edges.left || 30, edges.right || width - 30];
+  if (edges.left && dom.boxes[0].matches(".lab-idle")) [x[0], end[0]] = [edges.left + 14, edges.left + 28];
+  if (edges.right && dom.boxes[1].matches(".lab-idle")) [x[1], end[1]] = [edges.right - 14, edges.right - 28];
+  const [paths, lines, marks, letters] = ["path", "line", "rect", "text"].map((tag) => field.getElementsByTagName(tag));
   let at = 0;
   for (let h = 0; h < map.heads; h += 1) {
-    const bend = (h - (map.heads - 1) / 2) * 7, middle = (left + right) / 2;
+    const bend = (h - (map.heads - 1) / 2) * 7, middle = (end[0] + end[1]) / 2;
     down.forEach((_, i) => across.forEach((__, j) => {
-      const hidden = i >= upTo || (view.itself && settings.causal && j > i + view.before);
-      const share = hidden ? 0 : weight(map, h, i, j) * (row === null || row === i ? 1 : 0.1);
-      const from = y(i, down.length), to = y(j, across.length), path = paths[at];
-      path.setAttribute("d", `M${right} ${from}C${middle} ${from + bend} ${middle} ${to + bend} ${left} ${to}`);
+      const ahead = view.itself && j > i + view.before, hidden = i >= upTo || (ahead && !view.peeks);
+      const share = hidden ? 0 : weight(map, h, i, j) * (row === null || row === i ? 1 : 0.1) * (!peeks || (peeks[i] === h && j === i + 1 + view.before) ? 1 : 0.15);
+      const from = y(i + shift, down.length), to = y(j, across.length), path = paths[at];
+      path.setAttribute("d", `M${end[1]} ${from}C${middle} ${from + bend} ${middle} ${to + bend} ${end[0]} ${to}`);
+      path.setAttribute("class", ahead ? "lab-ahead" : "");
       path.style.strokeOpacity = share < 0.03 ? 0 : (0.15 + 0.85 * share).toFixed(2);
       path.style.strokeWidth = (0.4 + 4.2 * share).toFixed(1);
       at += 1;
     }));
   }
-  const put = (k, text, x, end, height, style) => {
-    const line = lines[k], letter = letters[k];
-    for (const [name, value] of Object.entries({ x1: x < width / 2 ? x + 10 : x - 10, x2: end, y1: height, y2: height })) line.setAttribute(name, value);
-    letter.setAttribute("x", x);
+  const put = (k, text, side, height, style) => {
+    const line = lines[k], letter = letters[k], inwards = side ? -10 : 10;
+    for (const [name, value] of Object.entries({ x1: x[side] + inwards, x2: end[side], y1: height, y2: height })) line.setAttribute(name, value);
+    marks[k].setAttribute("x", x[side] - 5.5);
+    marks[k].setAttribute("y", height + 10);
+    marks[k].setAttribute("class", style);
+    letter.setAttribute("x", x[side]);
     letter.setAttribute("y", height + 5);
     letter.setAttribute("class", style);
     letter.textContent = text;
   };
-  across.forEach((text, j) => put(j, text, 12, left, y(j, across.length), ""));
-  const judge = (i) => (view.encoder || !settings.causal || i >= look.written.length ? "" : look.written[i] === look.wanted[i] ? "lab-right" : "lab-wrong");
-  down.forEach((text, i) => put(across.length + i, i < upTo ? text : "·", width - 12, right, y(i, down.length), `${judge(i)}${row === i ? " lab-strong" : ""}`));
+  across.forEach((text, j) => put(j, text, 0, y(j, across.length), ""));
+  // On the right stands what it writes by itself, and nothing else.
+  const written = view.encoder ? down : [...look.written, ...(view.ended ? ["■"] : [])].slice(0, upTo);
+  const wanted = [...look.wanted, "■"];
+  const judge = (i) => (view.encoder || i >= written.length ? "" : written[i] === wanted[i] ? "lab-right" : "lab-wrong");
+  down.forEach((_, i) => put(across.length + i, written[i] || "", 1, y(i + shift, down.length), `${judge(i)}${row === i ? " lab-strong" : ""}`));
+  const sides = view.encoder ? ["the word", "the word"] : [!view.itself ? "reads" : view.alone ? "word, answer so far" : view.peeks ? "the answer, in training" : "written so far", view.peeks ? "it writes by itself" : "writes"];
+  sides.forEach((text, side) => {
+    const label = letters[across.length + down.length + side];
+    label.textContent = text;
+    label.setAttribute("x", side ? width : 0);
+  });
 }
 
-// What was kept of the training: the slider goes back to it.
-function keep(lab) {
-  const { current, dom: { back } } = lab;
-  current.looks.push([current.step, current.look]);
-  current.typed = null;
-  back.max = current.looks.length - 1;
-  back.disabled = current.looks.length < 2;
-  toTheEnd(lab);
-}
+const atStep = (step) => (step ? `step ${step}` : "untrained");
 
+// The slider's steps are those that were kept, and it stands at the last.
 function toTheEnd(lab) {
-  const { current: { looks }, dom: { back, when } } = lab;
+  const { current: { kept }, dom: { back, film, when } } = lab;
+  back.max = Math.max(0, kept.length - 1);
   back.value = back.max;
-  if (looks.length) when.textContent = `step ${last(looks)[0]}`;
+  back.disabled = film.disabled = kept.length < 2;
+  when.textContent = atStep(last(kept));
+  back.setAttribute("aria-valuetext", when.textContent);
+}
+
+// Shows the model as it was at the step that the slider stands at.
+function goBack(lab) {
+  const { current, dom: { back, when } } = lab, step = current.kept[back.value];
+  clearInterval(lab.timer);
+  when.textContent = atStep(step);
+  back.setAttribute("aria-valuetext", when.textContent);
+  const text = wordNow(lab) ?? current.look.text;
+  if (current.gone) lab.dom.wordTrouble.textContent = "That model is gone. Train again.";
+  else lab.worker.postMessage({ look: text, id: current.id, at: step });
 }
 
 function listenToStage(lab) {
-  const { field, back, when } = lab.dom;
+  const { field, back, film } = lab.dom;
   back.addEventListener("input", () => {
-    const { looks, typed } = lab.current, [step, kept] = looks[back.value];
-    const look = (back.value === back.max && typed) || kept;
-    clearInterval(lab.timer);
-    lab.current.look = look;
-    when.textContent = `step ${step}${typed && look.text !== typed.text ? `, with ${look.text}` : ""}`;
-    showWritten(lab, Infinity);
+    clearInterval(lab.film);
+    goBack(lab);
+  });
+  film.addEventListener("click", () => {
+    clearInterval(lab.film);
+    back.value = 0;
+    lab.film = setInterval(() => {
+      goBack(lab);
+      if (back.value === back.max) clearInterval(lab.film);
+      else back.stepUp();
+    }, 160);
   });
   field.addEventListener("mousemove", (event) => {
-    if (!ready(lab)) return;
-    const box = field.getBoundingClientRect(), { look } = lab.current, count = lab.current.settings.model === "decoder" ? look.written.length + 1 : look.text.length + 1;
-    light(lab, Math.floor(((event.clientY - box.top) / box.height) * count));
+    if (!ready(lab) || !lab.slots) return;
+    const box = field.getBoundingClientRect(), { count, shift } = lab.slots;
+    light(lab, Math.floor(((event.clientY - box.top - TOP) / (box.height - TOP)) * count) - shift);
   });
   field.addEventListener("mouseleave", () => { if (ready(lab)) light(lab, null); });
   // canvases have the colours of the theme that they were painted in
@@ -149,12 +191,16 @@ function listenToStage(lab) {
 
 // The stage moves as soon as it is seen: an untrained model writes.
 function greet(lab) {
+  if (!lab.seen || !start(lab)) return;
+  lab.worker.postMessage({ greet: lab.current.id, settings: lab.current.settings, text: wordNow(lab) ?? lab.first });
+}
+
+function greetWhenSeen(lab) {
   const seen = new IntersectionObserver(([entry]) => {
-    if (!entry.isIntersecting || lab.current) return;
+    if (!entry.isIntersecting) return;
     seen.disconnect();
-    if (!start(lab)) return;
-    lab.current = { ...empty(lab.own), id: 0, looks: [], step: 0 };
-    lab.worker.postMessage({ greet: lab.own, text: lab.first });
+    lab.seen = true;
+    if (lab.current.id < 0) greet(lab);
   });
   seen.observe(lab.dom.stage);
 }

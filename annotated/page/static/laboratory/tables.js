@@ -9,7 +9,7 @@ function table(caption, head, body) {
       make("thead", {}, make("tr", {}, ...head.map((text) => make("th", { scope: "col" }, text)))), body));
 }
 
-// PyTorch's runs of an experiment, to be opened; nothing if there are none.
+// PyTorch's runs of an experiment; nothing if there are none.
 function recorded(lab, it) {
   const found = lab.file.recorded.filter((row) => lab.file.experiments[row.experiment] === it);
   if (!found.length) return [];
@@ -17,9 +17,10 @@ function recorded(lab, it) {
     make("th", { scope: "row" }, `seed ${row.seed}`),
     ...[row.steps, row.loss.toFixed(3), Math.round(1000 * row.exact)].map((x) => make("td", {}, String(x))))));
   const [low, high] = it.exact.map(percent);
-  return [make("details", {}, make("summary", {}, "Was that luck? Three more runs"),
-    make("p", {}, ...linked(lab, `The same model in [PyTorch], on words of ${lab.file.settings.longest} letters. ${low} to ${high} of new words right is usual.`)),
-    table("Three runs in PyTorch", ["run", "steps", "loss", "words right of 1000"], body))];
+  return [
+    make("p", {}, ...linked(lab, `Three more runs, of the same model in [PyTorch], on words of ${sizes(lab.file.settings)} letters. Usually ${low} to ${high} of new words come out right.`)),
+    table("Three runs in PyTorch", ["run", "steps", "loss", "words right of 1000"], body),
+  ];
 }
 
 // Fills the row of a run in the table of the reader's own.

@@ -12,24 +12,32 @@ function makeWriting(lab) {
   const wordTrouble = make("p", { id: idOf(lab, "word-trouble"), className: "lab-trouble", "aria-live": "polite" });
   const random = make("button", { type: "button", disabled: true }, "Random word");
   const failing = make("button", { type: "button", hidden: true }, "One it got wrong");
-  const replay = make("button", { type: "button", disabled: true }, "Write it again");
   const output = make("p", { className: "lab-written", "aria-live": "off", tabIndex: 0, role: "group", "aria-label": "What it writes" });
   const writing = make("div");
-  return { word, wordTrouble, random, failing, replay, output, writing };
+  const any = make("button", { type: "button", hidden: true }, "Train one for any word");
+  const wordTitle = make("span");
+  return { word, wordTitle, wordTrouble, any, random, failing, output };
 }
 
 // The word that is typed; null, and a message, if the model can't read it.
 function wordNow(lab) {
   const { current, dom: { word, wordTrouble } } = lab;
-  const text = word.value.trim().toLowerCase(), { longest, letters } = lab.base;
-  const end = String.fromCharCode(96 + letters);
+  const settings = current ? current.settings : lab.own, end = ending(settings);
+  const text = word.value.trim().toLowerCase(), { shortest, longest } = settings;
   const strange = [...text].find((letter) => !(letter >= "a" && letter <= end));
-  const length = text.length !== longest;
+  const length = text.length < shortest || text.length > longest;
   wordTrouble.textContent = strange ? `The model knows only a to ${end}, so ${strange === " " ? "a space" : `“${strange}”`} won’t do.`
-    : length ? `${text ? `Your word has ${text.length} letter${text.length > 1 ? "s" : ""}. ` : ""}Type a word of exactly ${longest} letters.` : "";
+    : length ? `${text ? `Your word has ${text.length} letter${text.length > 1 ? "s" : ""}. ` : ""}Type a word of ${shortest < longest ? "" : "exactly "}${sizes(settings)} letters.` : "";
   if (wordTrouble.textContent && current && current.look) wordTrouble.textContent += ` Still showing ${current.look.text}.`;
   word.setAttribute("aria-invalid", Boolean(strange || length));
+  const { any } = lab.file, fits = text.length >= any.shortest && text.length <= any.longest && /^[a-z]*$/.test(text);
+  lab.dom.any.hidden = !(strange || length) || !fits || settings.letters >= any.letters || !lab.dom.inputs.words;
   return strange || length ? null : text;
+}
+
+// What the model may be asked.
+function showWords({ current: { settings }, dom: { wordTitle } }) {
+  wordTitle.textContent = `A word of ${sizes(settings)} letters${settings.letters < 26 ? `, a to ${ending(settings)}` : ""}`;
 }
 
 // Shows what the model wrote, letter by letter.
@@ -37,7 +45,7 @@ function write(lab) {
   const { current, dom } = lab;
   clearInterval(lab.timer);
   lab.spelled = 0;
-  dom.replay.disabled = dom.random.disabled = !current || lab.training;
+  dom.random.disabled = !current || lab.training;
   if (!current || !current.look) return;
   const finish = current.look.written.length + 1;
   if (lab.calm || lab.training) return showWritten(lab, Infinity);
@@ -63,7 +71,7 @@ function showWritten(lab, upTo) {
       : `${written ? "" : "(nothing)"} ✗ it should be ${wanted}`));
     const said = spoken(look);
     // not what the run's end has said, nor what is written when the page opens
-    const known = dom.live.textContent.endsWith(said) || (!id && text === lab.first);
+    const known = dom.live.textContent.endsWith(said) || (id < 0 && text === lab.first);
     if (!lab.training && !known) dom.live.textContent = said;
   }
   showMaps(lab, upTo);
@@ -79,23 +87,28 @@ function light(lab, i) {
 }
 
 function listenToWord(lab) {
-  const { word, wordTrouble, random, failing, replay } = lab.dom;
+  const { word, random, failing, any, inputs } = lab.dom;
+  any.addEventListener("click", () => {
+    inputs.words.value = "any";
+    inputs.words.dispatchEvent(new Event("change", { bubbles: true }));
+    lab.dom.train.focus({ preventScroll: true });
+  });
   word.addEventListener("input", () => {
-    const text = wordNow(lab);
-    if (text === null) return;
-    if (lab.worker) lab.worker.postMessage({ look: text });
-    else wordTrouble.textContent = "That model is gone. Train again.";
+    clearInterval(lab.film);
+    if (wordNow(lab) !== null && (lab.worker || lab.current.gone)) goBack(lab);
   });
   random.addEventListener("click", () => {
-    const { longest, letters } = lab.base;
-    word.value = Array.from({ length: longest }, () => String.fromCharCode(97 + Math.floor(letters * Math.random()))).join("");
+    const { shortest, longest, letters } = lab.current.settings;
+    const length = shortest + Math.floor((longest - shortest + 1) * Math.random());
+    word.value = Array.from({ length }, () => String.fromCharCode(97 + Math.floor(letters * Math.random()))).join("");
     word.dispatchEvent(new Event("input"));
   });
   failing.addEventListener("click", () => {
-    word.value = lab.current.failed;
+    const { current } = lab; // one after the other
+    word.value = current.failed[current.told % current.failed.length];
+    current.told += 1;
     word.dispatchEvent(new Event("input"));
   });
-  replay.addEventListener("click", () => write(lab));
 }
 
 function listenToLetters(lab) {
