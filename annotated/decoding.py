@@ -292,7 +292,7 @@ class Rereader:
 
     Args:
         model: in evaluation mode.
-        source: token ids ``(b, s)``, padded anywhere with the model's pad.
+        source: token ids, ``(b, s)``, padded anywhere with the model's pad.
 
     Raises:
         ValueError: if the model is in training mode, or a source is all padding.
@@ -304,7 +304,7 @@ class Rereader:
         self.vocab_size = model.config.target_vocab
         source = padding_last(source, self.pad)
         self.memory, self.memory_mask = model.encode(source)
-        self.tokens = source[:, :0]  #: ids that were read, ``(b, t)``
+        self.tokens = source[:, :0]  # ids that were read, (b, t)
 
     def read(self, tokens: Int[Tensor, "b t"]) -> Float[Tensor, "b t v"]:
         """Return the logits at new positions, those after all that was read before.
@@ -330,7 +330,14 @@ class DecoderCache:
 
     Two kinds of keys and values are kept: those of the target so far, which grow by a
     position each step, and those of the source, which never change and are computed
-    once. Arguments and errors are those of :class:`Rereader`.
+    once.
+
+    Args:
+        model: in evaluation mode.
+        source: token ids, ``(b, s)``, padded anywhere with the model's pad.
+
+    Raises:
+        ValueError: if the model is in training mode, or a source is all padding.
     """
 
     def __init__(self, model: Transformer, source: Int[Tensor, "b s"]):
@@ -343,7 +350,7 @@ class DecoderCache:
         # per layer (b, h, s, k) each; the queries of the memory itself nobody needs
         self.read_source = [one.cross_attention.project(memory)[1:] for one in layers]
         self.read_target = [one.attention.project(memory[:, :0])[1:] for one in layers]
-        self.tokens = source[:, :0]  #: ids that were read, ``(b, t)``
+        self.tokens = source[:, :0]  # ids that were read, (b, t)
         self.sources = torch.arange(len(source), device=source.device)  # of each row
 
     @require.shapes
