@@ -16,7 +16,7 @@ from typing import Any
 
 import torch
 
-from annotated.decoding import DecoderCache, Rereader, cached_greedy_decode
+from annotated.search import DecoderCache, Rereader, cached_greedy_decode
 from annotated.transformer import Transformer, TransformerConfig
 
 MODEL = {"d_model": 256, "heads": 8, "layers": 3, "d_ff": 1024, "dropout": 0.0}

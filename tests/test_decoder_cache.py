@@ -1,14 +1,14 @@
-"""annotated/decoding.py: reading step by step gives what reading at once gives."""
+"""annotated/search.py: reading step by step gives what reading at once gives."""
 
 import pytest
 import torch
 from torch import Tensor
 
-from annotated.decoding import (
+from annotated.decoding import greedy_decode
+from annotated.search import (
     DecoderCache,
     Rereader,
     cached_greedy_decode,
-    greedy_decode,
     padding_last,
 )
 from annotated.transformer import Transformer, TransformerConfig

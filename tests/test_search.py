@@ -1,4 +1,4 @@
-"""annotated/decoding.py: search finds the best of all sequences where it looks at all,
+"""annotated/search.py: search finds the best of all sequences where it looks at all,
 and what a slow search on Python lists finds where it doesn't.
 """
 
@@ -11,7 +11,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from annotated.decoding import (
+from annotated.decoding import greedy_decode
+from annotated.search import (
     PENALTIES,
     STOPS,
     DecoderCache,
@@ -19,7 +20,6 @@ from annotated.decoding import (
     Rereader,
     beam_search,
     exhaustive_search,
-    greedy_decode,
     log_probabilities,
 )
 from annotated.transformer import Transformer, TransformerConfig

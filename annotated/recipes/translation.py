@@ -18,10 +18,10 @@ from annotated.bpe import apply_merges, join_pieces, learn_merges, split_words
 from annotated.checkpoints import Record
 from annotated.data import Batch, Vocabulary, pad_sequences, token_batches
 from annotated.datasets import multi30k
-from annotated.decoding import Hypothesis, beam_search, cached_greedy_decode
 from annotated.devices import device_of
 from annotated.metrics import error_rates
 from annotated.recipes.common import one_cycle
+from annotated.search import Hypothesis, beam_search, cached_greedy_decode
 from annotated.spelling import Sounds, spelling_pairs, spelling_words
 from annotated.training import LabelSmoothing, fit
 from annotated.transformer import Transformer, TransformerConfig

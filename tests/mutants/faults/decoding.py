@@ -1,6 +1,6 @@
 """Faults of annotated/decoding.py: (text, what replaces it, what is wrong then)."""
 
-TESTS = ("decoding", "sampling", "decoder_cache", "search")
+TESTS = ("decoding", "sampling")
 
 # fmt: off
 FAULTS = {
@@ -82,105 +82,5 @@ FAULTS = {
         ("written[:, past.length :]", "written[:, -1:]", "prompt read by its end"),
         ("require.count(max_new_tokens=max_new_tokens)", "pass", "nothing to write"),
         ("symbol.to(written)", "symbol", "dtype of what is written"),
-    ],
-    "padding_last": [
-        (", stable=True", ", descending=True", "padding in front"),
-        ("hidden = tokens == pad", "hidden = tokens == 0", "pad ignored"),
-        ("require.that(not empty,", "require.that(True,", "padding alone"),
-    ],
-    "Rereader.read": [
-        ("[self.tokens, tokens]", "[tokens, self.tokens]", "in the wrong order"),
-        (", self.memory_mask)", ")", "padding of the source seen"),
-    ],
-    "Rereader.keep": [
-        ("self.memory_mask = self.memory_mask[rows]", "pass", "masks not reordered"),
-        ("self.tokens[rows], self.memory[rows]", "self.tokens[rows], self.memory",
-         "sources not reordered"),
-    ],
-    "DecoderCache.__init__": [
-        ("source = padding_last(source, self.pad)", "pass", "padding in front read"),
-        ('require.that(not model.training, "model must be in evaluation mode")', "pass",
-         "trained with, too"),
-    ],
-    "DecoderCache.read": [
-        ("start + tokens.shape[1], mask", "start + 1, mask", "lengths off by one"),
-        (", start=start)", ")", "always at the first position"),
-        ("padding_mask(self.tokens, self.pad)", "padding_mask(self.tokens, -1)",
-         "padding of the target seen"),
-        ("self.attend(i, x, mask)", "self.attend(0, x, mask)", "one cache for all"),
-        ("self.look_up(i, x)", "self.look_up(0, x)", "one memory for all layers"),
-        (" * model.config.d_model**0.5", "", "embeddings too small"),
-        ("model.decoder.norm(x)", "x", "no last norm"),
-        ("require.ids(model.config.target_vocab, tokens=tokens)", "pass", "ids"),
-    ],
-    "DecoderCache.attend": [
-        ("[past_k, k]", "[k, past_k]", "keys in the wrong order"),
-        ("[past_v, v]", "[v, past_v]", "values in the wrong order"),
-        ("self.read_target[i] = k, v", "pass", "nothing kept"),
-        (", k, v, mask)", ", k, v)", "without a mask"),
-    ],
-    "DecoderCache.look_up": [
-        (", self.memory_mask)", ")", "padding of the source seen"),
-    ],
-    "DecoderCache.keep": [
-        ("self.read_target = [(k[rows], v[rows])", "self.read_target = [(k, v)",
-         "beams reordered, cache not"),
-        ("self.tokens = self.tokens[rows]", "pass", "padding not reordered"),
-        ("self.read_source = [(k[rows], v[rows])", "self.read_source = [(k, v)",
-         "sources not reordered"),
-        ("self.sources = self.memory_mask[rows], sources", "_ = self.memory_mask, None",
-         "masks not reordered"),
-        ("not torch.equal(sources, self.sources)", "True", "copied at each step"),
-    ],
-    "cached_greedy_decode": [
-        (".masked_fill(ended, config.pad)", "", "writes on after the end"),
-        ("ended | (symbol == end)", "symbol == end", "the ended forgotten"),
-        ("ended.all()", "ended.any()", "stops with the first"),
-        ("reader(model, source)", "Rereader(model, source)", "no cache"),
-        (".to(source)", "", "dtype of what is written"),
-        ("with evaluating(model):", "if True:", "with dropout and gradients"),
-    ],
-    "log_probabilities": [
-        (".masked_fill(output == pad, 0.0)", "", "padding counted"),
-        ("output[:, :-1]], 1)", "output[:, 1:]], 1)", "reads what is asked"),
-        (".log_softmax(dim=-1)", "", "logits"),
-        ("with evaluating(model):", "if True:", "with dropout and gradients"),
-        ("padding_last(source, pad)", "source", "padding in front"),
-    ],
-    "exhaustive_search": [
-        ("if symbol != pad", "", "writes padding"),
-        ("if last or one[-1] == end", "if one[-1] == end", "the cut off are missing"),
-        ("if one[-1] != end]", "]", "goes on after the end"),
-        ("log / divisor)", "log)", "no penalty"),
-        ("-one.score)", "one.score)", "the worst first"),
-        ("require.at_most(sequences=size**max_new_tokens, a_million=10**6)", "pass",
-         "too many"),
-    ],
-    "beam_search": [
-        ("](length, alpha)", "](max_new_tokens, alpha)", "one penalty for all"),
-        ("](length, alpha)", "](length + 1, alpha)", "the start counted"),
-        ("past.keep((number * beam + parents.gather(1, alive)).flatten())", "pass",
-         "cache not reordered"),
-        ("number * beam + parents", "parents", "rows of the first source"),
-        ("totals[:, 0] = 0.0", "totals[:] = 0.0", "the same several times"),
-        ("logs[..., pad] = -torch.inf", "pass", "writes padding"),
-        (".topk(2 * beam)", ".topk(beam)", "the ended take places"),
-        ("ended.int().argsort(dim=1, stable=True)[:, :beam]",
-         "torch.arange(beam).expand(len(source), -1)", "goes on after the end"),
-        ("over = ended | (length == max_new_tokens)", "over = ended",
-         "the cut off are lost"),
-        ("over[:, :beam] &", "over[:, :] &", "the less likely finish"),
-        ("(best[:, :beam] > -torch.inf)", "True", "impossible ones"),
-        ("grown[i, j, 1:]", "grown[i, j]", "start returned"),
-        ("finished[i].sort(key=lambda one: -one.score)", "pass", "in order of length"),
-        ("finished[i][n_best - 1].score", "finished[i][0].score", "the best alone"),
-        ("lengths = length + 1, max_new_tokens", "lengths = (length,)",
-         "bound of this length"),
-        ('beam if stop == "first" else n_best', "1", "the first one finished"),
-        ("totals[i] = -torch.inf", "pass", "never stops"),
-        ("several[:n_best]", "several", "more than asked"),
-        ("with evaluating(model):", "if True:", "with dropout and gradients"),
-        ("require.count(0, size - 1, start=start, end=end)", "pass", "no such symbol"),
-        ("require.count(most=beam, n_best=n_best)", "pass", "more than there are"),
     ],
 }
