@@ -72,14 +72,16 @@ def learn_merges(words: Iterable[str], merges: int) -> list[Pair]:
         for pair in pairwise(pieces[word]):
             counts[pair] += sign * times[word]
             places[pair].add(word)
+            if not counts[pair]:
+                del counts[pair]
 
     for word in times:
         count(word, 1)
     learned: list[Pair] = []
     while len(learned) < merges and counts:
-        best = min(counts, key=lambda p: (-counts[p], age[p[0]], age[p[1]]))
-        if not counts[best]:
-            break
+        most = max(counts.values())
+        tied = [pair for pair, n in counts.items() if n == most]
+        best = min(tied, key=lambda pair: (age[pair[0]], age[pair[1]]))
         learned.append(best)
         age.setdefault("".join(best), len(age))
         for word in places.pop(best):  # no other count changes

@@ -57,6 +57,7 @@ def test_the_nearest_reference_counts_with_its_own_length():
     outputs = ["abc", "xy"]
     references = [["abcdef", "abd", "bc"], ["xy"]]
     assert error_rates(outputs, references) == {"symbols": 1 / 5, "whole": 1 / 2}
+    assert error_rates(["abd"], [["x", "abd"]])["whole"] == 0.0
     # both answers are as near: the first one's length counts
     assert error_rates(["ab"], [["a", "abc"]])["symbols"] == 1.0
     assert error_rates(["ab"], [["abc", "a"]])["symbols"] == 1 / 3
@@ -114,6 +115,13 @@ def test_the_reference_of_the_nearest_length_counts_and_of_two_the_shorter():
     output = "a b c d".split()
     several = ["a b c d e f".split(), "a b c".split(), "a b c d e".split()]
     assert bleu([output], [several])["reference_length"] == 3
+    several[1] = ["a"]
+    assert bleu([output], [several])["reference_length"] == 5
+
+
+def test_a_word_counts_as_often_as_in_the_reference_that_has_it_most_often():
+    several = ["the cat".split(), "the dog the".split()]
+    assert bleu(["the the the".split()], [several])["matches"][0] == 2
 
 
 def test_lengths_are_those_of_the_whole_corpus():

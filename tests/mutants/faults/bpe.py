@@ -15,12 +15,12 @@ FAULTS = {
         ("pieces[i] + pieces[i + 1]", "pieces[i + 1] + pieces[i]", "turned round"),
     ],
     "learn_merges": [
-        ("(-counts[p], age[p[0]], age[p[1]])", "-counts[p]", "ties by chance"),
-        ("(-counts[p], age[p[0]], age[p[1]])", "(-counts[p], p)", "ties by alphabet"),
+        ("min(tied, key=lambda pair: (age[pair[0]], age[pair[1]]))", "tied[0]",
+         "ties by chance"),
+        ("(age[pair[0]], age[pair[1]])", "pair", "ties by alphabet"),
+        ("del counts[pair]", "pass", "merges of nothing"),
         ("sign * times[word]", "sign", "each word once"),
         ("count(word, -1)", "pass", "old pairs still counted"),
-        ("        if not counts[best]:\n            break\n", "", "merges of nothing"),
-        ("age.setdefault(", "age.__setitem__(", "a piece made twice is younger"),
         ("require.count(0, merges=merges)", "pass", "fewer than none"),
     ],
     "apply_merges": [
