@@ -61,11 +61,13 @@ def wheel(tmp_path_factory):
     return path
 
 
-def test_the_wheel_holds_all_code_scripts_styles_and_recorded_runs(wheel):
+def test_the_wheel_holds_all_code_scripts_styles_data_and_recorded_runs(wheel):
     expected = {"annotated/results/a_run.json"}
     for path in (ROOT / "annotated").rglob("*"):
         if path.suffix in (".py", ".js", ".css"):
             expected.add(path.relative_to(ROOT).as_posix())
+    for name in ("cmudict.dict.gz", "LICENSE", "README.md"):
+        expected.add(f"annotated/vendor/cmudict/{name}")
     inside = set(zipfile.ZipFile(wheel).namelist())
     assert expected <= inside
     assert not any(name.startswith(("book/", "tools/", "tests/")) for name in inside)

@@ -1,0 +1,405 @@
+"""Search: of all that could be written for a source, what is written?
+
+First a cache, so that a hypothesis is continued without reading it again; then search
+with several hypotheses, and search through all. Letters: b batch, s source length, t
+length of what is written, k number of hypotheses, v vocabulary, d model width
+(``book/notation.md``).
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from annotated import require
+from annotated.data import pad_sequences
+from annotated.masks import causal_mask, padding_mask
+from annotated.training import evaluating
+from annotated.transformer import Transformer
+
+# ---- reading source and target, step by step -------------------------------------
+
+
+@require.shapes
+def padding_last(tokens: Int[Tensor, "b s"], pad: int = 0) -> Int[Tensor, "b s"]:
+    """Return ``tokens`` with each row's padding moved behind its real symbols.
+
+    A model that was trained with padding behind has seen every sequence from its first
+    position on. Read with padding in front, it would find each one somewhere else.
+
+    Args:
+        tokens: ids, padded anywhere.
+        pad: the id of padding.
+
+    Returns:
+        Ids ``(b, s)``.
+
+    Raises:
+        ValueError: if a row is nothing but padding.
+    """
+    hidden = tokens == pad
+    empty = hidden.all(dim=1).nonzero().flatten().tolist()
+    require.that(not empty, f"source must hold a real symbol in rows {empty}, got none")
+    return tokens.gather(1, hidden.int().argsort(dim=1, stable=True))
+
+
+class Rereader:
+    """Reads a target step by step, and all of it again at each step.
+
+    Args:
+        model: in evaluation mode.
+        source: token ids, ``(b, s)``, padded anywhere with the model's pad.
+
+    Raises:
+        ValueError: if the model is in training mode, or a source is all padding.
+    """
+
+    def __init__(self, model: Transformer, source: Int[Tensor, "b s"]):
+        require.that(not model.training, "model must be in evaluation mode")
+        self.model, self.pad = model, model.config.pad
+        self.vocab_size = model.config.target_vocab
+        source = padding_last(source, self.pad)
+        self.memory, self.memory_mask = model.encode(source)
+        self.tokens = source[:, :0]  # ids that were read, (b, t)
+
+    def read(self, tokens: Int[Tensor, "b t"]) -> Float[Tensor, "b t v"]:
+        """Return the logits at new positions, those after all that was read before.
+
+        Args:
+            tokens: ids of the new positions.
+        """
+        self.tokens = torch.cat([self.tokens, tokens], dim=1)
+        logits = self.model.decode(self.tokens, self.memory, self.memory_mask)
+        return logits[:, -tokens.shape[1] :]
+
+    def keep(self, rows: Int[Tensor, "n"]) -> None:
+        """Go on with these ``rows``, in this order; a row may be there several times.
+
+        Row i of the next :meth:`read` goes on where row ``rows[i]`` stopped.
+        """
+        self.tokens, self.memory = self.tokens[rows], self.memory[rows]
+        self.memory_mask = self.memory_mask[rows]
+
+
+class DecoderCache:
+    """Reads a target step by step, as :class:`Rereader` does, and nothing twice.
+
+    Two kinds of keys and values are kept: those of the target so far, which grow by a
+    position each step, and those of the source, which never change and are computed
+    once.
+
+    Args:
+        model: in evaluation mode.
+        source: token ids, ``(b, s)``, padded anywhere with the model's pad.
+
+    Raises:
+        ValueError: if the model is in training mode, or a source is all padding.
+    """
+
+    def __init__(self, model: Transformer, source: Int[Tensor, "b s"]):
+        require.that(not model.training, "model must be in evaluation mode")
+        self.model, self.pad = model, model.config.pad
+        self.vocab_size = model.config.target_vocab
+        source = padding_last(source, self.pad)
+        memory, self.memory_mask = model.encode(source)
+        layers = model.decoder.layers
+        # per layer (b, h, s, k) each; the queries of the memory itself nobody needs
+        self.read_source = [one.cross_attention.project(memory)[1:] for one in layers]
+        self.read_target = [one.attention.project(memory[:, :0])[1:] for one in layers]
+        self.tokens = source[:, :0]  # ids that were read, (b, t)
+        self.sources = torch.arange(len(source), device=source.device)  # of each row
+
+    @require.shapes
+    def read(self, tokens: Int[Tensor, "b t"]) -> Float[Tensor, "b t v"]:
+        """Return the logits at new positions, those after all that was read before.
+
+        Args:
+            tokens: ids of the new positions.
+
+        Raises:
+            ValueError: if they reach beyond ``max_len``, or an id is out of range.
+        """
+        model, start = self.model, self.tokens.shape[1]
+        require.ids(model.config.target_vocab, tokens=tokens)
+        self.tokens = torch.cat([self.tokens, tokens], dim=1)
+        mask = padding_mask(self.tokens, self.pad)
+        mask = mask & causal_mask(tokens.shape[1], start + tokens.shape[1], mask.device)
+        x = model.target_embedding(tokens) * model.config.d_model**0.5
+        x = model.positions(x, start=start)
+        for i, layer in enumerate(model.decoder.layers):
+            attend, look_up, map_each = layer.residuals
+            x = attend(x, lambda x, i=i: self.attend(i, x, mask))
+            x = look_up(x, lambda x, i=i: self.look_up(i, x))
+            x = map_each(x, layer.feed_forward)
+        return model.output(model.decoder.norm(x))
+
+    def attend(
+        self, i: int, x: Float[Tensor, "b t d"], mask: Bool[Tensor, "b 1 t s"]
+    ) -> Float[Tensor, "b t d"]:
+        """Return what layer ``i`` makes of new positions ``x`` and all before them.
+
+        ``mask`` says where each may look.
+        """
+        attention = self.model.decoder.layers[i].attention
+        q, k, v = attention.project(x)  # new positions alone
+        past_k, past_v = self.read_target[i]
+        k, v = torch.cat([past_k, k], dim=2), torch.cat([past_v, v], dim=2)
+        self.read_target[i] = k, v
+        return attention.attend(q, k, v, mask)
+
+    def look_up(self, i: int, x: Float[Tensor, "b t d"]) -> Float[Tensor, "b t d"]:
+        """Return what layer ``i`` finds in the source for new positions ``x``."""
+        attention = self.model.decoder.layers[i].cross_attention
+        q, _, _ = attention.project(x, x[:, :0])  # queries alone: no keys to map
+        return attention.attend(q, *self.read_source[i], self.memory_mask)
+
+    @require.shapes
+    def keep(self, rows: Int[Tensor, "n"]) -> None:
+        """Go on with these ``rows``, in this order; a row may be there several times.
+
+        Row i of the next :meth:`read` goes on where row ``rows[i]`` stopped.
+        """
+        self.tokens = self.tokens[rows]
+        self.read_target = [(k[rows], v[rows]) for k, v in self.read_target]
+        sources = self.sources[rows]
+        if not torch.equal(sources, self.sources):  # else they would stay as they are
+            self.read_source = [(k[rows], v[rows]) for k, v in self.read_source]
+            self.memory_mask, self.sources = self.memory_mask[rows], sources
+
+
+@require.shapes
+def cached_greedy_decode(
+    model: Transformer,
+    source: Int[Tensor, "b s"],
+    *,
+    start: int,
+    end: int | None = None,
+    max_new_tokens: int,
+    reader: type = DecoderCache,
+) -> Int[Tensor, "b t"]:
+    """Write what ``greedy_decode`` writes, and read nothing twice.
+
+    :func:`annotated.decoding.greedy_decode`, symbol for symbol.
+
+    Args:
+        model: writes in evaluation mode, without gradients.
+        source: token ids, ``(b, s)``; padding may stand before them, too.
+        start: the id that training began every target with.
+        end: the id that ends a sequence; without it, none ends early.
+        max_new_tokens: most symbols to write, ``end`` included, ``start`` not.
+        reader: :class:`Rereader` reads all again at each step.
+
+    Returns:
+        Ids ``(b, t)`` in the dtype of ``source``, without ``start``; the model's pad
+        after ``end``.
+    """
+    config = model.config
+    require.count(0, config.target_vocab - 1, start=start, end=end or 0)
+    require.count(most=config.max_len, max_new_tokens=max_new_tokens)
+    with evaluating(model):
+        past = reader(model, source)
+        symbol, written = torch.full_like(source[:, :1], start), source[:, :0]
+        ended = torch.zeros_like(symbol, dtype=torch.bool)  # (b, 1)
+        for _ in range(max_new_tokens):
+            symbol = past.read(symbol).argmax(dim=-1).to(source)
+            symbol = symbol.masked_fill(ended, config.pad)
+            written = torch.cat([written, symbol], dim=1)
+            if end is not None:
+                ended = ended | (symbol == end)
+                if ended.all():
+                    break
+    return written
+
+
+# ---- search: which of all sequences? ---------------------------------------------
+
+PENALTIES: dict[str, Callable[[int, float], float]] = {
+    # Wu et al. (2016), equation 14
+    "gnmt": lambda length, alpha: ((5 + length) / 6) ** alpha,
+    "plain": lambda length, alpha: length**alpha,
+}
+STOPS = ("first", "bound", "never")
+
+
+class Hypothesis(NamedTuple):
+    """A sequence that was found, and how good it is."""
+
+    tokens: list[int]  #: ids, the end symbol included unless it was cut off
+    log_probability: float  #: natural logarithm of its probability, given the source
+    score: float  #: the same, divided by the length penalty
+
+
+@require.shapes
+def log_probabilities(
+    model: Transformer,
+    source: Int[Tensor, "b s"],
+    output: Int[Tensor, "b t"],
+    *,
+    start: int,
+) -> Float[Tensor, "b"]:
+    """Return how likely a ``model`` finds a given ``output`` for each ``source``.
+
+    If a reference is likelier than what search found, search has failed; if it is less
+    likely, the model itself prefers what is wrong.
+
+    Args:
+        model: reads in evaluation mode, without gradients.
+        source: ids, padded anywhere.
+        output: ids without the start symbol, with the end symbol, padded behind it.
+        start: the id that training began every target with.
+
+    Returns:
+        Logarithms ``(b,)``, sums over the symbols of each output.
+    """
+    pad = model.config.pad
+    with evaluating(model):
+        before = torch.cat([torch.full_like(output[:, :1], start), output[:, :-1]], 1)
+        logs = model(padding_last(source, pad), before).log_softmax(dim=-1)
+        each = logs.gather(-1, output[..., None].long())[..., 0]  # (b, t)
+    return each.masked_fill(output == pad, 0.0).sum(dim=1)
+
+
+@require.shapes
+def exhaustive_search(
+    model: Transformer,
+    source: Int[Tensor, "1 s"],
+    *,
+    start: int,
+    end: int,
+    max_new_tokens: int,
+    alpha: float = 0.0,
+    penalty: str = "gnmt",
+) -> list[Hypothesis]:
+    """Return every sequence that there is, the best one first.
+
+    For a toy alone: with v symbols and t to write there are about v^t.
+
+    Args:
+        model: as for :func:`beam_search`, the other arguments too.
+        source: a single one.
+        start: as for :func:`beam_search`.
+        end: as for :func:`beam_search`.
+        max_new_tokens: as for :func:`beam_search`.
+        alpha: as for :func:`beam_search`.
+        penalty: as for :func:`beam_search`.
+
+    Raises:
+        ValueError: if there would be more than a million.
+    """
+    require.choice(PENALTIES, penalty=penalty)
+    pad, size = model.config.pad, model.config.target_vocab
+    require.at_most(sequences=size**max_new_tokens, a_million=10**6)
+    symbols = [symbol for symbol in range(size) if symbol != pad]
+    growing, whole = [[]], []
+    for length in range(1, max_new_tokens + 1):
+        grown = [[*before, symbol] for before in growing for symbol in symbols]
+        last = length == max_new_tokens
+        whole += [one for one in grown if last or one[-1] == end]
+        growing = [one for one in grown if one[-1] != end]
+    outputs, lengths = pad_sequences(whole, pad)
+    sources = source.expand(len(whole), -1)
+    logs = log_probabilities(model, sources, outputs.to(source), start=start).tolist()
+    divisors = [PENALTIES[penalty](n, alpha) for n in lengths.tolist()]
+    every = zip(whole, logs, divisors, strict=True)
+    found = [Hypothesis(one, log, log / divisor) for one, log, divisor in every]
+    return sorted(found, key=lambda one: -one.score)
+
+
+@require.shapes
+def beam_search(
+    model: Any,
+    source: Int[Tensor, "b s"],
+    *,
+    start: int,
+    end: int,
+    max_new_tokens: int,
+    beam: int = 4,
+    alpha: float = 0.6,
+    penalty: str = "gnmt",
+    stop: str = "bound",
+    n_best: int = 1,
+    reader: type = DecoderCache,
+) -> list[list[Hypothesis]]:
+    """Return the best sequences that a search with several hypotheses finds.
+
+    At each step every living hypothesis is continued by every symbol but the padding.
+    Of all continuations of a source the ``beam`` likeliest count: those with ``end``
+    are finished, the likeliest others live on. The score of a finished one is its
+    log-probability divided by its own length penalty: ``((5 + n) / 6)^α`` ("gnmt", Wu
+    et al., 2016, equation 14) or ``n^α`` ("plain"), where n counts what was written,
+    ``end`` included, ``start`` not. What has reached ``max_new_tokens`` is finished
+    too, as it stands.
+
+    Args:
+        model: writes in evaluation mode, without gradients.
+        source: ids, padded anywhere; each is searched as if it were alone.
+        start: the id that training began every target with.
+        end: the id that ends a sequence.
+        max_new_tokens: most symbols to write, ``end`` included, ``start`` not.
+        beam: number of hypotheses; 1 with ``stop="first"`` is greedy decoding.
+        alpha: α; 0 compares log-probabilities alone, which favours the short.
+        penalty: "gnmt" or "plain".
+        stop: when to stop with a source. "first": as soon as ``beam`` hypotheses are
+            finished. "bound": as soon as no living one can become better than the
+            ``n_best`` that are finished: a log-probability only falls, and the penalty
+            of a length is known. "never": at ``max_new_tokens``.
+        n_best: number of hypotheses to return, at most ``beam``.
+        reader: what reads source and target, made from ``model`` and ``source``;
+            :class:`Rereader` works without a cache.
+
+    Returns:
+        For each source its best hypotheses, at most ``n_best``, the best one first.
+
+    Raises:
+        ValueError: if an argument is out of range, or a source is all padding.
+    """
+    require.count(beam=beam, max_new_tokens=max_new_tokens)
+    require.count(most=beam, n_best=n_best)
+    require.choice(PENALTIES, penalty=penalty)
+    require.choice(STOPS, stop=stop)
+    with evaluating(model):
+        past = reader(model, source)
+        size, pad = past.vocab_size, past.pad
+        require.count(0, size - 1, start=start, end=end)
+        finished: list[list[Hypothesis]] = [[] for _ in source]
+        number = torch.arange(len(source), device=source.device)[:, None]  # (b, 1)
+        past.keep(number.expand(-1, beam).flatten())  # row k·i belongs to source i
+        written = torch.full_like(number, start).expand(-1, beam)[..., None]
+        totals = torch.full(written.shape[:2], -torch.inf, device=source.device)
+        totals[:, 0] = 0.0  # at first all are alike, so one speaks for them
+        for length in range(1, max_new_tokens + 1):
+            logits = past.read(written[..., -1].reshape(-1, 1))[:, -1]
+            logs = logits.log_softmax(dim=-1).unflatten(0, (-1, beam))  # (b, k, v)
+            logs[..., pad] = -torch.inf
+            # twice as many as go on: every hypothesis may have ended once
+            best, places = (totals[..., None] + logs).flatten(1).topk(2 * beam)
+            parents, symbols = (
+                places // size,
+                places % size,
+            )  # (b, 2 k), likeliest first
+            grown = torch.cat([written[number, parents], symbols[..., None]], dim=-1)
+            ended = symbols == end
+            over = ended | (length == max_new_tokens)
+            over = over[:, :beam] & (best[:, :beam] > -torch.inf)
+            for i, j in over.nonzero().tolist():
+                log = best[i, j].item()
+                score = log / PENALTIES[penalty](length, alpha)
+                finished[i].append(Hypothesis(grown[i, j, 1:].tolist(), log, score))
+            alive = ended.int().argsort(dim=1, stable=True)[:, :beam]
+            past.keep((number * beam + parents.gather(1, alive)).flatten())
+            written, totals = grown[number, alive], best.gather(1, alive)
+            for i, hope in enumerate(totals[:, 0].tolist()):
+                finished[i].sort(key=lambda one: -one.score)
+                enough = beam if stop == "first" else n_best
+                done = len(finished[i]) >= enough and stop != "never"
+                if done and stop == "bound":
+                    lengths = length + 1, max_new_tokens
+                    bound = max(hope / PENALTIES[penalty](n, alpha) for n in lengths)
+                    done = finished[i][n_best - 1].score >= bound
+                if done:
+                    totals[i] = -torch.inf
+            if totals.amax() == -torch.inf:
+                break
+    return [several[:n_best] for several in finished]

@@ -1,0 +1,47 @@
+"""Faults of annotated/train.py: (text, what replaces it, what is wrong then)."""
+
+# fmt: off
+FAULTS = {
+    "share": [
+        ("tensor[rank::world]", "tensor[:: world]", "all read the same rows"),
+        ("tensor[rank::world]", "tensor", "nothing shared"),
+    ],
+    "shared_loss": [
+        ("world * job.size(own) / job.size(batch)", "1.0", "processes count alike"),
+        ("whole / world - part.detach()", "0.0 * whole", "its own share told"),
+    ],
+    "write_whole": [
+        ("beside.unlink(missing_ok=True)", "pass", "half a file left"),
+        ('path.with_name(path.name + ".part")', "path", "overwritten at once"),
+    ],
+    "read_task": [
+        ('told["task"] != task', "False", "another task"),
+        ("not path.is_file()", "False", "ids without meaning"),
+    ],
+    "load_translator": [
+        ('"source" not in told', "False", "a copy task translates"),
+        ("load_checkpoint(checkpoint, model)", "pass", "untrained"),
+    ],
+    "translate_lines": [
+        ('print(f"line {number}: left out {unknown!r}, never seen", file=sys.stderr)',
+         "pass", "letters silently left out"),
+    ],
+    "parse": [
+        ("options.translate and not options.resume", "False", "no model"),
+        ('not options.resume and (options.folder / "model.pt").exists()', "False",
+         "a run overwritten"),
+        ("options.resume and not options.resume.is_file()", "False", "no checkpoint"),
+    ],
+    "train": [
+        ("setattr(options, name, begun[name])", "pass", "another seed goes on"),
+        ("shutil.copyfile(start, checkpoint)", "pass", "begins anew elsewhere"),
+        ("precision=PRECISIONS[options.precision]", "precision=None", "precision"),
+        ("save_every=options.save_every", "save_every=None", "saved at the end alone"),
+    ],
+    "main": [
+        ("lines.pop()", "pass", "a line too many"),
+        ("error.errno in FULL", "False", "the full disk not named"),
+        ('(options.folder / "model.pt.part").unlink(missing_ok=True)', "pass",
+         "half a checkpoint left"),
+    ],
+}

@@ -1,0 +1,250 @@
+"""annotated/train.py: the command trains, goes on, translates, and names mistakes."""
+
+import csv
+import errno
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+from annotated import train as command
+from annotated.recipes import translation
+from annotated.train import main, share, write_whole
+
+ROOT = Path(__file__).parents[1]
+WORDS = {"cat": "K AE T", "act": "AE K T", "tack": "T AE K", "tact": "T AE K T"}
+
+
+@pytest.fixture(autouse=True)
+def small(monkeypatch, tmp_path):
+    """Four words, a model of one layer, and nothing that writes into the repository."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("ANNOTATED_DATA", str(tmp_path / "nothing"))
+    for name in ("RANK", "WORLD_SIZE"):
+        monkeypatch.delenv(name, raising=False)
+    answers = {word: (tuple(sounds.split()),) for word, sounds in WORDS.items()}
+    monkeypatch.setattr(translation, "spelling_words", lambda split: answers)
+    monkeypatch.setattr(
+        translation,
+        "spelling_pairs",
+        lambda split, every: [(word, one[0]) for word, one in answers.items()],
+    )
+    recipe = translation.TRANSLATION_RECIPES["spelling"]
+    sizes = {"d_model": 32, "heads": 2, "layers": 1, "d_ff": 32, "max_len": 32}
+    model = recipe.model | sizes
+    changed = recipe._replace(model=model, tokens=20, steps=60, rate=1e-2)
+    monkeypatch.setitem(translation.TRANSLATION_RECIPES, "spelling", changed)
+
+
+def losses(folder: Path | str) -> list[float]:
+    with (Path(folder) / "curve.csv").open(newline="") as file:
+        return [float(row["loss"]) for row in csv.DictReader(file)]
+
+
+def test_it_learns_words_and_says_them(tmp_path, capsys):
+    assert main(["spelling"]) == 0
+    folder = tmp_path / "runs" / "spelling"
+    assert sorted(path.name for path in folder.iterdir()) == [
+        "curve.csv", "curve.png", "model.pt", "task.json",
+    ]  # fmt: skip
+    assert len(losses(folder)) == 60 and losses(folder)[-1] < 0.1
+    assert (folder / "curve.png").read_bytes().startswith(b"\x89PNG")
+    said = capsys.readouterr()
+    assert "step 60, loss 0.0" in said.out and "phonemes 0, words 0" in said.out
+    assert "60/60" in said.err or "60 steps" in said.err, "no progress"
+    lines = ["tact", "", "cat", "Act", "c1at", "123", "", "tack"]
+    Path("words.txt").write_text("\n".join(lines) + "\n")
+    model = str(folder / "model.pt")
+    for beam in ("1", "3"):
+        words = ["spelling", "--resume", model, "--translate", "words.txt"]
+        assert main([*words, "--beam", beam]) == 0
+        said = capsys.readouterr()
+        wanted = [WORDS.get(one, "") for one in "tact,,cat,act,cat,,,tack".split(",")]
+        assert said.out.split("\n") == [*wanted, ""]
+        assert "line 5: left out '1', never seen" in said.err
+        assert "line 6: left out '123'" in said.err
+
+
+def test_the_last_line_needs_no_end_and_an_empty_file_has_no_line(capsys):
+    assert main(["spelling", "--steps", "2"]) == 0
+    for text, count in (("cat\ncat", 2), ("cat\ncat\n\n", 3), ("", 0)):
+        Path("words.txt").write_text(text)
+        capsys.readouterr()
+        model = ["--resume", "runs/spelling/model.pt"]
+        assert main(["spelling", *model, "--translate", "words.txt"]) == 0
+        assert capsys.readouterr().out.count("\n") == count
+
+
+def test_a_run_that_was_stopped_goes_on_as_if_it_had_not_been(monkeypatch, capsys):
+    assert main(["copy", "--steps", "8", "--seed", "3", "--folder", "whole"]) == 0
+    batches = command.copy_batches
+
+    def cut(*given):
+        for i, batch in enumerate(batches(*given)):
+            if i == 5:
+                raise KeyboardInterrupt
+            yield batch
+
+    monkeypatch.setattr(command, "copy_batches", cut)
+    words = ["copy", "--steps", "8", "--seed", "3", "--folder", "cut"]
+    with pytest.raises(KeyboardInterrupt):
+        main([*words, "--save-every", "2"])
+    monkeypatch.setattr(command, "copy_batches", batches)
+    # seed and steps are those of its beginning
+    assert main(["copy", "--resume", "cut/model.pt"]) == 0
+    assert "resuming after step 4" in capsys.readouterr().out
+    assert losses("cut") == losses("whole")
+    # into another folder; the old one stays
+    assert main(["copy", "--resume", "cut/model.pt", "--folder", "other"]) == 0
+    assert losses("other") == losses("whole")
+
+
+def test_each_task_makes_its_own_model(monkeypatch):
+    for task in ("copy", "spelling"):
+        job, again = (command.make_job(task, 3, 5) for _ in "ab")
+        batch, same = next(iter(job.batches())), next(iter(again.batches()))
+        assert torch.equal(job.loss(job.model, batch), again.loss(again.model, same))
+        assert len(list(job.batches())) == job.steps == 3
+        other = command.make_job(task, 3, 6)
+        assert job.loss(job.model, batch) != other.loss(other.model, batch)
+
+
+@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
+def test_precision_is_used(precision, monkeypatch):
+    seen = []
+    fit = command.fit
+    monkeypatch.setattr(
+        command, "fit", lambda *a, **k: seen.append(k["precision"]) or fit(*a, **k)
+    )
+    assert main(["spelling", "--steps", "2", "--precision", precision]) == 0
+    assert seen == [command.PRECISIONS[precision]]
+
+
+# ---- several processes ---------------------------------------------------------
+
+
+def test_shares_are_disjoint_and_together_the_whole():
+    batch = torch.arange(10).view(5, 2), torch.arange(5)
+    one, other = share(batch, 0, 2), share(batch, 1, 2)
+    assert one[1].tolist() == [0, 2, 4] and other[1].tolist() == [1, 3]
+    assert one[0].tolist() == [[0, 1], [4, 5], [8, 9]]
+    assert share(batch, 0, 1)[1].tolist() == [0, 1, 2, 3, 4]
+
+
+def test_two_processes_have_the_losses_of_one(tmp_path):
+    words = ["copy", "--steps", "6", "--folder"]
+    assert main([*words, "one"]) == 0
+    port = 20_000 + os.getpid() % 20_000
+    done = subprocess.run(
+        [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2"]
+        + ["--master-port", str(port), "-m", "annotated.train", *words, "two"],
+        env=os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert losses("two") == pytest.approx(losses("one"), rel=1e-5)
+    assert done.stdout.count("step 6, loss") == 1, "one process speaks"
+
+
+# ---- what goes wrong -----------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["cooking"], "invalid choice: 'cooking' (choose from"),
+        (["copy", "--steps", "0"], "--steps must be at least 1"),
+        (["spelling", "--beam", "0"], "--beam must be at least 1"),
+        (["copy", "--translate", "x"], "--translate needs --resume CHECKPOINT"),
+        (["copy", "--resume", "none.pt"], "--resume: there is no file none.pt"),
+        (["copy", "--precision", "int4"], "invalid choice: 'int4'"),
+    ],
+)
+def test_a_wrong_command_is_named(words, message, capsys):
+    with pytest.raises(SystemExit):
+        main(words)
+    assert message in capsys.readouterr().err
+
+
+def test_a_run_is_not_overwritten(capsys):
+    assert main(["copy", "--steps", "1"]) == 0
+    with pytest.raises(SystemExit):
+        main(["copy", "--steps", "1"])
+    assert "runs/copy/model.pt exists: --resume runs/copy/" in capsys.readouterr().err
+
+
+def test_a_missing_data_set_is_named(capsys, monkeypatch):
+    from annotated import datasets
+
+    def unreachable(name, *files):
+        raise datasets.DataError(f"{name}: cannot download train.en.gz")
+
+    monkeypatch.setattr(datasets, "fetch", unreachable)
+    assert main(["translation"]) == 1
+    said = capsys.readouterr().err
+    assert "annotated.train: multi30k: cannot download train.en.gz" in said
+    assert "disk" not in said
+
+
+def test_what_cannot_be_translated_is_named(capsys):
+    assert main(["copy", "--steps", "1"]) == 0
+    Path("words.txt").write_text("cat\n")
+    model = ["--resume", "runs/copy/model.pt", "--translate", "words.txt"]
+    assert main(["copy", *model]) == 1
+    assert "the task 'copy' translates nothing" in capsys.readouterr().err
+    assert main(["spelling", *model]) == 1
+    assert "is of the task 'copy', not 'spelling'" in capsys.readouterr().err
+    Path("runs/copy/task.json").unlink()
+    assert main(["copy", *model]) == 1
+    assert "task.json must lie beside runs/copy/model.pt" in capsys.readouterr().err
+    assert main(["spelling", "--steps", "1"]) == 0
+    Path("words.txt").write_text("cat\n" + "a" * 33 + "\n")
+    model = ["--resume", "runs/spelling/model.pt", "--translate", "words.txt"]
+    assert main(["spelling", *model]) == 1
+    assert "text 2 has 33 pieces, and at most 32 fit" in capsys.readouterr().err
+
+
+def test_a_full_disk_is_named_and_the_last_checkpoint_stays(monkeypatch, capsys):
+    assert main(["copy", "--steps", "4"]) == 0
+    before = Path("runs/copy/model.pt").read_bytes()
+
+    def full(content, file):
+        file.write(b"half of it")
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(torch, "save", full)
+    assert main(["copy", "--resume", "runs/copy/model.pt"]) == 1
+    said = capsys.readouterr().err
+    assert "No space left on device: the disk is full" in said
+    assert "--resume runs/copy/model.pt" in said
+    assert Path("runs/copy/model.pt").read_bytes() == before
+    assert not Path("runs/copy/model.pt.part").exists()
+
+
+def test_a_file_is_written_whole_or_not_at_all(tmp_path, monkeypatch):
+    path = tmp_path / "curve.csv"
+    write_whole(path, b"old")
+
+    def full(self, content):
+        self.open("wb").write(content[:2])
+        raise OSError(errno.ENOSPC, "full")
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    with pytest.raises(OSError, match="full"):
+        write_whole(path, b"new")
+    assert path.read_bytes() == b"old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_what_ids_mean_is_kept():
+    assert main(["spelling", "--steps", "1"]) == 0
+    told = json.loads(Path("runs/spelling/task.json").read_text())
+    assert told["source"] == sorted("cakt") and told["target"] == ["AE", "K", "T"]
+    assert told["task"] == told["recipe"] == "spelling" and told["merges"] == []
+    assert told["seed"] == 0 and told["steps"] == 1 and told["large"] is False
