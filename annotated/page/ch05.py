@@ -514,7 +514,7 @@ def by_length(record: Mapping[str, Any]) -> Html:
         (9, 60, "lengths of\ntraining", OTHER),
         (14, 26, "none", OTHER),
         (52, 30, "sinusoidal", INK),
-        (17, 80, "learned", OTHER),
+        (38, 62, "learned (dashed)", OTHER),
         (112, 89, "rotary", THIS),
         (62, 1, "below: no better than guessing", OTHER),
     ):
@@ -547,7 +547,7 @@ def maps(figure: plt.Figure, caption: str) -> Html:
         "below the diagonal, dark at first and fading up to position 31, after which "
         "the weights scatter over many keys. Rotary: the dark line runs on to position "
         "63.",
-        caption=caption,
+        caption=caption + " Full shade: half of the weight or more.",
     )
 
 
@@ -591,7 +591,7 @@ def angles_plot(trained: Tensor, now: Tensor, longer: int) -> Html:
     figure, ax = plt.subplots(figsize=(4.375, 3))
     pairs, new = torch.arange(len(now)), new_angles(trained, now)
     slow = trained < 2 * math.pi
-    shade = {"color": COLOURS["wrong"], "alpha": 0.14, "lw": 0}
+    shade = {"color": COLOURS["wrong"], "alpha": 0.3, "lw": 0}
     known = trained[slow] / (2 * math.pi)
     reached = now[slow] / (2 * math.pi)
     ax.fill_between(pairs[slow], known, reached.maximum(known), **shade)

@@ -341,13 +341,14 @@ say(
 # Why? At position $i$ it has to guess character $i + 1$, and that
 # character is in its own input, one position ahead. Hide that one position from each query
 # of the trained model, and its loss grows more than tenfold: it has learned to copy. When
-# it writes, there is nothing ahead.
+# it writes, there is nothing ahead. Here is a line of the rhyme, to look closer:
 
-# %% Measured: with the next position hidden, it can't copy tags=["hide-input", "proof"]
+# %%
 line = rhyme[35:57]
 tokens = torch.tensor([[indices[c] for c in line]], device=device)
 
 
+# %% Measured: with the next position hidden, it can't copy tags=["hide-input", "proof"]
 @torch.no_grad()
 def loss_without(model, ahead):
     """Its loss if no query sees the key so many positions ahead."""
@@ -385,7 +386,7 @@ expect(
 # turn, too (an exercise of chapter 6).
 
 # %%
-changed = tokens.clone()  # of a line of the rhyme
+changed = tokens.clone()
 changed[0, -1] = indices["J"]
 with torch.no_grad():
     moved = {
