@@ -2,7 +2,7 @@
 
 import torch
 
-from annotated.checks import exercise, fused
+from annotated.checks import Raised, exercise, fused
 from annotated.checks.material import written_out
 
 POLARITY = "True and False are exchanged: True = may attend"
@@ -152,10 +152,15 @@ WON = (
 GONE = "a NaN of a visible score has gone: is every NaN there a 0/0?"
 
 
+SIXTEEN = "float16 ends at −65504, and the number that you fill in doesn't fit"
+
+
 def lost(weights, scores):
     """The hint for an answer that gives the last query no weights at all, or those of a
     hidden key, the third, where one of its scores is extreme; each time it has
-    something to attend to."""
+    something to attend to; and for a number that float16 cannot hold."""
+    if isinstance(weights, Raised):
+        return SIXTEEN if "Half" in weights.message else None
     last = weights[..., -1, :]
     if scores.min() < -1e4 and last[..., 2].max() > 0.5:
         return WON

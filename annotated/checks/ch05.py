@@ -119,7 +119,7 @@ backwards -> (-9, -2), [6, 8, 10]
 no step at all: the identity -> (0, 0), [6, 8, 10]
 many steps -> (50, 200), [6, 8, 10]
 a hundred thousand steps -> (90_000, 110_000), [6, 8, 10]
-        # off in the fourth digit: in which precision are the angles of so many steps?
+        # if this check fails alone: in which precision are the angles of so many steps?
 """)
 def _(draw, steps, widths):
     return draw.integer(*steps), draw.choice(widths)
@@ -135,6 +135,13 @@ def along_heads(x, *options):
     return rotary.right(x.transpose(1, 2), *options).transpose(1, 2)
 
 
+def along_batch(x, *options):
+    """A mistake: the axis before the positions is taken for them."""
+    if x.ndim < 3:
+        return rotary.right(x, *options)
+    return rotary.right(x.transpose(-3, -2), *options).transpose(-3, -2)
+
+
 def of_another_dtype(result, x, *options):
     """Values right to the last digit of a narrower dtype still get their name."""
     value = getattr(result, "value", result)  # without its gradients
@@ -148,7 +155,10 @@ def of_another_dtype(result, x, *options):
     {
         "your positions run along the heads: they are the axis before the last": (
             along_heads
-        )
+        ),
+        "your positions run along the batch: they are the axis before the last": (
+            along_batch
+        ),
     },
     symptoms=of_another_dtype,
     tolerance=1e-5,  # angles in single precision will do, for x in double too

@@ -187,6 +187,7 @@ for _hint in residual.mistakes:
         encoder_layer.instead(f"{_change}  # {_hint}")
 
 MIXED = "position and head are mixed up"
+STRIPED = "a head has every h-th column: head 1 should have the first k columns"
 encoder_layer.instead(r"""
 "pre") -> "pre") + (n - 1) * (x - y)  # the last residual adds the first x
 network, 2) -> network, 1)  # both blocks use the gain and bias of the first
@@ -195,6 +196,12 @@ k.shape[-1] ** 0.5
     1  # the scores are not divided by √k
     x.shape[-1] ** 0.5  # divided by √d: how wide is one head?
 (heads, -1) -> (1, -1)  # one head as wide as all: where are the others?
+unflatten(2, (heads, -1)).transpose(1, 2) -> unflatten(2, (-1, heads)).permute(0, 3, 1,
+        2)  # {STRIPED}
+unflatten(2, (heads, -1)).transpose(1, 2) -> unflatten(2, (-1, heads)).permute(0, 3, 1,
+        2)
+.transpose(1, 2).flatten(2) -> .permute(0, 2, 3, 1).flatten(2)
+        # {STRIPED}, and so when they are joined
 unflatten(2, (heads, -1)).transpose(1, 2) -> reshape(len(x), heads, x.shape[1], -1)
         # {MIXED} when the width is split into heads
 .transpose(1, 2).flatten(2) -> .reshape(x.shape)  # {MIXED} when the heads are joined
@@ -257,10 +264,20 @@ def _(draw, b, s, d, heads, padded, scale=1):
 # ---- a decoder layer ---------------------------------------------------------
 
 
+def sizes(result):
+    """The hint for an attention whose mask has another size than its scores."""
+    if isinstance(result, Raised) and "must match the size" in result.message:
+        return (
+            "a mask doesn't fit its attention: has each the mask of the keys that it "
+            "reads?"
+        )
+
+
 @exercise(
     "ch06-decoder-layer",
     "expected the target's attention to itself, then to the memory, then the "
     "feed-forward network, each sum normalised by its own norm",
+    symptoms=lambda y, *_: sizes(y),
 )
 def decoder_layer(x, memory, parts, mask, memory_mask):
     sublayers = {

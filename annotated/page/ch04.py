@@ -33,40 +33,22 @@ SENTENCE = "a small dog barks loudly".split()
 # ---- tables of weights ---------------------------------------------------------------
 
 
-def first_look() -> Html:
-    """Show the weights of four words, without a mask and with one."""
-    words = "the cat sleeps here".split()
-    x = torch.tensor([[-1.0, 1], [1, 1], [1, 0], [0, 1]])
-    past = causal_mask(4)[0, 0]
-    look: dict[str, Any] = {"rows": words, "columns": words, "weights": True}
-    return chain(
-        Matrix((x @ x.T).softmax(dim=-1), "without a mask", **look),
-        "→",
-        Matrix(masked_softmax(x @ x.T, past), "with a mask", mask=past, **look),
-        alt="Two tables of attention weights for the words the, cat, sleeps, here. "
-        "Without a mask, every word has weights for all four. With a mask, everything "
-        "above the diagonal is hatched: the sees only itself, with weight 1, and here "
-        "sees all four words.",
-        caption="Each row is a query, the word that attends; each column a key, a word "
-        "it attends to. Hatched: hidden. What is left of a row adds up to 1 again.",
-    )
-
-
 def weigh(
-    words: Sequence[str], scores: Tensor, weights: Tensor, mask: Tensor | None = None
+    words: Sequence[str],
+    scores: Tensor,
+    weights: Tensor,
+    mask: Tensor | None = None,
+    *,
+    caption: str,
 ) -> Html:
     """Show scores and weights (t, s), the row of the second word lit."""
     look: dict[str, Any] = {"rows": words, "columns": words, "row": 1}
     said = " ".join(f"{weight:.2f}" for weight in weights[1].tolist())
     hidden = "" if mask is None else ", hatched: −∞"
-    if mask is None:
-        caption = f"Follow the row of cat: each pad gets {weights[1, -1]:.2f}."
-    else:
-        caption = "The pads get no weight. Their own rows are harmless (4.8)."
     return chain(
         Matrix(scores, "scores" + hidden, mask=mask, **look),
         "softmax →",
-        Matrix(weights, "weights", weights=True, **look),
+        Matrix(weights, "weights", weights=True, mask=mask, **look),
         alt=f"The scores{hidden}, and the weights. Lit, the row of cat: {said}.",
         caption=caption,
     )
@@ -378,12 +360,13 @@ def build(
     """Return the mask (t, t) that a reader builds, and the weights under it.
 
     ``vectors`` are the queries and keys, ``(2, t + 1, k)``, padding's the last of each;
-    ``cells`` are the entries that are switched.
+    the last query begins with no key; ``cells`` are the entries that are switched.
     """
     t = vectors.shape[1] - 1
     mask = (torch.arange(t) < length).expand(t, t).clone()
     if causality == CAUSALITY[0]:
         mask &= causal_mask(t)[0, 0]
+    mask[-1] = False
     for i, j in cells:
         mask[i, j] = ~mask[i, j]
     queries, keys = vectors[:, [j if j < length else t for j in range(t)]]
@@ -418,8 +401,8 @@ def mask_builder() -> Html:
         ],
         label="Mask builder",
         checks=checks,
-        question="Click away the keys of the last row, one by one. When do hidden keys "
-        "get weight?",
+        question="Every key of the last row is hidden. Where does its weight go? Show "
+        "one again; then try the other ways to hide.",
         caption="Rows are queries, columns keys. Hatched: hidden. Keyboard: arrow keys "
         "move, Space toggles.",
     )
@@ -461,49 +444,6 @@ def written_table(written: Mapping[str, Sequence[str]], prompts: Sequence[str]) 
         for prompt, text in zip(prompts, texts, strict=True)
     ]
     return show_table(["model", "prompt", "continuation"], rows)
-
-
-def strongest(maps: Tensor, ahead: int) -> Tensor:
-    """Return the map (t, s), of those of heads (h, t, s), that looks ``ahead`` most."""
-    return maps[maps.diagonal(ahead, 1, 2).mean(dim=1).argmax()]
-
-
-def one_ahead(looks: Mapping[str, Tensor], line: str, part: slice) -> Html:
-    """Draw maps (h, t, s) of two models, of a part of the line that they read."""
-    text = line[part].replace(" ", "\u00a0")
-    figure, axes = plt.subplots(1, 2, figsize=(8.6, 4.5))
-    n = len(text)
-    for ax, name, ahead in zip(axes, looks, (-1, 1), strict=True):
-        weights = strongest(looks[name], ahead)[part, part]
-        ax.pcolormesh(weights, vmin=0, vmax=2, cmap=WEIGHTS)  # a number stays legible
-        for i, j in (~causal_mask(n)[0, 0]).nonzero().tolist() if ahead < 0 else ():
-            look = {"fc": "none", "ec": OTHER, "lw": 0, "hatch": "////"}
-            ax.add_patch(plt.Rectangle((j, i), 1, 1, **look))
-        for i, j in (weights >= 0.15).nonzero().tolist():
-            digits = f"{weights[i, j]:.1f}".removeprefix("0")
-            ax.text(j + 0.5, i + 0.5, digits, ha="center", va="center")
-        where = (4.3, 5.8, 1.6, 8.6) if ahead < 0 else (6.4, 5.8, 3, 9.6)
-        ax.annotate(
-            "one back" if ahead < 0 else "one ahead",
-            *(where[:2], where[2:]),
-            **{"ha": "center", "arrowprops": {"arrowstyle": "->", "color": OTHER}},
-        )
-        ax.set(xlim=(0, n), ylim=(n, 0), aspect="equal", title=name)
-        ax.spines["bottom"].set_visible(False)
-        ax.set_xticks([j + 0.5 for j in range(n)], text)
-        ax.set_yticks([j + 0.5 for j in range(n)], text)
-        ax.grid(visible=False)
-    share = strongest(looks["not masked"], 1).diagonal(1).mean()
-    return show(
-        figure,
-        title="Without the mask, a head looks one character ahead",
-        alt="Attention weights of one head of each model, over the characters of the "
-        "malt that. Masked: at and below the diagonal alone. Not masked: one column to "
-        f"the right of the diagonal has {share:.0%} of the weight.",
-        caption="Of the four heads of each first layer, the one that looks most one "
-        f"character back (masked), or ahead (not masked: {share:.0%} of its weight). "
-        "Hatched: hidden. Part of a line; blank rows and columns are spaces.",
-    )
 
 
 # ---- deeper pages --------------------------------------------------------------------

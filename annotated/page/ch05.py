@@ -4,7 +4,7 @@ import math
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from itertools import pairwise, product
+from itertools import pairwise
 from statistics import median
 from typing import Any
 
@@ -338,32 +338,6 @@ def rotary_explorer(turn: Callable, query: Tensor, key: Tensor) -> Html:
     )
 
 
-def dials(turn: Callable) -> Html:
-    """Draw a query of four pairs at three positions, turned by a notebook's code."""
-    pairs = torch.tensor([[0.8, 0.6], [-0.6, 0.8], [1.0, 0.0], [0.0, 1.0]])
-    figure, ax = plt.subplots(figsize=(6.4, 4.7))
-    for (i, speed), (row, p) in product(
-        enumerate(frequencies(8).tolist()), enumerate((1, 3, 10))
-    ):
-        ax.text(i, -0.62, f"pair {i}\n{speed:g}" * (row == 0), ha="center")
-        ax.text(-0.62, row, f"position {p}" * (i == 0), ha="right", va="center")
-        ax.add_patch(plt.Circle((i, row), 0.42, fill=False, ec=OTHER))
-        for at, alpha in ((0, 0.35), (p, 1)):
-            a, b = (0.4 * turn(pairs[i], at, speed)).tolist()
-            look = {"color": COLOURS["query"], "alpha": alpha, "lw": 3}
-            ax.plot([i, i + a], [row, row - b], solid_capstyle="round", **look)
-    ax.set(xlim=(-1.75, 3.5), ylim=(2.5, -0.8), aspect="equal")
-    ax.axis("off")
-    return show(
-        figure,
-        title="The first pair spins, the last hardly moves",
-        alt="Four pairs at positions 1, 3 and 10. Pair 0 points elsewhere each time; "
-        "pair 1 has turned by a radian at 10; pairs 2 and 3 stand almost still.",
-        caption="One query of eight numbers. Above, the speed of each pair in radians "
-        "per position; faint, the pair before it is turned.",
-    )
-
-
 def where_positions_enter() -> Html:
     """Draw two layers with clocks, and two with rotary positions."""
     drawing = Drawing(350, 272)
@@ -516,10 +490,11 @@ def guessing(length: int, count: int = 300) -> float:
 
 
 def by_length(record: Mapping[str, Any]) -> Html:
-    """Plot right answers by the length of the sequence, behind a click."""
+    """Plot right answers by the length of the sequence."""
     figure, ax = plt.subplots(figsize=(8.6, 3.4))
     said = []
-    for way, line in zip(WAYS, (":", "-", "--", "-"), strict=True):
+    looks = (OTHER, ":"), (INK, "-"), (OTHER, "--"), (THIS, "-")
+    for way, (color, line) in zip(WAYS, looks, strict=True):
         rows = []
         for run in longer(record, way):
             shares = {n: run["right"][n] for n in ("8", "16", "24", "32")}
@@ -527,35 +502,32 @@ def by_length(record: Mapping[str, Any]) -> Html:
             rows.append([100 * share for share in shares.values()])
         lengths = [*map(int, shares)]
         middle = [median(column) for column in zip(*rows, strict=True)]
-        color = THIS if way == "rotary" else OTHER
         ax.plot(lengths, middle, line, color=color)
         for row in rows:
             ax.plot(lengths, row, "o", color=color, alpha=0.4, ms=4)
         ends = dict(zip(lengths, middle, strict=True))
         said.append(f"{way}: {ends[32]:.0f}, {ends[40]:.0f}, {ends[64]:.0f}")
     guessed = [100 * guessing(n) for n in lengths]
-    ax.plot(lengths, guessed, color=INK, lw=1)
+    ax.fill_between(lengths, 0, guessed, color=OTHER, alpha=0.3, lw=0)
     ax.axvspan(8, 32, color=OTHER, alpha=0.15, lw=0)
-    for x, y, words in (
-        (9, 42, "lengths of\ntraining"),
-        (19, 20, "none"),
-        (50, 27, "sinusoidal"),
-        (40, 60, "learned"),
-        (128, 2, "guessing"),
+    for x, y, words, color in (
+        (9, 60, "lengths of\ntraining", OTHER),
+        (14, 26, "none", OTHER),
+        (52, 30, "sinusoidal", INK),
+        (38, 62, "learned (dashed)", OTHER),
+        (112, 89, "rotary", THIS),
+        (62, 1, "below: no better than guessing", OTHER),
     ):
-        color, ha = (INK, "right") if words == "guessing" else (OTHER, "left")
-        ax.text(x, y, words, color=color, ha=ha)
-    ax.text(128, 89, "rotary", color=THIS, ha="right")
+        ax.text(x, y, words, color=color)
     ax.set(xlabel="length of the sequence", ylabel="right answers (%)", ylim=(-3, 106))
-    drawn = show(
+    return show(
         figure,
-        title="Beyond the training lengths, only rotary holds up",
+        title="Beyond the training lengths, on this task, only rotary holds up",
         alt="Right answers in percent at lengths 32, 40 and 64. "
         f"{'; '.join(said)}. Guessing at 64: {100 * guessing(64):.0f}.",
         caption="Lines join medians of three recorded seeds. Right of the grey: the "
         "answers after position 31, which training never reached.",
     )
-    return Html(f"<details><summary>The answer</summary>{drawn.text}</details>")
 
 
 def maps(figure: plt.Figure, caption: str) -> Html:
@@ -563,11 +535,11 @@ def maps(figure: plt.Figure, caption: str) -> Html:
     for ax in figure.axes:
         weights = torch.as_tensor(ax.images[0].get_array())
         ax.images[0].remove()
-        _shades(ax, weights, 4.6)
+        _shades(ax, 2 * weights, 4.6)  # a weight of ½ in full colour
         for line in ax.lines:
             line.set_color(OTHER)
         ax.set(xticks=(0, 16, 32, 48), yticks=(0, 16, 32, 48))
-    figure.axes[0].set_ylabel("query at position")
+        ax.set_xlabel("key at position (rows: query)")
     return show(
         figure,
         title="The clocks’ line breaks off where training ended; rotary’s goes on",
@@ -575,7 +547,7 @@ def maps(figure: plt.Figure, caption: str) -> Html:
         "below the diagonal, dark at first and fading up to position 31, after which "
         "the weights scatter over many keys. Rotary: the dark line runs on to position "
         "63.",
-        caption=caption,
+        caption=caption + " Full shade: half of the weight or more.",
     )
 
 
@@ -610,18 +582,21 @@ def new_angles(trained: Tensor, now: Tensor) -> Tensor:
     return (trained < 2 * math.pi) & (now > trained)
 
 
-def angles_plot(trained: Tensor, now: Tensor) -> Html:
+def angles_plot(trained: Tensor, now: Tensor, longer: int) -> Html:
     """Plot how far each pair turns from the first token to the last, and say it.
 
-    ``trained`` and ``now`` are as in :func:`new_angles`.
+    ``trained`` and ``now`` are as in :func:`new_angles`; there are now ``longer``
+    times as many tokens.
     """
     figure, ax = plt.subplots(figsize=(4.375, 3))
     pairs, new = torch.arange(len(now)), new_angles(trained, now)
     slow = trained < 2 * math.pi
-    shade = {"color": COLOURS["wrong"], "alpha": 0.14, "lw": 0}
+    shade = {"color": COLOURS["wrong"], "alpha": 0.3, "lw": 0}
     known = trained[slow] / (2 * math.pi)
-    ax.fill_between(pairs[slow], known, 1e4, **shade)
-    ax.text(len(now) - 2, 1500, "never seen", ha="right")
+    reached = now[slow] / (2 * math.pi)
+    ax.fill_between(pairs[slow], known, reached.maximum(known), **shade)
+    if new.any():
+        ax.text(len(now) - 2, 1.6 * reached.max(), "never seen", ha="right")
     for angles, color, name in ((trained, OTHER, "training"), (now, THIS, "now")):
         ax.plot(pairs, angles / (2 * math.pi), color=color, label=name)
     ax.set(yscale="log", ylim=(3e-3, 1e4), xlabel="pair, from fast to slow")
@@ -630,8 +605,9 @@ def angles_plot(trained: Tensor, now: Tensor) -> Html:
     ax.minorticks_off()
     name_lines(ax)
     said = f"{int(new.sum()) or 'None'} of {len(now)} pairs meet angles never seen. "
-    said += f"The fastest turns {(now[0] / trained[0]).item():.2g} times as far as in "
-    said += "training."
+    first, last = (now / trained / longer)[[0, -1]].tolist()  # per token
+    said += f"Per token, the fastest turns {first:.0%} as far as in training, the "
+    said += f"slowest {last:.0%}."
     drawn = plot_html(figure, said, once=True)
     return Html(drawn + render("paragraph", kind="says", text=said))
 

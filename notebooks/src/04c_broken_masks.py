@@ -28,7 +28,10 @@ toy_weights = masked_softmax(toy_scores, toy_mask)
 # %% Picture: scores and weights under the right mask tags=["hide-input"]
 from annotated.page import ch04
 
-ch04.weigh(words, toy_scores[0], toy_weights[0], toy_mask[0].expand(5, 5))
+ch04.weigh(
+    *(words, toy_scores[0], toy_weights[0], toy_mask[0].expand(5, 5)),
+    caption="The pads get no weight. Their own rows are harmless (4.8).",
+)
 
 
 # %% Train: a model that counts, for later tags=["hide-input"]
@@ -224,7 +227,7 @@ expect(
 # | what you see | what it may be | how to find out |
 # |---|---|---|
 # | NaN everywhere | 0 · −∞ | look at one row of weights |
-# | NaN in some rows | nothing left to attend to ([4.5](04_masks.ipynb)) | which rows? |
+# | NaN in some rows | nothing left to attend to ([4.6](04_masks.ipynb)) | which rows? |
 # | good alone, worse in a batch | padding leaks | append pads |
 # | far better in evaluation, or babbling | the future leaks | change the last input |
 #

@@ -1,8 +1,8 @@
 # %% [markdown]
 # # 5. Positions
 #
-# Two friends review a film: *not good, bad* and *not bad, good*. The same four
-# symbols, and you know who enjoyed it. Attention doesn't: it compares words, and never
+# Two friends review a film: *not good, bad*, says one, and *not bad, good* the other. The
+# same four symbols, and you know who enjoyed it. Attention doesn't: it compares words, and never
 # asks which came first. So **give each position a row of one-handed clocks, each
 # running at its own speed, and add their readings to the word.**
 
@@ -69,10 +69,11 @@ ch05.check_bag()
 # Every row is the same in both reviews. The rows have merely swapped places, and an average
 # doesn't care about word order. So the classifier has to give the two friends the same answer.
 #
-# Training can't bring the order back. Chapter 2 proved that attention without a mask is
+# Without a mask, no training can bring the order back. Chapter 2 proved that attention is
 # *equivariant*: shuffle the words and the outputs are shuffled with them, whatever the
 # weights. A causal mask changes that: each word sees one more than the word before, and models
-# with such a mask [can learn the order](https://arxiv.org/abs/2203.16634) without positions.
+# with such a mask [can learn the order](https://arxiv.org/abs/2203.16634) with no positions
+# at all (*NoPE*).
 #
 # How much it hurts to lose the order depends on the task. Here a small Transformer (see
 # chapter 6) trains in your browser, without positions. Let it write words backwards, and
@@ -91,7 +92,7 @@ laboratory(
 # %% [markdown]
 # ## 5.2 Add the position
 #
-# So the input itself has to say where each word is. To each word's vector we add
+# The surest way is to say in the input where each word is. To each word's vector we add
 # a vector that depends on its position alone. Positions count from 0. With a width of
 # four there's room for two clocks, a fast one and a slow one, and *good*, at position
 # 1, gets their reading: (0.84, 0.54, 0.01, 1).
@@ -116,7 +117,7 @@ ch05.check_sum()
 # In the other review *good* is at position 3. It becomes a different vector, so it gives and
 # receives different weights, and the averages differ.
 #
-# **Doesn't adding blur the word? Why not put the position beside it?** You could
+# **Why not put the position beside the word, instead of blurring it?** You could
 # concatenate the word's vector $x$ and the position's vector $u$. The longer vector is
 # then multiplied by a matrix $W$, and that's a sum of two products:
 #
@@ -126,11 +127,12 @@ ch05.check_sum()
 # \end{aligned}$$
 #
 # Adding is concatenating with $W_x = W_u$: you give up a separate matrix for the positions,
-# and keep the width $d$. (There's another cost: [5.5](#55-rotary-positions).)
+# and keep the width $d$. It does mix the two. But a wide vector has room, and training can put
+# words and positions into different directions of it.
 #
-# ## 5.3 Which vector? A clock
+# ## 5.3 Which vector? First the ideas that fail
 #
-# Why clocks? Try what comes to mind first.
+# Try what comes to mind first.
 #
 # - **The number itself**, $p$ added to every entry. At position 500 each entry is
 #   about 500 and the word is a ripple on top: *cat* and *dog* point the same way.
@@ -151,8 +153,8 @@ ch05.check_number()
 # So keep the columns and their speeds, and replace each digit by something that goes
 # up and down *smoothly*: a sine. One sine alone won't do, since at a height of 0.5 it
 # may be rising or falling. Put a cosine beside it and the doubt is gone: together, the two
-# trigonometric functions are the coordinates of the tip of **a hand on a clock**. It never
-# jumps, and one step further is always the same turn. A single hand soon repeats itself, so
+# trigonometric functions are the coordinates of the tip of **a hand on a clock**. **It never
+# jumps, and one step further is always the same turn.** A single hand soon repeats itself, so
 # take several clocks, each slower than the last. <!-- given: 0.5 -->
 #
 # That's the **sinusoidal encoding** of
@@ -201,34 +203,17 @@ ch05.check_table(table_by_hand)
 
 # %% [markdown]
 # **Why 10000?** The base sets the speed of the slowest hands, and so the distance up to
-# which the vectors can tell *near* from *far*.
+# which the vectors can tell *near* from *far*. The paper gives no reason for its number; any
+# that is large beside the length of a text would do.
 
 # %% Figure: similarity by distance, for three bases tags=["hide-input"]
 ch05.reach()
 
 # %% [markdown]
 # With a base of 10 all hands are fast, and positions ten apart look as unrelated as
-# positions a thousand apart. With 10000 the similarity falls up to ten thousand. The cost
-# shows at short range: slow hands make neighbours look alike. ([5.7](#57-a-longer-context) says
-# why Llama 3 [takes 500 000](https://arxiv.org/abs/2407.21783).)
-#
-# With few hands there's a second danger: all of them may come back to nearly the same
-# angles at once.
-
-# %% Try it: the table, by base and width tags=["hide-input"]
-ch05.table_explorer()
-
-# %% [markdown]
-# <details><summary>Answer</summary>
-#
-# Nineteen positions are three full turns of the first hand (it comes round every 6.3)
-# and nearly one of the second. Eight numbers are enough (0.39): no far position agrees
-# with position 12 on all four hands. Now drag the position: the curve keeps its shape and
-# only moves along. Section 5.4 says why.
-# <!-- exact: 6.3 = 2 * pi -->
-# <!-- exact: 0.39 -->
-#
-# </details>
+# positions a thousand apart. With 10000 the similarity falls up to ten thousand. (With few
+# hands there's a second danger, that all come back at once: [5c.4](05c_relative_positions.ipynb)
+# has the table to play with.)
 #
 # ## 5.4 A step is a rotation
 #
@@ -306,7 +291,8 @@ ch05.pair_explorer()
 # **What is that good for?** It lets a head look a fixed number of positions back. Take
 # positions without words, let the query projection be $M_{-3}$ and leave the keys alone: then
 # the query of position 5 *is* the encoding of position 2, and its best match is the key three
-# positions earlier. Multiply by 10 to make it sharp.
+# positions earlier. The factor of 10 makes it sharp; a trained head has it in the size of its
+# projections.
 
 # %%
 rows = table_by_hand(6, 8)
@@ -341,10 +327,9 @@ print(
 
 # %% [markdown]
 # With words it's not so easy. They're compared, too, and $M_{-3}$ leaves a word much as it
-# was, since 25 of its 32 hands turn by less than half a radian. Add words whose entries have
-# a standard deviation of 1/8, and three positions in four still look three back; add words
-# of size 1, and nearly all look at *themselves*. A real head has to learn projections that
-# filter the words out.
+# was, since most hands hardly turn in three steps. So next to large words, nearly all
+# positions look at *themselves*. A real head has to learn projections that filter the words
+# out.
 #
 # One more thing follows. The dot product of two hands at the angles $p\,\omega$ and
 # $r\,\omega$ is the cosine of the angle between them, so
@@ -360,8 +345,8 @@ ch05.kernel()
 # %% [markdown]
 # ## 5.5 Rotary positions
 #
-# The dot product of two positions depends only on their offset, but adding them to words
-# spoils that. Once they share a vector, a score is the sum of four products: word with word,
+# The dot product of two positions depends only on their offset. Adding them to words, and
+# multiplying by $W_q$ and $W_k$, spoils that. Once they share a vector, a score is the sum of four products: word with word,
 # word with position, position with word, position with position. Only the last involves both
 # positions, so only the last can depend on their offset.
 #
@@ -397,13 +382,8 @@ ch05.rotary_explorer(turn, query, key)
 #
 # </details>
 #
-# A real query has many pairs, each turning at a speed of its own:
-
-# %% Figure: a query of four pairs at three positions tags=["hide-input"]
-ch05.dials(turn)
-
-# %% [markdown]
-# The score adds up one dot product per pair, and that depends only on the two lengths and the
+# A real query has many pairs, each turning at a speed of its own, like the clocks of the first
+# screen. The score adds up one dot product per pair, and that depends only on the two lengths and the
 # angle between them. Turning both sides by the same amount changes neither. So let $R_p$ be
 # the rotation at position $p$, each pair at its own speed $\omega_i$, and turn everything back
 # by $r$ positions. The key returns to where it began, and the score stays the same:
@@ -478,7 +458,6 @@ ch05.check_half_split(rotary_half_split, turn)
 # **Learned** is a *position embedding*, a table with a row per position (here 128), random at
 # first and trained like the embedding of words, as in BERT and GPT-2.
 #
-# **Before you read on:** which of them still answer correctly at position 60?
 
 # %% Figure: right answers by length tags=["hide-input", "remove-stdout"]
 from annotated.page.notebook import recorded
@@ -620,28 +599,27 @@ expect(
 
 # %% [markdown]
 # - **Learned** has to guess. Rows 32 to 127 never got a gradient: they still hold the
-#   random numbers they began with.
+#   random numbers they began with (small ones; [5b.4](05b_train_short_test_long.ipynb) has
+#   large ones, too).
 # - **Sinusoidal** gets a little further and then guesses as well. $M_{-1}$ would treat all
-#   positions alike: among words of the size ours begin with, it finds the previous position
-#   about half the time, early and late. But training needn't find $M_{-1}$, and
+#   positions alike. But training needn't find it, and
 #   this model didn't: its line fades even within the training lengths.
-# - **Rotary** still works. The same query and the same key score at 59 and 60 what they
-#   score at 9 and 10. The softmax could still go wrong, if keys at distances never seen in
-#   training attracted weight. Here they attract little. (The first row has no symbol before
-#   it to find, so it may look anywhere.)
+# - **Rotary** still works. The same query and the same key get the same score at positions 59
+#   and 60 as at 9 and 10. Keys at distances never seen in training could attract weight. Here
+#   they attract little.
 #
 # Don't generalise from this. The task uses a distance of one, which every training
 # sequence contains; the new distances only have to be ignored. In language models, rotary
-# positions [also break down soon past the training
-# length](https://arxiv.org/abs/2108.12409). [5b](05b_train_short_test_long.ipynb) shows what
+# positions break down soon past the training length: Llama's perplexity goes [from about 7 to
+# over 1000](https://arxiv.org/abs/2306.15595). [5b](05b_train_short_test_long.ipynb) shows what
 # happens where long sequences are *rare*, and what unseen positions do to the seen ones.
 #
 # ## 5.7 A longer context
 #
 # A model with rotary positions was trained on 4,096 tokens, as Llama 2 was, and you need
-# 16,384. Its heads are 128 numbers wide, so they have 64 pairs. The fast pairs went round
-# many times in training and have seen every angle. The slow ones didn't get round once: at a
-# new distance they turn a query to an angle that it never had.
+# 16,384. Its heads are 128 numbers wide, so they have 64 pairs. The fast pairs turned many
+# full circles in training and have seen every angle. The slow ones didn't get round once: at
+# a new distance, the angle between query and key is one that training never showed.
 #
 # Two entries of a model's configuration help. `rope_theta` is the base, and a scaling
 # `factor` divides every position before it turns anything:
@@ -659,7 +637,8 @@ from annotated.page.play import play
 
 def longer_context(rope_theta, factor):
     trained = turned_by(10_000, 1, 4096)
-    return ch05.angles_plot(trained, turned_by(rope_theta, factor, 16_384))
+    now = turned_by(rope_theta, factor, 16_384)
+    return ch05.angles_plot(trained, now, longer=4)
 
 
 play(
@@ -667,10 +646,10 @@ play(
     label="Which pairs meet angles never seen?",
     rope_theta=[10_000, 30_000, 100_000, 500_000],
     factor=[1, 2, 4, 8],
-    question="Get every pair out of the red, first with the factor, then with "
-    "rope_theta alone. What does each do to the fastest pair?",
+    question="Get rid of the red, first with the factor, then with rope_theta "
+    "alone. What does each do to the fastest pair?",
     caption="Grey: trained on 4,096 tokens, with a base of 10 000. Blue: the same "
-    "model on 16,384. Red: angles that a slow pair never reached.",
+    "model on 16,384. Red: angles that a slow pair reaches for the first time.",
 )
 
 # %% Proof: which settings suffice tags=["hide-input", "proof"]
@@ -686,10 +665,12 @@ ch05.check_longer(turned_by)
 #
 # </details>
 #
-# Either way, words at a given distance turn by other angles than in training, so the model needs
-# some more of it. [Chen et al. (2023)](https://arxiv.org/abs/2306.15595) take the
-# factor and 1000 steps; [Code Llama](https://arxiv.org/abs/2308.12950) raises the base to a
-# million; [YaRN](https://arxiv.org/abs/2309.00071) squeezes the slow pairs and spares the
+# Either way, words at a given distance turn by other angles than in training, so a little more
+# training is needed. [Chen et al. (2023)](https://arxiv.org/abs/2306.15595) take the
+# factor (*position interpolation*) and 1000 steps;
+# [Code Llama](https://arxiv.org/abs/2308.12950) raises the base to a
+# million. [Llama 3](https://arxiv.org/abs/2407.21783), made for long texts, is trained with
+# 500 000 from the start, so that its slow pairs have room. [YaRN](https://arxiv.org/abs/2309.00071) squeezes the slow pairs and spares the
 # fast ones. [5c](05c_relative_positions.ipynb) squeezes our rotary model and repairs it, and
 # shows other relative positions: ALiBi and T5's bias.
 #
@@ -698,8 +679,7 @@ ch05.check_longer(turned_by)
 # **The loss is very low, and the decoder repeats itself.** A decoder that is given
 # one new symbol per step, and remembers the earlier ones, puts every symbol at position 0,
 # because the encoding sees one symbol at a time. The fix is to count up `start`.
-# Here's a model that learned to copy ten symbols, decoding both ways with the same
-# weights:
+# Here a small model copies ten symbols, both ways with the same weights:
 
 
 # %% A small copier tags=["hide-input"]
@@ -781,7 +761,7 @@ for name, counting in (("start=step", True), ("position 0 each time", False)):
     symbols = " ".join(map(str, written[0].tolist()))
     table.append([name, symbols, f"{copied[name]:.0%}"])
 loss = f"Training loss {copying[-1]['loss']:.4f}"
-show_table(["", "one row", "rows copied exactly"], table, loss)
+show_table(["", "one sequence", "copied exactly"], table, loss)
 
 # %% Measured: it copies, and it stutters tags=["hide-input", "proof"]
 from annotated.page.notebook import expect
@@ -841,7 +821,7 @@ show_table(
 # **The model ignores order although you added positions.** They may be too small.
 # `nn.Embedding` starts with a standard deviation of 1. Start learned positions at 0.02, and
 # the words may drown them out. (BERT's are as small, but so are its words.) Initialise both at
-# the same scale. (Rare positions need more: [5b.4](05b_train_short_test_long.ipynb).)
+# the same scale.
 # <!-- given: 0.02 -->
 #
 # <details><summary>Two more pitfalls: most columns of your table hardly change; a table

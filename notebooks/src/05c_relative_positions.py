@@ -17,7 +17,7 @@ ch05.alibi()
 # %% [markdown]
 # You'll meet these in the papers and configuration files of language models; nothing
 # later in the book needs them. This page continues
-# [chapter 5](05_positional_encoding.ipynb). About 15 minutes.
+# [chapter 5](05_positional_encoding.ipynb). About 17 minutes.
 #
 # ## 5c.1 A number for each distance
 #
@@ -211,7 +211,28 @@ ch05.check_squeezed(squeezed)
 # ([Code Llama](https://arxiv.org/abs/2308.12950), from 10 000 to a million), which slows the
 # slow hands most. [5.7](05_positional_encoding.ipynb) has both, with sliders.
 #
-# ## 5c.4 Which one, then?
+# ## 5c.4 Hands that agree
+#
+# Back to the clocks of [chapter 5](05_positional_encoding.ipynb), for a look at the whole
+# table. With few hands there's a danger: all of them may come back to nearly the same angles at
+# once.
+
+# %% Try it: the table, by base and width tags=["hide-input"]
+ch05.table_explorer()
+
+# %% [markdown]
+# <details><summary>Answer</summary>
+#
+# Nineteen positions are three full turns of the first hand (it comes round every 6.3)
+# and nearly one of the second. Eight numbers are enough (0.39): no far position agrees
+# with position 12 on all four hands. Now drag the position: the curve keeps its shape and
+# only moves along; section 5.4 says why.
+# <!-- exact: 6.3 = 2 * pi -->
+# <!-- exact: 0.39 -->
+#
+# </details>
+#
+# ## 5c.5 Which one, then?
 #
 # For a model of your own, take **rotary** unless you have a reason not to: no parameters, exact
 # offsets, and known ways to stretch it. The others you'll meet:

@@ -67,8 +67,10 @@ def test_a_pair_meets_new_angles_if_it_goes_further_and_had_not_been_round():
     now = torch.tensor([9.0, 1.0, 0.6, 0.5, 0.2])
     new = ch05.new_angles(2 * math.pi * turns, 2 * math.pi * now)
     assert new.tolist() == [False, False, True, False, False]
-    said = ch05.angles_plot(2 * math.pi * turns, 2 * math.pi * now).text
-    assert "1 of 5 pairs meet angles never seen. The fastest turns 3 times" in said
+    said = ch05.angles_plot(2 * math.pi * turns, 2 * math.pi * now, longer=4).text
+    assert (
+        "1 of 5 pairs meet angles never seen. Per token, the fastest turns 75%" in said
+    )
 
 
 def test_a_factor_that_multiplies_is_refused():

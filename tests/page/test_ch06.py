@@ -71,3 +71,26 @@ def test_a_train_that_takes_other_steps_is_refused(capsys):
 def test_edits_are_the_fewest():
     assert ch06.edits("March 7", "Marc 9h") == 3
     assert ch06.edits("", "ab") == 2 and ch06.edits("kitten", "sitting") == 3
+
+
+def test_networks_are_shown_with_the_numbers_that_are_trained():
+    rows = ch06.with_sizes(dict.fromkeys("abcdefg", 0))
+    assert [size for _, size, _ in rows] == [272, 544, 1072, 2128, 4240, 1040, 2128]
+
+
+def test_the_mean_of_a_rung_is_that_of_its_seeds():
+    ladder = recorded("ladder")["rows"]
+    losses = [row["loss"] for row in ladder if row["rung"] == "+ residual"]
+    assert len(losses) == 3
+    assert ch06.mean_loss("+ residual") == pytest.approx(sum(losses) / 3)
+
+
+def test_a_model_that_misses_the_note_is_refused():
+    further = recorded("ladder_further")
+    ch06.check_further(further)
+    said = BeautifulSoup(ch06.trained_on(further, "abc", "def").text, "html.parser")
+    cells = [cell.text for cell in said.select("tbody tr")[1]("td")]
+    assert cells == ["b", "e", "March 7, 2024"]
+    further["rows"][0]["written"][1] = "March 7, 2042"
+    with pytest.raises(AssertionError):
+        ch06.check_further(further)

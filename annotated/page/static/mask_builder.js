@@ -10,7 +10,7 @@ const words = data.words.map((word, j) => (j < length ? word : "pad"));
 const row = (table, j) => table[j < length ? j : n]; // the last one is pad's
 
 const mask = all.map((i) => all.map((j) => (
-  (j < length && (!causal || j <= i)) !== switched.has(i * n + j))));
+  (i < n - 1 && j < length && (!causal || j <= i)) !== switched.has(i * n + j))));
 const scores = all.map((i) => all.map((j) => {
   const q = row(data.queries, i);
   return dot(q, row(data.keys, j)) / Math.sqrt(q.length);

@@ -71,7 +71,7 @@ def halves_table(length, d_model, start=0, base=10000.0):
 #
 # | argument | | |
 # |---|---|---|
-# | `steps` | an integer | $s$; may be 0, or negative |
+# | `steps` | an integer | $s$; may be 0, negative, or very large |
 # | `d_model` | an even number | the width $d$ |
 # | result | `(d_model, d_model)` | float32, accurate to four decimal places |
 #
@@ -177,10 +177,14 @@ def rotary(x, start=0, half_split=False):
 # | `width` | an integer | the width of `q` and `k` |
 # | result | `True` or `False` | a plain bool, not a tensor |
 #
-# A score that changes for **some** vectors or **some** positions gets a `False`, so
-# try 200 times: draw `q` and `k` (`torch.randn(width)`, each independently), the two
-# positions, from the whole range and in either order, and a shift that keeps both
-# between 0 and 100. Compare with a tolerance, `torch.allclose(…, atol=1e-3)`.
+# A score that changes for **some** vectors or **some** positions gets a `False`. So try 200
+# times, each time with new draws:
+#
+# - `q` and `k`: `torch.randn(width)`, each independently;
+# - the two positions: from the whole range, in either order;
+# - a shift that keeps both between 0 and 100.
+#
+# Compare with a tolerance, `torch.allclose(…, atol=1e-3)`.
 #
 # *Example.* With `lambda q, k, p, r: q @ k - abs(p - r)` it is `True`, and with
 # `lambda q, k, p, r: q @ k - p` it is `False`.

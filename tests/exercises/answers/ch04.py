@@ -72,7 +72,7 @@ scores.masked_fill(~mask, -torch.inf).masked_fill(empty, 0.0) -> scores
 -torch.inf).masked_fill(empty, 0.0) -> -1e9)
 (dim=-1).masked_fill(empty, 0.0) -> (-1)  # averages everything
 -torch.inf).masked_fill(empty, 0.0) -> -1e9)
-(dim=-1).masked_fill(empty, 0.0) -> (-1) * mask  # without overflow
+(dim=-1).masked_fill(empty, 0.0) -> (-1) * mask  # float16 ends
 scores.masked_fill(~mask, -torch.inf).masked_fill(empty, 0.0) -> scores
 (dim=-1).masked_fill(empty, 0.0) -> (-1) * mask
 weights @ value -> weights / weights.sum(-1, keepdim=True).clamp(min=1e-6) @ value
@@ -146,7 +146,7 @@ scores.masked_fill(~mask, -torch.inf).masked_fill(empty, 0.0) -> scores.exp() * 
 scores.softmax(dim=-1) -> (scores / scores.sum(-1, True)).nan_to_num(0)
         # the gradient of scores holds NaN
 -torch.inf).masked_fill(empty, 0.0) -> -1e9)
-return weights.masked_fill(empty, 0.0) -> return weights * mask  # without overflow
+return weights.masked_fill(empty, 0.0) -> return weights * mask  # float16 ends
 scores.masked_fill(~mask, -torch.inf).masked_fill(empty, 0.0) -> scores
 scores.softmax(dim=-1) -> scores.softmax(dim=-1) * mask
 return weights.masked_fill(empty, 0.0) -> return weights / weights.sum(-1,

@@ -7,15 +7,13 @@ FAULTS = {
     ],
     "build": [
         ("torch.arange(t) < length", "torch.arange(t) <= length", "a pad too few"),
+        ("mask[-1] = False", "mask[0] = False", "the wrong row begins empty"),
         ("== CAUSALITY[0]", "== CAUSALITY[1]", "causal when it shouldn't be"),
         ("mask[i, j] = ~mask[i, j]", "mask[i, j] = False", "a click never shows"),
         ("j if j < length else t", "j", "padding with the scores of words"),
         ("vectors.shape[2] ** 0.5", "vectors.shape[2]", "scores too small"),
         ("== HIDING[0]", "in HIDING[:2]", "no NaN where there is one"),
         ("== HIDING[2]", "== HIDING[1]", "the two fills mixed up"),
-    ],
-    "strongest": [
-        ("maps.diagonal(ahead, 1, 2)", "maps.diagonal(0, 1, 2)", "any neighbour"),
     ],
     "check_fills": [
         ("[2] == wanted", "[2] >= 0", "any weight"),

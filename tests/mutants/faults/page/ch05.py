@@ -33,7 +33,7 @@ FAULTS = {
         ("now > trained", "now >= trained", "the same angle is new"),
     ],
     "angles_plot": [
-        ("now[0] / trained[0]", "trained[0] / now[0]", "the inverse"),
+        ("now / trained / longer", "now / trained", "not per token"),
     ],
     "check_longer": [
         ("== 0 < new[30_000, 1], new", "< 99", "any factor will do"),

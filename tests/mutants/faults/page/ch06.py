@@ -22,6 +22,15 @@ FAULTS = {
          "WITHOUT.items()", "in no order"),
         ("/ 3:.2f", "/ 2:.2f", "no means"),
     ],
+    "with_sizes": [
+        ("count[64] - sum", "sum", "what is frozen is counted"),
+    ],
+    "mean_loss": [
+        ("/ 3", "", "the sum"),
+    ],
+    "check_further": [
+        ('row["written"] == right and ', "", "any date will do"),
+    ],
     "edits": [
         ("above[j - 1] + (a != b)", "above[j - 1] + 1", "equal symbols cost"),
         ("row[-1] + 1)", "row[-1] + 2)", "a symbol too many costs two"),
