@@ -256,10 +256,11 @@ def collision_figure(
     for buckets, dots, line in zip(sizes, sampled, computed, strict=True):
         ax.plot(angles, line, color=THIS)
         ax.plot(angles, dots, "o", color=THIS, ms=5)
-        here = numpy.interp(-0.3, -line, angles)  # where it falls to 0.3
+        high = 0.5 if buckets == sizes[0] else 0.3
+        here = numpy.interp(-high, -line, angles)  # where it falls so far
         left = buckets == sizes[-1]
         at, side = (here - 3, "right") if left else (here + 3, "left")
-        ax.text(at, 0.3, f"{buckets} buckets", color=THIS, ha=side, va="center")
+        ax.text(at, high, f"{buckets} buckets", color=THIS, ha=side, va="center")
     ax.set(xlabel="angle between two vectors (degrees)", ylabel="share a bucket")
     ax.set(xticks=(0, 45, 90, 135, 180), xlim=(0, 180), ylim=(0, 1.02))
     at_40 = ", ".join(f"{share[2]:.2f}" for share in sampled)
