@@ -43,6 +43,23 @@ def real_blocks(depth: int, gain: float = 1.0, **options: Any) -> nn.ModuleList:
     return blocks
 
 
+def megabytes_saved(
+    layer: nn.Module, compute: Callable[[Tensor], Tensor], x: Tensor
+) -> float:
+    """Return the megabytes saved for the backward pass, without a layer's weights."""
+    weights = {p.untyped_storage().data_ptr() for p in layer.parameters()}
+    kept = {}
+
+    def note(tensor: Tensor) -> Tensor:
+        storage = tensor.untyped_storage()  # views of one storage count once
+        kept[storage.data_ptr()] = storage.nbytes() / 1e6
+        return tensor
+
+    with torch.autograd.graph.saved_tensors_hooks(note, lambda tensor: tensor):
+        _output = compute(x)  # its graph holds what is kept
+    return sum(size for place, size in kept.items() if place not in weights)
+
+
 # ---- memory, as recorded -------------------------------------------------------------
 
 

@@ -322,7 +322,7 @@ ch13.joined_picture(
 # the first one saw. That's what `met` is for, and the method is complete:
 
 
-# %% Code: who shares a window tags=["hide-input"]
+# %%
 def share_a_window(bucket, c):
     place = bucket.argsort(stable=True).argsort()  # (t,)
     chunk = place // c  # (t,): of each position
@@ -330,7 +330,6 @@ def share_a_window(bucket, c):
     return (chunk == chunk[:, None]) | (chunk == before[:, None])  # (t, t)
 
 
-# %%
 def attend(x, values, buckets, c, once=True):
     met = torch.zeros(len(x), len(x), dtype=torch.bool)
     rounds = []
@@ -426,8 +425,8 @@ say(
     f"{ch13.percent(exactly[4])} right, one that was trained with one round "
     f"{ch13.percent(by_one[4])}; tested with eight, both get "
     f"{ch13.percent(min(exactly[1], by_one[1]))} (means of three seeds). So it "
-    "notices, and it can learn to cope. But eight rounds compute 64 scores per query, as many "
-    "as the whole matrix has."
+    "notices, and it can learn to cope. But eight rounds compute 64 scores per "
+    "query, as many as the whole matrix has."
 )
 
 # %% [markdown]

@@ -63,34 +63,19 @@ chain(
 # Say the loss is the sum of the four outputs. If $w$ grows a little, the loss grows
 # $1 + 0 + 3 + 3 = 7$ times as much. That's the gradient, and you need $\mathrm{ReLU}(x)$ to
 # compute it. So PyTorch saves it on the way forward, and picks it up again on the way
-# back. It will tell you what it saves, if you ask. Here is one layer of chapter 6, 256 wide,
-# reading 2048 characters (`saved` adds up what PyTorch keeps; it is in the code below):
+# back. It will tell you what it saves, if you ask (`megabytes_saved` asks, through
+# `saved_tensors_hooks`). Here is one layer of chapter 6, 256 wide, reading 2048 characters:
 
-# %% Code: a layer, and how many megabytes PyTorch saves tags=["hide-input"]
-from torch.autograd.graph import saved_tensors_hooks
+# %%
+from functools import partial
 
+from annotated.page import ch14
 from annotated.transformer import EncoderLayer, TransformerConfig
 
 config = TransformerConfig(96, 96, d_model=256, heads=4, d_ff=1024, norm="pre")
 layer = EncoderLayer(config).eval()  # without dropout
-weights = {p.untyped_storage().data_ptr() for p in layer.parameters()}
+saved = partial(ch14.megabytes_saved, layer)  # for compute(x), without weights
 
-
-def saved(compute, x):
-    """Megabytes saved for the backward pass, not counting weights."""
-    kept = {}
-
-    def note(tensor):
-        storage = tensor.untyped_storage()  # views of one storage count once
-        kept[storage.data_ptr()] = storage.nbytes() / 1e6
-        return tensor
-
-    with saved_tensors_hooks(note, lambda tensor: tensor):
-        _output = compute(x)  # its graph holds what is kept
-    return sum(size for place, size in kept.items() if place not in weights)
-
-
-# %%
 x = torch.randn(1, 2048, 256, requires_grad=True)
 print(f"input {x.nbytes / 1e6:.1f} MB, saved {saved(layer, x):.1f} MB")
 
