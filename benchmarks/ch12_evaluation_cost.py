@@ -1,17 +1,19 @@
-"""Chapter 12: what a character costs in evaluation, by the length that it looks back.
+"""Chapter 12: what a guess costs in evaluation, with the same least context.
 
-A vanilla model of 4 layers and width 256 that has slid by one character reads its whole
-window again: what stood at position i now stands at i − 1. Transformer-XL of the same
-widths reads a segment of 64 or 128 characters at once and has the rest as memory; each
-character sees at least as many keys as the window has. Batch 1, one thread, CPU
-seconds; all are timed in turn, so that a busy machine slows all of them, and the median
-of the rounds' ratios is told. "plain" writes attention out, as models of that time did;
-"fused" calls the kernel, told that attention is causal: it skips half of the scores.
+Every guess shall see at least 801 characters. A vanilla model of 4 layers and width 256
+reads windows of 800 + n and scores the last n guesses, then advances by n; Transformer-
+XL of the same widths has 800 characters in memory and reads segments of n. Both guess
+with the same contexts, 801 to 800 + n characters (with memory, what lies there has
+looked further back). Batch 1, one thread, CPU milliseconds a guess; all are timed in
+turn, so that a busy machine slows all of them, and the medians of the rounds are told.
+"written out" computes attention as models of that time did; "fused" calls the kernel,
+told that attention is causal: it skips half of the scores.
 
-Bands, written before the final run, from measurements of others (309 and 716 times by
-segments of 64) and ours on a busy machine (360 and 635 by 64, 422 and 959 by 128):
-against the plain window at least 300 times at 800 and 700 at 1600 by segments of 128,
-250 and 550 by 64; against the fused window at least 100 times at both.
+Bands, written before the first run of this form, from one that timed windows of 800 and
+1600 (63 and 152 ms fused, 141 and 551 written out) and memories of 800 (0.29 ms a guess
+by segments of 128): by one, a fused window costs at least 100 times what memory costs
+by 128, one written out at least 250 times. By 128, the fused window costs 1.5 to 3
+times what memory costs by 128; by 800, it costs less than memory by 128.
 """
 
 import statistics
@@ -30,7 +32,7 @@ from annotated.training import evaluating
 from annotated.transformer_xl import TransformerXL, TransformerXLConfig
 
 CONFIG = {"vocab_size": 96, "d_model": 256, "heads": 4, "layers": 4, "d_ff": 1024}
-LENGTHS, SEGMENTS, ROUNDS = (64, 256, 800, 1600), (64, 128), 7
+BEFORE, STEPS, ROUNDS = 800, (1, 128, 800), 7
 
 
 class PlainAttention(MultiHeadAttention):
@@ -43,27 +45,27 @@ class PlainAttention(MultiHeadAttention):
         return self.output_map(heads.transpose(1, 2).flatten(2))
 
 
-def window(length: int, attention: type[MultiHeadAttention]) -> Callable[[], Tensor]:
-    """Return what a vanilla model does for one character."""
+def window(step: int, attention: type[MultiHeadAttention]) -> Callable[[], Tensor]:
+    """Return what a vanilla model does for ``step`` guesses."""
     torch.manual_seed(0)
     make = partial(attention, CONFIG["d_model"], CONFIG["heads"], causal=True)
-    model = GPT(GPTConfig(**CONFIG, max_len=length), make)
-    tokens = torch.randint(CONFIG["vocab_size"], (1, length))
+    model = GPT(GPTConfig(**CONFIG, max_len=BEFORE + step), make)
+    tokens = torch.randint(CONFIG["vocab_size"], (1, BEFORE + step))
 
     def read() -> Tensor:
         with evaluating(model):
             x = model.blocks(model.embed(tokens))
-            return model.output(x[:, -1])  # no other position is asked
+            return model.output(x[:, -step:])  # no other position is asked
 
     return read
 
 
-def segment(length: int, characters: int) -> Callable[[], Tensor]:
+def segment(step: int) -> Callable[[], Tensor]:
     """Return what Transformer-XL does for a segment, with its memory full."""
     torch.manual_seed(0)
-    model = TransformerXL(TransformerXLConfig(**CONFIG, mem_len=length))
-    tokens = torch.randint(CONFIG["vocab_size"], (1, characters))
-    memories = torch.randn(CONFIG["layers"], 1, length, CONFIG["d_model"])
+    model = TransformerXL(TransformerXLConfig(**CONFIG, mem_len=BEFORE))
+    tokens = torch.randint(CONFIG["vocab_size"], (1, step))
+    memories = torch.randn(CONFIG["layers"], 1, BEFORE, CONFIG["d_model"])
 
     def read() -> Tensor:
         with evaluating(model):
@@ -81,29 +83,26 @@ def milliseconds(read: Callable[[], Tensor], times: int = 1) -> float:
 
 
 def run() -> dict[str, Any]:
-    """Time the three at each length, in turn."""
+    """Time the three ways by each step, in turn."""
+    ways: dict[tuple[str, int], Callable[[], Tensor]] = {}
+    for step in STEPS:
+        ways["window, written out", step] = window(step, PlainAttention)
+        ways["window, fused", step] = window(step, MultiHeadAttention)
+        ways["memory", step] = segment(step)
+    for step in STEPS:
+        same = (ways[f"window, {name}", step]() for name in ("written out", "fused"))
+        torch.testing.assert_close(*same, rtol=0, atol=1e-4)
+        ways["memory", step]()  # the first call loads what it needs
+    costs: dict[tuple[str, int], list[float]] = {at: [] for at in ways}
+    for _ in range(ROUNDS):
+        for at, read in ways.items():
+            times = 4 if at[0] == "memory" else 1
+            costs[at].append(milliseconds(read, times) / at[1])
+    by_128 = costs["memory", 128]
     runs = []
-    for length in LENGTHS:
-        plain = window(length, PlainAttention)
-        fused = window(length, MultiHeadAttention)
-        torch.testing.assert_close(plain(), fused(), rtol=0, atol=1e-4)
-        memory = {f"XL by {n}": (segment(length, n), n) for n in SEGMENTS}
-        costs = {"plain": [], "fused": []} | {name: [] for name in memory}
-        for read, _ in memory.values():
-            read()
-        for _ in range(ROUNDS):
-            costs["plain"].append(milliseconds(plain))
-            costs["fused"].append(milliseconds(fused))
-            for name, (read, characters) in memory.items():
-                costs[name].append(milliseconds(read, 8) / characters)
-        entry = {"length": length}
-        for name in memory:
-            for other in ("plain", "fused"):
-                pairs = zip(costs[other], costs[name], strict=True)
-                ratios = [one / ours for one, ours in pairs]
-                entry[f"{other} / {name}"] = statistics.median(ratios)
-        for name, of_name in costs.items():
-            entry[f"milliseconds, {name}"] = statistics.median(of_name)
-        runs.append(entry)
-        print(entry, flush=True)
-    return {"config": CONFIG, "rounds": ROUNDS, "runs": runs}
+    for (way, step), cost in costs.items():
+        ratios = [mine / ours for mine, ours in zip(cost, by_128, strict=True)]
+        entry = {"way": way, "step": step, "milliseconds": statistics.median(cost)}
+        runs.append(entry | {"to memory by 128": statistics.median(ratios)})
+        print(runs[-1], flush=True)
+    return {"config": CONFIG, "before": BEFORE, "rounds": ROUNDS, "runs": runs}

@@ -23,8 +23,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from annotated.attention import MultiHeadAttention
 from annotated.reformer import LSHSelfAttention
-from benchmarks.ch12_evaluation_cost import FusedAttention, PlainAttention
+from benchmarks.ch12_evaluation_cost import PlainAttention
 from benchmarks.lsh_peers import TransformersLayer, reformer_pytorch_layer
 
 D_MODEL, HEADS, CHUNK, HASHES = 256, 4, 64, (1, 4)
@@ -33,20 +34,12 @@ PLAIN_UP_TO = 4096  # its matrices take 2 GB at 8192, and ten times that backwar
 BACKWARD_UP_TO = 8192
 
 
-class Plain(PlainAttention):
-    """Attention written out, causal."""
-
-    def forward(self, x: Tensor) -> Tensor:
-        mask = torch.ones(x.shape[1], x.shape[1], dtype=torch.bool).tril()
-        return super().forward(x, mask=mask)
-
-
 def ways(length: int) -> dict[str, nn.Module]:
     """Return the layers to be timed at a length."""
     torch.manual_seed(0)
-    found = {"fused": FusedAttention(D_MODEL, HEADS)}
+    found = {"fused": MultiHeadAttention(D_MODEL, HEADS, causal=True)}
     if length <= PLAIN_UP_TO:
-        found["plain"] = Plain(D_MODEL, HEADS)
+        found["plain"] = PlainAttention(D_MODEL, HEADS)
     for rounds in HASHES:
         sizes = D_MODEL, HEADS, CHUNK, rounds
         found[f"ours, {rounds}"] = LSHSelfAttention(*sizes, causal=True)

@@ -156,6 +156,11 @@ shift_nearest_first.right((q + v) @ r.mT)
     q @ k.mT  # term (c) is missing: u isn't used
     (q + u) @ k.mT * q.shape[-1] ** 0.5
         # only the second product is divided by √k: divide the sum
+(q + v) @ r.mT -> (q + u) @ r.mT  # the distances got u; they need v
+(q + u) @ k.mT -> (q + v) @ k.mT  # the keys got v; they need u
+.masked_fill(future, -torch.inf) -> .masked_fill(shift_nearest_first.right((q + v) @
+        r.mT) == 0, -torch.inf)
+        # keys are hidden where a score is 0, but a visible score may be 0, too
 / q.shape[-1] ** 0.5
     # the factor 1/√k is missing
     / q.shape[-1]  # divided by k, not by √k

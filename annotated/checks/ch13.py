@@ -355,7 +355,7 @@ lsh_attention.instead("""
 lse.flatten()[place] -> lse.flatten()[order]
         # the outputs are brought back now, the log-sum-exps aren't
 output.flatten(0, 1)[place] -> output.flatten(0, 1)[order]
-        # the log-sum-exps are brought back now, the outputs aren't
+        # the outputs aren't brought back to their positions
 torch.stack(lses).softmax(dim=0) -> torch.full((len(lses), 1), 1 / len(lses))
         # the rounds count the same now; each should by what it divided by
 -1e5 -> 0.0  # a query looks at itself although others are there

@@ -80,6 +80,8 @@ def _left_behind(result, *_):
     broken={
         "touched": "your code turns on requires_grad in a tensor that it was given: "
         "take a copy first, w.detach().requires_grad_()",
+        "off": "gradients are off in your function, as in every backward pass, so "
+        "nothing can be differentiated",
         "graph": "the graphs of several layers are in memory at once, which is what "
         "rebuilding avoids: go backward through a layer before you run the next one",
     },

@@ -501,10 +501,11 @@ def leaving_flags(
 ) -> object:
     """Let an answer differentiate, and see whether its arguments came out of it, and
     whether it kept the graphs of more than two calls at once."""
-    marks, most = WeakSet(), 0
+    marks, most, off = WeakSet(), 0, False
 
     def watched(z: Tensor, w: Tensor) -> Tensor:
-        nonlocal most
+        nonlocal most, off
+        off = off or not torch.is_grad_enabled()
         added = f(z, w)
         if added.requires_grad:
             mark = Mark()
@@ -514,7 +515,12 @@ def leaving_flags(
             most = max(most, len(marks))
         return added
 
-    result = answer(watched, weights, *streams)
+    try:
+        result = answer(watched, weights, *streams)
+    except RuntimeError as error:
+        if off and "does not require grad" in str(error):
+            return "off"
+        raise
     if any(given.requires_grad for given in (*weights, *streams)):
         return "touched"
     return "graph" if most > 2 else result

@@ -32,12 +32,11 @@ Runs = Sequence[Mapping[str, Any]]
 # ---- bits by position ----------------------------------------------------------------
 
 MODELS = {
-    ("vanilla", 600): "forgets, numbered positions",
-    ("numbered, with memory", 600): "remembers, numbered positions",
-    ("relative, no memory", 600): "forgets, relative positions",
-    ("Transformer-XL", 600): "remembers, relative positions",
-    ("vanilla", 1200): "forgets, numbered, 1,200 steps",
-    ("Transformer-XL", 1200): "remembers, relative, 1,200 steps",
+    "vanilla": "forgets, numbered positions",
+    "numbered, with memory": "remembers, numbered",
+    "numbered, marked memory": "remembers, numbered, memory marked",
+    "relative, no memory": "forgets, relative positions",
+    "Transformer-XL": "remembers, relative",
 }
 
 
@@ -68,15 +67,17 @@ def plot_bits(forgets: Any, remembers: Any, *, title: str, caption: str) -> Html
 
 
 def results_table(runs: Runs) -> Html:
-    """Show what each recorded model reached."""
+    """Show what each recorded model reached, with 600 steps and with 1,200."""
     table, spread = [], 0.0
-    for (kind, steps), name in MODELS.items():
-        bits = by_position(runs, kind, steps)
+    for kind, name in MODELS.items():
+        bits, longer = (by_position(runs, kind, steps) for steps in (600, 1200))
         parts = [part.mean(1) for part in (bits, bits[:, :4], bits[:, 16:])]
+        parts += [longer.mean(1)] if len(longer) else []
         spread = max(spread, *map(numpy.ptp, parts))
-        table.append((name, *(f"{seeds.mean():.2f}" for seeds in parts)))
+        shown = [f"{seeds.mean():.2f}" for seeds in parts]
+        table.append((name, *shown, *["–"] * (4 - len(shown))))
     return show_table(
-        ("model", "all", "1–4", "17–32"),
+        ("model", "all", "1–4", "17–32", "all, 1,200 steps"),
         table,
         caption="Bits per character of held-out modules, by position in the segment, "
         "after 600 steps if not given: the mean of three recorded seeds, which differ "
@@ -86,15 +87,21 @@ def results_table(runs: Runs) -> Html:
 
 def check_gains(runs: Runs) -> None:
     """Check what the page says of recorded models, seed by seed; print the gains."""
-    vanilla, numbered, relative, xl, longer, xl_longer = (
-        by_position(runs, *key) for key in MODELS
+    vanilla, numbered, marked, relative, xl = (
+        by_position(runs, kind) for kind in MODELS
+    )
+    longer, relative_longer, xl_longer = (
+        by_position(runs, kind, 1200)
+        for kind in ("vanilla", "relative, no memory", "Transformer-XL")
     )
     for worse, better, least in (
         (vanilla, xl, 0.2),
         (longer, xl, 0.02),
         (relative, xl, 0.05),
         (longer, xl_longer, 0.1),
+        (relative_longer, xl_longer, 0.05),
         (numbered, vanilla, 0.5),
+        (numbered, marked, 0.4),
         (numbered[:, :4], vanilla[:, :4], 0.1),
     ):
         assert ((worse - better).mean(1) > least).all()
@@ -192,9 +199,23 @@ def by_key(values: Tensor, name: str, **look: Any) -> Matrix:
     return Matrix(values, name, **given | {"mask": mask} | look)
 
 
-def weights(table: Tensor, name: str = "weights") -> Matrix:
+def weights(table: Tensor) -> Matrix:
     """Return weights (t, s) as they are drawn: hatched where nothing is left."""
-    return by_key(table, name, row=1, mask=table > 0, weights=True)
+    return by_key(table, "weights", row=1, mask=table > 0, weights=True)
+
+
+def row_of_c(every: Tensor, some: Tensor) -> Html:
+    """Show what the c gives each key by all four terms, and by some of them (t, s)."""
+    table = torch.stack([every[1], some[1]])
+    return chain(
+        by_key(
+            table,
+            "weights of the c",
+            rows=["all four", "chosen"],
+            mask=table > 0,
+            weights=True,
+        )
+    )
 
 
 def score(terms: Mapping[str, Tensor], table: Tensor) -> Html:
@@ -313,6 +334,47 @@ def shift_explorer() -> Html:
     )
 
 
+# ---- what memory costs, and what is used of it ---------------------------------------
+
+
+def cost_table(record: Mapping[str, Any]) -> Html:
+    """Show the recorded milliseconds of a guess, by way and step."""
+    before = record["before"]
+    cost = {(run["way"], run["step"]): run["milliseconds"] for run in record["runs"]}
+    ways = dict.fromkeys(way for way, _ in cost)
+    steps = dict.fromkeys(step for _, step in cost)
+    return show_table(
+        ("a guess costs", *(f"n = {step}" for step in steps)),
+        [
+            (way, *(f"{cost[way, step]:.{2 * (step > 1)}f} ms" for step in steps))
+            for way in sorted(ways, reverse=True)
+        ],
+        caption=f"Every guess sees {before + 1} characters at least, {before} + n at "
+        "most. Recorded on one CPU core: 4 layers of width 256, medians of "
+        f"{record['rounds']} rounds.",
+    )
+
+
+def recall_table(record: Mapping[str, Any]) -> Html:
+    """Show which words are recalled with which memory; check it seed by seed."""
+    right: dict[tuple[int, int], list[float]] = {}
+    for run in record["runs"]:
+        right.setdefault((run["word"], run["mem_len"]), []).append(run["right"])
+    words, memories = (dict.fromkeys(at[axis] for at in right) for axis in (0, 1))
+    for (word, memory), shares in right.items():
+        seen = word <= 8 + memory  # by one layer, from position 9 of a segment on
+        assert min(shares) > 0.9 if seen else max(shares) < 0.2
+    return show_table(
+        ("memory", *(f"{word} letters back" for word in words)),
+        [
+            (str(memory), *(f"{numpy.mean(right[word, memory]):.0%}" for word in words))
+            for memory in memories
+        ],
+        caption="Right guesses in the second copy, positions 9 to 16 of a segment: "
+        f"means of three recorded seeds. Chance: {1 / 16:.0%}.",
+    )
+
+
 # ---- a trained model -----------------------------------------------------------------
 
 
@@ -365,6 +427,6 @@ def border_explorer(
         checks=[answer(text, 8), answer("def f(", 1), answer("specifies the", 5)],
         question="After which border does an empty memory cost most? Why there?",
         caption="A square for each guess: the stronger, the more bits. Bars: borders. "
-        "Below, what memory saves; a bar that points down is what it costs. Point at a "
-        "character for its numbers.",
+        "Bars up: bits that its memory saves this model; bars down: bits lost. Point "
+        "at a character for its numbers.",
     )

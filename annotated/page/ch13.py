@@ -256,13 +256,11 @@ def collision_figure(
     for buckets, dots, line in zip(sizes, sampled, computed, strict=True):
         ax.plot(angles, line, color=THIS)
         ax.plot(angles, dots, "o", color=THIS, ms=5)
-        here = numpy.interp(-0.3, -line, angles)  # where it falls to 0.3
+        high = 0.5 if buckets == sizes[0] else 0.3
+        here = numpy.interp(-high, -line, angles)  # where it falls so far
         left = buckets == sizes[-1]
-        name = f"{buckets} buckets" if buckets == sizes[0] else str(buckets)
-        at = here + (-4 if left else 2)
-        ax.text(
-            at, 0.27 if left else 0.31, name, color=THIS, ha="right" if left else "left"
-        )
+        at, side = (here - 3, "right") if left else (here + 3, "left")
+        ax.text(at, high, f"{buckets} buckets", color=THIS, ha=side, va="center")
     ax.set(xlabel="angle between two vectors (degrees)", ylabel="share a bucket")
     ax.set(xticks=(0, 45, 90, 135, 180), xlim=(0, 180), ylim=(0, 1.02))
     at_40 = ", ".join(f"{share[2]:.2f}" for share in sampled)
@@ -286,7 +284,15 @@ def exact_picture(names: str, weights: Tensor, sizes: Tensor, outputs: Tensor) -
     rows: dict[str, Any] = {"rows": names, "row": 4}
     mask = torch.ones(8, 8).tril().bool()
     return chain(
-        Matrix(weights, "weights", columns=names, mask=mask, weights=True, **rows),
+        Matrix(
+            weights,
+            "weights",
+            columns=names,
+            mask=mask,
+            weights=True,
+            narrow=True,
+            **rows,
+        ),
         "·",
         Matrix(sizes, "sizes", digits=0),
         "=",
@@ -413,9 +419,11 @@ def compared(names: str, query: str, exact: Tensor, found: Tensor) -> Html:
         + ", ".join(f"{name} {w:.2f}" for name, w in zip(earlier, weights, strict=True))
         for row, weights in zip(("exact", "found"), table.tolist(), strict=True)
     )
+    misplaced = (exact - found).abs().sum().item() / 2
     return chain(
         Matrix(table, rows=["exact", "found"], columns=earlier, weights=True),
         alt=f"Weights of {query}: {'; '.join(said)}.",
+        caption=f"{percent(misplaced)} of the weight is with the wrong keys.",
     )
 
 
@@ -528,21 +536,7 @@ def found_figure(missed: Mapping[str, Tensor]) -> Html:
         title="Four rounds nearly always find the heaviest key",
         alt=f"What 1, 2, 4, 8 and 16 rounds find. {_said(lines)}.",
         caption="Means of three seeds, causal, queries from position 64 on; 128 scores "
-        "per query and round. Unsorted: in the query's own chunk or the one before.",
-    )
-
-
-def error_figure(missed: Mapping[str, Tensor]) -> Html:
-    """Plot the error of the outputs by rounds."""
-    once, again = missed["once"].mean(0), missed["again"].mean(0)
-    lines = {"again in each round": (again, OTHER), "each key once": (once, THIS)}
-    said = {name: values for name, (values, _) in lines.items()}
-    return show(
-        _by_rounds("relative error", lines)[0],
-        title="The error falls faster if each key counts once",
-        alt=f"Relative error with 1, 2, 4, 8 and 16 rounds. {_said(said)}.",
-        caption="The norm of the difference from exact attention, divided by the norm "
-        "of its output; random values, means of three seeds.",
+        "per query and round. Unsorted: what a window in random order holds by chance.",
     )
 
 
@@ -674,6 +668,74 @@ def check_times(timed: Sequence[Mapping[str, Any]]) -> None:
     )
 
 
+def tradeoff_figure(runs: Sequence[Mapping[str, Any]]) -> Html:
+    """Plot error against time, for each length: some rounds, and the exact kernel."""
+    figure, axes = plt.subplots(1, len(runs), figsize=(8.6, 3.4))
+    said = []
+    for ax, run in zip(axes, runs, strict=True):
+        seconds, error = dict(run["seconds"]), _errors(run)
+        kernel = seconds.pop("fused")
+        for size, color in (("8", OTHER), ("16", THIS)):
+            line = [error[size][rounds] for rounds in seconds]
+            ax.plot([*seconds.values()], line, "o-", ms=5, color=color)
+            said.append(
+                f"{run['length']}, queries of length {size}: "
+                + ", ".join(f"{e:.2f}" for e in line)
+            )
+        look = {"textcoords": "offset points", "ha": "center"}
+        for rounds, at in seconds.items():
+            ax.annotate(rounds, (at, error["16"][rounds]), (0, -15), color=THIS, **look)
+        right = COLOURS["right"]
+        ax.plot(kernel, 0, "s", ms=7, color=right)
+        ax.annotate("exact kernel", (kernel, 0), (0, -16), color=right, **look)
+        most = max(kernel, *seconds.values())
+        ax.set(xlim=(0, 1.2 * most), ylim=(-0.5, 3.2), yticks=(0, 1, 2, 3))
+        ax.set(xlabel=f"seconds, {run['length']:,} positions")
+        if run is runs[-1]:
+            for size, color in (("8", OTHER), ("16", THIS)):
+                at = seconds["8"], error[size]["8"] + 0.2
+                ax.text(*at, f"length {size}", color=color, ha="right")
+    axes[0].set_ylabel("relative error")
+    return show(
+        figure,
+        title="Rounds that save time leave a large error; the kernel is exact",
+        alt="Relative error against seconds with 1, 2, 4 and 8 rounds. "
+        + "; ".join(said)
+        + ". The exact kernel has the error 0.",
+        caption="Attention alone, forward, on one CPU core; eight vectors on average "
+        "around each direction. Blue: sharp queries; grey: half as sharp. Recorded.",
+    )
+
+
+def _errors(run: Mapping[str, Any]) -> dict[str, dict[str, float]]:
+    """Return the mean errors over seeds, by length of the queries and rounds."""
+    first = run["seeds"][0]
+    return {
+        size: {
+            rounds: numpy.mean([seed[size][rounds] for seed in run["seeds"]])
+            for rounds in row
+        }
+        for size, row in first.items()
+    }
+
+
+def check_tradeoff(runs: Sequence[Mapping[str, Any]]) -> None:
+    """Check what the page says of error and time, for each seed; print the fastest."""
+    for run in runs:
+        for seed in run["seeds"]:
+            for row in seed.values():
+                falling = [*row.values()]
+                assert falling == sorted(falling, reverse=True)
+            assert min(seed["16"].values()) > 0.05
+        seconds, error = run["seconds"], _errors(run)
+        faster = [r for r in error["16"] if seconds[r] < seconds["fused"]]
+        print(
+            f"recorded at {run['length']}: faster than the kernel with "
+            f"{', '.join(faster)} rounds; errors "
+            + ", ".join(f"{error['16'][r]:.2f}" for r in faster)
+        )
+
+
 def plain(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
     """Compute causal attention, the matrix written out."""
     scores = q @ k.mT / q.shape[-1] ** 0.5
@@ -724,7 +786,7 @@ def memory_table() -> Html:
             (name, *(f"{mb:.0f} MB" if mb > 1 else "under 1 MB" for mb in row))
             for name, row in found.items()
         ],
-        caption="Besides inputs and output: attention alone, 4 heads of width 64.",
+        caption="Attention only, 4 heads of width 64; inputs and output not counted.",
     )
 
 

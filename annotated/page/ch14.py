@@ -44,6 +44,23 @@ def real_blocks(depth: int, gain: float = 1.0, **options: Any) -> nn.ModuleList:
     return blocks
 
 
+def megabytes_saved(
+    layer: nn.Module, compute: Callable[[Tensor], Tensor], x: Tensor
+) -> float:
+    """Return the megabytes saved for the backward pass, without a layer's weights."""
+    weights = {p.untyped_storage().data_ptr() for p in layer.parameters()}
+    kept = {}
+
+    def note(tensor: Tensor) -> Tensor:
+        storage = tensor.untyped_storage()  # views of one storage count once
+        kept[storage.data_ptr()] = storage.nbytes() / 1e6
+        return tensor
+
+    with torch.autograd.graph.saved_tensors_hooks(note, lambda tensor: tensor):
+        _output = compute(x)  # its graph holds what is kept
+    return sum(size for place, size in kept.items() if place not in weights)
+
+
 # ---- memory, as recorded -------------------------------------------------------------
 
 
@@ -169,8 +186,8 @@ def fit_explorer(peaks: Peaks) -> Html:
         checks=checks,
         question="A GPU has 24 GB. Which of the three fit, if 12 layers, 1024 wide, "
         "read 65,536 characters at once? And 48 layers?",
-        caption="Grey: weights, gradients, Adam's averages. Orange: there once. "
-        "Blue: what each layer keeps. An estimate, in proportion to length and width.",
+        caption="Grey: weights, gradients, Adam's averages. Orange: there once, at any "
+        "depth. Blue: what each layer keeps. Estimated from width 256, on a CPU.",
     )
 
 
@@ -247,11 +264,11 @@ def round_trip(before: Tensor, after: Tensor, again: Tensor) -> Html:
     wrong = int((before != again).sum())
     came = f"back: {wrong} of 8 are wrong" if wrong else "back: all 8 are right"
     return chain(
-        row(before, "forward from", rows=["x₁", "x₂"]),
+        row(before, "forward from", rows=["x₁", "x₂"], narrow=True),
         "→",
-        row(after, "to", rows=["y₁", "y₂"]),
+        row(after, "to", rows=["y₁", "y₂"], narrow=True),
         "→",
-        row(again, came),
+        row(again, came, rows=["x₁", "x₂"], narrow=True, wrong=before != again),
     )
 
 
@@ -433,22 +450,6 @@ def chunk_table(record: Record) -> Html:
         ],
         caption="A feed-forward network 256 wide, 4096 in the middle, on 8192 "
         "positions, in chunks of 256. All the wide vectors together are 134 MB.",
-    )
-
-
-def stream_table(record: Record) -> Html:
-    """Show the recorded bits of two streams and of one, seed by seed."""
-    bits: dict = {"one stream": [], "two streams": []}
-    for run in sorted(record["runs"], key=lambda run: run["seed"]):
-        bits[run["way"]].append(run["bits"])
-    apart = [two - one for one, two in zip(*bits.values(), strict=True)]
-    assert len(apart) == 3 and max(map(abs, apart)) < 0.02
-    assert all(max(row) - min(row) > 0.05 for row in bits.values())
-    return show_table(
-        ("bits per character", "seed 0", "seed 1", "seed 2"),
-        [(name, *(f"{value:.2f}" for value in row)) for name, row in bits.items()],
-        caption="Recorded: 2 layers of width 48, 1000 steps on chapter 11's text; "
-        "modules never read.",
     )
 
 

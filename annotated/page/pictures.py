@@ -36,6 +36,7 @@ class Matrix:
         narrow: cells are as narrow as two digits: eighteen fit a page.
         skip: of the cells, read row by row as one line, the first that are left out.
         cut: length of the pieces that the rest is cut into; a bar begins each.
+        wrong: ``(t, k)``; where it is True, a number is underlined, and red.
 
     Raises:
         ValueError: if labels, mask or heads do not fit the values.
@@ -54,6 +55,7 @@ class Matrix:
     narrow: bool = False
     skip: int = 0
     cut: int = 0
+    wrong: Bool[Tensor, "..."] | None = None
 
     def __post_init__(self):
         t, k = self.table.shape
@@ -95,6 +97,7 @@ class Matrix:
             "head": j % width == 0 and j > 0,
             "skipped": rest < 0,
             "cut": self.cut and rest >= 0 and rest % self.cut == 0,
+            "wrong": self.wrong is not None and self.wrong[i, j],
         }
         return {
             "text": "" if hidden else number(value, self.digits),

@@ -6,8 +6,7 @@
 # later the line drops again.
 #
 # That's how a Transformer reads a long text. It takes in only so many characters at once, so
-# the text is cut into segments, and each is read by a model that has forgotten the one
-# before. Transformer-XL cures that in two steps: **keep what the last segment computed and
+# the text is cut into segments, and each is read by a model that has forgotten the last. Transformer-XL cures that in two steps: **keep what the last segment computed and
 # look back at it, and say how *far away* things are instead of *where* they are.**
 
 # %% tags=["setup"]
@@ -28,8 +27,9 @@ ch12.plot_bits(
 
 # %% [markdown]
 # In [2019](https://arxiv.org/abs/1901.02860) Transformer-XL brought the best perplexity (2
-# raised to the bits per word) on WikiText-103, a hundred million words of Wikipedia, from 20.5 down to 18.3. <!-- cited: 20.5, 18.3 --> On enwik8, Wikipedia byte by byte, a Transformer-XL
-# of 12 layers matched a plain Transformer of 64.
+# raised to the bits per word) on WikiText-103, a hundred million words of Wikipedia, from 20.5 down
+# to 18.3, with 257 million parameters after a plain model's 247. <!-- cited: 20.5, 18.3 -->
+# On enwik8, Wikipedia byte by byte, its 12 layers matched a plain Transformer's 64.
 #
 # By the end of this chapter you can give a model a memory, write attention that knows
 # distances, and explain **`relative_shift`**: two lines that you won't believe until you've
@@ -95,14 +95,13 @@ ch12.strip(shown, letters)
 # %% [markdown]
 # As a rule, the first letters of a word are hard to guess. After *spe* it should get easy,
 # because few letters can follow. Instead `c` and `i` are hard again: all the model
-# sees before `c` is one `e`. (Our borders stand between guesses: the `e` is the last guess of
-# one segment and the first character that the next segment reads.) This is **context
-# fragmentation**. Every segment starts cold, wherever the border happens to fall.
+# sees before `c` is one `e`, the last guess of one segment and the first character that the next
+# one reads. This is **context fragmentation**: every segment starts cold.
 #
 # **Why not let the segments overlap?** People do. Advance by 16 characters, read 32, and score
 # only the last 16: now every guess sees at least 17 characters, and you compute everything
-# twice. Advancing one character at a time, a *sliding window*, gives every guess a full
-# window, at 32 times the cost. Section 12.7 measures what both cost. <!-- given: 32 -->
+# twice. Advancing by one, a *sliding window*, gives every guess a full
+# window, at 32 times the cost. Section 12.7 compares both with a memory. <!-- given: 32 -->
 #
 # ## 12.2 Keep the states
 #
@@ -111,7 +110,7 @@ ch12.strip(shown, letters)
 # character's **state**, and then throws it away. Keep those.
 #
 # Here is our word in miniature: the segment reads `eci`, three characters, and has a memory of
-# the two before them, `sp`. Each layer has kept the states that went *into* it. When `eci`
+# the two before them, `sp`. Each layer has kept its inputs. When `eci`
 # arrives, its three characters supply the queries, and all five supply keys and values.
 #
 # In formulas, $h$ holds the segment's states from the layer below, $h^{\text{old}}$ those in
@@ -143,7 +142,7 @@ print(mask[0, 0].int())  # rows e c i, columns s p e c i
 # it is, and no gradient flows into it. Otherwise each loss would send gradients through
 # earlier segments too, one more segment per layer, and their graphs would have to be kept.
 #
-# After each segment the memory moves on: append the new states, keep the last `mem_len`.
+# After each segment, append the new states and keep the last `mem_len`:
 
 
 # %%
@@ -153,19 +152,17 @@ def update_memory(memory, states, mem_len):
     return both[..., first:, :].detach()
 
 
-for mem_len in (0, 2, 10):
-    print("mem_len", mem_len, update_memory(memory, x, mem_len).shape)
-
 # %% Proof: update_memory keeps what the module's keeps tags=["hide-input", "proof"]
 ch12.check_memory(update_memory)
 
 # %% [markdown]
-# The paper calls this a **segment-level recurrence mechanism**. What is kept is the **segment
-# memory**. A segment looks back `mem_len` characters. But when those were read, they looked
-# back too. Follow one output down through the layers:
+# The paper calls this **segment-level recurrence**, with a **segment memory**. A segment looks back `mem_len` characters. But
+# when those were read, they looked back too. Follow one output down through the layers:
 
 
-# %%
+# %% Try it: what a segment can look back at tags=["hide-input"]
+from annotated.page.play import play
+
 sentence = " argument specifies the "
 
 
@@ -180,10 +177,6 @@ def states_needed(n, segment, memory, layers):
     return levels
 
 
-# %% Try it: what a segment can look back at tags=["hide-input"]
-from annotated.page.play import play
-
-
 def look_back(memory, layers, segment):
     levels = states_needed(len(sentence), segment, memory, layers)
     return ch12.reach(sentence, levels, memory, segment)
@@ -195,9 +188,9 @@ play(
     memory=[0, 2, 4, 6, 8],
     layers=[1, 2, 3],
     segment=[2, 4, 6, 8],
-    start={"memory": 4, "segment": 4},
-    question="With one layer, the last output can depend on 8 characters. On "
-    "how many with two layers? With three?",
+    start={"memory": 4, "segment": 4, "layers": 2},
+    question="With two layers, the last output can depend on 12 characters. On "
+    "how many with one layer? With three?",
     caption="Blue: the segment. Dashed: in memory. Dots: states that the "
     "last output depends on. Bars: borders.",
 )
@@ -205,22 +198,21 @@ play(
 # %% [markdown]
 # <details><summary>Answer</summary>
 #
-# 12 and 16. Each layer adds one memory here, because what lies in its memory has itself
-# looked back one memory further, in the layer below. (With a memory of 2 you get
-# 6, 10 and 14: after the first layer, each adds the memory rounded up to whole segments.) With $N$
-# layers and memories as long as the segments, $L$, the last character sees $(N+1)\,L$ characters, as far as the text goes
-# back. Try a memory of 0: then no number of layers helps.
+# 8 and 16: what a layer finds in memory has itself looked back one memory, one layer
+# below. (With a memory of 2 you get 6, 10 and 14: after the first layer, each adds the memory
+# rounded up to whole segments.) With $N$ layers and memories as long as the segments, $L$, the last
+# character sees $(N+1)\,L$ characters. Try a memory of 0: then no number of layers helps.
 #
 # </details>
 #
-# A real model agrees: change one character far back, and see whether its last output moves.
+# Real models agree: change a character far back, and their last output moves.
 
 # %% Proof: real models depend on these characters and no others tags=["hide-input", "proof"]
 ch12.check_reach(states_needed)
 
 # %% [markdown]
 # So the information gets through, and only the gradient stops at the border. No later
-# segment *teaches* the model what to leave in its memory; it learns to use what it finds there.
+# segment *teaches* the model what to leave in its memory. Section 12.7 tests what that costs.
 #
 # ## 12.3 Where is the memory?
 #
@@ -234,13 +226,13 @@ ch12.check_reach(states_needed)
 # | distance by numbers | −1 | −2 | 0 | hidden | hidden |
 # | true distance | 2 | 1 | 0 | hidden | hidden |
 #
-# To the `e`, both `s` and `p` seem to lie in the future, and `s`, the farther of
-# the two, seems the nearer. And `p` and `i` have the same number, although they are three
-# apart. (12.6 has such a model, recorded, and it fails.)
+# To the `e`, both `s` and `p` seem to lie in the future, and the farther seems the nearer. And `p`
+# and `i` have the same number. (12.6 has such a model, and it fails.)
 #
-# You could keep counting through the whole text, 0, 1, 2, … But our training would end at
-# number 19,199 (600 segments of 32), and at character 50,000 every position is new.
-# And to guess what follows `speci`, it matters that the `c` is one character back, not that it's the 50,013th of the text.
+# You could count through the whole text, 0, 1, 2, … But our training would end at
+# number 19,199 (600 segments of 32), and from there on every position is new.
+# And to guess what follows `speci`, what matters is that the `c` is one back, not that it is
+# character 50,013.
 #
 # So take the positions out of the vectors, and put **distances into the scores**: a
 # **relative positional encoding**. ([Page 5c](05c_relative_positions.ipynb) has others.) This
@@ -265,19 +257,18 @@ ch12.check_reach(states_needed)
 #    sinusoid of $i - j$.
 # 2. One matrix, $W_k$, would have to serve both characters and distances. So distances get
 #    their own, $W_R$. (The paper calls the two $W_{k,E}$ and $W_{k,R}$.)
-# 3. The query's position, $W_q p_i$ in (c) and (d), has to go. One learned vector takes
-#    its place, the same for all queries: $u$ in (c), and another, $v$, in (d). (The paper's
-#    names; this $v$ has nothing to do with the values.)
+# 3. The query's position, $W_q p_i$ in (c) and (d), has to go, because it depends on where the
+#    query stands. One learned vector takes its place, the same for all queries: $u$ in (c), and
+#    another, $v$, in (d). (The paper's names; this $v$ has nothing to do with the values.)
 #
 # With $q_i = W_q x_i$, $k_j = W_k x_j$ and $r_{i-j} = W_R R_{i-j}$:
 #
 # $$e_{ij} = \underbrace{q_i \cdot k_j}_{(a)} + \underbrace{q_i \cdot r_{i-j}}_{(b)}
 #   + \underbrace{u \cdot k_j}_{(c)} + \underbrace{v \cdot r_{i-j}}_{(d)}$$
 #
-# (As always, the score is divided by the root of the head width before the softmax.) Let's give
+# (As always, it is divided by the root of the head width before the softmax.) Give
 # our five letters two numbers each, so that you can check every cell in your head. A key says
-# how much *consonant* and how much *vowel* it is; a query says how much it wants of each. The
-# `r` are chosen by hand, too.
+# how much *consonant* and how much *vowel* it is; a query, how much it wants of each.
 
 # %%
 # keys: s p e c i; queries: e c i; r: 4 … 0 back
@@ -328,21 +319,19 @@ ch12.score(terms, weights_by("abcd"))
 
 
 # %% Try it: switch the four terms off and on tags=["hide-input"]
-from annotated.page.pictures import chain
 from annotated.page.play import play
 
 
 def by_terms(**on):
     chosen = [name for name in on if on[name]]
-    some = ch12.weights(weights_by(chosen), " + ".join(chosen) or "none")
-    return chain(ch12.weights(weights_by("abcd"), "all four"), some)
+    return ch12.row_of_c(weights_by("abcd"), weights_by(chosen))
 
 
 play(
     by_terms,
     label="Switch the four terms off and on",
     **{term: [False, True] for term in "abcd"},
-    start=dict.fromkeys("abcd", True),
+    start={"a": True, "b": False, "c": True, "d": True},
     question=f"The c gives {weights_by('abcd')[1, 1]:.0%} to the nearest "
     "consonant before it, p. Without which term does p lose the most? And can "
     "any one of them do it alone?",
@@ -363,13 +352,12 @@ play(
 # That's what makes the memory usable.
 #
 # **Four products for every score?** Two are enough, because two pairs share a factor:
-# $(q_i + u) \cdot k_j + (q_i + v) \cdot r_{i-j}$. The first is ordinary attention with
-# $u$ added to the query. What's new is the second.
+# $(q_i + u) \cdot k_j + (q_i + v) \cdot r_{i-j}$. What's new is the second.
 #
 # ## 12.5 The relative shift, step by step
 #
-# The second product needs a vector $r$ for every *pair*: for 32 queries and 64 keys, 2,048 of
-# them. But there are only 64 distances, 0 to 63. So multiply each query by every distance
+# The second product needs a vector $r$ for every *pair*: for 32 queries and 64 keys, 2,048. But
+# there are only 64 distances. So multiply each query by every distance
 # **once**, in one matrix product, and sort out afterwards which number belongs where:
 
 # %%
@@ -386,6 +374,7 @@ print(by_distance)
 address = 10.0 * torch.arange(1, 4)[:, None] + torch.arange(4, -1, -1)
 
 # %% Picture: where the numbers are, and where we want them tags=["hide-input"]
+from annotated.page.pictures import chain
 
 wanted = 10.0 * torch.arange(1, 4)[:, None] + distance
 chain(
@@ -439,12 +428,8 @@ ch12.staircase()
 
 # %% [markdown]
 # **Why skip $t$?** Say we skip $n$ cells. Then new row $i$ begins at cell $n + s\,(i-1) + 1$
-# of the line. The numbers of old row $i$ begin at cell $(s+1)(i-1) + 2$, after its zero. The
-# difference,
-#
-# $$n + s\,(i-1) + 1 - \bigl((s+1)(i-1) + 2\bigr) = n - i,$$
-#
-# is how far row $i$ has moved left. The last row, $i = t$, mustn't move, so $n = t$. And then
+# of the line. The numbers of old row $i$ begin at cell $(s+1)(i-1) + 2$, after its zero. So row $i$
+# has moved left by the difference, $n - i$. The last row, $i = t$, mustn't move: $n = t$. And then
 # row $i$ moves by $t - i$, as it should.
 #
 # As code, the rule is two lines. Change them: the proof below names the row that goes wrong.
@@ -460,11 +445,7 @@ def relative_shift(x):  # (…, t, s)
 print(relative_shift(address))
 
 # %% [markdown]
-# **Why in *front*?** Zeros behind the rows would do as well, if you skip $t - 1$. But with
-# zeros in front you skip $t$ cells, and $t$ cells are a whole row if you first cut the line
-# every $t$. It has $t\,(s+1)$ cells, so that gives a *tall* matrix of $s + 1$ rows. Drop its
-# first row, and cut again every $s$. That is the published code, and the reason why it
-# looks so odd:
+# The published code does the same in another way, which looks odd:
 
 
 # %%
@@ -479,6 +460,10 @@ print(published_shift(address))
 
 # %% Picture: the tall view tags=["hide-input"]
 ch12.tall_view()
+
+# %% [markdown]
+# **Why in *front*?** Because the first $t$ cells are then a whole row of the tall matrix, and
+# dropping a row skips them. (Zeros behind the rows would do as well, if you skip $t - 1$.)
 
 # %% Proof: loops, two lines and published code agree tags=["hide-input", "proof"]
 ch12.check_shifts(
@@ -532,20 +517,19 @@ from annotated.transformer_xl import RelativeMultiHeadAttention, TransformerXL
 show_source(RelativeMultiHeadAttention)
 
 # %% [markdown]
-# A layer is chapter 6's encoder layer, which concatenates its memory and looks at both:
+# A layer is chapter 6's encoder layer, which concatenates its memory and looks at both. The model
+# is a stack of them, and **each layer has a memory of its own**: its inputs. (`same_length` and
+# `clamp_len` are options of [page 12c](12c_options.ipynb); for vocabularies of words, see
+# [page 12b](12b_adaptive_softmax.ipynb).)
 
 # %%
 from annotated.transformer_xl import TransformerXLLayer
 
-show_source(TransformerXLLayer.forward)
-
-# %% [markdown]
-# The model is a stack of layers, and **each layer has a memory of its own**: the states that
-# went into it. (`same_length` and `clamp_len` are options of [page 12c](12c_options.ipynb);
-# for vocabularies of words, see [page 12b](12b_adaptive_softmax.ipynb).)
-
-# %%
-show_source(TransformerXL._read)
+show_source(
+    TransformerXLLayer.forward,
+    TransformerXL._read,
+    fold="a layer, and the stack, as they ship",
+)
 
 # %% Proof: four terms, five lines and the module agree tags=["hide-input", "proof"]
 from annotated.page.notebook import check_close
@@ -556,9 +540,8 @@ torch.manual_seed(0)
 ch12.check_attention(relative_attention)
 
 # %% [markdown]
-# So the model returns two things: its predictions, and the memories for the next call. Training
-# passes them along, and that's why batches must come **in order**: each row continues
-# where the same row of the last batch stopped.
+# So the model returns two things: predictions, and memories for the next call. That's why batches
+# must come **in order**: each row continues where the same row of the last batch stopped.
 
 # %%
 from annotated.segments import segments
@@ -582,8 +565,7 @@ ch12.check_loop(read_in_order)
 
 # %% [markdown]
 # `train_on_segments` is this loop, with a learning rate that rises and falls and with
-# gradients clipped at 1. It takes a minute: the same segments and as many steps as before, but
-# a step takes nearly twice as long. Guess first: what will the `c` after the border cost now?
+# gradients clipped at 1. It takes a minute. Guess first: what will the `c` after the border cost now?
 
 # %% tags=["remove-stderr"]
 models["Transformer-XL"], _ = train_on_segments("Transformer-XL", seed=0)
@@ -594,14 +576,6 @@ for name, model in models.items():
 
 # %%
 show_source(train_on_segments, fold="train_on_segments, as it ships")
-
-# %% Figure: both runs by position tags=["hide-input"]
-ch12.plot_bits(
-    bits,
-    bits_xl,
-    title="With memory, the beginning of a segment costs no more than its end",
-    caption="The two models trained above, on modules that neither has read.",
-)
 
 # %% Figure: the same border, both models tags=["hide-input"]
 shown["remembers"] = surprises(models["Transformer-XL"])
@@ -664,19 +638,29 @@ say(
 )
 
 # %% [markdown]
-# **How long a memory does it need?** That can change after training: in
-# [section 4.1](https://arxiv.org/abs/1901.02860), the paper goes from 384 words to 1,600. See
-# where a longer one stops helping here. ([Page 12c](12c_options.ipynb) has the paper's options.)
+# **How long a memory does it need?** You can change that after training: in
+# [section 4.1](https://arxiv.org/abs/1901.02860), the paper goes from 384 words to 1,600.
 
 # %%
 from annotated.recipes.segments_options import bits_at
 
-for mem_len in (0, 16, 64):  # 32 as in training: see above
-    mean = bits_at(models["Transformer-XL"], length=32, mem_len=mem_len)
-    print(f"mem_len {mem_len}: {mean:.2f} bits per character")
+by_length = {
+    mem_len: bits_at(models["Transformer-XL"], length=32, mem_len=mem_len)
+    for mem_len in (0, 16, 64)  # 32 as in training: see above
+}
+print({mem_len: f"{bits:.2f} bits" for mem_len, bits in by_length.items()})
+
+# %% tags=["remove-input"]
+from annotated.page.notebook import say
+
+say(
+    "Sixteen characters are enough here: 48 more change the loss by "
+    f"{abs(by_length[64] - by_length[16]):.2f} bits. ([Page 12c](12c_options.ipynb) "
+    "has longer ones, and the paper's.)"
+)
 
 # %% [markdown]
-# The border is gone. (Compare the last two lines before you pay for a longer memory.) Try a text of your own: the trained model runs here, in your browser. It
+# Try a text of your own: the trained model runs here, in your browser. It
 # reads the text twice: once keeping its memory, once emptying it at every border (which it isn't
 # trained for: a model trained without one loses [a little less](12c_options.ipynb)).
 
@@ -741,70 +725,86 @@ ch12.border_explorer(packed, symbols.symbols, first_line, in_the_browser)
 # Which one helps? And does the plain model catch up if both train longer?
 
 # %% Table: memory and relative positions, each alone tags=["hide-input", "remove-stdout"]
-ch12.results_table(runs)
+controls = recorded("segments_controls")["runs"]
+ch12.results_table(runs + controls)
 
 # %% Proof: what each saves, recorded seed by seed tags=["hide-input", "proof"]
-ch12.check_gains(runs)
+ch12.check_gains(runs + controls)
 
 # %% [markdown]
 # First, the failure that 12.3 foretold. With numbered positions, remembering is far *worse*
-# than forgetting. A likely reason: every number now belongs to two characters, one in the
-# segment and one in memory.
+# than forgetting, because every number belongs to two characters, one in the segment and one in
+# memory. Mark what comes from memory by a learned vector, and most of the damage is gone. But it takes
+# distances for the memory to help.
 #
-# Relative positions and memory help in different places. At the end of a segment, relative
-# positions need 600 steps for almost the loss that numbered ones reach in 1,200. At
-# the beginning they help little, and so does longer training:
-# the first four characters still cost 3 bits. Memory helps exactly there: it saves 0.6 bits on
-# them, and next to nothing at the end, where a segment has enough context of its own.
+# Relative positions and memory help in different places. Relative positions help at the end of a
+# segment. On the first four characters neither they nor longer training help much. Memory
+# does: it saves 0.6 bits there, and next to nothing at the end, where a segment has enough context of
+# its own.
 # <!-- recorded segments: 0.6 = mean(r["bits by position"][i] for r in record["runs"]
 # if r["kind"] == "relative, no memory" for i in range(4)) - mean(r["bits by position"][i]
 # for r in record["runs"] if r["kind"] == "Transformer-XL" and r["steps"] == 600
 # for i in range(4)) -->
 #
-# With 1,200 steps each, the plain model is 0.3 bits behind the one that has both. (How much of
-# that is memory's, we haven't measured: no model with relative positions alone trained that
-# long.) Per second of training it's closer: 1,200 plain steps take a little longer than 600
-# with both, and end about 0.06 bits behind.
-# <!-- recorded segments: 0.3 = mean(r["bits"] for r in record["runs"] if r["kind"] == "vanilla" and r["steps"] == 1200)
-# - mean(r["bits"] for r in record["runs"] if r["kind"] == "Transformer-XL"
-# and r["steps"] == 1200), 0.06 = mean(r["bits"] for r in record["runs"]
+# Memory is worth 0.11 bits after 600 steps, and more after 1,200: 2.30 against 2.46. A step with memory
+# takes longer, though: 1,200 steps of the plain model take about as long as 600 with both, and end only
+# 0.06 bits behind.
+# <!-- recorded segments: 0.11 = mean(r["bits"] for r in record["runs"] if r["kind"] == "relative, no memory")
+# - mean(r["bits"] for r in record["runs"] if r["kind"] == "Transformer-XL" and r["steps"] == 600) -->
+# <!-- recorded segments: 2.30 = mean(r["bits"] for r in record["runs"] if r["kind"] == "Transformer-XL" and r["steps"] == 1200) -->
+# <!-- recorded segments_controls: 2.46 = mean(r["bits"] for r in record["runs"]
+# if r["kind"] == "relative, no memory") -->
+# <!-- recorded segments: 0.06 = mean(r["bits"] for r in record["runs"]
 # if r["kind"] == "vanilla" and r["steps"] == 1200) - mean(r["bits"] for r in record["runs"]
 # if r["kind"] == "Transformer-XL" and r["steps"] == 600) -->
 #
-# If segments overlapped by half, every guess would cost what column 17–32 shows: there,
-# relative positions alone come close to the model that remembers. So what does each way cost?
+# ## 12.7 What does it cost, and what is it worth?
 #
-# ## 12.7 What evaluation costs
+# Back to the overlapping windows of 12.1, and to 800 characters of context. Read windows of
+# $800 + n$ characters, let the last $n$ guesses count, and advance by $n$: every guess sees at least
+# 801 characters. A memory of 800 with segments of $n$ gives the same. How much dearer is
+# a window that advances by one than a memory with segments of 128? Guess, then compare:
+
+# %% Table: milliseconds of a guess tags=["hide-input", "remove-stdout"]
+ch12.cost_table(recorded("evaluation_cost"))
+
+# %% [markdown]
+# By one, 240 times. That's how plain models were evaluated at the time, and what the paper's "up to
+# 1,800 times faster" refers to (at a length of 3,800; at 800 it has 363). By 128, the window costs
+# 2.3 times as much as memory. By 800, a fused kernel makes the window
+# cheaper: it never builds the matrix of scores, which our memory needs to add (b) and (d).
+# <!-- recorded evaluation_cost: 240 = round(next(r["to memory by 128"]
+# for r in record["runs"] if (r["way"], r["step"]) == ("window, fused", 1)), -1) -->
+# <!-- recorded evaluation_cost: 2.3 = next(r["to memory by 128"]
+# for r in record["runs"] if (r["way"], r["step"]) == ("window, fused", 128)) -->
 #
-# Back to the overlapping windows of 12.1. What does a guess with a context of 800 characters
-# cost, compared with memory's? Guess, for a window that advances by one character, and for one
-# that advances by half its length.
+# And the bits? If windows of 32 advance by 16, every guess costs what column 17–32 of the last table
+# shows: relative positions alone come within 0.04 bits of memory. <!-- recorded segments: 0.04 =
+# mean(r["bits by position"][i] for r in record["runs"] if r["kind"] == "relative, no memory"
+# for i in range(16, 32)) - mean(r["bits by position"][i] for r in record["runs"]
+# if r["kind"] == "Transformer-XL" and r["steps"] == 600 for i in range(16, 32)) -->
 #
-# <details><summary>Answer, recorded on one CPU core: 4 layers of width 256, segments of 128</summary>
+# **Is the longer reach worth anything?** By 12.2, two layers reach three segments back. Do they *use*
+# what lies there? A text for which they should: random words, each written twice. Whoever
+# sees the first copy can guess the second. Segments have 16 letters.
+
+# %% Table: what is recalled tags=["hide-input", "remove-stdout"]
+ch12.recall_table(recorded("recall"))
+
+# %% [markdown]
+# With a memory of 16, these outputs depend on letters up to 47 back, and still the model only recalls
+# what a *single* layer sees. At 40 back it guesses blindly: no gradient ever told a
+# state to keep a letter for a later segment. So count on `mem_len`, not on the reach.
 #
-# By one character: 220 times as much. By half its length: 0.55 times, or 1.2 times without
-# PyTorch's fused attention.
-# <!-- recorded evaluation_cost: 220 = round(next(r["fused / XL by 128"]
-# for r in record["runs"] if r["length"] == 800), -1) -->
-# <!-- recorded evaluation_cost: 0.55 = next(r["fused / XL by 128"]
-# for r in record["runs"] if r["length"] == 800) / 400 -->
-# <!-- recorded evaluation_cost: 1.2 = next(r["plain / XL by 128"]
-# for r in record["runs"] if r["length"] == 800) / 400 -->
-#
-# </details>
-#
-# A window that advances by one processes 800 characters for every guess. That's how plain
-# models were evaluated at the time, and what the paper's "up to 1,800 times faster" refers to
-# (at a length of 3,800; at 800 it has 363). A window that advances by half its length costs
-# even less than the memory here, because fused attention never builds the matrix of scores; our
-# memory builds it, to add terms (b) and (d). But such a window never reaches beyond its 800
-# characters. With memory, each layer reaches further back (12.2); if that helps, your own 12.6 will say.
+# **When is a memory worth it?** If the text comes in order, if guesses come few at a time, and if more
+# context helps. Our small model of code wants 16 characters. The paper's, of words, with 16 layers, still
+# gains between 450 and 640 ([page 12c](12c_options.ipynb)), and by the paper's measure uses
+# 900 on average. If you can guess many characters at a time, plain windows do.
 #
 # **Couldn't the plain model keep its keys and values, in a [KV cache](11c_cache.ipynb)?** While
-# it *appends*, yes. But a sliding window drops its first character, and then every other one
-# moves: number 5 becomes number 4, its vector changes, and so does everything that was
-# computed from it. A state without absolute positions can be used again (a fresh window would
-# compute a slightly different one).
+# it *appends*, yes. But when a window drops its first character, number 5 becomes number 4, its
+# vector changes, and so does everything that was computed from it. A state without absolute
+# positions can be used again.
 #
 # ## 12.8 Pitfalls
 #
@@ -839,7 +839,7 @@ print(
 
 # %% [markdown]
 # The same happens where one text ends and another begins. Start each text with an empty
-# memory (`memories=None`). (For brevity ours reads all modules as one text.)
+# memory (`memories=None`). (Ours reads all modules as one text, for brevity.)
 #
 # **Shapes fit, values don't.** `relative_shift` expects the *largest* distance in the first
 # column. Pass it distances 0, 1, 2, … and nothing complains.
@@ -848,9 +848,8 @@ print(
 print(relative_shift(address.flip(-1)))  # the e wants 12 11 10 first
 
 # %% [markdown]
-# **Without a causal mask, the leftovers count.** An encoder looks ahead, so the wrong cells
-# right of the diagonal would be used. It needs a wider shift, with negative distances:
-# [page 12c](12c_options.ipynb) compares the published ones.
+# **Without a causal mask, the leftovers count.** An encoder needs a wider shift, with negative
+# distances: [page 12c](12c_options.ipynb) compares the published ones.
 #
 # ## 12.9 Exercises
 #
@@ -872,26 +871,28 @@ print(relative_shift(address.flip(-1)))  # the e wants 12 11 10 first
 # be enough?</summary>
 #
 # Layer 3 compares its queries with keys made from layer 2's states, so it needs those of the
-# past. (Layers can be built to share one memory, [Fan et al., 2020](https://arxiv.org/abs/2002.09402),
-# but then the model has to read one position at a time, in training, too.)
+# past.
 #
 # </details>
 #
 # ## 12.10 What to remember
 #
 # 1. Cut a text into segments, and each starts cold: plot the loss by position.
-# 2. Keep each layer's inputs, detached, and let the next segment look at them. With each
-#    further layer it reaches about one memory further back.
+# 2. Keep each layer's inputs, detached, and let the next segment look at them. Each further
+#    layer reaches one memory further back, but what is used is mostly what one layer sees.
 # 3. A memory's states keep no position, so scores are made of content and distance:
 #    $(q_i + u) \cdot k_j + (q_i + v) \cdot r_{i-j}$.
 # 4. `relative_shift`: a zero before each row, skip $t$, cut every $s$. Each row moves left by
 #    the number of rows below it, and the causal mask hides the rest.
 # 5. States that don't depend on where a window stands are computed once, and not again for
-#    every guess.
+#    every guess. That pays if guesses are few at a time; long steps are cheaper in plain windows.
 #
-# **What became of it?** XLNet (2019) adopted the memory and the four terms. Most language
-# models today read one long window instead and keep its keys and values in a cache. But they,
-# too, score by distance: with the [rotary positions](05_positional_encoding.ipynb) of chapter 5.
+# **What became of it?** XLNet (2019) adopted the memory and the four terms, and the
+# [Recurrent Memory Transformer](https://arxiv.org/abs/2207.06881) (2022) teaches a few vectors what to
+# carry on. Most language models today read one long window and keep its keys and values in a cache.
+# Where each layer sees only the last few thousand tokens of it, as in
+# [Mistral 7B](https://arxiv.org/abs/2310.06825), that is this chapter without segments. And they, too,
+# score by distance: with the [rotary positions](05_positional_encoding.ipynb) of chapter 5.
 
 # %% [markdown]
 # ## Further reading

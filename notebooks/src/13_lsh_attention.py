@@ -7,7 +7,7 @@
 # shade greener, with the green. So you mix all the socks again and make new piles, by a different rule.
 #
 # Attention compares everything with everything. For 65,536 characters, the weights of a single
-# head are four billion numbers, 16 GiB. The cure is the same: **hash every
+# head are four billion numbers, 16 GiB if you write them down. The cure is the same: **hash every
 # vector into a bucket, so that similar ones usually share it; line the vectors up by bucket, and
 # compare only those that stand close together; then hash everything again, differently, for the
 # pairs you missed.**
@@ -29,7 +29,7 @@ ch13.sorted_by_bucket()
 # By the end of this chapter you can hash eight points by hand, tell who looks at whom after a
 # sort and which pair has to wait for the next round, and write the whole method in about
 # twenty lines. You need attention and masks (chapters 2 to 4) and angles between
-# vectors. About 40 minutes.
+# vectors. About 37 minutes.
 #
 # ## 13.1 Most weights are next to nothing
 #
@@ -53,11 +53,10 @@ ch13.check_few_keys(carried)
 # the last 32 carry almost nothing.
 #
 # If a few dozen were also enough for 65,536 keys, we could skip all but a thousandth of the work.
-# ([Page 13c](13c_conventions.ipynb) shows when they are.) But there's a catch: to know which keys are
+# (That's no law: it takes sharp queries, [page 13c](13c_conventions.ipynb).) But to know which keys are
 # heavy, you need all the scores, unless you can tell beforehand which will match. Among keys of equal
-# length, the score is largest for the one that points in the query's direction. So this is an old
-# problem, **nearest-neighbour search**: which vectors are close to this one? That's what the piles
-# are for.
+# length, it's the one that points in the query's direction. So this is an old
+# problem, **nearest-neighbour search**: which vectors are close to this one?
 #
 # ## 13.2 Buckets on a circle
 #
@@ -133,17 +132,20 @@ ch13.circle_explorer(names, x)
 # two vectors share one of four buckets with probability $1 - \theta/90°$, and never if they're more
 # than 90° apart. For S and B that's 0.66. The chance that both of two rounds separate them is
 # $0.34^2 = 0.12$; four rounds do so about one time in 75. Press *100 times* in the figure, with one round
-# and with more: the dots, each a sock that has met S so often, settle on the line.
+# and with more. Each dot shows how often one sock has met S; the dots settle on the line.
 # <!-- exact: 0.66 = 1 - degrees(acos(56 / 65)) / 90 --> <!-- given: 100 -->
 #
 # **And in 64 dimensions?** The same two lines will do. `turn` becomes a random matrix with one column
 # for every two buckets, because each column stands for two opposite directions. The paper writes
-# $h(x) = \arg\max\,[\,xR;\, -xR\,]$, with normal random numbers in $R$; elsewhere it's called
-# [cross-polytope LSH](https://arxiv.org/abs/1509.02897). Each column of $R$ gives the two vectors a pair of
-# normal numbers whose correlation is $\cos\theta$, so the angle alone decides. With two buckets they share
-# one with probability $1 - \theta/180°$, and with more the probability is an integral, computed in the figure. On the circle, four buckets see
-# all there is to see; here, they keep only two numbers of the 64, and so even pairs more than 90° apart
-# sometimes share one:
+# $h(x) = \arg\max\,[\,xR;\, -xR\,]$, with normal random numbers in $R$, a variant of
+# [cross-polytope LSH](https://arxiv.org/abs/1509.02897). A column gives the two vectors a pair of
+# normal numbers whose correlation is $\cos\theta$, so the angle alone decides: they share a bucket if
+# the same column gives both their largest number, with the same sign. With two buckets that
+# has probability $1 - \theta/180°$; with more it's an integral (`collision_probability`, in the code
+# below).
+#
+# But this $R$ is no rotation any more. Four buckets keep only two of the 64 dimensions, so pairs
+# more than 90° apart sometimes share one, which never happens on the circle:
 
 # %% Figure: how often two vectors share a bucket tags=["hide-input"]
 BUCKETS = (2, 4, 64)
@@ -178,8 +180,9 @@ show_source(lsh_buckets, fold="lsh_buckets, as it ships")
 #   q_i \cdot k_j = \lVert q_i \rVert \cos\theta_{ij}$$
 #
 # Now a query ranks its keys by angle alone, and the angle is what the hash sees. (There's no need to
-# divide by $\sqrt k$: the length $\lVert q_i \rVert$ sets how sharp the softmax gets. In the paper's
-# comparison, sharing costs no quality.)
+# divide by $\sqrt k$, because the length $\lVert q_i \rVert$ sets how sharp the softmax gets; one
+# published code still does. In the paper's figure 3, with 3 layers on enwik8 and small images, sharing costs
+# no quality.)
 #
 # Sharing calls for one new rule. Every sock is most similar to itself, so it would mostly look at
 # itself. **It may do so only if there's nobody else to look at.** And the **causal mask** stays: we
@@ -217,7 +220,7 @@ ch13.sorted_line(names, x, bucket)
 
 # %% [markdown]
 # Bucket 2 is cut in two: T is in the second chunk, S and M in the third. That's why **each chunk
-# looks at itself and at the one before**. (The first has none before it, so ours looks at the second.)
+# looks at itself and at the one before**. (The first has none before it; ours looks at the second.)
 # With $c$ positions per chunk, each query has exactly $2c$ keys, however long the sequence is. It may
 # use all of this **window**, whichever bucket a key is from: the score is computed anyway, and exact
 # attention would see that key too. (The paper's formula hides other buckets; see [page
@@ -284,12 +287,14 @@ print(f"S: {first[4].item():.1f}, then {second[4].item():.1f}")
 # ## 13.5 Joining the rounds
 #
 # How much should each round count? Exact attention divides $e^{6.95}$ (for B) and $e^{6.45}$ (for T)
-# by their sum. The first round divided by $e^{6.45}$ alone, because T was all it saw, and the second by
+# by their sum. The first round divided by $e^{6.45}$ alone, so it gave T everything, and the second by
 # $e^{6.95}$. So weight each round **by its denominator**. The logarithm of the denominator is the
 # **log-sum-exp** of the round's scores, `lse`, and the rounds' shares are the softmax of their `lse`:
 #
-# $$o_i = \sum_r \frac{e^{z_i^{(r)}}}{\sum_{r'} e^{z_i^{(r')}}}\; o_i^{(r)}, \qquad
-#   z_i^{(r)} = \log \sum_{j \text{ in the window}} e^{q_i \cdot k_j}$$
+# $$\begin{aligned}
+#   o_i &= \sum_r \frac{e^{z_i^{(r)}}}{\sum_{r'} e^{z_i^{(r')}}}\; o_i^{(r)}, \\
+#   z_i^{(r)} &= \log \sum_{j} e^{q_i \cdot k_j}, \quad j \text{ in the window}
+# \end{aligned}$$
 
 
 # %%
@@ -330,7 +335,7 @@ def attend(x, values, buckets, c, once=True):
     rounds = []
     for bucket in buckets:
         rounds.append(one_round(x, values, bucket, c, met if once else None))
-        met = met | share_a_window(bucket, c)
+        met = met | share_a_window(bucket, c)  # (t, t): who has met whom
     return join(*zip(*rounds, strict=True))
 
 
@@ -364,8 +369,8 @@ play(
 # rounds in which it meets, which comes to the same.)
 #
 # For long sequences, a $(t, t)$ matrix like `met` would be just what we want to avoid. The module keeps
-# `chunk` of each earlier round instead, and compares those numbers within a window only. It also takes
-# batches, heads, padding, and sequences that don't divide into whole chunks:
+# `chunk` of each earlier round instead, and compares those numbers within a window only. (In
+# `transformers`, `rounds` is `num_hashes`, and `chunk` is `lsh_attn_chunk_length`.)
 
 # %%
 from annotated.reformer import LSHSelfAttention
@@ -394,23 +399,16 @@ ch13.found_figure(missed)
 ch13.check_misses(missed)
 
 # %% [markdown]
-# One round finds the heaviest key seven times out of ten, where unsorted windows would find it about
-# one time in four. Four rounds nearly always find it, though a tenth of the weight is still missing.
-# The outputs converge more slowly, above all if keys count again in each round: then more rounds find
-# more of the right keys, but in the wrong proportions:
-
-# %% Figure: the error of the outputs tags=["hide-input"]
-ch13.error_figure(missed)
+# One round finds the heaviest key seven times out of ten. (Unsorted, it would be in the window
+# 28 % of the time: that is chance.) Four rounds nearly always find it, though a tenth of the weight is
+# still missing. And the outputs are off by 25 % of their size then. <!-- printed: 28 %, 25 % -->
+# If keys counted again in each round, their errors would fall even more slowly
+# ([page 13c](13c_conventions.ipynb)).
 
 # %% Measured: four rounds among 16,384 vectors tags=["hide-input", "proof"]
 ch13.check_long()
 
 # %% [markdown]
-# **But is it cheaper?** Not with four rounds, at this length: exact causal attention needs $t/2 = 512$
-# scores per query on average, and four rounds compute as many. The saving comes
-# with length. Among 16,384 vectors, four rounds still compute 512 scores, a sixteenth, and find the
-# heaviest key 94 % of the time, and 84 % of the weight. <!-- printed: 94 %, 84 % -->
-#
 # **And does a trained model notice?** Give it a task where each output depends on a single key: it
 # reads a random word twice and has to predict the second copy
 # ([page 13b](13b_learning.ipynb)). Of 63 positions, one round sees 8.
@@ -423,18 +421,15 @@ exactly, by_one = (
     ch13.accuracy(runs, kind).mean(axis=0) for kind in ("full", "LSH-1")
 )
 say(
-    "Trained with exact attention, the model gets "
-    f"{ch13.percent(exactly[4])} right when it's tested with one round; trained "
-    f"with one round, {ch13.percent(by_one[4])}. Tested with eight rounds, both "
-    "know nearly every answer."
+    "Tested with one round, a model that was trained with exact attention gets "
+    f"{ch13.percent(exactly[4])} right, one that was trained with one round "
+    f"{ch13.percent(by_one[4])}; tested with eight, both get "
+    f"{ch13.percent(min(exactly[1], by_one[1]))} (means of three seeds). So it "
+    "notices, and it can learn to cope. But eight rounds compute 64 scores per "
+    "query, as many as the whole matrix has."
 )
 
 # %% [markdown]
-# So it notices, and it can learn to cope. (But eight rounds compute 64 scores per query, as many as the
-# whole matrix has. And in the paper, a model trained with LSH attention gets 0.8 % right with exact
-# attention, where ours doesn't suffer. [Page 13b](13b_learning.ipynb) has both tables, and watches a
-# model learn to put matching vectors into one bucket.) <!-- cited: 0.8 % -->
-#
 # ## 13.7 What it costs
 #
 # First the **computational complexity**: what does a single query cost?
@@ -449,48 +444,47 @@ say(
 # So our LSH attention grows faster than linearly, asymptotically like $t^{1.5}$. (With more small
 # hashes the power would be lower; the paper's $t \log t$ leaves the hash out.) Full attention grows like $t^2$.
 #
-# By the number of scores, one round should beat the fused kernel above $t = 256$, and four rounds
-# above 1024. **At what length does it win by the clock?** Guess before you look.
+# By the number of scores, one round should beat the fused kernel above $t = 256$, four rounds
+# above 1024. By the clock it takes longer, because hash, sort and gathering cost, too:
 
-# %% Figure: seconds by length tags=["hide-input", "remove-stdout"]
+# %% tags=["remove-input", "remove-stdout"]
 timed = recorded("lsh_cost")["runs"]
-ch13.times_figure(
-    timed,
-    {
-        "plain": ("naive", False),
-        "fused": ("fused", False),
-        "ours, 4": ("LSH, 4 rounds", True),
-        "ours, 1": ("LSH, 1 round", True),
-    },
-    title="LSH attention wins by length, and its lead grows",
-    caption="Recorded on one CPU core, medians: a layer of width 256 with 4 heads, "
-    "causal, chunks of 64, batch 1. Naive only up to 4096.",
-)
-
-# %% Recorded: shares of the fused kernel's time tags=["hide-input", "proof"]
-ch13.check_times(timed)
-
-# %% tags=["remove-input"]
 one, four, both_ways, four_both = (
     ch13.crossing(timed, f"ours, {rounds}", "fused", backward)
     for backward in (False, True)
     for rounds in (1, 4)
 )
 say(
-    f"One round is faster than the fused kernel from {one} positions on, four "
-    f"rounds from {four}; with the backward pass, from {both_ways} and "
-    f"{four_both}. (We measured only powers of two.)"
+    f"On one CPU core, a layer of one round is faster from {one:,} positions on, one "
+    f"of four from {four:,}; with the backward pass, from {both_ways:,} and "
+    f"{four_both:,}. (We measured only powers of two.)"
 )
 
+# %% Recorded: shares of the fused kernel's time tags=["hide-input", "proof"]
+ch13.check_times(timed)
+
 # %% [markdown]
-# That's later than the number of scores suggests: at 32,768, one round computes 0.8 % of the kernel's
-# scores in 15 % of its time. Hash, sort and gathering cost, too. But its
-# lead keeps growing: eight times the length costs the fused kernel
-# about 50 times as much, and LSH attention 13 or 14 times. <!-- exact: 0.8 = 128 / 16384 -->
-# <!-- printed: 15 % --> <!-- recorded lsh_cost: 50 = round(record["runs"][9]["seconds"]["fused"]
-# / record["runs"][4]["seconds"]["fused"], -1) -->
-# <!-- recorded lsh_cost: 14 = record["runs"][9]["seconds"]["ours, 4"]
-# / record["runs"][4]["seconds"]["ours, 4"] -->
+# But the kernel is exact, and LSH attention isn't. **What does it get wrong in the time that it saves?**
+# The dots are 1, 2, 4 and 8 rounds. Guess where the kernel stands before you look.
+
+# %% Figure: error against time tags=["hide-input", "remove-stdout"]
+tradeoff = recorded("lsh_tradeoff")["runs"]
+ch13.tradeoff_figure(tradeoff)
+
+# %% Recorded: what is faster, and how wrong tags=["hide-input", "proof"]
+ch13.check_tradeoff(tradeoff)
+
+# %% [markdown]
+# At 16,384, four rounds take as long as the kernel, which is exact, and their outputs are off by 35 %,
+# although the queries are sharp. With those of 13.6, half as long, they're off by more than their own
+# size: thousands of light keys, each next to nothing, carry much of the weight together, and LSH
+# attention drops them. At 32,768, four rounds save a quarter of the kernel's time, and are off by 38 %.
+# <!-- recorded lsh_tradeoff: 38 = mean(seed["16"]["4"] for seed in record["runs"][2]["seeds"]) -->
+# <!-- recorded lsh_tradeoff: 35 = mean(seed["16"]["4"] for seed in record["runs"][1]["seeds"]) -->
+#
+# So it pays off only where all of this holds: tens of thousands of positions; a few keys that carry the
+# weight at *that* length; and a model that has learned to live with misses. On a GPU, where fused kernels
+# are at their best, we haven't measured it: do, before you use it.
 #
 # And memory? This is what each method keeps for the backward pass:
 
@@ -498,11 +492,11 @@ say(
 ch13.memory_table()
 
 # %% [markdown]
-# The matrix grows with the square of the length. LSH attention keeps the weights of its windows and a
-# copy of their queries, keys and values, all in proportion to the length. But the fused
-# kernel keeps no weights at all: it recomputes them, block by block, in the backward pass. So LSH
-# attention saves memory only over naive attention, which was the norm in 2020, and with four rounds
-# only from 2048 on. ([Page 13c](13c_conventions.ipynb) measures other implementations.)
+# The matrix grows with the square of the length, LSH attention in proportion to it. But the fused
+# kernel keeps no weights at all: it recomputes them, block by block, in the backward pass. Against it,
+# LSH attention costs memory at every length. It saves some over naive attention, the norm in
+# 2020, and with four rounds only from 2048 on. ([Page 13c](13c_conventions.ipynb) measures other
+# implementations.)
 #
 # ## 13.8 Pitfalls
 #
@@ -547,6 +541,14 @@ ch13.check_draws()
 #
 # </details>
 #
+# <details><summary>S and B share one of four buckets with probability $0.66$. How many rounds
+# bring them together all but once in a hundred times?</summary>
+#
+# Five: they miss each other in all of them with probability $0.34^5 = 0.005$; with four it's 0.013.
+# <!-- exact: 0.013 = (degrees(acos(56 / 65)) / 90) ** 4 -->
+#
+# </details>
+#
 # <details><summary>Why not one round with chunks four times as long, instead of four
 # rounds?</summary>
 #
@@ -566,14 +568,16 @@ ch13.check_draws()
 #    position, and let no query look at itself unless it's alone.
 # 4. A pair is lost to a border or in a full bucket. Further rounds find most of these pairs, and the
 #    rounds are joined by a softmax of their log-sum-exps.
-# 5. LSH attention grows faster than linearly with the length, but slower than its square, as full attention does.
-#    On one CPU core, one round beats a fused kernel from one or two thousand positions on, four rounds
-#    only later. It pays off if a few dozen keys carry most of the weight.
+# 5. LSH attention's time grows faster than linearly with the length, but slower than its square. It's an
+#    approximation: in the time of a fused, exact kernel, on one CPU core at 16,384 positions, four
+#    rounds are off by a third, even with sharp queries.
 #
 # **What became of it?** The Routing Transformer (2020) replaced the hash by k-means clusters that it
-# learns. Then fused kernels made exact attention cheap in memory
-# ([FlashAttention](https://arxiv.org/abs/2205.14135), 2022). For very long sequences the hash came
-# back: HyperAttention (2023) sorts by it, and MagicPIG (2024) hashes a long cache of keys.
+# learns. Then fused kernels made exact attention fast and cheap in memory
+# ([FlashAttention](https://arxiv.org/abs/2205.14135), 2022), and sliding windows and shared keys and
+# values made it cheaper still. Looking only at a few chunks came back with models that learn which
+# ([Native Sparse Attention](https://arxiv.org/abs/2502.11089), 2025). The hash itself lives on for very long
+# sequences: HyperAttention (2023) sorts by it, and MagicPIG (2024) hashes a long cache of keys.
 
 # %% What this chapter cost tags=["hide-input", "proof"]
 from annotated.page.notebook import cost

@@ -146,7 +146,13 @@ def test_the_pictures_of_the_shift_show_what_is_skipped_and_each_cut():
 RUNS = [
     {"kind": kind, "steps": steps, "bits by position": [bits + seed / 100] * 32}
     for bits, (kind, steps) in zip(
-        (2.8, 3.5, 2.6, 2.5, 2.6, 2.3), ch12.MODELS, strict=True
+        (2.8, 3.5, 2.9, 2.6, 2.5, 2.6, 2.4, 2.3),
+        [
+            *((kind, 600) for kind in ch12.MODELS),
+            *((kind, 1200) for kind in ("vanilla", "relative, no memory")),
+            ("Transformer-XL", 1200),
+        ],
+        strict=True,
     )
     for seed in range(3)
 ]
@@ -155,7 +161,8 @@ RUNS = [
 def test_runs_are_chosen_by_kind_and_steps_and_their_means_are_shown():
     assert ch12.by_position(RUNS, "vanilla", 1200)[:, 0].tolist() == [2.6, 2.61, 2.62]
     text = soup(ch12.results_table(RUNS)).text
-    assert "2.812.812.81" in text.replace("\n", "") and "at most 0.02" in text
+    assert "2.812.812.812.61" in text.replace("\n", "") and "at most 0.02" in text
+    assert "2.912.912.91–" in text.replace("\n", "")
 
 
 def test_gains_are_counted_at_the_beginning_and_at_the_end(capsys):
@@ -167,6 +174,19 @@ def test_gains_are_counted_at_the_beginning_and_at_the_end(capsys):
             run["bits by position"] = [3.0] * 4 + [2.6] * 28
     ch12.check_gains(early)
     assert "positions 1 to 4: [0.5  0.49 0.48]" in capsys.readouterr().out
+
+
+def test_a_word_that_no_layer_sees_is_not_recalled():
+    def record(share):
+        runs = [
+            {"word": word, "mem_len": memory, "right": share if word > 8 else 1.0}
+            for word, memory in ((8, 0), (24, 0))
+        ]
+        return {"runs": runs}
+
+    assert "100%6%" in soup(ch12.recall_table(record(0.06))).text.replace("\n", "")
+    with pytest.raises(AssertionError):
+        ch12.recall_table(record(0.5))
 
 
 @pytest.mark.parametrize(("text", "memory", "size"), [("hello", 2, 2), ("h", 4, 0)])

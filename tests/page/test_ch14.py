@@ -33,6 +33,13 @@ def test_peaks_of_checkpointed_layers_are_those_of_one_stream(records):
     assert set(peaks[2048]["stored"]) == {1, 2, 4, 8, 16}
 
 
+def test_what_is_saved_counts_once_and_without_weights():
+    linear, x = nn.Linear(50, 50), torch.randn(2000, 50, requires_grad=True)
+    assert ch14.megabytes_saved(linear, linear, x) == 0.4  # x; not the weights
+    twice = ch14.megabytes_saved(linear, lambda x: linear(x) * x.T.T, x)
+    assert twice == pytest.approx(0.8)  # x, once, and what the map gives
+
+
 def test_estimates_give_the_peaks_that_they_were_scaled_from(records):
     peaks = ch14.peaks_by_length(records)
     found = ch14.gigabytes(ch14.scaled(peaks), 6, 8192, 256)

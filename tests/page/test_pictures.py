@@ -67,6 +67,23 @@ def test_a_line_of_cells_is_skipped_and_cut_across_its_rows():
     assert not soup.select(".skipped, .cut, .narrow")
 
 
+def test_a_wrong_number_is_marked():
+    soup = drawn(Matrix([[1.0, 2.0]], wrong=torch.tensor([[False, True]])))
+    assert cells(soup, "wrong") == ["2"]
+
+
+def test_a_sign_stays_with_what_it_leads_to():
+    a, b = Matrix([[1.0]]), Matrix([[2.0]])
+    soup = drawn(a, "→", b, "=", "?")
+    groups = soup.select_one(".annotated-chain").find_all(recursive=False)
+    assert [group.get_text(" ", strip=True) for group in groups] == [
+        "1",
+        "→ 2",
+        "=",
+        "?",
+    ]
+
+
 def test_without_words_of_its_own_a_picture_says_its_numbers():
     a = Matrix(X, "A", rows=["x", "y"], columns=list("abc"), mask=X > 0.3)
     html = chain(a, "→", Matrix([[1.5]])).text

@@ -237,6 +237,18 @@ def test_the_recorded_errors_lie_in_their_bands():
             assert error["ours, within buckets"] > error["ours"]
 
 
+def test_the_recorded_errors_against_time_lie_in_their_bands():
+    runs = {run["length"]: run for run in recorded("lsh_tradeoff")["runs"]}
+    seconds = {length: run["seconds"] for length, run in runs.items()}
+    assert seconds[4096]["1"] < seconds[4096]["fused"] < seconds[4096]["8"]
+    assert seconds[32768]["4"] < seconds[32768]["fused"]
+    for length, run in runs.items():
+        for seed in run["seeds"]:
+            assert all(seed["16"][r] < error for r, error in seed["8"].items())
+            assert 0.05 < seed["16"]["8"] < 0.6
+            assert seed["8"]["8"] > (0.25 if length == 4096 else 1)
+
+
 def test_the_recorded_costs_lie_in_their_bands():
     runs = recorded("lsh_cost")["runs"]
     ratios = {(r["length"], r["backward"]): r["ratios"] for r in runs}

@@ -150,9 +150,11 @@ def test_the_record_keeps_its_bands():
 
 
 def test_the_record_of_costs_keeps_its_bands():
-    record = recorded("evaluation_cost")
-    runs = {run["length"]: run for run in record["runs"]}
-    for length, by_128, by_64 in ((800, 300, 250), (1600, 700, 550)):
-        assert runs[length]["plain / XL by 128"] > by_128
-        assert runs[length]["plain / XL by 64"] > by_64
-        assert runs[length]["fused / XL by 64"] > 100
+    ratios = {
+        (run["way"], run["step"]): run["to memory by 128"]
+        for run in recorded("evaluation_cost")["runs"]
+    }
+    assert ratios["window, fused", 1] > 100
+    assert ratios["window, written out", 1] > 250
+    assert 1.5 < ratios["window, fused", 128] < 3
+    assert ratios["window, fused", 800] < 1

@@ -52,7 +52,7 @@ const svg = view.svg(both ? 2 * across + gap + 4 : across + 4, top + cell * n + 
   `step ${stage}, ${data.stages[stage - 1]}: a strip of ${n} points, and below it a matrix, `
   + "a row for each query and a column for each key");
 // room for what is said, so that nothing moves
-svg.closest(".annotated-explorer").querySelector(".annotated-says").style.minHeight = view.width() < 560 ? "7.3em" : "2.9em";
+svg.closest(".annotated-explorer").querySelector(".annotated-says").style.minHeight = view.width() < 560 ? "8.8em" : "4.4em";
 const hatch = view.add(view.add(svg, "defs"), "pattern", {
   id: "lsh-hidden", width: 6, height: 6, patternUnits: "userSpaceOnUse", patternTransform: "rotate(45)",
 });

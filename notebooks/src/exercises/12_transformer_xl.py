@@ -227,10 +227,11 @@ def bits_per_character(model, segments):
 # - **C** looks at line breaks, whoever asks, and wherever they are.
 # - **D** looks one back if the query is a digit, and ten back if it is a letter.
 #
-# 1. For each head: which **one** term is enough, with the other three zero? For one of the
-#    four, the term alone doesn't give the habit *exactly* as described. Which, and what
-#    is missing?
-# 2. A model has no positions and no causal mask. Which of the four habits could it learn?
+# 1. For each head: which **one** term is enough, with the other three zero, up to how sharp a
+#    softmax gets? For one of the four, even the sharpest doesn't give the habit as described.
+#    Which, and what is missing?
+# 2. A model has no positions and no causal mask. Which of the four habits could it learn,
+#    exactly as described?
 # 3. $u$ and $v$ begin at zero, and so do (c) and (d). Do they get a gradient in the first
 #    step?
 #
@@ -244,7 +245,7 @@ def bits_per_character(model, segments):
 #    distance. B isn't exact: (a) gives *every* opening bracket the same score, near or far, so
 #    it can't choose the **last** one. It needs (b) or (d) as well, a preference for near keys.
 #
-# 2. C, and B without "last". Both depend on contents alone.
+# 2. C alone. (And B without "last": both depend on contents alone.)
 #
 # 3. Yes. The gradient of $u \cdot k_j$ by $u$ is $k_j$ times what arrives at the score, and
 #    the keys aren't zero; likewise $r_{i-j}$ for $v$. A factor that is zero gets a gradient

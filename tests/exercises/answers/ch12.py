@@ -75,6 +75,8 @@ r.flip(0).T -> r.T  # as if the largest distance came first
 r.flip(0).T -> r.T
 line.unflatten(1, (t, s)) -> by_distance  # a column is still a distance
 q.shape[-1] ** 0.5 -> s**0.5  # divided by √s, the number of keys
+q + v -> q + u  # the distances got u; they need v
+q + u -> q + v  # the keys got v; they need u
 q + u -> q + w
 q + v -> q + u
 q + w -> q + v  # u and v are exchanged

@@ -29,6 +29,10 @@ FAULTS = {
         ("if ratio >= 1", "if ratio >= 2", "the least length is always named"),
         ("default=0", "default=8192", "the longest length is named"),
     ],
+    "check_tradeoff": [
+        ("reverse=True", "key=abs, reverse=False", "errors have to rise"),
+        ("seconds[r] < seconds", "seconds[r] > seconds", "what is slower is named"),
+    ],
     "kept": [
         ("if at not in own", "", "inputs and output count"),
         ("storages[storage.data_ptr()]", "storages[len(storages)]",

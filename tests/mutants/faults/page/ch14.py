@@ -6,6 +6,10 @@ FAULTS = {
         ('if run["way"] == "checkpointed"', "",
          "stored layers are those of one stream"),
     ],
+    "megabytes_saved": [
+        ("if place not in weights", "", "weights count"),
+        ("kept[storage.data_ptr()]", "kept[len(kept)]", "a view counts again"),
+    ],
     "for_one_layer": [
         ("/ (b - a)", "", "all layers count as one"),
     ],
