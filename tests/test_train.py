@@ -104,7 +104,7 @@ def test_a_run_that_was_stopped_goes_on_as_if_it_had_not_been(monkeypatch, capsy
 
 
 def test_each_task_makes_its_own_model(monkeypatch):
-    for task in ("copy", "spelling"):
+    for task in ("copy", "spelling", "text"):
         job, again = (command.make_job(task, 3, 5) for _ in "ab")
         batch, same = next(iter(job.batches())), next(iter(again.batches()))
         assert torch.equal(job.loss(job.model, batch), again.loss(again.model, same))
@@ -133,6 +133,24 @@ def test_shares_are_disjoint_and_together_the_whole():
     assert one[1].tolist() == [0, 2, 4] and other[1].tolist() == [1, 3]
     assert one[0].tolist() == [[0, 1], [4, 5], [8, 9]]
     assert share(batch, 0, 1)[1].tolist() == [0, 1, 2, 3, 4]
+
+
+def test_each_share_counts_by_its_symbols(monkeypatch):
+    """In one process: what DistributedDataParallel would take the mean of."""
+    model, batch = torch.nn.Linear(1, 1), (torch.tensor([[1.0], [2.0], [5.0]]),)
+    job = command.Job(model, lambda m, b: m(b[0]).mean(), lambda b: len(b[0]), *4 * [0])
+    losses, slopes = [], []
+    monkeypatch.setattr(command.distributed, "get_world_size", lambda: 2)
+    for rank in (0, 1):
+        monkeypatch.setattr(command.distributed, "get_rank", lambda rank=rank: rank)
+        other = model(share(batch, 1 - rank, 2)[0]).mean() * (2, 4)[rank] / 3
+        summed = lambda whole, other=other: whole.add_(other.detach())  # noqa: E731
+        monkeypatch.setattr(command.distributed, "all_reduce", summed)
+        loss = command.shared_loss(job, model)(model, batch)
+        slopes.append(torch.autograd.grad(loss, model.weight)[0])
+        losses.append(loss.item())
+    assert losses == pytest.approx(2 * [model(batch[0]).mean().item()], rel=1e-5)
+    assert torch.mean(torch.stack(slopes)).item() == pytest.approx(8 / 3)
 
 
 def test_two_processes_have_the_losses_of_one(tmp_path):

@@ -2,6 +2,25 @@
 
 # fmt: off
 FAULTS = {
+    "copy_job": [
+        ('steps or COPY_TRAINING["steps"]', 'COPY_TRAINING["steps"]',
+         "--steps ignored"),
+        ("copy_batches(seed, steps,", "copy_batches(1, steps,", "another seed"),
+    ],
+    "text_job": [
+        ("steps or r.steps", "r.steps", "--steps ignored"),
+    ],
+    "translation_job": [
+        ("steps or r.steps", "r.steps", "--steps ignored"),
+    ],
+    "make_job": [
+        ('translation_job(steps, seed, "spelling")', "copy_job(steps, seed)",
+         "another task"),
+    ],
+    "write_curve": [
+        ("writer.writeheader()", "pass", "numbers without names"),
+        ('folder / "curve.png"', 'folder / "curve.svg"', "no picture"),
+    ],
     "share": [
         ("tensor[rank::world]", "tensor[:: world]", "all read the same rows"),
         ("tensor[rank::world]", "tensor", "nothing shared"),
