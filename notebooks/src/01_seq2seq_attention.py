@@ -495,9 +495,10 @@ expect(
     "01-exact",
     "With attention more than 98 in 100 unseen dates are right, also with "
     "the rounded weights of the browser.",
-    [exact["with attention"], agree], above=0.98,
+    [exact["with attention"], agree],
+    above=0.98,
     unlike=("without attention", exact["without"]),
-)  # fmt: skip
+)
 
 # %% Measured: where it looks as it writes the 7 tags=["hide-input", "proof"]
 of_july = slice(text.index("lipca") - 1, text.index("lipca") + 6)
@@ -509,10 +510,12 @@ def on_july(model):  # the weight on lipca and the spaces around, at the 7
 
 
 expect(
-    "01-lipca", "For the 7 it looks mostly at lipca or at a space beside it.",
-    on_july(reader), above=0.5,
+    "01-lipca",
+    "For the 7 it looks mostly at lipca or at a space beside it.",
+    on_july(reader),
+    above=0.5,
     unlike=("untrained", on_july(date_reader("additive", *symbols))),
-)  # fmt: skip
+)
 
 # %% Measured: which part goes wrong without attention tags=["hide-input", "proof"]
 wrong_parts = [
@@ -522,8 +525,10 @@ wrong_parts = [
 expect(
     "01-month",
     "Without attention more than half of the dates that go wrong have a wrong month.",
-    wrong_parts[1], above=0.5, unlike=("a wrong year", wrong_parts[0]),
-)  # fmt: skip
+    wrong_parts[1],
+    above=0.5,
+    unlike=("a wrong year", wrong_parts[0]),
+)
 in_digits = [
     not named(written)
     for answer, written, iso in errors["without"]
@@ -536,9 +541,10 @@ expect(
     "01-digits",
     "Without attention a month in digits goes wrong more than twice as often "
     "as one with a name.",
-    lost / max(lost_named, 1e-3), above=2,
+    lost / max(lost_named, 1e-3),
+    above=2,
     unlike=("before training, when all are wrong", 1),
-)  # fmt: skip
+)
 
 # %% [markdown]
 # Without attention it's mostly the month that goes wrong, and a month in digits far
@@ -561,10 +567,12 @@ ch01.losses(curves)
 # %% Measured: how far apart the losses end tags=["hide-input", "proof"]
 first_losses = [h[0]["loss"] for h in curves.values()]
 expect(
-    "01-loss", "With attention the loss ends far lower, at less than a fifth.",
-    settled[1] / settled[0], below=0.2,
+    "01-loss",
+    "With attention the loss ends far lower, at less than a fifth.",
+    settled[1] / settled[0],
+    below=0.2,
     unlike=("at the first step", first_losses[1] / first_losses[0]),
-)  # fmt: skip
+)
 
 # %% [markdown]
 # **When doesn't it help?** When the input is short and you can afford longer
@@ -657,9 +665,10 @@ expect(
     "01-month-first",
     "When most months are first right, their weights are clearly flatter than "
     "the year's are when most years are.",
-    sharpness("year") - sharpness("month"), above=0.1,
+    sharpness("year") - sharpness("month"),
+    above=0.1,
     unlike=("before training", peaks[1]["year"] - peaks[1]["month"]),
-)  # fmt: skip
+)
 
 # %% [markdown]
 # ### Does the picture tell you why?
@@ -730,27 +739,34 @@ expect(
     "01-hidden",
     "With the heaviest character hidden, fewer than half of the digits of "
     "the day, and of the last two of the year, are right.",
-    digits, below=0.5,
+    digits,
+    below=0.5,
     unlike=("with the second heaviest hidden", [other[year], other["day"]]),
-)  # fmt: skip
+)
 
 # %% Measured: the rest stays tags=["hide-input", "proof"]
 expect(
-    "01-second", "With the second heaviest hidden, nearly all symbols are right.",
-    list(other.values()), above=0.9,
+    "01-second",
+    "With the second heaviest hidden, nearly all symbols are right.",
+    list(other.values()),
+    above=0.9,
     unlike=("with the heaviest hidden", digits),
-)  # fmt: skip
+)
 expect(
     "01-word",
     "With the heaviest character hidden, more than half of the symbols of a "
     "month in words are right.",
-    heaviest["month, from a word"], above=0.5,
+    heaviest["month, from a word"],
+    above=0.5,
     unlike=("of a day", heaviest["day"]),
-)  # fmt: skip
+)
 expect(
-    "01-hyphen", "With the heaviest character hidden, nearly all hyphens are right.",
-    heaviest["hyphens"], above=0.9, unlike=("of the digits", digits),
-)  # fmt: skip
+    "01-hyphen",
+    "With the heaviest character hidden, nearly all hyphens are right.",
+    heaviest["hyphens"],
+    above=0.9,
+    unlike=("of the digits", digits),
+)
 
 # %% [markdown]
 # Hide it, and most digits of the day and of the last two of the year are lost: there the
@@ -818,13 +834,19 @@ play(
 # %% Measured: too cold is harmless, too hot isn't tags=["hide-input", "proof"]
 cold, hot = tempered[0.01][1], tempered[16.0][1]
 expect(
-    "01-cold", "At a temperature of 0.01 most dates are still read.",
-    cold, above=0.5, unlike=("at 16", hot),
-)  # fmt: skip
+    "01-cold",
+    "At a temperature of 0.01 most dates are still read.",
+    cold,
+    above=0.5,
+    unlike=("at 16", hot),
+)
 expect(
-    "01-hot", "At a temperature of 16 hardly a date is right.",
-    hot, below=0.1, unlike=("at 1", tempered[1.0][1]),
-)  # fmt: skip
+    "01-hot",
+    "At a temperature of 16 hardly a date is right.",
+    hot,
+    below=0.1,
+    unlike=("at 1", tempered[1.0][1]),
+)
 
 # %% [markdown]
 # <details><summary>Answer</summary>
@@ -861,10 +883,12 @@ ch01.stripes(no_tanh, reader, samples[4], symbols, history_no_tanh)
 # %% Measured: it trains all the same tags=["hide-input", "proof"]
 ends = mean(r["loss"] for r in history_no_tanh[-10:])
 expect(
-    "01-no-tanh", "Without the tanh the loss falls to less than half.",
-    ends / history_no_tanh[0]["loss"], below=0.5,
+    "01-no-tanh",
+    "Without the tanh the loss falls to less than half.",
+    ends / history_no_tanh[0]["loss"],
+    below=0.5,
     unlike=("at the first step", 1),
-)  # fmt: skip
+)
 
 # %% Proof: without the tanh, all rows are equal tags=["hide-input", "proof"]
 ch01.check_rows(no_tanh, samples[4], symbols)
@@ -885,8 +909,10 @@ assert on_padding[True] == 0
 expect(
     "01-padding",
     "Without the mask some step gives padding more than a hundredth of its weight.",
-    on_padding[False], above=0.01, unlike=("with the mask", on_padding[True]),
-)  # fmt: skip
+    on_padding[False],
+    above=0.01,
+    unlike=("with the mask", on_padding[True]),
+)
 say(f"Up to {on_padding[False]:.0%} of a step's weight; with the mask, none.")
 
 # %% [markdown]
@@ -908,9 +934,10 @@ say(f"{alone:.1%} of symbols are right, and {exact['without']:.1%} of dates.")
 expect(
     "01-symbols",
     "The share of wrong dates is more than three times that of wrong symbols.",
-    (1 - exact["without"]) / max(1 - alone, 1e-6), above=3,
+    (1 - exact["without"]) / max(1 - alone, 1e-6),
+    above=3,
     unlike=("if wrong dates had no right symbol", 1),
-)  # fmt: skip
+)
 
 # %% [markdown]
 # ## 1.7 Exercises

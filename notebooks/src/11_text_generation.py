@@ -338,10 +338,12 @@ ch11.brackets(on_open, on_closed, before)
 
 # %% Finding: at least twice the weight tags=["hide-input", "proof"]
 expect(
-    "11-open-brackets", "Open brackets get at least twice the weight of closed ones.",
-    on_open[head] / on_closed[head], at_least=2,
+    "11-open-brackets",
+    "Open brackets get at least twice the weight of closed ones.",
+    on_open[head] / on_closed[head],
+    at_least=2,
     unlike=("before training", before[0] / before[1]),
-)  # fmt: skip
+)
 
 # %% [markdown]
 # Don't make too much of it. It's one head of one model, and we picked it, on the same code.
@@ -372,14 +374,19 @@ for row, values in zip(row_ids.tolist(), held_out, strict=True):
         selfs += values[found.end() - 2 : found.end()].tolist()
 # %% Findings: first letters cost, known words do not tags=["hide-input", "proof"]
 expect(
-    "11-first-letters", "First letters cost at least half as much again as later ones.",
-    first_letter / later_letter, at_least=1.5, unlike=("guessing blindly", 1),
-)  # fmt: skip
+    "11-first-letters",
+    "First letters cost at least half as much again as later ones.",
+    first_letter / later_letter,
+    at_least=1.5,
+    unlike=("guessing blindly", 1),
+)
 expect(
-    "11-known-words", "The last letters of self cost next to nothing.",
-    numpy.mean(selfs), below=0.5,
+    "11-known-words",
+    "The last letters of self cost next to nothing.",
+    numpy.mean(selfs),
+    below=0.5,
     unlike=("a letter that continues any word", later_letter),
-)  # fmt: skip
+)
 print(f"measured: first {first_letter:.1f} bits, later {later_letter:.1f}")
 
 # %% [markdown]
@@ -479,18 +486,26 @@ one_left, several = (
     for prompts in ([RETUR], [DEF, SELF])
 )
 expect(
-    "11-sure", "After retur, a top-p of 0.9 leaves one character.",
-    one_left, at_most=1, unlike=("after def and self._", several),
-)  # fmt: skip
+    "11-sure",
+    "After retur, a top-p of 0.9 leaves one character.",
+    one_left,
+    at_most=1,
+    unlike=("after def and self._", several),
+)
 expect(
-    "11-unsure", "After def and self._, a top-p of 0.9 leaves several.",
-    several, above=3, unlike=("after retur", one_left),
-)  # fmt: skip
+    "11-unsure",
+    "After def and self._, a top-p of 0.9 leaves several.",
+    several,
+    above=3,
+    unlike=("after retur", one_left),
+)
 expect(
-    "11-underscore", "After def, the underscore has a good part of the probability.",
-    plain[text.characters.encode("_")[0]], above=0.2,
+    "11-underscore",
+    "After def, the underscore has a good part of the probability.",
+    plain[text.characters.encode("_")[0]],
+    above=0.2,
     unlike=("blindly, one of 96", 1 / 96),
-)  # fmt: skip
+)
 print(f"measured: {one_left} after retur, {several} after def and self._")
 
 # %% [markdown]
@@ -542,10 +557,12 @@ def leaves(model, temperature):
 
 
 expect(
-    "11-stuck", "A row of spaces is at least twice as hard to leave at 0.5 as at 1.",
-    leaves(model, 1) / leaves(model, 0.5), at_least=2,
+    "11-stuck",
+    "A row of spaces is at least twice as hard to leave at 0.5 as at 1.",
+    leaves(model, 1) / leaves(model, 0.5),
+    at_least=2,
     unlike=("before training", leaves(untrained, 1) / leaves(untrained, 0.5)),
-)  # fmt: skip
+)
 print(
     f"measured: {leaves(model, 1):.3f} at 1, {leaves(model, 0.5):.3f} at 0.5"
 )
@@ -612,40 +629,60 @@ ch11.words_table(taken, share, variety, blank, real_code)
 
 # %% Findings: known words, and different ones tags=["hide-input", "proof"]
 expect(
-    "11-known-costs", "A low temperature or top-p gives many more known words.",
-    [share[0.5, 1] - share[1, 1], share[1, 1] - share[1.5, 1],
-     share[1, 0.5] - share[1, 1]],
-    above=0.1, unlike=("a setting that changes nothing", 0),
-)  # fmt: skip
+    "11-known-costs",
+    "A low temperature or top-p gives many more known words.",
+    [
+        share[0.5, 1] - share[1, 1],
+        share[1, 1] - share[1.5, 1],
+        share[1, 0.5] - share[1, 1],
+    ],
+    above=0.1,
+    unlike=("a setting that changes nothing", 0),
+)
 expect(
-    "11-variety-lost", "A low temperature or top-p gives fewer different words.",
+    "11-variety-lost",
+    "A low temperature or top-p gives fewer different words.",
     [variety[1, 1] / variety[careful] for careful in ((0.5, 1), (1, 0.5))],
-    above=1.2, unlike=("a setting that changes nothing", 1),
-)  # fmt: skip
+    above=1.2,
+    unlike=("a setting that changes nothing", 1),
+)
 # %% Findings: spaces, and words never seen tags=["hide-input", "proof"]
 expect(
-    "11-spaces", "A low temperature or top-p gives more spaces than real code has.",
-    [blank[0.5, 1] - genuine_blank, blank[1, 0.5] - genuine_blank], above=0,
+    "11-spaces",
+    "A low temperature or top-p gives more spaces than real code has.",
+    [blank[0.5, 1] - genuine_blank, blank[1, 0.5] - genuine_blank],
+    above=0,
     unlike=("temperature 1.5", blank[1.5, 1] - genuine_blank),
-)  # fmt: skip
+)
 expect(
-    "11-unseen-words", "At temperature 1 about half of the words have never been seen.",
-    share[1, 1], above=0.3, below=0.7,
+    "11-unseen-words",
+    "At temperature 1 about half of the words have never been seen.",
+    share[1, 1],
+    above=0.3,
+    below=0.7,
     unlike=("held-out modules", genuine_share),
-)  # fmt: skip
+)
 # %% Findings: as varied as real code? tags=["hide-input", "proof"]
 expect(
-    "11-less-varied", "With a top-p of 0.5 the model is less varied than real code.",
-    variety[1, 0.5] / numpy.median(genuine_variety), below=1,
-    unlike=("without a cut", variety[1, 1] / numpy.median(genuine_variety)),
-)  # fmt: skip
-expect(
-    "11-invented", "It never writes as many different known words as real code.",
-    [known_words / numpy.median(genuine_real) for known_words in real.values()],
+    "11-less-varied",
+    "With a top-p of 0.5 the model is less varied than real code.",
+    variety[1, 0.5] / numpy.median(genuine_variety),
     below=1,
-    unlike=("with invented words, at temperature 1",
-            variety[1, 1] / numpy.median(genuine_real)),
-)  # fmt: skip
+    unlike=("without a cut", variety[1, 1] / numpy.median(genuine_variety)),
+)
+expect(
+    "11-invented",
+    "It never writes as many different known words as real code.",
+    [
+        known_words / numpy.median(genuine_real)
+        for known_words in real.values()
+    ],
+    below=1,
+    unlike=(
+        "with invented words, at temperature 1",
+        variety[1, 1] / numpy.median(genuine_real),
+    ),
+)
 for kind, each in (("real code", genuine_real), ("model", real.values())):
     print(f"measured, distinct known words: {kind} {min(each)} to {max(each)}")
 
@@ -714,24 +751,33 @@ ch11.text_writer(twin, packed, text.characters)
 nump, common, rare = map(library.count, ("nump", "raise", "range"))
 print(f"counted: nump {nump} times, raise {common / rare:.1f} times range")
 expect(
-    "11-hesitates", "After for i in range, it gives the bracket less than half.",
-    chances_after("    for i in range")["("], below=0.5,
-    unlike=("the counts after the same line",
-            counted_after(" in range")["("] / counted_after(" in range").total()),
-)  # fmt: skip
+    "11-hesitates",
+    "After for i in range, it gives the bracket less than half.",
+    chances_after("    for i in range")["("],
+    below=0.5,
+    unlike=(
+        "the counts after the same line",
+        counted_after(" in range")["("] / counted_after(" in range").total(),
+    ),
+)
 expect(
-    "11-numpy", "The y of numpy almost never follows import nump.",
-    chances_after("    import nump")["y"], below=0.05,
+    "11-numpy",
+    "The y of numpy almost never follows import nump.",
+    chances_after("    import nump")["y"],
+    below=0.05,
     unlike=("the t after impor", chances_after("    impor")["t"]),
-)  # fmt: skip
+)
 # %% Finding: it is sure inside keywords tags=["hide-input", "proof"]
 expect(
-    "11-keywords", "In keywords and after def __init__( it's sure of the next one.",
-    [max(chances_after(known_prompt).values())
-     for known_prompt in ("    retur", "    impor", "    def __init__(")],
+    "11-keywords",
+    "In keywords and after def __init__( it's sure of the next one.",
+    [
+        max(chances_after(known_prompt).values())
+        for known_prompt in ("    retur", "    impor", "    def __init__(")
+    ],
     above=0.8,
     unlike=("where a name begins", max(chances_after("    self._").values())),
-)  # fmt: skip
+)
 
 # %% [markdown]
 # ## 11.7 The same, larger
@@ -822,10 +868,12 @@ stuck = decode(
     sample(copycat, encode("d").cpu(), max_new_tokens=40, top_k=1)[0].tolist()
 )
 expect(
-    "11-copycat", "Without shifted targets it writes nearly only one character.",
-    stuck.count("d") / len(stuck), above=0.9,
+    "11-copycat",
+    "Without shifted targets it writes nearly only one character.",
+    stuck.count("d") / len(stuck),
+    above=0.9,
     unlike=("a character drawn blindly", 1 / text.size),
-)  # fmt: skip
+)
 print(f"measured: a loss of {falls[-1]['loss']:.3f}; after d comes {stuck}")
 
 # %% [markdown]
@@ -857,11 +905,16 @@ by_window = [
 ]
 part = text.validation[:20_000]
 expect(
-    "11-windows", "Windows of 8 characters cost clearly more bits than windows of 64.",
-    by_window[0] / by_window[-1], above=1.05,
-    unlike=("before training", bits_per_character(untrained, part, 8)
-            / bits_per_character(untrained, part, 64)),
-)  # fmt: skip
+    "11-windows",
+    "Windows of 8 characters cost clearly more bits than windows of 64.",
+    by_window[0] / by_window[-1],
+    above=1.05,
+    unlike=(
+        "before training",
+        bits_per_character(untrained, part, 8)
+        / bits_per_character(untrained, part, 64),
+    ),
+)
 print("measured, bits:", *(f"{value:.2f}" for value in by_window))
 
 # %% [markdown]
