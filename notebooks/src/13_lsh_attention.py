@@ -29,7 +29,7 @@ ch13.sorted_by_bucket()
 # By the end of this chapter you can hash eight points by hand, tell who looks at whom after a
 # sort and which pair has to wait for the next round, and write the whole method in about
 # twenty lines. You need attention and masks (chapters 2 to 4) and angles between
-# vectors. About 37 minutes.
+# vectors. About 40 minutes.
 #
 # ## 13.1 Most weights are next to nothing
 #
