@@ -247,8 +247,8 @@ def check_ladder(ladder: dict, more: dict) -> None:
     ends = [best[0], one[0], one[-1], two[0]]
     assert ends == ["11111", "10000", "00100", "10001"], f"best and worst: {ends}"
     bare = [bits for bits in best if bits[0] == "0"]  # without the residual
-    ends = [len(bare), *bare[:2]]
-    assert ends == [16, "01000", "00000"], f"without the residual: {ends}"
+    ends = [len(bare), *bare[:3]]
+    assert ends == [16, "01000", "00011", "00000"], f"without the residual: {ends}"
 
 
 @torch.no_grad()
@@ -491,7 +491,7 @@ def check_further(further: dict) -> None:
     right = ["March 7, 2024", "March 7, 2024", "March 20, 1936"]
     for row in runs["1500 steps"]:
         assert row["written"] == right and row["exact"] >= 900, row
-    assert all(row["loss"] > 2.6 for row in runs["no residual, slower"])
+    assert all(row["loss"] > 2.7 for row in runs["no residual, slower"])
     losses = ", ".join(f"{row['loss']:.4f}" for row in runs["1500 steps"])
     print(f"recorded, 1500 steps, three seeds: {losses} nats per symbol")
     losses = ", ".join(f"{row['loss']:.2f}" for row in runs["no residual, slower"])

@@ -44,7 +44,7 @@ def test_the_rungs_and_what_is_left_out_are_named_by_their_parts():
     said = html.select_one("[role=img]")["aria-label"]
     assert "+ residual 0.39; + network 0.31" in said
     assert said.index("the whole model") < said.index("without network 0.09")
-    assert said.endswith("without residual 2.84.")
+    assert said.endswith("without residual 2.74.")
 
 
 def test_a_train_that_takes_other_steps_is_refused(capsys):
