@@ -491,7 +491,7 @@ def check_further(further: dict) -> None:
     right = ["March 7, 2024", "March 7, 2024", "March 20, 1936"]
     for row in runs["1500 steps"]:
         assert row["written"] == right and row["exact"] >= 900, row
-    assert all(row["loss"] > 2.6 for row in runs["no residual, slower"])
+    assert all(row["loss"] > 2.7 for row in runs["no residual, slower"])
     losses = ", ".join(f"{row['loss']:.4f}" for row in runs["1500 steps"])
     print(f"recorded, 1500 steps, three seeds: {losses} nats per symbol")
     losses = ", ".join(f"{row['loss']:.2f}" for row in runs["no residual, slower"])
