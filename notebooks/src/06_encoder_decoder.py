@@ -973,14 +973,12 @@ ch06.one_stack()
 # Its self-attention does both jobs: looking at the note, and at its own text so far. The keys
 # and values of the prompt play the part of the memory; they are computed once and kept, in
 # every layer ([the cache](11c_cache.ipynb)). What it gives up is the look ahead: no symbol of
-# the prompt sees what comes after it. (BERT is the other half: it only reads, and keeps the
-# encoder alone.)
+# the prompt sees what comes after it.
 #
 # Inside, the blocks of this chapter are all there, with four parts exchanged: RMSNorm and SwiGLU
 # ([6c.6](06c_inside_a_transformer.ipynb)), rotary positions
 # ([chapter 5](05_positional_encoding.ipynb)), grouped queries
-# ([chapter 3](03_multi_head_attention.ipynb)). And there are more layers: what depth does is
-# in [8c](08c_depth_and_steps.ipynb).
+# ([chapter 3](03_multi_head_attention.ipynb)).
 #
 # ## 6.12 Exercises
 #
