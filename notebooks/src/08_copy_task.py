@@ -281,7 +281,7 @@ show_source(next_symbol_loss)
 # learns, `look` keeps what it writes for the sequence in the picture, where it looks, and
 # its loss on 500 other sequences, for section 8.5.
 
-# %% What `look` needs tags=["hide-input"]
+# %%
 from annotated.attention import record_attention
 from annotated.decoding import greedy_decode
 
@@ -292,7 +292,7 @@ CROSS = "decoder.layers.0.cross_attention"
 seen, stages = {}, {}
 
 
-# %% What `look` keeps tags=["hide-input"]
+# %%
 def look(step):
     """Keep what the model writes for `watched`, and where it looks."""
     if step not in LOOKS:
