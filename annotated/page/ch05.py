@@ -511,12 +511,11 @@ def by_length(record: Mapping[str, Any]) -> Html:
     ax.fill_between(lengths, 0, guessed, color=OTHER, alpha=0.3, lw=0)
     ax.axvspan(8, 32, color=OTHER, alpha=0.15, lw=0)
     for x, y, words, color in (
-        (9, 60, "lengths of\ntraining", OTHER),
         (14, 26, "none", OTHER),
         (52, 30, "sinusoidal", INK),
         (38, 62, "learned (dashed)", OTHER),
         (112, 89, "rotary", THIS),
-        (62, 1, "below: no better than guessing", OTHER),
+        (100, 1, "guessing", OTHER),
     ):
         ax.text(x, y, words, color=color)
     ax.set(xlabel="length of the sequence", ylabel="right answers (%)", ylim=(-3, 106))
@@ -525,8 +524,8 @@ def by_length(record: Mapping[str, Any]) -> Html:
         title="Beyond the training lengths, on this task, only rotary holds up",
         alt="Right answers in percent at lengths 32, 40 and 64. "
         f"{'; '.join(said)}. Guessing at 64: {100 * guessing(64):.0f}.",
-        caption="Lines join medians of three recorded seeds. Right of the grey: the "
-        "answers after position 31, which training never reached.",
+        caption="Medians of three recorded seeds. Grey: the lengths of training; "
+        "beyond them, the answers after position 31 alone.",
     )
 
 

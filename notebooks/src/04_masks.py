@@ -533,7 +533,9 @@ ch04.broadcast(padding, causal, both)
 # Compare the last matrix with the triangle. The pads stand at the end, so a real word's row
 # is the same in both: whoever can't see the future can't see these pads. Only the pads'
 # own rows differ. With pads in front, as when prompts are padded on the left, the
-# padding mask hides them from every word. In the module, the row is `padding_mask`:
+# padding mask hides them from every word. In the module, the row is `padding_mask`
+# (and `length_mask` makes the same from the sentences' lengths, *valid lengths* in some
+# libraries):
 
 # %%
 from annotated.masks import padding_mask

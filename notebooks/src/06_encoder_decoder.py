@@ -118,9 +118,7 @@ ch06.check_collapse(steps)
 # it. The average of unlike vectors is shorter than they are, so the next layer's scores
 # are small, its softmax is flatter, and a flat average makes all words equal. And even
 # if you bring the words back to their old size after every layer (second curve),
-# similar words get similar weights, which makes them more similar still. (Our baseline
-# has only two layers of cross-attention, to a memory that stays as it is, so it loses
-# less.)
+# similar words get similar weights, which makes them more similar still.
 #
 # The third curve needs only `x +`: keep what was there, and *add* what attention found.
 # After twelve such layers, a few percent of the difference are left: more than a hundred
@@ -194,7 +192,7 @@ def with_residual(layers, x, memory, mask):
     return x
 
 
-# %% Train: a whole training run, for any function of the layers tags=["hide-input"]
+# %% Train: 300 steps, with any function of the layers tags=["hide-input"]
 from annotated import transformer
 from annotated.data import batches
 from annotated.masks import padding_mask
@@ -224,16 +222,15 @@ def train(decode, seed=0, steps=300):
     return losses
 
 
-# %% Train: 300 steps, with the addition tags=["hide-input"]
 print(f"{sum(train(with_residual)[-20:]) / 20:.2f} nats per symbol")
 
 # %% Proof: train takes the steps of the recorded runs tags=["hide-input", "proof"]
 ch06.check_train(train, attention_alone, with_residual)
 
 # %% [markdown]
-# With this seed; the mean over three falls **from 0.52 to 0.39**. (`train`, in the folded cell, takes any
-# function of the layers: as you read on, hand it functions with more parts. Every batch is
-# new, so its loss before the step is one on unseen dates.)
+# That was seed 0; the mean over three falls **from 0.52 to 0.39**. (`train`, in the folded
+# cell, takes any function of the layers: as you read on, hand it functions with more parts.
+# Every batch is new, so its loss before the step is one on unseen dates.)
 # <!-- recorded ladder: 0.52 = mean(r["loss"] for r in
 # record["rows"] if r["rung"] == "cross-attention alone") -->
 # <!-- recorded ladder: 0.39 = mean(r["loss"] for r in
@@ -628,9 +625,8 @@ ch06.check_write(write, whole)
 # %% [markdown]
 # **Watch it write**, the model of 300 steps that you've just trained. A row is one turn of that loop; its
 # shading shows how much weight the last cross-attention gives to each symbol of the note
-# (the mean of four heads). Move the slider one step: it writes the day. Where does it
-# look? Then try the Hungarian date, `1936. márc. 20.`, which begins with its year: does
-# it find the day?
+# (the mean of four heads). Then try the Hungarian date, `1936. márc. 20.`, which begins with
+# its year: does it find the day?
 
 # %% Try it: watch the model write a date tags=["hide-input"]
 from annotated.attention import record_attention
@@ -667,11 +663,10 @@ ch06.date_writer(writings)
 # %% [markdown]
 # <details><summary>Answer</summary>
 #
-# Mostly at the `7`. Elsewhere the weight may spread: after `Marc` comes `h`, whatever the note says. And the Hungarian date begins with its
-# year. If the day comes out wrong, see where the model looked for it: a glance at the
-# first number of the note, right in most dates, finds `1936` in this one. The count
-# below says how often the day of such a date is missed. (This is one layer, a mean of four
-# heads, and a memory in which each place has already seen its neighbours.)
+# Mostly at the `7`. Elsewhere the weight may spread: after `Marc` comes `h`, whatever the note
+# says. If the day of the Hungarian date comes out wrong, see where the model looked for it: a glance at the
+# first number of the note, right in most dates, finds `1936` in this one. (This is one layer,
+# a mean of four heads, and a memory in which each place has already seen its neighbours.)
 #
 # </details>
 
@@ -854,10 +849,9 @@ ch06.check_tied()
 # %% [markdown]
 # ## 6.9 The whole, counted and checked
 #
-# The class is put together from what you've seen. `encode` and `decode` are separate,
-# because you read once and write many times. Called as a whole, the model builds its masks
-# from the ids. If you call the halves yourself, hand `encode`'s mask on to `decode` (6.10).
-# The output is logits, not probabilities.
+# `encode` and `decode` are separate, because you read once and write many times. Called as a
+# whole, the model builds its masks from the ids; if you call the halves yourself, hand
+# `encode`'s mask on to `decode` (6.10). The output is logits, not probabilities.
 
 # %%
 from annotated.transformer import Transformer
