@@ -156,8 +156,9 @@ def update_memory(memory, states, mem_len):
 ch12.check_memory(update_memory)
 
 # %% [markdown]
-# The paper calls this **segment-level recurrence**, with a **segment memory**. A segment looks back `mem_len` characters. But
-# when those were read, they looked back too. Follow one output down through the layers:
+# The paper calls this the **recurrence mechanism**, and what is kept the **segment
+# memory**. A segment looks back `mem_len` characters. But when those were read, they
+# looked back too. Follow one output down through the layers:
 
 
 # %% Try it: what a segment can look back at tags=["hide-input"]
