@@ -25,7 +25,7 @@ from annotated.attention import (
     scaled_dot_product_attention,
 )
 from annotated.bert import Bert, BertConfig
-from annotated.data import batches
+from annotated.data import Vocabulary, batches
 from annotated.decoding import greedy_decode, sample
 from annotated.devices import to_device
 from annotated.gpt import GPT, GPTConfig, next_token_loss
@@ -78,6 +78,12 @@ NOT_RUN = {
     },
     "recipes.copy_task": {"copy_batches": DATA, "copy_rate": NO_TENSOR},
     "recipes.text": {"read_text": DATA, "seconds_by_length": OWN},
+    "recipes.translation": {
+        "spelling_task": DATA,
+        "multi30k_task": DATA,
+        "translation_task": DATA,
+        "translation_batches": DATA,
+    },
     "recipes.date_transformer": {
         "date_batches": DATA,
         "train_on_few": OWN,
@@ -460,6 +466,27 @@ def _():
     exact_matches(model, batches(PAIRS, *SYMBOLS, 3))
     _, weights = recipes.dates.read_dates(model, ["1 May"], SYMBOLS, most=3)
     assert weights.device.type == "cpu", "for a figure"
+
+
+@case(
+    "recipes.translation.translation_model",
+    "recipes.translation.train_translation",
+    "recipes.translation.translate",
+    "recipes.translation.spelling_errors",
+)
+def _():
+    r = recipes.translation.TRANSLATION_RECIPES["spelling"]
+    sizes = {"d_model": 8, "heads": 2, "layers": 1, "d_ff": 8}
+    r = r._replace(model=r.model | sizes, tokens=40, steps=2)
+    pairs = [("cat", ("K", "AE", "T")), ("act", ("AE", "K", "T"))]
+    letters, sounds = Vocabulary("cat"), Vocabulary(("K", "AE", "T"))
+    cutter = recipes.translation.Cutter(letters, sounds, [])
+    task = recipes.translation.Translations(pairs, cutter)
+    model = on_gpu(recipes.translation.translation_model(r, cutter))
+    recipes.translation.train_translation(model, task, r)
+    for beam in (1, 2):
+        assert len(recipes.translation.translate(model, cutter, ["tac"], beam)) == 1
+    recipes.translation.spelling_errors(model, cutter, most=3)
 
 
 @case(

@@ -198,10 +198,6 @@ k.shape[-1] ** 0.5
 (heads, -1) -> (1, -1)  # one head as wide as all: where are the others?
 unflatten(2, (heads, -1)).transpose(1, 2) -> unflatten(2, (-1, heads)).permute(0, 3, 1,
         2)  # {STRIPED}
-unflatten(2, (heads, -1)).transpose(1, 2) -> unflatten(2, (-1, heads)).permute(0, 3, 1,
-        2)
-.transpose(1, 2).flatten(2) -> .permute(0, 2, 3, 1).flatten(2)
-        # {STRIPED}, and so when they are joined
 unflatten(2, (heads, -1)).transpose(1, 2) -> reshape(len(x), heads, x.shape[1], -1)
         # {MIXED} when the width is split into heads
 .transpose(1, 2).flatten(2) -> .reshape(x.shape)  # {MIXED} when the heads are joined

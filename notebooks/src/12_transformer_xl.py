@@ -656,7 +656,7 @@ from annotated.page.notebook import say
 
 say(
     "Sixteen characters are enough here: 48 more change the loss by "
-    f"{abs(by_length[64] - by_length[16]):.2f} bits. ([Page 12c](12c_options.ipynb) "
+    f"{abs(by_length[64] - by_length[16]):.2f} bits. (Page 12c "
     "has longer ones, and the paper's.)"
 )
 

@@ -75,8 +75,6 @@ scores.masked_fill(~mask, -torch.inf) -> scores + mask  # the mask is added as 0
 w[name] -> w[name].T
 w["output"] -> w["output"].T  # a matrix is turned
 gain_2 -> gain_1  # use the first gain
-b, s, d = x.shape -> b, s, d = x.shape\n    start = x
-return x -> return start  # adds the first x
 """
 
 # ---- a decoder layer ---------------------------------------------------------

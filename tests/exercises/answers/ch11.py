@@ -76,10 +76,7 @@ def may_be_drawn(logits, temperature, p):
 WRONG["ch11-nucleus"] = """
 - falling -> # the character that reaches p is dropped
 torch.zeros_like(before < p).scatter(-1, places, before < p)
-    before < p  # not in that of the logits
-    chances >= 1 - p  # alone is compared with 1 − p
     (before < p).gather(-1, places)  # the wrong way round
-/ temperature -> * temperature  # the temperature multiplies the logits
 (logits / temperature).softmax(dim=-1) -> logits.softmax(dim=-1) / temperature
         # does not sum to 1
 if p == 1: -> if p > 1:  # too small to change a rounded sum
