@@ -74,7 +74,6 @@ softmax(dim=-1) -> softmax(dim=-1) * (1 if mask is None else mask)
 scores.masked_fill(~mask, -torch.inf) -> scores + mask  # the mask is added as 0 and 1
 w[name] -> w[name].T
 w["output"] -> w["output"].T  # a matrix is turned
-gain_2 -> gain_1  # use the first gain
 """
 
 # ---- a decoder layer ---------------------------------------------------------
