@@ -165,16 +165,17 @@ def part_ways(rows: Tensor, right: Sequence[float]) -> Html:
 
 
 def parted(by_step: Mapping[int, tuple[Tensor, Sequence[float]]]) -> Html:
-    """Say, behind a fold, from when on each noun has a head, and what waited."""
+    """Say, behind a fold, when heads share a noun, and which question waited."""
     nouns = {step: set(r.argmax(dim=1).tolist()) for step, (r, _) in by_step.items()}
     shared = [step for step, found in nouns.items() if found != {0, 2, 4}]
     since = min(step for step in by_step if step > max(shared, default=-1))
     early = by_step[25][1]
     last = min(range(3), key=early.__getitem__)
     return Html(
-        "<details><summary>Answer</summary><p>The largest weights are on three "
-        f"different nouns from step {since} on. Of the questions, {QUESTIONS[last]} "
-        f"waits longest: at step 25, {early[last]:.0%} of its answers are right.</p>"
+        "<details><summary>Answer</summary><p>By their largest weights, heads share a "
+        f"noun at step {', '.join(map(str, shared))}; from step {since} on each has "
+        f"its own. Of the questions, {QUESTIONS[last]} waits longest: at step 25, "
+        f"{early[last]:.0%} of its answers are right.</p>"
         "</details>"
     )
 

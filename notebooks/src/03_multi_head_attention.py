@@ -22,7 +22,7 @@ ch03.opening()
 
 # %% [markdown]
 # By the end of this chapter you can write multi-head attention in a dozen lines, explain
-# why it takes no more parameters than one big head, and look inside a trained model to see
+# why it takes no more parameters than one big head with its $W_o$, and look inside a trained model to see
 # what its heads do. You need chapter 2 (queries, keys, values, and the softmax of their dot
 # products) and 45 minutes.
 #
@@ -410,9 +410,9 @@ expect(
 print("measured: ", [f"{share:.2f}" for share in shares["trained"]])
 
 # %% [markdown]
-# **Nobody assigned the questions. Why do heads divide the work?** Because of the loss. A
-# second head on a noun that another head reads already gains next to nothing; a head on a
-# noun that none reads yet gains a whole question. And they can part because each starts from
+# **Nobody assigned the questions. Why do heads divide the work?** Because of the loss: as
+# long as no head reads a noun, its question can only be guessed, so a head that turns there
+# gains most. And they can part because each starts from
 # its own random matrices. (Start all three alike, their columns of $W_o$ included, and they
 # get equal gradients and stay copies.) Watch them part:
 

@@ -106,7 +106,7 @@ ch04.weigh(
 # **Why not zero the weights after the softmax?** It seems just as good:
 # `weights * mask`. But then the row of *cat* adds up to 0.61, so you have to divide
 # by the sum: one more step, and right on paper only. A hidden score can be
-# anything. Say it's 120 (in half precision, 20 is enough):
+# anything. Say it's 120 (in float16, 20 is enough):
 # <!-- exact: 0.61 = (1 + exp(2)) / (1 + 2 * e + exp(2)) -->
 
 # %%
@@ -530,7 +530,7 @@ ch04.broadcast(padding, causal, both)
 # %% [markdown]
 # (The second axis is for the heads of chapter 3; they share a mask.)
 #
-# Compare the last matrix with the triangle. The pads stand at the end, so a real word's row
+# Compare the shorter sentence's matrix with the triangle. The pads stand at the end, so a real word's row
 # is the same in both: whoever can't see the future can't see these pads. Only the pads'
 # own rows differ. With pads in front, as when prompts are padded on the left, the
 # padding mask hides them from every word. In the module, the row is `padding_mask`
