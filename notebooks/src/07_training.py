@@ -650,8 +650,8 @@ ch07.check_clipping(clip_by_hand)
 # %% [markdown]
 # **Doesn't Adam do that anyway?** A factor that is the same in *every* step does cancel in Adam's
 # division. A single spike doesn't. After one gradient that is a hundred times too long, Adam with
-# PyTorch's $\beta_2 = 0.999$ makes a step of three times the usual size, and then more than a
-# thousand short ones, for as long as it remembers the square. With 0.98 there's no jump, but there
+# PyTorch's $\beta_2 = 0.999$ makes a step of three times the usual size, a dozen more that
+# are too long, and then over a thousand short ones, while it remembers the square. With 0.98 there's no jump, but there
 # are some three hundred slow steps. [Page 7b](07b_adam.ipynb) lets you play with it.
 # <!-- given: 0.98 -->
 

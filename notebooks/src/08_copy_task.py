@@ -54,7 +54,7 @@ for row in source.tolist():
     print(letters(row))
 
 # %% [markdown]
-# There are a billion such sequences, so training never sees one twice: such *synthetic data*
+# There are a billion such sequences, so training hardly ever sees one twice: such *synthetic data*
 # never runs out.
 #
 # Training uses **teacher forcing**, as in [chapter 7](07_training.ipynb): the decoder is

@@ -785,7 +785,7 @@ ch12.cost_table(recorded("evaluation_cost"))
 # for i in range(16, 32)) - mean(r["bits by position"][i] for r in record["runs"]
 # if r["kind"] == "Transformer-XL" and r["steps"] == 600 for i in range(16, 32)) -->
 #
-# **Is the longer reach worth anything?** By 12.2, two layers reach three segments back. Do they *use*
+# **Is the longer reach worth anything?** By 12.2, two layers reach two segments back. Do they *use*
 # what lies there? A text for which they should: random words, each written twice. Whoever
 # sees the first copy can guess the second. Segments have 16 letters.
 
