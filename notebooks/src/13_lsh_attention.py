@@ -400,8 +400,8 @@ ch13.check_misses(missed)
 
 # %% [markdown]
 # One round finds the heaviest key seven times out of ten. (Unsorted, it would be in the window
-# 28 % of the time: that is chance.) Four rounds nearly always find it, though a tenth of the weight is
-# still missing. And the outputs are off by 25 % of their size then. <!-- printed: 28 %, 25 % -->
+# 28 % of the time, by its position alone.) Four rounds nearly always find it, though a tenth of the weight is
+# still missing. And the outputs are off by 22 % of their size then. <!-- printed: 28 %, 22 % -->
 # If keys counted again in each round, their errors would fall even more slowly
 # ([page 13c](13c_conventions.ipynb)).
 
@@ -541,7 +541,7 @@ ch13.check_draws()
 #
 # </details>
 #
-# <details><summary>S and B share one of four buckets with probability $0.66$. How many rounds
+# <details><summary>S and B share one of four buckets with probability 0.66. How many rounds
 # bring them together all but once in a hundred times?</summary>
 #
 # Five: they miss each other in all of them with probability $0.34^5 = 0.005$; with four it's 0.013.

@@ -418,7 +418,7 @@ print(first, replay, sep="\n")
 # nothing had been replayed. With dropout, too, the gradients match those of the stored stack.
 #
 # The same goes for everything a layer decides at random. [LSH
-# attention](13_lsh_attention.ipynb) hashes by random rotations; if its buckets came out
+# attention](13_lsh_attention.ipynb) hashes with random numbers; if its buckets came out
 # differently on the way back, other pairs would attend.
 #
 # ## 14.5 A wide layer in chunks
