@@ -546,6 +546,7 @@ ch13.check_draws()
 #
 # Five: they miss each other in all of them with probability $0.34^5 = 0.005$; with four it's 0.013.
 # <!-- exact: 0.013 = (degrees(acos(56 / 65)) / 90) ** 4 -->
+# <!-- exact: 0.66 = 1 - degrees(acos(56 / 65)) / 90 -->
 #
 # </details>
 #
