@@ -543,10 +543,10 @@ ch13.check_draws()
 #
 # <details><summary>S and B share one of four buckets with probability 0.66. How many rounds
 # bring them together all but once in a hundred times?</summary>
+# <!-- exact: 0.66 = 1 - degrees(acos(56 / 65)) / 90 -->
 #
 # Five: they miss each other in all of them with probability $0.34^5 = 0.005$; with four it's 0.013.
 # <!-- exact: 0.013 = (degrees(acos(56 / 65)) / 90) ** 4 -->
-# <!-- exact: 0.66 = 1 - degrees(acos(56 / 65)) / 90 -->
 #
 # </details>
 #
