@@ -147,3 +147,8 @@ def test_a_proof_passes_the_right_function_and_refuses_a_wrong_one(
     assert "✓" in capsys.readouterr().out
     with pytest.raises(AssertionError):
         proof(wrong)
+
+
+def test_dates_that_were_seen_and_new_ones_are_told_apart():
+    shown = ch07.seen_and_new([(50, 1.0, 1.2), (300, 0.1, 0.5)])._repr_html_()
+    assert "is 0.10 on seen dates and 0.50 on new ones" in shown

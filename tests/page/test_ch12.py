@@ -163,6 +163,11 @@ def test_runs_are_chosen_by_kind_and_steps_and_their_means_are_shown():
     text = soup(ch12.results_table(RUNS)).text
     assert "2.812.812.812.61" in text.replace("\n", "") and "at most 0.02" in text
     assert "2.912.912.91–" in text.replace("\n", "")
+    uneven = [dict(run) for run in RUNS]
+    for run in uneven:  # positions differ by more than seeds do
+        first, *others = run["bits by position"]
+        run["bits by position"] = [first + 1, *others]
+    assert "at most 0.02" in soup(ch12.results_table(uneven)).text
 
 
 def test_gains_are_counted_at_the_beginning_and_at_the_end(capsys):

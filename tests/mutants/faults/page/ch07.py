@@ -27,7 +27,7 @@ FAULTS = {
          "one taken for the other"),
     ],
     "seen_and_new": [
-        ("row[2]", "row[1]", "the best on dates that it has seen"),
+        ("{losses[1][-1]:.2f} on new", "{losses[0][-1]:.2f} on new", "seen dates twice"),
     ],
     "floors": [
         ("sum(columns) / len(columns)", "sum(columns)", "a sum and no mean"),

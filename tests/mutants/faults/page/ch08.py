@@ -39,7 +39,7 @@ FAULTS = {
          "four layers without a mask may copy"),
     ],
     "lengths_table": [
-        ("key=int", "key=len", "not the lowest seed"),
+        ("(e[0], e[-1])", "(e[-1], e[0])", "the highest seed first"),
     ],
     "check_lengths": [
         ('max(share["mixed, end", n])', 'min(share["mixed, end", n])',
