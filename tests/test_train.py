@@ -100,6 +100,7 @@ def test_a_run_that_was_stopped_goes_on_as_if_it_had_not_been(monkeypatch, capsy
     assert losses("cut") == losses("whole")
     # into another folder; the old one stays
     assert main(["copy", "--resume", "cut/model.pt", "--folder", "other"]) == 0
+    assert "resuming after step 8" in capsys.readouterr().out, "begun anew"
     assert losses("other") == losses("whole")
 
 
