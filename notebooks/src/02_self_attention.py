@@ -456,11 +456,27 @@ ch02.check_gradients(through_softmax, measured)
 
 # %% [markdown]
 # The width that counts is the width of a *query*, in Transformers usually 64 to 128
-# ([chapter 3](03_multi_head_attention.ipynb) says why). With entries of variance 1, a
-# typical row at 64 loses more than half of its gradient, and from there on it falls
-# fast. (Smaller entries only postpone this: with the 1/3 that a fresh `nn.Linear` gives to
-# inputs of variance 1, the same happens at nine times the width.)
-#
+# ([chapter 3](03_multi_head_attention.ipynb) says why). With entries of variance 1, the
+# scores of a typical row at 64 lose more than half of their gradient, and from there on it
+# falls fast. (Smaller entries only postpone this: with the 1/3 that a fresh `nn.Linear` gives
+# to inputs of variance 1, the same happens at nine times the width.)
+
+# %% tags=["remove-input"]
+from annotated.page.notebook import say
+
+passed = {
+    k: [ch02.at_the_query(k, scale) for scale in (k**-0.5, 1)]
+    for k in (64, 1024)
+}
+say(
+    "But it's the query that learns, and dividing the scores divides its gradient, "
+    f"too. So at 64, a typical query still gets more without √k ({passed[64][1]:.1f} "
+    f"against {passed[64][0]:.1f}); at 1024 it gets hardly any "
+    f"({passed[1024][1]:.3f} against {passed[1024][0]:.1f}). What √k buys at every "
+    "width is a row that starts undecided."
+)
+
+# %% [markdown]
 # And training? Here you can watch it: in about a minute, a small Transformer (chapters
 # 3 to 6 build one) learns in your browser to write a word backwards, *bigfaced* as
 # *decafgib*. It's trained twice, first with the factor (grey), then without. Its keys are
@@ -574,8 +590,6 @@ expect(
 )
 
 # %% tags=["remove-input"]
-from annotated.page.notebook import say
-
 with torch.no_grad():
     word = another.embedding(pronouns.encode(choices)[0][i, at])
     alone = another.answer(another.looks[1][2](word)).softmax(dim=-1)

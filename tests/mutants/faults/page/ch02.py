@@ -22,6 +22,10 @@ FAULTS = {
     "films": [
         ("a * x + c * y > 0", "x > 0", "every taste likes the same"),
     ],
+    "at_the_query": [
+        ("scale * q", "q", "never divided"),
+        ("q.grad.norm", "q.norm", "the query itself"),
+    ],
     "by_hand": [
         ("scale * sum", "sum", "scores that are not scaled"),
     ],

@@ -27,7 +27,8 @@ FAULTS = {
          "one taken for the other"),
     ],
     "seen_and_new": [
-        ("{losses[1][-1]:.2f} on new", "{losses[0][-1]:.2f} on new", "seen dates twice"),
+        ("{losses[1][-1]:.2f} on new", "{losses[0][-1]:.2f} on new",
+         "seen dates twice"),
     ],
     "floors": [
         ("sum(columns) / len(columns)", "sum(columns)", "a sum and no mean"),
