@@ -665,12 +665,12 @@ ch05.check_longer(turned_by)
 #
 # </details>
 #
-# Either way, words at a given distance turn by other angles than in training, so a little more
-# training is needed. [Chen et al. (2023)](https://arxiv.org/abs/2306.15595) take the
+# No red is needed, but it isn't enough: words at a given distance now turn by other angles
+# than in training. So a little more training follows. [Chen et al. (2023)](https://arxiv.org/abs/2306.15595) take the
 # factor (*position interpolation*) and 1000 steps;
 # [Code Llama](https://arxiv.org/abs/2308.12950) raises the base to a
-# million. [Llama 3](https://arxiv.org/abs/2407.21783), made for long texts, is trained with
-# 500 000 from the start, so that its slow pairs have room. [YaRN](https://arxiv.org/abs/2309.00071) squeezes the slow pairs and spares the
+# million; [Llama 3](https://arxiv.org/abs/2407.21783) is trained with 500 000 from the start.
+# [YaRN](https://arxiv.org/abs/2309.00071) squeezes the slow pairs and spares the
 # fast ones. [5c](05c_relative_positions.ipynb) squeezes our rotary model and repairs it, and
 # shows other relative positions: ALiBi and T5's bias.
 #

@@ -781,11 +781,11 @@ expect(
 
 # %% [markdown]
 # Go up the ladder, and the network takes the loss from 0.39 to 0.31; leave it out of the whole
-# model, and 0.08 becomes 0.09: the other parts can do most of its work. With the encoder
-# it's the reverse: on its rung it hardly helped, and without it the whole model ends at
-# 0.11. And without the residual, the whole model ends at 2.7 or
-# more, far above attention alone (at a tenth of the rate, too). **What a part is worth depends on the parts around
-# it.** Build some models yourself:
+# model, and 0.08 becomes 0.09, no more than seeds differ by: the other parts can do most of
+# its work. The encoder hardly helped on its rung, but without it the whole model ends at
+# 0.11, higher with every seed. And without the residual, training fails: the whole model
+# ends at 2.7 or more, far above attention alone (at a tenth of the rate, too). **What a part
+# is worth depends on the parts around it.** Build some models yourself:
 # <!-- recorded ladder_parts: 2.7 = min(r["loss"] for r in record["rows"]
 # if "residual" not in r["parts"] and len(r["parts"]) == 4) -->
 # <!-- recorded ladder: 0.39 = mean(r["loss"] for r in

@@ -310,7 +310,7 @@ def training_step(model, batch, optimizer, schedule, clip=1.0):
 # > and $\beta_2 = 0.98$ that's ten steps and fifty. The tiny eps, $10^{-9}$, prevents a division by
 # > 0; whether its size matters, [7b.7](07b_adam.ipynb) asks.
 #
-# **Why not plain gradient descent?** Adam's division lets every parameter move by about $r$, however
+# **Why not plain gradient descent?** Adam's division lets every parameter move by up to about $r$, however
 # small its gradient, and in a Transformer gradients differ much in size from part to part. On our
 # dates gradient descent learns, too, but more slowly: with a momentum of 0.9, at the best of three
 # rates, its loss after 300 steps is 0.39, and Adam's 0.21. <!-- given: 0.9 -->

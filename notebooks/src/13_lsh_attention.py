@@ -465,7 +465,7 @@ ch13.check_times(timed)
 
 # %% [markdown]
 # But the kernel is exact, and LSH attention isn't. **What does it get wrong in the time that it saves?**
-# The dots are 1, 2, 4 and 8 rounds. Guess where the kernel stands before you look.
+# This is attention alone, on another processor. The dots are 1, 2, 4 and 8 rounds. Guess where the kernel stands before you look.
 
 # %% Figure: error against time tags=["hide-input", "remove-stdout"]
 tradeoff = recorded("lsh_tradeoff")["runs"]

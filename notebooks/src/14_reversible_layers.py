@@ -508,7 +508,9 @@ ch14.layer_table(records)
 # $t = 12\,d$ positions per step (all texts of the batch together; here 3,072), **checkpoint**: it's as
 # small as can be, works with any layer, and costs 27 % more time here. Beyond that, if there are many layers,
 # **reverse**, for 35 %. Here, 16 layers and 8192 characters take 19 % less memory than with checkpoints, and
-# every further layer 3.2 MB instead of 8.4. And if everything fits, store it.
+# every further layer 3.2 MB instead of 8.4. And if everything fits, store it. (Times are of 2048
+# characters. The rule is for gradients that are made anew, as after `zero_grad()`: those that accumulate
+# over batches are there anyway, and then, by this arithmetic, reversing saves a state per layer.)
 # <!-- recorded one_stream: 27 = record["time to stored"] - 1 -->
 # <!-- recorded reversible_cost: 35 = record["time, depth 16"]["full attention"]["ratios to stored"]["reversible"][1] - 1 -->
 # <!-- recorded deep_and_long: 19 = 1 - record["MB"]["reversible"] / record["MB"]["checkpointed"] -->
