@@ -83,7 +83,7 @@ class Rereader:
         self.memory_mask = self.memory_mask[rows]
 
 
-class DecoderCache:
+class DecoderCache(Rereader):
     """Reads a target step by step, as :class:`Rereader` does, and nothing twice.
 
     Two kinds of keys and values are kept: those of the target so far, which grow by a
@@ -91,24 +91,17 @@ class DecoderCache:
     once.
 
     Args:
-        model: in evaluation mode.
-        source: token ids, ``(b, s)``, padded anywhere with the model's pad.
-
-    Raises:
-        ValueError: if the model is in training mode, or a source is all padding.
+        model: as for :class:`Rereader`.
+        source: likewise.
     """
 
     def __init__(self, model: Transformer, source: Int[Tensor, "b s"]):
-        require.that(not model.training, "model must be in evaluation mode")
-        self.model, self.pad = model, model.config.pad
-        self.vocab_size = model.config.target_vocab
-        source = padding_last(source, self.pad)
-        memory, self.memory_mask = model.encode(source)
+        super().__init__(model, source)
+        memory = self.memory
         layers = model.decoder.layers
         # per layer (b, h, s, k) each; the queries of the memory itself nobody needs
         self.read_source = [one.cross_attention.project(memory)[1:] for one in layers]
         self.read_target = [one.attention.project(memory[:, :0])[1:] for one in layers]
-        self.tokens = source[:, :0]  # ids that were read, (b, t)
         self.sources = torch.arange(len(source), device=source.device)  # of each row
 
     @require.shapes

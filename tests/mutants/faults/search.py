@@ -18,7 +18,7 @@ FAULTS = {
         ("self.tokens[rows], self.memory[rows]", "self.tokens[rows], self.memory",
          "sources not reordered"),
     ],
-    "DecoderCache.__init__": [
+    "Rereader.__init__": [
         ("source = padding_last(source, self.pad)", "pass", "padding in front read"),
         ('require.that(not model.training, "model must be in evaluation mode")', "pass",
          "trained with, too"),
