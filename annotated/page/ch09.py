@@ -19,8 +19,9 @@ from annotated.data import Batch, Vocabulary
 from annotated.devices import device_of
 from annotated.metrics import bleu, edit_distance, error_rates, sacrebleu_score
 from annotated.page.diagrams import NOTE, Drawing
-from annotated.page.frames import Html
+from annotated.page.frames import Choice, Html, Text, explorer, static
 from annotated.page.notebook import check_close, show, show_table
+from annotated.page.packed import unpack_model
 from annotated.page.pictures import Matrix, chain
 from annotated.page.plots import THIS, attention_heatmap
 from annotated.page.svg import COLOURS
@@ -31,6 +32,8 @@ from annotated.transformer import Transformer
 
 Known = Mapping[str, Sequence[Sounds]]  # each word's pronunciations
 WRITE = {"start": Vocabulary.start, "end": Vocabulary.end, "max_new_tokens": 40}
+MODEL = "spelling_model.js"  # what `pack_model` made of the recorded one
+SEARCHES = ["greedy", "beam of 4"]
 VOWELS = set("AA AE AH AO AW AY EH ER EY IH IY OW OY UH UW".split())
 
 
@@ -492,4 +495,35 @@ def walking(model: Transformer, cutter: Cutter, words: Sequence[str]) -> Tensor:
 
 def speller() -> Html:
     """Show the recorded model: what a reader types, it pronounces."""
-    return Html("<p>…</p>")
+    script = static(MODEL)
+    model, _ = unpack_model(script)
+    config, size = model.config, len(script.encode()) / 1e6
+    heads = [
+        f"layer {layer + 1}, head {head + 1}"
+        for layer in range(config.layers)
+        for head in range(config.heads)
+    ]
+    data = {
+        "name": "spelling",
+        "file": MODEL,
+        "button": f"Load the model ({size:.1f} MB)",
+        "before": "The model is loaded when you ask for it, and runs in your browser.",
+        "searches": SEARCHES,
+        "heads": ["all heads", *heads],
+    }
+    suggestions = "thorrowmere live read data either wrong made phoned".split()
+    return explorer(
+        static("speller.js"),
+        data,
+        [
+            Text("word", "word", suggestions[0], suggestions, most=40),
+            Choice("search", "search", SEARCHES),
+            Choice("look", "weights of", data["heads"]),
+        ],
+        label="Pronounce a word",
+        checks=[({"word": word}, {"loaded": False}) for word in ("", "live")],
+        question="Which sounds of your own name will it doubt? Type it, and look at the "
+        "percentages.",
+        caption="A row for each sound: how sure the model is of it, where its heads "
+        "look, and, on a wide screen, the next best sounds.",
+    )
