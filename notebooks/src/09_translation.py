@@ -675,12 +675,11 @@ print(f"mean of the words' {sum(each) / len(each):.1%}")
 # [page of exercises](../book/exercises/09_translation.ipynb), and in a notebook of their
 # own (`notebooks/exercises/09_translation.ipynb`).
 #
-# 1. **Buckets.** Cut sequences into batches that hold so many symbols, padding included.
-# 2. **The error rate with several answers.** Of all that is right, the nearest counts.
-# 3. **A step of beam search.** What ends, what lives on, and whose child it is.
-# 4. **A step of byte-pair encoding.** Count neighbours, join the commonest.
-# 5. **Find the fault.** A BLEU that gives 100 to a parrot.
-# 6. **In words.** Four translators, four symptoms.
+# 1. **The error rate with several answers.** Of all that is right, the nearest counts.
+# 2. **A step of beam search.** What ends, what lives on, and whose child it is.
+# 3. **A step of byte-pair encoding.** Count neighbours, join the commonest.
+# 4. **Find the fault.** A BLEU that loves parrots.
+# 5. **In words.** Four translators, four symptoms.
 #
 # **Quick questions**
 #
