@@ -522,8 +522,8 @@ def speller() -> Html:
         ],
         label="Pronounce a word",
         checks=[({"word": word}, {"loaded": False}) for word in ("", "live")],
-        question="Which sounds of your own name will it doubt? Type it, and look at the "
-        "percentages.",
+        question="Which sounds of your own name will it doubt? Type it, and look at "
+        "the percentages.",
         caption="A row for each sound: how sure the model is of it, where its heads "
         "look, and, on a wide screen, the next best sounds.",
     )

@@ -3,11 +3,19 @@
 Matrices have eight bits a number and a scale for each row, everything else is in single
 precision. A browser takes a script from a disk as well as from a server, which it does
 with no other kind of file.
+
+    python -m annotated.page.packed FILE
+
+makes the speller of chapter 09 from a file that holds a ``state_dict``, the ``config``,
+and the symbols of ``source`` and ``target`` by their ids.
 """
 
 import base64
 import json
+import sys
 from dataclasses import asdict
+from pathlib import Path
+from typing import Any
 
 import numpy
 import torch
@@ -50,7 +58,7 @@ def pack_model(name: str, model: Transformer, cutter: Cutter) -> str:
 
 
 def unpack_model(script: str) -> tuple[Transformer, Cutter]:
-    """Return the model that a browser makes of a ``script``, and what cuts its texts."""
+    """Return the model that a browser makes of a ``script``, and its cutter."""
     packed = json.loads(script[script.index("] = ") + 4 :].rstrip().removesuffix(";"))
     whole, real = _numbers(packed["whole"], "i1"), _numbers(packed["real"], "<f4")
     weights, at, then = {}, 0, 0
@@ -61,10 +69,14 @@ def unpack_model(script: str) -> tuple[Transformer, Cutter]:
         if len(shape) == 2:
             weights[part] = whole[at : at + size].view(shape) * weights[part][:, None]
             at += size
-    model = Transformer(TransformerConfig(**packed["config"])).eval()
+    return _made(packed, weights)
+
+
+def _made(parts: dict[str, Any], weights: dict[str, Tensor]) -> tuple[Any, Cutter]:
+    model = Transformer(TransformerConfig(**parts["config"])).eval()
     model.load_state_dict(weights)
     special = len(Vocabulary.SPECIAL)
-    sides = (Vocabulary(packed[side][special:]) for side in ("source", "target"))
+    sides = (Vocabulary(parts[side][special:]) for side in ("source", "target"))
     return model, Cutter(*sides, [])
 
 
@@ -75,3 +87,11 @@ def _text(numbers: Tensor, kind: str) -> str:
 def _numbers(text: str, kind: str) -> Tensor:
     array = numpy.frombuffer(base64.b64decode(text), kind)
     return torch.from_numpy(array.astype("f4"))
+
+
+if __name__ == "__main__":
+    parts = torch.load(sys.argv[1], weights_only=True)
+    script = pack_model("spelling", *_made(parts, parts["state_dict"]))
+    path = Path(__file__).with_name("static") / "spelling_model.js"
+    path.write_text(script, "utf-8")
+    print(f"{path}: {len(script) / 1e6:.1f} MB")

@@ -543,9 +543,10 @@ expect(
 #
 # ## 9.10 From words to sentences
 #
-# Sentences are translated by the same model, with words or pieces of words as symbols (page 9c,
-# *Subwords*). What changes is the measure. The edit distance punishes a translation for moving
-# a phrase, and a good one may share few words with the one reference that you have.
+# Machine translation as you know it takes a sentence in a **source language** and writes one in a
+# **target language**. The model stays what it is; it learns from a *corpus* of sentences with their translations,
+# and its symbols are words, or pieces of words found by *byte-pair encoding* (page 9c). What changes is the measure.
+# The edit distance punishes a translation for moving a phrase, and a good one may share few words with the one reference that you have.
 # **BLEU** (bilingual evaluation understudy) asks something else: how many of the output's words, pairs, triples and
 # quadruples of words, its *n-grams*, does the reference hold?
 

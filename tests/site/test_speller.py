@@ -15,7 +15,8 @@ WORDS = random.Random(9).sample(sorted(spelling_words("test")), 50)
 STUB = """
 const kept = {};
 const view = {
-  once: (name, make) => (kept[name] ??= make()), svg: () => null, add: () => null, width: () => 600,
+  once: (name, make) => (kept[name] ??= make()), svg: () => null,
+  add: () => null, width: () => 600,
   fetched: (name) => globalThis.annotatedModels[name],
 };
 """
@@ -59,7 +60,9 @@ def test_it_writes_greedily_what_python_writes(spell, model):
         assert values["written"] == " ".join(cutter.target.decode(written[0]))
         with torch.no_grad():
             logits = exact(source, ch09.shifted(written))[0]
-        assert torch.allclose(torch.tensor(values["logits"]).double(), logits, atol=1e-4)
+        assert torch.allclose(
+            torch.tensor(values["logits"]).double(), logits, atol=1e-4
+        )
 
 
 def test_its_beam_finds_what_python_finds(spell, model):
