@@ -109,6 +109,7 @@ def test_mistakes_are_sorted_and_the_worst_come_first():
     table = html(ch09.worst([("Y", "Y"), *written[1:]], KNOWN, most=1))
     assert table.count("<tr>") == 2 and "<td>2</td>" not in table
     assert ch09.changes(written, [("AH",), ("X",), ("X",)], KNOWN) == (1, 1, 1)
+    assert ch09.changes(written, [("AH",), ("AH", "X"), ("Y",)], KNOWN) == (1, 0, 0)
 
 
 def test_no_test_word_has_a_relative_in_training():
