@@ -236,6 +236,16 @@ class Task:
         rates = error_rates([self.sounds(one.tokens) for one in found], self.answers)
         return f"{rates['symbols']:.1%}", f"{rates['whole']:.1%}"
 
+    def failed(self, found: Sequence[Hypothesis]) -> float:
+        """Return the share of wrong answers for which search is to blame."""
+        wrong = [i for i, right in enumerate(self.right(found)) if not right]
+        return self.search_errors(found, wrong) / len(wrong)
+
+    def search_errors(self, found: Sequence[Hypothesis], wrong: Iterable[int]) -> int:
+        """Return how often a right answer is likelier than what was found."""
+        reference = self.references().tolist()
+        return sum(reference[i] > found[i].log_probability + 1e-4 for i in wrong)
+
     def references(self) -> Float[Tensor, "b"]:
         """Return the log-probability of the likeliest right answer of each word."""
         rows = [i for i, several in enumerate(self.answers) for _ in several]
@@ -487,10 +497,10 @@ def check_bound(task: Task, count: int = 200) -> None:
 
 def whose_table(task: Task, found: Mapping[str, Sequence[Hypothesis]]) -> Html:
     """Show of how many wrong words the right answer was likelier than the found."""
-    reference, rows = task.references(), []
+    rows = []
     for name, several in found.items():
         wrong = [i for i, right in enumerate(task.right(several)) if not right]
-        search = sum(bool(reference[i] > several[i].log_probability) for i in wrong)
+        search = task.search_errors(several, wrong)
         mean = sum(one.log_probability for one in several) / len(several)
         rows.append((name, f"{mean:.3f}", len(wrong), search, len(wrong) - search))
     return show_table(

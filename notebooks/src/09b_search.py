@@ -204,8 +204,20 @@ ch09b.check_bound(speller)
 # %% Table: whose errors they are tags=["hide-input"]
 ch09b.whose_table(speller, found)
 
+# %% Finding: what a beam of 10 leaves tags=["hide-input", "proof"]
+from annotated.page.notebook import expect
+
+shares = {name: speller.failed(several) for name, several in found.items()}
+expect(
+    "09b-search-errors",
+    "With a beam of 10, at most one wrong answer in a hundred is the search's.",
+    shares["beam of 10"],
+    at_most=0.01,
+    unlike=("greedy decoding", shares["greedy"]),
+)
+
 # %% [markdown]
-# Nearly all the errors are the model's own. So a wider beam soon has nothing left to find. In
+# Nearly all the errors are the model's own, so a wider beam soon has nothing left to find. In
 # translation it gets worse than that: with the *exact* search of
 # [Stahlberg & Byrne (2019)](https://arxiv.org/abs/1908.10090) the likeliest translation was
 # the *empty* one for more than half of all sentences. <!-- cited: half --> A narrow beam

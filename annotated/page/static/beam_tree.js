@@ -52,6 +52,8 @@ const list = finished.slice(0, 5), under = top + 10 * (high + gap) + 22;
 const svg = view.svg(Math.max(size * last + 8, 330), under + 22 * 5 + 8,
   `the tree of beams for ${state.word}, ${last} steps, and below it what is finished`);
 svg.style.maxWidth = "none"; // a long one scrolls, and stays as large
+// room for what is said, so that nothing moves
+svg.closest(".annotated-explorer").querySelector(".annotated-says").style.minHeight = view.width() < 560 ? "7.4em" : "3em";
 const text = (x, y, words, more = {}) => view.add(svg, "text", { x, y, text: words, ...more });
 range(last).forEach((t) => text(4 + size * (t + 0.5), 14, String(t + 1), { "text-anchor": "middle" }));
 shown.flat().filter((node) => node.before).forEach((node) => {
