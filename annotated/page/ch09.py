@@ -1,0 +1,529 @@
+"""Chapter 09, machine translation: its drawings, tables, proofs, and the speller."""
+
+import math
+import random
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from difflib import SequenceMatcher
+from importlib.util import find_spec
+from typing import Any
+
+import matplotlib.pyplot as plt
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from annotated.attention import record_attention
+from annotated.data import Batch, Vocabulary
+from annotated.devices import device_of
+from annotated.metrics import bleu, edit_distance, error_rates, sacrebleu_score
+from annotated.page.diagrams import NOTE, Drawing
+from annotated.page.frames import Choice, Html, Text, explorer, static
+from annotated.page.notebook import check_close, show, show_table
+from annotated.page.packed import unpack_model
+from annotated.page.pictures import Matrix, chain
+from annotated.page.plots import THIS, attention_heatmap
+from annotated.page.svg import COLOURS
+from annotated.recipes.translation import Cutter, Translations
+from annotated.search import DecoderCache, Rereader, beam_search, cached_greedy_decode
+from annotated.spelling import Sounds, pronunciations, word_split
+from annotated.transformer import Transformer
+
+Known = Mapping[str, Sequence[Sounds]]  # each word's pronunciations
+WRITE = {"start": Vocabulary.start, "end": Vocabulary.end, "max_new_tokens": 40}
+MODEL = "spelling_model.js"  # what `pack_model` made of the recorded one
+SEARCHES = ["greedy", "beam of 4"]
+VOWELS = set("AA AE AH AO AW AY EH ER EY IH IY OW OY UH UW".split())
+
+
+def shifted(written: Tensor) -> Tensor:
+    """Return what the decoder reads when it writes ids (b, t)."""
+    start = torch.full_like(written[:, :1], Vocabulary.start)
+    return torch.cat([start, written[:, :-1]], dim=1)
+
+
+# ---- spelling and sound --------------------------------------------------------------
+
+
+def six_sounds() -> Html:
+    """Draw six words with one ending in common, and what that sounds like."""
+    words = {
+        "dough": 1,
+        "through": 1,
+        "plough": 1,
+        "tough": 2,
+        "cough": 2,
+        "thorough": 1,
+    }
+    drawing, said = Drawing(350, 27 * len(words) + 8), []
+    for i, (word, last) in enumerate(words.items()):
+        y, sounds = 22 + 27 * i, pronunciations()[word][0]
+        drawing.frame(110, y - 16, 40, 22, shade=0.25, color="key")
+        stem = word.removesuffix("ough")
+        drawing.text(106, y, stem, anchor="end", code=True, size=15)
+        drawing.text(130, y, "ough", code=True, size=15)
+        drawing.arrow((162, y - 5), (192, y - 5))
+        first, end = " ".join(sounds[:-last]), " ".join(sounds[-last:])
+        drawing.text(208, y, first, anchor="start", code=True, size=15)
+        left = 208 + 9.1 * (len(first) + 1)
+        drawing.frame(
+            left - 5, y - 16, 9.1 * len(end) + 10, 22, shade=0.25, color="value"
+        )
+        drawing.text(left, y, end, anchor="start", code=True, size=15)
+        said.append(f"{word} is {first} {end}")
+    return drawing.figure(
+        alt=f"Six words that end in ough, and their sounds: {'; '.join(said)}.",
+        caption="Six words with the same last four letters, and how they sound in the "
+        "CMU Pronouncing Dictionary: OW as in go, UW as in too, AW as in now, AH F as "
+        "in stuff, AA F as in off, ER OW as in borrow.",
+    )
+
+
+def padding_picture(batches: Mapping[str, Batch], letters: Vocabulary) -> Html:
+    """Draw the sources of batches, a row each; padding is dashed and empty."""
+    rows = max(min(7, len(batch.source)) for batch in batches.values())
+    drawing, said = Drawing(350, 19 * rows + 26), []
+    for panel, (name, batch) in enumerate(batches.items()):
+        left, source = 4 + 180 * panel, batch.source[:rows].tolist()
+        cell = min(14.0, 164 / len(source[0]))
+        drawing.text(left, 14, name, anchor="start", bold=True)
+        for i, row in enumerate(source):
+            for j, one in enumerate(row):
+                x, y = left + cell * j, 24 + 19 * i
+                real = one != letters.pad
+                look: dict[str, Any] = {"dashed": not real, "shade": 0.2 * real}
+                drawing.frame(x, y, cell - 1.5, 17, **look)
+                shown = letters.symbols[one] if real else ""
+                drawing.text(x + cell / 2 - 0.75, y + 13, shown, code=True, size=NOTE)
+        empty = (batch.source == letters.pad).float().mean().item()
+        said.append(f"{name}: {empty:.0%} of all cells are empty")
+    return drawing.figure(
+        alt="Two batches of words, a letter in a cell, a word in a row, empty cells "
+        f"behind shorter words. {'; '.join(said)}.",
+        caption="The first rows of two batches. Dashed: padding, which is computed and "
+        "thrown away.",
+    )
+
+
+def padding_share(batch: Batch) -> float:
+    """Return the share of positions that hold padding, both sides together."""
+    empty = (batch.source == 0).sum() + (batch.labels == 0).sum()
+    return (empty / (batch.source.numel() + batch.labels.numel())).item()
+
+
+def counted(task: Translations) -> dict[str, float]:
+    """Return losses of guessing without reading, by what is known of sounds before."""
+    ends = Vocabulary.SPECIAL[1:]
+    texts = [(ends[0], ends[0], *sounds, ends[1]) for _, sounds in task.pairs]
+    levels = {"any symbol": math.log(len(task.cutter.target))}
+    for name, n in (("how common each is", 0), ("after the last two", 2)):
+        both = Counter(
+            text[i - n : i + 1] for text in texts for i in range(2, len(text))
+        )
+        before: Counter = Counter()
+        for run, times in both.items():
+            before[run[:-1]] += times
+        nats = sum(m * math.log(before[run[:-1]] / m) for run, m in both.items())
+        levels[name] = nats / both.total()
+    return levels
+
+
+def first_below(history: Sequence[Mapping[str, float]], level: float) -> int:
+    """Return the first step at which ten losses in a row have a mean below it."""
+    means = (
+        torch.tensor([record["loss"] for record in history]).unfold(0, 10, 1).mean(1)
+    )
+    return int((means < level).int().argmax()) + 1
+
+
+def curve(history: Sequence[Mapping[str, float]], levels: Mapping[str, float]) -> Html:
+    """Plot the losses of a training run, smoothed, and levels to compare with."""
+    figure, ax = plt.subplots(figsize=(8.6, 3.4))
+    losses = torch.tensor([record["loss"] for record in history])
+    steps = range(1, len(losses) + 1)
+    ax.plot(steps, losses, color=THIS, alpha=0.25, linewidth=1)
+    window = max(1, len(losses) // 40)
+    smooth = losses.unfold(0, window, 1).mean(dim=1)
+    ax.plot(range(window, len(losses) + 1), smooth, color=THIS)
+    for name, level in levels.items():
+        ax.axhline(level, color=COLOURS["muted"], linewidth=1)
+        ax.text(len(losses), level + 0.05, name, ha="right", color=COLOURS["muted"])
+    ax.set(xlabel="training step", ylabel="loss (nats per sound)", ylim=0)
+    ends = ", ".join(f"{name} {level:.2f}" for name, level in levels.items())
+    return show(
+        figure,
+        title="First it learns which sounds follow which, then to read",
+        alt=f"Training loss, from {losses[0]:.2f} down to {smooth[-1]:.2f}. Horizontal "
+        f"lines: {ends}.",
+        caption="Pale: each batch. Bold: a mean over neighbouring batches.",
+    )
+
+
+# ---- how wrong is it? ----------------------------------------------------------------
+
+
+def distance_table(written: Sounds, wanted: Sounds) -> Html:
+    """Show all distances between beginnings of two sequences, and a cheapest way."""
+    t, s = len(written), len(wanted)
+    table = torch.tensor(
+        [
+            [edit_distance(written[:i], wanted[:j]) for j in range(s + 1)]
+            for i in range(t + 1)
+        ]
+    )
+    costs, (i, j) = torch.zeros(t + 1, s + 1, dtype=torch.bool), (t, s)
+    while i or j:
+        ways = [(i - 1, j - 1)] * (i > 0 and j > 0)
+        ways += [(i - 1, j)] * (i > 0) + [(i, j - 1)] * (j > 0)
+        before = min(ways, key=lambda at: table[at])
+        if i and j and written[i - 1] == wanted[j - 1]:
+            before = i - 1, j - 1
+        costs[i, j] = table[i, j] > table[before]
+        i, j = before
+    names = ["", *written], ["", *wanted]
+    edits = int(table[-1, -1])
+    said = f"{edits} edit{'s' * (edits != 1)}, {s} sounds: {edits / s:.0%}"
+    picture = Matrix(table, said, *names, wrong=costs, narrow=True)
+    return chain(
+        picture, caption="Down: written. Across: the dictionary. Red: an edit."
+    )
+
+
+def rates_table(rows: Mapping[str, tuple[Sequence[Sounds], Known]]) -> Html:
+    """Show error rates: by name, what was written and the answers for each word."""
+    table = []
+    for name, (written, known) in rows.items():
+        every = error_rates(written, list(known.values()))
+        first = error_rates(written, [answers[:1] for answers in known.values()])
+        cells = (f"{rates[kind]:.1%}" for rates in (every, first)
+                 for kind in ("symbols", "whole"))  # fmt: skip
+        table.append((name, *cells))
+    header = "", "sounds", "words", "sounds, first answer", "words, first answer"
+    caption = "Errors on words that training never saw, against all answers of the "
+    return show_table(
+        header, table, caption + "dictionary, and against its first alone."
+    )
+
+
+def nearest(written: Sounds, answers: Sequence[Sounds]) -> Sounds:
+    """Return the answer that is nearest to what was written."""
+    return min(answers, key=lambda answer: edit_distance(written, answer))
+
+
+def mistakes(written: Sequence[Sounds], known: Known) -> Counter:
+    """Count what was written in place of what: pairs of sounds."""
+    found: Counter = Counter()
+    for output, answers in zip(written, known.values(), strict=True):
+        wanted = nearest(output, answers)
+        for kind, i, k, j, m in SequenceMatcher(
+            a=wanted, b=output, autojunk=False
+        ).get_opcodes():
+            if kind == "replace" and k - i == m - j == 1:
+                found[wanted[i], output[j]] += 1
+    return found
+
+
+def errors_sorted(written: Sequence[Sounds], known: Known) -> Html:
+    """Plot how many words are wrong by their length, and the commonest mix-ups."""
+    pairs = list(zip(known, written, strict=True))
+    edges, shares = [(2, 4), (5, 6), (7, 8), (9, 10), (11, 28)], []
+    for low, high in edges:
+        some = [output not in known[w] for w, output in pairs if low <= len(w) <= high]
+        shares.append(100 * sum(some) / max(len(some), 1))
+    figure, (left, right) = plt.subplots(1, 2, figsize=(8.6, 3.6))
+    names = ["2–4", "5–6", "7–8", "9–10", "11 and more"]
+    left.bar(names, shares, color=COLOURS["wrong"], alpha=0.7)
+    left.set(xlabel="letters", ylabel="words wrong, %", title="Longer words")
+    found = mistakes(written, known).most_common(7)[::-1]
+    labels = [f"{wanted} → {output}" for (wanted, output), _ in found]
+    right.barh(labels, [n for _, n in found], color=COLOURS["wrong"], alpha=0.7)
+    right.set(xlabel="times", title="One sound for another")
+    right.grid(axis="x"), right.grid(visible=False, axis="y")
+    said = ", ".join(f"{n} letters {s:.0f}" for n, s in zip(names, shares, strict=True))
+    often = ", ".join(
+        f"{label} {n}" for label, (_, n) in zip(labels, found, strict=True)
+    )
+    return show(
+        figure,
+        title="It stumbles over long words, and over vowels",
+        alt=f"Left: percent of words wrong by length: {said}. Right: how often one "
+        f"sound was written for another, the rarest first: {often}.",
+        caption="Right: what the dictionary has → what the model wrote.",
+    )
+
+
+def vowel_share(written: Sequence[Sounds], known: Known) -> tuple[float, float]:
+    """Return the share of mix-ups between vowels: of all, and if pairs were drawn."""
+    found = mistakes(written, known)
+    both = sum(n for pair, n in found.items() if VOWELS >= {*pair})
+    every = [sound for answers in known.values() for sound in answers[0]]
+    vowels = sum(sound in VOWELS for sound in every) / len(every)
+    return both / found.total(), vowels**2
+
+
+def relatives(share: float) -> tuple[float, float]:
+    """Return how many test words have a relative in training, as ``word_split`` knows.
+
+    First if a ``share`` of all words is drawn at random, then in the book's own split.
+    """
+    words = sorted(pronunciations())
+    drawn = {*random.Random(0).sample(words, round(share * len(words)))}
+    ours = {word for word in words if word_split(word) == "test"}
+    shares = []
+    for test in (drawn, ours):
+        stems = {stem_of(word) for word in words if word not in test}
+        shares.append(sum(stem_of(word) in stems for word in test) / len(test))
+    return shares[0], shares[1]
+
+
+def stem_of(word: str) -> str:
+    """Return what the split goes by."""
+    return re.sub(r"[^a-z]", "", word).removesuffix("s")
+
+
+def worst(written: Sequence[Sounds], known: Known, most: int = 8) -> Html:
+    """Show the words that came out worst, by edits."""
+    rows = []
+    for word, output in zip(known, written, strict=True):
+        answer = nearest(output, known[word])
+        rows.append((edit_distance(output, answer), word, output, answer))
+    rows.sort(key=lambda row: (-row[0], row[1]))
+    return show_table(
+        ("word", "written", "dictionary", "edits"),
+        [(w, " ".join(o), " ".join(a), n) for n, w, o, a in rows[:most]],
+        caption="The words with the most edits.",
+    )
+
+
+# ---- search and cache ----------------------------------------------------------------
+
+
+def hypotheses_table(found: Mapping[str, Sequence[tuple[float, str]]]) -> Html:
+    """Show what searches found: by name, log-probabilities and sounds."""
+    rows = [
+        (name, sounds, f"{log:.2f}", f"{math.exp(log):.1%}")
+        for name, several in found.items()
+        for log, sounds in several
+    ]
+    return show_table(("search", "sounds", "log p", "p"), rows)
+
+
+def check_beam(
+    beam: Callable[[Tensor, int], list], model: Transformer, sources: Sequence[Tensor]
+) -> None:
+    """Prove that ``beam(source, k)`` of the page finds what the module does."""
+    options = WRITE | {"stop": "first", "alpha": 0.0}
+    for k in (1, 4):
+        for source in sources:
+            ours = beam(source, k)[0]
+            theirs = beam_search(model, source, beam=k, **options)[0][0]
+            assert ours[1][1:] == theirs.tokens, (ours, theirs)
+            assert abs(ours[0] - theirs.log_probability) < 1e-3
+    print(f"✓ equals `beam_search` with stop='first', {len(sources)} words, k 1 and 4")
+
+
+def check_cache(model: Transformer, source: Tensor) -> None:
+    """Prove that the cache changes no token, nor any logit by more than rounding."""
+    one, other = (
+        cached_greedy_decode(model, source, reader=reader, **WRITE)
+        for reader in (DecoderCache, Rereader)
+    )
+    check_close("greedy tokens with the cache and without it", one, other, 0.0)
+    with torch.no_grad():
+        given = shifted(one)
+        past = DecoderCache(model, source)
+        steps = [past.read(given[:, i : i + 1]) for i in range(given.shape[1])]
+        at_once = model(source, given)
+    real = one != 0
+    claim = "logits step by step and in one pass"
+    check_close(claim, torch.cat(steps, dim=1)[real], at_once[real], 1e-3)
+
+
+def check_refusals(model: Transformer, source: Tensor) -> None:
+    """Prove that a search refuses what makes no sense, and bears a very wide beam."""
+    for name, given, beam in (
+        ("a beam of 0", source, 0),
+        ("a source of padding only", torch.zeros_like(source), 4),
+    ):
+        try:
+            beam_search(model, given, beam=beam, **WRITE)
+        except ValueError as error:
+            print(f"{name}: {error}")
+        else:
+            raise AssertionError(f"{name} was not refused")
+    wide, wider = (
+        beam_search(model, source, beam=k, alpha=0.0, **WRITE)[0][0].tokens
+        for k in (40, 3 * model.config.target_vocab)
+    )
+    assert wide == wider
+    print("a beam wider than the vocabulary finds what one of 40 finds")
+
+
+def cache_picture(steps: int = 5) -> Html:
+    """Draw which positions of the target are computed, without a cache and with it."""
+    drawing, cell = Drawing(350, 24 * steps + 48), 26
+    for panel, name in enumerate(("without a cache", "with a cache")):
+        left, count = 30 + 176 * panel, 0
+        drawing.text(left, 15, name, anchor="start", bold=True)
+        for i in range(steps):
+            y = 26 + 24 * i
+            if not panel:
+                drawing.text(left - 8, y + 15, f"{i + 1}", anchor="end", size=NOTE)
+            for j in range(i + 1):
+                fresh = panel == 0 or j == i
+                count += fresh
+                look: dict[str, Any] = {
+                    "shade": 0.75 if fresh else 0.0,
+                    "color": "this",
+                }
+                drawing.frame(
+                    left + cell * j, y, cell - 3, 20, dashed=not fresh, **look
+                )
+        words = f"{count} positions computed"
+        drawing.text(left, 26 + 24 * steps + 14, words, anchor="start", size=NOTE)
+    return drawing.figure(
+        alt=f"Two staircases of {steps} steps. Without a cache each step computes all "
+        f"positions so far, {steps * (steps + 1) // 2} in all. With a cache each step "
+        f"computes the newest alone, {steps} in all, and reads the others.",
+        caption="The positions of the target that the decoder computes at each step. "
+        "Filled: computed. Dashed: its keys and values are read from the cache.",
+    )
+
+
+# ---- BLEU ----------------------------------------------------------------------------
+
+
+def bleu_words(output: str, reference: str, most: int = 4) -> Html:
+    """Show BLEU of one sentence, by its n-grams; matches may count once each."""
+    ours, theirs = output.split(), reference.split()
+    rows, logs = [], 0.0
+    for n in range(1, most + 1):
+        counts, allowed = (
+            Counter(zip(*(words[i:] for i in range(n)), strict=False))
+            for words in (ours, theirs)
+        )
+        both = counts & allowed
+        total = counts.total()
+        share = both.total() / total if total else 0.0
+        logs += math.log(share) / most if share else -math.inf
+        missed = [" ".join(gram) for gram in counts - allowed]
+        shown = f"{both.total()} of {total}"
+        rows.append((n, shown, f"{share:.2f}", " · ".join(missed[:3]) or "–"))
+    brevity = math.exp(min(0.0, 1 - len(theirs) / max(len(ours), 1)))
+    said = f"{len(ours)} words, reference {len(theirs)}: brevity {brevity:.2f}. "
+    said += f"BLEU {100 * brevity * math.exp(logs):.1f}"
+    return show_table(("n", "found", "share", "not in the reference"), rows, said)
+
+
+def three_scores(output: str, reference: str) -> Html | None:
+    """Show BLEU of one output by what counts as a word; needs sacrebleu."""
+    if not find_spec("sacrebleu"):
+        print("sacrebleu isn't installed here: pip install sacrebleu")
+        return None
+    rows = []
+    for cut, words in (
+        ("none", "what spaces part: commas and full stops stick to words"),
+        ("13a", "signs are words of their own; the usual one"),
+        ("intl", "the same, and hyphens part words, by Unicode's classes"),
+        ("char", "every letter is a word"),
+    ):
+        score, signature = sacrebleu_score([output], [reference], cut)
+        rows.append((cut, words, f"{score:.1f}", signature.split("|")[-1]))
+    caption = f"sacrebleu, version {rows[0][3].removeprefix('version:')}."
+    return show_table(("tokenize", "a word is", "BLEU"), [r[:3] for r in rows], caption)
+
+
+def check_bleu(outputs: Sequence[str], reference: str, by_hand: float) -> None:
+    """Prove that BLEU by hand is the module's, and sacrebleu's if it is there."""
+    scores = [bleu([one.split()], [[reference.split()]])["score"] for one in outputs]
+    check_close(
+        "BLEU by hand is `bleu`'s", torch.tensor(by_hand), torch.tensor(scores[0]), 1e-4
+    )
+    assert scores[0] == max(scores) and scores[2] > scores[1]
+    if find_spec("sacrebleu"):
+        theirs, _ = sacrebleu_score(outputs[:1], [reference], "none")
+        check_close(
+            "and sacrebleu's", torch.tensor(theirs), torch.tensor(scores[0]), 1e-4
+        )
+
+
+# ---- attention -----------------------------------------------------------------------
+
+
+@torch.no_grad()
+def cross_maps(model: Transformer, cutter: Cutter, word: str) -> tuple[Tensor, list]:
+    """Return cross-attention (layers, h, t, s) for a word, and the sounds written."""
+    model.eval()
+    ids = [cutter.source.encode(cutter.cut(word))]
+    source = torch.tensor(ids, device=device_of(model))
+    written = cached_greedy_decode(model, source, **WRITE)
+    with record_attention(model) as maps:
+        model(source, shifted(written))
+    every = [maps[n][0][0].cpu() for n in maps if n.endswith("cross_attention")]
+    return torch.stack(every), [cutter.target.symbols[i] for i in written[0].tolist()]
+
+
+def heads_picture(maps: Tensor, sounds: Sequence[str], word: str) -> plt.Figure:
+    """Draw the heads of one layer (h, t, s), a panel each."""
+    figure, axes = plt.subplots(2, 2, figsize=(7.6, 0.62 * len(sounds) + 1.4))
+    names = [sound.replace("<end>", "end") for sound in sounds]
+    for h, (ax, weights) in enumerate(zip(axes.flat, maps, strict=False)):
+        title = f"head {h + 1}"
+        attention_heatmap(weights, names, word, ax=ax, title=title, bar=False)
+    return figure
+
+
+def walking(model: Transformer, cutter: Cutter, words: Sequence[str]) -> Tensor:
+    """Return how each head moves along words, (layers, h).
+
+    The correlation of the step with the mean place that a head looks at, averaged over
+    the words: 1 for a finger that moves evenly.
+    """
+    found = []
+    for word in words:
+        maps, _ = cross_maps(model, cutter, word)
+        at = (maps * torch.arange(maps.shape[-1])).sum(dim=-1)  # (layers, h, t)
+        steps = torch.arange(at.shape[-1]).expand_as(at).float()
+        at, steps = (x - x.mean(dim=-1, keepdim=True) for x in (at, steps))
+        found.append(F.cosine_similarity(at, steps, dim=-1))
+    return torch.stack(found).mean(dim=0)
+
+
+# ---- a word of the reader's ----------------------------------------------------------
+
+
+def speller() -> Html:
+    """Show the recorded model: what a reader types, it pronounces."""
+    script = static(MODEL)
+    model, _ = unpack_model(script)
+    config, size = model.config, len(script.encode()) / 1e6
+    heads = [
+        f"layer {layer + 1}, head {head + 1}"
+        for layer in range(config.layers)
+        for head in range(config.heads)
+    ]
+    data = {
+        "name": "spelling",
+        "file": MODEL,
+        "button": f"Load the model ({size:.1f} MB)",
+        "before": "The model is loaded when you ask for it, and runs in your browser.",
+        "searches": SEARCHES,
+        "heads": ["all heads", *heads],
+    }
+    suggestions = "thorrowmere live read data either wrong made phoned".split()
+    return explorer(
+        static("speller.js"),
+        data,
+        [
+            Text("word", "word", suggestions[0], suggestions, most=40),
+            Choice("search", "search", SEARCHES),
+            Choice("look", "weights of", data["heads"]),
+        ],
+        label="Pronounce a word",
+        checks=[({"word": word}, {"loaded": False}) for word in ("", "live")],
+        question="Which sounds of your own name will it doubt? Type it, and look at "
+        "the percentages.",
+        caption="A row for each sound: how sure the model is of it, where its heads "
+        "look, and, on a wide screen, the next best sounds.",
+    )
