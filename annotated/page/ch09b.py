@@ -100,7 +100,9 @@ def tree(every: Mapping[Words, float], after: Mapping[str, Mapping]) -> Html:
         drawing.text(x, y, word, anchor="start", bold=on_path)
         drawing.text(x, y + 13, f"{chance:.2f}", anchor="start", size=12)
     for words, chance in every.items():
-        y = place[words]
+        y, last = place[words], words[:-1]
+        begin = columns[len(last) - 1] + 8 + 7.2 * len(last[-1])
+        drawing.line((begin, place[last] - 4), (243, y - 4), width=0.6)
         mark = " ← greedy" if words == greedy else " ← best" if words == best else ""
         drawing.text(
             344, y, f"{chance:.3f}{mark}", anchor="end", bold=words in (best, greedy)
@@ -364,9 +366,14 @@ def tree_explorer(
         question=f"Set the beam to 1: at which sound does greedy decoding leave the "
         f"path that the beam of 3 takes through “{names[0]}”?",
         caption="A box is a hypothesis: its last sound, and the probability of all of "
-        "it so far. Filled: it lives on. Double frame: finished. Dashed: dropped. "
-        "The thick line leads to the answer. α is the plain penalty, n^α.",
+        "it so far. Tinted: lives on. Double frame: finished. Dashed: dropped, the two "
+        "likeliest. Filled: the answer. The penalty is the plain one, n^α.",
     )
+
+
+def minus(value: float, digits: int) -> str:
+    """Return a number as text, with a minus that is as wide as a digit."""
+    return f"{value:.{digits}f}".replace("-", "−")
 
 
 # ---- penalties -------------------------------------------------------------------
@@ -385,9 +392,9 @@ def ranking(every: Mapping[Words, float], alpha: float, penalty: str) -> Html:
             (
                 " ".join(words[:-1]),
                 len(words),
-                f"{score * divisor:.2f}",
+                minus(score * divisor, 2),
                 f"{divisor:.2f}",
-                f"{score:.2f}",
+                minus(score, 2),
             )
             for score, words, divisor in rows[:4]
         ],
@@ -502,7 +509,7 @@ def whose_table(task: Task, found: Mapping[str, Sequence[Hypothesis]]) -> Html:
         wrong = [i for i, right in enumerate(task.right(several)) if not right]
         search = task.search_errors(several, wrong)
         mean = sum(one.log_probability for one in several) / len(several)
-        rows.append((name, f"{mean:.3f}", len(wrong), search, len(wrong) - search))
+        rows.append((name, minus(mean, 3), len(wrong), search, len(wrong) - search))
     return show_table(
         ("search", "mean log p found", "wrong", "search errors", "model errors"),
         rows,

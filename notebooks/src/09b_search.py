@@ -220,7 +220,7 @@ expect(
 # Nearly all the errors are the model's own, so a wider beam soon has nothing left to find. In
 # translation it gets worse than that: with the *exact* search of
 # [Stahlberg & Byrne (2019)](https://arxiv.org/abs/1908.10090) the likeliest translation was
-# the *empty* one for more than half of all sentences. <!-- cited: half --> A narrow beam
+# the *empty* one for more than half of all sentences. A narrow beam
 # never gets to see it. That's why very wide beams make translations worse, and why a length penalty
 # hides the problem.
 #

@@ -39,23 +39,30 @@ for (const [t, column] of columns.entries()) {
 const answer = finished[0], onPath = new Set(path(answer.node));
 const right = data.answers[state.word].includes(sounds(answer.node));
 
-// ---- the tree, a column for each step; below it, what is finished
+// ---- the tree, a column for each step; beside or above it, what is finished
 
-const shown = columns.slice(0, last), rows = Math.max(...shown.map((column) => column.length));
-const size = Math.max(38, Math.min(62, Math.floor((view.width() - 8) / last)));
-const wide = Math.min(size - 10, 46), high = 36, gap = 7, top = 24;
+const both = view.width() >= 560, high = 36, gap = 7, aside = both ? 236 : 0;
+const shown = columns.slice(0, last).map((column) => { // of the dropped, two at most
+  const kept = column.filter((node) => node.fate !== "dropped").length;
+  const dropped = column.filter((node) => node.fate === "dropped")
+    .slice(0, Math.min(2, Math.max(0, 8 - kept)));
+  return column.filter((node) => node.fate !== "dropped" || dropped.includes(node));
+});
+const rows = Math.max(8, ...shown.map((column) => column.length));
+const size = Math.max(38, Math.min(62, Math.floor((view.width() - aside - 8) / last)));
+const wide = Math.min(size - 10, 46), list = finished.slice(0, 5), listed = 22 * 5 + 24;
+const top = both ? 24 : listed + 24;
 const place = (node) => ({
   x: 4 + size * node.t + (size - wide) / 2,
-  y: top + columns[node.t].indexOf(node) * (high + gap),
+  y: top + shown[node.t].indexOf(node) * (high + gap),
 });
-const list = finished.slice(0, 5), under = top + 10 * (high + gap) + 22;
-const svg = view.svg(Math.max(size * last + 8, 330), under + 22 * 5 + 8,
-  `the tree of beams for ${state.word}, ${last} steps, and below it what is finished`);
+const svg = view.svg(Math.max(size * last + 8 + aside, Math.min(330, view.width())), top + rows * (high + gap),
+  `the tree of beams for ${state.word}, ${last} steps, and what is finished`);
 svg.style.maxWidth = "none"; // a long one scrolls, and stays as large
 // room for what is said, so that nothing moves
-svg.closest(".annotated-explorer").querySelector(".annotated-says").style.minHeight = view.width() < 560 ? "7.4em" : "3em";
+svg.closest(".annotated-explorer").querySelector(".annotated-says").style.minHeight = both ? "3em" : "7.4em";
 const text = (x, y, words, more = {}) => view.add(svg, "text", { x, y, text: words, ...more });
-range(last).forEach((t) => text(4 + size * (t + 0.5), 14, String(t + 1), { "text-anchor": "middle" }));
+range(last).forEach((t) => text(4 + size * (t + 0.5), top - 10, String(t + 1), { "text-anchor": "middle" }));
 shown.flat().filter((node) => node.before).forEach((node) => {
   const to = place(node), from = place(node.before), thick = onPath.has(node);
   view.add(svg, "line", {
@@ -88,15 +95,17 @@ shown.flat().forEach((node) => {
   text(x + wide / 2, y + 15, name(node.symbol), { ...look, class: "strong" });
   text(x + wide / 2, y + 30, chance(node.log), look);
 });
-text(4, under - 8, "finished: score = log p ÷ n^α", { class: "strong" });
+const left = both ? size * last + 20 : 4, end = Math.min(326, view.width() - 4);
+text(left, both ? 14 : 16, alpha ? "finished: log p ÷ n^α = score" : "finished: log p", { class: "strong" });
 list.forEach(({ node, n, score }, i) => {
-  const y = under + 14 + 22 * i, good = data.answers[state.word].includes(sounds(node));
-  text(4, y, good ? "✓" : "✗", { style: `fill: var(--at-${good ? "right" : "wrong"})`, class: "strong" });
-  text(24, y, sounds(node), { class: i ? "" : "strong" });
+  const y = (both ? 46 * i : 22 * i) + 40, own = sounds(node);
+  const good = data.answers[state.word].includes(own), look = { class: i ? "" : "strong" };
+  text(left, y, good ? "✓" : "✗", { style: `fill: var(--at-${good ? "right" : "wrong"})`, class: "strong" });
+  text(left + 18, y, own, look);
   const sum = alpha ? `${numbers.fixed(node.log, 2)} ÷ ${penalty(n).toFixed(2)} = ` : "";
-  text(Math.max(size * last + 4, 326), y, `${sum}${numbers.fixed(score, 2)}`, {
-    "text-anchor": "end", class: i ? "" : "strong",
-  });
+  const said = numbers.fixed(score, 2);
+  if (both) text(left + 18, y + 18, sum + said, look);
+  else text(end, y, said, { "text-anchor": "end", ...look });
 });
 const bound = state.stop === "bound" && last < most
   ? ` It stops after step ${last}: no living one can beat ${numbers.fixed(answer.score, 2)} any more, the best could reach ${numbers.fixed(hope, 2)}.`
