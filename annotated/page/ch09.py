@@ -508,6 +508,8 @@ def speller() -> Html:
         "file": MODEL,
         "button": f"Load the model ({size:.1f} MB)",
         "before": "The model is loaded when you ask for it, and runs in your browser.",
+        "missing": "It could not be loaded: it comes with the pages of the book, not "
+        "with its notebooks.",
         "searches": SEARCHES,
         "heads": ["all heads", *heads],
     }

@@ -29,7 +29,7 @@ OPENING = "(globalThis.annotatedModels ||= {})[{name}] = "
 
 
 def pack_model(name: str, model: Transformer, cutter: Cutter) -> str:
-    """Return a script that puts a model under its name, for ``view.fetched``.
+    """Return a script that puts a model under its name, for its page to find.
 
     Args:
         name: by which the page asks for it.

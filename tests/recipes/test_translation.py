@@ -128,7 +128,7 @@ def test_errors_are_counted_against_all_pronunciations(monkeypatch):
     monkeypatch.setattr(
         translation,
         "translate",
-        lambda model, cutter, words, beam, size: [said[word] for word in words],
+        lambda model, cutter, words, *_: [said[word] for word in words],
     )
     assert spelling_errors(None, None) == {"phonemes": 1 / 6, "words": 0.5}
 

@@ -17,7 +17,6 @@ const kept = {};
 const view = {
   once: (name, make) => (kept[name] ??= make()), svg: () => null,
   add: () => null, width: () => 600,
-  fetched: (name) => globalThis.annotatedModels[name],
 };
 """
 

@@ -58,29 +58,6 @@ function explorer(root, render) {
       if (!kept.has(name)) kept.set(name, make());
       return kept.get(name);
     },
-    // What is too heavy to come with the page: a script of the site's `_static`, which
-    // puts it under a name. A button stands there until the reader has asked for it.
-    fetched(name, file, text) {
-      const there = (globalThis.annotatedModels || {})[name];
-      if (there) return there;
-      const button = document.createElement("button");
-      Object.assign(button, { type: "button", className: "annotated-load", textContent: text });
-      button.addEventListener("click", () => {
-        const script = document.createElement("script");
-        script.src = `${document.documentElement.dataset.content_root || ""}_static/${file}`;
-        button.disabled = true;
-        says.textContent = "Loading …";
-        script.onload = update;
-        script.onerror = () => {
-          button.disabled = false;
-          says.textContent = "It could not be loaded. It comes with the pages of the book, not "
-            + "with its notebooks.";
-        };
-        document.head.append(script);
-      });
-      box.replaceChildren(button);
-      return null;
-    },
     // The look of a cell of a grid: on or off, its short text, and its name in words.
     cell(name, i, j, { on, text, label }) {
       const grid = inputs.find((input) => input.dataset.name === name);

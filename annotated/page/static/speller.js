@@ -3,8 +3,30 @@
 // what was read are kept. A sequence is an array of vectors.
 
 const { argmax, range, softmax, sum } = numbers;
-const packed = view.fetched(data.name, data.file, data.button);
-if (!packed) return { values: { loaded: false }, says: data.before };
+const packed = (globalThis.annotatedModels || {})[data.name];
+if (!packed) return { values: { loaded: false }, says: button() };
+
+// The model is too heavy to come with the page. It is a script of the site's `_static`, so
+// that it can be loaded from a disk as well, and stays under its name once it is there.
+function button() {
+  const box = view.svg(1, 1, "nothing yet").parentNode;
+  const press = document.createElement("button");
+  Object.assign(press, { type: "button", textContent: data.button });
+  press.style.cssText = "font: inherit; font-weight: 600; padding: 0.45rem 1rem; border: 0; "
+    + "border-radius: 6px; cursor: pointer; color: var(--on-accent); background: var(--accent)";
+  const explorer = box.closest(".annotated-explorer");
+  const says = explorer.querySelector(".annotated-says");
+  press.addEventListener("click", () => {
+    const script = document.createElement("script");
+    script.src = `${document.documentElement.dataset.content_root || ""}_static/${data.file}`;
+    script.onload = () => explorer.querySelector("input").dispatchEvent(new Event("input"));
+    script.onerror = () => { says.textContent = data.missing; };
+    says.textContent = "Loading …";
+    document.head.append(script);
+  });
+  box.replaceChildren(press);
+  return data.before;
+}
 
 // Matrices of 8-bit integers with a scale for each row; vectors as they are.
 const model = view.once("model", () => {
