@@ -549,10 +549,13 @@ def check_samples(task: Task, count: int = 2000) -> None:
 
 
 def agreeing_table(
-    task: Task, agrees_most: Callable, found: Mapping[str, Sequence[Hypothesis]]
+    task: Task,
+    agrees_most: Callable,
+    found: Mapping[str, Sequence[Hypothesis]],
+    count: int = 200,
 ) -> Html:
     """Show the error rates of the samples that agree most, beside two searches."""
-    count, outputs = 200, {}
+    outputs = {}
     for name, several in found.items():
         outputs[name] = [task.sounds(one.tokens) for one in several[:count]]
     samples = [draw(task, i, 16) for i in range(count)]
