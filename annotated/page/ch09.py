@@ -24,6 +24,7 @@ from annotated.page.notebook import check_close, show, show_table
 from annotated.page.packed import unpack_model
 from annotated.page.pictures import Matrix, chain
 from annotated.page.plots import THIS, attention_heatmap
+from annotated.page.records import dots, grouped
 from annotated.page.svg import COLOURS
 from annotated.recipes.translation import Cutter, Translations
 from annotated.search import DecoderCache, Rereader, beam_search, cached_greedy_decode
@@ -48,14 +49,8 @@ def shifted(written: Tensor) -> Tensor:
 
 def six_sounds() -> Html:
     """Draw six words with one ending in common, and what that sounds like."""
-    words = {
-        "dough": 1,
-        "through": 1,
-        "plough": 1,
-        "tough": 2,
-        "cough": 2,
-        "thorough": 1,
-    }
+    words = {"dough": 1, "through": 1, "plough": 1}
+    words |= {"tough": 2, "cough": 2, "hiccough": 2}
     drawing, said = Drawing(350, 27 * len(words) + 8), []
     for i, (word, last) in enumerate(words.items()):
         y, sounds = 22 + 27 * i, pronunciations()[word][0]
@@ -76,7 +71,7 @@ def six_sounds() -> Html:
         alt=f"Six words that end in ough, and their sounds: {'; '.join(said)}.",
         caption="Six words with the same last four letters, and how they sound in the "
         "CMU Pronouncing Dictionary: OW as in go, UW as in too, AW as in now, AH F as "
-        "in stuff, AA F as in off, ER OW as in borrow.",
+        "in stuff, AA F as in off, AH P as in cup.",
     )
 
 
@@ -89,13 +84,15 @@ def padding_picture(batches: Mapping[str, Batch], letters: Vocabulary) -> Html:
         cell = min(14.0, 164 / len(source[0]))
         drawing.text(left, 14, name, anchor="start", bold=True)
         for i, row in enumerate(source):
-            for j, one in enumerate(row):
-                x, y = left + cell * j, 24 + 19 * i
-                real = one != letters.pad
-                look: dict[str, Any] = {"dashed": not real, "shade": 0.2 * real}
-                drawing.frame(x, y, cell - 1.5, 17, **look)
-                shown = letters.symbols[one] if real else ""
+            y, real = 24 + 19 * i, sum(one != letters.pad for one in row)
+            for j, one in enumerate(row[:real]):
+                x = left + cell * j
+                drawing.frame(x, y, cell - 1.5, 17, shade=0.2)
+                shown = letters.symbols[one]
                 drawing.text(x + cell / 2 - 0.75, y + 13, shown, code=True, size=NOTE)
+            if real < len(row):
+                rest = cell * (len(row) - real) - 1.5
+                drawing.frame(left + cell * real, y, rest, 17, dashed=True)
         empty = (batch.source == letters.pad).float().mean().item()
         said.append(f"{name}: {empty:.0%} of all cells are empty")
     return drawing.figure(
@@ -206,6 +203,31 @@ def rates_table(rows: Mapping[str, tuple[Sequence[Sounds], Known]]) -> Html:
     )
 
 
+def models_table(spelling: Mapping[str, Any], larger: Mapping[str, Any]) -> Html:
+    """Show the errors of recorded models: ours, PyTorch's, and the larger one."""
+    rows, means = [], {}
+    for (name,), runs in grouped(spelling["rows"], "name").items():
+        rates = [[run[kind] for run in runs] for kind in ("phonemes", "words")]
+        means[name] = [sum(each) / len(each) for each in rates]
+        cells = (dots(each, ".1%") for each in rates)
+        rows.append((name, f"{runs[0]['parameters']:,}", *cells))
+    ours, theirs = means["ours"], means["nn.Transformer"]
+    assert ours[0] <= theirs[0] + 0.005 and ours[1] <= theirs[1] + 0.015
+    full, eight = (
+        next(run for run in larger["rows"] if (run["bits"], run["beam"]) == (bits, 1))
+        for bits in (32, 8)
+    )
+    assert abs(full["words"] - eight["words"]) < 0.01
+    seconds = max(run["cpu_seconds"] for run in spelling["rows"])
+    assert larger["cpu_seconds"] > 4 * seconds
+    assert ours[0] > eight["phonemes"] > ours[0] / 2
+    assert ours[1] > eight["words"] > ours[1] / 2
+    cells = f"{eight['phonemes']:.1%}", f"{eight['words']:.1%}"
+    rows.append(("larger, eight bits", f"{larger['parameters']:,}", *cells))
+    caption = f"{spelling['tested']:,} test words, greedily. Three seeds; one larger."
+    return show_table(("model", "parameters", "sounds", "words"), rows, caption)
+
+
 def nearest(written: Sounds, answers: Sequence[Sounds]) -> Sounds:
     """Return the answer that is nearest to what was written."""
     return min(answers, key=lambda answer: edit_distance(written, answer))
@@ -227,12 +249,12 @@ def mistakes(written: Sequence[Sounds], known: Known) -> Counter:
 def errors_sorted(written: Sequence[Sounds], known: Known) -> Html:
     """Plot how many words are wrong by their length, and the commonest mix-ups."""
     pairs = list(zip(known, written, strict=True))
-    edges, shares = [(2, 4), (5, 6), (7, 8), (9, 10), (11, 28)], []
+    edges, shares = [(1, 4), (5, 6), (7, 8), (9, 10), (11, 28)], []
     for low, high in edges:
         some = [output not in known[w] for w, output in pairs if low <= len(w) <= high]
         shares.append(100 * sum(some) / max(len(some), 1))
     figure, (left, right) = plt.subplots(1, 2, figsize=(8.6, 3.6))
-    names = ["2–4", "5–6", "7–8", "9–10", "11 and more"]
+    names = ["1–4", "5–6", "7–8", "9–10", "11 and more"]
     left.bar(names, shares, color=COLOURS["wrong"], alpha=0.7)
     left.set(xlabel="letters", ylabel="words wrong, %", title="Longer words")
     found = mistakes(written, known).most_common(7)[::-1]
@@ -294,6 +316,19 @@ def worst(written: Sequence[Sounds], known: Known, most: int = 8) -> Html:
         [(w, " ".join(o), " ".join(a), n) for n, w, o, a in rows[:most]],
         caption="The words with the most edits.",
     )
+
+
+def changes(
+    before: Sequence[Sounds], after: Sequence[Sounds], known: Known
+) -> tuple[int, int, int]:
+    """Count changed words: now right, now wrong, and neither of these."""
+    moved = Counter(
+        (one in answers, other in answers)
+        for one, other, answers in zip(before, after, known.values(), strict=True)
+        if one != other
+    )
+    others = moved[False, False] + moved[True, True]
+    return moved[False, True], moved[True, False], others
 
 
 # ---- search and cache ----------------------------------------------------------------
@@ -446,6 +481,20 @@ def check_bleu(outputs: Sequence[str], reference: str, by_hand: float) -> None:
         check_close(
             "and sacrebleu's", torch.tensor(theirs), torch.tensor(scores[0]), 1e-4
         )
+
+
+def multi30k_table(record: Mapping[str, Any]) -> Html:
+    """Show BLEU of recorded models on sentences, a number for each seed."""
+    rows = []
+    for (name,), runs in grouped(record["rows"], "name").items():
+        wide = [run["beam 5"]["bleu"] for run in runs if "beam 5" in run]
+        minutes = dots((run["cpu_seconds"] / 60 for run in runs), ".1f")
+        greedy = dots((run["bleu"] for run in runs), ".1f")
+        rows.append((name, greedy, dots(wide, ".1f") or "–", minutes))
+    caption = "English to German, test_2016_flickr, a number for each seed. "
+    caption += f"{record['pairs']:,} pairs, {record['symbols']:,} pieces."
+    header = "model", "BLEU, greedy", "beam of 5", "CPU minutes"
+    return show_table(header, rows, caption)
 
 
 # ---- attention -----------------------------------------------------------------------

@@ -174,9 +174,18 @@ const letters = [...word], room = view.width(), wide = room >= 560;
 const left = 96, right = wide ? 190 : 4;
 const size = Math.max(15, Math.min(28, Math.floor((Math.min(room, 640) - left - right) / letters.length)));
 const high = 26, top = 34, lower = top + high * steps.length + 8;
-const others = found.length > 1 ? found : [];
-const svg = view.svg(Math.max(left + size * letters.length + right, 300),
-  lower + (others.length ? 26 + 22 * others.length : 4),
+const across = Math.max(left + size * letters.length + right, 300);
+// what the beam kept, in lines that fit
+const lines = (found.length > 1 ? found : []).flatMap((one) => {
+  const parts = [""];
+  for (const sound of spoken(one).split(" ")) {
+    const longer = `${parts[parts.length - 1]} ${sound}`.trim();
+    if (58 + 9.1 * longer.length > across) parts.push(sound);
+    else parts[parts.length - 1] = longer;
+  }
+  return parts.map((text, i) => [i ? "" : percent(Math.exp(one.total)), text || "(nothing)"]);
+});
+const svg = view.svg(across, lower + (lines.length ? 26 + 22 * lines.length : 4),
   `where the heads look in ${letters.length} letters while ${steps.length} symbols are written`);
 const write = (x, y, text, options = {}) => view.add(svg, "text", { x, y, text, ...options });
 letters.forEach((letter, j) => write(left + size * (j + 0.5), 22, letter, { "text-anchor": "middle", class: "code strong" }));
@@ -196,10 +205,10 @@ steps.forEach((step, i) => {
       rivals.map((id) => `${named(id)} ${percent(step.chances[id])}`).join(", "));
   }
 });
-if (others.length) write(0, lower + 16, "what the beam kept:", { class: "strong" });
-others.forEach((one, i) => {
-  write(0, lower + 38 + 22 * i, `${percent(Math.exp(one.total))}`);
-  write(58, lower + 38 + 22 * i, spoken(one) || "(nothing)", { class: "code" });
+if (lines.length) write(0, lower + 16, "what the beam kept:", { class: "strong" });
+lines.forEach(([chance, text], i) => {
+  write(0, lower + 38 + 22 * i, chance);
+  write(58, lower + 38 + 22 * i, text, { class: "code" });
 });
 const surest = [...steps].sort((a, b) => a.chances[a.id] - b.chances[b.id])[0];
 return {

@@ -1,0 +1,207 @@
+"""annotated/page/ch09.py: its drawings draw what ran, its checks find what didn't."""
+
+import math
+import re
+
+import pytest
+import torch
+
+from annotated.data import Vocabulary, make_batch
+from annotated.page import ch09
+from annotated.page.packed import pack_model, unpack_model
+from annotated.recipes.translation import Cutter, Translations
+from annotated.search import beam_search
+from annotated.transformer import Transformer, TransformerConfig
+
+PAIRS = [("ab", ("X", "Y")), ("abba", ("X",)), ("b", ("Y", "Y", "X"))]
+TASK = Translations(PAIRS, Cutter(Vocabulary("ab"), Vocabulary("XY"), []))
+KNOWN = {"ab": (("X", "Y"), ("AH",)), "abba": (("IH", "X"),), "b": (("Y",),)}
+
+
+@pytest.fixture
+def model():
+    torch.manual_seed(0)
+    sizes = {"d_model": 8, "heads": 2, "layers": 2, "d_ff": 12, "norm": "pre"}
+    made = Transformer(TransformerConfig(5, 5, **sizes, dropout=0.0, max_len=60))
+    for weight in made.parameters():
+        weight.data += 0.3 * torch.randn_like(weight)
+    return made.eval()
+
+
+def html(shown):
+    return shown._repr_html_()
+
+
+def test_each_word_has_its_ending_and_its_sounds_framed():
+    text = html(ch09.six_sounds())
+    assert text.count("var(--at-key)") == text.count("var(--at-value)") == 6
+    assert "dough is D OW" in text and "hiccough is HH IH K AH P" in text
+
+
+def test_padding_is_one_dashed_frame_a_row():
+    batch = make_batch(PAIRS, TASK.cutter.source, TASK.cutter.target)
+    text = html(ch09.padding_picture({"mixed": batch}, TASK.cutter.source))
+    assert text.count('stroke-dasharray="4 4"') == 2
+    assert "42% of all cells are empty" in text
+    assert ch09.padding_share(batch) == pytest.approx((5 + 3) / (12 + 12))
+
+
+def test_levels_of_guessing_are_entropies():
+    levels = ch09.counted(TASK)
+    shares = (3 / 9, 3 / 9, 3 / 9)  # X, Y, end
+    wanted = -sum(p * math.log(p) for p in shares)
+    assert levels["any symbol"] == pytest.approx(math.log(5))
+    assert levels["how common each is"] == pytest.approx(wanted)
+    # at first X twice and Y once; after an X at first, Y or the end; the rest is sure
+    first = 2 * math.log(3 / 2) + math.log(3)
+    assert levels["after the last two"] == pytest.approx((first + 2 * math.log(2)) / 9)
+
+
+def test_the_step_at_which_a_loss_falls_below_a_level():
+    history = [{"loss": loss} for loss in [3.0] * 20 + [1.0] * 30]
+    assert ch09.first_below(history, 2.0) == 17  # six of ten are low
+    text = html(ch09.curve(history, {"guessing": 2.5}))
+    assert "from 3.00 down to 1.00" in text and "guessing 2.50" in text
+
+
+def test_the_table_of_distances_marks_the_edits():
+    text = html(ch09.distance_table(("K", "AA", "M"), ("K", "OW", "M", "Z")))
+    assert "2 edits, 4 sounds: 50%" in text
+    assert len(re.findall(r'positive[^"]*wrong"', text)) == 2
+    assert "0 edits" in html(ch09.distance_table(("K",), ("K",)))
+
+
+def test_rates_are_held_against_all_answers_and_the_first():
+    written = [("AH",), ("IH", "X"), ("X",)]
+    text = html(ch09.rates_table({"greedy": (written, KNOWN)}))
+    assert "<td>25.0%</td><td>33.3%</td><td>60.0%</td><td>66.7%</td>" in text
+
+
+def records(ours=0.10, eight=0.07, seconds=700):
+    rows = [
+        {"name": name, "seed": 0, "phonemes": rate, "words": 4 * rate}
+        | {"parameters": 9, "cpu_seconds": 60}
+        for name, rate in (("ours", ours), ("nn.Transformer", 0.101))
+    ]
+    larger = [
+        {"bits": bits, "beam": 1, "phonemes": eight, "words": 4 * eight}
+        for bits in (32, 8)
+    ]
+    shown = {"rows": larger, "parameters": 99, "cpu_seconds": seconds}
+    return {"rows": rows, "tested": 2000}, shown
+
+
+def test_recorded_models_are_held_to_what_the_page_says():
+    text = html(ch09.models_table(*records()))
+    assert "<td>10.0%</td><td>40.0%</td>" in text and "28.0%" in text
+    for wrong in ({"ours": 0.12}, {"eight": 0.04}, {"eight": 0.11}, {"seconds": 99}):
+        with pytest.raises(AssertionError):
+            ch09.models_table(*records(**wrong))
+
+
+def test_mistakes_are_sorted_and_the_worst_come_first():
+    written = [("EH",), ("AH", "X"), ("Y",)]
+    assert ch09.mistakes(written, KNOWN) == {("AH", "EH"): 1, ("IH", "AH"): 1}
+    share, chance = ch09.vowel_share(written, KNOWN)
+    assert share == 1 and chance == pytest.approx((1 / 5) ** 2)
+    text = html(ch09.errors_sorted(written, KNOWN))
+    assert "IH → AH 1" in text and "1–4 letters 67" in text
+    table = html(ch09.worst([("Y", "Y"), *written[1:]], KNOWN, most=1))
+    assert table.count("<tr>") == 2 and "<td>2</td>" not in table
+    assert ch09.changes(written, [("AH",), ("X",), ("X",)], KNOWN) == (1, 1, 1)
+    assert ch09.changes(written, [("AH",), ("AH", "X"), ("Y",)], KNOWN) == (1, 0, 0)
+
+
+def test_no_test_word_has_a_relative_in_training():
+    at_random, ours = ch09.relatives(0.05)
+    assert 0.2 < at_random < 0.4 and ours == 0
+    assert ch09.stem_of("smith's") == ch09.stem_of("smiths") == "smith"
+
+
+def test_a_beam_that_finds_something_else_is_refused(model, capsys):
+    sources = [torch.tensor([[3, 4, 4]]), torch.tensor([[4]])]
+
+    def beam(source, k):
+        options = ch09.WRITE | {"stop": "first", "alpha": 0.0}
+        [found] = beam_search(model, source, beam=k, n_best=k, **options)
+        return [(one.log_probability, [1, *one.tokens]) for one in found]
+
+    ch09.check_beam(beam, model, sources)
+    assert capsys.readouterr().out.startswith("✓")
+    with pytest.raises(AssertionError):
+        ch09.check_beam(lambda *given: beam(*given)[::-1], model, sources)
+
+
+def test_the_cache_is_proved_and_what_makes_no_sense_is_refused(model, capsys):
+    ch09.check_cache(model, torch.tensor([[3, 4, 4], [4, 0, 0]]))
+    assert capsys.readouterr().out.count("✓") == 2
+    ch09.check_refusals(model, torch.tensor([[3, 4]]))
+    said = capsys.readouterr().out
+    assert "beam must be an integer" in said and "a real symbol" in said
+
+
+def test_the_cache_computes_a_position_a_step():
+    text = html(ch09.cache_picture(4))
+    assert "10 positions computed" in text and "4 positions computed" in text
+    assert text.count('stroke-dasharray="4 4"') == 6
+    rows = {"greedy": [(-1.0, "K AE T")]}
+    assert "36.8%" in html(ch09.hypotheses_table(rows))
+
+
+def test_bleu_of_a_sentence_counts_no_word_twice():
+    text = html(ch09.bleu_words("a a a b", "a b c d"))
+    assert "2 of 4" in text and "1 of 3" in text and "BLEU 0.0" in text
+    exact = html(ch09.bleu_words("a b c d", "a b c d"))
+    assert "BLEU 100.0" in exact
+    short = html(ch09.bleu_words("a b c d", "a b c d e f"))
+    assert f"brevity {math.exp(-0.5):.2f}" in short
+
+
+def test_bleu_by_hand_is_compared(capsys):
+    outputs = ["a b c d e", "d a", "a b c d d"]
+    by_hand = 100.0
+    ch09.check_bleu(outputs, "a b c d e", by_hand)
+    assert "✓" in capsys.readouterr().out
+    with pytest.raises(AssertionError):
+        ch09.check_bleu(outputs, "a b c d e", 99.0)
+    scores = html(ch09.three_scores("so, well-known.", "so, well known."))
+    assert "13a" in scores and "version 2" in scores
+
+
+def test_sentences_have_a_number_for_each_seed():
+    ours = {"name": "ours", "bleu": 28.25, "cpu_seconds": 300}
+    rows = [ours | {"beam 5": {"bleu": 29.5}}, {**ours, "name": "nn.Transformer"}]
+    text = html(ch09.multi30k_table({"rows": rows, "pairs": 29000, "symbols": 4000}))
+    assert "<td>28.2</td><td>29.5</td><td>5.0</td>" in text and "<td>–</td>" in text
+
+
+def test_maps_have_a_row_for_each_symbol_written(model):
+    maps, said = ch09.cross_maps(model, TASK.cutter, "abba")
+    assert maps.shape == (2, 2, len(said), 4)
+    assert torch.allclose(maps.sum(dim=-1), torch.ones(2, 2, len(said)))
+    figure = ch09.heads_picture(maps[0], said, "abba")
+    assert [ax.get_title() for ax in figure.axes][:2] == ["head 1", "head 2"]
+    walks = ch09.walking(model, TASK.cutter, ["abba", "ba"])
+    assert walks.shape == (2, 2) and walks.abs().max() <= 1
+
+
+def test_a_packed_model_is_the_same_but_for_rounding(model):
+    script = pack_model("tiny", model, TASK.cutter)
+    assert script.startswith('(globalThis.annotatedModels ||= {})["tiny"] = {')
+    again, cutter = unpack_model(script)
+    assert cutter.source.symbols == TASK.cutter.source.symbols
+    for name, weight in model.state_dict().items():
+        wide = weight.dim() == 2
+        room = weight.abs().amax(dim=-1, keepdim=True) / 254 if wide else 0.0
+        difference = (again.state_dict()[name] - weight).abs()
+        assert (difference <= room + 1e-6).all(), name
+    repacked = pack_model("tiny", again, cutter)
+    assert repacked == script
+
+
+def test_the_speller_asks_for_its_model_and_names_all_heads():
+    text = html(ch09.speller())
+    model, _ = unpack_model(ch09.static(ch09.MODEL))
+    layers, heads = model.config.layers, model.config.heads
+    assert text.count("<option>layer") == layers * heads
+    assert "Load the model (" in text and ch09.MODEL in text
