@@ -329,6 +329,7 @@ more are alive than finished, and none can win -> [6, 9], 1, 0.8, -0.05, 5
 more are finished than alive, and one may win -> [4, 6, 9, 5], 2, 0.8, 0.05, 2
 without a penalty -> [5, 3], 1, 0.0, -0.1, 3
 a strong penalty -> [4, 12], 1, 2.0, 0.1, 3
+one that ended at once, and one that may win -> [1], 0, 0.7, 0.05, 2
 """)
 def _(draw, lengths, likeliest, alpha, margin, living):
     return nearly(draw, lengths, likeliest, alpha, margin, living)
