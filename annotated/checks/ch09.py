@@ -257,6 +257,96 @@ def _(draw):
     return [[a], [b, c], [a, b, c], [c]], [9, 1, 1, 9]
 
 
+# ---- the best one, and may we stop? --------------------------------------------
+
+
+@exercise(
+    "ch09-best-and-stop",
+    "expected the place of the best score, each with the penalty of its own length, "
+    "the best score that a living one can get, and whether that is no better",
+)
+def best_and_stop(finished, alive, length, most, alpha):
+    scores = [log / ((5 + n) / 6) ** alpha for log, n in finished]
+    bound = max(alive) / ((5 + most) / 6) ** alpha
+    return scores.index(max(scores)), bound, max(scores) >= bound
+
+
+best_and_stop.instead("""
+log / ((5 + n) / 6) ** alpha
+    log / ((5 + length) / 6) ** alpha
+        # one penalty for all: each finished hypothesis has a length of its own
+    log / n**alpha  # that's the plain penalty, n to the power of α, not GNMT's
+    log * ((5 + n) / 6) ** alpha  # multiplied by the penalty, not divided
+    log  # finished hypotheses are compared without a penalty
+    log / ((5 + n) / 6)  # α is missing in the scores
+((5 + most) / 6) ** alpha
+    ((5 + length) / 6) ** alpha
+        # the living get today's penalty, but may grow until it forgives them most
+    ((5 + length + 1) / 6) ** alpha
+        # the living end at the next step: they may grow, and the longest gains most
+    1  # the living are compared without a penalty
+max(alive)
+    min(alive)  # the least likely living one decides; the likeliest may win
+    alive[0]  # the first living one decides; they come in any order
+    sum(alive) / len(alive)  # the mean of the living decides; the likeliest may win
+max(scores) >= bound
+    len(finished) >= len(alive)  # stops as soon as enough are finished
+    min(scores) >= bound
+        # the worst finished one has to beat the living; the best is enough
+    max(scores) > bound  # of equal scores none is better: the search may stop
+    max(scores) < bound  # the wrong way round: stop if the living can't win
+scores.index(max(scores)) -> scores.index(min(scores))
+        # the worst score is returned; log-probabilities are negative
+scores.index(max(scores)), -> max(scores),  # the score is returned, not its place
+""")
+
+
+def nearly(draw, lengths, likeliest, alpha, margin, living=3, most=20):
+    """Finished ones, and living of which the likeliest could beat them by ``margin``.
+
+    The score of the finished at place ``likeliest`` is the best, by little.
+    """
+    scores = [-1.2 - draw.uniform(0, 0.05, 1).item() for _ in lengths]
+    scores[likeliest] = -1.1
+    pairs = zip(scores, lengths, strict=True)
+    finished = [(score * ((5 + n) / 6) ** alpha, n) for score, n in pairs]
+    top = (max(scores) + margin) * ((5 + most) / 6) ** alpha
+    others = [top - 2 - draw.uniform(0, 1, 1).item() for _ in range(living - 1)]
+    return finished, [*others, top], max(lengths), most, alpha
+
+
+@best_and_stop.case("the example: the living one comes close")
+def _(draw):
+    little = draw.uniform(0, 0.001, 1).item()
+    return [(-1.2 - little, 2), (-1.4, 3)], [-1.9], 3, 10, 0.6
+
+
+@best_and_stop.each("""
+a long one is the best, and the living can't win -> [3, 9, 5], 1, 1.0, -0.03, 3
+a long one is the best, and a living one may win -> [8, 4], 0, 1.0, 0.1, 3
+a short one is the best, and a living one may just win -> [2, 7, 6], 0, 0.6, 0.02, 4
+more are alive than finished, and none can win -> [6, 9], 1, 0.8, -0.05, 5
+more are finished than alive, and one may win -> [4, 6, 9, 5], 2, 0.8, 0.05, 2
+without a penalty -> [5, 3], 1, 0.0, -0.1, 3
+a strong penalty -> [4, 12], 1, 2.0, 0.1, 3
+one that ended at once, and one that may win -> [1], 0, 0.7, 0.05, 2
+""")
+def _(draw, lengths, likeliest, alpha, margin, living):
+    return nearly(draw, lengths, likeliest, alpha, margin, living)
+
+
+@best_and_stop.case("the longest is the best, and has the lowest log-probability")
+def _(draw):
+    log = -3.3 - draw.uniform(0, 0.1, 1).item()
+    return [(log, 13), (-1.8, 4), (-2.0, 1)], [-3.8, -3.6], 13, 16, 1.0
+
+
+@best_and_stop.case("equal scores: nothing better can come")
+def _(draw):
+    log = -draw.uniform(1, 2, 1).item()
+    return [(log, 4)], [log], 4, 9, 0.0
+
+
 # ---- find the fault: a score for parrots ----------------------------------------
 
 

@@ -698,8 +698,9 @@ print(f"mean of the words' {sum(each) / len(each):.1%}")
 # 1. **The error rate with several answers.** Of all that is right, the nearest counts.
 # 2. **A step of beam search.** What ends, what lives on, and whose child it is.
 # 3. **A step of byte-pair encoding.** Count neighbours, join the commonest.
-# 4. **Find the fault.** A BLEU that loves parrots.
-# 5. **In words.** Four translators, four symptoms.
+# 4. **The best one, and may we stop?** A penalty for each length, and a bound.
+# 5. **Find the fault.** A BLEU that loves parrots.
+# 6. **In words.** Four translators, four symptoms.
 #
 # **Quick questions**
 #

@@ -31,7 +31,11 @@ AFTER = {
     "first": {"end": 1.0},
 }
 
+# %% [markdown]
+# So few that we can list every sentence:
 
+
+# %%
 def sentences(words=("start",), chance=1.0):
     """Every sentence, and its probability: the product of its steps."""
     if words[-1] == "end":
@@ -103,6 +107,7 @@ ch09b.check_search(beam)
 # words that it has never seen:
 
 # %% tags=["remove-output"]
+from annotated.page import ch09b
 from annotated.recipes.translation import (
     train_translation,
     translation_model,
@@ -199,7 +204,7 @@ ch09b.check_bound(speller)
 #
 # An answer is wrong. Did the search miss the right one, or does the model prefer what's
 # wrong? Let the model score the right answer, too. If it's likelier than what was found, that's
-# a **search error**. Otherwise it's a **model error**, and no search will mend it.
+# a **search error**. Otherwise it's a **model error**, and no search can repair it.
 
 # %% Table: whose errors they are tags=["hide-input"]
 ch09b.whose_table(speller, found)
@@ -275,6 +280,6 @@ ch09b.check_edges(speller)
 #   answer. A beam keeps $k$ beginnings; as wide as all there are, it's exhaustive search.
 # - A length penalty belongs to a finished hypothesis, with its own length.
 # - *first* returns short ones, *never* is slow, *bound* is exact.
-# - Score the reference, and you know whose error it is. Search mends search errors only.
+# - Score the reference, and you know whose error it is. A better search repairs search errors only.
 #
 # [Back to chapter 9](09_translation.ipynb).

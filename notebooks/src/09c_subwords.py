@@ -103,8 +103,8 @@ for word in ("lowest", "slow", "wider"):
     print(word, "→", *apply_merges(word, toy))
 
 # %% [markdown]
-# *Lowest* was never seen, and becomes *low* and *est*. Nobody has told the algorithm what a
-# suffix is.
+# *Lowest* was never seen, and becomes *low* and *est*. The algorithm knows nothing of
+# suffixes, and found one.
 #
 # ## 9c.4 On your own text
 #

@@ -179,7 +179,50 @@ def bpe_step(words, times):
 
 
 # %% [markdown]
-# ## 4. Find the fault: a score for parrots
+# ## 4. The best one, and may we stop?
+#
+# *3 points. Goal: give each hypothesis its own penalty, and stop without losing anything.*
+#
+# A beam search has written `length` symbols. Some hypotheses are finished, others are alive.
+# Scores are log-probabilities divided by GNMT's penalty, $\left(\frac{5 + n}{6}\right)^\alpha$,
+# where $n$ is the length of the hypothesis. Write `best_and_stop(finished, alive, length,
+# most, alpha)`, which returns
+#
+# - the place in `finished` of the hypothesis with the best score,
+# - the **bound**: the best score that a living hypothesis can still get, however it goes on, and
+# - whether the search **may stop**, because the bound isn't better than the best score.
+#
+# | argument | |
+# |---|---|
+# | `finished` | a list of pairs: log-probability and length $n$; at least one |
+# | `alive` | a list of log-probabilities, in any order; at least one |
+# | `length` | how many symbols each living one has; less than `most` |
+# | `most` | the largest length that is allowed |
+# | `alpha` | $\alpha \ge 0$ |
+# | result | three: an integer, a number, and `True` or `False` |
+#
+# *Example.* Finished are (−1.2, 2) and (−1.4, 3), alive is −1.9, `length` is 3, `most` is 10 and
+# $\alpha$ is 0.6. The scores are −1.09 and −1.18, so the first one is the best. The living one
+# could end with ten symbols and lose nothing more: −1.9 divided by 1.73 is −1.10, the bound. It
+# isn't better, so the search may stop: (0, −1.096, True).
+#
+# *Hint.* What is the best that can happen to a log-probability? And with which length is that
+# worth most?
+
+
+# %%
+# exercise: ch09-best-and-stop
+def best_and_stop(finished, alive, length, most, alpha):
+    """The place of the best finished one, the bound, and whether to stop."""
+    ### BEGIN SOLUTION
+    scores = [log / ((5 + n) / 6) ** alpha for log, n in finished]
+    bound = max(alive) / ((5 + most) / 6) ** alpha
+    return scores.index(max(scores)), bound, max(scores) >= bound
+    ### END SOLUTION
+
+
+# %% [markdown]
+# ## 5. Find the fault: a score for parrots
 #
 # *3 points. Goal: know what each part of BLEU is there for.*
 #
@@ -252,7 +295,7 @@ def corpus_bleu(outputs, references):
 
 
 # %% [markdown]
-# ## 5. In words: four translators
+# ## 6. In words: four translators
 #
 # *3 points. Goal: find a cause from what a translator writes, and from its numbers.*
 #

@@ -101,6 +101,30 @@ max(counts, key=counts.get)
     max(reversed(counts), key=counts.get)  # the last one is taken
 """
 
+# ---- the best one, and may we stop? --------------------------------------------
+
+
+@right("ch09-best-and-stop")
+def best_and_stop(finished, alive, length, most, alpha):
+    def score(log, n):
+        return log * math.exp(-alpha * math.log((5 + n) / 6))
+
+    best = sorted(range(len(finished)), key=lambda i: score(*finished[i]))[-1]
+    lengths = range(length, most + 1)
+    hopes = [score(log, n) for log in alive for n in lengths]
+    return best, max(hopes), not any(h > score(*finished[best]) for h in hopes)
+
+
+WRONG["ch09-best-and-stop"] = """
+log / ((5 + n) / 6) ** alpha
+    log / ((5 + length) / 6) ** alpha  # one penalty for all
+    log / n**alpha  # the plain penalty
+((5 + most) / 6) ** alpha
+    ((5 + length) / 6) ** alpha  # today's penalty
+    1  # without a penalty
+max(alive) -> min(alive)  # the likeliest may win
+"""
+
 # ---- find the fault: a score for parrots ----------------------------------------
 
 
