@@ -62,8 +62,8 @@ ch01.date_explorer(in_browser, packed, symbols, samples)
 # The code of this page trained this network, and it runs in your browser. Type a date
 # of your own, in one of the styles named beside the box or in one that it suggests. It
 # has learned English, German, French, Spanish, Italian, Portuguese, Dutch, Swedish,
-# Finnish, Polish, Hungarian, Turkish, Greek, Russian and Chinese. (Slashes it was never
-# taught. Try 07/16/2024: what does the page do about that?)
+# Finnish, Polish, Hungarian, Turkish, Greek, Russian and Chinese. (It was never taught
+# slashes. Try 07/16/2024, and then 31 February 2024.)
 #
 # By the end of this chapter you can write attention, in four lines, and the network
 # around it. You need Python, PyTorch's tensors and
@@ -113,10 +113,10 @@ ch01.check_days(train, test)
 # %% [markdown]
 # Now put two, three, four dates into one line, and all of them through the same vector
 # of 128 numbers. **Before you look:** with one date in the line, a network with one
-# vector gets nine lines in ten right. How many with four?
+# vector gets over nine lines in ten right (the median of three seeds). How many with four?
 
 # %% Figure: lines of one to four dates tags=["hide-input", "remove-stdout"]
-from annotated.page.notebook import check_close, expect, recorded, say
+from annotated.page.notebook import expect, recorded, say
 
 record, wide = recorded("dates"), recorded("wider")["lines"][0]
 ch01.lines_read(record, wide)
@@ -127,10 +127,10 @@ ch01.check_lines(record, wide)
 # %% [markdown]
 # None at all, in 800 steps of training. With more steps one vector gets further, but we
 # didn't find out how far: trained twice as long, the same 128 numbers read 53 % of the lines
-# of two dates instead of 4 % (medians of three seeds). Part of what was missing was time for
-# *learning to pack*: to put a whole line into one vector so that the decoder can take it
-# apart again. The papers call this vector a **bottleneck**, and give a second reason: a
-# fixed width can't have room for every length.
+# of two dates instead of 4 % (medians of three seeds). Part of what was missing was time to
+# learn to *pack*: to put a whole line into one vector so that the decoder can take it
+# apart again. [Bahdanau et al. (2015)](https://arxiv.org/abs/1409.0473) suspect the width,
+# too: they call this vector a **bottleneck**.
 # <!-- recorded dates: 4 = median(r["exact"]["2"] for r in record["lines"]
 # if (r["way"], r["steps"]) == ("none", 800)), 53 = median(r["exact"]["2"]
 # for r in record["lines"] if (r["way"], r["steps"]) == ("none", 1600)) -->
@@ -168,7 +168,8 @@ states = torch.tensor(
 # reply is its **key**, here its state. Does it match? Additive attention
 # ([Bahdanau et al., 2015](https://arxiv.org/abs/1409.0473)) adds query and key,
 # squeezes the sum through a tanh, and boils the result down to one number, the
-# **score**. (Here $w$ is negative, so a large total means that the two *disagree*.)
+# **score**. (Here $w$ is negative, so a large total means that the two *disagree*.
+# Multiplying query and key works as well: [page 1b](01b_other_scores.ipynb), chapter 2.)
 
 # %%
 query = torch.tensor([0.0, 0.0, 1.0])
@@ -363,7 +364,8 @@ show_source(
 # is both states side by side, 64 numbers each: it knows what stands on either side. The
 # vector at the *l* of *lipca* can hold the whole word. The first date of this page
 # gives 21 such vectors of 128 numbers, our keys and values. So the **summary** of 1.1 is
-# two states, the last of each direction: one at the last character, one at the first.
+# really two states: the forward one at the last character and the backward one at the
+# first.
 #
 # ### The decoder writes
 #
@@ -378,11 +380,7 @@ show_source(
 ch01.unrolled(alignment[1])
 
 # %% Proof: padding changes no encoder state tags=["hide-input", "proof"]
-pair = make_batch([(samples[1], ""), (text, "")], *symbols)
-both, memory = (reader.encoder(b.source, b.lengths) for b in (pair, batch))
-unpadded = both.states[1:, : len(text)], both.summary[1:]
-claim = "padding changes no encoder state, in either direction"
-check_close(claim, unpadded, memory[:2], 1e-4)
+ch01.check_padding(reader.encoder, samples[1], text, symbols)
 
 # %% [markdown]
 # One step in code, for one source. `scorer` holds $W_q$, $W_k$ and $w$; `gru` and `head`,
@@ -424,10 +422,11 @@ ch01.teacher_forcing(batch, symbols[1].symbols)
 # symbol. It reads the start symbol, writes the likeliest symbol, reads that, and
 # so on, until it writes the end symbol or reaches a limit.
 #
-# ## 1.4 Does it earn its place?
+# ## 1.4 Does attention pay?
 #
-# Two networks, for one date at a time: the same 25,600 dates in the same order, 64 at a
-# time, the same number of steps. Adam follows the gradient of the loss, with a learning
+# This is another experiment than 1.1: every line, in training too, holds *one* date, and
+# training takes 400 steps (there, one to four dates and 800 steps). Two networks get the
+# same 25,600 dates in the same order, 64 at a time. Adam follows the gradient of the loss, with a learning
 # rate that rises for a tenth of the steps and then decays. One network is that of the first
 # figure; the other has no attention, and gets the summary as its context at every step.
 # **Predict:** how many of the unseen dates will it get right, and what will go wrong in the
@@ -676,8 +675,8 @@ expect(
 # An alignment is tempting: it seems to say *why* the network wrote what it wrote.
 # Test it. At each step, hide the one character with the most weight from the attention
 # (its score becomes −∞; the encoder has still read it), and see if the symbol comes
-# out right. As a control, hide the second heaviest instead. It has far less weight, so this
-# shows only whether hiding as such does harm.
+# out right. As a control, hide the second heaviest instead. (The control has a limit: the
+# second heaviest carries far less weight.)
 
 
 # %% Hide: what it writes if each step may not see one character tags=["hide-input", "proof"]
@@ -770,9 +769,9 @@ expect(
 
 # %% [markdown]
 # Hide it, and most digits of the day and of the last two of the year are lost: there the
-# network needs what it looks at. A month mostly survives if it's a word. (A month in
-# digits looks better than it is: nine months in twelve begin with 0, so a blind 0 is
-# often right.) And a hyphen nearly always comes out right. Weights have to sum to 1, so
+# network needs what it looks at. A month mostly survives if it's a word. (All months
+# look better than they are: nine in twelve begin with 0, so a blind 0 is often right.)
+# And a hyphen nearly always comes out right. Weights have to sum to 1, so
 # the network must look *somewhere*.
 #
 # The heaviest character needn't belong to what is being written. Which has the most
@@ -783,8 +782,9 @@ zero = formed[400][1][5]  # 2024-03-15
 say(f"It's “{samples[1][zero.argmax()]}”, with a weight of {zero.max():.2f}.")
 
 # %% [markdown]
-# Each state has read the whole line, its first half from the left and its second from
-# the right, so it can hold a month that stands elsewhere.
+# The first 64 numbers of a state come from reading left to right, the last 64 from right to
+# left. Between them they cover the whole line, so a state can hold a month that stands
+# elsewhere.
 #
 # ### Too cold, too hot
 #
@@ -878,7 +878,8 @@ no_tanh = date_reader(NoTanh, *symbols).to(device)
 history_no_tanh = train_date_reader(no_tanh, train[:6_400], symbols)
 
 # %% Figure: with the tanh and without tags=["hide-input"]
-ch01.stripes(no_tanh, reader, samples[4], symbols, history_no_tanh)
+watched.load_state_dict(snapshots[100])
+ch01.stripes(no_tanh, watched, samples[4], symbols, history_no_tanh, history)
 
 # %% Measured: it trains all the same tags=["hide-input", "proof"]
 ends = mean(r["loss"] for r in history_no_tanh[-10:])
@@ -894,7 +895,7 @@ expect(
 ch01.check_rows(no_tanh, samples[4], symbols)
 
 # %% [markdown]
-# **The answer changes with the batch.** You forgot the mask, so the network attends
+# **The weights change with the batch.** You forgot the mask, so the network attends
 # to padding. Append twenty pad symbols to a date and see how much weight they get.
 
 # %% Measured: weight on padding tags=["hide-input", "proof"]
@@ -971,7 +972,7 @@ expect(
 # ## 1.8 What to remember
 #
 # - With one vector for the whole input, the network has to learn to pack everything
-#   into it, and for two dates that already takes long.
+#   into it. With 128 numbers, two dates already take long.
 # - Attention keeps one vector for each position, and at every step takes a weighted
 #   average of them.
 # - A query and a key give a score; a softmax turns scores into weights; the
@@ -980,8 +981,8 @@ expect(
 #   to look.
 # - Additive attention needs a nonlinearity, here the tanh, between sum and
 #   score. Without it the query has no say.
-# - Weights show where the network looks. Hide that place, and its answer often changes, but
-#   not always.
+# - Weights show where the network looks. Hide that place, and most digits of day and year
+#   go wrong; most other symbols don't.
 #
 # One thing is still recurrent: each step waits for the one before it, in the encoder and
 # in the decoder. What if attention did *all* the work? That's a Transformer. Its scores
