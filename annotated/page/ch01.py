@@ -494,6 +494,15 @@ def hidden(
     )
 
 
+def at_temperatures(tempered: Mapping[float, tuple], text: str) -> Html:
+    """Show what a network reads at each temperature: a ``text``, and of 500 dates."""
+    return show_table(
+        ("temperature", f"{text} becomes", "of 500 dates exact"),
+        [(f"{tau:g}", read, f"{share:.1%}") for tau, (read, share) in tempered.items()],
+        "One trained network, its scores divided by the temperature.",
+    )
+
+
 def stripes(
     no_tanh: Seq2Seq,
     reader: Seq2Seq,

@@ -116,7 +116,7 @@ ch01.check_days(train, test)
 # vector gets over nine lines in ten right (the median of three seeds). How many with four?
 
 # %% Figure: lines of one to four dates tags=["hide-input", "remove-stdout"]
-from annotated.page.notebook import expect, recorded, say
+from annotated.page.notebook import expect, recorded, say, show_source
 
 record, wide = recorded("dates"), recorded("wider")["lines"][0]
 ch01.lines_read(record, wide)
@@ -336,13 +336,10 @@ ch01.two_sources(batch_scores, batch_weights, real)
 # 1b](01b_other_scores.ipynb).)
 
 # %%
-from annotated.page.notebook import show_source
 from annotated.recurrent_attention import AdditiveAttention, ScoredAttention
 
 show_source(
-    AdditiveAttention,
-    ScoredAttention.attend,
-    fold="AdditiveAttention: the four lines for a whole batch",
+    AdditiveAttention, ScoredAttention.attend, fold="AdditiveAttention"
 )
 
 # %% [markdown]
@@ -489,7 +486,6 @@ for answer, written, iso in errors["without"][:5]:
 
 # %% Measured: with attention nearly all dates are right tags=["hide-input", "proof"]
 agree = exact_matches(in_browser, test_batches).double().mean().item()
-print(f"measured: {agree:.2%} with the weights rounded as in your browser")
 expect(
     "01-exact",
     "With attention more than 98 in 100 unseen dates are right, also with "
@@ -788,8 +784,9 @@ say(f"It's “{samples[1][zero.argmax()]}”, with a weight of {zero.max():.2f}.
 #
 # ### Too cold, too hot
 #
-# Divide the scores by a number before the softmax, a **temperature** $\tau$. Below
-# 1 the weights get sharper, above 1 flatter. Does a trained network mind?
+# Divide the scores by a number before the softmax, a **temperature** $\tau$. Below 1 the
+# weights get sharper, above 1 flatter. Which does the trained network survive: a nearly hard
+# choice of one character, or a nearly even average of all?
 
 # %% Measured: one network at six temperatures tags=["hide-input", "proof"]
 from contextlib import contextmanager
@@ -810,26 +807,8 @@ for tau in (0.01, 0.25, 1.0, 2.0, 4.0, 16.0):
         share = exact_matches(reader, test_batches[:1]).double().mean().item()
         tempered[tau] = read_dates(reader, [text], symbols)[0][0], share
 
-# %% Try it: change the temperature tags=["hide-input"]
-
-
-def at(τ):
-    with temperature(τ):
-        (answer,), rows = read_dates(reader, [text], symbols)
-    title = f"{answer}; of 500 dates {tempered[τ][1]:.1%} exact"
-    return ch01.alignment(rows[0], answer, text, title)
-
-
-play(
-    at,
-    label="Change the temperature",
-    τ=[0.01, 1.0, 2.0, 4.0, 16.0],
-    start={"τ": 1.0},
-    alt=lambda τ: f"At temperature {τ} it reads {text} as {tempered[τ][0]}.",
-    question="Which does the trained network survive: a nearly hard choice "
-    "of one character, or a nearly even average of all?",
-    caption="The same trained network, its scores divided by τ.",
-)
+# %% Table: what it reads at six temperatures tags=["hide-input"]
+ch01.at_temperatures(tempered, text)
 
 # %% Measured: too cold is harmless, too hot isn't tags=["hide-input", "proof"]
 cold, hot = tempered[0.01][1], tempered[16.0][1]
@@ -849,13 +828,9 @@ expect(
 )
 
 # %% [markdown]
-# <details><summary>Answer</summary>
-#
-# The choice. At $\tau = 0.01$ each step sees a single character, and most dates are
-# still read. At 16 each step gets nearly the same average of all characters, and hardly
-# a date is right.
-#
-# </details>
+# The choice. At $\tau = 0.01$ each step sees a single character, and most dates are still
+# read. At 16 each step gets nearly the same average of all characters, and hardly a date is
+# right.
 #
 # ## 1.6 Pitfalls
 #

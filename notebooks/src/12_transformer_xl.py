@@ -40,10 +40,8 @@ ch12.plot_bits(
 # ## 12.1 What a segment forgets
 #
 # As in [chapter 11](11_text_generation.ipynb), a model reads the code of Python's standard
-# library character by character and always guesses the next one. If it gave
-# probability $p$ to the character that came, its *surprise* is $-\log_2 p$ **bits**: 1 for one
-# half, 2 for a quarter, about 10 for one in a thousand. Lower is better; guessing blindly among 96
-# characters costs $\log_2 96 = 6.6$.
+# library character by character, and pays $-\log_2 p$ **bits** if it gave probability $p$ to the
+# next one. Lower is better; guessing blindly among 96 characters costs $\log_2 96 = 6.6$.
 #
 # We start with a small GPT, a causal Transformer that numbers its positions. It trains on
 # 600 batches of 32 segments, each 32 characters long (half a minute), and is tested on
@@ -789,12 +787,6 @@ ch12.cost_table(recorded("evaluation_cost"))
 # for r in record["runs"] if (r["way"], r["step"]) == ("window, fused", 1)), -1) -->
 # <!-- recorded evaluation_cost: 2.3 = next(r["to memory by 128"]
 # for r in record["runs"] if (r["way"], r["step"]) == ("window, fused", 128)) -->
-#
-# And the bits? If windows of 32 advance by 16, every guess costs what column 17–32 of the last table
-# shows: relative positions alone come within 0.04 bits of memory. <!-- recorded segments: 0.04 =
-# mean(r["bits by position"][i] for r in record["runs"] if r["kind"] == "relative, no memory"
-# for i in range(16, 32)) - mean(r["bits by position"][i] for r in record["runs"]
-# if r["kind"] == "Transformer-XL" and r["steps"] == 600 for i in range(16, 32)) -->
 #
 # **Is the longer reach worth anything?** By 12.2, two layers reach two segments back. Do they *use*
 # what lies there? A text for which they should: random words, each written twice. A model that sees
