@@ -302,18 +302,6 @@ def teacher_forcing(batch: Batch, names: Sequence[str]) -> Html:
     )
 
 
-def check_padding(encoder: nn.Module, long: str, text: str, symbols: Symbols) -> None:
-    """Prove that ``text`` has the same states beside a ``long`` one."""
-    padded, alone = (
-        make_batch(pairs, *symbols)
-        for pairs in ([(long, ""), (text, "")], [(text, "")])
-    )
-    states, summaries, _ = encoder(padded.source, padded.lengths)
-    unpadded = encoder(alone.source, alone.lengths)[:2]
-    claim = "padding changes no encoder state, in either direction"
-    check_close(claim, (states[1:, : len(text)], summaries[1:]), unpadded, 1e-4)
-
-
 def check_decoder(decoder_step: Callable, pairs: Pairs, symbols: Symbols) -> None:
     """Prove that ``decoder_step``, one date at a time, is the batched model."""
     model, batch = date_reader("additive", *symbols), make_batch(pairs, *symbols)

@@ -116,7 +116,7 @@ ch01.check_days(train, test)
 # vector gets over nine lines in ten right (the median of three seeds). How many with four?
 
 # %% Figure: lines of one to four dates tags=["hide-input", "remove-stdout"]
-from annotated.page.notebook import expect, recorded, say, show_source
+from annotated.page.notebook import check_close, expect, recorded, say
 
 record, wide = recorded("dates"), recorded("wider")["lines"][0]
 ch01.lines_read(record, wide)
@@ -299,8 +299,7 @@ ch01.check_attend(attend)
 # %%
 wanted = torch.eye(3)[[2, 1, 0]]  # year, month, day: the order of ISO 8601
 steps = [attend(query, states, states, W_q, W_k, w) for query in wanted]
-contexts = torch.stack([context for context, _ in steps])
-alignment = torch.stack([weights for _, weights in steps])
+contexts, alignment = map(torch.stack, zip(*steps, strict=True))
 
 # %% Picture: three steps, three contexts tags=["hide-input"]
 ch01.mixing(alignment, states, contexts)
@@ -319,10 +318,8 @@ may_8[:2] = torch.tensor([[0.0, 1.0, 0.0, 5.0], [1.0, 0.0, 0.0, 8.0]])
 sources = torch.stack([states, may_8])  # (2, 3, 4)
 real = torch.tensor([[True, True, True], [True, True, False]])
 
-month = wanted[1]
-batch_scores = torch.tanh(W_q @ month + sources @ W_k.T) @ w
-blocked = batch_scores.masked_fill(~real, -torch.inf)
-batch_weights = blocked.softmax(dim=-1)
+batch_scores = torch.tanh(W_q @ wanted[1] + sources @ W_k.T) @ w
+batch_weights = batch_scores.masked_fill(~real, -torch.inf).softmax(dim=-1)
 
 # %% Picture: scores and weights of two sources tags=["hide-input"]
 ch01.two_sources(batch_scores, batch_weights, real)
@@ -336,6 +333,7 @@ ch01.two_sources(batch_scores, batch_weights, real)
 # 1b](01b_other_scores.ipynb).)
 
 # %%
+from annotated.page.notebook import show_source
 from annotated.recurrent_attention import AdditiveAttention, ScoredAttention
 
 show_source(
@@ -377,7 +375,10 @@ show_source(
 ch01.unrolled(alignment[1])
 
 # %% Proof: padding changes no encoder state tags=["hide-input", "proof"]
-ch01.check_padding(reader.encoder, samples[1], text, symbols)
+pair = make_batch([(samples[1], ""), (text, "")], *symbols)
+both, memory = (reader.encoder(b.source, b.lengths) for b in (pair, batch))
+unpadded = both.states[1:, : len(text)], both.summary[1:]
+check_close("padding changes no encoder state", unpadded, memory[:2], 1e-4)
 
 # %% [markdown]
 # One step in code, for one source. `scorer` holds $W_q$, $W_k$ and $w$; `gru` and `head`,

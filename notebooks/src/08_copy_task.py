@@ -664,8 +664,10 @@ for step in (0, 30, 60, 250):
 # **Is the staircase how it copies, or only what we see?** Step in, and set the weights of the
 # trained model by hand: all heads at *i* + 1, then one too low, then one too high.
 
-
 # %%
+from copy import deepcopy
+
+
 def pointed(model, ahead):
     """The model, its cross-attention all at `ahead` after each position."""
     other = deepcopy(model).eval()

@@ -219,7 +219,7 @@ class SmallGPT(nn.Module):
         return x @ self.embedding.weight.T  # (b, t, v): logits
 
 
-# %% The GPT that ships tags=["hide-input"]
+# %%
 from annotated.gpt import GPT
 from annotated.page.notebook import show_source
 
