@@ -288,8 +288,8 @@ def unrolled(weights: Tensor) -> Html:
         "them; a thick line from March and two thin ones make the context. Context, "
         "old state and last symbol, 2024, go into a GRU, which gives the new state. "
         "From that and the context come the logits, and from them 03.",
-        caption="A step of the decoder, about to write the month. Its old state asks: "
-        "the weights are those of 1.2, and the lines below them are as thick.",
+        caption="A step of the decoder, about to write the month. Its old state asks. "
+        "The larger a weight (those of 1.2), the thicker its line.",
     )
 
 

@@ -12,7 +12,7 @@
 # layers that can be undone. Keep only the last one's output, and rebuild each of the others on the way
 # back, when it's needed.** Each further layer of our model, reading 8192 characters, takes 101 MB
 # if you store everything, 8.4 with checkpoints, and 3.2 if it can be undone. And those 3.2 are the
-# gradients of its weights: **its activations take nothing, at any depth.**
+# gradients of its weights: **its activations add nothing, however many layers there are.**
 # <!-- recorded one_stream: 8.4 = record["MB per layer"]["checkpointed, 8192"] -->
 # <!-- recorded reversible_length: 3.2 = record["MB per layer"]["reversible"] -->
 
