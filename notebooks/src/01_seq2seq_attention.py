@@ -919,7 +919,7 @@ expect(
 # %% [markdown]
 # ## 1.7 Exercises
 #
-# On the [exercise page](../book/exercises/01_seq2seq_attention.ipynb), with checks that
+# On the [exercise page](exercises/01_seq2seq_attention.ipynb), with checks that
 # answer at once and folded model answers:
 #
 # 1. Score all queries with all keys in one broadcast sum.

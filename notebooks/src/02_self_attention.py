@@ -708,7 +708,7 @@ print(f"measured: row sums {sums}; scores wrong by up to {wrong:.1f}")
 #
 # ## 2.10 Exercises
 #
-# On the [exercise page](../book/exercises/02_self_attention.ipynb), with checks that answer
+# On the [exercise page](exercises/02_self_attention.ipynb), with checks that answer
 # at once and folded model answers:
 #
 # 1. Write self-attention with a temperature of its own for each sequence.

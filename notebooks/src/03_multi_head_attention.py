@@ -673,7 +673,7 @@ ch03.check_traps()
 #
 # ## 3.8 Exercises
 #
-# On the [exercise page](../book/exercises/03_multi_head_attention.ipynb), with checks that
+# On the [exercise page](exercises/03_multi_head_attention.ipynb), with checks that
 # answer at once and folded model answers:
 #
 # 1. Split queries, keys and values that come packed in one tensor.

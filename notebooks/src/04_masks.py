@@ -773,7 +773,7 @@ check_close("~(hidden | hidden) = visible & visible", joined, both)
 #
 # ## 4.11 Exercises
 #
-# On the [exercise page](../book/exercises/04_masks.ipynb), with checks that answer
+# On the [exercise page](exercises/04_masks.ipynb), with checks that answer
 # at once (as a notebook: `notebooks/exercises/04_masks.ipynb`), you write a causal window
 # (*sliding window*), a mask that is causal after a prefix, masked attention with a cache,
 # from token ids to outputs, and the masked mean. Then you repair three functions from

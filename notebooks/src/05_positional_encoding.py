@@ -861,7 +861,7 @@ ch05.check_slips()
 #
 # </details>
 #
-# In the [exercises](../book/exercises/05_positional_encoding.ipynb) you write the table in its
+# In the [exercises](exercises/05_positional_encoding.ipynb) you write the table in its
 # other layout, the matrix that moves it, and rotary positions, and repair a decoder that
 # stutters. (For Colab: `notebooks/exercises/05_positional_encoding.ipynb`.)
 #

@@ -229,8 +229,9 @@ ch06.check_train(train, attention_alone, with_residual)
 
 # %% [markdown]
 # That was seed 0, and the last batches; the mean over three seeds falls **from 0.52 to
-# 0.39**. (`train`, in the folded cell, takes any function of the layers: as you read on, hand
-# it functions with more parts.)
+# 0.39**. (`train`, in the folded cell, takes any function of the decoder's layers: hand it one
+# with the network of 6.3, too. From the encoder on, models come from the module, by
+# `train_rung(parts)`, and proofs show that its layers do what your functions do.)
 # <!-- recorded ladder: 0.52 = mean(r["loss"] for r in
 # record["rows"] if r["rung"] == "cross-attention alone") -->
 # <!-- recorded ladder: 0.39 = mean(r["loss"] for r in
@@ -389,7 +390,7 @@ small = TransformerConfig(
     20, 20, d_model=8, heads=2, layers=2, d_ff=32, dropout=0.0, norm="pre"
 )
 layers = [EncoderLayer(small) for _ in range(2)]
-print(encode(layers, torch.ones(1, 5, 8), mask=None).shape)
+print(encode(layers, torch.ones(1, 5, small.d_model), mask=None).shape)
 
 # %% Proof: the encoder of this rung is encode tags=["hide-input", "proof"]
 ch06.check_encode(encode)
@@ -486,7 +487,9 @@ def encoder_layer(layer, x, mask):
     return x + layer.feed_forward(second.norm(x))  # computation
 
 
-print(encoder_layer(layers[0], torch.ones(1, 5, 8), mask=None).shape)
+print(
+    encoder_layer(layers[0], torch.ones(1, 5, small.d_model), mask=None).shape
+)
 show_source(EncoderLayer, fold="EncoderLayer: both orders, and dropout")
 
 # %% Proof: the encoder layer, and its mask tags=["hide-input", "proof"]
@@ -531,7 +534,7 @@ def decoder_layer(layer, x, memory, causal, padding):
     return x + layer.feed_forward(third.norm(x))
 
 
-x, memory = torch.ones(1, 4, 8), torch.ones(1, 5, 8)
+x, memory = torch.ones(1, 4, small.d_model), torch.ones(1, 5, small.d_model)
 print(decoder_layer(DecoderLayer(small), x, memory, None, None).shape)
 show_source(DecoderLayer, Decoder, fold="DecoderLayer, and a stack of them")
 
@@ -971,7 +974,7 @@ ch06.one_stack()
 #
 # ## 6.12 Exercises
 #
-# On the [exercise page](../book/exercises/06_encoder_decoder.ipynb), with checks that answer
+# On the [exercise page](exercises/06_encoder_decoder.ipynb), with checks that answer
 # at once, you write a residual block, an encoder and a decoder layer, repair one that sees the
 # future, tie the weights, and find a leak in a model you can't look into.
 #

@@ -912,7 +912,7 @@ ch07.check_nan()
 # %% [markdown]
 # ## 7.11 Exercises
 #
-# On the [page of exercises](../book/exercises/07_training.ipynb), with checks that answer
+# On the [page of exercises](exercises/07_training.ipynb), with checks that answer
 # at once; there's a notebook for them too, `notebooks/exercises/07_training.ipynb`.
 #
 # 1. **A training step.** The function of 7.3 from memory, shift included.

@@ -867,7 +867,7 @@ print(
 # ## 8.9 Exercises
 #
 # You'll find them, with checks and folded solutions, on the
-# [page of exercises](../book/exercises/08_copy_task.ipynb), and in a notebook of their
+# [page of exercises](exercises/08_copy_task.ipynb), and in a notebook of their
 # own (`notebooks/exercises/08_copy_task.ipynb`).
 #
 # 1. **Greedy decoding with early stop.** Rows that are done cost nothing more.

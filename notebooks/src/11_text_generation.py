@@ -930,7 +930,7 @@ print("measured, bits:", *(f"{value:.2f}" for value in by_window))
 # %% [markdown]
 # ## 11.10 Exercises
 #
-# The [exercises](../book/exercises/11_text_generation.ipynb) have you cut a text into windows that
+# The [exercises](exercises/11_text_generation.ipynb) have you cut a text into windows that
 # overlap, compute bits per character for any kind of token, find what top-p keeps, build a GPT
 # from its matrices, repair a sampling loop, and say in words what went wrong from what a model
 # writes. All but the last have a check that answers at once. (For Colab:

@@ -131,7 +131,7 @@ attention = MultiHeadAttention(d_model=8, heads=2)
 memory, x = torch.randn(1, 2, 8), torch.randn(1, 3, 8)  # s p, e c i
 
 known = torch.cat([memory, x], dim=1)  # (b, s, d)
-mask = causal_mask(3, 5)  # True = may attend
+mask = causal_mask(x.shape[1], known.shape[1])  # True = may attend
 y = attention(x, known, mask=mask)  # (b, t, d)
 print(f"queries {x.shape[1]}, keys {known.shape[1]}, output {tuple(y.shape)}")
 print(mask[0, 0].int())  # rows e c i, columns s p e c i
@@ -653,9 +653,10 @@ print({mem_len: f"{bits:.2f} bits" for mem_len, bits in by_length.items()})
 # %% tags=["remove-input"]
 from annotated.page.notebook import say
 
+*_, some, most = by_length
 say(
-    "Sixteen characters are enough here: 48 more change the loss by "
-    f"{abs(by_length[64] - by_length[16]):.2f} bits. (Page 12c "
+    f"{some} characters are enough here: {most - some} more change the loss by "
+    f"{abs(by_length[most] - by_length[some]):.2f} bits. (Page 12c "
     "has longer ones, and the paper's.)"
 )
 
@@ -857,7 +858,7 @@ print(relative_shift(address.flip(-1)))  # the e wants 12 11 10 first
 #
 # ## 12.9 Exercises
 #
-# In the [exercises](../book/exercises/12_transformer_xl.ipynb) you write a shift, a memory and
+# In the [exercises](exercises/12_transformer_xl.ipynb) you write a shift, a memory and
 # relative attention, and repair an evaluation that forgets. (For Colab:
 # `notebooks/exercises/12_transformer_xl.ipynb`.)
 #

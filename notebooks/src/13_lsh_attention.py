@@ -536,7 +536,7 @@ ch13.check_draws()
 #
 # ## 13.9 Exercises
 #
-# In the [exercises](../book/exercises/13_lsh_attention.ipynb) you hash, undo a sort, join rounds,
+# In the [exercises](exercises/13_lsh_attention.ipynb) you hash, undo a sort, join rounds,
 # write LSH attention for an encoder, and repair one that sees the future. (For Colab:
 # `notebooks/exercises/13_lsh_attention.ipynb`.)
 #

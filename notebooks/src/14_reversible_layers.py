@@ -588,7 +588,7 @@ ch14.check_pitfalls(Forgetful, x1, x2, pairs=[(F, G)])
 # %% [markdown]
 # ## 14.9 Exercises
 #
-# In the [exercises](../book/exercises/14_reversible_layers.ipynb) you undo three streams, write
+# In the [exercises](exercises/14_reversible_layers.ipynb) you undo three streams, write
 # the backward pass of a stack, replay dropout, cut a layer into chunks, and
 # repair a stack that doesn't come back. (For Colab:
 # `notebooks/exercises/14_reversible_layers.ipynb`.)
