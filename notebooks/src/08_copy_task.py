@@ -690,13 +690,11 @@ for ahead in (1, 0, 2):
 # %% tags=["remove-input"]
 from annotated.page.notebook import say
 
-forced = pointed(model, 2)
-wrote = greedy_decode(forced, test_source, start=START, max_new_tokens=9)
-same = (wrote[:, :8] == test_source[:, 2:]).float().mean()
+wrote = greedy_decode(moved, test_source, start=START, max_new_tokens=9)
+same = (wrote[:, :8] == test_source[:, 2:]).float().mean()  # no 9th there
 say(
-    f"Set one too high, it writes the letter that it's made to look at in {same:.0%} of "
-    "cases (the last position aside, which has none). So what it writes follows from "
-    "where it looks."
+    f"At i + 2 it writes the letter that it's made to look at in {same:.0%} of "
+    "cases. So what it writes follows from where it looks."
 )
 
 # %% [markdown]
@@ -736,8 +734,7 @@ expect(
     unlike=("with all parts", exact["with the mask"] / 1000),
 )
 header = "without", "removed before training", "removed after training"
-caption = "Exact copies of 1000. Before: three seeds; after: this one model."
-show_table(header, rest.values(), caption)
+show_table(header, rest.values(), "Of 1000. Before: 3 seeds; after: 1 model.")
 
 # %% [markdown]
 # ## 8.6 Your own sequence
