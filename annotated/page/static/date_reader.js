@@ -150,12 +150,16 @@ const unlike = /\d-\d|\d(st|nd|rd|th)\b|^\d{4}[\d. ]*$/i.test(line)
   || !/\d{4}/.test(line) || (line.match(/\d+/g) || []).length < 2;
 const both = slashes && slashes[1] < 13 && slashes[2] < 13 && slashes[1] !== slashes[2];
 const seen = text[peak] === " " ? "a space" : `“${text[peak]}”`;
+const late = (line.match(/\d+/g) || []).find((digits) => digits.length < 3 && digits > 31);
+// it may end before the slider does
+svg.closest("section").querySelector("output").textContent = at + 1;
 return {
   values: { output, alignment: now.a, chance: best[0].chance },
   says: `Step ${at + 1} of ${steps.length}: writes “${name(now.token)}” with a `
     + `probability of ${(100 * best[0].chance).toFixed(1)} %, looking most at ${seen} `
     + `(character ${peak + 1}, weight ${now.a[peak].toFixed(2)}). `
     + (last ? `The whole answer: ${output}.` : `Written so far: ${output.slice(0, at + 1)}.`)
+    + (late ? ` No month has a day ${late}: it can't say so, and makes one up.` : "")
     + (ordered ? ` It has read ${ordered}: nobody taught it slashes`
       + `${both ? ", since this one means another day in another country" : ""}.` : "")
     + (unlike ? " It was never taught to read dates in this style, so don't trust it." : ""),
