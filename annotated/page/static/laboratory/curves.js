@@ -7,7 +7,7 @@
 // Axes stay where they are while it trains: 0 to `top` upwards, all steps of the experiment
 // across. `below` is the room below them, for the steps.
 function chart(name, below, format, lines) {
-  const LEFT = 44, RIGHT = 292, BOTTOM = 86, TOP = 8;
+  const LEFT = 44, RIGHT = 292, BOTTOM = 78, TOP = 8;
   const svg = draw(document.createElement("div"), "svg", {
     viewBox: `0 0 300 ${BOTTOM + below}`, role: "img", "aria-label": `${name}; the line below says the numbers`,
   });
