@@ -49,8 +49,8 @@ ch13.few_keys(carried)
 ch13.check_few_keys(carried)
 
 # %% [markdown]
-# Seven on average: four in the first layer, eleven in the second. A single key carries about half, and
-# the lightest 32 carry almost nothing.
+# Seven or so on average: some four in the first layer, a dozen in the second. A single key carries
+# about half, and the lightest 32 carry almost nothing.
 #
 # **Aren't they simply the nearest ones?** In the first layer, yes: the last 8 characters have 98 % of
 # the weight, and a window that slides along would do. In the second they have 60 %. The rest may lie
