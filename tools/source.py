@@ -44,7 +44,7 @@ NOTEBOOK_METADATA = {
 }
 CELL_METADATA = {"tags", "mystnb", "nbgrader", "title"}
 FOLDED = {"setup", "hide-input", "hide-cell", "remove-input", "remove-cell"}
-SET_UP = "Set-up: torch, the module annotated, the seed, the device"
+SET_UP = "Set-up. Then Run all: figures and tables appear as their cells run"
 LONGEST = 72  # characters of a title
 
 
@@ -130,9 +130,11 @@ def title_of(cell) -> str:
         ("show_table", "Table"), ("explorer", "Try it"), ("play", "Try it"),
         ("frame_slider", "Try it"), ("laboratory", "Laboratory"), ("show", "Figure"),
         ("chain", "Picture"), ("blocks", "Picture"), ("expect", "Measured"),
+        ("say", "The sentence below, with its numbers"),
     ):  # fmt: skip
         if name in words:
-            return _cut(f"{kind}: {words[name]}" if words[name] else kind)
+            titled = words[name] and name != "say"
+            return _cut(f"{kind}: {words[name]}" if titled else kind)
     return "Code"
 
 

@@ -299,6 +299,10 @@ norm(stream + f(stream))
     norm(stream) + f(stream)  # in "post", only x is normalised, and not the sum
     norm((x if name == "f" else stream) + f(stream))
         # the last residual adds the x of the beginning
+    norm((x if name == "c" else stream) + f(stream))
+        # the residual of the cross-attention adds the x of the beginning
+    (stream + f(norm(stream)) if name == "a" else norm(stream + f(stream)))
+        # the first block is pre-norm; "post" normalises the sum
 (y, memory, memory_mask)
     (y, y, mask)  # in cross-attention the target asks the target: where is the memory?
     (x, memory, memory_mask)
@@ -341,7 +345,7 @@ parts["first"] -> parts["cross_attention"]  # the two attention functions are ex
 
 NUMBER_PARTS = {
     "attention": Function("query + 3 * key", "query, key, mask"),
-    "cross_attention": Function("query + 10 * key", "query, key, mask"),
+    "cross_attention": Function("2 * query + 7 * key", "query, key, mask"),
     "feed_forward": Function("3 * x"),
     "norm_1": Function("x / 6"),
     "norm_2": Function("x - 3"),
@@ -357,7 +361,7 @@ VECTOR_PARTS = {
 }
 
 
-@decoder_layer.case("the example: 3 looks at 2 and becomes 44")
+@decoder_layer.case("the example: 3 looks at 2 and becomes 37")
 def _(draw):
     x, memory = torch.tensor([[[3.0]]]), torch.tensor([[[2.0]]])
     return x, memory, NUMBER_PARTS, None, None
@@ -552,7 +556,8 @@ def model(expression, vocab):
 @find_leak.each("""
 sums up to each position -> "one.cumsum(1)"
 sums over what is still to come -> "one.flip(1).cumsum(1).flip(1)"
-        # it does: do you compare two sequences, or one, changed in place, with itself?
+        # it does: are two sequences compared (not one, changed in place), logit by
+        logit?
 sums up to the position before -> "one.cumsum(1) - one"
         # it does not, each logit depends on earlier symbols alone: are positions after
         the change compared, or do ids that are changed in place stay changed?
@@ -576,7 +581,8 @@ one symbol shows -> "one + at(0) * (ids[:, {j}] == {c})[:, None, None]"
 another symbol shows -> "one + at(1) * (ids[:, {j}] == {c})[:, None, None]"
         # {one symbol shows}
 one symbol lowers logits -> "one - at(0) * (ids[:, {j}] == {c})[:, None, None]"
-        # it does, by a symbol that lowers a logit: does either sign of a change count?
+        # it does, by one symbol that lowers a logit: is each symbol tried, and does
+        either sign of a change count?
 another symbol lowers logits -> "one - at(1) * (ids[:, {j}] == {c})[:, None, None]"
         # {one symbol lowers logits}
 """)

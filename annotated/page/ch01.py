@@ -63,7 +63,7 @@ def date_explorer(
         data | {"start": Vocabulary.start, "end": Vocabulary.end},
         [
             Text("date", typed, samples[0], suggestions=samples),
-            Slider("step", "step", range(1, 12), 4),
+            Slider("step", "step", range(1, 12), 5),
         ],
         checks=[
             *(state(text, 1 + 3 * i % 11) for i, text in enumerate(samples)),
@@ -140,7 +140,7 @@ def lines_read(record: Mapping[str, Any], wide: Mapping[str, Any]) -> Html:
     ax.set(xticks=counts, xlim=(0.9, 4.1), ylim=(-4, 104))
     return show(
         figure,
-        title="After 800 steps, one vector reads one date; attention reads four",
+        title="After 800 steps, 128 numbers read one date; attention reads four",
         alt="Share of lines read exactly against the number of dates in the line. With "
         "one vector of 128 numbers both curves fall from above nine in ten at one date "
         f"to none at four; a vector of {wide['numbers']} numbers reads "
@@ -254,39 +254,42 @@ def check_attend(attend: Callable) -> None:
 
 def unrolled(weights: Tensor) -> Html:
     """Draw one step of the decoder, about to write the month, by its ``weights``."""
-    drawing = Drawing(350, 292)
-    for j, (x, label, side, written) in enumerate(
-        ((60, 106, "end", "2024"), (180, 192, "start", "03"), (300, 254, "start", "07"))
-    ):
+    drawing = Drawing(350, 316)
+    drawing.frame(22, 88, 316, 25, shade=0.1)
+    for j, x in enumerate((60, 180, 300)):
         drawing.text(x, 14, WORDS[j], bold=True)
         drawing.arrow((x, 20), (x, 38))
-        drawing.box(x, 38, 76, f"state {j + 1}")
-        drawing.line((x, 63), (180, 112), width=0.8 + 6 * weights[j].item())
-        drawing.text(label, 92, number(weights[j].item()), anchor=side, size=12.2)
-        drawing.box(x, 182, 76, f"step {j + 1}")
-        drawing.arrow((x, 207), (x, 254))
-        drawing.text(x, 270, written, bold=True)
+        drawing.box(x, 38, 76, "state")
+        drawing.arrow((x, 63), (x, 88))
+        drawing.text(x, 105, number(weights[j].item()), size=12.2)
+        drawing.line((x, 113), (180, 148), width=0.8 + 6 * weights[j].item())
     for x in (60, 180):
         drawing.arrow((x + 60, 50), (x + 82, 50))
         drawing.arrow((x + 60, 50), (x + 38, 50))
-        drawing.arrow((x + 38, 194), (x + 82, 194))  # the state goes on
-    for top in (112, 182):
-        drawing.frame(142, top, 76, 25, shade=0.25)
-    drawing.box(180, 112, 76, "context")
-    drawing.arrow((180, 137), (180, 182))
-    drawing.arrow((60, 182), (60, 125), (142, 125))
-    drawing.text(68, 118, "query", anchor="start", size=12.2)
-    drawing.arrow((82, 266), (120, 266), (120, 212), (146, 207))
-    drawing.text(116, 240, "last", anchor="end", size=12.2)
-    drawing.arrow((218, 125), (244, 125), (244, 266), (196, 266))
+    drawing.box(180, 148, 76, "context")
+    drawing.arrow((180, 173), (180, 210))
+    for x, name in ((60, "old state"), (180, "GRU"), (300, "new state")):
+        drawing.box(x, 210, 76, name)
+    drawing.arrow((98, 222), (142, 222))
+    drawing.arrow((218, 222), (262, 222))
+    drawing.arrow((34, 210), (34, 113))
+    drawing.text(40, 166, "query", anchor="start", size=12.2)
+    drawing.text(180, 276, "2024", bold=True)
+    drawing.text(180, 294, "last symbol", size=12.2)
+    drawing.arrow((180, 262), (180, 235))
+    drawing.box(300, 258, 60, "logits")
+    drawing.arrow((300, 235), (300, 258))
+    drawing.arrow((218, 160), (346, 160), (346, 270), (330, 270))
+    drawing.arrow((300, 283), (300, 298))
+    drawing.text(300, 312, "03", bold=True)
     return drawing.figure(
         alt="Three encoder states below the words 7, March and 2024, joined in both "
-        "directions. Lit, step 2 of the decoder: a query goes from step 1 to the "
-        "context, which a thick line from March and two thin ones feed; the context, "
-        "the state of step 1 and the last symbol, 2024, go into step 2, and the "
-        "context goes straight to the answer, too, 03.",
-        caption="Step 2 of the decoder, about to write the month: the lines into the "
-        "context are as thick as their weights. Steps 1 and 3 do the same.",
+        "directions. The decoder's old state sends a query to the row of weights below "
+        "them; a thick line from March and two thin ones make the context. Context, "
+        "old state and last symbol, 2024, go into a GRU, which gives the new state. "
+        "From that and the context come the logits, and from them 03.",
+        caption="A step of the decoder, about to write the month. Its old state asks. "
+        "The larger a weight (those of 1.2), the thicker its line.",
     )
 
 
@@ -479,12 +482,28 @@ def hidden(
     )
 
 
+def at_temperatures(tempered: Mapping[float, tuple], text: str) -> Html:
+    """Show what a network reads at each temperature: a ``text``, and of 500 dates."""
+    return show_table(
+        ("temperature", f"{text} becomes", "of 500 dates exact"),
+        [(f"{tau:g}", read, f"{share:.1%}") for tau, (read, share) in tempered.items()],
+        "One trained network, its scores divided by the temperature.",
+    )
+
+
 def stripes(
-    no_tanh: Seq2Seq, reader: Seq2Seq, text: str, symbols: Symbols, losses: Sequence
+    no_tanh: Seq2Seq,
+    reader: Seq2Seq,
+    text: str,
+    symbols: Symbols,
+    losses: Sequence,
+    others: Sequence,
 ) -> Html:
     """Draw the alignment of a ``text`` without the tanh, and with it."""
     figure, axes = plt.subplots(1, 2, figsize=(8.6, 3.9))
-    both = {f"without tanh, {len(losses)} steps": no_tanh, "with tanh": reader}
+    steps = len(losses)
+    both = {f"without tanh, {steps} steps": no_tanh}
+    both |= {f"with tanh, {steps} steps": reader}
     for ax, (name, model) in zip(axes, both.items(), strict=True):
         (answer,), rows = read_dates(model, [text], symbols)
         alignment(rows[0], answer, text, name, ax)
@@ -494,7 +513,8 @@ def stripes(
         alt=f"Two alignments of {text}. Without tanh all rows are the same vertical "
         "stripes; with tanh they differ.",
         caption="Without tanh, rows are equal at any time. The loss fell all the same, "
-        f"from {losses[0]['loss']:.2f} to {losses[-1]['loss']:.2f}.",
+        f"from {losses[0]['loss']:.2f} to {losses[-1]['loss']:.2f}; with the tanh it's "
+        f"at {others[steps - 1]['loss']:.2f} by then.",
     )
 
 

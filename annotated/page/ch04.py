@@ -431,7 +431,7 @@ def losses(histories: Mapping[str, list[dict]], floor: float) -> Html:
         title="Without the mask, the loss falls below what is possible",
         alt="Two training losses over 300 steps, and a line. Both fall; the model with "
         "a mask comes down towards the line, the one without a mask ends far below it.",
-        caption="Training loss. The line is counted over all windows of the rhyme: "
+        caption="Training loss, log axis. The line is counted over all of its windows: "
         "nobody who sees only the past can do better.",
     )
 

@@ -11,7 +11,7 @@ from typing import Any
 import matplotlib.pyplot as plt
 import numpy
 import torch
-from matplotlib.colors import to_rgba
+from matplotlib.colors import LinearSegmentedColormap, to_rgba
 from torch import Tensor, nn
 from torch.nn import functional as F
 
@@ -32,6 +32,8 @@ from annotated.recipes.distance import ALiBiAttention, T5Attention, t5_bucket
 from annotated.recipes.reading import POSITIONS
 
 INK = COLOURS["ink"]
+# of numbers from -1 to 1: where on the way a colour stands, and how strong it is there
+SIGNS = ((0, "minus", 1), (0.5, "minus", 0), (0.5, "this", 0), (1, "this", 1))
 
 
 def percent(shares: Sequence[float]) -> str:
@@ -158,19 +160,29 @@ def check_table(table_by_hand: Callable[[int, int], Tensor]) -> None:
 
 
 def hands(table: Tensor) -> Html:
-    """Plot two hands of a table (t, 20) as curves."""
-    figure, ax = plt.subplots(figsize=(8.6, 2.7))
+    """Draw a table (t, 20) as a map of shades, and two of its hands as curves."""
+    figure, (shades, ax) = plt.subplots(2, 1, figsize=(8.6, 4.6), sharex=True)
+    ends = [(at, to_rgba(COLOURS[name], a)) for at, name, a in SIGNS]
+    signs = LinearSegmentedColormap.from_list("signs", ends)
+    shades.pcolormesh(table.T, cmap=signs, vmin=-1, vmax=1)
+    shades.set(ylabel="dimension", yticks=(0.5, 4.5, 9.5, 19.5), ylim=(20, 0))
+    shades.set_yticklabels((0, 4, 9, 19))
+    shades.grid(visible=False)
+    places = torch.arange(len(table)) + 0.5  # a value stands in the middle of its cell
     for dim, color in ((4, THIS), (5, THIS), (6, OTHER), (7, OTHER)):
         kind, alpha = (("sine", 1), ("cosine", 0.45))[dim % 2]
-        ax.plot(table[:, dim], color=color, alpha=alpha, label=f"{dim}: {kind}")
+        ax.plot(places, table[:, dim], color=color, alpha=alpha, label=f"{dim}: {kind}")
     ax.set(xlabel="position", ylabel="value", xlim=(0, len(table)), yticks=(-1, 0, 1))
     name_lines(ax)
     return show(
         figure,
         title="Two columns a hand, and the next hand is slower",
-        alt="Four columns over 100 positions: dimensions 4 and 5 are a sine and a "
-        "cosine of one speed, 6 and 7 of a slower one.",
-        caption="Dimensions 4 to 7 of width 20: the third hand (blue) and the fourth.",
+        alt="Above, all twenty dimensions by position, as shades: the first change "
+        "sign every few positions, the last hardly change. Below, four of them as "
+        "curves: dimensions 4 and 5 are a sine and a cosine of one speed, 6 and 7 of "
+        "a slower one.",
+        caption="The table of width 20 (blue positive, orange negative), and its "
+        "dimensions 4 to 7 as curves: the third hand (blue) and the fourth.",
     )
 
 
@@ -201,7 +213,7 @@ def reach() -> Html:
     return show(
         figure,
         title="A larger base tells near from far up to larger distances",
-        alt="Similarity of two positions that are 1, 10, 100, 1000 and 10 000 apart, "
+        alt="Similarity of two positions that are 1, 10, 100, 1000 and 10,000 apart, "
         f"by the base. {'; '.join(said)}.",
         caption="Width 512: the dot product of two positions, divided by 256, so that "
         "1 means equal.",
@@ -332,7 +344,8 @@ def rotary_explorer(turn: Callable, query: Tensor, key: Tensor) -> Html:
         label="A query and a key, turned by their positions",
         checks=checks,
         question="Drag the key along: what happens to the arrows, and what to the "
-        "score? Then set the query to −2. At which speed do positions hardly matter?",
+        "score? Then set “query ahead by” to −2. At which speed do positions hardly "
+        "matter?",
         caption="One pair of a query and a key. Faint: before turning. The speed is in "
         "radians per position.",
     )
@@ -603,6 +616,8 @@ def angles_plot(trained: Tensor, now: Tensor, longer: int) -> Html:
     ax.set_yticks((0.01, 1, 100, 10_000), ("0.01", "1", "100", "10,000"))
     ax.minorticks_off()
     name_lines(ax)
+    ax.axhline(1, color=INK, lw=1)
+    ax.text(1, 0.8, "one full circle", va="top", color=INK)
     said = f"{int(new.sum()) or 'None'} of {len(now)} pairs meet angles never seen. "
     first, last = (now / trained / longer)[[0, -1]].tolist()  # per token
     said += f"Per token, the fastest turns {first:.0%} as far as in training, the "

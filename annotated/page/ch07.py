@@ -690,7 +690,7 @@ def few_dates_ends(few: dict) -> Html:
         title="Dropout helps on new dates; smoothing makes the model less sure",
         alt=f"Five settings, medians of three seeds. {'; '.join(said)}.",
         caption="Left: measured without smoothing. Right: for symbols of new dates, "
-        "given the right ones before them. Beyond 0: too sure.",
+        "given the right ones before them. Right of 0: overconfident.",
     )
 
 

@@ -424,7 +424,7 @@ def parts_worth(rows: Rows) -> Html:
     ax.grid(axis="x")
     return show(
         figure,
-        title="Four layers need residuals and norms; one layer hardly does",
+        title="At one rate, four layers need residuals and norms; one hardly does",
         alt=f"Exact copies of 1000, a mark for each of three seeds. {'; '.join(said)}.",
         caption="A mark for each of three recorded seeds. Four layers train with "
         "smaller batches and more steps.",

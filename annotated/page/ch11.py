@@ -177,6 +177,18 @@ def architecture() -> Html:
     )
 
 
+@torch.no_grad()
+def check_small(small_gpt: Callable[..., nn.Module]) -> None:
+    """Check the page's own GPT against the module, with the same parameters."""
+    sizes = {"d_model": 8, "heads": 2, "layers": 3, "max_len": 7}
+    ours = small_gpt(13, *sizes.values()).double()
+    ships = GPT(GPTConfig(13, d_ff=32, **sizes)).double()
+    for own, shipped in zip(ours.parameters(), ships.parameters(), strict=True):
+        own.copy_(shipped.normal_(std=0.5))
+    tokens = torch.randint(13, (3, 5))
+    check_close("SmallGPT = the book's GPT", ours(tokens), ships(tokens), 1e-9)
+
+
 def check_gpt() -> None:
     """Check the module against chapter 6's layers and against PyTorch's own encoder."""
     sizes = {"d_model": 8, "heads": 2, "layers": 3, "d_ff": 12, "max_len": 7}

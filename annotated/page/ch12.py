@@ -184,7 +184,10 @@ def reach(text: str, levels: Sequence[Tensor], memory: int, segment: int) -> Htm
     drawing.text(middle, base, "".join(map(visible, text)), code=True)
     borders = [left + size * p for p in range(segment, n, segment)]
     drawing.text(borders, base, "|" * len(borders), size=14)
-    said = f"The last output can depend on {int(levels[-1].sum())} characters."
+    shown, blocks = int(levels[-1].sum()), -(-memory // segment)  # of the memory
+    far = segment + memory + (len(levels) - 2) * blocks * segment
+    more = f" (here, all {shown})" if far > shown else ""
+    said = f"The last output can depend on {far} characters{more}."
     alt = f"Segments of {segment}, a memory of {memory}, {len(levels) - 1} layers."
     return drawing.figure(alt=f"{alt} {said}", caption=said)
 

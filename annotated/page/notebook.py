@@ -62,12 +62,25 @@ def setup(seed: int = 0) -> torch.device:
     numpy.random.seed(seed)
     random.seed(seed)
     use_style()
+    from IPython import get_ipython
+
+    if shell := get_ipython():
+        shell.set_custom_exc((AssertionError,), _explain_assertion)
     where = torch.cuda.get_device_name() if device.type == "cuda" else "CPU"
     print(
         f"Python {platform.python_version()}, PyTorch {torch.__version__}, {where}, "
         f"{torch.get_num_threads()} thread(s), seed {seed}"
     )
     return device
+
+
+def _explain_assertion(shell, kind, error, trace, tb_offset=None) -> None:
+    """Show the error, and say what it means to who has changed a cell."""
+    shell.showtraceback((kind, error, trace), tb_offset=tb_offset)
+    print(
+        "This tests what the text says, of the code as it came. If you changed a cell "
+        "above, that is your finding: go on with the cell after this one."
+    )
 
 
 def show_source(*things: Any, fold: str = "") -> None:

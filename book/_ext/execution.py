@@ -1,7 +1,8 @@
 """Sphinx extension: pages show the outputs that `tools.execute` kept.
 
 The directive ``{explorer} notebooks/02_topic`` shows on a page of prose the explorer of
-a notebook that has the ``:label:`` given.
+a notebook that has the ``:label:`` given. Its lines, `Polish: 16 lipca 2024`, become
+buttons that fill in its text.
 """
 
 import json
@@ -11,6 +12,7 @@ from pathlib import Path
 
 from docutils import nodes
 from docutils.parsers.rst import directives
+from markupsafe import escape
 from sphinx.errors import ExtensionError
 from sphinx.util.docutils import SphinxDirective
 
@@ -57,6 +59,7 @@ def explorers(notebook: dict) -> list[str]:
 class Explorer(SphinxDirective):
     required_arguments = 1
     option_spec = {"label": directives.unchanged_required}
+    has_content = True
 
     def run(self) -> list[nodes.Node]:
         docname = self.arguments[0]
@@ -67,7 +70,15 @@ class Explorer(SphinxDirective):
         named = [html for html in explorers(run) if label in html]
         if len(named) != 1:
             raise self.error(f"{docname} has {len(named)} explorers with {label}")
-        return [nodes.raw("", named[0], format="html")]
+        buttons = ""
+        for line in self.content:
+            name, _, text = line.partition(": ")
+            data = f'data-text="{escape(text)}"'
+            buttons += f'<button type="button" {data}>{escape(name)}</button>\n'
+        view = '<div class="annotated-view"'
+        tries = f'<p class="annotated-tries">Try: {buttons}</p>\n' if buttons else ""
+        html = named[0].replace(view, tries + view)
+        return [nodes.raw("", html, format="html")]
 
 
 def setup(app):

@@ -4,6 +4,9 @@ The theme makes its buttons from a page's own name, and the page's own notebook 
 the solutions. So the Colab, download and source buttons are pointed elsewhere, the
 student notebooks are copied into the site, and the page's notebook is taken out of it.
 
+A chapter links to the student notebook, as it lies beside it in the repository and on
+Colab; on the built page that link leads to the page of exercises.
+
 The directive ``{learning-goals}`` sets a table of all exercises, with their points and
 goals as their own statements say them.
 """
@@ -52,6 +55,12 @@ def point_elsewhere(app, pagename, templatename, context, doctree) -> None:
         redirect(context["header_buttons"], pagename, download)
         # Sphinx and the theme show the source of a page by these
         context["show_source"] = context["has_source"] = False
+
+
+def link_pages(app, docname: str, source: list[str]) -> None:
+    """Where a chapter links to the student's notebook, link to the page instead."""
+    if docname.startswith("notebooks/"):
+        source[0] = source[0].replace("](exercises/", "](../book/exercises/")
 
 
 def exchange_notebooks(app, exception: Exception | None) -> None:
@@ -103,6 +112,7 @@ class LearningGoals(SphinxDirective):
 
 def setup(app) -> dict:
     app.add_directive("learning-goals", LearningGoals)
+    app.connect("source-read", link_pages)
     # after the theme's own handlers, which make the buttons
     app.connect("html-page-context", point_elsewhere, priority=900)
     # before the links of the pages are checked

@@ -46,6 +46,14 @@
     }
   });
 
+  // Texts to try, which the page offers beside a figure.
+  document.addEventListener("click", ({ target }) => {
+    if (!target.matches(".annotated-tries button")) return;
+    const input = target.closest("section").querySelector("input[type=text]");
+    input.value = target.dataset.text;
+    input.dispatchEvent(new Event("input", { bubbles: true }));
+  });
+
   // What scrolls in its own box must be reachable by keyboard. The theme sees to code
   // and outputs; formulas get their size only when MathJax has set them.
   function markScrollers() {

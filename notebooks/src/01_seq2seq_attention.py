@@ -62,8 +62,8 @@ ch01.date_explorer(in_browser, packed, symbols, samples)
 # The code of this page trained this network, and it runs in your browser. Type a date
 # of your own, in one of the styles named beside the box or in one that it suggests. It
 # has learned English, German, French, Spanish, Italian, Portuguese, Dutch, Swedish,
-# Finnish, Polish, Hungarian, Turkish, Greek, Russian and Chinese. (Slashes it was never
-# taught. Try 07/16/2024: what does the page do about that?)
+# Finnish, Polish, Hungarian, Turkish, Greek, Russian and Chinese. (It was never taught
+# slashes. Try 07/16/2024, and then 31 February 2024.)
 #
 # By the end of this chapter you can write attention, in four lines, and the network
 # around it. You need Python, PyTorch's tensors and
@@ -113,7 +113,7 @@ ch01.check_days(train, test)
 # %% [markdown]
 # Now put two, three, four dates into one line, and all of them through the same vector
 # of 128 numbers. **Before you look:** with one date in the line, a network with one
-# vector gets nine lines in ten right. How many with four?
+# vector gets over nine lines in ten right (the median of three seeds). How many with four?
 
 # %% Figure: lines of one to four dates tags=["hide-input", "remove-stdout"]
 from annotated.page.notebook import check_close, expect, recorded, say
@@ -127,10 +127,10 @@ ch01.check_lines(record, wide)
 # %% [markdown]
 # None at all, in 800 steps of training. With more steps one vector gets further, but we
 # didn't find out how far: trained twice as long, the same 128 numbers read 53 % of the lines
-# of two dates instead of 4 % (medians of three seeds). Part of what was missing was time for
-# *learning to pack*: to put a whole line into one vector so that the decoder can take it
-# apart again. The papers call this vector a **bottleneck**, and give a second reason: a
-# fixed width can't have room for every length.
+# of two dates instead of 4 % (medians of three seeds). Part of what was missing was time to
+# learn to *pack*: to put a whole line into one vector so that the decoder can take it
+# apart again. [Bahdanau et al. (2015)](https://arxiv.org/abs/1409.0473) suspect the width,
+# too: they call this vector a **bottleneck**.
 # <!-- recorded dates: 4 = median(r["exact"]["2"] for r in record["lines"]
 # if (r["way"], r["steps"]) == ("none", 800)), 53 = median(r["exact"]["2"]
 # for r in record["lines"] if (r["way"], r["steps"]) == ("none", 1600)) -->
@@ -168,7 +168,8 @@ states = torch.tensor(
 # reply is its **key**, here its state. Does it match? Additive attention
 # ([Bahdanau et al., 2015](https://arxiv.org/abs/1409.0473)) adds query and key,
 # squeezes the sum through a tanh, and boils the result down to one number, the
-# **score**. (Here $w$ is negative, so a large total means that the two *disagree*.)
+# **score**. (Here $w$ is negative, so a large total means that the two *disagree*.
+# Multiplying query and key works as well: [page 1b](01b_other_scores.ipynb), chapter 2.)
 
 # %%
 query = torch.tensor([0.0, 0.0, 1.0])
@@ -298,8 +299,7 @@ ch01.check_attend(attend)
 # %%
 wanted = torch.eye(3)[[2, 1, 0]]  # year, month, day: the order of ISO 8601
 steps = [attend(query, states, states, W_q, W_k, w) for query in wanted]
-contexts = torch.stack([context for context, _ in steps])
-alignment = torch.stack([weights for _, weights in steps])
+contexts, alignment = map(torch.stack, zip(*steps, strict=True))
 
 # %% Picture: three steps, three contexts tags=["hide-input"]
 ch01.mixing(alignment, states, contexts)
@@ -318,10 +318,8 @@ may_8[:2] = torch.tensor([[0.0, 1.0, 0.0, 5.0], [1.0, 0.0, 0.0, 8.0]])
 sources = torch.stack([states, may_8])  # (2, 3, 4)
 real = torch.tensor([[True, True, True], [True, True, False]])
 
-month = wanted[1]
-batch_scores = torch.tanh(W_q @ month + sources @ W_k.T) @ w
-blocked = batch_scores.masked_fill(~real, -torch.inf)
-batch_weights = blocked.softmax(dim=-1)
+batch_scores = torch.tanh(W_q @ wanted[1] + sources @ W_k.T) @ w
+batch_weights = batch_scores.masked_fill(~real, -torch.inf).softmax(dim=-1)
 
 # %% Picture: scores and weights of two sources tags=["hide-input"]
 ch01.two_sources(batch_scores, batch_weights, real)
@@ -339,9 +337,7 @@ from annotated.page.notebook import show_source
 from annotated.recurrent_attention import AdditiveAttention, ScoredAttention
 
 show_source(
-    AdditiveAttention,
-    ScoredAttention.attend,
-    fold="AdditiveAttention: the four lines for a whole batch",
+    AdditiveAttention, ScoredAttention.attend, fold="AdditiveAttention"
 )
 
 # %% [markdown]
@@ -363,7 +359,8 @@ show_source(
 # is both states side by side, 64 numbers each: it knows what stands on either side. The
 # vector at the *l* of *lipca* can hold the whole word. The first date of this page
 # gives 21 such vectors of 128 numbers, our keys and values. So the **summary** of 1.1 is
-# two states, the last of each direction: one at the last character, one at the first.
+# really two states: the forward one at the last character and the backward one at the
+# first.
 #
 # ### The decoder writes
 #
@@ -381,8 +378,7 @@ ch01.unrolled(alignment[1])
 pair = make_batch([(samples[1], ""), (text, "")], *symbols)
 both, memory = (reader.encoder(b.source, b.lengths) for b in (pair, batch))
 unpadded = both.states[1:, : len(text)], both.summary[1:]
-claim = "padding changes no encoder state, in either direction"
-check_close(claim, unpadded, memory[:2], 1e-4)
+check_close("padding changes no encoder state", unpadded, memory[:2], 1e-4)
 
 # %% [markdown]
 # One step in code, for one source. `scorer` holds $W_q$, $W_k$ and $w$; `gru` and `head`,
@@ -424,10 +420,11 @@ ch01.teacher_forcing(batch, symbols[1].symbols)
 # symbol. It reads the start symbol, writes the likeliest symbol, reads that, and
 # so on, until it writes the end symbol or reaches a limit.
 #
-# ## 1.4 Does it earn its place?
+# ## 1.4 Does attention pay?
 #
-# Two networks, for one date at a time: the same 25,600 dates in the same order, 64 at a
-# time, the same number of steps. Adam follows the gradient of the loss, with a learning
+# This is another experiment than 1.1: every line, in training too, holds *one* date, and
+# training takes 400 steps (there, one to four dates and 800 steps). Two networks get the
+# same 25,600 dates in the same order, 64 at a time. Adam follows the gradient of the loss, with a learning
 # rate that rises for a tenth of the steps and then decays. One network is that of the first
 # figure; the other has no attention, and gets the summary as its context at every step.
 # **Predict:** how many of the unseen dates will it get right, and what will go wrong in the
@@ -490,7 +487,6 @@ for answer, written, iso in errors["without"][:5]:
 
 # %% Measured: with attention nearly all dates are right tags=["hide-input", "proof"]
 agree = exact_matches(in_browser, test_batches).double().mean().item()
-print(f"measured: {agree:.2%} with the weights rounded as in your browser")
 expect(
     "01-exact",
     "With attention more than 98 in 100 unseen dates are right, also with "
@@ -676,8 +672,8 @@ expect(
 # An alignment is tempting: it seems to say *why* the network wrote what it wrote.
 # Test it. At each step, hide the one character with the most weight from the attention
 # (its score becomes −∞; the encoder has still read it), and see if the symbol comes
-# out right. As a control, hide the second heaviest instead. It has far less weight, so this
-# shows only whether hiding as such does harm.
+# out right. As a control, hide the second heaviest instead. (The control has a limit: the
+# second heaviest carries far less weight.)
 
 
 # %% Hide: what it writes if each step may not see one character tags=["hide-input", "proof"]
@@ -770,9 +766,9 @@ expect(
 
 # %% [markdown]
 # Hide it, and most digits of the day and of the last two of the year are lost: there the
-# network needs what it looks at. A month mostly survives if it's a word. (A month in
-# digits looks better than it is: nine months in twelve begin with 0, so a blind 0 is
-# often right.) And a hyphen nearly always comes out right. Weights have to sum to 1, so
+# network needs what it looks at. A month mostly survives if it's a word. (All months
+# look better than they are: nine in twelve begin with 0, so a blind 0 is often right.)
+# And a hyphen nearly always comes out right. Weights have to sum to 1, so
 # the network must look *somewhere*.
 #
 # The heaviest character needn't belong to what is being written. Which has the most
@@ -783,13 +779,15 @@ zero = formed[400][1][5]  # 2024-03-15
 say(f"It's “{samples[1][zero.argmax()]}”, with a weight of {zero.max():.2f}.")
 
 # %% [markdown]
-# Each state has read the whole line, its first half from the left and its second from
-# the right, so it can hold a month that stands elsewhere.
+# The first 64 numbers of a state come from reading left to right, the last 64 from right to
+# left. Between them they cover the whole line, so a state can hold a month that stands
+# elsewhere.
 #
 # ### Too cold, too hot
 #
-# Divide the scores by a number before the softmax, a **temperature** $\tau$. Below
-# 1 the weights get sharper, above 1 flatter. Does a trained network mind?
+# Divide the scores by a number before the softmax, a **temperature** $\tau$. Below 1 the
+# weights get sharper, above 1 flatter. Which does the trained network survive: a nearly hard
+# choice of one character, or a nearly even average of all?
 
 # %% Measured: one network at six temperatures tags=["hide-input", "proof"]
 from contextlib import contextmanager
@@ -810,26 +808,8 @@ for tau in (0.01, 0.25, 1.0, 2.0, 4.0, 16.0):
         share = exact_matches(reader, test_batches[:1]).double().mean().item()
         tempered[tau] = read_dates(reader, [text], symbols)[0][0], share
 
-# %% Try it: change the temperature tags=["hide-input"]
-
-
-def at(τ):
-    with temperature(τ):
-        (answer,), rows = read_dates(reader, [text], symbols)
-    title = f"{answer}; of 500 dates {tempered[τ][1]:.1%} exact"
-    return ch01.alignment(rows[0], answer, text, title)
-
-
-play(
-    at,
-    label="Change the temperature",
-    τ=[0.01, 1.0, 2.0, 4.0, 16.0],
-    start={"τ": 1.0},
-    alt=lambda τ: f"At temperature {τ} it reads {text} as {tempered[τ][0]}.",
-    question="Which does the trained network survive: a nearly hard choice "
-    "of one character, or a nearly even average of all?",
-    caption="The same trained network, its scores divided by τ.",
-)
+# %% Table: what it reads at six temperatures tags=["hide-input"]
+ch01.at_temperatures(tempered, text)
 
 # %% Measured: too cold is harmless, too hot isn't tags=["hide-input", "proof"]
 cold, hot = tempered[0.01][1], tempered[16.0][1]
@@ -849,13 +829,9 @@ expect(
 )
 
 # %% [markdown]
-# <details><summary>Answer</summary>
-#
-# The choice. At $\tau = 0.01$ each step sees a single character, and most dates are
-# still read. At 16 each step gets nearly the same average of all characters, and hardly
-# a date is right.
-#
-# </details>
+# The choice. At $\tau = 0.01$ each step sees a single character, and most dates are still
+# read. At 16 each step gets nearly the same average of all characters, and hardly a date is
+# right.
 #
 # ## 1.6 Pitfalls
 #
@@ -878,7 +854,8 @@ no_tanh = date_reader(NoTanh, *symbols).to(device)
 history_no_tanh = train_date_reader(no_tanh, train[:6_400], symbols)
 
 # %% Figure: with the tanh and without tags=["hide-input"]
-ch01.stripes(no_tanh, reader, samples[4], symbols, history_no_tanh)
+watched.load_state_dict(snapshots[100])
+ch01.stripes(no_tanh, watched, samples[4], symbols, history_no_tanh, history)
 
 # %% Measured: it trains all the same tags=["hide-input", "proof"]
 ends = mean(r["loss"] for r in history_no_tanh[-10:])
@@ -894,7 +871,7 @@ expect(
 ch01.check_rows(no_tanh, samples[4], symbols)
 
 # %% [markdown]
-# **The answer changes with the batch.** You forgot the mask, so the network attends
+# **The weights change with the batch.** You forgot the mask, so the network attends
 # to padding. Append twenty pad symbols to a date and see how much weight they get.
 
 # %% Measured: weight on padding tags=["hide-input", "proof"]
@@ -942,7 +919,7 @@ expect(
 # %% [markdown]
 # ## 1.7 Exercises
 #
-# On the [exercise page](../book/exercises/01_seq2seq_attention.ipynb), with checks that
+# On the [exercise page](exercises/01_seq2seq_attention.ipynb), with checks that
 # answer at once and folded model answers:
 #
 # 1. Score all queries with all keys in one broadcast sum.
@@ -971,7 +948,7 @@ expect(
 # ## 1.8 What to remember
 #
 # - With one vector for the whole input, the network has to learn to pack everything
-#   into it, and for two dates that already takes long.
+#   into it. With 128 numbers, two dates already take long.
 # - Attention keeps one vector for each position, and at every step takes a weighted
 #   average of them.
 # - A query and a key give a score; a softmax turns scores into weights; the
@@ -980,8 +957,8 @@ expect(
 #   to look.
 # - Additive attention needs a nonlinearity, here the tanh, between sum and
 #   score. Without it the query has no say.
-# - Weights show where the network looks. Hide that place, and its answer often changes, but
-#   not always.
+# - Weights show where the network looks. Hide that place, and most digits of day and year
+#   go wrong; most other symbols don't.
 #
 # One thing is still recurrent: each step waits for the one before it, in the encoder and
 # in the decoder. What if attention did *all* the work? That's a Transformer. Its scores

@@ -8,9 +8,9 @@
 # back at *cat*, and *le chat* takes *il*. Let the sentence end in *too wide*, and your
 # eyes land on *la rue* instead: *elle*.
 #
-# The recurrent encoder of chapter 1 can't glance back. It reads in both directions, so
-# at *it* it has met both *cat* and *tired*; but it has to carry them there, word by
-# word, in one vector that every word in between rewrites. Only its decoder could look
+# The recurrent encoder of chapter 1 can't glance back. It reads in both directions, so by
+# the time it reaches the word *it*, it has met both *cat* and *tired*; but it has to carry
+# them there in one vector, which every word in between rewrites. Only its decoder could look
 # straight at a word. Now the words do that too: in self-attention **every word looks at
 # every word of its sentence, itself included, and takes from each as much as it needs.**
 #
@@ -100,8 +100,8 @@ print(f"measured: {(said == answer).sum()} of 64 pronouns right")
 # ## 2.1 Mixing words
 #
 # Four words of that sentence are enough. Give each of them four numbers, chosen
-# by hand: how much of an *animal* it is, how much of a *place*, how far it
-# describes a *state*, and its French *gender*, −1 for *le* and +1 for *la*.
+# by hand: how much of an *animal* it is, how much of a *place*, how much it has to do with
+# a *state*, and its French *gender*, −1 for *le* and +1 for *la*.
 
 # %%
 x = torch.tensor(
@@ -120,7 +120,7 @@ x = torch.tensor(
 # **How well do two words match?** Multiply their numbers pair by pair and add up:
 # that is their dot product. For *it* and *cat* we get 0.5 · 2 = 1. For *it* and
 # *street* it's 1 as well, so *it* is torn between them. But for *it* and *tired*
-# it's 0.5 · 1.5 − 0.5 · 0.5 + 1 · 1 = 1.5. All sixteen dot products at once are
+# it's 0.5 · 1.5 − 0.5 · 0.5 + 1 · 1 = 1.5, as for *it* with itself. All sixteen dot products at once are
 # one matrix product, `x @ x.T`. <!-- exact: 0.5, 1.5 -->
 
 # %% Picture: scores tags=["hide-input"]
@@ -226,15 +226,15 @@ check_close(
 # %% [markdown]
 # The rows start at random and are parameters like any other: training nudges them
 # until the dot products say what the task needs. Nobody labels a column *animal*, and
-# none has to mean anything by itself: turn all vectors by the same angle, and every dot
-# product stays what it was. On the deeper page [Dot products that mean
+# none has to mean anything by itself: rotate all vectors together, and every dot product
+# stays what it was. On the deeper page [Dot products that mean
 # something](02b_learned_vectors.ipynb), films that the same people like end up side by
 # side.
 #
 # ## 2.3 Query, key and value
 #
 # In the three lines, each word plays three parts with one vector. It **asks**, it
-# **is asked**, and it **is handed over**. Follow the word *it* through its second look, and
+# **is asked**, and its content **is handed over**. Follow the word *it* through its second look, and
 # you'll see two things go wrong:
 #
 # - **It finds the wrong words.** *Cat* gets 0.35 and *street* 0.10, but *tired* gets 0.32
@@ -284,7 +284,8 @@ ch02.hand_over(weights, value)
 # - **It finds the nouns.** *It* and *tired* are down from more than half to
 #   0.08 + 0.13 = 0.21, mostly because $W_k$ subtracts their state. Take out that −1, and
 #   they keep 0.16 + 0.27 = 0.43. Put it into $W_q$ as well, as $W_q = 2\,W_k$, and they keep
-#   0.19 + 0.33 = 0.52: so it pays here to have different matrices for queries and keys.
+#   0.19 + 0.33 = 0.52. Both of these use one matrix for queries and keys, up to a factor;
+#   here it pays to have two.
 # - **It gets only what it needs.** One number comes back, the gender. And as $W_q$ and
 #   $W_k$ leave the gender out, it no longer takes part in the matching: in `x`, *cat* and
 #   *street* now score 0 instead of −1.
@@ -391,9 +392,9 @@ play(
     label="A row of attention, by width",
     k=[4, 16, 32, 64, 128, 256, 1024, 4096],
     divided=[False, True],
-    start={"k": 128},
-    question="At which of these widths does one key first have 0.99 of the row?",
-    # given: 0.99
+    start={"k": 4},
+    question="How wide must the vectors be before one key takes 99 % of the weight?",
+    # given: 99
     caption="Grey outlines: scores divided by √k. A wider vector extends the "
     "narrower one, so another key may win.",
 )
@@ -477,28 +478,13 @@ say(
 )
 
 # %% [markdown]
-# And training? Here you can watch it: in about a minute, a small Transformer (chapters
-# 3 to 6 build one) learns in your browser to write a word backwards, *bigfaced* as
-# *decafgib*. It's trained twice, first with the factor (grey), then without. Its keys are
-# only 32 wide, where the curve above has just begun to fall, so expect a delay and no more;
-# at width 512, on [page 2c](02c_soft_store.ipynb), a model without the factor is far from
-# done when the other has long finished. Press *Train*:
-
-# %% Try it: train without √k tags=["hide-input"]
-from annotated.page.laboratory import laboratory
-
-laboratory("scale", switches=["scaled"], label="Train without √k")
-
-# %% [markdown]
-# <details><summary>What should you have seen?</summary>
-#
-# A delay. While the grey run is learning already, the other is still far behind. Then it
-# catches up: in three recorded runs the model got 97 to 100 % of the words right after 300
-# to 500 steps.
+# And training? With keys only 32 wide, where the curve above has just begun to fall, a
+# small Transformer learns without the factor, too: after 300 to 500 steps it writes 97 to
+# 100 % of words backwards (three recorded runs). At width 512, on [page
+# 2c](02c_soft_store.ipynb), a model without the factor is far from done when the other has
+# long finished.
 # <!-- recorded laboratory: 100 = max(row["exact"] for row in record["rows"] if
 #  row["experiment"] == "scale") -->
-#
-# </details>
 #
 # ## 2.5 What it's worth: *il* or *elle*?
 #
@@ -507,8 +493,8 @@ laboratory("scale", switches=["scaled"], label="Train without √k")
 #
 # 1. **First look.** Its query meets the keys of all eleven words; set *look* to *first* to
 #    see which it picks. What they hand over is **added to** the vector of *it*, where in 2.1
-#    it took its place. This is a **residual connection**: nothing is lost, and *it* now
-#    holds all the hints.
+#    it took its place. This is a **residual connection**: its own vector stays in the sum,
+#    which now holds all the hints.
 # 2. **Second look.** With that vector *it* asks again, through the matrices of a second
 #    layer. Now it knows what to look for: here, for *cat*.
 # 3. A linear layer turns what came back into *il* or *elle*.
@@ -531,14 +517,14 @@ ch02.learned(run, far)
 
 # %% [markdown]
 # More parameters explain a part of that: one vector 62 wide has as many as the three roles,
-# and needs 200 to 220 steps, where they need at most 120. The plain average stays
-# at about three in four, however long it trains: half of the pairs agree in gender, and only
-# there is the pronoun the same whichever noun is meant.
+# and needs 200 to 220 steps, where they need at most 120. The plain average ends at about
+# three in four: half of the pairs agree in gender, so that the pronoun is the same whichever
+# noun is meant, and for the other half it has to guess.
 #
 # **Does this task need attention?** Not with eleven words. A GRU learns it as fast: it
 # answers after the last word, and by then it has read *tired*. (Even an average does, with a
-# hidden layer and embeddings that start large enough.) But put words that don't matter in
-# front of *because*, and the GRU has to carry both nouns past all of them:
+# hidden layer and embeddings that start large enough.) But insert filler words before
+# *because*, and the GRU has to carry both nouns past all of them:
 
 # %% Figure: words in between tags=["hide-input"]
 ch02.in_between(far)
@@ -552,8 +538,8 @@ ch02.check_learned(run, far, recorded("laboratory")["rows"])
 # there. [Page 11b](11b_other_models.ipynb) tries other distances.)
 #
 # Attention also gives us weights to look at. With all three roles, the second look puts 60 to 80 %
-# of its weight on the noun that *it* stands for, averaged over the unseen pairs (the seed at
-# the top is the one with most). In the models whose words have no query and key of their
+# of its weight on the noun that *it* stands for, averaged over the unseen pairs (the model at
+# the top is the seed with most). In the models whose words have no query and key of their
 # own, it puts at most 20 % there. But a right answer doesn't need the right arc, because the
 # model was rewarded for the pronoun alone. Here is another seed:
 # <!-- recorded pronouns: 80 = max(row["on_noun"] for row in record["rows"]
@@ -636,7 +622,8 @@ ch02.check_set(self_attention, x)
 # [Chapter 5](05_positional_encoding.ipynb) repairs it by adding positions to the
 # vectors. A rule about who may look at whom also brings in order: if a word sees
 # only itself and the words *before* it (**causal** attention,
-# [chapter 4](04_masks.ipynb)), a shuffle does change the outputs.
+# [chapter 4](04_masks.ipynb)), a shuffle does change most outputs. (In a single layer the
+# last word still sees all the others as a set.)
 #
 # ## 2.7 What it costs
 #
@@ -721,7 +708,7 @@ print(f"measured: row sums {sums}; scores wrong by up to {wrong:.1f}")
 #
 # ## 2.10 Exercises
 #
-# On the [exercise page](../book/exercises/02_self_attention.ipynb), with checks that answer
+# On the [exercise page](exercises/02_self_attention.ipynb), with checks that answer
 # at once and folded model answers:
 #
 # 1. Write self-attention with a temperature of its own for each sequence.

@@ -72,8 +72,8 @@ check_close(same, blend @ x, blend @ swapped, 1e-5)
 #
 # **Couldn't the weights differ?** Say 0.6, 0.3 and 0.1, first noun to last. Then our two
 # sentences do give two different sums, but whatever reads a sum has to take it apart, and a
-# linear layer can recover only the noun with the largest weight without error ([a deeper
-# page](03c_how_many_heads.ipynb) proves it). So let's not add the answers up in the first
+# linear layer can recover only the noun with the largest weight without error, if weights
+# go by position ([a deeper page](03c_how_many_heads.ipynb) proves it). So let's not add the answers up in the first
 # place. <!-- given: 0.6, 0.3, 0.1 -->
 #
 # ## 3.2 Split, attend, merge
@@ -156,7 +156,7 @@ play(
 
 # %% [markdown]
 # With our 6, *gave* scores 6 · 1 / √2 = 4.24 with *mary* and 0 with everyone else. The
-# softmax turns that into 0.95 for *mary*, where a 1 would give her only 0.34. Head 0's
+# softmax turns that into 0.95 for *mary*, where a query of 1 would give her only 0.34. Head 0's
 # answer is (1.92, 0.04), close to Mary's (2, 0).
 # <!-- exact: 4.24 = 6 / sqrt(2), 0.95 = 1 / (1 + 4 * exp(-6 / sqrt(2))) -->
 # <!-- exact: 0.34 = 1 / (1 + 4 * exp(-1 / sqrt(2))) -->
@@ -228,8 +228,8 @@ ch03.check_costs(multi_head)
 # multiplications? There are $h$ tables of $t \cdot s$ scores, and each score takes
 # $k = d/h$: $t \cdot s \cdot d$ in all, for any $h$. Averaging the values takes as many.
 # So splitting adds neither parameters nor multiplications to these products. You pay in
-# two other ways: there are $h$ tables to put through a softmax, and to store unless the kernel avoids
-# it, and each head has fewer dimensions in which to compare words.
+# two other ways: there are $h$ tables to put through a softmax, and each head has fewer
+# dimensions in which to compare words.
 #
 # ## 3.3 The class, checked
 #
@@ -267,8 +267,8 @@ show_source(
 #
 # **Cross-attention** is how a translator reads its source. Suppose the Italian *maria
 # donò …* is being written. At the verb *donò*, the same three questions come up, but now
-# they go to the English sentence. (A verb and nothing else, it has the vector of *gave*, so
-# it gets the answers of *gave*.)
+# they go to the English sentence. (Our vector for *donò* says only that it is a verb. That's
+# the vector of *gave*, so the answers are the same.)
 
 # %%
 verb = torch.tensor([[[0.0, 0, 1, 0, 0, 0]]])  # donò: a verb, and nothing else
@@ -369,8 +369,10 @@ ch03.check_record(record)
 # At this width, three heads or more answer everything, with each of the recorded seeds.
 # Of the three models with one head, two learned a single question and guessed the others,
 # and one settled for three mediocre answers (its weights then depend on the nouns as well;
-# see [page 3c](03c_how_many_heads.ipynb)). Two heads have to share the three questions, and
-# how well that goes depends on the seed.
+# see [page 3c](03c_how_many_heads.ipynb)). Two heads *can* answer three questions: if both
+# give 0.4 to the third noun, and 0.6 each to one of the others, then the third is loudest in
+# their sum, with 0.8 against 0.6. Whether training finds such weights depends on the seed.
+# <!-- given: 0.4, 0.6, 0.8 -->
 #
 # What did the verb look at? `record_attention` lets you see the weights of any
 # model while it runs:
@@ -411,8 +413,8 @@ print("measured: ", [f"{share:.2f}" for share in shares["trained"]])
 
 # %% [markdown]
 # **Nobody assigned the questions. Why do heads divide the work?** Because of the loss: as
-# long as no head reads a noun, its question can only be guessed, so a head that turns there
-# gains most. And they can part because each starts from
+# long as no head reads a noun, its question can only be guessed. So a head that turns there
+# gains more than one that reads a noun a second time. And they can part because each starts from
 # its own random matrices. (Start all three alike, their columns of $W_o$ included, and they
 # get equal gradients and stay copies.) Watch them part:
 
@@ -442,7 +444,7 @@ ch03.check_alike(tokens)
 # network, trained the same way, each run leaves one question at 81% or less.
 # ([Page 3c](03c_how_many_heads.ipynb) has both.) The network can turn *mary as the
 # giver* and *mary as the receiver* into two unrelated vectors, which survive being added up.
-# With several heads, you don't need the network.
+# With several heads, you don't need a network before attention.
 # <!-- given: 0.003 -->
 # <!-- recorded several_heads: 99 = floor(100 * min(min(row["right"]) for row in
 #  record["network"] if row["network"])) / 100 -->
@@ -521,8 +523,8 @@ print(f"measured: neighbours get {beside.mean():.0%}; head {shifted.argmax()} "
       f"moves {shifted.max():.0%} of its weight, on average")  # fmt: skip
 
 # %% [markdown]
-# Most of the weight goes to near neighbours, but position isn't all: at least one head also
-# looks at what is there, and moves a good part of its weight accordingly.
+# Most of the weight goes to near neighbours, but position isn't all: at least one head reads
+# the letters themselves, and shifts more than a fifth of its weight with them.
 #
 # Could one head do all that? If both letters get the same weight, *es* looks like *se*. But
 # one head may weight them unequally, and here a network reads the blend and may learn to
@@ -554,23 +556,23 @@ print(f"measured: removing one of the eight costs {100 * min(lost):.1f} to "
       f"{100 * max(lost):.1f} points")  # fmt: skip
 
 # %% [markdown]
-# They do: after the same 1,200 steps, and with the same number of parameters, one head gets
-# 26 to 45% of the letters, eight heads get 57 to 59%. Sixteen, with only four numbers each,
+# They do: after the same 1,200 steps (we didn't train longer), and with the same number of
+# parameters, one head gets 26 to 45% of the letters, eight heads get 57 to 59%. Sixteen, with only four numbers each,
 # still add two or three points.
 # <!-- recorded several_heads: 45 = max(row["right"] for row in record["letters"]
 #  if row["heads"] == 1), 59 = max(row["right"] for row in record["letters"]
 #  if row["heads"] == 8) -->
 #
-# **Are all eight needed?** In this one trained model each of them helps on average, though
-# not equally. (Removing a head, an *ablation*, puts zeros in the place of its numbers.) In
-# larger models many can go: [Michel et al. (2019)](https://arxiv.org/abs/1905.10650) removed
+# **Are all eight needed?** This one trained model relies on each of them, though not equally.
+# (Removing a head, an *ablation*, puts zeros in the place of its numbers, with no
+# retraining.) In larger models many can go: [Michel et al. (2019)](https://arxiv.org/abs/1905.10650) removed
 # a fifth of a translation model's heads, and two fifths of BERT's, at test time, with no
 # retraining and no noticeable loss.
 #
 # **Is one head always so much worse?** No. In both of our tasks a single word asks, once,
 # and needs all its answers from one layer. In a Transformer every word asks, in layer after
-# layer: chapter 2's *it* looked twice, one look *after* the other, where several heads look
-# *at once*. In the paper that introduced heads (English to German, table 3, width 512 in
+# layer: chapter 2's *it* looked in two layers, one *after* the other, where several heads
+# look *at once*. In the paper that introduced heads (English to German, table 3, width 512 in
 # all; BLEU measures the quality of a translation), one head loses less than a point:
 #
 # | heads | 1 | 4 | 8 | 16 | 32 |
@@ -591,7 +593,8 @@ print(f"measured: removing one of the eight costs {100 * min(lost):.1f} to "
 # **It trains well, then goes wrong when sentences are padded.** You split with
 # `view(b, h, t, k)`: right shape, no error, wrong words in most rows. While
 # all sentences have one length, the mix is always the same, and training can adapt to
-# it. Padding changes $t$, and with it which words are mixed (one training run each):
+# it. Padding changes $t$, and with it which words are mixed. Here both models train
+# *without* padding (one run each), and are tested without and with it:
 
 
 # %% Define: the mistake, and a model that pads tags=["hide-input"]
@@ -670,7 +673,7 @@ ch03.check_traps()
 #
 # ## 3.8 Exercises
 #
-# On the [exercise page](../book/exercises/03_multi_head_attention.ipynb), with checks that
+# On the [exercise page](exercises/03_multi_head_attention.ipynb), with checks that
 # answer at once and folded model answers:
 #
 # 1. Split queries, keys and values that come packed in one tensor.
@@ -717,8 +720,8 @@ ch03.check_traps()
 # - Split: one product, `view`, `transpose`. Merge: `transpose`, `flatten`, $W_o$.
 #   A view alone mixes up the words.
 # - Scores are divided by $\sqrt k$, the width of a *head*.
-# - Heads divide the work because a second head on the same thing lowers the loss very
-#   little. How many you can remove afterwards depends on the model. A usual head is 64 or
+# - Heads divide the work because a head on something new lowers the loss more than a second
+#   one on the same thing. How many you can remove afterwards depends on the model. A usual head is 64 or
 #   128 wide.
 #
 # ## 3.10 Further reading

@@ -46,7 +46,7 @@ print(causal.int())
 # words alone.
 #
 # What do we gain? Without the mask, a layer would need one pass per word: one over the
-# first word, one over the first two, and so on. With it, a single pass does:
+# first word, one over the first two, and so on. With it, a single pass is enough:
 
 # %%
 from annotated.attention import MultiHeadAttention
@@ -271,8 +271,8 @@ ch04.written_table(written, beginnings)
 
 # %% [markdown]
 # The masked model has learned the rhyme by heart, which is all we ask of it. The other one
-# babbles, as it does with all three recorded seeds. Hide what lies ahead, and its loss says
-# the same:
+# babbles, as it does with all three recorded seeds. Its loss says the same once you hide what
+# lies ahead:
 
 
 # %% Measured: losses with the text in view, and with the past alone tags=["hide-input"]
@@ -339,9 +339,9 @@ say(
 
 # %% [markdown]
 # Why? At position $i$ it has to guess character $i + 1$, and that
-# character is in its own input, one position ahead. Hide that one position from each query
-# of the trained model, and its loss grows more than tenfold: it has learned to copy. When
-# it writes, there is nothing ahead. Here is a line of the rhyme, to look closer:
+# character is in its own input, one position ahead. When it writes, there is nothing ahead.
+# Does it copy? Hide that one position from each query of the trained model. And for a test
+# further down, take a line of the rhyme:
 
 # %%
 line = rhyme[35:57]
@@ -373,12 +373,18 @@ expect(
         loss_without(peeker, 10) / without[0],
     ),
 )
+say(
+    "With the next character hidden, the unmasked model's loss grows from "
+    f"{without[0]:.3f} to {loss_without(peeker, 1):.2f}; with the tenth ahead hidden "
+    f"instead, it's {loss_without(peeker, 10):.3f}. So it copies the next one."
+)
 
 # %% [markdown]
 # What could have warned you? A loss that's too good to be true. Nobody can know whether
 # *malt* or *rat* follows *This is the*, so without peeking, the mean over all windows can't
 # fall below the line. For real text nobody can draw that line. A very low loss
-# is a reason to be suspicious; a normal one proves nothing.
+# is a reason to be suspicious; a normal one proves nothing. (In the experiment below, the
+# losses with and without the mask look alike.)
 #
 # A test tells you more, for any model, your own or someone else's: **change the last
 # character and see whether an output before it moves** (in evaluation mode: dropout moves
@@ -409,8 +415,8 @@ expect(
 
 # %% [markdown]
 # Now make the mistake yourself. This model reads a word, and learns in your
-# browser to write it backwards. It trains twice, with the mask and without, for a minute
-# or two in all:
+# browser to write it backwards. It trains twice, with the mask and without, for some seconds
+# to a minute:
 
 # %% Try it: train without the mask tags=["hide-input"]
 from annotated.page.laboratory import laboratory
@@ -438,7 +444,7 @@ ch04.weigh(
 )
 
 # %% [markdown]
-# *Cat* has a score of 0 with each pad. But the softmax doesn't see a 0. It sees
+# *Cat* has a score of 0 with each pad (in a real model it can be anything). But the softmax doesn't see a 0. It sees
 # $e^0 = 1$. The five powers are 1, 7.39, 2.72, 1
 # and 1. They add up to 13.11, and the two pads contribute 2 of that: **15 %** of the
 # weight. The words lose it: without pads the output of *cat* would be (0.82, 0.76); now it's
@@ -530,11 +536,12 @@ ch04.broadcast(padding, causal, both)
 # %% [markdown]
 # (The second axis is for the heads of chapter 3; they share a mask.)
 #
-# Compare the shorter sentence's matrix with the triangle. The pads stand at the end, so a real word's row
-# is the same in both: whoever can't see the future can't see these pads. Only the pads'
-# own rows differ. With pads in front, as when prompts are padded on the left, the
-# padding mask hides them from every word. In the module, the row is `padding_mask`
-# (and `length_mask` makes the same from the sentences' lengths, *valid lengths* in some
+# Compare the shorter sentence's matrix with the triangle. The pads stand at the end, so a
+# real word's row is the same in both: whoever can't see the future can't see these pads.
+# **When do you need the padding mask, then?** In a causal decoder, if pads stand in front, as
+# when prompts are padded on the left; without a causal mask, as in an encoder, always. (And
+# the loss must skip pads in any case: 4.8.) In the module, the row is `padding_mask`
+# (`length_mask` makes the same from the sentences' lengths, *valid lengths* in some
 # libraries):
 
 # %%
@@ -560,7 +567,7 @@ ch04.three_masks()
 # Cross-attention hides the padding *of the source*, and it needs no causal mask: the
 # sentence to be translated is known from the start.
 #
-# (`causal_mask` takes two numbers for the day when a model keeps the keys of earlier words and
+# (`causal_mask` takes two numbers for a model that caches the keys of earlier words, so that
 # there are more keys than queries: [4b.3](04b_hidden_places.ipynb).)
 #
 # ## 4.6 A row with nothing to attend to
@@ -615,8 +622,8 @@ ch04.check_empty_rows()
 
 # %% [markdown]
 # In an attention layer this is the step between the scores and the values:
-# `masked_softmax(q @ k.mT / k.shape[-1]**0.5, mask) @ v`. (`MultiHeadAttention` gets
-# the same from PyTorch's fused function.)
+# `masked_softmax(q @ k.mT / k.shape[-1]**0.5, mask) @ v`. (`MultiHeadAttention` does
+# the same around PyTorch's fused function, some of whose kernels would give NaN here.)
 #
 # Why not just replace the NaN in the outputs, with `nan_to_num`? They look fine then, but
 # the gradients are still NaN ([4b.2](04b_hidden_places.ipynb)). And a NaN that comes from a
@@ -665,8 +672,8 @@ print("module:  ", weights[0, 0].tolist())
 # Mix them up and no error is raised. With a causal mask, a word then attends to the
 # future alone; with a padding mask, to the padding alone. The last word has no future,
 # and the longest sentence of a batch no padding. They have nothing to attend to, and get
-# NaN, zeros or numbers, as the call has it ([4b.4](04b_hidden_places.ipynb)). So NaN in the
-# longest sentence, or in evaluation only, is a symptom of a mask that means the opposite.
+# NaN, zeros or numbers, depending on how you call it ([4b.4](04b_hidden_places.ipynb)). So
+# NaN in the longest sentence is a symptom of a mask that means the opposite.
 #
 # To pass our masks to PyTorch's module,
 # put a `~` before them: `key_padding_mask=~padding_mask(tokens)[:, 0, 0]` and
@@ -766,7 +773,7 @@ check_close("~(hidden | hidden) = visible & visible", joined, both)
 #
 # ## 4.11 Exercises
 #
-# On the [exercise page](../book/exercises/04_masks.ipynb), with checks that answer
+# On the [exercise page](exercises/04_masks.ipynb), with checks that answer
 # at once (as a notebook: `notebooks/exercises/04_masks.ipynb`), you write a causal window
 # (*sliding window*), a mask that is causal after a prefix, masked attention with a cache,
 # from token ids to outputs, and the masked mean. Then you repair three functions from

@@ -76,8 +76,9 @@ ch05.check_bag()
 # at all (*NoPE*).
 #
 # How much it hurts to lose the order depends on the task. Here a small Transformer (see
-# chapter 6) trains in your browser, without positions. Let it write words backwards, and
-# then, in the *Experiment* menu, sort their letters:
+# chapter 6) trains in your browser, without positions: its encoder sees a bag of letters, and
+# its decoder, which has a causal mask, at least knows how many it has written. Let it write
+# words backwards, and then, in the *Experiment* menu, sort their letters:
 
 # %% tags=["hide-input"]
 from annotated.page.laboratory import laboratory
@@ -196,22 +197,22 @@ from annotated.positions import PositionalEncoding, frequencies
 show_source(frequencies, sinusoidal_encoding)
 
 # %% Figure: two hands as curves tags=["hide-input"]
-ch05.hands(table_by_hand(100, 20))
+ch05.hands(table_by_hand(60, 20))
 
 # %% Proof: the module computes what the loops compute tags=["hide-input", "proof"]
 ch05.check_table(table_by_hand)
 
 # %% [markdown]
 # **Why 10000?** The base sets the speed of the slowest hands, and so the distance up to
-# which the vectors can tell *near* from *far*. The paper gives no reason for its number; any
-# that is large beside the length of a text would do.
+# which the vectors can tell *near* from *far*. The paper gives no reason for its number. A
+# larger one has its price: neighbours look more alike (the upper curve).
 
 # %% Figure: similarity by distance, for three bases tags=["hide-input"]
 ch05.reach()
 
 # %% [markdown]
 # With a base of 10 all hands are fast, and positions ten apart look as unrelated as
-# positions a thousand apart. With 10000 the similarity falls up to ten thousand. (With few
+# positions a thousand apart. With 10,000 the similarity falls up to ten thousand. (With few
 # hands there's a second danger, that all come back at once: [5c.4](05c_relative_positions.ipynb)
 # has the table to play with.)
 #
@@ -288,9 +289,9 @@ ch05.pair_explorer()
 #
 # </details>
 #
-# **What is that good for?** It lets a head look a fixed number of positions back. Take
-# positions without words, let the query projection be $M_{-3}$ and leave the keys alone: then
-# the query of position 5 *is* the encoding of position 2, and its best match is the key three
+# **What is that good for?** It lets a head look a fixed number of positions back. Leave the
+# words out for a moment. Let the query projection be $M_{-3}$, and the key projection do
+# nothing: then the query of position 5 *is* the encoding of position 2, and its best match is the key three
 # positions earlier. The factor of 10 makes it sharp; a trained head has it in the size of its
 # projections.
 
@@ -326,7 +327,7 @@ print(
 )
 
 # %% [markdown]
-# With words it's not so easy. They're compared, too, and $M_{-3}$ leaves a word much as it
+# Real inputs contain words, and the dot product compares those as well: $M_{-3}$ leaves a word much as it
 # was, since most hands hardly turn in three steps. So next to large words, nearly all
 # positions look at *themselves*. A real head has to learn projections that filter the words
 # out.
@@ -345,10 +346,11 @@ ch05.kernel()
 # %% [markdown]
 # ## 5.5 Rotary positions
 #
-# The dot product of two positions depends only on their offset. Adding them to words, and
-# multiplying by $W_q$ and $W_k$, spoils that. Once they share a vector, a score is the sum of four products: word with word,
-# word with position, position with word, position with position. Only the last involves both
-# positions, so only the last can depend on their offset.
+# The dot product of two positions depends only on their offset. But we add positions to
+# words and multiply by $W_q$ and $W_k$, and that spoils it. A score is now the sum of four
+# products: word with word, word with position, position with word, position with position.
+# Only the last involves both positions, and with $W_q$ and $W_k$ in between, even that needn't
+# depend on their offset alone.
 #
 # **Rotary position embedding**, RoPE for short
 # ([Su et al., 2021](https://arxiv.org/abs/2104.09864)), leaves the words alone and
@@ -408,8 +410,7 @@ ch05.diagonals()
 # Here's the code, for any batch and any number of heads. Dimensions 0 and 1 are the first
 # pair, 2 and 3 the second, and so on. Compared with chapter 3, only the method that makes
 # queries and keys changes. (Its `turn` is `rotary_embedding` with a table of angles that is
-# computed once. A decoder that [keeps its keys](11c_cache.ipynb) keeps them turned: if there
-# are more keys than queries, the queries belong to the last positions.)
+# computed once.)
 
 # %%
 from annotated.positions import (
@@ -447,7 +448,7 @@ ch05.check_half_split(rotary_half_split, turn)
 # %% [markdown]
 # It's the same rotation with the dimensions in another order, so either layout can
 # express exactly the same model. What you can't do is train with one and run with
-# the other. Exercise 3 has you write both.
+# the other, unless you reorder the rows of $W_q$ and $W_k$. Exercise 3 has you write both.
 #
 # ## 5.6 A test beyond the training lengths
 #
@@ -648,7 +649,7 @@ play(
     factor=[1, 2, 4, 8],
     question="Get rid of the red, first with the factor, then with rope_theta "
     "alone. What does each do to the fastest pair?",
-    caption="Grey: trained on 4,096 tokens, with a base of 10 000. Blue: the same "
+    caption="Grey: trained on 4,096 tokens, with a base of 10,000. Blue: the same "
     "model on 16,384. Red: angles that a slow pair reaches for the first time.",
 )
 
@@ -660,16 +661,16 @@ ch05.check_longer(turned_by)
 #
 # A factor of 4 squeezes 16,384 positions into the angles of 4,096. But it slows *every* pair,
 # and the fastest, which tells neighbours apart, now turns by a quarter of a radian per token.
-# A `rope_theta` of 100 000 suffices as well, and leaves the fastest pair as it is: the slower
+# A `rope_theta` of 100,000 suffices as well, and leaves the fastest pair as it is: the slower
 # a pair, the more the base slows it.
 #
 # </details>
 #
-# No red is needed, but it isn't enough: words at a given distance now turn by other angles
-# than in training. So a little more training follows. [Chen et al. (2023)](https://arxiv.org/abs/2306.15595) take the
+# No red is necessary, but not sufficient: a query and a key at a given distance now differ by
+# another angle than in training. So a little more training follows. [Chen et al. (2023)](https://arxiv.org/abs/2306.15595) take the
 # factor (*position interpolation*) and 1000 steps;
 # [Code Llama](https://arxiv.org/abs/2308.12950) raises the base to a
-# million; [Llama 3](https://arxiv.org/abs/2407.21783) is trained with 500 000 from the start.
+# million; [Llama 3](https://arxiv.org/abs/2407.21783) is trained with 500,000 from the start.
 # [YaRN](https://arxiv.org/abs/2309.00071) squeezes the slow pairs and spares the
 # fast ones. [5c](05c_relative_positions.ipynb) squeezes our rotary model and repairs it, and
 # shows other relative positions: ALiBi and T5's bias.
@@ -678,7 +679,7 @@ ch05.check_longer(turned_by)
 #
 # **The loss is very low, and the decoder repeats itself.** A decoder that is given
 # one new symbol per step, and remembers the earlier ones, puts every symbol at position 0,
-# because the encoding sees one symbol at a time. The fix is to count up `start`.
+# because `PositionalEncoding` sees one symbol at a time. The fix is to count up `start`.
 # Here a small model copies ten symbols, both ways with the same weights:
 
 
@@ -860,7 +861,7 @@ ch05.check_slips()
 #
 # </details>
 #
-# In the [exercises](../book/exercises/05_positional_encoding.ipynb) you write the table in its
+# In the [exercises](exercises/05_positional_encoding.ipynb) you write the table in its
 # other layout, the matrix that moves it, and rotary positions, and repair a decoder that
 # stutters. (For Colab: `notebooks/exercises/05_positional_encoding.ipynb`.)
 #

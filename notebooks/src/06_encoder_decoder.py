@@ -69,14 +69,14 @@ from annotated.recipes.ladder import rung_scores, train_rung, translations
 
 baseline = train_rung(parts=(), seed=0)
 first_loss, exact = rung_scores(baseline)
-print(f"unseen dates: {first_loss:.2f} nats per symbol, {exact} of 1000 exact")
+print(f"{exact} of 1000 unseen dates are exactly right")
 
 # %% tags=["remove-input"]
 from annotated.page.notebook import say
 
 say(
-    "The mean of three recorded seeds is "
-    f"{ch06.mean_loss('attention alone'):.2f}. What does it write?"
+    f"The loss is {ch06.mean_loss('attention alone'):.2f} nats per symbol of unseen "
+    "dates, the mean of three recorded seeds. What does it write?"
 )
 
 # %%
@@ -89,16 +89,16 @@ print(attention_alone(baseline.model.decoder.layers, x, memory, None).shape)
 # %% [markdown]
 # It writes something like a date, and nearly always the wrong one. That's our baseline.
 # From here on, each section adds **one part** to the function above, and the model climbs one
-# rung of a ladder. You train the next rung and the last, with seed 0. **The losses in bold are
-# means over three recorded seeds**, with the same 300 steps and the same learning rates.
+# rung of a ladder. **All losses in the text are means over three recorded seeds**, with the
+# same 300 steps and the same learning rates.
 #
 # ## 6.2 Add, don't replace
 #
 # Look again at `x = cross_attention(x, …)`. Each layer throws away what it was given
 # and keeps only an average of values. After the first layer, the symbol just written
-# survives only in the weights of that average. Self-attention shows best how much replacing
-# destroys, because there the averages are averaged again: ten random words pass through
-# twelve untrained layers. How different are they from each other, layer by layer?
+# survives only in the weights of that average. In self-attention the averages are averaged
+# again, so it shows best how much replacing destroys. Ten random words pass through twelve
+# untrained layers. How different are they from each other, layer by layer?
 
 # %% Figure: ten words pass through twelve layers tags=["hide-input"]
 steps = {
@@ -228,28 +228,19 @@ print(f"{sum(train(with_residual)[-20:]) / 20:.2f} nats per symbol")
 ch06.check_train(train, attention_alone, with_residual)
 
 # %% [markdown]
-# That was seed 0; the mean over three falls **from 0.52 to 0.39**. (`train`, in the folded
-# cell, takes any function of the layers: as you read on, hand it functions with more parts.
-# Every batch is new, so its loss before the step is one on unseen dates.)
+# That was seed 0, and the last batches; the mean over three seeds falls **from 0.52 to
+# 0.39**. (`train`, in the folded cell, takes any function of the decoder's layers: hand it one
+# with the network of 6.3, too. From the encoder on, models come from the module, by
+# `train_rung(parts)`, and proofs show that its layers do what your functions do.)
 # <!-- recorded ladder: 0.52 = mean(r["loss"] for r in
 # record["rows"] if r["rung"] == "cross-attention alone") -->
 # <!-- recorded ladder: 0.39 = mean(r["loss"] for r in
 # record["rows"] if r["rung"] == "+ residual") -->
 #
-# What if you take the addition away? This small Transformer trains in your browser, on
-# another task: it learns to write a word of eight letters backwards, *headache* →
-# *ehcadaeh*.
-
-# %% Try it: train a small Transformer in the browser tags=["hide-input"]
-from annotated.page.laboratory import laboratory
-
-laboratory("residual", switches=["residual", "layers"], label="Residuals")
-
-# %% [markdown]
 # ## 6.3 A network at each position
 #
-# Attention carries information from one position to another. It hardly computes with
-# it: its weights only choose what is averaged, and the average is *linear* in the values. A
+# Attention carries information from one position to another. It computes little at each:
+# its weights only choose what is averaged, and the average is *linear* in the values. A
 # linear map can't say "if this *and* that, then add something else", and we'll see below how
 # few facts it holds. So every layer has a second sublayer, the **feed-forward network**:
 # two linear maps (*fully connected layers*) with a nonlinearity between them, the
@@ -272,11 +263,11 @@ print(feed_forward(x, torch.ones(1, 2), -1, torch.ones(2, 1), 0))
 ch06.check_feed_forward(feed_forward)
 
 # %% [markdown]
-# Read it as a **look-up table**. Each row of $W_1$ is a pattern it can recognise, and the
-# matching column of $W_2$ is what to add to the stream when it does ([Geva et al.,
-# 2021](https://arxiv.org/abs/2012.14913), find such pairs in trained models). If that's
-# so, the pairs should hold facts, and more of them as the inner width grows. Try it:
-# 1000 random vectors of 16 numbers, each with one of 16 answers to learn.
+# One way to read it is as a **look-up table**. Each row of $W_1$ is a pattern it can
+# recognise, and the matching column of $W_2$ is what to add to the stream when it does ([Geva
+# et al., 2021](https://arxiv.org/abs/2012.14913), find such pairs in trained models). However
+# you read it, it should hold more facts as its inner width grows. Try it: 1000 random vectors
+# of 16 numbers, each with one of 16 answers to learn.
 
 # %%
 torch.manual_seed(0)
@@ -380,7 +371,7 @@ expect(
 # So far the decoder looks at raw symbols. In *7 mars 2024* the key of *7* says "a seven,
 # the first symbol". It can't say "a day", because that depends on the neighbours. So let the
 # source look at itself first: self-attention, then a network, each added to the stream,
-# in a stack of its own. What leaves the last layer is the **memory** that
+# in a stack of its own. The output of its last layer is the **memory** that
 # cross-attention reads.
 
 
@@ -399,7 +390,7 @@ small = TransformerConfig(
     20, 20, d_model=8, heads=2, layers=2, d_ff=32, dropout=0.0, norm="pre"
 )
 layers = [EncoderLayer(small) for _ in range(2)]
-print(encode(layers, torch.ones(1, 5, 8), mask=None).shape)
+print(encode(layers, torch.ones(1, 5, small.d_model), mask=None).shape)
 
 # %% Proof: the encoder of this rung is encode tags=["hide-input", "proof"]
 ch06.check_encode(encode)
@@ -420,8 +411,7 @@ ch06.check_encode(encode)
 # ## 6.5 Normalise before each sublayer
 #
 # Each layer adds two things to the stream; in the decoder it will soon be three. Such a sum can
-# grow, and self-attention scores grow with the *square* of what is read (those of
-# cross-attention with the query alone, since the memory is normed). So before a
+# grow, and self-attention scores grow with the *square* of what is read. So before a
 # sublayer reads a vector, **layer normalisation** ([Ba et al.,
 # 2016](https://arxiv.org/abs/1607.06450)) brings it to mean 0 and variance 1; then a
 # learned gain $g$ and bias $b$ give each of its $d$ numbers a scale and an offset of its
@@ -478,10 +468,10 @@ ch06.check_norms(normalise)
 #
 # Which order is better? Pre-norm is easier to train ([Xiong et al.,
 # 2020](https://arxiv.org/abs/2002.04745), train it without a warm-up), so the rungs of our
-# ladder have it. [Takase et al. (2022)](https://arxiv.org/abs/2206.00330) find post-norm better
-# in shallow models. Ours has two layers, and with post-norm throughout, the whole model of 6.6
-# ends at 0.11 instead of 0.08, in the same 300 steps at the same rate. [Norm order,
-# depth and gradients](06b_norm_order.ipynb) measures what makes it harder to train.
+# ladder have it. With post-norm throughout, the whole model of 6.6 ends at 0.11 instead of
+# 0.08. That is no verdict: it's the same 300 steps at the same rate, and another rate may suit
+# post-norm better. [Norm order, depth and gradients](06b_norm_order.ipynb) measures what makes
+# it harder to train.
 # <!-- recorded ladder_further: 0.11 = mean(r["loss"] for r in
 # record["rows"] if r["run"] == "post-norm") -->
 # <!-- recorded ladder: 0.08 = mean(r["loss"] for r in
@@ -497,7 +487,9 @@ def encoder_layer(layer, x, mask):
     return x + layer.feed_forward(second.norm(x))  # computation
 
 
-print(encoder_layer(layers[0], torch.ones(1, 5, 8), mask=None).shape)
+print(
+    encoder_layer(layers[0], torch.ones(1, 5, small.d_model), mask=None).shape
+)
 show_source(EncoderLayer, fold="EncoderLayer: both orders, and dropout")
 
 # %% Proof: the encoder layer, and its mask tags=["hide-input", "proof"]
@@ -542,7 +534,7 @@ def decoder_layer(layer, x, memory, causal, padding):
     return x + layer.feed_forward(third.norm(x))
 
 
-x, memory = torch.ones(1, 4, 8), torch.ones(1, 5, 8)
+x, memory = torch.ones(1, 4, small.d_model), torch.ones(1, 5, small.d_model)
 print(decoder_layer(DecoderLayer(small), x, memory, None, None).shape)
 show_source(DecoderLayer, Decoder, fold="DecoderLayer, and a stack of them")
 
@@ -572,7 +564,7 @@ from annotated.recipes.ladder import LADDER_PARTS
 print("parts:", ", ".join(LADDER_PARTS))
 whole = train_rung(parts=LADDER_PARTS, seed=0)
 last_loss, exact = rung_scores(whole)
-print(f"unseen dates: {last_loss:.2f} nats per symbol, {exact} of 1000 exact")
+print(f"{exact} of 1000 unseen dates are exactly right")
 
 # %% [markdown]
 # What it writes now has the form of a date. But 300 steps isn't much: hundreds of the
@@ -591,12 +583,13 @@ ch06.trained_on(further, baseline=before, here=written)
 ch06.check_further(further)
 
 # %% [markdown]
-# **The note in your hand is read**, with all three seeds, and all but one or two of a thousand other
+# All three seeds read **the note in your hand**, and all but one or two of a thousand other
 # dates.
 #
 # In training, one pass of the decoder made all $t$ predictions at once. To write on its
-# own, the model reads once; then the decoder runs once per symbol, and each time the
-# likeliest one joins the text (*greedy* writing; chapter 11 has others):
+# own, the model reads once; then the decoder runs over the whole text so far, once per
+# symbol, and each time the likeliest one joins the text (*greedy* writing; [chapter
+# 11](11_text_generation.ipynb) has others, and saves the repeated work):
 
 
 # %%
@@ -664,9 +657,9 @@ ch06.date_writer(writings)
 # <details><summary>Answer</summary>
 #
 # Mostly at the `7`. Elsewhere the weight may spread: after `Marc` comes `h`, whatever the note
-# says. If the day of the Hungarian date comes out wrong, see where the model looked for it: a glance at the
-# first number of the note, right in most dates, finds `1936` in this one. (This is one layer,
-# a mean of four heads, and a memory in which each place has already seen its neighbours.)
+# says. If the day of the Hungarian date comes out wrong, see where the model looked for it: a
+# glance at the first number of the note finds `1936` in this one. (This is one layer, a mean of
+# four heads, and a memory in which each place has already seen its neighbours.)
 #
 # </details>
 
@@ -806,9 +799,9 @@ ch06.model_builder(ladder, more)
 # %% [markdown]
 # <details><summary>Answer</summary>
 #
-# Alone, the residual helps most (0.40). The encoder harms most (1.50), and the
+# Alone, the residual helps most (0.40). The encoder does most harm (1.50), and the
 # decoder's self-attention comes next (1.05). Without a residual, every part replaces what
-# it reads, not only attention: adding a network to either makes it worse still. Of the
+# it reads, not only attention: adding a network to either of these makes it worse still. Of the
 # fifteen models with parts but no residual, two beat having no part at all, and by
 # little. (All this is of one seed.) Residual and self-attention by
 # themselves reach 0.14, with 380 dates of a thousand exact.
@@ -831,8 +824,8 @@ ch06.model_builder(ladder, more)
 #
 # **Embeddings are multiplied by √d.** What counts is their size beside the positions,
 # whose sines and cosines have a root mean square of 0.71. With an initialisation of standard
-# deviation $d^{-1/2}$, multiplied by $\sqrt d$, the embeddings have size 1: neither swamps
-# the other (unlike PyTorch's default, 6.10).
+# deviation $d^{-1/2}$, multiplied by $\sqrt d$, the entries of an embedding have size 1:
+# neither swamps the other (unlike PyTorch's default, 6.10).
 # <!-- exact: 0.71 = sqrt(0.5) -->
 #
 # **One matrix can do three jobs**, if source and target share a vocabulary: both
@@ -840,7 +833,7 @@ ch06.model_builder(ladder, more)
 # ([Press and Wolf, 2017](https://arxiv.org/abs/1608.05859)). That saves two tables, and
 # a symbol's row learns from three places at once. As an output matrix the table should
 # be small, so that the first logits aren't huge; as an embedding its size should be 1,
-# and the factor $\sqrt d$ allows both. (A fresh tied model still expects each symbol to repeat:
+# and the factor $\sqrt d$ allows both. (With tied weights, a fresh model predicts repeats:
 # [6c.2](06c_inside_a_transformer.ipynb).)
 
 # %% Proof: the tied matrix learns from three places tags=["hide-input", "proof"]
@@ -969,6 +962,11 @@ ch06.one_stack()
 # every layer ([the cache](11c_cache.ipynb)). What it gives up is the look ahead: no symbol of
 # the prompt sees what comes after it.
 #
+# **Why did the encoder go?** Any text is training data then, without pairs of source and
+# target, and every symbol of it is a prediction with a loss, not those of the answer alone. And
+# as a conversation grows, what has been read stays read: an encoder that looks both ways would
+# have to read it all again after each turn.
+#
 # Inside, the blocks of this chapter are all there, with four parts exchanged: RMSNorm and SwiGLU
 # ([6c.6](06c_inside_a_transformer.ipynb)), rotary positions
 # ([chapter 5](05_positional_encoding.ipynb)), grouped queries
@@ -976,7 +974,7 @@ ch06.one_stack()
 #
 # ## 6.12 Exercises
 #
-# On the [exercise page](../book/exercises/06_encoder_decoder.ipynb), with checks that answer
+# On the [exercise page](exercises/06_encoder_decoder.ipynb), with checks that answer
 # at once, you write a residual block, an encoder and a decoder layer, repair one that sees the
 # future, tie the weights, and find a leak in a model you can't look into.
 #
@@ -986,7 +984,7 @@ ch06.one_stack()
 #   and at its own text so far.
 # - Sublayers *add* to a residual stream. Without the addition, untrained attention makes
 #   all words equal: rank collapse.
-# - Attention moves information between positions; the network looks up facts at each.
+# - Attention moves information between positions; the network works on each by itself.
 # - Pre-norm normalises what a sublayer reads, post-norm the stream itself.
 # - What a part is worth depends on the *others*. Without the residual, nearly every set
 #   of parts did worse than none (in 300 steps, at one learning rate).

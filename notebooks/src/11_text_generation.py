@@ -92,7 +92,7 @@ ch11.questions(*(decode(ids[9, :8]) for ids in (window, target)))
 # **How good is a guess?** If the model gave probability $p$ to the character that actually
 # comes, its guess costs $-\log_2 p$ bits: 1 bit for a half, 2 for a quarter, 10 for one in a
 # thousand. The mean over a text is the loss in **bits per character**. It also measures compression:
-# with this model, the text would fit into 2.4 bits per character, say, instead of 8.
+# with a model that reaches 2.4 bits, the text would fit into 2.4 bits per character instead of 8.
 # <!-- given: 2.4 -->
 #
 # You'll meet the same loss in other units. PyTorch's cross-entropy takes natural logarithms and
@@ -189,24 +189,55 @@ ch11.check_mixing(attend, x)
 ch11.architecture()
 
 # %%
+from annotated.attention import MultiHeadAttention
+
+
+class Block(nn.Module):
+    def __init__(self, d, heads):
+        super().__init__()
+        self.attention = MultiHeadAttention(d, heads, causal=True)
+        inner, outer = nn.Linear(d, 4 * d), nn.Linear(4 * d, d)
+        self.network = nn.Sequential(inner, nn.ReLU(), outer)
+        self.norms = nn.ModuleList(nn.LayerNorm(d) for _ in range(2))
+
+    def forward(self, x):  # (b, t, d)
+        x = x + self.attention(self.norms[0](x))
+        return x + self.network(self.norms[1](x))
+
+
+class SmallGPT(nn.Module):
+    def __init__(self, v, d=48, heads=4, layers=2, longest=64):
+        super().__init__()
+        self.embedding = nn.Embedding(v, d)
+        self.positions = nn.Embedding(longest, d)
+        self.blocks = nn.Sequential(*(Block(d, heads) for _ in range(layers)))
+        self.norm = nn.LayerNorm(d)
+
+    def forward(self, tokens):  # (b, t)
+        x = self.embedding(tokens) + self.positions.weight[: tokens.shape[1]]
+        x = self.norm(self.blocks(x))
+        return x @ self.embedding.weight.T  # (b, t, v): logits
+
+
+# %%
 from annotated.gpt import GPT
 from annotated.page.notebook import show_source
 
-show_source(GPT)
+show_source(GPT, fold="The book's GPT: the same, with options")
 
 # %% [markdown]
-# `Encoder` is chapter 6's stack, and `causal=True` is the mask: PyTorch's kernel hides what
-# comes later by itself, and nothing of size $t \times t$ is stored. The positions are a
-# learned table
-# ([page 5b](05b_train_short_test_long.ipynb)) with a row for each of `max_len` positions, and
-# the output uses the embedding matrix a second time, as chapter 6 did.
+# That's all of it. `causal=True` is the mask of chapter 4. The positions are a learned table
+# ([page 5b](05b_train_short_test_long.ipynb)) with a row for each of `longest` positions, and the
+# output uses the embedding matrix a second time, as in chapter 6. From here on we use the book's
+# `GPT`, which begins with smaller numbers.
 
 # %% Proof: chapter 6's layers, and PyTorch's, compute the same tags=["hide-input", "proof"]
 torch.manual_seed(0)
+ch11.check_small(SmallGPT)
 ch11.check_gpt()
 
 # %% [markdown]
-# ## 11.4 Does attention earn its place?
+# ## 11.4 Is attention better than an average?
 #
 # Our text is the source code of Python's own standard library: two million characters from
 # 39 modules to learn from, and eight other modules to test on. We work at character level:
@@ -233,8 +264,8 @@ print(f"{parameters:,} parameters, {bits:.2f} bits per character")
 ch11.learning(history, bits)
 
 # %% [markdown]
-# In all, training reads about one and a half times the text. Its batches end clearly below the
-# held-out modules, which bring names of their own.
+# In all, training reads about one and a half times the text. The training loss ends clearly below
+# the held-out loss: new modules use names that it has never seen.
 #
 # For comparison, take the same model with queries and keys set to zero, so that each head can only
 # average the past (a sixth of its parameters then lie idle), and two others of the same size, a
@@ -275,10 +306,10 @@ ch11.check_positions(runs)
 # [page 11b](11b_other_models.ipynb) compares them.
 #
 # **And the brackets?** On average a guess of such a model hardly depends on any one character eight
-# or more places back ([11b.3](11b_other_models.ipynb)). Brackets are an exception. Nobody has
-# labelled them, but on code that the model has never read, one of the second layer's four heads
-# prefers open brackets to closed ones more than the others do. Here's where it looks from the end of
-# a line:
+# or more places back ([11b.3](11b_other_models.ipynb)). But it does *look* that far, at brackets.
+# Nobody has labelled them, and yet on code that the model has never read, one of the second layer's
+# four heads prefers open brackets to closed ones more than the others do. Here's where it looks from
+# the end of a line:
 
 # %% Measured: weights on brackets that are open, and closed tags=["hide-input"]
 from annotated.attention import record_attention
@@ -327,7 +358,7 @@ looks = maps["blocks.layers.1.attention"][0][0, head, -1].cpu()
 ch11.strip(line, looks, head)
 
 # %% [markdown]
-# That's our question from 11.2, with less weight on it: the head looks at other things as well. But
+# It asks the question of 11.2, though less insistently: the head looks at other things as well. But
 # is it only that brackets get looked at? Compare brackets that are *still open* with others, equally
 # far back, that have been closed:
 
@@ -392,30 +423,8 @@ print(f"measured: first {first_letter:.1f} bits, later {later_letter:.1f}")
 # %% [markdown]
 # Mostly where something begins: the first letter of a word costs much more than the next, and in words that
 # the model knows, the last letters of `self` for example, next to nothing.
-#
-# **How good can counting get?** With **Kneser–Ney smoothing**
-# ([Chen and Goodman, 1999](https://doi.org/10.1006/csla.1999.0128)), you can count with long
-# contexts: where one has been seen too rarely, it falls back on the next shorter one. It reads the same
-# windows of 64 characters as the model, and stores a number for each context and character that it
-# has met. Which is better, and which gains more by growing?
-
-# %% Figure: counts and models, by size tags=["hide-input", "remove-stdout"]
-names = "text_counts", "text_larger", "text_deeper"
-counting, larger, deeper = map(recorded, names)
-sizes = counting["rows"], runs, larger["rows"], deeper["rows"]
-ch11.scaling(*sizes)
-
-# %% Recorded: which is better, and by how much tags=["hide-input", "proof"]
-ch11.check_scaling(*sizes)
-
-# %% [markdown]
-# A count that looks back at three characters already beats this page's model, but with two and a
-# half times as many stored numbers. Our two smaller models need fewer numbers than a count of the
-# same quality. And the count's curve flattens: each further character costs hundreds of thousands of numbers, and the
-# seventh gains less than a hundredth of a bit. Our models grow in width, depth and training at
-# once, so the figure doesn't say which of them helps. The largest one (a single seed) **beats every
-# count**, the best of them with a third of its numbers, and in windows that overlap (exercise 1)
-# also the count on unbroken text.
+# (How good can *counting* get, with smoothing and longer contexts? Better than this page's model,
+# and not as good as a larger one: [11b.6](11b_other_models.ipynb).)
 #
 # ## 11.5 From probabilities to text
 #
@@ -690,8 +699,8 @@ for kind, each in (("real code", genuine_real), ("model", real.values())):
 # Lower the temperature or the top-p, and you get more known words, fewer different ones, and more
 # spaces than real code has. But *distinct* also counts invented words, and at temperature 1 those
 # are about half. Much of the variety you lose was made up. With a top-p of 0.5
-# the model is less varied than real code. At temperature 1 without it, it's more varied, but only by inventing
-# words. <!-- given: 0.5 -->
+# the model is less varied than real code. At temperature 1 with no cut it's more varied, but only
+# because it invents words. <!-- given: 0.5 -->
 #
 # **Which setting should you use?** For prose, Holtzman et al. found that samples with top-p 0.95
 # came closest to what people write. For code,
@@ -783,12 +792,13 @@ expect(
 # ## 11.7 The same, larger
 #
 # Nothing in the code depends on the size. So let's give the first screen's line once more to this
-# page's model, and then to the largest one in 11.4's figure, which is nine times its size and
+# page's model, and then to a larger one (three layers, 128 wide), which is nine times its size and
 # trained for twice as many steps. Both write at temperature 0.8 and top-p 0.95.
 # <!-- given: 0.8, 0.95 --> These are their first tries:
 
 # %% Figure: the same line, continued by two models tags=["hide-input", "remove-stdout"]
 begun = "    for i in ra"
+deeper = recorded("text_deeper")
 ch11.side_by_side(begun, model, deeper, text.characters)
 
 # %% Recorded: what the larger model wrote tags=["hide-input", "proof", "remove-stdout"]
@@ -830,7 +840,7 @@ except ValueError as error:
 
 # %% [markdown]
 # There's no 65th row in its table of positions. Up to that point, writing is cheap: each new
-# character costs one position, not a whole window. Under a
+# character costs one position's maps and one row of scores, not a whole window. Under a
 # causal mask nothing in the past changes when you append something, so `sample` keeps the keys and
 # values of what it has read. That's a **KV cache**; [page 11c](11c_cache.ipynb) builds one.
 
@@ -920,7 +930,7 @@ print("measured, bits:", *(f"{value:.2f}" for value in by_window))
 # %% [markdown]
 # ## 11.10 Exercises
 #
-# The [exercises](../book/exercises/11_text_generation.ipynb) have you cut a text into windows that
+# The [exercises](exercises/11_text_generation.ipynb) have you cut a text into windows that
 # overlap, compute bits per character for any kind of token, find what top-p keeps, build a GPT
 # from its matrices, repair a sampling loop, and say in words what went wrong from what a model
 # writes. All but the last have a check that answers at once. (For Colab:

@@ -202,7 +202,37 @@ ch11b.check_work(models["attention"])
 # 88 numbers, after ten characters or ten thousand. Attention has to keep what it looks
 # back at, which grows with the text. [Page 11c](11c_cache.ipynb) is about that.
 #
-# ## 11b.6 In short
+# ## 11b.6 How good can counting get?
+#
+# Chapter 11's counts look back at two characters at most. With **Kneser–Ney smoothing**
+# ([Chen and Goodman, 1999](https://doi.org/10.1006/csla.1999.0128)), you can count with
+# longer contexts: every count gives up a little, and the next shorter context shares that
+# out, by how many *different* characters it has been met after, not by how often. (This
+# is the *interpolated* form: the shorter context always has a say.) The count reads the
+# same windows of 64 characters, and stores a number for each context and character that
+# it has met. Which is better, and which gains more by growing?
+
+# %% Figure: counts and models, by size tags=["hide-input", "remove-stdout"]
+from annotated.page import ch11
+
+names = "text_counts", "text", "text_larger", "text_deeper"
+by_size = [recorded(name)["rows"] for name in names]
+ch11.scaling(*by_size)
+
+# %% Recorded: which is better, and by how much tags=["hide-input", "proof"]
+ch11.check_scaling(*by_size)
+
+# %% [markdown]
+# A count that looks back at three characters already beats chapter 11's model, but with
+# two and a half times as many stored numbers. Our two smaller models need fewer parameters
+# than a count table with the same loss. And the count's curve flattens: each further
+# character costs hundreds of thousands of numbers, and the seventh gains less than a
+# hundredth of a bit. Our models grow in width, depth and training at once, so the figure
+# doesn't say which of them helps. The largest one (a single seed) **beats every count**,
+# the best of them with a third of its numbers, and in windows that overlap (exercise 1)
+# also the count on unbroken text.
+#
+# ## 11b.7 In short
 #
 # | | attention | recurrent | convolution |
 # |---|---|---|---|

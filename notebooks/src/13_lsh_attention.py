@@ -3,8 +3,8 @@
 #
 # It's laundry day, and you have a basket of a hundred single socks. To find the pairs, you don't compare
 # every sock with every other. You make piles, red ones here, blue ones there, and search
-# within a pile. Now and then that fails: one sock lands with the blue ones, and its partner, a
-# shade greener, with the green. So you mix all the socks again and make new piles, by a different rule.
+# within a pile. Now and then that fails: one sock goes to the blue pile, its partner, a shade
+# greener, to the green one. So you mix all the socks again and make new piles, by a different rule.
 #
 # Attention compares everything with everything. For 65,536 characters, the weights of a single
 # head are four billion numbers, 16 GiB if you write them down. The cure is the same: **hash every
@@ -49,8 +49,14 @@ ch13.few_keys(carried)
 ch13.check_few_keys(carried)
 
 # %% [markdown]
-# Seven on average: four in the first layer, eleven in the second. A single key carries about half, and
-# the last 32 carry almost nothing.
+# Seven or so on average: some four in the first layer, a dozen in the second. A single key carries
+# about half, and the lightest 32 carry almost nothing.
+#
+# **Aren't they simply the nearest ones?** In the first layer, yes: the last 8 characters have 98 % of
+# the weight, and a window that slides along would do. In the second they have 60 %. The rest may lie
+# anywhere, and no window finds it.
+# <!-- recorded few_keys: 98 = mean(w for row in record["rows"] for w in row["near"][0]) -->
+# <!-- recorded few_keys: 60 = mean(w for row in record["rows"] for w in row["near"][1]) -->
 #
 # If a few dozen were also enough for 65,536 keys, we could skip all but a thousandth of the work.
 # (That's no law: it takes sharp queries, [page 13c](13c_conventions.ipynb).) But to know which keys are
@@ -140,7 +146,7 @@ ch13.circle_explorer(names, x)
 # $h(x) = \arg\max\,[\,xR;\, -xR\,]$, with normal random numbers in $R$, a variant of
 # [cross-polytope LSH](https://arxiv.org/abs/1509.02897). A column gives the two vectors a pair of
 # normal numbers whose correlation is $\cos\theta$, so the angle alone decides: they share a bucket if
-# the same column gives both their largest number, with the same sign. With two buckets that
+# the same column gives both their largest absolute number, with the same sign. With two buckets that
 # has probability $1 - \theta/180°$; with more it's an integral (`collision_probability`, in the code
 # below).
 #
@@ -400,8 +406,8 @@ ch13.check_misses(missed)
 
 # %% [markdown]
 # One round finds the heaviest key seven times out of ten. (Unsorted, it would be in the window
-# 28 % of the time, by its position alone.) Four rounds nearly always find it, though a tenth of the weight is
-# still missing. And the outputs are off by 22 % of their size then. <!-- printed: 28 %, 22 % -->
+# 28 % of the time, by its position alone.) Four rounds nearly always find it, but a tenth of the
+# weight is still missing, so the outputs are off by 22 % of their size. <!-- printed: 28 %, 22 % -->
 # If keys counted again in each round, their errors would fall even more slowly
 # ([page 13c](13c_conventions.ipynb)).
 
@@ -425,8 +431,8 @@ say(
     f"{ch13.percent(exactly[4])} right, one that was trained with one round "
     f"{ch13.percent(by_one[4])}; tested with eight, both get "
     f"{ch13.percent(min(exactly[1], by_one[1]))} (means of three seeds). So it "
-    "notices, and it can learn to cope. But eight rounds compute 64 scores per "
-    "query, as many as the whole matrix has."
+    "notices, and it can learn to cope. (Eight rounds compute 64 scores per query, "
+    "as many as a full row has: so short a text saves nothing.)"
 )
 
 # %% [markdown]
@@ -455,17 +461,19 @@ one, four, both_ways, four_both = (
     for rounds in (1, 4)
 )
 say(
-    f"On one CPU core, a layer of one round is faster from {one:,} positions on, one "
-    f"of four from {four:,}; with the backward pass, from {both_ways:,} and "
-    f"{four_both:,}. (We measured only powers of two.)"
+    f"On one CPU core, a whole layer (256 wide, with its maps) of one round is faster "
+    f"from {one:,} positions on, one of four rounds from {four:,}; with the backward "
+    f"pass, from {both_ways:,} and {four_both:,}. (We measured only powers of two.)"
 )
 
-# %% Recorded: shares of the fused kernel's time tags=["hide-input", "proof"]
+# %% Recorded: shares of the time of a layer with the fused kernel tags=["hide-input", "proof"]
 ch13.check_times(timed)
 
 # %% [markdown]
-# But the kernel is exact, and LSH attention isn't. **What does it get wrong in the time that it saves?**
-# This is attention alone, on another processor. The dots are 1, 2, 4 and 8 rounds. Guess where the kernel stands before you look.
+# But the kernel is exact, and LSH attention isn't. **How wrong is it when it's faster?** That's a second
+# experiment: attention alone, without a layer's maps, on another processor, so its times aren't to
+# be compared with those above. The dots are 1, 2, 4 and 8 rounds. Guess where the kernel stands
+# before you look.
 
 # %% Figure: error against time tags=["hide-input", "remove-stdout"]
 tradeoff = recorded("lsh_tradeoff")["runs"]
@@ -477,14 +485,14 @@ ch13.check_tradeoff(tradeoff)
 # %% [markdown]
 # At 16,384, four rounds take as long as the kernel, which is exact, and their outputs are off by 35 %,
 # although the queries are sharp. With those of 13.6, half as long, they're off by more than their own
-# size: thousands of light keys, each next to nothing, carry much of the weight together, and LSH
-# attention drops them. At 32,768, four rounds save a quarter of the kernel's time, and are off by 38 %.
+# size: thousands of light keys, each next to nothing, carry much of the weight together. Over so many,
+# the exact output averages towards zero; over the few that LSH attention keeps, it doesn't. At 32,768, four rounds save a quarter of the kernel's time, and are off by 38 %.
 # <!-- recorded lsh_tradeoff: 38 = mean(seed["16"]["4"] for seed in record["runs"][2]["seeds"]) -->
 # <!-- recorded lsh_tradeoff: 35 = mean(seed["16"]["4"] for seed in record["runs"][1]["seeds"]) -->
 #
 # So it pays off only where all of this holds: tens of thousands of positions; a few keys that carry the
 # weight at *that* length; and a model that has learned to live with misses. On a GPU, where fused kernels
-# are at their best, we haven't measured it: do, before you use it.
+# are at their best, we haven't measured it. Measure it on yours first.
 #
 # And memory? This is what each method keeps for the backward pass:
 
@@ -494,8 +502,8 @@ ch13.memory_table()
 # %% [markdown]
 # The matrix grows with the square of the length, LSH attention in proportion to it. But the fused
 # kernel keeps no weights at all: it recomputes them, block by block, in the backward pass. Against it,
-# LSH attention costs memory at every length. It saves some over naive attention, the norm in
-# 2020, and with four rounds only from 2048 on. ([Page 13c](13c_conventions.ipynb) measures other
+# LSH attention costs memory at every length. Over naive attention, the norm in 2020, it saves some.
+# With four rounds it does so only from 2048 on. ([Page 13c](13c_conventions.ipynb) measures other
 # implementations.)
 #
 # ## 13.8 Pitfalls
@@ -528,7 +536,7 @@ ch13.check_draws()
 #
 # ## 13.9 Exercises
 #
-# In the [exercises](../book/exercises/13_lsh_attention.ipynb) you hash, undo a sort, join rounds,
+# In the [exercises](exercises/13_lsh_attention.ipynb) you hash, undo a sort, join rounds,
 # write LSH attention for an encoder, and repair one that sees the future. (For Colab:
 # `notebooks/exercises/13_lsh_attention.ipynb`.)
 #

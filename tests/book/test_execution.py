@@ -20,12 +20,13 @@ def notebook(*labels):
     return {"cells": [{"cell_type": "code", "outputs": cells}]}
 
 
-def show(tmp_path, monkeypatch, label):
+def show(tmp_path, monkeypatch, label, content=()):
     path = tmp_path / "01_tiny.ipynb"
     path.write_text(json.dumps(notebook()), encoding="utf-8")
     monkeypatch.setattr(execution, "executed", lambda *_: notebook("one", "two", "two"))
     directive = object.__new__(execution.Explorer)
     directive.arguments, directive.options = ["notebooks/01_tiny"], {"label": label}
+    directive.content = content
     env = SimpleNamespace(doc2path=lambda name: path, note_dependency=lambda name: None)
     settings = SimpleNamespace(env=env)
     directive.state = SimpleNamespace(document=SimpleNamespace(settings=settings))
@@ -39,6 +40,14 @@ def test_only_outputs_that_hold_an_explorer_count():
 def test_shows_the_one_that_has_the_label(tmp_path, monkeypatch):
     (shown,) = show(tmp_path, monkeypatch, "one")
     assert shown.astext() == SECTION.format("one")
+
+
+def test_texts_to_try_become_buttons_above_the_drawing(tmp_path, monkeypatch):
+    drawn = SECTION + '<div class="annotated-view"></div>'
+    monkeypatch.setitem(globals(), "SECTION", drawn)
+    (shown,) = show(tmp_path, monkeypatch, "one", ["A & B: 1: 2"])
+    button = '<button type="button" data-text="1: 2">A &amp; B</button>'
+    assert shown.astext().index(button) < shown.astext().index("annotated-view")
 
 
 @pytest.mark.parametrize("label", ["two", "three"])

@@ -9,6 +9,7 @@ import pytest
 import torch
 from bs4 import BeautifulSoup
 from markupsafe import escape
+from torch import nn
 
 from annotated.decoding import keep_top_p, sample
 from annotated.gpt import GPT, GPTConfig
@@ -62,6 +63,31 @@ def test_a_gpt_is_made_of_chapter_6s_layers(capsys):
     torch.manual_seed(0)
     ch11.check_gpt()
     assert "nn.TransformerEncoder" in capsys.readouterr().out
+
+
+def test_a_small_gpt_that_forgets_its_positions_is_refused(capsys):
+    class SmallGPT(nn.Module):
+        def __init__(self, v, d, heads, layers, longest):
+            super().__init__()
+            sizes = {"d_model": d, "heads": heads, "layers": layers, "max_len": longest}
+            self.same = GPT(GPTConfig(v, d_ff=4 * d, **sizes))
+            self.forgets = False
+
+        def forward(self, tokens):
+            x = self.same.embed(tokens)
+            if self.forgets:
+                x = self.same.embedding(tokens)
+            return self.same.output(self.same.blocks(x))
+
+    class Forgets(SmallGPT):
+        def __init__(self, *sizes):
+            super().__init__(*sizes)
+            self.forgets = True
+
+    ch11.check_small(SmallGPT)
+    assert "SmallGPT = the book's GPT" in capsys.readouterr().out
+    with pytest.raises(AssertionError):
+        ch11.check_small(Forgets)
 
 
 def test_what_the_page_says_of_recorded_models_holds(capsys):

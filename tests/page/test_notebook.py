@@ -75,6 +75,23 @@ def test_setup_says_what_it_runs_on(capsys):
     assert device.type != "cpu" or "CPU" in said
 
 
+def test_a_failed_assertion_says_what_it_means_and_still_fails(capsys):
+    from IPython.core.interactiveshell import InteractiveShell
+
+    shell = InteractiveShell.instance()
+    try:
+        setup()
+        run = shell.run_cell("assert 1 == 2, 'one is two'")
+        said = capsys.readouterr().out
+        shell.run_cell("1 / 0")
+        other = capsys.readouterr().out
+    finally:
+        InteractiveShell.clear_instance()
+    assert isinstance(run.error_in_exec, AssertionError)
+    assert "one is two" in said and "If you changed a cell above" in said
+    assert "ZeroDivisionError" in other and "If you changed" not in other
+
+
 def test_setup_sets_the_style_and_leaves_the_threads():
     threads = torch.get_num_threads()
     plt.rcParams["axes.spines.top"] = True

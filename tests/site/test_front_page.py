@@ -48,3 +48,23 @@ def test_no_date_leaves_nothing_beside_the_step(page):
     page.get_by_role("combobox").fill("")
     page.get_by_text("Type a date above.").wait_for()
     assert page.locator(".annotated-view text").count() == 0
+
+
+def test_a_language_is_a_click_away(page):
+    step = page.get_by_role("slider")
+    for name in ("French", "Greek", "Chinese", "Polish"):
+        page.get_by_role("button", name=name, exact=True).click()
+        step.fill("10")
+        page.get_by_text("The whole answer: 2024-07-16.").wait_for()
+    page.get_by_role("button", name="nonsense").click()
+    step.fill("10")
+    page.get_by_text("don't trust it").wait_for()
+    shown = page.locator(".annotated-says").inner_text()
+    assert f"Step {page.evaluate(SHOWN)} of " in shown  # the slider goes further
+
+
+def test_a_day_that_no_month_has_is_doubted(page):
+    page.get_by_role("combobox").fill("July 45, 2024")
+    page.get_by_text("No month has a day 45").wait_for()
+    page.get_by_role("combobox").fill("July 31, 2024")
+    assert "No month" not in page.locator(".annotated-says").inner_text()

@@ -145,7 +145,7 @@ def test_a_screen_reader_hears_little(page):
     heard = page.evaluate("window.heard")
     seconds = page.evaluate("performance.now()") / 1000
     assert heard[0] == "Training."
-    assert heard[-1].startswith(f"{said} For ")
+    assert heard[-1].startswith(f"{said} Words right of 1000: ")
     assert sum("it wrote" in words for words in heard) == 1
     assert len(heard) <= 2 + seconds / 8
 
@@ -451,6 +451,11 @@ def test_words_that_it_got_wrong_are_at_hand(page):
         page.locator(".lab-written", has_text=f"{words[-1]} → ").wait_for()
         page.locator(".lab-verdict", has_text="✗").wait_for()
     assert len(set(words)) == 3 and words[3] == words[0]
+    page.get_by_label("Back through the training").fill("1")
+    failing.click()  # the mistake of the trained model, not of a half-trained one
+    assert re.fullmatch(r"step \d{3}", page.locator(".lab-when").inner_text())
+    page.locator(".lab-written", has_text=f"{words[1]} → ").wait_for()
+    assert page.locator(".lab-written .lab-right").count() >= 4
     page.get_by_label("Experiment").select_option("rate")
     button(page, "Train").click()
     assert failing.is_hidden()
@@ -606,7 +611,8 @@ def test_an_untrained_model_writes_on_the_stage(page):
     left, right = stage_letters(page)
     assert left == "bigfaced■" and right != "decafgib"
     looks = "all => all.filter((one) => +one.style.strokeOpacity > 0).length"
-    assert page.locator(".lab-field path").evaluate_all(looks) > 9 * 4
+    seen = page.locator(".lab-field path").evaluate_all(looks)
+    assert len(right) <= seen <= 4 * len(right)  # of 9 × 4 a letter: no cobweb
     assert page.locator(".lab-when").inner_text() == "untrained"
 
 
@@ -665,6 +671,8 @@ def test_the_address_keeps_the_seed_of_an_experiment(visit):
     finished(page)
     button(page, "Another seed").click()
     assert page.url.endswith("#experiment=mask&seed=2")
+    button(page, "Stop").click()
+    finished(page)
     assert changed(page) == "Switched: no causal mask, seed: 2."
     visit.open(PAGE + page.url[page.url.index("#") :])
     assert page.get_by_label("Experiment").input_value() == "mask"
@@ -676,10 +684,15 @@ def test_what_an_experiment_changes_is_said_and_own_switches_begin_anew(page):
     parts = "layers: 2, normalisation: post-norm, no warm-up, learning rate: 0.01."
     assert changed(page) == f"In this experiment: {parts}"
     page.get_by_label("Experiment").select_option("rate")
+    note = page.locator(".lab-stage-note")
+    assert note.inner_text() == "learning rate: 0.2"  # in the drawing, too
     page.locator(".lab-decoder").get_by_role("button", name="norms").click()
     assert changed(page) == "Switched: normalisation: none, learning rate: 0.2."
+    said = "and what experiment 9 has changed (learning rate: 0.2)."
+    assert said in page.locator(".lab-question").inner_text()
     button(page, "Everything back on").click()
     assert changed(page) == "" and page.url.endswith("#experiment=own")
+    assert "experiment 9" not in page.locator(".lab-question").inner_text()
     switches(page)
     assert page.get_by_role("textbox", name="Learning rate").input_value() == "0.005"
     assert button(page, "Everything back on").is_hidden()
@@ -717,9 +730,13 @@ def test_while_the_comparison_trains_its_model_is_drawn(page):
     button(page, "Train").click()
     page.locator(".lab-status", has_text="First the grey").wait_for()
     assert part.inner_text() == "causal mask"
+    assert changed(page) == "First, for the grey curve: the whole model."
+    note = page.locator(".lab-stage-note")
+    assert note.inner_text() == "first the grey curve: the whole model"
     button(page, "Skip the comparison").click()
     page.locator(".lab-status", has_text="Run 2 (Without").wait_for()
-    assert part.inner_text() == "no causal mask"
+    assert part.inner_text() == "no causal mask" and note.inner_text() == ""
+    assert changed(page) == "In this experiment: no causal mask."
     button(page, "Stop").click()
 
 
@@ -777,10 +794,9 @@ def test_any_word_can_be_trained_for(visit):
         word.input_value() == "hello"
         and page.get_by_label("Experiment").input_value() == "own"
     )
-    said = "Switched: words: any, 3 to 8 letters, learning rate: 0.01."
-    assert changed(page) == said
+    said = "words: any, 3 to 8 letters, learning rate: 0.01 (which suits them)"
+    assert changed(page) == f"Switched: {said}."
     assert page.url.endswith("#experiment=own&words=any&rate=0.01")
-    button(page, "Train").click()
     page.locator(".lab-status", has_text="of at most 2000").wait_for()
     button(page, "Stop").click()
     visit.open(f"{PAGE}#experiment=own&words=any")
@@ -834,6 +850,128 @@ def test_the_comparison_can_be_skipped(page):
     assert page.locator(".lab-key-old").all_inner_texts() == [""]
     button(page, "Stop").click()
     finished(page)
+
+
+@pytest.mark.parametrize("skipped", [True, False])
+def test_an_answer_speaks_of_a_grey_curve_only_if_there_is_one(page, skipped):
+    short = "for (const it of Object.values(laboratoryFile.experiments)) "
+    page.evaluate(short + "it.changes.steps = 25")
+    page.evaluate("laboratoryFile.experiments.residual.control.steps = 25")
+    page.get_by_label("Experiment").select_option("residual")
+    button(page, "Train").click()
+    if skipped:
+        button(page, "Skip the comparison").click()
+    finished(page)
+    answer = page.locator(".lab-answer")
+    assert answer.is_visible() and "{" not in answer.inner_text()
+    assert ("grey" in answer.inner_text()) == (not skipped)
+    assert "With residuals" in answer.inner_text()
+
+
+def test_the_curve_of_the_loss_begins_on_its_axis_or_says_that_it_does_not(page):
+    page.evaluate("laboratoryFile.experiments.whole.changes.steps = 25")
+    page.get_by_label("Experiment").select_option("residual")
+    page.get_by_label("Experiment").select_option("whole")
+    button(page, "Train").click()
+    finished(page)
+    highest = "node => Math.min(...[...node.points].map(({ y }) => y))"
+    curve = page.locator("polyline.lab-new.lab-solid").first
+    assert curve.evaluate(highest) >= 8  # the top of the axis
+    assert page.locator(".lab-out").count() == 0
+    switches(page)
+    page.get_by_label("Normalisation").select_option("none")
+    page.get_by_role("textbox", name="Learning rate").fill("10")
+    button(page, "Train").click()
+    finished(page)
+    assert curve.evaluate(highest) < 8
+    assert re.fullmatch(r"↑ above \d", page.locator(".lab-out").text_content())
+
+
+def test_slider_and_status_say_the_same_step(page):
+    page.evaluate("""() => {
+      window.pairs = [];
+      new MutationObserver(() => pairs.push(
+        [".lab-when", ".lab-status"].map((name) => (document.querySelector(name)
+          .textContent.match(/step (\\d+)/) || [])[1])))
+        .observe(document.querySelector(".lab-status"), { childList: true });
+    }""")
+    button(page, "Train").click()
+    finished(page)
+    pairs = [pair for pair in page.evaluate("pairs") if pair[1]]
+    assert pairs and all(when == told for when, told in pairs)
+
+
+def test_own_switches_end_with_what_they_are_compared_with(page):
+    page.evaluate("laboratoryFile.experiments.whole.changes.steps = 25")
+    page.get_by_label("Experiment").select_option("own")
+    said = page.locator(".lab-compared")
+    page.get_by_label("Width").select_option("16")
+    page.get_by_label("Heads").select_option("1")
+    button(page, "Train").click()
+    finished(page)
+    assert re.fullmatch(
+        r"Words right of 1000: \d+ here, \d+ to \d+ for the whole model, in 3 runs "
+        r"with words of 8 letters\. One seed is one seed: .*",
+        said.inner_text(),
+    )
+    page.get_by_label("Experiment").select_option("whole")
+    button(page, "Train").click()
+    finished(page)
+    assert said.inner_text() == ""  # it has an answer
+    right = re.search(r"writes (\d+) of 1000", status(page))[1]
+    page.locator(".lab-decoder .lab-chip", has_text="residuals").click()
+    button(page, "Train").click()
+    finished(page)
+    grey = f"{right} for the grey curve, “the same, but residuals: on (run 2)”"
+    assert grey in said.inner_text()
+
+
+def test_a_switch_that_is_put_back_leads_back_to_the_experiment(visit):
+    page = visit.page
+    page.evaluate("laboratoryFile.experiments.whole.changes.steps = 25")
+    page.get_by_label("Experiment").select_option("own")
+    page.get_by_label("Experiment").select_option("whole")
+    button(page, "Train").click()
+    finished(page)
+    part = page.locator(".lab-decoder .lab-chip", has_text="norms")
+    part.click()
+    assert page.get_by_label("Experiment").input_value() == "own"
+    assert page.get_by_label("hardly a word").is_visible()
+    part.click()
+    assert page.get_by_label("Experiment").input_value() == "whole"
+    assert page.url.endswith("#experiment=whole")
+    assert page.get_by_label("everywhere at once").is_visible()
+    assert page.locator(".lab-answer").is_visible()
+
+
+def test_the_link_that_was_copied_can_soon_be_copied_again(page):
+    page.get_by_label("Experiment").select_option("mask")
+    button(page, "Copy link").click()
+    page.get_by_role("button", name=re.compile("^Cop(ied|y it)")).wait_for()
+    button(page, "Copy link").wait_for()
+
+
+def test_a_part_is_explained_where_it_is_pointed_at(page):
+    line = page.locator(".lab-pointed")
+    hint = line.inner_text()
+    assert "Click a part to switch it off." in hint
+    part = page.locator(".lab-decoder .lab-chip", has_text="÷ √k")
+    part.hover()
+    assert line.inner_text().startswith("Scores divided by √k: k is how many")
+    page.mouse.move(0, 0)
+    assert line.inner_text() == hint
+    part.focus()
+    assert line.inner_text().startswith("Scores divided by √k")
+
+
+def test_the_guess_comes_before_the_parts_by_keyboard(page):
+    page.get_by_label("Experiment").focus()
+    page.keyboard.press("Tab")  # the word in the question
+    page.keyboard.press("Tab")
+    active = "document.activeElement.type"
+    assert page.evaluate(active) == "radio"
+    page.keyboard.press("Tab")
+    assert button(page, "Train").evaluate("(node) => node === document.activeElement")
 
 
 def test_after_an_experiment_comes_the_next(page):

@@ -182,6 +182,7 @@ def test_what_is_in_sight_stays_in_sight(book):
         ("proof", 'check_close("equals the loop", a, b)', "Proof: equals the loop"),
         ("proof", 'check_same("equals x", f, g, x)', "Proof: equals x"),
         ("proof", "assert 1", "Proof"),
+        ("hide-cell", "say(f'{x}')", "The sentence below, with its numbers"),
         ("hide-cell", "%time x = 2", "Code"),
         ("hide-cell", f'chain(a, alt="{"word " * 30}")', "Picture: word"),
     ],

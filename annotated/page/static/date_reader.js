@@ -131,6 +131,8 @@ steps.forEach((step, i) => {
     stroke: "currentColor", "stroke-opacity": i === at ? 0.8 : known ? 0.2 : 0.08,
   }));
 });
+const percent = (chance) =>
+  chance < 0.0005 ? "< 0.1 %" : `${(100 * chance).toFixed(1)} %`;
 const best = now.chances.map((chance, token) => ({ chance, token }))
   .sort((p, q) => q.chance - p.chance).slice(0, 3);
 best.forEach(({ chance, token }, i) => {
@@ -141,22 +143,31 @@ best.forEach(({ chance, token }, i) => {
   view.add(svg, "rect", {
     x: left, y: y + 3, width: Math.max(1, 160 * chance), height: 13, fill: "var(--accent)",
   });
-  view.add(svg, "text", { x: left + 168, y: y + 14, text: (100 * chance).toFixed(1) + " %" });
+  view.add(svg, "text", { x: left + 168, y: y + 14, text: percent(chance) });
 });
 const peak = argmax(now.a), last = at + 1 === steps.length;
 const line = text.join("");
-// no line of the training looked like this: 4th, ISO, year first, no full year or no day
+// no line of the training looked like this: 4th, ISO, year first, no full year or two of
+// them, or no day
 const unlike = /\d-\d|\d(st|nd|rd|th)\b|^\d{4}[\d. ]*$/i.test(line)
-  || !/\d{4}/.test(line) || (line.match(/\d+/g) || []).length < 2;
+  || (line.match(/\d{4}/g) || []).length !== 1 || (line.match(/\d+/g) || []).length < 2;
+// (JavaScript reads 2024-02-31 as March 2)
+const day = new Date(`${output}T00:00Z`);
+const exists = !Number.isNaN(day.valueOf()) && day.toISOString().startsWith(output);
 const both = slashes && slashes[1] < 13 && slashes[2] < 13 && slashes[1] !== slashes[2];
 const seen = text[peak] === " " ? "a space" : `“${text[peak]}”`;
+const late = (line.match(/\d+/g) || []).find((digits) => digits.length < 3 && digits > 31);
+// it may end before the slider does
+svg.closest("section").querySelector("output").textContent = at + 1;
 return {
   values: { output, alignment: now.a, chance: best[0].chance },
   says: `Step ${at + 1} of ${steps.length}: writes “${name(now.token)}” with a `
-    + `probability of ${(100 * best[0].chance).toFixed(1)} %, looking most at ${seen} `
+    + `probability of ${percent(best[0].chance)}, looking most at ${seen} `
     + `(character ${peak + 1}, weight ${now.a[peak].toFixed(2)}). `
     + (last ? `The whole answer: ${output}.` : `Written so far: ${output.slice(0, at + 1)}.`)
+    + (late ? ` No month has a day ${late}: it can't say so, and makes one up.` : "")
     + (ordered ? ` It has read ${ordered}: nobody taught it slashes`
       + `${both ? ", since this one means another day in another country" : ""}.` : "")
+    + (exists ? "" : ` There's no day ${output}: it has learned to write, not to check.`)
     + (unlike ? " It was never taught to read dates in this style, so don't trust it." : ""),
 };

@@ -13,12 +13,12 @@ function layOut({ root, file, names, small, base, dom }) {
   root.append(
     make("div", { className: "lab-head" }, names.length > 1 ? labelled("Experiment", dom.experiment) : "", dom.state),
     dom.notice, dom.question,
-    make("div", { className: "lab-bench" },
-      make("div", { className: "lab-drawing" }, dom.stage, dom.scrub, make("p", { className: "lab-word" }, labelled(dom.wordTitle, dom.word), dom.random, dom.failing, dom.any), dom.wordTrouble, dom.output, dom.pointed, dom.answer),
-      make("div", { className: "lab-desk" }, dom.guesses, dom.buttons, dom.verdict, dom.status),
+    make("div", { className: "lab-bench" }, // the guess first, for those who come by Tab
+      make("div", { className: "lab-desk" }, dom.guesses, dom.buttons, dom.verdict),
+      make("div", { className: "lab-drawing" }, dom.stage, dom.scrub, make("p", { className: "lab-word" }, labelled(dom.wordTitle, dom.word), dom.random, dom.failing, dom.any), dom.wordTrouble, dom.output, dom.pointed, dom.status, dom.answer, dom.compared),
       dom.charts),
     dom.live,
-    make("div", { className: "lab-more" }, labelled("The lines show the looks", dom.which), dom.heads, dom.words, dom.panel, dom.help),
+    make("div", { className: "lab-more" }, labelled("Looks", dom.which), dom.heads, dom.words, dom.panel, dom.help),
     small && file.phone.longest < file.settings.longest ? make("p", { className: "lab-note" }, `On a small screen words have ${sizes(base)} letters instead of ${sizes(file.settings)}, so that a phone keeps up.`) : "",
     dom.runs,
   );
@@ -39,6 +39,7 @@ function laboratory(root, { file, engine, names, switches }) {
     fresh: 0, // models that know nothing have numbers below it
     worker: null, current: null, training: false, past: [], seen: false,
     painted: 0, waiting: false, spoken: 0, timer: null, film: null, spelled: 0, lit: null,
+    part: null, said: "", from: null,
   };
   lab.dom = { ...makeForm(lab), ...makeRun(), ...makeCharts(lab), ...makeWriting(lab), ...makeAttention(lab), ...makeStage(lab) };
   root.classList.toggle("lab-whole", names.length === Object.keys(file.experiments).length);

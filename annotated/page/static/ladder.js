@@ -34,15 +34,13 @@ const at = (loss) => 10 + (wide - 60) * Math.log(loss / 0.05) / Math.log(3.2 / 0
 const line = (x1, y1, x2, y2, more) => view.add(svg, "line", {
   x1, y1, x2, y2, stroke: "currentColor", "stroke-opacity": 0.6, ...more,
 });
-text(4, 14, "loss on unseen dates, nats per symbol", { class: "strong" });
+text(4, 14, "loss on unseen dates, nats per symbol (log axis)", { class: "strong" });
 [[data.all, "all on"], [data.none, "all off"]].forEach(([loss, name]) => {
   line(at(loss), 38, at(loss), 66, { "stroke-dasharray": "3 3" });
   text(at(loss), 34, name, { "text-anchor": "middle" });
 });
-view.add(svg, "rect", {
-  x: 10, y: 44, width: at(model.loss) - 10, height: 18, fill: "var(--accent)",
-});
-text(at(model.loss) + 5, 58, fixed(model.loss, 2), { class: "strong" });
+view.add(svg, "circle", { cx: at(model.loss), cy: 53, r: 8, fill: "var(--accent)" });
+text(at(model.loss) + 13, 58, fixed(model.loss, 2), { class: "strong" });
 line(10, 66, wide - 30, 66);
 [0.1, 0.2, 0.5, 1, 2].forEach((tick) => {
   line(at(tick), 66, at(tick), 71);

@@ -67,6 +67,10 @@ held.turnAtRandom = (times) => {
     }));
   }
 };
+// a random turn isn't the slider's: that waits, pale, until it is moved
+const slider = root.querySelector("input[type=range]");
+slider.style.opacity = held.random ? 0.4 : 1;
+slider.parentElement.querySelector("output").textContent = held.random ? "random" : state.turn;
 // room for what is said, so that nothing moves
 root.querySelector(".annotated-says").style.minHeight = view.width() < 560 ? "7.3em" : "2.9em";
 view.once("buttons", () => Object.keys(held.act).forEach((name) => {

@@ -160,9 +160,9 @@ def encoder_layer(x, weights, heads, mask):
 # Gradients reach `x` and `memory`. Neither they nor `parts` are changed.
 #
 # *Example.* Numbers in place of vectors: `"attention"` gives query + 3 · key,
-# `"cross_attention"` query + 10 · key, `"feed_forward"` triples; `"norm_1"` divides by
+# `"cross_attention"` 2 · query + 7 · key, `"feed_forward"` triples; `"norm_1"` divides by
 # 6, `"norm_2"` subtracts 3, and `"norm_3"` halves. From $x = 3$ and a memory of 2, the
-# blocks make 2.5, then 22, then 44.
+# blocks make 2.5, then 18.5, then 37.
 #
 # *Beware.* Where source and target have the same length, exchanged masks raise no
 # error.

@@ -120,7 +120,8 @@ def bits_per_character(logits, targets, sizes, count):
 #
 # *Beware.* Sums of float32 are rounded: at p = 1 they may reach 1 before the last character.
 #
-# *Hint.* A character is kept if those that are likelier don't reach p without it.
+# *Hint.* A character is kept if those that are likelier don't reach p without it. (Rounded
+# sums may reach 1 too early, so p = 1 needs a line of its own.)
 
 
 # %%

@@ -101,6 +101,13 @@ norm_last -> norm_3  # feed-forward network comes before the cross-attention
 found = parts["attention"] -> start = x\n    found = parts["attention"]
 (x, memory, memory_mask) -> (start, memory, memory_mask)
         # cross-attention asks with x as it came
+found = parts["attention"] -> start = x\n    found = parts["attention"]
+parts["norm_2"](x + found) -> parts["norm_2"](start + found)
+        # the residual of the cross-attention adds the x of the beginning
+x = parts["norm_1"](x + found) -> x = x + found
+(x, x, mask) -> (read, read, mask)
+found = parts["attention"] -> read = parts["norm_1"](x)\n    found = parts["attention"]
+        # the first block is pre-norm
 """
 
 # ---- find the fault --------------------------------------------------------------
@@ -174,6 +181,7 @@ model(changed)[:, :place] - before[:, :place]
     1.0 * (model(changed).argmax(-1) != before.argmax(-1))[:, :place]
         # it does, by one symbol at one position
     (model(changed) - before)[:, place - 1]  # over a distance
+    (model(changed) - before)[:, :place].mean(-1)  # logit by logit
     model(changed[:, :place]) - before[:, :place]  # with all `length` positions
 return True -> return moved.abs().max() > 1e-3  # a plain True or False
 1e-3 -> 0.1  # by 0.02

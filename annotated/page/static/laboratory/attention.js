@@ -1,7 +1,8 @@
 // Where the model looks: a map for each head, and the same in words.
 //
 // Needs elements.js and stage.js. Reads `lab.current`, whose `look` is what the engine found,
-// and `lab.lit`, the letter that is pointed at.
+// and `lab.lit`, the letter that is pointed at. Writes `lab.said`, what the line below the
+// drawing says when no part of the drawing is pointed at (`lab.part`).
 
 function makeAttention(lab) {
   const which = make("select", { id: idOf(lab, "which"), disabled: true }, make("option", {}, "not trained yet"));
@@ -9,8 +10,22 @@ function makeAttention(lab) {
   const words = make("details", {}, make("summary", {}, "The attention in words"), make("div"));
   const heads = make("details", {}, make("summary", {}, "Head by head"));
   const caption = make("p", { className: "lab-note lab-caption" });
-  const pointed = make("p", { className: "lab-pointed", "aria-live": "polite" });
+  const pointed = make("p", { className: "lab-pointed", "aria-live": "polite" }, hint(lab));
   return { which, heads, maps, words, caption, pointed };
+}
+
+// What can be done with the drawing. (An answer takes its place.)
+function hint({ switches, dom }) {
+  if (dom && !dom.answer.hidden) return "";
+  const parts = PARTS.decoder.some((name) => switches.includes(name));
+  if (matchMedia("(hover: none)").matches) return `Tap a letter to see its looks${parts ? ", a part to switch it off" : ""}.`;
+  return `Point at a letter to see where it looks.${parts ? " Click a part to switch it off." : ""} ■ is the end.`;
+}
+
+// The line below the drawing: what a part is, while that is pointed at.
+function point(lab) {
+  const { part, dom: { pointed } } = lab;
+  pointed.textContent = part ? `${SWITCHES[part][0]}: ${SWITCHES[part][1]}` : lab.said || hint(lab);
 }
 
 const KINDS = { "decoder.cross_attention": "from the answer to the word", training: "from the answer to itself, in training",
@@ -86,7 +101,7 @@ function peeking({ down, layers, before, weight }) {
 
 // Shows the attention with which the first `upTo` letters were written.
 function showMaps(lab, upTo) {
-  const { lit, current: { look, settings }, dom: { heads, maps, words, caption, pointed } } = lab;
+  const { lit, current: { look, settings }, dom: { heads, maps, words, caption } } = lab;
   const view = viewOf(chooseKind(lab), lab.current);
   const { encoder, itself, peeks, before, across, down, layers, weight } = view;
   const rowed = !encoder; // then its rows are the letters it wrote
@@ -95,9 +110,10 @@ function showMaps(lab, upTo) {
   const row = rowed && lit !== null && lit < down.length ? lit : null;
   const peek = peeks ? peeking(view) : null, others = last(layers).heads > 1;
   drawStage(lab, view, hidden, row, peek && peek.heads);
-  pointed.textContent = row !== null ? `For ${down[row]}: ${layers.flatMap((map, l) => Array.from({ length: map.heads },
+  lab.said = row !== null ? `For ${down[row]}: ${layers.flatMap((map, l) => Array.from({ length: map.heads },
     (_, h) => `${layers.length > 1 ? `layer ${l + 1}, ` : ""}head ${h + 1} looks most at ${most(view, map, h, row)}`)).join("; ")}.`
     : peeks ? `Red: it peeks. Straight across is the very letter to be written: ${others ? "the head that looks there most" : "its head"} gives it ${percent(peek.most)} of its weight${others ? `; all together give ${percent(peek.all)} to what isn’t written yet` : ""}.` : "";
+  point(lab);
   if (words.open) words.lastChild.replaceChildren(...inWords(view));
   if (!heads.open) return;
   layOutMaps(lab.dom, view.kind, layers);

@@ -4,23 +4,24 @@
 // `settings`, `points` [step, loss, share of next letters right] and `tests` [step, share
 // of words right]; one that can answer an experiment's question has that as `asked`.
 
-// Axes stay where they are: 0 to `top` upwards, all steps of the experiment across.
-function chart(name, top, ticks, format, lines) {
-  const LEFT = 44, RIGHT = 292, BOTTOM = 54, TOP = 8;
+// Axes stay where they are while it trains: 0 to `top` upwards, all steps of the experiment
+// across. `below` is the room below them, for the steps.
+function chart(name, below, format, lines) {
+  const LEFT = 44, RIGHT = 292, BOTTOM = 78, TOP = 8;
   const svg = draw(document.createElement("div"), "svg", {
-    viewBox: "0 0 300 73", role: "img", "aria-label": `${name}; the line below says the numbers`,
+    viewBox: `0 0 300 ${BOTTOM + below}`, role: "img", "aria-label": `${name}; the line below says the numbers`,
   });
   return {
     svg,
-    paint(run, grey, floor) {
+    paint(run, grey, top, floor = null) {
       const x = (step) => LEFT + ((RIGHT - LEFT) * step) / run.settings.steps;
       const y = (value) => BOTTOM - ((BOTTOM - TOP) * value) / top;
       svg.replaceChildren();
-      for (const tick of ticks) {
+      for (const tick of [0, top / 2, top]) {
         draw(svg, "line", { class: "lab-grid", x1: LEFT, x2: RIGHT, y1: y(tick), y2: y(tick) });
         draw(svg, "text", { x: LEFT - 5, y: y(tick) + 4, "text-anchor": "end" }, format(tick));
       }
-      for (const part of [0, 0.5, 1]) {
+      for (const part of below > 9 ? [0, 0.5, 1] : []) {
         const step = Math.round(part * run.settings.steps);
         draw(svg, "text", { x: x(step), y: BOTTOM + 16, "text-anchor": ["start", "middle", "end"][2 * part] }, part === 1 ? `step ${step}` : step);
       }
@@ -36,12 +37,14 @@ function chart(name, top, ticks, format, lines) {
           const every = Math.ceil(points.length / 150);
           const kept = points.filter(([step, value], i) => step <= run.settings.steps && Number.isFinite(value)
             && (i % every === 0 || i === points.length - 1));
-          if (kind === "new" && kept.length && last(kept)[1] > top) {
-            draw(svg, "text", { x: x(last(kept)[0]) + 4, y: TOP + 10 }, `↑ above ${top}`);
+          const out = kept.find(([, value]) => value > top);
+          if (kind === "new" && out) {
+            const right = x(out[0]) > 220;
+            draw(svg, "text", { class: "lab-out", x: x(out[0]) + (right ? -4 : 4), y: TOP + 10, "text-anchor": right ? "end" : "start" }, `↑ above ${top}`);
           }
           draw(inside, "polyline", {
             class: `lab-${kind} lab-${style}`,
-            points: kept.map(([step, value]) => `${x(step).toFixed(1)},${y(Math.min(value, 9)).toFixed(1)}`).join(" "),
+            points: kept.map(([step, value]) => `${x(step).toFixed(1)},${y(Math.min(value, 2 * top)).toFixed(1)}`).join(" "),
           });
         }
       }
@@ -62,16 +65,16 @@ const key = (style, text) => make("span", { className: `lab-key lab-key-${style}
 
 // Makes both charts, and one legend for them; `grey` is what it says of the grey curves.
 function makeCharts() {
-  const loss = chart("Loss by step", 3, [0, 1, 2, 3], String, (run) => [["solid", smooth(run.points, 1)]]);
-  const accuracy = chart("Right answers by step", 1, [0, 0.5, 1], percent, (run, old) => [
+  const loss = chart("Loss by step", 6, String, (run) => [["solid", smooth(run.points, 1)]]);
+  const accuracy = chart("Right answers by step", 20, percent, (run, old) => [
     ...(old ? [] : [["dashed", smooth(run.points, 2)]]), ["solid", [[0, 0], ...run.tests]],
   ]);
-  const figure = (title, { svg }) => make("figure", {}, make("figcaption", {}, title), svg);
+  const figure = ({ svg }, ...title) => make("figure", {}, make("figcaption", {}, ...title), svg);
   const grey = key("old", ""), lossTitle = make("span");
   const charts = make("div", { className: "lab-charts" },
-    figure(lossTitle, loss),
-    figure("Right answers", accuracy),
-    make("p", { className: "lab-keys" }, key("solid", "whole words, by itself"), key("dashed", "next letter, as in training"), grey));
+    figure(loss, lossTitle),
+    figure(accuracy, key("solid", "whole words right, by itself"), key("dashed", "next letters right, as in training")),
+    make("p", { className: "lab-keys" }, grey));
   return { loss, lossTitle, accuracy, grey, charts };
 }
 
@@ -99,12 +102,18 @@ function legend({ asked, settings }, grey) {
   return `${what} (run ${grey.id}${seed})`;
 }
 
+// How high the axis of the loss has to be: both curves begin on it.
+const highest = (...runs) => {
+  const first = Math.max(0, ...runs.map((run) => (run && run.points.length ? run.points[0][1] : 0)));
+  return first > 6 ? 8 : first > 4 ? 6 : 4;
+};
+
 // Draws a run before the one that it is compared with, and returns that.
 function curves(lab, run, grey = reference(lab, run)) {
   const { loss, accuracy } = lab.dom;
   // The floor would tell too much before a guess.
-  loss.paint(run, grey, run.end || (run.guess && run.step) ? floor(run.settings) : null);
-  accuracy.paint(run, grey);
+  loss.paint(run, grey, highest(run, grey), run.end || (run.guess && run.step) ? floor(run.settings) : null);
+  accuracy.paint(run, grey, 1);
   lab.dom.lossTitle.textContent = `Loss: 0 is perfect, ${guessing(run.settings).toFixed(2)} blind guessing`;
   lab.dom.grey.textContent = grey ? legend(run, grey) : "";
   return grey;

@@ -36,17 +36,35 @@ function chooseExperiment(lab, settings = null) {
   const { dom } = lab, why = leave(lab, "you chose another experiment"), it = chosen(lab);
   const done = lab.past.filter((run) => it && over(run) && run.asked === it);
   show(lab, settings || (done.length ? last(done).settings : usually(lab)));
-  dom.question.replaceChildren(...linked(lab, it ? it.question : "Set the switches as you like. What do you expect?"));
-  offer(lab, it ? it.guesses : Object.keys(OWN));
-  dom.answer.replaceChildren(...(it ? [
-    make("p", {}, ...linked(lab, it.answer)),
-    make("details", {}, make("summary", {}, "Why, and was that luck?"), make("p", {}, ...linked(lab, it.why)), ...recorded(lab, it)),
-  ] : []));
+  lab.from = null;
+  ask(lab);
   if (!it) dom.panel.open = true;
   present(lab, why);
 }
 
-// A switch that is changed leads to "your own switches", where those are offered.
+// The question of what is chosen, and the guesses that go with it.
+function ask(lab) {
+  const { dom, from, own, base, file, names } = lab, it = chosen(lab);
+  const kept = from ? changes({ ...base, ...file.experiments[from].changes }, base).filter((one) => changes(own, base).includes(one)) : [];
+  const text = it ? it.question : kept.length ? `Your own switches, and what experiment ${names.indexOf(from) + 1} has changed (${kept.join(", ")}). What do you expect?`
+    : "Set the switches as you like. What do you expect?";
+  dom.question.replaceChildren(...linked(lab, text));
+  const texts = it ? it.guesses : Object.keys(OWN);
+  if (String(texts) !== String([...dom.guesses.querySelectorAll("input")].map(({ value }) => value))) offer(lab, texts);
+  if (it) explain(lab, it, true);
+}
+
+// The answer of an experiment. What stands in {} is about the grey curve.
+function explain(lab, it, grey) {
+  const parts = (text) => linked(lab, text.replace(/\{(.*?)\}/g, grey ? "$1" : ""));
+  lab.dom.answer.replaceChildren(
+    make("p", {}, ...parts(it.answer)),
+    make("details", {}, make("summary", {}, "Why, and was that luck?"), make("p", {}, ...parts(it.why)), ...recorded(lab, it)),
+  );
+}
+
+// A switch that is changed leads to "your own switches", where those are offered, and back
+// to the experiment (`lab.from`) once all is as that had it.
 function switched(lab) {
   const { dom, names } = lab, settings = settingsNow(lab, false);
   if (!settings) return;
@@ -55,10 +73,11 @@ function switched(lab) {
   const why = leave(lab, "you changed a switch");
   lab.own = settings;
   if (moved.includes("words")) show(lab, withWords(lab, settings));
-  if (names.length > 1 && chosen(lab) && String(moved) !== "seed") {
-    dom.experiment.value = "own";
-    dom.question.textContent = "Your own switches. What do you expect?";
-    offer(lab, Object.keys(OWN));
+  if (names.length > 1 && String(moved) !== "seed") {
+    if (chosen(lab)) lab.from = dom.experiment.value;
+    const back = lab.from && same(settings, { ...lab.base, ...lab.file.experiments[lab.from].changes });
+    dom.experiment.value = back ? lab.from : "own";
+    ask(lab);
   }
   present(lab, why);
 }
@@ -129,13 +148,18 @@ function listenToExperiments(lab) {
   reset.addEventListener("click", () => {
     const why = leave(lab, "you put everything back");
     show(lab, usually(lab));
+    lab.from = null;
+    ask(lab);
     present(lab, why);
     changed();
     experiment.focus({ preventScroll: true });
   });
   copy.addEventListener("click", () => {
     share(lab);
-    const told = (text) => { copy.textContent = text; };
+    const told = (text) => {
+      copy.textContent = text;
+      setTimeout(() => { copy.textContent = "Copy link"; }, 3000);
+    };
     if (!navigator.clipboard) return told("Copy it from the address bar");
     navigator.clipboard.writeText(location.href).then(() => told("Copied"), () => told("Copy it from the address bar"));
   });

@@ -59,8 +59,11 @@ const usually = (lab) => ({ ...lab.base, ...(chosen(lab) && chosen(lab).changes)
 
 // Says what differs from the whole model, and lets it be put back.
 function showChanges(lab) {
-  const { changed, reset, copy } = lab.dom, found = changes(lab.own, lab.base), its = chosen(lab) && !apart(lab.own, usually(lab)).length;
-  changed.textContent = found.length ? `${its ? "In this experiment" : "Switched"}: ${found.join(", ")}.` : "";
+  const { changed, reset, copy } = lab.dom, its = chosen(lab) && !apart(lab.own, usually(lab)).length;
+  const suits = lab.own.words === "any" && lab.own.rate === lab.file.any.rate ? " (which suits them)" : "";
+  const found = apart(lab.own, lab.base).map((name) => called(name, lab.own[name]) + (name === "rate" ? suits : ""));
+  const first = lab.training && lab.current.next;
+  changed.textContent = first ? `First, for the grey curve: ${lab.current.title}.` : found.length ? `${its ? "In this experiment" : "Switched"}: ${found.join(", ")}.` : "";
   reset.hidden = !apart(lab.own, usually(lab)).length;
   copy.hidden = lab.names.length === 1 || !found.length;
   copy.textContent = "Copy link";

@@ -15,9 +15,9 @@ function makeRun() {
   const live = make("p", { className: "lab-unseen", role: "status" });
   const rows = make("tbody");
   const runs = make("div", { hidden: true });
-  const verdict = make("p", { className: "lab-judged" });
+  const verdict = make("p", { className: "lab-judged" }), compared = make("p", { className: "lab-compared" });
   const buttons = make("p", { className: "lab-buttons" }, train, pause, once, skip, next, again);
-  return { train, again, pause, once, skip, next, buttons, status, live, verdict, rows, runs };
+  return { train, again, pause, once, skip, next, buttons, status, live, verdict, compared, rows, runs };
 }
 
 // Starts the Worker, unless it runs; false if the browser has none.
@@ -53,7 +53,7 @@ function begin(lab) {
   dom.runs.hidden = false;
   lab.spoken = performance.now();
   dom.train.textContent = "Stop";
-  dom.again.disabled = dom.guesses.disabled = lab.training = true;
+  dom.again.hidden = dom.guesses.disabled = lab.training = true;
   hold(lab, false);
   dom.live.textContent = "Training.";
   // An experiment is compared with its control, which may have to be trained first.
@@ -66,10 +66,11 @@ function begin(lab) {
 // Makes a run the current one, and has it trained.
 function launch(lab, run) {
   const { dom } = lab;
-  lab.current = { ...run, ...empty(run.settings, run.asked), id: lab.past.length + 1, step: 0, seconds: 0, kept: [0], failed: [], told: 0, row: dom.rows.insertRow(0) };
+  lab.current = { ...run, ...empty(run.settings, run.asked), id: lab.past.length + 1, step: 0, painted: 0, seconds: 0, kept: [0], failed: [], told: 0, row: dom.rows.insertRow(0) };
   lab.past.push(lab.current);
   lab.lit = null;
   dom.skip.hidden = !run.next;
+  showChanges(lab);
   lab.worker.postMessage({ train: lab.current.id, settings: run.settings, text: wordNow(lab) ?? lab.first });
   conclude(lab);
   showParts(lab);
@@ -81,10 +82,13 @@ function launch(lab, run) {
 function conclude(lab) {
   const { dom, current } = lab, done = over(current) && !current.next;
   dom.verdict.textContent = done ? judged(lab, current) : "";
+  dom.compared.textContent = done ? besides(lab, current) : "";
+  if (done && current.asked) explain(lab, current.asked, Boolean(reference(lab, current)));
   dom.answer.hidden = !done || !current.asked;
   dom.next.hidden = dom.answer.hidden || lab.names.length === 1;
   dom.failing.hidden = !done || !current.failed.length;
-  dom.again.disabled = lab.training || current.id < 0;
+  dom.again.disabled = current.id < 0;
+  point(lab);
 }
 
 // While it is held, it trains a step at a time.
@@ -101,8 +105,9 @@ function ended(lab) {
   lab.dom.skip.hidden = true;
   hold(lab, false);
   lab.dom.train.textContent = "Train";
-  lab.dom.guesses.disabled = false;
+  lab.dom.again.hidden = lab.dom.guesses.disabled = false;
   showParts(lab);
+  showChanges(lab);
 }
 
 // Takes what the engine's `serve` posts.
@@ -138,7 +143,7 @@ function receive(lab, data) {
     write(lab);
     conclude(lab);
     if (over(current)) markDone(lab);
-    const said = [dom.status.textContent, dom.verdict.textContent, current.look ? spoken(current.look) : ""];
+    const said = [dom.status.textContent, dom.verdict.textContent, dom.compared.textContent, current.look ? spoken(current.look) : ""];
     dom.live.textContent = said.filter(Boolean).join(" ");
   } else if (!lab.waiting) {
     lab.waiting = true;
@@ -159,6 +164,8 @@ function receive(lab, data) {
 function paint(lab) {
   const { current } = lab, { next } = current;
   lab.dom.status.textContent = told(lab, current);
+  current.painted = current.step;
+  sayWhen(lab);
   if (next && lab.training) curves(lab, empty(next.settings, next.asked), current);
   else curves(lab, current);
   fillRow(lab, current);

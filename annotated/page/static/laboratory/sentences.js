@@ -44,3 +44,14 @@ function judged(lab, run) {
     : guess === right ? `You were right: ${right}.` : `Not quite. The answer: ${right}.`;
   return usual ? words : `${words} (This run came out unusually; try another seed.)`;
 }
+
+// Switches of one's own have no answer: how the run did beside the grey curve, or else
+// beside PyTorch's runs of the whole model.
+function besides(lab, run) {
+  if (run.asked) return "";
+  const right = ({ exam, exact }) => Math.round(1000 * (exam ?? exact)), grey = reference(lab, run);
+  const whole = lab.file.recorded.filter(({ experiment }) => experiment === "whole").map(right);
+  const beside = grey ? `${right(grey)} for the grey curve, “${legend(run, grey)}”`
+    : whole.length ? `${Math.min(...whole)} to ${Math.max(...whole)} for the whole model, in ${whole.length} runs with words of ${sizes(lab.file.settings)} letters` : "";
+  return `Words right of 1000: ${right(run)} here${beside && `, ${beside}`}. One seed is one seed: try another before you believe a difference.`;
+}

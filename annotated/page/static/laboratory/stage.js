@@ -15,10 +15,14 @@ function makeStage(lab) {
   const chips = [];
   const twins = (name, together) => chips.forEach(([other, button]) => button.classList.toggle("lab-twin", together && other === name));
   const chip = (name) => {
-    const button = make("button", { type: "button", className: "lab-chip", disabled: !lab.switches.includes(name), title: SWITCHES[name][1] });
+    const button = make("button", { type: "button", className: "lab-chip", disabled: !lab.switches.includes(name) });
     button.addEventListener("click", () => flip(lab, name));
     for (const [type, together] of [["mouseenter", true], ["focus", true], ["mouseleave", false], ["blur", false]]) {
-      button.addEventListener(type, () => twins(name, together));
+      button.addEventListener(type, () => {
+        twins(name, together);
+        lab.part = together ? name : null;
+        point(lab);
+      });
     }
     chips.push([name, button]);
     return button;
@@ -26,12 +30,13 @@ function makeStage(lab) {
   const boxes = Object.entries(PARTS).map(([part, names]) => make("div", { className: `lab-box lab-${part}` }, make("b", {}, part), ...names.map(chip)));
   const stage = make("div", { className: "lab-stage" });
   const field = draw(stage, "svg", { class: "lab-field", role: "img", "aria-label": "the model, of which nothing is drawn yet" });
-  stage.append(...boxes);
+  const note = make("p", { className: "lab-stage-note" });
+  stage.append(note, ...boxes);
   const back = make("input", { id: idOf(lab, "back"), type: "range", min: 0, max: 0, value: 0, disabled: true, "aria-label": "Back through the training" });
   const film = make("button", { type: "button", className: "lab-film", disabled: true, title: "Play the training again", "aria-label": "Play the training again" }, "▶");
   const when = make("output", { className: "lab-when" });
   const scrub = make("p", { className: "lab-scrub" }, film, back, when);
-  return { stage, field, boxes, chips, back, film, when, scrub };
+  return { stage, field, note, boxes, chips, back, film, when, scrub };
 }
 
 // A part is taken out, or put back.
@@ -42,16 +47,21 @@ function flip(lab, name) {
   input.dispatchEvent(new Event("change", { bubbles: true }));
 }
 
-// The parts of the model that is drawn; of the one that it is compared with, while that
-// trains.
+// The parts of the model that is drawn, and above it what else is different; of the model
+// that it is compared with, while that trains.
 function showParts(lab) {
-  const { chips, boxes } = lab.dom, settings = lab.training ? lab.current.settings : lab.own;
+  const { chips, boxes, note } = lab.dom, { training, current, own, base } = lab, settings = training ? current.settings : own;
   for (const [name, button] of chips) {
-    const on = isOn(settings[name]), usual = name !== "positions" || settings[name] === lab.base[name];
+    const on = isOn(settings[name]), moved = on && settings[name] !== base[name];
     button.setAttribute("aria-pressed", on);
-    button.textContent = !on ? `no ${SHORT[name]}` : usual ? SHORT[name] : `${settings[name]} positions`;
+    button.classList.toggle("lab-moved", moved);
+    button.textContent = !on ? `no ${SHORT[name]}` : !moved ? SHORT[name] : name === "norm" ? `${settings.norm}-norm` : `${settings[name]} ${SHORT[name]}`;
   }
   boxes[0].hidden = settings.model === "decoder";
+  const others = apart(settings, base).filter((name) => name !== "seed" && !PARTS.decoder.includes(name));
+  const first = training && current.next;
+  note.textContent = first ? `first the grey curve: ${current.title}` : others.map((name) => called(name, settings[name])).join(", ");
+  note.classList.toggle("lab-moved", !first && others.length > 0);
 }
 
 // Where both boxes end, if they stand beside the drawing.
@@ -101,6 +111,9 @@ function drawStage(lab, view, upTo, row, peeks) {
   if (edges.left && dom.boxes[0].matches(".lab-idle")) [x[0], end[0]] = [edges.left + 14, edges.left + 28];
   if (edges.right && dom.boxes[1].matches(".lab-idle")) [x[1], end[1]] = [edges.right - 14, edges.right - 28];
   const [paths, lines, marks, letters] = ["path", "line", "rect", "text"].map((tag) => field.getElementsByTagName(tag));
+  // Looks that are hardly more than an even spread would make a cobweb: of a letter without
+  // a stronger one, only its strongest is drawn.
+  const even = 1 / across.length, strongest = down.map((_, i) => Math.max(...Array.from({ length: map.heads }, (__, h) => Math.max(...across.map((___, j) => weight(map, h, i, j))))));
   let at = 0;
   for (let h = 0; h < map.heads; h += 1) {
     const bend = (h - (map.heads - 1) / 2) * 7, middle = (end[0] + end[1]) / 2;
@@ -110,7 +123,8 @@ function drawStage(lab, view, upTo, row, peeks) {
       const from = y(i + shift, down.length), to = y(j, across.length), path = paths[at];
       path.setAttribute("d", `M${end[1]} ${from}C${middle} ${from + bend} ${middle} ${to + bend} ${end[0]} ${to}`);
       path.setAttribute("class", ahead ? "lab-ahead" : "");
-      path.style.strokeOpacity = share < 0.03 ? 0 : (0.15 + 0.85 * share).toFixed(2);
+      const plain = weight(map, h, i, j) < 2 * even;
+      path.style.strokeOpacity = share < 0.03 || (plain && weight(map, h, i, j) < strongest[i]) ? 0 : (0.1 + 0.9 * share).toFixed(2);
       path.style.strokeWidth = (0.4 + 4.2 * share).toFixed(1);
       at += 1;
     }));
@@ -142,22 +156,27 @@ function drawStage(lab, view, upTo, row, peeks) {
 
 const atStep = (step) => (step ? `step ${step}` : "untrained");
 
+// Beside the slider stands its step, and while it trains the one that the status says.
+function sayWhen(lab) {
+  const { current: { kept, painted }, dom: { back, when } } = lab;
+  when.textContent = atStep(lab.training && back.value === back.max ? painted : kept[back.value]);
+  back.setAttribute("aria-valuetext", when.textContent);
+}
+
 // The slider's steps are those that were kept, and it stands at the last.
 function toTheEnd(lab) {
-  const { current: { kept }, dom: { back, film, when } } = lab;
+  const { current: { kept }, dom: { back, film } } = lab;
   back.max = Math.max(0, kept.length - 1);
   back.value = back.max;
   back.disabled = film.disabled = kept.length < 2;
-  when.textContent = atStep(last(kept));
-  back.setAttribute("aria-valuetext", when.textContent);
+  sayWhen(lab);
 }
 
 // Shows the model as it was at the step that the slider stands at.
 function goBack(lab) {
-  const { current, dom: { back, when } } = lab, step = current.kept[back.value];
+  const { current } = lab, step = current.kept[lab.dom.back.value];
   clearInterval(lab.timer);
-  when.textContent = atStep(step);
-  back.setAttribute("aria-valuetext", when.textContent);
+  sayWhen(lab);
   const text = wordNow(lab) ?? current.look.text;
   if (current.gone) lab.dom.wordTrouble.textContent = "That model is gone. Train again.";
   else lab.worker.postMessage({ look: text, id: current.id, at: step });

@@ -1,6 +1,6 @@
 // The word that the model reads, and what it writes for it.
 //
-// Needs elements.js and attention.js. Writes `lab.timer` and `lab.spelled`, by which
+// Needs elements.js, attention.js, stage.js and run.js. Writes `lab.timer` and `lab.spelled`, by which
 // letters appear one by one, and `lab.lit`, the letter that is pointed at.
 
 function makeWriting(lab) {
@@ -91,6 +91,7 @@ function listenToWord(lab) {
   any.addEventListener("click", () => {
     inputs.words.value = "any";
     inputs.words.dispatchEvent(new Event("change", { bubbles: true }));
+    begin(lab);
     lab.dom.train.focus({ preventScroll: true });
   });
   word.addEventListener("input", () => {
@@ -107,6 +108,7 @@ function listenToWord(lab) {
     const { current } = lab; // one after the other
     word.value = current.failed[current.told % current.failed.length];
     current.told += 1;
+    toTheEnd(lab); // where it goes wrong: on the way it did so with more
     word.dispatchEvent(new Event("input"));
   });
 }
