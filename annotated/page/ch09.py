@@ -22,7 +22,7 @@ from annotated.page.diagrams import NOTE, Drawing
 from annotated.page.frames import Choice, Html, Text, explorer, static
 from annotated.page.notebook import check_close, show, show_table
 from annotated.page.packed import unpack_model
-from annotated.page.pictures import Matrix, chain
+from annotated.page.pictures import Matrix, chain, number
 from annotated.page.plots import THIS, attention_heatmap
 from annotated.page.records import dots, grouped
 from annotated.page.svg import COLOURS
@@ -334,14 +334,18 @@ def changes(
 # ---- search and cache ----------------------------------------------------------------
 
 
-def hypotheses_table(found: Mapping[str, Sequence[tuple[float, str]]]) -> Html:
-    """Show what searches found: by name, log-probabilities and sounds."""
+def hypotheses_table(
+    found: Mapping[str, Sequence[tuple[float, str]]], word: str, answers: Sequence
+) -> Html:
+    """Show what searches found for a word: by name, log-probabilities and sounds."""
     rows = [
-        (name, sounds, f"{log:.2f}", f"{math.exp(log):.1%}")
+        (name, sounds, number(log), f"{math.exp(log):.1%}")
         for name, several in found.items()
         for log, sounds in several
     ]
-    return show_table(("search", "sounds", "log p", "p"), rows)
+    right = " or ".join(" ".join(answer) for answer in answers)
+    caption = f"The word is {word}; the dictionary has {right}."
+    return show_table(("search", "sounds", "log p", "p"), rows, caption)
 
 
 def check_beam(
@@ -492,7 +496,8 @@ def multi30k_table(record: Mapping[str, Any]) -> Html:
         greedy = dots((run["bleu"] for run in runs), ".1f")
         rows.append((name, greedy, dots(wide, ".1f") or "–", minutes))
     caption = "English to German, test_2016_flickr, a number for each seed. "
-    caption += f"{record['pairs']:,} pairs, {record['symbols']:,} pieces."
+    caption += f"{record['pairs']:,} pairs, {record['symbols']:,} pieces. "
+    caption += f"sacrebleu's signature: {record['rows'][0]['signature']}."
     header = "model", "BLEU, greedy", "beam of 5", "CPU minutes"
     return show_table(header, rows, caption)
 

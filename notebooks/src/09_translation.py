@@ -71,21 +71,16 @@ from annotated.spelling import cmudict_facts
 facts = cmudict_facts()
 print(f"measured: {facts['words']:,} words, {facts['sounds']} sounds")
 print(f"measured: {facts['several']:,} words have several answers")
-everything = sum(len(s) + 1 for _, s in task.pairs)
-ends = len(task.pairs) / everything
+symbols = sum(len(answer) + 1 for _, answer in task.pairs)
+print(
+    f"measured: one in {symbols / len(task.pairs):.1f} symbols to predict is <end>"
+)
 
 # %% [markdown]
 # Three of the symbols are nobody's sound. `<pad>` fills up shorter rows, `<start>` is what
 # the decoder reads before it has written anything, `<end>` says *done*. They aren't free: each has a
 # row in the table of vectors and a row of logits, and `<end>` has to be predicted like a
 # sound. In return the model decides by itself how long its answer is.
-
-# %% tags=["remove-input"]
-from annotated.page.notebook import say
-
-say(
-    f"Of all symbols that it has to predict, {ends:.0%} are `<end>`, one for each word."
-)
 
 # %% [markdown]
 # ## 9.2 Batches of one length
@@ -167,6 +162,8 @@ levels = ch09.counted(task)
 ch09.curve(history, levels)
 
 # %% tags=["remove-input"]
+from annotated.page.notebook import say
+
 passes = recipe.steps / len(buckets)
 seconds = history[-1]["cpu_seconds"]
 below = {name: ch09.first_below(history, at) for name, at in levels.items()}
@@ -283,14 +280,17 @@ expect(
 # %% [markdown]
 # Far more words are wrong than sounds, because a word is only right if all its sounds are.
 # Is that good? Many of the words are names, and the same spelling is a different name to different
-# families. And is it the model? One of the same size made of PyTorch's own layers (`nn.Transformer`),
-# with the same batches and rates, learns it as well. The larger model of section 9.8, trained for many
-# times as long, makes fewer mistakes, but still more than half as many:
+# families.
 
-# %% Table: recorded models tags=["hide-input", "remove-stdout"]
+# %% tags=["remove-input", "remove-stdout"]
 from annotated.page.notebook import recorded
 
-ch09.models_table(recorded("spelling"), recorded("spelling_page"))
+larger = next(r for r in recorded("spelling_page")["rows"] if r["bits"] == 8)
+say(
+    "And is it the model? The larger one of section 9.8, trained for many times as "
+    f"long, has {larger['phonemes']:.1%} of the sounds wrong and "
+    f"{larger['words']:.1%} of the words: fewer, but not few."
+)
 
 # %% [markdown]
 # ## 9.5 Greedy, or several at once
@@ -349,11 +349,7 @@ found = {
     ]
     for name, k in (("greedy", 1), ("beam of 4", 4))
 }
-ch09.hypotheses_table(found)
-
-# %% tags=["remove-input"]
-right = " or ".join(f"`{' '.join(one)}`" for one in known[shown])
-say(f"The word is *{shown}*; the dictionary says {right}.")
+ch09.hypotheses_table(found, shown, known[shown])
 
 # %% [markdown]
 # The beam has found something likelier. Is it also *better*? That's another question: the
@@ -374,14 +370,14 @@ mended, spoiled, other = ch09.changes(greedy, wide, known)
 say(
     f"It changes {mended + spoiled + other} of the thousand words. Of these {mended} "
     f"were wrong and are right now, {spoiled} were right and are wrong, and the "
-    "others are as right or as wrong as before. That is typical of short answers and of a "
-    "model that's sure of itself."
+    "others are as right or as wrong as before. That is typical of short answers "
+    "and of a model that's sure of itself."
 )
 
 # %% [markdown]
 # When is a wide beam worth its price? Why do very wide beams
 # make sentences *worse*? When may the search stop, and what does a length penalty do? That is
-# page 9b, *Search*.
+# [page 9b](09b_search.ipynb), *Search*.
 #
 # ## 9.6 Read nothing twice
 #
@@ -553,7 +549,7 @@ expect(
 #
 # Machine translation as you know it takes a sentence in a **source language** and writes one in a
 # **target language**. The model stays what it is; it learns from a *corpus* of sentences with their translations,
-# and its symbols are words, or pieces of words found by *byte-pair encoding* (page 9c). What changes is the measure.
+# and its symbols are words, or pieces of words found by *byte-pair encoding* ([page 9c](09c_subwords.ipynb)). What changes is the measure.
 # The edit distance punishes a translation for moving a phrase, and a good one may share few words with the one reference that you have.
 # **BLEU** (bilingual evaluation understudy) asks something else: how many of the output's words, pairs, triples and
 # quadruples of words, its *n-grams*, does the reference hold?
@@ -642,20 +638,6 @@ ch09.check_bleu([*OUTPUTS.values()], reference, 100 * mean * brevity)
 # python -m annotated.train translation --precision bfloat16
 # ```
 #
-# What came of it, on the test set of 2016:
-
-# %% Table: Multi30k, recorded tags=["hide-input", "remove-stdout"]
-multi30k = recorded("multi30k")
-ch09.multi30k_table(multi30k)
-
-# %% tags=["remove-input"]
-signature = multi30k["rows"][0]["signature"]
-say(
-    f"The signature of these scores is `{signature}`. (Much of the literature prints "
-    "scores of lower-cased, tokenised text, which are higher: another BLEU.)"
-)
-
-# %% [markdown]
 # ## 9.12 Pitfalls
 #
 # **The end is cut off.** Long targets are shortened to what fits, *after* the end symbol was added.

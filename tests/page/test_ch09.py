@@ -145,7 +145,8 @@ def test_the_cache_computes_a_position_a_step():
     assert "10 positions computed" in text and "4 positions computed" in text
     assert text.count('stroke-dasharray="4 4"') == 6
     rows = {"greedy": [(-1.0, "K AE T")]}
-    assert "36.8%" in html(ch09.hypotheses_table(rows))
+    table = html(ch09.hypotheses_table(rows, "cat", [("K", "AE", "T"), ("K",)]))
+    assert "36.8%" in table and "cat; the dictionary has K AE T or K." in table
 
 
 def test_bleu_of_a_sentence_counts_no_word_twice():
@@ -169,7 +170,7 @@ def test_bleu_by_hand_is_compared(capsys):
 
 
 def test_sentences_have_a_number_for_each_seed():
-    ours = {"name": "ours", "bleu": 28.25, "cpu_seconds": 300}
+    ours = {"name": "ours", "bleu": 28.25, "cpu_seconds": 300, "signature": "13a"}
     rows = [ours | {"beam 5": {"bleu": 29.5}}, {**ours, "name": "nn.Transformer"}]
     text = html(ch09.multi30k_table({"rows": rows, "pairs": 29000, "symbols": 4000}))
     assert "<td>28.2</td><td>29.5</td><td>5.0</td>" in text and "<td>–</td>" in text
