@@ -41,7 +41,7 @@ const right = data.answers[state.word].includes(sounds(answer.node));
 
 // ---- the tree, a column for each step; beside or above it, what is finished
 
-const both = view.width() >= 560, high = 36, gap = 7, aside = both ? 236 : 0;
+const both = view.width() >= 560, aside = both ? 236 : 0, room = 8 * 43;
 const shown = columns.slice(0, last).map((column) => { // of the dropped, two at most
   const kept = column.filter((node) => node.fate !== "dropped").length;
   const dropped = column.filter((node) => node.fate === "dropped")
@@ -49,14 +49,15 @@ const shown = columns.slice(0, last).map((column) => { // of the dropped, two at
   return column.filter((node) => node.fate !== "dropped" || dropped.includes(node));
 });
 const rows = Math.max(8, ...shown.map((column) => column.length));
+const pitch = room / rows, gap = rows > 8 ? 4 : 7, high = pitch - gap; // one height for all
 const size = Math.max(38, Math.min(62, Math.floor((view.width() - aside - 8) / last)));
 const wide = Math.min(size - 10, 46), list = finished.slice(0, 5), listed = 22 * 5 + 24;
 const top = both ? 24 : listed + 24;
 const place = (node) => ({
   x: 4 + size * node.t + (size - wide) / 2,
-  y: top + shown[node.t].indexOf(node) * (high + gap),
+  y: top + shown[node.t].indexOf(node) * pitch,
 });
-const svg = view.svg(Math.max(size * last + 8 + aside, Math.min(330, view.width())), top + rows * (high + gap),
+const svg = view.svg(Math.max(size * last + 8 + aside, Math.min(330, view.width())), top + room,
   `the tree of beams for ${state.word}, ${last} steps, and what is finished`);
 svg.style.maxWidth = "none"; // a long one scrolls, and stays as large
 // room for what is said, so that nothing moves
@@ -92,8 +93,8 @@ shown.flat().forEach((node) => {
   });
   const style = thick ? "fill: var(--on-accent)" : "";
   const look = { "text-anchor": "middle", style, "fill-opacity": lives || ends ? 1 : 0.75 };
-  text(x + wide / 2, y + 15, name(node.symbol), { ...look, class: "strong" });
-  text(x + wide / 2, y + 30, chance(node.log), look);
+  text(x + wide / 2, y + 0.42 * high, name(node.symbol), { ...look, class: "strong" });
+  text(x + wide / 2, y + 0.86 * high, chance(node.log), look);
 });
 const left = both ? size * last + 20 : 4, end = Math.min(326, view.width() - 4);
 text(left, both ? 14 : 16, alpha ? "finished: log p ÷ n^α = score" : "finished: log p", { class: "strong" });
