@@ -184,3 +184,22 @@ def test_samples_are_drawn_by_their_probabilities(task, capsys):
 def test_inputs_that_are_hardly_any_are_answered_or_refused(task, capsys):
     ch09b.check_edges(task)
     assert capsys.readouterr().out.count("✓") == 6
+
+
+def test_a_recorded_models_rates_are_means_of_its_seeds(capsys):
+    def row(name, seed, words):
+        table = [
+            {"beam": k, "phonemes": 0.1, "words": words / k, "search": 0.04 / k}
+            | {"model": 0.3, "sure": 0.9 + 0.02 * seed}
+            for k in (1, 5)
+        ]
+        return {"name": name, "seed": seed, "beams": table}
+
+    rows = [row("Transformer", s, 0.3 + 0.1 * s) for s in (0, 1)]
+    rows += [row("GRU", s, 0.5) for s in (0, 1)]
+    greedy, five = ch09b.beam_means(rows, "Transformer")
+    assert greedy["words"] == pytest.approx(0.35) and five["beam"] == 5
+    page = BeautifulSoup(ch09b.beams_figure(rows).text, "html.parser")
+    alt = page.select_one("[role=img]")["aria-label"]
+    assert "GRU, beam of 1: 50.0% of words wrong, 4.0% by the search" in alt
+    ch09b.say_beams(rows)
