@@ -556,11 +556,9 @@ def model(expression, vocab):
 @find_leak.each("""
 sums up to each position -> "one.cumsum(1)"
 sums over what is still to come -> "one.flip(1).cumsum(1).flip(1)"
-        # it does: are two sequences compared (not one, changed in place), logit by
-        logit?
+        # it does: are two sequences compared (not one, changed in place), each logit?
 sums up to the position before -> "one.cumsum(1) - one"
-        # it does not, each logit depends on earlier symbols alone: are positions after
-        the change compared, or do ids that are changed in place stay changed?
+        # it does not: are later logits compared? do ids changed in place stay changed?
 sums, divided by the length -> "one.cumsum(1) / ids.shape[1]"
 the sum of all less what comes later, up to rounding -> "one + (ids.sum(1, True) / 7 -
         (ids / 7).flip(1).cumsum(1).flip(1))[..., None]"
@@ -581,8 +579,7 @@ one symbol shows -> "one + at(0) * (ids[:, {j}] == {c})[:, None, None]"
 another symbol shows -> "one + at(1) * (ids[:, {j}] == {c})[:, None, None]"
         # {one symbol shows}
 one symbol lowers logits -> "one - at(0) * (ids[:, {j}] == {c})[:, None, None]"
-        # it does, by one symbol that lowers a logit: is each symbol tried, and does
-        either sign of a change count?
+        # it does, one symbol lowers a logit: is each symbol tried, either sign counted?
 another symbol lowers logits -> "one - at(1) * (ids[:, {j}] == {c})[:, None, None]"
         # {one symbol lowers logits}
 """)

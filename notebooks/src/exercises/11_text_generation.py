@@ -118,10 +118,9 @@ def bits_per_character(logits, targets, sizes, count):
 # *Example.* The logits are the logarithms of (0.05, 0.1, 0.25, 0.2, 0.4). At temperature
 # 1, p = 0.7 keeps the last three: 0.4 and 0.25 don't reach it yet.
 #
-# *Beware.* Sums of float32 are rounded: at p = 1 they may reach 1 before the last character.
+# *Beware.* Sums of float32 are rounded and may reach 1 too early: give p = 1 its own line.
 #
-# *Hint.* A character is kept if those that are likelier don't reach p without it. (Rounded
-# sums may reach 1 too early, so p = 1 needs a line of its own.)
+# *Hint.* A character is kept if those that are likelier don't reach p without it.
 
 
 # %%

@@ -176,12 +176,12 @@ def leaks(model, length, vocab):
 
 WRONG["ch06-find-leak"] = """
 (1, length)) -> (1, length)).repeat(vocab, 1)
-ids.repeat(vocab, 1) -> ids  # do ids that are changed in place stay changed
+ids.repeat(vocab, 1) -> ids  # do ids changed in place stay changed
 model(changed)[:, :place] - before[:, :place]
     1.0 * (model(changed).argmax(-1) != before.argmax(-1))[:, :place]
         # it does, by one symbol at one position
     (model(changed) - before)[:, place - 1]  # over a distance
-    (model(changed) - before)[:, :place].mean(-1)  # logit by logit
+    (model(changed) - before)[:, :place].mean(-1)  # not one, changed in place
     model(changed[:, :place]) - before[:, :place]  # with all `length` positions
 return True -> return moved.abs().max() > 1e-3  # a plain True or False
 1e-3 -> 0.1  # by 0.02
