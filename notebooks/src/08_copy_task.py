@@ -694,7 +694,7 @@ wrote = greedy_decode(moved, test_source, start=START, max_new_tokens=9)
 same = (wrote[:, :8] == test_source[:, 2:]).float().mean()  # no 9th there
 say(
     f"At i + 2 it writes the letter that it's made to look at in {same:.0%} of "
-    "cases. So what it writes follows from where it looks."
+    "cases: in this run, what it writes follows from where it looks."
 )
 
 # %% [markdown]

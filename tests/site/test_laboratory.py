@@ -947,8 +947,11 @@ def test_a_switch_that_is_put_back_leads_back_to_the_experiment(visit):
 def test_the_link_that_was_copied_can_soon_be_copied_again(page):
     page.get_by_label("Experiment").select_option("mask")
     button(page, "Copy link").click()
-    page.get_by_role("button", name=re.compile("^Cop(ied|y it)")).wait_for()
+    told = page.get_by_role("button", name=re.compile("^Cop(ied|y it)"))
+    told.wait_for()
+    assert button(page, "Copy link").count() == 0
     button(page, "Copy link").wait_for()
+    assert told.count() == 0
 
 
 def test_a_part_is_explained_where_it_is_pointed_at(page):
