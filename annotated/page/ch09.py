@@ -15,7 +15,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from annotated.attention import record_attention
-from annotated.data import Batch, Vocabulary
+from annotated.data import Batch, Vocabulary, make_batch
 from annotated.devices import device_of
 from annotated.metrics import bleu, edit_distance, error_rates, sacrebleu_score
 from annotated.page.diagrams import NOTE, Drawing
@@ -126,34 +126,75 @@ def counted(task: Translations) -> dict[str, float]:
     return levels
 
 
-def first_below(history: Sequence[Mapping[str, float]], level: float) -> int:
-    """Return the first step at which ten losses in a row have a mean below it."""
-    means = (
-        torch.tensor([record["loss"] for record in history]).unfold(0, 10, 1).mean(1)
-    )
-    return int((means < level).int().argmax()) + 1
+class Control:
+    """Follows a model's loss on words that it doesn't learn from, read and misread.
+
+    Once each word is given with its own letters, and once with those of another word
+    of the same length: what a model knows of sounds and lengths alone is the same
+    for both.
+
+    Args:
+        model: what is being trained.
+        loss: as in its training.
+        cutter: of its task.
+        pairs: words with their sounds.
+    """
+
+    def __init__(
+        self, model: Transformer, loss: Callable, cutter: Cutter, pairs: Sequence
+    ):
+        self.model, self.loss, self.history = model, loss, []
+        pairs = sorted(pairs, key=lambda pair: len(pair[0]))  # neighbours are as long
+        own = make_batch(pairs, cutter.source, cutter.target).to(device_of(model))
+        self.batches = {"own": own, "other": own._replace(source=own.source.roll(1, 0))}
+
+    @torch.no_grad()
+    def __call__(self, step: int) -> None:
+        """Take both losses after every tenth ``step``, later after fewer."""
+        if step % (10 if step <= 150 else 150):
+            return
+        losses = (
+            self.loss(self.model, batch).item() for batch in self.batches.values()
+        )
+        self.history.append(
+            {"step": step, **dict(zip(self.batches, losses, strict=True))}
+        )
+
+    def reads_from(self, nats: float = 0.1) -> int:
+        """Return the first step at which another word's letters cost ``nats`` more."""
+        apart = (
+            one["step"] for one in self.history if one["other"] > one["own"] + nats
+        )
+        return next(apart)
 
 
-def curve(history: Sequence[Mapping[str, float]], levels: Mapping[str, float]) -> Html:
-    """Plot the losses of a training run, smoothed, and levels to compare with."""
-    figure, ax = plt.subplots(figsize=(8.6, 3.4))
-    losses = torch.tensor([record["loss"] for record in history])
-    steps = range(1, len(losses) + 1)
-    ax.plot(steps, losses, color=THIS, alpha=0.25, linewidth=1)
-    window = max(1, len(losses) // 40)
-    smooth = losses.unfold(0, window, 1).mean(dim=1)
-    ax.plot(range(window, len(losses) + 1), smooth, color=THIS)
+def curve(
+    history: Sequence[Mapping[str, float]], control: Control, levels: Mapping
+) -> Html:
+    """Plot the losses of a training run, its control, and levels to compare with."""
+    figure, ax = plt.subplots(figsize=(8.6, 3.6))
+    steps = [one["step"] for one in control.history]
+    ax.plot([one["loss"] for one in history], color=THIS, alpha=0.25, linewidth=1)
+    own, other = ([one[name] for one in control.history] for name in ("own", "other"))
+    ax.plot(steps, own, color=THIS)
+    ax.plot(steps, other, color=COLOURS["muted"])
+    last = len(history)
+    ax.text(last, own[-1] + 0.12, "new words", ha="right", color=THIS)
+    ax.text(steps[-5], other[-5] - 0.3, "with another word's letters", ha="right")
     for name, level in levels.items():
-        ax.axhline(level, color=COLOURS["muted"], linewidth=1)
-        ax.text(len(losses), level + 0.05, name, ha="right", color=COLOURS["muted"])
-    ax.set(xlabel="training step", ylabel="loss (nats per sound)", ylim=0)
+        ax.axhline(level, color=COLOURS["muted"], linewidth=1, linestyle=":")
+        ax.text(1, level - 0.22, name, color=COLOURS["muted"])
+    ax.set(xlabel="training step", ylabel="nats per symbol", xscale="log")
+    ax.set(xlim=(1, last), ylim=(0, 1.1 * max(other)))
     ends = ", ".join(f"{name} {level:.2f}" for name, level in levels.items())
     return show(
         figure,
         title="First it learns which sounds follow which, then to read",
-        alt=f"Training loss, from {losses[0]:.2f} down to {smooth[-1]:.2f}. Horizontal "
+        alt=f"Loss on new words, from {own[0]:.2f} down to {own[-1]:.2f}; with the "
+        f"letters of another word it rises again, to {other[-1]:.2f}. Horizontal "
         f"lines: {ends}.",
-        caption="Pale: each batch. Bold: a mean over neighbouring batches.",
+        caption="Pale: each batch of training. Lines: held-out words, with their own "
+        "letters and with those of another word of the same length.",
     )
 
 
@@ -542,6 +583,25 @@ def walking(model: Transformer, cutter: Cutter, words: Sequence[str]) -> Tensor:
         at, steps = (x - x.mean(dim=-1, keepdim=True) for x in (at, steps))
         found.append(F.cosine_similarity(at, steps, dim=-1))
     return torch.stack(found).mean(dim=0)
+
+
+PLAIN = "bdlmnpv"  # letters that sound like themselves wherever they sound
+
+
+def pointing(model: Transformer, cutter: Cutter, words: Sequence[str]) -> Tensor:
+    """Return how often each head points at the letter it should, (layers, h).
+
+    That is, looks at it more than at any other letter. Only sounds count of which the
+    letter is beyond doubt, such as an M in a word with one ``m``.
+    """
+    found = []
+    for word in words:
+        maps, said = cross_maps(model, cutter, word)
+        for letter in PLAIN:
+            if word.count(letter) == said.count(letter.upper()) == 1:
+                row = maps[:, :, said.index(letter.upper())]
+                found.append(row.argmax(dim=-1) == word.index(letter))
+    return torch.stack(found).float().mean(dim=0)
 
 
 # ---- a word of the reader's ----------------------------------------------------------
