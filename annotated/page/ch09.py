@@ -12,7 +12,6 @@ from typing import Any
 import matplotlib.pyplot as plt
 import torch
 from torch import Tensor
-from torch.nn import functional as F
 
 from annotated.attention import record_attention
 from annotated.data import Batch, Vocabulary, make_batch
@@ -35,6 +34,7 @@ Known = Mapping[str, Sequence[Sounds]]  # each word's pronunciations
 WRITE = {"start": Vocabulary.start, "end": Vocabulary.end, "max_new_tokens": 40}
 MODEL = "spelling_model.js"  # what `pack_model` made of the recorded one
 SEARCHES = ["greedy", "beam of 4"]
+LETTERS = 40  # at most, of a word that is typed
 VOWELS = set("AA AE AH AO AW AY EH ER EY IH IY OW OY UH UW".split())
 
 
@@ -75,6 +75,24 @@ def six_sounds() -> Html:
     )
 
 
+KEY = """
+AA odd, AE at, AH hut, AO ought, AW cow, AY hide, EH red, ER hurt, EY ate, IH it,
+IY eat, OW oat, OY toy, UH hood, UW two, B be, CH cheese, D deep, DH thee, F fee,
+G green, HH he, JH jeep, K key, L leaf, M me, N knee, NG ping, P pea, R reach, S sea,
+SH she, T tea, TH thin, V veal, W we, Y yield, Z zoo, ZH seizure
+"""
+
+
+def key_to_sounds() -> Html:
+    """Show a word for each of the 39 sounds, behind a line."""
+    pairs = [one.split() for one in KEY.split(",")]
+    for sound, word in pairs:
+        assert any(sound in answer for answer in pronunciations()[word]), word
+    said = ", ".join(f"<code>{sound}</code> {word}" for sound, word in pairs)
+    title = f"The {len(pairs)} sounds, a word for each"
+    return Html(f"<details><summary>{title}</summary><p>{said}.</p></details>")
+
+
 def padding_picture(batches: Mapping[str, Batch], letters: Vocabulary) -> Html:
     """Draw the sources of batches, a row each; padding is dashed and empty."""
     rows = max(min(7, len(batch.source)) for batch in batches.values())
@@ -113,7 +131,7 @@ def counted(task: Translations) -> dict[str, float]:
     """Return losses of guessing without reading, by what is known of sounds before."""
     ends = Vocabulary.SPECIAL[1:]
     texts = [(ends[0], ends[0], *sounds, ends[1]) for _, sounds in task.pairs]
-    levels = {"any symbol": math.log(len(task.cutter.target))}
+    levels = {}
     for name, n in (("how common each is", 0), ("after the last two", 2)):
         both = Counter(
             text[i - n : i + 1] for text in texts for i in range(2, len(text))
@@ -189,7 +207,7 @@ def curve(
     ends = ", ".join(f"{name} {level:.2f}" for name, level in levels.items())
     return show(
         figure,
-        title="First it learns which sounds follow which, then to read",
+        title=f"From step {control.reads_from()} on, it reads",
         alt=f"Loss on new words, from {own[0]:.2f} down to {own[-1]:.2f}; with the "
         f"letters of another word it rises again, to {other[-1]:.2f}. Horizontal "
         f"lines: {ends}.",
@@ -260,7 +278,7 @@ def models_table(spelling: Mapping[str, Any], larger: Mapping[str, Any]) -> Html
     )
     assert abs(full["words"] - eight["words"]) < 0.01
     seconds = max(run["cpu_seconds"] for run in spelling["rows"])
-    assert larger["cpu_seconds"] > 4 * seconds
+    assert larger["cpu_seconds"] > 4 * seconds  # "several times as long"
     assert ours[0] > eight["phonemes"] > ours[0] / 2
     assert ours[1] > eight["words"] > ours[1] / 2
     cells = f"{eight['phonemes']:.1%}", f"{eight['words']:.1%}"
@@ -287,32 +305,53 @@ def mistakes(written: Sequence[Sounds], known: Known) -> Counter:
     return found
 
 
+def by_length(
+    written: Sequence[Sounds], known: Known, edges: Sequence[tuple[int, int]]
+) -> list[list[tuple[Sounds, Sequence[Sounds]]]]:
+    """Return what was written, with the right answers, by the length of the word."""
+    both = list(zip(known.items(), written, strict=True))
+    return [
+        [(output, answers) for (w, answers), output in both if low <= len(w) <= high]
+        for low, high in edges
+    ]
+
+
 def errors_sorted(written: Sequence[Sounds], known: Known) -> Html:
-    """Plot how many words are wrong by their length, and the commonest mix-ups."""
-    pairs = list(zip(known, written, strict=True))
-    edges, shares = [(1, 4), (5, 6), (7, 8), (9, 10), (11, 28)], []
-    for low, high in edges:
-        some = [output not in known[w] for w, output in pairs if low <= len(w) <= high]
-        shares.append(100 * sum(some) / max(len(some), 1))
+    """Plot how many words are wrong by their length, and the commonest mix-ups.
+
+    Points: how many would be if each sound were wrong at the same rate, on its own.
+    """
+    rate = error_rates(written, list(known.values()))["symbols"]
+    shares, expected = [], []
+    for some in by_length(written, known, [(1, 4), (5, 6), (7, 8), (9, 10), (11, 40)]):
+        number = max(len(some), 1)
+        shares.append(100 * sum(one not in answers for one, answers in some) / number)
+        sizes = (len(nearest(one, answers)) for one, answers in some)
+        chances = (1 - max(0.0, 1 - rate) ** size for size in sizes)
+        expected.append(100 * sum(chances) / number)
     figure, (left, right) = plt.subplots(1, 2, figsize=(8.6, 3.6))
-    names = ["1–4", "5–6", "7–8", "9–10", "11 and more"]
+    names = ["1–4", "5–6", "7–8", "9–10", "11+"]
     left.bar(names, shares, color=COLOURS["wrong"], alpha=0.7)
-    left.set(xlabel="letters", ylabel="words wrong, %", title="Longer words")
+    left.plot(names, expected, "o", color=COLOURS["muted"])
+    left.set(xlabel="letters", ylabel="words wrong, %", title="By length")
     found = mistakes(written, known).most_common(7)[::-1]
     labels = [f"{wanted} → {output}" for (wanted, output), _ in found]
     right.barh(labels, [n for _, n in found], color=COLOURS["wrong"], alpha=0.7)
     right.set(xlabel="times", title="One sound for another")
     right.grid(axis="x"), right.grid(visible=False, axis="y")
     said = ", ".join(f"{n} letters {s:.0f}" for n, s in zip(names, shares, strict=True))
+    even = ", ".join(f"{n:.0f}" for n in expected)
     often = ", ".join(
         f"{label} {n}" for label, (_, n) in zip(labels, found, strict=True)
     )
     return show(
         figure,
-        title="It stumbles over long words, and over vowels",
-        alt=f"Left: percent of words wrong by length: {said}. Right: how often one "
-        f"sound was written for another, the rarest first: {often}.",
-        caption="Right: what the dictionary has → what the model wrote.",
+        title="Long words have more sounds to get wrong, and vowels change places",
+        alt=f"Left: percent of words wrong by length: {said}; if each sound were wrong "
+        f"at one rate: {even}. Right: how often one sound was written for another, the "
+        f"rarest first: {often}.",
+        caption="Points: if every sound were wrong at the same rate, on its own. "
+        "Right: what the dictionary has → what the model wrote.",
     )
 
 
@@ -370,6 +409,12 @@ def changes(
     )
     others = moved[False, False] + moved[True, True]
     return moved[False, True], moved[True, False], others
+
+
+def as_unequal(one: int, other: int) -> float:
+    """Return how likely a fair coin falls as unequally as that, or more so."""
+    n, less = one + other, min(one, other)
+    return min(1.0, 2 * sum(math.comb(n, i) for i in range(less + 1)) / 2**n)
 
 
 # ---- search and cache ----------------------------------------------------------------
@@ -442,7 +487,7 @@ def check_refusals(model: Transformer, source: Tensor) -> None:
 
 def cache_picture(steps: int = 5) -> Html:
     """Draw which positions of the target are computed, without a cache and with it."""
-    drawing, cell = Drawing(350, 24 * steps + 48), 26
+    drawing, cell = Drawing(350, 24 * steps + 65), 26
     for panel, name in enumerate(("without a cache", "with a cache")):
         left, count = 30 + 176 * panel, 0
         drawing.text(left, 15, name, anchor="start", bold=True)
@@ -460,8 +505,11 @@ def cache_picture(steps: int = 5) -> Html:
                 drawing.frame(
                     left + cell * j, y, cell - 3, 20, dashed=not fresh, **look
                 )
-        words = f"{count} positions computed"
-        drawing.text(left, 26 + 24 * steps + 14, words, anchor="start", size=NOTE)
+        words = f"{count} positions computed,"
+        source = f"the source's keys {f'{steps} times' if not panel else 'once'}"
+        for i, line in enumerate((words, source)):
+            y = 26 + 24 * steps + 14 + 17 * i
+            drawing.text(left, y, line, anchor="start", size=NOTE)
     return drawing.figure(
         alt=f"Two staircases of {steps} steps. Without a cache each step computes all "
         f"positions so far, {steps * (steps + 1) // 2} in all. With a cache each step "
@@ -477,7 +525,7 @@ def cache_picture(steps: int = 5) -> Html:
 def bleu_words(output: str, reference: str, most: int = 4) -> Html:
     """Show BLEU of one sentence, by its n-grams; matches may count once each."""
     ours, theirs = output.split(), reference.split()
-    rows, logs = [], 0.0
+    rows, logs, smooth, halves = [], 0.0, 0.0, 1
     for n in range(1, most + 1):
         counts, allowed = (
             Counter(zip(*(words[i:] for i in range(n)), strict=False))
@@ -487,12 +535,16 @@ def bleu_words(output: str, reference: str, most: int = 4) -> Html:
         total = counts.total()
         share = both.total() / total if total else 0.0
         logs += math.log(share) / most if share else -math.inf
+        halves *= 1 if share else 2  # as sacrebleu's "exp" has it
+        smooth += math.log(share or 1 / (halves * max(total, 1))) / most
         missed = [" ".join(gram) for gram in counts - allowed]
         shown = f"{both.total()} of {total}"
         rows.append((n, shown, f"{share:.2f}", " · ".join(missed[:3]) or "–"))
     brevity = math.exp(min(0.0, 1 - len(theirs) / max(len(ours), 1)))
     said = f"{len(ours)} words, reference {len(theirs)}: brevity {brevity:.2f}. "
     said += f"BLEU {100 * brevity * math.exp(logs):.1f}"
+    if halves > 1:
+        said += f"; {100 * brevity * math.exp(smooth):.1f} as sacrebleu smooths it"
     return show_table(("n", "found", "share", "not in the reference"), rows, said)
 
 
@@ -504,8 +556,8 @@ def three_scores(output: str, reference: str) -> Html | None:
     rows = []
     for cut, words in (
         ("none", "what spaces part: commas and full stops stick to words"),
-        ("13a", "signs are words of their own; the usual one"),
-        ("intl", "the same, and hyphens part words, by Unicode's classes"),
+        ("13a", "most signs are words; isn't, well-known, 7.30 stay whole; usual"),
+        ("intl", "signs are words within words, too: isn ' t, well - known"),
         ("char", "every letter is a word"),
     ):
         score, signature = sacrebleu_score([output], [reference], cut)
@@ -526,6 +578,9 @@ def check_bleu(outputs: Sequence[str], reference: str, by_hand: float) -> None:
         check_close(
             "and sacrebleu's", torch.tensor(theirs), torch.tensor(scores[0]), 1e-4
         )
+        for one in outputs:  # what the tables say of smoothing
+            theirs, _ = sacrebleu_score([one], [reference], "none")
+            assert f" {theirs:.1f}" in bleu_words(one, reference)._repr_html_(), one
 
 
 def multi30k_table(record: Mapping[str, Any]) -> Html:
@@ -559,30 +614,21 @@ def cross_maps(model: Transformer, cutter: Cutter, word: str) -> tuple[Tensor, l
     return torch.stack(every), [cutter.target.symbols[i] for i in written[0].tolist()]
 
 
-def heads_picture(maps: Tensor, sounds: Sequence[str], word: str) -> plt.Figure:
-    """Draw the heads of one layer (h, t, s), a panel each."""
+def heads_picture(
+    maps: Tensor, sounds: Sequence[str], word: str, right: Sounds
+) -> plt.Figure:
+    """Draw the heads of one layer (h, t, s), a panel each; is what they wrote right?"""
     figure, axes = plt.subplots(2, 2, figsize=(7.6, 0.62 * len(sounds) + 1.4))
     names = [sound.replace("<end>", "end") for sound in sounds]
     for h, (ax, weights) in enumerate(zip(axes.flat, maps, strict=False)):
         title = f"head {h + 1}"
         attention_heatmap(weights, names, word, ax=ax, title=title, bar=False)
+    if (written := " ".join(sounds[:-1])) == " ".join(right):
+        said = f"{word} is written {written}, as in the dictionary"
+    else:
+        said = f"{word} is written {written}; the dictionary has {' '.join(right)}"
+    figure.suptitle(said)
     return figure
-
-
-def walking(model: Transformer, cutter: Cutter, words: Sequence[str]) -> Tensor:
-    """Return how each head moves along words, (layers, h).
-
-    The correlation of the step with the mean place that a head looks at, averaged over
-    the words: 1 for a finger that moves evenly.
-    """
-    found = []
-    for word in words:
-        maps, _ = cross_maps(model, cutter, word)
-        at = (maps * torch.arange(maps.shape[-1])).sum(dim=-1)  # (layers, h, t)
-        steps = torch.arange(at.shape[-1]).expand_as(at).float()
-        at, steps = (x - x.mean(dim=-1, keepdim=True) for x in (at, steps))
-        found.append(F.cosine_similarity(at, steps, dim=-1))
-    return torch.stack(found).mean(dim=0)
 
 
 PLAIN = "bdlmnpv"  # letters that sound like themselves wherever they sound
@@ -625,21 +671,23 @@ def speller() -> Html:
         "missing": "It could not be loaded: it comes with the pages of the book, not "
         "with its notebooks.",
         "searches": SEARCHES,
+        "most": LETTERS,
         "heads": ["all heads", *heads],
     }
-    suggestions = "thorrowmere live read data either wrong made phoned".split()
+    suggestions = "thorrowmere tomato live read data made mad wrong".split()
     return explorer(
         static("speller.js"),
         data,
         [
-            Text("word", "word", suggestions[0], suggestions, most=40),
+            Text("word", "word", suggestions[0], suggestions, most=LETTERS),
             Choice("search", "search", SEARCHES),
             Choice("look", "weights of", data["heads"]),
         ],
         label="Pronounce a word",
         checks=[({"word": word}, {"loaded": False}) for word in ("", "live")],
         question="Which sounds of your own name will it doubt? Type it, and look at "
-        "the percentages.",
+        "the percentages. Words that it never trained on, such as tomato, come with "
+        "the dictionary's answer.",
         caption="A row for each sound: how sure the model is of it, where its heads "
         "look, and, on a wide screen, the next best sounds.",
     )
