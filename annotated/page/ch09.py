@@ -192,13 +192,14 @@ def curve(
     """Plot the losses of a training run, its control, and levels to compare with."""
     figure, ax = plt.subplots(figsize=(8.6, 3.6))
     steps = [one["step"] for one in control.history]
-    ax.plot([one["loss"] for one in history], color=THIS, alpha=0.25, linewidth=1)
+    last, losses = len(history), [one["loss"] for one in history]
+    ax.plot(range(1, last + 1), losses, color=THIS, alpha=0.25, linewidth=1)
     own, other = ([one[name] for one in control.history] for name in ("own", "other"))
     ax.plot(steps, own, color=THIS)
     ax.plot(steps, other, color=COLOURS["muted"])
-    last = len(history)
-    ax.text(last, own[-1] + 0.12, "new words", ha="right", color=THIS)
-    ax.text(steps[-5], other[-5] - 0.3, "with another word's letters", ha="right")
+    ax.text(last, own[-1] + 0.5, "new words", ha="right", color=THIS)
+    label = {"ha": "right", "va": "top", "color": COLOURS["muted"]}
+    ax.text(last, other[-1] - 0.6, "with another word's letters", **label)
     for name, level in levels.items():
         ax.axhline(level, color=COLOURS["muted"], linewidth=1, linestyle=":")
         ax.text(1, level - 0.22, name, color=COLOURS["muted"])
@@ -243,22 +244,6 @@ def distance_table(written: Sounds, wanted: Sounds) -> Html:
     picture = Matrix(table, said, *names, wrong=costs, narrow=True)
     return chain(
         picture, caption="Down: written. Across: the dictionary. Red: an edit."
-    )
-
-
-def rates_table(rows: Mapping[str, tuple[Sequence[Sounds], Known]]) -> Html:
-    """Show error rates: by name, what was written and the answers for each word."""
-    table = []
-    for name, (written, known) in rows.items():
-        every = error_rates(written, list(known.values()))
-        first = error_rates(written, [answers[:1] for answers in known.values()])
-        cells = (f"{rates[kind]:.1%}" for rates in (every, first)
-                 for kind in ("symbols", "whole"))  # fmt: skip
-        table.append((name, *cells))
-    header = "", "sounds", "words", "sounds, first answer", "words, first answer"
-    caption = "Errors on words that training never saw, against all answers of the "
-    return show_table(
-        header, table, caption + "dictionary, and against its first alone."
     )
 
 
@@ -556,7 +541,7 @@ def three_scores(output: str, reference: str) -> Html | None:
     rows = []
     for cut, words in (
         ("none", "what spaces part: commas and full stops stick to words"),
-        ("13a", "most signs are words; isn't, well-known, 7.30 stay whole; usual"),
+        ("13a", "the usual: most signs, but isn't, well-known, 7.30 stay whole"),
         ("intl", "signs are words within words, too: isn ' t, well - known"),
         ("char", "every letter is a word"),
     ):

@@ -22,7 +22,7 @@ ch09.six_sounds()
 # By the end of this chapter you can train a translator from pairs, search for its best
 # answer instead of taking the first, make it write several times as fast without changing
 # a word, and measure it by error rates and BLEU, knowing what those numbers hide. You need
-# [chapter 6](06_encoder_decoder.ipynb) to [chapter 8](08_copy_task.ipynb). About 43 minutes.
+# [chapter 6](06_encoder_decoder.ipynb) to [chapter 8](08_copy_task.ipynb). About 45 minutes.
 #
 # ## 9.1 Letters in, sounds out
 #
@@ -54,9 +54,8 @@ for word in ("cat", "read", "data", "colonel", "tomato"):
 #   even a perfect model gives each one half. (That alone costs little here, 0.013 nats per
 #   symbol: <!-- printed: 0.013 --> few words have several answers.)
 #
-# Words that training must never see are put aside by their *stem*: `smith`, `smiths` and
-# `smith's` all go the same way. Otherwise the test would ask for words that the model
-# has practically seen.
+# Words that training must never see are chosen by their *stem*: `smith`, `smiths` and
+# `smith's` all go the same way.
 
 # %%
 from annotated.recipes.translation import spelling_task
@@ -128,8 +127,7 @@ assert shares.mean() < 0.2 < ch09.padding_share(mixed)
 print(f"✓ {len(buckets)} buckets hold every pair once")
 
 # %% [markdown]
-# The letters of a bucket need hardly any padding. What is left is on the side of the *sounds*
-# (`labels`): words of one length have more of them or fewer.
+# What is left is mostly on the side of the *sounds* (`labels`): words of one length have more or fewer.
 #
 # ## 9.3 Training
 #
@@ -261,10 +259,10 @@ words = random.Random(0).sample(sorted(every), len(every))
 known = {word: every[word] for word in words}
 greedy = [tuple(said.split()) for said in translate(model, task.cutter, words)]
 rates = error_rates(greedy, list(known.values()))
-print(f"{len(words):,} words that it never saw, wrong are")
-print(
-    f"{rates['symbols']:.1%} of the sounds, {rates['whole']:.1%} of the words"
-)
+print(f"Of {len(words):,} words that it never saw, these are wrong:")
+print(f"sounds {rates['symbols']:.1%}, words {rates['whole']:.1%}")
+first = error_rates(greedy, [answers[:1] for answers in known.values()])
+print(f"(by the dictionary's first answers alone: {first['whole']:.1%})")
 
 # %% Proof: rates, distances, and what was found tags=["hide-input", "proof"]
 from annotated.metrics import edit_distance
@@ -280,7 +278,6 @@ check_close(
 )
 total = sum(ours) / sum(map(len, answers))
 assert abs(total - rates["symbols"]) < 1e-9
-first = error_rates(greedy, [one[:1] for one in known.values()])
 shifted = error_rates(greedy[1:] + greedy[:1], list(known.values()))
 expect(
     "09-reads",
@@ -303,8 +300,7 @@ expect(
 # sounds and 22 % of the words wrong <!-- cited: 5, 22 --> with a Transformer on this dictionary, on another split of it. So
 # no: after a minute of training, ours makes about twice as many mistakes. It isn't the layers: PyTorch's own
 # (`nn.Transformer`), with the same sizes, batches and rates, learn it as well. It's partly the size and the minute,
-# as the larger model of section 9.8 shows. And it's the names, of which the dictionary is full: what one family
-# says, the next one, with the same spelling, doesn't.
+# as the larger model of section 9.8 shows:
 
 # %% Table: recorded models tags=["hide-input", "remove-stdout"]
 from annotated.page.notebook import recorded
@@ -374,26 +370,26 @@ ch09.hypotheses_table(found, shown, known[shown])
 # The beam has found something likelier. Is it also *better*? That's another question: the
 # model's favourite may be wrong. On all the words of the test:
 
-# %% Table: error rates of both tags=["hide-input"]
-wide = [
-    tuple(said.split())
-    for said in translate(model, task.cutter, words, beam=4)
-]
-ch09.rates_table({"greedy": (greedy, known), "beam of 4": (wide, known)})
+# %%
+wide = translate(model, task.cutter, words, beam=4)
+wide = [tuple(said.split()) for said in wide]
+for name, outputs in (("greedy", greedy), ("beam of 4", wide)):
+    both = error_rates(outputs, list(known.values()))
+    print(f"{name:9} sounds {both['symbols']:.1%}, words {both['whole']:.1%}")
 
 # %% Proof: the page's beam is the module's tags=["hide-input", "proof"]
 ch09.check_beam(beam, model, [ids_of(word) for word in words[:25]])
 
 # %% tags=["remove-input"]
 mended, spoiled, other = ch09.changes(greedy, wide, known)
+chance = max(ch09.as_unequal(mended, spoiled), 0.001)
 say(
-    f"It changes {mended + spoiled + other} of the {len(words):,} words. Of these "
-    f"{mended} were wrong and are right now, {spoiled} were right and are wrong, and "
-    f"the others are as right or as wrong as before. A coin thrown {mended + spoiled} "
-    "times would come out as unequal, or more so, in "
-    f"{ch09.as_unequal(mended, spoiled):.1%} of all cases. Whichever way that goes, "
-    f"it's a matter of {abs(mended - spoiled) / len(words):.1%} of the words: this "
-    "model is seldom in two minds."
+    f"It changes {mended + spoiled + other} of the {len(words):,} words: {mended} "
+    f"were wrong and are right now, {spoiled} were right and are wrong, and the "
+    f"others are as right or as wrong as before. A coin thrown {mended + spoiled} "
+    f"times falls as unequally in at most {chance:.1%} of all cases. On a thousand "
+    "words you couldn't have told: it's a matter of "
+    f"{abs(mended - spoiled) / len(words):.1%} of them."
 )
 
 # %% [markdown]
@@ -498,11 +494,9 @@ say(
 )
 
 # %% [markdown]
-# So all of them learn to align more or less, and none does it perfectly: a head is free to look one
-# letter ahead, or at both ends of a group. And remember chapter 3: a map shows where
+# So all of them learn to align more or less, and none does it perfectly. And remember chapter 3: a map shows where
 # a head looks, not what it takes from there, and after the encoder's layers the vector at a letter knows its
-# neighbours as well. (From letters to sounds, the finger only ever moves forward. Between languages it jumps: German
-# puts its verbs elsewhere.)
+# neighbours as well.
 #
 # ## 9.8 A word of your own
 #
@@ -522,9 +516,9 @@ ch09.speller()
 #
 # 1. It will say *something* for every word of English letters, and never that it doesn't
 #    know. How sure it is stands beside each sound: of *Thorrowmere* it doubts the last vowel
-#    alone. Names from other languages make it waver at every vowel.
+#    alone. Names from other languages make it waver.
 # 2. For `live` and `read`, its first two are the dictionary's, in the second place with a few percent or
-#    many. For `data` it prefers a third. (Several percent for an answer are also how a model says that it isn't sure.)
+#    many. For `data` it prefers a third.
 # 3. Mostly at the `a`, little at the `e`. Still, without the `e` it becomes another vowel. So the `e` acts
 #    where the heads hardly look: in the encoder, letters have read each other already.
 #
@@ -581,10 +575,8 @@ expect(
 
 # %% [markdown]
 # Longer words are wrong more often. But so they would be if each sound failed at one and the same rate, as the
-# points show: there are more of them to get wrong. Fewer words are wrong than that, because errors
-# come together, several in one word. And most mix-ups are of one vowel with another, above all in syllables without
-# stress, which English spells in every way. Then there are the names:
-# which of the worst words would *you* have got right?
+# points show: there are more of them to get wrong. (Fewer words are wrong than that, because errors
+# come together.) And most mix-ups are of one vowel with another. Which of the worst words would *you* have got right?
 #
 # ## 9.10 From words to sentences
 #
@@ -652,8 +644,7 @@ play(
 # unless told otherwise, counts half a match for the first *n* without one, a quarter for the next, and so on
 # (`smooth:exp` in its signature). Over a whole test set, with counts added up before dividing, such accidents
 # even out, and its inventors found that it then orders systems much as people do. (For systems as good as today's it
-# does so [less well](https://arxiv.org/abs/2006.06264). chrF, which counts letters, and COMET, a trained model, are reported
-# beside it.)
+# does so [less well](https://arxiv.org/abs/2006.06264); chrF, of letters, and COMET, a trained model, stand beside it.)
 #
 # And it depends on what a *word* is. One output, one reference, four tokenisations:
 
@@ -688,7 +679,7 @@ ch09.multi30k_table(recorded("multi30k"))
 
 # %% [markdown]
 # Seeds differ by more than our layers and PyTorch's do. And a beam of 5 adds up to 0.7 BLEU, <!-- recorded multi30k: 0.7 = max(r["beam 5"]["bleu"] - r["bleu"] for r in record["rows"] if "beam 5" in r) --> or nothing.
-# Here a word may have to move: English *has seen the dog* is German *hat den Hund gesehen*.
+# And attention has to jump: *has seen the dog* is *hat den Hund gesehen*.
 
 # %% [markdown]
 # ## 9.12 Pitfalls
@@ -745,12 +736,6 @@ print(f"split by stem: {none:.0%}")
 # The model's: it gives the worse answer the higher probability. If the *right* answer were the likelier of
 # the two and the beam had missed it, the search would be at fault. To tell them apart, let the model score the
 # reference.
-#
-# </details>
-#
-# <details><summary>Why does the cross-attention's cache never grow?</summary>
-#
-# Its keys and values are made of the source, which is all there before the first step.
 #
 # </details>
 #

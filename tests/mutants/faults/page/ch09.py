@@ -8,8 +8,14 @@ FAULTS = {
     "counted": [
         ("before[run[:-1]] += times", "before[run[:-1]] += 1", "contexts counted once"),
     ],
-    "first_below": [
-        (".unfold(0, 10, 1)", ".unfold(0, 1, 1)", "a single loss decides"),
+    "Control": [
+        (".roll(1, 0)", "", "each word keeps its letters"),
+    ],
+    "as_unequal": [
+        ("range(less + 1)", "range(less)", "as unequal doesn't count"),
+    ],
+    "pointing": [
+        ("== said.count(letter.upper()) ", "", "a sound in doubt"),
     ],
     "distance_table": [
         ("table[i, j] > table[before]", "table[i, j] > 0", "what costs nothing is red"),
