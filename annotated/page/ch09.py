@@ -199,10 +199,10 @@ def curve(
     ax.plot(steps, other, color=COLOURS["muted"])
     ax.text(last, own[-1] + 0.5, "new words", ha="right", color=THIS)
     label = {"ha": "right", "va": "top", "color": COLOURS["muted"]}
-    ax.text(last, other[-1] - 0.6, "with another word's letters", **label)
+    ax.text(last, other[-1] - 1.7, "with another word's letters", **label)
     for name, level in levels.items():
         ax.axhline(level, color=COLOURS["muted"], linewidth=1, linestyle=":")
-        ax.text(1, level - 0.22, name, color=COLOURS["muted"])
+        ax.text(1, level - 0.4, name, color=COLOURS["muted"])
     ax.set(xlabel="training step", ylabel="nats per symbol", xscale="log")
     ax.set(xlim=(1, last), ylim=(0, 1.1 * max(other)))
     ends = ", ".join(f"{name} {level:.2f}" for name, level in levels.items())
@@ -318,7 +318,7 @@ def errors_sorted(written: Sequence[Sounds], known: Known) -> Html:
     names = ["1–4", "5–6", "7–8", "9–10", "11+"]
     left.bar(names, shares, color=COLOURS["wrong"], alpha=0.7)
     left.plot(names, expected, "o", color=COLOURS["muted"])
-    left.set(xlabel="letters", ylabel="words wrong, %", title="By length")
+    left.set(xlabel="letters", title="Words wrong, %")
     found = mistakes(written, known).most_common(7)[::-1]
     labels = [f"{wanted} → {output}" for (wanted, output), _ in found]
     right.barh(labels, [n for _, n in found], color=COLOURS["wrong"], alpha=0.7)

@@ -197,7 +197,7 @@ new = ["thorrowmere", "quidditch", "jabberwock", "brexit", "chatbot", "covid"]
 for word, said in zip(new, translate(model, task.cutter, new), strict=True):
     print(f"{word:12}", said)
 
-# %% Proof: none of them is in the dictionary tags=["hide-input", "proof"]
+# %% Proof: none of these is in the dictionary tags=["hide-input", "proof"]
 assert not pronunciations().keys() & {*new}
 print("✓ none of the six words is in the dictionary")
 
@@ -517,8 +517,8 @@ ch09.speller()
 # 1. It will say *something* for every word of English letters, and never that it doesn't
 #    know. How sure it is stands beside each sound: of *Thorrowmere* it doubts the last vowel
 #    alone. Names from other languages make it waver.
-# 2. For `live` and `read`, its first two are the dictionary's, in the second place with a few percent or
-#    many. For `data` it prefers a third.
+# 2. For `live` its first two are the dictionary's, the second with a few percent. For `read`, too, with many. For
+#    `data` it prefers a third.
 # 3. Mostly at the `a`, little at the `e`. Still, without the `e` it becomes another vowel. So the `e` acts
 #    where the heads hardly look: in the encoder, letters have read each other already.
 #
