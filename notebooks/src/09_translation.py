@@ -43,7 +43,7 @@ for word in ("cat", "read", "data", "colonel", "tomato"):
 # Look at `read`: today or yesterday? The spelling doesn't say, so both answers are right,
 # and so are both for `tomato`, whoever says which. Every translator lives with
 # this. A German sentence has not *one* English translation but hundreds, and a test set
-# shows you one of them, or a few. Keep it in mind for section 9.4.
+# shows you one of them, or a few.
 #
 # Three things are new, compared with copying ([chapter 8](08_copy_task.ipynb)):
 #
@@ -99,7 +99,7 @@ print(f"measured: several answers cost at least {floor:.3f} nats per symbol")
 # So sort the pairs by length, cut the sorted list into batches, and shuffle the *batches*.
 # (Machine translation calls the groups **buckets**.) And let a batch hold a fixed number of
 # **symbols** rather than of words, so that every step learns from about as many: many short words or a few long
-# ones. That's how the Transformer of 2017 was trained; [chapter 7](07_training.ipynb) has the reasons.
+# ones. ([Chapter 7](07_training.ipynb) has the reasons.)
 
 # %%
 import random
@@ -143,6 +143,8 @@ print(f"{recipe.steps} batches of {recipe.tokens} symbols, rate {recipe.rate}")
 # cost $\ln v$, and random logits that aren't all equal cost a bit more.
 
 # %%
+import math
+
 from annotated.recipes.translation import TranslationLoss, translation_model
 
 model = translation_model(recipe, task.cutter).to(device)
@@ -159,11 +161,12 @@ print(
 # and once with the letters of *another* word of the same length?
 
 # %% tags=["remove-stderr"]
+from annotated.page.ch09 import Control
 from annotated.recipes.translation import train_translation
 from annotated.spelling import spelling_pairs
 
 held_out = random.Random(1).sample(spelling_pairs("validation"), 200)
-control = ch09.Control(model, loss, task.cutter, held_out)
+control = Control(model, loss, task.cutter, held_out)
 history = train_translation(model, task, recipe, on_step=control)
 print(f"loss {history[0]['loss']:.2f} → {history[-1]['loss']:.2f}")
 
@@ -367,7 +370,7 @@ found = {
 ch09.hypotheses_table(found, shown, known[shown])
 
 # %% [markdown]
-# The beam has found something likelier. Is it also *better*? That's another question: the
+# The beam has found something likelier. Is it also *better*? The
 # model's favourite may be wrong. On all the words of the test:
 
 # %%
@@ -439,8 +442,8 @@ say(
 # %% [markdown]
 # ## 9.7 Where it looks
 #
-# [Chapter 1](01_seq2seq_attention.ipynb) had one attention to look at. Here are four heads in each of two layers, and each may look
-# for something else. These are the heads of *your* model, while it writes:
+# [Chapter 1](01_seq2seq_attention.ipynb) had one attention to look at. Here are four heads in each of two layers
+# of *your* model, while it writes:
 
 # %% Try it: heads of the trained model tags=["hide-input"]
 maps = {word: ch09.cross_maps(model, task.cutter, word) for word in
@@ -715,8 +718,8 @@ print(f"split by stem: {none:.0%}")
 #
 # 1. **The error rate with several answers.** Of all that is right, the nearest counts.
 # 2. **A step of beam search.** What ends, what goes on, and whose child it is.
-# 3. **A step of byte-pair encoding.** Count neighbours, join the commonest. (Page 9c has more.)
-# 4. **The best one, and may we stop?** A penalty for each length, and a bound. (Page 9b has more.)
+# 3. **A step of byte-pair encoding.** Count neighbours, join the commonest. (Page 9c.)
+# 4. **The best one, and may we stop?** A penalty for each length, and a bound. (Page 9b.)
 # 5. **Find the fault.** A BLEU that loves parrots.
 # 6. **In words.** Four translators, four symptoms.
 #
