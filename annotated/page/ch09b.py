@@ -302,6 +302,33 @@ def grow(after: Continue, width: int, most: int = MOST) -> list[list[list]]:
     return steps
 
 
+def answer(
+    steps: Sequence[Sequence], width: int, alpha: float, stop: str, most: int = MOST
+) -> tuple[float, list[int]]:
+    """Return score and symbols of what a search that grew these ``steps`` returns.
+
+    The penalty is the plain one. Neither it nor the way to stop changes what grows.
+    """
+    finished: list[tuple[float, list[int]]] = []
+    living: list[list[int]] = [[]]
+    for n, step in enumerate(steps, start=1):
+        paths = [[*living[parent], symbol] for parent, symbol, _, _ in step]
+        fates = [fate for *_, fate in step]
+        logs = [log for _, _, log, _ in step]
+        for path, log, fate in zip(paths, logs, fates, strict=True):
+            if fate == "ends":
+                finished.append((log / n**alpha, path))
+        alive = [j for j, fate in enumerate(fates) if fate == "lives"]
+        living = [paths[j] for j in alive]
+        hope = max((logs[j] for j in alive), default=-math.inf)
+        bound = max(hope / (n + 1) ** alpha, hope / most**alpha)
+        if stop == "first" and len(finished) >= width:
+            break
+        if stop == "bound" and finished and max(finished)[0] >= bound:
+            break
+    return max(finished)
+
+
 def telling(
     task: Task, greedy: Sequence[Hypothesis], wide: Sequence[Hypothesis]
 ) -> list[int]:
