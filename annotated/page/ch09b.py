@@ -363,7 +363,7 @@ def telling(
 
 
 def sentence_tree(recorded: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
-    """Return a recorded sentence, and its trees as the explorer wants them."""
+    """Return the beginning of a recorded sentence, and what the explorer needs."""
     one, symbols = recorded["trees"][0], ["", "", "end"]
 
     def node(line: str) -> list:
@@ -379,7 +379,8 @@ def sentence_tree(recorded: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
     }
     most = max(len(tree) for tree in trees.values())
     item = {"trees": trees, "symbols": symbols, "most": most, "pieces": True}
-    return one["source"], item | {"right": [one["reference"]]}
+    item |= {"source": one["source"], "right": [one["reference"]]}
+    return " ".join(one["source"].split()[:4]) + " …", item
 
 
 def tree_explorer(
@@ -455,15 +456,16 @@ def tree_tasks(shown: Mapping[str, Sequence[int]], task: Task) -> list[tuple[str
     word = next(iter(trees))
     greedy = spoken(word, 1, 0.0, "first").split()
     beam = spoken(word, 3, 0.0, "bound").split()
-    pairs = enumerate(zip([*greedy, "the end"], [*beam, "the end"], strict=False), 1)
-    place, (ours, theirs) = next((n, pair) for n, pair in pairs if pair[0] != pair[1])
-    several.append(
-        (
-            f"“{word}”, a beam of 1, then of 3",
-            f"they part at sound {place}: {ours} is likelier there, and {theirs} is on "
-            "the likelier way",
+    ways = zip([*greedy, "the end"], [*beam, "the end"], strict=False)
+    parts = [(n, *pair) for n, pair in enumerate(ways, 1) if len(set(pair)) == 2]
+    for place, ours, theirs in parts[:1]:
+        several.append(
+            (
+                f"“{word}”, a beam of 1, then of 3",
+                f"they part at sound {place}: {ours} is likelier there, and {theirs} "
+                "is on the likelier way",
+            )
         )
-    )
     for i in shown.get("penalised", ()):
         word = task.words[i]
         none = spoken(word, 4, 0.0, "bound")
@@ -523,7 +525,7 @@ def penalties_figure(every: Mapping[Words, float]) -> Html:
     best = sorted(every, key=every.get, reverse=True)
     shown = (*best[:2], max(every, key=len))
     alphas, crossings = torch.linspace(0, 2, 41).tolist(), {}
-    for ax, penalty in zip(panels, PENALTIES, strict=True):
+    for ax, penalty in zip(panels, NAMES, strict=True):
         for words, color in zip(shown, (OTHER, THIS, COLOURS["key"]), strict=True):
             log = math.log(every[words])
             scores = [log / PENALTIES[penalty](len(words), alpha) for alpha in alphas]
@@ -535,7 +537,8 @@ def penalties_figure(every: Mapping[Words, float]) -> Html:
         alpha = ratio / growth
         score = math.log(every[one]) / PENALTIES[penalty](len(one), alpha)
         ax.plot(alpha, score, "o", color=COLOURS["ink"])
-        ax.set(xlabel="α", title=f"{NAMES[penalty]}: from {alpha:.2f} on")
+        title = f"{NAMES[penalty]}: from {alpha:.2f} on"
+        ax.set(xlabel="α", title=title, ylim=(-4.2, 0))
         ax.set_xticks([0, 0.5, 1, 1.5, 2])
         crossings[penalty] = alpha
     panels[0].set(ylabel="score")
@@ -750,8 +753,8 @@ def wide_figure(recorded: Mapping[str, Any]) -> Html:
             f"{name}, {row['beam']}: {row['bleu']:.1f} BLEU, length {row['length']:.3f}"
             for row in rows
         ]
-    panels[0].set(ylabel="BLEU")
-    panels[1].set(ylabel="length, 1 is the references'")
+    panels[0].set(title="BLEU")
+    panels[1].set(title="length, 1 is the references'")
     panels[1].axhline(1.0, color=COLOURS["rule"], zorder=0)
     name_lines(panels[1])
     return show(
@@ -806,16 +809,14 @@ def beams_table(rows: Sequence[Mapping[str, Any]]) -> Html:
     table = []
     for name in ("Transformer", "GRU"):
         parts = [one for one in beam_means(rows, name) if one["beam"] in (1, 5, 20)]
-        sure = [row["beams"][0]["sure"] for row in rows if row["name"] == name]
         words = (f"{one['words']:.1%}" for one in parts)
-        failed = f"{parts[0]['search']:.1%}"
-        table.append((name, *words, failed, f"{sum(sure) / len(sure):.3f}"))
+        table.append((name, *words, f"{parts[0]['search']:.1%}"))
     widths = ("words wrong: greedy", "beam of 5", "beam of 20")
     return show_table(
-        ("model", *widths, "greedy search errors", "likeliest symbol"),
+        ("model", *widths, "greedy search errors"),
         table,
         caption=f"Recorded: means of {len(rows) // 2} seeds, both trained for about as "
-        "many CPU seconds; no length penalty. Likeliest symbol: its mean probability.",
+        "many CPU seconds; no length penalty.",
     )
 
 

@@ -172,8 +172,8 @@ def check_tokenizer(tokenizer: Any, words: Sequence[str], merges: int) -> None:
     began = perf_counter()
     learned = learn_merges(words, merges)
     taken = perf_counter() - began
-    began = perf_counter()
-    again = BpeTrainer(vocab_size=tokenizer.get_vocab_size(), show_progress=False)
+    began, size = perf_counter(), len(set("".join(words))) + merges
+    again = BpeTrainer(vocab_size=size, show_progress=False)
     Tokenizer(models.BPE()).train_from_iterator(words, again)
     theirs_taken = perf_counter() - began
     theirs = json.loads(tokenizer.to_str())["model"]["merges"]
@@ -245,8 +245,8 @@ def amounts_figure(rows: Sequence[Mapping[str, float]]) -> Html:
     places = range(len(rows))
     one.plot(places, [row["pieces"] for row in rows], "o-", color=THIS)
     two.plot(places, [100 * row["rare"] for row in rows], "o-", color=THIS)
-    one.set(ylabel="pieces a word, unread text", ylim=(0, None))
-    two.set(ylabel="pieces met fewer than 20 times, %", ylim=(0, None))
+    one.set(title="pieces a word, unread text", ylim=(0, None))
+    two.set(title="pieces that occur fewer than 20 times, %", ylim=(0, None))
     for ax in (one, two):
         ax.set_xticks(places, [f"{row['merges']}" for row in rows])
         ax.set(xlabel="merges")

@@ -195,9 +195,8 @@ ch09b.stops_table(translator)
 ch09b.check_bound(speller, hopeless)
 
 # %% [markdown]
-# With the same beam, the bound returns what *never* returns, in a fraction of the steps; more of them
-# under a strong penalty, since a bad hypothesis might, in theory, reach the end with probability 1
-# and be forgiven for its length. *First* returns a few worse ones. On other models it returned
+# With the same beam, the bound returns what *never* returns, in a fraction of the steps (more
+# under a strong penalty, which might forgive a late end). *First* returns a few worse ones. On other models it returned
 # [the shortest ones](https://github.com/neulab/xnmt/pull/572).
 #
 # ## 9b.6 Whose error?
@@ -227,7 +226,7 @@ expect(
 #
 # ## 9b.7 What does a wide beam cost, and why does it get worse?
 #
-# Words of six sounds hardly need a search. Sentences do: here is chapter 9's translator.
+# Sentences need more of a search than words. Here is chapter 9's translator.
 
 # %% Figure: beams from 1 to 100 tags=["hide-input"]
 ch09b.wide_figure(translator)
@@ -236,7 +235,8 @@ ch09b.wide_figure(translator)
 ch09b.price_table(translator)
 
 # %% [markdown]
-# **A beam of 2 to 5 gains half a BLEU, and a wide one nothing.** A beam of $k$ costs $k$ times the
+# **A beam of 2 to 5 gains half a BLEU, which might be chance in 400 sentences, and a wide one no
+# more.** A beam of $k$ costs $k$ times the
 # decoder, and beyond 4 hardly a search error is left to repair. Without a penalty, a beam of 100 loses
 # more than half of the BLEU. It searches *better* than the others, and a third of what it finds is
 # empty: for two thirds of these sentences, the model thinks *nothing at all* likelier than its own

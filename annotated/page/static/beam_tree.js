@@ -65,7 +65,7 @@ const svg = view.svg(Math.max(size * last + 8 + aside, Math.min(330, view.width(
   `the tree of beams for ${state.word}, ${last} steps, and what is finished`);
 svg.style.maxWidth = "none"; // a long one scrolls, and stays as large
 // room for what is said, so that nothing moves
-svg.closest(".annotated-explorer").querySelector(".annotated-says").style.minHeight = both ? "3em" : "7.4em";
+svg.closest(".annotated-explorer").querySelector(".annotated-says").style.minHeight = both ? "3em" : pieces ? "10em" : "7.4em";
 const text = (x, y, words, more = {}) => view.add(svg, "text", { x, y, text: words, ...more });
 range(last).forEach((t) => text(4 + size * (t + 0.5), top - 10, String(t + 1), { "text-anchor": "middle" }));
 shown.flat().filter((node) => node.before).forEach((node) => {
@@ -119,7 +119,7 @@ const bound = state.stop === "bound" && last < most
     : ` It goes on to step ${most}, the last that it may take.`;
 return {
   values: { best: sounds(answer.node), score: answer.score },
-  says: (pieces ? `“${sounds(answer.node)}” Its reference: “${answers[0]}”`
+  says: (pieces ? `“${item.source}” becomes “${sounds(answer.node)}” Its reference: “${answers[0]}”`
     : `“${state.word}” becomes ${sounds(answer.node)}, ${right ? "which is right" : "which is wrong"}.`
     + (right ? "" : ` Right: ${answers.join(" or ")}.`)) + bound,
 };

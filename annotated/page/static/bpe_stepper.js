@@ -70,7 +70,7 @@ const values = {
 
 // ---- the words of the text in pieces; what stands side by side most; the new word
 
-const wide = Math.min(view.width(), 640), both = wide >= 560, most = 9;
+const wide = Math.min(view.width(), 640), both = wide >= 560, most = both ? 9 : 6;
 const half = both ? Math.floor(wide * 0.56) : wide, line = 28;
 const words = [...times].sort((p, q) => q[1] - p[1]).slice(0, most);
 const next = ranked().slice(0, 5), right = both ? half + 24 : 0;
