@@ -246,7 +246,7 @@ def amounts_figure(rows: Sequence[Mapping[str, float]]) -> Html:
     one.plot(places, [row["pieces"] for row in rows], "o-", color=THIS)
     two.plot(places, [100 * row["rare"] for row in rows], "o-", color=THIS)
     one.set(title="pieces a word, unread text", ylim=(0, None))
-    two.set(title="pieces that occur fewer than 20 times, %", ylim=(0, None))
+    two.set(title="rare pieces, %", ylim=(0, None))
     for ax in (one, two):
         ax.set_xticks(places, [f"{row['merges']}" for row in rows])
         ax.set(xlabel="merges")
