@@ -261,7 +261,7 @@ def amounts_figure(rows: Sequence[Mapping[str, float]]) -> Html:
         alt=f"Pieces a word and rare pieces by merges. {said}.",
         caption=f"From {rows[0]['vocabulary']} letters to a vocabulary of "
         f"{rows[-1]['vocabulary']:,}, and of {rows[-1]['pieces']:.2f} pieces a word. "
-        "Docstrings of Python's library.",
+        "Rare: fewer than 20 occurrences. Docstrings of Python's library.",
     )
 
 
