@@ -246,7 +246,7 @@ def amounts_figure(rows: Sequence[Mapping[str, float]]) -> Html:
     one.plot(places, [row["pieces"] for row in rows], "o-", color=THIS)
     two.plot(places, [100 * row["rare"] for row in rows], "o-", color=THIS)
     one.set(title="pieces a word, unread text", ylim=(0, None))
-    two.set(title="pieces that occur fewer than 20 times, %", ylim=(0, None))
+    two.set(title="rare pieces, %", ylim=(0, None))
     for ax in (one, two):
         ax.set_xticks(places, [f"{row['merges']}" for row in rows])
         ax.set(xlabel="merges")
@@ -261,7 +261,7 @@ def amounts_figure(rows: Sequence[Mapping[str, float]]) -> Html:
         alt=f"Pieces a word and rare pieces by merges. {said}.",
         caption=f"From {rows[0]['vocabulary']} letters to a vocabulary of "
         f"{rows[-1]['vocabulary']:,}, and of {rows[-1]['pieces']:.2f} pieces a word. "
-        "Docstrings of Python's library.",
+        "Rare: fewer than 20 occurrences. Docstrings of Python's library.",
     )
 
 

@@ -90,6 +90,8 @@ def beam(after, k, most, start=1, end=2):
 # the first $k$ is dropped as any other continuation there is: $k$ were likelier.
 
 # %%
+from annotated.page import ch09b
+
 table = ch09b.table_of(AFTER)
 ch09b.found_in_toy(beam, table)
 
@@ -107,7 +109,6 @@ ch09b.check_search(beam)
 # words that it has never seen:
 
 # %% tags=["remove-output"]
-from annotated.page import ch09b
 from annotated.recipes.translation import (
     train_translation,
     translation_model,

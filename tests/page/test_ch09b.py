@@ -1,5 +1,6 @@
 """annotated/page/ch09b.py: its searches are the module's, and faults are refused."""
 
+import math
 from types import SimpleNamespace
 
 import pytest
@@ -161,6 +162,17 @@ def test_a_penalty_and_a_stop_choose_from_a_tree_as_the_module_does(task, alpha,
             assert one.tokens == ids and one.score == pytest.approx(score, rel=1e-4)
 
 
+def test_a_bound_reckons_with_the_largest_penalty():
+    steps = [
+        [[0, 2, -0.5, "ends"], [0, 5, -1.2, "lives"]],
+        [[0, 6, -1.3, "lives"]],
+        [[0, 2, -1.35, "ends"]],
+    ]
+    best = ch09b.answer(steps, 2, 1.0, "bound", 4)
+    assert best == (pytest.approx(-0.45), [5, 6, 2])
+    assert ch09b.answer(steps, 2, 0.0, "bound", 4) == (-0.5, [2])
+
+
 def test_a_recorded_tree_is_read(translator):
     name, item = ch09b.sentence_tree(translator)
     assert name == "A dog is a …" and item["symbols"][2] == "end"
@@ -258,6 +270,17 @@ def test_a_rule_that_stops_too_late_or_too_early_is_refused(task, capsys):
             ch09b.check_bound(task, broken, count=6)
 
 
+def test_what_is_finished_is_not_forgotten():
+    table, seen = ch09b.table_of(AFTER), []
+
+    def note(alive, best, alpha, most):
+        seen.append(best)
+        return False
+
+    ch09b.steps_until(note, lambda ids: table[ids[:, -1]], most=4)
+    assert seen == sorted(seen) and seen[-1] == pytest.approx(math.log(0.2475) / 3)
+
+
 def test_recorded_beams_and_stops_are_shown(translator):
     first, bound = cells(ch09b.stops_table(translator))
     assert first == ["plain, α = 1: first", "17", "5.8%", "0.980", "31.2"]
@@ -266,6 +289,19 @@ def test_recorded_beams_and_stops_are_shown(translator):
     page = BeautifulSoup(ch09b.wide_figure(translator).text, "html.parser")
     said = page.select_one("[role=img]")["aria-label"]
     assert "none, 4: 34.0 BLEU, length 0.960; GNMT's, α = 0.6, 1" in said
+
+
+def test_samples_are_drawn_for_each_word_in_turn(task, monkeypatch):
+    sources = []
+
+    class Noting(ch09b.DecoderCache):
+        def __init__(self, model, source):
+            sources.append(source)
+            super().__init__(model, source)
+
+    monkeypatch.setattr(ch09b, "DecoderCache", Noting)
+    ch09b.draw(task, [3, 8], 2, most=2)
+    assert torch.equal(sources[0], task.source[[3, 3, 8, 8]])
 
 
 def test_samples_are_drawn_by_their_probabilities(task, capsys):

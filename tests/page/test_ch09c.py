@@ -130,6 +130,9 @@ def test_words_are_cut_by_three_vocabularies():
     merges = learn_merges(words, 4000)
     table = ch09c.examples_table(words, merges, ["cats", "sat"])
     assert cells(table)[0][0] == "cats" and cells(table)[0][3] == "▁cat s"
+    unused = [("x", str(i)) for i in range(100)]
+    row = cells(ch09c.examples_table(words, [*unused, *merges], ["cats"]))[0]
+    assert row == ["cats", "▁ c a t s", "▁cat s", "▁cat s"]
     assert "Only sat is in the text" in table.text
     assert "None of them is" in ch09c.examples_table(words, merges, ["cats"]).text
 
