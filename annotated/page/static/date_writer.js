@@ -17,9 +17,11 @@ const cell = (symbols) =>
 const row = (symbols) => Math.max(17, cell(symbols)); // its letter must fit
 const size = cell(source.length), tall = row(source.length);
 // for whichever date needs most, so that nothing moves
-const bottom = top + Math.max(...Object.entries(data.dates).map(([note, { written }]) =>
-  row([...note].length) * written.length));
-const svg = view.svg(Math.max(left + size * source.length + 4, 300), bottom + 6,
+const notes = Object.keys(data.dates), length = (note) => [...note].length;
+const bottom = top + Math.max(...notes.map((note) =>
+  row(length(note)) * data.dates[note].written.length));
+const right = left + Math.max(...notes.map((note) => cell(length(note)) * length(note)));
+const svg = view.svg(Math.max(right + 4, 300), bottom + 6,
   `where ${steps} written symbols look in ${state.date}`);
 const text = (x, y, content, more) => view.add(svg, "text", {
   x, y, text: content, style: "font-size: 15px", ...more,

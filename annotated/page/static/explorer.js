@@ -29,8 +29,8 @@ function frames(root) {
 
 // An explorer: a chapter supplies render(state, data, view, numbers), which draws and
 // returns {values, says, room}: values are compared with Python's in the site's tests,
-// says stands below the drawing and is read out by screen readers. Where its length
-// changes, room is the number of letters it may have: nothing below it moves.
+// says stands below the drawing and is read out by screen readers, and room is how many
+// letters it may have, so that nothing moves.
 function explorer(root, render) {
   const SVG = "http://www.w3.org/2000/svg";
   const find = (selector) => root.querySelector(selector);

@@ -126,7 +126,7 @@ const full = state.prompt.length < data.context ? ""
   : ` The box is full: the model can read ${data.context} characters.`;
 return {
   values: { written, chances: first.chances, kept: first.kept.size },
-  room: 170 + full.length,
+  room: 195 + full.length,
   says: (first.kept.size === 1 ? `Only “${named(shown[0])}” may come first, with a probability of 1.`
     : `${first.kept.size} characters may come first; the likeliest, “${named(shown[0])}”, has a `
     + `probability of ${share(most)}.`) + `${full} The model writes: ${written}`,
