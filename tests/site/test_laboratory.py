@@ -324,6 +324,15 @@ STATE = """() => [".lab-judged", ".lab-answer"].map((name) => {
 })"""
 
 
+def marked(page) -> dict[str, str]:
+    """The guesses that are marked, by what is seen on them."""
+    sign = (
+        "node => JSON.parse(getComputedStyle(node, '::after').content.split(' /')[0])"
+    )
+    cards = page.locator(".lab-guesses label:is(.lab-hit, .lab-miss)").all()
+    return {card.evaluate(sign): card.inner_text() for card in cards}
+
+
 def test_a_guess_is_judged_and_the_answer_opens_when_the_run_ends(page):
     assert page.locator(".lab-answer").is_hidden()
     page.get_by_label("at the first letter, then the second").check()
@@ -333,10 +342,15 @@ def test_a_guess_is_judged_and_the_answer_opens_when_the_run_ends(page):
     said, opened = page.evaluate(STATE)
     right = "at the last letter, then the one before."
     assert said == f"Not quite. The answer: {right}" and opened
+    assert marked(page) == {
+        "✗": "at the first letter, then the second",
+        "✓": "at the last letter, then the one before",
+    }
     page.get_by_label("at the last letter, then the one before").check()
     button(page, "Train").click()
-    assert page.evaluate(STATE) == ["", False]
+    assert page.evaluate(STATE) == ["", False] and marked(page) == {}
     finished(page)
+    assert marked(page) == {"✓": "at the last letter, then the one before"}
     assert page.evaluate(STATE) == [
         "You were right: at the last letter, then the one before.",
         True,
@@ -983,6 +997,45 @@ def test_the_guess_comes_before_the_parts_by_keyboard(page):
     assert button(page, "Train").evaluate("(node) => node === document.activeElement")
 
 
+def test_experiments_are_chosen_by_keyboard_and_named(page):
+    page.locator(".lab-steps :checked").focus()
+    page.keyboard.press("ArrowRight")
+    assert current(page) == "mask" and page.url.endswith("#experiment=mask")
+    name = "2. Without the causal mask"
+    assert page.get_by_role("radio", name=name, exact=True).is_checked()
+    assert page.locator(".lab-title").inner_text() == name
+    steps = page.get_by_role("radiogroup", name="Experiment").get_by_role("radio")
+    assert steps.count() == 10
+    page.keyboard.press("ArrowLeft")
+    page.keyboard.press("ArrowLeft")  # round to the last
+    assert current(page) == "own"
+    assert page.locator(".lab-title").inner_text() == "Your own switches"
+
+
+def test_of_each_letter_the_strongest_look_stands_out(page):
+    button(page, "Train").click()
+    finished(page)
+    strokes = page.locator(".lab-field path").evaluate_all(
+        "all => all.map((one) => +one.style.strokeOpacity)"
+    )
+    heads, columns = 4, len("bigfaced■")
+    rows = len(strokes) // heads // columns
+    for i in range(len("decafgib")):
+        starts = [(h * rows + i) * columns for h in range(heads)]
+        looks = sorted(one for at in starts for one in strokes[at : at + columns])
+        assert looks[-1] > 0.4 and looks[-2] < 0.5 * looks[-1]
+
+
+@pytest.mark.parametrize("width", [390, 800, 1200])
+def test_the_letters_of_the_curves_keep_their_size(page, width):
+    page.set_viewport_size({"width": width, "height": 800})
+    page.wait_for_timeout(500)  # they are drawn again
+    scales = page.locator(".lab-charts > figure > svg").evaluate_all(
+        "all => all.map((one) => one.getScreenCTM().a)"
+    )
+    assert len(scales) == 2 and all(abs(scale - 1) < 0.01 for scale in scales)
+
+
 def test_after_an_experiment_comes_the_next(page):
     page.evaluate("laboratoryFile.experiments.rate.changes.steps = 25")
     choose(page, "rate")
@@ -997,7 +1050,7 @@ def test_after_an_experiment_comes_the_next(page):
 
 def test_each_switch_is_explained(page):
     page.get_by_text("What the words mean").click()
-    terms = page.locator("dt").all_inner_texts()
+    terms = page.locator("details dt").all_inner_texts()
     switches(page)
     labels = page.locator(".lab-switches label").all()
     assert len(terms) == len(labels) + 12
