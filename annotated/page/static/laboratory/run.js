@@ -155,7 +155,8 @@ function receive(lab, data) {
     requestAnimationFrame(() => {
       lab.waiting = false;
       const now = performance.now();
-      if (!lab.training || (!lab.held && now - lab.painted < (lab.calm ? 2000 : 120))) return;
+      const soon = current.painted && now - lab.painted < (lab.calm ? 2000 : 120); // the first step is said at once
+      if (!lab.training || (!lab.held && soon)) return;
       lab.painted = now;
       paint(lab);
       if (now - lab.spoken < 8000) return;
