@@ -1048,6 +1048,42 @@ def test_after_an_experiment_comes_the_next(page):
     assert changed(page) == ""  # the whole model, not the last experiment's rate
 
 
+def test_a_word_that_it_cant_read_is_forgotten_with_its_experiment(page):
+    page.get_by_label("A word of 8 letters").fill("feedback")
+    trouble = page.locator(".lab-trouble", has_text="only a to j")
+    assert trouble.is_visible()
+    choose(page, "mask")
+    assert page.get_by_label("A word of 8 letters").input_value() == "bigfaced"
+    assert trouble.count() == 0
+    pointed = page.locator(".lab-pointed").inner_text()
+    assert "peeks" not in pointed, "no answer before the guess"
+
+
+def test_an_answer_leaves_the_curves_where_they_are(page):
+    top = """() => document.querySelector(".lab-charts").getBoundingClientRect().top
+        - document.querySelector(".lab-stage").getBoundingClientRect().top"""
+    before = page.evaluate(top)
+    page.evaluate("laboratoryFile.experiments.whole.changes.steps = 25")
+    button(page, "Train").click()
+    finished(page)
+    page.get_by_text("Why, and was that luck?").click()
+    assert abs(page.evaluate(top) - before) < 40
+
+
+def test_on_a_phone_next_leads_to_its_question(browser, base):
+    with visiting(browser, base, viewport={"width": 390, "height": 844}) as visit:
+        page = visit.page
+        visit.open(PAGE)
+        page.evaluate("laboratoryFile.experiments.whole.changes.steps = 25")
+        choose(page, "whole")
+        button(page, "Train").click()
+        finished(page)
+        button(page, "Next").click()
+        page.wait_for_timeout(1500)  # it scrolls smoothly
+        title = page.locator(".lab-ask").bounding_box()
+        assert 0 <= title["y"] < 300
+
+
 def test_each_switch_is_explained(page):
     page.get_by_text("What the words mean").click()
     terms = page.locator("details dt").all_inner_texts()

@@ -37,9 +37,11 @@ function chooseExperiment(lab, settings = null) {
   const done = lab.past.filter((run) => it && over(run) && run.asked === it);
   show(lab, settings || (done.length ? last(done).settings : usually(lab)));
   lab.from = null;
+  if (dom.word.getAttribute("aria-invalid") === "true") dom.word.value = lab.first; // its trouble is over
   ask(lab);
   if (!it) dom.panel.open = true;
   present(lab, why);
+  wordNow(lab);
 }
 
 // The question of what is chosen, and the guesses that go with it.
@@ -136,6 +138,7 @@ function listenToExperiments(lab) {
     chooseExperiment(lab);
     changed();
     experiment.focus();
+    if (lab.small) lab.dom.title.scrollIntoView({ behavior: lab.calm ? "auto" : "smooth" });
   });
   if (lab.names.length > 1) addEventListener("hashchange", () => openShared(lab));
   experiment.steps.addEventListener("change", () => {
