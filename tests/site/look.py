@@ -66,6 +66,7 @@ LOOKS = """(dark) => {
     return [...new Set(found)];
 }"""
 
+
 def looks(page: Page, dark: bool) -> list[str]:
     """What is wrong with a page's look as it stands."""
     return page.evaluate(LOOKS, dark)
