@@ -131,7 +131,9 @@ def test_no_exponent_is_too_small(low, high, wanted):
     ax.set_yscale("log")
     page, _ = drawings(figure, "a line that rises")
     texts = soup(page).find_all("text")
-    assert wanted <= {text.text for text in texts}
+    numbers = {text.text for text in texts}
+    assert wanted <= numbers
+    assert not {"0.02", "20", "2 × 10⁻⁷"} & numbers, "a number at every mark"
     assert not [text for text in texts if text.find("tspan")], "of several sizes"
 
 
