@@ -11,11 +11,11 @@ if (!packed) return { values: { loaded: false }, says: button() };
 function button() {
   const box = view.svg(1, 1, "nothing yet").parentNode;
   const press = document.createElement("button");
-  Object.assign(press, { type: "button", textContent: data.button });
+  Object.assign(press, { type: "button", className: "annotated-load", textContent: data.button });
   press.style.cssText = "font: inherit; font-weight: 600; padding: 0.45rem 1rem; border: 0; "
     + "border-radius: 6px; cursor: pointer; color: var(--on-accent); background: var(--accent)";
   const explorer = box.closest(".annotated-explorer");
-  const says = explorer.querySelector(".annotated-says");
+  const says = explorer.querySelector(".annotated-says span"); // as the explorer does
   press.addEventListener("click", () => {
     const script = document.createElement("script");
     script.src = `${document.documentElement.dataset.content_root || ""}_static/${data.file}`;
@@ -158,6 +158,7 @@ if (!word || strange.length || word.length > longest) {
       : strange.length ? `The model has never met “${strange[0]}”: it knows the letters a to z, `
         + "apostrophe, hyphen and full stop."
         : `The model reads at most ${longest} letters.`,
+    room: 230,
   };
 }
 const k = state.search === data.searches[0] ? 1 : 4;
@@ -228,4 +229,5 @@ return {
     + (answers.length ? `It never saw this word; the dictionary says ${answers.join(" or ")}.`
       : "This word isn't held out: if it is in the dictionary, it was trained on.")
     + (word.length === longest ? ` No more than ${longest} letters fit.` : ""),
+  room: 230,
 };
