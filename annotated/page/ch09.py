@@ -69,9 +69,9 @@ def six_sounds() -> Html:
         said.append(f"{word} is {first} {end}")
     return drawing.figure(
         alt=f"Six words that end in ough, and their sounds: {'; '.join(said)}.",
-        caption="Six words with the same last four letters, and how they sound in the "
-        "CMU Pronouncing Dictionary: OW as in go, UW as in too, AW as in now, AH F as "
-        "in stuff, AA F as in off, AH P as in cup.",
+        caption="Six words with the same last four letters, and the first answer of "
+        "the CMU Pronouncing Dictionary for each: OW as in go, UW as in too, AW as in "
+        "now, AH F as in stuff, AA F as in off, AH P as in cup.",
     )
 
 
@@ -91,34 +91,6 @@ def key_to_sounds() -> Html:
     said = ", ".join(f"<code>{sound}</code> {word}" for sound, word in pairs)
     title = f"The {len(pairs)} sounds, a word for each"
     return Html(f"<details><summary>{title}</summary><p>{said}.</p></details>")
-
-
-def padding_picture(batches: Mapping[str, Batch], letters: Vocabulary) -> Html:
-    """Draw the sources of batches, a row each; padding is dashed and empty."""
-    rows = max(min(7, len(batch.source)) for batch in batches.values())
-    drawing, said = Drawing(350, 19 * rows + 26), []
-    for panel, (name, batch) in enumerate(batches.items()):
-        left, source = 4 + 180 * panel, batch.source[:rows].tolist()
-        cell = min(14.0, 164 / len(source[0]))
-        drawing.text(left, 14, name, anchor="start", bold=True)
-        for i, row in enumerate(source):
-            y, real = 24 + 19 * i, sum(one != letters.pad for one in row)
-            for j, one in enumerate(row[:real]):
-                x = left + cell * j
-                drawing.frame(x, y, cell - 1.5, 17, shade=0.2)
-                shown = letters.symbols[one]
-                drawing.text(x + cell / 2 - 0.75, y + 13, shown, code=True, size=NOTE)
-            if real < len(row):
-                rest = cell * (len(row) - real) - 1.5
-                drawing.frame(left + cell * real, y, rest, 17, dashed=True)
-        empty = (batch.source == letters.pad).float().mean().item()
-        said.append(f"{name}: {empty:.0%} of all cells are empty")
-    return drawing.figure(
-        alt="Two batches of words, a letter in a cell, a word in a row, empty cells "
-        f"behind shorter words. {'; '.join(said)}.",
-        caption="The first rows of two batches. Dashed: padding, which is computed and "
-        "thrown away.",
-    )
 
 
 def padding_share(batch: Batch) -> float:
@@ -240,11 +212,11 @@ def distance_table(written: Sounds, wanted: Sounds) -> Html:
         i, j = before
     names = ["", *written], ["", *wanted]
     edits = int(table[-1, -1])
-    said = f"{edits} edit{'s' * (edits != 1)}, {s} sounds: {edits / s:.0%}"
+    said = f"{' '.join(written)} for {' '.join(wanted)}"
     picture = Matrix(table, said, *names, wrong=costs, narrow=True)
-    return chain(
-        picture, caption="Down: written. Across: the dictionary. Red: an edit."
-    )
+    caption = "Down: written. Across: the dictionary. Red: an edit of a cheapest way. "
+    caption += f"{edits} edit{'s' * (edits != 1)} for {s} sounds are {edits / s:.0%}."
+    return chain(picture, caption=caption)
 
 
 def models_table(spelling: Mapping[str, Any], larger: Mapping[str, Any]) -> Html:
@@ -270,6 +242,23 @@ def models_table(spelling: Mapping[str, Any], larger: Mapping[str, Any]) -> Html
     rows.append(("larger, eight bits", f"{larger['parameters']:,}", *cells))
     caption = f"{spelling['tested']:,} test words, greedily. Three seeds; one larger."
     return show_table(("model", "parameters", "sounds", "words"), rows, caption)
+
+
+def by_split(record: Mapping[str, Any], at_random: float, ours: float) -> str:
+    """Say how many words are wrong if words are split at random, and if by stem.
+
+    And what shares of their test words have a relative in training.
+    """
+    runs = grouped(record["rows"], "split")
+    wrong = {one: [run["words"] for run in some] for (one,), some in runs.items()}
+    means = {one: sum(some) / len(some) for one, some in wrong.items()}
+    assert max(wrong["random"]) < min(wrong["stem"])
+    return (
+        f"Split the words at random, and {at_random:.0%} of the test words have a "
+        f"relative in training, such as a plural (with our split {ours:.0%}). "
+        f"Recorded with {len(wrong['stem'])} seeds: then {means['random']:.1%} of "
+        f"the words are wrong instead of {means['stem']:.1%}."
+    )
 
 
 def nearest(written: Sounds, answers: Sequence[Sounds]) -> Sounds:
@@ -331,7 +320,7 @@ def errors_sorted(written: Sequence[Sounds], known: Known) -> Html:
     )
     return show(
         figure,
-        title="Long words have more sounds to get wrong, and vowels change places",
+        title="Long words have more sounds to get wrong, and vowels are confused",
         alt=f"Left: percent of words wrong by length: {said}; if each sound were wrong "
         f"at one rate: {even}. Right: how often one sound was written for another, the "
         f"rarest first: {often}.",
@@ -367,20 +356,6 @@ def relatives(share: float) -> tuple[float, float]:
 def stem_of(word: str) -> str:
     """Return what the split goes by."""
     return re.sub(r"[^a-z]", "", word).removesuffix("s")
-
-
-def worst(written: Sequence[Sounds], known: Known, most: int = 8) -> Html:
-    """Show the words that came out worst, by edits."""
-    rows = []
-    for word, output in zip(known, written, strict=True):
-        answer = nearest(output, known[word])
-        rows.append((edit_distance(output, answer), word, output, answer))
-    rows.sort(key=lambda row: (-row[0], row[1]))
-    return show_table(
-        ("word", "written", "dictionary", "edits"),
-        [(w, " ".join(o), " ".join(a), n) for n, w, o, a in rows[:most]],
-        caption="The words with the most edits.",
-    )
 
 
 def changes(
@@ -523,11 +498,12 @@ def bleu_words(output: str, reference: str, most: int = 4) -> Html:
         halves *= 1 if share else 2  # as sacrebleu's "exp" has it
         smooth += math.log(share or 1 / (halves * max(total, 1))) / most
         missed = [" ".join(gram) for gram in counts - allowed]
+        others = " · ".join(missed[:3]) + " · …" * (len(missed) > 3)
         shown = f"{both.total()} of {total}"
-        rows.append((n, shown, f"{share:.2f}", " · ".join(missed[:3]) or "–"))
+        rows.append((n, shown, f"{share:.2f}", others or "–"))
     brevity = math.exp(min(0.0, 1 - len(theirs) / max(len(ours), 1)))
-    said = f"{len(ours)} words, reference {len(theirs)}: brevity {brevity:.2f}. "
-    said += f"BLEU {100 * brevity * math.exp(logs):.1f}"
+    said = f"“{output}”: {len(ours)} words, reference {len(theirs)}, so brevity is "
+    said += f"{brevity:.2f}. BLEU {100 * brevity * math.exp(logs):.1f}"
     if halves > 1:
         said += f"; {100 * brevity * math.exp(smooth):.1f} as sacrebleu smooths it"
     return show_table(("n", "found", "share", "not in the reference"), rows, said)
@@ -547,7 +523,8 @@ def three_scores(output: str, reference: str) -> Html | None:
     ):
         score, signature = sacrebleu_score([output], [reference], cut)
         rows.append((cut, words, f"{score:.1f}", signature.split("|")[-1]))
-    caption = f"sacrebleu, version {rows[0][3].removeprefix('version:')}."
+    caption = f"Output: {output} Reference: {reference} (sacrebleu "
+    caption += f"{rows[0][3].removeprefix('version:')}.)"
     return show_table(("tokenize", "a word is", "BLEU"), [r[:3] for r in rows], caption)
 
 
@@ -581,6 +558,32 @@ def multi30k_table(record: Mapping[str, Any]) -> Html:
     caption += f"sacrebleu's signature: {record['rows'][0]['signature']}."
     header = "model", "BLEU, greedy", "beam of 5", "CPU minutes"
     return show_table(header, rows, caption)
+
+
+def sentences_table(record: Mapping[str, Any]) -> Html:
+    """Show sentences of the book's own, and what a recorded model wrote."""
+    rows = [(row["source"], row["said"]) for row in record["rows"]]
+    return show_table(("English", "what it wrote"), rows, "Greedy, seed 0.")
+
+
+def sentence_map(row: Mapping[str, Any], layer: int = 2) -> Html:
+    """Draw where a recorded model looked in a sentence, the mean of a layer's heads."""
+    weights = torch.tensor(row["maps"][layer - 1])
+    pieces, written = (
+        [one.removeprefix("▁").replace("<end>", "end") for one in row[side]]
+        for side in ("pieces", "written")
+    )
+    figure, ax = plt.subplots(figsize=(5.6, 4.4))
+    attention_heatmap(weights, written, pieces, ax=ax, bar=False)
+    most = (
+        f"{w} at {pieces[i]}" for w, i in zip(written, weights.argmax(-1), strict=True)
+    )
+    return show(
+        figure,
+        alt=f"Where each piece looks most: {', '.join(most)}.",
+        caption=f"The mean of the heads of layer {layer}: a row for each piece "
+        "written, a column for each that was read.",
+    )
 
 
 # ---- attention -----------------------------------------------------------------------
@@ -633,6 +636,21 @@ def pointing(model: Transformer, cutter: Cutter, words: Sequence[str]) -> Tensor
                 row = maps[:, :, said.index(letter.upper())]
                 found.append(row.argmax(dim=-1) == word.index(letter))
     return torch.stack(found).float().mean(dim=0)
+
+
+def steadily(model: Transformer, cutter: Cutter, words: Sequence[str]) -> float:
+    """Return how often a look in even steps from left to right would find the letter.
+
+    For the sounds that :func:`pointing` counts.
+    """
+    found = []
+    for word in words:
+        _, [*said, _] = cross_maps(model, cutter, word)
+        for letter in PLAIN:
+            if word.count(letter) == said.count(letter.upper()) == 1:
+                place = said.index(letter.upper()) / max(len(said) - 1, 1)
+                found.append(round(place * (len(word) - 1)) == word.index(letter))
+    return sum(found) / len(found)
 
 
 # ---- a word of the reader's ----------------------------------------------------------

@@ -68,6 +68,10 @@ def answers_text(known: Mapping[str, Sequence[Sounds]], cutter: Cutter) -> str:
     """Return words with their answers as ``;word ABC,ABD;word …;``, to be searched.
 
     A letter stands for a sound: A for the first one.
+
+    Args:
+        known: the answers of each word.
+        cutter: whose ``target`` holds the sounds.
     """
     first = ord("A") - len(Vocabulary.SPECIAL)
 

@@ -46,11 +46,8 @@ def test_the_key_has_a_word_for_each_sound(monkeypatch):
         ch09.key_to_sounds()
 
 
-def test_padding_is_one_dashed_frame_a_row():
+def test_padding_of_both_sides_is_counted():
     batch = make_batch(PAIRS, TASK.cutter.source, TASK.cutter.target)
-    text = html(ch09.padding_picture({"mixed": batch}, TASK.cutter.source))
-    assert text.count('stroke-dasharray="4 4"') == 2
-    assert "42% of all cells are empty" in text
     assert ch09.padding_share(batch) == pytest.approx((5 + 3) / (12 + 12))
 
 
@@ -88,7 +85,7 @@ def test_the_control_gives_a_word_the_letters_of_another_of_its_length(model, ca
 
 def test_the_table_of_distances_marks_the_edits():
     text = html(ch09.distance_table(("K", "AA", "M"), ("K", "OW", "M", "Z")))
-    assert "2 edits, 4 sounds: 50%" in text
+    assert "2 edits for 4 sounds are 50%" in text and "K AA M for K OW M Z" in text
     assert len(re.findall(r'positive[^"]*wrong"', text)) == 2
     assert "0 edits" in html(ch09.distance_table(("K",), ("K",)))
 
@@ -115,7 +112,7 @@ def test_recorded_models_are_held_to_what_the_page_says():
             ch09.models_table(*records(**wrong))
 
 
-def test_mistakes_are_sorted_and_the_worst_come_first():
+def test_mistakes_are_sorted():
     written = [("EH",), ("AH", "X"), ("Y",)]
     assert ch09.mistakes(written, KNOWN) == {("AH", "EH"): 1, ("IH", "AH"): 1}
     share, chance = ch09.vowel_share(written, KNOWN)
@@ -123,8 +120,6 @@ def test_mistakes_are_sorted_and_the_worst_come_first():
     text = html(ch09.errors_sorted(written, KNOWN))
     assert "IH → AH 1" in text and "1–4 letters 67" in text
     assert "at one rate: 58, 0, 0, 0, 0" in text  # 2 edits of 4: 1/2, 3/4, 1/2
-    table = html(ch09.worst([("Y", "Y"), *written[1:]], KNOWN, most=1))
-    assert table.count("<tr>") == 2 and "<td>2</td>" not in table
     assert ch09.changes(written, [("AH",), ("X",), ("X",)], KNOWN) == (1, 1, 1)
     assert ch09.changes(written, [("AH",), ("AH", "X"), ("Y",)], KNOWN) == (1, 0, 0)
 
@@ -185,7 +180,8 @@ def test_bleu_of_a_sentence_counts_no_word_twice():
     exact = html(ch09.bleu_words("a b c d", "a b c d"))
     assert "BLEU 100.0" in exact and "smooths" not in exact
     short = html(ch09.bleu_words("a b c d", "a b c d e f"))
-    assert f"brevity {math.exp(-0.5):.2f}" in short
+    assert f"brevity is {math.exp(-0.5):.2f}" in short and "“a b c d”" in short
+    assert "a b · b c · c d · …" in html(ch09.bleu_words("a b c d e", "x"))
 
 
 def test_bleu_by_hand_is_compared(capsys):
@@ -196,7 +192,8 @@ def test_bleu_by_hand_is_compared(capsys):
     with pytest.raises(AssertionError):
         ch09.check_bleu(outputs, "a b c d e", 99.0)
     scores = html(ch09.three_scores("so, well-known.", "so, well known."))
-    assert "13a" in scores and "version 2" in scores
+    assert "13a" in scores and "sacrebleu 2" in scores
+    assert "Output: so, well-known. Reference: so, well known." in scores
 
 
 def test_sentences_have_a_number_for_each_seed():
@@ -204,6 +201,30 @@ def test_sentences_have_a_number_for_each_seed():
     rows = [ours | {"beam 5": {"bleu": 29.5}}, {**ours, "name": "nn.Transformer"}]
     text = html(ch09.multi30k_table({"rows": rows, "pairs": 29000, "symbols": 4000}))
     assert "<td>28.2</td><td>29.5</td><td>5.0</td>" in text and "<td>–</td>" in text
+
+
+def test_sentences_stand_beside_what_was_written_and_their_map():
+    row = {"source": "A dog.", "said": "Ein Hund.", "pieces": ["▁A", "▁dog", "."]}
+    row["written"] = ["▁Ein", "▁Hund", ".", "<end>"]
+    flat, crossed = [[0.2, 0.3, 0.5]] * 4, [[0.1, 0.8, 0.1], [0.7, 0.2, 0.1]] * 2
+    row["maps"] = [flat, crossed]
+    assert "A dog.</th><td>Ein Hund.</td>" in html(
+        ch09.sentences_table({"rows": [row]})
+    )
+    said = html(ch09.sentence_map(row))
+    assert "Ein at dog, Hund at A, . at dog, end at A" in said
+
+
+def test_a_random_split_has_to_be_easier_to_be_called_so():
+    def record(random, stem):
+        splits = (("random", random), ("stem", stem))
+        return {"rows": [{"split": s, "words": x} for s, xs in splits for x in xs]}
+
+    said = ch09.by_split(record([0.30, 0.32], [0.40, 0.44]), 0.3, 0.01)
+    assert "30% of the test words" in said and "with our split 1%" in said
+    assert "2 seeds" in said and "31.0% of the words are wrong instead of 42.0%" in said
+    with pytest.raises(AssertionError):
+        ch09.by_split(record([0.30, 0.41], [0.40, 0.44]), 0.3, 0.0)
 
 
 def test_maps_have_a_row_for_each_symbol_written(model):
@@ -224,6 +245,9 @@ def test_a_head_points_if_it_looks_at_the_only_letter_of_a_sound(model, monkeypa
     monkeypatch.setattr(ch09, "cross_maps", lambda m, c, word: (maps, found[word]))
     points = ch09.pointing(model, TASK.cutter, ["aab", "bbb"])  # three b: in doubt
     assert points.tolist() == [[1.0, 0.0]]
+    found["abaa"] = ["B", "X", "X", "<end>"]  # even steps begin at the first letter
+    assert ch09.steadily(model, TASK.cutter, ["aab", "bbb"]) == 1.0
+    assert ch09.steadily(model, TASK.cutter, ["aab", "abaa"]) == 0.5
 
 
 def test_a_packed_model_is_the_same_but_for_rounding(model):

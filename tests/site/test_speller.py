@@ -122,4 +122,10 @@ def test_the_page_loads_it_from_a_disk(site, browser):
     says = speller.locator(".annotated-says", has_text="The model says")
     says.wait_for(timeout=20_000)
     assert speller.locator("svg").count() == 1
+    word = speller.locator("input").first
+    word.fill("tomato")
+    speller.get_by_text("It never saw this word; the dictionary says").wait_for()
+    word.fill("naïve")
+    speller.get_by_text("The model has never met “ï”").wait_for()
+    assert "Loading" not in speller.inner_text()
     page.close()

@@ -17,6 +17,15 @@ FAULTS = {
     "pointing": [
         ("== said.count(letter.upper()) ", "", "a sound in doubt"),
     ],
+    "steadily": [
+        ("max(len(said) - 1, 1)", "len(said)", "never at the last letter"),
+    ],
+    "by_split": [
+        ('max(wrong["random"]) < min(wrong["stem"])', "True", "no easier at all"),
+    ],
+    "sentence_map": [
+        ('row["maps"][layer - 1]', 'row["maps"][0]', "another layer's map"),
+    ],
     "distance_table": [
         ("table[i, j] > table[before]", "table[i, j] > 0", "what costs nothing is red"),
     ],
