@@ -8,6 +8,11 @@ Bands, before the run: on 2000 words of the test split, greedily, at most 8 % of
 phonemes and 33 % of words are wrong. The reason: the small model had 10 % and 39 % in a
 tenth of the time. With eight bits neither rate changes by more than 0.3 %: the rounding
 errors of a row's weights are 0.2 % of its largest one, and independent.
+
+The first band was missed by little: 8.1 % of phonemes are wrong. The labels aren't
+smoothed, so that the page can show what the model believes: with 0.1 of smoothing, of
+all 6229 test words 32.1 % were wrong in place of 32.5 %, and no sound was surer than
+about 92 %.
 """
 
 import copy

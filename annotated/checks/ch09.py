@@ -39,11 +39,17 @@ def error_rate(outputs, references):
 error_rate.instead("""
 distances.index(min(distances))
     0  # only the first answer of each output counts
-    distances.index(max(distances))  # the farthest answer counts, not the nearest
-    min(range(len(answers)), key=lambda j: abs(len(answers[j]) - len(output)))
-        # the answer of the nearest length counts, not the one with the fewest edits
+    min(range(len(answers)), key=lambda j: (distances[j], len(answers[j])))
+        # of answers that are equally near the shortest one counts, not the first
+    min(range(len(answers)), key=lambda j: (distances[j], -len(answers[j])))
+        # of answers that are equally near the longest one counts, not the first
     len(distances) - 1 - distances[::-1].index(min(distances))
         # of answers that are equally near the last one counts, not the first
+    min(range(len(answers)), key=lambda j: distances[j] / len(answers[j]))
+        # the answer with the lowest rate counts, not the one with the fewest edits
+    min(range(len(answers)), key=lambda j: abs(len(answers[j]) - len(output)))
+        # the answer of the nearest length counts, not the one with the fewest edits
+    distances.index(max(distances))  # the farthest answer counts, not the nearest
 len(answers[nearest])
     len(output)  # divided by the length of what was written, not of the answers
     len(answers[0])  # the length is that of the first answer, not of the nearest one
@@ -80,10 +86,20 @@ def _(draw, number, several, low, high):
     return outputs, [texts(draw, several, low, high) for _ in outputs]
 
 
-@error_rate.case("two answers are equally near, and the first is longer")
+@error_rate.each("""
+equally near: the first is the longest -> 2, 0, 1
+equally near: the first is the shortest -> 0, 2, 1
+""")
+def _(draw, *order):
+    a, b, c = draw.shuffled(range(1, 4))
+    answers = [a], [c, b], [a, b, c]  # one edit each
+    return [[a, b], [c]], [[answers[i] for i in order], [[b]]]
+
+
+@error_rate.case("one edit of two symbols is nearer than two of five")
 def _(draw):
     a, b, c = draw.shuffled(range(1, 4))
-    return [[a, b], [c]], [[[a, b, c], [a]], [[c], [b]]]
+    return [[a, b, c]], [[[a, c], [a, b, c, c, c]]]
 
 
 @error_rate.case("an output that is empty")
@@ -96,8 +112,8 @@ def _(draw):
 
 @exercise(
     "ch09-beam-step",
-    "expected five tensors: parents, symbols and totals of the k that live on, parents "
-    "and totals of those that ended",
+    "these aren't the five: parents, symbols and totals of the likeliest k that live "
+    "on, then parents and totals of those among the first k that ended",
 )
 def beam_step(totals, logits, end):
     k, v = logits.shape
@@ -119,6 +135,8 @@ totals[:, None] + logits.log_softmax(dim=-1)
         # probabilities are added; it's their logarithms that add up
     totals[:, None] + logits.flatten().log_softmax(0).view(k, v)
         # the softmax runs over all rows together; each hypothesis has its own
+    (totals[:, None] + logits).flatten().log_softmax(0).view(k, v)
+        # the softmax runs over all sums together; it belongs to each row of logits
 (symbols != end).nonzero().flatten()[:k]
     (symbols[:k] != end).nonzero().flatten()
         # fewer than k live on: those that end must be replaced by the next best
@@ -126,7 +144,9 @@ totals[:, None] + logits.log_softmax(dim=-1)
     torch.arange(k)  # hypotheses that have ended live on
 (symbols[:k] == end) -> (symbols == end)
         # an ended hypothesis counts only if it is among the k likeliest
-places // v, places % v -> places % v, places // v  # parents and symbols are exchanged
+places // v, places % v
+    places % v, places // v  # parents and symbols are exchanged
+    places // k, places % k  # a row of logits has v entries, not k
 parents[alive], symbols[alive], best[alive] ->
         torch.arange(len(alive)), symbols[alive], best[alive]
         # whose child is it? The parent of the i-th best need not be the i-th hypothesis
@@ -199,6 +219,16 @@ def bpe_step(words, times):
 
 
 bpe_step.instead("""
+max(counts, key=counts.get)
+    max(counts, key=lambda p: sum(counts[q] * (p[0] + p[1] == q[0] + q[1]) for q in
+        counts))
+tuple(pieces[i : i + 2]) == best -> "".join(pieces[i : i + 2]) == "".join(best)
+        # (a, bc) and (ab, c) are two pairs, although both become abc
+in pairwise(pieces)
+    in (p for p, q in zip(pairwise(pieces), [0, *pairwise(pieces)]) if p != q)
+        # in aaa the pair (a, a) is met twice, and counts once
+    in dict.fromkeys(pairwise(pieces))
+        # a pair that stands in a word twice counts there once
 counts[pair] += n
     counts[pair] += 1  # every word counts once; it counts as often as it stands there
     counts[pair] = max(counts[pair], n)
@@ -208,13 +238,20 @@ max(counts, key=counts.get)
     max(reversed(counts), key=counts.get)
         # of pairs that are equally common the last one is taken, not the first
     max(sorted(counts), key=counts.get)
-        # equally common pairs are ordered by the alphabet, not by where they stand
+        # equally common pairs are ordered by their letters, as on page 9c; here the one
+        that is met first counts
+    max(counts, key=lambda p: sum(counts[q] * (p[0] + p[1] == q[0] + q[1]) for q in
+        counts))
+        # (a, bc) and (ab, c) are two pairs: they don't count together
 i += 2 -> i += 1  # a piece that was joined is joined a second time, or stays behind
 tuple(pieces[i : i + 2]) == best
     tuple(pieces[i : i + 2]) == best and "".join(best) not in word
         # only the first occurrence in a word is joined
     set(pieces[i : i + 2]) == set(best) and len(pieces) > i + 1
         # neighbours in the other order are joined, too
+word, i = [], 0
+    word, i = " ".join(pieces).replace(" ".join(best), "".join(best)).split(), 99
+        # joined in a text, where the pair is found inside longer pieces, too
 """)
 
 
@@ -242,6 +279,21 @@ def _(draw):
 
 
 @bpe_step.each("""
+what overlaps counts: a a in aaa -> [["a", "a", "a"], ["b", "c"]], [2, 3]
+a pair that stands in a word twice counts twice -> [["a", "b", "a", "b"], ["c", "d"]],
+        [2, 3]
+longer pieces end and begin as the pair does -> [["ca", "b"], ["a", "b"], ["a", "bd"]],
+        [1, 5, 1]
+two pairs with the same letters -> [["d", "e"], ["a", "bc"], ["ab", "c"], ["e", "d"]],
+        [4, 3, 3, 1]
+another pair with its letters -> [["d", "e"], ["a", "bc"], ["ab", "c"]], [4, 5, 2]
+""")
+def _(draw, words, times):
+    names = dict(zip("abcde", draw.shuffled("pqrstu"), strict=False))
+    return [["".join(map(names.get, piece)) for piece in w] for w in words], times
+
+
+@bpe_step.each("""
 equally common: the pair that is met first -> 0
 equally common, in another alphabet -> 1
 """)
@@ -262,7 +314,7 @@ def _(draw):
 
 @exercise(
     "ch09-best-and-stop",
-    "expected the place of the best score, each with the penalty of its own length, "
+    "expected the place of the best score, each with GNMT's penalty of its own length, "
     "the best score that a living one can get, and whether that is no better",
 )
 def best_and_stop(finished, alive, length, most, alpha):
@@ -273,21 +325,27 @@ def best_and_stop(finished, alive, length, most, alpha):
 
 best_and_stop.instead("""
 log / ((5 + n) / 6) ** alpha
+    log  # finished hypotheses are compared without a penalty
     log / ((5 + length) / 6) ** alpha
         # one penalty for all: each finished hypothesis has a length of its own
-    log / n**alpha  # that's the plain penalty, n to the power of α, not GNMT's
+    log / n**alpha  # finished ones get the plain penalty, n to the power of α
     log * ((5 + n) / 6) ** alpha  # multiplied by the penalty, not divided
-    log  # finished hypotheses are compared without a penalty
     log / ((5 + n) / 6)  # α is missing in the scores
+log / ((5 + n) / 6) ** alpha -> log / n**alpha
+((5 + most) / 6) ** alpha -> most**alpha
+        # that's the plain penalty, n to the power of α, not GNMT's
+log / ((5 + n) / 6) ** alpha -> log
+((5 + most) / 6) ** alpha -> 1  # log-probabilities are compared, without any penalty
 ((5 + most) / 6) ** alpha
     ((5 + length) / 6) ** alpha
         # the living get today's penalty, but may grow until it forgives them most
     ((5 + length + 1) / 6) ** alpha
         # the living end at the next step: they may grow, and the longest gains most
+    ((5 + most + 1) / 6) ** alpha  # a hypothesis has at most `most` symbols
     1  # the living are compared without a penalty
 max(alive)
-    min(alive)  # the least likely living one decides; the likeliest may win
     alive[0]  # the first living one decides; they come in any order
+    min(alive)  # the least likely living one decides; the likeliest may win
     sum(alive) / len(alive)  # the mean of the living decides; the likeliest may win
 max(scores) >= bound
     len(finished) >= len(alive)  # stops as soon as enough are finished
@@ -311,8 +369,8 @@ def nearly(draw, lengths, likeliest, alpha, margin, living=3, most=20):
     pairs = zip(scores, lengths, strict=True)
     finished = [(score * ((5 + n) / 6) ** alpha, n) for score, n in pairs]
     top = (max(scores) + margin) * ((5 + most) / 6) ** alpha
-    others = [top - 2 - draw.uniform(0, 1, 1).item() for _ in range(living - 1)]
-    return finished, [*others, top], max(lengths), most, alpha
+    low = [top - 2 - i - draw.uniform(0, 1, 1).item() for i in range(living - 1)]
+    return finished, [low[0], top, *low[1:]], max(lengths), most, alpha
 
 
 @best_and_stop.case("the example: the living one comes close")
@@ -326,10 +384,10 @@ a long one is the best, and the living can't win -> [3, 9, 5], 1, 1.0, -0.03, 3
 a long one is the best, and a living one may win -> [8, 4], 0, 1.0, 0.1, 3
 a short one is the best, and a living one may just win -> [2, 7, 6], 0, 0.6, 0.02, 4
 more are alive than finished, and none can win -> [6, 9], 1, 0.8, -0.05, 5
-more are finished than alive, and one may win -> [4, 6, 9, 5], 2, 0.8, 0.05, 2
+more are finished than alive, and one may win -> [4, 6, 9, 5], 2, 0.8, 0.05, 3
 without a penalty -> [5, 3], 1, 0.0, -0.1, 3
 a strong penalty -> [4, 12], 1, 2.0, 0.1, 3
-one that ended at once, and one that may win -> [1], 0, 0.7, 0.05, 2
+one that ended at once, and one that may win -> [1], 0, 0.7, 0.05, 3
 """)
 def _(draw, lengths, likeliest, alpha, margin, living):
     return nearly(draw, lengths, likeliest, alpha, margin, living)

@@ -12,10 +12,9 @@ from typing import Any
 import matplotlib.pyplot as plt
 import torch
 from torch import Tensor
-from torch.nn import functional as F
 
 from annotated.attention import record_attention
-from annotated.data import Batch, Vocabulary
+from annotated.data import Batch, Vocabulary, make_batch
 from annotated.devices import device_of
 from annotated.metrics import bleu, edit_distance, error_rates, sacrebleu_score
 from annotated.page.diagrams import NOTE, Drawing
@@ -35,6 +34,7 @@ Known = Mapping[str, Sequence[Sounds]]  # each word's pronunciations
 WRITE = {"start": Vocabulary.start, "end": Vocabulary.end, "max_new_tokens": 40}
 MODEL = "spelling_model.js"  # what `pack_model` made of the recorded one
 SEARCHES = ["greedy", "beam of 4"]
+LETTERS = 40  # at most, of a word that is typed
 VOWELS = set("AA AE AH AO AW AY EH ER EY IH IY OW OY UH UW".split())
 
 
@@ -69,38 +69,28 @@ def six_sounds() -> Html:
         said.append(f"{word} is {first} {end}")
     return drawing.figure(
         alt=f"Six words that end in ough, and their sounds: {'; '.join(said)}.",
-        caption="Six words with the same last four letters, and how they sound in the "
-        "CMU Pronouncing Dictionary: OW as in go, UW as in too, AW as in now, AH F as "
-        "in stuff, AA F as in off, AH P as in cup.",
+        caption="Six words with the same last four letters, and the first answer of "
+        "the CMU Pronouncing Dictionary for each: OW as in go, UW as in too, AW as in "
+        "now, AH F as in stuff, AA F as in off, AH P as in cup.",
     )
 
 
-def padding_picture(batches: Mapping[str, Batch], letters: Vocabulary) -> Html:
-    """Draw the sources of batches, a row each; padding is dashed and empty."""
-    rows = max(min(7, len(batch.source)) for batch in batches.values())
-    drawing, said = Drawing(350, 19 * rows + 26), []
-    for panel, (name, batch) in enumerate(batches.items()):
-        left, source = 4 + 180 * panel, batch.source[:rows].tolist()
-        cell = min(14.0, 164 / len(source[0]))
-        drawing.text(left, 14, name, anchor="start", bold=True)
-        for i, row in enumerate(source):
-            y, real = 24 + 19 * i, sum(one != letters.pad for one in row)
-            for j, one in enumerate(row[:real]):
-                x = left + cell * j
-                drawing.frame(x, y, cell - 1.5, 17, shade=0.2)
-                shown = letters.symbols[one]
-                drawing.text(x + cell / 2 - 0.75, y + 13, shown, code=True, size=NOTE)
-            if real < len(row):
-                rest = cell * (len(row) - real) - 1.5
-                drawing.frame(left + cell * real, y, rest, 17, dashed=True)
-        empty = (batch.source == letters.pad).float().mean().item()
-        said.append(f"{name}: {empty:.0%} of all cells are empty")
-    return drawing.figure(
-        alt="Two batches of words, a letter in a cell, a word in a row, empty cells "
-        f"behind shorter words. {'; '.join(said)}.",
-        caption="The first rows of two batches. Dashed: padding, which is computed and "
-        "thrown away.",
-    )
+KEY = """
+AA odd, AE at, AH hut, AO ought, AW cow, AY hide, EH red, ER hurt, EY ate, IH it,
+IY eat, OW oat, OY toy, UH hood, UW two, B be, CH cheese, D deep, DH thee, F fee,
+G green, HH he, JH jeep, K key, L leaf, M me, N knee, NG ping, P pea, R reach, S sea,
+SH she, T tea, TH thin, V veal, W we, Y yield, Z zoo, ZH seizure
+"""
+
+
+def key_to_sounds() -> Html:
+    """Show a word for each of the 39 sounds, behind a line."""
+    pairs = [one.split() for one in KEY.split(",")]
+    for sound, word in pairs:
+        assert any(sound in answer for answer in pronunciations()[word]), word
+    said = ", ".join(f"<code>{sound}</code> {word}" for sound, word in pairs)
+    title = f"The {len(pairs)} sounds, a word for each"
+    return Html(f"<details><summary>{title}</summary><p>{said}.</p></details>")
 
 
 def padding_share(batch: Batch) -> float:
@@ -113,7 +103,7 @@ def counted(task: Translations) -> dict[str, float]:
     """Return losses of guessing without reading, by what is known of sounds before."""
     ends = Vocabulary.SPECIAL[1:]
     texts = [(ends[0], ends[0], *sounds, ends[1]) for _, sounds in task.pairs]
-    levels = {"any symbol": math.log(len(task.cutter.target))}
+    levels = {}
     for name, n in (("how common each is", 0), ("after the last two", 2)):
         both = Counter(
             text[i - n : i + 1] for text in texts for i in range(2, len(text))
@@ -126,34 +116,76 @@ def counted(task: Translations) -> dict[str, float]:
     return levels
 
 
-def first_below(history: Sequence[Mapping[str, float]], level: float) -> int:
-    """Return the first step at which ten losses in a row have a mean below it."""
-    means = (
-        torch.tensor([record["loss"] for record in history]).unfold(0, 10, 1).mean(1)
-    )
-    return int((means < level).int().argmax()) + 1
+class Control:
+    """Follows a model's loss on words that it doesn't learn from, read and misread.
+
+    Once each word is given with its own letters, and once with those of another word
+    of the same length: what a model knows of sounds and lengths alone is the same
+    for both.
+
+    Args:
+        model: what is being trained.
+        loss: as in its training.
+        cutter: of its task.
+        pairs: words with their sounds.
+    """
+
+    def __init__(
+        self, model: Transformer, loss: Callable, cutter: Cutter, pairs: Sequence
+    ):
+        self.model, self.loss, self.history = model, loss, []
+        pairs = sorted(pairs, key=lambda pair: len(pair[0]))  # neighbours are as long
+        own = make_batch(pairs, cutter.source, cutter.target).to(device_of(model))
+        self.batches = {"own": own, "other": own._replace(source=own.source.roll(1, 0))}
+
+    @torch.no_grad()
+    def __call__(self, step: int) -> None:
+        """Take both losses after every tenth ``step``, later after fewer."""
+        if step % (10 if step <= 150 else 150):
+            return
+        losses = (
+            self.loss(self.model, batch).item() for batch in self.batches.values()
+        )
+        self.history.append(
+            {"step": step, **dict(zip(self.batches, losses, strict=True))}
+        )
+
+    def reads_from(self, nats: float = 0.1) -> int:
+        """Return the first step at which another word's letters cost ``nats`` more."""
+        apart = (
+            one["step"] for one in self.history if one["other"] > one["own"] + nats
+        )
+        return next(apart)
 
 
-def curve(history: Sequence[Mapping[str, float]], levels: Mapping[str, float]) -> Html:
-    """Plot the losses of a training run, smoothed, and levels to compare with."""
-    figure, ax = plt.subplots(figsize=(8.6, 3.4))
-    losses = torch.tensor([record["loss"] for record in history])
-    steps = range(1, len(losses) + 1)
-    ax.plot(steps, losses, color=THIS, alpha=0.25, linewidth=1)
-    window = max(1, len(losses) // 40)
-    smooth = losses.unfold(0, window, 1).mean(dim=1)
-    ax.plot(range(window, len(losses) + 1), smooth, color=THIS)
+def curve(
+    history: Sequence[Mapping[str, float]], control: Control, levels: Mapping
+) -> Html:
+    """Plot the losses of a training run, its control, and levels to compare with."""
+    figure, ax = plt.subplots(figsize=(8.6, 3.6))
+    steps = [one["step"] for one in control.history]
+    last, losses = len(history), [one["loss"] for one in history]
+    ax.plot(range(1, last + 1), losses, color=THIS, alpha=0.25, linewidth=1)
+    own, other = ([one[name] for one in control.history] for name in ("own", "other"))
+    ax.plot(steps, own, color=THIS)
+    ax.plot(steps, other, color=COLOURS["muted"])
+    ax.text(last, own[-1] + 0.5, "new words", ha="right", color=THIS)
+    label = {"ha": "right", "va": "top", "color": COLOURS["muted"]}
+    ax.text(last, other[-1] - 1.7, "with another word's letters", **label)
     for name, level in levels.items():
-        ax.axhline(level, color=COLOURS["muted"], linewidth=1)
-        ax.text(len(losses), level + 0.05, name, ha="right", color=COLOURS["muted"])
-    ax.set(xlabel="training step", ylabel="loss (nats per sound)", ylim=0)
+        ax.axhline(level, color=COLOURS["muted"], linewidth=1, linestyle=":")
+        ax.text(1, level - 0.4, name, color=COLOURS["muted"])
+    ax.set(xlabel="training step", ylabel="nats per symbol", xscale="log")
+    ax.set(xlim=(1, last), ylim=(0, 1.1 * max(other)))
     ends = ", ".join(f"{name} {level:.2f}" for name, level in levels.items())
     return show(
         figure,
-        title="First it learns which sounds follow which, then to read",
-        alt=f"Training loss, from {losses[0]:.2f} down to {smooth[-1]:.2f}. Horizontal "
+        title=f"From step {control.reads_from()} on, it reads",
+        alt=f"Loss on new words, from {own[0]:.2f} down to {own[-1]:.2f}; with the "
+        f"letters of another word it rises again, to {other[-1]:.2f}. Horizontal "
         f"lines: {ends}.",
-        caption="Pale: each batch. Bold: a mean over neighbouring batches.",
+        caption="Pale: each batch of training. Lines: held-out words, with their own "
+        "letters and with those of another word of the same length.",
     )
 
 
@@ -180,27 +212,11 @@ def distance_table(written: Sounds, wanted: Sounds) -> Html:
         i, j = before
     names = ["", *written], ["", *wanted]
     edits = int(table[-1, -1])
-    said = f"{edits} edit{'s' * (edits != 1)}, {s} sounds: {edits / s:.0%}"
+    said = f"{' '.join(written)} for {' '.join(wanted)}"
     picture = Matrix(table, said, *names, wrong=costs, narrow=True)
-    return chain(
-        picture, caption="Down: written. Across: the dictionary. Red: an edit."
-    )
-
-
-def rates_table(rows: Mapping[str, tuple[Sequence[Sounds], Known]]) -> Html:
-    """Show error rates: by name, what was written and the answers for each word."""
-    table = []
-    for name, (written, known) in rows.items():
-        every = error_rates(written, list(known.values()))
-        first = error_rates(written, [answers[:1] for answers in known.values()])
-        cells = (f"{rates[kind]:.1%}" for rates in (every, first)
-                 for kind in ("symbols", "whole"))  # fmt: skip
-        table.append((name, *cells))
-    header = "", "sounds", "words", "sounds, first answer", "words, first answer"
-    caption = "Errors on words that training never saw, against all answers of the "
-    return show_table(
-        header, table, caption + "dictionary, and against its first alone."
-    )
+    caption = "Down: written. Across: the dictionary. Red: an edit of a cheapest way. "
+    caption += f"{edits} edit{'s' * (edits != 1)} for {s} sounds are {edits / s:.0%}."
+    return chain(picture, caption=caption)
 
 
 def models_table(spelling: Mapping[str, Any], larger: Mapping[str, Any]) -> Html:
@@ -219,13 +235,30 @@ def models_table(spelling: Mapping[str, Any], larger: Mapping[str, Any]) -> Html
     )
     assert abs(full["words"] - eight["words"]) < 0.01
     seconds = max(run["cpu_seconds"] for run in spelling["rows"])
-    assert larger["cpu_seconds"] > 4 * seconds
+    assert larger["cpu_seconds"] > 4 * seconds  # "several times as long"
     assert ours[0] > eight["phonemes"] > ours[0] / 2
     assert ours[1] > eight["words"] > ours[1] / 2
     cells = f"{eight['phonemes']:.1%}", f"{eight['words']:.1%}"
     rows.append(("larger, eight bits", f"{larger['parameters']:,}", *cells))
     caption = f"{spelling['tested']:,} test words, greedily. Three seeds; one larger."
     return show_table(("model", "parameters", "sounds", "words"), rows, caption)
+
+
+def by_split(record: Mapping[str, Any], at_random: float, ours: float) -> str:
+    """Say how many words are wrong if words are split at random, and if by stem.
+
+    And what shares of their test words have a relative in training.
+    """
+    runs = grouped(record["rows"], "split")
+    wrong = {one: [run["words"] for run in some] for (one,), some in runs.items()}
+    means = {one: sum(some) / len(some) for one, some in wrong.items()}
+    assert max(wrong["random"]) < min(wrong["stem"])
+    return (
+        f"Split the words at random, and {at_random:.0%} of the test words have a "
+        f"relative in training, such as a plural (with our split {ours:.0%}). "
+        f"Recorded with {len(wrong['stem'])} seeds: then {means['random']:.1%} of "
+        f"the words are wrong instead of {means['stem']:.1%}."
+    )
 
 
 def nearest(written: Sounds, answers: Sequence[Sounds]) -> Sounds:
@@ -246,32 +279,53 @@ def mistakes(written: Sequence[Sounds], known: Known) -> Counter:
     return found
 
 
+def by_length(
+    written: Sequence[Sounds], known: Known, edges: Sequence[tuple[int, int]]
+) -> list[list[tuple[Sounds, Sequence[Sounds]]]]:
+    """Return what was written, with the right answers, by the length of the word."""
+    both = list(zip(known.items(), written, strict=True))
+    return [
+        [(output, answers) for (w, answers), output in both if low <= len(w) <= high]
+        for low, high in edges
+    ]
+
+
 def errors_sorted(written: Sequence[Sounds], known: Known) -> Html:
-    """Plot how many words are wrong by their length, and the commonest mix-ups."""
-    pairs = list(zip(known, written, strict=True))
-    edges, shares = [(1, 4), (5, 6), (7, 8), (9, 10), (11, 28)], []
-    for low, high in edges:
-        some = [output not in known[w] for w, output in pairs if low <= len(w) <= high]
-        shares.append(100 * sum(some) / max(len(some), 1))
+    """Plot how many words are wrong by their length, and the commonest mix-ups.
+
+    Points: how many would be if each sound were wrong at the same rate, on its own.
+    """
+    rate = error_rates(written, list(known.values()))["symbols"]
+    shares, expected = [], []
+    for some in by_length(written, known, [(1, 4), (5, 6), (7, 8), (9, 10), (11, 40)]):
+        number = max(len(some), 1)
+        shares.append(100 * sum(one not in answers for one, answers in some) / number)
+        sizes = (len(nearest(one, answers)) for one, answers in some)
+        chances = (1 - max(0.0, 1 - rate) ** size for size in sizes)
+        expected.append(100 * sum(chances) / number)
     figure, (left, right) = plt.subplots(1, 2, figsize=(8.6, 3.6))
-    names = ["1–4", "5–6", "7–8", "9–10", "11 and more"]
+    names = ["1–4", "5–6", "7–8", "9–10", "11+"]
     left.bar(names, shares, color=COLOURS["wrong"], alpha=0.7)
-    left.set(xlabel="letters", ylabel="words wrong, %", title="Longer words")
+    left.plot(names, expected, "o", color=COLOURS["muted"])
+    left.set(xlabel="letters", title="Words wrong, %")
     found = mistakes(written, known).most_common(7)[::-1]
     labels = [f"{wanted} → {output}" for (wanted, output), _ in found]
     right.barh(labels, [n for _, n in found], color=COLOURS["wrong"], alpha=0.7)
     right.set(xlabel="times", title="One sound for another")
     right.grid(axis="x"), right.grid(visible=False, axis="y")
     said = ", ".join(f"{n} letters {s:.0f}" for n, s in zip(names, shares, strict=True))
+    even = ", ".join(f"{n:.0f}" for n in expected)
     often = ", ".join(
         f"{label} {n}" for label, (_, n) in zip(labels, found, strict=True)
     )
     return show(
         figure,
-        title="It stumbles over long words, and over vowels",
-        alt=f"Left: percent of words wrong by length: {said}. Right: how often one "
-        f"sound was written for another, the rarest first: {often}.",
-        caption="Right: what the dictionary has → what the model wrote.",
+        title="Long words have more sounds to get wrong, and vowels are confused",
+        alt=f"Left: percent of words wrong by length: {said}; if each sound were wrong "
+        f"at one rate: {even}. Right: how often one sound was written for another, the "
+        f"rarest first: {often}.",
+        caption="Points: if every sound were wrong at the same rate, on its own. "
+        "Right: what the dictionary has → what the model wrote.",
     )
 
 
@@ -304,20 +358,6 @@ def stem_of(word: str) -> str:
     return re.sub(r"[^a-z]", "", word).removesuffix("s")
 
 
-def worst(written: Sequence[Sounds], known: Known, most: int = 8) -> Html:
-    """Show the words that came out worst, by edits."""
-    rows = []
-    for word, output in zip(known, written, strict=True):
-        answer = nearest(output, known[word])
-        rows.append((edit_distance(output, answer), word, output, answer))
-    rows.sort(key=lambda row: (-row[0], row[1]))
-    return show_table(
-        ("word", "written", "dictionary", "edits"),
-        [(w, " ".join(o), " ".join(a), n) for n, w, o, a in rows[:most]],
-        caption="The words with the most edits.",
-    )
-
-
 def changes(
     before: Sequence[Sounds], after: Sequence[Sounds], known: Known
 ) -> tuple[int, int, int]:
@@ -329,6 +369,12 @@ def changes(
     )
     others = moved[False, False] + moved[True, True]
     return moved[False, True], moved[True, False], others
+
+
+def as_unequal(one: int, other: int) -> float:
+    """Return how likely a fair coin falls as unequally as that, or more so."""
+    n, less = one + other, min(one, other)
+    return min(1.0, 2 * sum(math.comb(n, i) for i in range(less + 1)) / 2**n)
 
 
 # ---- search and cache ----------------------------------------------------------------
@@ -401,7 +447,7 @@ def check_refusals(model: Transformer, source: Tensor) -> None:
 
 def cache_picture(steps: int = 5) -> Html:
     """Draw which positions of the target are computed, without a cache and with it."""
-    drawing, cell = Drawing(350, 24 * steps + 48), 26
+    drawing, cell = Drawing(350, 24 * steps + 65), 26
     for panel, name in enumerate(("without a cache", "with a cache")):
         left, count = 30 + 176 * panel, 0
         drawing.text(left, 15, name, anchor="start", bold=True)
@@ -419,8 +465,11 @@ def cache_picture(steps: int = 5) -> Html:
                 drawing.frame(
                     left + cell * j, y, cell - 3, 20, dashed=not fresh, **look
                 )
-        words = f"{count} positions computed"
-        drawing.text(left, 26 + 24 * steps + 14, words, anchor="start", size=NOTE)
+        words = f"{count} positions computed,"
+        source = f"the source's keys {f'{steps} times' if not panel else 'once'}"
+        for i, line in enumerate((words, source)):
+            y = 26 + 24 * steps + 14 + 17 * i
+            drawing.text(left, y, line, anchor="start", size=NOTE)
     return drawing.figure(
         alt=f"Two staircases of {steps} steps. Without a cache each step computes all "
         f"positions so far, {steps * (steps + 1) // 2} in all. With a cache each step "
@@ -436,7 +485,7 @@ def cache_picture(steps: int = 5) -> Html:
 def bleu_words(output: str, reference: str, most: int = 4) -> Html:
     """Show BLEU of one sentence, by its n-grams; matches may count once each."""
     ours, theirs = output.split(), reference.split()
-    rows, logs = [], 0.0
+    rows, logs, smooth, halves = [], 0.0, 0.0, 1
     for n in range(1, most + 1):
         counts, allowed = (
             Counter(zip(*(words[i:] for i in range(n)), strict=False))
@@ -446,12 +495,17 @@ def bleu_words(output: str, reference: str, most: int = 4) -> Html:
         total = counts.total()
         share = both.total() / total if total else 0.0
         logs += math.log(share) / most if share else -math.inf
+        halves *= 1 if share else 2  # as sacrebleu's "exp" has it
+        smooth += math.log(share or 1 / (halves * max(total, 1))) / most
         missed = [" ".join(gram) for gram in counts - allowed]
+        others = " · ".join(missed[:3]) + " · …" * (len(missed) > 3)
         shown = f"{both.total()} of {total}"
-        rows.append((n, shown, f"{share:.2f}", " · ".join(missed[:3]) or "–"))
+        rows.append((n, shown, f"{share:.2f}", others or "–"))
     brevity = math.exp(min(0.0, 1 - len(theirs) / max(len(ours), 1)))
-    said = f"{len(ours)} words, reference {len(theirs)}: brevity {brevity:.2f}. "
-    said += f"BLEU {100 * brevity * math.exp(logs):.1f}"
+    said = f"“{output}”: {len(ours)} words, reference {len(theirs)}, so brevity is "
+    said += f"{brevity:.2f}. BLEU {100 * brevity * math.exp(logs):.1f}"
+    if halves > 1:
+        said += f"; {100 * brevity * math.exp(smooth):.1f} as sacrebleu smooths it"
     return show_table(("n", "found", "share", "not in the reference"), rows, said)
 
 
@@ -463,13 +517,14 @@ def three_scores(output: str, reference: str) -> Html | None:
     rows = []
     for cut, words in (
         ("none", "what spaces part: commas and full stops stick to words"),
-        ("13a", "signs are words of their own; the usual one"),
-        ("intl", "the same, and hyphens part words, by Unicode's classes"),
+        ("13a", "the usual: most signs, but isn't, well-known, 7.30 stay whole"),
+        ("intl", "signs are words within words, too: isn ' t, well - known"),
         ("char", "every letter is a word"),
     ):
         score, signature = sacrebleu_score([output], [reference], cut)
         rows.append((cut, words, f"{score:.1f}", signature.split("|")[-1]))
-    caption = f"sacrebleu, version {rows[0][3].removeprefix('version:')}."
+    caption = f"Output: {output} Reference: {reference} (sacrebleu "
+    caption += f"{rows[0][3].removeprefix('version:')}.)"
     return show_table(("tokenize", "a word is", "BLEU"), [r[:3] for r in rows], caption)
 
 
@@ -485,6 +540,9 @@ def check_bleu(outputs: Sequence[str], reference: str, by_hand: float) -> None:
         check_close(
             "and sacrebleu's", torch.tensor(theirs), torch.tensor(scores[0]), 1e-4
         )
+        for one in outputs:  # what the tables say of smoothing
+            theirs, _ = sacrebleu_score([one], [reference], "none")
+            assert f" {theirs:.1f}" in bleu_words(one, reference)._repr_html_(), one
 
 
 def multi30k_table(record: Mapping[str, Any]) -> Html:
@@ -500,6 +558,32 @@ def multi30k_table(record: Mapping[str, Any]) -> Html:
     caption += f"sacrebleu's signature: {record['rows'][0]['signature']}."
     header = "model", "BLEU, greedy", "beam of 5", "CPU minutes"
     return show_table(header, rows, caption)
+
+
+def sentences_table(record: Mapping[str, Any]) -> Html:
+    """Show sentences of the book's own, and what a recorded model wrote."""
+    rows = [(row["source"], row["said"]) for row in record["rows"]]
+    return show_table(("English", "what it wrote"), rows, "Greedy, seed 0.")
+
+
+def sentence_map(row: Mapping[str, Any], layer: int = 2) -> Html:
+    """Draw where a recorded model looked in a sentence, the mean of a layer's heads."""
+    weights = torch.tensor(row["maps"][layer - 1])
+    pieces, written = (
+        [one.removeprefix("▁").replace("<end>", "end") for one in row[side]]
+        for side in ("pieces", "written")
+    )
+    figure, ax = plt.subplots(figsize=(5.6, 4.4))
+    attention_heatmap(weights, written, pieces, ax=ax, bar=False)
+    most = (
+        f"{w} at {pieces[i]}" for w, i in zip(written, weights.argmax(-1), strict=True)
+    )
+    return show(
+        figure,
+        alt=f"Where each piece looks most: {', '.join(most)}.",
+        caption=f"The mean of the heads of layer {layer}: a row for each piece "
+        "written, a column for each that was read.",
+    )
 
 
 # ---- attention -----------------------------------------------------------------------
@@ -518,30 +602,55 @@ def cross_maps(model: Transformer, cutter: Cutter, word: str) -> tuple[Tensor, l
     return torch.stack(every), [cutter.target.symbols[i] for i in written[0].tolist()]
 
 
-def heads_picture(maps: Tensor, sounds: Sequence[str], word: str) -> plt.Figure:
-    """Draw the heads of one layer (h, t, s), a panel each."""
+def heads_picture(
+    maps: Tensor, sounds: Sequence[str], word: str, right: Sounds
+) -> plt.Figure:
+    """Draw the heads of one layer (h, t, s), a panel each; is what they wrote right?"""
     figure, axes = plt.subplots(2, 2, figsize=(7.6, 0.62 * len(sounds) + 1.4))
     names = [sound.replace("<end>", "end") for sound in sounds]
     for h, (ax, weights) in enumerate(zip(axes.flat, maps, strict=False)):
         title = f"head {h + 1}"
         attention_heatmap(weights, names, word, ax=ax, title=title, bar=False)
+    if (written := " ".join(sounds[:-1])) == " ".join(right):
+        said = f"{word} is written {written}, as in the dictionary"
+    else:
+        said = f"{word} is written {written}; the dictionary has {' '.join(right)}"
+    figure.suptitle(said)
     return figure
 
 
-def walking(model: Transformer, cutter: Cutter, words: Sequence[str]) -> Tensor:
-    """Return how each head moves along words, (layers, h).
+PLAIN = "bdlmnpv"  # letters that sound like themselves wherever they sound
 
-    The correlation of the step with the mean place that a head looks at, averaged over
-    the words: 1 for a finger that moves evenly.
+
+def pointing(model: Transformer, cutter: Cutter, words: Sequence[str]) -> Tensor:
+    """Return how often each head points at the letter it should, (layers, h).
+
+    That is, looks at it more than at any other letter. Only sounds count of which the
+    letter is beyond doubt, such as an M in a word with one ``m``.
     """
     found = []
     for word in words:
-        maps, _ = cross_maps(model, cutter, word)
-        at = (maps * torch.arange(maps.shape[-1])).sum(dim=-1)  # (layers, h, t)
-        steps = torch.arange(at.shape[-1]).expand_as(at).float()
-        at, steps = (x - x.mean(dim=-1, keepdim=True) for x in (at, steps))
-        found.append(F.cosine_similarity(at, steps, dim=-1))
-    return torch.stack(found).mean(dim=0)
+        maps, said = cross_maps(model, cutter, word)
+        for letter in PLAIN:
+            if word.count(letter) == said.count(letter.upper()) == 1:
+                row = maps[:, :, said.index(letter.upper())]
+                found.append(row.argmax(dim=-1) == word.index(letter))
+    return torch.stack(found).float().mean(dim=0)
+
+
+def steadily(model: Transformer, cutter: Cutter, words: Sequence[str]) -> float:
+    """Return how often a look in even steps from left to right would find the letter.
+
+    For the sounds that :func:`pointing` counts.
+    """
+    found = []
+    for word in words:
+        _, [*said, _] = cross_maps(model, cutter, word)
+        for letter in PLAIN:
+            if word.count(letter) == said.count(letter.upper()) == 1:
+                place = said.index(letter.upper()) / max(len(said) - 1, 1)
+                found.append(round(place * (len(word) - 1)) == word.index(letter))
+    return sum(found) / len(found)
 
 
 # ---- a word of the reader's ----------------------------------------------------------
@@ -565,21 +674,23 @@ def speller() -> Html:
         "missing": "It could not be loaded: it comes with the pages of the book, not "
         "with its notebooks.",
         "searches": SEARCHES,
+        "most": LETTERS,
         "heads": ["all heads", *heads],
     }
-    suggestions = "thorrowmere live read data either wrong made phoned".split()
+    suggestions = "thorrowmere tomato live read data made mad wrong".split()
     return explorer(
         static("speller.js"),
         data,
         [
-            Text("word", "word", suggestions[0], suggestions, most=40),
+            Text("word", "word", suggestions[0], suggestions, most=LETTERS),
             Choice("search", "search", SEARCHES),
             Choice("look", "weights of", data["heads"]),
         ],
         label="Pronounce a word",
         checks=[({"word": word}, {"loaded": False}) for word in ("", "live")],
         question="Which sounds of your own name will it doubt? Type it, and look at "
-        "the percentages.",
+        "the percentages. Words that it never trained on, such as tomato, come with "
+        "the dictionary's answer.",
         caption="A row for each sound: how sure the model is of it, where its heads "
         "look, and, on a wide screen, the next best sounds.",
     )

@@ -43,9 +43,11 @@ def sizes_table(learned: Sequence[str], unread: Sequence[str], merges: list) -> 
         count = sum(len(pieces[word]) for word in unread)
         unknown = sum(not known.issuperset(pieces[word]) for word in unread)
         share = f"{unknown / len(unread):.1%}"
-        rows.append((name, f"{len(known):,}", f"{count / len(unread):.2f}", share))
+        long = count / len(unread)
+        row = (name, f"{len(known):,}", f"{long:.2f}", f"{long**2:.1f}", share)
+        rows.append(row)
     return show_table(
-        ("symbols are", "vocabulary", "symbols a word", "words unknown"),
+        ("symbols", "vocabulary", "a word takes", "its square", "words unknown"),
         rows,
         caption=f"Learned from {len(learned):,} words, measured on the next "
         f"{len(unread):,}.",
@@ -142,7 +144,7 @@ def stepper() -> Html:
         static("bpe_stepper.js"),
         {},
         [
-            Text("text", "learn from", TOY_TEXT, TEXTS, most=300),
+            Text("text", "learn from", TOY_TEXT, TEXTS, most=400),
             Slider("merges", "merges", list(range(31)), 3),
             Text("word", "then cut", "lowest", ("slow", "seashells"), most=40),
         ],
@@ -151,8 +153,8 @@ def stepper() -> Html:
             ({"text": t, "merges": n, "word": w}, learned_from(t, n, w))
             for t, n, w in states
         ],
-        question="“lowest” isn't in the text. After how many merges does it take two "
-        "pieces, and which?",
+        question="“lowest” isn't in the text that is there at first. After how many "
+        "merges does it take two pieces, and which?",
         caption="▁ stands for the space before a word. Filled: the piece that was just "
         "joined. Each number is how often the word stands in your text. Dashed: a "
         "letter that isn't in it.",
@@ -164,9 +166,16 @@ def stepper() -> Html:
 
 def check_tokenizer(tokenizer: Any, words: Sequence[str], merges: int) -> None:
     """Prove that a trained tokenizer has our merges, and cuts as we do."""
+    from tokenizers import Tokenizer, models
+    from tokenizers.trainers import BpeTrainer
+
     began = perf_counter()
     learned = learn_merges(words, merges)
     taken = perf_counter() - began
+    began, size = perf_counter(), len(set("".join(words))) + merges
+    again = BpeTrainer(vocab_size=size, show_progress=False)
+    Tokenizer(models.BPE()).train_from_iterator(words, again)
+    theirs_taken = perf_counter() - began
     theirs = json.loads(tokenizer.to_str())["model"]["merges"]
     assert learned == [tuple(pair) for pair in theirs]
     print(f"✓ `tokenizers` learns the same {merges:,} merges, in the same order")
@@ -177,7 +186,27 @@ def check_tokenizer(tokenizer: Any, words: Sequence[str], merges: int) -> None:
     pieces = tokenizer.get_vocab()
     assert recover_merges(pieces) == learned
     print("✓ `recover_merges` finds them again from the pieces and their ids alone")
-    print(f"measured: our merges in {taken:.1f} s")
+    print(
+        f"measured: our merges in {taken:.1f} s, those of Rust in {theirs_taken:.1f} s"
+    )
+
+
+def examples_table(
+    learned: Sequence[str], merges: Sequence[Pair], words: Sequence[str]
+) -> Html:
+    """Show a few words in the pieces of three vocabularies."""
+    amounts = (100, 1000, 4000)
+    rows = [
+        (word, *(" ".join(apply_merges("▁" + word, merges[:n])) for n in amounts))
+        for word in words
+    ]
+    read = [word for word in words if "▁" + word in set(learned)]
+    fresh = "None of them is" if not read else f"Only {', '.join(read)} is"
+    return show_table(
+        ("word", *(f"{n:,} merges" for n in amounts)),
+        rows,
+        caption=f"{fresh} in the text that was learned from.",
+    )
 
 
 # ---- how many merges -------------------------------------------------------------
@@ -216,8 +245,8 @@ def amounts_figure(rows: Sequence[Mapping[str, float]]) -> Html:
     places = range(len(rows))
     one.plot(places, [row["pieces"] for row in rows], "o-", color=THIS)
     two.plot(places, [100 * row["rare"] for row in rows], "o-", color=THIS)
-    one.set(ylabel="pieces a word, unread text", ylim=(0, None))
-    two.set(ylabel="pieces met fewer than 20 times, %", ylim=(0, None))
+    one.set(title="pieces a word, unread text", ylim=(0, None))
+    two.set(title="rare pieces, %", ylim=(0, None))
     for ax in (one, two):
         ax.set_xticks(places, [f"{row['merges']}" for row in rows])
         ax.set(xlabel="merges")
@@ -228,10 +257,68 @@ def amounts_figure(rows: Sequence[Mapping[str, float]]) -> Html:
     )
     return show(
         figure,
-        title="Early merges shorten the text, late ones fill the vocabulary",
+        title="Early merges shorten the text, late ones make rare pieces",
         alt=f"Pieces a word and rare pieces by merges. {said}.",
         caption=f"From {rows[0]['vocabulary']} letters to a vocabulary of "
-        f"{rows[-1]['vocabulary']:,}. Docstrings of Python's library.",
+        f"{rows[-1]['vocabulary']:,}, and of {rows[-1]['pieces']:.2f} pieces a word. "
+        "Rare: fewer than 20 occurrences. Docstrings of Python's library.",
+    )
+
+
+def merges_figure(rows: Sequence[Mapping[str, float]]) -> Html:
+    """Plot length, rare pieces and BLEU of recorded translators, by their merges."""
+    figure, panels = plt.subplots(1, 3, figsize=(8.6, 3.2))
+    parts = (
+        ("pieces", 1, "pieces a German sentence"),
+        ("rare", 100, "rare pieces, %"),
+        ("bleu", 1, "BLEU"),
+    )
+    for ax, (key, times, name) in zip(panels, parts, strict=True):
+        ax.plot(range(len(rows)), [times * row[key] for row in rows], "o-", color=THIS)
+        ax.set_xticks(range(len(rows)), [f"{row['merges']}" for row in rows])
+        ax.set(xlabel="merges", title=name, ylim=(0, None))
+    said = "; ".join(
+        f"{row['merges']}: vocabulary {row['symbols']}, {row['pieces']:.1f} pieces, "
+        f"{row['rare']:.0%} rare, {row['bleu']:.1f} BLEU"
+        for row in rows
+    )
+    best = max(rows, key=lambda row: row["bleu"])
+    least, most = (f(row["cpu_seconds"] for row in rows) for f in (min, max))
+    return show(
+        figure,
+        title=f"Here {best['merges']:,} merges translate best",
+        alt=f"By the number of merges. {said}.",
+        caption=f"Recorded: one seed, one pass over the training set, {least:.0f} to "
+        f"{most:.0f} CPU seconds each; vocabularies of {rows[0]['symbols']:,} to "
+        f"{rows[-1]['symbols']:,}. Rare: fewer than 20 occurrences.",
+    )
+
+
+def across_table(learned: Sequence[str], unread: Sequence[str]) -> Html:
+    """Show how long a text is if pieces may reach across spaces."""
+    from tokenizers import Tokenizer, models, pre_tokenizers
+    from tokenizers.trainers import BpeTrainer
+
+    amounts, rows = (1000, 4000), []
+    size, count = len(set("".join(learned))), len(join_pieces(unread).split())
+    for name, between in (("stay within a word", " ▁"), ("may cross spaces", "▁")):
+        texts = [
+            ["▁" + one.replace(" ", between) for one in join_pieces(part).split(". ")]
+            for part in (learned, unread)
+        ]
+        row = [name]
+        for merges in amounts:
+            tokenizer = Tokenizer(models.BPE())
+            tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+            trainer = BpeTrainer(vocab_size=size + merges, show_progress=False)
+            tokenizer.train_from_iterator(texts[0], trainer)
+            pieces = sum(len(tokenizer.encode(one).tokens) for one in texts[1])
+            row.append(f"{pieces / count:.2f}")
+        rows.append(row)
+    return show_table(
+        ("pieces", *(f"{merges:,} merges" for merges in amounts)),
+        rows,
+        caption="Pieces for each word between spaces, unread text.",
     )
 
 
@@ -276,11 +363,13 @@ def others_table(text: str, sentence: str, size: int = 600) -> Html:
         if name == "byte-level BPE":
             back = decoders.ByteLevel().decode(found.tokens)
             assert back.strip() == sentence  # nothing is ever unknown
-        rows.append((name, len(pieces), " ".join(pieces)))
+        row = (name, len(pieces), pieces.count("[UNK]"), " ".join(pieces))
+        rows.append(row)
     return show_table(
-        ("kind", "pieces", f"“{sentence}”"),
+        ("kind", "pieces", "of these unknown", f"“{sentence}”"),
         rows,
-        caption=f"Each learned {size} pieces from the same docstrings.",
+        caption=f"Each learned {size} symbols from the same docstrings. [UNK] is "
+        "unknown.",
     )
 
 
@@ -296,7 +385,19 @@ def check_others(times: Mapping[str, int]) -> None:
     score = {p: pairs[p] / (single[p[0]] * single[p[1]]) for p in pairs}
     assert max(pairs, key=pairs.get) == ("e", "s")
     assert max(score, key=score.get) == ("i", "d")
-    print("✓ WordPiece's score joins i d first, where BPE joins e s")
+    print("✓ the score that is said to be WordPiece's joins i d first, BPE e s")
+    from tokenizers import Tokenizer, models, pre_tokenizers, trainers
+
+    tokenizer = Tokenizer(models.WordPiece(unk_token="[UNK]"))
+    tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    marked = {f"##{letter}" for word in times for letter in word[1:]}
+    size = len({letter for word in times for letter in word}) + len(marked) + 1
+    trainer = trainers.WordPieceTrainer(vocab_size=size, show_progress=False)
+    tokenizer.train_from_iterator(
+        [w for w, n in times.items() for _ in range(n)], trainer
+    )
+    assert "##es" in tokenizer.get_vocab()
+    print("✓ `tokenizers` joins ##e ##s first for WordPiece, by BPE's counts")
     assert [len(sign.encode()) for sign in "aï中🙂"] == [1, 2, 3, 4]
     print("✓ a, ï, 中 and 🙂 are 1, 2, 3 and 4 bytes")
 

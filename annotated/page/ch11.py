@@ -4,7 +4,7 @@ import ast
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from itertools import pairwise
 from statistics import mean
 from typing import Any
@@ -16,7 +16,7 @@ from markupsafe import Markup
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from annotated.attention import scaled_dot_product_attention
+from annotated.attention import record_attention, scaled_dot_product_attention
 from annotated.decoding import keep_top_p, sample, tempered
 from annotated.devices import device_of
 from annotated.gpt import GPT, GPTConfig
@@ -28,7 +28,7 @@ from annotated.page.pictures import Matrix, chain
 from annotated.page.plots import OTHER, THIS, name_lines, visible
 from annotated.page.records import Rows, grouped
 from annotated.page.references import torch_weights
-from annotated.text import CHARACTERS, Characters
+from annotated.text import CHARACTERS, Characters, all_windows
 
 After = Callable[[str], Counter]
 TEMPERATURES = [0.25, 0.5, 0.75, 1, 1.25, 1.5, 2, 3]
@@ -236,6 +236,27 @@ def learning(history: Rows, held_out: float) -> Html:
     )
 
 
+@torch.no_grad()
+def window_bits(model: nn.Module, ids: Tensor, length: int = 64) -> Any:
+    """Return the bits of each character in windows that lie end to end.
+
+    Args:
+        model: in evaluation mode.
+        ids: the text; what is left over at its end is left out.
+        length: characters in a window.
+
+    Returns:
+        ``(windows, length)``
+    """
+    found = []
+    for window, following in all_windows(ids, length, 64):
+        if window.shape[1] == length:
+            logits = model(window.to(device_of(model))).cpu().mT
+            nats = F.cross_entropy(logits, following, reduction="none")
+            found.append(nats / math.log(2))
+    return torch.cat(found).numpy()
+
+
 def by_position(runs: Rows, way: str) -> Any:
     """Return bits by position, (seeds, 64), of the recorded models of one kind."""
     chosen = (row["by_position"] for row in runs if row["way"] == way)
@@ -291,6 +312,60 @@ def check_positions(runs: Rows) -> None:
     print(f"recorded: attention is {gains.round(2)} bits below the average, by seed")
 
 
+def bracket_pairs(rows: Iterable[str], least: int = 20) -> list[list[Tensor]]:
+    """Return which characters have an open bracket before them, and which a closed one.
+
+    Args:
+        rows: windows of code.
+        least: how many pairs of either kind it takes to compare them at a distance.
+
+    Returns:
+        For open and for closed brackets, a tensor ``(3, pairs)`` for each distance from
+        8 to 63 that is compared: row, position, and position of the bracket.
+    """
+    pairs = {"open": {}, "closed": {}}  # by distance
+    for b, row in enumerate(rows):
+        opened, closed = [], []
+        for i, character in enumerate(row):
+            if character == "(":
+                opened.append(i)
+            elif character == ")" and opened:
+                closed.append(opened.pop())
+            for kind, before in (("open", opened), ("closed", closed)):
+                for j in before:
+                    pairs[kind].setdefault(i - j, []).append((b, i, j))
+    enough = [
+        distance
+        for distance in range(8, 64)
+        if min(len(found.get(distance, [])) for found in pairs.values()) >= least
+    ]
+    return [[torch.tensor(found[d]).T for d in enough] for found in pairs.values()]
+
+
+@torch.no_grad()
+def last_weights(model: GPT, ids: Tensor) -> Tensor:
+    """Return the weights (b, h, t, t) of the second layer, on the CPU."""
+    with record_attention(model) as maps:
+        model(ids.to(device_of(model)))
+    return maps["blocks.layers.1.attention"][0].cpu()
+
+
+def weight_on_brackets(
+    model: GPT, windows: Tensor, pairs: Sequence[Sequence[Tensor]]
+) -> list[Tensor]:
+    """Return the weight (h,) on open brackets, and on closed; the average's is 1.
+
+    ``pairs`` are those of :func:`bracket_pairs` in ``windows``; each distance counts as
+    much as any other.
+    """
+    # the average puts 1 / (i + 1) on each of the i + 1 characters that it sees
+    weights, means = last_weights(model, windows), []
+    for kind in pairs:
+        each = [weights[b, :, i, j] * (i + 1)[:, None] for b, i, j in kind]
+        means.append(torch.stack([one.mean(dim=0) for one in each]).mean(dim=0))
+    return means
+
+
 def brackets(on_open: Tensor, on_closed: Tensor, before: Sequence[float]) -> Html:
     """Plot heads' weights on brackets; ``before``: the chosen one's, untrained."""
     figure, ax = plt.subplots(figsize=(8.6, 2.6))
@@ -320,8 +395,9 @@ def brackets(on_open: Tensor, on_closed: Tensor, before: Sequence[float]) -> Htm
     )
 
 
-def strip(line: str, looks: Tensor, head: int) -> Html:
+def strip(model: GPT, ids: Tensor, line: str, head: int) -> Html:
     """Draw the weights that a head gives, after the last character, to a line's."""
+    looks = last_weights(model, ids)[0, head, -1]
     drawing, size = Drawing(350, 46), 348 / len(line)
     for i, (character, weight) in enumerate(zip(line, looks.tolist(), strict=True)):
         shade = weight / max(looks).item()
@@ -347,6 +423,31 @@ def surprises(model: GPT, ids: Tensor, text: str) -> Html:
     return shaded(found.group(), nats / math.log(2))
 
 
+def letter_bits(rows: Sequence[str], bits: Any) -> tuple[float, float]:
+    """Return what a letter that begins a word costs in the mean, and a later one.
+
+    Args:
+        rows: windows of code.
+        bits: of each character, ``(windows, t)``.
+    """
+    begins, goes_on = [], []
+    for row, values in zip(rows, bits, strict=True):
+        for i in range(1, len(row)):  # what comes before the first isn't known
+            if row[i].isalpha():
+                kind = goes_on if row[i - 1].isalpha() else begins
+                kind.append(values[i])
+    return float(numpy.mean(begins)), float(numpy.mean(goes_on))
+
+
+def ending_bits(rows: Sequence[str], bits: Any, word: str) -> float:
+    """Return what the last two letters of a ``word`` cost in the mean, in such rows."""
+    ends = []
+    for row, values in zip(rows, bits, strict=True):
+        for found in re.finditer(rf"\b{word}\b", row):
+            ends += values[found.end() - 2 : found.end()].tolist()
+    return float(numpy.mean(ends))
+
+
 def shaded(piece: str, costs: Tensor) -> Html:
     """Show a piece of code, each character shaded by its bits."""
     cell = Markup(
@@ -369,8 +470,9 @@ def shaded(piece: str, costs: Tensor) -> Html:
 
 
 def _pre(text: str) -> Markup:
-    style = "white-space: pre-wrap; line-height: 1.7; background: none; color: inherit"
-    return Markup('<pre style="{}; font-size: 14px">{}</pre>').format(style, text)
+    style = "white-space: pre-wrap; overflow-wrap: anywhere; line-height: 1.7"
+    style += "; background: none; color: inherit; font-size: 14px"
+    return Markup('<pre style="{}">{}</pre>').format(style, text)
 
 
 def scaling(counting: Rows, runs: Rows, *larger: Rows) -> Html:
@@ -498,6 +600,33 @@ def check_write(write: Callable[..., str], model: GPT, ids: Tensor) -> None:
         wrote = prompt + "".join(symbols.decode(new.tolist()))
         assert wrote == write(prompt, 40, 0.8, 0.9)
     print("✓ the module's sample(…) writes what our loop writes, cache or not")
+
+
+WORD = re.compile(r"(?<![A-Za-z_])[A-Za-z_]{3,}(?![A-Za-z_]|$)")
+
+
+def words_of(pieces: Iterable[str]) -> list[str]:
+    """Return the words of three letters or more, without those that an end may cut."""
+    return [word for piece in pieces for word in WORD.findall(piece)]
+
+
+def pieces_of(code: str, begun: str, seed: int) -> list[str]:
+    """Return sixty pieces of 56 characters that follow a beginning somewhere in code.
+
+    So they begin as samples do, and are as long. The ``seed`` draws them.
+    """
+    ends = [found.end() for found in re.finditer(re.escape(begun), code)]
+    order = torch.randperm(len(ends), generator=torch.Generator().manual_seed(seed))
+    return [code[ends[i] :][:56] for i in order[:60].tolist()]
+
+
+def word_counts(words: Sequence[str], known: Set[str]) -> tuple[float, int, int]:
+    """Return the share of words that are known, and how many are distinct.
+
+    And how many distinct ones are ``known``: occur in the training text.
+    """
+    share = sum(word in known for word in words) / max(len(words), 1)
+    return share, len(set(words)), len(known.intersection(words))
 
 
 def words_table(

@@ -319,13 +319,14 @@ def shift_explorer() -> Html:
         key = s - t + query - distance  # counted from 1
         result = relative_shift(addresses(t, s)).int().tolist()
         checks.append((names, {"result": result, "key": max(key, 0)}))
+    queries, keys = [2, 3, 4], [4, 5, 6, 7]
     return explorer(
         static("relative_shift.js"),
-        {},
+        {"queries": max(queries), "keys": [min(keys), max(keys)]},
         [
             Slider("step", "step", [0, 1, 2, 3, 4], 0),
-            Slider("queries", "queries t", [2, 3, 4], 4),
-            Slider("keys", "keys s", [4, 5, 6, 7], 6),
+            Slider("queries", "queries t", queries, 4),
+            Slider("keys", "keys s", keys, 6),
             Slider("query", "follow query", [1, 2, 3, 4], 2),
             Slider("distance", "at distance", [0, 1, 2, 3, 4, 5, 6], 3),
         ],

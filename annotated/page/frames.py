@@ -289,8 +289,8 @@ def explorer(
         script: JavaScript, the body of ``function (state, data, view, numbers)``:
             computes with the functions of ``static/numbers.js``, draws with
             ``view.svg(width, height, label)`` and ``view.add(parent, tag, {…})``
-            and returns ``{values, says}``: what was computed, and one sentence on
-            it for screen readers.
+            and returns ``{values, says, room}``: what was computed, one sentence on
+            it, and how many letters that may have, so that nothing moves.
         data: numbers and texts that the page's cells computed, as JSON.
         controls: what the reader sets; ``state`` holds their values by name.
         label: name of the explorer.

@@ -7,12 +7,14 @@ with no other kind of file.
     python -m annotated.page.packed FILE
 
 makes the speller of chapter 09 from a file that holds a ``state_dict``, the ``config``,
-and the symbols of ``source`` and ``target`` by their ids.
+and the symbols of ``source`` and ``target`` by their ids, with the dictionary's answers
+for the words that are held out.
 """
 
 import base64
 import json
 import sys
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -23,18 +25,22 @@ from torch import Tensor
 
 from annotated.data import Vocabulary
 from annotated.recipes.translation import Cutter
+from annotated.spelling import Sounds, spelling_words
 from annotated.transformer import Transformer, TransformerConfig
 
 OPENING = "(globalThis.annotatedModels ||= {})[{name}] = "
 
 
-def pack_model(name: str, model: Transformer, cutter: Cutter) -> str:
+def pack_model(
+    name: str, model: Transformer, cutter: Cutter, held_out: str = ""
+) -> str:
     """Return a script that puts a model under its name, for its page to find.
 
     Args:
         name: by which the page asks for it.
         model: any Transformer; its numbers lose precision.
         cutter: what cuts its texts; symbols must be letters, without merges.
+        held_out: right answers, as :func:`answers_text` writes them.
     """
     shapes, whole, real = {}, [], []
     for part, weight in model.state_dict().items():
@@ -52,9 +58,28 @@ def pack_model(name: str, model: Transformer, cutter: Cutter) -> str:
         "shapes": shapes,
         "whole": _text(torch.cat(whole), "i1"),
         "real": _text(torch.cat(real), "<f4"),
+        "held_out": held_out,
     }
     opening = OPENING.replace("{name}", json.dumps(name))
     return f"{opening}{json.dumps(packed, ensure_ascii=False)};\n"
+
+
+def answers_text(known: Mapping[str, Sequence[Sounds]], cutter: Cutter) -> str:
+    """Return words with their answers as ``;word ABC,ABD;word …;``, to be searched.
+
+    A letter stands for a sound: A for the first one.
+
+    Args:
+        known: the answers of each word.
+        cutter: whose ``target`` holds the sounds.
+    """
+    first = ord("A") - len(Vocabulary.SPECIAL)
+
+    def coded(sounds: Sounds) -> str:
+        return "".join(chr(first + i) for i in cutter.target.encode(sounds))
+
+    rows = (f"{w} {','.join(map(coded, known[w]))};" for w in sorted(known))
+    return ";" + "".join(rows)
 
 
 def unpack_model(script: str) -> tuple[Transformer, Cutter]:
@@ -91,7 +116,9 @@ def _numbers(text: str, kind: str) -> Tensor:
 
 if __name__ == "__main__":
     parts = torch.load(sys.argv[1], weights_only=True)
-    script = pack_model("spelling", *_made(parts, parts["state_dict"]))
+    made = _made(parts, parts["state_dict"])
+    held_out = spelling_words("validation") | spelling_words("test")
+    script = pack_model("spelling", *made, answers_text(held_out, made[1]))
     path = Path(__file__).with_name("static") / "spelling_model.js"
     path.write_text(script, "utf-8")
     print(f"{path}: {len(script) / 1e6:.1f} MB")

@@ -16,6 +16,7 @@ from markupsafe import Markup
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from matplotlib.ticker import LogFormatter
 
 TEXT, PHONE = 688, 350  # pixels of the column, and of a phone's
 INCH = 80  # pixels, so that a figure of 8.6 inches is as wide as the text
@@ -53,7 +54,7 @@ def drawings(figure: "Figure", salt: str, *, once: bool = False) -> list[dict]:
 
 def _lighten(ax: "Axes") -> None:
     """Write the name of the upright axis above it, and few numbers beside it."""
-    from matplotlib.ticker import AutoLocator
+    from matplotlib.ticker import AutoLocator, LogFormatter
 
     label = ax.yaxis.label
     if label.get_text() and hasattr(ax, "get_subplotspec") and ax.get_subplotspec():
@@ -64,6 +65,29 @@ def _lighten(ax: "Axes") -> None:
     for axis in (ax.xaxis, ax.yaxis):
         if isinstance(axis.get_major_locator(), AutoLocator):
             axis.get_major_locator().set_params(nbins=5)
+        for formatter in (axis.get_major_formatter(), axis.get_minor_formatter()):
+            if isinstance(formatter, LogFormatter) and axis.get_scale() == "log":
+                _write_out(formatter)
+
+
+def _write_out(formatter: "LogFormatter") -> None:
+    """Write numbers where powers of ten would have exponents too small to read."""
+    given = formatter.format_ticks
+
+    def format_ticks(values: list[float]) -> list[str]:
+        low, high = sorted(formatter.axis.get_view_interval())
+        write = "{:,g}".format if 1e-4 <= low and high < 1e6 else _power
+        labelled = zip(values, given(values), strict=True)
+        return [write(value) if label else "" for value, label in labelled]
+
+    formatter.format_ticks = format_ticks
+
+
+def _power(value: float) -> str:
+    """Return a number as 10⁻⁸ or 2 × 10⁻⁸, the exponent in letters as large."""
+    digit, exponent = f"{value:.0e}".split("e")
+    raised = str(int(exponent)).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
+    return f"10{raised}" if digit == "1" else f"{digit} × 10{raised}"
 
 
 def _stack(figure: "Figure") -> int:

@@ -78,7 +78,7 @@ ch05.check_bag()
 # How much it hurts to lose the order depends on the task. Here a small Transformer (see
 # chapter 6) trains in your browser, without positions: its encoder sees a bag of letters, and
 # its decoder, which has a causal mask, at least knows how many it has written. Let it write
-# words backwards, and then, in the *Experiment* menu, sort their letters:
+# words backwards, and then, in its second experiment, sort their letters:
 
 # %% tags=["hide-input"]
 from annotated.page.laboratory import laboratory

@@ -102,7 +102,7 @@ play(
     by_rule,
     label="Copying as one attention",
     look_at=[*RULES],
-    word=["afad", "acafe", "abed"],
+    word=["afad", "edge", "babe"],
     question="i + 1 copies. Which rule writes the word backwards? And what do "
     "the other two write?",
     caption="The first letter is the start symbol. Lit: what comes after the "

@@ -278,20 +278,9 @@ ch11.learning(history, bits)
 # - mean(r["bits"] for r in record["rows"] if r["way"] == "attention") -->
 
 # %% Figure: loss by position tags=["hide-input", "remove-stdout"]
-import math
-
-import numpy
-
 runs = recorded("text")["rows"] + recorded("text_rivals")["rows"]
-held_out = []  # bits of each character in windows of 64, (windows, 64)
 model.eval()
-with torch.no_grad():
-    for ids, following in all_windows(text.validation, 64, 64):
-        if ids.shape[1] == 64:
-            logits = model(ids.to(device)).cpu().mT
-            nats = F.cross_entropy(logits, following, reduction="none")
-            held_out.append(nats / math.log(2))
-held_out = torch.cat(held_out).numpy()
+held_out = ch11.window_bits(model, text.validation)  # (windows, 64)
 ch11.position_figure(runs, held_out, counted[3])
 
 # %% Recorded: the gain, seed by seed tags=["hide-input", "proof"]
@@ -312,50 +301,14 @@ ch11.check_positions(runs)
 # the end of a line:
 
 # %% Measured: weights on brackets that are open, and closed tags=["hide-input"]
-from annotated.attention import record_attention
-
 fresh, _ = next(all_windows(text.validation, 64, 256))
-pairs = {"open": {}, "closed": {}}  # by distance
-for b, row in enumerate(decode(ids) for ids in fresh.tolist()):
-    opened, closed = [], []
-    for i, character in enumerate(row):
-        if character == "(":
-            opened.append(i)
-        elif character == ")" and opened:
-            closed.append(opened.pop())
-        for kind, brackets in (("open", opened), ("closed", closed)):
-            for j in brackets:
-                pairs[kind].setdefault(i - j, []).append((b, i, j))
-enough = [  # distances at which there are both, often enough to compare
-    distance
-    for distance in range(8, 64)
-    if min(len(found.get(distance, [])) for found in pairs.values()) >= 20
-]
-
+pairs = ch11.bracket_pairs(map(decode, fresh.tolist()))
+on_open, on_closed = ch11.weight_on_brackets(model, fresh, pairs)  # (h,) each
+head = (on_open - on_closed).argmax().item()
 
 # %% Picture: where this head looks tags=["hide-input"]
-def weight_on_brackets(model):
-    """Of open and of closed ones, by head, where the average's weight is 1."""
-    with torch.no_grad(), record_attention(model) as maps:
-        model(fresh.to(next(model.parameters()).device))
-    last_layer = maps["blocks.layers.1.attention"][0].cpu()  # (b, h, t, t)
-    for found in pairs.values():
-        each = []
-        for distance in enough:
-            b, i, j = torch.tensor(found[distance]).T
-            each.append(
-                (last_layer[b, :, i, j] * (i + 1)[:, None]).mean(dim=0)
-            )
-        yield torch.stack(each).mean(dim=0)  # (h,)
-
-
-on_open, on_closed = weight_on_brackets(model)
-head = (on_open - on_closed).argmax().item()
 line = "    def write(self, name, value="
-with torch.no_grad(), record_attention(model) as maps:
-    model(encode(line))
-looks = maps["blocks.layers.1.attention"][0][0, head, -1].cpu()
-ch11.strip(line, looks, head)
+ch11.strip(model, encode(line), line, head)
 
 # %% [markdown]
 # It asks the question of 11.2, though less insistently: the head looks at other things as well. But
@@ -364,7 +317,9 @@ ch11.strip(line, looks, head)
 
 # %% Figure: open brackets and closed ones, head by head tags=["hide-input"]
 untrained = text_model("attention", text.size, seed=0).to(device)
-before = [kind[head] for kind in weight_on_brackets(untrained)]
+before = [
+    kind[head] for kind in ch11.weight_on_brackets(untrained, fresh, pairs)
+]
 ch11.brackets(on_open, on_closed, before)
 
 # %% Finding: at least twice the weight tags=["hide-input", "proof"]
@@ -383,26 +338,12 @@ expect(
 # it be most surprised?
 
 # %% Figure: bits of each character tags=["hide-input"]
-import re
-
 ch11.surprises(model, text.validation, fresh_text)
 
 # %% Measured: bits of first letters, of later ones, of self tags=["hide-input", "proof"]
-kinds = {"begins": [], "goes on": []}
-row_ids = next(all_windows(text.validation, 64, len(held_out)))[1]
-for row, values in zip(row_ids.tolist(), held_out, strict=True):
-    letters_of = decode(row)
-    for i in range(1, 64):
-        if letters_of[i].isalpha():
-            inside = letters_of[i - 1].isalpha()
-            kinds["goes on" if inside else "begins"].append(values[i])
-first_letter, later_letter = (
-    float(numpy.mean(values)) for values in kinds.values()
-)
-selfs = []  # of the last letters of self
-for row, values in zip(row_ids.tolist(), held_out, strict=True):
-    for found in re.finditer(r"\bself\b", decode(row)):
-        selfs += values[found.end() - 2 : found.end()].tolist()
+following = next(all_windows(text.validation, 64, len(held_out)))[1]
+rows = [decode(ids) for ids in following.tolist()]
+first_letter, later_letter = ch11.letter_bits(rows, held_out)
 # %% Findings: first letters cost, known words do not tags=["hide-input", "proof"]
 expect(
     "11-first-letters",
@@ -414,7 +355,7 @@ expect(
 expect(
     "11-known-words",
     "The last letters of self cost next to nothing.",
-    numpy.mean(selfs),
+    ch11.ending_bits(rows, held_out, "self"),
     below=0.5,
     unlike=("a letter that continues any word", later_letter),
 )
@@ -552,6 +493,8 @@ model.float()
 # get stuck: a line or two, and then nothing but spaces. Why? <!-- given: 1.5, 0.8 -->
 
 # %% Finding: a row of spaces is hard to leave tags=["hide-input", "proof"]
+import numpy
+
 space = text.characters.encode(" ")[0]
 
 
@@ -589,8 +532,6 @@ print(
 # are there?
 
 # %% Measured: words that the model writes, and real ones tags=["hide-input"]
-known = set(re.findall(r"[A-Za-z_]{3,}", library))
-whole_word = re.compile(r"(?<![A-Za-z_])[A-Za-z_]{3,}(?![A-Za-z_]|$)")
 settings = [(0.5, 1), (0.8, 1), (1, 1), (1.5, 1), (1, 0.9), (1, 0.5)]
 wrote, blank = {}, {}  # all words of each setting; its share of spaces
 for temperature, cut in settings:
@@ -602,36 +543,23 @@ for temperature, cut in settings:
         top_p=cut,
         generator=torch.Generator().manual_seed(0),
     )
-    wrote[temperature, cut] = [
-        w for row in ids.tolist() for w in whole_word.findall(decode(row))
-    ]
+    wrote[temperature, cut] = ch11.words_of(map(decode, ids.tolist()))
     blank[temperature, cut] = (ids == space).float().mean().item()
-genuine = whole_word.findall(fresh_text)
-begins = [found.end() for found in re.finditer("    def ", fresh_text)]
+drawn = [  # from real code as the samples are, ten times
+    ch11.words_of(ch11.pieces_of(fresh_text, "    def ", seed))
+    for seed in range(10)
+]
 
 # %% Table: known, distinct, spaces tags=["hide-input"]
-drawn = []  # from real code as the samples are, ten times
-for seed in range(10):
-    picked = torch.randperm(
-        len(begins), generator=torch.Generator().manual_seed(seed)
-    )[:60]
-    drawn.append(
-        [
-            w
-            for i in picked.tolist()
-            for w in whole_word.findall(fresh_text[begins[i] :][:56])
-        ]
-    )
+known = set(ch11.words_of([library]))
 taken = min(250, *map(len, [*wrote.values(), *drawn]))
 share, variety, real = {}, {}, {}
 for setting, words in wrote.items():
-    words = words[:taken]
-    share[setting] = sum(w in known for w in words) / max(taken, 1)
-    variety[setting] = len(set(words))
-    real[setting] = len(known.intersection(words))
-genuine_variety = [len(set(words[:taken])) for words in drawn]
-genuine_real = [len(known.intersection(words[:taken])) for words in drawn]
-genuine_share = sum(w in known for w in genuine) / len(genuine)
+    counts = ch11.word_counts(words[:taken], known)
+    share[setting], variety[setting], real[setting] = counts
+counts_of_code = [ch11.word_counts(words[:taken], known) for words in drawn]
+_, genuine_variety, genuine_real = zip(*counts_of_code, strict=True)
+genuine_share, *_ = ch11.word_counts(ch11.words_of([fresh_text]), known)
 genuine_blank = fresh_text.count(" ") / len(fresh_text)
 real_code = genuine_share, genuine_variety, genuine_blank
 ch11.words_table(taken, share, variety, blank, real_code)
@@ -900,6 +828,8 @@ print(f"measured, largest: {cooler.max():.2f}, so divided {wrong.max():.2f}")
 # in nats than in bits, and smaller per character than per *token* of several characters.
 
 # %% Measured: nats and bits tags=["hide-input", "proof"]
+import math
+
 parts, size = all_windows(text.validation, 64, 64), lambda b: b[1].numel()
 in_nats = evaluate(model, next_token_loss, parts, weight=size)
 assert abs(in_nats / math.log(2) - bits) < 1e-4

@@ -1,6 +1,7 @@
 """annotated/page/ch09b.py: its searches are the module's, and faults are refused."""
 
 import math
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -8,7 +9,7 @@ from bs4 import BeautifulSoup
 
 from annotated.page import ch09b
 from annotated.recipes.translation import spelling_task, translation_model
-from annotated.search import Hypothesis, beam_search
+from annotated.search import STOPS, Hypothesis, beam_search
 
 AFTER = {
     "start": {"at": 0.45, "suddenly": 0.35, "all": 0.20},
@@ -113,22 +114,113 @@ def test_the_grown_tree_holds_what_the_module_finds(task, width):
         assert one.tokens == ids and one.score == pytest.approx(score, rel=1e-4)
 
 
-def test_the_explorer_holds_a_tree_for_each_word_and_width(task):
-    found = task.search(beam=3, most=ch09b.MOST)
-    html = ch09b.tree_explorer(task, found, found).text
-    assert f"“{task.words[ch09b.telling(task, found, found)[0]]}”" in html
+@pytest.fixture
+def translator():
+    """A record as that of ``multi30k_search``, of two beams and one sentence."""
+    tree = [
+        "0 ▁Ein -0.1 lives  0 ▁Da -2.0 dropped",
+        "0 <end> -2.4 ends  0 ▁Hund -0.5 lives",
+        "0 <end> -0.75 ends  0 ▁Hund -9.0 lives",
+    ]
+    trees = {str(width): tree for width in ch09b.BEAMS}
+    rows = [
+        {"penalty": penalty, "alpha": alpha, "beam": beam, "bleu": 30 + beam}
+        | {"length": 1 - 0.01 * beam * (alpha == 0), "seconds": 0.002 * beam}
+        | {"search_errors": 0.04 / beam}
+        for penalty, alpha in (("gnmt", 0.0), ("gnmt", 0.6), ("plain", 1.0))
+        for beam in (1, 4)
+    ]
+    stops = [
+        {"penalty": "plain", "alpha": 1.0, "stop": stop, "missed": missed, "bleu": 31.2}
+        | {"steps": 16.65, "length": 0.98}
+        for stop, missed in (("first", 0.0575), ("bound", 0.0))
+    ]
+    sentence = {"source": "A dog is a dog.", "reference": "Ein Hund.", "trees": trees}
+    facts = {"tested": 400, "alone": 20, "rows": 256, "trees": [sentence]}
+    return facts | {"beams": rows, "stops": stops}
 
 
-def test_words_that_a_beam_mends_come_first(task):
+def test_the_explorer_holds_a_tree_for_each_word_and_width(task, translator):
+    shown = {"same": [0], "wrong": [1]}
+    html = ch09b.tree_explorer(task, shown, translator).text
+    assert f"“{task.words[0]}”" in html
+    assert "A dog is a …" in html and "A dog is a dog." in html
+
+
+@pytest.mark.parametrize("stop", STOPS)
+@pytest.mark.parametrize("alpha", [0.0, 1.0])
+def test_a_penalty_and_a_stop_choose_from_a_tree_as_the_module_does(task, alpha, stop):
+    for i in range(3):
+        source = task.source[i : i + 1]
+        after = ch09b.continues(task.model, source)
+        for width in (1, 4):
+            score, ids = ch09b.answer(ch09b.grow(after, width), width, alpha, stop)
+            given = ch09b.IDS | {"alpha": alpha, "penalty": "plain", "stop": stop}
+            ((one,),) = beam_search(
+                task.model, source, beam=width, max_new_tokens=ch09b.MOST, **given
+            )
+            assert one.tokens == ids and one.score == pytest.approx(score, rel=1e-4)
+
+
+def test_a_bound_reckons_with_the_largest_penalty():
+    steps = [
+        [[0, 2, -0.5, "ends"], [0, 5, -1.2, "lives"]],
+        [[0, 6, -1.3, "lives"]],
+        [[0, 2, -1.35, "ends"]],
+    ]
+    best = ch09b.answer(steps, 2, 1.0, "bound", 4)
+    assert best == (pytest.approx(-0.45), [5, 6, 2])
+    assert ch09b.answer(steps, 2, 0.0, "bound", 4) == (-0.5, [2])
+
+
+def test_a_recorded_tree_is_read(translator):
+    name, item = ch09b.sentence_tree(translator)
+    assert name == "A dog is a …" and item["symbols"][2] == "end"
+    steps, most = item["trees"]["2"], item["most"]
+    words = [
+        [item["symbols"][i] for i in ch09b.answer(steps, 2, alpha, stop, most)[1]]
+        for alpha, stop in ((0.0, "bound"), (0.0, "first"))
+    ]
+    assert words == [["▁Ein", "▁Hund", "end"]] * 2
+    assert ch09b.answer(steps, 1, 0.0, "first", most) == (-2.4, [3, 2])
+
+
+def test_words_that_show_something_are_told_apart(task, capsys):
     right = [Hypothesis(task.cutter.target.encode(a[0]), -1, -1) for a in task.answers]
     wrong = [Hypothesis([5, 2], -1, -1)] * len(right)
     assert task.right(right) == [True] * 12 and not any(task.right(wrong))
-    mended = ch09b.telling(task, wrong, right)
-    assert len(mended) == 3
-    mixed = right[: mended[0]] + wrong[mended[0] : mended[0] + 1]
-    mixed += right[mended[0] + 1 :]
-    assert ch09b.telling(task, mixed, right)[0] == mended[0]
     assert task.rates(right) == ("0.0%", "0.0%")
+    alike = SimpleNamespace(**vars(task), right=task.right)
+
+    def kinds(greedy, wide, bound, first):
+        alike.search = lambda stop, **_: bound if stop == "bound" else first
+        return set(ch09b.telling(alike, greedy, wide))
+
+    assert kinds(wrong, right, right, right) == {"mended"}
+    assert kinds(right, wrong, wrong, wrong) == {"lost"}
+    assert kinds(right, right, wrong, wrong) == {"penalised"}
+    assert kinds(right, right, wrong, right) == {"hasty"}
+    assert kinds(wrong, wrong, wrong, wrong) == {"wrong"}
+    assert kinds(right, right, right, right) == {"same"}
+    assert ch09b.exchanged(task, wrong, right) == (12, 0, 12)
+    assert ch09b.exchanged(task, right, [*right[:9], *wrong[9:]]) == (0, 3, 3)
+    capsys.readouterr()
+
+
+def test_what_comes_of_the_tasks_is_said(task):
+    tasks = ch09b.tree_tasks({"same": [0], "hasty": [1], "lost": [2]}, task)
+    *_, (hasty, comes), (lost, ends) = tasks
+    assert task.words[1] in hasty and task.words[2] in lost
+    assert "*first* stops at" in comes and "is right" in ends
+    ch09b.say_tasks(task, {"same": [0]})
+
+
+def test_a_cache_that_forgets_gives_other_answers(task, capsys):
+    wide = task.search(beam=4, most=12)
+    again = task.search(beam=4, most=12, reader=ch09b.Forgetful)
+    pairs = list(zip(wide, again, strict=True))
+    assert any(abs(a.log_probability - b.log_probability) > 1e-3 for a, b in pairs)
+    ch09b.say_forgotten(task, wide)
 
 
 def test_an_error_is_the_searchs_if_a_right_answer_is_likelier(task):
@@ -148,36 +240,83 @@ def test_an_error_is_the_searchs_if_a_right_answer_is_likelier(task):
     wrong[3] = Hypothesis([5, 2], reference[3] + 1.0, 0.0)
     assert task.search_errors(wrong, range(12)) == 11
     assert task.failed(wrong) == pytest.approx(11 / 12)
-    assert cells(ch09b.whose_table(task, {"any": wrong}))[0][2:] == ["12", "11", "1"]
+    found = {"greedy": wrong, "beam of 4": wrong}
+    table = ch09b.whose_table(task, found, {"lost": [3]})
+    assert cells(table)[0][2:] == ["12", "11", "1"]
+    assert "0 answers change" in table.text and task.words[3] in table.text
 
 
 def test_penalties_rank_the_toy(capsys):
     every = sentences()
     ch09b.check_penalties(every)
     assert capsys.readouterr().out.count("✓") == 3
-    assert cells(ch09b.ranking(every, 0.6, "plain"))[0][0] == "at once"
-    first = cells(ch09b.ranking(every, 0.6, "gnmt"))[0]
-    score = math.log(0.315) / (7 / 6) ** 0.6
-    assert first == ["suddenly", "2", "−1.16", "1.10", ch09b.minus(score, 2)]
+    drawn = BeautifulSoup(ch09b.penalties_figure(every).text, "html.parser")
+    said = drawn.select_one("[role=img]")["aria-label"]
+    assert "“at once” passes “suddenly” at: plain 0.47 and GNMT's 1.42" in said
 
 
-def test_ways_to_stop_are_compared(task, capsys):
-    first, bound, never = cells(ch09b.stops_table(task, count=6))
-    assert float(first[1]) <= float(bound[1]) <= float(never[1]) == 30.0
-    assert bound[2:] == never[2:]
-    ch09b.check_bound(task, count=6)
-    assert capsys.readouterr().out.count("✓") == 2
+def hopeless(alive, best, alpha, most):
+    return best >= alive / most**alpha
+
+
+def test_a_rule_that_stops_too_late_or_too_early_is_refused(task, capsys):
+    ch09b.check_bound(task, hopeless, count=6)
+    assert capsys.readouterr().out.count("✓") == 3
+    for broken in (
+        lambda alive, best, alpha, most: best >= alive,  # the penalty is forgotten
+        lambda alive, best, alpha, most: True,
+    ):
+        with pytest.raises(AssertionError):
+            ch09b.check_bound(task, broken, count=6)
+
+
+def test_what_is_finished_is_not_forgotten():
+    table, seen = ch09b.table_of(AFTER), []
+
+    def note(alive, best, alpha, most):
+        seen.append(best)
+        return False
+
+    ch09b.steps_until(note, lambda ids: table[ids[:, -1]], most=4)
+    assert seen == sorted(seen) and seen[-1] == pytest.approx(math.log(0.2475) / 3)
+
+
+def test_recorded_beams_and_stops_are_shown(translator):
+    first, bound = cells(ch09b.stops_table(translator))
+    assert first == ["plain, α = 1: first", "17", "5.8%", "0.980", "31.2"]
+    assert bound[2] == "0.0%"
+    assert cells(ch09b.price_table(translator))[1] == ["4", "8", "1.0%", "34.0", "34.0"]
+    page = BeautifulSoup(ch09b.wide_figure(translator).text, "html.parser")
+    said = page.select_one("[role=img]")["aria-label"]
+    assert "none, 4: 34.0 BLEU, length 0.960; GNMT's, α = 0.6, 1" in said
+
+
+def test_samples_are_drawn_for_each_word_in_turn(task, monkeypatch):
+    sources = []
+
+    class Noting(ch09b.DecoderCache):
+        def __init__(self, model, source):
+            sources.append(source)
+            super().__init__(model, source)
+
+    monkeypatch.setattr(ch09b, "DecoderCache", Noting)
+    ch09b.draw(task, [3, 8], 2, most=2)
+    assert torch.equal(sources[0], task.source[[3, 3, 8, 8]])
 
 
 def test_samples_are_drawn_by_their_probabilities(task, capsys):
-    torch.manual_seed(0)
     ch09b.check_samples(task, count=500)
-    for ids in ch09b.draw(task, 0, 5):
+    one, two = ch09b.draw(task, [0, 1], 5)
+    for ids in (*one, *two):
         assert 2 not in ids[:-1] and len(ids) <= 25
+    (alone,) = ch09b.draw(task, [1], 300)
+    (_, beside) = ch09b.draw(task, [0, 1], 300, seed=1)
+    likeliest = max(map(tuple, alone), key=alone.count)
+    shares = [several.count(list(likeliest)) / 300 for several in (alone, beside)]
+    assert shares[0] == pytest.approx(shares[1], abs=0.15)
     found = {"greedy": task.search(beam=1)}
     names = [row[0] for row in cells(ch09b.agreeing_table(task, min, found, count=3))]
     assert names == ["greedy", "one sample", "agrees most, of 16 samples"]
-    assert len(cells(ch09b.lengths_table(task))) == 5
     assert "✓ drawn" in capsys.readouterr().out
 
 
@@ -186,20 +325,19 @@ def test_inputs_that_are_hardly_any_are_answered_or_refused(task, capsys):
     assert capsys.readouterr().out.count("✓") == 6
 
 
-def test_a_recorded_models_rates_are_means_of_its_seeds(capsys):
+def test_a_recorded_models_rates_are_means_of_its_seeds():
     def row(name, seed, words):
         table = [
             {"beam": k, "phonemes": 0.1, "words": words / k, "search": 0.04 / k}
             | {"model": 0.3, "sure": 0.9 + 0.02 * seed}
-            for k in (1, 5)
+            for k in (1, 5, 20)
         ]
         return {"name": name, "seed": seed, "beams": table}
 
     rows = [row("Transformer", s, 0.3 + 0.1 * s) for s in (0, 1)]
     rows += [row("GRU", s, 0.5) for s in (0, 1)]
-    greedy, five = ch09b.beam_means(rows, "Transformer")
+    greedy, five, _ = ch09b.beam_means(rows, "Transformer")
     assert greedy["words"] == pytest.approx(0.35) and five["beam"] == 5
-    page = BeautifulSoup(ch09b.beams_figure(rows).text, "html.parser")
-    alt = page.select_one("[role=img]")["aria-label"]
-    assert "GRU, beam of 1: 50.0% of words wrong, 4.0% by the search" in alt
-    ch09b.say_beams(rows)
+    table = cells(ch09b.beams_table(rows))
+    assert table[0] == ["Transformer", "35.0%", "7.0%", "1.8%", "4.0%"]
+    assert table[1][:3] == ["GRU", "50.0%", "10.0%"]

@@ -53,9 +53,9 @@ def test_words_letters_and_pieces_are_counted():
     words, letters, pieces = cells(
         ch09c.sizes_table(learned, split_words("to see a z"), merges)
     )
-    assert words == ["words", "3", "1.00", "75.0%"]
-    assert letters == ["letters", "7", "2.75", "25.0%"]
-    assert pieces == ["pieces, 2 merges", "9", "2.25", "25.0%"]
+    assert words == ["words", "3", "1.00", "1.0", "75.0%"]
+    assert letters == ["letters", "7", "2.75", "7.6", "25.0%"]
+    assert pieces == ["pieces, 2 merges", "9", "2.25", "5.1", "25.0%"]
 
 
 def test_the_toy_is_drawn_merge_by_merge():
@@ -118,12 +118,45 @@ def test_merges_shorten_the_text_and_rare_pieces_are_counted():
 
 def test_other_kinds_cut_in_other_ways():
     rows = cells(ch09c.others_table(TEXT, "the rats ½", size=60))
-    by_kind = {name: pieces for name, _, pieces in rows}
+    by_kind = {name: pieces for name, _, _, pieces in rows}
+    lost = {name: int(unknown) for name, _, unknown, _ in rows}
+    assert lost["byte-level BPE"] == 0 and lost["BPE"] == 1
     assert "[UNK]" in by_kind["BPE"] and "[UNK]" not in by_kind["byte-level BPE"]
     assert "[UNK]" in by_kind["unigram"] and by_kind["WordPiece"].endswith("[UNK]")
+
+
+def test_words_are_cut_by_three_vocabularies():
+    words = split_words(TEXT)
+    merges = learn_merges(words, 4000)
+    table = ch09c.examples_table(words, merges, ["cats", "sat"])
+    assert cells(table)[0][0] == "cats" and cells(table)[0][3] == "▁cat s"
+    unused = [("x", str(i)) for i in range(100)]
+    row = cells(ch09c.examples_table(words, [*unused, *merges], ["cats"]))[0]
+    assert row == ["cats", "▁ c a t s", "▁cat s", "▁cat s"]
+    assert "Only sat is in the text" in table.text
+    assert "None of them is" in ch09c.examples_table(words, merges, ["cats"]).text
+
+
+def test_pieces_across_spaces_are_longer_if_a_text_repeats_itself():
+    words = split_words(TEXT)
+    inside, across = cells(ch09c.across_table(words, words))
+    assert inside[2] == "1.00" and float(across[2]) < 1.0
+
+
+def test_recorded_vocabularies_are_shown():
+    rows = [
+        {"merges": n, "symbols": n + 100, "pieces": 33.8 / n, "rare": 0.05 * n}
+        | {"bleu": bleu, "cpu_seconds": 100.0 + n}
+        for n, bleu in ((2, 14.0), (4, 17.0), (8, 16.0))
+    ]
+    page = BeautifulSoup(ch09c.merges_figure(rows).text, "html.parser")
+    said = page.select_one("[role=img]")["aria-label"]
+    assert "4: vocabulary 104, 8.4 pieces, 20% rare, 17.0 BLEU" in said
+    assert "Here 4 merges translate best" in page.text
+    assert "102 to 108 CPU seconds" in page.text
 
 
 def test_the_proofs_of_the_page_hold(capsys):
     ch09c.check_others(TIMES)
     ch09c.check_slips()
-    assert capsys.readouterr().out.count("✓") == 7
+    assert capsys.readouterr().out.count("✓") == 8

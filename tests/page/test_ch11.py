@@ -11,11 +11,12 @@ from bs4 import BeautifulSoup
 from markupsafe import escape
 from torch import nn
 
+from annotated.attention import record_attention
 from annotated.decoding import keep_top_p, sample
 from annotated.gpt import GPT, GPTConfig
 from annotated.page import ch11, ch11b, ch11c
 from annotated.page.notebook import recorded
-from annotated.recipes.text import TEXT_RECIPES
+from annotated.recipes.text import TEXT_RECIPES, bits_by_position
 from annotated.text import CHARACTERS, Characters
 
 SYMBOLS = Characters(CHARACTERS)
@@ -115,6 +116,84 @@ def test_what_the_page_says_of_recorded_models_holds(capsys):
     capsys.readouterr()
 
 
+def test_bits_in_windows_are_those_of_each_character():
+    model, ids = small(), torch.randint(96, (25,))
+    bits = ch11.window_bits(model, ids, length=7)
+    assert bits.shape == (3, 7)  # what is left over is left out
+    by_position = bits_by_position(model, ids, length=7)
+    torch.testing.assert_close(torch.tensor(bits).mean(dim=0), by_position)
+    with torch.no_grad():
+        chances = model(ids[None, 7:14])[0].softmax(dim=-1)
+    assert bits[1, 2] == pytest.approx(-math.log2(chances[2, ids[10]]))
+
+
+def test_a_bracket_is_open_until_it_is_closed():
+    rows = [")" * 12, "(()" + "x" * 9]  # the second bracket is closed
+    is_open, is_closed = ch11.bracket_pairs(rows, least=1)
+    assert [pair.T.tolist() for pair in is_open] == [
+        [[1, distance, 0]] for distance in (8, 9, 10)
+    ]
+    assert [pair.T.tolist() for pair in is_closed] == [
+        [[1, 1 + distance, 1]] for distance in (8, 9, 10)
+    ]
+    assert ch11.bracket_pairs(rows, least=2) == [[], []]
+    twice, _ = ch11.bracket_pairs(rows * 2, least=2)
+    assert [pair.shape for pair in twice] == [(3, 2)] * 3
+
+
+def test_weights_on_brackets_are_in_units_of_the_average():
+    model, windows = small(), torch.randint(96, (2, 12))
+    # at a distance of 10, two open ones and one that is closed
+    pairs = ch11.bracket_pairs(["(()" + "x" * 9, "(()" + "x" * 8], least=1)
+    with torch.no_grad(), record_attention(model) as maps:
+        model(windows)
+    weights = maps["blocks.layers.1.attention"][0]
+    measured = ch11.weight_on_brackets(model, windows, pairs)
+    for kind, by_head in zip(pairs, measured, strict=True):
+        means = [
+            torch.stack([weights[b, :, i, j] * (i + 1) for b, i, j in found]).mean(0)
+            for found in (distance.T.tolist() for distance in kind)
+        ]
+        torch.testing.assert_close(by_head, sum(means) / 3)
+
+
+def test_a_head_is_drawn_where_it_looks_from_the_end():
+    model, line = small(), "def f(ab"
+    ids = torch.tensor([SYMBOLS.encode(line)])
+    with torch.no_grad(), record_attention(model) as maps:
+        model(ids)
+    weights = maps["blocks.layers.1.attention"][0][0, 1, -1]
+    most = int(weights.argmax())
+    words = said(ch11.strip(model, ids, line, 1))
+    assert f"{weights[most]:.2f} on {ch11.sign(line[most])}, {7 - most} back" in words
+
+
+def test_what_letters_cost_depends_on_where_they_stand():
+    rows, bits = ["ab c", "self"], torch.tensor([[9.0, 1, 2, 4], [9, 2, 3, 6]]).numpy()
+    assert ch11.letter_bits(rows, bits) == (4, 3)
+    rows = ["self.", "xself", "selfs"]
+    bits = torch.arange(15.0).view(3, 5).numpy()
+    assert ch11.ending_bits(rows, bits, "self") == 2.5
+
+
+def test_words_that_the_end_may_cut_do_not_count():
+    words = ch11.words_of(["of_1 ab abc (def", "begin end."])
+    assert words == ["of_", "abc", "begin", "end"]
+    assert ch11.word_counts(["end", "end", "edn", "beg"], {"end", "def"}) == (0.5, 3, 1)
+    assert ch11.word_counts([], {"end"}) == (0, 0, 0)
+
+
+def test_pieces_of_code_begin_and_end_as_samples_do():
+    code = "".join(
+        f"    def f{i:03}(self):\n        return {i:040}\n" for i in range(99)
+    )
+    pieces = ch11.pieces_of(code, "    def ", seed=0)
+    assert len(set(pieces)) == 60 and {len(piece) for piece in pieces} == {56}
+    assert all(re.match(r"f\d{3}\(self\):\n", piece) for piece in pieces)
+    assert pieces == ch11.pieces_of(code, "    def ", seed=0)
+    assert pieces != ch11.pieces_of(code, "    def ", seed=1)
+
+
 def test_a_loop_that_writes_something_else_is_refused():
     model, prompt = small(), "    def "
     ids = torch.tensor([SYMBOLS.encode(prompt)])
@@ -188,6 +267,7 @@ def test_surprises_are_shown_by_their_bits():
     html = ch11.shaded("a\n<", torch.tensor([7.0, 0.0, 20.0])).text
     assert "minus) 50%" in html and "minus) 60%" in html and "9.00 on average" in html
     assert "&lt;" in html and "↵\n" in html
+    assert "overflow-wrap: anywhere" in html  # a name is longer than a phone is wide
 
 
 def test_recipes_for_a_gpu_have_the_sizes_that_the_page_names():

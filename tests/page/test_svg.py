@@ -116,6 +116,27 @@ def test_the_upright_axis_is_named_above_it():
     assert y < 60
 
 
+@pytest.mark.parametrize(
+    ("low", "high", "wanted"),
+    [
+        (0.002, 2, {"0.01", "0.1", "1"}),
+        (5, 80_000, {"10", "1,000"}),
+        (0.3, 0.9, {"0.3", "0.6"}),  # between the powers
+        (1e-9, 10, {"10⁻⁹", "10⁻⁷"}),
+    ],
+)
+def test_no_exponent_is_too_small(low, high, wanted):
+    figure, ax = plt.subplots()
+    ax.plot([0, 1], [low, high])
+    ax.set_yscale("log")
+    page, _ = drawings(figure, "a line that rises")
+    texts = soup(page).find_all("text")
+    numbers = {text.text for text in texts}
+    assert wanted <= numbers
+    assert not {"0.02", "20", "2 × 10⁻⁷"} & numbers, "a number at every mark"
+    assert not [text for text in texts if text.find("tspan")], "of several sizes"
+
+
 def test_names_of_lines_stand_apart_at_their_ends():
     figure, ax = plt.subplots()
     for i in range(3):

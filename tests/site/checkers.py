@@ -35,6 +35,7 @@ def findings(visit: Visit, address: str) -> Iterator[tuple[str, list[str]]]:
     open_everything(page)
     yield "focus", focus(page)
     yield from uses(page)
+    yield "heights", heights(page)
     set_theme(page, "dark")
     yield "axe, dark", axe(page)
 
@@ -42,6 +43,7 @@ def findings(visit: Visit, address: str) -> Iterator[tuple[str, list[str]]]:
     set_theme(page, "light")
     offer_the_way_back(page)
     yield "sideways on a phone", sideways(page)
+    yield "heights on a phone", heights(page)
     yield "axe, phone", axe(page)
 
     yield "other hosts", visit.blocked
@@ -236,8 +238,47 @@ def focus(page: Page) -> list[str]:
     return hidden
 
 
+HEIGHTS = """async (most) => {
+    const found = [];
+    for (const figure of document.querySelectorAll(
+        ".annotated-explorer, .annotated-frames")) {
+        const controls = [...figure.querySelectorAll("input:not([type=text]), select")];
+        const counts = controls.map((one) =>
+            one.type === "range" ? Number(one.max) + 1 : one.options?.length ?? 2);
+        const total = counts.reduce((product, count) => product * count, 1);
+        const seen = new Map([[figure.offsetHeight, "at first"]]);
+        for (let n = 0; n < Math.min(most, total); n += 1) {
+            let state = (n * 7919) % total; // a prime: they lie all over
+            controls.forEach((one, i) => {
+                const at = state % counts[i];
+                state = Math.floor(state / counts[i]);
+                if (one.type === "range") one.value = at;
+                else if (one.type === "checkbox") one.checked = Boolean(at);
+                else one.selectedIndex = at;
+            });
+            controls[0]?.dispatchEvent(new Event("input", { bubbles: true }));
+            await new Promise(requestAnimationFrame);
+            seen.set(figure.offsetHeight, controls.map((one) => one.value).join(", "));
+        }
+        const low = Math.min(...seen.keys()), high = Math.max(...seen.keys());
+        if (high - low > 1) found.push(`its height goes from ${low} (${seen.get(low)}) `
+            + `to ${high} px (${seen.get(high)}): ${figure.ariaLabel}`);
+    }
+    return found;
+}"""
+
+
+def heights(page: Page, most: int = 24) -> list[str]:
+    """Figures whose height changes when their controls do, in so many states at most.
+
+    What stands below them would move under the reader's finger.
+    """
+    return page.evaluate(HEIGHTS, most)
+
+
 FRAMES = """(slider) => [...slider.querySelectorAll(".annotated-frame")]
-    .flatMap((frame, number) => frame.offsetParent === null ? [] : [number])"""
+    .flatMap((frame, number) =>
+        frame.checkVisibility({ visibilityProperty: true }) ? [number] : [])"""
 
 
 CHOSEN = """(box) => [...box.querySelectorAll("[data-name]")].map((input) =>

@@ -3,7 +3,7 @@
 python -m tests.site.look [PAGE ...]     such as notebooks/06_encoder_decoder.html
 
 Opens every page, or those given, once a theme, and resizes it to each width, before and
-after the first touch of each control.
+after its controls are touched.
 """
 
 import sys
@@ -18,9 +18,10 @@ from tests.site.browser import (
     site_folder,
     visiting,
 )
-from tests.site.checkers import set_theme
+from tests.site.checkers import heights, set_theme
 
 WIDTHS = 390, 1200, 1280, 1440, 1920
+STATES = 60  # of a figure with controls
 # What is read on a screen: sub- and superscripts and formulas excepted.
 LOOKS = """(dark) => {
     const found = [], article = document.querySelector("article.bd-article");
@@ -64,32 +65,6 @@ LOOKS = """(dark) => {
         found.push("scrolls sideways");
     return [...new Set(found)];
 }"""
-# The height of each figure before and after the first touch of each of its controls.
-TOUCH = """async () => {
-    const found = [], wait = () => new Promise((done) => setTimeout(done, 80));
-    for (const figure of document.querySelectorAll(
-        ".annotated-explorer, .annotated-frames")) {
-        for (const control of figure.querySelectorAll("input, select")) {
-            const before = figure.offsetHeight;
-            if (control.type === "range") {
-                control.stepUp();
-                if (+control.value === +control.defaultValue) control.stepDown();
-                control.dispatchEvent(new Event("input", { bubbles: true }));
-            } else if (control.type === "checkbox") control.click();
-            else if (control.tagName === "SELECT") {
-                control.selectedIndex = (control.selectedIndex + 1) % control.length;
-                control.dispatchEvent(new Event("input", { bubbles: true }));
-                control.dispatchEvent(new Event("change", { bubbles: true }));
-            } else continue;
-            await wait();
-            const after = figure.offsetHeight;
-            if (Math.abs(after - before) > 1) found.push(
-                `its height goes from ${before} to ${after} px at a touch of ` +
-                `${control.ariaLabel || control.id}: ${figure.ariaLabel}`);
-        }
-    }
-    return found;
-}"""
 
 
 def looks(page: Page, dark: bool) -> list[str]:
@@ -109,7 +84,7 @@ def looked_at(visit, address: str) -> dict[str, list[str]]:
                 visit.page.wait_for_timeout(300)
                 wrong = looks(visit.page, theme == "dark")
                 if touched:
-                    wrong += visit.page.evaluate(TOUCH)
+                    wrong += heights(visit.page, STATES)
                 for one in wrong:
                     where = f"{width} {theme}{' touched' * touched}"
                     found.setdefault(one, []).append(where)

@@ -10,7 +10,7 @@ from tests.site.browser import built_pages, served, visiting
 
 
 def bar(height):
-    figure, axes = plt.subplots(figsize=(1, 1))
+    figure, axes = plt.subplots(figsize=(1, 4 - height))
     axes.bar([0], [height])
     return figure
 
@@ -79,8 +79,13 @@ FAULTS = [
     ("explorer 0, numbers", "cube is undefined", '"square": 9', '"cube": 9'),
     ("explorer 0, numbers", "holds no checks", "explorer-checks", "explorer-nothing"),
     ("explorer 0, numbers", "without values", '"values": {', '"values": {}, "no": {'),
-    ("explorer 0, keyboard", "changes nothing", '"input", update', '"wheel", update'),
     ("explorer 0, keyboard", "no focus", "<select", '<select onfocus="this.blur()"'),
+    ("explorer 0, keyboard", "changes nothing", '"input", update', '"wheel", update'),
+    ("heights", "Squares", '"even" }, says: ""',
+     '"even" }, says: "said ".repeat(x ** 6)'),
+    ("heights", ": height", "block !important; visibility: hidden", "none"),
+    ("heights on a phone", "Squares", "svg(20, 20,",
+     "svg(20, view.width() < 400 ? 20 * x : 20,"),
     ("sideways on a phone", "px wide", "width: 300px", "width: 900px"),
     ("sideways on a phone", "900 px", "width: 300px; overflow: auto",
      "width: 900px; position: absolute; left: 0"),

@@ -32,6 +32,14 @@ def button(page, name: str):
     return page.get_by_role("button", name=name, exact=True)
 
 
+def choose(page, experiment: str) -> None:
+    page.locator(f".lab-steps input[value={experiment}]").check()
+
+
+def current(page) -> str:
+    return page.locator(".lab-steps :checked").input_value()
+
+
 def finished(page) -> str:
     button(page, "Train").wait_for(timeout=RUN_MS)
     return status(page)
@@ -268,8 +276,8 @@ def test_leaving_the_page_stops_it(page):
 def test_own_switches_have_no_answer_and_a_question_of_their_own(page):
     switches(page)
     page.get_by_label("Residuals", exact=True).uncheck()
-    assert page.get_by_label("Experiment").input_value() == "own"
-    page.get_by_label("Experiment").select_option("warmup")
+    assert current(page) == "own"
+    choose(page, "warmup")
     assert page.get_by_label("Residuals", exact=True).is_checked()
     assert not page.get_by_label("Warm-up", exact=True).is_checked()
     assert page.get_by_label("Normalisation").input_value() == "post"
@@ -295,10 +303,10 @@ def test_own_switches_are_compared_with_what_differs_in_one_thing(page):
 
     button(page, "Train").click()
     finished(page)
-    page.get_by_label("Experiment").select_option("rate")
+    choose(page, "rate")
     page.evaluate("laboratoryFile.experiments.rate.changes.steps = 25")
     assert train() == ["the whole model (run 1)"]
-    page.get_by_label("Experiment").select_option("own")
+    choose(page, "own")
     page.get_by_label("Width").select_option("16")
     page.get_by_label("Heads").select_option("1")
     assert train() == ["the whole model (run 1)"]
@@ -316,6 +324,15 @@ STATE = """() => [".lab-judged", ".lab-answer"].map((name) => {
 })"""
 
 
+def marked(page) -> dict[str, str]:
+    """The guesses that are marked, by what is seen on them."""
+    sign = (
+        "node => JSON.parse(getComputedStyle(node, '::after').content.split(' /')[0])"
+    )
+    cards = page.locator(".lab-guesses label:is(.lab-hit, .lab-miss)").all()
+    return {card.evaluate(sign): card.inner_text() for card in cards}
+
+
 def test_a_guess_is_judged_and_the_answer_opens_when_the_run_ends(page):
     assert page.locator(".lab-answer").is_hidden()
     page.get_by_label("at the first letter, then the second").check()
@@ -325,10 +342,15 @@ def test_a_guess_is_judged_and_the_answer_opens_when_the_run_ends(page):
     said, opened = page.evaluate(STATE)
     right = "at the last letter, then the one before."
     assert said == f"Not quite. The answer: {right}" and opened
+    assert marked(page) == {
+        "✗": "at the first letter, then the second",
+        "✓": "at the last letter, then the one before",
+    }
     page.get_by_label("at the last letter, then the one before").check()
     button(page, "Train").click()
-    assert page.evaluate(STATE) == ["", False]
+    assert page.evaluate(STATE) == ["", False] and marked(page) == {}
     finished(page)
+    assert marked(page) == {"✓": "at the last letter, then the one before"}
     assert page.evaluate(STATE) == [
         "You were right: at the last letter, then the one before.",
         True,
@@ -344,7 +366,7 @@ def test_a_guess_is_judged_and_the_answer_opens_when_the_run_ends(page):
 def test_two_experiments_are_not_mixed(page):
     button(page, "Train").click()
     page.locator(".lab-status", has_text="step").wait_for()
-    page.get_by_label("Experiment").select_option("mask")
+    choose(page, "mask")
     assert button(page, "Train").is_visible()  # the run was stopped
     said = status(page)
     assert re.fullmatch(
@@ -372,7 +394,7 @@ def test_a_late_frame_does_not_bring_the_old_run_back(page):
         " window.requestAnimationFrame = (frame) => late.push(frame); }"
     )
     page.wait_for_function("late.length > 0", polling=50)
-    page.get_by_label("Experiment").select_option("warmup")
+    choose(page, "warmup")
     said = status(page)
     page.evaluate(  # long after the last one
         "() => { performance.now = () => 1e9; late.forEach((frame) => frame()); }"
@@ -456,7 +478,7 @@ def test_words_that_it_got_wrong_are_at_hand(page):
     assert re.fullmatch(r"step \d{3}", page.locator(".lab-when").inner_text())
     page.locator(".lab-written", has_text=f"{words[1]} → ").wait_for()
     assert page.locator(".lab-written .lab-right").count() >= 4
-    page.get_by_label("Experiment").select_option("rate")
+    choose(page, "rate")
     button(page, "Train").click()
     assert failing.is_hidden()
 
@@ -475,7 +497,7 @@ def test_the_pictures_fit_again_when_the_window_is_narrower(page):
 
 
 def test_without_the_mask_it_is_seen_to_peek_and_to_write_rubbish(page):
-    page.get_by_label("Experiment").select_option("mask")
+    choose(page, "mask")
     heads(page)
     button(page, "Train").click()
     button(page, "Skip the comparison").click()
@@ -505,7 +527,7 @@ def test_without_the_mask_it_is_seen_to_peek_and_to_write_rubbish(page):
 
 
 def test_without_its_control_an_experiment_trains_that_first(page):
-    page.get_by_label("Experiment").select_option("rate")
+    choose(page, "rate")
     button(page, "Train").click()
     page.locator(".lab-status", has_text="Run 1 (the whole model): step").wait_for()
     assert status(page).startswith("First the grey curve")
@@ -523,7 +545,7 @@ def test_without_its_control_an_experiment_trains_that_first(page):
 
 
 def test_a_control_that_is_stopped_ends_the_experiment(page):
-    page.get_by_label("Experiment").select_option("rate")
+    choose(page, "rate")
     button(page, "Train").click()
     page.locator(".lab-status", has_text="First the grey").wait_for()
     button(page, "Stop").click()
@@ -534,17 +556,17 @@ def test_a_control_that_is_stopped_ends_the_experiment(page):
 
 def test_the_floor_tells_nothing_before_a_guess(page):
     floor = page.locator(".lab-floor")
-    page.get_by_label("Experiment").select_option("positions")
+    choose(page, "positions")
     page.get_by_label("part of the way").check()
     assert floor.count() == 0
     button(page, "Train").click()
     page.locator(".lab-status", has_text="Run 2 (Without").wait_for(timeout=RUN_MS)
     floor.wait_for(state="attached")
     button(page, "Stop").click()
-    page.get_by_label("Experiment").select_option("positions")
-    page.get_by_label("Experiment").select_option("mask")
+    choose(page, "positions")
+    choose(page, "mask")
     assert floor.count() == 0
-    page.get_by_label("Experiment").select_option("positions")
+    choose(page, "positions")
     button(page, "Train").click()  # with no guess
     page.locator(".lab-status", has_text="Run 3 (Without positions): step").wait_for()
     assert floor.count() == 0
@@ -578,29 +600,30 @@ def test_a_word_in_the_text_shows_its_meaning_in_place(page):
 
 
 def test_every_marked_word_has_a_meaning(page):
-    for name in page.locator("select[id$=-experiment] option").evaluate_all(
+    for name in page.locator(".lab-steps input").evaluate_all(
         "all => all.map((one) => one.value)"
     ):
-        page.get_by_label("Experiment").select_option(name)
+        choose(page, name)
         meanings = page.locator(".lab-meaning").all_text_contents()
         assert all(len(meaning) > 20 for meaning in meanings)
         assert "undefined" not in "".join(meanings)
 
 
 def test_a_reference_that_is_longer_is_cut_off_at_the_last_step(page):
-    page.get_by_label("Experiment").select_option("positions")
+    choose(page, "positions")
     button(page, "Train").click()
     finished(page)  # 400 steps
-    page.get_by_label("Experiment").select_option("sort")
+    choose(page, "sort")
     steps = "laboratoryFile.experiments.sort.changes.steps = 250"
     page.evaluate(steps)
-    page.get_by_label("Experiment").select_option("whole")
-    page.get_by_label("Experiment").select_option("sort")
+    choose(page, "whole")
+    choose(page, "sort")
     ends = page.locator("polyline.lab-old").evaluate_all(
         "all => all.map((one) => Math.max(...one.getAttribute('points').split(' ')"
         ".map((point) => +point.split(',')[0])))"
     )
-    assert len(ends) == 2 and max(ends) <= 292
+    width = page.locator(".lab-charts svg").first.evaluate("node => node.clientWidth")
+    assert len(ends) == 2 and max(ends) <= width - 6
     points = page.locator("polyline.lab-old").first.get_attribute("points").split(" ")
     assert len({point.split(",")[0] for point in points}) == len(points)
 
@@ -621,7 +644,7 @@ def test_a_part_of_the_drawing_is_a_switch(page):
     assert part.get_attribute("aria-pressed") == "true"
     part.click()
     assert part.get_attribute("aria-pressed") == "false"
-    assert page.get_by_label("Experiment").input_value() == "own"
+    assert current(page) == "own"
     switches(page)
     assert not page.get_by_label("Causal mask in training").is_checked()
     for box in (".lab-encoder", ".lab-decoder"):  # both have positions
@@ -646,7 +669,7 @@ def test_the_address_opens_what_it_shares(visit):
     shared = "experiment=own&layers=3&scaled=false"
     assert page.url.endswith(f"#{shared}")
     visit.open(f"{PAGE}#{shared}&rate=no&heads=7&foo=1")
-    assert page.get_by_label("Experiment").input_value() == "own"
+    assert current(page) == "own"
     assert page.get_by_label("Layers").input_value() == "3"
     assert page.get_by_label("Heads").input_value() == "4"  # of 7 there is no choice
     scaled = page.locator(".lab-chip", has_text="÷ √k").first
@@ -665,7 +688,7 @@ def test_the_address_keeps_the_seed_of_an_experiment(visit):
     page = visit.page
     short = "for (const it of Object.values(laboratoryFile.experiments)) "
     page.evaluate(short + "it.changes.steps = 25")
-    page.get_by_label("Experiment").select_option("mask")
+    choose(page, "mask")
     button(page, "Train").click()
     button(page, "Skip the comparison").click()
     finished(page)
@@ -675,15 +698,15 @@ def test_the_address_keeps_the_seed_of_an_experiment(visit):
     finished(page)
     assert changed(page) == "Switched: no causal mask, seed: 2."
     visit.open(PAGE + page.url[page.url.index("#") :])
-    assert page.get_by_label("Experiment").input_value() == "mask"
+    assert current(page) == "mask"
     assert changed(page) == "Switched: no causal mask, seed: 2."
 
 
 def test_what_an_experiment_changes_is_said_and_own_switches_begin_anew(page):
-    page.get_by_label("Experiment").select_option("warmup")
+    choose(page, "warmup")
     parts = "layers: 2, normalisation: post-norm, no warm-up, learning rate: 0.01."
     assert changed(page) == f"In this experiment: {parts}"
-    page.get_by_label("Experiment").select_option("rate")
+    choose(page, "rate")
     note = page.locator(".lab-stage-note")
     assert note.inner_text() == "learning rate: 0.2"  # in the drawing, too
     page.locator(".lab-decoder").get_by_role("button", name="norms").click()
@@ -700,8 +723,8 @@ def test_what_an_experiment_changes_is_said_and_own_switches_begin_anew(page):
 
 def test_a_finished_experiment_keeps_its_answer(page):
     page.evaluate("laboratoryFile.experiments.whole.changes.steps = 25")
-    page.get_by_label("Experiment").select_option("own")
-    page.get_by_label("Experiment").select_option("whole")
+    choose(page, "own")
+    choose(page, "whole")
     page.get_by_label("everywhere at once").check()
     button(page, "Train").click()
     said = finished(page)
@@ -710,7 +733,7 @@ def test_a_finished_experiment_keeps_its_answer(page):
     page.locator(".lab-decoder").get_by_role("button", name="residuals").click()
     assert page.locator(".lab-answer").is_hidden()  # another model
     assert page.locator(".lab-when").inner_text() == "untrained"
-    page.get_by_label("Experiment").select_option("whole")
+    choose(page, "whole")
     assert status(page) == said and page.locator(".lab-answer").is_visible()
     assert page.get_by_label("everywhere at once").is_checked()
     assert page.locator(".lab-judged").inner_text().startswith("Not quite.")
@@ -719,12 +742,12 @@ def test_a_finished_experiment_keeps_its_answer(page):
     word = page.get_by_label("A word of 8 letters")
     word.fill("headache")  # the model of that run answers
     page.locator(".lab-written", has_text="headache → ").wait_for()
-    option = page.locator("option[value=whole]")
-    assert option.text_content() == "1. The whole model ✓"
+    step = page.get_by_role("radio", name="1. The whole model, done", exact=True)
+    assert step.is_checked() and page.locator(".lab-done").count() == 1
 
 
 def test_while_the_comparison_trains_its_model_is_drawn(page):
-    page.get_by_label("Experiment").select_option("mask")
+    choose(page, "mask")
     part = page.locator(".lab-decoder .lab-chip", has_text="causal mask")
     assert part.inner_text() == "no causal mask"
     button(page, "Train").click()
@@ -753,8 +776,8 @@ def test_the_slider_begins_with_the_model_that_knows_nothing(page):
     page.locator(".lab-verdict", has_text="✗ it should be decafgib").wait_for()
     before = page.locator(".lab-written").inner_text()
     page.evaluate("laboratoryFile.experiments.whole.changes.steps = 50")
-    page.get_by_label("Experiment").select_option("own")
-    page.get_by_label("Experiment").select_option("whole")
+    choose(page, "own")
+    choose(page, "whole")
     button(page, "Train").click()
     finished(page)
     assert page.locator(".lab-when").inner_text() == "step 50"
@@ -790,10 +813,7 @@ def test_any_word_can_be_trained_for(visit):
     button(page, "Train one for any word").click()
     word = page.get_by_label("A word of 3 to 8 letters")
     page.locator(".lab-written", has_text="hello → ").wait_for()
-    assert (
-        word.input_value() == "hello"
-        and page.get_by_label("Experiment").input_value() == "own"
-    )
+    assert word.input_value() == "hello" and current(page) == "own"
     said = "words: any, 3 to 8 letters, learning rate: 0.01 (which suits them)"
     assert changed(page) == f"Switched: {said}."
     assert page.url.endswith("#experiment=own&words=any&rate=0.01")
@@ -841,7 +861,7 @@ def test_it_waits_goes_a_step_and_goes_back(page):
 
 
 def test_the_comparison_can_be_skipped(page):
-    page.get_by_label("Experiment").select_option("rate")
+    choose(page, "rate")
     button(page, "Train").click()
     page.locator(".lab-status", has_text="First the grey").wait_for()
     button(page, "Skip the comparison").click()
@@ -857,7 +877,7 @@ def test_an_answer_speaks_of_a_grey_curve_only_if_there_is_one(page, skipped):
     short = "for (const it of Object.values(laboratoryFile.experiments)) "
     page.evaluate(short + "it.changes.steps = 25")
     page.evaluate("laboratoryFile.experiments.residual.control.steps = 25")
-    page.get_by_label("Experiment").select_option("residual")
+    choose(page, "residual")
     button(page, "Train").click()
     if skipped:
         button(page, "Skip the comparison").click()
@@ -870,8 +890,8 @@ def test_an_answer_speaks_of_a_grey_curve_only_if_there_is_one(page, skipped):
 
 def test_the_curve_of_the_loss_begins_on_its_axis_or_says_that_it_does_not(page):
     page.evaluate("laboratoryFile.experiments.whole.changes.steps = 25")
-    page.get_by_label("Experiment").select_option("residual")
-    page.get_by_label("Experiment").select_option("whole")
+    choose(page, "residual")
+    choose(page, "whole")
     button(page, "Train").click()
     finished(page)
     highest = "node => Math.min(...[...node.points].map(({ y }) => y))"
@@ -903,7 +923,7 @@ def test_slider_and_status_say_the_same_step(page):
 
 def test_own_switches_end_with_what_they_are_compared_with(page):
     page.evaluate("laboratoryFile.experiments.whole.changes.steps = 25")
-    page.get_by_label("Experiment").select_option("own")
+    choose(page, "own")
     said = page.locator(".lab-compared")
     page.get_by_label("Width").select_option("16")
     page.get_by_label("Heads").select_option("1")
@@ -914,7 +934,7 @@ def test_own_switches_end_with_what_they_are_compared_with(page):
         r"with words of 8 letters\. One seed is one seed: .*",
         said.inner_text(),
     )
-    page.get_by_label("Experiment").select_option("whole")
+    choose(page, "whole")
     button(page, "Train").click()
     finished(page)
     assert said.inner_text() == ""  # it has an answer
@@ -929,23 +949,23 @@ def test_own_switches_end_with_what_they_are_compared_with(page):
 def test_a_switch_that_is_put_back_leads_back_to_the_experiment(visit):
     page = visit.page
     page.evaluate("laboratoryFile.experiments.whole.changes.steps = 25")
-    page.get_by_label("Experiment").select_option("own")
-    page.get_by_label("Experiment").select_option("whole")
+    choose(page, "own")
+    choose(page, "whole")
     button(page, "Train").click()
     finished(page)
     part = page.locator(".lab-decoder .lab-chip", has_text="norms")
     part.click()
-    assert page.get_by_label("Experiment").input_value() == "own"
+    assert current(page) == "own"
     assert page.get_by_label("hardly a word").is_visible()
     part.click()
-    assert page.get_by_label("Experiment").input_value() == "whole"
+    assert current(page) == "whole"
     assert page.url.endswith("#experiment=whole")
     assert page.get_by_label("everywhere at once").is_visible()
     assert page.locator(".lab-answer").is_visible()
 
 
 def test_the_link_that_was_copied_can_soon_be_copied_again(page):
-    page.get_by_label("Experiment").select_option("mask")
+    choose(page, "mask")
     button(page, "Copy link").click()
     told = page.get_by_role("button", name=re.compile("^Cop(ied|y it)"))
     told.wait_for()
@@ -968,7 +988,7 @@ def test_a_part_is_explained_where_it_is_pointed_at(page):
 
 
 def test_the_guess_comes_before_the_parts_by_keyboard(page):
-    page.get_by_label("Experiment").focus()
+    page.locator(".lab-steps :checked").focus()
     page.keyboard.press("Tab")  # the word in the question
     page.keyboard.press("Tab")
     active = "document.activeElement.type"
@@ -977,21 +997,96 @@ def test_the_guess_comes_before_the_parts_by_keyboard(page):
     assert button(page, "Train").evaluate("(node) => node === document.activeElement")
 
 
+def test_experiments_are_chosen_by_keyboard_and_named(page):
+    page.locator(".lab-steps :checked").focus()
+    page.keyboard.press("ArrowRight")
+    assert current(page) == "mask" and page.url.endswith("#experiment=mask")
+    name = "2. Without the causal mask"
+    assert page.get_by_role("radio", name=name, exact=True).is_checked()
+    assert page.locator(".lab-title").inner_text() == name
+    steps = page.get_by_role("radiogroup", name="Experiment").get_by_role("radio")
+    assert steps.count() == 10
+    page.keyboard.press("ArrowLeft")
+    page.keyboard.press("ArrowLeft")  # round to the last
+    assert current(page) == "own"
+    assert page.locator(".lab-title").inner_text() == "Your own switches"
+
+
+def test_of_each_letter_the_strongest_look_stands_out(page):
+    button(page, "Train").click()
+    finished(page)
+    strokes = page.locator(".lab-field path").evaluate_all(
+        "all => all.map((one) => +one.style.strokeOpacity)"
+    )
+    heads, columns = 4, len("bigfaced■")
+    rows = len(strokes) // heads // columns
+    for i in range(len("decafgib")):
+        starts = [(h * rows + i) * columns for h in range(heads)]
+        looks = sorted(one for at in starts for one in strokes[at : at + columns])
+        assert looks[-1] > 0.4 and looks[-2] < 0.5 * looks[-1]
+
+
+@pytest.mark.parametrize("width", [390, 800, 1200])
+def test_the_letters_of_the_curves_keep_their_size(page, width):
+    page.set_viewport_size({"width": width, "height": 800})
+    page.wait_for_timeout(500)  # they are drawn again
+    scales = page.locator(".lab-charts > figure > svg").evaluate_all(
+        "all => all.map((one) => one.getScreenCTM().a)"
+    )
+    assert len(scales) == 2 and all(abs(scale - 1) < 0.01 for scale in scales)
+
+
 def test_after_an_experiment_comes_the_next(page):
     page.evaluate("laboratoryFile.experiments.rate.changes.steps = 25")
-    page.get_by_label("Experiment").select_option("rate")
+    choose(page, "rate")
     button(page, "Train").click()
     button(page, "Skip the comparison").click()
     finished(page)
     button(page, "Next").click()
-    assert page.get_by_label("Experiment").input_value() == "own"
+    assert current(page) == "own"
     assert button(page, "Next").is_hidden()
     assert changed(page) == ""  # the whole model, not the last experiment's rate
 
 
+def test_a_word_that_it_cant_read_is_forgotten_with_its_experiment(page):
+    page.get_by_label("A word of 8 letters").fill("feedback")
+    trouble = page.locator(".lab-trouble", has_text="only a to j")
+    assert trouble.is_visible()
+    choose(page, "mask")
+    assert page.get_by_label("A word of 8 letters").input_value() == "bigfaced"
+    assert trouble.count() == 0
+    pointed = page.locator(".lab-pointed").inner_text()
+    assert "peeks" not in pointed, "no answer before the guess"
+
+
+def test_an_answer_leaves_the_curves_where_they_are(page):
+    top = """() => document.querySelector(".lab-charts").getBoundingClientRect().top
+        - document.querySelector(".lab-stage").getBoundingClientRect().top"""
+    before = page.evaluate(top)
+    page.evaluate("laboratoryFile.experiments.whole.changes.steps = 25")
+    button(page, "Train").click()
+    finished(page)
+    page.get_by_text("Why, and was that luck?").click()
+    assert abs(page.evaluate(top) - before) < 40
+
+
+def test_on_a_phone_next_leads_to_its_question(browser, base):
+    with visiting(browser, base, viewport={"width": 390, "height": 844}) as visit:
+        page = visit.page
+        visit.open(PAGE)
+        page.evaluate("laboratoryFile.experiments.whole.changes.steps = 25")
+        choose(page, "whole")
+        button(page, "Train").click()
+        finished(page)
+        button(page, "Next").click()
+        page.wait_for_timeout(1500)  # it scrolls smoothly
+        title = page.locator(".lab-ask").bounding_box()
+        assert 0 <= title["y"] < 300
+
+
 def test_each_switch_is_explained(page):
     page.get_by_text("What the words mean").click()
-    terms = page.locator("dt").all_inner_texts()
+    terms = page.locator("details dt").all_inner_texts()
     switches(page)
     labels = page.locator(".lab-switches label").all()
     assert len(terms) == len(labels) + 12

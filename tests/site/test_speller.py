@@ -31,6 +31,7 @@ def spell(browser):
     page = browser.new_page()
     page.add_script_tag(content=static(ch09.MODEL))
     data = {"name": "spelling", "searches": ch09.SEARCHES, "heads": ["all heads"]}
+    data["most"] = ch09.LETTERS
     code = f"{static('numbers.js')}; {STUB}"
     function = f"""([states, data]) => {{ {code}
         return states.map((state) => (function () {{ {static("speller.js")} }})());
@@ -94,9 +95,23 @@ def test_what_it_cannot_read_it_says(spell):
     assert accent["values"]["strange"] == "\u00ef" and "never met" in accent["says"]
     assert digit["values"]["strange"] == "3"
     assert "at most 40 letters" in long["says"]
+    [spaces] = spell("ice cream")
+    assert "One word at a time" in spaces["says"]
     [upper] = spell("LIVE ")
     [lower] = spell("live")
     assert upper["values"]["written"] == lower["values"]["written"] != ""
+
+
+def test_it_knows_the_answers_for_words_that_it_never_saw(spell):
+    known = spelling_words("test")
+    for word, result in zip(WORDS, spell(*WORDS), strict=True):
+        answers = [" ".join(answer) for answer in known[word]]
+        assert result["values"]["answers"] == answers
+        assert f"the dictionary says {' or '.join(answers)}." in result["says"]
+    trained, nobody, longest = spell("live", "thorrowmere", "a" * ch09.LETTERS)
+    assert trained["values"]["answers"] == nobody["values"]["answers"] == []
+    assert "isn't held out" in nobody["says"] and "never saw" not in trained["says"]
+    assert "No more than 40 letters" in longest["says"]
 
 
 def test_the_page_loads_it_from_a_disk(site, browser):
@@ -104,7 +119,13 @@ def test_the_page_loads_it_from_a_disk(site, browser):
     page.goto((site / "notebooks" / "09_translation.html").as_uri())
     speller = page.locator(".annotated-explorer", has_text="Load the model")
     speller.locator(".annotated-load").click()
-    says = speller.locator(".annotated-says", has_text="is pronounced")
+    says = speller.locator(".annotated-says", has_text="The model says")
     says.wait_for(timeout=20_000)
     assert speller.locator("svg").count() == 1
+    word = speller.locator("input").first
+    word.fill("tomato")
+    speller.get_by_text("It never saw this word; the dictionary says").wait_for()
+    word.fill("naïve")
+    speller.get_by_text("The model has never met “ï”").wait_for()
+    assert "Loading" not in speller.inner_text()
     page.close()

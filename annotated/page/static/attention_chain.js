@@ -115,6 +115,7 @@ const rather = Math.abs(animal - place) < 0.005 ? "as much an animal as a place"
   : `more of ${animal > place ? "an animal" : "a place"}`;
 return {
   values: { weights, output, scores: now.scores[it] },
+  room: 125,
   says: `“it” looks most at ${found.map((w) => `“${w}”`).join(" and ")} `
     + `(${fixed(most, 2)}${found.length > 1 ? " each" : ""}). Mixed, it is ${rather}: animal `
     + `${fixed(animal, 2)}, place ${fixed(place, 2)}.`,

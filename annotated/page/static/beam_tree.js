@@ -3,10 +3,11 @@
 // penalty, stop and answer are computed here. A node is [parent, symbol, log p, fate].
 
 const { range } = numbers;
-const steps = data.trees[state.word][String(state.beam)];
-const beam = Number(state.beam), alpha = Number(state.alpha), most = data.most;
+const item = data.items[state.word], steps = item.trees[String(state.beam)];
+const beam = Number(state.beam), alpha = Number(state.alpha), { most, pieces, right: answers } = item;
 const penalty = (n) => n ** alpha;
-const name = (symbol) => (symbol === data.end ? "end" : data.symbols[symbol]);
+const three = (value) => value.toPrecision(3).replace("-", "−"); // digits that tell
+const name = (symbol) => (symbol === data.end ? "end" : (item.symbols || data.symbols)[symbol]);
 
 // every node with the nodes that lead to it
 let living = [], nodes = [];
@@ -18,8 +19,10 @@ const columns = steps.map((step, t) => {
   return column;
 });
 const path = (node) => (node.before ? [...path(node.before), node] : [node]);
-const sounds = (node) => path(node).map((one) => one.symbol)
-  .filter((symbol) => symbol !== data.end).map(name).join(" ");
+const sounds = (node) => { // a sentence is in pieces, and ▁ its spaces
+  const names = path(node).map((one) => one.symbol).filter((symbol) => symbol !== data.end).map(name);
+  return pieces ? names.join("").replaceAll("▁", " ").trim() : names.join(" ");
+};
 
 // search again, step by step, until it may stop
 let finished = [], last = 0, hope = -Infinity;
@@ -37,11 +40,11 @@ for (const [t, column] of columns.entries()) {
   if (state.stop === "bound" && finished.length && finished[0].score >= hope) break;
 }
 const answer = finished[0], onPath = new Set(path(answer.node));
-const right = data.answers[state.word].includes(sounds(answer.node));
+const right = answers.includes(sounds(answer.node));
 
 // ---- the tree, a column for each step; beside or above it, what is finished
 
-const both = view.width() >= 560, aside = both ? 236 : 0, room = 8 * 43;
+const both = view.width() >= 560 && !pieces, aside = both ? 236 : 0, room = 8 * 43;
 const shown = columns.slice(0, last).map((column) => { // of the dropped, two at most
   const kept = column.filter((node) => node.fate !== "dropped").length;
   const dropped = column.filter((node) => node.fate === "dropped")
@@ -50,8 +53,9 @@ const shown = columns.slice(0, last).map((column) => { // of the dropped, two at
 });
 const rows = Math.max(8, ...shown.map((column) => column.length));
 const pitch = room / rows, gap = rows > 8 ? 4 : 7, high = pitch - gap; // one height for all
-const size = Math.max(38, Math.min(62, Math.floor((view.width() - aside - 8) / last)));
-const wide = Math.min(size - 10, 46), list = finished.slice(0, 5), listed = 22 * 5 + 24;
+const letters = Math.max(...shown.flat().map((node) => name(node.symbol).length));
+const size = pieces ? 8.5 * letters + 26 : Math.max(38, Math.min(62, Math.floor((view.width() - aside - 8) / last)));
+const wide = pieces ? size - 14 : Math.min(size - 10, 46), list = finished.slice(0, 5), listed = 22 * 5 + 24;
 const top = both ? 24 : listed + 24;
 const place = (node) => ({
   x: 4 + size * node.t + (size - wide) / 2,
@@ -61,7 +65,7 @@ const svg = view.svg(Math.max(size * last + 8 + aside, Math.min(330, view.width(
   `the tree of beams for ${state.word}, ${last} steps, and what is finished`);
 svg.style.maxWidth = "none"; // a long one scrolls, and stays as large
 // room for what is said, so that nothing moves
-svg.closest(".annotated-explorer").querySelector(".annotated-says").style.minHeight = both ? "3em" : "7.4em";
+svg.closest(".annotated-explorer").querySelector(".annotated-says").style.minHeight = both ? "3em" : pieces ? "10em" : "7.4em";
 const text = (x, y, words, more = {}) => view.add(svg, "text", { x, y, text: words, ...more });
 range(last).forEach((t) => text(4 + size * (t + 0.5), top - 10, String(t + 1), { "text-anchor": "middle" }));
 shown.flat().filter((node) => node.before).forEach((node) => {
@@ -78,11 +82,11 @@ const chance = (log) => {
 };
 shown.flat().forEach((node) => {
   const { x, y } = place(node), lives = node.fate === "lives", ends = node.fate === "ends";
-  const thick = onPath.has(node);
+  const thick = onPath.has(node), left = lives && node.t === last - 1; // left alive
   view.add(svg, "rect", {
     x, y, width: wide, height: high, rx: 5,
     fill: lives || ends ? "var(--accent)" : "var(--at-paper)",
-    "fill-opacity": thick ? 1 : lives || ends ? 0.22 : 1,
+    "fill-opacity": thick ? 1 : left ? 0 : lives || ends ? 0.22 : 1,
     stroke: lives || ends ? "var(--accent)" : "currentColor",
     "stroke-opacity": lives || ends ? 1 : 0.4, "stroke-width": ends ? 1.5 : 1,
     "stroke-dasharray": lives || ends ? "none" : "3 3",
@@ -96,25 +100,26 @@ shown.flat().forEach((node) => {
   text(x + wide / 2, y + 0.42 * high, name(node.symbol), { ...look, class: "strong" });
   text(x + wide / 2, y + 0.86 * high, chance(node.log), look);
 });
-const left = both ? size * last + 20 : 4, end = Math.min(326, view.width() - 4);
+const left = both ? size * last + 20 : 4, end = pieces ? 66 : Math.min(326, view.width() - 4);
 text(left, both ? 14 : 16, alpha ? "finished: log p ÷ n^α = score" : "finished: log p", { class: "strong" });
 list.forEach(({ node, n, score }, i) => {
   const y = (both ? 46 * i : 22 * i) + 40, own = sounds(node);
-  const good = data.answers[state.word].includes(own), look = { class: i ? "" : "strong" };
-  text(left, y, good ? "✓" : "✗", { style: `fill: var(--at-${good ? "right" : "wrong"})`, class: "strong" });
-  text(left + 18, y, own, look);
-  const sum = alpha ? `${numbers.fixed(node.log, 2)} ÷ ${penalty(n).toFixed(2)} = ` : "";
-  const said = numbers.fixed(score, 2);
+  const good = answers.includes(own), look = { class: i ? "" : "strong" };
+  if (!pieces) text(left, y, good ? "✓" : "✗", { style: `fill: var(--at-${good ? "right" : "wrong"})`, class: "strong" });
+  text(left + (pieces ? 76 : 18), y, own, look);
+  const sum = alpha ? `${three(node.log)} ÷ ${three(penalty(n))} = ` : "";
+  const said = three(score);
   if (both) text(left + 18, y + 18, sum + said, look);
   else text(end, y, said, { "text-anchor": "end", ...look });
 });
 const bound = state.stop === "bound" && last < most
-  ? ` It stops after step ${last}: no living one can beat ${numbers.fixed(answer.score, 2)} any more, the best could reach ${numbers.fixed(hope, 2)}.`
+  ? ` It stops after step ${last}: no living one can beat ${three(answer.score)} any more, the best could reach ${three(hope)}.`
   : state.stop === "first" && last < most
     ? ` It stops after step ${last}, with ${finished.length} finished.`
     : ` It goes on to step ${most}, the last that it may take.`;
 return {
   values: { best: sounds(answer.node), score: answer.score },
-  says: `“${state.word}” becomes ${sounds(answer.node)}, ${right ? "which is right" : "which is wrong"}. `
-    + (right ? "" : `Right: ${data.answers[state.word].join(" or ")}.`) + bound,
+  says: (pieces ? `“${item.source}” becomes “${sounds(answer.node)}” Its reference: “${answers[0]}”`
+    : `“${state.word}” becomes ${sounds(answer.node)}, ${right ? "which is right" : "which is wrong"}.`
+    + (right ? "" : ` Right: ${answers.join(" or ")}.`)) + bound,
 };

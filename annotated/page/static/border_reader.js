@@ -116,6 +116,7 @@ tell(best + 1);
 const mean = (bits) => (sum(bits) / bits.length).toFixed(2);
 return {
   values: rows,
+  room: 110,
   says: `${mean(rows.forgets)} bits per character without memory, ${mean(rows.remembers)} with it. `
     + (dearer[best] < 0.05 ? "No character gains from memory." : `Memory saves most, `
     + `${dearer[best].toFixed(1)} bits, at “${shown(symbols[best + 1])}”, character ${best + 2}.`),

@@ -70,7 +70,7 @@ const values = {
 
 // ---- the words of the text in pieces; what stands side by side most; the new word
 
-const wide = Math.min(view.width(), 640), both = wide >= 560, most = 6;
+const wide = Math.min(view.width(), 640), both = wide >= 560, most = both ? 9 : 6;
 const half = both ? Math.floor(wide * 0.56) : wide, line = 28;
 const words = [...times].sort((p, q) => q[1] - p[1]).slice(0, most);
 const next = ranked().slice(0, 5), right = both ? half + 24 : 0;
@@ -117,18 +117,33 @@ next.forEach(([pair, n], i) => {
   write(right + 118 + long, y, String(n));
 });
 if (!next.length) write(right, top + 44, "nothing is left to join");
-write(0, foot + 12, "the other word, by these merges", { class: "strong" });
+write(0, foot + 12, `${state.word}, cut by these merges`, { class: "strong" });
 chips(0, foot + 40, cut, wide);
 
+// merge by merge, without aiming at the slider
+const root = svg.closest(".annotated-explorer");
+view.once("step", () => [["back", -1], ["one merge more", 1]].forEach(([label, by]) => {
+  const button = document.createElement("button");
+  Object.assign(button, { type: "button", textContent: label });
+  button.style.cssText = "font: inherit; color: inherit; background: transparent;"
+    + "border: 1px solid var(--at-muted); border-radius: 4px; padding: 0.1rem 0.7rem; cursor: pointer";
+  button.addEventListener("click", () => {
+    const slider = root.querySelector("input[type=range]");
+    slider.value = Number(slider.value) + by;
+    slider.dispatchEvent(new Event("input"));
+  });
+  root.querySelector(".annotated-controls").append(button);
+}));
+
 // room for what is said, so that nothing moves
-svg.closest(".annotated-explorer").querySelector(".annotated-says").style.minHeight = both ? "3em" : "7.4em";
+root.querySelector(".annotated-says").style.minHeight = both ? "3em" : "7.4em";
 const step = !text.length ? "Type a text to learn from."
   : !learned.length ? "Nothing is joined yet: every piece is a letter."
-    : `Merge ${learned.length} joined “${values.merges[learned.length - 1].join("” and “")}”, ${last} times side by side.`;
+    : `Merge ${learned.length} joined “${values.merges[learned.length - 1].join("” and “")}”, which stood side by side ${last === 1 ? "once" : `${last} times`}.`;
 const strange = [...new Set(cut.flatMap((piece) => [...piece]))].filter((letter) => !age.has(letter));
 return {
   values,
-  says: `${step} ${letters} letters and ${learned.length} merges; the text takes ${total} pieces`
+  says: `${step} ${letters} letters, with ▁, and ${learned.length} merges; the text takes ${total} pieces`
     + (cut.length ? `, and “${state.word}” ${cut.length}: ${cut.join(" ")}.` : ".")
     + (strange.length ? ` “${strange[0]}” isn't in the text, so a model has no symbol for it.` : ""),
 };

@@ -52,6 +52,7 @@ const foot = 2 * (size + 62) + 14;
 const [plain, cached] = data.ways.map((way) => data.computed[way][last]);
 return {
   values: { now: [plain, cached], totals },
+  room: 105,
   says: `Step ${step}, after “${data.letters[last]}”: the model computes ${plain} `
     + `position${plain > 1 ? "s" : ""} without a cache and ${cached} with it; `
     + `so far ${totals[0]} and ${totals[1]}.`,

@@ -121,6 +121,7 @@ const given = state.given === data.alone ? " and writes"
 const surest = Math.min(...steps.map((step) => step.chance));
 return {
   values: { output, right, first: steps[0].a, last: steps[steps.length - 1].a, surest },
+  room: 155,
   says: `Reads ${text.join("")}${given} ${output}: ${right} of ${steps.length} `
     + `${steps.length === 1 ? "letter is" : "letters are"} as in the source. The least `
     + `certain answer had a probability of ${surest.toFixed(2)}.`,

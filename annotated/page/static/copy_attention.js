@@ -68,6 +68,7 @@ view.add(svg, "circle", { cx: x(state.step), cy: y(data.losses[step]), r: 5,
 
 return {
   values: { spots, right, loss: data.losses[step] },
+  room: 155,
   says: `After ${state.step} steps the loss is ${data.losses[step].toPrecision(2)} and `
     + `${right} of ${written.length} symbols are correct. The heads have `
     + `${spots.slice(0, -1).map(percent).join(", ")} and ${percent(spots[spots.length - 1])} `

@@ -12,10 +12,16 @@ const shown = (symbol) => (symbol === " " ? "␣" : symbol);
 const percent = (share) => `${Math.round(100 * share)} %`;
 
 const left = 62, top = 144;
-const size = Math.max(12, Math.min(24, Math.floor((view.width() - left - 4) / source.length)));
-const tall = Math.max(17, size); // of a row, whose letter must fit
-const bottom = top + tall * date.written.length;
-const svg = view.svg(Math.max(left + size * source.length + 4, 300), bottom + 6,
+const cell = (symbols) =>
+  Math.max(12, Math.min(24, Math.floor((view.width() - left - 4) / symbols)));
+const row = (symbols) => Math.max(17, cell(symbols)); // its letter must fit
+const size = cell(source.length), tall = row(source.length);
+// for whichever date needs most, so that nothing moves
+const notes = Object.keys(data.dates), length = (note) => [...note].length;
+const bottom = top + Math.max(...notes.map((note) =>
+  row(length(note)) * data.dates[note].written.length));
+const right = left + Math.max(...notes.map((note) => cell(length(note)) * length(note)));
+const svg = view.svg(Math.max(right + 4, 300), bottom + 6,
   `where ${steps} written symbols look in ${state.date}`);
 const text = (x, y, content, more) => view.add(svg, "text", {
   x, y, text: content, style: "font-size: 15px", ...more,
@@ -60,6 +66,7 @@ slider.parentElement.querySelector("output").textContent = `${steps} of ${date.w
 const before = date.written.slice(0, steps - 1).join("");
 return {
   values: { symbol: date.written[steps - 1], most, before },
+  room: 120,
   says: `Its own text so far: ▷${before.replaceAll(" ", "␣")}. To write `
     + `${shown(date.written[steps - 1])} it looks most at ${shown(source[most])}, symbol `
     + `${most + 1} of the note: ${percent(now[most])} of the weight.`,

@@ -28,8 +28,9 @@ function frames(root) {
 }
 
 // An explorer: a chapter supplies render(state, data, view, numbers), which draws and
-// returns {values, says}: values are compared with Python's in the site's tests, says
-// is read out by screen readers.
+// returns {values, says, room}: values are compared with Python's in the site's tests,
+// says stands below the drawing and is read out by screen readers, and room is how many
+// letters it may have, so that nothing moves.
 function explorer(root, render) {
   const SVG = "http://www.w3.org/2000/svg";
   const find = (selector) => root.querySelector(selector);
@@ -37,7 +38,7 @@ function explorer(root, render) {
   const data = json("data");
   const inputs = [...root.querySelectorAll("[data-name]")];
   const box = find(".annotated-view");
-  const says = find(".annotated-says");
+  const says = find(".annotated-says"), said = says.appendChild(document.createElement("span"));
   const state = {};
   let result = { values: {}, says: "" };
 
@@ -154,7 +155,8 @@ function explorer(root, render) {
       if (input.type === "range") input.setAttribute("aria-valuetext", read(input));
     }
     result = render(state, data, view, numbers);
-    says.textContent = result.says;
+    said.textContent = result.says;
+    says.dataset.room = "room for so many ".repeat(20).slice(0, result.room ?? 0);
   }
   root.explorer = {
     state,

@@ -67,6 +67,7 @@ const yet = alike || !flat ? "" : `, but ${["", "one still sits", "two still sit
 const verdict = ["no run has", "one run has", "two runs have", "all three have"][alike];
 return {
   values: { alike, flat, mean: numbers.sum(ends) / ends.length },
+  room: 125,
   says: `At step ${data.steps}, ${verdict} collapsed (outputs differ by under 0.01)${yet}. `
     + `Losses: ${ends.map((value) => numbers.fixed(value, 2)).join(", ")}.`,
 };

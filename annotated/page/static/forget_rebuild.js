@@ -162,6 +162,7 @@ return {
     count, rows: (forward ? states : made.rows).filter((_, k) => stateLook[k] !== "gone"),
     slopes: forward ? [] : made.slopes.slice(now), wrong: wrongStates, most: per[method],
   },
+  room: 235,
   says: `${told} In memory: ${count} numbers`
     + (step === 2 * blocks ? `, and at most ${per[method]} on the whole way.` : "."),
 };

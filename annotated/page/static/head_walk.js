@@ -4,7 +4,7 @@
 // out of a head is named by row, head and place, g1.0. All count from 0. The row of the
 // followed word is framed, and what is really that word's own is filled.
 
-const { dot, fixed, range, softmax, sum } = numbers;
+const { dot, fixed, range, softmax } = numbers;
 const words = data.words, t = words.length, d = data.q[0].length, h = 2, k = d / h;
 const straight = state.way === data.straight;
 const step = data.steps.indexOf(state.step);
@@ -79,17 +79,14 @@ const stages = [
 const [tables, memory, about, moved] = stages[step];
 
 // What is drawn: the memory on top, as it lies, then the tables.
-const cell = 46, high = 34, title = 52;
-const wide = Math.max(320, Math.min(640, view.width()));
-const sizes = tables.map((table) => title + cell * table.numbers[0].length + 16);
-const beside = sum(sizes) <= wide;
-const tall = (table) => (table.columns ? 42 : 26) + high * table.numbers.length + 14;
+// On a phone the first table alone has the names of rows: the others have the same.
+const wide = Math.max(320, Math.min(640, view.width())), narrow = wide < 500;
+const cell = narrow ? 40 : 46, high = 34, title = 52, gap = narrow ? 12 : 16;
 const perLine = Math.min(t * d, Math.floor((wide - 4) / cell) >= t * d ? t * d : t * d / 2);
 const lines = memory ? memory.length / perLine : 0;
 const top = memory ? 44 + 28 * lines + 14 : 40;
-// beside each other, as tall as the tallest step
-const most = 44 + 28 * Math.ceil((t * d) / perLine) + 14 + 56 + high * t;
-const height = beside ? most : Math.max(most, top + sum(tables.map(tall)));
+// as tall as the tallest step, so that nothing moves
+const height = 44 + 28 * Math.ceil((t * d) / perLine) + 14 + 56 + high * t;
 const svg = view.svg(wide, height, `step ${state.step}: ${about}`);
 const small = "font-size: 12.5px";
 view.add(svg, "text", { x: 2, y: 15, class: "strong", text: about });
@@ -106,18 +103,19 @@ if (memory) {
     view.add(svg, "text", { x: x + cell / 2, y: y + 17, "text-anchor": "middle", text: label });
   });
 }
-let left = 2, down = top;
-tables.forEach((table) => {
-  view.add(svg, "text", { x: left, y: down + 14, class: "strong", text: table.title });
-  const first = down + (table.columns ? 36 : 20);
+let left = 2;
+tables.forEach((table, n) => {
+  const named = !narrow || n === 0, first = top + (table.columns ? 36 : 20);
+  view.add(svg, "text", { x: left, y: top + 14, class: "strong", text: table.title });
+  const numbered = left + (named ? title : 0); // where its numbers begin
   (table.columns || []).forEach((name, j) => view.add(svg, "text", {
-    x: left + title + cell * (j + 0.5), y: first - 5, "text-anchor": "middle", text: name,
+    x: numbered + cell * (j + 0.5), y: first - 5, "text-anchor": "middle", text: name,
   }));
   table.numbers.forEach((row, i) => {
     const y = first + high * i;
-    view.add(svg, "text", { x: left, y: y + 21, text: table.rows[i] });
+    if (named) view.add(svg, "text", { x: left, y: y + 21, text: table.rows[i] });
     row.forEach((number, j) => {
-      const x = left + title + cell * j;
+      const x = numbered + cell * j;
       const label = table.names ? table.names[i][j] : "";
       const here = table.title === state.word || (table.rows === words && i === word);
       box(x + 1, y, cell - 3, high - 3, here, label ? own(label) : here && !straight);
@@ -132,8 +130,7 @@ tables.forEach((table) => {
       }
     });
   });
-  if (beside) left += title + cell * table.numbers[0].length + 16;
-  else down += tall(table);
+  left = numbered + cell * table.numbers[0].length + gap;
 });
 
 // The row of the followed word, as the tensor of this step reads it.
@@ -152,6 +149,7 @@ const holds = labels.length ? `${labels.join(", ")}: ${source}`
 const where = memory ? ` In memory: ${moved}.` : "";
 return {
   values: { numbers: flat(tensor), row: flat(row) },
+  room: 170,
   says: `${about.charAt(0).toUpperCase()}${about.slice(1)}.${where} `
     + `The row of ${state.word} holds ${holds}.`,
 };

@@ -74,6 +74,7 @@ const verdict = Math.abs(slope) < 1e-6 ? "no push"
     : slope < 0 ? "a push to more confidence" : "a push to less confidence";
 return {
   values: { own, share, loss: now, slope, gap: gap === null ? 0 : gap },
+  room: 150,
   says: `Loss ${numbers.fixed(now, 3)} nats, with ${verdict}. `
     + (gap === null ? "However far the right logit is ahead of every other logit, farther is "
       + `better; the model's is ${lead.toFixed(2)}.`

@@ -7,15 +7,30 @@
 // `laboratory` begins with. annotated/page/laboratory.py puts them all into one function,
 // so that their names are their own.
 
+// How the drawing is read; in time an answer takes this place.
+function reading() {
+  const tile = (style, letter) => make("s", { className: style }, letter);
+  return make("dl", { className: "lab-reading" }, ...[
+    [[make("i")], "where it looks; the darker, the more"],
+    [[make("b")], "a part that can be switched off"],
+    [[tile("lab-right", "a"), tile("lab-wrong", "b")], "a letter that is right, and a wrong one"],
+    [["■"], "the end of a word"],
+  ].flatMap(([sign, text]) => [make("dt", { "aria-hidden": "true" }, ...sign), make("dd", {}, text)]));
+}
+
 function layOut({ root, file, names, small, base, dom }) {
   const head = ["run", names.length > 1 ? "experiment" : "what is different", "your guess", "seed", "steps", "seconds", "words right", "loss"];
   dom.heads.append(dom.maps, dom.caption);
+  dom.report.append(dom.verdict, dom.answer, dom.compared, dom.status, reading());
   root.append(
-    make("div", { className: "lab-head" }, names.length > 1 ? labelled("Experiment", dom.experiment) : "", dom.state),
-    dom.notice, dom.question,
+    make("div", { className: "lab-head" }, ...(names.length > 1 ? [make("span", { className: "lab-experiment", "aria-hidden": "true" }, "Experiment"), dom.experiment.steps] : []), dom.state),
+    dom.notice,
     make("div", { className: "lab-bench" }, // the guess first, for those who come by Tab
-      make("div", { className: "lab-desk" }, dom.guesses, dom.buttons, dom.verdict),
-      make("div", { className: "lab-drawing" }, dom.stage, dom.scrub, make("p", { className: "lab-word" }, labelled(dom.wordTitle, dom.word), dom.random, dom.failing, dom.any), dom.wordTrouble, dom.output, dom.pointed, dom.status, dom.answer, dom.compared),
+      make("div", { className: "lab-ask" }, names.length > 1 ? dom.title : "", dom.question),
+      make("div", { className: "lab-desk" }, dom.guesses, dom.buttons, dom.report),
+      make("div", { className: "lab-drawing" },
+        make("div", { className: "lab-card" }, dom.stage, dom.scrub, make("p", { className: "lab-word" }, labelled(dom.wordTitle, dom.word), dom.random, dom.failing, dom.any), dom.wordTrouble, dom.output),
+        dom.pointed),
       dom.charts),
     dom.live,
     make("div", { className: "lab-more" }, labelled("Looks", dom.which), dom.heads, dom.words, dom.panel, dom.help),

@@ -77,6 +77,7 @@ data.parts.forEach((name, j) => view.cell("parts", 0, j, {
 const names = data.parts.filter((_, j) => on[j]);
 return {
   values: { loss: model.loss, edits },
+  room: 95,
   says: `Cross-attention ${names.length ? `with ${names.join(", ")}` : "alone"}: loss `
     + `${fixed(model.loss, 2)}, ${model.exact} of 1000 unseen dates exact. This date: `
     + `${edits ? `${edits} ${edits === 1 ? "edit" : "edits"} away` : "exact"}.`,

@@ -67,6 +67,7 @@ const unmet = data.unseen.includes(pair)
   ? " It never met this pair in training." : "";
 return {
   values: { weights: looks, elle },
+  room: 120,
   says: `“It” looks most at “${words[most]}” (${Math.round(100 * weights[most])} %) and becomes `
     + `“${pronoun}” (${Math.round(100 * Math.max(elle, 1 - elle))} % sure).${unmet}`,
 };

@@ -30,18 +30,15 @@ const shared = names.map((_, i) => rounds.filter((r) => bucket[r][i] === bucket[
 
 // ---- what the reader does
 
-const phone = view.width() < 560;
-const side = phone && rounds.length > 1 ? 2 : 1; // small wheels
-const across = rounds.length > 1 ? 2 : 1;
-const cell = phone ? Math.floor(Math.min(300, view.width() - 4) / side)
-  : rounds.length > 1 ? Math.min(300, Math.floor((view.width() - 4) / 2)) : 310;
-const down = Math.ceil(rounds.length / across), tall = cell + (side > 1 ? 20 : 4);
-const wheels = down * tall;
-const beside = !phone && rounds.length === 1; // the chart stands beside the wheel
-const wide = phone ? Math.max(across * cell, 290) : view.width() - 4;
-const plot = beside ? { left: cell + 62, top: 56, wide: wide - cell - 84, high: 186 }
-  : { left: 46, top: wheels + 50, wide: wide - 66, high: 110 };
-const svg = view.svg(wide, beside ? cell + 4 : plot.top + plot.high + 44,
+// one wheel, or up to four that are half as large: in the same square, so that nothing
+// moves. The chart stands beside it, on a phone below.
+const phone = view.width() < 560, side = rounds.length > 1 ? 2 : 1;
+const square = phone ? Math.min(300, view.width() - 4) : 320;
+const wheels = square + 40, cell = square / side, tall = wheels / side;
+const wide = phone ? Math.max(square, 290) : view.width() - 4;
+const plot = phone ? { left: 46, top: wheels + 50, wide: wide - 66, high: 110 }
+  : { left: square + 62, top: 56, wide: wide - square - 84, high: 240 };
+const svg = view.svg(wide, phone ? plot.top + plot.high + 44 : wheels + 4,
   `${rounds.length} circle(s) with eight points each, cut into ${buckets} buckets, `
   + "and a chart of how often points share one");
 svg.setAttribute("role", "group"); // it holds sliders: the points
@@ -71,8 +68,6 @@ held.turnAtRandom = (times) => {
 const slider = root.querySelector("input[type=range]");
 slider.style.opacity = held.random ? 0.4 : 1;
 slider.parentElement.querySelector("output").textContent = held.random ? "random" : state.turn;
-// room for what is said, so that nothing moves
-root.querySelector(".annotated-says").style.minHeight = view.width() < 560 ? "7.3em" : "2.9em";
 view.once("buttons", () => Object.keys(held.act).forEach((name) => {
   const button = document.createElement("button");
   Object.assign(button, { type: "button", textContent: name });
@@ -100,8 +95,8 @@ box.onpointercancel = box.onpointerup;
 
 const ring = cell / 2 - (side > 1 ? 27 : 44), size = side > 1 ? 7 : 9;
 function centre(r) {
-  const left = beside || phone ? 0 : (wide - across * cell) / 2;
-  return [left + (r % across + 0.5) * cell, Math.floor(r / across) * tall + tall / 2 + 10];
+  const row = Math.floor(r / side) + (rounds.length === 2 ? 0.5 : 0);
+  return [(r % side + 0.5) * cell, (row + 0.5) * tall + 10];
 }
 const moves = !held.drag && held.shown && !window.matchMedia("(prefers-reduced-motion: reduce)").matches;
 rounds.forEach((r) => {
@@ -226,6 +221,7 @@ const listed = met.map((i) => names[i] + inRounds(i)).join(", ") || "nobody";
 const missed = shared[near].length ? "found" : "missed";
 return {
   values: { buckets: bucket, met: met.map((i) => names[i]).sort() },
+  room: 240,
   says: `${state.follow} shares a bucket with ${listed}. Its nearest, ${names[near]}, `
     + `${Math.round(10 * apart[near]) / 10}° away, is ${missed}.`
     + (held.tries ? ` In ${held.tries} random turns they met ${held.hits[follow][near]} times, `

@@ -51,8 +51,6 @@ const strip = 30, top = strip + 74, across = left + cell * n;
 const svg = view.svg(both ? 2 * across + gap + 4 : across + 4, top + cell * n + 8,
   `step ${stage}, ${data.stages[stage - 1]}: a strip of ${n} points, and below it a matrix, `
   + "a row for each query and a column for each key");
-// room for what is said, so that nothing moves
-svg.closest(".annotated-explorer").querySelector(".annotated-says").style.minHeight = view.width() < 560 ? "8.8em" : "4.4em";
 const hatch = view.add(view.add(svg, "defs"), "pattern", {
   id: "lsh-hidden", width: 6, height: 6, patternUnits: "userSpaceOnUse", patternTransform: "rotate(45)",
 });
@@ -137,5 +135,6 @@ const says = [
 ][stage - 1];
 return {
   values: { order: order.map((i) => names[i]), weights, lost: lost.length, output: output(weights[follow]) },
+  room: 300,
   says: `Step ${stage}, ${data.stages[stage - 1]}. ${says}`,
 };

@@ -92,7 +92,6 @@ if (wide) {
 all.forEach((j) => view.add(svg, "text", {
   x: left + (j + 0.5) * cell, y: head - 6, text: words[j], "text-anchor": "middle",
 }));
-root.querySelector(".annotated-says").style.minHeight = wide ? "3em" : "4.5em"; // nothing jumps
 const calm = matchMedia("(prefers-reduced-motion: reduce)").matches;
 for (const i of all) {
   if (!wide) {
@@ -136,6 +135,7 @@ const none = empty.length > 1
   : `No key is left for query ${names}: its weights sum to ${total}. `;
 return {
   values: { mask, weights, visible, leaked, empty },
+  room: 180,
   says: `${visible} of ${n * n} entries ${visible === 1 ? "is" : "are"} visible. `
     + (empty.length ? none : "Every query has a key. ")
     + (worst > 0.995 ? "All of that weight lies on hidden keys."

@@ -99,6 +99,7 @@ const looks = weights.map((row, r) => {
 });
 return {
   values: { guess: data.alphabet[best[0].letter], chance: best[0].chance, looks: weights.map((row) => argmax(row) - side) },
+  room: 205,
   says: `The guess is “${name(best[0].letter)}” with a probability of `
     + `${fixed(100 * best[0].chance, 1)}%. Each head looks most at: ${looks.join(", ")}.`,
 };

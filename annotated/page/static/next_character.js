@@ -49,6 +49,7 @@ bars.forEach(({ text, now, was }, j) => {
 const best = order[0];
 return {
   values: { chances, kept: kept.size },
+  room: 130,
   says: `${kept.size} of ${chances.length} characters can be drawn. The likeliest, ${name(best)}, `
     + `has a probability of ${chances[best].toFixed(2)}; at temperature 1, with nothing cut, `
     + `it is ${plain[best].toFixed(2)}.`,

@@ -63,6 +63,7 @@ speeds.forEach((speed, i) => {
 });
 return {
   values: { vector },
+  room: 160,
   says: `From position ${p - 1} to ${p} the hands turn by `
     + `${speeds.map((speed) => Number(speed.toPrecision(3))).join(", ")} radians. Position ${p} is the vector `
     + `${vector.map((value) => numbers.fixed(value, 2)).join(", ")}.`,

@@ -64,6 +64,7 @@ view.add(svg, "circle", {
 });
 return {
   values: { alike, longest, twin: alike[twin] },
+  room: 140,
   says: `The slowest pair needs ${longest < 1000 ? longest.toFixed(1) : longest.toFixed(0)} `
     + `positions for one turn. Of the positions at least ${data.apart} away from ${p}, the `
     + `most similar is ${twin} (ring), at ${alike[twin].toFixed(2)}.`,

@@ -65,5 +65,6 @@ const verdict = least > near ? "No run has learned more than the symbol frequenc
   : most > near ? "At least one is stuck at the symbol frequencies." : "All have learned more than the symbol frequencies.";
 return {
   values: { median, least, most },
+  room: 100,
   says: `Three runs end at ${ends.map((end) => numbers.fixed(end, 2)).join(", ")} nats. ${verdict}`,
 };

@@ -25,12 +25,14 @@ const moves = step === 3 && before.step === 2 && before.sizes === `${t} ${s}`
   && !window.matchMedia("(prefers-reduced-motion: reduce)").matches;
 Object.assign(before, { step, sizes: `${t} ${s}` });
 
-const size = Math.max(24, Math.min(38, Math.floor((view.width() - 64) / (s + 1))));
-const left = 58, top = 44, under = top + size * t + 34;
+const side = (keys) => Math.max(24, Math.min(38, Math.floor((view.width() - 64) / (keys + 1))));
+const size = side(s), [fewest, most] = data.keys;
+// the line stands below the largest matrix, with room for the longest: nothing moves
+const left = 58, top = 44, under = top + side(fewest) * data.queries + 34;
 const small = 22, across = Math.floor((view.width() - 4) / small); // cells of the line
 const svg = view.svg(
   Math.max(left + size * (s + 1), small * Math.min(across, line.length)) + 4,
-  under + 30 * Math.ceil(line.length / across),
+  under + 30 * Math.ceil(data.queries * (most + 1) / across),
   `step ${step}: a matrix of ${t} rows and ${columns.length} columns, and below it its cells in one line`,
 );
 const write = (x, y, text, anchor) => view.add(svg, "text", { x, y, text, "text-anchor": anchor });
@@ -106,5 +108,6 @@ const says = [
 ][step];
 return {
   values: { result: result.map((cells) => cells.map((cell) => Number(cell.text))), key: Math.max(key, 0) },
+  room: 180,
   says: `Step ${step}. ${says}`,
 };

@@ -88,6 +88,7 @@ shares[stage].forEach((p, i) => {
 const share = shares[stage][best[stage]];
 return {
   values: { stream: streams[stage], added, lengths, says, shares: shares[stage] },
+  room: 130,
   says: `Written: ${data.written[place]}; to be written: ${data.next[place]}. After `
     + `${state.stage} the stream has the length ${fixed(lengths[stage], 1)} and says `
     + `${says[stage]}, with a probability of ${fixed(share, 2)}.`,

@@ -47,6 +47,7 @@ lines.forEach(([kind, text], j) => {
 });
 return {
   values: { score, q, k },
+  room: 125,
   says: `The query is turned to ${pair(q)}, the key to ${pair(k)}. ${p === r
     ? "They stand at the same position"
     : `The query stands ${Math.abs(p - r)} ${p < r ? "before" : "after"} the key`}: the score `

@@ -69,6 +69,7 @@ matrix.forEach((z, j) => {
 });
 return {
   values: { now, then, between, matrix },
+  room: 95,
   says: `(Sine, cosine) of position ${p} is (${number(now[0])}, ${number(now[1])}), of ${p + s} `
     + `(${number(then[0])}, ${number(then[1])}), ${between.toFixed(3)} turns further.`,
 };

@@ -43,6 +43,7 @@ const most = equal.length > 1
   : `The station that counts most is ${equal[0].name},`;
 return {
   values: { weights, answer },
+  room: 110,
   says: `The answer is ${answer.toFixed(2)} °C. ${most} `
     + `with a weight of ${weights[nearest].toFixed(2)}.`,
 };

@@ -11,11 +11,11 @@ if (!packed) return { values: { loaded: false }, says: button() };
 function button() {
   const box = view.svg(1, 1, "nothing yet").parentNode;
   const press = document.createElement("button");
-  Object.assign(press, { type: "button", textContent: data.button });
+  Object.assign(press, { type: "button", className: "annotated-load", textContent: data.button });
   press.style.cssText = "font: inherit; font-weight: 600; padding: 0.45rem 1rem; border: 0; "
     + "border-radius: 6px; cursor: pointer; color: var(--on-accent); background: var(--accent)";
   const explorer = box.closest(".annotated-explorer");
-  const says = explorer.querySelector(".annotated-says");
+  const says = explorer.querySelector(".annotated-says span"); // as the explorer does
   press.addEventListener("click", () => {
     const script = document.createElement("script");
     script.src = `${document.documentElement.dataset.content_root || ""}_static/${data.file}`;
@@ -147,24 +147,26 @@ function search(ids, k) {
 
 const word = state.word.trim().toLowerCase();
 const strange = [...word].filter((letter) => packed.source.indexOf(letter) < 3);
-const longest = Math.min(40, config.max_len);
+const longest = Math.min(data.most, config.max_len);
 if (!word || strange.length || word.length > longest) {
   const svg = view.svg(320, 30, "nothing to say");
   view.add(svg, "text", { x: 0, y: 20, text: "–" });
   return {
     values: { loaded: true, written: "", strange: strange[0] || "" },
     says: !word ? "Type a word, and it is pronounced."
+      : strange[0] === " " ? "One word at a time, please: the model knows no spaces."
       : strange.length ? `The model has never met “${strange[0]}”: it knows the letters a to z, `
         + "apostrophe, hyphen and full stop."
         : `The model reads at most ${longest} letters.`,
+    room: 230,
   };
 }
 const k = state.search === data.searches[0] ? 1 : 4;
 const found = view.once(`${word}|${k}`, () => search([...word].map((letter) => packed.source.indexOf(letter)), k));
 const { steps, total } = found[0];
-const named = (id) => (id === END ? "end" : packed.target[id]);
-const spoken = (one) => one.steps.filter(({ id }) => id !== END).map(({ id }) => named(id)).join(" ");
-const percent = (p) => (p >= 0.995 ? "100 %" : p < 0.001 ? "0 %" : `${(100 * p).toFixed(p < 0.095 ? 1 : 0)} %`);
+const symbol = (id) => (id === END ? "end" : packed.target[id]);
+const spoken = (one) => one.steps.filter(({ id }) => id !== END).map(({ id }) => symbol(id)).join(" ");
+const percent = (p) => (p >= 0.995 ? "100 %" : p < 0.001 ? "below 0.1 %" : `${(100 * p).toFixed(p < 0.095 ? 1 : 0)} %`);
 
 // a row for each sound: how sure the model was, its rivals, and where the heads looked
 const head = data.heads.indexOf(state.look) - 1;
@@ -183,7 +185,7 @@ const lines = (found.length > 1 ? found : []).flatMap((one) => {
     if (58 + 9.1 * longer.length > across) parts.push(sound);
     else parts[parts.length - 1] = longer;
   }
-  return parts.map((text, i) => [i ? "" : percent(Math.exp(one.total)), text || "(nothing)"]);
+  return parts.map((text, i) => [i ? "" : percent(Math.exp(one.total)).replace("below", "<"), text || "(nothing)"]);
 });
 const svg = view.svg(across, lower + (lines.length ? 26 + 22 * lines.length : 4),
   `where the heads look in ${letters.length} letters while ${steps.length} symbols are written`);
@@ -191,7 +193,7 @@ const write = (x, y, text, options = {}) => view.add(svg, "text", { x, y, text, 
 letters.forEach((letter, j) => write(left + size * (j + 0.5), 22, letter, { "text-anchor": "middle", class: "code strong" }));
 steps.forEach((step, i) => {
   const y = top + high * i, base = y + high / 2 + 5;
-  write(0, base, named(step.id), { class: step.id === END ? "" : "code strong" });
+  write(0, base, symbol(step.id), { class: step.id === END ? "" : "code strong" });
   write(left - 10, base, percent(step.chances[step.id]), { "text-anchor": "end" });
   weights(step).forEach((weight, j) => view.add(svg, "rect", {
     x: left + size * j + 1.5, y: y + 2, width: size - 3, height: high - 4, rx: 2,
@@ -202,7 +204,7 @@ steps.forEach((step, i) => {
     .sort((a, b) => step.chances[b] - step.chances[a]).slice(0, 2).filter((id) => step.chances[id] >= 0.01);
   if (wide) {
     write(left + size * letters.length + 14, base,
-      rivals.map((id) => `${named(id)} ${percent(step.chances[id])}`).join(", "));
+      rivals.map((id) => `${symbol(id)} ${percent(step.chances[id])}`).join(", "));
   }
 });
 if (lines.length) write(0, lower + 16, "what the beam kept:", { class: "strong" });
@@ -210,12 +212,22 @@ lines.forEach(([chance, text], i) => {
   write(0, lower + 38 + 22 * i, chance);
   write(58, lower + 38 + 22 * i, text, { class: "code" });
 });
-const surest = [...steps].sort((a, b) => a.chances[a.id] - b.chances[b.id])[0];
+// What the dictionary says, if the word is one of those that training never saw: they are
+// listed as `;word ABC,ABD;`, A for the first sound.
+const named = `;${word} `, at = packed.held_out.indexOf(named);
+const answers = at < 0 ? [] : packed.held_out
+  .slice(at + named.length, packed.held_out.indexOf(";", at + 1)).split(",")
+  .map((answer) => [...answer].map((c) => packed.target[c.charCodeAt(0) - 62]).join(" "));
+const said = spoken(found[0]), unsure = [...steps].sort((a, b) => a.chances[a.id] - b.chances[b.id])[0];
 return {
   values: {
-    loaded: true, written: spoken(found[0]), total, strange: "", several: found.map(spoken),
+    loaded: true, written: said, total, strange: "", several: found.map(spoken), answers,
     logits: steps.map((step) => step.logits), first: weights(steps[0]),
   },
-  says: `${word} is pronounced ${spoken(found[0])}. The model gives this whole answer a probability of `
-    + `${percent(Math.exp(total))}; it is least sure of ${named(surest.id)}, ${percent(surest.chances[surest.id])}.`,
+  says: `The model says ${said || "nothing"}, with a probability of ${percent(Math.exp(total))}; it is `
+    + `least sure of ${symbol(unsure.id)}, ${percent(unsure.chances[unsure.id])}. `
+    + (answers.length ? `It never saw this word; the dictionary says ${answers.join(" or ")}.`
+      : "This word isn't held out: if it is in the dictionary, it was trained on.")
+    + (word.length === longest ? ` No more than ${longest} letters fit.` : ""),
+  room: 230,
 };

@@ -85,7 +85,9 @@ const lines = [[]];
   line.push({ symbol: symbol === "\n" ? "↵" : symbol, given });
   if (symbol === "\n") lines.push([]);
 });
-const shown = first.order.slice(0, 12), top = 20 * lines.length + 52;
+// as a rule no more than six lines are needed, seven on a phone: room for so many
+const room = Math.max(lines.length, columns < 60 ? 7 : 6);
+const shown = first.order.slice(0, 12), top = 20 * room + 52;
 const svg = view.svg(columns * size + 8, top + 150, "the text so far, and what may come first");
 lines.forEach((line, i) => [true, false].forEach((given) => {
   const start = line.findIndex((letter) => letter.given === given);
@@ -124,6 +126,7 @@ const full = state.prompt.length < data.context ? ""
   : ` The box is full: the model can read ${data.context} characters.`;
 return {
   values: { written, chances: first.chances, kept: first.kept.size },
+  room: 195 + full.length,
   says: (first.kept.size === 1 ? `Only “${named(shown[0])}” may come first, with a probability of 1.`
     : `${first.kept.size} characters may come first; the likeliest, “${named(shown[0])}”, has a `
     + `probability of ${share(most)}.`) + `${full} The model writes: ${written}`,

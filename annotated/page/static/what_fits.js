@@ -49,6 +49,7 @@ bars.forEach((bar, i) => {
 const fitting = bars.map((bar) => `${bar.name} ${bar.total <= data.room ? "yes" : "no"}`);
 return {
   values: Object.fromEntries(bars.map((bar) => [bar.name, bar.total])),
+  room: 105,
   says: `Fits ${data.room} GB: ${fitting.join(", ")}. Weights, gradients and averages take `
     + `${fixed(weights, 1)} GB.`,
 };

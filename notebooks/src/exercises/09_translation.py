@@ -21,7 +21,8 @@ from annotated.checks import check
 #
 # Write `error_rate(outputs, references)`. The edit distance of section 9.4 stands in the answer's
 # cell already. For each output the **nearest** of its answers
-# counts, the one with the fewest edits; of several that are equally near, the first one.
+# counts, the one with the fewest edits; of several that are equally near, the first one,
+# whatever its length.
 # The rate is the number of edits to these answers, over all outputs, divided by the number of
 # symbols that these answers have.
 #
@@ -68,8 +69,8 @@ def error_rate(outputs, references):
 #
 # *4 points. Goal: say what ends, what lives on, and whose child it is.*
 #
-# $k$ hypotheses are alive. Write `beam_step(totals, logits, end)`, which continues each of
-# them with each of the $v$ symbols:
+# (Section 9.5 is enough.) $k$ hypotheses, beginnings of an answer, are alive. Write
+# `beam_step(totals, logits, end)`, which continues each of them with each of the $v$ symbols:
 #
 # - A continuation is as likely as its parent times the new symbol. In logarithms that is a
 #   sum.
@@ -129,24 +130,25 @@ def beam_step(totals, logits, end):
 #
 # *3 points. Goal: find the pieces that a text is made of.*
 #
-# Sentences are cut into pieces between letters and words. You begin with letters. Each step
-# **joins the pair of neighbours that is met most often**, everywhere. Write
+# Sentences are cut into pieces between letters and words
+# ([page 9c](../../notebooks/09c_subwords.ipynb), which you needn't have read). You begin with letters. Each
+# step **joins the pair of neighbours that occurs most often**, everywhere. Write
 # `bpe_step(words, times)`.
 #
-# - A word counts as often as it stands in the text: `times` says how often. A pair that stands in it
-#   twice counts twice, and in `aaa` the pair (a, a) is met twice.
-# - If several pairs are equally common, the one that is met first counts: in the first word that has
-#   one of them, from left to right.
-# - Join from left to right. What was joined isn't joined again in this step: `aaa`
+# - A word counts as often as it occurs in the text: `times` says how often. A pair that occurs in it
+#   twice counts twice, and in `aaa` the pair (a, a) occurs twice.
+# - Of pairs that are equally common, take the one that comes first: in the first word that has one of
+#   them, from left to right. (Page 9c has another rule, which needs the age of each piece.)
+# - Join from left to right, whole pieces only. What was joined isn't joined again in this step: `aaa`
 #   becomes `aa a`.
 #
 # | argument | | |
 # |---|---|---|
-# | `words` | a list | a list of pieces for each different word; leave it unchanged |
+# | `words` | a list | a list of pieces, without spaces, for each different word; leave it unchanged |
 # | `times` | a list | as many integers |
 # | result | two things | the pair, a tuple of two pieces; and the words, a list of lists of pieces |
 #
-# *Example.* `low` five times, `lower` twice, `newest` six times: (w, e) is met 2 + 6
+# *Example.* `low` five times, `lower` twice, `newest` six times: (w, e) occurs 2 + 6
 # times, (l, o) and (o, w) 5 + 2 times. The words become `l o w`, `l o we r`, `n e we s t`.
 
 
@@ -183,7 +185,7 @@ def bpe_step(words, times):
 #
 # *3 points. Goal: give each hypothesis its own penalty, and stop without losing anything.*
 #
-# A beam search has written `length` symbols. Some hypotheses are finished, others are alive.
+# ([Page 9b](../../notebooks/09b_search.ipynb) draws what this is for.) A beam search has written `length` symbols. Some hypotheses are finished, others are alive.
 # Scores are log-probabilities divided by GNMT's penalty, $\left(\frac{5 + n}{6}\right)^\alpha$,
 # where $n$ is the length of the hypothesis. Write `best_and_stop(finished, alive, length,
 # most, alpha)`, which returns
@@ -194,7 +196,7 @@ def bpe_step(words, times):
 #
 # | argument | |
 # |---|---|
-# | `finished` | a list of pairs: log-probability and length $n$; at least one |
+# | `finished` | a list of pairs: log-probability and length $n$; at least one, no two with equal scores |
 # | `alive` | a list of log-probabilities, in any order; at least one |
 # | `length` | how many symbols each living one has; less than `most` |
 # | `most` | the largest length that is allowed |
@@ -315,7 +317,7 @@ def corpus_bleu(outputs, references):
 # For each: what is the cause, and which observation says so? And what would you do? Two or three sentences each.
 #
 # *Points.* Three quarters of a point each: half for the cause together with the observation, a quarter for the
-# cure.
+# cure. (For D, [page 9b](../../notebooks/09b_search.ipynb) helps.)
 
 # %% [markdown]
 # <!-- exercise: ch09-in-words -->

@@ -19,7 +19,7 @@ function hint({ switches, dom }) {
   if (dom && !dom.answer.hidden) return "";
   const parts = PARTS.decoder.some((name) => switches.includes(name));
   if (matchMedia("(hover: none)").matches) return `Tap a letter to see its looks${parts ? ", a part to switch it off" : ""}.`;
-  return `Point at a letter to see where it looks.${parts ? " Click a part to switch it off." : ""} ■ is the end.`;
+  return `Point at a letter to see where it looks.${parts ? " Click a part to switch it off." : ""}`;
 }
 
 // The line below the drawing: what a part is, while that is pointed at.
@@ -112,7 +112,7 @@ function showMaps(lab, upTo) {
   drawStage(lab, view, hidden, row, peek && peek.heads);
   lab.said = row !== null ? `For ${down[row]}: ${layers.flatMap((map, l) => Array.from({ length: map.heads },
     (_, h) => `${layers.length > 1 ? `layer ${l + 1}, ` : ""}head ${h + 1} looks most at ${most(view, map, h, row)}`)).join("; ")}.`
-    : peeks ? `Red: it peeks. Straight across is the very letter to be written: ${others ? "the head that looks there most" : "its head"} gives it ${percent(peek.most)} of its weight${others ? `; all together give ${percent(peek.all)} to what isn’t written yet` : ""}.` : "";
+    : peeks && lab.current.id > 0 ? `Red: it peeks. Straight across is the very letter to be written: ${others ? "the head that looks there most" : "its head"} gives it ${percent(peek.most)} of its weight${others ? `; all together give ${percent(peek.all)} to what isn’t written yet` : ""}.` : "";
   point(lab);
   if (words.open) words.lastChild.replaceChildren(...inWords(view));
   if (!heads.open) return;

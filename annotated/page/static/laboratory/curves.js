@@ -5,26 +5,27 @@
 // of words right]; one that can answer an experiment's question has that as `asked`.
 
 // Axes stay where they are while it trains: 0 to `top` upwards, all steps of the experiment
-// across. `below` is the room below them, for the steps.
-function chart(name, below, format, lines) {
-  const LEFT = 44, RIGHT = 292, BOTTOM = 78, TOP = 8;
-  const svg = draw(document.createElement("div"), "svg", {
-    viewBox: `0 0 300 ${BOTTOM + below}`, role: "img", "aria-label": `${name}; the line below says the numbers`,
-  });
+// across. They are drawn in the page's own pixels, so that letters keep their size.
+function chart(name, format, lines) {
+  const LEFT = 40, BOTTOM = 74, TOP = 8, HEIGHT = BOTTOM + 19;
+  const svg = draw(document.createElement("div"), "svg", { height: HEIGHT, role: "img", "aria-label": `${name}; the status says the numbers` });
   return {
     svg,
-    paint(run, grey, top, floor = null) {
+    paint(run, grey, top, floor = null, blind = null) {
+      const width = svg.clientWidth || 300, RIGHT = width - 6;
+      svg.setAttribute("viewBox", `0 0 ${width} ${HEIGHT}`);
       const x = (step) => LEFT + ((RIGHT - LEFT) * step) / run.settings.steps;
       const y = (value) => BOTTOM - ((BOTTOM - TOP) * value) / top;
       svg.replaceChildren();
-      for (const tick of [0, top / 2, top]) {
-        draw(svg, "line", { class: "lab-grid", x1: LEFT, x2: RIGHT, y1: y(tick), y2: y(tick) });
+      for (const tick of blind ? [0, blind, top] : [0, top / 2, top]) {
+        draw(svg, "line", { class: tick === blind ? "lab-blind" : "lab-grid", x1: LEFT, x2: RIGHT, y1: y(tick), y2: y(tick) });
         draw(svg, "text", { x: LEFT - 5, y: y(tick) + 4, "text-anchor": "end" }, format(tick));
       }
-      for (const part of below > 9 ? [0, 0.5, 1] : []) {
+      for (const part of [0, 0.5, 1]) {
         const step = Math.round(part * run.settings.steps);
-        draw(svg, "text", { x: x(step), y: BOTTOM + 16, "text-anchor": ["start", "middle", "end"][2 * part] }, part === 1 ? `step ${step}` : step);
+        draw(svg, "text", { x: x(step), y: BOTTOM + 15, "text-anchor": ["start", "middle", "end"][2 * part] }, part === 1 ? `step ${step}` : step);
       }
+      if (!run.points.length && !grey) draw(svg, "text", { class: "lab-said", x: (LEFT + RIGHT) / 2, y: y(top / 4) + 4, "text-anchor": "middle" }, "drawn as it trains");
       if (floor) {
         draw(svg, "line", { class: "lab-floor", x1: LEFT, x2: RIGHT, y1: y(floor), y2: y(floor) });
         draw(svg, "text", { x: RIGHT, y: y(floor) + 15, "text-anchor": "end" }, "the best without any order");
@@ -39,7 +40,7 @@ function chart(name, below, format, lines) {
             && (i % every === 0 || i === points.length - 1));
           const out = kept.find(([, value]) => value > top);
           if (kind === "new" && out) {
-            const right = x(out[0]) > 220;
+            const right = x(out[0]) > 0.7 * width;
             draw(svg, "text", { class: "lab-out", x: x(out[0]) + (right ? -4 : 4), y: TOP + 10, "text-anchor": right ? "end" : "start" }, `↑ above ${top}`);
           }
           draw(inside, "polyline", {
@@ -65,15 +66,15 @@ const key = (style, text) => make("span", { className: `lab-key lab-key-${style}
 
 // Makes both charts, and one legend for them; `grey` is what it says of the grey curves.
 function makeCharts() {
-  const loss = chart("Loss by step", 6, String, (run) => [["solid", smooth(run.points, 1)]]);
-  const accuracy = chart("Right answers by step", 20, percent, (run, old) => [
+  const loss = chart("Loss by step", (value) => String(Number(value.toFixed(2))), (run) => [["solid", smooth(run.points, 1)]]);
+  const accuracy = chart("Right answers by step", percent, (run, old) => [
     ...(old ? [] : [["dashed", smooth(run.points, 2)]]), ["solid", [[0, 0], ...run.tests]],
   ]);
   const figure = ({ svg }, ...title) => make("figure", {}, make("figcaption", {}, ...title), svg);
   const grey = key("old", ""), lossTitle = make("span");
   const charts = make("div", { className: "lab-charts" },
-    figure(loss, lossTitle),
-    figure(accuracy, key("solid", "whole words right, by itself"), key("dashed", "next letters right, as in training")),
+    figure(loss, make("b", {}, "Loss"), lossTitle),
+    figure(accuracy, make("b", {}, "Right"), key("solid", "words"), key("dashed", "next letters, in training")),
     make("p", { className: "lab-keys" }, grey));
   return { loss, lossTitle, accuracy, grey, charts };
 }
@@ -112,9 +113,9 @@ const highest = (...runs) => {
 function curves(lab, run, grey = reference(lab, run)) {
   const { loss, accuracy } = lab.dom;
   // The floor would tell too much before a guess.
-  loss.paint(run, grey, highest(run, grey), run.end || (run.guess && run.step) ? floor(run.settings) : null);
+  loss.paint(run, grey, highest(run, grey), run.end || (run.guess && run.step) ? floor(run.settings) : null, guessing(run.settings));
   accuracy.paint(run, grey, 1);
-  lab.dom.lossTitle.textContent = `Loss: 0 is perfect, ${guessing(run.settings).toFixed(2)} blind guessing`;
+  lab.dom.lossTitle.textContent = `0 is perfect, ${guessing(run.settings).toFixed(2)} blind guessing`;
   lab.dom.grey.textContent = grey ? legend(run, grey) : "";
   return grey;
 }

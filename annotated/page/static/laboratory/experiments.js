@@ -37,17 +37,20 @@ function chooseExperiment(lab, settings = null) {
   const done = lab.past.filter((run) => it && over(run) && run.asked === it);
   show(lab, settings || (done.length ? last(done).settings : usually(lab)));
   lab.from = null;
+  if (dom.word.getAttribute("aria-invalid") === "true") dom.word.value = lab.first; // its trouble is over
   ask(lab);
   if (!it) dom.panel.open = true;
   present(lab, why);
+  wordNow(lab);
 }
 
 // The question of what is chosen, and the guesses that go with it.
 function ask(lab) {
-  const { dom, from, own, base, file, names } = lab, it = chosen(lab);
+  const { dom, from, own, base, file, names } = lab, { experiment } = dom, it = chosen(lab);
   const kept = from ? changes({ ...base, ...file.experiments[from].changes }, base).filter((one) => changes(own, base).includes(one)) : [];
   const text = it ? it.question : kept.length ? `Your own switches, and what experiment ${names.indexOf(from) + 1} has changed (${kept.join(", ")}). What do you expect?`
     : "Set the switches as you like. What do you expect?";
+  dom.title.textContent = it ? `${names.indexOf(experiment.value) + 1}. ${it.title}` : "Your own switches";
   dom.question.replaceChildren(...linked(lab, text));
   const texts = it ? it.guesses : Object.keys(OWN);
   if (String(texts) !== String([...dom.guesses.querySelectorAll("input")].map(({ value }) => value))) offer(lab, texts);
@@ -98,12 +101,12 @@ function understood({ base }, name, text) {
 }
 
 function openShared(lab) {
-  const { experiment, notice } = lab.dom, parts = new URLSearchParams(location.hash.slice(1)), wrong = [];
+  const { names, dom: { experiment, notice } } = lab, parts = new URLSearchParams(location.hash.slice(1)), wrong = [];
   if (!parts.has("experiment")) return;
-  const name = parts.get("experiment"), known = [...experiment.options].some(({ value }) => value === name);
+  const name = parts.get("experiment"), known = name === "own" || names.includes(name);
   if (!known) wrong.push(`There is no experiment “${name}”.`);
   parts.delete("experiment");
-  experiment.value = known ? name : lab.names[0];
+  experiment.value = known ? name : names[0];
   let settings = usually(lab);
   if (parts.get("words") === "any") settings = withWords(lab, { ...settings, words: "any" });
   for (const [key, text] of parts) {
@@ -118,10 +121,10 @@ function openShared(lab) {
   share(lab);
 }
 
-// An experiment that is finished has a tick in the list.
+// An experiment that is finished has a tick on its step.
 function markDone({ current: { asked }, dom: { experiment }, file, names }) {
-  const i = names.findIndex((name) => file.experiments[name] === asked);
-  if (i >= 0) experiment.options[i].textContent = `${i + 1}. ${asked.title} ✓`;
+  const name = names.find((one) => file.experiments[one] === asked);
+  if (name) experiment.done(name);
 }
 
 function listenToExperiments(lab) {
@@ -131,13 +134,14 @@ function listenToExperiments(lab) {
     share(lab);
   };
   next.addEventListener("click", () => {
-    experiment.selectedIndex += 1; // after the last come the reader's own switches
+    experiment.value = lab.names[lab.names.indexOf(experiment.value) + 1] || "own";
     chooseExperiment(lab);
     changed();
-    experiment.focus({ preventScroll: true });
+    experiment.focus();
+    if (lab.small) lab.dom.title.scrollIntoView({ behavior: lab.calm ? "auto" : "smooth" });
   });
   if (lab.names.length > 1) addEventListener("hashchange", () => openShared(lab));
-  experiment.addEventListener("change", () => {
+  experiment.steps.addEventListener("change", () => {
     chooseExperiment(lab);
     changed();
   });
@@ -152,7 +156,7 @@ function listenToExperiments(lab) {
     ask(lab);
     present(lab, why);
     changed();
-    experiment.focus({ preventScroll: true });
+    experiment.focus();
   });
   copy.addEventListener("click", () => {
     share(lab);

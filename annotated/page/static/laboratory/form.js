@@ -4,12 +4,31 @@
 // Needs elements.js and settings.js. Writes `lab.own`, the settings as they were last
 // shown or read.
 
+// The experiments as numbered steps, the last of which are switches of one's own.
+function makeSteps(lab) {
+  const { file, names } = lab;
+  const step = (value, title, shown) => make("label", { className: "lab-step", title },
+    make("input", { type: "radio", name: idOf(lab, "experiment"), value, "aria-label": title }), make("span", { "aria-hidden": "true" }, shown));
+  const steps = make("div", { className: "lab-steps", role: "radiogroup", "aria-label": "Experiment" },
+    ...names.map((name, i) => step(name, `${i + 1}. ${file.experiments[name].title}`, String(i + 1))), step("own", "Your own switches", "own"));
+  const find = (which) => steps.querySelector(`input${which}`);
+  find("").checked = true;
+  return {
+    steps,
+    get value() { return find(":checked").value; },
+    set value(value) { find(`[value="${value}"]`).checked = true; },
+    focus: () => find(":checked").focus({ preventScroll: true }),
+    done(name) {
+      const input = find(`[value="${name}"]`);
+      input.parentNode.classList.add("lab-done");
+      input.ariaLabel = `${input.parentNode.title}, done`;
+    },
+  };
+}
+
 function makeForm(lab) {
   const { file, names, switches } = lab;
-  const experiment = select(lab, "experiment", {
-    ...Object.fromEntries(names.map((name, i) => [name, `${i + 1}. ${file.experiments[name].title}`])),
-    own: "Your own switches",
-  });
+  const experiment = makeSteps(lab), title = make("p", { className: "lab-title" });
   const question = make("p", { className: "lab-question" });
   const guesses = make("fieldset", { className: "lab-guesses" });
   const answer = make("div", { className: "lab-answer", hidden: true });
@@ -38,7 +57,7 @@ function makeForm(lab) {
   const few = switches.length <= 6;
   const panel = make(few ? "div" : "details", { className: "lab-panel" });
   panel.append(...(few ? [] : [make("summary", {}, "All switches")]), grid, trouble);
-  return { experiment, question, guesses, answer, trouble, notice, changed, reset, copy, state, inputs, grid, help, panel };
+  return { experiment, title, question, guesses, answer, trouble, notice, changed, reset, copy, state, inputs, grid, help, panel };
 }
 
 // The experiment that is chosen; none for switches of one's own.
@@ -92,6 +111,18 @@ function settingsNow(lab, lead = true) {
   }
   settings.inner = 2 * settings.width;
   return settings;
+}
+
+// Marks the guess of a run that is over, and the one that is right.
+function mark({ dom }, guess, right) {
+  const missed = Boolean(right && guess && guess !== right);
+  for (const label of dom.guesses.querySelectorAll("label")) {
+    const { value } = label.firstChild;
+    label.classList.toggle("lab-hit", value === right);
+    label.classList.toggle("lab-miss", missed && value === guess);
+  }
+  dom.report.classList.toggle("lab-hit", Boolean(right) && guess === right);
+  dom.report.classList.toggle("lab-miss", missed);
 }
 
 // Asks for a guess, which is one of the texts.

@@ -17,7 +17,8 @@ function makeRun() {
   const runs = make("div", { hidden: true });
   const verdict = make("p", { className: "lab-judged" }), compared = make("p", { className: "lab-compared" });
   const buttons = make("p", { className: "lab-buttons" }, train, pause, once, skip, next, again);
-  return { train, again, pause, once, skip, next, buttons, status, live, verdict, compared, rows, runs };
+  const report = make("div", { className: "lab-report" });
+  return { report, train, again, pause, once, skip, next, buttons, status, live, verdict, compared, rows, runs };
 }
 
 // Starts the Worker, unless it runs; false if the browser has none.
@@ -53,6 +54,7 @@ function begin(lab) {
   dom.runs.hidden = false;
   lab.spoken = performance.now();
   dom.train.textContent = "Stop";
+  lab.root.classList.add("lab-busy");
   dom.again.hidden = dom.guesses.disabled = lab.training = true;
   hold(lab, false);
   dom.live.textContent = "Training.";
@@ -85,6 +87,8 @@ function conclude(lab) {
   dom.compared.textContent = done ? besides(lab, current) : "";
   if (done && current.asked) explain(lab, current.asked, Boolean(reference(lab, current)));
   dom.answer.hidden = !done || !current.asked;
+  dom.report.classList.toggle("lab-told", Boolean(done));
+  mark(lab, current.guess, done && (current.asked || current.guess) ? truth(current) : null);
   dom.next.hidden = dom.answer.hidden || lab.names.length === 1;
   dom.failing.hidden = !done || !current.failed.length;
   dom.again.disabled = current.id < 0;
@@ -102,6 +106,7 @@ function hold(lab, held) {
 
 function ended(lab) {
   lab.training = false;
+  lab.root.classList.remove("lab-busy");
   lab.dom.skip.hidden = true;
   hold(lab, false);
   lab.dom.train.textContent = "Train";
@@ -150,7 +155,8 @@ function receive(lab, data) {
     requestAnimationFrame(() => {
       lab.waiting = false;
       const now = performance.now();
-      if (!lab.training || (!lab.held && now - lab.painted < (lab.calm ? 2000 : 120))) return;
+      const soon = current.painted && now - lab.painted < (lab.calm ? 2000 : 120); // the first step is said at once
+      if (!lab.training || (!lab.held && soon)) return;
       lab.painted = now;
       paint(lab);
       if (now - lab.spoken < 8000) return;
@@ -162,13 +168,19 @@ function receive(lab, data) {
 
 // Shows the current run as it stands.
 function paint(lab) {
-  const { current } = lab, { next } = current;
+  const { current } = lab;
   lab.dom.status.textContent = told(lab, current);
   current.painted = current.step;
   sayWhen(lab);
-  if (next && lab.training) curves(lab, empty(next.settings, next.asked), current);
-  else curves(lab, current);
+  paintCurves(lab);
   fillRow(lab, current);
+}
+
+// What trains first, to be compared with, is grey already.
+function paintCurves(lab) {
+  const { current, current: { next }, training } = lab;
+  if (next && training) curves(lab, empty(next.settings, next.asked), current);
+  else curves(lab, current);
 }
 
 // Stops a run that would be taken for one of another model.

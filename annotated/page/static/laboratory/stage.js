@@ -93,7 +93,8 @@ function drawStage(lab, view, upTo, row, peeks) {
     for (let i = 0; i < map.heads * down.length * across.length; i += 1) draw(field, "path", {});
     [...across, ...down].forEach(() => {
       draw(field, "line", {});
-      draw(field, "rect", { width: 11, height: 2 }); // below a wrong letter
+      draw(field, "rect", { class: "lab-tile", rx: 4 });
+      draw(field, "rect", { width: 16, height: 3 }); // below a wrong letter
       draw(field, "text", {});
     });
     for (const side of ["start", "end"]) draw(field, "text", { class: "lab-side", "text-anchor": side, y: 13 });
@@ -107,13 +108,15 @@ function drawStage(lab, view, upTo, row, peeks) {
   const y = (i, n) => TOP + ((height - TOP) * (i + 0.5)) / (close ? longest : n);
   const small = (height - TOP) / Math.max(across.length, down.length) < 17;
   field.classList.toggle("lab-small", small);
+  const tile = Math.min(22, (height - TOP) / Math.max(across.length, down.length) - 2);
   const x = [12, width - 12], end = [edges.left || 30, edges.right || width - 30];
   if (edges.left && dom.boxes[0].matches(".lab-idle")) [x[0], end[0]] = [edges.left + 14, edges.left + 28];
   if (edges.right && dom.boxes[1].matches(".lab-idle")) [x[1], end[1]] = [edges.right - 14, edges.right - 28];
-  const [paths, lines, marks, letters] = ["path", "line", "rect", "text"].map((tag) => field.getElementsByTagName(tag));
+  const [paths, lines, rects, letters] = ["path", "line", "rect", "text"].map((tag) => field.getElementsByTagName(tag));
   // Looks that are hardly more than an even spread would make a cobweb: of a letter without
   // a stronger one, only its strongest is drawn.
   const even = 1 / across.length, strongest = down.map((_, i) => Math.max(...Array.from({ length: map.heads }, (__, h) => Math.max(...across.map((___, j) => weight(map, h, i, j))))));
+  const full = (h, i, j) => weight(map, h, i, j) === strongest[i] || (peeks && peeks[i] === h && j === i + 1 + view.before);
   let at = 0;
   for (let h = 0; h < map.heads; h += 1) {
     const bend = (h - (map.heads - 1) / 2) * 7, middle = (end[0] + end[1]) / 2;
@@ -124,19 +127,21 @@ function drawStage(lab, view, upTo, row, peeks) {
       path.setAttribute("d", `M${end[1]} ${from}C${middle} ${from + bend} ${middle} ${to + bend} ${end[0]} ${to}`);
       path.setAttribute("class", ahead ? "lab-ahead" : "");
       const plain = weight(map, h, i, j) < 2 * even;
-      path.style.strokeOpacity = share < 0.03 || (plain && weight(map, h, i, j) < strongest[i]) ? 0 : (0.1 + 0.9 * share).toFixed(2);
-      path.style.strokeWidth = (0.4 + 4.2 * share).toFixed(1);
+      const strong = full(h, i, j); // the others are faint, or four heads would make mud
+      path.style.strokeOpacity = share < 0.03 || (plain && weight(map, h, i, j) < strongest[i]) ? 0 : ((0.15 + 0.85 * share) * (strong || row === i ? 1 : 0.3)).toFixed(2);
+      path.style.strokeWidth = ((0.6 + 2.8 * share) * (strong || row === i ? 1 : 0.6)).toFixed(1);
       at += 1;
     }));
   }
   const put = (k, text, side, height, style) => {
-    const line = lines[k], letter = letters[k], inwards = side ? -10 : 10;
+    const line = lines[k], letter = letters[k], [box, mark] = [rects[2 * k], rects[2 * k + 1]], inwards = side ? -12 : 12;
+    for (const [name, value] of Object.entries({ x: x[side] - 11, y: height - tile / 2, width: 22, height: tile, class: `lab-tile ${text ? style : "lab-none"}` })) box.setAttribute(name, value);
     for (const [name, value] of Object.entries({ x1: x[side] + inwards, x2: end[side], y1: height, y2: height })) line.setAttribute(name, value);
-    marks[k].setAttribute("x", x[side] - 5.5);
-    marks[k].setAttribute("y", height + 10);
-    marks[k].setAttribute("class", style);
+    mark.setAttribute("x", x[side] - 8);
+    mark.setAttribute("y", height + tile / 2 - 2.5);
+    mark.setAttribute("class", style);
     letter.setAttribute("x", x[side]);
-    letter.setAttribute("y", height + 5);
+    letter.setAttribute("y", height + 4);
     letter.setAttribute("class", style);
     letter.textContent = text;
   };
@@ -203,6 +208,7 @@ function listenToStage(lab) {
     light(lab, Math.floor(((event.clientY - box.top - TOP) / (box.height - TOP)) * count) - shift);
   });
   field.addEventListener("mouseleave", () => { if (ready(lab)) light(lab, null); });
+  new ResizeObserver(() => paintCurves(lab)).observe(lab.dom.charts);
   // canvases have the colours of the theme that they were painted in
   new MutationObserver(() => { if (ready(lab)) showMaps(lab, Infinity); })
     .observe(document.documentElement, { attributes: true, attributeFilter: ["data-theme", "theme"] });

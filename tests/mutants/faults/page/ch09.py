@@ -8,8 +8,23 @@ FAULTS = {
     "counted": [
         ("before[run[:-1]] += times", "before[run[:-1]] += 1", "contexts counted once"),
     ],
-    "first_below": [
-        (".unfold(0, 10, 1)", ".unfold(0, 1, 1)", "a single loss decides"),
+    "Control": [
+        (".roll(1, 0)", "", "each word keeps its letters"),
+    ],
+    "as_unequal": [
+        ("range(less + 1)", "range(less)", "as unequal doesn't count"),
+    ],
+    "pointing": [
+        ("== said.count(letter.upper()) ", "", "a sound in doubt"),
+    ],
+    "steadily": [
+        ("max(len(said) - 1, 1)", "len(said)", "never at the last letter"),
+    ],
+    "by_split": [
+        ('max(wrong["random"]) < min(wrong["stem"])', "True", "no easier at all"),
+    ],
+    "sentence_map": [
+        ('row["maps"][layer - 1]', 'row["maps"][0]', "another layer's map"),
     ],
     "distance_table": [
         ("table[i, j] > table[before]", "table[i, j] > 0", "what costs nothing is red"),

@@ -6,6 +6,47 @@ FAULTS = {
         ("typed += shares[0][0]", "typed += shares[-1][0]",
          "the least likely is appended"),
     ],
+    "window_bits": [
+        (".cpu().mT", ".cpu().mT.roll(1, 2)", "another character's bits"),
+        ("math.log(2)", "math.log(10)", "not bits"),
+    ],
+    "bracket_pairs": [
+        ("closed.append(opened.pop())", "closed.append(opened.pop(0))",
+         "the first bracket is closed"),
+        (">= least", "> least", "one too few isn't enough"),
+        ('("closed", closed)):', '("closed", closed[:-1])):', "the last is forgotten"),
+    ],
+    "last_weights": [
+        ("layers.1", "layers.0", "the first layer"),
+    ],
+    "weight_on_brackets": [
+        ("(i + 1)[:, None]", "i[:, None]", "the average sees the character itself"),
+        ("weights[b, :, i, j]", "weights[b, :, i, 0 * j]", "the first character"),
+        ("torch.stack([one.mean(dim=0) for one in each])", "torch.cat(each)",
+         "each pair counts the same, not each distance"),
+    ],
+    "strip": [
+        ("[0, head, -1]", "[0, 0, -1]", "another head"),
+    ],
+    "letter_bits": [
+        ("row[i - 1]", "row[i]", "no letter begins a word"),
+        ("range(1, len(row))", "range(len(row))", "its last is before the first"),
+    ],
+    "ending_bits": [
+        ("found.end() - 2", "found.start()", "all of its letters"),
+        (r'rf"\b{word}\b"', "word", "in other words, too"),
+    ],
+    "words_of": [
+        ("WORD.findall", 're.compile("[A-Za-z_]{3,}").findall', "half a word counts"),
+    ],
+    "pieces_of": [
+        ("found.end()", "found.start()", "the beginning counts, too"),
+        ("manual_seed(seed)", "manual_seed(0)", "the same ones are drawn"),
+    ],
+    "word_counts": [
+        ("len(set(words))", "len(words)", "repeats count"),
+        ("known.intersection(words)", "known", "all that the text has"),
+    ],
     "by_position": [
         ('row["way"] == way', 'row["way"] != way', "all other models"),
     ],

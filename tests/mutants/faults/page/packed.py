@@ -9,6 +9,9 @@ FAULTS = {
         ("/ 127", "/ 63", "seven bits"),
         ("weight = scales", "weight = weight[:, 0]", "scales lost"),
     ],
+    "answers_text": [
+        ("sorted(known)", "known", "words in any order"),
+    ],
     "unpack_model": [
         ("then += rows", "then += 0", "the same scales for all"),
         ("at += size", "at += 0", "the same numbers for all"),

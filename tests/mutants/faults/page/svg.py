@@ -11,6 +11,15 @@ FAULTS = {
     "_lighten": [
         ("rotation=0, ", "", "the axis is named on its side"),
         (", pad=22", "", "title on the name of the axis"),
+        ("                _write_out(formatter)", "                pass",
+         "exponents too small to read"),
+    ],
+    "_write_out": [
+        ('if label else ""', 'if value else ""', "a number at every mark"),
+        ("1e-4 <= low and ", "", "0.000000001, or 1e-09"),
+    ],
+    "_power": [
+        ("str(int(exponent))", "exponent", "10⁻⁰⁹"),
     ],
     "_stack": [
         ("        ax.set_subplotspec(place)\n", "", "panels stay side by side"),
