@@ -407,6 +407,7 @@ def both_ways(answers: Float[Tensor, "n c"]) -> None:
         )
 
 
+@require.shapes
 def f1_scores(
     yes: Bool[Tensor, "n c"], answers: Float[Tensor, "n c"]
 ) -> dict[str, Any]:
@@ -422,11 +423,6 @@ def f1_scores(
     Returns:
         ``"each"``, a list; ``"macro"`` and ``"micro"``.
     """
-    require.that(
-        yes.shape == answers.shape,
-        f"yes must have the shape of answers, got {tuple(yes.shape)} and "
-        f"{tuple(answers.shape)}",
-    )
     holds = answers.bool()
     hits, said, is_yes = (x.sum(dim=0) for x in (yes & holds, yes, holds))
     each = 2 * hits / (said + is_yes).clamp(min=1)
@@ -438,6 +434,7 @@ def f1_scores(
     }
 
 
+@require.shapes
 def best_thresholds(
     chances: Float[Tensor, "n c"], answers: Float[Tensor, "n c"]
 ) -> Float[Tensor, "c"]:

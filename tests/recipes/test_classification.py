@@ -311,7 +311,7 @@ def test_f1_is_scikit_learns():
     )
     nothing = f1_scores(torch.zeros(4, 2).bool(), torch.zeros(4, 2))
     assert nothing == {"each": [0, 0], "macro": 0, "micro": 0}
-    with pytest.raises(ValueError, match=r"got \(4, 2\) and \(4, 3\)"):
+    with pytest.raises(ValueError, match="answers must have the shape"):
         f1_scores(torch.zeros(4, 2).bool(), torch.zeros(4, 3))
 
 
@@ -356,7 +356,7 @@ def test_flips_are_counted_per_hundred():
 
     class Longest(torch.nn.Linear):  # says yes to what stands in long rows
         def forward(self, tokens):
-            return tokens.new_full((len(tokens), 2), tokens.shape[1] - 5.5).float()
+            return torch.full((len(tokens), 2), tokens.shape[1] - 5.5)
 
     short = sum(len(text) < 6 for text in texts)
     assert 0 < short < 10
