@@ -29,6 +29,7 @@ from annotated.recipes.classification import (
     measure,
     order_task,
     reader,
+    reliability,
     train_classifier,
     words_and_pairs,
     words_of,
@@ -334,6 +335,16 @@ def test_a_temperature_finds_how_much_too_sure_logits_are():
     assert best_temperature(honest, answers) == pytest.approx(1, abs=0.05)
     assert best_temperature(3 * honest, answers) == pytest.approx(3, rel=0.06)
     assert best_temperature(honest / 2, answers) == pytest.approx(0.5, rel=0.06)
+
+
+def test_reliability_sorts_answers_by_how_sure_they_are():
+    logits = torch.tensor([[4.0, -0.1], [0.2, -3.0], [0.3, 2.0]])
+    answers = torch.tensor([[1.0, 1.0], [0.0, 0.0], [1.0, 1.0]])
+    unsure, sure = reliability(logits, answers, bins=2)
+    chances = torch.tensor([0.1, 0.2, 0.3, 2.0, 3.0, 4.0]).sigmoid()
+    assert unsure == pytest.approx((chances[:3].mean().item(), 1 / 3, 3))
+    assert sure == pytest.approx((chances[3:].mean().item(), 1, 3))
+    assert len(reliability(logits, answers, bins=10)) == 6
 
 
 def test_measures_take_thresholds_from_validation():
