@@ -14,9 +14,9 @@ means over the seeds: at every size TF-IDF is right most often, and at all sente
 200 between 0.53 and 0.65. Positions change the encoder by less than 0.03 at every size.
 The reason: an opinion mostly is in a word or two ("dull", "not funny"), which a linear
 model can weigh one by one, while an encoder has to learn vectors of all words first,
-and 8 words in 100 of new sentences are unknown to it even with all sentences. The encoder's temperature is above 1.5 at every
-size and the loss falls with it: it learned each sentence several times, until it was
-sure of all of them.
+and 8 words in 100 of new sentences are unknown to it even with all sentences. The
+encoder's temperature is above 1.5 at every size, and the loss falls with it: it learned
+each sentence several times, until it was sure of all of them.
 """
 
 import time

@@ -471,6 +471,33 @@ def best_temperature(
     return min(steps, key=lambda step: cross_entropy(logits / step, answers))
 
 
+@require.shapes
+def reliability(
+    logits: Float[Tensor, "n c"], answers: Float[Tensor, "n c"], bins: int = 10
+) -> list[tuple[float, float, int]]:
+    """Return how sure answers are, and how many of them are right, from unsure to sure.
+
+    An answer is yes or no, whichever is more likely; its chance is from one half to 1.
+
+    Args:
+        logits: of each label.
+        answers: 1 where it holds.
+        bins: number of parts; each holds as many answers, but for one.
+
+    Returns:
+        For each part the mean chance, the share that is right, and the number.
+    """
+    require.count(bins=bins)
+    chances = logits.abs().sigmoid().flatten()
+    right = ((logits > 0) == answers.bool()).flatten().float()
+    order = chances.argsort()
+    parts = (rows for rows in order.tensor_split(bins) if len(rows))
+    return [
+        (chances[rows].mean().item(), right[rows].mean().item(), len(rows))
+        for rows in parts
+    ]
+
+
 def measure(read: Callable[[Sequence[Text]], Tensor], task: Labelled) -> dict[str, Any]:
     """Return what a model's answers are worth on the texts for testing.
 
