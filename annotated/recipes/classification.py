@@ -268,6 +268,7 @@ class Recipe(NamedTuple):
 
 CLASSIFICATION_RECIPES = {
     "functions": Recipe(steps=800, rate=5e-3),
+    "disguised": Recipe(steps=1500, rate=3e-3),
     "films": Recipe(steps=1000, rate=1e-2, dropout=0.3, max_len=64),
     "order": Recipe(steps=300, rate=3e-3, size=18, dropout=0.0, max_len=8, d_model=32),
 }
@@ -467,7 +468,7 @@ def best_temperature(
         logits: on texts for validation.
         answers: 1 where a label holds.
     """
-    steps = torch.logspace(-1, 1, 101).tolist()  # a tenth to ten
+    steps = torch.logspace(-1, 2, 151).tolist()  # a tenth to a hundred
     return min(steps, key=lambda step: cross_entropy(logits / step, answers))
 
 
