@@ -17,6 +17,8 @@ model can weigh one by one, while an encoder has to learn vectors of all words f
 and 8 words in 100 of new sentences are unknown to it even with all sentences. The
 encoder's temperature is above 1.5 at every size, and the loss falls with it: it learned
 each sentence several times, until it was sure of all of them.
+
+Found: all of it but at 4000 sentences, where the bag is level with TF-IDF.
 """
 
 import time

@@ -14,6 +14,8 @@ all lose at least 0.2, TF-IDF isn't below the encoder by more than 0.04, but of 
 label "ignores a parameter" the encoder's F1 is higher by 0.03 or more: that a name
 stands nowhere else is in no word and in no pair of neighbours, and attention can
 compare all names with each other.
+
+Found: all of it, but the bag loses 0.19 by the disguise.
 """
 
 import time
