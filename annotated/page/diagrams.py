@@ -89,6 +89,7 @@ class Drawing:
         dashed: bool = False,
         shade: float = 0.0,
         color: str = "this",
+        outline: bool = True,
     ) -> None:
         """Draw a frame with round corners.
 
@@ -100,10 +101,12 @@ class Drawing:
             dashed: with a dashed line, around several things.
             shade: how strong its color is inside, from 0 to 1.
             color: one of the look's terms, such as "key".
+            outline: whether the frame itself is drawn, and not its inside alone.
         """
         places = {"x": left, "y": top, "width": width, "height": height}
         places["rx"] = min(6, width / 5)
-        style: dict[str, Any] = {"fill": "none", "stroke": "currentColor"}
+        stroke = "currentColor" if outline else "none"
+        style: dict[str, Any] = {"fill": "none", "stroke": stroke}
         style |= {"fill": f"var(--at-{color})", "fill_opacity": shade} if shade else {}
         dashes = "4 4" if dashed else None
         self._add("rect", **places, **style, stroke_dasharray=dashes)

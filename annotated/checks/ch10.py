@@ -1,0 +1,317 @@
+"""The exercises of chapter 10; ``__init__.py`` says how one is written."""
+
+from collections import Counter
+
+import torch
+from torch.nn import functional as F
+
+from annotated.checks import exercise, faults
+
+# ---- mean and maximum of what is real ------------------------------------------
+
+
+@exercise(
+    "ch10-pooling",
+    "expected the mean and then the maximum of the first `lengths` vectors of each "
+    "text, side by side",
+)
+def mean_and_max(states, lengths):
+    real = torch.arange(states.shape[1]) < lengths[:, None]
+    hidden = ~real[..., None]
+    mean = states.masked_fill(hidden, 0.0).sum(dim=1) / lengths[:, None]
+    largest = states.masked_fill(hidden, -torch.inf).amax(dim=1)
+    return torch.cat([mean, largest], dim=-1)
+
+
+mean_and_max.instead("""
+states.masked_fill(hidden, 0.0).sum(dim=1) / lengths[:, None]
+    states.mean(dim=1)  # padding is averaged, too
+    states.masked_fill(hidden, 0.0).mean(dim=1)
+        # padding counts as zeros: divide by the number of real tokens
+    states.sum(dim=1) / lengths[:, None]  # the sum of the mean holds padding
+    states.masked_fill(hidden, 0.0).sum(dim=1)  # that's the sum, not the mean
+    states.masked_fill(hidden, 0.0).sum(dim=1) / lengths.sum()
+        # every text is divided by the tokens of the whole batch
+    (states * real[..., None]).sum(dim=1) / lengths[:, None]
+        # 0 times infinity is no number: padding may hold anything
+states.masked_fill(hidden, -torch.inf).amax(dim=1)
+    states.amax(dim=1)  # the maximum is looked for among padding, too
+    states.masked_fill(hidden, 0.0).amax(dim=1)
+        # padding counts as 0 in the maximum, above all negative numbers
+    states.masked_fill(hidden, torch.inf).amin(dim=1)  # that's the minimum
+    states.masked_fill(hidden, -torch.inf).abs().amax(dim=1)
+        # the sign of the maximum is lost
+    states.masked_fill(hidden, -1.0).amax(dim=1)
+        # numbers may be lower than what padding is filled with
+[mean, largest] -> [largest, mean]  # the maximum comes first
+[mean, largest], dim=-1 -> [mean, largest], dim=0
+        # stacked below each other: a text is one row
+< lengths -> <= lengths  # the first position of padding counts as real
+< lengths -> >= states.shape[1] - lengths
+        # the last vectors are taken as real; padding stands behind the text
+""")
+
+
+@mean_and_max.case("the example: three tokens and two")
+def _(draw):
+    states = torch.tensor(
+        [
+            [[1.0, -2.0], [3.0, -4.0], [2.0, -6.0]],
+            [[2.0, -2.0], [4.0, -8.0], [9.0, 9.0]],
+        ]
+    )
+    return states + draw.uniform(0, 1, 1, 1, 2), torch.tensor([3, 2])
+
+
+@mean_and_max.each("""
+lengths all different -> 4, 7, 3, 1.0
+all numbers negative -> 3, 5, 2, -1.0
+""")
+def _(draw, b, t, d, sign):
+    states = draw.normal(b, t, d)
+    states = states if sign > 0 else -states.abs() - 2
+    return states, torch.tensor(draw.shuffled(range(1, t + 1))[:b])
+
+
+@mean_and_max.case("gradients reach the real tokens alone", gradients=True)
+def _(draw):
+    return draw.normal(3, 6, 4), torch.tensor(draw.shuffled([2, 4, 6]))
+
+
+@mean_and_max.case("padding holds infinity")
+def _(draw):
+    states = draw.normal(2, 5, 3)
+    states[0, 3:], states[1, 2:] = torch.inf, -torch.inf
+    return states, torch.tensor([3, 2])
+
+
+# ---- loss and decisions --------------------------------------------------------
+
+
+@exercise(
+    "ch10-labels",
+    "expected the mean over all texts and labels of the cross-entropy of each answer, "
+    "and yes where a chance is above its label's threshold",
+)
+def loss_and_yes(logits, answers, thresholds):
+    loss = F.softplus(logits) - answers * logits
+    return loss.mean(), logits.sigmoid() > thresholds
+
+
+loss_and_yes.instead("""
+F.softplus(logits) - answers * logits
+    -(answers * logits.sigmoid().log() + (1 - answers) * (1 - logits.sigmoid()).log())
+        # the logarithm of a chance that was rounded to 0 is infinite: compute it from
+        the logit
+    -(answers * logits.sigmoid().clamp(min=1e-6).log() + (1 - answers) * (1 -
+        logits.sigmoid()).clamp(min=1e-6).log())
+        # a bound in the logarithm hides how wrong a sure answer is
+    -answers * logits.log_softmax(dim=-1)
+        # a softmax makes labels rivals: each is a question of its own
+    F.softplus(-logits) * answers
+        # the loss of answers that are no is missing
+    F.softplus(logits) - (1 - answers) * logits  # yes and no are exchanged in the loss
+    F.softplus(logits.sigmoid()) - answers * logits.sigmoid()
+        # chances are taken for logits: one sigmoid too many
+    (logits.sigmoid() - answers) ** 2  # that's the squared error
+loss.mean() -> loss.sum()  # added up, not averaged
+loss.mean() -> loss.sum(dim=1).mean()
+        # averaged over texts alone: divide by the number of labels, too
+loss.mean() -> loss.mean(dim=0)  # one number is asked, not one for each label
+logits.sigmoid() > thresholds
+    logits > thresholds  # thresholds are chances, and are compared with logits
+    logits.sigmoid() > 0.5  # one half decides, not the label's own threshold
+    logits.softmax(dim=-1) > thresholds
+        # the decisions come from a softmax, which makes labels rivals
+    logits.sigmoid() < thresholds  # the wrong way round: yes is above
+    F.one_hot(logits.argmax(dim=-1), logits.shape[-1]).bool()
+        # exactly one yes for each text; there may be several, or none
+""")
+
+
+def labelled(draw, n, c, scale=2.0, share=0.4):
+    answers = (draw.uniform(0, 1, n, c) < share).to(torch.float32)
+    return scale * draw.normal(n, c), answers, draw.uniform(0.1, 0.9, c)
+
+
+@loss_and_yes.case("the example: two texts, three labels")
+def _(draw):
+    logits = torch.tensor([[2.0, -1.0, 0.2], [-0.5, 1.5, -3.0]])
+    answers = torch.tensor([[1.0, 0.0, 1.0], [0.0, 0.0, 0.0]])
+    return logits, answers, torch.tensor([0.5, 0.2, 0.6])
+
+
+@loss_and_yes.each("""
+several labels -> 6, 4
+one label -> 5, 1
+one text -> 1, 7
+""")
+def _(draw, n, c):
+    return labelled(draw, n, c)
+
+
+@loss_and_yes.case("no label holds")
+def _(draw):
+    return labelled(draw, 4, 3, share=-1.0)
+
+
+@loss_and_yes.case("logits of hundreds, some of them wrong")
+def _(draw):
+    logits, answers, thresholds = labelled(draw, 4, 3)
+    return logits.sign() * draw.uniform(200, 300, 4, 3), answers, thresholds
+
+
+# ---- how good can a blind model be? --------------------------------------------
+
+
+@exercise(
+    "ch10-blind",
+    "expected, for each bag of words, as many right as its commoner answer has texts; "
+    "added up, and divided by the number of texts",
+)
+def blind_ceiling(texts, answers):
+    bags = {}
+    for text, answer in zip(texts, answers, strict=True):
+        bag = tuple(sorted(text))
+        bags.setdefault(bag, Counter())[answer] += 1
+    right = sum(max(counts.values()) for counts in bags.values())
+    return right / len(texts)
+
+
+blind_ceiling.instead("""
+tuple(sorted(text))
+    tuple(text)  # that's the text in its order; a bag has none
+    tuple(sorted(set(text)))
+        # a bag counts its words: "very very good" isn't the bag of "very good"
+max(counts.values())
+    min(counts.values())  # the rarer answer; a model says the commoner one
+    counts.total() / len(counts)
+        # half of each bag, as if its texts were split evenly
+    int(len(counts) == 1) * counts.total()
+        # a bag with both answers isn't lost: one of them is right
+    counts[1]  # always yes; a model says the commoner answer
+right / len(texts)
+    right / len(bags)  # divided by the bags, not by the texts
+    right  # that's the number of texts, not their share
+    1 - right / len(texts)  # that's the share it must get wrong
+""")
+
+
+@blind_ceiling.case("the example: a pair of twins, and one more")
+def _(draw):
+    good, bad, dull, no = draw.shuffled(range(10, 14))
+    return [[no, good, bad], [no, bad, good], [dull]], [0, 1, 0]
+
+
+@blind_ceiling.case("nothing but twins: one half")
+def _(draw):
+    words = draw.shuffled(range(20))
+    pairs = [words[i : i + 3] for i in range(0, 12, 3)]
+    return [t for p in pairs for t in (p, p[::-1])], [0, 1] * len(pairs)
+
+
+@blind_ceiling.case("three of one bag against one")
+def _(draw):
+    a, b, c, d = draw.shuffled(range(4))
+    yes = draw.integer(0, 1)
+    texts = [[a, b, c], [b, c, a], [c, b, a], [a, c, b], [d, d], [d]]
+    return texts, [yes, yes, yes, 1 - yes, 1, 0]
+
+
+@blind_ceiling.case("a word that stands twice")
+def _(draw):
+    a, b, c = draw.shuffled(range(3))
+    return [[a, a, b], [a, b], [b, a, b], [c], [b, b, a]], [1, 0, 0, 1, 1]
+
+
+@blind_ceiling.case("no bag is met twice")
+def _(draw):
+    words = draw.shuffled(range(12))
+    return [words[: i + 1] for i in range(5)], [0, 1, 1, 0, 1]
+
+
+@blind_ceiling.case("many texts of few words")
+def _(draw):
+    texts = [draw.integers(0, 2, 3).tolist() for _ in range(24)]
+    return texts, draw.integers(0, 1, 24).tolist()
+
+
+# ---- find the fault: a macro F1 ------------------------------------------------
+
+
+@exercise(
+    "ch10-macro",
+    "expected F1 of each label over all batches together, and the mean of these",
+    faults("""
+hits += (yes & (answers == 1)).sum(dim=0) -> hits += (yes == (answers == 1)).sum(dim=0)
+        # what does it give a model that never says yes?
+logits > 0 -> logits > 0.5  # a chance of one half: which logit is that?
+2 * hits / (said + are).clamp(min=1)
+    torch.full_like(said, 2 * hits.sum() / (said + are).sum().clamp(min=1))
+        # does a rare label count as much as a common one?
+"""),
+)
+def macro_f1(batches):
+    hits = said = are = 0.0
+    for logits, answers in batches:
+        yes = logits > 0
+        hits += (yes & (answers == 1)).sum(dim=0)
+        said += yes.sum(dim=0).to(logits.dtype)
+        are += answers.sum(dim=0)
+    each = 2 * hits / (said + are).clamp(min=1)
+    return each.mean()
+
+
+macro_f1.instead("""
+hits = said = are = 0.0\\n    for logits, answers in batches:
+    hits = said = are = 0.0\\n    for logits, answers in batches[-1:]:
+        # the last batch alone is counted
+2 * hits / (said + are).clamp(min=1)
+    2 * hits / (said + are)  # a label that is never yes: 0 divided by 0
+    hits / said.clamp(min=1)  # that's precision: how many of those said are yes
+    hits / are.clamp(min=1)  # that's recall: how many of the yeses were said
+    hits / (said + are).clamp(min=1)  # the 2 is missing: all right would give one half
+    hits / (said + are - hits).clamp(min=1)
+        # hits divided by all that is yes or was said so: that's not F1
+""")
+
+
+def scored(draw, sizes, shares):
+    batches = []
+    for n in sizes:
+        answers = (draw.uniform(0, 1, n, len(shares)) < torch.tensor(shares)).float()
+        batches.append((2 * answers - 1 + 1.5 * draw.normal(*answers.shape), answers))
+    return (batches,)
+
+
+@macro_f1.case("the example: two labels, two batches")
+def _(draw):
+    first = torch.tensor([[2.0, -1.0], [0.3, -2.0]]), torch.tensor([[1.0, 0], [0, 0]])
+    second = torch.tensor([[-1.0, 0.4]]), torch.tensor([[1.0, 1.0]])
+    return ([first, second],)
+
+
+@macro_f1.each("""
+batches of several sizes -> [5, 8, 3], [0.4, 0.6, 0.3]
+a rare label and a common one -> [12, 12], [0.9, 0.1]
+a label that is never yes -> [4, 6], [0.5, 0.0]
+one batch -> [9], [0.5, 0.5, 0.5]
+""")
+def _(draw, sizes, shares):
+    return scored(draw, sizes, shares)
+
+
+@macro_f1.case("nothing is yes, and nothing was said to be")
+def _(draw):
+    return ([(-draw.uniform(1, 2, 3, 2), torch.zeros(3, 2))],)
+
+
+@macro_f1.case("chances between 0.5 and 0.62")
+def _(draw):
+    (batches,) = scored(draw, [6, 6], [0.5, 0.5])
+    return (
+        [
+            (logits.sign() * draw.uniform(0.1, 0.4, *logits.shape), answers)
+            for logits, answers in batches
+        ],
+    )
