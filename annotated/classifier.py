@@ -90,23 +90,26 @@ class AttentionPooling(nn.Module):
     def weights(
         self, states: Float[Tensor, "b t d"], real: Bool[Tensor, "b t"]
     ) -> Float[Tensor, "b t"]:
-        """Return what each token weighs; ``real`` as in :func:`pool`."""
+        """Return what each token weighs; ``states`` and ``real`` as in :func:`pool`."""
         scores = self.question(states).squeeze(-1).masked_fill(~real, -torch.inf)
         return scores.softmax(dim=1).nan_to_num()
 
     def forward(
         self, states: Float[Tensor, "b t d"], real: Bool[Tensor, "b t"]
     ) -> Float[Tensor, "b d"]:
-        """Return one vector for each text, ``(b, d)``, as :func:`pool` does."""
+        """Return one vector a text; ``states`` and ``real`` as in :func:`pool`."""
         weights = self.weights(states, real)
         return (weights[:, None] @ states).squeeze(1)
 
 
 class TransformerClassifier(nn.Module):
-    """Chapter 06's encoder, pooled to one vector a text, and a linear map to logits.
+    """The encoder, pooled to one vector a text, and a linear map to logits.
 
     Several classes of which one holds: cross-entropy of the logits. Several labels of
-    which any may hold: binary cross-entropy of each, with logits.
+    which any may hold: binary cross-entropy of each, with logits. From chapter 10.
+
+    Args:
+        config: its sizes, and how it pools.
     """
 
     def __init__(self, config: ClassifierConfig):
@@ -140,7 +143,7 @@ class TransformerClassifier(nn.Module):
         return self.encoder(self.dropout(x), padding_mask(tokens, c.pad))
 
     def forward(self, tokens: Int[Tensor, "b t"]) -> Float[Tensor, "b c"]:
-        """Return logits of each class for each text; arguments as :meth:`states`."""
+        """Return logits of each class for each text; ``tokens`` as :meth:`states`."""
         real, states = tokens != self.config.pad, self.states(tokens)
         if self.pooling is not None:
             return self.output(self.pooling(states, real))

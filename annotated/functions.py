@@ -52,7 +52,7 @@ class Function(NamedTuple):
 
 
 def module_split(module: str) -> str:
-    """Return the split of a module; a package's modules are all in one.
+    """Return the split of a ``module``; a package's modules are all in one.
 
     Modules of one package resemble each other. A hash decides: 6 in 10 packages are for
     training, 2 each for validation and test.
@@ -101,6 +101,9 @@ def functions_of(source: str, module: str = "") -> Iterator[Function]:
         source: of a module; it's parsed, never run.
         module: its name.
 
+    Yields:
+        Functions, in the order in which they're met.
+
     Raises:
         SyntaxError: if ``source`` is no Python of the version that runs.
     """
@@ -148,7 +151,7 @@ class _Bare(ast.NodeTransformer):
 
 
 def labels_of(function: ast.FunctionDef) -> Iterator[str]:
-    """Read from the syntax tree which of ``LABELS`` hold for a ``function``."""
+    """Return which of ``LABELS`` hold for a ``function``, by its syntax tree."""
     inside = [node for line in function.body for node in ast.walk(line)]
     names = [node for node in inside if isinstance(node, ast.Name)]
     read = {node.id for node in names if isinstance(node.ctx, ast.Load)}
@@ -175,7 +178,7 @@ def labels_of(function: ast.FunctionDef) -> Iterator[str]:
 
 
 def disguised(tokens: tuple[str, ...], seed: int, names: int = 100) -> tuple[str, ...]:
-    """Return ``tokens`` without keywords, and with other names: what is left to see?
+    """Return ``tokens`` without keywords, and with other names.
 
     Each name becomes one of ``names`` others, drawn by ``seed``, the same wherever it
     stands; more names than that have to share. Names say nothing any more, and can only

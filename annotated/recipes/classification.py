@@ -71,7 +71,7 @@ class Labelled(NamedTuple):
     disguise: bool = False  #: whether texts are disguised, anew each time
 
     def view(self, text: Text, seed: int) -> Text:
-        """Return what a model gets to see of a ``text``."""
+        """Return what a model gets to see of a ``text``; ``seed`` draws a disguise."""
         return disguised(text, seed) if self.disguise else text
 
 
@@ -168,6 +168,8 @@ def order_task() -> Labelled:
 class BagOfEmbeddings(nn.Module):
     """The mean of the words' vectors and a linear map: a classifier without attention.
 
+    Iyyer et al. (2015), without their hidden layers.
+
     Args:
         vocab_size: number of tokens that there are.
         classes: number of logits.
@@ -184,16 +186,16 @@ class BagOfEmbeddings(nn.Module):
         self.output = nn.Linear(d_model, classes)
 
     def forward(self, tokens: Int[Tensor, "b t"]) -> Float[Tensor, "b c"]:
-        """Return logits for padded ids."""
+        """Return logits for ``tokens``, padded ids."""
         vectors = self.dropout(self.embedding(tokens))
         return self.output(pool(vectors, tokens != Words.pad))
 
 
 class Unmasked(TransformerClassifier):
-    """A classifier with a slip: it attends to padding, and averages it, too."""
+    """A classifier with a slip (chapter 10): padding is attended to, and averaged."""
 
     def forward(self, tokens: Int[Tensor, "b t"]) -> Float[Tensor, "b c"]:
-        """Return logits that depend on how much padding there is."""
+        """Return logits for ``tokens`` that depend on how much padding there is."""
         x = self.dropout(self.positions(self.embedding(tokens)))
         return self.output(self.encoder(x).mean(dim=1))
 
@@ -256,14 +258,14 @@ def words_and_pairs(text: Text) -> list[str]:
 class Recipe(NamedTuple):
     """Sizes and rates, chosen together."""
 
-    steps: int
+    steps: int  #: of the optimiser
     rate: float  #: the highest
     size: int = 32  #: texts in a batch
-    dropout: float = 0.1
+    dropout: float = 0.1  #: its probability
     max_len: int = 128  #: the longest text
-    layers: int = 1
-    d_model: int = 64
-    d_ff: int = 128
+    layers: int = 1  #: of an encoder
+    d_model: int = 64  #: width of the vectors
+    d_ff: int = 128  #: inner width of the feed-forward networks
 
 
 CLASSIFICATION_RECIPES = {
@@ -385,8 +387,15 @@ def classify(
     return logits
 
 
-def reader(model: nn.Module, task: Labelled) -> Callable[[Sequence[Text]], Tensor]:
-    """Return a function from texts to logits, as :class:`TfidfLinear` is one."""
+def reader(
+    model: nn.Module, task: Labelled
+) -> Callable[[Sequence[Text]], Float[Tensor, "n c"]]:
+    """Return a function from texts to logits, as :class:`TfidfLinear` is one.
+
+    Args:
+        model: a trained one.
+        task: its task.
+    """
     return lambda texts: classify(model, task, texts)
 
 
@@ -394,7 +403,7 @@ def reader(model: nn.Module, task: Labelled) -> Callable[[Sequence[Text]], Tenso
 
 
 def both_ways(answers: Float[Tensor, "n c"]) -> None:
-    """Require that each label holds for some texts and not for others.
+    """Require that each label of ``answers`` holds for some texts and not for others.
 
     Raises:
         ValueError: if one holds for none, or for all: there is nothing to learn.
@@ -455,7 +464,7 @@ def best_thresholds(
 
 
 def cross_entropy(logits: Float[Tensor, "n c"], answers: Float[Tensor, "n c"]) -> float:
-    """Return the mean loss of ``logits``, in nats a label."""
+    """Return the mean loss of ``logits`` by their ``answers``, in nats a label."""
     return F.binary_cross_entropy_with_logits(logits, answers).item()
 
 
@@ -499,7 +508,9 @@ def reliability(
     ]
 
 
-def measure(read: Callable[[Sequence[Text]], Tensor], task: Labelled) -> dict[str, Any]:
+def measure(
+    read: Callable[[Sequence[Text]], Float[Tensor, "n c"]], task: Labelled
+) -> dict[str, Any]:
     """Return what a model's answers are worth on the texts for testing.
 
     Args:

@@ -164,6 +164,15 @@ def saying():
     )
 
 
+def sorting():
+    drawn = matrix(8, 14, 14, ((0.2,), (0.9,), (0.1,), (0.6,), (0.3,)))
+    for i, (mark, chance) in enumerate((("A", 0.2), ("B", 0.9), ("C", 0.6))):
+        y = 24 + 24 * i
+        drawn += path(f"M28 49L88 {y}", "var(--at-weight)", 2.5, chance)
+        drawn += text(94, y + 5, mark) + box(112, y - 7, 70 * chance, 13, 0.85)
+    return drawn
+
+
 def following():
     chances = (("n", 0.82), ("i", 0.12), ("t", 0.05))
     return text(8, 20, "for i in ra_") + "".join(
@@ -231,7 +240,8 @@ def crossing():
 
 PICTURES = {
     1: dates, 2: words, 3: heads, 4: mask, 5: clocks, 6: stacks, 7: losses,
-    8: copying, 9: saying, 11: following, 12: segments, 13: wheel, 14: streams,
+    8: copying, 9: saying, 10: sorting, 11: following, 12: segments, 13: wheel,
+    14: streams,
     "laboratory": crossing,
 }  # fmt: skip
 

@@ -110,13 +110,14 @@ from annotated.recipes.classification import (
     order_task,
     train_classifier,
 )
+from annotated.page.ch10 import right_share
 
 verdicts, right = order_task(), {}
 recipe = CLASSIFICATION_RECIPES["order"]
 for kind in ("bag", "no positions", "encoder"):
     small = make_classifier(kind, verdicts, recipe)
     train_classifier(small, verdicts, recipe)
-    right[kind] = ch10.right_share(small, verdicts)
+    right[kind] = right_share(small, verdicts)
     print(f"{kind:13} {right[kind]:.0%} of the unseen verdicts are right")
 
 # %% Figure: order tags=["hide-input"]
@@ -149,12 +150,13 @@ expect(
 # model sees nothing but tokens (all strings look the same, and so do numbers):
 
 # %%
+from annotated.page.ch10 import as_text, by_labels
 from annotated.recipes.classification import functions_task
 
 task = functions_task()
 print(*(f"{len(texts):,} for {split}" for split, texts in task.texts.items()))
-index = ch10.by_labels(task, "loops", "returns a value", most=40)
-print(ch10.as_text(task.texts["test"][index]), "\n")
+index = by_labels(task, "loops", "returns a value", most=40)
+print(as_text(task.texts["test"][index]), "\n")
 for label, yes in zip(task.labels, task.answers["test"][index], strict=True):
     print(f"{label:20}", "yes" if yes else "no")
 
@@ -242,20 +244,20 @@ f1(logits["test"] > 0, answers)
 # And why should *yes* begin at a chance of one half? For a rare label the model seldom dares to go so high. The **threshold** is yours to choose, for each
 # label, on the *validation* split:
 
-# %% Figure: F1 by threshold tags=["hide-input"]
+# %%
+from annotated.recipes.classification import best_thresholds, f1_scores
+
 chances = {split: some.sigmoid() for split, some in logits.items()}
+limits = best_thresholds(chances["validation"], task.answers["validation"])
+half = f1_scores(chances["test"] > 0.5, answers)
+tuned = f1_scores(chances["test"] > limits, answers)
+
+# %% Figure: F1 by threshold tags=["hide-input"]
 ch10.thresholds_figure(
     chances["validation"],
     task,
     ["loops", "calls its own name", "rebinds a parameter"],
 )
-
-# %%
-from annotated.recipes.classification import best_thresholds, f1_scores
-
-limits = best_thresholds(chances["validation"], task.answers["validation"])
-half = f1_scores(chances["test"] > 0.5, answers)
-tuned = f1_scores(chances["test"] > limits, answers)
 
 # %% Table: F1 of each label tags=["hide-input"]
 ch10.scores_table(task, half, tuned, limits)
@@ -382,15 +384,13 @@ def gradient_times_input(ids, label):
     return (gradient * x).sum(dim=-1)[0].detach()
 
 
-def at_random(ids, label):
-    return torch.rand(ids.shape[1])
+methods = {"attention": received, "gradient × input": gradient_times_input}
 
 
 # %% Try it: what it looks at tags=["hide-input"]
 from annotated.page.play import play
 
 shown = ch10.examples(task, logits["test"])
-methods = {"attention": received, "gradient × input": gradient_times_input}
 
 
 def look(function, asked, by):
@@ -436,8 +436,10 @@ for label, chance in zip(task.labels, logits_of_mine.sigmoid(), strict=True):
 # one, and watch the others as well. **What do you expect of the others?**
 
 # %%
-methods["random"] = at_random
-found = ch10.survivors(model, task, methods)
+from annotated.page.ch10 import survivors
+
+methods["random"] = lambda ids, label: torch.rand(ids.shape[1])
+found = survivors(model, task, methods)
 
 # %% Figure: answers that survive tags=["hide-input"]
 ch10.survivors_figure(found)
