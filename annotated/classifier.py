@@ -54,7 +54,9 @@ class ClassifierConfig(BlockConfig):
 
 @require.shapes
 def pool(
-    states: Float[Tensor, "b t d"], real: Bool[Tensor, "b t"], pooling: str = "mean"
+    states: Float[Tensor, "b t d"],
+    real: Bool[Tensor, "b t"],
+    pooling: str = "mean",
 ) -> Float[Tensor, "b d"]:
     """Return one vector for each text; padding has no say in it.
 
@@ -115,7 +117,8 @@ class TransformerClassifier(nn.Module):
     def __init__(self, config: ClassifierConfig):
         super().__init__()
         c = self.config = config
-        self.embedding = nn.Embedding(c.vocab_size, c.d_model, padding_idx=c.pad)
+        sizes = c.vocab_size, c.d_model
+        self.embedding = nn.Embedding(*sizes, padding_idx=c.pad)
         places = LearnedPositionalEmbedding(c.max_len, c.d_model)
         self.positions = places if c.positions else None
         self.dropout = nn.Dropout(c.dropout)
@@ -143,7 +146,7 @@ class TransformerClassifier(nn.Module):
         return self.encoder(self.dropout(x), padding_mask(tokens, c.pad))
 
     def forward(self, tokens: Int[Tensor, "b t"]) -> Float[Tensor, "b c"]:
-        """Return logits of each class for each text; ``tokens`` as :meth:`states`."""
+        """Return logits for each text; ``tokens`` as :meth:`states`."""
         real, states = tokens != self.config.pad, self.states(tokens)
         if self.pooling is not None:
             return self.output(self.pooling(states, real))

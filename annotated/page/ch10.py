@@ -55,7 +55,7 @@ def same_words() -> Html:
         drawing.text(left, 20, f"“{words}”", bold=True, size=15)
         drawing.arrow((left, 30), (left, 52))
         drawing.frame(left - 72, 56, 144, 26, shade=0.12, color="other")
-        drawing.text(left, 74, "bad · good · not · ,", code=True, size=NOTE)
+        drawing.text(left, 74, "bad good not ,", code=True, size=13)
         drawing.arrow((left, 86), (left, 108))
         drawing.frame(left - 72, 112, 144, 26, shade=0.25, color=color)
         drawing.text(left, 130, f"See it? {said.capitalize()}.")
@@ -161,7 +161,7 @@ def poolings_table(record: Mapping[str, Any]) -> Html:
         flips = dots((run["flips"] for run in runs if "flips" in run), ".0f")
         rows.append((names[kind], dots((run["tuned"] for run in runs), ".2f"), flips))
     caption = "A number for each of three seeds. Flips: of a hundred functions, those "
-    caption += "that get other labels if they are padded to 128 tokens."
+    caption += "that get other labels if padded to 128 tokens (*: none, by the masks)."
     header = "one vector from many", "macro F1", "flips"
     return show_table(header, [(a, b, c or "0*") for a, b, c in rows], caption)
 
@@ -374,7 +374,11 @@ def survivors(
 def survivors_figure(found: Mapping[str, Mapping[str, list[float]]]) -> Html:
     """Plot what :func:`survivors` returns."""
     figure, axes = plt.subplots(1, 2, figsize=(8.6, 3.6), sharey=True)
-    looks = {"attention": COLOURS["weight"], "gradient × input": THIS, "random": OTHER}
+    looks = {
+        "attention": COLOURS["weight"],
+        "gradient × input": COLOURS["value"],
+        "random": OTHER,
+    }
     said = []
     for ax, key, title in zip(
         axes,
@@ -466,7 +470,7 @@ def cost_plane(record: Mapping[str, Any]) -> Html:
         ax.plot(x, y, **LOOKS[kind], label=name)
         said.append(f"{name}: {y[-1]:.0f} % for {x[-1]:.1f} seconds")
     ax.set(xscale="log", xlabel="CPU seconds of learning", ylabel="right, %")
-    ax.legend(loc="lower right")
+    ax.legend(loc="upper left")
     return show(
         figure,
         title="Up and to the left is better",

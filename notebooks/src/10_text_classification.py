@@ -321,7 +321,7 @@ ch10.poolings_table(recorded("pooling"))
 
 # %% [markdown]
 # Read the last row twice. With padding averaged in, F1 is no lower: training showed the model a little padding, and it learned to live with it. And
-# still 5 to 31 of a hundred functions <!-- recorded pooling: 5, 31 = [round(f(r["flips"] for r in record["rows"] if r["kind"] == "unmasked")) for f in (min, max)] --> change a label when the padding gets long. **No score on a test set finds this slip**; reading
+# still 5 to 31 of a hundred functions <!-- recorded pooling: 5 = round(min(r["flips"] for r in record["rows"] if r["kind"] == "unmasked")), 31 = round(max(r["flips"] for r in record["rows"] if r["kind"] == "unmasked")) --> change a label when the padding gets long. **No score on a test set finds this slip**; reading
 # one text twice does.
 #
 # As for the poolings, mean, maximum and attention differ less than their seeds would need to tell them apart. The first token is behind: with one layer it has to
@@ -484,7 +484,7 @@ say(ch10.survivors_said(three))
 ch10.learning_curves(films)
 
 # %% [markdown]
-# **Counting wins**, whatever the size. An opinion on a film mostly stands in a word or two. The linear model weighs each word by itself; the encoder must first learn
+# **Counting wins**, whatever the size: with TF-IDF, or by averaging vectors. An opinion on a film mostly stands in a word or two. The linear model weighs each word by itself; the encoder must first learn
 # a vector for each of 9,000 words <!-- given: 9,000 --> from the same few sentences. And positions change nothing: who says "not bad, good"? What does it cost?
 
 # %% Figure: cost and accuracy, recorded tags=["hide-input"]
@@ -513,7 +513,7 @@ say(ch10.disguise_said(functions))
 # So, when is a Transformer worth it? From scratch, with a few thousand texts:
 #
 # - The answer stands **in words or phrases** (topic, opinion, spam): count. It's better here, and it costs next to nothing.
-# - The answer stands **between** distant words (is this name used again? who does what to whom?): no count of words and neighbours holds it, and attention pays.
+# - The answer stands **between** distant words (is this name used again? who does what to whom?): no count of words and neighbours holds it, and attention can. Don't expect much of it, though: from four thousand functions ours learned only a part of what the tokens say.
 # - In any case, run the linear model first. It tells you what the expensive one has to beat.
 #
 # All this is about models that begin with nothing. One that has read a large part of the web before it sees your first label
@@ -564,7 +564,7 @@ say(ch10.disguise_said(functions))
 # - Several labels: a sigmoid and a threshold for each, chosen on validation; macro F1 counts labels, micro F1 counts answers.
 # - Sure isn't right. One temperature repairs most of it.
 # - An attention map names what matters, but not what for. Delete and see.
-# - Count words first. A Transformer from scratch pays where the answer stands between the words.
+# - Count words first. From scratch and with few texts, a Transformer is worth a try where the answer stands between the words.
 #
 # And the forty thousand messages? Count, by noon. Then read the ones that it got wrong.
 
