@@ -117,8 +117,7 @@ class TransformerClassifier(nn.Module):
     def __init__(self, config: ClassifierConfig):
         super().__init__()
         c = self.config = config
-        sizes = c.vocab_size, c.d_model
-        self.embedding = nn.Embedding(*sizes, padding_idx=c.pad)
+        self.embedding = nn.Embedding(c.vocab_size, c.d_model, padding_idx=c.pad)
         places = LearnedPositionalEmbedding(c.max_len, c.d_model)
         self.positions = places if c.positions else None
         self.dropout = nn.Dropout(c.dropout)

@@ -160,6 +160,8 @@ def poolings_table(record: Mapping[str, Any]) -> Html:
     for (kind,), runs in grouped(record["rows"], "kind").items():
         flips = dots((run["flips"] for run in runs if "flips" in run), ".0f")
         rows.append((names[kind], dots((run["tuned"] for run in runs), ".2f"), flips))
+    careless = [run["flips"] for run in record["rows"] if run["kind"] == "unmasked"]
+    assert (round(min(careless)), round(max(careless))) == (5, 31)  # as the text says
     caption = "A number for each of three seeds. Flips: of a hundred functions, those "
     caption += "that get other labels if padded to 128 tokens (*: none, by the masks)."
     header = "one vector from many", "macro F1", "flips"

@@ -43,7 +43,7 @@ real = torch.tensor([[True, True, True], [True, True, False]])  # (b, t)
 states.mean(dim=1)
 
 # %% [markdown]
-# The second mean is wrong: (5, 3.7) instead of (3, 1). <!-- printed: 5.0000, 3.6667 --> Padding had a vote. With $r_j = 1$ for a real token and 0 for padding,
+# The second mean is wrong: 5 and 3.6667 <!-- printed: 3.6667 --> instead of 3 and 1. Padding had a vote. With $r_j = 1$ for a real token and 0 for padding,
 #
 # $$\bar x = \frac{\sum_j r_j\, x_j}{\sum_j r_j}$$
 
@@ -104,13 +104,13 @@ ch10.check_classifier()
 # does it hurt? We let three models learn verdicts like those of the picture above, each of which has a *twin* with the same words and the other answer:
 
 # %% tags=["remove-stderr"]
+from annotated.page.ch10 import right_share
 from annotated.recipes.classification import (
     CLASSIFICATION_RECIPES,
     make_classifier,
     order_task,
     train_classifier,
 )
-from annotated.page.ch10 import right_share
 
 verdicts, right = order_task(), {}
 recipe = CLASSIFICATION_RECIPES["order"]
@@ -321,7 +321,7 @@ ch10.poolings_table(recorded("pooling"))
 
 # %% [markdown]
 # Read the last row twice. With padding averaged in, F1 is no lower: training showed the model a little padding, and it learned to live with it. And
-# still 5 to 31 of a hundred functions <!-- recorded pooling: 5 = round(min(r["flips"] for r in record["rows"] if r["kind"] == "unmasked")), 31 = round(max(r["flips"] for r in record["rows"] if r["kind"] == "unmasked")) --> change a label when the padding gets long. **No score on a test set finds this slip**; reading
+# still 5 to 31 of a hundred functions change a label when the padding gets long. **No score on a test set finds this slip**; reading
 # one text twice does.
 #
 # As for the poolings, mean, maximum and attention differ less than their seeds would need to tell them apart. The first token is behind: with one layer it has to
@@ -485,7 +485,7 @@ ch10.learning_curves(films)
 
 # %% [markdown]
 # **Counting wins**, whatever the size: with TF-IDF, or by averaging vectors. An opinion on a film mostly stands in a word or two. The linear model weighs each word by itself; the encoder must first learn
-# a vector for each of 9,000 words <!-- given: 9,000 --> from the same few sentences. And positions change nothing: who says "not bad, good"? What does it cost?
+# a vector for each of 9,000 words from the same few sentences. And positions change nothing: who says "not bad, good"? What does it cost?
 
 # %% Figure: cost and accuracy, recorded tags=["hide-input"]
 ch10.cost_plane(films)

@@ -1,0 +1,237 @@
+"""annotated/page/ch10.py: its drawings draw what ran, and its sentences say it."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+import torch
+from torch import nn
+
+from annotated.page import ch10
+from annotated.recipes.classification import (
+    CLASSIFICATION_RECIPES,
+    Labelled,
+    Words,
+    make_classifier,
+    order_task,
+)
+
+RESULTS = Path(__file__).parents[2] / "book" / "results"
+TEXTS = [("def", "f", "a"), ("def", "g", "b", "a"), ("def", "f", "b")]
+
+
+def recorded(name):
+    return json.loads((RESULTS / f"{name}.json").read_text("utf-8"))
+
+
+def html(shown):
+    return shown._repr_html_()
+
+
+def alt(shown):
+    return re.search(r'(?:alt|aria-label)="([^"]+)"', html(shown))[1]
+
+
+@pytest.fixture
+def task():
+    answers = torch.tensor([[1.0, 1.0], [0.0, 1.0], [1.0, 0.0]])
+    texts = dict.fromkeys(("train", "validation", "test"), TEXTS)
+    every = dict.fromkeys(texts, answers)
+    return Labelled(("has f", "has g"), texts, every, Words(TEXTS))
+
+
+class Finds(nn.Module):
+    """Says yes to its two labels where a token for each is there."""
+
+    def __init__(self, *tokens):
+        super().__init__()
+        self.tokens, self.unused = tokens, nn.Parameter(torch.zeros(1))
+
+    def forward(self, ids):
+        there = [(ids == token).any(dim=1) for token in self.tokens]
+        return 2.0 * torch.stack(there, dim=1) - 1
+
+
+def test_the_opening_has_one_bag_and_two_answers():
+    text = html(ch10.same_words())
+    assert text.count("bad good not ,") == 2
+    assert text.count("var(--at-wrong)") == text.count("var(--at-right)") == 1
+    for said in ("See it? No.", "See it? Yes."):
+        assert said in text
+
+
+def test_tokens_become_lines():
+    tokens = "def f ( a ) : ⏎ ⇥ if a : ⏎ ⇥ return 0 ⏎ ⇤ b ⏎ ⇤".split()
+    assert ch10.as_text(tokens) == (
+        "def f ( a ) :\n    if a :\n        return 0\n    b"
+    )
+
+
+def test_a_function_is_found_by_its_labels(task):
+    assert ch10.by_labels(task, "has g", most=4) == 1
+    assert ch10.by_labels(task, "has f", "has g", most=4) == 0
+    with pytest.raises(ValueError):
+        ch10.by_labels(task, "has g", most=3)
+
+
+def test_means_are_drawn_beside_what_is_real():
+    states = torch.tensor([[[1.0, 2.0], [7.0, 8.0]], [[3.0, 4.0], [9.0, 6.0]]])
+    real = torch.tensor([[True, True], [True, False]])
+    text = html(ch10.pooled_picture(states, real, torch.tensor([[4.0, 5], [3, 4]])))
+    assert text.count("hidden") >= 2 and ">9<" not in text and ">8<" in text
+
+
+def test_the_classifier_is_proved(capsys, monkeypatch):
+    ch10.check_classifier()
+    assert capsys.readouterr().out.count("✓") == 2
+    monkeypatch.setattr(
+        "annotated.classifier.pool", lambda states, real, pooling: states.mean(1)
+    )
+    with pytest.raises(AssertionError, match="is its parts"):
+        ch10.check_classifier()
+
+
+def test_a_blind_model_gets_half_of_the_verdicts():
+    task = order_task()
+    model = make_classifier("bag", task, CLASSIFICATION_RECIPES["order"])
+    assert ch10.right_share(model, task) == 0.5
+    assert ch10.right_share(model, task, "train") == 0.5
+    said = alt(ch10.order_bars({"bag": 0.5, "encoder": 0.9375}))
+    assert "bag of embeddings 50 %; encoder 94 %" in said
+
+
+def test_scores_and_thresholds(task):
+    half = {"each": [0.25, 0.5], "macro": 0.375, "micro": 0.4}
+    tuned = {"each": [0.75, 1.0], "macro": 0.875, "micro": 0.9}
+    text = html(ch10.scores_table(task, half, tuned, torch.tensor([0.15, 0.6])))
+    cells = re.findall(r"<t[dh][^>]*>([^<]*)</t[dh]>", text)
+    assert ["has f", "67%", "0.25", "0.15", "0.75"] == cells[5:10]
+    assert ["mean: macro", "", "0.38", "", "0.88"] == cells[15:20]
+    chances = torch.tensor([[0.42, 0.9], [0.37, 0.8], [0.95, 0.7]])
+    said = alt(ch10.thresholds_figure(chances, task, ["has g", "has f"]))
+    assert "has g is best at 0.70 with 1.00" in said
+    assert "has f is best at 0.40 with 1.00" in said
+
+
+def test_poolings_and_flips_are_those_of_the_record():
+    record = recorded("pooling")
+    text = html(ch10.poolings_table(record))
+    first = [run["tuned"] for run in record["rows"] if run["kind"] == "first"]
+    assert " · ".join(f"{one:.2f}" for one in first) in text
+    assert "31 · 9 · 5" in text and "0 · 0 · 0" in text and text.count("0*") == 3
+    other = [row | {"flips": 50.0} for row in record["rows"]]
+    with pytest.raises(AssertionError):
+        ch10.poolings_table(record | {"rows": other})
+
+
+def test_reliability_before_and_after():
+    record = recorded("films")
+    said = alt(ch10.reliability_figure(record, 1000))
+    runs = [r for r in record["rows"] if (r["kind"], r["size"]) == ("encoder", 1000)]
+    for title, name in (("As they come", "as it comes"), ("With a temp", "cooled")):
+        sure, right = (
+            sum(run[name][key][-1] for run in runs) / 3 for key in ("chances", "right")
+        )
+        assert re.search(
+            rf"{title}\w*, encoder: sure {sure:.2f}, right {right:.2f}", said
+        )
+    text = ch10.cooling(record, 1000, 1.234)
+    by = " · ".join(f"{run['temperature']:.0f}" for run in runs)
+    assert f"are {by} with" in text and "1.23 is enough" in text
+    nats = sum(run["as it comes"]["nats"] for run in runs) / 3
+    assert f"from {nats:.1f} to" in text
+
+
+def test_shades_are_shares_of_the_largest_score():
+    tokens = "def f : ⏎ ⇥ return 0 ⏎ ⇤".split()
+    scores = torch.zeros(len(tokens))
+    scores[1], scores[5], scores[6] = 2.0, 1.0, -3.0
+    text = html(ch10.marked(tokens, scores, "it says yes to nine in ten"))
+    assert re.findall(r'fill-opacity="([\d.]+)"', text) == ["0.6", "0.3"]
+    assert "⇥" not in text and text.count("⏎") == 2
+    tops = {t: y for y, t in re.findall(r'y="([\d.]+)"[^>]*>(def|return)<', text)}
+    assert float(tops["return"]) > float(tops["def"])
+    long = ch10.marked(("name_of_ten",) * 9, torch.zeros(9), "nine long names in a row")
+    across = [float(x) for x in re.findall(r'<text x="([\d.]+)"', html(long))]
+    assert max(across) < 350 - 11 * 7.8, "wrapped"
+
+
+def test_examples_are_right_and_short():
+    from annotated.recipes.classification import functions_task
+
+    task = functions_task()
+    sure = 2 * task.answers["test"] - 1
+    shown = ch10.examples(task, sure)
+    assert len(shown) == 4
+    for name, text in shown.items():
+        assert text[1] == name and 25 <= len(text) <= 56
+    assert ch10.examples(task, -sure) == {}
+
+
+def test_survivors_of_deletion(task):
+    f, g = task.words.ids([("f", "g")])[0].tolist()
+    a = task.words.ids([("a",)]).item()
+    # only the first text holds both labels; f is its second token, a its third
+    task = task._replace(answers=dict.fromkeys(task.texts, task.answers["test"]))
+    methods = {
+        "its own": lambda ids, label: (ids[0] == (f, a)[label]).float(),
+        "the first": lambda ids, label: (ids[0] == f).float(),
+    }
+    found = ch10.survivors(Finds(f, a), task, methods, most=2)
+    assert found["its own"]["asked"][:2] == [1, 0]
+    assert found["its own"]["others"][:2] == [1, 1]
+    assert found["the first"]["asked"][:2] == [1, 0.5]
+    assert found["the first"]["others"][:2] == [1, 0.5]
+    assert g != f
+
+
+def test_survivors_are_plotted_and_said():
+    lines = {"asked": [1.0, 0.8, 0.7, 0.25], "others": [1.0, 0.9, 0.8, 0.75]}
+    found = dict.fromkeys(("attention", "gradient × input", "random"), lines)
+    said = alt(ch10.survivors_figure(found))
+    assert "The label asked for, attention: 25 after three" in said
+    assert "Its other labels, random: 75 after three" in said
+    three = {n: {"asked": 0.1 * i, "others": 0.15 * i} for i, n in enumerate(found, 1)}
+    text = ch10.survivors_said(three)
+    assert "names, 10% of the" in text and "20% and 30%" in text
+
+
+def test_films_by_size_and_cost():
+    record = recorded("films")
+    means = {
+        (kind, size): sum(
+            100 * r["accuracy"] / 3
+            for r in record["rows"]
+            if (r["kind"], r["size"]) == (kind, size)
+        )
+        for kind in ch10.NAMES
+        for size in (200, 8625)
+    }
+    said = alt(ch10.learning_curves(record))
+    first, last = means["bag", 200], means["bag", 8625]
+    assert f"bag of embeddings from {first:.0f} to {last:.0f}" in said
+    assert f"TF-IDF, linear: {means['TF-IDF', 8625]:.0f} %" in alt(
+        ch10.cost_plane(record)
+    )
+    gap = means["TF-IDF", 8625] - means["encoder", 8625]
+    assert f"is right {gap:.0f} times less" in ch10.cost_said(record)
+    worse = [r | {"accuracy": r["accuracy"] * (r["kind"] != "bag")}
+             for r in record["rows"]]  # fmt: skip
+    with pytest.raises(AssertionError):
+        ch10.learning_curves(record | {"rows": worse})
+
+
+def test_labels_with_and_without_disguise():
+    record = recorded("functions")
+    text = html(ch10.by_label(record))
+    hidden = [r["each"][-1] for r in record["rows"]
+              if r["disguise"] and r["kind"] == "encoder"]  # fmt: skip
+    row = re.search(r"ignores a parameter.*?</tr>", text, re.DOTALL)[0]
+    assert f"{sum(hidden) / 3:.2f}" in re.findall(r">([\d.]+)<", row)[-1]
+    said = ch10.disguise_said(record)
+    ahead, behind = said.split("behind for")
+    assert "*ignores a parameter*" in ahead and "*loops*" in behind
+    turned = [r | {"disguise": not r["disguise"]} for r in record["rows"]]
+    with pytest.raises(AssertionError):
+        ch10.disguise_said(record | {"rows": turned})
