@@ -394,7 +394,7 @@ def survivors_figure(found: Mapping[str, Mapping[str, list[float]]]) -> Html:
             said.append(f"{title}, {name}: {shares[3]:.0f} after three")
         ax.set(title=title, xlabel="tokens deleted", ylim=(0, 103))
     axes[0].set_ylabel("answers that stay yes, %")
-    axes[1].legend(loc="lower left")
+    axes[1].legend(loc="center right")
     return show(
         figure,
         alt=f"Percent of answers that stay yes. {'; '.join(said)}.",

@@ -1,0 +1,55 @@
+"""Faults of annotated/page/ch10.py: (text, what replaces it, what is wrong then)."""
+
+# fmt: off
+FAULTS = {
+    "as_text": [
+        ("1 if token == \"⇥\" else -1", "1", "deeper and deeper"),
+    ],
+    "by_labels": [
+        (".all(dim=1)", ".any(dim=1)", "other labels hold as well"),
+        ("<= most", "<= 999", "too long"),
+    ],
+    "right_share": [
+        ("[split]) > 0", "[split]) < 0", "wrong counts as right"),
+    ],
+    "poolings_table": [
+        ('run["tuned"] for', 'run["macro"] for', "another score"),
+    ],
+    "thresholds_figure": [
+        ("column.argmax()", "column.argmin()", "the worst is marked"),
+    ],
+    "reliability_figure": [
+        ('row["size"] == size', "True", "all sizes together"),
+    ],
+    "cooling": [
+        ('== ("encoder", size)', '== ("bag", size)', "of another model"),
+    ],
+    "marked": [
+        ("scores.max()", "scores.abs().max()", "shares of the largest magnitude"),
+        ("x and x + width > 346", "False", "never wrapped"),
+        ("0.6 * shade", "0.6", "all as dark"),
+    ],
+    "examples": [
+        ('(task.answers["test"] > 0)', "(logits == logits)", "wrong ones, too"),
+        ("25 <= len(text) <= most", "len(text)", "any length"),
+    ],
+    "survivors": [
+        ("others[label] = False", "pass", "the label asked for is among the others"),
+        ("descending=True", "descending=False", "the weakest are deleted"),
+        ("order[:number]", "order[:1]", "one is deleted"),
+        (">= 2", ">= 1", "functions with one label"),
+    ],
+    "survivors_said": [
+        ("{grad['asked']:.0%}", "{att['asked']:.0%}", "of another method"),
+    ],
+    "cost_said": [
+        ("100 * (accuracy[theirs] - accuracy[ours])", "accuracy[theirs]", "no gap"),
+    ],
+    "by_label": [
+        ("groups[disguise, kind]", "groups[False, kind]", "never in disguise"),
+    ],
+    "disguise_said": [
+        ('means[True, "encoder"] - means[True, "TF-IDF"]',
+         'means[True, "TF-IDF"] - means[True, "encoder"]', "the wrong way round"),
+    ],
+}
