@@ -165,3 +165,37 @@ def test_texts_that_cannot_be_read():
         model(torch.tensor([[3, V]]))
     with pytest.raises(ValueError, match="pooling must be one of"):
         pool(torch.zeros(1, 2, D), torch.ones(1, 2, dtype=torch.bool), "attention")
+
+
+@pytest.mark.parametrize("pooling", POOLINGS[:3])
+def test_logits_are_those_of_the_pooled_states(pooling):
+    model, tokens = make_model(pooling=pooling), draw()
+    pooled = one_by_one(model.states(tokens), pooling)
+    assert_close(model(tokens), model.output(pooled))
+
+
+def test_padding_may_have_another_id():
+    for pooling in POOLINGS:
+        model = make_model(pad=4, pooling=pooling)
+        tokens = torch.tensor([[3, 0, 5], [2, 1, 6]])  # 0 is a token like any other
+        padded = torch.nn.functional.pad(tokens, (0, 2), value=4)
+        assert_close(model(padded), model(tokens))
+        other = tokens.clone()
+        other[0, 1] = 7
+        assert not torch.allclose(model(other)[0], model(tokens)[0])
+
+
+def test_dropout_reaches_the_embeddings_and_not_the_evaluation():
+    model, tokens, seen = make_model(dropout=0.9), draw(), []
+    model.encoder.register_forward_pre_hook(lambda _, given: seen.append(given[0]))
+    model(tokens)
+    model.train()(tokens)
+    assert (seen[0] != 0).all() and (seen[1] == 0).float().mean() > 0.7
+
+
+def test_a_text_may_not_be_too_long_even_without_positions():
+    for positions in (True, False):
+        model = make_model(positions=positions)
+        model(torch.ones(1, 9, dtype=torch.long))
+        with pytest.raises(ValueError, match="length must be at most max_len"):
+            model(torch.ones(1, 10, dtype=torch.long))

@@ -11,6 +11,7 @@ from torch import nn
 from annotated.page import ch10
 from annotated.recipes.classification import (
     CLASSIFICATION_RECIPES,
+    GOOD,
     Labelled,
     Words,
     make_classifier,
@@ -97,6 +98,13 @@ def test_a_blind_model_gets_half_of_the_verdicts():
     model = make_classifier("bag", task, CLASSIFICATION_RECIPES["order"])
     assert ch10.right_share(model, task) == 0.5
     assert ch10.right_share(model, task, "train") == 0.5
+    ids = task.words.ids([(word,) for word in GOOD]).flatten()
+
+    class EndsWell(nn.Linear):  # what the last word says
+        def forward(self, tokens):
+            return 2.0 * torch.isin(tokens[:, -1:], ids) - 1
+
+    assert ch10.right_share(EndsWell(1, 1), task) == 1
     said = alt(ch10.order_bars({"bag": 0.5, "encoder": 0.9375}))
     assert "bag of embeddings 50 %; encoder 94 %" in said
 
@@ -183,6 +191,13 @@ def test_survivors_of_deletion(task):
     assert found["its own"]["others"][:2] == [1, 1]
     assert found["the first"]["asked"][:2] == [1, 0.5]
     assert found["the first"]["others"][:2] == [1, 0.5]
+    both = ch10.survivors(
+        Finds(f, a),
+        task,
+        {"both": lambda ids, label: torch.tensor([0.0, 2.0, 1.0])},
+        most=2,
+    )["both"]
+    assert both == {"asked": [1, 0.5, 0], "others": [1, 0.5, 0]}
     assert g != f
 
 
