@@ -7,13 +7,13 @@
 // Axes stay where they are while it trains: 0 to `top` upwards, all steps of the experiment
 // across. They are drawn in the page's own pixels, so that letters keep their size.
 function chart(name, format, lines) {
-  const LEFT = 40, BOTTOM = 74, TOP = 8, HEIGHT = BOTTOM + 19;
-  const svg = draw(document.createElement("div"), "svg", { height: HEIGHT, role: "img", "aria-label": `${name}; the status says the numbers` });
+  const LEFT = 40, TOP = 8;
+  const svg = draw(document.createElement("div"), "svg", { role: "img", "aria-label": `${name}; the status says the numbers` });
   return {
     svg,
     paint(run, grey, top, floor = null, blind = null) {
-      const width = svg.clientWidth || 300, RIGHT = width - 6;
-      svg.setAttribute("viewBox", `0 0 ${width} ${HEIGHT}`);
+      const width = svg.clientWidth || 300, height = svg.clientHeight || 93, RIGHT = width - 6, BOTTOM = height - 19;
+      svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
       const x = (step) => LEFT + ((RIGHT - LEFT) * step) / run.settings.steps;
       const y = (value) => BOTTOM - ((BOTTOM - TOP) * value) / top;
       svg.replaceChildren();
@@ -84,15 +84,16 @@ const empty = (settings, asked) => ({ settings, asked, points: [], tests: [] });
 const over = ({ end }) => end === "learned" || end === "steps";
 
 // The run to compare with: an experiment's control, with the same seed if there is one.
-// With other switches, the last run that differs in one thing, or else the whole model.
+// With other switches, the last run on such words that differs in one thing, or else the
+// whole model.
 function reference(lab, run) {
-  const done = lab.past.filter((old) => old !== run && over(old)).reverse();
+  const done = lab.past.filter((old) => old !== run && over(old) && old.settings.words === run.settings.words).reverse();
   const like = (wanted) => {
     const fit = done.filter((old) => same(old.settings, wanted));
     return fit.find((old) => old.settings.seed === run.settings.seed) || fit[0];
   };
   if (run.asked) return like(control(lab.base, run.asked));
-  return done.find((old) => apart(old.settings, run.settings).length === 1) || like(lab.base);
+  return done.find((old) => apart(old.settings, run.settings).length === 1) || like(withWords(lab, { ...lab.base, words: run.settings.words }));
 }
 
 // What the grey curve is called.

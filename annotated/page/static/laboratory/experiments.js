@@ -26,7 +26,7 @@ function present(lab, why = "") {
     return;
   }
   const grey = curves(lab, lab.current), words = [why];
-  words.push(lab.past.length ? `${it ? "Make your guess, then press" : "Press"} Train.` : "Nothing is trained yet.");
+  words.push(lab.past.length ? `${it ? "Make your guess, then press" : "A new model, which knows nothing yet: make your guess, and press"} Train.` : "Nothing is trained yet.");
   if (asked && !grey && !same(lab.own, control(lab.base, it))) words.push("It trains two models: first the grey curve, to compare with, then this one.");
   dom.status.textContent = words.filter(Boolean).join(" ");
   greet(lab);
@@ -49,7 +49,7 @@ function ask(lab) {
   const { dom, from, own, base, file, names } = lab, { experiment } = dom, it = chosen(lab);
   const kept = from ? changes({ ...base, ...file.experiments[from].changes }, base).filter((one) => changes(own, base).includes(one)) : [];
   const text = it ? it.question : kept.length ? `Your own switches, and what experiment ${names.indexOf(from) + 1} has changed (${kept.join(", ")}). What do you expect?`
-    : "Set the switches as you like. What do you expect?";
+    : "Switch what you like, in the drawing or below. (How small can the model get, and still write most words right?) What do you expect?";
   dom.title.textContent = it ? `${names.indexOf(experiment.value) + 1}. ${it.title}` : "Your own switches";
   dom.question.replaceChildren(...linked(lab, text));
   const texts = it ? it.guesses : Object.keys(OWN);
@@ -89,7 +89,8 @@ function switched(lab) {
 function share(lab) {
   if (lab.names.length === 1) return;
   const changed = apart(lab.own, usually(lab)).map((name) => [name, lab.own[name]]);
-  history.replaceState(null, "", `#${new URLSearchParams([["experiment", lab.dom.experiment.value], ...changed])}`);
+  const word = wordNow(lab), its = word && word !== lab.first ? [["word", word]] : [];
+  history.replaceState(null, "", `#${new URLSearchParams([["experiment", lab.dom.experiment.value], ...changed, ...its])}`);
 }
 
 // What a text of the address sets a switch to; undefined if there is no such choice.
@@ -106,6 +107,8 @@ function openShared(lab) {
   const name = parts.get("experiment"), known = name === "own" || names.includes(name);
   if (!known) wrong.push(`There is no experiment “${name}”.`);
   parts.delete("experiment");
+  if (parts.has("word")) lab.dom.word.value = parts.get("word").slice(0, 20);
+  parts.delete("word");
   experiment.value = known ? name : names[0];
   let settings = usually(lab);
   if (parts.get("words") === "any") settings = withWords(lab, { ...settings, words: "any" });

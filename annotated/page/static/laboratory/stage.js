@@ -27,7 +27,7 @@ function makeStage(lab) {
     chips.push([name, button]);
     return button;
   };
-  const boxes = Object.entries(PARTS).map(([part, names]) => make("div", { className: `lab-box lab-${part}` }, make("b", {}, part), ...names.map(chip)));
+  const boxes = Object.entries(PARTS).map(([part, names]) => make("div", { className: `lab-box lab-${part}`, "data-part": part }, make("b"), ...names.map(chip)));
   const stage = make("div", { className: "lab-stage" });
   const field = draw(stage, "svg", { class: "lab-field", role: "img", "aria-label": "the model, of which nothing is drawn yet" });
   const note = make("p", { className: "lab-stage-note" });
@@ -58,6 +58,10 @@ function showParts(lab) {
     button.textContent = !on ? `no ${SHORT[name]}` : !moved ? SHORT[name] : name === "norm" ? `${settings.norm}-norm` : `${settings[name]} ${SHORT[name]}`;
   }
   boxes[0].hidden = settings.model === "decoder";
+  for (const box of boxes) {
+    box.dataset.layers = settings.layers;
+    box.firstChild.textContent = settings.layers > 1 ? `${box.dataset.part} × ${settings.layers}` : box.dataset.part;
+  }
   const others = apart(settings, base).filter((name) => name !== "seed" && !PARTS.decoder.includes(name));
   const first = training && current.next;
   note.textContent = first ? `first the grey curve: ${current.title}` : others.map((name) => called(name, settings[name])).join(", ");
@@ -106,9 +110,9 @@ function drawStage(lab, view, upTo, row, peeks) {
   const close = Math.abs(across.length - down.length) < 3 || shift;
   lab.slots = { count: close ? longest : down.length, shift };
   const y = (i, n) => TOP + ((height - TOP) * (i + 0.5)) / (close ? longest : n);
-  const small = (height - TOP) / Math.max(across.length, down.length) < 17;
-  field.classList.toggle("lab-small", small);
-  const tile = Math.min(22, (height - TOP) / Math.max(across.length, down.length) - 2);
+  const gap = (height - TOP) / longest; // one letter from the next
+  field.classList.toggle("lab-small", gap < 17);
+  const tile = Math.min(22, gap - 2);
   const x = [12, width - 12], end = [edges.left || 30, edges.right || width - 30];
   if (edges.left && dom.boxes[0].matches(".lab-idle")) [x[0], end[0]] = [edges.left + 14, edges.left + 28];
   if (edges.right && dom.boxes[1].matches(".lab-idle")) [x[1], end[1]] = [edges.right - 14, edges.right - 28];
