@@ -100,13 +100,18 @@ shown.flat().forEach((node) => {
   text(x + wide / 2, y + 0.42 * high, name(node.symbol), { ...look, class: "strong" });
   text(x + wide / 2, y + 0.86 * high, chance(node.log), look);
 });
+// of sentences in a narrow list, only what differs: from the word at which they part
+const begins = pieces && view.width() < 560 ? list.map(({ node }) => sounds(node).split(" ")) : [[]];
+let alike = 0;
+while (begins.length > 1 && begins.every((words) => words.length > alike + 1 && words[alike] === begins[0][alike])) alike += 1;
+const told = (words) => (alike ? "… " + words.split(" ").slice(alike).join(" ") : words);
 const left = both ? size * last + 20 : 4, end = pieces ? 66 : Math.min(326, view.width() - 4);
-text(left, both ? 14 : 16, alpha ? "finished: log p ÷ n^α = score" : "finished: log p", { class: "strong" });
+text(left, both ? 14 : 16, alpha ? "finished: log p ÷ nᵅ = score" : "finished: log p", { class: "strong" });
 list.forEach(({ node, n, score }, i) => {
   const y = (both ? 46 * i : 22 * i) + 40, own = sounds(node);
   const good = answers.includes(own), look = { class: i ? "" : "strong" };
   if (!pieces) text(left, y, good ? "✓" : "✗", { style: `fill: var(--at-${good ? "right" : "wrong"})`, class: "strong" });
-  text(left + (pieces ? 76 : 18), y, own, look);
+  text(left + (pieces ? 76 : 18), y, told(own), look);
   const sum = alpha ? `${three(node.log)} ÷ ${three(penalty(n))} = ` : "";
   const said = three(score);
   if (both) text(left + 18, y + 18, sum + said, look);
