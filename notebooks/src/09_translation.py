@@ -688,7 +688,14 @@ ch09.sentences_table(ours)
 # %% Figure: where it looked tags=["hide-input", "remove-stdout"]
 ch09.sentence_map(ours["rows"][2])
 
+# %% Proof: the full stop looks at the verb that is missing tags=["hide-input", "proof"]
+third = ours["rows"][2]
+stop = torch.tensor(third["maps"][1])[8]
+assert third["pieces"][stop.argmax()] == "▁seen" and stop.max() > 0.45
+
 # %% [markdown]
+# Where *gesehen* should stand, before the full stop, half of the weight lies on *seen*: it looked there, and wrote the stop.
+#
 # And the measure, on the test set of 2016:
 
 # %% Table: Multi30k, recorded tags=["hide-input", "remove-stdout"]
