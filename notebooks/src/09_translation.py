@@ -291,7 +291,7 @@ expect(
 # sounds and 22 % of the words wrong <!-- cited: 5, 22 --> with a Transformer on this dictionary, on another split of it. So
 # no: after a minute of training, ours makes about twice as many mistakes. It isn't the layers: PyTorch's own
 # (`nn.Transformer`), with the same sizes, batches and rates, do no better. It's partly the size and the minute,
-# as the larger model of section 9.8 shows, and partly the split:
+# as the larger model of section 9.8 shows, and a little the split:
 
 # %% Table: recorded models tags=["hide-input", "remove-stdout"]
 from annotated.page.notebook import recorded
