@@ -142,10 +142,10 @@ def stepper() -> Html:
     assert learned_from(TOY_TEXT, 5, "lowest")["word"] == ["▁low", "est"]
     return explorer(
         static("bpe_stepper.js"),
-        {},
+        {"texts": TEXTS},
         [
-            Text("text", "learn from", TOY_TEXT, TEXTS, most=400),
-            Slider("merges", "merges", list(range(31)), 3),
+            Text("text", "learn from", TOY_TEXT, most=400),
+            Slider("merges", "merges", list(range(401)), 3),
             Text("word", "then cut", "lowest", ("slow", "seashells"), most=40),
         ],
         label="Byte-pair encoding, step by step",
@@ -153,8 +153,8 @@ def stepper() -> Html:
             ({"text": t, "merges": n, "word": w}, learned_from(t, n, w))
             for t, n, w in states
         ],
-        question="“lowest” isn't in the text that is there at first. After how many "
-        "merges does it take two pieces, and which?",
+        question="“lowest” isn't in the text below. After how many merges does it take "
+        "two pieces, and which? And which merge is the first that joins a ▁?",
         caption="▁ stands for the space before a word. Filled: the piece that was just "
         "joined. Each number is how often the word stands in your text. Dashed: a "
         "letter that isn't in it.",
