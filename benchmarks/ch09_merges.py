@@ -20,6 +20,9 @@ references hold an unknown one, and the vocabulary is the largest. The three see
 one vocabulary are at most 2 BLEU apart, and no training takes less than 70 or more than
 130 CPU seconds. No number of merges gives 100 occurrences to 95 % of the pieces, since
 a third of the letters have fewer.
+
+Two were missed: the seeds of 4,000 merges are 2.6 BLEU apart, so that they overlap with
+those of 1,000, and one training took 69.99 seconds.
 """
 
 import time

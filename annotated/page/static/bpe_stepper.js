@@ -145,15 +145,13 @@ view.once("buttons", () => [
   find(".annotated-controls").append(button);
 }));
 
-// room for what is said, so that nothing moves
-find(".annotated-says").style.minHeight = both ? "3em" : "7.4em";
 const step = !text.length ? "Type a text to learn from."
   : !learned.length ? "Nothing is joined yet: every piece is a letter."
     : `Merge ${learned.length} joined “${values.merges[learned.length - 1].join("” and “")}”, which stood side by side ${last === 1 ? "once" : `${last} times`}.`;
 const strange = [...new Set(cut.flatMap((piece) => [...piece]))].filter((letter) => !age.has(letter));
 const says = `${step} ${letters} letters, with ▁, and ${learned.length} merges; the text takes ${total} pieces`
     + (cut.length ? `, and “${state.word}” ${cut.length}: ${cut.join(" ")}.` : ".")
-    + (strange.length ? ` Not in the text, so that a model has no symbol for it: “${strange.join("”, “")}”.` : "");
+    + (strange.length ? ` Not in the text, so without a symbol: “${strange.join("”, “")}”.` : "");
 // the slider ends where nothing is left to join
 const end = view.once(`merges of ${state.text}`, () => {
   while (joinCommonest());
@@ -164,4 +162,4 @@ if (state.merges > end) {
   slider.setAttribute("aria-valuetext", end);
   find("output").textContent = end;
 }
-return { values, says };
+return { values, says, room: 190 + 3 * [...state.word].length + 6 * strange.length };
