@@ -266,8 +266,8 @@ max(counts, key=counts.get)
     max(reversed(counts), key=counts.get)
         # of pairs that are equally common the last one is taken, not the first
     max(sorted(counts), key=counts.get)
-        # equally common pairs are ordered by their letters, as on page 9c; here the one
-        that is met first counts
+        # equally common pairs are ordered by their letters or by age, as on page 9c;
+        here the one that is met first counts
     max(counts, key=lambda p: sum(counts[q] * (p[0] + p[1] == q[0] + q[1]) for q in
         counts))
         # (a, bc) and (ab, c) are two pairs: they don't count together
@@ -286,6 +286,12 @@ word, i = [], 0
 @bpe_step.case("the example: low, lower, newest")
 def _(draw):
     return [[*"low"], [*"lower"], [*"newest"]], [5, 2, 6]
+
+
+@bpe_step.case("a pair that stands in a word twice counts twice")
+def _(draw):
+    a, b, c, d = draw.shuffled("pqrstu")[:4]
+    return [[a, b, a, b], [c, d]], [2, 3]
 
 
 @bpe_step.case("the commonest word decides, not the most words")
@@ -308,8 +314,6 @@ def _(draw):
 
 @bpe_step.each("""
 what overlaps counts: a a in aaa -> [["a", "a", "a"], ["b", "c"]], [2, 3]
-a pair that stands in a word twice counts twice -> [["a", "b", "a", "b"], ["c", "d"]],
-        [2, 3]
 longer pieces end and begin as the pair does -> [["ca", "b"], ["a", "b"], ["a", "bd"]],
         [1, 5, 1]
 two pairs with the same letters -> [["d", "e"], ["a", "bc"], ["ab", "c"], ["e", "d"]],
@@ -321,12 +325,9 @@ def _(draw, words, times):
     return [["".join(map(names.get, piece)) for piece in w] for w in words], times
 
 
-@bpe_step.each("""
-equally common: the pair that is met first -> 0
-equally common, in another alphabet -> 1
-""")
-def _(draw, turned):
-    a, b, c, d, e, f = sorted(draw.shuffled("pqrstuvw")[:6], reverse=not turned)
+@bpe_step.case("equally common: the pair that is met first")
+def _(draw):
+    a, b, c, d, e, f = sorted(draw.shuffled("pqrstuvw")[:6])
     pairs = [[c, d], [a, b], [e, f]]  # in the middle, whichever way they are sorted
     return [*pairs, [f, e]], [3, 3, 3, draw.integer(1, 2)]
 
