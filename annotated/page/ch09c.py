@@ -301,6 +301,7 @@ def merges_figure(record: Mapping[str, Any]) -> Html:
     two.plot(*zip(*points, strict=True), "-", color=THIS)
     two.axhline(95, color=OTHER, linestyle="--")
     two.text(sizes[-1], 97, "95 %", ha="right")
+    # cited: 100
     two.set(title="% of symbols met 100 times", ylim=(0, 112))
     one.set(title="BLEU", ylim=(0, 1.18 * max(max(row["bleu"]) for row in rows)))
     for ax in (one, two):

@@ -203,7 +203,7 @@ ch09c.others_table(text, "the naïve unfollowable ½ 🙂")
 #   🙂 four. GPT-2 and many models since. ([Llama](https://arxiv.org/abs/2302.13971) has letters, and
 #   bytes only for unknown ones: **byte fallback**.)
 # - **WordPiece** ([Schuster & Nakajima, 2012](https://doi.org/10.1109/ICASSP.2012.6289079)) marks with `##` a
-#   piece that continues a word, and cuts off the longest known piece, from left to right. BERT. BERT's
+#   piece that continues a word, and cuts off the longest known piece, from left to right. BERT, whose
 #   trainer was never published. It's [said](https://huggingface.co/learn/llm-course/en/chapter6/6) to join the
 #   pair with the highest count(*ab*) / (count(*a*) · count(*b*)); `tokenizers`, which made the row above, counts as
 #   BPE does ([tokenizers#570](https://github.com/huggingface/tokenizers/issues/570)).

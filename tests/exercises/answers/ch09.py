@@ -1,7 +1,6 @@
 """Answers to the exercises of chapter 09."""
 
 import math
-from collections import Counter
 
 import torch
 
@@ -80,6 +79,8 @@ parents[over] -> parents[over] if len(over) else torch.tensor([])  # dtype=torch
 
 @right("ch09-bpe-step")
 def bpe_step(words, times):
+    from collections import Counter
+
     pairs = []
     for pieces, n in zip(words, times, strict=True):
         for i in range(len(pieces) - 1):
