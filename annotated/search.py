@@ -226,11 +226,12 @@ class Hypothesis(NamedTuple):
 
 @require.shapes
 def log_probabilities(
-    model: Transformer,
+    model: Any,
     source: Int[Tensor, "b s"],
     output: Int[Tensor, "b t"],
     *,
     start: int,
+    reader: type = Rereader,
 ) -> Float[Tensor, "b"]:
     """Return how likely a ``model`` finds a given ``output`` for each ``source``.
 
@@ -242,16 +243,17 @@ def log_probabilities(
         source: ids, padded anywhere.
         output: ids without the start symbol, with the end symbol, padded behind it.
         start: the id that training began every target with.
+        reader: as for :func:`beam_search`.
 
     Returns:
         Logarithms ``(b,)``, sums over the symbols of each output.
     """
-    pad = model.config.pad
     with evaluating(model):
+        past = reader(model, source)
         before = torch.cat([torch.full_like(output[:, :1], start), output[:, :-1]], 1)
-        logs = model(padding_last(source, pad), before).log_softmax(dim=-1)
+        logs = past.read(before).log_softmax(dim=-1)
         each = logs.gather(-1, output[..., None].long())[..., 0]  # (b, t)
-    return each.masked_fill(output == pad, 0.0).sum(dim=1)
+    return each.masked_fill(output == past.pad, 0.0).sum(dim=1)
 
 
 @require.shapes

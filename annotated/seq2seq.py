@@ -19,6 +19,7 @@ from annotated.data import Batch, Vocabulary
 from annotated.devices import device_of, to_device
 from annotated.masks import length_mask
 from annotated.recurrent_attention import ScoredAttention
+from annotated.search import padding_last
 from annotated.training import evaluating
 
 QUERIES = ("previous", "current", "previous+output")
@@ -269,6 +270,54 @@ class Seq2Seq(nn.Module):
             if ended.all():
                 break
         return torch.stack(tokens, dim=1), torch.stack(alignments, dim=1)
+
+
+class RecurrentReader:
+    """Reads a target step by step, so that :func:`annotated.search.beam_search` can.
+
+    There is no cache to grow: what was read is in the decoder's state.
+
+    Args:
+        model: in evaluation mode.
+        source: token ids, ``(b, s)``, padded anywhere.
+
+    Raises:
+        ValueError: if the model is in training mode, or a source is all padding.
+    """
+
+    def __init__(self, model: Seq2Seq, source: Int[Tensor, "b s"]):
+        require.that(not model.training, "model must be in evaluation mode")
+        self.decoder, self.pad = model.decoder, model.decoder.embedding.padding_idx
+        self.vocab_size = model.decoder.head.out_features
+        source = padding_last(source, self.pad)
+        self.memory = model.encoder(source, (source != self.pad).sum(dim=1))
+        self.prepared = self.decoder.prepare(self.memory)
+        self.last = self.decoder.start(self.memory)
+
+    @require.shapes
+    def read(self, tokens: Int[Tensor, "b t"]) -> Float[Tensor, "b t v"]:
+        """Return the logits at new positions, those after all that was read before.
+
+        Args:
+            tokens: ids of the new positions.
+        """
+        logits = []
+        for embedded in self.decoder.embedding(tokens).unbind(dim=1):
+            self.last = self.decoder.step(
+                embedded, self.last, self.memory, self.prepared
+            )
+            logits.append(self.last.logits)
+        return torch.stack(logits, dim=1)
+
+    @require.shapes
+    def keep(self, rows: Int[Tensor, "n"]) -> None:
+        """Go on with these ``rows``, in this order; a row may be there several times.
+
+        Row i of the next :meth:`read` goes on where row ``rows[i]`` stopped.
+        """
+        self.last = Step(*(one[rows] for one in self.last))
+        self.memory = Memory(*(one[rows] for one in self.memory))
+        self.prepared = self.prepared[rows]
 
 
 def teacher_forcing_loss(model: Seq2Seq, batch: Batch) -> Float[Tensor, ""]:

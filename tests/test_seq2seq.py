@@ -14,10 +14,12 @@ from annotated.recurrent_attention import (
     DotAttention,
     LocationSensitiveAttention,
 )
+from annotated.search import beam_search, log_probabilities
 from annotated.seq2seq import (
     QUERIES,
     AttentionDecoder,
     Memory,
+    RecurrentReader,
     RNNEncoder,
     Seq2Seq,
     Step,
@@ -704,3 +706,85 @@ def test_the_attention_must_take_the_decoders_queries_and_the_encoders_states(qu
 def test_greedy_takes_ids_and_room(arguments, message):
     with pytest.raises(ValueError, match=message):
         make_model().greedy(*make_source(), *arguments)
+
+
+# ---- step by step, for a search ----------------------------------------------------
+
+
+class Rereader:
+    """Reads all again at each step, a row at a time; what a reader should equal."""
+
+    def __init__(self, model, source):
+        self.model, self.pad, self.vocab_size = model, PAD, TARGET
+        self.source, self.tokens = source, source[:, :0]
+
+    def read(self, tokens):
+        self.tokens = torch.cat([self.tokens, tokens], dim=1)
+        rows = zip(self.source, self.tokens, strict=True)
+        each = [
+            self.model(one[one != PAD][None], (one != PAD).sum()[None], read[None])
+            for one, read in rows
+        ]
+        return torch.cat(each)[:, -tokens.shape[1] :]
+
+    def keep(self, rows):
+        self.source, self.tokens = self.source[rows], self.tokens[rows]
+
+
+def make_both(attention: str, query: str = "previous") -> tuple[Seq2Seq, Tensor]:
+    model = Seq2Seq(make_encoder(), make_decoder(attention, query)).eval()
+    source = torch.randint(3, SOURCE, (B, S))
+    source[0, 2:] = PAD
+    source[2, :3] = PAD  # in front
+    return model, source
+
+
+@every_attention
+@every_query
+def test_reading_step_by_step_is_reading_all_again(attention, query):
+    model, source = make_both(attention, query)
+    reader, again = RecurrentReader(model, source), Rereader(model, source)
+    assert (reader.vocab_size, reader.pad) == (TARGET, PAD)
+    for rows, size in ([0, 1, 2], 1), ([2, 0, 2, 1], 3), ([3, 0, 0, 1], 1), ([1], 2):
+        for one in (reader, again):
+            one.keep(torch.tensor(rows))
+        tokens = torch.randint(1, TARGET, (len(rows), size))
+        assert_close(reader.read(tokens), again.read(tokens))
+
+
+@pytest.mark.parametrize("attention", ["none", "additive", "location"])
+def test_a_search_finds_the_same_whatever_reads(attention):
+    model, source = make_both(attention)
+    with torch.no_grad():
+        model.decoder.head.weight.mul_(5)
+        model.decoder.head.bias[PAD] = -1000  # a search never writes padding
+    settings = {"start": START, "end": END, "max_new_tokens": T, "alpha": 0.0}
+    found, again = (
+        beam_search(model, source, **settings, beam=4, n_best=4, reader=reader)
+        for reader in (RecurrentReader, Rereader)
+    )
+    assert [[one.tokens for one in several] for several in found] == [
+        [one.tokens for one in several] for several in again
+    ]
+    greedy = beam_search(
+        model, source, **settings, beam=1, stop="first", reader=RecurrentReader
+    )
+    real = source.flatten()[source.flatten() != PAD].split([2, S, 2])
+    padded, lengths = pad_sequences([one.tolist() for one in real])
+    tokens, _ = model.greedy(padded, lengths, START, END, T)
+    for (one,), row in zip(greedy, tokens.tolist(), strict=True):
+        assert one.tokens == row[: len(one.tokens)]
+        assert not any(row[len(one.tokens) :])
+    output, _ = pad_sequences([several[0].tokens for several in found])
+    logs = log_probabilities(model, source, output, start=START, reader=RecurrentReader)
+    expected = [several[0].log_probability for several in found]
+    assert_close(logs, torch.tensor(expected, dtype=logs.dtype))
+
+
+def test_a_reader_wants_evaluation_mode_and_a_source():
+    model, source = make_both("additive")
+    with pytest.raises(ValueError, match="model must be in evaluation mode"):
+        RecurrentReader(model.train(), source)
+    source[1] = PAD
+    with pytest.raises(ValueError, match=r"in rows \[1\], got none"):
+        RecurrentReader(model.eval(), source)

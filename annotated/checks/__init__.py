@@ -55,7 +55,7 @@ from ast import literal_eval, parse
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from itertools import combinations
+from itertools import combinations, zip_longest
 from typing import Any
 
 import torch
@@ -746,7 +746,10 @@ def _tolerance(case: Case) -> float:
 
 
 def _as_asked(result: Any, expected: Any) -> Any:
-    """A number for a tensor of one, where a number is asked for."""
+    """A number for a tensor of one, where a number is asked for, in a list as well."""
+    if type(result) in (list, tuple) and type(expected) in (list, tuple):
+        pairs = zip_longest(result, expected[: len(result)])
+        return type(result)(_as_asked(*pair) for pair in pairs)
     asked = isinstance(expected, int | float) and not isinstance(expected, bool)
     if asked and isinstance(result, Tensor) and result.dim() == 0:
         return result.item()

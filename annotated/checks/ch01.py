@@ -39,8 +39,7 @@ sums.tanh() @ w
         # w is missing: the components are weighted by w, not only added
     (sums.tanh() @ w).softmax(dim=-1)
         # these are weights: return the scores, before the softmax
-    (sums.tanh() @ w).mT
-        # queries and keys are exchanged: e[…, i, j] is for query i and key j
+    (sums.tanh() @ w).mT  # queries and keys are exchanged: row i is for query i
     (sums.tanh() @ w).squeeze()
         # squeeze() drops every axis of length 1, also that of a lone source or query
 queries @ W_q.mT, keys @ W_k.mT

@@ -155,6 +155,15 @@ def copying():
     return drawn
 
 
+def saying():
+    seen = [0.75, 0.3, 0, 0, 0.1, 0, 0]
+    return (
+        letters(38, 30, "thought", seen)
+        + path("M50 38V64", "var(--at-weight)", 3, 0.6)
+        + text(38, 80, "<tspan font-weight='700'>TH</tspan> AO T")
+    )
+
+
 def following():
     chances = (("n", 0.82), ("i", 0.12), ("t", 0.05))
     return text(8, 20, "for i in ra_") + "".join(
@@ -222,7 +231,7 @@ def crossing():
 
 PICTURES = {
     1: dates, 2: words, 3: heads, 4: mask, 5: clocks, 6: stacks, 7: losses,
-    8: copying, 11: following, 12: segments, 13: wheel, 14: streams,
+    8: copying, 9: saying, 11: following, 12: segments, 13: wheel, 14: streams,
     "laboratory": crossing,
 }  # fmt: skip
 

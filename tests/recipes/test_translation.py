@@ -19,6 +19,7 @@ from annotated.recipes.translation import (
     translation_model,
     translation_task,
 )
+from annotated.search import Rereader
 
 PAIRS = [
     ("A dog runs.", "Ein Hund rennt."),
@@ -89,6 +90,18 @@ def test_batches_follow_the_seed_and_hold_every_pair(sentences):
     assert first != second, "shuffled anew"
 
 
+def counted():
+    """Return a reader, and a list of the sizes it has read."""
+    read = []
+
+    class Counted(Rereader):
+        def read(self, tokens):
+            read.append(len(tokens))
+            return super().read(tokens)
+
+    return Counted, read
+
+
 def test_it_learns_a_few_sentences_and_keeps_their_order(sentences):
     recipe = small("multi30k", tokens=60, steps=120, rate=1e-2, smoothing=0.1)
     cutter = sentences.cutter
@@ -101,6 +114,10 @@ def test_it_learns_a_few_sentences_and_keeps_their_order(sentences):
     wanted = [german[2], "", german[0], german[1], ""]
     assert translate(model, cutter, texts) == wanted
     assert translate(model, cutter, texts, beam=3, size=2) == wanted
+    for beam in (1, 3):
+        reader, read = counted()
+        assert translate(model, cutter, texts, beam, reader=reader) == wanted
+        assert read, "another reader did it"
     with pytest.raises(ValueError, match="text 2 has 51 pieces, and at most 40 fit"):
         translate(model, cutter, ["A", "." * 50])
 
@@ -128,7 +145,7 @@ def test_errors_are_counted_against_all_pronunciations(monkeypatch):
     monkeypatch.setattr(
         translation,
         "translate",
-        lambda model, cutter, words, beam, size: [said[word] for word in words],
+        lambda model, cutter, words, *_: [said[word] for word in words],
     )
     assert spelling_errors(None, None) == {"phonemes": 1 / 6, "words": 0.5}
 

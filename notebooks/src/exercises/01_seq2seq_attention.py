@@ -22,22 +22,18 @@ from annotated.checks import check
 #
 # | argument | shape | |
 # |---|---|---|
-# | `queries` | `(…, t, q)` | |
-# | `keys` | `(…, s, k)` | |
+# | `queries`, `keys` | `(…, t, q)`, `(…, s, k)` | |
 # | `W_q`, `W_k` | `(hidden, q)`, `(hidden, k)` | matrices, as in section 1.2 |
 # | `w` | `(hidden,)` | |
 # | result | `(…, t, s)` | |
 #
-# The dots stand for any number of batch axes, the same for queries and keys: none,
-# one, or two. So count axes **from the end**: `x[..., None, :]` puts an axis before
-# the last one, however many there are in front.
-#
-# No loops: one check uses a quarter of a million pairs, and counts your calls of
+# The dots stand for any number of batch axes, the same for queries and keys: none, one, or two. So
+# count axes **from the end**: `x[..., None, :]` puts an axis before the last one, however many there
+# are in front. No loops: one check uses a quarter of a million pairs, and counts your calls of
 # PyTorch. All five arguments must get gradients, and none may be changed.
 #
-# *Example.* With the toy of section 1.2, the query for the year and the key of *2024*
-# have the score $-7 \tanh 2 = -6.75$; it and the key of *March* have
-# $-7 \cdot 2 \tanh 1 = -10.66$.
+# *Example.* With the toy of section 1.2, the query for the year and the key of *2024* have the score
+# $-7 \tanh 2 = -6.75$; it and the key of *March* have $-7 \cdot 2 \tanh 1 = -10.66$.
 
 
 # %%

@@ -125,10 +125,9 @@ def exact_match(written, target, pad, end):
 #
 # *2 points. Goal: give the same model another task.*
 #
-# What the machine of chapter 8 learns is decided by its targets alone. To make it write
-# sequences backwards, write `reversed_targets(source, pad)`: the first symbol of each
-# row is the start symbol and **stays in front**; after it come the other real symbols,
-# last one first; the padding stays at the end.
+# What the machine of chapter 8 learns is decided by its targets alone. To make it write sequences
+# backwards, write `reversed_targets(source, pad)`: the first symbol of each row is the start symbol and
+# **stays in front**; after it come the other real symbols, last one first; the padding stays at the end.
 #
 # | argument | shape | |
 # |---|---|---|
@@ -136,9 +135,8 @@ def exact_match(written, target, pad, end):
 # | `pad` | an integer | the id of padding, which stands only at the end of a row |
 # | result | `(b, s)` | ids of the same dtype |
 #
-# Rows have different numbers of real symbols, and at least the start symbol. The id of
-# the start symbol may occur again in a row: there it is a symbol like any other, and
-# moves. Leave `source` unchanged.
+# Rows have different numbers of real symbols, and at least the start symbol. Its id may occur again
+# in a row: there it is a symbol like any other, and moves. Leave `source` unchanged.
 #
 # *Example.* With `pad=0`
 #

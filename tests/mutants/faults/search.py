@@ -62,11 +62,12 @@ FAULTS = {
         ("with evaluating(model):", "if True:", "with dropout and gradients"),
     ],
     "log_probabilities": [
-        (".masked_fill(output == pad, 0.0)", "", "padding counted"),
+        (".masked_fill(output == past.pad, 0.0)", "", "padding counted"),
         ("output[:, :-1]], 1)", "output[:, 1:]], 1)", "reads what is asked"),
         (".log_softmax(dim=-1)", "", "logits"),
         ("with evaluating(model):", "if True:", "with dropout and gradients"),
-        ("padding_last(source, pad)", "source", "padding in front"),
+        ("past = reader(model, source)", "past = Rereader(model, source)",
+         "reader ignored"),
     ],
     "exhaustive_search": [
         ("if symbol != pad", "", "writes padding"),

@@ -73,6 +73,24 @@ FAULTS = {
         ("(embedded, step,", "(embedded, self.decoder.start(memory),",
          "state forgotten"),
     ],
+    "RecurrentReader.__init__": [
+        ("padding_last(source, self.pad)", "source", "padding in front"),
+        ("(source != self.pad).sum(dim=1)",
+         "torch.full_like(source[:, 0], source.shape[1])", "padding read"),
+        ('require.that(not model.training, "model must be in evaluation mode")',
+         "pass", "training mode unnoticed"),
+    ],
+    "RecurrentReader.read": [
+        ("embedded, self.last,", "embedded, self.decoder.start(self.memory),",
+         "state forgotten"),
+    ],
+    "RecurrentReader.keep": [
+        ("self.last = Step(*(one[rows] for one in self.last))", "pass",
+         "states stay in their rows"),
+        ("self.memory = Memory(*(one[rows] for one in self.memory))", "pass",
+         "sources stay in their rows"),
+        ("self.prepared = self.prepared[rows]", "pass", "keys stay in their rows"),
+    ],
     "teacher_forcing_loss": [
         ("ignore_index=Vocabulary.pad", "ignore_index=-100", "padding counts"),
         ("ignore_index=Vocabulary.pad", "ignore_index=Vocabulary.end",
