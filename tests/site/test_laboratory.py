@@ -863,7 +863,53 @@ def test_the_address_keeps_a_word_of_ones_own(visit):
     visit.open(f"{PAGE}#experiment=whole&word=42")
     trouble = page.locator(".lab-trouble", has_text="knows only a to j")
     assert trouble.is_visible()
-    assert page.locator(".lab-written").inner_text().startswith("bigfaced → ")
+    page.locator(".lab-written", has_text="bigfaced → ").wait_for()
+
+
+def test_the_word_in_the_box_is_the_one_that_is_drawn(page):
+    page.evaluate("laboratoryFile.experiments.whole.changes.steps = 25")
+    choose(page, "whole")
+    button(page, "Train").click()
+    finished(page)
+    choose(page, "mask")
+    page.get_by_label("A word of 8 letters, a to j").fill("cafebabe")
+    choose(page, "whole")
+    page.locator(".lab-written", has_text="cafebabe → ").wait_for()
+    visit_any = page.locator("select[id$=-words]")
+    switches(page)
+    visit_any.select_option("any")
+    page.get_by_label("A word of 3 to 8 letters").fill("zoe")
+    choose(page, "mask")  # which has never heard of z
+    assert page.locator(".lab-word input").input_value() == "bigfaced"
+    assert page.locator(".lab-trouble:visible").count() == 0
+
+
+def test_the_slider_is_shown_on_the_curves(page):
+    page.evaluate("laboratoryFile.experiments.whole.changes.steps = 25")
+    choose(page, "whole")
+    button(page, "Train").click()
+    finished(page)
+    marks = page.locator(".lab-charts .lab-at")
+    assert marks.count() == 0
+    page.locator(".lab-scrub input").focus()
+    page.keyboard.press("Home")
+    at = marks.evaluate_all("all => all.map((line) => +line.getAttribute('x1'))")
+    assert at == [40, 40]  # step 0
+    page.keyboard.press("End")
+    assert marks.count() == 0
+
+
+def test_a_letter_that_is_read_lights_who_looks_at_it(page):
+    choose(page, "whole")
+    page.locator(".lab-verdict").wait_for()
+    box = page.locator(".lab-field").bounding_box()
+    page.mouse.move(box["x"] + 12, box["y"] + 40)  # the first letter, b
+    page.locator(".lab-pointed", has_text="looks most at").wait_for()
+    lit = page.evaluate("""() => {
+        const strong = document.querySelector(".lab-field .lab-strong");
+        return strong.getAttribute("x") > 100;
+    }""")
+    assert lit  # a letter of the answer
 
 
 def test_no_letters_overlap_and_layers_are_drawn(page):

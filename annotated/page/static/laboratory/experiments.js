@@ -23,6 +23,7 @@ function present(lab, why = "") {
     for (const input of dom.guesses.querySelectorAll("input")) input.checked = input.value === guess;
     paint(lab);
     write(lab);
+    if (lab.worker && lab.dom.word.value !== lab.current.look.text && wordNow(lab) !== null) goBack(lab);
     return;
   }
   const grey = curves(lab, lab.current), words = [why];
@@ -37,11 +38,14 @@ function chooseExperiment(lab, settings = null) {
   const done = lab.past.filter((run) => it && over(run) && run.asked === it);
   show(lab, settings || (done.length ? last(done).settings : usually(lab)));
   lab.from = null;
-  if (dom.word.getAttribute("aria-invalid") === "true") dom.word.value = lab.first; // its trouble is over
   ask(lab);
   if (!it) dom.panel.open = true;
   present(lab, why);
-  wordNow(lab);
+  if (wordNow(lab) === null && !settings) { // it suits another model
+    dom.word.value = lab.first;
+    present(lab, why);
+    wordNow(lab);
+  }
 }
 
 // The question of what is chosen, and the guesses that go with it.

@@ -14,7 +14,7 @@ function makeRun() {
   const status = make("p", { className: "lab-status" }, "Nothing is trained yet.");
   const live = make("p", { className: "lab-unseen", role: "status" });
   const rows = make("tbody");
-  const runs = make("div", { hidden: true });
+  const runs = make("div", { hidden: true, className: "lab-runs" });
   const verdict = make("p", { className: "lab-judged" }), compared = make("p", { className: "lab-compared" });
   const buttons = make("p", { className: "lab-buttons" }, train, pause, once, skip, next, again);
   const report = make("div", { className: "lab-report" });

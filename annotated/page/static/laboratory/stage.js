@@ -78,6 +78,14 @@ function places({ field, boxes }) {
   };
 }
 
+// The letter of the answer for which some head looks most at letter j of the word.
+function looksMost(lab, j) {
+  const { across, down, layers, weight } = viewOf(chooseKind(lab), lab.current), map = last(layers);
+  if (j < 0 || j >= across.length) return null;
+  const most = down.map((_, i) => Math.max(...Array.from({ length: map.heads }, (__, h) => weight(map, h, i, j))));
+  return most.indexOf(Math.max(...most));
+}
+
 const TOP = 22; // of the drawing; above stands what its two sides are
 
 // Draws what the heads of the last layer look at, for the first `upTo` letters. Where it
@@ -108,7 +116,7 @@ function drawStage(lab, view, upTo, row, peeks) {
   // The same height for the same place; where both sides are the answer, for the same letter.
   const shift = view.itself && !view.alone ? 1 : 0, longest = Math.max(across.length, down.length + shift);
   const close = Math.abs(across.length - down.length) < 3 || shift;
-  lab.slots = { count: close ? longest : down.length, shift };
+  lab.slots = { count: close ? longest : down.length, shift, read: view.itself || view.encoder ? 0 : close ? longest : across.length };
   const y = (i, n) => TOP + ((height - TOP) * (i + 0.5)) / (close ? longest : n);
   const gap = (height - TOP) / longest; // one letter from the next
   field.classList.toggle("lab-small", gap < 17);
@@ -186,6 +194,7 @@ function goBack(lab) {
   const { current } = lab, step = current.kept[lab.dom.back.value];
   clearInterval(lab.timer);
   sayWhen(lab);
+  paintCurves(lab);
   const text = wordNow(lab) ?? current.look.text;
   if (current.gone) lab.dom.wordTrouble.textContent = "That model is gone. Train again.";
   else lab.worker.postMessage({ look: text, id: current.id, at: step });
@@ -208,8 +217,10 @@ function listenToStage(lab) {
   });
   field.addEventListener("mousemove", (event) => {
     if (!ready(lab) || !lab.slots) return;
-    const box = field.getBoundingClientRect(), { count, shift } = lab.slots;
-    light(lab, Math.floor(((event.clientY - box.top - TOP) / (box.height - TOP)) * count) - shift);
+    const box = field.getBoundingClientRect(), { count, shift, read } = lab.slots;
+    const at = (event.clientY - box.top - TOP) / (box.height - TOP);
+    const left = read && event.clientX < box.left + 30; // a letter that is read: who looks at it?
+    light(lab, left ? looksMost(lab, Math.floor(at * read)) : Math.floor(at * count) - shift);
   });
   field.addEventListener("mouseleave", () => { if (ready(lab)) light(lab, null); });
   new ResizeObserver(() => paintCurves(lab)).observe(lab.dom.charts);
