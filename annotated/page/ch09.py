@@ -575,6 +575,7 @@ def sentence_map(row: Mapping[str, Any], layer: int = 2) -> Html:
     )
     figure, ax = plt.subplots(figsize=(5.6, 4.4))
     attention_heatmap(weights, written, pieces, ax=ax, bar=False)
+    ax.tick_params("x", rotation=90)  # words, and a phone is narrow
     most = (
         f"{w} at {pieces[i]}" for w, i in zip(written, weights.argmax(-1), strict=True)
     )
