@@ -703,7 +703,7 @@ ch09.multi30k_table(recorded("multi30k"))
 
 # %% [markdown]
 # A beam of 5 adds up to 0.7 BLEU with two of the seeds, <!-- recorded multi30k: 0.7 = max(r["beam 5"]["bleu"] - r["bleu"] for r in record["rows"] if "beam 5" in r) --> and takes 0.1 with the third. <!-- recorded multi30k: 0.1 = max(r["bleu"] - r["beam 5"]["bleu"] for r in record["rows"] if "beam 5" in r) -->
-# Is 30 good? A tuned Transformer of this size got 41 <!-- cited: 41 --> ([Wu et al., 2021](https://arxiv.org/abs/2105.14462); in lower case and tokenised, with a beam of 5, which is kinder),
+# Is 30 good? A tuned Transformer of this size got 41 ([Wu et al., 2021](https://arxiv.org/abs/2105.14462); in lower case and tokenised, with a beam of 5, which is kinder),
 # after many more passes.
 
 # %% [markdown]
