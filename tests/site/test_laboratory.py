@@ -884,6 +884,22 @@ def test_the_word_in_the_box_is_the_one_that_is_drawn(page):
     assert page.locator(".lab-trouble:visible").count() == 0
 
 
+def test_everything_back_on_leads_back_to_the_experiment(page):
+    page.evaluate("laboratoryFile.experiments.whole.changes.steps = 25")
+    choose(page, "whole")
+    button(page, "Train").click()
+    finished(page)
+    page.locator(".lab-word input").fill("ab cd12")
+    page.locator(".lab-decoder .lab-chip", has_text="÷ √k").click()
+    assert current(page) == "own"
+    assert page.locator(".lab-word input").input_value() == "bigfaced"
+    assert page.locator(".lab-trouble:visible").count() == 0
+    button(page, "Everything back on").click()
+    assert current(page) == "whole"
+    assert "at the last letter" in page.locator(".lab-judged").inner_text()
+    assert page.get_by_label("at the last letter, then the one before").count() == 1
+
+
 def test_the_slider_is_shown_on_the_curves(page):
     page.evaluate("laboratoryFile.experiments.whole.changes.steps = 25")
     choose(page, "whole")

@@ -41,11 +41,15 @@ function chooseExperiment(lab, settings = null) {
   ask(lab);
   if (!it) dom.panel.open = true;
   present(lab, why);
-  if (wordNow(lab) === null && !settings) { // it suits another model
-    dom.word.value = lab.first;
-    present(lab, why);
-    wordNow(lab);
-  }
+  if (!settings) fitWord(lab, why);
+}
+
+// A word that suits another model gives way.
+function fitWord(lab, why) {
+  if (wordNow(lab) !== null) return;
+  lab.dom.word.value = lab.first;
+  present(lab, why);
+  wordNow(lab);
 }
 
 // The question of what is chosen, and the guesses that go with it.
@@ -87,6 +91,7 @@ function switched(lab) {
     ask(lab);
   }
   present(lab, why);
+  fitWord(lab, why);
 }
 
 // The address says which experiment it is, and what is switched, so that a link shares it.
@@ -158,10 +163,13 @@ function listenToExperiments(lab) {
   });
   reset.addEventListener("click", () => {
     const why = leave(lab, "you put everything back");
+    const { file, from } = lab, began = from && { ...lab.base, ...file.experiments[from].changes };
+    if (began && same(began, usually(lab))) experiment.value = from; // it is that again
     show(lab, usually(lab));
     lab.from = null;
     ask(lab);
     present(lab, why);
+    fitWord(lab, why);
     changed();
     experiment.focus();
   });
