@@ -250,6 +250,10 @@ def test_each_hypothesis_has_the_penalty_of_its_own_length():
     assert len(lengths) > 1, "the test sees little"
 
 
+def refuse(*_):
+    raise RuntimeError("read otherwise")
+
+
 def test_log_probabilities_are_those_of_the_search_and_of_a_loop():
     model, source = make_model(2, targets=9), draw_sources()
     found = [one for (one,) in beam_search(model, source, **SETTINGS)]
@@ -268,6 +272,8 @@ def test_log_probabilities_are_those_of_the_search_and_of_a_loop():
     more = torch.cat([outputs, torch.zeros(3, 2, dtype=torch.long)], dim=1)
     padded = log_probabilities(model, source, more, start=START)
     torch.testing.assert_close(padded, logs)
+    with pytest.raises(RuntimeError, match="read otherwise"):
+        log_probabilities(model, source, more, start=START, reader=refuse)
     model.train()
     assert not log_probabilities(model, source, more, start=START).requires_grad
     assert model.training

@@ -93,7 +93,8 @@ equally near: the first is the shortest -> 0, 2, 1
 def _(draw, *order):
     a, b, c = draw.shuffled(range(1, 4))
     answers = [a], [c, b], [a, b, c]  # one edit each
-    return [[a, b], [c]], [[answers[i] for i in order], [[b]]]
+    long = [a, b, c] * 3  # so that the lengths of outputs tell nothing of answers'
+    return [[a, b], long], [[answers[i] for i in order], [long[:4]]]
 
 
 @error_rate.case("one edit of two symbols is nearer than two of five")
@@ -114,6 +115,12 @@ def _(draw):
     "ch09-beam-step",
     "these aren't the five: parents, symbols and totals of the likeliest k that live "
     "on, then parents and totals of those among the first k that ended",
+    symptoms=lambda result, *_: (
+        "parents and symbols are whole numbers, also where there are none: an empty "
+        "list becomes a float tensor without dtype=torch.int64"
+        if any(result[i].is_floating_point() for i in (0, 1, 3))
+        else None
+    ),
 )
 def beam_step(totals, logits, end):
     k, v = logits.shape
@@ -144,6 +151,17 @@ totals[:, None] + logits.log_softmax(dim=-1)
     torch.arange(k)  # hypotheses that have ended live on
 (symbols[:k] == end) -> (symbols == end)
         # an ended hypothesis counts only if it is among the k likeliest
+best, places = grown.flatten().topk(2 * k)
+    others = grown < grown.topk(min(k, v)).values[:, -1:]; best, places =
+        grown.masked_fill(others, -torch.inf).flatten().topk(2 * k)
+symbols != end -> (symbols != end) & (best > -torch.inf)
+        # the 2k likeliest of all parents together, not k of each: one parent may own
+        most of them
+best, places = grown.flatten().topk(2 * k)
+    others = grown < grown.topk(2).values[:, -1:]; best, places =
+        grown.masked_fill(others, -torch.inf).flatten().topk(2 * k)
+        # the 2k likeliest of all parents together, not two of each: one parent may own
+        most of them
 places // v, places % v
     places % v, places // v  # parents and symbols are exchanged
     places // k, places % k  # a row of logits has v entries, not k
@@ -178,6 +196,16 @@ def _(draw):
 def _(draw):
     rows = [[0.1, 0.3, 0.35, 0.25], [0.1, 0.5, 0.35, 0.05]]
     return likely(draw, rows, [-3.0, -1.0])
+
+
+@beam_step.each("""
+a beam of one, and the end is its best -> [[0.5, 0.2, 0.3]], [-1.0]
+one parent owns the six best -> [[0.25, 0.2, 0.18, 0.14, 0.1, 0.08, 0.05], [0.1, 0.3,
+        0.2, 0.15, 0.12, 0.08, 0.05], [0.3, 0.1, 0.25, 0.1, 0.08, 0.12, 0.05]],
+        [-1.0, -5.0, -6.0]
+""")
+def _(draw, rows, totals):
+    return likely(draw, rows, totals)
 
 
 @beam_step.each("""
@@ -238,8 +266,8 @@ max(counts, key=counts.get)
     max(reversed(counts), key=counts.get)
         # of pairs that are equally common the last one is taken, not the first
     max(sorted(counts), key=counts.get)
-        # equally common pairs are ordered by their letters, as on page 9c; here the one
-        that is met first counts
+        # equally common pairs are ordered by their letters or by age, as on page 9c;
+        here the one that is met first counts
     max(counts, key=lambda p: sum(counts[q] * (p[0] + p[1] == q[0] + q[1]) for q in
         counts))
         # (a, bc) and (ab, c) are two pairs: they don't count together
@@ -258,6 +286,12 @@ word, i = [], 0
 @bpe_step.case("the example: low, lower, newest")
 def _(draw):
     return [[*"low"], [*"lower"], [*"newest"]], [5, 2, 6]
+
+
+@bpe_step.case("a pair that stands in a word twice counts twice")
+def _(draw):
+    a, b, c, d = draw.shuffled("pqrstu")[:4]
+    return [[a, b, a, b], [c, d]], [2, 3]
 
 
 @bpe_step.case("the commonest word decides, not the most words")
@@ -280,8 +314,6 @@ def _(draw):
 
 @bpe_step.each("""
 what overlaps counts: a a in aaa -> [["a", "a", "a"], ["b", "c"]], [2, 3]
-a pair that stands in a word twice counts twice -> [["a", "b", "a", "b"], ["c", "d"]],
-        [2, 3]
 longer pieces end and begin as the pair does -> [["ca", "b"], ["a", "b"], ["a", "bd"]],
         [1, 5, 1]
 two pairs with the same letters -> [["d", "e"], ["a", "bc"], ["ab", "c"], ["e", "d"]],
@@ -293,12 +325,9 @@ def _(draw, words, times):
     return [["".join(map(names.get, piece)) for piece in w] for w in words], times
 
 
-@bpe_step.each("""
-equally common: the pair that is met first -> 0
-equally common, in another alphabet -> 1
-""")
-def _(draw, turned):
-    a, b, c, d, e, f = sorted(draw.shuffled("pqrstuvw")[:6], reverse=not turned)
+@bpe_step.case("equally common: the pair that is met first")
+def _(draw):
+    a, b, c, d, e, f = sorted(draw.shuffled("pqrstuvw")[:6])
     pairs = [[c, d], [a, b], [e, f]]  # in the middle, whichever way they are sorted
     return [*pairs, [f, e]], [3, 3, 3, draw.integer(1, 2)]
 
@@ -316,6 +345,11 @@ def _(draw):
     "ch09-best-and-stop",
     "expected the place of the best score, each with GNMT's penalty of its own length, "
     "the best score that a living one can get, and whether that is no better",
+    symptoms=lambda result, *_: (
+        "the third value is a tensor: bool(…) makes it a plain True or False"
+        if isinstance(result[2], torch.Tensor)
+        else None
+    ),
 )
 def best_and_stop(finished, alive, length, most, alpha):
     scores = [log / ((5 + n) / 6) ** alpha for log, n in finished]
@@ -408,6 +442,11 @@ def _(draw):
 # ---- find the fault: a score for parrots ----------------------------------------
 
 
+def mean_bleu(outputs, references):
+    pairs = zip(outputs, references, strict=True)
+    return sum(corpus_bleu.right([o], [r]) for o, r in pairs) / len(outputs)
+
+
 @exercise(
     "ch09-bleu",
     "expected 100 times the geometric mean of both shares, times the brevity penalty",
@@ -417,7 +456,11 @@ def _(draw):
 min(0.0, 1 - r / c) -> 1 - r / c  # what does it give an output that is too long?
 math.sqrt(shares[0] * shares[1]) -> sum(shares) / 2
         # what does it give the right words in an order of which no pair is right?
-"""),
+""")
+    | {
+        "that's the mean of each sentence's BLEU: matches, totals and lengths of all "
+        "sentences are added up before anything is divided": mean_bleu
+    },
 )
 def corpus_bleu(outputs, references):
     matches, totals, c, r = [0, 0], [0, 0], 0, 0
@@ -440,6 +483,9 @@ math.exp(min(0.0, 1 - r / c)) -> math.exp(min(0.0, 1 - c / r))
         # the penalty is for outputs that are too long; it is meant for short ones
 math.exp(min(0.0, 1 - r / c)) -> min(1.0, c / r)
         # the penalty is c / r; it should be the exponential of 1 − r / c
+c + len(output), r + len(reference)
+    c + min(len(output), len(reference)), r + len(reference)
+        # each short sentence is punished by itself; only all lengths together count
 return 100 * -> return 1.0 *  # the result is a share; 100 times that is asked
 """)
 

@@ -575,6 +575,7 @@ def sentence_map(row: Mapping[str, Any], layer: int = 2) -> Html:
     )
     figure, ax = plt.subplots(figsize=(5.6, 4.4))
     attention_heatmap(weights, written, pieces, ax=ax, bar=False)
+    ax.tick_params("x", rotation=90)  # words, and a phone is narrow
     most = (
         f"{w} at {pieces[i]}" for w, i in zip(written, weights.argmax(-1), strict=True)
     )
@@ -638,14 +639,13 @@ def pointing(model: Transformer, cutter: Cutter, words: Sequence[str]) -> Tensor
     return torch.stack(found).float().mean(dim=0)
 
 
-def steadily(model: Transformer, cutter: Cutter, words: Sequence[str]) -> float:
+def steadily(words: Sequence[str], written: Sequence[Sounds]) -> float:
     """Return how often a look in even steps from left to right would find the letter.
 
-    For the sounds that :func:`pointing` counts.
+    For the sounds that :func:`pointing` counts; ``written`` has those of the words.
     """
     found = []
-    for word in words:
-        _, [*said, _] = cross_maps(model, cutter, word)
+    for word, said in zip(words, written, strict=False):
         for letter in PLAIN:
             if word.count(letter) == said.count(letter.upper()) == 1:
                 place = said.index(letter.upper()) / max(len(said) - 1, 1)

@@ -4,6 +4,7 @@ import json
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
+from statistics import mean
 from time import perf_counter
 from typing import Any
 
@@ -21,7 +22,7 @@ from annotated.bpe import (
 from annotated.page.diagrams import Drawing
 from annotated.page.frames import Html, Slider, Text, explorer, static
 from annotated.page.notebook import show, show_table
-from annotated.page.plots import THIS
+from annotated.page.plots import OTHER, THIS
 
 # ---- words, letters, pieces ------------------------------------------------------
 
@@ -43,18 +44,27 @@ def sizes_table(learned: Sequence[str], unread: Sequence[str], merges: list) -> 
         count = sum(len(pieces[word]) for word in unread)
         unknown = sum(not known.issuperset(pieces[word]) for word in unread)
         share = f"{unknown / len(unread):.1%}"
-        long = count / len(unread)
-        row = (name, f"{len(known):,}", f"{long:.2f}", f"{long**2:.1f}", share)
-        rows.append(row)
+        rows.append((name, f"{len(known):,}", f"{count / len(unread):.2f}", share))
     return show_table(
-        ("symbols", "vocabulary", "a word takes", "its square", "words unknown"),
+        ("symbols", "vocabulary", "a word takes", "words unknown"),
         rows,
         caption=f"Learned from {len(learned):,} words, measured on the next "
-        f"{len(unread):,}.",
+        f"{len(unread):,}. A sign is a word, and the space before a word a letter.",
     )
 
 
 # ---- the toy ---------------------------------------------------------------------
+
+
+def boxes(
+    drawing: Drawing, x: float, y: float, pieces: Sequence[str], new: str = ""
+) -> None:
+    """Draw pieces side by side; those that are ``new`` are shaded."""
+    for piece in pieces:
+        wide = 8 * len(piece) + 6
+        drawing.frame(x, y - 14, wide, 20, shade=0.3 if piece == new else 0)
+        drawing.text(x + wide / 2, y, piece, code=True)
+        x += wide + 3
 
 
 def steps_drawing(times: Mapping[str, int], learned: Sequence[Pair]) -> Html:
@@ -75,13 +85,8 @@ def steps_drawing(times: Mapping[str, int], learned: Sequence[Pair]) -> Html:
         else:
             drawing.text(2, y, "letters", anchor="start", bold=True)
         for i, word in enumerate(words):
-            x, top = left + at[word], y + 25 * (i // 2)
-            for piece in pieces[word]:
-                wide = 8 * len(piece) + 6
-                new = pair is not None and piece == "".join(pair)
-                drawing.frame(x, top - 14, wide, 20, shade=0.3 if new else 0)
-                drawing.text(x + wide / 2, top, piece, code=True)
-                x += wide + 3
+            new = "".join(pair) if pair else ""
+            boxes(drawing, left + at[word], y + 25 * (i // 2), pieces[word], new)
         y += 2 * row
     said = "; ".join(" ".join(pair) for pair in learned)
     ends = ", ".join(" ".join(pieces[word]) for word in words)
@@ -142,10 +147,10 @@ def stepper() -> Html:
     assert learned_from(TOY_TEXT, 5, "lowest")["word"] == ["▁low", "est"]
     return explorer(
         static("bpe_stepper.js"),
-        {},
+        {"texts": TEXTS},
         [
-            Text("text", "learn from", TOY_TEXT, TEXTS, most=400),
-            Slider("merges", "merges", list(range(31)), 3),
+            Text("text", "learn from", TOY_TEXT, most=400),
+            Slider("merges", "merges", list(range(401)), 3),
             Text("word", "then cut", "lowest", ("slow", "seashells"), most=40),
         ],
         label="Byte-pair encoding, step by step",
@@ -153,8 +158,8 @@ def stepper() -> Html:
             ({"text": t, "merges": n, "word": w}, learned_from(t, n, w))
             for t, n, w in states
         ],
-        question="“lowest” isn't in the text that is there at first. After how many "
-        "merges does it take two pieces, and which?",
+        question="“lowest” isn't in the text below. After how many merges does it take "
+        "two pieces, and which? And which merge is the first that joins a ▁?",
         caption="▁ stands for the space before a word. Filled: the piece that was just "
         "joined. Each number is how often the word stands in your text. Dashed: a "
         "letter that isn't in it.",
@@ -191,20 +196,24 @@ def check_tokenizer(tokenizer: Any, words: Sequence[str], merges: int) -> None:
     )
 
 
-def examples_table(
+def examples_drawing(
     learned: Sequence[str], merges: Sequence[Pair], words: Sequence[str]
 ) -> Html:
-    """Show a few words in the pieces of three vocabularies."""
-    amounts = (100, 1000, 4000)
-    rows = [
-        (word, *(" ".join(apply_merges("▁" + word, merges[:n])) for n in amounts))
-        for word in words
-    ]
+    """Draw a few words in the pieces of three vocabularies."""
+    amounts, y, said = (100, 1000, 4000), 20, []
+    drawing = Drawing(350, 96 * len(words) - 10)
+    for word in words:
+        for n in amounts:
+            pieces = apply_merges("▁" + word, merges[:n])
+            drawing.text(2, y, f"{n:,} merges", anchor="start")
+            boxes(drawing, 100, y, pieces)
+            said.append(f"{n} merges: {' '.join(pieces)}")
+            y += 25
+        y += 21
     read = [word for word in words if "▁" + word in set(learned)]
     fresh = "None of them is" if not read else f"Only {', '.join(read)} is"
-    return show_table(
-        ("word", *(f"{n:,} merges" for n in amounts)),
-        rows,
+    return drawing.figure(
+        alt=f"{', '.join(words)} in pieces. {'; '.join(said)}.",
         caption=f"{fresh} in the text that was learned from.",
     )
 
@@ -240,85 +249,81 @@ def amounts(
 
 
 def amounts_figure(rows: Sequence[Mapping[str, float]]) -> Html:
-    """Plot length and rare pieces by the number of merges."""
+    """Plot length and rare pieces by the size of the vocabulary."""
     figure, (one, two) = plt.subplots(1, 2, figsize=(8.6, 3.2))
-    places = range(len(rows))
-    one.plot(places, [row["pieces"] for row in rows], "o-", color=THIS)
-    two.plot(places, [100 * row["rare"] for row in rows], "o-", color=THIS)
-    one.set(title="pieces a word, unread text", ylim=(0, None))
-    two.set(title="rare pieces, %", ylim=(0, None))
+    sizes = [row["vocabulary"] for row in rows]
+    one.plot(sizes, [row["pieces"] for row in rows], "o-", color=THIS)
+    two.plot(sizes, [100 * row["rare"] for row in rows], "o-", color=THIS)
+    one.set(title="pieces a word, unread text", ylim=(0, 1.1 * rows[0]["pieces"]))
+    two.set(title="rare pieces, %", ylim=(0, 100))
     for ax in (one, two):
-        ax.set_xticks(places, [f"{row['merges']}" for row in rows])
-        ax.set(xlabel="merges")
+        ax.set(xscale="log", xlabel="vocabulary, log axis")
+        ax.set_xticks([30, 100, 300, 1000, 4000], "30 100 300 1,000 4,000".split())
+        ax.minorticks_off()
     said = "; ".join(
         f"{row['merges']}: vocabulary {row['vocabulary']}, {row['pieces']:.2f} pieces "
         f"a word, {row['rare']:.0%} rare"
         for row in rows
     )
+    amounts = ", ".join(f"{row['merges']:,}" for row in rows[1:])
     return show(
         figure,
         title="Early merges shorten the text, late ones make rare pieces",
         alt=f"Pieces a word and rare pieces by merges. {said}.",
-        caption=f"From {rows[0]['vocabulary']} letters to a vocabulary of "
-        f"{rows[-1]['vocabulary']:,}, and of {rows[-1]['pieces']:.2f} pieces a word. "
-        "Rare: fewer than 20 occurrences. Docstrings of Python's library.",
+        caption=f"From the left: letters; {amounts} merges. Rare: fewer than 20 "
+        "occurrences.",
     )
 
 
-def merges_figure(rows: Sequence[Mapping[str, float]]) -> Html:
-    """Plot length, rare pieces and BLEU of recorded translators, by their merges."""
-    figure, panels = plt.subplots(1, 3, figsize=(8.6, 3.2))
-    parts = (
-        ("pieces", 1, "pieces a German sentence"),
-        ("rare", 100, "rare pieces, %"),
-        ("bleu", 1, "BLEU"),
-    )
-    for ax, (key, times, name) in zip(panels, parts, strict=True):
-        ax.plot(range(len(rows)), [times * row[key] for row in rows], "o-", color=THIS)
-        ax.set_xticks(range(len(rows)), [f"{row['merges']}" for row in rows])
-        ax.set(xlabel="merges", title=name, ylim=(0, None))
-    said = "; ".join(
-        f"{row['merges']}: vocabulary {row['symbols']}, {row['pieces']:.1f} pieces, "
-        f"{row['rare']:.0%} rare, {row['bleu']:.1f} BLEU"
-        for row in rows
-    )
-    best = max(rows, key=lambda row: row["bleu"])
-    least, most = (f(row["cpu_seconds"] for row in rows) for f in (min, max))
+def merges_figure(record: Mapping[str, Any]) -> Html:
+    """Plot BLEU, and how many symbols are frequent, by the size of the vocabulary."""
+    rows, letters = record["rows"], record["rows"][0]["symbols"]
+    figure, (one, two) = plt.subplots(1, 2, figsize=(8.6, 3.4), width_ratios=(3, 2))
+    sizes, said, names = [row["symbols"] for row in rows], [], []
+    for row in rows:
+        x, bleu, kind = row["symbols"], row["bleu"], row["kind"]
+        colour = OTHER if isinstance(kind, str) else THIS
+        one.plot([x] * len(bleu), bleu, "-", color=colour)
+        one.plot(x, mean(bleu), "o", color=colour)
+        place = {"xytext": (0, 7), "textcoords": "offset points", "ha": "center"}
+        one.annotate(f"{mean(bleu):.1f}", (x, max(bleu)), **place)
+        two.plot(x, 100 * row["enough"], "o", color=colour)
+        name = kind if isinstance(kind, str) else f"{kind:,}"
+        names.append("\n" * (len(names) % 2) + name)  # in two rows: some are close
+        said.append(
+            f"{kind}: vocabulary {x:,}, {row['pieces']:.1f} symbols a sentence, "
+            f"{mean(bleu):.1f} BLEU ({min(bleu):.1f} to {max(bleu):.1f}), "
+            f"{row['enough']:.0%} occur 100 times"
+        )
+    shares = {letters + row["merges"]: row["enough"] for row in record["rule"]}
+    shares |= {row["symbols"]: row["enough"] for row in rows[1:-1]}
+    points = [(size, 100 * share) for size, share in sorted(shares.items())]
+    two.plot(*zip(*points, strict=True), "-", color=THIS)
+    two.axhline(95, color=OTHER, linestyle="--")
+    two.text(sizes[-1], 97, "95 %", ha="right")
+    # cited: 100
+    two.set(title="% of symbols met 100 times", ylim=(0, 112))
+    one.set(title="BLEU", ylim=(0, 1.18 * max(max(row["bleu"]) for row in rows)))
+    for ax in (one, two):
+        ax.set(xscale="log", xlim=(sizes[0] / 1.5, 1.6 * sizes[-1]))
+        ax.set(xlabel="merges, by vocabulary (log axis)")
+        ax.set_xticks(sizes, names)
+        ax.minorticks_off()
+    best = max(rows, key=lambda row: mean(row["bleu"]))
+    near = [
+        name.strip()
+        for row, name in zip(rows, names, strict=True)
+        if max(row["bleu"]) >= min(best["bleu"])  # seeds of both overlap
+    ]
+    seconds = [one for row in rows for one in row["cpu_seconds"]]
+    size, share = max(points, key=lambda point: point[1])
     return show(
         figure,
-        title=f"Here {best['merges']:,} merges translate best",
-        alt=f"By the number of merges. {said}.",
-        caption=f"Recorded: one seed, one pass over the training set, {least:.0f} to "
-        f"{most:.0f} CPU seconds each; vocabularies of {rows[0]['symbols']:,} to "
-        f"{rows[-1]['symbols']:,}. Rare: fewer than 20 occurrences.",
-    )
-
-
-def across_table(learned: Sequence[str], unread: Sequence[str]) -> Html:
-    """Show how long a text is if pieces may reach across spaces."""
-    from tokenizers import Tokenizer, models, pre_tokenizers
-    from tokenizers.trainers import BpeTrainer
-
-    amounts, rows = (1000, 4000), []
-    size, count = len(set("".join(learned))), len(join_pieces(unread).split())
-    for name, between in (("stay within a word", " ▁"), ("may cross spaces", "▁")):
-        texts = [
-            ["▁" + one.replace(" ", between) for one in join_pieces(part).split(". ")]
-            for part in (learned, unread)
-        ]
-        row = [name]
-        for merges in amounts:
-            tokenizer = Tokenizer(models.BPE())
-            tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
-            trainer = BpeTrainer(vocab_size=size + merges, show_progress=False)
-            tokenizer.train_from_iterator(texts[0], trainer)
-            pieces = sum(len(tokenizer.encode(one).tokens) for one in texts[1])
-            row.append(f"{pieces / count:.2f}")
-        rows.append(row)
-    return show_table(
-        ("pieces", *(f"{merges:,} merges" for merges in amounts)),
-        rows,
-        caption="Pieces for each word between spaces, unread text.",
+        title=f"In about the same time, {' and '.join(near)} merges translate best",
+        alt=f"By the number of merges. {'; '.join(said)}.",
+        caption=f"Recorded: mean and range of {len(best['bleu'])} seeds, "
+        f"{min(seconds):.0f} to {max(seconds):.0f} CPU seconds each. Symbols that "
+        f"are met 100 times: {share:.0f} % at most, after {size - letters} merges.",
     )
 
 
@@ -406,14 +411,11 @@ def check_others(times: Mapping[str, int]) -> None:
 
 
 def check_slips() -> None:
-    """Show five slips on a few letters, and what is right."""
+    """Show four slips on a few letters, and what is right."""
     merges = [("b", "c"), ("a", "b")]
     assert apply_merges("abc", merges) == ["a", "bc"]
     assert apply_merges("abc", merges[::-1]) == ["ab", "c"]
     print("✓ order: of “abc”, b c first leaves a bc; a b first leaves ab c")
-    at_once = [i for i, pair in enumerate(pairwise("aaa")) if pair == ("a", "a")]
-    assert at_once == [0, 1] and merge("aaa", ("a", "a")) == ["aa", "a"]
-    print("✓ overlaps: “aaa” holds a a at 0 and at 1, and only the first is joined")
     learned = learn_merges(split_words("to go to"), 9)
     for text in ("to go", "to  go", "togo"):
         pieces = [p for word in split_words(text) for p in apply_merges(word, learned)]

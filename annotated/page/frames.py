@@ -240,8 +240,8 @@ class Text:
         name: its key in the explorer's state.
         label: what it sets.
         start: the text to begin with.
-        suggestions: texts that drop down from it.
-        most: most characters that it takes.
+        suggestions: texts that drop down from it, if it is a line.
+        most: most characters that it takes; for more than 100 it has several lines.
     """
 
     name: str

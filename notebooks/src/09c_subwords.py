@@ -2,13 +2,13 @@
 # # 9c. Subwords
 #
 # You have never read *unfollowable* before, and you understand it at once: you know *un*,
-# *follow* and *able*. A model whose vocabulary is a list of words knows one thing about it,
-# that it's unknown (*out of vocabulary*). A model that reads letters sees twelve of them, and has to
-# find out by itself that six make *follow*.
+# *follow* and *able*. A model whose vocabulary is a list of words knows only that it is unknown
+# (*out of vocabulary*). A model that reads letters sees twelve of them, and has to find out by itself
+# that six make *follow*.
 #
 # **Byte-pair encoding looks for pieces in between, by counting alone: join the pair of neighbours that
-# occurs most often, and again, and again.** It knows no grammar, and how near it comes to
-# *un · follow · able* you'll see in 9c.5. Frequent words become one piece, rare ones keep
+# occurs most often, and again, and again.** It knows no grammar; 9c.5 shows how near it comes to
+# *un · follow · able*. Frequent words become one piece (a *subword* or *token*), rare ones keep
 # several, and no word is unknown whose letters are known. [Chapter 9](09_translation.ipynb)
 # translates sentences with it. This page does it by hand, lets you step through it on a text of
 # your own, and asks how many merges are enough. About 18 minutes.
@@ -39,15 +39,15 @@ ch09c.sizes_table(learned, unread, merges[:1000])
 
 # %% [markdown]
 # Words leave some unknown, although the vocabulary is the largest. Letters leave nothing unknown, and
-# make the text several times as long; attention pays for the square of that. Pieces lie
-# between the two, and *you* choose how close to which.
+# make the text several times as long, and attention has as many scores as the square of that. Pieces
+# lie between the two, and you choose where.
 #
 # ## 9c.2 Join the commonest pair
 #
 # The idea is from data compression (Gage, 1994), and
-# [Sennrich et al. (2016)](https://arxiv.org/abs/1508.07909) brought it to translation. Here is their toy: four
-# words, each with how often it occurs. Count neighbours, join the
-# commonest pair wherever it stands, and start again:
+# [Sennrich et al. (2016)](https://arxiv.org/abs/1508.07909) brought it to translation. Here is their toy
+# (without their mark for the end of a word): four words, each with how often it occurs. Count
+# neighbours, join the commonest pair wherever it stands, and start again:
 
 # %%
 from collections import Counter
@@ -72,8 +72,7 @@ def learn(times, merges):
         tied = [p for p in counts if counts[p] == max(counts.values())]
         best = min(tied, key=lambda pair: [age.index(p) for p in pair])
         learned.append(best)
-        if "".join(best) not in age:
-            age.append("".join(best))
+        age.append("".join(best))
         pieces = {word: merge(pieces[word], best) for word in pieces}
     return learned
 
@@ -88,13 +87,14 @@ ch09c.check_toy(TIMES, learn)
 # What if two pairs occur equally often? *e s* and *s t* both occur nine times. **The rule for
 # ties is part of the vocabulary**: another one gives other merges. Ours takes the pair whose
 # pieces are the oldest, as `tokenizers` does. And how often does *a a* occur in *aaa*? We count two,
-# though only one of them can be joined; SentencePiece counts one
+# though only one of them can be joined (join both, and you use the middle *a* twice);
+# SentencePiece counts one
 # ([minbpe#51](https://github.com/karpathy/minbpe/issues/51)).
 #
 # ## 9c.3 Cut a word that was never seen
 #
-# The list of merges is all that was learned. To cut a new word, start from letters and apply
-# them **in the order in which they were learned**:
+# The letters and the list of merges are all that was learned. To cut a new word (*tokenise* it), start
+# from letters and apply the merges **in the order in which they were learned**:
 
 # %%
 from annotated.page.notebook import show_source
@@ -124,14 +124,15 @@ ch09c.stepper()
 # <details><summary>Answer, for “lowest”</summary>
 #
 # After five it is ▁low and est, and there it stays. *Est* is there after two, since *newest* and
-# *widest* have it; *low* comes with the space before it, since here it never stands without.
+# *widest* have it. The fourth merge joins ▁ and *lo*: *low* comes with the space before it, since
+# here it never stands without.
 #
 # </details>
 #
 # ## 9c.5 With a library
 #
-# Ours is written to be read, `tokenizers` in Rust, for texts of any size. (`WhitespaceSplit`, as our words bring
-# their mark, ▁, along.)
+# Ours is written to be read; the library `tokenizers`, in Rust, is fast. (Our words already carry their
+# ▁, so splitting at spaces is enough.)
 
 # %%
 from tokenizers import Tokenizer
@@ -146,17 +147,17 @@ trainer = BpeTrainer(vocab_size=size, show_progress=False)
 tokenizer.train_from_iterator([" ".join(learned)], trainer)
 print(*tokenizer.encode("▁unfollowable").tokens)
 
-# %% Table: three words, three vocabularies tags=["hide-input"]
+# %% Picture: three words, three vocabularies tags=["hide-input"]
 three = ["searchable", "randomized", "unfollowable"]
-ch09c.examples_table(learned, merges, three)
+ch09c.examples_drawing(learned, merges, three)
 
 # %% Proof: the same merges, the same pieces tags=["hide-input", "proof"]
 ch09c.check_tokenizer(tokenizer, learned, 1000)
 
 # %% [markdown]
 # So much for grammar: some words come apart as you would cut them, others don't. *Low* in *follow* is
-# frequent, and that's all that counts. This is also why a model that reads pieces finds it hard to
-# spell, and to count letters: it never sees any.
+# frequent, and that's all that counts. And a model sees few letters: *▁low* is one symbol to it, whose
+# spelling it has to learn from elsewhere.
 #
 # ## 9c.6 How many merges?
 #
@@ -168,20 +169,22 @@ ch09c.amounts_figure(ch09c.amounts(learned, unread, merges))
 # %% [markdown]
 # The first two hundred halve the text, and of the pieces that come late more and more are rare. A model meets these
 # a few times, and has a whole vector to learn for each. The vocabulary also weighs: $v \cdot d$ numbers in
-# an embedding, and $v$ logits at every position. What is best for the translations? We asked chapter 9's
-# model, which read all sentences of Multi30k once, with four vocabularies:
+# an embedding, and $v$ logits at every position. So words, letters, or how many merges? We let chapter 9's
+# model translate Multi30k with each. All trained for about as long, at the rate that was chosen for 4,000
+# merges; a word that occurs only once is unknown:
 
-# %% Figure: four vocabularies, and what they translate tags=["hide-input", "remove-stdout"]
+# %% Figure: six vocabularies, and what they translate tags=["hide-input", "remove-stdout"]
 from annotated.page.notebook import recorded
 
-ch09c.merges_figure(recorded("merges")["rows"])
+ch09c.merges_figure(recorded("merges"))
 
 # %% [markdown]
-# Neither the shortest text nor the smallest vocabulary is best here, in one pass, with one seed: 4,000 merges for
-# 29,000 sentences. With more text it pays to have more. [Gowda & May (2020)](https://arxiv.org/abs/2004.02334)
-# tried many sizes on texts of many sizes, and advise the largest vocabulary of which 95 % of the pieces
-# occur at least 100 times in training. <!-- cited: 95 %, 100 --> Translators usually have 8,000 to 40,000 pieces, GPT-2
-# 50,000, and today's language models 100,000 and more.
+# Pieces, in so short a training: letters have seen a quarter of the sentences when the time is up, and words
+# and 8,000 merges pay for their many symbols at each step. Between 1,000 and 4,000 merges our seeds can't decide, and
+# more time or text may change the order. [Gowda & May (2020)](https://arxiv.org/abs/2004.02334) advise the
+# largest vocabulary of which 95 % of the pieces occur at least 100 times in training. <!-- cited: 95 %, 100 --> Here
+# the rule chooses none, since letters are rare, too: 400 merges come closest, and with 4,000 only a third of the
+# pieces occur so often. It points to fewer merges than translate best.
 #
 # ## 9c.7 What others change
 #
@@ -192,19 +195,22 @@ ch09c.merges_figure(recorded("merges")["rows"])
 ch09c.others_table(text, "the naïve unfollowable ½ 🙂")
 
 # %% [markdown]
-# Don't be misled by the fewest pieces: WordPiece gives up a whole word for one unknown letter.
+# Don't be misled by the fewest pieces: WordPiece gives up a whole word for one unknown letter, and has no
+# ▁ that could be a piece of its own.
 #
 # - **BPE** begins with letters, and joins the commonest pair. In translation since 2016.
 # - **Byte-level BPE** begins with the 256 bytes. Nothing is ever unknown, but *ï* is two symbols and
-#   🙂 four. GPT-2 and many models since. (Llama 1 and 2, Mistral and Gemma have letters, and
+#   🙂 four. GPT-2 and many models since. ([Llama](https://arxiv.org/abs/2302.13971) has letters, and
 #   bytes only for unknown ones: **byte fallback**.)
-# - **WordPiece** marks what goes on by `##`, and cuts off the longest known piece, from left to right. BERT. Its
+# - **WordPiece** ([Schuster & Nakajima, 2012](https://doi.org/10.1109/ICASSP.2012.6289079)) marks with `##` a
+#   piece that continues a word, and cuts off the longest known piece, from left to right. BERT, whose
 #   trainer was never published. It's [said](https://huggingface.co/learn/llm-course/en/chapter6/6) to join the
 #   pair with the highest count(*ab*) / (count(*a*) · count(*b*)); `tokenizers`, which made the row above, counts as
 #   BPE does ([tokenizers#570](https://github.com/huggingface/tokenizers/issues/570)).
 # - **Unigram** ([Kudo, 2018](https://arxiv.org/abs/1804.10959)) begins with a large vocabulary, gives each
-#   piece a probability, and drops the pieces whose loss lowers the likelihood of the text
-#   least. T5, XLNet.
+#   piece a probability, and drops the pieces whose removal lowers the likelihood of the text
+#   least. A word is cut along its likeliest path; drawing other paths in training is **subword
+#   regularisation**. T5, XLNet.
 #
 # [SentencePiece](https://arxiv.org/abs/1808.06226) is no fifth kind, but a library: BPE or unigram on raw
 # text, with ▁ for the space. And **special tokens**, such as BERT's `[CLS]`, are put into each vocabulary
@@ -221,15 +227,12 @@ ch09c.check_others(TIMES)
 #
 # - **Merges in another order.** *a bc* and *ab c* are both pieces of *abc*, and a model was trained
 #   on one of them. Save the list, not a set.
-# - **Overlaps joined twice.** Look up all occurrences of *a a* in *aaa* at once, and you use the middle
-#   *a* twice.
 # - **The space gets lost.** *to go* and *togo* have to stay apart. One mark is enough: before a word
-#   (▁, as here), after it (`</w>`, as in the paper), or on what goes on (`@@`, `##`). A mark splits
-#   one piece in two: *▁to* at the beginning of a word isn't *to* inside of one.
+#   (▁, as here: to get the text back, write the pieces one after the other, and each ▁ as a space), after it
+#   (`</w>`, as in the paper), or on what continues a word (`##`). A mark splits one piece in two: *▁to* at the
+#   beginning of a word isn't *to* inside of one.
 # - **Unknown letters.** No merge helps with a letter that training has never met. Leave it out and
 #   say so, as `Cutter.unknown` does, or begin with bytes.
-# - **Only the pieces were published.** Then the merges can be found again: cut each piece by all merges older
-#   than itself, and the two parts that remain are what was joined (`recover_merges`).
 
 # %% Proof: each slip on a few letters tags=["hide-input", "proof"]
 ch09c.check_slips()
@@ -240,9 +243,9 @@ ch09c.check_slips()
 # <details><summary>Why count words, and not run over the whole text as one sequence of letters?
 # </summary>
 #
-# A piece would then reach across spaces: *of the* is very frequent. In our docstrings that makes the text no
-# shorter (the table below), and counting distinct words is much faster. With far more text, and pieces within words
-# learned first, it does: by up to a third, say [Liu et al. (2025)](https://arxiv.org/abs/2503.13423).
+# Counting distinct words is much faster, and a word then has the same pieces wherever it stands. A piece that
+# reaches across spaces can pay all the same, *of the* is very frequent: with pieces within words learned first,
+# [Liu et al. (2025)](https://arxiv.org/abs/2503.13423) report up to a third fewer pieces.
 #
 # </details>
 #
@@ -253,17 +256,20 @@ ch09c.check_slips()
 # the loss of the whole text, per word or per character.
 #
 # </details>
-
-# %% Table: pieces that reach across spaces tags=["hide-input"]
-ch09c.across_table(learned, unread)
-
-# %% [markdown]
+#
+# <details><summary>Somebody publishes the pieces with their ids, but no merges. Can you cut with them?</summary>
+#
+# Yes, if the ids are in the order of learning: cut each piece by all merges older than itself, and the two parts
+# that remain are what was joined (`recover_merges`).
+#
+# </details>
+#
 # ## 9c.10 In short
 #
 # - Join the commonest pair of neighbours, again and again: frequent words become one piece, rare ones
 #   keep several, and only unknown letters stay unknown.
 # - What was learned is a *list*: order and the rule for ties belong to it.
-# - Merges trade length against vocabulary, and late ones make rare pieces.
+# - Merges trade length against vocabulary, and late ones make rare pieces. Try several numbers.
 # - With bytes nothing is unknown.
 #
 # [Back to chapter 9](09_translation.ipynb).

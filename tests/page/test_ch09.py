@@ -243,11 +243,19 @@ def test_a_head_points_if_it_looks_at_the_only_letter_of_a_sound(model, monkeypa
     maps[:, 0, 2, 2] = maps[:, 1, 2, 0] = 1.0  # head 1 at the b, head 2 at the a
     found = {"aab": ["X", "X", "B", "<end>"], "bbb": ["B", "X", "X", "<end>"]}
     monkeypatch.setattr(ch09, "cross_maps", lambda m, c, word: (maps, found[word]))
-    points = ch09.pointing(model, TASK.cutter, ["aab", "bbb"])  # three b: in doubt
+    found["abc"] = ["B", "B", "X", "<end>"]
+    doubtful = ["bbb", "abc"]  # three b, and two B
+    points = ch09.pointing(model, TASK.cutter, ["aab", *doubtful])
     assert points.tolist() == [[1.0, 0.0]]
-    found["abaa"] = ["B", "X", "X", "<end>"]  # even steps begin at the first letter
-    assert ch09.steadily(model, TASK.cutter, ["aab", "bbb"]) == 1.0
-    assert ch09.steadily(model, TASK.cutter, ["aab", "abaa"]) == 0.5
+
+
+def test_even_steps_from_left_to_right_find_some_letters():
+    def rate(*pairs):
+        return ch09.steadily(*zip(*pairs, strict=True))
+
+    right, wrong = ("aab", ("X", "X", "B")), ("abaa", ("X", "B"))
+    assert rate(right, ("bb", ("B", "X"))) == 1  # two b: in doubt
+    assert rate(right, wrong) == 0.5
 
 
 def test_a_packed_model_is_the_same_but_for_rounding(model):

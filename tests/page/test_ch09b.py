@@ -69,8 +69,16 @@ def test_the_toy_has_seven_sentences_and_greedy_misses_the_best(capsys):
     ch09b.check_toy(every, by_hand, table)
     assert ch09b.said(ch09b.search_table(table, beam=1)[0].tokens) == "at once"
     assert ch09b.said(ch09b.search_table(table, beam=2)[0].tokens) == "suddenly"
-    ch09b.found_in_toy(by_hand, table)
+    steps = ch09b.trace_of_toy(by_hand, table)
+    assert cells(steps) == [
+        ["1", "at 0.450, suddenly 0.350", "–", "all 0.200"],
+        ["2", "at once 0.248, at first 0.203", "suddenly 0.315", "suddenly at 0.035"],
+        ["3", "–", "at once 0.248, at first 0.203", "–"],
+    ]
+    assert "finds “suddenly” (0.315); a beam of 1 finds “at once” (0.248)" in steps.text
     drawn = BeautifulSoup(ch09b.tree(every, AFTER).text, "html.parser")
+    words = [text.text for text in drawn.select("svg text")]
+    assert words.count("end") == words.count("0.90") == 1  # the only one in doubt
     assert "Greedy decoding writes at once" in drawn.svg["aria-label"]
     assert "0.315 ← best" in drawn.text and "0.248 ← greedy" in drawn.text
     capsys.readouterr()
@@ -126,14 +134,15 @@ def translator():
     rows = [
         {"penalty": penalty, "alpha": alpha, "beam": beam, "bleu": 30 + beam}
         | {"length": 1 - 0.01 * beam * (alpha == 0), "seconds": 0.002 * beam}
-        | {"search_errors": 0.04 / beam}
+        | {"search_errors": 0.04 / beam, "log": -13.1 / beam}
+        | {"empty": 0.32 * (beam - 1) / 3, "empty_likelier": 0.64 / beam}
         for penalty, alpha in (("gnmt", 0.0), ("gnmt", 0.6), ("plain", 1.0))
         for beam in (1, 4)
     ]
     stops = [
         {"penalty": "plain", "alpha": 1.0, "stop": stop, "missed": missed, "bleu": 31.2}
         | {"steps": 16.65, "length": 0.98}
-        for stop, missed in (("first", 0.0575), ("bound", 0.0))
+        for stop, missed in (("first", 0.0575), ("bound", 0.0), ("never", 0.0))
     ]
     sentence = {"source": "A dog is a dog.", "reference": "Ein Hund.", "trees": trees}
     facts = {"tested": 400, "alone": 20, "rows": 256, "trees": [sentence]}
@@ -202,6 +211,9 @@ def test_words_that_show_something_are_told_apart(task, capsys):
     assert kinds(right, right, wrong, right) == {"hasty"}
     assert kinds(wrong, wrong, wrong, wrong) == {"wrong"}
     assert kinds(right, right, right, right) == {"same"}
+    other = [Hypothesis([6, 2], -1, -1)] * len(right)
+    alike.search = lambda stop, **_: [*wrong[:6], *right[6:]]
+    assert ch09b.telling(alike, other, other)["penalised"][0] >= 6  # one that it mends
     assert ch09b.exchanged(task, wrong, right) == (12, 0, 12)
     assert ch09b.exchanged(task, right, [*right[:9], *wrong[9:]]) == (0, 3, 3)
     capsys.readouterr()
@@ -212,15 +224,19 @@ def test_what_comes_of_the_tasks_is_said(task):
     *_, (hasty, comes), (lost, ends) = tasks
     assert task.words[1] in hasty and task.words[2] in lost
     assert "*first* stops at" in comes and "is right" in ends
+    assert comes.endswith("(wrong)")
     ch09b.say_tasks(task, {"same": [0]})
 
 
-def test_a_cache_that_forgets_gives_other_answers(task, capsys):
+def test_a_cache_that_forgets_gives_other_answers(task, monkeypatch):
     wide = task.search(beam=4, most=12)
     again = task.search(beam=4, most=12, reader=ch09b.Forgetful)
     pairs = list(zip(wide, again, strict=True))
     assert any(abs(a.log_probability - b.log_probability) > 1e-3 for a, b in pairs)
+    told = []
+    monkeypatch.setattr(ch09b, "say", told.append)
     ch09b.say_forgotten(task, wide)
+    assert "of 12 answers change, and still 100.0% of the words are wrong" in told[0]
 
 
 def test_an_error_is_the_searchs_if_a_right_answer_is_likelier(task):
@@ -282,10 +298,13 @@ def test_what_is_finished_is_not_forgotten():
 
 
 def test_recorded_beams_and_stops_are_shown(translator):
-    first, bound = cells(ch09b.stops_table(translator))
+    first, bound, to_end = cells(ch09b.stops_table(translator))
     assert first == ["plain, α = 1: first", "17", "5.8%", "0.980", "31.2"]
     assert bound[2] == "0.0%"
-    assert cells(ch09b.price_table(translator))[1] == ["4", "8", "1.0%", "34.0", "34.0"]
+    assert to_end[0] == "plain, α = 1: to the end" and to_end[2] == "–"
+    prices = cells(ch09b.price_table(translator, (2, 4)))
+    found = ["−3.3", "32%", "16%", "1.0%"]
+    assert prices == [["4", "8", *found, "34.0", "34.0", "34.0"]]
     page = BeautifulSoup(ch09b.wide_figure(translator).text, "html.parser")
     said = page.select_one("[role=img]")["aria-label"]
     assert "none, 4: 34.0 BLEU, length 0.960; GNMT's, α = 0.6, 1" in said
@@ -315,7 +334,9 @@ def test_samples_are_drawn_by_their_probabilities(task, capsys):
     shares = [several.count(list(likeliest)) / 300 for several in (alone, beside)]
     assert shares[0] == pytest.approx(shares[1], abs=0.15)
     found = {"greedy": task.search(beam=1)}
-    names = [row[0] for row in cells(ch09b.agreeing_table(task, min, found, count=3))]
+    folded = ch09b.agreeing_table(task, min, found, count=3)
+    assert folded.text.startswith("<details>")
+    names = [row[0] for row in cells(folded)]
     assert names == ["greedy", "one sample", "agrees most, of 16 samples"]
     assert "✓ drawn" in capsys.readouterr().out
 
@@ -338,6 +359,8 @@ def test_a_recorded_models_rates_are_means_of_its_seeds():
     rows += [row("GRU", s, 0.5) for s in (0, 1)]
     greedy, five, _ = ch09b.beam_means(rows, "Transformer")
     assert greedy["words"] == pytest.approx(0.35) and five["beam"] == 5
-    table = cells(ch09b.beams_table(rows))
+    folded = ch09b.beams_table(rows)
+    assert "repairs 24.0 to 40.0% of them" in folded.text
+    table = cells(folded)
     assert table[0] == ["Transformer", "35.0%", "7.0%", "1.8%", "4.0%"]
     assert table[1][:3] == ["GRU", "50.0%", "10.0%"]

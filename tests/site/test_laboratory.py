@@ -1,5 +1,6 @@
 """The laboratory's page: a run from http and from a disk, and what may go wrong."""
 
+import itertools
 import re
 
 import pytest
@@ -43,6 +44,14 @@ def current(page) -> str:
 def finished(page) -> str:
     button(page, "Train").wait_for(timeout=RUN_MS)
     return status(page)
+
+
+def train_briefly(page) -> None:
+    """Train experiment 1 for 25 steps."""
+    page.evaluate("laboratoryFile.experiments.whole.changes.steps = 25")
+    choose(page, "whole")
+    button(page, "Train").click()
+    finished(page)
 
 
 def table(page) -> list[list[str]]:
@@ -595,6 +604,10 @@ def test_a_word_in_the_text_shows_its_meaning_in_place(page):
     meaning = page.locator(".lab-meaning:visible")
     assert "spreads a weight of 100 %" in meaning.inner_text()
     assert (page.url, page.evaluate("scrollY")) == at
+    word, box = term.bounding_box(), meaning.bounding_box()
+    column = page.locator(".lab-question").bounding_box()
+    assert 0 <= box["y"] - (word["y"] + word["height"]) < 8  # right below its word
+    assert box["width"] > 200 and box["x"] > column["x"] - 1  # not over the drawing
     page.keyboard.press("Escape")
     assert meaning.count() == 0
 
@@ -675,7 +688,7 @@ def test_the_address_opens_what_it_shares(visit):
     scaled = page.locator(".lab-chip", has_text="÷ √k").first
     assert scaled.inner_text() == "no ÷ √k"
     assert scaled.get_attribute("aria-pressed") == "false"
-    assert changed(page) == "Switched: layers: 3, no 1/√k."
+    assert changed(page) == "Switched: layers: 3, no ÷ √k."
     said = page.get_by_role("alert").filter(has_text="In the address").inner_text()
     for wrong in ("Learning rate can’t be “no”", "Heads can’t be “7”", "“foo”"):
         assert wrong in said
@@ -816,7 +829,7 @@ def test_any_word_can_be_trained_for(visit):
     assert word.input_value() == "hello" and current(page) == "own"
     said = "words: any, 3 to 8 letters, learning rate: 0.01 (which suits them)"
     assert changed(page) == f"Switched: {said}."
-    assert page.url.endswith("#experiment=own&words=any&rate=0.01")
+    assert page.url.endswith("#experiment=own&words=any&rate=0.01&word=hello")
     page.locator(".lab-status", has_text="of at most 2000").wait_for()
     button(page, "Stop").click()
     visit.open(f"{PAGE}#experiment=own&words=any")
@@ -824,6 +837,138 @@ def test_any_word_can_be_trained_for(visit):
     page.locator(".lab-written", has_text="zoe → ").wait_for()
     button(page, "Everything back on").click()
     assert page.get_by_label("A word of 8 letters, a to j").is_visible()
+
+
+def test_any_word_is_compared_with_no_model_of_other_words(page):
+    train_briefly(page)
+    page.evaluate("laboratoryFile.any.steps = 25")
+    page.get_by_label("A word of 8 letters, a to j").fill("hello")
+    button(page, "Train one for any word").click()
+    finished(page)
+    assert page.locator("polyline.lab-old").count() == 0
+    assert re.match(r"Words right of 1000: \d+ here\. ", words_said(page))
+    page.locator(".lab-decoder .lab-chip", has_text="residuals").click()
+    button(page, "Train").click()
+    finished(page)
+    assert "“the same, but residuals: on (run 2)”" in words_said(page)
+
+
+def words_said(page) -> str:
+    return page.locator(".lab-compared").inner_text()
+
+
+def test_the_address_keeps_a_word_of_ones_own(visit):
+    page = visit.page
+    page.get_by_label("A word of 8 letters, a to j").fill("cabbages")  # s isn’t known
+    assert "word=" not in page.url
+    page.get_by_label("A word of 8 letters, a to j").fill("cafebabe")
+    assert page.url.endswith("#experiment=whole&word=cafebabe")
+    visit.open(PAGE + page.url[page.url.index("#") :])
+    page.locator(".lab-written", has_text="cafebabe → ").wait_for()
+    visit.open(f"{PAGE}#experiment=whole&word=42")
+    trouble = page.locator(".lab-trouble", has_text="knows only a to j")
+    assert trouble.is_visible()
+    page.locator(".lab-written", has_text="bigfaced → ").wait_for()
+
+
+def test_the_word_in_the_box_is_the_one_that_is_drawn(page):
+    train_briefly(page)
+    choose(page, "mask")
+    page.get_by_label("A word of 8 letters, a to j").fill("cafebabe")
+    choose(page, "whole")
+    page.locator(".lab-written", has_text="cafebabe → ").wait_for()
+    visit_any = page.locator("select[id$=-words]")
+    switches(page)
+    visit_any.select_option("any")
+    page.get_by_label("A word of 3 to 8 letters").fill("zoe")
+    choose(page, "mask")  # which has never heard of z
+    assert page.locator(".lab-word input").input_value() == "bigfaced"
+    assert page.locator(".lab-trouble:visible").count() == 0
+
+
+def test_everything_back_on_leads_back_to_the_experiment(page):
+    train_briefly(page)
+    page.locator(".lab-word input").fill("ab cd12")
+    page.locator(".lab-decoder .lab-chip", has_text="÷ √k").click()
+    assert current(page) == "own"
+    assert page.locator(".lab-word input").input_value() == "bigfaced"
+    assert page.locator(".lab-trouble:visible").count() == 0
+    button(page, "Everything back on").click()
+    assert current(page) == "whole"
+    assert "at the last letter" in page.locator(".lab-judged").inner_text()
+    assert page.get_by_label("at the last letter, then the one before").count() == 1
+
+
+def test_the_slider_is_shown_on_the_curves(page):
+    train_briefly(page)
+    marks = page.locator(".lab-charts .lab-at")
+    assert marks.count() == 0
+    page.locator(".lab-scrub input").focus()
+    page.keyboard.press("Home")
+    at = marks.evaluate_all("all => all.map((line) => +line.getAttribute('x1'))")
+    assert at == [40, 40]  # step 0
+    page.keyboard.press("End")
+    assert marks.count() == 0
+
+
+def test_a_letter_that_is_read_lights_who_looks_at_it(page):
+    button(page, "Train").click()
+    finished(page)  # then the lines cross: it looks at another row
+    page.locator(".lab-verdict").wait_for()
+    page.get_by_text("The attention in words").click()
+    looks = [
+        (float(share), int(place) - 1, i)
+        for head in page.locator(".lab-more details[open] p").all_inner_texts()
+        for i, (place, share) in enumerate(
+            re.findall(r"at place (\d+) \(([\d.]+)", head)
+        )
+    ]
+    _, place, letter = max(looks)  # the strongest of all: no other looks there more
+    assert place != letter
+    box = page.locator(".lab-field").bounding_box()
+    row = (box["height"] - 22) / 9
+    page.mouse.move(box["x"] + 12, box["y"] + 22 + row * (place + 0.5))
+    lit = page.locator(".lab-written span").nth(letter)
+    assert "lab-lit" in lit.get_attribute("class")
+
+
+def test_no_letters_overlap_and_layers_are_drawn(page):
+    choose(page, "mask")  # the longest column: what is written, and what comes next
+    page.locator(".lab-field .lab-ahead").first.wait_for(state="attached")
+    tiles = page.locator(".lab-field .lab-tile").evaluate_all(
+        """all => all.map((one) => one.getBBox())
+            .map(({ x, y, height }) => [x, y, y + height])"""
+    )
+    for x in {tile[0] for tile in tiles}:
+        column = sorted(tile[1:] for tile in tiles if tile[0] == x)
+        gaps = [low - high for (_, high), (low, _) in itertools.pairwise(column)]
+        assert len(gaps) > 7 and min(gaps) >= 1
+    heads = page.locator(".lab-box b")
+    assert heads.all_inner_texts() == ["encoder", "decoder"]
+    choose(page, "residual")
+    assert heads.all_inner_texts() == ["encoder × 2", "decoder × 2"]
+
+
+def test_the_keyboard_goes_on_from_train_to_next(page):
+    page.evaluate("laboratoryFile.experiments.whole.changes.steps = 25")
+    choose(page, "whole")
+    button(page, "Train").focus()
+    page.keyboard.press("Enter")
+    finished(page)
+    page.locator(":focus", has_text="Next").wait_for()
+    page.keyboard.press("Enter")
+    assert current(page) == "mask"
+
+
+def test_on_a_phone_held_sideways_train_and_verdict_are_in_sight(browser, base):
+    with visiting(browser, base, viewport={"width": 844, "height": 390}) as visit:
+        page = visit.page
+        visit.open(PAGE)
+        train_briefly(page)
+        page.wait_for_timeout(1500)  # it scrolls smoothly
+        for sign in (".lab-judged", ".lab-train", ".lab-field"):
+            at = page.locator(sign).bounding_box()
+            assert at["y"] >= 0 and at["y"] + at["height"] <= 390
 
 
 def test_one_round_is_on_one_screen(browser, base):
@@ -977,14 +1122,14 @@ def test_the_link_that_was_copied_can_soon_be_copied_again(page):
 def test_a_part_is_explained_where_it_is_pointed_at(page):
     line = page.locator(".lab-pointed")
     hint = line.inner_text()
-    assert "Click a part to switch it off." in hint
+    assert "Click a part to switch it off; then train a new model." in hint
     part = page.locator(".lab-decoder .lab-chip", has_text="÷ √k")
     part.hover()
-    assert line.inner_text().startswith("Scores divided by √k: k is how many")
+    assert line.inner_text().startswith("Scores ÷ √k: Divides what attention")
     page.mouse.move(0, 0)
     assert line.inner_text() == hint
     part.focus()
-    assert line.inner_text().startswith("Scores divided by √k")
+    assert line.inner_text().startswith("Scores ÷ √k")
 
 
 def test_the_guess_comes_before_the_parts_by_keyboard(page):
@@ -1074,10 +1219,7 @@ def test_on_a_phone_next_leads_to_its_question(browser, base):
     with visiting(browser, base, viewport={"width": 390, "height": 844}) as visit:
         page = visit.page
         visit.open(PAGE)
-        page.evaluate("laboratoryFile.experiments.whole.changes.steps = 25")
-        choose(page, "whole")
-        button(page, "Train").click()
-        finished(page)
+        train_briefly(page)
         button(page, "Next").click()
         page.wait_for_timeout(1500)  # it scrolls smoothly
         title = page.locator(".lab-ask").bounding_box()

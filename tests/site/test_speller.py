@@ -117,7 +117,7 @@ def test_it_knows_the_answers_for_words_that_it_never_saw(spell):
 def test_the_page_loads_it_from_a_disk(site, browser):
     page = browser.new_page()
     page.goto((site / "notebooks" / "09_translation.html").as_uri())
-    speller = page.locator(".annotated-explorer", has_text="Load the model")
+    speller = page.get_by_label("Pronounce a word", exact=True)
     speller.locator(".annotated-load").click()
     says = speller.locator(".annotated-says", has_text="The model says")
     says.wait_for(timeout=20_000)

@@ -44,7 +44,8 @@ const right = answers.includes(sounds(answer.node));
 
 // ---- the tree, a column for each step; beside or above it, what is finished
 
-const both = view.width() >= 560 && !pieces, aside = both ? 236 : 0, room = 8 * 43;
+const broad = view.width() >= 560, both = broad && !pieces, aside = both ? 236 : 0;
+const listed = 22 * 5 + 24, top = both ? 24 : listed + 24, room = 8 * 43 + listed + 24 - top; // as high in any case
 const shown = columns.slice(0, last).map((column) => { // of the dropped, two at most
   const kept = column.filter((node) => node.fate !== "dropped").length;
   const dropped = column.filter((node) => node.fate === "dropped")
@@ -52,11 +53,10 @@ const shown = columns.slice(0, last).map((column) => { // of the dropped, two at
   return column.filter((node) => node.fate !== "dropped" || dropped.includes(node));
 });
 const rows = Math.max(8, ...shown.map((column) => column.length));
-const pitch = room / rows, gap = rows > 8 ? 4 : 7, high = pitch - gap; // one height for all
+const pitch = room / rows, gap = rows > 8 ? 4 : 7, high = Math.min(38, pitch - gap);
 const letters = Math.max(...shown.flat().map((node) => name(node.symbol).length));
 const size = pieces ? 8.5 * letters + 26 : Math.max(38, Math.min(62, Math.floor((view.width() - aside - 8) / last)));
-const wide = pieces ? size - 14 : Math.min(size - 10, 46), list = finished.slice(0, 5), listed = 22 * 5 + 24;
-const top = both ? 24 : listed + 24;
+const wide = pieces ? size - 14 : Math.min(size - 10, 46), list = finished.slice(0, 5);
 const place = (node) => ({
   x: 4 + size * node.t + (size - wide) / 2,
   y: top + shown[node.t].indexOf(node) * pitch,
@@ -65,7 +65,7 @@ const svg = view.svg(Math.max(size * last + 8 + aside, Math.min(330, view.width(
   `the tree of beams for ${state.word}, ${last} steps, and what is finished`);
 svg.style.maxWidth = "none"; // a long one scrolls, and stays as large
 // room for what is said, so that nothing moves
-svg.closest(".annotated-explorer").querySelector(".annotated-says").style.minHeight = both ? "3em" : pieces ? "10em" : "7.4em";
+svg.closest(".annotated-explorer").querySelector(".annotated-says").style.minHeight = broad ? "6.5em" : "11em";
 const text = (x, y, words, more = {}) => view.add(svg, "text", { x, y, text: words, ...more });
 range(last).forEach((t) => text(4 + size * (t + 0.5), top - 10, String(t + 1), { "text-anchor": "middle" }));
 shown.flat().filter((node) => node.before).forEach((node) => {
@@ -100,13 +100,18 @@ shown.flat().forEach((node) => {
   text(x + wide / 2, y + 0.42 * high, name(node.symbol), { ...look, class: "strong" });
   text(x + wide / 2, y + 0.86 * high, chance(node.log), look);
 });
+// of sentences in a narrow list, only what differs: from the word at which they part
+const begins = pieces && view.width() < 560 ? list.map(({ node }) => sounds(node).split(" ")) : [[]];
+let alike = 0;
+while (begins.length > 1 && begins.every((words) => words.length > alike + 1 && words[alike] === begins[0][alike])) alike += 1;
+const told = (words) => (alike ? "… " + words.split(" ").slice(alike).join(" ") : words);
 const left = both ? size * last + 20 : 4, end = pieces ? 66 : Math.min(326, view.width() - 4);
-text(left, both ? 14 : 16, alpha ? "finished: log p ÷ n^α = score" : "finished: log p", { class: "strong" });
+text(left, both ? 14 : 16, alpha ? "finished: log p ÷ nᵅ = score" : "finished: log p", { class: "strong" });
 list.forEach(({ node, n, score }, i) => {
   const y = (both ? 46 * i : 22 * i) + 40, own = sounds(node);
   const good = answers.includes(own), look = { class: i ? "" : "strong" };
   if (!pieces) text(left, y, good ? "✓" : "✗", { style: `fill: var(--at-${good ? "right" : "wrong"})`, class: "strong" });
-  text(left + (pieces ? 76 : 18), y, own, look);
+  text(left + (pieces ? 76 : 18), y, told(own), look);
   const sum = alpha ? `${three(node.log)} ÷ ${three(penalty(n))} = ` : "";
   const said = three(score);
   if (both) text(left + 18, y + 18, sum + said, look);

@@ -42,16 +42,18 @@ function ranked() { // pairs by count; ties go to the older pieces
 }
 const learned = [];
 let last = 0;
-while (learned.length < state.merges) {
+function joinCommonest() { // whether there was a pair
   const [best] = ranked();
-  if (!best) break;
+  if (!best) return false;
   const [pair, count] = best;
   last = count;
   learned.push(pair);
   const joined = pair.replace("\t", "");
   if (!age.has(joined)) age.set(joined, age.size);
   for (const [word, cut] of pieces) pieces.set(word, merge(cut, pair));
+  return true;
 }
+while (learned.length < state.merges && joinCommonest());
 // Apply: of the pairs that stand in a word, the one learned first is joined first.
 const rank = new Map(learned.map((pair, i) => [pair, i]));
 function apply(word) {
@@ -70,15 +72,17 @@ const values = {
 
 // ---- the words of the text in pieces; what stands side by side most; the new word
 
-const wide = Math.min(view.width(), 640), both = wide >= 560, most = both ? 9 : 6;
+const wide = Math.min(view.width(), 640), both = wide >= 560, most = 6;
 const half = both ? Math.floor(wide * 0.56) : wide, line = 28;
-const words = [...times].sort((p, q) => q[1] - p[1]).slice(0, most);
+const newest = learned.length ? learned[learned.length - 1].replace("\t", "") : null;
+// where not all fit, those first that hold the piece just joined
+const holds = (word) => Number(times.size > most && pieces.get(word).includes(newest));
+const words = [...times].sort(([p, m], [q, n]) => holds(q) - holds(p) || n - m).slice(0, most);
 const next = ranked().slice(0, 5), right = both ? half + 24 : 0;
 const top = both ? 0 : 40 + line * most, foot = both ? 52 + line * most : top + 52 + 24 * 5;
 const svg = view.svg(wide, foot + 52, `words of the text in pieces after ${learned.length} merges, `
   + "the commonest neighbours, and another word in pieces");
 const write = (x, y, words_, more = {}) => view.add(svg, "text", { x, y, text: words_, ...more });
-const newest = learned.length ? learned[learned.length - 1].replace("\t", "") : null;
 function chips(x, y, parts, limit) {
   for (const [i, piece] of parts.entries()) {
     const size = 8.8 * [...piece].length + 8;
@@ -106,7 +110,7 @@ words.forEach(([word, n], i) => {
   write(26, y, `${n}×`, { "text-anchor": "end" });
   chips(34, y, pieces.get(word), half);
 });
-write(right, top + 16, "next to each other, how often", { class: "strong" });
+write(right, top + 16, "pairs, and how often", { class: "strong" });
 next.forEach(([pair, n], i) => {
   const y = top + 44 + 24 * i, long = 60 * (n / next[0][1]);
   write(right + 104, y, pair.replace("\t", " "), { "text-anchor": "end", class: "code" });
@@ -120,30 +124,42 @@ if (!next.length) write(right, top + 44, "nothing is left to join");
 write(0, foot + 12, `${state.word}, cut by these merges`, { class: "strong" });
 chips(0, foot + 40, cut, wide);
 
-// merge by merge, without aiming at the slider
-const root = svg.closest(".annotated-explorer");
-view.once("step", () => [["back", -1], ["one merge more", 1]].forEach(([label, by]) => {
+// merge by merge, without aiming at the slider; and texts to try
+const root = svg.closest(".annotated-explorer"), find = (selector) => root.querySelector(selector);
+const slider = find("input[type=range]"), area = find("textarea");
+const by = (n) => () => { slider.value = Number(slider.value) + n; };
+function another() {
+  area.value = data.texts[(data.texts.indexOf(area.value) + 1) % data.texts.length];
+}
+view.once("buttons", () => [
+  ["back", slider, by(-1)], ["one merge more", slider, by(1)], ["another text", area, another],
+].forEach(([label, input, change]) => {
   const button = document.createElement("button");
   Object.assign(button, { type: "button", textContent: label });
   button.style.cssText = "font: inherit; color: inherit; background: transparent;"
     + "border: 1px solid var(--at-muted); border-radius: 4px; padding: 0.1rem 0.7rem; cursor: pointer";
   button.addEventListener("click", () => {
-    const slider = root.querySelector("input[type=range]");
-    slider.value = Number(slider.value) + by;
-    slider.dispatchEvent(new Event("input"));
+    change();
+    input.dispatchEvent(new Event("input"));
   });
-  root.querySelector(".annotated-controls").append(button);
+  find(".annotated-controls").append(button);
 }));
 
-// room for what is said, so that nothing moves
-root.querySelector(".annotated-says").style.minHeight = both ? "3em" : "7.4em";
 const step = !text.length ? "Type a text to learn from."
   : !learned.length ? "Nothing is joined yet: every piece is a letter."
     : `Merge ${learned.length} joined “${values.merges[learned.length - 1].join("” and “")}”, which stood side by side ${last === 1 ? "once" : `${last} times`}.`;
 const strange = [...new Set(cut.flatMap((piece) => [...piece]))].filter((letter) => !age.has(letter));
-return {
-  values,
-  says: `${step} ${letters} letters, with ▁, and ${learned.length} merges; the text takes ${total} pieces`
+const says = `${step} ${letters} letters, with ▁, and ${learned.length} merges; the text takes ${total} pieces`
     + (cut.length ? `, and “${state.word}” ${cut.length}: ${cut.join(" ")}.` : ".")
-    + (strange.length ? ` “${strange[0]}” isn't in the text, so a model has no symbol for it.` : ""),
-};
+    + (strange.length ? ` Not in the text, so without a symbol: “${strange.join("”, “")}”.` : "");
+// the slider ends where nothing is left to join
+const end = view.once(`merges of ${state.text}`, () => {
+  while (joinCommonest());
+  return learned.length;
+});
+slider.max = end;
+if (state.merges > end) {
+  slider.setAttribute("aria-valuetext", end);
+  find("output").textContent = end;
+}
+return { values, says, room: 190 + 3 * [...state.word].length + 6 * strange.length };

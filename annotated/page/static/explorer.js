@@ -143,6 +143,7 @@ function explorer(root, render) {
     } else if (input.type === "range") {
       const index = JSON.parse(input.dataset.values).indexOf(value);
       if (index < 0) throw new RangeError(`${input.dataset.name} has no value ${value}`);
+      input.max = Math.max(input.max, index); // a drawing may have shortened the slider
       input.value = index;
     } else if (input.type === "checkbox") input.checked = value;
     else input.value = value;

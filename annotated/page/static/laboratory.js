@@ -11,7 +11,7 @@
 function reading() {
   const tile = (style, letter) => make("s", { className: style }, letter);
   return make("dl", { className: "lab-reading" }, ...[
-    [[make("i")], "where it looks; the darker, the more"],
+    [[make("i")], "where it looks; the stronger, the more"],
     [[make("b")], "a part that can be switched off"],
     [[tile("lab-right", "a"), tile("lab-wrong", "b")], "a letter that is right, and a wrong one"],
     [["■"], "the end of a word"],

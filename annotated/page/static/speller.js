@@ -187,7 +187,8 @@ const lines = (found.length > 1 ? found : []).flatMap((one) => {
   }
   return parts.map((text, i) => [i ? "" : percent(Math.exp(one.total)).replace("below", "<"), text || "(nothing)"]);
 });
-const svg = view.svg(across, lower + (lines.length ? 26 + 22 * lines.length : 4),
+// what a beam keeps has its room in any case, so that nothing moves
+const svg = view.svg(across, lower + 26 + 22 * Math.max(lines.length, 4),
   `where the heads look in ${letters.length} letters while ${steps.length} symbols are written`);
 const write = (x, y, text, options = {}) => view.add(svg, "text", { x, y, text, ...options });
 letters.forEach((letter, j) => write(left + size * (j + 0.5), 22, letter, { "text-anchor": "middle", class: "code strong" }));

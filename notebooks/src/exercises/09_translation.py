@@ -86,7 +86,8 @@ def error_rate(outputs, references):
 # | `end` | an integer | id of the end symbol |
 # | result | five tensors | parents, symbols and totals of those that live on, `(k,)` each; parents and totals of those that ended, `(e,)` each |
 #
-# A parent is the number of a row of `logits`. The best comes first in each tensor.
+# A parent is the number of a row of `logits`. Parents and symbols are `int64`, also where there are none.
+# The best comes first in each tensor.
 #
 # *Example.* Two hypotheses have the log-probabilities −1.0 and −1.3, `end` is 0, and the
 # probabilities of the next symbol are (0.45, 0.4, 0.1, 0.05) after the first and
@@ -101,7 +102,7 @@ def error_rate(outputs, references):
 #
 # So parents are (1, 0), symbols (3, 1), and the parent of what ended is (0).
 #
-# *Hint.* `flatten`, `topk`, and then `//` and `%`.
+# *Hint.* `topk` over all sums in one row gives places. How do you get row and column back from a place?
 
 
 # %%
@@ -185,7 +186,7 @@ def bpe_step(words, times):
 #
 # *3 points. Goal: give each hypothesis its own penalty, and stop without losing anything.*
 #
-# ([Page 9b](../../notebooks/09b_search.ipynb) draws what this is for.) A beam search has written `length` symbols. Some hypotheses are finished, others are alive.
+# ([Page 9b](../../notebooks/09b_search.ipynb) has the bound for the plain penalty.) A beam search has written `length` symbols. Some hypotheses are finished, others are alive.
 # Scores are log-probabilities divided by GNMT's penalty, $\left(\frac{5 + n}{6}\right)^\alpha$,
 # where $n$ is the length of the hypothesis. Write `best_and_stop(finished, alive, length,
 # most, alpha)`, which returns

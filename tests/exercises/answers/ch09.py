@@ -1,7 +1,6 @@
 """Answers to the exercises of chapter 09."""
 
 import math
-from collections import Counter
 
 import torch
 
@@ -68,7 +67,11 @@ totals[:, None] + logits.log_softmax(dim=-1)
 (symbols != end).nonzero().flatten()[:k]
     (symbols[:k] != end).nonzero().flatten()  # fewer than k live on
 (symbols[:k] == end) -> (symbols == end)  # among the k likeliest
+best, places = grown.flatten().topk(2 * k)
+    rows, columns = grown.topk(2); best, order = rows.flatten().topk(2 * k); places =
+        (order // 2) * v + columns.flatten()[order]  # one parent may own most of them
 places // v, places % v -> places % v, places // v  # are exchanged
+parents[over] -> parents[over] if len(over) else torch.tensor([])  # dtype=torch.int64
 """
 
 # ---- a step of byte-pair encoding ----------------------------------------------
@@ -76,6 +79,8 @@ places // v, places % v -> places % v, places // v  # are exchanged
 
 @right("ch09-bpe-step")
 def bpe_step(words, times):
+    from collections import Counter
+
     pairs = []
     for pieces, n in zip(words, times, strict=True):
         for i in range(len(pieces) - 1):
@@ -116,6 +121,7 @@ def best_and_stop(finished, alive, length, most, alpha):
 
 
 WRONG["ch09-best-and-stop"] = """
+max(scores) >= bound -> torch.tensor(max(scores) >= bound)  # bool(
 log / ((5 + n) / 6) ** alpha
     log / ((5 + length) / 6) ** alpha  # one penalty for all
     log / n**alpha  # the plain penalty

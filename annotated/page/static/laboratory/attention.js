@@ -19,7 +19,7 @@ function hint({ switches, dom }) {
   if (dom && !dom.answer.hidden) return "";
   const parts = PARTS.decoder.some((name) => switches.includes(name));
   if (matchMedia("(hover: none)").matches) return `Tap a letter to see its looks${parts ? ", a part to switch it off" : ""}.`;
-  return `Point at a letter to see where it looks.${parts ? " Click a part to switch it off." : ""}`;
+  return `Point at a letter to see where it looks.${parts ? " Click a part to switch it off; then train a new model." : ""}`;
 }
 
 // The line below the drawing: what a part is, while that is pointed at.

@@ -7,13 +7,13 @@
 // Axes stay where they are while it trains: 0 to `top` upwards, all steps of the experiment
 // across. They are drawn in the page's own pixels, so that letters keep their size.
 function chart(name, format, lines) {
-  const LEFT = 40, BOTTOM = 74, TOP = 8, HEIGHT = BOTTOM + 19;
-  const svg = draw(document.createElement("div"), "svg", { height: HEIGHT, role: "img", "aria-label": `${name}; the status says the numbers` });
+  const LEFT = 40, TOP = 8;
+  const svg = draw(document.createElement("div"), "svg", { role: "img", "aria-label": `${name}; the status says the numbers` });
   return {
     svg,
-    paint(run, grey, top, floor = null, blind = null) {
-      const width = svg.clientWidth || 300, RIGHT = width - 6;
-      svg.setAttribute("viewBox", `0 0 ${width} ${HEIGHT}`);
+    paint(run, grey, top, at = null, floor = null, blind = null) {
+      const width = svg.clientWidth || 300, height = svg.clientHeight || 93, RIGHT = width - 6, BOTTOM = height - 19;
+      svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
       const x = (step) => LEFT + ((RIGHT - LEFT) * step) / run.settings.steps;
       const y = (value) => BOTTOM - ((BOTTOM - TOP) * value) / top;
       svg.replaceChildren();
@@ -26,6 +26,7 @@ function chart(name, format, lines) {
         draw(svg, "text", { x: x(step), y: BOTTOM + 15, "text-anchor": ["start", "middle", "end"][2 * part] }, part === 1 ? `step ${step}` : step);
       }
       if (!run.points.length && !grey) draw(svg, "text", { class: "lab-said", x: (LEFT + RIGHT) / 2, y: y(top / 4) + 4, "text-anchor": "middle" }, "drawn as it trains");
+      if (at !== null) draw(svg, "line", { class: "lab-at", x1: x(at), x2: x(at), y1: TOP, y2: BOTTOM });
       if (floor) {
         draw(svg, "line", { class: "lab-floor", x1: LEFT, x2: RIGHT, y1: y(floor), y2: y(floor) });
         draw(svg, "text", { x: RIGHT, y: y(floor) + 15, "text-anchor": "end" }, "the best without any order");
@@ -84,15 +85,16 @@ const empty = (settings, asked) => ({ settings, asked, points: [], tests: [] });
 const over = ({ end }) => end === "learned" || end === "steps";
 
 // The run to compare with: an experiment's control, with the same seed if there is one.
-// With other switches, the last run that differs in one thing, or else the whole model.
+// With other switches, the last run on such words that differs in one thing, or else the
+// whole model.
 function reference(lab, run) {
-  const done = lab.past.filter((old) => old !== run && over(old)).reverse();
+  const done = lab.past.filter((old) => old !== run && over(old) && old.settings.words === run.settings.words).reverse();
   const like = (wanted) => {
     const fit = done.filter((old) => same(old.settings, wanted));
     return fit.find((old) => old.settings.seed === run.settings.seed) || fit[0];
   };
   if (run.asked) return like(control(lab.base, run.asked));
-  return done.find((old) => apart(old.settings, run.settings).length === 1) || like(lab.base);
+  return done.find((old) => apart(old.settings, run.settings).length === 1) || like(withWords(lab, { ...lab.base, words: run.settings.words }));
 }
 
 // What the grey curve is called.
@@ -111,10 +113,12 @@ const highest = (...runs) => {
 
 // Draws a run before the one that it is compared with, and returns that.
 function curves(lab, run, grey = reference(lab, run)) {
-  const { loss, accuracy } = lab.dom;
+  const { loss, accuracy, back } = lab.dom;
+  // Where the slider has gone back to; at the end of the curves it is said anyway.
+  const at = run.kept && back.value !== back.max ? run.kept[back.value] : null;
   // The floor would tell too much before a guess.
-  loss.paint(run, grey, highest(run, grey), run.end || (run.guess && run.step) ? floor(run.settings) : null, guessing(run.settings));
-  accuracy.paint(run, grey, 1);
+  loss.paint(run, grey, highest(run, grey), at, run.end || (run.guess && run.step) ? floor(run.settings) : null, guessing(run.settings));
+  accuracy.paint(run, grey, 1, at);
   lab.dom.lossTitle.textContent = `0 is perfect, ${guessing(run.settings).toFixed(2)} blind guessing`;
   lab.dom.grey.textContent = grey ? legend(run, grey) : "";
   return grey;

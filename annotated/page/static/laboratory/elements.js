@@ -36,6 +36,13 @@ function term(lab, word) {
   const box = make("span", { className: "lab-meaning", role: "note", hidden: true }, lab.terms[word[0].toUpperCase() + word.slice(1)]);
   const show = (shown) => {
     box.hidden = !shown;
+    if (shown) { // right below the word, and no further out than its column
+      const at = button.getBoundingClientRect(), frame = lab.root.getBoundingClientRect();
+      const column = button.closest("p").getBoundingClientRect();
+      box.style.maxWidth = `${Math.max(column.width, 230)}px`;
+      box.style.top = `${at.bottom - frame.top + 3}px`;
+      box.style.left = `${Math.max(8, Math.min(at.left, column.right - box.offsetWidth) - frame.left)}px`;
+    }
     button.setAttribute("aria-expanded", shown);
   };
   const button = make("button", {

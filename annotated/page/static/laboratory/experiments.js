@@ -23,10 +23,11 @@ function present(lab, why = "") {
     for (const input of dom.guesses.querySelectorAll("input")) input.checked = input.value === guess;
     paint(lab);
     write(lab);
+    if (lab.worker && lab.dom.word.value !== lab.current.look.text && wordNow(lab) !== null) goBack(lab);
     return;
   }
   const grey = curves(lab, lab.current), words = [why];
-  words.push(lab.past.length ? `${it ? "Make your guess, then press" : "Press"} Train.` : "Nothing is trained yet.");
+  words.push(lab.past.length ? `${it ? "Make your guess, then press" : "A new model, which knows nothing yet: make your guess, and press"} Train.` : "Nothing is trained yet.");
   if (asked && !grey && !same(lab.own, control(lab.base, it))) words.push("It trains two models: first the grey curve, to compare with, then this one.");
   dom.status.textContent = words.filter(Boolean).join(" ");
   greet(lab);
@@ -37,9 +38,16 @@ function chooseExperiment(lab, settings = null) {
   const done = lab.past.filter((run) => it && over(run) && run.asked === it);
   show(lab, settings || (done.length ? last(done).settings : usually(lab)));
   lab.from = null;
-  if (dom.word.getAttribute("aria-invalid") === "true") dom.word.value = lab.first; // its trouble is over
   ask(lab);
   if (!it) dom.panel.open = true;
+  present(lab, why);
+  if (!settings) fitWord(lab, why);
+}
+
+// A word that suits another model gives way.
+function fitWord(lab, why) {
+  if (wordNow(lab) !== null) return;
+  lab.dom.word.value = lab.first;
   present(lab, why);
   wordNow(lab);
 }
@@ -49,7 +57,7 @@ function ask(lab) {
   const { dom, from, own, base, file, names } = lab, { experiment } = dom, it = chosen(lab);
   const kept = from ? changes({ ...base, ...file.experiments[from].changes }, base).filter((one) => changes(own, base).includes(one)) : [];
   const text = it ? it.question : kept.length ? `Your own switches, and what experiment ${names.indexOf(from) + 1} has changed (${kept.join(", ")}). What do you expect?`
-    : "Set the switches as you like. What do you expect?";
+    : "Switch what you like, in the drawing or below. (How small can the model get, and still write most words right?) What do you expect?";
   dom.title.textContent = it ? `${names.indexOf(experiment.value) + 1}. ${it.title}` : "Your own switches";
   dom.question.replaceChildren(...linked(lab, text));
   const texts = it ? it.guesses : Object.keys(OWN);
@@ -83,13 +91,15 @@ function switched(lab) {
     ask(lab);
   }
   present(lab, why);
+  fitWord(lab, why);
 }
 
 // The address says which experiment it is, and what is switched, so that a link shares it.
 function share(lab) {
   if (lab.names.length === 1) return;
   const changed = apart(lab.own, usually(lab)).map((name) => [name, lab.own[name]]);
-  history.replaceState(null, "", `#${new URLSearchParams([["experiment", lab.dom.experiment.value], ...changed])}`);
+  const word = wordNow(lab), its = word && word !== lab.first ? [["word", word]] : [];
+  history.replaceState(null, "", `#${new URLSearchParams([["experiment", lab.dom.experiment.value], ...changed, ...its])}`);
 }
 
 // What a text of the address sets a switch to; undefined if there is no such choice.
@@ -106,6 +116,8 @@ function openShared(lab) {
   const name = parts.get("experiment"), known = name === "own" || names.includes(name);
   if (!known) wrong.push(`There is no experiment “${name}”.`);
   parts.delete("experiment");
+  if (parts.has("word")) lab.dom.word.value = parts.get("word").slice(0, 20);
+  parts.delete("word");
   experiment.value = known ? name : names[0];
   let settings = usually(lab);
   if (parts.get("words") === "any") settings = withWords(lab, { ...settings, words: "any" });
@@ -151,10 +163,13 @@ function listenToExperiments(lab) {
   });
   reset.addEventListener("click", () => {
     const why = leave(lab, "you put everything back");
+    const { file, from } = lab, began = from && { ...lab.base, ...file.experiments[from].changes };
+    if (began && same(began, usually(lab))) experiment.value = from; // it is that again
     show(lab, usually(lab));
     lab.from = null;
     ask(lab);
     present(lab, why);
+    fitWord(lab, why);
     changed();
     experiment.focus();
   });

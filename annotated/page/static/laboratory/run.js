@@ -14,7 +14,7 @@ function makeRun() {
   const status = make("p", { className: "lab-status" }, "Nothing is trained yet.");
   const live = make("p", { className: "lab-unseen", role: "status" });
   const rows = make("tbody");
-  const runs = make("div", { hidden: true });
+  const runs = make("div", { hidden: true, className: "lab-runs" });
   const verdict = make("p", { className: "lab-judged" }), compared = make("p", { className: "lab-compared" });
   const buttons = make("p", { className: "lab-buttons" }, train, pause, once, skip, next, again);
   const report = make("div", { className: "lab-report" });
@@ -62,7 +62,7 @@ function begin(lab) {
   if (asked && !same(settings, control(lab.base, it)) && !curves(lab, empty(settings, it))) {
     launch(lab, { settings: { ...control(lab.base, it), seed: settings.seed }, title: it.against, next: run });
   } else launch(lab, run);
-  (lab.small ? dom.stage : lab.root).scrollIntoView({ behavior: lab.calm ? "auto" : "smooth" });
+  (lab.small ? dom.stage : innerHeight < 560 ? dom.stage.closest(".lab-bench") : lab.root).scrollIntoView({ behavior: lab.calm ? "auto" : "smooth" });
 }
 
 // Makes a run the current one, and has it trained.
@@ -148,6 +148,8 @@ function receive(lab, data) {
     write(lab);
     conclude(lab);
     if (over(current)) markDone(lab);
+    if (document.activeElement === dom.train && !dom.next.hidden) dom.next.focus({ preventScroll: true });
+    if (dom.verdict.textContent) dom.verdict.scrollIntoView({ block: "nearest", behavior: lab.calm ? "auto" : "smooth" });
     const said = [dom.status.textContent, dom.verdict.textContent, dom.compared.textContent, current.look ? spoken(current.look) : ""];
     dom.live.textContent = said.filter(Boolean).join(" ");
   } else if (!lab.waiting) {

@@ -50,7 +50,7 @@ function judged(lab, run) {
 function besides(lab, run) {
   if (run.asked) return "";
   const right = ({ exam, exact }) => Math.round(1000 * (exam ?? exact)), grey = reference(lab, run);
-  const whole = lab.file.recorded.filter(({ experiment }) => experiment === "whole").map(right);
+  const whole = lab.file.recorded.filter(({ experiment }) => experiment === "whole" && run.settings.words === "few").map(right);
   const beside = grey ? `${right(grey)} for the grey curve, “${legend(run, grey)}”`
     : whole.length ? `${Math.min(...whole)} to ${Math.max(...whole)} for the whole model, in ${whole.length} runs with words of ${sizes(lab.file.settings)} letters` : "";
   return `Words right of 1000: ${right(run)} here${beside && `, ${beside}`}. One seed is one seed: try another before you believe a difference.`;

@@ -14,7 +14,7 @@ const SWITCHES = { // label, one line of help, choices, and what a switch that i
   norm: ["Normalisation", "Keeps numbers at one size, before a block (pre-norm) or after it (post-norm): chapter 6.", { none: "none", pre: "pre-norm", post: "post-norm" }],
   smoothing: ["Label smoothing", "The model should be sure of the right letter, but not entirely: chapter 7.", { 0: "none", 0.1: "0.1" }],
   causal: ["Causal mask in training", "Hides the letters that come later in the answer: chapter 4.", null, "no causal mask"],
-  scaled: ["Scores divided by √k", "k is how many numbers one head has: chapter 2.", null, "no 1/√k"],
+  scaled: ["Scores ÷ √k", "Divides what attention compares by √k; k is how many numbers one head has: chapter 2.", null, "no ÷ √k"],
   residual: ["Residuals", "Each block adds its result to what it read; without residuals, the result replaces it: chapter 6.", null, "no residuals"],
   feed_forward: ["Feed-forward networks", "A small network that works on each letter by itself: chapter 6.", null, "no feed-forward"],
   warmup: ["Warm-up", "The learning rate rises over the first 50 steps: chapter 7.", null, "no warm-up"],

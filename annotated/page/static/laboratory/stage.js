@@ -27,7 +27,7 @@ function makeStage(lab) {
     chips.push([name, button]);
     return button;
   };
-  const boxes = Object.entries(PARTS).map(([part, names]) => make("div", { className: `lab-box lab-${part}` }, make("b", {}, part), ...names.map(chip)));
+  const boxes = Object.entries(PARTS).map(([part, names]) => make("div", { className: `lab-box lab-${part}`, "data-part": part }, make("b"), ...names.map(chip)));
   const stage = make("div", { className: "lab-stage" });
   const field = draw(stage, "svg", { class: "lab-field", role: "img", "aria-label": "the model, of which nothing is drawn yet" });
   const note = make("p", { className: "lab-stage-note" });
@@ -58,6 +58,10 @@ function showParts(lab) {
     button.textContent = !on ? `no ${SHORT[name]}` : !moved ? SHORT[name] : name === "norm" ? `${settings.norm}-norm` : `${settings[name]} ${SHORT[name]}`;
   }
   boxes[0].hidden = settings.model === "decoder";
+  for (const box of boxes) {
+    box.dataset.layers = settings.layers;
+    box.firstChild.textContent = settings.layers > 1 ? `${box.dataset.part} × ${settings.layers}` : box.dataset.part;
+  }
   const others = apart(settings, base).filter((name) => name !== "seed" && !PARTS.decoder.includes(name));
   const first = training && current.next;
   note.textContent = first ? `first the grey curve: ${current.title}` : others.map((name) => called(name, settings[name])).join(", ");
@@ -72,6 +76,14 @@ function places({ field, boxes }) {
     width: at.width, height: at.height,
     left: beside[0] && beside[0].right - at.left, right: beside[1] && beside[1].left - at.left,
   };
+}
+
+// The letter of the answer for which some head looks most at letter j of the word.
+function looksMost(lab, j) {
+  const { across, down, layers, weight } = viewOf(chooseKind(lab), lab.current), map = last(layers);
+  if (j < 0 || j >= across.length) return null;
+  const most = down.map((_, i) => Math.max(...Array.from({ length: map.heads }, (__, h) => weight(map, h, i, j))));
+  return most.indexOf(Math.max(...most));
 }
 
 const TOP = 22; // of the drawing; above stands what its two sides are
@@ -104,11 +116,11 @@ function drawStage(lab, view, upTo, row, peeks) {
   // The same height for the same place; where both sides are the answer, for the same letter.
   const shift = view.itself && !view.alone ? 1 : 0, longest = Math.max(across.length, down.length + shift);
   const close = Math.abs(across.length - down.length) < 3 || shift;
-  lab.slots = { count: close ? longest : down.length, shift };
+  lab.slots = { count: close ? longest : down.length, shift, read: view.itself || view.encoder ? 0 : close ? longest : across.length };
   const y = (i, n) => TOP + ((height - TOP) * (i + 0.5)) / (close ? longest : n);
-  const small = (height - TOP) / Math.max(across.length, down.length) < 17;
-  field.classList.toggle("lab-small", small);
-  const tile = Math.min(22, (height - TOP) / Math.max(across.length, down.length) - 2);
+  const gap = (height - TOP) / longest; // one letter from the next
+  field.classList.toggle("lab-small", gap < 17);
+  const tile = Math.min(22, gap - 2);
   const x = [12, width - 12], end = [edges.left || 30, edges.right || width - 30];
   if (edges.left && dom.boxes[0].matches(".lab-idle")) [x[0], end[0]] = [edges.left + 14, edges.left + 28];
   if (edges.right && dom.boxes[1].matches(".lab-idle")) [x[1], end[1]] = [edges.right - 14, edges.right - 28];
@@ -182,6 +194,7 @@ function goBack(lab) {
   const { current } = lab, step = current.kept[lab.dom.back.value];
   clearInterval(lab.timer);
   sayWhen(lab);
+  paintCurves(lab);
   const text = wordNow(lab) ?? current.look.text;
   if (current.gone) lab.dom.wordTrouble.textContent = "That model is gone. Train again.";
   else lab.worker.postMessage({ look: text, id: current.id, at: step });
@@ -204,8 +217,10 @@ function listenToStage(lab) {
   });
   field.addEventListener("mousemove", (event) => {
     if (!ready(lab) || !lab.slots) return;
-    const box = field.getBoundingClientRect(), { count, shift } = lab.slots;
-    light(lab, Math.floor(((event.clientY - box.top - TOP) / (box.height - TOP)) * count) - shift);
+    const box = field.getBoundingClientRect(), { count, shift, read } = lab.slots;
+    const at = (event.clientY - box.top - TOP) / (box.height - TOP);
+    const left = read && event.clientX < box.left + 30; // a letter that is read: who looks at it?
+    light(lab, left ? looksMost(lab, Math.floor(at * read)) : Math.floor(at * count) - shift);
   });
   field.addEventListener("mouseleave", () => { if (ready(lab)) light(lab, null); });
   new ResizeObserver(() => paintCurves(lab)).observe(lab.dom.charts);

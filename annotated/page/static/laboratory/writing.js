@@ -96,7 +96,9 @@ function listenToWord(lab) {
   });
   word.addEventListener("input", () => {
     clearInterval(lab.film);
-    if (wordNow(lab) !== null && (lab.worker || lab.current.gone)) goBack(lab);
+    if (wordNow(lab) === null) return;
+    share(lab);
+    if (lab.worker || lab.current.gone) goBack(lab);
   });
   random.addEventListener("click", () => {
     const { shortest, longest, letters } = lab.current.settings;

@@ -5,7 +5,7 @@ FAULTS = {
     "sizes_table": [
         ("not known.issuperset", "known.issuperset", "what is known counts as unknown"),
     ],
-    "examples_table": [
+    "examples_drawing": [
         ("merges[:n]", "merges", "the same vocabulary three times"),
         ('"▁" + word in set(learned)', "True", "each word was read"),
     ],
@@ -13,11 +13,10 @@ FAULTS = {
         ("met[one] < 20", "met[one] < 0", "nothing is rare"),
         ("* times for w, times", "for w, times", "each word counted once"),
     ],
-    "across_table": [
-        ('("may cross spaces", "▁")', '("may cross spaces", " ▁")', "none crosses one"),
-    ],
     "merges_figure": [
         ("max(rows", "min(rows", "the worst is called the best"),
+        ('>= min(best["bleu"])', '>= max(best["bleu"])', "only the best is near"),
+        ("max(points", "min(points", "the smallest share is called the largest"),
     ],
     "others_table": [
         ('pieces.count("[UNK]")', "len(pieces)", "all pieces count as unknown"),
