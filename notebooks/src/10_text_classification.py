@@ -490,7 +490,7 @@ ch10.learning_curves(films)
 # **How well could anybody do?** At least 15 people gave each of these sentences a number, from −4 to 4 ([Hutto and Gilbert, 2014](https://doi.org/10.1609/icwsm.v8i1.14550)). The label is
 # the critic's own verdict. Here are the sentences for testing, from mild to strong opinions:
 
-# %% Figure: people, recorded tags=["hide-input"]
+# %% Figure: people, recorded tags=["hide-input", "remove-stdout"]
 ratings = recorded("film_ratings")
 ch10.people_figure(ratings)
 
