@@ -467,7 +467,7 @@ def people_figure(record: Mapping[str, Any]) -> Html:
     ax.axhline(50, color=COLOURS["muted"], linestyle=":", linewidth=1)
     names = [f"{strength:.1f}" for strength in record["strength"]]
     ax.set_xticks(range(len(names)), names)
-    ax.set(xlabel="how strong the opinion is (mean rating, from 0 to 4, of a quarter)")
+    ax.set(xlabel="how strong the opinion is, from 0 to 4")
     ax.set(ylabel="right, %")
     name_lines(ax)
     gaps = [
@@ -482,9 +482,9 @@ def people_figure(record: Mapping[str, Any]) -> Html:
         figure,
         title="People are ahead, and clear opinions leave them in no doubt",
         alt=f"Percent right, from mild to strong opinions: {'; '.join(said)}.",
-        caption=f"{record['sentences']:,} sentences for testing in quarters. A "
-        "person's shrug, the rating 0, counts as half right. Models: means of three "
-        "recorded seeds.",
+        caption=f"{record['sentences']:,} sentences for testing, in quarters by the "
+        "size of their mean rating. A person's shrug, the rating 0, counts as half "
+        "right. Models: means of three recorded seeds.",
     )
 
 
