@@ -11,6 +11,7 @@ Files are kept in ``<cache>/<data set>/<file>``, where the environment variable
 import gzip
 import hashlib
 import io
+import json
 import os
 import re
 import tarfile
@@ -166,6 +167,27 @@ REGISTRY = {
         licence="none stated; its authors ask to be cited",
         citation="Maas, Daly, Pham, Huang, Ng and Potts (2011), Learning Word Vectors "
         "for Sentiment Analysis",
+    ),
+    "film_ratings": Dataset(
+        title="Rotten Tomatoes, the ratings collected for VADER",
+        task="how far people agree about a sentence of a film review",
+        splits=("train", "validation", "test"),
+        files=(
+            File(
+                "hutto_ICWSM_2014.tar.gz",
+                _github(
+                    "cjhutto/vaderSentiment",
+                    "18c86513ea60b02fce8f3b1b598da43042d91b08",
+                    "additional_resources/hutto_ICWSM_2014.tar.gz",
+                ),
+                2_338_514,
+                "sha256:"
+                "d5bb07d87474b3eb8d30b4deccbc23f19d742a6c5718fbacc65485b70b95c5fa",
+            ),
+        ),
+        licence="MIT",
+        citation="Hutto and Gilbert (2014), VADER: A Parsimonious Rule-based Model for "
+        "Sentiment Analysis of Social Media Text",
     ),
     "enwik8": Dataset(
         title="enwik8, the first 10^8 bytes of the English Wikipedia",
@@ -341,6 +363,36 @@ def rotten_tomatoes(split: str) -> list[tuple[str, int]]:
                 # not by the first byte, which has decided the split
                 kept.append((digest[1:], sentence, label))
     return [(sentence, label) for _, sentence, label in sorted(kept)]
+
+
+def film_ratings(split: str) -> list[tuple[str, int, list[int]]]:
+    """Return sentences of :func:`rotten_tomatoes` with what people made of them.
+
+    At least 15 raters gave each sentence a whole number from -4 (very negative) to 4.
+    The few sentences that nobody rated are left out.
+
+    Args:
+        split: as there.
+
+    Returns:
+        Sentence, label, and the ratings, in the order of :func:`rotten_tomatoes`.
+    """
+    known = {_letters(text): (text, label) for text, label in rotten_tomatoes(split)}
+
+    def last_columns(name: str) -> dict[str, str]:
+        member = f"hutto_ICWSM_2014/movieReviewSnippets_{name}.txt"
+        rows = [line.split("\t") for line in _lines(archive.extractfile(member).read())]
+        return {row[0]: row[-1] for row in rows if row[0]}
+
+    with tarfile.open(fetch("film_ratings")[0]) as archive:
+        texts, ratings = last_columns("GroundTruth"), last_columns("anonDataRatings")
+    rated = {_letters(text): json.loads(ratings[i]) for i, text in texts.items()}
+    return [(*known[key], rated[key]) for key in known if key in rated]
+
+
+def _letters(sentence: str) -> str:
+    # the two editions differ in spaces, hyphens and quotation marks
+    return "".join(re.findall(r"[a-z0-9]", sentence.lower()))
 
 
 def imdb(split: str) -> list[tuple[str, int]]:

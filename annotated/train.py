@@ -5,6 +5,7 @@ the folder of a run stand ``model.pt`` (the checkpoint), ``task.json`` (what its
 mean), ``curve.csv`` and ``curve.png``.
 
     python -m annotated.train spelling
+    python -m annotated.train films
     python -m annotated.train translation --device cuda --precision bfloat16
     python -m annotated.train spelling --resume runs/spelling/model.pt
     python -m annotated.train spelling --resume runs/spelling/model.pt --translate FILE
@@ -38,6 +39,18 @@ from torch.optim.lr_scheduler import LambdaLR
 from annotated.checkpoints import Record, load_checkpoint
 from annotated.data import Vocabulary
 from annotated.gpt import next_token_loss
+from annotated.recipes.classification import (
+    CLASSIFICATION_RECIPES,
+    IMDB_RECIPES,
+    films_task,
+    functions_task,
+    imdb_task,
+    label_loss,
+    labelled_batches,
+    make_classifier,
+    measure,
+    reader,
+)
 from annotated.recipes.common import one_cycle
 from annotated.recipes.copy_task import (
     COPY,
@@ -68,7 +81,9 @@ from annotated.text import random_windows
 from annotated.training import Loss, evaluating, fit
 from annotated.transformer import Transformer, TransformerConfig
 
-TASKS = ("copy", "spelling", "translation", "text")
+LABELLED = {"functions": functions_task, "films": films_task, "imdb": imdb_task}
+TASKS = ("copy", "spelling", "translation", "text", *LABELLED)
+LARGE = ("translation", "text", "imdb")  # have a second configuration
 SETTINGS = ("steps", "seed", "large")  # of a run, from its beginning on
 FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}  # a disk, or what one may use of it
 PRECISIONS = {"float32": None, "bfloat16": torch.bfloat16, "float16": torch.float16}
@@ -160,6 +175,39 @@ def translation_job(steps: int | None, seed: int, recipe: str = "multi30k") -> J
     )
 
 
+def classification_job(
+    steps: int | None, seed: int, name: str, recipe: str | None = None
+) -> Job:
+    """Return one of chapter 10's tasks, of texts with labels.
+
+    Args:
+        steps: number of steps; the recipe's if not given.
+        seed: of model and batches.
+        name: one of ``LABELLED``.
+        recipe: of the model; the one of this ``name`` if not given.
+    """
+    r = (CLASSIFICATION_RECIPES | IMDB_RECIPES)[recipe or name]
+    task, steps = LABELLED[name](), steps or r.steps
+
+    def result(model: nn.Module) -> dict[str, float]:
+        return {
+            k: v
+            for k, v in measure(reader(model, task), task).items()
+            if k in ("accuracy", "macro", "micro")
+        }
+
+    return Job(
+        make_classifier("encoder", task, r, seed),
+        label_loss,
+        lambda batch: batch[1].numel(),
+        lambda: labelled_batches(task, r.size, steps, seed),
+        r.rate,
+        steps,
+        result,
+        meaning={"labels": task.labels, "words": task.words.symbols[2:]},
+    )
+
+
 def make_job(task: str, steps: int | None, seed: int, large: bool = False) -> Job:
     """Return the job of a ``task``: ``steps``, a ``seed``, a ``large`` model or not."""
     if task == "copy":
@@ -168,6 +216,9 @@ def make_job(task: str, steps: int | None, seed: int, large: bool = False) -> Jo
         return text_job(steps, seed, "shakespeare" if large else "library")
     if task == "spelling":
         return translation_job(steps, seed, "spelling")
+    if task in LABELLED:
+        gpu = "imdb, GPU" if large and task == "imdb" else None
+        return classification_job(steps, seed, task, gpu)
     return translation_job(steps, seed, "multi30k, GPU" if large else "multi30k")
 
 
@@ -229,7 +280,7 @@ def write_curve(folder: Path, history: list[Record]) -> None:
     writer.writerows(history)
     write_whole(folder / "curve.csv", table.getvalue().encode())
     figure = Figure(figsize=(8, 4), layout="constrained")
-    axes = figure.add_subplot(xlabel="step", ylabel="loss (nats per symbol)")
+    axes = figure.add_subplot(xlabel="step", ylabel="loss (nats per prediction)")
     axes.plot([one["step"] for one in history], [one["loss"] for one in history])
     picture = io.BytesIO()
     figure.savefig(picture, format="png", dpi=120)
@@ -322,6 +373,8 @@ def parse(words: list[str] | None) -> argparse.Namespace:
     for name in ("steps", "save_every", "beam"):
         if getattr(options, name) is not None and getattr(options, name) < 1:
             parser.error(f"--{name.replace('_', '-')} must be at least 1")
+    if options.large and options.task not in LARGE:
+        parser.error(f"--large is of {', '.join(LARGE)}; {options.task} has one size")
     if options.resume and not options.resume.is_file():
         parser.error(f"--resume: there is no file {options.resume}")
     options.folder = options.folder or (

@@ -35,6 +35,7 @@ from annotated.datasets import (
     cache_folder,
     enwik8,
     fetch,
+    film_ratings,
     imdb,
     multi30k,
     rotten_tomatoes,
@@ -280,9 +281,9 @@ FILES = [file for row in REGISTRY.values() for file in row.files]
 DIGITS = {"md5": 32, "sha1": 40, "sha256": 64}
 
 
-def test_the_registry_holds_the_five_data_sets():
-    wanted = ["multi30k", "tinyshakespeare", "rotten_tomatoes", "imdb", "enwik8"]
-    assert list(REGISTRY) == wanted
+def test_the_registry_holds_the_six_data_sets():
+    wanted = ["multi30k", "tinyshakespeare", "rotten_tomatoes", "imdb", "film_ratings"]
+    assert list(REGISTRY) == [*wanted, "enwik8"]
 
 
 @pytest.mark.parametrize("row", REGISTRY.values(), ids=[*REGISTRY])
@@ -391,6 +392,39 @@ def test_the_split_follows_the_words_alone(place):
         assert 2 * len(found) == len(split)
 
 
+def test_ratings_stand_beside_the_sentence_they_are_of(place):
+    for split in tomatoes(place, NEGATIVE[:50], POSITIVE[:50]):
+        assert split, "a split without sentences shows nothing"
+    # another edition: capitals, no commas, sentences in another order, one unrated
+    texts = [
+        f"{s}e".replace(" , ", " ").title() for s in POSITIVE[:50] + NEGATIVE[1:50]
+    ]
+    columns = {
+        "GroundTruth": [f"{i}\t0.5\t{text}" for i, text in enumerate(texts)],
+        "anonDataRatings": [f"{i}\t0.5\t1\t[{i}, -4]" for i in range(len(texts))],
+    }
+    stream = io.BytesIO()
+    with tarfile.open(fileobj=stream, mode="w:gz") as archive:
+        for name, rows in columns.items():
+            content = "".join(f"{row}\r\n" for row in rows[::-1]).encode()
+            path = f"hutto_ICWSM_2014/movieReviewSnippets_{name}.txt"
+            info = tarfile.TarInfo(path)
+            info.size = len(content)
+            archive.addfile(info, io.BytesIO(content))
+    place("film_ratings", {"hutto_ICWSM_2014.tar.gz": stream.getvalue()})
+    found = [film_ratings(split) for split in SPLITS]
+    wanted = {f"{s}e": (1, i) for i, s in enumerate(POSITIVE[:50])}
+    wanted |= {f"{s}e": (0, 50 + i) for i, s in enumerate(NEGATIVE[1:50])}
+    rows = {
+        text: (label, ratings[0]) for some in found for text, label, ratings in some
+    }
+    assert rows == wanted
+    for split, some in zip(SPLITS, found, strict=True):
+        unrated = f"{NEGATIVE[0]}e"
+        order = [pair for pair in rotten_tomatoes(split) if pair[0] != unrated]
+        assert [(text, label) for text, label, _ in some] == order
+
+
 REVIEWS = {
     "aclImdb/train/pos/10_9.txt": "Très bon.<br />\nIndeed.",
     "aclImdb/train/pos/2_7.txt": "good",
@@ -449,6 +483,7 @@ def test_the_bytes_are_split_at_90_and_95_percent(place):
         ),
         (lambda: banner("wiki"), "name must be one of 'multi30k', .* got 'wiki'"),
         (lambda: imdb("validation"), "split must be one of 'train', 'test', got 'val"),
+        (lambda: film_ratings("all"), "split must be one of 'train', .* got 'all'"),
         (lambda: tinyshakespeare("test"), "split must be one of 'train', 'validation'"),
         (lambda: rotten_tomatoes("dev"), "split must be one of 'train', .* got 'dev'"),
         (lambda: enwik8("valid"), "split must be one of 'train', .* got 'valid'"),
@@ -508,6 +543,16 @@ def test_the_real_rotten_tomatoes_are_all_there_once(real):
     assert [len(split) for split in splits] == [8_625, 1_001, 1_036]
     assert [sum(label for _, label in split) for split in splits] == [4_308, 504, 519]
     assert len({sentence for split in splits for sentence, _ in split}) == 2 * 5_331
+
+
+def test_the_real_ratings_are_of_nearly_all_sentences(real):
+    real("rotten_tomatoes")
+    real("film_ratings")
+    splits = [film_ratings(split) for split in SPLITS]
+    assert [len(split) for split in splits] == [8_553, 991, 1_031]
+    ratings = [several for split in splits for _, _, several in split]
+    assert min(map(len, ratings)) == 15
+    assert {one for several in ratings for one in several} == {*range(-4, 5)}
 
 
 def test_the_real_imdb_has_the_published_sizes(real):

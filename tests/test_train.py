@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from annotated import train as command
-from annotated.recipes import translation
+from annotated.recipes import classification, translation
 from annotated.train import main, share, write_whole
 
 ROOT = Path(__file__).parents[1]
@@ -105,13 +105,48 @@ def test_a_run_that_was_stopped_goes_on_as_if_it_had_not_been(monkeypatch, capsy
 
 
 def test_each_task_makes_its_own_model(monkeypatch):
-    for task in ("copy", "spelling", "text"):
+    for task in ("copy", "spelling", "text", "functions"):
         job, again = (command.make_job(task, 3, 5) for _ in "ab")
+        for one in (job, again):
+            one.model.eval()  # dropout draws
         batch, same = next(iter(job.batches())), next(iter(again.batches()))
         assert torch.equal(job.loss(job.model, batch), again.loss(again.model, same))
         assert len(list(job.batches())) == job.steps == 3
         other = command.make_job(task, 3, 6)
+        other.model.eval()
         assert job.loss(job.model, batch) != other.loss(other.model, batch)
+
+
+def test_a_classifier_is_told_by_its_marks(monkeypatch, capsys):
+    monkeypatch.setitem(command.LABELLED, "films", order_task_with_validation)
+    assert main(["films", "--steps", "200"]) == 0
+    said = capsys.readouterr().out
+    assert "step 200, loss 0.0" in said and "accuracy 1, macro 1, micro 1" in said
+    told = json.loads(Path("runs/films/task.json").read_text())
+    assert told["labels"] == ["praise"] and told["words"][:2] == [",", "bad"]
+
+
+def order_task_with_validation():
+    task = classification.order_task()
+    for some in (task.texts, task.answers):
+        some["validation"] = some["test"] = some["train"]
+    return task
+
+
+def test_reviews_have_a_larger_model_for_a_gpu(monkeypatch):
+    reviews = [(f"a <br /> good film {i}", i % 2) for i in range(40)]
+    monkeypatch.setattr(classification, "imdb", lambda split: reviews)
+    layers = [
+        len(command.make_job("imdb", 1, 0, large).model.encoder.layers)
+        for large in (False, True)
+    ]
+    assert layers == [1, 6]
+    task = classification.imdb_task(longest=3)
+    assert task.texts["validation"] == [("a", "good", "film")] * 4
+    assert task.answers["validation"].flatten().tolist() == [1.0] * 4  # 9, 19, 29, 39
+    assert [len(task.texts[s]) for s in ("train", "test")] == [36, 40]
+    with pytest.raises(SystemExit):
+        main(["films", "--large"])
 
 
 @pytest.mark.parametrize("precision", ["float32", "bfloat16"])

@@ -22,7 +22,7 @@ from annotated import require
 from annotated.checkpoints import Record
 from annotated.classifier import ClassifierConfig, TransformerClassifier, pool
 from annotated.data import pad_sequences
-from annotated.datasets import rotten_tomatoes
+from annotated.datasets import imdb, rotten_tomatoes
 from annotated.devices import device_of
 from annotated.functions import LABELS, disguised, library_functions
 from annotated.recipes.common import one_cycle
@@ -130,6 +130,32 @@ def films_task(size: int | None = None, seed: int = 0) -> Labelled:
         for s, pairs in splits.items()
     }
     return Labelled(("praise",), texts, answers, Words(texts["train"], least=2))
+
+
+def imdb_task(longest: int = 512) -> Labelled:
+    """Return film reviews of hundreds of words, and whether each praises its film.
+
+    Every tenth review for training is for validation instead, so the same film may be
+    in both; those for testing are of other films.
+
+    Args:
+        longest: how many words of a review are read; what follows is left out.
+    """
+    train, test = imdb("train"), imdb("test")
+    splits = {
+        "train": [one for i, one in enumerate(train) if i % 10 != 9],
+        "validation": train[9::10],
+        "test": test,
+    }
+    texts = {
+        s: [words_of(text.replace("<br />", " "))[:longest] for text, _ in pairs]
+        for s, pairs in splits.items()
+    }
+    answers = {
+        s: torch.tensor([[float(label)] for _, label in pairs])
+        for s, pairs in splits.items()
+    }
+    return Labelled(("praise",), texts, answers, Words(texts["train"], least=10))
 
 
 def words_of(sentence: str) -> Text:
@@ -273,6 +299,13 @@ CLASSIFICATION_RECIPES = {
     "disguised": Recipe(steps=1500, rate=3e-3),
     "films": Recipe(steps=1000, rate=1e-2, dropout=0.3, max_len=64),
     "order": Recipe(steps=300, rate=3e-3, size=18, dropout=0.0, max_len=8, d_model=32),
+}
+# for reviews of up to 512 words, the second one for a GPU; a starting point, not tuned
+IMDB_RECIPES = {
+    "imdb": Recipe(steps=2000, rate=2e-3, dropout=0.3, max_len=512),
+    "imdb, GPU": Recipe(
+        steps=7000, rate=5e-4, dropout=0.3, max_len=512, layers=6, d_model=128, d_ff=512
+    ),
 }
 KINDS = ("bag", "encoder", "no positions", "first", "max", "attention", "unmasked")
 

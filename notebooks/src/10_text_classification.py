@@ -485,7 +485,20 @@ ch10.learning_curves(films)
 
 # %% [markdown]
 # **Counting wins**, whatever the size: with TF-IDF, or by averaging vectors. An opinion on a film mostly stands in a word or two. The linear model weighs each word by itself; the encoder must first learn
-# a vector for each of 9,000 words from the same few sentences. And positions change nothing: who says "not bad, good"? What does it cost?
+# a vector for each of 9,000 words from the same few sentences. And positions change nothing: who says "not bad, good"?
+#
+# **How well could anybody do?** At least 15 people gave each of these sentences a number, from −4 to 4 ([Hutto and Gilbert, 2014](https://doi.org/10.1609/icwsm.v8i1.14550)). The label is
+# the critic's own verdict. Here are the sentences for testing, from mild to strong opinions:
+
+# %% Figure: people, recorded tags=["hide-input", "remove-stdout"]
+ratings = recorded("film_ratings")
+ch10.people_figure(ratings)
+
+# %% tags=["remove-input"]
+say(ch10.people_said(ratings))
+
+# %% [markdown]
+# And what does it cost to learn?
 
 # %% Figure: cost and accuracy, recorded tags=["hide-input"]
 ch10.cost_plane(films)

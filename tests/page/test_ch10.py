@@ -250,3 +250,21 @@ def test_labels_with_and_without_disguise():
     turned = [r | {"disguise": not r["disguise"]} for r in record["rows"]]
     with pytest.raises(AssertionError):
         ch10.disguise_said(record | {"rows": turned})
+
+
+def test_people_beside_models():
+    record = recorded("film_ratings")
+    means = {
+        kind: [sum(r["right"][end] for r in some) / len(some) * 100 for end in (0, -1)]
+        for kind in ("one person", "TF-IDF", "encoder")
+        for some in [[r for r in record["rows"] if r["kind"] == kind]]
+    }
+    said = alt(ch10.people_figure(record))
+    assert "encoder from {:.0f} to {:.0f}".format(*means["encoder"]) in said
+    said = ch10.people_said(record)
+    assert f"a single person gets {means['one person'][0]:.0f} % right" in said
+    for kind in ("TF-IDF", "encoder"):
+        assert f"{means[kind][1]:.0f} % by" in said
+    lost = [r | {"right": [0.6] * 4} for r in record["rows"]]
+    with pytest.raises(AssertionError):
+        ch10.people_figure(record | {"rows": lost})

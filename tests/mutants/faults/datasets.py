@@ -55,6 +55,16 @@ FAULTS = {
         ("(digest[1:], sentence, label)", "(bytes([label]), sentence, label)",
          "ordered by label"),
     ],
+    "film_ratings": [
+        ("json.loads(ratings[i])", "json.loads(ratings[i])[::-1]", "backwards"),
+        ("for key in known if", "for key in sorted(known) if", "another order"),
+        ('"GroundTruth"), last_columns("anonDataRatings")',
+         '"anonDataRatings"), last_columns("anonDataRatings")', "no text is known"),
+    ],
+    "_letters": [
+        ("sentence.lower()", "sentence", "capitals count"),
+        ('r"[a-z0-9]"', 'r"\\S"', "signs count"),
+    ],
     "imdb": [
         ('match[1] == "pos"', 'match[1] == "neg"', "labels swapped"),
         ("in sorted(reviews)]", "in reviews]", "order of the archive"),

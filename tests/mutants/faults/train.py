@@ -13,9 +13,15 @@ FAULTS = {
     "translation_job": [
         ("steps or r.steps", "r.steps", "--steps ignored"),
     ],
+    "classification_job": [
+        ("steps or r.steps", "r.steps", "--steps ignored"),
+        ('make_classifier("encoder", task, r, seed)',
+         'make_classifier("encoder", task, r)', "another seed"),
+    ],
     "make_job": [
         ('translation_job(steps, seed, "spelling")', "copy_job(steps, seed)",
          "another task"),
+        ("if large and task", "if not large and task", "the other size"),
     ],
     "write_curve": [
         ("writer.writeheader()", "pass", "numbers without names"),
