@@ -330,6 +330,11 @@ def test_the_film_reader_brings_what_its_models_say(monkeypatch):
     _, wrong, right, *_ = ch10.SENTENCES
     shown = {check["state"]["sentence"]: check["values"] for check in checks}
     assert shown[wrong]["bag"]["logit"] == shown[right]["bag"]["logit"]
+    exact = ch10.judged(*unpack_films(script.decode()), wrong)["encoder"]
+    assert shown[wrong]["encoder"]["logit"] == pytest.approx(exact["logit"], abs=1e-5)
+    assert shown[wrong]["encoder"]["changes"] == pytest.approx(
+        exact["changes"].tolist(), abs=1e-5
+    )
     assert {check["state"]["by"] for check in checks} == set(ch10.WAYS)
     monkeypatch.setattr(ch10, "SENTENCES", [*ch10.SENTENCES[::-1]])
     with pytest.raises((AssertionError, KeyError)):

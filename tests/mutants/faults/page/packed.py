@@ -9,6 +9,10 @@ FAULTS = {
         ("/ 127", "/ 63", "seven bits"),
         ("weight = scales", "weight = weight[:, 0]", "scales lost"),
     ],
+    "pack_model": [
+        ('"target": cutter.target', '"target": cutter.source', "its own language"),
+        ("held_out,\n", '"",\n', "no answers"),
+    ],
     "answers_text": [
         ("sorted(known)", "known", "words in any order"),
     ],
@@ -16,6 +20,9 @@ FAULTS = {
         ("then += rows", "then += 0", "the same scales for all"),
         ("at += size", "at += 0", "the same numbers for all"),
         ("* weights[part][:, None]", "* 1", "without scales"),
+    ],
+    "unpack_model": [
+        ("_weights(packed)", "{}", "no weights"),
     ],
     "pack_films": [
         ("bag.output.weight[0]", "bag.output.weight[0].abs()", "all for praise"),
