@@ -7,22 +7,27 @@ import matplotlib.pyplot as plt
 import torch
 from torch import Tensor, nn
 
+from annotated.attention import record_attention
 from annotated.classifier import ClassifierConfig, TransformerClassifier
 from annotated.devices import device_of
 from annotated.masks import padding_mask
 from annotated.page.diagrams import NOTE, Drawing
-from annotated.page.frames import Html
+from annotated.page.frames import Choice, Html, explorer, static
+from annotated.page.frames import Text as Field
 from annotated.page.notebook import check_close, show, show_table
+from annotated.page.packed import unpack_films
 from annotated.page.pictures import Matrix, chain
 from annotated.page.plots import LINES, MARKERS, OTHER, THIS, name_lines
 from annotated.page.records import Rows, dots, grouped
 from annotated.page.svg import COLOURS
 from annotated.recipes.classification import (
+    BagOfEmbeddings,
     Labelled,
     Text,
     Words,
     classify,
     f1_scores,
+    words_of,
 )
 from annotated.training import evaluating
 
@@ -40,6 +45,16 @@ LOOKS = {  # of a line for each model
     "encoder": {"color": THIS, "linestyle": LINES[0], "marker": MARKERS[0]},
     "no positions": {"color": COLOURS["key"], "linestyle": LINES[3], "marker": "D"},
 }
+MODELS = "films_model.js"  # what `pack_films` made of the recorded ones
+WAYS = ["what deleting one changes", "attention received"]
+SENTENCES = [  # on films, of nobody's review
+    "not bad at all, and often funny",
+    "a smart film with a stupid title",
+    "a stupid film with a smart title",
+    "a thriller without thrills",
+    "two hours of my life that I will never get back",
+]
+LETTERS = 400  # at most, of a sentence that is typed
 
 
 # ---- texts ---------------------------------------------------------------------
@@ -512,6 +527,121 @@ def _by_strength(record: Mapping[str, Any]) -> dict[str, list[float]]:
         return (100 * torch.tensor(several)).mean(dim=0).tolist()
 
     return {kind: mean(kind) for kind in ("one person", "TF-IDF", "bag", "encoder")}
+
+
+@torch.no_grad()
+def judged(
+    bag: BagOfEmbeddings, encoder: TransformerClassifier, words: Words, sentence: str
+) -> dict[str, Any]:
+    """Return what both packed models make of a ``sentence``, as the explorer does.
+
+    The bag's weights are those of its words, wherever they stand. For the encoder: the
+    attention that each word receives, the mean over heads and queries of the last
+    layer, and how much its logit would fall if the word were unknown.
+    """
+    tokens = words_of(sentence)
+    ids = words.ids([tokens])
+    fewer = ids.repeat(len(tokens), 1)
+    fewer.fill_diagonal_(Words.unknown)
+    with evaluating(encoder), record_attention(encoder) as maps:
+        logit = encoder(ids)
+    weights = list(maps.values())[-1][0].mean(dim=(0, 1, 2))
+    with evaluating(encoder):
+        changes = (logit - encoder(fewer)).flatten()
+    return {
+        "words": list(tokens),
+        "unknown": (ids[0] == Words.unknown).tolist(),
+        "bag": {"logit": bag(ids).item(), "weights": bag.embedding(ids).flatten()},
+        "encoder": {
+            "logit": logit.item(),
+            "received": weights,
+            "changes": changes,
+        },
+    }
+
+
+def _plain(value: Any) -> Any:
+    """Return tensors and numbers as JSON, with as many digits as a page needs."""
+    if isinstance(value, Tensor):
+        value = value.tolist()
+    if isinstance(value, dict):
+        return {name: _plain(one) for name, one in value.items()}
+    if isinstance(value, list):
+        return [_plain(one) for one in value]
+    return round(value, 5) if isinstance(value, float) else value
+
+
+def film_reader(record: Mapping[str, Any]) -> Html:
+    """Show two recorded models, which judge what a reader types.
+
+    Args:
+        record: of their training, and of what they get right.
+    """
+    script = static(MODELS)
+    bag, encoder, words = unpack_films(script)
+    known = [_plain(judged(bag, encoder, words, one)) for one in SENTENCES]
+    # what the text beside it says
+    first, (there, back) = known[0], known[1:3]
+    weight = dict(zip(first["words"], first["bag"]["weights"], strict=True))
+    assert first["bag"]["logit"] < 0 and first["encoder"]["logit"] < 0
+    assert weight["bad"] + weight["often"] + weight["funny"] < 0
+    assert weight["bad"] / 4 < weight["not"] < 0
+    assert there["bag"]["logit"] == back["bag"]["logit"]
+    assert there["encoder"]["logit"] > back["encoder"]["logit"] + 0.5
+    tested = record["tested"]
+    right = {
+        row["kind"]: round(row["accuracy"] * tested) / tested
+        for row in record["rows"]
+        if row["precision"] == "packed"
+    }
+    data = {
+        "name": "films",
+        "file": MODELS,
+        "button": f"Load the models ({len(script.encode()) / 1e6:.1f} MB)",
+        "loaded": "The models are loaded",
+        "before": "To judge a sentence of your own, load the models: they then run in "
+        "your browser.",
+        "missing": "They could not be loaded: they come with the pages of the book, "
+        "not with its notebooks.",
+        "known": known,
+        "ways": WAYS,
+        "most": encoder.config.max_len,
+        "letters": LETTERS,
+        "full": {"bag": 25.0, "encoder": 5.0},  # what has the full shade
+        "room": 285,
+    }
+    checks = [
+        ({"sentence": sentence, "by": WAYS[i % 2]}, one)
+        for i, (sentence, one) in enumerate(zip(SENTENCES, known, strict=True))
+    ]
+    return explorer(
+        static("film_reader.js"),
+        data,
+        [
+            Field("sentence", "a sentence", SENTENCES[0], SENTENCES, most=LETTERS),
+            Choice("by", "the encoder's numbers", WAYS),
+        ],
+        label="Judge a sentence on a film",
+        checks=checks,
+        question="Let two words change places: which of the models notices?",
+        caption=f"Learned from {record['learned']:,} sentences; of {tested:,} others "
+        f"the bag gets {right['bag']:.1%} right, the encoder {right['encoder']:.1%}. "
+        "Under each word what it weighs in the bag, then what it does in the encoder; "
+        "plus speaks for praise. Dashed: a word that they don't know.",
+    )
+
+
+def shuffled_said(record: Mapping[str, Any]) -> str:
+    """Say how many answers change when the words of a sentence are shuffled."""
+    rows = {row["kind"]: row for row in record["rows"] if row["precision"] == "packed"}
+    encoder, tested = rows["encoder"], record["tested"]
+    assert rows["bag"]["changed"] == 0
+    before, after = (round(encoder[key] * tested) for key in ("accuracy", "shuffled"))
+    return (
+        f"Shuffle the words of all {tested:,} sentences for testing, and the encoder "
+        f"gives another answer to {100 * encoder['changed']:.0f} of a hundred; {after} "
+        f"are right instead of {before}. The bag changes none."
+    )
 
 
 def cost_plane(record: Mapping[str, Any]) -> Html:

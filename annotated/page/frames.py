@@ -240,7 +240,7 @@ class Text:
         name: its key in the explorer's state.
         label: what it sets.
         start: the text to begin with.
-        suggestions: texts that drop down from it, if it is a line.
+        suggestions: texts that drop down from a line, or are buttons below several.
         most: most characters that it takes; for more than 100 it has several lines.
     """
 

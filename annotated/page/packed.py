@@ -1,8 +1,9 @@
-"""Trained translators as a script that a page loads when its reader asks for it.
+"""Trained models as a script that a page loads when its reader asks for it.
 
 Matrices have eight bits a number and a scale for each row, everything else is in single
 precision. A browser takes a script from a disk as well as from a server, which it does
-with no other kind of file.
+with no other kind of file. :func:`pack_model` is for a translator, :func:`pack_films`
+for the two models of chapter 10 that judge a sentence.
 
     python -m annotated.page.packed FILE
 
@@ -23,7 +24,9 @@ import numpy
 import torch
 from torch import Tensor
 
+from annotated.classifier import ClassifierConfig, TransformerClassifier
 from annotated.data import Vocabulary
+from annotated.recipes.classification import BagOfEmbeddings, Words
 from annotated.recipes.translation import Cutter
 from annotated.spelling import Sounds, spelling_words
 from annotated.transformer import Transformer, TransformerConfig
@@ -42,26 +45,14 @@ def pack_model(
         cutter: what cuts its texts; symbols must be letters, without merges.
         held_out: right answers, as :func:`answers_text` writes them.
     """
-    shapes, whole, real = {}, [], []
-    for part, weight in model.state_dict().items():
-        weight = weight.detach().cpu().float()
-        shapes[part] = list(weight.shape)
-        if weight.dim() == 2:
-            scales = weight.abs().amax(dim=1).clamp(min=1e-12) / 127
-            whole.append((weight / scales[:, None]).round().to(torch.int8).flatten())
-            weight = scales
-        real.append(weight.flatten())
     packed = {
         "config": asdict(model.config),
         "source": cutter.source.symbols,
         "target": cutter.target.symbols,
-        "shapes": shapes,
-        "whole": _text(torch.cat(whole), "i1"),
-        "real": _text(torch.cat(real), "<f4"),
+        **_rounded(model.state_dict()),
         "held_out": held_out,
     }
-    opening = OPENING.replace("{name}", json.dumps(name))
-    return f"{opening}{json.dumps(packed, ensure_ascii=False)};\n"
+    return _script(name, packed)
 
 
 def answers_text(known: Mapping[str, Sequence[Sounds]], cutter: Cutter) -> str:
@@ -84,7 +75,65 @@ def answers_text(known: Mapping[str, Sequence[Sounds]], cutter: Cutter) -> str:
 
 def unpack_model(script: str) -> tuple[Transformer, Cutter]:
     """Return the model that a browser makes of a ``script``, and its cutter."""
-    packed = json.loads(script[script.index("] = ") + 4 :].rstrip().removesuffix(";"))
+    packed = _parts(script)
+    return _made(packed, _weights(packed))
+
+
+def pack_films(
+    name: str, bag: BagOfEmbeddings, encoder: TransformerClassifier, words: Words
+) -> str:
+    """Return a script with both models of chapter 10 under one name.
+
+    Of the bag a weight for each word is left, its vector's part in the logit: their
+    mean and a bias are what it computes.
+
+    Args:
+        name: by which the page asks for them.
+        bag: with one class.
+        encoder: with one class, which averages; its matrices lose precision.
+        words: that both know, none of them with a space in it.
+    """
+    weights = encoder.state_dict()
+    weights["bag.weight"] = bag.embedding.weight @ bag.output.weight[0]
+    weights["bag.bias"] = bag.output.bias
+    packed = {
+        "config": asdict(encoder.config),
+        "words": " ".join(words.symbols[2:]),
+        **_rounded(weights),
+    }
+    return _script(name, packed)
+
+
+def unpack_films(script: str) -> tuple[BagOfEmbeddings, TransformerClassifier, Words]:
+    """Return what a browser makes of a ``script``: a bag of vectors of width 1."""
+    packed = _parts(script)
+    weights = _weights(packed)
+    words = Words([tuple(packed["words"].split(" "))])
+    bag = BagOfEmbeddings(len(words), 1, d_model=1).eval()
+    with torch.no_grad():
+        bag.embedding.weight.copy_(weights.pop("bag.weight")[:, None])
+        bag.output.weight.fill_(1.0)
+        bag.output.bias.copy_(weights.pop("bag.bias"))
+    encoder = TransformerClassifier(ClassifierConfig(**packed["config"])).eval()
+    encoder.load_state_dict(weights)
+    return bag, encoder, words
+
+
+def _rounded(weights: Mapping[str, Tensor]) -> dict[str, Any]:
+    shapes, whole, real = {}, [], []
+    for part, weight in weights.items():
+        weight = weight.detach().cpu().float()
+        shapes[part] = list(weight.shape)
+        if weight.dim() == 2:
+            scales = weight.abs().amax(dim=1).clamp(min=1e-12) / 127
+            whole.append((weight / scales[:, None]).round().to(torch.int8).flatten())
+            weight = scales
+        real.append(weight.flatten())
+    numbers = _text(torch.cat(whole), "i1"), _text(torch.cat(real), "<f4")
+    return {"shapes": shapes, "whole": numbers[0], "real": numbers[1]}
+
+
+def _weights(packed: Mapping[str, Any]) -> dict[str, Tensor]:
     whole, real = _numbers(packed["whole"], "i1"), _numbers(packed["real"], "<f4")
     weights, at, then = {}, 0, 0
     for part, shape in packed["shapes"].items():
@@ -94,7 +143,16 @@ def unpack_model(script: str) -> tuple[Transformer, Cutter]:
         if len(shape) == 2:
             weights[part] = whole[at : at + size].view(shape) * weights[part][:, None]
             at += size
-    return _made(packed, weights)
+    return weights
+
+
+def _script(name: str, packed: Mapping[str, Any]) -> str:
+    opening = OPENING.replace("{name}", json.dumps(name))
+    return f"{opening}{json.dumps(packed, ensure_ascii=False)};\n"
+
+
+def _parts(script: str) -> dict[str, Any]:
+    return json.loads(script[script.index("] = ") + 4 :].rstrip().removesuffix(";"))
 
 
 def _made(parts: dict[str, Any], weights: dict[str, Tensor]) -> tuple[Any, Cutter]:

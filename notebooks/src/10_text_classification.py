@@ -498,7 +498,33 @@ ch10.people_figure(ratings)
 say(ch10.people_said(ratings))
 
 # %% [markdown]
-# And what does it cost to learn?
+# Try your own sentence. These are the bag and the encoder, trained on all of them. Of the bag one number a word is left, what its vector does to
+# the logit; the answer is their mean and a bias. For the encoder you see what each word does to the answer: its logit, minus
+# the logit with this word *unknown*. **Predict, then try:**
+#
+# 1. What will they say to *not bad at all, and often funny*?
+# 2. *Smart* and *stupid* change places. Which model notices?
+# 3. Type *funny* into sentences of your own. Whose number never changes?
+
+# %% Try it: a sentence of your own tags=["hide-input", "remove-stdout"]
+pair = recorded("films_page")
+ch10.film_reader(pair)
+
+# %% [markdown]
+# <details><summary>The answers</summary>
+#
+# 1. Both say no. *Bad* outweighs *often* and *funny*, and the *not* before it is to the bag only one more word, with a small minus of
+#    its own. The encoder could know better, since it sees where *not* stands. It doesn't.
+# 2. The encoder: its chance of praise falls. To the bag both are one text.
+# 3. The bag's. What a word does in the encoder depends on all that stands around it.
+#
+# </details>
+
+# %% tags=["remove-input"]
+say(ch10.shuffled_said(pair))
+
+# %% [markdown]
+# So it knows the order, and hardly uses it. What does it cost?
 
 # %% Figure: cost and accuracy, recorded tags=["hide-input"]
 ch10.cost_plane(films)

@@ -263,7 +263,9 @@ def test_a_packed_model_is_the_same_but_for_rounding(model):
     assert held_out == ";ab A,B;b BA;"
     script = pack_model("tiny", model, TASK.cutter, held_out)
     assert script.startswith('(globalThis.annotatedModels ||= {})["tiny"] = {')
+    assert f'"held_out": "{held_out}"' in script
     again, cutter = unpack_model(script)
+    assert cutter.target.symbols == TASK.cutter.target.symbols
     assert cutter.source.symbols == TASK.cutter.source.symbols
     for name, weight in model.state_dict().items():
         wide = weight.dim() == 2

@@ -1,5 +1,6 @@
 """annotated/page/ch10.py: its drawings draw what ran, and its sentences say it."""
 
+import hashlib
 import json
 import re
 from pathlib import Path
@@ -8,10 +9,14 @@ import pytest
 import torch
 from torch import nn
 
+from annotated.classifier import ClassifierConfig, TransformerClassifier
 from annotated.page import ch10
+from annotated.page.frames import static
+from annotated.page.packed import pack_films, unpack_films
 from annotated.recipes.classification import (
     CLASSIFICATION_RECIPES,
     GOOD,
+    BagOfEmbeddings,
     Labelled,
     Words,
     make_classifier,
@@ -268,3 +273,99 @@ def test_people_beside_models():
     lost = [r | {"right": [0.6] * 4} for r in record["rows"]]
     with pytest.raises(AssertionError):
         ch10.people_figure(record | {"rows": lost})
+
+
+@pytest.fixture
+def films():
+    """A bag and an encoder for a few words."""
+    torch.manual_seed(0)
+    words = Words([("a", "film", "not", "bad", ",", "good")])
+    sizes = {"d_model": 8, "heads": 2, "layers": 2, "d_ff": 12, "max_len": 9}
+    config = ClassifierConfig(len(words), 1, **sizes)
+    bag, encoder = BagOfEmbeddings(len(words), 1, 8), TransformerClassifier(config)
+    for model in (bag, encoder):
+        for name, weight in model.named_parameters():
+            weight.data += 0.5 * torch.randn_like(weight)
+            if "embedding" in name:
+                weight.data[0] = 0.0
+    return bag.eval(), encoder.eval(), words
+
+
+def test_packed_films_are_the_same_but_for_rounding(films):
+    bag, encoder, words = films
+    script = pack_films("films", *films)
+    assert script.startswith('(globalThis.annotatedModels ||= {})["films"] = {')
+    packed, rounded, again = unpack_films(script)
+    assert again.symbols == words.symbols and not packed.training
+    ids = words.ids([("a", "film", "neither"), ("not", "bad")])
+    torch.testing.assert_close(packed(ids), bag(ids))
+    for name, weight in encoder.state_dict().items():
+        room = weight.abs().amax(dim=-1, keepdim=True) / 254 if weight.dim() == 2 else 0
+        difference = (rounded.state_dict()[name] - weight).abs()
+        assert (difference <= room + 1e-6).all(), name
+    assert pack_films("films", packed, rounded, again) == script
+
+
+def test_a_sentence_is_judged_word_by_word(films):
+    _, encoder, words = films
+    bag, _, _ = unpack_films(pack_films("films", *films))
+    found = ch10.judged(bag, encoder, words, "Not BAD, not neither")
+    assert found["words"] == ["not", "bad", ",", "not", "neither"]
+    assert found["unknown"] == [False, False, False, False, True]
+    weights = found["bag"]["weights"]
+    assert weights[0] == weights[3]
+    bias = bag.output.bias.item()
+    assert weights.mean().item() + bias == pytest.approx(found["bag"]["logit"])
+    there = found["encoder"]
+    assert there["received"].sum().item() == pytest.approx(1)
+    without = encoder(words.ids([("not", "neither", ",", "not", "neither")])).item()
+    assert there["changes"][1].item() == pytest.approx(
+        there["logit"] - without, abs=1e-6
+    )
+    assert there["changes"][4] == 0 and there["changes"][0] != there["changes"][3]
+    x = encoder.positions(encoder.embedding(words.ids([found["words"]])))
+    one, two = encoder.encoder.layers
+    read = two.residuals[0].norm(one(x))
+    query, key = (
+        part(read).view(5, 2, 4).transpose(0, 1)
+        for part in (two.attention.query_map, two.attention.key_map)
+    )
+    maps = (query @ key.transpose(1, 2) / 2).softmax(dim=-1)
+    torch.testing.assert_close(there["received"], maps.mean(dim=(0, 1)))
+
+
+def test_the_film_reader_brings_what_its_models_say(monkeypatch):
+    record = recorded("films_page")
+    script = static(ch10.MODELS).encode()
+    assert len(script) == record["bytes"] < 1.3e6
+    assert hashlib.sha256(script).hexdigest() == record["sha256"]
+    text = html(ch10.film_reader(record))
+    assert "Load the models (1.0 MB)" in text and "8,625 sentences" in text
+    assert "of 1,036 others the bag gets 76.3% right, the encoder 74.0%" in text
+    for sentence in ch10.SENTENCES:
+        assert f">{sentence}</button>" in text
+    checks = json.loads(re.search(r'explorer-checks">(.*?)</script>', text)[1])
+    _, wrong, right, *_ = ch10.SENTENCES
+    shown = {check["state"]["sentence"]: check["values"] for check in checks}
+    assert shown[wrong]["bag"]["logit"] == shown[right]["bag"]["logit"]
+    exact = ch10.judged(*unpack_films(script.decode()), wrong)["encoder"]
+    assert shown[wrong]["encoder"]["logit"] == pytest.approx(exact["logit"], abs=1e-5)
+    assert shown[wrong]["encoder"]["changes"] == pytest.approx(
+        exact["changes"].tolist(), abs=1e-5
+    )
+    assert {check["state"]["by"] for check in checks} == set(ch10.WAYS)
+    monkeypatch.setattr(ch10, "SENTENCES", [*ch10.SENTENCES[::-1]])
+    with pytest.raises((AssertionError, KeyError)):
+        ch10.film_reader(record)
+
+
+def test_shuffling_is_said_as_it_was_recorded():
+    record = recorded("films_page")
+    rows = {r["kind"]: r for r in record["rows"] if r["precision"] == "packed"}
+    said = ch10.shuffled_said(record)
+    assert f"answer to {100 * rows['encoder']['changed']:.0f} of a hundred" in said
+    counts = (round(1036 * rows["encoder"][key]) for key in ("shuffled", "accuracy"))
+    assert "{} are right instead of {}.".format(*counts) in said
+    rows["bag"]["changed"] = 0.01
+    with pytest.raises(AssertionError):
+        ch10.shuffled_said(record)

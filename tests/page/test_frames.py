@@ -224,6 +224,13 @@ def test_a_text_can_be_typed_and_is_suggested():
     assert page.label.text == "a date"
 
 
+def test_what_is_suggested_for_several_lines_stands_below_them():
+    page = control(Text("text", "a text", NASTY, ["7. März", NASTY], most=101))
+    assert page.textarea.text == NASTY and page.textarea["maxlength"] == "101"
+    assert [button.text for button in page.find_all("button")] == ["7. März", NASTY]
+    assert control(Text("text", "a text", "", most=101)).button is None
+
+
 def test_a_grid_has_names_and_cells_in_the_order_of_the_page():
     page = control(Grid("cells", f"click {NASTY}", rows=2, columns=3))
     grid = page.select_one(".annotated-grid")

@@ -75,6 +75,24 @@ function explorer(root, render) {
       above.forEach((text, j) => { spans[j + 1].textContent = text; });
       rows.forEach((text, i) => { spans[above.length + 1 + i].textContent = text; });
     },
+    // A button that loads a model which is too heavy to come with the page. It is a script
+    // of the site's `_static`, so that it can be loaded from a disk as well, and stays
+    // under its name once it is there.
+    loader({ file, button, missing }) {
+      const press = document.createElement("button");
+      Object.assign(press, { type: "button", className: "annotated-load", textContent: button });
+      press.addEventListener("click", () => {
+        const script = document.createElement("script");
+        script.src = `${document.documentElement.dataset.content_root || ""}_static/${file}`;
+        script.onload = update;
+        script.onerror = () => { said.textContent = missing; };
+        said.textContent = "Loading …";
+        document.head.append(script);
+      });
+      return press;
+    },
+    // Something that a drawing adds to the controls.
+    control: (node) => find(".annotated-controls").appendChild(node),
     // Width that a drawing may take, in pixels.
     width: () => box.clientWidth || 640,
     // A fresh drawing of the given size in pixels, described in one sentence.
@@ -206,6 +224,13 @@ function explorer(root, render) {
     });
   }
   for (const input of inputs) input.addEventListener("input", update);
+  for (const button of root.querySelectorAll(".annotated-suggestion")) {
+    button.addEventListener("click", () => {
+      const field = button.parentElement.parentElement.querySelector("textarea");
+      field.value = button.textContent;
+      field.dispatchEvent(new Event("input"));
+    });
+  }
   update();
   let width = box.clientWidth;
   new ResizeObserver(() => { // a phone that is turned gets a drawing of its width

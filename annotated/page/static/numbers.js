@@ -52,6 +52,69 @@ const numbers = (function () {
     return cut(shape, 0);
   }
 
+  // What `packed.py` packed: parameters by their names. Matrices are 8-bit integers with a
+  // scale for each row; vectors are as they were.
+  function unpackModel(packed) {
+    const bytes = (text) => Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0)).buffer;
+    const whole = new Int8Array(bytes(packed.whole)), real = new DataView(bytes(packed.real));
+    const weights = {};
+    let at = 0, then = 0;
+    for (const [name, [rows, columns]] of Object.entries(packed.shapes)) {
+      const values = Float64Array.from(range(rows), (i) => real.getFloat32(4 * (then + i), true));
+      then += rows;
+      weights[name] = !columns ? values : range(rows).map((i) => {
+        const row = Float64Array.from(whole.subarray(at, at + columns), (n) => n * values[i]);
+        at += columns;
+        return row;
+      });
+    }
+    return weights;
+  }
+  // Parts of such a model, which is pre-norm: the maps, norms and networks of a name.
+  function linear(weights, name, x) {
+    const y = times(weights[`${name}.weight`], x), bias = weights[`${name}.bias`];
+    return bias ? plus(y, bias) : y;
+  }
+  const normalise = (weights, name, x) =>
+    layerNorm(x, weights[`${name}.weight`], weights[`${name}.bias`]);
+  // What one query finds among keys and values, and each head's weights.
+  function attend(weights, name, heads, query, keys, values) {
+    const width = query.length / heads, joined = new Float64Array(query.length);
+    const maps = range(heads).map((h) => {
+      const first = h * width, last = first + width;
+      const map = softmax(keys.map((key) => {
+        let score = 0;
+        for (let c = first; c < last; c += 1) score += query[c] * key[c];
+        return score / Math.sqrt(width);
+      }));
+      map.forEach((weight, j) => {
+        for (let c = first; c < last; c += 1) joined[c] += weight * values[j][c];
+      });
+      return map;
+    });
+    return { maps, found: linear(weights, `${name}.output_map`, joined) };
+  }
+  // x with what a layer's feed-forward network adds; it reads by the norm of this number.
+  function feedForward(weights, layer, norm, x) {
+    const read = normalise(weights, `${layer}.residuals.${norm}.norm`, x);
+    const inner = linear(weights, `${layer}.feed_forward.inner`, read).map((z) => Math.max(0, z));
+    return plus(x, linear(weights, `${layer}.feed_forward.outer`, inner));
+  }
+  // A whole encoder: its vectors, and the maps of its last layer by query and head.
+  function encode(weights, { layers, heads }, xs) {
+    let maps = [];
+    for (let l = 0; l < layers; l += 1) {
+      const layer = `encoder.layers.${l}`, name = `${layer}.attention`;
+      const read = xs.map((x) => normalise(weights, `${layer}.residuals.0.norm`, x));
+      const [queries, keys, values] = ["query", "key", "value"].map((part) =>
+        read.map((x) => linear(weights, `${name}.${part}_map`, x)));
+      const looked = queries.map((query) => attend(weights, name, heads, query, keys, values));
+      maps = looked.map((one) => one.maps);
+      xs = xs.map((x, i) => feedForward(weights, layer, 1, plus(x, looked[i].found)));
+    }
+    return { states: xs.map((x) => normalise(weights, "encoder.norm", x)), maps };
+  }
+
   // Numbers for people: a minus that is as wide as a digit, and none before a zero.
   function fixed(x, digits) {
     const text = x.toFixed(digits);
@@ -66,6 +129,6 @@ const numbers = (function () {
   }
   return {
     range, sum, plus, dot, norm, times, argmax, sigmoid, softmax, topP, layerNorm, unpack,
-    fixed, scientific,
+    unpackModel, linear, normalise, attend, feedForward, encode, fixed, scientific,
   };
 })();

@@ -2,66 +2,19 @@
 // (state, data, view, numbers). A Transformer of any depth, pre-norm; keys and values of
 // what was read are kept. A sequence is an array of vectors.
 
-const { argmax, range, softmax, sum } = numbers;
+const { plus, range, softmax, sum } = numbers;
 const packed = (globalThis.annotatedModels || {})[data.name];
-if (!packed) return { values: { loaded: false }, says: button() };
-
-// The model is too heavy to come with the page. It is a script of the site's `_static`, so
-// that it can be loaded from a disk as well, and stays under its name once it is there.
-function button() {
-  const box = view.svg(1, 1, "nothing yet").parentNode;
-  const press = document.createElement("button");
-  Object.assign(press, { type: "button", className: "annotated-load", textContent: data.button });
-  press.style.cssText = "font: inherit; font-weight: 600; padding: 0.45rem 1rem; border: 0; "
-    + "border-radius: 6px; cursor: pointer; color: var(--on-accent); background: var(--accent)";
-  const explorer = box.closest(".annotated-explorer");
-  const says = explorer.querySelector(".annotated-says span"); // as the explorer does
-  press.addEventListener("click", () => {
-    const script = document.createElement("script");
-    script.src = `${document.documentElement.dataset.content_root || ""}_static/${data.file}`;
-    script.onload = () => explorer.querySelector("input").dispatchEvent(new Event("input"));
-    script.onerror = () => { says.textContent = data.missing; };
-    says.textContent = "Loading …";
-    document.head.append(script);
-  });
-  box.replaceChildren(press);
-  return data.before;
+if (!packed) {
+  view.svg(1, 1, "nothing yet").parentNode.replaceChildren(view.loader(data));
+  return { values: { loaded: false }, says: data.before };
 }
 
-// Matrices of 8-bit integers with a scale for each row; vectors as they are.
-const model = view.once("model", () => {
-  const bytes = (text) => Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0)).buffer;
-  const whole = new Int8Array(bytes(packed.whole)), real = new DataView(bytes(packed.real));
-  const weights = {};
-  let at = 0, then = 0;
-  for (const [name, [rows, columns]] of Object.entries(packed.shapes)) {
-    const values = Float64Array.from(range(rows), (i) => real.getFloat32(4 * (then + i), true));
-    then += rows;
-    weights[name] = !columns ? values : range(rows).map((i) => {
-      const row = Float64Array.from(whole.subarray(at, at + columns), (n) => n * values[i]);
-      at += columns;
-      return row;
-    });
-  }
-  return weights;
-});
-const { config } = packed, width = config.d_model / config.heads, START = 1, END = 2;
+const model = view.once("model", () => numbers.unpackModel(packed));
+const { config } = packed, START = 1, END = 2;
 
-const plus = (x, y) => x.map((z, i) => z + y[i]);
-function linear(name, x) {
-  const matrix = model[`${name}.weight`], bias = model[`${name}.bias`];
-  return Float64Array.from(matrix, (row, i) => {
-    let total = bias ? bias[i] : 0;
-    for (let j = 0; j < row.length; j += 1) total += row[j] * x[j];
-    return total;
-  });
-}
-function normalise(name, x) {
-  const gain = model[`${name}.weight`], bias = model[`${name}.bias`];
-  const mean = sum([...x]) / x.length;
-  const variance = sum([...x].map((z) => (z - mean) ** 2)) / x.length;
-  return x.map((z, i) => (gain[i] * (z - mean)) / Math.sqrt(variance + 1e-5) + bias[i]);
-}
+const linear = (name, x) => numbers.linear(model, name, x);
+const normalise = (name, x) => numbers.normalise(model, name, x);
+const attend = (name, ...read) => numbers.attend(model, name, config.heads, ...read);
 function embed(table, id, place) {
   const row = model[`${table}.weight`][id], d = row.length;
   return row.map((x, i) => {
@@ -69,39 +22,11 @@ function embed(table, id, place) {
     return x * Math.sqrt(d) + (i % 2 ? Math.cos(angle) : Math.sin(angle));
   });
 }
-// What one query finds among keys and values, and each head's weights.
-function attend(name, query, keys, values) {
-  const joined = new Float64Array(query.length), maps = [];
-  for (let first = 0; first < query.length; first += width) {
-    const map = softmax(keys.map((key) => {
-      let score = 0;
-      for (let c = first; c < first + width; c += 1) score += query[c] * key[c];
-      return score / Math.sqrt(width);
-    }));
-    map.forEach((weight, j) => {
-      for (let c = first; c < first + width; c += 1) joined[c] += weight * values[j][c];
-    });
-    maps.push(map);
-  }
-  return { maps, found: linear(`${name}.output_map`, joined) };
-}
-function feed(layer, last, x) {
-  const read = normalise(`${layer}.residuals.${last}.norm`, x);
-  const inner = linear(`${layer}.feed_forward.inner`, read).map((z) => Math.max(0, z));
-  return plus(x, linear(`${layer}.feed_forward.outer`, inner));
-}
 
 // The source is read once: for each layer of the decoder its keys and values.
 function readSource(ids) {
-  let xs = ids.map((id, place) => embed("source_embedding", id, place));
-  for (let l = 0; l < config.layers; l += 1) {
-    const layer = `encoder.layers.${l}`, name = `${layer}.attention`;
-    const read = xs.map((x) => normalise(`${layer}.residuals.0.norm`, x));
-    const [queries, keys, values] = ["query", "key", "value"].map((part) =>
-      read.map((x) => linear(`${name}.${part}_map`, x)));
-    xs = xs.map((x, i) => feed(layer, 1, plus(x, attend(name, queries[i], keys, values).found)));
-  }
-  const memory = xs.map((x) => normalise("encoder.norm", x));
+  const xs = ids.map((id, place) => embed("source_embedding", id, place));
+  const memory = numbers.encode(model, config, xs).states;
   return range(config.layers).map((l) => ["key", "value"].map((part) =>
     memory.map((x) => linear(`decoder.layers.${l}.cross_attention.${part}_map`, x))));
 }
@@ -118,7 +43,7 @@ function readTarget(source, id, past) {
     const asked = linear(`${cross}.query_map`, normalise(`${layer}.residuals.1.norm`, x));
     const looked = attend(cross, asked, ...source[l]);
     maps.push(...looked.maps);
-    x = feed(layer, 2, plus(x, looked.found));
+    x = numbers.feedForward(model, layer, 2, plus(x, looked.found));
   }
   const logits = [...linear("output", normalise("decoder.norm", x))];
   return { logits, maps, past: [...past, kept] };

@@ -52,4 +52,23 @@ FAULTS = {
         ('means[True, "encoder"] - means[True, "TF-IDF"]',
          'means[True, "TF-IDF"] - means[True, "encoder"]', "the wrong way round"),
     ],
+    "judged": [
+        ("fewer.fill_diagonal_(Words.unknown)", "fewer.fill_(Words.unknown)", "all"),
+        ("logit - encoder(fewer)", "encoder(fewer) - logit", "the other way round"),
+        ("[-1][0]", "[0][0]", "attention of the first layer"),
+        ("dim=(0, 1, 2)", "dim=(0, 1, 3)", "attention given"),
+        ("ids[0] == Words.unknown", "ids[0] != Words.unknown", "known are unknown"),
+    ],
+    "_plain": [
+        ("round(value, 5)", "round(value, 1)", "too few digits"),
+    ],
+    "film_reader": [
+        ('row["precision"] == "packed"', 'row["precision"] == "none"', "no accuracy"),
+        ("WAYS[i % 2]", "WAYS[0]", "only one way is checked"),
+        ("zip(SENTENCES, known, ", "zip(SENTENCES[::-1], known, ", "of another one"),
+    ],
+    "shuffled_said": [
+        ('("accuracy", "shuffled")', '("shuffled", "accuracy")', "before and after"),
+        ('    assert rows["bag"]["changed"] == 0\n', "", "a bag that sees order"),
+    ],
 }
