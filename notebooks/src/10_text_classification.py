@@ -487,8 +487,8 @@ ch10.learning_curves(films)
 # **Counting wins**, whatever the size: with TF-IDF, or by averaging vectors. An opinion on a film mostly stands in a word or two. The linear model weighs each word by itself; the encoder must first learn
 # a vector for each of 9,000 words from the same few sentences. And positions change nothing: who says "not bad, good"?
 #
-# Try your own sentence. These are the bag and the encoder, trained on all of them. Of the bag one number a word is left, what its vector does to
-# the logit; the answer is their mean and a bias. For the encoder you see what each word does to the answer: its logit, minus
+# Try your own sentence, on the bag and the encoder that learned from all of these. The bag has one number for each word, what its vector does to
+# the logit, and takes their mean (and a bias). For the encoder you see what a word does to the answer: the logit, minus
 # the logit with this word *unknown*. **Predict, then try:**
 #
 # 1. What will they say to *not bad at all, and often funny*?
