@@ -51,8 +51,8 @@ SENTENCES = [  # on films, of nobody's review
     "not bad at all, and often funny",
     "a smart film with a stupid title",
     "a stupid film with a smart title",
-    "a thriller without thrills",
-    "two hours of my life that I will never get back",
+    "it never gets boring",
+    "two hours of my life I won't get back",
 ]
 LETTERS = 400  # at most, of a sentence that is typed
 

@@ -498,8 +498,8 @@ ch10.people_figure(ratings)
 say(ch10.people_said(ratings))
 
 # %% [markdown]
-# Try your own sentence. These are the bag and the encoder, trained on all of them. Of the bag one number a word is left, what its vector does to
-# the logit; the answer is their mean and a bias. For the encoder you see what each word does to the answer: its logit, minus
+# Try your own sentence, on the bag and the encoder that learned from all sentences for training. The bag has one number for each word, what its vector does to
+# the logit, and takes their mean (and a bias). For the encoder you see what a word does to the answer: the logit, minus
 # the logit with this word *unknown*. **Predict, then try:**
 #
 # 1. What will they say to *not bad at all, and often funny*?

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from markupsafe import escape
 from torch import nn
 
 from annotated.classifier import ClassifierConfig, TransformerClassifier
@@ -343,7 +344,7 @@ def test_the_film_reader_brings_what_its_models_say(monkeypatch):
     assert "Load the models (1.0 MB)" in text and "8,625 sentences" in text
     assert "of 1,036 others the bag gets 76.3% right, the encoder 74.0%" in text
     for sentence in ch10.SENTENCES:
-        assert f">{sentence}</button>" in text
+        assert f">{escape(sentence)}</button>" in text
     checks = json.loads(re.search(r'explorer-checks">(.*?)</script>', text)[1])
     _, wrong, right, *_ = ch10.SENTENCES
     shown = {check["state"]["sentence"]: check["values"] for check in checks}

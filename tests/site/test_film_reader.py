@@ -148,15 +148,15 @@ def test_the_page_loads_it_from_a_disk(shown):
     shown.get_by_text("The models are loaded").wait_for(timeout=20_000)
     assert "“wonderful” weighs most" in says.inner_text()
     assert shown.evaluate("(it) => it.offsetHeight") == height
-    shown.get_by_role("button", name="a thriller without thrills").click()
-    assert field.input_value() == "a thriller without thrills"
-    assert "both say yes" in says.inner_text()
+    shown.get_by_role("button", name="it never gets boring").click()
+    assert field.input_value() == "it never gets boring"
+    assert "“boring” weighs most" in says.inner_text()
     assert shown.locator("svg").count() == 1
 
 
 def test_a_missing_file_is_said(shown):
     says = shown.locator(".annotated-says span")
-    shown.page.route("**/films_model.js", lambda route: route.abort())
+    shown.page.evaluate("document.documentElement.dataset.content_root = 'gone/'")
     shown.locator(".annotated-load").click()
     shown.get_by_text("They could not be loaded").wait_for(timeout=20_000)
     shown.locator("textarea").fill("a wonderful holiday")
