@@ -12,6 +12,10 @@ for every seed at least 99 % of the numbers exact, in less than 15 CPU seconds o
 idle core; PyTorch's layers at most 1 % above or below. Left out, on the validation
 split 45 and 78 % of the *seventy thousands* were exact with two seeds, and none of six
 digits: so for every seed below 90 % of the former, and below 5 % of the latter.
+
+Found: 99.85, 99.90 and 99.90 % exact after 6 CPU seconds, PyTorch's layers 99.80 %.
+Left out: 81, 51 and 82 % of the seventy thousands (*seventy-two* becomes *sixty-two*),
+and no number of six digits, since no answer so long was learned.
 """
 
 from typing import Any
