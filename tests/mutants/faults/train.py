@@ -10,11 +10,17 @@ FAULTS = {
     "text_job": [
         ("steps or r.steps", "r.steps", "--steps ignored"),
     ],
+    "translation_recipe": [
+        ('NUMBER_WORDS if name == "numbers" else TRANSLATION_RECIPES[name]',
+         'TRANSLATION_RECIPES["spelling" if name == "numbers" else name]',
+         "another model for numbers"),
+    ],
     "translation_job": [
         ("steps or r.steps", "r.steps", "--steps ignored"),
+        ('numbers_of("test", 2000)', 'numbers_of("train", 2000)', "numbers it saw"),
     ],
     "make_job": [
-        ('translation_job(steps, seed, "spelling")', "copy_job(steps, seed)",
+        ("translation_job(steps, seed, task)", "copy_job(steps, seed)",
          "another task"),
     ],
     "write_curve": [
@@ -38,6 +44,7 @@ FAULTS = {
         ("not path.is_file()", "False", "ids without meaning"),
     ],
     "load_translator": [
+        ('WordCutter if task == "numbers" else Cutter', "Cutter", "numbers in letters"),
         ('"source" not in told', "False", "a copy task translates"),
         ("load_checkpoint(checkpoint, model)", "pass", "untrained"),
     ],
