@@ -157,7 +157,7 @@ class WordCutter(Cutter):
         return join_words([word for word in words if word not in self.source.symbols])
 
     def join(self, pieces: Pieces) -> str:
-        """Return the text of words that were written."""
+        """Return the text of ``pieces`` that were written, each a word."""
         return join_words(pieces)
 
 
