@@ -39,6 +39,7 @@ from torch.optim.lr_scheduler import LambdaLR
 from annotated.checkpoints import Record, load_checkpoint
 from annotated.data import Vocabulary
 from annotated.gpt import next_token_loss
+from annotated.number_words import numbers_of
 from annotated.recipes.classification import (
     CLASSIFICATION_RECIPES,
     IMDB_RECIPES,
@@ -68,9 +69,14 @@ from annotated.recipes.text import (
     text_model,
 )
 from annotated.recipes.translation import (
+    NUMBER_WORDS,
     TRANSLATION_RECIPES,
     Cutter,
+    Recipe,
     TranslationLoss,
+    WordCutter,
+    exact_numbers,
+    number_words_task,
     spelling_errors,
     translate,
     translation_batches,
@@ -82,7 +88,7 @@ from annotated.training import Loss, evaluating, fit
 from annotated.transformer import Transformer, TransformerConfig
 
 LABELLED = {"functions": functions_task, "films": films_task, "imdb": imdb_task}
-TASKS = ("copy", "spelling", "translation", "text", *LABELLED)
+TASKS = ("copy", "numbers", "spelling", "translation", "text", *LABELLED)
 LARGE = ("translation", "text", "imdb")  # have a second configuration
 SETTINGS = ("steps", "seed", "large")  # of a run, from its beginning on
 FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}  # a disk, or what one may use of it
@@ -144,18 +150,31 @@ def text_job(steps: int | None, seed: int, recipe: str = "library") -> Job:
     )
 
 
+def translation_recipe(name: str) -> Recipe:
+    """Return one of ``TRANSLATION_RECIPES`` by its ``name``, or that of "numbers"."""
+    return NUMBER_WORDS if name == "numbers" else TRANSLATION_RECIPES[name]
+
+
 def translation_job(steps: int | None, seed: int, recipe: str = "multi30k") -> Job:
-    """Return chapter 09's translation, of words into sounds or of sentences.
+    """Return chapter 09's translation: of words into sounds, of numbers, of sentences.
 
     Args:
         steps: number of steps; the recipe's if not given.
         seed: of model and batches.
-        recipe: one of ``TRANSLATION_RECIPES``.
+        recipe: as for :func:`translation_recipe`.
     """
-    r = TRANSLATION_RECIPES[recipe]
-    task, steps = translation_task(r), steps or r.steps
-    cutter = task.cutter
-    spelling = r.task == "spelling"
+    r = translation_recipe(recipe)
+    task = number_words_task() if recipe == "numbers" else translation_task(r)
+    cutter, steps = task.cutter, steps or r.steps
+
+    def result(model: nn.Module) -> dict[str, float]:
+        if r.task == "spelling":
+            return spelling_errors(model, cutter)
+        if r.task == "numbers":
+            right = exact_numbers(model, cutter, numbers_of("test", 2000))
+            return {"exact": sum(right) / len(right)}
+        return {}
+
     return Job(
         translation_model(r, cutter, seed),
         TranslationLoss(r, cutter),
@@ -163,9 +182,7 @@ def translation_job(steps: int | None, seed: int, recipe: str = "multi30k") -> J
         lambda: translation_batches(task, r.tokens, steps, seed),
         r.rate,
         steps,
-        (lambda model: spelling_errors(model, cutter))
-        if spelling
-        else (lambda model: {}),
+        result,
         meaning={
             "recipe": recipe,
             "source": cutter.source.symbols[3:],
@@ -214,8 +231,8 @@ def make_job(task: str, steps: int | None, seed: int, large: bool = False) -> Jo
         return copy_job(steps, seed)
     if task == "text":
         return text_job(steps, seed, "shakespeare" if large else "library")
-    if task == "spelling":
-        return translation_job(steps, seed, "spelling")
+    if task in ("numbers", "spelling"):
+        return translation_job(steps, seed, task)
     if task in LABELLED:
         gpu = "imdb, GPU" if large and task == "imdb" else None
         return classification_job(steps, seed, task, gpu)
@@ -307,7 +324,7 @@ def load_translator(checkpoint: Path, task: str) -> tuple[Transformer, Cutter]:
 
     Args:
         checkpoint: ``model.pt`` of a run; ``task.json`` must lie beside it.
-        task: "spelling" or "translation".
+        task: "numbers", "spelling" or "translation".
 
     Raises:
         ValueError: if the run is of another task, or of one that translates nothing.
@@ -316,8 +333,9 @@ def load_translator(checkpoint: Path, task: str) -> tuple[Transformer, Cutter]:
     if "source" not in told:
         raise ValueError(f"the task {task!r} translates nothing")
     source, target = Vocabulary(told["source"]), Vocabulary(told["target"])
-    cutter = Cutter(source, target, [tuple(pair) for pair in told["merges"]])
-    model = translation_model(TRANSLATION_RECIPES[told["recipe"]], cutter)
+    kind = WordCutter if task == "numbers" else Cutter
+    cutter = kind(source, target, [tuple(pair) for pair in told["merges"]])
+    model = translation_model(translation_recipe(told["recipe"]), cutter)
     load_checkpoint(checkpoint, model)
     return model, cutter
 

@@ -80,6 +80,7 @@ NOT_RUN = {
     "recipes.text": {"read_text": DATA, "seconds_by_length": OWN},
     "recipes.translation": {
         "spelling_task": DATA,
+        "number_words_task": DATA,
         "multi30k_task": DATA,
         "translation_task": DATA,
         "translation_batches": DATA,
@@ -473,6 +474,7 @@ def _():
     "recipes.translation.train_translation",
     "recipes.translation.translate",
     "recipes.translation.spelling_errors",
+    "recipes.translation.exact_numbers",
 )
 def _():
     r = recipes.translation.TRANSLATION_RECIPES["spelling"]
@@ -487,6 +489,7 @@ def _():
     for beam in (1, 2):
         assert len(recipes.translation.translate(model, cutter, ["tac"], beam)) == 1
     recipes.translation.spelling_errors(model, cutter, most=3)
+    recipes.translation.exact_numbers(model, cutter, [7])
 
 
 @case(

@@ -69,6 +69,32 @@ def test_it_learns_words_and_says_them(tmp_path, capsys):
         assert "line 6: left out '123'" in said.err
 
 
+def test_it_learns_numbers_and_says_them(monkeypatch, capsys):
+    asked = []
+
+    def few(split, size):
+        asked.append(split)
+        return [71, 280, 1000, 80_021]
+
+    monkeypatch.setattr(translation, "numbers_of", few)
+    monkeypatch.setattr(command, "numbers_of", few)
+    recipe = translation.NUMBER_WORDS._replace(tokens=60, steps=60)
+    monkeypatch.setattr(command, "NUMBER_WORDS", recipe)
+    assert main(["numbers"]) == 0
+    assert "step 60, loss 0.0" in (said := capsys.readouterr().out)
+    assert "exact 1;" in said and asked == ["train", "test"]
+    lines = ["one thousand", "Eighty thousand and  twenty-one", "", "70 thousand"]
+    Path("numbers.txt").write_text("\n".join(lines))
+    model = ["--resume", "runs/numbers/model.pt", "--translate", "numbers.txt"]
+    assert main(["numbers", *model]) == 0
+    said = capsys.readouterr()
+    first, second, *_ = said.out.split("\n")
+    assert (first, second) == ("mille", "quatre-vingt mille vingt et un")
+    assert "line 4: left out '70', never seen" in said.err
+    assert main(["spelling", *model]) == 1
+    assert "is of the task 'numbers', not 'spelling'" in capsys.readouterr().err
+
+
 def test_the_last_line_needs_no_end_and_an_empty_file_has_no_line(capsys):
     assert main(["spelling", "--steps", "2"]) == 0
     for text, count in (("cat\ncat", 2), ("cat\ncat\n\n", 3), ("", 0)):
@@ -105,7 +131,7 @@ def test_a_run_that_was_stopped_goes_on_as_if_it_had_not_been(monkeypatch, capsy
 
 
 def test_each_task_makes_its_own_model(monkeypatch):
-    for task in ("copy", "spelling", "text", "functions"):
+    for task in ("copy", "numbers", "spelling", "text", "functions"):
         job, again = (command.make_job(task, 3, 5) for _ in "ab")
         for one in (job, again):
             one.model.eval()  # dropout draws

@@ -244,6 +244,34 @@ def models_table(spelling: Mapping[str, Any], larger: Mapping[str, Any]) -> Html
     return show_table(("model", "parameters", "sounds", "words"), rows, caption)
 
 
+def number_words(record: Mapping[str, Any]) -> str:
+    """Say how many unseen numbers are exact, and how many of a kind left out."""
+    runs = [run for run in record["rows"] if run["name"] == "ours"]
+    exact, tested = [run["exact"] for run in runs], runs[0]["tested"]
+    kinds = grouped(record["left out"], "left out")
+    sevens, six = (
+        [run["exact"] for run in kinds[kind,]]
+        for kind in ("seventy … thousand", "six digits")
+    )
+    assert min(exact) >= 0.99 and max(six) == 0 and max(sevens) < 0.9
+    slips = [slip for run in kinds["seventy … thousand",] for slip in run["wrong"]]
+    of_72 = [slip["written"] for slip in slips if slip["number"] // 1000 == 72]
+    assert of_72 and all(one.startswith("soixante-deux mille") for one in of_72)
+    return (
+        f"Recorded with {len(runs)} seeds: of {tested:,}, {span(exact, '.2%')} are. "
+        "Has it found the rules, then? Leave *seventy … thousand* out of training, "
+        f"and {span(sevens, '.0%')} of such numbers are exact, although it learned "
+        "*seventy* everywhere else: *seventy-two thousand* became *soixante-deux "
+        "mille*, sixty-two. Leave out those of six digits, and none of these is."
+    )
+
+
+def span(shares: Sequence[float], style: str) -> str:
+    """Return the least and the most of some shares, in a format's ``style``."""
+    least, most = f"{min(shares):{style}}", f"{max(shares):{style}}"
+    return f"{least.rstrip('%')} to {most}"
+
+
 def by_split(record: Mapping[str, Any], at_random: float, ours: float) -> str:
     """Say how many words are wrong if words are split at random, and if by stem.
 

@@ -20,6 +20,13 @@ from annotated.data import Batch, Vocabulary, pad_sequences, token_batches
 from annotated.datasets import multi30k
 from annotated.devices import device_of
 from annotated.metrics import error_rates
+from annotated.number_words import (
+    cut_words,
+    english,
+    french,
+    join_words,
+    numbers_of,
+)
 from annotated.recipes.common import one_cycle
 from annotated.search import (
     DecoderCache,
@@ -37,7 +44,7 @@ Pieces = Sequence[str]
 class Recipe(NamedTuple):
     """A task, a model and a way to train, chosen together."""
 
-    task: str  #: "spelling" or "multi30k"
+    task: str  #: "spelling", "multi30k" or "numbers"
     model: dict[
         str, Any
     ]  #: fields of :class:`~annotated.transformer.TransformerConfig`
@@ -93,6 +100,16 @@ TRANSLATION_RECIPES = {
     ),
 }
 
+# the page's warm-up; seconds on one core
+NUMBER_WORDS = Recipe(
+    "numbers",
+    {"d_model": 64, "heads": 4, "layers": 1, "d_ff": 128, "dropout": 0.0}
+    | {"norm": "pre", "max_len": 64},
+    tokens=1000,
+    steps=400,
+    rate=5e-3,
+)
+
 
 # ---- pieces --------------------------------------------------------------------
 
@@ -126,6 +143,24 @@ class Cutter(NamedTuple):
         return join_pieces(pieces) if self.merges else " ".join(pieces)
 
 
+class WordCutter(Cutter):
+    """Cuts texts into whole words, and puts words together: for number words."""
+
+    def cut(self, text: str) -> list[str]:
+        """Return the words of a ``text``, without those that no training text holds."""
+        words = cut_words(text.lower())
+        return [word for word in words if word in self.source.symbols]
+
+    def unknown(self, text: str) -> str:
+        """Return the words of a ``text`` that :meth:`cut` leaves out."""
+        words = cut_words(text.lower())
+        return join_words([word for word in words if word not in self.source.symbols])
+
+    def join(self, pieces: Pieces) -> str:
+        """Return the text of ``pieces`` that were written, each a word."""
+        return join_words(pieces)
+
+
 class Translations(NamedTuple):
     """Pairs to learn from, and what cuts others like them."""
 
@@ -139,6 +174,20 @@ def spelling_task() -> Translations:
     letters = Vocabulary("".join(word for word, _ in pairs))
     sounds = Vocabulary(sound for _, answer in pairs for sound in answer)
     return Translations(pairs, Cutter(letters, sounds, []))
+
+
+def number_words_task(size: int = 22_000) -> Translations:
+    """Return numbers for training, in English and in French words.
+
+    Args:
+        size: how many.
+    """
+    numbers = numbers_of("train", size)
+    pairs = [(cut_words(english(n)), cut_words(french(n))) for n in numbers]
+    source, target = (
+        Vocabulary(word for pair in pairs for word in pair[side]) for side in (0, 1)
+    )
+    return Translations(pairs, WordCutter(source, target, []))
 
 
 def multi30k_task(merges: int, languages: tuple[str, str]) -> Translations:
@@ -323,3 +372,21 @@ def spelling_errors(
     outputs: list[Sounds] = [tuple(line.split()) for line in lines]
     rates = error_rates(outputs, [known[word] for word in words])
     return {"phonemes": rates["symbols"], "words": rates["whole"]}
+
+
+def exact_numbers(
+    model: Transformer,
+    cutter: Cutter,
+    numbers: Sequence[int],
+    reader: type = DecoderCache,
+) -> list[bool]:
+    """Return of each number whether its French words are all right, written greedily.
+
+    Args:
+        model: a trained one.
+        cutter: of its task.
+        numbers: such as ``numbers_of("test", 2000)``.
+        reader: as for :func:`annotated.search.beam_search`.
+    """
+    said = translate(model, cutter, [english(n) for n in numbers], 1, 256, reader)
+    return [text == french(n) for text, n in zip(said, numbers, strict=True)]

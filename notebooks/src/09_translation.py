@@ -41,9 +41,8 @@ for word in ("cat", "read", "data", "colonel", "tomato"):
 
 # %% [markdown]
 # Look at `read`: today or yesterday? The spelling doesn't say, so both answers are right,
-# and so are both for `tomato`, no matter who says which. Every translator lives with
-# this. A German sentence has not *one* English translation but hundreds, and a test set
-# shows you one of them, or a few.
+# and so are both for `tomato`. Every translator lives with this. A German sentence has not
+# *one* English translation but hundreds, and a test set shows you a few.
 #
 # Three things are new, compared with copying ([chapter 8](08_copy_task.ipynb)):
 #
@@ -86,19 +85,18 @@ print(f"measured: several answers cost at least {floor:.3f} nats per symbol")
 
 # %% [markdown]
 # Three of the symbols are nobody's sound. `<pad>` fills up shorter rows, `<start>` is what
-# the decoder reads before it has written anything, `<end>` says *done*. It has to be predicted
-# like a sound, and that's how the model decides by itself how long its answer is.
+# the decoder reads first, `<end>` says *done*. It has to be predicted
+# like a sound, and so the model decides by itself how long its answer is.
 
 # %% [markdown]
 # ## 9.2 Batches of one length
 #
 # Words are short or long, and a batch is a rectangle. If you draw 64 pairs at random, one long
-# word makes all the others long: a good part of the batch is padding, which is computed and
+# word makes all the others long: much of the batch is padding, computed and
 # thrown away.
 #
-# So sort the pairs by length, cut the sorted list into batches, and shuffle the *batches*.
-# (Machine translation calls the groups **buckets**.) And let a batch hold a fixed number of
-# **symbols** rather than of words, so that every step learns from about as many: many short words or a few long
+# So sort the pairs by length, cut the sorted list into batches (**buckets**), and shuffle the *batches*.
+# And let a batch hold a fixed number of **symbols** rather than of words: many short words or a few long
 # ones. ([Chapter 7](07_training.ipynb) has the reasons.)
 
 # %%
@@ -127,8 +125,40 @@ print(f"✓ {len(buckets)} buckets hold every pair once")
 # What is left on the side of the *sounds* (`labels`) is there because words of one length have more or fewer of them.
 #
 # ## 9.3 Training
-#
-# The model is chapter 6's, pre-norm, with two layers on each side, and the recipe is
+
+# %% Measured: number words, English to French tags=["hide-input", "proof", "remove-stderr"]
+from annotated.number_words import english, numbers_of
+from annotated.recipes.translation import (
+    NUMBER_WORDS,
+    exact_numbers,
+    number_words_task,
+    train_translation,
+    translate,
+    translation_model,
+)
+
+counting = number_words_task()
+counter = translation_model(NUMBER_WORDS, counting.cutter).to(device)
+counted = train_translation(counter, counting, NUMBER_WORDS)
+unseen = numbers_of("test", 1000)
+exact = exact_numbers(counter, counting.cutter, unseen)
+for text in map(english, unseen[:5]):
+    print(text, "→", *translate(counter, counting.cutter, [text]))
+print(f"measured: {sum(exact)} of 1000 unseen numbers are exact")
+
+# %% tags=["remove-input", "remove-stdout"]
+from annotated.page.notebook import recorded, say
+
+say(
+    "First a warm-up, whose every rule you could write down: *three hundred and five* "
+    "→ *trois cent cinq*, with words as symbols. If this fails, it's a bug, and not "
+    f"English. After {counted[-1]['cpu_seconds']:.0f} seconds {sum(exact):,} of 1,000 "
+    "numbers that it never saw are right to the last hyphen. "
+    + ch09.number_words(recorded("number_words"))
+)
+
+# %% [markdown]
+# Now to the sounds. The model is chapter 6's, pre-norm, with two layers on each side, and the recipe is
 # chapter 7's, with a schedule that rises for a tenth of the steps and then falls:
 
 # %%
@@ -138,8 +168,8 @@ print(f"{recipe.steps} batches of {recipe.tokens} symbols, rate {recipe.rate}")
 # %% [markdown]
 # (The loop is `fit` of [chapter 7](07_training.ipynb).) While it learns, we
 # track a control: what does it cost to predict words that are held out, once with their own letters
-# and once with the letters of *another* word of the same length? (Dotted, for comparison: the cost of counting how common
-# each sound is, without reading anything, and of counting what follows the last two.)
+# and once with the letters of *another* word of the same length? (Dotted: the cost of counting how common
+# each sound is, and of counting what follows the last two.)
 
 # %% tags=["remove-stderr"]
 from annotated.page.ch09 import Control
@@ -282,8 +312,7 @@ expect(
 )
 
 # %% [markdown]
-# Far more words are wrong than sounds, because a word is only right if all its sounds are.
-# Is that good? [Yolchuyeva et al. (2019)](https://arxiv.org/abs/2004.06338) got about 5 % of the
+# A word is only right if all its sounds are, so far more words are wrong. Is that good? [Yolchuyeva et al. (2019)](https://arxiv.org/abs/2004.06338) got about 5 % of the
 # sounds and 22 % of the words wrong <!-- cited: 5, 22 --> with a Transformer on this dictionary, on another split of it. So
 # no: after a minute of training, ours makes about twice as many mistakes. It isn't the layers: PyTorch's own
 # (`nn.Transformer`), with the same sizes, batches and rates, come out about the same. It's partly the size and the minute,
@@ -330,7 +359,7 @@ def beam(source, k, start=1, end=2, most=40):
 
 
 # %% [markdown]
-# (Twice $k$ are kept at first, because some of them may have just ended. And it stops once $k$ have
+# (Twice $k$ are kept at first, because some may have just ended. It stops once $k$ have
 # ended, which may be too soon.) Of the first sixty test words, here is the one for which a beam finds most:
 
 # %% Table: what both find tags=["hide-input"]
@@ -357,8 +386,7 @@ found = {
 ch09.hypotheses_table(found, shown, known[shown])
 
 # %% [markdown]
-# The beam has found something likelier. Is it also *better*? The
-# model's favourite may be wrong. On all the words of the test:
+# The beam has found something likelier. Is it also *better*? On all test words:
 
 # %%
 wide = translate(model, task.cutter, words, beam=4)
@@ -385,18 +413,18 @@ say(
 
 # %% [markdown]
 # When is a wide beam worth its price? Why do very wide beams
-# make sentences *worse*? When may the search stop, and what does a length penalty do? That is
+# make sentences *worse*? When may the search stop, and what does a length penalty do? See
 # [page 9b](09b_search.ipynb), *Search*.
 #
 # ## 9.6 Incremental decoding: read nothing twice
 #
-# At each step our loop runs the encoder over the same letters again, and the decoder over everything written so far, though nothing before
-# the last symbol has changed. The first is easily avoided: read the source once. And under a causal mask, what stands at position $i$ depends only on
+# At each step our loop runs the encoder over the same letters again, and the decoder over everything written so far.
+# The first is easily avoided: read the source once. And under a causal mask, what stands at position $i$ depends only on
 # positions up to $i$: keep the keys and values of the old positions, and compute
 # those of the new one. For a decoder alone that is the *KV cache* of
 # [page 11c](11c_cache.ipynb). Here there are two kinds: those of the target,
 # which **grow** by one position per step, and those of the source, which the cross-attention asks
-# again and again and which **never change**.
+# and which **never change**.
 
 # %% Figure: what is computed at each step tags=["hide-input"]
 ch09.cache_picture()
@@ -432,7 +460,7 @@ say(
 # ## 9.7 Where it looks
 #
 # [Chapter 1](01_seq2seq_attention.ipynb) had one attention to look at. Here are four heads in each of two layers
-# of *your* model, while it writes three words that it was trained on:
+# of *your* model, while it writes three of its training words:
 
 # %% Try it: heads of the trained model tags=["hide-input"]
 maps = {word: ch09.cross_maps(model, task.cutter, word) for word in
@@ -490,17 +518,17 @@ say(
 )
 
 # %% [markdown]
-# A head that does no better may only be moving to the right. And remember chapter 3: a map shows where
+# A head that does no better may only be moving to the right. Remember chapter 3: a map shows where
 # a head looks, not what it takes from there, and after the encoder's layers the vector at a letter knows its
 # neighbours as well.
 #
 # ## 9.8 A word of your own
 #
-# Here is a larger model of the same kind, twice as wide, with three layers in place of two, trained for several times
-# as long; its weights are rounded to eight bits. It's loaded into this page when you ask for it, and from then on
+# Here is a larger model of the same kind, twice as wide, with three layers in place of two, trained several times
+# as long, its weights rounded to eight bits. It's loaded when you ask for it, and from then on
 # everything happens in your browser. **Predict, then try:**
 #
-# 1. What will it make of *your* name? And of *Thorrowmere*?
+# 1. What will it make of *your* name? Of *Thorrowmere*?
 # 2. `live` has two answers. Switch to the beam: does it know both? And of `data`?
 # 3. Which letters do the heads look at for the vowel of `made`? What becomes of it without the `e`?
 
@@ -520,9 +548,8 @@ ch09.speller()
 #
 # </details>
 #
-# What it can't read, the box refuses, and says why. In Python it's your choice: `translate` leaves out letters that training
-# never had, and guesses from the others; `unknown` tells you which. An empty word has an empty answer, and a word
-# longer than the model has positions for is refused.
+# What it can't read, the box refuses, and says why. In Python `translate` leaves out letters that training
+# never had (`unknown` names them). An empty word has an empty answer, and one longer than the model has positions for is refused.
 
 # %% Proof: other inputs that make no sense tags=["hide-input", "proof"]
 for word in ("", "naïve", "c3po", "a" * 65):
@@ -576,11 +603,11 @@ say(
 # ## 9.10 From words to sentences
 #
 # Machine translation as you know it takes a sentence in a **source language** and writes one in a
-# **target language**. The model stays what it is; it learns from a *corpus* of sentences with their translations,
-# and its symbols are words, or pieces of words found by *byte-pair encoding* ([page 9c](09c_subwords.ipynb)). What changes is the measure.
-# The edit distance punishes a translation for moving a phrase, and a good one may share few words with the one reference that you have.
+# **target language**. The model stays what it is; it learns from a *corpus* of translated sentences, and
+# its symbols are words, or pieces of words found by *byte-pair encoding* ([page 9c](09c_subwords.ipynb)). What changes is the measure.
+# The edit distance punishes a translation for moving a phrase, and a good one may share few words with your one reference.
 # **BLEU** (bilingual evaluation understudy) asks something else: how many of the output's words, pairs, triples and
-# quadruples of words, its *n-grams*, does the reference hold? (Or one of the references, if there are several.)
+# quadruples of words, its *n-grams*, does the reference hold? (Or one of several references.)
 
 # %%
 from collections import Counter
@@ -637,8 +664,8 @@ play(
 
 # %% [markdown]
 # BLEU prefers the man who is walked by the park to the good translation that says it in another
-# order. So **for one sentence it says little**. If no quadruple matches, it's 0, unless you *smooth*: sacrebleu,
-# unless told otherwise, counts half a match for the first *n* without one, a quarter for the next, and so on
+# order. So **for one sentence it says little**. If no quadruple matches, it's 0, unless you *smooth*: sacrebleu
+# counts half a match for the first *n* without one, a quarter for the next, and so on
 # (`smooth:exp` in its signature). Over a whole test set, with counts added up before dividing, such accidents
 # even out, and its inventors found that it then orders systems much as people do. (For systems as good as today's it
 # does so [less well](https://arxiv.org/abs/2006.06264); [chrF](https://aclanthology.org/W15-3049/), of letters, and
@@ -657,14 +684,14 @@ ch09.check_bleu([*OUTPUTS.values()], reference, 100 * mean * brevity)
 # %% [markdown]
 # That's why papers print the **signature** of [sacrebleu](https://github.com/mjpost/sacrebleu), which holds version
 # and tokenisation, and why you give it *detokenised* text, as people would read it. Numbers from
-# different tokenisations can't be compared, even if both say BLEU.
+# different tokenisations can't be compared.
 #
 # ## 9.11 Two languages
 #
 # **Multi30k** has 29,000 captions of photographs in English, with translations. The recipe is this
 # chapter's, with subwords that both languages share, in one table of vectors, a model of twice the width, and label
-# smoothing; on one core it takes six minutes. Its data may be used for research and education only, so nothing of it comes with the book. Your
-# machine downloads it when you say:
+# smoothing; on one core it takes six minutes. Its data are for research and education only, so your
+# machine downloads them when you say:
 #
 # ```
 # python -m annotated.train translation --precision bfloat16
@@ -677,7 +704,7 @@ ours = recorded("multi30k_sentences")
 ch09.sentences_table(ours)
 
 # %% [markdown]
-# The first three read well, and look again: *his dog* is missing, and so is *seen* (*gesehen*, which in German comes last). The last two are no
+# The first three read well. Look again: *his dog* is missing, and so is *seen* (*gesehen*, which in German comes last). The last two are no
 # captions, and there it invents words. Where it looked in the third sentence:
 
 # %% Figure: where it looked tags=["hide-input", "remove-stdout"]
@@ -698,6 +725,7 @@ ch09.multi30k_table(recorded("multi30k"))
 
 # %% [markdown]
 # A beam of 5 adds up to 0.7 BLEU with two of the seeds, <!-- recorded multi30k: 0.7 = max(r["beam 5"]["bleu"] - r["bleu"] for r in record["rows"] if "beam 5" in r) --> and takes 0.1 with the third. <!-- recorded multi30k: 0.1 = max(r["bleu"] - r["beam 5"]["bleu"] for r in record["rows"] if "beam 5" in r) -->
+# The same captions into *French* get 47 with one seed, <!-- recorded multi30k_french: 47 = record["rows"][0]["bleu"] --> 16 more: <!-- recorded multi30k_french: 16 = record["rows"][0]["bleu"] - record("multi30k")["rows"][0]["bleu"] --> so a BLEU speaks of its language as much as of its model.
 # Is 30 good? A tuned Transformer of about this size got 41 ([Wu et al., 2021](https://arxiv.org/abs/2105.14462); in lower case and tokenised, with a beam of 5, which is kinder).
 
 # %% [markdown]
@@ -707,8 +735,8 @@ ch09.multi30k_table(recorded("multi30k"))
 # a long answer end. Nothing complains. Leave such pairs out, or give the model more positions.
 #
 # **28 or 0.28?** BLEU lies between 0 and 1, and papers print it times 100: "close to 1 is good" and "28.4 is good" <!-- cited: 28.4, 0.28 -->
-# are both right, in their own unit. (28.4 is what [the Transformer's paper](https://arxiv.org/abs/1706.03762) reports for English to German, in words that
-# were tokenised and whose compounds were split: not to be compared with a sacrebleu score.)
+# are both right, in their own unit. (28.4 is [the Transformer's paper](https://arxiv.org/abs/1706.03762) on English to German, with
+# compounds split: not to be compared with a sacrebleu score.)
 #
 # ## 9.13 Exercises
 #
@@ -765,10 +793,8 @@ ch09.multi30k_table(recorded("multi30k"))
 #   [Post (2018)](https://arxiv.org/abs/1804.08771): why a score needs a signature.
 # - [Yolchuyeva et al. (2019)](https://arxiv.org/abs/2004.06338): a Transformer that learns spelling to sound, on
 #   the same dictionary.
-# - [The CMU Pronouncing Dictionary](https://github.com/cmusphinx/cmudict), whose data
-#   come with this book under their own licence.
+# - [The CMU Pronouncing Dictionary](https://github.com/cmusphinx/cmudict), under its own licence.
 #
 # ## Where this comes from
 #
-# [The table of sources](../book/sources.md) lists which texts this chapter follows: training a Transformer
-# to translate, BLEU, and what sequence-to-sequence models are for.
+# [The table of sources](../book/sources.md) lists which texts this chapter follows.

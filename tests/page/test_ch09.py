@@ -112,6 +112,34 @@ def test_recorded_models_are_held_to_what_the_page_says():
             ch09.models_table(*records(**wrong))
 
 
+def counting(exact=0.998, sevens=0.5, six=0.0, said="soixante-deux mille dix"):
+    rows = [
+        {"name": name, "seed": seed, "exact": share, "tested": 4000}
+        for name, seed, share in (
+            ("ours", 0, 0.999),
+            ("ours", 1, exact),
+            ("nn", 0, 0.1),
+        )
+    ]
+    slip = {"number": 72_010, "written": said}
+    left = [
+        {"left out": kind, "seed": seed, "exact": share, "wrong": [slip] * seed}
+        for kind, share in (("seventy … thousand", sevens), ("six digits", six))
+        for seed in (0, 1)
+    ]
+    return {"rows": rows, "left out": left}
+
+
+def test_recorded_number_words_are_held_to_what_the_page_says():
+    text = ch09.number_words(counting())
+    assert "2 seeds: of 4,000, 99.80 to 99.90% are" in text and "50 to 50% of" in text
+    for wrong in (
+        {"exact": 0.98}, {"sevens": 0.95}, {"six": 0.01}, {"said": "soixante-douze"},
+    ):  # fmt: skip
+        with pytest.raises(AssertionError):
+            ch09.number_words(counting(**wrong))
+
+
 def test_mistakes_are_sorted():
     written = [("EH",), ("AH", "X"), ("Y",)]
     assert ch09.mistakes(written, KNOWN) == {("AH", "EH"): 1, ("IH", "AH"): 1}

@@ -5,12 +5,16 @@ import torch
 
 from annotated.bpe import split_words
 from annotated.data import Vocabulary
+from annotated.number_words import cut_words, english, french
 from annotated.recipes import translation
 from annotated.recipes.translation import (
+    NUMBER_WORDS,
     TRANSLATION_RECIPES,
     Cutter,
     TranslationLoss,
+    exact_numbers,
     multi30k_task,
+    number_words_task,
     spelling_errors,
     spelling_task,
     train_translation,
@@ -75,6 +79,55 @@ def test_words_have_each_pronunciation_in_a_pair(monkeypatch):
     assert task.pairs == given and task.cutter.merges == []
     assert task.cutter.source.symbols[3:] == tuple("ader")
     assert task.cutter.target.symbols[3:] == ("D", "EH", "IY", "R")
+
+
+def test_number_words_are_cut_at_spaces_and_hyphens():
+    task = number_words_task()
+    assert (["eighty", "-one"], ["quatre", "-vingt", "-un"]) in task.pairs
+    assert {"thousand", "-one", "zero"} <= {*task.cutter.source.symbols}
+    assert {"mille", "-vingts", "zéro", "cents"} <= {*task.cutter.target.symbols}
+    assert "mille" not in task.cutter.source.symbols
+    cutter = task.cutter
+    assert cutter.cut("Three million forty-two") == ["three", "forty", "-two"]
+    assert cutter.unknown("Three million forty-two 7") == "million 7"
+    assert cutter.join(["quatre", "-vingt", "-un"]) == "quatre-vingt-un"
+    assert cutter.cut("") == [] and cutter.join([]) == ""
+
+
+def test_training_never_shows_a_number_of_another_split(monkeypatch):
+    asked = []
+    numbers_of = translation.numbers_of
+    monkeypatch.setattr(
+        translation,
+        "numbers_of",
+        lambda *given: asked.append(given) or numbers_of(*given),
+    )
+    assert len(number_words_task().pairs) == 22_000
+    assert asked == [("train", 22_000)]
+
+
+def test_a_number_is_exact_if_all_its_words_are(monkeypatch):
+    given = []
+
+    def said(model, cutter, texts, *options):
+        given.append((texts, options))
+        return ["deux cents", "deux cents un", "mille"]
+
+    monkeypatch.setattr(translation, "translate", said)
+    assert exact_numbers(None, None, [200, 201, 1000], Rereader) == [True, False, True]
+    texts, (beam, _, reader) = given[0]
+    assert texts == ["two hundred", "two hundred and one", "one thousand"]
+    assert beam == 1 and reader is Rereader
+
+
+def test_number_words_are_learned_within_a_few_steps():
+    few = [200, 305, 1000, 71_080]
+    task = number_words_task(1000)
+    pairs = [(cut_words(english(n)), cut_words(french(n))) for n in few]
+    recipe = NUMBER_WORDS._replace(tokens=60, steps=60)
+    model = translation_model(recipe, task.cutter)
+    train_translation(model, task._replace(pairs=pairs), recipe)
+    assert exact_numbers(model.eval(), task.cutter, few) == [True] * 4
 
 
 def test_batches_follow_the_seed_and_hold_every_pair(sentences):

@@ -10,8 +10,14 @@ FAULTS = {
     "text_job": [
         ("steps or r.steps", "r.steps", "--steps ignored"),
     ],
+    "translation_recipe": [
+        ('NUMBER_WORDS if name == "numbers" else TRANSLATION_RECIPES[name]',
+         'TRANSLATION_RECIPES["spelling" if name == "numbers" else name]',
+         "another model for numbers"),
+    ],
     "translation_job": [
         ("steps or r.steps", "r.steps", "--steps ignored"),
+        ('numbers_of("test", 2000)', 'numbers_of("train", 2000)', "numbers it saw"),
     ],
     "classification_job": [
         ("steps or r.steps", "r.steps", "--steps ignored"),
@@ -19,7 +25,7 @@ FAULTS = {
          'make_classifier("encoder", task, r)', "another seed"),
     ],
     "make_job": [
-        ('translation_job(steps, seed, "spelling")', "copy_job(steps, seed)",
+        ("translation_job(steps, seed, task)", "copy_job(steps, seed)",
          "another task"),
         ("if large and task", "if not large and task", "the other size"),
     ],
@@ -44,6 +50,7 @@ FAULTS = {
         ("not path.is_file()", "False", "ids without meaning"),
     ],
     "load_translator": [
+        ('WordCutter if task == "numbers" else Cutter', "Cutter", "numbers in letters"),
         ('"source" not in told', "False", "a copy task translates"),
         ("load_checkpoint(checkpoint, model)", "pass", "untrained"),
     ],

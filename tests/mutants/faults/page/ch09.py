@@ -33,6 +33,11 @@ FAULTS = {
         ("ours[0] <= theirs[0] + 0.005 and ours[1] <= theirs[1] + 0.015", "True",
          "worse than PyTorch's"),
     ],
+    "number_words": [
+        ('run["name"] == "ours"', "True", "PyTorch's among ours"),
+        ("min(exact) >= 0.99", "True", "less than 99 of 100"),
+        ('one.startswith("soixante-deux mille")', "True", "another slip"),
+    ],
     "mistakes": [
         ("found[wanted[i], output[j]] += 1", "found[output[j], wanted[i]] += 1",
          "turned round"),
