@@ -595,7 +595,7 @@ expect(
 say(
     "Longer words are wrong more often. But so they would be if each sound failed at "
     "one and the same rate, as the points show: there are more of them to get wrong. "
-    "(Where fewer words are wrong than that, errors have come together in a word.) "
+    ""
     f"And {share:.0%} of the mix-ups put one vowel in the place of another."
 )
 
@@ -606,8 +606,8 @@ say(
 # **target language**. The model stays what it is; it learns from a *corpus* of translated sentences, and
 # its symbols are words, or pieces of words found by *byte-pair encoding* ([page 9c](09c_subwords.ipynb)). What changes is the measure.
 # The edit distance punishes a translation for moving a phrase, and a good one may share few words with your one reference.
-# **BLEU** (bilingual evaluation understudy) asks something else: how many of the output's words, pairs, triples and
-# quadruples of words, its *n-grams*, does the reference hold? (Or one of several references.)
+# **BLEU** asks something else: how many of the output's words, pairs, triples and
+# quadruples of words, its *n-grams*, does the reference hold?
 
 # %%
 from collections import Counter
@@ -725,7 +725,7 @@ ch09.multi30k_table(recorded("multi30k"))
 
 # %% [markdown]
 # A beam of 5 adds up to 0.7 BLEU with two of the seeds, <!-- recorded multi30k: 0.7 = max(r["beam 5"]["bleu"] - r["bleu"] for r in record["rows"] if "beam 5" in r) --> and takes 0.1 with the third. <!-- recorded multi30k: 0.1 = max(r["bleu"] - r["beam 5"]["bleu"] for r in record["rows"] if "beam 5" in r) -->
-# The same captions into *French* get 47 with one seed, <!-- recorded multi30k_french: 47 = record["rows"][0]["bleu"] --> 16 more: <!-- recorded multi30k_french: 16 = record["rows"][0]["bleu"] - record("multi30k")["rows"][0]["bleu"] --> so a BLEU speaks of its language as much as of its model.
+# Into *French*, the same captions get 47 with one seed: <!-- recorded multi30k_french: 47 = record["rows"][0]["bleu"] --> a BLEU speaks of its language as much as of its model.
 # Is 30 good? A tuned Transformer of about this size got 41 ([Wu et al., 2021](https://arxiv.org/abs/2105.14462); in lower case and tokenised, with a beam of 5, which is kinder).
 
 # %% [markdown]
@@ -735,8 +735,7 @@ ch09.multi30k_table(recorded("multi30k"))
 # a long answer end. Nothing complains. Leave such pairs out, or give the model more positions.
 #
 # **28 or 0.28?** BLEU lies between 0 and 1, and papers print it times 100: "close to 1 is good" and "28.4 is good" <!-- cited: 28.4, 0.28 -->
-# are both right, in their own unit. (28.4 is [the Transformer's paper](https://arxiv.org/abs/1706.03762) on English to German, with
-# compounds split: not to be compared with a sacrebleu score.)
+# are both right, in their own unit.
 #
 # ## 9.13 Exercises
 #
