@@ -2,6 +2,11 @@
 
 # fmt: off
 FAULTS = {
+    "ClassifierConfig": [
+        ("require.choice(POOLINGS, pooling=self.pooling)", "pass", "pooling unchecked"),
+        ("require.divides(heads=self.heads, d_model=self.d_model)", "pass",
+         "heads that don't divide"),
+    ],
     "pool": [
         ("states = states.masked_fill(~real[..., None], 0.0)", "pass",
          "padding averaged, too"),

@@ -5,6 +5,12 @@ FAULTS = {
     "module_split": [
         ('module.split(".")[0].encode()', "module.encode()", "a package in two splits"),
     ],
+    "library_functions": [
+        ("module_split(f.module) == split", "True", "one text in all splits"),
+    ],
+    "functions_of": [
+        ("_Bare().visit(ast.parse(source))", "ast.parse(source)", "with docstrings"),
+    ],
     "_all_functions": [
         ("disguised(function.tokens, 0), function", "function.tokens, function",
          "copies under other names"),
