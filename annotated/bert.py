@@ -3,8 +3,11 @@
 Letters: b batch, t length, d model width, v vocabulary (``book/notation.md``).
 """
 
+import random
+from collections.abc import Collection, Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import ClassVar
+from itertools import pairwise
+from typing import ClassVar, NamedTuple
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -128,3 +131,133 @@ class Bert(nn.Module):
         sentence follows the first, number 1 that it is from elsewhere.
         """
         return self.follows(self.pool(states))
+
+
+# ---- what it is asked ----------------------------------------------------------
+
+
+@require.shapes
+def mask_tokens(
+    tokens: Int[Tensor, "b t"],
+    vocab_size: int,
+    mask: int,
+    special: Collection[int],
+    rate: float = 0.15,
+    shares: tuple[float, float, float] = (0.8, 0.1, 0.1),
+    generator: torch.Generator | None = None,
+) -> tuple[Int[Tensor, "b t"], Bool[Tensor, "b t"]]:
+    """Hide some tokens, and return what is read instead, and which are asked for.
+
+    Devlin et al. (2019), section 3.1. Each token is asked for with a chance of
+    ``rate``; what is read in its place is the mask, a random token or itself. The
+    answers are ``tokens[asked]``, and only the states ``[asked]`` need logits.
+    Libraries that want labels of all places write −100 at the others:
+    ``tokens.where(asked, -100)``.
+
+    Args:
+        tokens: ids.
+        vocab_size: number of tokens that there are.
+        mask: the id of ``[MASK]``.
+        special: ids that are never asked for and never drawn: padding, ``mask``, …
+        rate: chance of each other token to be asked for.
+        shares: of the tokens asked for, how many are read as the mask, as a random
+            token and as they are; ``(1, 0, 0)`` is masks alone.
+        generator: of the draw.
+
+    Raises:
+        ValueError: if ``shares`` don't add up to 1, or no token is left to draw.
+    """
+    require.probability(rate=rate)
+    masked, drawn, _ = shares  # the rest is read as it is
+    require.that(
+        min(shares) >= 0 and abs(sum(shares) - 1) < 1e-6,
+        f"shares must be ≥ 0 and add up to 1, got {shares}",
+    )
+    special = torch.tensor(sorted({mask, *special}), device=tokens.device)
+    every = torch.arange(vocab_size, device=tokens.device)
+    ordinary = every[~torch.isin(every, special)]
+    require.that(len(ordinary), "special must leave a token to draw, got all of them")
+    options = {"generator": generator, "device": tokens.device}
+    asked = torch.rand(tokens.shape, **options) < rate
+    asked &= ~torch.isin(tokens, special)
+    draw = torch.rand(tokens.shape, **options)
+    others = ordinary[torch.randint(len(ordinary), tokens.shape, **options)]
+    read = tokens.where(~(asked & (draw < masked)), mask)
+    read = read.where(~(asked & (draw >= masked) & (draw < masked + drawn)), others)
+    return read, asked
+
+
+Sentence = tuple[str, ...]  # its tokens
+
+
+class SentencePair(NamedTuple):
+    """Two sentences, and whether the second one follows the first."""
+
+    first: Sentence
+    second: Sentence
+    label: int  #: 0 = it follows, 1 = it doesn't, as :meth:`Bert.guess_next` has it
+
+
+def next_sentence_pairs(
+    documents: Sequence[Sequence[Sentence]], seed: int = 0
+) -> list[SentencePair]:
+    """Return all neighbours; of half, the second is replaced by one of elsewhere.
+
+    Devlin et al. (2019), section 3.1 and appendix A.2: from another document, any of
+    its sentences.
+
+    Args:
+        documents: sentences in their order.
+        seed: of the draw, as for :func:`sentence_order_pairs`.
+
+    Raises:
+        ValueError: if there is one document alone.
+    """
+    full = [document for document in documents if document]
+    require.count(2, documents=len(full))
+    draw, elsewhere, pairs = random.Random(seed), random.Random(seed + 1), []
+    for i, document in enumerate(full):
+        for first, second in pairwise(document):
+            label = draw.randrange(2)
+            if label:
+                other = elsewhere.randrange(len(full) - 1)
+                second = elsewhere.choice(full[other + (other >= i)])
+            pairs.append(SentencePair(first, second, label))
+    return pairs
+
+
+def sentence_order_pairs(
+    documents: Sequence[Sequence[Sentence]], seed: int = 0
+) -> list[SentencePair]:
+    """Return all neighbours, half of them turned round.
+
+    Lan et al. (2020), section 3.1: both sentences are of one document, so that their
+    topics say nothing. With one ``seed``, the pairs that follow are those of
+    :func:`next_sentence_pairs`.
+
+    Args:
+        documents: sentences in their order.
+        seed: of the draw.
+    """
+    draw, pairs = random.Random(seed), []
+    for document in filter(None, documents):
+        for first, second in pairwise(document):
+            label = draw.randrange(2)
+            both = (second, first) if label else (first, second)
+            pairs.append(SentencePair(*both, label))
+    return pairs
+
+
+def pair_ids(
+    first: Sequence[int], second: Sequence[int], start: int, end: int
+) -> tuple[list[int], list[int]]:
+    """Return ids and segments of two sentences: [CLS] first [SEP] second [SEP].
+
+    Args:
+        first: ids of the first sentence; it is segment 0, with what is around it.
+        second: ids of the second one; it is segment 1, with its end.
+        start: the id of ``[CLS]``.
+        end: the id of ``[SEP]``.
+    """
+    ids = [start, *first, end, *second, end]
+    return ids, [0] * (len(first) + 2) + [1] * (len(second) + 1)

@@ -5,7 +5,14 @@ import dataclasses
 import pytest
 import torch
 
-from annotated.bert import Bert, BertConfig
+from annotated.bert import (
+    Bert,
+    BertConfig,
+    mask_tokens,
+    next_sentence_pairs,
+    pair_ids,
+    sentence_order_pairs,
+)
 from annotated.masks import length_mask
 from annotated.transformer import Encoder
 
@@ -95,6 +102,17 @@ def test_the_base_model_has_as_many_parameters_as_the_paper_says():
     assert config["activation"] == "gelu" and config["norm_epsilon"] == 1e-12
 
 
+def test_the_large_model_is_counted_with_its_heads_and_without():
+    """Papers round it to 340 million."""
+    with torch.device("meta"):
+        model = Bert(BertConfig(d_model=1024, heads=16, layers=24, d_ff=4096))
+    heads = [model.transform, model.transform_norm, model.follows]
+    extra = sum(p.numel() for head in heads for p in head.parameters())
+    extra += model.output.bias.numel()
+    whole = sum(p.numel() for p in model.parameters())
+    assert whole == 336_226_108 and whole - extra == 335_141_888
+
+
 def test_the_output_is_the_embedding():
     model = make_model()
     assert model.output.weight is model.embedding.weight
@@ -156,3 +174,137 @@ def test_a_config_that_cannot_be_is_named(given, message):
 def test_what_does_not_fit_is_named(tokens, segments, message):
     with pytest.raises(ValueError, match=message):
         make_model()(tokens, segments)
+
+
+# ---- what it is asked ----------------------------------------------------------
+
+SPECIAL = (0, 1, 2, 5)  # 5 is the mask
+MANY = torch.arange(V).repeat(6000, 1)  # each token, 6000 times
+
+
+def hide(**changes):
+    given = {"rate": 0.4, "generator": torch.Generator().manual_seed(1)} | changes
+    return mask_tokens(MANY, V, 5, SPECIAL, **given)
+
+
+def share(of: torch.Tensor) -> float:
+    return of.double().mean().item()
+
+
+def test_what_is_asked_for_is_hidden_in_three_ways():
+    tokens = MANY.clone()
+    read, asked = hide()
+    assert torch.equal(MANY, tokens), "what was given stays as it was"
+    assert torch.equal(read[~asked], tokens[~asked])
+    ordinary = [i for i in range(V) if i not in SPECIAL]
+    assert not asked[:, SPECIAL].any()
+    for i in ordinary:
+        assert share(asked[:, i]) == pytest.approx(0.4, abs=0.03)
+    inside, answers = read[asked], tokens[asked]
+    assert share(inside == 5) == pytest.approx(0.8, abs=0.01)
+    # of the random ones, one in nine is the token itself
+    assert share(inside == answers) == pytest.approx(0.1 + 0.1 / 9, abs=0.01)
+    others = inside[(inside != 5) & (inside != answers)]
+    drawn = others.bincount(minlength=V).double() / len(others)
+    wanted = [i not in SPECIAL for i in range(V)]
+    assert torch.equal(drawn > 0, torch.tensor(wanted))
+    assert drawn[ordinary].min() > 0.7 / 9 and drawn.max() < 1.3 / 9
+
+
+@pytest.mark.parametrize(
+    ("shares", "masks", "same"),
+    [((1, 0, 0), 1.0, 0.0), ((0, 1, 0), 0.0, 1 / 9), ((0, 0, 1), 0.0, 1.0),
+     ((0.5, 0.2, 0.3), 0.5, 0.3 + 0.2 / 9)],
+)  # fmt: skip
+def test_the_shares_are_arguments(shares, masks, same):
+    read, asked = hide(shares=shares)
+    assert share(read[asked] == 5) == pytest.approx(masks, abs=0.015)
+    assert share(read[asked] == MANY[asked]) == pytest.approx(same, abs=0.015)
+
+
+def test_fifteen_in_a_hundred_unless_said_otherwise():
+    read, asked = mask_tokens(MANY, V, 5, SPECIAL)
+    assert share(asked[:, 3]) == pytest.approx(0.15, abs=0.02)
+    assert share(read[asked] == 5) == pytest.approx(0.8, abs=0.015)
+    assert not hide(rate=0.0)[1].any()
+
+
+def test_the_mask_itself_is_special_even_if_nobody_says_so():
+    read, asked = mask_tokens(MANY, V, 5, (), rate=0.5, shares=(0, 1, 0))
+    assert not asked[:, 5].any() and not (read[:, :5] == 5).any()
+
+
+def test_a_generator_decides_alone():
+    first, again = hide(), hide()
+    other = hide(generator=torch.Generator().manual_seed(2))
+    assert all(map(torch.equal, first, again))
+    assert not torch.equal(first[1], other[1])
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"rate": 1.0}, r"rate must be a number in \[0, 1\), got 1"),
+        ({"shares": (0.8, 0.1, 0.2)}, r"shares must be ≥ 0 and add up to 1, got \(0.8"),
+        ({"shares": (1.2, -0.2, 0.0)}, "shares must be ≥ 0 and add up to 1"),
+    ],
+)
+def test_a_way_to_hide_that_cannot_be_is_named(given, message):
+    with pytest.raises(ValueError, match=message):
+        hide(**given)
+
+
+def test_something_must_be_left_to_draw():
+    with pytest.raises(ValueError, match="special must leave a token to draw"):
+        mask_tokens(MANY, V, 5, range(V))
+
+
+# ---- pairs ---------------------------------------------------------------------
+
+DOCUMENTS = [
+    [(f"{name}{i}",) for i in range(size)]
+    for name, size in (("a", 40), ("b", 30), ("c", 1), ("d", 30))
+]
+
+
+def test_half_of_the_next_sentences_are_from_elsewhere():
+    pairs = next_sentence_pairs([*DOCUMENTS, []], seed=3)
+    assert len(pairs) == 39 + 29 + 29
+    firsts = [one for document in DOCUMENTS for one in document[:-1]]
+    assert [pair.first for pair in pairs] == firsts
+    homes = set()
+    for (first,), (second,), label in pairs:
+        follows = (first[0], int(first[1:]) + 1) == (second[0], int(second[1:]))
+        assert follows == (label == 0)
+        assert (first[0] != second[0]) == label
+        homes |= {second} if label else set()
+    assert {one[0] for one in homes} == set("abcd")
+    assert not {one[1:] for one in homes} <= {"0", "1"}, "any of its sentences"
+    assert 30 < sum(pair.label for pair in pairs) < 67
+    assert pairs == next_sentence_pairs(DOCUMENTS, 3) != next_sentence_pairs(DOCUMENTS)
+
+
+def test_half_of_the_neighbours_are_turned_round():
+    pairs = sentence_order_pairs([*DOCUMENTS, []], seed=3)
+    for (first,), (second,), label in pairs:
+        assert first[0] == second[0]
+        assert int(second[1:]) - int(first[1:]) == (-1 if label else 1)
+    assert (
+        pairs == sentence_order_pairs(DOCUMENTS, 3) != sentence_order_pairs(DOCUMENTS)
+    )
+    others = next_sentence_pairs(DOCUMENTS, seed=3)
+    assert [pair.label for pair in pairs] == [pair.label for pair in others]
+    for pair, other in zip(pairs, others, strict=True):
+        assert pair == other if not pair.label else pair.second == other.first
+
+
+def test_one_document_has_no_elsewhere():
+    with pytest.raises(ValueError, match="documents must be an integer ≥ 2, got 1"):
+        next_sentence_pairs([DOCUMENTS[0], []])
+    assert sentence_order_pairs([]) == []
+
+
+def test_a_pair_is_one_row_with_two_segments():
+    ids, segments = pair_ids([7, 8], [9], start=2, end=3)
+    assert ids == [2, 7, 8, 3, 9, 3]
+    assert segments == [0, 0, 0, 0, 1, 1]
