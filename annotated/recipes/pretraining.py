@@ -36,7 +36,6 @@ from annotated.functions import (
     library_functions,
     module_split,
 )
-from annotated.positions import sinusoidal_encoding
 from annotated.recipes.classification import (
     Labelled,
     Recipe,
@@ -52,8 +51,6 @@ from annotated.wordpiece import bert_words, cut_word, learn_pieces
 
 Masked = tuple[Tensor, Tensor, Tensor]  # read (b, t), tokens (b, t), asked (b, t)
 Document = tuple[str, ...]  # its sentences
-
-WAVES = 0.3  # how large positions begin: about as large as what tokens become
 
 
 # ---- texts without labels ------------------------------------------------------
@@ -211,7 +208,7 @@ class PretrainingRecipe(NamedTuple):
 # Twice BERT's share of tokens is hidden: a miniature that sees a text a few times
 # learns from more of its tokens so.
 PRETRAINING_RECIPES = {
-    "code": PretrainingRecipe(steps=1200, long_steps=300, rate=3e-3),
+    "code": PretrainingRecipe(steps=800, long_steps=600, rate=3e-3),
     "prose": PretrainingRecipe(steps=1500, rate=3e-3, max_len=64),
 }
 
@@ -220,8 +217,7 @@ def make_bert(words: Tokens, recipe: PretrainingRecipe, seed: int = 0) -> Bert:
     """Return an untrained BERT that begins as a narrow one should.
 
     BERT's deviation of 0.02 is meant for a width of 768; narrower, matrices need more
-    to give vectors as long. Positions are learned, but begin as chapter 5's waves, so
-    that neighbours are near from the first step on.
+    to give vectors as long.
 
     Args:
         words: what it is to read.
@@ -236,8 +232,6 @@ def make_bert(words: Tokens, recipe: PretrainingRecipe, seed: int = 0) -> Bert:
         for parameter in model.parameters():
             if parameter.dim() > 1:
                 parameter *= (768 / recipe.d_model) ** 0.5
-        waves = sinusoidal_encoding(recipe.max_len, recipe.d_model)
-        model.positions.table.copy_(WAVES * waves)
     return model
 
 
@@ -254,29 +248,26 @@ def cut_texts(texts: Sequence[Text], longest: int, least: int = 8) -> list[Text]
 
 
 def masked_batches(
-    texts: Unlabelled, recipe: PretrainingRecipe, seed: int = 0
+    texts: Unlabelled, recipe: PretrainingRecipe, seed: int = 0, whole: bool = False
 ) -> Iterator[Masked]:
     """Yield batches of texts for training, each time with other tokens hidden.
-
-    First come texts that are cut short, which teach what stands beside what sooner: of
-    32 tokens, a neighbour is easier to find than of 128. Whole ones follow, as BERT
-    read 128 tokens for nine tenths of its steps, and then 512.
 
     Args:
         texts: to learn from.
         recipe: how many texts in a batch, how many batches, how much is hidden.
         seed: of the order, and of what is hidden.
+        whole: whether texts are whole, and not cut short.
     """
     draw = torch.Generator().manual_seed(seed)
-    parts = [(cut_texts(texts.train, recipe.short), recipe.size, recipe.steps)]
-    if recipe.long_steps:
-        parts += [(texts.train, recipe.size // 4, recipe.long_steps)]
-    for train, size, steps in parts:
-        empty = torch.zeros(len(train), 0)
-        task = Labelled((), {"train": train}, {"train": empty}, texts.words)
-        for tokens, _ in labelled_batches(task, size, steps, seed):
-            read, asked = hide(tokens, texts.words, recipe.masked, recipe.shares, draw)
-            yield read, tokens, asked
+    train, size, steps = cut_texts(texts.train, recipe.short), recipe.size, recipe.steps
+    if whole:
+        train, size, steps = texts.train, recipe.size // 4, recipe.long_steps
+    task = Labelled(
+        (), {"train": train}, {"train": torch.zeros(len(train), 0)}, texts.words
+    )
+    for tokens, _ in labelled_batches(task, size, steps, seed):
+        read, asked = hide(tokens, texts.words, recipe.masked, recipe.shares, draw)
+        yield read, tokens, asked
 
 
 def hide(
@@ -298,6 +289,18 @@ def masked_loss(model: Bert, batch: Masked) -> Float[Tensor, ""]:
     return F.cross_entropy(logits, tokens[asked])
 
 
+def tile_positions(model: Bert, length: int) -> None:
+    """Give later positions of a ``model`` what the first ``length`` have learned.
+
+    Beltagy et al. (2020), section 5: what is near stays near, and what is further away
+    is soon told apart.
+    """
+    table = model.positions.table.data
+    for i in range(length, len(table), length):
+        part = table[i : i + length]
+        part.copy_(table[: len(part)])
+
+
 def pretrain(
     model: Bert,
     texts: Unlabelled,
@@ -307,6 +310,11 @@ def pretrain(
 ) -> list[Record]:
     """Return the history of a model that learned to guess hidden tokens.
 
+    First it reads texts that are cut short: among 32 tokens, neighbours are sooner
+    found than among 128, and each position is met more often. Then come whole texts,
+    with the positions of the short ones, repeated. BERT, too, read 128 tokens for nine
+    tenths of its steps, and then 512 (Devlin et al., 2019, appendix A.2).
+
     Args:
         model: what to train.
         texts: what from.
@@ -314,11 +322,26 @@ def pretrain(
         seed: of the batches.
         options: of :func:`annotated.training.fit`.
     """
-    steps = recipe.steps + recipe.long_steps
-    optimizer, schedule = one_cycle(model, recipe.rate, steps)
-    batches = masked_batches(texts, recipe, seed)
-    options = {"schedule": schedule, "clip": 1.0} | options
-    return fit(model, masked_loss, batches, optimizer, **options)
+    history: list[Record] = []
+    for whole, steps in ((False, recipe.steps), (True, recipe.long_steps)):
+        if steps:
+            if whole:
+                tile_positions(model, recipe.short)
+            optimizer, schedule = one_cycle(model, recipe.rate, steps)
+            batches = masked_batches(texts, recipe, seed, whole)
+            given = {"schedule": schedule, "clip": 1.0} | options
+            history += fit(model, masked_loss, batches, optimizer, **given)
+    return history
+
+
+def cpu_seconds(history: list[Record]) -> float:
+    """Return how long both parts of a ``history`` took together."""
+    ends = [
+        record["cpu_seconds"]
+        for record, following in zip(history, [*history[1:], {"step": 1}], strict=True)
+        if following["step"] == 1
+    ]
+    return sum(ends)
 
 
 def questions(

@@ -9,7 +9,6 @@ from torch.nn import functional as F
 from annotated.bert import SentencePair
 from annotated.classifier import pool
 from annotated.functions import Function, functions_of, module_split
-from annotated.positions import sinusoidal_encoding
 from annotated.recipes import pretraining
 from annotated.recipes.classification import Labelled, Recipe, measure, reader
 from annotated.recipes.pretraining import (
@@ -21,6 +20,7 @@ from annotated.recipes.pretraining import (
     Unlabelled,
     code_texts,
     common_words,
+    cpu_seconds,
     cut_sentence,
     cut_texts,
     docstrings,
@@ -43,6 +43,7 @@ from annotated.recipes.pretraining import (
     rarity,
     sentences_of,
     shuffled,
+    tile_positions,
     topic_accuracy,
     unigram_loss,
 )
@@ -202,16 +203,14 @@ def test_shuffled_texts_have_the_same_tokens():
 # ---- learning to guess ---------------------------------------------------------
 
 
-def test_a_narrow_bert_begins_with_larger_matrices_and_waves():
+def test_a_narrow_bert_begins_with_larger_matrices():
     words = Tokens([tuple(map(str, range(400)))])
     recipe = PRETRAINING_RECIPES["code"]
     model = make_bert(words, recipe, seed=1)
     wanted = 0.02 * (768 / recipe.d_model) ** 0.5
     for name, parameter in model.named_parameters():
-        if parameter.numel() > 2000 and "positions" not in name:
+        if parameter.numel() > 2000:
             assert parameter.std().item() == pytest.approx(wanted, rel=0.05), name
-    waves = sinusoidal_encoding(recipe.max_len, recipe.d_model)
-    torch.testing.assert_close(model.positions.table.data, 0.3 * waves)
     again, other = make_bert(words, recipe, 1), make_bert(words, recipe, 2)
     assert torch.equal(model.pooler.weight, again.pooler.weight)
     assert not torch.equal(model.pooler.weight, other.pooler.weight)
@@ -219,22 +218,50 @@ def test_a_narrow_bert_begins_with_larger_matrices_and_waves():
     assert (sizes.heads, sizes.layers, sizes.max_len) == (2, 2, recipe.max_len)
 
 
-def test_short_texts_come_first_and_tokens_are_hidden_anew():
+def test_texts_are_short_or_whole_and_tokens_are_hidden_anew():
     texts = small_texts()
     recipe = SMALL._replace(steps=20, long_steps=3, masked=0.5)
-    batches = list(masked_batches(texts, recipe, seed=1))
-    assert len(batches) == 23
-    short, long = batches[:20], batches[20:]
-    assert {tokens.shape[1] for _, tokens, _ in short} == {8}
+    short = list(masked_batches(texts, recipe, seed=1))
+    long = list(masked_batches(texts, recipe, seed=1, whole=True))
+    assert {tokens.shape[1] for _, tokens, _ in short} == {8} and len(short) == 20
     assert {tuple(tokens.shape) for _, tokens, _ in long} == {(4, 12)}
-    for read, tokens, asked in batches:
+    assert len(long) == 3
+    for read, tokens, asked in short + long:
         assert (tokens[asked] > 4).all() and torch.equal(read[~asked], tokens[~asked])
-    rate = sum(asked.double().mean() for _, _, asked in batches) / 23
+    rate = sum(asked.double().mean() for _, _, asked in short) / 20
     assert rate == pytest.approx(0.5, abs=0.04)
     asked = {tuple(map(tuple, asked.tolist())) for _, _, asked in short}
     assert len(asked) == 20
     again = list(masked_batches(texts, recipe, seed=1))
-    assert all(torch.equal(a[0], b[0]) for a, b in zip(batches, again, strict=True))
+    assert all(torch.equal(a[0], b[0]) for a, b in zip(short, again, strict=True))
+
+
+def test_later_positions_repeat_the_first():
+    model = make_bert(small_texts().words, SMALL)
+    first = model.positions.table[:6].clone()
+    tile_positions(model, 6)
+    table = model.positions.table
+    assert torch.equal(table, torch.cat([first, first, first[:4]]))
+
+
+def test_short_texts_come_first_then_whole_ones():
+    texts = small_texts()
+    recipe = SMALL._replace(steps=4, long_steps=3)
+    model, lengths, seen = make_bert(texts.words, SMALL), [], []
+
+    def look(module, args):
+        lengths.append(args[0].shape[1])
+        seen.append(module.positions.table.detach().clone())
+
+    model.register_forward_pre_hook(look)
+    history = pretrain(model, texts, recipe)
+    assert lengths == [8] * 4 + [12] * 3
+    assert [record["step"] for record in history] == [1, 2, 3, 4, 1, 2, 3]
+    assert torch.equal(seen[4][8:], seen[4][:8])
+    assert not torch.equal(seen[3][8:], seen[3][:8])
+    both = history[3]["cpu_seconds"] + history[6]["cpu_seconds"]
+    assert cpu_seconds(history) == pytest.approx(both)
+    assert cpu_seconds(history[:4]) == history[3]["cpu_seconds"]
 
 
 def test_the_loss_is_that_of_hidden_tokens_alone():
