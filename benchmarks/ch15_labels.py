@@ -1,0 +1,116 @@
+"""Chapter 15: from how few labels does pretraining pay? Chapter 10's curve again.
+
+The functions of Python's library, what they do, and fewer and fewer of them with
+labels, the same for all models. TF-IDF with logistic regressions and chapter 10's
+encoder know the labelled functions alone. A BERT is fine-tuned from random weights;
+from weights that learned to guess hidden tokens in functions of the same packages
+("pretrained"), or in those functions with the tokens of each in another order
+("shuffled"), so that it knows which tokens are used together, and not their order; and
+the pretrained and shuffled ones stay as they are below a logistic regression
+("frozen", "shuffled, frozen"). F1 is macro, thresholds are chosen on validation.
+
+Bands, before the run, for the means over the seeds, of the tuned F1 on the test split:
+BANDS
+"""
+
+from typing import Any
+
+import torch
+
+from annotated.recipes.classification import (
+    CLASSIFICATION_RECIPES,
+    Labelled,
+    TfidfLinear,
+    Words,
+    functions_task,
+    make_classifier,
+    measure,
+    reader,
+    train_classifier,
+)
+from annotated.recipes.pretraining import (
+    PRETRAINING_RECIPES,
+    FrozenLinear,
+    code_texts,
+    cpu_seconds,
+    few_labels,
+    fine_tune,
+    fine_tuning,
+    guess,
+    make_bert,
+    pretrain,
+    questions,
+    shuffled,
+    unigram_loss,
+)
+from benchmarks.record import SEEDS
+
+SIZES = (200, 500, 1000, 2000, None)  # None: all
+SHUFFLED = (200, 1000)  # the control is fine-tuned with these
+
+
+def pretrained(seed: int) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """Return a BERT without training, one with, one of shuffled texts, and rows."""
+    texts, recipe = code_texts(), PRETRAINING_RECIPES["code"]
+    asked = questions(texts.validation, texts.words)
+    models, rows = {"scratch": make_bert(texts.words, recipe, seed)}, []
+    for kind, read in (("pretrained", texts), ("shuffled", shuffled(texts, seed))):
+        model = models[kind] = make_bert(texts.words, recipe, seed)
+        history = pretrain(model, read, recipe, seed)
+        seconds = round(cpu_seconds(history), 1)
+        rows.append({"kind": kind, "seed": seed, **guess(model, asked)})
+        rows[-1]["cpu_seconds"] = seconds
+        print(rows[-1], flush=True)
+    return models, rows
+
+
+def one(task: Labelled, models: dict[str, Any], size: int | None, seed: int) -> list:
+    """Train all models on as many labels, and measure them."""
+    rows, full = [], few_labels(task, size, seed)
+    texts, answers = full.texts["train"], full.answers["train"]
+
+    def note(kind: str, read: Any, seconds: float | None = None) -> None:
+        row = {"kind": kind, "size": len(texts), "seed": seed, **measure(read, full)}
+        if seconds is not None:
+            row["cpu_seconds"] = round(seconds, 1)
+        print(row, flush=True)
+        rows.append(row)
+
+    note("TF-IDF", TfidfLinear(texts, answers, least=2))
+    own = full._replace(words=Words(texts, least=2))
+    recipe = CLASSIFICATION_RECIPES["functions"]
+    recipe = recipe._replace(steps=min(recipe.steps, 30 * len(texts) // recipe.size))
+    encoder = make_classifier("encoder", own, recipe, seed)
+    history = train_classifier(encoder, own, recipe, seed)
+    note("encoder", reader(encoder, own), history[-1]["cpu_seconds"])
+
+    known = full._replace(words=code_texts().words)
+    for kind, bert in models.items():
+        if kind != "shuffled" or size in SHUFFLED:
+            model, history = fine_tune(bert, known, fine_tuning(len(texts)), seed)
+            note(kind, reader(model, known), history[-1]["cpu_seconds"])
+    note("frozen", FrozenLinear(models["pretrained"], known))
+    note("shuffled, frozen", FrozenLinear(models["shuffled"], known))
+    return rows
+
+
+def run() -> dict[str, Any]:
+    """Pretrain with every seed, and fine-tune with every number of labels."""
+    task, texts = functions_task(), code_texts()
+    guesses, rows = [], []
+    TfidfLinear([("a",), ("b",)], torch.eye(2)[:, :1])  # importing is no learning
+    for seed in SEEDS:
+        models, found = pretrained(seed)
+        guesses += found
+        for size in SIZES:
+            rows += one(task, models, size, seed)
+    return {
+        "recipe": PRETRAINING_RECIPES["code"]._asdict(),
+        "fine-tuning": fine_tuning(10**6)._asdict(),
+        "texts": len(texts.train),
+        "tokens": sum(map(len, texts.train)),
+        "vocabulary": len(texts.words),
+        "unigrams": unigram_loss(texts, questions(texts.validation, texts.words)),
+        "guesses": guesses,
+        "rows": rows,
+    }
