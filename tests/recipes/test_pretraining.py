@@ -343,12 +343,12 @@ def test_few_labels_are_seen_thirty_times_at_most():
     assert fine_tuning(10**6).steps == 400
 
 
-def test_a_classifier_is_a_bert_and_the_mean_of_its_states():
+def test_a_classifier_is_a_bert_and_the_largest_of_its_states():
     texts = small_texts()
     model = BertClassifier(make_bert(texts.words, SMALL), 3).eval()
     tokens = texts.words.ids([("a", "b", "c"), ("d",)])
     real = torch.tensor([[True, True, True], [True, False, False]])
-    vectors = pool(model.bert(tokens), real)
+    vectors = pool(model.bert(tokens), real, "max")
     torch.testing.assert_close(model.vectors(tokens), vectors)
     torch.testing.assert_close(model(tokens), model.output(vectors))
 
