@@ -9,8 +9,20 @@ from weights that learned to guess hidden tokens in functions of the same packag
 the pretrained and shuffled ones stay as they are below a logistic regression
 ("frozen", "shuffled, frozen"). F1 is macro, thresholds are chosen on validation.
 
-Bands, before the run, for the means over the seeds, of the tuned F1 on the test split:
-BANDS
+Bands, after choosing rates, pooling and what is hidden with seed 0 on the validation
+split (with 200 labels: TF-IDF 0.59, from random weights 0.57, pretrained 0.56; with
+1000: 0.71, 0.71, 0.75). On the test split, for the means over the seeds of macro F1
+with thresholds from validation: with 200 labels pretraining doesn't pay, it is within
+0.05 of random weights and below TF-IDF. From 1000 labels on, it is the best of all
+fine-tuned ones, and with 1000 by 0.02 to 0.09 above random weights and above TF-IDF by
+0 to 0.08. With all labels random weights are at most 0.03 behind. Shuffled texts teach
+less: with 1000 labels they are at least 0.01 below real ones. Frozen, a model is at
+least 0.05 below the fine-tuned one from 500 labels on; frozen and shuffled is no better
+than frozen.
+
+Found: all of it, but with all labels random weights are 0.043 behind, and frozen and
+shuffled is better than frozen, by 0.03 to 0.05: it stays a bag of words, and such a bag
+is what most labels ask for.
 """
 
 from typing import Any
