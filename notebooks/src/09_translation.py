@@ -27,7 +27,7 @@ ch09.six_sounds()
 # ## 9.1 Letters in, sounds out
 #
 # The CMU Pronouncing Dictionary says how Americans pronounce 126,052 words. It writes sounds in *ARPAbet*, 39 codes of one or two letters: *through* is
-# `TH R UW`, three sounds for seven letters. (It also marks stress, which we leave out: so both vowels of *above* are `AH`.) You needn't learn them; here is the key:
+# `TH R UW`, three sounds for seven letters. (It also marks stress, which we leave out: so both vowels of *above* are `AH`.) Here is the key:
 
 # %% Table: the sounds tags=["hide-input"]
 ch09.key_to_sounds()
@@ -125,6 +125,8 @@ print(f"✓ {len(buckets)} buckets hold every pair once")
 # What is left on the side of the *sounds* (`labels`) is there because words of one length have more or fewer of them.
 #
 # ## 9.3 Training
+#
+# First a warm-up, by rules that you could write down: *three hundred and five* → *trois cent cinq*.
 
 # %% Measured: number words, English to French tags=["hide-input", "proof", "remove-stderr"]
 from annotated.number_words import english, numbers_of
@@ -150,16 +152,15 @@ print(f"measured: {sum(exact)} of 1000 unseen numbers are exact")
 from annotated.page.notebook import recorded, say
 
 say(
-    "First a warm-up, whose every rule you could write down: *three hundred and five* "
-    "→ *trois cent cinq*, with words as symbols. If this fails, it's a bug, and not "
-    f"English. After {counted[-1]['cpu_seconds']:.0f} seconds {sum(exact):,} of 1,000 "
+    "Words are its symbols. If this fails, it's a bug, and not English. "
+    f"After {counted[-1]['cpu_seconds']:.0f} seconds {sum(exact):,} of 1,000 "
     "numbers that it never saw are right to the last hyphen. "
     + ch09.number_words(recorded("number_words"))
 )
 
 # %% [markdown]
 # Now to the sounds. The model is chapter 6's, pre-norm, with two layers on each side, and the recipe is
-# chapter 7's, with a schedule that rises for a tenth of the steps and then falls:
+# chapter 7's, with a schedule that rises for a tenth of the steps, then falls:
 
 # %%
 print(*(f"{name} {value}" for name, value in recipe.model.items()), sep=", ")
@@ -222,7 +223,7 @@ print("✓ none of the six words is in the dictionary")
 # ## 9.4 How wrong is it?
 #
 # Comparing position by position won't do: one sound too many at the beginning, and everything after it
-# counts as wrong. What you want to know is how much you'd have to *change*. The **edit
+# counts as wrong. How much would you have to *change*? The **edit
 # distance** is the smallest number of insertions, deletions and replacements that turns one
 # sequence into the other. You get it from shorter beginnings: the last symbols
 # are equal, or one of three edits was the last one:
@@ -445,7 +446,7 @@ assert speed["identical"] and speed["times"] >= 6
 
 # %% [markdown]
 # The tokens are the same, and the logits equal up to rounding. Both beam search and `translate` use
-# it; a beam only has to reorder its cache whenever it drops a hypothesis and splits another.
+# it; a beam has to reorder it whenever it drops a hypothesis and splits another.
 
 # %% tags=["remove-input"]
 say(
@@ -563,8 +564,8 @@ ch09.check_refusals(model, ids_of("cat"))
 # %% [markdown]
 # ## 9.9 What it gets wrong
 #
-# A rate tells you how much is wrong. *What* is wrong tells you what to do. So sort the errors before
-# you tune anything:
+# A rate tells you how much is wrong. *What* is wrong tells you what to do. So sort the errors
+# first:
 
 # %% Figure: errors sorted tags=["hide-input"]
 ch09.errors_sorted(greedy, known)
