@@ -418,8 +418,8 @@ def look(function, asked, by):
 play(
     look,
     label="What the classifier looks at",
-    function=[*shown],
-    asked=["loops", "raises", "returns a value", "calls its own name"],
+    function=[*shown][:3],
+    asked=["loops", "raises", "returns a value"],
     by=[*methods],
     question="Ask the same function two things. Which of the maps change?",
     caption="The stronger the shade, the larger a token's score. What speaks against "
