@@ -2,9 +2,9 @@
 # # 10. Text classification
 #
 # Monday morning: forty thousand messages from customers, and your team wants them sorted
-# by noon. Complaint, question, praise, some of them two at once. One colleague says: count
-# words, ten lines, done. Another says: nobody counts words any more, take a
-# Transformer. Who's right?
+# by noon. Complaint, question, praise, some of them two at once. A few hundred have been sorted by
+# hand. One colleague says: count words, ten lines, done. Another says: nobody counts words any more, take a
+# Transformer. One that starts from nothing, asks a third, or one that others have trained? Who's right?
 #
 # **A classifier is an encoder, one vector for the whole text, and a linear map. Whether the
 # encoder is worth its price depends on where the answer stands: in the words, or between
@@ -222,8 +222,8 @@ print(f"{right:.1%} of all answers are right,")
 print(f"and {1 - answers.mean():.1%} if you always say no")
 
 # %% [markdown]
-# That's what **accuracy** is worth when most answers are *no*. So look at the yeses alone. Of a label's *hits*, how many
-# were there among those the model *said*, and among those that *are* yes? **F1** puts both into one number:
+# That's what **accuracy** is worth when most answers are *no*. So look at the yeses alone. Of those it *said*, how many are right
+# (**precision**)? Of those that *are*, how many did it find (**recall**)? **F1** puts both into one number:
 #
 # $$F_1 = \frac{2 \cdot \text{hits}}{\text{said} + \text{are}}$$
 #
@@ -279,9 +279,20 @@ expect(
 
 # %% [markdown]
 # Read it by rows. What a keyword gives away, it knows. Three labels need more: who *calls its own name* has to be compared with the name after `def`, and
-# a parameter that is *rebound* or *ignored* with all that follows. There it's poor, and the thresholds say so: it's rarely sure. Thresholds that
-# lift macro F1 may lower micro F1, because they say *yes* more often. Which one you want to win is not the model's decision.
-#
+# a parameter that is *rebound* or *ignored* with all that follows. There it's poor.
+
+# %% tags=["remove-input"]
+from annotated.page.notebook import say
+
+say(
+    f"And the thresholds? They take macro F1 from {half['macro']:.3f} to "
+    f"{tuned['macro']:.3f}, and micro F1 from {half['micro']:.3f} to "
+    f"{tuned['micro']:.3f}. Each was chosen for the F1 of its own label, so micro F1, "
+    "where all decisions count alike, needn't follow. Which of them should win is "
+    "your decision, not the model's."
+)
+
+# %% [markdown]
 # ## 10.5 Padding has no vote
 #
 # It's easy to forget the mask: load a classifier, call it with ids alone, take `states.mean(dim=1)`. Nothing complains. So let's take our
@@ -321,15 +332,15 @@ ch10.poolings_table(recorded("pooling"))
 
 # %% [markdown]
 # Read the last row twice. With padding averaged in, F1 is no lower: training showed the model a little padding, and it learned to live with it. And
-# still 5 to 31 of a hundred functions change a label when the padding gets long. **No score on a test set finds this slip**; reading
+# still 5 to 31 of a hundred functions change a label when the padding gets long. **A score on a test set, read in the same kind of batches, doesn't find this slip**; reading
 # one text twice does.
 #
-# As for the poolings, mean, maximum and attention differ less than their seeds would need to tell them apart. The first token is behind: with one layer it has to
-# collect everything in a single attention, and here it's always `def`.
+# As for the poolings, mean, maximum and attention differ too little for three seeds to tell them apart. The first token is behind; here it's always `def`. (BERT puts a
+# token of its own there, `[CLS]`, which has nothing else to do than collect.)
 #
 # ## 10.6 How sure is it?
 #
-# A chance of 0.95 <!-- given: 0.95 --> should be right 95 times in a hundred. <!-- given: 95 --> Is it? Sort the answers by how sure they are, cut them into
+# Answers with a chance of 0.95 <!-- given: 0.95 --> should be right 95 times in a hundred. <!-- given: 95 --> If they are, the model is **calibrated**. Sort the answers by how sure they are, cut them into
 # five parts, and look up how many of each part are right. Here is a task with little data: 1,000 film sentences, praise or not (from Rotten Tomatoes; a recorded
 # run, because its data have to be downloaded):
 
@@ -338,8 +349,8 @@ films = recorded("films")
 ch10.reliability_figure(films, 1000)
 
 # %% [markdown]
-# The encoder has read each of its thousand sentences thirty times, until it was sure of all of them. Now it's sure of everything. (The linear model was
-# held back, and knows what it doesn't know.) The repair takes one number: divide all logits by a **temperature**, the one with the lowest loss
+# The encoder has **overfitted**: it has read each of its thousand sentences thirty times, until it was sure of all of them, and now it's sure of everything. (The linear
+# model is *regularised*: large weights cost it something, so it stays modest.) One repair takes one number. Divide all logits by a **temperature**, the one with the lowest loss
 # on validation. No answer changes, since every logit keeps its sign; only the confidence does.
 
 # %%
@@ -353,8 +364,6 @@ for by in (1.0, temperature):
     print(f"functions, logits divided by {by:.2f}: {nats:.3f} nats per label")
 
 # %% tags=["remove-input"]
-from annotated.page.notebook import say
-
 say(ch10.cooling(films, 1000, temperature))
 
 # %% [markdown]
@@ -598,7 +607,7 @@ say(ch10.disguise_said(functions))
 #
 # **Thresholds from the test set.** They always look good there. Choose on validation, report on test.
 #
-# **Softmax for labels.** The loss falls and nothing crashes, but with two labels true neither can pass one half.
+# **Softmax for labels.** The loss falls and nothing crashes, but with two labels true they can't both pass one half.
 #
 # **Twins on both sides.** Near-copies in training and test make any model look good, and large ones best. Split by source (module, author, film), not by line.
 #
@@ -634,7 +643,7 @@ say(ch10.disguise_said(functions))
 # - Encoder, pooling, linear map. Padding has no vote, neither in attention nor in the mean.
 # - Without positions, a shuffled text gets the same answer: of twins, one is right.
 # - Several labels: a sigmoid and a threshold for each, chosen on validation; macro F1 counts labels, micro F1 counts answers.
-# - Sure isn't right. One temperature repairs most of it.
+# - Sure isn't right. One temperature makes the chances honest; it makes no answer better.
 # - An attention map names what matters, but not what for. Delete and see.
 # - Count words first. From scratch and with few texts, a Transformer is worth a try where the answer stands between the words.
 #
