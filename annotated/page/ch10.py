@@ -549,9 +549,9 @@ def people_figure(record: Mapping[str, Any]) -> Html:
         figure,
         title="People are ahead, and clear opinions leave them in no doubt",
         alt=f"Percent right, from mild to strong opinions: {'; '.join(said)}.",
-        caption=f"{record['sentences']:,} sentences for testing, in quarters by how far "
-        "from 0 half of the people rate them. The other half is scored; a shrug, the "
-        "rating 0, counts as half right. Models: means of three recorded seeds.",
+        caption=f"{record['sentences']:,} sentences for testing, in quarters by how "
+        "far from 0 half of the people rate them. The other half is scored; a shrug, "
+        "the rating 0, counts as half right. Models: means of three recorded seeds.",
     )
 
 
