@@ -5,6 +5,7 @@ from typing import Any
 
 import matplotlib.pyplot as plt
 import torch
+from markupsafe import Markup
 from torch import Tensor, nn
 
 from annotated.attention import record_attention
@@ -258,7 +259,7 @@ def reliability_figure(record: Mapping[str, Any], size: int) -> Html:
     axes[0].legend(loc="upper left")
     return show(
         figure,
-        title="Sure is not right, until it has been cooled",
+        title="Overconfident, until divided by a temperature",
         alt=f"The share that is right against the chance. {'; '.join(said)}.",
         caption=f"Film sentences, learned from {size:,}; the mean of three recorded "
         "seeds. A point: a fifth of the answers. The line: sure as often as right.",
@@ -660,6 +661,7 @@ def film_reader(record: Mapping[str, Any]) -> Html:
         "most": encoder.config.max_len,
         "letters": LETTERS,
         "full": {"bag": 25.0, "encoder": 5.0},  # what has the full shade
+        "decides": 0.5,  # a word that moves the logit by so much: 50 % become 62 %
         "room": 285,
     }
     checks = [
@@ -678,8 +680,8 @@ def film_reader(record: Mapping[str, Any]) -> Html:
         question="Let two words change places: which of the models notices?",
         caption=f"Learned from {record['learned']:,} sentences; of {tested:,} others "
         f"the bag gets {right['bag']:.1%} right, the encoder {right['encoder']:.1%}. "
-        "Under each word what it weighs in the bag, then what it does in the encoder; "
-        "plus speaks for praise. Dashed: a word that they don't know.",
+        "Under each word what it weighs in the bag (all words share the answer), then "
+        "what it does in the encoder; plus speaks for praise. Dashed: unknown to both.",
     )
 
 
@@ -711,7 +713,7 @@ def cost_plane(record: Mapping[str, Any]) -> Html:
         ax.plot(x, y, **LOOKS[kind], label=name)
         said.append(f"{name}: {y[-1]:.0f} % for {x[-1]:.1f} seconds")
     ax.set(xscale="log", xlabel="CPU seconds of learning", ylabel="right, %")
-    ax.legend(loc="upper left")
+    name_lines(ax)
     return show(
         figure,
         title="Up and to the left is better",
@@ -732,36 +734,55 @@ def cost_said(record: Mapping[str, Any]) -> str:
     gap = 100 * (accuracy[theirs] - accuracy[ours])
     return (
         f"With all sentences the encoder learns for {seconds[ours]:.0f} seconds of "
-        f"one processor, {seconds[ours] / seconds[theirs]:.0f} times as long as "
-        f"TF-IDF, and is right {gap:.0f} times less in a hundred. To read a new "
-        f"sentence it takes {reading[ours] / reading[theirs]:.0f} times as long."
+        f"one processor, {_as_long(seconds[ours] / seconds[theirs])} as TF-IDF, and "
+        f"is right on {_sentences(gap)} fewer in a hundred. To read a new sentence it "
+        f"takes {_as_long(reading[ours] / reading[theirs])}."
     )
+
+
+def _as_long(times: float) -> str:
+    """Say how many times as long something takes."""
+    return {1: "as long", 2: "twice as long"}.get(
+        round(times), f"{times:.0f} times as long"
+    )
+
+
+def _sentences(number: float) -> str:
+    """Say a whole number of sentences."""
+    return "1 sentence" if round(number) == 1 else f"{number:.0f} sentences"
 
 
 def by_label(record: Mapping[str, Any]) -> Html:
     """Show F1 of each label, functions as written and in disguise, by model."""
-    rows: list[tuple] = []
     groups = grouped(record["rows"], "disguise", "kind")
 
-    def mean(disguise: bool, kind: str) -> Tensor:
-        return torch.tensor([r["each"] for r in groups[disguise, kind]]).mean(dim=0)
+    def mean(disguise: bool, kind: str) -> list[float]:
+        each = torch.tensor([r["each"] for r in groups[disguise, kind]]).mean(dim=0)
+        return [*each.tolist(), each.mean().item()]
 
-    columns = [
-        mean(disguise, kind)
-        for disguise in (False, True)
-        for kind in ("TF-IDF", "encoder")
-    ]
-    for i, label in enumerate(record["labels"]):
-        rows.append((label, *(f"{column[i]:.2f}" for column in columns)))
-    rows.append(("mean: macro", *(f"{column.mean():.2f}" for column in columns)))
+    blind = record["always yes"]
+    always = [f"{one:.2f}" for one in (*blind["each"], blind["macro"])]
+    names = (*record["labels"], "mean: macro")
+    columns = []
+    for disguise in (False, True):
+        counted, read = (mean(disguise, kind) for kind in ("TF-IDF", "encoder"))
+        columns += [_higher(counted, read), _higher(read, counted)]
+    rows = [*zip(names, always, *columns, strict=True)]
     for kind in ("bag", "no positions"):
-        macro = (f"{mean(disguise, kind).mean():.2f}" for disguise in (False, True))
-        written, hidden = macro
-        rows.append((f"macro of: {NAMES[kind]}", "", written, "", hidden))
-    header = "", "as written: TF-IDF", "encoder", "disguised: TF-IDF", "encoder"
+        written, hidden = (f"{mean(one, kind)[-1]:.2f}" for one in (False, True))
+        rows.append((f"macro of: {NAMES[kind]}", "", "", written, "", hidden))
+    header = ["", "always yes", "TF-IDF", "encoder"]
+    header += [f"{kind}, disguised" for kind in ("TF-IDF", "encoder")]
     caption = "F1 of each label, the mean of three recorded seeds; thresholds from "
-    caption += "validation."
+    caption += "validation. Bold: the higher of a pair."
     return show_table(header, rows, caption)
+
+
+def _higher(numbers: Sequence[float], others: Sequence[float]) -> list[str]:
+    """Return numbers as a column of text, bold where they are above the others."""
+    two = ([f"{number:.2f}" for number in some] for some in (numbers, others))
+    bold = Markup("<strong>{}</strong>")
+    return [bold.format(a) if a > b else a for a, b in zip(*two, strict=True)]
 
 
 def disguise_said(record: Mapping[str, Any]) -> str:

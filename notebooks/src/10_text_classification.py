@@ -621,7 +621,8 @@ say(ch10.disguise_said(functions))
 # 2. **Loss and decisions.** Several labels, from logits that may be huge.
 # 3. **How good can a blind model be?** The ceiling of every bag of words on a data set.
 # 4. **Find the fault.** A macro F1 that is too good to be true.
-# 5. **In words.** Four classifiers, four symptoms.
+# 5. **Cool it.** One temperature, so that the chances are honest.
+# 6. **In words.** Four classifiers, four symptoms.
 #
 # **Quick questions**
 #

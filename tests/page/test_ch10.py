@@ -236,7 +236,14 @@ def test_films_by_size_and_cost():
         ch10.cost_plane(record)
     )
     gap = means["TF-IDF", 8625] - means["encoder", 8625]
-    assert f"is right {gap:.0f} times less" in ch10.cost_said(record)
+    said = ch10.cost_said(record)
+    assert f"is right on {gap:.0f} sentences fewer" in said
+    assert "28 times as long as TF-IDF" in said and "it takes twice as long." in said
+    level = [r | {"accuracy": 0.7 + 0.01 * (r["kind"] == "TF-IDF"), "reading": 1,
+                  "cpu_seconds": 1} for r in record["rows"]]  # fmt: skip
+    said = ch10.cost_said(record | {"rows": level})
+    assert "as long as TF-IDF" in said and "times" not in said
+    assert "on 1 sentence fewer" in said and "it takes as long." in said
     worse = [r | {"accuracy": r["accuracy"] * (r["kind"] != "bag")}
              for r in record["rows"]]  # fmt: skip
     with pytest.raises(AssertionError):
@@ -248,8 +255,21 @@ def test_labels_with_and_without_disguise():
     text = html(ch10.by_label(record))
     hidden = [r["each"][-1] for r in record["rows"]
               if r["disguise"] and r["kind"] == "encoder"]  # fmt: skip
-    row = re.search(r"ignores a parameter.*?</tr>", text, re.DOTALL)[0]
-    assert f"{sum(hidden) / 3:.2f}" in re.findall(r">([\d.]+)<", row)[-1]
+    rows = re.findall(r"<tr>(.*?)</tr>", text, re.DOTALL)
+    names = re.findall(r">([^<]*)</th>", rows[0])
+    assert len(names) == len({*names}) == 6
+    row = next(row for row in rows if "ignores a parameter" in row)
+    always, counted, read, _, last = re.findall(r"<td>(.*?)</td>", row)
+    assert last == f"<strong>{sum(hidden) / 3:.2f}</strong>", "higher than counting"
+    assert "<strong>" in counted and "<strong>" not in read + always
+    for share, yes in zip(record["shares"], record["always yes"]["each"], strict=True):
+        assert yes == pytest.approx(2 * share / (1 + share), abs=1e-3)
+    assert always == f"{2 * share / (1 + share):.2f}", "the last label's"
+    means = [row for row in rows if "macro" in row]
+    assert [row.count("<td></td>") for row in means] == [0, 3, 3]
+    assert ">0.27<" in means[0]
+    column = ch10._higher([0.501, 0.3, 0.2], [0.499, 0.2, 0.3])
+    assert column == ["0.50", "<strong>0.30</strong>", "0.20"]
     said = ch10.disguise_said(record)
     ahead, behind = said.split("behind for")
     assert "*ignores a parameter*" in ahead and "*loops*" in behind

@@ -45,8 +45,21 @@ FAULTS = {
     "cost_said": [
         ("100 * (accuracy[theirs] - accuracy[ours])", "accuracy[theirs]", "no gap"),
     ],
+    "_as_long": [
+        ('2: "twice as long"', '3: "twice as long"', "three times is twice"),
+        ("round(times)", "times", "a fraction is never twice"),
+    ],
+    "_sentences": [
+        ("round(number) == 1", "False", "1 sentences"),
+    ],
     "by_label": [
         ("groups[disguise, kind]", "groups[False, kind]", "never in disguise"),
+        ('blind["each"], blind["macro"]', 'blind["each"], 0.0', "no macro"),
+        ("_higher(read, counted)", "_higher(read, read)", "the encoder never wins"),
+    ],
+    "_higher": [
+        ("a > b", "a >= b", "equal ones are bold"),
+        ("(numbers, others)", "(others, numbers)", "the other column"),
     ],
     "disguise_said": [
         ('means[True, "encoder"] - means[True, "TF-IDF"]',
