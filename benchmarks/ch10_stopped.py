@@ -9,6 +9,11 @@ Bands, before the run: chosen are at most 400 steps, of 200 and of 1,000 sentenc
 most 200. Accuracy on the test split, means over the seeds: it differs from that in
 ``films`` by less than 0.03 at each size, and stays below TF-IDF's at each. The
 temperature is between 0.7 and 2, so it's no longer sure of everything.
+
+Found: of all sentences the most steps are chosen, 1000, with each seed. From 1,000 the
+accuracy is 0.05 lower than in ``films``, from the rest about the same. The temperature
+is in the band, but for 200 sentences, where even 50 steps are too many (5 to 7). Below
+TF-IDF at each size, as expected.
 """
 
 from typing import Any

@@ -885,7 +885,7 @@ def disguise_said(record: Mapping[str, Any], deeper: Mapping[str, Any]) -> str:
         + " and ".join(f"*{label}*" for label in wins)
         + ", and behind for "
         + ", ".join(f"*{label}*" for label in loses)
-        + f". A second layer takes its macro F1 from {one[False]:.2f} to "
-        f"{two[False,]:.2f} as written, and from {one[True]:.2f} to {two[True,]:.2f} in "
-        "disguise."
+        + f". With a second layer its macro F1 goes from {one[False]:.2f} to "
+        f"{two[False,]:.2f} as written, and from {one[True]:.2f} to {two[True,]:.2f} "
+        "in disguise."
     )

@@ -19,6 +19,7 @@ from annotated.bert import Bert, BertConfig
 from annotated.classifier import pool
 from annotated.data import pad_sequences
 from annotated.datasets import fetch
+from annotated.devices import device_of
 from annotated.training import evaluating
 from annotated.weights import load_bert, read_safetensors
 
@@ -94,5 +95,5 @@ def read_vectors(
         for first in range(0, len(order), size):
             rows = order[first : first + size]
             tokens, _ = pad_sequences([ids[i] for i in rows], model.bert.config.pad)
-            vectors[rows] = model.vectors(tokens)
+            vectors[rows] = model.vectors(tokens.to(device_of(model))).cpu()
     return vectors
