@@ -59,9 +59,12 @@ def run() -> dict[str, Any]:
     texts = [words_of(sentence) for sentence, _, _ in rated]
     label = torch.tensor([label for _, label, _ in rated])
     means = torch.tensor([sum(several) / len(several) for *_, several in rated])
-    order = means.abs().argsort(stable=True)
+    asked, scored = ([several[first::2] for *_, several in rated] for first in (0, 1))
+    strength = torch.tensor([abs(sum(some) / len(some)) for some in asked])
+    order = strength.argsort(stable=True)
     shrugs = [
-        [(r == 0) / 2 + (r != 0) * ((r > 0) == y) for r in s] for _, y, s in rated
+        [(r == 0) / 2 + (r != 0) * ((r > 0) == y) for r in some]
+        for y, some in zip(label.tolist(), scored, strict=True)
     ]
     single = torch.tensor([sum(one) / len(one) for one in shrugs])
     others = torch.tensor([sum(some) / len(some) for some in scored])
