@@ -117,19 +117,21 @@ def test_what_it_says_is_what_it_found(judge):
 
 def test_the_word_that_it_names_pulls_towards_the_answer(judge):
     """And none is named where none moves the logit by a half."""
-    both, pulled, hardly, least = judge(
+    both, apart, pulled, hardly, least = judge(
         "a wonderful film",
+        "two hours of my life I won't get back",
         "not bad at all, and often funny",  # funny moves more, but towards yes
         "I never laughed so hard; not a single boring minute",
         "a film " * 30,
     )
+    assert "both say yes. In both “wonderful” pulls most towards yes." in both["says"]
     assert (
-        "In the bag “wonderful” pulls most towards yes, in the encoder “wonderful” "
-        "pulls most towards yes." in both["says"]
+        "In the bag “won't” pulls most towards yes, in the encoder “hours” pulls most "
+        "towards no." in apart["says"]
     )
     changes = pulled["values"]["encoder"]["changes"]
     assert max(changes) > -min(changes) > 0.5 > 0 > -0.5
-    assert "in the encoder “bad” pulls most towards no." in pulled["says"]
+    assert "In both “bad” pulls most towards no." in pulled["says"]
     changes = hardly["values"]["encoder"]["changes"]
     assert -0.5 < min(changes) < 0.5 < max(changes)
     assert "in the encoder no single word decides." in hardly["says"]

@@ -157,8 +157,9 @@ const parts = [`The chance of praise is ${chance(bag)} for the bag and ${chance(
   + (agree ? `both say ${verdict(bag)}.` : `the bag says ${verdict(bag)}, the encoder ${verdict(encoder)}.`)];
 if (found.unknown.every(Boolean)) parts.push("They know none of these words: to both each is the same, unknown.");
 else {
-  parts.push(`In the bag ${pulled(heavy, bag)}${attention ? `, and most attention goes to ${called(looked)}`
-    : `, in the encoder ${pulled(looked, encoder)}`}.`);
+  if (attention) parts.push(`In the bag ${pulled(heavy, bag)}, and most attention goes to ${called(looked)}.`);
+  else if (heavy === looked && (agree || heavy === null)) parts.push(`In both ${pulled(heavy, bag)}.`);
+  else parts.push(`In the bag ${pulled(heavy, bag)}, in the encoder ${pulled(looked, encoder)}.`);
   if (never.length) {
     parts.push(`Unknown to both: ${never.slice(0, 3).join(", ")}`
       + `${never.length > 3 ? ` and ${never.length - 3} more` : ""}.`);

@@ -54,7 +54,7 @@ FAULTS = {
     ],
     "by_label": [
         ("groups[disguise, kind]", "groups[False, kind]", "never in disguise"),
-        ('blind["each"], blind["macro"]', 'blind["each"], 0.0', "no macro"),
+        ('yes["each"], yes["macro"]', 'yes["each"], 0.0', "no macro"),
         ("_higher(read, counted)", "_higher(read, read)", "the encoder never wins"),
     ],
     "_higher": [
