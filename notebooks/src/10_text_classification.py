@@ -586,6 +586,9 @@ say(ch10.borrowed_said(films, borrowed))
 # %% Figure: cost and accuracy, recorded tags=["hide-input"]
 ch10.cost_plane(films, borrowed)
 
+# %% tags=["remove-input"]
+say(ch10.cost_said(films))
+
 # %% [markdown]
 # Now to a task where the answer stands *between* the words. The functions' keywords give a lot away, so we also put them in **disguise**: keywords are taken out, and names are
 # replaced, by other ones at every reading, so that they can only be compared with each other.
