@@ -8,6 +8,8 @@ Bands, before the run: macro F1, the means over the seeds, differs by less than 
 from one layer's, both as written and in disguise. In disguise *ignores a parameter* and
 *calls its own name* gain at most 0.1: four thousand functions are too few to learn to
 compare names.
+
+Found: all of it (as written 0.74, in disguise 0.46, with one layer 0.75 and 0.45).
 """
 
 from typing import Any
