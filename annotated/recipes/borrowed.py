@@ -58,6 +58,8 @@ def borrowed_encoder() -> tuple[Bert, "Tokenizer"]:
 class SentenceEncoder(nn.Module):
     """A BERT, the mean over its real tokens, and a linear map to logits.
 
+    Reimers and Gurevych (2019).
+
     Args:
         bert: borrowed or not.
         classes: number of logits.
