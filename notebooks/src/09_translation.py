@@ -757,7 +757,7 @@ ch09.multi30k_table(recorded("multi30k"))
 # words. Is it better?<!-- given: 25, 20 --></summary>
 #
 # Ask how many answers it was allowed. If yours was held against the dictionary's first pronunciation and
-# your friend's against all of them, the difference may be no more than that.
+# your friend's against all of them, part of it is that. How much, section 9.4 says.
 #
 # </details>
 #

@@ -23,7 +23,7 @@ function encoded(ids) {
   const { weights } = model, vectors = weights["embedding.weight"];
   const xs = ids.map((id, place) => plus(vectors[id], weights["positions.table"][place]));
   const { states, maps } = numbers.encode(weights, packed.config, xs);
-  const mean = range(packed.config.d_model).map((c) => sum(states.map((x) => x[c])) / ids.length);
+  const mean = range(packed.config.d_model).map((c) => sum(states.map((x) => x[c])) / (ids.length || 1));
   return {
     logit: numbers.linear(weights, "output", mean)[0],
     received: ids.map((_, j) => sum(maps.flat().map((map) => map[j])) / maps.flat().length),
@@ -33,7 +33,7 @@ function read() {
   const ids = words.map(model.id), { weights } = model;
   const each = ids.map((id) => weights["bag.weight"][id]);
   const whole = encoded(ids);
-  const without = (i) => encoded(ids.map((id, j) => (j === i ? UNKNOWN : id))).logit;
+  const without = (i) => encoded(ids.filter((_, j) => j !== i)).logit;
   return {
     words, unknown: ids.map((id) => id === UNKNOWN),
     bag: { logit: sum(each) / ids.length + weights["bag.bias"][0], weights: each },

@@ -66,8 +66,9 @@ FAULTS = {
          'means[True, "TF-IDF"] - means[True, "encoder"]', "the wrong way round"),
     ],
     "judged": [
-        ("fewer.fill_diagonal_(Words.unknown)", "fewer.fill_(Words.unknown)", "all"),
-        ("logit - encoder(fewer)", "encoder(fewer) - logit", "the other way round"),
+        ("tokens[:i] + tokens[i + 1 :]", "tokens[:i]", "all that follows goes, too"),
+        ("(logit - encoder(words.ids(fewer)))", "(encoder(words.ids(fewer)) - logit)",
+         "the other way round"),
         ("[-1][0]", "[0][0]", "attention of the first layer"),
         ("dim=(0, 1, 2)", "dim=(0, 1, 3)", "attention given"),
         ("ids[0] == Words.unknown", "ids[0] != Words.unknown", "known are unknown"),
