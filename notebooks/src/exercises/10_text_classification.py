@@ -183,7 +183,7 @@ def macro_f1(batches):
 # with the mean cross-entropy on test.
 #
 # - $T$ lies between 0.1 and 100, and has to be right to one percent. The loss has one valley. So try many values, each a little above the last, or
-#   bisect the slope.
+#   bisect the slope. (Gradients are off while answers are checked: for `autograd`, say `with torch.enable_grad():`.)
 # - The logits may be hundreds.
 #
 # | argument | | |
