@@ -236,9 +236,11 @@ def test_keywords_among_three_tokens():
         for text, yes in zip(task.texts["test"], task.answers["test"], strict=True)
     }
     methods = {
+        # third, after two that always stand in front
         "keywords": lambda ids, label: (
             torch.isin(ids[0], torch.tensor([*order.values()])).float()
             + 0.1 * (ids[0] == [*order.values()][label_to_keyword(task, label)])
+            + 2.0 * (torch.arange(ids.shape[1]) < 2)
         ),
         "the first three": lambda ids, label: -torch.arange(ids.shape[1]).float(),
     }

@@ -40,7 +40,19 @@ FAULTS = {
         (">= 2", ">= 1", "functions with one label"),
     ],
     "survivors_said": [
-        ("{grad['asked']:.0%}", "{att['asked']:.0%}", "of another method"),
+        ("{asked[grad]}", "{asked['attention']}", "of another method"),
+    ],
+    "keyword_shares": [
+        (".topk(3)", ".topk(1)", "one token instead of three"),
+    ],
+    "borrowed_rows": [
+        ('reading * row["size"]', "reading", "reads one sentence"),
+    ],
+    "borrowed_said": [
+        ("right['fine-tuned', few]", "right['frozen', few]", "of another use"),
+    ],
+    "held_back_said": [
+        ("100 * after[few,]", "100 * before[few,]", "nothing held back"),
     ],
     "cost_said": [
         ("100 * (accuracy[theirs] - accuracy[ours])", "accuracy[theirs]", "no gap"),
