@@ -505,8 +505,8 @@ for layer, row in enumerate(points.tolist(), start=1):
 steady = ch09.steadily(words[:150], greedy)
 say(
     "A good translation *aligns*: most pieces of the output come from a few pieces of "
-    "the input. Nobody told the model which. Where there's no doubt, as with the M of a "
-    "word with one `m`, its eight heads look at the right letter most in "
+    "the input. Nobody told the model which. Where there's no doubt, as with the M of "
+    "a word with one `m`, its eight heads look at the right letter most in "
     f"{points.min():.0%} to {points.max():.0%} of the cases; the best head of an "
     f"untrained model does in {by_chance.max():.0%}. Is it more than moving steadily "
     "to the right? A head that looked at letter 1 for the first sound, at the last "
