@@ -118,7 +118,7 @@ def test_what_it_says_is_what_it_found(judge):
 def test_the_word_that_it_names_pulls_towards_the_answer(judge):
     """And none is named where none moves the logit by a half."""
     both, apart, pulled, hardly, least = judge(
-        "a wonderful film",
+        "wonderful",  # without it nothing is left
         "two hours of my life I won't get back",
         "not bad at all, and often funny",  # funny moves more, but towards yes
         "I never laughed so hard; not a single boring minute",
