@@ -77,6 +77,12 @@ def _rotten_tomatoes_file(name: str, size: int, sha256: str) -> File:
     return File(name, mirrors, size, f"sha256:{sha256}")
 
 
+def _minilm_file(name: str, size: int, sha256: str) -> File:
+    path = f"sentence-transformers/all-MiniLM-L6-v2/resolve/main/{name}"
+    mirrors = (f"https://huggingface.co/{path}", f"https://hf-mirror.com/{path}")
+    return File(name, mirrors, size, f"sha256:{sha256}")
+
+
 # fmt: off
 _MULTI30K_FILES = (
     _multi30k_file("train.en.gz", 568_929,
@@ -188,6 +194,26 @@ REGISTRY = {
         licence="MIT",
         citation="Hutto and Gilbert (2014), VADER: A Parsimonious Rule-based Model for "
         "Sentiment Analysis of Social Media Text",
+    ),
+    "minilm": Dataset(
+        title="all-MiniLM-L6-v2, a pretrained encoder of sentences",
+        task="vectors of sentences: weights, and what cuts a text into pieces",
+        splits=(),
+        files=(
+            _minilm_file(
+                "model.safetensors",
+                90_868_376,
+                "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
+            ),
+            _minilm_file(
+                "tokenizer.json",
+                466_247,
+                "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
+            ),
+        ),
+        licence="Apache 2.0",
+        citation="Reimers and Gurevych (2019), Sentence-BERT; Wang et al. (2020), "
+        "MiniLM, whose model it began with",
     ),
     "enwik8": Dataset(
         title="enwik8, the first 10^8 bytes of the English Wikipedia",

@@ -5,8 +5,11 @@ config of ours, and gives our model. Names that are missing, not expected or of 
 shape are errors: nothing is loaded in part.
 """
 
+import json
 from collections.abc import Mapping
-from typing import NamedTuple
+from math import prod
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -174,6 +177,58 @@ def load_llama(state: StateDict, config: GPTConfig) -> GPT:
             for one in (layer.attention.query_map, layer.attention.key_map):
                 one.weight.copy_(_in_pairs(one.weight, config.d_model // config.heads))
     return model
+
+
+_DTYPES = {
+    "F64": torch.float64,
+    "F32": torch.float32,
+    "F16": torch.float16,
+    "BF16": torch.bfloat16,
+    "I64": torch.int64,
+    "I32": torch.int32,
+    "U8": torch.uint8,
+    "BOOL": torch.bool,
+}
+
+
+def read_safetensors(path: str | Path) -> dict[str, Tensor]:
+    """Return the tensors of a file in the format *safetensors*, by their names.
+
+    The file at ``path`` begins with a number of eight bytes, the length of what comes
+    next: a header in JSON, which says the dtype, the shape (any shape) and the place of
+    each tensor. The numbers follow. A pickle can run code when it is opened; this
+    can't.
+
+    Raises:
+        OSError: if the file can't be read.
+        ValueError: if it is damaged, or no such file.
+    """
+    content = bytearray(Path(path).read_bytes())
+    start = 8 + int.from_bytes(content[:8], "little")
+    try:
+        header: dict[str, Any] = json.loads(content[8:start])
+        header.pop("__metadata__", None)
+        return {
+            name: _tensor(content, start, entry["data_offsets"], entry)
+            for name, entry in header.items()
+        }
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        message = f"{path} is no file of safetensors, or damaged: {error!r}"
+        raise ValueError(message) from error
+
+
+def _tensor(
+    content: bytearray, start: int, place: list[int], entry: dict[str, Any]
+) -> Tensor:
+    begin, end = (start + offset for offset in place)
+    dtype, shape = _DTYPES[entry["dtype"]], entry["shape"]
+    require.that(end <= len(content), f"it has {len(content)} bytes, not {end}")
+    require.that(
+        end - begin == prod(shape) * dtype.itemsize,
+        f"{end - begin} bytes can't be {shape} of {entry['dtype']}",
+    )
+    # copied, for a place in the file need not suit the dtype
+    return torch.frombuffer(content[begin:end], dtype=dtype).reshape(shape)
 
 
 def _in_pairs(weight: Tensor, width: int) -> Tensor:

@@ -1,12 +1,14 @@
 """Chapter 10: how well anybody can tell praise from blame, people and models.
 
 Hutto and Gilbert (2014) asked at least 15 people about each film sentence: from -4,
-very negative, to 4. The sentences for testing are cut into quarters by how far from 0
-their mean rating is, from mild to strong. Of each quarter: how many of the single
-ratings have the label's sign (a 0 counts as half right: it is a shrug), how many means
-have it, and how many answers of TF-IDF, the bag and the encoder, which learned from all
-sentences for training as in ``films``, are right. And whether a model that is surer met
-a stronger opinion: the rank correlation of its logits with the mean ratings.
+very negative, to 4. Every other person's ratings say how strong the opinion is: the
+sentences for testing are cut into quarters by how far from 0 the mean of these is, from
+mild to strong. The rest of the people are scored, so that nobody is right by having
+been asked how strong it is: how many of their ratings have the label's sign (a 0 counts
+as half right: it is a shrug), and how many of their means. Beside them answers of
+TF-IDF, the bag and the encoder, which learned from all sentences for training as in
+``films``. And whether a model that is surer met a stronger opinion: the rank
+correlation of its logits with the mean ratings of all.
 
 Bands, before the run, but knowing that of all sentences, those for training included,
 97 % of the means have the label's sign. Single ratings: 0.70 to 0.85 of the mildest
@@ -14,6 +16,9 @@ quarter right, above 0.97 of the strongest. TF-IDF: 0.60 to 0.75 of the mildest,
 0.92 of the strongest, so that people are at least 0.08 better in each quarter. The
 encoder's mean over the seeds is below TF-IDF's in each quarter. Rank correlations
 between 0.5 and 0.75, TF-IDF's highest.
+
+Found: all of it, first with the same people sorting and scored (single ratings: 0.72 of
+the mildest quarter right, 0.99 of the strongest), then with other people, as here.
 """
 
 from typing import Any
@@ -54,12 +59,16 @@ def run() -> dict[str, Any]:
     texts = [words_of(sentence) for sentence, _, _ in rated]
     label = torch.tensor([label for _, label, _ in rated])
     means = torch.tensor([sum(several) / len(several) for *_, several in rated])
-    order = means.abs().argsort(stable=True)
+    asked, scored = ([several[first::2] for *_, several in rated] for first in (0, 1))
+    strength = torch.tensor([abs(sum(some) / len(some)) for some in asked])
+    order = strength.argsort(stable=True)
     shrugs = [
-        [(r == 0) / 2 + (r != 0) * ((r > 0) == y) for r in s] for _, y, s in rated
+        [(r == 0) / 2 + (r != 0) * ((r > 0) == y) for r in some]
+        for y, some in zip(label.tolist(), scored, strict=True)
     ]
     single = torch.tensor([sum(one) / len(one) for one in shrugs])
-    agrees = ((means > 0) == label.bool()).float()
+    others = torch.tensor([sum(some) / len(some) for some in scored])
+    agrees = ((others > 0) == label.bool()).float()
     rows = [
         {"kind": "one person", "right": by_quarter(single, order)},
         {"kind": "mean of all", "right": by_quarter(agrees, order)},
@@ -79,13 +88,11 @@ def run() -> dict[str, Any]:
             row["rank_correlation"] = rank_correlation(logits, means)
             print(row, flush=True)
             rows.append(row)
+    ratings = [rating for *_, several in rated for rating in several]
     return {
         "sentences": len(rated),
-        "ratings": sum(len(several) for *_, several in rated),
-        "shrugs": round(
-            sum(s.count(0) for *_, s in rated) / sum(map(len, (s for *_, s in rated))),
-            4,
-        ),
-        "strength": by_quarter(means.abs(), order),
+        "ratings": len(ratings),
+        "shrugs": round(ratings.count(0) / len(ratings), 4),
+        "strength": by_quarter(strength, order),
         "rows": rows,
     }

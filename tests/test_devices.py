@@ -4,6 +4,7 @@ import inspect
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -109,7 +110,14 @@ NOT_RUN = {
         "sinusoidal_encoding": DATA,
         "rotary_table": DATA,
     },
-    "weights": dict.fromkeys(("load_gpt2", "load_bert", "load_llama"), OWN),
+    "weights": dict.fromkeys(("load_gpt2", "load_bert", "load_llama"), OWN)
+    | {"read_safetensors": DATA},
+    "recipes.borrowed": {"borrowed_encoder": OWN},
+    "recipes.classification": dict.fromkeys(
+        ("answers_of", "films_task", "functions_task", "imdb_task", "order_task"), DATA
+    )
+    | dict.fromkeys(("words_of", "words_and_pairs"), NO_TENSOR)
+    | {"labelled_batches": DATA},
     "text": {"standard_library": NO_TENSOR, "library_facts": NO_TENSOR},
 }
 MODULES = [
@@ -490,6 +498,65 @@ def _():
         assert len(recipes.translation.translate(model, cutter, ["tac"], beam)) == 1
     recipes.translation.spelling_errors(model, cutter, most=3)
     recipes.translation.exact_numbers(model, cutter, [7])
+
+
+@case(
+    "recipes.classification.BagOfEmbeddings",
+    "recipes.classification.Unmasked",
+    "recipes.classification.make_classifier",
+    "recipes.classification.train_classifier",
+    "recipes.classification.label_loss",
+    "recipes.classification.classify",
+    "recipes.classification.reader",
+    "recipes.classification.flips",
+    "recipes.classification.measure",
+    "recipes.classification.f1_scores",
+    "recipes.classification.best_thresholds",
+    "recipes.classification.both_ways",
+    "recipes.classification.cross_entropy",
+    "recipes.classification.best_temperature",
+    "recipes.classification.reliability",
+)
+def _():
+    from annotated.recipes.classification import (
+        CLASSIFICATION_RECIPES,
+        KINDS,
+        best_temperature,
+        classify,
+        flips,
+        make_classifier,
+        measure,
+        order_task,
+        reader,
+        reliability,
+        train_classifier,
+    )
+
+    task = order_task()
+    for some in (task.texts, task.answers):
+        some["validation"] = some["train"]
+    recipe = CLASSIFICATION_RECIPES["order"]._replace(steps=2)
+    for kind in KINDS:
+        model = on_gpu(make_classifier(kind, task, recipe))
+        train_classifier(model, task, recipe)
+        measure(reader(model, task), task)
+        flips(model, task, task.texts["test"][:2], 6)
+        logits = classify(model, task, task.texts["test"])
+        reliability(logits, task.answers["test"])
+        best_temperature(logits, task.answers["test"])
+
+
+@case("recipes.borrowed.SentenceEncoder", "recipes.borrowed.read_vectors")
+def _():
+    config = BertConfig(vocab_size=9, d_model=8, heads=2, layers=1, d_ff=8, max_len=16)
+
+    class Cutter:
+        def encode_batch(self, texts):
+            return [SimpleNamespace(ids=[2, 3][: len(text)]) for text in texts]
+
+    model = on_gpu(recipes.borrowed.SentenceEncoder(Bert(config)))
+    recipes.borrowed.read_vectors(model, Cutter(), ["a", "ab"])
+    assert model(torch.tensor([[2, 3]], device=GPU)).shape == (1, 1)
 
 
 @case(

@@ -1,5 +1,6 @@
 """annotated/weights.py: official weights give official logits, or it says why not."""
 
+import json
 import re
 from functools import cache
 from pathlib import Path
@@ -13,6 +14,7 @@ from annotated.bert import BertConfig
 from annotated.decoding import KeyValueCache
 from annotated.gpt import GPTConfig
 from annotated.weights import load_bert, load_gpt2, load_llama
+from annotated.weights import read_safetensors as read
 
 SIZES = {"d_model": 12, "heads": 3, "layers": 2, "d_ff": 20, "max_len": 16}
 CONFIGS = {
@@ -238,3 +240,73 @@ def test_a_copy_that_differs_from_the_embedding_is_refused(kind, name):
 )
 def test_a_config_of_another_kind_of_model_is_refused(kind, changes, message):
     assert refused(kind, of(kind, "state"), **changes).startswith(message)
+
+
+# ---- a file of safetensors --------------------------------------------------------
+
+
+def written(header: object, numbers: bytes) -> bytes:
+    text = json.dumps(header).encode()
+    return len(text).to_bytes(8, "little") + text + numbers
+
+
+def test_a_file_gives_its_tensors_by_name(tmp_path):
+    tensors = {
+        "b": torch.tensor([[1.5, -2.0, 3.0]]),
+        "a.weight": torch.tensor([7, -8]),
+        "flag": torch.tensor([True]),
+        "half": torch.tensor([[0.5], [2.0]], dtype=torch.float16),
+        "one": torch.tensor(4.0, dtype=torch.float64),
+    }
+    kinds = {"b": "F32", "a.weight": "I64", "flag": "BOOL", "half": "F16", "one": "F64"}
+    header, numbers = {"__metadata__": {"format": "pt"}}, b""
+    for name, x in tensors.items():
+        content = x.numpy().tobytes()
+        place = [len(numbers), len(numbers) + len(content)]
+        header[name] = {
+            "dtype": kinds[name],
+            "shape": [*x.shape],
+            "data_offsets": place,
+        }
+        numbers += content
+    path = tmp_path / "model.safetensors"
+    path.write_bytes(written(header, numbers))
+    found = read(path)
+    assert list(found) == list(tensors)
+    for name, x in tensors.items():
+        assert found[name].dtype == x.dtype and torch.equal(found[name], x)
+    found["b"].zero_()  # a tensor of its own
+    assert torch.equal(read(str(path))["b"], tensors["b"])
+
+
+GOOD = {"x": {"dtype": "F32", "shape": [2], "data_offsets": [0, 8]}}
+
+
+@pytest.mark.parametrize(
+    ("content", "what"),
+    [
+        (b"", "JSONDecodeError"),
+        (b"PK\x03\x04 a pickle in a zip, as PyTorch writes it", "Error"),
+        (written(GOOD, bytes(8))[:20], "JSONDecodeError"),
+        (written(GOOD, bytes(7)), "bytes, not"),
+        (written([1], b""), "Error"),
+        (written({"x": {"dtype": "F32"}}, b""), "data_offsets"),
+        (written({"x": GOOD["x"] | {"dtype": "F99"}}, bytes(8)), "F99"),
+        (
+            written({"x": GOOD["x"] | {"shape": [3]}}, bytes(8)),
+            r"8 bytes can't be \[3\]",
+        ),
+        (written({"x": GOOD["x"] | {"data_offsets": [0]}}, bytes(8)), "unpack"),
+    ],
+)
+def test_a_damaged_file_is_named(content, what, tmp_path):
+    path = tmp_path / "model.safetensors"
+    path.write_bytes(content)
+    wanted = f"(?s)model.safetensors is no file of safetensors, or damaged: .*{what}"
+    with pytest.raises(ValueError, match=wanted):
+        read(path)
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"nothing\.safetensors"):
+        read(tmp_path / "nothing.safetensors")

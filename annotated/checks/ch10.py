@@ -10,10 +10,23 @@ from annotated.checks import exercise, faults
 # ---- mean and maximum of what is real ------------------------------------------
 
 
+FILLED = "numbers may be lower than what padding is filled with"
+
+
+def filled(result, states, lengths):
+    """A symptom: a maximum above all of its text that is no number of any text."""
+    hidden = torch.arange(states.shape[1]) >= lengths[:, None]
+    real = states.masked_fill(hidden[..., None], -torch.inf).amax(dim=1)
+    largest = result[:, states.shape[-1] :]
+    strange = (largest > real) & (largest < 0) & ~torch.isin(largest, states)
+    return FILLED if strange.any() else None
+
+
 @exercise(
     "ch10-pooling",
     "expected the mean and then the maximum of the first `lengths` vectors of each "
     "text, side by side",
+    symptoms=filled,
 )
 def mean_and_max(states, lengths):
     real = torch.arange(states.shape[1]) < lengths[:, None]
@@ -41,8 +54,7 @@ states.masked_fill(hidden, -torch.inf).amax(dim=1)
     states.masked_fill(hidden, torch.inf).amin(dim=1)  # that's the minimum
     states.masked_fill(hidden, -torch.inf).abs().amax(dim=1)
         # the sign of the maximum is lost
-    states.masked_fill(hidden, -1.0).amax(dim=1)
-        # numbers may be lower than what padding is filled with
+    states.masked_fill(hidden, -100.0).amax(dim=1)  # {FILLED}
 [mean, largest] -> [largest, mean]  # the maximum comes first
 [mean, largest], dim=-1 -> [mean, largest], dim=0
         # stacked below each other: a text is one row
@@ -64,12 +76,13 @@ def _(draw):
 
 
 @mean_and_max.each("""
-lengths all different -> 4, 7, 3, 1.0
-all numbers negative -> 3, 5, 2, -1.0
+lengths all different -> 4, 7, 3, 0
+all numbers negative -> 3, 5, 2, 2
+all numbers far below zero -> 3, 5, 2, 1e12
 """)
-def _(draw, b, t, d, sign):
+def _(draw, b, t, d, low):
     states = draw.normal(b, t, d)
-    states = states if sign > 0 else -states.abs() - 2
+    states = -low * (1 + states.abs()) if low else states
     return states, torch.tensor(draw.shuffled(range(1, t + 1))[:b])
 
 
@@ -183,6 +196,7 @@ tuple(sorted(text))
     tuple(text)  # that's the text in its order; a bag has none
     tuple(sorted(set(text)))
         # a bag counts its words: "very very good" isn't the bag of "very good"
+    sum(text)  # different words may have the same sum: that doesn't tell bags apart
 max(counts.values())
     min(counts.values())  # the rarer answer; a model says the commoner one
     counts.total() / len(counts)
@@ -192,6 +206,8 @@ max(counts.values())
     counts[1]  # always yes; a model says the commoner answer
 right / len(texts)
     right / len(bags)  # divided by the bags, not by the texts
+    sum(max(c.values()) / c.total() for c in bags.values()) / len(bags)
+        # each bag counts the same, however many texts it has: count texts
     right  # that's the number of texts, not their share
     1 - right / len(texts)  # that's the share it must get wrong
 """)
@@ -226,8 +242,8 @@ def _(draw):
 
 @blind_ceiling.case("no bag is met twice")
 def _(draw):
-    words = draw.shuffled(range(12))
-    return [words[: i + 1] for i in range(5)], [0, 1, 1, 0, 1]
+    a = draw.integer(1, 9)
+    return [[a, a + 3], [a + 1, a + 2], [a], [a + 2, a, a + 1], [a, a]], [0, 1, 1, 0, 1]
 
 
 @blind_ceiling.case("many texts of few words")
@@ -259,7 +275,7 @@ def macro_f1(batches):
         said += yes.sum(dim=0).to(logits.dtype)
         are += answers.sum(dim=0)
     each = 2 * hits / (said + are).clamp(min=1)
-    return each.mean()
+    return float(each.mean())
 
 
 macro_f1.instead("""
@@ -287,14 +303,14 @@ def scored(draw, sizes, shares):
 @macro_f1.case("the example: two labels, two batches")
 def _(draw):
     first = torch.tensor([[2.0, -1.0], [0.3, -2.0]]), torch.tensor([[1.0, 0], [0, 0]])
-    second = torch.tensor([[-1.0, 0.4]]), torch.tensor([[1.0, 1.0]])
+    second = torch.tensor([[-1.0, 0.4], [-2, -0.5]]), torch.tensor([[1.0, 1], [1, 0]])
     return ([first, second],)
 
 
 @macro_f1.each("""
 batches of several sizes -> [5, 8, 3], [0.4, 0.6, 0.3]
 a rare label and a common one -> [12, 12], [0.9, 0.1]
-a label that is never yes -> [4, 6], [0.5, 0.0]
+a label that is never yes -> [9, 14], [0.5, 0.0]
 one batch -> [9], [0.5, 0.5, 0.5]
 """)
 def _(draw, sizes, shares):
@@ -315,3 +331,68 @@ def _(draw):
             for logits, answers in batches
         ],
     )
+
+
+# ---- cool the logits -----------------------------------------------------------
+
+
+@exercise(
+    "ch10-temperature",
+    "expected the temperature with the lowest loss on validation, to one percent, and "
+    "then the mean loss per answer on test with it",
+    tolerance=0.015,
+)
+def cooled(validation, test):
+    def nats(split, by):
+        logits, answers = split
+        z = logits / by
+        return (F.softplus(z) - answers * z).mean()
+
+    steps = torch.logspace(-1, 2, 2000, dtype=torch.float64)  # each 0.35 % above
+    best = min(steps, key=lambda by: nats(validation, by))
+    return best.item(), nats(test, best).item()
+
+
+cooled.instead("""
+z = logits / by
+    z = logits * by  # the logits are multiplied: a temperature divides them
+    z = (logits.sigmoid() / by).clamp(1e-6, 1 - 1e-6).logit()
+        # the chances are divided, which turns yes into no: divide the logits
+    z = logits - torch.log(by)
+        # something is subtracted from the logits, which changes answers: divide them
+nats(validation, by)) -> nats(test, by))  # fitted on test: that looks good by itself
+nats(validation, by)) -> -nats(validation, by))  # the temperature of the highest loss
+nats(validation, by))
+    (validation[0].abs() / by).sigmoid().mean().sub(((validation[0] > 0) == (validation[
+        1] == 1)).double().mean()).abs())
+        # mean confidence is made to match accuracy; the loss is asked to be lowest
+nats(test, best)
+    nats(validation, best)  # the loss is that of validation, not that of test
+    nats(test, 1.0)  # that's the loss on test as it was, without the temperature
+    test[0].numel() * nats(test, best)  # added up, not averaged
+""")
+
+
+def heated(draw, n, c, by, shift=0.0):
+    """Logits that a temperature of about ``by`` makes honest, and their answers."""
+    honest = 1.5 * draw.normal(n, c) + shift
+    answers = (draw.uniform(0, 1, n, c) < honest.sigmoid()).to(torch.float32)
+    return by * honest, answers
+
+
+@cooled.case("the example: three of four are right")
+def _(draw):
+    size = draw.number(3, 5)
+    validation = torch.full((4, 1), size), torch.tensor([[1.0], [1], [1], [0]])
+    logits = torch.tensor([[size], [-size], [size]])
+    return validation, (logits, torch.tensor([[1.0], [0], [0]]))
+
+
+@cooled.each("""
+too sure -> 60, 3, 5.0, 4.0
+not sure enough -> 60, 3, 0.4, 0.5
+one label -> 150, 1, 3.0, 4.0
+logits of hundreds -> 60, 4, 60.0, 50.0
+""")
+def _(draw, n, c, by, other):
+    return heated(draw, n, c, by), heated(draw, n // 2, c, other, shift=-0.5)

@@ -262,7 +262,7 @@ def number_words(record: Mapping[str, Any]) -> str:
         "Has it found the rules, then? Leave *seventy … thousand* out of training, "
         f"and {span(sevens, '.0%')} of such numbers are exact, although it learned "
         "*seventy* everywhere else: *seventy-two thousand* became *soixante-deux "
-        "mille*, sixty-two. Leave out those of six digits, and none of these is."
+        "mille*, sixty-two. Leave out all six-digit numbers, and it gets none of them."
     )
 
 

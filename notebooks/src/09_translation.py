@@ -27,7 +27,7 @@ ch09.six_sounds()
 # ## 9.1 Letters in, sounds out
 #
 # The CMU Pronouncing Dictionary says how Americans pronounce 126,052 words. It writes sounds in *ARPAbet*, 39 codes of one or two letters: *through* is
-# `TH R UW`, three sounds for seven letters. (It also marks stress, which we leave out: so both vowels of *above* are `AH`.) You needn't learn them; here is the key:
+# `TH R UW`, three sounds for seven letters. (It also marks stress, which we leave out: so both vowels of *above* are `AH`.) Here is the key:
 
 # %% Table: the sounds tags=["hide-input"]
 ch09.key_to_sounds()
@@ -92,12 +92,8 @@ print(f"measured: several answers cost at least {floor:.3f} nats per symbol")
 # ## 9.2 Batches of one length
 #
 # Words are short or long, and a batch is a rectangle. If you draw 64 pairs at random, one long
-# word makes all the others long: much of the batch is padding, computed and
-# thrown away.
-#
-# So sort the pairs by length, cut the sorted list into batches (**buckets**), and shuffle the *batches*.
-# And let a batch hold a fixed number of **symbols** rather than of words: many short words or a few long
-# ones. ([Chapter 7](07_training.ipynb) has the reasons.)
+# word makes all the others long: much of the batch is padding. So sort the pairs by length, cut the list into batches (**buckets**), and shuffle the *batches*.
+# And let a batch hold a fixed number of **symbols**: many short words or a few long ones.
 
 # %%
 import random
@@ -113,7 +109,7 @@ for name, some in (("mixed", [mixed]), ("buckets", buckets)):
     for side in ("source", "labels"):
         empty = [(getattr(one, side) == 0).float().mean() for one in some]
         share = sum(empty) / len(empty)
-        print(f"{name:8} {side}: {share:.0%} padding on average")
+        print(f"{name:8} {side}: {share:.0%} padding")
 
 # %% Proof: every pair once, and little padding tags=["hide-input", "proof"]
 shares = torch.tensor([ch09.padding_share(one) for one in buckets])
@@ -122,9 +118,11 @@ assert shares.mean() < 0.2 < ch09.padding_share(mixed)
 print(f"✓ {len(buckets)} buckets hold every pair once")
 
 # %% [markdown]
-# What is left on the side of the *sounds* (`labels`) is there because words of one length have more or fewer of them.
+# What is left for `labels` is there because words of one length have more or fewer sounds.
 #
 # ## 9.3 Training
+#
+# First a warm-up, by rules that you could write down: *three hundred and five* → *trois cent cinq*.
 
 # %% Measured: number words, English to French tags=["hide-input", "proof", "remove-stderr"]
 from annotated.number_words import english, numbers_of
@@ -150,23 +148,22 @@ print(f"measured: {sum(exact)} of 1000 unseen numbers are exact")
 from annotated.page.notebook import recorded, say
 
 say(
-    "First a warm-up, whose every rule you could write down: *three hundred and five* "
-    "→ *trois cent cinq*, with words as symbols. If this fails, it's a bug, and not "
-    f"English. After {counted[-1]['cpu_seconds']:.0f} seconds {sum(exact):,} of 1,000 "
+    "Words are its symbols. If this fails, it's a bug, and not English. "
+    f"After {counted[-1]['cpu_seconds']:.0f} seconds {sum(exact):,} of 1,000 "
     "numbers that it never saw are right to the last hyphen. "
     + ch09.number_words(recorded("number_words"))
 )
 
 # %% [markdown]
 # Now to the sounds. The model is chapter 6's, pre-norm, with two layers on each side, and the recipe is
-# chapter 7's, with a schedule that rises for a tenth of the steps and then falls:
+# chapter 7's, with a schedule that rises for a tenth of the steps, then falls:
 
 # %%
 print(*(f"{name} {value}" for name, value in recipe.model.items()), sep=", ")
 print(f"{recipe.steps} batches of {recipe.tokens} symbols, rate {recipe.rate}")
 
 # %% [markdown]
-# (The loop is `fit` of [chapter 7](07_training.ipynb).) While it learns, we
+# While it learns, we
 # track a control: what does it cost to predict words that are held out, once with their own letters
 # and once with the letters of *another* word of the same length? (Dotted: the cost of counting how common
 # each sound is, and of counting what follows the last two.)
@@ -222,7 +219,7 @@ print("✓ none of the six words is in the dictionary")
 # ## 9.4 How wrong is it?
 #
 # Comparing position by position won't do: one sound too many at the beginning, and everything after it
-# counts as wrong. What you want to know is how much you'd have to *change*. The **edit
+# counts as wrong. How much would you have to *change*? The **edit
 # distance** is the smallest number of insertions, deletions and replacements that turns one
 # sequence into the other. You get it from shorter beginnings: the last symbols
 # are equal, or one of three edits was the last one:
@@ -312,11 +309,11 @@ expect(
 )
 
 # %% [markdown]
-# A word is only right if all its sounds are, so far more words are wrong. Is that good? [Yolchuyeva et al. (2019)](https://arxiv.org/abs/2004.06338) got about 5 % of the
+# A word is only right if all its sounds are, which is why more words are wrong than sounds. Is that good? [Yolchuyeva et al. (2019)](https://arxiv.org/abs/2004.06338) got about 5 % of the
 # sounds and 22 % of the words wrong <!-- cited: 5, 22 --> with a Transformer on this dictionary, on another split of it. So
 # no: after a minute of training, ours makes about twice as many mistakes. It isn't the layers: PyTorch's own
-# (`nn.Transformer`), with the same sizes, batches and rates, come out about the same. It's partly the size and the minute,
-# as the larger model of section 9.8 shows, and a little the split:
+# (`nn.Transformer`), with the same sizes, batches and rates, come out about the same. About half of the gap is the size and the minute,
+# as the larger model of section 9.8 shows, and a little is the split. The rest we can't explain:
 
 # %% Table: recorded models tags=["hide-input", "remove-stdout"]
 from annotated.page.notebook import recorded
@@ -445,7 +442,7 @@ assert speed["identical"] and speed["times"] >= 6
 
 # %% [markdown]
 # The tokens are the same, and the logits equal up to rounding. Both beam search and `translate` use
-# it; a beam only has to reorder its cache whenever it drops a hypothesis and splits another.
+# it; a beam has to reorder it whenever it drops a hypothesis and splits another.
 
 # %% tags=["remove-input"]
 say(
@@ -507,9 +504,9 @@ for layer, row in enumerate(points.tolist(), start=1):
 # %% tags=["remove-input"]
 steady = ch09.steadily(words[:150], greedy)
 say(
-    "A good translation *aligns*: each piece of the output belongs to a piece of the "
-    "input. Nobody told the model which. Where there's no doubt, as with the M of a "
-    "word with one `m`, its eight heads look at the right letter most in "
+    "A good translation *aligns*: most pieces of the output come from a few pieces of "
+    "the input. Nobody told the model which. Where there's no doubt, as with the M of "
+    "a word with one `m`, its eight heads look at the right letter most in "
     f"{points.min():.0%} to {points.max():.0%} of the cases; the best head of an "
     f"untrained model does in {by_chance.max():.0%}. Is it more than moving steadily "
     "to the right? A head that looked at letter 1 for the first sound, at the last "
@@ -538,7 +535,7 @@ ch09.speller()
 # %% [markdown]
 # <details><summary>The answers</summary>
 #
-# 1. It will say *something* for every word of English letters, and never that it doesn't
+# 1. It will say *something* for every word of English letters, and it never says that it doesn't
 #    know. How sure it is stands beside each sound: of *Thorrowmere* it doubts the last vowel
 #    alone. Names from other languages make it waver.
 # 2. For `live` its first two are the dictionary's, the second with a few percent. For `read`, too, with many. For
@@ -563,8 +560,7 @@ ch09.check_refusals(model, ids_of("cat"))
 # %% [markdown]
 # ## 9.9 What it gets wrong
 #
-# A rate tells you how much is wrong. *What* is wrong tells you what to do. So sort the errors before
-# you tune anything:
+# A rate tells you how much is wrong. *What* is wrong hints at why. So sort the errors:
 
 # %% Figure: errors sorted tags=["hide-input"]
 ch09.errors_sorted(greedy, known)
@@ -595,8 +591,10 @@ expect(
 say(
     "Longer words are wrong more often. But so they would be if each sound failed at "
     "one and the same rate, as the points show: there are more of them to get wrong. "
-    ""
-    f"And {share:.0%} of the mix-ups put one vowel in the place of another."
+    "(The bars are lower because errors come together, several in a word.) "
+    f"And {share:.0%} of the mix-ups put one vowel in the place of another, where two "
+    f"sounds by lot would make {by_chance:.0%}. Perhaps that's the stress, which we "
+    "left out: without it, English vowels sound much alike."
 )
 
 # %% [markdown]
@@ -716,7 +714,7 @@ stop = torch.tensor(third["maps"][1])[8]
 assert third["pieces"][stop.argmax()] == "▁seen" and stop.max() > 0.45
 
 # %% [markdown]
-# Where *gesehen* should stand, before the full stop, half of the weight lies on *seen*: it looked there, and wrote the stop.
+# Where *gesehen* should stand, before the full stop, half of the weight lies on *seen*: it looked there, at least, and wrote the stop.
 #
 # And the measure, on the test set of 2016:
 
@@ -724,9 +722,9 @@ assert third["pieces"][stop.argmax()] == "▁seen" and stop.max() > 0.45
 ch09.multi30k_table(recorded("multi30k"))
 
 # %% [markdown]
-# A beam of 5 adds up to 0.7 BLEU with two of the seeds, <!-- recorded multi30k: 0.7 = max(r["beam 5"]["bleu"] - r["bleu"] for r in record["rows"] if "beam 5" in r) --> and takes 0.1 with the third. <!-- recorded multi30k: 0.1 = max(r["bleu"] - r["beam 5"]["bleu"] for r in record["rows"] if "beam 5" in r) -->
+# A beam of 5 adds 0.7 BLEU with two of the seeds, <!-- recorded multi30k: 0.7 = max(r["beam 5"]["bleu"] - r["bleu"] for r in record["rows"] if "beam 5" in r) --> and costs 0.1 with the third. <!-- recorded multi30k: 0.1 = max(r["bleu"] - r["beam 5"]["bleu"] for r in record["rows"] if "beam 5" in r) -->
 # Into *French*, the same captions get 47.3 <!-- recorded multi30k_french: 47.3 = record["rows"][0]["bleu"] --> with one seed: a BLEU speaks of its language as much as of its model.
-# Is 30 good? A tuned Transformer of about this size got 41 ([Wu et al., 2021](https://arxiv.org/abs/2105.14462); in lower case and tokenised, with a beam of 5, which is kinder).
+# Is 30 good? No: a tuned Transformer of about this size got 41 ([Wu et al., 2021](https://arxiv.org/abs/2105.14462); in lower case and tokenised, with a beam of 5, which is kinder). Ours saw each sentence four times; a longer run isn't recorded.
 
 # %% [markdown]
 # ## 9.12 Pitfalls
@@ -756,7 +754,7 @@ ch09.multi30k_table(recorded("multi30k"))
 # words. Is it better?<!-- given: 25, 20 --></summary>
 #
 # Ask how many answers it was allowed. If yours was held against the dictionary's first pronunciation and
-# your friend's against all of them, the difference may be no more than that.
+# your friend's against all of them, part of it is that. How much, section 9.4 says.
 #
 # </details>
 #

@@ -111,8 +111,6 @@ def test_a_blind_model_gets_half_of_the_verdicts():
             return 2.0 * torch.isin(tokens[:, -1:], ids) - 1
 
     assert ch10.right_share(EndsWell(1, 1), task) == 1
-    said = alt(ch10.order_bars({"bag": 0.5, "encoder": 0.9375}))
-    assert "bag of embeddings 50 %; encoder 94 %" in said
 
 
 def test_scores_and_thresholds(task):
@@ -209,13 +207,93 @@ def test_survivors_of_deletion(task):
 
 def test_survivors_are_plotted_and_said():
     lines = {"asked": [1.0, 0.8, 0.7, 0.25], "others": [1.0, 0.9, 0.8, 0.75]}
-    found = dict.fromkeys(("attention", "gradient × input", "random"), lines)
+    found = dict.fromkeys(
+        ("attention", "gradient × input", "deletion", "random"), lines
+    )
     said = alt(ch10.survivors_figure(found))
     assert "The label asked for, attention: 25 after three" in said
     assert "Its other labels, random: 75 after three" in said
     three = {n: {"asked": 0.1 * i, "others": 0.15 * i} for i, n in enumerate(found, 1)}
     text = ch10.survivors_said(three)
-    assert "names, 10% of the" in text and "20% and 30%" in text
+    assert "deleted, 40% of the" in text and "and 60% of the others" in text
+    assert "points at, 10% and 15%" in text and "**: 20% and 30%" in text
+    assert "**Deletion**: 30% and 45%" in text
+
+
+def test_keywords_among_three_tokens():
+    from annotated.recipes.classification import functions_task
+
+    task = functions_task()
+    order = {token: task.words.ids([(token,)]).item() for token in
+             ("for", "raise", "except", "return")}  # fmt: skip
+
+    class Sure(torch.nn.Module):  # of all that is true
+        def forward(self, ids):
+            return torch.stack([2 * truth[tuple(r[r > 0].tolist())] - 1 for r in ids])
+
+    truth = {
+        tuple(task.words.ids([text])[0].tolist()): yes
+        for text, yes in zip(task.texts["test"], task.answers["test"], strict=True)
+    }
+    methods = {
+        # third, after two that always stand in front
+        "keywords": lambda ids, label: (
+            torch.isin(ids[0], torch.tensor([*order.values()])).float()
+            + 0.1 * (ids[0] == [*order.values()][label_to_keyword(task, label)])
+            + 2.0 * (torch.arange(ids.shape[1]) < 2)
+        ),
+        "the first three": lambda ids, label: -torch.arange(ids.shape[1]).float(),
+    }
+    shares = ch10.keyword_shares(Sure(), task, methods, texts=20)
+    assert shares["keywords"] > 0.95 and shares["the first three"] == 0
+    said = ch10.keywords_said({"attention": 0.9, "gradient × input": 0.4,
+                               "deletion": 0.95, "random": 0.1})  # fmt: skip
+    for share in ("names in 90%", "input in 40%", "deletion in 95%", "random in 10%"):
+        assert share in said
+
+
+def label_to_keyword(task, label):
+    return ("loops", "raises", "catches", "returns a value").index(task.labels[label])
+
+
+def test_a_borrowed_encoder_beside_what_starts_from_nothing():
+    films, borrowed = recorded("films"), recorded("borrowed")
+    rows = borrowed["rows"]
+
+    def mean(kind, size, key="accuracy"):
+        some = [r[key] for r in rows if (r["kind"], r["size"]) == (kind, size)]
+        return sum(some) / len(some)
+
+    said = ch10.borrowed_said(films, borrowed)
+    for kind in ch10.BORROWED:
+        for size in (200, 8625):
+            assert f"{100 * mean(kind, size):.0f} %" in said
+    text = alt(ch10.borrowed_curves(films, borrowed))
+    assert f"frozen from {100 * mean('frozen', 200):.0f} to" in text
+    reading = 8625 * borrowed["reading_seconds_per_sentence"]
+    seconds = reading + mean("frozen", 8625, "cpu_seconds")
+    cost = alt(ch10.cost_plane(films, borrowed))
+    assert (
+        f"borrowed, frozen: {100 * mean('frozen', 8625):.0f} % for {seconds:.1f}"
+        in cost
+    )
+    worse = [r | {"accuracy": 0.6} for r in rows]
+    for draw in (ch10.borrowed_curves, ch10.borrowed_said):
+        with pytest.raises(AssertionError):
+            draw(films, borrowed | {"rows": worse})
+
+
+def test_a_network_that_is_held_back():
+    films, stopped = recorded("films"), recorded("stopped")
+    said = ch10.held_back_said(films, stopped)
+    for size in (1000, 8625):
+        for rows in (films["rows"], stopped["rows"]):
+            some = [
+                row["accuracy"]
+                for row in rows
+                if row["size"] == size and row.get("kind", "encoder") == "encoder"
+            ]
+            assert f"{100 * sum(some) / 3:.0f} %" in said
 
 
 def test_films_by_size_and_cost():
@@ -233,10 +311,17 @@ def test_films_by_size_and_cost():
     first, last = means["bag", 200], means["bag", 8625]
     assert f"bag of embeddings from {first:.0f} to {last:.0f}" in said
     assert f"TF-IDF, linear: {means['TF-IDF', 8625]:.0f} %" in alt(
-        ch10.cost_plane(record)
+        ch10.cost_plane(record, recorded("borrowed"))
     )
     gap = means["TF-IDF", 8625] - means["encoder", 8625]
-    assert f"is right {gap:.0f} times less" in ch10.cost_said(record)
+    said = ch10.cost_said(record)
+    assert f"is right on {gap:.0f} sentences fewer" in said
+    assert "28 times as long as TF-IDF" in said and "it takes twice as long." in said
+    level = [r | {"accuracy": 0.7 + 0.01 * (r["kind"] == "TF-IDF"), "reading": 1,
+                  "cpu_seconds": 1} for r in record["rows"]]  # fmt: skip
+    said = ch10.cost_said(record | {"rows": level})
+    assert "as long as TF-IDF" in said and "times" not in said
+    assert "on 1 sentence fewer" in said and "it takes as long." in said
     worse = [r | {"accuracy": r["accuracy"] * (r["kind"] != "bag")}
              for r in record["rows"]]  # fmt: skip
     with pytest.raises(AssertionError):
@@ -248,14 +333,36 @@ def test_labels_with_and_without_disguise():
     text = html(ch10.by_label(record))
     hidden = [r["each"][-1] for r in record["rows"]
               if r["disguise"] and r["kind"] == "encoder"]  # fmt: skip
-    row = re.search(r"ignores a parameter.*?</tr>", text, re.DOTALL)[0]
-    assert f"{sum(hidden) / 3:.2f}" in re.findall(r">([\d.]+)<", row)[-1]
-    said = ch10.disguise_said(record)
+    rows = re.findall(r"<tr>(.*?)</tr>", text, re.DOTALL)
+    names = re.findall(r"<th[^>]*>(.*?)</th>", rows[0])
+    assert len(names) == len({*names}) == 6
+    row = next(row for row in rows if "ignores a parameter" in row)
+    always, counted, read, _, last = re.findall(r"<td>(.*?)</td>", row)
+    assert last == f"<strong>{sum(hidden) / 3:.2f}</strong>", "higher than counting"
+    assert "<strong>" in counted and "<strong>" not in read + always
+    for share, yes in zip(record["shares"], record["always yes"]["each"], strict=True):
+        assert yes == pytest.approx(2 * share / (1 + share), abs=1e-3)
+    assert always == f"{2 * share / (1 + share):.2f}", "the last label's"
+    assert "mean: macro" in rows[-1] and ">0.27<" in rows[-1]
+    bag = [
+        sum(run["tuned"] / 3 for run in record["rows"]
+            if (run["kind"], run["disguise"]) == ("bag", hide))
+        for hide in (False, True)
+    ]  # fmt: skip
+    assert "disguised: {:.2f} and {:.2f}; of an encoder".format(*bag) in text
+    column = ch10._higher([0.501, 0.3, 0.2], [0.499, 0.2, 0.3])
+    assert column == ["0.50", "<strong>0.30</strong>", "0.20"]
+    deeper = recorded("deeper")
+    two = [sum(r["tuned"] / 3 for r in deeper["rows"] if r["disguise"] == hide)
+           for hide in (False, True)]  # fmt: skip
+    said = ch10.disguise_said(record, deeper)
+    assert f"to {two[0]:.2f} as written" in said
+    assert f"to {two[1]:.2f} in disguise" in said
     ahead, behind = said.split("behind for")
     assert "*ignores a parameter*" in ahead and "*loops*" in behind
     turned = [r | {"disguise": not r["disguise"]} for r in record["rows"]]
     with pytest.raises(AssertionError):
-        ch10.disguise_said(record | {"rows": turned})
+        ch10.disguise_said(record | {"rows": turned}, deeper)
 
 
 def test_people_beside_models():
@@ -319,11 +426,13 @@ def test_a_sentence_is_judged_word_by_word(films):
     assert weights.mean().item() + bias == pytest.approx(found["bag"]["logit"])
     there = found["encoder"]
     assert there["received"].sum().item() == pytest.approx(1)
-    without = encoder(words.ids([("not", "neither", ",", "not", "neither")])).item()
+    without = encoder(
+        words.ids([tuple(found["words"][:1] + found["words"][2:])])
+    ).item()
     assert there["changes"][1].item() == pytest.approx(
         there["logit"] - without, abs=1e-6
     )
-    assert there["changes"][4] == 0 and there["changes"][0] != there["changes"][3]
+    assert there["changes"][0] != there["changes"][3], "the same word, elsewhere"
     x = encoder.positions(encoder.embedding(words.ids([found["words"]])))
     one, two = encoder.encoder.layers
     read = two.residuals[0].norm(one(x))

@@ -39,6 +39,7 @@ def judge(browser):
     data = {"name": "films", "ways": ch10.WAYS, "most": 64, "letters": ch10.LETTERS}
     data |= {"known": [{"words": ["a", "film"]}], "full": {"bag": 25, "encoder": 5}}
     data |= {"before": "load them", "room": 285, "button": "load", "loaded": "there"}
+    data |= {"decides": 0.5}
     page = browser.new_page()
     page.add_script_tag(content=static(ch10.MODELS))
     function = f"""([states, data, loaded]) => {{
@@ -101,22 +102,51 @@ def test_what_it_says_is_what_it_found(judge):
     )
     [shown] = judge("not bad at all, and often funny", by=ch10.WAYS[1])
     values = shown["values"]
-    for key, number in (("heavy", "weights"), ("looked", "received")):
-        sizes = map(abs, {**values["bag"], **values["encoder"]}[number])
-        assert values[key] == max(enumerate(sizes), key=lambda one: one[1])[0]
-    assert "“bad” weighs most, and most attention goes to “bad”" in shown["says"]
+    received = values["encoder"]["received"]
+    assert received[values["looked"]] == max(received)
+    weights = values["bag"]["weights"]
+    assert weights[values["heavy"]] == min(weights), "it says no"
+    assert (
+        "In the bag “bad” pulls most towards no, and most attention goes to “bad”."
+        in shown["says"]
+    )
     assert "both say no" in shown["says"] and values["agree"]
-    [hangs] = judge("a wonderful film")
-    assert "the encoder's answer hangs most on “wonderful”" in hangs["says"]
     [some] = judge("zxq qqj vvj wonderful jqq")
     assert "Unknown to both: “zxq”, “qqj”, “vvj” and 1 more." in some["says"]
+
+
+def test_the_word_that_it_names_pulls_towards_the_answer(judge):
+    """And none is named where none moves the logit by a half."""
+    both, apart, pulled, hardly, least = judge(
+        "wonderful",  # without it nothing is left
+        "two hours of my life I won't get back",
+        "not bad at all, and often funny",  # funny moves more, but towards yes
+        "I never laughed so hard; not a single boring minute",
+        "a film " * 30,
+    )
+    assert "both say yes. In both “wonderful” pulls most towards yes." in both["says"]
+    assert (
+        "In the bag “won't” pulls most towards yes, in the encoder “hours” pulls most "
+        "towards no." in apart["says"]
+    )
+    changes = pulled["values"]["encoder"]["changes"]
+    assert max(changes) > -min(changes) > 0.5 > 0 > -0.5
+    assert "In both “bad” pulls most towards no." in pulled["says"]
+    changes = hardly["values"]["encoder"]["changes"]
+    assert -0.5 < min(changes) < 0.5 < max(changes)
+    assert "in the encoder no single word decides." in hardly["says"]
+    assert hardly["values"]["looked"] is None
+    weights = least["values"]["bag"]["weights"]
+    assert max(weights) / len(weights) < 0.5 < max(weights)
+    assert "In both no single word decides." in least["says"]
+    assert least["values"]["heavy"] is None is least["values"]["looked"]
 
 
 def test_what_it_cannot_read_it_says(judge):
     empty, strange, fits, long = judge(" ", "zxq vvv", "x " * 64, "x " * 65)
     assert "Type a sentence" in empty["says"] and empty["values"]["words"] == []
     assert "They know none of these words" in strange["says"]
-    assert "weighs most" not in strange["says"]
+    assert "In the bag" not in strange["says"]
     assert "logit" in fits["values"]["bag"]
     assert "64 words and signs, and these are 65" in long["says"]
     assert "bag" not in long["values"]
@@ -146,11 +176,11 @@ def test_the_page_loads_it_from_a_disk(shown):
     height = shown.evaluate("(it) => it.offsetHeight")
     shown.locator(".annotated-load").click()
     shown.get_by_text("The models are loaded").wait_for(timeout=20_000)
-    assert "“wonderful” weighs most" in says.inner_text()
+    assert "“wonderful” pulls most" in says.inner_text()
     assert shown.evaluate("(it) => it.offsetHeight") == height
     shown.get_by_role("button", name="it never gets boring").click()
     assert field.input_value() == "it never gets boring"
-    assert "“boring” weighs most" in says.inner_text()
+    assert "“boring” pulls most" in says.inner_text()
     assert shown.locator("svg").count() == 1
 
 

@@ -23,7 +23,7 @@ function encoded(ids) {
   const { weights } = model, vectors = weights["embedding.weight"];
   const xs = ids.map((id, place) => plus(vectors[id], weights["positions.table"][place]));
   const { states, maps } = numbers.encode(weights, packed.config, xs);
-  const mean = range(packed.config.d_model).map((c) => sum(states.map((x) => x[c])) / ids.length);
+  const mean = range(packed.config.d_model).map((c) => sum(states.map((x) => x[c])) / (ids.length || 1));
   return {
     logit: numbers.linear(weights, "output", mean)[0],
     received: ids.map((_, j) => sum(maps.flat().map((map) => map[j])) / maps.flat().length),
@@ -33,7 +33,7 @@ function read() {
   const ids = words.map(model.id), { weights } = model;
   const each = ids.map((id) => weights["bag.weight"][id]);
   const whole = encoded(ids);
-  const without = (i) => encoded(ids.map((id, j) => (j === i ? UNKNOWN : id))).logit;
+  const without = (i) => encoded(ids.filter((_, j) => j !== i)).logit;
   return {
     words, unknown: ids.map((id) => id === UNKNOWN),
     bag: { logit: sum(each) / ids.length + weights["bag.bias"][0], weights: each },
@@ -42,7 +42,8 @@ function read() {
 }
 
 // ---- the drawing: lines of words, each with a box for the bag and one for the encoder
-const across = Math.min(view.width(), 680), left = 68, high = 24, gap = 8, top = 62;
+const across = Math.min(view.width(), 680), phone = across < 480;
+const left = phone ? 72 : 96, high = 24, gap = 8, top = 62;
 const letter = 9.1, block = 22 + 2 * high + 16;
 const short = (word) => ([...word].length > 22 ? `${[...word].slice(0, 21).join("")}…` : word);
 function lines(list) {
@@ -126,8 +127,11 @@ places.forEach((place, i) => {
   if (attention) box(place, y + 22 + high, `${Math.round(100 * share)} %`, share / largest, "--at-weight");
   else box(place, y + 22 + high, signed(change), Math.abs(change) / data.full.encoder, colour(change));
 });
-range(number).forEach((line) => ["bag", "encoder"].forEach((name, i) =>
-  write(0, top + block * line + 37 + high * i, name)));
+// what the rows hold, since each has a scale of its own
+const change = phone ? "change" : "change of logit";
+range(number).forEach((line) => [
+  [37, "bag: weight"], [61, "encoder:"], [75, attention ? "attention" : change],
+].forEach(([y, name]) => write(0, top + block * line + y, name)));
 
 // ---- in words
 // Sentences of the same words, by their order, as they were read one after the other.
@@ -137,17 +141,25 @@ orders.set(order, { text: state.sentence.trim(), logit: encoder.logit });
 const before = [...orders].filter(([other]) => other !== order).map(([, one]) => one).pop();
 const quoted = (text) => (text.length > 60 ? `“${text.slice(0, 59)}…”` : `“${text}”`);
 const called = (i) => `“${short(words[i])}”`;
-const sizes = (list) => list.map(Math.abs);
-const heavy = argmax(sizes(bag.weights));
-const looked = argmax(attention ? encoder.received : sizes(encoder.changes));
+// The word that moves a logit furthest towards the answer given, if by enough: what a
+// word weighs in the bag is shared by all words.
+function pulling({ logit }, moves) {
+  const towards = moves.map((x) => (logit > 0 ? x : -x)), strongest = argmax(towards);
+  return towards[strongest] < data.decides ? null : strongest;
+}
+const heavy = pulling(bag, bag.weights.map((x) => x / words.length));
+const looked = attention ? argmax(encoder.received) : pulling(encoder, encoder.changes);
+const pulled = (i, one) => (i === null ? "no single word decides"
+  : `${called(i)} pulls most towards ${verdict(one)}`);
 const never = [...new Set(words.filter((_, i) => found.unknown[i]))].map((word) => `“${short(word)}”`);
 const agree = (bag.logit > 0) === (encoder.logit > 0);
 const parts = [`The chance of praise is ${chance(bag)} for the bag and ${chance(encoder)} for the encoder: `
   + (agree ? `both say ${verdict(bag)}.` : `the bag says ${verdict(bag)}, the encoder ${verdict(encoder)}.`)];
 if (found.unknown.every(Boolean)) parts.push("They know none of these words: to both each is the same, unknown.");
 else {
-  parts.push(`In the bag ${called(heavy)} weighs most, and ${attention ? "most attention goes to"
-    : "the encoder's answer hangs most on"} ${called(looked)}.`);
+  if (attention) parts.push(`In the bag ${pulled(heavy, bag)}, and most attention goes to ${called(looked)}.`);
+  else if (heavy === looked && (agree || heavy === null)) parts.push(`In both ${pulled(heavy, bag)}.`);
+  else parts.push(`In the bag ${pulled(heavy, bag)}, in the encoder ${pulled(looked, encoder)}.`);
   if (never.length) {
     parts.push(`Unknown to both: ${never.slice(0, 3).join(", ")}`
       + `${never.length > 3 ? ` and ${never.length - 3} more` : ""}.`);

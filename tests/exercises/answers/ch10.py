@@ -22,6 +22,8 @@ states.masked_fill(hidden, 0.0).sum(dim=1) / lengths[:, None]
 states.masked_fill(hidden, -torch.inf).amax(dim=1)
     states.amax(dim=1)  # among padding
     states.masked_fill(hidden, 0.0).amax(dim=1)  # above all negative numbers
+    states.masked_fill(hidden, -100.0).amax(dim=1)  # lower than what padding is
+    states.masked_fill(hidden, -1e9).amax(dim=1)  # than what padding is filled with
 [mean, largest] -> [largest, mean]  # the maximum comes first
 """
 
@@ -62,8 +64,12 @@ WRONG["ch10-blind"] = """
 tuple(sorted(text))
     tuple(text)  # in its order
     tuple(sorted(set(text)))  # a bag counts its words
+    sum(text)  # may have the same sum
 max(counts.values()) -> min(counts.values())  # the rarer answer
-right / len(texts) -> right / len(bags)  # divided by the bags
+right / len(texts)
+    right / len(bags)  # divided by the bags
+    sum(max(n.values()) / sum(n.values()) for n in bags.values()) / len(bags)
+        # each bag counts the same
 """
 
 # ---- find the fault: a macro F1 ------------------------------------------------
@@ -76,12 +82,37 @@ def macro_f1(batches):
     for said, is_yes in zip(logits.T.sigmoid() > 0.5, answers.T > 0, strict=True):
         total = int(said.sum() + is_yes.sum())
         scores.append(2 * int((said & is_yes).sum()) / total if total else 0.0)
-    return torch.tensor(scores, dtype=logits.dtype).mean()
+    return sum(scores) / len(scores)
 
 
 WRONG["ch10-macro"] = """
 (yes & (answers == 1)) -> (yes == (answers == 1))  # never says yes
 logits > 0 -> logits > 0.5  # which logit is that
-each.mean() -> 2 * hits.sum() / (said + are).sum().clamp(min=1)  # rare label
+each.mean() -> 2 * hits.sum() / (said + are).sum().clamp(min=1)  # : does a rare label
 (said + are).clamp(min=1) -> (said + are)  # 0 divided by 0
+"""
+
+# ---- cool the logits -----------------------------------------------------------
+
+
+@right("ch10-temperature")
+def cooled(validation, test):
+    logits, answers = validation
+    low, high = 0.1, 100.0
+    for _ in range(40):
+        by = (low * high) ** 0.5
+        slope = (logits * ((logits / by).sigmoid() - answers)).mean()
+        low, high = (by, high) if slope > 0 else (low, by)
+    logits, answers = test
+    return by, F.binary_cross_entropy_with_logits(logits / by, answers)
+
+
+WRONG["ch10-temperature"] = """
+logits / by
+    logits * by  # a temperature divides
+    (logits.sigmoid() / by).clamp(1e-6, 1 - 1e-6).logit()  # turns yes into no
+nats(validation, by) -> nats(test, by)  # fitted on test
+nats(test, best) -> nats(validation, best)  # not that of test
+nats(test, best) -> nats(test, 1.0)  # without the temperature
+torch.logspace(-1, 2, 1000) -> torch.logspace(-1, 2, 20)  # to one percent
 """

@@ -43,4 +43,16 @@ FAULTS = {
         ("twin.shape == first.shape and torch.equal(twin, first)", "True",
          "another table"),
     ],
+    "read_safetensors": [
+        ('"little"', '"big"', "the other end first"),
+        ('header.pop("__metadata__", None)', "pass", "what is no tensor"),
+        ("(ValueError, KeyError, TypeError, AttributeError)", "(ValueError, KeyError)",
+         "other JSON"),
+        ("8 + int", "int", "eight bytes too early"),
+    ],
+    "_tensor": [
+        ("end <= len(content)", "True", "a file cut off"),
+        ("end - begin == prod(shape) * dtype.itemsize", "True", "another shape"),
+        (".reshape(shape)", "", "flat"),
+    ],
 }

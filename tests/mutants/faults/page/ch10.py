@@ -40,21 +40,47 @@ FAULTS = {
         (">= 2", ">= 1", "functions with one label"),
     ],
     "survivors_said": [
-        ("{grad['asked']:.0%}", "{att['asked']:.0%}", "of another method"),
+        ("{asked[grad]}", "{asked['attention']}", "of another method"),
+    ],
+    "keyword_shares": [
+        (".topk(3)", ".topk(1)", "one token instead of three"),
+    ],
+    "borrowed_rows": [
+        ('reading * row["size"]', "reading", "reads one sentence"),
+    ],
+    "borrowed_said": [
+        ("right['fine-tuned', few]", "right['frozen', few]", "of another use"),
+    ],
+    "held_back_said": [
+        ("100 * after[few,]", "100 * before[few,]", "nothing held back"),
     ],
     "cost_said": [
         ("100 * (accuracy[theirs] - accuracy[ours])", "accuracy[theirs]", "no gap"),
     ],
+    "_as_long": [
+        ('2: "twice as long"', '3: "twice as long"', "three times is twice"),
+        ("round(times)", "times", "a fraction is never twice"),
+    ],
+    "_sentences": [
+        ("round(number) == 1", "False", "1 sentences"),
+    ],
     "by_label": [
         ("groups[disguise, kind]", "groups[False, kind]", "never in disguise"),
+        ('yes["each"], yes["macro"]', 'yes["each"], 0.0', "no macro"),
+        ("_higher(read, counted)", "_higher(read, read)", "the encoder never wins"),
+    ],
+    "_higher": [
+        ("a > b", "a >= b", "equal ones are bold"),
+        ("(numbers, others)", "(others, numbers)", "the other column"),
     ],
     "disguise_said": [
         ('means[True, "encoder"] - means[True, "TF-IDF"]',
          'means[True, "TF-IDF"] - means[True, "encoder"]', "the wrong way round"),
     ],
     "judged": [
-        ("fewer.fill_diagonal_(Words.unknown)", "fewer.fill_(Words.unknown)", "all"),
-        ("logit - encoder(fewer)", "encoder(fewer) - logit", "the other way round"),
+        ("tokens[:i] + tokens[i + 1 :]", "tokens[:i]", "all that follows goes, too"),
+        ("(logit - encoder(words.ids(fewer)))", "(encoder(words.ids(fewer)) - logit)",
+         "the other way round"),
         ("[-1][0]", "[0][0]", "attention of the first layer"),
         ("dim=(0, 1, 2)", "dim=(0, 1, 3)", "attention given"),
         ("ids[0] == Words.unknown", "ids[0] != Words.unknown", "known are unknown"),
