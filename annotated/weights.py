@@ -1,12 +1,15 @@
-"""Weights: official GPT-2, BERT and Llama in the blocks of this book.
+"""Weights: official GPT-2, BERT, ALBERT and Llama in the blocks of this book.
 
 Each loader takes a state dict with the names of Hugging Face's ``transformers``, and a
 config of ours, and gives our model. Names that are missing, not expected or of another
 shape are errors: nothing is loaded in part.
 """
 
+import json
 from collections.abc import Mapping
-from typing import NamedTuple
+from math import prod
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -124,6 +127,67 @@ def load_bert(state: StateDict, config: BertConfig) -> Bert:
     return _fill(Bert(config), state, entries)
 
 
+def load_albert(state: StateDict, config: BertConfig) -> Bert:
+    """Return an ALBERT with official weights (Lan et al., 2020).
+
+    Its one layer does the work of all, and its embeddings are narrower than the
+    stream: ``config`` has ``shared=True`` and an ``embedding_width``. They are added
+    and normalised while narrow, so the map that widens them can't be multiplied into
+    the table. ALBERT orders two sentences where BERT asks whether the second follows:
+    number 1 of :meth:`Bert.guess_next` then says that they are swapped.
+
+    Args:
+        state: of ``AlbertForPreTraining`` or ``AlbertForMaskedLM``.
+        config: of the model that is wanted; ``activation="gelu_tanh"`` is what the
+            files of the paper's models call "gelu_new".
+
+    Returns:
+        The model, in evaluation mode. Where the state has no pooler or no head that
+        orders sentences, the model has no ``pooler`` or no ``follows``.
+
+    Raises:
+        ValueError: if ``config`` is not an ALBERT's, or a name or shape does not fit.
+    """
+    require.choice(("gelu", "gelu_tanh"), **{"config.activation": config.activation})
+    _require(config, norm_kind="layer", bias=True, shared=True)
+    require.that(
+        config.embedding_width is not None,
+        "config.embedding_width must be an integer ≥ 1, got None",
+    )
+    state = {n: x for n, x in state.items() if not n.endswith(".position_ids")}
+    table = "albert.embeddings.word_embeddings.weight"
+    _drop_copy(state, "predictions.decoder.weight", table)
+    _drop_copy(state, "predictions.decoder.bias", "predictions.bias")
+    theirs = "albert.encoder.albert_layer_groups.0.albert_layers.0."
+    ours = "encoder.layers.0."
+    entries = {
+        table: _Entry(("embedding.weight",)),
+        "albert.embeddings.position_embeddings.weight": _Entry(("positions.table",)),
+        "albert.embeddings.token_type_embeddings.weight": _Entry(("segments.weight",)),
+        **_pairs("albert.embeddings.LayerNorm", "norm"),
+        **_pairs("albert.encoder.embedding_hidden_mapping_in", "widen"),
+        **_pairs(f"{theirs}attention.query", f"{ours}attention.query_map"),
+        **_pairs(f"{theirs}attention.key", f"{ours}attention.key_map"),
+        **_pairs(f"{theirs}attention.value", f"{ours}attention.value_map"),
+        **_pairs(f"{theirs}attention.dense", f"{ours}attention.output_map"),
+        **_pairs(f"{theirs}attention.LayerNorm", f"{ours}residuals.0.norm"),
+        **_pairs(f"{theirs}ffn", f"{ours}feed_forward.inner"),
+        **_pairs(f"{theirs}ffn_output", f"{ours}feed_forward.outer"),
+        **_pairs(f"{theirs}full_layer_layer_norm", f"{ours}residuals.1.norm"),
+        "predictions.bias": _Entry(("output.bias",)),
+        **_pairs("predictions.dense", "transform"),
+        **_pairs("predictions.LayerNorm", "transform_norm"),
+    }
+    model = Bert(config)
+    heads = {"albert.pooler": "pooler", "sop_classifier.classifier": "follows"}
+    for head, name in heads.items():
+        if f"{head}.weight" in state:
+            entries |= _pairs(head, name)
+        else:
+            delattr(model, name)
+    return _fill(model, state, entries)
+
+
 def load_llama(state: StateDict, config: GPTConfig) -> GPT:
     """Return a model of Llama's kind with official weights (Touvron et al., 2023).
 
@@ -174,6 +238,57 @@ def load_llama(state: StateDict, config: GPTConfig) -> GPT:
             for one in (layer.attention.query_map, layer.attention.key_map):
                 one.weight.copy_(_in_pairs(one.weight, config.d_model // config.heads))
     return model
+
+
+_DTYPES = {
+    "F64": torch.float64,
+    "F32": torch.float32,
+    "F16": torch.float16,
+    "BF16": torch.bfloat16,
+    "I64": torch.int64,
+    "I32": torch.int32,
+    "U8": torch.uint8,
+    "BOOL": torch.bool,
+}
+
+
+def read_safetensors(path: str | Path) -> dict[str, Tensor]:
+    """Return the tensors of a file in the format *safetensors*, by their names.
+
+    The file begins with a number of eight bytes, the length of what comes next: a
+    header in JSON, which says the dtype, the shape and the place of each tensor. The
+    numbers follow. A pickle can run code when it is opened; this can't.
+
+    Raises:
+        OSError: if the file can't be read.
+        ValueError: if it is damaged, or no such file.
+    """
+    content = bytearray(Path(path).read_bytes())
+    start = 8 + int.from_bytes(content[:8], "little")
+    try:
+        header: dict[str, Any] = json.loads(content[8:start])
+        header.pop("__metadata__", None)
+        return {
+            name: _tensor(content, start, entry["data_offsets"], entry)
+            for name, entry in header.items()
+        }
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        message = f"{path} is no file of safetensors, or damaged: {error!r}"
+        raise ValueError(message) from error
+
+
+def _tensor(
+    content: bytearray, start: int, place: list[int], entry: dict[str, Any]
+) -> Tensor:
+    begin, end = (start + offset for offset in place)
+    dtype, shape = _DTYPES[entry["dtype"]], entry["shape"]
+    require.that(end <= len(content), f"it has {len(content)} bytes, not {end}")
+    require.that(
+        end - begin == prod(shape) * dtype.itemsize,
+        f"{end - begin} bytes can't be {shape} of {entry['dtype']}",
+    )
+    # copied, for a place in the file need not suit the dtype
+    return torch.frombuffer(content[begin:end], dtype=dtype).reshape(shape)
 
 
 def _in_pairs(weight: Tensor, width: int) -> Tensor:
