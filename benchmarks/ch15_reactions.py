@@ -5,8 +5,9 @@ layers and 8 heads: of the 2,064 atoms of the products of 158 reactions
 (:func:`annotated.reactions.reactions`), the share whose largest weight, among all atoms
 of the reactants, solvents and reagents, is on the atom that they were, or on one that
 symmetry can't tell from it. Beside it: the same model with random weights, three seeds;
-the reactants' atom of the same number; the first one of the same element; and one of
-the same element by lot. Errors are over kinds of reactions, which are resampled.
+the reactants' atom of the same number; the first one of the same element; one of the
+same element by lot; and the one around which the longest piece of text is the same.
+Errors are over kinds of reactions, which are resampled.
 
 The package of the model names one head: the sixth of the eleventh layer. "same element"
 lets it choose among atoms of the product atom's element alone, "both ways" adds the
@@ -24,6 +25,13 @@ Bands, written before the first run:
 - The same number is right for less than 20 %, the first of the element for less than
   30 %, by lot for less than 30 %.
 - It is right less often where rings and skeletons are made anew (REMADE).
+- (Written before the first run that had it:) the longest same text is right for 50 to
+  85 %, and less often than the named head.
+
+The first run missed two. The named head was right for 95.2 %, more than was thought;
+and not it was the best, but the same head two layers below, with 95.9 %: the layers are
+one, and from the seventh on its sixth head finds 94 % and more. So the sentence about
+the best head has to name the head and not the layer. The rest held.
 """
 
 import random
@@ -46,6 +54,7 @@ from annotated.reactions import (
     reaction_model,
     reactions,
     right_links,
+    tokenize,
 )
 from benchmarks.record import SEEDS
 
@@ -95,12 +104,34 @@ def of_named_head(model: Bert) -> dict[str, list[Tensor]]:
     return found
 
 
+def by_text(text: str) -> list[int]:
+    """Return the reactants' atom around which most tokens are those of the product's.
+
+    Tokens are compared from the atoms outwards, left and right, until they differ.
+    """
+    before, behind = atom_places(text)
+    tokens = ["[CLS]", *tokenize(text), "[SEP]"]
+
+    def run(i: int, j: int, step: int) -> int:
+        length = 0
+        while 0 <= i < len(tokens) and 0 <= j < len(tokens) and tokens[i] == tokens[j]:
+            i, j, length = i + step, j + step, length + 1
+        return length
+
+    def same(i: int, j: int) -> int:
+        return run(i, j, -1) + run(i, j, 1) if tokens[i] == tokens[j] else 0
+
+    lengths = [[same(i, j) for j in before] for i in behind]
+    return [row.index(max(row)) for row in lengths]
+
+
 def of_guesses() -> dict[str, list[Tensor]]:
     """Return how far guesses that look at no weights are right, for each atom."""
     found: dict[str, list[Tensor]] = {
         "same number": [],
         "first of the element": [],
         "of the element by lot": [],
+        "longest same text": [],
     }
     for one in reactions():
         before, behind = elements(one)
@@ -114,6 +145,9 @@ def of_guesses() -> dict[str, list[Tensor]]:
             "of the element by lot": [
                 len(may & {*they}) / len(they)
                 for they, may in zip(same, right, strict=True)
+            ],
+            "longest same text": [
+                i in may for i, may in zip(by_text(one.text), right, strict=True)
             ],
         }
         for name, row in rows.items():
