@@ -65,9 +65,9 @@ BRACKET = re.compile(r"\[\d*(se|as|te|[bcnops]|[A-Z][a-z]?)@{0,2}(?:H(\d?))?[-+\
 
 
 def tokenize(text: str) -> list[str]:
-    """Return the tokens of a molecule or a reaction: atoms, bonds, brackets, digits.
+    """Return the tokens of a ``text`` of molecules: atoms, bonds, brackets, digits.
 
-    ``"[MASK]"`` and the other ``SPECIALS`` may stand in the text.
+    ``"[MASK]"`` and the other ``SPECIALS`` may stand in it.
 
     Raises:
         ValueError: if a character can't be read.
@@ -82,14 +82,14 @@ def tokenize(text: str) -> list[str]:
 
 
 def is_atom(token: str) -> bool:
-    """Return whether a token is an atom."""
+    """Return whether a ``token`` is an atom."""
     return token not in SPECIALS and (token[0] == "[" or token[0].isalpha())
 
 
 def atom_places(text: str) -> tuple[list[int], list[int]]:
-    """Return where the atoms of a reaction stand among its tokens, before and behind.
+    """Return where a reaction's atoms stand among its tokens, before and behind ``>>``.
 
-    Places are those in what :func:`encode` returns: 0 is ``[CLS]``.
+    Places in ``text`` are those in what :func:`encode` returns: 0 is ``[CLS]``.
 
     Raises:
         ValueError: if there is not one ``>>``, or no atom on one side of it.
@@ -107,7 +107,7 @@ def atom_places(text: str) -> tuple[list[int], list[int]]:
 
 
 def parse(text: str) -> tuple[list[tuple[str, int]], list[list[int]]]:
-    """Return the atoms of molecules, and the neighbours of each.
+    """Return the atoms of a ``text`` of molecules, and the neighbours of each.
 
     Returns:
         For each atom, in the order of the text, its element (small in an aromatic ring)
@@ -174,10 +174,10 @@ def _element(atom: str, orders: int) -> tuple[str, int]:
 def alike(text: str) -> list[int]:
     """Return a class for each atom: the same for atoms that symmetry can't tell apart.
 
-    Atoms begin with their element and hydrogens as a colour, and get a new one from
-    their own and their neighbours', until no class is split any more (Weisfeiler and
-    Leman, 1968). Bonds have no order here, so the two oxygens of a nitro group, or of a
-    carboxylate, are alike, as in nature.
+    The atoms of ``text`` begin with their element and hydrogens as a colour, and get a
+    new one from their own and their neighbours', until no class is split any more
+    (Weisfeiler and Leman, 1968). Bonds have no order here, so the two oxygens of a
+    nitro group, or of a carboxylate, are alike, as in nature.
     """
     atoms, near = parse(text)
     colours = _numbered(atoms)
@@ -230,7 +230,7 @@ def reactions() -> tuple[Reaction, ...]:
     Molecules are our own choice, and written as RDKit writes them, so that the order of
     atoms on one side says nothing of that on the other.
     """
-    path = files("annotated") / "recipes" / "reactions.tsv"
+    path = files("annotated") / "page" / "static" / "reactions.tsv"
     lines = path.read_text("utf-8").splitlines()
     rows = (line.split("\t") for line in lines if not line.startswith("#"))
     return tuple(
@@ -279,7 +279,7 @@ def vocabulary() -> dict[str, int]:
 
 
 def encode(text: str) -> Int[Tensor, "1 t"]:
-    """Return the ids of a reaction, ``(1, t)``, from ``[CLS]`` to ``[SEP]``.
+    """Return the ids of the ``text`` of a reaction, from ``[CLS]`` to ``[SEP]``.
 
     A token that the model does not know becomes ``[UNK]``.
     """
@@ -289,7 +289,11 @@ def encode(text: str) -> Int[Tensor, "1 t"]:
 
 
 def attention_maps(model: Bert, text: str) -> Float[Tensor, "layers h t t"]:
-    """Return the attention weights of all layers and heads, for one reaction."""
+    """Return the attention weights of all layers and heads of a ``model``.
+
+    The ``text`` is that of one reaction, and ``t`` counts its tokens with ``[CLS]`` and
+    ``[SEP]``.
+    """
     with evaluating(model), record_attention(model) as maps:
         model(encode(text).to(device_of(model)))
     return torch.cat([one for calls in maps.values() for one in calls]).cpu()
@@ -313,7 +317,7 @@ def links(maps: Float[Tensor, "layers h t t"], text: str) -> Int[Tensor, "layers
 def right_links(
     found: Int[Tensor, "layers h _"], reaction: Reaction
 ) -> Bool[Tensor, "layers h _"]:
-    """Return which ``links`` of a reaction are right, ``(layers, h, …)``."""
+    """Return which links of a ``reaction`` are right; ``found`` is of :func:`links`."""
     right = [
         torch.isin(found[..., i], torch.tensor([*may]))
         for i, may in enumerate(reaction.right())

@@ -255,9 +255,10 @@ _DTYPES = {
 def read_safetensors(path: str | Path) -> dict[str, Tensor]:
     """Return the tensors of a file in the format *safetensors*, by their names.
 
-    The file begins with a number of eight bytes, the length of what comes next: a
-    header in JSON, which says the dtype, the shape and the place of each tensor. The
-    numbers follow. A pickle can run code when it is opened; this can't.
+    The file at ``path`` begins with a number of eight bytes, the length of what comes
+    next: a header in JSON, which says the dtype, the shape (any shape) and the place of
+    each tensor. The numbers follow. A pickle can run code when it is opened; this
+    can't.
 
     Raises:
         OSError: if the file can't be read.

@@ -1,4 +1,4 @@
-"""Make `annotated/recipes/reactions.tsv`: reactions whose atoms can be followed.
+"""Make `annotated/page/static/reactions.tsv`: reactions whose atoms can be followed.
 
     python3.11 -m venv ENV
     ENV/bin/pip install rdkit==2026.9.1
@@ -16,7 +16,7 @@ from pathlib import Path
 from rdkit import Chem
 from rdkit.Chem import AllChem
 
-FILE = Path(__file__).parents[1] / "annotated" / "recipes" / "reactions.tsv"
+FILE = Path(__file__).parents[1] / "annotated" / "page" / "static" / "reactions.tsv"
 HEAD = """\
 # kind, reaction, and for each atom of the product which of the reactants' atoms it is,
 # both counted from 0 as they stand (made by tools/reactions.py)
