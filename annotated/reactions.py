@@ -244,14 +244,15 @@ def reactions() -> tuple[Reaction, ...]:
 
 def _vendored(name: str) -> Path:
     path = files("annotated") / "vendor" / "rxnmapper" / name
+    wanted = FILES[name]
     try:
         found = hashlib.sha256(path.read_bytes()).hexdigest()
     except OSError as error:
         found = f"{type(error).__name__}: {error}"
-    if found != FILES[name]:
+    if found != wanted:
         raise DataError(
             f"{path} is not the file that came with this package: its sha256 is not "
-            f"{FILES[name]}, but {found}. Install the package again."
+            f"{wanted}, but {found}. Install the package again."
         )
     return path
 

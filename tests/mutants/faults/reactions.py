@@ -48,7 +48,7 @@ FAULTS = {
         ("in enumerate(tokens)", "in enumerate(tokens, 1)", "counted from 1"),
     ],
     "_vendored": [
-        ("found != FILES[name]", "False", "another file"),
+        ("found != wanted", "False", "another file"),
         ("except OSError", "except KeyError", "no file"),
     ],
     "reaction_model": [
