@@ -239,7 +239,7 @@ def reactions() -> tuple[Reaction, ...]:
     )
 
 
-# ---- the model that read a million of them -------------------------------------------
+# ---- the model that read reactions ---------------------------------------------------
 
 
 def _vendored(name: str) -> Path:
