@@ -43,12 +43,18 @@ class BertConfig(BlockConfig):
     _: KW_ONLY
     activation: str = "gelu"  #: of feed-forward networks, and before the output
     norm_epsilon: float = 1e-12  #: what norms add to a variance
+    #: width of the embeddings, which a map widens to ``d_model``; there is no map if it
+    #: is ``None`` (Lan et al., 2020, factorise the embedding so)
+    embedding_width: int | None = None
+    shared: bool = False  #: one layer, used ``layers`` times (Lan et al., 2020)
     norm: ClassVar[str] = "post"  #: every sum is normalised
 
     def __post_init__(self):
         super().__post_init__()
         sizes = "vocab_size d_model heads layers d_ff max_len segments".split()
         require.count(**{name: getattr(self, name) for name in sizes})
+        if self.embedding_width is not None:
+            require.count(embedding_width=self.embedding_width)
         require.count(0, self.vocab_size - 1, pad=self.pad)
         require.divides(heads=self.heads, d_model=self.d_model)
         require.probability(dropout=self.dropout)
@@ -59,24 +65,31 @@ class Bert(nn.Module):
 
     Devlin et al. (2019). Tokens, positions and segments have embeddings, which are
     added, normalised and dropped. ``config`` holds widths, heads and the rest. All
-    matrices begin with deviation 0.02.
+    matrices begin with deviation 0.02. With ``embedding_width`` and ``shared`` it is
+    ALBERT (Lan et al., 2020): narrow embeddings, and one layer for all.
     """
 
     def __init__(self, config: BertConfig):
         super().__init__()
         c = self.config = config
         norm = NORMS[c.norm_kind]
-        self.embedding = nn.Embedding(c.vocab_size, c.d_model)
-        self.positions = LearnedPositionalEmbedding(c.max_len, c.d_model)
-        self.segments = nn.Embedding(c.segments, c.d_model)
-        self.norm = norm(c.d_model, eps=c.norm_epsilon)
+        narrow = c.embedding_width is not None
+        width = c.embedding_width if narrow else c.d_model
+        self.embedding = nn.Embedding(c.vocab_size, width)
+        self.positions = LearnedPositionalEmbedding(c.max_len, width)
+        self.segments = nn.Embedding(c.segments, width)
+        self.norm = norm(width, eps=c.norm_epsilon)
         self.dropout = nn.Dropout(c.dropout)
+        self.widen = nn.Linear(width, c.d_model) if narrow else nn.Identity()
         self.encoder = Encoder(c)
+        if c.shared:
+            layer = self.encoder.layers[0]
+            self.encoder.layers = nn.ModuleList(layer for _ in range(c.layers))
         self.pooler = nn.Linear(c.d_model, c.d_model)
-        self.transform = nn.Linear(c.d_model, c.d_model)
+        self.transform = nn.Linear(c.d_model, width)
         self.activation = ACTIVATIONS[c.activation]
-        self.transform_norm = norm(c.d_model, eps=c.norm_epsilon)
-        self.output = nn.Linear(c.d_model, c.vocab_size)  # tied but for its bias
+        self.transform_norm = norm(width, eps=c.norm_epsilon)
+        self.output = nn.Linear(width, c.vocab_size)  # tied but for its bias
         self.follows = nn.Linear(c.d_model, 2)
         self.output.weight = self.embedding.weight
         for name, parameter in self.named_parameters():
@@ -110,7 +123,7 @@ class Bert(nn.Module):
         require.ids(c.segments, segments=segments)
         x = self.positions(self.embedding(tokens) + self.segments(segments))
         mask = padding_mask(tokens, c.pad) if mask is None else mask
-        return self.encoder(self.dropout(self.norm(x)), mask)
+        return self.encoder(self.widen(self.dropout(self.norm(x))), mask)
 
     def guess_tokens(self, states: Float[Tensor, "*batch d"]) -> Float[Tensor, "... v"]:
         """Return logits of the token that stood at each of the ``states``, ``(…, d)``.

@@ -1,4 +1,4 @@
-"""Weights: official GPT-2, BERT and Llama in the blocks of this book.
+"""Weights: official GPT-2, BERT, ALBERT and Llama in the blocks of this book.
 
 Each loader takes a state dict with the names of Hugging Face's ``transformers``, and a
 config of ours, and gives our model. Names that are missing, not expected or of another
@@ -125,6 +125,67 @@ def load_bert(state: StateDict, config: BertConfig) -> Bert:
             **_pairs(f"{theirs}output.LayerNorm", f"{ours}residuals.1.norm"),
         }
     return _fill(Bert(config), state, entries)
+
+
+def load_albert(state: StateDict, config: BertConfig) -> Bert:
+    """Return an ALBERT with official weights (Lan et al., 2020).
+
+    Its one layer does the work of all, and its embeddings are narrower than the
+    stream: ``config`` has ``shared=True`` and an ``embedding_width``. They are added
+    and normalised while narrow, so the map that widens them can't be multiplied into
+    the table. ALBERT orders two sentences where BERT asks whether the second follows:
+    number 1 of :meth:`Bert.guess_next` then says that they are swapped.
+
+    Args:
+        state: of ``AlbertForPreTraining`` or ``AlbertForMaskedLM``.
+        config: of the model that is wanted; ``activation="gelu_tanh"`` is what the
+            files of the paper's models call "gelu_new".
+
+    Returns:
+        The model, in evaluation mode. Where the state has no pooler or no head that
+        orders sentences, the model has no ``pooler`` or no ``follows``.
+
+    Raises:
+        ValueError: if ``config`` is not an ALBERT's, or a name or shape does not fit.
+    """
+    require.choice(("gelu", "gelu_tanh"), **{"config.activation": config.activation})
+    _require(config, norm_kind="layer", bias=True, shared=True)
+    require.that(
+        config.embedding_width is not None,
+        "config.embedding_width must be an integer ≥ 1, got None",
+    )
+    state = {n: x for n, x in state.items() if not n.endswith(".position_ids")}
+    table = "albert.embeddings.word_embeddings.weight"
+    _drop_copy(state, "predictions.decoder.weight", table)
+    _drop_copy(state, "predictions.decoder.bias", "predictions.bias")
+    theirs = "albert.encoder.albert_layer_groups.0.albert_layers.0."
+    ours = "encoder.layers.0."
+    entries = {
+        table: _Entry(("embedding.weight",)),
+        "albert.embeddings.position_embeddings.weight": _Entry(("positions.table",)),
+        "albert.embeddings.token_type_embeddings.weight": _Entry(("segments.weight",)),
+        **_pairs("albert.embeddings.LayerNorm", "norm"),
+        **_pairs("albert.encoder.embedding_hidden_mapping_in", "widen"),
+        **_pairs(f"{theirs}attention.query", f"{ours}attention.query_map"),
+        **_pairs(f"{theirs}attention.key", f"{ours}attention.key_map"),
+        **_pairs(f"{theirs}attention.value", f"{ours}attention.value_map"),
+        **_pairs(f"{theirs}attention.dense", f"{ours}attention.output_map"),
+        **_pairs(f"{theirs}attention.LayerNorm", f"{ours}residuals.0.norm"),
+        **_pairs(f"{theirs}ffn", f"{ours}feed_forward.inner"),
+        **_pairs(f"{theirs}ffn_output", f"{ours}feed_forward.outer"),
+        **_pairs(f"{theirs}full_layer_layer_norm", f"{ours}residuals.1.norm"),
+        "predictions.bias": _Entry(("output.bias",)),
+        **_pairs("predictions.dense", "transform"),
+        **_pairs("predictions.LayerNorm", "transform_norm"),
+    }
+    model = Bert(config)
+    heads = {"albert.pooler": "pooler", "sop_classifier.classifier": "follows"}
+    for head, name in heads.items():
+        if f"{head}.weight" in state:
+            entries |= _pairs(head, name)
+        else:
+            delattr(model, name)
+    return _fill(model, state, entries)
 
 
 def load_llama(state: StateDict, config: GPTConfig) -> GPT:

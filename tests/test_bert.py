@@ -5,6 +5,7 @@ import dataclasses
 import pytest
 import torch
 
+from annotated.attention import record_attention
 from annotated.bert import (
     Bert,
     BertConfig,
@@ -83,6 +84,49 @@ def test_a_mask_may_be_given():
     assert_near(model(tokens, mask=mask)[:, :3], model(tokens[:, :3]))
 
 
+def test_narrow_embeddings_are_added_and_normalised_before_they_are_widened():
+    model, tokens = make_model(embedding_width=4), draw()
+    sums = model.embedding.weight[tokens] + model.positions.table[:T]
+    x = torch.nn.functional.layer_norm(sums + model.segments.weight[0], (4,), eps=1e-12)
+    x = x * model.norm.weight + model.norm.bias
+    states = model(tokens)
+    assert_near(states, model.encoder(x @ model.widen.weight.T + model.widen.bias))
+    inner = torch.nn.functional.gelu(model.transform(states))
+    assert inner.shape[-1] == 4
+    logits = model.transform_norm(inner) @ model.embedding.weight.T + model.output.bias
+    assert_near(model.guess_tokens(states), logits)
+    # where the width is the model's own there is a map all the same, as in ALBERT
+    assert make_model(embedding_width=D).widen.weight.shape == (D, D)
+    assert not [*make_model().widen.parameters()]
+
+
+def test_one_layer_may_do_the_work_of_all():
+    model, tokens = make_model(shared=True, layers=3), draw()
+    (only,) = {*model.encoder.layers}
+    assert len(model.encoder.layers) == 3
+    mask = length_mask(torch.tensor([3, 5]), T)
+    x = torch.randn(B, T, D, dtype=torch.float64)
+    assert_near(model.encoder(x, mask), only(only(only(x, mask), mask), mask))
+    with record_attention(model) as maps:
+        model(tokens)
+    (calls,) = maps.values()
+    assert len(calls) == 3
+    one = Bert(BertConfig(V, **SIZES | {"layers": 1}))
+    count = sum(p.numel() for p in model.parameters())
+    assert count == sum(p.numel() for p in one.parameters())
+
+
+def test_alberts_base_model_has_as_many_parameters_as_the_paper_says():
+    with torch.device("meta"):
+        config = BertConfig(30_000, embedding_width=128, shared=True)
+        model = Bert(config)
+    heads = [model.transform, model.transform_norm, model.follows]
+    extra = sum(p.numel() for head in heads for p in head.parameters())
+    extra += model.output.bias.numel()
+    # Lan et al. (2020), table 1: 12 million
+    assert sum(p.numel() for p in model.parameters()) - extra == 11_683_584
+
+
 def test_every_token_sees_every_other():
     model, tokens = make_model(), draw()
     changed = tokens.clone()
@@ -146,6 +190,7 @@ def test_dropout_is_in_the_sum_and_in_training_alone():
         ({"segments": 0}, "segments must be an integer ≥ 1, got 0"),
         ({"pad": V}, "pad must be an integer from 0 to 12, got 13"),
         ({"dropout": 1.0}, r"dropout must be a number in \[0, 1\), got 1"),
+        ({"embedding_width": 0}, "embedding_width must be an integer ≥ 1, got 0"),
         ({"activation": "elu"}, "activation must be one of 'relu', "),
     ],
 )

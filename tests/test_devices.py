@@ -37,6 +37,7 @@ from annotated.positions import (
     RotaryMultiHeadAttention,
     rotary_embedding,
 )
+from annotated.reactions import attention_maps
 from annotated.segments import SegmentLoss, segments
 from annotated.seq2seq import exact_matches
 from annotated.text import all_windows, ngram_bits, random_windows
@@ -110,7 +111,9 @@ NOT_RUN = {
         "sinusoidal_encoding": DATA,
         "rotary_table": DATA,
     },
-    "weights": dict.fromkeys(("load_gpt2", "load_bert", "load_llama"), OWN)
+    "weights": dict.fromkeys(
+        ("load_gpt2", "load_bert", "load_albert", "load_llama"), OWN
+    )
     | {"read_safetensors": DATA},
     "recipes.borrowed": {"borrowed_encoder": OWN},
     "recipes.classification": dict.fromkeys(
@@ -118,12 +121,26 @@ NOT_RUN = {
     )
     | dict.fromkeys(("words_of", "words_and_pairs"), NO_TENSOR)
     | {"labelled_batches": DATA},
+    "reactions": {
+        **dict.fromkeys(("tokenize", "is_atom", "atom_places"), NO_TENSOR),
+        **dict.fromkeys(("parse", "alike"), NO_TENSOR),
+        **dict.fromkeys(("reaction_model", "encode"), DATA),
+        **dict.fromkeys(("links", "right_links"), DATA),
+    },
     "text": {"standard_library": NO_TENSOR, "library_facts": NO_TENSOR},
 }
 MODULES = [
     *(f"recipes.{p.stem}" for p in sorted((ROOT / "annotated/recipes").glob("[!_]*"))),
     *("adaptive", "attention", "decoding", "gpt", "masks", "positions"),
-    *("recurrent_attention", "reformer", "reversible", "segments", "seq2seq", "text"),
+    *(
+        "reactions",
+        "recurrent_attention",
+        "reformer",
+        "reversible",
+        "segments",
+        "seq2seq",
+        "text",
+    ),
     *("bert", "training", "transformer", "transformer_xl", "weights"),
 ]
 for name in MODULES:  # so that recipes.dates and the others are there
@@ -386,10 +403,18 @@ def _():
 
 @case("bert.Bert")
 def _():
-    model = on_gpu(Bert(BertConfig(96, 8, 2, 1, 8)))
-    states = model(moved(ids(2, 5)))
-    model.guess_tokens(states).sum().backward()
-    model.guess_next(states)
+    narrow = {"embedding_width": 4, "shared": True}
+    for options in ({}, narrow):
+        model = on_gpu(Bert(BertConfig(96, 8, 2, 2, 8, **options)))
+        states = model(moved(ids(2, 5)))
+        model.guess_tokens(states).sum().backward()
+        model.guess_next(states)
+
+
+@case("reactions.attention_maps")
+def _():
+    config = BertConfig(591, 8, 2, 1, 8, embedding_width=4, shared=True)
+    attention_maps(on_gpu(Bert(config)), "CO>>CO")
 
 
 @case("decoding.greedy_decode")

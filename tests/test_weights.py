@@ -10,16 +10,20 @@ import pytest
 import torch
 from torch import Tensor
 
+from annotated.attention import record_attention
 from annotated.bert import BertConfig
 from annotated.decoding import KeyValueCache
 from annotated.gpt import GPTConfig
-from annotated.weights import load_bert, load_gpt2, load_llama
+from annotated.weights import load_albert, load_bert, load_gpt2, load_llama
 from annotated.weights import read_safetensors as read
 
 SIZES = {"d_model": 12, "heads": 3, "layers": 2, "d_ff": 20, "max_len": 16}
 CONFIGS = {
     "gpt2": GPTConfig(23, **SIZES, activation="gelu_tanh"),
     "bert": BertConfig(23, **SIZES),
+    "albert": BertConfig(
+        23, **SIZES, embedding_width=6, shared=True, activation="gelu_tanh"
+    ),
     "llama": GPTConfig(
         23,
         **SIZES | {"d_model": 24, "heads": 4},
@@ -33,7 +37,12 @@ CONFIGS = {
         tied=False,
     ),
 }
-LOAD = {"gpt2": load_gpt2, "bert": load_bert, "llama": load_llama}
+LOAD = {
+    "gpt2": load_gpt2,
+    "bert": load_bert,
+    "albert": load_albert,
+    "llama": load_llama,
+}
 KINDS = list(CONFIGS)
 
 
@@ -86,6 +95,17 @@ def test_berts_two_answers_are_those_of_transformers():
     assert_near(model.guess_next(states), reference()["bert.seq_relationship_logits"])
 
 
+def test_alberts_answers_and_attention_are_those_of_transformers():
+    model, given = load("albert"), of("albert", "given")
+    assert not model.training
+    with record_attention(model) as maps:
+        states = model(given["input_ids"], given["token_type_ids"])
+    assert_near(model.guess_tokens(states), reference()["albert.prediction_logits"])
+    assert_near(model.guess_next(states), reference()["albert.sop_logits"])
+    (calls,) = maps.values()
+    assert_near(torch.stack(calls), reference()["albert.attentions"])
+
+
 # ---- other files of the same model ---------------------------------------------
 
 
@@ -118,6 +138,28 @@ def test_a_bert_with_the_names_of_2018():
     assert same("bert", state)
 
 
+def test_an_albert_without_the_heads_that_guessing_tokens_does_not_need():
+    state = {
+        name: x
+        for name, x in of("albert", "state").items()
+        if not name.startswith(("albert.pooler", "sop_")) and "decoder" not in name
+    }
+    state["albert.embeddings.position_ids"] = torch.arange(16)[None]
+    model, whole = load("albert", state), load("albert")
+    tokens = of("albert", "given")["input_ids"]
+    assert torch.equal(model(tokens), whole(tokens))
+    names = {name for name, _ in whole.named_children()}
+    assert names - {name for name, _ in model.named_children()} == {"pooler", "follows"}
+    with pytest.raises(AttributeError, match="pooler"):
+        model.pool(model(tokens))
+
+
+def test_half_a_head_is_refused():
+    state = of("albert", "state")
+    del state["albert.pooler.weight"]
+    assert "albert.pooler.bias is not expected: (12,)" in refused("albert", state)
+
+
 def test_a_llama_whose_output_is_its_embedding():
     state = of("llama", "state")
     del state["lm_head.weight"]
@@ -146,9 +188,10 @@ def test_the_state_is_left_alone_and_copied(kind):
 SOME = {
     "gpt2": "transformer.h.1.mlp.c_fc.weight",
     "bert": "bert.encoder.layer.1.intermediate.dense.weight",
+    "albert": "albert.encoder.albert_layer_groups.0.albert_layers.0.ffn.weight",
     "llama": "model.layers.1.mlp.up_proj.weight",
 }
-SHAPE = {"gpt2": (12, 20), "bert": (20, 12), "llama": (20, 24)}
+SHAPE = {"gpt2": (12, 20), "bert": (20, 12), "albert": (20, 12), "llama": (20, 24)}
 
 
 def refused(kind: str, state: dict[str, Tensor], **changes) -> str:
@@ -197,7 +240,8 @@ def test_all_faults_are_told_at_once(kind):
     assert "is missing" in message and "got (23, " in message
 
 
-@pytest.mark.parametrize("kind", KINDS)
+# ALBERT's file says nothing of how often its layer is used
+@pytest.mark.parametrize("kind", ["gpt2", "bert", "llama"])
 def test_a_layer_too_few_is_not_overlooked(kind):
     assert "1." in refused(kind, of(kind, "state"), layers=1)
     assert "2." in refused(kind, of(kind, "state"), layers=3)
@@ -209,6 +253,8 @@ def test_a_layer_too_few_is_not_overlooked(kind):
         ("gpt2", "lm_head.weight"),
         ("bert", "cls.predictions.decoder.weight"),
         ("bert", "cls.predictions.decoder.bias"),
+        ("albert", "predictions.decoder.weight"),
+        ("albert", "predictions.decoder.bias"),
     ],
 )
 def test_a_copy_that_differs_from_the_embedding_is_refused(kind, name):
@@ -232,6 +278,10 @@ def test_a_copy_that_differs_from_the_embedding_is_refused(kind, name):
         ("gpt2", {"norm_kind": "rms"}, "config.norm_kind must be one of 'layer'"),
         ("bert", {"activation": "relu"}, "config.activation must be one of 'gelu'"),
         ("bert", {"norm_kind": "rms"}, "config.norm_kind must be one of 'layer'"),
+        ("albert", {"activation": "relu"}, "config.activation must be one of 'gelu', "),
+        ("albert", {"norm_kind": "rms"}, "config.norm_kind must be one of 'layer'"),
+        ("albert", {"shared": False}, "config.shared must be one of True, got False"),
+        ("albert", {"embedding_width": None}, "config.embedding_width must be an int"),
         ("llama", {"activation": "gelu"}, "config.activation must be one of 'swiglu'"),
         ("llama", {"norm_kind": "layer"}, "config.norm_kind must be one of 'rms'"),
         ("llama", {"positions": "learned"}, "config.positions must be one of 'rotary'"),
@@ -240,6 +290,13 @@ def test_a_copy_that_differs_from_the_embedding_is_refused(kind, name):
 )
 def test_a_config_of_another_kind_of_model_is_refused(kind, changes, message):
     assert refused(kind, of(kind, "state"), **changes).startswith(message)
+
+
+def test_a_second_group_of_layers_is_refused():
+    state = of("albert", "state")
+    name = "albert.encoder.albert_layer_groups.1.albert_layers.0.ffn.bias"
+    state[name] = torch.ones(20)
+    assert f"{name} is not expected: (20,)" in refused("albert", state)
 
 
 # ---- a file of safetensors --------------------------------------------------------

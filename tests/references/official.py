@@ -5,7 +5,8 @@
     ENV/bin/python tests/references/official.py tests/references/official.npz
 
 Every weight is random, those of norms and biases too, so that none can be mistaken for
-another. BERT reads two segments and padding.
+another. BERT and ALBERT read two segments and padding; ALBERT's two layers are one, and
+its attention is kept too.
 """
 
 import sys
@@ -13,6 +14,8 @@ import sys
 import numpy
 import torch
 from transformers import (
+    AlbertConfig,
+    AlbertForPreTraining,
     BertConfig,
     BertForPreTraining,
     GPT2Config,
@@ -42,6 +45,16 @@ MODELS = {
             **LAYERS,
         )
     ),
+    "albert": lambda: AlbertForPreTraining(
+        AlbertConfig(
+            embedding_size=6,
+            hidden_size=12,
+            num_attention_heads=3,
+            intermediate_size=20,
+            attn_implementation="eager",  # which gives its weights
+            **LAYERS,
+        )
+    ),
 }
 
 
@@ -54,15 +67,18 @@ def main() -> None:
             torch.nn.init.normal_(parameter, std=0.4)
         tokens = torch.randint(1, V, (2, T))
         given = {"input_ids": tokens}
-        if kind == "bert":
+        if "bert" in kind:
             tokens[1, -3:] = 0
             given["attention_mask"] = (tokens != 0).long()
             given["token_type_ids"] = (torch.arange(T) > 4).long().expand(2, T)
         with torch.no_grad():
-            found = model(**given)
+            found = model(**given, output_attentions=kind == "albert")
         outputs = ["logits"]
         if kind == "bert":
             outputs = ["prediction_logits", "seq_relationship_logits"]
+        if kind == "albert":
+            outputs = ["prediction_logits", "sop_logits"]
+            made["albert.attentions"] = torch.stack(found.attentions)
         made |= {f"{kind}.given.{name}": x for name, x in given.items()}
         made |= {f"{kind}.{name}": getattr(found, name) for name in outputs}
         state = model.state_dict()

@@ -66,8 +66,11 @@ def test_the_wheel_holds_all_code_scripts_styles_data_and_recorded_runs(wheel):
     for path in (ROOT / "annotated").rglob("*"):
         if path.suffix in (".py", ".js", ".css"):
             expected.add(path.relative_to(ROOT).as_posix())
-    for name in ("cmudict.dict.gz", "LICENSE", "README.md"):
-        expected.add(f"annotated/vendor/cmudict/{name}")
+    expected.add("annotated/page/static/reactions.tsv")
+    for path in (ROOT / "annotated/vendor").glob("*/*"):
+        expected.add(path.relative_to(ROOT).as_posix())
+    assert any("cmudict.dict.gz" in name for name in expected)
+    assert any("model.safetensors" in name for name in expected)
     inside = set(zipfile.ZipFile(wheel).namelist())
     assert expected <= inside
     assert not any(name.startswith(("book/", "tools/", "tests/")) for name in inside)

@@ -9,11 +9,18 @@ FAULTS = {
         ("require.divides(heads=self.heads, d_model=self.d_model)", "pass", "heads"),
         ("require.probability(dropout=self.dropout)", "pass", "dropout unchecked"),
         ("require.count(0, self.vocab_size - 1, pad=self.pad)", "pass", "pad outside"),
+        ("require.count(embedding_width=self.embedding_width)", "pass", "no width"),
     ],
     "Bert.__init__": [
         ("self.output.weight = self.embedding.weight", "pass", "head not tied"),
         ("nn.init.normal_(parameter, std=0.02)", "pass", "PyTorch's own matrices"),
         ("nn.init.zeros_(parameter)", "pass", "PyTorch's own biases"),
+        ("c.embedding_width is not None", "c.embedding_width != c.d_model",
+         "no map where the width is the model's"),
+        ("nn.Linear(c.d_model, width)", "nn.Linear(c.d_model, c.d_model)",
+         "the head as wide as the model"),
+        ("if c.shared:", "if False:", "every layer its own"),
+        ("layer for _ in range(c.layers)", "layer for _ in range(1)", "used once"),
         ("nn.Dropout(c.dropout)", "nn.Dropout(0.0)", "no dropout in the sum"),
     ],
     "Bert.forward": [

@@ -17,6 +17,29 @@ FAULTS = {
         ('_drop_copy(state, f"{head}decoder.bias", f"{head}bias")', "pass",
          "the bias is there twice"),
     ],
+    "load_albert": [
+        ("_require(config, norm_kind=\"layer\", bias=True, shared=True)", "pass",
+         "another kind of model"),
+        ('("gelu", "gelu_tanh")', '("gelu_tanh",)', "the exact one refused"),
+        ("config.embedding_width is not None", "True", "no width"),
+        ('f"{ours}residuals.1.norm"', 'f"{ours}residuals.0.norm"', "one norm for both"),
+        ('"predictions.bias")\n', '"predictions.dense.bias")\n', "another bias"),
+        ('if not n.endswith(".position_ids")', "", "positions of older files"),
+        ("delattr(model, name)", "pass", "a head without weights"),
+        ('"sop_classifier.classifier": "follows"', '', "sentences never ordered"),
+    ],
+    "read_safetensors": [
+        ('"little"', '"big"', "the other end first"),
+        ('header.pop("__metadata__", None)', "pass", "what is no tensor"),
+        ("(ValueError, KeyError, TypeError, AttributeError)", "(ValueError, KeyError)",
+         "other JSON"),
+        ("8 + int", "int", "eight bytes too early"),
+    ],
+    "_tensor": [
+        ("end <= len(content)", "True", "a file cut off"),
+        ("end - begin == prod(shape) * dtype.itemsize", "True", "another shape"),
+        (".reshape(shape)", "", "flat"),
+    ],
     "load_llama": [
         ('"feed_forward.gate"', '"feed_forward.inner"', "the gate is not filled"),
         ("(layer.attention.query_map, layer.attention.key_map)",
@@ -42,17 +65,5 @@ FAULTS = {
     "_drop_copy": [
         ("twin.shape == first.shape and torch.equal(twin, first)", "True",
          "another table"),
-    ],
-    "read_safetensors": [
-        ('"little"', '"big"', "the other end first"),
-        ('header.pop("__metadata__", None)', "pass", "what is no tensor"),
-        ("(ValueError, KeyError, TypeError, AttributeError)", "(ValueError, KeyError)",
-         "other JSON"),
-        ("8 + int", "int", "eight bytes too early"),
-    ],
-    "_tensor": [
-        ("end <= len(content)", "True", "a file cut off"),
-        ("end - begin == prod(shape) * dtype.itemsize", "True", "another shape"),
-        (".reshape(shape)", "", "flat"),
     ],
 }
