@@ -25,7 +25,7 @@ from annotated.attention import (
     record_attention,
     scaled_dot_product_attention,
 )
-from annotated.bert import Bert, BertConfig
+from annotated.bert import Bert, BertConfig, mask_tokens, next_sentence_pairs
 from annotated.data import Vocabulary, batches
 from annotated.decoding import greedy_decode, sample
 from annotated.devices import to_device
@@ -116,6 +116,19 @@ NOT_RUN = {
     )
     | {"read_safetensors": DATA},
     "recipes.borrowed": {"borrowed_encoder": OWN},
+    "bert": {
+        **dict.fromkeys(("next_sentence_pairs", "sentence_order_pairs"), NO_TENSOR),
+        "pair_ids": NO_TENSOR,
+    },
+    "recipes.pretraining": {
+        **dict.fromkeys(("docstrings", "sentences_of"), NO_TENSOR),
+        **dict.fromkeys(("cut_sentence", "cut_texts"), NO_TENSOR),
+        **dict.fromkeys(("shuffled", "cpu_seconds", "fine_tuning"), NO_TENSOR),
+        **dict.fromkeys(("common_words", "rarity", "topic_accuracy"), NO_TENSOR),
+        **dict.fromkeys(("masked_batches", "hide", "questions"), DATA),
+        **dict.fromkeys(("unigram_loss", "neighbour_losses", "few_labels"), DATA),
+        **dict.fromkeys(("pair_rows", "pair_batches"), DATA),
+    },
     "recipes.classification": dict.fromkeys(
         ("answers_of", "films_task", "functions_task", "imdb_task", "order_task"), DATA
     )
@@ -411,6 +424,12 @@ def _():
         model.guess_next(states)
 
 
+@case("bert.mask_tokens")
+def _():
+    read, asked = mask_tokens(moved(ids(2, 5)), 96, 95, (0,))
+    assert read.device.type == asked.device.type == GPU
+
+
 @case("reactions.attention_maps")
 def _():
     config = BertConfig(591, 8, 2, 1, 8, embedding_width=4, shared=True)
@@ -569,6 +588,56 @@ def _():
         logits = classify(model, task, task.texts["test"])
         reliability(logits, task.answers["test"])
         best_temperature(logits, task.answers["test"])
+
+
+@case(
+    "recipes.pretraining.make_bert",
+    "recipes.pretraining.masked_loss",
+    "recipes.pretraining.tile_positions",
+    "recipes.pretraining.pretrain",
+    "recipes.pretraining.guess",
+    "recipes.pretraining.BertClassifier",
+    "recipes.pretraining.fine_tune",
+    "recipes.pretraining.pair_loss",
+    "recipes.pretraining.pair_accuracy",
+)
+def _():
+    from annotated.recipes.classification import Labelled, measure, reader
+    from annotated.recipes.pretraining import (
+        FINE_TUNING,
+        FrozenLinear,
+        PretrainingRecipe,
+        Tokens,
+        Unlabelled,
+        fine_tune,
+        guess,
+        make_bert,
+        pair_accuracy,
+        pair_batches,
+        pair_loss,
+        pretrain,
+        questions,
+    )
+
+    rows = [tuple("abcdabcd"), tuple("badcbadc"), tuple("acacacac")] * 2
+    texts = Unlabelled(rows, rows, Tokens(rows))
+    recipe = PretrainingRecipe(2, 1e-3, 2, 4, 8, d_model=8, d_ff=8, layers=1)
+    bert = on_gpu(make_bert(texts.words, recipe))
+    pretrain(bert, texts, recipe)
+    guess(bert, questions(rows, texts.words))
+    splits = ("train", "validation", "test")
+    answers = torch.tensor([[1.0], [0.0], [0.0]] * 2)
+    task = Labelled(
+        ("first",), dict.fromkeys(splits, rows), dict.fromkeys(splits, answers),
+        texts.words,
+    )  # fmt: skip
+    model, _ = fine_tune(bert, task, FINE_TUNING._replace(steps=2))
+    measure(reader(model, task), task)
+    assert FrozenLinear(bert, task)(rows).device.type == "cpu"
+    pairs = next_sentence_pairs([rows[:3], rows[3:]])
+    batch = next(pair_batches(pairs, texts.words, recipe))
+    pair_loss(bert, moved(batch)).backward()
+    pair_accuracy(bert, pairs, texts.words)
 
 
 @case("recipes.borrowed.SentenceEncoder", "recipes.borrowed.read_vectors")

@@ -28,7 +28,7 @@ from annotated.bert import Bert, BertConfig, SentencePair, mask_tokens, pair_ids
 from annotated.checkpoints import Record
 from annotated.classifier import pool
 from annotated.data import pad_sequences
-from annotated.devices import device_of
+from annotated.devices import device_of, to_device
 from annotated.functions import (
     _modules,
     disguised,
@@ -410,6 +410,49 @@ def unigram_loss(texts: Unlabelled, batches: Sequence[Masked]) -> float:
     return sum(log(total / (counts[i] + 1)) for i in answers) / len(answers)
 
 
+def neighbour_losses(
+    texts: Unlabelled, batches: Sequence[Masked], trust: float = 20.0
+) -> dict[str, float]:
+    """Return the losses of tables of counts that know a token's neighbours, in nats.
+
+    ``"left"`` knows the token before it, ``"both"`` the one behind it, too, even if a
+    model would find a mask there. Where a table has seen little, a shorter one helps
+    out, as much as ``trust`` sightings would.
+
+    Args:
+        texts: whose training texts are counted.
+        batches: what :func:`questions` gave.
+        trust: the weight of the shorter table, in sightings.
+    """
+    words, edge = texts.words, -1  # before the first token and behind the last
+    single, left, right, both = (Counter[Any]() for _ in range(4))
+    before, behind, around = (Counter[Any]() for _ in range(3))
+    for text in texts.train:
+        row = [edge, *words.row(text), edge]
+        for a, b, c in zip(row, row[1:], row[2:], strict=False):
+            for table, key in (
+                *((single, b), (left, (a, b)), (right, (b, c)), (both, (a, b, c))),
+                *((before, a), (behind, c), (around, (a, c))),
+            ):
+                table[key] += 1
+    total = single.total() + len(words)
+    lost, number = {"left": 0.0, "both": 0.0}, 0
+    for _, tokens, asked in batches:
+        for ids, holds in zip(tokens.tolist(), asked.tolist(), strict=True):
+            row = [edge, *(i for i in ids if i != words.pad), edge]
+            for j, (a, b, c) in enumerate(zip(row, row[1:], row[2:], strict=False)):
+                if holds[j]:
+                    alone = (single[b] + 1) / total
+                    by_left = (left[a, b] + trust * alone) / (before[a] + trust)
+                    by_right = (right[b, c] + trust * alone) / (behind[c] + trust)
+                    shorter = trust * (by_left + by_right) / 2
+                    by_both = (both[a, b, c] + shorter) / (around[a, c] + trust)
+                    lost["left"] -= log(by_left)
+                    lost["both"] -= log(by_both)
+                    number += 1
+    return {name: nats / number for name, nats in lost.items()}
+
+
 # ---- few labels ----------------------------------------------------------------
 
 # of a BERT on chapter 10's functions; fewer steps where labels are few
@@ -520,8 +563,11 @@ class FrozenLinear:
         model = BertClassifier(self.bert, 1)
         rows = range(0, len(texts), 64)
         with evaluating(model):
-            parts = [model.vectors(self.words.ids(texts[i : i + 64])) for i in rows]
-        return torch.cat(parts)
+            parts = [
+                model.vectors(self.words.ids(texts[i : i + 64]).to(device_of(model)))
+                for i in rows
+            ]
+        return torch.cat(parts).cpu()
 
     def __call__(self, texts: Sequence[Text]) -> Float[Tensor, "n c"]:
         """Return the logits of each label for each of the ``texts``."""
@@ -609,7 +655,8 @@ def pair_accuracy(model: Bert, pairs: Pairs, words: Tokens) -> float:
     with evaluating(model):
         for i in range(0, len(pairs), 64):
             tokens, segments, labels = pair_rows(pairs[i : i + 64], words)
-            answers = model.guess_next(model(tokens, segments)).argmax(dim=-1)
+            read = model(*to_device((tokens, segments), device_of(model)))
+            answers = model.guess_next(read).argmax(dim=-1).cpu()
             right += (answers == labels).sum().item()
     return right / len(pairs)
 

@@ -224,6 +224,17 @@ def streams():
     return drawn
 
 
+def gaps():
+    shown = "for", "i", "in", "", "(n):"
+    drawn, x = "", 6
+    for token in shown:
+        wide = LETTER * len(token) + 10 if token else 52
+        drawn += box(x, 34, wide, 24, 0.75 if not token else 0.1)
+        drawn += text(x + wide / 2, 51, token or "?", ' text-anchor="middle"')
+        x += wide + 5
+    return drawn + text(6, 82, "range? reversed?", ' class="small"')
+
+
 def crossing():
     places = [14 + 16 * i for i in range(5)]
     drawn = box(26, 4, 26, 84, style=SOLID) + box(148, 4, 26, 84, style=SOLID)
@@ -241,7 +252,7 @@ def crossing():
 PICTURES = {
     1: dates, 2: words, 3: heads, 4: mask, 5: clocks, 6: stacks, 7: losses,
     8: copying, 9: saying, 10: sorting, 11: following, 12: segments, 13: wheel,
-    14: streams,
+    14: streams, 15: gaps,
     "laboratory": crossing,
 }  # fmt: skip
 

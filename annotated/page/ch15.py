@@ -1,0 +1,541 @@
+"""Chapter 15, BERT: its drawings, tables, proofs, and what is measured live."""
+
+from collections.abc import Callable, Mapping, Sequence
+from importlib.util import find_spec
+from itertools import product
+from typing import Any
+
+import matplotlib.pyplot as plt
+import torch
+from torch import Tensor, nn
+
+from annotated.bert import Bert, BertConfig, mask_tokens
+from annotated.page.ch10 import borrowed_rows
+from annotated.page.diagrams import LINE, NOTE, Drawing
+from annotated.page.frames import Html
+from annotated.page.notebook import check_close, check_same, show, show_table
+from annotated.page.plots import LINES, MARKERS, OTHER, THIS
+from annotated.page.records import Rows, dots, grouped
+from annotated.page.references import torch_weights
+from annotated.page.svg import COLOURS
+from annotated.transformer import ACTIVATIONS
+from annotated.wordpiece import cut_word
+
+HIDDEN = "[MASK]"
+
+# ---- hide and guess ------------------------------------------------------------
+
+
+def gap() -> Html:
+    """Draw a line of code with a gap: what BERT sees, and what a GPT would see."""
+    before, after = ["for", "item", "in"], ["(", "len", "(", "items", ")", ")", ":"]
+    drawing = Drawing(350, 150)
+    for row, (top, name) in enumerate(
+        ((22, "Both sides"), (96, "The left side alone"))
+    ):
+        x = 6.0
+        drawing.text(6, top - 6, name, anchor="start", bold=True)
+        for i, token in enumerate([*before, "", *after]):
+            width = 7.85 * len(token) + 9 if token else 40
+            if not token:
+                drawing.frame(x, top, width, 24, shade=0.3, color="this")
+                drawing.text(x + width / 2, top + 17, "?", bold=True)
+            elif row and i > len(before):
+                drawing.frame(x, top, width, 24, dashed=True)
+            else:
+                drawing.frame(x, top, width, 24, shade=0.12, color="other")
+                drawing.text(x + width / 2, top + 17, token, code=True)
+            x += width + 3
+        said = "It counts, so: range." if not row else "items? list? self? range?"
+        drawing.text(6, top + 24 + LINE + 2, said, anchor="start", size=NOTE)
+    return drawing.figure(
+        alt="A line of code with a gap: for item in, a gap, (len(items)):. Whoever "
+        "sees both sides guesses range. From the left side alone, much is possible.",
+        caption="What stands behind the gap tells as much as what stands before it.",
+    )
+
+
+def hidden_row(tokens: Sequence[str], read: Sequence[str], asked: Tensor) -> Html:
+    """Draw a row of tokens, what is read instead of them, and what is asked for.
+
+    Args:
+        tokens: as they stand in the text.
+        read: as many, with some hidden.
+        asked: as many booleans.
+    """
+    spots, x, line = [], 0.0, 0
+    width = [7.85 * max(map(len, pair)) + 8 for pair in zip(tokens, read, strict=True)]
+    for i, wide in enumerate(width):
+        if x + wide > 346:
+            x, line = 0.0, line + 1
+        spots.append((i, x, line))
+        x += wide + 4
+    high = 84
+    drawing = Drawing(350, high * (line + 1))
+    for i, x, line in spots:
+        top, middle = high * line, x + width[i] / 2
+        changed, color = read[i] != tokens[i], "this" if asked[i] else "other"
+        drawing.frame(
+            x, top + 2, width[i], 22, shade=0.35 if changed else 0.1, color=color
+        )
+        drawing.text(middle, top + 18, read[i], code=True)
+        if asked[i]:
+            drawing.arrow((middle, top + 28), (middle, top + 44))
+            drawing.frame(x, top + 47, width[i], 22)
+            drawing.text(middle, top + 63, tokens[i], code=True)
+    where = ", ".join(tokens[i] for i in asked.nonzero().flatten().tolist())
+    return drawing.figure(
+        alt=f"Read: {' '.join(read)}. Asked for: {where}.",
+        caption="Above, what the model reads. Below an arrow, what it's asked for "
+        "there; nothing else is scored.",
+    )
+
+
+def check_hide(hide: Callable) -> None:
+    """Prove that ``hide`` and the module change as many tokens as they should."""
+    torch.manual_seed(0)
+    tokens = torch.randint(2, 1000, (400, 500))  # 0 and 1 are special
+    tokens[:, -50:] = 0
+    ordinary = torch.arange(2, 1000)
+    wanted = torch.tensor([0.15, 0.8, 0.1, 0.1])
+    for name, (read, asked) in {
+        "hide": hide(tokens, 1, ordinary),
+        "mask_tokens": mask_tokens(tokens, 1000, 1, (0, 1)),
+    }.items():
+        assert not asked[tokens == 0].any(), "padding is never asked for"
+        assert torch.equal(read[~asked], tokens[~asked])
+        masks, same = read[asked] == 1, read[asked] == tokens[asked]
+        parts = masks, ~masks & ~same, same
+        shares = torch.stack([p.double().mean() for p in parts])
+        rate = asked[:, :-50].double().mean()
+        found = torch.cat([rate[None], shares])
+        # 180,000 draws, 27,000 asked: five deviations are 0.0042 and less than 0.013
+        check_close(f"{name}: 15 %, and 80, 10, 10 of them", found, wanted, 0.013)
+
+
+# ---- the model -----------------------------------------------------------------
+
+
+def inputs_picture() -> Html:
+    """Draw what is added for each token of two sentences: three embeddings."""
+    tokens = ["[CLS]", "open", "it", "[SEP]", "read", "##ing", "[SEP]"]
+    segments = [0, 0, 0, 0, 1, 1, 1]
+    drawing = Drawing(350, 178)
+    x = 4.0
+    for i, (token, segment) in enumerate(zip(tokens, segments, strict=True)):
+        width = 46.0
+        middle = x + width / 2
+        drawing.text(middle, 16, token, code=True, size=NOTE)
+        colors = (("this", 0.3), ("key" if segment else "value", 0.3), ("other", 0.2))
+        for row, (said, (color, shade)) in enumerate(
+            zip(("token", "AB"[segment], str(i)), colors, strict=True)
+        ):
+            top = 26 + 40 * row
+            drawing.frame(x, top, width - 2, 24, shade=shade, color=color)
+            drawing.text(middle - 1, top + 17, said, size=NOTE)
+            if row < 2:
+                drawing.text(middle - 1, top + 37, "+")
+        drawing.arrow((middle - 1, 132), (middle - 1, 150))
+        x += width + 3
+    drawing.frame(2, 152, 342, 24, shade=0.1, color="this")
+    drawing.text(173, 169, "normalise, then the encoder")
+    return drawing.figure(
+        alt="Seven tokens: [CLS] open it [SEP] read ##ing [SEP]. For each, three "
+        "vectors are added: of the token, of its sentence, A or B, and of its position "
+        "from 0 to 6.",
+        caption="Rows: token, sentence, position. [CLS] is read for the whole, and "
+        "[SEP] ends a sentence.",
+    )
+
+
+def check_bert(read: Callable, guess: Callable) -> None:
+    """Prove that ``read`` and ``guess`` are the module, around PyTorch's encoder."""
+    torch.manual_seed(0)
+    config = BertConfig(
+        23, d_model=12, heads=3, layers=2, d_ff=20, max_len=9, dropout=0.0
+    )
+    model = Bert(config).double()
+    with torch.no_grad():  # norms and biases that are not 1 and 0
+        for parameter in model.parameters():
+            parameter.add_(0.3 * torch.randn_like(parameter))
+    tokens = torch.tensor([[2, 7, 8, 3, 9, 10, 3], [2, 5, 3, 6, 3, 0, 0]])
+    segments = torch.tensor([[0, 0, 0, 0, 1, 1, 1], [0, 0, 0, 1, 1, 0, 0]])
+    real = tokens != 0
+
+    def by_hand(model: Bert) -> tuple[Tensor, Tensor]:
+        states = read(model, tokens, segments)
+        return states[real], guess(model, states)[real]
+
+    def module(model: Bert) -> tuple[Tensor, Tensor]:
+        states = model(tokens, segments)
+        return states[real], model.guess_tokens(states)[real]
+
+    def theirs(model: Bert) -> tuple[Tensor, Tensor]:
+        c = model.config
+        sizes = c.d_model, c.heads, c.d_ff, 0.0, ACTIVATIONS[c.activation]
+        with torch.device("meta"):
+            layer = nn.TransformerEncoderLayer(*sizes, c.norm_epsilon, batch_first=True)
+            stack = nn.TransformerEncoder(layer, c.layers, enable_nested_tensor=False)
+        x = model.embedding.weight[tokens] + model.segments.weight[segments]
+        x = model.norm(x + model.positions.table[: tokens.shape[1]])
+        states = torch.func.functional_call(
+            stack,
+            torch_weights(model.encoder),
+            (x,),
+            {"src_key_padding_mask": ~real},
+        )
+        return states[real], guess(model, states)[real]
+
+    check_same("by hand = `Bert`: states, guesses", module, by_hand, model)
+    check_same("`nn.TransformerEncoder` within `Bert`", module, theirs, model)
+
+
+def parameter_count(config: BertConfig) -> dict[str, int]:
+    """Return the number of parameters of each part, from the ``config`` alone."""
+    c, d = config, config.d_model
+    norm = 2 * d
+    layer = 4 * (d * d + d) + (d * c.d_ff + c.d_ff) + (c.d_ff * d + d) + 2 * norm
+    return {
+        "embeddings": (c.vocab_size + c.max_len + c.segments) * d + norm,
+        "layers": c.layers * layer,
+        "pooler": d * d + d,
+        "heads": (d * d + d) + norm + c.vocab_size + (2 * d + 2),
+    }
+
+
+def counts_table() -> Html:
+    """Show the number of parameters of BERT's two sizes, part by part."""
+    sizes = {
+        "base": BertConfig(),
+        "large": BertConfig(d_model=1024, heads=16, layers=24, d_ff=4096),
+    }
+    rows = []
+    for name, config in sizes.items():
+        parts = parameter_count(config)
+        with torch.device("meta"):  # no numbers, shapes alone
+            there = sum(p.numel() for p in Bert(config).parameters())
+        assert there == sum(parts.values()), name
+        whole = there - parts["heads"]
+        in_millions = [f"{n / 1e6:.1f}" for n in (*parts.values(), whole, there)]
+        rows.append((name, config.layers, config.d_model, *in_millions))
+    header = "BERT", "layers", "width", "embeddings", "layers", "pooler", "heads"
+    return show_table(
+        (*header, "without heads", "with"),
+        rows,
+        "Millions of parameters, computed from the configuration, and equal to what "
+        "the class has.",
+    )
+
+
+def check_cut(cut: Callable) -> None:
+    """Prove that ``cut`` is the module, and what ``tokenizers`` does if it's there."""
+    pieces = {*"abc", "ab", "abc", "##a", "##b", "##bc", "##cab", "##ca"}
+    several = [
+        "".join(letters) for n in range(1, 6) for letters in product("abcx", repeat=n)
+    ]
+    ours = [cut(word, pieces) for word in several]
+    assert ours == [cut_word(word, pieces) for word in several]
+    print(f"✓ cut = cut_word on {len(several):,} words")
+    if find_spec("tokenizers"):
+        from tokenizers.models import WordPiece
+
+        vocabulary = {piece: i for i, piece in enumerate(["[UNK]", *sorted(pieces)])}
+        theirs = WordPiece(vocabulary, unk_token="[UNK]")
+        assert ours == [[t.value for t in theirs.tokenize(word)] for word in several]
+        print("✓ and WordPiece of tokenizers")
+
+
+# ---- learning ------------------------------------------------------------------
+
+
+def plateau_figure(losses: Sequence[float], line: float, every: int, turn: int) -> Html:
+    """Plot the loss on hidden tokens, and the line that it waits at.
+
+    Args:
+        losses: on held-out text, from before the first step on.
+        line: the loss of guessing each token by its share.
+        every: steps from one loss to the next.
+        turn: step at which texts became whole.
+    """
+    figure, ax = plt.subplots(figsize=(8.6, 3.6))
+    steps = [every * i for i in range(len(losses))]
+    ax.plot(steps, losses, color=THIS, label="BERT")
+    ax.axhline(line, color=OTHER, linestyle=LINES[1])
+    ax.text(steps[-1], line + 0.1, "each token by its share", ha="right", color=OTHER)
+    ax.axvline(turn, color=COLOURS["muted"], linestyle=":", linewidth=1)
+    ax.text(turn + 8, 5.6, "whole functions", color=COLOURS["muted"])
+    ax.set(xlabel="steps", ylabel="loss, nats per hidden token", ylim=(0, 8.3))
+    waits = sum(abs(loss - line) < 0.3 for loss in losses) * every
+    return show(
+        figure,
+        title="Down to the line, a wait, and on",
+        alt=f"The loss falls from {losses[0]:.1f} to the line at {line:.2f} nats, "
+        f"stays within 0.3 of it for about {waits} steps, and ends at "
+        f"{losses[-1]:.2f}.",
+        caption="Held-out pieces of 32 tokens, 15 % of them masks. From the dotted "
+        "line on, the model reads whole functions, with positions it has to get "
+        "used to.",
+    )
+
+
+#: changes of the training, as the record names them, by panel
+DELAYS = (
+    (
+        ("as it is", "as it is"),
+        ("a third of the rate", "a third of the rate"),
+        ("three times the rate", "three times"),
+        ("three times the rate, no warm-up", "and no warm-up"),
+    ),
+    (
+        ("as it is", "as it is"),
+        ("a quarter of the batch", "a quarter of the texts"),
+        ("long texts", "and 128 tokens each"),
+    ),
+)
+
+
+def delays_figure(record: Mapping[str, Any]) -> Html:
+    """Plot losses by step, for changes of the rate and of what is in a batch."""
+    figure, axes = plt.subplots(1, 2, figsize=(8.6, 3.9), sharey=True)
+    looks = THIS, COLOURS["value"], COLOURS["wrong"], OTHER
+    runs, said = grouped(record["rows"], "kind"), []
+    for ax, kinds, title in zip(
+        axes, DELAYS, ("The learning rate", "The batch"), strict=True
+    ):
+        for i, (kind, name) in enumerate(kinds):
+            for seed, run in enumerate(runs[kind,]):
+                steps = range(record["every"], 9999, record["every"])
+                points = [*zip(steps, run["losses"], strict=False)]
+                label = {"label": name} if not seed else {}
+                ax.plot(*zip(*points, strict=True), LINES[i], color=looks[i], lw=1.3,
+                        **label)  # fmt: skip
+            lasts = dots((run["last"] for run in runs[kind,]), ".2f")
+            said.append(f"{title}, {name}: {lasts}")
+        ax.axhline(record["lines"]["32"], color=COLOURS["muted"], linewidth=1)
+        ax.set(title=title, xlabel="steps", ylim=(1.2, 5.2))
+        ax.legend(loc="lower left", fontsize=12)
+    axes[0].set_ylabel("nats per hidden token")
+    return show(
+        figure,
+        title="Too fast, or too few texts at once, and it stays",
+        alt=f"Losses on held-out text at the end, with three seeds. {'; '.join(said)}.",
+        caption="Three recorded seeds each; the grey line: each token by its share. "
+        "Here 15 tokens in a hundred are asked for, as BERT does it.",
+    )
+
+
+def delays_said(record: Mapping[str, Any]) -> str:
+    """Say which changes keep a model at the line."""
+    runs = grouped(record["rows"], "kind")
+    left = {kind: [run["left"] for run in some] for (kind,), some in runs.items()}
+    last = {kind: [run["last"] for run in some] for (kind,), some in runs.items()}
+    line, usual = record["lines"]["32"], left["as it is"]
+    slow = [a / b for a, b in zip(left["a third of the rate"], usual, strict=True)]
+    fast, bare = "three times the rate", "three times the rate, no warm-up"
+    assert min(slow) > 1.3 and max(slow) < 1.7 and max(last["as it is"]) < 1.8
+    assert min(last[fast]) > line - 0.45 and left[bare].count(0) == 2
+    few, long = "a quarter of the batch", "long texts"
+    assert min(left[few]) > 2.5 * max(usual) and min(last[long]) > 3
+    assert max(abs(a - b) for a, b in zip(left["no warm-up"], usual, strict=True)) < 60
+    return (
+        f"**The rate.** As it is, the model is {record['below']} nats below the line "
+        f"after {min(usual)} to {max(usual)} steps. With a third of the rate it takes "
+        "about half as long again. With *three times* the rate it's stuck just below "
+        f"the line, at {min(last[fast]):.1f} to {max(last[fast]):.1f}: norms that "
+        "come after each sum don't bear it ([page 6b](06b_norm_order.ipynb)). Leave "
+        "out its warm-up, too, and two of three seeds never leave. (At our rate, the "
+        "warm-up makes no difference.) **The batch.** With a quarter of the texts, "
+        f"leaving takes {min(left[few])} to {max(left[few])} steps. With these as long "
+        "as they come, the model leaves sooner, and then creeps: neighbours are "
+        "harder to find among 128 positions than among 32. That's why ours learns "
+        "from short pieces first, and BERT did, too."
+    )
+
+
+def masking_table(record: Mapping[str, Any]) -> Html:
+    """Show what was learned by each way to hide tokens."""
+    rows = []
+    for (kind,), runs in grouped(record["rows"], "kind").items():
+        masks, shown = (
+            dots((run[name][key] for run in runs), form)
+            for name, key, form in (
+                ("masks", "loss", ".2f"),
+                ("shown", "accuracy", ".0%"),
+            )
+        )
+        rows.append((kind, masks, shown, dots((r["fine-tuned"] for r in runs), ".2f")))
+    header = "asked for", "loss behind masks", "knows what it sees", "fine-tuned F1"
+    return show_table(header, rows, "A number for each of three seeds.")
+
+
+def masking_said(record: Mapping[str, Any], labels: Mapping[str, Any]) -> str:
+    """Say what each way to hide was good for; ``labels`` has what nothing gives."""
+
+    def means(read: Callable[[Mapping[str, Any]], float]) -> list[float]:
+        groups = grouped(record["rows"], "kind").values()
+        return [sum(map(read, runs)) / len(runs) for runs in groups]
+
+    hidden = means(lambda row: row["masks"]["loss"])
+    shown = means(lambda row: row["shown"]["accuracy"])
+    tuned = means(lambda row: row["fine-tuned"])
+    nothing = _means(labels["rows"], "tuned")["scratch", record["labels"]]
+    # BERT's way, masks alone, 30 %, 40 %, as many kept
+    assert max(hidden[2:4]) < min(hidden[:2]) - 0.3
+    assert shown[1] < 0.5 < min(shown[0], *shown[2:]) and shown[4] > 0.95
+    assert tuned[1] < nothing - 0.05 and tuned[4] == max(tuned) > nothing + 0.01
+    assert abs(tuned[0] - nothing) < 0.02
+    return (
+        f"**Masks alone.** Shown a token, the model can name it in {shown[1]:.0%} of "
+        "the cases: it was never asked, so it didn't keep it. Fine-tuned it gets "
+        f"{tuned[1]:.2f}, less than the same model *without any pretraining* has, "
+        f"namely {nothing:.2f}. BERT's two tenths repair that ({shown[0]:.0%}, "
+        f"{tuned[0]:.2f}). Show half of what is asked for, and it knows nearly "
+        f"everything and is the best after fine-tuning, with {tuned[4]:.2f}. A model "
+        "as narrow as ours forgets what it isn't asked for; that's why our recipe "
+        "shows half.\n\n"
+        "**More gaps.** With 30 and 40 % it guesses better than with 15 %, after "
+        f"as many steps ({hidden[2]:.2f} and {hidden[3]:.2f} nats against "
+        f"{hidden[0]:.2f}): every text asks more questions. Fine-tuned, there's no "
+        "clear winner. These are short trainings of a small model; large ones have "
+        "been found to like 40 % "
+        "([Wettig et al., 2023](https://arxiv.org/abs/2202.08005))."
+    )
+
+
+def pairs_table(record: Mapping[str, Any]) -> Html:
+    """Show how many pairs of sentences are judged right, by words and by BERT."""
+    names = {"next": "does it follow?", "order": "which comes first?"}
+    rows = []
+    for (kind,), runs in grouped(record["rows"], "kind").items():
+        cells = (dots((run[key] for run in runs), ".0%") for key in ("topic", "model"))
+        rows.append((names[kind], *cells))
+    return show_table(
+        ("question", "common words", "BERT"),
+        rows,
+        f"Right, of {record['pairs']['held out']:,} held-out pairs; three seeds.",
+    )
+
+
+def pairs_said(record: Mapping[str, Any]) -> str:
+    """Say what common words tell of two sentences, and what BERT learned of it."""
+    runs = grouped(record["rows"], "kind")
+
+    def of(kind: str, key: str) -> list[float]:
+        return [run[key] for run in runs[kind,]]
+
+    words, model, seen = (of("next", key) for key in ("topic", "model", "seen"))
+    order = of("order", "model")
+    assert min(words) > 0.7 and max(model) < 0.65 and min(seen) > 0.8
+    assert all(abs(share - 0.5) < 0.02 for share in of("order", "topic"))
+    assert 0.52 < min(order) and max(order) < 0.56
+    return (
+        "**Yes, topics nearly suffice.** Two sentences that share a rare word follow "
+        f"each other: that alone is right on {min(words):.0%} of the pairs, without "
+        "reading any of them. Our BERT isn't even as good: it has learned its training "
+        f"pairs by heart ({min(seen):.0%} and more) and gets {min(model):.0%} to "
+        f"{max(model):.0%} of new ones. Of **which comes first** common words know "
+        f"nothing, and our BERT little: {min(order):.0%} to {max(order):.0%}. A score "
+        "on next sentences doesn't say that a model understands how sentences "
+        "connect. (Whether the harder question makes a better model is more than a "
+        "miniature can tell; ALBERT's authors found that it does.)"
+    )
+
+
+# ---- few labels ----------------------------------------------------------------
+
+LABELLED = {
+    "TF-IDF": "TF-IDF, linear",
+    "encoder": "chapter 10's encoder, from nothing",
+    "scratch": "this BERT, from nothing",
+    "pretrained": "pretrained, fine-tuned",
+    "frozen": "pretrained, frozen",
+}
+LOOKS = {
+    "TF-IDF": {"color": COLOURS["value"], "linestyle": LINES[1], "marker": MARKERS[1]},
+    "encoder": {"color": OTHER, "linestyle": LINES[2], "marker": MARKERS[2]},
+    "scratch": {"color": COLOURS["key"], "linestyle": LINES[3], "marker": "D"},
+    "pretrained": {"color": THIS, "linestyle": LINES[0], "marker": MARKERS[0]},
+    "frozen": {"color": COLOURS["query"], "linestyle": LINES[3], "marker": "v"},
+}
+
+
+def _means(rows: Rows, key: str) -> dict[tuple, float]:
+    groups = grouped(rows, "kind", "size")
+    return {one: sum(r[key] for r in runs) / len(runs) for one, runs in groups.items()}
+
+
+def few_labels_figure(
+    labels: Mapping[str, Any], films: Mapping[str, Any], borrowed: Mapping[str, Any]
+) -> Html:
+    """Plot both learning curves: our miniature's, and that of a model of the world's.
+
+    Args:
+        labels: the record of chapter 15's functions.
+        films: that of chapter 10's film sentences.
+        borrowed: that of MiniLM on them.
+    """
+    figure, axes = plt.subplots(1, 2, figsize=(8.6, 4.0))
+    said = []
+    films_rows = [
+        row | {"kind": {"fine-tuned": "pretrained"}.get(row["kind"], row["kind"])}
+        for row in borrowed_rows(films, borrowed)
+    ]
+    for ax, rows, key, title in (
+        (axes[0], labels["rows"], "tuned", "48 seconds of functions"),
+        (axes[1], films_rows, "accuracy", "A billion pairs of sentences"),
+    ):
+        means = _means(rows, key)
+        sizes = sorted({row["size"] for row in rows})
+        for kind, look in LOOKS.items():
+            if (kind, sizes[0]) not in means:
+                continue
+            for row in rows:
+                if row["kind"] == kind:
+                    dot = {"color": look["color"], "alpha": 0.35}
+                    ax.plot(row["size"], 100 * row[key], ".", **dot)
+            line = [100 * means[kind, size] for size in sizes]
+            ax.plot(sizes, line, **look, label=LABELLED[kind])
+            said.append(f"{title}, {kind}: {line[0]:.0f} to {line[-1]:.0f}")
+        ax.set(xscale="log", title=title, xlabel="labelled texts")
+        ax.set_xticks(sizes, [f"{size:,}" for size in sizes])
+        ax.minorticks_off()
+    axes[0].set_ylabel("macro F1, %")
+    axes[1].set_ylabel("right, %")
+    axes[0].legend(loc="lower right", fontsize=12)
+    return show(
+        figure,
+        title="What pays is how much was read before",
+        alt=f"Scores by the number of labels. {'; '.join(said)}.",
+        caption="Left: chapter 10's functions and this chapter's BERT. Right: chapter "
+        "10's film sentences, and all-MiniLM-L6-v2. Lines: means; dots: recorded "
+        "seeds.",
+    )
+
+
+def few_labels_said(record: Mapping[str, Any]) -> str:
+    """Say from how few labels pretraining pays, and how much of it order was for."""
+    means = _means(record["rows"], "tuned")
+    sizes = sorted({row["size"] for row in record["rows"]})
+    few, half, thousand, two, most = sizes
+    ahead = {n: means["pretrained", n] - means["scratch", n] for n in sizes}
+    assert ahead[few] < 0 < min(ahead[n] for n in sizes[1:])
+    for n, more in ((thousand, two), (two, most)):  # worth twice the labels
+        assert abs(means["pretrained", n] - means["encoder", more]) < 0.005
+    assert max(means["pretrained", n] - means["TF-IDF", n] for n in sizes) < 0.01
+    shuffled, real, none = (
+        means[kind, thousand] for kind in ("shuffled", "pretrained", "scratch")
+    )
+    gains = list(ahead.values())[1:]
+    return (
+        f"Read the left side from left to right. With {few} labels there's nothing to "
+        f"gain yet. From {half} on, the pretrained model is ahead of the same one from "
+        f"nothing, by {min(gains):.2f} to {max(gains):.2f}. With {thousand:,} and with "
+        f"{two:,} labels it does as well as chapter 10's encoder with twice as many. "
+        "But it's never ahead of counting by more than a hundredth, and frozen it's "
+        "poor: a logistic regression on its states finds little.\n\n"
+        "**What did it learn that helps?** Here's a control. Pretrain on the same "
+        f"functions, *their tokens shuffled*. With {thousand:,} labels, macro F1 is "
+        f"{none:.3f} from nothing, {shuffled:.3f} after shuffled functions, and "
+        f"{real:.3f} after real ones. Most of the gain is there without any order: "
+        "which tokens keep company is what it mostly learned, and what this task needs."
+    )

@@ -1,0 +1,59 @@
+"""Faults of annotated/page/ch15.py: (text, what replaces it, what is wrong then)."""
+
+# fmt: off
+FAULTS = {
+    "gap": [
+        ("row and i > len(before)", "False", "both sides, twice"),
+    ],
+    "hidden_row": [
+        ("changed = read[i] != tokens[i]", "changed = asked[i]", "what stays, too"),
+        ("tokens[i], code=True", "read[i], code=True", "asked for what is read"),
+    ],
+    "check_hide": [
+        ("assert not asked[tokens == 0].any()", "assert True", "padding asked for"),
+    ],
+    "inputs_picture": [
+        ("[0, 0, 0, 0, 1, 1, 1]", "[0, 0, 0, 1, 1, 1, 1]", "an end of the other one"),
+    ],
+    "check_bert": [
+        ('{"src_key_padding_mask": ~real}', "{}", "padding is seen"),
+    ],
+    "parameter_count": [
+        ("c.layers * layer", "layer", "one layer"),
+        ("+ 2 * norm", "+ norm", "one norm a layer"),
+        ("+ (2 * d + 2)", "", "no second task"),
+    ],
+    "counts_table": [
+        ('there - parts["heads"]', "there", "heads in both"),
+    ],
+    "plateau_figure": [
+        ("abs(loss - line) < 0.3", "loss > line", "above it"),
+        ("losses[-1]", "losses[0]", "where it began"),
+    ],
+    "delays_figure": [
+        ('run["last"] for run in runs[kind,]', 'run["left"] for run in runs[kind,]',
+         "when, not where"),
+    ],
+    "delays_said": [
+        ("left[bare].count(0) == 2", "True", "never, whatever was found"),
+    ],
+    "masking_table": [
+        ('("shown", "accuracy", ".0%")', '("masks", "accuracy", ".0%")', "hidden ones"),
+    ],
+    "masking_said": [
+        ("{shown[1]:.0%}", "{shown[0]:.0%}", "of BERT's way"),
+    ],
+    "pairs_table": [
+        ('("topic", "model")', '("model", "topic")', "exchanged"),
+    ],
+    "pairs_said": [
+        ("max(model) < 0.65", "True", "as though topics won, whatever was found"),
+    ],
+    "few_labels_figure": [
+        ("(kind, sizes[0]) not in means", 'kind == "encoder"', "one line fewer"),
+    ],
+    "few_labels_said": [
+        ("(\"shuffled\", \"pretrained\", \"scratch\")",
+         "(\"scratch\", \"pretrained\", \"shuffled\")", "exchanged"),
+    ],
+}

@@ -1,0 +1,215 @@
+"""annotated/page/ch15.py: its drawings draw what ran, and its sentences say it."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+import torch
+from torch.nn import functional as F
+
+from annotated.bert import Bert, BertConfig, mask_tokens
+from annotated.masks import padding_mask
+from annotated.page import ch15
+from annotated.wordpiece import cut_word
+
+RESULTS = Path(__file__).parents[2] / "book" / "results"
+
+
+def recorded(name):
+    return json.loads((RESULTS / f"{name}.json").read_text("utf-8"))
+
+
+def html(shown):
+    return shown._repr_html_()
+
+
+def alt(shown):
+    return re.search(r'(?:alt|aria-label)="([^"]+)"', html(shown))[1]
+
+
+def cells(shown):
+    return re.findall(r"<t[dh][^>]*>([^<]*)</t[dh]>", html(shown))
+
+
+# ---- hide and guess ------------------------------------------------------------
+
+
+def test_the_opening_hides_the_right_side_once():
+    text = html(ch15.gap())
+    assert text.count("stroke-dasharray") == 7, "seven tokens behind the gap"
+    assert text.count(">items<") == text.count(">len<") == 1, "seen from both sides"
+    assert text.count(">item<") == 2 and text.count(">?<") == 2
+
+
+def test_what_is_asked_for_stands_below_what_is_read():
+    asked = torch.tensor([False, True, True, True])
+    shown = ch15.hidden_row(["def", "f", "(", ")"], ["def", "[MASK]", "if", ")"], asked)
+    text = html(shown)
+    assert text.count(">def<") == 1 and text.count(">)<") == 2
+    assert text.count(">f<") == text.count(">[MASK]<") == text.count(">if<") == 1
+    assert text.count('fill-opacity="0.35"') == 2, "a mask, and a random token"
+    assert alt(shown) == "Read: def [MASK] if ). Asked for: f, (, )."
+
+
+def hide(tokens, mask, ordinary, rate=0.15, shares=(0.8, 0.1, 0.1)):
+    special = [i for i in range(int(ordinary[-1]) + 1) if i not in ordinary]
+    return mask_tokens(tokens, int(ordinary[-1]) + 1, mask, special, rate, shares)
+
+
+def test_hiding_is_proved_by_its_shares(capsys):
+    ch15.check_hide(hide)
+    assert capsys.readouterr().out.count("✓") == 2
+    for wrong in (
+        lambda *given: hide(*given, rate=0.2),
+        lambda *given: hide(*given, shares=(1.0, 0.0, 0.0)),
+        lambda *given: hide(*given, shares=(0.8, 0.2, 0.0)),
+    ):
+        with pytest.raises(AssertionError):
+            ch15.check_hide(wrong)
+
+    def all_padding(tokens, mask, ordinary):
+        read, asked = hide(tokens, mask, ordinary)
+        return read, asked | (tokens == 0)
+
+    with pytest.raises(AssertionError, match="padding"):
+        ch15.check_hide(all_padding)
+
+
+# ---- the model -----------------------------------------------------------------
+
+
+def encode(bert, tokens, segments):
+    x = bert.embedding.weight[tokens] + bert.segments.weight[segments]
+    x = bert.norm(x + bert.positions.table[: tokens.shape[1]])
+    return bert.encoder(x, padding_mask(tokens))
+
+
+def guess(bert, states):
+    x = bert.transform_norm(F.gelu(bert.transform(states)))
+    return x @ bert.embedding.weight.T + bert.output.bias
+
+
+def test_three_embeddings_are_added():
+    text = html(ch15.inputs_picture())
+    assert text.count(">A<") == 4 and text.count(">B<") == 3
+    assert text.count(">[SEP]<") == 2 and text.count(">6<") == 1
+
+
+def test_the_model_is_proved_against_pytorch(capsys, monkeypatch):
+    ch15.check_bert(encode, guess)
+    assert capsys.readouterr().out.count("✓") == 2
+    with pytest.raises(AssertionError):
+        ch15.check_bert(lambda b, t, s: encode(b, t, 0 * s), guess)
+    with pytest.raises(AssertionError):
+        ch15.check_bert(encode, lambda b, x: guess(b, x) - b.output.bias)
+    shown = Bert.forward
+
+    def unmasked(self, tokens, segments=None, mask=None):
+        return shown(self, tokens, segments, torch.ones(1, 1, 1, 1).bool())
+
+    monkeypatch.setattr(Bert, "forward", unmasked)
+    with pytest.raises(AssertionError, match=r"nn\.TransformerEncoder"):
+        ch15.check_bert(
+            lambda b, t, s: b(t, s),  # as wrong as the module
+            guess,
+        )
+
+
+def test_parameters_are_counted_part_by_part():
+    config = BertConfig(11, d_model=6, heads=2, layers=3, d_ff=10, max_len=7)
+    parts, model = ch15.parameter_count(config), Bert(config)
+
+    def number(*modules):
+        return sum(p.numel() for module in modules for p in module.parameters())
+
+    tables = model.embedding, model.positions, model.segments, model.norm
+    assert parts["embeddings"] == number(*tables)
+    assert parts["layers"] == number(model.encoder)
+    assert parts["pooler"] == number(model.pooler)
+    heads = number(model.transform, model.transform_norm, model.follows) + 11
+    assert parts["heads"] == heads
+
+
+def test_the_sizes_are_those_of_the_literature():
+    found = cells(ch15.counts_table())
+    assert found[9:18] == "base 12 768 23.8 85.1 0.6 0.6 109.5 110.1".split()
+    assert found[18:27] == "large 24 1024 31.8 302.3 1.0 1.1 335.1 336.2".split()
+
+
+def test_cutting_is_proved(capsys):
+    ch15.check_cut(cut_word)
+    assert "1,364 words" in capsys.readouterr().out
+    with pytest.raises(AssertionError):
+        ch15.check_cut(lambda word, pieces: [word] if word in pieces else ["[UNK]"])
+
+
+# ---- learning ------------------------------------------------------------------
+
+
+def test_the_line_and_the_wait_are_said():
+    shown = ch15.plateau_figure([8.0, 4.2, 3.9, 3.8, 2.5], 4.0, 20, 60)
+    assert "the line at 4.00 nats, stays within 0.3 of it for about 60" in alt(shown)
+    assert "ends at 2.50" in alt(shown)
+
+
+def test_delays_are_those_of_the_record():
+    record = recorded("plateau")
+    said = alt(ch15.delays_figure(record))
+    assert "The learning rate, as it is: 1.67 · 1.56 · 1.66" in said
+    assert "The batch, and 128 tokens each: 3.30" in said
+    assert ch15.delays_said(record)
+    other = [row | {"left": 100} for row in record["rows"]]
+    with pytest.raises(AssertionError):
+        ch15.delays_said(record | {"rows": other})
+
+
+def test_ways_to_hide_are_those_of_the_record():
+    record, labels = recorded("masking"), recorded("labels")
+    text = " ".join(cells(ch15.masking_table(record)))
+    for row in record["rows"]:
+        assert f"{row['masks']['loss']:.2f}" in text
+        assert f"{row['shown']['accuracy']:.0%}" in text
+        assert f"{row['fine-tuned']:.2f}" in text
+    said = ch15.masking_said(record, labels)
+    assert "33% of the cases" in said and "gets 0.55" in said
+    other = [row | {"fine-tuned": 0.7} for row in record["rows"]]
+    with pytest.raises(AssertionError):
+        ch15.masking_said(record | {"rows": other}, labels)
+
+
+def test_pairs_are_those_of_the_record():
+    record = recorded("next")
+    found = cells(ch15.pairs_table(record))
+    for kind, name in (("next", "does it follow?"), ("order", "which comes first?")):
+        row = found[found.index(name) :]
+        runs = [run for run in record["rows"] if run["kind"] == kind]
+        assert row[1] == " · ".join(f"{run['topic']:.0%}" for run in runs)
+        assert row[2] == " · ".join(f"{run['model']:.0%}" for run in runs)
+    assert ch15.pairs_said(record)
+    other = [row | {"topic": 0.5, "model": 0.9} for row in record["rows"]]
+    with pytest.raises(AssertionError):
+        ch15.pairs_said(record | {"rows": other})
+
+
+# ---- few labels ----------------------------------------------------------------
+
+
+def test_both_learning_curves_are_drawn():
+    shown = ch15.few_labels_figure(*map(recorded, ("labels", "films", "borrowed")))
+    assert "functions, pretrained: 53 to 76" in alt(shown)
+    assert "functions, encoder: 54 to 74" in alt(shown)
+    assert "pairs of sentences, pretrained: 75 to 83" in alt(shown)
+    assert "pairs of sentences, scratch" not in alt(shown)
+
+
+def test_what_few_labels_gain_is_said():
+    record = recorded("labels")
+    said = ch15.few_labels_said(record)
+    assert "0.677 from nothing, 0.711 after shuffled functions, and 0.723" in said
+    other = [
+        row | {"tuned": row["tuned"] - 0.05 * (row["kind"] == "pretrained")}
+        for row in record["rows"]
+    ]
+    with pytest.raises(AssertionError):
+        ch15.few_labels_said(record | {"rows": other})
