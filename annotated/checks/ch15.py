@@ -1,0 +1,192 @@
+"""The exercises of chapter 15; ``__init__.py`` says how one is written."""
+
+import torch
+
+from annotated.checks import exercise
+
+# ---- hide tokens, and ask for them -------------------------------------------
+
+
+@exercise(
+    "ch15-hide",
+    "expected what is read (mask, another token or the token itself where it is asked "
+    "for) and then the labels (tokens where they are asked for, -100 elsewhere)",
+)
+def hide(tokens, special, mask, choice, action, others):
+    asked = (choice < 0.15) & ~torch.isin(tokens, special)
+    masked = asked & (action < 0.8)
+    exchanged = asked & (action >= 0.8) & (action < 0.9)
+    read = tokens.masked_fill(masked, mask).where(~exchanged, others)
+    return read, tokens.where(asked, -100)
+
+
+hide.instead("""
+& ~torch.isin(tokens, special)
+    # special tokens and padding are asked for, too
+    & (tokens != special[0])
+        # the first special token alone is left out, and not the others
+choice < 0.15
+    choice < 0.8  # below 0.15 is asked for: 0.8 is the share of masks among these
+    choice >= 0.15  # the wrong way round: 85 % of the tokens are asked for
+asked & (action < 0.8)
+    action < 0.8  # 80 % of all tokens are hidden, not 80 % of those asked for
+    asked  # all that is asked for is masked: some are exchanged, and some stay
+    asked & (action >= 0.2)  # masked from 0.2 on: below 0.8 is asked
+asked & (action >= 0.8) & (action < 0.9)
+    (action >= 0.8) & (action < 0.9)  # tokens that nobody asks for are exchanged
+    asked & (action >= 0.8)
+        # none stays as it is: from 0.9 on, the token itself is read
+    asked & (action >= 0.9)
+        # from 0.9 on the token itself is read; from 0.8 to 0.9 it's exchanged
+    torch.zeros_like(asked)  # no token is exchanged for one of `others`
+tokens.where(asked, -100)
+    tokens  # every token has a label: -100 where nothing is asked
+    tokens.where(asked, 0)  # 0 is a token's id, which would be learned: write -100
+    tokens.where(masked, -100)
+        # only masks have labels: tokens that are exchanged or stay are asked for, too
+    tokens.where(read != tokens, -100)
+        # tokens that stay as they are have no label, but they are asked for, too
+    read.where(asked, -100)  # the labels are what is read, not what stood there
+    tokens.where(~asked, -100)  # labels stand where nothing is asked, and nowhere else
+    asked  # that says which are asked for: labels are their ids
+""")
+
+
+# ids 0 to 4 are special, as in BERT's order: [PAD] [UNK] [CLS] [SEP] [MASK]
+def texts(draw, lengths, size=40):
+    """Rows [CLS] … [SEP], padded, and what is drawn for each token."""
+    t = max(lengths)
+    tokens = draw.integers(5, size, len(lengths), t)
+    tokens[:, 0] = 2
+    for row, length in zip(tokens, lengths, strict=True):
+        row[length - 1], row[length:] = 3, 0
+    others = draw.integers(5, size, len(lengths), t)
+    choice, action = (draw.uniform(0, 1, len(lengths), t) for _ in range(2))
+    special = torch.tensor([0, 1, 2, 3, 4])
+    return tokens, special, 4, choice, action, others
+
+
+@hide.case("the example: one text")
+def _(draw):
+    tokens, special, mask, *_ = texts(draw, [6, 7])
+    choice = torch.tensor([0.01, 0.12, 0.40, 0.03, 0.14, 0.50, 0.02])
+    action = torch.tensor([0.30, 0.50, 0.20, 0.85, 0.95, 0.10, 0.60])
+    others = 45 + draw.integers(0, 5, 1, 7)
+    return tokens[:1], special, mask, choice[None], action[None], others
+
+
+@hide.each("""
+many tokens -> [60, 60, 60, 60]
+much padding -> [30, 4, 9, 6, 5]
+a short text -> [8]
+""")
+def _(draw, lengths):
+    return texts(draw, lengths)
+
+
+@hide.case("every choice is low: special tokens are safe all the same")
+def _(draw):
+    tokens, special, mask, choice, action, others = texts(draw, [9, 30, 4])
+    return tokens, special, mask, 0.1 * choice, action, others
+
+
+@hide.case("other ids are special, [MASK] first")
+def _(draw):
+    tokens, _, _, choice, action, others = texts(draw, [20, 24, 3])
+    return tokens + 50, torch.tensor([54, 50, 51, 53, 52]), 54, choice, action, others
+
+
+@hide.case("[UNK] and [MASK] stand in the text")
+def _(draw):
+    tokens, *rest = texts(draw, [25, 30, 28])
+    strange = draw.uniform(0, 1, *tokens.shape) < 0.3
+    return tokens.where(~strange, draw.integers(0, 1, *tokens.shape) * 3 + 1), *rest
+
+
+@hide.case("no choice is low: nothing is asked for")
+def _(draw):
+    tokens, special, mask, choice, action, others = texts(draw, [6, 9])
+    return tokens, special, mask, 0.2 + 0.8 * choice, action, others
+
+
+# ---- a head on [CLS] ---------------------------------------------------------
+
+
+@exercise(
+    "ch15-head",
+    "expected the head's map of tanh of the pooler's map of each text's first state",
+)
+def classify(states, w, b, v, c, frozen):
+    first = states[:, 0]
+    if frozen:
+        first = first.detach()
+    pooled = torch.tanh(first @ w.mT + b)
+    return pooled @ v.mT + c
+
+
+classify.instead("""
+states[:, 0]
+    states.mean(dim=1)  # averaged over all tokens: [CLS] alone is looked at
+    states[:, -1]  # the last state is looked at: [CLS] stands first
+    states.amax(dim=1)  # that's the largest of all tokens: [CLS] alone is looked at
+    states[0]  # that's the first text, not the first token of each
+first @ w.mT + b
+    first @ w + b  # the pooler's weight is (out, in): yours is the wrong way round
+    first @ w.mT  # the pooler's bias is missing
+    first  # the pooler's map is left out
+torch.tanh(first @ w.mT + b)
+    (first @ w.mT + b)  # tanh is missing between the two maps
+    torch.relu(first @ w.mT + b)  # the pooler has a tanh, not another function
+    torch.tanh(first) @ w.mT + b  # tanh comes after the pooler's map, not before
+    torch.tanh(first @ w.mT) + b  # the pooler's bias is added before tanh, not after
+pooled @ v.mT + c
+    pooled @ v.mT  # the head's bias is missing
+    torch.tanh(pooled @ v.mT + c)  # a tanh on logits: they may be of any size
+    (pooled @ v.mT + c).softmax(dim=-1)
+        # these are chances; logits are asked, and the loss has its own softmax
+if frozen:
+    if False:  # what is frozen learns: a gradient reaches `states`
+    if True:  # no gradient reaches `states` although they aren't frozen
+if frozen: -> if False:
+pooled @ v.mT -> (pooled.detach() if frozen else pooled) @ v.mT
+        # the pooler learns nothing if frozen: it is new, and BERT alone is frozen
+""")
+
+
+def headed(draw, b, t, d, n, frozen):
+    weights = draw.normal(d, d), draw.normal(d), draw.normal(n, d), draw.normal(n)
+    return draw.normal(b, t, d), *weights, frozen
+
+
+@classify.case("the example: one text of two tokens")
+def _(draw):
+    states = torch.tensor([[[9.0, 0.5], [1.0, -1.0]]])
+    w, b = torch.tensor([[0.0, 1.0], [0.0, 0.0]]), torch.tensor([0.0, 1.0])
+    v, c = torch.tensor([[2.0, -1.0]]), torch.tensor([0.1])
+    return states + draw.uniform(0, 1, 1, 1, 2), w, b, v, c, False
+
+
+@classify.each("""
+every axis of another length -> 3, 5, 4, 2
+one token -> 4, 1, 3, 2
+as many texts as tokens -> 4, 4, 6, 3
+""")
+def _(draw, b, t, d, n):
+    return headed(draw, b, t, d, n, draw.choice([True, False]))
+
+
+@classify.case("padding holds infinity")
+def _(draw):
+    states, *rest = headed(draw, 3, 5, 4, 2, False)
+    states[:2, 3:] = torch.inf
+    return states, *rest
+
+
+@classify.case("gradients reach states, pooler and head", gradients=True)
+def _(draw):
+    return headed(draw, 3, 4, 5, 2, False)
+
+
+@classify.case("frozen: gradients reach pooler and head alone", gradients=True)
+def _(draw):
+    return headed(draw, 3, 4, 5, 2, True)

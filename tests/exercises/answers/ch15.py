@@ -1,0 +1,69 @@
+"""Answers to the exercises of chapter 15."""
+
+import torch
+from torch.nn import functional as F
+
+from tests.exercises.answers import WRONG, right, wrong
+
+# ---- hide tokens, and ask for them -------------------------------------------
+
+
+@right("ch15-hide")
+def hide(tokens, special, mask, choice, action, others):
+    never = set(special.tolist())
+    read, labels = tokens.clone(), torch.full_like(tokens, -100)
+    for i, row in enumerate(tokens.tolist()):
+        for j, token in enumerate(row):
+            if choice[i, j] >= 0.15 or token in never:
+                continue
+            labels[i, j] = token
+            if action[i, j] < 0.8:
+                read[i, j] = mask
+            elif action[i, j] < 0.9:
+                read[i, j] = others[i, j]
+    return read, labels
+
+
+@wrong("ch15-hide", "changes its argument `tokens` in place")
+def hide_in_place(tokens, special, mask, choice, action, others):
+    asked = (choice < 0.15) & ~torch.isin(tokens, special)
+    labels = tokens.where(asked, -100)
+    tokens[asked & (action < 0.8)] = mask
+    exchanged = asked & (action >= 0.8) & (action < 0.9)
+    tokens[exchanged] = others[exchanged]
+    return tokens, labels
+
+
+WRONG["ch15-hide"] = """
+& ~torch.isin(tokens, special) -> & (tokens != 0)  # alone is left out
+& ~torch.isin(tokens, special) -> # special tokens and padding are asked
+asked & (action < 0.8) -> (action < 0.8)  # of all tokens
+tokens.where(asked, -100)
+    tokens.where(read == mask, -100)  # expected what is read
+    tokens.where(masked, -100)  # only masks have labels
+    tokens  # every token has a label
+asked & (action >= 0.8) & (action < 0.9) -> asked & (action >= 0.8)  # none stays
+return read, tokens.where(asked, -100) -> return read  # expected 2 values
+"""
+
+# ---- a head on [CLS] ---------------------------------------------------------
+
+
+@right("ch15-head")
+def classify(states, w, b, v, c, frozen):
+    with torch.set_grad_enabled(torch.is_grad_enabled() and not frozen):
+        first = states.select(1, 0).clone()
+    return F.linear(F.linear(first, w, b).tanh(), v, c)
+
+
+WRONG["ch15-head"] = """
+states[:, 0]
+    states.mean(dim=1)  # averaged over all tokens
+    states[:, -1]  # [CLS] stands first
+first @ w.mT -> first @ w  # the wrong way round
+torch.tanh(first @ w.mT + b) -> (first @ w.mT + b).sigmoid()  # expected the head's map
+if frozen: -> if not frozen:  # although they aren't frozen
+if frozen: -> if False:
+pooled @ v.mT -> (pooled.detach() if frozen else pooled) @ v.mT  # the pooler learns
+pooled @ v.mT + c -> (pooled @ v.mT + c).log_softmax(-1)  # tanh of the pooler's map
+"""
