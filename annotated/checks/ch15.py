@@ -190,3 +190,113 @@ def _(draw):
 @classify.case("frozen: gradients reach pooler and head alone", gradients=True)
 def _(draw):
     return headed(draw, 3, 4, 5, 2, True)
+
+
+# ---- who can see the answer? -------------------------------------------------
+
+
+@exercise(
+    "ch15-sees",
+    "expected, for each position, whether its answer is shown and gets to it: layer by "
+    "layer, from position to position",
+)
+def sees(mask, layers, shown, asked):
+    t = len(mask)
+    holds = torch.eye(t, dtype=torch.bool)
+    for _ in range(layers):
+        gets = mask.double() @ holds.double() > 0
+        holds = holds | gets
+    holds = holds & shown
+    return holds[torch.arange(t), asked] & (asked >= 0)
+
+
+sees.instead("""
+range(layers)
+    range(1)  # one layer is followed: what a position got, it passes on in the next
+    range(layers - 1)  # a layer too few: even the first one attends
+    range(layers + 1)  # a layer too many is followed
+    range(t)  # a token goes on for more layers than there are
+holds = holds | gets
+    holds = gets  # a position keeps what it held, whether it attends to itself or not
+mask.double() @
+    mask.mT.double() @  # row i says to which positions i attends; yours, who attends
+        to i
+    (mask & shown).double() @
+        # a hidden token isn't shown, but its position passes on what it got
+holds = holds & shown
+    # what isn't shown is nowhere: nobody can see it
+    holds = holds & shown[:, None]
+        # shown says it of the token to guess, not of the position that guesses
+holds[torch.arange(t), asked]
+    holds[asked, torch.arange(t)]
+        # the position to guess holds the token of the one that guesses: the other way
+        round
+    holds.any(dim=1)  # whether it sees any token; the one to guess is asked for
+    holds.diagonal()  # each position's own token: `asked` says which one to guess
+& (asked >= 0) -> # -1 isn't the last position: there is nothing to guess
+return -> return ~(
+(asked >= 0) -> (asked >= 0))  # True and False are exchanged
+""")
+
+KINDS = {
+    "causal": lambda t: torch.ones(t, t, dtype=torch.bool).tril(),
+    "both": lambda t: torch.ones(t, t, dtype=torch.bool),
+    "not the next": lambda t: ~torch.ones(t - 1, dtype=torch.bool).diag(1),
+    "not itself": lambda t: ~torch.eye(t, dtype=torch.bool),
+    "two back": lambda t: torch.ones(t, t, dtype=torch.bool).tril().triu(-2),
+    "the next": lambda t: torch.ones(t - 1, dtype=torch.bool).diag(1),
+}
+
+
+def following(t):
+    """Each position has to guess the next token."""
+    return torch.tensor([*range(1, t), -1])
+
+
+@sees.each("""
+the example: the next may not be attended to, two layers -> "not the next", 4, 2
+the next may not be attended to, one layer -> "not the next", 5, 1
+a causal model, asked for the next -> "causal", 6, 3
+a bidirectional model, asked for the next -> "both", 5, 1
+""")
+def _(draw, kind, t, layers):
+    shown = torch.ones(t, dtype=torch.bool)
+    shown[draw.integer(0, t - 1)] = kind in ("not the next", "causal")
+    return KINDS[kind](t), layers, shown, following(t)
+
+
+@sees.each("""
+BERT: what is hidden is asked for -> "both", 8, 2, 0
+BERT: some of what is asked for is shown -> "both", 9, 2, 3
+no position attends to itself, one layer -> "not itself", 7, 1, 3
+no position attends to itself, two layers -> "not itself", 7, 2, 3
+""")
+def _(draw, kind, t, layers, kept):
+    order = torch.tensor(draw.shuffled(range(t)))
+    shown, asked = torch.ones(t, dtype=torch.bool), torch.full((t,), -1)
+    asked[order[: t - 3]] = order[: t - 3]
+    shown[order[kept : t - 3]] = False
+    return KINDS[kind](t), layers, shown, asked
+
+
+@sees.each("""
+far away, and a window of two: too few layers for some -> "two back", 9, 2
+far away, and a window of two: layers enough for more -> "two back", 9, 3
+only the next is attended to -> "the next", 8, 3
+""")
+def _(draw, kind, t, layers):
+    asked = (torch.arange(t) + draw.integers(-5, 5, t)).clamp(-1, t - 1)
+    shown = draw.mask(t)
+    asked[0], asked[t - 1] = 2, 2  # one from before, one from behind
+    return KINDS[kind](t), layers, shown.index_fill(0, torch.tensor([2]), True), asked
+
+
+@sees.each("""
+any mask, one layer -> 9, 1
+any mask, two layers -> 12, 2
+any mask, three layers -> 14, 3
+""")
+def _(draw, t, layers):
+    mask = draw.uniform(0, 1, t, t) < 0.15
+    shown = draw.uniform(0, 1, t) < 0.8
+    return mask, layers, shown, draw.integers(-1, t - 1, t)

@@ -101,7 +101,51 @@ def classify(states, w, b, v, c, frozen):
 
 
 # %% [markdown]
-# ## 3. In words: four runs
+# ## 3. Who can see the answer?
+#
+# *3 points. Goal: know why a bidirectional model isn't asked for the next token.*
+#
+# A model may read the answer that it's asked for without being meant to. Then its loss falls to 0, and it has learned to copy.
+#
+# Write `sees(mask, layers, shown, asked)`: at which positions can the last state depend on the token that this position has to guess? Don't run a model. Follow the ways that
+# a token can take.
+#
+# - At first a position holds its own token, if it's **shown**. Where it isn't, [MASK] stands in its place, and nothing holds this token.
+# - In each layer, a position gets what is held by all positions that it may attend to, hidden or not. It also **keeps** what it held: the residual stream goes past attention.
+#
+# | argument | shape | |
+# |---|---|---|
+# | `mask` | `(t, t)` | booleans: row $i$ says to which positions $i$ may attend |
+# | `layers` | an integer | 1 or more; all have the same mask |
+# | `shown` | `(t,)` | booleans: the token is read as it is |
+# | `asked` | `(t,)` | the position whose token each one has to guess; −1 where there's nothing to guess |
+# | result | `(t,)` | True where a position can see its answer, False elsewhere |
+#
+# *Example.* Four tokens, all of them shown, and each position has to guess the next one: `asked` is (1, 2, 3, −1). A causal model sees no answer. A bidirectional one sees all three in its first layer. So somebody forbids
+# $i$ to attend to $i + 1$, and nothing else. One layer sees no answer. With two, position 0 attends to 2, which has attended to 1: again all three are seen, (True, True, True, False).
+#
+# BERT has another way out: it doesn't ask about what is shown, `asked` is $i$ or −1.
+#
+# *Beware.* A tensor has an element −1.
+
+
+# %%
+# exercise: ch15-sees
+def sees(mask, layers, shown, asked):
+    """Where the last state can depend on the token to guess, (t,)."""
+    ### BEGIN SOLUTION
+    t = len(mask)
+    holds = torch.eye(t, dtype=torch.bool)  # position i holds token j
+    for _ in range(layers):
+        gets = mask.float() @ holds.float() > 0
+        holds = holds | gets
+    holds = holds & shown  # what isn't shown is nowhere
+    return holds[torch.arange(t), asked] & (asked >= 0)
+    ### END SOLUTION
+
+
+# %% [markdown]
+# ## 4. In words: four runs
 #
 # *3 points. Goal: find the cause of a pretraining or a fine-tuning that goes wrong.*
 #

@@ -67,3 +67,34 @@ if frozen: -> if False:
 pooled @ v.mT -> (pooled.detach() if frozen else pooled) @ v.mT  # the pooler learns
 pooled @ v.mT + c -> (pooled @ v.mT + c).log_softmax(-1)  # tanh of the pooler's map
 """
+
+# ---- who can see the answer? -------------------------------------------------
+
+
+@right("ch15-sees")
+def sees(mask, layers, shown, asked):
+    t = len(mask)
+    held = [{i} if shown[i] else set() for i in range(t)]
+    for _ in range(layers):
+        held = [
+            held[i].union(*(held[j] for j in range(t) if mask[i, j])) for i in range(t)
+        ]
+    return torch.tensor([target in held[i] for i, target in enumerate(asked.tolist())])
+
+
+@wrong("ch15-sees", "a hidden token isn't shown, but its position passes on")
+def sees_by_powers(mask, layers, shown, asked):
+    t = len(mask)
+    steps = torch.eye(t) + (mask & shown).float()
+    ways = torch.linalg.matrix_power(steps, layers) * shown
+    return (ways[torch.arange(t), asked] > 0) & (asked >= 0)
+
+
+WRONG["ch15-sees"] = """
+for _ in range(layers): -> for _ in range(1):  # one layer is followed
+range(layers) -> range(len(mask))  # for more layers than there are
+holds = holds | gets -> holds = gets  # keeps what it held
+& (asked >= 0) -> # isn't the last position
+holds = holds & shown -> # is nowhere
+mask.float() @ holds.float() -> holds.float() @ mask.mT.float()  # who attends to i
+"""
