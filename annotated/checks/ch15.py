@@ -1,8 +1,9 @@
 """The exercises of chapter 15; ``__init__.py`` says how one is written."""
 
 import torch
+from torch.nn import functional as F
 
-from annotated.checks import exercise
+from annotated.checks import exercise, faults
 
 # ---- hide tokens, and ask for them -------------------------------------------
 
@@ -300,3 +301,85 @@ def _(draw, t, layers):
     mask = draw.uniform(0, 1, t, t) < 0.15
     shown = draw.uniform(0, 1, t) < 0.8
     return mask, layers, shown, draw.integers(-1, t - 1, t)
+
+
+# ---- find the fault: half of the pairs ---------------------------------------
+
+
+@exercise(
+    "ch15-half",
+    "expected the mean cross-entropy of the tokens asked for, plus the mean "
+    "cross-entropy of all pairs",
+    faults("""
+(pair_logits, labels) -> (pair_logits, labels, ignore_index=0)
+        # is there a loss of the pairs whose label is 0?
+(pair_logits, -> (pair_logits.softmax(dim=-1),
+        # cross_entropy takes a softmax itself: does it get logits?
+(token_logits[asked], answers[asked])
+    (token_logits[asked], answers[asked]) * (asked.sum() / asked.numel())
+        # by how many tokens is the loss of the tokens divided?
+"""),
+)
+def pretraining_loss(token_logits, pair_logits, answers, labels):
+    asked = answers != 0
+    words = F.cross_entropy(token_logits[asked], answers[asked])
+    return words + F.cross_entropy(pair_logits, labels)
+
+
+pretraining_loss.instead("""
+(token_logits[asked], answers[asked])
+    (token_logits.flatten(0, 1), answers.flatten())
+        # positions where nothing is asked have a loss, too
+    (token_logits[asked], answers[asked], reduction="sum")
+        # the losses of tokens are added up: their mean is asked
+    (token_logits[asked].softmax(dim=-1), answers[asked])
+        # the tokens' logits go through a softmax before cross_entropy, which takes one
+words + -> # the tokens are missing in the loss
+words + F.cross_entropy(pair_logits, labels) -> words  # the pairs are missing
+F.cross_entropy(pair_logits, labels)
+    F.cross_entropy(pair_logits, 1 - labels)  # the labels of the pairs are exchanged
+    F.cross_entropy(pair_logits, labels, reduction="sum")
+        # the losses of pairs are added up: their mean is asked
+    F.nll_loss(pair_logits, labels)
+        # nll_loss wants logarithms of probabilities, and gets logits
+    F.nll_loss(pair_logits.softmax(dim=-1), labels)
+        # nll_loss wants logarithms of probabilities, and gets probabilities
+return words + F.cross_entropy(pair_logits, labels)
+    return (words + F.cross_entropy(pair_logits, labels)) / 2
+        # the sum of both losses is asked, not their mean
+""")
+
+
+def two_tasks(draw, b, t, v, labels, share=0.3):
+    answers = draw.integers(1, v - 1, b, t)
+    answers = answers.where(draw.uniform(0, 1, b, t) < share, 0)
+    answers[0, 0] = v - 1  # one is asked for
+    return draw.normal(b, t, v), 2 * draw.normal(b, 2), answers, torch.tensor(labels)
+
+
+@pretraining_loss.each("""
+every axis of another length -> 4, 9, 6, [0, 1, 1, 0]
+all pairs follow but one -> 5, 8, 7, [0, 0, 1, 0, 0]
+no pair follows -> 3, 7, 5, [1, 1, 1]
+as many texts as tokens -> 6, 6, 4, [1, 0, 0, 1, 1, 0]
+""")
+@pretraining_loss.each("every token is asked for -> 3, 5, 8, [0, 1, 0], 1.0")
+def _(draw, *given):
+    return two_tasks(draw, *given)
+
+
+@pretraining_loss.case("the example: everything is equally likely")
+def _(draw):
+    _, _, answers, labels = two_tasks(draw, 4, 25, 100, [0, 1, 1, 0])
+    return torch.zeros(4, 25, 100), torch.zeros(4, 2), answers, labels
+
+
+@pretraining_loss.case("gradients reach both kinds of logits", gradients=True)
+def _(draw):
+    return two_tasks(draw, 4, 6, 5, [1, 0, 1, 0])
+
+
+@pretraining_loss.case("logits of hundreds, some of them wrong")
+def _(draw):
+    tokens, pairs, *rest = two_tasks(draw, 4, 7, 5, [0, 1, 1, 0])
+    return 100 * tokens, 100 * pairs, *rest

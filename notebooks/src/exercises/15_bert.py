@@ -145,7 +145,71 @@ def sees(mask, layers, shown, asked):
 
 
 # %% [markdown]
-# ## 4. In words: four runs
+# ## 4. Find the fault: half of the pairs
+#
+# *3 points. Goal: repair a loss that falls while nothing is learned.*
+#
+# > "We pretrain on both tasks. The loss falls nicely from the start. But of the sentence pairs half are right, even of those that it has seen 200 times."
+#
+# The loss has three faults. In this run four pairs are to be learned, and of 100 tokens all are equally likely.
+
+
+# %%
+from torch.nn import functional as F
+
+
+def broken_loss(token_logits, pair_logits, answers, labels):
+    v = token_logits.shape[-1]
+    flat = token_logits.reshape(-1, v), answers.reshape(-1)
+    words = F.cross_entropy(*flat, ignore_index=0, reduction="none").mean()
+    chances = pair_logits.softmax(dim=-1)
+    return words + F.cross_entropy(chances, labels, ignore_index=0)
+
+
+states = torch.tensor([[0.9, 0.1], [0.2, 0.8], [0.1, 0.9], [0.8, 0.3]])
+labels = torch.tensor([0, 1, 1, 0])
+answers = torch.zeros(4, 25, dtype=torch.int64)
+answers[:, 5:10] = 7
+weight = torch.zeros(2, 2, requires_grad=True)
+for step in range(201):
+    logits = states @ weight
+    loss = broken_loss(torch.zeros(4, 25, 100), logits, answers, labels)
+    weight.data -= torch.autograd.grad(loss, weight)[0]
+    if step % 100 == 0:
+        right = (logits.argmax(dim=-1) == labels).float().mean()
+        print(f"step {step:3}: loss {loss:.2f}, {right:.0%} of pairs right")
+
+# %% [markdown]
+# Write `pretraining_loss(token_logits, pair_logits, answers, labels)` without the faults: the mean cross-entropy of the tokens asked for, plus the mean cross-entropy of all pairs.
+#
+# | argument | shape | |
+# |---|---|---|
+# | `token_logits` | `(b, t, v)` | what the model guesses at each position |
+# | `pair_logits` | `(b, 2)` | one for *it follows*, one for *it doesn't* |
+# | `answers` | `(b, t)` | int64: the token to guess; 0, the id of padding, where none is asked for. One or more are asked for |
+# | `labels` | `(b,)` | int64: 0 if the second sentence follows, 1 if not |
+# | result | a number | a tensor, through which gradients flow |
+#
+# *Example.* In the run above, before the first step, 100 tokens are equally likely, and so are both labels: ln 100 + ln 2 = 4.61 + 0.69 = 5.30.
+#
+# *Hint.* What did the run print at step 0? What is the lowest loss of a pair that this code can reach? And which pairs have a loss at all?
+
+
+# %%
+# exercise: ch15-half
+def pretraining_loss(token_logits, pair_logits, answers, labels):
+    """The mean loss of tokens asked for, plus the mean loss of pairs."""
+    ### BEGIN SOLUTION
+    from torch.nn import functional as F
+
+    asked = answers != 0
+    words = F.cross_entropy(token_logits[asked], answers[asked])
+    return words + F.cross_entropy(pair_logits, labels)
+    ### END SOLUTION
+
+
+# %% [markdown]
+# ## 5. In words: four runs
 #
 # *3 points. Goal: find the cause of a pretraining or a fine-tuning that goes wrong.*
 #

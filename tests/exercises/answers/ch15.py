@@ -98,3 +98,33 @@ holds = holds | gets -> holds = gets  # keeps what it held
 holds = holds & shown -> # is nowhere
 mask.float() @ holds.float() -> holds.float() @ mask.mT.float()  # who attends to i
 """
+
+# ---- find the fault: half of the pairs ---------------------------------------
+
+
+@right("ch15-half")
+def pretraining_loss(token_logits, pair_logits, answers, labels):
+    logs = token_logits.log_softmax(dim=-1).gather(-1, answers[..., None])[..., 0]
+    words = -(logs * (answers > 0)).sum() / (answers > 0).sum()
+    wrong_minus_right = pair_logits[:, 1] - pair_logits[:, 0]
+    wrong_minus_right = wrong_minus_right * (1 - 2 * labels)
+    return words + F.softplus(wrong_minus_right).mean()
+
+
+WRONG["ch15-half"] = """
+(pair_logits, labels) -> (pair_logits, labels, ignore_index=0)  # whose label is 0
+(pair_logits, -> (pair_logits.log_softmax(-1).exp(),  # does it get logits
+(token_logits[asked], answers[asked])
+    (token_logits.mT, answers, ignore_index=0, reduction="none").mean()
+        # by how many tokens
+    (token_logits.mT, answers)  # where nothing is asked have a loss
+    (token_logits.mT, answers, ignore_index=0, reduction="sum")  # of tokens are added
+F.cross_entropy(pair_logits, labels)
+    F.cross_entropy(pair_logits.sigmoid(), labels)  # plus the mean
+    F.nll_loss(pair_logits, labels)  # gets logits
+(token_logits[asked], answers[asked]) -> (token_logits.mT, answers, ignore_index=0,
+        reduction="none").mean()
+(pair_logits, labels) -> (pair_logits, labels, ignore_index=0)  # two faults are left
+words + F.cross_entropy(pair_logits, labels)
+    (words + F.cross_entropy(pair_logits, labels)).item()  # expected a tensor
+"""
