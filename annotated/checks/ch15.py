@@ -4,6 +4,7 @@ import torch
 from torch.nn import functional as F
 
 from annotated.checks import exercise, faults
+from annotated.checks.calling import Raised
 
 # ---- hide tokens, and ask for them -------------------------------------------
 
@@ -24,15 +25,14 @@ def hide(tokens, special, mask, choice, action, others):
 hide.instead("""
 & ~torch.isin(tokens, special)
     # special tokens and padding are asked for, too
-    & (tokens != special[0])
-        # the first special token alone is left out, and not the others
+    & (tokens != 0)  # the id 0 alone is left out, and not all that are special
 choice < 0.15
     choice < 0.8  # below 0.15 is asked for: 0.8 is the share of masks among these
     choice >= 0.15  # the wrong way round: 85 % of the tokens are asked for
 asked & (action < 0.8)
     action < 0.8  # 80 % of all tokens are hidden, not 80 % of those asked for
     asked  # all that is asked for is masked: some are exchanged, and some stay
-    asked & (action >= 0.2)  # masked from 0.2 on: below 0.8 is asked
+    asked & (action >= 0.2)  # it's masked from 0.2 on, and not below 0.8
 asked & (action >= 0.8) & (action < 0.9)
     (action >= 0.8) & (action < 0.9)  # tokens that nobody asks for are exchanged
     asked & (action >= 0.8)
@@ -53,61 +53,34 @@ tokens.where(asked, -100)
 """)
 
 
-# ids 0 to 4 are special, as in BERT's order: [PAD] [UNK] [CLS] [SEP] [MASK]
-def texts(draw, lengths, size=40):
-    """Rows [CLS] … [SEP], padded, and what is drawn for each token."""
-    t = max(lengths)
-    tokens = draw.integers(5, size, len(lengths), t)
-    tokens[:, 0] = 2
-    for row, length in zip(tokens, lengths, strict=True):
-        row[length - 1], row[length:] = 3, 0
-    others = draw.integers(5, size, len(lengths), t)
-    choice, action = (draw.uniform(0, 1, len(lengths), t) for _ in range(2))
-    special = torch.tensor([0, 1, 2, 3, 4])
-    return tokens, special, 4, choice, action, others
+SPECIAL = torch.tensor([4, 0, 1, 2, 3])  # [MASK] [PAD] [UNK] [CLS] [SEP]
 
 
 @hide.case("the example: one text")
 def _(draw):
-    tokens, special, mask, *_ = texts(draw, [6, 7])
-    choice = torch.tensor([0.01, 0.12, 0.40, 0.03, 0.14, 0.50, 0.02])
-    action = torch.tensor([0.30, 0.50, 0.20, 0.85, 0.95, 0.10, 0.60])
-    others = 45 + draw.integers(0, 5, 1, 7)
-    return tokens[:1], special, mask, choice[None], action[None], others
+    words = draw.integers(5, 40, 2, 4).tolist()
+    tokens = torch.tensor([[2, *words[0], 3, 0]])
+    choice = torch.tensor([[0.01, 0.12, 0.40, 0.03, 0.14, 0.50, 0.02]])
+    action = torch.tensor([[0.30, 0.50, 0.20, 0.85, 0.95, 0.10, 0.60]])
+    return tokens, SPECIAL, 4, choice, action, 40 + draw.integers(1, 9, 1, 7)
 
 
 @hide.each("""
 many tokens -> [60, 60, 60, 60]
 much padding -> [30, 4, 9, 6, 5]
-a short text -> [8]
+every choice is low, and special tokens are safe all the same -> [9, 30, 4], 0.0, 0.1
+no choice is low, and nothing is asked for -> [6, 9], 0.2, 1.0
+other ids are special -> [20, 24, 3], 0.0, 0.5, 50
 """)
-def _(draw, lengths):
-    return texts(draw, lengths)
-
-
-@hide.case("every choice is low: special tokens are safe all the same")
-def _(draw):
-    tokens, special, mask, choice, action, others = texts(draw, [9, 30, 4])
-    return tokens, special, mask, 0.1 * choice, action, others
-
-
-@hide.case("other ids are special, [MASK] first")
-def _(draw):
-    tokens, _, _, choice, action, others = texts(draw, [20, 24, 3])
-    return tokens + 50, torch.tensor([54, 50, 51, 53, 52]), 54, choice, action, others
-
-
-@hide.case("[UNK] and [MASK] stand in the text")
-def _(draw):
-    tokens, *rest = texts(draw, [25, 30, 28])
-    strange = draw.uniform(0, 1, *tokens.shape) < 0.3
-    return tokens.where(~strange, draw.integers(0, 1, *tokens.shape) * 3 + 1), *rest
-
-
-@hide.case("no choice is low: nothing is asked for")
-def _(draw):
-    tokens, special, mask, choice, action, others = texts(draw, [6, 9])
-    return tokens, special, mask, 0.2 + 0.8 * choice, action, others
+def _(draw, lengths, low=0.0, high=1.0, first=0):
+    b, t = len(lengths), max(lengths)
+    tokens = draw.integers(1, 30, b, t)  # with an [UNK] or a [MASK] now and then
+    tokens[:, 0] = 2
+    for row, length in zip(tokens, lengths, strict=True):
+        row[length - 1], row[length:] = 3, 0
+    choice, action = draw.uniform(low, high, b, t), draw.uniform(0, 1, b, t)
+    others = first + draw.integers(5, 30, b, t)
+    return tokens + first, SPECIAL + first, 4 + first, choice, action, others
 
 
 # ---- a head on [CLS] ---------------------------------------------------------
@@ -198,109 +171,80 @@ def _(draw):
 
 @exercise(
     "ch15-sees",
-    "expected, for each position, whether its answer is shown and gets to it: layer by "
-    "layer, from position to position",
+    "expected, for each position, the first number of layers after which it holds the "
+    "token to guess, -1 if it never does",
 )
-def sees(mask, layers, shown, asked):
+def layers_to_see(mask, shown, asked):
     t = len(mask)
-    holds = torch.eye(t, dtype=torch.bool)
-    for _ in range(layers):
-        gets = mask.double() @ holds.double() > 0
-        holds = holds | gets
-    holds = holds & shown
-    return holds[torch.arange(t), asked] & (asked >= 0)
+    layers = torch.full((t,), -1)
+    holds = torch.eye(t, dtype=torch.bool) & shown
+    for n in range(t):
+        seen = holds[torch.arange(t), asked] & (asked >= 0)
+        layers[seen & (layers < 0)] = n
+        holds = holds | (mask.double() @ holds.double() > 0)
+    return layers
 
 
-sees.instead("""
-range(layers)
-    range(1)  # one layer is followed: what a position got, it passes on in the next
-    range(layers - 1)  # a layer too few: even the first one attends
-    range(layers + 1)  # a layer too many is followed
-    range(t)  # a token goes on for more layers than there are
-holds = holds | gets
-    holds = gets  # a position keeps what it held, whether it attends to itself or not
+layers_to_see.instead("""
+& (asked >= 0) -> # -1 isn't the last position: there is nothing to guess
+& shown -> # what isn't shown is nowhere: nobody can see it
 mask.double() @
     mask.mT.double() @  # row i says to which positions i attends; yours, who attends
         to i
     (mask & shown).double() @
         # a hidden token isn't shown, but its position passes on what it got
-holds = holds & shown
-    # what isn't shown is nowhere: nobody can see it
-    holds = holds & shown[:, None]
-        # shown says it of the token to guess, not of the position that guesses
 holds[torch.arange(t), asked]
     holds[asked, torch.arange(t)]
-        # the position to guess holds the token of the one that guesses: the other way
-        round
-    holds.any(dim=1)  # whether it sees any token; the one to guess is asked for
+        # whether the position to guess holds the token of the one that guesses: the
+        other way round
+    holds.any(dim=1)  # whether any token is held; the one to guess is asked for
     holds.diagonal()  # each position's own token: `asked` says which one to guess
-& (asked >= 0) -> # -1 isn't the last position: there is nothing to guess
-return -> return ~(
-(asked >= 0) -> (asked >= 0))  # True and False are exchanged
+seen & (layers < 0) -> seen
+        # a token that was seen stays in sight: the first layer counts, not the last
+= n
+    = n + 1  # before the first layer, 0 layers have run
+    = min(n, 1)  # a token comes further in each layer: some ways take more than one
+in range(t) -> in range(2)
+        # one layer is followed: what a position got, it passes on in the next
+torch.full((t,), -1) -> torch.full((t,), t)
+layers < 0 -> layers == t  # -1 where an answer is never seen
 """)
 
-KINDS = {
-    "causal": lambda t: torch.ones(t, t, dtype=torch.bool).tril(),
-    "both": lambda t: torch.ones(t, t, dtype=torch.bool),
-    "not the next": lambda t: ~torch.ones(t - 1, dtype=torch.bool).diag(1),
-    "not itself": lambda t: ~torch.eye(t, dtype=torch.bool),
-    "two back": lambda t: torch.ones(t, t, dtype=torch.bool).tril().triu(-2),
-    "the next": lambda t: torch.ones(t - 1, dtype=torch.bool).diag(1),
+
+def square(t):
+    return torch.ones(t, t, dtype=torch.bool)
+
+
+MASKS = {
+    "causal": lambda t: square(t).tril(),
+    "both ways": square,
+    "all but the next": lambda t: ~square(t).triu(1).tril(1),
+    "all but itself": lambda t: ~square(t).triu().tril(),
+    "two back": lambda t: square(t).tril().triu(-2),
 }
 
 
-def following(t):
-    """Each position has to guess the next token."""
-    return torch.tensor([*range(1, t), -1])
-
-
-@sees.each("""
-the example: the next may not be attended to, two layers -> "not the next", 4, 2
-the next may not be attended to, one layer -> "not the next", 5, 1
-a causal model, asked for the next -> "causal", 6, 3
-a bidirectional model, asked for the next -> "both", 5, 1
+@layers_to_see.each("""
+the example: all but the next may be attended to -> "all but the next", 4
+a causal model -> "causal", 6
+a bidirectional model -> "both ways", 5
+a window of two, and some are hidden on the way -> "two back", 12, "first"
+BERT: what is asked for is hidden, or shown now and then -> "both ways", 9, "itself"
+no position attends to itself -> "all but itself", 7, "itself"
+any mask of a few -> None, 9, "any"
+any mask of more -> None, 14, "any"
 """)
-def _(draw, kind, t, layers):
-    shown = torch.ones(t, dtype=torch.bool)
-    shown[draw.integer(0, t - 1)] = kind in ("not the next", "causal")
-    return KINDS[kind](t), layers, shown, following(t)
-
-
-@sees.each("""
-BERT: what is hidden is asked for -> "both", 8, 2, 0
-BERT: some of what is asked for is shown -> "both", 9, 2, 3
-no position attends to itself, one layer -> "not itself", 7, 1, 3
-no position attends to itself, two layers -> "not itself", 7, 2, 3
-""")
-def _(draw, kind, t, layers, kept):
-    order = torch.tensor(draw.shuffled(range(t)))
-    shown, asked = torch.ones(t, dtype=torch.bool), torch.full((t,), -1)
-    asked[order[: t - 3]] = order[: t - 3]
-    shown[order[kept : t - 3]] = False
-    return KINDS[kind](t), layers, shown, asked
-
-
-@sees.each("""
-far away, and a window of two: too few layers for some -> "two back", 9, 2
-far away, and a window of two: layers enough for more -> "two back", 9, 3
-only the next is attended to -> "the next", 8, 3
-""")
-def _(draw, kind, t, layers):
-    asked = (torch.arange(t) + draw.integers(-5, 5, t)).clamp(-1, t - 1)
-    shown = draw.mask(t)
-    asked[0], asked[t - 1] = 2, 2  # one from before, one from behind
-    return KINDS[kind](t), layers, shown.index_fill(0, torch.tensor([2]), True), asked
-
-
-@sees.each("""
-any mask, one layer -> 9, 1
-any mask, two layers -> 12, 2
-any mask, three layers -> 14, 3
-""")
-def _(draw, t, layers):
-    mask = draw.uniform(0, 1, t, t) < 0.15
-    shown = draw.uniform(0, 1, t) < 0.8
-    return mask, layers, shown, draw.integers(-1, t - 1, t)
+def _(draw, kind, t, asked="next"):
+    mask = MASKS[kind](t) if kind else draw.uniform(0, 1, t, t) < 0.15
+    here, half = torch.arange(t), draw.mask(t)
+    shown = square(t)[0] if asked == "next" else half | (here == 0)
+    asked = {
+        "next": (here + 2) % (t + 1) - 1,
+        "first": 0 * here,
+        "itself": here.where(~half | (here < 2), -1),  # two of them may be shown
+        "any": draw.integers(-1, t - 1, t),
+    }[asked]
+    return mask, shown, asked
 
 
 # ---- find the fault: half of the pairs ---------------------------------------
@@ -350,36 +294,109 @@ return words + F.cross_entropy(pair_logits, labels)
 """)
 
 
-def two_tasks(draw, b, t, v, labels, share=0.3):
-    answers = draw.integers(1, v - 1, b, t)
-    answers = answers.where(draw.uniform(0, 1, b, t) < share, 0)
-    answers[0, 0] = v - 1  # one is asked for
-    return draw.normal(b, t, v), 2 * draw.normal(b, 2), answers, torch.tensor(labels)
-
-
 @pretraining_loss.each("""
 every axis of another length -> 4, 9, 6, [0, 1, 1, 0]
 all pairs follow but one -> 5, 8, 7, [0, 0, 1, 0, 0]
 no pair follows -> 3, 7, 5, [1, 1, 1]
-as many texts as tokens -> 6, 6, 4, [1, 0, 0, 1, 1, 0]
+every token is asked for -> 3, 5, 8, [0, 1, 0], 1.0
+the example: everything is equally likely -> 4, 25, 100, [0, 1, 1, 0], 0.2, 0.0
 """)
-@pretraining_loss.each("every token is asked for -> 3, 5, 8, [0, 1, 0], 1.0")
-def _(draw, *given):
-    return two_tasks(draw, *given)
+@pretraining_loss.each(
+    "gradients reach both kinds of logits -> 4, 6, 5, [1, 0, 1, 0]", gradients=True
+)
+def _(draw, b, t, v, labels, share=0.3, size=2.0):
+    answers = draw.integers(1, v - 1, b, t)
+    answers = answers.where(draw.uniform(0, 1, b, t) < share, 0)
+    answers[0, 0] = v - 1  # one is asked for
+    logits = size * draw.normal(b, t, v), size * draw.normal(b, 2)
+    return *logits, answers, torch.tensor(labels)
 
 
-@pretraining_loss.case("the example: everything is equally likely")
-def _(draw):
-    _, _, answers, labels = two_tasks(draw, 4, 25, 100, [0, 1, 1, 0])
-    return torch.zeros(4, 25, 100), torch.zeros(4, 2), answers, labels
+# ---- weight surgery ----------------------------------------------------------
 
 
-@pretraining_loss.case("gradients reach both kinds of logits", gradients=True)
-def _(draw):
-    return two_tasks(draw, 4, 6, 5, [1, 0, 1, 0])
+NAMES = ["words", "widen.kernel", "layer.qkv.kernel", "layer.qkv.bias"]
+NAMES += ["layer.out.kernel", "layer.out.bias"]
+UNNAMED = "the message doesn't hold the name that is missing or too many"
 
 
-@pretraining_loss.case("logits of hundreds, some of them wrong")
-def _(draw):
-    tokens, pairs, *rest = two_tasks(draw, 4, 7, 5, [0, 1, 1, 0])
-    return 100 * tokens, 100 * pairs, *rest
+def named(result, state, layers):
+    """A symptom: other names than ours, or an error that names nothing."""
+    if odd := set(NAMES) ^ state.keys():
+        raised = isinstance(result, Raised) and result.kind == "ValueError"
+        return UNNAMED if raised and not all(n in result.message for n in odd) else None
+    if missing := sorted(translate.right(state, layers).keys() - result.keys()):
+        return f"a name of ours is missing: {missing[0]}"
+    return None
+
+
+@exercise(
+    "ch15-surgery",
+    "expected their tensors under our names: kernels turned to (out, in), queries, "
+    "keys and values apart, and the one layer written for each",
+    symptoms=named,
+)
+def translate(state, layers):
+    if odd := set(NAMES) ^ state.keys():
+        raise ValueError(f"missing or not expected: {sorted(odd)}")
+    words, widen, qkv, qkv_bias, out, out_bias = (state[name] for name in NAMES)
+    ours = {"embedding.weight": words, "widen.weight": widen.T}
+    for n in range(layers):
+        for i, name in enumerate(("query_map", "key_map", "value_map")):
+            ours[f"layers.{n}.{name}.weight"] = qkv.T.chunk(3)[i]
+            ours[f"layers.{n}.{name}.bias"] = qkv_bias.chunk(3)[i]
+        ours[f"layers.{n}.output_map.weight"] = out.T
+        ours[f"layers.{n}.output_map.bias"] = out_bias
+    return ours
+
+
+translate.instead("""
+out.T -> out  # the output map is square, and fits both ways: it isn't (out, in) yet
+widen.T -> widen  # the map that widens isn't (out, in)
+: words -> : words.T  # `words` is a table, and stays as it is
+qkv.T.chunk(3)[i] -> qkv.T[i::3]
+        # the first third of the columns is the queries'; yours takes every third one
+qkv.T.chunk(3)
+    qkv.chunk(3, dim=1)
+        # queries, keys and values are square, and fit both ways: they aren't (out, in)
+    qkv.reshape(-1, len(qkv)).chunk(3)
+        # a reshape of queries, keys and values fits, but mixes their numbers
+qkv_bias.chunk(3)[i]
+    qkv_bias  # one bias for queries, keys and values together: each gets its third
+"query_map", "key_map", "value_map" -> "key_map", "query_map", "value_map"
+        # queries come first, and then keys
+set(NAMES) ^ state.keys()
+    state.keys() - NAMES
+        # a name is missing, and your code doesn't say which, in a ValueError
+    set(NAMES) - state.keys()
+        # a name that the table doesn't have is passed over: a ValueError is asked
+ValueError(f"missing or not expected: {sorted(odd)}")
+    ValueError("wrong names")  # {UNNAMED}
+""")
+
+
+def saved(draw, v, e, d):
+    shapes = [(v, e), (e, d), (d, 3 * d), (3 * d,), (d, d), (d,)]
+    both = zip(NAMES, shapes, strict=True)
+    return {name: draw.normal(*shape) for name, shape in draw.shuffled([*both])}
+
+
+@translate.each("""
+the example: two layers of width 2 -> 5, 1, 2, 2
+three layers, all sizes different -> 7, 3, 5, 3
+one layer -> 6, 2, 3, 1
+embeddings as wide as the stream -> 4, 4, 4, 2
+""")
+def _(draw, v, e, d, layers):
+    return saved(draw, v, e, d), layers
+
+
+@translate.each("""
+a bias is missing -> "layer.out.bias", None
+there is a name too many -> None, "pooler.kernel"
+one is missing, and another too many -> "words", "word_table"
+""")
+def _(draw, missing, strange):
+    state = saved(draw, 5, 2, 3)
+    state.pop(missing, None)
+    return state | ({strange: draw.normal(3, 3)} if strange else {}), 2

@@ -105,42 +105,42 @@ def classify(states, w, b, v, c, frozen):
 #
 # *3 points. Goal: know why a bidirectional model isn't asked for the next token.*
 #
-# A model may read the answer that it's asked for without being meant to. Then its loss falls to 0, and it has learned to copy.
+# A model that can look up the token it has to guess learns to copy, and nothing else: its loss falls to 0.
 #
-# Write `sees(mask, layers, shown, asked)`: at which positions can the last state depend on the token that this position has to guess? Don't run a model. Follow the ways that
-# a token can take.
+# Write `layers_to_see(mask, shown, asked)`: after how many layers can a position hold the token that it has to guess? Don't run a model, follow the ways that a token can take.
 #
-# - At first a position holds its own token, if it's **shown**. Where it isn't, [MASK] stands in its place, and nothing holds this token.
-# - In each layer, a position gets what is held by all positions that it may attend to, hidden or not. It also **keeps** what it held: the residual stream goes past attention.
+# - Before the first layer, a position holds its own token if that is **shown**. Where it isn't, [MASK] is read in its place, and nothing holds this token.
+# - In each layer a position gets all that is held, before this layer, by the positions that it may attend to. Hidden ones pass on what they got, too. It also keeps what it held.
 #
 # | argument | shape | |
 # |---|---|---|
-# | `mask` | `(t, t)` | booleans: row $i$ says to which positions $i$ may attend |
-# | `layers` | an integer | 1 or more; all have the same mask |
+# | `mask` | `(t, t)` | booleans: row $i$ says to which positions $i$ may attend, in every layer |
 # | `shown` | `(t,)` | booleans: the token is read as it is |
-# | `asked` | `(t,)` | the position whose token each one has to guess; −1 where there's nothing to guess |
-# | result | `(t,)` | True where a position can see its answer, False elsewhere |
+# | `asked` | `(t,)` | int64: the position whose token each one has to guess, −1 where there's nothing to guess |
+# | result | `(t,)` | int64: the number of layers, 0 or more; −1 where the answer is never seen, or there's none |
 #
-# *Example.* Four tokens, all of them shown, and each position has to guess the next one: `asked` is (1, 2, 3, −1). A causal model sees no answer. A bidirectional one sees all three in its first layer. So somebody forbids
-# $i$ to attend to $i + 1$, and nothing else. One layer sees no answer. With two, position 0 attends to 2, which has attended to 1: again all three are seen, (True, True, True, False).
+# *Example.* Of four tokens, all shown, each position has to guess the next: `asked` is (1, 2, 3, −1). A causal model never sees an answer: (−1, −1, −1, −1). A bidirectional one sees them in its first layer: (1, 1, 1, −1).
+# So somebody forbids $i$ to attend to $i + 1$, and nothing else. Then two layers are enough: position 0 attends to 2, which has attended to 1. The result is (2, 2, 2, −1).
 #
-# BERT has another way out: it doesn't ask about what is shown, `asked` is $i$ or −1.
+# BERT's way out is another one. A position has to guess its own token, `asked` is $i$ or −1, and what is asked for isn't shown.
 #
 # *Beware.* A tensor has an element −1.
 
 
 # %%
 # exercise: ch15-sees
-def sees(mask, layers, shown, asked):
-    """Where the last state can depend on the token to guess, (t,)."""
+def layers_to_see(mask, shown, asked):
+    """How many layers it takes to see the token to guess, (t,)."""
     ### BEGIN SOLUTION
     t = len(mask)
-    holds = torch.eye(t, dtype=torch.bool)  # position i holds token j
-    for _ in range(layers):
+    layers = torch.full((t,), -1)
+    holds = torch.eye(t, dtype=torch.bool) & shown  # position i, token j
+    for n in range(t):
+        seen = holds[torch.arange(t), asked] & (asked >= 0)
+        layers[seen & (layers < 0)] = n
         gets = mask.float() @ holds.float() > 0
         holds = holds | gets
-    holds = holds & shown  # what isn't shown is nowhere
-    return holds[torch.arange(t), asked] & (asked >= 0)
+    return layers
     ### END SOLUTION
 
 
@@ -209,7 +209,62 @@ def pretraining_loss(token_logits, pair_logits, answers, labels):
 
 
 # %% [markdown]
-# ## 5. In words: four runs
+# ## 5. Weight surgery
+#
+# *3 points. Goal: load weights that were written for other names and another layout.*
+#
+# A file of weights comes from a library that multiplies a vector from the left, `x @ kernel + bias`. Its model is an ALBERT: narrow embeddings, which a map widens, and **one** layer, used
+# again and again. Our model has a layer of its own in each place, and maps as `nn.Linear` has them, with weights `(out, in)`.
+#
+# Write `translate(state, layers)`, which gives the file's tensors our names and our layout:
+#
+# | theirs | shape | ours |
+# |---|---|---|
+# | `words` | `(v, e)` | `embedding.weight`, a table `(v, e)` as well |
+# | `widen.kernel` | `(e, d)` | `widen.weight` |
+# | `layer.qkv.kernel`, `layer.qkv.bias` | `(d, 3d)`, `(3d,)` | `query_map`, `key_map`, `value_map`, in this order: `.weight` and `.bias` of each |
+# | `layer.out.kernel`, `layer.out.bias` | `(d, d)`, `(d,)` | `output_map.weight`, `output_map.bias` |
+#
+# - What comes from `layer` stands under `layers.0.`, `layers.1.`, … once for each layer: `layers.0.query_map.weight`.
+# - If a name of theirs is missing, or there's one that the table doesn't have, raise a `ValueError` whose message holds that name.
+#
+# | argument | | |
+# |---|---|---|
+# | `state` | a dictionary | tensors by their names; leave it unchanged |
+# | `layers` | an integer | 1 or more |
+# | result | a dictionary | our names, and tensors (two names may share one) |
+#
+# *Example.* With two layers and d = 2, let `layer.qkv.bias` be (1, 2, 3, 4, 5, 6). Then `layers.0.key_map.bias` and `layers.1.key_map.bias` are (3, 4). If `layer.out.kernel` is ((1, 2), (3, 4)),
+# both `output_map.weight` are ((1, 3), (2, 4)).
+#
+# *Beware.* A square matrix fits as it is, too, and so does one of `(d, 3d)` that is reshaped to `(3d, d)`. No error will tell you.
+
+
+# %%
+# exercise: ch15-surgery
+def translate(state, layers):
+    """The tensors of `state` under our names and in our layout."""
+    ### BEGIN SOLUTION
+    names = ["words", "widen.kernel", "layer.qkv.kernel", "layer.qkv.bias"]
+    names += ["layer.out.kernel", "layer.out.bias"]
+    if odd := set(names) ^ state.keys():
+        raise ValueError(f"missing or not expected: {sorted(odd)}")
+    words, widen, qkv, qkv_bias, out, out_bias = (
+        state[name] for name in names
+    )
+    ours = {"embedding.weight": words, "widen.weight": widen.T}
+    for n in range(layers):
+        for i, name in enumerate(("query_map", "key_map", "value_map")):
+            ours[f"layers.{n}.{name}.weight"] = qkv.T.chunk(3)[i]
+            ours[f"layers.{n}.{name}.bias"] = qkv_bias.chunk(3)[i]
+        ours[f"layers.{n}.output_map.weight"] = out.T
+        ours[f"layers.{n}.output_map.bias"] = out_bias
+    return ours
+    ### END SOLUTION
+
+
+# %% [markdown]
+# ## 6. In words: four runs
 #
 # *3 points. Goal: find the cause of a pretraining or a fine-tuning that goes wrong.*
 #

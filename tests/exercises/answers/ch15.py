@@ -3,7 +3,7 @@
 import torch
 from torch.nn import functional as F
 
-from tests.exercises.answers import WRONG, right, wrong
+from tests.exercises.answers import WRONG, right
 
 # ---- hide tokens, and ask for them -------------------------------------------
 
@@ -22,16 +22,6 @@ def hide(tokens, special, mask, choice, action, others):
             elif action[i, j] < 0.9:
                 read[i, j] = others[i, j]
     return read, labels
-
-
-@wrong("ch15-hide", "changes its argument `tokens` in place")
-def hide_in_place(tokens, special, mask, choice, action, others):
-    asked = (choice < 0.15) & ~torch.isin(tokens, special)
-    labels = tokens.where(asked, -100)
-    tokens[asked & (action < 0.8)] = mask
-    exchanged = asked & (action >= 0.8) & (action < 0.9)
-    tokens[exchanged] = others[exchanged]
-    return tokens, labels
 
 
 WRONG["ch15-hide"] = """
@@ -72,31 +62,28 @@ pooled @ v.mT + c -> (pooled @ v.mT + c).log_softmax(-1)  # tanh of the pooler's
 
 
 @right("ch15-sees")
-def sees(mask, layers, shown, asked):
-    t = len(mask)
-    held = [{i} if shown[i] else set() for i in range(t)]
-    for _ in range(layers):
-        held = [
-            held[i].union(*(held[j] for j in range(t) if mask[i, j])) for i in range(t)
-        ]
-    return torch.tensor([target in held[i] for i, target in enumerate(asked.tolist())])
+def layers_to_see(mask, shown, asked):
+    def steps(start, goal):  # along attention, breadth first
+        if goal < 0 or not shown[goal]:
+            return -1
+        reached, rim, n = {start}, {start}, 0
+        while goal not in reached and rim:
+            rim = {j for i in rim for j in mask[i].nonzero().flatten().tolist()}
+            rim, n = rim - reached, n + 1
+            reached |= rim
+        return n if goal in reached else -1
 
-
-@wrong("ch15-sees", "a hidden token isn't shown, but its position passes on")
-def sees_by_powers(mask, layers, shown, asked):
-    t = len(mask)
-    steps = torch.eye(t) + (mask & shown).float()
-    ways = torch.linalg.matrix_power(steps, layers) * shown
-    return (ways[torch.arange(t), asked] > 0) & (asked >= 0)
+    return torch.tensor([steps(i, goal) for i, goal in enumerate(asked.tolist())])
 
 
 WRONG["ch15-sees"] = """
-for _ in range(layers): -> for _ in range(1):  # one layer is followed
-range(layers) -> range(len(mask))  # for more layers than there are
-holds = holds | gets -> holds = gets  # keeps what it held
-& (asked >= 0) -> # isn't the last position
-holds = holds & shown -> # is nowhere
+in range(t) -> in range(2)  # one layer is followed
+in range(t) -> in range(1, t + 1)  # 0 layers have run
+mask.float() @ holds.float() -> (mask & shown).float() @ holds.float()  # passes on
 mask.float() @ holds.float() -> holds.float() @ mask.mT.float()  # who attends to i
+& (asked >= 0) -> # isn't the last position
+& shown -> # is nowhere
+seen & (layers < 0) -> seen  # not the last
 """
 
 # ---- find the fault: half of the pairs ---------------------------------------
@@ -127,4 +114,42 @@ F.cross_entropy(pair_logits, labels)
 (pair_logits, labels) -> (pair_logits, labels, ignore_index=0)  # two faults are left
 words + F.cross_entropy(pair_logits, labels)
     (words + F.cross_entropy(pair_logits, labels)).item()  # expected a tensor
+"""
+
+# ---- weight surgery ----------------------------------------------------------
+
+
+@right("ch15-surgery")
+def translate(state, layers):
+    left = dict(state)
+    try:
+        words, widen = left.pop("words"), left.pop("widen.kernel")
+        ours = {"embedding.weight": words, "widen.weight": widen.transpose(0, 1)}
+        weight = [left.pop(f"layer.{name}.kernel") for name in ("qkv", "out")]
+        bias = [left.pop(f"layer.{name}.bias") for name in ("qkv", "out")]
+    except KeyError as error:
+        raise ValueError(f"{error} is missing; what is {list(left)}?") from error
+    if left:
+        raise ValueError(f"what is {list(left)}?")
+    rows, biases = torch.cat(weight, dim=1).split(len(bias[1]), dim=1), torch.cat(bias)
+    for n in range(layers):
+        for i, name in enumerate(["query", "key", "value", "output"]):
+            name = f"layers.{n}.{name}_map"
+            ours[f"{name}.weight"] = torch.einsum("io->oi", rows[i])
+            ours[f"{name}.bias"] = biases.view(4, -1)[i].clone()
+    return ours
+
+
+WRONG["ch15-surgery"] = """
+out.T -> out  # is square, and fits
+widen.T -> widen  # the map that widens
+qkv.T.chunk(3)
+    qkv.chunk(3, dim=-1)  # are square, and fit both ways
+    qkv.view(-1, len(qkv)).chunk(3)  # but mixes their numbers
+range(layers)
+    range(1)  # is missing: layers.1
+    range(1, layers + 1)  # is missing: layers.0
+set(names) ^ state.keys() -> state.keys() - set(names)  # doesn't say which
+set(names) ^ state.keys() -> ()  # expected ValueError
+{sorted(odd)} ->  # doesn't hold the name
 """
