@@ -27,22 +27,23 @@ hide.instead("""
     # special tokens and padding are asked for, too
     & (tokens != 0)  # the id 0 alone is left out, and not all that are special
 choice < 0.15
-    choice < 0.8  # below 0.15 is asked for: 0.8 is the share of masks among these
+    choice < 0.8
+        # far too many are asked for: 0.8 is the share of masks among them
     choice >= 0.15  # the wrong way round: 85 % of the tokens are asked for
 asked & (action < 0.8)
     action < 0.8  # 80 % of all tokens are hidden, not 80 % of those asked for
-    asked  # all that is asked for is masked: some are exchanged, and some stay
+    asked  # all that is asked for is read as the mask; a fifth should not be
     asked & (action >= 0.2)  # it's masked from 0.2 on, and not below 0.8
 asked & (action >= 0.8) & (action < 0.9)
     (action >= 0.8) & (action < 0.9)  # tokens that nobody asks for are exchanged
     asked & (action >= 0.8)
-        # none stays as it is: from 0.9 on, the token itself is read
+        # no token that is asked for stays as it is
     asked & (action >= 0.9)
-        # from 0.9 on the token itself is read; from 0.8 to 0.9 it's exchanged
+        # tokens are exchanged from 0.9 on, which is where they stay as they are
     torch.zeros_like(asked)  # no token is exchanged for one of `others`
 tokens.where(asked, -100)
-    tokens  # every token has a label: -100 where nothing is asked
-    tokens.where(asked, 0)  # 0 is a token's id, which would be learned: write -100
+    tokens  # every token has a label, also those that nobody asks for
+    tokens.where(asked, 0)  # 0 is the id of a token: the loss doesn't skip it
     tokens.where(masked, -100)
         # only masks have labels: tokens that are exchanged or stay are asked for, too
     tokens.where(read != tokens, -100)
@@ -100,9 +101,9 @@ def classify(states, w, b, v, c, frozen):
 
 classify.instead("""
 states[:, 0]
-    states.mean(dim=1)  # averaged over all tokens: [CLS] alone is looked at
-    states[:, -1]  # the last state is looked at: [CLS] stands first
-    states.amax(dim=1)  # that's the largest of all tokens: [CLS] alone is looked at
+    states.mean(dim=1)  # the states of all tokens are averaged; [CLS] has one of them
+    states[:, -1]  # that's the state of the last token: where does [CLS] stand?
+    states.amax(dim=1)  # that's the largest of all tokens; [CLS] is one of them
     states[0]  # that's the first text, not the first token of each
 first @ w.mT + b
     first @ w + b  # the pooler's weight is (out, in): yours is the wrong way round
@@ -192,22 +193,22 @@ mask.double() @
     mask.mT.double() @  # row i says to which positions i attends; yours, who attends
         to i
     (mask & shown).double() @
-        # a hidden token isn't shown, but its position passes on what it got
+        # positions whose token is hidden pass nothing on, but they attend like others
 holds[torch.arange(t), asked]
     holds[asked, torch.arange(t)]
         # whether the position to guess holds the token of the one that guesses: the
         other way round
-    holds.any(dim=1)  # whether any token is held; the one to guess is asked for
+    holds.any(dim=1)  # any token that is held counts, not only the one to guess
     holds.diagonal()  # each position's own token: `asked` says which one to guess
 seen & (layers < 0) -> seen
-        # a token that was seen stays in sight: the first layer counts, not the last
+        # that's the last layer in which it's in sight, not the first
 = n
-    = n + 1  # before the first layer, 0 layers have run
-    = min(n, 1)  # a token comes further in each layer: some ways take more than one
+    = n + 1  # that's one more than the layers that have run
+    = min(n, 1)  # some ways take more than one layer, and you count one
 in range(t) -> in range(2)
         # one layer is followed: what a position got, it passes on in the next
 torch.full((t,), -1) -> torch.full((t,), t)
-layers < 0 -> layers == t  # -1 where an answer is never seen
+layers < 0 -> layers == t  # an answer that is never seen is -1
 """)
 
 

@@ -120,7 +120,7 @@ def classify(states, w, b, v, c, frozen):
 # | result | `(t,)` | int64: the number of layers, 0 or more; −1 where the answer is never seen, or there's none |
 #
 # *Example.* Of four tokens, all shown, each position has to guess the next: `asked` is (1, 2, 3, −1). A causal model never sees an answer: (−1, −1, −1, −1). A bidirectional one sees them in its first layer: (1, 1, 1, −1).
-# So somebody forbids $i$ to attend to $i + 1$, and nothing else. Then two layers are enough: position 0 attends to 2, which has attended to 1. The result is (2, 2, 2, −1).
+# Suppose we forbid $i$ to attend to $i + 1$, and nothing else. Then two layers are enough: position 0 attends to 2, which has attended to 1. The result is (2, 2, 2, −1).
 #
 # BERT's way out is another one. A position has to guess its own token, `asked` is $i$ or −1, and what is asked for isn't shown.
 #
@@ -186,7 +186,7 @@ for step in range(201):
 # |---|---|---|
 # | `token_logits` | `(b, t, v)` | what the model guesses at each position |
 # | `pair_logits` | `(b, 2)` | one for *it follows*, one for *it doesn't* |
-# | `answers` | `(b, t)` | int64: the token to guess; 0, the id of padding, where none is asked for. One or more are asked for |
+# | `answers` | `(b, t)` | int64: the token to guess; 0, the id of padding, where none is asked for. At least one is |
 # | `labels` | `(b,)` | int64: 0 if the second sentence follows, 1 if not |
 # | result | a number | a tensor, through which gradients flow |
 #
@@ -213,8 +213,8 @@ def pretraining_loss(token_logits, pair_logits, answers, labels):
 #
 # *3 points. Goal: load weights that were written for other names and another layout.*
 #
-# A file of weights comes from a library that multiplies a vector from the left, `x @ kernel + bias`. Its model is an ALBERT: narrow embeddings, which a map widens, and **one** layer, used
-# again and again. Our model has a layer of its own in each place, and maps as `nn.Linear` has them, with weights `(out, in)`.
+# A file of weights comes from a library that computes a map as `x @ kernel + bias`. Its model is an ALBERT: narrow embeddings, which a map widens, and **one** layer, used
+# again and again. Our model has separate layers, and maps as `nn.Linear` has them, with weights `(out, in)`.
 #
 # Write `translate(state, layers)`, which gives the file's tensors our names and our layout:
 #
@@ -272,10 +272,10 @@ def translate(state, layers):
 #
 # - **A**'s loss on masked tokens fell to 7.3 nats within 300 steps, and has stayed there for 2,000. Then A shuffles the words of every text: the loss is the same. A model that knew each
 #   token's share of the texts, and nothing else, would have a loss of 7.3 as well.
-# - **B**'s model finds 95 % of the tokens it is asked for, after a few minutes. B's texts have 5 to 128 tokens, in batches padded to 128. On batches of texts of one length it finds 31 %.
+# - **B**'s model finds 95 % of the tokens it is asked for, after a few minutes. B's texts have 5 to 13 tokens, and all are padded to 128. On batches of texts of one length, without padding, it finds 31 %.
 # - **C** loads published weights with `load_state_dict(state, strict=False)` and fine-tunes. There is no error. But the curve is that of a model trained from scratch, from the
 #   first step on.
-# - **D** uses the published model *uncased*, with its own vocabulary, on letters and reports. On lists of words in small letters it works as promised. In the reports, every fifth word becomes `[UNK]`, names and
+# - **D** uses a published *uncased* model, with the vocabulary that came with it and a tokenizer written by hand, on letters and reports. On lists of words in small letters it works as promised. But in the reports, every fifth word becomes `[UNK]`, names and
 #   first words of sentences above all.
 #
 # For each: what is the cause, and which observation says so? And what would you do? Two or three sentences each.
@@ -284,14 +284,14 @@ def translate(state, layers):
 
 # %% [markdown]
 # <!-- exercise: ch15-in-words -->
-# *A: the plateau.* The model has learned how frequent each token is, and doesn't look at the text yet: the order of the words makes no difference, and the loss is the unigram entropy. This is no
-# fault of the loss, but the plateau before attention finds the neighbours. Make it easier to leave: warm-up and then a higher rate, shorter texts at first, more tokens asked for; and wait.
+# *A: the plateau.* The model has learned how frequent each token is, and doesn't look at the text yet: the order of the words makes no difference, and the loss is the unigram entropy. The
+# loss isn't at fault: this is the plateau that comes before attention finds the neighbours. Try shorter texts at first, larger batches and another learning rate, with warm-up; and wait.
 #
-# *B: padding is asked for.* Most of a padded batch is padding, which is easy to guess, and without padding only 31 % are right. Leave padding (and [CLS], [SEP]) out of the draw and out of the loss.
+# *B: padding is asked for.* Most of a padded batch is padding, which is easy to guess, and of the tokens of texts only 31 % are right, as a batch without padding shows. Leave padding (and [CLS], [SEP]) out of the draw and out of the loss.
 #
 # *C: nothing was loaded.* The names in the file aren't the model's (a prefix is enough), and `strict=False` skips what doesn't fit. So the weights are random, and the curve is that of scratch. Load with `strict=True`, or look at the missing and
 # unexpected names that it returns, and rename.
 #
-# *D: capitals.* An uncased vocabulary holds small letters only; words with a capital, which names and first words have, aren't in it. Make text lower-case before it is cut, as was done in pretraining: use the model's own tokenizer.
+# *D: capitals.* An uncased vocabulary holds small letters only; words with a capital, which names and first words have, aren't in it. The tokenizer written by hand leaves them. Make text lower-case before it is cut, as was done in pretraining; better, use the model's own tokenizer.
 #
 # *How the points are given.* Half a point for each cause with an observation that supports it, a quarter for the cure. Nothing for a cause alone.

@@ -32,7 +32,7 @@ tokens.where(asked, -100)
     tokens.where(read == mask, -100)  # expected what is read
     tokens.where(masked, -100)  # only masks have labels
     tokens  # every token has a label
-asked & (action >= 0.8) & (action < 0.9) -> asked & (action >= 0.8)  # none stays
+asked & (action >= 0.8) & (action < 0.9) -> asked & (action >= 0.8)  # stays as it is
 return read, tokens.where(asked, -100) -> return read  # expected 2 values
 """
 
@@ -48,8 +48,8 @@ def classify(states, w, b, v, c, frozen):
 
 WRONG["ch15-head"] = """
 states[:, 0]
-    states.mean(dim=1)  # averaged over all tokens
-    states[:, -1]  # [CLS] stands first
+    states.mean(dim=1)  # of all tokens are averaged
+    states[:, -1]  # where does [CLS] stand
 first @ w.mT -> first @ w  # the wrong way round
 torch.tanh(first @ w.mT + b) -> (first @ w.mT + b).sigmoid()  # expected the head's map
 if frozen: -> if not frozen:  # although they aren't frozen
@@ -78,12 +78,12 @@ def layers_to_see(mask, shown, asked):
 
 WRONG["ch15-sees"] = """
 in range(t) -> in range(2)  # one layer is followed
-in range(t) -> in range(1, t + 1)  # 0 layers have run
-mask.float() @ holds.float() -> (mask & shown).float() @ holds.float()  # passes on
+in range(t) -> in range(1, t + 1)  # one more than the layers
+mask.float() @ -> (mask & shown).float() @  # pass nothing on
 mask.float() @ holds.float() -> holds.float() @ mask.mT.float()  # who attends to i
 & (asked >= 0) -> # isn't the last position
 & shown -> # is nowhere
-seen & (layers < 0) -> seen  # not the last
+seen & (layers < 0) -> seen  # not the first
 """
 
 # ---- find the fault: half of the pairs ---------------------------------------
