@@ -4,7 +4,7 @@ import torch
 from torch.nn import functional as F
 
 from annotated.checks import exercise, faults
-from annotated.checks.calling import Raised
+from annotated.checks.material import SAVED, naming
 
 # ---- hide tokens, and ask for them -------------------------------------------
 
@@ -316,31 +316,24 @@ def _(draw, b, t, v, labels, share=0.3, size=2.0):
 # ---- weight surgery ----------------------------------------------------------
 
 
-NAMES = ["words", "widen.kernel", "layer.qkv.kernel", "layer.qkv.bias"]
-NAMES += ["layer.out.kernel", "layer.out.bias"]
-UNNAMED = "the message doesn't hold the name that is missing or too many"
-
-
-def named(result, state, layers):
-    """A symptom: other names than ours, or an error that names nothing."""
-    if odd := set(NAMES) ^ state.keys():
-        raised = isinstance(result, Raised) and result.kind == "ValueError"
-        return UNNAMED if raised and not all(n in result.message for n in odd) else None
-    if missing := sorted(translate.right(state, layers).keys() - result.keys()):
-        return f"a name of ours is missing: {missing[0]}"
-    return None
+def missing(result, state, layers):
+    """A symptom: fewer names than ours."""
+    lacking = sorted(translate.right(state, layers).keys() - result.keys())
+    return f"a name of ours is missing: {lacking[0]}" if lacking else None
 
 
 @exercise(
     "ch15-surgery",
     "expected their tensors under our names: kernels turned to (out, in), queries, "
     "keys and values apart, and the one layer written for each",
-    symptoms=named,
+    through=naming,
+    broken={"unnamed": "the message doesn't hold the name that is missing or too many"},
+    symptoms=missing,
 )
 def translate(state, layers):
-    if odd := set(NAMES) ^ state.keys():
+    if odd := set(SAVED) ^ state.keys():
         raise ValueError(f"missing or not expected: {sorted(odd)}")
-    words, widen, qkv, qkv_bias, out, out_bias = (state[name] for name in NAMES)
+    words, widen, qkv, qkv_bias, out, out_bias = (state[name] for name in SAVED)
     ours = {"embedding.weight": words, "widen.weight": widen.T}
     for n in range(layers):
         for i, name in enumerate(("query_map", "key_map", "value_map")):
@@ -366,19 +359,19 @@ qkv_bias.chunk(3)[i]
     qkv_bias  # one bias for queries, keys and values together: each gets its third
 "query_map", "key_map", "value_map" -> "key_map", "query_map", "value_map"
         # queries come first, and then keys
-set(NAMES) ^ state.keys()
-    state.keys() - NAMES
+set(SAVED) ^ state.keys()
+    state.keys() - SAVED
         # a name is missing, and your code doesn't say which, in a ValueError
-    set(NAMES) - state.keys()
+    set(SAVED) - state.keys()
         # a name that the table doesn't have is passed over: a ValueError is asked
 ValueError(f"missing or not expected: {sorted(odd)}")
-    ValueError("wrong names")  # {UNNAMED}
+    ValueError("wrong names")  # {unnamed}
 """)
 
 
 def saved(draw, v, e, d):
     shapes = [(v, e), (e, d), (d, 3 * d), (3 * d,), (d, d), (d,)]
-    both = zip(NAMES, shapes, strict=True)
+    both = zip(SAVED, shapes, strict=True)
     return {name: draw.normal(*shape) for name, shape in draw.shuffled([*both])}
 
 
@@ -394,8 +387,8 @@ def _(draw, v, e, d, layers):
 
 @translate.each("""
 a bias is missing -> "layer.out.bias", None
+the table is missing -> "words", None
 there is a name too many -> None, "pooler.kernel"
-one is missing, and another too many -> "words", "word_table"
 """)
 def _(draw, missing, strange):
     state = saved(draw, 5, 2, 3)

@@ -150,6 +150,6 @@ range(layers)
     range(1)  # is missing: layers.1
     range(1, layers + 1)  # is missing: layers.0
 set(names) ^ state.keys() -> state.keys() - set(names)  # doesn't say which
-set(names) ^ state.keys() -> ()  # expected ValueError
+set(names) ^ state.keys() -> ()  # is passed over
 {sorted(odd)} ->  # doesn't hold the name
 """
