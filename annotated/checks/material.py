@@ -568,7 +568,7 @@ SAVED += ["layer.out.kernel", "layer.out.bias"]  # the names of a file of weight
 
 
 def naming(answer: Callable, state: dict, layers: int) -> object:
-    """Let an answer translate weights; if it refuses them, it has to name what is odd."""
+    """Let an answer translate weights; one that refuses has to name what is odd."""
     try:
         return answer(state, layers)
     except ValueError as error:
