@@ -40,7 +40,7 @@ asked & (action >= 0.8) & (action < 0.9)
         # no token that is asked for stays as it is
     asked & (action >= 0.9)
         # tokens are exchanged from 0.9 on, which is where they stay as they are
-    torch.zeros_like(asked)  # no token is exchanged for one of `others`
+    torch.zeros_like(asked)  # none is exchanged for a token of `others`
 tokens.where(asked, -100)
     tokens  # every token has a label, also those that nobody asks for
     tokens.where(asked, 0)  # 0 is the id of a token: the loss doesn't skip it
@@ -202,9 +202,7 @@ holds[torch.arange(t), asked]
     holds.diagonal()  # each position's own token: `asked` says which one to guess
 seen & (layers < 0) -> seen
         # that's the last layer in which it's in sight, not the first
-= n
-    = n + 1  # that's one more than the layers that have run
-    = min(n, 1)  # some ways take more than one layer, and you count one
+= n -> = n + 1  # that's one more than the layers that have run
 in range(t) -> in range(2)
         # one layer is followed: what a position got, it passes on in the next
 torch.full((t,), -1) -> torch.full((t,), t)
@@ -220,7 +218,6 @@ MASKS = {
     "causal": lambda t: square(t).tril(),
     "both ways": square,
     "all but the next": lambda t: ~square(t).triu(1).tril(1),
-    "all but itself": lambda t: ~square(t).triu().tril(),
     "two back": lambda t: square(t).tril().triu(-2),
 }
 
@@ -231,9 +228,7 @@ a causal model -> "causal", 6
 a bidirectional model -> "both ways", 5
 a window of two, and some are hidden on the way -> "two back", 12, "first"
 BERT: what is asked for is hidden, or shown now and then -> "both ways", 9, "itself"
-no position attends to itself -> "all but itself", 7, "itself"
-any mask of a few -> None, 9, "any"
-any mask of more -> None, 14, "any"
+any mask -> None, 14, "any"
 """)
 def _(draw, kind, t, asked="next"):
     mask = MASKS[kind](t) if kind else draw.uniform(0, 1, t, t) < 0.15

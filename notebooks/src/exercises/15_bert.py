@@ -107,7 +107,7 @@ def classify(states, w, b, v, c, frozen):
 #
 # A model that can look up the token it has to guess learns to copy, and nothing else: its loss falls to 0.
 #
-# Write `layers_to_see(mask, shown, asked)`: after how many layers can a position hold the token that it has to guess? Don't run a model, follow the ways that a token can take.
+# Write `layers_to_see(mask, shown, asked)`: after how many layers can a position hold the token that it has to guess? Don't run a model: follow the paths that a token can take.
 #
 # - Before the first layer, a position holds its own token if that is **shown**. Where it isn't, [MASK] is read in its place, and nothing holds this token.
 # - In each layer a position gets all that is held, before this layer, by the positions that it may attend to. Hidden ones pass on what they got, too. It also keeps what it held.
@@ -122,9 +122,9 @@ def classify(states, w, b, v, c, frozen):
 # *Example.* Of four tokens, all shown, each position has to guess the next: `asked` is (1, 2, 3, −1). A causal model never sees an answer: (−1, −1, −1, −1). A bidirectional one sees them in its first layer: (1, 1, 1, −1).
 # Suppose we forbid $i$ to attend to $i + 1$, and nothing else. Then two layers are enough: position 0 attends to 2, which has attended to 1. The result is (2, 2, 2, −1).
 #
-# BERT's way out is another one. A position has to guess its own token, `asked` is $i$ or −1, and what is asked for isn't shown.
+# BERT takes another way out: a position has to guess its own token (`asked` is $i$ or −1), and that token isn't shown.
 #
-# *Beware.* A tensor has an element −1.
+# *Hint.* Let a matrix `holds` say which position holds which token. *Beware.* A tensor has an element −1.
 
 
 # %%
@@ -151,7 +151,7 @@ def layers_to_see(mask, shown, asked):
 #
 # > "We pretrain on both tasks. The loss falls nicely from the start. But of the sentence pairs half are right, even of those that it has seen 200 times."
 #
-# The loss has three faults. In this run four pairs are to be learned, and of 100 tokens all are equally likely.
+# The loss has three faults. Here four pairs are learned with it. The guesses of tokens stay as they are at first: all 100 are equally likely.
 
 
 # %%

@@ -10,17 +10,12 @@ from tests.exercises.answers import WRONG, right
 
 @right("ch15-hide")
 def hide(tokens, special, mask, choice, action, others):
-    never = set(special.tolist())
     read, labels = tokens.clone(), torch.full_like(tokens, -100)
-    for i, row in enumerate(tokens.tolist()):
-        for j, token in enumerate(row):
-            if choice[i, j] >= 0.15 or token in never:
-                continue
-            labels[i, j] = token
-            if action[i, j] < 0.8:
-                read[i, j] = mask
-            elif action[i, j] < 0.9:
-                read[i, j] = others[i, j]
+    for i, j in (choice < 0.15).nonzero().tolist():
+        if tokens[i, j] not in special.tolist():
+            labels[i, j] = tokens[i, j]
+            if action[i, j] < 0.9:
+                read[i, j] = mask if action[i, j] < 0.8 else others[i, j]
     return read, labels
 
 
@@ -63,17 +58,12 @@ pooled @ v.mT + c -> (pooled @ v.mT + c).log_softmax(-1)  # tanh of the pooler's
 
 @right("ch15-sees")
 def layers_to_see(mask, shown, asked):
-    def steps(start, goal):  # along attention, breadth first
-        if goal < 0 or not shown[goal]:
-            return -1
-        reached, rim, n = {start}, {start}, 0
-        while goal not in reached and rim:
-            rim = {j for i in rim for j in mask[i].nonzero().flatten().tolist()}
-            rim, n = rim - reached, n + 1
-            reached |= rim
-        return n if goal in reached else -1
-
-    return torch.tensor([steps(i, goal) for i, goal in enumerate(asked.tolist())])
+    t = len(mask)
+    steps = torch.where(mask, 1, t).fill_diagonal_(0)
+    for j in range(t):  # ways that go through position j
+        steps = torch.minimum(steps, steps[:, [j]] + steps[j])
+    steps = steps.gather(1, asked.clamp(min=0)[:, None])[:, 0]
+    return steps.where((asked >= 0) & shown[asked] & (steps < t), -1)
 
 
 WRONG["ch15-sees"] = """
