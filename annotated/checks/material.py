@@ -558,3 +558,21 @@ def counting_positions(
     if max(lengths, default=0) > size + reach:
         return "too many"
     return "too often" if len(lengths) > -(-x.shape[-2] // size) else result
+
+
+# ---- chapter 15: an error that names what is wrong ---------------------------
+
+
+SAVED = ["words", "widen.kernel", "layer.qkv.kernel", "layer.qkv.bias"]
+SAVED += ["layer.out.kernel", "layer.out.bias"]  # the names of a file of weights
+
+
+def naming(answer: Callable, state: dict, layers: int) -> object:
+    """Let an answer translate weights; one that refuses has to name what is odd."""
+    try:
+        return answer(state, layers)
+    except ValueError as error:
+        odd = set(SAVED) ^ state.keys()
+        if not all(name in str(error) for name in odd):
+            return "unnamed"
+        raise
