@@ -270,7 +270,7 @@ def parameters(**changes: Any) -> int:
 
 
 def sizes_table() -> Html:
-    """Show what each of ALBERT's two savings is worth, here and in a large vocabulary."""
+    """Show what ALBERT's two savings are worth, here and in a large vocabulary."""
     ways = {
         "BERT of this shape": {},
         "embeddings of width 128": {"embedding_width": 128},
@@ -605,3 +605,85 @@ def values_of(
         "linked": found[layer, head, atom].item(),
         "right": bool(right[atom]),
     }
+
+
+# ---- names, pitfalls -----------------------------------------------------------------
+
+
+def names_table() -> Html:
+    """Show some of the file's names, and which parameter of ours each one fills."""
+    layer, ours = "…albert_layers.0.", "encoder.layers.0."
+    rows = [
+        ("albert.embeddings.word_embeddings", "embedding"),
+        ("albert.encoder.embedding_hidden_mapping_in", "widen"),
+        (f"{layer}attention.query", f"{ours}attention.query_map"),
+        (f"{layer}attention.dense", f"{ours}attention.output_map"),
+        (f"{layer}ffn", f"{ours}feed_forward.inner"),
+        (f"{layer}full_layer_layer_norm", f"{ours}residuals.1.norm"),
+        ("predictions.dense", "transform"),
+    ]
+    shapes = dict(Bert(CONFIG).named_parameters())
+    return show_table(
+        ("name in the file", "ours", "shape"),
+        [
+            (theirs, name, " × ".join(map(str, shapes[f"{name}.weight"].shape)))
+            for theirs, name in rows
+        ],
+    )
+
+
+def careless_shares(model: Bert, every: int = 3) -> dict[str, float]:
+    """Return the named head's share, and what two mistakes make of it.
+
+    Args:
+        model: of reactions.
+        every: take one reaction of so many.
+
+    Returns:
+        "right"; "no symmetry", where an atom's own origin alone counts; and "no [CLS]",
+        where places of tokens are counted without the first one.
+    """
+    rows: dict[str, list[bool]] = {"right": [], "no symmetry": [], "no [CLS]": []}
+    for one in reactions()[::every]:
+        maps, (before, behind) = attention_maps(model, one.text), atom_places(one.text)
+        found = links(maps, one.text)
+        rows["right"] += right_links(found, one)[LAYER, HEAD].tolist()
+        chosen = found[LAYER, HEAD].tolist()
+        pairs = zip(chosen, one.origins, strict=True)
+        rows["no symmetry"] += [link == origin for link, origin in pairs]
+        early = maps[LAYER, HEAD][[i - 1 for i in behind]]
+        shifted = early[:, [i - 1 for i in before]].argmax(dim=-1)
+        found[LAYER, HEAD] = shifted
+        rows["no [CLS]"] += right_links(found, one)[LAYER, HEAD].tolist()
+    return {name: sum(row) / len(row) for name, row in rows.items()}
+
+
+def pitfalls_said(model: Bert | None, record: Mapping[str, Any]) -> str:
+    """Return three pitfalls in words, with what they cost here.
+
+    Args:
+        model: of reactions, if there.
+        record: of ``benchmarks/ch15_reactions.py``.
+    """
+    cost = {} if model is None else careless_shares(model)
+
+    def share(name: str) -> str:
+        return f"{cost[name]:.0%}" if cost else "fewer"
+
+    halves = [one["share of the other"] for one in record["best of halves"]]
+    seeds = record["random"]
+    chance = ", ".join(f"{one['best']:.0%} ({one['mean']:.0%})" for one in seeds)
+    return (
+        "**The number of an atom isn't the position of its token.** Brackets, bonds "
+        "and digits are tokens, too, and `[CLS]` comes first. Forget that one token, "
+        f"and {share('no [CLS]')} of the links are right instead of "
+        f"{share('right')} (every third reaction). Nothing crashes.\n\n"
+        "**Symmetry.** The two carbons beside a benzene ring's tail are one and the same "
+        "to a chemist. Count a link as right only if it meets the one with the right "
+        f"number, and the same head gets {share('no symmetry')}.\n\n"
+        "**The best of 96.** With random weights, the best head gets "
+        f"{chance}; in brackets the mean of all 96. If you choose a head by its score, "
+        "report its score on something else. Ours was named by the paper's package; "
+        "and the best head of each half of our reactions gets "
+        f"{' and '.join(f'{one:.1%}' for one in halves)} of the other half."
+    )
