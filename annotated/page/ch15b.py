@@ -15,6 +15,7 @@ import numpy
 import torch
 from jaxtyping import Float
 from torch import Tensor
+from torch.nn.functional import gelu, layer_norm
 
 from annotated.bert import Bert, BertConfig
 from annotated.page.diagrams import Drawing
@@ -257,6 +258,33 @@ def guess_table(model: Bert | None, texts: Mapping[str, str]) -> Html:
 
 
 # ---- weights -----------------------------------------------------------------------
+
+ONE = "albert.encoder.albert_layer_groups.0.albert_layers.0."
+
+
+def linear(w: StateDict, name: str, x: Float[Tensor, "b t d"]) -> Float[Tensor, "..."]:
+    """Return what the map ``name`` of a file's tensors ``w`` makes of ``x``."""
+    return x @ w[f"{name}.weight"].T + w[f"{name}.bias"]
+
+
+def norm(w: StateDict, name: str, x: Float[Tensor, "b t d"]) -> Float[Tensor, "b t d"]:
+    """Return ``x``, normalised by the norm ``name`` of a file's tensors ``w``."""
+    gain, bias = w[f"{name}.weight"], w[f"{name}.bias"]
+    return layer_norm(x, gain.shape, gain, bias, eps=1e-12)
+
+
+def layer(w: StateDict, x: Float[Tensor, "b t d"]) -> Float[Tensor, "b t d"]:
+    """Return what the one layer of a file's tensors ``w`` makes of ``x``."""
+    q, k, v = (
+        linear(w, f"{ONE}attention.{name}", x).unflatten(-1, (8, 32)).transpose(1, 2)
+        for name in ("query", "key", "value")
+    )  # each (b, h, t, 32)
+    heads = (q @ k.mT / 32**0.5).softmax(dim=-1) @ v
+    merged = heads.transpose(1, 2).flatten(2)  # (b, t, 256)
+    y = x + linear(w, f"{ONE}attention.dense", merged)
+    y = norm(w, f"{ONE}attention.LayerNorm", y)
+    z = linear(w, f"{ONE}ffn_output", gelu(linear(w, f"{ONE}ffn", y)))
+    return norm(w, f"{ONE}full_layer_layer_norm", y + z)
 
 
 def parameters(**changes: Any) -> int:
@@ -607,29 +635,7 @@ def values_of(
     }
 
 
-# ---- names, pitfalls -----------------------------------------------------------------
-
-
-def names_table() -> Html:
-    """Show some of the file's names, and which parameter of ours each one fills."""
-    layer, ours = "…albert_layers.0.", "encoder.layers.0."
-    rows = [
-        ("albert.embeddings.word_embeddings", "embedding"),
-        ("albert.encoder.embedding_hidden_mapping_in", "widen"),
-        (f"{layer}attention.query", f"{ours}attention.query_map"),
-        (f"{layer}attention.dense", f"{ours}attention.output_map"),
-        (f"{layer}ffn", f"{ours}feed_forward.inner"),
-        (f"{layer}full_layer_layer_norm", f"{ours}residuals.1.norm"),
-        ("predictions.dense", "transform"),
-    ]
-    shapes = dict(Bert(CONFIG).named_parameters())
-    return show_table(
-        ("name in the file", "ours", "shape"),
-        [
-            (theirs, name, " × ".join(map(str, shapes[f"{name}.weight"].shape)))
-            for theirs, name in rows
-        ],
-    )
+# ---- pitfalls ------------------------------------------------------------------------
 
 
 def careless_shares(model: Bert, every: int = 3) -> dict[str, float]:
@@ -678,9 +684,9 @@ def pitfalls_said(model: Bert | None, record: Mapping[str, Any]) -> str:
         "and digits are tokens, too, and `[CLS]` comes first. Forget that one token, "
         f"and {share('no [CLS]')} of the links are right instead of "
         f"{share('right')} (every third reaction). Nothing crashes.\n\n"
-        "**Symmetry.** The two carbons beside a benzene ring's tail are one and the same "
-        "to a chemist. Count a link as right only if it meets the one with the right "
-        f"number, and the same head gets {share('no symmetry')}.\n\n"
+        "**Symmetry.** To a chemist, the two carbons beside a benzene ring's tail are "
+        "the same. Count only the one with the right number as right, and the head "
+        f"gets {share('no symmetry')}.\n\n"
         "**The best of 96.** With random weights, the best head gets "
         f"{chance}; in brackets the mean of all 96. If you choose a head by its score, "
         "report its score on something else. Ours was named by the paper's package; "

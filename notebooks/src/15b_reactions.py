@@ -17,9 +17,9 @@ from annotated.page import ch15b
 ch15b.hero()
 
 # %% [markdown]
-# You may have read that attention maps mean nothing. [Chapter 10](10_text_classification.ipynb) put it more carefully: a map may name what matters, and
-# says nothing of what for. Here is a map that can be checked against a truth that the model was never given. By the end of this page
-# you can put official weights into your own blocks, test whether a map means anything, and whether the model uses it. You need
+# You may have read that attention maps mean nothing. [Chapter 10](10_text_classification.ipynb) put it more carefully: a map may name what matters, but
+# not what for. Here is one that can be checked against a truth that the model was never given. By the end of this page
+# you can load official weights into your own blocks, and test whether a map means anything and whether the model uses it. You need
 # [chapter 15](15_bert.ipynb), and no chemistry. About 18 minutes.
 #
 # ## 15b.1 A reaction is a line of text
@@ -80,16 +80,15 @@ if model:
 #
 # ## 15b.2 Weight surgery
 #
-# The file has the names and shapes of another library. To load it, say for each of its tensors which parameter of ours it fills, and
-# accept no rest on either side:
+# The file has the names of another library: its `attention.query` is our `attention.query_map`, its `ffn` our `feed_forward.inner`. To load it, say
+# for each tensor which parameter it fills, and accept no rest on either side:
 
-# %% Table: their names and ours tags=["hide-input"]
-ch15b.names_table()
-
-# %% tags=["hide-input"]
+# %%
 from annotated.page.notebook import show_source
 
-show_source(load_albert, fold="All of it: load_albert")
+show_source(
+    load_albert, ch15b.layer, fold="load_albert, and one layer by hand"
+)
 
 # %% [markdown]
 # Where are layers 2 to 12? There are none. ALBERT saves parameters in two ways:
@@ -102,38 +101,8 @@ show_source(load_albert, fold="All of it: load_albert")
 ch15b.sizes_table()
 
 # %% [markdown]
-# Narrow embeddings pay when the vocabulary is large; here it's sharing that makes three megabytes of twenty-seven. It doesn't make
-# the model any faster: it computes twelve layers, as BERT would. On plain tensors, with the file's own names, that's all:
-
-
-# %%
-from torch.nn.functional import gelu, layer_norm
-
-ONE = "albert.encoder.albert_layer_groups.0.albert_layers.0."
-
-
-def linear(w, name, x):
-    return x @ w[f"{name}.weight"].T + w[f"{name}.bias"]
-
-
-def norm(w, name, x):
-    gain, bias = w[f"{name}.weight"], w[f"{name}.bias"]
-    return layer_norm(x, gain.shape, gain, bias, eps=1e-12)
-
-
-def layer(w, x):
-    q, k, v = (
-        linear(w, f"{ONE}attention.{name}", x)
-        .unflatten(-1, (8, 32))
-        .transpose(1, 2)
-        for name in ("query", "key", "value")
-    )  # each (b, h, t, 32)
-    heads = (q @ k.mT / 32**0.5).softmax(dim=-1) @ v
-    merged = heads.transpose(1, 2).flatten(2)  # (b, t, 256)
-    y = x + linear(w, f"{ONE}attention.dense", merged)
-    y = norm(w, f"{ONE}attention.LayerNorm", y)
-    z = linear(w, f"{ONE}ffn_output", gelu(linear(w, f"{ONE}ffn", y)))
-    return norm(w, f"{ONE}full_layer_layer_norm", y + z)
+# Narrow embeddings pay when the vocabulary is large; here it's sharing that makes three megabytes of twenty-seven. The model isn't any faster for it:
+# it still computes twelve layers. On plain tensors, with the file's own names:
 
 
 # %%
@@ -142,10 +111,10 @@ def read_reaction(w, ids):
     x = w[f"{e}word_embeddings.weight"][ids]  # (b, t, 128)
     x = x + w[f"{e}position_embeddings.weight"][: ids.shape[1]]
     x = x + w[f"{e}token_type_embeddings.weight"][0]
-    x = norm(w, f"{e}LayerNorm", x)
-    x = linear(w, "albert.encoder.embedding_hidden_mapping_in", x)
+    x = ch15b.norm(w, f"{e}LayerNorm", x)
+    x = ch15b.linear(w, "albert.encoder.embedding_hidden_mapping_in", x)
     for _ in range(12):  # the same weights each time
-        x = layer(w, x)
+        x = ch15b.layer(w, x)
     return x  # (b, t, 256)
 
 
@@ -153,7 +122,7 @@ def read_reaction(w, ids):
 ch15b.check_surgery(read_reaction, state)
 
 # %% [markdown]
-# (The tests also compare attention, logits and pooler with what `transformers` gives, to a hundred-thousandth.)
+# (The tests also compare with `transformers`: attention, logits and pooler, to a hundred-thousandth.)
 #
 # ## 15b.3 Who looks at whom
 #
@@ -170,8 +139,8 @@ if model:
     print(weights.argmax(dim=-1).tolist())
 
 # %% [markdown]
-# Those are the lines of the first picture. One good example proves nothing, so we made 158 reactions of 51 kinds by the rules of textbooks, which say where
-# each atom goes. Atoms that symmetry can't tell apart count as the same. How often is the largest weight of each of the 96 heads right?
+# Those are the lines of the first picture. One good example proves nothing. So we made 158 reactions of 51 kinds by the rules of textbooks, which say where
+# each atom goes; atoms that symmetry can't tell apart count as the same. How often is each of the 96 heads right?
 
 # %% tags=["remove-stdout"]
 from annotated.page.notebook import recorded
@@ -185,7 +154,7 @@ ch15b.heads_picture(heads)
 
 # %% [markdown]
 # One column stands out. Its weights are the same in all twelve rows, but it reads something else in each: in layer 1, a bare letter and its
-# position; further up, what the layers below have gathered of its surroundings. And how good is that? Ask what you'd get with no model at all:
+# position; further up, what the layers below have gathered around it. Is that good? Ask what you'd get with no model at all:
 
 # %% Table: beside other guesses tags=["hide-input"]
 ch15b.controls_table(heads, record)
@@ -217,7 +186,7 @@ expect(
 )
 
 # %% [markdown]
-# The strongest rival compares text: it takes the atom around which the most tokens are the same. The head is ahead of that by far. Try it:
+# The strongest rival takes the atom around which the most tokens are the same. The head is far ahead of it. Try it:
 
 # %% Try it: which atom was which tags=["hide-input"]
 ch15b.map_explorer(model)
@@ -233,7 +202,7 @@ ch15b.map_explorer(model)
 #
 # ## 15b.4 Does the model use it?
 #
-# A map could be a by-product, which you can read off and the model doesn't need. So delete it, and see. This copy gets nothing from one head, in any layer:
+# A map could be a by-product that the model doesn't need. So delete and see. This copy gets nothing from one head, in any layer:
 
 
 # %%
@@ -249,7 +218,7 @@ def without(model, head):
 
 
 # %% [markdown]
-# Then hide the products' atoms one at a time, all that aren't carbon (*carbon* would be an easy guess), and let it guess:
+# Then hide the products' atoms one at a time, all but carbon (too easy a guess), and let it guess:
 
 # %% Picture: without each head tags=["hide-input"]
 if model:
@@ -283,14 +252,13 @@ ch15b.kinds_picture(record)
 #
 # - **It links what looks the same.** In the Cope and Claisen rearrangements, bonds move along a chain whose text hardly changes: atoms that look the same
 #   before and after aren't the same. The Mitsunobu ester looks like any other ester.
-# - **It may hit the neighbour.** In the hydrolysis, the new oxygen is that of `[OH-]`; the head looks at the token beside it, `[Na+]`. It's no atom of the same
-#   element, and nothing told it that it has to be.
+# - **It may hit the neighbour.** In the hydrolysis, the new oxygen is that of `[OH-]`; the head looks at the token beside it, `[Na+]`. Nothing told it
+#   that oxygen comes from oxygen.
 # - **Nothing makes links one to one.** In symmetric rings above all, it takes one atom twice. (The package forbids that, and follows bonds.)
 #
-# So, **is an attention map an explanation?** This one agrees with a truth that it wasn't given, more often than anything we could guess without it, and the model
-# needs the head. That's more than a picture. It's also one head of one model, and 158 reactions that we chose from textbooks; the patents that it learned from
-# surely hold many like them. Of another map, ask the same three things: a truth from elsewhere, rivals that know nothing, and a
-# deletion.
+# So, **is an attention map an explanation?** This one agrees with a truth that the model wasn't given, more often than our rivals do, and the model
+# needs the head. But it's one head of one model, on 158 reactions of kinds that we chose from textbooks, and the patents that it learned from
+# probably hold many like them. Of another map, ask the same: a truth from elsewhere, rivals that know nothing, and a deletion.
 #
 # ## 15b.6 Pitfalls
 
@@ -336,4 +304,4 @@ say(ch15b.pitfalls_said(model, record))
 # ## Where this comes from
 #
 # [The table of sources](../book/sources.md) lists the texts that this book follows; none of them has this page's subject. The model is that of the package
-# [rxnmapper](https://github.com/rxn4chemistry/rxnmapper), version 0.4.3, <!-- given: 0.4.3 --> © 2020 RXN4Chemistry team, MIT licence.
+# [rxnmapper](https://github.com/rxn4chemistry/rxnmapper), © 2020 RXN4Chemistry team, MIT licence.
