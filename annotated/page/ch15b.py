@@ -95,7 +95,7 @@ def drawn_reactions() -> dict[str, dict[str, list[Molecule]]]:
 class Molecules(Drawing):
     """A drawing of molecules: corners and ends of lines are atoms."""
 
-    scale, edge, gap = 25, 13, 26
+    scale, edge, gap = 28, 13, 24
 
     def lay(self, molecules: Sequence[Molecule], top: float) -> dict[int, Place]:
         """Return places of the atoms of ``molecules`` in one row below ``top``."""
@@ -158,11 +158,11 @@ def hero() -> Html:
     """Draw an ester and what it's made of, and the links of the named head."""
     one = reaction("esterification")
     before, behind = one.text.split(">>")
-    sides, drawing = drawn_reactions()[one.text], Molecules(350, 272)
+    sides, drawing = drawn_reactions()[one.text], Molecules(350, 296)
     tops = drawing.lay(sides["before"], 28)
-    bottoms = drawing.lay(sides["behind"], 186)
+    bottoms = drawing.lay(sides["behind"], 194)
     drawing.text(6, 14, "before", anchor="start", bold=True)
-    drawing.text(6, 264, "after", anchor="start", bold=True)
+    drawing.text(6, 290, "after", anchor="start", bold=True)
     count, said = 0, " (The model's file is missing here, and with it its links.)"
     if (state := weights()) is not None:
         model = load_albert(state, CONFIG)
@@ -191,7 +191,7 @@ def hero() -> Html:
 def smiles_picture() -> Html:
     """Draw a molecule with its atoms numbered, above its text with the same numbers."""
     one = reaction("esterification")
-    before, drawing = one.text.split(">>")[0], Molecules(350, 176)
+    before, drawing = one.text.split(">>")[0], Molecules(350, 186)
     acid = drawn_reactions()[one.text]["before"][1]
     first, text = acid["atoms"][0][0], before.split(".")[1]
     names, places = letters(before), drawing.lay([acid], 24)
@@ -206,9 +206,9 @@ def smiles_picture() -> Html:
     number, start = 0, 175 - 8 * len(text)
     for place, letter in enumerate(text):
         x = start + 16 * place + 8
-        drawing.text(x, 152, letter, code=True, size=17, bold=is_atom(letter))
+        drawing.text(x, 162, letter, code=True, size=17, bold=is_atom(letter))
         if is_atom(letter):
-            drawing.text(x, 170, str(number), size=12)
+            drawing.text(x, 180, str(number), size=12)
             number += 1
     return drawing.figure(
         alt=f"2-fluorobenzoic acid with its {number} atoms numbered from 0, and below "
@@ -435,18 +435,21 @@ def bars(rows: Sequence[tuple[str, float, bool]], alt: str, caption: str) -> Htm
         alt: what the figure shows.
         caption: text below.
     """
-    left, wide, high = 152, 150, 22
+    left, wide, high = 160, 140, 22
     drawing = Drawing(350, high * len(rows) + 4)
+    mixed = not all(told for *_, told in rows)
     for i, (name, share, told) in enumerate(rows):
         y = high * i + 2
         color = "this" if told else "other"
-        drawing.text(left - 8, y + 15, name, anchor="end", bold=told)
+        drawing.text(left - 8, y + 15, name, anchor="end", bold=told and mixed)
         drawing.frame(left, y + 3, wide, high - 6, shade=0.12, color="other", outline=0)
         drawing.frame(
             left, y + 3, round(wide * share, 1), high - 6, shade=0.8, color=color,
             outline=0,
         )  # fmt: skip
-        drawing.text(left + wide + 8, y + 15, f"{share:.0%}", anchor="start", bold=told)
+        drawing.text(
+            left + wide + 8, y + 15, f"{share:.0%}", anchor="start", bold=told and mixed
+        )
     return drawing.figure(alt=alt, caption=caption)
 
 

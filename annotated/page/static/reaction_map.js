@@ -16,7 +16,7 @@ const count = right.filter(Boolean).length;
 // ---- molecules in rows, as wide as there is room
 
 const room = Math.max(300, view.width() - 4), broad = room >= 560;
-const scale = broad ? 26 : 21, edge = 12, gap = 24;
+const scale = broad ? 31 : 22, edge = 12, gap = 24;
 const size = (molecule) => [1, 2].map((axis) => Math.max(...molecule.atoms.map((atom) => atom[axis])) * scale);
 function lay(molecules, top) {
   const rows = [[]];
@@ -110,7 +110,7 @@ const element = (side, i) => {
 const percent = (weight) => `${Math.round(100 * weight)} %`;
 const [most] = chosen < 0 ? [] : looks[chosen];
 const one = chosen < 0 ? "" : ` The chosen ${element(1, chosen)} puts ${percent(most.weight)} of its weight on one `
-  + `${element(0, most.atom)}: ${right[chosen] ? "right." : `wrong. It is the ${element(0, item.may[chosen][0])} with the ring.`}`;
+  + `${element(0, most.atom)}: ${right[chosen] ? "right." : `wrong. It was the ringed ${element(0, item.may[chosen][0])}.`}`;
 return {
   values: { count, linked: chosen < 0 ? -1 : most.atom, right: chosen < 0 ? false : right[chosen] },
   says: `Layer ${state.layer}, head ${state.head}: ${count} of ${atoms} links are right.${one}`,
