@@ -53,7 +53,9 @@ def guessed(model: Bert, words: Tokens, text: str, order: str) -> dict[str, Any]
 
     def chances() -> Tensor:
         with evaluating(model):
-            return model.guess_tokens(model(ids[None]))[0].softmax(dim=-1)
+            logits = model.guess_tokens(model(ids[None]))[0]
+        logits[:, list(words.special)] = -torch.inf  # they are never an answer
+        return logits.softmax(dim=-1)
 
     def best(row: Tensor) -> list[tuple[str, float]]:
         values, places = row.topk(BEST)

@@ -2,12 +2,13 @@
 // function (state, data, view, numbers).
 
 const { argmax, linear, plus, range, softmax } = numbers;
+const HIDDEN = "?", UNKNOWN = 1, MASK = 4, SPECIAL = 5;
 const model = view.once("model", () => {
   const symbols = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", ...data.model.words.split(" ")];
-  const ids = new Map(symbols.map((symbol, i) => [symbol, i]).slice(5));
+  const ids = new Map(symbols.map((symbol, i) => [symbol, i]).slice(SPECIAL));
   return { symbols, id: (token) => ids.get(token), weights: numbers.unpackModel(data.model) };
 });
-const { symbols } = model, HIDDEN = "?", UNKNOWN = 1, MASK = 4;
+const { symbols } = model;
 
 // ---- tokens, as `tokens_of` in Python finds them
 const KINDS = [
@@ -100,7 +101,8 @@ function chances(ids, places) {
   return places.map((place) => {
     const inner = linear(weights, "transform", states[place]).map(numbers.activations[config.activation]);
     const scores = numbers.times(weights["embedding.weight"], normed("transform_norm", inner));
-    return softmax([...plus(scores, weights["output.bias"])]);
+    // special tokens are never an answer
+    return softmax(plus(scores, weights["output.bias"]).map((z, i) => (i < SPECIAL ? -Infinity : z)));
   });
 }
 const best = (row) => range(row.length).sort((i, j) => row[j] - row[i] || i - j).slice(0, data.best)

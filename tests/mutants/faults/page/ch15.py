@@ -4,6 +4,7 @@
 FAULTS = {
     "guessed": [
         ("ids[hidden] = words.mask", "pass", "unknown instead of masked"),
+        ("list(words.special)", "[]", "special ones guessed"),
         ("sure.argmax()", "sure.argmin()", "the less sure one first"),
         ("ORDERS.index(order) - 1", "2 - ORDERS.index(order)", "the other one first"),
         ("ids[hidden[first]] = guess[first]", "pass", "nothing filled in"),
