@@ -242,6 +242,7 @@ class Text:
         start: the text to begin with.
         suggestions: texts that drop down from a line, or are buttons below several.
         most: most characters that it takes; for more than 100 it has several lines.
+        code: whether it is code, of letters that are equally wide.
     """
 
     name: str
@@ -249,6 +250,12 @@ class Text:
     start: str
     suggestions: Sequence[str] = ()
     most: int = 60
+    code: bool = False
+
+    @property
+    def rows(self) -> int:
+        """Lines that are seen at once: as many as the longest suggestion has."""
+        return max([3, *(text.count("\n") + 1 for text in self.suggestions)])
 
 
 @dataclass(frozen=True)

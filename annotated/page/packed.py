@@ -3,7 +3,8 @@
 Matrices have eight bits a number and a scale for each row, everything else is in single
 precision. A browser takes a script from a disk as well as from a server, which it does
 with no other kind of file. :func:`pack_model` is for a translator, :func:`pack_films`
-for the two models of chapter 10 that judge a sentence.
+for the two models of chapter 10 that judge a sentence. :func:`pack_bert` packs one
+that a page brings along.
 
     python -m annotated.page.packed FILE
 
@@ -24,9 +25,11 @@ import numpy
 import torch
 from torch import Tensor
 
+from annotated.bert import Bert, BertConfig
 from annotated.classifier import ClassifierConfig, TransformerClassifier
 from annotated.data import Vocabulary
 from annotated.recipes.classification import BagOfEmbeddings, Words
+from annotated.recipes.pretraining import Tokens
 from annotated.recipes.translation import Cutter
 from annotated.spelling import Sounds, spelling_words
 from annotated.transformer import Transformer, TransformerConfig
@@ -117,6 +120,32 @@ def unpack_films(script: str) -> tuple[BagOfEmbeddings, TransformerClassifier, W
     encoder = TransformerClassifier(ClassifierConfig(**packed["config"])).eval()
     encoder.load_state_dict(weights)
     return bag, encoder, words
+
+
+def pack_bert(model: Bert, words: Tokens) -> dict[str, Any]:
+    """Return a BERT as data for an explorer.
+
+    Args:
+        model: with embeddings as wide as its states; its matrices lose precision.
+        words: that it knows, none of them with a space in it.
+    """
+    weights = model.state_dict()
+    del weights["output.weight"]  # it is the embedding
+    return {
+        "config": asdict(model.config) | {"norm": model.config.norm},
+        "words": " ".join(words.symbols[len(words.special) :]),
+        **_rounded(weights),
+    }
+
+
+def unpack_bert(packed: Mapping[str, Any]) -> tuple[Bert, Tokens]:
+    """Return what a browser makes of the data of :func:`pack_bert`."""
+    weights = _weights(packed)
+    weights["output.weight"] = weights["embedding.weight"]
+    config = {k: v for k, v in packed["config"].items() if k != "norm"}
+    model = Bert(BertConfig(**config)).eval()
+    model.load_state_dict(weights)
+    return model, Tokens([tuple(packed["words"].split(" "))])
 
 
 def _rounded(weights: Mapping[str, Tensor]) -> dict[str, Any]:

@@ -204,7 +204,7 @@ expect(
 )
 
 # %% [markdown]
-# Be fair to both: in under a minute our miniature has learned about what a table of both neighbours knows. BERT read 3.3 billion <!-- given: 3.3 --> words, forty times. But try it. Type `[MASK]` for one token, or for two:
+# Be fair to both: in under a minute our miniature has learned about what a table of both neighbours knows. BERT read 3.3 billion <!-- given: 3.3 --> words, forty times. But try it. Type a question mark for one token, or for two:
 
 # %% Try it: guess the hidden tokens tags=["hide-input"]
 ch15.mask_guesser(bert, words)

@@ -1,16 +1,23 @@
 """annotated/page/ch15.py: its drawings draw what ran, and its sentences say it."""
 
+import ast
 import json
 import re
 from pathlib import Path
 
 import pytest
 import torch
+from markupsafe import escape
+from torch import nn
 from torch.nn import functional as F
 
 from annotated.bert import Bert, BertConfig, mask_tokens
+from annotated.functions import tokens_of
 from annotated.masks import padding_mask
 from annotated.page import ch15
+from annotated.page.ch15 import HIDING, ORDERS
+from annotated.page.packed import pack_bert, unpack_bert
+from annotated.recipes.pretraining import Tokens
 from annotated.wordpiece import cut_word
 
 RESULTS = Path(__file__).parents[2] / "book" / "results"
@@ -190,6 +197,127 @@ def test_pairs_are_those_of_the_record():
     other = [row | {"topic": 0.5, "model": 0.9} for row in record["rows"]]
     with pytest.raises(AssertionError):
         ch15.pairs_said(record | {"rows": other})
+
+
+# ---- guess what is hidden --------------------------------------------------------
+
+
+def filled(text, hidden):
+    for token in hidden:
+        text = text.replace("?", token, 1)
+    return text
+
+
+@pytest.fixture
+def bert():
+    """A small BERT that reads all suggestions."""
+    torch.manual_seed(1)
+    words = Tokens([tokens_of(filled(*one)) for one in HIDING.items()])
+    sizes = {"d_model": 8, "heads": 2, "layers": 2, "d_ff": 12, "max_len": 32}
+    model = Bert(BertConfig(len(words), **sizes)).eval()
+    for weight in model.parameters():
+        weight.data += (0.7 if weight.dim() > 1 else 0.1) * torch.randn_like(weight)
+    model.positions.table.data *= 4  # so that not every place gets the same guess
+    return model, words
+
+
+def test_a_packed_bert_is_the_same_but_for_rounding(bert):
+    model, words = bert
+    packed = pack_bert(model, words)
+    rounded, again = unpack_bert(json.loads(json.dumps(packed)))
+    assert again.symbols == words.symbols and rounded.config == model.config
+    assert not rounded.training and rounded.output.weight is rounded.embedding.weight
+    for name, weight in model.state_dict().items():
+        room = weight.abs().amax(dim=-1, keepdim=True) / 254 if weight.dim() == 2 else 0
+        difference = (rounded.state_dict()[name] - weight).abs()
+        assert (difference <= room + 1e-6).all(), name
+    ids = words.ids([tokens_of("def f(*args):\n    return args[key]")])
+    states = model(ids), rounded(ids)
+    exact, near = model.guess_tokens(states[0]), rounded.guess_tokens(states[1])
+    assert 0 < (exact - near).square().mean().sqrt() < 0.05 * exact.std()
+    assert pack_bert(rounded, again) == packed
+    sizes = {name: len(packed[name]) for name in ("whole", "real")}
+    numbers = sum(weight.numel() for weight in model.parameters())
+    assert sizes["whole"] < 4 / 3 * numbers + 4, "a byte for a number, each once"
+
+
+@pytest.mark.parametrize(
+    ("text", "places"),
+    [
+        ("if source ? ? None:\n    return source", [2, 3]),
+        ("def __exit__(self, *?):\n    self.close(*?)", [6, 16]),
+        ("try:\n    return data[key]\n? ?:\n    return None", [11, 12]),
+    ],
+)
+def test_hidden_tokens_are_guessed_at_once_and_one_after_the_other(bert, text, places):
+    model, words = bert
+    assert text in HIDING
+    ids = torch.tensor(words.row(tokens_of(filled(text, HIDING[text]))))
+    ids[places] = words.mask
+
+    def chances(ids):
+        logits = model.guess_tokens(model(ids[None]))[0, :, 5:]  # none is special
+        return nn.functional.pad(logits.softmax(dim=-1), (5, 0))
+
+    at_once = chances(ids)[places]
+    best = at_once.argmax(dim=-1)
+    assert best[0] != best[1]
+    surer = at_once.max(dim=-1).values.argmax().item()
+    for order, first in zip(ORDERS, (None, 0, 1, surer), strict=True):
+        found = ch15.guessed(model, words, text, order)
+        assert [i for i, t in enumerate(found["tokens"]) if t == "?"] == places
+        assert not any(found["unknown"]) and found["first"] == first
+        for row, guesses in zip(at_once, found["guesses"], strict=True):
+            assert len(guesses) == ch15.BEST
+            for symbol, chance in guesses:
+                right = row[words.symbols.index(symbol)]
+                assert chance == pytest.approx(right.item())
+            values = [chance for _, chance in guesses]
+            assert values == sorted(values, reverse=True)
+            assert values[0] == row.max().item()
+        if first is None:
+            assert "again" not in found
+            continue
+        after = ids.clone()
+        after[places[first]] = best[first]
+        again, before = chances(after)[places[1 - first]], best[1 - first]
+        symbol, chance = found["again"][0]
+        assert symbol == words.symbols[again.argmax()]
+        assert chance == pytest.approx(again.max().item())
+        assert found["kept"] == pytest.approx(again[before].item())
+        assert found["changed"] == (again.argmax() != before).item()
+
+
+def test_one_hidden_token_is_never_filled_in(bert):
+    found = ch15.guessed(*bert, "return ?.strange", ORDERS[3])
+    assert found["tokens"] == ("return", "?", ".", "strange", "⏎")
+    assert found["unknown"] == [False, False, False, True, False]
+    assert len(found["guesses"]) == 1 and found["first"] is None
+
+
+def test_the_guesser_brings_all_that_its_script_asks_for(bert):
+    text = html(ch15.mask_guesser(*bert))
+    data, checks = (
+        json.loads(re.search(rf'explorer-{name}">(.*?)</script>', text)[1])
+        for name in ("data", "checks")
+    )
+    assert data["model"] == pack_bert(*bert) and data["orders"] == ORDERS
+    assert data["model"]["config"]["norm"] == "post"
+    for one in data["known"]:
+        assert one["text"].count("?") == len(one["hidden"]) in (1, 2)
+        ast.parse(re.sub("return", "yield", filled(one["text"], one["hidden"])))
+        shown = str(escape(one["text"]))
+        assert f'annotated-code">{shown}</button>' in text
+    assert len(data["known"]) == 6
+    model, words = unpack_bert(data["model"])
+    model.double()
+    states = [check["state"] for check in checks]
+    assert {state["order"] for state in states} == {*ORDERS}
+    assert {state["text"] for state in states} == {*HIDING}
+    for check in checks:
+        state, values = check["state"], check["values"]
+        wanted = ch15.guessed(model, words, state["text"], state["order"])
+        assert values == json.loads(json.dumps(wanted))
 
 
 # ---- few labels ----------------------------------------------------------------

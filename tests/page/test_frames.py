@@ -229,6 +229,17 @@ def test_what_is_suggested_for_several_lines_stands_below_them():
     assert page.textarea.text == NASTY and page.textarea["maxlength"] == "101"
     assert [button.text for button in page.find_all("button")] == ["7. März", NASTY]
     assert control(Text("text", "a text", "", most=101)).button is None
+    assert page.textarea["rows"] == "3" and not page.textarea.has_attr("class")
+
+
+def test_code_is_typed_in_letters_of_one_width_and_all_of_its_lines_are_seen():
+    lines = "if x:\n    y\nelse:\n    z"
+    page = control(Text("text", "code", "x", ["x", lines], most=101, code=True))
+    assert page.textarea["class"] == ["annotated-code"]
+    assert page.textarea["rows"] == "4" and page.textarea["autocapitalize"] == "off"
+    buttons = page.find_all("button")
+    assert buttons[1].text == lines
+    assert all("annotated-code" in button["class"] for button in buttons)
 
 
 def test_a_grid_has_names_and_cells_in_the_order_of_the_page():

@@ -4,7 +4,9 @@ import pytest
 import torch
 from torch import nn
 
+from annotated.attention import record_attention
 from annotated.page.frames import pack, static, unpack
+from annotated.transformer import Encoder, TransformerConfig
 
 
 @pytest.fixture(scope="module")
@@ -51,6 +53,39 @@ def test_sigmoid_and_layer_norm(js):
     nn.init.normal_(norm.bias, generator=torch.Generator().manual_seed(1))
     arguments = x.tolist(), norm.weight.tolist(), norm.bias.tolist()
     assert agrees(js("numbers.layerNorm(a, b, c)", *arguments), norm(x))
+
+
+def test_activations_and_norms_of_bert(js):
+    x = torch.cat([torch.linspace(-9, 9, 181), torch.tensor([1e-9, -1e-9])]).double()
+    found = torch.tensor(js("a.map(numbers.erf)", x.tolist()), dtype=x.dtype)
+    torch.testing.assert_close(found, x.erf(), rtol=1e-13, atol=0)
+    for name, function in (("gelu", nn.functional.gelu), ("relu", torch.relu)):
+        found = js(f"a.map(numbers.activations.{name})", x.tolist())
+        assert agrees(found, function(x).float())
+    small = 1e-5 * normal(7).double()
+    ones, zeros = [1.0] * 7, [0.0] * 7
+    script = "numbers.layerNorm(a, b, c, 1e-12)"
+    found = js(script, small.tolist(), ones, zeros)
+    assert agrees(found, nn.functional.layer_norm(small, (7,), eps=1e-12).float())
+
+
+@pytest.mark.parametrize("norm", ["pre", "post"])
+@pytest.mark.parametrize("activation", ["relu", "gelu"])
+def test_a_whole_encoder(js, norm, activation):
+    sizes = {"d_model": 6, "heads": 2, "layers": 2, "d_ff": 5, "dropout": 0.0}
+    options = {"norm": norm, "activation": activation, "norm_epsilon": 1e-3}
+    torch.manual_seed(0)
+    encoder = Encoder(TransformerConfig(2, 2, **sizes, **options)).eval()
+    for parameter in encoder.parameters():
+        nn.init.normal_(parameter)
+    weights = {f"encoder.{n}": p.tolist() for n, p in encoder.state_dict().items()}
+    x = normal(4, 6)
+    found = js("numbers.encode(a, b, c)", weights, sizes | options, x.tolist())
+    assert agrees(found["states"], encoder(x[None])[0])
+    with record_attention(encoder) as maps:
+        encoder(x[None])
+    wanted = maps["layers.1.attention"][0][0].transpose(0, 1)
+    assert agrees(found["maps"], wanted)
 
 
 @pytest.mark.parametrize("size", [(5,), (2, 3), (2, 3, 5)])

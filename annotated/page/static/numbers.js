@@ -13,6 +13,21 @@ const numbers = (function () {
   const times = (matrix, v) => matrix.map((row) => dot(row, v));
   const argmax = (u) => u.indexOf(Math.max(...u));
   const sigmoid = (x) => 1 / (1 + Math.exp(-x));
+  // The error function, by a series without a minus, so that no digits are lost; beyond 6
+  // it is 1.
+  function erf(x) {
+    if (Math.abs(x) > 6) return Math.sign(x);
+    let part = x, total = x;
+    for (let n = 1; Math.abs(part) > 1e-17 * Math.abs(total); n += 1) {
+      part *= (2 * x * x) / (2 * n + 1);
+      total += part;
+    }
+    return (2 / Math.sqrt(Math.PI)) * Math.exp(-x * x) * total;
+  }
+  const activations = {
+    relu: (x) => Math.max(0, x),
+    gelu: (x) => (x * (1 + erf(x / Math.SQRT2))) / 2,
+  };
 
   // A hidden key has the score -Infinity; a row that has no other gets zeros.
   function softmax(scores) {
@@ -34,10 +49,10 @@ const numbers = (function () {
     const whole = sum(order.map((i) => (kept.has(i) ? warm[i] : 0)));
     return { chances: warm.map((q, i) => (kept.has(i) ? q / whole : 0)), order, kept };
   }
-  function layerNorm(x, gain, bias) {
+  function layerNorm(x, gain, bias, epsilon = 1e-5) {
     const mean = sum(x) / x.length;
     const variance = sum(x.map((z) => (z - mean) ** 2)) / x.length;
-    return x.map((z, i) => (gain[i] * (z - mean)) / Math.sqrt(variance + 1e-5) + bias[i]);
+    return x.map((z, i) => (gain[i] * (z - mean)) / Math.sqrt(variance + epsilon) + bias[i]);
   }
 
   // What `pack` in frames.py packed: an array, of arrays where it has more axes.
@@ -70,13 +85,13 @@ const numbers = (function () {
     }
     return weights;
   }
-  // Parts of such a model, which is pre-norm: the maps, norms and networks of a name.
+  // Parts of such a model: the maps, norms and networks of a name.
   function linear(weights, name, x) {
     const y = times(weights[`${name}.weight`], x), bias = weights[`${name}.bias`];
     return bias ? plus(y, bias) : y;
   }
-  const normalise = (weights, name, x) =>
-    layerNorm(x, weights[`${name}.weight`], weights[`${name}.bias`]);
+  const normalise = (weights, name, x, epsilon) =>
+    layerNorm(x, weights[`${name}.weight`], weights[`${name}.bias`], epsilon);
   // What one query finds among keys and values, and each head's weights.
   function attend(weights, name, heads, query, keys, values) {
     const width = query.length / heads, joined = new Float64Array(query.length);
@@ -94,25 +109,31 @@ const numbers = (function () {
     });
     return { maps, found: linear(weights, `${name}.output_map`, joined) };
   }
-  // x with what a layer's feed-forward network adds; it reads by the norm of this number.
-  function feedForward(weights, layer, norm, x) {
-    const read = normalise(weights, `${layer}.residuals.${norm}.norm`, x);
-    const inner = linear(weights, `${layer}.feed_forward.inner`, read).map((z) => Math.max(0, z));
-    return plus(x, linear(weights, `${layer}.feed_forward.outer`, inner));
+  function network(weights, layer, x, activation = "relu") {
+    const inner = linear(weights, `${layer}.feed_forward.inner`, x).map(activations[activation]);
+    return linear(weights, `${layer}.feed_forward.outer`, inner);
   }
+  // x with what a layer's network adds in a pre-norm model; it reads by the norm of this number.
+  const feedForward = (weights, layer, norm, x) =>
+    plus(x, network(weights, layer, normalise(weights, `${layer}.residuals.${norm}.norm`, x)));
   // A whole encoder: its vectors, and the maps of its last layer by query and head.
-  function encode(weights, { layers, heads }, xs) {
+  function encode(weights, { layers, heads, norm, activation, norm_epsilon: epsilon }, xs) {
+    const normed = (name, x) => normalise(weights, name, x, epsilon);
+    const pre = (name, x) => (norm === "pre" ? normed(name, x) : x);
+    const post = (name, x) => (norm === "post" ? normed(name, x) : x);
     let maps = [];
     for (let l = 0; l < layers; l += 1) {
       const layer = `encoder.layers.${l}`, name = `${layer}.attention`;
-      const read = xs.map((x) => normalise(weights, `${layer}.residuals.0.norm`, x));
+      const [first, second] = [0, 1].map((i) => `${layer}.residuals.${i}.norm`);
+      const read = xs.map((x) => pre(first, x));
       const [queries, keys, values] = ["query", "key", "value"].map((part) =>
         read.map((x) => linear(weights, `${name}.${part}_map`, x)));
       const looked = queries.map((query) => attend(weights, name, heads, query, keys, values));
       maps = looked.map((one) => one.maps);
-      xs = xs.map((x, i) => feedForward(weights, layer, 1, plus(x, looked[i].found)));
+      xs = xs.map((x, i) => post(first, plus(x, looked[i].found)))
+        .map((x) => post(second, plus(x, network(weights, layer, pre(second, x), activation))));
     }
-    return { states: xs.map((x) => normalise(weights, "encoder.norm", x)), maps };
+    return { states: xs.map((x) => pre("encoder.norm", x)), maps };
   }
 
   // Numbers for people: a minus that is as wide as a digit, and none before a zero.
@@ -128,7 +149,8 @@ const numbers = (function () {
     return `${mantissa} · 10${raised.join("")}`;
   }
   return {
-    range, sum, plus, dot, norm, times, argmax, sigmoid, softmax, topP, layerNorm, unpack,
-    unpackModel, linear, normalise, attend, feedForward, encode, fixed, scientific,
+    range, sum, plus, dot, norm, times, argmax, sigmoid, erf, activations, softmax, topP,
+    layerNorm, unpack, unpackModel, linear, normalise, attend, feedForward, encode, fixed,
+    scientific,
   };
 })();

@@ -1,6 +1,6 @@
 """Faults of annotated/page/packed.py: (text, what replaces it, what is wrong then)."""
 
-TESTS = ("ch09", "ch10")
+TESTS = ("ch09", "ch10", "ch15")
 
 # fmt: off
 FAULTS = {
@@ -31,5 +31,13 @@ FAULTS = {
     "unpack_films": [
         ("weight.fill_(1.0)", "weight.fill_(-1.0)", "the other answer"),
         ("bias.copy_(weights.pop", "bias.add_(weights.pop", "a bias of its own"),
+    ],
+    "pack_bert": [
+        ('del weights["output.weight"]', "pass", "the embedding twice"),
+        ("len(words.special) :", "1 :", "special ones among the words"),
+        ('{"norm": model.config.norm}', '{"norm": "pre"}', "another order of norms"),
+    ],
+    "unpack_bert": [
+        ('weights["embedding.weight"]', 'weights["embedding.weight"] * 2', "untied"),
     ],
 }
