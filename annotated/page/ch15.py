@@ -158,6 +158,7 @@ def check_bert(read: Callable, guess: Callable) -> None:
         23, d_model=12, heads=3, layers=2, d_ff=20, max_len=9, dropout=0.0
     )
     model = Bert(config).double()
+    model.pooler = model.follows = nn.Identity()  # not asked here
     with torch.no_grad():  # norms and biases that are not 1 and 0
         for parameter in model.parameters():
             parameter.add_(0.3 * torch.randn_like(parameter))
@@ -165,15 +166,18 @@ def check_bert(read: Callable, guess: Callable) -> None:
     segments = torch.tensor([[0, 0, 0, 0, 1, 1, 1], [0, 0, 0, 1, 1, 0, 0]])
     real = tokens != 0
 
-    def by_hand(model: Bert) -> tuple[Tensor, Tensor]:
+    def together(states: Tensor, logits: Tensor) -> Tensor:
+        return torch.cat([states, logits], dim=-1)[real]
+
+    def by_hand(model: Bert) -> Tensor:
         states = read(model, tokens, segments)
-        return states[real], guess(model, states)[real]
+        return together(states, guess(model, states))
 
-    def module(model: Bert) -> tuple[Tensor, Tensor]:
+    def module(model: Bert) -> Tensor:
         states = model(tokens, segments)
-        return states[real], model.guess_tokens(states)[real]
+        return together(states, model.guess_tokens(states))
 
-    def theirs(model: Bert) -> tuple[Tensor, Tensor]:
+    def theirs(model: Bert) -> Tensor:
         c = model.config
         sizes = c.d_model, c.heads, c.d_ff, 0.0, ACTIVATIONS[c.activation]
         with torch.device("meta"):
@@ -181,13 +185,10 @@ def check_bert(read: Callable, guess: Callable) -> None:
             stack = nn.TransformerEncoder(layer, c.layers, enable_nested_tensor=False)
         x = model.embedding.weight[tokens] + model.segments.weight[segments]
         x = model.norm(x + model.positions.table[: tokens.shape[1]])
-        states = torch.func.functional_call(
-            stack,
-            torch_weights(model.encoder),
-            (x,),
-            {"src_key_padding_mask": ~real},
-        )
-        return states[real], guess(model, states)[real]
+        weights = torch_weights(model.encoder)
+        given = {"src_key_padding_mask": ~real}
+        states = torch.func.functional_call(stack, weights, (x,), given)
+        return together(states, guess(model, states))
 
     check_same("by hand = `Bert`: states, guesses", module, by_hand, model)
     check_same("`nn.TransformerEncoder` within `Bert`", module, theirs, model)
@@ -338,7 +339,7 @@ def delays_said(record: Mapping[str, Any]) -> str:
     assert min(slow) > 1.3 and max(slow) < 1.7 and max(last["as it is"]) < 1.8
     assert min(last[fast]) > line - 0.45 and left[bare].count(0) == 2
     few, long = "a quarter of the batch", "long texts"
-    assert min(left[few]) > 2.5 * max(usual) and min(last[long]) > 3
+    assert min(left[few]) >= 2.5 * max(usual) and min(last[long]) > 3
     assert max(abs(a - b) for a, b in zip(left["no warm-up"], usual, strict=True)) < 60
     return (
         f"**The rate.** As it is, the model is {record['below']} nats below the line "
@@ -430,15 +431,15 @@ def pairs_said(record: Mapping[str, Any]) -> str:
     order = of("order", "model")
     assert min(words) > 0.7 and max(model) < 0.65 and min(seen) > 0.8
     assert all(abs(share - 0.5) < 0.02 for share in of("order", "topic"))
-    assert 0.52 < min(order) and max(order) < 0.56
+    assert 0.5 < min(order) and max(order) < 0.56
     return (
         "**Yes, topics nearly suffice.** Two sentences that share a rare word follow "
         f"each other: that alone is right on {min(words):.0%} of the pairs, without "
         "reading any of them. Our BERT isn't even as good: it has learned its training "
         f"pairs by heart ({min(seen):.0%} and more) and gets {min(model):.0%} to "
         f"{max(model):.0%} of new ones. Of **which comes first** common words know "
-        f"nothing, and our BERT little: {min(order):.0%} to {max(order):.0%}. A score "
-        "on next sentences doesn't say that a model understands how sentences "
+        f"nothing, and our BERT hardly more: {min(order):.0%} to {max(order):.0%}. A "
+        "score on next sentences doesn't say that a model understands how sentences "
         "connect. (Whether the harder question makes a better model is more than a "
         "miniature can tell; ALBERT's authors found that it does.)"
     )

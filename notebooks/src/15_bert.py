@@ -378,7 +378,12 @@ say(ch15.few_labels_said(labels))
 # [page of exercises](../book/exercises/15_bert.ipynb), and in a notebook of their
 # own (`notebooks/exercises/15_bert.ipynb`).
 #
-# 1. EX
+# 1. **Hide tokens.** What is read, what is asked for, and what never is.
+# 2. **A head on [CLS].** A classifier, and what learns.
+# 3. **Who can see the answer?** A causal model against a bidirectional one.
+# 4. **Find the fault.** Next sentences, stuck at 50 %.
+# 5. **Weight surgery.** Weights under other names, in another layout.
+# 6. **In words.** Four runs, four symptoms.
 #
 # **Quick questions**
 #
