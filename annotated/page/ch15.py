@@ -269,15 +269,16 @@ def plateau_figure(losses: Sequence[float], line: float, every: int, turn: int) 
     ax.axvline(turn, color=COLOURS["muted"], linestyle=":", linewidth=1)
     ax.text(turn + 8, 5.6, "whole functions", color=COLOURS["muted"])
     ax.set(xlabel="steps", ylabel="loss, nats per hidden token", ylim=(0, 8.3))
-    waits = sum(abs(loss - line) < 0.3 for loss in losses) * every
+    near = 0.3
+    waits = sum(abs(loss - line) < near for loss in losses) * every
     return show(
         figure,
         title="Down to the line, a wait, and on",
         alt=f"The loss falls from {losses[0]:.1f} to the line at {line:.2f} nats, "
-        f"stays within 0.3 of it for about {waits} steps, and ends at "
+        f"stays within {near} of it for about {waits} steps, and ends at "
         f"{losses[-1]:.2f}.",
-        caption="Held-out pieces of 32 tokens, 15 % of them masks. From the dotted "
-        "line on, the model reads whole functions, with positions it has to get "
+        caption="Held-out pieces of 32 tokens, some of them masks, as BERT has it. From "
+        "the dotted line on, the model reads whole functions, with positions it has to get "
         "used to.",
     )
 

@@ -109,9 +109,9 @@ ch15.check_bert(encode, guess_tokens)
 ch15.counts_table()
 
 # %% [markdown]
-# The paper calls them 110M and 340M. <!-- given: 110, 340 --> (The book's tests also compare it with Hugging Face's `transformers`, whose weights `load_bert` puts into this class.)
+# The paper calls them 110M and 340M. (The book's tests also compare it with Hugging Face's `transformers`, whose weights `load_bert` puts into this class.)
 #
-# ## 15.3 Stuck at 7.3? <!-- given: 7.3 -->
+# ## 15.3 A loss that waits
 #
 # Now to our own: two layers, width 64, on 8,039 pieces of code from Python's library. None of it has a label, and none is from the packages that chapter 10 tests on.
 #
@@ -230,7 +230,9 @@ say(ch15.masking_said(recorded("masking"), recorded("labels")))
 # What about tokens that it has never met?
 
 # %%
-unknown = sum(i == words.unknown for t in texts.validation for i in words.row(t))
+unknown = sum(
+    i == words.unknown for t in texts.validation for i in words.row(t)
+)
 total = sum(map(len, texts.validation))
 print(f"{unknown / total:.1%} of the held-out tokens are unknown to our BERT")
 
@@ -316,11 +318,7 @@ say(ch15.pairs_said(pairs))
 # **Fine-tuning** is short. Copy the model, put a linear map on it, and train all of it on the labels, for a few passes. Here are 500 labelled functions:
 
 # %% tags=["remove-stderr"]
-from annotated.recipes.classification import (
-    functions_task,
-    measure,
-    reader,
-)
+from annotated.recipes.classification import functions_task, measure, reader
 from annotated.recipes.pretraining import few_labels, fine_tune, fine_tuning
 
 task = few_labels(functions_task()._replace(words=words), 500)
@@ -381,7 +379,7 @@ say(ch15.few_labels_said(labels))
 # 1. **Hide tokens.** What is read, what is asked for, and what never is.
 # 2. **A head on [CLS].** A classifier, and what learns.
 # 3. **Who can see the answer?** A causal model against a bidirectional one.
-# 4. **Find the fault.** Next sentences, stuck at 50 %.
+# 4. **Find the fault.** Next sentences, and half of them wrong.
 # 5. **Weight surgery.** Weights under other names, in another layout.
 # 6. **In words.** Four runs, four symptoms.
 #
@@ -414,7 +412,7 @@ say(ch15.few_labels_said(labels))
 # - [Devlin et al. (2019)](https://arxiv.org/abs/1810.04805): BERT.
 # - [Liu et al. (2019)](https://arxiv.org/abs/1907.11692): RoBERTa, the same with more text, larger batches, new gaps at each pass, and no second sentence.
 # - [Lan et al. (2020)](https://arxiv.org/abs/1909.11942): ALBERT, sentence order, one layer for all.
-# - [Wettig et al. (2023)](https://arxiv.org/abs/2202.08005): should you mask 15 %? Not with a large model.
+# - [Wettig et al. (2023)](https://arxiv.org/abs/2202.08005): should you mask 15 %? <!-- given: 15 --> Not with a large model.
 # - [Schuster and Nakajima (2012)](https://doi.org/10.1109/ICASSP.2012.6289079): where WordPiece began.
 # - [Warner et al. (2024)](https://arxiv.org/abs/2412.13663): ModernBERT, what an encoder of today changes.
 #

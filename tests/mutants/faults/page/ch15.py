@@ -27,7 +27,7 @@ FAULTS = {
         ('there - parts["heads"]', "there", "heads in both"),
     ],
     "plateau_figure": [
-        ("abs(loss - line) < 0.3", "loss > line", "above it"),
+        ("abs(loss - line) < near", "loss > line", "above it"),
         ("losses[-1]", "losses[0]", "where it began"),
     ],
     "delays_figure": [
