@@ -211,8 +211,14 @@ def test_what_it_says_is_what_it_found(guess, bert):
                 change = f"changes from “{was}” to “{now}”"
                 assert (change in says) == (was != now) == values["changed"]
                 assert (f"stays “{was}”" in says) == (was == now)
-                before = round(100 * values["guesses"][1 - first][0][1])
-                assert before < 1 or f"from {before} % to" in says
+                before, after = (
+                    round(100 * best[0][1])
+                    for best in (values["guesses"][1 - first], values["again"])
+                )
+                if was == now and before == after:
+                    assert f", with {after} % as before." in says
+                elif 0 < before < 100:
+                    assert f"from {before} % to" in says
 
 
 def test_what_stood_there_is_shown_if_asked(guess, bert):

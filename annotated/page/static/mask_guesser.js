@@ -130,7 +130,7 @@ function guess() {
 }
 
 // ---- the drawing: two panels, each with the lines as guessed, and the guesses below them
-const across = Math.min(view.width(), 680), phone = across < 560;
+const across = Math.min(view.width() - 1, 680), phone = across < 560;
 const wide = phone ? across : (across - 28) / 2; // of a panel
 const letter = 8.4, high = 26, bar = 22;
 const clip = (text, most) => ([...text].length > most ? `${[...text].slice(0, most - 1).join("")}…` : text);
@@ -278,7 +278,8 @@ else if (!after) {
   said.push(values.changed
     ? `Its best guess changes from “${was}” to “${is}”: “${was}” goes from ${percent(before)} to `
       + `${percent(values.kept)}, “${is}” from ${percent(rows[other][symbols.indexOf(is)])} to ${percent(p)}.`
-    : `Its best guess stays “${is}”, which goes from ${percent(before)} to ${percent(p)}.`);
+    : `Its best guess stays “${is}”, ${percent(before) === percent(p) ? `with ${percent(p)} as before`
+      : `which goes from ${percent(before)} to ${percent(p)}`}.`);
 }
 if (state.shown && !known) said.push("What stood there is known for the suggestions alone.");
 return { values, says: said.join(" ") + full, room: data.room };
