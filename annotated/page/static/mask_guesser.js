@@ -137,16 +137,18 @@ const clip = (text, most) => ([...text].length > most ? `${[...text].slice(0, mo
 // Where tokens stand in a panel, with texts in the hidden places.
 function placed(list, texts) {
   const found = [];
-  let row = -1, x = 0, last = null, number = 0;
+  let row = -1, x = 0, indent = 0, last = null, number = 0;
   for (const one of list) {
     if (one.kind === "mark") continue;
     const box = one.kind === "hidden", text = clip(box ? texts[number] : one.token, 26);
     if (box) number += 1;
     const width = letter * [...text].length + (box ? 24 : 0);
-    if (!last || one.line !== last.line) [row, x] = [row + 1, letter * Math.min(one.column, 8)];
-    else {
+    if (!last || one.line !== last.line) {
+      indent = letter * Math.min(one.column, 8);
+      [row, x] = [row + 1, indent];
+    } else {
       if (one.column > last.ends) x += letter;
-      if (x + width > wide) [row, x] = [row + 1, 4 * letter];
+      if (x + width > wide) [row, x] = [row + 1, indent + 2 * letter];
     }
     found.push({ ...one, text, x, row, width, number: box && number });
     x += width + (box ? 2 : 0);
