@@ -455,9 +455,9 @@ HIDING = {  # lines, and what is hidden in them
     "if source ? ? None:\n    return source": ("is", "not"),
     "if source is ? ?:\n    return source": ("not", "None"),
     "def __exit__(self, *?):\n    self.close(*?)": ("args", "args"),
-    "def f(*args, **?):\n    return g(*args, **?)": ("kwargs", "kwargs"),
+    "def f(*args, **?):\n    g(*args, **?)": ("kwargs", "kwargs"),
     "try:\n    return data[key]\n? ?:\n    return None": ("except", "KeyError"),
-    "if not isinstance(x, str):\n    raise ?('bad')": ("TypeError",),
+    "if x < 0:\n    raise ?('bad')": ("ValueError",),
 }
 
 
@@ -530,7 +530,7 @@ def mask_guesser(model: Bert, words: Tokens) -> Html:
         "best": BEST,
         "known": [{"text": text, "hidden": HIDING[text]} for text in texts],
         "letters": 400,
-        "room": 240,
+        "room": 230,
     }
     states = [(texts[0], order) for order in ORDERS]
     states += [(text, ORDERS[1 + i % 3]) for i, text in enumerate(texts[1:])]

@@ -34,8 +34,8 @@ const view = {
 
 
 @pytest.fixture(scope="module")
-def data():
-    """What the page brings for a small model, which knows no `strange`."""
+def explorer():
+    """What a cell shows for a small model, which knows no `strange`."""
     torch.manual_seed(1)
     lines = [text.replace("?", "other") for text in (*HIDING, *OWN[:2])]
     words = Tokens([*map(tokens_of, lines), ("is", "not", "+")])
@@ -44,8 +44,12 @@ def data():
     for weight in model.parameters():
         weight.data += (0.7 if weight.dim() > 1 else 0.1) * torch.randn_like(weight)
     model.positions.table.data *= 4  # so that not every place gets the same guess
-    shown = ch15.mask_guesser(model, words)._repr_html_()
-    return json.loads(re.search(r'explorer-data">(.*?)</script>', shown)[1])
+    return ch15.mask_guesser(model, words)._repr_html_()
+
+
+@pytest.fixture(scope="module")
+def data(explorer):
+    return json.loads(re.search(r'explorer-data">(.*?)</script>', explorer)[1])
 
 
 @pytest.fixture(scope="module")
@@ -211,8 +215,14 @@ def test_what_it_says_is_what_it_found(guess, bert):
                 change = f"changes from “{was}” to “{now}”"
                 assert (change in says) == (was != now) == values["changed"]
                 assert (f"stays “{was}”" in says) == (was == now)
-                before = round(100 * values["guesses"][1 - first][0][1])
-                assert before < 1 or f"from {before} % to" in says
+                before, after = (
+                    round(100 * best[0][1])
+                    for best in (values["guesses"][1 - first], values["again"])
+                )
+                if was == now and before == after:
+                    assert f", with {after} % as before." in says
+                elif 0 < before < 100:
+                    assert f"from {before} % to" in says
 
 
 def test_what_stood_there_is_shown_if_asked(guess, bert):
@@ -235,3 +245,25 @@ def test_what_stood_there_is_shown_if_asked(guess, bert):
     assert "known for the suggestions alone" in own["says"]
     [again] = guess(text, order=ORDERS[1], shown=True)
     assert [t for t in again["texts"] if "It was" in str(t)] == [*both, both[1]]
+
+
+@pytest.mark.parametrize("width", [1200, 390])
+def test_nothing_moves_whatever_is_chosen(browser, explorer, width):
+    page = browser.new_page(viewport={"width": width, "height": 900})
+    page.set_content(f'<main style="max-width: 688px">{explorer}</main>')
+    shown = page.get_by_label("Guess hidden tokens", exact=True)
+    height = shown.evaluate("(it) => it.offsetHeight")
+    for i, text in enumerate(HIDING):
+        shown.locator(".annotated-suggestion").nth(i).click()
+        assert shown.locator("textarea").input_value() == text
+        for order in ORDERS:
+            shown.get_by_label("fill in first").select_option(order)
+            shown.get_by_label("show what stood there").press("Space")
+            assert shown.evaluate("(it) => it.offsetHeight") == height
+            box = "(it) => [it.scrollWidth, it.clientWidth]"
+            wide, room = shown.locator(".annotated-view").evaluate(box)
+            assert wide == room
+    shown.locator("textarea").fill("one = two")
+    assert "type a ?" in shown.locator(".annotated-says span").inner_text()
+    assert shown.evaluate("(it) => it.offsetHeight") == height
+    page.close()

@@ -130,23 +130,25 @@ function guess() {
 }
 
 // ---- the drawing: two panels, each with the lines as guessed, and the guesses below them
-const across = Math.min(view.width(), 680), phone = across < 560;
+const across = Math.min(view.width() - 1, 680), phone = across < 560;
 const wide = phone ? across : (across - 28) / 2; // of a panel
 const letter = 8.4, high = 26, bar = 22;
 const clip = (text, most) => ([...text].length > most ? `${[...text].slice(0, most - 1).join("")}…` : text);
 // Where tokens stand in a panel, with texts in the hidden places.
 function placed(list, texts) {
   const found = [];
-  let row = -1, x = 0, last = null, number = 0;
+  let row = -1, x = 0, indent = 0, last = null, number = 0;
   for (const one of list) {
     if (one.kind === "mark") continue;
     const box = one.kind === "hidden", text = clip(box ? texts[number] : one.token, 26);
     if (box) number += 1;
     const width = letter * [...text].length + (box ? 24 : 0);
-    if (!last || one.line !== last.line) [row, x] = [row + 1, letter * Math.min(one.column, 8)];
-    else {
+    if (!last || one.line !== last.line) {
+      indent = letter * Math.min(one.column, 8);
+      [row, x] = [row + 1, indent];
+    } else {
       if (one.column > last.ends) x += letter;
-      if (x + width > wide) [row, x] = [row + 1, 4 * letter];
+      if (x + width > wide) [row, x] = [row + 1, indent + 2 * letter];
     }
     found.push({ ...one, text, x, row, width, number: box && number });
     x += width + (box ? 2 : 0);
@@ -278,7 +280,8 @@ else if (!after) {
   said.push(values.changed
     ? `Its best guess changes from “${was}” to “${is}”: “${was}” goes from ${percent(before)} to `
       + `${percent(values.kept)}, “${is}” from ${percent(rows[other][symbols.indexOf(is)])} to ${percent(p)}.`
-    : `Its best guess stays “${is}”, which goes from ${percent(before)} to ${percent(p)}.`);
+    : `Its best guess stays “${is}”, ${percent(before) === percent(p) ? `with ${percent(p)} as before`
+      : `which goes from ${percent(before)} to ${percent(p)}`}.`);
 }
 if (state.shown && !known) said.push("What stood there is known for the suggestions alone.");
 return { values, says: said.join(" ") + full, room: data.room };

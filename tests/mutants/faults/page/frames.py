@@ -33,6 +33,10 @@ FAULTS = {
     "Text": [
         ("name: str\n    label: str", "label: str\n    name: str", "names swapped"),
     ],
+    "Text.rows": [
+        ('count("\\n") + 1', 'count("\\n")', "one line too few"),
+        ("[3, *", "[*", "one line for short ones"),
+    ],
     "Grid": [
         ("name: str\n    label: str", "label: str\n    name: str", "names swapped"),
     ],
