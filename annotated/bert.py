@@ -177,6 +177,9 @@ def mask_tokens(
             token and as they are; ``(1, 0, 0)`` is masks alone.
         generator: of the draw.
 
+    Returns:
+        What is read, ids like ``tokens``; and which are asked for, booleans ``(b, t)``.
+
     Raises:
         ValueError: if ``shares`` don't add up to 1, or no token is left to draw.
     """
@@ -206,8 +209,8 @@ Sentence = tuple[str, ...]  # its tokens
 class SentencePair(NamedTuple):
     """Two sentences, and whether the second one follows the first."""
 
-    first: Sentence
-    second: Sentence
+    first: Sentence  #: its tokens
+    second: Sentence  #: those of the other one
     label: int  #: 0 = it follows, 1 = it doesn't, as :meth:`Bert.guess_next` has it
 
 

@@ -524,8 +524,8 @@ def without_picture(shares: Sequence[float], every: int = 3) -> Html:
     return bars(
         rows,
         alt=f"Share of hidden atoms that the model guesses: {said}.",
-        caption=f"How many of {count} hidden atoms, all that aren't carbon in the "
-        f"products of every {every}rd reaction, the model still guesses.",
+        caption=f"How many of {count} hidden atoms the model still guesses: all but "
+        f"carbon in the products of one reaction in {every}.",
     )
 
 
@@ -563,6 +563,7 @@ ELEMENTS = {
     "P": "phosphorus",
     "S": "sulfur",
     "Cl": "chlorine",
+    "Br": "bromine",
     "Na": "sodium",
 }
 
@@ -636,6 +637,29 @@ def values_of(
         "linked": found[layer, head, atom].item(),
         "right": bool(right[atom]),
     }
+
+
+def margins(model: Bert) -> Float[Tensor, "n h"]:
+    """Return by how much heads of the named layer prefer one atom to another.
+
+    Of the oxygen in the middle of two esters, the alcohol's to the acid's; of the new
+    oxygen after a hydrolysis, the sodium to the hydroxide's oxygen.
+
+    Args:
+        model: of reactions.
+    """
+    cases = {
+        ("esterification", 0): (2, 2, 5),
+        ("Mitsunobu ester", 1): (3, 21, 8),
+        ("ester hydrolysis", 0): (2, 16, 17),
+    }
+    found = []
+    for which, (atom, one, other) in cases.items():
+        text = reaction(*which).text
+        before, behind = atom_places(text)
+        maps = attention_maps(model, text)[LAYER, :, behind[atom]]  # (h, t)
+        found.append(maps[:, before[one]] - maps[:, before[other]])
+    return torch.stack(found)
 
 
 # ---- pitfalls ------------------------------------------------------------------------

@@ -254,7 +254,7 @@ class Text:
 
     @property
     def rows(self) -> int:
-        """Lines that are seen at once: as many as the longest suggestion has."""
+        """Return how many lines are seen: as many as the longest suggestion has."""
         return max([3, *(text.count("\n") + 1 for text in self.suggestions)])
 
 

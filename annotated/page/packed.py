@@ -139,7 +139,7 @@ def pack_bert(model: Bert, words: Tokens) -> dict[str, Any]:
 
 
 def unpack_bert(packed: Mapping[str, Any]) -> tuple[Bert, Tokens]:
-    """Return what a browser makes of the data of :func:`pack_bert`."""
+    """Return what a browser makes of the data that :func:`pack_bert` ``packed``."""
     weights = _weights(packed)
     weights["output.weight"] = weights["embedding.weight"]
     config = {k: v for k, v in packed["config"].items() if k != "norm"}

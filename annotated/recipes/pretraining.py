@@ -81,7 +81,7 @@ class Tokens(Words):
 class Unlabelled(NamedTuple):
     """Texts to learn from by guessing, texts to try it on, and their tokens."""
 
-    train: list[Text]
+    train: list[Text]  #: those to learn from
     validation: list[Text]  #: of other packages
     words: Tokens  #: of the texts for training
 
@@ -116,7 +116,11 @@ def code_texts(longest: int = 128) -> Unlabelled:
 
 
 def docstrings(source: str) -> Iterator[str]:
-    """Yield the docstrings of a module's ``source``, which is parsed and never run."""
+    """Yield the docstrings of a module's ``source``, which is parsed and never run.
+
+    Yields:
+        Texts, without the indentation that their lines share.
+    """
     kinds = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, kinds) and (text := ast.get_docstring(node)):
@@ -198,10 +202,10 @@ class PretrainingRecipe(NamedTuple):
     masked: float = 0.15  #: chance of a token to be asked for
     shares: tuple[float, float, float] = (0.8, 0.1, 0.1)  #: as in ``mask_tokens``
     dropout: float = 0.0  #: texts are seen only a few times
-    layers: int = 2
-    d_model: int = 64
+    layers: int = 2  #: of the encoder
+    d_model: int = 64  #: width of the residual stream
     heads: int = 2  #: few and wide, so that one can tell neighbours from the rest
-    d_ff: int = 256
+    d_ff: int = 256  #: inner width of the feed-forward networks
     max_len: int = 128  #: the longest text
 
 
@@ -260,6 +264,9 @@ def masked_batches(
         recipe: how many texts in a batch, how many batches, how much is hidden.
         seed: of the order, and of what is hidden.
         whole: whether texts are whole, and not cut short.
+
+    Yields:
+        What is read, the tokens, and which are asked for; ``(b, t)`` each.
     """
     draw = torch.Generator().manual_seed(seed)
     train, size, steps = cut_texts(texts.train, recipe.short), recipe.size, recipe.steps
@@ -280,13 +287,26 @@ def hide(
     shares: tuple[float, float, float],
     generator: torch.Generator,
 ) -> tuple[Int[Tensor, "b t"], Bool[Tensor, "b t"]]:
-    """Return ``mask_tokens`` of ``tokens``, whose ids are those of ``words``."""
+    """Return ``mask_tokens`` of ``tokens``, whose ids are those of ``words``.
+
+    Args:
+        tokens: ids.
+        words: that have them.
+        rate: chance of a token to be asked for.
+        shares: of those, read as a mask, as a random token and as they are.
+        generator: of the draw.
+    """
     known = len(words), words.mask, words.special
     return mask_tokens(tokens, *known, rate, shares, generator)
 
 
 def masked_loss(model: Bert, batch: Masked) -> Float[Tensor, ""]:
-    """Return the cross-entropy of what a ``model`` guesses, in nats a hidden token."""
+    """Return the cross-entropy of what a ``model`` guesses, in nats a hidden token.
+
+    Args:
+        model: any BERT.
+        batch: what is read, the tokens, and which are asked for; ``(b, t)`` each.
+    """
     read, tokens, asked = batch
     logits = model.guess_tokens(model(read)[asked])
     return F.cross_entropy(logits, tokens[asked])
@@ -467,7 +487,7 @@ def fine_tuning(size: int) -> Recipe:
 
 
 class BertClassifier(nn.Module):
-    """A BERT, the largest of its states in each direction, and a linear map to logits.
+    """A BERT, the largest of its states in each direction, and a linear map (chapter 15).
 
     The first state is what BERT is read by; ours was never asked for one of a whole
     text, and what a function does mostly shows at one place.
@@ -622,6 +642,9 @@ def pair_batches(
         words: their tokens.
         recipe: how many pairs in a batch, how many batches, how much is hidden.
         seed: of the order, and of what is hidden.
+
+    Yields:
+        As many tensors: ``(b, t)`` each, but the labels, ``(b,)``.
     """
     draw, order = torch.Generator().manual_seed(seed), random.Random(seed)
     left: Pairs = []
@@ -635,7 +658,12 @@ def pair_batches(
 
 
 def pair_loss(model: Bert, batch: PairBatch) -> Float[Tensor, ""]:
-    """Return the sum of both losses, as BERT learned: hidden tokens, and the pairs."""
+    """Return the sum of both losses, as BERT learned: hidden tokens, and the pairs.
+
+    Args:
+        model: any BERT.
+        batch: what :func:`pair_batches` yields.
+    """
     read, tokens, asked, segments, labels = batch
     states = model(read, segments)
     logits = model.guess_tokens(states[asked])

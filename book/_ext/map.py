@@ -225,13 +225,13 @@ def streams():
 
 
 def gaps():
-    shown = "for", "i", "in", "", "(n):"
+    shown = "for", "i", "in", "", "(n)"
     drawn, x = "", 6
     for token in shown:
-        wide = LETTER * len(token) + 10 if token else 52
+        wide = LETTER * len(token) + 10 if token else 40
         drawn += box(x, 34, wide, 24, 0.75 if not token else 0.1)
         drawn += text(x + wide / 2, 51, token or "?", ' text-anchor="middle"')
-        x += wide + 5
+        x += wide + 2
     return drawn + text(6, 82, "range? reversed?", ' class="small"')
 
 
