@@ -487,9 +487,9 @@ def fine_tuning(size: int) -> Recipe:
 
 
 class BertClassifier(nn.Module):
-    """A BERT, the largest of its states in each direction, and a linear map (chapter 15).
+    """A BERT, the largest of its states in each direction, and a linear map.
 
-    The first state is what BERT is read by; ours was never asked for one of a whole
+    It is chapter 15's own. The first state is what BERT is read by; ours was never asked for one of a whole
     text, and what a function does mostly shows at one place.
 
     Args:
