@@ -277,8 +277,8 @@ def plateau_figure(losses: Sequence[float], line: float, every: int, turn: int) 
         alt=f"The loss falls from {losses[0]:.1f} to the line at {line:.2f} nats, "
         f"stays within {near} of it for about {waits} steps, and ends at "
         f"{losses[-1]:.2f}.",
-        caption="Held-out pieces of 32 tokens, some of them masks. From the dotted line "
-        "on, the model reads whole functions, with positions it has to get used to.",
+        caption="Held-out pieces of 32 tokens, some masked. From the dotted line on, "
+        "the model reads whole functions, with positions it has to get used to.",
     )
 
 

@@ -489,8 +489,8 @@ def fine_tuning(size: int) -> Recipe:
 class BertClassifier(nn.Module):
     """A BERT, the largest of its states in each direction, and a linear map.
 
-    It is chapter 15's own. The first state is what BERT is read by; ours was never asked for one of a whole
-    text, and what a function does mostly shows at one place.
+    Chapter 15's own: BERT is read by its first state, but ours was never asked for one
+    of a whole text, and what a function does mostly shows at one place (chapter 10).
 
     Args:
         bert: it is trained on, too.
