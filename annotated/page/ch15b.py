@@ -639,7 +639,7 @@ def values_of(
     }
 
 
-def margins(model: Bert) -> Float[Tensor, "n h"]:
+def margins(model: Bert) -> Float[Tensor, "_ h"]:
     """Return by how much heads of the named layer prefer one atom to another.
 
     Of the oxygen in the middle of two esters, the alcohol's to the acid's; of the new

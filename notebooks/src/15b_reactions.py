@@ -46,6 +46,7 @@ for side in ester.split(">>"):
 # rules of chemistry. The trained model is small enough to come with this book:
 
 # %%
+from annotated.page import ch15b
 from annotated.reactions import CONFIG
 from annotated.weights import load_albert
 

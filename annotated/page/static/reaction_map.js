@@ -13,12 +13,12 @@ const looks = range(atoms).map((i) => range(data.top).map((k) => {
 const right = looks.map(([most], i) => item.may[i].includes(most.atom));
 const count = right.filter(Boolean).length;
 
-// ---- molecules in rows, as wide as there is room
+// ---- molecules in rows, as wide as there is room; all reactions take the same height
 
 const room = Math.max(300, view.width() - 4), broad = room >= 560;
-const scale = broad ? 31 : 22, edge = 12, gap = 24;
-const size = (molecule) => [1, 2].map((axis) => Math.max(...molecule.atoms.map((atom) => atom[axis])) * scale);
-function lay(molecules, top) {
+const edge = 12, gap = 24, between = broad ? 90 : 80;
+function lay(molecules, top, scale) {
+  const size = (molecule) => [1, 2].map((axis) => Math.max(...molecule.atoms.map((atom) => atom[axis])) * scale);
   const rows = [[]];
   let used = 0;
   for (const molecule of molecules) {
@@ -43,14 +43,21 @@ function lay(molecules, top) {
   });
   return { places, signs, end: y - 34 };
 }
-const above = lay(item.before, 40), below = lay(item.behind, above.end + (broad ? 96 : 84));
-const svg = view.svg(room, below.end + 34,
+function plan(one, top, apart) {
+  const many = one.letters[0].length > 40, scale = broad ? (many ? 25 : 31) : many ? 20 : 22;
+  const above = lay(one.before, top, scale);
+  return { above, below: lay(one.behind, above.end + apart, scale) };
+}
+const highest = Math.max(...Object.values(data.items).map((one) => plan(one, 40, between).below.end));
+const spare = highest - plan(item, 40, between).below.end, wider = Math.min(spare, broad ? 60 : 90);
+const { above, below } = plan(item, 40 + (spare - wider) / 2, between + wider);
+const svg = view.svg(room, highest + 34,
   `${state.reaction}: links of layer ${state.layer}, head ${state.head}, ${count} of ${atoms} right`);
 const text = (x, y, words, more = {}) => view.add(svg, "text", { x, y, text: words, ...more });
 const line = ([x1, y1], [x2, y2], more) => view.add(svg, "line", { x1, y1, x2, y2, "stroke-linecap": "round", ...more });
 const disc = ([cx, cy], r, more) => view.add(svg, "circle", { cx, cy, r, ...more });
 text(2, 16, "before", { class: "strong" });
-text(2, below.end + 28, "after", { class: "strong" });
+text(2, highest + 28, "after", { class: "strong" });
 [...above.signs, ...below.signs].forEach(([x, y]) => text(x, y, "+", { "text-anchor": "middle", style: "font-size: 17px" }));
 
 // ---- what the head looks at
