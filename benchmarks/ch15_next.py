@@ -13,6 +13,9 @@ can't know. The model is below topic alone on next sentences, between 0.50 and 0
 find words in common it would have to compare all words of one sentence with all of the
 other, which 1200 steps on a few thousand pairs hardly teach. On orders it is between
 0.48 and 0.62: what gives one away is a word such as "It" at the beginning.
+
+Found: all of it. On pairs that it learned from, the model is right on 0.84 of the next
+sentences: it knows them by heart.
 """
 
 from typing import Any

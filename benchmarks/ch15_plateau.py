@@ -17,6 +17,10 @@ with it by more than 60 steps. Three times the rate is too much for norms after 
 sum: it leaves later than as it is, or never, and without warm-up it never does with two
 seeds or more. With texts of up to 128 tokens, and a quarter as many, it takes at least
 twice as many steps: each position is met less often, and neighbours are harder to find.
+
+Found: all but two. A third of the rate takes 1.43 to 1.57 times as many steps. Long
+texts leave the line as soon as short ones (140 to 200 steps), but then creep: after all
+steps they have 3.0 to 3.3 nats, and short ones 1.6.
 """
 
 from typing import Any

@@ -31,7 +31,7 @@ from annotated.wordpiece import cut_word
 
 def gap() -> Html:
     """Draw a line of code with a gap: what BERT sees, and what a GPT would see."""
-    before, after = ["for", "item", "in"], ["(", "len", "(", "items", ")", ")", ":"]
+    before, after = ["for", "i", "in"], ["(", "len", "(", "items", ")", ")", ":"]
     drawing = Drawing(350, 150)
     for row, (top, name) in enumerate(
         ((22, "Both sides"), (96, "The left side alone"))
@@ -52,7 +52,7 @@ def gap() -> Html:
         said = "It counts, so: range." if not row else "items? list? self? range?"
         drawing.text(6, top + 24 + LINE + 2, said, anchor="start", size=NOTE)
     return drawing.figure(
-        alt="A line of code with a gap: for item in, a gap, (len(items)):. Whoever "
+        alt="A line of code with a gap: for i in, a gap, (len(items)):. Whoever "
         "sees both sides guesses range. From the left side alone, much is possible.",
         caption="What stands behind the gap tells as much as what stands before it.",
     )
@@ -66,15 +66,16 @@ def hidden_row(tokens: Sequence[str], read: Sequence[str], asked: Tensor) -> Htm
         read: as many, with some hidden.
         asked: as many booleans.
     """
-    spots, x, line = [], 0.0, 0
+    spots, x, line = [], 2.0, 0
     width = [7.85 * max(map(len, pair)) + 8 for pair in zip(tokens, read, strict=True)]
     for i, wide in enumerate(width):
         if x + wide > 346:
-            x, line = 0.0, line + 1
+            x, line = 2.0, line + 1
         spots.append((i, x, line))
         x += wide + 4
-    high = 84
-    drawing = Drawing(350, high * (line + 1))
+    high = 82
+    last = any(asked[i] for i, _, below in spots if below == line)
+    drawing = Drawing(350, high * line + (72 if last else 28))
     for i, x, line in spots:
         top, middle = high * line, x + width[i] / 2
         changed, color = read[i] != tokens[i], "this" if asked[i] else "other"
@@ -300,7 +301,7 @@ DELAYS = (
 
 def delays_figure(record: Mapping[str, Any]) -> Html:
     """Plot losses by step, for changes of the rate and of what is in a batch."""
-    figure, axes = plt.subplots(1, 2, figsize=(8.6, 3.9), sharey=True)
+    figure, axes = plt.subplots(1, 2, figsize=(8.6, 3.7), sharey=True)
     looks = THIS, COLOURS["value"], COLOURS["wrong"], OTHER
     runs, said = grouped(record["rows"], "kind"), []
     for ax, kinds, title in zip(
@@ -318,13 +319,12 @@ def delays_figure(record: Mapping[str, Any]) -> Html:
         ax.axhline(record["lines"]["32"], color=COLOURS["muted"], linewidth=1)
         ax.set(title=title, xlabel="steps", ylim=(1.2, 5.2))
         ax.legend(loc="lower left", fontsize=12)
-    axes[0].set_ylabel("nats per hidden token")
     return show(
         figure,
         title="Too fast, or too few texts at once, and it stays",
         alt=f"Losses on held-out text at the end, with three seeds. {'; '.join(said)}.",
-        caption="Three recorded seeds each; the grey line: each token by its share. "
-        "Here 15 tokens in a hundred are asked for, as BERT does it.",
+        caption="Nats per hidden token, three recorded seeds each. The grey line: each "
+        "token by its share. Here 15 tokens in a hundred are asked for.",
     )
 
 
@@ -348,7 +348,7 @@ def delays_said(record: Mapping[str, Any]) -> str:
         f"the line, at {min(last[fast]):.1f} to {max(last[fast]):.1f}: norms that "
         "come after each sum don't bear it ([page 6b](06b_norm_order.ipynb)). Leave "
         "out its warm-up, too, and two of three seeds never leave. (At our rate, the "
-        "warm-up makes no difference.) **The batch.** With a quarter of the texts, "
+        "warm-up makes no difference.)\n\n**The batch.** With a quarter of the texts, "
         f"leaving takes {min(left[few])} to {max(left[few])} steps. With these as long "
         "as they come, the model leaves sooner, and then creeps: neighbours are "
         "harder to find among 128 positions than among 32. That's why ours learns "
@@ -595,15 +595,15 @@ def few_labels_figure(
         films: that of chapter 10's film sentences.
         borrowed: that of MiniLM on them.
     """
-    figure, axes = plt.subplots(1, 2, figsize=(8.6, 4.0))
-    said = []
+    figure, axes = plt.subplots(1, 2, figsize=(8.6, 3.9))
+    said, names = [], []
     films_rows = [
         row | {"kind": {"fine-tuned": "pretrained"}.get(row["kind"], row["kind"])}
         for row in borrowed_rows(films, borrowed)
     ]
     for ax, rows, key, title in (
-        (axes[0], labels["rows"], "tuned", "48 seconds of functions"),
-        (axes[1], films_rows, "accuracy", "A billion pairs of sentences"),
+        (axes[0], labels["rows"], "tuned", "48 s of functions: macro F1, %"),
+        (axes[1], films_rows, "accuracy", "A billion pairs of sentences: right, %"),
     ):
         means = _means(rows, key)
         sizes = sorted({row["size"] for row in rows})
@@ -615,14 +615,13 @@ def few_labels_figure(
                     dot = {"color": look["color"], "alpha": 0.35}
                     ax.plot(row["size"], 100 * row[key], ".", **dot)
             line = [100 * means[kind, size] for size in sizes]
-            ax.plot(sizes, line, **look, label=LABELLED[kind])
+            names += ax.plot(sizes, line, **look, label=LABELLED[kind])
             said.append(f"{title}, {kind}: {line[0]:.0f} to {line[-1]:.0f}")
         ax.set(xscale="log", title=title, xlabel="labelled texts")
         ax.set_xticks(sizes, [f"{size:,}" for size in sizes])
         ax.minorticks_off()
-    axes[0].set_ylabel("macro F1, %")
-    axes[1].set_ylabel("right, %")
-    axes[0].legend(loc="lower right", fontsize=12)
+    axes[1].set_ylim(38, 86)
+    axes[1].legend(handles=names[: len(LOOKS)], loc="lower right", fontsize=12)
     return show(
         figure,
         title="What pays is how much was read before",

@@ -51,7 +51,7 @@ texts = code_texts()
 words = texts.words
 ordinary = torch.arange(5, len(words))  # the first five are special
 short = next(t for t in texts.validation if len(t) == 20)
-torch.manual_seed(1)
+torch.manual_seed(222)  # one of each kind is among them
 tokens = words.ids([short])
 read, asked = hide(tokens, words.mask, ordinary, rate=0.4)
 
@@ -129,7 +129,7 @@ from annotated.recipes.pretraining import (
 )
 
 recipe = PRETRAINING_RECIPES["code"]
-pieces = cut_texts(texts.validation, recipe.short)[:256]
+pieces = cut_texts(texts.validation, recipe.short)[:128]
 gaps = questions(pieces, words)  # 15 % masks, the same each time
 line = unigram_loss(texts, gaps)
 print(f"{len(words):,} tokens; guessing by their shares costs {line:.2f} nats")
@@ -156,7 +156,7 @@ print(f"{losses[-1]:.2f} nats, {cpu_seconds(history):.0f} CPU seconds")
 ch15.plateau_figure(losses, line, 20, recipe.steps)
 
 # %% [markdown]
-# Learning which tokens are common takes a minute's fraction: one bias for each. Then comes a **plateau**. To get below the line, a token's neighbours must be
+# Which tokens are common is soon learned: it takes one bias for each. Then comes a **plateau**. To get below the line, a token's neighbours must be
 # *found*, and attention has to learn where they are before it can learn what they mean. Until then the loss hardly moves.
 #
 # That's what's behind one of the most frequent questions on BERT, "my loss stays at 7.3 and never falls": <!-- given: 7.3 --> with 30,000 pieces instead of 2,000, the line is far higher, and a
@@ -204,7 +204,7 @@ expect(
 )
 
 # %% [markdown]
-# Be fair to both: in under a minute our miniature has learned about what a table of both neighbours knows. BERT read 3.3 billion <!-- given: 3.3 --> words, forty times. But try it. Type a question mark for one token, or for two:
+# Don't be too impressed: in under a minute our miniature has learned about what a table of both neighbours knows. BERT read 3.3 billion <!-- given: 3.3 --> words, forty times. But try it. Type a question mark for one token, or for two:
 
 # %% Try it: guess the hidden tokens tags=["hide-input"]
 ch15.mask_guesser(bert, words)
@@ -265,7 +265,7 @@ print(cut("walk!", vocabulary), cut("Walking", vocabulary))
 # The last one is a classic. BERT "uncased" knows small letters alone; forget to lower your text, and every name and every first word of a sentence is `[UNK]`. Nothing complains.
 #
 # And where do the pieces come from? As in byte-pair encoding, two neighbours are joined again and again. Which two? Google published the vocabulary, but not the program. [Schuster and Nakajima](https://doi.org/10.1109/ICASSP.2012.6289079)
-# say: the pair that raises the likelihood of the text most. Most texts that you'll find say: the pair with the largest $\frac{\text{count}(ab)}{\text{count}(a)\,\text{count}(b)}$. We let both learn 400 joins from Python's docstrings, and plain counting, too:
+# say: the pair that raises the likelihood of the text most. Most texts that you'll find say: the pair with the largest $\frac{\text{count}(ab)}{\text{count}(a)\,\text{count}(b)}$. We let both learn 250 joins from Python's docstrings, and plain counting, too:
 
 # %%
 from annotated.recipes.pretraining import prose
@@ -277,7 +277,7 @@ text, held = (
 )
 cuts = {}
 for score in ("likelihood", "ratio", "count"):
-    pieces = learn_pieces(text, 400, score, min_count=10)
+    pieces = learn_pieces(text, 250, score, min_count=10)
     joins = [p for p in pieces if len(p.removeprefix("##")) > 1]
     known = set(pieces)
     cuts[score] = sum(len(cut_word(w, known)) for w in held) / len(held)
@@ -287,9 +287,9 @@ for score in ("likelihood", "ratio", "count"):
 ch15.check_cut(cut)
 expect(
     "15-ratio",
-    "With the ratio as the score, words fall into more than twice as many pieces.",
+    "With the ratio as the score, words fall into half again as many pieces, or more.",
     cuts["ratio"] / cuts["likelihood"],
-    above=2,
+    above=1.5,
     unlike=("plain counts", cuts["count"] / cuts["likelihood"]),
 )
 
