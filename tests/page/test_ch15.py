@@ -46,7 +46,7 @@ def test_the_opening_hides_the_right_side_once():
     text = html(ch15.gap())
     assert text.count("stroke-dasharray") == 7, "seven tokens behind the gap"
     assert text.count(">items<") == text.count(">len<") == 1, "seen from both sides"
-    assert text.count(">item<") == 2 and text.count(">?<") == 2
+    assert text.count(">i<") == 2 and text.count(">?<") == 2
 
 
 def test_what_is_asked_for_stands_below_what_is_read():
@@ -325,10 +325,11 @@ def test_the_guesser_brings_all_that_its_script_asks_for(bert):
 
 def test_both_learning_curves_are_drawn():
     shown = ch15.few_labels_figure(*map(recorded, ("labels", "films", "borrowed")))
-    assert "functions, pretrained: 53 to 76" in alt(shown)
-    assert "functions, encoder: 54 to 74" in alt(shown)
-    assert "pairs of sentences, pretrained: 75 to 83" in alt(shown)
-    assert "pairs of sentences, scratch" not in alt(shown)
+    said = alt(shown)
+    assert "functions: macro F1, %, pretrained: 53 to 76" in said
+    assert "functions: macro F1, %, encoder: 54 to 74" in said
+    assert "pairs of sentences: right, %, pretrained: 75 to 83" in said
+    assert "pairs of sentences: right, %, scratch" not in said
 
 
 def test_what_few_labels_gain_is_said():
