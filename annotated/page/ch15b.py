@@ -184,7 +184,8 @@ def hero() -> Html:
         f"that the head attends to most.{said}",
         caption="Each corner and each end of a line is a carbon atom; other atoms have "
         "their letters, and hydrogens aren't drawn. From each atom of the product, a "
-        f"line to the atom that one head of the model attends to most.{said}",
+        "line to the atom that one head of the model attends to most. The third "
+        f"molecule only helps.{said}",
     )
 
 

@@ -55,7 +55,7 @@ model = load_albert(state, CONFIG) if state else None
 
 # %% [markdown]
 # Now hide the oxygen in the middle of the ester. Then change one letter at the *other* end of the line, the last letter of the alcohol, from
-# oxygen to sulfur to nitrogen. What will the model guess?
+# oxygen to sulfur to nitrogen, and watch the first guess:
 
 # %%
 hidden = "CC{}.O=C(O)c1ccccc1F.O=S(=O)(O)O>>CC[MASK]C(=O)c1ccccc1F"
@@ -142,7 +142,7 @@ if model:
 
 # %% [markdown]
 # Those are the lines of the first picture. One good example proves nothing. So we made 158 reactions of 51 kinds by the rules of textbooks, which say where
-# each atom goes; atoms that symmetry can't tell apart count as the same. How often is each of the 96 heads right?
+# each atom goes; atoms that symmetry can't tell apart count as the same. Now see how often each of the 96 heads is right:
 
 # %% tags=["remove-stdout"]
 from annotated.page.notebook import recorded
@@ -193,7 +193,6 @@ expect(
 # %% Try it: which atom was which tags=["hide-input"]
 ch15b.map_explorer(model)
 
-# %% [markdown]
 # %% Measured: which oxygen tags=["hide-input", "proof"]
 if model:
     margins = ch15b.margins(model)
@@ -261,7 +260,7 @@ if model:
 #
 # ## 15b.5 What it doesn't know
 #
-# Where is it wrong most often? (You needn't know the names.)
+# Here it's wrong most often (you needn't know the names):
 
 # %% Picture: where it's wrong most often tags=["hide-input"]
 ch15b.kinds_picture(record)
