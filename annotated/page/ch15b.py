@@ -184,7 +184,8 @@ def hero() -> Html:
         f"that the head attends to most.{said}",
         caption="Each corner and each end of a line is a carbon atom; other atoms have "
         "their letters, and hydrogens aren't drawn. From each atom of the product, a "
-        f"line to the atom that one head of the model attends to most.{said}",
+        "line to the atom that one head of the model attends to most. The third "
+        f"molecule only helps.{said}",
     )
 
 
@@ -595,21 +596,20 @@ def map_explorer(model: Bert | None) -> Html:
     if model is None:
         return missing()
     shown = {one.kind: one for one in reactions() if one.text in drawn_reactions()}
-    order = [reaction(one.kind).kind for one in shown.values()]
-    items = {kind: item(model, shown[kind]) for kind in order}
+    items = {kind: item(model, one) for kind, one in shown.items()}
     most = max(len(one.origins) for one in shown.values())
     draw, checks = random.Random(0), []
-    for kind in order:
+    for kind, one in shown.items():
         for layer, head in ((LAYER, HEAD), (draw.randrange(12), draw.randrange(8))):
-            atom = draw.randrange(len(shown[kind].origins))
+            atom = draw.randrange(len(one.origins))
             state = {"reaction": kind, "layer": layer + 1, "head": head + 1}
-            values = values_of(model, shown[kind], layer, head, atom)
+            values = values_of(model, one, layer, head, atom)
             checks.append((state | {"atom": atom + 1}, values))
     return explorer(
         static("reaction_map.js"),
         {"items": items, "top": TOP, "heads": CONFIG.heads, "elements": ELEMENTS},
         [
-            Choice("reaction", "reaction", order),
+            Choice("reaction", "reaction", list(shown)),
             Slider("layer", "layer", range(1, CONFIG.layers + 1), LAYER + 1),
             Slider("head", "head", range(1, CONFIG.heads + 1), HEAD + 1),
             Slider("atom", "atom of the product", ["all", *range(1, most + 1)]),

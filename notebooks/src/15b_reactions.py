@@ -2,7 +2,7 @@
 # # 15b. Three megabytes of pretraining
 #
 # You take a toy castle apart and build a tower from its bricks. Which brick of the tower was in which wall? Chemists
-# ask this about every reaction, atom by atom, and it can be hard to answer. When an acid and an alcohol become an ester, one oxygen could be from
+# ask this about every reaction, atom by atom. When an acid and an alcohol become an ester, one oxygen could be from
 # either. It took until 1938, and oxygen atoms made heavier so that they could be followed, to find out.
 #
 # **A model that learned nothing but to guess hidden letters of reactions has a head that looks from each atom of the product
@@ -18,9 +18,9 @@ ch15b.hero()
 
 # %% [markdown]
 # You may have read that attention maps mean nothing. [Chapter 10](10_text_classification.ipynb) put it more carefully: a map may name what matters, but
-# not what for. Here is one that can be checked against a truth that the model was never given. By the end of this page
+# not what for. Here is one that can be checked against a truth that the model was never given. Afterwards
 # you can load official weights into your own blocks, and test whether a map means anything and whether the model uses it. You need
-# [chapter 15](15_bert.ipynb), and no chemistry. About 18 minutes.
+# [chapter 15](15_bert.ipynb), and no chemistry. About 19 minutes.
 #
 # ## 15b.1 A reaction is a line of text
 #
@@ -43,7 +43,7 @@ for side in ester.split(">>"):
 # %% [markdown]
 # [Schwaller et al. (2021)](https://doi.org/10.1126/sciadv.abe4166) gave such lines, from patents, to an **ALBERT**, a lean BERT
 # ([Lan et al., 2020](https://arxiv.org/abs/1909.11942)). Its task was chapter 15's: some tokens are hidden, guess them. There were no labels, no numbers of atoms, no
-# rules of chemistry. The trained model is small enough to come with this book:
+# rules of chemistry. The trained model comes with this book:
 
 # %%
 from annotated.page import ch15b
@@ -55,7 +55,7 @@ model = load_albert(state, CONFIG) if state else None
 
 # %% [markdown]
 # Now hide the oxygen in the middle of the ester. Then change one letter at the *other* end of the line, the last letter of the alcohol, from
-# oxygen to sulfur to nitrogen. What will the model guess?
+# oxygen to sulfur to nitrogen, and watch the first guess:
 
 # %%
 hidden = "CC{}.O=C(O)c1ccccc1F.O=S(=O)(O)O>>CC[MASK]C(=O)c1ccccc1F"
@@ -141,8 +141,8 @@ if model:
     print(weights.argmax(dim=-1).tolist())
 
 # %% [markdown]
-# Those are the lines of the first picture. One good example proves nothing. So we made 158 reactions of 51 kinds by the rules of textbooks, which say where
-# each atom goes; atoms that symmetry can't tell apart count as the same. How often is each of the 96 heads right?
+# Those are the lines of the first picture. One example proves nothing, so we made 158 reactions of 51 kinds by the rules of textbooks, which say where
+# each atom goes; atoms that symmetry can't tell apart count as the same. Now see how often each of the 96 heads is right:
 
 # %% tags=["remove-stdout"]
 from annotated.page.notebook import recorded
@@ -164,10 +164,9 @@ ch15b.controls_table(heads, record)
 # %% Measured: the head, and the others tags=["hide-input", "proof"]
 from annotated.page.notebook import check_close
 
-recorded_heads = torch.tensor(record["heads"])
-check_close(
-    "today's shares are the recorded ones", heads, recorded_heads, 0.01
-)
+if model:
+    before = torch.tensor(record["heads"])
+    check_close("today's shares are the recorded ones", heads, before, 0.01)
 expect(
     "15b-head",
     "The named head is right for more than nine atoms in ten.",
@@ -193,7 +192,6 @@ expect(
 # %% Try it: which atom was which tags=["hide-input"]
 ch15b.map_explorer(model)
 
-# %% [markdown]
 # %% Measured: which oxygen tags=["hide-input", "proof"]
 if model:
     margins = ch15b.margins(model)
@@ -261,7 +259,7 @@ if model:
 #
 # ## 15b.5 What it doesn't know
 #
-# Where is it wrong most often? (You needn't know the names.)
+# Here it's wrong most often (you needn't know the names):
 
 # %% Picture: where it's wrong most often tags=["hide-input"]
 ch15b.kinds_picture(record)
@@ -295,14 +293,14 @@ say(ch15b.pitfalls_said(model, record))
 #
 # <details><summary>Head 6 has the same weights in all twelve layers. Why is it poor in the first one?</summary>
 #
-# Its queries and keys are made of what it reads. In layer 1 that's a letter and its position, and there are a dozen carbons with the same
-# letter. Only later do the vectors hold what stands around an atom.
+# Queries and keys are made of what it reads. In layer 1 that's a letter and its position, and a dozen carbons have the same
+# letter. Only later do vectors hold what stands around an atom.
 #
 # </details>
 #
 # <details><summary>A head's map is right for 60 % of the atoms. <!-- given: 60 --> Is that good?</summary>
 #
-# You can't tell yet. Comparing text gets more than that. What do guesses get that don't look at the map?
+# You can't tell yet. Comparing text gets more.
 #
 # </details>
 #
@@ -310,7 +308,7 @@ say(ch15b.pitfalls_said(model, record))
 #
 # - Guessing hidden tokens teaches whatever helps to guess. Here that's where each atom was.
 # - ALBERT: one layer, used many times, and narrow embeddings that one matrix widens. Fewer parameters, no less computing.
-# - Loading weights: every tensor has one place, nothing is left over, and the outputs are equal to the original's.
+# - Loading weights: every tensor has one place, nothing is left over, outputs are equal.
 # - A map means something if it agrees with a truth from elsewhere, beats guesses that know nothing, and is missed when it's gone.
 #
 # ## Further reading
@@ -322,5 +320,5 @@ say(ch15b.pitfalls_said(model, record))
 #
 # ## Where this comes from
 #
-# [The table of sources](../book/sources.md) lists the texts that this book follows; none of them has this page's subject. The model is that of the package
+# [The table of sources](../book/sources.md) lists the texts that this book follows; none has this page's subject. The model is from
 # [rxnmapper](https://github.com/rxn4chemistry/rxnmapper), © 2020 RXN4Chemistry team, MIT licence.

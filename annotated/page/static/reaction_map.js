@@ -15,7 +15,7 @@ const count = right.filter(Boolean).length;
 
 // ---- molecules in rows, as wide as there is room; all reactions take the same height
 
-const room = Math.max(300, view.width() - 4), broad = room >= 560;
+const room = Math.max(270, view.width() - 4), broad = room >= 560;
 const edge = 12, gap = 24, between = broad ? 90 : 80;
 function lay(molecules, top, scale) {
   const size = (molecule) => [1, 2].map((axis) => Math.max(...molecule.atoms.map((atom) => atom[axis])) * scale);
@@ -23,8 +23,13 @@ function lay(molecules, top, scale) {
   let used = 0;
   for (const molecule of molecules) {
     const wide = size(molecule)[0] + 2 * edge, row = rows[rows.length - 1];
-    if (row.length && used + gap + wide > room) { rows.push([molecule]); used = wide; }
-    else { used += wide + (row.length ? gap : 0); row.push(molecule); }
+    if (row.length && used + gap + wide > room - 32) { // a plus may follow
+      rows.push([molecule]);
+      used = wide;
+    } else {
+      used += wide + (row.length ? gap : 0);
+      row.push(molecule);
+    }
   }
   const places = [], signs = [];
   let y = top;
