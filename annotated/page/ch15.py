@@ -26,6 +26,8 @@ from annotated.training import evaluating
 from annotated.transformer import ACTIVATIONS
 from annotated.wordpiece import cut_word
 
+MASK = "[MASK]"
+
 # ---- hide and guess ------------------------------------------------------------
 
 
@@ -58,24 +60,27 @@ def gap() -> Html:
     )
 
 
-def hidden_row(tokens: Sequence[str], read: Sequence[str], asked: Tensor) -> Html:
+def hidden_row(
+    tokens: Sequence[str], read: Sequence[str], asked: Tensor, answers: bool = True
+) -> Html:
     """Draw a row of tokens, what is read instead of them, and what is asked for.
 
     Args:
         tokens: as they stand in the text.
         read: as many, with some hidden.
         asked: as many booleans.
+        answers: whether the tokens asked for are shown.
     """
     spots, x, line = [], 2.0, 0
-    width = [7.85 * max(map(len, pair)) + 8 for pair in zip(tokens, read, strict=True)]
+    pairs = zip(tokens, read, strict=True)
+    width = [7.85 * max(len(MASK), *map(len, pair)) + 8 for pair in pairs]
     for i, wide in enumerate(width):
         if x + wide > 346:
             x, line = 2.0, line + 1
         spots.append((i, x, line))
         x += wide + 4
     high = 82
-    last = any(asked[i] for i, _, below in spots if below == line)
-    drawing = Drawing(350, high * line + (72 if last else 28))
+    drawing = Drawing(350, high * (line + 1) - 10)
     for i, x, line in spots:
         top, middle = high * line, x + width[i] / 2
         changed, color = read[i] != tokens[i], "this" if asked[i] else "other"
@@ -86,12 +91,11 @@ def hidden_row(tokens: Sequence[str], read: Sequence[str], asked: Tensor) -> Htm
         if asked[i]:
             drawing.arrow((middle, top + 28), (middle, top + 44))
             drawing.frame(x, top + 47, width[i], 22)
-            drawing.text(middle, top + 63, tokens[i], code=True)
-    where = ", ".join(tokens[i] for i in asked.nonzero().flatten().tolist())
+            drawing.text(middle, top + 63, tokens[i] if answers else "?", code=True)
+    where = asked.nonzero().flatten().tolist()
+    named = ", ".join(tokens[i] for i in where) if answers else f"{len(where)} tokens"
     return drawing.figure(
-        alt=f"Read: {' '.join(read)}. Asked for: {where}.",
-        caption="Above, what the model reads. Below an arrow, what it's asked for "
-        "there; nothing else is scored.",
+        alt=f"Read: {' '.join(read)}. Asked for: {named}.",
     )
 
 
@@ -152,13 +156,16 @@ def inputs_picture() -> Html:
     )
 
 
+def small_bert(vocab_size: int) -> Bert:
+    """Return an untrained BERT of two layers, for proofs, without dropout."""
+    sizes = {"d_model": 12, "heads": 3, "layers": 2, "d_ff": 20, "max_len": 32}
+    return Bert(BertConfig(vocab_size, dropout=0.0, **sizes))
+
+
 def check_bert(read: Callable, guess: Callable) -> None:
     """Prove that ``read`` and ``guess`` are the module, around PyTorch's encoder."""
     torch.manual_seed(0)
-    config = BertConfig(
-        23, d_model=12, heads=3, layers=2, d_ff=20, max_len=9, dropout=0.0
-    )
-    model = Bert(config).double()
+    model = small_bert(23).double()
     model.pooler = model.follows = nn.Identity()  # not asked here
     with torch.no_grad():  # norms and biases that are not 1 and 0
         for parameter in model.parameters():

@@ -19,7 +19,7 @@ ch15.gap()
 # %% [markdown]
 # By the end of this chapter you can pretrain an encoder on any text, tell a loss that's stuck from one that is waiting, ask a model for a hidden word, and say from how
 # few labels all this pays. You need [chapter 6](06_encoder_decoder.ipynb) (the encoder) and [chapter 10](10_text_classification.ipynb)
-# (classification). About 45 minutes.
+# (classification). About 40 minutes.
 #
 # ## 15.1 Hide and guess
 #
@@ -42,7 +42,7 @@ def hide(tokens, mask, ordinary, rate=0.15):
 
 
 # %% [markdown]
-# Here's a function from Python's own library. To have more to look at, 40 tokens in a hundred are picked:
+# Here's a function from Python's own library, with more and more of its tokens picked:
 
 # %%
 from annotated.recipes.pretraining import code_texts
@@ -51,12 +51,31 @@ texts = code_texts()
 words = texts.words
 ordinary = torch.arange(5, len(words))  # the first five are special
 short = next(t for t in texts.validation if len(t) == 20)
-torch.manual_seed(222)  # one of each kind is among them
 tokens = words.ids([short])
-read, asked = hide(tokens, words.mask, ordinary, rate=0.4)
 
-# %% Figure: what is read, what is asked for tags=["hide-input"]
-ch15.hidden_row(short, [words.symbols[i] for i in read[0]], asked[0])
+# %% Try it: what is read, what is asked for tags=["hide-input"]
+from annotated.page.play import play
+
+
+def picked(percent, answers):
+    torch.manual_seed(222)
+    read, asked = hide(tokens, words.mask, ordinary, percent / 100)
+    return ch15.hidden_row(
+        short, [words.symbols[i] for i in read[0]], asked[0], answers
+    )
+
+
+play(
+    picked,
+    label="A function with hidden tokens",
+    percent=[15, 30, 45, 60],
+    answers=[False, True],
+    start={"percent": 30},
+    question="Guess before you look. From how many on is it no longer fun? And "
+    "one box isn't what stood there: which?",
+    caption="Above, what the model reads. Below an arrow, what it's asked for "
+    "there; nothing else is scored. ⏎ ends a line, ⇥ and ⇤ a block.",
+)
 
 # %% [markdown]
 # The loss is the cross-entropy at the picked tokens, and at no others. Why not simply mask all of them? Because nobody will ever show
@@ -64,7 +83,20 @@ ch15.hidden_row(short, [words.symbols[i] for i in read[0]], asked[0])
 # stands, the model has to have an opinion on *every* token. Section 15.5 measures what that's worth.
 
 # %% Proof: hiding is as promised tags=["hide-input", "proof"]
+from torch.nn.functional import cross_entropy
+
+from annotated.page.notebook import check_close
+from annotated.recipes.pretraining import masked_loss
+
 ch15.check_hide(hide)
+tiny = ch15.small_bert(len(words))
+read, asked = hide(tokens, words.mask, ordinary, rate=0.4)
+labels = tokens.where(asked, -100)  # as libraries want them
+check_close(
+    "the loss, with labels of -100 where nothing is asked",
+    masked_loss(tiny, (read, tokens, asked)),
+    cross_entropy(tiny.guess_tokens(tiny(read))[0], labels[0]),
+)
 
 # %% [markdown]
 # ## 15.2 The model
@@ -155,6 +187,17 @@ print(f"{losses[-1]:.2f} nats, {cpu_seconds(history):.0f} CPU seconds")
 # %% Figure: the loss and the line tags=["hide-input"]
 ch15.plateau_figure(losses, line, 20, recipe.steps)
 
+# %% Measured: it waits at the line tags=["hide-input", "proof"]
+from annotated.page.notebook import expect
+
+expect(
+    "15-waits",
+    "From step 60 to step 120 the loss is within half a nat of the line.",
+    [abs(loss - line) for loss in losses[3:7]],
+    at_most=0.5,
+    unlike=("at the end", abs(losses[-1] - line)),
+)
+
 # %% [markdown]
 # Which tokens are common is soon learned: it takes one bias for each. Then comes a **plateau**. To get below the line, a token's neighbours must be
 # *found*, and attention has to learn where they are before it can learn what they mean. Until then the loss hardly moves.
@@ -192,8 +235,6 @@ print(f"both neighbours   {tables['both']:.2f}")
 print(f"BERT              {found['loss']:.2f}, {found['accuracy']:.0%} right")
 
 # %% Measured: BERT against tables tags=["hide-input", "proof"]
-from annotated.page.notebook import expect
-
 expect(
     "15-guesses",
     "Half a minute of pretraining takes BERT below a table of left neighbours, by a "

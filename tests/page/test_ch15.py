@@ -57,6 +57,9 @@ def test_what_is_asked_for_stands_below_what_is_read():
     assert text.count(">f<") == text.count(">[MASK]<") == text.count(">if<") == 1
     assert text.count('fill-opacity="0.35"') == 2, "a mask, and a random token"
     assert alt(shown) == "Read: def [MASK] if ). Asked for: f, (, )."
+    shown = ch15.hidden_row(["a", "b"], ["a", "[MASK]"], asked[:2], answers=False)
+    assert ">b<" not in html(shown) and html(shown).count(">?<") == 1
+    assert alt(shown) == "Read: a [MASK]. Asked for: 1 tokens."
 
 
 def hide(tokens, mask, ordinary, rate=0.15, shares=(0.8, 0.1, 0.1)):

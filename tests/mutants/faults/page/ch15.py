@@ -7,7 +7,7 @@ FAULTS = {
     ],
     "hidden_row": [
         ("changed = read[i] != tokens[i]", "changed = asked[i]", "what stays, too"),
-        ("tokens[i], code=True", "read[i], code=True", "asked for what is read"),
+        ("tokens[i] if answers", "read[i] if answers", "asked for what is read"),
     ],
     "check_hide": [
         ("assert not asked[tokens == 0].any()", "assert True", "padding asked for"),
