@@ -435,9 +435,9 @@ def neighbour_losses(
 ) -> dict[str, float]:
     """Return the losses of tables of counts that know a token's neighbours, in nats.
 
-    ``"left"`` knows the token before it, ``"both"`` the one behind it, too, even if a
-    model would find a mask there. Where a table has seen little, a shorter one helps
-    out, as much as ``trust`` sightings would.
+    ``"left"`` knows the token before it, ``"right"`` the one behind it, ``"both"`` the
+    two, even if a model would find a mask there. Where a table has seen little, a
+    shorter one helps out, as much as ``trust`` sightings would.
 
     Args:
         texts: whose training texts are counted.
@@ -456,7 +456,7 @@ def neighbour_losses(
             ):
                 table[key] += 1
     total = single.total() + len(words)
-    lost, number = {"left": 0.0, "both": 0.0}, 0
+    lost, number = {"left": 0.0, "right": 0.0, "both": 0.0}, 0
     for _, tokens, asked in batches:
         for ids, holds in zip(tokens.tolist(), asked.tolist(), strict=True):
             row = [edge, *(i for i in ids if i != words.pad), edge]
@@ -468,6 +468,7 @@ def neighbour_losses(
                     shorter = trust * (by_left + by_right) / 2
                     by_both = (both[a, b, c] + shorter) / (around[a, c] + trust)
                     lost["left"] -= log(by_left)
+                    lost["right"] -= log(by_right)
                     lost["both"] -= log(by_both)
                     number += 1
     return {name: nats / number for name, nats in lost.items()}

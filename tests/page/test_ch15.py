@@ -11,6 +11,7 @@ from markupsafe import escape
 from torch import nn
 from torch.nn import functional as F
 
+from annotated.attention import record_attention
 from annotated.bert import Bert, BertConfig, mask_tokens
 from annotated.functions import tokens_of
 from annotated.masks import padding_mask
@@ -55,7 +56,9 @@ def test_what_is_asked_for_stands_below_what_is_read():
     text = html(shown)
     assert text.count(">def<") == 1 and text.count(">)<") == 2
     assert text.count(">f<") == text.count(">[MASK]<") == text.count(">if<") == 1
-    assert text.count('fill-opacity="0.35"') == 2, "a mask, and a random token"
+    assert text.count('fill="var(--at-right)"') == 1, "it stayed"
+    assert text.count('fill="var(--at-wrong)"') == 1, "a random one"
+    assert text.count('fill="var(--at-this)"') == 1, "a mask"
     assert alt(shown) == "Read: def [MASK] if ). Asked for: f, (, )."
     shown = ch15.hidden_row(["a", "b"], ["a", "[MASK]"], asked[:2], answers=False)
     assert ">b<" not in html(shown) and html(shown).count(">?<") == 1
@@ -157,17 +160,42 @@ def test_cutting_is_proved(capsys):
 # ---- learning ------------------------------------------------------------------
 
 
-def test_the_line_and_the_wait_are_said():
-    shown = ch15.plateau_figure([8.0, 4.2, 3.9, 3.8, 2.5], 4.0, 20, 60)
-    assert "the line at 4.00 nats, stays within 0.3 of it for about 60" in alt(shown)
-    assert "ends at 2.50" in alt(shown)
+def test_attention_to_neighbours_is_that_of_each_head():
+    torch.manual_seed(0)
+    sizes = {"d_model": 8, "heads": 2, "layers": 2, "d_ff": 8, "max_len": 9}
+    model = Bert(BertConfig(11, dropout=0.5, **sizes)).double()
+    for weight in model.parameters():
+        weight.data += torch.randn_like(weight)
+    tokens = torch.randint(1, 11, (3, 5))
+    shares = ch15.neighbour_shares(model, tokens)
+    assert model.training, "as it was"
+    with record_attention(model.eval()) as maps:
+        model(tokens)
+    for shown, one in zip(shares.chunk(2), maps.values(), strict=True):
+        for head in range(2):
+            weights = one[0][:, head]
+            near = [
+                weights[b, i, j].item()
+                for b in range(3) for i in range(5) for j in (i - 1, i + 1)
+                if 0 <= j < 5
+            ]  # fmt: skip
+            assert shown[head].item() == pytest.approx(sum(near) / 15)
+
+
+def test_the_line_and_the_head_are_said():
+    shares = [torch.tensor([0.06, x]) for x in (0.06, 0.07, 0.1, 0.3, 0.5)]
+    shown = ch15.plateau_figure([8.0, 4.2, 3.9, 3.8, 2.5], 4.0, shares, 20)
+    assert "to the line, 4.00 nats" in alt(shown) and "ends at 2.50" in alt(shown)
+    assert "rises to 50%, and passes a fifth at step 60, when the loss is 3.80" in (
+        alt(shown)
+    )
 
 
 def test_delays_are_those_of_the_record():
     record = recorded("plateau")
     said = alt(ch15.delays_figure(record))
     assert "The learning rate, as it is: 1.67 · 1.56 · 1.66" in said
-    assert "The batch, and 128 tokens each: 3.30" in said
+    assert "The batch, a quarter, at full length: 3.30" in said
     assert ch15.delays_said(record)
     other = [row | {"left": 100} for row in record["rows"]]
     with pytest.raises(AssertionError):
@@ -176,13 +204,15 @@ def test_delays_are_those_of_the_record():
 
 def test_ways_to_hide_are_those_of_the_record():
     record, labels = recorded("masking"), recorded("labels")
-    text = " ".join(cells(ch15.masking_table(record)))
+    text = " ".join(cells(ch15.masking_table(record, labels)))
+    assert "0.65 · 0.64 · 0.60" in text, "from nothing"
     for row in record["rows"]:
         assert f"{row['masks']['loss']:.2f}" in text
         assert f"{row['shown']['accuracy']:.0%}" in text
         assert f"{row['fine-tuned']:.2f}" in text
     said = ch15.masking_said(record, labels)
     assert "33% of the cases" in said and "gets 0.55" in said
+    assert "without any pretraining (0.63)" in said
     other = [row | {"fine-tuned": 0.7} for row in record["rows"]]
     with pytest.raises(AssertionError):
         ch15.masking_said(record | {"rows": other}, labels)

@@ -6,7 +6,7 @@ FAULTS = {
         ("row and i > len(before)", "False", "both sides, twice"),
     ],
     "hidden_row": [
-        ("changed = read[i] != tokens[i]", "changed = asked[i]", "what stays, too"),
+        ('"right" if read[i] == tokens[i] else "wrong"', '"wrong"', "what stays, too"),
         ("tokens[i] if answers", "read[i] if answers", "asked for what is read"),
     ],
     "check_hide": [
@@ -27,8 +27,13 @@ FAULTS = {
         ('there - parts["heads"]', "there", "heads in both"),
     ],
     "plateau_figure": [
-        ("abs(loss - line) < near", "loss > line", "above it"),
         ("losses[-1]", "losses[0]", "where it began"),
+        ("share > 0.2", "share > 0.05", "from the start"),
+    ],
+    "neighbour_shares": [
+        ("w.diagonal(1, 2, 3)", "w.diagonal(0, 2, 3)", "itself"),
+        ("tokens.shape[1]", "(tokens.shape[1] - 1)", "of the others"),
+        ("evaluating(model), ", "", "with dropout"),
     ],
     "delays_figure": [
         ('run["last"] for run in runs[kind,]', 'run["left"] for run in runs[kind,]',
