@@ -17,7 +17,7 @@ from annotated.page import ch15
 ch15.gap()
 
 # %% [markdown]
-# By the end of this chapter you can pretrain an encoder on any text, tell a loss that's stuck from one that is waiting, ask a model for a hidden word, and say from how
+# By the end of this chapter you can pretrain an encoder on any text, say beforehand where its loss will wait, ask it for a hidden word, and say from how
 # few labels all this pays. You need [chapter 6](06_encoder_decoder.ipynb) (the encoder) and [chapter 10](10_text_classification.ipynb)
 # (classification). About 40 minutes.
 #
@@ -76,14 +76,14 @@ play(
     question="What belongs where the arrows point? One of these tokens isn't "
     "hidden but wrong: which?",
     caption="Above, what the model reads; below, what it's asked for. With the "
-    "answers, red: a random token; green: one that stayed. ⏎ ends a line, ⇥ and "
-    "⇤ begin and end a block.",
+    "answers, red: a random token; green: one that stayed. The draw is random: on "
+    "average it picks this many percent. ⏎ ends a line, ⇥ and ⇤ a block.",
 )
 
 # %% [markdown]
 # The loss is the cross-entropy at the picked tokens, and at no others. Why not simply mask all of them? Because there are no masks once the
-# model is at work. Trained on masks alone, it would only have to think where it sees one. If any token may be wrong, or asked for as it
-# stands, the model needs an opinion on *every* token. That was the authors' reason; section 15.5 measures what it's worth.
+# model is at work. Trained on masks alone, it need only think where it sees one. If any token may be wrong, or asked for as it
+# stands, the model needs an opinion on *every* token. That was the authors' reason; section 15.5 measures what it's worth. (The price of it all: a GPT learns from every token of a text, BERT from 15 in a hundred.)
 
 # %% Proof: hiding is as promised tags=["hide-input", "proof"]
 from torch.nn.functional import cross_entropy
@@ -150,7 +150,7 @@ ch15.counts_table()
 #
 # Now to our own: two layers, width 64, on 8,039 pieces of code from Python's library. None of it has a label, and none is from the packages that chapter 10 tests on.
 #
-# Before you train anything like this, draw a line. Suppose a model knows nothing but how *frequent* each token is, and says so at every gap. Its loss is the **unigram entropy** of the text, and
+# Before you train anything like this, draw a line. Suppose a model knows nothing but how *frequent* each token is, and guesses by that at every gap. Its loss is the **unigram entropy** of the text, and
 # it costs a few lines to compute. **Where will a Transformer's loss go first, and what has to happen before it can go on?**
 
 # %%
@@ -170,7 +170,7 @@ line = unigram_loss(texts, gaps)
 print(f"{len(words):,} tokens; by frequency alone: {line:.2f} nats")
 
 # %% [markdown]
-# Training is the usual loop, of which `fit` takes care:
+# Training is the usual loop, in `fit`:
 
 # %%
 from annotated.recipes.pretraining import masked_loss, pretrain
@@ -225,28 +225,33 @@ expect(
 )
 
 # %% [markdown]
-# Which tokens are frequent is soon learned: it takes one bias for each. Then comes the **plateau**, where the loss falls only slowly. To get away from it, a
-# model has to find out *where to look*. At first every token looks everywhere alike, so nothing can be learned from neighbours. As one head begins to
-# look at them, the loss falls, and from then on the two go together.
-#
-# Ours is short, since the model is small and the pieces are. In a large one it's what's behind a question that many have asked, ["my loss stays at 7.3"](https://github.com/huggingface/transformers/issues/3983). <!-- given: 7.3 --> So
-# compute the line first. A loss that stays *above* it points to a fault. A loss *at* it is waiting. What makes it wait longer? Recorded, each with three seeds:
+# Which tokens are frequent is soon learned: it takes one bias for each. Then comes the **plateau**, where the loss falls only slowly. All heads still look everywhere alike,
+# so all that can be learned is which tokens occur in the same piece. To get on, a model has to find out *where to look*, and as one head finds the neighbours, the loss falls fast. Is that the reason, or a coincidence? Tell a model where to look, by a mask, and forbid it to another one:
+
+# %% Figure: neighbours hidden, and neighbours alone, recorded tags=["hide-input", "remove-stdout"]
+from annotated.page.notebook import recorded, say
+
+neighbours = recorded("neighbours")
+ch15.neighbours_figure(neighbours)
+
+# %% tags=["remove-input"]
+say(ch15.neighbours_said(neighbours))
+
+# %% [markdown]
+# Our plateau is short, since the model is small and the pieces are. In a large one it's what's behind a question that many have asked, ["my loss stays at 7.3"](https://github.com/huggingface/transformers/issues/3983). <!-- given: 7.3 --> So
+# compute the line first. A loss that stays *above* it points to a fault. A loss *at* it hasn't found out where to look. What keeps it from that? Recorded, each with three seeds:
 
 # %% Figure: what delays it, recorded tags=["hide-input", "remove-stdout"]
-from annotated.page.notebook import recorded
-
 plateau = recorded("plateau")
 ch15.delays_figure(plateau)
 
 # %% tags=["remove-input"]
-from annotated.page.notebook import say
-
 say(ch15.delays_said(plateau))
 
 # %% [markdown]
 # ## 15.4 What has it learned?
 #
-# Now ask for masks in all 3,732 held-out functions, whole ones (they are harder than the short pieces above). Beside it, three tables of counts, which know the token on the left, on the
+# Now ask for masks in all 3,732 held-out functions (above it was 128 short pieces of the first few packages). Beside it, three tables of counts, which know the token on the left, on the
 # right, or both, and always see them, even where BERT sees a mask:
 
 # %%
@@ -282,7 +287,7 @@ ch15.mask_guesser(bert, words)
 #
 # ## 15.5 What does 80/10/10 buy?
 #
-# We trained five ways, shortly, with three seeds each. Every model is then asked the same: to guess behind masks, and to name tokens that it's *shown*. Finally it's fine-tuned with 500 labels of chapter 10's
+# We trained briefly in five ways: 750 steps, half as many as above, with three seeds each. Every model is then asked the same: to guess behind masks, and to name tokens that it's *shown*. Finally it's fine-tuned with 500 labels of chapter 10's
 # task, where nothing is masked:
 
 # %% Table: ways to hide, recorded tags=["hide-input", "remove-stdout"]
@@ -327,7 +332,7 @@ def cut(word, pieces):
 
 vocabulary = {"walk", "talk", "##ing", "##ed", "##er", "##s"}
 print(cut("walking", vocabulary), cut("talkers", vocabulary))
-print(cut("walk!", vocabulary), cut("Walking", vocabulary))
+print(cut("walkable", vocabulary), cut("Walking", vocabulary))
 
 # %% [markdown]
 # The last one is a classic. BERT "uncased" knows only lower case. Forget to lowercase your text, and every name and every first word of a sentence is `[UNK]`. Nothing complains.
@@ -363,7 +368,7 @@ expect(
 
 # %% [markdown]
 # The ratio loves what is *rare*: two signs that only ever meet each other, such as the digits of a year. Such joins save nothing. The likelihood weighs by how often the pair occurs, and ends
-# near plain counting, which saves the most pieces. It's also what the library `tokenizers` does under the name WordPiece.
+# near plain counting, which saves the most pieces. (Counting is also what the library `tokenizers` does under the name WordPiece.)
 #
 # ## 15.7 Two sentences
 #
@@ -384,7 +389,7 @@ say(ch15.pairs_said(pairs))
 # ## 15.8 From how few labels does it pay?
 #
 # **Fine-tuning** is short. Copy the model, put a linear map on it, and train all of it on the labels, for a few passes. What the map reads depends on the task: the state of `[CLS]` for a text or a
-# pair of texts (BERT's way), the state of each token for tags, and for an answer within a text two maps, which say where it begins and ends. Ours reads the largest value of each number over all states, since it had no `[CLS]`:
+# pair of texts (BERT's way), the state of each token for tags, and for an answer within a text (*extractive question answering*) two maps, which say where it begins and ends. Ours had no `[CLS]`, and reads the largest value of each number over all states (*max pooling*):
 
 # %%
 from annotated.recipes.pretraining import BertClassifier, fine_tune
@@ -444,7 +449,7 @@ say(ch15.few_labels_said(labels))
 #
 # **The same gaps at every pass.** If you hide tokens once, while preparing the data, the model meets the same gaps again and again. Draw them anew with each batch.
 #
-# **Fine-tuning at the pretraining rate.** BERT learned at 0.0001 <!-- given: 0.0001 --> and is fine-tuned at 2 to 5 hundred-thousandths. Too much erases what was learned.
+# **Fine-tuning at the pretraining rate.** BERT learned at `1e-4` and is fine-tuned at `2e-5` to `5e-5`. Too high a rate can erase what was learned (search for *catastrophic forgetting*).
 #
 # ## 15.10 Exercises
 #
@@ -476,11 +481,11 @@ say(ch15.few_labels_said(labels))
 # ## 15.11 What to remember
 #
 # - Hide tokens, guess them from both sides; only what was picked is scored.
-# - Compute the unigram line first. A loss at the line is waiting until attention finds the neighbours.
-# - Some of the picked tokens stay in sight, so that states keep what they see. Small models need that most.
+# - Compute the unigram line first. The loss waits near it until attention finds out where to look.
+# - Some of the picked tokens stay in sight, so that states keep what they see. Our small models needed that.
 # - WordPiece: the longest piece from the left, or `[UNK]` for the whole word.
 # - `[CLS]` is read for the whole. Much of "does it follow?" is topic.
-# - Pretraining is worth labels: a minute of it about as many again, from 500 on. Models that others have trained are worth far more.
+# - Pretraining is worth labels: a minute of it did as well with 1,000 and 2,000 as nothing with twice as many, and no better than counting words. Models that others have trained are worth far more.
 
 # %% [markdown]
 # ## Further reading

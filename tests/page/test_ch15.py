@@ -45,9 +45,9 @@ def cells(shown):
 
 def test_the_opening_hides_the_right_side_once():
     text = html(ch15.gap())
-    assert text.count("stroke-dasharray") == 7, "seven tokens behind the gap"
-    assert text.count(">items<") == text.count(">len<") == 1, "seen from both sides"
-    assert text.count(">i<") == 2 and text.count(">?<") == 2
+    assert text.count("stroke-dasharray") == 2, "two tokens behind the gap"
+    assert text.count(">None<") == text.count(">:<") == 1, "seen from both sides"
+    assert text.count(">source<") == 2 and text.count(">?<") == 2
 
 
 def test_what_is_asked_for_stands_below_what_is_read():
@@ -194,7 +194,7 @@ def test_the_line_and_the_head_are_said():
 def test_delays_are_those_of_the_record():
     record = recorded("plateau")
     said = alt(ch15.delays_figure(record))
-    assert "The learning rate, as it is: 1.67 · 1.56 · 1.66" in said
+    assert "The learning rate, the base run: 1.67 · 1.56 · 1.66" in said
     assert "The batch, a quarter, at full length: 3.30" in said
     assert ch15.delays_said(record)
     bare = "three times the rate, no warm-up"
@@ -203,6 +203,20 @@ def test_delays_are_those_of_the_record():
     ]
     with pytest.raises(AssertionError):
         ch15.delays_said(record | {"rows": other})
+
+
+def test_neighbours_are_those_of_the_record():
+    record = recorded("neighbours")
+    assert "neighbours alone: 1.61 · 1.74 · 1.64" in alt(ch15.neighbours_figure(record))
+    said = ch15.neighbours_said(record)
+    assert "after 160 steps the loss is 2.2 to 2.3, where it's usually 3.4" in said
+    assert "2.4 to 2.5 after 400 steps instead of 1.9 to 2.1" in said
+    other = [
+        row | ({"losses": [2.0] * 20} if row["kind"] == "hidden" else {})
+        for row in record["rows"]
+    ]
+    with pytest.raises(AssertionError):
+        ch15.neighbours_said(record | {"rows": other})
 
 
 def test_ways_to_hide_are_those_of_the_record():

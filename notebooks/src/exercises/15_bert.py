@@ -110,7 +110,7 @@ def classify(states, w, b, v, c, frozen):
 # Write `layers_to_see(mask, shown, asked)`: after how many layers can a position hold the token that it has to guess? Don't run a model: follow the paths that a token can take.
 #
 # - Before the first layer, a position holds its own token if that is **shown**. Where it isn't, [MASK] is read in its place, and nothing holds this token.
-# - In each layer a position gets all that is held, before this layer, by the positions that it may attend to. Hidden ones pass on what they got, too. It also keeps what it held.
+# - In each layer a position gets all that is held, before this layer, by the positions that it may attend to. Hidden ones pass on what they got, too. It also keeps what it held, which changes no answer.
 #
 # | argument | shape | |
 # |---|---|---|

@@ -42,6 +42,13 @@ FAULTS = {
     "delays_said": [
         ("left[bare].count(0) == 2", "True", "never, whatever was found"),
     ],
+    "neighbours_figure": [
+        ("run['losses'][-1]", "run['losses'][0]", "at the beginning"),
+    ],
+    "neighbours_said": [
+        ('record["every"] - 1]', 'record["every"]]', "one look later"),
+        ("min(without) > max(end) + 0.3", "True", "whatever was found"),
+    ],
     "masking_table": [
         ('("shown", "accuracy", ".0%")', '("masks", "accuracy", ".0%")', "hidden ones"),
     ],
