@@ -234,7 +234,7 @@ def of_deletions(model: Bert) -> dict[str, Any]:
     """Return how many hidden atoms are guessed, whole and without each head."""
     rows = hidden_atoms()
     return {
-        "atoms": sum(len(places) for _, places, _ in rows),
+        "hidden": sum(len(places) for _, places, _ in rows),
         "whole": guessed(model, rows),
         "hidden and linked": linked_while_hidden(model),
         "without": {
