@@ -368,7 +368,8 @@ def heads_picture(heads: Float[Tensor, "layers h"]) -> Html:
         f"for {best[0]:.0%} of the atoms in layer 1 and for {heads[LAYER, HEAD]:.0%} "
         f"in layer {LAYER + 1}; no other head for more than {others.max():.0%}.",
         caption="Percent of the products' atoms whose largest weight, among the atoms "
-        "before the arrow, is on the right one. Framed: the head that the package uses.",
+        "before the arrow, is on the right one. Framed: the head that the package "
+        "uses.",
     )
 
 
@@ -522,8 +523,9 @@ def kinds_table(record: Mapping[str, Any], count: int = 8) -> Html:
     return show_table(
         ("kind", "reactions", f"head {HEAD + 1}", "longest same text"),
         [(k, many[k], f"{shares[k]:.0%}", f"{text[k]:.0%}") for k in worst],
-        caption=f"Right links in the {count} kinds of {len(shares)} with the fewest; in "
-        f"{whole} kinds the head gets every link. (The explorer has one of each kind.)",
+        caption=f"Right links in the {count} kinds of {len(shares)} with the fewest; "
+        f"in {whole} kinds every link is right. (The explorer shows one reaction of a "
+        "kind.)",
     )
 
 
@@ -595,9 +597,9 @@ def map_explorer(model: Bert | None) -> Html:
         "the Mitsunobu ester?",
         caption="Above: what goes in. Below: the product; tap an atom, or use the "
         "slider. Green: the right atom, or one that symmetry can't tell from it; "
-        "red and dashed: a wrong one, with the right one ringed (of an acid's two oxygens, "
-        "the one that textbooks draw). Blue discs: the chosen atom's three largest "
-        "weights on these atoms.",
+        "red and dashed: a wrong one, with the right one ringed (of an acid's two "
+        "oxygens, the one that textbooks draw). Blue discs: the chosen atom's three "
+        "largest weights on atoms.",
     )
 
 
