@@ -230,13 +230,32 @@ def reactions() -> tuple[Reaction, ...]:
     Molecules are our own choice, and written as RDKit writes them, so that the order of
     atoms on one side says nothing of that on the other.
     """
-    path = files("annotated") / "page" / "static" / "reactions.tsv"
-    lines = path.read_text("utf-8").splitlines()
-    rows = (line.split("\t") for line in lines if not line.startswith("#"))
     return tuple(
         Reaction(kind, text, tuple(map(int, origins.split())))
-        for kind, text, origins in rows
+        for kind, text, origins in _rows("reactions.tsv")
     )
+
+
+@cache
+def respelled() -> tuple[tuple[Reaction, ...], ...]:
+    """Return each of the :func:`reactions` with its product written otherwise.
+
+    ``CCOC=O`` is ``O=COCC``, too: a spelling may begin at any atom. Those of RDKit are
+    here, one for each atom that begins another than the reaction has.
+    """
+    found: list[list[Reaction]] = [[] for _ in reactions()]
+    for number, text, order in _rows("respelled.tsv"):
+        one = reactions()[int(number)]
+        before = one.text.split(">>")[0]
+        origins = tuple(one.origins[int(atom)] for atom in order.split())
+        found[int(number)].append(Reaction(one.kind, f"{before}>>{text}", origins))
+    return tuple(map(tuple, found))
+
+
+def _rows(name: str) -> list[list[str]]:
+    path = files("annotated") / "page" / "static" / name
+    lines = path.read_text("utf-8").splitlines()
+    return [line.split("\t") for line in lines if not line.startswith("#")]
 
 
 # ---- the model that read reactions ---------------------------------------------------

@@ -189,6 +189,29 @@ def test_the_reactions_on_board():
             assert element.lower() == before[origin][0].lower(), one.text
 
 
+def test_other_spellings_are_of_the_same_product():
+    for one, several in zip(reactions.reactions(), reactions.respelled(), strict=True):
+        texts = {one.text, *(other.text for other in several)}
+        assert len(texts) == len(several) + 1 > 2
+        assert {text.split(">>")[0] for text in texts} == {one.text.split(">>")[0]}
+        wanted = bonds_by_origin(one)
+        for other in several:
+            assert other.kind == one.kind
+            assert {*tokenize(other.text)} <= vocabulary().keys()
+            assert bonds_by_origin(other) == wanted, other.text
+    assert sum(map(len, reactions.respelled())) == 1530
+
+
+def bonds_by_origin(one: Reaction) -> tuple[dict, set]:
+    """A product's atoms and bonds, named by the atoms of the reactants they were."""
+    atoms, near = parse(one.text.split(">>")[1])
+    names = dict(zip(one.origins, atoms, strict=True))
+    bonds = {
+        (one.origins[i], one.origins[j]) for i, those in enumerate(near) for j in those
+    }
+    return names, bonds
+
+
 def test_most_bonds_of_a_product_were_there_before():
     """What a rule of chemistry breaks and makes is little."""
     for one in reactions.reactions():

@@ -1,5 +1,7 @@
 """Make `annotated/page/static/reactions.tsv`: reactions whose atoms can be followed.
 
+And `respelled.tsv` beside it: the same products, written from each other atom.
+
     python3.11 -m venv ENV
     ENV/bin/pip install rdkit==2026.9.1
     ENV/bin/python -m tools.reactions
@@ -16,10 +18,14 @@ from pathlib import Path
 from rdkit import Chem
 from rdkit.Chem import AllChem
 
-FILE = Path(__file__).parents[1] / "annotated" / "page" / "static" / "reactions.tsv"
+STATIC = Path(__file__).parents[1] / "annotated" / "page" / "static"
 HEAD = """\
 # kind, reaction, and for each atom of the product which of the reactants' atoms it is,
 # both counted from 0 as they stand (made by tools/reactions.py)
+"""
+HEAD_RESPELLED = """\
+# number of a reaction in reactions.tsv, its product written from another atom, and for
+# each atom which of the product's it is there (made by tools/reactions.py)
 """
 PHOSPHINE = "c1ccc(P(c2ccccc2)c2ccccc2)cc1"
 PALLADIUM = f"[Pd].{PHOSPHINE}"
@@ -439,13 +445,29 @@ def line(kind: str, rule: str, reagents: str, reactants: str) -> str:
     return f"{kind}\t{left}>>{right}\t{' '.join(map(str, origins))}\n"
 
 
+def respelled(number: int, text: str) -> list[str]:
+    """Return other spellings of a reaction's product, each begun at another atom."""
+    product = Chem.MolFromSmiles(text)
+    lines, seen = [], {text}
+    for atom in range(product.GetNumAtoms()):
+        other = Chem.MolToSmiles(product, rootedAtAtom=atom)
+        order = product.GetPropsAsDict(True, True)["_smilesAtomOutputOrder"]
+        if other not in seen:
+            lines.append(f"{number}\t{other}\t{' '.join(map(str, order))}\n")
+        seen.add(other)
+    return lines
+
+
 def main() -> None:
     lines = [
         line(kind, rule, reagents, reactants)
         for kind, (rule, reagents, *several) in KINDS.items()
         for reactants in several
     ]
-    FILE.write_text(HEAD + "".join(lines), "utf-8")
+    (STATIC / "reactions.tsv").write_text(HEAD + "".join(lines), "utf-8")
+    products = [line.split("\t")[1].partition(">>")[2] for line in lines]
+    others = [x for i, text in enumerate(products) for x in respelled(i, text)]
+    (STATIC / "respelled.tsv").write_text(HEAD_RESPELLED + "".join(others), "utf-8")
     print(f"{len(lines)} reactions of {len(KINDS)} kinds")
 
 

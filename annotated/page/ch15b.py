@@ -6,7 +6,8 @@ Layers and heads are counted from 1 on the page, and from 0 in code.
 import base64
 import json
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib.resources import files
 from math import hypot
 from typing import Any
@@ -298,29 +299,6 @@ def parameters(**changes: Any) -> int:
     return sum(p.numel() for p in model.parameters())
 
 
-def sizes_table() -> Html:
-    """Show what ALBERT's two savings are worth, here and in a large vocabulary."""
-    ways = {
-        "BERT of this shape": {},
-        "embeddings of width 128": {"embedding_width": 128},
-        "one layer, used 12 times": {"shared": True},
-        "both: this model": {"embedding_width": 128, "shared": True},
-    }
-    rows = [
-        (
-            name,
-            f"{parameters(**changes):,}",
-            f"{parameters(vocab_size=30_522, **changes):,}",
-        )
-        for name, changes in ways.items()
-    ]
-    return show_table(
-        ("", "591 tokens, as here", "30,522 tokens, as BERT's"),
-        rows,
-        caption="Parameters, with one vocabulary and the other.",
-    )
-
-
 def check_surgery(
     by_hand: Callable[[StateDict, Tensor], Tensor], state: StateDict | None
 ) -> None:
@@ -389,29 +367,30 @@ def heads_picture(heads: Float[Tensor, "layers h"]) -> Html:
         alt=f"A table of {layers} layers and {across} heads. Head {HEAD + 1} is right "
         f"for {best[0]:.0%} of the atoms in layer 1 and for {heads[LAYER, HEAD]:.0%} "
         f"in layer {LAYER + 1}; no other head for more than {others.max():.0%}.",
-        caption="Percent of the products' atoms whose largest weight is on the right "
-        "atom. Framed: the head that the package uses.",
+        caption="Percent of the products' atoms whose largest weight, among the atoms "
+        "before the arrow, is on the right one. Framed: the head that the package "
+        "uses.",
     )
 
 
 def controls_table(heads: Float[Tensor, "layers h"], record: Mapping[str, Any]) -> Html:
-    """Show the named head beside guesses that look at no weights.
+    """Show the named head beside guesses that look at no weights, and spelt otherwise.
 
     Args:
         heads: share of each layer and head.
         record: of ``benchmarks/ch15_reactions.py``.
     """
-    rows = [
-        (
-            f"head {HEAD + 1} of layer {LAYER + 1}",
-            f"{heads[LAYER, HEAD]:.1%} ± {record['named']['error']:.1%}",
-        )
-    ]
+    named, spelt = f"head {HEAD + 1} of layer {LAYER + 1}", "products spelt otherwise"
+    error, oxygen = record["named"]["error"], record["middle oxygen"]
     names = {
+        "all tokens": f"{named}, if it must beat all other tokens, too",
+        "other spellings": f"{named}, {spelt}",
         "longest same text": "the atom with the longest same text around it",
-        "of the element by lot": "any atom of the same element, by lot",
-        "same number": "the atom with the same number",
+        "the text in other spellings": f"the longest same text, {spelt}",
+        "of the element by lot": "any atom of the same element, at random",
+        "same number": "the atom at the same position",
     }
+    rows = [(named, f"{heads[LAYER, HEAD]:.1%} ± {error:.1%}")]
     rows += [
         (name, f"{record[key]['share']:.1%} ± {record[key]['error']:.1%}")
         for key, name in names.items()
@@ -424,34 +403,10 @@ def controls_table(heads: Float[Tensor, "layers h"], record: Mapping[str, Any]) 
         ("where an atom of the product comes from", "right"),
         rows,
         caption=f"{record['atoms']:,} atoms in the products of {record['reactions']} "
-        "reactions; errors over kinds of reactions.",
+        "reactions; errors over kinds of reactions. Spelt otherwise: mean over all "
+        "spellings that begin at another atom. The first picture's middle oxygen is "
+        f"right in {oxygen['right']} of {oxygen['spellings']} spellings.",
     )
-
-
-def bars(rows: Sequence[tuple[str, float, bool]], alt: str, caption: str) -> Html:
-    """Draw shares as bars with their names.
-
-    Args:
-        rows: name, share, and whether it's the one that the text is about.
-        alt: what the figure shows.
-        caption: text below.
-    """
-    left, wide, high = 160, 140, 22
-    drawing = Drawing(350, high * len(rows) + 4)
-    mixed = not all(told for *_, told in rows)
-    for i, (name, share, told) in enumerate(rows):
-        y = high * i + 2
-        color = "this" if told else "other"
-        drawing.text(left - 8, y + 15, name, anchor="end", bold=told and mixed)
-        drawing.frame(left, y + 3, wide, high - 6, shade=0.12, color="other", outline=0)
-        drawing.frame(
-            left, y + 3, round(wide * share, 1), high - 6, shade=0.8, color=color,
-            outline=0,
-        )  # fmt: skip
-        drawing.text(
-            left + wide + 8, y + 15, f"{share:.0%}", anchor="start", bold=told and mixed
-        )
-    return drawing.figure(alt=alt, caption=caption)
 
 
 # ---- is it used? ---------------------------------------------------------------------
@@ -493,63 +448,84 @@ def guessed(model: Bert, rows: Sequence[tuple[Tensor, list[int], Tensor]]) -> fl
     return torch.cat(hits).double().mean().item()
 
 
-def without_each(
-    model: Bert, without: Callable[[Bert, int], Bert], every: int = 3
-) -> list[float]:
-    """Return the shares of hidden atoms guessed, whole, and without each head.
+#: layers, counted from 0, by their names on the page and in the record
+IN_LAYERS = {
+    "1 to 12": range(12),
+    "1 to 4": range(4),
+    "5 to 8": range(4, 8),
+    "9 to 12": range(8, 12),
+    "11": [LAYER],
+}
+
+
+def without_head(
+    model: Bert,
+    without: Callable[[Bert, int, Iterable[int]], Bert],
+    every: int = 3,
+) -> dict[str, float]:
+    """Return the shares of hidden atoms guessed without the named head, by layers.
 
     Args:
         model: of reactions.
-        without: a model and the number of a head, to a model that lacks it.
+        without: a model, the number of a head, and those of layers, to a model that
+            lacks the head in these layers.
         every: of :func:`hidden_atoms`.
     """
     rows = hidden_atoms(every)
-    models = [without(model, head) for head in range(CONFIG.heads)]
-    return [guessed(one, rows) for one in (model, *models)]
+    return {
+        name: guessed(without(model, HEAD, layers), rows)
+        for name, layers in IN_LAYERS.items()
+    }
 
 
-def without_picture(shares: Sequence[float], every: int = 3) -> Html:
-    """Draw how many hidden atoms are guessed without each head.
+def other_heads(record: Mapping[str, Any], name: str) -> list[float]:
+    """Return what was recorded without each other head, in the layers of a ``name``."""
+    shares = record["without"][name]
+    return shares[:HEAD] + shares[HEAD + 1 :]
+
+
+def without_table(shares: Mapping[str, float], record: Mapping[str, Any]) -> Html:
+    """Show how many hidden atoms are guessed without a head in some layers.
 
     Args:
-        shares: of :func:`without_each`.
-        every: of :func:`hidden_atoms`.
+        shares: of :func:`without_head`.
+        record: of ``benchmarks/ch15_reactions.py``, for the other heads.
     """
-    count = sum(len(places) for _, places, _ in hidden_atoms(every))
-    names = ["all heads", *(f"without head {h + 1}" for h in range(len(shares) - 1))]
-    rows = [
-        (name, share, i == HEAD + 1)
-        for i, (name, share) in enumerate(zip(names, shares, strict=True))
-    ]
-    said = "; ".join(f"{name} {share:.0%}" for name, share, _ in rows)
-    return bars(
+    rows = []
+    for name, share in shares.items():
+        others = other_heads(record, name)
+        among = f"{min(others):.0%} to {max(others):.0%}"
+        rows.append((f"in layer{'s' * (' ' in name)} {name}", f"{share:.0%}", among))
+    return show_table(
+        ("deleted", f"head {HEAD + 1}", "one of the other seven"),
         rows,
-        alt=f"Share of hidden atoms that the model guesses: {said}.",
-        caption=f"How many of {count} hidden atoms the model still guesses: all but "
-        f"carbon in the products of one reaction in {every}.",
+        caption=f"How many of {record['hidden']} hidden atoms are still guessed "
+        f"(with all heads {record['whole']:.0%}): all but carbon in the products of "
+        f"every third reaction. While they're hidden, head {HEAD + 1} of layer "
+        f"{LAYER + 1} links {record['hidden and linked']:.0%} of them rightly.",
     )
 
 
 # ---- what it doesn't know ------------------------------------------------------------
 
 
-def kinds_picture(record: Mapping[str, Any], count: int = 8) -> Html:
-    """Draw the kinds of reactions in which the named head is right least often.
+def kinds_table(record: Mapping[str, Any], count: int = 8) -> Html:
+    """Show the kinds of reactions in which the named head is right least often.
 
     Args:
         record: of ``benchmarks/ch15_reactions.py``.
         count: how many.
     """
-    shares = record["by kind"]
+    shares, text = record["by kind"], record["text by kind"]
     worst = sorted(shares, key=shares.get)[:count]
     whole = sum(share == 1 for share in shares.values())
-    rows = [(kind, shares[kind], True) for kind in worst]
-    said = "; ".join(f"{kind} {shares[kind]:.0%}" for kind in worst)
-    return bars(
-        rows,
-        alt=f"Share of right links in the {count} kinds with the fewest: {said}.",
-        caption=f"The {count} kinds of reactions with the fewest right links, of "
-        f"{len(shares)}; in {whole} kinds every link is right.",
+    many = Counter(one.kind for one in reactions())
+    return show_table(
+        ("kind", "reactions", f"head {HEAD + 1}", "longest same text"),
+        [(k, many[k], f"{shares[k]:.0%}", f"{text[k]:.0%}") for k in worst],
+        caption=f"Right links in the {count} kinds of {len(shares)} with the fewest; "
+        f"in {whole} kinds every link is right. (The explorer shows one reaction of a "
+        "kind.)",
     )
 
 
@@ -621,8 +597,9 @@ def map_explorer(model: Bert | None) -> Html:
         "the Mitsunobu ester?",
         caption="Above: what goes in. Below: the product; tap an atom, or use the "
         "slider. Green: the right atom, or one that symmetry can't tell from it; "
-        "red and dashed: a wrong one, with the right one ringed. Blue discs: the three "
-        "largest weights of the chosen atom.",
+        "red and dashed: a wrong one, with the right one ringed (of an acid's two "
+        "oxygens, the one that textbooks draw). Blue discs: the chosen atom's three "
+        "largest weights on atoms.",
     )
 
 
@@ -710,7 +687,8 @@ def pitfalls_said(model: Bert | None, record: Mapping[str, Any]) -> str:
         "**The number of an atom isn't the position of its token.** Brackets, bonds "
         "and digits are tokens, too, and `[CLS]` comes first. Forget that one token, "
         f"and {share('no [CLS]')} of the links are right instead of "
-        f"{share('right')} (every third reaction). Nothing crashes.\n\n"
+        f"{share('right')} (every third reaction): what stands before an atom often "
+        "attends to what stands before its origin. Nothing crashes.\n\n"
         "**Symmetry.** To a chemist, the two carbons beside a benzene ring's tail are "
         "the same. Count only the one with the right number as right, and the head "
         f"gets {share('no symmetry')}.\n\n"

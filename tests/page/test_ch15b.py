@@ -161,9 +161,11 @@ def test_a_guess_follows_the_other_side(model):
 
 
 def test_parameters_are_counted_for_each_saving(model):
-    _, *rows = cells(ch15b.sizes_table())
-    counts = [int(row[1].replace(",", "")) for row in rows]
+    narrow, shared = {"embedding_width": 128}, {"shared": True}
+    ways = ({}, narrow, shared, narrow | shared)
+    counts = [ch15b.parameters(**changes) for changes in ways]
     assert counts[-1] == sum(p.numel() for p in model.parameters())
+    assert [round(4 * counts[i] / 1e6) for i in (0, 3)] == [27, 3]  # megabytes
     # 591 tokens, 512 positions, 2 segments, a norm; the map that widens them; the
     # map before the output is narrower, too, and so are its norm and the bias
     rest = 591 + 512 + 2
@@ -172,10 +174,6 @@ def test_parameters_are_counted_for_each_saving(model):
     )
     one = 4 * (256 * 256 + 256) + 2 * 256 * 512 + 256 + 512 + 4 * 256
     assert counts[0] - counts[2] == counts[1] - counts[3] == 11 * one
-    large = [int(row[2].replace(",", "")) for row in rows]
-    tokens = 30_522 - 591
-    assert large[0] - counts[0] == tokens * 257
-    assert large[3] - counts[3] == tokens * 129
 
 
 def by_hand(w, ids, times=12, widen=True):
@@ -234,12 +232,15 @@ def test_the_table_of_heads_is_the_measured_one():
 
 
 def test_rivals_stand_beside_the_head():
-    _, head, text, lot, number, chance = cells(
-        ch15b.controls_table(torch.tensor(RECORD["heads"]), RECORD)
-    )
+    html = ch15b.controls_table(torch.tensor(RECORD["heads"]), RECORD)
+    _, head, tokens, spelt, text, text_spelt, lot, number, chance = cells(html)
     assert head == ["head 6 of layer 11", "95.2% ± 0.9%"]
-    assert text[1] == "74.4% ± 2.6%" and lot[1] == "17.8% ± 0.8%"
-    assert number[1] == "15.5% ± 2.2%" and chance[1] == "7.8% to 10.2%"
+    assert tokens[1].startswith("88.9%") and spelt[1].startswith("91.0%")
+    assert text[1] == "74.4% ± 2.6%" and text_spelt[1].startswith("53.2%")
+    assert "otherwise" in spelt[0] and "otherwise" in text_spelt[0]
+    assert lot[1] == "17.8% ± 0.8%" and number[1] == "15.5% ± 2.2%"
+    assert chance[1] == "7.8% to 10.2%"
+    assert "right in 8 of 12 spellings" in html.text
 
 
 def test_preferences_are_of_the_named_layer(model):
@@ -265,10 +266,13 @@ def test_hidden_are_all_atoms_but_carbon(few):
     assert len(ch15b.hidden_atoms(2)) == 2
 
 
-def without(model, head, columns=32):
+def without(model, head, layers):
     copied = copy.deepcopy(model)
-    cut = slice(columns * head, columns * (head + 1))
-    copied.encoder.layers[0].attention.output_map.weight.data[:, cut] = 0
+    cut = slice(32 * head, 32 * (head + 1))
+    for i in layers:
+        own = copy.deepcopy(model.encoder.layers[i])
+        own.attention.output_map.weight.data[:, cut] = 0
+        copied.encoder.layers[i] = own
     return copied
 
 
@@ -276,36 +280,55 @@ def test_without_the_head_guesses_go_wrong(model, few):
     rows = ch15b.hidden_atoms(1)
     assert ch15b.guessed(model, rows) > 0.7
     assert ch15b.guessed(model, rows[:1]) == 1
-    shares = ch15b.without_each(model, without, every=1)
-    assert len(shares) == 9 and shares[0] == ch15b.guessed(model, rows)
-    assert shares[HEAD + 1] == min(shares) < 0.7
-    drawn = soup(ch15b.without_picture(shares, every=1))
-    assert "How many of 9 hidden atoms" in drawn.figcaption.text
-    bold = [t.text for t in drawn.select("text") if t.get("font-weight")]
-    assert bold[0] == "without head 6"
+    shares = ch15b.without_head(model, without, every=1)
+    assert shares["1 to 12"] == min(shares.values()) < 0.7
+    for name, first, end in (("9 to 12", 9, 12), ("11", 11, 11)):
+        layers = range(first - 1, end)
+        assert shares[name] == ch15b.guessed(without(model, HEAD, layers), rows)
 
 
-def test_a_bar_is_as_long_as_its_share():
-    rows = [("one", 0.5, True), ("other", 1.0, False)]
-    html = ch15b.bars(rows, alt="two bars of test", caption="")
-    drawn = soup(html)
-    wide = [float(r["width"]) for r in drawn.select("rect")]
-    assert wide[1] == wide[0] / 2 and wide[3] == wide[2] == wide[0]
-    assert [r["fill"] for r in drawn.select("rect")][1::2] == [
-        "var(--at-this)",
-        "var(--at-other)",
+def test_layers_are_those_of_the_record():
+    asked = []
+    ch15b.without_head(
+        reaction_model(),
+        lambda model, head, layers: asked.append((head, [*layers])) or model,
+        every=100,
+    )
+    assert {head for head, _ in asked} == {HEAD}
+    layers = [
+        [layer + 1 for layer in one]
+        for one in (range(12), range(4), range(4, 8), range(8, 12), [LAYER])
     ]
-    assert [t.text for t in drawn.select("text")] == ["one", "50%", "other", "100%"]
+    assert [[layer + 1 for layer in one] for _, one in asked] == layers
+    assert [*RECORD["without"]] == [*ch15b.IN_LAYERS]
+    for name, of in zip(RECORD["without"], layers, strict=True):
+        assert {int(n) for n in name.split(" to ")} == {of[0], of[-1]}
+
+
+def test_deletions_stand_in_a_table():
+    shares = {name: each[HEAD] for name, each in RECORD["without"].items()}
+    html = ch15b.without_table(shares, RECORD)
+    assert cells(html) == [
+        ["deleted", "head 6", "one of the other seven"],
+        ["in layers 1 to 12", "52%", "85% to 99%"],
+        ["in layers 1 to 4", "94%", "93% to 98%"],
+        ["in layers 5 to 8", "88%", "96% to 98%"],
+        ["in layers 9 to 12", "80%", "96% to 99%"],
+        ["in layer 11", "97%", "96% to 98%"],
+    ]
+    assert "How many of 145 hidden atoms" in html.text
+    assert "with all heads 97%" in html.text and "links 95% of them" in html.text
 
 
 def test_the_worst_kinds_come_first():
-    drawn = soup(ch15b.kinds_picture(RECORD, 3))
-    names = [t.text for t in drawn.select("text")]
-    assert names == [
-        *("Cope rearrangement", "67%", "Beckmann rearrangement", "73%"),
-        *("indole", "76%"),
+    html = ch15b.kinds_table(RECORD, 3)
+    text = RECORD["text by kind"]
+    names = ("Cope rearrangement", "Beckmann rearrangement", "indole")
+    assert cells(html)[1:] == [
+        [name, "3", share, f"{text[name]:.0%}"]
+        for name, share in zip(names, ("67%", "73%", "76%"), strict=True)
     ]
-    assert "of 51; in 19 kinds every link is right" in drawn.figcaption.text
+    assert f"3 kinds of {51} with the fewest; in 19 kinds every" in html.text
 
 
 # ---- the explorer --------------------------------------------------------------

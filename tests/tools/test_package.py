@@ -67,6 +67,7 @@ def test_the_wheel_holds_all_code_scripts_styles_data_and_recorded_runs(wheel):
         if path.suffix in (".py", ".js", ".css"):
             expected.add(path.relative_to(ROOT).as_posix())
     expected.add("annotated/page/static/reactions.tsv")
+    expected.add("annotated/page/static/respelled.tsv")
     expected.add("annotated/page/static/molecules.json")
     for path in (ROOT / "annotated/vendor").glob("*/*"):
         expected.add(path.relative_to(ROOT).as_posix())

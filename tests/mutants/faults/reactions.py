@@ -42,7 +42,13 @@ FAULTS = {
         ("one == before[origin]", "i == origin", "its origin alone"),
     ],
     "reactions": [
+        ("origins.split()", "origins.split()[::-1]", "from the other end"),
+    ],
+    "_rows": [
         ('.startswith("#")', '.startswith("!")', "the head is a reaction"),
+    ],
+    "respelled": [
+        ("one.origins[int(atom)] for", "int(atom) for", "the product's own numbers"),
     ],
     "vocabulary": [
         ("in enumerate(tokens)", "in enumerate(tokens, 1)", "counted from 1"),

@@ -46,11 +46,6 @@ FAULTS = {
     "parameters": [
         ("del model.follows", "del model.pooler", "another head is left out"),
     ],
-    "sizes_table": [
-        ("vocab_size=30_522", "vocab_size=3_052", "a smaller vocabulary"),
-        ('"both: this model": {"embedding_width": 128, "shared": True}',
-         '"both: this model": {"shared": True}', "one saving alone"),
-    ],
     "layer": [
         ("/ 32**0.5", "", "not scaled"),
         ("y + z)", "z)", "no residual"),
@@ -67,10 +62,7 @@ FAULTS = {
     ],
     "controls_table": [
         ("record[key]['error']", "record['named']['error']", "the head's error"),
-    ],
-    "bars": [
-        ("wide * share", "wide", "all bars are full"),
-        ('"this" if told else "other"', '"this"', "one colour"),
+        ("{oxygen['right']}", "{oxygen['spellings']}", "all spellings are right"),
     ],
     "hidden_atoms": [
         ("if name]", "]", "carbon, too"),
@@ -79,13 +71,18 @@ FAULTS = {
     "guessed": [
         (".argmax(dim=-1) == right", ".argmin(dim=-1) == right", "the least likely"),
     ],
-    "without_each": [
-        ("without(model, head)", "without(model, 0)", "always the first head"),
+    "without_head": [
+        ("without(model, HEAD, layers)", "without(model, 0, layers)", "another head"),
+        ("without(model, HEAD, layers)", "without(model, HEAD, [0])", "one layer"),
     ],
-    "without_picture": [
-        ("i == HEAD + 1", "i == HEAD", "the head before it is named"),
+    "other_heads": [
+        ("shares[:HEAD]", "shares[: HEAD + 1]", "the head is among the others"),
     ],
-    "kinds_picture": [
+    "without_table": [
+        ("{max(others):.0%}", "{min(others):.0%}", "the least twice"),
+    ],
+    "kinds_table": [
+        ("{text[k]:.0%}", "{shares[k]:.0%}", "the head's own share"),
         ("share == 1 for share", "share > 0.95 for share", "nearly right is right"),
         ("key=shares.get)", "key=shares.get, reverse=True)", "the best"),
     ],
