@@ -404,7 +404,8 @@ def guess(model: Bert, batches: Sequence[Masked]) -> dict[str, float]:
     lost, right, number = 0.0, 0, 0
     with evaluating(model):
         for read, tokens, asked in batches:
-            logits = model.guess_tokens(model(read.to(device_of(model))).cpu()[asked])
+            states = model(read.to(device_of(model)))
+            logits = model.guess_tokens(states[asked.to(states.device)]).cpu()
             lost += F.cross_entropy(logits, tokens[asked], reduction="sum").item()
             right += (logits.argmax(dim=-1) == tokens[asked]).sum().item()
             number += int(asked.sum())
@@ -548,7 +549,7 @@ def fine_tune(
         options: of :func:`annotated.training.fit`.
     """
     torch.manual_seed(seed)
-    model = BertClassifier(copy.deepcopy(bert), len(task.labels))
+    model = BertClassifier(copy.deepcopy(bert), len(task.labels)).to(device_of(bert))
     return model, train_classifier(model, task, recipe, seed, **options)
 
 

@@ -76,7 +76,10 @@ if model:
         "With sulfur in the alcohol, the hidden atom is likelier sulfur than not.",
         chance["SO"],
         above=0.5,
-        unlike=("without sulfur, or with it in the acid", [chance["OO"], chance["OS"]]),
+        unlike=(
+            "without sulfur, or with it in the acid",
+            [chance["OO"], chance["OS"]],
+        ),
     )
 
 # %% [markdown]
