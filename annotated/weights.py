@@ -134,7 +134,7 @@ def load_albert(state: StateDict, config: BertConfig) -> Bert:
     stream: ``config`` has ``shared=True`` and an ``embedding_width``. They are added
     and normalised while narrow, so the map that widens them can't be multiplied into
     the table. ALBERT orders two sentences where BERT asks whether the second follows:
-    number 1 of :meth:`Bert.guess_next` then says that they are swapped.
+    number 1 of :meth:`annotated.bert.Bert.guess_next` then says that they are swapped.
 
     Args:
         state: of ``AlbertForPreTraining`` or ``AlbertForMaskedLM``.

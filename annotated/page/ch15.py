@@ -441,7 +441,7 @@ def delays_said(record: Mapping[str, Any]) -> str:
         f"{min(usual)} to {max(usual)} steps. With a third of the rate it takes about "
         "half as long again. With *three times* the rate it's stuck just below the "
         f"line, at {min(last[fast]):.1f} to {max(last[fast]):.1f}: post-norm doesn't "
-        "tolerate it ([page 6b](06b_norm_order.ipynb) measures that). Leave out its "
+        "tolerate it (page 6b measures that). Leave out its "
         "warm-up, too, and two of three seeds don't leave in 800 steps. (At our rate, "
         "the warm-up makes no difference.)\n\n**The batch.** With a quarter of the "
         f"texts, leaving takes {min(left[few])} to {max(left[few])} steps. With a "

@@ -254,7 +254,7 @@ class Text:
 
     @property
     def rows(self) -> int:
-        """Return how many lines are seen: as many as the longest suggestion has."""
+        """Return the number of lines in sight, which is that of the longest text."""
         return max([3, *(text.count("\n") + 1 for text in self.suggestions)])
 
 
