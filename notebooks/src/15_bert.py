@@ -170,20 +170,24 @@ line = unigram_loss(texts, gaps)
 print(f"{len(words):,} tokens; by frequency alone: {line:.2f} nats")
 
 # %% [markdown]
-# Training is the usual loop, in `fit`:
-
-# %%
-from annotated.recipes.pretraining import masked_loss, pretrain
-
-show_source(masked_loss, pretrain)
-
-# %% [markdown]
-# First it reads pieces of 32 tokens, then whole functions. (Our recipe asks for more tokens than BERT, and lets more of them stay in sight; section 15.5 says why. What's measured here are
+# Training is the usual loop, of which only the loss is new:
+#
+# ```python
+# for read, tokens, asked in masked_batches(texts, recipe):
+#     logits = model.guess_tokens(model(read)[asked])
+#     loss = cross_entropy(logits, tokens[asked])
+#     loss.backward()
+#     optimizer.step()
+#     schedule.step()
+#     optimizer.zero_grad()
+# ```
+#
+# `pretrain` does that (of `annotated.recipes.pretraining`). First it reads pieces of 32 tokens, then whole functions. (Our recipe asks for more tokens than BERT, and lets more of them stay in sight; section 15.5 says why. What's measured here are
 # masks, 15 % <!-- given: 15 --> of the tokens.) Every 20 steps we look at the loss, and at how much attention goes to the two neighbours of a token:
 
 # %% tags=["remove-stderr"]
 from annotated.page.ch15 import neighbour_shares
-from annotated.recipes.pretraining import cpu_seconds
+from annotated.recipes.pretraining import cpu_seconds, pretrain
 
 bert = make_bert(words, recipe).to(device)
 losses, beside = [], []
@@ -390,20 +394,22 @@ say(ch15.pairs_said(pairs))
 #
 # **Fine-tuning** is short. Copy the model, put a linear map on it, and train all of it on the labels, for a few passes. What the map reads depends on the task: the state of `[CLS]` for a text or a
 # pair of texts (BERT's way), the state of each token for tags, and for an answer within a text (*extractive question answering*) two maps, which say where it begins and ends. Ours had no `[CLS]`, and reads the largest value of each number over all states (*max pooling*):
-
-# %%
-from annotated.recipes.pretraining import BertClassifier, fine_tune
-
-show_source(BertClassifier, fine_tune)
-
-# %% [markdown]
+#
+# ```python
+# def forward(self, tokens):  # of BertClassifier; self.bert is a copy
+#     states = self.bert(tokens)
+#     return self.output(pool(states, tokens != pad, "max"))
+# ```
+#
 # Here are 500 labelled functions:
 
 # %% tags=["remove-stderr"]
 from annotated.recipes.classification import functions_task, measure, reader
-from annotated.recipes.pretraining import few_labels, fine_tuning
+from annotated.recipes.pretraining import few_labels, fine_tune, fine_tuning
 
 task = few_labels(functions_task()._replace(words=words), 500)
+
+# %% tags=["remove-stderr"]
 scores = {}
 for name, start in (
     ("pretrained", bert),

@@ -94,9 +94,7 @@ if model:
 # %%
 from annotated.page.notebook import show_source
 
-show_source(
-    load_albert, ch15b.layer, fold="load_albert, and one layer by hand"
-)
+show_source(load_albert, fold="load_albert")
 
 # %% [markdown]
 # Where are layers 2 to 12? There are none. ALBERT saves parameters in two ways:
