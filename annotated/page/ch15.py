@@ -371,7 +371,8 @@ def neighbours_said(record: Mapping[str, Any]) -> str:
     return (
         f"With **neighbours alone** in sight, there's no plateau: after {early} steps "
         f"the loss is {min(alone):.1f} to {max(alone):.1f}, where it's usually "
-        f"{min(usual):.1f}. With **neighbours hidden** it waits as long as ever, and "
+        f"{min(usual):.1f} to {max(usual):.1f}. With **neighbours hidden** it waits as "
+        "long as ever, and "
         f"then finds tokens further away, which tell it less: {min(without):.1f} to "
         f"{max(without):.1f} after {late} steps instead of {min(end):.1f} to "
         f"{max(end):.1f}. So what takes the time is to find out where to look."
