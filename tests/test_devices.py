@@ -140,11 +140,15 @@ NOT_RUN = {
         **dict.fromkeys(("reaction_model", "encode"), DATA),
         **dict.fromkeys(("links", "right_links"), DATA),
     },
+    "glassllm": {
+        **dict.fromkeys(("encode", "decode"), NO_TENSOR),
+        **dict.fromkeys(("to_llama", "glass_model"), OWN),
+    },
     "text": {"standard_library": NO_TENSOR, "library_facts": NO_TENSOR},
 }
 MODULES = [
     *(f"recipes.{p.stem}" for p in sorted((ROOT / "annotated/recipes").glob("[!_]*"))),
-    *("adaptive", "attention", "decoding", "gpt", "masks", "positions"),
+    *("adaptive", "attention", "decoding", "glassllm", "gpt", "masks", "positions"),
     *(
         "reactions",
         "recurrent_attention",
