@@ -21,6 +21,7 @@ from annotated.speculative import (
 
 P = torch.tensor([0.1, 0.2, 0.3, 0.4])
 Q = torch.tensor([0.4, 0.3, 0.2, 0.1])
+BELOW_ZERO = torch.tensor([[-0.5, 0.5, 0.5, 0.5]] * 2)  # though rows sum to 1
 V, CONTEXT = 7, 24
 # what χ² stays below 999 times of a thousand, by its degrees of freedom
 MOST = {3: 16.27, 18: 42.31}
@@ -156,6 +157,7 @@ def test_no_guesses_leave_the_model_to_draw():
             {"draft": Q.log().expand(2, -1)},
             "draft must hold probabilities, and each row",
         ),
+        ({"draft": BELOW_ZERO}, "draft must hold probabilities, and each row"),
         (
             {"target": 2 * P.expand(3, -1)},
             "target must hold probabilities, and each row",
