@@ -54,7 +54,7 @@ FAULTS = {
          "                pass", "nothing is forgotten"),
         ("written.shape[1] - 1)  # none", "written.shape[1])  # none",
          "the last one is never read"),
-        ("kept.append(len(tokens) - 1)", "kept.append(len(tokens))", "one too many"),
+        ("kept.append(len(tokens) - 1)", "kept.append(len(tokens))", "all are kept"),
         ("rows if top_k is None else keep_top_k(rows, top_k)", "rows",
          "no top-k"),
         ("rows if top_p is None else keep_top_p(rows, top_p)", "rows", "no nucleus"),
