@@ -17,6 +17,7 @@ from annotated import (
     recipes,
     recurrent_attention,
     reformer,
+    speculative,
     transformer_xl,
 )
 from annotated.adaptive import AdaptiveEmbedding, AdaptiveSoftmax
@@ -140,11 +141,16 @@ NOT_RUN = {
         **dict.fromkeys(("reaction_model", "encode"), DATA),
         **dict.fromkeys(("links", "right_links"), DATA),
     },
+    "glassllm": {
+        **dict.fromkeys(("encode", "decode"), NO_TENSOR),
+        **dict.fromkeys(("to_llama", "glass_model"), OWN),
+    },
+    "speculative": dict.fromkeys(("expected_tokens", "expected_speedup"), NO_TENSOR),
     "text": {"standard_library": NO_TENSOR, "library_facts": NO_TENSOR},
 }
 MODULES = [
     *(f"recipes.{p.stem}" for p in sorted((ROOT / "annotated/recipes").glob("[!_]*"))),
-    *("adaptive", "attention", "decoding", "gpt", "masks", "positions"),
+    *("adaptive", "attention", "decoding", "glassllm", "gpt", "masks", "positions"),
     *(
         "reactions",
         "recurrent_attention",
@@ -152,6 +158,7 @@ MODULES = [
         "reversible",
         "segments",
         "seq2seq",
+        "speculative",
         "text",
     ),
     *("bert", "training", "transformer", "transformer_xl", "weights"),
@@ -454,6 +461,27 @@ def _():
     for cache in (True, False):
         options = {"top_k": 5, "top_p": 0.9, "cache": cache, "generator": seeded()}
         sample(gpt(), moved(ids(2, 3)), max_new_tokens=3, **options)
+
+
+@case(
+    "speculative.acceptance",
+    "speculative.residual",
+    "speculative.speculative_step",
+    "speculative.speculative_sample",
+    "speculative.rewind",
+)
+def _():
+    draft, target = (draw(3, 9).softmax(dim=-1) for _ in range(2))
+    assert speculative.acceptance(draft, target).device == GPU
+    assert speculative.residual(draft, target).device == GPU
+    given = moved(ids(2, most=9)), draft[:2], target
+    assert speculative.speculative_step(*given, seeded()).device == GPU
+    for cache in (True, False):
+        options = {"max_new_tokens": 5, "guesses": 2, "cache": cache}
+        prompt = moved(ids(1, 3))
+        speculative.speculative_sample(
+            gpt(), gpt(), prompt, generator=seeded(), **options
+        )
 
 
 @case("text.random_windows", "text.all_windows", "text.ngram_bits")

@@ -37,18 +37,21 @@ COPIES = {
 }
 
 
+DTYPES = {torch.float32: "F32", torch.float16: "F16"}
+
+
 def safetensors(tensors: Mapping[str, torch.Tensor]) -> bytes:
-    """Return a file of float32 tensors: the header's length, the header, the numbers.
+    """Return a file of tensors of floats: the header's length, the header, the numbers.
 
     In the order of their names, so that the same numbers give the same bytes.
     """
     header, numbers = {}, b""
     for name, tensor in sorted(tensors.items()):
-        if tensor.dtype != torch.float32:
-            raise ValueError(f"{name} must hold float32, got {tensor.dtype}")
+        if tensor.dtype not in DTYPES:
+            raise ValueError(f"{name} must hold float32 or float16, got {tensor.dtype}")
         content = tensor.contiguous().numpy().tobytes()
         header[name] = {
-            "dtype": "F32",
+            "dtype": DTYPES[tensor.dtype],
             "shape": list(tensor.shape),
             "data_offsets": [len(numbers), len(numbers) + len(content)],
         }
