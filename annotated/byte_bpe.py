@@ -29,8 +29,8 @@ END_OF_TEXT = "<|endoftext|>"  #: stands between the documents that GPT-2 read
 
 # ---- pieces of a text ----------------------------------------------------------
 
-#: GPT-2's pattern: letters are \p{L}, digits \p{N}, which Python's ``re`` doesn't have;
-#: see :func:`split_text`
+#: what GPT-2 cuts by, with ASCII in place of \p{L} and \p{N}, which Python's ``re``
+#: doesn't have (see :func:`split_text`)
 PIECE = re.compile(
     r"'s|'t|'re|'ve|'m|'ll|'d"  # endings of English, in small letters
     r"| ?[A-Za-z]+| ?[0-9]+| ?[^\sA-Za-z0-9]+"  # a word, a number, signs
