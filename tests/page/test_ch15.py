@@ -214,7 +214,7 @@ def test_neighbours_are_those_of_the_record():
     )
     assert "2.4 to 2.5 after 400 steps instead of 1.9 to 2.1" in said
     other = [
-        row | ({"losses": [2.0] * 20} if row["kind"] == "hidden" else {})
+        row | {"losses": [*row["losses"][:-1], 2.0]} if row["kind"] == "hidden" else row
         for row in record["rows"]
     ]
     with pytest.raises(AssertionError):
