@@ -10,7 +10,6 @@ reactions whose atoms can be followed. "Reactants" are here solvents and reagent
 Letters: b batch, t length, h heads (``book/notation.md``).
 """
 
-import hashlib
 import re
 from collections import defaultdict
 from dataclasses import dataclass
@@ -25,9 +24,9 @@ from torch import Tensor
 from annotated import require
 from annotated.attention import record_attention
 from annotated.bert import Bert, BertConfig
-from annotated.datasets import DataError
 from annotated.devices import device_of
 from annotated.training import evaluating
+from annotated.vendored import vendored_file
 from annotated.weights import load_albert, read_safetensors
 
 RXNMAPPER = {
@@ -262,18 +261,7 @@ def _rows(name: str) -> list[list[str]]:
 
 
 def _vendored(name: str) -> Path:
-    path = files("annotated") / "vendor" / "rxnmapper" / name
-    wanted = FILES[name]
-    try:
-        found = hashlib.sha256(path.read_bytes()).hexdigest()
-    except OSError as error:
-        found = f"{type(error).__name__}: {error}"
-    if found != wanted:
-        raise DataError(
-            f"{path} is not the file that came with this package: its sha256 is not "
-            f"{wanted}, but {found}. Install the package again."
-        )
-    return path
+    return vendored_file(f"rxnmapper/{name}", FILES[name])
 
 
 def reaction_model() -> Bert:

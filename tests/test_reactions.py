@@ -313,7 +313,7 @@ def test_a_damaged_file_is_refused(name, change, found, tmp_path, monkeypatch):
     (tmp_path / path).parent.mkdir(parents=True)
     if content is not None:
         (tmp_path / path).write_bytes(content)
-    monkeypatch.setattr(reactions, "files", lambda package: tmp_path)
+    monkeypatch.setattr("annotated.vendored.files", lambda package: tmp_path)
     read = reaction_model if name.startswith("model") else vocabulary.__wrapped__
     with pytest.raises(DataError, match=f"(?s){name} is not the file .*{found}"):
         read()

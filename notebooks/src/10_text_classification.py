@@ -479,6 +479,8 @@ expect(
     below=2 / 3,
     unlike=("three at random", three["random"]["asked"]),
 )
+
+# %% Measured: which of them ask tags=["hide-input", "proof"]
 gaps = {name: some["others"] - some["asked"] for name, some in three.items()}
 expect(
     "10-gradient-asks",

@@ -54,8 +54,7 @@ FAULTS = {
         ("in enumerate(tokens)", "in enumerate(tokens, 1)", "counted from 1"),
     ],
     "_vendored": [
-        ("found != wanted", "False", "another file"),
-        ("except OSError", "except KeyError", "no file"),
+        ("FILES[name]", "FILES['vocab.txt']", "the checksum of another file"),
     ],
     "reaction_model": [
         ("load_albert(", "__import__('annotated').bert.Bert(CONFIG) or (", "random"),
