@@ -215,6 +215,26 @@ REGISTRY = {
         citation="Reimers and Gurevych (2019), Sentence-BERT; Wang et al. (2020), "
         "MiniLM, whose model it began with",
     ),
+    "gpt2": Dataset(
+        title="GPT-2, the small one",
+        task="text generation: weights; its tokenizer is on board",
+        splits=(),
+        files=(
+            File(
+                "model.safetensors",
+                tuple(
+                    f"https://{host}/openai-community/gpt2/resolve/"
+                    "607a30d783dfa663caf39e06633721c8d4cfcd7e/model.safetensors"
+                    for host in ("huggingface.co", "hf-mirror.com")
+                ),
+                548_105_171,
+                "sha256:"
+                "248dfc3911869ec493c76e65bf2fcf7f615828b0254c12b473182f0f81d3a707",
+            ),
+        ),
+        licence="MIT",
+        citation="Radford et al. (2019), GPT-2",
+    ),
     "enwik8": Dataset(
         title="enwik8, the first 10^8 bytes of the English Wikipedia",
         task="language modelling by bytes",

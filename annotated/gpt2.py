@@ -1,0 +1,95 @@
+"""GPT-2: four sizes of the GPT, how their weights begin, and the official ones.
+
+Radford et al. (2019). Letters: d model width, v vocabulary (``book/notation.md``).
+"""
+
+from dataclasses import replace
+
+from torch import nn
+
+from annotated import require
+from annotated.datasets import REGISTRY, cache_folder, fetch
+from annotated.gpt import GPT, GPTConfig
+from annotated.weights import load_gpt2, read_safetensors
+
+_SMALL = GPTConfig(
+    50_257,
+    d_model=768,
+    heads=12,
+    layers=12,
+    d_ff=3072,
+    max_len=1024,
+    activation="gelu_tanh",
+)
+#: Radford et al. (2019), table 2; the numbers of heads are those of the released files
+SIZES = {
+    "small": _SMALL,
+    "medium": replace(_SMALL, d_model=1024, heads=16, layers=24, d_ff=4096),
+    "large": replace(_SMALL, d_model=1280, heads=20, layers=36, d_ff=5120),
+    "xl": replace(_SMALL, d_model=1600, heads=25, layers=48, d_ff=6400),
+}
+
+
+def count_parameters(config: GPTConfig) -> int:
+    """Return the number of parameters of a GPT-2, by its formula.
+
+    The output is the embedding once more, and counted once.
+
+    Args:
+        config: of a GPT-2: with biases, layer norms, learned positions, a tied output.
+    """
+    c = config
+    wanted = {"positions": "learned", "norm_kind": "layer", "bias": True, "tied": True}
+    for name, value in wanted.items():
+        require.choice([value], **{f"config.{name}": getattr(c, name)})
+    attention = 4 * (c.d_model**2 + c.d_model)
+    network = 2 * c.d_model * c.d_ff + c.d_ff + c.d_model
+    norm = 2 * c.d_model
+    tables = (c.vocab_size + c.max_len) * c.d_model
+    return tables + c.layers * (attention + network + 2 * norm) + norm
+
+
+def initialise(model: GPT, std: float = 0.02, scaled: bool = True) -> GPT:
+    """Draw the weights of a GPT as GPT-2 did, and return it.
+
+    Matrices and tables are normal, biases 0. What writes to the residual stream, two
+    matrices in each block, is divided by the root of their number (section 2.3), so
+    that the sum of all is as large in a deep model as in a shallow one.
+
+    Args:
+        model: any GPT; its norms stay as they are.
+        std: standard deviation of the numbers; 0.02 is meant for a width of 768.
+        scaled: whether what writes to the stream is divided by ``√(2 · layers)``.
+    """
+    require.positive(std=std)
+    writes = {m for b in model.blocks.layers for m in _writing(b)}
+    for module in model.modules():
+        if isinstance(module, nn.Linear | nn.Embedding):
+            smaller = (2 * model.config.layers) ** 0.5 if module in writes else 1.0
+            nn.init.normal_(module.weight, std=std / (smaller if scaled else 1.0))
+            if getattr(module, "bias", None) is not None:
+                nn.init.zeros_(module.bias)
+    if model.positions is not None:
+        nn.init.normal_(model.positions.table, std=std)
+    return model
+
+
+def _writing(block: nn.Module) -> tuple[nn.Module, nn.Module]:
+    return block.attention.output_map, block.feed_forward.outer
+
+
+def official_gpt2(download: bool = False) -> GPT | None:
+    """Return the small GPT-2 with OpenAI's weights, or None where they aren't.
+
+    Args:
+        download: whether to fetch the file, 548 MB, if it isn't in the cache.
+
+    Raises:
+        DataError: if the file can't be downloaded.
+        ValueError: if it is damaged.
+    """
+    (file,) = REGISTRY["gpt2"].files
+    if not download and not (cache_folder() / "gpt2" / file.name).exists():
+        return None
+    (path,) = fetch("gpt2")
+    return load_gpt2(read_safetensors(path), SIZES["small"])
