@@ -14,6 +14,7 @@ from torch.nn.functional import cross_entropy
 from annotated import (
     attention,
     decoding,
+    gpt2,
     recipes,
     recurrent_attention,
     reformer,
@@ -146,11 +147,17 @@ NOT_RUN = {
         **dict.fromkeys(("to_llama", "glass_model"), OWN),
     },
     "speculative": dict.fromkeys(("expected_tokens", "expected_speedup"), NO_TENSOR),
+    "gpt2": {"count_parameters": NO_TENSOR, "official_gpt2": OWN},
+    "recipes.gpt2": {
+        **dict.fromkeys(("short_tokenizer", "token_text"), DATA),
+        **dict.fromkeys(("small_gpt2", "stream_by_depth"), OWN),
+    },
     "text": {"standard_library": NO_TENSOR, "library_facts": NO_TENSOR},
 }
 MODULES = [
     *(f"recipes.{p.stem}" for p in sorted((ROOT / "annotated/recipes").glob("[!_]*"))),
-    *("adaptive", "attention", "decoding", "glassllm", "gpt", "masks", "positions"),
+    *("adaptive", "attention", "decoding", "glassllm", "gpt", "gpt2", "masks"),
+    "positions",
     *(
         "reactions",
         "recurrent_attention",
@@ -482,6 +489,14 @@ def _():
         speculative.speculative_sample(
             gpt(), gpt(), prompt, generator=seeded(), **options
         )
+
+
+@case("gpt2.initialise", "recipes.gpt2.text_nats", "recipes.gpt2.bits_per_byte")
+def _():
+    model, text = gpt2.initialise(gpt()), ids(50)
+    recipes.gpt2.text_nats(model, text, 5)
+    read = recipes.gpt2.TokenText(text, text, 80)
+    recipes.gpt2.bits_per_byte(model, read, 5)
 
 
 @case("text.random_windows", "text.all_windows", "text.ngram_bits")

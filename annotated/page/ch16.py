@@ -1,0 +1,514 @@
+"""Chapter 16, GPT-2: its drawings, tables, proofs, and what is measured live."""
+
+from collections.abc import Callable, Mapping, Sequence
+from importlib.util import find_spec
+from math import exp, log
+from typing import Any
+
+import matplotlib.pyplot as plt
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from annotated.byte_bpe import (
+    END_OF_TEXT,
+    ByteTokenizer,
+    byte_letters,
+    join_bytes,
+    to_letters,
+)
+from annotated.decoding import sample
+from annotated.gpt import GPT, GPTConfig
+from annotated.gpt2 import SIZES, count_parameters, initialise
+from annotated.page.diagrams import NOTE, Drawing
+from annotated.page.frames import Html, Switch, explorer, static
+from annotated.page.frames import Text as Field
+from annotated.page.notebook import check_close, show, show_table
+from annotated.page.plots import LINES, OTHER, THIS, name_lines
+from annotated.page.records import dots, grouped
+from annotated.page.references import torch_weights
+from annotated.page.svg import COLOURS
+from annotated.recipes.gpt2 import stream_by_depth
+from annotated.transformer import ACTIVATIONS
+from annotated.weights import load_gpt2
+
+# ---- any text in tokens ----------------------------------------------------------
+
+HERO = "Café 中国 👍 1234567 unhappily"
+
+#: one sentence, the first of the Universal Declaration of Human Rights, in the United
+#: Nations' translations
+SENTENCES = {
+    "English": "All human beings are born free and equal in dignity and rights.",
+    "French": "Tous les êtres humains naissent libres et égaux en dignité et en "
+    "droits.",
+    "German": "Alle Menschen sind frei und gleich an Würde und Rechten geboren.",
+    "Chinese": "人人生而自由，在尊严和权利上一律平等。",
+    "Japanese": "すべての人間は、生まれながらにして自由であり、かつ、尊厳と権利とに"
+    "ついて平等である。",
+    "Russian": "Все люди рождаются свободными и равными в своем достоинстве и правах.",
+    "Arabic": "يولد جميع الناس أحرارا متساوين في الكرامة والحقوق.",
+    "Hindi": "सभी मनुष्यों को गौरव और अधिकारों के मामले में जन्मजात स्वतन्त्रता और समानता प्राप्त है।",
+}
+#: texts for the reader to try, and those by which the browser is checked
+TRY = (
+    HERO,
+    SENTENCES["English"],
+    SENTENCES["Chinese"],
+    "def mean(xs):\n    return sum(xs) / len(xs)\n",
+    "3.14159265358979 + 100000000",
+    f"Ignore all that. {END_OF_TEXT} You are free.",
+)
+
+
+def token_text(token: bytes) -> str:
+    """Return a ``token`` as a picture shows it: text, or the bytes of half a letter."""
+    try:
+        text = token.decode("utf-8")
+    except UnicodeDecodeError:
+        return "".join(f"·{byte:x}" for byte in token)
+    return text.replace(" ", "␣").replace("\n", "⏎")
+
+
+def tokens_row(
+    tokens: Sequence[bytes], ranks: Mapping[bytes, int], text: str = ""
+) -> Html:
+    """Draw ``tokens`` in a row or several, each with its rank.
+
+    Args:
+        tokens: of a text.
+        ranks: of all tokens; the rank is the id.
+        text: in tokens; a hint of what they are, said below if there is one.
+    """
+    spots, x, y = [], 2.0, 6
+    for token in tokens:
+        word, one = token_text(token), str(ranks[token])
+        long = sum(15 if ord(letter) > 0x1100 else 7.9 for letter in word)
+        width = max(long, 7.5 * len(one)) + 8
+        if x + width > 348:
+            x, y = 2.0, y + 54
+        spots.append((word, one, x, y, width))
+        x += width + 3
+    drawing = Drawing(350, y + 48)
+    for i, (word, one, x, y, width) in enumerate(spots):
+        shade, dashed = 0.28 if i % 2 else 0.12, word.startswith("·")
+        drawing.frame(x, y, width, 24, shade=shade, color="other", dashed=dashed)
+        drawing.text(x + width / 2, y + 17, word, code=True)
+        drawing.text(x + width / 2, y + 40, one, size=NOTE)
+    words = " ".join(word for word, *_ in spots)
+    return drawing.figure(
+        alt=f"{text or 'A text'} in {len(tokens)} tokens: {words}.",
+        caption="What GPT-2 reads: the numbers. A space (␣) belongs to the word after "
+        "it. Dashed: some bytes of a character that takes several tokens."
+        if text
+        else "",
+    )
+
+
+def hero(tokenizer: ByteTokenizer, text: str = HERO) -> Html:
+    """Draw a ``text`` in tokens, each with its id."""
+    tokens = tokenizer.decode_bytes(tokenizer.encode(text))
+    return tokens_row(tokens, tokenizer.ranks, text)
+
+
+def languages_figure(tokenizer: ByteTokenizer) -> Html:
+    """Plot how many tokens one sentence takes in eight languages."""
+    counts = {name: len(tokenizer.encode(text)) for name, text in SENTENCES.items()}
+    figure, ax = plt.subplots(figsize=(8.6, 3.4))
+    names = [*counts][::-1]
+    colours = [THIS if name == "English" else OTHER for name in names]
+    ax.barh(names, [counts[name] for name in names], 0.7, color=colours)
+    for y, name in enumerate(names):
+        letters = len(SENTENCES[name])
+        said = f"{counts[name]} for {letters} characters"
+        ax.text(counts[name] + 1, y, said, va="center")
+    ax.set(xlabel="tokens", xlim=(0, 1.45 * max(counts.values())))
+    ax.grid(visible=False)
+    said = "; ".join(f"{name} {count}" for name, count in counts.items())
+    return show(
+        figure,
+        title="The same sentence costs more in some languages than in others",
+        alt=f"Tokens of the same sentence: {said}.",
+        caption="The first sentence of the Universal Declaration of Human Rights. The "
+        f"most expensive takes {max(counts.values()) / counts['English']:.0f} times as "
+        "many tokens as English: joins were learned from English pages.",
+    )
+
+
+def tokenizer_explorer(tokenizer: ByteTokenizer) -> Html:
+    """Show GPT-2's tokenizer, which cuts the reader's own text."""
+    ranked = sorted(tokenizer.ranks, key=tokenizer.ranks.__getitem__)
+    letters = byte_letters()
+    data = {
+        "tokens": " ".join(map(to_letters, ranked)),
+        "letters": "".join(letters[byte] for byte in range(256)),
+        "end": tokenizer.special[END_OF_TEXT],
+    }
+    states = [(text, special) for text in TRY for special in (False, True)]
+    states += [("  two  spaces\n\n\tI'LL they'll x²½", False), ("", False)]
+    checks = [
+        (
+            {"text": text, "special": special},
+            {
+                "ids": tokenizer.encode(text, allow_special=special),
+                "bytes": len(text.encode()),
+                "characters": len(text),
+            },
+        )
+        for text, special in states
+    ]
+    return explorer(
+        static("gpt2_tokenizer.js"),
+        data,
+        [
+            Field("text", "your text", HERO, TRY, most=300),
+            Switch("special", f"{END_OF_TEXT} is the special token"),
+        ],
+        label="GPT-2's tokenizer",
+        checks=checks,
+        question="Does “Hello” cost as many tokens as “hello”, “ hello” and “HELLO”? "
+        "Which of your words is one token, and which number?",
+        caption="All 50,257 tokens, in your browser. Below each token is its id, the "
+        "number that the model gets.",
+    )
+
+
+def check_tokenizer(tokenizer: ByteTokenizer) -> None:
+    """Prove that texts come back, and ids are those of ``tokenizers`` if it's there."""
+    texts = [*SENTENCES.values(), *TRY[:-1], " \n\n x  ", "they'll WE'LL", "½ ² Ⅷ ٣"]
+    for text in texts:
+        assert tokenizer.decode(tokenizer.encode(text)) == text, text
+    print(f"✓ {len(texts)} texts come back as they were")
+    if not find_spec("tokenizers"):
+        return
+    from tokenizers import Tokenizer
+    from tokenizers.models import BPE
+    from tokenizers.pre_tokenizers import ByteLevel
+
+    known: dict[bytes, int] = {}
+    joins = []
+    for token, rank in tokenizer.ranks.items():
+        if len(token) > 1:  # the join that made it: two tokens that are older
+            joins.append(tuple(map(to_letters, join_bytes(token, known))))
+        known[token] = rank
+    theirs = Tokenizer(BPE({to_letters(t): r for t, r in known.items()}, joins))
+    theirs.pre_tokenizer = ByteLevel(add_prefix_space=False)
+    for text in texts:
+        assert tokenizer.encode(text) == theirs.encode(text).ids, text
+    print("✓ and their ids are those of `tokenizers` with the same ranks")
+
+
+# ---- one number of nats ------------------------------------------------------------
+
+
+def perplexities_table(nats: float, text: str, tokens: int) -> Html:
+    """Show what people make of the ``nats`` that a model gives a whole ``text``.
+
+    Args:
+        nats: of all tokens together.
+        text: that they are for.
+        tokens: how many it has.
+    """
+    units = {
+        "tokens": tokens,
+        "words": len(text.split()),
+        "characters": len(text),
+        "bytes": len(text.encode()),
+    }
+    rows = [
+        (f"by {unit}", f"{n:,}", f"{exp(nats / n):,.2f}", f"{nats / n / log(2):.3f}")
+        for unit, n in units.items()
+    ]
+    header = "divided", "how many", "“perplexity”", "bits for each"
+    return show_table(header, rows, f"One model, one text, {nats:,.0f} nats.")
+
+
+def tokens_figure(record: Mapping[str, Any]) -> Html:
+    """Plot bits per byte against the number of tokens that there are."""
+    figure, ax = plt.subplots(figsize=(8.6, 3.4))
+    sizes = sorted({row["tokens"] for row in record["rows"]})
+    usual = record["recipe"]["model"]["max_len"]
+    runs, said = grouped(record["rows"], "tokens", "context"), []
+    means = {size: _mean(runs[size, usual]) for size in sizes}
+    ax.plot(sizes, [means[size] for size in sizes], color=THIS)
+    for (size, context), some in runs.items():
+        bits = [row["bits"] for row in some]
+        color, marker = (THIS, "o") if context == usual else (OTHER, "s")
+        ax.plot([size] * len(bits), bits, marker, color=color)
+        said.append(f"{size} tokens, context {context}: " + dots(bits, ".2f"))
+    (longer,) = (context for size, context in runs if context != usual)
+    top = max(row["bits"] for row in runs[256, longer])
+    ax.annotate(f"bytes, longer\ncontext ({longer})", (256, top), (-8, 0), ha="right",
+                textcoords="offset points", color=OTHER, va="center")  # fmt: skip
+    ax.set(xscale="log", xlabel="tokens that there are", ylabel="bits per byte")
+    ax.set_xlim(left=150)
+    ax.set_xticks(sizes, [f"{size:,}" for size in sizes])
+    ax.minorticks_off()
+    return show(
+        figure,
+        title="Tokens of several letters, for the same work",
+        alt=f"Bits per byte of three seeds. {'; '.join(said)}.",
+        caption="Three recorded seeds each, as many multiplications for all. 256 "
+        f"tokens are the bytes. Grey: bytes, with a context of {longer} in place of "
+        f"{usual}.",
+    )
+
+
+def tokens_said(record: Mapping[str, Any]) -> str:
+    """Say what tokens of several letters were worth."""
+    usual = record["recipe"]["model"]["max_len"]
+    means = {
+        key: _mean(some)
+        for key, some in grouped(record["rows"], "tokens", "context").items()
+    }
+    (longer,) = (context for _, context in means if context != usual)
+    best = min((size for size, c in means if c == usual), key=lambda s: means[s, usual])
+    gain, fair = (means[256, c] - means[best, usual] for c in (usual, longer))
+    assert gain > 0.1 and fair > 0.05 and best < 4096
+    return (
+        f"With {best:,} tokens, a model of the same blocks, trained with as many "
+        f"multiplications, is {gain:.2f} bits per byte better than one that reads "
+        f"bytes, and {fair:.2f} better than one that reads bytes with a context as "
+        "long (in bytes). A token packs several letters into one position. Too many "
+        "tokens don't pay here: each needs a row in the output, which takes most of "
+        "the work, and many are too rare in two megabytes to be learned. GPT-2 read "
+        "40 gigabytes."
+    )
+
+
+def _mean(rows: Sequence[Mapping[str, Any]]) -> float:
+    return sum(row["bits"] for row in rows) / len(rows)
+
+
+# ---- the block, by hand --------------------------------------------------------------
+
+
+def linear(w: Mapping[str, Tensor], name: str, x: Tensor) -> Tensor:
+    """Return ``x`` mapped by an official matrix, which is stored transposed."""
+    return x @ w[f"{name}.weight"] + w[f"{name}.bias"]
+
+
+def norm(w: Mapping[str, Tensor], name: str, x: Tensor) -> Tensor:
+    """Return ``x`` with the official layer normalisation of this ``name``."""
+    centred = x - x.mean(dim=-1, keepdim=True)
+    spread = (centred.square().mean(dim=-1, keepdim=True) + 1e-5).sqrt()
+    return centred / spread * w[f"{name}.weight"] + w[f"{name}.bias"]
+
+
+def random_state(config: GPTConfig, seed: int = 0) -> dict[str, Tensor]:
+    """Return random numbers in double precision, under GPT-2's official names."""
+    g = torch.Generator().manual_seed(seed)
+    d, d_ff = config.d_model, config.d_ff
+    shapes: dict[str, tuple[int, ...]] = {
+        "wte.weight": (config.vocab_size, d),
+        "wpe.weight": (config.max_len, d),
+    }
+    sizes = {"attn.c_attn": (d, 3 * d), "attn.c_proj": (d, d)}
+    sizes |= {"mlp.c_fc": (d, d_ff), "mlp.c_proj": (d_ff, d)}
+    for i in range(config.layers):
+        for name, shape in sizes.items():
+            shapes[f"h.{i}.{name}.weight"] = shape
+            shapes[f"h.{i}.{name}.bias"] = shape[1:]
+    norms = ["ln_f", *(f"h.{i}.ln_{n}" for i in range(config.layers) for n in (1, 2))]
+    for name in norms:
+        shapes |= dict.fromkeys((f"{name}.weight", f"{name}.bias"), (d,))
+    return {
+        name: 0.3 * torch.randn(shape, generator=g, dtype=torch.float64)
+        + name.endswith(("ln_1.weight", "ln_2.weight", "ln_f.weight"))
+        for name, shape in shapes.items()
+    }
+
+
+TINY = GPTConfig(
+    97, d_model=24, heads=3, layers=3, d_ff=60, max_len=16, activation="gelu_tanh"
+)
+
+
+def check_read(read: Callable[[Mapping[str, Tensor], Tensor, int], Tensor]) -> None:
+    """Prove that ``read`` gives the logits of `load_gpt2`, and of PyTorch's encoder."""
+    state = random_state(TINY)
+    tokens = torch.randint(97, (2, 11), generator=torch.Generator().manual_seed(1))
+    state = {name: x.float().double() for name, x in state.items()}
+    model = load_gpt2(state, TINY).double()  # it rounds to single precision
+    by_hand = torch.stack([read(state, row, TINY.heads) for row in tokens])
+    check_close("by hand = `load_gpt2`", model(tokens), by_hand, 1e-9)
+    c = TINY
+    layer = nn.TransformerEncoderLayer(
+        *(c.d_model, c.heads, c.d_ff, 0.0, ACTIVATIONS[c.activation], 1e-5),
+        batch_first=True,
+        norm_first=True,
+    )
+    stack = nn.TransformerEncoder(layer, c.layers, nn.LayerNorm(c.d_model), False)
+    stack.double().load_state_dict(torch_weights(model.blocks))
+    length = tokens.shape[1]
+    hidden = torch.ones(length, length).triu(1).bool()  # True = hidden
+    x = model.embedding.weight[tokens] + model.positions.table[:length]
+    theirs = stack.eval()(x, hidden) @ model.embedding.weight.T
+    check_close("`nn.TransformerEncoder` within it", model(tokens), theirs, 1e-9)
+
+
+def gelu_figure() -> Html:
+    """Plot GELU beside ReLU."""
+    figure, ax = plt.subplots(figsize=(8.6, 2.9))
+    x = torch.linspace(-4, 3, 141)
+    ax.plot(x, F.relu(x), LINES[1], color=OTHER, label="ReLU")
+    ax.plot(x, F.gelu(x), color=THIS, label="GELU")
+    look = {"textcoords": "offset points", "va": "center"}
+    ax.annotate(
+        "GELU", (1, float(F.gelu(torch.ones(())))), (16, -8), color=THIS, **look
+    )
+    ax.annotate("ReLU", (1.6, 1.6), (-52, 6), color=OTHER, **look)
+    ax.set(xlabel="x", ylim=(-0.4, 3))
+    low = F.gelu(x).min()
+    return show(
+        figure,
+        title="GELU bends where ReLU has a corner",
+        alt=f"GELU and ReLU from −4 to 3. GELU dips to {low:.2f} below 0, and follows "
+        "ReLU further out.",
+        caption="A number just below 0 still gets through, so its weights still learn.",
+    )
+
+
+# ---- how it begins -------------------------------------------------------------------
+
+
+@torch.no_grad()
+def first_losses(tokens: Tensor) -> Html:
+    """Show the loss before any training, by how the embedding is drawn.
+
+    Args:
+        tokens: ids of a text, ``(t,)``.
+    """
+    config = GPTConfig(**{**vars(SIZES["small"]), "layers": 2})
+    model, rows = initialise(GPT(config)), []
+    ids, targets = tokens[None, :-1], tokens[1:]
+    for std, said in ((0.02, "GPT-2's"), (1.0, "PyTorch's nn.Embedding")):
+        model.embedding.weight.mul_(std / 0.02)
+        loss = F.cross_entropy(model(ids)[0], targets).item()
+        rows.append((f"{std:g}, {said}", f"{loss:.1f}"))
+    rows.append(("all tokens alike: ln v", f"{log(config.vocab_size):.1f}"))
+    header = "deviation of the tied embedding", "first loss, nats"
+    return show_table(header, rows, "Width 768, two blocks, nothing learned.")
+
+
+DEPTHS = (2, 4, 8, 16, 32, 48)
+
+
+def stream_figure() -> tuple[Html, dict[str, list[float]]]:
+    """Plot the stream's root mean square at the end, by depth, in four ways."""
+    figure, ax = plt.subplots(figsize=(8.6, 3.4))
+    found = {}
+    looks = {
+        ("pre", False): ("pre-norm", COLOURS["wrong"], LINES[0]),
+        ("pre", True): ("pre-norm, 1/√N", THIS, LINES[0]),
+        ("post", False): ("post-norm, either", OTHER, LINES[0]),
+        ("post", True): ("_post-norm, 1/√N", OTHER, LINES[2]),
+    }
+    for (order, scaled), (name, color, line) in looks.items():
+        ends = [float(stream_by_depth(order, n, scaled)[-1]) for n in DEPTHS]
+        ax.plot(DEPTHS, ends, line, color=color, label=name, marker="o", ms=4)
+        found[name.removeprefix("_")] = ends
+    name_lines(ax)
+    ax.set(xlabel="blocks", ylabel="size of the stream at the end", ylim=(0, None))
+    ax.set_xticks(DEPTHS)
+    said = "; ".join(f"{name}: {dots(ends, '.2f')}" for name, ends in found.items())
+    picture = show(
+        figure,
+        title="Only the pre-norm stream grows with depth, and 1/√N stops it",
+        alt=f"Root mean square of the stream after {dots(DEPTHS)} blocks. {said}.",
+        caption="Root mean square of the numbers that leave the last block (before the "
+        "last norm), at the first step, width 256, weights as GPT-2 draws them.",
+    )
+    return picture, found
+
+
+def check_ends(ends: Mapping[str, Sequence[float]]) -> None:
+    """Check that the stream grows like a root, and with the factor doesn't grow."""
+    plain, factored = ends["pre-norm"], ends["pre-norm, 1/√N"]
+    grown, wanted = plain[-1] / plain[0], (DEPTHS[-1] / DEPTHS[0]) ** 0.5
+    assert 0.75 * wanted < grown < 1.25 * wanted, grown
+    assert max(factored) < 1.25 * min(factored), factored
+    print(f"✓ without the factor it grows {grown:.1f} times, √24 is {wanted:.1f}")
+
+
+def depth_said(record: Mapping[str, Any]) -> str:
+    """Say what the factor did to training."""
+    bits = {
+        key: [row["bits"] for row in some]
+        for key, some in grouped(record["rows"], "layers", "rate", "scaled").items()
+    }
+    layers = sorted({row["layers"] for row in record["rows"]})
+    rates = sorted({row["rate"] for row in record["rows"]}, reverse=True)
+    gaps = {
+        (n, rate): sum(bits[n, rate, False]) / 3 - sum(bits[n, rate, True]) / 3
+        for n in layers
+        for rate in rates
+    }
+    lines = "; ".join(
+        f"{n} blocks at a rate of {rate:g}: {dots(bits[n, rate, True], '.2f')} with "
+        f"it, {dots(bits[n, rate, False], '.2f')} without"
+        for n, rate in gaps
+    )
+    return f"**Does it matter for training?** Recorded, bits per byte: {lines}."
+
+
+# ---- sizes ---------------------------------------------------------------------------
+
+#: Radford et al. (2019), table 2; the first two were counted wrongly there
+PAPER = {"small": "117M", "medium": "345M", "large": "762M", "xl": "1542M"}
+
+
+def sizes_table() -> Html:
+    """Show the four sizes, with the parameters that the formula and the module have."""
+    rows = []
+    for name, config in SIZES.items():
+        with torch.device("meta"):  # shapes without numbers
+            model = GPT(config)
+        counted = sum(p.numel() for p in model.parameters())
+        assert counted == count_parameters(config)
+        shape = f"{config.layers} × {config.d_model}, {config.heads} heads"
+        tables = (config.vocab_size + config.max_len) * config.d_model / counted
+        row = name, shape, f"{counted:,}", PAPER[name], f"{tables:.0%}"
+        rows.append(row)
+    header = "", "blocks × width", "parameters", "in the paper", "of them tables"
+    return show_table(header, rows, "Formula and module agree on every one.")
+
+
+# ---- official weights ----------------------------------------------------------
+
+PROMPTS = (
+    "The capital of France is",
+    "Q: What is 2 + 2?\nA:",
+    "English: cheese\nFrench: fromage\nEnglish: bread\nFrench:",
+    "The film was a waste of two hours. In one word, it was",
+)
+
+
+def missing() -> Html:
+    """Say that the official weights aren't there."""
+    return Html(
+        "<p><em>OpenAI's weights aren't on the machine that made this page. In Colab, "
+        "set <code>download = True</code>.</em></p>"
+    )
+
+
+@torch.no_grad()
+def continuations(
+    model: GPT | None, tokenizer: ByteTokenizer, prompts: Sequence[str] = PROMPTS
+) -> Html:
+    """Show how a model goes on after prompts, always with the likeliest token.
+
+    Args:
+        model: any that reads ids of ``tokenizer``; None says that it is missing.
+        tokenizer: of the model.
+        prompts: texts that end without a space.
+    """
+    if model is None:
+        return missing()
+    rows = []
+    for prompt in prompts:
+        ids = torch.tensor([tokenizer.encode(prompt)])
+        ids = ids.to(model.embedding.weight.device)
+        more = sample(model, ids, max_new_tokens=8, top_k=1)[0].tolist()
+        rows.append((prompt.replace("\n", " ⏎ "), tokenizer.decode(more)))
+    return show_table(("prompt", "GPT-2 goes on"), rows)
