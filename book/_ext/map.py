@@ -235,6 +235,19 @@ def gaps():
     return drawn + text(6, 82, "range? reversed?", ' class="small"')
 
 
+def pieces():
+    drawn, x = "", 4
+    for i, (token, number) in enumerate(
+        (("un", 403), ("h", 71), ("app", 1324), ("ily", 813))
+    ):
+        wide = max(LETTER * len(token), 8 * len(str(number))) + 8
+        drawn += box(x, 24, wide, 24, 0.1 + 0.2 * (i % 2))
+        drawn += text(x + wide / 2, 41, token, ' text-anchor="middle"')
+        drawn += text(x + wide / 2, 68, number, ' text-anchor="middle" class="small"')
+        x += wide + 4
+    return drawn
+
+
 def crossing():
     places = [14 + 16 * i for i in range(5)]
     drawn = box(26, 4, 26, 84, style=SOLID) + box(148, 4, 26, 84, style=SOLID)
@@ -252,7 +265,7 @@ def crossing():
 PICTURES = {
     1: dates, 2: words, 3: heads, 4: mask, 5: clocks, 6: stacks, 7: losses,
     8: copying, 9: saying, 10: sorting, 11: following, 12: segments, 13: wheel,
-    14: streams, 15: gaps,
+    14: streams, 15: gaps, 16: pieces,
     "laboratory": crossing,
 }  # fmt: skip
 

@@ -33,7 +33,7 @@ for letter in "aé中👍":
 
 # %% [markdown]
 # So nothing is ever unknown. But bytes make even longer texts than letters, so byte-pair encoding joins them: *of all neighbours in the text, join the pair that was
-# learned first; repeat.* GPT-2 learned 50,000 joins from 40 gigabytes of web pages, and its list of ranks comes with this book. A token's rank is its id:
+# learned first; repeat.* GPT-2 learned 50,000 joins from its training text, 40 gigabytes of web pages that somebody on Reddit had linked to, and its list of ranks comes with this book. A token's rank is its id:
 
 
 # %%
@@ -104,7 +104,7 @@ ch16.tokenizer_explorer(tokenizer)
 ch16.languages_figure(tokenizer)
 
 # %% [markdown]
-# Whoever pays by the token pays for that, and the context fills up sooner, too. It's no law of nature: today's tokenizers have 100,000 to 250,000 tokens, learned from more languages.
+# If you pay by the token, you pay for that, and the context fills up sooner, too. It needn't be so: today's tokenizers have 100,000 to 250,000 tokens, learned from more languages.
 #
 # **One token is special.** `<|endoftext|>`, id 50256, stands between the documents that GPT-2 read. What if a *user* types these letters?
 
@@ -150,10 +150,10 @@ nats = text_nats(model, text.validation, GPT2_RECIPE.model["max_len"])
 ch16.perplexities_table(nats, held_out, len(text.validation) - 1)
 
 # %% [markdown]
-# The same model, the same text, and nothing is wrong with any row. That's why you can find 29.41 <!-- given: 29.41 --> and 37.50 <!-- given: 37.5 --> for GPT-2 small on WikiText. The test text is the same, divided once by
+# The same model, the same text, and nothing is wrong with any row. (Words of code are long, so the second one is absurd. In prose it looks respectable.) That's why you can find 29.41 <!-- given: 29.41 --> and 37.50 <!-- given: 37.5 --> for GPT-2 small on WikiText. The test text is the same, divided once by
 # tokens and once by words. (How much of the past each token may see changes the nats themselves: overlap the windows, and 37 becomes 30.) <!-- given: 37, 30 -->
 #
-# **Bits per byte** end the argument: total nats, divided by ln 2 and by the bytes of the text. No tokenizer can change *that* denominator. So with them we can ask whether tokens are worth it:
+# **Bits per byte** end the argument: total nats, divided by ln 2 and by the bytes of the text. No tokenizer can change *that* denominator. (The largest GPT-2 needs 0.93 <!-- given: 0.93 --> on Wikipedia, in the paper's table 3.) So with them we can ask whether tokens are worth it:
 
 # %% Figure: bits per byte by the number of tokens, recorded tags=["hide-input", "remove-stdout"]
 from annotated.page.notebook import recorded, say
