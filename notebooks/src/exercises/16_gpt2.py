@@ -72,7 +72,7 @@ def truncate(text, merges, most):
 #
 # All arguments are integers, and so is the result. One of them makes no difference.
 #
-# *Example.* With 11 tokens, d = 6, three blocks of two heads, and 7 positions: tables 66 + 42, in each block attention 168, network 318 and two norms 24, and the last norm 12. That's 1650.
+# *Example.* With 11 tokens, d = 6, three blocks of two heads, and 5 positions: tables 66 + 30, in each block attention 168, network 318 and two norms 24, and the last norm 12. That's 1638.
 #
 # GPT-2 has 50,257 tokens, 1,024 positions, and comes in four sizes. Does your function agree with the names it goes by, 124M, 355M, 774M and 1.5B?
 #
