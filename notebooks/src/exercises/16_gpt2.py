@@ -236,12 +236,11 @@ for size in (4, 5, 9):
 
 # %%
 # exercise: ch16-perplexity
-import math
-
-
 def report(losses, text):
     """Perplexity per token and per word, and bits per byte."""
     ### BEGIN SOLUTION
+    import math
+
     tokens, words = sum(map(len, losses)), len(text.split())
     nats = sum(batch.sum().item() for batch in losses)
     per_token = math.exp(nats / tokens)
