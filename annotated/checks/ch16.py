@@ -7,7 +7,7 @@ import torch
 
 from annotated.checks import exercise, faults
 
-# ---- cut a text to so many tokens --------------------------------------------
+# ---- cut a prompt -----------------------------------------------------------
 
 
 def not_two(result, text, merges, most):
@@ -75,7 +75,7 @@ whole.decode("utf-8", errors="replace") -> "".join(x.decode("utf-8", errors="rep
         for x in whole)
         # each token is decoded by itself; a character may be in two of them
 errors="replace"
-    errors="ignore"  # bytes that are no character are left out; they become "�"
+    errors="ignore"  # bytes that don't form a character are left out; they become "�"
 whole.decode("utf-8", errors="replace") -> whole.decode("latin-1")
         # each byte is read as a character, whatever UTF-8 says
 """)

@@ -6,7 +6,7 @@ import torch
 
 from tests.exercises.answers import WRONG, right, wrong
 
-# ---- cut a text to so many tokens --------------------------------------------
+# ---- cut a prompt -----------------------------------------------------------
 
 
 @right("ch16-bytes")
