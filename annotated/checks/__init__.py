@@ -689,8 +689,11 @@ def _differences(result: Any, expected: Any, quote: bool) -> Iterator[str]:
         elif result.isnan().any() and not expected.isnan().any():
             yield "the result holds NaN (not a number)"
     elif isinstance(expected, list | tuple):
-        if not isinstance(result, list | tuple) or len(result) != len(expected):
+        if not isinstance(result, list | tuple):
             yield f"expected {len(expected)} values, got {_described(result, quote)}"
+        elif len(result) != len(expected):
+            found = len(result) if quote else "another number"
+            yield f"expected {len(expected)} values, got {found}"
         else:
             for one, other in zip(result, expected, strict=True):
                 yield from _differences(one, other, quote)
