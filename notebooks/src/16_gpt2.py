@@ -303,7 +303,13 @@ ch16.continuations(official, tokenizer)
 # [page of exercises](../book/exercises/16_gpt2.ipynb), and in a notebook of their
 # own (`notebooks/exercises/16_gpt2.ipynb`).
 #
-# EXERCISES
+# 1. **Cut a prompt.** A byte-level tokenizer both ways, and half an emoji.
+# 2. **How many parameters?** A GPT-2 counted from its sizes.
+# 3. **The load that doesn't fail.** Official weights, stored the other way round.
+# 4. **One step of speculative decoding.** Which guesses are kept, and what comes after them.
+# 5. **Find the fault.** Perplexity per token, per word, and bits per byte.
+# 6. **What a cache weighs.** Grouped queries, latent attention, sliding windows.
+# 7. **In words.** Four messages from people who are stuck.
 #
 # **Quick questions**
 #
