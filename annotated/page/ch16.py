@@ -238,10 +238,9 @@ def tokens_figure(record: Mapping[str, Any]) -> Html:
         said.append(f"{size} tokens, context {context}: " + dots(bits, ".2f"))
     (longer,) = (context for size, context in runs if context != usual)
     top = max(row["bits"] for row in runs[256, longer])
-    ax.annotate(f"bytes, longer\ncontext ({longer})", (256, top), (-8, 0), ha="right",
+    ax.annotate(f"bytes, context of {longer}", (256, top), (10, -3),
                 textcoords="offset points", color=OTHER, va="center")  # fmt: skip
     ax.set(xscale="log", xlabel="tokens that there are", ylabel="bits per byte")
-    ax.set_xlim(left=150)
     ax.set_xticks(sizes, [f"{size:,}" for size in sizes])
     ax.minorticks_off()
     return show(
@@ -410,7 +409,7 @@ def stream_figure() -> tuple[Html, dict[str, list[float]]]:
         found[name.removeprefix("_")] = ends
     name_lines(ax)
     ax.set(xlabel="blocks", ylabel="size of the stream at the end", ylim=(0, None))
-    ax.set_xticks(DEPTHS)
+    ax.set_xticks(DEPTHS[2:])
     said = "; ".join(f"{name}: {dots(ends, '.2f')}" for name, ends in found.items())
     picture = show(
         figure,
@@ -482,6 +481,8 @@ PROMPTS = (
     "English: cheese\nFrench: fromage\nEnglish: bread\nFrench:",
     "The film was a waste of two hours. In one word, it was",
 )
+#: for a model that has read Python alone
+CODE_PROMPTS = ("import", "    def __init__(", "for i in ra", "    if x is not")
 
 
 def missing() -> Html:
@@ -511,4 +512,4 @@ def continuations(
         ids = ids.to(model.embedding.weight.device)
         more = sample(model, ids, max_new_tokens=8, top_k=1)[0].tolist()
         rows.append((prompt.replace("\n", " ⏎ "), tokenizer.decode(more)))
-    return show_table(("prompt", "GPT-2 goes on"), rows)
+    return show_table(("prompt", "goes on"), rows)

@@ -271,7 +271,13 @@ print("(trace)")
 # %% [markdown]
 # ## 16.7 Ask it anything
 #
-# GPT-2's paper is called *Language models are unsupervised multitask learners*. A web page that goes on after `TL;DR:` is a summary. After `English: cheese, French:` comes a translation. So the model has been shown tasks, in between everything else, and to ask for one you write the beginning of a
+# Our small model has read Python, and goes on with Python:
+
+# %% Table: ours goes on tags=["hide-input"]
+ch16.continuations(model, short, ch16.CODE_PROMPTS)
+
+# %% [markdown]
+# Nobody taught it which name comes first in a method. The text did, in passing. GPT-2's paper is called *Language models are unsupervised multitask learners*, and means just that. A web page that goes on after `TL;DR:` is a summary. After `English: cheese, French:` comes a translation. So the model has been shown tasks, in between everything else, and to ask for one you write the beginning of a
 # text that would go on with the answer. That's **zero-shot** use: no training example, and no new parameter. With OpenAI's weights, on Colab:
 
 # %%
