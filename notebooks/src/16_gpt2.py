@@ -172,8 +172,6 @@ say(ch16.tokens_said(tokens))
 
 
 # %%
-from torch.nn import functional as F
-
 from annotated.page.ch16 import linear, norm
 
 

@@ -264,6 +264,35 @@ def test_the_stream_grows_only_without_the_factor(capsys):
             ch16.check_ends(wrong)
 
 
+def depth_record(few=0.2, many=0.3):
+    return {
+        "recipe": {"steps": 300},
+        "rows": [
+            {"layers": n, "rate": r, "seed": s, "scaled": scaled}
+            | {"bits": 3.0 + r + s + (0.0 if scaled else gap + 0.1 * s)}
+            for n, gap in ((4, few), (32, many))
+            for r in (0.01, 0.003)
+            for s in (0, 1)
+            for scaled in (True, False)
+        ],
+    }
+
+
+def test_what_the_factor_does_to_training_is_said():
+    said = ch16.depth_said(depth_record())
+    assert (
+        "by 0.20 to 0.30 bits per byte with 4 blocks, by 0.30 to 0.40 with 32" in said
+    )
+    assert "300 steps at rates of 0.003 and 0.01" in said
+    assert "lower in every pair" in ch16.depth_said(record("depth"))
+
+
+@pytest.mark.parametrize(("few", "many"), [(-0.01, 0.1), (0.02, 0.5)])
+def test_the_factor_is_not_said_to_help_where_it_does_not(few, many):
+    with pytest.raises(AssertionError):
+        ch16.depth_said(depth_record(few, many))
+
+
 # ---- sizes and official weights ------------------------------------------------
 
 

@@ -83,6 +83,11 @@ FAULTS = {
         ("assert 0.75 * wanted < grown < 1.25 * wanted, grown", "pass", "no growth"),
         ("assert max(factored) < 1.25 * min(factored), factored", "pass", "growth"),
     ],
+    "depth_said": [
+        ("assert min(map(min, ahead.values())) > 0 and", "assert", "behind, and said ahead"),
+        (" and max(ahead[few]) > max(ahead[many]) / 2", "", "deep models alone"),
+        ("if not scaled", "if scaled", "nothing is ahead"),
+    ],
     "sizes_table": [
         (".0%}\"", ".1%}\"", "another style"),
     ],
