@@ -263,7 +263,7 @@ class _Recorder(TorchFunctionMode):
             if (approximate := kwargs.get("approximate", "none")) != "none":
                 name += f"_{approximate}"
             found = (OTHERS[key] for key in (*keys, function, name) if key in OTHERS)
-            told = next(found, (name, "Y", rf"\text{{{name}}}(@)"))
+            told = next(found, (name, "Y", rf"\text{{{name}}}({', '.join(letters)})"))
         operation, symbol, right = told
         if name == "embedding":
             self.tables.add(id(args[1]))
