@@ -73,7 +73,7 @@ OTHERS = {
     "scaled_dot_product_attention.mul": ("scaled queries", "Q", r"@ / \sqrt{k}"),
     "scaled_dot_product_attention.matmul": ("scores", "S", r"@ \, #^\top"),
     "masked_softmax.masked_fill": ("visible scores", "S",
-        r"@_{ij} \leftarrow -\infty \text{ where } i \text{ may not see } j"),
+        r"@_{ij} \leftarrow {-\infty} \text{ where } i \text{ may not see } j"),
     "softmax": ("weights", "A",
         r"A_{ij} = \frac{\exp(@_{ij})}{\sum_{j'} \exp(@_{ij'})}"),
     "matmul of weights": ("weighted sum", "C", r"@ \, #"),

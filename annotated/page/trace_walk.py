@@ -1,5 +1,6 @@
 """A walk through one prediction: an explorer that shows a trace step by step."""
 
+import json
 import re
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -16,6 +17,10 @@ MOST_BYTES = 300_000
 MOST_COLUMNS = 128  #: of a picture; of a wider value every second, third … is shown
 BEST = 10  #: of the logits
 SHOWN = 5  #: numbers that are written out for the chosen position
+CAPTION = (
+    "Step with the buttons, the slider, or the arrow keys inside the drawing; the map "
+    "jumps to a part of the model. Tap a row to follow its position."
+)
 
 #: what an operation does, in words; the numbers are those of its model
 WORDS = {
@@ -83,7 +88,7 @@ def mathml(latex: str) -> Markup:
     tokens = TOKEN.findall(latex)[::-1]
     row = _row(tokens)
     require.that(not tokens, f"latex must close what it opens, got {latex!r}")
-    return Markup(f"<math>{row}</math>")
+    return Markup(f'<math displaystyle="true">{row}</math>')
 
 
 def _row(tokens: list[str], end: str = "") -> str:
@@ -93,10 +98,11 @@ def _row(tokens: list[str], end: str = "") -> str:
         made = _atom(tokens)
         marks = {}
         while tokens and tokens[-1] in "_^":
-            marks[tokens.pop()] = _atom(tokens)
+            mark = tokens.pop()
+            marks[mark] = _atom(tokens)
         under, over = marks.get("_", ""), marks.get("^", "")
-        kind = "under" if base == r"\sum" else f"{'sub' * bool(under)}"
-        kind += "sup" * bool(over)
+        kind = "sub" * bool(under) + "sup" * bool(over)
+        kind = "under" if base == r"\sum" else kind
         parts.append(f"<m{kind}>{made}{under}{over}</m{kind}>" if marks else made)
     if end and tokens:
         tokens.pop()
@@ -111,7 +117,9 @@ def _atom(tokens: list[str]) -> str:
         return f"<mtext>{escape(found[1]).replace(' ', chr(160))}</mtext>"
     if not token.startswith("\\"):
         kind = "mi" if token.isalpha() else "mn" if token[0].isdigit() else "mo"
-        return f"<{kind}>{escape({'-': '−', chr(39): '′'}.get(token, token))}</{kind}>"
+        form = ' stretchy="false"' if token in "()[]" else ""
+        token = {"-": "−", "'": "′"}.get(token, token)
+        return f"<{kind}{form}>{escape(token)}</{kind}>"
     command = token[1:]
     if command == ",":
         return '<mspace width="0.17em"></mspace>'
@@ -138,7 +146,7 @@ def trace_walk(
     label: str = "One prediction, step by step",
     start: int | None = None,
     question: str | None = None,
-    caption: str | None = None,
+    caption: str | None = CAPTION,
 ) -> Html:
     """Show every step of one prediction: its place, equation, source and values.
 
@@ -173,8 +181,12 @@ def trace_walk(
         for vocabulary, ids in zip(names, inputs, strict=True)
     ]
     items = list(_items(steps, names[-1]))
-    data = {"tokens": tokens, "steps": items, "shown": SHOWN}
-    size = sum(len(str(item)) for item in items)
+    cards = [_card(step, steps) for step in steps]
+    unlike = [card for i, card in enumerate(cards) if card not in cards[:i]]
+    for item, card in zip(items, cards, strict=True):
+        item["card"] = unlike.index(card)  # the same in every layer
+    data = {"tokens": tokens, "steps": items, "cards": unlike, "shown": SHOWN}
+    size = len(json.dumps(data))
     require.that(
         size <= MOST_BYTES,
         f"the trace must fit into {MOST_BYTES:,} bytes, got {size:,}: shorten the text",
@@ -227,7 +239,7 @@ def values_of(
 
 
 def _items(steps: list[Step], names: Sequence[str]) -> Iterator[dict[str, Any]]:
-    """Yield each step as the explorer reads it."""
+    """Yield where each step is, whose tokens it is about, and its picture."""
     sides: list[tuple[int, int]] = []  # whose tokens a value's rows and columns are
     inputs = 0
     for step in steps:
@@ -239,19 +251,22 @@ def _items(steps: list[Step], names: Sequence[str]) -> Iterator[dict[str, Any]]:
             rows = columns = inputs
             inputs += step.operation == "token vectors"
         sides.append((rows, columns))
-        yield {
-            "place": step.place,
-            "title": step.operation[0].upper() + step.operation[1:],
-            "words": words_of(step, steps),
-            "math": mathml(step.equation),
-            "symbol": mathml(step.symbol),
-            "file": f"{step.source.file}, line {step.source.line}",
-            "code": step.source.text.partition(step.source.part),
-            "given": " and ".join(map(_shape, step.shapes)),
-            "shape": _shape(step.value.shape),
-            "rows": rows,
-            "columns": columns,
-        } | _picture(step, names)
+        whose = {"place": step.place, "rows": rows, "columns": columns}
+        yield whose | _picture(step, names)
+
+
+def _card(step: Step, steps: list[Step]) -> dict[str, Any]:
+    """Return what stands above the picture of a step."""
+    return {
+        "title": step.operation[0].upper() + step.operation[1:],
+        "words": words_of(step, steps),
+        "math": mathml(step.equation),
+        "symbol": mathml(step.symbol),
+        "file": f"{step.source.file}, line {step.source.line}",
+        "code": step.source.text.partition(step.source.part),
+        "given": " and ".join(map(_shape, step.shapes)),
+        "shape": _shape(step.value.shape),
+    }
 
 
 def _shape(shape: Sequence[int]) -> str:
