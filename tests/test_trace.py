@@ -367,9 +367,11 @@ def test_a_second_trace_is_the_same():
 def test_bert_is_traced_to_its_end():
     torch.manual_seed(0)
     model = Bert(BertConfig(V, **SIZES, max_len=16)).eval()
-    output = model(TOKENS)
-    if isinstance(output, torch.Tensor):
-        assert torch.equal(trace(model, TOKENS)[-1].value, output)
+    steps = trace(model, TOKENS)
+    assert torch.equal(steps[-1].value, model(TOKENS).detach())
+    assert [step.place for step in steps[:3]] == ["embedding", "segments", "Bert"]
+    assert steps[2].equation == r"Y = \text{add}(X, X)"
+    assert steps[-1].place == "encoder layer 2, feed-forward"
 
 
 def test_the_model_stays_as_it_was():

@@ -83,11 +83,13 @@ def mathml(latex: str) -> Markup:
             indices and powers, fractions, roots, hats and texts.
 
     Raises:
-        ValueError: if it holds a command that isn't among these.
+        ValueError: if it holds a command that isn't among these, doesn't close what it
+            opens, or breaks off.
     """
     tokens = TOKEN.findall(latex)[::-1]
+    closed = tokens.count("{") == tokens.count("}")
+    require.that(closed, f"latex must close what it opens, got {latex!r}")
     row = _row(tokens)
-    require.that(not tokens, f"latex must close what it opens, got {latex!r}")
     return Markup(f'<math displaystyle="true">{row}</math>')
 
 
@@ -104,12 +106,13 @@ def _row(tokens: list[str], end: str = "") -> str:
         kind = "sub" * bool(under) + "sup" * bool(over)
         kind = "under" if base == r"\sum" else kind
         parts.append(f"<m{kind}>{made}{under}{over}</m{kind}>" if marks else made)
-    if end and tokens:
+    if end:
         tokens.pop()
     return f"<mrow>{''.join(parts)}</mrow>"
 
 
 def _atom(tokens: list[str]) -> str:
+    require.that(tokens, "latex must go on after its last mark or command")
     token = tokens.pop()
     if token == "{":
         return _row(tokens, "}")

@@ -83,7 +83,7 @@ const frame = view.once("frame", () => {
     .walk-map { display: flex; flex-wrap: wrap; gap: 0.35rem; margin-bottom: 0.7rem; }
     .walk-layer { flex: none; display: flex; align-items: center; gap: 2px; border: 1px solid var(--at-rule); border-radius: 6px; padding: 2px; }
     @media (max-width: 540px) { .walk-map { flex-wrap: nowrap; overflow-x: auto; padding-bottom: 0.3rem; } }
-    @media (max-width: 540px) { .walk-card .walk-formula { font-size: 0.95rem; } }
+    @media (max-width: 540px) { .walk-card .walk-formula { font-size: 0.86rem; } }
     .walk-card :is(msub, msup, msubsup, munder) > :not(:first-child) { font-size: 12.5px; }
     .walk-layer span { color: var(--at-muted); font-size: 13px; padding: 0 0.3rem; }
     .walk-layer button { background: transparent; border: 0; border-radius: 4px; color: inherit; cursor: pointer; font: 13px var(--at-sans); min-height: 1.7rem; padding: 0 0.4rem; }
