@@ -449,7 +449,8 @@ def test_what_is_refused(arguments, error, words):
 
 
 def test_a_step_says_what_it_is():
-    step = trace(gpt(), TOKENS)[3]
+    first, _, _, step = trace(gpt(), TOKENS)[:4]
+    assert repr(first).startswith("embedding: token vectors (1, 5, 24), X = E[")
     assert re.fullmatch(
         r"block 1, attention: queries \(1, 5, 24\), Q = \\hat\{X\} \\, W_\{q\}\^\\top "
         r"\+ b_\{q\}, annotated/attention\.py:\d+",
