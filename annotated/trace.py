@@ -111,7 +111,11 @@ class Source(NamedTuple):
 
 
 class Step(NamedTuple):
-    """One operation of a prediction."""
+    """One operation of a prediction.
+
+    Its value is ``(b, t, d)``, or ``(b, h, t, k)`` inside the heads of an attention,
+    where scores and weights are ``(b, h, t, s)``; logits are ``(b, t, v)``.
+    """
 
     place: str  #: where in the model, such as "block 1, attention"
     operation: str  #: what it gives, such as "queries"
@@ -276,8 +280,7 @@ class _Recorder(TorchFunctionMode):
         if not re.search(r"=|\\leftarrow", right):
             sign = r"\leftarrow" if symbol in letters else "="
             right = f"{symbol} {sign} {right}"
-        read = [step.value for step in steps] or given
-        shapes = tuple(tuple(x.shape) for x in read)
+        shapes = tuple(tuple(x.shape) for x in [s.value for s in steps] or given)
         step = place, operation, symbol, right, _source(frame, whole), reads, shapes
         self.steps.append(Step(*step, value.clone()))
 

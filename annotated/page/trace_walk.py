@@ -148,6 +148,7 @@ def trace_walk(
     names: Sequence[Sequence[str]],
     label: str = "One prediction, step by step",
     start: int | None = None,
+    head: int = 1,
     question: str | None = None,
     caption: str | None = CAPTION,
 ) -> Html:
@@ -160,6 +161,7 @@ def trace_walk(
             them names the logits too.
         label: name of the explorer.
         start: number of the step to begin with, from 1; the first weights if not given.
+        head: the one to begin with, from 1.
         question: what the reader should predict before trying.
         caption: text below.
 
@@ -210,7 +212,7 @@ def trace_walk(
             Slider("step", f"step, of {len(steps)}", range(1, len(steps) + 1),
                    first if start is None else start),
             Slider("position", "position", range(1, longest + 1), longest),
-            Slider("head", "head", range(1, heads + 1)),
+            Slider("head", "head", range(1, heads + 1), head),
         ],
         label=label,
         checks=checks,

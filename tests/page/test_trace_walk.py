@@ -271,8 +271,11 @@ def test_controls_and_where_it_begins():
     assert soup.select_one(".annotated-question").text == "Q?"
     assert soup.select_one(".annotated-caption").text == module.CAPTION
     assert soup.select_one("section")["aria-label"] == "L"
-    walk = contents(trace_walk(gpt(), TOKENS, names=[WORDS], start=2, caption="C"))
+    walk = contents(
+        trace_walk(gpt(), TOKENS, names=[WORDS], start=2, head=3, caption="C")
+    )
     assert walk["soup"].select_one("[data-name=step]")["value"] == "1"
+    assert walk["soup"].select_one("[data-name=head]")["value"] == "2"
     assert walk["soup"].select_one(".annotated-caption").text == "C"
 
 

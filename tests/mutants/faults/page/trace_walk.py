@@ -30,6 +30,7 @@ FAULTS = {
          "begins with scores"),
         ("unlike.index(card)", "0", "every card is the first"),
         ("card not in cards[:i]", "True", "cards twice"),
+        ("heads + 1), head)", "heads + 1))", "the first head"),
         ("caption=caption,", "", "no caption"),
         ("question=question,", "", "no question"),
     ],
