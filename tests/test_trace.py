@@ -174,6 +174,7 @@ def test_turned_queries_are_one_step_each():
         plain = block[kind].value.unflatten(-1, (-1, 6)).transpose(1, 2)
         torch.testing.assert_close(turned.value, rotary_embedding(plain))
         assert turned.equation == rf"{letter}_p \leftarrow R_p \, {letter}_p"
+        assert turned.symbol == letter
         assert turned.source.text == turned.source.part
         assert "first * cosine - second * sine" in turned.source.text
     assert block["shared values"].equation == r"V^{(i)} = V^{(\lceil i / 2 \rceil)}"
