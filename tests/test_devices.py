@@ -43,6 +43,7 @@ from annotated.reactions import attention_maps
 from annotated.segments import SegmentLoss, segments
 from annotated.seq2seq import exact_matches
 from annotated.text import all_windows, ngram_bits, random_windows
+from annotated.trace import trace
 from annotated.training import LabelSmoothing, evaluate, fit
 from annotated.transformer import Transformer, TransformerConfig
 from annotated.transformer_xl import TransformerXL, TransformerXLConfig
@@ -298,6 +299,15 @@ def _():
     with record_attention(module) as maps:
         module(draw(2, 3, 8), mask=causal_mask(3, device=GPU))
     assert maps[""][0].device == GPU
+
+
+@case("trace.trace")
+def _():
+    torch.manual_seed(0)
+    options = {"positions": "rotary", "kv_heads": 1, "activation": "swiglu"}
+    model = on_gpu(GPT(GPTConfig(11, **BOTH | options)))
+    for step in trace(model, moved(ids(1, 5))):
+        assert step.value.device == GPU
 
 
 @case("adaptive.AdaptiveEmbedding", "adaptive.AdaptiveSoftmax")
