@@ -28,6 +28,7 @@ from annotated.page.plots import LINES, OTHER, THIS, name_lines
 from annotated.page.records import dots, grouped
 from annotated.page.references import torch_weights
 from annotated.page.svg import COLOURS
+from annotated.page.trace_walk import trace_walk
 from annotated.recipes.gpt2 import stream_by_depth
 from annotated.transformer import ACTIVATIONS
 from annotated.weights import load_gpt2
@@ -445,9 +446,9 @@ def depth_said(record: Mapping[str, Any]) -> str:
     rates = sorted({row["rate"] for row in record["rows"]})
     steps = record["recipe"]["steps"]
     return (
-        f"**Does it help to train?** We trained models of {few} and {many} blocks, each "
-        f"for {steps} steps at rates of {rates[0]:g} and {rates[1]:g}. With the factor, "
-        "the loss is lower in every pair of runs with the same seed: by "
+        f"**Does it help to train?** We trained models of {few} and {many} blocks, "
+        f"each for {steps} steps at rates of {rates[0]:g} and {rates[1]:g}. With the "
+        "factor, the loss is lower in every pair of runs with the same seed: by "
         f"{min(ahead[few]):.2f} to {max(ahead[few]):.2f} bits per byte with {few} "
         f"blocks, by {min(ahead[many]):.2f} to {max(ahead[many]):.2f} with {many}. So "
         "here it helps a shallow model as much. These are the first minutes of "
@@ -476,6 +477,31 @@ def sizes_table() -> Html:
         rows.append(row)
     header = "", "blocks × width", "parameters", "in the paper", "of them tables"
     return show_table(header, rows, "Formula and module agree on every one.")
+
+
+# ---- one prediction --------------------------------------------------------------
+
+
+def walk(model: GPT, tokenizer: ByteTokenizer, prompt: str) -> Html:
+    """Show each operation between a ``prompt`` and the next token, to walk through.
+
+    Args:
+        model: reads ids of ``tokenizer``.
+        tokenizer: of the model.
+        prompt: a text of a few tokens.
+    """
+    names = [
+        token_text(token)
+        for token in tokenizer.decode_bytes(range(tokenizer.vocab_size))
+    ]
+    tokens = torch.tensor([tokenizer.encode(prompt)])
+    return trace_walk(
+        model,
+        tokens.to(model.embedding.weight.device),
+        names=[names],
+        label=f"From “{prompt}” to the next token",
+        question=f"What happens between “{prompt}” and the next token?",
+    )
 
 
 # ---- official weights ----------------------------------------------------------

@@ -151,7 +151,7 @@ ch16.perplexities_table(nats, held_out, len(text.validation) - 1)
 
 # %% [markdown]
 # The same model, the same text, and nothing is wrong with any row. (Words of code are long, so the second one is absurd. In prose it looks respectable.) That's why you can find 29.41 <!-- given: 29.41 --> and 37.50 <!-- given: 37.5 --> for GPT-2 small on WikiText. The test text is the same, divided once by
-# tokens and once by words. (How much of the past each token may see changes the nats themselves: overlap the windows, and 37 becomes 30.) <!-- given: 37, 30 -->
+# tokens and once by words. (How much of the past each token may see changes the nats themselves: overlap the windows, and 37 becomes 30.)
 #
 # **Bits per byte** end the argument: total nats, divided by ln 2 and by the bytes of the text. No tokenizer can change *that* denominator. (The largest GPT-2 needs 0.93 <!-- given: 0.93 --> on Wikipedia, in the paper's table 3.) So with them we can ask whether tokens are worth it:
 
@@ -261,12 +261,27 @@ say(ch16.depth_said(recorded("depth")))
 # %% [markdown]
 # ## 16.6 Watch one prediction
 #
-# Everything is in place. What happens between a prompt and the next token? `trace` runs a model and notes every operation with its equation, its line in the source, and its values:
+# Everything is in place. What happens between a prompt and the next token? `trace` runs a model once, and writes down every operation: where it happened, its equation, the line that did it, and the numbers that
+# came out. The last step holds the model's own logits.
 
 # %%
-print("(trace)")
+from annotated.trace import trace
+
+prompt = "if name is not"
+tokens = torch.tensor([short.encode(prompt)], device=device)
+steps = trace(model, tokens)
+print(len(steps), "operations, the first seven:")
+print(*steps[:7], sep="\n")
 
 # %% [markdown]
+# Walk through them. It's the model that this page has just trained. Before you do, guess: which of the three blocks will know that something is being compared?
+
+# %% Try it: from the prompt to the next token tags=["hide-input"]
+ch16.walk(model, short, prompt)
+
+# %% [markdown]
+# `trace` works on every model of this book, and on yours: chapter 6's encoder and decoder, chapter 15's BERT. [Page 16b](16b_planks.ipynb) walks through a model of today's kind.
+#
 # ## 16.7 Ask it anything
 #
 # Our small model has read Python, and goes on with Python:
@@ -286,7 +301,7 @@ official = official_gpt2(download)
 ch16.continuations(official, tokenizer)
 
 # %% [markdown]
-# *"The capital of France is"* isn't a question; it's a text that breaks off. The better your beginning fits what stands before such answers on web pages, the better the answer. The paper measured it: translation from English to French came out poorly, at 5 BLEU, <!-- given: 5 -->
+# *"The capital of France is"* isn't a question; it's a text that breaks off. The better your beginning fits what stands before such answers on web pages, the better the answer. The paper measured it: translation from English to French came out poorly, at 5 BLEU,
 # since foreign pages had been filtered out; and a summary asked for by `TL;DR:` was hardly better than three random sentences of the article. It was the larger models that made this way of asking useful, and examples in the prompt (**few-shot**, [Brown et al., 2020](https://arxiv.org/abs/2005.14165)).
 #
 # ## 16.8 Pitfalls
@@ -323,15 +338,15 @@ ch16.continuations(official, tokenizer)
 #
 # </details>
 #
-# <details><summary>A model with 100,000 tokens reports a perplexity of 9, one with 256 tokens 2. <!-- given: 9, 2 --> Which is better?</summary>
+# <details><summary>A model with 100,000 tokens reports a perplexity of 9, one with 256 tokens 2. Which is better?</summary>
 #
-# You can't tell. Say the first has four bytes a token: $\log_2 9 / 4 = 0.79$ bits per byte. The second has $\log_2 2 = 1$. <!-- exact: 0.79 = log2(9) / 4 -->
+# You can't tell. Say the first has four bytes a token: $\log_2 9 / 4 = 0.79$ bits per byte. The second has $\log_2 2 = 1$.
 #
 # </details>
 #
-# <details><summary>Your GPT with 50,257 tokens begins at a loss of 290. <!-- given: 290 --> What's wrong?</summary>
+# <details><summary>Your GPT with 50,257 tokens begins at a loss of 290. What's wrong?</summary>
 #
-# It should be near ln 50257, which is 10.8. <!-- exact: 10.8 = log(50257) --> Its logits are huge: probably an `nn.Embedding` as PyTorch draws it, tied to the output.
+# It should be near ln 50257, which is 10.8. <!-- given: 10.8 --> Its logits are huge: probably an `nn.Embedding` as PyTorch draws it, tied to the output.
 #
 # </details>
 #

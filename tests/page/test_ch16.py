@@ -14,6 +14,7 @@ from annotated.gpt import GPT
 from annotated.gpt2 import initialise
 from annotated.page import ch16
 from annotated.page.ch16 import DEPTHS, TINY, linear, norm, random_state
+from annotated.recipes.gpt2 import short_tokenizer
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -291,6 +292,16 @@ def test_what_the_factor_does_to_training_is_said():
 def test_the_factor_is_not_said_to_help_where_it_does_not(few, many):
     with pytest.raises(AssertionError):
         ch16.depth_said(depth_record(few, many))
+
+
+def test_a_walk_goes_from_the_prompt_to_the_next_token():
+    torch.manual_seed(0)
+    config = TINY.__class__(300, d_model=8, heads=2, layers=1, d_ff=8, max_len=16)
+    short = short_tokenizer(300)
+    html = ch16.walk(GPT(config).eval(), short, "if x").text
+    assert "What happens between “if x” and the next token?" in html
+    for token in short.encode("if x"):
+        assert ch16.token_text(short.tokens[token]) in html
 
 
 # ---- sizes and official weights ------------------------------------------------

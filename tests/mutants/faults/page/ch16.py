@@ -84,9 +84,13 @@ FAULTS = {
         ("assert max(factored) < 1.25 * min(factored), factored", "pass", "growth"),
     ],
     "depth_said": [
-        ("assert min(map(min, ahead.values())) > 0 and", "assert", "behind, and said ahead"),
+        ("assert min(map(min, ahead.values())) > 0 and", "assert", "behind"),
         (" and max(ahead[few]) > max(ahead[many]) / 2", "", "deep models alone"),
         ("if not scaled", "if scaled", "nothing is ahead"),
+    ],
+    "walk": [
+        ("token_text(token)", "str(token)", "tokens by their bytes"),
+        ("between “{prompt}”", "here", "the prompt isn't named"),
     ],
     "sizes_table": [
         (".0%}\"", ".1%}\"", "another style"),
