@@ -20,7 +20,7 @@ ch16.hero(tokenizer)
 # %% [markdown]
 # By the end of this chapter you can write GPT-2's tokenizer and the model itself in twenty lines each, load OpenAI's weights into your own blocks, begin a deep
 # model so that it trains, and compare models whose tokens aren't the same. You need [chapter 11](11_text_generation.ipynb)'s GPT, and byte-pair encoding
-# from [page 9c](09c_subwords.ipynb) helps. About 40 minutes.
+# from [page 9c](09c_subwords.ipynb) helps. About 35 minutes.
 #
 # ## 16.1 Any text there is
 #
@@ -33,7 +33,7 @@ for letter in "aé中👍":
 
 # %% [markdown]
 # So nothing is ever unknown. But bytes make even longer texts than letters, so byte-pair encoding joins them: *of all neighbours in the text, join the pair that was
-# learned first; repeat.* GPT-2 learned 50,000 joins from its training text, 40 gigabytes of web pages that somebody on Reddit had linked to, and its list of ranks comes with this book. A token's rank is its id:
+# learned first; repeat.* GPT-2 learned 50,000 joins from its training text, 40 gigabytes of web pages linked to on Reddit, and its list of ranks comes with this book. A token's rank is its id:
 
 
 # %%
@@ -150,7 +150,7 @@ nats = text_nats(model, text.validation, GPT2_RECIPE.model["max_len"])
 ch16.perplexities_table(nats, held_out, len(text.validation) - 1)
 
 # %% [markdown]
-# The same model, the same text, and nothing is wrong with any row. (Words of code are long, so the second one is absurd. In prose it looks respectable.) That's why you can find 29.41 <!-- given: 29.41 --> and 37.50 <!-- given: 37.5 --> for GPT-2 small on WikiText. The test text is the same, divided once by
+# The same model, the same text, and nothing is wrong with any row. (Words of code are long, so the second one is absurd. In prose it looks respectable.) That's why you can find 29.41 <!-- given: 29.41 --> and 37.50 <!-- given: 37.50 --> for GPT-2 small on WikiText. The test text is the same, divided once by
 # tokens and once by words. (How much of the past each token may see changes the nats themselves: overlap the windows, and 37 becomes 30.)
 #
 # **Bits per byte** end the argument: total nats, divided by ln 2 and by the bytes of the text. No tokenizer can change *that* denominator. (The largest GPT-2 needs 0.93 <!-- given: 0.93 --> on Wikipedia, in the paper's table 3.) So with them we can ask whether tokens are worth it:
@@ -240,7 +240,7 @@ ids = torch.tensor(tokenizer.encode(held_out[:600]))[:129]
 ch16.first_losses(ids)
 
 # %% [markdown]
-# GPT-2 draws everything with deviation 0.02, <!-- given: 0.02 --> but for one kind of matrix. The paper says in half a sentence that weights of residual layers are scaled by $1/\sqrt{N}$, where $N$ is the number of residual layers, two in each block. In seven repositories somebody asks: *there's a layer norm in
+# GPT-2 draws everything with deviation 0.02, <!-- given: 0.02 --> but for one kind of matrix. The paper says in half a sentence that weights of residual layers are scaled by $1/\sqrt{N}$, where $N$ is the number of residual layers, two in each block. The same question is asked in seven repositories: *there's a layer norm in
 # front of everything anyway, so what for?*
 #
 # Have a look at what is normalised. In a pre-norm block it's what a sublayer *reads*. The stream itself, $x$, is a plain sum: each sublayer adds to it, nothing ever shrinks it, and what adds up independently grows with the root of the number of terms. **Nothing normalises the sum.**

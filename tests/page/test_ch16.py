@@ -288,7 +288,7 @@ def test_what_the_factor_does_to_training_is_said():
     assert "lower in every pair" in ch16.depth_said(record("depth"))
 
 
-@pytest.mark.parametrize(("few", "many"), [(-0.01, 0.1), (0.02, 0.5)])
+@pytest.mark.parametrize(("few", "many"), [(-0.01, 0.05), (0.02, 0.5)])
 def test_the_factor_is_not_said_to_help_where_it_does_not(few, many):
     with pytest.raises(AssertionError):
         ch16.depth_said(depth_record(few, many))
@@ -300,8 +300,7 @@ def test_a_walk_goes_from_the_prompt_to_the_next_token():
     short = short_tokenizer(300)
     html = ch16.walk(GPT(config).eval(), short, "if x").text
     assert "What happens between “if x” and the next token?" in html
-    for token in short.encode("if x"):
-        assert ch16.token_text(short.tokens[token]) in html
+    assert "␣" in html and "b'" not in html
 
 
 # ---- sizes and official weights ------------------------------------------------
