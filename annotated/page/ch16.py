@@ -513,7 +513,7 @@ PROMPTS = (
     "The film was a waste of two hours. In one word, it was",
 )
 #: for a model that has read Python alone
-CODE_PROMPTS = ("import", "    def __init__(", "for i in ra", "    if x is not")
+CODE_PROMPTS = ("    def __init__(", "        raise", "for i in", "    if x is not")
 
 
 def missing() -> Html:

@@ -271,10 +271,12 @@ prompt = "if name is not"
 tokens = torch.tensor([short.encode(prompt)], device=device)
 steps = trace(model, tokens)
 print(len(steps), "operations, the first seven:")
-print(*steps[:7], sep="\n")
+for step in steps[:7]:
+    line = f"{step.source.file}, line {step.source.line}"
+    print(f"{step.place + ':':21}{step.operation:23}{line}")
 
 # %% [markdown]
-# Walk through them. It's the model that this page has just trained. Before you do, guess: which of the three blocks will know that something is being compared?
+# Walk through them. It's the model that this page has just trained:
 
 # %% Try it: from the prompt to the next token tags=["hide-input"]
 ch16.walk(model, short, prompt)
@@ -290,7 +292,7 @@ ch16.walk(model, short, prompt)
 ch16.continuations(model, short, ch16.CODE_PROMPTS)
 
 # %% [markdown]
-# Nobody taught it which name comes first in a method. The text did, in passing. GPT-2's paper is called *Language models are unsupervised multitask learners*, and means just that. A web page that goes on after `TL;DR:` is a summary. After `English: cheese, French:` comes a translation. So the model has been shown tasks, in between everything else, and to ask for one you write the beginning of a
+# Nobody told it how to write a method or raise an error. The text did, in passing. GPT-2's paper is called *Language models are unsupervised multitask learners*, and means just that. A web page that goes on after `TL;DR:` is a summary. After `English: cheese, French:` comes a translation. So the model has been shown tasks, in between everything else, and to ask for one you write the beginning of a
 # text that would go on with the answer. That's **zero-shot** use: no training example, and no new parameter. With OpenAI's weights, on Colab:
 
 # %%
@@ -306,7 +308,7 @@ ch16.continuations(official, tokenizer)
 #
 # ## 16.8 Pitfalls
 #
-# **A space at the end of a prompt.** `"The capital of France is "` ends with a token that's a lone space. Most words come *with* their space, so what the model has seen after a lone one is numbers and oddities. End without it.
+# **A prompt that ends inside a token.** `"The capital of France is "` ends with a token that's a lone space. Most words come *with* their space, so what the model has seen after a lone one is numbers and oddities. Half a word is as bad. End where a token does.
 #
 # **No padding token.** GPT-2 has none. If you set `pad = <|endoftext|>` and leave padding out of the loss by its id, you leave out every real end, too, and the model never learns to stop.
 #

@@ -300,7 +300,7 @@ def test_a_walk_goes_from_the_prompt_to_the_next_token():
     short = short_tokenizer(300)
     html = ch16.walk(GPT(config).eval(), short, "if x").text
     assert "What happens between “if x” and the next token?" in html
-    assert "␣" in html and "b'" not in html
+    assert '"tokens": [["i", "f", "␣", "x"]]' in html
 
 
 # ---- sizes and official weights ------------------------------------------------
