@@ -1,0 +1,357 @@
+"""annotated/page/ch16c.py: drafts, readings step by step, and what is said of them."""
+
+import json
+from pathlib import Path
+
+import pytest
+import torch
+from bs4 import BeautifulSoup
+from matplotlib import pyplot
+from torch import nn
+
+from annotated.datasets import DataError
+from annotated.glassllm import encode, glass_model
+from annotated.page import ch16c
+from annotated.speculative import (
+    acceptance,
+    expected_speedup,
+    expected_tokens,
+    speculative_sample,
+)
+
+ROOT = Path(__file__).resolve().parents[2]
+RECORD = json.loads((ROOT / "book" / "results" / "drafts.json").read_text())
+P = torch.tensor([0.1, 0.2, 0.3, 0.4])
+Q = torch.tensor([0.4, 0.3, 0.2, 0.1])
+V = 4
+
+
+@pytest.fixture(scope="module")
+def model():
+    return glass_model()
+
+
+@pytest.fixture(scope="module")
+def texts(model):
+    return ch16c.texts(model, 8)
+
+
+@pytest.fixture(scope="module")
+def drafts(model, texts):
+    return ch16c.drafts(model, texts)
+
+
+def table(chances):
+    return nn.Embedding.from_pretrained(chances.log())
+
+
+def soup(html):
+    return BeautifulSoup(html.text, "html.parser")
+
+
+def cells(html):
+    return [
+        [cell.text for cell in row.select("th, td")] for row in soup(html).select("tr")
+    ]
+
+
+# ---- drafts --------------------------------------------------------------------
+
+
+def test_a_missing_file_is_named(monkeypatch, capsys):
+    def fails():
+        raise DataError("gone")
+
+    assert ch16c.model().config.layers == 4
+    monkeypatch.setattr(ch16c, "glass_model", fails)
+    assert ch16c.model() is None
+    assert "is not in this installation" in capsys.readouterr().out
+    for html in (ch16c.missing(), ch16c.steps_explorer(None, {}, {})):
+        assert "was recorded, in book/results/drafts.json" in html.text
+
+
+def test_texts_fill_the_context_and_differ_by_seed(model, texts):
+    (start,) = encode("\n")
+    assert texts.shape == (8, 128) and (texts[:, 0] == start).all()
+    assert not torch.equal(texts[0], texts[1])
+    assert torch.equal(ch16c.texts(model, 8), texts)
+    assert not torch.equal(ch16c.texts(model, 8, seed=1), texts)
+
+
+def test_pairs_are_counted():
+    counts = ch16c.count_pairs(torch.tensor([[0, 1, 0, 1], [2, 2, 3, 0]]), V)
+    wanted = [[0, 2, 0, 0], [1, 0, 0, 0], [0, 0, 1, 1], [1, 0, 0, 0]]
+    assert counts.tolist() == wanted
+
+
+def test_probabilities_are_added_up_by_the_token_before():
+    rows = torch.stack([P, Q, P.flip(0), Q.flip(0)])
+    sums = ch16c.add_chances(table(rows), torch.tensor([[0, 1, 0, 3], [1, 1, 1, 2]]))
+    wanted = torch.stack([2 * P, 4 * Q, 0 * P, 0 * P])
+    torch.testing.assert_close(sums, wanted)
+
+
+def test_first_layers_are_the_models(model):
+    tokens = torch.tensor([encode("said the Queen")])
+    for count in (1, 3):
+        x = model.embed(tokens)
+        for layer in model.blocks.layers[:count]:
+            x = layer(x)
+        wanted = model.output(model.blocks.norm(x))
+        draft = ch16c.first_layers(model, count)
+        torch.testing.assert_close(draft(tokens), wanted)
+        assert not draft.training
+    assert torch.equal(ch16c.first_layers(model, 4)(tokens), model(tokens))
+
+
+def test_a_table_has_no_zero():
+    counts = torch.tensor([[3.0, 0, 0, 1], [0] * 4, [0, 2, 0, 0], [0] * 4])
+    found = ch16c.as_draft(counts)(torch.arange(V)).softmax(dim=-1)
+    every = torch.tensor([3.1, 2.1, 0.1, 1.1]) / 6.4
+    wanted = counts + 5 * every
+    torch.testing.assert_close(found, wanted / wanted.sum(dim=1, keepdim=True))
+
+
+def test_drafts_get_better(model, drafts):
+    assert [*drafts] == [*ch16c.NAMES] == [*RECORD["drafts"]]
+    others = ch16c.texts(model, 4, seed=1)
+    shares = [ch16c.kept_share(one, model, others) for one in drafts.values()]
+    layers = shares[4:]
+    assert layers == sorted(layers) and shares[7] == pytest.approx(1)
+    assert shares[:4] == sorted(shares[:4])
+    rows = [drafts[n].weight.softmax(dim=-1) for n in ("any token", "frequent tokens")]
+    torch.testing.assert_close(rows[0], torch.full((1024, 1024), 1 / 1024))
+    assert torch.equal(rows[1][0], rows[1][7]) and rows[1].std() > 1e-4
+    assert [len(drafts[f"{n} layers"].blocks.layers) for n in (2, 3)] == [2, 3]
+    assert len(drafts["1 layer"].blocks.layers) == 1
+
+
+def test_what_a_guess_costs(model, drafts):
+    costs = [ch16c.cost_of(one, model) for one in drafts.values()]
+    assert costs[:4] == [1024 / 852_608] * 4 and costs[7] == 1
+    one = 128 * (128 + 64 + 64 + 128) + 3 * 128 * 341 + 2 * 128  # weights of a layer
+    assert costs[4] == pytest.approx((1024 * 128 + 128 + one) / 852_608)
+    assert costs[5] - costs[4] == pytest.approx(one / 852_608)
+    recorded = [one["cost"] for one in RECORD["drafts"].values()]
+    assert costs == pytest.approx(recorded)
+
+
+def test_how_often_a_guess_is_kept():
+    draft, target = table(Q.expand(V, V)), table(P.expand(V, V))
+    tokens = torch.tensor([[0, 1, 2]])
+    assert ch16c.kept_share(draft, target, tokens) == pytest.approx(0.6)
+    sharp = [x**2 / (x**2).sum() for x in (Q, P)]
+    wanted = acceptance(*sharp).item()
+    assert ch16c.kept_share(draft, target, tokens, 0.5) == pytest.approx(wanted)
+    assert ch16c.kept_share(draft, target, tokens, 0) == 0
+    rows = torch.stack([P, Q, P, P])
+    assert ch16c.kept_share(table(rows), target, tokens, 0) == pytest.approx(1 / 2)
+
+
+# ---- one reading after another -------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["pairs, averaged", "2 layers", "the model itself"])
+def test_readings_are_those_of_the_module(model, drafts, name):
+    exact, draft = glass_model().double(), drafts[name]
+    draft = exact if draft is model else ch16c.first_layers(exact, 2).double()
+    if name == "pairs, averaged":
+        draft = nn.Embedding.from_pretrained(drafts[name].weight.double())
+    prompt, options = torch.tensor([encode("said")]), {"max_new_tokens": 30}
+    for seed in range(3):
+        seen = ch16c.readings(exact, draft, prompt, guesses=3, seed=seed, **options)
+        draws = torch.Generator().manual_seed(seed)
+        options |= {"guesses": 3}
+        found = speculative_sample(exact, draft, prompt, generator=draws, **options)
+        options.pop("guesses")
+        assert [one["kept"] for one in seen] == found.kept
+        text = "".join(
+            "".join(token for token, *_ in one["guesses"][: one["kept"]]) + one["more"]
+            for one in seen
+        )
+        assert text == ch16c.decode(found.tokens[0].tolist())
+        assert all(len(one["guesses"]) <= 3 for one in seen)
+
+
+def test_a_guess_comes_with_both_probabilities():
+    rows = torch.eye(1024)[torch.arange(1, 1025) % 1024]  # each token's next number
+    sure = nn.Embedding.from_pretrained((rows + 1e-12).log())
+    half = nn.Embedding.from_pretrained((rows + rows.roll(1, 1) + 1e-12).log())
+    prompt, options = torch.tensor([[9]]), {"max_new_tokens": 6, "guesses": 2}
+    for one in ch16c.readings(half, sure, prompt, **options):
+        assert [(q, p) for _, q, p in one["guesses"]] == (
+            [(1.0, 0.5)] * len(one["guesses"])
+        )
+    whole = ch16c.readings(sure, half, prompt, **options)
+    assert {(q, p) for one in whole for _, q, p in one["guesses"]} <= (
+        {(0.5, 1.0), (0.5, 0.0)}
+    )
+
+
+# ---- pictures and tables -------------------------------------------------------
+
+
+def test_the_first_picture_is_of_recorded_readings():
+    drawn = soup(ch16c.hero(RECORD))
+    words = [text.text for text in drawn.select("svg text")]
+    first, second = RECORD["example"][1:3]
+    assert first["kept"] == 4 and second["kept"] == 1
+    for one in (first, second):
+        for token, *_ in one["guesses"]:
+            assert ch16c.spaced(token) in words
+        assert ch16c.spaced(one["more"]) in words
+    assert (words.count("✓"), words.count("✗")) == (5, 1)
+    assert (words.count("free"), words.count("instead")) == (1, 1)
+    frames = drawn.select("svg rect")
+    assert sum(one.get("stroke-dasharray") == "4 4" for one in frames) == 2
+    fills = [one["fill"] for one in frames]
+    counts = [fills.count(f"var(--at-{name})") for name in ("right", "wrong", "this")]
+    assert counts == [10, 1, 2]
+    assert "all 4 guesses are kept" in drawn.svg["aria-label"]
+    assert "1 of 4 is kept" in drawn.svg["aria-label"]
+
+
+def test_spaces_are_seen():
+    assert ch16c.spaced(" a\n") == "␣a⏎"
+
+
+def test_bars_of_draft_and_model(monkeypatch):
+    figures = []
+    monkeypatch.setattr(ch16c, "show", lambda figure, **said: figures.append(figure))
+    ch16c.bars(Q, P, ["a", "b", "c", "d"])
+    left, right = (
+        [bar.get_height() for bar in ax.patches] for ax in figures[0].axes[:2]
+    )
+    assert left == pytest.approx([0.1, 0.2, 0.2, 0.1, 0.3, 0.1, 0, 0])
+    assert right == pytest.approx([0.1, 0.2, 0.2, 0.1, 0, 0, 0.1, 0.3])
+    bottoms = [bar.get_y() for bar in figures[0].axes[0].patches[4:]]
+    assert bottoms == pytest.approx([0.1, 0.2, 0.2, 0.1])
+    pyplot.close("all")
+
+
+def test_chi2_of_counts():
+    counts = torch.tensor([10.0, 20, 30, 40])
+    assert ch16c.chi2(counts, P) == pytest.approx(0, abs=1e-5)
+    assert ch16c.chi2(counts.flip(0), P) == pytest.approx(90 + 5 + 100 / 30 + 22.5)
+
+
+def test_shares_stand_beside_what_they_should_be():
+    ways = {"right": torch.tensor([0, 1, 1, 2, 2, 2, 3, 3, 3, 3]).repeat(10)}
+    html = ch16c.shares_table(ways, P, list("abcd"))
+    assert cells(html)[1:] == [
+        ["the model, p", "10.0%", "20.0%", "30.0%", "40.0%", ""],
+        ["right", "10.0%", "20.0%", "30.0%", "40.0%", "0.0"],
+    ]
+    assert "Shares of 100 tokens" in html.text and "16.27" in html.text
+
+
+def test_drafts_stand_in_a_table():
+    shares = {name: one["acceptance"] for name, one in RECORD["drafts"].items()}
+    rows = cells(ch16c.drafts_table(shares, RECORD))[1:]
+    assert [row[0] for row in rows] == [*ch16c.NAMES.values()]
+    for row, one in zip(rows, RECORD["drafts"].values(), strict=True):
+        wanted = [f"{one[key]:.1%}" for key in ("acceptance", "greedy", "cost")]
+        assert row[1:] == wanted
+    other = cells(ch16c.drafts_table({"1 layer": 0.25}, RECORD))
+    assert other[1][:2] == ["the first layer", "25.0%"]
+
+
+def test_tokens_are_drawn_beside_the_equation(monkeypatch):
+    figures, said = [], []
+
+    def keep(figure, **words):
+        figures.append(figure)
+        said.append(words["alt"])
+
+    monkeypatch.setattr(ch16c, "show", keep)
+    ch16c.tokens_figure(RECORD)
+    lines = {line.get_label(): line for line in figures[0].axes[0].lines}
+    for name in ch16c.SHOWN:
+        rows = RECORD["drafts"][name]["written"]
+        assert lines[name].get_xdata().tolist() == [0, *ch16c.GUESSES]
+        wanted = [1, *(row["tokens"] for row in rows)]
+        assert lines[name].get_ydata().tolist() == pytest.approx(wanted)
+        formula = expected_tokens(RECORD["drafts"][name]["acceptance"], 8)
+        assert f"{name} {rows[-1]['tokens']:.2f} ({formula:.2f})" in said[0]
+    dashed = [line for line in figures[0].axes[0].lines if line.get_linestyle() == "--"]
+    assert len(dashed) == len(ch16c.SHOWN)
+    one = RECORD["drafts"][ch16c.SHOWN[0]]["acceptance"]
+    assert dashed[0].get_ydata()[1] == pytest.approx(1 + one)
+    pyplot.close("all")
+
+
+def test_the_best_number_of_guesses_is_the_theorems():
+    rows = [{"guesses": n} for n in ch16c.GUESSES]
+    one = {"acceptance": 0.6, "cost": 0.2, "written": rows}
+    best, row = ch16c.best_row(one)
+    assert row == {"guesses": 2}
+    assert best == expected_speedup(0.6, 2, 0.2)
+    free = ch16c.best_row(one | {"cost": 0.0})
+    assert free[1]["guesses"] == 8
+
+
+def test_speed_is_that_of_the_model_alone_over_the_drafts():
+    assert ch16c.seconds_alone({"seconds alone": [3.0, 1.0, 2.0]}) == 2
+    rows = cells(ch16c.speed_table(RECORD))[1:]
+    alone = ch16c.seconds_alone(RECORD)
+    for row, one in zip(rows, RECORD["drafts"].values(), strict=True):
+        theory, best = ch16c.best_row(one)
+        assert row[1:] == [
+            f"{one['acceptance']:.2f}",
+            f"{one['cost']:.3f}",
+            str(best["guesses"]),
+            f"{theory:.2f}",
+            f"{alone / best['seconds']:.2f}",
+        ]
+
+
+# ---- the explorer --------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def shown(model, drafts):
+    shares = {name: 0.1 * i for i, name in enumerate(drafts)}
+    return soup(ch16c.steps_explorer(model, drafts, shares))
+
+
+def test_the_explorer_is_checked_against_the_module(shown, model, drafts):
+    checks = json.loads(shown.select_one(".annotated-explorer-checks").text)
+    data = json.loads(shown.select_one(".annotated-explorer-data").text)
+    assert len(shown.select_one(".annotated-explorer-data").text) < 250_000
+    assert [*data["runs"]] == [option.text for option in shown.select("option")]
+    prompt = torch.tensor([encode(data["prompt"])])
+    for check in checks:
+        label, t = check["state"]["draft"], check["state"]["guesses"]
+        (name,) = (n for n, label_ in ch16c.OFFERED.items() if label_ == label)
+        found = speculative_sample(
+            model,
+            drafts[name],
+            prompt,
+            max_new_tokens=ch16c.LONG,
+            guesses=t,
+            generator=torch.Generator().manual_seed(0),
+        )
+        number = check["state"]["reading"]
+        tokens = sum(found.kept[:number]) + number
+        a = 0.1 * [*drafts].index(name)
+        assert data["kept"][label] == pytest.approx(a)
+        assert check["values"] == {
+            "tokens": tokens,
+            "kept": found.kept[number - 1],
+            "mean": pytest.approx(tokens / number),
+            "formula": pytest.approx(expected_tokens(a, t)),
+        }
+    assert len(checks) >= 25
+
+
+def test_every_run_writes_as_many_tokens(shown):
+    data = json.loads(shown.select_one(".annotated-explorer-data").text)
+    most = 0
+    for runs in data["runs"].values():
+        assert [*runs] == [str(t) for t in ch16c.AT_ONCE]
+        for t, run in runs.items():
+            assert sum(one["kept"] + 1 for one in run) == ch16c.LONG
+            assert max(len(one["guesses"]) for one in run) == int(t)
+            most = max(most, len(run))
+    slider = shown.select_one("[data-name=reading]")
+    assert json.loads(slider["data-values"]) == [*range(1, most + 1)]
