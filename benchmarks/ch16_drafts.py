@@ -31,11 +31,11 @@ written before the first run:
 - In CPU seconds, no layers and not the model itself save any here; averaged pairs
   take between 0.6 and 1.3 times what the model alone takes.
 
-The first run missed two. Averaged pairs share 0.518 with the model on the 64 texts, 0.02
-less than on the trial's 32 others. And at 8 guesses the measured tokens are now above
-the equation, now below it, by 3 % at most: runs of easy and hard tokens don't show. The
-rest held. (Other processes ran on the machine; CPU seconds are those of this one alone,
-but not free of them.)
+The first run missed two. Averaged pairs share 0.518 with the model on the 64 texts,
+0.02 less than on the trial's 32 others. And at 8 guesses the measured tokens are now
+above the equation, now below it, by 3 % at most: runs of easy and hard tokens don't
+show. The rest held. (Other processes ran on the machine; CPU seconds are those of this
+one alone, but not free of them.)
 """
 
 import statistics

@@ -617,8 +617,8 @@ def nats_table(record: Mapping[str, Any]) -> Html:
     return show_table(
         ("the text was written", "nats per token"),
         rows,
-        caption="The model's loss on 128 texts each, of 127 tokens. The draft: averaged "
-        "pairs, four guesses at once.",
+        caption="The model's loss on 128 texts each, of 127 tokens. The draft: "
+        "averaged pairs, four guesses at once.",
     )
 
 
