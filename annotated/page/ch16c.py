@@ -79,7 +79,7 @@ def count_pairs(texts: Int[Tensor, "b t"], v: int) -> Float[Tensor, "v v"]:
 
 @torch.no_grad()
 def add_chances(model: GPT, texts: Int[Tensor, "b t"]) -> Float[Tensor, "v v"]:
-    """Return the sums of a ``model``'s probabilities after each token of ``texts``."""
+    """Return sums of a ``model``'s probabilities after each token."""
     p = model(texts[:, :-1]).softmax(dim=-1).flatten(0, 1)
     sums = torch.zeros(p.shape[1], p.shape[1])
     return sums.index_add_(0, texts[:, :-1].flatten(), p)
@@ -281,7 +281,7 @@ def bars(q: Float[Tensor, "v"], p: Float[Tensor, "v"], names: Sequence[str]) -> 
         style = {"color": COLOURS[color], "alpha": 0.75, "hatch": hatch}
         ax.bar(names, rest.tolist(), bottom=kept.tolist(), label=label, **style)
         ax.set_title(title)
-        ax.set_ylim(0, 0.72)
+        ax.set_ylim(0, 0.78)
         ax.legend(loc="upper right")
     said = [
         f"{name}: guessed {a:.0%}, kept {b:.0%}, to be written {c:.0%}"
@@ -433,8 +433,8 @@ def speed_table(record: Mapping[str, Any]) -> Html:
             NAMES[name],
             f"{one['acceptance']:.2f}",
             f"{one['cost']:.3f}",
-            "{:.2f} (t = {})".format(*best_theory(one)),
-            "{:.2f} (t = {})".format(*best_measured(one, alone)),
+            "{:.2f} (t\u00a0=\u00a0{})".format(*best_theory(one)),
+            "{:.2f} (t\u00a0=\u00a0{})".format(*best_measured(one, alone)),
         )
         for name, one in record["drafts"].items()
     ]
@@ -515,10 +515,10 @@ def steps_explorer(
         checks=checks,
         question="How many tokens will a reading give with any token as a guess? With "
         "the first 3 layers? Press “next reading”.",
-        caption="Text at random from recorded runs, at temperature 1. Grey bars: the "
-        "draft's probability of its guess, q. Blue bars: the model's, p. Green: kept "
-        "guesses. Red: refused, and what stands there instead. Blue: tokens that the "
-        "model adds.",
+        caption="One text for each draft and number of guesses, at temperature 1 (␣: a "
+        "space, ⏎: a new line). Grey bar: the draft's probability of its guess, q; "
+        "blue bar: the model's, p; the longer of the two fills the row. Green: kept. "
+        "Red: refused, and what is written instead. Blue: tokens that the model adds.",
     )
 
 
@@ -639,7 +639,8 @@ def speed_said(record: Mapping[str, Any]) -> str:
     theory = {name: best_theory(one)[0] for name, one in record["drafts"].items()}
     alone, drafts = seconds_alone(record), record["drafts"]
     best, t = best_measured(drafts["pairs, averaged"], alone)
-    layers = max(best_measured(drafts[f"{n} layers"], alone)[0] for n in (2, 3))
+    layers = ("1 layer", "2 layers", "3 layers")
+    slow = max(best_measured(drafts[name], alone)[0] for name in layers)
     times = record["milliseconds"]
     return (
         "So the price decides. The first 3 layers guess best, and promise "
@@ -651,7 +652,7 @@ def speed_said(record: Mapping[str, Any]) -> str:
         f"one. Here, nine take {times['9'] / times['1']:.1f} times as long, and a "
         "model this small spends its time on calling many little operations, not on "
         "fetching weights. Guessing and checking are such calls, too. What's left of "
-        f"the promise is {best:.2f}, with {t} guesses; with 2 or 3 layers as a draft, "
-        f"it's slower: {layers:.2f} at best. Large models on a GPU are what this was "
+        f"the promise is {best:.2f}, with {t} guesses. With layers as a draft, it's "
+        f"slower: {slow:.2f} at best. Large models on a GPU are what this was "
         "made for; we haven't measured one."
     )

@@ -194,7 +194,7 @@ def test_a_guess_comes_with_both_probabilities():
 def test_the_first_picture_is_of_recorded_readings():
     drawn = soup(ch16c.hero(RECORD))
     words = [text.text for text in drawn.select("svg text")]
-    first, second = RECORD["example"][1:3]
+    first, second = RECORD["example"][2:4]
     assert first["kept"] == 4 and second["kept"] == 1
     for one in (first, second):
         for token, *_ in one["guesses"]:
@@ -280,14 +280,12 @@ def test_tokens_are_drawn_beside_the_equation(monkeypatch):
     pyplot.close("all")
 
 
-def test_the_best_number_of_guesses_is_the_theorems():
-    rows = [{"guesses": n} for n in ch16c.GUESSES]
-    one = {"acceptance": 0.6, "cost": 0.2, "written": rows}
-    best, row = ch16c.best_row(one)
-    assert row == {"guesses": 2}
-    assert best == expected_speedup(0.6, 2, 0.2)
-    free = ch16c.best_row(one | {"cost": 0.0})
-    assert free[1]["guesses"] == 8
+def test_the_best_number_of_guesses_is_found():
+    one = {"acceptance": 0.6, "cost": 0.2, "written": []}
+    assert ch16c.best_theory(one) == (expected_speedup(0.6, 2, 0.2), 2)
+    assert ch16c.best_theory(one | {"cost": 0.0})[1] == 8
+    rows = [{"guesses": t, "seconds": s} for t, s in ((1, 4.0), (2, 2.0), (3, 8.0))]
+    assert ch16c.best_measured({"written": rows}, 3.0) == (1.5, 2)
 
 
 def test_speed_is_that_of_the_model_alone_over_the_drafts():
@@ -295,14 +293,39 @@ def test_speed_is_that_of_the_model_alone_over_the_drafts():
     rows = cells(ch16c.speed_table(RECORD))[1:]
     alone = ch16c.seconds_alone(RECORD)
     for row, one in zip(rows, RECORD["drafts"].values(), strict=True):
-        theory, best = ch16c.best_row(one)
+        theory, t = ch16c.best_theory(one)
+        measured, n = ch16c.best_measured(one, alone)
         assert row[1:] == [
             f"{one['acceptance']:.2f}",
             f"{one['cost']:.3f}",
-            str(best["guesses"]),
-            f"{theory:.2f}",
-            f"{alone / best['seconds']:.2f}",
+            f"{theory:.2f} (t\u00a0=\u00a0{t})",
+            f"{measured:.2f} (t\u00a0=\u00a0{n})",
         ]
+    assert [row[3][:4] for row in rows[3:6]] == ["2.05", "1.06", "1.00"]
+    assert rows[3][4].startswith("1.16")
+
+
+def test_surprise_stands_in_a_table():
+    assert cells(ch16c.nats_table(RECORD))[1:] == [
+        ["by the model alone", "3.35 ± 0.02"],
+        ["with a draft", "3.34 ± 0.02"],
+        ["with a draft, and every guess is kept", "5.31 ± 0.02"],
+        ["with a draft, and after a refusal drawn from p", "3.61 ± 0.02"],
+    ]
+
+
+def test_what_is_said_is_what_was_recorded():
+    said = ch16c.drafts_said(RECORD)
+    assert "28% of its guesses are kept with 32 texts, 39% with 256" in said
+    assert "46% with 1,024. Averaging gets 42%, 52% and 54%" in said
+    assert "with 15%: this model" in said and "kept in 37%" in said
+    off = ch16c.off(RECORD)
+    assert off["the model itself"] == 0 and round(off["3 layers"], 3) == -0.033
+    assert "never more than 3% away" in ch16c.tokens_said(RECORD)
+    said = ch16c.speed_said(RECORD)
+    assert "promise 0.99" in said and "promise 2.05" in said
+    assert "nine take 1.4 times" in said and "1.16, with 3 guesses" in said
+    assert "slower: 0.77 at best" in said
 
 
 # ---- the explorer --------------------------------------------------------------

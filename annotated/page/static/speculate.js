@@ -66,7 +66,7 @@ for (const { token, kind, reading, x, y, width } of pieces(run.slice(0, number))
 
 // ---- the guesses of this reading, and the verdicts
 
-const chip = phone ? 82 : 120, bar = phone ? 50 : 190, from = chip + 8, verdict = from + bar + 44;
+const chip = phone ? 82 : 120, bar = phone ? 50 : 190, from = chip + 8, verdict = from + bar + 56;
 const squeeze = (words, size, room) => (size * [...words].length > room ? { textLength: room, lengthAdjust: "spacingAndGlyphs" } : {});
 text(0, below - 10, "guess", { class: "strong" });
 text(from, below - 10, phone ? "q and p" : "draft's q, model's p", { class: "strong" });
@@ -80,7 +80,7 @@ function box(y, token, kind, dashed) {
     class: "code", style: "font-size: 14px", "text-anchor": "middle", ...squeeze(spaced(token), letter, chip - 8),
   });
 }
-const percent = (x) => (x > 0 && x < 0.01 ? "< 1 %" : `${Math.round(100 * x)} %`);
+const percent = (x) => (x < 0.0005 ? "< 0.1 %" : x < 0.0995 ? `${(100 * x).toFixed(1)} %` : `${Math.round(100 * x)} %`);
 now.guesses.forEach(([token, q, p], i) => {
   const y = below + row * i, kept = i < now.kept, first = i === now.kept;
   box(y, token, kept ? "right" : "wrong", !kept && !first);
@@ -89,8 +89,9 @@ now.guesses.forEach(([token, q, p], i) => {
     return;
   }
   [["other", q], ["this", p]].forEach(([color, chance], k) => {
-    rect(from, y + 4 + 11 * k, Math.max(1, bar * chance), 8, { fill: `var(--at-${color})` });
-    text(from + bar * chance + 5, y + 12 + 11 * k, percent(chance), { style: "font-size: 12px" });
+    const long = Math.max(1, (bar * chance) / Math.max(q, p, 1e-4));
+    rect(from, y + 3 + 12 * k, long, 9, { fill: `var(--at-${color})` });
+    text(from + long + 5, y + 12 + 12 * k, percent(chance), { style: "font-size: 12px" });
   });
   const words = kept ? "✓ kept" : `✗ → ${spaced(now.more)}`;
   text(verdict, y + 18, words, { class: "strong", ...squeeze(words, 8, wide - verdict - 4) });
