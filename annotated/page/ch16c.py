@@ -322,8 +322,8 @@ def shares_table(
     return show_table(
         ("what is written", *names, "χ²"),
         rows,
-        caption=f"Shares of {len(tokens):,} tokens. If p is right, χ² stays below "
-        f"{MOST} in 999 of 1,000 such experiments.",
+        caption=f"Shares of {len(tokens):,} tokens. If p is right, χ² exceeds "
+        f"{MOST} once in 1,000 such experiments.",
     )
 
 

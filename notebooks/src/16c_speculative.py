@@ -21,7 +21,7 @@ ch16c.hero(record)
 # %% [markdown]
 # This is **speculative decoding** ([Leviathan et al., 2023](https://arxiv.org/abs/2211.17192);
 # [Chen et al., 2023](https://arxiv.org/abs/2302.01318)). Afterwards you can write the step that keeps or refuses, explain why it's exact, and
-# tell when a draft pays. You need sampling from [chapter 11](11_text_generation.ipynb), and the cache from [page 11c](11c_cache.ipynb). About 17 minutes.
+# tell when a draft pays. You need sampling from [chapter 11](11_text_generation.ipynb), and the cache from [page 11c](11c_cache.ipynb). About 18 minutes.
 #
 # ## 16c.1 Keep or refuse
 #
@@ -248,7 +248,7 @@ expect(
 # %% [markdown]
 # ## 16c.6 When it pays
 #
-# A better draft isn't always a better deal: its guesses take time, too. If one guess costs $c$ readings of the model, a step costs $tc + 1$, and it's faster by (theorem 3.8)
+# A better draft isn't always a better deal: its guesses take time, too. If one guess costs $c$ readings of the model, a step costs $tc + 1$, and it's faster by (theorem 3.8) <!-- cited: 3.8 -->
 #
 # $$\frac{1 - a^{t+1}}{(1 - a)(tc + 1)}.$$
 #

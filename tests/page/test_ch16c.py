@@ -121,7 +121,7 @@ def test_drafts_get_better(model, drafts):
     assert shares[:4] == sorted(shares[:4])
     rows = [drafts[n].weight.softmax(dim=-1) for n in ("any token", "frequent tokens")]
     torch.testing.assert_close(rows[0], torch.full((1024, 1024), 1 / 1024))
-    assert torch.equal(rows[1][0], rows[1][7]) and rows[1].std() > 1e-4
+    assert (rows[1] == rows[1][0]).all() and rows[1].std() > 1e-4
     assert [len(drafts[f"{n} layers"].blocks.layers) for n in (2, 3)] == [2, 3]
     assert len(drafts["1 layer"].blocks.layers) == 1
 
