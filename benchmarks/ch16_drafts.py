@@ -52,7 +52,7 @@ from annotated import speculative
 from annotated.decoding import KeyValueCache, sample
 from annotated.glassllm import encode, glass_model
 from annotated.gpt import GPT
-from annotated.page import ch16c
+from annotated.page import ch16c, drafting
 from annotated.speculative import speculative_sample, speculative_step
 
 TEXTS, MORE = 32, 128
@@ -176,18 +176,18 @@ def milliseconds(model: GPT, text: Tensor) -> dict[int, float]:
 def run() -> dict[str, Any]:
     """Measure every draft, and every number of guesses."""
     model = glass_model()
-    texts = ch16c.texts(model, 256)
-    drafts = ch16c.drafts(model, texts)
-    others = ch16c.texts(model, 64, seed=1)
+    texts = drafting.texts(model, 256)
+    drafts = drafting.drafts(model, texts)
+    others = drafting.texts(model, 64, seed=1)
     result: dict[str, Any] = {"parameters": sum(p.numel() for p in model.parameters())}
     result |= {"texts": TEXTS, "milliseconds": milliseconds(model, texts[:1])}
     result["seconds alone"] = [seconds_alone(model)]
     result["drafts"] = {}
     for name, draft in drafts.items():
         entry: dict[str, Any] = {
-            "acceptance": ch16c.kept_share(draft, model, others),
-            "greedy": ch16c.kept_share(draft, model, others, temperature=0),
-            "cost": ch16c.cost_of(draft, model),
+            "acceptance": drafting.kept_share(draft, model, others),
+            "greedy": drafting.kept_share(draft, model, others, temperature=0),
+            "cost": drafting.cost_of(draft, model),
             "written": [written(model, draft, n) for n in ch16c.GUESSES],
         }
         result["drafts"][name] = entry
@@ -195,14 +195,14 @@ def run() -> dict[str, Any]:
         print(name, entry, flush=True)
     result["more texts"] = {}
     for count in (32, 1024):
-        tables = ch16c.drafts(model, ch16c.texts(model, count, seed=2))
+        tables = drafting.drafts(model, drafting.texts(model, count, seed=2))
         result["more texts"][count] = {
-            name: ch16c.kept_share(tables[name], model, others)
+            name: drafting.kept_share(tables[name], model, others)
             for name in ("pairs, counted", "pairs, averaged")
         }
     result["nats"] = of_ways(model, drafts["pairs, averaged"])
     averaged, prompt = drafts["pairs, averaged"], torch.tensor([encode("said the")])
     options = {"max_new_tokens": 60, "guesses": 4, "seed": 6}
-    result["example"] = ch16c.readings(model, averaged, prompt, **options)
+    result["example"] = drafting.readings(model, averaged, prompt, **options)
     print(result, flush=True)
     return result

@@ -140,25 +140,27 @@ print(f"✓ speculative_step, 3,000 times: χ² = {found:.1f}")
 # write, so let it write:
 
 # %%
-model = ch16c.model()
-texts = ch16c.texts(model, 256) if model else None
+from annotated.page import drafting
+
+model = drafting.model()
+texts = drafting.texts(model, 256) if model else None
 
 # %% [markdown]
 # The cheapest drafts are tables: which token comes after this one? Counting pairs uses the tokens that were drawn. But for every one of them the model had computed a
 # whole distribution, so we can also add those up. A third kind of draft is the model's own first layers, followed by its last norm and output.
 
 # %%
-show_source(ch16c.count_pairs, ch16c.add_chances, ch16c.first_layers)
+show_source(drafting.count_pairs, drafting.add_chances, drafting.first_layers)
 
 # %%
-drafts = ch16c.drafts(model, texts) if model else {}
+drafts = drafting.drafts(model, texts) if model else {}
 
 # %% Table: whose guesses are kept tags=["hide-input"]
 shares = {name: one["acceptance"] for name, one in record["drafts"].items()}
 if model:
-    others = ch16c.texts(model, 16, seed=1)
+    others = drafting.texts(model, 16, seed=1)
     for name, draft in drafts.items():
-        shares[name] = ch16c.kept_share(draft, model, others)
+        shares[name] = drafting.kept_share(draft, model, others)
 ch16c.drafts_table(shares, record)
 
 # %% Measured: whose guesses are kept tags=["hide-input", "proof"]
@@ -220,7 +222,7 @@ if model:
 
 # %% Proof: the same tokens with every draft tags=["hide-input", "proof"]
 if model:
-    exact = ch16c.model().double()
+    exact = drafting.model().double()
     alone = sample(exact, prompt, **options)
     for name, draft in drafts.items():
         found = speculative_sample(exact, draft.double(), prompt, **options)

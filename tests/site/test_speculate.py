@@ -6,7 +6,7 @@ import pytest
 from bs4 import BeautifulSoup
 
 from annotated.glassllm import glass_model
-from annotated.page import ch16c
+from annotated.page import ch16c, drafting
 
 WIDTHS = {"page": 700, "phone": 340}
 
@@ -15,7 +15,7 @@ WIDTHS = {"page": 700, "phone": 340}
 def made():
     """The explorer, and the runs that it shows."""
     model = glass_model()
-    drafts = ch16c.drafts(model, ch16c.texts(model, 16))
+    drafts = drafting.drafts(model, drafting.texts(model, 16))
     shares = {name: 0.1 * i for i, name in enumerate(drafts)}
     html = ch16c.steps_explorer(model, drafts, shares).text
     data = BeautifulSoup(html, "html.parser").select_one(".annotated-explorer-data")
