@@ -107,10 +107,12 @@ def test_chi2_of_counts():
 
 def test_shares_stand_beside_what_they_should_be():
     ways = {"right": torch.tensor([0, 1, 1, 2, 2, 2, 3, 3, 3, 3]).repeat(10)}
+    ways["wrong"] = torch.zeros(100, dtype=torch.int64)
     html = ch16c.shares_table(ways, P, list("abcd"))
     assert cells(html)[1:] == [
         ["the model, p", "10.0%", "20.0%", "30.0%", "40.0%", ""],
         ["right", "10.0%", "20.0%", "30.0%", "40.0%", "0.0"],
+        ["wrong", "100.0%", "0.0%", "0.0%", "0.0%", "900.0"],
     ]
     assert "Shares of 100 tokens" in html.text and "16.27" in html.text
 
