@@ -60,7 +60,7 @@ def count_pairs(texts: Int[Tensor, "b t"], v: int) -> Float[Tensor, "v v"]:
 
 @torch.no_grad()
 def add_chances(model: GPT, texts: Int[Tensor, "b t"]) -> Float[Tensor, "v v"]:
-    """Sum a ``model``'s probabilities after each token of ``texts``."""
+    """Return sums of a ``model``'s chances after each token of ``texts``."""
     p = model(texts[:, :-1]).softmax(dim=-1).flatten(0, 1)
     sums = torch.zeros(p.shape[1], p.shape[1])
     return sums.index_add_(0, texts[:, :-1].flatten(), p)
