@@ -48,6 +48,14 @@ def residual(
     return torch.where(whole > 0, left / whole, target)
 
 
+NEEDED = "must hold probabilities, and each row sum to 1"
+
+
+def _distributes(rows: Tensor) -> bool:
+    sums = (rows.sum(dim=-1) - 1).abs()
+    return bool((rows >= 0).all() and sums.lt(1e-3).all())
+
+
 @require.shapes
 def speculative_step(
     guesses: Int[Tensor, "t"],
@@ -79,9 +87,8 @@ def speculative_step(
     require.choice({t + 1}, rows_of_target=len(target))
     require.ids(draft.shape[1], guesses=guesses)
     given, draft, target = guesses.cpu(), draft.cpu(), target.cpu()
-    for name, rows in {"draft": draft, "target": target}.items():
-        fits = (rows >= 0).all() and (rows.sum(dim=-1) - 1).abs().lt(1e-3).all()
-        require.that(fits, f"{name} must hold probabilities, and each row sum to 1")
+    require.that(_distributes(draft), f"draft {NEEDED}")
+    require.that(_distributes(target), f"target {NEEDED}")
     q = draft.gather(1, given[:, None]).squeeze(1)  # (t,)
     p = target[:t].gather(1, given[:, None]).squeeze(1)
     require.that((q > 0).all(), "guesses must be drawn from draft, which has one at 0")

@@ -1,0 +1,111 @@
+// Page 16c: speculative decoding, one reading after another; body of function (state, data,
+// view, numbers). Python has written each text and says what was guessed, with which
+// probabilities, and how many guesses were kept; counts and the formula are computed here.
+
+const { range, sum } = numbers;
+const run = data.runs[state.draft][state.guesses], most = Math.max(...Object.keys(data.runs[state.draft]));
+const number = Math.min(Number(state.reading), run.length), now = run[number - 1];
+const tokens = sum(run.slice(0, number).map((one) => one.kept + 1));
+const formula = sum(range(Number(state.guesses) + 1).map((i) => data.kept[state.draft] ** i));
+
+// ---- the controls: the slider ends with the run, and a button moves it
+
+const press = view.once("button", () => view.control(document.createElement("button")));
+const slider = press.closest(".annotated-explorer").querySelector("[data-name=reading]");
+slider.max = run.length - 1;
+slider.parentElement.querySelector("output").textContent = number;
+slider.setAttribute("aria-valuetext", number);
+const over = number === run.length;
+Object.assign(press, { type: "button", className: "annotated-load", textContent: over ? "back to the first" : "next reading" });
+press.style.minWidth = "10.5rem";
+press.onclick = () => {
+  slider.value = over ? 0 : number; // the slider counts from 0
+  slider.dispatchEvent(new Event("input"));
+};
+
+// ---- the text so far: as many lines as the longest text needs
+
+const wide = Math.min(view.width() - 1, 680), phone = wide < 480, letter = 8.45, line = 25;
+const spaced = (token) => token.replaceAll(" ", "␣").replaceAll("\n", "⏎");
+function pieces(readings) {
+  const written = [{ token: data.prompt, kind: "prompt", reading: -1 }];
+  readings.forEach((one, reading) => {
+    one.guesses.slice(0, one.kept).forEach(([token]) => written.push({ token, kind: "right", reading }));
+    written.push({ token: one.more, kind: "this", reading });
+  });
+  let x = 0, y = 0;
+  for (const piece of written) {
+    piece.width = letter * [...spaced(piece.token)].length + 3;
+    if (x + piece.width > wide) [x, y] = [0, y + line];
+    Object.assign(piece, { x, y });
+    x += piece.width;
+  }
+  return written;
+}
+const high = view.once(`high ${wide}`, () => Math.max(...Object.values(data.runs)
+  .flatMap((runs) => Object.values(runs)).map((one) => pieces(one).pop().y)));
+
+const top = 26, below = top + high + line + 36, row = 30;
+const svg = view.svg(wide, below + row * (most + 1) + 4, `reading ${number} with the draft “${state.draft}”: `
+  + `${now.kept} of ${now.guesses.length} guesses kept`);
+const text = (x, y, words, more = {}) => view.add(svg, "text", { x, y, text: words, ...more });
+const rect = (x, y, width, height, more) => view.add(svg, "rect", { x, y, width, height, ...more });
+text(0, 14, "the text", { class: "strong" });
+for (const { token, kind, reading, x, y, width } of pieces(run.slice(0, number))) {
+  const fresh = reading === number - 1;
+  if (kind !== "prompt") {
+    rect(x + 0.5, top + y, width - 1, 21, {
+      rx: 4, fill: `var(--at-${kind})`, "fill-opacity": fresh ? 0.3 : 0.1,
+      stroke: fresh ? `var(--at-${kind})` : "none",
+    });
+  }
+  text(x + 1.5, top + y + 15.5, spaced(token), {
+    class: "code", style: "font-size: 14px", textLength: letter * [...spaced(token)].length, lengthAdjust: "spacingAndGlyphs",
+  });
+}
+
+// ---- the guesses of this reading, and the verdicts
+
+const chip = phone ? 82 : 120, bar = phone ? 50 : 190, from = chip + 8, verdict = from + bar + 56;
+const squeeze = (words, size, room) => (size * [...words].length > room ? { textLength: room, lengthAdjust: "spacingAndGlyphs" } : {});
+text(0, below - 10, "guess", { class: "strong" });
+text(from, below - 10, phone ? "q and p" : "draft's q, model's p", { class: "strong" });
+text(verdict, below - 10, "verdict", { class: "strong" });
+function box(y, token, kind, dashed) {
+  rect(0.5, y + 2, chip - 1, 23, {
+    rx: 4, fill: dashed ? "none" : `var(--at-${kind})`, "fill-opacity": 0.25,
+    stroke: dashed ? "currentColor" : `var(--at-${kind})`, "stroke-dasharray": dashed ? "4 3" : "none",
+  });
+  text(chip / 2, y + 18, spaced(token), {
+    class: "code", style: "font-size: 14px", "text-anchor": "middle", ...squeeze(spaced(token), letter, chip - 8),
+  });
+}
+const percent = (x) => (x < 0.0005 ? "< 0.1 %" : x < 0.0995 ? `${(100 * x).toFixed(1)} %` : `${Math.round(100 * x)} %`);
+now.guesses.forEach(([token, q, p], i) => {
+  const y = below + row * i, kept = i < now.kept, first = i === now.kept;
+  box(y, token, kept ? "right" : "wrong", !kept && !first);
+  if (!kept && !first) {
+    text(verdict, y + 18, "dropped");
+    return;
+  }
+  [["other", q], ["this", p]].forEach(([color, chance], k) => {
+    const long = Math.max(1, (bar * chance) / Math.max(q, p, 1e-4));
+    rect(from, y + 3 + 12 * k, long, 9, { fill: `var(--at-${color})` });
+    text(from + long + 5, y + 12 + 12 * k, percent(chance), { style: "font-size: 12px" });
+  });
+  const words = kept ? "✓ kept" : `✗ → ${spaced(now.more)}`;
+  text(verdict, y + 18, words, { class: "strong", ...squeeze(words, 8, wide - verdict - 4) });
+});
+const y = below + row * now.guesses.length;
+if (now.kept === now.guesses.length) {
+  box(y, now.more, "this", false);
+  text(verdict, y + 18, now.guesses.length ? "one for free" : "the last one");
+}
+
+const round = (x) => x.toFixed(2);
+return {
+  values: { tokens, kept: now.kept, mean: tokens / number, formula },
+  says: `${number} ${number === 1 ? "reading has" : "readings have"} given ${tokens} tokens: ${round(tokens / number)} per reading. `
+    + `Equation 1 says ${round(formula)} in the long run.`,
+  room: 120,
+};
