@@ -43,7 +43,7 @@ class Pattern:
 
     @property
     def causal(self) -> bool:
-        """Whether no query sees a key after it."""
+        """Return whether no query sees a key after it."""
         return self.low >= 0
 
     def __call__(
@@ -86,7 +86,7 @@ class Pattern:
 
 
 def local_pattern(window: int, causal: bool = True) -> Pattern:
-    """Each query sees the keys less than ``window`` away: ``{j : 0 ≤ i − j < w}``.
+    """Return a window: each query sees ``{j : 0 ≤ i − j < w}``.
 
     The sliding window of Beltagy et al. (2020), section 3.1, and of decoders since
     Jiang et al. (2023).
@@ -101,7 +101,7 @@ def local_pattern(window: int, causal: bool = True) -> Pattern:
 
 
 def dilated_pattern(window: int, dilation: int, causal: bool = True) -> Pattern:
-    """A window with gaps: ``{j : i − j = r·m, 0 ≤ m < w}``.
+    """Return a window with gaps: ``{j : i − j = r·m, 0 ≤ m < w}``.
 
     Beltagy et al. (2020), section 3.1.
 
@@ -116,11 +116,12 @@ def dilated_pattern(window: int, dilation: int, causal: bool = True) -> Pattern:
 
 
 def strided_patterns(stride: int, causal: bool = True) -> tuple[Pattern, Pattern]:
-    """The two steps of strided attention, for separate heads; ``|`` is their union.
+    """Return the two steps of strided attention, for separate heads.
 
     Child et al. (2019), section 4.3: ``A⁽¹⁾ = {i − l, …, i}`` and
     ``A⁽²⁾ = {j : (i − j) mod l = 0}``. Here, as in the code that they released, the
-    first has l keys: the key at i − l is in the second, so the union is the same.
+    first has l keys: the key at i − l is in the second, so the union, ``a | b``, is
+    the same.
 
     Args:
         stride: l, near √t if work is to be least.
@@ -134,7 +135,7 @@ def strided_patterns(stride: int, causal: bool = True) -> tuple[Pattern, Pattern
 def fixed_patterns(
     stride: int, summary: int = 1, causal: bool = True
 ) -> tuple[Pattern, Pattern]:
-    """The two steps of fixed attention, for separate heads; ``|`` is their union.
+    """Return the two steps of fixed attention, for separate heads.
 
     Child et al. (2019), section 4.3: ``A⁽¹⁾ = {j : ⌊j / l⌋ = ⌊i / l⌋}``, a stretch of
     the text, and ``A⁽²⁾ = {j : j mod l ≥ l − c}``, the last of every stretch.
@@ -158,7 +159,7 @@ def fixed_patterns(
 
 
 def global_pattern(positions: Sequence[int], causal: bool = True) -> Pattern:
-    """A few positions see all and are seen by all: ``{j : i ∈ G or j ∈ G}``.
+    """Return a few that see all and are seen by all: ``{j : i ∈ G or j ∈ G}``.
 
     Beltagy et al. (2020), section 3.1; Zaheer et al. (2020), section 2. They add it to
     a local pattern: ``local_pattern(w) | global_pattern(G)``.
@@ -170,7 +171,7 @@ def global_pattern(positions: Sequence[int], causal: bool = True) -> Pattern:
     require.count(0, **{f"positions[{n}]": g for n, g in enumerate(positions)})
 
     def one_is_global(i: Tensor, j: Tensor) -> Tensor:
-        found = torch.zeros_like(i + j, dtype=torch.bool)
+        found = torch.zeros_like(i, dtype=torch.bool)
         for g in positions:
             found = found | (i == g) | (j == g)
         return found
@@ -261,7 +262,7 @@ class BlockLayout:
 
     @property
     def computed(self) -> int:
-        """Number of pairs whose scores are computed, allowed or not."""
+        """Return the number of pairs whose scores are computed, allowed or not."""
         return self.allowed.numel()
 
 
@@ -272,7 +273,7 @@ def block_layout(
     keys: int | None = None,
     device: torch.device | str | None = None,
 ) -> BlockLayout:
-    """Find the blocks that a pattern needs, without the dense mask.
+    """Return the blocks that a pattern needs, found without the dense mask.
 
     Bounds and period tell which blocks can hold a pair; only those are looked into.
 
@@ -392,6 +393,7 @@ _kept_layout = lru_cache(maxsize=16)(block_layout)
 class SparseSelfAttention(MultiHeadAttention):
     """Multi-head self-attention in which a pattern says who sees whom.
 
+    Child et al. (2019), section 4.2, give heads patterns of their own, or one to all.
     Equal to :class:`~annotated.attention.MultiHeadAttention` with the dense mask, and
     the work of the kept blocks alone. It has no ``score_bias``. Layouts are found at
     the first call with a length and shared by all layers.
