@@ -18,6 +18,7 @@ from annotated import (
     recipes,
     recurrent_attention,
     reformer,
+    sparse,
     speculative,
     transformer_xl,
 )
@@ -153,6 +154,10 @@ NOT_RUN = {
         **dict.fromkeys(("short_tokenizer", "token_text"), DATA),
         **dict.fromkeys(("small_gpt2", "stream_by_depth"), OWN),
     },
+    "sparse": {
+        **dict.fromkeys(("local_pattern", "dilated_pattern"), NO_TENSOR),
+        **dict.fromkeys(("strided_patterns", "fixed_patterns"), NO_TENSOR),
+    },
     "text": {"standard_library": NO_TENSOR, "library_facts": NO_TENSOR},
 }
 MODULES = [
@@ -166,6 +171,7 @@ MODULES = [
         "reversible",
         "segments",
         "seq2seq",
+        "sparse",
         "speculative",
         "text",
     ),
@@ -406,6 +412,32 @@ def _():
         for batch in segments(ids(25, most=96), 2, 4):
             learns(loss, model, batch)
         model(moved(ids(2, 4)), loss.memories)
+
+
+@case("sparse.global_pattern", "sparse.reach", "sparse.layers_to_reach")
+def _():
+    near, every = sparse.strided_patterns(3)
+    pattern = near | sparse.global_pattern([2]) | sparse.fixed_patterns(3)[1]
+    masks = [p.mask(9, device=GPU) for p in (pattern, every)]
+    assert sparse.reach(masks, 2).device == GPU
+    sparse.layers_to_reach(masks)
+
+
+@case(
+    "sparse.block_layout",
+    "sparse.block_sparse_attention",
+    "sparse.SparseSelfAttention",
+)
+def _():
+    patterns = sparse.strided_patterns(3)
+    layout = sparse.block_layout(patterns[1], 4, 9, device=GPU)
+    q, k, v = (draw(2, 2, 9, 4) for _ in range(3))
+    sparse.block_sparse_attention(q, k, v, layout).sum().backward()
+    module = on_gpu(sparse.SparseSelfAttention(8, 2, 0.1, pattern=patterns, block=4))
+    mask = padding_mask(moved(ids(2, 9)))
+    with record_attention(module) as maps:
+        module(draw(2, 9, 8), mask=mask).sum().backward()
+    assert maps[""][0].device == GPU
 
 
 @case("reformer.lsh_buckets", "reformer.lsh_attention", "reformer.LSHSelfAttention")
