@@ -60,6 +60,9 @@ def initialise(model: GPT, std: float = 0.02, scaled: bool = True) -> GPT:
         model: any GPT; its norms stay as they are.
         std: standard deviation of the numbers; 0.02 is meant for a width of 768.
         scaled: whether what writes to the stream is divided by ``√(2 · layers)``.
+
+    Returns:
+        The same model.
     """
     require.positive(std=std)
     writes = {m for b in model.blocks.layers for m in _writing(b)}

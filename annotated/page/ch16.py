@@ -1,6 +1,6 @@
 """Chapter 16, GPT-2: its drawings, tables, proofs, and what is measured live."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from math import exp, log
 from typing import Any
@@ -23,7 +23,7 @@ from annotated.gpt2 import SIZES, count_parameters, initialise
 from annotated.page.diagrams import NOTE, Drawing
 from annotated.page.frames import Html, Switch, explorer, static
 from annotated.page.frames import Text as Field
-from annotated.page.notebook import check_close, show, show_table
+from annotated.page.notebook import check_same, show, show_table
 from annotated.page.plots import LINES, OTHER, THIS, name_lines
 from annotated.page.records import dots, grouped
 from annotated.page.references import torch_weights
@@ -324,49 +324,40 @@ TINY = GPTConfig(
 )
 
 
-def check_read(read: Callable[[Mapping[str, Tensor], Tensor, int], Tensor]) -> None:
-    """Prove that ``read`` gives the logits of `load_gpt2`, and of PyTorch's encoder."""
-    state = random_state(TINY)
-    tokens = torch.randint(97, (2, 11), generator=torch.Generator().manual_seed(1))
-    state = {name: x.float().double() for name, x in state.items()}
+def small_official() -> tuple[dict[str, Tensor], GPT, Tensor]:
+    """Return random weights by their official names, a model with them, and tokens."""
+    state = {name: x.float().double() for name, x in random_state(TINY).items()}
     model = load_gpt2(state, TINY).double()  # it rounds to single precision
-    by_hand = torch.stack([read(state, row, TINY.heads) for row in tokens])
-    check_close("by hand = `load_gpt2`", model(tokens), by_hand, 1e-9)
-    c = TINY
+    draws = torch.Generator().manual_seed(1)
+    return state, model, torch.randint(TINY.vocab_size, (11,), generator=draws)
+
+
+def check_encoder(model: GPT, tokens: Tensor) -> None:
+    """Prove that a GPT-2 is PyTorch's encoder between its tables, in its gradients too.
+
+    Args:
+        model: in double precision.
+        tokens: ids, ``(t,)``.
+    """
+    c, length = model.config, len(tokens)
     layer = nn.TransformerEncoderLayer(
         *(c.d_model, c.heads, c.d_ff, 0.0, ACTIVATIONS[c.activation], 1e-5),
         batch_first=True,
         norm_first=True,
     )
     stack = nn.TransformerEncoder(layer, c.layers, nn.LayerNorm(c.d_model), False)
-    stack.double().load_state_dict(torch_weights(model.blocks))
-    length = tokens.shape[1]
     hidden = torch.ones(length, length).triu(1).bool()  # True = hidden
-    x = model.embedding.weight[tokens] + model.positions.table[:length]
-    theirs = stack.eval()(x, hidden) @ model.embedding.weight.T
-    check_close("`nn.TransformerEncoder` within it", model(tokens), theirs, 1e-9)
 
+    def theirs(model: GPT) -> Tensor:
+        x = model.embedding.weight[tokens] + model.positions.table[:length]
+        weights = torch_weights(model.blocks)
+        x = torch.func.functional_call(stack, weights, (x[None], hidden))
+        return x[0] @ model.embedding.weight.T
 
-def gelu_figure() -> Html:
-    """Plot GELU beside ReLU."""
-    figure, ax = plt.subplots(figsize=(8.6, 2.9))
-    x = torch.linspace(-4, 3, 141)
-    ax.plot(x, F.relu(x), LINES[1], color=OTHER, label="ReLU")
-    ax.plot(x, F.gelu(x), color=THIS, label="GELU")
-    look = {"textcoords": "offset points", "va": "center"}
-    ax.annotate(
-        "GELU", (1, float(F.gelu(torch.ones(())))), (16, -8), color=THIS, **look
-    )
-    ax.annotate("ReLU", (1.6, 1.6), (-52, 6), color=OTHER, **look)
-    ax.set(xlabel="x", ylim=(-0.4, 3))
-    low = F.gelu(x).min()
-    return show(
-        figure,
-        title="GELU bends where ReLU has a corner",
-        alt=f"GELU and ReLU from −4 to 3. GELU dips to {low:.2f} below 0, and follows "
-        "ReLU further out.",
-        caption="A number just below 0 still gets through, so its weights still learn.",
-    )
+    def ours(model: GPT) -> Tensor:
+        return model(tokens[None])[0]
+
+    check_same("`nn.TransformerEncoder` within `GPT`", ours, theirs, model)
 
 
 # ---- how it begins -------------------------------------------------------------------

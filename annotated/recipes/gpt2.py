@@ -48,9 +48,9 @@ def short_tokenizer(size: int = VOCABULARY) -> ByteTokenizer:
 class TokenText(NamedTuple):
     """A text in two parts, as ids, and the bytes of the second."""
 
-    train: Int[Tensor, "n"]
-    validation: Int[Tensor, "m"]
-    validation_bytes: int
+    train: Int[Tensor, "n"]  #: ids to learn from
+    validation: Int[Tensor, "m"]  #: ids to be measured by
+    validation_bytes: int  #: how many bytes these stand for
 
 
 def token_text(tokenizer: ByteTokenizer) -> TokenText:

@@ -39,6 +39,10 @@ for letter in "aé中👍":
 # %%
 from itertools import pairwise
 
+from annotated.byte_bpe import gpt2_tokenizer
+
+tokenizer = gpt2_tokenizer()
+
 
 def join(piece, ranks, most=99):
     tokens = [bytes([byte]) for byte in piece.encode("utf-8")]
@@ -214,7 +218,12 @@ from annotated.weights import load_gpt2
 show_source(load_gpt2, fold="load_gpt2")
 
 # %% Proof: by hand, the module, and PyTorch's encoder tags=["hide-input", "proof"]
-ch16.check_read(read)
+from annotated.page.notebook import check_close
+
+state, small, row = ch16.small_official()
+by_hand = read(state, row, small.config.heads)
+check_close("by hand = `load_gpt2`", by_hand, small(row[None])[0], 1e-9)
+ch16.check_encoder(small, row)
 
 # %% [markdown]
 # Beware of the catch. `c_proj` of attention is a *square* matrix. Forget to transpose it, and it fits, no error is raised, and the model talks nonsense. That's an
@@ -297,6 +306,7 @@ ch16.continuations(model, short, ch16.CODE_PROMPTS)
 
 # %%
 from annotated.gpt2 import official_gpt2
+from annotated.page import ch16
 
 download = False  # True: 548 MB, and a minute
 official = official_gpt2(download)

@@ -187,30 +187,22 @@ def read(w, tokens, heads, gelu="tanh"):
     return norm(w, "ln_f", x) @ w["wte.weight"].T
 
 
-def test_the_model_by_hand_is_the_module(capsys):
-    ch16.check_read(read)
-    assert capsys.readouterr().out.count("✓") == 2
-    with pytest.raises(AssertionError, match="by hand"):
-        ch16.check_read(lambda w, tokens, heads: read(w, tokens, heads, "none"))
+def test_the_model_by_hand_is_the_module():
+    state, model, tokens = ch16.small_official()
+    wanted = model(tokens[None])[0]
+    assert torch.allclose(read(state, tokens, TINY.heads), wanted, atol=1e-9)
+    other = read(state, tokens, TINY.heads, "none")
+    assert not torch.allclose(other, wanted, atol=1e-6)
+    assert all(p.dtype == torch.float64 for p in model.parameters())
 
 
-def test_pytorchs_encoder_is_asked_for_itself(monkeypatch):
-    """Where hand and module agree in an error, it notices."""
-    given = ch16.load_gpt2
-
-    def wrong(state, config):
-        model = given(state, config)
-        model.blocks.layers[0].feed_forward.activation = torch.relu
-        return model
-
-    monkeypatch.setattr(ch16, "load_gpt2", wrong)
-
-    def agreeing(w, tokens, heads):
-        model = wrong({n: x.float() for n, x in w.items()}, TINY).double()
-        return model(tokens[None])[0]
-
+def test_pytorchs_encoder_is_asked_for_itself(capsys):
+    _, model, tokens = ch16.small_official()
+    ch16.check_encoder(model, tokens)
+    assert "gradients" in capsys.readouterr().out
+    model.blocks.layers[0].attention.causal = False
     with pytest.raises(AssertionError, match="TransformerEncoder"):
-        ch16.check_read(agreeing)
+        ch16.check_encoder(model, tokens)
 
 
 def test_a_random_state_has_the_official_names_and_shapes():

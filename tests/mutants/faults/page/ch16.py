@@ -64,9 +64,14 @@ FAULTS = {
         ("manual_seed(seed)", "manual_seed(0)", "one seed"),
         (', "ln_f.weight"))', "))", "a last norm around 0"),
     ],
-    "check_read": [
-        ('check_close("by hand', 'print("by hand', "not compared with the hand"),
-        ('check_close("`nn.', 'print("`nn.', "not compared with PyTorch's"),
+    "small_official": [
+        ("load_gpt2(state, TINY).double()", "load_gpt2(state, TINY)", "single"),
+        ("x.float().double()", "x", "numbers that are rounded once"),
+    ],
+    "check_encoder": [
+        ("triu(1)", "triu(2)", "the next token is seen"),
+        ("norm_first=True", "norm_first=False", "post-norm"),
+        (" + model.positions.table[:length]", "", "no positions"),
     ],
     "first_losses": [
         ("model.embedding.weight.mul_(std / 0.02)", "pass", "one deviation"),
