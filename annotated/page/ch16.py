@@ -29,7 +29,7 @@ from annotated.page.records import dots, grouped
 from annotated.page.references import torch_weights
 from annotated.page.svg import COLOURS
 from annotated.page.trace_walk import trace_walk
-from annotated.recipes.gpt2 import stream_by_depth
+from annotated.recipes.gpt2 import STD, stream_by_depth
 from annotated.transformer import ACTIVATIONS
 from annotated.weights import load_gpt2
 
@@ -99,8 +99,9 @@ def tokens_row(
     words = " ".join(word for word, *_ in spots)
     return drawing.figure(
         alt=f"{text or 'A text'} in {len(tokens)} tokens: {words}.",
-        caption="What GPT-2 reads: the numbers. A space (␣) belongs to the word after "
-        "it. Dashed: some bytes of a character that takes several tokens."
+        caption=f"“{text}” as GPT-2 reads it: a row of numbers. ␣ is a space, which "
+        "nearly always belongs to the word after it. Dashed: bytes of a character that "
+        "takes several tokens, in hexadecimal."
         if text
         else "",
     )
@@ -213,15 +214,18 @@ def perplexities_table(nats: float, text: str, tokens: int) -> Html:
     units = {
         "tokens": tokens,
         "words": len(text.split()),
-        "characters": len(text),
         "bytes": len(text.encode()),
     }
     rows = [
-        (f"by {unit}", f"{n:,}", f"{exp(nats / n):,.2f}", f"{nats / n / log(2):.3f}")
+        (f"by {unit}", f"{n:,}", _short(exp(nats / n)), f"{nats / n / log(2):.3f}")
         for unit, n in units.items()
     ]
     header = "divided", "how many", "“perplexity”", "bits for each"
     return show_table(header, rows, f"One model, one text, {nats:,.0f} nats.")
+
+
+def _short(number: float) -> str:
+    return f"{number:.2f}" if number < 1000 else f"{number / 1e6:.1f} million"
 
 
 def tokens_figure(record: Mapping[str, Any]) -> Html:
@@ -239,18 +243,18 @@ def tokens_figure(record: Mapping[str, Any]) -> Html:
         said.append(f"{size} tokens, context {context}: " + dots(bits, ".2f"))
     (longer,) = (context for size, context in runs if context != usual)
     top = max(row["bits"] for row in runs[256, longer])
-    ax.annotate(f"bytes, context of {longer}", (256, top), (10, -3),
+    ax.annotate(f"bytes in windows of {longer}", (256, top), (10, -3),
                 textcoords="offset points", color=OTHER, va="center")  # fmt: skip
-    ax.set(xscale="log", xlabel="tokens that there are", ylabel="bits per byte")
+    ax.set(xscale="log", xlabel="size of the vocabulary", ylabel="bits per byte")
     ax.set_xticks(sizes, [f"{size:,}" for size in sizes])
     ax.minorticks_off()
     return show(
         figure,
-        title="Tokens of several letters, for the same work",
+        title="A few thousand tokens read better than bytes, for the same work",
         alt=f"Bits per byte of three seeds. {'; '.join(said)}.",
-        caption="Three recorded seeds each, as many multiplications for all. 256 "
-        f"tokens are the bytes. Grey: bytes, with a context of {longer} in place of "
-        f"{usual}.",
+        caption="Three recorded seeds each, with as many multiplications for all. A "
+        f"vocabulary of 256 is the bytes. Windows have {usual} tokens; grey squares: "
+        f"{longer} bytes, what {usual} tokens of 1,024 hold.",
     )
 
 
@@ -263,16 +267,18 @@ def tokens_said(record: Mapping[str, Any]) -> str:
     }
     (longer,) = (context for _, context in means if context != usual)
     best = min((size for size, c in means if c == usual), key=lambda s: means[s, usual])
-    gain, fair = (means[256, c] - means[best, usual] for c in (usual, longer))
-    assert gain > 0.1 and fair > 0.05 and best < 4096
+    gain = means[256, usual] - means[1024, usual]
+    slower = means[256, longer] - means[256, usual]
+    assert gain > 0.1 and slower > 0 and best < 4096
     return (
-        f"With {best:,} tokens, a model of the same blocks, trained with as many "
+        f"With 1,024 tokens, a model of the same blocks, trained with as many "
         f"multiplications, is {gain:.2f} bits per byte better than one that reads "
-        f"bytes, and {fair:.2f} better than one that reads bytes with a context as "
-        "long (in bytes). A token packs several letters into one position. Too many "
-        "tokens don't pay here: each needs a row in the output, which takes most of "
-        "the work, and many are too rare in two megabytes to be learned. GPT-2 read "
-        "40 gigabytes."
+        "bytes. A token packs several letters into one position, so the same window "
+        "sees more text, and the same work reads more of it. Giving bytes the longer "
+        f"window doesn't help here (it's {slower:.2f} worse), since it leaves fewer "
+        f"windows. The best has {best:,}. With 4,096, most of the work goes into the "
+        "output, and many tokens are too rare in two megabytes to be learned. GPT-2 "
+        "read 40 gigabytes."
     )
 
 
@@ -281,11 +287,6 @@ def _mean(rows: Sequence[Mapping[str, Any]]) -> float:
 
 
 # ---- the block, by hand --------------------------------------------------------------
-
-
-def linear(w: Mapping[str, Tensor], name: str, x: Tensor) -> Tensor:
-    """Return ``x`` mapped by an official matrix, which is stored transposed."""
-    return x @ w[f"{name}.weight"] + w[f"{name}.bias"]
 
 
 def norm(w: Mapping[str, Tensor], name: str, x: Tensor) -> Tensor:
@@ -360,6 +361,26 @@ def check_encoder(model: GPT, tokens: Tensor) -> None:
     check_same("`nn.TransformerEncoder` within `GPT`", ours, theirs, model)
 
 
+def gelu_figure() -> Html:
+    """Plot GELU beside ReLU."""
+    figure, ax = plt.subplots(figsize=(8.6, 2.9))
+    x = torch.linspace(-4, 3, 141)
+    ax.plot(x, F.relu(x), LINES[1], color=OTHER, label="ReLU")
+    ax.plot(x, F.gelu(x), color=THIS, label="GELU")
+    look = {"textcoords": "offset points", "va": "center"}
+    ax.annotate("GELU", (1, 0.84), (16, -8), color=THIS, **look)
+    ax.annotate("ReLU", (1.6, 1.6), (-52, 6), color=OTHER, **look)
+    ax.set(xlabel="x", ylim=(-0.4, 3))
+    low = F.gelu(x).min()
+    return show(
+        figure,
+        title="GELU bends where ReLU has a corner",
+        alt=f"GELU and ReLU from −4 to 3. GELU dips to {low:.2f} below 0, and follows "
+        "ReLU further out.",
+        caption="A number just below 0 still gets through, so its weights still learn.",
+    )
+
+
 # ---- how it begins -------------------------------------------------------------------
 
 
@@ -375,10 +396,12 @@ def first_losses(tokens: Tensor) -> Html:
     ids, targets = tokens[None, :-1], tokens[1:]
     for std, said in ((0.02, "GPT-2's"), (1.0, "PyTorch's nn.Embedding")):
         model.embedding.weight.mul_(std / 0.02)
-        loss = F.cross_entropy(model(ids)[0], targets).item()
-        rows.append((f"{std:g}, {said}", f"{loss:.1f}"))
-    rows.append(("all tokens alike: ln v", f"{log(config.vocab_size):.1f}"))
-    header = "deviation of the tied embedding", "first loss, nats"
+        logits = model(ids)[0]
+        loss = F.cross_entropy(logits, targets).item()
+        same = (logits.argmax(dim=-1) == ids[0]).float().mean()
+        rows.append((f"{std:g}, {said}", f"{loss:.1f}", f"{same:.0%}"))
+    rows.append(("all tokens alike: ln v", f"{log(config.vocab_size):.1f}", ""))
+    header = "deviation of the tied embedding", "first loss, nats", "repeats its input"
     return show_table(header, rows, "Width 768, two blocks, nothing learned.")
 
 
@@ -408,9 +431,19 @@ def stream_figure() -> tuple[Html, dict[str, list[float]]]:
         title="Only the pre-norm stream grows with depth, and 1/√N stops it",
         alt=f"Root mean square of the stream after {dots(DEPTHS)} blocks. {said}.",
         caption="Root mean square of the numbers that leave the last block (before the "
-        "last norm), at the first step, width 256, weights as GPT-2 draws them.",
+        f"last norm), before any training, width 256, weights of {STD / 256**0.5:.3f}, "
+        "which is GPT-2's 0.02 for this width.",
     )
     return picture, found
+
+
+def embedding_shares() -> dict[bool, float]:
+    """Return how large what enters is beside what leaves, with the factor or not."""
+    shares = {}
+    for scaled in (False, True):
+        sizes = stream_by_depth("pre", DEPTHS[-1], scaled)
+        shares[scaled] = float(sizes[0] / sizes[-1])
+    return shares
 
 
 def check_ends(ends: Mapping[str, Sequence[float]]) -> None:
@@ -419,7 +452,7 @@ def check_ends(ends: Mapping[str, Sequence[float]]) -> None:
     grown, wanted = plain[-1] / plain[0], (DEPTHS[-1] / DEPTHS[0]) ** 0.5
     assert 0.75 * wanted < grown < 1.25 * wanted, grown
     assert max(factored) < 1.25 * min(factored), factored
-    print(f"✓ without the factor it grows {grown:.1f} times, √24 is {wanted:.1f}")
+    print(f"✓ about as √N: {grown:.1f} times from 2 blocks to 48; with it, not at all")
 
 
 def depth_said(record: Mapping[str, Any]) -> str:
@@ -466,7 +499,7 @@ def sizes_table() -> Html:
         tables = (config.vocab_size + config.max_len) * config.d_model / counted
         row = name, shape, f"{counted:,}", PAPER[name], f"{tables:.0%}"
         rows.append(row)
-    header = "", "blocks × width", "parameters", "in the paper", "of them tables"
+    header = "", "blocks × width", "parameters", "in the paper", "share of the tables"
     return show_table(header, rows, "Formula and module agree on every one.")
 
 

@@ -38,22 +38,22 @@ FAULTS = {
     "perplexities_table": [
         ("exp(nats / n)", "exp(n / nats)", "upside down"),
         ("/ log(2)", "", "nats for bits"),
-        ("len(text.split())", "len(text)", "characters for words"),
+        ("len(text.split())", "len(text)", "letters for words"),
         ("len(text.encode())", "len(text)", "characters for bytes"),
     ],
     "tokens_figure": [
         ('"tokens", "context")', '"tokens")', "both contexts as one"),
     ],
     "tokens_said": [
-        ("assert gain > 0.1 and fair > 0.05", "assert gain > -1", "no gain"),
+        ("assert gain > 0.1 and", "assert", "no gain"),
+        ("and slower > 0 and", "and", "a longer window helps"),
         (" and best < 4096", "", "4096 the best"),
-        ("for c in (usual, longer)", "for c in (longer, usual)", "exchanged"),
+    ],
+    "_short": [
+        ("number < 1000", "True", "a long number"),
     ],
     "_mean": [
         ("/ len(rows)", "/ 2", "another mean"),
-    ],
-    "linear": [
-        (".weight\"] + w", ".weight\"] - w", "bias taken away"),
     ],
     "norm": [
         ("+ 1e-5", "", "no epsilon"),
@@ -75,7 +75,12 @@ FAULTS = {
     ],
     "first_losses": [
         ("model.embedding.weight.mul_(std / 0.02)", "pass", "one deviation"),
+        ("== ids[0]", "== targets", "the next token"),
         ("log(config.vocab_size)", "log(1024)", "of another vocabulary"),
+    ],
+    "embedding_shares": [
+        ('"pre", DEPTHS[-1], scaled', '"pre", DEPTHS[-1], True', "one share"),
+        ("sizes[0] / sizes[-1]", "sizes[1] / sizes[-1]", "after a block"),
     ],
     "gelu_figure": [
         ("F.gelu(x).min()", "F.relu(x).min()", "the dip of ReLU"),
