@@ -39,6 +39,10 @@ class Turned(RotaryMultiHeadAttention, QueryKeyNormAttention):
     """Normalised, then turned."""
 
 
+class TurnedFirst(QueryKeyNormAttention, RotaryMultiHeadAttention):
+    """Turned, then normalised."""
+
+
 # ---- a norm on queries and keys ------------------------------------------------
 
 
@@ -58,6 +62,7 @@ def test_queries_and_keys_are_normalised_head_by_head():
             part = linear(x)[..., head * K : (head + 1) * K]
             torch.testing.assert_close(found[:, head], rms(part, gain))
     assert k.shape == v.shape == (B, KV, T, K)
+    assert attention.query_norm.weight is not attention.key_norm.weight
     plain = MultiHeadAttention.project(attention, x)[2]
     assert torch.equal(v, plain), "values are as they were"
 
@@ -81,10 +86,11 @@ def test_other_sources_and_a_start_reach_the_class_above():
     assert q.shape[2] == 3 and k.shape[2] == v.shape[2] == 5
     assert torch.equal(k, attention.project(two)[1])
     assert torch.equal(v, attention.project(three)[2])
-    turned, x = drawn(Turned(D, H)), torch.randn(B, T, D).double()
-    whole, part = turned.project(x), turned.project(x[:, 3:], start=3)
-    for all_of_it, end in zip(whole, part, strict=True):
-        torch.testing.assert_close(all_of_it[:, :, 3:], end)
+    for kind in (Turned, TurnedFirst):
+        turned, x = drawn(kind(D, H)), torch.randn(B, T, D).double()
+        whole, part = turned.project(x), turned.project(x[:, 3:], start=3)
+        for all_of_it, end in zip(whole, part, strict=True):
+            torch.testing.assert_close(all_of_it[:, :, 3:], end)
 
 
 def test_what_was_normalised_is_turned():

@@ -129,13 +129,14 @@ def models_table() -> Html:
         ("QK-norm", "use_qk_norm, or unsaid", "–", "–", "✓", "✓"),
         ("window", "sliding_window", "–", "–", "–", "5 of 6 layers"),
         ("latent attention", "kv_lora_rank", "–", "–", "–", "–"),
+        ("experts", "n_routed_experts", "–", "–", "–", "–"),
     ]
-    more = ["✓", "✓", "SwiGLU", "–", "✓", "on what is kept", "–", "✓"]
+    more = ["✓", "✓", "SwiGLU", "–", "✓", "on what is kept", "–", "✓", "✓"]
     return show_table(
         (*header, "DeepSeek-V2"),
         [(*row, last) for row, last in zip(rows, more, strict=True)],
-        caption="Models of 2024 and 2025 beside GPT-2, from their reports and "
-        "configurations.",
+        caption="Models of 2024 and 2025 beside GPT-2 (Llama 3 8B, Qwen3 8B, Gemma 3 "
+        "27B), from their reports and configurations.",
     )
 
 
@@ -150,9 +151,7 @@ def check_parts(rms_norm: Callable, swiglu: Callable, turn: Callable) -> None:
         swiglu: of x and the three matrices, gate, inner and outer.
         turn: of queries or keys (…, t, k), in halves.
     """
-    norm = nn.RMSNorm(8, eps=1e-6)
-    nn.init.uniform_(norm.weight, 0.5, 1.5)
-    x = torch.randn(2, 5, 8)
+    norm, x = nn.RMSNorm(8, eps=1e-6), torch.randn(2, 5, 8)
     check_same(
         "equals nn.RMSNorm", nn.RMSNorm.forward, lambda n, x: rms_norm(x, n.weight),
         *(norm, x),
@@ -625,9 +624,9 @@ def cache_explorer() -> Html:
         ],
         label="What a cache holds",
         checks=[(state, cache_bytes(state)) for state in states],
-        question="Llama 2 7B reads 32,768 tokens. Does its cache fit beside it on a "
-        "card of 80 GB? How many such texts at once? And Llama 3 8B, with a quarter of "
-        "the heads of keys and values?",
+        question="Llama 2 7B reads 32,768 tokens. How many such texts at once fit on a "
+        "card of 80 GB? And with Llama 3 8B, which has a quarter of the heads of keys "
+        "and values?",
         caption="Each dot is a published model at the length, number of texts and "
         "bytes that you chose; the filled one has your sizes. One step to the right is "
         "ten times more. Weights take room, too, and aren't counted. With a latent, "

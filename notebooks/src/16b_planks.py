@@ -27,13 +27,13 @@ ch16b.hero()
 ch16b.models_table()
 
 # %% [markdown]
-# The first five are nearly everywhere; below, models differ. What none of them changed: tokens in, a causal mask, blocks that add to a stream, the next
-# token's logits out, and that loss.
+# The first five are nearly everywhere; below them, models differ. (Experts, many networks of which each token uses a few, are the one row
+# that this page leaves out.) What none of them changed: tokens in, a causal mask, blocks that add to a stream, logits of the next token out.
 #
 # ## 16b.2 The planks
 #
-# **RMSNorm** ([Zhang and Sennrich, 2019](https://arxiv.org/abs/1910.07467)) divides a vector by its size. LayerNorm subtracts the mean first, and adds a bias at the end;
-# the authors found both dispensable. Less work, same effect.
+# **RMSNorm** ([Zhang and Sennrich, 2019](https://arxiv.org/abs/1910.07467)) divides a vector by its size and multiplies by a gain. LayerNorm subtracts the mean first;
+# the authors found that dispensable: less work, same effect.
 #
 # **SwiGLU** ([Shazeer, 2020](https://arxiv.org/abs/2002.05202)) has three maps where the network had two: one of them, through SiLU ($z\,\sigma(z)$), says how much of the other passes. So that it costs no more, its
 # inner width shrinks by a third, from $4d$ to $\tfrac83 d$. It won in the paper's comparison, and the author attributes that "to divine benevolence".
@@ -157,11 +157,11 @@ ch16b.planks_table(records)
 
 # %% [markdown]
 # How far does that go? It's one text, in characters, models of 214 thousand <!-- recorded: planks --> parameters and 1,000 steps. Three planks were never meant to lower this loss: grouped queries, windows
-# and latents save memory, which is why the table has a column for it. Two, QK-norm and no biases, are for the stability of models ten thousand times larger; nothing
-# here was ever unstable. And [Narang et al. (2021)](https://arxiv.org/abs/2102.11972), who tried dozens of such changes on one large model, found that most
-# don't help, gated networks and RMSNorm among the exceptions.
+# and latents save memory, which is why the table has a column for it. Two, QK-norm and no biases, are for the stability of models ten thousand times larger; none of our runs
+# diverged. And [Narang et al. (2021)](https://arxiv.org/abs/2102.11972), who tried dozens of changes to the Transformer in one code base, found that most
+# don't help; gated networks and RMSNorm did.
 #
-# ## 16b.4 All of them, trained
+# ## 16b.4 Five of them, trained
 #
 # This book comes with a small model of today's kind that others trained: [glassllm](https://github.com/Oseiasdfarias/glassllm) has read
 # Lewis Carroll. Its configuration, in the words of Llama's files: `hidden_size: 128`, `num_hidden_layers: 4`, `num_attention_heads: 4`, `num_key_value_heads: 2`,
@@ -222,8 +222,8 @@ ch16b.cache_explorer()
 # %% [markdown]
 # <details><summary>What you should see</summary>
 #
-# One text of Llama 2 7B takes 17 GB, more than the model's own weights at two bytes per number; four fit. Llama 3 8B takes a quarter, Mistral's window an eighth of that, and Falcon, where all heads
-# share one head of keys and values, 64 times less than Llama 2. DeepSeek-V2, the largest of these but GPT-3, is in their midst; set its latent to "none" to see it without.
+# Llama 2 7B needs 17 GB for one text, more than for its own weights at two bytes per number. Four texts fill the card, or three beside the weights. Llama 3 8B takes a quarter; Mistral's window, an eighth of that. In Falcon all heads
+# share one head of keys and values, and it takes 64 times less than Llama 2. DeepSeek-V2 is the largest model here, and takes half of what Llama 3 8B does. Set its latent to "none" to see it without.
 #
 # </details>
 #
@@ -261,7 +261,7 @@ say(ch16b.pitfalls_said(w, carroll))
 # - [Narang et al. (2021)](https://arxiv.org/abs/2102.11972): *Do Transformer modifications transfer across implementations and applications?*
 # - [Touvron et al. (2023)](https://arxiv.org/abs/2302.13971): Llama, and which plank is from where. [Llama 2](https://arxiv.org/abs/2307.09288) and [Llama 3](https://arxiv.org/abs/2407.21783) followed.
 # - [Shazeer (2019)](https://arxiv.org/abs/1911.02150): one head of keys and values for all ("multi-query"), as in [Falcon](https://arxiv.org/abs/2311.16867).
-# - [DeepSeek-V2](https://arxiv.org/abs/2405.04434), section 2.1: latent attention with all its parts.
+# - [DeepSeek-V2](https://arxiv.org/abs/2405.04434), section 2.1: latent attention with all its parts. [Qwen3](https://arxiv.org/abs/2505.09388) and [Gemma 3](https://arxiv.org/abs/2503.19786) are in the first table.
 #
 # ## Where this comes from
 #

@@ -54,7 +54,7 @@ RECORDS = [
         0.005,
         {"rotary": [2.38] * 3, "no biases": BAD, "SwiGLU": GOOD, "window": BAD}
         | {"GPT-2, larger": [2.47, 2.47, 2.47]},
-        {"SwiGLU": [3.0, 3.0, 1.0]},
+        {"SwiGLU": [5.0, 5.0, 5.0]},
     ),
 ]
 
@@ -90,6 +90,8 @@ def test_models_are_compared_by_the_words_of_configurations():
     assert all(len(row) == 7 and row[2] == "–" for row in rows)
     has = {row[0]: dict(zip(header[3:], row[3:], strict=True)) for row in rows}
     assert has["latent attention"]["DeepSeek-V2"] == "✓"
+    for name in ("RMSNorm", "rotary positions", "no biases"):
+        assert set(has[name].values()) == {"✓"}
     assert has["grouped queries"]["DeepSeek-V2"] == "–"
     assert has["QK-norm"]["Llama 3"] == "–" and has["QK-norm"]["Qwen3"] == "✓"
     assert has["window"]["Gemma 3"].startswith("5 of 6")
@@ -197,7 +199,7 @@ def test_told_apart_only_by_all_seeds_at_both_rates():
 
 
 def test_time_is_a_ratio_of_medians_of_both_records():
-    assert ch16b.step_ratio(RECORDS, "SwiGLU") == 1.5
+    assert ch16b.step_ratio(RECORDS, "SwiGLU") == 2.5
     assert ch16b.step_ratio(RECORDS, "rotary") == 1
 
 
@@ -221,7 +223,7 @@ def test_the_table_says_all_of_it():
         *("1,000", "1,024 kB", "1.00"),
     ]
     assert by["GPT-2"][:3] == ["0.00 (−0.01 to +0.01)"] * 2 + [""]
-    assert by["SwiGLU"][2:] == ["can't tell", "1,000", "1,024 kB", "1.50"]
+    assert by["SwiGLU"][2:] == ["can't tell", "1,000", "1,024 kB", "2.50"]
     assert by["no biases"][2] == "worse" and by["all"][4] == "16 kB"
     assert "(2.510 and 2.510)" in html.text and "1,000 steps of 12 windows" in html.text
 
