@@ -51,7 +51,7 @@ const text = (at, y, words, style = {}) => view.add(svg, "text", { x: at, y, tex
   line(x(10 ** power), x(10 ** power), top, foot, { "stroke-opacity": 0.2 });
   text(x(10 ** power), foot + 16, readable(10 ** power).replace(".0", ""), { "text-anchor": "middle" });
 });
-[[16e9, "a laptop's 16 GB", 14], [80e9, "a card's 80 GB", 32]].forEach(([size, words, y]) => {
+[[16e9, "a laptop's 16 GB", 32], [80e9, "a card's 80 GB", 14]].forEach(([size, words, y]) => {
   line(x(size), x(size), y - 10, foot, { "stroke-width": 1.6, "stroke-dasharray": "5 3" });
   text(x(size) - 5, y, words, { "text-anchor": "end" });
 });
