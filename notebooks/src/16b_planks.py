@@ -96,6 +96,7 @@ ch16b.check_scores()
 from functools import partial
 
 from annotated.gpt import GPT, GPTConfig
+from annotated.page import ch16b
 from annotated.variants import SlidingWindowAttention, window_mask
 
 config = GPTConfig(9, d_model=8, heads=2, layers=3, d_ff=8)
@@ -156,7 +157,7 @@ say(ch16b.planks_said(records))
 ch16b.planks_table(records)
 
 # %% [markdown]
-# How far does that go? It's one text, in characters, models of 214 thousand <!-- recorded: planks --> parameters and 1,000 steps. Three planks were never meant to lower this loss: grouped queries, windows
+# How far does that go? It's one text, in characters, models of two hundred thousand parameters, a thousand steps. Three planks were never meant to lower this loss: grouped queries, windows
 # and latents save memory, which is why the table has a column for it. Two, QK-norm and no biases, are for the stability of models ten thousand times larger; none of our runs
 # diverged. And [Narang et al. (2021)](https://arxiv.org/abs/2102.11972), who tried dozens of changes to the Transformer in one code base, found that most
 # don't help; gated networks and RMSNorm did.
@@ -223,7 +224,7 @@ ch16b.cache_explorer()
 # <details><summary>What you should see</summary>
 #
 # Llama 2 7B needs 17 GB for one text, more than for its own weights at two bytes per number. Four texts fill the card, or three beside the weights. Llama 3 8B takes a quarter; Mistral's window, an eighth of that. In Falcon all heads
-# share one head of keys and values, and it takes 64 times less than Llama 2. DeepSeek-V2 is the largest model here, and takes half of what Llama 3 8B does. Set its latent to "none" to see it without.
+# share one head of keys and values, and it takes 64 <!-- given: 64 --> times less than Llama 2. DeepSeek-V2 is the largest model here, and takes half of what Llama 3 8B does. Set its latent to "none" to see it without.
 #
 # </details>
 #
