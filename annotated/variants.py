@@ -81,8 +81,9 @@ def window_mask(
 class SlidingWindowAttention(MultiHeadAttention):
     """Causal attention in which a query sees the last ``window`` keys alone.
 
-    L layers of it reach back ``L · (window − 1)`` positions, and a cache needs no more
-    than ``window`` keys and values.
+    Beltagy et al. (2020), section 3.1; Jiang et al. (2023), for decoders. L layers of
+    it reach back ``L · (window − 1)`` positions, and a cache needs no more than
+    ``window`` keys and values.
 
     Args:
         sizes: of :class:`~annotated.attention.MultiHeadAttention`, its first arguments.

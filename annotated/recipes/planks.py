@@ -40,11 +40,11 @@ class Plank(NamedTuple):
 
 
 class Today(RotaryMultiHeadAttention, QueryKeyNormAttention):
-    """Queries and keys that are normalised, then turned, as in Qwen3."""
+    """Chapter 16: queries and keys that are normalised, then turned, as in Qwen3."""
 
 
 class TodayNear(SlidingWindowAttention, Today):
-    """The same in a sliding window."""
+    """Chapter 16: the same in a sliding window."""
 
 
 PLANKS = {
