@@ -40,11 +40,11 @@ class Plank(NamedTuple):
 
 
 class Today(RotaryMultiHeadAttention, QueryKeyNormAttention):
-    """Chapter 16: queries and keys that are normalised, then turned, as in Qwen3."""
+    """Attention of chapter 16, with queries and keys normalised, then turned."""
 
 
 class TodayNear(SlidingWindowAttention, Today):
-    """Chapter 16: the same in a sliding window."""
+    """Attention of chapter 16, normalised and turned, in a sliding window."""
 
 
 PLANKS = {
