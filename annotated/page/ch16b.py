@@ -412,7 +412,12 @@ def planks_said(records: Sequence[Record]) -> str:
         which: [name for name in parts if told(records, name) == which]
         for which in ("better", "worse", "")
     }
-    said = []
+    own = [gains(record)["GPT-2"] for record in records]
+    spread = " and ".join(f"{max(one) - min(one):.2f}" for one in own)
+    said = [
+        f"GPT-2's own seeds lie {spread} bits apart, so a plank has to be worth more "
+        "than luck."
+    ]
     for which, words in (
         ("better", "Better than GPT-2 with every seed, at both rates"),
         ("worse", "Worse with every seed, at both rates"),
@@ -425,9 +430,11 @@ def planks_said(records: Sequence[Record]) -> str:
             f"For {_listed([f'**{name}**' for name in by['']])} we can't tell: some of "
             "the seeds lie among GPT-2's, or the rates disagree."
         )
+    larger = told(records, "GPT-2, larger")
     said.append(
         "As a ruler: a quarter more in the networks "
-        f"({_worth(records, 'GPT-2, larger')})."
+        f"({_worth(records, 'GPT-2, larger')})"
+        f"{f' is {larger}' if larger else ' can’t be told from luck, either'}."
     )
     return " ".join(said)
 

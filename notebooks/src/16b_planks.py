@@ -157,7 +157,8 @@ say(ch16b.planks_said(records))
 ch16b.planks_table(records)
 
 # %% [markdown]
-# How far does that go? It's one text, in characters, models of two hundred thousand parameters, a thousand steps. Three planks were never meant to lower this loss: grouped queries, windows
+# How far does that go? It's one text, in characters, and models of two hundred thousand parameters after a thousand steps. That's early: what a plank gives
+# may be a head start that others make up for later. Three planks were never meant to lower this loss: grouped queries, windows
 # and latents save memory, which is why the table has a column for it. Two, QK-norm and no biases, are for the stability of models ten thousand times larger; none of our runs
 # diverged. And [Narang et al. (2021)](https://arxiv.org/abs/2102.11972), who tried dozens of changes to the Transformer in one code base, found that most
 # don't help; gated networks and RMSNorm did.

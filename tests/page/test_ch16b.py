@@ -258,12 +258,17 @@ def test_the_picture_has_a_dot_for_each_seed(monkeypatch):
 def test_words_follow_from_the_records():
     said = ch16b.planks_said(RECORDS)
     wanted = "at both rates: **rotary** (+0.09 and +0.13 bits per character). Worse"
-    assert said.startswith("Better than GPT-2 with every seed, ") and wanted in said
+    assert said.startswith("GPT-2's own seeds lie 0.02 and 0.02 bits apart, so")
+    assert "luck. Better than GPT-2 with every seed, " in said and wanted in said
     assert "at both rates: **no biases** (−0.10 and −0.10 bits per character)." in said
     unclear = "For **RMSNorm**, **SwiGLU**, **grouped**, **QK-norm** and **window** we"
     assert unclear in said
-    assert said.endswith("in the networks (+0.02 and +0.04 bits per character).")
+    end = "in the networks (+0.02 and +0.04 bits per character) is better."
+    assert said.endswith(end)
     said = ch16b.planks_said([record(0.01, {})] * 2)
+    assert said.endswith(
+        "(0.00 and 0.00 bits per character) can’t be told from luck, either."
+    )
     assert "etter" not in said and "**no biases** and **window** we can't" in said
     both = [record(0.01, {"rotary": GOOD, "SwiGLU": GOOD})] * 2
     said = ch16b.planks_said(both)

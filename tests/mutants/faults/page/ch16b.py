@@ -87,6 +87,9 @@ FAULTS = {
     "planks_said": [
         ('("GPT-2", *CONTROLS, *BOTH)', '("GPT-2",)', "controls are planks"),
         ("if told(records, name) == which", "if told(records, name)", "all alike"),
+        ("f' is {larger}' if larger else", "f' is {larger}' if not larger else",
+         "the ruler is told wrongly"),
+        ("max(one) - min(one)", "max(one)", "half of the spread"),
         ('if by[""]:', "if not by['']:", "what can't be told isn't said"),
     ],
     "_worth": [
