@@ -256,18 +256,19 @@ def gains(record: Record) -> dict[str, list[float]]:
     return {name: [mean - one for one in several] for name, several in bits.items()}
 
 
-def told(records: Sequence[Record], name: str) -> str:
-    """Return how a model compares with GPT-2: "better", "worse", or "" for neither.
+def told(records: Sequence[Record], name: str, other: str = "GPT-2") -> str:
+    """Return how a model compares with another: "better", "worse", or "" for neither.
 
-    It is better if at each rate each of its seeds is better than each of GPT-2's.
+    It is better if at each rate each of its seeds is better than each of the other's.
 
     Args:
         records: one for each rate.
         name: of the model.
+        other: name of the other one.
     """
     found = set()
     for one in map(gains, records):
-        ours, theirs = one[name], one["GPT-2"]
+        ours, theirs = one[name], one[other]
         better, worse = min(ours) > max(theirs), max(ours) < min(theirs)
         found.add("better" if better else "worse" if worse else "")
     return found.pop() if len(found) == 1 else ""
@@ -354,6 +355,30 @@ def mean_gains(records: Sequence[Record], name: str) -> list[float]:
     return [statistics.mean(gains(record)[name]) for record in records]
 
 
+def check_runs(records: Sequence[Record]) -> None:
+    """Check what the page says of sizes, steps and rates, and that no run diverged.
+
+    Args:
+        records: one for each rate.
+    """
+    for record in records:
+        recipe, rows = record["recipe"], record["rows"]
+        assert recipe["text"] == "library" and recipe["steps"] == 1000
+        assert len(rows) == 3 * len(PLANKS) and len({row["seed"] for row in rows}) == 3
+        sizes = {row["plank"]: row["parameters"] for row in rows}
+        alike = [size for name, size in sizes.items() if name not in CONTROLS]
+        assert max(alike) / min(alike) < 1.003 and 200_000 < min(alike) < 220_000
+        assert max(row["bits"] for row in rows) < 3, "one diverged"
+    assert len({record["recipe"]["rate"] for record in records}) == 2
+    stands_out = [
+        name
+        for name in PLANKS
+        if name not in (*CONTROLS, *BOTH) and told(records, name) == "better"
+    ]
+    assert stands_out == ["rotary"], stands_out
+    print("recorded: sizes within 0.3 %, rates, seeds and steps as the page says")
+
+
 def planks_picture(records: Sequence[Record]) -> Html:
     """Draw what each plank is worth, a dot for each seed and rate.
 
@@ -430,6 +455,11 @@ def planks_said(records: Sequence[Record]) -> str:
             f"For {_listed([f'**{name}**' for name in by['']])} we can't tell: some of "
             "the seeds lie among GPT-2's, or the rates disagree."
         )
+    for name in BOTH:
+        how = told(records, name, "rotary")
+        verdict = f"is {how} than" if how else "can't be told from"
+        worth = _worth(records, name)
+        said.append(f"**{name.capitalize()}** ({worth}) {verdict} rotary alone.")
     larger = told(records, "GPT-2, larger")
     said.append(
         "As a ruler: a quarter more in the networks "

@@ -18,8 +18,8 @@ from annotated.page import ch16b
 ch16b.hero()
 
 # %% [markdown]
-# Afterwards you can read such a configuration word by word, say what each part is for, and work out what a model's memory of a
-# text costs. You need [chapter 16](16_gpt2.ipynb). About 17 minutes.
+# Afterwards you can read such a configuration, say what each part is for, and work out what it costs a model to remember a
+# text. You need [chapter 16](16_gpt2.ipynb). About 18 minutes.
 #
 # ## 16b.1 Who has what
 
@@ -51,8 +51,7 @@ def swiglu(x, W_gate, W_inner, W_outer):
 
 # %% [markdown]
 # **Rotary positions** ([Su et al., 2021](https://arxiv.org/abs/2104.09864)) turn queries and keys by angles that grow with the position, so a score depends on how far apart two tokens are.
-# [Chapter 5](05_positional_encoding.ipynb) derives it. No table of positions is learned, and none runs out. (Whether a model copes with lengths it
-# never trained on is [another matter](05b_train_short_test_long.ipynb).) Here in the order that Llama's files have:
+# [Chapter 5](05_positional_encoding.ipynb) derives it. No table of positions is learned, and none runs out. (Longer texts than it was trained on are [another matter](05b_train_short_test_long.ipynb).) In the order that Llama's files have:
 
 # %%
 from annotated.positions import frequencies
@@ -107,8 +106,8 @@ reached = ch16b.reach(GPT(config, near).double(), length=9)
 ch16b.window_picture(window_mask(3, 9)[0, 0], reached)
 
 # %% [markdown]
-# **Latent attention** ([DeepSeek-V2](https://arxiv.org/abs/2405.04434), 2024) keeps neither keys nor values but one short vector $c$ per token, from which both are made. That would mean making them again
-# at every step, if it weren't for a shift of brackets: $q\,(cW_K)^\top = (q\,W_K^\top)\,c^\top$. The key's map can be moved to the query:
+# **Latent attention** ([DeepSeek-V2](https://arxiv.org/abs/2405.04434), 2024) keeps one short vector $c$ per token, from which keys and values are made. They needn't even be made,
+# by a shift of brackets: $q\,(cW_K)^\top = (q\,W_K^\top)\,c^\top$. The key's map can be moved to the query:
 
 
 # %%
@@ -133,8 +132,8 @@ from annotated.page.notebook import check_close
 check_close("from c alone = with keys and values", kept, made, 1e-9)
 
 # %% [markdown]
-# In DeepSeek-V2, 128 heads read the same $c$ of 512 numbers, each through maps of its own. One thing gets in the way: a rotary turn differs from token to token, so it can't be moved. Positions
-# therefore go into one more key of 64 numbers, shared by all heads. In all, 576 numbers per token and layer, instead of $2 \cdot 128 \cdot 128 = 32{,}768$.
+# In DeepSeek-V2, 128 heads read the same $c$ of 512 numbers, each through maps of its own. But a rotary turn differs from token to token, so it can't be moved, and positions
+# go into one more key of 64 numbers, shared by all heads. In all, 576 numbers per token and layer, instead of $2 \cdot 128 \cdot 128 = 32{,}768$.
 #
 # ## 16b.3 What each one buys
 #
@@ -155,6 +154,35 @@ from annotated.page.notebook import say
 
 say(ch16b.planks_said(records))
 ch16b.planks_table(records)
+
+# %% Measured: rotary positions, the others, and all together tags=["hide-input", "proof"]
+from annotated.page.notebook import expect
+
+ch16b.check_runs(records)
+rotary = ch16b.mean_gains(records, "rotary")
+larger = ch16b.mean_gains(records, "GPT-2, larger")
+expect(
+    "16b-rotary",
+    "Rotary positions are worth more than a tenth of a bit, at both rates.",
+    rotary,
+    above=0.1,
+    unlike=("a quarter more in the networks", larger),
+)
+single = ("RMSNorm", "SwiGLU", "grouped", "QK-norm", "no biases", "window")
+expect(
+    "16b-single",
+    "No other plank alone is worth a tenth of a bit, at either rate.",
+    [x for name in single for x in ch16b.mean_gains(records, name)],
+    below=0.1,
+    unlike=("rotary positions", rotary),
+)
+expect(
+    "16b-together",
+    "All but the window are worth more than a tenth of a bit together.",
+    ch16b.mean_gains(records, "all but the window"),
+    above=0.1,
+    unlike=("SwiGLU alone", ch16b.mean_gains(records, "SwiGLU")),
+)
 
 # %% [markdown]
 # How far does that go? It's one text, in characters, and models of two hundred thousand parameters after a thousand steps. That's early: what a plank gives
@@ -215,7 +243,7 @@ print(ch16b.story(model) if model else carroll["text"])
 # %% [markdown]
 # ## 16b.5 What a cache holds
 #
-# Three of the planks are about memory. Here's the product that decides how many people one card can serve:
+# How many people can one card serve? That's decided by a product:
 # **layers × positions kept × numbers per token and layer × bytes per number**.
 
 # %% Try it: what a cache holds tags=["hide-input"]
@@ -254,7 +282,8 @@ say(ch16b.pitfalls_said(w, carroll))
 # ## 16b.8 What to remember
 #
 # - GPT-2 isn't obsolete, it's the ship: stream, causal attention, network, norm in front, next token.
-# - For the loss: rotary positions, SwiGLU. For speed and simplicity: RMSNorm. For stability of large models: QK-norm, no biases. For memory: grouped queries, windows, latents.
+# - What each is for. The loss: rotary positions, gated networks. Simplicity: RMSNorm. Stability of large models: QK-norm, no biases. Memory: grouped queries, windows, latents.
+# - At this page's size, rotary positions were the only plank that stood out from luck by itself.
 # - Compare planks at equal size, with several seeds, at more than one rate, and with a ruler: what would the same parameters buy elsewhere?
 # - The cache costs layers × positions × (2 × heads of keys × their width) numbers per text.
 #

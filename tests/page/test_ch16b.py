@@ -194,6 +194,8 @@ def test_told_apart_only_by_all_seeds_at_both_rates():
     wanted = {"rotary": "better", "no biases": "worse", "GPT-2, larger": "better"}
     for name in PLANKS:
         assert ch16b.told(RECORDS, name) == wanted.get(name, ""), name
+    assert ch16b.told(RECORDS, "rotary", "no biases") == "better"
+    assert ch16b.told(RECORDS, "GPT-2, larger", "rotary") == "worse"
     touching = [record(0.01, {"rotary": [2.5, 2.4, 2.4]})] * 2
     assert ch16b.told(touching, "rotary") == "", "as good as GPT-2's best isn't better"
 
@@ -226,6 +228,34 @@ def test_the_table_says_all_of_it():
     assert by["SwiGLU"][2:] == ["can't tell", "1,000", "1,024 kB", "2.50"]
     assert by["no biases"][2] == "worse" and by["all"][4] == "16 kB"
     assert "(2.510 and 2.510)" in html.text and "1,000 steps of 12 windows" in html.text
+
+
+def test_runs_are_those_that_the_page_tells_of(capsys):
+    def sized(records, **sizes):
+        return [
+            one
+            | {
+                "rows": [
+                    row | {"parameters": sizes.get(row["plank"], 214_000)}
+                    for row in one["rows"]
+                ]
+            }
+            for one in records
+        ]
+
+    ch16b.check_runs(sized(RECORDS, **{"GPT-2, larger": 250_000}))
+    assert "as the page says" in capsys.readouterr().out
+    alone, both = {"rotary": GOOD}, {"rotary": GOOD, "SwiGLU": GOOD}
+    wrong = [
+        sized([record(0.01, alone)] * 2),  # one rate
+        sized([record(0.01, both), record(0.005, both)]),  # another stands out, too
+        sized([record(0.01, alone), record(0.005, {"rotary": [2.4, 2.4]})]),
+        sized([record(0.01, alone), record(0.005, alone | {"all": [9.0] * 3})]),
+        sized(RECORDS, rotary=216_000),
+    ]
+    for records in wrong:
+        with pytest.raises(AssertionError):
+            ch16b.check_runs(records)
 
 
 def test_the_picture_has_a_dot_for_each_seed(monkeypatch):
@@ -270,8 +300,13 @@ def test_words_follow_from_the_records():
         "(0.00 and 0.00 bits per character) can’t be told from luck, either."
     )
     assert "etter" not in said and "**no biases** and **window** we can't" in said
-    both = [record(0.01, {"rotary": GOOD, "SwiGLU": GOOD})] * 2
+    assert (
+        "**All** (0.00 and 0.00 bits per character) can't be told from rotary" in said
+    )
+    both = [record(0.01, {"rotary": GOOD, "SwiGLU": GOOD, "all": [2.3] * 3})] * 2
     said = ch16b.planks_said(both)
+    assert "**All** (+0.21 and +0.21 bits per character) is better than rotary" in said
+    assert "**All but the window** (0.00 and 0.00 bits per character) is worse" in said
     assert ": **rotary** (+0.09 and +0.09 bits per character) and **SwiGLU** (+" in said
     assert "Worse" not in said
 

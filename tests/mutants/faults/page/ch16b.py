@@ -43,6 +43,7 @@ FAULTS = {
          "from GPT-2's worst"),
     ],
     "told": [
+        ("one[name], one[other]", 'one[name], one["GPT-2"]', "always with GPT-2"),
         ("min(ours) > max(theirs)", "max(ours) > max(theirs)", "one seed is enough"),
         ("min(ours) > max(theirs)", "min(ours) >= max(theirs)", "a draw is better"),
         ('found.pop() if len(found) == 1 else ""', "max(found)", "one rate is enough"),
@@ -73,6 +74,15 @@ FAULTS = {
     ],
     "mean_gains": [
         ("gains(record)[name]", 'gains(record)["GPT-2"]', "always GPT-2"),
+    ],
+    "check_runs": [
+        ('if name not in CONTROLS]', "if name in CONTROLS]", "controls alone"),
+        ('assert max(row["bits"] for row in rows) < 3', "assert True",
+         "what diverged isn't noticed"),
+        ('assert stands_out == ["rotary"]', 'assert "rotary" in stands_out',
+         "others may stand out, too"),
+        ('{record["recipe"]["rate"] for record in records}) == 2',
+         '{record["recipe"]["rate"] for record in records}) > 0', "one rate is enough"),
     ],
     "planks_picture": [
         ("max(own)", "0", "the band ends at the mean"),
