@@ -327,7 +327,7 @@ def planks_table(records: Sequence[Record]) -> Html:
     rates = [f"rate {record['recipe']['rate']:g}" for record in records]
     recipe, mean = records[0]["recipe"], _means(records, "GPT-2")
     return show_table(
-        ("replaced", *rates, "than GPT-2", "parameters", "cache", "time"),
+        ("replaced", *rates, "verdict", "parameters", "cache", "time"),
         rows,
         caption="Bits per character below GPT-2's mean "
         f"({' and '.join(f'{bits:.3f}' for bits in mean)}): of three seeds the mean, "
