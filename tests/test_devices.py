@@ -21,6 +21,7 @@ from annotated import (
     sparse,
     speculative,
     transformer_xl,
+    variants,
 )
 from annotated.adaptive import AdaptiveEmbedding, AdaptiveSoftmax
 from annotated.attention import (
@@ -148,6 +149,8 @@ NOT_RUN = {
         **dict.fromkeys(("encode", "decode"), NO_TENSOR),
         **dict.fromkeys(("to_llama", "glass_model"), OWN),
     },
+    "recipes.planks": {"plank_config": NO_TENSOR, "seconds_per_step": OWN},
+    "variants": {"cache_numbers": NO_TENSOR},
     "speculative": dict.fromkeys(("expected_tokens", "expected_speedup"), NO_TENSOR),
     "gpt2": {"count_parameters": NO_TENSOR, "official_gpt2": OWN},
     "recipes.gpt2": {
@@ -175,7 +178,7 @@ MODULES = [
         "speculative",
         "text",
     ),
-    *("bert", "training", "transformer", "transformer_xl", "weights"),
+    *("bert", "training", "transformer", "transformer_xl", "variants", "weights"),
 ]
 for name in MODULES:  # so that recipes.dates and the others are there
     import_module(f"annotated.{name}")
@@ -346,6 +349,22 @@ def _():
 def _():
     rotary_embedding(draw(2, 4, 8), start=3).sum().backward()
     on_gpu(RotaryMultiHeadAttention(8, 2))(draw(2, 3, 8))
+
+
+@case(
+    "variants.QueryKeyNormAttention",
+    "variants.SlidingWindowAttention",
+    "variants.window_mask",
+    "recipes.planks.Today",
+    "recipes.planks.TodayNear",
+    "recipes.planks.plank_model",
+)
+def _():
+    near = variants.window_mask(3, 5, device=GPU)
+    on_gpu(variants.QueryKeyNormAttention(8, 2))(draw(2, 5, 8), mask=near)
+    for name in ("all but the window", "all"):  # their attentions are all of these
+        model = on_gpu(recipes.planks.plank_model(name, d_model=8, heads=2, layers=1))
+        learns(next_token_loss, model, pair(2, 40))
 
 
 @case("recurrent_attention.ScoredAttention", "recurrent_attention.AdditiveAttention")
