@@ -734,6 +734,8 @@ ch03.check_traps()
 #   at in a translator: a neighbouring word, grammar, the rarest words.
 # - [Bloem (2019)](https://peterbloem.nl/blog/transformers): the essay that the
 #   roses come from.
+# - [Page 16b](16b_planks.ipynb): heads that share keys and values, and all else that has
+#   changed since.
 #
 # **Deeper.** [3b. Layouts, einsum and speed](03b_layouts.ipynb) ·
 # [3c. How many heads?](03c_how_many_heads.ipynb)

@@ -883,6 +883,8 @@ ch05.check_slips()
 #
 # ## Further reading
 #
+# - [Page 16b](16b_planks.ipynb): rotary positions in today's models, beside all else that
+#   has changed since.
 # - [Vaswani et al. (2017)](https://arxiv.org/abs/1706.03762), section 3.5: the clocks.
 #   Table 3, row E, shows learned positions doing equally well.
 # - [Su et al. (2021)](https://arxiv.org/abs/2104.09864): rotary positions.

@@ -998,6 +998,7 @@ ch06.one_stack()
 #
 # ## Further reading
 #
+# - [Page 16b](16b_planks.ipynb): which of these parts are replaced today, one at a time.
 # - [Vaswani et al. (2017)](https://arxiv.org/abs/1706.03762): section 3 is this chapter,
 #   table 3 has the sizes.
 # - [Elhage et al. (2021)](https://transformer-circuits.pub/2021/framework/index.html):

@@ -384,6 +384,6 @@ ch06c.check_today(rms_norm, swiglu)
 # %% [markdown]
 # None of these changes what the parts are *for*. A gated network has three matrices
 # instead of two, so its inner width is usually set to $\tfrac83 d$: the same parameters
-# as $4d$ without the gate.
+# as $4d$ without the gate. [Page 16b](16b_planks.ipynb) measures what each change buys.
 #
 # [Back to chapter 6](06_encoder_decoder.ipynb).

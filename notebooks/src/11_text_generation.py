@@ -909,6 +909,8 @@ cost()
 # %% [markdown]
 # ## Further reading
 #
+# - [Chapter 16](16_gpt2.ipynb) goes on from here: tokens of bytes, official weights;
+#   [page 16b](16b_planks.ipynb): what has changed since.
 # - [Radford et al. (2018)](https://cdn.openai.com/research-covers/language-unsupervised/language_understanding_paper.pdf)
 #   and [(2019)](https://cdn.openai.com/better-language-models/language_models_are_unsupervised_multitask_learners.pdf):
 #   GPT and GPT-2.

@@ -902,6 +902,8 @@ print(relative_shift(address.flip(-1)))  # the e wants 12 11 10 first
 # %% [markdown]
 # ## Further reading
 #
+# - [Page 16b](16b_planks.ipynb): sliding windows and small caches, today's ways to long
+#   texts.
 # - [Dai et al. (2019)](https://arxiv.org/abs/1901.02860), *Transformer-XL*:
 #   sections 3.2 and 3.3; the shift is in appendix B.
 # - [Al-Rfou et al. (2018)](https://arxiv.org/abs/1808.04444): the plain model, 64 layers,
