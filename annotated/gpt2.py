@@ -54,7 +54,8 @@ def initialise(model: GPT, std: float = 0.02, scaled: bool = True) -> GPT:
 
     Matrices and tables are normal, biases 0. What writes to the residual stream, two
     matrices in each block, is divided by the root of their number (section 2.3), so
-    that the sum of all is as large in a deep model as in a shallow one.
+    that the sum of all is as large in a deep model as in a shallow one. (In OpenAI's
+    code the table of positions has half the deviation; the paper doesn't say.)
 
     Args:
         model: any GPT; its norms stay as they are.

@@ -243,9 +243,10 @@ def tokens_figure(record: Mapping[str, Any]) -> Html:
         said.append(f"{size} tokens, context {context}: " + dots(bits, ".2f"))
     (longer,) = (context for size, context in runs if context != usual)
     top = max(row["bits"] for row in runs[256, longer])
-    ax.annotate(f"bytes in windows of {longer}", (256, top), (10, -3),
+    ax.annotate(f"bytes, windows of {longer}", (256, top), (10, 0),
                 textcoords="offset points", color=OTHER, va="center")  # fmt: skip
     ax.set(xscale="log", xlabel="size of the vocabulary", ylabel="bits per byte")
+    ax.set_ylim(top=top + 0.06)
     ax.set_xticks(sizes, [f"{size:,}" for size in sizes])
     ax.minorticks_off()
     return show(
@@ -275,10 +276,10 @@ def tokens_said(record: Mapping[str, Any]) -> str:
         f"multiplications, is {gain:.2f} bits per byte better than one that reads "
         "bytes. A token packs several letters into one position, so the same window "
         "sees more text, and the same work reads more of it. Giving bytes the longer "
-        f"window doesn't help here (it's {slower:.2f} worse), since it leaves fewer "
-        f"windows. The best has {best:,}. With 4,096, most of the work goes into the "
-        "output, and many tokens are too rare in two megabytes to be learned. GPT-2 "
-        "read 40 gigabytes."
+        f"window doesn't help here (it's {slower:.2f} worse; for the same work there "
+        f"are fewer windows). The best vocabulary has {best:,}. With 4,096, most of "
+        "the work goes into the output, and our two megabytes show many tokens only "
+        "a few times. GPT-2 read 40 gigabytes: enough, it seems, for 50,257."
     )
 
 
@@ -452,7 +453,11 @@ def check_ends(ends: Mapping[str, Sequence[float]]) -> None:
     grown, wanted = plain[-1] / plain[0], (DEPTHS[-1] / DEPTHS[0]) ** 0.5
     assert 0.75 * wanted < grown < 1.25 * wanted, grown
     assert max(factored) < 1.25 * min(factored), factored
-    print(f"✓ about as √N: {grown:.1f} times from 2 blocks to 48; with it, not at all")
+    times = factored[-1] / factored[0]
+    print(
+        f"✓ from 2 blocks to 48 it grows {grown:.1f} times (√24 is {wanted:.1f}: what "
+        f"is added isn't quite independent), with the factor {times:.1f} times"
+    )
 
 
 def depth_said(record: Mapping[str, Any]) -> str:
@@ -499,7 +504,7 @@ def sizes_table() -> Html:
         tables = (config.vocab_size + config.max_len) * config.d_model / counted
         row = name, shape, f"{counted:,}", PAPER[name], f"{tables:.0%}"
         rows.append(row)
-    header = "", "blocks × width", "parameters", "in the paper", "share of the tables"
+    header = "", "blocks × width", "parameters", "in the paper", "share of tables"
     return show_table(header, rows, "Formula and module agree on every one.")
 
 
@@ -567,4 +572,4 @@ def continuations(
         ids = ids.to(model.embedding.weight.device)
         more = sample(model, ids, max_new_tokens=8, top_k=1)[0].tolist()
         rows.append((prompt.replace("\n", " ⏎ "), tokenizer.decode(more)))
-    return show_table(("prompt", "goes on"), rows)
+    return show_table(("prompt", "continues with"), rows)

@@ -18,13 +18,13 @@ tokenizer = gpt2_tokenizer()
 ch16.hero(tokenizer)
 
 # %% [markdown]
-# By the end of this chapter you can write GPT-2's tokenizer and the model itself in twenty lines each, load OpenAI's weights into your own blocks, begin a deep
-# model so that its signal survives, and compare models whose tokens aren't the same. You need [chapter 11](11_text_generation.ipynb)'s GPT, and byte-pair encoding
-# from [page 9c](09c_subwords.ipynb) helps. About 35 minutes.
+# By the end of this chapter you can write GPT-2's tokenizer and the model itself in twenty lines each, load OpenAI's weights into your own blocks, initialise a deep
+# model, and compare models whose tokens aren't the same. You need [chapter 11](11_text_generation.ipynb)'s GPT, and byte-pair encoding
+# from [page 9c](09c_subwords.ipynb) helps. About 40 minutes.
 #
 # ## 16.1 Any text there is
 #
-# Words leave most names unknown. Letters make long texts, and there are 150,000 of them in Unicode. GPT-2 starts from something smaller: the **bytes** of UTF-8, in which nearly every text on your disk is already written. There are 256. A Latin letter takes one,
+# Words leave most names unknown. Characters make long texts, and Unicode has 150,000 of them. GPT-2 starts from something smaller: the **bytes** of UTF-8, in which nearly every text on your disk is already written. There are 256. An ASCII letter takes one,
 # `é` two, `中` three, 👍 four:
 
 # %%
@@ -33,7 +33,7 @@ for letter in "aé中👍":
 
 # %% [markdown]
 # So nothing is ever unknown. But bytes make even longer texts than letters, so byte-pair encoding joins (*merges*) them: *of all neighbours in the text, join the pair that was
-# learned first; repeat.* GPT-2 learned 50,000 merges from its training text, 40 gigabytes of web pages linked to on Reddit, and its list of ranks comes with this book. A token's rank is its id. (256 bytes, 50,000 merges and one special token: 50,257.)
+# learned first; repeat.* GPT-2 learned 50,000 merges from its training text, 40 gigabytes of web pages linked to on Reddit, and its list of ranks comes with this book. A token's **rank** says when it was learned, and it's the token's id, too. (256 bytes, 50,000 merges and one special token: 50,257.)
 
 
 # %%
@@ -55,7 +55,7 @@ def join(piece, ranks, most=99):
     return tokens
 
 
-ranks = tokenizer.ranks  # {b"!": 0, …, b" the": 262, …}
+ranks = tokenizer.ranks  # first the 256 bytes, then b" t": 256, …
 print([ranks[token] for token in join(" unhappily", ranks)])
 
 # %% Try it: join by join tags=["hide-input"]
@@ -73,12 +73,13 @@ play(
     word=[" unhappily", "unhappily", " UNHAPPILY", "1234567", "中国"],
     joins=(0, 8),
     start={"joins": 0},
-    caption="Below each token: its rank. ␣ is a space.",
+    caption="Below each token: its rank. ␣ is a space. When no pair has a rank, "
+    "nothing is joined any more.",
 )
 
 # %% [markdown]
-# Frequent words come out whole. Others fall into pieces that need not mean anything: the list knows what's *common*, not what's a syllable. One thing is done before: a pattern cuts the text into
-# words, numbers and runs of signs, each with the space before it, and no merge crosses a cut. (Otherwise `dog.`, `dog!` and `dog?` would all become tokens.) And the way back is one line, if you join the *bytes* first and decode then:
+# Frequent words come out whole. Others fall into pieces that need not mean anything: the list knows what's *common*, not what's a syllable. One step comes first: a pattern cuts the text into
+# words, numbers and punctuation, each with the space before it, and no merge crosses a cut. (Otherwise `dog.`, `dog!` and `dog?` would all become tokens.) And the way back is one line, if you join the *bytes* first and decode then:
 
 # %%
 from annotated.byte_bpe import PIECE, split_text
@@ -98,12 +99,8 @@ ch16.check_tokenizer(tokenizer)
 ch16.tokenizer_explorer(tokenizer)
 
 # %% [markdown]
-# <details><summary>What you should see</summary>
-#
-# A model gets the ids, and nothing else. `hello`, ` hello`, `Hello` and `HELLO` are strangers to each other until training makes them similar. It never sees letters, so spelling a token backwards means knowing by heart how each token is spelt.
+# **A model gets the ids, and nothing else.** `hello`, ` hello`, `Hello` and `HELLO` are strangers to each other until training makes them similar. It never sees letters, so to spell a token backwards it must have memorised how each token is spelt.
 # Digits are joined as they come: 1234567 is `123`, `45`, `67`, so the hundreds of one number stand above the tens of another.
-#
-# </details>
 #
 # What about other languages? All text can be read, but not at the same price:
 
@@ -111,17 +108,17 @@ ch16.tokenizer_explorer(tokenizer)
 ch16.languages_figure(tokenizer)
 
 # %% [markdown]
-# If you pay by the token, you pay for that, and the context fills up sooner, too. It needn't be so: today's tokenizers have 100,000 to 250,000 tokens, learned from more languages.
+# If you pay by the token, you pay for that, and the context fills up sooner, too. Today's tokenizers have 100,000 to 250,000 tokens, learned from more languages; the gap is smaller, and still there ([Petrov et al., 2023](https://arxiv.org/abs/2305.15425)).
 #
 # **One token is special.** `<|endoftext|>`, id 50256, stands between the documents that GPT-2 read. What if a *user* types these letters?
 
 # %%
-typed = "Hi.<|endoftext|>"
+typed = "<|endoftext|>"
 print(tokenizer.encode(typed))
 print(tokenizer.encode(typed, allow_special=True))
 
 # %% [markdown]
-# Text stays text, seven tokens of it, unless your own code asks for the special one. Other tokenizers turn it into the special token unless you forbid it. Then anybody who can write to your model
+# Text stays text, seven tokens of it, unless your own code asks for the special one. Hugging Face's tokenizer does the opposite, and `tiktoken` refuses such a text with an error. If typed letters become the special token, anybody who can write to your model
 # can end its document, or in a chat model, begin a message in another role.
 #
 # ## 16.2 One number, three perplexities
@@ -151,14 +148,14 @@ held_out = standard_library("validation")
 nats = text_nats(model, text.validation, GPT2_RECIPE.model["max_len"])
 
 # %% [markdown]
-# How good is it? In total, it needs so many nats for the held-out text. Papers then divide by something, and exponentiate:
+# How good is it? On the held-out text it spends this many nats in all. Papers then divide by something, and exponentiate:
 
 # %% Table: one number of nats tags=["hide-input"]
 ch16.perplexities_table(nats, held_out, len(text.validation) - 1)
 
 # %% [markdown]
 # The same model, the same text, and nothing is wrong with any row. (Words of code are long, so the second one is absurd. In prose it looks respectable.) For GPT-2 small, the paper reports 29.41 <!-- given: 29.41 --> on WikiText-2 and 37.50 <!-- given: 37.50 --> on WikiText-103. Their
-# test texts are the *same*. So the two numbers can only differ in how the text was prepared and in what was counted, which the paper doesn't say, and [people who try](https://github.com/huggingface/transformers/issues/483) get others. (Overlap the windows, so that each token sees more of the past, and the nats themselves fall.)
+# test articles are the same, but for which rare words were replaced by `<unk>`. The paper says roughly what it did (it undoes the data set's own tokenization, and divides by "canonical units"), but not enough to repeat it: [people who try](https://github.com/huggingface/transformers/issues/483) get other numbers. (Overlap the windows, so that each token sees more of the past, and the nats themselves fall.)
 #
 # **Bits per byte** end the argument: total nats, divided by ln 2 and by the bytes of the text. No tokenizer can change *that* denominator. (The largest GPT-2 needs 0.93 <!-- given: 0.93 --> on Wikipedia, in the paper's table 3.) So with them we can ask whether tokens are worth it:
 
@@ -216,7 +213,7 @@ def read(w, tokens, heads):
 ch16.gelu_figure()
 
 # %% [markdown]
-# So in this book it's `GPT` with another configuration, and `load_gpt2` gives every tensor of the file its place. We check it on random weights in a small size; what was never here to run is the real file of half a gigabyte.
+# So in this book it's `GPT` with another configuration, and `load_gpt2` gives every tensor of the file its place. We check it on random weights in a small size; the real file, half a gigabyte, we couldn't run here.
 
 # %%
 from annotated.page.notebook import show_source
@@ -237,16 +234,18 @@ ch16.check_encoder(small, row)
 # [exercise](../book/exercises/16_gpt2.ipynb).
 #
 # ## 16.4 How large is it?
+#
+# For the rough number in your head: each block has $12 d^2$ parameters, four $d \times d$ matrices in attention and eight in the network. The two tables, of tokens and positions, have $(v + t)\,d$.
 
 # %% Table: four sizes tags=["hide-input"]
 ch16.sizes_table()
 
 # %% [markdown]
-# For the rough number in your head: each block has $12 d^2$, four $d \times d$ matrices in attention and eight in the network; then the tables, $(v + t)\,d$ with $t$ positions. In the small model nearly a third is vocabulary.
+# In the small model nearly a third is tables.
 #
 # (If you wonder about the paper's column: OpenAI [counted wrongly](https://github.com/openai/gpt-2), said so, and the names stuck. Many still call the small one "117M".)
 #
-# ## 16.5 How it begins
+# ## 16.5 How it is initialised
 #
 # A network that knows nothing should say so: all tokens alike, a loss of $\ln v$. Before you train, look at the first loss. It's the cheapest test there is. The classic mistake is to tie the output to an `nn.Embedding`
 # as PyTorch draws it, with standard deviation 1:
@@ -272,11 +271,11 @@ shares = ch16.embedding_shares()
 say(
     "What does it save? Not the last blocks: the factor is the same for all, so "
     "they add as much, compared with each other, as before. It saves what "
-    "*enters*. After 48 blocks, the token's own vector is "
+    "*enters*. After 48 blocks, token and position together are "
     f"{shares[False]:.1%} of the stream's size without the factor, and "
-    f"{shares[True]:.0%} with it. So at the first step the model still knows "
-    "which token it's at. In a post-norm model, where the sum *is* normalised, "
-    "nothing grows either way: those who ask are right about that one."
+    f"{shares[True]:.0%} with it, so more of what enters survives directly. In a "
+    "post-norm model, where the sum *is* normalised, nothing grows either way: "
+    "there, those who ask are right."
 )
 
 # %% Measured: the stream grows, or doesn't tags=["hide-input", "proof"]
@@ -319,9 +318,9 @@ ch16.walk(model, short, prompt)
 # %% [markdown]
 # `trace` works on every model of this book, and on yours: chapter 6's encoder and decoder, chapter 15's BERT. [Page 16b](16b_planks.ipynb) walks through a model of today's kind.
 #
-# ## 16.7 Ask it anything
+# ## 16.7 Tasks without training
 #
-# Our small model has read Python, and goes on with Python:
+# Our small model has read Python, and continues in Python:
 
 # %% Table: ours goes on tags=["hide-input"]
 ch16.continuations(model, short, ch16.CODE_PROMPTS)
@@ -339,12 +338,12 @@ official = official_gpt2(download)
 ch16.continuations(official, tokenizer)
 
 # %% [markdown]
-# *"The capital of France is"* isn't a question; it's a text that breaks off. How far this went, says the paper's section 3: on CoQA, questions about a text, 55 F1 without a single training example; French to English 11.5 BLEU, <!-- given: 11.5 --> English to French 5,
-# from a corpus out of which foreign pages had been filtered; and a summary asked for by `TL;DR:` hardly better than three random sentences of the article. Examples in the prompt (**few-shot**) and a hundred times the parameters followed a year later ([Brown et al., 2020](https://arxiv.org/abs/2005.14165)).
+# *"The capital of France is"* isn't a question; it's a text that breaks off. Section 3 of the paper says how far this went. Questions about a text (the data set CoQA) got an F1 of 55, which measures the overlap with the right words, without a single training example. Translating French to English got 11.5 <!-- given: 11.5 --> BLEU, English to French 5 ([chapter 9](09_translation.ipynb) explains BLEU),
+# from a corpus out of which foreign pages had been filtered. A summary asked for by `TL;DR:` was hardly better than three random sentences of the article. Examples in the prompt (**few-shot**) and a hundred times the parameters followed a year later ([Brown et al., 2020](https://arxiv.org/abs/2005.14165)).
 #
 # ## 16.8 Pitfalls
 #
-# **A prompt that ends inside a token.** `"The capital of France is "` ends with a token that's a lone space. Words and numbers come *with* their space, so what the model has mostly seen after a lone one is another space. Half a word is as bad. End where a token does.
+# **A space at the end of a prompt.** `"The capital of France is "` ends with a token that's a lone space. Words and numbers come *with* their space, so hardly any text goes on from there. Half a word is as bad. End where a word does, without its space.
 #
 # **No padding token.** GPT-2 has none. If you set `pad = <|endoftext|>` and leave padding out of the loss by its id, you leave out every real end, too, and the model never learns to stop.
 #
@@ -372,7 +371,7 @@ ch16.continuations(official, tokenizer)
 #
 # <details><summary>Why can't GPT-2 spell <em>unhappily</em> backwards without effort?</summary>
 #
-# It reads three or four ids. Which letters they stand for is something it can only have picked up from texts that spell things out.
+# It reads three ids. Which letters they stand for is something it can only have picked up from texts that spell things out.
 #
 # </details>
 #
@@ -404,7 +403,7 @@ ch16.continuations(official, tokenizer)
 # - [Hendrycks and Gimpel (2016)](https://arxiv.org/abs/1606.08415): GELU.
 # - [Petrov et al. (2023)](https://arxiv.org/abs/2305.15425): what tokenizers charge in other languages.
 # - [Brown et al. (2020)](https://arxiv.org/abs/2005.14165): GPT-3, the same and larger, and examples in the prompt.
-# - [nanoGPT](https://github.com/karpathy/nanoGPT): GPT-2 in one file, trained from nothing.
+# - [nanoGPT](https://github.com/karpathy/nanoGPT): GPT-2 in one file, trained from scratch.
 # - [Page 16b](16b_planks.ipynb): what has changed since. [Page 16c](16c_speculative.ipynb): how it writes faster.
 #
 # ## Where this comes from
