@@ -433,7 +433,7 @@ def stream_figure() -> tuple[Html, dict[str, list[float]]]:
         alt=f"Root mean square of the stream after {dots(DEPTHS)} blocks. {said}.",
         caption="Root mean square of the numbers that leave the last block (before the "
         f"last norm), before any training, width 256, weights of {STD / 256**0.5:.3f}, "
-        "which is GPT-2's 0.02 for this width.",
+        "which is GPT-2's deviation for this width.",
     )
     return picture, found
 

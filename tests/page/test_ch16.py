@@ -155,7 +155,7 @@ def tokens_record(best=2.0, most=2.2, longer=2.6):
 def test_what_tokens_are_worth_is_said():
     said = ch16.tokens_said(tokens_record())
     assert "With 1,024 tokens" in said and "is 0.50 bits per byte better" in said
-    assert "it's 0.10 worse" in said and "The best has 1,024" in said
+    assert "it's 0.10 worse" in said and "The best vocabulary has 1,024" in said
     figure = ch16.tokens_figure(tokens_record()).text
     assert "1024 tokens, context 64: 2.00 · 2.01 · 2.02" in figure
     assert "windows of 102" in figure
