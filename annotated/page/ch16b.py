@@ -426,6 +426,24 @@ def _listed(names: Sequence[str]) -> str:
     return f"{', '.join(most)} and {last}" if most else last
 
 
+def beside_rotary(records: Sequence[Record], names: Sequence[str]) -> list[float]:
+    """Return what the best of some planks is worth, as a share of rotary positions.
+
+    Args:
+        records: one for each rate.
+        names: of planks.
+
+    Returns:
+        A share for each rate.
+    """
+    gained = [mean_gains(records, name) for name in names]
+    best = [max(some) for some in zip(*gained, strict=True)]
+    return [
+        one / rotary
+        for one, rotary in zip(best, mean_gains(records, "rotary"), strict=True)
+    ]
+
+
 def planks_said(records: Sequence[Record]) -> str:
     """Return what the records say, in words that follow from them.
 
@@ -591,7 +609,7 @@ MODELS: dict[str, dict[str, Any]] = {
     "GPT-3": {"layers": 96, "heads": 96, "width": 128},
     "Llama 2 7B": {"layers": 32, "heads": 32, "width": 128},
     "Llama 3 8B": {"layers": 32, "heads": 8, "width": 128},
-    "Mistral 7B": {"layers": 32, "heads": 8, "width": 128, "window": 4096},
+    "Mistral 0.1": {"layers": 32, "heads": 8, "width": 128, "window": 4096},
     "Falcon 7B": {"layers": 32, "heads": 1, "width": 64},
     "DeepSeek-V2": {"layers": 60, "heads": 128, "width": 128, "latent": 512},
 }
@@ -661,12 +679,12 @@ def cache_explorer() -> Html:
         ],
         label="What a cache holds",
         checks=[(state, cache_bytes(state)) for state in states],
-        question="Llama 2 7B reads 32,768 tokens. How many such texts at once fit on a "
-        "card of 80 GB? And with Llama 3 8B, which has a quarter of the heads of keys "
-        "and values?",
-        caption="Each dot is a published model at the length, number of texts and "
-        "bytes that you chose; the filled one has your sizes. One step to the right is "
-        "ten times more. Weights take room, too, and aren't counted. With a latent, "
+        question="Suppose that Llama 2 7B could read 32,768 tokens (it was trained for "
+        "4,096). How many such texts at once fit on a card of 80 GB? And with Llama 3 "
+        "8B, which has a quarter of the key/value heads?",
+        caption="Each dot is a published model, as if it could read the length that "
+        "you chose; the filled one has your sizes. From line to line is a thousand "
+        "times more. Weights take up space, too, and aren't counted. With a latent, "
         "heads and their width don't matter.",
     )
 
@@ -695,9 +713,9 @@ def pitfalls_said(w: StateDict | None, carroll: Record) -> str:
     off = abs(loss["epsilon"] - loss["right"])
     assert loss["pairs"] > loss["right"] + 0.2 and off < 0.1
     return (
-        "**Halves or pairs.** Llama's files turn dimension `i` with `i + k/2`, the "
-        "paper and this book turn neighbours. Load one as the other and nothing "
-        "crashes: all shapes fit. The loss on the first sentence of *Alice* goes from "
+        "**Halves or pairs.** Llama's files on Hugging Face turn dimension `i` with "
+        "`i + k/2`; Meta's own, the paper and this book turn neighbours. Load one as "
+        "the other and nothing crashes: all shapes fit. The loss on the first sentence of *Alice* goes from "
         f"{loss['right']:.2f} to {loss['pairs']:.2f} nats per token.\n\n"
         "**A third map for free.** Replace a GELU network by a SwiGLU of the same "
         f"inner width, and the model has {swiglu_surplus():.0%} more parameters. Some "

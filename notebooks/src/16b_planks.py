@@ -18,8 +18,8 @@ from annotated.page import ch16b
 ch16b.hero()
 
 # %% [markdown]
-# Afterwards you can read such a configuration, say what each part is for, and work out what it costs a model to remember a
-# text. You need [chapter 16](16_gpt2.ipynb). About 18 minutes.
+# By the end you can read such a configuration, say what each part is for, and work out what it costs a model to remember a
+# text. You need [chapter 16](16_gpt2.ipynb). About 20 minutes.
 #
 # ## 16b.1 Who has what
 
@@ -36,7 +36,7 @@ ch16b.models_table()
 # the authors found that dispensable: less work, same effect.
 #
 # **SwiGLU** ([Shazeer, 2020](https://arxiv.org/abs/2002.05202)) has three maps where the network had two: one of them, through SiLU ($z\,\sigma(z)$), says how much of the other passes. So that it costs no more, its
-# inner width shrinks by a third, from $4d$ to $\tfrac83 d$. It won in the paper's comparison, and the author attributes that "to divine benevolence".
+# inner width shrinks by a third, from $4d$ to $\tfrac83 d$. In the paper's comparison it was among the best, beside the same gate with GELU (Gemma's), and the author attributes that "to divine benevolence".
 
 
 # %%
@@ -51,7 +51,7 @@ def swiglu(x, W_gate, W_inner, W_outer):
 
 # %% [markdown]
 # **Rotary positions** ([Su et al., 2021](https://arxiv.org/abs/2104.09864)) turn queries and keys by angles that grow with the position, so a score depends on how far apart two tokens are.
-# [Chapter 5](05_positional_encoding.ipynb) derives it. No table of positions is learned, and none runs out. (Longer texts than it was trained on are [another matter](05b_train_short_test_long.ipynb).) In the order that Llama's files have:
+# [Chapter 5](05_positional_encoding.ipynb) derives it. No table of positions is learned, and none runs out. (Longer texts than it was trained on are [another matter](05b_train_short_test_long.ipynb).) In the order that Llama's files on Hugging Face have (Meta's own turn neighbours):
 
 # %%
 from annotated.positions import frequencies
@@ -74,7 +74,7 @@ ch16b.check_parts(rms_norm, swiglu, turn)
 #
 # **No biases**: [PaLM](https://arxiv.org/abs/2204.02311) (2022) left them out, and reports more stable training of large models.
 #
-# **QK-norm** ([Henry et al., 2020](https://arxiv.org/abs/2010.04245)) normalises queries and keys, too. The norm in front of a block fixes the size of the stream, but not that of the maps
+# **QK-norm** ([Henry et al., 2020](https://arxiv.org/abs/2010.04245); for large models, [Dehghani et al., 2023](https://arxiv.org/abs/2302.05442)) normalises queries and keys, too. The norm in front of a block fixes the size of the stream, but not that of the maps
 # $W_Q$ and $W_K$, and when those grow, so do the scores. RMSNorm gives each query and key the length $\sqrt k$, so no score can exceed
 # $\sqrt k \cdot \sqrt k / \sqrt k = \sqrt k$, times the gains. With both maps ten times as large, scores are a hundred times as large; with the norm, nothing changes:
 
@@ -82,7 +82,7 @@ ch16b.check_parts(rms_norm, swiglu, turn)
 from annotated.page.notebook import show_source
 from annotated.variants import QueryKeyNormAttention
 
-show_source(QueryKeyNormAttention)
+show_source(QueryKeyNormAttention, fold="QueryKeyNormAttention")
 
 # %% Measured: scores, with and without tags=["hide-input", "proof"]
 ch16b.check_scores()
@@ -106,8 +106,8 @@ reached = ch16b.reach(GPT(config, near).double(), length=9)
 ch16b.window_picture(window_mask(3, 9)[0, 0], reached)
 
 # %% [markdown]
-# **Latent attention** ([DeepSeek-V2](https://arxiv.org/abs/2405.04434), 2024) keeps one short vector $c$ per token, from which keys and values are made. They needn't even be made,
-# by a shift of brackets: $q\,(cW_K)^\top = (q\,W_K^\top)\,c^\top$. The key's map can be moved to the query:
+# **Latent attention** ([DeepSeek-V2](https://arxiv.org/abs/2405.04434), 2024) keeps one short vector $c$ per token, from which keys and values are made. You needn't even compute them:
+# move the brackets, $q\,(cW_K)^\top = (q\,W_K^\top)\,c^\top$. The key's map can be moved to the query:
 
 
 # %%
@@ -133,12 +133,12 @@ check_close("from c alone = with keys and values", kept, made, 1e-9)
 
 # %% [markdown]
 # In DeepSeek-V2, 128 heads read the same $c$ of 512 numbers, each through maps of its own. But a rotary turn differs from token to token, so it can't be moved, and positions
-# go into one more key of 64 numbers, shared by all heads. In all, 576 numbers per token and layer, instead of $2 \cdot 128 \cdot 128 = 32{,}768$.
+# go into one more key of 64 numbers, shared by all heads. In all, 576 numbers per token and layer, instead of 2 × 128 heads × 128 numbers, which is 32,768.
 #
 # ## 16b.3 What each one buys
 #
 # Take a small GPT-2 and replace one plank. What the plank saves or costs in parameters, the networks get or give, so all
-# models are of one size. They read Python's library character by character, as in [chapter 11](11_text_generation.ipynb), with three seeds and at two learning rates.
+# models are of one size: 214,000 parameters, four blocks, width 64, four heads, 128 characters of context, a window of 32. "All" is every plank but latents. They read Python's library character by character, as in [chapter 11](11_text_generation.ipynb), with three seeds and at two learning rates, and are measured on modules held out.
 # Guess first: which plank is worth the most?
 
 # %% tags=["remove-stdout"]
@@ -171,10 +171,13 @@ expect(
 single = ("RMSNorm", "SwiGLU", "grouped", "QK-norm", "no biases", "window")
 expect(
     "16b-single",
-    "No other plank alone is worth a tenth of a bit, at either rate.",
-    [x for name in single for x in ch16b.mean_gains(records, name)],
-    below=0.1,
-    unlike=("rotary positions", rotary),
+    "Rotary positions are worth more than twice any other plank, at both rates.",
+    ch16b.beside_rotary(records, single),
+    below=0.5,
+    unlike=(
+        "all but the window",
+        ch16b.beside_rotary(records, ["all but the window"]),
+    ),
 )
 expect(
     "16b-together",
@@ -187,7 +190,7 @@ expect(
 # %% [markdown]
 # How far does that go? It's one text, in characters, and models of two hundred thousand parameters after a thousand steps. That's early: what a plank gives
 # may be a head start that others make up for later. Three planks were never meant to lower this loss: grouped queries, windows
-# and latents save memory, which is why the table has a column for it. Two, QK-norm and no biases, are for the stability of models ten thousand times larger; none of our runs
+# and latents save memory, which is why the table has a column for it. Two, QK-norm and no biases, are for the stability of models thousands to millions of times larger; none of our runs
 # diverged. And [Narang et al. (2021)](https://arxiv.org/abs/2102.11972), who tried dozens of changes to the Transformer in one code base, found that most
 # don't help; gated networks and RMSNorm did.
 #
@@ -232,7 +235,7 @@ def block(w, i, x):
 ch16b.check_today(block, w)
 
 # %% [markdown]
-# (Its own NumPy code gives these logits, too; our tests compare.) What has it learned?
+# (glassllm's own NumPy code gives the same logits; a test compares them.) What has it learned?
 
 # %% tags=["remove-stdout"]
 carroll = recorded("carroll")
@@ -243,7 +246,7 @@ print(ch16b.story(model) if model else carroll["text"])
 # %% [markdown]
 # ## 16b.5 What a cache holds
 #
-# How many people can one card serve? That's decided by a product:
+# How many people can one card serve? It depends on weights and speed, too, but a good part of the answer is a product:
 # **layers × positions kept × numbers per token and layer × bytes per number**.
 
 # %% Try it: what a cache holds tags=["hide-input"]
@@ -252,7 +255,7 @@ ch16b.cache_explorer()
 # %% [markdown]
 # <details><summary>What you should see</summary>
 #
-# Llama 2 7B needs 17 GB for one text, more than for its own weights at two bytes per number. Four texts fill the card, or three beside the weights. Llama 3 8B takes a quarter; Mistral's window, an eighth of that. In Falcon all heads
+# Llama 2 7B needs 17 GB for one text, more than for its own weights at two bytes per number. Four texts fill the card, or three beside the weights. Llama 3 8B takes a quarter; The window of Mistral's first version, an eighth of that. In Falcon all heads
 # share one head of keys and values, and it takes 64 <!-- given: 64 --> times less than Llama 2. DeepSeek-V2 is the largest model here, and takes half of what Llama 3 8B does. Set its latent to "none" to see it without.
 #
 # </details>
@@ -282,10 +285,10 @@ say(ch16b.pitfalls_said(w, carroll))
 # ## 16b.8 What to remember
 #
 # - GPT-2 isn't obsolete, it's the ship: stream, causal attention, network, norm in front, next token.
-# - What each is for. The loss: rotary positions, gated networks. Simplicity: RMSNorm. Stability of large models: QK-norm, no biases. Memory: grouped queries, windows, latents.
+# - What each is for, says the literature. The loss: rotary positions, gated networks. Less work: RMSNorm (it saved us no time). Stability of large models: QK-norm, no biases. Memory: grouped queries, windows, latents.
 # - At this page's size, rotary positions were the only plank that stood out from luck by itself.
 # - Compare planks at equal size, with several seeds, at more than one rate, and with a ruler: what would the same parameters buy elsewhere?
-# - The cache costs layers × positions × (2 × heads of keys × their width) numbers per text.
+# - The cache costs layers × positions × (2 × key/value heads × head width) numbers per text.
 #
 # ## Further reading
 #

@@ -285,6 +285,12 @@ def test_the_picture_has_a_dot_for_each_seed(monkeypatch):
     assert labels == ["rate 0.01", "rate 0.005"]
 
 
+def test_the_best_of_the_others_is_set_beside_rotary():
+    found = ch16b.beside_rotary(RECORDS, ["GPT-2, larger", "no biases"])
+    assert found == pytest.approx([0.02 / 0.09, 0.04 / 0.13])
+    assert ch16b.beside_rotary(RECORDS, ["rotary"]) == pytest.approx([1, 1])
+
+
 def test_words_follow_from_the_records():
     said = ch16b.planks_said(RECORDS)
     wanted = "at both rates: **rotary** (+0.09 and +0.13 bits per character). Worse"
@@ -419,7 +425,7 @@ def test_bytes_of_published_models():
         "GPT-3": 4_718_592,
         "Llama 2 7B": 524_288,
         "Llama 3 8B": 131_072,
-        "Mistral 7B": 131_072,
+        "Mistral 0.1": 131_072,
         "Falcon 7B": 8_192,
         "DeepSeek-V2": 60 * 576 * 2,
     }

@@ -60,11 +60,11 @@ def test_a_slider_makes_it_ones_own(page):
 
 
 def test_what_is_read_leaves_the_model_as_it_is(page):
-    choose(page, "Mistral 7B")
+    choose(page, "Mistral 0.1")
     slider = page.locator("[data-name=length]")
     slider.focus()
     page.keyboard.press("End")
-    assert page.locator("select").input_value() == "Mistral 7B"
+    assert page.locator("select").input_value() == "Mistral 0.1"
     assert state(page)["length"] == 2**20
     choose(page, "GPT-3")
     assert state(page)["length"] == 2**20

@@ -79,13 +79,13 @@ names.forEach((name, i) => row(i + 1, name, data.models[name], false));
 // ---- what is said
 
 const one = total(chosen) / state.texts, fits = Math.floor(80e9 / one);
-const how = state.latent === "none" ? `2 × ${state.heads} × ${state.width}` : `${state.latent} + ${data.turned}`;
+const how = state.latent === "none" ? `2 × ${state.heads} × ${state.width}` : `(${state.latent} + ${data.turned})`;
 const number = (n) => n.toLocaleString("en-US");
 const texts = state.texts === 1 ? "one text" : `${state.texts} texts`;
 return {
   values: { token: token(chosen), total: total(chosen) },
   says: `One token: ${state.layers} layers × ${how} numbers × ${state.bytes} bytes = ${readable(token(chosen))}. `
-    + `${number(kept(chosen))} tokens of ${texts}: ${readable(total(chosen))}. In 80 GB: `
+    + `${number(kept(chosen))} of ${number(state.length)} tokens kept, ${texts}: ${readable(total(chosen))}. In 80 GB: `
     + `${fits ? number(fits) : "not one"} such text${fits === 1 || !fits ? "" : "s"}.`,
   room: 150,
 };

@@ -72,6 +72,10 @@ FAULTS = {
     "_means": [
         ('if row["plank"] == name', "", "of all models"),
     ],
+    "beside_rotary": [
+        ("max(some)", "min(some)", "the worst"),
+        ("one / rotary", "one", "no share"),
+    ],
     "mean_gains": [
         ("gains(record)[name]", 'gains(record)["GPT-2"]', "always GPT-2"),
     ],
