@@ -715,7 +715,8 @@ def pitfalls_said(w: StateDict | None, carroll: Record) -> str:
     return (
         "**Halves or pairs.** Llama's files on Hugging Face turn dimension `i` with "
         "`i + k/2`; Meta's own, the paper and this book turn neighbours. Load one as "
-        "the other and nothing crashes: all shapes fit. The loss on the first sentence of *Alice* goes from "
+        "the other and nothing crashes: all shapes fit. The loss on the first "
+        "sentence of *Alice* goes from "
         f"{loss['right']:.2f} to {loss['pairs']:.2f} nats per token.\n\n"
         "**A third map for free.** Replace a GELU network by a SwiGLU of the same "
         f"inner width, and the model has {swiglu_surplus():.0%} more parameters. Some "
