@@ -431,7 +431,7 @@ def drafts_said(record: Mapping[str, Any]) -> str:
         f"{few} texts, {one['acceptance']:.0%} with 256, and {counted[1]:.0%} with "
         f"{many:,}. Averaging gets {averaged[0]:.0%}, {other['acceptance']:.0%} and "
         f"{averaged[1]:.0%} out of as many, and guesses as cheaply.\n\n"
-        f"But their table has {v:,} × {v:,} = {v * v:,} entries, more than the model "
+        f"But that table has {v:,} × {v:,} = {v * v:,} entries, more than the model "
         f"has parameters ({record['parameters']:,}), and filling it took the model's "
         "own pass over 256 texts. A guess reads only one row. With 50,000 tokens it "
         f"would have {50_000**2 / 1e9:.1f} billion entries, so it isn't a draft for a "

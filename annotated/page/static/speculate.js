@@ -106,7 +106,7 @@ now.guesses.forEach(([token, q, p], i) => {
 const y = below + row * now.guesses.length;
 if (now.kept === now.guesses.length) {
   box(y, now.more, "this", false);
-  text(verdict, y + 18, now.guesses.length ? "one for free" : "the last one");
+  text(phone ? from : verdict, y + 18, now.guesses.length ? "one for free" : "the last one");
 }
 
 const round = (x) => x.toFixed(2);

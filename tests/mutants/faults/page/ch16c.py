@@ -62,7 +62,7 @@ FAULTS = {
     ],
     "steps_explorer": [
         ("shares[name] for", "0.5 for", "always one half"),
-        ("0 < one[\"kept\"] < len", "0 <= one[\"kept\"] <= len", "no refusal"),
+        ("0 < one[\"kept\"] < len", "one[\"kept\"] == len", "no refusal"),
         ("shares[one], 4)", "shares[one], 1)", "the answer for one guess"),
         ("kept[label], t)", "0.5, t)", "checked with one half"),
     ],
@@ -86,7 +86,7 @@ FAULTS = {
     ],
     "speed_said": [
         ("times['9'] / times['1']", "times['1'] / times['9']", "upside down"),
-        ("if s < alone[0]", "if s < alone[-1]", "within the noise"),
+        ("if s < alone[0]", "if s", "slower ones, too"),
         ("layers = min(", "layers = max(", "the slowest"),
     ],
 }
