@@ -1,6 +1,7 @@
 """Page 16c's explorer: a button reads on, and each guess gets its verdict."""
 
 import json
+import math
 
 import pytest
 from bs4 import BeautifulSoup
@@ -50,6 +51,16 @@ def words(page):
     return page.locator(".annotated-view text").all_text_contents()
 
 
+def percent(q, p):
+    """Chances of the guesses that were looked at, as the explorer rounds them."""
+    if p >= q:
+        return "100 %"
+    if p == 0:
+        return f"< {math.ceil(0.005 / q)} %"
+    words = f"{math.floor(100 * p / q + 0.5)} %"
+    return f"≈ {words}" if q < 0.01 else words
+
+
 def boxes(page):
     """Heights that must not change."""
     return [
@@ -74,6 +85,10 @@ def test_the_button_reads_on_and_begins_anew(page, made, draft):
         assert seen.count(f"✗ → {more}") == refused
         dropped = max(0, len(one["guesses"]) - one["kept"] - 1)
         assert seen.count("dropped") == dropped
+        looked = one["guesses"][: one["kept"] + 1]
+        chances = page.locator(".annotated-view text[style*='13px']")
+        wanted = [percent(q, p) for _, q, p in looked]
+        assert chances.all_text_contents() == wanted
         says = page.locator(".annotated-says").inner_text()
         assert f"{tokens / number:.2f} per reading" in says
         assert boxes(page) == before
@@ -111,7 +126,7 @@ def test_a_choice_by_keyboard_changes_the_draft(page):
 def test_nothing_is_drawn_outside(page, made):
     svg = page.locator(".annotated-view svg")
     for draft, runs in made[1].items():
-        for guesses in ("1", "6"):
+        for guesses in ("1", "4"):
             run = runs[guesses]
             choose(page, draft, int(guesses))
             for number in (1, len(run)):

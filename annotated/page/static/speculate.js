@@ -45,12 +45,12 @@ function pieces(readings) {
 const high = view.once(`high ${wide}`, () => Math.max(...Object.values(data.runs)
   .flatMap((runs) => Object.values(runs)).map((one) => pieces(one).pop().y)));
 
-const top = 26, below = top + high + line + 36, row = 30;
-const svg = view.svg(wide, below + row * (most + 1) + 4, `reading ${number} with the draft “${state.draft}”: `
+const row = 30, below = 26, top = below + row * (most + 1) + 30;
+const svg = view.svg(wide, top + high + line + 4, `reading ${number} with the draft “${state.draft}”: `
   + `${now.kept} of ${now.guesses.length} guesses kept`);
 const text = (x, y, words, more = {}) => view.add(svg, "text", { x, y, text: words, ...more });
 const rect = (x, y, width, height, more) => view.add(svg, "rect", { x, y, width, height, ...more });
-text(0, 14, "the text", { class: "strong" });
+text(0, top - 10, "the text so far", { class: "strong" });
 for (const { token, kind, reading, x, y, width } of pieces(run.slice(0, number))) {
   const fresh = reading === number - 1;
   if (kind !== "prompt") {
@@ -66,11 +66,13 @@ for (const { token, kind, reading, x, y, width } of pieces(run.slice(0, number))
 
 // ---- the guesses of this reading, and the verdicts
 
-const chip = phone ? 82 : 120, bar = phone ? 50 : 190, from = chip + 8, verdict = from + bar + 56;
+const chip = phone ? 76 : 120, bar = phone ? 36 : 160, from = chip + 8;
+const chanced = from + bar + (phone ? 46 : 60), verdict = chanced + (phone ? 56 : 190);
 const squeeze = (words, size, room) => (size * [...words].length > room ? { textLength: room, lengthAdjust: "spacingAndGlyphs" } : {});
 text(0, below - 10, "guess", { class: "strong" });
 text(from, below - 10, phone ? "q and p" : "draft's q, model's p", { class: "strong" });
-text(verdict, below - 10, "verdict", { class: "strong" });
+text(chanced, below - 10, phone ? "kept with" : "kept with min(1, p / q)", { class: "strong" });
+if (!phone) text(verdict, below - 10, "verdict", { class: "strong" });
 function box(y, token, kind, dashed) {
   rect(0.5, y + 2, chip - 1, 23, {
     rx: 4, fill: dashed ? "none" : `var(--at-${kind})`, "fill-opacity": 0.25,
@@ -80,7 +82,11 @@ function box(y, token, kind, dashed) {
     class: "code", style: "font-size: 14px", "text-anchor": "middle", ...squeeze(spaced(token), letter, chip - 8),
   });
 }
-const percent = (x) => (x < 0.0005 ? "< 0.1 %" : x < 0.0995 ? `${(100 * x).toFixed(1)} %` : `${Math.round(100 * x)} %`);
+const percent = (x) => (x < 0.00005 ? "< 0.01 %" : `${(100 * x).toFixed(x < 0.00995 ? 2 : x < 0.0995 ? 1 : 0)} %`);
+function chance(q, p) { // of keeping the guess; q and p come rounded to 0.0001
+  const words = p >= q ? "100 %" : p < 0.00005 ? `< ${Math.ceil(0.005 / q)} %` : `${Math.round((100 * p) / q)} %`;
+  return p > 0 && p < q && q < 0.01 ? `≈ ${words}` : words;
+}
 now.guesses.forEach(([token, q, p], i) => {
   const y = below + row * i, kept = i < now.kept, first = i === now.kept;
   box(y, token, kept ? "right" : "wrong", !kept && !first);
@@ -93,13 +99,14 @@ now.guesses.forEach(([token, q, p], i) => {
     rect(from, y + 3 + 12 * k, long, 9, { fill: `var(--at-${color})` });
     text(from + long + 5, y + 12 + 12 * k, percent(chance), { style: "font-size: 12px" });
   });
+  text(chanced, y + 18, chance(q, p), { style: "font-size: 13px" });
   const words = kept ? "✓ kept" : `✗ → ${spaced(now.more)}`;
   text(verdict, y + 18, words, { class: "strong", ...squeeze(words, 8, wide - verdict - 4) });
 });
 const y = below + row * now.guesses.length;
 if (now.kept === now.guesses.length) {
   box(y, now.more, "this", false);
-  text(verdict, y + 18, now.guesses.length ? "one for free" : "the last one");
+  text(phone ? from : verdict, y + 18, now.guesses.length ? "one for free" : "the last one");
 }
 
 const round = (x) => x.toFixed(2);

@@ -9,6 +9,12 @@ FAULTS = {
         ("\"free\" if free else \"instead\"", "\"instead\"", "nothing is free"),
         ("[2:4]", "[0:2]", "other readings"),
     ],
+    "rows_picture": [
+        ("if last else names[i + 1]", "if last else names[i]",
+         "each row checks what it read"),
+        ("color = \"this\" if last", "color = \"right\" if last",
+         "the free token is checked"),
+    ],
     "spaced": [
         (".replace(\" \", \"␣\")", "", "spaces aren't seen"),
     ],
@@ -27,6 +33,7 @@ FAULTS = {
     "drafts_table": [
         ("{share:.1%}", "{one['acceptance']:.1%}", "recorded, not today's"),
         ("one['greedy']", "one['acceptance']", "acceptance twice"),
+        ("\"\" if name == \"any token\" else ", "", "any token has a likeliest"),
     ],
     "tokens_figure": [
         ("expected_tokens(one[\"acceptance\"], n)", "expected_tokens(0.5, n)",
@@ -38,15 +45,16 @@ FAULTS = {
         ("return max(", "return min(", "the worst"),
         ('one["cost"]', "0.0", "guesses are free"),
     ],
-    "best_measured": [
-        ("return max(", "return min(", "the worst"),
+    "measured": [
+        ("return min(speeds), max(speeds)", "return max(speeds), min(speeds)",
+         "from high to low"),
         ('alone / row["seconds"]', 'row["seconds"] / alone', "slower is faster"),
     ],
     "seconds_alone": [
         (".median()", ".max()", "the slowest"),
     ],
     "speed_table": [
-        ("(*best_measured(one, alone))", "(*best_theory(one))", "never measured"),
+        ("(*measured(one, alone))", "(*best_theory(one))", "never measured"),
     ],
     "runs": [
         ("guesses=t)", "guesses=1)", "one guess at a time"),
@@ -54,6 +62,8 @@ FAULTS = {
     ],
     "steps_explorer": [
         ("shares[name] for", "0.5 for", "always one half"),
+        ("0 < one[\"kept\"] < len", "one[\"kept\"] == len", "no refusal"),
+        ("shares[one], 4)", "shares[one], 1)", "the answer for one guess"),
         ("kept[label], t)", "0.5, t)", "checked with one half"),
     ],
     "values_of": [
@@ -62,18 +72,21 @@ FAULTS = {
     ],
     "drafts_said": [
         ("{averaged[1]:.0%}", "{counted[1]:.0%}", "counted, not averaged"),
+        ("v * v:,", "v:,", "one row alone"),
     ],
     "off": [
         ("key=abs", "key=lambda x: x", "too few isn't seen"),
     ],
     "tokens_said": [
         ("max(map(abs,", "min(map(abs,", "the best fit"),
+        ("ceil(1000 * ", "int(1000 * ", "a bound that is exceeded"),
     ],
     "nats_table": [
         ("one['error']", "one['mean']", "the mean is its own error"),
     ],
     "speed_said": [
         ("times['9'] / times['1']", "times['1'] / times['9']", "upside down"),
-        ("slow = max(", "slow = min(", "the slowest"),
+        ("if s < alone[0]", "if s", "slower ones, too"),
+        ("layers = min(", "layers = max(", "the slowest"),
     ],
 }
