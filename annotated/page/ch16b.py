@@ -473,6 +473,9 @@ def planks_said(records: Sequence[Record]) -> str:
             f"For {_listed([f'**{name}**' for name in by['']])} we can't tell: some of "
             "the seeds lie among GPT-2's, or the rates disagree."
         )
+        near = max(by[""], key=lambda name: min(mean_gains(records, name)))
+        if min(mean_gains(records, near)) > 0:
+            said.append(f"**{near}** comes closest ({_worth(records, near)}).")
     for name in BOTH:
         how = told(records, name, "rotary")
         verdict = f"is {how} than" if how else "can't be told from"

@@ -104,6 +104,7 @@ FAULTS = {
         ("f' is {larger}' if larger else", "f' is {larger}' if not larger else",
          "the ruler is told wrongly"),
         ("max(one) - min(one)", "max(one)", "half of the spread"),
+        ("> 0:", "> -9:", "the least bad comes closest"),
         ('if by[""]:', "if not by['']:", "what can't be told isn't said"),
     ],
     "_worth": [
