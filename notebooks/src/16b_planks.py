@@ -168,7 +168,7 @@ expect(
     above=0.1,
     unlike=("a quarter more in the networks", larger),
 )
-swiglu = ch16b.mean_gains(records, "SwiGLU")
+single = ("RMSNorm", "SwiGLU", "grouped", "QK-norm", "no biases", "window")
 expect(
     "16b-single",
     "Rotary positions are worth more than twice any other plank, at both rates.",
@@ -179,7 +179,6 @@ expect(
         ch16b.beside_rotary(records, ["all but the window"]),
     ),
 )
-rest = ch16b.mean_gains(records, "all but the window")
 expect(
     "16b-together",
     "All but the window are worth more than a tenth of a bit together.",
