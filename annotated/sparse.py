@@ -255,9 +255,9 @@ class BlockLayout:
     queries: Int[Tensor, "n c"]  #: places of the queries of each block
     keys: Int[Tensor, "m c"]  #: places of the keys of each block
     place: Int[Tensor, "t"]  #: where each query stands among ``queries``
-    rows: Int[Tensor, "_"]  #: of each kept block: which block of queries
-    columns: Int[Tensor, "_"]  #: of each kept block: which block of keys
-    allowed: Bool[Tensor, "_ c c"]  #: of each kept block: which pairs may attend
+    rows: Int[Tensor, "_"]  #: which block of queries each kept block has
+    columns: Int[Tensor, "_"]  #: which block of keys each kept block has
+    allowed: Bool[Tensor, "_ c c"]  #: which pairs of each kept block may attend
     lengths: tuple[int, int]  #: t and s
 
     @property

@@ -44,7 +44,7 @@ IDLE = ("dropout", "masked_fill", "masked_fill_")
 #: functions that are one step, whatever they are made of
 WHOLE = ("turn_pairs",)
 
-#: of each linear map: what it gives, the letter of that, and the map's own index
+#: what each linear map gives, the letter of that, and the map's own index
 MAPS = {
     "query_map": ("queries", "Q", "q"),
     "key_map": ("keys", "K", "k"),
