@@ -515,6 +515,7 @@ def speed_said(record: Mapping[str, Any]) -> str:
     for name, one in drafts.items():
         seconds[name] = {row["guesses"]: row["seconds"] for row in one["written"]}
     fast = {t: s for t, s in seconds["pairs, averaged"].items() if s < alone[0]}
+    slow = [t for t in seconds["pairs, averaged"] if t not in fast]
     least, most = (seconds_alone(record) / f(fast.values()) for f in (max, min))
     layers = min(min(seconds[f"{n} layer{'s' * (n > 1)}"].values()) for n in (1, 2, 3))
     return (
@@ -528,8 +529,9 @@ def speed_said(record: Mapping[str, Any]) -> str:
         f"{len(alone)} timings of the same work. With averaged pairs and "
         f"{min(fast)} to {max(fast)} guesses, it took {min(fast.values()):.1f} to "
         f"{max(fast.values()):.1f} s, each time less than the fastest of those, and "
-        f"{least:.1f} to {most:.1f} times as fast as their median. With layers as a "
-        f"draft, it took {layers:.1f} s or more, always longer than the slowest.\n\n"
+        f"{least:.1f} to {most:.1f} times as fast as their median; with "
+        f"{min(slow)} and {max(slow)} guesses it took longer than that. With layers as "
+        f"a draft, it took {layers:.1f} s or more, always longer than the slowest.\n\n"
         "Where's the rest of the promise? The theorem assumes that a reading of many "
         "positions takes as long as reading a single one. Here, nine take "
         f"{times['9'] / times['1']:.1f} times as long, and guessing and checking take "

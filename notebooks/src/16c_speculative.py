@@ -275,7 +275,7 @@ expect(
 # %% Table: theory and this computer tags=["hide-input"]
 ch16c.speed_table(record)
 
-# %% Measured: cheap beats good tags=["hide-input", "proof"]
+# %% Computed: by the theorem, cheap beats good tags=["hide-input", "proof"]
 theory = {
     name: ch16c.best_theory(one)[0] for name, one in record["drafts"].items()
 }
@@ -308,7 +308,7 @@ say(ch16c.speed_said(record))
 #
 # **Quick questions**
 #
-# <details><summary>Let $p = (1/2, 1/2)$ and $q = (9/10, 1/10)$. What are overlap and residual?</summary>
+# <details><summary>Let <em>p</em> = (1/2, 1/2) and <em>q</em> = (9/10, 1/10). What are overlap and residual?</summary>
 #
 # $1/2 + 1/10 = 6/10$. Only the second token is missing, so the residual is $(0, 1)$.
 #
@@ -320,7 +320,7 @@ say(ch16c.speed_said(record))
 #
 # </details>
 #
-# <details><summary>The draft guesses at temperature 1/2, but you pass its $q$ at temperature 1. What goes wrong?</summary>
+# <details><summary>The draft guesses at temperature 1/2, but you pass its <em>q</em> at temperature 1. What goes wrong?</summary>
 #
 # The draft's favourites are guessed more often than this $q$ says, so too many of them are kept. The text is no longer the model's.
 #
