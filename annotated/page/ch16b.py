@@ -314,26 +314,22 @@ def planks_table(records: Sequence[Record]) -> Html:
     sizes = {row["plank"]: row["parameters"] for row in records[0]["rows"]}
     rows = []
     for name in PLANKS:
-        told_here = "" if name == "GPT-2" else told(records, name) or "can't tell"
-        bits = [
-            f"{_signed(statistics.mean(one[name]))} "
-            f"({_signed(min(one[name]))} to {_signed(max(one[name]))})"
-            for one in each
-        ]
+        told_here = told(records, name) or "–"
+        bits = [_signed(statistics.mean(one[name])) for one in each]
         rows.append(
             (name, *bits, told_here, f"{sizes[name]:,}",
-             f"{cache_kilobytes(name):,.0f} kB", f"{step_ratio(records, name):.2f}")
+             f"{cache_kilobytes(name):.0f}", f"{step_ratio(records, name):.2f}")
         )  # fmt: skip
     rates = [f"rate {record['recipe']['rate']:g}" for record in records]
     recipe, mean = records[0]["recipe"], _means(records, "GPT-2")
     return show_table(
-        ("replaced", *rates, "verdict", "parameters", "cache", "time"),
+        ("replaced", *rates, "told?", "parameters", "cache, kB", "time"),
         rows,
         caption="Bits per character below GPT-2's mean "
-        f"({' and '.join(f'{bits:.3f}' for bits in mean)}): of three seeds the mean, "
-        "in brackets the worst and the best. Better or worse: at both rates, each seed "
-        "than each of GPT-2's. Cache: of 1,000 tokens, two bytes per number. Time: CPU "
-        f"of a training step, as a multiple. {recipe['steps']:,} steps of "
+        f"({' and '.join(f'{bits:.3f}' for bits in mean)}), means of three seeds. "
+        "“Better”: at both rates, every seed beats every GPT-2 seed; –: it can't be told. "
+        "Cache: if 1,000 tokens were read, two bytes per number. Time: CPU of a training "
+        f"step, beside GPT-2's. {recipe['steps']:,} steps of "
         f"{recipe['batch']} windows of {recipe['model']['max_len']} characters.",
     )
 

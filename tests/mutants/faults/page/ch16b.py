@@ -64,10 +64,9 @@ FAULTS = {
     ],
     "planks_table": [
         ("sizes[name]:,", "sizes[name]", "no commas"),
-        ('told(records, name) or "can\'t tell"', "told(records, name)",
+        ('told(records, name) or "–"', "told(records, name)",
          "what can't be told is left empty"),
-        ("{_signed(min(one[name]))} to {_signed(max(one[name]))}",
-         "{_signed(max(one[name]))} to {_signed(min(one[name]))}", "best first"),
+        ("statistics.mean(one[name])", "min(one[name])", "the worst seed"),
     ],
     "_means": [
         ('if row["plank"] == name', "", "of all models"),
