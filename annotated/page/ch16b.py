@@ -327,9 +327,9 @@ def planks_table(records: Sequence[Record]) -> Html:
         rows,
         caption="Bits per character below GPT-2's mean "
         f"({' and '.join(f'{bits:.3f}' for bits in mean)}), means of three seeds. "
-        "“Better”: at both rates, every seed beats every GPT-2 seed; –: it can't be told. "
-        "Cache: if 1,000 tokens were read, two bytes per number. Time: CPU of a training "
-        f"step, beside GPT-2's. {recipe['steps']:,} steps of "
+        "“Better”: at both rates, every seed beats every GPT-2 seed; –: it can't be "
+        "told. Cache: if 1,000 tokens were read, two bytes per number. Time: CPU of a "
+        f"training step, beside GPT-2's. {recipe['steps']:,} steps of "
         f"{recipe['batch']} windows of {recipe['model']['max_len']} characters.",
     )
 
