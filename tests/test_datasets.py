@@ -281,9 +281,9 @@ FILES = [file for row in REGISTRY.values() for file in row.files]
 DIGITS = {"md5": 32, "sha1": 40, "sha256": 64}
 
 
-def test_the_registry_holds_six_data_sets_and_an_encoder():
+def test_the_registry_holds_six_data_sets_and_two_models():
     wanted = ["multi30k", "tinyshakespeare", "rotten_tomatoes", "imdb", "film_ratings"]
-    assert list(REGISTRY) == [*wanted, "minilm", "enwik8"]
+    assert list(REGISTRY) == [*wanted, "minilm", "gpt2", "enwik8"]
 
 
 @pytest.mark.parametrize("row", REGISTRY.values(), ids=[*REGISTRY])

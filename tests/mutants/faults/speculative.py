@@ -26,7 +26,7 @@ FAULTS = {
          "too few rows"),
         ("require.ids(draft.shape[1], guesses=guesses)", "pass", "PyTorch's own words"),
         ("_distributes(draft)", "True", "any numbers"),
-        ("_distributes(target)", "True", "any numbers"),
+        ("_distributes(target)", "True", "any numbers of the model"),
         ("(q > 0).all()", "True", "guesses of another"),
     ],
     "_distributes": [
