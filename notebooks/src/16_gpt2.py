@@ -99,7 +99,7 @@ ch16.check_tokenizer(tokenizer)
 ch16.tokenizer_explorer(tokenizer)
 
 # %% [markdown]
-# **A model gets the ids, and nothing else.** `hello`, ` hello`, `Hello` and `HELLO` are strangers to each other until training makes them similar. It never sees letters, so to spell a token backwards it must have memorised how each token is spelt.
+# **A model gets the ids, and nothing else.** `hello`, `␣hello`, `Hello` and `HELLO` are strangers to each other until training makes them similar. It never sees letters, so to spell a token backwards it must have memorised how each token is spelt.
 # Digits are joined as they come: 1234567 is `123`, `45`, `67`, so the hundreds of one number stand above the tens of another.
 #
 # What about other languages? All text can be read, but not at the same price:
@@ -343,7 +343,7 @@ ch16.continuations(official, tokenizer)
 #
 # ## 16.8 Pitfalls
 #
-# **A space at the end of a prompt.** `"The capital of France is "` ends with a token that's a lone space. Words and numbers come *with* their space, so hardly any text goes on from there. Half a word is as bad. End where a word does, without its space.
+# **A space at the end of a prompt.** `"The capital of France is "` ends with a token that's a lone space. The token that you hope for is `␣Paris`, *with* its space, and no longer fits. Half a word is as bad. End where a word does, without its space.
 #
 # **No padding token.** GPT-2 has none. If you set `pad = <|endoftext|>` and leave padding out of the loss by its id, you leave out every real end, too, and the model never learns to stop.
 #

@@ -294,7 +294,7 @@ say(ch16c.speed_said(record))
 # %% [markdown]
 # ## 16c.7 Pitfalls
 #
-# **The probabilities aren't those that the guess was drawn from.** The draft guesses with top-k, and you pass the unmodified $q$. Nothing crashes; only χ² or the nats show it.
+# **The probabilities aren't those that the guess was drawn from.** The draft guesses at temperature 1/2, and you pass its $q$ at temperature 1: its favourites are guessed more often than that says, and too many are kept. Nothing crashes; only χ² or the nats show it.
 # Draft and model may have different settings, as long as $q$ and $p$ are what each of them really uses.
 #
 # **The cache isn't rewound.** The model goes on as if it had written the refused guesses. Symptom: with `top_k=1`, the tokens aren't those of the model
@@ -317,12 +317,6 @@ say(ch16c.speed_said(record))
 # <details><summary>Each guess is kept with probability 0.8. <!-- given: 0.8 -->How many tokens does a reading give on average, however many guesses you allow?</summary>
 #
 # Fewer than five: 1 / (1 − 0.8). <!-- given: 0.8 --> With four guesses you already get 3.4. <!-- exact: 3.4 = (1 - 0.8**5) / (1 - 0.8) -->
-#
-# </details>
-#
-# <details><summary>The draft guesses at temperature 1/2, but you pass its <em>q</em> at temperature 1. What goes wrong?</summary>
-#
-# The draft's favourites are guessed more often than this $q$ says, so too many of them are kept. The text is no longer the model's.
 #
 # </details>
 #

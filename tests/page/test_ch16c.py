@@ -9,8 +9,8 @@ from bs4 import BeautifulSoup
 from matplotlib import pyplot
 from torch import nn
 
-from annotated.glassllm import encode, glass_model
-from annotated.page import ch16c, drafting
+from annotated.glassllm import encode
+from annotated.page import ch16c
 from annotated.speculative import (
     expected_speedup,
     expected_tokens,
@@ -22,21 +22,6 @@ RECORD = json.loads((ROOT / "book" / "results" / "drafts.json").read_text())
 P = torch.tensor([0.1, 0.2, 0.3, 0.4])
 Q = torch.tensor([0.4, 0.3, 0.2, 0.1])
 V = 4
-
-
-@pytest.fixture(scope="module")
-def model():
-    return glass_model()
-
-
-@pytest.fixture(scope="module")
-def texts(model):
-    return drafting.texts(model, 8)
-
-
-@pytest.fixture(scope="module")
-def drafts(model, texts):
-    return drafting.drafts(model, texts)
 
 
 def table(chances):

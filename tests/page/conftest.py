@@ -1,0 +1,21 @@
+"""What several pages' tests share: a small trained model, its texts and drafts."""
+
+import pytest
+
+from annotated.glassllm import glass_model
+from annotated.page import drafting
+
+
+@pytest.fixture(scope="module")
+def model():
+    return glass_model()
+
+
+@pytest.fixture(scope="module")
+def texts(model):
+    return drafting.texts(model, 8)
+
+
+@pytest.fixture(scope="module")
+def drafts(model, texts):
+    return drafting.drafts(model, texts)
