@@ -188,7 +188,7 @@ expect(
 )
 
 # %% [markdown]
-# How far does that go? Of the two rates, 0.01 <!-- given: 0.01 --> is GPT-2's better one, and we tried none above it. Three seeds overlap easily: at 0.01, <!-- given: 0.01 --> rotary positions alone come close to everything but the window. Why a window helps in company and not alone, we don't know. It's one text, in characters, and models of two hundred thousand parameters after a thousand steps. That's early: what a plank gives
+# How far does that go? Of the two rates, 0.01 <!-- given: 0.01 --> is GPT-2's better one, and we tried none above it. Three seeds overlap easily: at 0.01, <!-- given: 0.01 --> rotary positions alone come close to everything but the window. And whether the window, of no use alone, helps in company can't be told by the same rule. It's one text, in characters, and models of two hundred thousand parameters after a thousand steps. That's early: what a plank gives
 # may be a head start that others make up for later. Three planks were never meant to lower this loss: grouped queries, windows
 # and latents save memory, which is why the table has a column for it. Two, QK-norm and no biases, are for the stability of models thousands to millions of times larger; none of our runs
 # diverged. And [Narang et al. (2021)](https://arxiv.org/abs/2102.11972), who tried dozens of changes to the Transformer in one code base, found that most
