@@ -248,6 +248,29 @@ def pieces():
     return drawn
 
 
+def jumps():
+    rows = [
+        [0.85 if 0 <= i - j < 3 or (i >= j and (i - j) % 3 == 0) else None
+         for j in range(9)]
+        for i in range(9)
+    ]  # fmt: skip
+    drawn = matrix(12, 5, 9.2, rows)
+    for i in range(9):
+        drawn += box(112, 5 + 9.2 * i, 7, 7, 0.85 if i in (2, 5, 6, 7, 8) else None)
+    for i in (2, 5):
+        drawn += path(f"M121 {8.5 + 9.2 * i}Q{190 - 9 * i} {20 + 7 * i} 121 82",
+                      "var(--at-weight)", 2, 0.75)  # fmt: skip
+    return drawn
+
+
+def halves():
+    drawn = ""
+    for y, name in ((8, "half a batch"), (56, "the other half")):
+        drawn += box(8, y, 76, 28, 0.25) + text(14, y + 19, "model")
+        drawn += text(94, y + 19, name, ' class="small"')
+    return drawn + path("M30 36V56M46 56V36", "var(--at-this)", 3)
+
+
 def crossing():
     places = [14 + 16 * i for i in range(5)]
     drawn = box(26, 4, 26, 84, style=SOLID) + box(148, 4, 26, 84, style=SOLID)
@@ -265,7 +288,7 @@ def crossing():
 PICTURES = {
     1: dates, 2: words, 3: heads, 4: mask, 5: clocks, 6: stacks, 7: losses,
     8: copying, 9: saying, 10: sorting, 11: following, 12: segments, 13: wheel,
-    14: streams, 15: gaps, 16: pieces,
+    14: streams, 15: gaps, 16: pieces, 17: jumps, 18: halves,
     "laboratory": crossing,
 }  # fmt: skip
 
