@@ -7,6 +7,7 @@ their other form.
 """
 
 from contextlib import suppress
+from pathlib import Path
 from unittest import mock
 
 import psutil
@@ -40,7 +41,23 @@ class Run:
         if self.passed == len(cache.code_cells(self.file.nb)) and self.place == (
             cache.place(self.file.path, self.file.nb)
         ):
+            kernel = psutil.Process(self.file.kernel.km.provisioner.pid)
+            self.file.nb.metadata["cost"] = cost(kernel)
             cache.keep(self.file.nb, self.place)
+
+
+def cost(kernel: psutil.Process) -> dict[str, float | None]:
+    """What a kernel has taken so far, and the processes that it started and ended.
+
+    ``peak_memory`` is in bytes, of the kernel alone; only Linux tells it.
+    """
+    status = Path(f"/proc/{kernel.pid}/status")
+    lines = status.read_text().splitlines() if status.exists() else []
+    peaks = [1024 * int(line.split()[1]) for line in lines if line.startswith("VmHWM")]
+    return {
+        "cpu_seconds": sum(kernel.cpu_times()[:4]),  # children's, too
+        "peak_memory": peaks[0] if peaks else None,
+    }
 
 
 RUN = pytest.StashKey[Run]()
@@ -64,8 +81,8 @@ def pytest_runtest_call(item):
     with mock.patch.object(file.kernel, "get_message", listen):
         result = yield  # raises if the cell failed
     file.stash[RUN].cell_passed(item.cell, messages)
-    times = psutil.Process(file.kernel.km.provisioner.pid).cpu_times()
-    item.user_properties.append(("cpu", times.user + times.system))
+    kernel = psutil.Process(file.kernel.km.provisioner.pid)
+    item.user_properties.append(("cpu", cost(kernel)["cpu_seconds"]))
     return result
 
 
