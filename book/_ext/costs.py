@@ -6,12 +6,14 @@ them); a run from before they were noted has none.
 
 import json
 import re
+import sys
 from pathlib import Path
 
 from docutils import nodes
 from docutils.statemachine import StringList
 from sphinx.util.docutils import SphinxDirective
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from book._ext.execution import executed
 from tools import cache
 
