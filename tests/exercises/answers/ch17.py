@@ -109,22 +109,12 @@ heard.all(dim=1)
     heard.all()  # when each of them has
 = layer\\n -> = layer + 1\\n  # that's 0 layers
 range(len(masks) * t) -> range(len(masks) + 1)  # you stop after the last mask
+layers = own, -> layers = own.long(),
+heard.all(dim=1) -> (heard > 0).all(dim=1)
+heard = step.float() @ heard.float() > 0 -> heard = step.long() @ heard
+        # your counts of ways overflow
 return layers -> return layers.max()  # the shape is (), expected
 """
-
-
-@wrong("ch17-layers", "your counts of ways overflow")
-def counted(masks):
-    t = len(masks[0])
-    own = ways = torch.eye(t, dtype=torch.long)
-    layers = [-1] * t
-    for layer in range(len(masks) * t):
-        for i in range(t):
-            if layers[i] < 0 and (ways[i] > 0).all():
-                layers[i] = layer
-        ways = torch.maximum(masks[layer % len(masks)].long(), own) @ ways
-    return torch.tensor(layers)
-
 
 # ---- the softmax in blocks ---------------------------------------------------
 
@@ -176,13 +166,6 @@ def all_blocks(q, k, v, allowed, block):
     return (shares[..., None] * torch.stack(outputs)).sum(0)
 
 
-@wrong("ch17-online", "much larger than a block's scores")
-def at_once(q, k, v, allowed, block):
-    seen = allowed(torch.arange(len(q))[:, None], torch.arange(len(k)))
-    scores = (q @ k.mT / q.shape[1] ** 0.5).masked_fill(~seen, -torch.inf)
-    return scores.softmax(-1).nan_to_num() @ v
-
-
 # ---- a window in chunks ------------------------------------------------------
 
 
@@ -203,7 +186,6 @@ def window_attention(q, k, v, window):
 
 WRONG["ch17-chunks"] = """
 (distance >= 0) & -> # the future is seen
-(distance >= 0) -> (distance > 0)  # a query sees itself
 (distance < window)
     (distance <= window)  # the query's own is one of them
     (distance < 2 * window)  # sees the whole chunk before
