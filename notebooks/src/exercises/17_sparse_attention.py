@@ -16,7 +16,7 @@ from annotated.checks import check
 #
 # *2 points. Goal: write a pattern that also fits decoding with a cache.*
 #
-# A model that was trained with full attention writes nonsense as soon as its first tokens fall out of a sliding window. It has learned to put weight on them when there's nothing to look for. So they stay visible as **attention sinks**.
+# Xiao et al. (2024) found that models trained with full attention fail as soon as the first tokens fall out of a sliding window: heads have learned to put weight there when there's nothing to look for. So these tokens stay visible, as **attention sinks**.
 #
 # Write `sink_mask(t, s, window, sinks)`: the mask of `t` queries, which are the last `t` of `s` tokens. It's causal. A query sees `window` keys, its own and those just before it, and beside them the first `sinks` tokens of the text.
 #
@@ -124,7 +124,7 @@ def layers_needed(masks):
 # | `block` | an integer | keys in a block. The last one may be shorter |
 # | result | `(t, v)` | the same as with all keys at once. A query that sees nobody gets zeros |
 #
-# No tensor may hold much more than the scores of one block, or than the arguments do. Scores may be as large as 1,000.
+# No tensor may hold much more than the scores of one block, or than the arguments do. Scores may be in the hundreds, and $e^{100}$ is infinite in single precision.
 #
 # *Example.* With k = 1, a query of 1, the keys log 3, 0 and 0, and the values 10, 20 and 30, all visible, the weights are in proportion to 3, 1 and 1: the result is (3 · 10 + 20 + 30) / 5 = 16, whatever the block.
 #
