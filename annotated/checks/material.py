@@ -472,6 +472,27 @@ def within_windows(
     return "loops" if seen.loops else result
 
 
+# ---- chapter 17: no table of all pairs ------------------------------------------
+
+
+def without_table(answer: Callable, *arguments: object, most: float = math.inf):
+    """Let an answer compute; where there are many pairs, no tensor may hold nearly as
+    many numbers. Queries and keys are the first two arguments, or n is the first."""
+    both = arguments[:2] if isinstance(arguments[0], Tensor) else 2 * arguments[:1]
+    sizes = [len(one) if isinstance(one, Tensor) else one for one in both]
+    pairs = math.prod(sizes)
+    with Measured(most) as seen:
+        result = answer(*arguments)
+    if seen.loops:
+        return "loops"
+    return "table" if pairs > 50_000 and seen.largest > pairs / 10 else result
+
+
+def without_table_or_loop(answer: Callable, q: Tensor, *others: object) -> object:
+    """The same, and a long text needs no more calls of PyTorch than a short one."""
+    return without_table(answer, q, *others, most=100 if len(q) > 300 else math.inf)
+
+
 # ---- chapter 14: dice that are rolled again, and chunks ----------------------
 
 

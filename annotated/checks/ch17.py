@@ -1,0 +1,455 @@
+"""The exercises of chapter 17; ``__init__.py`` says how one is written."""
+
+import torch
+
+from annotated.checks import Function, exercise, faults
+from annotated.checks.material import without_table, without_table_or_loop
+
+# ---- a window and the first tokens -------------------------------------------
+
+
+@exercise(
+    "ch17-sinks",
+    "expected True where a key isn't after its query, and is one of the last `window` "
+    "or of the first `sinks`",
+)
+def sink_mask(t, s, window, sinks):
+    i, j = torch.arange(s - t, s)[:, None], torch.arange(s)
+    wanted = (i - j < window) | (j < sinks)
+    return wanted & (j <= i)
+
+
+sink_mask.instead("""
+i - j < window
+    i - j <= window  # a window of w has w keys, and the query's own is one of them
+    i - j < window - sinks  # the sinks come on top of the window's keys
+    s - 1 - j < window  # each query has a window of its own
+torch.arange(s - t, s)[:, None]
+    torch.arange(t)[:, None]  # the queries are the last of the keys; yours are the
+        first
+    torch.arange(t)[:, None] + s - t + 1  # each query stands one place too late
+wanted & (j <= i)
+    wanted  # the future is seen: later keys have i − j < w as well
+    wanted & (j < i)  # a query sees its own key
+    ((i - j).abs() < window) | (j < sinks) & (j <= i)
+        # the window goes both ways
+    (i - j < window) & (j <= i) | (j < sinks)
+        # a first token is seen by queries that come before it
+    ~(wanted & (j <= i))  # True is what may be seen; yours is the other way round
+| (j < sinks)
+    & (j < sinks)  # a key needs one of the two: the window, or to be a first token
+    | (j <= sinks)  # there's one sink too many
+    | (i < sinks)  # the first tokens are seen by all; yours see all
+    | (j >= s - sinks)  # the sinks are the first tokens, not the last
+    # the first tokens are forgotten
+""")
+
+
+@sink_mask.each("""
+the example -> [2, 2], [6, 6], [2, 2], [1, 1]
+as many queries as keys -> [0, 0], [9, 14], [3, 5], [1, 2]
+one query, after a long text -> [1, 1], [15, 30], [4, 6], [2, 3]
+a few queries at once -> [3, 5], [12, 20], [2, 6], [1, 3]
+no sinks -> [2, 5], [8, 12], [2, 4], [0, 0]
+a window of one key -> [4, 6], [9, 12], [1, 1], [1, 3]
+queries among the sinks -> [0, 0], [7, 9], [1, 2], [4, 6]
+a window that all fit into -> [3, 5], [6, 8], [9, 12], [1, 2]
+""")
+def _(draw, t, *others):
+    s, window, sinks = (draw.integer(*between) for between in others)
+    return draw.integer(*t) or s, s, window, sinks
+
+
+# ---- count it ----------------------------------------------------------------
+
+
+@exercise(
+    "ch17-count",
+    "expected the sum over the queries of the keys that each one sees, a key that's in "
+    "both steps once",
+    tolerance=1e-12,
+    through=without_table,
+    broken={"table": "a tensor holds a number for each pair: count without this table"},
+)
+def pairs(n, stride):
+    strided = sum(min(i + 1, stride) + i // stride for i in range(n))
+    fixed = sum(i % stride + 1 + i // stride for i in range(n))
+    return strided, fixed
+
+
+pairs.instead("""
+min(i + 1, stride) + i // stride
+    min(i + 1, stride) + i // stride + 1
+        # strided: a query's own key is in both steps, and counts once
+    stride + i // stride  # strided: the first queries have fewer keys to see
+    min(i + 1, stride + 1) + i // stride
+        # strided: the key at a distance of `stride` is in the second step alone
+    min(i + 1, stride)  # strided: that's the first step alone
+    i // stride + 1  # strided: that's the second step alone
+    min(i + 1, stride) + -(-i // stride)
+        # strided: one key is too many unless the last jump is a whole one
+i % stride + 1 + i // stride
+    i % stride + 1 + (i + 1) // stride
+        # fixed: the last of a stretch sees itself in both steps; that's one pair
+    stride + i // stride  # fixed: a query doesn't see the rest of its stretch
+    i % stride + i // stride  # fixed: a query sees its own key
+    i % stride + 1 + i // stride * stride
+        # fixed: of an earlier stretch, only the last is seen
+    i % stride + 1  # fixed: that's the first step alone
+    (i + 1) // stride  # fixed: that's the second step alone
+return strided, fixed
+    return fixed, strided  # strided comes first, then fixed
+    return (n * (n + 1) // 2,) * 2  # that's every pair of full attention
+    return (n * (stride + n / stride),) * 2
+        # that tells how the number grows; a count is asked for
+min(i + 1, stride) + i // stride for i in range(n)
+        -> min(i + 1, stride) + i // stride for i in range(n // stride * stride)
+i % stride + 1 + i // stride for i in range(n)
+        -> i % stride + 1 + i // stride for i in range(n // stride * stride)
+        # what's left after the whole stretches counts as well
+""")
+
+
+@pairs.each("""
+the example -> [5, 5], [2, 2]
+`stride` divides n -> [30, 30], [5, 6]
+`stride` doesn't divide n -> [31, 34], [5, 7]
+one query more than whole stretches -> [37, 37], [4, 4]
+a stride of 1 -> [20, 40], [1, 1]
+one stretch holds all -> [10, 15], [16, 30]
+so many that a table of pairs is forbidden -> [3000, 4000], [50, 60]
+""")
+def _(draw, n, stride):
+    return draw.integer(*n), draw.integer(*stride)
+
+
+# ---- how many layers? --------------------------------------------------------
+
+
+@exercise(
+    "ch17-layers",
+    "expected the number of layers after which each position has heard all, itself "
+    "through the stream, others through layers one after the other",
+)
+def layers_needed(masks):
+    t = len(masks[0])
+    own = torch.eye(t, dtype=torch.bool)
+    heard, layers = own, torch.full((t,), -1)
+    for layer in range(len(masks) * t):
+        layers[heard.all(dim=1) & (layers < 0)] = layer
+        step = (masks[layer % len(masks)] | own).float()
+        heard = step @ heard.float() > 0
+    return layers
+
+
+layers_needed.instead(r"""
+masks[layer % len(masks)] | own
+    masks[layer % len(masks)]  # what a position has heard stays in its stream, also
+        where a layer doesn't show it to itself
+    masks[layer % len(masks)].mT | own  # a row is a query, which hears, and a column a
+        key, which is heard: yours are exchanged
+    masks[0] | own  # all layers have the first mask
+    torch.stack(masks).any(dim=0) | own  # a layer has one mask, not all of them at once
+    masks[min(layer, len(masks) - 1)] | own  # after the last mask, the first comes
+        again
+    masks[-1 - layer % len(masks)] | own  # the masks come in the other order
+step @ heard.float() > 0
+    heard.float() @ step > 0  # a layer passes on what was heard in those before it: in
+        your product, the later layer comes first
+range(len(masks) * t)
+    range(len(masks) + 1)  # you stop after the last mask; then the first comes again
+    range(t)  # you stop too early: each new voice may take a whole round of masks
+= layer
+    = layer + 1  # before any layer, each has heard itself: that's 0 layers
+heard.all(dim=1) -> heard.all().expand(t)
+        # that's when everyone has heard all; asked is when each of them has
+heard = step @ heard.float() > 0 -> before, heard = heard, step @ heard.float() > 0\n
+        \n        if before.equal(heard):\n            break
+        # a layer that adds nothing isn't the end: the next mask may add something
+""")
+
+
+@layers_needed.each("""
+the example -> 5, 5, "abs(i - j) < 2"
+a long line -> 60, 66, "abs(i - j) < 2"  # five in a line are right? Then your counts of
+        ways overflow: whether there's a way is enough
+one position alone -> 1, 1, "i == j"
+a mask that shows nobody itself -> 5, 9, "(i - j) % t == 1"
+rows and columns of an image -> 16, 20, "i // 4 == j // 4", "i % 4 == j % 4"
+three masks, one after the other -> 9, 14, "(3 * i + j) % 7 == 1", "(i * j + i) % 5 ==
+        3", "(2 * i + 7 * j) % 11 < 2"
+a layer that adds nothing, and others that do -> 5, 5, "abs(i - j) < 2", "i == j",
+        "abs(i - j) < 2"
+a causal window: only the last can hear all -> 9, 14, "(j <= i) & (i - j < 4)"
+two groups that never hear each other -> 6, 9, "i % 2 == j % 2", "i == j"
+two groups, and a listener that hears both -> 6, 9, "(i % 2 == j % 2) | (i == t - 1)"
+""")
+def _(draw, low, high, *rules):
+    t = draw.integer(low, high)
+    i = torch.arange(t)
+    return ([Function(rule, "i, j, t")(i[:, None], i, t) for rule in rules],)
+
+
+# ---- the softmax in blocks ---------------------------------------------------
+
+
+def not_a_number(result, *arguments):
+    if isinstance(result, torch.Tensor) and not result.isfinite().all():
+        return (
+            "not a number: −∞ − (−∞), 0 / 0, or e to a large number? Look at a query "
+            "that has seen nobody yet, and at large scores"
+        )
+
+
+@exercise(
+    "ch17-online",
+    "expected the softmax average over all keys that a query may see, of all blocks "
+    "together, and zeros where there's none",
+    symptoms=not_a_number,
+    tolerance=1e-4,
+    through=without_table,
+    broken={
+        "table": "a tensor is much larger than a block's scores: does it hold all "
+        "pairs, or something of all blocks?"
+    },
+)
+def online_attention(q, k, v, allowed, block):
+    i = torch.arange(len(q))[:, None]
+    top = q.new_full((len(q), 1), -torch.inf)
+    total, output = torch.zeros_like(top), q.new_zeros(len(q), v.shape[1])
+    for start in range(0, len(k), block):
+        j = torch.arange(start, min(start + block, len(k)))
+        scores = q @ k[j].mT / q.shape[1] ** 0.5
+        scores = scores.masked_fill(~allowed(i, j), -torch.inf)
+        new = torch.maximum(top, scores.amax(dim=1, keepdim=True))
+        safe = new.masked_fill(new == -torch.inf, 0.0)
+        weights, factor = (scores - safe).exp(), (top - safe).exp()
+        total = total * factor + weights.sum(dim=1, keepdim=True)
+        output = output * factor + weights @ v[j]
+        top = new
+    return output / total.masked_fill(total == 0, 1.0)
+
+
+online_attention.instead("""
+total * factor -> total
+output * factor -> output
+        # sum and output of earlier blocks were taken with an older maximum: they have
+        to change with it
+output * factor -> output
+        # the sum changes with the maximum, and so must the output
+total * factor -> total
+        # the output changes with the maximum, and so must the sum
+(top - safe).exp()
+    (safe - top).clamp(max=60).exp()  # with a larger maximum, what was summed up
+        becomes smaller: yours grows
+    top.exp()  # the factor is e to the difference of the two maxima
+/ q.shape[1] ** 0.5
+    / q.shape[1]  # scores are divided by √k, not by k
+    # the scores aren't divided by √k
+safe = new.masked_fill(new == -torch.inf, 0.0) -> safe = new
+output / total.masked_fill(total == 0, 1.0) -> (output / total).nan_to_num()
+        # a query that has seen nobody yet becomes NaN, and stays so: zeros in place of
+        NaN come too late
+range(0, len(k), block)
+    range(0, len(k) - block + 1, block)  # the last block may be shorter; it counts, too
+allowed(i, j)
+    allowed(i, j - start)  # a key's position is counted from the first block on
+    allowed(j, i)  # `allowed` takes the queries' positions first
+    (i >= 0)  # `allowed` isn't asked: hidden keys are seen
+-torch.inf)\\n        new -> -1e9)\\n        new
+        # a query with nobody to see gets zeros, not an average of what it may not see
+-torch.inf)\\n        new -> 0.0)\\n        new
+        # what is hidden has a score of 0, and still gets weight
+weights, factor = (scores - safe).exp(), (top - safe).exp()
+    weights, factor = (scores - safe).softmax(dim=1).nan_to_num(), 1.0
+        # each block's softmax sums to 1, so that all blocks count the same
+weights @ v[j] -> weights @ v[j] / total.clamp(min=1e-9)
+return output / total.masked_fill(total == 0, 1.0) -> return output
+        # you divide in each block by the sum so far; what came before needs that, too
+return output / total.masked_fill(total == 0, 1.0) -> return output
+        # the output isn't divided by the sum yet
+""")
+
+ALL = "(i >= 0) & (j >= 0)"
+
+
+@online_attention.each(f"""
+one block holds all keys -> 5, 7, 9, 1, "{ALL}"
+blocks of three, and a rest -> 5, 11, 3, 1, "{ALL}"
+blocks of a single key -> 4, 6, 1, 1, "{ALL}"
+a window: at first, late queries see nobody -> 9, 9, 2, 1, "(j <= i) & (i - j < 2)"
+the first block shows nothing to anybody -> 5, 8, 3, 1, "(i >= 0) & (j > 2)"
+some queries see nobody at all -> 6, 6, 4, 1, "j + 2 < i"
+large scores -> 6, 9, 2, 100, "{ALL}"
+so many that a table of pairs is forbidden -> 150, 600, 10, 1, "{ALL}"
+""")
+def _(draw, t, s, block, scale, allowed):
+    k, v = draw.sizes(2)
+    given = draw.normal(t, k), scale * draw.normal(s, k), draw.normal(s, v)
+    return *given, Function(allowed, "i, j"), block
+
+
+@online_attention.case("the example, one key at a time")
+def _(draw):
+    v = torch.tensor(draw.shuffled([[10.0], [20.0], [30.0]]))
+    k = torch.tensor([[3.0], [1.0], [1.0]]).log()
+    return torch.ones(1, 1), k, v, Function(ALL, "i, j"), 1
+
+
+# ---- a window in chunks ------------------------------------------------------
+
+
+@exercise(
+    "ch17-chunks",
+    "expected for each query the softmax average over itself and the `window` − 1 keys "
+    "before it",
+    through=without_table_or_loop,
+    broken={
+        "table": "a tensor holds a number for each pair, or nearly: a chunk needs the "
+        "keys of two",
+        "loops": "so many calls of PyTorch: is there a loop over queries or chunks?",
+    },
+)
+def window_attention(q, k, v, window):
+    t = len(q)
+    starts = torch.arange(0, t, window)[:, None]
+    i, j = starts + torch.arange(window), starts + torch.arange(-window, window)
+    keys, values = k[j.clamp(0, t - 1)], v[j.clamp(0, t - 1)]
+    scores = q[i.clamp(max=t - 1)] @ keys.mT / q.shape[1] ** 0.5
+    distance = i[:, :, None] - j[:, None]
+    seen = (distance >= 0) & (distance < window) & (j[:, None] >= 0)
+    weights = scores.masked_fill(~seen, -torch.inf).softmax(dim=-1)
+    return (weights @ values).flatten(0, 1)[:t]
+
+
+window_attention.instead("""
+softmax(dim=-1) -> softmax(dim=1)  # weights sum to 1 over the keys, not the queries
+(distance >= 0) & (distance < window) & (j[:, None] >= 0)
+    (distance < window) & (j[:, None] >= 0)  # the future is seen, as far as the chunk
+        goes
+    (distance >= 0) & (j[:, None] >= 0)  # a query sees the whole chunk before its own,
+        and that's more than `window` keys
+    (distance >= 0) & (distance <= window) & (j[:, None] >= 0)
+        # a window of w has w keys, and the query's own is one of them
+    (distance >= 0) & (distance < window) & (j >= starts)[:, None]
+        # a chunk sees itself alone: its first queries lack what's just before them
+    (j[:, None] >= 0).expand(-1, window, -1)
+        # two chunks are seen as a whole: within them, the window has to be masked
+distance = i[:, :, None] - j[:, None]
+    distance = torch.arange(window)[:, None] - torch.arange(2 * window)
+        # you compare a place in a chunk with one in two chunks; those are `window`
+        apart
+& (j[:, None] >= 0) -> & (j[:, None] >= 0 - window)
+keys, values = k[j.clamp(0, t - 1)], v[j.clamp(0, t - 1)] -> keys, values = (x[j.clamp(
+        0, t - 1)] * (j >= 0)[..., None] for x in (k, v))
+        # before the first chunk there are no keys: zeros get weight (e^0 is 1)
+& (j[:, None] >= 0) -> & (j[:, None] >= 0 - window)
+keys, values = k[j.clamp(0, t - 1)], v[j.clamp(0, t - 1)] -> padded = -(-t // window) *
+        window; keys, values = (torch.cat([x, x.new_zeros(padded - t, x.shape[1])])[j]
+        for x in (k, v))
+        # the first chunk looks back at the last one: nothing comes before it
+-torch.inf -> 0.0  # what's hidden has a score of 0, and still gets weight
+/ q.shape[1] ** 0.5
+    / q.shape[1]  # scores are divided by √k, not by k
+    # the scores aren't divided by √k
+[:t] -> # each query has one output: the last chunk was filled up, and isn't cut
+""")
+
+
+@window_attention.each("""
+the example: values are positions, and all scores are equal -> 8, 8, 3, 3
+chunks that fill the text -> 12, 12, 3, 4
+a rest at the end -> 13, 14, 5, 6
+a text that's shorter than the window -> 3, 4, 5, 6
+one query, in its own window -> 1, 1, 3, 3
+a window of one key -> 5, 6, 1, 1
+as long as the window -> 5, 5, 5, 5
+so many that a table of pairs is forbidden -> 400, 410, 4, 5
+""")
+@window_attention.each(
+    "gradients reach q, k and v, through the rest, too -> 10, 11, 4, 4", gradients=True
+)
+def _(draw, *between):
+    t, window = draw.integer(*between[:2]), draw.integer(*between[2:])
+    if between == (8, 8, 3, 3):
+        v = torch.arange(8.0)[:, None]
+        return torch.zeros(8, 2), draw.normal(8, 2), v, window
+    k, v = draw.sizes(2)
+    return draw.normal(t, k), draw.normal(t, k), draw.normal(t, v), window
+
+
+# ---- find the fault ----------------------------------------------------------
+
+
+@exercise(
+    "ch17-fault",
+    "expected for each token the average over itself and the `window` − 1 before it, "
+    "whatever the pieces, and the number of keys that are kept",
+    faults("""
+(i - j < window) & (j <= i)
+    i - j < window  # within a piece, who sees whom?
+torch.arange(end - len(keys), end)
+    torch.arange(len(keys))  # where in the text is the first key of the cache?
+k[start:end]]) -> k[start:end]])[-window:]
+v[start:end]]) -> v[start:end]])[-window:]
+        # when a piece is longer than the window, which keys do its first tokens need?
+"""),
+    symptoms=lambda result, *_: (
+        "two values are asked for: the outputs, and how many keys are kept"
+        if isinstance(result, torch.Tensor)
+        else None
+    ),
+)
+def read(q, k, v, window, sizes):
+    keys, values, outputs, start = k[:0], v[:0], [], 0
+    for size in sizes:
+        end = start + size
+        keys = torch.cat([keys, k[start:end]])
+        values = torch.cat([values, v[start:end]])
+        i = torch.arange(start, end)[:, None]
+        j = torch.arange(end - len(keys), end)
+        seen = (i - j < window) & (j <= i)
+        scores = q[start:end] @ keys.mT / q.shape[1] ** 0.5
+        weights = scores.masked_fill(~seen, -torch.inf).softmax(dim=1)
+        outputs.append(weights @ values)
+        keys, values = keys[-window:], values[-window:]
+        start = end
+    return torch.cat(outputs), len(keys)
+
+
+read.instead("""
+(i - j < window) & (j <= i)
+    (i - j <= window) & (j <= i)  # a window of w has w keys, and the token's own is
+        one of them
+    (i - j < window) & (j < i)  # a token sees itself
+    j <= i  # what the cache still holds isn't all in the window of each token of a
+        piece
+    (i - j).abs() < window  # within a piece, later tokens are still seen
+keys, values = keys[-window:], values[-window:]
+    keys = keys  # the cache grows with the text: `window` keys are enough
+    keys, values = keys[-window - 1 :], values[-window - 1 :]
+        # the cache keeps `window` keys, and not one more
+""")
+
+
+@read.each("""
+the example, in one piece -> 3, [8]
+the example, in two pieces -> 3, [5, 3]
+the example, one token at a time -> 3, [1, 1, 1, 1, 1, 1, 1, 1]
+a prompt within the window, then single tokens -> 5, [4, 1, 1, 1, 1, 1]
+a prompt that's longer than the window -> 4, [9, 1, 1, 1]
+several tokens at once, after the window is full -> 3, [4, 3, 1, 2, 5]
+a window that's never full -> 9, [2, 2, 2]
+a window of one token -> 1, [3, 1, 2]
+""")
+def _(draw, window, sizes):
+    t, (k, v) = sum(sizes), draw.sizes(2)
+    if (window, t) == (3, 8):
+        return (
+            torch.zeros(t, k),
+            draw.normal(t, k),
+            torch.arange(8.0)[:, None],
+            3,
+            sizes,
+        )
+    return draw.normal(t, k), draw.normal(t, k), draw.normal(t, v), window, sizes
