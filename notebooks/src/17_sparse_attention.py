@@ -273,7 +273,13 @@ ch17.graph_picture(nodes, graph, layers=3)
 # [page of exercises](../book/exercises/17_sparse_attention.ipynb), and in a notebook of their
 # own (`notebooks/exercises/17_sparse_attention.ipynb`).
 #
-# EXERCISES
+# 1. **A window and the first tokens.** A pattern that also fits decoding with a cache.
+# 2. **Count it.** A pattern's pairs, without writing them down.
+# 3. **How many layers?** How far a stack of sparse layers reaches, position by position.
+# 4. **The softmax, block by block.** Attention that never holds a whole row of scores.
+# 5. **A window in chunks.** Sliding-window attention that does the window's work alone.
+# 6. **Find the fault.** A window with a cache, and three faults.
+# 7. **In words.** Four messages from people who are stuck.
 #
 # **Quick questions**
 #
