@@ -9,6 +9,9 @@ from collections.abc import Sequence
 from math import hypot
 from typing import Any
 
+import torch
+from torch import Tensor
+
 from annotated import require
 from annotated.page.frames import Html, render, require_alt
 
@@ -110,6 +113,35 @@ class Drawing:
         style |= {"fill": f"var(--at-{color})", "fill_opacity": shade} if shade else {}
         dashes = "4 4" if dashed else None
         self._add("rect", **places, **style, stroke_dasharray=dashes)
+
+    def cells(
+        self,
+        left: float,
+        top: float,
+        mask: Tensor | Sequence[Sequence[bool]],
+        *,
+        size: float,
+        color: str = "weight",
+        shade: float = 1.0,
+    ) -> None:
+        """Fill the squares of a matrix in which a mask is True.
+
+        Args:
+            left: x of the matrix's left side.
+            top: y of its upper side.
+            mask: its rows; from above, each from the left.
+            size: from one square to the next; a twelfth of it stays free.
+            color: one of the look's terms.
+            shade: how strong the color is, from 0 to 1.
+        """
+        side = 11 / 12 * size
+        rows = torch.as_tensor(mask).nonzero().tolist()
+        places = "".join(
+            f"M{round(left + j * size, 2):g} {round(top + i * size, 2):g}"
+            f"h{side:.2f}v{side:.2f}h-{side:.2f}z"
+            for i, j in rows
+        )
+        self._add("path", d=places, fill=f"var(--at-{color})", fill_opacity=shade)
 
     def box(self, middle: float, top: float, width: float, *lines: str) -> float:
         """Draw a frame around a name, and a note of one or more lines below it.
