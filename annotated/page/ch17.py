@@ -13,6 +13,7 @@ from annotated.attention import MultiHeadAttention, scaled_dot_product_attention
 from annotated.page.diagrams import Drawing
 from annotated.page.frames import Html
 from annotated.page.notebook import check_close, show_table
+from annotated.page.patterns import board, gallery
 from annotated.page.pictures import Matrix, chain
 from annotated.sparse import (
     BlockLayout,
@@ -137,6 +138,26 @@ def blocks_picture(layouts: Mapping[str, BlockLayout]) -> Html:
         caption="Queries in rows, keys in columns. Framed: blocks that are computed. "
         "Coloured: pairs that may attend. On the right, positions stand in the order "
         "0, 4, 8, …, 1, 5, 9, …, so that those who see each other are neighbours.",
+    )
+
+
+def heard_picture(
+    heard: Bool[Tensor, "t t"], masks: Sequence[Bool[Tensor, "t t"]]
+) -> Html:
+    """Draw the masks of layers, and who has heard from whom after them.
+
+    Args:
+        heard: after the last layer.
+        masks: of the layers, causal ones.
+    """
+    shown = [(board(mask), f"layer {n}", "") for n, mask in enumerate(masks, start=1)]
+    pairs, whole = int(heard.sum()), len(heard) * (len(heard) + 1) // 2
+    words = f"{pairs} of {whole} pairs"
+    return gallery(
+        [("", [*shown, (board(heard), "heard", words)])],
+        len(masks) + 1,
+        alt=f"The masks of {len(masks)} layers; together {words} are heard.",
+        caption="",
     )
 
 

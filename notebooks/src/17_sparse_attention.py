@@ -94,6 +94,29 @@ for first, second in pairs:
 # Three of the four orders reach everything in two layers. The last one doesn't: in its second layer, a query sees the ends of earlier stretches no more, only its own
 # stretch. The ends must be *read* after they've collected, not before.
 #
+# Try the other pairs. Which leave holes?
+
+# %% Try it: two layers tags=["hide-input"]
+from annotated.page.play import play
+
+
+def two_layers(first_layer, second_layer):
+    layers = [masks[first_layer], masks[second_layer]]
+    return ch17.heard_picture(heard_after(layers), layers)
+
+
+play(
+    two_layers,
+    label="Who has heard from whom",
+    question="Twice the same pattern: does any of the four reach everything?",
+    first_layer=list(masks),
+    second_layer=list(masks),
+    start={"second_layer": "every l-th"},
+    caption="Queries in rows, keys in columns. Coloured on the right: the query has "
+    "heard from the key.",
+)
+
+# %% [markdown]
 # How does it look for longer texts, and for the other patterns?
 
 # %% Figure: who has heard from whom, by layer tags=["hide-input"]

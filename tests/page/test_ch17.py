@@ -72,6 +72,14 @@ def test_the_blocks_drawn_are_those_that_are_computed():
     assert len(below) == 16
 
 
+def test_two_layers_are_drawn_beside_what_is_heard():
+    near, every = (p.mask(8)[0, 0] for p in strided_patterns(2))
+    html = ch17.heard_picture(near, [every, near])
+    _, second, last = soup(html).select("svg")
+    assert str(last) == str(second)
+    assert "15 of 36 pairs" in html.text and "layer 2" in html.text
+
+
 def test_a_graph_says_who_has_heard_from_whom():
     chain = torch.eye(4).bool()
     for one in range(3):

@@ -20,6 +20,9 @@ FAULTS = {
         ("left + column * c * cell", "left + row * c * cell", "all on the diagonal"),
         ("x + j * cell, y + i * cell", "x + i * cell, y + j * cell", "transposed"),
     ],
+    "heard_picture": [
+        ("(board(heard)", "(board(masks[0])", "a mask in place of what is heard"),
+    ],
     "graph_picture": [
         ("layers + 1 - torch", "layers - torch", "heard a layer too soon"),
         ("heard[-1] | own", "heard[0] | own", "later layers are hidden"),
