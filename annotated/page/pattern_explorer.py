@@ -142,7 +142,7 @@ def said(state: Mapping[str, Any]) -> str:
     parts = [f"a window of {state['window']}"]
     parts += [f"{stride} key"] if stride != "none" else []
     if some != "none":
-        parts.append(f"{some} {'token' if some == 'the first' else 'one'} global")
+        parts.append(f"{some} token global")
     return " and ".join(parts)
 
 
