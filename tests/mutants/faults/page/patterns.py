@@ -5,7 +5,8 @@ FAULTS = {
     "named": [
         ("dilated_pattern(stride, 2, causal)", "dilated_pattern(stride, 3, causal)",
          "other gaps"),
-        ("Pattern(0) if causal else Pattern()", "Pattern(0)", "full, but not both ways"),
+        ("Pattern(0) if causal else Pattern()", "Pattern(0)",
+         "full, but not both ways"),
         ("[0, length // 2]", "[0]", "one global token"),
     ],
     "share": [
@@ -14,7 +15,8 @@ FAULTS = {
     ],
     "board": [
         ("past & ~mask", "~mask", "the future looks skipped"),
-        ("drawing.cells(1, 1, mask, size=size)", "drawing.cells(1, 1, mask.T, size=size)",
+        ("drawing.cells(1, 1, mask, size=size)",
+         "drawing.cells(1, 1, mask.T, size=size)",
          "rows are keys"),
     ],
     "gallery": [
@@ -49,7 +51,8 @@ FAULTS = {
     "uses": [
         ("local_pattern(stride + 1) if paper", "local_pattern(stride) if paper",
          "not the paper's"),
-        ('"one step per layer": ([a, b], [a, b])', '"one step per layer": ([a, b], [a])',
+        ('"one step per layer": ([a, b], [a, b])',
+         '"one step per layer": ([a, b], [a])',
          "one step alone"),
     ],
     "three_strided": [
