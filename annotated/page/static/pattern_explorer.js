@@ -99,6 +99,7 @@ const digits = (x) => x.toLocaleString("en");
 const result = causal ? data.bits[`${w} ${stride} ${Number(every === t)}`] : undefined;
 const seen = every && every < t ? undefined : result;
 const mean = seen && sum(seen) / seen.length;
+const spread = seen && (seen.length === 1 ? "one seed" : `${seen[0].toFixed(3)} to ${seen[seen.length - 1].toFixed(3)}, ${seen.length} seeds`);
 [
   ["pairs heard so far", `${heard} of ${whole} (${percent(heard, whole)})`],
   ["until everyone has heard from everyone", missing ? "never" : plural(until)],
@@ -113,7 +114,7 @@ const mean = seen && sum(seen) / seen.length;
 // ---- what a model has learned under it, among all that were trained
 
 text(0, strip, "bits per character, trained");
-text(phone ? 0 : 310, strip + below, seen ? `${mean.toFixed(3)} (${seen[0].toFixed(3)} to ${seen[seen.length - 1].toFixed(3)})` : "none trained", { class: "strong" });
+text(phone ? 0 : 310, strip + below, seen ? `${mean.toFixed(3)} (${spread})` : "none trained", { class: "strong" });
 if (data.means.length) {
   const low = Math.min(...data.means), high = Math.max(...data.means);
   const place = (x) => 8 + ((wide - 16) * (x - low)) / (high - low || 1);
