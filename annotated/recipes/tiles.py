@@ -60,9 +60,9 @@ def forward_tiles(
     all_o = q.new_zeros(*q.shape[:-1], v.shape[-1])
     all_total = q.new_zeros(*q.shape[:-1], 1)
     all_m = q.new_full(all_total.shape, -inf)
+    running = all_m, all_total, all_o
     for rows, columns, scores in tiles(q, k, sees, size):
-        views = (x[..., rows, :] for x in (all_m, all_total, all_o))
-        m, total, o = views
+        m, total, o = (x[..., rows, :] for x in running)  # views
         largest = torch.maximum(m, scores.amax(dim=-1, keepdim=True))
         shift = largest.masked_fill(largest == -inf, 0.0)  # −inf − (−inf): NaN
         factor, p = (m - shift).exp(), (scores - shift).exp()
