@@ -1,8 +1,8 @@
 # %% [markdown]
 # # 17b. Why fused attention wins
 #
-# Chapters 13, 14 and [17](17_sparse_attention.ipynb) try to save attention's $t^2$ scores. And each time, in time or in memory, one rival kept winning that saves none
-# of them: PyTorch's *fused* kernel, `F.scaled_dot_product_attention`. It computes every score that may be seen, exactly. How can it take so little?
+# Chapters 13, 14 and [17](17_sparse_attention.ipynb) try to avoid most of attention's $t^2$ scores. And again and again, in time or in memory, one rival won that avoids none
+# of them: PyTorch's *fused* kernel, `F.scaled_dot_product_attention`. It's exact. How can it take so little?
 #
 # **The matrix of scores never needs to exist. You can compute it tile by tile, use each tile, and forget it, if you correct the softmax as you go.**
 
@@ -17,12 +17,12 @@ record = recorded("fused_memory")
 ch17b.memory_figure(record)
 
 # %% [markdown]
-# "Tiled" is the loop that you'll write on this page: about twenty lines of plain PyTorch each for forward and backward. By the end you can also join attention over two parts of a
+# "Tiled" is the loop of this page, plain PyTorch. By the end you can write it, forward and backward, join attention over two parts of a
 # cache, and tell when the kernel has to give up. You need the softmax of [chapter 2](02_self_attention.ipynb) and masks from [chapter 4](04_masks.ipynb). About 18 minutes.
 #
 # ## 17b.1 A sum that you can correct
 #
-# Take one row of scores, for one query. So that you can check it in your head, the scores are logarithms of small numbers, and each value is a single number:
+# Take one row of scores, for one query. The scores are logarithms of small numbers, so that you can check everything in your head, and each value is a single number:
 
 # %%
 scores = torch.tensor([2, 8, 4, 32, 16, 1]).double().log()
@@ -32,11 +32,11 @@ values = torch.tensor([1, 2, 3, 4, 5, 6]).double()
 ch17b.row_picture(scores, values)
 
 # %% [markdown]
-# Could you compute the softmax if you saw only two scores at a time? The sum is easy: add up as you go. The trouble is the maximum. To be safe
-# from overflow, a softmax subtracts it from every score, and you know it only at the end.
+# Could you compute the softmax if you saw only two scores at a time? The sum is easy: add up as you go. But against
+# overflow, a softmax first subtracts the largest score, and you know that only at the end.
 #
-# So subtract the largest score **so far**, $m$. When a larger one arrives, everything you've added up was divided by $e^{m}$, and should have been
-# divided by $e^{m'}$. Multiply it by $e^{m - m'}$, and it is:
+# So subtract the largest score **so far**, $m$. When a larger one, $m'$, arrives, all that you've added up was divided by $e^{m}$ and should have been
+# divided by $e^{m'}$. Multiply it by $e^{m - m'}$, and it has been:
 #
 # $$e^{m - m'} \sum_j e^{z_j - m} = \sum_j e^{z_j - m'}.$$
 #
@@ -70,7 +70,7 @@ check_close("sum · exp(m)", total * m.exp(), scores.exp().sum(), 1e-12)
 #
 # ## 17b.2 Tile by tile
 #
-# For a whole matrix, do this to several rows at once, a tile of queries and keys at a time. `sees` says which query may see which key, by their positions. A tile in which nobody sees anybody is skipped:
+# Now do this for several rows at once, a tile of queries and keys at a time. `sees` says which query may see which key, by their positions. A tile in which nobody sees anybody is skipped:
 
 # %%
 from annotated.page.notebook import show_source
@@ -115,14 +115,13 @@ ch17b.walk_explorer()
 # %% [markdown]
 # ## 17b.3 Backward: forget and rebuild
 #
-# Training needs the weights again, for the gradients. If they were kept, nothing would be won. So do as in [chapter 14](14_reversible_layers.ipynb): **forget them, and rebuild them when they're needed.** Here that's cheap. With the row's log-sum-exp at hand, no second pass is
-# needed for the maximum: a weight is $e^{z - \mathrm{lse}}$. One number per row replaces a row of $t$ weights.
+# The gradients need the weights again. Keep them, and nothing is won. So do as in [chapter 14](14_reversible_layers.ipynb): **forget them, and rebuild them when they're needed.** With the row's log-sum-exp that's easy: a weight is $e^{z - \mathrm{lse}}$. One number replaces a row of weights.
 #
-# What does the backward pass do with a weight $p_{ij}$? Call the gradients $do$, $dp$ and so on. From $o_i = \sum_j p_{ij} v_j$ follows $dp_{ij} = do_i \cdot v_j$. Through the softmax, a score gets
+# Call the gradients $do$, $dp$ and so on. From $o_i = \sum_j p_{ij} v_j$ follows $dp_{ij} = do_i \cdot v_j$. Through the softmax, a score $z_{ij}$ gets
 #
 # $$dz_{ij} = p_{ij} \Big(dp_{ij} - \sum_l p_{il}\, dp_{il}\Big), \qquad \sum_l p_{il}\, dp_{il} = do_i \cdot \sum_l p_{il}\, v_l = do_i \cdot o_i.$$
 #
-# The sum runs over the whole row, but it's just $do_i \cdot o_i$, and the output is known. So every tile can be done by itself:
+# The sum over the whole row is just $do_i \cdot o_i$, and the output is known. So each tile can be done by itself:
 
 # %%
 from annotated.recipes.tiles import TiledAttention
@@ -151,13 +150,13 @@ assert torch.autograd.gradcheck(
 print("✓ finite differences agree, too")
 
 # %% [markdown]
-# What's saved is `q`, `k`, `v` and the output, in proportion to $t$, and one number per row. The price: `q @ k.mT` is computed a second time. Dense attention does two large products forward and four backward; this does five backward.
+# The price: `q @ k.mT` is computed a second time. Written out, there are two large products forward and four backward; here there are two and five.
 #
 # ## 17b.4 The same work, far fewer bytes
 #
-# So the kernel multiplies as often, or more. Why isn't it slower? Because a processor often waits for memory. Next to it lies a small fast one (the *cache* of a CPU, the on-chip memory of a GPU), and far away a large slow one. Written out, the matrix
-# is carried back and forth: scores out and in, weights out and in. A tile that fits in fast memory is made, used and dropped there. Only queries, keys, values and outputs travel, keys and values once
-# for each row of tiles. So larger tiles move fewer bytes, until they don't fit any more. Here's our loop with tiles of different sizes. The last tile is the whole matrix:
+# So where nothing is hidden, the kernel multiplies as often forward, and more often backward. Why isn't it slower? A processor has a small, fast memory (a CPU's *cache*, the on-chip memory of a GPU), and a large, slow one. Written out, the matrix
+# travels: scores out and in, weights out and in. A tile that fits in fast memory is made, used and dropped there. Only queries, keys, values and outputs travel, keys and values once
+# for each row of tiles. So larger tiles move fewer bytes, until they don't fit any more. Here's our loop with tiles up to the whole matrix:
 
 # %% Table: work and bytes by tile size tags=["hide-input"]
 ch17b.work_table(record)
@@ -180,7 +179,7 @@ ch17b.time_table(record)
 say(ch17b.ways_said(record))
 
 # %% [markdown]
-# [Dao et al. (2022)](https://arxiv.org/abs/2205.14135) wrote this for GPUs and named it **FlashAttention**; they report a GPT-2 that trains three times as fast with it. (We've measured no GPU.) Their theorem 2 counts the transfers: of the order of $t^2 k^2 / M$ for a fast memory of $M$ numbers, instead of $tk + t^2$.
+# [Dao et al. (2022)](https://arxiv.org/abs/2205.14135) wrote this for GPUs, where attention waits for memory, and named it **FlashAttention**; they report a GPT-2 that trains three times as fast. (We've measured no GPU.) Their theorem 2 counts the transfers: of the order of $t^2 k^2 / M$ for a fast memory of $M$ numbers, instead of $tk + t^2$.
 #
 # ## 17b.5 What stays fused
 #
@@ -194,9 +193,9 @@ ch17b.saved_table(saved, 2048)
 ch17b.check_saved(saved, 2048)
 
 # %% [markdown]
-# - **A boolean mask stays fused.** But the mask itself is a matrix: one for all four heads, kept as floating-point numbers here. `is_causal=True` needs none.
+# - **A boolean mask stays fused.** But the mask itself is a matrix, one for all heads, kept as floating-point numbers here. `is_causal=True` needs none.
 # - **Dropout of weights** isn't built into this kernel, so PyTorch falls back on writing them out. (Kernels for GPUs can do it.)
-# - **Asking for the weights** means writing them out: nobody else has them. That's why this book's `MultiHeadAttention` never returns them, and `record_attention` computes them a second time, beside the kernel, without gradients, only while you look.
+# - **Asking for the weights** means writing them out: nobody else has them. That's why this book's `MultiHeadAttention` never returns them; `record_attention` computes them once more, beside the kernel, while you look.
 #
 # ## 17b.6 Joining two parts
 #
@@ -219,12 +218,11 @@ assert (outputs.mean(dim=0) - whole).abs().max() > 0.01
 print("✓ their plain mean isn't it")
 
 # %% [markdown]
-# That's how chapter 13 joined its hash rounds. There it was a step of its own. Here you see that the online softmax does the same at every tile: it joins what it has with what comes.
+# That's how chapter 13 joined its hash rounds, and it's what the online softmax does at every tile: it joins what it has with what comes.
 #
 # ## 17b.7 Pitfalls
 #
 # **Every block subtracts its own maximum, and nothing is rescaled.** For our row the sum becomes $1.25 + 1.125 + 1.0625$ instead of 63/32, and no error tells you. It's right whenever the first block happens to hold the maximum, so test with scores that rise.
-# <!-- exact: 1.25, 1.125, 1.0625 = 1 + 1 / 16 -->
 #
 # **NaN from a block that's hidden completely.** A row that has seen nobody yet has $m = -\infty$, and $-\infty - (-\infty)$ is NaN, which then spreads to everything after it. Hiding with −1e9 instead is no cure: in a row that sees nobody, every hidden key then gets $e^0 = 1$.
 
@@ -275,7 +273,7 @@ print(total)
 # - A softmax can be computed in one pass over blocks: keep maximum, sum and output, and rescale by $e^{m - m'}$ when the maximum grows. It's exact.
 # - So attention needs a tile of scores at a time, never the matrix. Memory grows with $t$; the multiplications still grow with $t^2$.
 # - Backward, weights are rebuilt from one number per row, the log-sum-exp, and $do_i \cdot o_i$.
-# - The same work is faster because fewer bytes travel.
+# - Tiles that fit in fast memory spare the matrix its trips through slow memory. How much time that saves depends on the machine; skipping hidden tiles saves more.
 # - Partial results join by the softmax of their log-sum-exps.
 #
 # ## Further reading
