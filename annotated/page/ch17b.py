@@ -315,9 +315,9 @@ def ways_said(record: Record) -> str:
     return (
         f"On this CPU core, with every key in sight, the kernel is {fast:.1f} times as "
         f"fast as attention written out, and our loop in Python {loop:.1f} times. "
-        "Here, fewer bytes alone gain next to nothing. With the causal mask, the kernel is "
-        f"{faster:.1f} times as fast. It skips the tiles above the diagonal. Written "
-        "out, they are computed as well, and then masked: with its passes over the "
+        "Here, fewer bytes alone gain next to nothing. With the causal mask, the "
+        f"kernel is {faster:.1f} times as fast. It skips the tiles above the diagonal. "
+        "Written out, they are computed as well, and then masked: with its passes over the "
         f"matrix, the mask makes it {out[True] / out[False]:.1f} times as slow."
     )
 

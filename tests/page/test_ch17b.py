@@ -68,7 +68,7 @@ def test_a_row_in_blocks():
     scores, values = torch.tensor([2.0, 8, 4, 1]).log(), torch.arange(4.0)
     html = ch17b.row_picture(scores, values)
     assert "divides by 15" in html.text
-    assert soup(html).text.startswith("2841exp(score)0123value")
+    assert "\n2841exp(score)0123valueOne row" in soup(html).text
     assert len(soup(html).select(".cut")) == 4
 
 
