@@ -3,8 +3,8 @@
 Four heads of width 64, batch 1, float32, one thread; forward and backward; causal, and
 with every key in sight. "written out" is ``scaled_dot_product_attention`` of this
 package, "tiled" a loop in Python over tiles of 256 × 256 (``recipes/tiles.py``), and
-"fused" PyTorch's kernel. "tiles" is that loop with other sizes, every key in sight: the last is
-one tile, the whole matrix. Memory is the peak of a fresh process
+"fused" PyTorch's kernel. "tiles" is that loop with other sizes, every key in sight: the
+last is one tile, the whole matrix. Memory is the peak of a fresh process
 (``benchmarks/memory.py``), above queries, keys and values; times are CPU seconds, in
 turn, three times.
 

@@ -293,9 +293,9 @@ def sizes_said(record: Record) -> str:
     return (
         f"All rows but the last run the same code. Tiles of {best} are the fastest, "
         f"{seconds[last] / seconds[best]:.1f} times as fast as one tile of {last:,}, "
-        "which multiplies as much: only where its numbers lie is different. (It's "
-        f"{seconds[last] / out:.1f} times as slow as attention written out, since our "
-        "loop passes over a tile more often. In the cache that's cheap.) Small "
+        "which multiplies as much: only where its numbers lie is different. (One tile "
+        f"is {seconds[last] / out:.1f} times as slow as attention written out, since "
+        "our loop passes over a tile more often. In the cache that's cheap.) Small "
         f"tiles lose time elsewhere: with tiles of {small}, Python starts "
         f"{ceil(last / small) ** 2:,} of them."
     )
@@ -317,8 +317,8 @@ def ways_said(record: Record) -> str:
         f"fast as attention written out, and our loop in Python {loop:.1f} times. "
         "Here, fewer bytes alone gain next to nothing. With the causal mask, the "
         f"kernel is {faster:.1f} times as fast. It skips the tiles above the diagonal. "
-        "Written out, they are computed as well, and then masked: with its passes over the "
-        f"matrix, the mask makes it {out[True] / out[False]:.1f} times as slow."
+        "Written out, they are computed as well, and then masked: with its passes over "
+        f"the matrix, the mask makes it {out[True] / out[False]:.1f} times as slow."
     )
 
 

@@ -23,7 +23,7 @@ Sees = Callable[[Tensor, Tensor], Tensor]
 def tiles(
     q: Tensor, k: Tensor, sees: Sees, size: int
 ) -> Iterator[tuple[slice, slice, Tensor]]:
-    """Yield rows, columns and scores of each tile in which a query sees a key."""
+    """Yield rows, columns, scores of each tile in which a query sees a key."""
     i, j = (torch.arange(x.shape[-2], device=q.device) for x in (q, k))
     for top in range(0, len(i), size):
         for left in range(0, len(j), size):
@@ -69,7 +69,8 @@ def forward_tiles(
         total.mul_(factor).add_(p.sum(dim=-1, keepdim=True))
         o.mul_(factor).add_(p @ v[..., columns, :])
         m.copy_(largest)
-    return all_o / all_total.masked_fill(all_total == 0, 1.0), all_m + all_total.log()
+    output = all_o / all_total.masked_fill(all_total == 0, 1.0)
+    return output, all_m + all_total.log()
 
 
 class TiledAttention(torch.autograd.Function):

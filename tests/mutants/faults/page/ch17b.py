@@ -6,7 +6,7 @@ FAULTS = {
         ("\"causal\": causal}", "\"causal\": True}", "always causal"),
     ],
     "lengths": [
-        ("sorted(", "list(", "in no order"),
+        ("run[\"length\"] for", "run[\"MB\"] for", "not lengths"),
     ],
     "memory_figure": [
         ("run_of(record, way, n)", "run_of(record, way, n, False)", "not causal"),
