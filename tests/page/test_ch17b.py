@@ -229,7 +229,8 @@ def test_another_record_is_refused(capsys):
     flat = deepcopy(RECORD)
     flat["tiles"][-1]["seconds"] = flat["tiles"][5]["seconds"]
     for record in (
-        changed("written out", 8192, MB=2300.0),
+        changed("written out", 8192, MB=3300.0),
+        changed("written out", 8192, MB=6000.0),
         changed("tiled", 8192, MB=62.0),
         changed("fused", 4096, MB=15.0),
         changed("fused", 8192, seconds=[9.9] * 3),
