@@ -18,7 +18,7 @@ ch17b.memory_figure(record)
 
 # %% [markdown]
 # "Tiled" is the loop of this page, plain PyTorch. By the end you can write it, forward and backward, join attention over two parts of a
-# cache, and tell when the kernel has to give up. You need the softmax of [chapter 2](02_self_attention.ipynb) and masks from [chapter 4](04_masks.ipynb). About 18 minutes.
+# cache, and tell when the kernel has to give up. You need the softmax of [chapter 2](02_self_attention.ipynb) and masks from [chapter 4](04_masks.ipynb). About 19 minutes.
 #
 # ## 17b.1 A sum that you can correct
 #
