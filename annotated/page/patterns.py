@@ -199,7 +199,7 @@ def reach_figure(length: int = 64, stride: int = 8) -> Html:
         ends = []
         for name, pattern in compared(length, stride, causal).items():
             heard = reach([pattern.mask(length)], last).sum((1, 2)) / whole
-            color = OTHER if name in ("window", "dilated") else THIS
+            color = THIS if heard[1] == 1 else OTHER
             look = "--" if name in ("dilated", "window + first") else "-"
             line = [1 / length if not causal else 2 / (length + 1), *heard.tolist()]
             ax.plot(range(last + 1), line, look, color=color, marker=".")

@@ -142,3 +142,14 @@ def test_a_plus_has_its_two_lines_in_a_circle(drawing):
 def test_honest_mistakes_are_named(make, message):
     with pytest.raises(ValueError, match=message):
         make()
+
+
+def test_cells_are_squares_where_a_mask_is_true(drawing):
+    drawing.cells(3, 5, [[True, False], [True, True]], size=12)
+    drawing.cells(0, 0, [[True]], size=6, color="other", shade=0.5)
+    first, second = soup(drawing).select("path")
+    square = "h11.00v11.00h-11.00z"
+    assert first["d"] == f"M3 5{square}M3 17{square}M15 17{square}"
+    assert (first["fill"], first["fill-opacity"]) == ("var(--at-weight)", "1.0")
+    assert second["d"] == "M0 0h5.50v5.50h-5.50z"
+    assert (second["fill"], second["fill-opacity"]) == ("var(--at-other)", "0.5")

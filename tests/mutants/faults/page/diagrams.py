@@ -23,6 +23,10 @@ FAULTS = {
         ('"fill_opacity": shade', '"fill_opacity": 1', "one shade for all"),
         ("--at-{color}", "--at-this", "one color for all"),
     ],
+    "Drawing.cells": [
+        ("left + j * size", "left + i * size", "rows and columns change places"),
+        ("11 / 12 * size", "size", "one large area"),
+    ],
     "Drawing.box": [
         ("middle - width / 2", "middle", "beside its text"),
         ("return top + height", "return height", "not where it ends"),

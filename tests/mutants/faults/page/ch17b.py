@@ -1,0 +1,93 @@
+"""Faults of annotated/page/ch17b.py: (text, what replaces it, what is wrong then)."""
+
+# fmt: off
+FAULTS = {
+    "run_of": [
+        ("\"causal\": causal}", "\"causal\": True}", "always causal"),
+    ],
+    "lengths": [
+        ("run[\"length\"] for", "run[\"MB\"] for", "not lengths"),
+    ],
+    "memory_figure": [
+        ("run_of(record, way, n)", "run_of(record, way, n, False)", "not causal"),
+        ("ends[\"written out\"] / ends[\"fused\"]",
+         "ends[\"written out\"] / ends[\"tiled\"]", "another ratio"),
+    ],
+    "row_picture": [
+        ("scores.exp()", "scores.softmax(0)", "weights"),
+    ],
+    "steps_table": [
+        ("log {m.exp():.0f}", "log {m:.0f}", "the logarithm twice"),
+    ],
+    "walk_numbers": [
+        (" + 0.0", "", "−0"),
+        ("(10 * scores).round() / 10", "scores", "digits that aren't shown"),
+    ],
+    "walk_order": [
+        ("b <= a", "b < a", "no diagonal"),
+        (" or not causal", "", "always causal"),
+    ],
+    "values_of": [
+        ("a * size, (a + 1) * size", "b * size, (b + 1) * size", "rows of the keys"),
+        ("[:, : end - size]", "[:, :end]", "nothing is rescaled"),
+        ("| (not causal)", "| causal", "the mask turned over"),
+        ("[rows, :end], mask", "[rows, :end] * 0, mask", "equal weights"),
+    ],
+    "walk_explorer": [
+        ("(last + 1) // 2, last}", "(last + 1) // 2}", "the end isn't checked"),
+        ("COUNT * COUNT + 1), 3)", "COUNT * COUNT + 1), 1)", "begins with nothing"),
+    ],
+    "multiplications": [
+        ("2 * t * t * k", "t * t * k", "one product"),
+    ],
+    "bytes_moved": [
+        ("4 * t * t", "2 * t * t", "scores aren't read again"),
+        ("ceil(t / size)", "(t // size)", "the last tile is free"),
+    ],
+    "bytes_held": [
+        (" + size * size", "", "no scores"),
+    ],
+    "megabytes": [
+        ("count >= 1e7", "count >= 1e9", "too many digits"),
+    ],
+    "work_table": [
+        ("causal=False", "causal=True", "the time of half the work"),
+    ],
+    "time_table": [
+        ("for causal in (False, True)", "for causal in (True, False)", "exchanged"),
+    ],
+    "seconds_by_size": [
+        ("median(", "max(", "the slowest"),
+    ],
+    "sizes_said": [
+        ("min(seconds, key=seconds.get)", "max(seconds, key=seconds.get)", "slowest"),
+        ("ceil(last / small) ** 2", "ceil(last / small)", "tiles of one row"),
+    ],
+    "ways_said": [
+        ("out[False] / seconds[\"tiled\", False]",
+         "out[True] / seconds[\"tiled\", True]", "the causal loop"),
+        ("out[True] / out[False]", "out[False] / out[True]", "upside down"),
+    ],
+    "check_record": [
+        ("< 4.5", "> 0", "any growth upwards"),
+        ("3.5 <", "0 <", "any growth"),
+        ("MB[way, t] / MB[way, t // 2] < 2.3", "True", "tiles may grow"),
+        ("and fused < loop < out", "", "the loop may be anywhere"),
+        ("64 <= best <= 512", "True", "any size may be best"),
+        ("seconds[max(seconds)] > 1.3 * seconds[best]", "True", "all alike"),
+    ],
+    "saved_ways": [
+        ("fused(is_causal=True, dropout_p=0.1)", "fused(is_causal=True)",
+         "without dropout"),
+        ("asked(x, True)", "asked(x, False)", "weights not asked for"),
+    ],
+    "saved_table": [
+        ("4 * t * t * BYTES", "t * t * BYTES", "one matrix"),
+    ],
+    "check_saved": [
+        ("abs(mask - matrix) < 0.1 * matrix", "mask > 0", "any mask"),
+        ("saved[way] > 4 * matrix", "saved[way] > 0", "nothing is kept"),
+        ("asked - unasked > 2.5 * matrix", "asked > 0", "asking is free"),
+        ("saved[\"our loop\"] < 1.1 * least", "True", "our loop may keep all"),
+    ],
+}

@@ -1,0 +1,274 @@
+"""annotated/page/ch17b.py: figures and tables of the record, and the walk's numbers."""
+
+import json
+import math
+from copy import deepcopy
+from pathlib import Path
+from statistics import median
+
+import pytest
+import torch
+from bs4 import BeautifulSoup
+from matplotlib import pyplot
+
+from annotated.page import ch17b
+
+ROOT = Path(__file__).resolve().parents[2]
+RECORD = json.loads((ROOT / "book" / "results" / "fused_memory.json").read_text())
+SIZES = {run["size"]: run for run in RECORD["tiles"]}
+
+
+def soup(html):
+    return BeautifulSoup(html.text, "html.parser")
+
+
+def cells(html):
+    return [
+        [cell.text for cell in row.select("th, td")] for row in soup(html).select("tr")
+    ]
+
+
+def seconds(way, causal):
+    (run,) = (
+        run
+        for run in RECORD["runs"]
+        if (run["way"], run["length"], run["causal"]) == (way, 8192, causal)
+    )
+    return median(run["seconds"])
+
+
+def test_a_run_is_found():
+    run = ch17b.run_of(RECORD, "tiled", 2048, causal=False)
+    assert (run["way"], run["length"], run["causal"]) == ("tiled", 2048, False)
+    assert ch17b.run_of(RECORD, "tiled", 2048)["causal"]
+    assert ch17b.lengths(RECORD) == [1024, 2048, 4096, 8192]
+
+
+def test_memory_is_drawn(monkeypatch):
+    figures = []
+    monkeypatch.setattr(
+        ch17b, "show", lambda figure, **words: figures.append((figure, words))
+    )
+    ch17b.memory_figure(RECORD)
+    ((figure, words),) = figures
+    lines = {line.get_label(): line for line in figure.axes[0].lines}
+    for way in ch17b.WAYS:
+        wanted = [
+            run["MB"] for run in RECORD["runs"] if run["way"] == way and run["causal"]
+        ]
+        assert lines[way].get_ydata().tolist() == wanted
+        assert lines[way].get_xdata().tolist() == [1024, 2048, 4096, 8192]
+    out, fused = (lines[way].get_ydata()[-1] for way in ("written out", "fused"))
+    assert f"takes {out / fused:.0f} times the memory" in words["title"]
+    assert f"written out {out:,.0f} MB" in words["alt"]
+    pyplot.close("all")
+
+
+def test_a_row_in_blocks():
+    scores, values = torch.tensor([2.0, 8, 4, 1]).log(), torch.arange(4.0)
+    html = ch17b.row_picture(scores, values)
+    assert "divides by 15" in html.text
+    assert "\n2841exp(score)0123valueOne row" in soup(html).text
+    assert len(soup(html).select(".cut")) == 4
+
+
+def test_steps_stand_in_a_table():
+    step = [torch.tensor(x).double() for x in (math.log(8), 0.25, 1.4375, 4)]
+    assert cells(ch17b.steps_table([step]))[1:] == [
+        ["1", "log 8", "0.25", "1.4375", "4"]
+    ]
+
+
+# ---- the walk ------------------------------------------------------------------
+
+
+def test_numbers_of_the_walk_are_those_in_sight():
+    scores, values = ch17b.walk_numbers()
+    assert scores.shape == (8, 8) and values.shape == (8,)
+    assert ((10 * scores).round() / 10 == scores).all()
+    assert not (scores.signbit() & (scores == 0)).any()
+    assert values.min() >= 1 and (values == values.round()).all()
+    assert torch.equal(scores, ch17b.walk_numbers()[0])
+
+
+def test_the_order_of_the_tiles():
+    assert ch17b.walk_order(4, True) == [(0, 0), (1, 0), (1, 1)]
+    assert ch17b.walk_order(4, False) == [(0, 0), (0, 1), (1, 0), (1, 1)]
+
+
+@pytest.mark.parametrize("causal", [True, False])
+def test_values_of_a_tile_are_those_of_the_loop(causal):
+    scores, values = ch17b.walk_numbers()
+    for size in ch17b.SIZES:
+        rows = dict.fromkeys(range(8), (-math.inf, 0.0, 0.0))
+        for tile, (a, b) in enumerate(ch17b.walk_order(size, causal), start=1):
+            factors, block = [], range(a * size, (a + 1) * size)
+            for i in block:
+                m, total, o = rows[i]
+                keys = range(b * size, (b + 1) * size)
+                keys = [j for j in keys if j <= i or not causal]
+                new = max([m, *(scores[i, j].item() for j in keys)])
+                factors.append(math.exp(m - new))
+                powers = [math.exp(scores[i, j].item() - new) for j in keys]
+                total = total * factors[-1] + sum(powers)
+                o *= factors[-1]
+                o += sum(
+                    p * values[j].item() for p, j in zip(powers, keys, strict=True)
+                )
+                rows[i] = new, total, o
+            found = ch17b.values_of(scores, values, size, causal, tile)
+            assert found["factor"] == pytest.approx(factors)
+            assert found["m"] == pytest.approx([rows[i][0] for i in block])
+            assert found["total"] == pytest.approx([rows[i][1] for i in block])
+            outputs = [rows[i][2] / rows[i][1] for i in block]
+            assert found["output"] == pytest.approx(outputs)
+            assert found["alive"] == size**2
+            n = 8 // size
+            assert found["skipped"] == (n * (n - 1) // 2 if causal else 0)
+            assert found["tiles"] == n * n - found["skipped"]
+
+
+def test_the_explorer_is_checked_at_all_sizes():
+    shown = soup(ch17b.walk_explorer())
+    checks = json.loads(shown.select_one(".annotated-explorer-checks").text)
+    scores, values = ch17b.walk_numbers()
+    states = [(one["state"]["size"], one["state"]["causal"]) for one in checks]
+    assert {*states} == {(n, c) for n in (1, 2, 4, 8) for c in (True, False)}
+    for one in checks:
+        state = one["state"]
+        assert one["values"] == ch17b.values_of(scores, values, **state)
+        last = len(ch17b.walk_order(state["size"], state["causal"]))
+        assert 1 <= state["tile"] <= last
+    ends = [one["state"] for one in checks if one["state"]["size"] == 1]
+    assert {state["tile"] for state in ends} >= {1, 36, 64}
+    # it begins where a factor rescales
+    slider = shown.select_one("[data-name=tile]")
+    tile = json.loads(slider["data-values"])[int(slider["value"])]
+    factors = ch17b.values_of(scores, values, 2, True, tile)["factor"]
+    assert any(0 < factor < 1 for factor in factors)
+    assert "larger than every earlier one" in shown.select_one("details").text
+
+
+# ---- work, bytes and time ------------------------------------------------------
+
+
+def test_work_and_bytes():
+    assert ch17b.multiplications(8, 3) == 2 * 8 * 8 * 3
+    # queries, keys and values in, output out; scores and weights out and in
+    assert ch17b.bytes_moved(8, 3) == 4 * (4 * 24 + 4 * 64)
+    assert ch17b.bytes_moved(8, 3, 8) == 4 * 4 * 24
+    assert ch17b.bytes_moved(8, 3, 3) == 4 * (2 * 24 + 3 * 2 * 24)
+    assert ch17b.bytes_held(3, 2) == 4 * (4 * 2 * 3 + 4)
+
+
+@pytest.mark.parametrize(
+    ("count", "text"),
+    [(25e6, "25"), (1.25e9, "1,250"), (6.28e6, "6.3"), (2.4e4, "0.02")],
+)
+def test_bytes_are_said_in_megabytes(count, text):
+    assert ch17b.megabytes(count) == text
+
+
+def test_work_stands_in_a_table():
+    rows = cells(ch17b.work_table(RECORD))[1:]
+    assert [row[0] for row in rows] == [*(f"{n:,}" for n in SIZES), "written out"]
+    for row, (size, run) in zip(rows, SIZES.items(), strict=False):
+        assert row[1:] == [
+            ch17b.megabytes(ch17b.bytes_held(64, size)),
+            ch17b.megabytes(ch17b.bytes_moved(4096, 64, size)),
+            f"{median(run['seconds']):.2f}",
+        ]
+    assert rows[-1][1:3] == ["", ch17b.megabytes(ch17b.bytes_moved(4096, 64))]
+    run = ch17b.run_of(RECORD, "written out", 4096, causal=False)
+    assert rows[-1][3] == f"{median(run['seconds']):.2f}"
+    assert "2.1 billion" in ch17b.work_table(RECORD).text
+
+
+def test_times_stand_in_a_table():
+    rows = cells(ch17b.time_table(RECORD))[1:]
+    for row, way in zip(rows, ch17b.WAYS, strict=True):
+        wanted = [f"{seconds(way, causal):.1f}" for causal in (False, True)]
+        assert row[1:] == wanted
+
+
+def test_what_is_said_is_what_was_recorded():
+    by_size = {size: median(run["seconds"]) for size, run in SIZES.items()}
+    assert ch17b.seconds_by_size(RECORD) == by_size
+    best = min(by_size, key=by_size.get)
+    said = ch17b.sizes_said(RECORD)
+    assert f"Tiles of {best} are the fastest" in said
+    assert f"{by_size[4096] / by_size[best]:.1f} times as fast as one" in said
+    out = median(ch17b.run_of(RECORD, "written out", 4096, causal=False)["seconds"])
+    assert f"{by_size[4096] / out:.1f} times as slow as attention written" in said
+    assert "tiles of 16, Python starts 65,536" in said
+    said = ch17b.ways_said(RECORD)
+    all_keys, causal = (
+        seconds("written out", one) / seconds("fused", one) for one in (False, True)
+    )
+    assert f"the kernel is {all_keys:.1f} times as fast as attention" in said
+    assert f"mask, the kernel is {causal:.1f} times as fast" in said
+    loop = seconds("written out", False) / seconds("tiled", False)
+    assert f"Python {loop:.1f} times" in said and loop < 1.15  # "next to nothing"
+    mask = seconds("written out", True) / seconds("written out", False)
+    assert f"makes it {mask:.1f} times as slow" in said
+
+
+def changed(way, length, **values):
+    record = deepcopy(RECORD)
+    for run in record["runs"]:
+        if run["way"] == way and run["length"] == length:
+            run.update(values)
+    return record
+
+
+def test_another_record_is_refused(capsys):
+    ch17b.check_record(RECORD)
+    assert "✓ from 4,096 to 8,192" in capsys.readouterr().out
+    slow = deepcopy(RECORD)
+    slow["tiles"][0]["seconds"] = [0.1] * 3
+    flat = deepcopy(RECORD)
+    flat["tiles"][-1]["seconds"] = flat["tiles"][5]["seconds"]
+    for record in (
+        changed("written out", 8192, MB=3300.0),
+        changed("written out", 8192, MB=6000.0),
+        changed("tiled", 8192, MB=62.0),
+        changed("fused", 4096, MB=15.0),
+        changed("fused", 8192, seconds=[9.9] * 3),
+        changed("tiled", 8192, seconds=[0.1] * 3),
+        slow,
+        flat,
+    ):
+        with pytest.raises(AssertionError):
+            ch17b.check_record(record)
+
+
+@pytest.fixture(scope="module")
+def saved():
+    return ch17b.saved_ways(1024)
+
+
+def test_what_is_saved(saved, capsys):
+    ch17b.check_saved(saved, 1024)
+    assert "a matrix is 4.2 MB" in capsys.readouterr().out
+    state = 1024 * 256 * 4 / 1e6  # queries of all heads
+    rows = 4 * 1024 * 4 / 1e6
+    assert saved["our loop"] == pytest.approx(4 * state + rows)
+    assert saved["is_causal=True"] == pytest.approx(4 * state + rows)
+    html = ch17b.saved_table(saved, 1024)
+    assert cells(html)[1:] == [[name, f"{MB:.1f}"] for name, MB in saved.items()]
+    assert "would be 17 MB" in html.text and "1,024 positions" in html.text
+
+
+@pytest.mark.parametrize(
+    ("way", "MB"),
+    [
+        ("our loop", 20.0),
+        ("attn_mask, boolean", 20.0),
+        ("is_causal=True, dropout_p=0.1", 9.0),
+        ("nn.MultiheadAttention, need_weights=True", 9.0),
+        ("nn.MultiheadAttention, need_weights=False", 19.0),
+    ],
+)
+def test_other_savings_are_refused(saved, way, MB):
+    with pytest.raises(AssertionError):
+        ch17b.check_saved(saved | {way: MB}, 1024)
