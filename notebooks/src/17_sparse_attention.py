@@ -122,6 +122,9 @@ play(
 # %% Figure: who has heard from whom, by layer tags=["hide-input"]
 patterns.reach_figure()
 
+# %% Table: layers until everything is reached tags=["hide-input"]
+patterns.reach_table()
+
 # %% [markdown]
 # A window of $w$ moves back $w - 1$ positions per layer, so $L$ layers reach $L\,(w - 1)$. A pattern with a far part doesn't crawl, it jumps.
 #
@@ -131,7 +134,7 @@ patterns.reach_figure()
 #
 # </details>
 #
-# **Which strided attention is meant?** The paper's figure shows near and far keys in one matrix. The released code never computes that matrix, and [people asked why](https://github.com/openai/sparse_attention/issues/7). There are three ways
+# **Which strided attention is meant?** The paper's figure shows near and far keys in one matrix. The released code has a mode for the near ones and a mode for the far ones, and never that matrix. [People have asked about it](https://github.com/openai/sparse_attention/issues/7) since 2019. There are three ways
 # to use two patterns: their union in every head; one head for each; or one after the other, layer by layer:
 
 # %% Figure: three ways to use two patterns tags=["hide-input"]

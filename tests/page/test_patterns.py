@@ -134,23 +134,17 @@ def test_the_figure_says_what_it_draws():
     pyplot.close("all")
 
 
-@pytest.mark.parametrize(("t", "stride"), [(64, 8), (60, 6), (16, 4)])
-def test_formulas_count_pairs(t, stride):
-    for name, pattern in patterns.compared(t, stride).items():
-        assert patterns.formula(name, t, stride) == int(pattern.mask(t).sum()), name
-
-
 def test_the_table_has_the_layers_of_both_directions():
     cells = [
         [cell.text for cell in row.select("th, td")]
         for row in soup(patterns.reach_table()).select("tr")[1:]
     ]
     assert cells == [
-        ["window", "484", "484", "9", "9"],
-        ["dilated", "456", "456", "never", "never"],
-        ["strided", "708", "708", "2", "2"],
-        ["fixed", "512", "512", "2", "2"],
-        ["window + first", "540", "540", "9", "2"],
+        ["window", "484", "9", "9"],
+        ["dilated", "456", "never", "never"],
+        ["strided", "708", "2", "2"],
+        ["fixed", "512", "2", "2"],
+        ["window + first", "540", "9", "2"],
     ]
 
 

@@ -40,10 +40,6 @@ FAULTS = {
         ("(fast, \"window, window + first\")", "(\"window\", fast)",
          "names at the wrong lines"),
     ],
-    "formula": [
-        ("window + every - t", "window + every", "the diagonal twice"),
-        ("window + t - stride", "window + t", "the first token twice"),
-    ],
     "reach_table": [
         ("both[name].mask(length)", "pattern.mask(length)", "causal twice"),
         ('or "never"', 'or "0"', "never is at once"),
