@@ -316,9 +316,10 @@ def ways_said(record: Record) -> str:
         f"On this CPU core, with every key in sight, the kernel is {fast:.1f} times as "
         f"fast as attention written out, and our loop in Python {loop:.1f} times. "
         "Here, fewer bytes alone gain next to nothing. With the causal mask, the "
-        f"kernel is {faster:.1f} times as fast. It skips the tiles above the diagonal. "
-        "Written out, they are computed as well, and then masked: with its passes over "
-        f"the matrix, the mask makes it {out[True] / out[False]:.1f} times as slow."
+        f"kernel is about {faster:.0f} times as fast. It skips the tiles above the "
+        "diagonal. Written out, they are computed as well, and then masked: with its "
+        "passes over the matrix, the mask makes it about "
+        f"{out[True] / out[False]:.0f} times as slow."
     )
 
 
