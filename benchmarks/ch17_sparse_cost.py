@@ -148,7 +148,7 @@ def multiplications(found: list[str], pattern: Pattern, length: int) -> dict[str
 
 
 def attend(name: str, length: int, backward: bool = True) -> Callable[[], Any]:
-    """Return a pass at window 256, whose memory is to be measured, after a small one."""
+    """Return a pass at window 256, to be measured, after a small one."""
     pattern = local_pattern(WINDOW)
 
     def passing(length: int) -> Callable[[], Any]:
