@@ -1,0 +1,358 @@
+"""Chapter 17, what sparse attention costs: two recorded runs, drawn and said."""
+
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from math import exp, log
+from statistics import mean
+from typing import TYPE_CHECKING, Any
+
+import matplotlib.pyplot as plt
+
+from annotated.page.frames import Html
+from annotated.page.notebook import show, show_table
+from annotated.page.plots import LINES, OTHER, THIS, name_lines
+from annotated.page.records import dots, grouped
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+Record = Mapping[str, Any]
+BLOCKS = tuple(f"blocks of {c}" for c in (32, 64, 128))
+#: the lines of both figures: colour, dashes, marker
+LOOKS: dict[str, tuple[str, str, str]] = {
+    "written out": (OTHER, LINES[2], "s"),
+    "masked": (OTHER, LINES[1], "^"),
+    "fused": (OTHER, LINES[0], "o"),
+    "blocks of 64": (THIS, LINES[0], "o"),
+    "blocks of 32": (THIS, LINES[1], "^"),
+    "blocks of 128": (THIS, LINES[2], "s"),
+    "sparse": (THIS, LINES[0], "o"),
+    "LSH": (OTHER, LINES[1], "^"),
+    "Transformer-XL": (OTHER, LINES[3], "D"),
+    "reversible": (OTHER, LINES[1], "v"),
+}
+
+
+def draw_line(
+    ax: "Axes", name: str, points: Sequence[tuple[float, float]], last: float
+) -> None:
+    """Draw a line through points (x, y), in the look of its ``name``.
+
+    If it ends before x = ``last``, its name stands above its end, where others go on.
+    """
+    color, dashes, marker = LOOKS[name]
+    look = {"color": color, "ls": dashes, "marker": marker, "ms": 5}
+    early = points[-1][0] < last
+    ax.plot(*zip(*points, strict=True), **look, label=f"_{name}" if early else name)
+    if early:
+        place = {"xytext": (-6, 2), "textcoords": "offset points"}
+        ax.annotate(name, points[-1], **place, color=color, ha="right", va="bottom")
+
+
+def lengths_axis(ax: "Axes", lengths: Sequence[int]) -> None:
+    """Make both axes logarithmic, with ``lengths`` along the lower one."""
+    ax.set(xscale="log", yscale="log", xlabel="length")
+    ax.set_xticks(lengths, [f"{t // 1024}k" if t >= 1024 else f"{t}" for t in lengths])
+    ax.minorticks_off()
+
+
+# ---- the cost of a window ------------------------------------------------------------
+
+
+def share(row: Record, length: int) -> float:
+    """Return the share of causal pairs that a recorded pattern allows."""
+    return row["allowed"] * 2 * length / (length + 1)
+
+
+def windows(record: Record) -> list[tuple[float, Record]]:
+    """Return the recorded windows: their shares of causal pairs, and their rows."""
+    length = record["config"]["length"]
+    rows = (r for r in record["by sparsity"] if r["pattern"].startswith("window"))
+    return [(share(row, length), row) for row in rows]
+
+
+def crossing(record: Record, way: str, kind: str = "both") -> float | None:
+    """Return the share of causal pairs at which blocks take as long as "fused".
+
+    Between two measured windows the logarithms are joined by a line. None if blocks
+    win with every window.
+
+    Args:
+        record: ``sparse_cost``.
+        way: such as "blocks of 64".
+        kind: "forward", or "both" with the backward pass.
+    """
+    points = [
+        (log(s), log(row[kind][way]["to fused"][1])) for s, row in windows(record)
+    ]
+    for (x0, y0), (x1, y1) in pairwise(points):
+        if y0 < 0 <= y1:
+            return exp(x0 - y0 * (x1 - x0) / (y1 - y0))
+    return None
+
+
+def cost_figure(record: Record) -> Html:
+    """Plot time by length at one window, and by the share of pairs at one length."""
+    figure, (left, right) = plt.subplots(1, 2, figsize=(8.6, 3.8))
+    by_length, window = record["by length"], record["config"]["window"]
+    for name in ("written out", "masked", "fused", "blocks of 64"):
+        rows = [row for row in by_length if name in row["both"]]
+        points = [(r["length"], r["both"][name]["seconds"][1]) for r in rows]
+        draw_line(left, name, points, by_length[-1]["length"])
+    lengths_axis(left, [row["length"] for row in by_length][::2])
+    left.set(ylabel="seconds", title=f"a window of {window}")
+    name_lines(left)
+
+    for name in ("masked", *BLOCKS):
+        points = [(s, row["both"][name]["to fused"][1]) for s, row in windows(record)]
+        draw_line(right, name, points, points[-1][0])
+    right.axhline(1, color=OTHER)
+    ticks = (0.03, 0.1, 0.3, 1)
+    right.set(xscale="log", yscale="log", xlabel="pairs that may attend")
+    right.set_xticks(ticks, [f"{tick:.0%}" for tick in ticks])
+    ticks = (0.1, 0.25, 0.5, 1, 2, 4)
+    right.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
+    right.minorticks_off()
+    length = record["config"]["length"]
+    right.set(ylabel="time, fused = 1", title=f"a length of {length:,}")
+    name_lines(right)
+
+    at = crossing(record, "blocks of 64")
+    title = "Blocks beat the fused kernel with every window"
+    if at is not None:
+        title = f"Blocks win while up to about {at:.0%} of pairs may attend"
+    last = by_length[-1]["both"]["blocks of 64"]["to fused"][1]
+    return show(
+        figure,
+        title=title,
+        alt="Left, seconds against length, both logarithmic: written out, masked and "
+        "fused rise steeply, blocks of 64 half as steeply, to "
+        f"{last:.2f} of fused at {by_length[-1]['length']:,}. Right, time as a "
+        "multiple of fused against the share of pairs that may attend: blocks rise "
+        "with it and cross 1, masked stays above 1.",
+        caption="Forward and backward, one CPU thread, medians. Right: of the pairs "
+        "without later keys.",
+    )
+
+
+def span(values: Sequence[float], style: str = ".2f") -> str:
+    """Write the least and the most of some values, once if they look the same."""
+    low, high = (f"{value:{style}}" for value in (min(values), max(values)))
+    return low if low == high else f"{low} to {high}"
+
+
+def cost_said(record: Record) -> str:
+    """Say what the recorded times and memory show, in Markdown."""
+    long = record["by length"][-1]
+    ratios = [long["both"][name]["to fused"][1] for name in BLOCKS]
+    MB = [long["MB"][name] for name in BLOCKS]
+    ahead = [long["forward"][name]["to fused"][1] for name in BLOCKS]
+    masked = [row["both"]["masked"]["to fused"][1] for _, row in windows(record)]
+    length = record["config"]["length"]
+    said = [
+        f"At {long['length']:,} positions and a window of "
+        f"{record['config']['window']}, blocks of 32, 64 and 128 take "
+        f"{dots(ratios, '.2f')} of the fused kernel's time, forward and backward "
+        f"(forward alone {dots(ahead, '.2f')}).",
+        f"The kernel with a mask takes {span(masked, '.1f')} times as long as without "
+        "one, whatever the mask says: a mask is not sparse.",
+        crossings_said(record),
+        f"What blocks don't save is memory: {span(MB, '.0f')} MB at "
+        f"{long['length']:,} positions, where the kernel takes "
+        f"{long['MB']['fused']:.0f}.",
+    ]
+    flex, formed = record["flex"], record["flex"]["MB, forward"]
+    if "forward" in flex:
+        times = {name: three[1] for name, three in flex["forward"].items()}
+        said.append(
+            f"Compiled, `flex_attention` takes {times['flex'] / times['fused']:.2f} of "
+            f"the kernel's time forward at {length:,} positions (our blocks of 64: "
+            f"{times['blocks of 64'] / times['fused']:.2f})."
+        )
+    if flex["backward raises"]:
+        words = flex["backward raises"].partition(". ")[0].rstrip(".")
+        said.append(f"Asked for a gradient on a CPU, it raises: `{words}`.")
+    said.append(
+        f"Not compiled, it forms all scores, {formed['flex, uncompiled']:.0f} MB; the "
+        f"kernel takes {formed['fused']:.0f}."
+    )
+    return " ".join(said)
+
+
+def crossings_said(record: Record) -> str:
+    """Say up to which share of pairs blocks win, forward and with backward."""
+    words = {"both": "forward and backward", "forward": "forward alone"}
+    said = []
+    for kind, name in words.items():
+        at = crossing(record, "blocks of 64", kind)
+        upto = "with every window" if at is None else f"up to {at:.0%} of the pairs"
+        said.append(f"{upto}, {name}")
+    length = record["config"]["length"]
+    return f"At {length:,} positions, blocks of 64 win {'; '.join(said)}."
+
+
+def waste_table(record: Record) -> Html:
+    """Show how much of the blocks' work is wanted, by pattern and size of block."""
+    length, wanted = record["config"]["length"], f"window {record['config']['window']}"
+    rows = [
+        row
+        for row in record["by sparsity"]
+        if row["pattern"] == wanted or not row["pattern"].startswith("window")
+    ]
+    return show_table(
+        ("pattern", "pairs", *(f"{c}: useful, time" for c in (32, 64, 128))),
+        [
+            (
+                row["pattern"],
+                f"{share(row, length):.1%}",
+                *(
+                    f"{row['useful'][n]:.0%}, {row['both'][n]['to fused'][1]:.2f}"
+                    for n in BLOCKS
+                ),
+            )
+            for row in rows
+        ],
+        caption=f"{length:,} positions, stride {record['config']['stride']}. Pairs: "
+        "the share of causal ones that may attend. Useful: of those computed, the "
+        "share that may. Time: forward and backward, fused = 1.",
+    )
+
+
+# ---- the one chart -------------------------------------------------------------------
+
+
+def learned_bits(record: Record) -> dict[str, list[float]]:
+    """Return the bits of each way, a number for each seed; the best way comes first."""
+    found = {
+        way: [run["bits"] for run in runs]
+        for (way,), runs in grouped(record["learned"], "way").items()
+    }
+    return dict(sorted(found.items(), key=lambda item: mean(item[1])))
+
+
+def chart_figure(record: Record) -> Html:
+    """Plot time and memory by length, and what is learned in equal time."""
+    figure, (time, memory, loss) = plt.subplots(3, 1, figsize=(8.6, 9))
+    rows, config, bits = record["by length"], record["config"], learned_bits(record)
+    for way in record["parameters"]:
+        known = [row for row in rows if way in row["seconds"]]
+        seconds = [(row["length"], row["seconds"][way][1]) for row in known]
+        MB = [(row["length"], row["MB"][way]) for row in known]
+        draw_line(time, way, seconds, rows[-1]["length"])
+        draw_line(memory, way, MB, rows[-1]["length"])
+    for ax, label in ((time, "seconds for 1,000 characters"), (memory, "MB")):
+        lengths_axis(ax, [row["length"] for row in rows][::-2])
+        ax.margins(y=0.15)
+        ax.set(ylabel=label)
+        name_lines(ax)
+    time.set(title="time of a training step")
+    memory.set(title="memory of a training step")
+    for place, (way, each) in enumerate(reversed(bits.items())):
+        color, _, marker = LOOKS[way]
+        loss.plot(each, [place] * len(each), marker, color=color, ms=7)
+    loss.set_yticks(range(len(bits)), reversed(bits))
+    loss.set(xlabel="bits per character", ylim=(-0.6, len(bits) - 0.4))
+    loss.set(title=f"after {config['seconds']:.0f} CPU seconds each")
+
+    last = rows[-1]
+    fast = min(last["seconds"], key=lambda way: last["seconds"][way][1])
+    small = min(last["MB"], key=last["MB"].__getitem__)
+    best = next(iter(bits))
+    at = f"{last['length']:,}"
+    title = f"At {at} characters {named(fast)} is fastest, {named(small)} smallest"
+    if fast == small:
+        title = f"At {at} characters {named(fast)} is fastest and smallest"
+    title += f"; {named(best)} learns most in equal time"
+    told = "; ".join(
+        f"{named(way)} {last['seconds'][way][1]:.2f} seconds, {last['MB'][way]:.0f} MB"
+        for way in last["seconds"]
+    )
+    ends = ", ".join(f"{named(way)} {span(each)}" for way, each in bits.items())
+    return show(
+        figure,
+        title=title,
+        alt="Three panels. Seconds for 1,000 characters and MB against length, six "
+        f"ways; at {at}: {told}. Bits per character after equal time: {ends}.",
+        caption=f"The same {config['layers']} layers, {config['d_model']} wide. "
+        f"Below: windows of {config['length']:,} characters; a dot for each seed.",
+    )
+
+
+def named(way: str) -> str:
+    """Return a way as a sentence calls it."""
+    return {"LSH": "LSH attention", "sparse": "sparse attention"}.get(way, way)
+
+
+def chart_table(record: Record) -> Html:
+    """Show the numbers of the chart: at two lengths, and bits by seed."""
+    rows = {row["length"]: row for row in record["by length"]}
+    short, long = record["config"]["length"], max(rows)
+
+    def number(way: str, length: int, kind: str) -> str:
+        value = rows[length][kind].get(way)
+        if value is None:
+            return "–"
+        return f"{value[1]:.3f}" if kind == "seconds" else f"{value:.0f}"
+
+    return show_table(
+        (
+            "",
+            f"s, {short:,}",
+            f"s, {long:,}",
+            f"MB, {short:,}",
+            f"MB, {long:,}",
+            "bits",
+        ),
+        [
+            (
+                way,
+                *(number(way, t, "seconds") for t in (short, long)),
+                *(number(way, t, "MB") for t in (short, long)),
+                dots(each, ".2f"),
+            )
+            for way, each in learned_bits(record).items()
+        ],
+        caption="s: CPU seconds of a training step for 1,000 characters. MB: its peak. "
+        f"Bits: per character, after {record['config']['seconds']:.0f} CPU seconds, "
+        "three seeds.",
+    )
+
+
+def chart_said(record: Record) -> str:
+    """Say what the chart shows, in Markdown."""
+    rows, bits = (
+        {row["length"]: row for row in record["by length"]},
+        learned_bits(record),
+    )
+    short, long = rows[record["config"]["length"]], rows[max(rows)]
+
+    def grown(way: str) -> float:
+        return long["seconds"][way][1] / short["seconds"][way][1]
+
+    fused = {
+        way: row[1] / long["seconds"]["fused"][1]
+        for way, row in long["seconds"].items()
+    }
+    MB = {way: value / long["MB"]["fused"] for way, value in long["MB"].items()}
+    best, *others = bits
+    behind = [way for way in others if min(bits[way]) > max(bits[best])]
+    level = [way for way in others if way not in behind]
+    said = [
+        f"From {short['length']:,} to {long['length']:,} characters, 1,000 of them "
+        f"become {grown('fused'):.1f} times as dear by the fused kernel, "
+        f"{grown('sparse'):.1f} times by sparse attention, {grown('LSH'):.1f} by LSH, "
+        f"{grown('Transformer-XL'):.1f} by Transformer-XL.",
+        f"At {long['length']:,}, sparse attention takes {fused['sparse']:.2f} of "
+        f"fused's time and {MB['sparse']:.1f} times its memory; LSH {fused['LSH']:.2f} "
+        f"and {MB['LSH']:.1f}; Transformer-XL {fused['Transformer-XL']:.2f} and "
+        f"{MB['Transformer-XL']:.2f}; reversible {fused['reversible']:.2f} and "
+        f"{MB['reversible']:.2f}.",
+        f"In equal time, {named(best)} learns most: {span(bits[best])} bits.",
+    ]
+    if behind:
+        told = ", ".join(f"{named(way)} {span(bits[way])}" for way in behind)
+        said.append(f"Behind it with every seed: {told}.")
+    if level:
+        told = ", ".join(f"{named(way)} ({span(bits[way])})" for way in level)
+        said.append(f"Not to be told from it by three seeds: {told}.")
+    return " ".join(said)

@@ -1,0 +1,79 @@
+"""Faults of page/ch17_cost.py: (text, what replaces it, what is wrong then)."""
+
+# fmt: off
+FAULTS = {
+    "draw_line": [
+        ('f"_{name}" if early else name', "name",
+         "a name in the way of lines that go on"),
+        ("    if early:\n", "    if not early:\n", "a short line has no name"),
+    ],
+    "lengths_axis": [
+        ("t // 1024", "t // 512", "1k is 2k"),
+    ],
+    "share": [
+        (" * 2 * length / (length + 1)", "", "of all pairs, later keys too"),
+    ],
+    "windows": [
+        ('r["pattern"].startswith("window")', 'r["pattern"]',
+         "strided patterns are windows"),
+    ],
+    "crossing": [
+        ("log(row[kind][way]", "log(row['both'][way]", "with backward, always"),
+        ("exp(x0 - y0", "exp(x0 + y0", "beyond the windows"),
+        ('["to fused"][1]', '["to fused"][2]', "the slowest turn"),
+    ],
+    "cost_figure": [
+        ('("masked", *BLOCKS)', "BLOCKS", "no mask to compare with"),
+        ('for name in ("written out", "masked", "fused", "blocks of 64")',
+         'for name in ("written out", "masked", "fused")', "no blocks by length"),
+        ("if at is not None", "if at is None", "the claim is the wrong one"),
+    ],
+    "span": [
+        ("min(values), max(values)", "max(values), min(values)", "from high to low"),
+        ("low if low == high else ", "", "one number twice"),
+    ],
+    "cost_said": [
+        ('ratios = [long["both"][name]["to fused"][1]',
+         'ratios = [long["both"][name]["seconds"][1]', "seconds, not ratios"),
+        ('long["MB"][name] for name in BLOCKS',
+         'long["MB"]["fused"] for name in BLOCKS',
+         "the kernel's memory"),
+        ("times['flex'] / times['fused']", "times['fused'] / times['flex']",
+         "upside down"),
+        ('if flex["backward raises"]:', "if True:", "an error that wasn't raised"),
+    ],
+    "crossings_said": [
+        ('crossing(record, "blocks of 64", kind)', 'crossing(record, "blocks of 32")',
+         "other blocks"),
+    ],
+    "waste_table": [
+        ("row['both'][n]['to fused'][1]", "row['both'][n]['seconds'][1]",
+         "seconds, not ratios"),
+        ('row["pattern"] == wanted or ', "", "no window to compare with"),
+    ],
+    "learned_bits": [
+        ("mean(item[1])", "-mean(item[1])", "the worst comes first"),
+    ],
+    "chart_figure": [
+        ("reversed(bits.items())", "bits.items()", "dots in others' rows"),
+        ('last["seconds"][way][1])', '-last["seconds"][way][1])', "the slowest"),
+        ("fast == small", "fast != small", "one way told as two"),
+    ],
+    "named": [
+        ('.get(way, way)', ".get(way, '')", "a way without a name"),
+    ],
+    "chart_table": [
+        ("if value is None:", "if not value and False:", "what wasn't run has numbers"),
+        ('for t in (short, long)),\n                *(number(way, t, "MB")',
+         'for t in (long, short)),\n                *(number(way, t, "MB")',
+         "lengths the wrong way round"),
+    ],
+    "chart_said": [
+        ('long["seconds"][way][1] / short["seconds"][way][1]',
+         'short["seconds"][way][1] / long["seconds"][way][1]', "upside down"),
+        ("min(bits[way]) > max(bits[best])", "max(bits[way]) > max(bits[best])",
+         "seeds that overlap are told apart"),
+        ('value / long["MB"]["fused"]', 'value / short["MB"]["fused"]',
+         "of the short text's memory"),
+    ],
+}
