@@ -1,10 +1,10 @@
 """Chapter 17: what a small model of text has learned under 40 patterns.
 
-Chapter 11's GPT (two layers, four heads, a context of 64 characters of Python's library)
-is trained for 400 steps of 16 windows; all heads and layers have one pattern: a
-window, all keys at multiples of a stride, and the first position, united. Bits per
-character on the first 16,384 of the held-out text. One seed for the grid, two more for
-some of its points, so that the spread is known.
+Chapter 11's GPT (two layers, four heads, a context of 64 characters of the library) is
+trained for 400 steps of 16 windows; all heads and layers have one pattern: a window,
+all keys at multiples of a stride, and the first position, united. Bits per character
+on the first 16,384 of the held-out text. One seed for the grid, two more for some of
+its points, so that the spread is known.
 
 The record holds "windows", "strides" (None: no stride) and "globals" (whether all see
 the first position), and "rows", each with "window", "stride", "global", "seed" and

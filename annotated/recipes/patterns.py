@@ -118,8 +118,9 @@ def heard(model: GPT, seed: int = 0) -> Bool[Tensor, "t t"]:
 # ---- copying from a distance -----------------------------------------------------
 
 #: symbols, positions, stride and window of the patterns, sizes of the model
-COPY = {"symbols": 16, "length": 64, "stride": 8, "batch": 32, "rate": 5e-3}
-COPY_SIZES = {"d_model": 64, "heads": 2, "d_ff": 128}
+COPY = {"symbols": 16, "length": 48, "stride": 8, "batch": 32, "rate": 1e-2}
+COPY_SIZES = {"d_model": 32, "heads": 2, "d_ff": 64}
+COPY_STEPS = {1: 100, 2: 300}  #: of the optimiser, by the number of layers
 DISTANCES = (5, 12, 16, 21)  #: how far back the symbol stands
 
 
@@ -172,20 +173,24 @@ def copy_batches(
 
 
 def train_copy(
-    masks: Sequence[Bool[Tensor, "1 h t t"]], distance: int, steps: int, seed: int = 0
+    masks: Sequence[Bool[Tensor, "1 h t t"]],
+    distance: int,
+    steps: int | None = None,
+    seed: int = 0,
 ) -> tuple[GPT, list[Record]]:
     """Train a small GPT under these ``masks`` to copy from a ``distance``.
 
     Args:
         masks: one for each layer.
         distance: from which to copy.
-        steps: of the optimiser.
+        steps: of the optimiser; as ``COPY_STEPS`` has it if not given.
         seed: of model and symbols.
 
     Returns:
         The model, and its history.
     """
     model = masked_gpt(masks, COPY["symbols"], seed, **COPY_SIZES)
+    steps = COPY_STEPS[len(masks)] if steps is None else steps
     optimizer, schedule = one_cycle(model, COPY["rate"], steps)
     batches = copy_batches(distance, steps, seed)
     history = fit(
