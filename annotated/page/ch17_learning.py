@@ -68,7 +68,7 @@ def copy_figure(record: Mapping[str, Any]) -> Html:
     runs = grouped(record["rows"], "layers", "pattern", "distance")
     names, symbols = [*copy_patterns()], record["config"]["symbols"]
     distances = list(dict.fromkeys(row["distance"] for row in record["rows"]))
-    figure, axes = plt.subplots(1, 2, figsize=(8.6, 4.2), sharey=True)
+    figure, axes = plt.subplots(1, 2, figsize=(8.6, 4.6), sharey=True)
     for layers, ax in enumerate(axes, start=1):
         for y, name in enumerate(names):
             for x, distance in enumerate(distances):
@@ -76,7 +76,7 @@ def copy_figure(record: Mapping[str, Any]) -> Html:
                 shares, reach = [row["right"] for row in rows], rows[0]["reach"]
                 words = percent(shares)
                 if 0 < reach < 1:
-                    words += f" of {100 * limit(reach, symbols):.0f}"
+                    words += f"\nof {100 * limit(reach, symbols):.0f}"
                 style = {"facecolor": THIS, "alpha": 0.45 * min(shares)}
                 ax.add_patch(Rectangle((x, y), 1, 1, lw=0, **style))
                 hatch = None if reach else "///"
@@ -203,7 +203,7 @@ def sight_figure(image: Bool[Tensor, "16 16"], row: int = 9, column: int = 9) ->
     target, said = row * SIDE + column, []
     for ax, (name, title) in zip(axes, SIGHT.items(), strict=True):
         seen = seen_pixels(image_patterns()[name], target)
-        _pixels(ax, image)
+        _pixels(ax, image, read=target)
         for pixel in seen:
             place = (pixel % SIDE, pixel // SIDE)
             style = {"color": COLOURS["key"], "alpha": 0.6, "lw": 0}
@@ -217,8 +217,8 @@ def sight_figure(image: Bool[Tensor, "16 16"], row: int = 9, column: int = 9) ->
         figure,
         alt="The same letter five times, with the pixel to predict in a frame and the "
         f"pixels that one layer shows it shaded. {'; '.join(said)}.",
-        caption="Framed: the pixel to predict. Shaded: the pixels that one layer can "
-        "show, over both heads. “One pixel off” is a row and the column of the pixel "
+        caption="Framed: the pixel to predict. Pale: not read yet. Shaded: the pixels "
+        "that one layer can show, over both heads. “One pixel off” is a row and the column of the pixel "
         "before.",
         title="Five views of the same past",
     )
@@ -240,9 +240,12 @@ def seen_pixels(heads: Sequence[Pattern], target: int) -> list[int]:
     ]
 
 
-def _pixels(ax: Any, image: Tensor, left: int = 0) -> None:
+def _pixels(ax: Any, image: Tensor, left: int = 0, read: int = SIDE * SIDE) -> None:
+    """Draw the black pixels of an image; those that weren't read yet are pale."""
     for y, x in image.nonzero().tolist():
-        ax.add_patch(Rectangle((left + x, y), 1, 1, color=COLOURS["ink"], lw=0))
+        style = {"color": COLOURS["ink"], "lw": 0}
+        style["alpha"] = 1.0 if SIDE * y + x < read else 0.25
+        ax.add_patch(Rectangle((left + x, y), 1, 1, **style))
 
 
 def _frame(ax: Any, width: int) -> None:
