@@ -218,8 +218,8 @@ def sight_figure(image: Bool[Tensor, "16 16"], row: int = 9, column: int = 9) ->
         alt="The same letter five times, with the pixel to predict in a frame and the "
         f"pixels that one layer shows it shaded. {'; '.join(said)}.",
         caption="Framed: the pixel to predict. Pale: not read yet. Shaded: the pixels "
-        "that one layer can show, over both heads. “One pixel off” is a row and the column of the pixel "
-        "before.",
+        "that one layer can show, over both heads. “One pixel off” is a row and the "
+        "column of the pixel before.",
         title="Five views of the same past",
     )
 
