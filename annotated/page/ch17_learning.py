@@ -365,7 +365,7 @@ def images_said(record: Mapping[str, Any]) -> str:
         f"With every seed, row and column are {min(row):.3f} to {max(row):.3f} bits "
         f"per pixel ahead of the row alone, and {min(everything):.3f} to "
         f"{max(everything):.3f} ahead of everything; {later}. One pixel off, the "
-        f"column changes the row's bits by {min(off):.3f} to {max(off):.3f}. The best "
+        f"column helps the row by {min(off):.3f} to {max(off):.3f} bits. The best "
         f"run with a wrong stride has {wrong:.3f} bits, the worst with the right one "
         f"{max(strides[SIDE]):.3f}."
     )
