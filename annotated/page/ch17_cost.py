@@ -180,15 +180,17 @@ def cost_said(record: Record) -> str:
 
 
 def crossings_said(record: Record) -> str:
-    """Say up to which share of pairs blocks win, forward and with backward."""
+    """Say up to which share of pairs blocks win: 100 % if they do with every window."""
     words = {"both": "forward and backward", "forward": "forward alone"}
     said = []
     for kind, name in words.items():
-        at = crossing(record, "blocks of 64", kind)
-        upto = "with every window" if at is None else f"up to {at:.0%} of the pairs"
-        said.append(f"{upto}, {name}")
+        at = [crossing(record, way, kind) for way in BLOCKS]
+        said.append(f"{dots([1 if s is None else s for s in at], '.0%')}, {name}")
     length = record["config"]["length"]
-    return f"At {length:,} positions, blocks of 64 win {'; '.join(said)}."
+    return (
+        f"At {length:,} positions, blocks of 32, 64 and 128 win up to these shares of "
+        f"the pairs: {'; '.join(said)}."
+    )
 
 
 def waste_table(record: Record) -> Html:

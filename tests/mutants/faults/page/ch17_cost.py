@@ -43,8 +43,9 @@ FAULTS = {
         ('if flex["backward raises"]:', "if True:", "an error that wasn't raised"),
     ],
     "crossings_said": [
-        ('crossing(record, "blocks of 64", kind)', 'crossing(record, "blocks of 32")',
-         "other blocks"),
+        ("crossing(record, way, kind)", 'crossing(record, "blocks of 32", kind)',
+         "the same blocks three times"),
+        ("1 if s is None", "0 if s is None", "who always wins never does"),
     ],
     "waste_table": [
         ("row['both'][n]['to fused'][1]", "row['both'][n]['seconds'][1]",

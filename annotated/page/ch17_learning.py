@@ -1,0 +1,371 @@
+"""Chapter 17, what is learned under a pattern: its pictures, tables and sentences.
+
+Letters: t positions, w width of an image (``book/notation.md``).
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import matplotlib.pyplot as plt
+from jaxtyping import Bool
+from matplotlib.patches import Rectangle
+from torch import Tensor
+
+from annotated.page.frames import Html
+from annotated.page.notebook import show, show_table
+from annotated.page.plots import OTHER, THIS
+from annotated.page.records import grouped
+from annotated.page.svg import COLOURS
+from annotated.recipes.patterns import SIDE, Glyphs, copy_patterns, image_patterns
+from annotated.sparse import Pattern
+
+# ---- copying from a distance -----------------------------------------------------
+
+
+def limit(reach: float, symbols: int) -> float:
+    """Return the largest share that can be right: what is heard, and guesses.
+
+    Args:
+        reach: share of positions that have heard the symbol they should name.
+        symbols: how many there are, all equally likely.
+    """
+    return reach + (1 - reach) / symbols
+
+
+def percent(shares: Sequence[float]) -> str:
+    """Return one number of percent, or the lowest and the highest if they differ."""
+    low, high = (f"{100 * share:.0f}" for share in (min(shares), max(shares)))
+    return low if low == high else f"{low}–{high}"
+
+
+def copy_live_table(
+    found: Mapping[tuple[str, int, int], tuple[float, float]], symbols: int
+) -> Html:
+    """Show what models that were just trained copy, beside the most that they can.
+
+    Args:
+        found: by pattern, layers and distance: the reach, and the share that is right.
+        symbols: how many there are.
+    """
+    return show_table(
+        ("pattern", "layers", "distance", "heard", "at most right", "right"),
+        [
+            (name, layers, distance, f"{reach:.0%}")
+            + (f"{limit(reach, symbols):.0%}", f"{right:.0%}")
+            for (name, layers, distance), (reach, right) in found.items()
+        ],
+        caption="Heard: the share of positions that the symbol reaches at all, by the "
+        "product of the masks.",
+    )
+
+
+def copy_figure(record: Mapping[str, Any]) -> Html:
+    """Draw the shares that are copied right, by pattern and distance.
+
+    Args:
+        record: of ``benchmarks/ch17_copy_distance.py``.
+    """
+    runs = grouped(record["rows"], "layers", "pattern", "distance")
+    names, symbols = [*copy_patterns()], record["config"]["symbols"]
+    distances = list(dict.fromkeys(row["distance"] for row in record["rows"]))
+    figure, axes = plt.subplots(1, 2, figsize=(8.6, 4.6), sharey=True)
+    for layers, ax in enumerate(axes, start=1):
+        for y, name in enumerate(names):
+            for x, distance in enumerate(distances):
+                rows = runs[layers, name, distance]
+                shares, reach = [row["right"] for row in rows], rows[0]["reach"]
+                words = percent(shares)
+                if 0 < reach < 1:
+                    words += f"\nof {100 * limit(reach, symbols):.0f}"
+                style = {"facecolor": THIS, "alpha": 0.45 * min(shares)}
+                ax.add_patch(Rectangle((x, y), 1, 1, lw=0, **style))
+                hatch = None if reach else "///"
+                style = {"fill": False, "edgecolor": COLOURS["rule"], "hatch": hatch}
+                ax.add_patch(Rectangle((x, y), 1, 1, **style))
+                ax.text(x + 0.5, y + 0.5, words, ha="center", va="center")
+        ax.set_xlim(0, len(distances))
+        ax.set_ylim(len(names), 0)
+        ax.set_xticks([x + 0.5 for x in range(len(distances))], distances)
+        ax.set_yticks([y + 0.5 for y in range(len(names))], names)
+        ax.grid(False)
+        ax.spines["bottom"].set_visible(False)
+        ax.set_xlabel("distance")
+        ax.set_title(("one layer", "two layers")[layers - 1])
+    return show(
+        figure,
+        alt="Two grids of patterns by distances, with one layer and two. Cells where "
+        "nothing is heard are hatched and hold about "
+        f"{100 / symbols:.0f} percent. {copy_said(record)}",
+        caption="Percent of symbols copied right; two numbers are the lowest and the "
+        "highest of three seeds. Hatched: the symbol can't be heard. “Of”: the most "
+        "that is possible where only some positions hear it.",
+        title="What isn't heard isn't copied; what is heard has to be found",
+    )
+
+
+def copy_facts(record: Mapping[str, Any]) -> dict[str, list[float]]:
+    """Return the shares that are right: where nothing is heard, and so on.
+
+    Args:
+        record: of ``benchmarks/ch17_copy_distance.py``.
+
+    Returns:
+        "unheard"; "short", how much is missing to the limit with one layer; "two
+        layers", where all is heard by all but the fixed pattern; "fixed", with two
+        layers at the distances that only the ends of stretches hand on; "longer".
+    """
+    rows, symbols = record["rows"], record["config"]["symbols"]
+    stride = record["config"]["stride"]
+    heard = [row for row in rows if row["reach"] > 0]
+    two = [row for row in heard if row["layers"] == 2]
+    fixed = [row for row in two if "fixed" in row["pattern"]]
+    return {
+        "unheard": [row["right"] for row in rows if row["reach"] == 0],
+        "short": [
+            limit(row["reach"], symbols) - row["right"]
+            for row in heard
+            if row["layers"] == 1
+        ],
+        "two layers": [row["right"] for row in two if row not in fixed],
+        "fixed": [row["right"] for row in fixed if row["distance"] > stride],
+        "longer": [row["right"] for row in record["longer"]],
+    }
+
+
+def copy_said(record: Mapping[str, Any]) -> str:
+    """Return what the runs of copying have in common, and the exception.
+
+    Args:
+        record: of ``benchmarks/ch17_copy_distance.py``.
+    """
+    facts, symbols = copy_facts(record), record["config"]["symbols"]
+    short = max(facts["short"])
+    return (
+        f"Where nothing is heard, {percent(facts['unheard'])} % are right, as by "
+        f"guessing ({100 / symbols:.0f} %). With one layer, every run comes within "
+        f"{100 * short:.1f} points of the most that's possible. With two layers, the "
+        f"others copy {percent(facts['two layers'])} %; the fixed pattern, through the "
+        f"ends of its stretches, only {percent(facts['fixed'])} % (and "
+        f"{percent(facts['longer'])} % at the largest distance after "
+        f"{record['config']['longer']:,} steps)."
+    )
+
+
+# ---- glyphs, pixel by pixel ------------------------------------------------------
+
+
+def glyphs_figure(glyphs: Glyphs, count: int = 14) -> Html:
+    """Draw some glyphs to learn from, and some that are held out.
+
+    Args:
+        glyphs: as :func:`~annotated.recipes.patterns.glyphs` gives them.
+        count: how many of each.
+    """
+    figure, axes = plt.subplots(2, 1, figsize=(8.6, 2.1))
+    shown = []
+    titles = ("to learn from", "held out: other characters")
+    for ax, images, names, title in zip(
+        axes, glyphs[:2], glyphs.names, titles, strict=True
+    ):
+        chosen = [i * len(images) // count for i in range(count)]
+        shown.append(" ".join(names[i] for i in chosen))
+        for place, i in enumerate(chosen):
+            _pixels(ax, images[i], left=place * (SIDE + 3))
+        ax.set_title(title)
+        _frame(ax, count * (SIDE + 3) - 3)
+    return show(
+        figure,
+        alt=f"Letters and digits of {SIDE} by {SIDE} black and white pixels, in some "
+        f"fonts. To learn from: {shown[0]}. Held out: {shown[1]}.",
+        caption=f"{len(glyphs.train)} glyphs to learn from and {len(glyphs.held_out)} "
+        f"others, in twelve fonts, {SIDE} × {SIDE} pixels each.",
+    )
+
+
+SIGHT = {
+    "row": "row",
+    "column": "column",
+    "row and column": "both, by head",
+    "column of the pixel read": "one pixel off",
+    "everything": "everything",
+}
+
+
+def sight_figure(image: Bool[Tensor, "16 16"], row: int = 9, column: int = 9) -> Html:
+    """Draw what the prediction of one pixel sees under each pattern.
+
+    Args:
+        image: of a glyph.
+        row: of the pixel that is predicted, from the top.
+        column: of that pixel.
+    """
+    figure, axes = plt.subplots(1, len(SIGHT), figsize=(8.6, 2.2))
+    target, said = row * SIDE + column, []
+    for ax, (name, title) in zip(axes, SIGHT.items(), strict=True):
+        seen = seen_pixels(image_patterns()[name], target)
+        _pixels(ax, image, read=target)
+        for pixel in seen:
+            place = (pixel % SIDE, pixel // SIDE)
+            style = {"color": COLOURS["key"], "alpha": 0.6, "lw": 0}
+            ax.add_patch(Rectangle(place, 1, 1, **style))
+        style = {"fill": False, "edgecolor": COLOURS["query"], "lw": 2.5}
+        ax.add_patch(Rectangle((column, row), 1, 1, **style))
+        ax.set_title(title)
+        _frame(ax, SIDE)
+        said.append(f"{title}: {len(seen)} pixels")
+    return show(
+        figure,
+        alt="The same letter five times, with the pixel to predict in a frame and the "
+        f"pixels that one layer shows it shaded. {'; '.join(said)}.",
+        caption="Framed: the pixel to predict. Pale: not read yet. Shaded: the pixels "
+        "that one layer can show, over both heads. “One pixel off” is a row and the "
+        "column of the pixel before.",
+        title="Five views of the same past",
+    )
+
+
+def seen_pixels(heads: Sequence[Pattern], target: int) -> list[int]:
+    """Return the pixels that one layer shows to the prediction of a pixel.
+
+    Args:
+        heads: their patterns.
+        target: number of the pixel, from the top left; it's predicted one before.
+    """
+    length = SIDE * SIDE
+    query = target - 1
+    return [
+        j
+        for j in range(length)
+        if any(bool(head.mask(length)[0, 0, query, j]) for head in heads)
+    ]
+
+
+def _pixels(ax: Any, image: Tensor, left: int = 0, read: int = SIDE * SIDE) -> None:
+    """Draw the black pixels of an image; those that weren't read yet are pale."""
+    for y, x in image.nonzero().tolist():
+        style = {"color": COLOURS["ink"], "lw": 0}
+        style["alpha"] = 1.0 if SIDE * y + x < read else 0.25
+        ax.add_patch(Rectangle((left + x, y), 1, 1, **style))
+
+
+def _frame(ax: Any, width: int) -> None:
+    ax.set_xlim(-0.5, width + 0.5)
+    ax.set_ylim(SIDE + 0.5, -0.5)
+    ax.set_aspect("equal")
+    ax.set_xticks([])
+    ax.set_yticks([])
+    ax.spines["bottom"].set_visible(False)
+
+
+def images_live_table(found: Mapping[str, float]) -> Html:
+    """Show bits per pixel of models that were just trained, by pattern.
+
+    Args:
+        found: bits by the name of the pattern.
+    """
+    return show_table(
+        ("pattern", "bits per pixel"),
+        [(name, f"{bits:.3f}") for name, bits in found.items()],
+        caption="Held-out characters, after as many steps each; less is better.",
+    )
+
+
+def image_bits(record: Mapping[str, Any], name: str, times: int = 1) -> list[float]:
+    """Return the bits per pixel of all seeds, in their order.
+
+    Args:
+        record: of ``benchmarks/ch17_images.py``.
+        name: of the pattern.
+        times: how many times as many steps.
+    """
+    runs = grouped(record["rows"], "pattern", "times")[name, times]
+    return [row["bits"] for row in runs]
+
+
+def stride_bits(record: Mapping[str, Any]) -> dict[int, list[float]]:
+    """Return the bits per pixel of all seeds, by the width of which the column is.
+
+    Args:
+        record: of ``benchmarks/ch17_images.py``.
+    """
+    groups = grouped(record["strides"], "stride").items()
+    return {key[0]: [row["bits"] for row in rows] for key, rows in groups}
+
+
+def gains(record: Mapping[str, Any], worse: str, better: str, times: int = 1) -> list:
+    """Return by how many bits one pattern is better than another, seed by seed.
+
+    Args:
+        record: of ``benchmarks/ch17_images.py``.
+        worse: name of the one.
+        better: name of the other.
+        times: how many times as many steps.
+    """
+    pairs = (image_bits(record, name, times) for name in (worse, better))
+    return [a - b for a, b in zip(*pairs, strict=True)]
+
+
+def images_figure(record: Mapping[str, Any]) -> Html:
+    """Draw bits per pixel by pattern and by stride, a dot for each seed.
+
+    Args:
+        record: of ``benchmarks/ch17_images.py``.
+    """
+    figure, (left, right) = plt.subplots(1, 2, figsize=(8.6, 3.3), sharex=False)
+    names = [*SIGHT]
+    for y, name in enumerate(names):
+        bits = image_bits(record, name)
+        left.plot(bits, [y] * len(bits), "o", color=THIS, ms=7)
+    left.set_yticks(range(len(names)), SIGHT.values())
+    left.set_ylim(len(names) - 0.5, -0.5)
+    left.grid(False)
+    left.grid(True, axis="x")
+    left.set_xlabel("bits per pixel")
+    left.set_title("patterns")
+    for stride, bits in stride_bits(record).items():
+        fits = stride == SIDE
+        style = {"color": THIS if fits else OTHER, "marker": "o" if fits else "s"}
+        right.plot([stride] * len(bits), bits, ls="", ms=7, **style)
+    right.set_xticks([*stride_bits(record)])
+    right.set_xlabel("stride of the column's head")
+    right.set_ylabel("bits per pixel")
+    right.set_title("strides")
+    return show(
+        figure,
+        alt=f"Two charts of bits per pixel, three dots each. {images_said(record)}",
+        caption="Held-out characters, three seeds. Right: a row's head and a column's "
+        f"head whose stride fits the image ({SIDE}, blue circles) or doesn't (grey "
+        "squares).",
+        title="A column helps if it's the image's own",
+    )
+
+
+def images_said(record: Mapping[str, Any]) -> str:
+    """Return what holds for all seeds that read glyphs.
+
+    Args:
+        record: of ``benchmarks/ch17_images.py``.
+    """
+    both = "row and column"
+    row, everything = (gains(record, name, both) for name in ("row", "everything"))
+    off = gains(record, "row", "column of the pixel read")
+    longer = gains(record, "everything", both, record["longer"])
+    strides = stride_bits(record)
+    wrong = min(min(bits) for stride, bits in strides.items() if stride != SIDE)
+    times = record["longer"]
+    ahead = min(longer) > 0
+    later = (
+        f"with {times} times as many steps it is still {min(longer):.3f} to "
+        f"{max(longer):.3f} ahead of everything"
+        if ahead
+        else f"with {times} times as many steps, that lead over everything is "
+        f"{min(longer):.3f} to {max(longer):.3f} bits: not with every seed a lead"
+    )
+    return (
+        f"With every seed, row and column are {min(row):.3f} to {max(row):.3f} bits "
+        f"per pixel ahead of the row alone, and {min(everything):.3f} to "
+        f"{max(everything):.3f} ahead of everything; {later}. One pixel off, the "
+        f"column helps the row by {min(off):.3f} to {max(off):.3f} bits. The best "
+        f"run with a wrong stride has {wrong:.3f} bits, the worst with the right one "
+        f"{max(strides[SIDE]):.3f}."
+    )
