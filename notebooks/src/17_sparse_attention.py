@@ -53,9 +53,10 @@ patterns.one_query()
 from annotated.sparse import fixed_patterns, local_pattern, strided_patterns
 
 near, every = strided_patterns(stride=4)
-print(near(torch.tensor(13), torch.tensor(9)), every.mask(16)[0, 0, 13].int())
+print(near(torch.tensor(13), torch.tensor([9, 10])))
+print(every.mask(16)[0, 0, 13].int())
 
-# %% Proof: by hand = the module tags=["hide-input", "proof"]
+# %% Proof: by hand, and the module tags=["hide-input", "proof"]
 from annotated.page import ch17
 
 ch17.check_masks(masks, stride=4)
@@ -69,7 +70,7 @@ ch17.check_masks(masks, stride=4)
 # %% Table: pairs, by formula tags=["hide-input"]
 ch17.pairs_table(16_384, stride=128)
 
-# %% Proof: formulas = masks tags=["hide-input", "proof"]
+# %% Proof: formulas, and masks counted tags=["hide-input", "proof"]
 ch17.check_counts((16, 4), (60, 6), (256, 16), (300, 25))
 
 # %% [markdown]
@@ -176,7 +177,7 @@ def windowed(q, k, v, w):  # (t, k) each; w divides t
 q, k, v = torch.randn(3, 64, 8, dtype=torch.float64)
 output = windowed(q, k, v, w=16)
 
-# %% Proof: chunks = attention with a mask tags=["hide-input", "proof"]
+# %% Proof: in chunks, and with the mask tags=["hide-input", "proof"]
 from annotated.page.notebook import check_same
 
 mask = local_pattern(16).mask(64)[0, 0]
@@ -218,7 +219,7 @@ from annotated.sparse import SparseSelfAttention, block_sparse_attention
 show_source(SparseSelfAttention)
 show_source(block_sparse_attention, fold="block_sparse_attention")
 
-# %% Proof: block by block = dense with the mask tags=["hide-input", "proof"]
+# %% Proof: block by block, and dense with the mask tags=["hide-input", "proof"]
 ch17.check_attention()
 
 # %% [markdown]
@@ -250,9 +251,138 @@ say(ch17_cost.chart_said(chart))
 # %% [markdown]
 # ## 17.5 What patterns learn
 #
-# SECTION
+# A pattern saves work by hiding keys. Say the task is to name at each position the symbol that stood 21 positions before. Can a model with a window of 8 learn that?
+# Can one whose second head sees every eighth position? The masks already tell what's impossible. Training tells the rest.
+
+# %%
+from annotated.recipes.patterns import copy_masks, heard, train_copy
+from annotated.sparse import reach
+
+both = copy_masks("strided, by head", layers=2)
+model, history = train_copy(both, distance=21)
+
+# %% Proof: a model hears exactly what the product of its masks says tags=["hide-input", "proof"]
+from annotated.recipes.patterns import (
+    COPY,
+    COPY_SIZES,
+    copied,
+    copy_patterns,
+    masked_gpt,
+    reachable,
+)
+
+for name in copy_patterns():
+    for layers in (1, 2):
+        some = copy_masks(name, layers)
+        fresh = masked_gpt(some, COPY["symbols"], 0, **COPY_SIZES)
+        assert torch.equal(heard(fresh), reach(some, layers)[-1]), name
+print(f"✓ {len(copy_patterns())} patterns, 1 and 2 layers: the same")
+
+# %% [markdown]
+# Change one symbol, and only the positions that `reach` names notice. So we know the most that can be right: everything that's heard, and one
+# guess in sixteen of the rest. Five more models, in a few seconds:
+
+# %% Table: what can be copied, and what is tags=["hide-input"]
+from annotated.page import ch17_learning
+
+tried = [
+    ("window", 1, 5),
+    ("window", 1, 12),
+    ("window", 2, 12),
+    ("strided, by head", 1, 16),
+    ("strided, by head", 1, 21),
+]
+found = {}
+for name, layers, distance in tried:
+    some = copy_masks(name, layers)
+    reached = reachable(reach(some, layers)[-1], distance)
+    one, _ = train_copy(some, distance)
+    found[name, layers, distance] = reached, copied(one, distance)
+reached = reachable(reach(both, 2)[-1], 21)
+found["strided, by head", 2, 21] = reached, copied(model, 21)
+ch17_learning.copy_live_table(found, COPY["symbols"])
+
+# %% Measured: what is heard can be learned, what isn't can't tags=["hide-input", "proof"]
+from annotated.page.notebook import expect
+
+unheard = [right for reached, right in found.values() if reached == 0]
+expect(
+    "17-copied",
+    "Where the symbol is heard, more than nine of ten are copied.",
+    [right for reached, right in found.values() if reached == 1],
+    above=0.9,
+    unlike=("where it isn't heard", unheard),
+)
+
+# %% [markdown]
+# Two hops are enough for 21 = 16 + 5, although nobody told the first layer what to hand on. All patterns, with three seeds:
+
+# %% Picture: copying by pattern and distance tags=["hide-input"]
+copies = recorded("copy_distance")
+ch17_learning.copy_figure(copies)
+
+# %% tags=["remove-input"]
+say(ch17_learning.copy_said(copies))
+
+# %% [markdown]
+# The fixed pattern *reaches* everything in two layers. But what stands in an earlier stretch comes through its last position, and that one has to hand on eight symbols in one vector.
+# **Reach says what's possible. It doesn't say that it's easy.** The window with a visible first position shows the other trap: position 0 is seen by all, but in a causal model it has seen nothing, so it can't pass anything on.
 #
-# ## 17.6 Windows in today's models
+# ## 17.6 Rows and columns
+#
+# Read a picture pixel by pixel, and it becomes a sequence. The pixel above is then far away: a whole row back. Should a model that draws letters see its row, its column, or both?
+
+# %% Picture: what is learned from tags=["hide-input"]
+from annotated.recipes.patterns import glyphs
+
+ch17_learning.glyphs_figure(glyphs())
+
+# %% Picture: five views tags=["hide-input"]
+which = glyphs().names[0].index("n")
+ch17_learning.sight_figure(glyphs().train[which], row=11, column=11)
+
+# %%
+from annotated.recipes.patterns import (
+    bits_per_pixel,
+    image_patterns,
+    stride_patterns,
+    train_image,
+)
+
+named = image_patterns()
+tried = {name: named[name] for name in ("row", "row and column")}
+tried["row, and a column of stride 17"] = stride_patterns(17)
+tried["everything"] = named["everything"]
+bits = {}
+for name, heads in tried.items():
+    model, _ = train_image(heads)
+    bits[name] = bits_per_pixel(model, glyphs().held_out)
+
+# %% Table: bits per pixel tags=["hide-input"]
+ch17_learning.images_live_table(bits)
+
+# %% Measured: the image's own column helps tags=["hide-input", "proof"]
+row, column, wrong, everything = bits.values()
+expect(
+    "17-column",
+    "Row and column need at least a tenth fewer bits than the row alone.",
+    column / row,
+    below=0.9,
+    unlike=("a stride of 17", wrong / row),
+)
+
+# %% Picture: patterns and strides, three seeds tags=["hide-input"]
+images = recorded("images")
+ch17_learning.images_figure(images)
+
+# %% tags=["remove-input"]
+say(ch17_learning.images_said(images))
+
+# %% [markdown]
+# Same model, about as many keys: only a stride that is the image's width helps much. And look at "one pixel off". A decoder at pixel $i$ predicts pixel $i + 1$, so "above" is
+# $i - 15$, not $i - 16$: keys at multiples of 16 show the column of the pixel *before*. A pattern is a claim about the data, and this one is easy to get wrong by one.
+#
+# ## 17.7 Windows in today's models
 #
 # Strided heads are rare today. Windows aren't. Mistral's first model had a window of 4,096 in every layer ([Jiang et al., 2023](https://arxiv.org/abs/2310.06825)). Gemma 3 has five layers with a window of 1,024 for each layer that sees everything ([Gemma Team, 2025](https://arxiv.org/abs/2503.19786)), and gpt-oss
 # alternates a window of 128 with full attention ([OpenAI, 2025](https://arxiv.org/abs/2508.10925)). That's the same idea as above, a near part and a far part, layer by layer. And it keeps the cache small: a layer with a window needs no more than the last $w$ keys and values, however long the text gets.
@@ -260,7 +390,7 @@ say(ch17_cost.chart_said(chart))
 # Could the model itself choose what to see? [Chapter 13](13_lsh_attention.ipynb)'s hashing does, without learning how. DeepSeek's *native sparse attention* ([Yuan et al., 2025](https://arxiv.org/abs/2502.11089)) learns it: it scores whole blocks of keys by a compressed
 # key for each, and then attends to the best blocks only. A pattern like ours, but another one for each query.
 #
-# ## 17.7 Not only text
+# ## 17.8 Not only text
 #
 # Attention by itself doesn't know about rows, texts or images. It works on a *set*, and the mask says which of its members are related. So a mask can be any **graph**: who's friends with whom, which atoms are bonded, which pixel belongs to which word of a caption. With one mask,
 # one layer passes along one edge:
@@ -281,7 +411,7 @@ ch17.graph_picture(nodes, graph, layers=3)
 # Bob and Eve, four edges apart, haven't heard from each other after three layers. In an image with a caption, the words might see all pixels and each other, and a pixel only its neighbours. What used to be a network of its own for
 # each kind of data is now a mask.
 #
-# ## 17.8 Pitfalls
+# ## 17.9 Pitfalls
 #
 # **A window that sees the future.** `q - k <= w` looks like a window. But for a later key, $q - k$ is negative, and so it's allowed. Symptom: a loss that's too good. It's in [an issue about PyTorch's `flex_attention`](https://github.com/pytorch/pytorch/issues/152528). A causal window has two conditions, $0 \le q - k$ and $q - k < w$.
 #
@@ -291,9 +421,9 @@ ch17.graph_picture(nodes, graph, layers=3)
 #
 # **A row with nothing to see.** A pattern and a padding mask may leave a query without any key. A softmax over nothing is NaN. (In this book such rows give zeros.)
 #
-# **A stride that doesn't fit.** Images 28 pixels wide and a stride of 32: "every $l$-th" is then no column, but a diagonal. Nothing fails. See the figure in 17.5.
+# **A stride that doesn't fit.** Images 28 pixels wide and a stride of 32: "every $l$-th" is then no column, but a diagonal. Nothing fails. Section 17.6 measures it.
 #
-# ## 17.9 Exercises
+# ## 17.10 Exercises
 #
 # You'll find them, with checks and folded solutions, on the
 # [page of exercises](../book/exercises/17_sparse_attention.ipynb), and in a notebook of their
@@ -327,7 +457,7 @@ ch17.graph_picture(nodes, graph, layers=3)
 #
 # </details>
 #
-# ## 17.10 What to remember
+# ## 17.11 What to remember
 #
 # - A pattern is a mask made from positions: a near part and a far part, about $2 \sqrt t$ keys for each query.
 # - Reach is a product of masks, with the residual stream on the diagonal. A window crawls, near and far jump.
