@@ -30,7 +30,11 @@ LOOKS: dict[str, tuple[str, str, str]] = {
     "LSH": (OTHER, LINES[1], "^"),
     "Transformer-XL": (OTHER, LINES[3], "D"),
     "reversible": (OTHER, LINES[1], "v"),
+    "fused, short": (OTHER, LINES[0], "o"),
 }
+#: fused attention on windows as short as Transformer-XL's segments
+CONTROL = "fused, short"
+EXPLAINED = (CONTROL, "Transformer-XL")  # in a sentence of their own
 
 
 def draw_line(
@@ -93,7 +97,9 @@ def crossing(record: Record, way: str, kind: str = "both") -> float | None:
 
 def cost_figure(record: Record) -> Html:
     """Plot time by length at one window, and by the share of pairs at one length."""
-    figure, (left, right) = plt.subplots(1, 2, figsize=(8.6, 3.8))
+    figure, (left, right) = plt.subplots(
+        1, 2, figsize=(8.6, 3.8), gridspec_kw={"wspace": 0.5}
+    )
     by_length, window = record["by length"], record["config"]["window"]
     for name in ("written out", "masked", "fused", "blocks of 64"):
         rows = [row for row in by_length if name in row["both"]]
@@ -114,7 +120,7 @@ def cost_figure(record: Record) -> Html:
     right.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
     right.minorticks_off()
     length = record["config"]["length"]
-    right.set(ylabel="time, fused = 1", title=f"a length of {length:,}")
+    right.set(ylabel="fused = 1", title=f"a length of {length:,}")
     name_lines(right)
 
     at = crossing(record, "blocks of 64")
@@ -143,53 +149,53 @@ def span(values: Sequence[float], style: str = ".2f") -> str:
 
 def cost_said(record: Record) -> str:
     """Say what the recorded times and memory show, in Markdown."""
-    long = record["by length"][-1]
+    long, window = record["by length"][-1], record["config"]["window"]
     ratios = [long["both"][name]["to fused"][1] for name in BLOCKS]
     MB = [long["MB"][name] for name in BLOCKS]
-    ahead = [long["forward"][name]["to fused"][1] for name in BLOCKS]
     masked = [row["both"]["masked"]["to fused"][1] for _, row in windows(record)]
-    length = record["config"]["length"]
-    said = [
-        f"At {long['length']:,} positions and a window of "
-        f"{record['config']['window']}, blocks of 32, 64 and 128 take "
-        f"{dots(ratios, '.2f')} of the fused kernel's time, forward and backward "
-        f"(forward alone {dots(ahead, '.2f')}).",
-        f"The kernel with a mask takes {span(masked, '.1f')} times as long as without "
-        "one, whatever the mask says: a mask is not sparse.",
-        crossings_said(record),
-        f"What blocks don't save is memory: {span(MB, '.0f')} MB at "
-        f"{long['length']:,} positions, where the kernel takes "
-        f"{long['MB']['fused']:.0f}.",
-    ]
+    return "\n".join(
+        (
+            f"- **A window of {window} at {long['length']:,} positions** takes blocks "
+            f"of 32, 64 and 128 {dots(ratios, '.2f')} of the time that the fused "
+            "kernel needs for everything, forward and backward.",
+            f"- **A mask saves nothing.** With one, the kernel takes "
+            f"{span(masked, '.1f')} times as long as without, whatever it hides.",
+            f"- **Dense patterns lose.** {crossings_said(record)}",
+            f"- **Memory isn't saved**: {span(MB, '.0f')} MB at {long['length']:,}, "
+            f"where the kernel takes {long['MB']['fused']:.0f}. It keeps no scores at "
+            "all; our blocks do.",
+        )
+    )
+
+
+def flex_said(record: Record) -> str:
+    """Say what became of ``flex_attention``, in Markdown."""
     flex, formed = record["flex"], record["flex"]["MB, forward"]
+    said = []
     if "forward" in flex:
         times = {name: three[1] for name, three in flex["forward"].items()}
         said.append(
-            f"Compiled, `flex_attention` takes {times['flex'] / times['fused']:.2f} of "
-            f"the kernel's time forward at {length:,} positions (our blocks of 64: "
-            f"{times['blocks of 64'] / times['fused']:.2f})."
+            f"Compiled, which takes a C++ compiler, it needs "
+            f"{times['flex'] / times['fused']:.2f} of the kernel's time forward at "
+            f"{record['config']['length']:,} positions, where our blocks of 64 need "
+            f"{times['blocks of 64'] / times['fused']:.2f}."
         )
     if flex["backward raises"]:
         words = flex["backward raises"].partition(". ")[0].rstrip(".")
-        said.append(f"Asked for a gradient on a CPU, it raises: `{words}`.")
+        said.append(f"But on a CPU you can't train with it: `{words}`.")
     said.append(
-        f"Not compiled, it forms all scores, {formed['flex, uncompiled']:.0f} MB; the "
-        f"kernel takes {formed['fused']:.0f}."
+        "And if you forget to compile it, it makes all scores: "
+        f"{formed['flex, uncompiled']:.0f} MB, against {formed['fused']:.0f}."
     )
     return " ".join(said)
 
 
 def crossings_said(record: Record) -> str:
     """Say up to which share of pairs blocks win: 100 % if they do with every window."""
-    words = {"both": "forward and backward", "forward": "forward alone"}
-    said = []
-    for kind, name in words.items():
-        at = [crossing(record, way, kind) for way in BLOCKS]
-        said.append(f"{dots([1 if s is None else s for s in at], '.0%')}, {name}")
-    length = record["config"]["length"]
+    at = [crossing(record, way) for way in BLOCKS]
     return (
-        f"At {length:,} positions, blocks of 32, 64 and 128 win up to these shares of "
-        f"the pairs: {'; '.join(said)}."
+        f"At {record['config']['length']:,} positions, blocks of 32, 64 and 128 win "
+        f"up to {dots([1 if s is None else s for s in at], '.0%')} of the pairs."
     )
 
 
@@ -259,12 +265,10 @@ def chart_figure(record: Record) -> Html:
     last = rows[-1]
     fast = min(last["seconds"], key=lambda way: last["seconds"][way][1])
     small = min(last["MB"], key=last["MB"].__getitem__)
-    best = next(iter(bits))
     at = f"{last['length']:,}"
     title = f"At {at} characters {named(fast)} is fastest, {named(small)} smallest"
     if fast == small:
         title = f"At {at} characters {named(fast)} is fastest and smallest"
-    title += f"; {named(best)} learns most in equal time"
     told = "; ".join(
         f"{named(way)} {last['seconds'][way][1]:.2f} seconds, {last['MB'][way]:.0f} MB"
         for way in last["seconds"]
@@ -322,39 +326,34 @@ def chart_table(record: Record) -> Html:
 
 def chart_said(record: Record) -> str:
     """Say what the chart shows, in Markdown."""
-    rows, bits = (
-        {row["length"]: row for row in record["by length"]},
-        learned_bits(record),
-    )
-    short, long = rows[record["config"]["length"]], rows[max(rows)]
-
-    def grown(way: str) -> float:
-        return long["seconds"][way][1] / short["seconds"][way][1]
-
-    fused = {
-        way: row[1] / long["seconds"]["fused"][1]
-        for way, row in long["seconds"].items()
+    rows = {row["length"]: row for row in record["by length"]}
+    bits, config = learned_bits(record), record["config"]
+    short, long = rows[config["length"]], rows[max(rows)]
+    grown = {
+        way: long["seconds"][way][1] / short["seconds"][way][1]
+        for way in long["seconds"]
     }
-    MB = {way: value / long["MB"]["fused"] for way, value in long["MB"].items()}
-    best, *others = bits
-    behind = [way for way in others if min(bits[way]) > max(bits[best])]
-    level = [way for way in others if way not in behind]
-    said = [
-        f"From {short['length']:,} to {long['length']:,} characters, 1,000 of them "
-        f"become {grown('fused'):.1f} times as dear by the fused kernel, "
-        f"{grown('sparse'):.1f} times by sparse attention, {grown('LSH'):.1f} by LSH, "
-        f"{grown('Transformer-XL'):.1f} by Transformer-XL.",
-        f"At {long['length']:,}, sparse attention takes {fused['sparse']:.2f} of "
-        f"fused's time and {MB['sparse']:.1f} times its memory; LSH {fused['LSH']:.2f} "
-        f"and {MB['LSH']:.1f}; Transformer-XL {fused['Transformer-XL']:.2f} and "
-        f"{MB['Transformer-XL']:.2f}; reversible {fused['reversible']:.2f} and "
-        f"{MB['reversible']:.2f}.",
-        f"In equal time, {named(best)} learns most: {span(bits[best])} bits.",
-    ]
-    if behind:
-        told = ", ".join(f"{named(way)} {span(bits[way])}" for way in behind)
-        said.append(f"Behind it with every seed: {told}.")
-    if level:
-        told = ", ".join(f"{named(way)} ({span(bits[way])})" for way in level)
-        said.append(f"Not to be told from it by three seeds: {told}.")
-    return " ".join(said)
+    MB = sorted(long["MB"].items(), key=lambda item: item[1])
+    small = "; ".join(f"{named(way)} {value:.0f} MB" for way, value in MB)
+    least, most = bits["Transformer-XL"], bits[CONTROL]
+    why = "So short pieces from many places explain its lead, and not its memory."
+    if max(least) < min(most):
+        why = "So short pieces from many places explain a part of its lead, not all."
+    rest = {way: each for way, each in bits.items() if way not in EXPLAINED}
+    told = "; ".join(f"{named(way)} {span(each)}" for way, each in rest.items())
+    return "\n".join(
+        (
+            f"- **Time.** From {short['length']:,} to {long['length']:,} characters, "
+            f"each one gets {grown['fused']:.1f} times as dear with the fused kernel. "
+            f"With sparse attention it's {grown['sparse']:.1f} times, with LSH "
+            f"{grown['LSH']:.1f} and with Transformer-XL "
+            f"{grown['Transformer-XL']:.1f}.",
+            f"- **Memory** of a step at {long['length']:,}: {small}.",
+            f"- **Loss after {config['seconds']:.0f} seconds each**, in bits per "
+            f"character: {told}.",
+            f"- **Transformer-XL** has {span(least)}. But a step of it reads "
+            f"{config['read'] // config['segment']} short pieces, where the others "
+            f"read {config['read'] // config['length']} long ones. The fused model on "
+            f"windows of {config['segment']} has {span(most)}. {why}",
+        )
+    )

@@ -236,6 +236,15 @@ from annotated.page.notebook import say
 
 say(ch17_cost.cost_said(cost))
 
+# %% Table: how much of the blocks' work is wanted tags=["hide-input", "proof"]
+ch17_cost.waste_table(cost)
+
+# %% [markdown]
+# PyTorch has a tool for this, too: `flex_attention` takes a rule such as `lambda i, j: i - j < 256` and makes a kernel of it.
+
+# %% tags=["remove-input"]
+say(ch17_cost.flex_said(cost))
+
 # %% [markdown]
 # ## 17.4 The one chart of Part III
 #
@@ -249,6 +258,8 @@ ch17_cost.chart_figure(chart)
 say(ch17_cost.chart_said(chart))
 
 # %% [markdown]
+# So short texts don't need any of this. Where *time* is short, and texts are long, leave pairs out, by a pattern or by a hash. Where *memory* is, forget and rebuild (chapter 14), or go segment by segment (chapter 12).
+#
 # ## 17.5 What patterns learn
 #
 # A pattern saves work by hiding keys. Say the task is to name at each position the symbol that stood 21 positions before. Can a model with a window of 8 learn that?
