@@ -147,8 +147,9 @@ def copy_said(record: Mapping[str, Any]) -> str:
         f"{percent(facts['two layers'])} %, but for the fixed pattern: through the "
         f"ends of its stretches only {percent(facts['fixed'])} % are right (and "
         f"{percent(facts['longer'])} % at the largest distance after "
-        f"{record['config']['longer']:,} steps). Where only some hear, there's a limit, and one "
-        f"layer stays up to {100 * max(facts['short']):.0f} points below that limit."
+        f"{record['config']['longer']:,} steps). Where only some positions hear, one "
+        f"layer stays up to {100 * max(facts['short']):.0f} points below the most "
+        "that's possible."
     )
 
 
