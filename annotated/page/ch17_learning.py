@@ -110,25 +110,26 @@ def copy_facts(record: Mapping[str, Any]) -> dict[str, list[float]]:
         record: of ``benchmarks/ch17_copy_distance.py``.
 
     Returns:
-        "unheard"; "short", how much is missing to the limit with one layer; "two
-        layers", where all is heard by all but the fixed pattern; "fixed", with two
-        layers at the distances that only the ends of stretches hand on; "longer".
+        "unheard"; "one layer" and "two layers", where every position hears, by all but
+        the fixed pattern; "short", how much is missing to the limit where only some
+        positions hear, with one layer; "fixed", with two layers at the distances that
+        only the ends of stretches hand on; "longer".
     """
     rows, symbols = record["rows"], record["config"]["symbols"]
     stride = record["config"]["stride"]
-    heard = [row for row in rows if row["reach"] > 0]
-    two = [row for row in heard if row["layers"] == 2]
-    fixed = [row for row in two if "fixed" in row["pattern"]]
+    fixed = [r for r in rows if "fixed" in r["pattern"] and r["layers"] == 2]
+    whole = [r for r in rows if r["reach"] == 1 and r not in fixed]
     return {
-        "unheard": [row["right"] for row in rows if row["reach"] == 0],
+        "unheard": [r["right"] for r in rows if r["reach"] == 0],
+        "one layer": [r["right"] for r in whole if r["layers"] == 1],
+        "two layers": [r["right"] for r in whole if r["layers"] == 2],
         "short": [
-            limit(row["reach"], symbols) - row["right"]
-            for row in heard
-            if row["layers"] == 1
+            limit(r["reach"], symbols) - r["right"]
+            for r in rows
+            if r["layers"] == 1 and 0 < r["reach"] < 1
         ],
-        "two layers": [row["right"] for row in two if row not in fixed],
-        "fixed": [row["right"] for row in fixed if row["distance"] > stride],
-        "longer": [row["right"] for row in record["longer"]],
+        "fixed": [r["right"] for r in fixed if r["distance"] > stride],
+        "longer": [r["right"] for r in record["longer"]],
     }
 
 
@@ -139,15 +140,16 @@ def copy_said(record: Mapping[str, Any]) -> str:
         record: of ``benchmarks/ch17_copy_distance.py``.
     """
     facts, symbols = copy_facts(record), record["config"]["symbols"]
-    short = max(facts["short"])
     return (
         f"Where nothing is heard, {percent(facts['unheard'])} % are right, as by "
-        f"guessing ({100 / symbols:.0f} %). With one layer, every run comes within "
-        f"{100 * short:.1f} points of the most that's possible. With two layers, the "
-        f"others copy {percent(facts['two layers'])} %; the fixed pattern, through the "
-        f"ends of its stretches, only {percent(facts['fixed'])} % (and "
+        f"guessing ({100 / symbols:.0f} %). Where every position hears, one layer "
+        f"copies {percent(facts['one layer'])} %, and two layers "
+        f"{percent(facts['two layers'])} %, but for the fixed pattern: through the "
+        f"ends of its stretches only {percent(facts['fixed'])} % are right (and "
         f"{percent(facts['longer'])} % at the largest distance after "
-        f"{record['config']['longer']:,} steps)."
+        f"{record['config']['longer']:,} steps). Where only some positions hear, one "
+        f"layer stays up to {100 * max(facts['short']):.0f} points below the most "
+        "that's possible."
     )
 
 

@@ -116,6 +116,7 @@ def test_facts_of_copying_are_sorted_by_what_can_be_heard(copies):
     facts = ch17_learning.copy_facts(copies)
     assert facts["unheard"] == [0.06, 0.06]
     assert max(facts["short"]) == pytest.approx(0.25 - 0.23)
+    assert set(facts["one layer"]) == {0.99, 1.01}
     assert set(facts["two layers"]) == {0.98, 1.0}
     assert len(facts["fixed"]) == 9 and max(facts["fixed"]) == pytest.approx(0.33)
     assert facts["longer"] == [0.5, 0.7, 0.6]
@@ -124,8 +125,12 @@ def test_facts_of_copying_are_sorted_by_what_can_be_heard(copies):
 def test_copying_is_told_with_its_exception(copies):
     said = ch17_learning.copy_said(copies)
     assert "6 % are right, as by guessing (6 %)" in said
-    assert "within 2.0 points" in said and "copy 98–100 %" in said
-    assert "only 31–33 % (and 50–70 % at the largest distance after 2,000" in said
+    assert "copies 99–101 %, and two layers 98–100 %" in said
+    assert "up to 2 points below the most that's possible" in said
+    assert (
+        "only 31–33 % are right (and 50–70 % at the largest distance after 2,000"
+        in said
+    )
 
 
 # ---- glyphs ----------------------------------------------------------------------

@@ -18,13 +18,13 @@ FAULTS = {
         ("runs[layers, name, distance]", "runs[1, name, distance]", "one layer twice"),
     ],
     "copy_facts": [
-        ("row[\"reach\"] == 0", "row[\"reach\"] < 1", "partly heard is unheard"),
-        ("- row[\"right\"]", "- row[\"reach\"]", "nobody looks at what was learned"),
-        ("row not in fixed", "row in fixed", "the exception is the rule"),
-        ("row[\"distance\"] > stride", "row[\"distance\"] > 0", "near ones, too"),
+        ("r[\"reach\"] == 0", "r[\"reach\"] < 1", "partly heard is unheard"),
+        ("- r[\"right\"]", "- r[\"reach\"]", "nobody looks at what was learned"),
+        ("r not in fixed", "r in fixed", "the exception is the rule"),
+        ("r[\"distance\"] > stride", "r[\"distance\"] > 0", "near ones, too"),
     ],
     "copy_said": [
-        ("max(facts[\"short\"])", "min(facts[\"short\"])", "the best is the worst"),
+        ("max(facts['short'])", "min(facts['short'])", "the best is the worst"),
         ("percent(facts['longer'])", "percent(facts['fixed'])",
          "time changes nothing"),
     ],
