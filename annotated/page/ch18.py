@@ -17,6 +17,7 @@ from annotated.gpt import GPT, next_token_loss
 from annotated.page.diagrams import NOTE, Drawing
 from annotated.page.frames import Html
 from annotated.page.notebook import check_close, show, show_table
+from annotated.page.pictures import Matrix, chain
 from annotated.page.plots import LINES, OTHER, THIS, name_lines
 from annotated.page.records import dots, grouped
 from annotated.page.svg import COLOURS
@@ -167,7 +168,7 @@ def hero(found: Mapping[str, tuple]) -> Html:
     ax.set_ylim(-0.5, len(names) - 0.2)
     ax.set_yticks(range(len(names)), names)
     ticks = [floor, 1e-6, 1e-4, 1e-2, 1]
-    ax.set_xticks(ticks, ["0", *(f"{t:g}" for t in ticks[1:])])
+    ax.set_xticks(ticks, ["0", "0.000001", "0.0001", "0.01", "1"])
     ax.set_xlabel("how far the step is off (1: as far as it is long)")
     said = [
         f"{name}: {a:.1g} ({right})" + ("" if b is None else f", {b:.2g} ({wrong})")
@@ -178,7 +179,7 @@ def hero(found: Mapping[str, tuple]) -> Html:
         title="Done right, a trick leaves the step alone; nearly right, it doesn't",
         alt=f"How far a step is off with five tricks. {'; '.join(said)}.",
         caption="How far a step is from that of plain training, relative to its length "
-        "(0: at most 0.00000001). Green: done right. Red: a usual slip.",
+        "(0: at most 1e-8; weights: steps of 0.0003). Green: right. Red: a slip.",
     )
 
 
@@ -342,21 +343,6 @@ def ranges_figure(marks: Mapping[str, float]) -> Html:
     )
 
 
-def formats_table() -> Html:
-    """Show exponent, fraction, ends and step of the three formats."""
-    rows = []
-    for name, kind in HALVES.items():
-        _, exponent, fraction = bits_of(1.0, kind)
-        info = torch.finfo(kind)
-        sizes = (f"{info.max:.3g}", f"{info.tiny * info.eps:.1e}", f"{info.eps:.1e}")
-        rows.append((name, len(exponent), len(fraction), *sizes))
-    return show_table(
-        ("format", "bits: exponent", "fraction", "largest", "smallest", "step at 1"),
-        rows,
-        caption="Three formats. The step at 1 is the distance to the next number.",
-    )
-
-
 def logit_gradients(vocabulary: int, tokens: int, rows: int = 64) -> Float[Tensor, "n"]:
     """Return a loss's gradient at the logits of words that aren't the right one.
 
@@ -389,17 +375,18 @@ def scaling_figure(gradients: Float[Tensor, "n"], scale: float) -> Html:
         peak = shown.argmax()
         at = {"xytext": (0, 4), "textcoords": "offset points", "ha": "center"}
         ax.annotate(name, (edges[peak], shown[peak]), color=color, **at)
+    high = ax.get_ylim()[1]
     for end, words in ((small, "smallest"), (info.max, "largest")):
         x = torch.tensor(end).log10().item()
         ax.axvline(x, color=COLOURS["wrong"], ls="--", lw=1.5)
-        ax.text(x, ax.get_ylim()[1] * 1.02, words, ha="center", fontsize=12)
-    ax.set_ylim(0, ax.get_ylim()[1] * 1.15)
+        ax.text(x, high * 1.2, words, ha="center", fontsize=12)
+    ax.set_ylim(0, high * 1.35)
     ax.set_yticks([])
     ax.set_xticks(range(-12, 9, 4), [f"$10^{{{n}}}$" for n in range(-12, 9, 4)])
     ax.set_xlabel("size of a gradient")
     return show(
         figure,
-        title=f"float16 loses {lost[0]:.0%} of these gradients; scaled, {lost[1]:.0%}",
+        title=f"float16 loses {lost[0]:.1%} of these gradients; scaled, {lost[1]:.0%}",
         alt="Two humps of gradients on a line of sizes. As they are, they lie below "
         "float16's smallest number; multiplied, they lie between it and the largest.",
         caption="The loss's gradient at the logits of the wrong words, when training "
@@ -558,9 +545,10 @@ def clipping_said(record: Record) -> str:
     share = min(r["bits"] for r in groups["SGD", False])
     return (
         f"SGD stays at {share:.1f} bits or more, about where it began. With AdamW, the "
-        f"wrong order costs {min(gaps):.2f} to {max(gaps):.2f} bits. That's small "
-        "enough to be taken for bad luck. It isn't luck: every step is clipped, "
-        "and gradients come near to Adam's ε, which nobody scaled."
+        f"wrong order costs {min(gaps):.2f} to {max(gaps):.2f} bits, with every seed: "
+        "little enough to be taken for bad luck. Two things are left: every step has "
+        "the same length now, and gradients come near to Adam's ε, which nobody "
+        "scaled. (We haven't told them apart.)"
     )
 
 
@@ -610,6 +598,28 @@ def stored_or_not(dropout: float = 0.1) -> dict[str, GPT]:
     for way in STORING[1:]:
         with_checkpoints(models[way], preserve=way == "checkpointed")
     return models
+
+
+def masks_picture(dropout: nn.Module, seed: int = 0) -> Html:
+    """Draw what a dropout layer lets through, and a second time from two states.
+
+    Args:
+        dropout: the layer, in training mode.
+        seed: of the first mask.
+    """
+    x = torch.tensor([3.0, 1, 4, 1, 5, 9, 2, 6])
+    torch.manual_seed(seed)
+    state = torch.get_rng_state()
+    forward, new = dropout(x), dropout(x)
+    torch.set_rng_state(state)
+    same = dropout(x)
+    return chain(
+        Matrix(forward, "forward"),
+        Matrix(same, "again, from the stored state", wrong=(same != forward)[None]),
+        Matrix(new, "again, without it", wrong=(new != forward)[None]),
+        caption="A dropout layer lets half of the numbers through, doubled. Red: not "
+        "what the loss was computed from.",
+    )
 
 
 def again_table(record: Record) -> Html:

@@ -4,7 +4,7 @@
 # Yesterday your model trained. Today you doubled its width, and the first step ends in `CUDA out of memory`. So you do what everybody does: you feed the batch in pieces,
 # switch to 16 bits, checkpoint the layers, compile. It fits. It's even faster. The loss goes down, a little less than it used to, and you put it down to the new size.
 #
-# It may be something else. Each of these tricks promises **the same step for less memory or time**. Each has a way of being done nearly right, in which nothing crashes and the step is another one. All the red ones below have been in
+# It may be something else. Each of these tricks promises **the same step for less memory or time**. Each has a way of being done nearly right, in which nothing crashes and the step is another one. Three of the red ones below were in
 # well-known code, some of them for years. **So don't watch the loss. Compare the gradients.**
 
 # %% tags=["setup"]
@@ -80,7 +80,7 @@ for part in parts:
 print(f"off by {off(gradient(model), wanted):.2f}")
 
 # %% [markdown]
-# That isn't rounding. It's another gradient. **The mean of means isn't the mean**, if the pieces have different lengths: in “No.” a token counts 1/8 · 1/2 <!-- exact: --> and in the longest row 1/8 · 1/54. They should all count 1/146. Try other batches:
+# That isn't rounding. It's another gradient. **The mean of means isn't the mean**, if the pieces have different lengths: in “No.” a token counts 1/8 · 1/2 and in the longest row 1/8 · 1/54. They should all count 1/146. Try other batches:
 
 
 # %%
@@ -158,8 +158,7 @@ ch18.check_weights(weights)
 # ```
 #
 # If this looks easy: the `Trainer` of `transformers` averaged the means until [October 2024](https://github.com/huggingface/transformers/pull/34191), as
-# [its makers explained](https://github.com/huggingface/blog/pull/2414), a [correction](https://github.com/huggingface/transformers/issues/35203) followed in the winter, and a
-# [pull request](https://github.com/ml-explore/mlx-lm/pull/1413) of June 2026 reports it in another library. It hides well. With packed rows, all full, there's nothing to see. And with two GPUs, it comes back: each averages over its own tokens, and then the two means are
+# [its makers explained](https://github.com/huggingface/blog/pull/2414). A [pull request](https://github.com/ml-explore/mlx-lm/pull/1413) of June 2026 reports it in another library. It hides well. With packed rows, all full, there's nothing to see. And with two GPUs, it comes back: each averages over its own tokens, and then the two means are
 # averaged ([page 18b](18b_several_processes.ipynb)).
 #
 # ## 18.3 Half the bits
@@ -199,12 +198,7 @@ play(
 
 # %% Figure: the ranges of three formats tags=["hide-input"]
 ch18.ranges_figure(
-    {
-        "Adam's ε": 1e-8,
-        "a weight": 0.1,
-        "mask −1e9": 1e9,
-        "GPT-2's first\ngradients": 2.4e-9,
-    }
+    {"GPT-2's first gradients": 2.4e-9, "a weight": 0.1, "a mask of −1e9": 1e9}
 )
 
 # %% [markdown]
@@ -373,7 +367,13 @@ from annotated.recipes.large import Checkpointed, with_checkpoints
 show_source(Checkpointed.forward)
 
 # %% [markdown]
-# Is it the same block the second time? Not if it has dropout: it would draw another mask. Then the loss is of one network and the gradient of another. PyTorch therefore stores the state of the random generator, and `preserve_rng_state=False` saves that little time:
+# Is it the same block the second time? Not if it has dropout: it would draw another mask. Then the loss is of one network and the gradient of another. So PyTorch stores the state of the random generator before the block, and restores it. With `preserve_rng_state=False` it doesn't, which saves a little time:
+
+# %% Picture: the same mask, and a new one tags=["hide-input"]
+ch18.masks_picture(nn.Dropout(0.5))
+
+# %% [markdown]
+# In our GPT, with a dropout of 0.1: <!-- given: 0.1 -->
 
 # %%
 models = {
@@ -388,7 +388,7 @@ for name, model in models.items():
     loss.backward()
     found[name] = gradient(model)
     gap = off(found[name], found["stored"])
-    print(f"{name:12} loss {loss:.4f}, off by {gap:.2f}")
+    print(f"{name:12} loss {loss:.4f}, off by {gap:.2g}")
 
 # %% Proof: with the same masks, nothing changes tags=["hide-input", "proof"]
 ch18.check_checkpoints(batch)
