@@ -4,6 +4,7 @@ For a GPT-2 without dropout, whose attention is the fused kernel. Letters: b bat
 length, d model width, v vocabulary, h heads (``book/notation.md``).
 """
 
+import math
 from bisect import bisect
 from collections.abc import Callable
 from dataclasses import replace
@@ -193,14 +194,15 @@ def largest_batch(config: GPTConfig, length: int, room: float, **options: Any) -
         room: bytes that there are.
         options: as there.
     """
-
-    def fits(batch: int) -> bool:
-        return training_memory(config, batch, length, **options).total <= room
-
-    batch = 1
-    while fits(batch):
-        batch *= 2
-    return bisect(range(1, batch), False, key=lambda size: not fits(size))
+    one, two = (memory_timeline(config, n, length, **options) for n in (1, 2))
+    most = math.inf
+    for first, second in zip(one.values(), two.values(), strict=True):
+        left, each = room - first.total, second.total - first.total
+        if left < 0:
+            return 0
+        if each:  # every moment grows by as much with each sequence
+            most = min(most, 1 + left // each)
+    return int(most)
 
 
 def checkpoint_blocks(model: GPT) -> GPT:

@@ -32,7 +32,7 @@ _SHAPE = {"d_model": 256, "heads": 4, "layers": 6, "d_ff": 1024, "max_len": 256}
 MODELS: dict[str, tuple[GPTConfig, int, int]] = {
     "characters": (GPTConfig(96, **_SHAPE, activation="gelu_tanh"), 16, 256),
     "tokens": (GPTConfig(8192, **_SHAPE, activation="gelu_tanh"), 8, 256),
-    "GPT-2 small": (SIZES["small"], 1, 256),
+    "GPT-2 small": (SIZES["small"], 1, 1024),
 }
 OPTIONS: list[dict[str, Any]] = [
     {},
