@@ -269,6 +269,7 @@ def attention_matrices() -> dict[str, tuple[float, float]]:
     for name, attend in (
         ("written out", lambda q, k, v: scaled_dot_product_attention(q, k, v)[0]),
         ("fused", F.scaled_dot_product_attention),
+        ("dropped", partial(F.scaled_dot_product_attention, dropout_p=0.1)),
     ):
 
         def loss(attend=attend):
@@ -300,6 +301,7 @@ def source_arithmetic() -> Html:
                 f"{(12_000 - (most - kept) * layer) / (kept * layer):.0f}",
             ),
             ("kept by the fused kernel", "", f"{found['fused'][0]:.0f}"),
+            ("with dropout, on a CPU", "", f"{found['dropped'][0]:.0f}"),
         ],
         caption="Attention over t = 1,000 tokens, 4 bytes per number: a tutorial's "
         "estimate, and what PyTorch keeps. After the softmax the scores aren't needed "
