@@ -21,11 +21,126 @@ ch18.hero(ch18.gaps(rows, ch18.joined(rows, len(rows))[0], compiled))
 # %% [markdown]
 # By the end of this chapter you can say where the memory of a training run goes, accumulate gradients, train with 16 bits, checkpoint, and check each of them in ten lines. You need the training loop of [chapter 7](07_training.ipynb)
 # and the GPT of [chapter 11](11_text_generation.ipynb). About 40 minutes.
-#
+
+# %% [markdown]
 # ## 18.1 Where does the memory go?
 #
-# (Section 18.1 stands here.)
+# You want to train GPT-2 medium on a card of 24 GB. It has 355 million parameters, so its weights fill hardly more than one of them. You start with batches of 16 texts, and PyTorch says `CUDA out of memory`.
+# What do you cut?
 #
+# Four things are in memory while a model trains. Three are as large as the model: its **parameters**, their **gradients**, and what the **optimizer** keeps, for Adam two numbers per parameter. In float32:
+
+# %%
+from annotated.gpt2 import SIZES, count_parameters
+
+parameter, gradient, adam = 4, 4, 2 * 4  # bytes
+each = parameter + gradient + adam
+print(f"{each * count_parameters(SIZES['medium']) / 1e9:.1f} GB")
+
+# %% [markdown]
+# Three quarters of the card are still empty. What fills them is the fourth thing, **activations**: whatever the backward pass will need. The gradient of a matrix is made from what the matrix read, so what it read has to be kept. Take one block, with batch $b$, length $t$, width $d$ and $h$ heads, and list what it keeps:
+
+# %% Table: what one block keeps tags=["hide-input"]
+from annotated.page import ch18_memory
+
+ch18_memory.block_table(SIZES["medium"], batch=16, length=1024)
+
+# %% tags=["remove-input"]
+from annotated.memory import kept_activations, kept_bytes
+from annotated.page.notebook import say
+
+kept = kept_activations(SIZES["medium"], batch=16, length=1024)
+say(
+    f"There are 24 blocks: {24 * kept['block'] / 1e9:.0f} GB. The logits, "
+    f"50,257 numbers for each token, add {kept['output'] / 1e9:.1f} GB. "
+    "None of it is parameters. All of it grows with $b \\cdot t$."
+)
+
+# %% [markdown]
+# You needn't take the table's word for it. Autograd calls your function with every tensor that it keeps, if you ask it to. Count each storage once, leave out parameters, and you get:
+
+# %%
+from annotated.gpt import GPT, GPTConfig, next_token_loss
+from annotated.recipes.gpt2 import GPT2_RECIPE
+
+config = GPTConfig(1024, **GPT2_RECIPE.model)  # chapter 16's small one
+model = GPT(config)
+tokens = torch.randint(1024, (16, 64))
+targets = tokens.roll(-1, dims=1)
+kept = kept_activations(config, batch=16, length=64)
+print(kept["embedding"] + config.layers * kept["block"] + kept["output"])
+print(kept_bytes(model, lambda: next_token_loss(model, (tokens, targets))))
+
+# %% Proof: what autograd keeps is as predicted, to the byte tags=["hide-input", "proof"]
+ch18_memory.check_kept(config, 16, 64)
+
+# %% Code: how it's predicted, and how it's counted tags=["hide-input", "proof"]
+from annotated.page.notebook import show_source
+
+show_source(kept_activations, kept_bytes)
+
+# %% [markdown]
+# Activations come and go. They pile up block by block in the forward pass. The backward pass frees them in reverse, while gradients take their place:
+
+# %% Picture: memory through one step tags=["hide-input"]
+from annotated.page.notebook import recorded
+
+memory = recorded("memory_use")
+ch18_memory.timeline_figure(memory)
+
+# %% [markdown]
+# **The highest point is what has to fit.** Here it's where the loss begins to go backward. All activations are still there, and three tables of $b \cdot t \cdot v$ numbers are in memory at once: the log-probabilities, their gradient, and the gradient of the logits. (With a small vocabulary, the highest point is in the last block. With a large model and a tiny batch, it's the end of the backward pass, or the update.)
+#
+# `training_memory` adds up the parts at the highest point, from the config alone. Is it right? Three models, trained in a process of their own:
+
+# %% Picture: predicted and measured tags=["hide-input"]
+ch18_memory.where_figure(memory)
+
+# %% Table: all runs tags=["hide-input", "proof"]
+ch18_memory.memory_table(memory)
+
+# %% Measured: predictions hold tags=["hide-input", "proof"]
+from annotated.page.notebook import expect
+
+misses, naive = [], []
+for row in memory["rows"]:
+    misses.append(abs(row["off"]["resident"]))
+    states = row["predicted"]["parameters"] + row["predicted"]["optimizer"]
+    naive.append(1 - states / row["resident"])
+expect(
+    "18-memory",
+    "The prediction is within a tenth of what a process really takes.",
+    misses,
+    below=0.1,
+    unlike=("counting parameters and Adam's numbers alone", naive),
+)
+
+# %% tags=["remove-input"]
+say(ch18_memory.memory_said(memory))
+
+# %% [markdown]
+# So what do you cut? Guess first:
+
+# %% Try it: what fills the card tags=["hide-input"]
+from annotated.page.memory_calculator import memory_calculator
+
+memory_calculator()
+
+# %% [markdown]
+# Why does autocast save so little? The residual stream and the weights stay in float32, the weights get a second copy in bfloat16, and what attention reads is copied three times, once for each of the query, key and value maps. And eight cards share only what is as large as the model (the fold counts its bytes):
+
+# %% Table: bytes per parameter tags=["hide-input", "proof"]
+ch18_memory.bytes_table()
+
+# %% Table: the tutorial's estimate, recounted tags=["hide-input", "proof"]
+ch18_memory.source_arithmetic()
+
+# %% [markdown]
+# That's what [ZeRO](https://arxiv.org/abs/1910.02054) and PyTorch's FSDP divide by the number of cards: Adam's numbers (stage 1), gradients, too (stage 2), parameters, too (stage 3). Activations belong to each card's own texts. So sharing helps where the model is large and the batch small: in the calculator, try the largest model with one text.
+#
+# You'll often read that attention's $t \times t$ matrices fill the memory, as in [this tutorial](https://peterbloem.nl/blog/transformers). In 2019 they did. Fused kernels keep none of them, only a sum for each softmax ([page 17b](17b_fused_attention.ipynb)). One trap: on a CPU, dropout on attention weights switches the fused kernel off, and three matrices are back.
+
+# %% [markdown]
 # ## 18.2 A batch in pieces
 #
 # If eight rows don't fit at once, do them one by one. `backward()` *adds* to the gradients that are there, so call it eight times, and `optimizer.step()` and `zero_grad()` once, at the end. This is **gradient accumulation**.
@@ -53,7 +168,6 @@ print([part[1].numel() for part in parts])
 # A small GPT, in double precision, gives the gradient that we want. `off` says how far another one is from it:
 
 # %%
-from annotated.gpt import next_token_loss
 from annotated.recipes.large import large_model
 
 model = large_model().double()
@@ -251,7 +365,7 @@ from annotated.page.notebook import show_source
 
 show_source(scaled_step)
 
-# %%
+# %% Figure: 150 steps in both orders, trained here tags=["hide-input"]
 from annotated.recipes.large import training
 
 losses = {}
@@ -264,8 +378,6 @@ for first in (True, False):
     losses[name] = training(
         model, ids, step, optimizer, rate=0.1, seed=0, steps=150
     )
-
-# %% Figure: two orders tags=["hide-input"]
 ch18.orders_figure(losses)
 
 # %% Measured: clipped before unscaling, SGD learns nothing tags=["hide-input", "proof"]
@@ -285,16 +397,14 @@ expect(
 ch18.check_scaling(batch)
 
 # %% [markdown]
-# You'd notice that. But most people use Adam, which divides a gradient by its own size, so a factor drops out:
+# You'd notice that. But most people use Adam, which divides a gradient by its own size, so a factor drops out.
 
-# %% Table: two orders, two optimisers tags=["hide-input", "remove-stdout"]
+# %% tags=["remove-input", "remove-stdout"]
 clipping = recorded("clipping")
-ch18.clipping_table(clipping)
-
-# %% tags=["remove-input"]
-from annotated.page.notebook import say
-
 say(ch18.clipping_said(clipping))
+
+# %% Table: two orders, two optimisers tags=["hide-input", "proof"]
+ch18.clipping_table(clipping)
 
 # %% [markdown]
 # PyTorch's own example of a [distributed GPT](https://github.com/pytorch/examples/issues/1196) clips first; the issue has been open since 2023.
@@ -394,10 +504,13 @@ for name, model in models.items():
 ch18.check_checkpoints(batch)
 
 # %% [markdown]
-# The loss is the same to the last digit. It was computed on the way forward, so it can't show what went wrong. Over a training run:
+# The loss is the same to the last digit. It was computed on the way forward, so it can't show what went wrong.
 
-# %% Table: the same masks, and new ones tags=["hide-input", "remove-stdout"]
+# %% tags=["remove-input", "remove-stdout"]
 again = recorded("drawn_again")
+say(ch18.again_said(again))
+
+# %% Table: the same masks, and new ones tags=["hide-input", "proof"]
 ch18.again_table(again)
 
 # %% Measured: new masks cost bits tags=["hide-input", "proof"]
@@ -411,7 +524,7 @@ expect(
 assert all(again["same"])
 
 # %% [markdown]
-# Stored and checkpointed have the same loss at every step, bit for bit. That's how you find the fault: checkpointing is free of any effect on the numbers, so **if switching it on moves the loss, something is wrong**. In August 2026 it moved by 0.3 nats in
+# That's how you find the fault: **if switching it on moves the loss, something is wrong**. In August 2026 it moved by 0.3 nats in
 # [OLMo-core](https://github.com/allenai/OLMo-core/pull/828), 2.495 against 2.195, where the flag had been harmless until a model with dropout came along. <!-- cited: 2.495, 2.195, 0.3 -->
 #
 # What it saves and what it costs in time is measured in [section 14.6](14_reversible_layers.ipynb#146-store-checkpoint-or-reverse).
@@ -426,7 +539,7 @@ ch18.compile_table(compiled)
 # %% tags=["remove-input"]
 say(ch18.compile_said(compiled))
 
-# %% Table: compiled again tags=["hide-input"]
+# %% Table: which lengths are compiled again tags=["hide-input", "proof"]
 ch18.graphs_table(compiled)
 
 # %% Measured: as near to float64 as plain tags=["hide-input", "proof"]
@@ -437,11 +550,9 @@ assert compiled["graphs"]["default"][-1] == 2
 assert compiled["graphs"]["dynamic=False"][-1] == len({*compiled["lengths"]})
 
 # %% [markdown]
-# With `dynamic=False`, each new length is compiled anew, which takes seconds or minutes each. By default it happens once. If training stops for a minute now and then, `TORCH_LOGS=recompiles` says why.
+# What if batches have other lengths? By default, the second length makes it compile once more, now for any length. With `dynamic=False`, every new length is compiled anew: six lengths, six times. If training stops for a minute now and then, `TORCH_LOGS=recompiles` says why.
 #
 # ## 18.7 Pitfalls
-#
-# **The loss is right, and training is worse.** The mean of means again. It shows when lengths differ, and when you change the number of pieces: the run with one piece and the run with eight should have the same curve.
 #
 # **Eight times the gradient.** You added up eight losses and didn't divide. Adam hardly notices, since a factor drops out; clipping does, and so does plain gradient descent. And don't call `zero_grad()` between the pieces: *not* calling it is the trick.
 #

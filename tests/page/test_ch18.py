@@ -105,9 +105,9 @@ def test_gaps_of_right_and_wrong(drawn):
     ((figure, said),) = drawn
     lines = figure.axes[0].lines
     marks = [(line.get_marker(), line.get_ydata()[0]) for line in lines]
-    assert marks == [*((m, y) for y in (4, 3, 2, 1) for m in "ox"), ("o", 0)]
+    assert marks == [("o", 0), *((m, y) for y in (1, 2, 3, 4) for m in "ox")]
     places = [line.get_xdata()[0] for line in lines]
-    assert places[2] == 1e-8 and places[3] == pytest.approx(1 - 2**-16, abs=1e-3)
+    assert places[5] == 1e-8 and places[6] == pytest.approx(1 - 2**-16, abs=1e-3)
     assert [label.get_text() for label in figure.axes[0].get_yticklabels()] == [*found][
         ::-1
     ]
@@ -305,7 +305,7 @@ def test_orders_stand_in_a_table():
     ]
     assert "untrained 7.5" in html.text
     said = ch18.clipping_said(record)
-    assert "at 6.0 bits or more" in said and "costs 0.25 to 0.25 bits" in said
+    assert "at 6.0 bits per" in said and "costs 0.25 to 0.25 bits" in said
 
 
 # ---- compute it twice, compile it ----------------------------------------------
@@ -327,11 +327,11 @@ def test_masks_are_drawn():
     torch.manual_seed(1)
     x = torch.tensor([3.0, 1, 4, 1, 5, 9, 2, 6])
     forward, new = (nn.functional.dropout(x, 0.5) for _ in range(2))
-    numbers = [
-        [float(c.text.replace("−", "-")) for c in table.select("td")]
-        for table in html.select("table")
+    rows = [
+        [float(cell.text) for cell in table.select(".annotated-cell")]
+        for table in html.select(".annotated-matrix")
     ]
-    assert numbers == [forward.tolist(), forward.tolist(), new.tolist()]
+    assert rows == [forward.tolist(), forward.tolist(), new.tolist()]
     assert len(html.select(".wrong")) == (forward != new).sum()
     assert "without it" in words
 
@@ -342,7 +342,11 @@ def test_masks_and_bits_stand_in_a_table():
         for way, bits in (("stored", 3), ("checkpointed", 3), ("drawn again", 3.5))
         for s in (0, 1)
     ]
-    html = ch18.again_table({"rows": rows, "recipe": {"steps": 9}})
+    record = {"rows": rows, "recipe": {"steps": 9}, "same": [True, False]}
+    said = ch18.again_said(record)
+    assert "cost 0.50 to 0.50 bits" in said and "(2 seeds, 9 steps)" in said
+    assert "1 of 2 runs" in said
+    html = ch18.again_table(record)
     assert cells(html)[1:] == [
         ["stored", "3.000 · 4.000"],
         ["checkpointed", "3.000 · 4.000"],
