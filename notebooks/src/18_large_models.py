@@ -329,7 +329,6 @@ print(torch.tensor(1e-8).to(half))  # a gradient
 #   ([chapter 4](04_masks.ipynb)) have no such number.
 # - **The variance.** One activation of 256 or more has a square of 65,536, and float16 ends at 65,504. Norms, softmax and losses have to be computed in float32.
 # - **The gradient.** When training begins, GPT-2's loss pushes each of the 50,256 wrong words down by about 1/50,257, divided by the number of tokens in the batch. With 8,192 tokens that's 2.4e-9. The smallest float16 is 6e-8.
-# <!-- exact: 2.4 = 1e9 / 50257 / 8192 -->
 #
 # `torch.autocast` answers the first two: weights stay in float32, matrix products are done in 16 bits, and a list of delicate operations isn't. The third needs a trick. **Multiply the loss by 65,536**, and all gradients are as much larger; divide them again before the step.
 

@@ -286,7 +286,7 @@ def test_halves_stand_in_a_table():
     assert gaps == pytest.approx([1.25, 1.25])
     said = ch18.halves_said(record)
     assert "0.25 to 0.25 bits behind" in said and "1.25 to 1.25 at the low" in said
-    assert "within 0.02 bits" in said
+    assert "within 0.020 bits" in said
 
 
 def test_orders_stand_in_a_table():
