@@ -2,9 +2,9 @@
 # # 18. Training large models
 #
 # Yesterday your model trained. Today you doubled its width, and the first step ends in `CUDA out of memory`. So you do what everybody does: you feed the batch in pieces,
-# switch to 16 bits, checkpoint the layers, compile. It fits. It's even faster. The loss goes down, a little less than it used to, and you put it down to the new size.
+# switch to 16 bits, checkpoint the layers, compile. Now it fits. The loss goes down, a little less than you'd hoped, and you blame the new size.
 #
-# It may be something else. Each of these tricks promises **the same step for less memory or time**. Each has a way of being done nearly right, in which nothing crashes and the step is another one. Three of the red ones below were in
+# It may not be the size. Each of these tricks promises **the same step for less memory or time**. Most can be done nearly right: nothing crashes, and the step is another one. Three of the red ones below were in
 # well-known code, some of them for years. **So don't watch the loss. Compare the gradients.**
 
 # %% tags=["setup"]
@@ -82,7 +82,7 @@ show_source(kept_activations, kept_bytes)
 # %% [markdown]
 # Activations come and go. They pile up block by block in the forward pass. The backward pass frees them in reverse, while gradients take their place:
 
-# %% Picture: memory through one step tags=["hide-input"]
+# %% Picture: memory through one step tags=["hide-input", "remove-stdout"]
 from annotated.page.notebook import recorded
 
 memory = recorded("memory_use")
@@ -127,7 +127,7 @@ from annotated.page.memory_calculator import memory_calculator
 memory_calculator()
 
 # %% [markdown]
-# Why does autocast save so little? The residual stream and the weights stay in float32, the weights get a second copy in bfloat16, and what attention reads is copied three times, once for each of the query, key and value maps. And eight cards share only what is as large as the model (the fold counts its bytes):
+# Why does autocast save so little? The residual stream and the weights stay in float32, the weights get a second copy in bfloat16, and what attention reads is copied three times, once for each of the query, key and value maps. And eight cards share only what is as large as the model (bytes per parameter are in the fold).
 
 # %% Table: bytes per parameter tags=["hide-input", "proof"]
 ch18_memory.bytes_table()
@@ -431,9 +431,9 @@ ch18.stuck_figure(ch18.paths(weight=1.0, step=0.001))
 
 # %%
 model = large_model()
-weights = torch.cat([p.detach().flatten() for p in model.parameters()])
+values = torch.cat([p.detach().flatten() for p in model.parameters()])
 for rate in (3e-3, 3e-4, 3e-5):
-    lost = ch18.bfloat16_step(weights, rate) == 0
+    lost = ch18.bfloat16_step(values, rate) == 0
     print(f"rate {rate:g}: {lost.float().mean():.0%} don't move")
 
 # %% Proof: what is rounded away tags=["hide-input", "proof"]
@@ -476,7 +476,7 @@ from annotated.recipes.large import Checkpointed, with_checkpoints
 show_source(Checkpointed.forward)
 
 # %% [markdown]
-# Is it the same block the second time? Not if it has dropout: it would draw another mask. Then the loss is of one network and the gradient of another. So PyTorch stores the state of the random generator before the block, and restores it. With `preserve_rng_state=False` it doesn't, which saves a little time:
+# Is it the same block the second time? With dropout, it would draw another mask. Then the loss would be that of one network, and the gradient that of another. So PyTorch stores the state of the random generator before the block, and restores it. With `preserve_rng_state=False` it doesn't, which saves a little time:
 
 # %% Picture: the same mask, and a new one tags=["hide-input"]
 ch18.masks_picture(nn.Dropout(0.5))
