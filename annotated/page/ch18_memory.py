@@ -119,7 +119,8 @@ def where_figure(record: Record) -> Html:
         left = [0.0] * len(rows)
         for part, label, color, alpha in LOOKS:
             sizes = [row["predicted"][part] / 1e6 for row in rows]
-            ax.barh(names, sizes, 0.62, left, color=color, alpha=alpha, label=label)
+            style = {"color": color, "alpha": alpha, "linewidth": 0}
+            ax.barh(names, sizes, 0.62, left, label=label, **style)
             left = [a + b for a, b in zip(left, sizes, strict=True)]
         for i, row in enumerate(rows):
             style = {"color": COLOURS["ink"], "linewidth": 2.2}
