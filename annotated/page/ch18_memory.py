@@ -95,7 +95,7 @@ def timeline_figure(record: Record) -> Html:
         f"block in the forward pass and shrink in the backward pass, while gradients "
         f"grow. The highest point is at the {name}: {total:.0f} MB, "
         f"{peak['activations']} of activations, {peak['temporary']} temporary.",
-        caption="One training step of a GPT-2 with six blocks. Areas: predicted. Line: "
+        caption=f"One training step of a GPT-2 with {n} blocks. Areas: predicted. Line: "
         "what PyTorch's profiler counted, from one allocation to the next.",
     )
 
@@ -137,13 +137,15 @@ def where_figure(record: Record) -> Html:
         loc="outside lower center",
         ncols=2,
     )
+    sizes = [told["config"]["vocab_size"] for told in record["config"].values()]
     return show(
         figure,
         title="The config says what a step takes, to a few per cent",
         alt="Stacked bars of predicted memory, MB, with a line where the process was "
         f"measured: {'; '.join(said)}.",
         caption="Bars: predicted at the fullest moment. Upright lines: how far the "
-        "process's memory rose.",
+        f"process's memory rose. Vocabularies of {sizes[0]:,}, {sizes[1]:,} and "
+        f"{sizes[2]:,} tokens.",
     )
 
 
@@ -251,8 +253,8 @@ def bytes_table() -> Html:
     return show_table(
         ("", "parameter", "gradient", "Adam", "together"),
         rows,
-        caption="Bytes per parameter. The last row, as in Rajbhandari et al. (2020): "
-        "the model computes with a bfloat16 copy of its float32 parameters.",
+        caption="Bytes per parameter. In the last row the model computes with a "
+        "half-precision copy of its parameters, as in Rajbhandari et al. (2020).",
     )
 
 
