@@ -35,7 +35,7 @@ LABELS = {
     "layers": "layers",
     "width": "width",
     "vocabulary": "vocabulary",
-    "length": "tokens in a text",
+    "length": "text length",
     "batch": "texts per card",
     "processes": "cards",
 }
@@ -128,7 +128,7 @@ def memory_calculator() -> Html:
             Switch("checkpointed", "checkpoint each block"),
             Switch("accumulating", "accumulate gradients"),
             Slider("processes", LABELS["processes"], CHOICES["processes"], 1),
-            Choice("shared", "which share", STAGES, START["shared"]),
+            Choice("shared", "shared", STAGES, START["shared"]),
         ],
         label="What a training step takes",
         checks=[(state, memory_bytes(state)) for state in states],

@@ -135,6 +135,12 @@ def test_the_worst_run_is_said():
         worst = max(abs(row["total"] / row[key] - 1) for row in RECORD["rows"])
         assert share == pytest.approx(worst, abs=6e-4)
     assert said.startswith("In 13 runs")
+    sizes = {
+        ch18_memory.ways(row["options"]): row["resident"] / 1e6
+        for row in RECORD["rows"]
+        if row["model"] == "GPT-2 small"
+    }
+    assert f"{sizes['autocast']:,.0f} MB instead of {sizes['as it is']:,.0f}" in said
 
 
 def test_what_is_kept_here(capsys, monkeypatch):
