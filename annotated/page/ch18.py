@@ -123,18 +123,20 @@ def gaps(parts: Sequence[Batch], whole: Batch, compiled: Record) -> dict[str, tu
     def clipped(row: Tensor) -> Tensor:
         return row / row.norm().clamp(min=1.0)
 
-    late = clipped(65536 * wanted) / 65536
+    scaled = gradient_of(plain, (whole, 65536.0))
+    early, late = clipped(scaled / 65536), clipped(scaled) / 65536
     masks = [gradient_of(one, (whole, 1.0)) for one in stored_or_not().values()]
     narrow = gradient_of(large_model(), (whole, 1.0), precision=torch.bfloat16)
     weights = torch.cat([p.detach().flatten() for p in plain.parameters()])
-    step = torch.full_like(weights, -3e-4)  # given: 0.0003
+    # given: 0.0003
+    step = torch.full_like(weights, -3e-4)
     return {
         "in pieces": (
             *(off(weighted, wanted), off(means, wanted)),
             *("weighted by tokens", "mean of means"),
         ),
         "loss scaled": (
-            *(0.0, off(late, clipped(wanted))),
+            *(off(one, clipped(wanted)) for one in (early, late)),
             *("unscale, clip", "clip, unscale"),
         ),
         "bfloat16": (
@@ -379,7 +381,7 @@ def scaling_figure(gradients: Float[Tensor, "n"], scale: float) -> Html:
     for end, words in ((small, "smallest"), (info.max, "largest")):
         x = torch.tensor(end).log10().item()
         ax.axvline(x, color=COLOURS["wrong"], ls="--", lw=1.5)
-        ax.text(x, high * 1.2, words, ha="center", fontsize=12)
+        ax.text(x + 0.15, high * 1.2, words, fontsize=12)
     ax.set_ylim(0, high * 1.35)
     ax.set_yticks([])
     ax.set_xticks(range(-12, 9, 4), [f"$10^{{{n}}}$" for n in range(-12, 9, 4)])

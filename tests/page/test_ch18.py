@@ -95,7 +95,7 @@ def test_gaps_of_right_and_wrong(drawn):
     right = {name: one[0] for name, one in found.items()}
     wrong = {name: one[1] for name, one in found.items()}
     assert right["in pieces"] < 1e-5 < 0.1 < wrong["in pieces"]
-    assert right["loss scaled"] == 0
+    assert right["loss scaled"] < 1e-6
     assert wrong["loss scaled"] == pytest.approx(1 - 2**-16, abs=1e-3)
     assert 1e-3 < right["bfloat16"] < 0.05 < wrong["bfloat16"] < 1
     assert right["checkpoints"] < 1e-6 < 0.05 < wrong["checkpoints"]
@@ -107,7 +107,7 @@ def test_gaps_of_right_and_wrong(drawn):
     marks = [(line.get_marker(), line.get_ydata()[0]) for line in lines]
     assert marks == [("o", 0), *((m, y) for y in (1, 2, 3, 4) for m in "ox")]
     places = [line.get_xdata()[0] for line in lines]
-    assert places[5] == 1e-8 and places[6] == pytest.approx(1 - 2**-16, abs=1e-3)
+    assert 1e-8 <= places[5] < 1e-6 and places[6] == pytest.approx(1 - 2**-16, abs=1e-3)
     assert [label.get_text() for label in figure.axes[0].get_yticklabels()] == [*found][
         ::-1
     ]

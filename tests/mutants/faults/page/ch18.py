@@ -23,8 +23,8 @@ FAULTS = {
     ],
     "gaps": [
         ("1 / len(parts)", "1.0", "sums, not means"),
-        ("clipped(65536 * wanted) / 65536", "clipped(65536 * wanted)",
-         "never unscaled"),
+        ("clipped(scaled / 65536)", "clipped(scaled) / 65536",
+         "clipped first, both times"),
         ("off(masks[1], masks[0])", "off(masks[2], masks[0])", "new masks are right"),
         ("\"compiled to plain\"", "\"plain to float64\"", "plain, not compiled"),
     ],
