@@ -95,6 +95,10 @@ def test_gaps_of_right_and_wrong(drawn):
     right = {name: one[0] for name, one in found.items()}
     wrong = {name: one[1] for name, one in found.items()}
     assert right["in pieces"] < 1e-5 < 0.1 < wrong["in pieces"]
+    model, third = large_model(), 1 / 3
+    means = ch18.gradient_of(model, *((part, third) for part in PARTS))
+    wanted = ch18.gradient_of(model, (WHOLE, 1.0))
+    assert wrong["in pieces"] == pytest.approx(ch18.off(means, wanted), rel=1e-3)
     assert right["loss scaled"] < 1e-6
     assert wrong["loss scaled"] == pytest.approx(1 - 2**-16, abs=1e-3)
     assert 1e-3 < right["bfloat16"] < 0.05 < wrong["bfloat16"] < 1
@@ -128,7 +132,8 @@ def test_what_a_token_counts_is_drawn():
     shades = [float(one["fill-opacity"]) for one in frames]
     assert shades[0] == shades[1] == 0.5 and shades[2] == 0.9
     assert {one["fill"] for one in frames} == {"var(--at-wrong)"}
-    assert len(html.select("svg polyline")) == 1  # after two rows
+    (line,) = html.select("svg polyline")  # after two rows
+    assert float(line["points"].split(",")[-1]) == 71.5
     even = soup(ch18.token_weights([1, 3], [1 / 4] * 2, 1))
     assert {one["fill"] for one in even.select("rect")} == {"var(--at-this)"}
 

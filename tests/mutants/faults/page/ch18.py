@@ -55,7 +55,7 @@ FAULTS = {
     ],
     "ranges_figure": [
         ("info.tiny * info.eps", "info.tiny", "no subnormal numbers"),
-        ("[::-1])", ")", "names in another order"),
+        ("[*HALVES][::-1]", "[*HALVES]", "names in another order"),
     ],
     "logit_gradients": [
         ("/ tokens", "", "not averaged"),
