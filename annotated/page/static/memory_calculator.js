@@ -1,0 +1,179 @@
+// Chapter 18: what a training step takes, moment by moment; body of function (state, data,
+// view, numbers). The arithmetic is that of annotated/memory.py. A model that is chosen sets
+// the sliders; a slider that is moved makes it "your own".
+
+const wide = Math.min(view.width(), 640), phone = wide < 480;
+const left = 52, right = 10, top = 30, foot = 200;
+const high = foot + 42 + 22 * (phone ? 12 : 6);
+const svg = view.svg(wide, high, "bytes in use through a training step, stacked by what they are for, "
+  + "and lines at what graphics cards have");
+const input = (name) => svg.closest("section").querySelector(`[data-name="${name}"]`);
+const memory = view.once("memory", () => ({ model: "" }));
+if (state.model !== data.own) {
+  const sizes = Object.entries(data.models[state.model]);
+  if (state.model !== memory.model) sizes.forEach(([name, value]) => {
+    const slider = input(name);
+    state[name] = value;
+    slider.value = JSON.parse(slider.dataset.values).indexOf(value);
+    slider.setAttribute("aria-valuetext", value);
+    slider.parentElement.querySelector("output").textContent = value;
+  });
+  else if (sizes.some(([name, value]) => state[name] !== value)) {
+    state.model = data.own;
+    input("model").value = data.own;
+  }
+}
+memory.model = state.model;
+
+// ---- what is in use
+
+const PARTS = ["parameters", "gradients", "optimizer", "activations", "temporary"];
+const stage = data.stages.indexOf(state.shared);
+const [large, small] = { float32: [4, 4], mixed: [4, 2], bfloat16: [2, 2] }[data.precisions[state.precision]];
+const mixed = large > small, { layers, width: d, vocabulary: v, length } = state;
+const perBlock = 12 * d * d + 13 * d, number = (v + length) * d + layers * perBlock + 2 * d;
+const sum = (use) => PARTS.reduce((total, part) => total + use[part], 0);
+function timeline(batch) {
+  const tokens = batch * length, entry = large * tokens * d, logits = large * tokens * v;
+  const norm = large * (tokens * d + 2 * tokens), inner = small * tokens * 4 * d;
+  const copies = mixed ? 2 * 12 * d * d : 0;
+  const block = 2 * norm + small * tokens * d * ((mixed ? 3 : 1) + 4 + 1) + 4 * tokens * (d / data.head)
+    + 2 * inner + copies;
+  const output = norm + small * tokens * d + (mixed ? 2 * v * d : 0) + large * (tokens * v + 1) + 8 * tokens;
+  const held = state.checkpointed ? entry : block, ids = 8 * tokens, weights = large * number;
+  const shared = (bytes, first) => (stage >= first ? Math.ceil(bytes / state.processes) : bytes);
+  const moments = [];
+  const add = (phase, where, gradients, activations, temporary) => moments.push({
+    phase, where, parameters: shared(weights, 3),
+    gradients: shared(state.accumulating ? weights : gradients, 2),
+    optimizer: shared(2 * weights, 1), activations, temporary,
+  });
+  for (let i = 1; i <= layers; i += 1) add(0, `in block ${i}'s forward pass`, 0, ids + i * held, entry);
+  const use = ids + layers * held + output;
+  add(0, "at the logits", 0, use,
+    logits + (mixed ? logits / 2 + (state.checkpointed ? layers * copies : 0) : 0));
+  add(1, "as the backward pass begins", 0, use, 2 * logits);
+  for (let i = layers; i >= 1; i -= 1) {
+    add(1, `in block ${i}'s backward pass`, weights - large * i * perBlock,
+      ids + (i - 1) * held + block - inner, entry + 2 * inner);
+  }
+  add(1, "as the backward pass ends", weights, ids, 2 * large * v * d);
+  add(2, "in the update", weights, 0, weights);
+  return moments;
+}
+const fullest = (moments) => moments.reduce((best, use) => (sum(use) > sum(best) ? use : best));
+function largest(room) {
+  const fits = (batch) => sum(fullest(timeline(batch))) <= room;
+  let low = 0, over = 1; // the largest that is known to fit, and one that doesn't
+  while (fits(over)) [low, over] = [over, 2 * over];
+  while (over - low > 1) {
+    const middle = Math.floor((low + over) / 2);
+    if (fits(middle)) low = middle;
+    else over = middle;
+  }
+  return low;
+}
+const moments = timeline(state.batch), peak = fullest(moments), total = sum(peak);
+const batches = data.cards.map((card) => largest(card * 1e9));
+function readable(bytes) {
+  const units = ["B", "kB", "MB", "GB", "TB", "PB"];
+  let i = 0, size = bytes;
+  while (size >= 999.5 && i < units.length - 1) { size /= 1000; i += 1; }
+  return `${size.toFixed(size < 9.95 && i ? 1 : 0)} ${units[i]}`;
+}
+
+// ---- the drawing
+
+const text = (x, y, words, style = {}) => view.add(svg, "text", { x, y, text: words, ...style });
+const halo = "paint-order: stroke; stroke: var(--at-paper); stroke-width: 4px; stroke-linejoin: round";
+const LOOKS = [
+  ["parameters", "parameters", "var(--at-this)", 1],
+  ["optimizer", "Adam's two numbers", "var(--at-this)", 0.66],
+  ["gradients", "gradients", "var(--at-this)", 0.36],
+  ["activations", "activations", "currentColor", 0.42],
+  ["temporary", "temporary", "currentColor", 0.16],
+];
+const next = data.cards.find((card) => card * 1e9 >= total);
+const ceiling = next && next * 1e9 < 1.6 * total ? 1.06 * next * 1e9 : 1.12 * total;
+const y = (bytes) => foot - ((foot - top) * bytes) / ceiling;
+const ends = [0, 0.45, 0.9, 1].map((share) => left + share * (wide - left - right));
+const rest = { ...moments[0], activations: 0, temporary: 0 }; // between two steps
+const after = { ...rest, where: "", phase: 2 };
+const points = [{ ...rest, x: ends[0] }];
+[0, 1, 2].forEach((phase) => {
+  const inside = [...moments, after].filter((use) => use.phase === phase);
+  inside.forEach((use, i) => points.push({
+    ...use, x: ends[phase] + ((ends[phase + 1] - ends[phase]) * (i + 0.5)) / inside.length,
+  }));
+});
+points.push({ ...rest, x: ends[3] });
+const below = points.map(() => 0);
+LOOKS.forEach(([part, , fill, opacity]) => {
+  const lower = points.map((point, i) => `${point.x.toFixed(1)},${y(below[i]).toFixed(1)}`);
+  points.forEach((point, i) => { below[i] += point[part]; });
+  const upper = points.map((point, i) => `${point.x.toFixed(1)},${y(below[i]).toFixed(1)}`);
+  view.add(svg, "polygon", {
+    points: [...lower, ...upper.reverse()].join(" "), fill, "fill-opacity": opacity,
+    stroke: "var(--at-paper)", "stroke-width": 0.6,
+  });
+});
+const line = (x1, x2, y1, y2, style) =>
+  view.add(svg, "line", { x1, x2, y1, y2, stroke: "currentColor", ...style });
+line(left, wide - right, foot, foot, { "stroke-opacity": 0.5 });
+["forward", "backward", "update"].forEach((name, i) => {
+  const middle = (ends[i] + ends[i + 1]) / 2;
+  text(i === 2 ? wide - 2 : middle, foot + 17, name, { "text-anchor": i === 2 ? "end" : "middle" });
+  if (i) line(ends[i], ends[i], foot, foot + 6, { "stroke-opacity": 0.5 });
+});
+let free = -Infinity;
+[...data.cards].reverse().forEach((card) => {
+  const at = y(card * 1e9);
+  if (at < top - 20 || at - free < 15) return;
+  free = at;
+  line(left, wide - right, at, at, { "stroke-width": 1.6, "stroke-dasharray": "5 3" });
+  text(left - 6, at + 5, `${card} GB`, { "text-anchor": "end" });
+});
+const place = points.find((point) => point.where === peak.where);
+view.add(svg, "circle", {
+  cx: place.x, cy: y(total), r: 5, fill: "var(--at-paper)", stroke: "currentColor", "stroke-width": 2,
+});
+const early = place.x < wide - 90;
+text(early ? place.x + 11 : place.x - 11, y(total) - 6, readable(total), {
+  "text-anchor": early ? "start" : "end", class: "strong", style: halo,
+});
+
+// ---- its parts, and what fits
+
+const start = foot + 52, column = phone ? wide : Math.round(wide / 2) - 12;
+text(0, start, "where it's fullest", { class: "strong" });
+[...LOOKS].reverse().forEach(([part, name, fill, opacity], i) => {
+  const at = start + 22 * (i + 1);
+  view.add(svg, "rect", {
+    x: 1, y: at - 12, width: 14, height: 14, fill, "fill-opacity": opacity,
+    stroke: "currentColor", "stroke-opacity": 0.5,
+  });
+  text(24, at, name);
+  text(column, at, peak[part] ? readable(peak[part]) : "none", { "text-anchor": "end" });
+});
+const [across, down] = phone ? [0, start + 22 * 6.4] : [column + 36, start];
+const end = phone ? column : across + 190;
+text(across, down, "largest batch that fits", { class: "strong" });
+data.cards.forEach((card, i) => {
+  const at = down + 22 * (i + 1), n = batches[i];
+  text(across, at, `on ${card} GB`);
+  text(end, at, n ? n.toLocaleString("en-US") : "not even one", { "text-anchor": "end" });
+});
+
+// ---- what is said
+
+const share = Math.round((100 * peak.activations) / total);
+const cards = data.cards.filter((card) => card * 1e9 >= total);
+return {
+  values: {
+    ...Object.fromEntries(PARTS.map((part) => [part, peak[part]])), total,
+    ...Object.fromEntries(data.cards.map((card, i) => [card, batches[i]])),
+  },
+  says: `Memory is fullest ${peak.where}: ${readable(total)}, ${share} % of it activations. `
+    + (cards.length ? `That fits on ${cards[0]} GB.` : "That fits on none of these cards."),
+  room: 130,
+};
