@@ -4,7 +4,7 @@ Chapter 8's copy task, by ``torchrun --nproc-per-node 2 -m annotated.train copy`
 gloo processes of one thread each.
 
 - losses: of one process and of two, step by step.
-- kills: each process shot (``kill -9``) before several steps of ten, saved every three;
+- kills: each process shot (``kill -9``) before several steps of eleven, saved every three;
   the resumed run against two processes that nobody shot.
 - bytes: what the loopback device sent for an all-reduce of P numbers, the least of five
   rounds (others may use it, too).
@@ -38,8 +38,8 @@ from annotated.recipes.copy_task import COPY, VOCAB, copy_batches, next_symbol_l
 from annotated.train import share
 from annotated.transformer import Transformer, TransformerConfig
 
-STEPS, KILLED, SAVED = 30, 10, 3  # of the losses; of a run that is killed; saved every
-KILLS = [(rank, step) for rank in (0, 1) for step in (2, 5, 8, 10)]
+STEPS, KILLED, SAVED = 30, 11, 3  # of the losses; of a run that is killed; saved every
+KILLS = [(rank, step) for rank in (0, 1) for step in (2, 5, 8, 11)]
 BATCHES, TIMED, ROUNDS = (8, 32, 128, 512), 20, 3
 REDUCTIONS = 100
 LOOPBACK = Path("/sys/class/net/lo/statistics/tx_bytes")
