@@ -4,8 +4,8 @@ Chapter 8's copy task, by ``torchrun --nproc-per-node 2 -m annotated.train copy`
 gloo processes of one thread each.
 
 - losses: of one process and of two, step by step.
-- kills: each process shot (``kill -9``) before several steps of eleven, saved every three;
-  the resumed run against two processes that nobody shot.
+- kills: each process shot (``kill -9``) before several steps of eleven, with a file
+  after every third; the resumed run against two processes that nobody shot.
 - bytes: what the loopback device sent for an all-reduce of P numbers, the least of five
   rounds (others may use it, too).
 - time: for one training step, by batch, CPU seconds of the process that took more of

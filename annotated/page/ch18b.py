@@ -34,14 +34,13 @@ MODES = {  # of ZeRO, and what each of them divides by n
 def hero() -> Html:
     """Draw one training step of two processes."""
     drawing = Drawing(360, 252)
-    drawing.frame(110, 4, 66, 24, shade=0.12)
-    drawing.frame(184, 4, 66, 24, shade=0.35)
-    drawing.text(143, 21, "rows 0, 2…", size=12.2)
-    drawing.text(217, 21, "rows 1, 3…", size=12.2)
-    drawing.text(52, 21, "one batch")
+    drawing.text(0, 21, "one batch", anchor="start")
+    for rank, words in enumerate(("rows 0, 2, …", "rows 1, 3, …")):
+        drawing.frame(88 + 98 * rank, 4, 94, 24, shade=(0.12, 0.35)[rank])
+        drawing.text(135 + 98 * rank, 21, words)
     for rank, x in enumerate((76, 284)):
         shade = (0.12, 0.35)[rank]
-        drawing.arrow((143 + 74 * rank, 28), (x, 52))
+        drawing.arrow((135 + 98 * rank, 28), (x, 52))
         drawing.frame(x - 74, 54, 148, 26, shade=shade)
         drawing.text(x, 72, f"process {rank}: its half")
         drawing.arrow((x, 80), (x, 94))
@@ -52,14 +51,14 @@ def hero() -> Html:
         drawing.arrow((x, 158), (x, 176))
         drawing.arrow((x, 204), (x, 222))
         drawing.text(x, 240, "the same step")
-    drawing.frame(2, 178, 356, 26, shade=0.25, color="right")
-    drawing.text(180, 196, "all-reduce: both get the mean gradient")
+    drawing.frame(2, 178, 356, 26)
+    drawing.text(180, 196, "all-reduce: both get the mean gradient", bold=True)
     return drawing.figure(
         alt="One batch, whose rows go to two processes in turn. Each runs the whole "
         "model on its half and has its own gradient. An all-reduce gives both the mean "
         "gradient, and both take the same step.",
         caption="One training step with two processes. Everything is done twice, at "
-        "the same time, on half of the rows. Only the green line needs the other one.",
+        "the same time, on half of the rows. Only the all-reduce needs the other one.",
     )
 
 
@@ -319,4 +318,36 @@ def ring_explorer() -> Html:
         "there are processes; here, a piece is one number. In each step, every process "
         "sends one piece to the next one below, and the last to the first. The darker, "
         "the more processes are in a sum; a thick frame has all of them.",
+    )
+
+
+# ---- what is said of the record ----------------------------------------------------
+
+
+def ratios(record: Mapping[str, Any]) -> dict[int, float]:
+    """Return the CPU time of each of two processes, as a part of one's, by batch.
+
+    Args:
+        record: of ``benchmarks/ch18_processes.py``.
+    """
+    return {
+        row["batch"]: median(row["two, cpu"]) / median(row["one, cpu"])
+        for row in record["times"]
+    }
+
+
+def speed_said(record: Mapping[str, Any]) -> str:
+    """Return in words when a second process helps.
+
+    Args:
+        record: of ``benchmarks/ch18_processes.py``.
+    """
+    found = ratios(record)
+    small, large = min(found), max(found)
+    return (
+        f"With {large} sequences, each of two processes computes for "
+        f"{found[large]:.0%} of the time that one alone needs; half would be ideal. "
+        f"With {small}, it's {found[small]:.0%}: what they save on rows, they spend on "
+        "the exchange and on everything that doesn't depend on rows. These are CPU "
+        "seconds on a busy computer; waiting for each other isn't in them."
     )

@@ -74,7 +74,7 @@ moved.filter((one) => one.to === 0).forEach(({ which }) => {
 
 return {
   values: { table: held, complete, sent: step / n },
-  says: `After step ${step} of ${last}, ${complete} of ${n * n} sums are complete. Each process has sent ${step} of ${n} pieces, `
+  says: `After step ${step} of ${last}, ${complete} of ${n * n} sums are complete. Each process has sent ${step} ${step === 1 ? "piece" : "pieces"}, `
     + `${(step / n).toFixed(2)} times its gradient.`,
   room: 130,
 };
