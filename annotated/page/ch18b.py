@@ -88,8 +88,7 @@ def speed_figure(record: Mapping[str, Any]) -> Html:
     return show(
         figure,
         alt=f"CPU milliseconds per step with batches of {sizes}: {'; '.join(said)}.",
-        caption="Medians of three rounds, and each round as a small dot; chapter 8's "
-        "model, one thread for each process. CPU time leaves out the waiting.",
+        caption=speed_said(record),
         title="A second process helps a large batch, and not a small one",
     )
 
@@ -207,21 +206,6 @@ def order_table(orders: Mapping[str, Sequence[Sequence[int]]]) -> Html:
         ("process and loop", *(f"epoch {i}" for i in range(epochs))),
         rows,
         caption="Twelve rows of data, numbered from 0, and who reads which.",
-    )
-
-
-def joined_table(pair: Mapping[str, Any]) -> Html:
-    """Show the gradient of each step, where only one process has a third batch.
-
-    Args:
-        pair: what :func:`annotated.page.pair.two_processes` found.
-    """
-    rows = [(name, *(f"{g:g}" for g in seen)) for name, seen in pair["joined"].items()]
-    return show_table(
-        ("the sum is", "batch 1", "batch 2", "batch 3"),
-        rows,
-        caption="The gradient after each batch in the process that has a third one. "
-        "Every batch is the same, and its own gradient is −4.",
     )
 
 
@@ -348,6 +332,7 @@ def speed_said(record: Mapping[str, Any]) -> str:
         f"With {large} sequences, each of two processes computes for "
         f"{found[large]:.0%} of the time that one alone needs; half would be ideal. "
         f"With {small}, it's {found[small]:.0%}: what they save on rows, they spend on "
-        "the exchange and on everything that doesn't depend on rows. These are CPU "
-        "seconds on a busy computer; waiting for each other isn't in them."
+        "the exchange and on everything that doesn't depend on rows. Chapter 8's "
+        "model, one thread each; medians of three rounds, which are the small dots. "
+        "Waiting takes no CPU time, so it isn't in here."
     )

@@ -53,9 +53,9 @@ print(f"✓ {len(one)} losses of one process and of two: within {gap:.0e}")
 # %% [markdown]
 # ## 18b.2 A mean of means
 #
-# That needed care. DDP gives every process the plain mean of all gradients, and your loss is usually a mean over tokens. A sentence of 4 tokens in one process and one of 36 in the other: the mean of their means counts the short one as much as the long one. (It's the fault of gradient accumulation again, with processes in place of small batches.)
+# That needed care. DDP gives every process the plain mean of all gradients, and a loss is usually a mean over tokens. If one process has a sentence of 4 tokens and the other one of 36, the mean of their means counts the short one as much as the long one. (It's the fault of gradient accumulation from [chapter 18](18_large_models.ipynb), with processes for small batches.)
 #
-# This page starts two processes of its own, which takes a few seconds. They train one weight $w$, whose loss for a token $x$ is $(wx - 2)^2$, and its slope at $w = 0$ is $-4x$. All tokens are 1 in the short text and 3 in the long one:
+# Let's start two processes, which takes a few seconds. They train one weight $w$. The loss of a token $x$ is $(wx - 2)^2$, with the slope $-4x$ at $w = 0$. The 4 tokens are all 1, the 36 are all 3:
 
 # %%
 from annotated.page import pair
@@ -89,11 +89,11 @@ from annotated.train import shared_loss
 show_source(shared_loss)
 
 # %% [markdown]
-# The last two lines only make the *reported* loss that of the whole batch.
+# (The `all_reduce` is for the loss that's reported.)
 #
 # ## 18b.3 What goes over the wire
 #
-# To sum gradients, everyone could send everything to process 0. With eight processes, its cable would carry seven gradients in, and seven sums out, while the others wait. A **ring all-reduce** spreads the traffic evenly ([Patarasuk & Yuan, 2009](https://doi.org/10.1016/j.jpdc.2008.09.002)): cut the gradient into $n$ pieces and pass them around.
+# To add up gradients, everyone could send theirs to process 0. With eight processes, its cable would carry seven gradients in and seven sums out, while the others wait. A **ring all-reduce** spreads the traffic evenly ([Patarasuk & Yuan, 2009](https://doi.org/10.1016/j.jpdc.2008.09.002)): cut the gradient into $n$ pieces and pass them around.
 
 # %% Try it: pieces go around a ring tags=["hide-input"]
 ch18b.ring_explorer()
@@ -103,7 +103,7 @@ ch18b.ring_explorer()
 #
 # $$2 \cdot \frac{n - 1}{n} \cdot 4P \text{ bytes per step,}$$
 #
-# less than $8P$ however many there are. That's why it scales. Check it: how many bytes leave two processes for one all-reduce?
+# less than $8P$, however many there are. That's why it scales.
 
 # %% tags=["remove-input"]
 from annotated.page.notebook import say
@@ -124,6 +124,7 @@ assert found["every batch"] == 2 * found["the last alone"]
 assert found["the last alone"] == 4 * found["parameters"]
 assert found["gap"] < 1e-5
 print("✓ bytes recorded, pieces counted, DDP's buckets measured: as the formula")
+print("✓ with no_sync (below), half as many bytes for the same gradient")
 
 # %% [markdown]
 # Does it pay? The exchange takes as long for a small batch as for a large one:
@@ -131,24 +132,14 @@ print("✓ bytes recorded, pieces counted, DDP's buckets measured: as the formul
 # %% Picture: when a second process helps tags=["hide-input"]
 ch18b.speed_figure(record)
 
-# %% tags=["remove-input"]
-say(ch18b.speed_said(record))
-
 # %% [markdown]
-# Two things make the exchange cheaper. DDP doesn't wait for the end of the backward pass: it packs gradients into *buckets* and sends each one as soon as it's complete, while earlier layers are still computing. And if you accumulate gradients, only the last small batch has to exchange:
+# DDP hides part of the exchange: it packs gradients into *buckets* and sends each one as soon as it's full, while earlier layers still compute. And if you accumulate gradients, only the last small batch needs an exchange:
 #
 # ```python
 # with model.no_sync():  # keeps its gradient to itself
 #     loss(model, first).backward()
 # loss(model, second).backward()  # exchanges the sum of both
 # ```
-
-# %% tags=["remove-input"]
-say(
-    f"In the two processes above, two batches exchanged {found['every batch']:,} bytes of "
-    f"gradients without it and {found['the last alone']:,} with it, 4 for each of "
-    f"{found['parameters']:,} parameters; the gradients were the same, up to rounding."
-)
 
 # %% [markdown]
 # ## 18b.4 Who reads which rows
@@ -219,10 +210,10 @@ print(found["waits"].split("] ")[-1])
 #         …
 # ```
 #
-# What is the average, then? Every batch here has the gradient −4:
+# What is the average, then? Every batch here has the gradient −4, and process 1 sees:
 
-# %% Table: gradients with Join tags=["hide-input"]
-ch18b.joined_table(found)
+# %%
+print(found["joined"]["divided by all"])
 
 # %% Proof: what Join divides by tags=["hide-input", "proof"]
 assert found["joined"]["divided by all"] == [-4, -4, -2]
@@ -230,11 +221,11 @@ assert found["joined"]["by those left"] == [-4, -4, -4]
 print("✓ the third: −4/2 by default, −4/1 with divide_by_initial_world_size=False")
 
 # %% [markdown]
-# By default, the sum is divided by all processes, so the last batch has half its weight. That's right if you think of a batch with fewer rows, and wrong if every step should have a gradient of the same size.
+# The last sum, −4 + 0, was divided by two. That's right for a batch with half the rows. If you'd rather divide by those that are left, pass `divide_by_initial_world_size=False`.
 #
 # ## 18b.6 A crash in the middle
 #
-# Two machines fail twice as often as one, and a thousand do it daily. When one process dies, the others can't go on: their next all-reduce has nobody to talk to. So all of them stop, and all resume from the last checkpoint. We killed either process at several steps:
+# When one process dies, the others can't go on: their next all-reduce never ends, or fails. So `torchrun` stops them all, and you resume from the last checkpoint with `--resume runs/copy/model.pt`. We killed either process before several steps:
 
 # %% Table: kill -9, and resume tags=["hide-input"]
 ch18b.kills_table(record)
@@ -244,7 +235,7 @@ assert all(row["killed"] and row["gap"] == 0 for row in record["kills"])
 print(f"✓ {len(record['kills'])} runs, each killed and resumed: to the last bit")
 
 # %% [markdown]
-# What if the file itself is damaged? A checkpoint that was cut off is easily noticed. One flipped bit isn't. Here's one of a small model, and in each of 60 copies one bit is flipped at a random place:
+# What if the file itself is damaged? If its end is missing, that's easy to notice. A flipped bit isn't. Here's a checkpoint of a small model; each of 60 copies gets one flipped bit, at a random place:
 
 # %%
 import contextlib
@@ -265,7 +256,7 @@ assert unnoticed == 0 and by_us > 2 * by_torch
 print("✓ where load_checkpoint noticed nothing, no weight had changed")
 
 # %% [markdown]
-# Each file holds checksums, and (in the version that runs here) `torch.load` doesn't compare them; `load_checkpoint` does. What it didn't notice were bits that nobody reads. A refusal alone wouldn't help at three in the morning, so `save_checkpoint` keeps the checkpoint before as well, and a run goes on from that one, saying so:
+# The file holds checksums, but `torch.load` (in the version that runs here) doesn't compare them. `load_checkpoint` does; what it missed are bits that nobody reads. And since a refusal alone doesn't help at three in the morning, `save_checkpoint` keeps the checkpoint before, and the run goes on from that one:
 
 # %%
 from annotated.checkpoints import resume_checkpoint
@@ -277,7 +268,7 @@ with contextlib.chdir(folder):
     history = resume_checkpoint("model.pt", model, optimizer)
 
 # %% [markdown]
-# You lose a few steps, and they come out as they would have.
+# You repeat a few steps, with the same losses.
 #
 # ## 18b.7 More processes, larger models
 #
@@ -288,13 +279,13 @@ with contextlib.chdir(folder):
 #     --rdzv-endpoint first-node:29500 -m annotated.train translation --device cuda
 # ```
 #
-# (We've only run it on a single computer, with gloo.) But DDP has a limit: every process holds *everything*, for each parameter 4 bytes of weight, 4 of gradient and 8 of Adam's averages. That's the same numbers, $n$ times over. **ZeRO** gives each to one owner ([Rajbhandari et al., 2020](https://arxiv.org/abs/1910.02054)), in three stages:
+# (We've only run it on one computer, with gloo.) But every process holds the *whole* model, its gradient, and Adam's two averages: the same numbers, $n$ times over. **ZeRO** gives each number one owner ([Rajbhandari et al., 2020](https://arxiv.org/abs/1910.02054)), in three stages:
 
 # %% Table: who holds what tags=["hide-input"]
 ch18b.held_table(7_000_000_000)
 
 # %% [markdown]
-# In stage 1, each process updates only its own part of the weights, then they're sent around. Adam doesn't care, because it treats each number by itself:
+# In stage 1, each process updates its own part of the weights and sends it around. Adam doesn't mind, because it treats each number by itself:
 
 # %%
 whole = torch.randn(12)
@@ -314,11 +305,11 @@ shared = torch.stack(owners, dim=1).flatten()
 print("four owners, one step:", torch.equal(shared, adam(whole, gradients)))
 
 # %% [markdown]
-# Clipping is another matter: the norm of the gradient needs all parts. Stage 3 divides the weights, too. Each layer is collected just before it computes and dropped afterwards, forward and backward, which costs about half as many bytes again as DDP. <!-- cited: half as many again --> PyTorch's version of it is FSDP ([Zhao et al., 2023](https://arxiv.org/abs/2304.11277)).
+# (Clipping does: the norm needs all parts.) Stage 3 divides the weights, too. Each layer is collected just before it computes and dropped afterwards, forward and backward; by the paper's count, that exchanges half as many bytes again. PyTorch's version is FSDP ([Zhao et al., 2023](https://arxiv.org/abs/2304.11277)).
 #
 # ## 18b.8 Pitfalls
 #
-# **Checkpointing inside DDP.** Recomputing activations with `use_reentrant=True` in a layer that's used twice: the second use comes after DDP has exchanged that layer's gradient. Often that's an error ("mark a variable ready only once", [pytorch#24005](https://github.com/pytorch/pytorch/issues/24005)). Here it was silent ([#109191](https://github.com/pytorch/pytorch/issues/109191) reports that, too), and the two processes had different gradients:
+# **Checkpointing inside DDP.** With `use_reentrant=True`, the gradient of a layer that's used twice comes in two parts, and DDP exchanges it after the first. Often you get an error, "mark a variable ready only once" ([pytorch#24005](https://github.com/pytorch/pytorch/issues/24005)). Sometimes nothing is said ([#109191](https://github.com/pytorch/pytorch/issues/109191)), as here, where the two processes ended with different gradients:
 
 # %%
 for name, gradients in found["checkpointed"].items():
@@ -334,9 +325,9 @@ print("✓ with use_reentrant=False, both have the same")
 # %% [markdown]
 # **The batch grows with you.** A `DataLoader` with `batch_size=32` in eight processes is a batch of 256, with an eighth of the steps per epoch. The rate and the warm-up were chosen for 32.
 #
-# **Everyone speaks, everyone saves.** Two processes that write the same file at once may leave half of each. Let rank 0 print and save; but a barrier, an evaluation with an all-reduce, or another DDP pass inside `if rank == 0` waits forever.
+# **An exchange inside `if rank == 0`.** Let rank 0 alone print and save. But a barrier, an all-reduce or a pass through the DDP model in there waits for the others forever.
 #
-# **The same seed everywhere.** It keeps shuffles in step, but also gives each process the same dropout masks and the same random crops.
+# **The same seed everywhere.** It keeps shuffles in step. It also gives all processes the same dropout masks.
 #
 # ## 18b.9 Exercises
 #

@@ -116,11 +116,6 @@ def test_rows_by_epoch():
     ]
 
 
-def test_gradients_with_join():
-    html = ch18b.joined_table({"joined": {"divided by all": [-4.0, -4.0, -2.0]}})
-    assert cells(html)[1:] == [["divided by all", "-4", "-4", "-2"]]
-
-
 # ---- damage --------------------------------------------------------------------
 
 

@@ -69,7 +69,7 @@ range(n).forEach((p) => {
 moved.filter((one) => one.to === 0).forEach(({ which }) => {
   const middle = from + cell * which + 12, y = 22 + gap + row * (n - 1) + high;
   view.add(svg, "line", { x1: middle, y1: y + 1, x2: middle, y2: y + gap / 2, stroke: "currentColor", "stroke-width": 1.5 });
-  text(middle + 8, y + 16, "to process 0", { style: "font-size: 12px", ...(which === n - 1 && phone ? { x: middle - 8, "text-anchor": "end" } : {}) });
+  text(middle + 8, y + 16, "to process 0", { style: "font-size: 12px", ...(2 * which >= n && phone ? { x: middle - 8, "text-anchor": "end" } : {}) });
 });
 
 return {

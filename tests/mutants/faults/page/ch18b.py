@@ -30,9 +30,6 @@ FAULTS = {
     "held_table": [
         ("* parameters / 1e9:,.1f}", "/ n * parameters / 1e9:,.1f}", "divided twice"),
     ],
-    "joined_table": [
-        ('f"{g:g}" for g in seen', 'f"{-g:g}" for g in seen', "the wrong sign"),
-    ],
     "flips": [
         ("        seen[2] += not all", "        seen[2] += 0 * all",
          "unnoticed changes aren't counted"),
