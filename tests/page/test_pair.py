@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from annotated.page import pair
+from annotated.page import notebook, pair
 
 
 @pytest.fixture(scope="module")
@@ -38,12 +38,14 @@ def test_copies_drift_apart_behind_a_reentrant_checkpoint(found):
     assert one == other
 
 
-def test_without_processes_nothing_is_found(monkeypatch):
+def test_without_processes_the_record_speaks(monkeypatch, capsys):
     def refused(*_):
         raise RuntimeError("no network")
 
     monkeypatch.setattr(pair, "launch", refused)
-    assert pair.two_processes() is None
+    monkeypatch.setattr(notebook, "recorded", lambda name: {"pair": {"of": name}})
+    assert pair.two_processes() == {"of": "processes"}
+    assert "can't be started here" in capsys.readouterr().out
 
 
 def test_a_weight_and_its_slope():

@@ -40,6 +40,8 @@ press.onclick = () => {
 const wide = Math.min(view.width() - 1, 620), phone = wide < 480;
 const from = phone ? 74 : 100, cell = Math.min((wide - from) / n, 110), box = cell - 12;
 const high = 34, gap = 30, row = high + gap, most = 5;
+// a label stands beside its arrow: on a phone to the left, where there's room
+const left = (which) => (phone && 2 * which >= n ? { x: from + cell * which + 4, "text-anchor": "end" } : {});
 const adding = step > 0 && step < n;
 const svg = view.svg(wide, most * row + gap + 30, `step ${step} of ${last}: ${complete} of ${n * n} sums are complete`);
 const text = (x, y, words, more = {}) => view.add(svg, "text", { x, y, text: words, ...more });
@@ -55,7 +57,7 @@ range(n).forEach((p) => {
       const middle = x + 12, color = "currentColor";
       view.add(svg, "line", { x1: middle, y1: y - gap + 2, x2: middle, y2: y - 8, stroke: color, "stroke-width": 1.5 });
       view.add(svg, "polygon", { points: `${middle},${y - 1} ${middle - 4.5},${y - 9} ${middle + 4.5},${y - 9}`, fill: color });
-      text(middle + 8, y - 11, adding ? `+ ${fresh.number}` : `${fresh.number}`, { style: "font-size: 13px" });
+      text(middle + 8, y - 11, adding ? `+ ${fresh.number}` : `${fresh.number}`, { style: "font-size: 13px", ...left(which) });
     }
     const share = inside[p][which] / n, whole = share === 1;
     view.add(svg, "rect", {
@@ -69,7 +71,7 @@ range(n).forEach((p) => {
 moved.filter((one) => one.to === 0).forEach(({ which }) => {
   const middle = from + cell * which + 12, y = 22 + gap + row * (n - 1) + high;
   view.add(svg, "line", { x1: middle, y1: y + 1, x2: middle, y2: y + gap / 2, stroke: "currentColor", "stroke-width": 1.5 });
-  text(middle + 8, y + 16, "to process 0", { style: "font-size: 12px", ...(2 * which >= n && phone ? { x: middle - 8, "text-anchor": "end" } : {}) });
+  text(middle + 8, y + 16, "to process 0", { style: "font-size: 12px", ...left(which) });
 });
 
 return {

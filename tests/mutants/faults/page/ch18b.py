@@ -41,7 +41,6 @@ FAULTS = {
          "(p + step) % n, held[p][(p + step) % n]", "the wrong piece is sent"),
     ],
     "ring_explorer": [
-        ("and step >= n - 1", "", "luck counts as a sum"),
         ('"sent": step / n', '"sent": step', "pieces, not gradients"),
     ],
     "ratios": [

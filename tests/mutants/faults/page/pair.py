@@ -3,7 +3,8 @@
 # fmt: off
 FAULTS = {
     "two_processes": [
-        ("        return None\n", "        raise\n", "no page without processes"),
+        ('        return recorded("processes")["pair"]\n', "        raise\n",
+         "no page without processes"),
     ],
     "averaged": [
         ("n * len(own) / count", "len(own) / count", "divided twice"),
