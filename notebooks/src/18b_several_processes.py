@@ -267,8 +267,9 @@ from annotated.page.ch18b import flips
 folder = Path(tempfile.mkdtemp())
 model = torch.nn.Linear(100, 100)
 optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-save_checkpoint(folder / "model.pt", model, optimizer)
-by_torch, by_us, unnoticed = flips(folder / "model.pt", model)
+file, one = folder / "model.pt", {"batches": 1}  # one step so far
+save_checkpoint(file, model, optimizer, history=[one])
+by_torch, by_us, unnoticed = flips(file, model)
 print(f"torch.load noticed {by_torch} of 60, load_checkpoint {by_us}")
 
 # %% Proof: what goes unnoticed changes nothing tags=["hide-input", "proof"]
@@ -281,8 +282,7 @@ print("✓ where load_checkpoint noticed nothing, no weight had changed")
 # %%
 from annotated.checkpoints import resume_checkpoint
 
-file = folder / "model.pt"
-save_checkpoint(file, model, optimizer, history=[{"batches": 0}])
+save_checkpoint(file, model, optimizer, history=[one, one])
 file.write_bytes(file.read_bytes()[:1000])  # cut off
 with contextlib.chdir(folder):
     history = resume_checkpoint("model.pt", model, optimizer)
@@ -292,14 +292,16 @@ with contextlib.chdir(folder):
 #
 # ## 18b.7 More processes, larger models
 #
-# The same command runs on many GPUs, and on many computers (*nodes*): each starts it, with the address of one of them.
+# The same command runs on many GPUs, and on many computers (*nodes*): each starts it, with the address of one of them, in a folder that all of them see.
 #
 # ```
 # torchrun --nnodes 4 --nproc-per-node 8 --rdzv-backend c10d \
 #     --rdzv-endpoint first-node:29500 -m annotated.train translation --device cuda
 # ```
 #
-# (We've only run it on one computer, with gloo.) But every process holds the *whole* model, its gradient, and Adam's two averages: the same numbers, $n$ times over. **ZeRO** gives each number one owner ([Rajbhandari et al., 2020](https://arxiv.org/abs/1910.02054)), in three stages:
+# (We've only run it on one computer, with gloo.)
+#
+# But every process holds the *whole* model, its gradient, and Adam's two averages: the same numbers, $n$ times over. **ZeRO** gives each number one owner ([Rajbhandari et al., 2020](https://arxiv.org/abs/1910.02054)), in three stages:
 
 # %% Table: who holds what tags=["hide-input"]
 ch18b.held_table(7_000_000_000)
