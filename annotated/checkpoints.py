@@ -4,12 +4,14 @@ import ast
 import os
 import random
 import re
+import shutil
 import warnings
 from collections.abc import Iterable
 from dataclasses import MISSING, asdict, fields, is_dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any
+from zipfile import ZipFile
 
 import numpy
 import torch
@@ -17,6 +19,15 @@ from torch import nn
 from torch.optim.lr_scheduler import LRScheduler
 
 Record = dict[str, int | float]  #: what `fit` records of a step
+
+
+class DamagedError(ValueError):
+    """A file that isn't a checkpoint, or no longer a whole one."""
+
+
+def previous(path: str | os.PathLike) -> Path:
+    """Return where the checkpoint before the one at ``path`` is kept."""
+    return Path(path).with_name(Path(path).name + ".before")
 
 
 def save_checkpoint(
@@ -30,11 +41,12 @@ def save_checkpoint(
 ) -> None:
     """Save all that training needs to go on, random states included.
 
-    The file is written beside its place and moved there when it is complete. If the
-    process is killed halfway, the previous checkpoint is still there.
+    The file is written beside its place and moved there when it is complete. The one
+    that was there is kept as :func:`previous`. If the process is killed halfway, both
+    are still whole.
 
     Args:
-        path: where to save; the folder must exist.
+        path: where to save; the folder must exist, with room for three such files.
         model: its parameters and buffers are saved, and the fields of its ``config``.
         optimizer: its state is saved.
         schedule: its state is saved.
@@ -52,6 +64,10 @@ def save_checkpoint(
         torch.save(content, file)
         file.flush()
         os.fsync(file.fileno())  # on the disk before it replaces the old one
+    if path.exists():
+        _copy(path, previous(path))
+    else:
+        previous(path).unlink(missing_ok=True)  # of another run
     beside.replace(path)
 
 
@@ -85,11 +101,15 @@ def load_checkpoint(
         The records so far.
 
     Raises:
-        ValueError: if the file is damaged or not a checkpoint, was saved with another
-            config, optimiser, schedule or loss, or ``skip`` ends too early. A field
-            that the config got since then must have its default.
+        DamagedError: if the file is damaged or not a checkpoint.
+        ValueError: if it was saved with another config, optimiser, schedule or loss,
+            or ``skip`` ends too early. A field that the config got since then must
+            have its default.
     """
     try:
+        with ZipFile(path) as archive:  # torch.load compares no checksums
+            if changed := archive.testzip():
+                raise ValueError(f"its {changed} fails the checksum")
         content = torch.load(path, map_location="cpu", weights_only=True)
         history, saved = content["history"], content["kinds"]
         config = getattr(model, "config", None)
@@ -98,7 +118,7 @@ def load_checkpoint(
         raise
     except Exception as error:  # a damaged file can raise anything
         message = f"{path} is not a checkpoint, or a damaged one: {error}"
-        raise ValueError(message) from error
+        raise DamagedError(message) from error
     if loss is not None and "loss" not in saved:
         warnings.warn(f"{path} holds no state of the loss", stacklevel=2)
         loss = None
@@ -118,6 +138,49 @@ def load_checkpoint(
     if optimizer is not None:
         _restore_random_state(content["random"])
     return history
+
+
+def resume_checkpoint(
+    path: str | os.PathLike, *args: Any, **parts: Any
+) -> list[Record]:
+    """Load the checkpoint at ``path``, or the one before it if that's damaged.
+
+    It prints which one it goes on from, and why. A damaged file is kept beside, as
+    ``….damaged``, and the one before takes its place.
+
+    Args:
+        path: as for :func:`save_checkpoint`.
+        args: as for :func:`load_checkpoint`.
+        parts: likewise.
+
+    Returns:
+        The records so far; none if there is no checkpoint yet.
+
+    Raises:
+        DamagedError: if it's damaged, and so is the one before, or there is none.
+        ValueError: as for :func:`load_checkpoint`.
+    """
+    path, start = Path(path), Path(path)
+    if not path.exists():
+        return []
+    try:
+        history = load_checkpoint(path, *args, **parts)
+    except DamagedError as error:
+        start = previous(path)
+        if not start.exists():
+            raise
+        print(f"{error}\ngoing on from the one before, {start}")
+        history = load_checkpoint(start, *args, **parts)
+        _copy(path, path.with_name(path.name + ".damaged"))
+        _copy(start, path)
+    print(f"resuming after step {len(history)} of {start}")
+    return history
+
+
+def _copy(source: Path, target: Path) -> None:
+    beside = target.with_name(target.name + ".part")
+    shutil.copyfile(source, beside)
+    beside.replace(target)
 
 
 def _present(*parts: Any) -> dict[str, Any]:

@@ -1,8 +1,8 @@
 """python -m annotated.train TASK: train a model of the book in a terminal, and use it.
 
 It is the chapters' own recipes and their own loop, :func:`annotated.training.fit`. In
-the folder of a run stand ``model.pt`` (the checkpoint), ``task.json`` (what its ids
-mean), ``curve.csv`` and ``curve.png``.
+the folder of a run stand ``model.pt`` (the checkpoint), ``model.pt.before`` (the one
+before it), ``task.json`` (what its ids mean), ``curve.csv`` and ``curve.png``.
 
     python -m annotated.train spelling
     python -m annotated.train films
@@ -36,7 +36,7 @@ from torch import Tensor, distributed, nn
 from torch.nn.parallel import DistributedDataParallel
 from torch.optim.lr_scheduler import LambdaLR
 
-from annotated.checkpoints import Record, load_checkpoint
+from annotated.checkpoints import Record, load_checkpoint, previous
 from annotated.data import Vocabulary
 from annotated.gpt import next_token_loss
 from annotated.number_words import numbers_of
@@ -433,6 +433,8 @@ def train(options: argparse.Namespace) -> None:
             start = options.resume
             if start.resolve() != checkpoint.resolve():
                 shutil.copyfile(start, checkpoint)
+                if previous(start).exists():
+                    shutil.copyfile(previous(start), previous(checkpoint))
         if not rank:
             told = {"task": options.task} | job.meaning
             told |= {name: getattr(options, name) for name in SETTINGS}

@@ -21,7 +21,7 @@ from torch.optim.lr_scheduler import LambdaLR, LRScheduler
 from tqdm import tqdm
 
 from annotated import require
-from annotated.checkpoints import Record, load_checkpoint, save_checkpoint
+from annotated.checkpoints import Record, resume_checkpoint, save_checkpoint
 from annotated.devices import device_of, to_device
 
 Loss = Callable[[nn.Module, Any], Tensor]
@@ -221,7 +221,8 @@ def fit(
         precision: ``torch.bfloat16`` or ``torch.float16`` for mixed precision. The
             latter scales the loss up, and leaves out a step whose gradient overflows.
         checkpoint: file to save to at the end. If it exists, training resumes from it,
-            and has the losses of a run that was never interrupted.
+            and has the losses of a run that was never interrupted. If it's damaged,
+            a line says so, and training resumes from the one saved before.
         save_every: also save after every so many steps; at the end only by default.
 
     Returns:
@@ -245,9 +246,7 @@ def fit(
     history, remaining = [], iter(batches)
     if checkpoint is not None:
         Path(checkpoint).parent.mkdir(parents=True, exist_ok=True)
-        if Path(checkpoint).exists():
-            history = load_checkpoint(checkpoint, **state, skip=remaining)
-            print(f"resuming after step {len(history)} of {checkpoint}")
+        history = resume_checkpoint(checkpoint, **state, skip=remaining)
     last = history[-1] if history else {"batches": 0, "cpu_seconds": 0.0}
     used, seconds = last["batches"], last["cpu_seconds"]
     if not model.training:

@@ -5,6 +5,7 @@ import io
 import os
 import pickle
 import random
+import shutil
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,7 +17,13 @@ import torch
 from torch import Tensor, nn
 
 from annotated import training
-from annotated.checkpoints import load_checkpoint, save_checkpoint
+from annotated.checkpoints import (
+    DamagedError,
+    load_checkpoint,
+    previous,
+    resume_checkpoint,
+    save_checkpoint,
+)
 from annotated.training import fit, noam_schedule
 
 
@@ -311,6 +318,116 @@ def test_it_is_on_the_disk_before_it_takes_its_place(tmp_path, monkeypatch):
     )
     save_checkpoint(tmp_path / "c.pt", **stepped(0)[0])
     assert calls == ["sync", "replace"]
+
+
+# ---- the one before ----------------------------------------------------------
+
+
+@pytest.fixture
+def twice(saved):
+    """Two checkpoints of one run, of which the earlier has one record less."""
+    path, parts, history = saved
+    save_checkpoint(path, **parts, history=history[:-1])
+    save_checkpoint(path, **parts, history=history)
+    return path, parts, history
+
+
+def test_the_checkpoint_before_is_kept(twice):
+    path, parts, history = twice
+    assert load_checkpoint(path, **parts) == history
+    assert previous(path).name == "c.pt.before"
+    assert load_checkpoint(previous(path), **parts) == history[:-1]
+    assert sorted(path.parent.iterdir()) == [path, previous(path)]
+
+
+@pytest.mark.parametrize("place", [0.01, 0.2, 0.4, 0.6, 0.8, 0.99])
+@pytest.mark.parametrize("way", ["ends there", "a bit flipped"])
+def test_a_damaged_checkpoint_is_named_and_the_one_before_used(
+    place, way, twice, capsys
+):
+    path, parts, history = twice
+    data = bytearray(path.read_bytes())
+    at = int(place * len(data))
+    if way == "ends there":
+        data = data[:at]
+    else:
+        start = data.find(parts["model"][0].weight.detach().numpy().tobytes())
+        assert start > 0
+        data[start + int(place * 128)] ^= 1  # 8 · 4 numbers of 4 bytes
+    path.write_bytes(data)
+    with pytest.raises(DamagedError, match=r"c\.pt is not a checkpoint, or a damaged"):
+        load_checkpoint(path, **parts)
+    others, _ = stepped(1)
+    assert resume_checkpoint(str(path), **others) == history[:-1]
+    first, second, third = capsys.readouterr().out.splitlines()
+    assert first.startswith(f"{path} is not a checkpoint, or a damaged one: ")
+    assert second == f"going on from the one before, {path}.before"
+    assert third == f"resuming after step 1 of {path}.before"
+    # it never becomes the one before
+    assert Path(f"{path}.damaged").read_bytes() == data
+    save_checkpoint(path, **parts, history=history)
+    assert load_checkpoint(previous(path), **parts) == history[:-1]
+
+
+@pytest.mark.parametrize("after", ["save", "damage"])
+def test_killed_while_copying_both_are_whole(after, twice, monkeypatch, capsys):
+    path, parts, history = twice
+
+    def half(source, target):
+        data = Path(source).read_bytes()
+        Path(target).write_bytes(data[: len(data) // 2])
+        raise Interrupted
+
+    if after == "damage":
+        path.write_bytes(b"")
+    with monkeypatch.context() as patch:
+        patch.setattr(shutil, "copyfile", half)
+        with pytest.raises(Interrupted):
+            if after == "save":
+                save_checkpoint(path, **parts, history=[])
+            else:
+                resume_checkpoint(path, **parts)
+    assert load_checkpoint(previous(path), **parts) == history[:-1]
+    wanted = history if after == "save" else history[:-1]
+    assert resume_checkpoint(path, **parts) == wanted
+
+
+def test_without_the_file_a_run_begins_anew(twice):
+    path, parts, history = twice
+    path.unlink()
+    assert resume_checkpoint(path, **parts) == []
+    save_checkpoint(path, **parts, history=history)
+    assert not previous(path).exists(), "it is of another run"
+
+
+def test_without_a_whole_checkpoint_it_says_which_is_damaged(saved, twice, capsys):
+    path, parts, _ = twice
+    for file in (previous(path), path):
+        file.write_bytes(b"")
+    with pytest.raises(DamagedError, match=r"c\.pt\.before is not a checkpoint"):
+        resume_checkpoint(path, **parts)
+    assert f"{path} is not a checkpoint" in capsys.readouterr().out
+    previous(path).unlink()
+    with pytest.raises(DamagedError, match=r"c\.pt is not a checkpoint"):
+        resume_checkpoint(path, **parts)
+
+
+def test_the_one_before_does_not_hide_another_run(twice):
+    path, parts, _ = twice
+    with pytest.raises(ValueError, match="is of another optimizer") as caught:
+        resume_checkpoint(path, **adagrad(parts))
+    assert not isinstance(caught.value, DamagedError) and path.exists()
+
+
+def test_a_damaged_file_costs_steps_but_changes_no_loss(tmp_path, capsys):
+    path = tmp_path / "run.pt"
+    _, wanted = run(own_generator)
+    with pytest.raises(Interrupted):
+        run(own_generator, path, 7)
+    path.write_bytes(path.read_bytes()[:1000])
+    _, history = run(own_generator, path, seed=9)
+    assert "resuming after step 3" in capsys.readouterr().out
+    assert but_for_the_clock(history) == but_for_the_clock(wanted)
 
 
 # ---- files that are refused --------------------------------------------------

@@ -130,6 +130,21 @@ def test_a_run_that_was_stopped_goes_on_as_if_it_had_not_been(monkeypatch, capsy
     assert losses("other") == losses("whole")
 
 
+@pytest.mark.parametrize("folder", ["there", "elsewhere"])
+def test_it_goes_on_from_the_checkpoint_before(folder, capsys):
+    words = ["copy", "--steps", "5", "--save-every", "2", "--folder"]
+    assert main([*words, "whole"]) == 0
+    assert main([*words, "there"]) == 0
+    model = Path("there/model.pt")
+    model.write_bytes(model.read_bytes()[:1000])
+    capsys.readouterr()
+    assert main(["copy", "--resume", "there/model.pt", "--folder", folder]) == 0
+    said = capsys.readouterr().out
+    assert f"{folder}/model.pt is not a checkpoint, or a damaged one" in said
+    assert f"resuming after step 4 of {folder}/model.pt.before" in said
+    assert losses(folder) == losses("whole")
+
+
 def test_each_task_makes_its_own_model(monkeypatch):
     for task in ("copy", "numbers", "spelling", "text", "functions"):
         job, again = (command.make_job(task, 3, 5) for _ in "ab")
@@ -215,21 +230,41 @@ def test_each_share_counts_by_its_symbols(monkeypatch):
     assert torch.mean(torch.stack(slopes)).item() == pytest.approx(8 / 3)
 
 
-def test_two_processes_have_the_losses_of_one(tmp_path):
-    words = ["copy", "--steps", "6", "--folder"]
-    assert main([*words, "one"]) == 0
+def torchrun(*words: str) -> subprocess.CompletedProcess:
     port = 20_000 + os.getpid() % 20_000
-    done = subprocess.run(
+    return subprocess.run(
         [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2"]
-        + ["--master-port", str(port), "-m", "annotated.train", *words, "two"],
+        + ["--master-port", str(port), "-m", *words],
         env=os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"},
         capture_output=True,
         text=True,
         check=False,
     )
+
+
+def test_two_processes_have_the_losses_of_one():
+    words = ["copy", "--steps", "6", "--folder"]
+    assert main([*words, "one"]) == 0
+    done = torchrun("annotated.train", *words, "two")
     assert done.returncode == 0, done.stderr
     assert losses("two") == pytest.approx(losses("one"), rel=1e-5)
     assert done.stdout.count("step 6, loss") == 1, "one process speaks"
+
+
+@pytest.mark.parametrize(("rank", "step", "resumed"), [(0, 6, 4), (1, 4, 2)])
+def test_either_process_may_be_killed(rank, step, resumed):
+    words = ["copy", "--steps", "7", "--save-every", "2", "--folder"]
+    assert main([*words, "one"]) == 0
+    # the other hears of it at its next exchange; both end
+    killed = torchrun("benchmarks.killed", f"{rank}", f"{step}", *words, "two")
+    assert killed.returncode != 0 and "Signal 9 (SIGKILL)" in killed.stderr
+    if rank == 0:  # and the file it saved last is lost, too
+        Path("two/model.pt").write_bytes(b"")
+        resumed -= 2
+    done = torchrun("annotated.train", "copy", "--resume", "two/model.pt")
+    assert done.returncode == 0, done.stderr
+    assert f"resuming after step {resumed} of two/model.pt" in done.stdout
+    assert losses("two") == pytest.approx(losses("one"), rel=1e-5)
 
 
 # ---- what goes wrong -----------------------------------------------------------

@@ -67,6 +67,8 @@ FAULTS = {
     "train": [
         ("setattr(options, name, begun[name])", "pass", "another seed goes on"),
         ("shutil.copyfile(start, checkpoint)", "pass", "begins anew elsewhere"),
+        ("shutil.copyfile(previous(start), previous(checkpoint))", "pass",
+         "only the first process finds the one before"),
         ("precision=PRECISIONS[options.precision]", "precision=None", "precision"),
         ("save_every=options.save_every", "save_every=None", "saved at the end alone"),
     ],

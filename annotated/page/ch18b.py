@@ -1,0 +1,338 @@
+"""Page 18b, several processes: its drawings, its tables and its explorer.
+
+Letters: n processes, P parameters (``book/notation.md``).
+"""
+
+import random
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import matplotlib.pyplot as plt
+import torch
+
+from annotated import require
+from annotated.checkpoints import DamagedError, load_checkpoint
+from annotated.page.diagrams import Drawing
+from annotated.page.frames import Choice, Html, Slider, explorer, static
+from annotated.page.notebook import show, show_table
+from annotated.page.plots import OTHER, THIS, name_lines
+
+BYTES = {"weights": 4, "gradients": 4, "Adam's averages": 8}  #: for each parameter
+MODES = {  # of ZeRO, and what each of them divides by n
+    "DDP": (),
+    "ZeRO-1": ("Adam's averages",),
+    "ZeRO-2": ("Adam's averages", "gradients"),
+    "ZeRO-3, FSDP": ("Adam's averages", "gradients", "weights"),
+}
+
+
+# ---- pictures ----------------------------------------------------------------------
+
+
+def hero() -> Html:
+    """Draw one training step of two processes."""
+    drawing = Drawing(360, 252)
+    drawing.text(0, 21, "one batch", anchor="start")
+    for rank, words in enumerate(("rows 0, 2, …", "rows 1, 3, …")):
+        drawing.frame(88 + 98 * rank, 4, 94, 24, shade=(0.12, 0.35)[rank])
+        drawing.text(135 + 98 * rank, 21, words)
+    for rank, x in enumerate((76, 284)):
+        shade = (0.12, 0.35)[rank]
+        drawing.arrow((135 + 98 * rank, 28), (x, 52))
+        drawing.frame(x - 74, 54, 148, 26, shade=shade)
+        drawing.text(x, 72, f"process {rank}: its half")
+        drawing.arrow((x, 80), (x, 94))
+        drawing.frame(x - 74, 96, 148, 26)
+        drawing.text(x, 114, "the whole model")
+        drawing.arrow((x, 122), (x, 136))
+        drawing.text(x, 152, "its own gradient")
+        drawing.arrow((x, 158), (x, 176))
+        drawing.arrow((x, 204), (x, 222))
+        drawing.text(x, 240, "the same step")
+    drawing.frame(2, 178, 356, 26)
+    drawing.text(180, 196, "all-reduce: both get the mean gradient", bold=True)
+    return drawing.figure(
+        alt="One batch, whose rows go to two processes in turn. Each runs the whole "
+        "model on its half and has its own gradient. An all-reduce gives both the mean "
+        "gradient, and both take the same step.",
+        caption="One training step with two processes. Everything is done twice, at "
+        "the same time, on half of the rows. Only the all-reduce needs the other one.",
+    )
+
+
+def speed_figure(record: Mapping[str, Any]) -> Html:
+    """Draw what a training step takes against the batch, in one process and in two.
+
+    Args:
+        record: of ``benchmarks/ch18_processes.py``.
+    """
+    figure, ax = plt.subplots(figsize=(8.6, 3.8))
+    said = []
+    for name, color in (("one", OTHER), ("two", THIS)):
+        sizes = [row["batch"] for row in record["times"]]
+        middles = [1000 * median(row[f"{name}, cpu"]) for row in record["times"]]
+        label = {"one": "one process", "two": "each of two"}[name]
+        ax.plot(sizes, middles, marker="o", color=color, label=label)
+        for row in record["times"]:
+            several = [1000 * one for one in row[f"{name}, cpu"]]
+            ax.plot([row["batch"]] * len(several), several, ".", color=color)
+        said.append(f"{label} {', '.join(f'{one:.1f}' for one in middles)}")
+    ax.set_xscale("log", base=2)
+    ax.set_yscale("log")
+    ax.set_xticks(sizes, [f"{one}" for one in sizes])
+    ax.set_xlabel("sequences in the whole batch")
+    ax.set_ylabel("CPU milliseconds per step")
+    name_lines(ax)
+    return show(
+        figure,
+        alt=f"CPU milliseconds per step with batches of {sizes}: {'; '.join(said)}.",
+        caption=speed_said(record),
+        title="A second process helps a large batch, and not a small one",
+    )
+
+
+# ---- tables ------------------------------------------------------------------------
+
+
+def gaps(one: Sequence[float], other: Sequence[float]) -> float:
+    """Return the largest difference of two lists of losses, relative to the first."""
+    return max(abs(a - b) / abs(a) for a, b in zip(one, other, strict=True))
+
+
+def losses_table(record: Mapping[str, Any]) -> Html:
+    """Show the losses of one process and of two.
+
+    Args:
+        record: of ``benchmarks/ch18_processes.py``.
+    """
+    one, two = record["losses"]["one"], record["losses"]["two"]
+    rows = [
+        (f"{step:,}", f"{one[step - 1]:.7f}", f"{two[step - 1]:.7f}")
+        for step in (1, 2, 3, 10, len(one))
+    ]
+    return show_table(
+        ("step", "one process", "two processes"),
+        rows,
+        caption="Losses of the copy task, in nats per symbol. Over all "
+        f"{len(one)} steps, they differ by at most {gaps(one, two):.0e} of their "
+        "value: sums in another order are rounded otherwise.",
+    )
+
+
+def kills_table(record: Mapping[str, Any]) -> Html:
+    """Show what became of each run of which a process was killed.
+
+    Args:
+        record: of ``benchmarks/ch18_processes.py``.
+    """
+    rows = [
+        (
+            f"process {row['rank']}",
+            row["step"],
+            row["resumed after"] or "nothing saved yet",
+            f"{row['gap']:g}",
+        )
+        for row in record["kills"]
+    ]
+    return show_table(
+        ("killed", "before step", "resumed after step", "largest difference"),
+        rows,
+        caption="kill -9 of either process, in a run of 11 steps that saves after "
+        "every third. Last column: all 11 losses against those of a run of two "
+        "processes that nobody killed.",
+    )
+
+
+def bytes_exchanged(parameters: int, n: int) -> float:
+    """Return what each of ``n`` processes sends for one all-reduce, in bytes.
+
+    Args:
+        parameters: numbers of 4 bytes.
+        n: processes in a ring.
+    """
+    require.count(parameters=parameters, n=n)
+    return 2 * (n - 1) / n * 4 * parameters
+
+
+def held(n: int) -> dict[str, dict[str, float]]:
+    """Return the bytes per parameter that each of ``n`` processes holds, by mode."""
+    require.count(n=n)
+    return {
+        mode: {
+            what: size / n if what in split else size for what, size in BYTES.items()
+        }
+        for mode, split in MODES.items()
+    }
+
+
+def held_table(parameters: int, counts: Sequence[int] = (1, 2, 8, 64)) -> Html:
+    """Show what each process holds, by mode and number of processes.
+
+    Args:
+        parameters: of the model.
+        counts: numbers of processes.
+    """
+    rows = [
+        (
+            mode,
+            ", ".join(split) or "nothing",
+            *(f"{sum(held(n)[mode].values()) * parameters / 1e9:,.1f}" for n in counts),
+        )
+        for mode, split in MODES.items()
+    ]
+    return show_table(
+        ("", "divided", *(f"n = {n}" for n in counts)),
+        rows,
+        caption=f"Gigabytes that each process holds for {parameters / 1e9:g} billion "
+        "parameters: 4 bytes for each weight, 4 for its gradient, 8 for Adam's two "
+        "averages. Activations come on top.",
+    )
+
+
+def order_table(orders: Mapping[str, Sequence[Sequence[int]]]) -> Html:
+    """Show which rows the first process reads, epoch by epoch.
+
+    Args:
+        orders: by what the table should call them, the rows of each epoch.
+    """
+    rows = [
+        (name, *(" ".join(f"{row}" for row in epoch) for epoch in epochs))
+        for name, epochs in orders.items()
+    ]
+    epochs = len(next(iter(orders.values())))
+    return show_table(
+        ("process and loop", *(f"epoch {i}" for i in range(epochs))),
+        rows,
+        caption="Twelve rows of data, numbered from 0, and who reads which.",
+    )
+
+
+# ---- damage ------------------------------------------------------------------------
+
+
+def flips(path: Path, model: torch.nn.Module, count: int = 60) -> tuple[int, int, int]:
+    """Flip one bit of a checkpoint at a time, and see who notices.
+
+    Args:
+        path: the checkpoint, which stays as it is.
+        model: that it is of.
+        count: how many bits, at random places.
+
+    Returns:
+        How many ``torch.load`` noticed, how many ``load_checkpoint``, and how many of
+        those that neither noticed changed a weight.
+    """
+    whole, draw = path.read_bytes(), random.Random(0)
+    right = [p.clone() for p in model.parameters()]
+    copy, seen = path.with_name("flipped.pt"), [0, 0, 0]
+    for _ in range(count):
+        data = bytearray(whole)
+        data[draw.randrange(len(data))] ^= 1 << draw.randrange(8)
+        copy.write_bytes(data)
+        try:
+            torch.load(copy, weights_only=True)
+        except Exception:  # a damaged file can raise anything
+            seen[0] += 1
+        try:
+            load_checkpoint(copy, model)
+        except DamagedError:
+            seen[1] += 1
+        else:
+            pairs = zip(model.parameters(), right, strict=True)
+            seen[2] += not all(torch.equal(a, b) for a, b in pairs)
+    copy.unlink()
+    return seen[0], seen[1], seen[2]
+
+
+# ---- the explorer ------------------------------------------------------------------
+
+
+def ring(numbers: Sequence[Sequence[int]]) -> list[list[list[int]]]:
+    """Return what each process holds after each step of a ring all-reduce.
+
+    Args:
+        numbers: for each of n processes, its n numbers.
+    """
+    n = len(numbers)
+    held = [[*row] for row in numbers]
+    seen = [[[*row] for row in held]]
+    for step in range(2 * (n - 1)):
+        # who sends which number, all at the same time
+        sent = [(p, (p - step) % n, held[p][(p - step) % n]) for p in range(n)]
+        for p, which, number in sent:
+            old = held[(p + 1) % n][which] if step < n - 1 else 0
+            held[(p + 1) % n][which] = old + number
+        seen.append([[*row] for row in held])
+    return seen
+
+
+NUMBERS = [[3, 1, 4, 1, 5], [9, 2, 6, 5, 3], [5, 8, 9, 7, 9], [3, 2, 3, 8, 4]]
+NUMBERS += [[6, 2, 6, 4, 3]]
+
+
+def ring_explorer() -> Html:
+    """Show a ring all-reduce step by step."""
+    checks = []
+    for n in (2, 3, 4, 5):
+        seen = ring([row[:n] for row in NUMBERS[:n]])
+        for step in {0, 1, n - 1, n, 2 * (n - 1)}:
+            state = {"processes": f"{n}", "step": step}
+            total = [sum(column) for column in zip(*seen[0], strict=True)]
+            done = sum(
+                number == wanted  # as all numbers are positive, it has all of them
+                for row in seen[step]
+                for number, wanted in zip(row, total, strict=True)
+            )
+            values = {"table": seen[step], "complete": done, "sent": step / n}
+            checks.append((state, values))
+    return explorer(
+        static("ring_walk.js"),
+        {"numbers": NUMBERS},
+        [
+            Choice("processes", "processes", ["2", "3", "4", "5"], "4"),
+            Slider("step", "step", range(9), 0),
+        ],
+        label="A ring all-reduce, step by step",
+        checks=checks,
+        question="How many steps will it take until every process has every sum? How "
+        "much will each have sent by then? Press “next step”.",
+        caption="Each row is a process, with its own gradient in as many pieces as "
+        "there are processes; here, a piece is one number. In each step, every process "
+        "sends one piece to the next one below, and the last to the first. The darker, "
+        "the more processes are in a sum; a thick frame has all of them.",
+    )
+
+
+# ---- what is said of the record ----------------------------------------------------
+
+
+def ratios(record: Mapping[str, Any]) -> dict[int, float]:
+    """Return the CPU time of each of two processes, as a part of one's, by batch.
+
+    Args:
+        record: of ``benchmarks/ch18_processes.py``.
+    """
+    return {
+        row["batch"]: median(row["two, cpu"]) / median(row["one, cpu"])
+        for row in record["times"]
+    }
+
+
+def speed_said(record: Mapping[str, Any]) -> str:
+    """Return in words when a second process helps.
+
+    Args:
+        record: of ``benchmarks/ch18_processes.py``.
+    """
+    found = ratios(record)
+    small, large = min(found), max(found)
+    return (
+        f"With {large} sequences, each of two processes computes for "
+        f"{found[large]:.0%} of the time that one alone needs; half would be ideal. "
+        f"With {small}, it's {found[small]:.0%}: what they save on rows, they spend on "
+        "the exchange and on everything that doesn't depend on rows. Chapter 8's "
+        "model, one thread each; medians of three rounds, which are the small dots. "
+        "Waiting takes no CPU time, so it isn't in here."
+    )

@@ -1,0 +1,54 @@
+"""Faults of annotated/page/ch18b.py: (text, what replaces it, what is wrong then)."""
+
+# fmt: off
+FAULTS = {
+    "hero": [
+        ("shade = (0.12, 0.35)[rank]", "shade = 0.12", "two processes, one half"),
+    ],
+    "speed_figure": [
+        ('1000 * median(row[f"{name}, cpu"])', '1000 * median(row["one, cpu"])',
+         "one process twice"),
+    ],
+    "gaps": [
+        ("abs(a - b) / abs(a)", "(a - b) / a", "signs cancel"),
+        ("abs(a - b) / abs(a)", "abs(a - b)", "not relative"),
+    ],
+    "losses_table": [
+        ("{two[step - 1]:.7f}", "{one[step - 1]:.7f}", "one process twice"),
+    ],
+    "kills_table": [
+        ('row["resumed after"] or "nothing saved yet"', 'row["resumed after"]',
+         "resumed after step 0"),
+    ],
+    "bytes_exchanged": [
+        ("2 * (n - 1) / n", "(n - 1) / n", "half the way"),
+        ("2 * (n - 1) / n", "2 * (n - 1)", "not in pieces"),
+    ],
+    "held": [
+        ("size / n if what in split else size", "size / n", "everything divided"),
+    ],
+    "held_table": [
+        ("* parameters / 1e9:,.1f}", "/ n * parameters / 1e9:,.1f}", "divided twice"),
+    ],
+    "flips": [
+        ("        seen[2] += not all", "        seen[2] += 0 * all",
+         "unnoticed changes aren't counted"),
+        ("    copy.unlink()\n", "", "a damaged file is left behind"),
+    ],
+    "ring": [
+        ("if step < n - 1 else 0", "if step < n else 0", "the first sum added twice"),
+        ("(p - step) % n, held[p][(p - step) % n]",
+         "(p + step) % n, held[p][(p + step) % n]", "the wrong piece is sent"),
+    ],
+    "ring_explorer": [
+        ('"sent": step / n', '"sent": step', "pieces, not gradients"),
+    ],
+    "ratios": [
+        ('median(row["two, cpu"]) / median(row["one, cpu"])',
+         'median(row["one, cpu"]) / median(row["two, cpu"])', "upside down"),
+    ],
+    "speed_said": [
+        ("small, large = min(found), max(found)",
+         "large, small = min(found), max(found)", "the other batch"),
+    ],
+}
