@@ -367,7 +367,7 @@ def bits_per_pixel(model: GPT, images: Bool[Tensor, "n 16 16"]) -> float:
 
 # ---- text under a grid of patterns -----------------------------------------------
 
-GRID = {"windows": (2, 4, 8, 16, 32), "strides": (None, 4, 8, 16), "steps": 400}
+GRID = {"windows": (2, 4, 8, 16, 32), "strides": (None, 4, 8, 16), "steps": 1500}
 GRID_VALIDATION = 16_385  #: characters of the held-out text that are predicted, and one
 
 
