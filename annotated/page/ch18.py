@@ -626,6 +626,43 @@ def masks_picture(dropout: nn.Module, seed: int = 0) -> Html:
     )
 
 
+def again_table(record: Record) -> Html:
+    """Show what is learned with the same masks and with new ones.
+
+    Args:
+        record: of ``benchmarks/ch18_drawn_again.py``.
+    """
+    groups = grouped(record["rows"], "way")
+    said = {
+        "stored": "stored",
+        "checkpointed": "checkpointed",
+        "drawn again": "checkpointed, new masks on the way back",
+    }
+    rows = [
+        (said[way], dots((r["bits"] for r in groups[(way,)]), ".3f")) for way in STORING
+    ]
+    return show_table(
+        ("blocks", "bits per character"),
+        rows,
+        # given: 0.1
+        caption=f"On new text, three seeds, {record['recipe']['steps']} steps with a "
+        "dropout of 0.1.",
+    )
+
+
+def again_said(record: Record) -> str:
+    """Say what new masks cost; ``record`` as in the table."""
+    gaps = worse(record, "drawn again", "stored")
+    seeds, steps = len(record["same"]), record["recipe"]["steps"]
+    same = sum(record["same"])
+    return (
+        f"In training, new masks cost {min(gaps):.2f} to {max(gaps):.2f} bits per "
+        f"character ({seeds} seeds, {steps} steps). With the same masks, "
+        f"{same} of {seeds} runs had the losses of the stored model at every step, "
+        "bit for bit."
+    )
+
+
 def compile_table(record: Record) -> Html:
     """Show what compiling changes.
 

@@ -233,8 +233,29 @@ def with_checkpoints(model: GPT, preserve: bool = True) -> GPT:
     return model
 
 
-#: with checkpoints, new masks may be drawn on the way back
 STORING = ("stored", "checkpointed", "drawn again")
+
+
+def train_checkpointed(
+    way: str, ids: Int[Tensor, "n"], seed: int, dropout: float = 0.1, **changes: Any
+) -> tuple[GPT, list[float]]:
+    """Train with dropout: return the model and its losses.
+
+    Args:
+        way: "stored", "checkpointed", or "drawn again": with checkpoints that draw new
+            dropout masks on the way back.
+        ids: the text.
+        seed: of model, windows and dropout.
+        dropout: its probability.
+        changes: arguments of :func:`training` that are to differ.
+    """
+    require.choice(STORING, way=way)
+    model, rate = large_model(seed, dropout=dropout), LARGE_RECIPE.rate
+    if way != "stored":
+        with_checkpoints(model, preserve=way == "checkpointed")
+    optimizer = rule_of("AdamW", model, rate)
+    step = plain_step(model, optimizer)
+    return model, training(model, ids, step, optimizer, rate, seed, **changes)
 
 
 def held_out_bits(model: GPT, ids: Int[Tensor, "n"]) -> float:

@@ -503,7 +503,27 @@ for name, model in models.items():
 ch18.check_checkpoints(batch)
 
 # %% [markdown]
-# The loss is the same to the last digit. It was computed on the way forward, so it can't show what went wrong. But with the right masks nothing changes at all, however long you train. That's how you find the fault: **if switching it on moves the loss, something is wrong**. In August 2026 it moved by 0.3 nats in
+# The loss is the same to the last digit. It was computed on the way forward, so it can't show what went wrong.
+
+# %% tags=["remove-input", "remove-stdout"]
+again = recorded("drawn_again")
+say(ch18.again_said(again))
+
+# %% Table: the same masks, and new ones tags=["hide-input", "proof"]
+ch18.again_table(again)
+
+# %% Measured: new masks cost bits tags=["hide-input", "proof"]
+expect(
+    "18-masks",
+    "With new masks on the way back, every seed ends with more bits.",
+    ch18.worse(again, "drawn again", "stored"),
+    above=0.0,
+    unlike=("the same masks", ch18.worse(again, "checkpointed", "stored")),
+)
+assert all(again["same"])
+
+# %% [markdown]
+# That's how you find the fault: **if switching it on moves the loss, something is wrong**. In August 2026 it moved by 0.3 nats in
 # [OLMo-core](https://github.com/allenai/OLMo-core/pull/828), 2.495 against 2.195, where the flag had been harmless until a model with dropout came along. <!-- cited: 2.495, 2.195, 0.3 -->
 #
 # What it saves and what it costs in time is measured in [section 14.6](14_reversible_layers.ipynb#146-store-checkpoint-or-reverse).

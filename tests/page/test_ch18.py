@@ -16,7 +16,7 @@ from annotated.recipes.large import large_model
 RESULTS = Path(__file__).resolve().parents[2] / "book" / "results"
 RECORDS = {
     name: json.loads((RESULTS / f"{name}.json").read_text())
-    for name in ("clipping", "compile", "halves")
+    for name in ("clipping", "compile", "drawn_again", "halves")
 }
 PARTS = ch18.line_batches(("abc", "a long line of text", "no"))
 (WHOLE,) = ch18.joined(PARTS, 3)
@@ -341,6 +341,24 @@ def test_masks_are_drawn():
     assert "without it" in words
 
 
+def test_masks_and_bits_stand_in_a_table():
+    rows = [
+        {"way": way, "seed": s, "bits": bits + s}
+        for way, bits in (("stored", 3), ("checkpointed", 3), ("drawn again", 3.5))
+        for s in (0, 1)
+    ]
+    record = {"rows": rows, "recipe": {"steps": 9}, "same": [True, False]}
+    said = ch18.again_said(record)
+    assert "cost 0.50 to 0.50 bits" in said and "(2 seeds, 9 steps)" in said
+    assert "1 of 2 runs" in said
+    html = ch18.again_table(record)
+    assert cells(html)[1:] == [
+        ["stored", "3.000 · 4.000"],
+        ["checkpointed", "3.000 · 4.000"],
+        ["checkpointed, new masks on the way back", "3.500 · 4.500"],
+    ]
+
+
 def test_compiling_stands_in_tables():
     one = {"plain to float64": 1e-7, "compiled to float64": 2e-7}
     one |= {"numbers that differ": 0.75}
@@ -364,6 +382,7 @@ def test_compiling_stands_in_tables():
 
 
 def test_records_say_what_the_page_says():
+    assert all(RECORDS["drawn_again"]["same"])
     for way, most in (("autocast", 0.1), ("stochastic", 0.1), ("master", 0.1)):
         for rate in (3e-3, 3e-4):
             gaps = ch18.worse(RECORDS["halves"], way, "float32", rate=rate)

@@ -7,6 +7,7 @@ from annotated.gpt import next_token_loss
 from annotated.recipes import large
 from annotated.recipes.large import (
     LARGE_RECIPE,
+    STORING,
     WAYS,
     held_out_bits,
     large_model,
@@ -14,6 +15,7 @@ from annotated.recipes.large import (
     rule_of,
     scaled_step,
     stochastic_bfloat16,
+    train_checkpointed,
     train_halves,
     training,
     with_checkpoints,
@@ -35,7 +37,7 @@ def gradient(model):
     return torch.cat([p.grad.flatten() for p in model.parameters()])
 
 
-@pytest.mark.parametrize("name", ["clipping", "halves"])
+@pytest.mark.parametrize("name", ["clipping", "halves", "drawn_again"])
 def test_every_record_is_of_its_recipe(name):
     assert recorded(name)["recipe"] == LARGE_RECIPE._asdict()
 
@@ -43,6 +45,8 @@ def test_every_record_is_of_its_recipe(name):
 def test_records_hold_every_way_and_seed():
     rows = recorded("halves")["rows"]
     assert {row["way"] for row in rows} == set(WAYS) and len(rows) == 5 * 2 * 3
+    rows = recorded("drawn_again")["rows"]
+    assert {row["way"] for row in rows} == set(STORING) and len(rows) == 9
 
 
 def test_a_model_is_of_its_seed():
@@ -174,6 +178,17 @@ def test_checkpoints_store_less_and_draw_the_same():
     assert loss == same == also and few < all_ / 2
     torch.testing.assert_close(again, wanted, rtol=0, atol=1e-6)
     assert (wrong - wanted).norm() > 0.05 * wanted.norm()
+
+
+def test_training_with_checkpoints():
+    losses = {w: train_checkpointed(w, IDS, 0, 0.3, steps=20)[1] for w in STORING}
+    assert losses["stored"] == pytest.approx(losses["checkpointed"], abs=1e-4)
+    assert losses["stored"][0] == losses["drawn again"][0]
+    assert losses["stored"][3:] != pytest.approx(losses["drawn again"][3:], abs=1e-4)
+    model, _ = train_checkpointed("checkpointed", IDS, 0, steps=20)
+    assert model.config.dropout == 0.1
+    with pytest.raises(ValueError, match="way"):
+        train_checkpointed("forgotten", IDS, 0)
 
 
 def test_bits_of_held_out_text(monkeypatch):

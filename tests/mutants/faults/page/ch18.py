@@ -97,6 +97,12 @@ FAULTS = {
     "masks_picture": [
         ("torch.set_rng_state(state)", "pass", "the state isn't restored"),
     ],
+    "again_said": [
+        ("sum(record[\"same\"])", "len(record[\"same\"])", "all are the same"),
+    ],
+    "again_table": [
+        ("groups[(way,)]", "groups[(STORING[0],)]", "one way three times"),
+    ],
     "compile_table": [
         ("1000 * median", "median", "seconds"),
         ("one[\"plain to float64\"], one[\"compiled to float64\"]",
