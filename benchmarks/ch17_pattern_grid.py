@@ -23,7 +23,9 @@ Bands, written before the first run, at which nothing had been tried but one pat
 A first run, of 400 steps, missed three. The fewer keys a model had to choose from, the
 better it was: 2.50 to 2.53 bits with a window of 2, 2.86 to 2.87 with 8, 2.87 to 2.95
 with 32. That says what is learned first, so the second run has more steps, and the same
-bands.
+bands. It missed the first and the third: all 40 patterns end within 2.25 and 2.39 bits,
+where the seeds of one point differ by up to 0.045. Two layers of heads with two keys
+each do as well on this text, at this size, as heads with 32.
 """
 
 from itertools import product

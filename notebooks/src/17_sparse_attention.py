@@ -148,10 +148,15 @@ patterns.three_strided()
 
 # %% Try it: draw a pattern tags=["hide-input", "remove-stdout"]
 from annotated.page.notebook import recorded
-from annotated.page.pattern_explorer import pattern_explorer
+from annotated.page.pattern_explorer import grid_said, pattern_explorer
 
 grid = recorded("pattern_grid")
 pattern_explorer(grid)
+
+# %% tags=["remove-input"]
+from annotated.page.notebook import say
+
+say(grid_said(grid))
 
 # %% [markdown]
 # **Reach is a possibility, no promise.** A path from $j$ to $i$ says that something *can* get through. Whether a model learns to send it is the question of section 17.5.
@@ -232,8 +237,6 @@ cost = recorded("sparse_cost")
 ch17_cost.cost_figure(cost)
 
 # %% tags=["remove-input"]
-from annotated.page.notebook import say
-
 say(ch17_cost.cost_said(cost))
 
 # %% Table: how much of the blocks' work is wanted tags=["hide-input", "proof"]
@@ -391,7 +394,7 @@ say(ch17_learning.images_said(images))
 
 # %% [markdown]
 # Same model, about as many keys: only a stride that is the image's width helps much. And look at "one pixel off". A decoder at pixel $i$ predicts pixel $i + 1$, so "above" is
-# $i - 15$, not $i - 16$: keys at multiples of 16 show the column of the pixel *before*. A pattern is a claim about the data, and this one is easy to get wrong by one.
+# $i - 15$, not $i - 16$: keys at multiples of 16 show the column of the pixel *before*. A pattern is a claim about the data, an **inductive bias**, and this one is easy to get wrong by one.
 #
 # ## 17.7 Windows in today's models
 #
@@ -419,8 +422,7 @@ for one, others in friends.items():
 ch17.graph_picture(nodes, graph, layers=3)
 
 # %% [markdown]
-# Bob and Eve, four edges apart, haven't heard from each other after three layers. In an image with a caption, the words might see all pixels and each other, and a pixel only its neighbours. What used to be a network of its own for
-# each kind of data is now a mask.
+# Bob and Eve, four edges apart, haven't heard from each other after three layers. In an image with a caption, the words might see all pixels and each other, and a pixel only its neighbours: **multimodal learning** with one network. A **knowledge graph**, things and the relations between them, is a mask, too.
 #
 # ## 17.9 Pitfalls
 #

@@ -96,3 +96,14 @@ def test_the_explorer_holds_the_record_and_an_answer():
     answer = soup.details.text
     assert "every 8th token global, 219 pairs" in answer
     assert "the first token global will do: 94 of 1024" in answer
+
+
+def test_patterns_are_compared_with_seeds():
+    rows = [
+        {"window": 2, "stride": None, "global": False, "bits": 2.5},
+        {"window": 2, "stride": None, "global": False, "bits": 2.42},
+        {"window": 4, "stride": None, "global": False, "bits": 2.3},
+    ]
+    said = explorer.grid_said({"rows": rows})
+    assert "all 2 trained patterns end between 2.30 and 2.50 bits" in said
+    assert "differ by up to 0.08." in said

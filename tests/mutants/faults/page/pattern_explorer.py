@@ -38,4 +38,7 @@ FAULTS = {
          "the answers change places"),
         ('"bits": {name: sorted(each)', '"bits": {name: each', "no span of seeds"),
     ],
+    "grid_said": [
+        ("max(max(each) - min(each)", "min(max(each) - min(each)", "the least spread"),
+    ],
 }
