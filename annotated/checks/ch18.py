@@ -19,6 +19,7 @@ from annotated.checks.material import run_twice, stepped_in_pieces
     broken={
         "joined": "the model reads what is none of the pieces: joined, they don't fit",
         "together": "several pieces are in memory at once: when do you go backward?",
+        "attached": "the loss that you return still holds its graph",
     },
     tolerance=1e-4,
 )
@@ -51,7 +52,10 @@ loss = F
 loss.backward()
     loss.backward(); clip_grad_norm_(model.parameters(), clip)
         # the gradient is clipped before it's whole
-clip_grad_norm_(model.parameters(), clip) -> # the gradient isn't clipped
+clip_grad_norm_(model.parameters(), clip)
+    clip_grad_norm_(model.parameters(), clip / total)
+        # it's clipped before it's divided by the number of tokens
+    # the gradient isn't clipped
 loss.backward() -> loss.backward(); optimizer.step()
 optimizer.step()\n    return -> return
         # there's a step after each piece: asked for is a single one
@@ -347,12 +351,12 @@ one process -> 1, 1, 9, 2.0
 two processes, texts of equal length -> 2, 4, 4, 9.0
 two processes -> 2, 1, 9, 9.0
 two processes, and a gradient that's clipped -> 2, 1, 9, 1.0
-four processes -> 4, 1, 9, 1.5
+four processes -> 4, 1, 9, 9.0
 """)
 def _(draw, ranks, low, high, clip):
     gradient = Function("2 * (w - x).mean()", "w, x")
     rule = f"[(5 * i + {draw.integer(0, 11)} + 3 * seed) % n for i in range(n)]"
     lengths = [draw.integer(low, high) for _ in range(12)]
-    texts = [draw.normal() + draw.uniform(0, 0.5, n) for n in lengths]
-    given = draw.uniform(2, 3), texts, gradient, Function(rule, "n, seed")
-    return *given, ranks, clip
+    texts = [draw.normal(1) + draw.uniform(0, 0.5, n) for n in lengths]
+    weight, shuffle = torch.tensor(draw.number(2, 3)), Function(rule, "n, seed")
+    return weight, texts, gradient, shuffle, ranks, clip
