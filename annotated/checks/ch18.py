@@ -337,26 +337,23 @@ train.instead("""
     * len(part) for  # the sum over all tokens is left undivided
     * 1 / tokens for
         # each is a mean over its own tokens already: it's divided once more
-torch.stack(own) -> torch.stack([clipped(g) for g in own])
-        # what a process sends is clipped as well
-clipped(mean)
-    mean  # the gradient isn't clipped
+clipped(mean) -> mean  # the gradient isn't clipped
 shuffle(len(texts), epoch) -> shuffle(len(texts), epoch + 1)
         # the first epoch has the seed 0
 """)
 
 
 @train.each("""
-one process -> 1, 1, 9, 2.0
-two processes, texts of equal length -> 2, 4, 4, 9.0
-two processes -> 2, 1, 9, 9.0
+one process -> 1, 1, 9, 1.0
+two processes, texts of equal length -> 2, 4, 4, 99.0
+two processes -> 2, 1, 9, 99.0
 two processes, and a gradient that's clipped -> 2, 1, 9, 1.0
-four processes -> 4, 1, 9, 9.0
+four processes -> 4, 1, 9, 99.0
 """)
 def _(draw, ranks, low, high, clip):
     gradient = Function("2 * (w - x).mean()", "w, x")
     rule = f"[(5 * i + {draw.integer(0, 11)} + 3 * seed) % n for i in range(n)]"
     lengths = [draw.integer(low, high) for _ in range(12)]
-    texts = [draw.normal(1) + draw.uniform(0, 0.5, n) for n in lengths]
-    weight, shuffle = torch.tensor(draw.number(2, 3)), Function(rule, "n, seed")
+    texts = [2 * draw.normal(1) + draw.uniform(9, 9.5, n) for n in lengths]
+    weight, shuffle = torch.tensor(draw.number(8, 10)), Function(rule, "n, seed")
     return weight, texts, gradient, shuffle, ranks, clip
