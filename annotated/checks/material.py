@@ -7,14 +7,18 @@ exercise's ``broken`` has the hint.
 
 import math
 import re
+import sys
 from collections.abc import Callable
 from weakref import WeakSet
 
 import torch
 from torch import Tensor, nn
+from torch.autograd.graph import saved_tensors_hooks
 from torch.nn import functional as F
 from torch.optim.lr_scheduler import LambdaLR
 from torch.overrides import TorchFunctionMode
+
+from annotated.checks.calling import upstream
 
 
 class Refused(Exception):
@@ -597,3 +601,98 @@ def naming(answer: Callable, state: dict, layers: int) -> object:
         if not all(name in str(error) for name in odd):
             return "unnamed"
         raise
+
+
+# ---- chapter 18: pieces of a batch, and blocks that run twice -----------------
+
+
+def stepped_in_pieces(
+    answer: Callable,
+    tables: list[Tensor],
+    pieces: list[tuple[Tensor, Tensor]],
+    rate: float,
+    clip: float,
+) -> object:
+    """Let an answer take one step with a batch in pieces; its loss, and the weights."""
+    v, d = tables[0].shape
+    model = nn.Sequential(nn.Embedding(v, d), nn.Tanh(), nn.Linear(d, v, bias=False))
+    for parameter, table in zip(model.parameters(), tables, strict=True):
+        parameter.data = table.clone()
+        parameter.grad = torch.full_like(table, 0.1)  # of an evaluation, say
+    shapes, faults, marks = {x.shape for x, _ in pieces}, [], WeakSet()
+
+    def watch(module: nn.Module, given: tuple, logits: Tensor) -> Tensor:
+        if given[0].shape not in shapes:
+            faults.append("joined")
+        if not logits.requires_grad:
+            return logits
+        mark = Mark()
+        marks.add(mark)
+        if len(marks) > 1:
+            faults.append("together")
+        return Kept.apply(logits, mark)
+
+    model.register_forward_hook(watch)
+    optimizer = torch.optim.SGD(model.parameters(), lr=rate)
+    with torch.enable_grad():
+        loss = answer(model, optimizer, pieces, clip)
+    if getattr(loss, "requires_grad", False):
+        faults.append("attached")
+    if faults or not isinstance(loss, float | Tensor):
+        return faults[0] if faults else loss
+    weights = torch.cat([p.detach().flatten() for p in model.parameters()])
+    return {"loss": float(loss), "weights": weights}
+
+
+@torch.enable_grad()
+def run_twice(
+    answer: Callable,
+    f: Callable,
+    x: Tensor,
+    weights: list[Tensor],
+    learns: bool,
+    between: int,
+) -> object:
+    """Let an answer checkpoint a block, and see what it keeps, gives and draws.
+
+    Args:
+        learns: does x require a gradient?
+        between: so many numbers are drawn between the passes.
+    """
+    inputs = [x.clone().requires_grad_(learns)]
+    inputs += [weight.clone().requires_grad_() for weight in weights]
+    kept, ready = {}, False
+
+    def keep(tensor: Tensor) -> Tensor:
+        kept[tensor.untyped_storage().data_ptr()] = tensor
+        return tensor
+
+    def watched(*given: Tensor) -> Tensor:
+        nonlocal ready
+        frame = sys._getframe()
+        while frame := frame.f_back:
+            ready |= frame.f_globals.get("__name__") == "torch.utils.checkpoint"
+        return f(*given)
+
+    torch.rand(2)  # not where a fresh seed stands
+    with saved_tensors_hooks(keep, lambda tensor: tensor):
+        y = answer(watched, *inputs)
+    if ready or not isinstance(y, Tensor):
+        return "ready" if ready else y
+    if not y.requires_grad:
+        return "flat"
+    for tensor in (*inputs, y):
+        kept.pop(tensor.untyped_storage().data_ptr(), None)
+    if sum(map(Tensor.numel, kept.values())) > sum(map(Tensor.numel, inputs)):
+        return "kept"
+    drawn = [torch.rand(4)]
+    torch.rand(between)
+    try:
+        (y * upstream(y)).sum().backward()
+    except RuntimeError as error:
+        if "element 0 of tensors" in str(error):
+            return "off"
+        raise
+    drawn.append(torch.rand(4))
+    gradients = [one.grad for one in inputs if one.requires_grad]
+    return {"value": y.detach(), "gradients": gradients, "drawn": drawn}

@@ -1,0 +1,359 @@
+"""The exercises of chapter 18; ``__init__.py`` says how one is written."""
+
+from itertools import pairwise
+
+import torch
+from torch.nn import functional as F
+from torch.nn.utils import clip_grad_norm_
+
+from annotated.checks import Function, exercise, faults
+from annotated.checks.material import run_twice, stepped_in_pieces
+
+# ---- a step in pieces --------------------------------------------------------
+
+
+@exercise(
+    "ch18-pieces",
+    "expected the step, and the loss, of all pieces as one batch",
+    through=stepped_in_pieces,
+    broken={
+        "joined": "the model reads what is none of the pieces: joined, they don't fit",
+        "together": "several pieces are in memory at once: when do you go backward?",
+        "attached": "the loss that you return still holds its graph",
+    },
+    tolerance=1e-4,
+)
+def step_in_pieces(model, optimizer, pieces, clip):
+    optimizer.zero_grad()
+    total, losses = sum((y != -100).sum() for _, y in pieces), []
+    for x, y in pieces:
+        loss = F.cross_entropy(model(x).mT, y) * (y != -100).sum() / total
+        loss.backward()
+        losses.append(loss.item())
+    clip_grad_norm_(model.parameters(), clip)
+    optimizer.step()
+    return sum(losses)
+
+
+step_in_pieces.instead(r"""
+* (y != -100).sum() / total
+    / len(pieces)  # that's a mean of means: a piece with more tokens has to count more
+    # the pieces are added up as they are
+    * (y != -100).sum()  # that's a sum over all tokens: by what is it divided?
+    * y.numel() / sum(y.numel() for _, y in pieces)
+        # pieces count by their tokens, but padding is counted, too
+    * (y != -100).sum() / sum(y.numel() for _, y in pieces)
+        # the sum is divided by a number of tokens that includes padding
+optimizer.zero_grad()
+    # the gradient that was there before is still in your step
+loss = F
+    optimizer.zero_grad(); loss = F
+        # the gradient of the last piece alone is left: it's cleared in between
+loss.backward()
+    loss.backward(); clip_grad_norm_(model.parameters(), clip)
+        # the gradient is clipped before it's whole
+clip_grad_norm_(model.parameters(), clip)
+    clip_grad_norm_(model.parameters(), clip / total)
+        # it's clipped before it's divided by the number of tokens
+    # the gradient isn't clipped
+loss.backward() -> loss.backward(); optimizer.step()
+optimizer.step()\n    return -> return
+        # there's a step after each piece: asked for is a single one
+return sum(losses)
+    return sum(losses) / len(pieces)
+        # the step is right, but the loss is divided once too often
+""")
+
+
+@step_in_pieces.each("""
+two pieces of equal length -> [[4], [4]], 9
+three tokens and one -> [[3], [1]], 9
+pieces of several rows, with padding -> [[5, 1], [2, 4, 3], [6]], 9
+a gradient that has to be clipped -> [[5, 1], [2, 4, 3], [6]], 0.1
+""")
+def _(draw, rows, clip):
+    v, pieces = 5, []
+    for lengths in draw.shuffled(rows):
+        tokens, targets = draw.integers(0, v - 1, 2, len(lengths), max(lengths))
+        here = torch.arange(max(lengths)) < torch.tensor(lengths)[:, None]
+        pieces.append((tokens * here, targets.masked_fill(~here, -100)))
+    tables = [draw.normal(v, 3), draw.normal(v, 3)]
+    return tables, pieces, draw.number(0.5, 1.5), clip
+
+
+# ---- a step in float16 -------------------------------------------------------
+
+
+@exercise(
+    "ch18-scaler",
+    "expected the step of the true gradients, clipped, or none if one of them isn't "
+    "finite; then the scale, and how many good steps there have been with it",
+    tolerance=1e-4,
+)
+def scaler_step(weights, gradients, scale, good, rate, clip, patience):
+    true = [g.to(weights[0]) / scale for g in gradients]
+    flat = torch.cat([g.flatten() for g in true])
+    if not flat.isfinite().all():
+        return weights, scale / 2, 0
+    factor = (clip / flat.norm()).clamp(max=1.0)
+    pairs = zip(weights, true, strict=True)
+    weights = [w - rate * factor * g for w, g in pairs]
+    good += 1
+    if good == patience:
+        scale, good = scale * 2, 0
+    return weights, scale, good
+
+
+scaler_step.instead(r"""
+g.to(weights[0]) / scale for
+    g.to(weights[0]) for  # the gradients are still multiplied by the scale
+    (g.half() / scale).to(weights[0]) for
+        # in float16, a gradient that's divided again is lost again: which precision
+        does the division need?
+(clip / flat.norm())
+    (clip / (flat * scale).norm())
+        # it's clipped while it's still multiplied by the scale
+.clamp(max=1.0)
+    # a gradient that's shorter than `clip` stays as it is: yours is made longer
+factor * g for -> (clip / g.norm()).clamp(max=1.0) * g for
+        # the norm is that of all gradients together: you clip each by its own
+factor * g for -> g for  # the gradient isn't clipped
+if not flat.isfinite().all()
+    if False  # a number isn't finite, and the weights are ruined: it may be infinite
+        or NaN, and in any of the gradients
+weights, scale / 2, 0
+    weights, scale, 0  # after an overflow the scale is halved
+    weights, scale / 2, good
+        # after an overflow, good steps are counted from 0 again
+    [w - rate * g if g.isfinite().all() else w for w, g in zip(weights, true)], scale
+        / 2, 0  # the step is left out as a whole, for finite gradients, too
+good == patience
+    False  # this was the last of `patience` good steps, and the scale isn't doubled
+    good == patience - 1  # the scale doubles one step too early
+    good > 0  # the scale doubles after `patience` good steps, not after each
+scale * 2, 0 -> scale * 2, good
+        # after doubling, good steps are counted from 0 again
+""")
+
+
+@scaler_step.each("""
+the example -> 4, 0, 1, 5
+a gradient that needn't be clipped -> 1024, 2, 1, 1e9
+a gradient that has to be clipped -> 1024, 0, 1, 0.5
+a gradient that float16 can't hold without its scale -> 65536, 1, 1e-8, 1e9
+the step before the scale doubles -> 1024, 3, 1, 1e9
+the step after which the scale doubles -> 1024, 4, 1, 1e9
+a number that's infinite, in the last gradient -> 65536, 2, 0.1, 1e9, "-inf"
+a number that's NaN -> 65536, 2, 0.1, 1e9, "nan"
+an overflow in what would be the last good step -> 65536, 4, 0.1, 1e9, "inf"
+""")
+def _(draw, scale, good, size, clip, number=None):
+    shapes = [[2], [2]] if scale == 4 else [draw.sizes(2), draw.sizes(1)]
+    weights = [draw.normal(*shape) for shape in shapes]
+    gradients = [(draw.normal(*shape) * size * scale).half() for shape in shapes]
+    if scale == 4:
+        gradients = [*torch.tensor([[24.0, 0.0], [0.0, 32.0]]).half()]
+    if number:
+        gradients[1][0] = float(number)
+    return weights, gradients, float(scale), good, 1 / size, clip * size, 5
+
+
+# ---- checkpoint a block ------------------------------------------------------
+
+
+@exercise(
+    "ch18-checkpoint",
+    "expected what f gives, its gradients with the same random numbers, and a "
+    "generator that goes on as if f had run once",
+    through=run_twice,
+    broken={
+        "ready": "PyTorch's own checkpoint is what you build here",
+        "flat": "no gradient reaches the weights if x needs none: are they inputs of "
+        "your Function?",
+        "kept": "what f computes on the way forward is still in memory",
+        "off": "gradients are off in a backward pass, so nothing can be differentiated",
+    },
+    tolerance=1e-4,
+)
+def checkpointed(f, x, *weights):
+    class Checkpoint(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, *inputs):
+            ctx.state = torch.get_rng_state()
+            ctx.save_for_backward(*inputs)
+            return f(*inputs)
+
+        @staticmethod
+        def backward(ctx, upstream):
+            now = torch.get_rng_state()
+            torch.set_rng_state(ctx.state)
+            inputs = [one.detach().requires_grad_() for one in ctx.saved_tensors]
+            with torch.enable_grad():
+                y = f(*inputs)
+            torch.set_rng_state(now)
+            return torch.autograd.grad(y, inputs, upstream)
+
+    return Checkpoint.apply(x, *weights)
+
+
+checkpointed.instead(r"""
+torch.set_rng_state(ctx.state)
+    # in the second pass f draws other random numbers
+return f(*inputs) -> y = f(*inputs); ctx.state = torch.get_rng_state(); return y
+        # in the second pass f draws what comes after its first numbers
+torch.set_rng_state(now)
+    # the generator goes on from the second pass: put it back to where it stood
+inputs, upstream)
+    inputs, torch.ones_like(y))  # the gradient that comes from above isn't used
+return f(*inputs) -> y = f(*inputs); torch.set_rng_state(ctx.state); return y
+        # after the forward pass, the generator has to go on as if f had been called
+return torch.autograd.grad(y, inputs, upstream)
+    return torch.autograd.grad(y, inputs[0], upstream) + (None,) * len(weights)
+        # the weights get no gradient
+""")
+
+
+@checkpointed.each("""
+nothing random -> "1", True, 3
+dropout, and nothing drawn between the passes -> "DROP", True, 0
+dropout, and random numbers drawn between the passes -> "DROP", True, 5
+an x that needs no gradient -> "DROP", False, 2
+""")
+def _(draw, factor, learns, between):
+    # (a dropout of PyTorch's would depend on the precision)
+    factor = factor.replace("DROP", "2 * (torch.rand(len(x), a.shape[1]) < 0.5)")
+    f = Function(f"((x @ a).tanh() * {factor}) @ b", "x, a, b")
+    d, e = draw.sizes(2)
+    weights = [draw.normal(d, 16), draw.normal(16, e)]
+    return f, draw.normal(30, d), weights, learns, between
+
+
+# ---- where does the memory go? -----------------------------------------------
+
+
+@exercise(
+    "ch18-memory",
+    "expected bytes of parameters, gradients, Adam's averages and activations, in each "
+    "process",
+    tolerance=1e-12,
+)
+def training_bytes(widths, rows, precision, shards, stage):
+    count = sum(d * e + e for d, e in pairwise(widths))
+    weight, gradient, activation, loss = {
+        "float32": (4, 4, 4, 4),
+        "mixed": (4 + 2, 4, 2, 4),
+        "bfloat16": (2, 2, 2, 2),
+    }[precision]
+    share = -(-count // shards)
+    return (
+        weight * (share if stage >= 3 else count),
+        gradient * (share if stage >= 2 else count),
+        2 * gradient * (share if stage >= 1 else count),
+        rows * (activation * sum(widths[:-1]) + loss * widths[-1]),
+    )
+
+
+training_bytes.instead("""
+d * e + e
+    d * e  # each layer has biases as well
+    d * e + d  # a layer from d to e has e biases, one for each output
+4 + 2
+    4  # mixed: the copy in bfloat16 counts as well
+(4 + 2, 4, 2, 4)
+    (4 + 2, 2, 2, 4)  # mixed: gradients belong to the weights in float32
+    (4 + 2, 4, 2, 2)  # mixed: the loss keeps its numbers in float32
+-(-count // shards)
+    count // shards  # the last part is filled up, so that all are equally large
+stage >= 3
+    stage >= 1  # stage 1 divides the averages alone; each process has all parameters
+stage >= 2
+    stage == 2  # stage 3 divides what stage 2 divides, and more
+2 * gradient
+    gradient  # Adam keeps two averages for each parameter
+rows * (activation * sum(widths[:-1]) + loss * widths[-1])
+    rows * activation * sum(widths[:-1])  # what the loss keeps is missing
+    rows * (activation * sum(widths[1:-1]) + loss * widths[-1])
+        # the first layer keeps what it reads as well: its weights need it
+    rows * (activation * (sum(widths[:-1]) + sum(widths[1:-1])) + loss * widths[-1])
+        # what a ReLU gives is what the next layer reads: it's one tensor
+    -(-rows // shards) * (activation * sum(widths[:-1]) + loss * widths[-1])
+        # `rows` are those of one process: they aren't divided once more
+""")
+
+
+@training_bytes.each("""
+the example -> "float32", 1, 0
+mixed precision -> "mixed", 1, 0
+all in bfloat16 -> "bfloat16", 1, 0
+stage 1 -> "float32", 3, 1
+stage 2 -> "mixed", 4, 2
+stage 3, mixed -> "mixed", 5, 3
+stage 3 in bfloat16, where a part has to be filled up -> "bfloat16", 64, 3
+""")
+def _(draw, precision, shards, stage):
+    if (precision, shards) == ("float32", 1):
+        return [784, 1000, 10], draw.choice([64, 128]), precision, 1, 0
+    widths = [draw.integer(5, 90) for _ in range(draw.integer(3, 6))]
+    return widths, draw.integer(100, 199), precision, shards, stage
+
+
+# ---- find the fault ----------------------------------------------------------
+
+
+@exercise(
+    "ch18-fault",
+    "expected after each epoch the weight that one process has, which reads all rows",
+    faults("""
+* len(part) / tokens for -> * 1 / ranks for
+        # a process with few tokens and one with many: how much does each count?
+clipped(mean) -> mean
+gradient(weight, part) * -> clipped(gradient(weight, part)) *
+        # which gradient has the norm that `clip` limits?
+shuffle(len(texts), epoch) -> shuffle(len(texts), 0)
+        # which rows come first in the second epoch?
+"""),
+)
+def train(weight, texts, gradient, shuffle, ranks, clip):
+    def clipped(g):
+        return g * (clip / g.norm()).clamp(max=1.0)
+
+    weights = []
+    for epoch in range(3):
+        order = shuffle(len(texts), epoch)
+        for start in range(0, len(texts), 4):
+            rows = order[start : start + 4]
+            shares = [rows[rank::ranks] for rank in range(ranks)]
+            parts = [torch.cat([texts[i] for i in share]) for share in shares]
+            tokens = sum(len(part) for part in parts)
+            own = [gradient(weight, part) * len(part) / tokens for part in parts]
+            mean = torch.stack(own).sum(dim=0)
+            weight = weight - 0.1 * clipped(mean)
+        weights.append(weight)
+    return weights
+
+
+train.instead("""
+* len(part) / tokens for
+    * len(part) for  # the sum over all tokens is left undivided
+    * 1 / tokens for
+        # each is a mean over its own tokens already: it's divided once more
+clipped(mean) -> mean  # the gradient isn't clipped
+shuffle(len(texts), epoch) -> shuffle(len(texts), epoch + 1)
+        # the first epoch has the seed 0
+""")
+
+
+@train.each("""
+one process -> 1, 1, 9, 1.0
+two processes, texts of equal length -> 2, 4, 4, 99.0
+two processes -> 2, 1, 9, 99.0
+two processes, and a gradient that's clipped -> 2, 1, 9, 1.0
+four processes -> 4, 1, 9, 99.0
+""")
+def _(draw, ranks, low, high, clip):
+    gradient = Function("2 * (w - x).mean()", "w, x")
+    rule = f"[(5 * i + {draw.integer(0, 11)} + 3 * seed) % n for i in range(n)]"
+    lengths = [draw.integer(low, high) for _ in range(12)]
+    texts = [2 * draw.normal(1) + draw.uniform(9, 9.5, n) for n in lengths]
+    weight, shuffle = torch.tensor(draw.number(8, 10)), Function(rule, "n, seed")
+    return weight, texts, gradient, shuffle, ranks, clip
