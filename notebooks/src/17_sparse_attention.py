@@ -50,7 +50,7 @@ patterns.one_query()
 # The module has these and the others of the first picture as a `Pattern`, which answers for any two positions, and gives the mask when asked:
 
 # %%
-from annotated.sparse import fixed_patterns, local_pattern, strided_patterns
+from annotated.sparse import local_pattern, strided_patterns
 
 near, every = strided_patterns(stride=4)
 print(near(torch.tensor(13), torch.tensor([9, 10])))

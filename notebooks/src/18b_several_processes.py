@@ -113,7 +113,8 @@ wire = 2 * ch18b.bytes_exchanged(record["parameters"], 2)
 say(
     f"For the copy model, P = {record['parameters']:,}, so two processes should send "
     f"{wire:,.0f} bytes in all. The computer's own network device counted "
-    f"{record['bytes']:,}, {record['bytes'] / wire - 1:.1%} more: every packet has a header."
+    f"{record['bytes']:,}, {record['bytes'] / wire - 1:.1%} more: every packet has "
+    "a header."
 )
 
 # %% Proof: bytes by the formula tags=["hide-input", "proof"]
