@@ -29,8 +29,8 @@ i, j = torch.arange(t)[:, None], torch.arange(t)
 past = j <= i
 masks = {
     "window": past & (i - j < stride),  # the last l
-    "every l-th": past & ((i - j) % stride == 0),  # counted back from the query
-    "a stretch": past & (i // stride == j // stride),  # the text is cut into stretches
+    "every l-th": past & ((i - j) % stride == 0),  # back from the query
+    "a stretch": past & (i // stride == j // stride),  # of the text
     "ends of stretches": past & (j % stride == stride - 1),
 }
 for name, mask in masks.items():
@@ -76,6 +76,7 @@ ch17.check_counts((16, 4), (60, 6), (256, 16), (300, 25))
 # %% [markdown]
 # **How far it reaches.** After one layer, a position has heard from those that it saw. In the second layer it sees some who have heard from others, and so on. And its own residual stream keeps what it had. So multiply the masks, as matrices,
 # each with ones on the diagonal, and ask where the product isn't zero:
+
 
 # %%
 def heard_after(layers):  # a mask for each layer
@@ -169,9 +170,10 @@ say(grid_said(grid))
 
 # %%
 def windowed(q, k, v, w):  # (t, k) each; w divides t
-    rows = torch.arange(len(q)).view(-1, w)  # (chunks, w): queries of each chunk
-    seen = torch.cat([rows - w, rows], dim=1)  # (chunks, 2w) of each chunk
-    keys, values = k[seen.clamp(min=0)], v[seen.clamp(min=0)]  # (chunks, 2w, k)
+    rows = torch.arange(len(q)).view(-1, w)  # (chunks, w)
+    seen = torch.cat([rows - w, rows], dim=1)  # (chunks, 2w)
+    place = seen.clamp(min=0)
+    keys, values = k[place], v[place]  # (chunks, 2w, k)
     scores = q[rows] @ keys.mT / k.shape[-1] ** 0.5  # (chunks, w, 2w)
     i, j = rows[:, :, None], seen[:, None, :]
     allowed = (j >= 0) & (j <= i) & (i - j < w)
