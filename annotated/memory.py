@@ -26,8 +26,8 @@ from annotated.gpt2 import count_parameters
 PRECISIONS = {"float32": (4, 4), "mixed": (4, 2), "bfloat16": (2, 2)}
 #: numbers that an optimiser keeps of each parameter; AdamW is as Adam
 OPTIMIZERS = {"adam": 2, "sgd": 0}
-#: tensors of the inner width that a network's backward pass needs: what enters a GELU
-#: and what leaves it; of a ReLU, one is enough
+# tensors of the inner width that a network's backward pass needs: what enters a GELU
+# and what leaves it; of a ReLU, one is enough
 INNER = {"relu": 1, "gelu": 2, "gelu_tanh": 2}
 
 

@@ -62,7 +62,7 @@ def training(
         rate: the highest one.
         seed: of windows and dropout.
         steps: number of steps.
-        precision: of :class:`torch.autocast`, if any.
+        precision: of ``torch.autocast``, if any.
     """
     schedule = OneCycleLR(optimizer, rate, total_steps=steps, pct_start=0.1)
     length, size = LARGE_RECIPE.model["max_len"], LARGE_RECIPE.batch

@@ -16,7 +16,7 @@ from torch.autograd.function import once_differentiable
 
 from annotated import require
 
-#: takes positions of queries and keys, gives True where one sees the other
+# takes positions of queries and keys, gives True where one sees the other
 Sees = Callable[[Tensor, Tensor], Tensor]
 
 

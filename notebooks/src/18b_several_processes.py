@@ -220,7 +220,7 @@ print(found["waits"].split("] ")[-1])
 # ```python
 # with Join([model]):
 #     for batch in own_batches:
-#         …
+#         ...
 # ```
 #
 # What is the average, then? Every batch here has the gradient −4, and process 1 sees:
