@@ -125,8 +125,6 @@ weights, scale / 2, 0
     weights, scale, 0  # after an overflow the scale is halved
     weights, scale / 2, good
         # after an overflow, good steps are counted from 0 again
-    [w - rate * g if g.isfinite().all() else w for w, g in zip(weights, true)], scale
-        / 2, 0  # the step is left out as a whole, for finite gradients, too
 good == patience
     False  # this was the last of `patience` good steps, and the scale isn't doubled
     good == patience - 1  # the scale doubles one step too early

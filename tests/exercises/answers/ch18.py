@@ -28,15 +28,8 @@ def step_in_pieces(model, optimizer, pieces, clip):
 WRONG["ch18-pieces"] = r"""
 reduction="sum" -> reduction="mean"
 loss = loss / total -> loss = loss / len(pieces)  # a mean of means
-loss = loss / total -> # by what is it divided
 (targets != -100).sum() for -> targets.numel() for  # that includes padding
-optimizer.zero_grad() -> # the gradient that was there before
-loss.backward()
-    optimizer.zero_grad(); loss.backward()  # the last piece alone is left
-    loss.backward(); torch.nn.utils.clip_grad_norm_(model.parameters(), clip)
-        # before it's whole
-loss.backward() -> loss.backward(); optimizer.step()
-optimizer.step()\n    return -> return  # a step after each piece
+loss.backward() -> optimizer.zero_grad(); loss.backward()  # the last piece alone
 losses = [] -> losses, logits = [], [model(x) for x, _ in pieces]
         # when do you go backward
 """
@@ -61,14 +54,9 @@ def scaler_step(weights, gradients, scale, good, rate, clip, patience):
 
 WRONG["ch18-scaler"] = r"""
 g.float() / scale -> (g / scale).float()  # which precision does the division need
-clip / flat.norm() -> clip / (scale * flat).norm()  # while it's still multiplied
 .clamp(max=1.0) -> # yours is made longer
 not flat.isfinite().all() -> flat.isnan().any()  # infinite or NaN
-not flat.isfinite().all() -> not true[0].isfinite().all()  # in any of the gradients
 scale / 2, 0 -> scale / 2, good  # counted from 0 again
-2 * scale, 0 -> 2 * scale, good  # after doubling
-good == patience -> good > patience  # isn't doubled
-return weights, scale, good -> return weights, scale  # expected 3 values
 """
 
 # ---- checkpoint a block ------------------------------------------------------
