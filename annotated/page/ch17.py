@@ -150,7 +150,10 @@ def heard_picture(
         heard: after the last layer.
         masks: of the layers, causal ones.
     """
-    shown = [(board(mask), f"layer {n}", "") for n, mask in enumerate(masks, start=1)]
+    shown = [
+        (board(mask), f"layer {n}", f"{int(mask.sum())} pairs")
+        for n, mask in enumerate(masks, start=1)
+    ]
     pairs, whole = int(heard.sum()), len(heard) * (len(heard) + 1) // 2
     words = f"{pairs} of {whole} pairs"
     return gallery(

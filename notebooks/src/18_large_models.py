@@ -567,8 +567,16 @@ ch18.check_pitfalls(parts, whole)
 # %% [markdown]
 # ## 18.8 Exercises
 #
-# In the [exercises](exercises/18_large_models.ipynb) you accumulate rows with unequal numbers of tokens, find what overflows in float16, checkpoint a block by hand, count bytes, and find the fault in a step of two processes. (For Colab:
-# `notebooks/exercises/18_large_models.ipynb`.)
+# You'll find them, with checks and folded solutions, on the
+# [page of exercises](../book/exercises/18_large_models.ipynb), and in a notebook of their
+# own (`notebooks/exercises/18_large_models.ipynb`).
+#
+# 1. **A step in pieces.** The step of a batch that doesn't fit.
+# 2. **A step in float16.** What a gradient scaler does.
+# 3. **Checkpoint a block.** Forget what it computes, and compute it again.
+# 4. **Where does the memory go?** The bytes of a training step.
+# 5. **Find the fault.** Two processes, and another model than one would have trained.
+# 6. **In words.** Four messages from people who are stuck.
 #
 # **Quick questions**
 #
