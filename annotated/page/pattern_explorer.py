@@ -131,8 +131,8 @@ def grid_said(record: Mapping[str, Any]) -> str:
         f"Did you look at the bits? They hardly differ: all {len(bits)} trained "
         f"patterns end between {min(everything):.2f} and {max(everything):.2f} bits "
         f"per character, and seeds of the same pattern differ by up to {seeds:.2f}. "
-        "In two layers that read 64 characters of code, two keys for each query do about "
-        "as well as 32. Section 17.5 has a task for which the pattern decides."
+        "In two layers that read 64 characters of code, two keys for each query do "
+        "about as well as 32. Section 17.5 has a task for which the pattern decides."
     )
 
 
