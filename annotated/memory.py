@@ -34,8 +34,8 @@ INNER = {"relu": 1, "gelu": 2, "gelu_tanh": 2}
 class MemoryUse(NamedTuple):
     """Bytes in use at one moment, by what they are for."""
 
-    parameters: int
-    gradients: int
+    parameters: int  #: the weights themselves
+    gradients: int  #: of the parameters
     optimizer: int  #: what it keeps from step to step
     activations: int  #: what the backward pass will need
     temporary: int  #: gone soon after
@@ -206,7 +206,7 @@ def largest_batch(config: GPTConfig, length: int, room: float, **options: Any) -
 
 
 def checkpoint_blocks(model: GPT) -> GPT:
-    """Let a model keep the inputs of its blocks alone, and return it.
+    """Return a model, which from now on keeps the inputs of its blocks alone.
 
     The backward pass calls each block once more (Chen et al., 2016).
 

@@ -193,7 +193,7 @@ SIGHT = {
 }
 
 
-def sight_figure(image: Bool[Tensor, "16 16"], row: int = 9, column: int = 9) -> Html:
+def sight_figure(image: Bool[Tensor, "_ _"], row: int = 9, column: int = 9) -> Html:
     """Draw what the prediction of one pixel sees under each pattern.
 
     Args:

@@ -129,7 +129,7 @@ class Drawing:
         Args:
             left: x of the matrix's left side.
             top: y of its upper side.
-            mask: its rows; from above, each from the left.
+            mask: its rows, ``(t, s)``; from above, each from the left.
             size: from one square to the next; a twelfth of it stays free.
             color: one of the look's terms.
             shade: how strong the color is, from 0 to 1.

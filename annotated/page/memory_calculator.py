@@ -102,7 +102,11 @@ def memory_bytes(state: Mapping[str, Any]) -> dict[str, int]:
 
 
 def memory_calculator() -> Html:
-    """Show what a training step takes, for published models and the reader's own."""
+    """Show what a training step takes, for published models and the reader's own.
+
+    Returns:
+        The calculator, for a cell to show.
+    """
     begin = MODELS[START["model"]] | START
     states = [START | sizes | {"model": name} for name, sizes in MODELS.items()]
     for precision in PRECISIONS:

@@ -68,7 +68,7 @@ def two_processes() -> dict[str, Any]:
 
 
 def experiments() -> dict[str, Any]:
-    """Do all of it, in one of two processes."""
+    """Return what all of it finds, in one of two processes."""
     torch.set_num_threads(1)
     distributed.init_process_group("gloo", timeout=timedelta(seconds=60))
     found = averaged() | accumulated() | {"joined": joined()}
@@ -85,17 +85,29 @@ def small_model() -> nn.Module:
 
 
 def losses(model: nn.Module, numbers: Tensor) -> Tensor:
-    """Return (w·x − 2)² for each of the ``numbers`` x: its slope at w = 0 is −4x."""
+    """Return (w·x − 2)² for each number x: its slope at w = 0 is −4x.
+
+    Args:
+        model: w, as :func:`small_model` makes it.
+        numbers: the x, ``(tokens,)``.
+    """
     return (model(numbers[:, None])[:, 0] - 2) ** 2
 
 
 def share_of(rank: int) -> Tensor:
-    """Return the tokens of a process: few ones, or many threes."""
+    """Return the tokens of a process, ``(tokens,)``: few ones, or many threes.
+
+    Args:
+        rank: of the process.
+    """
     return torch.ones(SHORT) if rank == 0 else torch.full((LONG,), 3.0)
 
 
 def averaged() -> dict[str, Any]:
-    """Take one step with shares of unequal size, as DDP does it and as it should be."""
+    """Return the gradients of unequal shares, as DDP has them and as they should be.
+
+    And what the parameter is after a step, to see that the copies agree.
+    """
     rank, n = distributed.get_rank(), distributed.get_world_size()
     own, found = share_of(rank), {}
     count = torch.tensor(float(len(own)))
@@ -134,7 +146,15 @@ def accumulated() -> dict[str, Any]:
 def counting(
     sizes: list[int], bucket: distributed.GradBucket
 ) -> torch.futures.Future[Tensor]:
-    """Note how many bytes of gradients a ``bucket`` has, and exchange it as always."""
+    """Note how many bytes of gradients a bucket has, and exchange it as always.
+
+    Args:
+        sizes: where they are noted.
+        bucket: gradients that are exchanged together.
+
+    Returns:
+        What will be their mean over all processes, of the shape of the bucket.
+    """
     sizes.append(bucket.buffer().numel() * bucket.buffer().element_size())
     return allreduce_hook(None, bucket)
 
@@ -169,14 +189,18 @@ def checkpointed() -> dict[str, float]:
 
 
 class UsedTwice(nn.Module):
-    """A layer that is applied twice, checkpointed each time."""
+    """A layer that is applied twice, checkpointed each time (chapter 18).
+
+    Args:
+        reentrant: which of PyTorch's two kinds of checkpoint.
+    """
 
     def __init__(self, reentrant: bool):
         super().__init__()
         self.layer, self.reentrant = nn.Linear(4, 4), reentrant
 
     def forward(self, x: Tensor) -> Tensor:
-        """Return ``x`` after both times."""
+        """Return ``x``, ``(…, 4)``, after both times."""
         for _ in range(2):
             x = checkpoint(self.layer, x, use_reentrant=self.reentrant)
         return x

@@ -78,7 +78,11 @@ def pairs_of(state: Mapping[str, Any], t: int) -> int:
 
 
 def first_heard(state: Mapping[str, Any]) -> Int[Tensor, "t t"]:
-    """Return after how many layers i has first heard from j; 0 if it never does."""
+    """Return after how many layers i has first heard from j; 0 if it never does.
+
+    Args:
+        state: of the controls.
+    """
     heard = reach([pattern_of(state).mask(POSITIONS)], POSITIONS)
     layer = torch.arange(1, POSITIONS + 1)[:, None, None]
     after = layer.expand_as(heard).masked_fill(~heard, POSITIONS + 1).amin(0)
@@ -155,7 +159,11 @@ def fewest(causal: bool, layers: int = 2) -> tuple[int, dict[str, Any]]:
 
 
 def said(state: Mapping[str, Any]) -> str:
-    """Return a pattern in words."""
+    """Return a pattern in words.
+
+    Args:
+        state: of the controls.
+    """
     stride, some = state["stride"], state["global"]
     parts = [f"a window of {state['window']}"]
     parts += [f"{stride} key"] if stride != "none" else []
@@ -170,6 +178,9 @@ def pattern_explorer(record: Mapping[str, Any], long: int = 16_384) -> Html:
     Args:
         record: of ``benchmarks/ch17_pattern_grid.py``.
         long: number of positions whose work is counted.
+
+    Returns:
+        The explorer, for a cell to show.
     """
     bits = trained(record)
     checks = []

@@ -49,7 +49,7 @@ def named(length: int, stride: int, causal: bool = True) -> dict[str, Pattern]:
 
 
 def share(part: int, whole: int) -> str:
-    """Return a part of a whole in percent; it's 100 % only if it's all."""
+    """Return a ``part`` of a ``whole`` in percent; it's 100 % only if it's all."""
     percent = 100 if part == whole else min(99, round(100 * part / whole))
     return f"{percent}\u00a0%"
 
@@ -79,6 +79,12 @@ def gallery(
         columns: how many stand side by side.
         alt: what they show, in words.
         caption: text below.
+
+    Returns:
+        The drawings, for a cell to show.
+
+    Raises:
+        ValueError: if the alternative text says nothing.
     """
     shown = {"groups": list(groups), "columns": columns, "caption": caption}
     return Html(render("gallery", alt=require_alt(alt), **shown))
@@ -93,6 +99,9 @@ def hero(length: int = 24, stride: int = 4) -> Html:
     Args:
         length: number t of positions.
         stride: l; the window has as many keys.
+
+    Returns:
+        The picture, for a cell to show.
     """
     panels, said, full = [], [], length * (length + 1) // 2
     for name, pattern in named(length, stride).items():
@@ -124,6 +133,9 @@ def one_query(length: int = 16, stride: int = 4, query: int = 13) -> Html:
         length: number t of positions.
         stride: l of strided attention.
         query: its position.
+
+    Returns:
+        The picture, for a cell to show.
     """
     near, every = (pattern.mask(length)[0, 0] for pattern in strided_patterns(stride))
     drawing, cell, left = Drawing(350, 232), 21, 7
@@ -190,6 +202,9 @@ def reach_figure(length: int = 64, stride: int = 8) -> Html:
     Args:
         length: number t of positions.
         stride: l; the window has as many keys.
+
+    Returns:
+        The figure, for a cell to show.
     """
     last = -(-(length - 1) // (stride - 1))  # a window's
     figure, panels = plt.subplots(1, 2, figsize=(8.6, 3.4), sharey=True)
@@ -231,6 +246,9 @@ def reach_table(length: int = 64, stride: int = 8) -> Html:
     Args:
         length: number t of positions, a multiple of the stride.
         stride: l; the window has as many keys.
+
+    Returns:
+        The table, for a cell to show.
     """
     rows, both = [], compared(length, stride, False)
     for name, pattern in compared(length, stride).items():
@@ -251,12 +269,16 @@ def reach_table(length: int = 64, stride: int = 8) -> Html:
 def uses(
     length: int, stride: int, *, paper: bool = False
 ) -> dict[str, tuple[list[Tensor], list[Tensor]]]:
-    """Return the three uses of strided attention: what is drawn, and masks by layer.
+    """Return three uses of strided attention by name, drawn and as masks.
 
     Args:
         length: number t of positions.
         stride: l.
         paper: whether the near step has the key at i − l as well, as in the paper.
+
+    Returns:
+        Of each use, what is drawn, ``(t, t)`` each, and a mask for each layer, or one
+        for all: ``(t, t)``, or ``(1, 2, t, t)`` if the two heads differ.
     """
     near, every = strided_patterns(stride)
     near = local_pattern(stride + 1) if paper else near
@@ -275,6 +297,9 @@ def three_strided(length: int = 16, stride: int = 4) -> Html:
     Args:
         length: number t of positions.
         stride: l.
+
+    Returns:
+        The picture, for a cell to show.
     """
     groups, said, whole = [], [], length * (length + 1) // 2
     for name, (drawn, masks) in uses(length, stride).items():

@@ -57,7 +57,8 @@ def training(
     Args:
         model: what learns.
         ids: the text.
-        step: gets each loss: it has to backpropagate and to change the weights.
+        step: gets each loss, a tensor of one number: it has to backpropagate and to
+            change the weights.
         optimizer: whose rate is scheduled.
         rate: the highest one.
         seed: of windows and dropout.
@@ -81,7 +82,14 @@ def training(
 def plain_step(
     model: nn.Module, optimizer: torch.optim.Optimizer
 ) -> Callable[[Tensor], None]:
-    """Return a step that clips the gradient of a ``model`` at 1, and updates."""
+    """Return a step that takes a loss, clips the gradient at 1, and updates.
+
+    The loss is a tensor of one number.
+
+    Args:
+        model: whose gradient is clipped.
+        optimizer: of its parameters.
+    """
 
     def step(loss: Tensor) -> None:
         loss.backward()
@@ -117,6 +125,8 @@ def scaled_step(
 ) -> Callable[[Tensor], None]:
     """Return a step that scales the loss, clips and updates, in one of two orders.
 
+    The loss is a tensor of one number.
+
     Args:
         model: whose gradient is clipped.
         optimizer: of its parameters.
@@ -141,9 +151,9 @@ def scaled_step(
 
 @require.shapes
 def stochastic_bfloat16(
-    x: Float[Tensor, "*any"], generator: torch.Generator | None = None
-) -> Float[Tensor, "*any"]:
-    """Round up or down at random, so that the mean is ``x``.
+    x: Float[Tensor, "*batch"], generator: torch.Generator | None = None
+) -> Float[Tensor, "*batch"]:
+    """Return ``x`` rounded up or down at random, so that the mean is ``x``.
 
     A bfloat16 is the upper half of a float32: a random number is added to the lower
     half, which is then cut off.
@@ -163,7 +173,7 @@ WAYS = ("float32", "autocast", "bfloat16", "stochastic", "master")
 def train_halves(
     way: str, ids: Int[Tensor, "n"], rate: float, seed: int, **changes: Any
 ) -> tuple[GPT, list[float]]:
-    """Train with less precision: return the model and its losses.
+    """Train with less precision.
 
     Args:
         way: "float32"; "autocast" (weights in float32, products in bfloat16);
@@ -174,6 +184,9 @@ def train_halves(
         rate: highest learning rate.
         seed: of model and windows.
         changes: arguments of :func:`training` that are to differ.
+
+    Returns:
+        The model and its losses.
     """
     require.choice(WAYS, way=way)
     model = large_model(seed)
@@ -211,6 +224,8 @@ def train_halves(
 class Checkpointed(nn.Module):
     """A layer that keeps its input alone, and computes the rest again when needed.
 
+    The trick is Chen et al.'s (2016).
+
     Args:
         layer: the layer.
         preserve: whether it draws the same random numbers again.
@@ -221,13 +236,13 @@ class Checkpointed(nn.Module):
         self.layer, self.preserve = layer, preserve
 
     def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
-        """Return what the layer makes of ``x``; ``mask`` is passed on."""
+        """Return what the layer makes of ``x``, of any shape; ``mask`` is passed on."""
         options = {"use_reentrant": False, "preserve_rng_state": self.preserve}
         return checkpoint(self.layer, x, mask, **options)
 
 
 def with_checkpoints(model: GPT, preserve: bool = True) -> GPT:
-    """Checkpoint each block of a ``model``, which is changed; ``preserve`` as above."""
+    """Return a ``model``, now with checkpoints at its blocks; ``preserve`` as above."""
     layers = model.blocks.layers
     model.blocks.layers = nn.ModuleList(Checkpointed(one, preserve) for one in layers)
     return model
@@ -239,7 +254,7 @@ STORING = ("stored", "checkpointed", "drawn again")
 def train_checkpointed(
     way: str, ids: Int[Tensor, "n"], seed: int, dropout: float = 0.1, **changes: Any
 ) -> tuple[GPT, list[float]]:
-    """Train with dropout: return the model and its losses.
+    """Train with dropout.
 
     Args:
         way: "stored", "checkpointed", or "drawn again": with checkpoints that draw new
@@ -248,6 +263,9 @@ def train_checkpointed(
         seed: of model, windows and dropout.
         dropout: its probability.
         changes: arguments of :func:`training` that are to differ.
+
+    Returns:
+        The model and its losses.
     """
     require.choice(STORING, way=way)
     model, rate = large_model(seed, dropout=dropout), LARGE_RECIPE.rate

@@ -12,7 +12,7 @@ from math import log
 from typing import Any
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F
 
@@ -40,7 +40,8 @@ Batch = tuple[Int[Tensor, "b t"], Int[Tensor, "b t"]]
 class WrittenOutAttention(MultiHeadAttention):
     """Causal attention as the equation says it: all scores, a mask, a softmax.
 
-    Arguments are those of :class:`~annotated.attention.MultiHeadAttention`.
+    The equation is that of Vaswani et al. (2017); arguments are those of
+    :class:`~annotated.attention.MultiHeadAttention`.
     """
 
     def attend(
@@ -48,7 +49,7 @@ class WrittenOutAttention(MultiHeadAttention):
         q: Float[Tensor, "b h t k"],
         k: Float[Tensor, "b h s k"],
         v: Float[Tensor, "b h s k"],
-        mask: Tensor | None = None,
+        mask: Bool[Tensor, "..."] | None = None,
     ) -> Float[Tensor, "b t d"]:
         """Return the output of ``q``, ``k`` and ``v``; there's no other ``mask``."""
         require.that(mask is None, "mask must be None: this attention has its own")
@@ -104,7 +105,7 @@ def long_model(way: str, length: int, seed: int = 0) -> nn.Module:
 
 
 def parts_of(model: nn.Module, batch: Batch) -> Iterator[Float[Tensor, "b t"]]:
-    """Yield the losses of a batch in nats, part by part.
+    """Yield the losses of a batch, part by part.
 
     Transformer-XL reads a segment at a time, and begins with nothing to remember; the
     others read all at once.
@@ -112,6 +113,9 @@ def parts_of(model: nn.Module, batch: Batch) -> Iterator[Float[Tensor, "b t"]]:
     Args:
         model: of :func:`long_model`.
         batch: tokens and targets, ``(b, t)`` each.
+
+    Yields:
+        A loss for each token of the part, in nats.
     """
     if isinstance(model, TransformerXL):
         memories, cut = None, (x.split(SEGMENT, 1) for x in batch)
@@ -130,7 +134,12 @@ def pass_over(model: nn.Module, batch: Batch) -> None:
 
 
 def bits(model: nn.Module, batches: list[tuple[Tensor, Tensor]]) -> float:
-    """Return the mean loss over ``batches`` in bits per character."""
+    """Return the mean loss in bits per character.
+
+    Args:
+        model: of :func:`long_model`.
+        batches: tokens and targets, ``(b, t)`` each.
+    """
     total, count = 0.0, 0
     with evaluating(model):
         for batch in batches:
@@ -153,6 +162,9 @@ def batches_for(
         length: of the windows.
         steps: number of batches at most.
         seed: of the windows, or of where the text begins.
+
+    Yields:
+        Tokens and targets.
     """
     if way != "Transformer-XL":
         yield from random_windows(ids, length, READ // length, steps, seed)
@@ -225,9 +237,13 @@ class Learner:
 
 
 def take_turns(learners: dict[Any, Learner], turn: float) -> None:
-    """Let all learn to their end, ``turn`` CPU seconds each before the next one.
+    """Let all learn to their end, in turns.
 
     So a machine that's busy for a while slows all of them.
+
+    Args:
+        learners: by any names.
+        turn: CPU seconds that each gets before the next one.
     """
     while any(one.seconds < one.limit for one in learners.values()):
         for one in learners.values():

@@ -46,7 +46,7 @@ from annotated.training import evaluating, fit
 
 
 class MaskedSelfAttention(MultiHeadAttention):
-    """Causal self-attention under a mask of its own.
+    """Causal self-attention under a mask of its own (chapter 17).
 
     Args:
         sizes: of :class:`~annotated.attention.MultiHeadAttention`, its first arguments.
@@ -71,7 +71,12 @@ class MaskedSelfAttention(MultiHeadAttention):
 
 
 def masks_of(layers: Sequence[Sequence[Pattern]], length: int) -> list[Tensor]:
-    """Return a mask for each layer, ``(1, h, t, t)``, from its patterns by head."""
+    """Return a mask for each layer, ``(1, h, t, t)``.
+
+    Args:
+        layers: the patterns of each layer's heads.
+        length: number t of positions.
+    """
     return [torch.cat([p.mask(length) for p in heads], dim=1) for heads in layers]
 
 
@@ -161,6 +166,9 @@ def copy_batches(
         distance: from the target's position to the symbol's.
         steps: number of batches.
         seed: of the symbols.
+
+    Yields:
+        Tokens and targets.
     """
     generator, size = torch.Generator().manual_seed(seed), (COPY["batch"],)
     for _ in range(steps):
@@ -200,7 +208,12 @@ def train_copy(
 
 
 def copied(model: GPT, distance: int) -> float:
-    """Return the share of symbols that a ``model`` copies right, of new sequences."""
+    """Return the share of symbols that a model copies right, of new sequences.
+
+    Args:
+        model: of :func:`train_copy`.
+        distance: from which to copy.
+    """
     tokens, targets = next(copy_batches(distance, 1, seed=10_000))
     with evaluating(model):
         right = model(tokens).argmax(dim=-1) == targets
@@ -225,14 +238,14 @@ HELD_OUT = "BGRSWadhkty259"  #: characters that models don't learn from
 
 
 class Glyphs(NamedTuple):
-    """Images of characters, black on white, and which characters they are."""
+    """Images of characters, ``SIDE`` pixels wide and high, and which they are."""
 
-    train: Bool[Tensor, "n 16 16"]
-    held_out: Bool[Tensor, "m 16 16"]
+    train: Bool[Tensor, "n _ _"]  #: to learn from; True is black
+    held_out: Bool[Tensor, "_ _ _"]  #: of ``HELD_OUT``
     names: tuple[list[str], list[str]]  #: characters of both
 
 
-def glyph(character: str, font: Path, size: int = 14) -> Bool[Tensor, "16 16"]:
+def glyph(character: str, font: Path, size: int = 14) -> Bool[Tensor, "_ _"]:
     """Return the pixels of a ``character``: True where most of a pixel is covered.
 
     Args:
@@ -354,7 +367,7 @@ def train_image(
     return model, history
 
 
-def bits_per_pixel(model: GPT, images: Bool[Tensor, "n 16 16"]) -> float:
+def bits_per_pixel(model: GPT, images: Bool[Tensor, "n _ _"]) -> float:
     """Return a ``model``'s mean loss over ``images``, in bits; the first is given."""
     pixels, nats = images.flatten(1).long(), 0.0
     with evaluating(model):

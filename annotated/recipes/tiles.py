@@ -23,7 +23,17 @@ Sees = Callable[[Tensor, Tensor], Tensor]
 def tiles(
     q: Tensor, k: Tensor, sees: Sees, size: int
 ) -> Iterator[tuple[slice, slice, Tensor]]:
-    """Yield rows, columns, scores of each tile in which a query sees a key."""
+    """Yield each tile in which a query sees a key.
+
+    Args:
+        q: queries, ``(…, t, k)``.
+        k: keys, ``(…, s, k)``.
+        sees: as in :func:`forward_tiles`.
+        size: as there.
+
+    Yields:
+        Its rows, its columns, and its scores, −inf where a key isn't seen.
+    """
     i, j = (torch.arange(x.shape[-2], device=q.device) for x in (q, k))
     for top in range(0, len(i), size):
         for left in range(0, len(j), size):
@@ -78,7 +88,10 @@ class TiledAttention(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx, q, k, v, sees, size):
-        """Return the output; arguments as in :func:`forward_tiles`."""
+        """Return the output of ``q``, ``k`` and ``v``; ``ctx`` keeps what's needed.
+
+        ``sees`` and ``size`` are as in :func:`forward_tiles`.
+        """
         o, lse = forward_tiles(q, k, v, sees, size)
         ctx.save_for_backward(q, k, v, o, lse)
         ctx.sees, ctx.size = sees, size
@@ -87,7 +100,10 @@ class TiledAttention(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx, do):
-        """Return the gradients of queries, keys and values."""
+        """Return the gradients of queries, keys and values.
+
+        ``ctx`` is that of the forward pass, ``do`` the gradient of its output.
+        """
         q, k, v, o, lse = ctx.saved_tensors
         dq, dk, dv = (torch.zeros_like(x) for x in (q, k, v))
         lse = lse.masked_fill(lse == -inf, 0.0)
