@@ -123,7 +123,7 @@ def trained(record: Mapping[str, Any]) -> dict[str, list[float]]:
 
 
 def grid_said(record: Mapping[str, Any]) -> str:
-    """Say how far trained patterns differ, and seeds of one pattern, in Markdown.
+    """Return how far trained patterns differ, and seeds of one, in Markdown.
 
     Args:
         record: as for :func:`trained`.
