@@ -92,6 +92,17 @@ for first, second in pairs:
         heard = heard_after([masks[name] for name in order])
         print(f"{' → '.join(order):32}{bool(heard[past].all())}")
 
+# %% Proof: the product, and the module's tags=["hide-input", "proof"]
+from annotated.page.notebook import check_close
+from annotated.sparse import reach
+
+for first in masks.values():
+    for second in masks.values():
+        ours = heard_after([first, second]).float()
+        theirs = reach([first, second], 2)[-1].float()
+        assert torch.equal(ours, theirs)
+check_close("two layers, 16 orders = `reach`", ours, theirs)
+
 # %% [markdown]
 # Three of the four orders reach everything in two layers. The last one doesn't: in its second layer, a query sees the ends of earlier stretches no more, only its own
 # stretch. The ends must be *read* after they've collected, not before.
@@ -348,9 +359,12 @@ say(ch17_learning.copy_said(copies))
 #
 # Read a picture pixel by pixel, and it becomes a sequence. The pixel above is then far away: a whole row back. Should a model that draws letters see its row, its column, or both?
 
-# %% Picture: what is learned from tags=["hide-input"]
+# %%
 from annotated.recipes.patterns import glyphs
 
+print(glyphs().train.shape, glyphs().held_out.shape)
+
+# %% Picture: what is learned from tags=["hide-input"]
 ch17_learning.glyphs_figure(glyphs())
 
 # %% Picture: five views tags=["hide-input"]
