@@ -61,7 +61,26 @@ CASES: dict[tuple[str, ...], Callable[[], object]] = {}
 NO_TENSOR = "neither takes nor gives a tensor"
 DATA = "makes data or constants, which are on the CPU until a model reads them"
 OWN = "makes a model of its own, on the CPU; cases run the loss that it trains with"
+CPU = "trains or measures a model that stays on the CPU, as the page's does"
 NOT_RUN = {
+    "recipes.large": {
+        **dict.fromkeys(("large_model", "held_out_bits", "train_halves"), CPU),
+        **dict.fromkeys(("training", "train_checkpointed"), CPU),
+        "stochastic_bfloat16": CPU,
+        **dict.fromkeys(("plain_step", "rule_of", "scaled_step"), CPU),
+    },
+    "recipes.long": {
+        **dict.fromkeys(("long_model", "parts_of", "pass_over", "bits"), CPU),
+        "batches_for": DATA,
+        "take_turns": NO_TENSOR,
+    },
+    "recipes.patterns": {
+        **dict.fromkeys(("masks_of", "copy_masks", "copy_batches", "reachable"), DATA),
+        **dict.fromkeys(("glyph", "copied", "heard", "bits_per_pixel"), CPU),
+        **dict.fromkeys(("train_copy", "train_grid", "train_image"), CPU),
+        **dict.fromkeys(("column_pattern", "grid_pattern"), NO_TENSOR),
+        "stride_patterns": NO_TENSOR,
+    },
     "recipes.dates": {"date_symbols": NO_TENSOR},
     "recipes.reading": {"uniform_lengths": DATA, "skewed_lengths": DATA},
     "recipes.several_heads": {
@@ -566,6 +585,30 @@ def _():
         for windows in (random_windows(text, 5, 2, 1, 0), all_windows(text, 5, 2)):
             evaluate(gpt(), next_token_loss, windows)
         ngram_bits(text, text, 2, 11)
+
+
+@case("recipes.tiles.tiles", "recipes.tiles.forward_tiles")
+def _():
+    q, k, v = (draw(1, 2, 6, 4) for _ in range(3))
+    recipes.tiles.TiledAttention.apply(q, k, v, sparse.Pattern(0), 4).sum().backward()
+
+
+@case("recipes.long.WrittenOutAttention")
+def _():
+    on_gpu(recipes.long.WrittenOutAttention(8, 2))(draw(2, 3, 8))
+
+
+@case("recipes.patterns.MaskedSelfAttention", "recipes.patterns.masked_gpt")
+def _():
+    masks = [causal_mask(6)] * 2
+    sizes = {"d_model": 8, "heads": 2, "d_ff": 8}
+    model = on_gpu(recipes.patterns.masked_gpt(masks, 11, 0, **sizes))
+    learns(next_token_loss, model, pair(2, 6))
+
+
+@case("recipes.large.Checkpointed", "recipes.large.with_checkpoints")
+def _():
+    learns(next_token_loss, recipes.large.with_checkpoints(gpt()), pair(2, 9))
 
 
 @case("recipes.text_models.PastAverage")

@@ -81,16 +81,13 @@ print("✓ the mean of means is 5/7 of it")
 # %% [markdown]
 # The gradient of all 40 tokens together is $-4 \cdot (4 \cdot 1 + 36 \cdot 3)/40 = -11.2$. The mean of means is $(-4 - 12)/2 = -8$, five sevenths of it. Nothing crashes; only this comparison shows it.
 #
-# The fix is a factor. With $n$ processes, each multiplies its own mean by $n$ times its share of the tokens. In `annotated.train`:
-
-# %%
-from annotated.page.notebook import show_source
-from annotated.train import shared_loss
-
-show_source(shared_loss)
-
-# %% [markdown]
-# (The `all_reduce` is for the loss that's reported.)
+# The fix is a factor. With $n$ processes, each multiplies its own mean by $n$ times its share of the tokens. `shared_loss` of `annotated.train` does this:
+#
+# ```python
+# own = share(batch, rank, world)  # the rows of this process
+# weight = world * size(own) / size(batch)  # sizes are in tokens
+# loss = mean_loss(model, own) * weight
+# ```
 #
 # ## 18b.3 What goes over the wire
 #
