@@ -349,7 +349,8 @@ def images_said(record: Mapping[str, Any]) -> str:
         record: of ``benchmarks/ch17_images.py``.
     """
     both = "row and column"
-    row, everything = (gains(record, name, both) for name in ("row", "everything"))
+    names = "row", "everything", "column"
+    row, everything, column = (gains(record, name, both) for name in names)
     off = gains(record, "row", "column of the pixel read")
     longer = gains(record, "everything", both, record["longer"])
     strides = stride_bits(record)
@@ -366,8 +367,9 @@ def images_said(record: Mapping[str, Any]) -> str:
     return (
         f"With every seed, row and column are {min(row):.3f} to {max(row):.3f} bits "
         f"per pixel ahead of the row alone, and {min(everything):.3f} to "
-        f"{max(everything):.3f} ahead of everything; {later}. One pixel off, the "
-        f"column helps the row by {min(off):.3f} to {max(off):.3f} bits. The best "
+        f"{max(everything):.3f} ahead of everything; {later}. The column alone comes "
+        f"within {max(column):.3f} of both. One pixel off, it changes the row's bits "
+        f"by {min(off):.3f} to {max(off):.3f}, which is next to nothing. The best "
         f"run with a wrong stride has {wrong:.3f} bits, the worst with the right one "
         f"{max(strides[SIDE]):.3f}."
     )

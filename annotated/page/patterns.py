@@ -119,7 +119,7 @@ def hero(length: int = 24, stride: int = 4) -> Html:
         "distances. Fixed: small triangles along the diagonal, and columns. Window + "
         f"global: a band, two columns and two rows. Kept: {', '.join(said)}.",
         caption=f"Who sees whom. Each row is a query, each column a key, {length} of "
-        "them; blue: seen, grey: skipped, blank: still to come.",
+        f"them; window and stride {stride}. Blue: seen, grey: skipped, blank: later.",
     )
 
 

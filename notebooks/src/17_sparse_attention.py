@@ -104,7 +104,7 @@ for first in masks.values():
 check_close("two layers, 16 orders = `reach`", ours, theirs)
 
 # %% [markdown]
-# Three of the four orders reach everything in two layers. The last one doesn't: in its second layer, a query sees the ends of earlier stretches no more, only its own
+# Three of the four orders reach everything in two layers. The last one doesn't: in its second layer, a query no longer sees the ends of earlier stretches, only its own
 # stretch. The ends must be *read* after they've collected, not before.
 #
 # Try the other pairs. Which leave holes?
@@ -147,14 +147,14 @@ patterns.reach_table()
 #
 # </details>
 #
-# **Which strided attention is meant?** The paper's figure shows near and far keys in one matrix. The released code has a mode for the near ones and a mode for the far ones, and never that matrix. [People have asked about it](https://github.com/openai/sparse_attention/issues/7) since 2019. There are three ways
+# **Which strided attention is meant?** The paper's figure shows near and far keys in one matrix. The released code has a mode for the near ones and a mode for the far ones, and never that matrix. [People have asked about it](https://github.com/openai/sparse_attention/issues/7) since 2019. The paper itself lists three ways
 # to use two patterns: their union in every head; one head for each; or one after the other, layer by layer:
 
 # %% Figure: three ways to use two patterns tags=["hide-input"]
 patterns.three_strided()
 
 # %% [markdown]
-# All three reach everything in two layers. With a head each, the output map mixes what the two heads bring, so for reach a layer counts as their union, at half the work in each head.
+# All three reach everything in two layers. With a head each, the output map mixes what the two heads bring, so for reach a layer counts as their union, and each head has less to do.
 #
 # Now draw one yourself:
 
@@ -171,7 +171,7 @@ from annotated.page.notebook import say
 say(grid_said(grid))
 
 # %% [markdown]
-# **Reach is a possibility, no promise.** A path from $j$ to $i$ says that something *can* get through. Whether a model learns to send it is the question of section 17.5.
+# **Reach is a possibility, not a promise.** A path from $j$ to $i$ says that something *can* get through. Whether a model learns to send it is the question of section 17.5.
 #
 # ## 17.3 Is a mask sparse at all?
 #
@@ -234,14 +234,18 @@ ch17.blocks_picture(
 from annotated.page.notebook import show_source
 from annotated.sparse import SparseSelfAttention, block_sparse_attention
 
-show_source(SparseSelfAttention)
+show_source(SparseSelfAttention, fold="SparseSelfAttention")
 show_source(block_sparse_attention, fold="block_sparse_attention")
+
+# %%
+layer = SparseSelfAttention(8, 2, pattern=[near, every], block=4)
+print(layer(torch.randn(1, 24, 8)).shape)
 
 # %% Proof: block by block, and dense with the mask tags=["hide-input", "proof"]
 ch17.check_attention()
 
 # %% [markdown]
-# Does it pay? Here are the same masked scores, computed in four ways:
+# Does it pay? A window of 256, in three ways: attention written out, PyTorch's **fused** kernel with the mask ([page 17b](17b_fused_attention.ipynb) shows what it does), and our blocks. Beside them the rival to beat, "fused": the same kernel with no pattern at all, all earlier keys in sight.
 
 # %% Figure: time by length and by sparsity, recorded tags=["hide-input", "remove-stdout"]
 from annotated.page import ch17_cost
@@ -252,11 +256,8 @@ ch17_cost.cost_figure(cost)
 # %% tags=["remove-input"]
 say(ch17_cost.cost_said(cost))
 
-# %% Table: how much of the blocks' work is wanted tags=["hide-input", "proof"]
-ch17_cost.waste_table(cost)
-
 # %% [markdown]
-# PyTorch has a tool for this, too: `flex_attention` takes a rule such as `lambda i, j: i - j < 256` and makes a kernel of it.
+# PyTorch has a tool for this, too. `flex_attention` takes a rule about batch, head, query and key, such as `lambda b, h, i, j: (j <= i) & (i - j < 256)`, and makes a kernel of it.
 
 # %% tags=["remove-input"]
 say(ch17_cost.flex_said(cost))
@@ -264,7 +265,7 @@ say(ch17_cost.flex_said(cost))
 # %% [markdown]
 # ## 17.4 The one chart of Part III
 #
-# Chapters 12 to 14 and this one each found a way to longer texts. Which one should you take?
+# Chapters 12 to 14 and this one each found a way to longer texts. Which one should you take? ("Sparse" has a head with a window of 64 and a head with a stride of 64; LSH has one round, with chunks of 64; Transformer-XL remembers a segment of 128; "reversible" has fused attention.)
 
 # %% Figure: time, memory and loss of six ways, recorded tags=["hide-input", "remove-stdout"]
 chart = recorded("long_chart")
@@ -274,7 +275,7 @@ ch17_cost.chart_figure(chart)
 say(ch17_cost.chart_said(chart))
 
 # %% [markdown]
-# So short texts don't need any of this. Where *time* is short, and texts are long, leave pairs out, by a pattern or by a hash. Where *memory* is, forget and rebuild (chapter 14), or go segment by segment (chapter 12).
+# So where *time* is short and texts are long, leave pairs out, by a pattern or by a hash. Where *memory* is, forget and rebuild (chapter 14), or go segment by segment (chapter 12). But look at the losses again: in this minute, windows of 128 learn more than anything that reads 1,024 characters. First a model learns what stands nearby. Our minute doesn't tell what long texts are worth later.
 #
 # ## 17.5 What patterns learn
 #
@@ -352,7 +353,7 @@ ch17_learning.copy_figure(copies)
 say(ch17_learning.copy_said(copies))
 
 # %% [markdown]
-# The fixed pattern *reaches* everything in two layers. But what stands in an earlier stretch comes through its last position, and that one has to hand on eight symbols in one vector.
+# The fixed pattern *reaches* everything in two layers. But what stands in an earlier stretch comes through its last position, and that one would have to hand on eight symbols in one vector. (Child et al. let 8 to 32 positions of a stretch do this, and not the same ones in each head. We tried only one.)
 # **Reach says what's possible. It doesn't say that it's easy.** The window with a visible first position shows the other trap: position 0 is seen by all, but in a causal model it has seen nothing, so it can't pass anything on.
 #
 # ## 17.6 Rows and columns
@@ -409,16 +410,18 @@ ch17_learning.images_figure(images)
 say(ch17_learning.images_said(images))
 
 # %% [markdown]
-# Same model, about as many keys: only a stride that is the image's width helps much. And look at "one pixel off". A decoder at pixel $i$ predicts pixel $i + 1$, so "above" is
+# Row, column, or both? The column does nearly all of it; here the "row" is the last eight pixels. And only a stride that is the image's width helps with every seed.
+#
+# Now look at "one pixel off". A decoder at pixel $i$ predicts pixel $i + 1$, so "above" is
 # $i - 15$, not $i - 16$: keys at multiples of 16 show the column of the pixel *before*. A pattern is a claim about the data, an **inductive bias**, and this one is easy to get wrong by one.
 #
 # ## 17.7 Windows in today's models
 #
-# Strided heads are rare today. Windows aren't. Mistral's first model had a window of 4,096 in every layer ([Jiang et al., 2023](https://arxiv.org/abs/2310.06825)). Gemma 3 has five layers with a window of 1,024 for each layer that sees everything ([Gemma Team, 2025](https://arxiv.org/abs/2503.19786)), and gpt-oss
+# GPT-3 alternated full layers with banded ones, as the Sparse Transformer does ([Brown et al., 2020](https://arxiv.org/abs/2005.14165)). Mistral's first model had a window of 4,096 in every layer ([Jiang et al., 2023](https://arxiv.org/abs/2310.06825)). Gemma 3 has five layers with a window of 1,024 for each layer that sees everything ([Gemma Team, 2025](https://arxiv.org/abs/2503.19786)), and gpt-oss
 # alternates a window of 128 with full attention ([OpenAI, 2025](https://arxiv.org/abs/2508.10925)). That's the same idea as above, a near part and a far part, layer by layer. And it keeps the cache small: a layer with a window needs no more than the last $w$ keys and values, however long the text gets.
 #
-# Could the model itself choose what to see? [Chapter 13](13_lsh_attention.ipynb)'s hashing does, without learning how. DeepSeek's *native sparse attention* ([Yuan et al., 2025](https://arxiv.org/abs/2502.11089)) learns it: it scores whole blocks of keys by a compressed
-# key for each, and then attends to the best blocks only. A pattern like ours, but another one for each query.
+# Could the model itself choose what to see? [Chapter 13](13_lsh_attention.ipynb)'s hashing does, without learning how. DeepSeek's *native sparse attention* ([Yuan et al., 2025](https://arxiv.org/abs/2502.11089)) learns it. Beside a window and a coarse summary of everything, each query sees the blocks of keys that score best, by a compressed
+# key for each block: a pattern of its own.
 #
 # ## 17.8 Not only text
 #
@@ -438,15 +441,15 @@ for one, others in friends.items():
 ch17.graph_picture(nodes, graph, layers=3)
 
 # %% [markdown]
-# Bob and Eve, four edges apart, haven't heard from each other after three layers. In an image with a caption, the words might see all pixels and each other, and a pixel only its neighbours: **multimodal learning** with one network. A **knowledge graph**, things and the relations between them, is a mask, too.
+# Bob and Eve, four edges apart, haven't heard from each other after three layers. In an image with a caption, the words might see all pixels and each other, and a pixel only its neighbours: **multimodal learning** with one network. A **knowledge graph**, things and the relations between them, is a mask, too, if you leave out what kind of relation it is. (We've trained none of these.)
 #
 # ## 17.9 Pitfalls
 #
 # **A window that sees the future.** `q - k <= w` looks like a window. But for a later key, $q - k$ is negative, and so it's allowed. Symptom: a loss that's too good. It's in [an issue about PyTorch's `flex_attention`](https://github.com/pytorch/pytorch/issues/152528). A causal window has two conditions, $0 \le q - k$ and $q - k < w$.
 #
-# **Off by one.** Does "a window of 4" count the query itself? Here it does. In other code it sees 4 keys *and* itself. Models trained with one and run with the other don't crash; they get slightly worse. Print the last row of the mask.
+# **Off by one.** Does "a window of 4" count the query itself? Here it does. In other code it sees 4 keys *and* itself. A model trained with one and run with the other doesn't crash. Print the last row of the mask.
 #
-# **A mask that saves nothing.** A boolean mask costs as much as full attention, and a little more. Only code that skips the work saves it.
+# **A mask that saves nothing.** A boolean mask makes attention slower, not faster. Only code that skips the work saves it.
 #
 # **A row with nothing to see.** A pattern and a padding mask may leave a query without any key. A softmax over nothing is NaN. (In this book such rows give zeros.)
 #
@@ -490,8 +493,9 @@ ch17.graph_picture(nodes, graph, layers=3)
 #
 # - A pattern is a mask made from positions: a near part and a far part, about $2 \sqrt t$ keys for each query.
 # - Reach is a product of masks, with the residual stream on the diagonal. A window crawls, near and far jump.
-# - A mask saves nothing. Work is saved only where blocks are never computed.
-# - REMEMBER
+# - A mask saves nothing. Work is saved only where blocks are never computed, so count blocks, not pairs.
+# - A pattern is an inductive bias. It has to fit the data, and what can be reached still has to be learned.
+# - Patterns and hashes save time, forgetting and segments save memory. For short texts, exact fused attention wins.
 #
 # ## Further reading
 #

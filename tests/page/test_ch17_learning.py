@@ -225,7 +225,7 @@ def test_images_are_told_with_their_control(images):
     assert "0.060 to 0.080 bits per pixel ahead of the row alone" in said
     assert "0.040 to 0.040 ahead of everything; with 4 times as many steps" in said
     assert "it is still 0.040 to 0.040 ahead" in said
-    assert "helps the row by 0.010 to 0.030 bits" in said
+    assert "changes the row's bits by 0.010 to 0.030" in said
     assert "wrong stride has 0.295 bits, the worst with the right one 0.245" in said
 
 

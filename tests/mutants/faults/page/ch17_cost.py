@@ -39,6 +39,10 @@ FAULTS = {
          'long["MB"]["fused"] for name in BLOCKS',
          "the kernel's memory"),
     ],
+    "ends_said": [
+        ('"fixed, 2"', '"window 64"', "another pattern"),
+        ("max(useful)", "min(useful)", "the least useful blocks"),
+    ],
     "flex_said": [
         ("times['flex'] / times['fused']", "times['fused'] / times['flex']",
          "upside down"),
@@ -48,11 +52,6 @@ FAULTS = {
         ("crossing(record, way)", 'crossing(record, "blocks of 32")',
          "the same blocks three times"),
         ("1 if s is None", "0 if s is None", "who always wins never does"),
-    ],
-    "waste_table": [
-        ("row['both'][n]['to fused'][1]", "row['both'][n]['seconds'][1]",
-         "seconds, not ratios"),
-        ('row["pattern"] == wanted or ', "", "no window to compare with"),
     ],
     "learned_bits": [
         ("mean(item[1])", "-mean(item[1])", "the worst comes first"),
