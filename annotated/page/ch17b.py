@@ -169,7 +169,7 @@ def walk_explorer() -> Html:
         [
             Slider("size", "tile size", SIZES, 2),
             Switch("causal", "causal", True),
-            Slider("tile", "tile", range(1, COUNT * COUNT + 1), 3),
+            Slider("tile", "tile", range(1, COUNT * COUNT + 1), 1),
         ],
         label="Walk the tiles",
         checks=checks,

@@ -2,7 +2,7 @@
 # # 17b. Why fused attention wins
 #
 # Chapters 13, 14 and [17](17_sparse_attention.ipynb) try to avoid most of attention's $t^2$ scores. And again and again, in time or in memory, one rival won that avoids none
-# of them: PyTorch's *fused* kernel, `F.scaled_dot_product_attention`. It's exact. How can it take so little?
+# of them: PyTorch's *fused* kernel, `F.scaled_dot_product_attention`. It's exact. How can it take so little memory?
 #
 # **The matrix of scores never needs to exist. You can compute it tile by tile, use each tile, and forget it, if you correct the softmax as you go.**
 
@@ -36,7 +36,7 @@ ch17b.row_picture(scores, values)
 # overflow, a softmax first subtracts the largest score, and you know that only at the end.
 #
 # So subtract the largest score **so far**, $m$. When a larger one, $m'$, arrives, all that you've added up was divided by $e^{m}$ and should have been
-# divided by $e^{m'}$. Multiply it by $e^{m - m'}$, and it has been:
+# divided by $e^{m'}$. Multiply it by $e^{m - m'}$, and that's put right:
 #
 # $$e^{m - m'} \sum_j e^{z_j - m} = \sum_j e^{z_j - m'}.$$
 #
@@ -70,7 +70,13 @@ check_close("sum · exp(m)", total * m.exp(), scores.exp().sum(), 1e-12)
 #
 # ## 17b.2 Tile by tile
 #
-# Now do this for several rows at once, a tile of queries and keys at a time. `sees` says which query may see which key, by their positions. A tile in which nobody sees anybody is skipped:
+# Now do this for several rows at once, a tile of queries and keys at a time. A tile in which nobody sees anybody is skipped. Walk through it on a small scale: eight queries, eight keys, and values of width 1.
+
+# %% Try it: walk the tiles tags=["hide-input"]
+ch17b.walk_explorer()
+
+# %% [markdown]
+# In code, `sees` says which query may see which key, by their positions:
 
 # %%
 from annotated.page.notebook import show_source
@@ -105,12 +111,6 @@ for name, sees in {
         check_close(f"{name}, tiles of {size}", tiled, dense, 1e-12)
 assert (tiled[..., :3, :] == 0).all() and (lse[..., :3, :] == -torch.inf).all()
 print("✓ rows that see nobody give zeros, exactly")
-
-# %% [markdown]
-# Walk through it on a small scale: eight queries, eight keys, and values of width 1.
-
-# %% Try it: walk the tiles tags=["hide-input"]
-ch17b.walk_explorer()
 
 # %% [markdown]
 # ## 17b.3 Backward: forget and rebuild
@@ -152,7 +152,7 @@ print("✓ finite differences agree, too")
 # %% [markdown]
 # The price: `q @ k.mT` is computed a second time. Written out, there are two large products forward and four backward; here there are two and five.
 #
-# ## 17b.4 The same work, far fewer bytes
+# ## 17b.4 As many products, fewer bytes
 #
 # So where nothing is hidden, the kernel multiplies as often forward, and more often backward. Why isn't it slower? A processor has a small, fast memory (a CPU's *cache*, the on-chip memory of a GPU), and a large, slow one. Written out, the matrix
 # travels: scores out and in, weights out and in. A tile that fits in fast memory is made, used and dropped there. Only queries, keys, values and outputs travel, keys and values once
@@ -195,7 +195,7 @@ ch17b.check_saved(saved, 2048)
 # %% [markdown]
 # - **A boolean mask stays fused.** But the mask itself is a matrix, one for all heads, kept as floating-point numbers here. `is_causal=True` needs none.
 # - **Dropout of weights** isn't built into this kernel, so PyTorch falls back on writing them out. (Kernels for GPUs can do it.)
-# - **Asking for the weights** means writing them out: nobody else has them. That's why this book's `MultiHeadAttention` never returns them; `record_attention` computes them once more, beside the kernel, while you look.
+# - **Asking for the weights** means writing them out: they exist nowhere else. That's why this book's `MultiHeadAttention` never returns them; `record_attention` computes them once more, beside the kernel, while you look.
 #
 # ## 17b.6 Joining two parts
 #
@@ -222,7 +222,7 @@ print("✓ their plain mean isn't it")
 #
 # ## 17b.7 Pitfalls
 #
-# **Every block subtracts its own maximum, and nothing is rescaled.** For our row the sum becomes $1.25 + 1.125 + 1.0625$ instead of 63/32, and no error tells you. It's right whenever the first block happens to hold the maximum, so test with scores that rise.
+# **The maximum grows, and nothing is rescaled.** For our row the sum becomes $1.25 + 1.125 + 0.53125$ <!-- exact: 1.25, 1.125, 0.53125 = 2/8 + 1, 4/32 + 1, 16/32 + 1/32 --> instead of 63/32, and no error tells you. It's right whenever the first block happens to hold the maximum, so test with scores that rise.
 #
 # **NaN from a block that's hidden completely.** A row that has seen nobody yet has $m = -\infty$, and $-\infty - (-\infty)$ is NaN, which then spreads to everything after it. Hiding with −1e9 instead is no cure: in a row that sees nobody, every hidden key then gets $e^0 = 1$.
 
@@ -273,7 +273,7 @@ print(total)
 # - A softmax can be computed in one pass over blocks: keep maximum, sum and output, and rescale by $e^{m - m'}$ when the maximum grows. It's exact.
 # - So attention needs a tile of scores at a time, never the matrix. Memory grows with $t$; the multiplications still grow with $t^2$.
 # - Backward, weights are rebuilt from one number per row, the log-sum-exp, and $do_i \cdot o_i$.
-# - Tiles that fit in fast memory spare the matrix its trips through slow memory. How much time that saves depends on the machine; skipping hidden tiles saves more.
+# - Tiles that fit in fast memory save the matrix its trips through slow memory. How much time that saves depends on the machine; skipping hidden tiles saves more.
 # - Partial results join by the softmax of their log-sum-exps.
 #
 # ## Further reading

@@ -2,7 +2,7 @@
 
 # fmt: off
 FAULTS = {
-    "total": [
+    "MemoryUse.total": [
         ("sum(self)", "max(self)", "the largest part alone"),
     ],
     "kept_activations": [

@@ -16,4 +16,31 @@ FAULTS = {
         ("divide_by_initial_world_size=initial", "divide_by_initial_world_size=True",
          "always divided by all"),
     ],
+    "launch": [
+        ("for rank in range(n)", "for rank in range(1)", "the first one alone"),
+    ],
+    "experiments": [
+        ('"waits": waits()', '"waits": ""', "nobody waits"),
+    ],
+    "small_model": [
+        ("nn.init.zeros_", "nn.init.ones_", "it doesn't start at 0"),
+    ],
+    "losses": [
+        ("- 2) ** 2", "- 1) ** 2", "another slope"),
+    ],
+    "share_of": [
+        ("if rank == 0", "if rank == 1", "shares the wrong way round"),
+    ],
+    "counting": [
+        ("* bucket.buffer().element_size()", "", "numbers, not bytes"),
+    ],
+    "checkpointed": [
+        ("UsedTwice(reentrant)", "UsedTwice(False)", "one kind twice"),
+    ],
+    "UsedTwice.forward": [
+        ("range(2)", "range(1)", "used once"),
+    ],
+    "waits": [
+        ("2 + distributed.get_rank()", "2", "as many batches for all"),
+    ],
 }
