@@ -35,7 +35,7 @@ FAULTS = {
     ],
     "walk_explorer": [
         ("(last + 1) // 2, last}", "(last + 1) // 2}", "the end isn't checked"),
-        ("COUNT * COUNT + 1), 3)", "COUNT * COUNT + 1), 1)", "begins with nothing"),
+        ("COUNT * COUNT + 1), 1)", "COUNT * COUNT + 1), 3)", "gives the answer away"),
     ],
     "multiplications": [
         ("2 * t * t * k", "t * t * k", "one product"),
