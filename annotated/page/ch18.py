@@ -164,9 +164,9 @@ def hero(found: Mapping[str, tuple]) -> Html:
                 x = max(number, floor)
                 style = {"color": COLOURS[color], "ms": 9, "mew": 2.5}
                 ax.plot(x, y, mark, **style)
-                at = {"xytext": (0, 10), "textcoords": "offset points"}
-                side = "right" if mark == "o" and x >= 1e-7 else _side(x)
-                ax.annotate(words, (x, y), ha=side, color=COLOURS[color], **at)
+                high = 10 if mark == "o" else -18
+                at = {"xytext": (0, high), "textcoords": "offset points"}
+                ax.annotate(words, (x, y), ha=_side(x), color=COLOURS[color], **at)
     ax.set_xscale("log")
     ax.set_xlim(floor / 2, 3)
     ax.set_ylim(-0.5, len(names) - 0.2)
@@ -371,20 +371,24 @@ def scaling_figure(gradients: Float[Tensor, "n"], scale: float) -> Html:
     figure, ax = plt.subplots(figsize=(8.6, 3.2))
     info, lost = torch.finfo(torch.float16), []
     small = info.tiny * info.eps
-    for factor, color, name in ((1.0, OTHER, "as they are"), (scale, THIS, "scaled")):
+    for factor, color, name, side in (
+        (1.0, OTHER, "unscaled", "right"),
+        (scale, THIS, "scaled", "center"),
+    ):
         sizes = factor * gradients
         lost.append((sizes.half() == 0).double().mean().item())
         shown = sizes.log10().histc(220, -12, 8) / len(sizes)
         edges = torch.linspace(-12, 8, 221)[:-1]
         ax.fill_between(edges, shown, color=color, alpha=0.5, step="post", lw=0)
         peak = shown.argmax()
-        at = {"xytext": (0, 4), "textcoords": "offset points", "ha": "center"}
+        at = {"xytext": (0, 4), "textcoords": "offset points", "ha": side}
         ax.annotate(name, (edges[peak], shown[peak]), color=color, **at)
     high = ax.get_ylim()[1]
     for end, words in ((small, "smallest"), (info.max, "largest")):
         x = torch.tensor(end).log10().item()
         ax.axvline(x, color=COLOURS["wrong"], ls="--", lw=1.5)
         ax.text(x + 0.15, high * 1.2, words, fontsize=12)
+    ax.set_xlim(-14, 9)
     ax.set_ylim(0, high * 1.35)
     ax.set_yticks([])
     ax.set_xticks(range(-12, 9, 4), [f"$10^{{{n}}}$" for n in range(-12, 9, 4)])
@@ -417,7 +421,7 @@ def orders_figure(losses: Mapping[str, Sequence[float]]) -> Html:
         alt="Losses of two runs with plain gradient descent. "
         + "; ".join(f"{name}: ends at {end:.2f}" for name, end in ends.items())
         + ".",
-        caption="The same model, data and rate; clip 1, scale 65,536. Means of ten steps.",
+        caption="Same model, data and rate; clip 1, scale 65,536. Means of ten steps.",
     )
 
 
@@ -572,8 +576,8 @@ def halves_said(record: Record) -> str:
         f"bfloat16 alone is {min(fast):.2f} to {max(fast):.2f} bits behind float32 at "
         f"the high rate, and {min(slow):.2f} to {max(slow):.2f} at the low one, where "
         "more steps are rounded away. The other ways are within "
-        f"{ceil(100 * max(others) - 1e-9) / 100:.2f} bits. (Adam's averages suffer, too: in bfloat16, "
-        "1 times 0.999 is 1, so what should fade doesn't.)"
+        f"{ceil(100 * max(others) - 1e-9) / 100:.2f} bits. (Adam's averages suffer, "
+        "too: in bfloat16, 1 times 0.999 is 1, so what should fade doesn't.)"
     )
 
 
@@ -688,24 +692,6 @@ def compile_table(record: Record) -> Html:
         rows,
         caption="Forward and backward, on one thread of one CPU. The first step "
         "compiles.",
-    )
-
-
-def graphs_table(record: Record) -> Html:
-    """Show how often lengths made the model compile again.
-
-    Args:
-        record: of ``benchmarks/ch18_compile.py``.
-    """
-    rows = [
-        (name, *("✓" if b > a else "" for a, b in zip([0, *n], n, strict=False)))
-        for name, n in record["graphs"].items()
-    ]
-    return show_table(
-        ("batch of length", *map(str, record["lengths"])),
-        rows,
-        caption="✓: compiled again. By default, the second length teaches the compiler "
-        "that lengths change.",
     )
 
 

@@ -46,7 +46,7 @@ from annotated.page import ch18_memory
 ch18_memory.block_table(SIZES["medium"], batch=16, length=1024)
 
 # %% tags=["remove-input"]
-from annotated.memory import kept_activations, kept_bytes
+from annotated.memory import kept_activations
 from annotated.page.notebook import say
 
 kept = kept_activations(SIZES["medium"], batch=16, length=1024)

@@ -374,11 +374,6 @@ def test_compiling_stands_in_tables():
     assert "75% of the gradient's" in said and "It takes 50% of the time here" in said
     record["seconds"]["compiled"] = [0.03] * 3
     assert "It takes 1.5 times as long" in ch18.compile_said(record)
-    record |= {"lengths": (8, 4, 8), "graphs": {"default": [1, 2, 2]}}
-    assert cells(ch18.graphs_table(record)) == [
-        ["batch of length", "8", "4", "8"],
-        ["default", "✓", "✓", ""],
-    ]
 
 
 def test_records_say_what_the_page_says():
