@@ -188,7 +188,7 @@ def hero(found: Mapping[str, tuple]) -> Html:
 
 
 def _side(x: float) -> str:
-    return "left" if x < 1e-7 else "right" if x > 0.3 else "center"
+    return "left" if x < 1e-6 else "right" if x > 0.3 else "center"
 
 
 # ---- a batch in pieces -------------------------------------------------------------
