@@ -118,7 +118,8 @@ def memory_timeline(
         foreach: whether the update takes all parameters at once, as it does on a GPU.
         shards: number of processes that share what ``stage`` says.
         stage: of ZeRO (Rajbhandari et al., 2020): 1 shares what the optimiser keeps, 2
-            gradients too, 3 parameters too.
+            gradients too, 3 parameters too. The block that is gathered for a moment
+            isn't counted.
 
     Returns:
         Moments in their order: "block 1, forward", …, "logits", "loss" (where its
@@ -165,6 +166,8 @@ def memory_timeline(
     # the table's gradient as output, as input, and their sum
     moments["embedding"] = moment(weights, kept["embedding"], 2 * table)
     whole = weights if foreach else 2 * table
+    if stage:  # each process updates its own share
+        whole = -(-whole // shards)
     update = whole if OPTIMIZERS[optimizer] else 0
     moments["update"] = moment(weights, 0, update)
     return moments

@@ -188,6 +188,11 @@ def test_who_holds_what():
     assert parts(1) == (weights, weights, weights // 4)
     assert parts(2) == (weights, weights // 8, weights // 4)
     assert parts(3) == (weights // 8, weights // 8, weights // 4)
+    for foreach, whole in ((True, weights), (False, 8 * 768 * 50_257)):
+        for stage, shards in ((0, 1), (1, 8), (3, 8)):  # each updates its own share
+            options = {"foreach": foreach, "shards": 8, "stage": stage}
+            last = memory_timeline(SIZES["small"], 1, 1024, **options)["update"]
+            assert last.temporary == whole // shards
     uneven = memory_timeline(TINY, 1, 1, shards=7, stage=3)["update"]
     assert uneven.parameters == -(-memory_timeline(TINY, 1, 1)["update"][0] // 7)
 

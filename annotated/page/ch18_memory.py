@@ -149,28 +149,6 @@ def where_figure(record: Record) -> Html:
     )
 
 
-def memory_table(record: Record) -> Html:
-    """Show the peak of each run as predicted, counted and measured.
-
-    Args:
-        record: of ``benchmarks/ch18_memory_use.py``.
-    """
-    return show_table(
-        ("model", "trained", "predicted", "profiler", "process"),
-        [
-            (
-                row["model"],
-                ways(row["options"]),
-                f"{row['total'] / 1e6:,.0f}",
-                *(f"{row[key] / 1e6:,.0f}" for key in ("counted", "resident")),
-            )
-            for row in record["rows"]
-        ],
-        caption="MB at the fullest moment: by the formula, by PyTorch's profiler, and "
-        "how far the process's memory rose.",
-    )
-
-
 def memory_said(record: Record) -> str:
     """Return in words how far predictions were from what was measured.
 

@@ -123,7 +123,7 @@ def scaled_step(
     unscale_first: bool,
     clip: float = 1.0,
 ) -> Callable[[Tensor], None]:
-    """Return a step that scales the loss, clips and updates, in one of two orders.
+    """Return a step that scales, clips and updates, in one of two orders.
 
     The loss is a tensor of one number.
 
@@ -236,7 +236,7 @@ class Checkpointed(nn.Module):
         self.layer, self.preserve = layer, preserve
 
     def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
-        """Return what the layer makes of ``x``, of any shape; ``mask`` is passed on."""
+        """Return what the layer makes of ``x``, of any shape, and a ``mask``."""
         options = {"use_reentrant": False, "preserve_rng_state": self.preserve}
         return checkpoint(self.layer, x, mask, **options)
 

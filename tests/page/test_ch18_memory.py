@@ -120,14 +120,6 @@ def test_bars_are_the_parts_and_marks_what_was_measured(shown):
     )
 
 
-def test_runs_stand_in_a_table():
-    rows = cells(ch18_memory.memory_table(RECORD))[1:]
-    for found, row in zip(rows, RECORD["rows"], strict=True):
-        assert found[0] == row["model"]
-        sizes = [row[key] / 1e6 for key in ("total", "counted", "resident")]
-        assert found[2:] == [f"{size:,.0f}" for size in sizes]
-
-
 def test_the_worst_run_is_said():
     said = ch18_memory.memory_said(RECORD)
     shares = [float(share) / 100 for share in re.findall(r"([\d.]+)%", said)]

@@ -58,7 +58,7 @@ function timeline(batch) {
       ids + (i - 1) * held + block - inner, entry + 2 * inner);
   }
   add(1, "as the backward pass ends", weights, ids, 2 * large * v * d);
-  add(2, "in the update", weights, 0, weights);
+  add(2, "in the update", weights, 0, shared(weights, 1));
   return moments;
 }
 const fullest = (moments) => moments.reduce((best, use) => (sum(use) > sum(best) ? use : best));

@@ -32,6 +32,7 @@ FAULTS = {
         ("entry + 2 * inner", "entry", "networks need nothing"),
         ("2 * table)", "table)", "gradients of a tied table are one"),
         ("weights if foreach else 2 * table", "2 * table", "one at a time"),
+        ("if stage:  #", "if stage > 1:  #", "stage 1 updates everything everywhere"),
         ("whole if OPTIMIZERS[optimizer] else 0", "whole", "SGD as Adam"),
     ],
     "training_memory": [

@@ -18,10 +18,6 @@ FAULTS = {
         ("left = [a + b", "left = [a", "bars hide each other"),
         ('if r["options"] in drawn', "", "all runs"),
     ],
-    "memory_table": [
-        ('for key in ("counted", "resident")', 'for key in ("resident", "counted")',
-         "columns are swapped"),
-    ],
     "memory_said": [
         ('max(abs(row["off"][key])', 'min(abs(row["off"][key])', "the best run"),
         ('abs(row["off"][key])', 'row["off"][key]', "too little isn't seen"),
