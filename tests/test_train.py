@@ -230,43 +230,6 @@ def test_each_share_counts_by_its_symbols(monkeypatch):
     assert torch.mean(torch.stack(slopes)).item() == pytest.approx(8 / 3)
 
 
-def torchrun(*words: str) -> subprocess.CompletedProcess:
-    port = 20_000 + os.getpid() % 20_000
-    return subprocess.run(
-        [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2"]
-        + ["--master-port", str(port), "-m", *words],
-        env=os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-
-
-def test_two_processes_have_the_losses_of_one():
-    words = ["copy", "--steps", "6", "--folder"]
-    assert main([*words, "one"]) == 0
-    done = torchrun("annotated.train", *words, "two")
-    assert done.returncode == 0, done.stderr
-    assert losses("two") == pytest.approx(losses("one"), rel=1e-5)
-    assert done.stdout.count("step 6, loss") == 1, "one process speaks"
-
-
-@pytest.mark.parametrize(("rank", "step", "resumed"), [(0, 6, 4), (1, 4, 2)])
-def test_either_process_may_be_killed(rank, step, resumed):
-    words = ["copy", "--steps", "7", "--save-every", "2", "--folder"]
-    assert main([*words, "one"]) == 0
-    # the other hears of it at its next exchange; both end
-    killed = torchrun("benchmarks.killed", f"{rank}", f"{step}", *words, "two")
-    assert killed.returncode != 0 and "Signal 9 (SIGKILL)" in killed.stderr
-    if rank == 0:  # and the file it saved last is lost, too
-        Path("two/model.pt").write_bytes(b"")
-        resumed -= 2
-    done = torchrun("annotated.train", "copy", "--resume", "two/model.pt")
-    assert done.returncode == 0, done.stderr
-    assert f"resuming after step {resumed} of two/model.pt" in done.stdout
-    assert losses("two") == pytest.approx(losses("one"), rel=1e-5)
-
-
 # ---- what goes wrong -----------------------------------------------------------
 
 
@@ -363,3 +326,43 @@ def test_what_ids_mean_is_kept():
     assert told["source"] == sorted("cakt") and told["target"] == ["AE", "K", "T"]
     assert told["task"] == told["recipe"] == "spelling" and told["merges"] == []
     assert told["seed"] == 0 and told["steps"] == 1 and told["large"] is False
+
+
+# ---- several processes, which take longest: last ---------------------------------
+
+
+def torchrun(*words: str) -> subprocess.CompletedProcess:
+    port = 20_000 + os.getpid() % 20_000
+    return subprocess.run(
+        [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2"]
+        + ["--master-port", str(port), "-m", *words],
+        env=os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_two_processes_have_the_losses_of_one():
+    words = ["copy", "--steps", "6", "--folder"]
+    assert main([*words, "one"]) == 0
+    done = torchrun("annotated.train", *words, "two")
+    assert done.returncode == 0, done.stderr
+    assert losses("two") == pytest.approx(losses("one"), rel=1e-5)
+    assert done.stdout.count("step 6, loss") == 1, "one process speaks"
+
+
+@pytest.mark.parametrize(("rank", "step", "resumed"), [(0, 6, 4), (1, 4, 2)])
+def test_either_process_may_be_killed(rank, step, resumed):
+    words = ["copy", "--steps", "7", "--save-every", "2", "--folder"]
+    assert main([*words, "one"]) == 0
+    # the other hears of it at its next exchange; both end
+    killed = torchrun("benchmarks.killed", f"{rank}", f"{step}", *words, "two")
+    assert killed.returncode != 0 and "Signal 9 (SIGKILL)" in killed.stderr
+    if rank == 0:  # and the file it saved last is lost, too
+        Path("two/model.pt").write_bytes(b"")
+        resumed -= 2
+    done = torchrun("annotated.train", "copy", "--resume", "two/model.pt")
+    assert done.returncode == 0, done.stderr
+    assert f"resuming after step {resumed} of two/model.pt" in done.stdout
+    assert losses("two") == pytest.approx(losses("one"), rel=1e-5)
