@@ -333,7 +333,7 @@ print(torch.tensor(1e-8).to(half))  # a gradient
 # - **The variance.** One activation of 256 or more has a square of 65,536, and float16 ends at 65,504. Norms, softmax and losses have to be computed in float32.
 # - **The gradient.** When training begins, GPT-2's loss pushes each of the 50,256 wrong words down by about 1/50,257, divided by the number of tokens in the batch. With 8,192 tokens that's 2.4e-9. The smallest float16 is 6e-8.
 #
-# `torch.autocast` keeps the weights in float32, does matrix products in 16 bits, and has a list of operations for float32: on a GPU, norms, softmax and losses. A mask or a square of your own isn't on it. Scores come out of a product in float16, so −1e9 still fails; a boolean mask that's passed to the kernel is safe. Gradients need a trick. **Multiply the loss by 65,536**, and every gradient grows by the same factor; divide them again before the step.
+# `torch.autocast` keeps the weights in float32, does matrix products in 16 bits, and has a list of operations for float32: on a GPU, norms, softmax and losses. A mask or an `x * x` of your own isn't on it. Scores come out of a product in float16, so −1e9 still fails; a boolean mask that's passed to the kernel is safe. Gradients need a trick. **Multiply the loss by 65,536**, and every gradient grows by the same factor; divide them again before the step.
 
 # %% Figure: gradients before and after scaling tags=["hide-input"]
 gradients = ch18.logit_gradients(vocabulary=50257, tokens=8192)
@@ -555,7 +555,7 @@ assert compiled["graphs"]["dynamic=False"][-1] == len({*compiled["lengths"]})
 #
 # **Eight times the gradient.** You added up eight losses and didn't divide. Adam hardly notices, since a factor drops out; clipping does, and so does plain gradient descent. And don't call `zero_grad()` between the pieces: *not* calling it is the trick.
 #
-# **NaN after a few hundred steps in float16.** Look for a −1e9, a square or a sum of your own: autocast's list doesn't know it. `torch.autograd.set_detect_anomaly(True)` names the operation (slowly).
+# **NaN after a few hundred steps in float16.** Look for a −1e9 or an `x * x` of your own: they aren't on autocast's list. `torch.autograd.set_detect_anomaly(True)` names the operation (slowly).
 #
 # **`model.bfloat16()`, a small rate, and a loss that stops early.** Print how many weights a step changes. Keep the weights in float32, and use autocast.
 #
