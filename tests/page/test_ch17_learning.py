@@ -91,6 +91,7 @@ def test_what_was_just_trained_stands_beside_its_limit():
 def test_a_cell_of_the_grids_says_what_is_right_and_what_can_be(copies):
     drawn = words(ch17_learning.copy_figure(copies))
     assert drawn.count("6") == 2  # dilated at 5, with one layer and two
+    assert "of 6" not in drawn  # guesses have no limit
     assert drawn.count("of 25") == len(DISTANCES) == drawn.count("23–25")  # fixed
     assert drawn.count("31–33") == 3 and drawn.count("90–92") == 1
     assert drawn.count("99–101") == 6 * 4 - 1  # the others, one layer
