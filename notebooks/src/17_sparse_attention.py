@@ -175,7 +175,7 @@ say(grid_said(grid))
 #
 # ## 17.3 Is a mask sparse at all?
 #
-# You have the mask, and 3 % of it is True. Pass it to attention as `mask`, and what do you save? **Nothing.** All scores are computed, and then thrown away. To save the work, never compute them.
+# You have the mask, and hardly any of it is True. Pass it to attention as `mask`, and what do you save? **Nothing.** All scores are computed, and then thrown away. To save the work, never compute them.
 # For a window that's easy. Cut the text into chunks as long as the window. Then each chunk needs two chunks of keys, its own and the one before it:
 
 
@@ -473,7 +473,7 @@ ch17.graph_picture(nodes, graph, layers=3)
 #
 # <details><summary>A model with 32 layers and a window of 4,096: how far back can its last layer's output depend on the input?</summary>
 #
-# $32 \cdot 4095 = 131{,}040$ positions. That's what it *can*. What's far away has to be handed on 32 times, through everything in between.
+# $32 \cdot 4095 = 131{,}040$ positions. That's what it *can*. What's far away has to be handed on in every layer, through everything in between.
 #
 # </details>
 #

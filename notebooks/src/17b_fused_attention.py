@@ -222,7 +222,7 @@ print("✓ their plain mean isn't it")
 #
 # ## 17b.7 Pitfalls
 #
-# **The maximum grows, and nothing is rescaled.** For our row the sum becomes $1.25 + 1.125 + 0.53125$ <!-- exact: 1.25, 1.125, 0.53125 = 2/8 + 1, 4/32 + 1, 16/32 + 1/32 --> instead of 63/32, and no error tells you. It's right whenever the first block happens to hold the maximum, so test with scores that rise.
+# **The maximum grows, and nothing is rescaled.** For our row the sum becomes $1.25 + 1.125 + 0.53125$ instead of 63/32, and no error tells you. It's right whenever the first block happens to hold the maximum, so test with scores that rise.
 #
 # **NaN from a block that's hidden completely.** A row that has seen nobody yet has $m = -\infty$, and $-\infty - (-\infty)$ is NaN, which then spreads to everything after it. Hiding with −1e9 instead is no cure: in a row that sees nobody, every hidden key then gets $e^0 = 1$.
 

@@ -326,7 +326,7 @@ alone = adam(whole, gradients)
 print("four owners:", torch.allclose(shared, alone, atol=1e-6))
 
 # %% [markdown]
-# (Clipping by the norm does mind: a norm needs all parts.) Stage 3 divides the weights, too. Each layer is collected just before it computes and dropped afterwards, forward and backward; by the paper's count, that exchanges 1.5 times the bytes. PyTorch's version is FSDP ([Zhao et al., 2023](https://arxiv.org/abs/2304.11277)).
+# (Clipping by the norm does mind: a norm needs all parts.) Stage 3 divides the weights, too. Each layer is collected just before it computes and dropped afterwards, forward and backward; by the paper's count, that exchanges 1.5 <!-- cited: 1.5 --> times the bytes. PyTorch's version is FSDP ([Zhao et al., 2023](https://arxiv.org/abs/2304.11277)).
 #
 # ## 18b.8 Pitfalls
 #
