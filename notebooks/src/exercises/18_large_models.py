@@ -117,7 +117,7 @@ def scaler_step(weights, gradients, scale, good, rate, clip, patience):
 #
 # *Example.* With `f = lambda x, w: x * w`, `checkpointed(f, x, w).sum().backward()` leaves `w` in `x.grad`.
 #
-# *Reminder.* In a Function, `forward(ctx, *inputs)` and `backward(ctx, upstream)` are static methods, `ctx.save_for_backward(…)` keeps tensors, `ctx.saved_tensors` has them again, and `backward` returns a gradient for each input. Gradients are off in both: `with torch.enable_grad():` turns them on.
+# *Reminder.* In a Function, `forward(ctx, *inputs)` and `backward(ctx, upstream)` are static methods, `ctx.save_for_backward(…)` keeps tensors, `ctx.saved_tensors` has them again, and `backward` returns a gradient for each input. Gradients are off in both: a block of `torch.enable_grad()` turns them on.
 
 
 # %%
