@@ -75,9 +75,7 @@ def step_in_pieces(model, optimizer, pieces, clip):
 # | `patience` | an integer | 1 or more |
 # | result | three values | the new weights, the scale and the good steps for the next step |
 #
-# *Example.* The scale is 4, and the gradients are (24, 0) and (0, 32). The true ones are (6, 0) and (0, 8), with a norm of 10. If `clip` is 5, the step is made of (3, 0) and (0, 4).
-#
-# *Beware.* The smallest number of float16 is 6e-8.
+# *Example.* The scale is 4, and the gradients are (24, 0) and (0, 32). The true ones are (6, 0) and (0, 8), with a norm of 10. If `clip` is 5, the step is made of (3, 0) and (0, 4). *Beware:* the smallest number of float16 is 6e-8.
 
 
 # %%
