@@ -145,11 +145,12 @@ def dots(*places):
 
 
 def test_glyphs_are_named_and_drawn_apart():
-    shown = Glyphs(dots((3, 2), (5, 4)), dots((1, 0), (0, 1)), (["a", "b"], ["c", "d"]))
+    names = ["a", "b", "e"], ["c", "d"]
+    shown = Glyphs(dots((3, 2), (5, 4), (1, 1)), dots((1, 0), (0, 1)), names)
     html = ch17_learning.glyphs_figure(shown, count=2)
     alt = html.text
     assert "To learn from: a b. Held out: c d." in alt
-    assert "2 glyphs to learn from and 2 others" in alt
+    assert "3 glyphs to learn from and 2 others" in alt
 
 
 def test_a_pixel_sees_its_row_or_its_column():

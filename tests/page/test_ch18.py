@@ -218,7 +218,7 @@ def test_gradients_of_logits_are_those_of_the_loss():
 
 
 def test_scaling_is_drawn(drawn):
-    ch18.scaling_figure(torch.tensor([1e-9] * 9 + [1e-3]), scale=1e6)
+    ch18.scaling_figure(torch.tensor([1e-9] * 9 + [5e-5]), scale=1e6)
     ((figure, said),) = drawn
     assert "loses 90.0%" in said["title"] and "scaled, 0%" in said["title"]
     low, high = (line.get_xdata()[0] for line in figure.axes[0].lines)
