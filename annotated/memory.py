@@ -8,17 +8,15 @@ import math
 from bisect import bisect
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 from typing import Any, NamedTuple
 
 import torch
 from torch import nn
 from torch.autograd.graph import saved_tensors_hooks
 from torch.profiler import ProfilerActivity, profile, record_function
-from torch.utils.checkpoint import checkpoint
 
 from annotated import require
-from annotated.gpt import GPT, GPTConfig
+from annotated.gpt import GPTConfig
 from annotated.gpt2 import count_parameters
 
 #: bytes of a number of the stream, and of a product. "mixed" is ``torch.autocast`` to
@@ -206,19 +204,6 @@ def largest_batch(config: GPTConfig, length: int, room: float, **options: Any) -
         if each:  # every moment grows by as much with each sequence
             most = min(most, 1 + left // each)
     return int(most)
-
-
-def checkpoint_blocks(model: GPT) -> GPT:
-    """Return a model, which from now on keeps the inputs of its blocks alone.
-
-    The backward pass calls each block once more (Chen et al., 2016).
-
-    Args:
-        model: its blocks are changed.
-    """
-    for block in model.blocks.layers:
-        block.forward = partial(checkpoint, block.forward, use_reentrant=False)
-    return model
 
 
 def kept_bytes(model: nn.Module, loss: Callable[[], Any]) -> int:

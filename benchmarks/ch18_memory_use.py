@@ -20,11 +20,11 @@ import torch
 from annotated.gpt import GPT, GPTConfig, next_token_loss
 from annotated.gpt2 import SIZES
 from annotated.memory import (
-    checkpoint_blocks,
     memory_timeline,
     profiled_bytes,
     training_memory,
 )
+from annotated.recipes.large import with_checkpoints
 from benchmarks.memory import peak
 
 _SHAPE = {"d_model": 256, "heads": 4, "layers": 6, "d_ff": 1024, "max_len": 256}
@@ -57,7 +57,7 @@ class Training:
         if options.get("precision") == "bfloat16":
             self.model.bfloat16()
         if options.get("checkpointed"):
-            checkpoint_blocks(self.model)
+            with_checkpoints(self.model)
         kind = torch.optim.SGD if "optimizer" in options else torch.optim.Adam
         self.optimizer = kind(self.model.parameters(), lr=1e-4)
         tokens = torch.randint(config.vocab_size, (batch, length + 1))

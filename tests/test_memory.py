@@ -10,7 +10,6 @@ from annotated.gpt2 import SIZES
 from annotated.memory import (
     PRECISIONS,
     MemoryUse,
-    checkpoint_blocks,
     kept_activations,
     kept_bytes,
     largest_batch,
@@ -18,6 +17,7 @@ from annotated.memory import (
     profiled_bytes,
     training_memory,
 )
+from annotated.recipes.large import with_checkpoints
 
 # no two sizes are alike
 TINY = GPTConfig(31, d_model=14, heads=7, layers=3, d_ff=11, max_len=13)
@@ -33,7 +33,7 @@ class Run:
         if options.get("precision") == "bfloat16":
             self.model.bfloat16()
         if options.get("checkpointed"):
-            checkpoint_blocks(self.model)
+            with_checkpoints(self.model)
         kind = {"adam": torch.optim.Adam, "sgd": torch.optim.SGD}
         self.optimizer = kind[options.get("optimizer", "adam")](
             self.model.parameters(), foreach=options.get("foreach", False)

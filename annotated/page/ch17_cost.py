@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import matplotlib.pyplot as plt
 
 from annotated.page.frames import Html
-from annotated.page.notebook import show, show_table
+from annotated.page.notebook import show
 from annotated.page.plots import LINES, OTHER, THIS, name_lines
 from annotated.page.records import dots, grouped
 
@@ -280,41 +280,6 @@ def chart_figure(record: Record) -> Html:
 def named(way: str) -> str:
     """Return a way as a sentence calls it."""
     return {"LSH": "LSH attention", "sparse": "sparse attention"}.get(way, way)
-
-
-def chart_table(record: Record) -> Html:
-    """Show the numbers of the chart: at two lengths, and bits by seed."""
-    rows = {row["length"]: row for row in record["by length"]}
-    short, long = record["config"]["length"], max(rows)
-
-    def number(way: str, length: int, kind: str) -> str:
-        value = rows[length][kind].get(way)
-        if value is None:
-            return "–"
-        return f"{value[1]:.3f}" if kind == "seconds" else f"{value:.0f}"
-
-    return show_table(
-        (
-            "",
-            f"s, {short:,}",
-            f"s, {long:,}",
-            f"MB, {short:,}",
-            f"MB, {long:,}",
-            "bits",
-        ),
-        [
-            (
-                way,
-                *(number(way, t, "seconds") for t in (short, long)),
-                *(number(way, t, "MB") for t in (short, long)),
-                dots(each, ".2f"),
-            )
-            for way, each in learned_bits(record).items()
-        ],
-        caption="s: CPU seconds of a training step for 1,000 characters. MB: its peak. "
-        f"Bits: per character, after {record['config']['seconds']:.0f} CPU seconds, "
-        "three seeds.",
-    )
 
 
 def chart_said(record: Record) -> str:

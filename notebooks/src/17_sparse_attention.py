@@ -308,7 +308,7 @@ print(f"✓ {len(copy_patterns())} patterns, 1 and 2 layers: the same")
 
 # %% [markdown]
 # Change one symbol, and only the positions that `reach` names notice. So we know the most that can be right: everything that's heard, and one
-# guess in sixteen of the rest. Five more models, in a few seconds:
+# guess in sixteen of the rest. This model and five others, in a few seconds:
 
 # %% Table: what can be copied, and what is tags=["hide-input"]
 from annotated.page import ch17_learning
@@ -345,7 +345,7 @@ expect(
 # %% [markdown]
 # Two hops are enough for 21 = 16 + 5, although nobody told the first layer what to hand on. All patterns, with three seeds:
 
-# %% Picture: copying by pattern and distance tags=["hide-input"]
+# %% Picture: copying by pattern and distance tags=["hide-input", "remove-stdout"]
 copies = recorded("copy_distance")
 ch17_learning.copy_figure(copies)
 
@@ -402,7 +402,7 @@ expect(
     unlike=("a stride of 17", wrong / row),
 )
 
-# %% Picture: patterns and strides, three seeds tags=["hide-input"]
+# %% Picture: patterns and strides, three seeds tags=["hide-input", "remove-stdout"]
 images = recorded("images")
 ch17_learning.images_figure(images)
 

@@ -263,13 +263,6 @@ def test_a_dot_stands_in_its_row(monkeypatch):
     }
 
 
-def test_the_chart_s_numbers_are_a_table():
-    header, sparse, *_, last = cells(page.chart_table(CHART))
-    assert header[1:] == ["s, 1,024", "s, 8,192", "MB, 1,024", "MB, 8,192", "bits"]
-    assert sparse == ["sparse", "0.040", "0.080", "60", "400", "3.70 · 3.75 · 3.80"]
-    assert last[:5] == ["written out", "0.300", "–", "160", "–"]
-
-
 def test_the_chart_is_said():
     said = page.chart_said(CHART)
     for part in (

@@ -43,10 +43,6 @@ FAULTS = {
         ("min(most", "max(most", "the roomiest moment counts"),
         ("return 0", "continue", "weights that don't fit"),
     ],
-    "checkpoint_blocks": [
-        ("partial(checkpoint, block.forward, use_reentrant=False)", "block.forward",
-         "no checkpoints"),
-    ],
     "kept_bytes": [
         ("if at not in own", "", "parameters count, too"),
         ("kept[x.untyped_storage().data_ptr()] = x", "kept[id(x)] = x",

@@ -64,12 +64,6 @@ FAULTS = {
     "named": [
         ('.get(way, way)', ".get(way, '')", "a way without a name"),
     ],
-    "chart_table": [
-        ("if value is None:", "if not value and False:", "what wasn't run has numbers"),
-        ('for t in (short, long)),\n                *(number(way, t, "MB")',
-         'for t in (long, short)),\n                *(number(way, t, "MB")',
-         "lengths the wrong way round"),
-    ],
     "chart_said": [
         ('long["seconds"][way][1] / short["seconds"][way][1]',
          'short["seconds"][way][1] / long["seconds"][way][1]', "upside down"),
