@@ -6,16 +6,21 @@ import torch
 from torch import nn
 from torch.optim.lr_scheduler import LambdaLR, OneCycleLR
 
+from annotated import require
+
 
 def one_cycle(
     model: nn.Module, rate: float, steps: int
 ) -> tuple[torch.optim.Adam, OneCycleLR]:
     """Return Adam for a ``model``, and a schedule for its learning rate.
 
-    The rate rises to ``rate`` for a tenth of the ``steps`` and then falls.
+    The rate rises to ``rate`` for a tenth of the ``steps``, at least two of them, and
+    then falls.
     """
+    require.count(3, steps=steps)
     optimizer = torch.optim.Adam(model.parameters(), betas=(0.9, 0.98))
-    return optimizer, OneCycleLR(optimizer, rate, total_steps=steps, pct_start=0.1)
+    rise = max(0.1, 2 / steps)  # with a single step, OneCycleLR divides by zero
+    return optimizer, OneCycleLR(optimizer, rate, total_steps=steps, pct_start=rise)
 
 
 def paper_adam(
