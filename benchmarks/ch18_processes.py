@@ -8,24 +8,21 @@ gloo processes of one thread each.
   after every third; the resumed run against two processes that nobody shot.
 - bytes: what the loopback device sent for an all-reduce of P numbers, the least of five
   rounds (others may use it, too).
-- time, cpu: for one training step, by batch, CPU seconds of the process that took more
-  of them, medians of steps, three rounds in turn. Waiting takes none.
-- time, wall: seconds of the clock for one training step, by turns: rank 0 alone takes
-  one with the whole batch while rank 1 waits, and then both take one together. Of each
-  round of 60 turns the shortest, which others on the machine disturb least.
+- time: seconds of the clock for one training step, by batch, in turns: rank 0 alone
+  takes a step with the whole batch while rank 1 waits, and then both take one together.
+  Of each of three rounds of 60 turns the shortest, which others on the machine disturb
+  least.
 
 Bands, written before the final run: losses differ by less than 1e-5 relative; a resumed
 run has exactly the losses of its like; two processes send 8P bytes for an all-reduce
-(2 · (n − 1)/n · 4P each), up to 5 % more for headers; with the largest batch a process
-of two takes 0.45 to 0.65 of the time of one, with the smallest 0.6 or more. By the
-clock, two with the largest batch take 0.5 to 0.8 of the time of one, with the smallest
-0.9 or more.
+(2 · (n − 1)/n · 4P each), up to 5 % more for headers; two processes
+take 0.5 to 0.8 of the time of one with the largest batch, and 0.9 or more with the
+smallest.
 """
 
 import csv
 import os
 import re
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -44,7 +41,7 @@ from annotated.transformer import Transformer, TransformerConfig
 
 STEPS, KILLED, SAVED = 30, 11, 3  # of the losses; of a run that is killed; saved every
 KILLS = [(rank, step) for rank in (0, 1) for step in (2, 5, 8, 11)]
-BATCHES, TIMED, TURNS, ROUNDS = (8, 32, 128, 512), 20, 60, 3
+BATCHES, TURNS, ROUNDS = (8, 32, 128, 512), 60, 3
 FIRST = 3  # steps that are not counted: allocations, buckets
 REDUCTIONS = 100
 LOOPBACK = Path("/sys/class/net/lo/statistics/tx_bytes")
@@ -138,22 +135,7 @@ def take(learner: tuple[nn.Module, torch.optim.Optimizer], batch: Any) -> None:
     optimizer.step()
 
 
-def cpu(size: int) -> float:
-    """Return the CPU seconds of a training step with ``size`` sequences in all."""
-    torch.set_num_threads(1)
-    distributed.init_process_group("gloo")
-    rank, world = distributed.get_rank(), distributed.get_world_size()
-    own, seconds = learner(parallel=world > 1), []
-    for batch in copy_batches(0, TIMED, size):
-        mine = share(batch, rank, world)
-        began = time.process_time()
-        take(own, mine)
-        seconds.append(time.process_time() - began)
-    distributed.destroy_process_group()
-    return statistics.median(seconds[FIRST:])
-
-
-def wall(size: int) -> dict[str, list[float]]:
+def turns(size: int) -> dict[str, list[float]]:
     """Return the seconds of the clock of one process's steps and of two's, by turns."""
     torch.set_num_threads(1)
     distributed.init_process_group("gloo")
@@ -178,18 +160,15 @@ def times() -> list[dict[str, Any]]:
     """Return the times of one process and of two, by batch."""
     rows = []
     for size in BATCHES:
-        row: dict[str, Any] = {"batch": size}
-        for name in ("one", "two"):
-            row |= {f"{name}, cpu": [], f"{name}, wall": []}
+        row: dict[str, Any] = {"batch": size, "one, wall": [], "two, wall": []}
         for _ in range(ROUNDS):
-            for name, n in (("one", 1), ("two", 2)):
-                slowest = max(launch(cpu, size, n=n))
-                row[f"{name}, cpu"].append(round(slowest, 5))
-            both = launch(wall, size)
+            both = launch(turns, size)
             for name in ("one", "two"):
-                turns = zip(*(made[name] for made in both), strict=True)
-                shortest = min([max(turn) for turn in turns][FIRST:])
-                row[f"{name}, wall"].append(round(shortest, 5))
+                slower = [
+                    max(turn)
+                    for turn in zip(*(made[name] for made in both), strict=True)
+                ]
+                row[f"{name}, wall"].append(round(min(slower[FIRST:]), 5))
         rows.append(row)
         print(row, flush=True)
     return rows

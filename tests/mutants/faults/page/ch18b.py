@@ -6,8 +6,7 @@ FAULTS = {
         ("shade = (0.12, 0.35)[rank]", "shade = 0.12", "two processes, one half"),
     ],
     "speed_figure": [
-        ("gains(record, kind)[size]", "gains(record)[size]", "the clock twice"),
-        ('"-" if kind == "wall" else "--"', '"-"', "two lines alike"),
+        ("one / two for", "two / one for", "rounds upside down"),
     ],
     "gaps": [
         ("abs(a - b) / abs(a)", "(a - b) / a", "signs cancel"),
@@ -41,10 +40,9 @@ FAULTS = {
         ('"sent": step / n', '"sent": step', "pieces, not gradients"),
     ],
     "gains": [
-        ('middle(row[f"one, {kind}"]) / middle(row[f"two, {kind}"])',
-         'middle(row[f"two, {kind}"]) / middle(row[f"one, {kind}"])', "upside down"),
-        ('{"wall": min, "cpu": median}', '{"wall": median, "cpu": median}',
-         "others on the machine are measured, too"),
+        ('min(row["one, wall"]) / min(row["two, wall"])',
+         'min(row["two, wall"]) / min(row["one, wall"])', "upside down"),
+        ('min(row["one, wall"])', 'max(row["one, wall"])', "the most disturbed step"),
     ],
     "speed_said": [
         ("(max(found), min(found))", "(min(found), max(found))", "the other batch"),

@@ -9,7 +9,7 @@ FAULTS = {
         ("    ddp = DistributedDataParallel(model)", "    ddp = model",
          "no gradients are exchanged"),
         ("            optimizer.zero_grad()\n", "", "gradients pile up"),
-        ("rank == 0:\n            print", "True:\n            print", "everyone prints"),
+        ("rank == 0:\n            print", "True:\n            print", "all print"),
         ("rank == 0:\n        torch.save", "True:\n        torch.save",
          "everyone writes the same file"),
     ],
