@@ -121,13 +121,13 @@ def kills_table(record: Mapping[str, Any]) -> Html:
         )
         for step, several in steps.items()
     ]
-    ranks = [f"process {row['rank']} killed" for row in next(iter(steps.values()))]
+    ranks = [f"difference if {row['rank']} dies" for row in next(iter(steps.values()))]
     return show_table(
         ("before step", "resumed after step", *ranks),
         rows,
         caption="kill -9 of a process, in a run of two that takes 11 steps and saves "
-        "after every third. Last columns: how far any of the 11 losses is from that "
-        "of a run that nobody killed.",
+        "after every third. Difference: how far any of the 11 losses is from that of "
+        "a run that nobody killed.",
     )
 
 
@@ -184,7 +184,7 @@ def order_table(orders: Mapping[str, Sequence[Sequence[int]]]) -> Html:
         orders: by what the table should call them, the rows of each epoch.
     """
     rows = [
-        (name, *(" ".join(f"{row}" for row in epoch) for epoch in epochs))
+        (name, *(", ".join(f"{row}" for row in epoch) for epoch in epochs))
         for name, epochs in orders.items()
     ]
     epochs = len(next(iter(orders.values())))

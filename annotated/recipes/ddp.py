@@ -1,4 +1,4 @@
-"""A whole script: ``torchrun --nproc-per-node 2 -m annotated.recipes.ddp``."""
+"""A model trained in two processes, by torchrun --nproc-per-node 2 ddp.py."""
 
 import torch
 from torch import distributed, nn
@@ -40,6 +40,7 @@ def main(path: str = "ddp.pt") -> list[float]:
     if rank == 0:
         torch.save(model.state_dict(), path)
     distributed.destroy_process_group()
+    # so that processes can be compared
     return nn.utils.parameters_to_vector(model.parameters()).tolist()
 
 

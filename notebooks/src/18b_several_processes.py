@@ -113,14 +113,14 @@ ch18b.ring_explorer()
 #
 # $$2 \cdot \frac{n - 1}{n} \cdot 4P \text{ bytes per training step,}$$
 #
-# which stays below $8P$, no matter how many processes there are. (With many processes and small pieces, it's the number of steps that takes time.)
+# which stays below $8P$, no matter how many processes there are.
 
 # %% tags=["remove-input"]
 from annotated.page.notebook import say
 
 wire = 2 * ch18b.bytes_exchanged(record["parameters"], 2)
 say(
-    f"Chapter 8's model has P = {record['parameters']:,}, so two processes should "
+    f"Chapter 8's model has $P$ = {record['parameters']:,}, so two processes should "
     f"send {wire:,.0f} bytes in all. The computer's own network counter showed "
     f"{record['bytes']:,}, {record['bytes'] / wire - 1:.1%} more: it also counts what "
     "surrounds the pieces, such as the headers of packets."
@@ -267,7 +267,7 @@ print(
 )
 
 # %% [markdown]
-# What if the file itself is damaged? A missing end is easy to notice, but a single flipped bit isn't. We flip one bit at a random place in each of 60 copies of a checkpoint, and load them:
+# What if the file itself is damaged? A missing end is easy to notice, but a single flipped bit isn't. We flipped one bit at a random place in each of 60 copies of a checkpoint. `torch.load` (in the version that runs here) loads most of them as if nothing had happened, because it doesn't compare the checksums in the file. Our `load_checkpoint` does, and it lets none through whose weights have changed.
 
 # %% Proof: 60 flipped bits tags=["hide-input", "proof"]
 import tempfile
@@ -281,12 +281,12 @@ optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
 file, step = folder / "model.pt", {"batches": 1}
 save_checkpoint(file, model, optimizer, history=[step])
 by_torch, by_us, unnoticed = ch18b.flips(file, model)
-assert unnoticed == 0 and by_us >= by_torch
+assert unnoticed == 0 and by_torch < 30 < by_us
 print(f"✓ torch.load noticed {by_torch} of 60, load_checkpoint {by_us};")
 print("  where load_checkpoint noticed nothing, no weight had changed")
 
 # %% [markdown]
-# The file holds checksums. `torch.load` (in the version that runs here) doesn't compare them, but our `load_checkpoint` does. But a refusal alone doesn't get your run going again. So `save_checkpoint` also keeps the previous checkpoint, and if the last one is damaged, the run resumes from that:
+# But a refusal alone doesn't get your run going again. So `save_checkpoint` also keeps the previous checkpoint, and if the last one is damaged, the run resumes from that. You repeat a few more steps, with the same losses.
 
 # %% Proof: a file that is cut off tags=["hide-input", "proof"]
 import contextlib
@@ -301,8 +301,6 @@ assert history == [step]
 print("✓ resumed from the one before")
 
 # %% [markdown]
-# You repeat a few more steps, with the same losses.
-#
 # ## 18b.7 More processes, larger models
 #
 # What if two processes aren't enough? On several computers (or *nodes*), you run the same command on each, with the address of one of them, in a folder that all of them can read:
@@ -320,7 +318,7 @@ print("✓ resumed from the one before")
 ch18b.held_table(7_000_000_000)
 
 # %% [markdown]
-# In stage 1, each process updates its own part of the weights and sends it to the others. Adam gives the same result, because it treats each number by itself:
+# In stage 1, each process updates its own part of the weights and sends it to the others. Adam gives the same result, because it treats each number by itself.
 
 # %% Proof: four owners of one model tags=["hide-input", "proof"]
 whole = torch.randn(12)
@@ -418,7 +416,6 @@ print("✓ with use_reentrant=False, both have the same")
 # ## Further reading
 #
 # - [Li et al. (2020)](https://arxiv.org/abs/2006.15704): how PyTorch's DDP fills and sends buckets during the backward pass.
-# - [Zhao et al. (2023)](https://arxiv.org/abs/2304.11277): FSDP, which brings ZeRO's stage 3 to PyTorch.
 # - [Patarasuk & Yuan (2009)](https://doi.org/10.1016/j.jpdc.2008.09.002): why no all-reduce can send less.
 #
 # ## Where this comes from

@@ -86,7 +86,7 @@ def test_losses_differ_relative_to_the_first():
 
 def test_each_step_has_a_row_and_each_process_a_column():
     rows = cells(ch18b.kills_table(RECORD))
-    assert rows[0][2:] == ["process 0 killed", "process 1 killed"]
+    assert rows[0][2:] == ["difference if 0 dies", "difference if 1 dies"]
     assert rows[1] == ["2", "nothing saved yet", "0", "0"]
     assert rows[2] == ["8", "6", "0.25", "0.5"]
 
@@ -111,8 +111,8 @@ def test_rows_by_epoch():
     html = ch18b.order_table({"0": [[1, 2], [3, 4]], "1": [[5, 6], [7, 8]]})
     assert cells(html) == [
         ["process and loop", "epoch 0", "epoch 1"],
-        ["0", "1 2", "3 4"],
-        ["1", "5 6", "7 8"],
+        ["0", "1, 2", "3, 4"],
+        ["1", "5, 6", "7, 8"],
     ]
 
 
