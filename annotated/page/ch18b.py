@@ -6,7 +6,6 @@ Letters: n processes, P parameters (``book/notation.md``).
 import random
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from statistics import median
 from typing import Any
 
 import matplotlib.pyplot as plt
@@ -17,7 +16,8 @@ from annotated.checkpoints import DamagedError, load_checkpoint
 from annotated.page.diagrams import Drawing
 from annotated.page.frames import Choice, Html, Slider, explorer, static
 from annotated.page.notebook import show, show_table
-from annotated.page.plots import OTHER, THIS, name_lines
+from annotated.page.plots import THIS
+from annotated.page.svg import COLOURS
 
 BYTES = {"weights": 4, "gradients": 4, "Adam's averages": 8}  #: for each parameter
 MODES = {  # of ZeRO, and what each of them divides by n
@@ -57,39 +57,42 @@ def hero() -> Html:
         alt="One batch, whose rows go to two processes in turn. Each runs the whole "
         "model on its half and has its own gradient. An all-reduce gives both the mean "
         "gradient, and both take the same step.",
-        caption="One training step with two processes. Everything is done twice, at "
-        "the same time, on half of the rows. Only the all-reduce needs the other one.",
+        caption="One training step. Both processes work at the same time, each on half "
+        "of the rows. Only for the all-reduce do they need each other.",
     )
 
 
 def speed_figure(record: Mapping[str, Any]) -> Html:
-    """Draw what a training step takes against the batch, in one process and in two.
+    """Draw how many times as fast two processes are as one, against the batch.
 
     Args:
         record: of ``benchmarks/ch18_processes.py``.
     """
-    figure, ax = plt.subplots(figsize=(8.6, 3.8))
-    said = []
-    for name, color in (("one", OTHER), ("two", THIS)):
-        sizes = [row["batch"] for row in record["times"]]
-        middles = [1000 * median(row[f"{name}, cpu"]) for row in record["times"]]
-        label = {"one": "one process", "two": "each of two"}[name]
-        ax.plot(sizes, middles, marker="o", color=color, label=label)
-        for row in record["times"]:
-            several = [1000 * one for one in row[f"{name}, cpu"]]
-            ax.plot([row["batch"]] * len(several), several, ".", color=color)
-        said.append(f"{label} {', '.join(f'{one:.1f}' for one in middles)}")
+    figure, ax = plt.subplots(figsize=(8.6, 3.4))
+    found = gains(record)
+    ax.plot(list(found), list(found.values()), marker="o", color=THIS)
+    for row in record["times"]:
+        pairs = zip(row["one, wall"], row["two, wall"], strict=True)
+        rounds = [one / two for one, two in pairs]
+        ax.plot([row["batch"]] * len(rounds), rounds, ".", color=THIS)
+    muted, most = COLOURS["muted"], max(found)
+    for height, words in ((1, "no faster than one"), (2, "ideal")):
+        ax.axhline(height, color=muted, lw=1, ls=":")
+        ax.text(most, height - 0.05, words, color=muted, va="top", ha="right")
     ax.set_xscale("log", base=2)
-    ax.set_yscale("log")
-    ax.set_xticks(sizes, [f"{one}" for one in sizes])
+    ax.set_ylim(0, 2.1)
+    ax.set_xticks(list(found), [f"{size}" for size in found])
     ax.set_xlabel("sequences in the whole batch")
-    ax.set_ylabel("CPU milliseconds per step")
-    name_lines(ax)
+    ax.set_ylabel("times as fast as one process")
+    said = [f"{gain:.1f} with {size}" for size, gain in found.items()]
     return show(
         figure,
-        alt=f"CPU milliseconds per step with batches of {sizes}: {'; '.join(said)}.",
-        caption=speed_said(record),
-        title="A second process helps a large batch, and not a small one",
+        alt="How many times as fast two processes finish a step as one does, by "
+        f"sequences in the batch: {', '.join(said)}.",
+        caption="Chapter 8's model, one thread per process. One process and two took "
+        "their steps in turn. The shortest step counts, because other programs "
+        "disturbed it least. Small dots are three rounds.",
+        title="A second process helps a large batch more than a small one",
     )
 
 
@@ -101,47 +104,30 @@ def gaps(one: Sequence[float], other: Sequence[float]) -> float:
     return max(abs(a - b) / abs(a) for a, b in zip(one, other, strict=True))
 
 
-def losses_table(record: Mapping[str, Any]) -> Html:
-    """Show the losses of one process and of two.
-
-    Args:
-        record: of ``benchmarks/ch18_processes.py``.
-    """
-    one, two = record["losses"]["one"], record["losses"]["two"]
-    rows = [
-        (f"{step:,}", f"{one[step - 1]:.7f}", f"{two[step - 1]:.7f}")
-        for step in (1, 2, 3, 10, len(one))
-    ]
-    return show_table(
-        ("step", "one process", "two processes"),
-        rows,
-        caption="Losses of the copy task, in nats per symbol. Over all "
-        f"{len(one)} steps, they differ by at most {gaps(one, two):.0e} of their "
-        "value: sums in another order are rounded otherwise.",
-    )
-
-
 def kills_table(record: Mapping[str, Any]) -> Html:
     """Show what became of each run of which a process was killed.
 
     Args:
         record: of ``benchmarks/ch18_processes.py``.
     """
+    steps: dict[int, list[Mapping[str, Any]]] = {}
+    for row in record["kills"]:
+        steps.setdefault(row["step"], []).append(row)
     rows = [
         (
-            f"process {row['rank']}",
-            row["step"],
-            row["resumed after"] or "nothing saved yet",
-            f"{row['gap']:g}",
+            f"{step}",
+            several[0]["resumed after"] or "nothing saved yet",
+            *(f"{row['gap']:g}" for row in several),
         )
-        for row in record["kills"]
+        for step, several in steps.items()
     ]
+    ranks = [f"difference if {row['rank']} dies" for row in next(iter(steps.values()))]
     return show_table(
-        ("killed", "before step", "resumed after step", "largest difference"),
+        ("before step", "resumed after step", *ranks),
         rows,
-        caption="kill -9 of either process, in a run of 11 steps that saves after "
-        "every third. Last column: all 11 losses against those of a run of two "
-        "processes that nobody killed.",
+        caption="kill -9 of a process, in a run of two that takes 11 steps and saves "
+        "after every third. Difference: how far any of the 11 losses is from that of "
+        "a run that nobody killed.",
     )
 
 
@@ -198,7 +184,7 @@ def order_table(orders: Mapping[str, Sequence[Sequence[int]]]) -> Html:
         orders: by what the table should call them, the rows of each epoch.
     """
     rows = [
-        (name, *(" ".join(f"{row}" for row in epoch) for epoch in epochs))
+        (name, *(", ".join(f"{row}" for row in epoch) for epoch in epochs))
         for name, epochs in orders.items()
     ]
     epochs = len(next(iter(orders.values())))
@@ -308,31 +294,38 @@ def ring_explorer() -> Html:
 # ---- what is said of the record ----------------------------------------------------
 
 
-def ratios(record: Mapping[str, Any]) -> dict[int, float]:
-    """Return the CPU time of each of two processes, as a part of one's, by batch.
+def gains(record: Mapping[str, Any]) -> dict[int, float]:
+    """Return how many times as fast two processes take a step as one, by batch.
 
     Args:
         record: of ``benchmarks/ch18_processes.py``.
     """
     return {
-        row["batch"]: median(row["two, cpu"]) / median(row["one, cpu"])
+        row["batch"]: min(row["one, wall"]) / min(row["two, wall"])
         for row in record["times"]
     }
 
 
 def speed_said(record: Mapping[str, Any]) -> str:
-    """Return in words when a second process helps.
+    """Return in words how much faster two processes finish.
 
     Args:
         record: of ``benchmarks/ch18_processes.py``.
     """
-    found = ratios(record)
-    small, large = min(found), max(found)
+    found, said = gains(record), []
+    rows = {row["batch"]: row for row in record["times"]}
+    for size in (max(found), min(found)):
+        one, two = (1000 * min(rows[size][f"{n}, wall"]) for n in ("one", "two"))
+        if found[size] > 1.05:
+            words = f"two finish {found[size]:.1f} times as fast"
+        elif found[size] < 0.95:
+            words = f"two take {1 / found[size]:.1f} times as long"
+        else:
+            words = "two take about as long"
+        said.append((size, one, two, words))
+    (many, *large), (few, *small) = said
     return (
-        f"With {large} sequences, each of two processes computes for "
-        f"{found[large]:.0%} of the time that one alone needs; half would be ideal. "
-        f"With {small}, it's {found[small]:.0%}: what they save on rows, they spend on "
-        "the exchange and on everything that doesn't depend on rows. Chapter 8's "
-        "model, one thread each; medians of three rounds, which are the small dots. "
-        "Waiting takes no CPU time, so it isn't in here."
+        f"With {many} sequences, a step takes one process {large[0]:.1f} ms by the "
+        f"clock and two processes {large[1]:.1f} ms: {large[2]}. "
+        f"With {few}, it's {small[0]:.1f} ms and {small[1]:.1f} ms: {small[2]}."
     )

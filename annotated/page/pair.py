@@ -8,22 +8,30 @@ import time
 from collections.abc import Callable
 from contextlib import nullcontext, redirect_stderr
 from datetime import timedelta
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import torch
 from torch import Tensor, distributed, nn
 from torch.distributed.algorithms.ddp_comm_hooks.default_hooks import allreduce_hook
 from torch.distributed.algorithms.join import Join
+from torch.distributed.elastic.multiprocessing import DefaultLogsSpecs, Std
 from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
 from torch.distributed.launcher.api import LaunchConfig, elastic_launch
 from torch.nn.parallel import DistributedDataParallel
 from torch.utils.checkpoint import checkpoint
 
+from annotated.recipes import ddp
+
 SHORT, LONG = 4, 36  #: tokens of the two sequences whose means are averaged
 SECONDS = 2.0  #: that a process waits for the others, before it gives up
+REFUSED = (ChildFailedError, RuntimeError, OSError)  #: no network, not even its own
 
 
-def launch(work: Callable[..., Any], *args: Any, n: int = 2) -> list[Any]:
+def launch(
+    work: Callable[..., Any], *args: Any, n: int = 2, prints: str | None = None
+) -> list[Any]:
     """Return what ``work(*args)`` returns in each of ``n`` processes.
 
     It's what the command torchrun does, for a function instead of a module.
@@ -32,7 +40,9 @@ def launch(work: Callable[..., Any], *args: Any, n: int = 2) -> list[Any]:
         work: a function of a module that the processes can import.
         args: its arguments.
         n: number of processes.
+        prints: a folder for what they print; without one, it appears as always.
     """
+    redirects = Std.OUT if prints else Std.NONE
     config = LaunchConfig(
         min_nodes=1,
         max_nodes=1,
@@ -42,6 +52,7 @@ def launch(work: Callable[..., Any], *args: Any, n: int = 2) -> list[Any]:
         run_id="page 18b",
         max_restarts=0,
         monitor_interval=0.1,
+        logs_specs=DefaultLogsSpecs(prints, redirects),
     )
     made = elastic_launch(config, work)(*args)
     return [made[rank] for rank in range(n)]
@@ -52,16 +63,39 @@ def two_processes() -> dict[str, Any]:
     try:
         with redirect_stderr(io.StringIO()):
             first, second = launch(experiments)
-    except (ChildFailedError, RuntimeError, OSError):  # no network, not even its own
-        from annotated.page.notebook import recorded  # not in each process
-
-        print("two processes can't be started here; these numbers are recorded")
-        return recorded("processes")["pair"]
+    except REFUSED:
+        return on_record("pair")
     for name in ("by tokens", "parameters after"):
         assert first[name] == second[name], "the copies have drifted apart"
     both = {n: [first["checkpointed"][n], g] for n, g in second["checkpointed"].items()}
     other = {name: second[name] for name in ("joined", "waits")}
     return first | other | {"checkpointed": both}
+
+
+def script(n: int) -> dict[str, Any]:
+    """Run the script of ``annotated/recipes/ddp.py``; where that can't be, the record.
+
+    Args:
+        n: number of processes.
+
+    Returns:
+        What it ``prints``, and the ``weights`` of each process.
+    """
+    try:
+        with TemporaryDirectory() as folder, redirect_stderr(io.StringIO()):
+            made = launch(ddp.main, f"{folder}/ddp.pt", n=n, prints=folder)
+            said = [p.read_text() for p in sorted(Path(folder).rglob("stdout.log"))]
+    except REFUSED:
+        return on_record("script")[f"{n}"]
+    return {"prints": "".join(said).rstrip(), "weights": made}
+
+
+def on_record(name: str) -> Any:
+    """Return what was recorded under a ``name``, and say that it was."""
+    from annotated.page.notebook import recorded  # not in each process
+
+    print("processes can't be started here; these numbers are recorded")
+    return recorded("processes")[name]
 
 
 # ---- what each process does --------------------------------------------------------

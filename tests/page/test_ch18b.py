@@ -15,17 +15,21 @@ from annotated.page import ch18b
 
 ROOT = Path(__file__).resolve().parents[2]
 TIMES = [
-    {"batch": size, "one, cpu": one, "two, cpu": two}
+    {"batch": size, "one, wall": one, "two, wall": two}
     for size, one, two in (
-        (8, [0.005, 0.004, 0.006], [0.006, 0.007, 0.005]),
-        (512, [0.1, 0.1, 0.3], [0.06, 0.2, 0.05]),
+        (8, [0.01, 0.008, 0.012], [0.012, 0.014, 0.01]),
+        (512, [0.2, 0.2, 0.6], [0.12, 0.4, 0.1]),
     )
 ]
 RECORD = {
-    "losses": {"one": [3.0, 2.0] * 10, "two": [3.0, 2.0] * 9 + [3.0, 2.00002]},
     "kills": [
-        {"rank": 0, "step": 2, "killed": True, "resumed after": 0, "gap": 0.0},
-        {"rank": 1, "step": 8, "killed": True, "resumed after": 6, "gap": 0.5},
+        {"rank": rank, "step": step, "killed": True, "resumed after": after, "gap": gap}
+        for rank, step, after, gap in (
+            (0, 2, 0, 0.0),
+            (0, 8, 6, 0.25),
+            (1, 2, 0, 0.0),
+            (1, 8, 6, 0.5),
+        )
     ],
     "times": TIMES,
 }
@@ -54,7 +58,7 @@ def test_two_halves_of_one_batch_and_one_exchange():
     assert shades.count("0.12") == shades.count("0.35") == 2, "rows and their process"
 
 
-def test_times_are_drawn_by_batch(monkeypatch):
+def test_gains_are_drawn_by_batch(monkeypatch):
     figures, said = [], []
 
     def keep(figure, **words):
@@ -63,32 +67,28 @@ def test_times_are_drawn_by_batch(monkeypatch):
 
     monkeypatch.setattr(ch18b, "show", keep)
     ch18b.speed_figure(RECORD)
-    lines = {line.get_label(): line for line in figures[0].axes[0].lines}
-    assert lines["one process"].get_xdata().tolist() == [8, 512]
-    assert lines["one process"].get_ydata().tolist() == pytest.approx([5, 100])
-    assert lines["each of two"].get_ydata().tolist() == pytest.approx([6, 60])
-    assert "one process 5.0, 100.0; each of two 6.0, 60.0" in said[0]
-    dots = [line for line in figures[0].axes[0].lines if line.get_marker() == "."]
-    assert dots[-1].get_ydata().tolist() == pytest.approx([60, 200, 50])
+    line, *rounds = figures[0].axes[0].lines[:3]
+    assert line.get_xdata().tolist() == [8, 512]
+    assert line.get_ydata().tolist() == pytest.approx([0.8, 2])
+    assert [dots.get_xdata()[0] for dots in rounds] == [8, 512]
+    assert rounds[1].get_ydata().tolist() == pytest.approx([0.2 / 0.12, 0.5, 6])
+    assert "0.8 with 8, 2.0 with 512" in said[0]
     pyplot.close("all")
 
 
 # ---- tables --------------------------------------------------------------------
 
 
-def test_losses_stand_side_by_side():
+def test_losses_differ_relative_to_the_first():
     assert ch18b.gaps([2.0, -4.0], [2.0, -3.0]) == 0.25
-    html = ch18b.losses_table(RECORD)
-    assert cells(html)[1] == ["1", "3.0000000", "3.0000000"]
-    assert cells(html)[-1] == ["20", "2.0000000", "2.0000200"]
-    assert "Over all 20 steps" in html.text and "at most 1e-05" in html.text
+    assert ch18b.gaps([2.0, 2.0], [2.0, 3.0]) == 0.5
 
 
-def test_each_kill_has_a_row():
-    assert cells(ch18b.kills_table(RECORD))[1:] == [
-        ["process 0", "2", "nothing saved yet", "0"],
-        ["process 1", "8", "6", "0.5"],
-    ]
+def test_each_step_has_a_row_and_each_process_a_column():
+    rows = cells(ch18b.kills_table(RECORD))
+    assert rows[0][2:] == ["difference if 0 dies", "difference if 1 dies"]
+    assert rows[1] == ["2", "nothing saved yet", "0", "0"]
+    assert rows[2] == ["8", "6", "0.25", "0.5"]
 
 
 def test_bytes_of_a_ring():
@@ -111,8 +111,8 @@ def test_rows_by_epoch():
     html = ch18b.order_table({"0": [[1, 2], [3, 4]], "1": [[5, 6], [7, 8]]})
     assert cells(html) == [
         ["process and loop", "epoch 0", "epoch 1"],
-        ["0", "1 2", "3 4"],
-        ["1", "5 6", "7 8"],
+        ["0", "1, 2", "3, 4"],
+        ["1", "5, 6", "7, 8"],
     ]
 
 
@@ -184,8 +184,14 @@ def test_the_explorer_is_checked_where_it_matters():
 # ---- what is said --------------------------------------------------------------
 
 
+def test_how_many_times_as_fast():
+    assert ch18b.gains(RECORD) == pytest.approx({8: 0.8, 512: 2})
+
+
 def test_words_on_the_times():
-    assert ch18b.ratios(RECORD) == pytest.approx({8: 1.2, 512: 0.6})
     said = ch18b.speed_said(RECORD)
-    assert "With 512 sequences" in said and "for 60% of the time" in said
-    assert "With 8, it's 120%" in said
+    assert "512 sequences" in said and "200.0 ms" in said and "100.0 ms" in said
+    assert "two finish 2.0 times as fast" in said
+    assert "With 8, it's 8.0 ms and 10.0 ms: two take 1.2 times as long" in said
+    even = TIMES[1] | {"two, wall": [0.196]}
+    assert "two take about as long" in ch18b.speed_said({"times": [TIMES[0], even]})

@@ -48,6 +48,31 @@ def test_without_processes_the_record_speaks(monkeypatch, capsys):
     assert "can't be started here" in capsys.readouterr().out
 
 
+def test_the_script_ends_alike_in_one_process_and_in_two(capfd):
+    one, two = pair.script(1), pair.script(2)
+    (alone,), (first, second) = one["weights"], two["weights"]
+    assert first == second == pytest.approx(alone, abs=1e-5)
+    assert len(alone) == 4 * 8 + 8 + 8 + 1
+    for said in (one["prints"], two["prints"]):
+        assert [line[:7] for line in said.splitlines()] == [
+            f"epoch {epoch}" for epoch in range(3)
+        ], "rank 0 alone prints"
+    assert one["prints"] != two["prints"], "rank 0 has other rows"
+    assert "epoch" not in capfd.readouterr().out, "the page prints it, in its place"
+
+
+def test_without_processes_the_record_speaks_of_the_script(monkeypatch, capsys):
+    def refused(*_, **__):
+        raise OSError("no network")
+
+    monkeypatch.setattr(pair, "launch", refused)
+    monkeypatch.setattr(
+        notebook, "recorded", lambda _: {"script": {"1": "one", "2": "two"}}
+    )
+    assert (pair.script(1), pair.script(2)) == ("one", "two")
+    assert "can't be started here" in capsys.readouterr().out
+
+
 def test_a_weight_and_its_slope():
     model = pair.small_model()
     pair.losses(model, torch.tensor([3.0])).sum().backward()

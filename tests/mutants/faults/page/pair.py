@@ -3,8 +3,16 @@
 # fmt: off
 FAULTS = {
     "two_processes": [
-        ('        return recorded("processes")["pair"]\n', "        raise\n",
+        ('        return on_record("pair")\n', "        raise\n",
          "no page without processes"),
+    ],
+    "script": [
+        ("n=n, prints=folder", "n=1, prints=folder", "always one process"),
+        ("n=n, prints=folder", "n=n", "prints into the page, when it likes"),
+        ('on_record("script")[f"{n}"]', 'on_record("script")', "both on record"),
+    ],
+    "on_record": [
+        ('recorded("processes")[name]', 'recorded("processes")', "the whole record"),
     ],
     "averaged": [
         ("n * len(own) / count", "len(own) / count", "divided twice"),

@@ -1,0 +1,16 @@
+"""Faults of annotated/recipes/ddp.py: (text, what replaces it, what is wrong then)."""
+
+# fmt: off
+FAULTS = {
+    "main": [
+        ("batch_size=32 // world", "batch_size=32", "the batch grows"),
+        ("sampler.set_epoch(epoch)", "epoch", "always the same order"),
+        ("torch.manual_seed(rank)", "torch.manual_seed(0)", "equal dropout masks"),
+        ("    ddp = DistributedDataParallel(model)", "    ddp = model",
+         "no gradients are exchanged"),
+        ("            optimizer.zero_grad()\n", "", "gradients pile up"),
+        ("rank == 0:\n            print", "True:\n            print", "all print"),
+        ("rank == 0:\n        torch.save", "True:\n        torch.save",
+         "everyone writes the same file"),
+    ],
+}
