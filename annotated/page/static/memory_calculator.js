@@ -8,23 +8,7 @@ const left = 52, right = 10, top = 30, foot = 200;
 const high = foot + 42 + 22 * (phone ? 12 : 6);
 const svg = view.svg(wide, high, "bytes in use through a training step, stacked by what they are for, "
   + "and lines at what graphics cards have");
-const input = (name) => svg.closest("section").querySelector(`[data-name="${name}"]`);
-const memory = view.once("memory", () => ({ model: "" }));
-if (state.model !== data.own) {
-  const sizes = Object.entries(data.models[state.model]);
-  if (state.model !== memory.model) sizes.forEach(([name, value]) => {
-    const slider = input(name);
-    state[name] = value;
-    slider.value = JSON.parse(slider.dataset.values).indexOf(value);
-    slider.setAttribute("aria-valuetext", value);
-    slider.parentElement.querySelector("output").textContent = value;
-  });
-  else if (sizes.some(([name, value]) => state[name] !== value)) {
-    state.model = data.own;
-    input("model").value = data.own;
-  }
-}
-memory.model = state.model;
+view.preset(data.models, data.own);
 
 // ---- what is in use
 
@@ -95,8 +79,9 @@ const LOOKS = [
   ["temporary", "temporary", "currentColor", 0.16],
 ];
 const next = data.cards.find((card) => card * 1e9 >= total);
+const memory = view.once("memory", () => ({}));
 const touched = Object.keys(state).filter((name) => name !== "model" && state[name] !== memory.state?.[name]).join();
-const drags = touched === memory.touched && input(touched)?.type === "range";
+const drags = touched === memory.touched && view.input(touched)?.type === "range";
 if (touched && !drags) memory.before = memory.drawn;
 if (touched) memory.touched = touched;
 const { before } = memory, lined = before && before.total !== total && before.total <= 3 * total;
