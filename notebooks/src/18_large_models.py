@@ -4,7 +4,7 @@
 # Yesterday your model trained. Today you doubled its width, and the first step ends in `CUDA out of memory`. So you feed the batch in pieces, switch to 16 bits,
 # compute things twice instead of keeping them, and compile. Now it fits. But the loss falls less than you'd hoped, and you blame the new size.
 #
-# The size may be innocent. Each of these tricks promises **the same step for less memory or time**, and most of them can be done nearly right: nothing crashes, but it's no longer the same step. Three of the slips
+# Don't yet. Each of these tricks promises **the same step for less memory or time**, and most of them can be done nearly right: nothing crashes, but it's no longer the same step. Three of the slips
 # below, in red, were in well-known code, some of them for years. **So don't watch the loss. Compare one step instead**: its gradient, and what it does to the weights.
 
 # %% tags=["setup"]
@@ -48,7 +48,7 @@ ch18_memory.block_table(SIZES["medium"], batch=16, length=1024)
 # %% [markdown]
 # None of this is parameters, and all of it grows with batch times length.
 #
-# You needn't take the table's word for it, because autograd can call a function of yours with every tensor that it keeps. For the small model of chapter 16, we predict the bytes and then count them:
+# You needn't take the table's word for it, because autograd can call a function of yours with every tensor that it keeps. For chapter 16's small model, first predicted, then counted:
 
 # %%
 from annotated.gpt import GPT, GPTConfig, next_token_loss
@@ -236,7 +236,7 @@ play(
 #
 # </details>
 #
-# The repair is to **weight each piece by its tokens**. That means that you have to count the tokens of the whole batch before the first `backward`:
+# The repair is to **weight each piece by its tokens**. So count the tokens of the whole batch before the first `backward`:
 
 
 # %%
@@ -262,7 +262,7 @@ ch18.check_weights(weights)
 # In this book, `fit(…, accumulate=8, weight=count)` does it.
 #
 # Does anybody get this wrong? The `Trainer` of `transformers` averaged the means until [October 2024](https://github.com/huggingface/transformers/pull/34191), as
-# [its makers explained](https://github.com/huggingface/blog/pull/2414), and a [pull request](https://github.com/ml-explore/mlx-lm/pull/1413) of June 2026 reports it in another library. It hides well, because nothing is wrong as long as all rows are full. And it comes back with two GPUs that average their means ([page 18b](18b_several_processes.ipynb)).
+# [its makers explained](https://github.com/huggingface/blog/pull/2414), and a [pull request](https://github.com/ml-explore/mlx-lm/pull/1413) of June 2026 reports it in another library. It hides well, because nothing is wrong while all rows are full. And it comes back with two GPUs that average their means ([page 18b](18b_several_processes.ipynb)).
 #
 # ## 18.3 Half the bits
 #
@@ -320,7 +320,7 @@ print(torch.tensor(1e-8).to(half))  # a gradient
 # - **The variance.** A single activation of 256 has a square of 65,536, and float16 ends at 65,504.
 # - **The gradient.** When training begins, GPT-2's loss pushes each of the 50,256 wrong words down by about 1/50,257, divided by the number of tokens in the batch. With 8,192 tokens, that's 2.4e-9, but the smallest float16 is 6e-8.
 #
-# `torch.autocast` keeps the weights in float32, does matrix products in 16 bits, and has a list of operations for float32: on a GPU, norms, softmax and losses. But a mask or an `x * x` of your own isn't on that list, and −1e9 still fails, because scores come out of a product in float16. (A boolean mask that's passed to the kernel is safe.)
+# `torch.autocast` keeps the weights in float32, does matrix products in 16 bits, and has a list of operations for float32: on a GPU, norms, softmax and losses. But a mask or an `x * x` of your own isn't on that list, and −1e9 still fails, because scores come out of a product in float16.
 #
 # The gradients need a trick. **Multiply the loss by 65,536**, and every gradient grows by the same factor. Before the step, divide them again.
 
@@ -560,8 +560,8 @@ ch18.check_pitfalls(parts, whole)
 #
 # 1. **A step in pieces**, of a batch that doesn't fit.
 # 2. **A step in float16**, as a gradient scaler takes it.
-# 3. **Checkpoint a block.** Forget what it computes, and compute it again.
-# 4. **Where does the memory go?** Count the bytes of a step.
+# 3. **Checkpoint a block**, by hand.
+# 4. **Where does the memory go?** Count the bytes.
 # 5. **Find the fault.** Why do two processes train another model than one?
 # 6. **In words.** Four messages from people who are stuck.
 #
@@ -610,7 +610,6 @@ ch18.check_pitfalls(parts, whole)
 # ## Further reading
 #
 # - [Micikevicius et al. (2018)](https://arxiv.org/abs/1710.03740), *Mixed Precision Training*: master weights and loss scaling.
-# - [Kalamkar et al. (2019)](https://arxiv.org/abs/1905.12322), *A Study of BFLOAT16 for Deep Learning Training*.
 # - [Chen et al. (2016)](https://arxiv.org/abs/1604.06174), *Training Deep Nets with Sublinear Memory Cost*: checkpoints.
 # - [Zamirai et al. (2020)](https://arxiv.org/abs/2010.06192), *Revisiting BFloat16 Training*: random rounding, and what is lost without it.
 # - [The Ultra-Scale Playbook](https://huggingface.co/spaces/nanotron/ultrascale-playbook): thousands of GPUs.
