@@ -610,6 +610,7 @@ ch18.check_pitfalls(parts, whole)
 # ## Further reading
 #
 # - [Micikevicius et al. (2018)](https://arxiv.org/abs/1710.03740), *Mixed Precision Training*: master weights and loss scaling.
+# - [Kalamkar et al. (2019)](https://arxiv.org/abs/1905.12322), *A Study of BFLOAT16 for Deep Learning Training*.
 # - [Chen et al. (2016)](https://arxiv.org/abs/1604.06174), *Training Deep Nets with Sublinear Memory Cost*: checkpoints.
 # - [Zamirai et al. (2020)](https://arxiv.org/abs/2010.06192), *Revisiting BFloat16 Training*: random rounding, and what is lost without it.
 # - [The Ultra-Scale Playbook](https://huggingface.co/spaces/nanotron/ultrascale-playbook): thousands of GPUs.
