@@ -556,10 +556,10 @@ def clipping_said(record: Record) -> str:
     return (
         f"In a recorded run ({steps} steps, three seeds), SGD stays at {share:.1f} "
         "bits per character or more, about where it began. With AdamW, the wrong order "
-        f"costs {min(gaps):.2f} to {max(gaps):.2f} bits with every seed: little enough "
-        "to be taken for bad luck. Two things are left: every step has the same length "
-        "now, and gradients come near to Adam's ε, which nobody scaled. (We haven't "
-        "told them apart.)"
+        f"costs {min(gaps):.2f} to {max(gaps):.2f} bits with every seed, which is "
+        "little enough to be taken for bad luck. Two things are left that Adam can't "
+        "undo: every gradient now has the same norm, and it's so small that it comes "
+        "close to Adam's ε, which nobody scaled. (We haven't tested which one counts.)"
     )
 
 
@@ -573,11 +573,12 @@ def halves_said(record: Record) -> str:
         for gap in worse(record, way, "float32", rate=rate)
     ]
     return (
-        f"bfloat16 alone is {min(fast):.2f} to {max(fast):.2f} bits behind float32 at "
-        f"the high rate, and {min(slow):.2f} to {max(slow):.2f} at the low one, where "
-        "more steps are rounded away. The other ways are within "
-        f"{ceil(100 * max(others) - 1e-9) / 100:.2f} bits. (Adam's averages suffer, "
-        "too: in bfloat16, 1 times 0.999 is 1, so what should fade doesn't.)"
+        f"With bfloat16 alone, a model ends {min(fast):.2f} to {max(fast):.2f} bits "
+        f"per character behind float32 at a rate of {3e-3:g}, and {min(slow):.2f} to "
+        f"{max(slow):.2f} at {3e-4:g}, where more steps are rounded away. Autocast, "
+        "master weights and random rounding all stay within "
+        f"{ceil(100 * max(others) - 1e-9) / 100:.2f} bits of float32. (Adam's averages "
+        "suffer, too: in bfloat16, 1 times 0.999 is 1, so what should fade doesn't.)"
     )
 
 
@@ -592,10 +593,10 @@ def compile_said(record: Record) -> str:
         else f"It takes {ratio:.0%} of the time here"
     )
     return (
-        f"{one['numbers that differ']:.0%} of the gradient's numbers differ, but only "
-        "in their last digits: sums are taken in another order, and both are about "
-        f"equally near to the truth. {time}, where the model is small and the CPU has "
-        "one thread. On a GPU we measured none. So measure it on your machine."
+        f"Nearly. {one['numbers that differ']:.0%} of the gradient's numbers differ, "
+        "but only in their last digits, because sums are taken in another order; "
+        f"both are about equally near to the truth. {time}, with a small model and a "
+        "single CPU thread. We haven't timed a GPU, so measure on your own machine."
     )
 
 
@@ -663,9 +664,8 @@ def again_said(record: Record) -> str:
     same = sum(record["same"])
     return (
         f"In training, new masks cost {min(gaps):.2f} to {max(gaps):.2f} bits per "
-        f"character ({seeds} seeds, {steps} steps). With the same masks, "
-        f"{same} of {seeds} runs had the losses of the stored model at every step, "
-        "bit for bit."
+        f"character ({seeds} seeds, {steps} steps). With the same masks, {same} of "
+        f"{seeds} runs had exactly the losses of the stored model, at every step."
     )
 
 

@@ -166,11 +166,12 @@ def memory_said(record: Record) -> str:
     )
     assert mixed > plain
     return (
-        f"In {len(record['rows'])} runs, the formula is at most {counted:.1%} from "
+        f"In {len(record['rows'])} runs, the prediction is at most {counted:.1%} from "
         f"what PyTorch's profiler counts, and at most {resident:.1%} from how far the "
-        "process's memory really rose: libraries need some scratch space, too. With a "
-        f"single text, GPT-2 small takes more with autocast, {mixed:,} MB instead of "
-        f"{plain:,}: copies of its weights outweigh what activations save."
+        "process's memory really rose, because libraries need some scratch space, too. "
+        "But note that with a single text, GPT-2 small takes more memory with "
+        f"autocast, {mixed:,} MB instead of {plain:,}, because the copies of its "
+        "weights outweigh what activations save."
     )
 
 
@@ -198,7 +199,7 @@ def check_kept(config: GPTConfig, batch: int, length: int) -> None:
 
 
 def block_table(config: GPTConfig, batch: int, length: int) -> Html:
-    """Show what autograd keeps of one block, tensor by tensor, in single precision.
+    """Show what autograd keeps of one block, tensor by tensor, and of them all.
 
     Args:
         config: of a GPT-2 with GELU.
@@ -214,15 +215,18 @@ def block_table(config: GPTConfig, batch: int, length: int) -> Html:
         ("what attention gives", "b · t · d", stream),
         ("what enters the GELU, what leaves it", "2 · b · t · 4d", 2 * inner),
     ]
-    whole = kept_activations(config, batch, length)["block"]
+    kept, n = kept_activations(config, batch, length), config.layers
+    whole = kept["block"]
     small = whole - sum(size for *_, size in rows)
     rows.append(("means, deviations, sums of softmaxes", "b · t · (4 + h)", small))
     rows.append(("one block", "≈ 16 · b · t · d", whole))
+    rows.append((f"{n} blocks", f"≈ {16 * n} · b · t · d", n * whole))
+    rows.append(("last norm, logits", "≈ b · t · (2d + v)", kept["output"]))
     return show_table(
         ("kept for the backward pass", "numbers", "MB"),
         [(name, formula, f"{size / 1e6:,.1f}") for name, formula, size in rows],
-        caption=f"One block of width {config.d_model}, {batch} texts of {length} "
-        "tokens, 4 bytes per number.",
+        caption=f"Width {config.d_model}, {batch} texts of {length:,} tokens, 4 bytes "
+        f"per number. The vocabulary has v = {config.vocab_size:,} words.",
     )
 
 

@@ -139,9 +139,9 @@ def memory_calculator() -> Html:
         question=f"GPT-2 medium needs {gigabytes(begin)} for batches of 16 texts, and "
         "your card has 24. Which of these is enough, without any of the others: half "
         "the layers, autocast, eight cards that share everything, checkpoints?",
-        caption="Memory through one training step. Heads are 64 wide and networks four "
-        "times the width; attention is fused; no dropout. A card needs some memory for "
-        "itself, too, so leave a GB or two.",
+        caption="Memory through one training step; dotted, as it was before your last "
+        "change. Bold: cards on which your batch fits; leave a GB or two for the card "
+        "itself. Heads have width 64, and there's no dropout.",
     )
     answer = (
         "<details><summary>Answer</summary><p>Only checkpoints. Half the layers still "

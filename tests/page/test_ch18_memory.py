@@ -163,8 +163,11 @@ def test_a_block_tensor_by_tensor():
         "8.0",
         "0.1",
         "16.1",
+        "32.2",
+        "3.0",
     ]
-    assert rows[-2][1] == "b · t · (4 + h)"  # (4 + 4) · 2500 · 4 bytes are 0.08 MB
+    assert [row[0] for row in rows[-2:]] == ["2 blocks", "last norm, logits"]
+    assert rows[-4][1] == "b · t · (4 + h)"  # (4 + 4) · 2500 · 4 bytes are 0.08 MB
 
 
 def test_bytes_of_a_parameter():

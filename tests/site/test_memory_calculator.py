@@ -77,18 +77,43 @@ def test_the_words_name_the_fullest_moment_and_the_card(page):
     says = page.locator(".annotated-says")
     choose(page, MEDIUM)
     text = says.inner_text()
-    assert "as the backward pass begins: 40 GB, 73 % of it activations" in text
+    assert "as the backward pass begins: 40 GB, 73\u00a0% of it activations" in text
     assert "That fits on 80 GB." in text
     choose(page, {"checkpointed": True})
-    assert "16 GB, 32 % of it activations. That fits on 16 GB." in says.inner_text()
+    assert (
+        "16 GB, 32\u00a0% of it activations. That fits on 16 GB." in says.inner_text()
+    )
     choose(page, {"checkpointed": False, "batch": 1, "length": 64})
-    assert "in the update: 7.1 GB, 0 % of it activations" in says.inner_text()
+    assert "in the update: 7.1 GB, none of it activations" in says.inner_text()
     choose(page, {"layers": 1, "vocabulary": 96, "batch": 64})
     assert "in block 1's backward pass" in says.inner_text()
     choose(page, {"batch": 128, "length": 32768, "layers": 96})
     assert "That fits on none of these cards." in says.inner_text()
     fits = page.locator(".annotated-view text", has_text="not even one")
     assert fits.count() == 4
+
+
+def test_what_stood_there_before_stays_as_an_outline(page):
+    says, before = page.locator(".annotated-says"), "Before your last change, it was"
+    outline = page.locator(".annotated-view polyline")
+    choose(page, {"model": "GPT-2 small"} | calculator.MODELS["GPT-2 small"])
+    choose(page, MEDIUM | {"checkpointed": True})
+    choose(page, {"checkpointed": False})
+    assert f"{before} 16 GB." in says.inner_text() and outline.count() == 2
+    layers = page.locator("[data-name=layers]")
+    layers.focus()
+    for _ in range(3):  # a slider that goes on is compared with where it began
+        page.keyboard.press("ArrowLeft")
+        assert f"{before} 40 GB." in says.inner_text()
+    assert page.locator(".annotated-view text", has_text="before: 40 GB").count() == 1
+    choose(page, MEDIUM | {"processes": 8})
+    assert "The cards share nothing yet." in says.inner_text()
+    choose(page, MEDIUM | {"shared": calculator.STAGES[3]})
+    assert "A single card has nobody to share with." in says.inner_text()
+    choose(page, MEDIUM)
+    assert "That's as before." in says.inner_text() and outline.count() == 0
+    strong = page.locator(".annotated-view text.strong", has_text="on ")
+    assert strong.all_text_contents() == ["on 80 GB"]
 
 
 def test_the_outline_is_the_timeline(page):
@@ -132,7 +157,7 @@ def test_nothing_is_drawn_outside_and_nothing_moves(page):
         choose(page, state)
         width, height = (float(svg.get_attribute(n)) for n in ("width", "height"))
         assert width < page.locator(".annotated-view").bounding_box()["width"] + 1
-        boxes = svg.locator("text, polygon, circle").evaluate_all(
+        boxes = svg.locator("text, polygon, polyline, circle").evaluate_all(
             "all => all.map((one) => { const b = one.getBBox();"
             " return [b.x, b.x + b.width, b.y, b.y + b.height]; })"
         )

@@ -6,23 +6,7 @@ const names = Object.keys(data.models), rows = names.length + 1;
 const wide = Math.min(view.width(), 640), left = 104, right = 16, top = 42, step = 27;
 const svg = view.svg(wide, top + step * rows + 30,
   "what a cache holds, for the chosen sizes and for published models, on a scale from 100 kB to 10 TB");
-const input = (name) => svg.closest("section").querySelector(`[data-name="${name}"]`);
-const memory = view.once("memory", () => ({ model: "" }));
-if (state.model !== data.own) {
-  const sizes = Object.entries(data.models[state.model]);
-  if (state.model !== memory.model) sizes.forEach(([name, value]) => {
-    const slider = input(name);
-    state[name] = value;
-    slider.value = JSON.parse(slider.dataset.values).indexOf(value);
-    slider.setAttribute("aria-valuetext", value);
-    slider.parentElement.querySelector("output").textContent = value;
-  });
-  else if (sizes.some(([name, value]) => state[name] !== value)) {
-    state.model = data.own;
-    input("model").value = data.own;
-  }
-}
-memory.model = state.model;
+view.preset(data.models, data.own);
 
 // ---- what is kept
 

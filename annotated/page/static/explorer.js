@@ -54,6 +54,22 @@ function explorer(root, render) {
   const kept = new Map();
   const view = {
     add,
+    input: (name) => inputs.find((input) => input.dataset.name === name),
+    // A model that is chosen sets the controls that `models` has values for; a control that
+    // is moved away from them makes it the reader's `own`.
+    preset(models, own) {
+      const last = view.once("preset", () => ({}));
+      const sizes = state.model === own ? [] : Object.entries(models[state.model]);
+      if (state.model !== last.model) sizes.forEach(([name, value]) => {
+        write(view.input(name), value);
+        take(view.input(name));
+      });
+      else if (sizes.some(([name, value]) => state[name] !== value)) {
+        write(view.input("model"), own);
+        state.model = own;
+      }
+      last.model = state.model;
+    },
     // What need not be computed at every move of a control: made once for a name.
     once(name, make) {
       if (!kept.has(name)) kept.set(name, make());
@@ -166,13 +182,14 @@ function explorer(root, render) {
     } else if (input.type === "checkbox") input.checked = value;
     else input.value = value;
   }
+  function take(input) {
+    state[input.dataset.name] = read(input);
+    const shown = input.parentElement.querySelector("output");
+    if (shown) shown.textContent = state[input.dataset.name];
+    if (input.type === "range") input.setAttribute("aria-valuetext", read(input));
+  }
   function update() {
-    for (const input of inputs) {
-      state[input.dataset.name] = read(input);
-      const shown = input.parentElement.querySelector("output");
-      if (shown) shown.textContent = state[input.dataset.name];
-      if (input.type === "range") input.setAttribute("aria-valuetext", read(input));
-    }
+    inputs.forEach(take);
     result = render(state, data, view, numbers);
     said.textContent = result.says;
     says.dataset.room = "room for so many ".repeat(20).slice(0, result.room ?? 0);

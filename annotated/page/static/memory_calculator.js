@@ -1,29 +1,14 @@
 // Chapter 18: what a training step takes, moment by moment; body of function (state, data,
 // view, numbers). The arithmetic is that of annotated/memory.py. A model that is chosen sets
-// the sliders; a slider that is moved makes it "your own".
+// the sliders; a slider that is moved makes it "your own". What stood there before the last
+// change stays as an outline, for comparison; a slider that is dragged changes once.
 
 const wide = Math.min(view.width(), 640), phone = wide < 480;
 const left = 52, right = 10, top = 30, foot = 200;
 const high = foot + 42 + 22 * (phone ? 12 : 6);
 const svg = view.svg(wide, high, "bytes in use through a training step, stacked by what they are for, "
   + "and lines at what graphics cards have");
-const input = (name) => svg.closest("section").querySelector(`[data-name="${name}"]`);
-const memory = view.once("memory", () => ({ model: "" }));
-if (state.model !== data.own) {
-  const sizes = Object.entries(data.models[state.model]);
-  if (state.model !== memory.model) sizes.forEach(([name, value]) => {
-    const slider = input(name);
-    state[name] = value;
-    slider.value = JSON.parse(slider.dataset.values).indexOf(value);
-    slider.setAttribute("aria-valuetext", value);
-    slider.parentElement.querySelector("output").textContent = value;
-  });
-  else if (sizes.some(([name, value]) => state[name] !== value)) {
-    state.model = data.own;
-    input("model").value = data.own;
-  }
-}
-memory.model = state.model;
+view.preset(data.models, data.own);
 
 // ---- what is in use
 
@@ -94,7 +79,14 @@ const LOOKS = [
   ["temporary", "temporary", "currentColor", 0.16],
 ];
 const next = data.cards.find((card) => card * 1e9 >= total);
-const ceiling = next && next * 1e9 < 1.6 * total ? 1.06 * next * 1e9 : 1.12 * total;
+const memory = view.once("memory", () => ({}));
+const touched = Object.keys(state).filter((name) => name !== "model" && state[name] !== memory.state?.[name]).join();
+const drags = touched === memory.touched && view.input(touched)?.type === "range";
+if (touched && !drags) memory.before = memory.drawn;
+if (touched) memory.touched = touched;
+const { before } = memory, lined = before && before.total !== total && before.total <= 3 * total;
+const ceiling = Math.max(next && next * 1e9 < 1.6 * total ? 1.06 * next * 1e9 : 1.12 * total,
+  lined ? 1.12 * before.total : 0);
 const y = (bytes) => foot - ((foot - top) * bytes) / ceiling;
 const ends = [0, 0.45, 0.9, 1].map((share) => left + share * (wide - left - right));
 const rest = { ...moments[0], activations: 0, temporary: 0 }; // between two steps
@@ -137,7 +129,24 @@ const place = points.find((point) => point.where === peak.where);
 view.add(svg, "circle", {
   cx: place.x, cy: y(total), r: 5, fill: "var(--at-paper)", stroke: "currentColor", "stroke-width": 2,
 });
+memory.state = { ...state };
+memory.drawn = {
+  total, at: points.indexOf(place),
+  outline: points.map((point, i) => [(point.x - left) / (wide - left - right), below[i]]),
+};
 const early = place.x < wide - 90;
+if (lined) {
+  const corners = before.outline.map(([share, bytes]) => [left + share * (wide - left - right), y(bytes)]);
+  const points = corners.map((corner) => corner.map((n) => n.toFixed(1)).join()).join(" ");
+  [["var(--at-paper)", 4, "none"], ["var(--at-other)", 2, "2 3"]].forEach(([stroke, width, dashes]) =>
+    view.add(svg, "polyline", {
+      points, fill: "none", stroke, "stroke-width": width, "stroke-dasharray": dashes,
+    }));
+  const [x, height] = corners[before.at], close = Math.abs(height - y(total)) < 16;
+  text(x - 9, close ? y(total) + (before.total > total ? -22 : 10) : height - 6, `before: ${readable(before.total)}`, {
+    "text-anchor": "end", style: halo,
+  });
+}
 text(early ? place.x + 11 : place.x - 11, y(total) - 6, readable(total), {
   "text-anchor": early ? "start" : "end", class: "strong", style: halo,
 });
@@ -157,23 +166,31 @@ text(0, start, "where it's fullest", { class: "strong" });
 });
 const [across, down] = phone ? [0, start + 22 * 6.4] : [column + 36, start];
 const end = phone ? column : across + 190;
-text(across, down, "largest batch that fits", { class: "strong" });
+text(across, down, `largest batch (yours: ${state.batch})`, { class: "strong" });
 data.cards.forEach((card, i) => {
   const at = down + 22 * (i + 1), n = batches[i];
-  text(across, at, `on ${card} GB`);
-  text(end, at, n ? n.toLocaleString("en-US") : "not even one", { "text-anchor": "end" });
+  const style = { class: n >= state.batch ? "strong" : "" }; // it fits
+  text(across, at, `on ${card} GB`, style);
+  text(end, at, n ? n.toLocaleString("en-US") : "not even one", { "text-anchor": "end", ...style });
 });
 
 // ---- what is said
 
-const share = Math.round((100 * peak.activations) / total);
+const percent = Math.round((100 * peak.activations) / total);
+const share = percent ? `${percent}\u00a0% of it` : "none of it";
+const note = () => {
+  if (stage > 0 && state.processes === 1) return " A single card has nobody to share with.";
+  if (stage === 0 && state.processes > 1) return " The cards share nothing yet.";
+  if (!before) return "";
+  return before.total === total ? " That's as before." : ` Before your last change, it was ${readable(before.total)}.`;
+};
 const cards = data.cards.filter((card) => card * 1e9 >= total);
 return {
   values: {
     ...Object.fromEntries(PARTS.map((part) => [part, peak[part]])), total,
     ...Object.fromEntries(data.cards.map((card, i) => [card, batches[i]])),
   },
-  says: `Memory is fullest ${peak.where}: ${readable(total)}, ${share} % of it activations. `
-    + (cards.length ? `That fits on ${cards[0]} GB.` : "That fits on none of these cards."),
-  room: 130,
+  says: `Memory is fullest ${peak.where}: ${readable(total)}, ${share} activations. `
+    + (cards.length ? `That fits on ${cards[0]} GB.` : "That fits on none of these cards.") + note(),
+  room: 170,
 };

@@ -16,18 +16,18 @@ from annotated.checks import check
 #
 # *3 points. Goal: take the step of a batch that doesn't fit.*
 #
-# Write `step_in_pieces(model, optimizer, pieces, clip)`. It takes **one** step of the optimiser, the one that all pieces together would have given as a single batch, and returns the loss that this batch had before the step.
+# Write `step_in_pieces(model, optimizer, pieces, clip)`. It takes **one** step of the optimiser, the same step that all pieces would have given as a single batch. It returns the loss of that batch before the step.
 #
 # | argument | | |
 # |---|---|---|
 # | `model` | an `nn.Module` | `model(tokens)` gives logits `(b, t, v)` |
-# | `optimizer` | as PyTorch makes it | |
+# | `optimizer` | one of PyTorch's | |
 # | `pieces` | a list of pairs | `(tokens, targets)`, each `(b, t)`, int64, of any sizes. A target of −100 is padding |
 # | `clip` | a number | the largest norm of the gradient, all parameters together |
 # | result | a number | the mean cross-entropy over all tokens that aren't padding |
 #
-# - One piece at a time: go backward through a piece before the model reads the next one.
-# - There may be gradients left over from, say, an evaluation. They mustn't affect your step.
+# - Work on one piece at a time: go backward through it before the model reads the next one.
+# - There may be gradients left over from something else, and they mustn't affect your step.
 #
 # *Example.* Two pieces have 3 tokens and 1, and mean losses of 2 and 4. The result is (3 · 2 + 1 · 4) / 4 = 2.5.
 
@@ -59,15 +59,15 @@ def step_in_pieces(model, optimizer, pieces, clip):
 #
 # *4 points. Goal: write what a gradient scaler does.*
 #
-# A model has its weights in float32 and computes in float16. Its loss was multiplied by `scale` before the backward pass, and here are the gradients. Write `scaler_step(weights, gradients, scale, good, rate, clip, patience)`:
+# A model has its weights in float32 and computes in float16. Its loss was multiplied by `scale` before the backward pass, and you're given the gradients that came out. Write `scaler_step(weights, gradients, scale, good, rate, clip, patience)`:
 #
-# 1. If any number in any gradient is infinite or NaN, there's no step. The scale is halved, and good steps are counted from 0 again.
-# 2. Otherwise the true gradients, without the scale, are clipped: if their norm, all of them together, is above `clip`, they're made shorter, to exactly that. Then the weights take a step of plain gradient descent.
-# 3. That was a good step. After `patience` good steps the scale is doubled, and they're counted from 0 again.
+# 1. If any number in any gradient is infinite or NaN, skip the step, halve the scale, and count good steps from 0 again.
+# 2. Otherwise clip the true gradients, without the scale: if the norm of all of them together is above `clip`, shorten them to exactly that. Then take a step of plain gradient descent.
+# 3. That was a good step. After `patience` good steps, double the scale, and count them from 0 again.
 #
 # | argument | | |
 # |---|---|---|
-# | `weights` | a list of tensors | float32. Don't change them, return others |
+# | `weights` | a list of tensors | float32. Don't change them, but return new ones |
 # | `gradients` | a list of tensors | float16, of the same shapes, of `scale` times the loss |
 # | `scale` | a number | |
 # | `good` | an integer | good steps since the scale last changed |
@@ -102,20 +102,20 @@ def scaler_step(weights, gradients, scale, good, rate, clip, patience):
 #
 # *4 points. Goal: forget what a block computes, and compute it again.*
 #
-# Write `checkpointed(f, x, *weights)`. It gives `f(x, *weights)`, and gradients reach `x` and all weights. But of what `f` computes on the way, nothing is kept. Write a `torch.autograd.Function` for it, inside of your function or above it in the cell. `torch.utils.checkpoint` isn't allowed.
+# Write `checkpointed(f, x, *weights)`. It returns `f(x, *weights)`, and gradients reach `x` and all weights, but it keeps nothing of what `f` computes on the way. Write a `torch.autograd.Function` for it, inside your function or above it in the cell. `torch.utils.checkpoint` isn't allowed.
 #
 # | argument | | |
 # |---|---|---|
 # | `f` | a function | of `x` and the weights. It may have dropout: random numbers come from PyTorch's default generator |
-# | `x` | a tensor | may be data that needs no gradient. The weights still need theirs |
+# | `x` | a tensor | may be data that needs no gradient; the weights still need theirs |
 # | `weights` | tensors | one or more |
 # | result | a tensor | what `f` gives |
 #
-# Random numbers that others draw, after your forward pass and after your backward pass, are the same as if `f` had simply been called. `torch.get_rng_state()` says where the generator stands, `torch.set_rng_state(state)` puts it there.
+# Whatever random numbers are drawn after your forward pass, and after your backward pass, must be the same as if `f` had simply been called. `torch.get_rng_state()` returns the generator's state, and `torch.set_rng_state(state)` restores it.
 #
 # *Example.* With `f = lambda x, w: x * w`, `checkpointed(f, x, w).sum().backward()` leaves `w` in `x.grad`.
 #
-# *Reminder.* In a Function, `forward(ctx, *inputs)` and `backward(ctx, upstream)` are static methods, `ctx.save_for_backward(…)` keeps tensors, `ctx.saved_tensors` has them again, and `backward` returns a gradient for each input. Gradients are off in both: a block of `torch.enable_grad()` turns them on.
+# *Reminder.* In a Function, `forward(ctx, *inputs)` and `backward(ctx, upstream)` are static methods, `ctx.save_for_backward(…)` keeps tensors, `ctx.saved_tensors` holds them again, and `backward` returns a gradient for each input. Gradients are off in both methods; `with torch.enable_grad():` turns them on.
 
 
 # %%
@@ -150,25 +150,25 @@ def checkpointed(f, x, *weights):
 #
 # *3 points. Goal: count the bytes of a training step.*
 #
-# A network for classification is made of linear layers with biases, and a ReLU between each two. Write `training_bytes(widths, rows, precision, shards, stage)`: how many bytes does each process hold for parameters, gradients, Adam's averages and activations? The result is four integers.
+# A classifier is made of linear layers with biases, with a ReLU between each two. Write `training_bytes(widths, rows, precision, shards, stage)`: how many bytes does each process hold for parameters, gradients, Adam's averages and activations? The result is four integers.
 #
 # | argument | | |
 # |---|---|---|
-# | `widths` | a list of integers | numbers in a row of the input, in a row after the first layer, and so on; at the end, classes |
+# | `widths` | a list of integers | numbers per row in the input, after the first layer, and so on; the last is the number of classes |
 # | `rows` | an integer | rows that each process reads in a step |
 # | `precision` | a word | see below |
 # | `shards` | an integer | the number of processes |
-# | `stage` | 0, 1, 2 or 3 | what they divide among them. 1: Adam's averages; 2: gradients as well; 3: parameters as well. If `shards` doesn't divide the number of parameters, the last part is filled up, so that all parts are equally large |
+# | `stage` | 0, 1, 2 or 3 | what they divide among them. 1: Adam's averages; 2: gradients as well; 3: parameters as well. If `shards` doesn't divide the number of parameters, the last part is padded, so that all parts are equally large |
 #
-# The backward pass needs what each linear layer has read, what each ReLU has given, and one number per row and class for the loss. A tensor that's needed twice is kept once. Bytes of a number:
+# The backward pass needs the input of each linear layer, the output of each ReLU, and one number per row and class for the loss. A tensor that's needed twice is kept only once. A number takes this many bytes:
 #
-# | `precision` | parameter | gradient | average | read by a layer | kept by the loss |
+# | `precision` | parameter | gradient | average | input of a layer | kept for the loss |
 # |---|---|---|---|---|---|
 # | `"float32"` | 4 | 4 | 4 | 4 | 4 |
 # | `"mixed"` | 4, and 2 for a copy | 4 | 4 | 2 | 4 |
 # | `"bfloat16"` | 2 | 2 | 2 | 2 | 2 |
 #
-# Where parameters are divided, so are their copies.
+# If parameters are divided, so are their copies.
 #
 # *Example.* `training_bytes([784, 1000, 10], 64, "float32", 1, 0)` is `(3180040, 3180040, 6360080, 459264)`.
 
@@ -203,7 +203,7 @@ def training_bytes(widths, rows, precision, shards, stage):
 #
 # > "I train with four texts per step. It should make no difference how many processes share them. But with two I get another model than with one, and with four yet another. Also, my loss goes up and down in each epoch in the same way."
 #
-# This program plays all processes itself, and the sum stands for the exchange. It has three faults. To keep things small, a token is a number $x$, the model is a single weight $w$, and the loss is $(w - x)^2$:
+# This program plays all of the processes itself, and a sum stands for what they exchange. It has three faults. To keep things small, a token is a number $x$, the model is a single weight $w$, and the loss is $(w - x)^2$:
 
 
 # %%
@@ -249,7 +249,7 @@ for ranks in (1, 2, 4):
 # | `shuffle` | a function | `shuffle(n, seed)`: the numbers from 0 to n − 1 as a list, in an order that depends on the seed. Each epoch has its own: 0, 1, 2 |
 # | `ranks` | 1, 2 or 4 | the number of processes |
 # | `clip` | a number | the largest norm of the gradient of a step |
-# | result | a list of three | the weight after each epoch, the same for any number of processes |
+# | result | a list of three | the weight after each epoch, which must be the same for any number of processes |
 
 
 # %%
@@ -280,7 +280,7 @@ def train(weight, texts, gradient, shuffle, ranks, clip):
 # %% [markdown]
 # ## 6. In words: four messages
 #
-# *3 points. Goal: tell which trick was done nearly right.*
+# *3 points. Goal: say which trick was done only nearly right.*
 #
 # Four people write to you.
 #
@@ -289,22 +289,21 @@ def train(weight, texts, gradient, shuffle, ranks, clip):
 # - **C**: "I've written my own checkpointing, to save memory. The first loss is the same with and without it, to the last digit. After 100 steps, it's 0.3 higher with it. Without dropout, there's no difference."
 # - **D**: "I fine-tune with `model.bfloat16()`, AdamW and a rate of 1e-5. Gradients are there, their norm is 0.5, the step is called. After 100 steps I've compared the weights: of those around 0.02, not a single one has moved. With a rate of 1e-3 they do."
 #
-# For each: what's going on, and how do you know? And what would you do? Two or three sentences each.
+# For each of them: what's going on, how do you know, and what would you do? Write two or three sentences each.
 #
 # *Points.* Three quarters of a point each: half for the cause with its reason, a quarter for what to do.
 
 # %% [markdown]
 # <!-- exercise: ch18-in-words -->
-# *A: −1e9 doesn't exist in float16.* Its largest number is 65,504, so a hidden key's score becomes −∞. As long as one key is visible, that's no harm: $e^{-\infty}$ is 0. In an empty text all keys are hidden, so the softmax divides 0 by 0. In float32 all scores there are about −1e9, and the softmax gives an average that nobody reads. A should hide by a boolean mask and
+# *A: −1e9 doesn't exist in float16.* Its largest number is 65,504, so a hidden key's score becomes −∞. As long as one key is visible, that does no harm: $e^{-\infty}$ is 0. In an empty text all keys are hidden, so the softmax divides 0 by 0. In float32, all scores there are about −1e9, so the softmax gives an average, which nobody reads. A should hide by a boolean mask and
 # give queries without a visible key zeros, or leave empty texts out.
 #
-# *B: both GPUs read the same rows.* The mean of two equal gradients is that gradient, so two processes take the step of one. Different rows would give other losses, and less noise; a mean of means would, too. B should print the numbers of the rows that each process reads. A `DistributedSampler`, or every second row for each, makes them disjoint.
+# *B: both GPUs read the same rows.* The mean of two equal gradients is that gradient, so two processes take the step of one. Different rows would have given other losses, however the gradients were averaged. B should print the numbers of the rows that each process reads. A `DistributedSampler`, or every second row for each, makes them disjoint.
 #
-# *C: the second pass draws another dropout mask.* So the gradient belongs to another network than the loss. The first loss comes from the first pass alone, so it can't differ, and without dropout both passes are the same. C should note the generator's state before the block, restore it for the second pass, and put it back afterwards. The test: with the same seed, gradients
+# *C: the second pass draws another dropout mask.* So the gradient belongs to another network than the loss. The first loss comes from the first pass alone, so it can't differ, and without dropout both passes are the same. C should save the generator's state before the block, restore it for the second pass, and put the later state back afterwards. The test: with the same seed, gradients
 # with and without checkpoints are equal.
 #
-# *D: the steps are rounded away.* bfloat16 has eight binary digits, so its numbers between 1/64 and 1/32 are 1/8192 ≈ 0.00012 apart. Adam's step is about as long as the rate, 0.00001, less than half of that, so the sum is rounded back to the old weight, a hundred times. 0.001 is eight spacings. D should keep the weights in float32 and use autocast (or keep a float32 copy
-# that's updated), or round at random. A larger rate moves the weights, but it's another training run.
+# *D: the steps are rounded away.* bfloat16 has eight binary digits, so its numbers between 1/64 and 1/32 are 1/8192 ≈ 0.00012 apart. Adam's step is about as large as the rate, 0.00001. That's less than half a spacing, so the sum is rounded back to the old weight, a hundred times. A rate of 0.001 is eight spacings. D should keep the weights in float32 and use autocast (or update a float32 copy), or round at random. A larger rate moves the weights, but it's another training run.
 #
 # *How the points are given.* Half a point for each cause with its reason, a quarter for what to do. Nothing for a cause alone. In A, the reason has to say why only empty texts are `nan`. In B, "average differently" gets nothing. In C, the reason has to say why the first loss is the same. In D, the spacing needn't be exact, but it has to be compared with the step; "raise the
 # rate" gets nothing for what to do.

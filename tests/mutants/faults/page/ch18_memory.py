@@ -29,6 +29,7 @@ FAULTS = {
     "block_table": [
         ("3 * stream", "stream", "queries alone"),
         ("whole - sum(size for *_, size in rows)", "whole", "the rest is everything"),
+        ("n * whole", "whole", "one block for all of them"),
     ],
     "bytes_table": [
         ("precision=name", 'precision="float32"', "always single precision"),
