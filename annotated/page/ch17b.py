@@ -390,7 +390,7 @@ def bands_figure(record: Record) -> Html:
         f"they are at {one['signs']:.1f} and {one['softmax']:.1f}.",
         caption=f"A matrix of {record['config']['length']:,} rows and columns, one "
         "thread, CPU seconds, best of seven. All sizes do the same operations and give "
-        f"the same numbers. Dotted: the core's own cache (L2, {caches['L2']:.0f} MB), "
+        f"the same numbers. Upright lines: the core's own cache (L2, {caches['L2']:.0f} MB), "
         f"and the one it shares (L3, {caches['L3']:.0f} MB). With one row per band, "
         "Python's own work dominates.",
     )
@@ -456,14 +456,15 @@ def ways_said(record: Record) -> str:
     by_size = seconds_by_size(record)
     best, last = min(by_size, key=by_size.get), max(by_size)
     return (
-        f"With every key in sight, our loop is {loop:.1f} times as fast as attention "
-        "written out: here, fewer bytes alone gain next to nothing. The kernel is "
-        f"{fast:.1f} times as fast, and with the causal mask about {faster:.0f} times, "
-        "because it skips the tiles above the diagonal. Written out, they are computed "
-        "and then masked, and with its own passes over the matrix the mask makes that "
-        f"about {out[True] / out[False]:.0f} times as slow. The tiles may be too small "
-        f"or too large: at {last:,} positions, our loop is fastest with tiles of "
-        f"{best}, {by_size[last] / by_size[best]:.1f} times as fast as with one tile."
+        "With every key in sight, our loop takes about as long as attention written "
+        f"out: it's {loop:.1f} times as fast, so here, fewer bytes alone gain next to "
+        f"nothing. The kernel is {fast:.1f} times as fast, and with the causal mask "
+        f"about {faster:.0f} times, because it skips the tiles above the diagonal. "
+        "Written out, they are computed and then masked, and the mask's own passes "
+        f"over the matrix make that about {out[True] / out[False]:.0f} times as slow. "
+        "Tiles may be too small or too large: at "
+        f"{last:,} positions, our loop is fastest with tiles of {best}, "
+        f"{by_size[last] / by_size[best]:.1f} times as fast as with one tile."
     )
 
 

@@ -88,9 +88,9 @@ class TiledAttention(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx, q, k, v, sees, size):
-        """Return the output of ``q``, ``k`` and ``v``; ``ctx`` keeps what's needed.
+        """Return attention's output; ``ctx`` keeps what's needed.
 
-        ``sees`` and ``size`` are as in :func:`forward_tiles`.
+        ``q``, ``k``, ``v``, ``sees`` and ``size`` are as in :func:`forward_tiles`.
         """
         o, lse = forward_tiles(q, k, v, sees, size)
         ctx.save_for_backward(q, k, v, o, lse)
@@ -119,7 +119,7 @@ class TiledAttention(torch.autograd.Function):
 
 
 def softmax_in_bands(z: Tensor, size: int) -> None:
-    """Turn each row of scores into its softmax, in place, a band of rows at a time.
+    """Turn scores into their softmax, in place, one band of rows at a time.
 
     Args:
         z: scores, ``(t, s)``, whose place the weights take.

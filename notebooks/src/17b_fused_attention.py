@@ -119,7 +119,10 @@ print("✓ rows that see nobody give zeros, exactly")
 #
 # Write $do$ for the gradient of the loss with respect to $o$, and so on. Since $o_i = \sum_j p_{ij} v_j$, a weight gets $dp_{ij} = do_i \cdot v_j$. [Section 2.4](02_self_attention.ipynb) differentiated the softmax: the derivative by $z_{ij}$ is $p_{ij}(1 - p_{ij})$ for its own weight, and $-p_{il}\,p_{ij}$ for each other weight of the row. Add up what reaches $z_{ij}$ through all of them:
 #
-# $$dz_{ij} = p_{ij}\, dp_{ij} - \sum_l p_{ij}\, p_{il}\, dp_{il} = p_{ij} \Big(dp_{ij} - \sum_l p_{il}\, dp_{il}\Big).$$
+# $$\begin{aligned}
+# dz_{ij} &= p_{ij}\, dp_{ij} - \sum_l p_{ij}\, p_{il}\, dp_{il} \\
+# &= p_{ij} \Big(dp_{ij} - \sum_l p_{il}\, dp_{il}\Big).
+# \end{aligned}$$
 #
 # This sum seems to need the whole row. But put in $dp_{il}$, and it becomes a product with the output, which is known:
 #
@@ -191,7 +194,7 @@ ch17b.check_bands(bands)
 ch17b.check_record(record)
 
 # %% [markdown]
-# The more work per byte, the less the cache gains: a softmax has exponentials to compute, and attention has its products as well. The fused kernel runs our loop in C++, with all its steps in one piece:
+# The more work per byte, the less the cache gains: a softmax has exponentials to compute, and attention has its products as well. The fused kernel runs our loop in C++, with all its steps in one piece.
 
 # %% Table: CPU seconds at 8192 positions tags=["hide-input"]
 from annotated.page.notebook import say
