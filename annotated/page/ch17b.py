@@ -389,8 +389,8 @@ def bands_figure(record: Record) -> Html:
         f"caches; a softmax rises to {best['softmax']:.1f} only. With one row per band "
         f"they are at {one['signs']:.1f} and {one['softmax']:.1f}.",
         caption=f"A matrix of {record['config']['length']:,} rows and columns, one "
-        "thread, CPU seconds, best of seven. All sizes do the same operations and give "
-        f"the same numbers. Upright lines: the core's own cache (L2, {caches['L2']:.0f} MB), "
+        "core, CPU seconds, best of seven. All sizes do the same operations and give "
+        f"the same numbers. Upright lines: its own cache (L2, {caches['L2']:.0f} MB), "
         f"and the one it shares (L3, {caches['L3']:.0f} MB). With one row per band, "
         "Python's own work dominates.",
     )
