@@ -17,6 +17,7 @@ from torch.nn import functional as F
 from annotated.attention import masked_softmax, scaled_dot_product_attention
 from annotated.masks import causal_mask
 from annotated.page.ch14 import megabytes_saved
+from annotated.page.diagrams import NOTE, Drawing
 from annotated.page.frames import Html, Slider, Switch, explorer, static
 from annotated.page.notebook import show, show_table
 from annotated.page.pictures import Matrix, chain, number
@@ -201,28 +202,43 @@ def multiplications(t: int, k: int) -> int:
     return 2 * t * t * k
 
 
-def bytes_moved(t: int, k: int, size: int | None = None) -> int:
-    """Return the bytes that one head's forward pass moves to and from slow memory.
+def trips(t: int, k: int, size: int | None = None) -> list[tuple[str, int, bool]]:
+    """Return what one head's forward pass moves between slow and fast memory, in order.
 
     Args:
         t: number of queries and keys.
         k: width of queries, keys and values.
         size: of the tiles; if not given, scores and weights are written out, and read
             again.
+
+    Returns:
+        Of each trip what travels, its bytes, and whether it goes into fast memory.
     """
+    rows, matrix = BYTES * t * k, BYTES * t * t
     if size is None:
-        return BYTES * (4 * t * k + 4 * t * t)
-    return BYTES * (2 * t * k + ceil(t / size) * 2 * t * k)
+        return [
+            ("q, k", 2 * rows, True),
+            ("scores", matrix, False),
+            ("scores", matrix, True),
+            ("weights", matrix, False),
+            ("weights", matrix, True),
+            ("v", rows, True),
+            ("o", rows, False),
+        ]
+    times = ceil(t / size)
+    return [
+        ("q", rows, True),
+        (f"k, v, {times} times", times * 2 * rows, True),
+        ("o", rows, False),
+    ]
 
 
-def bytes_held(k: int, size: int) -> int:
-    """Return the bytes of a tile: queries, keys, values, output and scores.
+def bytes_moved(t: int, k: int, size: int | None = None) -> int:
+    """Return the bytes of all :func:`trips`, of which these are the arguments.
 
-    Args:
-        k: width of queries, keys and values.
-        size: of the tile.
+    ``t`` positions of width ``k``, and tiles of ``size``.
     """
-    return BYTES * (4 * size * k + size * size)
+    return sum(count for _, count, _ in trips(t, k, size))
 
 
 def megabytes(count: float) -> str:
@@ -230,30 +246,172 @@ def megabytes(count: float) -> str:
     return f"{count / 1e6:,.{0 if count >= 1e7 else 1 if count >= 1e6 else 2}f}"
 
 
-def work_table(record: Record) -> Html:
-    """Show by tile size what a tile holds, what is moved, and the recorded time."""
-    t, k = record["tiles"][0]["length"], record["config"]["width"]
-    rows = [
-        (
-            f"{run['size']:,}",
-            megabytes(bytes_held(k, run["size"])),
-            megabytes(bytes_moved(t, k, run["size"])),
-            f"{median(run['seconds']):.2f}",
-        )
-        for run in record["tiles"]
-    ]
-    whole = run_of(record, "written out", t, causal=False)
-    moved, seconds = megabytes(bytes_moved(t, k)), f"{median(whole['seconds']):.2f}"
-    rows.append(("written out", "", moved, seconds))
-    return show_table(
-        ("tile", "MB in a tile", "MB moved", "seconds"),
-        rows,
-        caption=f"{t:,} positions, every key in sight. Computed, for the forward pass "
-        "of one head: what a tile needs at once, and what goes to and from slow memory "
-        f"if a tile fits in fast memory; {multiplications(t, k) / 1e9:.1f} billion "
-        "multiplications in each row. Measured: CPU seconds of the loop in Python, "
-        "forward and backward, four heads, one thread (median of three).",
+def trips_picture(t: int, k: int, size: int) -> Html:
+    """Draw what travels between slow and fast memory, written out and in tiles.
+
+    Args:
+        t: number of queries and keys.
+        k: width of queries, keys and values.
+        size: of the tiles.
+    """
+    drawing, top, said = Drawing(350, 386), 0, []
+    for name, used in (("written out", None), (f"in tiles of {size}", size)):
+        moved = megabytes(bytes_moved(t, k, used))
+        title = f"{name.capitalize()}: {moved} MB travel"
+        drawing.text(0, top + 14, title, anchor="start", bold=True)
+        lanes = trips(t, k, used)
+        height = max(27 * len(lanes) + 12, 96)
+        for left, place, color in ((1, "slow", "other"), (277, "fast", "this")):
+            drawing.frame(left, top + 24, 72, height, shade=0.15, color=color)
+            drawing.text(left + 36, top + 42, place, bold=True)
+            drawing.text(left + 36, top + 58, "memory")
+        stay = {"scores": 46, "weights": 46} if used is None else {"one tile": 14}
+        x, y = 37 if used is None else 313, top + 70
+        for word, side in stay.items():
+            drawing.cells(x - side / 2, y, [[True]], size=side, shade=0.5)
+            drawing.text(x, y + side + 14, word, size=NOTE)
+            y += side + 24
+        for i, (what, count, into) in enumerate(lanes):
+            y = top + 50 + 27 * i
+            ends = ((76, y), (274, y)) if into else ((274, y), (76, y))
+            drawing.arrow(*ends, width=1.2 + 4.3 * count / (BYTES * t * t))
+            words = f"{what}: {megabytes(count)} MB"
+            drawing.text(175, y - 6, words, size=NOTE)
+            said.append(f"{words} {'into fast memory' if into else 'back'}")
+        said.append(f"together {moved} MB ({name})")
+        top += height + 46
+    return drawing.figure(
+        alt="Two drawings of slow and fast memory, and of what travels between them. "
+        + "; ".join(said)
+        + ". In tiles, scores and weights stay in fast memory.",
+        caption=f"One head of width {k}, forward, {t:,} positions, every key in sight, "
+        "float32. The thicker the arrow, the more bytes. A tile's scores and weights "
+        "are made, used and dropped in fast memory.",
     )
+
+
+#: operations and bytes per second, as Dao (2023) and Dao et al. (2022) give them
+A100 = {"operations per second": 312e12, "bytes per second": 1.5e12}
+
+
+def pace(t: int, k: int, size: int, speed: Record, number: int) -> list[float]:
+    """Return the milliseconds that products and trips take, each at full speed.
+
+    Args:
+        t: number of queries and keys.
+        k: width of queries, keys and values.
+        size: of the tiles.
+        speed: operations and bytes per second.
+        number: bytes of one.
+
+    Returns:
+        Of the products, of the trips written out, and of those in tiles.
+    """
+    moved = [bytes_moved(t, k, used) * number / BYTES for used in (None, size)]
+    work = 2 * multiplications(t, k) / speed["operations per second"]
+    return [1e3 * s for s in (work, *(b / speed["bytes per second"] for b in moved))]
+
+
+def pace_table(t: int, k: int, size: int, record: Record) -> Html:
+    """Show what products and trips take, on the recorded core and on a GPU.
+
+    Args:
+        t: number of queries and keys.
+        k: width of queries, keys and values.
+        size: of the tiles.
+        record: ``softmax_bands``.
+    """
+    rows = []
+    for name, speed, size_of_one in (
+        ("our CPU core, float32", record, 4),
+        ("an A100, float16", A100, 2),
+    ):
+        found = pace(t, k, size, speed, size_of_one)
+        rows.append((name, *(f"{float(f'{ms:.2g}'):g}" for ms in found)))
+    return show_table(
+        ("milliseconds", "products", "trips, written out", "trips, in tiles"),
+        rows,
+        caption="What the picture's attention takes if only the products counted, or "
+        "only the trips: its operations and bytes, divided by how many each processor "
+        f"manages per second. Our core: {record['operations per second'] / 1e9:.0f} "
+        "billion operations in a large product, "
+        f"{record['bytes per second'] / 1e9:.0f} billion bytes in a copy (measured). "
+        f"The GPU: {A100['operations per second'] / 1e12:.0f} trillion, and "
+        f"{A100['bytes per second'] / 1e12:.1f} trillion bytes (cited).",
+    )
+
+
+def gains(record: Record, steps: str) -> dict[int, float]:
+    """Return how many times as fast as the whole matrix each size of bands is.
+
+    Args:
+        record: ``softmax_bands``; of each size, the fastest run counts.
+        steps: "signs" or "softmax".
+    """
+    runs = (run for run in record["runs"] if run["steps"] == steps)
+    fastest = {run["size"]: min(run["seconds"]) for run in runs}
+    return {n: fastest[max(fastest)] / one for n, one in fastest.items()}
+
+
+def bands_figure(record: Record) -> Html:
+    """Draw how much faster bands of rows are than the whole matrix, by their size."""
+    figure, ax = plt.subplots(figsize=(8.6, 3.6))
+    row = BYTES * record["config"]["length"] / 1e6  # MB
+    best = {}
+    for steps, name, color in (
+        ("signs", "eight changes of sign", OTHER),
+        ("softmax", "a softmax", THIS),
+    ):
+        by_size = gains(record, steps)
+        MB = [row * size for size in by_size]
+        ax.plot(MB, [*by_size.values()], color=color, marker="o", ms=5, label=name)
+        size = max(by_size, key=by_size.get)
+        best[steps] = by_size[size]
+        place = {"xytext": (0, 8), "textcoords": "offset points", "ha": "center"}
+        ax.annotate(name, (row * size, best[steps]), **place, color=color)
+    for level, size in record["config"]["caches"].items():
+        if level != "L1":
+            ax.axvline(size, color=OTHER, lw=1, ls=":")
+            ax.annotate(level, (size, 0.05), (4, 0), textcoords="offset points")
+    ax.set(xscale="log", ylim=(0, 1.2 * best["signs"]), xlabel="MB in a band")
+    ax.set_ylabel("times as fast as the whole matrix")
+    ticks = (0.1, 1, 10, 100)
+    ax.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
+    ax.minorticks_off()
+    one = {steps: gains(record, steps)[1] for steps in best}
+    caches = record["config"]["caches"]
+    return show(
+        figure,
+        title=f"In the cache, eight light steps run {best['signs']:.1f} times as fast, "
+        f"a softmax {best['softmax']:.1f} times",
+        alt="Speed against the size of a band, relative to the whole matrix at once. "
+        f"Eight changes of sign rise to {best['signs']:.1f} and fall to 1 beyond the "
+        f"caches; a softmax rises to {best['softmax']:.1f} only. With one row per band "
+        f"they are at {one['signs']:.1f} and {one['softmax']:.1f}.",
+        caption=f"A matrix of {record['config']['length']:,} rows and columns, one "
+        "core, CPU seconds, best of seven. All sizes do the same operations and give "
+        f"the same numbers. Upright lines: its own cache (L2, {caches['L2']:.0f} MB), "
+        f"and the one it shares (L3, {caches['L3']:.0f} MB). With one row per band, "
+        "Python's own work dominates.",
+    )
+
+
+def check_bands(record: Record) -> None:
+    """Prove what the page says of bands, and of the core's speed."""
+    best = {}
+    for steps in ("signs", "softmax"):
+        by_size = gains(record, steps)
+        size = max(by_size, key=by_size.get)
+        best[steps] = by_size[size]
+        MB = BYTES * record["config"]["length"] * size / 1e6
+        assert 0.25 <= MB <= 16, steps
+        assert by_size[size] > 1.4 * by_size[1], steps
+    assert best["signs"] > 1.7 and 1.1 < best["softmax"] < 1.7
+    products, out, tiled = pace(8192, 64, 256, record, BYTES)
+    assert tiled < out < products / 4
+    products, out, tiled = pace(8192, 64, 256, A100, 2)
+    assert tiled < products < out / 6
+    print(f"✓ bands gain {best['signs']:.1f} and {best['softmax']:.1f} times")
 
 
 def time_table(record: Record) -> Html:
@@ -284,25 +442,8 @@ def seconds_by_size(record: Record) -> dict[int, float]:
     return {run["size"]: median(run["seconds"]) for run in record["tiles"]}
 
 
-def sizes_said(record: Record) -> str:
-    """Return in words what the recorded times by tile size show."""
-    seconds = seconds_by_size(record)
-    best, last = min(seconds, key=seconds.get), max(seconds)
-    small = min(seconds)
-    out = median(run_of(record, "written out", last, causal=False)["seconds"])
-    return (
-        f"All rows but the last run the same code. Tiles of {best} are the fastest, "
-        f"{seconds[last] / seconds[best]:.1f} times as fast as one tile of {last:,}, "
-        "which multiplies as much: only where its numbers lie is different. (One tile "
-        f"is {seconds[last] / out:.1f} times as slow as attention written out, since "
-        "our loop passes over a tile more often. In the cache that's cheap.) Small "
-        f"tiles lose time elsewhere: with tiles of {small}, Python starts "
-        f"{ceil(last / small) ** 2:,} of them."
-    )
-
-
 def ways_said(record: Record) -> str:
-    """Return in words what the recorded times of three ways show."""
+    """Return in words what the recorded times of three ways show, and of tile sizes."""
     t = lengths(record)[-1]
     seconds = {
         (way, causal): median(run_of(record, way, t, causal)["seconds"])
@@ -312,14 +453,18 @@ def ways_said(record: Record) -> str:
     out = {causal: seconds["written out", causal] for causal in (False, True)}
     fast, faster = (out[causal] / seconds["fused", causal] for causal in out)
     loop = out[False] / seconds["tiled", False]
+    by_size = seconds_by_size(record)
+    best, last = min(by_size, key=by_size.get), max(by_size)
     return (
-        f"On this CPU core, with every key in sight, the kernel is {fast:.1f} times as "
-        f"fast as attention written out, and our loop in Python {loop:.1f} times. "
-        "Here, fewer bytes alone gain next to nothing. With the causal mask, the "
-        f"kernel is about {faster:.0f} times as fast. It skips the tiles above the "
-        "diagonal. Written out, they are computed as well, and then masked: with its "
-        "passes over the matrix, the mask makes it about "
-        f"{out[True] / out[False]:.0f} times as slow."
+        "With every key in sight, our loop takes about as long as attention written "
+        f"out: it's {loop:.1f} times as fast, so here, fewer bytes alone gain next to "
+        f"nothing. The kernel is {fast:.1f} times as fast, and with the causal mask "
+        f"about {faster:.0f} times, because it skips the tiles above the diagonal. "
+        "Written out, they are computed and then masked, and the mask's own passes "
+        f"over the matrix make that about {out[True] / out[False]:.0f} times as slow. "
+        "Tiles may be too small or too large: at "
+        f"{last:,} positions, our loop is fastest with tiles of {best}, "
+        f"{by_size[last] / by_size[best]:.1f} times as fast as with one tile."
     )
 
 

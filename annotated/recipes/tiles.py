@@ -88,9 +88,9 @@ class TiledAttention(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx, q, k, v, sees, size):
-        """Return the output of ``q``, ``k`` and ``v``; ``ctx`` keeps what's needed.
+        """Return attention's output; ``ctx`` keeps what's needed.
 
-        ``sees`` and ``size`` are as in :func:`forward_tiles`.
+        ``q``, ``k``, ``v``, ``sees`` and ``size`` are as in :func:`forward_tiles`.
         """
         o, lse = forward_tiles(q, k, v, sees, size)
         ctx.save_for_backward(q, k, v, o, lse)
@@ -111,8 +111,21 @@ class TiledAttention(torch.autograd.Function):
         for rows, columns, scores in tiles(q, k, ctx.sees, ctx.size):
             p = (scores - lse[..., rows, :]).exp()  # the weights, once more
             dp = do[..., rows, :] @ v[..., columns, :].mT
-            ds = p * (dp - mean[..., rows, :]) * q.shape[-1] ** -0.5
-            dq[..., rows, :] += ds @ k[..., columns, :]
-            dk[..., columns, :] += ds.mT @ q[..., rows, :]
+            dz = p * (dp - mean[..., rows, :]) * q.shape[-1] ** -0.5
+            dq[..., rows, :] += dz @ k[..., columns, :]
+            dk[..., columns, :] += dz.mT @ q[..., rows, :]
             dv[..., columns, :] += p.mT @ do[..., rows, :]
         return dq, dk, dv, None, None
+
+
+def softmax_in_bands(z: Tensor, size: int) -> None:
+    """Turn scores into their softmax, in place, one band of rows at a time.
+
+    Args:
+        z: scores, ``(t, s)``, whose place the weights take.
+        size: rows of a band, which goes through all steps before the next one begins.
+    """
+    for band in z.split(size):
+        band -= band.amax(dim=-1, keepdim=True)
+        band.exp_()
+        band /= band.sum(dim=-1, keepdim=True)

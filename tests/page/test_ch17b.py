@@ -15,6 +15,7 @@ from annotated.page import ch17b
 
 ROOT = Path(__file__).resolve().parents[2]
 RECORD = json.loads((ROOT / "book" / "results" / "fused_memory.json").read_text())
+BANDS = json.loads((ROOT / "book" / "results" / "softmax_bands.json").read_text())
 SIZES = {run["size"]: run for run in RECORD["tiles"]}
 
 
@@ -158,7 +159,112 @@ def test_work_and_bytes():
     assert ch17b.bytes_moved(8, 3) == 4 * (4 * 24 + 4 * 64)
     assert ch17b.bytes_moved(8, 3, 8) == 4 * 4 * 24
     assert ch17b.bytes_moved(8, 3, 3) == 4 * (2 * 24 + 3 * 2 * 24)
-    assert ch17b.bytes_held(3, 2) == 4 * (4 * 2 * 3 + 4)
+
+
+def test_trips():
+    out = [(what, into) for what, _, into in ch17b.trips(8, 3)]
+    assert out == [
+        ("q, k", True),
+        ("scores", False),
+        ("scores", True),
+        ("weights", False),
+        ("weights", True),
+        ("v", True),
+        ("o", False),
+    ]
+    assert [count for _, count, _ in ch17b.trips(8, 3)][:2] == [2 * 96, 256]
+    assert ch17b.trips(8, 3, 3) == [
+        ("q", 96, True),
+        ("k, v, 3 times", 3 * 2 * 96, True),
+        ("o", 96, False),
+    ]
+
+
+def test_trips_are_drawn():
+    drawn = soup(ch17b.trips_picture(8192, 64, 256))
+    texts = [text.text for text in drawn.select("svg text")]
+    assert texts.count("scores: 268 MB") == texts.count("weights: 268 MB") == 2
+    assert "Written out: 1,082 MB travel" in texts
+    assert "In tiles of 256: 138 MB travel" in texts
+    assert "k, v, 32 times: 134 MB" in texts and "one tile" in texts
+    ways = []
+    for line in drawn.select("svg polyline"):
+        (a, _), (b, _) = (point.split(",") for point in line["points"].split())
+        ways.append((float(a) < float(b), float(line["stroke-width"])))
+    lanes = ch17b.trips(8192, 64) + ch17b.trips(8192, 64, 256)
+    assert [right for right, _ in ways] == [into for *_, into in lanes]
+    thick = [width for _, width in ways]
+    assert thick[1] == max(thick) > 1.5 * thick[8] > 2 * thick[0]
+
+
+def test_what_takes_longer():
+    speed = {"operations per second": 1e3, "bytes per second": 1e2}
+    found = ch17b.pace(8, 3, 4, speed, 2)
+    moved = [ch17b.bytes_moved(8, 3), ch17b.bytes_moved(8, 3, 4)]
+    assert found == pytest.approx([2 * 384, *(10 * count / 2 for count in moved)])
+    rows = cells(ch17b.pace_table(8192, 64, 256, BANDS))
+    ours, gpu = rows[1:]
+    assert gpu == ["an A100, float16", "0.055", "0.36", "0.046"]
+    wanted = ch17b.pace(8192, 64, 256, BANDS, 4)
+    assert [float(x) for x in ours[1:]] == pytest.approx(wanted, rel=0.05)
+    text = ch17b.pace_table(8192, 64, 256, BANDS).text
+    assert f"{BANDS['operations per second'] / 1e9:.0f} billion operations" in text
+    assert f"{BANDS['bytes per second'] / 1e9:.0f} billion bytes" in text
+    assert "312 trillion, and 1.5 trillion bytes" in text
+
+
+def fastest(steps, size):
+    (run,) = (r for r in BANDS["runs"] if (r["steps"], r["size"]) == (steps, size))
+    return min(run["seconds"])
+
+
+def test_bands_are_drawn(monkeypatch):
+    figures = []
+    monkeypatch.setattr(
+        ch17b, "show", lambda figure, **words: figures.append((figure, words))
+    )
+    ch17b.bands_figure(BANDS)
+    ((figure, words),) = figures
+    lines = {line.get_label(): line for line in figure.axes[0].lines}
+    best = {}
+    for steps, name in (("signs", "eight changes of sign"), ("softmax", "a softmax")):
+        whole = fastest(steps, 8192)
+        wanted = {2**i: whole / fastest(steps, 2**i) for i in range(14)}
+        assert ch17b.gains(BANDS, steps) == wanted
+        assert lines[name].get_ydata().tolist() == [*wanted.values()]
+        assert lines[name].get_xdata()[-1] == pytest.approx(268.4, abs=0.1)
+        best[steps] = max(wanted.values())
+        assert f"{wanted[1]:.1f}" in words["alt"]
+    assert f"run {best['signs']:.1f} times as fast" in words["title"]
+    assert f"a softmax {best['softmax']:.1f} times" in words["title"]
+    marks = {text.get_text() for text in figure.axes[0].texts}
+    assert marks == {"eight changes of sign", "a softmax", "L2", "L3"}
+    assert "L2, 1 MB" in words["caption"] and "L3, 34 MB" in words["caption"]
+    pyplot.close("all")
+
+
+def other_bands(steps, sizes, seconds):
+    record = deepcopy(BANDS)
+    for run in record["runs"]:
+        if run["steps"] == steps and run["size"] in sizes:
+            run["seconds"] = [seconds]
+    return record
+
+
+def test_other_bands_are_refused(capsys):
+    ch17b.check_bands(BANDS)
+    assert "✓ bands gain" in capsys.readouterr().out
+    for record in (
+        other_bands("signs", (4096,), 0.001),  # too large
+        other_bands("signs", (1,), 0.001),  # too small
+        other_bands("softmax", (1,), fastest("softmax", 16) * 1.2),
+        other_bands("softmax", (16,), 0.001),
+        other_bands("softmax", (8192,), fastest("softmax", 16)),
+        other_bands("signs", (8192,), 1.5 * fastest("signs", 16)),
+        BANDS | {"bytes per second": 1e10},
+    ):
+        with pytest.raises(AssertionError):
+            ch17b.check_bands(record)
 
 
 @pytest.mark.parametrize(
@@ -167,21 +273,6 @@ def test_work_and_bytes():
 )
 def test_bytes_are_said_in_megabytes(count, text):
     assert ch17b.megabytes(count) == text
-
-
-def test_work_stands_in_a_table():
-    rows = cells(ch17b.work_table(RECORD))[1:]
-    assert [row[0] for row in rows] == [*(f"{n:,}" for n in SIZES), "written out"]
-    for row, (size, run) in zip(rows, SIZES.items(), strict=False):
-        assert row[1:] == [
-            ch17b.megabytes(ch17b.bytes_held(64, size)),
-            ch17b.megabytes(ch17b.bytes_moved(4096, 64, size)),
-            f"{median(run['seconds']):.2f}",
-        ]
-    assert rows[-1][1:3] == ["", ch17b.megabytes(ch17b.bytes_moved(4096, 64))]
-    run = ch17b.run_of(RECORD, "written out", 4096, causal=False)
-    assert rows[-1][3] == f"{median(run['seconds']):.2f}"
-    assert "2.1 billion" in ch17b.work_table(RECORD).text
 
 
 def test_times_stand_in_a_table():
@@ -195,22 +286,18 @@ def test_what_is_said_is_what_was_recorded():
     by_size = {size: median(run["seconds"]) for size, run in SIZES.items()}
     assert ch17b.seconds_by_size(RECORD) == by_size
     best = min(by_size, key=by_size.get)
-    said = ch17b.sizes_said(RECORD)
-    assert f"Tiles of {best} are the fastest" in said
-    assert f"{by_size[4096] / by_size[best]:.1f} times as fast as one" in said
-    out = median(ch17b.run_of(RECORD, "written out", 4096, causal=False)["seconds"])
-    assert f"{by_size[4096] / out:.1f} times as slow as attention written" in said
-    assert "tiles of 16, Python starts 65,536" in said
     said = ch17b.ways_said(RECORD)
+    assert f"fastest with tiles of {best}, {by_size[4096] / by_size[best]:.1f}" in said
+    assert "at 4,096 positions" in said
     all_keys, causal = (
         seconds("written out", one) / seconds("fused", one) for one in (False, True)
     )
-    assert f"the kernel is {all_keys:.1f} times as fast as attention" in said
-    assert f"mask, the kernel is about {causal:.0f} times as fast" in said
+    assert f"The kernel is {all_keys:.1f} times as fast" in said
+    assert f"with the causal mask about {causal:.0f} times" in said
     loop = seconds("written out", False) / seconds("tiled", False)
-    assert f"Python {loop:.1f} times" in said and loop < 1.15  # "next to nothing"
+    assert f"it's {loop:.1f} times as fast" in said and loop < 1.15  # "next to nothing"
     mask = seconds("written out", True) / seconds("written out", False)
-    assert f"makes it about {mask:.0f} times as slow" in said
+    assert f"make that about {mask:.0f} times as slow" in said
 
 
 def changed(way, length, **values):

@@ -40,18 +40,50 @@ FAULTS = {
     "multiplications": [
         ("2 * t * t * k", "t * t * k", "one product"),
     ],
-    "bytes_moved": [
-        ("4 * t * t", "2 * t * t", "scores aren't read again"),
+    "trips": [
+        ("BYTES * t * t", "t * t", "numbers, not bytes"),
+        ("(\"scores\", matrix, True)", "(\"scores\", matrix, False)",
+         "scores never come back"),
         ("ceil(t / size)", "(t // size)", "the last tile is free"),
+        ("times * 2 * rows", "2 * rows", "keys travel once"),
     ],
-    "bytes_held": [
-        (" + size * size", "", "no scores"),
+    "bytes_moved": [
+        ("count for _, count, _ in", "1 for _ in", "trips, not bytes"),
     ],
     "megabytes": [
         ("count >= 1e7", "count >= 1e9", "too many digits"),
     ],
-    "work_table": [
-        ("causal=False", "causal=True", "the time of half the work"),
+    "trips_picture": [
+        ("bytes_moved(t, k, used)", "bytes_moved(t, k)", "tiles move as much"),
+        ("if into else ((274, y), (76, y))", "if not into else ((274, y), (76, y))",
+         "arrows turned round"),
+        ("4.3 * count", "4.3 * 0", "all arrows alike"),
+    ],
+    "pace": [
+        ("2 * multiplications", "multiplications", "no additions"),
+        ("number / BYTES", "1", "always float32"),
+        ("(None, size)", "(size, None)", "exchanged"),
+    ],
+    "pace_table": [
+        ("A100, 2)", "A100, 4)", "the GPU's numbers are as long as ours"),
+    ],
+    "gains": [
+        ("min(run", "max(run", "the slowest"),
+        ("[max(fastest)] / one", "[min(fastest)] / one", "against one row"),
+    ],
+    "bands_figure": [
+        ("row * size for size", "size for size", "rows, not MB"),
+        ("level != \"L1\"", "level", "every cache"),
+        ("key=by_size.get", "key=int", "not the best"),
+    ],
+    "check_bands": [
+        ("0.25 <= MB", "True", "any small band"),
+        ("MB <= 16", "True", "any large band"),
+        ("by_size[size] > 1.4 * by_size[1]", "True", "one row is as good"),
+        ("best[\"signs\"] > 1.7", "True", "signs gain nothing"),
+        ("1.1 < best", "0 < best", "a softmax gains nothing"),
+        ("< 1.7\n", "< 99\n", "a softmax gains all"),
+        ("out < products / 4", "True", "memory sets the pace"),
     ],
     "time_table": [
         ("for causal in (False, True)", "for causal in (True, False)", "exchanged"),
@@ -59,11 +91,8 @@ FAULTS = {
     "seconds_by_size": [
         ("median(", "max(", "the slowest"),
     ],
-    "sizes_said": [
-        ("min(seconds, key=seconds.get)", "max(seconds, key=seconds.get)", "slowest"),
-        ("ceil(last / small) ** 2", "ceil(last / small)", "tiles of one row"),
-    ],
     "ways_said": [
+        ("min(by_size, key=by_size.get)", "max(by_size, key=by_size.get)", "slowest"),
         ("out[False] / seconds[\"tiled\", False]",
          "out[True] / seconds[\"tiled\", True]", "the causal loop"),
         ("out[True] / out[False]", "out[False] / out[True]", "upside down"),
