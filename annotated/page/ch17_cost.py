@@ -97,9 +97,7 @@ def crossing(record: Record, way: str, kind: str = "both") -> float | None:
 
 def cost_figure(record: Record) -> Html:
     """Plot time by length at one window, and by the share of pairs at one length."""
-    figure, (left, right) = plt.subplots(
-        1, 2, figsize=(8.6, 3.8), gridspec_kw={"wspace": 0.5}
-    )
+    figure, (left, right) = plt.subplots(1, 2, figsize=(8.6, 3.8))
     by_length, window = record["by length"], record["config"]["window"]
     for name in ("written out", "masked", "fused", "blocks of 64"):
         rows = [row for row in by_length if name in row["both"]]
