@@ -233,9 +233,9 @@ def reach_figure(length: int = 64, stride: int = 8) -> Html:
         title="Strided and fixed attention reach everything in two layers",
         alt="Share of pairs reached, by layer, in two panels. After one layer, two, "
         f"and {last}: {'. '.join(said)}.",
-        caption=f"{length} positions, window and stride {stride}. The dilated window, "
-        "every other key, never gets to odd distances. The first token, seen by all, "
-        "helps where it sees all, too.",
+        caption=f"{length} positions, window and stride {stride}. The dilated window "
+        "sees every other key, so it never reaches odd distances. A first token that "
+        "everybody sees helps only where it sees everybody, too.",
     )
 
 

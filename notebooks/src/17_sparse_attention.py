@@ -2,7 +2,7 @@
 # # 17. Sparse attention
 #
 # You're on page 300 of a crime novel. To find out who "she" is, you look back a line or two. When a key turns up in a drawer, you go back to the chapter in which it
-# was lost. You never look back, at each new word, at *every* word that you've read so far. A Transformer does. In a text of 16,384 tokens,
+# was lost. What you never do is reread, at each new word, *every* word so far. A Transformer does just that. In a text of 16,384 tokens,
 # that makes 134 million pairs of a query and a key, in every head of every layer, and a text twice as long has four times as many.
 #
 # **Sparse attention decides beforehand, by position alone, which few keys each query may see: some near ones and some far ones. So one layer connects less. But two layers can still connect everything.**
@@ -107,7 +107,7 @@ for first in masks.values():
 check_close("two layers, 16 orders = `reach`", ours, theirs)
 
 # %% [markdown]
-# The last order has holes, because in its second layer a query sees only its own stretch, and no longer the ends of earlier ones. Those ends must be *read* after they've collected, not before.
+# Only the last order has holes, because in its second layer a query sees only its own stretch, and no longer the ends of earlier ones. Those ends must be *read* after they've collected, not before.
 
 # %% Try it: two layers tags=["hide-input"]
 from annotated.page.play import play
@@ -177,7 +177,7 @@ grid = recorded("pattern_grid")
 pattern_explorer(grid)
 
 # %% [markdown]
-# **Reach is a possibility, not a promise.** A path says that something *can* get through. Whether a model learns to send it is the question of section 17.5.
+# **Reach is a possibility, not a promise.** A path only says that something *can* get through. Whether a model learns to send it is the question of section 17.5.
 #
 # ## 17.3 Is a mask sparse at all?
 #
@@ -275,11 +275,11 @@ ch17_cost.chart_figure(chart)
 say(ch17_cost.chart_said(chart))
 
 # %% [markdown]
-# So if *time* is short and texts are long, leave pairs out, by a pattern or by a hash. If *memory* is short, forget and rebuild (chapter 14), or go segment by segment (chapter 12). But look at the losses: in this minute, models that read 128 characters at a time learn more than any that reads 1,024. What stands nearby is learned first, and a minute doesn't tell what long texts are worth later.
+# So if *time* is short and texts are long, leave pairs out, by a pattern or by a hash. If *memory* is short, forget and rebuild (chapter 14), or go segment by segment (chapter 12). But look at the losses: in this minute, models that read 128 characters at a time learn more than any that reads 1,024. What stands nearby seems to be learned first, and a minute doesn't tell what long texts are worth later.
 #
 # ## 17.5 What patterns learn
 #
-# A pattern hides keys. What if the model needs one of them? Here's a task in which it does: at each position, name the symbol that stood 21 positions before. Can a model with a window of 8 learn that?
+# A pattern hides keys. What if the model needs one of them? Here's a task in which it does: at each position, name which of sixteen symbols stood 21 positions before. Can a model with a window of 8 learn that?
 # Can one whose second head sees every eighth position? The masks already tell you what's impossible. For the rest, we train:
 
 # %%
@@ -307,8 +307,8 @@ for name in copy_patterns():
 print(f"✓ {len(copy_patterns())} patterns, 1 and 2 layers: the same")
 
 # %% [markdown]
-# If you change one symbol, exactly those positions notice that `reach` names. So at most, the model can be right wherever the symbol is heard, and by guessing on one
-# in sixteen of the rest. Here are this model and five others, trained in a few seconds:
+# If you change one symbol, exactly the positions that `reach` names notice it. So at most, the model can be right wherever the symbol is heard, and by guessing on one
+# in sixteen of the others. Here are this model and five others, trained in a few seconds:
 
 # %% Table: what can be copied, and what is tags=["hide-input"]
 from annotated.page import ch17_learning
@@ -350,7 +350,7 @@ copies = recorded("copy_distance")
 ch17_learning.copy_figure(copies)
 
 # %% [markdown]
-# Where nothing is heard, models guess. Where every position hears the symbol, they copy most of it, with one exception: the fixed pattern, which *reaches* everything in two layers. But whatever stands in an earlier stretch has to come through that stretch's last position, which would have to pass on eight symbols in one vector. (Child et al. let 8 to 32 positions of a stretch do this, and different ones in each head. We tried only one.)
+# Where nothing is heard, models guess. Where every position hears the symbol, they copy most of them, with one exception: the fixed pattern, although it *reaches* everything in two layers. Whatever stands in an earlier stretch has to come through that stretch's last position, which would have to pass on eight symbols in one vector. (Child et al. let 8 to 32 positions of a stretch do this, and different ones in each head. We tried only one.)
 # **Reach says what's possible, not what's easy.**
 #
 # ## 17.6 Rows and columns
@@ -407,7 +407,7 @@ ch17_learning.images_figure(images)
 #
 # ## 17.7 Windows in today's models
 #
-# Does anybody use this? Yes, mostly as windows. GPT-3 alternated full layers with banded ones ([Brown et al., 2020](https://arxiv.org/abs/2005.14165)). Mistral's first model had a window of 4,096 in every layer ([Jiang et al., 2023](https://arxiv.org/abs/2310.06825)). Gemma 3 has five layers with a window of 1,024 for each layer that sees everything ([Gemma Team, 2025](https://arxiv.org/abs/2503.19786)), and gpt-oss
+# Does anybody use sparse attention today? Yes, mostly windows. GPT-3 alternated full layers with banded ones ([Brown et al., 2020](https://arxiv.org/abs/2005.14165)). Mistral's first model had a window of 4,096 in every layer ([Jiang et al., 2023](https://arxiv.org/abs/2310.06825)). Gemma 3 has five layers with a window of 1,024 for each layer that sees everything ([Gemma Team, 2025](https://arxiv.org/abs/2503.19786)), and gpt-oss
 # alternates a window of 128 with full attention ([OpenAI, 2025](https://arxiv.org/abs/2508.10925)). This also keeps the cache small, because a layer with a window needs only the last $w$ keys and values, however long the text gets.
 #
 # Could the model itself choose what to see? [Chapter 13](13_lsh_attention.ipynb)'s hashing goes by content, but isn't learned. DeepSeek's *native sparse attention* ([Yuan et al., 2025](https://arxiv.org/abs/2502.11089)) is: beside a window and a coarse summary of everything, each query sees the blocks of keys that score best.
@@ -450,7 +450,7 @@ ch17.graph_picture(nodes, graph, layers=3)
 # 2. **Count it.** A pattern's pairs, without writing them down.
 # 3. **How many layers?** How far a stack of sparse layers reaches, position by position.
 # 4. **The softmax, block by block.** Attention that never holds a whole row of scores.
-# 5. **A window in chunks.** Sliding-window attention that does the window's work alone.
+# 5. **A window in chunks.** Sliding-window attention that does no more than the window's work.
 # 6. **Find the fault.** A window with a cache, and three faults.
 # 7. **In words.** Four messages from people who are stuck.
 #
