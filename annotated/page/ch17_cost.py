@@ -97,9 +97,7 @@ def crossing(record: Record, way: str, kind: str = "both") -> float | None:
 
 def cost_figure(record: Record) -> Html:
     """Plot time by length at one window, and by the share of pairs at one length."""
-    figure, (left, right) = plt.subplots(
-        1, 2, figsize=(8.6, 3.8), gridspec_kw={"wspace": 0.5}
-    )
+    figure, (left, right) = plt.subplots(1, 2, figsize=(8.6, 3.8))
     by_length, window = record["by length"], record["config"]["window"]
     for name in ("written out", "masked", "fused", "blocks of 64"):
         rows = [row for row in by_length if name in row["both"]]
@@ -136,8 +134,9 @@ def cost_figure(record: Record) -> Html:
         f"{last:.2f} of fused at {by_length[-1]['length']:,}. Right, time as a "
         "multiple of fused against the share of pairs that may attend: blocks rise "
         "with it and cross 1, masked stays above 1.",
-        caption="Forward and backward, one CPU thread, medians. Right: of the pairs "
-        "without later keys.",
+        caption="Forward and backward, one CPU thread, medians. Right: time as a "
+        "multiple of the fused kernel's, by the share of causal pairs that a window "
+        "leaves.",
     )
 
 
@@ -155,18 +154,20 @@ def cost_said(record: Record) -> str:
     masked = [row["both"]["masked"]["to fused"][1] for _, row in windows(record)]
     return "\n".join(
         (
-            f"- **A window of {window} at {long['length']:,} positions**: blocks of "
-            f"32, 64 and 128 take {dots(ratios, '.2f')} of the time that the fused "
-            "kernel needs for everything, forward and backward.",
+            f"- **Blocks pay on long texts.** With a window of {window} at "
+            f"{long['length']:,} positions, blocks of 32, 64 and 128 take "
+            f"{dots(ratios, '.2f')} of the time that the fused kernel needs for all "
+            "earlier keys.",
             f"- **A mask saves nothing.** With one, the kernel takes "
-            f"{span(masked, '.1f')} times as long as without, whatever it hides. "
-            "(Without, it knows that all later keys are hidden, and can leave them "
-            "out.)",
+            f"{span(masked, '.1f')} times as long as without, whatever the mask hides. "
+            "(Without one, the kernel knows that all later keys are hidden, and can "
+            "skip them.)",
             f"- **Wide windows lose.** {crossings_said(record)}",
             f"- **What counts is blocks, not pairs.** {ends_said(record)}",
-            f"- **Memory isn't saved**: {span(MB, '.0f')} MB at {long['length']:,}, "
-            f"where the kernel takes {long['MB']['fused']:.0f}. It keeps no scores at "
-            "all; our blocks do.",
+            f"- **Memory isn't saved.** Our blocks take {span(MB, '.0f')} MB at "
+            f"{long['length']:,}, because they keep their scores. The kernel keeps "
+            f"none, and takes {long['MB']['fused']:.0f} MB.",
+            f"- {flex_said(record)}",
         )
     )
 
@@ -180,29 +181,33 @@ def ends_said(record: Record) -> str:
         f"The ends of stretches are {share(row, record['config']['length']):.1%} of "
         "the pairs, but nearly every block holds one of these keys. So at most "
         f"{max(useful):.0%} of what is computed is wanted, and it takes "
-        f"{span(ratios, '.1f')} times as long as everything. (Collect those few keys "
-        "first, and it would be cheap; our module doesn't.)"
+        f"{span(ratios, '.1f')} times as long as all earlier keys do. (It would be "
+        "cheap to collect those few keys first, but our module doesn't.)"
     )
 
 
 def flex_said(record: Record) -> str:
     """Say what became of ``flex_attention``, in Markdown."""
     flex, formed = record["flex"], record["flex"]["MB, forward"]
-    said = []
+    said = [
+        "**PyTorch's own tool**, `flex_attention`, takes a rule about batch, head, "
+        "query and key, such as `lambda b, h, i, j: (j <= i) & (i - j < 256)`, and "
+        "makes a kernel of it."
+    ]
     if "forward" in flex:
         times = {name: three[1] for name, three in flex["forward"].items()}
         said.append(
-            f"Compiled, which takes a C++ compiler, it needs "
-            f"{times['flex'] / times['fused']:.2f} of the kernel's time forward at "
-            f"{record['config']['length']:,} positions, where our blocks of 64 need "
+            f"Once compiled (you need a C++ compiler), it takes "
+            f"{times['flex'] / times['fused']:.2f} of the fused kernel's time forward "
+            f"at {record['config']['length']:,} positions, where our blocks of 64 take "
             f"{times['blocks of 64'] / times['fused']:.2f}."
         )
     if flex["backward raises"]:
         words = flex["backward raises"].partition(". ")[0].rstrip(".")
         said.append(f"But on a CPU you can't train with it: `{words}`.")
     said.append(
-        "And if you forget to compile it, it makes all scores: "
-        f"{formed['flex, uncompiled']:.0f} MB, against {formed['fused']:.0f}."
+        "And if you forget to compile it, it makes all the scores, and takes "
+        f"{formed['flex, uncompiled']:.0f} MB instead of {formed['fused']:.0f}."
     )
     return " ".join(said)
 
@@ -212,8 +217,8 @@ def crossings_said(record: Record) -> str:
     at = [crossing(record, way) for way in BLOCKS]
     return (
         f"At {record['config']['length']:,} positions, blocks of 32, 64 and 128 win "
-        "as long as no more than "
-        f"{dots([1 if s is None else s for s in at], '.0%')} of the pairs may attend."
+        "as long as the window leaves no more than "
+        f"{dots([1 if s is None else s for s in at], '.0%')} of the pairs."
     )
 
 
@@ -273,7 +278,11 @@ def chart_figure(record: Record) -> Html:
         alt="Three panels. Seconds for 1,000 characters and MB against length, six "
         f"ways; at {at}: {told}. Bits per character after equal time: {ends}.",
         caption=f"The same {config['layers']} layers, {config['d_model']} wide. "
-        f"Below: windows of {config['length']:,} characters; a dot for each seed.",
+        f"Sparse: a head with a window of {config['stride']}, and one with a stride of "
+        f"{config['stride']}. LSH: one round, chunks of {config['chunk']}. "
+        f"Transformer-XL: segments of {config['segment']}. Reversible: with fused "
+        f"attention. Below: {config['length']:,} characters at a time; a dot for each "
+        "seed.",
     )
 
 
@@ -294,24 +303,24 @@ def chart_said(record: Record) -> str:
     MB = sorted(long["MB"].items(), key=lambda item: item[1])
     small = "; ".join(f"{named(way)} {value:.0f} MB" for way, value in MB)
     least, most = bits["Transformer-XL"], bits[CONTROL]
-    why = "So short pieces from many places are enough to explain its lead."
+    why = "So reading short pieces from many places is enough to explain its lead."
     if max(least) < min(most):
-        why = "So short pieces from many places explain a part of its lead, not all."
+        why = "So reading short pieces explains a part of its lead, but not all."
     rest = {way: each for way, each in bits.items() if way not in EXPLAINED}
     told = "; ".join(f"{named(way)} {span(each)}" for way, each in rest.items())
     return "\n".join(
         (
-            f"- **Time.** From {short['length']:,} to {long['length']:,} characters, "
-            f"each one costs {grown['fused']:.1f} times as much with the fused kernel. "
-            f"With sparse attention it's {grown['sparse']:.1f} times, with LSH "
-            f"{grown['LSH']:.1f} and with Transformer-XL "
+            f"- **Time.** In a text of {long['length']:,} characters, the fused kernel "
+            f"takes {grown['fused']:.1f} times as long for each character as in one of "
+            f"{short['length']:,}. With sparse attention it's {grown['sparse']:.1f} "
+            f"times, with LSH {grown['LSH']:.1f} and with Transformer-XL "
             f"{grown['Transformer-XL']:.1f}.",
             f"- **Memory** of a step at {long['length']:,}: {small}.",
             f"- **Loss after {config['seconds']:.0f} seconds each**, in bits per "
             f"character: {told}.",
-            f"- **Transformer-XL** has {span(least)}. But a step of it reads "
+            f"- **Transformer-XL** has {span(least)}. But each of its steps reads "
             f"{config['read'] // config['segment']} short pieces, where the others "
-            f"read {config['read'] // config['length']} long ones. The fused model on "
-            f"windows of {config['segment']} has {span(most)}. {why}",
+            f"read {config['read'] // config['length']} long ones. And the fused model "
+            f"has {span(most)} on short pieces of {config['segment']}. {why}",
         )
     )

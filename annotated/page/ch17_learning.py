@@ -16,7 +16,7 @@ from annotated.page.notebook import show, show_table
 from annotated.page.plots import OTHER, THIS
 from annotated.page.records import grouped
 from annotated.page.svg import COLOURS
-from annotated.recipes.patterns import SIDE, Glyphs, copy_patterns, image_patterns
+from annotated.recipes.patterns import SIDE, copy_patterns, image_patterns
 from annotated.sparse import Pattern
 
 # ---- copying from a distance -----------------------------------------------------
@@ -98,7 +98,9 @@ def copy_figure(record: Mapping[str, Any]) -> Html:
         f"{100 / symbols:.0f} percent. {copy_said(record)}",
         caption="Percent of symbols copied right; two numbers are the lowest and the "
         "highest of three seeds. Hatched: the symbol can't be heard. “Of”: the most "
-        "that is possible where only some positions hear it.",
+        "that is possible where only some positions hear it. After "
+        f"{record['config']['longer']:,} steps, two layers with the fixed pattern have "
+        f"{percent(copy_facts(record)['longer'])} % at the largest distance.",
         title="What isn't heard isn't copied; what is heard has to be found",
     )
 
@@ -142,47 +144,19 @@ def copy_said(record: Mapping[str, Any]) -> str:
     facts, symbols = copy_facts(record), record["config"]["symbols"]
     return (
         f"Where nothing is heard, {percent(facts['unheard'])} % are right, as by "
-        f"guessing ({100 / symbols:.0f} %). Where every position hears, one layer "
-        f"copies {percent(facts['one layer'])} %, and two layers "
-        f"{percent(facts['two layers'])} %, but for the fixed pattern: through the "
-        f"ends of its stretches only {percent(facts['fixed'])} % are right beyond "
-        f"{record['config']['stride']} positions (and "
+        f"guessing ({100 / symbols:.0f} %). Where every position hears the symbol, "
+        f"one layer copies {percent(facts['one layer'])} %, and two layers "
+        f"{percent(facts['two layers'])} %, except with the fixed pattern. Beyond "
+        f"{record['config']['stride']} positions, where everything has to pass through "
+        f"the ends of its stretches, only {percent(facts['fixed'])} % are right (and "
         f"{percent(facts['longer'])} % at the largest distance after "
-        f"{record['config']['longer']:,} steps). Where only some positions hear, one "
-        f"layer stays up to {100 * max(facts['short']):.0f} points below the most "
-        "that's possible."
+        f"{record['config']['longer']:,} steps). Where only some positions hear the "
+        f"symbol, one layer stays up to {100 * max(facts['short']):.0f} points below "
+        "the most that's possible."
     )
 
 
 # ---- glyphs, pixel by pixel ------------------------------------------------------
-
-
-def glyphs_figure(glyphs: Glyphs, count: int = 14) -> Html:
-    """Draw some glyphs to learn from, and some that are held out.
-
-    Args:
-        glyphs: as :func:`~annotated.recipes.patterns.glyphs` gives them.
-        count: how many of each.
-    """
-    figure, axes = plt.subplots(2, 1, figsize=(8.6, 2.1))
-    shown = []
-    titles = ("to learn from", "held out: other characters")
-    for ax, images, names, title in zip(
-        axes, glyphs[:2], glyphs.names, titles, strict=True
-    ):
-        chosen = [i * len(images) // count for i in range(count)]
-        shown.append(" ".join(names[i] for i in chosen))
-        for place, i in enumerate(chosen):
-            _pixels(ax, images[i], left=place * (SIDE + 3))
-        ax.set_title(title)
-        _frame(ax, count * (SIDE + 3) - 3)
-    return show(
-        figure,
-        alt=f"Letters and digits of {SIDE} by {SIDE} black and white pixels, in some "
-        f"fonts. To learn from: {shown[0]}. Held out: {shown[1]}.",
-        caption=f"{len(glyphs.train)} glyphs to learn from and {len(glyphs.held_out)} "
-        f"others, in twelve fonts, {SIDE} × {SIDE} pixels each.",
-    )
 
 
 SIGHT = {
@@ -214,7 +188,7 @@ def sight_figure(image: Bool[Tensor, "_ _"], row: int = 9, column: int = 9) -> H
         style = {"fill": False, "edgecolor": COLOURS["query"], "lw": 2.5}
         ax.add_patch(Rectangle((column, row), 1, 1, **style))
         ax.set_title(title)
-        _frame(ax, SIDE)
+        _frame(ax)
         said.append(f"{title}: {len(seen)} pixels")
     return show(
         figure,
@@ -243,16 +217,16 @@ def seen_pixels(heads: Sequence[Pattern], target: int) -> list[int]:
     ]
 
 
-def _pixels(ax: Any, image: Tensor, left: int = 0, read: int = SIDE * SIDE) -> None:
+def _pixels(ax: Any, image: Tensor, read: int) -> None:
     """Draw the black pixels of an image; those that weren't read yet are pale."""
     for y, x in image.nonzero().tolist():
         style = {"color": COLOURS["ink"], "lw": 0}
         style["alpha"] = 1.0 if SIDE * y + x < read else 0.25
-        ax.add_patch(Rectangle((left + x, y), 1, 1, **style))
+        ax.add_patch(Rectangle((x, y), 1, 1, **style))
 
 
-def _frame(ax: Any, width: int) -> None:
-    ax.set_xlim(-0.5, width + 0.5)
+def _frame(ax: Any) -> None:
+    ax.set_xlim(-0.5, SIDE + 0.5)
     ax.set_ylim(SIDE + 0.5, -0.5)
     ax.set_aspect("equal")
     ax.set_xticks([])
@@ -338,8 +312,25 @@ def images_figure(record: Mapping[str, Any]) -> Html:
         alt=f"Two charts of bits per pixel, three dots each. {images_said(record)}",
         caption="Held-out characters, three seeds. Right: a row's head and a column's "
         f"head whose stride fits the image ({SIDE}, blue circles) or doesn't (grey "
-        "squares).",
+        f"squares). Left: {later_said(record)}.",
         title="A column helps if it's the image's own",
+    )
+
+
+def later_said(record: Mapping[str, Any]) -> str:
+    """Return how far both are ahead of everything after more steps.
+
+    Args:
+        record: of ``benchmarks/ch17_images.py``.
+    """
+    times = record["longer"]
+    longer = gains(record, "everything", "row and column", times)
+    lead = f"{min(longer):.3f} to {max(longer):.3f} bits"
+    if min(longer) > 0:
+        return f"with {times} times as many steps, both still lead everything by {lead}"
+    return (
+        f"with {times} times as many steps, the lead of both over everything is "
+        f"{lead}: not with every seed a lead"
     )
 
 
@@ -353,24 +344,14 @@ def images_said(record: Mapping[str, Any]) -> str:
     names = "row", "everything", "column"
     row, everything, column = (gains(record, name, both) for name in names)
     off = gains(record, "row", "column of the pixel read")
-    longer = gains(record, "everything", both, record["longer"])
     strides = stride_bits(record)
     wrong = min(min(bits) for stride, bits in strides.items() if stride != SIDE)
-    times = record["longer"]
-    ahead = min(longer) > 0
-    later = (
-        f"with {times} times as many steps it is still {min(longer):.3f} to "
-        f"{max(longer):.3f} ahead of everything"
-        if ahead
-        else f"with {times} times as many steps, that lead over everything is "
-        f"{min(longer):.3f} to {max(longer):.3f} bits: not with every seed a lead"
-    )
     return (
-        f"With every seed, row and column are {min(row):.3f} to {max(row):.3f} bits "
-        f"per pixel ahead of the row alone, and {min(everything):.3f} to "
-        f"{max(everything):.3f} ahead of everything; {later}. The column alone comes "
-        f"within {max(column):.3f} of both. One pixel off, it changes the row's bits "
-        f"by {min(off):.3f} to {max(off):.3f}, which is next to nothing. The best "
-        f"run with a wrong stride has {wrong:.3f} bits, the worst with the right one "
-        f"{max(strides[SIDE]):.3f}."
+        f"With every seed, row and column together are {min(row):.3f} to "
+        f"{max(row):.3f} bits per pixel better than the row alone, and "
+        f"{min(everything):.3f} to {max(everything):.3f} better than everything; "
+        f"{later_said(record)}. The column alone comes within {max(column):.3f} of the "
+        f"two together, but a column that is one pixel off improves the row by only "
+        f"{min(off):.3f} to {max(off):.3f}. The best run with a wrong stride has "
+        f"{wrong:.3f} bits, the worst with the right one {max(strides[SIDE]):.3f}."
     )

@@ -123,7 +123,7 @@ def trained(record: Mapping[str, Any]) -> dict[str, list[float]]:
 
 
 def grid_said(record: Mapping[str, Any]) -> str:
-    """Return how far trained patterns differ, and seeds of one, in Markdown.
+    """Return how far trained patterns differ, and seeds of one.
 
     Args:
         record: as for :func:`trained`.
@@ -132,11 +132,11 @@ def grid_said(record: Mapping[str, Any]) -> str:
     everything = [one for each in bits for one in each]
     seeds = max(max(each) - min(each) for each in bits)
     return (
-        f"Did you look at the bits? They hardly differ: all {len(bits)} trained "
-        f"patterns end between {min(everything):.2f} and {max(everything):.2f} bits "
-        f"per character, and seeds of the same pattern differ by up to {seeds:.2f}. "
-        "In two layers that read 64 characters of code, two keys for each query do "
-        "about as well as 32. Section 17.5 has a task for which the pattern decides."
+        f"The bits hardly differ: all {len(bits)} trained patterns end between "
+        f"{min(everything):.2f} and {max(everything):.2f} bits per character, and "
+        f"seeds of the same pattern differ by up to {seeds:.2f}. In two layers that "
+        "read 64 characters of code, two keys for each query do about as well as 32. "
+        "In section 17.5 the pattern decides."
     )
 
 
@@ -203,7 +203,8 @@ def pattern_explorer(record: Mapping[str, Any], long: int = 16_384) -> Html:
         f"In both directions, {said(other)} will do: {both} of {POSITIONS**2} pairs. "
         "A global token hears from everyone in the first layer and tells everyone in "
         "the second. In causal attention the first token comes before all others, so "
-        "it hears from none of them.</p></details>"
+        "it hears from none of them.</p>"
+        f"<p>{grid_said(record)}</p></details>"
     )
     shown = explorer(
         static("pattern_explorer.js"),

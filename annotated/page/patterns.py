@@ -12,14 +12,13 @@ from torch import Tensor
 
 from annotated.page.diagrams import Drawing
 from annotated.page.frames import Html, render, require_alt
-from annotated.page.notebook import show, show_table
+from annotated.page.notebook import show
 from annotated.page.plots import OTHER, THIS
 from annotated.sparse import (
     Pattern,
     dilated_pattern,
     fixed_patterns,
     global_pattern,
-    layers_to_reach,
     local_pattern,
     reach,
     strided_patterns,
@@ -234,42 +233,17 @@ def reach_figure(length: int = 64, stride: int = 8) -> Html:
         title="Strided and fixed attention reach everything in two layers",
         alt="Share of pairs reached, by layer, in two panels. After one layer, two, "
         f"and {last}: {'. '.join(said)}.",
-        caption=f"{length} positions, window and stride {stride}. The dilated window, "
-        "every other key, never gets to odd distances. The first token, seen by all, "
-        "helps where it sees all, too.",
-    )
-
-
-def reach_table(length: int = 64, stride: int = 8) -> Html:
-    """Show the pairs of each pattern, and how many layers reach everything.
-
-    Args:
-        length: number t of positions, a multiple of the stride.
-        stride: l; the window has as many keys.
-
-    Returns:
-        The table, for a cell to show.
-    """
-    rows, both = [], compared(length, stride, False)
-    for name, pattern in compared(length, stride).items():
-        masks = pattern.mask(length), both[name].mask(length)
-        layers = [layers_to_reach([mask]) or "never" for mask in masks]
-        rows.append((name, f"{int(masks[0].sum()):,}", *layers))
-    return show_table(
-        ("pattern", "pairs", "layers, causal", "both directions"),
-        rows,
-        caption=f"{length} positions, window and stride {stride}. Pairs: causal. "
-        "Layers: until all have heard from all, or, if causal, from all before them.",
+        caption=f"{length} positions, window and stride {stride}. The dilated window "
+        "sees every other key, so it never reaches odd distances. A first token that "
+        "everybody sees helps only where it sees everybody, too.",
     )
 
 
 # ---- three uses of the strided pattern ---------------------------------------------
 
 
-def uses(
-    length: int, stride: int, *, paper: bool = False
-) -> dict[str, tuple[list[Tensor], list[Tensor]]]:
-    """Return three uses of strided attention by name, drawn and as masks.
+def uses(length: int, stride: int, *, paper: bool = False) -> dict[str, list[Tensor]]:
+    """Return the masks of three uses of strided attention, by name.
 
     Args:
         length: number t of positions.
@@ -277,48 +251,14 @@ def uses(
         paper: whether the near step has the key at i − l as well, as in the paper.
 
     Returns:
-        Of each use, what is drawn, ``(t, t)`` each, and a mask for each layer, or one
-        for all: ``(t, t)``, or ``(1, 2, t, t)`` if the two heads differ.
+        Of each use, a mask for each layer, or one for all: ``(t, t)``, or
+        ``(1, 2, t, t)`` if the two heads differ.
     """
     near, every = strided_patterns(stride)
     near = local_pattern(stride + 1) if paper else near
     a, b = (pattern.mask(length)[0, 0] for pattern in (near, every))
-    heads = torch.stack([a, b])[None]
     return {
-        "both in every head": ([a | b, a | b], [a | b]),
-        "one step per head": ([a, b], [heads]),
-        "one step per layer": ([a, b], [a, b]),
+        "both in every head": [a | b],
+        "one step per head": [torch.stack([a, b])[None]],
+        "one step per layer": [a, b],
     }
-
-
-def three_strided(length: int = 16, stride: int = 4) -> Html:
-    """Draw strided attention in three uses, and whom it has reached after two layers.
-
-    Args:
-        length: number t of positions.
-        stride: l.
-
-    Returns:
-        The picture, for a cell to show.
-    """
-    groups, said, whole = [], [], length * (length + 1) // 2
-    for name, (drawn, masks) in uses(length, stride).items():
-        part = "head" if name.endswith("per head") else "layer"
-        panels = [
-            (board(mask), f"{part} {n}", f"{int(mask.sum())} pairs")
-            for n, mask in enumerate(drawn, start=1)
-        ]
-        shares = []
-        for n, heard in enumerate(reach(masks, 2), start=1):
-            shares.append(share(int(heard.sum()), whole))
-            panels.append((board(heard), f"after {n}", shares[-1]))
-        groups.append((name, panels))
-        said.append(f"{name}: {shares[0]}, then {shares[1]}")
-    return gallery(
-        groups,
-        4,
-        alt="Three rows of four matrices: two masks, and who has heard from whom "
-        f"after one and two layers. Share of pairs reached: {'; '.join(said)}.",
-        caption="Left: masks. Right: who has heard from whom after one layer, and "
-        "after two. With a head each, both layers have the same two heads.",
-    )

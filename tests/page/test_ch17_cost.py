@@ -87,7 +87,7 @@ BITS = {
 }
 CHART = {
     "config": {"layers": 4, "d_model": 64, "length": 1024, "seconds": 10.0}
-    | {"read": 2048, "segment": 128},
+    | {"read": 2048, "segment": 128, "stride": 32, "chunk": 16},
     "parameters": dict.fromkeys(WAYS, 1000),
     "by length": [
         chart_row(512, [0.1, 0.05, 0.03, 0.04, 0.07, 0.05], [60, 20, 30, 40, 15, 9]),
@@ -180,18 +180,20 @@ def test_each_line_of_a_figure_looks_its_own_way():
 def test_the_cost_is_said():
     said = page.cost_said(COST)
     for words in (
-        "**A window of 256 at 16,384 positions**: blocks of 32, 64 and 128 take "
+        "With a window of 256 at 16,384 positions, blocks of 32, 64 and 128 take "
         "0.21 · 0.14 · 0.11 of the time",
         "takes 2.0 times as long as without",
-        "At 1,000 positions, blocks of 32, 64 and 128 win as long as no more than "
-        "38% · 40% · 43% of the pairs",
+        "At 1,000 positions, blocks of 32, 64 and 128 win as long as the window "
+        "leaves no more than 38% · 40% · 43% of the pairs",
         "are 2.5% of the pairs",
         "at most 90% of what",
         "takes 0.1 to 0.3 times",
-        "11 to 21 MB at 16,384, where the kernel takes 100.",
+        "11 to 21 MB at 16,384, because they keep",
+        "takes 100 MB.",
     ):
         assert words in said
-    assert len(said.splitlines()) == 5
+    assert len(said.splitlines()) == 6
+    assert said.endswith(page.flex_said(COST))
 
 
 def test_blocks_may_win_with_every_window():
@@ -201,16 +203,16 @@ def test_blocks_may_win_with_every_window():
 
 def test_flex_is_told_as_it_ran():
     said = page.flex_said(COST)
-    assert "needs 0.25 of the kernel's time forward at 1,000 positions" in said
-    assert "our blocks of 64 need 0.50" in said
+    assert "takes 0.25 of the fused kernel's time forward at 1,000 positions" in said
+    assert "our blocks of 64 take 0.50" in said
     assert "`NotImplementedError: no gradient here`" in said
-    assert "445 MB, against 3." in said
+    assert "445 MB instead of 3." in said
 
 
 def test_without_a_compiler_flex_has_no_time():
     flex = {k: v for k, v in COST["flex"].items() if k != "forward"}
     said = page.flex_said(COST | {"flex": flex | {"backward raises": ""}})
-    assert "Compiled" not in said and "train" not in said and "445 MB" in said
+    assert "compiled" not in said and "train" not in said and "445 MB" in said
 
 
 def test_spans_have_one_number_if_they_look_the_same():
@@ -241,6 +243,8 @@ def test_the_chart_has_three_panels():
         *found
     }
     assert "At 8,192 characters Transformer-XL is fastest and smallest" in html.text
+    assert "a window of 32, and one with a stride of 32. LSH: one" in html.text
+    assert "chunks of 16. Transformer-XL: segments of 128." in html.text
     other = deepcopy(CHART)
     other["by length"][-1]["seconds"]["LSH"] = [0.01, 0.01, 0.01]
     assert (
@@ -266,22 +270,23 @@ def test_a_dot_stands_in_its_row(monkeypatch):
 def test_the_chart_is_said():
     said = page.chart_said(CHART)
     for part in (
-        "each one costs 8.0 times as much with the fused kernel. With sparse attention "
-        "it's 2.0 times, with LSH 1.5 and with Transformer-XL 1.0.",
+        "takes 8.0 times as long for each character as in one of 1,024. With "
+        "sparse attention it's 2.0 times, with LSH 1.5 and with Transformer-XL 1.0.",
         "of a step at 8,192: Transformer-XL 10 MB; reversible 100 MB; fused 200 MB;",
         "after 10 seconds each**, in bits per character: sparse attention 3.70 to "
         "3.80; LSH attention 3.79 to 3.90; fused 3.90 to 3.95; reversible 4.00; "
         "written out 4.40 to 4.60.",
-        "**Transformer-XL** has 4.10 to 4.20. But a step of it reads 16 short pieces, "
-        "where the others read 2 long ones. The fused model on windows of 128 has "
-        "4.10 to 4.30. So short pieces from many places are enough to explain its lead",
+        "**Transformer-XL** has 4.10 to 4.20. But each of its steps reads 16 short "
+        "pieces, where the others read 2 long ones. And the fused model has 4.10 to "
+        "4.30 on short pieces of 128. So reading short pieces from many places is "
+        "enough to explain its lead",
     ):
         assert part in said
 
 
 @pytest.mark.parametrize(
     ("more", "why"),
-    [(0.05, "enough to explain its lead"), (0.2, "a part of its lead, not all")],
+    [(0.05, "enough to explain its lead"), (0.2, "a part of its lead, but not all")],
 )
 def test_what_the_control_does_not_explain_is_left(more, why):
     other = deepcopy(CHART)

@@ -9,7 +9,6 @@ from bs4 import BeautifulSoup
 from annotated.page import ch17_learning
 from annotated.recipes.patterns import (
     SIDE,
-    Glyphs,
     copy_patterns,
     image_patterns,
 )
@@ -89,7 +88,9 @@ def test_what_was_just_trained_stands_beside_its_limit():
 
 
 def test_a_cell_of_the_grids_says_what_is_right_and_what_can_be(copies):
-    drawn = words(ch17_learning.copy_figure(copies))
+    html = ch17_learning.copy_figure(copies)
+    drawn = words(html)
+    assert "pattern have 50–70 % at the largest distance" in html.text
     assert drawn.count("6") == 2  # dilated at 5, with one layer and two
     assert "of 6" not in drawn  # guesses have no limit
     assert drawn.count("of 25") == len(DISTANCES) == drawn.count("23–25")  # fixed
@@ -126,9 +127,10 @@ def test_facts_of_copying_are_sorted_by_what_can_be_heard(copies):
 def test_copying_is_told_with_its_exception(copies):
     said = ch17_learning.copy_said(copies)
     assert "6 % are right, as by guessing (6 %)" in said
-    assert "copies 99–101 %, and two layers 98–100 %" in said
+    assert "copies 99–101 %, and two layers 98–100 %, except" in said
     assert "up to 2 points below the most that's possible" in said
-    assert "only 31–33 % are right beyond 8 positions (and 50–70 % at the" in said
+    assert "Beyond 8 positions, where" in said
+    assert "only 31–33 % are right (and 50–70 % at the" in said
     assert "largest distance after 2,000" in said
 
 
@@ -140,15 +142,6 @@ def dots(*places):
     for image, place in zip(images, places, strict=True):
         image[place] = True
     return images
-
-
-def test_glyphs_are_named_and_drawn_apart():
-    names = ["a", "b", "e"], ["c", "d"]
-    shown = Glyphs(dots((3, 2), (5, 4), (1, 1)), dots((1, 0), (0, 1)), names)
-    html = ch17_learning.glyphs_figure(shown, count=2)
-    alt = html.text
-    assert "To learn from: a b. Held out: c d." in alt
-    assert "3 glyphs to learn from and 2 others" in alt
 
 
 def test_a_pixel_sees_its_row_or_its_column():
@@ -200,6 +193,8 @@ def test_a_dot_stands_for_each_run(images):
     drawn = words(html)
     assert set(ch17_learning.SIGHT.values()) <= set(drawn)
     assert {"15", "16", "17"} <= set(drawn)
+    caption = html.text[html.text.rindex("Held-out characters, three seeds") :]
+    assert ch17_learning.later_said(images) in caption
 
 
 def test_a_dot_stands_at_its_bits(images, monkeypatch):
@@ -222,10 +217,10 @@ def test_what_wasnt_read_is_pale(monkeypatch):
 
 def test_images_are_told_with_their_control(images):
     said = ch17_learning.images_said(images)
-    assert "0.060 to 0.080 bits per pixel ahead of the row alone" in said
-    assert "0.040 to 0.040 ahead of everything; with 4 times as many steps" in said
-    assert "it is still 0.040 to 0.040 ahead" in said
-    assert "changes the row's bits by 0.010 to 0.030" in said
+    assert "0.060 to 0.080 bits per pixel better than the row alone" in said
+    assert "0.040 to 0.040 better than everything; with 4 times as many steps" in said
+    assert "both still lead everything by 0.040 to 0.040 bits." in said
+    assert "improves the row by only 0.010 to 0.030." in said
     assert "wrong stride has 0.295 bits, the worst with the right one 0.245" in said
 
 
@@ -240,5 +235,5 @@ def test_a_lead_that_is_lost_is_told(images):
         else row
         for row in rows
     ]
-    said = ch17_learning.images_said(images | {"rows": rows})
+    said = ch17_learning.later_said(images | {"rows": rows})
     assert "-0.010 to 0.040 bits: not with every seed a lead" in said

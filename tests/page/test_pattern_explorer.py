@@ -96,6 +96,7 @@ def test_the_explorer_holds_the_record_and_an_answer():
     answer = soup.details.text
     assert "every 8th token global, 219 pairs" in answer
     assert "the first token global will do: 94 of 1024" in answer
+    assert explorer.grid_said(RECORD) in answer
 
 
 def test_patterns_are_compared_with_seeds():

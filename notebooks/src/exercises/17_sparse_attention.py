@@ -16,9 +16,9 @@ from annotated.checks import check
 #
 # *2 points. Goal: write a pattern that also fits decoding with a cache.*
 #
-# Xiao et al. (2024) found that models trained with full attention fail as soon as the first tokens fall out of a sliding window: heads have learned to put weight there when there's nothing to look for. So these tokens stay visible, as **attention sinks**.
+# Xiao et al. (2024) found that models trained with full attention fail as soon as the first tokens fall out of a sliding window: heads have learned to put weight there when there's nothing to look for. So these tokens are kept visible, as **attention sinks**.
 #
-# Write `sink_mask(t, s, window, sinks)`: the mask of `t` queries, which are the last `t` of `s` tokens. It's causal. A query sees `window` keys, its own and those just before it, and beside them the first `sinks` tokens of the text.
+# Write `sink_mask(t, s, window, sinks)`: the mask of `t` queries, which are the last `t` of `s` tokens. It's causal. A query sees `window` keys, its own and those just before it, as well as the first `sinks` tokens of the text.
 #
 # | argument | | |
 # |---|---|---|
@@ -54,9 +54,9 @@ def sink_mask(t, s, window, sinks):
 # | **strided** | the last `stride` keys, the query's own among them | every key at a distance of 0, `stride`, 2 · `stride`, … before the query |
 # | **fixed** | the keys of the query's own stretch, up to itself. Stretches begin at 0, `stride`, 2 · `stride`, … | the last position of each stretch, up to the query |
 #
-# A pair that's in both steps counts once. `stride` needn't divide `n`, and may be larger. The result is two integers, strided first.
+# A pair that's in both steps counts only once. `stride` needn't divide `n`, and it may be larger than `n`. The result is two integers, strided first.
 #
-# A million tokens have 10¹² pairs, so don't build a table of them: no tensor may hold nearly as many numbers as there are pairs. A loop over the queries is fine.
+# A million tokens have 10¹² pairs, so don't build a table of them. No tensor may hold nearly as many numbers as there are pairs. A loop over the queries is fine.
 #
 # *Example.* `pairs(5, 2)` is `(13, 11)`. Strided, query 4 sees the keys 4, 3, 2 and 0; fixed, it sees 4, 3 and 1.
 
@@ -78,20 +78,20 @@ def pairs(n, stride):
 #
 # *3 points. Goal: find out how far a stack of sparse layers reaches.*
 #
-# A layer lets a position hear those whom its mask shows, and all that they have heard in the layers before. What it has heard itself stays in its residual stream, even if the mask doesn't show a position to itself.
+# In each layer, a position hears from the positions that the mask lets it see, and from all those that they have heard from in earlier layers. What it has heard already stays in its residual stream, even if the mask hides a position from itself.
 #
 # Write `layers_needed(masks)`: after how many layers has each position heard **every** position?
 #
 # | argument | shape | |
 # |---|---|---|
-# | `masks` | a list of `(t, t)` | the mask of the first layer, of the second, and so on. After the last one, the first comes again |
+# | `masks` | a list of `(t, t)` | the mask of the first layer, of the second, and so on. After the last mask, the list starts again |
 # | result | `(t,)` | integers: the number of layers for each position, and −1 if it never hears all |
 #
-# Before the first layer, each position has heard itself alone.
+# Before the first layer, each position has heard only itself.
 #
-# *Example.* Five positions in a line, in each layer each hears its neighbours on both sides. The result is 4, 3, 2, 3, 4.
+# *Example.* Five positions stand in a line, and in each layer, each of them hears its neighbours on both sides. The result is 4, 3, 2, 3, 4.
 #
-# *Hint.* For every new voice, a position waits for a whole round of masks at most. So after (t − 1) · `len(masks)` layers you know.
+# *Hint.* If a whole round of masks brings a position nothing new, it will never hear more. So after (t − 1) · `len(masks)` layers, you know the answer.
 
 
 # %%
@@ -115,20 +115,20 @@ def layers_needed(masks):
 #
 # *4 points. Goal: attend without ever holding a query's whole row of scores.*
 #
-# Write `online_attention(q, k, v, allowed, block)`: attention that goes through the keys `block` by `block`. From one block to the next it keeps for each query the largest score so far, the sum of the weights, and the sum of weighted values.
+# Write `online_attention(q, k, v, allowed, block)`: attention that goes through the keys `block` by `block`. From one block to the next, it keeps three things for each query: the largest score so far, the sum of the weights, and the sum of weighted values.
 #
 # | argument | shape | |
 # |---|---|---|
 # | `q`, `k`, `v` | `(t, k)`, `(s, k)`, `(s, v)` | a score is the product of query and key, divided by $\sqrt{k}$ |
 # | `allowed` | a function | takes positions of queries and keys, two tensors of integers that broadcast, and returns True where a query may see a key |
 # | `block` | an integer | keys in a block. The last one may be shorter |
-# | result | `(t, v)` | the same as with all keys at once. A query that sees nobody gets zeros |
+# | result | `(t, v)` | the same as with all keys at once. A query that sees no key gets zeros |
 #
 # No tensor may hold much more than the scores of one block, or than the arguments do. Scores may be in the hundreds, and $e^{100}$ is infinite in single precision.
 #
 # *Example.* With k = 1, a query of 1, the keys log 3, 0 and 0, and the values 10, 20 and 30, all visible, the weights are in proportion to 3, 1 and 1: the result is (3 · 10 + 20 + 30) / 5 = 16, whatever the block.
 #
-# *Hint.* If a query hasn't seen anybody yet, its largest score is −∞. And $-\infty - (-\infty)$ isn't a number.
+# *Hint.* As long as a query hasn't seen any key, its largest score is −∞. And $-\infty - (-\infty)$ isn't a number.
 
 
 # %%
@@ -156,9 +156,9 @@ def online_attention(q, k, v, allowed, block):
 # %% [markdown]
 # ## 5. A window in chunks
 #
-# *4 points. Goal: write sliding-window attention that does the window's work alone.*
+# *4 points. Goal: write sliding-window attention that does no more than the window's work.*
 #
-# Write `window_attention(q, k, v, window)`: causal attention in which a query sees `window` keys, its own and those just before it. Cut the text into chunks of `window` positions. Then all that a query needs is in its own chunk and the one before.
+# Write `window_attention(q, k, v, window)`: causal attention in which a query sees `window` keys, its own and those just before it. Cut the text into chunks of `window` positions. Then everything that a query needs is in its own chunk and the one before it.
 #
 # | argument | shape | |
 # |---|---|---|
@@ -166,11 +166,11 @@ def online_attention(q, k, v, allowed, block):
 # | `window` | an integer | 1 or more. It needn't divide `t`, and may be larger |
 # | result | `(t, v)` | |
 #
-# No tensor may hold nearly as many numbers as there are pairs, and there's no loop over queries or chunks: scores are one product, `(n, window, 2 * window)` for `n` chunks. Gradients reach `q`, `k` and `v`.
+# No tensor may hold nearly as many numbers as there are pairs. And don't loop over queries or chunks: all the scores are one product, of shape `(n, window, 2 * window)` for `n` chunks. Gradients reach `q`, `k` and `v`.
 #
-# *Example.* If all scores are equal and the value of a position is its number, then with a window of 3 the outputs are 0, 0.5, 1, 2, 3, 4, …: the average of those it sees.
+# *Example.* If all scores are equal and the value of a position is its number, then with a window of 3 the outputs are 0, 0.5, 1, 2, 3, 4, …: the average of the positions that each one sees.
 #
-# *Beware.* The first chunk has none before it, and a key of zeros isn't nobody.
+# *Beware.* The first chunk has no chunk before it. A key of zeros in its place would still get a weight.
 
 
 # %%
@@ -228,7 +228,7 @@ for sizes in ([8], [5, 3], [1] * 8):
 #
 # | argument | shape | |
 # |---|---|---|
-# | `q`, `k`, `v` | `(t, k)`, `(t, k)`, `(t, v)` | of the whole text; a piece is read before the next one is known |
+# | `q`, `k`, `v` | `(t, k)`, `(t, k)`, `(t, v)` | of the whole text; each piece is read before the next one is known |
 # | `window` | an integer | keys that a token sees: its own and those just before it |
 # | `sizes` | a list of integers | lengths of the pieces, `t` together |
 # | result | two values | the outputs, `(t, v)`, and how many keys the cache holds after the last piece: the last `window` of them, or all if there are fewer |

@@ -28,10 +28,6 @@ FAULTS = {
         ("percent(facts['longer'])", "percent(facts['fixed'])",
          "time changes nothing"),
     ],
-    "glyphs_figure": [
-        ("names[i] for i in chosen", "names[0] for i in chosen", "one name for all"),
-        ("{len(glyphs.train)} glyphs", "{len(glyphs.held_out)} glyphs", "miscounted"),
-    ],
     "sight_figure": [
         ("row * SIDE + column", "column * SIDE + row", "another pixel"),
         ("image, read=target", "image", "the future isn't pale"),
@@ -55,8 +51,11 @@ FAULTS = {
         ("image_bits(record, name)", "image_bits(record, \"row\")", "always the row"),
         ("stride == SIDE", "stride != SIDE", "wrong ones look right"),
     ],
-    "images_said": [
+    "later_said": [
         ("min(longer) > 0", "True", "a lead even where there's none"),
+        ("row and column\", times)", "row and column\")", "not longer at all"),
+    ],
+    "images_said": [
         ("wrong = min(min(bits)", "wrong = max(max(bits)", "the worst wrong one"),
         ("{max(strides[SIDE]):.3f}", "{min(strides[SIDE]) / 2:.3f}", "half the bits"),
     ],

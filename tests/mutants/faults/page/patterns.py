@@ -40,19 +40,11 @@ FAULTS = {
         ("(fast, \"window, window + first\")", "(\"window\", fast)",
          "names at the wrong lines"),
     ],
-    "reach_table": [
-        ("both[name].mask(length)", "pattern.mask(length)", "causal twice"),
-        ('or "never"', 'or "0"', "never is at once"),
-    ],
     "uses": [
         ("local_pattern(stride + 1) if paper", "local_pattern(stride) if paper",
          "not the paper's"),
-        ('"one step per layer": ([a, b], [a, b])',
-         '"one step per layer": ([a, b], [a])',
+        ('"one step per layer": [a, b]',
+         '"one step per layer": [a]',
          "one step alone"),
-    ],
-    "three_strided": [
-        ("reach(masks, 2)", "reach(masks[:1], 2)", "the first mask twice"),
-        ('name.endswith("per head")', 'name.endswith("per layer")', "layers are heads"),
     ],
 }
