@@ -350,7 +350,7 @@ copies = recorded("copy_distance")
 ch17_learning.copy_figure(copies)
 
 # %% [markdown]
-# Where nothing is heard, models guess. Where every position hears the symbol, they copy most of them, with one exception: the fixed pattern, although it *reaches* everything in two layers. Whatever stands in an earlier stretch has to come through that stretch's last position, which would have to pass on eight symbols in one vector. (Child et al. let 8 to 32 positions of a stretch do this, and different ones in each head. We tried only one.)
+# Where nothing is heard, models guess. Where every position hears the symbol, they copy most or all of them, with one exception: the fixed pattern, although it *reaches* everything in two layers. Whatever stands in an earlier stretch has to come through that stretch's last position, which would have to pass on eight symbols in one vector. (Child et al. let 8 to 32 positions of a stretch do this, and different ones in each head. We tried only one.)
 # **Reach says what's possible, not what's easy.**
 #
 # ## 17.6 Rows and columns
@@ -365,6 +365,9 @@ print(glyphs().train.shape, glyphs().held_out.shape)
 # %% Picture: five views tags=["hide-input"]
 which = glyphs().names[0].index("n")
 ch17_learning.sight_figure(glyphs().train[which], row=11, column=11)
+
+# %% [markdown]
+# Which view helps? Train with three of them, and with a column of the wrong stride, 17. The loss is in bits per pixel:
 
 # %%
 from annotated.recipes.patterns import (
@@ -395,6 +398,9 @@ expect(
     below=0.9,
     unlike=("a stride of 17", wrong / row),
 )
+
+# %% [markdown]
+# And here are all five views, and the column's head at seven strides:
 
 # %% Picture: patterns and strides, three seeds tags=["hide-input", "remove-stdout"]
 images = recorded("images")
