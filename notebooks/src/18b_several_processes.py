@@ -120,7 +120,7 @@ from annotated.page.notebook import say
 
 wire = 2 * ch18b.bytes_exchanged(record["parameters"], 2)
 say(
-    f"Chapter 8's model has $P$ = {record['parameters']:,}, so two processes should "
+    f"Chapter 8's model has P = {record['parameters']:,}, so two processes should "
     f"send {wire:,.0f} bytes in all. The computer's own network counter showed "
     f"{record['bytes']:,}, {record['bytes'] / wire - 1:.1%} more: it also counts what "
     "surrounds the pieces, such as the headers of packets."
