@@ -509,10 +509,9 @@ def test_a_bias_of_scores_goes_with_any_mask_and_its_own_arguments():
     with record_attention(module) as maps:
         module(query, key, value, mask, slope=2.0)
     assert_close(maps[""][0], wanted)
-    # in a lower precision than the bias, too
-    half = module.bfloat16()
-    x = query.detach().bfloat16()
-    assert half(x).dtype == torch.bfloat16
+    # in a lower precision than the bias, too: float64 beside float32 is refused
+    module.score_bias = lambda q, k: torch.zeros(k.shape[2], dtype=torch.float64)
+    assert module.float()(query.detach().float()).dtype == torch.float32
 
 
 def test_a_row_with_no_key_is_empty_beside_a_bias():

@@ -124,7 +124,7 @@ def cost_figure(record: Record) -> Html:
     at = crossing(record, "blocks of 64")
     title = "Blocks beat the fused kernel with every window"
     if at is not None:
-        title = f"With windows, blocks of 64 win up to about {at:.0%} of the pairs"
+        title = f"Blocks of 64 win while a window keeps under {at:.0%} of the pairs"
     last = by_length[-1]["both"]["blocks of 64"]["to fused"][1]
     return show(
         figure,
@@ -156,15 +156,14 @@ def cost_said(record: Record) -> str:
         (
             f"- **Blocks pay on long texts.** With a window of {window} at "
             f"{long['length']:,} positions, blocks of 32, 64 and 128 take "
-            f"{dots(ratios, '.2f')} of the time that the fused kernel needs for all "
-            "earlier keys.",
+            f"{dots(ratios, '.2f')} of the time of full causal attention, fused.",
             f"- **A mask saves nothing.** With one, the kernel takes "
             f"{span(masked, '.1f')} times as long as without, whatever the mask hides. "
             "(Without one, the kernel knows that all later keys are hidden, and can "
             "skip them.)",
             f"- **Wide windows lose.** {crossings_said(record)}",
             f"- **What counts is blocks, not pairs.** {ends_said(record)}",
-            f"- **Memory isn't saved.** Our blocks take {span(MB, '.0f')} MB at "
+            f"- **Our blocks don't save memory.** They take {span(MB, '.0f')} MB at "
             f"{long['length']:,}, because they keep their scores. The kernel keeps "
             f"none, and takes {long['MB']['fused']:.0f} MB.",
             f"- {flex_said(record)}",
@@ -179,8 +178,9 @@ def ends_said(record: Record) -> str:
     ratios = [row["both"][name]["to fused"][1] for name in BLOCKS]
     return (
         f"The ends of stretches are {share(row, record['config']['length']):.1%} of "
-        "the pairs, but nearly every block holds one of these keys. So at most "
-        f"{max(useful):.0%} of what is computed is wanted, and it takes "
+        "the pairs, but every block of 64 or more holds one of these keys, and every "
+        f"second one of 32. So at most {max(useful):.0%} of what is computed is "
+        "wanted, and it takes "
         f"{span(ratios, '.1f')} times as long as all earlier keys do. (It would be "
         "cheap to collect those few keys first, but our module doesn't.)"
     )
@@ -264,9 +264,9 @@ def chart_figure(record: Record) -> Html:
     fast = min(last["seconds"], key=lambda way: last["seconds"][way][1])
     small = min(last["MB"], key=last["MB"].__getitem__)
     at = f"{last['length']:,}"
-    title = f"At {at} characters {named(fast)} is fastest, {named(small)} smallest"
-    if fast == small:
-        title = f"At {at} characters {named(fast)} is fastest and smallest"
+    title = f"At {at} characters {named(fast)} is fastest"
+    title += " and" if fast == small else f", {named(small)}"
+    title += " needs least memory"
     told = "; ".join(
         f"{named(way)} {last['seconds'][way][1]:.2f} seconds, {last['MB'][way]:.0f} MB"
         for way in last["seconds"]

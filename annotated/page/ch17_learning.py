@@ -48,7 +48,7 @@ def copy_live_table(
         symbols: how many there are.
     """
     return show_table(
-        ("pattern", "layers", "distance", "heard", "at most right", "right"),
+        ("pattern", "layers", "distance", "heard", "best possible", "right"),
         [
             (name, layers, distance, f"{reach:.0%}")
             + (f"{limit(reach, symbols):.0%}", f"{right:.0%}")
@@ -154,6 +154,19 @@ def copy_said(record: Mapping[str, Any]) -> str:
         f"symbol, one layer stays up to {100 * max(facts['short']):.0f} points below "
         "the most that's possible."
     )
+
+
+def check_copies(record: Mapping[str, Any]) -> None:
+    """Prove what the page says of all runs of copying.
+
+    Args:
+        record: of ``benchmarks/ch17_copy_distance.py``.
+    """
+    facts, guess = copy_facts(record), 1 / record["config"]["symbols"]
+    assert max(abs(right - guess) for right in facts["unheard"]) < 0.02
+    assert min(facts["one layer"] + facts["two layers"]) > 0.8
+    assert max(facts["fixed"]) < 0.4 < min(facts["longer"])
+    print("✓ unheard: guesses; heard: most or all; fixed: few, and more of them later")
 
 
 # ---- glyphs, pixel by pixel ------------------------------------------------------
@@ -280,6 +293,18 @@ def gains(record: Mapping[str, Any], worse: str, better: str, times: int = 1) ->
     """
     pairs = (image_bits(record, name, times) for name in (worse, better))
     return [a - b for a, b in zip(*pairs, strict=True)]
+
+
+def check_strides(record: Mapping[str, Any]) -> None:
+    """Prove that the images' own width is the best stride, with every seed.
+
+    Args:
+        record: of ``benchmarks/ch17_images.py``.
+    """
+    bits = stride_bits(record)
+    others = [one for stride, row in bits.items() if stride != SIDE for one in row]
+    assert max(bits[SIDE]) < min(others) - 0.01
+    print(f"✓ {len(bits)} strides: {SIDE} is ahead of all others by 0.01 and more")
 
 
 def images_figure(record: Mapping[str, Any]) -> Html:

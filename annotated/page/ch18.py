@@ -173,7 +173,7 @@ def hero(found: Mapping[str, tuple]) -> Html:
     ax.set_yticks(range(len(names)), names)
     ticks = [floor, 1e-6, 1e-4, 1e-2, 1]
     ax.set_xticks(ticks, ["0", "0.000001", "0.0001", "0.01", "1"])
-    ax.set_xlabel("how far the step is off (1: as far as it is long)")
+    ax.set_xlabel("relative error of the step (1: as large as the step)")
     said = [
         f"{name}: {a:.1g} ({right})" + ("" if b is None else f", {b:.2g} ({wrong})")
         for name, (a, b, right, wrong) in found.items()
@@ -183,7 +183,8 @@ def hero(found: Mapping[str, tuple]) -> Html:
         title="Done right, a trick leaves the step alone; nearly right, it doesn't",
         alt=f"How far a step is off with five tricks. {'; '.join(said)}.",
         caption="How far a step is from that of plain training, relative to its length "
-        "(0: at most 1e-8; weights: steps of 0.0003). Green: right. Red: a slip.",
+        "(0: at most 1e-8), with the small model and the eight short rows of section "
+        "18.2. Green: right. Red: a slip. (The weights' step is 0.0003.)",
     )
 
 
@@ -339,17 +340,17 @@ def ranges_figure(marks: Mapping[str, float]) -> Html:
     ax.grid(visible=False)
     return show(
         figure,
-        title="float16 begins too late and ends too soon",
+        title="float16's range is too narrow at both ends",
         alt=f"Ranges of three formats: {'; '.join(said)}. Marked: "
         + ", ".join(f"{words} at {x:g}" for words, x in marks.items())
         + ".",
-        caption="Sizes that each format can write. Light: with fewer and fewer digits "
-        "(subnormal numbers).",
+        caption="Magnitudes that each format can represent. Light: with fewer and "
+        "fewer digits (subnormal numbers).",
     )
 
 
 def logit_gradients(vocabulary: int, tokens: int, rows: int = 64) -> Float[Tensor, "n"]:
-    """Return a loss's gradient at the logits of words that aren't the right one.
+    """Return how large a loss's gradient is at each logit; word 0 is right.
 
     Args:
         vocabulary: number v of words.
@@ -357,8 +358,9 @@ def logit_gradients(vocabulary: int, tokens: int, rows: int = 64) -> Float[Tenso
         rows: how many of these tokens are drawn; logits have deviation 1.
     """
     draws = torch.Generator().manual_seed(0)
-    logits = torch.randn(rows, vocabulary, generator=draws)
-    return logits.softmax(dim=-1).flatten() / tokens
+    p = torch.randn(rows, vocabulary, generator=draws).softmax(dim=-1)
+    p[:, 0] -= 1
+    return p.abs().flatten() / tokens
 
 
 def scaling_figure(gradients: Float[Tensor, "n"], scale: float) -> Html:
@@ -369,14 +371,16 @@ def scaling_figure(gradients: Float[Tensor, "n"], scale: float) -> Html:
         scale: what the loss is multiplied by.
     """
     figure, ax = plt.subplots(figsize=(8.6, 3.2))
-    info, lost = torch.finfo(torch.float16), []
+    info, lost, norms = torch.finfo(torch.float16), [], []
     small = info.tiny * info.eps
     for factor, color, name, side in (
         (1.0, OTHER, "unscaled", "right"),
         (scale, THIS, "scaled", "center"),
     ):
         sizes = factor * gradients
-        lost.append((sizes.half() == 0).double().mean().item())
+        gone = sizes.half() == 0
+        lost.append(gone.double().mean().item())
+        norms.append((sizes[gone].norm() / sizes.norm()).item())
         shown = sizes.log10().histc(220, -12, 8) / len(sizes)
         edges = torch.linspace(-12, 8, 221)[:-1]
         ax.fill_between(edges, shown, color=color, alpha=0.5, step="post", lw=0)
@@ -398,8 +402,9 @@ def scaling_figure(gradients: Float[Tensor, "n"], scale: float) -> Html:
         title=f"float16 loses {lost[0]:.1%} of these gradients; scaled, {lost[1]:.0%}",
         alt="Two humps of gradients on a line of sizes. As they are, they lie below "
         "float16's smallest number; multiplied, they lie between it and the largest.",
-        caption="The loss's gradient at the logits of the wrong words, when training "
-        "begins. Red: float16's smallest and largest numbers.",
+        caption="A loss's gradient at GPT-2's logits when training begins, for random "
+        "logits. Red: float16's smallest and largest numbers. All that is lost makes "
+        f"up {norms[0]:.1%} of the gradient's norm: the right words have nearly all.",
     )
 
 
@@ -437,7 +442,7 @@ def clipping_table(record: Record) -> Html:
         good, bad = (
             [row["bits"] for row in groups[rule, first]] for first in (True, False)
         )
-        rows.append((rule, dots(good, ".2f"), dots(bad, ".2f")))
+        rows.append((rule, dots(good, ".3f"), dots(bad, ".3f")))
     start = mean(record["untrained"])
     return show_table(
         ("optimiser", "unscale, then clip", "clip, then unscale"),
@@ -501,8 +506,9 @@ HALVES_SAID = {
     "float32": "float32",
     "autocast": "mixed: autocast to bfloat16",
     "bfloat16": "bfloat16 alone",
-    "stochastic": "bfloat16, rounded at random",
-    "master": "bfloat16 + master weights",
+    "nearest": "…, Adam's averages in float32",
+    "stochastic": "…, and rounded at random",
+    "master": "…, and master weights",
 }
 
 
@@ -551,21 +557,28 @@ def clipping_said(record: Record) -> str:
         bad["bits"] - good["bits"]
         for good, bad in zip(groups["AdamW", True], groups["AdamW", False], strict=True)
     ]
+    small = [
+        row["bits"] - good["bits"]
+        for good, row in zip(
+            groups["AdamW", True], record["small epsilon"], strict=True
+        )
+    ]
     share = min(r["bits"] for r in groups["SGD", False])
     steps = record["recipe"]["steps"]
     return (
         f"In a recorded run ({steps} steps, three seeds), SGD stays at {share:.1f} "
         "bits per character or more, about where it began. With AdamW, the wrong order "
         f"costs {min(gaps):.2f} to {max(gaps):.2f} bits with every seed, which is "
-        "little enough to be taken for bad luck. Two things are left that Adam can't "
-        "undo: every gradient now has the same norm, and it's so small that it comes "
-        "close to Adam's ε, which nobody scaled. (We haven't tested which one counts.)"
+        "little enough to be taken for bad luck. The reason is Adam's ε, which nobody "
+        "scaled: gradients are now so small that it counts. Divide ε by 65,536, too, "
+        f"and the cost is {min(small):+.2f} to {max(small):+.2f} bits."
     )
 
 
 def halves_said(record: Record) -> str:
     """Say what bfloat16 alone loses; ``record`` as in the table."""
     fast, slow = (worse(record, "bfloat16", "float32", rate=r) for r in (3e-3, 3e-4))
+    weights = worse(record, "nearest", "float32", rate=3e-4)
     others = [
         abs(gap)
         for way in ("autocast", "stochastic", "master")
@@ -575,10 +588,11 @@ def halves_said(record: Record) -> str:
     return (
         f"With bfloat16 alone, a model ends {min(fast):.2f} to {max(fast):.2f} bits "
         f"per character behind float32 at a rate of {3e-3:g}, and {min(slow):.2f} to "
-        f"{max(slow):.2f} at {3e-4:g}, where more steps are rounded away. Autocast, "
-        "master weights and random rounding all stay within "
-        f"{ceil(100 * max(others) - 1e-9) / 100:.2f} bits of float32. (Adam's averages "
-        "suffer, too: in bfloat16, 1 times 0.999 is 1, so what should fade doesn't.)"
+        f"{max(slow):.2f} at {3e-4:g}, where more steps are rounded away. It's the "
+        "weights that matter: with Adam's averages in float32, it's still "
+        f"{min(weights):.2f} to {max(weights):.2f} behind at {3e-4:g}. Autocast, "
+        "master weights and random rounding, also with these averages, stay within "
+        f"{ceil(100 * max(others) - 1e-9) / 100:.2f} bits of float32."
     )
 
 
@@ -696,6 +710,22 @@ def compile_table(record: Record) -> Html:
 
 
 # ---- proofs ------------------------------------------------------------------------
+
+
+def check_float16(batch: Batch) -> None:
+    """Prove that a small model's gradient needs no scale in float16.
+
+    Args:
+        batch: any.
+    """
+    model = large_model()
+    wanted = gradient_of(model, (batch, 1.0))
+    plain, scaled = (
+        off(gradient_of(model, (batch, n), precision=torch.float16) / n, wanted)
+        for n in (1.0, 65536.0)
+    )
+    assert plain < 1.1 * scaled < 0.1, f"off by {plain:.3f}, scaled by {scaled:.3f}"
+    print("✓ float16 products: as near to float32's gradient without a scale as with")
 
 
 def check_scaling(batch: Batch) -> None:

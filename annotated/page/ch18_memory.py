@@ -243,8 +243,9 @@ def bytes_table() -> Html:
     return show_table(
         ("", "parameter", "gradient", "Adam", "together"),
         rows,
-        caption="Bytes per parameter. In the last row the model computes with a "
-        "half-precision copy of its parameters, as in Rajbhandari et al. (2020).",
+        caption="Bytes per parameter, without activations, among which we count "
+        "autocast's copies. In the last row the model computes with a half-precision "
+        "copy of its parameters, as in Rajbhandari et al. (2020).",
     )
 
 

@@ -138,7 +138,8 @@ def memory_calculator() -> Html:
         checks=[(state, memory_bytes(state)) for state in states],
         question=f"GPT-2 medium needs {gigabytes(begin)} for batches of 16 texts, and "
         "your card has 24. Which of these is enough, without any of the others: half "
-        "the layers, autocast, eight cards that share everything, checkpoints?",
+        "the layers, autocast, checkpoints, or eight cards that share everything, with "
+        "16 texts on each?",
         caption="Memory through one training step; dotted, as it was before your last "
         "change. Bold: cards on which your batch fits; leave a GB or two for the card "
         "itself. Heads have width 64, and there's no dropout.",
@@ -149,9 +150,10 @@ def memory_calculator() -> Html:
         f"{gigabytes(begin | {'precision': 'autocast to bfloat16'})}, and eight cards "
         "take "
         f"{gigabytes(begin | {'processes': 8, 'shared': STAGES[3]})} each: they share "
-        "parameters, gradients and Adam's numbers, and none of these is what fills the "
-        f"card. With checkpoints it's {gigabytes(begin | {'checkpointed': True})}. "
-        "(A smaller batch helps just as well; accumulation makes up for it.)</p>"
+        "parameters, gradients and Adam's numbers, but what fills a card is its own 16 "
+        f"texts. With checkpoints it's {gigabytes(begin | {'checkpointed': True})}. "
+        "(Fewer texts at a time help, too: with 4, accumulated, it's "
+        f"{gigabytes(begin | {'accumulating': True, 'batch': 4})}.)</p>"
         "</details>"
     )
     return Html(str(made.text) + answer)

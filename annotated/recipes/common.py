@@ -6,8 +6,6 @@ import torch
 from torch import nn
 from torch.optim.lr_scheduler import LambdaLR, OneCycleLR
 
-from annotated import require
-
 
 def one_cycle(
     model: nn.Module, rate: float, steps: int
@@ -17,10 +15,10 @@ def one_cycle(
     The rate rises to ``rate`` for a tenth of the ``steps``, at least two of them, and
     then falls.
     """
-    require.count(3, steps=steps)
     optimizer = torch.optim.Adam(model.parameters(), betas=(0.9, 0.98))
-    rise = max(0.1, 2 / steps)  # with a single step, OneCycleLR divides by zero
-    return optimizer, OneCycleLR(optimizer, rate, total_steps=steps, pct_start=rise)
+    total = max(steps, 3)  # two up and one down: with less, OneCycleLR divides by zero
+    options = {"total_steps": total, "pct_start": max(0.1, 2 / total)}
+    return optimizer, OneCycleLR(optimizer, rate, **options)
 
 
 def paper_adam(

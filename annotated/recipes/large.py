@@ -167,7 +167,7 @@ def stochastic_bfloat16(
     return bits.view(torch.float32).bfloat16()
 
 
-WAYS = ("float32", "autocast", "bfloat16", "stochastic", "master")
+WAYS = ("float32", "autocast", "bfloat16", "nearest", "stochastic", "master")
 
 
 def train_halves(
@@ -177,9 +177,10 @@ def train_halves(
 
     Args:
         way: "float32"; "autocast" (weights in float32, products in bfloat16);
-            "bfloat16" (weights, gradients and Adam's averages); "stochastic" (weights
-            and gradients in bfloat16, rounded at random); "master" (the same, but a
-            float32 copy of the weights is what learns).
+            "bfloat16" (weights, gradients and Adam's averages); "nearest" (weights and
+            gradients in bfloat16, Adam's averages in float32); "stochastic" (the same,
+            with weights rounded at random); "master" (the same, but a float32 copy of
+            the weights is what learns).
         ids: the text.
         rate: highest learning rate.
         seed: of model and windows.
@@ -208,10 +209,9 @@ def train_halves(
             optimizer.step()
             with torch.no_grad():
                 for w, p in zip(wide, narrow, strict=True):
-                    if way == "master":
-                        p.copy_(w)  # rounded; w keeps what is lost
-                    else:
-                        w.copy_(p.copy_(stochastic_bfloat16(w)))
+                    p.copy_(stochastic_bfloat16(w) if way == "stochastic" else w)
+                    if way != "master":  # which keeps in w what rounding loses
+                        w.copy_(p)
 
     precision = torch.bfloat16 if way == "autocast" else None
     options = {"precision": precision} | changes

@@ -46,7 +46,7 @@ from annotated.page import ch18_memory
 ch18_memory.block_table(SIZES["medium"], batch=16, length=1024)
 
 # %% [markdown]
-# None of this is parameters, and all of it grows with batch times length.
+# None of these are parameters, and they all grow with batch times length.
 #
 # You needn't take the table's word for it, because autograd can call a function of yours with every tensor that it keeps. For chapter 16's small model, first predicted, then counted:
 
@@ -81,9 +81,9 @@ memory = recorded("memory_use")
 ch18_memory.timeline_figure(memory)
 
 # %% [markdown]
-# **What has to fit is the highest point.** Here that's where the loss begins to go backward. All activations are still there, and so are three tables with a number for each token and each word of the vocabulary: the log-probabilities, their gradient, and that of the logits.
+# **What has to fit is the highest point.** Here that's where the backward pass begins. All activations are still there, and so are three tables with a number for each token and each word of the vocabulary: the log-probabilities, their gradient, and that of the logits.
 #
-# `training_memory` predicts this point from the config alone. We tested it on three models, each trained in a process of its own.
+# `training_memory` predicts this point from the config alone. We tested it on three models, each trained in a process of its own, on a CPU. (A GPU keeps the same tensors. What its kernels need besides, we haven't measured.)
 
 # %% tags=["remove-input"]
 from annotated.page.notebook import say
@@ -118,13 +118,13 @@ from annotated.page.memory_calculator import memory_calculator
 memory_calculator()
 
 # %% [markdown]
-# Why does autocast save so little? Because the residual stream and the weights stay in float32, and autocast adds copies: one of the weights, and three of what attention reads. And eight cards can share only what is as large as the model:
+# Why does autocast save so little? Because the residual stream and the weights stay in float32, and autocast adds copies: one of the weights, and three of what attention reads (one each for queries, keys and values). And eight cards that each train on their own texts (**data parallelism**) can divide only what is as large as the model:
 
 # %% Table: bytes per parameter tags=["hide-input", "proof"]
 ch18_memory.bytes_table()
 
 # %% [markdown]
-# That's what [ZeRO](https://arxiv.org/abs/1910.02054) and PyTorch's FSDP divide by the number of cards: first Adam's numbers (stage 1), then gradients, too (stage 2), then parameters, too (stage 3). Activations can't be shared, because each card has texts of its own. So sharing helps if the model is large and the batch small: try the largest model with one text and 64 cards.
+# That's what [ZeRO](https://arxiv.org/abs/1910.02054) and PyTorch's FSDP divide by the number of cards: first Adam's numbers (stage 1), then gradients, too (stage 2), then parameters, too (stage 3). So sharing (or *sharding*) helps if the model is large and the batch on each card small: try the largest model with one text and 64 cards. Activations can be divided, too, if several cards work on one text: by width (*tensor parallelism*), by position, or by layer (*pipeline parallelism*). All of these send activations back and forth, and we don't try them here.
 #
 # Don't attention's $t \times t$ matrices fill the memory, as [a tutorial](https://peterbloem.nl/blog/transformers) says? They're kept if you write attention out. A fused kernel keeps only a sum for each softmax ([page 17b](17b_fused_attention.ipynb)). But on a CPU, dropout on attention weights switches that kernel off, and three matrices are back.
 
@@ -187,7 +187,7 @@ for part in parts:
 print(f"off by {off(gradient(model), wanted):.2f}")
 
 # %% [markdown]
-# That's far too much for rounding: it's another gradient. **The mean of means isn't the mean** if the pieces have different lengths. A token of “No.” counts 1/8 · 1/2, but a token of the longest row only 1/8 · 1/54. They should all count 1/145. Try other batches, with shorter rows:
+# That's far too much for rounding: it's a different gradient. **The mean of means isn't the mean** if the pieces have different lengths. A token of “No.” counts 1/8 · 1/2, but a token of the longest row only 1/8 · 1/54. They should all count 1/145. Try other batches, with shorter rows:
 
 # %% Try it: what a token counts tags=["hide-input"]
 from annotated.page.play import play
@@ -266,7 +266,7 @@ ch18.check_weights(weights)
 #
 # ## 18.3 Half the bits
 #
-# A number in `float32` takes 32 bits. With 16, activations take half the memory, and a GPU computes products faster ([Micikevicius et al., 2018](https://arxiv.org/abs/1710.03740)). But which half of the bits do you give up? There are two answers, float16 and bfloat16, which fail in different places. Choose a number:
+# A number in `float32` takes 32 bits. With 16 it takes half the memory, and a GPU computes products faster ([Micikevicius et al., 2018](https://arxiv.org/abs/1710.03740)). But which half of the bits do you give up? There are two answers, float16 and bfloat16, which fail in different places. Choose a number:
 
 # %% Try it: what three formats keep tags=["hide-input"]
 numbers = {
@@ -295,11 +295,11 @@ play(
 # %% [markdown]
 # <details><summary>Answer</summary>
 #
-# In float16, 70,000 and −1e9 become infinite, and 1e-8 becomes 0. bfloat16 has them all, roughly: 1.001 <!-- given: 1.001 --> becomes 1, and 257 becomes 256.
+# In float16, 70,000 and −1e9 become infinite, and 1e-8 becomes 0. bfloat16 has them all, roughly: 1.001 <!-- given: 1.001 --> becomes 1, and 257 becomes 256, which is the largest change for the size of the number: one part in 257.
 #
 # </details>
 #
-# **float16** has five bits for the size of a number and ten for its digits. **bfloat16** is a float32 cut off in the middle, with the same sizes, but only seven bits for digits. So float16 runs out of range, and bfloat16 out of precision.
+# **float16** has five bits for the size of a number and ten for its digits. **bfloat16** is the upper half of a float32, so it has the same range (eight bits), but only seven bits for digits. So float16 runs out of range, and bfloat16 out of precision.
 
 # %% Figure: the ranges of three formats tags=["hide-input", "proof"]
 ch18.ranges_figure(
@@ -316,7 +316,7 @@ print(torch.tensor(300.0).to(half) ** 2)  # on the way to a variance
 print(torch.tensor(1e-8).to(half))  # a gradient
 
 # %% [markdown]
-# - **The mask.** Many models hide a key by giving it a score of −1e9. In float16 that's −∞, or PyTorch refuses ("value cannot be converted … without overflow"). A row that hides all of its keys then has $e^{-\infty} = 0$ everywhere, so the softmax divides 0 by 0, which is NaN. Boolean masks ([chapter 4](04_masks.ipynb)) need no such number.
+# - **The mask.** Many models hide a key by giving it a score of −1e9. In float16 that's −∞, or PyTorch refuses ("value cannot be converted … without overflow"). A row that hides all of its keys then has $e^{-\infty} = 0$ everywhere, so the softmax divides 0 by 0, which is NaN. A boolean mask ([chapter 4](04_masks.ipynb)) needs no such number, and the book's softmax returns zeros for a row that sees nobody.
 # - **The variance.** A single activation of 256 has a square of 65,536, and float16 ends at 65,504.
 # - **The gradient.** When training begins, GPT-2's loss pushes each of the 50,256 wrong words down by about 1/50,257, divided by the number of tokens in the batch. With 8,192 tokens, that's 2.4e-9, but the smallest float16 is 6e-8.
 #
@@ -328,10 +328,15 @@ print(torch.tensor(1e-8).to(half))  # a gradient
 gradients = ch18.logit_gradients(vocabulary=50257, tokens=8192)
 ch18.scaling_figure(gradients, scale=65536)
 
+# %% Proof: our own model, in float16 with and without a scale tags=["hide-input", "proof"]
+ch18.check_float16(whole)
+
 # %% [markdown]
+# Do the lost numbers matter? There are many, but they're tiny. In our own small model, which chooses among a hundred characters, float16's gradient is as good without a scale as with one. But [Micikevicius et al.](https://arxiv.org/abs/1710.03740) report an object detector that diverges without, and trains well once its loss is multiplied by 8.
+#
 # `GradScaler` does this for you. If a gradient overflows, it skips the step and halves the factor; after 2,000 good steps it doubles it. bfloat16 needs none of this, because its range is that of float32.
 #
-# Most people also clip the gradient, say at a norm of 1. **Before it's divided, or after?**
+# Most people also clip the gradient, say at a norm of 1. **Before it's divided, or after?** (Here everything stays in float32, where a factor of 65,536 changes no digit. So the order is all that differs.)
 
 # %%
 from annotated.recipes.large import scaled_step
@@ -417,7 +422,7 @@ print(weight)
 ch18.stuck_figure(ch18.paths(weight=1.0, step=0.001))
 
 # %% [markdown]
-# There are two cures. Keep a float32 copy, the **master weights**; update that, and round it for the next forward pass. (Autocast does just this: its weights *are* the master weights.) Or round **up or down at random**, so that the mean is right.
+# There are two cures. Keep a float32 copy, the **master weights**; update that, and round it for the next forward pass. (Autocast does just this: its weights *are* the master weights.) Or round **up or down at random** (*stochastic rounding*), so that the mean is right.
 #
 # How many weights get stuck depends on the learning rate, because Adam's steps are about as large as the rate:
 
@@ -432,13 +437,13 @@ for rate in (3e-3, 3e-4, 3e-5):
 ch18.check_rounding()
 
 # %% [markdown]
-# Does training suffer? We tried five ways, at two rates:
+# Does training suffer? We tried six ways, at two rates:
 
 # %% tags=["remove-input", "remove-stdout"]
 halves = recorded("halves")
 say(ch18.halves_said(halves))
 
-# %% Table: five ways to train tags=["hide-input", "proof"]
+# %% Table: six ways to train tags=["hide-input", "proof"]
 ch18.halves_table(halves)
 
 # %% Measured: bfloat16 alone falls behind tags=["hide-input", "proof"]
@@ -460,7 +465,7 @@ expect(
 # %% [markdown]
 # ## 18.5 Compute it twice
 #
-# Most of the memory holds what the forward pass computed. Could you throw that away and still have the gradient? With **checkpoints**, a block keeps only what entered it, and on the way back, it runs forward once more ([section 14.1](14_reversible_layers.ipynb#141-what-training-keeps)):
+# Most of the memory holds what the forward pass computed. Could you throw that away and still have the gradient? With **checkpoints** (also *activation checkpointing*, or *recomputation*), a block keeps only its input, and on the way back, it runs forward once more ([section 14.1](14_reversible_layers.ipynb#141-what-training-keeps)):
 
 # %%
 from annotated.recipes.large import Checkpointed, with_checkpoints
@@ -515,7 +520,7 @@ expect(
 assert all(again["same"])
 
 # %% [markdown]
-# So the test is: **with and without checkpoints, one step should agree to rounding**, dropout and all. In August 2026, the loss moved by 0.3 nats in [OLMo-core](https://github.com/allenai/OLMo-core/pull/828), 2.495 against 2.195: the flag had been harmless until a model with dropout came along. <!-- cited: 2.495, 2.195, 0.3 -->
+# So the test is: **with and without checkpoints, one step should agree to rounding**, dropout and all. In August 2026, checkpoints raised a loss from 2.195 to 2.495 in [OLMo-core](https://github.com/allenai/OLMo-core/pull/828): the flag had been harmless until a model with dropout came along. <!-- cited: 2.495, 2.195 -->
 #
 # [Section 14.6](14_reversible_layers.ipynb#146-store-checkpoint-or-reverse) measures what checkpoints save, and what they cost in time.
 #
@@ -537,13 +542,13 @@ assert compiled["graphs"]["default"][-1] == 2
 assert compiled["graphs"]["dynamic=False"][-1] == len({*compiled["lengths"]})
 
 # %% [markdown]
-# By default, the second length makes it compile once more, now for any length. With `dynamic=False`, it compiles anew for every length. So if training stops for a minute now and then, `TORCH_LOGS=recompiles` says why.
+# By default, a second length makes it compile once more, now for any length. With `dynamic=False`, it recompiles for every new length. So if training stops for a minute now and then, `TORCH_LOGS=recompiles` says why.
 #
 # ## 18.7 Pitfalls
 #
-# **Eight times the gradient.** You added up eight losses and didn't divide. Adam hardly notices, because a factor cancels, but clipping does. And don't call `zero_grad()` between the pieces: *not* calling it is the trick.
+# **Eight times the gradient.** You added up eight losses and didn't divide. Adam hardly notices, because a factor cancels, but clipping does. And don't call `zero_grad()` between the pieces: *not* calling it is the trick. A piece of nothing but padding has a mean of nothing, which is NaN: leave it out.
 #
-# **NaN after a few hundred steps in float16.** Look for a −1e9 or an `x * x` of your own. `torch.autograd.set_detect_anomaly(True)` names the operation (slowly).
+# **NaN in float16.** At once? Look for a −1e9. After a few hundred steps? Look for an `x * x` of your own, since activations grow. `torch.autograd.set_detect_anomaly(True)` names the operation (slowly).
 #
 # **`model.bfloat16()`, a small rate, and a loss that stops falling early.** Print how many weights a step changes. Keep them in float32, and use autocast.
 #
@@ -599,13 +604,27 @@ ch18.check_pitfalls(parts, whole)
 #
 # ## 18.9 What to remember
 #
+# If it doesn't fit, what do you try first?
+#
+# | try | to save | it costs |
+# |---|---|---|
+# | a fused attention kernel ([17b](17b_fused_attention.ipynb)) | all $t \times t$ matrices | nothing |
+# | autocast to bfloat16 | some activations | a little precision; on a GPU it's faster |
+# | smaller pieces, accumulated | activations, in proportion | nothing, until a piece is too small to keep the card busy |
+# | checkpoints | most activations | the forward pass, once more |
+# | sharing among cards (FSDP) | parameters, gradients, Adam's numbers | more exchange ([18b](18b_several_processes.ipynb)) |
+#
 # 1. Before a long run, compare one step: the gradient, and what the weights did. Pieces, checkpoints and compiling may change it by rounding, 16-bit products by a few per cent.
 # 2. Accumulate sums, or means weighted by tokens, because the mean of means isn't the mean.
-# 3. float16 runs out of range: scale the loss, unscale, *then* clip. bfloat16 runs out of precision: keep weights and Adam's averages in float32.
+# 3. float16 runs out of range: scale the loss, unscale, *then* clip. bfloat16 runs out of precision: keep the weights in float32.
 # 4. Whatever is computed twice has to draw the same random numbers twice.
 # 5. A loss that goes down proves little, because most of these faults are on the way back.
 #
-# **Is it only hardware?** A text that this book follows says that "the bottleneck is purely in the hardware". Hardware does set the limit. But every red mark in the first figure is a slip in software, and no GPU repairs it.
+# <details><summary>Isn't hardware the only limit?</summary>
+#
+# So says [*Transformers from scratch*](https://peterbloem.nl/blog/transformers), one of the texts behind this book. Hardware does set a limit. But every red mark in the first figure is a slip in software, and no GPU repairs it.
+#
+# </details>
 #
 # ## Further reading
 #

@@ -147,7 +147,7 @@ def test_the_cost_is_drawn_with_names_at_lines():
     assert found.count("masked") == found.count("blocks of 64") == 2
     assert "a window of 256" in found and "a length of 1,000" in found
     assert {"1k", "16k", "seconds", "fused = 1"} <= {*found}
-    assert "With windows, blocks of 64 win up to about 40% of the pairs" in html.text
+    assert "Blocks of 64 win while a window keeps under 40% of the pairs" in html.text
     assert "to 0.14 of fused at 16,384" in html.text
     always = COST | {"by sparsity": COST["by sparsity"][:2]}
     assert (
@@ -242,13 +242,16 @@ def test_the_chart_has_three_panels():
     assert {"512", "8k", "MB", "bits per character", "after 10 CPU seconds each"} <= {
         *found
     }
-    assert "At 8,192 characters Transformer-XL is fastest and smallest" in html.text
+    assert (
+        "At 8,192 characters Transformer-XL is fastest and needs least memory"
+        in html.text
+    )
     assert "a window of 32, and one with a stride of 32. LSH: one" in html.text
     assert "chunks of 16. Transformer-XL: segments of 128." in html.text
     other = deepcopy(CHART)
     other["by length"][-1]["seconds"]["LSH"] = [0.01, 0.01, 0.01]
     assert (
-        "LSH attention is fastest, Transformer-XL smallest"
+        "LSH attention is fastest, Transformer-XL needs least memory"
         in page.chart_figure(other).text
     )
     assert "sparse attention 0.08 seconds, 400 MB" in html.text

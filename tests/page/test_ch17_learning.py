@@ -7,6 +7,7 @@ import torch
 from bs4 import BeautifulSoup
 
 from annotated.page import ch17_learning
+from annotated.page.notebook import recorded
 from annotated.recipes.patterns import (
     SIDE,
     copy_patterns,
@@ -237,3 +238,22 @@ def test_a_lead_that_is_lost_is_told(images):
     ]
     said = ch17_learning.later_said(images | {"rows": rows})
     assert "-0.010 to 0.040 bits: not with every seed a lead" in said
+
+
+def test_what_is_said_of_copies_is_checked(capsys):
+    record = recorded("copy_distance")
+    ch17_learning.check_copies(record)
+    assert capsys.readouterr().out.count("✓") == 1
+    for key, most in (("rows", 0.7), ("longer", 0.1)):
+        changed = [row | {"right": min(row["right"], most)} for row in record[key]]
+        with pytest.raises(AssertionError):
+            ch17_learning.check_copies(record | {key: changed})
+
+
+def test_the_best_stride_is_checked(capsys):
+    record = recorded("images")
+    ch17_learning.check_strides(record)
+    assert capsys.readouterr().out.count("✓") == 1
+    close = [row | {"bits": 0.2} for row in record["strides"]]
+    with pytest.raises(AssertionError):
+        ch17_learning.check_strides(record | {"strides": close})

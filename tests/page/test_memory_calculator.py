@@ -67,6 +67,8 @@ def test_only_checkpoints_are_enough(shown):
     assert {name for name, size in found.items() if size < 24} == {"checkpoints"}
     answer = shown.select_one("details").text
     said = [int(size) for size in re.findall(r"(\d+) GB", answer)]
+    fewer = MEDIUM | {"accumulating": True, "batch": 4}
+    found["fewer texts"] = calculator.memory_bytes(fewer)["total"] / 1e9
     assert said == [round(size) for size in found.values()]
     question = shown.select_one(".annotated-question").text
     assert f"needs {calculator.gigabytes(MEDIUM)} for batches of 16" in question

@@ -107,4 +107,4 @@ def test_patterns_are_compared_with_seeds():
     ]
     said = explorer.grid_said({"rows": rows})
     assert "all 2 trained patterns end between 2.30 and 2.50 bits" in said
-    assert "differ by up to 0.08." in said
+    assert "differ by up to 0.08," in said

@@ -47,6 +47,13 @@ FAULTS = {
         ("(image_bits(record, name, times)", "(image_bits(record, name)",
          "never longer"),
     ],
+    "check_copies": [
+        ("> 0.8", "> 0.0", "anything is most"),
+        ("< 0.4 < min", "< 1.4 and min", "the fixed pattern may learn as well"),
+    ],
+    "check_strides": [
+        ("< min(others) - 0.01", "< max(others) + 1", "any stride will do"),
+    ],
     "images_figure": [
         ("image_bits(record, name)", "image_bits(record, \"row\")", "always the row"),
         ("stride == SIDE", "stride != SIDE", "wrong ones look right"),

@@ -63,6 +63,10 @@ FAULTS = {
     "scaling_figure": [
         ("sizes.half() == 0", "sizes.half() < 1e-4", "small is lost"),
         ("factor * gradients", "gradients", "never scaled"),
+        ("sizes[gone].norm()", "sizes.norm()", "all is lost"),
+    ],
+    "check_float16": [
+        ("/ n, wanted", ", wanted", "never unscaled"),
     ],
     "orders_figure": [
         ("mean(row[-10:])", "mean(row)", "the mean of the whole run"),
@@ -74,6 +78,7 @@ FAULTS = {
         ("min(r[\"bits\"]", "max(r[\"bits\"]", "the worst seed"),
         ("bad[\"bits\"] - good[\"bits\"]", "good[\"bits\"] - bad[\"bits\"]",
          "a gain, not a cost"),
+        ("row[\"bits\"] - good[\"bits\"]", "row[\"bits\"]", "bits, not a cost"),
     ],
     "paths": [
         ("wide.bfloat16().float()", "wide", "master weights aren't rounded"),
