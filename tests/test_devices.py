@@ -69,7 +69,7 @@ NOT_RUN = {
         "stochastic_bfloat16": CPU,
         **dict.fromkeys(("plain_step", "rule_of", "scaled_step"), CPU),
     },
-    "recipes.ddp": {"main": "trains in processes of its own, with gloo"},
+    "recipes.ddp": {"main": "runs on the GPU in tests/recipes/test_ddp.py"},
     "recipes.long": {
         **dict.fromkeys(("long_model", "parts_of", "pass_over", "bits"), CPU),
         "batches_for": DATA,

@@ -7,7 +7,7 @@ from torch.nn import functional as F
 from torch.nn.utils import clip_grad_norm_
 
 from annotated.checks import Function, exercise, faults
-from annotated.checks.material import run_twice, stepped_in_pieces
+from annotated.checks.material import run_twice, stepped_in_pieces, trained_in_shares
 
 # ---- a step in pieces --------------------------------------------------------
 
@@ -310,6 +310,8 @@ gradient(weight, part) * -> clipped(gradient(weight, part)) *
 shuffle(len(texts), epoch) -> shuffle(len(texts), 0)
         # which rows come first in the second epoch?
 """),
+    through=trained_in_shares,
+    broken={"shares": "in each step, every process takes the gradient of its own rows"},
 )
 def train(weight, texts, gradient, shuffle, ranks, clip):
     def clipped(g):
@@ -336,6 +338,10 @@ train.instead("""
     * 1 / tokens for
         # each is a mean over its own tokens already: it's divided once more
 clipped(mean) -> mean  # the gradient isn't clipped
+clipped(mean) -> mean * clip / mean.norm()  # a shorter gradient stays as it is
+clipped(mean) -> mean
+torch.stack(own) -> torch.stack([clipped(g) for g in own])
+        # which gradient has the norm that `clip` limits?
 shuffle(len(texts), epoch) -> shuffle(len(texts), epoch + 1)
         # the first epoch has the seed 0
 """)

@@ -104,33 +104,6 @@ def gaps(one: Sequence[float], other: Sequence[float]) -> float:
     return max(abs(a - b) / abs(a) for a, b in zip(one, other, strict=True))
 
 
-def kills_table(record: Mapping[str, Any]) -> Html:
-    """Show what became of each run of which a process was killed.
-
-    Args:
-        record: of ``benchmarks/ch18_processes.py``.
-    """
-    steps: dict[int, list[Mapping[str, Any]]] = {}
-    for row in record["kills"]:
-        steps.setdefault(row["step"], []).append(row)
-    rows = [
-        (
-            f"{step}",
-            several[0]["resumed after"] or "nothing saved yet",
-            *(f"{row['gap']:g}" for row in several),
-        )
-        for step, several in steps.items()
-    ]
-    ranks = [f"difference if {row['rank']} dies" for row in next(iter(steps.values()))]
-    return show_table(
-        ("before step", "resumed after step", *ranks),
-        rows,
-        caption="kill -9 of a process, in a run of two that takes 11 steps and saves "
-        "after every third. Difference: how far any of the 11 losses is from that of "
-        "a run that nobody killed.",
-    )
-
-
 def bytes_exchanged(parameters: int, n: int) -> float:
     """Return what each of ``n`` processes sends for one all-reduce, in bytes.
 

@@ -1,5 +1,7 @@
 """A model trained in two processes, by torchrun --nproc-per-node 2 ddp.py."""
 
+import os
+
 import torch
 from torch import distributed, nn
 from torch.nn.parallel import DistributedDataParallel
@@ -15,7 +17,11 @@ def main(path: str = "ddp.pt") -> list[float]:
     Returns:
         The weights of this process.
     """
-    distributed.init_process_group("gloo")  # "nccl" for GPUs
+    gpus = torch.cuda.device_count() >= int(os.environ["LOCAL_WORLD_SIZE"])
+    device = f"cuda:{os.environ['LOCAL_RANK']}" if gpus else "cpu"
+    if gpus:
+        torch.cuda.set_device(device)
+    distributed.init_process_group("nccl" if gpus else "gloo")
     rank, world = distributed.get_rank(), distributed.get_world_size()
 
     x = torch.randn(256, 4, generator=torch.Generator().manual_seed(0))
@@ -24,13 +30,14 @@ def main(path: str = "ddp.pt") -> list[float]:
     loader = DataLoader(data, batch_size=32 // world, sampler=sampler)
 
     torch.manual_seed(rank)  # its own weights, until DDP hands out rank 0's
-    model = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 1))
+    model = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 1)).to(device)
     ddp = DistributedDataParallel(model)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
 
     for epoch in range(3):
         sampler.set_epoch(epoch)  # shuffles anew
         for rows, targets in loader:
+            rows, targets = rows.to(device), targets.to(device)
             optimizer.zero_grad()
             loss = nn.functional.mse_loss(ddp(rows), targets)
             loss.backward()  # exchanges gradients

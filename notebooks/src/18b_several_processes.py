@@ -37,11 +37,13 @@ show_source(ddp)
 # torchrun --nproc-per-node 2 ddp.py
 # ```
 #
-# `torchrun` runs the same program twice. It tells each process its number, called its *rank*, and how many processes there are, the *world size*. `init_process_group` then connects them. (gloo is the library that carries numbers between CPUs; for GPUs it's NCCL.)
+# `torchrun` runs the same program twice. It tells each process its number, called its *rank*, and how many processes there are, the *world size*. `init_process_group` then connects them, by gloo between CPUs or by NCCL between GPUs.
 #
-# After that, three lines do the work. `DistributedSampler` gives each process its own rows. `DistributedDataParallel` copies rank 0's weights to everyone, and from then on, `backward()` doesn't return before the gradients have been averaged. Only rank 0 prints and saves, since the others would say the same.
+# `LOCAL_RANK`, which also comes from `torchrun`, is a process's number on its own computer, so the script takes the GPU with that number. If there aren't enough GPUs, all processes stay on the CPU, which is the only path that we've run.
 #
-# Does it end with the same model as one process would? Let's run the script here, with one process and then with two. (That takes several seconds.)
+# After that, three lines do the work: `DistributedSampler` gives each process its own rows, `DistributedDataParallel` copies rank 0's weights to everyone, and `backward()` doesn't return before the gradients have been averaged. Only rank 0 prints and saves, because one copy of the model is enough. The loss it prints is that of its own rows.
+#
+# Does it end with the same model as one process would? Let's run the script here, with one process and then with two.
 
 # %%
 from annotated.page import pair
@@ -65,11 +67,11 @@ assert both[-1] < both[0]
 print(f"✓ {len(both)} losses of chapter 8's Transformer, recorded: also equal")
 
 # %% [markdown]
-# The difference is rounding, because two halves are added up in another order. (The book's own command trains chapter 8's Transformer like this: `torchrun --nproc-per-node 2 -m annotated.train copy`.)
+# The difference is rounding, because two halves are added up in another order. (The book's own command trains chapter 8's Transformer like this: `torchrun --nproc-per-node 2 -m annotated.train copy`. Its losses agree, too, because that model has no dropout.)
 #
 # ## 18b.2 A mean of means
 #
-# Does the average stay right when the shares are unequal? In the script, both halves had 16 rows. But DDP takes the plain mean of the gradients, and in a language model, each process's loss is usually a mean over *tokens*. If one process has a sentence of 4 tokens and the other has one of 36, the mean of their means counts both sentences alike, so each of the 4 tokens counts nine times as much as each of the 36. (Gradient accumulation, in [chapter 18](18_large_models.ipynb), has the same problem.)
+# Does the average stay right when the shares are unequal? In the script, both halves had 16 rows. But DDP takes the plain mean of the gradients, and in a language model, each process's loss is usually a mean over *tokens*. If one process has a sentence of 4 tokens and the other has one of 36, the mean of their means counts both sentences alike, so each of the 4 tokens counts nine times as much as each of the 36.
 #
 # Let's try it with a model of one weight $w$. The loss of a token $x$ is $(wx - 2)^2$, and its slope at $w = 0$ is $-4x$. The 4 tokens are all 1, and the 36 are all 3. Again, two processes do it for real (`annotated/page/pair.py`):
 
@@ -101,6 +103,13 @@ print("✓ the mean of means is 5/7 of it")
 # loss = mean_loss(model, own) * weight
 # ```
 #
+# There, each process has read the whole batch. With `DistributedSampler`, none has, so all of them first add up their counts:
+#
+# ```python
+# total = torch.tensor(size(own), device=device)
+# distributed.all_reduce(total)  # stands for size(batch)
+# ```
+#
 # ## 18b.3 What goes over the wire
 #
 # What does the exchange cost? The simplest way to add up gradients is to send them all to process 0. But with eight processes, process 0 would receive seven gradients and send seven sums, while the others wait. A **ring all-reduce** spreads this traffic evenly ([Patarasuk & Yuan, 2009](https://doi.org/10.1016/j.jpdc.2008.09.002)). It cuts the gradient into $n$ pieces and passes them around:
@@ -109,7 +118,7 @@ print("✓ the mean of means is 5/7 of it")
 ch18b.ring_explorer()
 
 # %% [markdown]
-# Adding up takes $n - 1$ steps, and passing the sums on takes $n - 1$ more. In each step, a process sends one of the $n$ pieces. So with $P$ parameters of 4 bytes, each process sends
+# Adding up (a *reduce-scatter*) takes $n - 1$ steps, and passing the sums on (an *all-gather*) takes $n - 1$ more. In each step, a process sends one of the $n$ pieces. So with $P$ parameters of 4 bytes, each process sends
 #
 # $$2 \cdot \frac{n - 1}{n} \cdot 4P \text{ bytes per training step,}$$
 #
@@ -149,14 +158,15 @@ ch18b.speed_figure(record)
 # %% Proof: what the record says of the time tags=["hide-input", "proof"]
 gains = ch18b.gains(record)
 assert gains[512] > gains[8]
+assert 4 * record["parameters"] < torch.distributed._DEFAULT_FIRST_BUCKET_BYTES
 print(
     f"✓ recorded: {gains[512]:.2f} with 512 sequences, {gains[8]:.2f} with 8"
 )
 
 # %% [markdown]
-# With few rows per process, you save little work, while the exchange and the update of the weights take as long as with many. (On GPUs, the numbers are different.)
+# With few rows per process, you save little work, while the exchange and the update of the weights take as long as with many.
 #
-# DDP hides part of the exchange. It packs gradients into *buckets* and sends each bucket as soon as it's full, while the backward pass goes on to earlier layers. And if you accumulate gradients over several small batches, only the last of them needs an exchange:
+# In larger models, DDP hides part of the exchange. It packs gradients into *buckets* and sends each bucket as soon as it's full, while the backward pass goes on to earlier layers. (The model here fits into one bucket, so the figure shows nothing of this.) And if you accumulate gradients over several small batches, only the last of them needs an exchange:
 #
 # ```python
 # with model.no_sync():  # keeps its gradient to itself
@@ -202,7 +212,7 @@ assert (
 print("✓ two disjoint halves each epoch; without set_epoch always the same")
 
 # %% [markdown]
-# If you forget `set_epoch`, the sampler shuffles only once, and every epoch has the same order. If you forget the sampler itself, and the seed is the same in both processes, both read the same rows. The mean of two equal gradients is just that gradient, so you pay for two GPUs and train with one:
+# If you forget `set_epoch`, the sampler shuffles only once, and every epoch has the same order. If you forget the sampler itself, both read the same rows. (If you shuffle with different seeds, their draws merely overlap.) The mean of two equal gradients is just that gradient, so you pay for two GPUs and train with one:
 
 # %%
 rows = torch.randn(8, 3)
@@ -221,15 +231,18 @@ print("half each:", torch.allclose(halves, gradient(rows), atol=1e-6))
 # %% [markdown]
 # ## 18b.5 One has a batch more
 #
-# What if the shares don't come out even? Say process 0 has two batches and process 1 has three. In its third backward pass, process 1 asks for process 0's gradient. But process 0 has left the loop, so process 1 waits. With gloo, it waits for 30 minutes, unless you set another limit. With a limit of two seconds, it said:
+# What if one process has more batches? Say process 0 has two and process 1 has three. In its third backward pass, process 1 asks for process 0's gradient, but process 0 has left the loop. If process 0 has ended, process 1 fails at once, with "Connection closed by peer". But if process 0 is still alive, process 1 waits, by default for 30 minutes with gloo and 10 <!-- cited: 10 --> with NCCL. With a limit of two seconds, the error was:
 
 # %%
+show_source(pair.waits, fold="What each process ran")
 print(found["waits"].split("] ")[-1])
 
 # %% [markdown]
-# The simplest remedy is to make the shares equal. `DistributedSampler` does this by repeating a few rows, or by dropping some if you pass `drop_last=True`. Otherwise, use `Join`. Inside it, a process that has finished keeps answering with zeros:
+# The simplest remedy is equal shares. `DistributedSampler` makes them by repeating a few rows, or by dropping some if you pass `drop_last=True`. Otherwise, use `Join`. Inside it, a process that has finished keeps answering with zeros:
 #
 # ```python
+# from torch.distributed.algorithms.join import Join
+#
 # with Join([model]):
 #     for batch in own_batches:
 #         ...
@@ -241,8 +254,12 @@ print(found["waits"].split("] ")[-1])
 print(found["joined"]["divided by all"])
 
 # %% Proof: what Join divides by tags=["hide-input", "proof"]
+from datetime import timedelta
+
+from torch.distributed.constants import default_pg_nccl_timeout as by_nccl
 from torch.distributed.constants import default_pg_timeout
 
+assert by_nccl in (None, timedelta(minutes=10))  # None: a PyTorch without NCCL
 assert default_pg_timeout.total_seconds() == 30 * 60
 assert found["joined"]["divided by all"] == [-4, -4, -2]
 assert found["joined"]["by those left"] == [-4, -4, -4]
@@ -251,14 +268,11 @@ print(
 )
 
 # %% [markdown]
-# The last sum, −4 + 0, was still divided by two. So its rows count as much as the rows of an earlier step. For the mean over the rows that are there, pass `divide_by_initial_world_size=False`.
+# The last sum, −4 + 0, was still divided by two, so (in equal batches) each of its rows counts as much as a row of an earlier step. For the mean over the processes still running, write `Join([model], divide_by_initial_world_size=False)`.
 #
 # ## 18b.6 A crash in the middle
 #
-# What happens when one process dies? The others can't go on, because their next all-reduce fails or never ends. So `torchrun` stops them all, and you resume from the last checkpoint (`--resume runs/copy/model.pt`). We killed each of two processes before several steps:
-
-# %% Table: kill -9, and resume tags=["hide-input"]
-ch18b.kills_table(record)
+# What happens when one process dies? The others can't go on, because their next all-reduce fails or never ends. So `torchrun` stops them all, and you resume from the last checkpoint (`--resume runs/copy/model.pt`). With `--max-restarts 3`, `torchrun` starts them again by itself, but the script has to load the checkpoint. We killed (`kill -9`) either of two processes before several steps, and each resumed run had exactly the losses of a run that nobody had killed.
 
 # %% Proof: killed or not, the same losses tags=["hide-input", "proof"]
 assert all(row["killed"] and row["gap"] == 0 for row in record["kills"])
@@ -267,7 +281,7 @@ print(
 )
 
 # %% [markdown]
-# What if the file itself is damaged? A missing end is easy to notice, but a single flipped bit isn't. We flipped one bit at a random place in each of 60 copies of a checkpoint. `torch.load` (in the version that runs here) loads most of them as if nothing had happened, because it doesn't compare the checksums in the file. Our `load_checkpoint` does, and it lets none through whose weights have changed.
+# What if the file itself is damaged? A truncated file is easy to notice, but a single flipped bit isn't. Of 60 copies of a checkpoint with one such bit each, `torch.load` (in the version here) loads most without a word, because it doesn't compare the checksums in the file. Our `load_checkpoint` does, and it lets none through whose weights have changed.
 
 # %% Proof: 60 flipped bits tags=["hide-input", "proof"]
 import tempfile
@@ -286,7 +300,7 @@ print(f"✓ torch.load noticed {by_torch} of 60, load_checkpoint {by_us};")
 print("  where load_checkpoint noticed nothing, no weight had changed")
 
 # %% [markdown]
-# But a refusal alone doesn't get your run going again. So `save_checkpoint` also keeps the previous checkpoint, and if the last one is damaged, the run resumes from that. You repeat a few more steps, with the same losses.
+# So that your run can go on, `save_checkpoint` also keeps the previous checkpoint. From there, you repeat a few more steps, with the same losses.
 
 # %% Proof: a file that is cut off tags=["hide-input", "proof"]
 import contextlib
@@ -318,7 +332,7 @@ print("✓ resumed from the one before")
 ch18b.held_table(7_000_000_000)
 
 # %% [markdown]
-# In stage 1, each process updates its own part of the weights and sends it to the others. Adam gives the same result, because it treats each number by itself.
+# In stage 1, each process updates its own part of the weights, and an all-gather sends it to the others. Adam gives the same result, because it treats each number by itself.
 
 # %% Proof: four owners of one model tags=["hide-input", "proof"]
 whole = torch.randn(12)
@@ -343,9 +357,18 @@ check_close("Adam, four owners", shared, alone, 1e-6)
 #
 # ## 18b.8 Pitfalls
 #
-# **Checkpointing inside DDP.** ([Chapter 18](18_large_models.ipynb) explains checkpointing.) With `use_reentrant=True`, the gradient of a layer that's used twice comes in two parts, and DDP exchanges it after the first. Often you get an error, "mark a variable ready only once" ([pytorch#24005](https://github.com/pytorch/pytorch/issues/24005)). Sometimes you get none ([#109191](https://github.com/pytorch/pytorch/issues/109191)), as here, where two processes end with different gradients:
+# **The batch grows with the number of processes.** If a `DataLoader` has `batch_size=32` in each of eight processes, the batch has 256 rows, and an epoch has an eighth of the steps. But you chose the learning rate and the warm-up for 32, so the script divides 32 by `world`. The alternative, since small shares gain little, is to keep 32 per process and tune both again.
+#
+# **An exchange inside `if rank == 0`.** Let rank 0 alone print and save. At a barrier (a line where each process waits for all), an all-reduce or a backward pass of the DDP model, it would wait for others that never come.
+#
+# **The same seed everywhere.** It keeps shuffles of your own in step, but it also gives all processes the same dropout masks. So in a model with dropout, seed each process by its rank.
+#
+# **Names and unused parameters.** In `ddp.state_dict()`, every name begins with `module.`, so save `model.state_dict()`. If a step doesn't use some of the parameters, DDP stops with an error in the next one, unless you pass `find_unused_parameters=True`.
+#
+# **Checkpointing inside DDP** ([chapter 18](18_large_models.ipynb)). With `use_reentrant=True`, the gradient of a layer that's used twice comes in two parts, and DDP exchanges it after the first. Often you get an error ([pytorch#24005](https://github.com/pytorch/pytorch/issues/24005)), but sometimes none ([#109191](https://github.com/pytorch/pytorch/issues/109191)), and the processes end with different gradients:
 
 # %%
+show_source(pair.UsedTwice, pair.checkpointed, fold="What each process ran")
 for name, gradients in found["checkpointed"].items():
     print(name, *(f"{one:.3f}" for one in gradients))
 
@@ -357,12 +380,6 @@ assert one == other
 print("✓ with use_reentrant=False, both have the same")
 
 # %% [markdown]
-# **The batch grows with the number of processes.** If a `DataLoader` has `batch_size=32` in each of eight processes, the batch has 256 rows, and an epoch has an eighth of the steps. But you chose the learning rate and the warm-up for 32, so the script divides 32 by `world`.
-#
-# **An exchange inside `if rank == 0`.** Let rank 0 alone print and save. But if it meets a barrier (a line where each process waits for all), an all-reduce or a backward pass of the DDP model in there, it waits for others that never come.
-#
-# **The same seed everywhere.** It keeps shuffles of your own in step, but it also gives all processes the same dropout masks. That's why the script calls `torch.manual_seed(rank)`.
-#
 # ## 18b.9 Exercises
 #
 # *Find the fault: two processes, another model* is among the [exercises of chapter 18](../book/exercises/18_large_models.ipynb).
@@ -393,15 +410,9 @@ print("✓ with use_reentrant=False, both have the same")
 #
 # </details>
 #
-# <details><summary>After each training step, a script says <code>if rank == 0: distributed.barrier()</code>. Which of two processes waits, and where?</summary>
+# <details><summary>After each training step, a script says <code>if rank == 0: distributed.barrier()</code>. What happens to two processes?</summary>
 #
-# Both wait. Rank 0 is at the barrier, and rank 1 is in its next backward pass, where it waits for rank 0's gradient.
-#
-# </details>
-#
-# <details><summary>A run saves after every 200 steps and dies just after step 730. Which steps does it repeat? And if the last file is damaged?</summary>
-#
-# It goes on from step 600 and repeats steps 601 to 730. If that file is damaged, it takes the one before, of step 400, and repeats 401 to 730.
+# Rank 0 waits at the barrier for rank 1, while rank 1 waits for rank 0's part in the next step. With gloo, both fail when their time is up. With NCCL, a barrier is itself an all-reduce, so it may even be paired with that of the gradients.
 #
 # </details>
 #
@@ -416,7 +427,7 @@ print("✓ with use_reentrant=False, both have the same")
 # ## Further reading
 #
 # - [Li et al. (2020)](https://arxiv.org/abs/2006.15704): how PyTorch's DDP fills and sends buckets during the backward pass.
-# - [Patarasuk & Yuan (2009)](https://doi.org/10.1016/j.jpdc.2008.09.002): why no all-reduce can send less.
+# - [Patarasuk & Yuan (2009)](https://doi.org/10.1016/j.jpdc.2008.09.002): why processes that add by themselves can't send less.
 #
 # ## Where this comes from
 #

@@ -21,18 +21,7 @@ TIMES = [
         (512, [0.2, 0.2, 0.6], [0.12, 0.4, 0.1]),
     )
 ]
-RECORD = {
-    "kills": [
-        {"rank": rank, "step": step, "killed": True, "resumed after": after, "gap": gap}
-        for rank, step, after, gap in (
-            (0, 2, 0, 0.0),
-            (0, 8, 6, 0.25),
-            (1, 2, 0, 0.0),
-            (1, 8, 6, 0.5),
-        )
-    ],
-    "times": TIMES,
-}
+RECORD = {"times": TIMES}
 
 
 def soup(html):
@@ -82,13 +71,6 @@ def test_gains_are_drawn_by_batch(monkeypatch):
 def test_losses_differ_relative_to_the_first():
     assert ch18b.gaps([2.0, -4.0], [2.0, -3.0]) == 0.25
     assert ch18b.gaps([2.0, 2.0], [2.0, 3.0]) == 0.5
-
-
-def test_each_step_has_a_row_and_each_process_a_column():
-    rows = cells(ch18b.kills_table(RECORD))
-    assert rows[0][2:] == ["difference if 0 dies", "difference if 1 dies"]
-    assert rows[1] == ["2", "nothing saved yet", "0", "0"]
-    assert rows[2] == ["8", "6", "0.25", "0.5"]
 
 
 def test_bytes_of_a_ring():

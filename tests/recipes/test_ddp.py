@@ -6,6 +6,7 @@ from torch import distributed, nn
 
 from annotated.page.pair import launch
 from annotated.recipes import ddp
+from tests.pretended_gpu import OnGPU, on_gpu, pretended_gpu
 
 
 @pytest.fixture(scope="module")
@@ -31,9 +32,9 @@ def test_it_learns_to_add_up(made):
     assert error < 0.5, "4 without a model: the variance of four numbers' sum"
 
 
-def alone(path, ranks):
-    """Play one process of the script, and note the seeds, the epochs and the files."""
-    seen = {"seed": [], "epoch": [], "rows": []}
+def alone(path, ranks, gpus=0):
+    """Play one process of the script, and note what it sets up, its seeds and rows."""
+    seen = {"seed": [], "epoch": [], "rows": [], "backend": [], "device": []}
     with pytest.MonkeyPatch.context() as patch:
         sampler = ddp.DistributedSampler
 
@@ -52,7 +53,11 @@ def alone(path, ranks):
 
         patch.setattr(ddp, "DistributedSampler", Noted)
         patch.setattr(ddp, "DistributedDataParallel", lambda model: model)
-        patch.setattr(distributed, "init_process_group", lambda _: None)
+        patch.setenv("LOCAL_RANK", f"{ranks[0]}")
+        patch.setenv("LOCAL_WORLD_SIZE", f"{ranks[1]}")
+        patch.setattr(torch.cuda, "device_count", lambda: gpus)
+        patch.setattr(torch.cuda, "set_device", seen["device"].append)
+        patch.setattr(distributed, "init_process_group", seen["backend"].append)
         patch.setattr(distributed, "destroy_process_group", lambda: None)
         patch.setattr(distributed, "get_rank", lambda: ranks[0])
         patch.setattr(distributed, "get_world_size", lambda: ranks[1])
@@ -71,3 +76,23 @@ def test_rank_1_neither_prints_nor_saves(tmp_path, capsys):
     for mine, others in zip(first["rows"], second["rows"], strict=True):
         assert sorted(mine + others) == list(range(256))
     assert first["rows"][0] != first["rows"][1], "shuffled anew"
+
+
+def test_a_process_with_too_few_gpus_stays_on_the_cpu(tmp_path):
+    seen = alone(tmp_path / "1.pt", (1, 2), gpus=1)
+    assert (seen["backend"], seen["device"]) == (["gloo"], [])
+
+
+def test_with_a_gpu_for_each_process_all_is_on_it(tmp_path, monkeypatch):
+    devices = set()
+
+    def move(thing, device):
+        devices.add(device)
+        return OnGPU(thing) if isinstance(thing, torch.Tensor) else on_gpu(thing)
+
+    with pretended_gpu():  # raises where something is left on the CPU
+        for kind in (torch.Tensor, nn.Module):
+            monkeypatch.setattr(kind, "to", move)
+        seen = alone(tmp_path / "1.pt", (1, 2), gpus=2)
+    assert (seen["backend"], seen["device"]) == (["nccl"], ["cuda:1"])
+    assert devices == {"cuda:1"}

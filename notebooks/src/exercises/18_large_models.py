@@ -245,7 +245,7 @@ for ranks in (1, 2, 4):
 # |---|---|---|
 # | `weight` | `()` | before the first step |
 # | `texts` | a list of tensors | of unequal lengths. Their number is a multiple of 4 |
-# | `gradient` | a function | `gradient(weight, tokens)`: of the mean loss over these tokens |
+# | `gradient` | a function | `gradient(weight, tokens)`: of the mean loss over these tokens. In each step, every process calls it once, for its own rows |
 # | `shuffle` | a function | `shuffle(n, seed)`: the numbers from 0 to n − 1 as a list, in an order that depends on the seed. Each epoch has its own: 0, 1, 2 |
 # | `ranks` | 1, 2 or 4 | the number of processes |
 # | `clip` | a number | the largest norm of the gradient of a step |

@@ -146,10 +146,13 @@ rows * (read -> -(-rows // shards) * (read  # they aren't divided once more
 @right("ch18-fault")
 def train(weight, texts, gradient, shuffle, ranks, clip):
     w, weights = weight.clone(), []
-    for epoch in range(3):  # as one process would
+    for epoch in range(3):
         for rows in torch.tensor(shuffle(len(texts), epoch)).split(4):
-            g = gradient(w, torch.cat([texts[i] for i in rows.tolist()]))
-            w = w - 0.1 * min(1.0, clip / g.norm().item()) * g
+            total, n = torch.zeros(()), sum(len(texts[i]) for i in rows)
+            for own in rows.chunk(ranks):  # neighbours, and one after the other
+                part = torch.cat([texts[i] for i in own.tolist()])
+                total += gradient(w, part) * (len(part) / n)
+            w = w - 0.1 * min(1.0, clip / total.norm().item()) * total
         weights.append(w)
     return weights
 
@@ -163,4 +166,7 @@ gradient(weight, part) * len(part) for -> clipped(gradient(weight, part)) * len(
 clipped(mean) -> mean  # has the norm that `clip` limits
 clipped(mean) -> mean  # isn't clipped
 / tokens -> # over all tokens is left
+for rank in range(ranks)] -> for rank in range(ranks)]; shares = [rows]
+        # every process takes the gradient of its own rows
+clipped(mean) -> mean * clip / mean.norm()  # a shorter gradient stays
 """

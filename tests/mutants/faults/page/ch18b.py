@@ -12,9 +12,6 @@ FAULTS = {
         ("abs(a - b) / abs(a)", "(a - b) / a", "signs cancel"),
         ("abs(a - b) / abs(a)", "abs(a - b)", "not relative"),
     ],
-    "kills_table": [
-        (' or "nothing saved yet"', "", "resumed after step 0"),
-    ],
     "bytes_exchanged": [
         ("2 * (n - 1) / n", "(n - 1) / n", "half the way"),
         ("2 * (n - 1) / n", "2 * (n - 1)", "not in pieces"),
