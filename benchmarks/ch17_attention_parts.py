@@ -41,7 +41,7 @@ PRODUCTS = {"aten::bmm", "aten::mm"}
 
 
 def spent() -> tuple[float, float]:
-    """Return the seconds of this process: its own, and the operating system's for it."""
+    """Return the CPU seconds of this process: its own, and the system's for it."""
     usage = resource.getrusage(resource.RUSAGE_SELF)
     return usage.ru_utime, usage.ru_stime
 
