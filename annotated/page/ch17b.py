@@ -328,7 +328,7 @@ def bands_said(record: Record) -> str:
     """Return in words what ``softmax_bands`` shows."""
     best = max(gains(record, "softmax").values())
     return (
-        "On our core, these trips alone cost little: in place, so without fresh "
+        "On our core, the trips alone cost little: in place, so without fresh "
         f"memory, a softmax is only {best:.1f} times as fast "
         "when each band of rows goes through all its steps in the cache."
     )
@@ -439,9 +439,8 @@ def parts_figure(record: Record) -> Html:
             name = part if y == 0 else None
             ax.barh(y, seconds, 0.6, left, color=color, alpha=alpha, label=name)
             left += seconds
-        ax.annotate(
-            f"{left:.1f} s", (left, y), (6, 0), None, "offset points", va="center"
-        )
+        place = {"xytext": (6, 0), "textcoords": "offset points", "va": "center"}
+        ax.annotate(f"{left:.1f} s", (left, y), **place)
         listed = ", ".join(f"{part} {s:.1f}" for part, s in parts.items() if s)
         said.append(f"{way} {left:.1f} s: {listed}")
     ax.set_yticks(range(len(found)), found)
@@ -477,8 +476,8 @@ def parts_said(record: Record) -> str:
         "product more, and each of its steps, even scaling and hiding, is a pass of "
         f"its own, started from Python: {loop['passes over scores']:.1f} s of passes, "
         f"and {loop['the rest']:.1f} s of Python and the rest. The kernel runs the "
-        "same loop in C++, with one tile's memory and few, vectorised passes: all its steps "
-        f"around the products take {around(fused):.1f} s."
+        "same loop in C++, with one tile's memory and few, vectorised passes: all "
+        f"its steps around the products take {around(fused):.1f} s."
     )
 
 

@@ -178,7 +178,7 @@ ch17b.check_bands(bands)
 ch17b.check_record(record)
 
 # %% [markdown]
-# So what fusing removes is **everything around the products**. What costs most there depends on the machine. A processor computes on what is in a small, fast memory (a CPU's *cache*, a GPU's on-chip *shared memory*, or SRAM), and fetches it from a large, slow one (a GPU's HBM). The whole matrix doesn't fit in fast memory, so if it's written out, or *materialised*, it travels: scores out and in, weights out and in. A tile stays:
+# So what fusing removes is **nearly everything around the products**. What costs most there depends on the machine. A processor computes on what is in a small, fast memory (a CPU's *cache*, a GPU's on-chip *shared memory*, or SRAM), and fetches it from a large, slow one (a GPU's HBM). The whole matrix doesn't fit in fast memory, so if it's written out, or *materialised*, it travels: scores out and in, weights out and in. A tile stays:
 
 # %% Picture: what travels tags=["hide-input"]
 ch17b.trips_picture(8192, 64, size=256)
