@@ -203,7 +203,7 @@ ch17b.saved_table(saved, 2048)
 ch17b.check_saved(saved, 2048)
 
 # %% [markdown]
-# - **A boolean mask stays fused on a CPU.** But the mask itself is a matrix, one for all heads, kept as floating-point numbers here, and it [costs time](17_sparse_attention.ipynb), too. `is_causal=True` needs none. (On GPUs, PyTorch's FlashAttention refuses `attn_mask`; its memory-efficient kernel takes it. Allow one at a time with `torch.nn.attention.sdpa_kernel` to see which can run.)
+# - **A boolean mask stays fused on a CPU.** But the mask itself is a matrix, one for all heads, kept as floating-point numbers here, and it [about doubles the time](17_sparse_attention.ipynb). `is_causal=True` needs none. (On GPUs, PyTorch's FlashAttention refuses `attn_mask`; its memory-efficient kernel takes it. Allow one at a time with `torch.nn.attention.sdpa_kernel` to see which can run.)
 # - **Dropout of weights** isn't built into this kernel, so PyTorch falls back on writing the weights out, before and after dropout, with its mask. (Kernels for GPUs can do it.)
 # - **Asking for the weights** means writing them out, because they exist nowhere else. (Without, `nn.MultiheadAttention` keeps its projections besides the mask.) That's why this book's `MultiHeadAttention` never returns them; `record_attention` computes them once more, beside the kernel, while you look.
 #
