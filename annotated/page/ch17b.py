@@ -409,6 +409,8 @@ def parts_of(record: Record) -> dict[str, dict[str, float]]:
     Args:
         record: ``attention_parts``. What the fused kernel's products take is not
             measured, but counted: seven, at the speed of a large product.
+            The parts are from other runs than the whole, so where Python takes little,
+            the rest may come out below 0: it's 0 then.
     """
     config, found = record["config"], {}
     one = config["heads"] * multiplications(config["length"], config["width"])
@@ -419,7 +421,8 @@ def parts_of(record: Record) -> dict[str, dict[str, float]]:
             parts += [0.0, 0.0]
         else:
             parts = [median(run[part]) for part in ("products", "passes", "fresh")]
-        found[run["way"]] = dict(zip(PARTS, (*parts, total - sum(parts)), strict=True))
+        rest = max(total - sum(parts), 0.0)
+        found[run["way"]] = dict(zip(PARTS, (*parts, rest), strict=True))
     return found
 
 
@@ -472,11 +475,11 @@ def parts_said(record: Record) -> str:
         f"softmax and its gradient, take {out['passes over scores']:.1f} s. But fresh "
         f"memory takes {out['fresh memory']:.1f} s: a matrix of scores, here "
         f"{GB:.1f} GB for all heads, is new each time, and the system clears every "
-        "page before it hands it out. Our loop saves most of that. But it makes one "
+        "page before it hands it out. Our loop saves much of that. But it makes one "
         "product more, and each of its steps, even scaling and hiding, is a pass of "
-        f"its own, started from Python: {loop['passes over scores']:.1f} s of passes, "
-        f"and {loop['the rest']:.1f} s of Python and the rest. The kernel runs the "
-        "same loop in C++, with one tile's memory and few, vectorised passes: all "
+        "its own, started from Python: the passes take "
+        f"{loop['passes over scores']:.1f} s. The kernel runs the same loop in C++, "
+        "with one tile's memory and few, vectorised passes: all "
         f"its steps around the products take {around(fused):.1f} s."
     )
 
@@ -487,7 +490,7 @@ def check_parts(record: Record) -> None:
     assert around(fused) < around(loop) and around(fused) < around(out) / 2
     assert fused["products"] > 0.7 * sum(fused.values())
     assert out["fresh memory"] > 2 * out["passes over scores"]
-    assert loop["fresh memory"] < out["fresh memory"] / 2
+    assert loop["fresh memory"] < 0.7 * out["fresh memory"]
     assert loop["passes over scores"] > out["passes over scores"]
     products, trips_out, tiled = pace(8192, 64, 128, A100, 2)
     assert products < tiled < 2 * products and trips_out > 6 * products

@@ -328,6 +328,9 @@ def test_parts_add_up():
     assert [*found] == [*ch17b.WAYS]
     out, loop, fused = ([*parts.values()] for parts in found.values())
     assert out == [6, 2, 5, 3] and loop == [7, 5, 1, 5] and fused == [7, 0, 0, 1]
+    record = simple_parts()
+    record["runs"][1]["seconds"] = [12.0]
+    assert ch17b.parts_of(record)["tiled"]["the rest"] == 0
     assert [ch17b.around(parts) for parts in found.values()] == [10, 11, 1]
 
 
@@ -354,7 +357,7 @@ def test_parts_are_said():
     said = ch17b.parts_said(simple_parts())
     assert "only 6.0 of 16.0 s" in said and "gradient, take 2.0 s" in said
     assert "memory takes 5.0 s" in said and "1.1 GB for all heads" in said
-    assert "5.0 s of passes, and 5.0 s of Python" in said
+    assert "the passes take 5.0 s" in said
     assert said.endswith("products take 1.0 s.")
 
 
@@ -365,7 +368,7 @@ def test_other_parts_are_refused(capsys):
     for way, changes in (
         ("written out", {"seconds": [7.5], "passes": [0.1], "fresh": [1.0]}),
         ("written out", {"fresh": [3.0]}),
-        ("tiled", {"fresh": [2.5]}),
+        ("tiled", {"fresh": [3.6]}),
         ("tiled", {"passes": [1.5]}),
         ("tiled", {"seconds": [7.5]}),
         ("fused", {"seconds": [10.5]}),
