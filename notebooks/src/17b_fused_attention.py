@@ -1,8 +1,8 @@
 # %% [markdown]
 # # 17b. Why fused attention wins
 #
-# Chapters 13, 14 and [17](17_sparse_attention.ipynb) try to avoid most of attention's $t^2$ scores. Yet again and again, in time or memory, the winner was a rival that avoids none
-# of them: PyTorch's *fused* kernel, `F.scaled_dot_product_attention`. Its output is exact, so how can it need so little memory?
+# Chapters 13 and [17](17_sparse_attention.ipynb) try to avoid most of attention's $t^2$ scores. Yet they had a strong rival that avoids none
+# of them: PyTorch's *fused* kernel, `F.scaled_dot_product_attention`. It's exact, yet beats attention written out in both time and memory. How?
 #
 # **The matrix of scores never needs to exist as a whole. You can compute it tile by tile, use each tile, and forget it, as long as you correct the softmax as you go.**
 
@@ -18,7 +18,7 @@ ch17b.memory_figure(record)
 
 # %% [markdown]
 # "Tiled" is this page's loop, in plain PyTorch. By the end you can write it, forward and backward, join attention over two parts of a
-# cache, say when fewer bytes save time, and tell when the kernel has to give up. You need the softmax of [chapter 2](02_self_attention.ipynb) and masks from [chapter 4](04_masks.ipynb). About 25 minutes.
+# cache, say what fusing saves, and tell when the kernel has to give up. You need the softmax of [chapter 2](02_self_attention.ipynb) and masks from [chapter 4](04_masks.ipynb). About 25 minutes.
 #
 # ## 17b.1 A sum that you can correct
 #
@@ -159,47 +159,35 @@ print("✓ finite differences agree, too")
 # %% [markdown]
 # The price is that `q @ k.mT` is computed twice: attention written out takes two large products forward and four backward, this loop two and five.
 #
-# ## 17b.4 As many products, fewer bytes
+# ## 17b.4 Where the time goes
 #
-# So where nothing is hidden, the kernel multiplies as often forward, and more often backward. Why isn't it slower? A processor computes on what is in a small, fast memory (a CPU's *cache*, a GPU's on-chip memory), and fetches it from a large, slow one. The whole matrix doesn't fit in fast memory, so if it's written out, it travels: scores out and in, weights out and in. A tile stays:
+# So where nothing is hidden, the kernel multiplies as often forward, and more often backward. Why isn't it slower? Look at what the time goes to:
 
-# %% Picture: what travels tags=["hide-input", "remove-stdout"]
-bands = recorded("softmax_bands")
-ch17b.trips_picture(8192, 64, size=256)
+# %% Figure: what the time goes to tags=["hide-input", "remove-stdout"]
+from IPython.display import display
 
-# %% [markdown]
-# In tiles, keys and values travel once per row of tiles, so larger tiles move fewer bytes, until they no longer fit. But how much time do the trips take, beside the products?
+from annotated.page.notebook import say
 
-# %% Table: products against trips tags=["hide-input"]
-ch17b.pace_table(8192, 64, 256, bands)
+parts, bands = recorded("attention_parts"), recorded("softmax_bands")
+display(ch17b.parts_figure(parts))
+say(ch17b.parts_said(parts))
 
-# %% [markdown]
-# Whichever takes longer sets the pace. **On our core that's the products**: even written out, the trips take less than a quarter of their time. **On the GPU it's the trips**: written out, they take more than six times as long as the products, and in tiles a little less. That's why [Dao et al. (2022)](https://arxiv.org/abs/2205.14135) wrote this loop for GPUs. They named it **FlashAttention**, and report a GPT-2 that trains three times as fast. (The GPU's speeds are from there and from [Dao, 2023](https://arxiv.org/abs/2307.08691); we've measured no GPU.)
-#
-# Can bytes decide on our core, too? Yes, where each trip brings little work. Take the softmax alone, one band of rows at a time:
-
-# %%
-from annotated.recipes.tiles import softmax_in_bands
-
-show_source(softmax_in_bands)
-
-# %% [markdown]
-# `size` changes no operation and no result. But if the band is the whole matrix, every step fetches it again, while a small band stays in the cache. For the grey line, with even less work, each number's sign is changed eight times.
-
-# %% Figure: bands in the cache tags=["hide-input"]
-ch17b.bands_figure(bands)
-
-# %% Recorded: where bytes decide, and which tiles are fastest tags=["hide-input", "proof"]
+# %% Recorded: parts, bands, memory and times tags=["hide-input", "proof"]
+ch17b.check_parts(parts)
 ch17b.check_bands(bands)
 ch17b.check_record(record)
 
 # %% [markdown]
-# The more work per byte, the less the cache gains: a softmax has exponentials to compute, and attention has its products as well. The fused kernel runs our loop in C++, with all its steps in one piece.
+# So what fusing removes is **nearly everything around the products**. What costs most there depends on the machine. A processor computes on what is in a small, fast memory (a CPU's *cache*, a GPU's on-chip *shared memory*, or SRAM), and fetches it from a large, slow one (a GPU's HBM). The whole matrix doesn't fit in fast memory, so if it's written out, or *materialised*, it travels: scores out and in, weights out and in. A tile stays:
+
+# %% Picture: what travels tags=["hide-input"]
+ch17b.trips_picture(8192, 64, size=256)
+
+# %% [markdown]
+# **On a GPU, the trips cost most.** In float16, an A100 could compute the picture's products in 0.055 ms <!-- exact: 0.055 = 4 * 8192**2 * 64 / 312e12 * 1000 -->. Written out, its trips take more than six times as long <!-- exact: 6.5 = (4 * 8192 * 64 + 4 * 8192**2) * 2 / 1.5e12 * 1000 / 0.055 -->: with so few operations per byte (a low *arithmetic intensity*), it's *memory-bound*. In tiles of 128, which fit on the chip, the trips take less than twice as long as the products. That's why [Dao et al. (2022)](https://arxiv.org/abs/2205.14135) computed attention in tiles on GPUs. They named it **FlashAttention**, and report a GPT-2 that trains up to three times as fast as Hugging Face's <!-- cited: 3 -->. Our order of loops, the late division and the log-sum-exp are those of FlashAttention-2 ([Dao, 2023](https://arxiv.org/abs/2307.08691)), which reaches 50 to 73 % <!-- cited: 50, 73 --> of an A100's peak. (The GPU's speeds are from these papers, too; we've measured no GPU.)
 
 # %% Table: CPU seconds at 8192 positions tags=["hide-input"]
-from annotated.page.notebook import say
-
-say(ch17b.ways_said(record))
+say(ch17b.bands_said(bands) + " " + ch17b.ways_said(record))
 ch17b.time_table(record)
 
 # %% [markdown]
@@ -215,9 +203,9 @@ ch17b.saved_table(saved, 2048)
 ch17b.check_saved(saved, 2048)
 
 # %% [markdown]
-# - **A boolean mask stays fused.** But the mask itself is a matrix, one for all heads, kept as floating-point numbers here. `is_causal=True` needs none.
-# - **Dropout of weights** isn't built into this kernel, so PyTorch falls back on writing the weights out. (Kernels for GPUs can do it.)
-# - **Asking for the weights** means writing them out, because they exist nowhere else. That's why this book's `MultiHeadAttention` never returns them; `record_attention` computes them once more, beside the kernel, while you look.
+# - **A boolean mask stays fused on a CPU.** But the mask itself is a matrix, one for all heads, kept as floating-point numbers here, and it [about doubles the time](17_sparse_attention.ipynb). `is_causal=True` needs none. (On GPUs, PyTorch's FlashAttention refuses `attn_mask`; its memory-efficient kernel takes it. Allow one at a time with `torch.nn.attention.sdpa_kernel` to see which can run.)
+# - **Dropout of weights** isn't built into this kernel, so PyTorch falls back on writing the weights out, before and after dropout, with its mask. (Kernels for GPUs can do it.)
+# - **Asking for the weights** means writing them out, because they exist nowhere else. (Without, `nn.MultiheadAttention` keeps its projections besides the mask.) That's why this book's `MultiHeadAttention` never returns them; `record_attention` computes them once more, beside the kernel, while you look.
 #
 # ## 17b.6 Joining two parts
 #
@@ -240,13 +228,13 @@ assert (outputs.mean(dim=0) - whole).abs().max() > 0.01
 print("✓ their plain mean isn't it")
 
 # %% [markdown]
-# Chapter 13 joined its hash rounds this way, and the online softmax joins each new tile.
+# *Flash-Decoding* and *ring attention* join parts this way, as chapter 13 joined its hash rounds.
 #
 # ## 17b.7 Pitfalls
 #
 # **The maximum grows, and nothing is rescaled.** For our row the sum becomes $1.25 + 1.125 + 0.53125$ instead of 63/32, and no error tells you. It's right if the first block happens to hold the maximum, so test with scores that rise.
 #
-# **NaN from a block that's hidden completely.** A row that has seen no key yet has $m = -\infty$, and $-\infty - (-\infty)$ is NaN, which spreads to everything after it. Hiding with −1e9 instead doesn't help, because in a row that sees no key at all, every hidden key then gets $e^0 = 1$:
+# **NaN from a block that's hidden completely.** A row that has seen no key yet has $m = -\infty$, and $-\infty - (-\infty)$ is NaN, which spreads to everything after it. Hiding with −1e9 instead helps only if a visible key follows, whose factor erases the block. In a row that sees no key at all, every hidden key keeps $e^0 = 1$:
 
 # %%
 m = torch.tensor(-torch.inf)
@@ -279,7 +267,7 @@ print("✓ in float16, 2048 + 1 = 2048")
 #
 # </details>
 #
-# <details><summary>Backward, a row's log-sum-exp is log 8. What weight do you rebuild for a score of log 2, and what for a hidden key?</summary>
+# <details><summary>In the backward pass, a row's log-sum-exp is log 8. What weight do you rebuild for a score of log 2, and what for a hidden key?</summary>
 #
 # $e^{\log 2 - \log 8} = 1/4$. A hidden key's score is $-\infty$, so its weight is 0, and so is its $dz$.
 #
@@ -301,8 +289,8 @@ print("✓ in float16, 2048 + 1 = 2048")
 #
 # - A softmax can be computed in one pass over blocks, exactly: keep maximum, sum and output, and rescale the last two by $e^{m - m'}$ when the maximum grows.
 # - So attention needs one tile of scores at a time, never the whole matrix. Memory grows with $t$, though the multiplications still grow with $t^2$.
-# - Backward, one number per row, the log-sum-exp, rebuilds the weights, and $do_i \cdot o_i$ replaces a sum over the row.
-# - Tiles that fit in fast memory save the matrix its trips through slow memory. The less work each trip brings, the more time that saves.
+# - In the backward pass, one number per row, the log-sum-exp, rebuilds the weights, and $do_i \cdot o_i$ replaces a sum over the row.
+# - The products remain. Fusing removes what's around them: separate passes, fresh memory, and trips through slow memory.
 # - Partial results are joined by the softmax of their log-sum-exps.
 #
 # ## Further reading
