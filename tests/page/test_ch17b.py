@@ -370,7 +370,6 @@ def test_other_parts_are_refused(capsys):
         ("written out", {"fresh": [3.0]}),
         ("tiled", {"fresh": [3.6]}),
         ("tiled", {"passes": [1.5]}),
-        ("tiled", {"seconds": [7.5]}),
         ("fused", {"seconds": [10.5]}),
     ):
         record = simple_parts()
