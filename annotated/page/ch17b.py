@@ -459,8 +459,9 @@ def parts_figure(record: Record) -> Html:
         alt="Stacked bars of CPU seconds. " + "; ".join(said) + ".",
         caption=f"Forward and backward, {t:,} positions, four heads of width 64, no "
         "mask, one core, median of three. Passes: everything else done to scores, such "
-        "as the softmax. The rest includes Python. The kernel can't be split: its "
-        "products are seven at the speed of a large product.",
+        "as the softmax. The rest includes Python (in the loop, too little to tell). "
+        "The kernel can't be split: its products are seven at the speed of a large "
+        "product.",
     )
 
 
@@ -475,7 +476,7 @@ def parts_said(record: Record) -> str:
         f"softmax and its gradient, take {out['passes over scores']:.1f} s. But fresh "
         f"memory takes {out['fresh memory']:.1f} s: a matrix of scores, here "
         f"{GB:.1f} GB for all heads, is new each time, and the system clears every "
-        "page before it hands it out. Our loop saves much of that. But it makes one "
+        "page before it hands it out. Our loop saves most of that. But it makes one "
         "product more, and each of its steps, even scaling and hiding, is a pass of "
         "its own, started from Python: the passes take "
         f"{loop['passes over scores']:.1f} s. The kernel runs the same loop in C++, "
@@ -490,7 +491,7 @@ def check_parts(record: Record) -> None:
     assert around(fused) < around(loop) and around(fused) < around(out) / 2
     assert fused["products"] > 0.7 * sum(fused.values())
     assert out["fresh memory"] > 2 * out["passes over scores"]
-    assert loop["fresh memory"] < 0.7 * out["fresh memory"]
+    assert loop["fresh memory"] < 0.3 * out["fresh memory"]
     assert loop["passes over scores"] > out["passes over scores"]
     products, trips_out, tiled = pace(8192, 64, 128, A100, 2)
     assert products < tiled < 2 * products and trips_out > 6 * products

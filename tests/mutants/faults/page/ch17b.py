@@ -111,7 +111,7 @@ FAULTS = {
         ("fused[\"products\"] > 0.7 * sum(fused.values())", "True", "any kernel"),
         ("out[\"fresh memory\"] > 2 * out[\"passes over scores\"]", "True",
          "memory is free"),
-        ("loop[\"fresh memory\"] < 0.7 * out[\"fresh memory\"]", "True",
+        ("loop[\"fresh memory\"] < 0.3 * out[\"fresh memory\"]", "True",
          "the loop saves none"),
         ("loop[\"passes over scores\"] > out[\"passes over scores\"]", "True",
          "the loop's passes are cheap"),
