@@ -119,7 +119,8 @@ def two_layers(first_layer, second_layer):
 play(
     two_layers,
     label="Who has heard from whom",
-    question="Use the same pattern in both layers. Does any of the four reach everything?",
+    question="Use the same pattern in both layers. Does any of the four reach "
+    "everything?",
     first_layer=list(masks),
     second_layer=list(masks),
     start={"second_layer": "every l-th"},
