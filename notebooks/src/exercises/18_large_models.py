@@ -115,7 +115,7 @@ def scaler_step(weights, gradients, scale, good, rate, clip, patience):
 #
 # *Example.* With `f = lambda x, w: x * w`, `checkpointed(f, x, w).sum().backward()` leaves `w` in `x.grad`.
 #
-# *Reminder.* In a Function, `forward(ctx, *inputs)` and `backward(ctx, upstream)` are static methods, `ctx.save_for_backward(…)` keeps tensors, `ctx.saved_tensors` holds them again, and `backward` returns a gradient for each input. Gradients are off in both methods; `with torch.enable_grad():` turns them on.
+# *Reminder.* In a Function, `forward(ctx, *inputs)` and `backward(ctx, upstream)` are static methods, `ctx.save_for_backward(…)` keeps tensors, `ctx.saved_tensors` holds them again, and `backward` returns a gradient for each input. Gradients are off in both methods; a block of `torch.enable_grad()` turns them on.
 
 
 # %%
