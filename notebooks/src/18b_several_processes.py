@@ -231,7 +231,7 @@ print("half each:", torch.allclose(halves, gradient(rows), atol=1e-6))
 # %% [markdown]
 # ## 18b.5 One has a batch more
 #
-# What if one process has more batches? Say process 0 has two and process 1 has three. In its third backward pass, process 1 asks for process 0's gradient, but process 0 has left the loop. If process 0 has ended, process 1 fails at once, with "Connection closed by peer". But if process 0 is still alive, process 1 waits, by default for 30 minutes with gloo and 10 with NCCL. With a limit of two seconds, the error was:
+# What if one process has more batches? Say process 0 has two and process 1 has three. In its third backward pass, process 1 asks for process 0's gradient, but process 0 has left the loop. If process 0 has ended, process 1 fails at once, with "Connection closed by peer". But if process 0 is still alive, process 1 waits, by default for 30 minutes with gloo and 10 with NCCL. Worst of all, if process 0 has begun another epoch, its first gradient there is averaged with process 1's third, and nothing is said. With a limit of two seconds, the error was:
 
 # %%
 show_source(pair.waits, fold="What each process ran")
