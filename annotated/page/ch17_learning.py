@@ -256,7 +256,7 @@ def images_live_table(found: Mapping[str, float]) -> Html:
     return show_table(
         ("pattern", "bits per pixel"),
         [(name, f"{bits:.3f}") for name, bits in found.items()],
-        caption="Held-out characters, after equally many steps. Fewer are better.",
+        caption="Held-out characters, after equally many steps. Lower is better.",
     )
 
 

@@ -174,7 +174,7 @@ def walk_explorer() -> Html:
         ],
         label="Walk the tiles",
         checks=checks,
-        question="A factor of 1 changes nothing. In which tiles will it be below 1? "
+        question="A factor of 1 changes nothing. In which tiles will one rescale? "
         "Press “next tile”.",
         caption="Numbers in the matrix: the scores that exist now (blue: positive, "
         "orange: negative). Grey: computed, used and forgotten. Hatched: hidden. In "
@@ -367,7 +367,7 @@ def time_table(record: Record) -> Html:
         ("attention", "no mask", "causal"),
         rows,
         caption=f"CPU seconds, forward and backward, {t:,} positions (four heads of "
-        "width 64, one thread, median of three).",
+        "width 64, one thread, median of three; another run than the bars').",
     )
 
 
@@ -393,9 +393,10 @@ def ways_said(record: Record) -> str:
         f"out, and with the causal mask about {faster:.0f} times: skipping the tiles "
         f"above the diagonal takes it from {seconds['fused', False]:.1f} to "
         f"{seconds['fused', True]:.1f} s, while written out they're computed and then "
-        "masked, and the mask's own passes over the matrix make that about "
-        f"{out[True] / out[False]:.0f} times as slow. Tiles may be too small or too "
-        f"large: at {last:,} positions, our loop is fastest with tiles of {best}, "
+        "masked, and the mask's own passes over the matrix make that take "
+        f"{out[True] / out[False]:.1f} times as long. Tiles may be too small or too "
+        f"large: at {last:,} positions, without a mask, our loop is fastest with tiles "
+        f"of {best}, "
         f"{by_size[last] / by_size[best]:.1f} times as fast as with one tile."
     )
 
@@ -450,7 +451,8 @@ def parts_figure(record: Record) -> Html:
     ax.invert_yaxis()
     ax.grid(visible=False)
     ax.set(xlabel="CPU seconds", xlim=(0, 1.12 * ax.get_xlim()[1]))
-    ax.legend(ncols=2, loc="upper left", bbox_to_anchor=(-0.1, -0.2))
+    handles, names = ax.get_legend_handles_labels()
+    figure.legend(handles, names, loc="outside lower center", ncols=2)
     t = record["config"]["length"]
     return show(
         figure,

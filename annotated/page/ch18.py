@@ -563,6 +563,7 @@ def clipping_said(record: Record) -> str:
             groups["AdamW", True], record["small epsilon"], strict=True
         )
     ]
+    low, high = (f"{x:+.2f}".replace("-", "−") for x in (min(small), max(small)))
     share = min(r["bits"] for r in groups["SGD", False])
     steps = record["recipe"]["steps"]
     return (
@@ -570,8 +571,8 @@ def clipping_said(record: Record) -> str:
         "bits per character or more, about where it began. With AdamW, the wrong order "
         f"costs {min(gaps):.2f} to {max(gaps):.2f} bits with every seed, which is "
         "little enough to be taken for bad luck. The reason is Adam's ε, which nobody "
-        "scaled: gradients are now so small that it counts. Divide ε by 65,536, too, "
-        f"and the cost is {min(small):+.2f} to {max(small):+.2f} bits."
+        "scaled: gradients are now so small that it counts. If you divide ε by 65,536, "
+        f"too, the cost is {low} to {high} bits."
     )
 
 

@@ -71,10 +71,6 @@ def speed_figure(record: Mapping[str, Any]) -> Html:
     figure, ax = plt.subplots(figsize=(8.6, 3.4))
     found = gains(record)
     ax.plot(list(found), list(found.values()), marker="o", color=THIS)
-    for row in record["times"]:
-        pairs = zip(row["one, wall"], row["two, wall"], strict=True)
-        rounds = [one / two for one, two in pairs]
-        ax.plot([row["batch"]] * len(rounds), rounds, ".", color=THIS)
     muted, most = COLOURS["muted"], max(found)
     for height, words in ((1, "no faster than one"), (2, "ideal")):
         ax.axhline(height, color=muted, lw=1, ls=":")
@@ -91,7 +87,7 @@ def speed_figure(record: Mapping[str, Any]) -> Html:
         f"sequences in the batch: {', '.join(said)}.",
         caption="Chapter 8's model, one thread per process. One process and two took "
         "their steps in turn. The shortest step counts, because other programs "
-        "disturbed it least. Small dots are three rounds.",
+        "disturbed it least.",
         title="A second process helps a large batch more than a small one",
     )
 

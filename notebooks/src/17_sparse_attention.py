@@ -366,7 +366,7 @@ print(glyphs().train.shape, glyphs().held_out.shape)
 
 # %% Picture: five views tags=["hide-input"]
 which = glyphs().names[0].index("n")
-ch17_learning.sight_figure(glyphs().train[which], row=11, column=11)
+ch17_learning.sight_figure(glyphs().train[which], row=9, column=11)
 
 # %% [markdown]
 # Which view helps? Train with three of them, and with a column of the wrong stride, 17. The loss is in bits per pixel:
@@ -414,7 +414,7 @@ ch17_learning.check_strides(images)
 # %% [markdown]
 # Row, column, or both? Nearly all of the gain comes from the column (the "row" here is just the last eight pixels). And of seven strides, the image's width is by far the best, with every seed.
 #
-# Why is "one pixel off" no help? At pixel $i$, a decoder predicts pixel $i + 1$. So "above" is $i - 15$, not $i - 16$, and keys at multiples of 16 show the column of the pixel *before*. (With Child et al.'s strided attention that does no harm: its near keys are a whole row, and $i - 15$ is among them.) A pattern is a claim about the data, an **inductive bias**, and this one is easy to get wrong by one.
+# Why is "one pixel off" no help? At pixel $i$, a decoder predicts pixel $i + 1$. So "above" is $i - 15$, not $i - 16$, and keys at multiples of 16 show the column of the pixel *before*. (Child et al.'s near keys are a whole row, so $i - 15$ is among them.) A pattern is a claim about the data, an **inductive bias**, and this one is easy to get wrong by one.
 #
 # ## 17.7 Windows in today's models
 #

@@ -332,9 +332,9 @@ ch18.scaling_figure(gradients, scale=65536)
 ch18.check_float16(whole)
 
 # %% [markdown]
-# Do the lost numbers matter? There are many, but they're tiny. In our own small model, which chooses among a hundred characters, float16's gradient is as good without a scale as with one. But [Micikevicius et al.](https://arxiv.org/abs/1710.03740) report an object detector that diverges without, and trains well once its loss is multiplied by 8.
+# `GradScaler` multiplies and divides for you. If a gradient overflows, it skips the step and halves the factor; after 2,000 good steps it doubles it. bfloat16 needs none of this, because its range is that of float32.
 #
-# `GradScaler` does this for you. If a gradient overflows, it skips the step and halves the factor; after 2,000 good steps it doubles it. bfloat16 needs none of this, because its range is that of float32.
+# Do the lost numbers matter? There are many, but they're tiny. In our own small model, which chooses among a hundred characters, float16's gradient is as good without a scale as with one. But [Micikevicius et al.](https://arxiv.org/abs/1710.03740) report an object detector that diverges without, and trains well once its loss is multiplied by 8.
 #
 # Most people also clip the gradient, say at a norm of 1. **Before it's divided, or after?** (Here everything stays in float32, where a factor of 65,536 changes no digit. So the order is all that differs.)
 

@@ -41,7 +41,7 @@ show_source(ddp)
 #
 # `LOCAL_RANK`, which also comes from `torchrun`, is a process's number on its own computer, so the script takes the GPU with that number. If there aren't enough GPUs, all processes stay on the CPU, which is the only path that we've run.
 #
-# After that, three lines do the work: `DistributedSampler` gives each process its own rows, `DistributedDataParallel` copies rank 0's weights to everyone, and `backward()` doesn't return before the gradients have been averaged. Only rank 0 prints and saves, because one copy of the model is enough. The loss it prints is that of its own rows.
+# After that, three lines do the work: `DistributedSampler` gives each process its own rows, `DistributedDataParallel` copies rank 0's weights to everyone, and `backward()` also averages the gradients. Only rank 0 prints and saves, because one copy of the model is enough. The loss it prints is that of its own rows.
 #
 # Does it end with the same model as one process would? Let's run the script here, with one process and then with two.
 

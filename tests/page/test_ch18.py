@@ -332,7 +332,7 @@ def test_orders_stand_in_a_table():
     assert "untrained 7.5" in html.text
     said = ch18.clipping_said(record)
     assert "at 6.0 bits per" in said and "costs 0.25 to 0.25 bits" in said
-    assert "the cost is -0.10 to +0.10 bits" in said
+    assert "the cost is −0.10 to +0.10 bits" in said
 
 
 def test_the_records_bear_out_what_the_page_blames():

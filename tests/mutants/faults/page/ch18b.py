@@ -5,9 +5,6 @@ FAULTS = {
     "hero": [
         ("shade = (0.12, 0.35)[rank]", "shade = 0.12", "two processes, one half"),
     ],
-    "speed_figure": [
-        ("one / two for", "two / one for", "rounds upside down"),
-    ],
     "gaps": [
         ("abs(a - b) / abs(a)", "(a - b) / a", "signs cancel"),
         ("abs(a - b) / abs(a)", "abs(a - b)", "not relative"),
