@@ -242,21 +242,18 @@ def reach_figure(length: int = 64, stride: int = 8) -> Html:
 # ---- three uses of the strided pattern ---------------------------------------------
 
 
-def uses(length: int, stride: int, *, paper: bool = False) -> dict[str, list[Tensor]]:
+def uses(length: int, stride: int) -> dict[str, list[Tensor]]:
     """Return the masks of three uses of strided attention, by name.
 
     Args:
         length: number t of positions.
         stride: l.
-        paper: whether the near step has the key at i − l as well, as in the paper.
 
     Returns:
         Of each use, a mask for each layer, or one for all: ``(t, t)``, or
         ``(1, 2, t, t)`` if the two heads differ.
     """
-    near, every = strided_patterns(stride)
-    near = local_pattern(stride + 1) if paper else near
-    a, b = (pattern.mask(length)[0, 0] for pattern in (near, every))
+    a, b = (pattern.mask(length)[0, 0] for pattern in strided_patterns(stride))
     return {
         "both in every head": [a | b],
         "one step per head": [torch.stack([a, b])[None]],

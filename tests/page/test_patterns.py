@@ -134,14 +134,13 @@ def test_the_figure_says_what_it_draws():
     pyplot.close("all")
 
 
-@pytest.mark.parametrize("paper", [True, False])
 @pytest.mark.parametrize(("t", "stride"), [(16, 4), (64, 8), (61, 8)])
-def test_all_three_uses_reach_everything_in_two_layers(t, stride, paper):
-    found = patterns.uses(t, stride, paper=paper)
+def test_all_three_uses_reach_everything_in_two_layers(t, stride):
+    found = patterns.uses(t, stride)
     assert [layers_to_reach(masks) for masks in found.values()] == [2, 2, 2]
     near, every = found["one step per layer"]
     assert layers_to_reach([every, near]) == 2  # the far step first
-    assert near[-1].sum() == stride + paper
+    assert near[-1].sum() == stride
     assert torch.equal(found["both in every head"][0], near | every)
     assert torch.equal(found["one step per head"][0][0, 1], every)
 

@@ -41,8 +41,6 @@ FAULTS = {
          "names at the wrong lines"),
     ],
     "uses": [
-        ("local_pattern(stride + 1) if paper", "local_pattern(stride) if paper",
-         "not the paper's"),
         ('"one step per layer": [a, b]',
          '"one step per layer": [a]',
          "one step alone"),
