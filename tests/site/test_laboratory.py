@@ -674,13 +674,18 @@ def changed(page) -> str:
     return page.locator(".lab-changed span").inner_text()
 
 
+def ends_with(page, end: str) -> None:
+    """Wait for the address: the browser tells of a new one a little later."""
+    page.wait_for_url(lambda url: url.endswith(end), timeout=5000)
+
+
 def test_the_address_opens_what_it_shares(visit):
     page = visit.page
     page.locator(".lab-decoder").get_by_role("button", name="÷ √k").click()
     switches(page)
     page.get_by_label("Layers").select_option("3")
     shared = "experiment=own&layers=3&scaled=false"
-    assert page.url.endswith(f"#{shared}")
+    ends_with(page, f"#{shared}")
     visit.open(f"{PAGE}#{shared}&rate=no&heads=7&foo=1")
     assert current(page) == "own"
     assert page.get_by_label("Layers").input_value() == "3"
@@ -692,7 +697,7 @@ def test_the_address_opens_what_it_shares(visit):
     said = page.get_by_role("alert").filter(has_text="In the address").inner_text()
     for wrong in ("Learning rate can’t be “no”", "Heads can’t be “7”", "“foo”"):
         assert wrong in said
-    assert page.url.endswith(f"#{shared}")  # what it couldn't use is gone
+    ends_with(page, f"#{shared}")  # what it couldn't use is gone
     visit.open(f"{PAGE}#experiment=banana")
     assert "There is no experiment “banana”" in page.get_by_role("alert").inner_text()
 
@@ -706,7 +711,7 @@ def test_the_address_keeps_the_seed_of_an_experiment(visit):
     button(page, "Skip the comparison").click()
     finished(page)
     button(page, "Another seed").click()
-    assert page.url.endswith("#experiment=mask&seed=2")
+    ends_with(page, "#experiment=mask&seed=2")
     button(page, "Stop").click()
     finished(page)
     assert changed(page) == "Switched: no causal mask, seed: 2."
@@ -727,7 +732,8 @@ def test_what_an_experiment_changes_is_said_and_own_switches_begin_anew(page):
     said = "and what experiment 9 has changed (learning rate: 0.2)."
     assert said in page.locator(".lab-question").inner_text()
     button(page, "Everything back on").click()
-    assert changed(page) == "" and page.url.endswith("#experiment=own")
+    assert changed(page) == ""
+    ends_with(page, "#experiment=own")
     assert "experiment 9" not in page.locator(".lab-question").inner_text()
     switches(page)
     assert page.get_by_role("textbox", name="Learning rate").input_value() == "0.005"
@@ -829,7 +835,7 @@ def test_any_word_can_be_trained_for(visit):
     assert word.input_value() == "hello" and current(page) == "own"
     said = "words: any, 3 to 8 letters, learning rate: 0.01 (which suits them)"
     assert changed(page) == f"Switched: {said}."
-    assert page.url.endswith("#experiment=own&words=any&rate=0.01&word=hello")
+    ends_with(page, "#experiment=own&words=any&rate=0.01&word=hello")
     page.locator(".lab-status", has_text="of at most 2000").wait_for()
     button(page, "Stop").click()
     visit.open(f"{PAGE}#experiment=own&words=any")
@@ -862,7 +868,7 @@ def test_the_address_keeps_a_word_of_ones_own(visit):
     page.get_by_label("A word of 8 letters, a to j").fill("cabbages")  # s isn’t known
     assert "word=" not in page.url
     page.get_by_label("A word of 8 letters, a to j").fill("cafebabe")
-    assert page.url.endswith("#experiment=whole&word=cafebabe")
+    ends_with(page, "#experiment=whole&word=cafebabe")
     visit.open(PAGE + page.url[page.url.index("#") :])
     page.locator(".lab-written", has_text="cafebabe → ").wait_for()
     visit.open(f"{PAGE}#experiment=whole&word=42")
@@ -1104,7 +1110,7 @@ def test_a_switch_that_is_put_back_leads_back_to_the_experiment(visit):
     assert page.get_by_label("hardly a word").is_visible()
     part.click()
     assert current(page) == "whole"
-    assert page.url.endswith("#experiment=whole")
+    ends_with(page, "#experiment=whole")
     assert page.get_by_label("everywhere at once").is_visible()
     assert page.locator(".lab-answer").is_visible()
 
@@ -1145,7 +1151,8 @@ def test_the_guess_comes_before_the_parts_by_keyboard(page):
 def test_experiments_are_chosen_by_keyboard_and_named(page):
     page.locator(".lab-steps :checked").focus()
     page.keyboard.press("ArrowRight")
-    assert current(page) == "mask" and page.url.endswith("#experiment=mask")
+    assert current(page) == "mask"
+    ends_with(page, "#experiment=mask")
     name = "2. Without the causal mask"
     assert page.get_by_role("radio", name=name, exact=True).is_checked()
     assert page.locator(".lab-title").inner_text() == name
