@@ -17,7 +17,6 @@ from torch.nn import functional as F
 from annotated.attention import masked_softmax, scaled_dot_product_attention
 from annotated.masks import causal_mask
 from annotated.page.ch14 import megabytes_saved
-from annotated.page.diagrams import NOTE, Drawing
 from annotated.page.frames import Html, Slider, Switch, explorer, static
 from annotated.page.notebook import show, show_table
 from annotated.page.pictures import Matrix, chain, number
@@ -27,7 +26,7 @@ from annotated.sparse import Pattern
 
 Record = Mapping[str, Any]
 
-BYTES = 4  #: of a number
+BYTES, HALF = 4, 2  #: of a number in float32, and in float16
 WAYS = ("written out", "tiled", "fused")
 
 
@@ -203,7 +202,7 @@ def multiplications(t: int, k: int) -> int:
 
 
 def trips(t: int, k: int, size: int | None = None) -> list[tuple[str, int, bool]]:
-    """Return what one head's forward pass moves between slow and fast memory, in order.
+    """Return what one head's forward pass moves between the memories, in order.
 
     Args:
         t: number of queries and keys.
@@ -212,9 +211,10 @@ def trips(t: int, k: int, size: int | None = None) -> list[tuple[str, int, bool]
             again.
 
     Returns:
-        Of each trip what travels, its bytes, and whether it goes into fast memory.
+        Of each trip what travels, its bytes in float16, and whether it goes into fast
+        memory.
     """
-    rows, matrix = BYTES * t * k, BYTES * t * t
+    rows, matrix = HALF * t * k, HALF * t * t
     if size is None:
         return [
             ("q, k", 2 * rows, True),
@@ -246,55 +246,29 @@ def megabytes(count: float) -> str:
     return f"{count / 1e6:,.{0 if count >= 1e7 else 1 if count >= 1e6 else 2}f}"
 
 
-def trips_picture(t: int, k: int, size: int) -> Html:
-    """Draw what travels between slow and fast memory, written out and in tiles.
+#: operations and bytes per second, as Dao (2023) and Dao et al. (2022) give them, and
+#: bytes of fast memory that the latter give for one of its 108 processors
+A100 = {
+    "operations per second": 312e12,
+    "bytes per second": 1.5e12,
+    "bytes": 192 * 1024,
+}
+TILES = (16, 32, 64, 128, 256)  #: sizes to choose from
+
+
+def tile_bytes(k: int, size: int) -> int:
+    """Return the bytes of fast memory that a tile needs.
+
+    Its queries, keys and values are float16, its scores and outputs float32.
 
     Args:
-        t: number of queries and keys.
         k: width of queries, keys and values.
-        size: of the tiles.
+        size: of the tile.
     """
-    drawing, top, said = Drawing(350, 386), 0, []
-    for name, used in (("written out", None), (f"in tiles of {size}", size)):
-        moved = megabytes(bytes_moved(t, k, used))
-        title = f"{name.capitalize()}: {moved} MB travel"
-        drawing.text(0, top + 14, title, anchor="start", bold=True)
-        lanes = trips(t, k, used)
-        height = max(27 * len(lanes) + 12, 96)
-        for left, place, color in ((1, "slow", "other"), (277, "fast", "this")):
-            drawing.frame(left, top + 24, 72, height, shade=0.15, color=color)
-            drawing.text(left + 36, top + 42, place, bold=True)
-            drawing.text(left + 36, top + 58, "memory")
-        stay = {"scores": 46, "weights": 46} if used is None else {"one tile": 14}
-        x, y = 37 if used is None else 313, top + 70
-        for word, side in stay.items():
-            drawing.cells(x - side / 2, y, [[True]], size=side, shade=0.5)
-            drawing.text(x, y + side + 14, word, size=NOTE)
-            y += side + 24
-        for i, (what, count, into) in enumerate(lanes):
-            y = top + 50 + 27 * i
-            ends = ((76, y), (274, y)) if into else ((274, y), (76, y))
-            drawing.arrow(*ends, width=1.2 + 4.3 * count / (BYTES * t * t))
-            words = f"{what}: {megabytes(count)} MB"
-            drawing.text(175, y - 6, words, size=NOTE)
-            said.append(f"{words} {'into fast memory' if into else 'back'}")
-        said.append(f"together {moved} MB ({name})")
-        top += height + 46
-    return drawing.figure(
-        alt="Two drawings of slow and fast memory, and of what travels between them. "
-        + "; ".join(said)
-        + ". In tiles, scores and weights stay in fast memory.",
-        caption=f"One head of width {k}, forward, {t:,} positions, no mask, "
-        "float32. The thicker the arrow, the more bytes. A tile's scores and weights "
-        "are made, used and dropped in fast memory.",
-    )
+    return size * (3 * HALF * k + BYTES * (k + size))
 
 
-#: operations and bytes per second, as Dao (2023) and Dao et al. (2022) give them
-A100 = {"operations per second": 312e12, "bytes per second": 1.5e12}
-
-
-def pace(t: int, k: int, size: int, speed: Record, number: int) -> list[float]:
+def pace(t: int, k: int, size: int, speed: Record) -> list[float]:
     """Return the milliseconds that products and trips take, each at full speed.
 
     Args:
@@ -302,14 +276,62 @@ def pace(t: int, k: int, size: int, speed: Record, number: int) -> list[float]:
         k: width of queries, keys and values.
         size: of the tiles.
         speed: operations and bytes per second.
-        number: bytes of one.
 
     Returns:
         Of the products, of the trips written out, and of those in tiles.
     """
-    moved = [bytes_moved(t, k, used) * number / BYTES for used in (None, size)]
+    moved = [bytes_moved(t, k, used) for used in (None, size)]
     work = 2 * multiplications(t, k) / speed["operations per second"]
     return [1e3 * s for s in (work, *(b / speed["bytes per second"] for b in moved))]
+
+
+def lanes(t: int, k: int, size: int | None = None) -> dict[str, Any]:
+    """Return what :func:`trips` has to show; ``t``, ``k`` and ``size`` are its own."""
+    return {
+        "MB": megabytes(bytes_moved(t, k, size)),
+        "trips": [
+            {"what": f"{what}: {megabytes(count)} MB", "bytes": count, "into": into}
+            for what, count, into in trips(t, k, size)
+        ],
+    }
+
+
+def trips_explorer(t: int, k: int) -> Html:
+    """Show what travels between slow and fast memory, and what a tile's size changes.
+
+    Args:
+        t: number of queries and keys.
+        k: width of queries, keys and values.
+    """
+    tiles, checks = {}, []
+    for size in TILES:
+        needs = tile_bytes(k, size)
+        values = {
+            "KB": needs / 1024,
+            "fits": needs <= A100["bytes"],
+            "ms": pace(t, k, size, A100),
+        }
+        tiles[f"{size}"] = values | lanes(t, k, size)
+        checks.append(({"size": size}, values))
+    return explorer(
+        static("tile_trips.js"),
+        {
+            "matrix": HALF * t * t,
+            "out": lanes(t, k),
+            "tiles": tiles,
+            "room": A100["bytes"] / 1024,
+        },
+        [Slider("size", "tile size", TILES, 256)],
+        label="What travels, by the size of the tiles",
+        checks=checks,
+        question="A tile of 256 is too large for an A100's fast memory. Which sizes "
+        "fit? And how small may a tile be before tiling saves no time?",
+        caption=f"One head of width {k}, forward, {t:,} positions, no mask, float16; "
+        "each tile of queries meets all keys in turn, with no cache on the way, and "
+        "needs room for its q, k and v, and in float32 for its scores and o. The "
+        "thicker the arrow, the more bytes. Times are for a whole A100 at full speed; "
+        "the fast memory is that of one of its 108 processors.",
+    )
 
 
 def gains(record: Record, steps: str) -> dict[int, float]:
@@ -495,8 +517,9 @@ def check_parts(record: Record) -> None:
     assert out["fresh memory"] > 2 * out["passes over scores"]
     assert loop["fresh memory"] < 0.3 * out["fresh memory"]
     assert loop["passes over scores"] > out["passes over scores"]
-    products, trips_out, tiled = pace(8192, 64, 128, A100, 2)
+    products, trips_out, tiled = pace(8192, 64, 128, A100)
     assert products < tiled < 2 * products and trips_out > 6 * products
+    assert tile_bytes(64, 128) <= A100["bytes"] < tile_bytes(64, 256)
     print(
         f"✓ around the products: {around(out):.1f}, {around(loop):.1f} and "
         f"{around(fused):.1f} s"

@@ -180,11 +180,11 @@ ch17b.check_record(record)
 # %% [markdown]
 # So what fusing removes is **nearly everything around the products**. What costs most there depends on the machine. A processor computes on what is in a small, fast memory (a CPU's *cache*, a GPU's on-chip *shared memory*, or SRAM), and fetches it from a large, slow one (a GPU's HBM). The whole matrix doesn't fit in fast memory, so if it's written out, or *materialised*, it travels: scores out and in, weights out and in. A tile stays:
 
-# %% Picture: what travels tags=["hide-input"]
-ch17b.trips_picture(8192, 64, size=256)
+# %% Try it: what travels tags=["hide-input"]
+ch17b.trips_explorer(8192, 64)
 
 # %% [markdown]
-# **On a GPU, the trips cost most.** In float16, an A100 could compute the picture's products in 0.055 <!-- exact: 0.055 = 4 * 8192**2 * 64 / 312e12 * 1000 --> ms. Written out, its trips take more than six times as long: with so few operations per byte (a low *arithmetic intensity*), it's *memory-bound*. In tiles of 128, which fit on the chip, the trips take less than twice as long as the products. That's why [Dao et al. (2022)](https://arxiv.org/abs/2205.14135) computed attention in tiles on GPUs. They named it **FlashAttention**, and report a GPT-2 that trains up to three times as fast as Hugging Face's. Our order of loops, the late division and the log-sum-exp are those of FlashAttention-2 ([Dao, 2023](https://arxiv.org/abs/2307.08691)), which reaches 50 to 73 % <!-- cited: 73 --> of an A100's peak. (The GPU's speeds are from these papers, too; we've measured no GPU.)
+# **On a GPU, the trips cost most.** In float16, an A100 could compute the picture's products in 0.055 <!-- exact: 0.055 = 4 * 8192**2 * 64 / 312e12 * 1000 --> ms. Written out, its trips take more than six times as long: with so few operations per byte (a low *arithmetic intensity*), it's *memory-bound*. In tiles of 128, which fit on the chip, the trips take less than twice as long as the products. That's why [Dao et al. (2022)](https://arxiv.org/abs/2205.14135) computed attention in tiles on GPUs. They named it **FlashAttention**, and report a GPT-2 that trains up to three times as fast as Hugging Face's. Our order of loops, the late division and the log-sum-exp are those of FlashAttention-2 ([Dao, 2023](https://arxiv.org/abs/2307.08691)), which reaches 50 to 73 % <!-- cited: 73 --> of an A100's peak. (The GPU's numbers are from these papers, too; we've measured no GPU.)
 
 # %% Table: CPU seconds at 8192 positions tags=["hide-input"]
 say(ch17b.bands_said(bands) + " " + ch17b.ways_said(record))

@@ -157,9 +157,9 @@ def test_the_explorer_is_checked_at_all_sizes():
 def test_work_and_bytes():
     assert ch17b.multiplications(8, 3) == 2 * 8 * 8 * 3
     # queries, keys and values in, output out; scores and weights out and in
-    assert ch17b.bytes_moved(8, 3) == 4 * (4 * 24 + 4 * 64)
-    assert ch17b.bytes_moved(8, 3, 8) == 4 * 4 * 24
-    assert ch17b.bytes_moved(8, 3, 3) == 4 * (2 * 24 + 3 * 2 * 24)
+    assert ch17b.bytes_moved(8, 3) == 2 * (4 * 24 + 4 * 64)
+    assert ch17b.bytes_moved(8, 3, 8) == 2 * 4 * 24
+    assert ch17b.bytes_moved(8, 3, 3) == 2 * (2 * 24 + 3 * 2 * 24)
 
 
 def test_trips():
@@ -173,36 +173,59 @@ def test_trips():
         ("v", True),
         ("o", False),
     ]
-    assert [count for _, count, _ in ch17b.trips(8, 3)][:2] == [2 * 96, 256]
+    assert [count for _, count, _ in ch17b.trips(8, 3)][:2] == [2 * 48, 128]
     assert ch17b.trips(8, 3, 3) == [
-        ("q", 96, True),
-        ("k, v, 3 times", 3 * 2 * 96, True),
-        ("o", 96, False),
+        ("q", 48, True),
+        ("k, v, 3 times", 3 * 2 * 48, True),
+        ("o", 48, False),
     ]
 
 
-def test_trips_are_drawn():
-    drawn = soup(ch17b.trips_picture(8192, 64, 256))
-    texts = [text.text for text in drawn.select("svg text")]
-    assert texts.count("scores: 268 MB") == texts.count("weights: 268 MB") == 2
-    assert "Written out: 1,082 MB travel" in texts
-    assert "In tiles of 256: 138 MB travel" in texts
-    assert "k, v, 32 times: 134 MB" in texts and "one tile" in texts
-    ways = []
-    for line in drawn.select("svg polyline"):
-        (a, _), (b, _) = (point.split(",") for point in line["points"].split())
-        ways.append((float(a) < float(b), float(line["stroke-width"])))
-    lanes = ch17b.trips(8192, 64) + ch17b.trips(8192, 64, 256)
-    assert [right for right, _ in ways] == [into for *_, into in lanes]
-    thick = [width for _, width in ways]
-    assert thick[1] == max(thick) > 1.5 * thick[8] > 2 * thick[0]
+def test_trips_are_said():
+    one = ch17b.lanes(8192, 64, 256)
+    assert one["MB"] == "69"
+    assert [trip["what"] for trip in one["trips"]] == [
+        "q: 1.0 MB",
+        "k, v, 32 times: 67 MB",
+        "o: 1.0 MB",
+    ]
+    assert [trip["into"] for trip in one["trips"]] == [True, True, False]
+    out = ch17b.lanes(8192, 64)
+    assert out["MB"] == "541" and out["trips"][1]["bytes"] == 2 * 8192**2
+
+
+def test_what_a_tile_needs():
+    # three times 5 · 3 numbers of two bytes; 5 · 3 and 5 · 5 of four
+    assert ch17b.tile_bytes(3, 5) == 3 * 15 * 2 + (15 + 25) * 4
+
+
+def test_the_size_of_tiles_is_explored():
+    shown = soup(ch17b.trips_explorer(8192, 64))
+    data, checks = (
+        json.loads(shown.select_one(f".annotated-explorer-{name}").text)
+        for name in ("data", "checks")
+    )
+    found = {one["state"]["size"]: one["values"] for one in checks}
+    assert [*found] == [16, 32, 64, 128, 256] and data["room"] == 192
+    slider = shown.select_one("[data-name=size]")  # as in the question
+    assert json.loads(slider["data-values"])[int(slider["value"])] == 256
+    assert [size for size, one in found.items() if not one["fits"]] == [256]
+    assert [one["KB"] for one in found.values()] == [11, 24, 56, 144, 416]
+    for size, one in found.items():
+        assert data["tiles"][f"{size}"] == one | ch17b.lanes(8192, 64, size)
+        moved = [ch17b.bytes_moved(8192, 64, used) for used in (None, size)]
+        wanted = [4 * 64 * 8192**2 / 312e9, *(count / 1.5e9 for count in moved)]
+        assert one["ms"] == pytest.approx(wanted)
+        # at 32, tiling saves nothing; at 64, half
+        assert one["ms"][2] / one["ms"][1] == pytest.approx(32 / size, rel=0.03)
+    assert data["out"] == ch17b.lanes(8192, 64) and data["matrix"] == 2 * 8192**2
 
 
 def test_what_takes_longer():
     speed = {"operations per second": 1e3, "bytes per second": 1e2}
-    found = ch17b.pace(8, 3, 4, speed, 2)
+    found = ch17b.pace(8, 3, 4, speed)
     moved = [ch17b.bytes_moved(8, 3), ch17b.bytes_moved(8, 3, 4)]
-    assert found == pytest.approx([2 * 384, *(10 * count / 2 for count in moved)])
+    assert found == pytest.approx([2 * 384, *(10 * count for count in moved)])
 
 
 def fastest(steps, size):
@@ -378,6 +401,13 @@ def test_other_parts_are_refused(capsys):
                 run.update(changes)
         with pytest.raises(AssertionError):
             ch17b.check_parts(record)
+
+
+@pytest.mark.parametrize("room", [143, 416])
+def test_tiles_of_128_are_the_largest_that_fit(monkeypatch, room):
+    monkeypatch.setitem(ch17b.A100, "bytes", room * 1024)
+    with pytest.raises(AssertionError):
+        ch17b.check_parts(simple_parts())
 
 
 @pytest.fixture(scope="module")

@@ -41,7 +41,7 @@ FAULTS = {
         ("2 * t * t * k", "t * t * k", "one product"),
     ],
     "trips": [
-        ("BYTES * t * t", "t * t", "numbers, not bytes"),
+        ("HALF * t * t", "t * t", "numbers, not bytes"),
         ("(\"scores\", matrix, True)", "(\"scores\", matrix, False)",
          "scores never come back"),
         ("ceil(t / size)", "(t // size)", "the last tile is free"),
@@ -53,16 +53,24 @@ FAULTS = {
     "megabytes": [
         ("count >= 1e7", "count >= 1e9", "too many digits"),
     ],
-    "trips_picture": [
-        ("bytes_moved(t, k, used)", "bytes_moved(t, k)", "tiles move as much"),
-        ("if into else ((274, y), (76, y))", "if not into else ((274, y), (76, y))",
-         "arrows turned round"),
-        ("4.3 * count", "4.3 * 0", "all arrows alike"),
+    "tile_bytes": [
+        ("3 * HALF", "2 * HALF", "no values"),
+        ("(k + size)", "k", "no scores"),
+        ("BYTES *", "HALF *", "scores in half precision"),
     ],
     "pace": [
         ("2 * multiplications", "multiplications", "no additions"),
-        ("number / BYTES", "1", "always float32"),
         ("(None, size)", "(size, None)", "exchanged"),
+    ],
+    "lanes": [
+        ("(bytes_moved(t, k, size))", "(bytes_moved(t, k))", "always written out"),
+        ("\"into\": into", "\"into\": True", "nothing comes back"),
+    ],
+    "trips_explorer": [
+        ("needs / 1024", "needs / 1000", "another KB"),
+        ("needs <= A100", "needs > A100", "turned over"),
+        ("lanes(t, k, size)", "lanes(t, k, 256)", "the slider moves nothing"),
+        ("TILES, 256)", "TILES, 128)", "gives the answer away"),
     ],
     "gains": [
         ("min(run", "max(run", "the slowest"),
@@ -115,6 +123,9 @@ FAULTS = {
          "the loop saves none"),
         ("loop[\"passes over scores\"] > out[\"passes over scores\"]", "True",
          "the loop's passes are cheap"),
+        ("tile_bytes(64, 128) <= A100[\"bytes\"]", "0 < A100[\"bytes\"]",
+         "128 need not fit"),
+        ("< tile_bytes(64, 256)", "", "256 may fit"),
     ],
     "check_record": [
         ("< 4.5", "> 0", "any growth upwards"),
