@@ -4,7 +4,7 @@
 const { fixed, range } = numbers;
 const tile = data.tiles[state.size], [products, out, tiled] = tile.ms;
 
-const wide = Math.min(view.width() - 1, 690), phone = wide < 600;
+const wide = Math.min(view.width() - 1, 690), phone = wide < 620;
 const across = Math.min(wide, 350), below = 386; // of the drawing; the bars stand beside it, or below
 const svg = view.svg(wide, phone ? below + 170 : below, [["written out", data.out], [`in tiles of ${state.size}`, tile]]
   .map(([name, { MB, trips }]) => `${name}: ${trips.map(({ what, into }) => `${what} ${into ? "into fast memory" : "back"}`).join(", ")}, together ${MB} MB`)
