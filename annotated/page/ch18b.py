@@ -1,4 +1,4 @@
-"""Page 18b, several processes: its drawings, its tables and its explorer.
+"""Page 18b, several processes: its drawings, its table and its explorers.
 
 Letters: n processes, P parameters (``book/notation.md``).
 """
@@ -13,13 +13,14 @@ import torch
 
 from annotated import require
 from annotated.checkpoints import DamagedError, load_checkpoint
-from annotated.page.diagrams import Drawing
+from annotated.page.diagrams import NOTE, Drawing
 from annotated.page.frames import Choice, Html, Slider, explorer, static
 from annotated.page.notebook import show, show_table
 from annotated.page.plots import THIS
 from annotated.page.svg import COLOURS
 
 BYTES = {"weights": 4, "gradients": 4, "Adam's averages": 8}  #: for each parameter
+CARD = 80  #: gigabytes of a large GPU, as in chapter 18's calculator
 MODES = {  # of ZeRO, and what each of them divides by n
     "DDP": (),
     "ZeRO-1": ("Adam's averages",),
@@ -59,6 +60,66 @@ def hero() -> Html:
         "gradient, and both take the same step.",
         caption="One training step. Both processes work at the same time, each on half "
         "of the rows. Only for the all-reduce do they need each other.",
+    )
+
+
+def sends(n: int, compute: int, send: int, *, wait: bool) -> list[int]:
+    """Return when the gradient of each of ``n`` layers goes onto the wire.
+
+    Args:
+        n: layers, each of which fills a bucket in the backward pass.
+        compute: time that a layer's backward pass takes.
+        send: time that a bucket is on the wire.
+        wait: for the end of the backward pass.
+    """
+    starts: list[int] = []
+    for layer in range(1, n + 1):
+        ready = (n if wait else layer) * compute
+        starts.append(max(ready, starts[-1] + send) if starts else ready)
+    return starts
+
+
+def buckets() -> Html:
+    """Draw a step whose buckets wait for the backward pass, and one whose don't."""
+    drawing, left, layers, compute, send, update = Drawing(358, 234), 60, 4, 36, 26, 46
+    last = {True: 0, False: 0}
+    titles = {
+        True: "All buckets sent at the end",
+        False: "Each bucket sent as soon as it's full",
+    }
+    for top, (wait, title) in zip((0, 114), titles.items(), strict=True):
+        above, below = top + 24, top + 58
+        drawing.text(0, top + 14, title, anchor="start", bold=True)
+        for y, words in ((above, "compute"), (below, "wire")):
+            drawing.text(0, y + 18, words, anchor="start")
+        starts = sends(layers, compute, send, wait=wait)
+        last[wait] = starts[-1] + send
+        for i, start in enumerate(starts):
+            name, hidden = f"{layers - i}", start < layers * compute
+            drawing.frame(left + compute * i, above, compute, 26, shade=0.12)
+            drawing.text(left + compute * (i + 0.5), above + 18, name)
+            shade = 0.12 if hidden else 0.5
+            drawing.frame(left + start, below, send, 26, shade=shade)
+            drawing.text(left + start + send / 2, below + 18, name, bold=not hidden)
+        drawing.frame(left + last[wait], above, update, 26)
+        drawing.text(left + last[wait] + update / 2, above + 18, "update", size=NOTE)
+    early, late = (left + last[wait] + update for wait in (False, True))
+    drawing.line((late, 20), (late, 198), width=1)
+    drawing.line((early, 134), (early, 198), width=1)
+    drawing.arrow((late, 188), (early, 188))
+    drawing.text((early + late) / 2, 182, "time saved")
+    end = left + last[False] - send / 2
+    drawing.arrow((end, 216), (end, 200))
+    words = "can't be hidden: nothing is left to compute"
+    drawing.text(356, 230, words, anchor="end")
+    return drawing.figure(
+        alt="Two schedules of a step with four layers. Above, all four buckets go onto "
+        "the wire after the backward pass, and the update waits for them. Below, each "
+        "goes as soon as its layer is through, so three are sent while earlier layers "
+        "compute, only the bucket of layer 1 comes after, and the update is earlier.",
+        caption="A schematic, not measured: each layer, from 4 to 1, takes equally "
+        "long in the backward pass, and its gradient fills a bucket. Time runs to the "
+        "right. Dark buckets are on the wire while nothing is computed.",
     )
 
 
@@ -122,30 +183,6 @@ def held(n: int) -> dict[str, dict[str, float]]:
     }
 
 
-def held_table(parameters: int, counts: Sequence[int] = (1, 2, 8, 64)) -> Html:
-    """Show what each process holds, by mode and number of processes.
-
-    Args:
-        parameters: of the model.
-        counts: numbers of processes.
-    """
-    rows = [
-        (
-            mode,
-            ", ".join(split) or "nothing",
-            *(f"{sum(held(n)[mode].values()) * parameters / 1e9:,.1f}" for n in counts),
-        )
-        for mode, split in MODES.items()
-    ]
-    return show_table(
-        ("", "divided", *(f"n = {n}" for n in counts)),
-        rows,
-        caption=f"Gigabytes that each process holds for {parameters / 1e9:g} billion "
-        "parameters: 4 bytes for each weight, 4 for its gradient, 8 for Adam's two "
-        "averages. Activations come on top.",
-    )
-
-
 def order_table(orders: Mapping[str, Sequence[Sequence[int]]]) -> Html:
     """Show which rows the first process reads, epoch by epoch.
 
@@ -201,7 +238,7 @@ def flips(path: Path, model: torch.nn.Module, count: int = 60) -> tuple[int, int
     return seen[0], seen[1], seen[2]
 
 
-# ---- the explorer ------------------------------------------------------------------
+# ---- the explorers -----------------------------------------------------------------
 
 
 def ring(numbers: Sequence[Sequence[int]]) -> list[list[list[int]]]:
@@ -257,6 +294,37 @@ def ring_explorer() -> Html:
         "there are processes; here, a piece is one number. In each step, every process "
         "sends one piece to the next one below, and the last to the first. The darker, "
         "the more processes are in a sum; a thick frame has all of them.",
+    )
+
+
+def holds_explorer(billions: int = 7) -> Html:
+    """Show what each process holds, by stage of ZeRO and number of processes.
+
+    Args:
+        billions: of parameters.
+    """
+    checks = []
+    for n in (1, 4, 8, 64):
+        for mode, parts in held(n).items():
+            values = {what: size * billions for what, size in parts.items()}
+            least = sum(0 if what in MODES[mode] else values[what] for what in values)
+            values |= {"total": sum(values.values()), "least": least}
+            checks.append(({"stage": mode, "processes": n}, values))
+    return explorer(
+        static("who_holds.js"),
+        {"billions": billions, "bytes": BYTES, "modes": MODES, "card": CARD},
+        [
+            Choice("stage", "stage", [*MODES], "ZeRO-1"),
+            Slider("processes", "processes", [2**i for i in range(7)], 4),
+        ],
+        label="Who holds what",
+        checks=checks,
+        question=f"With four processes, all three stages stay below {CARD}\u00a0GB. Do "
+        "they with two? And if each GPU has only 24\u00a0GB, which stage do you need, "
+        "and how many processes?",
+        caption=f"Training {billions} billion parameters: 4 bytes for each weight, 4 "
+        "for its gradient, 8 for Adam's two averages. Activations come on top. Each "
+        "row is a process, and what it holds is filled.",
     )
 
 

@@ -166,7 +166,13 @@ print(
 # %% [markdown]
 # With few rows per process, you save little work, while the exchange and the update of the weights take as long as with many.
 #
-# In larger models, DDP hides part of the exchange. It packs gradients into *buckets* and sends each bucket as soon as it's full, while the backward pass goes on to earlier layers. (The model here fits into one bucket, so the figure shows nothing of this.) And if you accumulate gradients over several small batches, only the last of them needs an exchange:
+# In larger models, DDP packs gradients into *buckets*, and so hides part of the exchange behind the backward pass:
+
+# %% Picture: buckets on the wire while layers compute tags=["hide-input"]
+ch18b.buckets()
+
+# %% [markdown]
+# (The model here fits into one bucket, so the measured figure shows nothing of this.) And if you accumulate gradients over several small batches, only the last of them needs an exchange:
 #
 # ```python
 # with model.no_sync():  # keeps its gradient to itself
@@ -328,8 +334,8 @@ print("✓ resumed from the one before")
 #
 # And what if the model is too large for one GPU? DDP doesn't help, because every process holds the *whole* model, its gradient, and Adam's two averages. **ZeRO** gives each number one owner instead ([Rajbhandari et al., 2020](https://arxiv.org/abs/1910.02054)). Its three stages divide more and more:
 
-# %% Table: who holds what tags=["hide-input"]
-ch18b.held_table(7_000_000_000)
+# %% Try it: who holds what tags=["hide-input"]
+ch18b.holds_explorer()
 
 # %% [markdown]
 # In stage 1, each process updates its own part of the weights, and an all-gather sends it to the others. Adam gives the same result, because it treats each number by itself.

@@ -47,6 +47,40 @@ def test_two_halves_of_one_batch_and_one_exchange():
     assert shades.count("0.12") == shades.count("0.35") == 2, "rows and their process"
 
 
+def test_a_bucket_goes_when_its_layer_is_through_and_the_wire_is_free():
+    assert ch18b.sends(3, 10, 4, wait=False) == [10, 20, 30]
+    assert ch18b.sends(3, 10, 15, wait=False) == [10, 25, 40]
+    assert ch18b.sends(3, 10, 4, wait=True) == [30, 34, 38]
+
+
+def test_only_the_last_bucket_is_waited_for():
+    """Lanes from above: compute and wire of one that waits, and of the other."""
+    drawn = soup(ch18b.buckets())
+    lanes = {}
+    for one in drawn.select("svg rect"):
+        places = [float(one.get(name)) for name in ("x", "y", "width")]
+        lanes.setdefault(places[1], []).append((places[0], places[0] + places[2]))
+    waiting, late, eager, early = (lanes[y] for y in sorted(lanes))
+    assert [*map(len, (waiting, late, eager, early))] == [5, 4, 5, 4]
+    for compute, wire in ((waiting, late), (eager, early)):
+        for before, after in (*pairwise(compute[:4]), *pairwise(wire)):
+            assert before[1] <= after[0], "one thing at a time in a lane"
+        assert compute[4][0] == wire[-1][1], "the update waits for the last bucket"
+    assert late[0][0] == waiting[3][1], "all are sent after the backward pass"
+    for layer, bucket in zip(eager, early, strict=False):
+        assert bucket[0] == layer[1], "each is sent when its layer is through"
+    saved = waiting[4][1] - eager[4][1]
+    size = early[0][1] - early[0][0]
+    assert saved == 3 * size
+    dark = [one for one in drawn.select("svg rect") if one.get("fill-opacity") == "0.5"]
+    assert len(dark) == 4 + 1
+    bold = [one.text for one in drawn.select("svg text[font-weight]")]
+    assert bold[1:5] == ["4", "3", "2", "1"] and bold[6:] == ["1"]
+    names = [one.text for one in drawn.select("svg text")]
+    assert "time saved" in names and any("can't be hidden" in one for one in names)
+    assert "schematic, not measured" in drawn.select_one("figcaption").text
+
+
 def test_gains_are_drawn_by_batch(monkeypatch):
     figures, said = [], []
 
@@ -80,11 +114,6 @@ def test_bytes_of_a_ring():
 def test_what_each_process_holds():
     found = {mode: sum(parts.values()) for mode, parts in ch18b.held(4).items()}
     assert found == {"DDP": 16, "ZeRO-1": 10, "ZeRO-2": 7, "ZeRO-3, FSDP": 4}
-    rows = cells(ch18b.held_table(2_000_000_000, (1, 4)))
-    assert rows[0] == ["", "divided", "n = 1", "n = 4"]
-    assert rows[1] == ["DDP", "nothing", "32.0", "32.0"]
-    assert rows[2] == ["ZeRO-1", "Adam's averages", "32.0", "20.0"]
-    assert [row[3] for row in rows[3:]] == ["14.0", "8.0"]
 
 
 def test_rows_by_epoch():
@@ -159,6 +188,40 @@ def test_the_explorer_is_checked_where_it_matters():
     assert made["4", 3]["complete"] == 4
     assert made["4", 6]["complete"] == 16 and made["4", 6]["sent"] == 1.5
     assert drawn is not None
+
+
+def gigabytes(n):
+    return {mode: 7 * sum(parts.values()) for mode, parts in ch18b.held(n).items()}
+
+
+def test_who_holds_what_is_checked_in_every_stage():
+    html = ch18b.holds_explorer(2)
+    checks = json.loads(soup(html).select_one(".annotated-explorer-checks").text)
+    made = {
+        (one["state"]["stage"], one["state"]["processes"]): one["values"]
+        for one in checks
+    }
+    assert {*made} == {(mode, n) for mode in ch18b.MODES for n in (1, 4, 8, 64)}
+    parts = ["weights", "gradients", "Adam's averages"]
+    found = {mode: [made[mode, 4][part] for part in parts] for mode in ch18b.MODES}
+    assert found["DDP"] == [8, 8, 16] and found["ZeRO-1"] == [8, 8, 4]
+    assert found["ZeRO-2"] == [8, 2, 4] and found["ZeRO-3, FSDP"] == [2, 2, 4]
+    assert [made[mode, 4]["total"] for mode in found] == [32, 20, 14, 8]
+    assert [made[mode, 64]["least"] for mode in found] == [32, 16, 8, 0]
+
+
+def test_its_question_has_an_answer():
+    """With four all three stages stay below 80, with two not; 24 takes the third."""
+    question = soup(ch18b.holds_explorer()).select_one(".annotated-question").text
+    assert "below 80\u00a0GB" in question and "24\u00a0GB" in question
+    _, *stages = gigabytes(4).values()
+    assert max(stages) < ch18b.CARD
+    _, *stages = gigabytes(2).values()
+    assert [size < ch18b.CARD for size in stages] == [False, True, True]
+    enough = {
+        n: [m for m, size in gigabytes(n).items() if size < 24] for n in (4, 8, 64)
+    }
+    assert enough == {4: [], 8: ["ZeRO-3, FSDP"], 64: ["ZeRO-3, FSDP"]}
 
 
 # ---- what is said --------------------------------------------------------------

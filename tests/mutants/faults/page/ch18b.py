@@ -5,6 +5,19 @@ FAULTS = {
     "hero": [
         ("shade = (0.12, 0.35)[rank]", "shade = 0.12", "two processes, one half"),
     ],
+    "sends": [
+        ("(n if wait else layer)", "layer", "nobody waits"),
+        ("(n if wait else layer)", "(layer if wait else n)", "the other way round"),
+        ("max(ready, starts[-1] + send)", "ready", "two buckets at once on the wire"),
+    ],
+    "buckets": [
+        ("start < layers * compute", "start <= layers * compute",
+         "the last one looks hidden"),
+        ("= starts[-1] + send", "= starts[-1]", "an update before its gradient"),
+        ("sends(layers, compute, send, wait=wait)",
+         "sends(layers, compute, send, wait=True)", "no time is saved"),
+        ('f"{layers - i}"', 'f"{i + 1}"', "a backward pass that begins at the first"),
+    ],
     "gaps": [
         ("abs(a - b) / abs(a)", "(a - b) / a", "signs cancel"),
         ("abs(a - b) / abs(a)", "abs(a - b)", "not relative"),
@@ -15,9 +28,6 @@ FAULTS = {
     ],
     "held": [
         ("size / n if what in split else size", "size / n", "everything divided"),
-    ],
-    "held_table": [
-        ("* parameters / 1e9:,.1f}", "/ n * parameters / 1e9:,.1f}", "divided twice"),
     ],
     "flips": [
         ("        seen[2] += not all", "        seen[2] += 0 * all",
@@ -31,6 +41,11 @@ FAULTS = {
     ],
     "ring_explorer": [
         ('"sent": step / n', '"sent": step', "pieces, not gradients"),
+    ],
+    "holds_explorer": [
+        ("0 if what in MODES[mode] else values[what]", "values[what]",
+         "the least is what there is"),
+        ("size * billions for", "size * billions / n for", "divided twice"),
     ],
     "gains": [
         ('min(row["one, wall"]) / min(row["two, wall"])',
