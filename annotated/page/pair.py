@@ -106,7 +106,7 @@ def experiments() -> dict[str, Any]:
     torch.set_num_threads(1)
     distributed.init_process_group("gloo", timeout=timedelta(seconds=60))
     found = averaged() | accumulated() | {"joined": joined()}
-    found |= {"checkpointed": checkpointed(), "waits": waits()}
+    found |= {"checkpointed": checkpointed(), "unused": unused(), "waits": waits()}
     distributed.destroy_process_group()
     return found
 
@@ -238,6 +238,33 @@ class UsedTwice(nn.Module):
         for _ in range(2):
             x = checkpoint(self.layer, x, use_reentrant=self.reentrant)
         return x
+
+
+class HalfUsed(nn.Module):
+    """A layer that is used, and one that isn't."""
+
+    def __init__(self):
+        super().__init__()
+        self.used, self.unused = nn.Linear(1, 1), nn.Linear(1, 1)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Return ``x``, ``(…, 1)``, after the first."""
+        return self.used(x)
+
+
+def unused() -> dict[str, Any]:
+    """Return DDP's names of weights, and in which step it stops if some aren't used."""
+    found: dict[str, Any] = {}
+    for name, find in (("by default", False), ("find_unused_parameters", True)):
+        model = DistributedDataParallel(HalfUsed(), find_unused_parameters=find)
+        found["names"], found[name] = list(model.state_dict()), None
+        for step in (1, 2):
+            try:
+                model(torch.ones(1, 1)).sum().backward()
+            except RuntimeError as error:
+                assert "Expected to have finished reduction" in str(error), error
+                found[name] = step
+    return found
 
 
 def waits() -> str:

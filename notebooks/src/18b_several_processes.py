@@ -370,7 +370,14 @@ check_close("Adam, four owners", shared, alone, 1e-6)
 # **The same seed everywhere.** It keeps shuffles of your own in step, but it also gives all processes the same dropout masks. So in a model with dropout, seed each process by its rank.
 #
 # **Names and unused parameters.** In `ddp.state_dict()`, every name begins with `module.`, so save `model.state_dict()`. If a step doesn't use some of the parameters, DDP stops with an error in the next one, unless you pass `find_unused_parameters=True`.
-#
+
+# %% Proof: names, and weights that a step leaves out tags=["hide-input", "proof"]
+assert all(name.startswith("module.") for name in found["unused"]["names"])
+assert found["unused"]["by default"] == 2  # in the next step
+assert found["unused"]["find_unused_parameters"] is None
+print("✓ module. in front; the second step fails, with the option none does")
+
+# %% [markdown]
 # **Checkpointing inside DDP** ([chapter 18](18_large_models.ipynb)). With `use_reentrant=True`, the gradient of a layer that's used twice comes in two parts, and DDP exchanges it after the first. Often you get an error ([pytorch#24005](https://github.com/pytorch/pytorch/issues/24005)), but sometimes none ([#109191](https://github.com/pytorch/pytorch/issues/109191)), and the processes end with different gradients:
 
 # %%

@@ -38,6 +38,12 @@ def test_copies_drift_apart_behind_a_reentrant_checkpoint(found):
     assert one == other
 
 
+def test_weights_that_a_step_does_not_use(found):
+    assert all(name.startswith("module.") for name in found["unused"]["names"])
+    assert found["unused"]["by default"] == 2  # the step after
+    assert found["unused"]["find_unused_parameters"] is None
+
+
 def test_without_processes_the_record_speaks(monkeypatch, capsys):
     def refused(*_):
         raise RuntimeError("no network")
@@ -59,6 +65,12 @@ def test_the_script_ends_alike_in_one_process_and_in_two(capfd):
         ], "rank 0 alone prints"
     assert one["prints"] != two["prints"], "rank 0 has other rows"
     assert "epoch" not in capfd.readouterr().out, "the page prints it, in its place"
+
+
+def test_weights_that_a_step_does_not_use(found):
+    assert all(name.startswith("module.") for name in found["unused"]["names"])
+    assert found["unused"]["by default"] == 2  # the step after
+    assert found["unused"]["find_unused_parameters"] is None
 
 
 def test_without_processes_the_record_speaks_of_the_script(monkeypatch, capsys):

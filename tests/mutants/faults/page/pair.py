@@ -30,6 +30,13 @@ FAULTS = {
     "experiments": [
         ('"waits": waits()', '"waits": ""', "nobody waits"),
     ],
+    "unused": [
+        ("find_unused_parameters=find", "find_unused_parameters=True",
+         "always looks for them"),
+    ],
+    "HalfUsed": [
+        ("return self.used(x)", "return self.unused(self.used(x))", "both are used"),
+    ],
     "small_model": [
         ("nn.init.zeros_", "nn.init.ones_", "it doesn't start at 0"),
     ],
