@@ -67,12 +67,6 @@ def test_the_script_ends_alike_in_one_process_and_in_two(capfd):
     assert "epoch" not in capfd.readouterr().out, "the page prints it, in its place"
 
 
-def test_weights_that_a_step_does_not_use(found):
-    assert all(name.startswith("module.") for name in found["unused"]["names"])
-    assert found["unused"]["by default"] == 2  # the step after
-    assert found["unused"]["find_unused_parameters"] is None
-
-
 def test_without_processes_the_record_speaks_of_the_script(monkeypatch, capsys):
     def refused(*_, **__):
         raise OSError("no network")
