@@ -3,7 +3,11 @@
 import torch
 
 from annotated.checks import Function, exercise, faults
-from annotated.checks.material import without_table, without_table_or_loop
+from annotated.checks.material import (
+    forgetting,
+    without_table,
+    without_table_or_loop,
+)
 
 # ---- a window and the first tokens -------------------------------------------
 
@@ -194,10 +198,11 @@ def _(draw, low, high, *rules):
 
 
 def not_a_number(result, *arguments):
-    if isinstance(result, torch.Tensor) and not result.isfinite().all():
+    results = result if isinstance(result, list | tuple) else [result]
+    if not all(one.isfinite().all() for one in results):
         return (
             "not a number: −∞ − (−∞), 0 / 0, or e to a large number? Look at a query "
-            "that has seen nobody yet, and at large scores"
+            "that has seen nobody yet, and at large scores, hidden ones, too"
         )
 
 
@@ -294,6 +299,189 @@ def _(draw):
     v = torch.tensor(draw.shuffled([[10.0], [20.0], [30.0]]))
     k = torch.tensor([[3.0], [1.0], [1.0]]).log()
     return torch.ones(1, 1), k, v, Function(ALL, "i, j"), 1
+
+
+# ---- join the parts ----------------------------------------------------------
+
+
+def not_joined(result, outputs, lses):
+    if isinstance(result, torch.Tensor):
+        return "two tensors are asked for: the output, and the joined log-sum-exp"
+    output, lse = result
+    if not output.isfinite().all() or not (lse < torch.inf).all():
+        return "not a number: −∞ − (−∞), 0 / 0, or e to a large log-sum-exp?"
+    if lse[(lses == -torch.inf).all(dim=0)].isfinite().any():
+        return "nobody saw a key: a finite log-sum-exp, 0 say, counts when joined again"
+
+
+@exercise(
+    "ch17-join",
+    "expected the average of the outputs, each weighted by e^lse, and the logarithm of "
+    "the sum of all e^lse; zeros and −∞ where nobody saw a key",
+    symptoms=not_joined,
+    tolerance=1e-4,
+)
+def join(outputs, lses):
+    lse = lses.logsumexp(dim=0)
+    shares = (lses - lse).exp().nan_to_num()
+    return (shares[..., None] * outputs).sum(dim=0), lse
+
+
+join.instead("""
+(lses - lse).exp().nan_to_num()
+    torch.full_like(lses, 1 / len(lses))  # every part counts the same: weigh by e^lse
+    (lses > -torch.inf) / (lses > -torch.inf).sum(dim=0).clamp(min=1)
+        # every part that saw a key counts the same: weigh by e^lse
+    (lses == lses.amax(dim=0)).to(lses)  # the part that counts most isn't the only one
+    lses.nan_to_num(neginf=0.0)  # lse is a logarithm: a part counts by e^lse
+    (lses - lses.amax(dim=0)).exp().nan_to_num()
+        # the output isn't divided by the sum of what the parts count
+sum(dim=0), lse
+    sum(dim=0), lse - lses.amax(dim=0).nan_to_num(neginf=0.0)
+        # the joined log-sum-exp lacks what was subtracted before the exponential
+    sum(dim=0), lse.exp()  # the joined log-sum-exp is a logarithm; yours is the sum
+    sum(dim=0), lses.amax(dim=0)  # the largest log-sum-exp isn't that of all keys
+    sum(dim=0), lses.sum(dim=0)  # the sums of weights add up, their logarithms don't
+    sum(dim=0), lses.mean(dim=0)  # a mean of log-sum-exps isn't that of all keys
+    sum(dim=0), torch.where(lse > -torch.inf, shares * lses.clamp(min=-1e30), lses).sum(
+        dim=0)  # the log-sum-exp isn't averaged: it grows with each part
+lses.logsumexp(dim=0) -> (lses - lses.max()).exp().sum(dim=0).log() + lses.max()
+nan_to_num() -> nan_to_num(posinf=0.0)  # with one maximum for all queries, those whose
+        log-sum-exps are far below it get lost
+""")
+
+
+@join.each("""
+the example, a worker that saw nothing included -> 0, 1, "example"
+every axis of another length -> 0, 1, "all"
+one worker alone: nothing changes -> 0, 1, "one"
+log-sum-exps in the hundreds -> 400, 1, "all"
+in the hundreds for one query, far below zero for the next -> 400, -1, "all"
+some workers saw no key for some queries -> 0, 1, "some"
+nobody saw a key for one of the queries -> 400, 1, "nobody"
+""")
+def _(draw, mean, sign, seen):
+    if seen == "example":
+        parts = draw.shuffled([[12.0, 2.0], [30.0, 4.0], [0.0, 0.0]])
+        return torch.tensor(parts)[:, None, :1], torch.tensor(parts)[:, 1:].log()
+    n, t, v = draw.sizes(3, low=3, high=7)
+    n = 1 if seen == "one" else n
+    lses = mean * sign ** torch.arange(t) + 2 * draw.normal(n, t)
+    if seen in ("some", "nobody"):
+        lses = lses.masked_fill(~draw.mask(t, n).mT, -torch.inf)
+    if seen == "nobody":
+        lses[:, draw.integer(0, t - 1)] = -torch.inf
+    return draw.normal(n, t, v) * (lses > -torch.inf)[..., None], lses
+
+
+# ---- backward, block by block ------------------------------------------------
+
+
+@exercise(
+    "ch17-backward",
+    "expected the gradients of q, k and v, from weights e^(score − lse), added up over "
+    "all blocks",
+    symptoms=not_a_number,
+    tolerance=3e-4,
+    through=forgetting,
+    broken={
+        "table": "your tensors hold far more at once than the arguments and a block's "
+        "scores: do you compute all pairs together, or keep something of each block?",
+        "autograd": "a tensor of yours requires a gradient: autograd has to stay off "
+        "here, since the gradients are for you to compute",
+    },
+)
+def attention_backward(q, k, v, output, lse, upstream, allowed, block):
+    i, factor = torch.arange(len(q))[:, None], q.shape[1] ** -0.5
+    dq, dk, dv = (torch.zeros_like(x) for x in (q, k, v))
+    shift = lse.masked_fill(lse == -torch.inf, 0.0)[:, None]
+    mean = (upstream * output).sum(dim=1, keepdim=True)
+    for start in range(0, len(k), block):
+        j = torch.arange(start, min(start + block, len(k)))
+        scores = factor * (q @ k[j].mT)
+        scores = scores.masked_fill(~allowed(i, j), -torch.inf)
+        weights = (scores - shift).exp()
+        dp = upstream @ v[j].mT
+        dz = factor * weights * (dp - mean)
+        dq += dz @ k[j]
+        dk[j], dv[j] = dz.mT @ q, weights.mT @ upstream
+    return dq, dk, dv
+
+
+attention_backward.instead("""
+(scores - shift).exp()
+    scores.softmax(dim=1).nan_to_num()  # each block's softmax sums to 1, but it's the
+        whole row whose weights do
+    scores.exp()  # e^score isn't a weight yet: it isn't divided by the row's sum
+dp - mean
+    dp  # from each dp, its row's average is subtracted
+    dp - (weights * dp).sum(dim=1, keepdim=True)  # a row has keys in other blocks, too
+.sum(dim=1, keepdim=True) -> .mean(dim=1, keepdim=True)
+        # a product of two vectors is a sum over the width; you average
+factor * weights * (dp - mean)
+    weights * (dp - mean)  # what flows back through the scores is divided by √k, too
+    factor * (weights * dp - mean)  # a row's sum is multiplied by the weight, too
+    factor * (dp - mean)  # in dz, the weight is missing
+    factor * weights * (1 - weights) * dp  # a score changes a row's other weights, too
+scores = factor * (q @ k[j].mT) -> scores = q @ k[j].mT
+        # the scores aren't divided by √k, so these aren't the weights
+scores = factor * (q @ k[j].mT) -> scores = q @ k[j].mT
+dz = factor * weights -> dz = weights  # you never divide by √k
+allowed(i, j)
+    allowed(i, j - start)  # a key's position is counted from the first block on
+    allowed(j, i)  # `allowed` takes the queries' positions first
+    (i >= 0)  # `allowed` isn't asked: hidden keys get gradients
+-torch.inf)\\n        weights -> 0.0)\\n        weights
+        # what is hidden has a score of 0, and still gets weight
+-torch.inf)\\n        weights -> -1e9)\\n        weights
+lse.masked_fill(lse == -torch.inf, 0.0) -> lse.clamp(min=-1e9)
+        # a query that sees nobody has no weights: −1e9 less −1e9 is 0, and e^0 is 1
+range(0, len(k), block)
+    range(0, len(k) - block + 1, block)  # the last block may be shorter; it counts, too
+dq += dz @ k[j]
+    dq = dz @ k[j]  # each block adds to the gradient of q: yours is the last one's
+    dq += weights @ k[j]  # q gets its gradient through the scores, by dz
+dz.mT @ q -> weights.mT @ q  # k gets its gradient through the scores, by dz
+weights.mT @ upstream
+    weights.mT @ output  # what flows back to v is upstream, weighted; not the output
+    dz.mT @ upstream  # v has no part in the scores: it gets the weights, not dz
+return dq, dk, dv
+    return dk, dq, dv  # the gradients come in the order q, k, v
+    return dq, *(x * (lse > -torch.inf).all() for x in (dk, dv))
+        # zeros in place of NaN come too late: now no key gets a gradient
+for start -> upstream = torch.ones_like(output)\\n    for start
+        # `upstream` isn't used: these are the gradients of another loss
+""")
+
+
+@attention_backward.each(f"""
+the example, one key at a time -> 1, 3, 1, "{ALL}"
+one block holds all keys -> 5, 7, 9, "{ALL}"
+blocks of three, and a rest -> 5, 11, 3, "{ALL}"
+blocks of a single key -> 4, 6, 1, "{ALL}"
+a causal window -> 9, 9, 2, "(j <= i) & (i - j < 3)"
+some queries see nobody at all -> 6, 6, 4, "j + 2 < i"
+scores near 100, and near −100 -> 6, 9, 2, "{ALL}", 0
+hidden keys with scores near 100 -> 6, 9, 4, "(i >= 0) & (j < 7)", 7
+so many that all pairs at once are forbidden -> 300, 1000, 10, "{ALL}"
+""")
+def _(draw, t, s, block, rule, large=None):
+    k, v = draw.sizes(2, low=3)
+    q, keys, values = draw.normal(t, k), draw.normal(s, k), draw.normal(s, v)
+    upstream, allowed = draw.normal(t, v), Function(rule, "i, j")
+    if large is not None:  # from this key on, scores of ±100 and a little
+        q[:, 0] = 100 * k**0.5 * (-1.0) ** torch.arange(t)
+        keys[:, 0] = torch.arange(s) >= large
+    if t == 1:
+        q = upstream = torch.ones(1, 1)
+        both = torch.tensor(draw.shuffled([[2.0, 10.0], [1.0, 20.0], [1.0, 40.0]]))
+        keys, values = both[:, :1].log(), both[:, 1:]
+    scores = q.double() @ keys.double().mT / q.shape[1] ** 0.5
+    seen = allowed(torch.arange(t)[:, None], torch.arange(s))
+    scores = scores.masked_fill(~seen, -torch.inf)
+    output = (scores.softmax(dim=1).nan_to_num() @ values.double()).float()
+    lse = scores.logsumexp(dim=1).float()
+    return q, keys, values, output, lse, upstream, allowed, block
 
 
 # ---- a window in chunks ------------------------------------------------------

@@ -9,7 +9,7 @@ import math
 import re
 import sys
 from collections.abc import Callable
-from weakref import WeakSet
+from weakref import WeakSet, ref
 
 import torch
 from torch import Tensor, nn
@@ -495,6 +495,49 @@ def without_table(answer: Callable, *arguments: object, most: float = math.inf):
 def without_table_or_loop(answer: Callable, q: Tensor, *others: object) -> object:
     """The same, and a long text needs no more calls of PyTorch than a short one."""
     return without_table(answer, q, *others, most=100 if len(q) > 300 else math.inf)
+
+
+class Forgetting(Counted):
+    """Ends an answer whose tensors hold too many numbers at once, all that PyTorch gave
+    it together, or require a gradient.
+
+    Args:
+        room: so many numbers are allowed.
+    """
+
+    def __init__(self, room: float):
+        super().__init__(math.inf)
+        self.room, self.fault = room, ""
+        self.given: list[ref] = []
+
+    def __torch_function__(self, function, types, args=(), kwargs=None):
+        result = super().__torch_function__(function, types, args, kwargs)
+        if isinstance(result, Tensor):
+            if result.requires_grad:
+                self.fault = "autograd"
+            elif self.held_with(result) > self.room:
+                self.fault = "table"
+            if self.fault:
+                raise Looping
+        return result
+
+    def held_with(self, result: Tensor) -> int:
+        """How many numbers are held, now that there's one result more."""
+        self.given = [one for one in self.given if one() is not None] + [ref(result)]
+        stores = {}  # by their places, since views share what they hold
+        for x in (one() for one in self.given):
+            store = x.untyped_storage()
+            stores[store.data_ptr()] = store.nbytes() // x.itemsize
+        return sum(stores.values())
+
+
+def forgetting(answer: Callable, q: Tensor, k: Tensor, *others: object) -> object:
+    """Let an answer go backward without autograd; where there are many pairs, it never
+    holds nearly as many numbers."""
+    pairs = len(q) * len(k)
+    with Forgetting(pairs / 3 if pairs > 50_000 else math.inf) as seen:
+        result = answer(q, k, *others)
+    return seen.fault or result
 
 
 # ---- chapter 14: dice that are rolled again, and chunks ----------------------

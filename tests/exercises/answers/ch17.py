@@ -1,8 +1,10 @@
 """Answers to the exercises of chapter 17."""
 
+import math
+
 import torch
 
-from tests.exercises.answers import WRONG, right, wrong
+from tests.exercises.answers import RIGHT, WRONG, right, wrong
 
 # ---- a window and the first tokens -------------------------------------------
 
@@ -164,6 +166,103 @@ def all_blocks(q, k, v, allowed, block):
         lses.append(scores.logsumexp(-1))
     shares = torch.stack(lses).softmax(0).nan_to_num()
     return (shares[..., None] * torch.stack(outputs)).sum(0)
+
+
+# ---- join the parts ----------------------------------------------------------
+
+
+@right("ch17-join")
+def join(outputs, lses):
+    lse = torch.logsumexp(lses, dim=0)
+    shares = torch.nan_to_num(torch.exp(lses - lse))  # −∞ − (−∞) where nobody saw a key
+    return torch.einsum("nt,ntv->tv", shares, outputs), lse
+
+
+@right("ch17-join")
+def join(outputs, lses):
+    output, lse = outputs[0], lses[0]
+    for other, more in zip(outputs[1:], lses[1:], strict=True):
+        both = torch.logaddexp(lse, more)
+        share = (more - both).exp().nan_to_num()[:, None]
+        output, lse = (1 - share) * output + share * other, both
+    return output, lse
+
+
+WRONG["ch17-join"] = """
+output = output / total.masked_fill(total == 0, 1.0)[:, None]
+    output = outputs.mean(dim=0)  # every part counts the same
+    # isn't divided by the sum
+return output, shift + total.log()
+    return output, total.log()  # what was subtracted before
+    return output, lses.sum(dim=0)  # their logarithms don't
+    return output, top  # the largest log-sum-exp
+    return output, shift + (total + 1e-20).log()  # a finite log-sum-exp
+    return output, shift + total.masked_fill(total == 0, 1.0).log()  # 0 say
+    return output  # two tensors are asked for
+top.masked_fill(top == -torch.inf, 0.0)
+    top  # −∞ − (−∞)
+    torch.zeros_like(top)  # e to a large log-sum-exp
+    torch.full_like(top, lses.max())  # with one maximum
+"""
+
+
+# ---- backward, block by block ------------------------------------------------
+
+
+@right("ch17-backward")
+def attention_backward(q, k, v, output, lse, upstream, allowed, block):
+    i, scale = torch.arange(q.shape[0]).unsqueeze(1), math.sqrt(q.shape[1])
+    mean = torch.einsum("tv,tv->t", upstream, output).unsqueeze(1)
+    dq, dk, dv = 0, [], []
+    for j in torch.arange(k.shape[0]).split(block):
+        z = torch.einsum("tk,sk->ts", q / scale, k[j]) - lse[:, None]
+        p = torch.where(allowed(i, j), z.exp(), 0.0)
+        dz = p * (upstream @ v[j].T - mean)
+        dq = dq + dz @ k[j] / scale
+        dk.append(dz.T @ q / scale)
+        dv.append(p.T @ upstream)
+    return dq, torch.cat(dk), torch.cat(dv)
+
+
+RIGHT["ch17-backward"] = """
+(scores - shift).exp() -> (scores - lse[:, None]).exp().nan_to_num(0.0)
+        # NaN becomes 0 before anything else takes it over
+"""
+WRONG["ch17-backward"] = """
+(scores - shift).exp()
+    scores.softmax(dim=1).nan_to_num()  # each block's softmax sums to 1
+    (scores - lse[:, None]).exp()  # −∞ − (−∞)
+dp - mean
+    dp  # its row's average is subtracted
+    dp - (weights * dp).sum(dim=1, keepdim=True)  # keys in other blocks
+dz = factor * weights -> dz = weights  # what flows back through
+scores = factor * (q @ k[j].mT) -> scores = q @ k[j].mT  # these aren't the weights
+range(0, len(k), block) -> range(0, len(k) // block * block, block)  # may be shorter
+allowed(i, j) -> allowed(i, torch.arange(len(j)))  # counted from the first block on
+dq += dz @ k[j] -> dq = dz @ k[j]  # is the last one's
+dz.mT @ q -> weights.mT @ q  # through the scores, by dz
+return dq, dk, dv -> return dq, dk  # expected 3 values
+(scores - shift).exp() -> (scores - lse[:, None]).exp()
+return dq, dk, dv -> return [torch.nan_to_num(x) for x in (dq, dk, dv)]
+        # zeros in place of NaN come too late
+scores = scores.masked_fill(~allowed(i, j), -torch.inf) -> seen = allowed(i, j)
+weights = (scores - shift).exp() -> weights = (scores - shift).exp() * seen
+        # at large scores, hidden ones
+for start -> rebuilt = []\\n    for start
+dq += dz @ k[j] -> dq += dz @ k[j]\\n        rebuilt.append(weights)
+        # keep something of each block
+range(0, len(k), block) -> [0]
+min(start + block, len(k)) -> len(k)  # compute all pairs together
+"""
+
+
+@wrong("ch17-backward", "a tensor of yours requires a gradient")
+def attention_backward(q, k, v, output, lse, upstream, allowed, block):
+    hidden = ~allowed(torch.arange(len(q))[:, None], torch.arange(len(k)))
+    with torch.enable_grad():
+        q, k, v = (x.detach().requires_grad_() for x in (q, k, v))
+        scores = (q @ k.mT / q.shape[1] ** 0.5).masked_fill(hidden, -1e9)
+        return torch.autograd.grad(scores.softmax(-1) @ v, (q, k, v), upstream)
 
 
 # ---- a window in chunks ------------------------------------------------------
