@@ -461,9 +461,11 @@ ch17.graph_picture(nodes, graph, layers=3)
 # 2. **Count it.** A pattern's pairs, without writing them down.
 # 3. **How many layers?** How far a stack of sparse layers reaches, position by position.
 # 4. **The softmax, block by block.** Attention that never holds a whole row of scores.
-# 5. **A window in chunks.** Sliding-window attention that does no more than the window's work.
-# 6. **Find the fault.** A window with a cache, and three faults.
-# 7. **In words.** Four messages from people who are stuck.
+# 5. **Join the parts.** Outputs and log-sum-exps of several workers, joined so that they can be joined again (page 17b).
+# 6. **Backward, block by block.** Gradients from rebuilt weights, without autograd (page 17b).
+# 7. **A window in chunks.** Sliding-window attention that does no more than the window's work.
+# 8. **Find the fault.** A window with a cache, and three faults.
+# 9. **In words.** Four messages from people who are stuck.
 #
 # **Quick questions**
 #

@@ -251,7 +251,7 @@ print("✓ in float16, 2048 + 1 = 2048")
 # %% [markdown]
 # ## 17b.8 Exercises
 #
-# In exercise 4 of [chapter 17](../book/exercises/17_sparse_attention.ipynb), you write the online softmax yourself.
+# In exercises 4 to 6 of [chapter 17](../book/exercises/17_sparse_attention.ipynb), you write the online softmax, join what several workers found, and go backward block by block.
 #
 # **Quick questions**
 #
