@@ -329,8 +329,8 @@ ring.instead("""
 step < n - 1
     step >= 0  # in the second half, finished sums go around: they're no summands
 rank - step
-    rank + (step if step < n - 1 else -step)  # which piece can you send next? One that
-        has just arrived
+    rank + step + 2 * (step >= n - 1)  # which piece can you send next? One that has
+        just arrived
     rank - step % max(n - 1, 1)  # each piece is one process's own: do you add up in the
         first half, and does the second begin with the sum that's finished?
 yield pieces[i]
@@ -383,7 +383,7 @@ def _(draw, n, count, noise=0.0):
         "reduced": "the all-reduce is for a single number: with a whole gradient, "
         "nobody's memory is saved",
         "uneven": "n must divide the length of what's reduced and scattered: add zeros",
-        "averages": "`m` and `u` belong to the own part, so they have p numbers each",
+        "averages": "`m` and `u` have p numbers in every process: its own part, with zeros added",
         "no reduce-scatter": "nobody knows the others' gradients: where do they meet?",
         "no all-reduce": "the norm of the whole gradient depends on all parts: without "
         "a sum over processes, nobody knows it",

@@ -176,7 +176,8 @@ WRONG["ch18-ring"] = r"""
 pieces[i - 1] = received -> pieces[i - 1] = pieces[i - 1] + received  # no summands
 pieces[i - 1] = pieces[i - 1] + received -> pieces[i - 1] += received  # in place
 rank + 1 - step -> rank - step  # begin with the sum that's finished
-(rank - step) -> (rank + step)  # which piece can you send next
+(rank - step) -> (rank + step)
+rank + 1 - step -> rank + 1 + step  # which piece can you send next
 gradient.tensor_split(n) -> gradient.chunk(n)  # IndexError
 torch.cat(pieces) -> torch.cat(pieces) / n  # that's the mean
 pieces[i - 1] = received -> pass  # each process has one finished sum
@@ -218,7 +219,7 @@ padded = torch.nn.functional.pad(gradient, added) -> padded = gradient  # add ze
 0.999**step -> 0.999**(step + 1)  # counted from 1 already
 everyone[: len(weights)], m, u
     everyone, m, u  # zeros that were added
-    everyone[: len(weights)], m[: len(weights) - rank * len(m)], u  # have p numbers
+    everyone[: len(weights)], m[: len(weights) - rank * len(m)], u  # have p numbers in
     own, m, u  # the shape is
 m = 0.9 * m + 0.1 * g -> m = m.mul_(0.9).add_(0.1 * g)  # in place
 .view(n, -1)[rank] -> .view(-1, n)[:, rank]  # made of neighbours
