@@ -383,7 +383,7 @@ def _(draw, n, count, noise=0.0):
         "reduced": "the all-reduce is for a single number: with a whole gradient, "
         "nobody's memory is saved",
         "uneven": "n must divide the length of what's reduced and scattered: add zeros",
-        "averages": "`m` and `u` have p numbers in every process: its own part, with zeros added",
+        "averages": "`m` and `u` have p numbers in each process, added zeros too",
         "no reduce-scatter": "nobody knows the others' gradients: where do they meet?",
         "no all-reduce": "the norm of the whole gradient depends on all parts: without "
         "a sum over processes, nobody knows it",

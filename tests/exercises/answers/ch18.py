@@ -219,7 +219,7 @@ padded = torch.nn.functional.pad(gradient, added) -> padded = gradient  # add ze
 0.999**step -> 0.999**(step + 1)  # counted from 1 already
 everyone[: len(weights)], m, u
     everyone, m, u  # zeros that were added
-    everyone[: len(weights)], m[: len(weights) - rank * len(m)], u  # have p numbers in
+    everyone[: len(weights)], m[: len(weights) - rank * len(m)], u  # have p numbers
     own, m, u  # the shape is
 m = 0.9 * m + 0.1 * g -> m = m.mul_(0.9).add_(0.1 * g)  # in place
 .view(n, -1)[rank] -> .view(-1, n)[:, rank]  # made of neighbours
