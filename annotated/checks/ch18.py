@@ -6,8 +6,7 @@ import torch
 from torch.nn import functional as F
 from torch.nn.utils import clip_grad_norm_
 
-from annotated.checks import Function, exercise, faults
-from annotated.checks.material import run_twice, stepped_in_pieces, trained_in_shares
+from annotated.checks import Function, exercise, faults, material
 
 # ---- a step in pieces --------------------------------------------------------
 
@@ -15,7 +14,7 @@ from annotated.checks.material import run_twice, stepped_in_pieces, trained_in_s
 @exercise(
     "ch18-pieces",
     "expected the step, and the loss, of all pieces as one batch",
-    through=stepped_in_pieces,
+    through=material.stepped_in_pieces,
     broken={
         "joined": "the model reads what is none of the pieces: joined, they don't fit",
         "together": "several pieces are in memory at once: when do you go backward?",
@@ -163,7 +162,7 @@ def _(draw, scale, good, size, clip, number=None):
     "ch18-checkpoint",
     "expected what f gives, its gradients with the same random numbers, and a "
     "generator that goes on as if f had run once",
-    through=run_twice,
+    through=material.run_twice,
     broken={
         "ready": "PyTorch's own checkpoint is what you build here",
         "flat": "no gradient reaches the weights if x needs none: are they inputs of "
@@ -295,6 +294,175 @@ def _(draw, precision, shards, stage):
     return widths, draw.integer(100, 199), precision, shards, stage
 
 
+# ---- around the ring ---------------------------------------------------------
+
+APART = {
+    "generator": "your function is no generator: is there a `yield` in it?",
+    "alone": "one process has returned while another still waits for it",
+    "changed": "your code changes its arguments in place: do tensors share memory?",
+}
+
+
+@exercise(
+    "ch18-ring",
+    "expected the sum of all gradients, in every process",
+    through=material.around_the_ring,
+    broken={
+        **APART,
+        "message": "what you yield has to be a piece of the gradient, `(p,)`",
+        "whole": "a process sends more at once than one of n pieces",
+        "often": "a process sends more than 2(n − 1) times",
+    },
+)
+def ring(rank, n, gradient):
+    pieces = list(gradient.tensor_split(n))
+    for step in range(2 * (n - 1)):
+        i = (rank - step) % n
+        received = yield pieces[i]
+        if step < n - 1:
+            received = received + pieces[i - 1]
+        pieces[i - 1] = received
+    return torch.cat(pieces)
+
+
+ring.instead("""
+step < n - 1
+    step >= 0  # in the second half, finished sums go around: they're no summands
+rank - step
+    rank + step + 2 * (step >= n - 1)  # which piece can you send next? One that has
+        just arrived
+    rank - step % max(n - 1, 1)  # each piece is one process's own: do you add up in the
+        first half, and does the second begin with the sum that's finished?
+yield pieces[i]
+    yield gradient.tensor_split(n)[i]  # you pass on your own piece, not the sum so far
++ pieces[i - 1] -> + pieces[i]
+pieces[i - 1] = received -> pieces[i] = received
+        # what arrives isn't the piece that you've sent: which one is it?
+range(2 * (n - 1))
+    range(n - 1)  # that's half the way: each process has one finished sum, of a piece
+    range(0)  # nothing is sent: that's each process's own gradient
+torch.cat(pieces)
+    torch.cat(pieces) / n  # that's the mean; asked for is the sum
+    torch.cat(pieces[rank:] + pieces[:rank])  # the sums are right, but not in order
+""")
+
+
+@ring.each("""
+the example -> 3, 3
+one process alone -> 1, 5
+two processes -> 2, 7
+pieces of equal length -> 4, 12
+pieces of unequal length -> 4, 10
+fewer numbers than processes -> 5, 3
+many processes -> 7, 40
+something is added on the way, so sums have to change -> 3, 8, 1.0  # what a process
+        knows of others is what arrives at it: do you use that alone?
+""")
+def _(draw, n, count, noise=0.0):
+    if (n, count) == (3, 3):
+        example = torch.tensor([1.0, 2.0, 3.0])
+        return draw.shuffled([example, 10 * example, 100 * example]), noise
+    return [draw.normal(count) for _ in range(n)], noise
+
+
+# ---- everyone owns a part ----------------------------------------------------
+
+
+@exercise(
+    "ch18-owners",
+    "expected, in every process, all weights after Adam's step with the mean gradient, "
+    "clipped, and the averages of its own part",
+    through=material.owned_in_parts,
+    broken={
+        **APART,
+        "message": "what you yield has to be one of the three words, and an x",
+        "different": "processes must take part in the same exchange, with an equally "
+        "large x",
+        "often": "each exchange is needed once",
+        "gathered": "more than one part is gathered from each process",
+        "reduced": "the all-reduce is for a single number: with a whole gradient, "
+        "nobody's memory is saved",
+        "uneven": "n must divide the length of what's reduced and scattered: add zeros",
+        "averages": "`m` and `u` have p numbers in each process, added zeros too",
+        "no reduce-scatter": "nobody knows the others' gradients: where do they meet?",
+        "no all-reduce": "the norm of the whole gradient depends on all parts: without "
+        "a sum over processes, nobody knows it",
+        "no all-gather": "each process needs the weights that others have moved",
+    },
+    tolerance=1e-4,
+)
+def owner_step(rank, n, weights, gradient, m, u, step, rate, clip):
+    p, rest = len(m), (0, n * len(m) - len(weights))
+    g = yield "reduce-scatter", F.pad(gradient, rest)
+    g = g / n
+    squares = yield "all-reduce", g.square().sum()
+    g = g * (clip / squares.sqrt()).clamp(max=1.0)
+    m = 0.9 * m + 0.1 * g
+    u = 0.999 * u + 0.001 * g**2
+    move = m / (1 - 0.9**step) / ((u / (1 - 0.999**step)).sqrt() + 1e-8)
+    own = F.pad(weights, rest)[rank * p : (rank + 1) * p]
+    whole = yield "all-gather", own - rate * move
+    return whole[: len(weights)], m, u
+
+
+owner_step.instead("""
+g = g / n
+    # the step is that of the mean gradient: yours is a sum
+g.square().sum()
+    g.norm()  # norms of parts don't add up to that of the whole: what does?
+    (g * n).square().sum()  # you clip by the norm of the sum: which gradient is Adam's?
+squares.sqrt()
+    g.norm()  # each part is clipped by its own norm: the whole gradient has only one
+    squares  # the norm is the root of the sum of squares
+.clamp(max=1.0)
+    # a gradient that's shorter than `clip` stays as it is: yours is made longer
+g = g * (clip / squares.sqrt()).clamp(max=1.0)
+    # the gradient isn't clipped
+g = g * (clip -> factor = (clip
+m / (1 -> m * factor / (1
+        # it's the gradient that's clipped, before Adam sees it, not the move
+1 - 0.9**step -> 1
+1 - 0.999**step -> 1
+        # the averages begin at 0, and that isn't corrected
+1 - 0.9**step -> 1 - 0.9**(step + 1)
+1 - 0.999**step -> 1 - 0.999**(step + 1)
+        # steps are counted from 1 already
+1 - 0.9**step -> 1 - 0.9**(step - 1 or 1)
+1 - 0.999**step -> 1 - 0.999**(step - 1 or 1)
+        # this step counts as well when averages are corrected
+.sqrt() + 1e-8
+    + 1e-8  # Adam divides by the root of `u`
+rank * p : (rank + 1) * p
+    : p  # every process moves the first part
+    rank::n  # a part is made of neighbours, not of every n-th number
+own - rate * move
+    - rate * move  # gathered are moves: they have to be added to the weights
+whole[: len(weights)]
+    whole  # the zeros that were added are still there
+""")
+
+
+@owner_step.each("""
+the example -> 2, 3, 1, 1.0
+one process alone -> 1, 5, 4, 0.5
+two processes, a step that isn't clipped -> 2, 8, 3, 99.0
+two processes, a step that's clipped -> 2, 8, 3, 0.5
+zeros are added -> 3, 7, 2, 0.5
+the first step -> 3, 11, 1, 99.0
+one process owns nothing but added zeros -> 4, 5, 6, 0.5
+a late step -> 5, 23, 900, 0.5
+""")
+def _(draw, n, count, step, clip):
+    p, weights = -(-count // n), draw.normal(count)
+    gradients, size = [draw.normal(count) for _ in range(n)], float(step > 1)
+    if count == 3:
+        gradients = draw.shuffled(torch.tensor([[6.0, 0.0, 0.0], [0.0, 0.0, 8.0]]))
+    m, u = size * draw.normal(count) / 5, size * draw.uniform(0.001, 0.03, count)
+    parts = (F.pad(x, (0, n * p - count)).split(p) for x in (m, u))
+    averages = [*zip(*parts, strict=True)]
+    return weights, gradients, averages, step, draw.number(0.1, 0.3), clip
+
+
 # ---- find the fault ----------------------------------------------------------
 
 
@@ -310,7 +478,7 @@ gradient(weight, part) * -> clipped(gradient(weight, part)) *
 shuffle(len(texts), epoch) -> shuffle(len(texts), 0)
         # which rows come first in the second epoch?
 """),
-    through=trained_in_shares,
+    through=material.trained_in_shares,
     broken={"shares": "in each step, every process takes the gradient of its own rows"},
 )
 def train(weight, texts, gradient, shuffle, ranks, clip):

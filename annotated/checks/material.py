@@ -9,6 +9,7 @@ import math
 import re
 import sys
 from collections.abc import Callable
+from inspect import isgenerator
 from weakref import WeakSet, ref
 
 import torch
@@ -18,7 +19,7 @@ from torch.nn import functional as F
 from torch.optim.lr_scheduler import LambdaLR
 from torch.overrides import TorchFunctionMode
 
-from annotated.checks.calling import upstream
+from annotated.checks.calling import copied, upstream
 
 
 class Refused(Exception):
@@ -646,7 +647,7 @@ def naming(answer: Callable, state: dict, layers: int) -> object:
         raise
 
 
-# ---- chapter 18: pieces of a batch, and blocks that run twice -----------------
+# ---- chapter 18: pieces of a batch, processes, and blocks that run twice ------
 
 
 def stepped_in_pieces(
@@ -708,6 +709,141 @@ def trained_in_shares(
     if isinstance(weights, list) and calls != 3 * len(texts) // 4 * ranks:
         return "shares"
     return weights
+
+
+def _played(processes: list, exchange: Callable, most: int) -> list:
+    """Run generators in step, one for each process; what they return.
+
+    Args:
+        exchange: what all have sent -> what arrives at each.
+        most: so many exchanges are allowed.
+    """
+    if not all(map(isgenerator, processes)):
+        raise Refused("generator")
+    arrived = [None] * len(processes)
+    for _ in range(most + 1):
+        sent, results = [], []
+        for process, message in zip(processes, arrived, strict=True):
+            try:
+                sent.append(process.send(message))
+            except StopIteration as end:
+                results.append(end.value)
+        if not sent:
+            return results
+        if results:
+            raise Refused("alone")
+        arrived = exchange(sent)
+    raise Refused("often")
+
+
+def in_a_ring(program: Callable, inputs: list) -> list:
+    """Play n processes, which send to the next one; what each of them returns.
+
+    Args:
+        program: a generator, ``program(rank, n, input)``, for the reader to try.
+    """
+    processes = [program(rank, len(inputs), x) for rank, x in enumerate(inputs)]
+    return _played(processes, lambda sent: sent[-1:] + sent[:-1], 1000)
+
+
+def around_the_ring(
+    answer: Callable, gradients: list[Tensor], noise: float = 0.0
+) -> object:
+    """Let an answer add up gradients in a ring; what each process returns.
+
+    Args:
+        noise: added to all that's sent in the first step; so each number of the sum,
+            which starts there in one process, has to grow by it.
+    """
+    n, most = len(gradients), -(-len(gradients[0]) // len(gradients))
+    own, added = copied(gradients), [noise]
+
+    def pass_on(sent: list) -> list[Tensor]:
+        for piece in sent:
+            if not (isinstance(piece, Tensor) and piece.dim() == 1):
+                raise Refused("message")
+            if len(piece) > most or piece.dtype != own[0].dtype:
+                raise Refused("whole")
+        extra = added.pop() if added else 0.0
+        return [sent[rank - 1] + extra for rank in range(n)]
+
+    try:
+        processes = [answer(rank, n, gradient) for rank, gradient in enumerate(own)]
+        results = _played(processes, pass_on, 2 * (n - 1))
+    except Refused as refused:
+        return str(refused)
+    return results if all(map(torch.equal, own, gradients)) else "changed"
+
+
+EXCHANGES = "reduce-scatter", "all-reduce", "all-gather"
+
+
+def owned_in_parts(
+    answer: Callable,
+    weights: Tensor,
+    gradients: list[Tensor],
+    averages: list[tuple[Tensor, Tensor]],
+    step: int,
+    rate: float,
+    clip: float,
+) -> object:
+    """Let an answer take a step of Adam with n owners; what each process returns.
+
+    Args:
+        gradients: of all weights, one for each process.
+        averages: both of Adam's, of each process's part.
+    """
+    n, most, done = len(gradients), len(averages[0][0]), []
+
+    def exchange(sent: list) -> list[Tensor]:
+        for message in sent:
+            if not isinstance(message, tuple | list) or len(message) != 2:
+                raise Refused("message")
+            if message[0] not in EXCHANGES:
+                raise Refused("message")
+        kinds, values = [one[0] for one in sent], [torch.as_tensor(x) for _, x in sent]
+        if len(set(kinds)) > 1 or len({value.shape for value in values}) > 1:
+            raise Refused("different")
+        [kind, *_], size = kinds, values[0].numel()
+        if kind in done:
+            raise Refused("often")
+        done.append(kind)
+        if kind == "all-gather":
+            if size > most:
+                raise Refused("gathered")
+            return [torch.cat([x.flatten() for x in values]) for _ in range(n)]
+        total = torch.stack(values).sum(dim=0)
+        if kind == "all-reduce":
+            if size > 1:
+                raise Refused("reduced")
+            return [total.clone() for _ in range(n)]
+        if size % n or total.dim() != 1:
+            raise Refused("uneven")
+        return [part.clone() for part in total.chunk(n)]
+
+    given = [
+        (weights.clone(), gradient.clone(), *copied(own))
+        for gradient, own in zip(gradients, averages, strict=True)
+    ]
+    before = copied(given)
+    try:
+        processes = [
+            answer(rank, n, *own, step, rate, clip) for rank, own in enumerate(given)
+        ]
+        results = _played(processes, exchange, len(EXCHANGES))
+    except Refused as refused:
+        return str(refused)
+    for one, other in zip(given, before, strict=True):
+        if not all(map(torch.equal, one, other)):
+            return "changed"
+    missing = [f"no {kind}" for kind in EXCHANGES if n > 1 and kind not in done]
+    if missing:
+        return missing[0]
+    for result in results:
+        if isinstance(result, tuple | list) and len(result) == 3:
+            if {getattr(one, "shape", None) for one in result[1:]} != {(most,)}:
+                return "averages"
+    return results
 
 
 @torch.enable_grad()

@@ -567,8 +567,10 @@ ch18.check_pitfalls(parts, whole)
 # 2. **A step in float16**, as a gradient scaler takes it.
 # 3. **Checkpoint a block**, by hand.
 # 4. **Where does the memory go?** Count the bytes.
-# 5. **Find the fault.** Why do two processes train another model than one?
-# 6. **In words.** Four messages from people who are stuck.
+# 5. **Around the ring.** Add up all gradients, piece by piece (page 18b).
+# 6. **Everyone owns a part.** A step of ZeRO (page 18b).
+# 7. **Find the fault.** Why do two processes train another model than one?
+# 8. **In words.** Four messages from people who are stuck.
 #
 # **Quick questions**
 #

@@ -395,7 +395,7 @@ print("✓ with use_reentrant=False, both have the same")
 # %% [markdown]
 # ## 18b.9 Exercises
 #
-# *Find the fault: two processes, another model* is among the [exercises of chapter 18](../book/exercises/18_large_models.ipynb).
+# *Around the ring*, *Everyone owns a part* and *Find the fault: two processes, another model* are exercises 5 to 7 of [chapter 18](../book/exercises/18_large_models.ipynb).
 #
 # **Quick questions**
 #

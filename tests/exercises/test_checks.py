@@ -21,7 +21,7 @@ from annotated.checks import (
     exercise_named,
     try_case,
 )
-from annotated.checks.calling import NOT_DONE
+from annotated.checks.calling import NOT_DONE, copied
 from tools import ROOT
 from tools.exercises import (
     exercises,
@@ -491,3 +491,20 @@ def test_random_numbers_do_not_say_which_case_it_is():
 def test_a_question_does_not_carry_its_answer_in_its_text():
     asked = exercise_named("ch02-is-equivariant").cases("a", graded=True)
     assert len({f"{case.arguments[0]!r} {case.arguments[0]}" for case in asked}) == 1
+
+
+def test_owners_of_parts_take_the_step_of_one_process_with_everything():
+    asked = exercise_named("ch18-owners")
+    for case in asked.cases():
+        weights, gradients, averages, step, rate, clip = copied(case.arguments)
+        whole = torch.nn.Parameter(weights)
+        whole.grad = torch.stack(list(gradients)).mean(dim=0)
+        torch.nn.utils.clip_grad_norm_(whole, clip)
+        adam = torch.optim.AdamW([whole], lr=rate, weight_decay=0.0)
+        m, u = (torch.cat(parts)[: len(whole)] for parts in zip(*averages, strict=True))
+        kept = {"exp_avg": m, "exp_avg_sq": u}
+        adam.state[whole] = {"step": torch.tensor(step - 1.0), **kept}
+        adam.step()
+        moved, *parts = zip(*asked.result_of(asked.right, case), strict=True)
+        found = [*moved, *(torch.cat(part)[: len(m)] for part in parts)]
+        assert close(found, [whole.detach()] * len(moved) + [m, u], 1e-4)

@@ -2,7 +2,7 @@
 
 import torch
 
-from tests.exercises.answers import WRONG, right
+from tests.exercises.answers import RIGHT, WRONG, right, wrong
 
 # ---- a step in pieces --------------------------------------------------------
 
@@ -138,6 +138,95 @@ sum(widths[:-1]) -> sum(widths[1:-1])  # the first layer keeps
 rows * (read * -> rows * (read * (sum(widths) - widths[0] - widths[-1]) + read *
         # it's one tensor
 rows * (read -> -(-rows // shards) * (read  # they aren't divided once more
+"""
+
+# ---- around the ring ---------------------------------------------------------
+
+
+@right("ch18-ring")
+def ring(rank, n, gradient):
+    """In place, in a table of its own, with zeros at the end."""
+    table = gradient.new_zeros(n, (len(gradient) + n - 1) // n)
+    table.flatten()[: len(gradient)] = gradient
+    at = rank
+    for own in [1] * (n - 1) + [0] * (n - 1):
+        table[at - 1] *= own
+        table[at - 1] += yield table[at]
+        at = (at - 1) % n
+    return table.flatten()[: len(gradient)]
+
+
+RIGHT["ch18-ring"] = """
+rank - step) -> rank - 1 - step)
+rank + 1 - step -> rank - step  # at half the way, each has the sum of its own piece
+"""
+
+KNOWN = {}
+
+
+@wrong("ch18-ring", "do you use that alone")
+def ring(rank, n, gradient):
+    KNOWN[rank] = gradient
+    if n > 1:
+        yield gradient[:1]
+    return sum(KNOWN[other] for other in range(n))
+
+
+WRONG["ch18-ring"] = r"""
+pieces[i - 1] = received -> pieces[i - 1] = pieces[i - 1] + received  # no summands
+pieces[i - 1] = pieces[i - 1] + received -> pieces[i - 1] += received  # in place
+rank + 1 - step -> rank - step  # begin with the sum that's finished
+(rank - step) -> (rank + step)
+rank + 1 - step -> rank + 1 + step  # which piece can you send next
+gradient.tensor_split(n) -> gradient.chunk(n)  # IndexError
+torch.cat(pieces) -> torch.cat(pieces) / n  # that's the mean
+pieces[i - 1] = received -> pass  # each process has one finished sum
+range(n - 1):\n        i = (rank + 1 -> range(n):\n        i = (rank + 1
+        # more than 2(n − 1) times
+list(gradient.tensor_split(n)) -> n * [gradient]  # than one of n pieces
+"""
+
+# ---- everyone owns a part ----------------------------------------------------
+
+
+@right("ch18-owners")
+def owner_step(rank, n, weights, gradient, m, u, step, rate, clip):
+    """PyTorch's optimiser takes the step, and moves are gathered."""
+    whole = torch.zeros(n * len(m), dtype=weights.dtype)
+    whole[: len(weights)] = gradient / n
+    own = torch.nn.Parameter(torch.zeros_like(m))
+    own.grad = yield ["reduce-scatter", whole]
+    norm = (yield ["all-reduce", float((own.grad**2).sum())]) ** 0.5
+    own.grad = own.grad * min(1.0, clip / float(norm))
+    adam = torch.optim.AdamW([own], lr=rate, weight_decay=0.0)
+    kept = {"exp_avg": m.clone(), "exp_avg_sq": u.clone()}
+    adam.state[own] = {"step": torch.tensor(step - 1.0), **kept}
+    adam.step()
+    moves = yield ["all-gather", own.detach()]
+    return [weights + moves[: len(weights)], *kept.values()]
+
+
+WRONG["ch18-owners"] = r"""
+clip / squares.sqrt() -> clip / g.norm()  # each part is clipped by its own norm
+squares = yield "all-reduce", g.square().sum() -> squares = g.square().sum()
+        # the norm of the whole gradient depends on all parts
+g = g / n -> # yours is a sum
+g = g / n ->
+g * (clip -> g / n * (clip  # you clip by the norm of the sum
+g.square().sum() -> g.norm()  # don't add up
+padded = torch.nn.functional.pad(gradient, added) -> padded = gradient  # add zeros
+0.9**step -> 0.9**(step + 1)
+0.999**step -> 0.999**(step + 1)  # counted from 1 already
+everyone[: len(weights)], m, u
+    everyone, m, u  # zeros that were added
+    everyone[: len(weights)], m[: len(weights) - rank * len(m)], u  # have p numbers
+    own, m, u  # the shape is
+m = 0.9 * m + 0.1 * g -> m = m.mul_(0.9).add_(0.1 * g)  # in place
+.view(n, -1)[rank] -> .view(-1, n)[:, rank]  # made of neighbours
+g = yield "reduce-scatter", padded
+    g = (yield "all-reduce", padded).chunk(n)[rank]  # for a single number
+everyone = yield "all-gather", own -> everyone = own.repeat(n)
+        # each process needs the weights
 """
 
 # ---- find the fault ----------------------------------------------------------
