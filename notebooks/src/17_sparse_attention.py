@@ -172,8 +172,10 @@ print(f"✓ {len(ways)} ways reach everything in 2 layers, and not in 1")
 from annotated.page.notebook import recorded
 from annotated.page.pattern_explorer import pattern_explorer
 
-grid = recorded("pattern_grid")
-pattern_explorer(grid)
+grid = (
+    recorded("pattern_grid")["rows"] + recorded("pattern_grid_further")["rows"]
+)
+pattern_explorer({"rows": grid})
 
 # %% [markdown]
 # **Reach is a possibility, not a promise.** A path only says that something *can* get through. Whether a model learns to send it is the question of section 17.5.

@@ -239,15 +239,14 @@ def test_the_chart_has_three_panels():
     html = page.chart_figure(CHART)
     found = words(html)
     assert all(found.count(way) == 3 for way in WAYS)
-    assert {"512", "8k", "MB", "bits per character", "after 10 CPU seconds each"} <= {
-        *found
-    }
+    assert {"512", "8k", "MB", "bits per character after 10 CPU seconds"} <= {*found}
     assert (
         "At 8,192 characters Transformer-XL is fastest and needs least memory"
         in html.text
     )
     assert "a window of 32, and one with a stride of 32. LSH: one" in html.text
     assert "chunks of 16. Transformer-XL: segments of 128." in html.text
+    assert "at a time, short pieces of 128 for Transformer-XL and" in html.text
     other = deepcopy(CHART)
     other["by length"][-1]["seconds"]["LSH"] = [0.01, 0.01, 0.01]
     assert (
@@ -268,6 +267,22 @@ def test_a_dot_stands_in_its_row(monkeypatch):
     assert {way: sorted(each) for way, each in drawn.items()} == {
         way: sorted(each) for way, each in BITS.items()
     }
+    means = {names[text.xy[1]]: text.get_text() for text in loss.texts}
+    assert means["sparse"] == "3.75" and means["fused"] == "3.92"
+    assert [*means] == names
+    ranges = [part.get_segments()[0][:, 0].tolist() for part in loss.collections]
+    assert ranges[names.index("sparse")] == [3.7, 3.8]
+
+
+def test_the_panel_says_that_short_pieces_lead_if_they_do():
+    other, ways = deepcopy(CHART), page.EXPLAINED
+    assert "learned in equal time" in words(page.chart_figure(other))
+    for run in other["learned"]:
+        run["bits"] -= run["way"] in ways
+    assert "short pieces, fewest bits" in words(page.chart_figure(other))
+    bits = {"fused": (3.0, 2.0), ways[0]: (1.0, 1.5), ways[1]: (1.0, 1.9)}
+    assert page.short_is_best(bits)
+    assert not page.short_is_best(bits | {ways[1]: (1.0, 2.1)})
 
 
 def test_the_chart_is_said():

@@ -2,6 +2,7 @@
 
 import json
 from itertools import product
+from pathlib import Path
 
 import pytest
 import torch
@@ -19,6 +20,7 @@ RECORD = {
         {"window": 4, "stride": None, "global": False, "bits": 2.5, "seed": 0},
         {"window": 4, "stride": 0, "global": False, "bits": 2.25, "seed": 1},
         {"window": 8, "stride": 4, "global": True, "bits": 2.0, "seed": 0},
+        {"window": 1, "stride": 4, "global": "every 8th", "bits": 3.0, "seed": 0},
     ]
 }
 
@@ -63,7 +65,22 @@ def test_values_are_those_of_paths(state):
 
 
 def test_seeds_of_a_pattern_come_together():
-    assert explorer.trained(RECORD) == {"4 0 0": [2.5, 2.25], "8 4 1": [2.0]}
+    found = {"4 0 0": [2.5, 2.25], "8 4 32": [2.0], "1 4 8": [3.0]}
+    assert explorer.trained(RECORD) == found
+
+
+def test_models_were_trained_for_every_causal_pattern():
+    results = Path(__file__).parents[2] / "book" / "results"
+    names = "pattern_grid", "pattern_grid_further"
+    records = [json.loads((results / f"{name}.json").read_text()) for name in names]
+    rows = [row for record in records for row in record["rows"]]
+    controls = explorer.WINDOWS, explorer.STRIDES.values(), explorer.GLOBALS.values()
+    bits = explorer.trained({"rows": rows})
+    assert {*bits} == {" ".join(map(str, each)) for each in product(*controls)}
+    _, answer = explorer.fewest(True)
+    assert len(bits[f"{answer['window']} 0 8"]) == 3
+    assert len({json.dumps(one["text"]) for one in records}) == 1
+    assert len({one["steps"] for one in records}) == 1
 
 
 def test_the_fewest_pairs_within_two_layers():
@@ -86,8 +103,8 @@ def test_a_pattern_in_words():
 def test_the_explorer_holds_the_record_and_an_answer():
     soup = BeautifulSoup(explorer.pattern_explorer(RECORD, 64).text, "html.parser")
     data = json.loads(soup.select_one(".annotated-explorer-data").text)
-    assert data["bits"] == {"4 0 0": [2.25, 2.5], "8 4 1": [2.0]}
-    assert data["means"] == [2.0, 2.375]
+    assert data["bits"] == {"4 0 0": [2.25, 2.5], "8 4 32": [2.0], "1 4 8": [3.0]}
+    assert data["means"] == [2.0, 2.375, 3.0]
     checks = json.loads(soup.select_one(".annotated-explorer-checks").text)
     assert len(checks) == 8
     for check in checks:
@@ -103,8 +120,11 @@ def test_patterns_are_compared_with_seeds():
     rows = [
         {"window": 2, "stride": None, "global": False, "bits": 2.5},
         {"window": 2, "stride": None, "global": False, "bits": 2.42},
-        {"window": 4, "stride": None, "global": False, "bits": 2.3},
+        {"window": 16, "stride": None, "global": False, "bits": 2.3},
+        {"window": 1, "stride": None, "global": "every 8th", "bits": 3.0},
+        {"window": 1, "stride": 4, "global": True, "bits": 3.5},
     ]
     said = explorer.grid_said({"rows": rows})
-    assert "all 2 trained patterns end between 2.30 and 2.50 bits" in said
+    assert "all 2 patterns end between 2.30 and 2.50 bits" in said
     assert "differ by up to 0.08," in said
+    assert "With a window of 1, models end between 3.00 and 3.50," in said

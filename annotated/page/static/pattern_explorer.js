@@ -96,8 +96,7 @@ for (let layer = 1; layer <= Math.min(layers, Math.max(...first.flat())); layer 
 const percent = (part, of) => (part === of ? "100 %" : `${(100 * part / of).toFixed(part / of < 0.00995 ? 2 : part / of < 0.0995 ? 1 : 0)} %`);
 const big = (x) => (x >= 1e9 ? `${(x / 1e9).toFixed(1)} billion` : x >= 1e6 ? `${(x / 1e6).toFixed(1)} million` : x.toLocaleString("en"));
 const digits = (x) => x.toLocaleString("en");
-const result = causal ? data.bits[`${w} ${stride} ${Number(every === t)}`] : undefined;
-const seen = every && every < t ? undefined : result;
+const seen = causal ? data.bits[`${w} ${stride} ${every}`] : undefined;
 const mean = seen && sum(seen) / seen.length;
 const spread = seen && (seen.length === 1 ? "one seed" : `${seen[0].toFixed(3)} to ${seen[seen.length - 1].toFixed(3)}, ${seen.length} seeds`);
 [
@@ -133,9 +132,8 @@ function never() {
   return `every hop is a multiple of ${stride}.`;
 }
 function untrained() {
-  if (!causal) return "No trained result: a model that sees later characters has nothing left to predict.";
-  if (every && every < t) return "No model was trained with every 8th token global.";
-  return w === 1 ? "No model was trained with a window of 1." : "No model was trained under this pattern.";
+  if (causal) return "No model was trained under this pattern.";
+  return "No trained result: a model that sees later characters has nothing left to predict.";
 }
 const reached = missing ? `Not all are ever reached: ${never()}`
   : until <= layers ? `Everyone has heard from everyone after ${plural(until)}.`

@@ -56,8 +56,18 @@ FAULTS = {
     "learned_bits": [
         ("mean(item[1])", "-mean(item[1])", "the worst comes first"),
     ],
-    "chart_figure": [
+    "short_is_best": [
+        ("max(short) < min(rest)", "min(short) < min(rest)", "one seed is enough"),
+        ("if way not in EXPLAINED", "", "short pieces are to lead themselves"),
+    ],
+    "draw_learned": [
         ("reversed(bits.items())", "bits.items()", "dots in others' rows"),
+        ("min(each), max(each), color", "min(each), mean(each), color",
+         "half of the range"),
+        ("mean(each):.2f", "min(each):.2f", "the best seed for the mean"),
+        ("if short_is_best(bits)", "if True", "a claim that the record denies"),
+    ],
+    "chart_figure": [
         ('last["seconds"][way][1])', '-last["seconds"][way][1])', "the slowest"),
         ("fast == small", "fast != small", "one way told as two"),
     ],

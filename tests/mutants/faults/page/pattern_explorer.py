@@ -24,7 +24,7 @@ FAULTS = {
     ],
     "trained": [
         ("row['stride'] or 0", "row['stride']", "none isn't none"),
-        ("int(bool(row['global']))", "0", "global or not is the same"),
+        ("GLOBALS[some]", "0", "global or not is the same"),
     ],
     "fewest": [
         ("after <= layers", "after < layers", "in one layer less"),
@@ -40,5 +40,7 @@ FAULTS = {
     ],
     "grid_said": [
         ("max(max(each) - min(each)", "min(max(each) - min(each)", "the least spread"),
+        ('if name[:2] == "1 "', "", "a window of 1 is told with wider ones"),
+        ('if name[:2] != "1 "', "", "wider ones are told with a window of 1"),
     ],
 }
