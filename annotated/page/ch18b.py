@@ -119,7 +119,7 @@ def buckets() -> Html:
         "compute, only the bucket of layer 1 comes after, and the update is earlier.",
         caption="A schematic, not measured: each layer, from 4 to 1, takes equally "
         "long in the backward pass, and its gradient fills a bucket. Time runs to the "
-        "right. Dark buckets are on the wire while nothing is computed.",
+        "right. Those in bold are on the wire while nothing is computed.",
     )
 
 
