@@ -172,7 +172,7 @@ def hero(found: Mapping[str, tuple]) -> Html:
     ax.set_ylim(-0.5, len(names) - 0.2)
     ax.set_yticks(range(len(names)), names)
     ticks = [floor, 1e-6, 1e-4, 1e-2, 1]
-    ax.set_xticks(ticks, ["0", "0.000001", "0.0001", "0.01", "1"])
+    ax.set_xticks(ticks, ["≈ 0", "0.000001", "0.0001", "0.01", "1"])
     ax.set_xlabel("relative error of the step (1: as large as the step)")
     said = [
         f"{name}: {a:.1g} ({right})" + ("" if b is None else f", {b:.2g} ({wrong})")
@@ -180,11 +180,12 @@ def hero(found: Mapping[str, tuple]) -> Html:
     ]
     return show(
         figure,
-        title="Done right, a trick leaves the step alone; nearly right, it doesn't",
+        title="Done right, a trick hardly changes the step; nearly right, it does",
         alt=f"How far a step is off with five tricks. {'; '.join(said)}.",
         caption="How far a step is from that of plain training, relative to its length "
         "(0: at most 1e-8), with the small model and the eight short rows of section "
-        "18.2. Green: right. Red: a slip. (The weights' step is 0.0003.)",
+        "18.2. Green: right. Red: a slip. (For the weights in bfloat16, Adam's rate is "
+        "0.0003.)",
     )
 
 
@@ -443,6 +444,8 @@ def clipping_table(record: Record) -> Html:
             [row["bits"] for row in groups[rule, first]] for first in (True, False)
         )
         rows.append((rule, dots(good, ".3f"), dots(bad, ".3f")))
+    small = [row["bits"] for row in record["small epsilon"]]
+    rows.append(("AdamW, ε / 65,536", "", dots(small, ".3f")))
     start = mean(record["untrained"])
     return show_table(
         ("optimiser", "unscale, then clip", "clip, then unscale"),
@@ -563,7 +566,7 @@ def clipping_said(record: Record) -> str:
             groups["AdamW", True], record["small epsilon"], strict=True
         )
     ]
-    low, high = (f"{x:+.2f}".replace("-", "−") for x in (min(small), max(small)))
+    assert max(small) < 0
     share = min(r["bits"] for r in groups["SGD", False])
     steps = record["recipe"]["steps"]
     return (
@@ -572,7 +575,9 @@ def clipping_said(record: Record) -> str:
         f"costs {min(gaps):.2f} to {max(gaps):.2f} bits with every seed, which is "
         "little enough to be taken for bad luck. The reason is Adam's ε, which nobody "
         "scaled: gradients are now so small that it counts. If you divide ε by 65,536, "
-        f"too, the cost is {low} to {high} bits."
+        f"too, models even end {-max(small):.2f} to {-min(small):.2f} bits ahead. (It "
+        "still isn't the same step, because now every gradient is cut to one length, "
+        "even if it was shorter than 1.)"
     )
 
 
@@ -588,11 +593,12 @@ def halves_said(record: Record) -> str:
     ]
     return (
         f"With bfloat16 alone, a model ends {min(fast):.2f} to {max(fast):.2f} bits "
-        f"per character behind float32 at a rate of {3e-3:g}, and {min(slow):.2f} to "
+        f"per character behind float32 at a rate of {3e-3:g} (hardly any step is lost "
+        f"there, but each one is rounded), and {min(slow):.2f} to "
         f"{max(slow):.2f} at {3e-4:g}, where more steps are rounded away. It's the "
         "weights that matter: with Adam's averages in float32, it's still "
         f"{min(weights):.2f} to {max(weights):.2f} behind at {3e-4:g}. Autocast, "
-        "master weights and random rounding, also with these averages, stay within "
+        "master weights and random rounding, also with float32 averages, stay within "
         f"{ceil(100 * max(others) - 1e-9) / 100:.2f} bits of float32."
     )
 
@@ -816,7 +822,7 @@ def check_pitfalls(parts: Sequence[Batch], whole: Batch) -> None:
         one.grad = factor * torch.tensor([1.0, -2.0, 0.5])
         torch.optim.Adam([one], lr=0.1).step()
         steps.append(one)
-    check_close("Adam's step: the same with any factor", *steps, 1e-6)
+    check_close("Adam's step: the same with any factor, but for ε", *steps, 1e-6)
 
 
 def check_weights(weights: Any) -> None:

@@ -34,7 +34,7 @@ LOOKS = (
     ("optimizer", "Adam's two numbers", THIS, 0.66),
     ("gradients", "gradients", THIS, 0.36),
     ("activations", "activations", COLOURS["ink"], 0.42),
-    ("temporary", "temporary", COLOURS["ink"], 0.16),
+    ("temporary", "temporary", COLOURS["ink"], 0.24),
 )
 NAMES = {"float32": "float32", "mixed": "autocast", "bfloat16": "bfloat16 alone"}
 PHASES = {"forward": 0.45, "backward": 0.45, "update": 0.1}  # of the width
@@ -145,7 +145,7 @@ def where_figure(record: Record) -> Html:
         f"measured: {'; '.join(said)}.",
         caption="Bars: predicted at the fullest moment. Upright lines: how far the "
         f"process's memory rose. Vocabularies of {sizes[0]:,}, {sizes[1]:,} and "
-        f"{sizes[2]:,} tokens.",
+        f"{sizes[2]:,} tokens. The runs with other options aren't drawn.",
     )
 
 
@@ -168,7 +168,7 @@ def memory_said(record: Record) -> str:
     return (
         f"In {len(record['rows'])} runs, the prediction is at most {counted:.1%} from "
         f"what PyTorch's profiler counts, and at most {resident:.1%} from how far the "
-        "process's memory really rose, because libraries need some scratch space, too. "
+        "process's memory really rose. "
         "But note that with a single text, GPT-2 small takes more memory with "
         f"autocast, {mixed:,} MB instead of {plain:,}, because the copies of its "
         "weights outweigh what activations save."
@@ -292,12 +292,13 @@ def source_arithmetic() -> Html:
             (
                 "layers in 12 GB",
                 "12",
-                f"{(12_000 - (most - kept) * layer) / (kept * layer):.0f}",
+                f"{(12_000 - (most - kept) * layer) // (kept * layer):.0f}",
             ),
             ("kept by the fused kernel", "", f"{found['fused'][0]:.0f}"),
             ("with dropout, on a CPU", "", f"{found['dropped'][0]:.0f}"),
         ],
         caption="Attention over t = 1,000 tokens, 4 bytes per number: a tutorial's "
         "estimate, and what PyTorch keeps. After the softmax the scores aren't needed "
-        "any more, and their gradients live for one layer at a time.",
+        "any more, and their gradients live for one layer at a time, so 12 GB hold two "
+        "matrices of one layer, and one of each.",
     )

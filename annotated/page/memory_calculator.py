@@ -10,6 +10,7 @@ from annotated.page.frames import Choice, Html, Slider, Switch, explorer, static
 OWN = "your own"
 CARDS = (8, 16, 24, 80)  #: GB
 HEAD = 64  #: width of each head
+OWN_USE = 1e9  #: bytes that a card needs for itself
 MODELS = {
     "chapter 16's small model": {"layers": 3, "width": 64, "vocabulary": 1024},
     "GPT-2 small": {"layers": 12, "width": 768},
@@ -95,7 +96,9 @@ def memory_bytes(state: Mapping[str, Any]) -> dict[str, int]:
     config, options = asked(state)
     use = training_memory(config, state["batch"], state["length"], **options)
     largest = {
-        str(card): largest_batch(config, state["length"], card * 1e9, **options)
+        str(card): largest_batch(
+            config, state["length"], card * 1e9 - OWN_USE, **options
+        )
         for card in CARDS
     }
     return use._asdict() | {"total": use.total} | largest
@@ -119,7 +122,7 @@ def memory_calculator() -> Html:
     states.append(begin | own | {"batch": 1})
     made = explorer(
         static("memory_calculator.js"),
-        {"models": MODELS, "own": OWN, "cards": CARDS, "head": HEAD}
+        {"models": MODELS, "own": OWN, "cards": CARDS, "head": HEAD, "use": OWN_USE}
         | {"stages": STAGES, "precisions": PRECISIONS},
         [
             Choice("model", "model", [*MODELS, OWN], START["model"]),
@@ -141,8 +144,9 @@ def memory_calculator() -> Html:
         "the layers, autocast, checkpoints, or eight cards that share everything, with "
         "16 texts on each?",
         caption="Memory through one training step; dotted, as it was before your last "
-        "change. Bold: cards on which your batch fits; leave a GB or two for the card "
-        "itself. Heads have width 64, and there's no dropout.",
+        "change. Bold: cards on which your batch fits, with 1 GB left for the card "
+        "itself. Accumulating keeps the gradients of the piece before. What's shared but "
+        "gathered for a moment isn't counted. Heads have width 64, no dropout.",
     )
     answer = (
         "<details><summary>Answer</summary><p>Only checkpoints. Half the layers still "

@@ -323,16 +323,17 @@ def test_orders_stand_in_a_table():
     ]
     record = {"rows": rows, "rates": {"SGD": 1, "AdamW": 1}}
     record |= {"untrained": [7, 8], "recipe": {"steps": 5}}
-    record["small epsilon"] = [{"bits": 1.9}, {"bits": 2.6}]
+    record["small epsilon"] = [{"bits": 1.9}, {"bits": 2.3}]
     html = ch18.clipping_table(record)
     assert cells(html)[1:] == [
         ["SGD", "3.000 · 3.500", "6.000 · 6.500"],
         ["AdamW", "2.000 · 2.500", "2.250 · 2.750"],
+        ["AdamW, ε / 65,536", "", "1.900 · 2.300"],
     ]
     assert "untrained 7.5" in html.text
     said = ch18.clipping_said(record)
     assert "at 6.0 bits per" in said and "costs 0.25 to 0.25 bits" in said
-    assert "the cost is −0.10 to +0.10 bits" in said
+    assert "even end 0.10 to 0.20 bits ahead" in said
 
 
 def test_the_records_bear_out_what_the_page_blames():

@@ -80,9 +80,8 @@ def test_the_words_name_the_fullest_moment_and_the_card(page):
     assert "as the backward pass begins: 40 GB, 73\u00a0% of it activations" in text
     assert "That fits on 80 GB." in text
     choose(page, {"checkpointed": True})
-    assert (
-        "16 GB, 32\u00a0% of it activations. That fits on 16 GB." in says.inner_text()
-    )
+    text = says.inner_text()  # one of 16 GB would have nothing left for itself
+    assert "16 GB, 32\u00a0% of it activations. That fits on 24 GB." in text
     choose(page, {"checkpointed": False, "batch": 1, "length": 64})
     assert "in the update: 7.1 GB, none of it activations" in says.inner_text()
     choose(page, {"layers": 1, "vocabulary": 96, "batch": 64})

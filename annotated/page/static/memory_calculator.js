@@ -59,7 +59,7 @@ function largest(room) {
   return low;
 }
 const moments = timeline(state.batch), peak = fullest(moments), total = sum(peak);
-const batches = data.cards.map((card) => largest(card * 1e9));
+const batches = data.cards.map((card) => largest(card * 1e9 - data.use));
 function readable(bytes) {
   const units = ["B", "kB", "MB", "GB", "TB", "PB"];
   let i = 0, size = bytes;
@@ -76,7 +76,7 @@ const LOOKS = [
   ["optimizer", "Adam's two numbers", "var(--at-this)", 0.66],
   ["gradients", "gradients", "var(--at-this)", 0.36],
   ["activations", "activations", "currentColor", 0.42],
-  ["temporary", "temporary", "currentColor", 0.16],
+  ["temporary", "temporary", "currentColor", 0.24],
 ];
 const next = data.cards.find((card) => card * 1e9 >= total);
 const memory = view.once("memory", () => ({}));
@@ -184,7 +184,7 @@ const note = () => {
   if (!before) return "";
   return before.total === total ? " That's as before." : ` Before your last change, it was ${readable(before.total)}.`;
 };
-const cards = data.cards.filter((card) => card * 1e9 >= total);
+const cards = data.cards.filter((card) => card * 1e9 - data.use >= total);
 return {
   values: {
     ...Object.fromEntries(PARTS.map((part) => [part, peak[part]])), total,

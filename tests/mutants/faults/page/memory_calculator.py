@@ -9,6 +9,7 @@ FAULTS = {
     ],
     "memory_bytes": [
         ("card * 1e9", "card * 2**30", "GiB"),
+        (" - OWN_USE", "", "nothing is left for the card"),
         ('state["batch"]', "1", "always one text"),
     ],
     "memory_calculator": [
