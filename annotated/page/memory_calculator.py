@@ -145,8 +145,8 @@ def memory_calculator() -> Html:
         "16 texts on each?",
         caption="Memory through one training step; dotted, as it was before your last "
         "change. Bold: cards on which your batch fits, with 1 GB left for the card "
-        "itself. Accumulating keeps the gradients of the piece before. What's shared but "
-        "gathered for a moment isn't counted. Heads have width 64, no dropout.",
+        "itself. Accumulating keeps the gradients of the piece before. What's shared, "
+        "but gathered for a moment, isn't counted. Heads have width 64, no dropout.",
     )
     answer = (
         "<details><summary>Answer</summary><p>Only checkpoints. Half the layers still "
