@@ -187,7 +187,9 @@ ch17b.check_record(record)
 ch17b.trips_explorer(8192, 64)
 
 # %% [markdown]
-# **On a GPU, the trips cost most.** In float16, an A100 does at most 312 <!-- cited: 312 --> TFLOP/s, so it could compute the picture's products in 0.055 <!-- exact: 0.055 = 4 * 8192**2 * 64 / 312e12 * 1000 --> ms. Its slow memory moves 1.5 <!-- cited: 1.5 --> TB/s. Written out, the trips take more than six times as long as the products: with so few operations per byte (a low *arithmetic intensity*), attention is *memory-bound*. In tiles of 128, which fit on the chip, the trips take less than twice as long. (And each tile of queries is an independent job, so the GPU spreads them over its processors.) That's why [Dao et al. (2022)](https://arxiv.org/abs/2205.14135) computed attention in tiles on GPUs. They named it **FlashAttention**, and report a GPT-2 that trains up to three times as fast as Hugging Face's. Our forward order of loops, the late division and the log-sum-exp are those of FlashAttention-2 ([Dao, 2023](https://arxiv.org/abs/2307.08691)), which reaches 50 to 73 % <!-- cited: 73 --> of an A100's peak. The picture's trips would allow only about 60 %, <!-- exact: 60 = round(100 * 4 * 8192**2 * 64 / 312e12 / (2 * 8192 * 64 * (2 + 2 * 64) / 1.5e12), -1) --> but it leaves out the cache in between (L2), which can hold one head's keys and values (2 MB). (The GPU's numbers are from these papers; we've measured no GPU.)
+# **On a GPU, the trips cost most.** In float16, an A100 does at most 312 TFLOP/s, so it could compute the picture's products in 0.055 <!-- exact: 0.055 = 4 * 8192**2 * 64 / 312e12 * 1000 --> ms. Its slow memory moves 1.5 <!-- cited: 1.5 --> TB/s, so written out, the trips take more than six times as long: with so few operations per byte (a low *arithmetic intensity*), attention is *memory-bound*. In tiles of 128, which fit on the chip, they take less than twice as long as the products. That's why [Dao et al. (2022)](https://arxiv.org/abs/2205.14135) computed attention in tiles on GPUs. They named it **FlashAttention**, and report a GPT-2 that trains up to three times as fast as Hugging Face's.
+#
+# Forward, our order of loops, the late division and the log-sum-exp are those of FlashAttention-2 ([Dao, 2023](https://arxiv.org/abs/2307.08691)), where each tile of queries is an independent job for one of the GPU's processors. It reaches 50 to 73 % <!-- cited: 73 --> of an A100's peak. The picture's trips would allow only about 60 %, <!-- exact: 60 = round(4 * 8192**2 * 64 / 312e12 / (2 * 8192 * 64 * (2 + 2 * 64) / 1.5e12), 1) --> but it leaves out the cache in between (L2), which can hold a head's keys and values (2 MB). (The GPU's numbers are from these papers; we've measured no GPU.)
 
 # %% Table: CPU seconds at 8192 positions tags=["hide-input"]
 say(ch17b.ways_said(record))
@@ -208,7 +210,7 @@ ch17b.check_saved(saved, 2048)
 # %% [markdown]
 # - **A boolean mask stays fused on a CPU.** But the mask itself is a matrix, one for all heads, kept as floating-point numbers here, and it [about doubles the time](17_sparse_attention.ipynb). `is_causal=True` needs none, but given fewer queries than keys, as with a cache, it aligns the triangle [at the top left](04b_hidden_places.ipynb). (On GPUs, PyTorch's FlashAttention refuses `attn_mask`; its memory-efficient kernel takes it. Allow one at a time with `torch.nn.attention.sdpa_kernel` to see which can run.)
 # - **Dropout of weights** isn't built into this kernel, so PyTorch falls back on writing the weights out, before and after dropout, with its mask. (Kernels for GPUs can do it.)
-# - **Asking for the weights** means writing them out, because they exist nowhere else. `nn.MultiheadAttention` then keeps one such matrix per head. (Without them, it keeps its projections besides the mask.) Our `masked_softmax` keeps two, because it sets rows without keys to zero after the softmax. That's why this book's `MultiHeadAttention` never returns them; `record_attention` computes them once more, beside the kernel, while you look.
+# - **Asking for the weights** means writing them out, because they exist nowhere else. `nn.MultiheadAttention` then keeps one matrix per head (without them, its projections and the mask); our `masked_softmax` keeps two, because it sets rows without keys to zero after the softmax. That's why this book's `MultiHeadAttention` never returns weights; `record_attention` computes them once more, beside the kernel, while you look.
 #
 # ## 17b.6 Joining two parts
 #
@@ -293,7 +295,7 @@ print("✓ in float16, 2048 + 1 = 2048")
 # - A softmax can be computed in one pass over blocks, exactly: keep maximum, sum and output, and rescale the last two by $e^{m - m'}$ when the maximum grows.
 # - So attention needs one tile of scores at a time, never the whole matrix. Memory grows with $t$, though the multiplications still grow with $t^2$.
 # - In the backward pass, one number per row, the log-sum-exp, rebuilds the weights, and $do_i \cdot o_i$ replaces a sum over the row.
-# - On our core, the kernel takes about as long as the products alone do in the other two. It needs no passes over whole matrices, no fresh memory for them, and fewer trips through slow memory.
+# - On our core, the kernel takes about as long as the products alone do when attention is written out. It needs no passes over whole matrices, no fresh memory for them, and fewer trips through slow memory.
 # - Partial results are joined by the softmax of their log-sum-exps.
 #
 # ## Further reading
