@@ -13,6 +13,7 @@ import matplotlib.pyplot as plt
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from annotated.attention import masked_softmax, scaled_dot_product_attention
 from annotated.masks import causal_mask
@@ -49,7 +50,7 @@ def memory_figure(record: Record) -> Html:
     for way, line in zip(WAYS, ("-", "--", "-"), strict=True):
         MB = [run_of(record, way, n)["MB"] for n in t]
         color = THIS if way == "fused" else OTHER
-        ax.plot(t, MB, line, color=color, marker="o", label=way)
+        ax.plot(t, MB, line, color=color, marker="o", label=f"{way}: {MB[-1]:,.0f}")
         ends[way] = MB[-1]
     ax.set_xscale("log", base=2)
     ax.set_yscale("log")
@@ -58,14 +59,18 @@ def memory_figure(record: Record) -> Html:
     ax.set(xlabel="positions", ylabel="memory at the peak (MB)", ylim=(3, None))
     name_lines(ax)
     share = ends["written out"] / ends["fused"]
+    out, fused = (run_of(record, way, t[-1], False)["MB"] for way in WAYS[::2])
+    bare = out / fused
     said = ", ".join(f"{way} {MB:,.0f} MB" for way, MB in ends.items())
     return show(
         figure,
         title=f"At {t[-1]:,} positions, writing the matrix out takes {share:.0f} times "
         "the fused kernel's memory",
         alt=f"Memory against length, both axes logarithmic. At {t[-1]:,}: {said}.",
-        caption="Causal attention, forward and backward, four heads of width 64. With "
-        "each doubling, written out grows fourfold, the other two at most twofold.",
+        caption="Causal attention, forward and backward, four heads of width 64, both "
+        "scales logarithmic. With each doubling, written out grows fourfold, the "
+        "other two at most twofold. “Written out” is this book's own function with "
+        f"a mask; without one, it takes {bare:.0f} times the kernel's memory.",
     )
 
 
@@ -78,7 +83,7 @@ def row_picture(scores: Tensor, values: Tensor) -> Html:
     return chain(
         Matrix(powers[None], "exp(score)", rows=[""], cut=2, digits=0),
         Matrix(values[None], "value", rows=[""], cut=2, digits=0),
-        caption=f"One row, cut into blocks of two. Its softmax divides by "
+        caption="One row, cut into blocks of two. Its exponentials sum to "
         f"{powers.sum():.0f}.",
     )
 
@@ -173,15 +178,14 @@ def walk_explorer() -> Html:
         ],
         label="Walk the tiles",
         checks=checks,
-        question="A factor of 1 changes nothing. In which tiles will one rescale? "
-        "Press “next tile”.",
+        question="Step through with “next tile”. When does a row rescale?",
         caption="Numbers in the matrix: the scores that exist now (blue: positive, "
         "orange: negative). Grey: computed, used and forgotten. Hatched: hidden. In "
-        "the shaded rows, bold factors rescale; a row's first factor is 0, since "
-        "nothing is there yet. Green: a finished output.",
+        "the shaded rows, bold factors rescale, and a factor of 1 changes nothing; a "
+        "row's first is 0, since nothing is there yet. Green: a finished output.",
     )
     answer = (
-        "<details><summary>Answer</summary><p>Wherever a score exceeds all earlier "
+        "<details><summary>Answer</summary><p>When a score exceeds all earlier "
         "ones in its row. With one tile of 8, nothing is ever rescaled, "
         "but the whole matrix is in memory.</p></details>"
     )
@@ -324,50 +328,15 @@ def trips_explorer(t: int, k: int) -> Html:
         [Slider("size", "tile size", TILES, 256)],
         label="What travels, by the size of the tiles",
         checks=checks,
-        question="A tile of 256 is too large for an A100's fast memory. Which sizes "
-        "fit? And how small may a tile be before tiling saves no time?",
+        question="A square tile of 256 is too large for an A100's fast memory. Which "
+        "sizes fit? And how small may a tile be before tiling saves no time?",
         caption=f"One head of width {k}, forward, {t:,} positions, no mask, float16; "
-        "each tile of queries meets all keys in turn, with no cache on the way, and "
-        "needs room for its q, k and v, and in float32 for its scores and o. The "
-        "thicker the arrow, the more bytes. Times are for a whole A100 at full speed; "
-        "the fast memory is that of one of its 108 processors.",
+        "each tile of queries meets all keys in turn, with no cache on the way. "
+        "Tiles are square here; each needs room for its q, k and v, and in float32 "
+        "for its scores and o. The thicker the arrow, the more bytes. Times are for a "
+        "whole A100 at full speed; the fast memory is that of one of its 108 "
+        "processors.",
     )
-
-
-def gains(record: Record, steps: str) -> dict[int, float]:
-    """Return how many times as fast as the whole matrix each size of bands is.
-
-    Args:
-        record: ``softmax_bands``; of each size, the fastest run counts.
-        steps: "signs" or "softmax".
-    """
-    runs = (run for run in record["runs"] if run["steps"] == steps)
-    fastest = {run["size"]: min(run["seconds"]) for run in runs}
-    return {n: fastest[max(fastest)] / one for n, one in fastest.items()}
-
-
-def bands_said(record: Record) -> str:
-    """Return in words what ``softmax_bands`` shows."""
-    best = max(gains(record, "softmax").values())
-    return (
-        "On our core, the trips alone cost little: in place, so without fresh "
-        f"memory, a softmax is only {best:.1f} times as fast "
-        "when each band of rows goes through all its steps in the cache."
-    )
-
-
-def check_bands(record: Record) -> None:
-    """Prove what the page says of bands, and of the core's speed."""
-    best = {}
-    for steps in ("signs", "softmax"):
-        by_size = gains(record, steps)
-        size = max(by_size, key=by_size.get)
-        best[steps] = by_size[size]
-        MB = BYTES * record["config"]["length"] * size / 1e6
-        assert 0.25 <= MB <= 16, steps
-        assert by_size[size] > 1.4 * by_size[1], steps
-    assert best["signs"] > 1.7 and 1.1 < best["softmax"] < 1.7
-    print(f"✓ bands gain {best['signs']:.1f} and {best['softmax']:.1f} times")
 
 
 def time_table(record: Record) -> Html:
@@ -389,13 +358,46 @@ def time_table(record: Record) -> Html:
         ("attention", "no mask", "causal"),
         rows,
         caption=f"CPU seconds, forward and backward, {t:,} positions (four heads of "
-        "width 64, one thread, median of three; another run than the bars').",
+        "width 64, one thread, median of three; from a separate run).",
     )
 
 
 def seconds_by_size(record: Record) -> dict[int, float]:
     """Return the loop's recorded CPU seconds by the size of its tiles: medians."""
     return {run["size"]: median(run["seconds"]) for run in record["tiles"]}
+
+
+class Matrices(TorchDispatchMode):
+    """Counts the floating-point matrices of ``count`` numbers that are made.
+
+    Args:
+        count: numbers in a matrix, all heads together; no other tensor has as many.
+    """
+
+    def __init__(self, count: int) -> None:
+        super().__init__()
+        self.count, self.made = count, 0
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        """Run ``func`` of ``args`` and ``kwargs``; a view is no new matrix."""
+        result = func(*args, **(kwargs or {}))
+        places = [x.untyped_storage() for x in (*args, result) if isinstance(x, Tensor)]
+        *given, place = (storage.data_ptr() for storage in places)
+        self.made += result.numel() == self.count and place not in given
+        return result
+
+
+def new_matrices(causal: bool) -> int:
+    """Return how many matrices of scores attention written out makes.
+
+    Forward and backward; ``causal`` says whether later keys are hidden.
+    """
+    t = 8
+    q, k, v = (torch.randn(1, 2, t, 1, requires_grad=True) for _ in range(3))
+    mask = causal_mask(t) if causal else None
+    with Matrices(2 * t * t) as matrices:
+        scaled_dot_product_attention(q, k, v, mask)[0].sum().backward()
+    return matrices.made
 
 
 def ways_said(record: Record) -> str:
@@ -412,40 +414,38 @@ def ways_said(record: Record) -> str:
     best, last = min(by_size, key=by_size.get), max(by_size)
     return (
         f"Without a mask, the kernel is {fast:.1f} times as fast as attention written "
-        f"out, and with the causal mask about {faster:.0f} times: skipping the tiles "
-        f"above the diagonal takes it from {seconds['fused', False]:.1f} to "
-        f"{seconds['fused', True]:.1f} s, while written out they're computed and then "
-        "masked, and the mask's own passes over the matrix make that take "
-        f"{out[True] / out[False]:.1f} times as long. Tiles may be too small or too "
-        f"large: at {last:,} positions, without a mask, our loop is fastest with tiles "
-        f"of {best}, "
+        f"out. With the causal mask it's about {faster:.0f} times as fast as attention "
+        "written out like this: it skips the tiles above the diagonal, while masking "
+        "makes written-out attention "
+        f"{out[True] / out[False]:.1f} times slower, with {new_matrices(True)} fresh "
+        f"matrices of scores instead of {new_matrices(False)}. And tiles may be too "
+        f"small or too large: at {last:,} positions, without a mask, our loop is "
+        f"fastest with tiles of {best}, "
         f"{by_size[last] / by_size[best]:.1f} times as fast as with one tile."
     )
 
 
 PARTS = ("products", "passes over scores", "fresh memory", "the rest")
+WHOLE = "not split"
 
 
 def parts_of(record: Record) -> dict[str, dict[str, float]]:
     """Return the recorded CPU seconds of each way, by what they go to: medians.
 
     Args:
-        record: ``attention_parts``. What the fused kernel's products take is not
-            measured, but counted: seven, at the speed of a large product.
-            The parts are from other runs than the whole, so where Python takes little,
-            the rest may come out below 0: it's 0 then.
+        record: ``attention_parts``. The fused kernel is one operation, so it has only
+            a whole. The parts are from other runs than the whole, so where Python takes
+            little, the rest may come out below 0: it's 0 then.
     """
-    config, found = record["config"], {}
-    one = config["heads"] * multiplications(config["length"], config["width"])
+    found = {}
     for run in record["runs"]:
         total = median(run["seconds"])
         if run["way"] == "fused":
-            parts = [7 * one / record["operations per second"]]
-            parts += [0.0, 0.0]
+            found["fused"] = {WHOLE: total}
         else:
             parts = [median(run[part]) for part in ("products", "passes", "fresh")]
-        rest = max(total - sum(parts), 0.0)
-        found[run["way"]] = dict(zip(PARTS, (*parts, rest), strict=True))
+            rest = max(total - sum(parts), 0.0)
+            found[run["way"]] = dict(zip(PARTS, (*parts, rest), strict=True))
     return found
 
 
@@ -455,18 +455,23 @@ def around(parts: Mapping[str, float]) -> float:
 
 
 def parts_figure(record: Record) -> Html:
-    """Draw what the time of three ways goes to, as stacked bars."""
+    """Draw what the time of three ways goes to, as stacked bars; one isn't split."""
     figure, ax = plt.subplots(figsize=(8.6, 3.4))
     found, said = parts_of(record), []
-    looks = ((THIS, 1.0), (THIS, 0.45), (OTHER, 1.0), (OTHER, 0.45))
+    shades = ((THIS, 1.0), (THIS, 0.45), (OTHER, 1.0), (OTHER, 0.45))
+    looks = {
+        part: {"color": color, "alpha": alpha}
+        for part, (color, alpha) in zip(PARTS, shades, strict=True)
+    } | {WHOLE: {"fill": False, "edgecolor": THIS, "linewidth": 2}}
     for y, (way, parts) in enumerate(found.items()):
         left = 0.0
-        for (part, seconds), (color, alpha) in zip(parts.items(), looks, strict=True):
+        for part, seconds in parts.items():
             name = part if y == 0 else None
-            ax.barh(y, seconds, 0.6, left, color=color, alpha=alpha, label=name)
+            ax.barh(y, seconds, 0.6, left, label=name, **looks[part])
             left += seconds
         place = {"xytext": (6, 0), "textcoords": "offset points", "va": "center"}
-        ax.annotate(f"{left:.1f} s", (left, y), **place)
+        split = "" if len(parts) > 1 else f", {WHOLE}"
+        ax.annotate(f"{left:.1f} s{split}", (left, y), **place)
         listed = ", ".join(f"{part} {s:.1f}" for part, s in parts.items() if s)
         said.append(f"{way} {left:.1f} s: {listed}")
     ax.set_yticks(range(len(found)), found)
@@ -478,14 +483,13 @@ def parts_figure(record: Record) -> Html:
     t = record["config"]["length"]
     return show(
         figure,
-        title="Around the products: "
-        + ", ".join(f"{around(parts):.1f} s {way}" for way, parts in found.items()),
+        title="The whole fused kernel takes about as long as the others' products "
+        "alone",
         alt="Stacked bars of CPU seconds. " + "; ".join(said) + ".",
         caption=f"Forward and backward, {t:,} positions, four heads of width 64, no "
         "mask, one core, median of three. Passes: everything else done to scores, such "
-        "as the softmax. The rest includes Python (in the loop, too little to tell). "
-        "The kernel can't be split: its products are seven at the speed of a large "
-        "product.",
+        "as the softmax. The rest includes Python (in the loop, too little to "
+        "measure).",
     )
 
 
@@ -504,25 +508,30 @@ def parts_said(record: Record) -> str:
         "product more, and each of its steps, even scaling and hiding, is a pass of "
         "its own, started from Python: the passes take "
         f"{loop['passes over scores']:.1f} s. The kernel runs the same loop in C++, "
-        "with one tile's memory and few, vectorised passes: all "
-        f"its steps around the products take {around(fused):.1f} s."
+        "with one tile's memory and few, vectorised passes. Everything around the "
+        f"products takes {around(out):.1f} s written out and {around(loop):.1f} s in "
+        f"the loop, but the kernel takes {fused[WHOLE]:.1f} s in all, about as long as "
+        "the products alone do there. So either next to nothing is left around its "
+        "own products, or they're faster: from outside, we can't tell."
     )
 
 
 def check_parts(record: Record) -> None:
     """Prove what the page says of where the time goes, and of a GPU's."""
     out, loop, fused = parts_of(record).values()
-    assert around(fused) < around(loop) and around(fused) < around(out) / 2
-    assert fused["products"] > 0.7 * sum(fused.values())
+    for parts in (out, loop):
+        assert 0.9 < fused[WHOLE] / parts["products"] < 1.1
+        assert around(parts) > 0.3 * parts["products"]
     assert out["fresh memory"] > 2 * out["passes over scores"]
     assert loop["fresh memory"] < 0.3 * out["fresh memory"]
     assert loop["passes over scores"] > out["passes over scores"]
     products, trips_out, tiled = pace(8192, 64, 128, A100)
     assert products < tiled < 2 * products and trips_out > 6 * products
+    assert 0.55 < products / tiled < 0.65
     assert tile_bytes(64, 128) <= A100["bytes"] < tile_bytes(64, 256)
     print(
-        f"✓ around the products: {around(out):.1f}, {around(loop):.1f} and "
-        f"{around(fused):.1f} s"
+        f"✓ products {out['products']:.1f} and {loop['products']:.1f} s, the whole "
+        f"kernel {fused[WHOLE]:.1f} s"
     )
 
 
@@ -612,7 +621,7 @@ def saved_table(saved: Mapping[str, float], t: int) -> Html:
         [(name, f"{MB:.1f}") for name, MB in saved.items()],
         caption=f"Saved for the backward pass at {t:,} positions, four heads of width "
         "64, on a CPU. Their four matrices of weights would be "
-        f"{megabytes(4 * t * t * BYTES)} MB.",
+        f"{megabytes(4 * t * t * BYTES)} MB. The module got the boolean mask, too.",
     )
 
 
@@ -623,15 +632,18 @@ def check_saved(saved: Mapping[str, float], t: int) -> None:
     assert saved["our loop"] < 1.1 * least
     mask = saved["attn_mask, boolean"] - least
     assert abs(mask - matrix) < 0.1 * matrix  # one for all heads
-    for way in (
-        "is_causal=True, dropout_p=0.1",
-        "weights written out",
-        "nn.MultiheadAttention, need_weights=True",
-    ):
-        assert saved[way] > 4 * matrix, way
+    for way, each in {
+        "is_causal=True, dropout_p=0.1": 3,
+        "weights written out": 2,
+        "nn.MultiheadAttention, need_weights=True": 1,
+    }.items():
+        assert saved[way] // (4 * matrix) == each, way
     asked, unasked = (
         saved[f"nn.MultiheadAttention, need_weights={needed}"]
         for needed in (True, False)
     )
     assert asked - unasked > 2.5 * matrix
-    print(f"✓ a matrix is {matrix:.1f} MB: none, one (the mask), or four and more")
+    print(
+        f"✓ a matrix is {matrix:.1f} MB: none is kept, or one (the mask), or one, two "
+        "or three for each head"
+    )

@@ -116,16 +116,3 @@ class TiledAttention(torch.autograd.Function):
             dk[..., columns, :] += dz.mT @ q[..., rows, :]
             dv[..., columns, :] += p.mT @ do[..., rows, :]
         return dq, dk, dv, None, None
-
-
-def softmax_in_bands(z: Tensor, size: int) -> None:
-    """Turn scores into their softmax, in place, one band of rows at a time.
-
-    Args:
-        z: scores, ``(t, s)``, whose place the weights take.
-        size: rows of a band, which goes through all steps before the next one begins.
-    """
-    for band in z.split(size):
-        band -= band.amax(dim=-1, keepdim=True)
-        band.exp_()
-        band /= band.sum(dim=-1, keepdim=True)

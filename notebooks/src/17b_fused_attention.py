@@ -2,7 +2,7 @@
 # # 17b. Why fused attention wins
 #
 # Chapters 13 and [17](17_sparse_attention.ipynb) try to avoid most of attention's $t^2$ scores. Yet they had a strong rival that avoids none
-# of them: PyTorch's *fused* kernel, `F.scaled_dot_product_attention`. It's exact, yet beats attention written out in both time and memory. How?
+# of them: `F.scaled_dot_product_attention`. Where it can, PyTorch runs a *fused kernel* there: a single compiled routine (a *kernel*) that does all steps of attention together (*fused*). It's exact, yet beats attention written out in both time and memory. How?
 #
 # **The matrix of scores never needs to exist as a whole. You can compute it tile by tile, use each tile, and forget it, as long as you correct the softmax as you go.**
 
@@ -18,7 +18,7 @@ ch17b.memory_figure(record)
 
 # %% [markdown]
 # "Tiled" is this page's loop, in plain PyTorch. By the end you can write it, forward and backward, join attention over two parts of a
-# cache, say what fusing saves, and tell when the kernel has to give up. You need the softmax of [chapter 2](02_self_attention.ipynb) and masks from [chapter 4](04_masks.ipynb). About 25 minutes.
+# cache, say what fusing saves, and tell when the kernel has to give up. You need the softmax of [chapter 2](02_self_attention.ipynb) and masks from [chapter 4](04_masks.ipynb). About 30 minutes.
 #
 # ## 17b.1 A sum that you can correct
 #
@@ -85,7 +85,7 @@ from annotated.recipes.tiles import forward_tiles, tiles
 show_source(tiles, forward_tiles)
 
 # %% [markdown]
-# At the end each row has its output and one more number, its **log-sum-exp** $m + \log(\text{sum})$, the logarithm of the true sum. We'll need it twice. First, does the loop agree with the kernel?
+# At the end each row has its output and one more number, its **log-sum-exp** $m + \log(\text{sum})$, the logarithm of the true sum. We'll use it in 17b.3 and 17b.6. But does the loop agree with the kernel?
 
 # %%
 from annotated.attention import scaled_dot_product_attention
@@ -111,13 +111,17 @@ for name, sees in {
         check_close(f"{name}, tiles of {size}", tiled, dense, 1e-12)
 assert (tiled[..., :3, :] == 0).all() and (lse[..., :3, :] == -torch.inf).all()
 print("✓ rows that see nobody give zeros, exactly")
+few = F.scaled_dot_product_attention(q[..., :2, :], k, v, is_causal=True)
+check_close(
+    "two queries: the triangle's first rows", few, fused[..., :2, :], 1e-12
+)
 
 # %% [markdown]
 # ## 17b.3 Backward: forget and rebuild
 #
 # The gradients need the weights again, and if we kept them, we'd have saved no memory. So do as in [chapter 14](14_reversible_layers.ipynb): **forget them, and rebuild them when they're needed.** The row's log-sum-exp makes that easy, because a weight is $p = e^{z - \mathrm{lse}}$: one number replaces a row of weights.
 #
-# Write $do$ for the gradient of the loss with respect to $o$, and so on. Since $o_i = \sum_j p_{ij} v_j$, a weight gets $dp_{ij} = do_i \cdot v_j$. [Section 2.4](02_self_attention.ipynb) differentiated the softmax: the derivative by $z_{ij}$ is $p_{ij}(1 - p_{ij})$ for its own weight, and $-p_{il}\,p_{ij}$ for each other weight of the row. Add up what reaches $z_{ij}$ through all of them:
+# Write $do$ for the gradient of the loss with respect to $o$, and so on. Since $o_i = \sum_j p_{ij} v_j$, the gradient for a weight is $dp_{ij} = do_i \cdot v_j$. [Section 2.4](02_self_attention.ipynb) differentiated the softmax: the derivative by $z_{ij}$ is $p_{ij}(1 - p_{ij})$ for its own weight, and $-p_{il}\,p_{ij}$ for each other weight of the row. Add up what reaches $z_{ij}$ through all of them:
 #
 # $$\begin{aligned}
 # dz_{ij} &= p_{ij}\, dp_{ij} - \sum_l p_{ij}\, p_{il}\, dp_{il} \\
@@ -161,33 +165,34 @@ print("✓ finite differences agree, too")
 #
 # ## 17b.4 Where the time goes
 #
-# So where nothing is hidden, the kernel multiplies as often forward, and more often backward. Why isn't it slower? Look at what the time goes to:
+# Without a mask, the kernel does the same multiplications forward and more backward. Why isn't it slower? Here is where the time goes:
 
 # %% Figure: what the time goes to tags=["hide-input", "remove-stdout"]
 from IPython.display import display
 
 from annotated.page.notebook import say
 
-parts, bands = recorded("attention_parts"), recorded("softmax_bands")
+parts = recorded("attention_parts")
 display(ch17b.parts_figure(parts))
 say(ch17b.parts_said(parts))
 
-# %% Recorded: parts, bands, memory and times tags=["hide-input", "proof"]
+# %% Recorded: parts, memory and times tags=["hide-input", "proof"]
 ch17b.check_parts(parts)
-ch17b.check_bands(bands)
 ch17b.check_record(record)
 
 # %% [markdown]
-# So what fusing removes is **nearly everything around the products**. What costs most there depends on the machine. A processor computes on what is in a small, fast memory (a CPU's *cache*, a GPU's on-chip *shared memory*, or SRAM), and fetches it from a large, slow one (a GPU's HBM). The whole matrix doesn't fit in fast memory, so if it's written out, or *materialised*, it travels: scores out and in, weights out and in. A tile stays:
+# So fusing saves **about as much time as everything around the products takes**. What costs most there depends on the machine. A processor computes on what is in a small, fast memory (a CPU's *cache*, a GPU's on-chip *shared memory*, or SRAM), and fetches it from a large, slow one (a GPU's HBM). The whole matrix doesn't fit in fast memory, so if it's written out, or *materialised*, it travels: scores out and in, weights out and in. A tile stays:
 
 # %% Try it: what travels tags=["hide-input"]
 ch17b.trips_explorer(8192, 64)
 
 # %% [markdown]
-# **On a GPU, the trips cost most.** In float16, an A100 could compute the picture's products in 0.055 <!-- exact: 0.055 = 4 * 8192**2 * 64 / 312e12 * 1000 --> ms. Written out, its trips take more than six times as long: with so few operations per byte (a low *arithmetic intensity*), it's *memory-bound*. In tiles of 128, which fit on the chip, the trips take less than twice as long as the products. That's why [Dao et al. (2022)](https://arxiv.org/abs/2205.14135) computed attention in tiles on GPUs. They named it **FlashAttention**, and report a GPT-2 that trains up to three times as fast as Hugging Face's. Our order of loops, the late division and the log-sum-exp are those of FlashAttention-2 ([Dao, 2023](https://arxiv.org/abs/2307.08691)), which reaches 50 to 73 % <!-- cited: 73 --> of an A100's peak. (The GPU's numbers are from these papers, too; we've measured no GPU.)
+# **On a GPU, the trips cost most.** In float16, an A100 does at most 312 TFLOP/s, so it could compute the picture's products in 0.055 <!-- exact: 0.055 = 4 * 8192**2 * 64 / 312e12 * 1000 --> ms. Its slow memory moves 1.5 <!-- cited: 1.5 --> TB/s, so written out, the trips take more than six times as long: with so few operations per byte (a low *arithmetic intensity*), attention is *memory-bound*. In tiles of 128, which fit on the chip, they take less than twice as long as the products. That's why [Dao et al. (2022)](https://arxiv.org/abs/2205.14135) computed attention in tiles on GPUs. They named it **FlashAttention**, and report a GPT-2 that trains up to three times as fast as Hugging Face's.
+#
+# Forward, our order of loops, the late division and the log-sum-exp are those of FlashAttention-2 ([Dao, 2023](https://arxiv.org/abs/2307.08691)), where each tile of queries is an independent job for one of the GPU's processors. It reaches 50 to 73 % <!-- cited: 73 --> of an A100's peak. The picture's trips would allow only about 60 %, <!-- exact: 60 = round(4 * 8192**2 * 64 / 312e12 / (2 * 8192 * 64 * (2 + 2 * 64) / 1.5e12), 1) --> but it leaves out the cache in between (L2), which can hold a head's keys and values (2 MB). (The GPU's numbers are from these papers; we've measured no GPU.)
 
 # %% Table: CPU seconds at 8192 positions tags=["hide-input"]
-say(ch17b.bands_said(bands) + " " + ch17b.ways_said(record))
+say(ch17b.ways_said(record))
 ch17b.time_table(record)
 
 # %% [markdown]
@@ -203,9 +208,9 @@ ch17b.saved_table(saved, 2048)
 ch17b.check_saved(saved, 2048)
 
 # %% [markdown]
-# - **A boolean mask stays fused on a CPU.** But the mask itself is a matrix, one for all heads, kept as floating-point numbers here, and it [about doubles the time](17_sparse_attention.ipynb). `is_causal=True` needs none. (On GPUs, PyTorch's FlashAttention refuses `attn_mask`; its memory-efficient kernel takes it. Allow one at a time with `torch.nn.attention.sdpa_kernel` to see which can run.)
+# - **A boolean mask stays fused on a CPU.** But the mask itself is a matrix, one for all heads, kept as floating-point numbers here, and it [about doubles the time](17_sparse_attention.ipynb). `is_causal=True` needs none, but given fewer queries than keys, as with a cache, it aligns the triangle [at the top left](04b_hidden_places.ipynb). (On GPUs, PyTorch's FlashAttention refuses `attn_mask`; its memory-efficient kernel takes it. Allow one at a time with `torch.nn.attention.sdpa_kernel` to see which can run.)
 # - **Dropout of weights** isn't built into this kernel, so PyTorch falls back on writing the weights out, before and after dropout, with its mask. (Kernels for GPUs can do it.)
-# - **Asking for the weights** means writing them out, because they exist nowhere else. (Without, `nn.MultiheadAttention` keeps its projections besides the mask.) That's why this book's `MultiHeadAttention` never returns them; `record_attention` computes them once more, beside the kernel, while you look.
+# - **Asking for the weights** means writing them out, because they exist nowhere else. `nn.MultiheadAttention` then keeps one matrix per head (without them, its projections and the mask); our `masked_softmax` keeps two, because it sets rows without keys to zero after the softmax. That's why this book's `MultiHeadAttention` never returns weights; `record_attention` computes them once more, beside the kernel, while you look.
 #
 # ## 17b.6 Joining two parts
 #
@@ -228,7 +233,7 @@ assert (outputs.mean(dim=0) - whole).abs().max() > 0.01
 print("✓ their plain mean isn't it")
 
 # %% [markdown]
-# *Flash-Decoding* and *ring attention* join parts this way, as chapter 13 joined its hash rounds.
+# *Flash-Decoding* ([Dao, Haziza, Massa & Sizov, 2023](https://pytorch.org/blog/flash-decoding/)) and *ring attention* ([Liu, Zaharia & Abbeel, 2023](https://arxiv.org/abs/2310.01889)) join parts this way, as chapter 13 joined its hash rounds.
 #
 # ## 17b.7 Pitfalls
 #
@@ -290,7 +295,7 @@ print("✓ in float16, 2048 + 1 = 2048")
 # - A softmax can be computed in one pass over blocks, exactly: keep maximum, sum and output, and rescale the last two by $e^{m - m'}$ when the maximum grows.
 # - So attention needs one tile of scores at a time, never the whole matrix. Memory grows with $t$, though the multiplications still grow with $t^2$.
 # - In the backward pass, one number per row, the log-sum-exp, rebuilds the weights, and $do_i \cdot o_i$ replaces a sum over the row.
-# - The products remain. Fusing removes what's around them: separate passes, fresh memory, and trips through slow memory.
+# - On our core, the kernel takes about as long as the products alone do when attention is written out. It needs no passes over whole matrices, no fresh memory for them, and fewer trips through slow memory.
 # - Partial results are joined by the softmax of their log-sum-exps.
 #
 # ## Further reading

@@ -5,12 +5,7 @@ import torch
 from torch.nn import functional as F
 
 from annotated.attention import scaled_dot_product_attention
-from annotated.recipes.tiles import (
-    TiledAttention,
-    forward_tiles,
-    softmax_in_bands,
-    tiles,
-)
+from annotated.recipes.tiles import TiledAttention, forward_tiles, tiles
 from annotated.sparse import Pattern
 
 T, S, K, V = 11, 13, 5, 3
@@ -98,11 +93,3 @@ def test_nothing_large_is_saved(inputs):
 def test_a_tile_has_a_size(inputs):
     with pytest.raises(ValueError, match="size"):
         forward_tiles(*inputs, Pattern(), 0)
-
-
-@pytest.mark.parametrize("size", [1, 3, 7, 20])
-def test_a_softmax_in_bands_takes_the_place_of_its_scores(size):
-    scores = torch.randn(7, 5).mul(90)
-    z = scores.clone()
-    softmax_in_bands(z, size)
-    torch.testing.assert_close(z, scores.softmax(dim=-1))

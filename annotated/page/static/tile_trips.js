@@ -67,6 +67,6 @@ return {
   values: { KB: tile.KB, fits: tile.fits, ms: tile.ms },
   says: tile.fits
     ? `A tile of ${state.size} needs ${tile.KB} of ${data.room} KB, so it fits. The trips take ${fixed(tiled, 3)} ms, ${times}.`
-    : `A tile of ${state.size} needs ${tile.KB} KB, but there are only ${data.room}, so it can't stay. If it could, the trips would take ${fixed(tiled, 3)} ms, ${times}.`,
+    : `A tile of ${state.size} needs ${tile.KB} KB, but only ${data.room} KB are available, so it doesn't fit. If it did, the trips would take ${fixed(tiled, 3)} ms, ${times}.`,
   room: 155,
 };
