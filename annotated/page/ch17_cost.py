@@ -306,7 +306,8 @@ def chart_figure(record: Record) -> Html:
         f"ways; at {at}: {told}. Bits per character after equal time: {ends}.",
         caption=f"One CPU thread, the same {config['layers']} layers, "
         f"{config['d_model']} wide. Sparse: a head with a window of "
-        f"{config['stride']}, and one with a stride of {config['stride']}. LSH: one round, chunks of {config['chunk']}. "
+        f"{config['stride']}, and one with a stride of {config['stride']}. LSH: one "
+        f"round, chunks of {config['chunk']}. "
         f"Transformer-XL: segments of {config['segment']}. Reversible: with fused "
         f"attention. Below: {config['length']:,} characters at a time, short pieces "
         f'of {config["segment"]} for Transformer-XL and "{CONTROL}"; a dot for each '
