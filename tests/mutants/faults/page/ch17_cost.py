@@ -40,7 +40,7 @@ FAULTS = {
     ],
     "ends_said": [
         ('"fixed, 2"', '"window 64"', "another pattern"),
-        ("share(row, length)", 'row["allowed"]', "of all pairs, later keys too"),
+        ("share(row, length)", "row['allowed']", "of all pairs, later keys too"),
     ],
     "flex_said": [
         ("times['flex'] / times['fused']", "times['fused'] / times['flex']",
