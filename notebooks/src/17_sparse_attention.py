@@ -249,7 +249,7 @@ print(layer(torch.randn(1, 24, 8)).shape)
 ch17.check_attention()
 
 # %% [markdown]
-# Does it pay? On one CPU thread, we compute a window of 256 in three ways: with attention written out, with our blocks, and with PyTorch's **fused** kernel and the mask. (A fused kernel goes from scores to output in one step, and never stores the scores; page 17b shows how.) The rival to beat is called "fused": the same kernel with no pattern at all, where every query sees all earlier keys. (On a GPU, sparse kernels skip blocks in the same way, but we haven't timed any.)
+# Does it pay? On one CPU thread, we compute a window of 256 in three ways: with attention written out, with our blocks, and with PyTorch's **fused** kernel and the mask. (A fused kernel goes from scores to output in one step, and never stores the scores; page 17b shows how.) The rival to beat is called "fused": the same kernel with no pattern at all, where every query sees all earlier keys. (On a GPU, kernels such as `flex_attention`'s skip blocks in the same way, but we haven't timed any.)
 
 # %% Figure: time by length and by sparsity, recorded tags=["hide-input", "remove-stdout"]
 from annotated.page import ch17_cost
@@ -372,7 +372,7 @@ which = glyphs().names[0].index("n")
 ch17_learning.sight_figure(glyphs().train[which], row=9, column=11)
 
 # %% [markdown]
-# Which view helps? Train with three of them, and with a column of the wrong stride, 17; each pattern has a pair of heads. The loss is in bits per pixel:
+# Which view helps? Train with three of them, and with a column of the wrong stride, 17, in two heads each. The loss is in bits per pixel:
 
 # %%
 from annotated.recipes.patterns import (

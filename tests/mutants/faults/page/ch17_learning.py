@@ -25,7 +25,8 @@ FAULTS = {
         ("r[\"reach\"] == 0", "r[\"reach\"] < 1", "partly heard is unheard"),
         ("- r[\"right\"]", "- r[\"reach\"]", "nobody looks at what was learned"),
         ("r not in fixed", "r in fixed", "the exception is the rule"),
-        ("fixed if r[\"distance\"] > stride", "fixed if r[\"distance\"] > 0", "near ones, too"),
+        ("fixed if r[\"distance\"] > stride", "fixed if r[\"distance\"] > 0",
+         "near ones, too"),
     ],
     "copy_said": [
         ("max(facts['short'])", "min(facts['short'])", "the best is the worst"),
