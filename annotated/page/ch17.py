@@ -186,7 +186,8 @@ def graph_picture(names: Sequence[str], mask: Bool[Tensor, "t t"], layers: int) 
         edges,
         far,
         caption="A graph as a mask, and the layer after which each row has heard "
-        f"from each column. Hatched: not within {layers} layers.",
+        f"from each column. Hatched: no edge (left), not within {layers} layers "
+        "(right).",
     )
 
 

@@ -11,7 +11,7 @@ import matplotlib.pyplot as plt
 from annotated.page.frames import Html
 from annotated.page.notebook import show
 from annotated.page.plots import LINES, OTHER, THIS, name_lines
-from annotated.page.records import dots, grouped
+from annotated.page.records import grouped
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -122,9 +122,11 @@ def cost_figure(record: Record) -> Html:
     name_lines(right)
 
     at = crossing(record, "blocks of 64")
-    title = "Blocks beat the fused kernel with every window"
+    title = f"At {length:,} positions, blocks beat the fused kernel with every window"
     if at is not None:
-        title = f"Blocks of 64 win while a window keeps under {at:.0%} of the pairs"
+        title = (
+            f"At {length:,} positions, blocks of 64 win with up to {at:.0%} of pairs"
+        )
     last = by_length[-1]["both"]["blocks of 64"]["to fused"][1]
     return show(
         figure,
@@ -134,9 +136,10 @@ def cost_figure(record: Record) -> Html:
         f"{last:.2f} of fused at {by_length[-1]['length']:,}. Right, time as a "
         "multiple of fused against the share of pairs that may attend: blocks rise "
         "with it and cross 1, masked stays above 1.",
-        caption="Forward and backward, one CPU thread, medians. Right: time as a "
-        "multiple of the fused kernel's, by the share of causal pairs that a window "
-        "leaves.",
+        caption="Forward and backward, medians: one CPU thread, one text, "
+        f"{record['config']['heads']} heads {record['config']['width']} wide. Right: "
+        "time as a multiple of the fused kernel's, by the share of causal pairs that a "
+        "window leaves.",
     )
 
 
@@ -149,40 +152,38 @@ def span(values: Sequence[float], style: str = ".2f") -> str:
 def cost_said(record: Record) -> str:
     """Say what the recorded times and memory show, in Markdown."""
     long, window = record["by length"][-1], record["config"]["window"]
-    ratios = [long["both"][name]["to fused"][1] for name in BLOCKS]
-    MB = [long["MB"][name] for name in BLOCKS]
-    masked = [row["both"]["masked"]["to fused"][1] for _, row in windows(record)]
+    ratio = long["both"]["blocks of 64"]["to fused"][1]
+    timed = [row["both"] for row in record["by length"] if "masked" in row["both"]]
+    timed += [row["both"] for _, row in windows(record)]
+    masked = [both["masked"]["to fused"][1] for both in timed]
     return "\n".join(
         (
-            f"- **Blocks pay on long texts.** With a window of {window} at "
-            f"{long['length']:,} positions, blocks of 32, 64 and 128 take "
-            f"{dots(ratios, '.2f')} of the time of full causal attention, fused.",
-            f"- **A mask saves nothing.** With one, the kernel takes "
-            f"{span(masked, '.1f')} times as long as without, whatever the mask hides. "
-            "(Without one, the kernel knows that all later keys are hidden, and can "
+            f"- **Blocks pay where texts are long and windows narrow.** With a window "
+            f"of {window} at {long['length']:,} positions, blocks of 64 take "
+            f"{ratio:.2f} of the time of full causal attention, fused. "
+            f"{crossing_said(record)}",
+            f"- **A mask saves nothing.** At the lengths and windows of the charts, "
+            f"the kernel takes {span(masked, '.1f')} times as long with a mask as "
+            "without. (Without one, it knows that all later keys are hidden, and can "
             "skip them.)",
-            f"- **Wide windows lose.** {crossings_said(record)}",
             f"- **What counts is blocks, not pairs.** {ends_said(record)}",
-            f"- **Our blocks don't save memory.** They take {span(MB, '.0f')} MB at "
-            f"{long['length']:,}, because they keep their scores. The kernel keeps "
-            f"none, and takes {long['MB']['fused']:.0f} MB.",
-            f"- {flex_said(record)}",
+            "",
+            flex_said(record),
         )
     )
 
 
 def ends_said(record: Record) -> str:
-    """Say what blocks make of the ends of stretches, in Markdown."""
+    """Say what blocks of 64 make of the ends of stretches, in Markdown."""
     row = next(r for r in record["by sparsity"] if r["pattern"] == "fixed, 2")
-    useful = [row["useful"][name] for name in BLOCKS]
-    ratios = [row["both"][name]["to fused"][1] for name in BLOCKS]
+    length, stride = record["config"]["length"], record["config"]["stride"]
     return (
-        f"The ends of stretches are {share(row, record['config']['length']):.1%} of "
-        "the pairs, but every block of 64 or more holds one of these keys, and every "
-        f"second one of 32. So at most {max(useful):.0%} of what is computed is "
-        "wanted, and it takes "
-        f"{span(ratios, '.1f')} times as long as all earlier keys do. (It would be "
-        "cheap to collect those few keys first, but our module doesn't.)"
+        f"At {length:,} positions with stretches of {stride}, their ends are "
+        f"{share(row, length):.1%} of the pairs. But every block of 64 holds one, so "
+        f"none is skipped, and blocks of 64 take "
+        f"{row['both']['blocks of 64']['to fused'][1]:.1f} times as long as full "
+        "causal attention. (It would be cheap to collect those few keys first, but our "
+        "module doesn't.)"
     )
 
 
@@ -190,17 +191,15 @@ def flex_said(record: Record) -> str:
     """Say what became of ``flex_attention``, in Markdown."""
     flex, formed = record["flex"], record["flex"]["MB, forward"]
     said = [
-        "**PyTorch's own tool**, `flex_attention`, takes a rule about batch, head, "
-        "query and key, such as `lambda b, h, i, j: (j <= i) & (i - j < 256)`, and "
-        "makes a kernel of it."
+        "PyTorch's own tool, `flex_attention`, makes a kernel from a rule such as "
+        "`lambda b, h, i, j: (j <= i) & (i - j < 256)`."
     ]
     if "forward" in flex:
         times = {name: three[1] for name, three in flex["forward"].items()}
         said.append(
-            f"Once compiled (you need a C++ compiler), it takes "
-            f"{times['flex'] / times['fused']:.2f} of the fused kernel's time forward "
-            f"at {record['config']['length']:,} positions, where our blocks of 64 take "
-            f"{times['blocks of 64'] / times['fused']:.2f}."
+            f"Compiled, it takes {times['flex'] / times['fused']:.2f} of the fused "
+            f"kernel's time forward at {record['config']['length']:,} positions, where "
+            f"our blocks of 64 take {times['blocks of 64'] / times['fused']:.2f}."
         )
     if flex["backward raises"]:
         words = flex["backward raises"].partition(". ")[0].rstrip(".")
@@ -212,14 +211,11 @@ def flex_said(record: Record) -> str:
     return " ".join(said)
 
 
-def crossings_said(record: Record) -> str:
-    """Say up to which share of pairs blocks win: 100 % if they do with every window."""
-    at = [crossing(record, way) for way in BLOCKS]
-    return (
-        f"At {record['config']['length']:,} positions, blocks of 32, 64 and 128 win "
-        "as long as the window leaves no more than "
-        f"{dots([1 if s is None else s for s in at], '.0%')} of the pairs."
-    )
+def crossing_said(record: Record) -> str:
+    """Say up to which share of pairs blocks of 64 win, if not with every window."""
+    at = crossing(record, "blocks of 64")
+    until = "with every window" if at is None else f"with up to {at:.0%} of the pairs"
+    return f"At {record['config']['length']:,} positions, they win {until}."
 
 
 # ---- the one chart -------------------------------------------------------------------
@@ -308,9 +304,10 @@ def chart_figure(record: Record) -> Html:
         title=title,
         alt="Three panels. Seconds for 1,000 characters and MB against length, six "
         f"ways; at {at}: {told}. Bits per character after equal time: {ends}.",
-        caption=f"The same {config['layers']} layers, {config['d_model']} wide. "
-        f"Sparse: a head with a window of {config['stride']}, and one with a stride of "
-        f"{config['stride']}. LSH: one round, chunks of {config['chunk']}. "
+        caption=f"One CPU thread, the same {config['layers']} layers, "
+        f"{config['d_model']} wide. Sparse: a head with a window of "
+        f"{config['stride']}, and one with a stride of {config['stride']}. LSH: one "
+        f"round, chunks of {config['chunk']}. "
         f"Transformer-XL: segments of {config['segment']}. Reversible: with fused "
         f"attention. Below: {config['length']:,} characters at a time, short pieces "
         f'of {config["segment"]} for Transformer-XL and "{CONTROL}"; a dot for each '
@@ -325,34 +322,28 @@ def named(way: str) -> str:
 
 def chart_said(record: Record) -> str:
     """Say what the chart shows, in Markdown."""
-    rows = {row["length"]: row for row in record["by length"]}
-    bits, config = learned_bits(record), record["config"]
-    short, long = rows[config["length"]], rows[max(rows)]
-    grown = {
-        way: long["seconds"][way][1] / short["seconds"][way][1]
-        for way in long["seconds"]
-    }
-    MB = sorted(long["MB"].items(), key=lambda item: item[1])
-    small = "; ".join(f"{named(way)} {value:.0f} MB" for way, value in MB)
+    long, config = record["by length"][-1], record["config"]
+    bits, at = learned_bits(record), f"{long['length']:,}"
+    took = {way: f"{three[1]:.2f}" for way, three in long["seconds"].items()}
+    MB = {way: f"{value:.0f}" for way, value in long["MB"].items()}
     least, most = bits["Transformer-XL"], bits[CONTROL]
     why = "So reading short pieces from many places is enough to explain its lead."
     if max(least) < min(most):
         why = "So reading short pieces explains a part of its lead, but not all."
-    rest = {way: each for way, each in bits.items() if way not in EXPLAINED}
-    told = "; ".join(f"{named(way)} {span(each)}" for way, each in rest.items())
     return "\n".join(
         (
-            f"- **Time.** In a text of {long['length']:,} characters, the fused kernel "
-            f"takes {grown['fused']:.1f} times as long for each character as in one of "
-            f"{short['length']:,}. With sparse attention it's {grown['sparse']:.1f} "
-            f"times, with LSH {grown['LSH']:.1f} and with Transformer-XL "
-            f"{grown['Transformer-XL']:.1f}.",
-            f"- **Memory** of a step at {long['length']:,}: {small}.",
-            f"- **Loss after {config['seconds']:.0f} seconds each**, in bits per "
-            f"character: {told}.",
-            f"- **Transformer-XL** has {span(least)}. But each of its steps reads "
-            f"{config['read'] // config['segment']} short pieces, where the others "
-            f"read {config['read'] // config['length']} long ones. And the fused model "
-            f"has {span(most)} on short pieces of {config['segment']}. {why}",
+            f"- **Time.** In a text of {at} characters, 1,000 of them take "
+            f"{took['fused']} seconds with the fused kernel, {took['LSH']} with LSH "
+            f"attention and {took['sparse']} with sparse attention.",
+            f"- **Memory.** At {at}, a step takes {MB['Transformer-XL']} MB with "
+            f"Transformer-XL and {MB['reversible']} with reversible layers, against "
+            f"{MB['fused']} with the fused kernel alone, {MB['LSH']} with LSH and "
+            f"{MB['sparse']} with sparse attention.",
+            f"- **Loss.** Each reads held-out text as it read in its "
+            f"{config['seconds']:.0f} seconds of training. On {config['length']:,} "
+            f"characters at a time, sparse attention has {span(bits['sparse'])} bits "
+            f"per character and the fused model {span(bits['fused'])}; on pieces of "
+            f"{config['segment']}, Transformer-XL has {span(least)} and the fused "
+            f"model {span(most)}. {why}",
         )
     )

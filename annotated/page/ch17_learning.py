@@ -76,7 +76,7 @@ def copy_figure(record: Mapping[str, Any]) -> Html:
                 shares, reach = [row["right"] for row in rows], rows[0]["reach"]
                 words = percent(shares)
                 if 0 < reach < 1:
-                    words += f"\nof {100 * limit(reach, symbols):.0f}"
+                    words += f"\nmax {100 * limit(reach, symbols):.0f}"
                 style = {"facecolor": THIS, "alpha": 0.45 * min(shares)}
                 ax.add_patch(Rectangle((x, y), 1, 1, lw=0, **style))
                 hatch = None if reach else "///"
@@ -97,11 +97,23 @@ def copy_figure(record: Mapping[str, Any]) -> Html:
         "nothing is heard are hatched and hold about "
         f"{100 / symbols:.0f} percent. {copy_said(record)}",
         caption="Percent of symbols copied right; two numbers are the lowest and the "
-        "highest of three seeds. Hatched: the symbol can't be heard. “Of”: the most "
-        "that is possible where only some positions hear it. After "
-        f"{record['config']['longer']:,} steps, two layers with the fixed pattern have "
-        f"{percent(copy_facts(record)['longer'])} % at the largest distance.",
+        "highest of three seeds. Hatched: the symbol can't be heard. Max: the most "
+        f"that is possible where only some positions hear it. {steps_said(record)}",
         title="What isn't heard isn't copied; what is heard has to be found",
+    )
+
+
+def steps_said(record: Mapping[str, Any]) -> str:
+    """Return how long all were trained, and what more steps make of one.
+
+    Args:
+        record: of ``benchmarks/ch17_copy_distance.py``.
+    """
+    (_, one), (_, two) = sorted(record["config"]["steps"].items())
+    return (
+        f"One layer trains for {one} steps, two for {two}. After "
+        f"{record['config']['longer']:,}, two layers with the fixed pattern have "
+        f"{percent(copy_facts(record)['longer'])} % at the largest distance."
     )
 
 
@@ -114,8 +126,9 @@ def copy_facts(record: Mapping[str, Any]) -> dict[str, list[float]]:
     Returns:
         "unheard"; "one layer" and "two layers", where every position hears, by all but
         the fixed pattern; "short", how much is missing to the limit where only some
-        positions hear, with one layer; "fixed", with two layers at the distances that
-        only the ends of stretches hand on; "longer".
+        positions hear, with one layer; "gained", the part of the possible gain over
+        guessing that one layer has of the fixed pattern's far keys; "fixed", with two
+        layers at the distances that only the ends of stretches hand on; "longer".
     """
     rows, symbols = record["rows"], record["config"]["symbols"]
     stride = record["config"]["stride"]
@@ -129,6 +142,11 @@ def copy_facts(record: Mapping[str, Any]) -> dict[str, list[float]]:
             limit(r["reach"], symbols) - r["right"]
             for r in rows
             if r["layers"] == 1 and 0 < r["reach"] < 1
+        ],
+        "gained": [
+            (r["right"] - 1 / symbols) / (limit(r["reach"], symbols) - 1 / symbols)
+            for r in rows
+            if "fixed" in r["pattern"] and r["layers"] == 1 and r["distance"] > stride
         ],
         "fixed": [r["right"] for r in fixed if r["distance"] > stride],
         "longer": [r["right"] for r in record["longer"]],
@@ -165,6 +183,7 @@ def check_copies(record: Mapping[str, Any]) -> None:
     facts, guess = copy_facts(record), 1 / record["config"]["symbols"]
     assert max(abs(right - guess) for right in facts["unheard"]) < 0.02
     assert min(facts["one layer"] + facts["two layers"]) > 0.8
+    assert max(facts["gained"]) < 0.6
     assert max(facts["fixed"]) < 0.4 < min(facts["longer"])
     print("✓ unheard: guesses; heard: most or all; fixed: few, and more of them later")
 
@@ -175,7 +194,7 @@ def check_copies(record: Mapping[str, Any]) -> None:
 SIGHT = {
     "row": "row",
     "column": "column",
-    "row and column": "both, by head",
+    "row and column": "row and column",
     "column of the pixel read": "one pixel off",
     "everything": "everything",
 }
@@ -208,8 +227,8 @@ def sight_figure(image: Bool[Tensor, "_ _"], row: int = 9, column: int = 9) -> H
         alt="The same letter five times, with the pixel to predict in a frame and the "
         f"pixels that one layer shows it shaded. {'; '.join(said)}.",
         caption="Framed: the pixel to predict. Pale: not read yet. Shaded: the pixels "
-        "that one layer can show, over both heads. “One pixel off” is a row and the "
-        "column of the pixel before.",
+        "that one layer can show, over both heads. “Column” shows the last pixel, "
+        "too. “One pixel off” is a row and the column of the pixel before.",
         title="Five views of the same past",
     )
 
@@ -337,7 +356,7 @@ def images_figure(record: Mapping[str, Any]) -> Html:
         alt=f"Two charts of bits per pixel, three dots each. {images_said(record)}",
         caption="Held-out characters, three seeds. Right: a row's head and a column's "
         f"head whose stride fits the image ({SIDE}, blue circles) or doesn't (grey "
-        f"squares). Left: {later_said(record)}.",
+        f"squares). Row and column, left: {later_said(record)}.",
         title="A column helps if it's the image's own",
     )
 
@@ -352,9 +371,9 @@ def later_said(record: Mapping[str, Any]) -> str:
     longer = gains(record, "everything", "row and column", times)
     lead = f"{min(longer):.3f} to {max(longer):.3f} bits"
     if min(longer) > 0:
-        return f"with {times} times as many steps, both still lead everything by {lead}"
+        return f"with {times} times as many steps, they beat “everything” by {lead}"
     return (
-        f"with {times} times as many steps, the lead of both over everything is "
+        f"with {times} times as many steps, their lead over “everything” is "
         f"{lead}: not with every seed a lead"
     )
 

@@ -169,7 +169,7 @@ def one_query(length: int = 16, stride: int = 4, query: int = 13) -> Html:
         f"{listed}. In layer 1, {spans}. Together they are all positions from "
         f"{min(heard)} to {max(heard)}.",
         caption=f"Two hops. In layer 2, position {query} sees {listed}. In layer 1, "
-        f"these saw {stride} each, or as many as there are. Together: all "
+        f"these saw up to {stride} each. Together: all "
         f"{len(heard)}.",
     )
 

@@ -39,7 +39,7 @@ for name, mask in masks.items():
 # %% [markdown]
 # Each of the four leaves a lot out, so they work in pairs, one for near keys and one for far ones. **Strided** attention is the first two together, **fixed** attention the last two; both are from the
 # *Sparse Transformer* ([Child et al., 2019](https://arxiv.org/abs/1904.10509)). Its authors chose strided attention for images, where a stride of one row makes "every $l$-th" a column of pixels (section 17.6 tries it), and fixed attention for text.
-# (In the picture at the top, *dilated* is a window with gaps, and *global* tokens see everyone and are seen by everyone.)
+# (In the picture at the top, *dilated* is a window with gaps, and *global* tokens see everyone before them and are seen by everyone after.)
 #
 # How can so few keys be enough? The keys that a query sees in the second layer have looked around in the first. Follow position 13:
 
@@ -66,7 +66,7 @@ ch17.check_masks(masks, stride=4)
 #
 # How many pairs have we saved? And do positions that no longer see each other still hear from each other?
 #
-# **What it costs.** A query of strided attention sees at most $l$ near keys and $t / l$ far ones. If $l$ is small, there are many far keys; if it's large, many near ones. For the last query, the sum is smallest where the two are equal, at $l = \sqrt t$. That leaves at most $2 \sqrt t$ keys for each query, so pairs grow as $t \sqrt t$, where full attention has about $t^2 / 2$:
+# **What it costs.** A query of strided attention sees at most $l$ near keys and $t / l$ far ones. If $l$ is small, there are many far keys; if it's large, many near ones. For the last query, the sum is smallest where the two are equal, at $l = \sqrt t$. That leaves at most $2 \sqrt t$ keys for each query, so pairs grow as $t \sqrt t$, against about $t^2 / 2$ for full attention:
 
 # %% Table: pairs, by formula tags=["hide-input"]
 ch17.pairs_table(16_384, stride=128)
@@ -105,7 +105,7 @@ for first in masks.values():
 check_close("two layers, 16 orders = `reach`", ours, theirs)
 
 # %% [markdown]
-# Only the last order has holes, because in its second layer a query sees only its own stretch, and no longer the ends of earlier ones. Those ends must be *read* after they've collected, not before.
+# Only the last order leaves gaps, because in its second layer a query sees only its own stretch, and no longer the ends of earlier ones. Those ends must be *read* after they've collected, not before.
 
 # %% Try it: two layers tags=["hide-input"]
 from annotated.page.play import play
@@ -123,7 +123,6 @@ play(
     "everything?",
     first_layer=list(masks),
     second_layer=list(masks),
-    start={"second_layer": "every l-th"},
     caption="Queries in rows, keys in columns. Coloured on the right: the query has "
     "heard from the key.",
 )
@@ -145,7 +144,7 @@ patterns.reach_figure()
 #
 # <details><summary>What if everybody sees the first token? Doesn't that connect everything in two layers?</summary>
 #
-# Only if it sees everything, too, as in an encoder. In a language model, the first token can't see what comes after it, so it can pass on nothing except itself. (Models with windows keep the first tokens for another reason: as a *sink*, a place where a head can put its weight when it has nothing to say. See exercise 1.)
+# Only if it sees everything, too, as in an encoder. In a language model, the first token can't see what comes after it, so it can pass on nothing except itself. (Some models with windows keep the first tokens for another reason: as a *sink*, a place where a head can put its weight when it has nothing to look for. See exercise 1.)
 #
 # </details>
 #
@@ -153,7 +152,7 @@ patterns.reach_figure()
 #
 # <details><summary>Which of the three is the Sparse Transformer's?</summary>
 #
-# Its paper lists all three. Its figure shows near and far keys in one matrix, but its code has one mode for each, and never that matrix. [People have asked about it](https://github.com/openai/sparse_attention/issues/7) since 2019.
+# Its paper lists all three, and its figure shows near and far keys in one matrix. Its code makes that matrix for fixed attention, but for strided attention it has one mode for each part. [People have asked about it](https://github.com/openai/sparse_attention/issues/7) since 2019.
 #
 # </details>
 
@@ -166,7 +165,7 @@ for way, layers in ways.items():
 print(f"✓ {len(ways)} ways reach everything in 2 layers, and not in 1")
 
 # %% [markdown]
-# Now draw a pattern yourself:
+# Now set up a pattern yourself:
 
 # %% Try it: draw a pattern tags=["hide-input", "remove-stdout"]
 from annotated.page.notebook import recorded
@@ -219,7 +218,7 @@ check_same(
 
 # %% [markdown]
 # That's $2 w t$ scores instead of $t^2$. For other patterns, cut both queries and keys into blocks, and compute only the blocks in which at least one pair is allowed. ([Page 17b](17b_fused_attention.ipynb) shows how a softmax is added
-# up block by block.) A stride would spoil this, because "every 4th" has a pair in every block. So the module first sorts the positions by their remainder when divided by 4:
+# up block by block.) A stride would spoil this, because "every 4th" has a pair in every block. So the module first sorts the positions by their remainder when divided by 4. (In a union that would scatter the window, so far keys need a head or a layer of their own.)
 
 # %% Picture: blocks that are computed tags=["hide-input"]
 from annotated.sparse import Pattern, block_layout
@@ -250,7 +249,7 @@ print(layer(torch.randn(1, 24, 8)).shape)
 ch17.check_attention()
 
 # %% [markdown]
-# Does it pay? We compute a window of 256 in three ways: with attention written out, with our blocks, and with PyTorch's **fused** kernel and the mask. (A fused kernel goes from scores to output in one step, and never stores the scores; page 17b shows how.) The rival to beat is called "fused": the same kernel with no pattern at all, where every query sees all earlier keys.
+# Does it pay? On one CPU thread, we compute a window of 256 in three ways: with attention written out, with our blocks, and with PyTorch's **fused** kernel and the mask. (A fused kernel goes from scores to output in one step, and never stores the scores; page 17b shows how.) The rival to beat is called "fused": the same kernel with no pattern at all, where every query sees all earlier keys. (On a GPU, kernels such as `flex_attention`'s skip blocks in the same way, but we haven't timed any.)
 
 # %% Figure: time by length and by sparsity, recorded tags=["hide-input", "remove-stdout"]
 from annotated.page import ch17_cost
@@ -264,7 +263,7 @@ from annotated.page.notebook import say
 say(ch17_cost.cost_said(cost))
 
 # %% [markdown]
-# ## 17.4 The one chart of Part III
+# ## 17.4 Four ways to longer texts, compared
 #
 # Chapters 12 to 14 and this one have each found a way to longer texts. Which one should you take?
 
@@ -276,7 +275,7 @@ ch17_cost.chart_figure(chart)
 say(ch17_cost.chart_said(chart))
 
 # %% [markdown]
-# So if *time* is short and texts are long, leave pairs out, by a pattern or by a hash. If *memory* is short, recompute activations (chapter 14), or go segment by segment (chapter 12). But look at the losses: in this minute, models that read 128 characters at a time learn more than any that reads 1,024. What stands nearby seems to be learned first, and a minute doesn't tell what long texts are worth later. Nor does speed alone explain why sparse attention is ahead of LSH: its window surely holds the characters just before, but whether that's the reason, we haven't tested.
+# So if *time* is short and texts are long, leave pairs out, by a pattern or by a hash. If *memory* is short, recompute activations (chapter 14), or go segment by segment (chapter 12). And if you can train for only a minute, read short pieces with the fused kernel. What stands nearby seems to be learned first, and a minute doesn't tell what long texts are worth later.
 #
 # ## 17.5 What can be learned through a pattern
 #
@@ -284,10 +283,10 @@ say(ch17_cost.chart_said(chart))
 # Can one whose second head sees every eighth position? The masks already tell you what's impossible. For the rest, we train:
 
 # %%
-from annotated.recipes.patterns import copy_masks, heard, train_copy
-from annotated.sparse import reach
+from annotated.recipes.patterns import masks_of, train_copy
 
-both = copy_masks("strided, by head", layers=2)
+near, every = strided_patterns(stride=8)
+both = masks_of([(near, every)] * 2, length=48)  # heads, in each of 2 layers
 model, history = train_copy(both, distance=21)
 
 # %% Proof: a model hears exactly what the product of its masks says tags=["hide-input", "proof"]
@@ -295,10 +294,13 @@ from annotated.recipes.patterns import (
     COPY,
     COPY_SIZES,
     copied,
+    copy_masks,
     copy_patterns,
+    heard,
     masked_gpt,
     reachable,
 )
+from annotated.sparse import reach
 
 for name in copy_patterns():
     for layers in (1, 2):
@@ -308,8 +310,7 @@ for name in copy_patterns():
 print(f"✓ {len(copy_patterns())} patterns, 1 and 2 layers: the same")
 
 # %% [markdown]
-# If you change one symbol, exactly the positions that `reach` names notice it. So this is the best possible score: every position that hears the symbol, and by guessing,
-# one in sixteen of the others. Here are this model and five others, trained in a few seconds:
+# If you change one symbol, exactly the positions that `reach` names notice it. At best, then, a model is right wherever it hears the symbol, and on one in sixteen elsewhere. Here are this model and five others, trained in a few seconds:
 
 # %% Table: what can be copied, and what is tags=["hide-input"]
 from annotated.page import ch17_learning
@@ -354,12 +355,12 @@ ch17_learning.copy_figure(copies)
 ch17_learning.check_copies(copies)
 
 # %% [markdown]
-# Where nothing is heard, models guess. Where every position hears the symbol, they copy most or all of them, with one exception: the fixed pattern, although it *reaches* everything in two layers. Whatever stands in an earlier stretch has to come through that stretch's last position, which would have to pass on eight symbols in one vector. That's hard to learn, at least: with more steps, it's right more often. (Child et al. let 8 to 32 positions of a stretch do this, and different ones in each head. We tried only one.)
+# Where nothing is heard, models guess. Where every position hears the symbol, they copy all of them, or most (the union at distance 12, and we don't know why), with one exception: the fixed pattern, although it *reaches* everything in two layers. Whatever stands in an earlier stretch has to come through that stretch's last position, which would have to pass on eight symbols in one vector. But finding is hard, too: with one layer, where nothing is passed on, it misses about half of the possible gain over guessing, or more, beyond distance 8. We haven't separated the two. With more steps, two layers are right more often. (Child et al. let 8 to 32 positions of a stretch do this, and different ones in each head.)
 # **Reach says what's possible, not what's easy.**
 #
 # ## 17.6 Rows and columns
 #
-# Read a picture pixel by pixel, and it becomes a sequence, in which the pixel above is a whole row back. Should a model that draws letters see its row, its column, or both? We train on black and white letters and digits of 16 by 16 pixels, and hold out other characters:
+# Read a picture pixel by pixel, and it becomes a sequence, in which the pixel above is a whole row back. Should a model that draws letters see its row (here just the last eight pixels), its column, or both? We train on black and white letters and digits of 16 by 16 pixels, and hold out other characters:
 
 # %%
 from annotated.recipes.patterns import glyphs
@@ -371,20 +372,23 @@ which = glyphs().names[0].index("n")
 ch17_learning.sight_figure(glyphs().train[which], row=9, column=11)
 
 # %% [markdown]
-# Which view helps? Train with three of them, and with a column of the wrong stride, 17. The loss is in bits per pixel:
+# Which view helps? Train with three of them, and with a column of the wrong stride, 17, in two heads each. The loss is in bits per pixel:
 
 # %%
 from annotated.recipes.patterns import (
     bits_per_pixel,
-    image_patterns,
-    stride_patterns,
+    column_pattern,
     train_image,
 )
+from annotated.sparse import Pattern
 
-named = image_patterns()
-tried = {name: named[name] for name in ("row", "row and column")}
-tried["row, and a column of stride 17"] = stride_patterns(17)
-tried["everything"] = named["everything"]
+row, full = local_pattern(8), Pattern(0)
+tried = {
+    "row": (row, row),
+    "row and column": (row, column_pattern(16)),
+    "row, and a column of stride 17": (row, column_pattern(17)),
+    "everything": (full, full),
+}
 bits = {}
 for name, heads in tried.items():
     model, _ = train_image(heads)
@@ -414,7 +418,7 @@ ch17_learning.images_figure(images)
 ch17_learning.check_strides(images)
 
 # %% [markdown]
-# Row, column, or both? Nearly all of the gain comes from the column (the "row" here is just the last eight pixels). And of seven strides, the image's width is by far the best, with every seed.
+# Row, column, or both? Nearly all of the gain comes from the column. And of seven strides, the image's width is by far the best, with every seed.
 #
 # Why is "one pixel off" no help? At pixel $i$, a decoder predicts pixel $i + 1$. So "above" is $i - 15$, not $i - 16$, and keys at multiples of 16 show the column of the pixel *before*. (Child et al.'s near keys are a whole row, so $i - 15$ is among them.) A pattern is a claim about the data, an **inductive bias**, and this one is easy to get wrong by one.
 #
@@ -423,7 +427,7 @@ ch17_learning.check_strides(images)
 # Does anybody use sparse attention today? Yes, mostly windows. GPT-3 alternated full layers with banded ones ([Brown et al., 2020](https://arxiv.org/abs/2005.14165)). Mistral's first model had a window of 4,096 in every layer ([Jiang et al., 2023](https://arxiv.org/abs/2310.06825)). Gemma 3 has five layers with a window of 1,024 for each layer that sees everything ([Gemma Team, 2025](https://arxiv.org/abs/2503.19786)), and gpt-oss
 # alternates a window of 128 with full attention ([OpenAI, 2025](https://arxiv.org/abs/2508.10925)). This also keeps the cache small, because a layer with a window needs only the last $w$ keys and values, however long the text gets.
 #
-# Could the model itself choose what to see? [Chapter 13](13_lsh_attention.ipynb)'s hashing goes by content, but isn't learned. DeepSeek's *native sparse attention* ([Yuan et al., 2025](https://arxiv.org/abs/2502.11089)) is: beside a window and a coarse summary of everything, each query sees the blocks of keys that score best.
+# Could the model itself choose what to see? [Chapter 13](13_lsh_attention.ipynb)'s hashing goes by content, but along random directions. DeepSeek's *native sparse attention* ([Yuan et al., 2025](https://arxiv.org/abs/2502.11089)) learns the choice: beside a window and a coarse summary of everything, each query sees the blocks of keys that score best.
 #
 # ## 17.8 Not only text
 #
@@ -443,7 +447,7 @@ for one, others in friends.items():
 ch17.graph_picture(nodes, graph, layers=3)
 
 # %% [markdown]
-# Bob and Eve are four edges apart, so after three layers they haven't heard from each other. For an image with a caption, the words might see everything, and a pixel only its neighbours: that's **multimodal learning** with one network. A **knowledge graph**, which holds things and the relations between them, is a mask as well, if you leave out what kind each relation is. (We've trained none of these.)
+# Bob and Eve are four edges apart, so after three layers they haven't heard from each other. For an image with a caption, the words might see everything, and a pixel only its neighbours. Learning from both is called **multimodal learning**. A **knowledge graph**, which holds things and the relations between them, is a mask as well, if you leave out what kind each relation is. (We've trained none of these.)
 #
 # ## 17.9 Pitfalls
 #
@@ -503,7 +507,7 @@ ch17.graph_picture(nodes, graph, layers=3)
 #
 # ## 17.11 What to remember
 #
-# - A pattern is a mask made from positions: near and far keys, about $2 \sqrt t$ for each query.
+# - A pattern is a mask made from positions: near and far keys, at most $2 \sqrt t$ for each query of strided attention.
 # - Reach is a product of masks, with the residual stream on the diagonal. A window crawls; near and far together jump.
 # - A mask saves nothing. Only blocks that are never computed save work, so count blocks, not pairs.
 # - A pattern is an inductive bias. It has to fit the data, and what can be reached still has to be learned.

@@ -45,7 +45,7 @@ def copies():
         for seed in range(3 if reach else 1):
             rows.append(row | {"seed": seed, "right": right + 0.02 * (seed == 2)})
     longer = [{"right": right} for right in (0.5, 0.7, 0.6)]
-    config = {"symbols": 16, "stride": 8, "longer": 2000}
+    config = {"symbols": 16, "stride": 8, "longer": 2000, "steps": {"1": 7, "2": 9}}
     return {"config": config, "rows": rows, "longer": longer}
 
 
@@ -91,10 +91,11 @@ def test_what_was_just_trained_stands_beside_its_limit():
 def test_a_cell_of_the_grids_says_what_is_right_and_what_can_be(copies):
     html = ch17_learning.copy_figure(copies)
     drawn = words(html)
+    assert "One layer trains for 7 steps, two for 9. After 2,000, two" in html.text
     assert "pattern have 50–70 % at the largest distance" in html.text
     assert drawn.count("6") == 2  # dilated at 5, with one layer and two
-    assert "of 6" not in drawn  # guesses have no limit
-    assert drawn.count("of 25") == len(DISTANCES) == drawn.count("23–25")  # fixed
+    assert "max 6" not in drawn  # guesses have no limit
+    assert drawn.count("max 25") == len(DISTANCES) == drawn.count("23–25")  # fixed
     assert drawn.count("31–33") == 3 and drawn.count("90–92") == 1
     assert drawn.count("99–101") == 6 * 4 - 1  # the others, one layer
     assert all(name in drawn for name in copy_patterns())
@@ -123,6 +124,8 @@ def test_facts_of_copying_are_sorted_by_what_can_be_heard(copies):
     assert set(facts["two layers"]) == {0.98, 1.0}
     assert len(facts["fixed"]) == 9 and max(facts["fixed"]) == pytest.approx(0.33)
     assert facts["longer"] == [0.5, 0.7, 0.6]
+    assert len(facts["gained"]) == 9
+    assert min(facts["gained"]) == pytest.approx((0.23 - 1 / 16) / (0.25 - 1 / 16))
 
 
 def test_copying_is_told_with_its_exception(copies):
@@ -164,7 +167,7 @@ def test_a_pixel_sees_its_row_or_its_column():
 
 def test_views_count_what_they_show():
     html = ch17_learning.sight_figure(dots((3, 2))[0], row=2, column=9)
-    assert "row: 8 pixels; column: 3 pixels; both, by head: 10 pixels" in html.text
+    assert "row: 8 pixels; column: 3 pixels; row and column: 10 pixels" in html.text
     assert "everything: 41 pixels" in html.text
     assert set(ch17_learning.SIGHT.values()) <= set(words(html))
 
@@ -220,7 +223,7 @@ def test_images_are_told_with_their_control(images):
     said = ch17_learning.images_said(images)
     assert "0.060 to 0.080 bits per pixel better than the row alone" in said
     assert "0.040 to 0.040 better than everything; with 4 times as many steps" in said
-    assert "both still lead everything by 0.040 to 0.040 bits." in said
+    assert "they beat “everything” by 0.040 to 0.040 bits." in said
     assert "improves the row by only 0.010 to 0.030." in said
     assert "wrong stride has 0.295 bits, the worst with the right one 0.245" in said
 
@@ -248,6 +251,14 @@ def test_what_is_said_of_copies_is_checked(capsys):
         changed = [row | {"right": min(row["right"], most)} for row in record[key]]
         with pytest.raises(AssertionError):
             ch17_learning.check_copies(record | {key: changed})
+    found = [
+        row | {"right": row["reach"] + 0.06}
+        if "fixed" in row["pattern"] and row["layers"] == 1
+        else row
+        for row in record["rows"]
+    ]
+    with pytest.raises(AssertionError):
+        ch17_learning.check_copies(record | {"rows": found})
 
 
 def test_the_best_stride_is_checked(capsys):

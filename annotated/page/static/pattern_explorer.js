@@ -104,7 +104,7 @@ const spread = seen && (seen.length === 1 ? "one seed" : `${seen[0].toFixed(3)} 
   ["until everyone has heard from everyone", missing ? "never" : plural(until)],
   ["pairs kept", `${pairs} of ${whole} (${percent(pairs, whole)})`],
   [`pairs computed, in blocks of ${block}`, `${blocks * block * block} (${blocks} blocks)`],
-  [`multiplications, ${digits(long)} positions`, `${big(2 * data.head * kept)} (${percent(kept, full)} of all)`],
+  [`pairs kept, with ${digits(long)} positions`, `${big(kept)} (${percent(kept, full)} of all)`],
 ].forEach(([name, value], n) => {
   text(0, lines + row * n, name);
   text(phone ? 0 : 310, lines + row * n + below, value, { class: "strong" });
@@ -141,7 +141,7 @@ const reached = missing ? `Not all are ever reached: ${never()}`
 return {
   values: {
     mask: mask.map((each) => each.map(Number)), first, pairs, computed: blocks * block * block,
-    heard, layers: until, multiplications: 2 * data.head * kept,
+    heard, layers: until, long: kept,
   },
   says: seen ? reached : `${reached} ${untrained()}`,
   room: 190,

@@ -33,25 +33,23 @@ FAULTS = {
         ("low if low == high else ", "", "one number twice"),
     ],
     "cost_said": [
-        ('ratios = [long["both"][name]["to fused"][1]',
-         'ratios = [long["both"][name]["seconds"][1]', "seconds, not ratios"),
-        ('long["MB"][name] for name in BLOCKS',
-         'long["MB"]["fused"] for name in BLOCKS',
-         "the kernel's memory"),
+        ('["to fused"][1]\n    timed', '["seconds"][1]\n    timed',
+         "seconds, not ratios"),
+        ('    timed += [row["both"] for _, row in windows(record)]\n', "",
+         "one window only"),
     ],
     "ends_said": [
         ('"fixed, 2"', '"window 64"', "another pattern"),
-        ("max(useful)", "min(useful)", "the least useful blocks"),
+        ("share(row, length)", "row['allowed']", "of all pairs, later keys too"),
     ],
     "flex_said": [
         ("times['flex'] / times['fused']", "times['fused'] / times['flex']",
          "upside down"),
         ('if flex["backward raises"]:', "if True:", "an error that wasn't raised"),
     ],
-    "crossings_said": [
-        ("crossing(record, way)", 'crossing(record, "blocks of 32")',
-         "the same blocks three times"),
-        ("1 if s is None", "0 if s is None", "who always wins never does"),
+    "crossing_said": [
+        ('"blocks of 64"', '"blocks of 32"', "other blocks"),
+        ("if at is None", "if at is not None", "who always wins doesn't"),
     ],
     "learned_bits": [
         ("mean(item[1])", "-mean(item[1])", "the worst comes first"),
@@ -75,10 +73,8 @@ FAULTS = {
         ('.get(way, way)', ".get(way, '')", "a way without a name"),
     ],
     "chart_said": [
-        ('long["seconds"][way][1] / short["seconds"][way][1]',
-         'short["seconds"][way][1] / long["seconds"][way][1]', "upside down"),
+        ('{three[1]:.2f}', '{three[2]:.2f}', "the slowest turn"),
         ("max(least) < min(most)", "min(least) < min(most)",
          "seeds that overlap are told apart"),
-        ("if way not in EXPLAINED", "", "a lead that isn't its own is told as one"),
     ],
 }

@@ -17,11 +17,16 @@ FAULTS = {
         ("None if reach else", "None if reach < 1 else", "partly heard is hatched"),
         ("runs[layers, name, distance]", "runs[1, name, distance]", "one layer twice"),
     ],
+    "steps_said": [
+        ("(_, one), (_, two)", "(_, two), (_, one)", "layers change places"),
+    ],
     "copy_facts": [
+        ('r["layers"] == 1 and r["distance"]', 'r["distance"]', "two layers, too"),
         ("r[\"reach\"] == 0", "r[\"reach\"] < 1", "partly heard is unheard"),
         ("- r[\"right\"]", "- r[\"reach\"]", "nobody looks at what was learned"),
         ("r not in fixed", "r in fixed", "the exception is the rule"),
-        ("r[\"distance\"] > stride", "r[\"distance\"] > 0", "near ones, too"),
+        ("fixed if r[\"distance\"] > stride", "fixed if r[\"distance\"] > 0",
+         "near ones, too"),
     ],
     "copy_said": [
         ("max(facts['short'])", "min(facts['short'])", "the best is the worst"),
@@ -49,6 +54,7 @@ FAULTS = {
     ],
     "check_copies": [
         ("> 0.8", "> 0.0", "anything is most"),
+        ("< 0.6", "< 1.6", "whatever is gained"),
         ("< 0.4 < min", "< 1.4 and min", "the fixed pattern may learn as well"),
     ],
     "check_strides": [

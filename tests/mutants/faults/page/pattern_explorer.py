@@ -19,7 +19,8 @@ FAULTS = {
         (".amin(0)", ".amax(0)", "the last layer"),
     ],
     "values_of": [
-        ("2 * HEAD *", "HEAD *", "half the multiplications"),
+        ("pairs_of(state, long)", "pairs_of(state, POSITIONS)",
+         "pairs of the short text"),
         ('first <= state["layers"]', 'first < state["layers"]', "a layer too few"),
     ],
     "trained": [
@@ -39,7 +40,7 @@ FAULTS = {
         ('"bits": {name: sorted(each)', '"bits": {name: each', "no span of seeds"),
     ],
     "grid_said": [
-        ("max(max(each) - min(each)", "min(max(each) - min(each)", "the least spread"),
+        ("if len(each) > 1", "if len(each) > 0", "one seed is several"),
         ('if name[:2] == "1 "', "", "a window of 1 is told with wider ones"),
         ('if name[:2] != "1 "', "", "wider ones are told with a window of 1"),
     ],
