@@ -171,7 +171,7 @@ print(
 # %% [markdown]
 # With few rows per process, you save little work, while the exchange and the update of the weights take as long as with many.
 #
-# DDP packs gradients into *buckets* of 25 MiB (the first has 1 MiB), and sends each as soon as it's full. In a larger model, this hides part of the exchange behind the backward pass:
+# DDP packs gradients into *buckets* of 25 MiB (the first, 1 MiB). In larger models, this hides part of the exchange behind the backward pass:
 
 # %% Picture: buckets on the wire while layers compute tags=["hide-input"]
 ch18b.buckets()
@@ -284,7 +284,7 @@ print(
 #
 # ## 18b.6 A crash in the middle
 #
-# What happens when one process dies? The others can't go on, because their next all-reduce fails or never ends. So `torchrun` stops them all, and you resume from the last checkpoint (`--resume runs/copy/model.pt`). With `--max-restarts 3`, `torchrun` starts them again by itself, but the script has to load the checkpoint. In eight runs, we killed one of the two (`kill -9`), at different steps, and each time, the run ended with exactly the losses of one that nobody had killed. (This model has no dropout. With it, each process would have to save its own random state, while ours all resume with rank 0's.)
+# What happens when one process dies? The others can't go on, because their next all-reduce fails or never ends. So `torchrun` stops them all, and you resume from the last checkpoint (`--resume runs/copy/model.pt`). With `--max-restarts 3`, `torchrun` starts them again by itself, but the script has to load the checkpoint. In eight runs, we killed one of the two (`kill -9`), at different steps, and each time, the run ended with exactly the losses of one that nobody had killed. (This model has no dropout; with it, see 18b.8.)
 
 # %% Proof: killed or not, the same losses tags=["hide-input", "proof"]
 assert len(record["kills"]) == 8
@@ -345,7 +345,7 @@ print("✓ resumed from the one before")
 ch18b.holds_explorer()
 
 # %% [markdown]
-# In every stage, the two halves of 18b.3 do the work. After the reduce-scatter, each process has the sums of its own part of the gradient. In stages 1 and 2, it then updates only its own part of the weights, and the all-gather passes around new weights instead of gradients, so no process has to send more bytes than with DDP. (Stage 2 also forgets the gradients of the other parts.) Adam gives the same result, because it treats each number by itself.
+# After the reduce-scatter of 18b.3, each process has the sums of its own part of the gradient. In stages 1 and 2, it then updates its own part of the weights, and the all-gather passes around new weights instead of gradients, so no process has to send more bytes than with DDP. (Stage 2 also forgets the gradients of other parts.) Adam gives the same result, because it treats each number by itself.
 
 # %% Proof: four owners of one model tags=["hide-input", "proof"]
 whole = torch.randn(12)
@@ -374,7 +374,7 @@ check_close("Adam, four owners", shared, alone, 1e-6)
 #
 # **An exchange inside `if rank == 0`.** Let rank 0 alone print and save. At a barrier (a line where each process waits for all), an all-reduce or a backward pass of the DDP model, it would wait for others that never come.
 #
-# **The same seed everywhere.** It keeps shuffles of your own in step, but it also gives all processes the same dropout masks. So in a model with dropout, seed each process by its rank, and save each one's random state. (`annotated.train` does neither.)
+# **The same seed everywhere.** It keeps shuffles of your own in step, but it also gives all processes the same dropout masks. So in a model with dropout, seed each process by its rank, and save each one's random state. (`annotated.train` does neither: all of its processes resume with rank 0's.)
 #
 # **Names and unused parameters.** In `ddp.state_dict()`, every name begins with `module.`, so save `model.state_dict()`. If a step doesn't use some of the parameters, DDP stops with an error in the next one, unless you pass `find_unused_parameters=True`.
 
@@ -432,7 +432,7 @@ print("✓ with use_reentrant=False, both have the same")
 #
 # <details><summary>After each training step, a script says <code>if rank == 0: distributed.barrier()</code>. What happens to two processes?</summary>
 #
-# Rank 0 waits at the barrier for rank 1, while rank 1 waits for rank 0's part in the next step. With gloo, both fail when their time is up. With NCCL, PyTorch makes the barrier out of an all-reduce ([pytorch#14142](https://github.com/pytorch/pytorch/pull/14142)). So we'd expect that it may even be paired with that of the gradients, but we haven't tried.
+# Rank 0 waits at the barrier for rank 1, while rank 1 waits for rank 0's part in the next step. With gloo, both fail when their time is up. With NCCL, PyTorch makes the barrier out of an all-reduce ([pytorch#14142](https://github.com/pytorch/pytorch/pull/14142)). We'd expect that it may even be paired with that of the gradients.
 #
 # </details>
 #
