@@ -294,8 +294,9 @@ def ring_explorer() -> Html:
         "much will each have sent by then? Press “next step”.",
         caption="Each row is a process, with its own gradient in as many pieces as "
         "there are processes; here, a piece is one number. In each step, every process "
-        "sends one piece to the next one below, and the last to the first. The "
-        "stronger the colour, the more processes are in a sum; a thick frame has all of them.",
+        "sends one piece to the next one below, and the last to the first. The more "
+        "processes are in a sum, the stronger its colour; a thick frame has all of "
+        "them.",
     )
 
 

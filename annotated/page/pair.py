@@ -241,7 +241,7 @@ class UsedTwice(nn.Module):
 
 
 class HalfUsed(nn.Module):
-    """A layer that is used, and one that isn't."""
+    """A layer that is used, and one that isn't (chapter 18)."""
 
     def __init__(self):
         super().__init__()
