@@ -20,7 +20,9 @@ from annotated.page.plots import THIS
 from annotated.page.svg import COLOURS
 
 BYTES = {"weights": 4, "gradients": 4, "Adam's averages": 8}  #: for each parameter
-CARD = 80  #: gigabytes of a large GPU, as in chapter 18's calculator
+CARDS = (24, 80)  #: gigabytes of GPUs, as in chapter 18's calculator
+BILLIONS = 7  #: of parameters, in the explorer of who holds what
+COUNTS = [1, 2, 3, 4, 5, 6, 8, 12, 16, 24, 32, 48, 64]  #: of processes
 MODES = {  # of ZeRO, and what each of them divides by n
     "DDP": (),
     "ZeRO-1": ("Adam's averages",),
@@ -292,39 +294,57 @@ def ring_explorer() -> Html:
         "much will each have sent by then? Press “next step”.",
         caption="Each row is a process, with its own gradient in as many pieces as "
         "there are processes; here, a piece is one number. In each step, every process "
-        "sends one piece to the next one below, and the last to the first. The darker, "
-        "the more processes are in a sum; a thick frame has all of them.",
+        "sends one piece to the next one below, and the last to the first. The more "
+        "processes are in a sum, the stronger its colour; a thick frame has all of "
+        "them.",
     )
 
 
-def holds_explorer(billions: int = 7) -> Html:
-    """Show what each process holds, by stage of ZeRO and number of processes.
-
-    Args:
-        billions: of parameters.
-    """
+def holds_explorer() -> Html:
+    """Show what each process holds, by stage of ZeRO and number of processes."""
     checks = []
-    for n in (1, 4, 8, 64):
+    for n in (1, 4, 5, 64):
         for mode, parts in held(n).items():
-            values = {what: size * billions for what, size in parts.items()}
+            values = {what: size * BILLIONS for what, size in parts.items()}
             least = sum(0 if what in MODES[mode] else values[what] for what in values)
             values |= {"total": sum(values.values()), "least": least}
             checks.append(({"stage": mode, "processes": n}, values))
-    return explorer(
+    made = explorer(
         static("who_holds.js"),
-        {"billions": billions, "bytes": BYTES, "modes": MODES, "card": CARD},
+        {"billions": BILLIONS, "bytes": BYTES, "modes": MODES, "cards": CARDS},
         [
             Choice("stage", "stage", [*MODES], "ZeRO-1"),
-            Slider("processes", "processes", [2**i for i in range(7)], 4),
+            Slider("processes", "processes", COUNTS, 4),
         ],
         label="Who holds what",
         checks=checks,
-        question=f"With four processes, all three stages stay below {CARD}\u00a0GB. Do "
-        "they with two? And if each GPU has only 24\u00a0GB, which stage do you need, "
-        "and how many processes?",
-        caption=f"Training {billions} billion parameters: 4 bytes for each weight, 4 "
-        "for its gradient, 8 for Adam's two averages. Activations come on top. Each "
-        "row is a process, and what it holds is filled.",
+        question="With four processes, all three stages stay below "
+        f"{CARDS[1]}\u00a0GB. Do they with two? And if each GPU has only "
+        f"{CARDS[0]}\u00a0GB, which stage do you need, and how many processes?",
+        caption=f"Training {BILLIONS} billion parameters: 4 bytes for each weight, 4 "
+        "for its gradient, 8 for Adam's two averages. (The paper's mixed precision has "
+        "2, 2, and 12 for Adam with its float32 copy of the weights: 16, too.) "
+        "Activations come on top. Each row is a process, and what it holds is filled.",
+    )
+    return Html(str(made.text) + holds_answer())
+
+
+def holds_answer() -> str:
+    """Return the answer to the question of :func:`holds_explorer`, folded."""
+
+    def each(mode: str, n: int) -> float:
+        return BILLIONS * sum(held(n)[mode].values())
+
+    few, many = CARDS
+    _, first, _, third = MODES
+    enough = next(n for n in COUNTS if each(third, n) < few)
+    return (
+        "<details><summary>Answer</summary><p>With two, stage 1 needs "
+        f"{each(first, 2):.0f}\u00a0GB, so only stages 2 and 3 stay below {many}. And "
+        f"for {few}\u00a0GB, you need stage 3, because in the others, every process "
+        f"has all weights, which alone take {BILLIONS * BYTES['weights']}\u00a0GB. "
+        f"With {enough} processes, each holds {each(third, enough):.1f}\u00a0GB; with "
+        f"{enough - 1}, it would be {each(third, enough - 1):.0f}.</p></details>"
     )
 
 

@@ -274,7 +274,7 @@ def waits() -> str:
     try:
         for _ in range(2 + distributed.get_rank()):
             losses(model, torch.ones(1)).mean().backward()
-        time.sleep(2 * SECONDS)  # it's through; without a limit the other waits forever
+        time.sleep(2 * SECONDS)  # it's through; by default the other waits half an hour
     except RuntimeError as error:
         said = str(error)
     return said

@@ -18,7 +18,7 @@ ch18b.hero()
 # %% [markdown]
 # This is **data parallelism**. PyTorch's version is called `DistributedDataParallel`, or DDP ([Li et al., 2020](https://arxiv.org/abs/2006.15704)). The step that combines numbers from all processes and gives everyone the result is called an **all-reduce**.
 #
-# By the end you can write such a script, say what its processes exchange, keep their average right, and recover from a crash. You need the training loop of [chapter 7](07_training.ipynb) and the checkpoints of [page 7c](07c_small_print.ipynb), but no GPU, because two processes on a CPU do the same thing. About 25 minutes.
+# By the end you can write such a script, say what its processes exchange, weight their average correctly, and recover from a crash. You need the training loop of [chapter 7](07_training.ipynb) and the checkpoints of [page 7c](07c_small_print.ipynb), but no GPU, because two processes on a CPU do the same thing. About 25 minutes.
 #
 # ## 18b.1 Two copies that stay equal
 #
@@ -49,7 +49,7 @@ show_source(ddp)
 from annotated.page import pair
 
 one, two = pair.script(1), pair.script(2)
-print(two["prints"])
+print(f"one process\n{one['prints']}\n\ntwo processes\n{two['prints']}")
 first, second = two["weights"]
 print("\nBoth have the same weights:", first == second)
 gaps = torch.tensor(first) - torch.tensor(one["weights"][0])
@@ -76,6 +76,7 @@ print(f"✓ {len(both)} losses of chapter 8's Transformer, recorded: also equal"
 # Let's try it with a model of one weight $w$. The loss of a token $x$ is $(wx - 2)^2$, and its slope at $w = 0$ is $-4x$. The 4 tokens are all 1, and the 36 are all 3. Again, two processes do it for real (`annotated/page/pair.py`):
 
 # %%
+show_source(pair.averaged, fold="What each process ran")
 found = pair.two_processes()
 print("mean of means", round(found["mean of means"], 3))
 print("weighted by tokens", round(found["by tokens"], 3))
@@ -103,12 +104,14 @@ print("✓ the mean of means is 5/7 of it")
 # loss = mean_loss(model, own) * weight
 # ```
 #
-# There, each process has read the whole batch. With `DistributedSampler`, none has, so all of them first add up their counts:
+# There, each process has read the whole batch. With `DistributedSampler`, no process sees the whole batch, so they first add up their token counts:
 #
 # ```python
 # total = torch.tensor(size(own), device=device)
 # distributed.all_reduce(total)  # stands for size(batch)
 # ```
+#
+# If you clip, do it after `backward()`, when the gradients are averaged and the same in every process.
 #
 # ## 18b.3 What goes over the wire
 #
@@ -129,10 +132,11 @@ from annotated.page.notebook import say
 
 wire = 2 * ch18b.bytes_exchanged(record["parameters"], 2)
 say(
-    f"Chapter 8's model has P = {record['parameters']:,}, so two processes should "
-    f"send {wire:,.0f} bytes in all. The computer's own network counter showed "
+    f"Chapter 8's model has P = {record['parameters']:,}, so per step, two processes "
+    f"should send {wire:,.0f} bytes in all. The computer's own network counter showed "
     f"{record['bytes']:,}, {record['bytes'] / wire - 1:.1%} more: it also counts what "
-    "surrounds the pieces, such as the headers of packets."
+    "surrounds the pieces, such as the headers of packets. (By way of process 0, the "
+    "total would be the same; the ring only spreads it evenly.)"
 )
 
 # %% Proof: bytes by the formula tags=["hide-input", "proof"]
@@ -158,15 +162,16 @@ ch18b.speed_figure(record)
 # %% Proof: what the record says of the time tags=["hide-input", "proof"]
 gains = ch18b.gains(record)
 assert gains[512] > gains[8]
-assert 4 * record["parameters"] < torch.distributed._DEFAULT_FIRST_BUCKET_BYTES
+assert torch.distributed._DEFAULT_FIRST_BUCKET_BYTES == 2**20
+assert 4 * record["parameters"] < 2**20  # one bucket
 print(
-    f"✓ recorded: {gains[512]:.2f} with 512 sequences, {gains[8]:.2f} with 8"
+    f"✓ recorded: {gains[512]:.1f} with 512 sequences, {gains[8]:.1f} with 8"
 )
 
 # %% [markdown]
 # With few rows per process, you save little work, while the exchange and the update of the weights take as long as with many.
 #
-# In larger models, DDP packs gradients into *buckets*, and so hides part of the exchange behind the backward pass:
+# DDP packs gradients into *buckets* of 25 MiB (the first, 1 MiB). In larger models, this hides part of the exchange behind the backward pass:
 
 # %% Picture: buckets on the wire while layers compute tags=["hide-input"]
 ch18b.buckets()
@@ -176,8 +181,8 @@ ch18b.buckets()
 #
 # ```python
 # with model.no_sync():  # keeps its gradient to itself
-#     loss(model, first).backward()
-# loss(model, second).backward()  # exchanges the sum of both
+#     (loss(model, first) / 2).backward()
+# (loss(model, second) / 2).backward()  # exchanges the mean of both
 # ```
 
 # %% [markdown]
@@ -218,7 +223,7 @@ assert (
 print("✓ two disjoint halves each epoch; without set_epoch always the same")
 
 # %% [markdown]
-# If you forget `set_epoch`, the sampler shuffles only once, and every epoch has the same order. If you forget the sampler itself, both read the same rows. (If you shuffle with different seeds, their draws merely overlap.) The mean of two equal gradients is just that gradient, so you pay for two GPUs and train with one:
+# If you forget `set_epoch`, the sampler shuffles only once, and every epoch has the same order. If you forget the sampler itself, each process still reads everything, so every row is used twice per epoch. And if both read in the same order, the mean of their two equal gradients is just that gradient, so you pay for two GPUs and train with one:
 
 # %%
 rows = torch.randn(8, 3)
@@ -235,9 +240,9 @@ halves = (gradient(rows[0::2]) + gradient(rows[1::2])) / 2
 print("half each:", torch.allclose(halves, gradient(rows), atol=1e-6))
 
 # %% [markdown]
-# ## 18b.5 One has a batch more
+# ## 18b.5 When one process has an extra batch
 #
-# What if one process has more batches? Say process 0 has two and process 1 has three. In its third backward pass, process 1 asks for process 0's gradient, but process 0 has left the loop. If process 0 has ended, process 1 fails at once, with "Connection closed by peer". But if process 0 is still alive, process 1 waits, by default for 30 minutes with gloo and 10 with NCCL. Worst of all, if process 0 has begun another epoch, its first gradient there is averaged with process 1's third, and nothing is said. With a limit of two seconds, the error was:
+# What if one process has more batches? Say process 0 has two and process 1 has three. In its third backward pass, process 1 asks for process 0's gradient, but process 0 has left the loop. If process 0 has ended, process 1 fails at once (gloo says "Connection closed by peer"). But if process 0 is still alive, process 1 waits, by default for 30 minutes with gloo and 10 with NCCL. Worst of all, if process 0 has begun another epoch, its first gradient there is averaged with process 1's third, without any warning. When we set the limit to two seconds, process 1 stopped with this:
 
 # %%
 show_source(pair.waits, fold="What each process ran")
@@ -257,6 +262,7 @@ print(found["waits"].split("] ")[-1])
 # What is the average, then? Every batch here has the gradient −4, and process 1 sees these averages:
 
 # %%
+show_source(pair.joined, fold="What each process ran")
 print(found["joined"]["divided by all"])
 
 # %% Proof: what Join divides by tags=["hide-input", "proof"]
@@ -278,16 +284,17 @@ print(
 #
 # ## 18b.6 A crash in the middle
 #
-# What happens when one process dies? The others can't go on, because their next all-reduce fails or never ends. So `torchrun` stops them all, and you resume from the last checkpoint (`--resume runs/copy/model.pt`). With `--max-restarts 3`, `torchrun` starts them again by itself, but the script has to load the checkpoint. We killed (`kill -9`) either of two processes before several steps, and each resumed run had exactly the losses of a run that nobody had killed.
+# What happens when one process dies? The others can't go on, because their next all-reduce fails or never ends. So `torchrun` stops them all, and you resume from the last checkpoint (`--resume runs/copy/model.pt`). With `--max-restarts 3`, `torchrun` starts them again by itself, but the script has to load the checkpoint. In eight runs, we killed one of the two (`kill -9`), at different steps, and each time, the run ended with exactly the losses of one that nobody had killed. (This model has no dropout; with it, see 18b.8.)
 
 # %% Proof: killed or not, the same losses tags=["hide-input", "proof"]
+assert len(record["kills"]) == 8
 assert all(row["killed"] and row["gap"] == 0 for row in record["kills"])
 print(
     f"✓ {len(record['kills'])} runs, each killed and resumed: to the last bit"
 )
 
 # %% [markdown]
-# What if the file itself is damaged? A truncated file is easy to notice, but a single flipped bit isn't. Of 60 copies of a checkpoint with one such bit each, `torch.load` (in the version here) loads most without a word, because it doesn't compare the checksums in the file. Our `load_checkpoint` does, and it lets none through whose weights have changed.
+# What if the file itself is damaged? A truncated file is easy to notice, but a single flipped bit isn't. Of 60 copies of a checkpoint with one such bit each, `torch.load` (in the version here) loads most of them without complaint, because it doesn't compare the checksums in the file. Our `load_checkpoint` does, and it lets none through whose weights have changed.
 
 # %% Proof: 60 flipped bits tags=["hide-input", "proof"]
 import tempfile
@@ -303,7 +310,7 @@ save_checkpoint(file, model, optimizer, history=[step])
 by_torch, by_us, unnoticed = ch18b.flips(file, model)
 assert unnoticed == 0 and by_torch < 30 < by_us
 print(f"✓ torch.load noticed {by_torch} of 60, load_checkpoint {by_us};")
-print("  where load_checkpoint noticed nothing, no weight had changed")
+print("  no file with a changed weight got past load_checkpoint")
 
 # %% [markdown]
 # So that your run can go on, `save_checkpoint` also keeps the previous checkpoint. From there, you repeat a few more steps, with the same losses.
@@ -330,7 +337,7 @@ print("✓ resumed from the one before")
 #     --rdzv-endpoint first-node:29500 -m annotated.train translation --device cuda
 # ```
 #
-# (We've only run it on one computer, with gloo.)
+# (We've only run it on one computer and its CPU, with gloo.)
 #
 # And what if the model is too large for one GPU? DDP doesn't help, because every process holds the *whole* model, its gradient, and Adam's two averages. **ZeRO** gives each number one owner instead ([Rajbhandari et al., 2020](https://arxiv.org/abs/1910.02054)). Its three stages divide more and more:
 
@@ -338,7 +345,7 @@ print("✓ resumed from the one before")
 ch18b.holds_explorer()
 
 # %% [markdown]
-# In stage 1, each process updates its own part of the weights, and an all-gather sends it to the others. Adam gives the same result, because it treats each number by itself.
+# After the reduce-scatter of 18b.3, each process has the sums of its own part of the gradient. In stages 1 and 2, it then updates its own part of the weights, and the all-gather passes around new weights instead of gradients, so no process has to send more bytes than with DDP. (Stage 2 also forgets the gradients of other parts.) Adam gives the same result, because it treats each number by itself.
 
 # %% Proof: four owners of one model tags=["hide-input", "proof"]
 whole = torch.randn(12)
@@ -359,7 +366,7 @@ alone = adam(whole, gradients)
 check_close("Adam, four owners", shared, alone, 1e-6)
 
 # %% [markdown]
-# (Clipping by the norm is different, since the norm depends on all parts.) Stage 3 divides the weights, too. The processes collect each layer's weights just before it computes, forward and backward, and drop them afterwards. By the paper's count, they exchange 1.5 <!-- cited: 1.5 --> times as many bytes. PyTorch's version is FSDP ([Zhao et al., 2023](https://arxiv.org/abs/2304.11277)).
+# (Clipping needs one more exchange, since the norm sums squares over all parts.) Stage 3 divides the weights, too. So an all-gather collects each layer's weights just before it computes, once in the forward pass and once in the backward pass, and a reduce-scatter adds up its gradient. By the paper's count, these three halves instead of two are 1.5 <!-- cited: 1.5 --> times as many bytes as DDP's. PyTorch's version is FSDP ([Zhao et al., 2023](https://arxiv.org/abs/2304.11277)). All of this divides what's stored; tensor and pipeline parallelism divide the computation itself ([section 18.1](18_large_models.ipynb) names them).
 #
 # ## 18b.8 Pitfalls
 #
@@ -367,7 +374,7 @@ check_close("Adam, four owners", shared, alone, 1e-6)
 #
 # **An exchange inside `if rank == 0`.** Let rank 0 alone print and save. At a barrier (a line where each process waits for all), an all-reduce or a backward pass of the DDP model, it would wait for others that never come.
 #
-# **The same seed everywhere.** It keeps shuffles of your own in step, but it also gives all processes the same dropout masks. So in a model with dropout, seed each process by its rank.
+# **The same seed everywhere.** It keeps shuffles of your own in step, but it also gives all processes the same dropout masks. So in a model with dropout, seed each process by its rank, and save each one's random state. (`annotated.train` does neither: all of its processes resume with rank 0's.)
 #
 # **Names and unused parameters.** In `ddp.state_dict()`, every name begins with `module.`, so save `model.state_dict()`. If a step doesn't use some of the parameters, DDP stops with an error in the next one, unless you pass `find_unused_parameters=True`.
 
@@ -405,7 +412,7 @@ print("✓ with use_reentrant=False, both have the same")
 #
 # </details>
 #
-# <details><summary>Two processes have 10 and 30 tokens. By what does each multiply its mean?</summary>
+# <details><summary>Two processes have 10 and 30 tokens. By what factor does each multiply its mean?</summary>
 #
 # By 2 · 10/40 = 1/2 and 2 · 30/40 = 3/2.
 #
@@ -425,7 +432,7 @@ print("✓ with use_reentrant=False, both have the same")
 #
 # <details><summary>After each training step, a script says <code>if rank == 0: distributed.barrier()</code>. What happens to two processes?</summary>
 #
-# Rank 0 waits at the barrier for rank 1, while rank 1 waits for rank 0's part in the next step. With gloo, both fail when their time is up. With NCCL, a barrier is itself an all-reduce, so it may even be paired with that of the gradients.
+# Rank 0 waits at the barrier for rank 1, while rank 1 waits for rank 0's part in the next step. With gloo, both fail when their time is up. With NCCL, PyTorch makes the barrier out of an all-reduce ([pytorch#14142](https://github.com/pytorch/pytorch/pull/14142)). We'd expect that it may even be paired with that of the gradients.
 #
 # </details>
 #
@@ -440,8 +447,8 @@ print("✓ with use_reentrant=False, both have the same")
 # ## Further reading
 #
 # - [Li et al. (2020)](https://arxiv.org/abs/2006.15704): how PyTorch's DDP fills and sends buckets during the backward pass.
-# - [Patarasuk & Yuan (2009)](https://doi.org/10.1016/j.jpdc.2008.09.002): why processes that add by themselves can't send less.
+# - [Patarasuk & Yuan (2009)](https://doi.org/10.1016/j.jpdc.2008.09.002): why processes can't send less when no switch does the adding.
 #
 # ## Where this comes from
 #
-# [The table of sources](../book/sources.md) lists the texts that this book follows; none has this page's subject.
+# [The table of sources](../book/sources.md) lists the texts that this book follows; none covers this subject.

@@ -195,33 +195,40 @@ def gigabytes(n):
 
 
 def test_who_holds_what_is_checked_in_every_stage():
-    html = ch18b.holds_explorer(2)
+    html = ch18b.holds_explorer()
     checks = json.loads(soup(html).select_one(".annotated-explorer-checks").text)
     made = {
         (one["state"]["stage"], one["state"]["processes"]): one["values"]
         for one in checks
     }
-    assert {*made} == {(mode, n) for mode in ch18b.MODES for n in (1, 4, 8, 64)}
+    assert {*made} == {(mode, n) for mode in ch18b.MODES for n in (1, 4, 5, 64)}
     parts = ["weights", "gradients", "Adam's averages"]
     found = {mode: [made[mode, 4][part] for part in parts] for mode in ch18b.MODES}
-    assert found["DDP"] == [8, 8, 16] and found["ZeRO-1"] == [8, 8, 4]
-    assert found["ZeRO-2"] == [8, 2, 4] and found["ZeRO-3, FSDP"] == [2, 2, 4]
-    assert [made[mode, 4]["total"] for mode in found] == [32, 20, 14, 8]
-    assert [made[mode, 64]["least"] for mode in found] == [32, 16, 8, 0]
+    assert found["DDP"] == [28, 28, 56] and found["ZeRO-1"] == [28, 28, 14]
+    assert found["ZeRO-2"] == [28, 7, 14] and found["ZeRO-3, FSDP"] == [7, 7, 14]
+    assert [made[mode, 4]["total"] for mode in found] == [112, 70, 49, 28]
+    assert [made[mode, 64]["least"] for mode in found] == [112, 56, 28, 0]
 
 
 def test_its_question_has_an_answer():
     """With four all three stages stay below 80, with two not; 24 takes the third."""
-    question = soup(ch18b.holds_explorer()).select_one(".annotated-question").text
+    drawn = soup(ch18b.holds_explorer())
+    question = drawn.select_one(".annotated-question").text
     assert "below 80\u00a0GB" in question and "24\u00a0GB" in question
     _, *stages = gigabytes(4).values()
-    assert max(stages) < ch18b.CARD
+    assert max(stages) < 80
     _, *stages = gigabytes(2).values()
-    assert [size < ch18b.CARD for size in stages] == [False, True, True]
+    assert [size < 80 for size in stages] == [False, True, True]
     enough = {
-        n: [m for m, size in gigabytes(n).items() if size < 24] for n in (4, 8, 64)
+        n: [m for m, size in gigabytes(n).items() if size < 24] for n in (4, 5, 64)
     }
-    assert enough == {4: [], 8: ["ZeRO-3, FSDP"], 64: ["ZeRO-3, FSDP"]}
+    assert enough == {4: [], 5: ["ZeRO-3, FSDP"], 64: ["ZeRO-3, FSDP"]}
+    answer = drawn.select_one("details").text.replace("\u00a0", " ")
+    assert (
+        "With two, stage 1 needs 84 GB, so only stages 2 and 3 stay below 80" in answer
+    )
+    assert "for 24 GB, you need stage 3" in answer and "alone take 28 GB" in answer
+    assert "With 5 processes, each holds 22.4 GB; with 4, it would be 28." in answer
 
 
 # ---- what is said --------------------------------------------------------------

@@ -7,7 +7,7 @@ import pytest
 from annotated.page import ch18b
 
 WIDTHS = {"page": 700, "phone": 340}
-COUNTS = [1, 2, 4, 8, 16, 32, 64]
+COUNTS = ch18b.COUNTS
 
 
 @pytest.fixture(scope="module", params=WIDTHS.values(), ids=WIDTHS)
@@ -59,6 +59,19 @@ def test_gigabytes_are_those_of_python(page, stage, n):
         ), (mode, size)
     bold = page.locator(".annotated-view text.strong").all_text_contents()
     assert stage.split(",")[0] in bold and len(bold) == 3
+
+
+def test_a_line_for_each_gpu(page):
+    """The bars of DDP are 112 GB wide, so the lines are where 24 and 80 of it are."""
+    choose(page, "DDP", 3)
+    lines = [one[0] for one in boxes(page, "line")]
+    left, right, *_ = boxes(page, "rect[fill=none]")[0]  # around DDP's bars
+    places = [left + (right - left) * size / 112 for size in (24, 80)]
+    assert lines == pytest.approx(places, abs=0.1)
+    words = page.locator(".annotated-view text").all_text_contents()
+    assert words[-3:] == ["GPUs of", "24 GB", "80 GB"]
+    *_, (_, first, *_), (second, *_) = boxes(page, "text")
+    assert first < second
 
 
 @pytest.mark.parametrize("n", COUNTS)

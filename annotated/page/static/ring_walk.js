@@ -61,8 +61,8 @@ range(n).forEach((p) => {
     }
     const share = inside[p][which] / n, whole = share === 1;
     view.add(svg, "rect", {
-      x, y, width: box, height: high, rx: 4, fill: "var(--at-this)", "fill-opacity": (0.06 + 0.3 * share).toFixed(2),
-      stroke: "currentColor", "stroke-width": whole ? 2.5 : 1, "stroke-opacity": whole ? 1 : 0.4,
+      x, y, width: box, height: high, rx: 4, fill: "var(--at-this)", "fill-opacity": (0.08 + 0.32 * share).toFixed(2),
+      stroke: "currentColor", "stroke-width": whole ? 2.5 : 1, "stroke-opacity": whole ? 1 : 0.65,
     });
     text(x + box / 2, y + high / 2 + 5, `${held[p][which]}`, { "text-anchor": "middle", ...(whole ? { class: "strong" } : {}) });
   });

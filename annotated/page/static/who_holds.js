@@ -57,11 +57,15 @@ modes.forEach((mode, i) => {
   rect(from, y, x - from, step - 6, { fill: "none", stroke: "currentColor", "stroke-width": chosen ? 2.5 : 0 });
   text(wide - 1, y + 16, `${readable(total(mode))} GB`, { "text-anchor": "end", ...look });
 });
-const card = from + data.card * scale, under = start + step * modes.length;
-view.add(svg, "line", {
-  x1: card, x2: card, y1: start - 6, y2: under + 2, stroke: "currentColor", "stroke-width": 1.6, "stroke-dasharray": "5 3",
+const under = start + step * modes.length;
+text(0, under + 18, "GPUs of");
+data.cards.forEach((size) => {
+  const card = from + size * scale;
+  view.add(svg, "line", {
+    x1: card, x2: card, y1: start - 6, y2: under + 2, stroke: "currentColor", "stroke-width": 1.6, "stroke-dasharray": "5 3",
+  });
+  text(card, under + 18, `${size} GB`, { "text-anchor": "middle" });
 });
-text(card, under + 18, `a GPU of ${data.card} GB`, { "text-anchor": "middle" });
 
 const plain = state.stage.split(",")[0];
 return {

@@ -45,7 +45,13 @@ FAULTS = {
     "holds_explorer": [
         ("0 if what in MODES[mode] else values[what]", "values[what]",
          "the least is what there is"),
-        ("size * billions for", "size * billions / n for", "divided twice"),
+        ("size * BILLIONS for", "size * BILLIONS / n for", "divided twice"),
+        ("(str(made.text) + holds_answer())", "(str(made.text))", "no answer"),
+    ],
+    "holds_answer": [
+        ("_, first, _, third = MODES", "first, _, _, third = MODES", "DDP is no stage"),
+        ("each(third, n) < few", "each(third, n) < 30", "one process too few"),
+        ("for n in COUNTS", "for n in COUNTS[::-1]", "more processes than needed"),
     ],
     "gains": [
         ('min(row["one, wall"]) / min(row["two, wall"])',
