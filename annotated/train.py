@@ -255,18 +255,26 @@ def shared_loss(job: Job, model: nn.Module) -> Loss:
     the gradient of the whole batch, each counts by its number of symbols. The value is
     that of the whole batch, the same in all processes.
 
+    Each has dropout masks of its own, and yet all random states stay equal, so that the
+    first one's checkpoint restores them all.
+
     Args:
         job: what is trained.
         model: the same model, wrapped.
     """
     rank, world = distributed.get_rank(), distributed.get_world_size()
+    device = next(model.parameters()).device
+    gpus = [device] if device.type == "cuda" else []
 
     def loss(_: nn.Module, batch: Any) -> Tensor:
         own = share(batch, rank, world)
         weight = world * job.size(own) / job.size(batch)
         if not len(own[0]):  # fewer rows than processes: one reads along, for nothing
             own = share(batch, 0, len(batch[0]))
-        part = job.loss(model, own) * weight
+        number = int(torch.randint(2**62, ()))  # the same in all processes
+        with torch.random.fork_rng(gpus):
+            torch.manual_seed(number + rank)
+            part = job.loss(model, own) * weight
         whole = part.detach().clone()
         distributed.all_reduce(whole)
         return part + (whole / world - part.detach())

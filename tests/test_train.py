@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from torch.nn import functional as F
 
 from annotated import train as command
 from annotated.recipes import classification, translation
@@ -228,6 +229,28 @@ def test_each_share_counts_by_its_symbols(monkeypatch):
         losses.append(loss.item())
     assert losses == pytest.approx(2 * [model(batch[0]).mean().item()], rel=1e-5)
     assert torch.mean(torch.stack(slopes)).item() == pytest.approx(8 / 3)
+
+
+def test_each_process_has_other_masks_and_the_same_state(monkeypatch):
+    model, batch, masks = torch.nn.Linear(1, 1), (torch.ones(2, 1),), {}
+
+    def dropped(_, batch):
+        masks.setdefault(rank, []).append(F.dropout(torch.ones(64)).tolist())
+        return model(batch[0]).mean()
+
+    job = command.Job(model, dropped, lambda b: len(b[0]), *4 * [0])
+    monkeypatch.setattr(command.distributed, "get_world_size", lambda: 2)
+    monkeypatch.setattr(command.distributed, "all_reduce", lambda _: None)
+    states = []
+    for rank in (0, 1):
+        monkeypatch.setattr(command.distributed, "get_rank", lambda rank=rank: rank)
+        torch.manual_seed(0)
+        loss = command.shared_loss(job, model)
+        for _ in range(2):
+            loss(model, batch)
+        states.append(torch.get_rng_state())
+    assert len({tuple(one) for each in masks.values() for one in each}) == 4
+    assert torch.equal(*states)
 
 
 # ---- what goes wrong -----------------------------------------------------------

@@ -374,7 +374,7 @@ check_close("Adam, four owners", shared, alone, 1e-6)
 #
 # **An exchange inside `if rank == 0`.** Let rank 0 alone print and save. At a barrier (a line where each process waits for all), an all-reduce or a backward pass of the DDP model, it would wait for others that never come.
 #
-# **The same seed everywhere.** It keeps shuffles of your own in step, but it also gives all processes the same dropout masks. So in a model with dropout, seed each process by its rank, and save each one's random state. (`annotated.train` does neither: all of its processes resume with rank 0's.)
+# **The same seed everywhere.** It keeps shuffles of your own in step, but it also gives all processes the same dropout masks. So in a model with dropout, each needs random numbers of its own, and a crash must not lose them. (In `annotated.train`, all processes draw the same number in each step, add their rank, and use that as the seed of their masks. So one random state, rank 0's, restores them all.)
 #
 # **Names and unused parameters.** In `ddp.state_dict()`, every name begins with `module.`, so save `model.state_dict()`. If a step doesn't use some of the parameters, DDP stops with an error in the next one, unless you pass `find_unused_parameters=True`.
 

@@ -40,6 +40,9 @@ FAULTS = {
     "shared_loss": [
         ("world * job.size(own) / job.size(batch)", "1.0", "processes count alike"),
         ("whole / world - part.detach()", "0.0 * whole", "its own share told"),
+        ("number + rank", "number", "all drop the same"),
+        ("with torch.random.fork_rng(gpus):", "if True:", "states drift apart"),
+        ("torch.randint(2**62, ())", "0", "the same masks in each step"),
     ],
     "write_whole": [
         ("beside.unlink(missing_ok=True)", "pass", "half a file left"),
