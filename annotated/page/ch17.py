@@ -137,7 +137,7 @@ def blocks_picture(layouts: Mapping[str, BlockLayout]) -> Html:
         f"pairs that may attend are coloured. {'. '.join(said)}.",
         caption="Queries in rows, keys in columns. Framed: blocks that are computed. "
         "Coloured: pairs that may attend. On the right, positions stand in the order "
-        "0, 4, 8, …, 1, 5, 9, …, so that those who see each other are neighbours.",
+        "0, 4, 8, …, 1, 5, 9, …, so that those that see each other are neighbours.",
     )
 
 

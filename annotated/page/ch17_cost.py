@@ -339,7 +339,7 @@ def chart_said(record: Record) -> str:
             f"Transformer-XL and {MB['reversible']} with reversible layers, against "
             f"{MB['fused']} with the fused kernel alone, {MB['LSH']} with LSH and "
             f"{MB['sparse']} with sparse attention.",
-            f"- **Loss.** Each reads held-out text as it read in its "
+            f"- **Loss.** Each reads held-out text the way it read in its "
             f"{config['seconds']:.0f} seconds of training. On {config['length']:,} "
             f"characters at a time, sparse attention has {span(bits['sparse'])} bits "
             f"per character and the fused model {span(bits['fused'])}; on pieces of "

@@ -374,7 +374,7 @@ def later_said(record: Mapping[str, Any]) -> str:
         return f"with {times} times as many steps, they beat “everything” by {lead}"
     return (
         f"with {times} times as many steps, their lead over “everything” is "
-        f"{lead}: not with every seed a lead"
+        f"{lead}: not a lead with every seed"
     )
 
 

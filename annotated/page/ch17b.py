@@ -68,8 +68,9 @@ def memory_figure(record: Record) -> Html:
         "the fused kernel's memory",
         alt=f"Memory against length, both axes logarithmic. At {t[-1]:,}: {said}.",
         caption="Causal attention, forward and backward, four heads of width 64, both "
-        "scales logarithmic. With each doubling, written out grows fourfold, the "
-        "other two at most twofold. “Written out” is this book's own function with "
+        "scales logarithmic. With each doubling, attention written out takes four "
+        "times the memory, the others at most twice. “Written out” is this book's own "
+        "function with "
         f"a mask; without one, it takes {bare:.0f} times the kernel's memory.",
     )
 
@@ -416,8 +417,8 @@ def ways_said(record: Record) -> str:
         f"Without a mask, the kernel is {fast:.1f} times as fast as attention written "
         f"out. With the causal mask it's about {faster:.0f} times as fast as attention "
         "written out like this: it skips the tiles above the diagonal, while masking "
-        "makes written-out attention "
-        f"{out[True] / out[False]:.1f} times slower, with {new_matrices(True)} fresh "
+        "makes written-out attention take "
+        f"{out[True] / out[False]:.1f} times as long, with {new_matrices(True)} fresh "
         f"matrices of scores instead of {new_matrices(False)}. And tiles may be too "
         f"small or too large: at {last:,} positions, without a mask, our loop is "
         f"fastest with tiles of {best}, "
@@ -504,15 +505,16 @@ def parts_said(record: Record) -> str:
         f"softmax and its gradient, take {out['passes over scores']:.1f} s. But fresh "
         f"memory takes {out['fresh memory']:.1f} s: a matrix of scores, here "
         f"{GB:.1f} GB for all heads, is new each time, and the system clears every "
-        "page before it hands it out. Our loop saves most of that. But it makes one "
-        "product more, and each of its steps, even scaling and hiding, is a pass of "
+        "page before handing it out. Our loop saves most of that. But it computes one "
+        "more product, and each of its steps, even scaling and hiding, is a pass of "
         "its own, started from Python: the passes take "
         f"{loop['passes over scores']:.1f} s. The kernel runs the same loop in C++, "
-        "with one tile's memory and few, vectorised passes. Everything around the "
+        "with one tile's memory and a few vectorised passes. Everything around the "
         f"products takes {around(out):.1f} s written out and {around(loop):.1f} s in "
         f"the loop, but the kernel takes {fused[WHOLE]:.1f} s in all, about as long as "
-        "the products alone do there. So either next to nothing is left around its "
-        "own products, or they're faster: from outside, we can't tell."
+        "either of them needs for its products alone. So either the kernel does next "
+        "to nothing besides its products, or its products are faster. From outside, "
+        "we can't tell."
     )
 
 
@@ -620,7 +622,7 @@ def saved_table(saved: Mapping[str, float], t: int) -> Html:
         ("attention", "MB saved"),
         [(name, f"{MB:.1f}") for name, MB in saved.items()],
         caption=f"Saved for the backward pass at {t:,} positions, four heads of width "
-        "64, on a CPU. Their four matrices of weights would be "
+        "64, on a CPU. The heads' four matrices of weights would be "
         f"{megabytes(4 * t * t * BYTES)} MB. The module got the boolean mask, too.",
     )
 

@@ -90,7 +90,7 @@ def timeline_figure(record: Record) -> Html:
     total = sum(use.values()) / 1e6
     return show(
         figure,
-        title="A step is fullest when its loss begins to go backward",
+        title="Memory peaks where the backward pass begins",
         alt=f"Areas by part, MB, through one training step. Activations grow block by "
         f"block in the forward pass and shrink in the backward pass, while gradients "
         f"grow. The highest point is at the {name}: {total:.0f} MB, "
@@ -298,7 +298,7 @@ def source_arithmetic() -> Html:
             ("with dropout, on a CPU", "", f"{found['dropped'][0]:.0f}"),
         ],
         caption="Attention over t = 1,000 tokens, 4 bytes per number: a tutorial's "
-        "estimate, and what PyTorch keeps. After the softmax the scores aren't needed "
-        "any more, and their gradients live for one layer at a time, so 12 GB hold two "
-        "matrices of one layer, and one of each.",
+        "estimate, and what PyTorch keeps. After the softmax, the scores aren't needed "
+        "any more, and the two matrices of gradients live for only one layer at a "
+        "time, so 12 GB hold those two, and one matrix for each layer.",
     )

@@ -61,7 +61,7 @@ def hero() -> Html:
         "model on its half and has its own gradient. An all-reduce gives both the mean "
         "gradient, and both take the same step.",
         caption="One training step. Both processes work at the same time, each on half "
-        "of the rows. Only for the all-reduce do they need each other.",
+        "of the rows. They need each other only for the all-reduce.",
     )
 
 
@@ -121,7 +121,7 @@ def buckets() -> Html:
         "compute, only the bucket of layer 1 comes after, and the update is earlier.",
         caption="A schematic, not measured: each layer, from 4 to 1, takes equally "
         "long in the backward pass, and its gradient fills a bucket. Time runs to the "
-        "right. Those in bold are on the wire while nothing is computed.",
+        "right. Bold: buckets on the wire while nothing is computed.",
     )
 
 
@@ -295,8 +295,8 @@ def ring_explorer() -> Html:
         caption="Each row is a process, with its own gradient in as many pieces as "
         "there are processes; here, a piece is one number. In each step, every process "
         "sends one piece to the next one below, and the last to the first. The more "
-        "processes are in a sum, the stronger its colour; a thick frame has all of "
-        "them.",
+        "processes a sum includes, the stronger its colour; a thick frame marks a "
+        "complete sum.",
     )
 
 
@@ -322,8 +322,8 @@ def holds_explorer() -> Html:
         f"{CARDS[1]}\u00a0GB. Do they with two? And if each GPU has only "
         f"{CARDS[0]}\u00a0GB, which stage do you need, and how many processes?",
         caption=f"Training {BILLIONS} billion parameters: 4 bytes for each weight, 4 "
-        "for its gradient, 8 for Adam's two averages. (The paper's mixed precision has "
-        "2, 2, and 12 for Adam with its float32 copy of the weights: 16, too.) "
+        "for its gradient, 8 for Adam's two averages. (In the paper's mixed precision, "
+        "it's 2, 2, and 12 for Adam with its float32 copy of the weights: also 16.) "
         "Activations come on top. Each row is a process, and what it holds is filled.",
     )
     return Html(str(made.text) + holds_answer())

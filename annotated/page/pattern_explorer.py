@@ -140,8 +140,8 @@ def grid_said(record: Mapping[str, Any]) -> str:
     several = [max(each) - min(each) for each in bits.values() if len(each) > 1]
     seeds = max(several, default=0.0)
     return (
-        "Among causal patterns, the bits say whether the window shows the character "
-        f"before. If it does, they hardly differ: all {len(wider)} patterns end "
+        "Among causal patterns, what counts is whether the window shows the previous "
+        f"character. If it does, the bits hardly differ: all {len(wider)} patterns end "
         f"between {min(everything):.2f} and {max(everything):.2f} bits per character, "
         f"and seeds differ by up to {seeds:.2f} (in the {len(several)} patterns that "
         "have several), so small differences mean nothing. In two layers that read 64 "
@@ -237,12 +237,13 @@ def pattern_explorer(record: Mapping[str, Any], long: int = 16_384) -> Html:
         ],
         label="Draw a pattern",
         checks=checks,
-        question="Let everyone hear from everyone within two layers. With how few "
-        "pairs can you do it? First causal, then in both directions.",
+        question="Let everyone hear from everyone within two layers. How few pairs do "
+        "you need? First causal, then in both directions.",
         caption=f"{POSITIONS} positions; rows are queries, columns keys. The "
-        "paler, the later the layer; grey: skipped, or not heard yet. The window "
-        "counts the query itself; a global token sees all and is seen by all, but "
-        "nobody sees a later key if causal. Bits: small models trained on a text, a "
+        "paler a square, the later the layer; grey: skipped, or not heard yet. The "
+        "window counts the query itself; a global token sees all and is seen by all, "
+        "but if causal, nobody sees a later key. Bits: "
+        "small models trained on a text, a "
         "dot for each pattern; fewer are better.",
     )
     return Html(str(shown.text) + answer)

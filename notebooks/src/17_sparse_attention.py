@@ -47,7 +47,7 @@ for name, mask in masks.items():
 patterns.one_query()
 
 # %% [markdown]
-# The module has these patterns, and the others of the first picture, as a `Pattern`. It answers for any two positions, and makes the whole mask if you ask for it:
+# The book's module has these patterns, and the others in the first picture, as a `Pattern`, which answers for any two positions and makes the whole mask if you ask for it:
 
 # %%
 from annotated.sparse import local_pattern, strided_patterns
@@ -75,8 +75,8 @@ ch17.pairs_table(16_384, stride=128)
 ch17.check_counts((16, 4), (60, 6), (256, 16), (300, 25))
 
 # %% [markdown]
-# **How far it reaches.** After one layer, a position has heard from those that it saw. In the second layer, it sees some who have heard from others, and its residual stream keeps what it had. So multiply the masks as matrices, each with ones on the diagonal,
-# and the product counts the paths from a key to a query. Something can get through where it isn't zero:
+# **How far it reaches.** After one layer, a position has heard from those that it saw. In the second layer, it sees some that have heard from others, and its residual stream keeps what it knew already. So multiply the masks as matrices, each with ones on the diagonal,
+# and the product counts the paths from a key to a query. Something can get through wherever that count isn't zero:
 
 
 # %%
@@ -218,7 +218,7 @@ check_same(
 
 # %% [markdown]
 # That's $2 w t$ scores instead of $t^2$. For other patterns, cut both queries and keys into blocks, and compute only the blocks in which at least one pair is allowed. ([Page 17b](17b_fused_attention.ipynb) shows how a softmax is added
-# up block by block.) A stride would spoil this, because "every 4th" has a pair in every block. So the module first sorts the positions by their remainder when divided by 4. (In a union that would scatter the window, so far keys need a head or a layer of their own.)
+# up block by block.) A stride would spoil this, because "every 4th" has a pair in every block. So the module first sorts the positions by their remainder when divided by 4. In a union, sorting would scatter the window, so far keys need a head or a layer of their own.
 
 # %% Picture: blocks that are computed tags=["hide-input"]
 from annotated.sparse import Pattern, block_layout
@@ -275,11 +275,11 @@ ch17_cost.chart_figure(chart)
 say(ch17_cost.chart_said(chart))
 
 # %% [markdown]
-# So if *time* is short and texts are long, leave pairs out, by a pattern or by a hash. If *memory* is short, recompute activations (chapter 14), or go segment by segment (chapter 12). And if you can train for only a minute, read short pieces with the fused kernel. What stands nearby seems to be learned first, and a minute doesn't tell what long texts are worth later.
+# So if *time* is short and texts are long, leave pairs out, by a pattern or by a hash. If *memory* is short, recompute activations (chapter 14), or go segment by segment (chapter 12). And if you can train for only a minute, read short pieces with the fused kernel. What's nearby seems to be learned first, so a minute can't tell you what long texts are worth later.
 #
 # ## 17.5 What can be learned through a pattern
 #
-# A pattern hides keys. What if the model needs one of them? Here's a task in which it does: at each position, name which of sixteen symbols stood 21 positions before. Can a model with a window of 8 learn that?
+# A pattern hides keys. What if the model needs one of them? Here's a task in which it does: at each position, name which of sixteen symbols stood 21 positions earlier. Can a model with a window of 8 learn that?
 # Can one whose second head sees every eighth position? The masks already tell you what's impossible. For the rest, we train:
 
 # %%
@@ -310,7 +310,7 @@ for name in copy_patterns():
 print(f"✓ {len(copy_patterns())} patterns, 1 and 2 layers: the same")
 
 # %% [markdown]
-# If you change one symbol, exactly the positions that `reach` names notice it. At best, then, a model is right wherever it hears the symbol, and on one in sixteen elsewhere. Here are this model and five others, trained in a few seconds:
+# If you change one symbol, exactly the positions that `reach` names notice it. At best, then, a model is right wherever it hears the symbol, and at one position in sixteen elsewhere. Here are this model and five others, trained in a few seconds:
 
 # %% Table: what can be copied, and what is tags=["hide-input"]
 from annotated.page import ch17_learning
@@ -355,7 +355,7 @@ ch17_learning.copy_figure(copies)
 ch17_learning.check_copies(copies)
 
 # %% [markdown]
-# Where nothing is heard, models guess. Where every position hears the symbol, they copy all of them, or most (the union at distance 12, and we don't know why), with one exception: the fixed pattern, although it *reaches* everything in two layers. Whatever stands in an earlier stretch has to come through that stretch's last position, which would have to pass on eight symbols in one vector. But finding is hard, too: with one layer, where nothing is passed on, it misses about half of the possible gain over guessing, or more, beyond distance 8. We haven't separated the two. With more steps, two layers are right more often. (Child et al. let 8 to 32 positions of a stretch do this, and different ones in each head.)
+# Where nothing is heard, models guess. Where every position hears the symbol, they copy all symbols, or most of them (with the union at distance 12, and we don't know why). The one exception is the fixed pattern, although it *reaches* everything in two layers. Whatever stands in an earlier stretch has to come through that stretch's last position, which would have to pass on eight symbols in one vector. But finding the symbol is hard, too: beyond distance 8, even one layer of this pattern, where nothing is passed on, misses about half of the possible gain over guessing, or more. We haven't separated the two causes. With more steps, two layers are right more often. (In Child et al., 8 to 32 positions of a stretch pass its contents on, different ones in each head.)
 # **Reach says what's possible, not what's easy.**
 #
 # ## 17.6 Rows and columns
@@ -420,7 +420,7 @@ ch17_learning.check_strides(images)
 # %% [markdown]
 # Row, column, or both? Nearly all of the gain comes from the column. And of seven strides, the image's width is by far the best, with every seed.
 #
-# Why is "one pixel off" no help? At pixel $i$, a decoder predicts pixel $i + 1$. So "above" is $i - 15$, not $i - 16$, and keys at multiples of 16 show the column of the pixel *before*. (Child et al.'s near keys are a whole row, so $i - 15$ is among them.) A pattern is a claim about the data, an **inductive bias**, and this one is easy to get wrong by one.
+# Why is "one pixel off" no help? At pixel $i$, a decoder predicts pixel $i + 1$. So "above" is $i - 15$, not $i - 16$, and keys at multiples of 16 show the column of the pixel *before*. (Child et al.'s near keys are a whole row, so $i - 15$ is among them.) A pattern is a claim about the data, an **inductive bias**, and this one is easily off by one.
 #
 # ## 17.7 Windows in today's models
 #
@@ -447,13 +447,13 @@ for one, others in friends.items():
 ch17.graph_picture(nodes, graph, layers=3)
 
 # %% [markdown]
-# Bob and Eve are four edges apart, so after three layers they haven't heard from each other. For an image with a caption, the words might see everything, and a pixel only its neighbours. Learning from both is called **multimodal learning**. A **knowledge graph**, which holds things and the relations between them, is a mask as well, if you leave out what kind each relation is. (We've trained none of these.)
+# Bob and Eve are four edges apart, so after three layers they haven't heard from each other. For an image with a caption, the words might see everything, and a pixel only its neighbours. Learning from both is called **multimodal learning**. A **knowledge graph**, which holds things and the relations between them, becomes a mask, too, if you ignore what kind of relation each one is. (We've trained none of these.)
 #
 # ## 17.9 Pitfalls
 #
 # **A window that sees the future.** `q - k <= w` looks like a window. But for a later key $q - k$ is negative, so that key is allowed, too, and the loss is too good to be true. The bug is reported in [an issue about PyTorch's `flex_attention`](https://github.com/pytorch/pytorch/issues/152528). A causal window needs two conditions, $0 \le q - k$ and $q - k < w$.
 #
-# **Off by one.** Does "a window of 4" count the query itself? Here it does; in other code, it doesn't. A model that's trained with one and run with the other doesn't crash, so print the last row of the mask.
+# **Off by one.** Does "a window of 4" count the query itself? Here it does; in other code, it doesn't. A model that's trained with one convention and run with the other doesn't crash, so print the last row of the mask.
 #
 # **A row with nothing to see.** A pattern and a padding mask together may leave a query without any key, and a softmax over nothing is NaN. (In this book such rows give zeros.)
 #
@@ -477,7 +477,7 @@ ch17.graph_picture(nodes, graph, layers=3)
 #
 # <details><summary>A model has 32 layers with a window of 4,096. How far back can its output depend on the input?</summary>
 #
-# Each layer moves back 4,095, so $32 \cdot 4095 = 131{,}040$. That's what *can* get through: what's far away has to be handed on in every layer.
+# Each layer moves back 4,095, so $32 \cdot 4095 = 131{,}040$. But that's only what *can* get through: what's far away has to be handed on in every layer.
 #
 # </details>
 #
@@ -511,7 +511,7 @@ ch17.graph_picture(nodes, graph, layers=3)
 # - Reach is a product of masks, with the residual stream on the diagonal. A window crawls; near and far together jump.
 # - A mask saves nothing. Only blocks that are never computed save work, so count blocks, not pairs.
 # - A pattern is an inductive bias. It has to fit the data, and what can be reached still has to be learned.
-# - Compared with the fused kernel, our patterns and hashes saved time, and not memory. Recomputing and segments saved memory, and windows keep the cache small when you generate.
+# - Compared with the fused kernel, our patterns and hashes saved time but not memory. Recomputing and segments saved memory, and windows keep the cache small when you generate.
 #
 # ## Further reading
 #
@@ -522,4 +522,4 @@ ch17.graph_picture(nodes, graph, layers=3)
 #
 # ## Where this comes from
 #
-# [The table of sources](../book/sources.md) lists which texts this chapter follows: Sparse Transformers, and what they say of sets, images and graphs.
+# [The table of sources](../book/sources.md) lists which texts this chapter follows: Sparse Transformers, and what they say about sets, images and graphs.

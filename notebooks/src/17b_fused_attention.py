@@ -1,8 +1,8 @@
 # %% [markdown]
 # # 17b. Why fused attention wins
 #
-# Chapters 13 and [17](17_sparse_attention.ipynb) try to avoid most of attention's $t^2$ scores. Yet they had a strong rival that avoids none
-# of them: `F.scaled_dot_product_attention`. Where it can, PyTorch runs a *fused kernel* there: a single compiled routine (a *kernel*) that does all steps of attention together (*fused*). It's exact, yet beats attention written out in both time and memory. How?
+# Chapters 13 and [17](17_sparse_attention.ipynb) try to avoid most of attention's $t^2$ scores. Yet both had a strong rival that avoids none
+# of them: `F.scaled_dot_product_attention`. When it can, this function runs a *fused kernel*: a single compiled routine (a *kernel*) that does all steps of attention at once (*fused*). It's exact, yet it beats written-out attention in both time and memory. How?
 #
 # **The matrix of scores never needs to exist as a whole. You can compute it tile by tile, use each tile, and forget it, as long as you correct the softmax as you go.**
 
@@ -18,7 +18,7 @@ ch17b.memory_figure(record)
 
 # %% [markdown]
 # "Tiled" is this page's loop, in plain PyTorch. By the end you can write it, forward and backward, join attention over two parts of a
-# cache, say what fusing saves, and tell when the kernel has to give up. You need the softmax of [chapter 2](02_self_attention.ipynb) and masks from [chapter 4](04_masks.ipynb). About 30 minutes.
+# cache, say what fusing saves, and tell which options prevent it. You need the softmax of [chapter 2](02_self_attention.ipynb) and masks from [chapter 4](04_masks.ipynb). About 30 minutes.
 #
 # ## 17b.1 A sum that you can correct
 #
@@ -35,7 +35,7 @@ ch17b.row_picture(scores, values)
 # Could you compute the softmax if you saw only two scores at a time? Its sum is easy, because you can add up as you go. But to avoid
 # overflow, a softmax first subtracts the largest score of the row, which you know only at the end.
 #
-# So subtract the largest score **so far**, $m$. When a larger one, $m'$, arrives, everything added up was divided by $e^{m}$ and should have been
+# So subtract the largest score **so far**, $m$. When a larger one, $m'$, arrives, everything added so far has been divided by $e^{m}$ but should have been
 # divided by $e^{m'}$. Multiplying it by $e^{m - m'}$ corrects that:
 #
 # $$e^{m - m'} \sum_j e^{z_j - m} = \sum_j e^{z_j - m'}.$$
@@ -76,7 +76,7 @@ check_close("sum · exp(m)", total * m.exp(), scores.exp().sum(), 1e-12)
 ch17b.walk_explorer()
 
 # %% [markdown]
-# In code, `sees` says, by their positions, which query may see which key:
+# In the code, `sees` says which query may see which key, given their positions:
 
 # %%
 from annotated.page.notebook import show_source
@@ -119,16 +119,16 @@ check_close(
 # %% [markdown]
 # ## 17b.3 Backward: forget and rebuild
 #
-# The gradients need the weights again, and if we kept them, we'd have saved no memory. So do as in [chapter 14](14_reversible_layers.ipynb): **forget them, and rebuild them when they're needed.** The row's log-sum-exp makes that easy, because a weight is $p = e^{z - \mathrm{lse}}$: one number replaces a row of weights.
+# The backward pass needs the weights again, but keeping them would save no memory. So do as in [chapter 14](14_reversible_layers.ipynb): **forget them, and rebuild them when they're needed.** The row's log-sum-exp makes that easy, because a weight is $p = e^{z - \mathrm{lse}}$: one number replaces a row of weights.
 #
-# Write $do$ for the gradient of the loss with respect to $o$, and so on. Since $o_i = \sum_j p_{ij} v_j$, the gradient for a weight is $dp_{ij} = do_i \cdot v_j$. [Section 2.4](02_self_attention.ipynb) differentiated the softmax: the derivative by $z_{ij}$ is $p_{ij}(1 - p_{ij})$ for its own weight, and $-p_{il}\,p_{ij}$ for each other weight of the row. Add up what reaches $z_{ij}$ through all of them:
+# Write $do$ for the gradient of the loss with respect to $o$, and so on. Since $o_i = \sum_j p_{ij} v_j$, the gradient for a weight is $dp_{ij} = do_i \cdot v_j$. [Section 2.4](02_self_attention.ipynb) differentiated the softmax: the derivative with respect to $z_{ij}$ is $p_{ij}(1 - p_{ij})$ for its own weight, and $-p_{il}\,p_{ij}$ for every other weight in the row. Add up what reaches $z_{ij}$ through all of them:
 #
 # $$\begin{aligned}
 # dz_{ij} &= p_{ij}\, dp_{ij} - \sum_l p_{ij}\, p_{il}\, dp_{il} \\
 # &= p_{ij} \Big(dp_{ij} - \sum_l p_{il}\, dp_{il}\Big).
 # \end{aligned}$$
 #
-# This sum seems to need the whole row. But put in $dp_{il}$, and it becomes a product with the output, which is known:
+# This sum seems to need the whole row. But substitute $dp_{il}$, and it becomes a product with the output, which we have:
 #
 # $$\sum_l p_{il}\, dp_{il} = do_i \cdot \sum_l p_{il}\, v_l = do_i \cdot o_i.$$
 #
@@ -165,7 +165,7 @@ print("✓ finite differences agree, too")
 #
 # ## 17b.4 Where the time goes
 #
-# Without a mask, the kernel does the same multiplications forward and more backward. Why isn't it slower? Here is where the time goes:
+# Without a mask, the kernel multiplies as much as written-out attention forward, and more backward. So why isn't it slower? Here is where the time goes:
 
 # %% Figure: what the time goes to tags=["hide-input", "remove-stdout"]
 from IPython.display import display
@@ -181,15 +181,15 @@ ch17b.check_parts(parts)
 ch17b.check_record(record)
 
 # %% [markdown]
-# So fusing saves **about as much time as everything around the products takes**. What costs most there depends on the machine. A processor computes on what is in a small, fast memory (a CPU's *cache*, a GPU's on-chip *shared memory*, or SRAM), and fetches it from a large, slow one (a GPU's HBM). The whole matrix doesn't fit in fast memory, so if it's written out, or *materialised*, it travels: scores out and in, weights out and in. A tile stays:
+# So fusing saves **about as much time as everything around the products takes**. Which part of that costs most depends on the machine. A processor computes only on what is in a small, fast memory (a CPU's *cache*, a GPU's on-chip *shared memory*, or SRAM), and fetches it from a large, slow one (a GPU's HBM). The whole matrix doesn't fit in fast memory, so if it's written out, or *materialised*, it travels: scores out and in, weights out and in. A tile stays:
 
 # %% Try it: what travels tags=["hide-input"]
 ch17b.trips_explorer(8192, 64)
 
 # %% [markdown]
-# **On a GPU, the trips cost most.** In float16, an A100 does at most 312 TFLOP/s, so it could compute the picture's products in 0.055 <!-- exact: 0.055 = 4 * 8192**2 * 64 / 312e12 * 1000 --> ms. Its slow memory moves 1.5 <!-- cited: 1.5 --> TB/s, so written out, the trips take more than six times as long: with so few operations per byte (a low *arithmetic intensity*), attention is *memory-bound*. In tiles of 128, which fit on the chip, they take less than twice as long as the products. That's why [Dao et al. (2022)](https://arxiv.org/abs/2205.14135) computed attention in tiles on GPUs. They named it **FlashAttention**, and report a GPT-2 that trains up to three times as fast as Hugging Face's.
+# **On a GPU, the trips cost most.** In float16, an A100 does at most 312 TFLOP/s, so it could compute the picture's products in 0.055 <!-- exact: 0.055 = 4 * 8192**2 * 64 / 312e12 * 1000 --> ms. Its slow memory moves 1.5 <!-- cited: 1.5 --> TB/s, so when the matrix is written out, the trips take more than six times as long. With so few operations per byte (a low *arithmetic intensity*), attention is *memory-bound*. With tiles of 128, which fit on the chip, the trips take less than twice as long as the products. That's why [Dao et al. (2022)](https://arxiv.org/abs/2205.14135) computed attention in tiles on GPUs. They named it **FlashAttention**, and report a GPT-2 that trains up to three times as fast as Hugging Face's.
 #
-# Forward, our order of loops, the late division and the log-sum-exp are those of FlashAttention-2 ([Dao, 2023](https://arxiv.org/abs/2307.08691)), where each tile of queries is an independent job for one of the GPU's processors. It reaches 50 to 73 % <!-- cited: 73 --> of an A100's peak. The picture's trips would allow only about 60 %, <!-- exact: 60 = round(4 * 8192**2 * 64 / 312e12 / (2 * 8192 * 64 * (2 + 2 * 64) / 1.5e12), 1) --> but it leaves out the cache in between (L2), which can hold a head's keys and values (2 MB). (The GPU's numbers are from these papers; we've measured no GPU.)
+# Forward, our order of loops, the late division and the log-sum-exp are those of FlashAttention-2 ([Dao, 2023](https://arxiv.org/abs/2307.08691)), where each tile of queries is an independent job for one of the GPU's processors. This version reaches 50 to 73 % <!-- cited: 73 --> of an A100's peak. The trips in the picture would allow only about 60 %, <!-- exact: 60 = round(4 * 8192**2 * 64 / 312e12 / (2 * 8192 * 64 * (2 + 2 * 64) / 1.5e12), 1) --> but the picture leaves out the cache in between (L2), which can hold a head's keys and values (2 MB). The GPU numbers are from these papers, not measured by us.
 
 # %% Table: CPU seconds at 8192 positions tags=["hide-input"]
 say(ch17b.ways_said(record))
@@ -208,9 +208,9 @@ ch17b.saved_table(saved, 2048)
 ch17b.check_saved(saved, 2048)
 
 # %% [markdown]
-# - **A boolean mask stays fused on a CPU.** But the mask itself is a matrix, one for all heads, kept as floating-point numbers here, and it [about doubles the time](17_sparse_attention.ipynb). `is_causal=True` needs none, but given fewer queries than keys, as with a cache, it aligns the triangle [at the top left](04b_hidden_places.ipynb). (On GPUs, PyTorch's FlashAttention refuses `attn_mask`; its memory-efficient kernel takes it. Allow one at a time with `torch.nn.attention.sdpa_kernel` to see which can run.)
-# - **Dropout of weights** isn't built into this kernel, so PyTorch falls back on writing the weights out, before and after dropout, with its mask. (Kernels for GPUs can do it.)
-# - **Asking for the weights** means writing them out, because they exist nowhere else. `nn.MultiheadAttention` then keeps one matrix per head (without them, its projections and the mask); our `masked_softmax` keeps two, because it sets rows without keys to zero after the softmax. That's why this book's `MultiHeadAttention` never returns weights; `record_attention` computes them once more, beside the kernel, while you look.
+# - **A boolean mask stays fused on a CPU.** But the mask itself is a matrix, one for all heads, kept as floating-point numbers here, and it [about doubles the time](17_sparse_attention.ipynb). `is_causal=True` needs none, but given fewer queries than keys, as with a cache, it aligns the triangle [at the top left](04b_hidden_places.ipynb). On GPUs, PyTorch's FlashAttention refuses `attn_mask`, but its memory-efficient kernel accepts it. To see which kernels can run, allow one at a time with `torch.nn.attention.sdpa_kernel`.
+# - **Dropout of weights** isn't built into the CPU's kernel, so PyTorch falls back on writing out the weights before and after dropout, and the dropout mask. (GPU kernels can do it.)
+# - **Asking for the weights** means writing them out, because they exist nowhere else. `nn.MultiheadAttention` then keeps one matrix per head (if you don't ask, only its projections and the mask); our `masked_softmax` keeps two, because it sets rows without keys to zero after the softmax. That's why this book's `MultiHeadAttention` never returns weights; `record_attention` recomputes them alongside the kernel while you look.
 #
 # ## 17b.6 Joining two parts
 #
@@ -239,7 +239,7 @@ print("✓ their plain mean isn't it")
 #
 # **The maximum grows, and nothing is rescaled.** For our row the sum becomes $1.25 + 1.125 + 0.53125$ instead of 63/32, and no error tells you. It's right if the first block happens to hold the maximum, so test with scores that rise.
 #
-# **NaN from a block that's hidden completely.** A row that has seen no key yet has $m = -\infty$, and $-\infty - (-\infty)$ is NaN, which spreads to everything after it. Hiding with −1e9 instead helps only if a visible key follows, whose factor erases the block. In a row that sees no key at all, every hidden key keeps $e^0 = 1$:
+# **NaN from a block that's hidden completely.** A row that has seen no key yet has $m = -\infty$, and $-\infty - (-\infty)$ is NaN, which spreads to everything after it. Hiding with −1e9 instead helps only if a visible key comes later, because that key's factor erases the block. In a row that sees no key at all, every hidden key keeps $e^0 = 1$:
 
 # %%
 m = torch.tensor(-torch.inf)
@@ -307,4 +307,4 @@ print("✓ in float16, 2048 + 1 = 2048")
 #
 # ## Where this comes from
 #
-# [The table of sources](../book/sources.md) lists the texts that this book follows; none has this page's subject.
+# [The table of sources](../book/sources.md) lists the texts that this book follows; none covers this subject.

@@ -48,7 +48,7 @@ ch18_memory.block_table(SIZES["medium"], batch=16, length=1024)
 # %% [markdown]
 # None of these are parameters, and they all grow with batch times length.
 #
-# You needn't take the table's word for it, because autograd can call a function of yours with every tensor that it keeps. For chapter 16's small model, first predicted, then counted:
+# You needn't take the table's word for it: autograd can call a function of yours with every tensor that it keeps. Here's chapter 16's small model, first predicted, then counted:
 
 # %%
 from annotated.gpt import GPT, GPTConfig, next_token_loss
@@ -83,7 +83,7 @@ ch18_memory.timeline_figure(memory)
 # %% [markdown]
 # **What has to fit is the highest point.** Here that's where the backward pass begins. All activations are still there, and so are three tables with a number for each token and each word of the vocabulary: the log-probabilities, their gradient, and that of the logits.
 #
-# `training_memory` (in `annotated.memory`) predicts this point from the config alone. We tested it on three models, each trained in a process of its own, on a CPU. (A GPU keeps the same tensors. What its kernels need besides, we haven't measured.)
+# `training_memory` (in `annotated.memory`) predicts this point from the config alone. We tested it on three models, each trained in a process of its own, on a CPU. (A GPU keeps the same tensors, but we haven't measured what its kernels need on top.)
 
 # %% tags=["remove-input"]
 from annotated.page.notebook import say
@@ -118,13 +118,13 @@ from annotated.page.memory_calculator import memory_calculator
 memory_calculator()
 
 # %% [markdown]
-# Why does autocast save so little? Because the residual stream and the weights stay in float32, and autocast adds copies: one of the weights, and three of attention's input (one each for queries, keys and values). And eight cards that each train on their own texts (**data parallelism**) can divide only what is as large as the model:
+# Why does autocast save so little? Because the residual stream and the weights stay in float32, and autocast adds copies: one of the weights, and three of attention's input (one each for queries, keys and values). And eight cards? Each trains on its own texts (**data parallelism**), so they can divide only what is as large as the model:
 
 # %% Table: bytes per parameter tags=["hide-input", "proof"]
 ch18_memory.bytes_table()
 
 # %% [markdown]
-# That's what [ZeRO](https://arxiv.org/abs/1910.02054) and PyTorch's FSDP divide by the number of cards: first Adam's numbers (stage 1), then gradients, too (stage 2), then parameters, too (stage 3). So sharing (or *sharding*) helps if the model is large and the batch on each card small: try the largest model with one text and 64 cards. If several cards work on one text, activations can be divided, too: by width (*tensor parallelism*) or by position (*sequence* or *context parallelism*). Dividing the layers (*pipeline parallelism*) saves less of them, because the first cards keep those of several batches until the last cards are through. All of these send activations back and forth, and we don't try them here.
+# That's what [ZeRO](https://arxiv.org/abs/1910.02054) and PyTorch's FSDP divide by the number of cards: first Adam's numbers (stage 1), then the gradients as well (stage 2), and finally the parameters (stage 3). So sharing (or *sharding*) helps if the model is large and the batch on each card small: try the largest model with one text and 64 cards. If several cards work on one text, activations can be divided, too: by width (*tensor parallelism*) or by position (*sequence* or *context parallelism*). Dividing the layers (*pipeline parallelism*) saves less, because the first cards keep the activations of several batches until the last cards are done. All of these send activations back and forth, and we don't try them here.
 #
 # Don't attention's $t \times t$ matrices fill the memory, as [a tutorial](https://peterbloem.nl/blog/transformers) says? They're kept if you write attention out. A fused kernel keeps only a log-sum-exp for each softmax ([page 17b](17b_fused_attention.ipynb)). But on a CPU, dropout on attention weights switches that kernel off, and three matrices are back.
 
@@ -134,7 +134,7 @@ ch18_memory.source_arithmetic()
 # %% [markdown]
 # ## 18.2 A batch in pieces
 #
-# Your card has room for one row, and you want the step of eight. Can you have it? Yes, because `backward()` *adds* to the gradients that are there. So call it for each row, and call `optimizer.step()` and `zero_grad()` only once, at the end. This is **gradient accumulation**.
+# Your card has room for one row, but you want the step of eight. Can you have it? Yes, because `backward()` *adds* to the gradients that are there. So call it for each row, and call `optimizer.step()` and `zero_grad()` only once, at the end. This is **gradient accumulation**.
 #
 # Our eight rows are turns of a chat, so their lengths vary. A target of −100 is padding, which PyTorch's loss leaves out.
 
@@ -158,7 +158,7 @@ parts = [batch_of([line]) for line in ch18.CHAT]
 print([part[1].numel() for part in parts])
 
 # %% [markdown]
-# A small GPT, in double precision, gives the gradient that we want. `off` measures how far another one is from it:
+# A small GPT, in double precision, gives the gradient that we want. `off` measures how far another gradient is from it:
 
 # %%
 from annotated.recipes.large import large_model
@@ -262,7 +262,7 @@ ch18.check_weights(weights)
 # In this book, `fit(…, accumulate=8, weight=count)` does it.
 #
 # Does anybody get this wrong? The `Trainer` of `transformers` averaged the means until [October 2024](https://github.com/huggingface/transformers/pull/34191), as
-# [its makers explained](https://github.com/huggingface/blog/pull/2414), and a [pull request](https://github.com/ml-explore/mlx-lm/pull/1413) of June 2026 reports it in another library. It hides well, because nothing is wrong while all rows are full. And it comes back with two GPUs that average their means ([page 18b](18b_several_processes.ipynb)).
+# [its makers explained](https://github.com/huggingface/blog/pull/2414), and a [pull request](https://github.com/ml-explore/mlx-lm/pull/1413) of June 2026 reports the same slip in another library. It hides well, because nothing is wrong while all rows are full. And it comes back when two GPUs average their means ([page 18b](18b_several_processes.ipynb)).
 #
 # ## 18.3 Half the bits
 #
@@ -295,7 +295,7 @@ play(
 # %% [markdown]
 # <details><summary>Answer</summary>
 #
-# In float16, 70,000 and −1e9 become infinite, and 1e-8 becomes 0. bfloat16 represents them all, roughly: 1.001 <!-- given: 1.001 --> becomes 1, and 257 becomes 256, which is the largest change for the size of the number: one part in 257.
+# In float16, 70,000 and −1e9 become infinite, and 1e-8 becomes 0. bfloat16 represents them all, roughly: 1.001 <!-- given: 1.001 --> becomes 1, and 257 becomes 256, which is the largest change relative to the number: one part in 257.
 #
 # </details>
 #
@@ -318,7 +318,7 @@ print(torch.tensor(1e-8).to(half))  # a gradient
 
 # %% [markdown]
 # - **The mask.** Many models hide a key by giving it a score of −1e9. In float16 that's −∞, or PyTorch refuses ("value cannot be converted … without overflow"). A row that hides all of its keys then has $e^{-\infty} = 0$ everywhere, so the softmax divides 0 by 0, which is NaN. A boolean mask ([chapter 4](04_masks.ipynb)) needs no such number, and the book's softmax returns zeros for a row that sees nobody.
-# - **The variance.** A single activation of 256 has a square of 65,536, and float16 ends at 65,504.
+# - **The variance.** A single activation of 256 has a square of 65,536, but float16 ends at 65,504.
 # - **The gradient.** When training begins, GPT-2's loss pushes each of the 50,256 wrong words down by about 1/50,257, divided by the number of tokens in the batch. With 8,192 tokens, that's 2.4e-9, but the smallest float16 is 6e-8.
 #
 # `torch.autocast` keeps the weights in float32, does matrix products in 16 bits, and has a list of operations for float32: on a GPU, norms, softmax and losses. But an `x * x` of your own isn't on that list, and filling scores with −1e9 still fails, because they come out of a product in float16.
@@ -333,9 +333,9 @@ ch18.scaling_figure(gradients, scale=65536)
 ch18.check_float16(whole)
 
 # %% [markdown]
-# `GradScaler` multiplies and divides for you. If a gradient overflows, it skips the step and halves the factor; after 2,000 good steps it doubles it. bfloat16 needs none of this, because its range is that of float32.
+# `GradScaler` multiplies and divides for you. If a gradient overflows, it skips the step and halves the factor; after 2,000 good steps, the factor doubles. bfloat16 needs none of this, because its range is that of float32.
 #
-# Do the lost numbers matter? There are many, but they're tiny. In our own small model, which chooses among a hundred characters, float16's gradient is as good without a scale as with one. But [Micikevicius et al.](https://arxiv.org/abs/1710.03740) report an object detector that diverges without, and trains well once its loss is multiplied by 8.
+# Do the lost numbers matter? There are many, but they're tiny. In our own small model, which chooses among a hundred characters, float16's gradient is as good without a scale as with one. But [Micikevicius et al.](https://arxiv.org/abs/1710.03740) report an object detector that diverges without a scale, but trains well once its loss is multiplied by 8.
 #
 # Most people also clip the gradient, say at a norm of 1. **Before it's divided, or after?** (Here everything stays in float32, where a factor of 65,536 changes no digit. So the order is all that differs.)
 
@@ -417,13 +417,13 @@ for _ in range(100):
 print(weight)
 
 # %% [markdown]
-# It hasn't moved. Between ½ and 1, bfloat16's numbers are 1/256 apart, so a step of less than half of that is rounded back to where it came from, every time. **A hundred small steps add up to nothing at all.**
+# It hasn't moved. Between ½ and 1, bfloat16's numbers are 1/256 apart, so after a step of less than half of that, the weight is rounded back to where it was, every time. **A hundred small steps add up to nothing at all.**
 
 # %% Figure: one weight tags=["hide-input"]
 ch18.stuck_figure(ch18.paths(weight=1.0, step=0.001))
 
 # %% [markdown]
-# There are two cures. Keep a float32 copy, the **master weights**; update that, and round it for the next forward pass. (Autocast does just this: its weights *are* the master weights.) Or round **up or down at random** (*stochastic rounding*), so that the mean is right.
+# One cure is to keep a float32 copy, the **master weights**, update that, and round it for the next forward pass. (Autocast does just this: its weights *are* the master weights.) Another is to round **up or down at random** (*stochastic rounding*), so that the mean is right.
 #
 # How many weights get stuck depends on the learning rate, because Adam's steps are about as large as the rate:
 
@@ -501,7 +501,7 @@ for name, model in models.items():
 ch18.check_checkpoints(batch)
 
 # %% [markdown]
-# (The first figure has fewer tokens, so there new masks matter more.) The loss is the same to the last digit, because it was computed on the way forward. So the *first* step's loss can't show what goes wrong on the way back. Only later losses drift.
+# (New masks matter more in the first figure, because it has fewer tokens.) The loss is the same to the last digit, because it was computed on the way forward. So the *first* step's loss can't show what goes wrong on the way back. Only later losses drift.
 
 # %% tags=["remove-input", "remove-stdout"]
 again = recorded("drawn_again")
@@ -605,9 +605,9 @@ ch18.check_pitfalls(parts, whole)
 #
 # </details>
 #
-# <details><summary>Each of 24 blocks is checkpointed. What do they keep of the forward pass? And what is there of them while the backward pass is in block 10?</summary>
+# <details><summary>Each of 24 blocks is checkpointed. What do they keep of the forward pass? And what do they hold while the backward pass is in block 10?</summary>
 #
-# 24 inputs. In block 10, there are the inputs of blocks 1 to 10, and all activations of block 10 alone, which were just computed again.
+# 24 inputs. In block 10, they hold the inputs of blocks 1 to 10, and all activations of block 10 alone, which were just computed again.
 #
 # </details>
 #
@@ -623,7 +623,7 @@ ch18.check_pitfalls(parts, whole)
 # | checkpoints | most activations | the forward pass, once more |
 # | sharing among cards (FSDP) | parameters, gradients, Adam's numbers | more exchange ([18b](18b_several_processes.ipynb)) |
 #
-# 1. Before a long run, compare one step: the gradient (`gradient` and `off` of section 18.2 are all you need), and what the weights did. Pieces, checkpoints and compiling may change it by rounding, 16-bit products by a few per cent. Use rows of unequal lengths, and come back later: one early step can't show an overflow after hundreds.
+# 1. Before a long run, compare one step: the gradient (`gradient` and `off` of section 18.2 are all you need), and what the weights did. Pieces, checkpoints and compiling may change the gradient by rounding, 16-bit products by a few per cent. Use rows of unequal lengths, and compare again later: one early step can't show an overflow hundreds of steps in.
 # 2. Accumulate sums, or means weighted by tokens, because the mean of means isn't the mean.
 # 3. float16 runs out of range: scale the loss, unscale, *then* clip. bfloat16 runs out of precision: keep the weights in float32.
 # 4. Whatever is computed twice has to draw the same random numbers twice.

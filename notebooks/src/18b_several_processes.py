@@ -37,13 +37,13 @@ show_source(ddp)
 # torchrun --nproc-per-node 2 ddp.py
 # ```
 #
-# `torchrun` runs the same program twice. It tells each process its number, called its *rank*, and how many processes there are, the *world size*. `init_process_group` then connects them, by gloo between CPUs or by NCCL between GPUs.
+# `torchrun` runs the same program twice. It tells each process its number, called its *rank*, and how many processes there are, the *world size*. `init_process_group` then connects them, using gloo between CPUs or NCCL between GPUs.
 #
 # `LOCAL_RANK`, which also comes from `torchrun`, is a process's number on its own computer, so the script takes the GPU with that number. If there aren't enough GPUs, all processes stay on the CPU, which is the only path that we've run.
 #
-# After that, three lines do the work: `DistributedSampler` gives each process its own rows, `DistributedDataParallel` copies rank 0's weights to everyone, and `backward()` also averages the gradients. Only rank 0 prints and saves, because one copy of the model is enough. The loss it prints is that of its own rows.
+# After that, three lines do the work: `DistributedSampler` gives each process its own rows, `DistributedDataParallel` copies rank 0's weights to everyone, and `backward()` also averages the gradients. Only rank 0 prints and saves, because one copy of the model is enough. The loss it prints covers only its own rows.
 #
-# Does it end with the same model as one process would? Let's run the script here, with one process and then with two.
+# Do two processes end with the same model as one would? Let's run the script here, with one process and then with two.
 
 # %%
 from annotated.page import pair
@@ -67,7 +67,7 @@ assert both[-1] < both[0]
 print(f"✓ {len(both)} losses of chapter 8's Transformer, recorded: also equal")
 
 # %% [markdown]
-# The difference is rounding, because two halves are added up in another order. (The book's own command trains chapter 8's Transformer like this: `torchrun --nproc-per-node 2 -m annotated.train copy`. Its losses agree, too, because that model has no dropout.)
+# The difference is only rounding: the two halves are added up in a different order. The book's own command trains chapter 8's Transformer this way, too (`torchrun --nproc-per-node 2 -m annotated.train copy`). Its losses agree as well, because that model has no dropout.
 #
 # ## 18b.2 A mean of means
 #
@@ -104,7 +104,7 @@ print("✓ the mean of means is 5/7 of it")
 # loss = mean_loss(model, own) * weight
 # ```
 #
-# There, each process has read the whole batch. With `DistributedSampler`, no process sees the whole batch, so they first add up their token counts:
+# There, every process reads the whole batch. With `DistributedSampler`, none does, so they first add up their token counts:
 #
 # ```python
 # total = torch.tensor(size(own), device=device)
@@ -135,8 +135,8 @@ say(
     f"Chapter 8's model has P = {record['parameters']:,}, so per step, two processes "
     f"should send {wire:,.0f} bytes in all. The computer's own network counter showed "
     f"{record['bytes']:,}, {record['bytes'] / wire - 1:.1%} more: it also counts what "
-    "surrounds the pieces, such as the headers of packets. (By way of process 0, the "
-    "total would be the same; the ring only spreads it evenly.)"
+    "surrounds the pieces, such as packet headers. (If everything went through process "
+    "0, the total would be the same; the ring only spreads it evenly.)"
 )
 
 # %% Proof: bytes by the formula tags=["hide-input", "proof"]
@@ -177,7 +177,7 @@ print(
 ch18b.buckets()
 
 # %% [markdown]
-# (The model here fits into one bucket, so the measured figure shows nothing of this.) And if you accumulate gradients over several small batches, only the last of them needs an exchange:
+# The model here fits into one bucket, so the measured figure shows none of this. And if you accumulate gradients over several small batches, only the last of them needs an exchange:
 #
 # ```python
 # with model.no_sync():  # keeps its gradient to itself
@@ -249,7 +249,7 @@ show_source(pair.waits, fold="What each process ran")
 print(found["waits"].split("] ")[-1])
 
 # %% [markdown]
-# The simplest remedy is equal shares. `DistributedSampler` makes them by repeating a few rows, or by dropping some if you pass `drop_last=True`. Otherwise, use `Join`. Inside it, a process that has finished keeps answering with zeros:
+# The simplest remedy is equal shares. `DistributedSampler` makes them by repeating a few rows, or by dropping some if you pass `drop_last=True`. If they can't be equal, use `Join`. Inside it, a process that has finished keeps answering with zeros:
 #
 # ```python
 # from torch.distributed.algorithms.join import Join
@@ -280,11 +280,11 @@ print(
 )
 
 # %% [markdown]
-# The last sum, −4 + 0, was still divided by two, so (in equal batches) each of its rows counts as much as a row of an earlier step. For the mean over the processes still running, write `Join([model], divide_by_initial_world_size=False)`.
+# The last sum, −4 + 0, was still divided by two, so if all batches are equally large, each of its rows counts as much as a row of an earlier step. For the mean over the processes still running, write `Join([model], divide_by_initial_world_size=False)`.
 #
 # ## 18b.6 A crash in the middle
 #
-# What happens when one process dies? The others can't go on, because their next all-reduce fails or never ends. So `torchrun` stops them all, and you resume from the last checkpoint (`--resume runs/copy/model.pt`). With `--max-restarts 3`, `torchrun` starts them again by itself, but the script has to load the checkpoint. In eight runs, we killed one of the two (`kill -9`), at different steps, and each time, the run ended with exactly the losses of one that nobody had killed. (This model has no dropout; with it, see 18b.8.)
+# What happens when one process dies? The others can't go on, because their next all-reduce fails or never ends. So `torchrun` stops them all, and you resume from the last checkpoint (`--resume runs/copy/model.pt`). With `--max-restarts 3`, `torchrun` restarts them by itself, but the script has to load the checkpoint. In eight runs, we killed one of the two processes (`kill -9`), at different steps. Each time, the resumed run ended with exactly the losses of an uninterrupted one. (This model has no dropout; for one that does, see 18b.8.)
 
 # %% Proof: killed or not, the same losses tags=["hide-input", "proof"]
 assert len(record["kills"]) == 8
@@ -294,7 +294,7 @@ print(
 )
 
 # %% [markdown]
-# What if the file itself is damaged? A truncated file is easy to notice, but a single flipped bit isn't. Of 60 copies of a checkpoint with one such bit each, `torch.load` (in the version here) loads most of them without complaint, because it doesn't compare the checksums in the file. Our `load_checkpoint` does, and it lets none through whose weights have changed.
+# What if the file itself is damaged? A truncated file is easy to notice, but a single flipped bit isn't. We flipped one bit in each of 60 copies of a checkpoint. `torch.load` (in the version here) loads most of them without complaint, because it doesn't compare the checksums in the file. Our `load_checkpoint` does, and it rejects every copy whose weights have changed.
 
 # %% Proof: 60 flipped bits tags=["hide-input", "proof"]
 import tempfile
@@ -313,7 +313,7 @@ print(f"✓ torch.load noticed {by_torch} of 60, load_checkpoint {by_us};")
 print("  no file with a changed weight got past load_checkpoint")
 
 # %% [markdown]
-# So that your run can go on, `save_checkpoint` also keeps the previous checkpoint. From there, you repeat a few more steps, with the same losses.
+# `save_checkpoint` also keeps the previous checkpoint, so that your run can go on from there. You repeat a few more steps, with the same losses.
 
 # %% Proof: a file that is cut off tags=["hide-input", "proof"]
 import contextlib
@@ -337,7 +337,7 @@ print("✓ resumed from the one before")
 #     --rdzv-endpoint first-node:29500 -m annotated.train translation --device cuda
 # ```
 #
-# (We've only run it on one computer and its CPU, with gloo.)
+# (We've only run it on a single computer's CPU, with gloo.)
 #
 # And what if the model is too large for one GPU? DDP doesn't help, because every process holds the *whole* model, its gradient, and Adam's two averages. **ZeRO** gives each number one owner instead ([Rajbhandari et al., 2020](https://arxiv.org/abs/1910.02054)). Its three stages divide more and more:
 
@@ -366,13 +366,13 @@ alone = adam(whole, gradients)
 check_close("Adam, four owners", shared, alone, 1e-6)
 
 # %% [markdown]
-# (Clipping needs one more exchange, since the norm sums squares over all parts.) Stage 3 divides the weights, too. So an all-gather collects each layer's weights just before it computes, once in the forward pass and once in the backward pass, and a reduce-scatter adds up its gradient. By the paper's count, these three halves instead of two are 1.5 <!-- cited: 1.5 --> times as many bytes as DDP's. PyTorch's version is FSDP ([Zhao et al., 2023](https://arxiv.org/abs/2304.11277)). All of this divides what's stored; tensor and pipeline parallelism divide the computation itself ([section 18.1](18_large_models.ipynb) names them).
+# (Clipping needs one more exchange, since the norm sums squares over all parts.) Stage 3 divides the weights, too. So an all-gather collects each layer's weights just before that layer computes, once in the forward pass and once in the backward pass, and a reduce-scatter adds up its gradient. That makes three half all-reduces instead of two: by the paper's count, 1.5 <!-- cited: 1.5 --> times as many bytes as with DDP. PyTorch's version is FSDP ([Zhao et al., 2023](https://arxiv.org/abs/2304.11277)). All of this divides what's stored; tensor and pipeline parallelism divide the computation itself ([section 18.1](18_large_models.ipynb) names them).
 #
 # ## 18b.8 Pitfalls
 #
-# **The batch grows with the number of processes.** If a `DataLoader` has `batch_size=32` in each of eight processes, the batch has 256 rows, and an epoch has an eighth of the steps. But you chose the learning rate and the warm-up for 32, so the script divides 32 by `world`. The alternative, since small shares gain little, is to keep 32 per process and tune both again.
+# **The batch grows with the number of processes.** If a `DataLoader` has `batch_size=32` in each of eight processes, the batch has 256 rows, and an epoch has an eighth of the steps. But you chose the learning rate and the warm-up for 32, so the script divides 32 by `world`. Since small shares gain little, you may prefer to keep 32 per process and tune both again.
 #
-# **An exchange inside `if rank == 0`.** Let rank 0 alone print and save. At a barrier (a line where each process waits for all), an all-reduce or a backward pass of the DDP model, it would wait for others that never come.
+# **An exchange inside `if rank == 0`.** Let rank 0 only print and save there. At a barrier (a line where each process waits for all the others), in an all-reduce or in the DDP model's backward pass, it would wait for processes that never come.
 #
 # **The same seed everywhere.** It keeps shuffles of your own in step, but it also gives all processes the same dropout masks. So in a model with dropout, each needs random numbers of its own, and a crash must not lose them. (In `annotated.train`, all processes draw the same number in each step, add their rank, and use that as the seed of their masks. So one random state, rank 0's, restores them all.)
 #
@@ -432,7 +432,7 @@ print("✓ with use_reentrant=False, both have the same")
 #
 # <details><summary>After each training step, a script says <code>if rank == 0: distributed.barrier()</code>. What happens to two processes?</summary>
 #
-# Rank 0 waits at the barrier for rank 1, while rank 1 waits for rank 0's part in the next step. With gloo, both fail when their time is up. With NCCL, PyTorch makes the barrier out of an all-reduce ([pytorch#14142](https://github.com/pytorch/pytorch/pull/14142)). We'd expect that it may even be paired with that of the gradients.
+# Rank 0 waits at the barrier for rank 1, while rank 1 waits for rank 0's part in the next step. With gloo, both fail when their time is up. With NCCL, PyTorch makes the barrier out of an all-reduce ([pytorch#14142](https://github.com/pytorch/pytorch/pull/14142)), so we'd expect that it might even be paired with the gradients' all-reduce.
 #
 # </details>
 #

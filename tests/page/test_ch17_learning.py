@@ -240,7 +240,7 @@ def test_a_lead_that_is_lost_is_told(images):
         for row in rows
     ]
     said = ch17_learning.later_said(images | {"rows": rows})
-    assert "-0.010 to 0.040 bits: not with every seed a lead" in said
+    assert "-0.010 to 0.040 bits: not a lead with every seed" in said
 
 
 def test_what_is_said_of_copies_is_checked(capsys):
