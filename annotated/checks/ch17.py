@@ -354,8 +354,7 @@ nan_to_num() -> nan_to_num(posinf=0.0)  # with one maximum for all queries, thos
 @join.each("""
 the example, a worker that saw nothing included -> 0, 1, "example"
 every axis of another length -> 0, 1, "all"
-one worker alone: nothing changes -> 0, 1, "one"
-log-sum-exps in the hundreds -> 400, 1, "all"
+log-sum-exps in the hundreds, and far apart -> 400, 1, "apart"
 in the hundreds for one query, far below zero for the next -> 400, -1, "all"
 some workers saw no key for some queries -> 0, 1, "some"
 nobody saw a key for one of the queries -> 400, 1, "nobody"
@@ -365,8 +364,8 @@ def _(draw, mean, sign, seen):
         parts = draw.shuffled([[12.0, 2.0], [30.0, 4.0], [0.0, 0.0]])
         return torch.tensor(parts)[:, None, :1], torch.tensor(parts)[:, 1:].log()
     n, t, v = draw.sizes(3, low=3, high=7)
-    n = 1 if seen == "one" else n
-    lses = mean * sign ** torch.arange(t) + 2 * draw.normal(n, t)
+    spread = 300 if seen == "apart" else 2
+    lses = mean * sign ** torch.arange(t) + spread * draw.normal(n, t)
     if seen in ("some", "nobody"):
         lses = lses.masked_fill(~draw.mask(t, n).mT, -torch.inf)
     if seen == "nobody":

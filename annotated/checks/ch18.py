@@ -309,7 +309,8 @@ APART = {
     through=material.around_the_ring,
     broken={
         **APART,
-        "message": "what you yield has to be a piece of the gradient, `(p,)`",
+        "message": "what you yield has to be a piece of the gradient, `(p,)`, of its "
+        "dtype",
         "whole": "a process sends more at once than one of n pieces",
         "often": "a process sends more than 2(n − 1) times",
     },
@@ -353,6 +354,7 @@ one process alone -> 1, 5
 two processes -> 2, 7
 pieces of equal length -> 4, 12
 pieces of unequal length -> 4, 10
+one number more than processes -> 4, 5
 fewer numbers than processes -> 5, 3
 many processes -> 7, 40
 something is added on the way, so sums have to change -> 3, 8, 1.0  # what a process
@@ -414,6 +416,7 @@ g.square().sum()
 squares.sqrt()
     g.norm()  # each part is clipped by its own norm: the whole gradient has only one
     squares  # the norm is the root of the sum of squares
+    gradient.norm()  # each process clips by the norm of its own rows' gradient
 .clamp(max=1.0)
     # a gradient that's shorter than `clip` stays as it is: yours is made longer
 g = g * (clip / squares.sqrt()).clamp(max=1.0)
@@ -432,6 +435,8 @@ m / (1 -> m * factor / (1
         # this step counts as well when averages are corrected
 .sqrt() + 1e-8
     + 1e-8  # Adam divides by the root of `u`
+    .add(1e-8).sqrt()  # Adam adds ε to the root, not below it
+    .sqrt().clamp(min=1e-30)  # where does Adam add its ε?
 rank * p : (rank + 1) * p
     : p  # every process moves the first part
     rank::n  # a part is made of neighbours, not of every n-th number
@@ -451,10 +456,14 @@ zeros are added -> 3, 7, 2, 0.5
 the first step -> 3, 11, 1, 99.0
 one process owns nothing but added zeros -> 4, 5, 6, 0.5
 a late step -> 5, 23, 900, 0.5
+a norm that's just below the limit -> 2, 8, 3, None  # the norm of the mean gradient
+        isn't above `clip` here, so nothing is to be shortened
+gradients so small that ε counts -> 2, 6, 1, 99.0, 1e-7
 """)
-def _(draw, n, count, step, clip):
+def _(draw, n, count, step, clip, small=1.0):
     p, weights = -(-count // n), draw.normal(count)
-    gradients, size = [draw.normal(count) for _ in range(n)], float(step > 1)
+    gradients = [small * draw.normal(count) for _ in range(n)]
+    clip, size = clip or 1.02 * (sum(gradients) / n).norm().item(), float(step > 1)
     if count == 3:
         gradients = draw.shuffled(torch.tensor([[6.0, 0.0, 0.0], [0.0, 0.0, 8.0]]))
     m, u = size * draw.normal(count) / 5, size * draw.uniform(0.001, 0.03, count)

@@ -762,7 +762,9 @@ def around_the_ring(
         for piece in sent:
             if not (isinstance(piece, Tensor) and piece.dim() == 1):
                 raise Refused("message")
-            if len(piece) > most or piece.dtype != own[0].dtype:
+            if piece.dtype != own[0].dtype:
+                raise Refused("message")
+            if len(piece) > most:
                 raise Refused("whole")
         extra = added.pop() if added else 0.0
         return [sent[rank - 1] + extra for rank in range(n)]
@@ -801,6 +803,8 @@ def owned_in_parts(
                 raise Refused("message")
             if message[0] not in EXCHANGES:
                 raise Refused("message")
+            if not isinstance(message[1], Tensor | float | int):
+                raise Refused("message")
         kinds, values = [one[0] for one in sent], [torch.as_tensor(x) for _, x in sent]
         if len(set(kinds)) > 1 or len({value.shape for value in values}) > 1:
             raise Refused("different")
@@ -812,12 +816,12 @@ def owned_in_parts(
             if size > most:
                 raise Refused("gathered")
             return [torch.cat([x.flatten() for x in values]) for _ in range(n)]
-        total = torch.stack(values).sum(dim=0)
+        total = torch.stack(values).sum(dim=0).flatten()
         if kind == "all-reduce":
             if size > 1:
                 raise Refused("reduced")
-            return [total.clone() for _ in range(n)]
-        if size % n or total.dim() != 1:
+            return [total[0].clone() for _ in range(n)]
+        if size % n:
             raise Refused("uneven")
         return [part.clone() for part in total.chunk(n)]
 

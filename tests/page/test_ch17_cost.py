@@ -287,10 +287,10 @@ def test_the_chart_is_said():
         "layers, against 200 with the fused kernel alone, 600 with LSH and 400 with "
         "sparse attention.",
         "Each reads held-out text the way it read in its 10 seconds of training. On "
-        "1,024 characters at a time, sparse attention has 3.70 to 3.80 bits per character "
-        "and the fused model 3.90 to 3.95; on pieces of 128, Transformer-XL has 4.10 "
-        "to 4.20 and the fused model 4.10 to 4.30. So reading short pieces from many "
-        "places is enough to explain its lead",
+        "1,024 characters at a time, sparse attention has 3.70 to 3.80 bits per "
+        "character and the fused model 3.90 to 3.95; on pieces of 128, Transformer-XL "
+        "has 4.10 to 4.20 and the fused model 4.10 to 4.30. So reading short pieces "
+        "from many places is enough to explain its lead",
     ):
         assert part in said
 

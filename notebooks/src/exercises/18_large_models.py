@@ -269,7 +269,7 @@ def ring(rank, n, gradient):
 # | `rank`, `n` | integers | |
 # | `weights` | `(P,)` | the same in every process |
 # | `gradient` | `(P,)` | from this process's rows. The step follows the *mean* over all processes |
-# | `m`, `u` | `(p,)` | Adam's averages for its own part (page 7b). At the end of the last part, they're 0 for the zeros that were added |
+# | `m`, `u` | `(p,)` | Adam's averages for its own part (page 7b). They're 0 for the zeros that were added |
 # | `step` | an integer | 1 in the first step |
 # | `rate`, `clip` | numbers | `clip` is the largest norm of the whole mean gradient |
 # | result | three tensors | all weights after the step `(P,)`, and the new `m` and `u`. Don't change the old ones |

@@ -189,6 +189,7 @@ def join(outputs, lses):
 
 
 WRONG["ch17-join"] = """
+top = lses.amax(dim=0) -> top = lses.nan_to_num(neginf=0.0).mean(dim=0)  # not a number
 output = output / total.masked_fill(total == 0, 1.0)[:, None]
     output = outputs.mean(dim=0)  # every part counts the same
     # isn't divided by the sum

@@ -207,6 +207,7 @@ def owner_step(rank, n, weights, gradient, m, u, step, rate, clip):
 
 
 WRONG["ch18-owners"] = r"""
+square.sqrt() + 1e-8 -> square.add(1e-8).sqrt()  # adds ε to the root
 clip / squares.sqrt() -> clip / g.norm()  # each part is clipped by its own norm
 squares = yield "all-reduce", g.square().sum() -> squares = g.square().sum()
         # the norm of the whole gradient depends on all parts
