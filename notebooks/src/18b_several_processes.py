@@ -125,21 +125,10 @@ ch18b.ring_explorer()
 #
 # $$2 \cdot \frac{n - 1}{n} \cdot 4P \text{ bytes per training step,}$$
 #
-# which stays below $8P$, no matter how many processes there are.
-
-# %% tags=["remove-input"]
-from annotated.page.notebook import say
-
-wire = 2 * ch18b.bytes_exchanged(record["parameters"], 2)
-say(
-    f"Chapter 8's model has P = {record['parameters']:,}, so per step, two processes "
-    f"should send {wire:,.0f} bytes in all. The computer's own network counter showed "
-    f"{record['bytes']:,}, {record['bytes'] / wire - 1:.1%} more: it also counts what "
-    "surrounds the pieces, such as packet headers. (If everything went through process "
-    "0, the total would be the same; the ring only spreads it evenly.)"
-)
+# which stays below $8P$, no matter how many processes there are. The computer's own network counter agrees, apart from packet headers. (If everything went through process 0, the total would be the same; the ring only spreads it evenly.)
 
 # %% Proof: bytes by the formula tags=["hide-input", "proof"]
+wire = 2 * ch18b.bytes_exchanged(record["parameters"], 2)  # both processes
 assert 1 <= record["bytes"] / wire < 1.05
 for n in (2, 3, 4, 5):
     sent = len(ch18b.ring([[1] * n] * n)) - 1  # pieces, of n
@@ -147,15 +136,16 @@ for n in (2, 3, 4, 5):
 assert found["every batch"] == 2 * found["the last alone"]
 assert found["the last alone"] == 4 * found["parameters"]
 assert found["gap"] < 1e-5
-print(
-    "✓ bytes recorded, pieces counted, DDP's buckets measured: as the formula"
-)
+print(f"✓ {wire:,.0f} bytes by the formula; counted {record['bytes']:,}")
+print("✓ so are the ring's pieces and DDP's buckets")
 print("✓ with no_sync (below), half as many bytes for the same gradient")
 
 # %% [markdown]
 # So how much faster do two processes finish? That depends on the batch. Its gradient is as large for few rows as for many, so in a large batch, more rows share the cost:
 
 # %% Picture: when a second process helps tags=["hide-input"]
+from annotated.page.notebook import say
+
 say(ch18b.speed_said(record))
 ch18b.speed_figure(record)
 
@@ -223,9 +213,9 @@ assert (
 print("✓ two disjoint halves each epoch; without set_epoch always the same")
 
 # %% [markdown]
-# If you forget `set_epoch`, the sampler shuffles only once, and every epoch has the same order. If you forget the sampler itself, each process still reads everything, so every row is used twice per epoch. And if both read in the same order, the mean of their two equal gradients is just that gradient, so you pay for two GPUs and train with one:
+# If you forget `set_epoch`, the sampler shuffles only once, and every epoch has the same order. If you forget the sampler itself, each process still reads everything, so every row is used twice per epoch. And if both read in the same order, the mean of their two equal gradients is just that gradient, so you pay for two GPUs and train with one.
 
-# %%
+# %% Proof: the same rows twice, and half each tags=["hide-input", "proof"]
 rows = torch.randn(8, 3)
 model = torch.nn.Linear(3, 1)
 
@@ -235,9 +225,10 @@ def gradient(part):
 
 
 same = (gradient(rows[:4]) + gradient(rows[:4])) / 2
-print("both read rows 0–3:", torch.equal(same, gradient(rows[:4])))
+assert torch.equal(same, gradient(rows[:4]))
 halves = (gradient(rows[0::2]) + gradient(rows[1::2])) / 2
-print("half each:", torch.allclose(halves, gradient(rows), atol=1e-6))
+check_close("half each: the whole batch", halves, gradient(rows), 1e-6)
+print("✓ both read rows 0–3: the gradient of rows 0–3 alone")
 
 # %% [markdown]
 # ## 18b.5 When one process has an extra batch
@@ -284,7 +275,7 @@ print(
 #
 # ## 18b.6 A crash in the middle
 #
-# What happens when one process dies? The others can't go on, because their next all-reduce fails or never ends. So `torchrun` stops them all, and you resume from the last checkpoint (`--resume runs/copy/model.pt`). With `--max-restarts 3`, `torchrun` restarts them by itself, but the script has to load the checkpoint. In eight runs, we killed one of the two processes (`kill -9`), at different steps. Each time, the resumed run ended with exactly the losses of an uninterrupted one. (This model has no dropout; for one that does, see 18b.8.)
+# What happens when one process dies? The others can't go on, because their next all-reduce fails or never ends. So `torchrun` stops them all, and you resume from the last checkpoint (`--resume runs/copy/model.pt`). With `--max-restarts 3`, `torchrun` restarts them by itself, but the script has to load the checkpoint. In eight runs, we killed one of the two processes (`kill -9`), at different steps. Each time, the resumed run ended with exactly the losses of an uninterrupted one. (This model has no dropout. If yours does, see 18b.8.)
 
 # %% Proof: killed or not, the same losses tags=["hide-input", "proof"]
 assert len(record["kills"]) == 8
@@ -294,7 +285,7 @@ print(
 )
 
 # %% [markdown]
-# What if the file itself is damaged? A truncated file is easy to notice, but a single flipped bit isn't. We flipped one bit in each of 60 copies of a checkpoint. `torch.load` (in the version here) loads most of them without complaint, because it doesn't compare the checksums in the file. Our `load_checkpoint` does, and it rejects every copy whose weights have changed.
+# And if the file itself is damaged? We flipped one bit in each of 60 copies of a checkpoint. `torch.load` (in the version here) loads most of them without complaint, because it compares no checksums. Our `load_checkpoint` does, and it rejects every copy whose weights have changed. Then you go on from the previous file, which `save_checkpoint` keeps, with the same losses.
 
 # %% Proof: 60 flipped bits tags=["hide-input", "proof"]
 import tempfile
@@ -311,9 +302,6 @@ by_torch, by_us, unnoticed = ch18b.flips(file, model)
 assert unnoticed == 0 and by_torch < 30 < by_us
 print(f"✓ torch.load noticed {by_torch} of 60, load_checkpoint {by_us};")
 print("  no file with a changed weight got past load_checkpoint")
-
-# %% [markdown]
-# `save_checkpoint` also keeps the previous checkpoint, so that your run can go on from there. You repeat a few more steps, with the same losses.
 
 # %% Proof: a file that is cut off tags=["hide-input", "proof"]
 import contextlib
@@ -374,7 +362,7 @@ check_close("Adam, four owners", shared, alone, 1e-6)
 #
 # **An exchange inside `if rank == 0`.** Let rank 0 only print and save there. At a barrier (a line where each process waits for all the others), in an all-reduce or in the DDP model's backward pass, it would wait for processes that never come.
 #
-# **The same seed everywhere.** It keeps shuffles of your own in step, but it also gives all processes the same dropout masks. So in a model with dropout, each needs random numbers of its own, and a crash must not lose them. (In `annotated.train`, all processes draw the same number in each step, add their rank, and use that as the seed of their masks. So one random state, rank 0's, restores them all.)
+# **The same seed everywhere.** It keeps shuffles of your own in step, but it also gives all processes the same dropout masks. So in a model with dropout, each needs random numbers of its own, and a crash must not lose them. (In `annotated.train`, all draw the same number in each step, and add their rank to get the seed of their masks.)
 #
 # **Names and unused parameters.** In `ddp.state_dict()`, every name begins with `module.`, so save `model.state_dict()`. If a step doesn't use some of the parameters, DDP stops with an error in the next one, unless you pass `find_unused_parameters=True`.
 
@@ -385,15 +373,12 @@ assert found["unused"]["find_unused_parameters"] is None
 print("✓ module. in front; the second step fails, with the option none does")
 
 # %% [markdown]
-# **Checkpointing inside DDP** ([chapter 18](18_large_models.ipynb)). With `use_reentrant=True`, the gradient of a layer that's used twice comes in two parts, and DDP exchanges it after the first. Often you get an error ([pytorch#24005](https://github.com/pytorch/pytorch/issues/24005)), but sometimes none ([#109191](https://github.com/pytorch/pytorch/issues/109191)), and the processes end with different gradients:
-
-# %%
-show_source(pair.UsedTwice, pair.checkpointed, fold="What each process ran")
-for name, gradients in found["checkpointed"].items():
-    print(name, *(f"{one:.3f}" for one in gradients))
+# **Checkpointing inside DDP** ([chapter 18](18_large_models.ipynb)). Use `use_reentrant=False`. Otherwise, the gradient of a layer that's used twice comes in two parts, and DDP exchanges it after the first. Sometimes you get no error ([pytorch#109191](https://github.com/pytorch/pytorch/issues/109191)), and the processes end with different gradients.
 
 # %% Proof: the copies drift apart, or don't tags=["hide-input", "proof"]
+show_source(pair.UsedTwice, pair.checkpointed, fold="What each process ran")
 one, other = found["checkpointed"]["reentrant"]
+print(f"use_reentrant=True: {one:.3f} and {other:.3f}")
 assert abs(one - other) > 0.1
 one, other = found["checkpointed"]["not reentrant"]
 assert one == other
@@ -427,12 +412,6 @@ print("✓ with use_reentrant=False, both have the same")
 # <details><summary>You put <code>with ddp.no_sync():</code> around both small batches, and then call <code>optimizer.step()</code>. What happens?</summary>
 #
 # Nothing is exchanged, so each process takes a step with its own gradient. The copies drift apart, without an error, and rank 0 saves a model that saw half of the data.
-#
-# </details>
-#
-# <details><summary>After each training step, a script says <code>if rank == 0: distributed.barrier()</code>. What happens to two processes?</summary>
-#
-# Rank 0 waits at the barrier for rank 1, while rank 1 waits for rank 0's part in the next step. With gloo, both fail when their time is up. With NCCL, PyTorch makes the barrier out of an all-reduce ([pytorch#14142](https://github.com/pytorch/pytorch/pull/14142)), so we'd expect that it might even be paired with the gradients' all-reduce.
 #
 # </details>
 #
