@@ -125,7 +125,7 @@ ch18b.ring_explorer()
 #
 # $$2 \cdot \frac{n - 1}{n} \cdot 4P \text{ bytes per training step,}$$
 #
-# which stays below $8P$, no matter how many processes there are. The computer's own network counter agrees, apart from packet headers. (If everything went through process 0, the total would be the same; the ring only spreads it evenly.)
+# which stays below $8P$, no matter how many processes there are. With two, the computer's own network counter shows hardly more, since it counts packet headers, too. (If everything went through process 0, the total would be the same; the ring only spreads it evenly.)
 
 # %% Proof: bytes by the formula tags=["hide-input", "proof"]
 wire = 2 * ch18b.bytes_exchanged(record["parameters"], 2)  # both processes
